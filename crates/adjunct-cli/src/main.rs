@@ -1,0 +1,3 @@
+//! The `adjunct` command.
+
+fn main() {}

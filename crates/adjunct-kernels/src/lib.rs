@@ -1,0 +1,1 @@
+//! Arithmetic that no library has: pure functions over slices and lanes, no allocation, no I/O, no policy.

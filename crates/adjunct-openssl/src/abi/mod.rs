@@ -1,0 +1,142 @@
+//! OpenSSL's provider interface as Rust types: core_dispatch.h and core.h of OpenSSL 3.0.
+
+pub mod core;
+pub mod id;
+pub mod param;
+
+use std::ffi::{CStr, c_char, c_int, c_void};
+
+/// A dispatch function with its type erased, as OpenSSL passes it.
+pub type AnyFunction = unsafe extern "C" fn();
+
+/// `OSSL_DISPATCH`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Dispatch {
+    /// `OSSL_FUNC_*`; 0 ends a table.
+    pub id: c_int,
+    /// The function.
+    pub function: Option<AnyFunction>,
+}
+
+impl Dispatch {
+    /// The end of a table.
+    pub const END: Dispatch = Dispatch { id: 0, function: None };
+}
+
+/// One entry of a dispatch table: `entry!(id::CIPHER_NEWCTX, newctx)`.
+#[macro_export]
+macro_rules! entry {
+    ($id:expr, $function:expr) => {
+        $crate::abi::Dispatch {
+            id: $id,
+            // SAFETY: a function pointer is a function pointer; OpenSSL casts it back to the type its id stands for.
+            function: Some(unsafe {
+                core::mem::transmute::<*const (), $crate::abi::AnyFunction>($function as *const ())
+            }),
+        }
+    };
+}
+
+/// `OSSL_ALGORITHM`.
+#[repr(C)]
+#[derive(Debug)]
+pub struct OsslAlgorithm {
+    names: *const c_char,
+    properties: *const c_char,
+    implementation: *const Dispatch,
+    description: *const c_char,
+}
+
+// SAFETY: all pointers are to immutable statics.
+unsafe impl Sync for OsslAlgorithm {}
+// SAFETY: as above.
+unsafe impl Send for OsslAlgorithm {}
+
+/// An algorithm a module offers.
+#[derive(Clone, Copy, Debug)]
+pub struct Algorithm {
+    /// Names and OIDs, separated by colons, exactly as OpenSSL's default provider lists them.
+    pub names: &'static CStr,
+    /// The functions, ending with [`Dispatch::END`].
+    pub dispatch: &'static [Dispatch],
+    /// Words for `openssl list`.
+    pub description: &'static CStr,
+}
+
+impl Algorithm {
+    /// The entry OpenSSL reads.
+    pub fn to_ossl(self) -> OsslAlgorithm {
+        debug_assert!(self.dispatch.last().is_some_and(|d| d.id == 0));
+        OsslAlgorithm {
+            names: self.names.as_ptr(),
+            properties: c"provider=adjunct".as_ptr(),
+            implementation: self.dispatch.as_ptr(),
+            description: self.description.as_ptr(),
+        }
+    }
+
+    /// The end of an algorithm list.
+    pub const fn end() -> OsslAlgorithm {
+        let null = std::ptr::null();
+        OsslAlgorithm { names: null, properties: null, implementation: null.cast(), description: null }
+    }
+}
+
+/// Runs `body` and lets no panic out of it: a panic becomes `failure`.
+#[inline]
+pub fn guard<T>(failure: T, body: impl FnOnce() -> T) -> T {
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(body)).unwrap_or(failure)
+}
+
+/// A context pointer on its way to OpenSSL.
+pub fn into_raw<T>(context: Box<T>) -> *mut c_void {
+    Box::into_raw(context).cast()
+}
+
+/// The context behind a pointer OpenSSL hands back.
+///
+/// # Safety
+/// `pointer` came from [`into_raw`] of the same type and has not been freed; OpenSSL uses a context from one thread at a time.
+#[inline]
+pub unsafe fn context<'a, T>(pointer: *mut c_void) -> Option<&'a mut T> {
+    // SAFETY: see above.
+    unsafe { pointer.cast::<T>().as_mut() }
+}
+
+/// Frees a context; null is fine.
+///
+/// # Safety
+/// As for [`context`]; the pointer is not used again.
+pub unsafe fn free<T>(pointer: *mut c_void) {
+    if !pointer.is_null() {
+        // SAFETY: see above.
+        drop(unsafe { Box::from_raw(pointer.cast::<T>()) });
+    }
+}
+
+/// A buffer OpenSSL passes as pointer and length; an empty one may be null.
+///
+/// # Safety
+/// `pointer` is valid for `length` bytes for the duration of the call.
+#[inline]
+pub unsafe fn slice<'a>(pointer: *const u8, length: usize) -> &'a [u8] {
+    if length == 0 || pointer.is_null() {
+        return &[];
+    }
+    // SAFETY: see above.
+    unsafe { std::slice::from_raw_parts(pointer, length) }
+}
+
+/// The same, to write to.
+///
+/// # Safety
+/// As for [`slice`], and nothing else refers to those bytes.
+#[inline]
+pub unsafe fn slice_mut<'a>(pointer: *mut u8, length: usize) -> &'a mut [u8] {
+    if length == 0 || pointer.is_null() {
+        return &mut [];
+    }
+    // SAFETY: see above.
+    unsafe { std::slice::from_raw_parts_mut(pointer, length) }
+}

@@ -1,0 +1,294 @@
+//! `OSSL_PARAM`: named values passed in arrays, both ways.
+
+use std::ffi::{CStr, c_char, c_uint, c_void};
+
+/// `OSSL_PARAM`.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Param {
+    /// The name; null ends an array.
+    pub key: *const c_char,
+    /// `OSSL_PARAM_*` type.
+    pub data_type: c_uint,
+    /// The value, or where to put it.
+    pub data: *mut c_void,
+    /// Its size in bytes.
+    pub data_size: usize,
+    /// The size of what was put there.
+    pub return_size: usize,
+}
+
+// SAFETY: only constant tables of descriptions are shared, and they are never written to.
+unsafe impl Sync for Param {}
+
+/// `OSSL_PARAM_INTEGER`.
+pub const INTEGER: c_uint = 1;
+/// `OSSL_PARAM_UNSIGNED_INTEGER`.
+pub const UNSIGNED: c_uint = 2;
+/// `OSSL_PARAM_UTF8_STRING`.
+pub const UTF8: c_uint = 4;
+/// `OSSL_PARAM_OCTET_STRING`.
+pub const OCTETS: c_uint = 5;
+/// `OSSL_PARAM_UTF8_PTR`.
+pub const UTF8_PTR: c_uint = 6;
+/// `OSSL_PARAM_OCTET_PTR`.
+pub const OCTETS_PTR: c_uint = 7;
+/// `OSSL_PARAM_UNMODIFIED`.
+pub const UNMODIFIED: usize = usize::MAX;
+
+impl Param {
+    /// The end of an array.
+    pub const END: Param =
+        Param { key: std::ptr::null(), data_type: 0, data: std::ptr::null_mut(), data_size: 0, return_size: 0 };
+
+    /// A description for a gettable or settable table.
+    pub const fn describe(key: &'static CStr, data_type: c_uint, data_size: usize) -> Param {
+        Param { key: key.as_ptr(), data_type, data: std::ptr::null_mut(), data_size, return_size: UNMODIFIED }
+    }
+
+    /// The name.
+    pub fn name(&self) -> &CStr {
+        // SAFETY: the key of an entry before the end of an array is a C string.
+        unsafe { CStr::from_ptr(self.key) }
+    }
+
+    /// Reads an unsigned integer of any width OpenSSL uses; a negative or too wide one is `None`.
+    pub fn get_u64(&self) -> Option<u64> {
+        if self.data.is_null() {
+            return None;
+        }
+        // SAFETY: data points to data_size bytes.
+        let bytes = unsafe { std::slice::from_raw_parts(self.data.cast::<u8>(), self.data_size) };
+        let value = match bytes.len() {
+            4 => u64::from(u32::from_ne_bytes(bytes.try_into().ok()?)),
+            8 => u64::from_ne_bytes(bytes.try_into().ok()?),
+            1 => u64::from(bytes[0]),
+            2 => u64::from(u16::from_ne_bytes(bytes.try_into().ok()?)),
+            _ => return None,
+        };
+        match self.data_type {
+            UNSIGNED => Some(value),
+            INTEGER if value >> (bytes.len() * 8 - 1) == 0 => Some(value),
+            _ => None,
+        }
+    }
+
+    /// Reads a `size_t`, `unsigned int` or non-negative `int`.
+    pub fn get_usize(&self) -> Option<usize> {
+        usize::try_from(self.get_u64()?).ok()
+    }
+
+    /// Reads a signed integer.
+    pub fn get_i64(&self) -> Option<i64> {
+        if self.data_type == UNSIGNED {
+            return i64::try_from(self.get_u64()?).ok();
+        }
+        if self.data.is_null() || self.data_type != INTEGER {
+            return None;
+        }
+        // SAFETY: data points to data_size bytes.
+        let bytes = unsafe { std::slice::from_raw_parts(self.data.cast::<u8>(), self.data_size) };
+        match bytes.len() {
+            4 => Some(i64::from(i32::from_ne_bytes(bytes.try_into().ok()?))),
+            8 => Some(i64::from_ne_bytes(bytes.try_into().ok()?)),
+            _ => None,
+        }
+    }
+
+    /// Reads an octet string (or the string an octet pointer points to).
+    pub fn get_octets(&self) -> Option<&[u8]> {
+        let data = match self.data_type {
+            OCTETS => self.data.cast::<u8>().cast_const(),
+            // SAFETY: data points to a pointer.
+            OCTETS_PTR if !self.data.is_null() => unsafe { *self.data.cast::<*const u8>() },
+            _ => return None,
+        };
+        if data.is_null() {
+            return (self.data_size == 0).then_some(&[]);
+        }
+        // SAFETY: data points to data_size bytes.
+        Some(unsafe { std::slice::from_raw_parts(data, self.data_size) })
+    }
+
+    /// Reads a UTF-8 string (or the string a UTF-8 pointer points to).
+    pub fn get_str(&self) -> Option<&str> {
+        let data = match self.data_type {
+            UTF8 => self.data.cast::<c_char>().cast_const(),
+            // SAFETY: data points to a pointer.
+            UTF8_PTR if !self.data.is_null() => unsafe { *self.data.cast::<*const c_char>() },
+            _ => return None,
+        };
+        if data.is_null() {
+            return None;
+        }
+        // SAFETY: data points to data_size bytes; the string may or may not have its terminator within them.
+        let bytes = unsafe { std::slice::from_raw_parts(data.cast::<u8>(), self.data_size) };
+        let end = bytes.iter().position(|&b| b == 0).unwrap_or(bytes.len());
+        std::str::from_utf8(&bytes[..end]).ok()
+    }
+
+    /// Reads an unsigned big number (native byte order) as big-endian bytes without leading zeros.
+    pub fn get_bignum(&self) -> Option<Vec<u8>> {
+        if self.data_type != UNSIGNED || self.data.is_null() {
+            return None;
+        }
+        // SAFETY: data points to data_size bytes.
+        let mut bytes = unsafe { std::slice::from_raw_parts(self.data.cast::<u8>(), self.data_size) }.to_vec();
+        if cfg!(target_endian = "little") {
+            bytes.reverse();
+        }
+        let zeros = bytes.iter().take_while(|&&b| b == 0).count();
+        bytes.drain(..zeros);
+        Some(bytes)
+    }
+
+    /// Answers an integer request.
+    pub fn set_u64(&mut self, value: u64) -> bool {
+        self.return_size = 8;
+        if self.data.is_null() {
+            return true;
+        }
+        let limit = if self.data_type == INTEGER { 1 } else { 0 };
+        if !matches!(self.data_type, INTEGER | UNSIGNED) {
+            return false;
+        }
+        match self.data_size {
+            4 if value >> (32 - limit) == 0 => {
+                self.return_size = 4;
+                // SAFETY: data points to 4 bytes.
+                unsafe { self.data.cast::<u32>().write_unaligned(value as u32) };
+            }
+            8 if limit == 0 || value >> 63 == 0 => {
+                // SAFETY: data points to 8 bytes.
+                unsafe { self.data.cast::<u64>().write_unaligned(value) };
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    /// Answers a `size_t` or `int` request.
+    pub fn set_usize(&mut self, value: usize) -> bool {
+        self.set_u64(value as u64)
+    }
+
+    /// Answers an octet-string request with a copy, or an octet-pointer request with the address.
+    pub fn set_octets(&mut self, value: &[u8]) -> bool {
+        self.return_size = value.len();
+        match self.data_type {
+            _ if self.data.is_null() => true,
+            OCTETS if self.data_size >= value.len() => {
+                // SAFETY: data points to data_size bytes, apart from `value`.
+                unsafe { std::ptr::copy_nonoverlapping(value.as_ptr(), self.data.cast(), value.len()) };
+                true
+            }
+            OCTETS_PTR => {
+                // SAFETY: data points to a pointer; the caller answers for the life of `value`.
+                unsafe { *self.data.cast::<*const u8>() = value.as_ptr() };
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Answers a string request with a copy (and its terminator), or a pointer request with the address.
+    pub fn set_str(&mut self, value: &'static CStr) -> bool {
+        let bytes = value.to_bytes();
+        self.return_size = bytes.len();
+        match self.data_type {
+            UTF8_PTR if !self.data.is_null() => {
+                // SAFETY: data points to a pointer.
+                unsafe { *self.data.cast::<*const c_char>() = value.as_ptr() };
+                true
+            }
+            UTF8_PTR => true,
+            UTF8 => self.set_utf8(bytes),
+            _ => false,
+        }
+    }
+
+    /// Answers a string request with a copy of `bytes`, terminated where there is room.
+    pub fn set_utf8(&mut self, bytes: &[u8]) -> bool {
+        self.return_size = bytes.len();
+        if self.data.is_null() {
+            return self.data_type == UTF8;
+        }
+        if self.data_type != UTF8 || self.data_size < bytes.len() {
+            return false;
+        }
+        // SAFETY: data points to data_size bytes.
+        unsafe {
+            std::ptr::copy_nonoverlapping(bytes.as_ptr(), self.data.cast(), bytes.len());
+            if self.data_size > bytes.len() {
+                *self.data.cast::<u8>().add(bytes.len()) = 0;
+            }
+        }
+        true
+    }
+
+    /// Answers a big-number request from big-endian bytes.
+    pub fn set_bignum(&mut self, big_endian: &[u8]) -> bool {
+        let value = &big_endian[big_endian.iter().take_while(|&&b| b == 0).count()..];
+        self.return_size = value.len().max(1);
+        if self.data_type != UNSIGNED {
+            return false;
+        }
+        if self.data.is_null() {
+            return true;
+        }
+        if self.data_size < value.len() {
+            return false;
+        }
+        self.return_size = self.data_size;
+        // SAFETY: data points to data_size bytes.
+        let out = unsafe { std::slice::from_raw_parts_mut(self.data.cast::<u8>(), self.data_size) };
+        out.fill(0);
+        if cfg!(target_endian = "little") {
+            for (o, b) in out.iter_mut().zip(value.iter().rev()) {
+                *o = *b;
+            }
+        } else {
+            let start = out.len() - value.len();
+            out[start..].copy_from_slice(value);
+        }
+        true
+    }
+}
+
+/// The entries of an array OpenSSL passes in; null is an empty array.
+///
+/// # Safety
+/// `array` is null or ends with an entry whose key is null, and lives as long as the result.
+pub unsafe fn iter<'a>(array: *const Param) -> impl Iterator<Item = &'a Param> {
+    let mut next = array;
+    std::iter::from_fn(move || {
+        // SAFETY: see above; next never passes the end.
+        unsafe {
+            if next.is_null() || (*next).key.is_null() {
+                return None;
+            }
+            let current = &*next;
+            next = next.add(1);
+            Some(current)
+        }
+    })
+}
+
+/// The entries of an array to answer.
+///
+/// # Safety
+/// As for [`iter`], and nothing else refers to the entries.
+pub unsafe fn iter_mut<'a>(array: *mut Param) -> impl Iterator<Item = &'a mut Param> {
+    let mut next = array;
+    std::iter::from_fn(move || {
+        // SAFETY: see above; each entry is handed out once.
+        unsafe {
+            if next.is_null() || (*next).key.is_null() {
+                return None;
+            }
+            let current = &mut *next;
+            next = next.add(1);
+            Some(current)
+        }
+    })
+}

@@ -1,0 +1,6 @@
+//! Message digests.
+
+use crate::abi::Algorithm;
+
+/// What this module offers.
+pub static ALGORITHMS: &[Algorithm] = &[];

@@ -1,0 +1,6 @@
+//! X25519 and Ed25519: key exchange.
+
+use crate::abi::Algorithm;
+
+/// What this module offers.
+pub static ALGORITHMS: &[Algorithm] = &[];

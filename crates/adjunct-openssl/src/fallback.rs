@@ -1,0 +1,1 @@
+//! Hands what the CPU library lacks to OpenSSL's default provider.

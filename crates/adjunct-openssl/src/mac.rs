@@ -1,0 +1,6 @@
+//! HMAC and CMAC.
+
+use crate::abi::Algorithm;
+
+/// What this module offers.
+pub static ALGORITHMS: &[Algorithm] = &[];

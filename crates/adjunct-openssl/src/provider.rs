@@ -1,0 +1,196 @@
+//! The provider itself: what OpenSSL asks of it as a whole.
+
+use crate::abi::core::{Core, Reason};
+use crate::abi::param::{self, Param};
+use crate::abi::{self, Algorithm, Dispatch, OsslAlgorithm, guard, id};
+use crate::{cipher, digest, ec, ecx, mac, rand, rsa};
+use adjunct::config::{Group, Groups};
+use std::ffi::{CStr, c_char, c_int, c_void};
+
+/// One loaded instance; every context holds a pointer to it, and OpenSSL keeps it alive as long as they live.
+#[derive(Debug)]
+pub struct Provider {
+    /// OpenSSL as this instance sees it.
+    pub core: Core,
+    tables: Vec<(c_int, Vec<OsslAlgorithm>)>,
+    reasons: Vec<ReasonString>,
+}
+
+/// `OSSL_ITEM`.
+#[repr(C)]
+#[derive(Debug)]
+struct ReasonString {
+    id: u32,
+    text: *const c_char,
+}
+
+// SAFETY: the pointers are to immutable statics.
+unsafe impl Send for ReasonString {}
+// SAFETY: as above.
+unsafe impl Sync for ReasonString {}
+
+/// The provider behind the `provctx` OpenSSL passes to every `newctx`.
+///
+/// # Safety
+/// `provctx` is the one `OSSL_provider_init` gave, and the provider has not been torn down.
+pub unsafe fn provider<'a>(provctx: *mut c_void) -> &'a Provider {
+    // SAFETY: see above.
+    unsafe { &*provctx.cast::<Provider>() }
+}
+
+fn tables(groups: Groups) -> Vec<(c_int, Vec<OsslAlgorithm>)> {
+    let mut tables: Vec<(c_int, Vec<OsslAlgorithm>)> = Vec::new();
+    let mut offer = |operation: c_int, algorithms: &[Algorithm]| {
+        let entries = algorithms.iter().map(|a| a.to_ossl());
+        match tables.iter_mut().find(|(op, _)| *op == operation) {
+            Some((_, list)) => list.extend(entries),
+            None => tables.push((operation, entries.collect())),
+        }
+    };
+    if groups.has(Group::Digests) {
+        offer(id::OP_DIGEST, digest::ALGORITHMS);
+    }
+    if groups.has(Group::Ciphers) {
+        offer(id::OP_CIPHER, cipher::ALGORITHMS);
+    }
+    if groups.has(Group::Ecb) {
+        offer(id::OP_CIPHER, cipher::ECB_ALGORITHMS);
+    }
+    if groups.has(Group::Macs) {
+        offer(id::OP_MAC, mac::ALGORITHMS);
+    }
+    if groups.has(Group::Rand) {
+        offer(id::OP_RAND, rand::ALGORITHMS);
+    }
+    if groups.has(Group::Rsa) {
+        offer(id::OP_KEYMGMT, rsa::keymgmt::ALGORITHMS);
+        offer(id::OP_SIGNATURE, rsa::signature::ALGORITHMS);
+        offer(id::OP_ASYM_CIPHER, rsa::encryption::ALGORITHMS);
+    }
+    if groups.has(Group::Ec) {
+        offer(id::OP_KEYMGMT, ec::keymgmt::ALGORITHMS);
+        offer(id::OP_SIGNATURE, ec::signature::ALGORITHMS);
+        offer(id::OP_KEYEXCH, ec::exchange::ALGORITHMS);
+        offer(id::OP_KEYMGMT, ecx::keymgmt::ALGORITHMS);
+        offer(id::OP_SIGNATURE, ecx::signature::ALGORITHMS);
+        offer(id::OP_KEYEXCH, ecx::exchange::ALGORITHMS);
+    }
+    for (_, list) in &mut tables {
+        list.push(Algorithm::end());
+    }
+    tables
+}
+
+/// The module's entry point.
+///
+/// # Safety
+/// Called by OpenSSL with its handle and dispatch table (`OSSL_provider_init` in provider(7)).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn OSSL_provider_init(
+    handle: *const c_void,
+    table: *const Dispatch,
+    out: *mut *const Dispatch,
+    provctx: *mut *mut c_void,
+) -> c_int {
+    guard(0, || {
+        adjunct::init();
+        // SAFETY: the pointers are OpenSSL's.
+        let core = unsafe { Core::new(handle, table) };
+        let groups = match core.config("algorithms") {
+            None => Groups::default(),
+            Some(value) => {
+                let (groups, errors) = Groups::parse(&value);
+                for error in errors {
+                    adjunct::diag::warn(&format!("openssl.cnf: {error}; the other words are in force"));
+                }
+                groups
+            }
+        };
+        let reasons = Reason::TEXTS
+            .iter()
+            .map(|&(reason, text)| ReasonString { id: reason as u32, text: text.as_ptr() })
+            .chain([ReasonString { id: 0, text: std::ptr::null() }])
+            .collect();
+        let provider = Box::new(Provider { core, tables: tables(groups), reasons });
+        // SAFETY: the out pointers are OpenSSL's.
+        unsafe {
+            *out = FUNCTIONS.as_ptr();
+            *provctx = abi::into_raw(provider);
+        }
+        1
+    })
+}
+
+static FUNCTIONS: [Dispatch; 6] = [
+    entry!(id::PROVIDER_TEARDOWN, teardown),
+    entry!(id::PROVIDER_GETTABLE_PARAMS, gettable_params),
+    entry!(id::PROVIDER_GET_PARAMS, get_params),
+    entry!(id::PROVIDER_QUERY_OPERATION, query_operation),
+    entry!(id::PROVIDER_GET_REASON_STRINGS, reason_strings),
+    Dispatch::END,
+];
+
+use crate::entry;
+
+unsafe extern "C" fn teardown(provctx: *mut c_void) {
+    // SAFETY: OpenSSL tears a provider down once, after its last context.
+    guard((), || unsafe { abi::free::<Provider>(provctx) });
+}
+
+unsafe extern "C" fn query_operation(
+    provctx: *mut c_void,
+    operation: c_int,
+    no_cache: *mut c_int,
+) -> *const OsslAlgorithm {
+    guard(std::ptr::null(), || {
+        // SAFETY: pointers from OpenSSL.
+        let provider = unsafe {
+            if !no_cache.is_null() {
+                *no_cache = 0;
+            }
+            provider(provctx)
+        };
+        let found = provider.tables.iter().find(|(op, _)| *op == operation);
+        found.map_or(std::ptr::null(), |(_, list)| list.as_ptr())
+    })
+}
+
+unsafe extern "C" fn reason_strings(provctx: *mut c_void) -> *const c_void {
+    // SAFETY: the pointer is from OpenSSL.
+    guard(std::ptr::null(), || unsafe { provider(provctx) }.reasons.as_ptr().cast())
+}
+
+static PARAMS: [Param; 5] = [
+    Param::describe(c"name", param::UTF8_PTR, 0),
+    Param::describe(c"version", param::UTF8_PTR, 0),
+    Param::describe(c"buildinfo", param::UTF8_PTR, 0),
+    Param::describe(c"status", param::INTEGER, 4),
+    Param::END,
+];
+
+unsafe extern "C" fn gettable_params(_provctx: *mut c_void) -> *const Param {
+    PARAMS.as_ptr()
+}
+
+const VERSION: &CStr = match CStr::from_bytes_with_nul(concat!(env!("CARGO_PKG_VERSION"), "\0").as_bytes()) {
+    Ok(version) => version,
+    Err(_) => c"",
+};
+
+unsafe extern "C" fn get_params(_provctx: *mut c_void, params: *mut Param) -> c_int {
+    guard(0, || {
+        // SAFETY: the array is OpenSSL's.
+        for p in unsafe { param::iter_mut(params) } {
+            let done = match p.name().to_bytes() {
+                b"name" => p.set_str(c"adjunct provider"),
+                b"version" | b"buildinfo" => p.set_str(VERSION),
+                b"status" => p.set_u64(1),
+                _ => true,
+            };
+            if !done {
+                return 0;
+            }
+        }
+        1
+    })
+}

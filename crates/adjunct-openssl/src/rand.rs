@@ -1,0 +1,6 @@
+//! Random generation, on request.
+
+use crate::abi::Algorithm;
+
+/// What this module offers.
+pub static ALGORITHMS: &[Algorithm] = &[];

@@ -1,0 +1,6 @@
+//! RSA: encryption.
+
+use crate::abi::Algorithm;
+
+/// What this module offers.
+pub static ALGORITHMS: &[Algorithm] = &[];

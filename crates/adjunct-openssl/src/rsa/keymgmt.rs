@@ -1,0 +1,6 @@
+//! RSA: keys.
+
+use crate::abi::Algorithm;
+
+/// What this module offers.
+pub static ALGORITHMS: &[Algorithm] = &[];

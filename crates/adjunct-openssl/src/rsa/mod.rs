@@ -1,0 +1,5 @@
+//! RSA.
+
+pub mod encryption;
+pub mod keymgmt;
+pub mod signature;

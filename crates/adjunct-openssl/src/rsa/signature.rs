@@ -1,0 +1,6 @@
+//! RSA: signatures.
+
+use crate::abi::Algorithm;
+
+/// What this module offers.
+pub static ALGORITHMS: &[Algorithm] = &[];

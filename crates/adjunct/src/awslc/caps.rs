@@ -1,0 +1,73 @@
+//! AWS-LC's view of the CPU: the words its dispatchers read. What is cleared here is not executed by it.
+
+#[cfg(target_arch = "x86_64")]
+mod words {
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    unsafe extern "C" {
+        // CPUID leaf 1 EDX and ECX, leaf 7 EBX and ECX, as AWS-LC's internal.h documents them.
+        #[link_name = "aws_lc_0_47_0_OPENSSL_ia32cap_P"]
+        static CAPABILITIES: [AtomicU32; 4];
+    }
+
+    /// The capability words now in force, less what the operating system, OPENSSL_ia32cap or a mask took away.
+    pub fn read() -> [u32; 4] {
+        // SAFETY: filled by CRYPTO_library_init, which is idempotent.
+        unsafe {
+            aws_lc_sys::CRYPTO_library_init();
+            std::array::from_fn(|i| CAPABILITIES[i].load(Ordering::Relaxed))
+        }
+    }
+
+    /// Clears bits of one word.
+    pub fn clear(word: usize, bits: u32) {
+        // SAFETY: as above; the library reads the words at each dispatch, without caching.
+        unsafe {
+            aws_lc_sys::CRYPTO_library_init();
+            CAPABILITIES[word].fetch_and(!bits, Ordering::Relaxed);
+        }
+    }
+}
+
+#[cfg(target_arch = "aarch64")]
+mod words {
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    unsafe extern "C" {
+        // The ARMV8_* bits of AWS-LC's arm_arch.h.
+        #[link_name = "aws_lc_0_47_0_OPENSSL_armcap_P"]
+        static CAPABILITIES: AtomicU32;
+    }
+
+    /// The capability word now in force.
+    pub fn read() -> [u32; 4] {
+        // SAFETY: filled by CRYPTO_library_init, which is idempotent.
+        unsafe {
+            aws_lc_sys::CRYPTO_library_init();
+            [CAPABILITIES.load(Ordering::Relaxed), 0, 0, 0]
+        }
+    }
+
+    /// Clears bits of the word; there is only word 0.
+    pub fn clear(word: usize, bits: u32) {
+        debug_assert_eq!(word, 0);
+        // SAFETY: as above.
+        unsafe {
+            aws_lc_sys::CRYPTO_library_init();
+            CAPABILITIES.fetch_and(!bits, Ordering::Relaxed);
+        }
+    }
+}
+
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+mod words {
+    /// The library uses no special instructions here.
+    pub fn read() -> [u32; 4] {
+        [0; 4]
+    }
+
+    /// Nothing to clear.
+    pub fn clear(_word: usize, _bits: u32) {}
+}
+
+pub use words::{clear, read};

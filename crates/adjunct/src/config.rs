@@ -1,0 +1,112 @@
+//! The `algorithms =` value of the module's section: the keywords of the papers.
+
+use crate::error::Error;
+
+/// A group of algorithms, as the papers name it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Group {
+    /// RSA keys, signatures, encryption.
+    Rsa,
+    /// EC and Edwards/Montgomery keys, signatures, key exchange.
+    Ec,
+    /// Symmetric ciphers.
+    Ciphers,
+    /// Message digests.
+    Digests,
+    /// HMAC and CMAC.
+    Macs,
+    /// Random generation; only on request.
+    Rand,
+    /// AES in ECB; only on request, because OpenSSL's own random generator would take it.
+    Ecb,
+}
+
+impl Group {
+    /// Every group with its keyword.
+    pub const ALL: &[(Group, &str)] = &[
+        (Group::Rsa, "RSA"),
+        (Group::Ec, "EC"),
+        (Group::Ciphers, "CIPHERS"),
+        (Group::Digests, "DIGESTS"),
+        (Group::Macs, "MACS"),
+        (Group::Rand, "RAND"),
+        (Group::Ecb, "ECB"),
+    ];
+}
+
+/// The groups switched on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Groups(u8);
+
+impl Default for Groups {
+    /// Everything but RAND and ECB.
+    fn default() -> Self {
+        let mut groups = Groups(0);
+        for &(group, _) in Group::ALL {
+            if !matches!(group, Group::Rand | Group::Ecb) {
+                groups.insert(group);
+            }
+        }
+        groups
+    }
+}
+
+impl Groups {
+    /// Whether `group` is switched on.
+    pub const fn has(self, group: Group) -> bool {
+        self.0 & (1 << group as u8) != 0
+    }
+
+    fn insert(&mut self, group: Group) {
+        self.0 |= 1 << group as u8;
+    }
+
+    /// Parses `ALL` or a list of keywords, separated by commas or blanks, in any case. Wrong words are returned beside the
+    /// groups the right ones give; a value with no right word at all gives the default.
+    pub fn parse(value: &str) -> (Groups, Vec<Error>) {
+        let mut groups = Groups(0);
+        let mut errors = Vec::new();
+        for word in value.split([',', ' ', '\t', ':', ';']).filter(|w| !w.is_empty()) {
+            if word.eq_ignore_ascii_case("ALL") {
+                groups.0 |= Groups::default().0;
+            } else if let Some(&(group, _)) = Group::ALL.iter().find(|(_, k)| k.eq_ignore_ascii_case(word)) {
+                groups.insert(group);
+            } else {
+                errors.push(Error::UnknownWord {
+                    place: "algorithms",
+                    word: word.chars().take(64).collect(),
+                    known: "ALL RSA EC CIPHERS DIGESTS MACS RAND ECB".to_owned(),
+                });
+            }
+        }
+        if groups.0 == 0 {
+            groups = Groups::default();
+        }
+        (groups, errors)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keywords_of_the_papers() {
+        let (groups, errors) = Groups::parse("RAND,RSA, ciphers");
+        assert!(errors.is_empty());
+        assert!(groups.has(Group::Rand) && groups.has(Group::Rsa) && groups.has(Group::Ciphers));
+        assert!(!groups.has(Group::Digests));
+        assert_eq!(Groups::parse("ALL").0, Groups::default());
+        assert_eq!(Groups::parse("").0, Groups::default());
+        assert!(!Groups::default().has(Group::Rand));
+    }
+
+    #[test]
+    fn a_wrong_word_is_named_and_the_rest_works() {
+        let (groups, errors) = Groups::parse("RSA,CYPHERS");
+        assert_eq!(errors.len(), 1);
+        assert!(errors[0].to_string().contains("'CYPHERS'"));
+        assert!(groups.has(Group::Rsa) && !groups.has(Group::Ciphers));
+    }
+}

@@ -1,0 +1,208 @@
+//! What this CPU has, less what `ADJUNCT_CPU` takes away.
+//!
+//! `ADJUNCT_CPU=-vaes,-aes` takes instructions away from the code that runs, the CPU library's included: the mask is
+//! written into the words its dispatchers read, and detection reads the same words back. So a feature reported absent
+//! here is not executed, whoever removed it (`ADJUNCT_CPU`, `OPENSSL_ia32cap`, the hypervisor or the operating system).
+
+use crate::awslc::caps;
+use crate::error::Error;
+use std::sync::OnceLock;
+
+macro_rules! features {
+    ($($variant:ident $name:literal $text:literal $arch:ident $word:literal $bits:expr;)*) => {
+        /// An instruction-set extension that makes a function hardware, or that the software paths use.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        #[repr(u8)]
+        #[allow(missing_docs)]
+        pub enum Feature { $(#[doc = $text] $variant),* }
+
+        impl Feature {
+            /// Every feature, of every architecture.
+            pub const ALL: &[Feature] = &[$(Feature::$variant),*];
+            /// The lower-case name, as `ADJUNCT_CPU` and `--json` use it.
+            pub const fn name(self) -> &'static str { match self { $(Feature::$variant => $name),* } }
+            /// The name in the vendor's spelling.
+            pub const fn text(self) -> &'static str { match self { $(Feature::$variant => $text),* } }
+            /// The architecture that has it.
+            pub const fn arch(self) -> Arch { match self { $(Feature::$variant => Arch::$arch),* } }
+            const fn place(self) -> (usize, u32) { match self { $(Feature::$variant => ($word, $bits)),* } }
+        }
+    };
+}
+
+/// The architectures the catalogue speaks of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Arch {
+    /// x86-64.
+    X86,
+    /// arm64.
+    Arm,
+    /// s390x; instructions there are reported by the message-security-assist query, not by this mask.
+    S390,
+}
+
+/// The architecture this build runs on.
+pub const HERE: Option<Arch> = if cfg!(target_arch = "x86_64") {
+    Some(Arch::X86)
+} else if cfg!(target_arch = "aarch64") {
+    Some(Arch::Arm)
+} else if cfg!(target_arch = "s390x") {
+    Some(Arch::S390)
+} else {
+    None
+};
+
+// x86 words: 0 = leaf 1 EDX, 1 = leaf 1 ECX, 2 = leaf 7 EBX, 3 = leaf 7 ECX. Arm: AWS-LC's ARMV8_* bits in word 0.
+features! {
+    Ssse3 "ssse3" "SSSE3" X86 1 1 << 9;
+    Avx "avx" "AVX" X86 1 1 << 28;
+    Avx2 "avx2" "AVX2" X86 2 1 << 5;
+    Bmi2 "bmi2" "BMI2" X86 2 1 << 8;
+    Adx "adx" "ADX" X86 2 1 << 19;
+    Avx512 "avx512" "AVX-512" X86 2 0xC003_0000;
+    Aes "aes" "AES-NI" X86 1 1 << 25;
+    Pclmul "pclmul" "PCLMULQDQ" X86 1 1 << 1;
+    Vaes "vaes" "VAES" X86 3 1 << 9;
+    Vpclmul "vpclmul" "VPCLMULQDQ" X86 3 1 << 10;
+    Sha "sha" "SHA-NI" X86 2 1 << 29;
+    Ifma "ifma" "AVX-512 IFMA" X86 2 1 << 21;
+    Rdrand "rdrand" "RDRAND" X86 1 1 << 30;
+    ArmAes "aes" "ARMv8 AES" Arm 0 1 << 2;
+    ArmPmull "pmull" "ARMv8 PMULL" Arm 0 1 << 5;
+    ArmSha1 "sha1" "ARMv8 SHA1" Arm 0 1 << 3;
+    ArmSha256 "sha256" "ARMv8 SHA256" Arm 0 1 << 4;
+    ArmSha512 "sha512" "ARMv8 SHA512" Arm 0 1 << 6;
+    ArmSha3 "sha3" "ARMv8 SHA3" Arm 0 1 << 11;
+    ArmRng "rng" "ARMv8 RNDR" Arm 0 1 << 17;
+}
+
+/// The set of features in force.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Features {
+    present: u32,
+    masked: u32,
+}
+
+impl Features {
+    /// Whether the code that runs may use `feature`.
+    #[inline]
+    pub const fn has(self, feature: Feature) -> bool {
+        self.present & (1 << feature as u32) != 0
+    }
+
+    /// Whether the machine has `feature` and `ADJUNCT_CPU` took it away.
+    pub const fn masked(self, feature: Feature) -> bool {
+        self.masked & (1 << feature as u32) != 0
+    }
+
+    /// The features in force, in the order of [`Feature::ALL`].
+    pub fn iter(self) -> impl Iterator<Item = Feature> {
+        Feature::ALL.iter().copied().filter(move |&f| self.has(f))
+    }
+}
+
+/// The features in force: detected once, on first use, after the mask of `ADJUNCT_CPU` has been applied.
+pub fn features() -> Features {
+    static FEATURES: OnceLock<Features> = OnceLock::new();
+    *FEATURES.get_or_init(|| {
+        let before = detect();
+        let mut wanted = Vec::new();
+        if let Some(value) = secure_env("ADJUNCT_CPU") {
+            match parse_mask(&value) {
+                Ok(mask) => wanted = mask,
+                Err(error) => crate::diag::warn(&format!("{error}; the mask is ignored")),
+            }
+        }
+        for feature in wanted {
+            let (word, bits) = feature.place();
+            caps::clear(word, bits);
+        }
+        let present = detect();
+        Features { present, masked: before & !present }
+    })
+}
+
+/// An environment variable, unless the program runs with another's rights (setuid, file capabilities).
+pub fn secure_env(name: &str) -> Option<String> {
+    // SAFETY: getauxval only reads the process's auxiliary vector.
+    if unsafe { libc::getauxval(libc::AT_SECURE) } != 0 {
+        return None;
+    }
+    std::env::var(name).ok()
+}
+
+/// Parses `-vaes,-aes`: the features to take away, with those that cannot stand without them (VAES without AES-NI).
+///
+/// # Errors
+/// [`Error::UnknownWord`] with the names this architecture knows.
+pub fn parse_mask(text: &str) -> Result<Vec<Feature>, Error> {
+    let mut mask = Vec::new();
+    for word in text.split(',').map(str::trim).filter(|w| !w.is_empty()) {
+        let found = word.strip_prefix('-').and_then(|name| here().find(|f| f.name().eq_ignore_ascii_case(name)));
+        let Some(feature) = found else {
+            return Err(Error::UnknownWord {
+                place: "ADJUNCT_CPU",
+                word: word.to_owned(),
+                known: here().map(|f| format!("-{}", f.name())).collect::<Vec<_>>().join(" "),
+            });
+        };
+        mask.push(feature);
+        mask.extend(dependents(feature));
+    }
+    Ok(mask)
+}
+
+fn here() -> impl Iterator<Item = Feature> {
+    Feature::ALL.iter().copied().filter(|f| Some(f.arch()) == HERE)
+}
+
+fn dependents(feature: Feature) -> &'static [Feature] {
+    match feature {
+        Feature::Aes => &[Feature::Vaes],
+        Feature::Pclmul => &[Feature::Vpclmul],
+        Feature::Avx => &[Feature::Avx2, Feature::Avx512, Feature::Ifma, Feature::Vaes, Feature::Vpclmul],
+        Feature::Avx2 => &[Feature::Avx512, Feature::Ifma, Feature::Vaes, Feature::Vpclmul],
+        Feature::Avx512 => &[Feature::Ifma],
+        _ => &[],
+    }
+}
+
+fn detect() -> u32 {
+    let words = caps::read();
+    let mut set = 0;
+    for feature in here() {
+        let (word, bits) = feature.place();
+        if words[word] & bits == bits {
+            set |= 1 << feature as u32;
+        }
+    }
+    set
+}
+
+/// The CPU's own name, for reports.
+pub fn model_name() -> String {
+    let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let field = |key: &str| {
+        text.lines().find_map(|l| {
+            let (k, v) = l.split_once(':')?;
+            (k.trim() == key).then(|| v.trim().to_owned())
+        })
+    };
+    field("model name").or_else(|| field("Model")).unwrap_or_else(|| std::env::consts::ARCH.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[cfg(target_arch = "x86_64")]
+    fn a_mask_names_features_and_what_stands_on_them() {
+        assert_eq!(parse_mask(" -sha , ").unwrap(), [Feature::Sha]);
+        assert_eq!(parse_mask("-aes").unwrap(), [Feature::Aes, Feature::Vaes]);
+        assert_eq!(parse_mask("").unwrap(), []);
+        for bad in ["aes", "-nope", "--aes", "-"] {
+            assert!(parse_mask(bad).unwrap_err().to_string().contains("-vaes"), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! The one error type of the core.
+
+/// What can go wrong, each with the words a user sees.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Error {
+    /// A word in a configuration value is not one of those known.
+    #[error("{place}: unknown word '{word}'; known: {known}")]
+    UnknownWord {
+        /// Where it stands, for example `algorithms` or `ADJUNCT_CPU`.
+        place: &'static str,
+        /// The word itself.
+        word: String,
+        /// The words that would have been right.
+        known: String,
+    },
+    /// A key, nonce, tag or buffer has a length the algorithm does not take.
+    #[error("{what}: {got} bytes, expected {expected}")]
+    Length {
+        /// What has the wrong length.
+        what: &'static str,
+        /// The length it has, in bytes.
+        got: usize,
+        /// The lengths it may have.
+        expected: &'static str,
+    },
+    /// An authentication tag, signature or padding does not verify.
+    #[error("verification failed")]
+    Verify,
+    /// The CPU library has no such parameter (curve, size, digest): the caller falls back.
+    #[error("not supported here: {0}")]
+    Unsupported(&'static str),
+    /// A key is not valid (point off the curve, even modulus, inconsistent factors, ...).
+    #[error("invalid key: {0}")]
+    InvalidKey(&'static str),
+    /// The CPU library refused for no reason it tells (memory, internal error).
+    #[error("{0} failed")]
+    Failed(&'static str),
+}

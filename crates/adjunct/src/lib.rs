@@ -1,0 +1,33 @@
+//! The core of adjunct: which functions exist, what serves each of them on this machine, and who has used what.
+//!
+//! * [`catalogue`]: every countable function (a row of `icainfo` and `icastats`) and the instructions that make it
+//!   hardware.
+//! * [`cpu`]: what this CPU has, less what `ADJUNCT_CPU` takes away.
+//! * [`route`]: which of hardware and software serves a function here, resolved once.
+//! * [`counters`]: calls and bytes per user and function, shared by all processes.
+//! * [`awslc`]: safe wrappers of the CPU library; the one place that calls it.
+//! * [`config`]: the `algorithms =` keywords.
+
+pub mod awslc;
+pub mod catalogue;
+pub mod config;
+pub mod counters;
+pub mod cpu;
+pub mod diag;
+pub mod error;
+pub mod route;
+
+pub use error::Error;
+
+/// Prepares the process: CPU library, CPU mask, random generator, counters. Cheap, idempotent, never fails: what cannot
+/// be had (counters, an unreadable mask) costs one warning and the work goes on.
+///
+/// Called when a module is loaded, before any sandbox closes; after it, only memory is touched.
+pub fn init() {
+    static ONCE: std::sync::Once = std::sync::Once::new();
+    ONCE.call_once(|| {
+        cpu::features();
+        awslc::prime();
+        counters::open();
+    });
+}

@@ -1,0 +1,146 @@
+//! Which of hardware and software serves a function on this machine: resolved once, when a context gets its key.
+
+use crate::catalogue::{Function, Row};
+use crate::counters;
+use crate::cpu::{self, Arch, Feature};
+
+/// Why an operation ran in software.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[repr(u8)]
+#[non_exhaustive]
+pub enum Reason {
+    /// No instruction for this function exists on this architecture.
+    NoInstruction = 0,
+    /// This CPU lacks the instruction, or the operating system or `OPENSSL_ia32cap` hides it.
+    CpuLacks = 1,
+    /// `ADJUNCT_CPU` took the instruction away.
+    Masked = 2,
+    /// The hardware path does not take this parameter (key size, curve, mode).
+    Parameter = 3,
+    /// The operation was handed to OpenSSL's default provider.
+    Delegated = 4,
+}
+
+impl Reason {
+    /// Every reason.
+    pub const ALL: &[Reason] =
+        &[Reason::NoInstruction, Reason::CpuLacks, Reason::Masked, Reason::Parameter, Reason::Delegated];
+
+    /// The words of the reports.
+    pub const fn text(self) -> &'static str {
+        match self {
+            Reason::NoInstruction => "no instruction for it on this architecture",
+            Reason::CpuLacks => "this CPU lacks the instruction",
+            Reason::Masked => "masked by ADJUNCT_CPU",
+            Reason::Parameter => "no hardware path for this key size or parameter",
+            Reason::Delegated => "handed to OpenSSL's default provider",
+        }
+    }
+
+    /// The key in `--json`.
+    pub const fn key(self) -> &'static str {
+        match self {
+            Reason::NoInstruction => "no-instruction",
+            Reason::CpuLacks => "cpu-lacks",
+            Reason::Masked => "masked",
+            Reason::Parameter => "parameter",
+            Reason::Delegated => "delegated",
+        }
+    }
+}
+
+/// What serves an operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Path {
+    /// Dedicated instructions.
+    Hardware,
+    /// Everything else, and why.
+    Software(Reason),
+}
+
+/// The direction of a counted operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Direction {
+    /// Encrypt; also the one direction of digests and public-key operations.
+    Encrypt = 0,
+    /// Decrypt.
+    Decrypt = 1,
+}
+
+/// Where a context counts: a row and a path. Copy it into the context once the key is known; [`Tally::count`] is then a
+/// few instructions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tally {
+    row: Row,
+    function: Function,
+    path: Path,
+}
+
+impl Tally {
+    /// The tally of an operation of `function` with a key of `bits` (0 where it has none), on the path that serves it here.
+    pub fn new(function: Function, bits: usize) -> Tally {
+        Tally { row: function.row(bits), function, path: path(function, bits) }
+    }
+
+    /// The same operation, handed to OpenSSL's default provider.
+    pub fn delegated(function: Function, bits: usize) -> Tally {
+        Tally { row: function.row(bits), function, path: Path::Software(Reason::Delegated) }
+    }
+
+    /// The path counted.
+    pub const fn path(self) -> Path {
+        self.path
+    }
+
+    /// The row counted.
+    pub const fn row(self) -> Row {
+        self.row
+    }
+
+    /// The function counted.
+    pub const fn function(self) -> Function {
+        self.function
+    }
+
+    /// Counts one operation over `bytes` bytes (0 for public-key operations).
+    #[inline]
+    pub fn count(self, direction: Direction, bytes: usize) {
+        counters::add(self, direction, 1, bytes as u64);
+    }
+
+    /// Counts `bytes` more bytes of an operation already counted.
+    #[inline]
+    pub fn count_bytes(self, direction: Direction, bytes: usize) {
+        counters::add(self, direction, 0, bytes as u64);
+    }
+}
+
+/// The instructions that make `function` hardware on this architecture; empty where none exist.
+pub fn instructions(function: Function) -> &'static [Feature] {
+    match cpu::HERE {
+        Some(Arch::X86) => function.info().x86,
+        Some(Arch::Arm) => function.info().arm,
+        _ => &[],
+    }
+}
+
+/// What serves `function` with a key of `bits` on this machine.
+pub fn path(function: Function, bits: usize) -> Path {
+    let needed = instructions(function);
+    if needed.is_empty() {
+        return Path::Software(Reason::NoInstruction);
+    }
+    let features = cpu::features();
+    for &feature in needed {
+        if !features.has(feature) {
+            let reason = if features.masked(feature) { Reason::Masked } else { Reason::CpuLacks };
+            return Path::Software(reason);
+        }
+    }
+    // AWS-LC's AVX-512 IFMA exponentiation exists for primes of 1024, 1536 and 2048 bits.
+    if function == Function::RsaCrt && !matches!(bits, 2048 | 3072 | 4096) && bits != 0 {
+        return Path::Software(Reason::Parameter);
+    }
+    Path::Hardware
+}

@@ -33,6 +33,14 @@ pub enum Error {
     /// A key is not valid (point off the curve, even modulus, inconsistent factors, ...).
     #[error("invalid key: {0}")]
     InvalidKey(&'static str),
+    /// The counters cannot be used; the text says why and what to do.
+    #[error("counters of user {uid}: {cause}")]
+    Counters {
+        /// Whose counters.
+        uid: u32,
+        /// What is wrong and what to do.
+        cause: String,
+    },
     /// The CPU library refused for no reason it tells (memory, internal error).
     #[error("{0} failed")]
     Failed(&'static str),

@@ -1,0 +1,116 @@
+//! A user's counters at one moment, as plain numbers.
+
+use crate::catalogue::{Function, Row};
+use crate::route::{Direction, Reason};
+
+/// Calls and bytes of one direction on one path.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Cell {
+    /// Operations.
+    pub calls: u64,
+    /// Bytes they processed; 0 for public-key operations.
+    pub bytes: u64,
+}
+
+/// The counters of one row, or the sum of several.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Hardware, by [`Direction`].
+    pub hardware: [Cell; 2],
+    /// Software, by [`Direction`].
+    pub software: [Cell; 2],
+}
+
+impl Counts {
+    /// Whether nothing was counted.
+    pub fn is_zero(&self) -> bool {
+        *self == Counts::default()
+    }
+
+    /// Calls on hardware, in both directions.
+    pub fn hardware_calls(&self) -> u64 {
+        self.hardware.iter().map(|c| c.calls).sum()
+    }
+
+    /// Calls in software, in both directions.
+    pub fn software_calls(&self) -> u64 {
+        self.software.iter().map(|c| c.calls).sum()
+    }
+
+    /// The cell of a path and a direction.
+    pub fn cell_mut(&mut self, hardware: bool, direction: Direction) -> &mut Cell {
+        let side = if hardware { &mut self.hardware } else { &mut self.software };
+        &mut side[direction as usize]
+    }
+
+    fn zip(self, other: Counts, f: impl Fn(u64, u64) -> u64) -> Counts {
+        let cells = |a: [Cell; 2], b: [Cell; 2]| {
+            std::array::from_fn(|i| Cell { calls: f(a[i].calls, b[i].calls), bytes: f(a[i].bytes, b[i].bytes) })
+        };
+        Counts { hardware: cells(self.hardware, other.hardware), software: cells(self.software, other.software) }
+    }
+}
+
+/// A user's counters at one moment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Snapshot {
+    /// The user.
+    pub uid: u32,
+    rows: Vec<Counts>,
+    fallbacks: Vec<u64>,
+}
+
+impl Snapshot {
+    /// An empty snapshot.
+    pub fn new(uid: u32) -> Snapshot {
+        Snapshot {
+            uid,
+            rows: vec![Counts::default(); Row::COUNT],
+            fallbacks: vec![0; Function::ALL.len() * Reason::ALL.len()],
+        }
+    }
+
+    /// The counters of one row.
+    pub fn row(&self, row: Row) -> Counts {
+        self.rows[row.index()]
+    }
+
+    /// The counters of one row, to fill in.
+    pub fn row_mut(&mut self, row: Row) -> &mut Counts {
+        &mut self.rows[row.index()]
+    }
+
+    /// The counters of a function, all key sizes together.
+    pub fn function(&self, function: Function) -> Counts {
+        function.rows().fold(Counts::default(), |sum, (_, row)| sum.zip(self.row(row), u64::wrapping_add))
+    }
+
+    /// Operations of `function` that ran in software for `reason`.
+    pub fn fallbacks(&self, function: Function, reason: Reason) -> u64 {
+        self.fallbacks[function as usize * Reason::ALL.len() + reason as usize]
+    }
+
+    /// The same, to fill in.
+    pub fn fallbacks_mut(&mut self, function: Function, reason: Reason) -> &mut u64 {
+        &mut self.fallbacks[function as usize * Reason::ALL.len() + reason as usize]
+    }
+
+    /// What was counted between `earlier` and this.
+    pub fn since(&self, earlier: &Snapshot) -> Snapshot {
+        let less = |a: &[u64], b: &[u64]| a.iter().zip(b).map(|(a, b)| a.wrapping_sub(*b)).collect();
+        Snapshot {
+            uid: self.uid,
+            rows: self.rows.iter().zip(&earlier.rows).map(|(a, b)| a.zip(*b, u64::wrapping_sub)).collect(),
+            fallbacks: less(&self.fallbacks, &earlier.fallbacks),
+        }
+    }
+
+    /// The sum of this and `other` (the `-S` table).
+    pub fn plus(&self, other: &Snapshot) -> Snapshot {
+        Snapshot {
+            uid: self.uid,
+            rows: self.rows.iter().zip(&other.rows).map(|(a, b)| a.zip(*b, u64::wrapping_add)).collect(),
+            fallbacks: self.fallbacks.iter().zip(&other.fallbacks).map(|(a, b)| a.wrapping_add(*b)).collect(),
+        }
+    }
+}

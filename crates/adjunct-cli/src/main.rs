@@ -1,3 +1,7 @@
-//! The `adjunct` command.
+//! The `adjunct` command; also answers as `icainfo` and `icastats`.
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    adjunct_cli::main(std::env::args_os().collect())
+}

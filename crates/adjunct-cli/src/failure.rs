@@ -1,0 +1,65 @@
+//! Why a command failed: one line for people, one exit status for scripts.
+
+use std::fmt;
+use std::process::ExitCode;
+
+/// Why a command failed.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Failure {
+    /// The command line is wrong, or asks for its help: clap has the words. Exit status 2, or 0 for help.
+    Usage(clap::Error),
+    /// The command line makes no sense in a way clap cannot see. Exit status 2.
+    Words(String),
+    /// It did not work. Exit status 1.
+    Failed(String),
+}
+
+impl Failure {
+    /// A failure with its one line.
+    pub fn new(line: impl Into<String>) -> Failure {
+        Failure::Failed(line.into())
+    }
+
+    /// Says why on standard error, after `name`; gives the exit status.
+    pub fn report(&self, name: &str) -> ExitCode {
+        match self {
+            Failure::Usage(error) => {
+                let _ = error.print();
+                return if error.use_stderr() { ExitCode::from(2) } else { ExitCode::SUCCESS };
+            }
+            Failure::Words(line) => eprint_line(name, line),
+            Failure::Failed(line) => eprint_line(name, line),
+        }
+        if matches!(self, Failure::Failed(_)) { ExitCode::FAILURE } else { ExitCode::from(2) }
+    }
+}
+
+/// `eprintln!` panics where standard error is closed or full; this does not.
+fn eprint_line(name: &str, line: &str) {
+    use std::io::Write;
+    let _ = writeln!(std::io::stderr(), "{name}: {line}");
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Failure::Usage(error) => error.fmt(f),
+            Failure::Words(line) | Failure::Failed(line) => f.write_str(line),
+        }
+    }
+}
+
+impl std::error::Error for Failure {}
+
+impl From<clap::Error> for Failure {
+    fn from(error: clap::Error) -> Failure {
+        Failure::Usage(error)
+    }
+}
+
+impl From<adjunct::Error> for Failure {
+    fn from(error: adjunct::Error) -> Failure {
+        Failure::Failed(error.to_string())
+    }
+}

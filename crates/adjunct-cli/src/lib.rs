@@ -1,0 +1,127 @@
+//! The `adjunct` command, as a library so that its tests and fuzz targets reach every part of it.
+//!
+//! One module per subcommand, each with its `Args` (what clap reads) and `run`. What a subcommand reports goes through
+//! [`output::print`], what went wrong comes back as a [`Failure`].
+#![deny(unsafe_code)]
+
+pub mod bench;
+pub mod failure;
+pub mod generate;
+pub mod info;
+pub mod openssl;
+pub mod openssl_conf;
+pub mod output;
+pub mod ssh;
+pub mod stats;
+
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+pub use failure::Failure;
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+/// What stands below the options of `adjunct --help`.
+const EXAMPLES: &str = "\
+Examples:
+  adjunct info                         what this machine serves in hardware
+  adjunct openssl enable               let OpenSSL and OpenSSH use it
+  adjunct stats                        what was used: hardware and software, per function
+  sudo adjunct stats --all --used      of every user, only what was used
+
+Called by the name icainfo or icastats, the command takes those tools' options and prints their tables.
+
+Exit status: 0 done, 1 it failed (one line says why), 2 the command line is wrong.";
+
+/// Crypto hardware for OpenSSL and OpenSSH, with proof that it is used
+#[derive(Debug, Parser)]
+#[command(name = "adjunct", version, after_help = EXAMPLES, max_term_width = 110)]
+pub struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+/// The subcommands.
+#[derive(Debug, Subcommand)]
+enum Command {
+    Info(info::Args),
+    Stats(stats::Args),
+    Openssl(openssl::Args),
+    Ssh(ssh::Args),
+    Bench(bench::Args),
+    #[command(flatten)]
+    Generate(generate::Command),
+}
+
+impl Cli {
+    fn run(self) -> Result<ExitCode, Failure> {
+        match self.command {
+            Command::Info(args) => info::run(&args),
+            Command::Stats(args) => stats::run(&args),
+            Command::Openssl(args) => openssl::run(&args),
+            Command::Ssh(args) => ssh::run(&args),
+            Command::Bench(args) => bench::run(&args),
+            Command::Generate(args) => generate::run(&args),
+        }
+    }
+}
+
+/// Runs the command line `args` (the first is the name the command was called by) and reports what went wrong.
+pub fn main(args: Vec<OsString>) -> ExitCode {
+    let (name, result) = dispatch(args);
+    match result {
+        Ok(code) => code,
+        Err(failure) => failure.report(&name),
+    }
+}
+
+/// The parser of the name a command line starts with, and that name.
+fn parser(args: &[OsString]) -> (String, clap::Command) {
+    let called = args.first().map(std::path::Path::new).and_then(|p| p.file_name()).and_then(|n| n.to_str());
+    match called {
+        Some("icainfo") => ("icainfo".to_owned(), info::IcaInfo::command()),
+        Some("icastats") => ("icastats".to_owned(), stats::IcaStats::command()),
+        _ => ("adjunct".to_owned(), Cli::command()),
+    }
+}
+
+fn dispatch(args: Vec<OsString>) -> (String, Result<ExitCode, Failure>) {
+    let (name, command) = parser(&args);
+    let result = command.try_get_matches_from(args).map_err(Failure::from).and_then(|matches| match name.as_str() {
+        "icainfo" => info::IcaInfo::from_arg_matches(&matches)?.run(),
+        "icastats" => stats::IcaStats::from_arg_matches(&matches)?.run(),
+        _ => Cli::from_arg_matches(&matches)?.run(),
+    });
+    (name, result)
+}
+
+/// Parses a command line and runs nothing: whether it would be accepted. For fuzzing; it must never panic.
+pub fn parse_args(args: Vec<OsString>) -> bool {
+    let (name, command) = parser(&args);
+    command.try_get_matches_from(args).is_ok_and(|matches| match name.as_str() {
+        "icainfo" => info::IcaInfo::from_arg_matches(&matches).is_ok(),
+        "icastats" => stats::IcaStats::from_arg_matches(&matches).is_ok(),
+        _ => Cli::from_arg_matches(&matches).is_ok(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_definitions_are_consistent() {
+        Cli::command().debug_assert();
+        info::IcaInfo::command().debug_assert();
+        stats::IcaStats::command().debug_assert();
+    }
+
+    #[test]
+    fn the_name_called_by_decides() {
+        let words = |w: &[&str]| w.iter().map(OsString::from).collect::<Vec<_>>();
+        assert!(parse_args(words(&["adjunct", "info", "--json"])));
+        assert!(parse_args(words(&["/usr/bin/icainfo", "-c"])));
+        assert!(parse_args(words(&["icastats", "-k", "-j"])));
+        assert!(!parse_args(words(&["icainfo", "--json"])));
+        assert!(!parse_args(words(&["adjunct", "-k"])));
+        assert!(!parse_args(Vec::new()));
+    }
+}

@@ -3,7 +3,7 @@
 use crate::abi::core::{Core, Reason};
 use crate::abi::param::{self, Param};
 use crate::abi::{self, Algorithm, Dispatch, OsslAlgorithm, guard, id};
-use crate::{cipher, digest, ec, ecx, mac, rand, rsa};
+use crate::{cipher, digest, ec, ecx, fallback, mac, rand, rsa};
 use adjunct::config::{Group, Groups};
 use std::ffi::{CStr, c_char, c_int, c_void};
 
@@ -12,6 +12,7 @@ use std::ffi::{CStr, c_char, c_int, c_void};
 pub struct Provider {
     /// OpenSSL as this instance sees it.
     pub core: Core,
+    library: fallback::Cache,
     tables: Vec<(c_int, Vec<OsslAlgorithm>)>,
     reasons: Vec<ReasonString>,
 }
@@ -36,6 +37,17 @@ unsafe impl Sync for ReasonString {}
 pub unsafe fn provider<'a>(provctx: *mut c_void) -> &'a Provider {
     // SAFETY: see above.
     unsafe { &*provctx.cast::<Provider>() }
+}
+
+impl Provider {
+    /// OpenSSL's default provider, to hand an operation to; where there is none, the reason is raised.
+    pub fn fallback(&self) -> Option<&'static fallback::Library> {
+        let library = self.library.get(&self.core);
+        if library.is_none() {
+            self.core.raise(Reason::NoLibcrypto);
+        }
+        library
+    }
 }
 
 fn tables(groups: Groups) -> Vec<(c_int, Vec<OsslAlgorithm>)> {
@@ -106,12 +118,16 @@ pub unsafe extern "C" fn OSSL_provider_init(
                 groups
             }
         };
+        if !groups.has(Group::Rand) {
+            fallback::keep_generator_away(&core);
+        }
         let reasons = Reason::TEXTS
             .iter()
             .map(|&(reason, text)| ReasonString { id: reason as u32, text: text.as_ptr() })
             .chain([ReasonString { id: 0, text: std::ptr::null() }])
             .collect();
-        let provider = Box::new(Provider { core, tables: tables(groups), reasons });
+        let provider =
+            Box::new(Provider { core, library: fallback::Cache::default(), tables: tables(groups), reasons });
         // SAFETY: the out pointers are OpenSSL's.
         unsafe {
             *out = FUNCTIONS.as_ptr();

@@ -32,6 +32,7 @@ pub enum Reason {
     IvReuse = 21,
     XtsDuplicatedKeys = 22,
     Delegation = 23,
+    NoLibcrypto = 24,
 }
 
 impl Reason {
@@ -60,6 +61,7 @@ impl Reason {
         (Reason::IvReuse, c"iv used twice"),
         (Reason::XtsDuplicatedKeys, c"xts duplicated keys"),
         (Reason::Delegation, c"OpenSSL's default provider refused"),
+        (Reason::NoLibcrypto, c"no shared libcrypto whose default provider could be asked"),
     ];
 }
 

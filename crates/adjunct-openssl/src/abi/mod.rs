@@ -27,15 +27,12 @@ impl Dispatch {
 /// One entry of a dispatch table: `entry!(id::CIPHER_NEWCTX, newctx)`.
 #[macro_export]
 macro_rules! entry {
-    ($id:expr, $function:expr) => {
-        $crate::abi::Dispatch {
-            id: $id,
-            // SAFETY: a function pointer is a function pointer; OpenSSL casts it back to the type its id stands for.
-            function: Some(unsafe {
-                core::mem::transmute::<*const (), $crate::abi::AnyFunction>($function as *const ())
-            }),
-        }
-    };
+    ($id:expr, $function:expr) => {{
+        let function = $function as *const ();
+        // SAFETY: a function pointer is a function pointer; OpenSSL casts it back to the type its id stands for.
+        let function = unsafe { core::mem::transmute::<*const (), $crate::abi::AnyFunction>(function) };
+        $crate::abi::Dispatch { id: $id, function: Some(function) }
+    }};
 }
 
 /// `OSSL_ALGORITHM`.

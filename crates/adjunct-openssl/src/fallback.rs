@@ -1,1 +1,0 @@
-//! Hands what the CPU library lacks to OpenSSL's default provider.

@@ -1,0 +1,170 @@
+//! Handing operations to OpenSSL's default provider, through the interface the other modules use.
+
+use adjunct_openssl::abi::core::Core;
+use adjunct_openssl::abi::param::{self, Param};
+use adjunct_openssl::abi::{Dispatch, id};
+use adjunct_openssl::entry;
+use adjunct_openssl::fallback::{self, Check, DigestOperation, Key, Kind, Library, Mac, Operation, Output};
+use std::ffi::{CStr, c_int, c_void};
+
+#[link(name = "crypto")]
+unsafe extern "C" {
+    fn OSSL_LIB_CTX_new() -> *mut c_void;
+}
+
+unsafe extern "C" fn not_in_libcrypto() -> c_int {
+    0
+}
+
+fn library() -> &'static Library {
+    // Any address inside libcrypto will do.
+    let table = [entry!(id::CORE_GET_PARAMS, OSSL_LIB_CTX_new), Dispatch::END];
+    // SAFETY: the table ends; the function is only used for its address.
+    let core = unsafe { Core::new(std::ptr::null(), table.as_ptr()) };
+    fallback::library(&core).expect("libcrypto is found")
+}
+
+fn text(key: &'static CStr, value: &'static CStr) -> Param {
+    let data_size = value.to_bytes().len();
+    Param { data: value.as_ptr().cast_mut().cast(), ..Param::describe(key, param::UTF8, data_size) }
+}
+
+fn fill(out: &mut [u8], run: impl FnOnce(Output) -> c_int) -> usize {
+    let mut length = 0;
+    assert_eq!(run(Output { data: out.as_mut_ptr(), length: &raw mut length, size: out.len() }), 1);
+    length
+}
+
+fn generate(name: &CStr, params: &[Param]) -> Key {
+    // SAFETY: the array ends.
+    unsafe { Key::generate(library(), name, None, false, params.as_ptr()) }.expect("a key")
+}
+
+#[test]
+fn without_libcrypto_there_is_no_library() {
+    let table = [entry!(id::CORE_GET_PARAMS, not_in_libcrypto), Dispatch::END];
+    // SAFETY: the table ends; the function is only used for its address.
+    let core = unsafe { Core::new(std::ptr::null(), table.as_ptr()) };
+    assert!(fallback::library(&core).is_none());
+}
+
+#[test]
+fn one_library_for_all_threads() {
+    let found: Vec<usize> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..8).map(|_| scope.spawn(|| std::ptr::from_ref(library()) as usize)).collect();
+        threads.into_iter().map(|t| t.join().expect("joined")).collect()
+    });
+    assert!(found.iter().all(|&address| address == found[0]));
+}
+
+unsafe extern "C" fn import(params: *const Param, argument: *mut c_void) -> c_int {
+    // SAFETY: the argument is the one given to `export`; the array is OpenSSL's.
+    unsafe {
+        let copy = Key::from_params(library(), c"EC", 0x87, params);
+        *argument.cast::<Option<Key>>() = copy;
+    }
+    1
+}
+
+#[test]
+fn brainpool_signs_exports_and_matches() {
+    let key = generate(c"EC", &[text(c"group", c"brainpoolP256r1"), Param::END]);
+    assert!(key.check(Check::All) && key.check(Check::Pairwise));
+    let mut copy: Option<Key> = None;
+    // SAFETY: the callback takes this argument.
+    assert!(unsafe { key.export(0x87, import, (&raw mut copy).cast()) });
+    let copy = copy.expect("imported");
+    assert!(copy.same_public(&key) && copy.same_parameters(&key));
+    assert!(!generate(c"EC", &[text(c"group", c"brainpoolP256r1"), Param::END]).same_public(&key));
+
+    let null = std::ptr::null();
+    let mut signature = [0; 128];
+    // SAFETY: empty arrays, and outputs that describe their buffers.
+    unsafe {
+        let mut sign = Operation::new(&key, Kind::Sign, null).expect("an operation");
+        let mut again = sign.duplicate().expect("a copy");
+        let length = fill(&mut signature, |out| sign.run(out, &[7; 32]));
+        let mut verify = Operation::new(&copy, Kind::Verify, null).expect("an operation");
+        assert_eq!(verify.verify(&signature[..length], &[7; 32]), 1);
+        assert_ne!(verify.verify(&signature[..length], &[8; 32]), 1);
+        let length = fill(&mut signature, |out| again.run(out, &[9; 32]));
+        assert_eq!(verify.verify(&signature[..length], &[9; 32]), 1);
+
+        let mut sign = DigestOperation::new(&key, false, Some(c"SHA256"), null).expect("an operation");
+        assert!(sign.update(b"hello "));
+        let mut fork = sign.duplicate().expect("a copy");
+        assert!(sign.update(b"world") && fork.update(b"there"));
+        let length = fill(&mut signature, |out| sign.sign_final(out));
+        let mut verify = DigestOperation::new(&copy, true, Some(c"SHA256"), null).expect("an operation");
+        assert_eq!(verify.verify(&signature[..length], b"hello world"), 1);
+        let length = fill(&mut signature, |out| fork.sign_final(out));
+        let mut verify = DigestOperation::new(&copy, true, Some(c"SHA256"), null).expect("an operation");
+        assert!(verify.update(b"hello there"));
+        assert_eq!(verify.verify_final(&signature[..length]), 1);
+    }
+}
+
+#[test]
+fn the_padding_of_a_copied_digest_operation_can_be_set() {
+    let key = generate(c"RSA", &[Param::END]);
+    let mut signature = [0; 512];
+    let pss = [text(c"pad-mode", c"pss"), Param::END];
+    // SAFETY: arrays that end, and outputs that describe their buffers.
+    unsafe {
+        let sign = DigestOperation::new(&key, false, Some(c"SHA256"), std::ptr::null()).expect("an operation");
+        let mut copy = sign.duplicate().expect("a copy");
+        drop(sign);
+        assert!(copy.set_params(pss.as_ptr()));
+        let length = fill(&mut signature, |out| copy.sign(out, b"text"));
+        let mut verify = DigestOperation::new(&key, true, Some(c"SHA256"), pss.as_ptr()).expect("an operation");
+        assert_eq!(verify.verify(&signature[..length], b"text"), 1);
+    }
+}
+
+#[test]
+fn encryption_and_derivation_agree() {
+    let null = std::ptr::null();
+    let rsa = generate(c"RSA", &[Param::END]);
+    let (a, b) = (generate(c"X448", &[Param::END]), generate(c"X448", &[Param::END]));
+    let (mut sealed, mut opened, mut left, mut right) = ([0; 512], [0; 512], [0; 56], [0; 56]);
+    // SAFETY: empty arrays, and outputs that describe their buffers.
+    unsafe {
+        let mut encrypt = Operation::new(&rsa, Kind::Encrypt, null).expect("an operation");
+        let length = fill(&mut sealed, |out| encrypt.run(out, b"secret"));
+        let mut decrypt = Operation::new(&rsa, Kind::Decrypt, null).expect("an operation");
+        let length = fill(&mut opened, |out| decrypt.run(out, &sealed[..length]));
+        assert_eq!(&opened[..length], b"secret");
+
+        for (mine, other, out) in [(&a, &b, &mut left), (&b, &a, &mut right)] {
+            let mut derive = Operation::new(mine, Kind::Derive, null).expect("an operation");
+            assert!(derive.set_peer(&other.duplicate().expect("a copy"), true));
+            assert_eq!(fill(out, |out| derive.run(out, &[])), 56);
+        }
+        assert_eq!(left, right);
+    }
+}
+
+#[test]
+fn a_mac_takes_its_key_again_after_a_copy() {
+    // SAFETY: arrays that end, and outputs that describe their buffers.
+    unsafe {
+        let params = [text(c"digest", c"RIPEMD160"), Param::END];
+        let mut mac = Mac::new(library(), c"HMAC").expect("a MAC");
+        assert!(mac.init(Some(b"Jefe"), params.as_ptr()));
+        assert!(mac.update(b"what do ya want "));
+        let mut copy = mac.duplicate().expect("a copy");
+        assert!(copy.update(b"for nothing?"));
+        let mut out = [0; 20];
+        assert_eq!(fill(&mut out, |o| copy.finish(o)), 20);
+        // RFC 2286, test 2.
+        let expected = [
+            0xdd, 0xa6, 0xc0, 0x21, 0x3a, 0x48, 0x5a, 0x9e, 0x24, 0xf4, 0x74, 0x20, 0x64, 0xa7, 0xf0, 0x33, 0xb4, 0x3c,
+            0x40, 0x69,
+        ];
+        assert_eq!(out, expected);
+        assert!(mac.init(None, std::ptr::null()) && mac.update(b"what do ya want for nothing?"));
+        let mut out = [0; 20];
+        fill(&mut out, |o| mac.finish(o));
+        assert_eq!(out, expected);
+    }
+}

@@ -1,41 +1,95 @@
-//! `adjunct info`.
+//! `adjunct info` and `icainfo`: what this machine serves in hardware, by which instructions, and where software comes from.
 
-use crate::Failure;
+mod facts;
+mod ica;
+mod table;
+
+pub use facts::{Curve, Facts, FunctionFacts};
+
+use crate::{Failure, output};
 use std::process::ExitCode;
 
-/// To come
+const EXAMPLES: &str = "\
+Examples:
+  adjunct info                       every function: hardware, by which instructions; software, from which library
+  adjunct info --json | jq '.functions[] | select(.hardware) | .function'
+  ADJUNCT_CPU=-vaes adjunct info     what would be left without VAES";
+
+/// Show what this machine serves in hardware, by which instructions, and where software comes from
 #[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES, version, disable_version_flag = true)]
 pub struct Args {
-    /// Machine-readable report
-    #[arg(long)]
+    #[command(flatten)]
+    what: What,
+    /// Machine-readable report of everything
+    #[arg(short, long, conflicts_with = "what")]
     json: bool,
+    /// Show version information
+    #[arg(short, long, action = clap::ArgAction::Version)]
+    version: Option<bool>,
 }
 
-/// Runs the subcommand.
-///
-/// # Errors
-/// [`Failure`] with the one line to show.
-pub fn run(args: &Args) -> Result<ExitCode, Failure> {
-    let _ = args.json;
-    Err(Failure::new("info is not part of this build"))
-}
-
-/// The command under the name `icainfo`
-#[derive(Debug, clap::Parser)]
-#[command(name = "icainfo")]
-pub struct IcaInfo {
-    /// list supported EC curves
+/// The part shown instead of the table of functions.
+#[derive(Debug, clap::Args)]
+#[group(id = "what", multiple = false)]
+struct What {
+    /// List supported EC curves
     #[arg(short = 'c', long)]
     list_curves: bool,
+    /// List supported RSA key lengths
+    #[arg(short = 'r', long)]
+    list_rsa: bool,
+    /// Show fips exception list
+    #[arg(short = 'f', long)]
+    list_fips_exceptions: bool,
+}
+
+impl What {
+    fn text(&self, facts: &Facts, functions: impl Fn(&Facts) -> String) -> String {
+        if self.list_curves {
+            ica::curves(facts)
+        } else if self.list_rsa {
+            ica::rsa()
+        } else if self.list_fips_exceptions {
+            ica::FIPS.to_owned()
+        } else {
+            functions(facts)
+        }
+    }
+}
+
+/// Runs `adjunct info`.
+///
+/// # Errors
+/// [`Failure`] where standard output takes no more.
+pub fn run(args: &Args) -> Result<ExitCode, Failure> {
+    let facts = Facts::of_this_machine();
+    if args.json {
+        output::print_json(&facts)?;
+    } else {
+        output::print(&args.what.text(&facts, |facts| table::render(facts, output::Style::of_stdout())))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Display a list of all cryptographic functions that adjunct supports on this system, in hardware and in software
+#[derive(Debug, clap::Parser)]
+#[command(name = "icainfo", version, disable_version_flag = true, after_help = "See also: adjunct info.")]
+pub struct IcaInfo {
+    #[command(flatten)]
+    what: What,
+    /// Show version information
+    #[arg(short, long, action = clap::ArgAction::Version)]
+    version: Option<bool>,
 }
 
 impl IcaInfo {
-    /// Runs it.
+    /// Runs `icainfo`.
     ///
     /// # Errors
-    /// [`Failure`] with the one line to show.
+    /// [`Failure`] where standard output takes no more.
     pub fn run(&self) -> Result<ExitCode, Failure> {
-        let _ = self.list_curves;
-        Err(Failure::new("not part of this build"))
+        output::print(&self.what.text(&Facts::of_this_machine(), ica::functions))?;
+        Ok(ExitCode::SUCCESS)
     }
 }

@@ -1,44 +1,208 @@
-//! `adjunct stats`.
+//! `adjunct stats` and `icastats`: what was used, hardware and software, per user and function.
 
-use crate::Failure;
+mod account;
+mod host;
+mod json;
+mod rows;
+mod table;
+
+pub use account::User;
+pub use json::{ica_json, report_json};
+pub use rows::{Line, lines};
+pub use table::{Look, ica_table, report_table};
+
+use crate::{Failure, output};
+use account::Scope;
+use adjunct::counters::{self, Snapshot};
 use std::process::ExitCode;
 
-/// To come
-#[derive(Debug, clap::Args)]
-pub struct Args {
-    /// Machine-readable report
-    #[arg(long)]
-    json: bool,
-}
+const EXAMPLES: &str = "\
+Examples:
+  adjunct stats                           your own counters
+  adjunct stats --used --bytes            only what was used, in bytes
+  sudo adjunct stats -U sshd              those of another user
+  adjunct stats -r; scp FILE HOST:; adjunct stats --used
+  adjunct stats --json | jq '.users[0].functions[] | select(.function == \"AES GCM\")'
 
-/// Runs the subcommand.
-///
-/// # Errors
-/// [`Failure`] with the one line to show.
-pub fn run(args: &Args) -> Result<ExitCode, Failure> {
-    let _ = args.json;
-    Err(Failure::new("stats is not part of this build"))
-}
+ENC and DEC count encryption and decryption apart, CRYPT what has one direction. Hardware means that the code that ran
+used dedicated instructions. The counters live until they are reset or deleted, or the machine restarts.";
 
-/// The command under the name `icastats`
-#[derive(Debug, clap::Parser)]
-#[command(name = "icastats")]
-pub struct IcaStats {
-    /// show statistics per key size.
+/// Whose counters, and what to do with them: the options both names share.
+#[derive(Debug, Clone, clap::Args)]
+pub struct Selection {
+    /// Set your own function counters (or those of --user) to zero
+    #[arg(short, long, group = "action")]
+    reset: bool,
+    /// Reset the statistics of all users (root user only)
+    #[arg(short = 'R', long, group = "action", group = "whole")]
+    reset_all: bool,
+    /// Delete your own statistics (or those of --user)
+    #[arg(short, long, group = "action")]
+    delete: bool,
+    /// Delete the statistics of all users (root user only)
+    #[arg(short = 'D', long, group = "action", group = "whole")]
+    delete_all: bool,
+    /// Show the statistics of one user (root user only)
+    #[arg(short = 'U', long, value_name = "USER", conflicts_with = "whole")]
+    user: Option<String>,
+    /// Show the accumulated statistics of all users (root user only)
+    #[arg(short = 'S', long, conflicts_with_all = ["action", "user"])]
+    summary: bool,
+    /// Show the statistic tables of all users (root user only)
+    #[arg(short = 'A', long, conflicts_with_all = ["action", "user", "summary"])]
+    all: bool,
+    /// Show statistics per key size
     #[arg(short, long)]
     key_sizes: bool,
-    /// output the statistics in JSON format.
+    /// Output the statistics in JSON format
     #[arg(short, long)]
     json: bool,
+}
+
+/// Show what was used, hardware and software, per user and function
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES, version, disable_version_flag = true)]
+pub struct Args {
+    #[command(flatten)]
+    selection: Selection,
+    /// Show bytes in place of calls
+    #[arg(short, long)]
+    bytes: bool,
+    /// Show only functions that were used
+    #[arg(short, long)]
+    used: bool,
+    /// Show version information
+    #[arg(short, long, action = clap::ArgAction::Version)]
+    version: Option<bool>,
+}
+
+/// Shows whether cryptographic functions ran in hardware or in software, per function and mode of operation
+#[derive(Debug, clap::Parser)]
+#[command(name = "icastats", version, disable_version_flag = true, after_help = "See also: adjunct stats.")]
+pub struct IcaStats {
+    #[command(flatten)]
+    selection: Selection,
+    /// Output version information
+    #[arg(short, long, action = clap::ArgAction::Version)]
+    version: Option<bool>,
+}
+
+/// Runs `adjunct stats`.
+///
+/// # Errors
+/// [`Failure`]: no permission, an unknown user, damaged counters.
+pub fn run(args: &Args) -> Result<ExitCode, Failure> {
+    args.selection.run(args)
+}
+
+/// How one of the two names shows what was found.
+trait View {
+    /// The name the command was called by.
+    const NAME: &str;
+    fn table(&self, user: &User, snapshot: &Snapshot) -> String;
+    fn json(&self, users: &[(User, Snapshot)]) -> String;
+    /// The line that says that the counters of `user` were changed.
+    fn done(&self, what: &str, user: &User) -> String;
+}
+
+impl View for Args {
+    const NAME: &str = "adjunct";
+
+    fn table(&self, user: &User, snapshot: &Snapshot) -> String {
+        let look = Look { bytes: self.bytes, used: self.used, style: output::Style::of_stdout() };
+        report_table(user, snapshot, self.selection.key_sizes, look)
+    }
+
+    fn json(&self, users: &[(User, Snapshot)]) -> String {
+        report_json(&host::facts(), users, self.selection.key_sizes, self.used)
+    }
+
+    fn done(&self, what: &str, user: &User) -> String {
+        format!("{what} the counters of {user}\n")
+    }
+}
+
+impl View for IcaStats {
+    const NAME: &str = "icastats";
+
+    fn table(&self, user: &User, snapshot: &Snapshot) -> String {
+        let head = if self.selection.all { format!("user: {user}\n") } else { String::new() };
+        head + &ica_table(snapshot, self.selection.key_sizes)
+    }
+
+    fn json(&self, users: &[(User, Snapshot)]) -> String {
+        ica_json(&host::facts(), users, self.selection.key_sizes)
+    }
+
+    fn done(&self, _: &str, _: &User) -> String {
+        String::new()
+    }
 }
 
 impl IcaStats {
-    /// Runs it.
+    /// Runs `icastats`.
     ///
     /// # Errors
-    /// [`Failure`] with the one line to show.
+    /// As [`run`].
     pub fn run(&self) -> Result<ExitCode, Failure> {
-        let _ = (self.key_sizes, self.json);
-        Err(Failure::new("not part of this build"))
+        self.selection.run(self)
     }
+}
+
+impl Selection {
+    fn scope(&self) -> Result<Scope, Failure> {
+        if self.reset_all || self.delete_all || self.all || self.summary {
+            account::require_root("the statistics of all users")?;
+            return Ok(Scope::All);
+        }
+        Ok(Scope::One(match &self.user {
+            Some(name) => account::permitted(User::from_name(name)?)?,
+            None => User::myself(),
+        }))
+    }
+
+    fn run<V: View>(&self, view: &V) -> Result<ExitCode, Failure> {
+        let users = self.scope()?.users()?;
+        if self.reset || self.reset_all {
+            return each::<V>(users, |user| {
+                counters::reset(user.uid)?;
+                output::print(&view.done("reset", user))
+            });
+        }
+        if self.delete || self.delete_all {
+            return each::<V>(users, |user| {
+                counters::delete(user.uid)?;
+                output::print(&view.done("deleted", user))
+            });
+        }
+        let mut found = Vec::new();
+        let code = each::<V>(users, |user| {
+            let snapshot = counters::read(user.uid)?;
+            found.push((user.clone(), snapshot.unwrap_or_else(|| Snapshot::new(user.uid))));
+            Ok(())
+        })?;
+        if self.summary {
+            let sum = found.iter().fold(Snapshot::new(0), |sum, (_, snapshot)| sum.plus(snapshot));
+            found = vec![(User::everyone(), sum)];
+        }
+        if self.json {
+            output::print(&view.json(&found))?;
+        } else {
+            let tables: Vec<String> = found.iter().map(|(user, snapshot)| view.table(user, snapshot)).collect();
+            output::print(&tables.concat())?;
+        }
+        Ok(code)
+    }
+}
+
+/// Does `work` for every user: one whose counters are damaged is reported and does not keep the others from their turn.
+fn each<V: View>(users: Vec<User>, mut work: impl FnMut(&User) -> Result<(), Failure>) -> Result<ExitCode, Failure> {
+    let mut code = ExitCode::SUCCESS;
+    for user in &users {
+        match work(user) {
+            Err(failure) if users.len() > 1 => code = failure.report(V::NAME),
+            other => other?,
+        }
+    }
+    Ok(code)
 }

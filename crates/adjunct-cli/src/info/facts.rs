@@ -1,0 +1,199 @@
+//! What `info` reports, as plain values: made from the core once, then only rendered.
+
+use adjunct::catalogue::{Function, Software};
+use adjunct::cpu::{self, Feature, Features};
+use adjunct::route::{self, Path};
+use serde::Serialize;
+
+/// Everything `info` knows of a machine.
+#[derive(Debug, Clone, Serialize)]
+pub struct Facts {
+    /// The CPU's own name.
+    pub cpu: String,
+    /// The architecture, as `uname -m` names it.
+    pub architecture: &'static str,
+    /// The instruction sets in force, in the vendor's spelling.
+    pub instructions: Vec<&'static str>,
+    /// Those the machine has and `ADJUNCT_CPU` takes away.
+    pub masked: Vec<&'static str>,
+    /// Those of this architecture that the CPU lacks, or something outside adjunct hides.
+    pub missing: Vec<&'static str>,
+    /// What the lack of an instruction set costs, one line each.
+    pub notes: Vec<String>,
+    /// Every function, those the Z tools know first and in their order.
+    pub functions: Vec<FunctionFacts>,
+    /// The elliptic curves.
+    pub curves: Vec<Curve>,
+}
+
+/// What serves a function.
+#[derive(Debug, Clone, Serialize)]
+pub struct FunctionFacts {
+    /// The name in `icainfo`.
+    pub function: &'static str,
+    /// Whether dedicated instructions serve it, at least for some key sizes.
+    pub hardware: bool,
+    /// Those instructions; empty where it is software.
+    pub instructions: Vec<&'static str>,
+    /// The key sizes in bits that run in hardware, where not all do.
+    pub hardware_sizes: Option<Vec<u16>>,
+    /// The instructions that would make it hardware on this architecture; empty where there are none.
+    pub needs: Vec<&'static str>,
+    /// Why it is software.
+    pub reason: Option<&'static str>,
+    #[serde(skip)]
+    pub(super) reason_text: &'static str,
+    /// The library its software comes from.
+    pub software: &'static str,
+}
+
+/// What serves an elliptic curve.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct Curve {
+    /// OpenSSL's short name.
+    pub curve: &'static str,
+    /// Whether dedicated instructions serve it.
+    pub hardware: bool,
+    /// The library its software comes from.
+    pub software: &'static str,
+}
+
+impl Facts {
+    /// The facts of the machine this runs on.
+    pub fn of_this_machine() -> Facts {
+        let features = cpu::features();
+        let mine = |f: &Feature| Some(f.arch()) == cpu::HERE;
+        let list = |keep: &dyn Fn(Feature) -> bool| {
+            Feature::ALL.iter().copied().filter(mine).filter(|&f| keep(f)).map(Feature::text).collect()
+        };
+        let hardware = |function| route::path(function, 0) == Path::Hardware;
+        Facts {
+            cpu: cpu::model_name(),
+            architecture: std::env::consts::ARCH,
+            instructions: list(&|f| features.has(f)),
+            masked: list(&|f| features.masked(f)),
+            missing: list(&|f| !features.has(f) && !features.masked(f)),
+            notes: notes(features),
+            functions: Function::ALL.iter().map(|&f| FunctionFacts::of(f, features)).collect(),
+            curves: CURVES
+                .iter()
+                .map(|&(curve, function, software)| Curve {
+                    curve,
+                    hardware: hardware(function),
+                    software: software.name(),
+                })
+                .collect(),
+        }
+    }
+}
+
+/// The curves by OpenSSL's short name, a function that stands for each, and who computes on it.
+const CURVES: &[(&str, Function, Software)] = &[
+    ("secp224r1", Function::Ecdh, Software::OpenSsl),
+    ("prime256v1", Function::Ecdh, Software::AwsLc),
+    ("secp384r1", Function::Ecdh, Software::AwsLc),
+    ("secp521r1", Function::Ecdh, Software::AwsLc),
+    ("secp256k1", Function::Ecdh, Software::OpenSsl),
+    ("brainpoolP256r1", Function::Ecdh, Software::OpenSsl),
+    ("brainpoolP320r1", Function::Ecdh, Software::OpenSsl),
+    ("brainpoolP384r1", Function::Ecdh, Software::OpenSsl),
+    ("brainpoolP512r1", Function::Ecdh, Software::OpenSsl),
+    ("ED25519", Function::Ed25519Sign, Software::AwsLc),
+    ("ED448", Function::Ed448Sign, Software::OpenSsl),
+    ("X25519", Function::X25519Derive, Software::AwsLc),
+    ("X448", Function::X448Derive, Software::OpenSsl),
+];
+
+impl FunctionFacts {
+    fn of(function: Function, features: Features) -> FunctionFacts {
+        let info = function.info();
+        let needs = route::instructions(function);
+        let path = route::path(function, 0);
+        let hardware = path == Path::Hardware;
+        let in_hardware = |&bits: &u16| route::path(function, usize::from(bits)) == Path::Hardware;
+        let sizes: Vec<u16> = info.sizes.iter().copied().filter(in_hardware).collect();
+        let (reason, reason_text) = match path {
+            Path::Hardware => (None, ""),
+            Path::Software(reason) => (Some(reason.key()), reason.text()),
+        };
+        let used = needs.iter().chain(widest(function, features)).filter(|_| hardware);
+        FunctionFacts {
+            function: info.name,
+            hardware,
+            instructions: used.map(|f| f.text()).collect(),
+            hardware_sizes: (hardware && sizes.len() != info.sizes.len()).then_some(sizes),
+            needs: needs.iter().map(|f| f.text()).collect(),
+            reason,
+            reason_text,
+            software: info.software.name(),
+        }
+    }
+}
+
+/// The wider instructions the CPU library takes for `function` where it has all it asks for (its `aes_hw_xts` and
+/// `hw_gcm` dispatch on VAES, VPCLMULQDQ and AVX-512 together).
+fn widest(function: Function, features: Features) -> &'static [Feature] {
+    let all = [Feature::Vaes, Feature::Vpclmul, Feature::Avx512].iter().all(|&f| features.has(f));
+    match function {
+        Function::AesGcm if all => &[Feature::Vaes, Feature::Vpclmul],
+        Function::AesXts if all => &[Feature::Vaes],
+        _ => &[],
+    }
+}
+
+/// What this machine lacks, and what it uses instead.
+fn notes(features: Features) -> Vec<String> {
+    if cpu::HERE != Some(cpu::Arch::X86) {
+        return Vec::new();
+    }
+    let mut notes = Vec::new();
+    let mut note = |wanted: &[Feature], cost: &str| {
+        let lacking: Vec<_> = wanted.iter().filter(|&&f| !features.has(f)).copied().collect();
+        if lacking.is_empty() {
+            return;
+        }
+        let names = lacking.iter().map(|f| f.text()).collect::<Vec<_>>().join(", ");
+        let masked = lacking.iter().all(|&f| features.masked(f));
+        let why = if masked { "masked by ADJUNCT_CPU" } else { "not in this CPU" };
+        notes.push(format!("{names}: {why}; {cost}"));
+    };
+    if features.has(Feature::Aes) {
+        let wide = [Feature::Vaes, Feature::Vpclmul, Feature::Avx512];
+        note(&wide, "AES GCM and AES XTS use AES-NI, one block an instruction instead of four");
+    } else {
+        note(&[Feature::Aes], "all of AES is software");
+    }
+    note(&[Feature::Pclmul], "AES GCM is software");
+    note(&[Feature::Sha], "SHA-1, SHA-224 and SHA-256 are software");
+    note(&[Feature::Avx512, Feature::Ifma], "RSA is software");
+    notes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn facts_agree_with_the_core() {
+        let facts = Facts::of_this_machine();
+        assert_eq!(facts.functions.len(), Function::ALL.len());
+        for (row, &function) in facts.functions.iter().zip(Function::ALL) {
+            assert_eq!(row.hardware, route::path(function, 0) == Path::Hardware, "{}", row.function);
+            assert_eq!(row.hardware, row.reason.is_none());
+            assert_eq!(row.hardware, !row.instructions.is_empty());
+            for used in &row.instructions {
+                assert!(facts.instructions.contains(used), "{} is not in force", used);
+            }
+        }
+    }
+
+    #[test]
+    #[cfg(target_arch = "x86_64")]
+    fn rsa_tells_which_sizes_are_hardware() {
+        let facts = Facts::of_this_machine();
+        let crt = facts.functions.iter().find(|f| f.function == "RSA CRT").unwrap();
+        if crt.hardware {
+            assert_eq!(crt.hardware_sizes.as_deref(), Some(&[2048, 3072, 4096][..]));
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! The rows of the statistics: which, in which order, under which names.
+
+use adjunct::catalogue::{Function, Kind};
+use adjunct::counters::{Counts, Snapshot};
+
+/// A row of a statistics table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Line {
+    /// The function.
+    pub function: Function,
+    /// `None` for the whole function, else the key size in bits; 0 stands for all sizes without a row of their own.
+    pub size: Option<u16>,
+    /// Its counters.
+    pub counts: Counts,
+}
+
+impl Line {
+    /// The first cell of the table: the function, or `- 256` below it.
+    pub fn label(&self) -> String {
+        match self.size {
+            None => self.function.info().stats_name.to_owned(),
+            Some(0) => "- other".to_owned(),
+            Some(bits) => format!("- {bits}"),
+        }
+    }
+
+    /// The `function` value in JSON: `ECDSA Sign`, `ECDSA Sign - 256`.
+    pub fn json_name(&self) -> String {
+        match self.size {
+            None => self.label(),
+            Some(_) => format!("{} {}", self.function.info().stats_name, self.label()),
+        }
+    }
+
+    /// Whether encryption and decryption are told apart.
+    pub fn is_cipher(&self) -> bool {
+        self.function.info().kind == Kind::Cipher
+    }
+}
+
+/// Every function, those of `icastats` first and in its order. It has no rows for RSA key generation, so those two of
+/// `icainfo` stand with ours.
+pub(super) fn order() -> impl Iterator<Item = Function> {
+    let of_z = |f: &Function| f.info().z && !matches!(f, Function::RsaKeygenMe | Function::RsaKeygenCrt);
+    let all = || Function::ALL.iter().copied();
+    all().filter(of_z).chain(all().filter(move |f| !of_z(f)))
+}
+
+/// The rows of `snapshot`; with `key_sizes` each function's total is followed by its key sizes. Sizes that no table lists
+/// have a row only where they were used. With `used` only rows that counted something remain.
+pub fn lines(snapshot: &Snapshot, key_sizes: bool, used: bool) -> Vec<Line> {
+    let mut lines = Vec::new();
+    for function in order() {
+        lines.push(Line { function, size: None, counts: snapshot.function(function) });
+        if !key_sizes || function.info().sizes.is_empty() {
+            continue;
+        }
+        for (size, row) in function.rows() {
+            let counts = snapshot.row(row);
+            if size.is_some() || !counts.is_zero() {
+                lines.push(Line { function, size: Some(size.unwrap_or(0)), counts });
+            }
+        }
+    }
+    lines.retain(|line| !used || !line.counts.is_zero());
+    lines
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use adjunct::route::{Direction, Reason};
+
+    /// A snapshot with a few counters of every shape.
+    pub(in crate::stats) fn sample() -> Snapshot {
+        let mut s = Snapshot::new(1000);
+        let gcm = s.row_mut(Function::AesGcm.row(256));
+        *gcm.cell_mut(true, Direction::Encrypt) = adjunct::counters::Cell { calls: 7, bytes: 114_688 };
+        *gcm.cell_mut(true, Direction::Decrypt) = adjunct::counters::Cell { calls: 5, bytes: 81_920 };
+        s.row_mut(Function::RsaCrt.row(2048)).cell_mut(true, Direction::Encrypt).calls = 3;
+        s.row_mut(Function::RsaCrt.row(1536)).cell_mut(false, Direction::Encrypt).calls = 2;
+        *s.fallbacks_mut(Function::RsaCrt, Reason::Parameter) = 2;
+        *s.row_mut(Function::Sha512.row(0)).cell_mut(false, Direction::Encrypt) =
+            adjunct::counters::Cell { calls: 11, bytes: 1408 };
+        *s.fallbacks_mut(Function::Sha512, Reason::NoInstruction) = 11;
+        s.row_mut(Function::RsaKeygenCrt.row(2048)).cell_mut(false, Direction::Encrypt).calls = 1;
+        s
+    }
+
+    #[test]
+    fn the_order_is_that_of_icastats_then_ours() {
+        let names: Vec<_> = order().map(|f| f.info().stats_name).collect();
+        let place = |n: &str| names.iter().position(|&x| x == n).unwrap();
+        assert_eq!(names.len(), Function::ALL.len());
+        assert_eq!(place("RSA-ME"), place("X448 Derive") + 1);
+        assert_eq!(place("RSA-CRT") + 1, place("DES ECB"));
+        assert_eq!(place("AES GCM") + 1, place("RSA Keygen ME"));
+        assert!(place("AES CCM") > place("AES GCM"));
+    }
+
+    #[test]
+    fn key_sizes_follow_their_function() {
+        let lines = lines(&sample(), true, true);
+        let labels: Vec<_> = lines.iter().map(Line::label).collect();
+        assert_eq!(labels, ["SHA-512", "RSA-CRT", "- 2048", "- other", "AES GCM", "- 256", "RSA Keygen CRT", "- 2048"]);
+        assert_eq!(lines[1].counts.hardware_calls() + lines[1].counts.software_calls(), 5);
+        assert_eq!(lines[2].json_name(), "RSA-CRT - 2048");
+    }
+
+    #[test]
+    fn nothing_counted_nothing_shown() {
+        assert!(lines(&Snapshot::new(0), true, true).is_empty());
+        assert_eq!(lines(&Snapshot::new(0), false, false).len(), Function::ALL.len());
+    }
+}

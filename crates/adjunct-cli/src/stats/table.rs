@@ -1,0 +1,182 @@
+//! The statistics as tables.
+
+use super::{Line, User, lines};
+use crate::output::Style;
+use adjunct::catalogue::Function;
+use adjunct::counters::{Cell, Snapshot};
+use adjunct::route::Reason;
+use std::fmt::Write;
+
+/// The table of `icastats`, column for column.
+pub fn ica_table(snapshot: &Snapshot, key_sizes: bool) -> String {
+    let mut text = String::new();
+    text += " function       |             hardware         |              software\n";
+    text += "----------------+------------------------------+-----------------------------\n";
+    text += "                |        ENC    CRYPT     DEC  |        ENC     CRYPT    DEC \n";
+    text += "----------------+------------------------------+-----------------------------\n";
+    for line in lines(snapshot, key_sizes, false) {
+        let [hw_enc, hw_dec] = line.counts.hardware.map(|c| c.calls);
+        let [sw_enc, sw_dec] = line.counts.software.map(|c| c.calls);
+        let label = line.label();
+        let _ = if line.is_cipher() {
+            writeln!(text, " {label:>14} |{hw_enc:>12}     {hw_dec:>12} |{sw_enc:>12}    {sw_dec:>12}")
+        } else {
+            writeln!(text, " {label:>14} |        {hw_enc:>12}          |         {sw_enc:>12}")
+        };
+    }
+    text
+}
+
+/// How `adjunct stats` shows its table.
+#[derive(Debug, Clone, Copy)]
+pub struct Look {
+    /// Bytes in place of calls.
+    pub bytes: bool,
+    /// Only rows that counted something.
+    pub used: bool,
+    /// Colours or not.
+    pub style: Style,
+}
+
+/// The table of `adjunct stats`, and below it why software ran.
+pub fn report_table(user: &User, snapshot: &Snapshot, key_sizes: bool, look: Look) -> String {
+    let rows = lines(snapshot, key_sizes, look.used);
+    let unit = if look.bytes { "bytes" } else { "calls" };
+    let mut text = format!("User {user}, {unit}\n");
+    if rows.is_empty() {
+        text += "  nothing was counted\n";
+        return text;
+    }
+    let value = |cell: Cell| if look.bytes { cell.bytes } else { cell.calls };
+    let cells: Vec<[String; 6]> = rows.iter().map(|line| columns(line, value)).collect();
+    let wide = cells.iter().flatten().map(String::len).max().unwrap_or(0).max(8);
+    let name = rows.iter().map(|l| l.label().len()).max().unwrap_or(0).max(14);
+    let side = 3 * wide + 2;
+    let bar = format!("-{}-+-{}-+-{}", "-".repeat(name), "-".repeat(side), "-".repeat(side));
+    let head = format!(" {:<name$} | {:<side$} | # software", "function", "# hardware");
+    let _ = writeln!(text, "{}", look.style.strong(&head));
+    let columns = format!("{:>wide$} {:>wide$} {:>wide$}", "ENC", "CRYPT", "DEC");
+    let _ = writeln!(text, " {:name$} | {columns} | {columns}\n{bar}", "");
+    for (line, cell) in rows.iter().zip(&cells) {
+        let join = |c: &[String]| c.iter().map(|c| format!("{c:>wide$}")).collect::<Vec<_>>().join(" ");
+        let (mut hardware, mut software) = (join(&cell[..3]), join(&cell[3..]).trim_end().to_owned());
+        if line.counts.hardware_calls() > 0 {
+            hardware = look.style.good(&hardware);
+        }
+        if line.counts.software_calls() > 0 {
+            software = look.style.notice(&software);
+        }
+        let _ = writeln!(text, " {:>name$} | {hardware} | {software}", line.label());
+    }
+    text + &reasons(snapshot)
+}
+
+/// The cells of a row: ENC, CRYPT, DEC in hardware, then in software; empty where the function has no such column.
+fn columns(line: &Line, value: impl Fn(Cell) -> u64) -> [String; 6] {
+    let side = |cells: [Cell; 2]| {
+        let [first, second] = cells.map(|c| value(c).to_string());
+        if line.is_cipher() { [first, String::new(), second] } else { [String::new(), first, String::new()] }
+    };
+    let ([a, b, c], [d, e, f]) = (side(line.counts.hardware), side(line.counts.software));
+    [a, b, c, d, e, f]
+}
+
+/// Why operations ran in software, functions with the same reason together.
+fn reasons(snapshot: &Snapshot) -> String {
+    let mut text = String::new();
+    for &reason in Reason::ALL {
+        let mut functions = Vec::new();
+        for function in super::rows::order() {
+            let calls = snapshot.fallbacks(function, reason);
+            if calls > 0 {
+                functions.push(format!("{} {calls}", Function::info(function).stats_name));
+            }
+        }
+        if !functions.is_empty() {
+            let _ = writeln!(text, "  {}: {}", reason.text(), functions.join(", "));
+        }
+    }
+    if text.is_empty() { text } else { format!("In software, because\n{text}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::rows::tests::sample;
+    use super::*;
+
+    const LOOK: Look = Look { bytes: false, used: true, style: Style::PLAIN };
+
+    fn user() -> User {
+        User { uid: 1000, name: "alice".into() }
+    }
+
+    /// The rows of z-tools: `icastats` on Z with every counter zero.
+    #[test]
+    fn icastats_prints_what_z_prints() {
+        let table = ica_table(&Snapshot::new(0), false);
+        assert!(table.starts_with(
+            " function       |             hardware         |              software\n\
+             ----------------+------------------------------+-----------------------------\n\
+             \x20               |        ENC    CRYPT     DEC  |        ENC     CRYPT    DEC \n\
+             ----------------+------------------------------+-----------------------------\n\
+             \x20         SHA-1 |                   0          |                    0\n\
+             \x20       SHA-224 |                   0          |                    0\n"
+        ));
+        assert!(table.contains("\n        AES GCM |           0                0 |           0               0\n"));
+        assert!(
+            table
+                .contains("\n        RSA-CRT |                   0          |                    0\n        DES ECB |")
+        );
+    }
+
+    #[test]
+    fn icastats_counts_and_key_sizes() {
+        let table = ica_table(&sample(), true);
+        for row in [
+            "        AES GCM |           7                5 |           0               0",
+            "          - 256 |           7                5 |           0               0",
+            "        RSA-CRT |                   3          |                    2",
+            "         - 2048 |                   3          |                    0",
+            "        - other |                   0          |                    2",
+        ] {
+            assert!(table.lines().any(|l| l == row), "{row}\n{table}");
+        }
+    }
+
+    #[test]
+    fn the_report_of_adjunct() {
+        let text = report_table(&user(), &sample(), false, LOOK);
+        let expected = "\
+User alice, calls
+ function       | # hardware                 | # software
+                |      ENC    CRYPT      DEC |      ENC    CRYPT      DEC
+----------------+----------------------------+---------------------------
+        SHA-512 |                 0          |                11
+        RSA-CRT |                 3          |                 2
+        AES GCM |        7                 5 |        0                 0
+ RSA Keygen CRT |                 0          |                 1
+In software, because
+  no instruction for it on this architecture: SHA-512 11
+  no hardware path for this key size or parameter: RSA-CRT 2
+";
+        assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn bytes_widen_the_columns_and_stay_aligned() {
+        let mut snapshot = sample();
+        let cell = snapshot.row_mut(Function::AesGcm.row(256)).cell_mut(true, adjunct::route::Direction::Encrypt);
+        cell.bytes = u64::MAX;
+        let text = report_table(&user(), &snapshot, false, Look { bytes: true, ..LOOK });
+        assert!(text.contains("18446744073709551615"));
+        let bars: Vec<_> = text.lines().filter(|l| l.contains(" | ")).map(|l| l.rfind('|')).collect();
+        assert!(bars.windows(2).all(|w| w[0] == w[1]), "{text}");
+        assert!(!text.contains('\x1b'));
+    }
+
+    #[test]
+    fn an_empty_report_says_so() {
+        let text = report_table(&user(), &Snapshot::new(0), true, LOOK);
+        assert_eq!(text, "User alice, calls\n  nothing was counted\n");
+    }
+}

@@ -1,5 +1,7 @@
 //! `adjunct bench`: adjunct beside what the machine would otherwise use.
 
+pub mod openssl;
+
 use crate::Failure;
 use std::process::ExitCode;
 
@@ -12,8 +14,7 @@ pub struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum Command {
-    /// The provider beside OpenSSL's default provider, through the same EVP calls
-    Openssl,
+    Openssl(openssl::Args),
 }
 
 /// Runs the subcommand.
@@ -21,7 +22,7 @@ enum Command {
 /// # Errors
 /// [`Failure`] with the one line to show.
 pub fn run(args: &Args) -> Result<ExitCode, Failure> {
-    match args.command {
-        Command::Openssl => Err(Failure::new("bench openssl is not part of this build")),
+    match &args.command {
+        Command::Openssl(args) => openssl::run(args),
     }
 }

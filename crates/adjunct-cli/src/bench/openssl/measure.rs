@@ -1,0 +1,161 @@
+//! Timing: slices of both sides in turn, medians, one ratio.
+
+use super::Error;
+use rustix::time::{ClockId, clock_gettime};
+use std::time::Duration;
+
+/// Something to repeat: `run(n)` does it n times and says whether all succeeded.
+pub struct Work {
+    /// What the first repetition gave: the same on both sides, or one of them is wrong. Empty where it is random.
+    pub proof: Vec<u8>,
+    run: Box<dyn FnMut(u64) -> bool>,
+}
+
+impl std::fmt::Debug for Work {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Work").finish_non_exhaustive()
+    }
+}
+
+impl Work {
+    /// Work with its proof.
+    pub fn new(proof: Vec<u8>, run: impl FnMut(u64) -> bool + 'static) -> Work {
+        Work { proof, run: Box::new(run) }
+    }
+}
+
+/// How long to measure.
+#[derive(Debug, Clone, Copy)]
+pub struct Plan {
+    /// CPU time of one slice of one side.
+    pub slice: Duration,
+    /// Slices of each side.
+    pub repeats: usize,
+}
+
+/// Repetitions per second of both sides.
+#[derive(Debug, Clone, Copy)]
+pub struct Rates {
+    /// Median of the slices of the default provider.
+    pub stock: f64,
+    /// Median of adjunct's.
+    pub adjunct: f64,
+}
+
+impl Rates {
+    /// adjunct over stock.
+    pub fn ratio(self) -> f64 {
+        self.adjunct / self.stock
+    }
+}
+
+/// Measures both sides in alternating slices.
+///
+/// The clock is the thread's CPU time: another program that takes the processor away between two operations is not
+/// counted against either side. It is read twice a slice, so what it costs vanishes.
+///
+/// # Errors
+/// [`Error::Operation`] when an operation fails.
+pub fn compare(stock: &mut Work, adjunct: &mut Work, plan: Plan) -> Result<Rates, Error> {
+    let mut sides = [(stock, "stock"), (adjunct, "adjunct")];
+    let mut counts = [0; 2];
+    for (side, count) in sides.iter_mut().zip(&mut counts) {
+        *count = calibrate(side.0, side.1, plan.slice)?;
+    }
+    let mut rates = [Vec::new(), Vec::new()];
+    for repeat in 0..plan.repeats {
+        // Stock first, then adjunct first: what changes slowly (the clock frequency, a neighbour) hits both alike.
+        for which in if repeat % 2 == 0 { [0, 1] } else { [1, 0] } {
+            let (work, name) = &mut sides[which];
+            rates[which].push(counts[which] as f64 / timed(work, name, counts[which])?.as_secs_f64());
+        }
+    }
+    let [stock, adjunct] = rates.map(median);
+    Ok(Rates { stock, adjunct })
+}
+
+/// Measures work of very uneven length (prime search): the mean over all the time, not the median of slices.
+///
+/// # Errors
+/// As for [`compare`].
+pub fn compare_means(stock: &mut Work, adjunct: &mut Work, total: Duration) -> Result<Rates, Error> {
+    let mut sides = [(stock, "stock"), (adjunct, "adjunct")];
+    let (mut time, mut count) = ([Duration::ZERO; 2], 0);
+    while time.iter().any(|&t| t < total) && count < 10_000 {
+        for (side, time) in sides.iter_mut().zip(&mut time) {
+            *time += timed(side.0, side.1, 1)?;
+        }
+        count += 1;
+    }
+    let [stock, adjunct] = time.map(|t| count as f64 / t.as_secs_f64());
+    Ok(Rates { stock, adjunct })
+}
+
+/// How many repetitions fill a slice.
+fn calibrate(work: &mut Work, name: &str, slice: Duration) -> Result<u64, Error> {
+    let mut count = 1;
+    loop {
+        let time = timed(work, name, count)?;
+        if time * 4 >= slice || count >= 1 << 40 {
+            let scale = slice.as_secs_f64() / time.as_secs_f64().max(1e-9);
+            return Ok(((count as f64 * scale) as u64).max(1));
+        }
+        count *= 4;
+    }
+}
+
+fn timed(work: &mut Work, name: &str, count: u64) -> Result<Duration, Error> {
+    let start = cpu_time();
+    let done = (work.run)(count);
+    let time = cpu_time() - start;
+    if done { Ok(time) } else { Err(Error::Operation(format!("an operation failed while it was measured ({name})"))) }
+}
+
+fn cpu_time() -> Duration {
+    let now = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(now.tv_sec as u64, now.tv_nsec as u32)
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    let middle = values.len() / 2;
+    if values.len() % 2 == 1 { values[middle] } else { (values[middle - 1] + values[middle]) / 2.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spin(turns: u64) -> Work {
+        Work::new(Vec::new(), move |n| {
+            for i in 0..n * turns {
+                std::hint::black_box(i);
+            }
+            true
+        })
+    }
+
+    #[test]
+    fn the_median_is_the_middle() {
+        assert_eq!(median(vec![3.0, 1.0, 100.0]), 3.0);
+        assert_eq!(median(vec![4.0, 1.0, 2.0, 100.0]), 3.0);
+    }
+
+    #[test]
+    fn both_sides_are_measured() {
+        let plan = Plan { slice: Duration::from_millis(1), repeats: 3 };
+        for rates in [
+            compare(&mut spin(1000), &mut spin(1000), plan).unwrap(),
+            compare_means(&mut spin(1000), &mut spin(1000), plan.slice).unwrap(),
+        ] {
+            assert!(rates.stock > 0.0 && rates.adjunct > 0.0 && rates.ratio().is_finite(), "{rates:?}");
+        }
+    }
+
+    #[test]
+    fn a_failing_operation_is_an_error_not_a_rate() {
+        let plan = Plan { slice: Duration::from_millis(1), repeats: 1 };
+        let mut bad = Work::new(Vec::new(), |_| false);
+        assert!(compare(&mut spin(10), &mut bad, plan).unwrap_err().to_string().contains("adjunct"));
+    }
+}

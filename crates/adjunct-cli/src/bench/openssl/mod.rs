@@ -1,0 +1,289 @@
+//! `adjunct bench openssl`: the provider beside OpenSSL's default provider.
+
+#![allow(unsafe_code)]
+
+mod libcrypto;
+mod measure;
+mod publickey;
+mod report;
+mod symmetric;
+
+use crate::{Failure, output};
+use indicatif::{ProgressBar, ProgressStyle};
+use libcrypto::{Functions, Side};
+use measure::{Plan, Work};
+use report::{Report, Row};
+use std::io::{IsTerminal, Write};
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+const LONG: &str = "\
+Measure the provider beside OpenSSL's default provider, through the same EVP calls
+
+Both sides run in this process, on one thread, with the same libcrypto, keys, input and buffers; what differs is the \
+property query of the fetch (provider=adjunct, provider=default). The two take turns in slices of CPU time, and the table \
+shows the median of the slices: bytes (GB/s) or operations (op/s) per second of CPU time, and adjunct's as a multiple of \
+stock's. A row under 0.95 is measured a second time, three times as long; the second time counts.
+
+What is one operation:
+  cipher              init with the IV (the key stays), update
+  cipher (continued)  EVP_Cipher alone: one stream, as OpenSSH and TLS 1.2 call it
+  GCM, CCM, Poly1305  init with the IV, 13 bytes of associated data, data, final, tag
+  digest, MAC         init, update, final (a MAC's key stays)
+  RSA, ECDSA          sign or verify a SHA-256 value; encrypt or decrypt 32 bytes
+  Ed25519             sign or verify 32 bytes
+  ECDH, X25519        derive, the peer set before
+  keygen              one key; RSA's is a mean, for prime search takes very uneven time
+
+Before a row is measured the two sides' results are compared (what is random, like a signature, is opened by the other \
+side): a wrong result is an error, not a fast row. What one side does not have is skipped and named.";
+
+/// The provider beside OpenSSL's default provider, through the same EVP calls
+#[derive(Debug, clap::Args)]
+#[command(long_about = LONG)]
+pub struct Args {
+    /// Only rows whose name contains TEXT, in any case (may be given again)
+    #[arg(long, value_name = "TEXT")]
+    filter: Vec<String>,
+    /// Message sizes in bytes
+    #[arg(long, value_name = "BYTES,...", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(16..=1 << 26),
+        default_values_t = [16, 64, 256, 1024, 8192, 16384, 1 << 20])]
+    sizes: Vec<u32>,
+    /// CPU time of a row, both sides together, in seconds
+    #[arg(long, default_value_t = 0.3, value_parser = seconds)]
+    seconds: f64,
+    /// A rough answer soon: 16, 1024 and 16384 bytes, 0.06 seconds a row
+    #[arg(long, conflicts_with_all = ["sizes", "seconds"])]
+    quick: bool,
+    /// Write the rows as JSON to FILE ("-": to standard output, instead of the table)
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// The provider module [default: the one beside this command, or the installed one]
+    #[arg(long, value_name = "PATH")]
+    module: Option<PathBuf>,
+    /// The libcrypto to use [default: the system's]
+    #[arg(long, value_name = "PATH")]
+    libcrypto: Option<PathBuf>,
+    /// Stock on both sides: how far from 1.00 this machine's noise drives a ratio
+    #[arg(long, conflicts_with = "module")]
+    noise: bool,
+    /// Take the stock side from this libcrypto instead
+    #[arg(long, value_name = "PATH")]
+    against: Option<PathBuf>,
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(value) if (0.001..=3600.0).contains(&value) => Ok(value),
+        _ => Err("a number from 0.001 to 3600".to_owned()),
+    }
+}
+
+/// Why nothing, or one row, could be measured.
+#[derive(Debug, thiserror::Error)]
+enum Error {
+    #[error("no usable libcrypto (OpenSSL 3.0 or newer): {0}")]
+    Library(String),
+    #[error("OpenSSL does not load {path}: {cause}", path = .0.display(), cause = .1)]
+    Module(PathBuf, String),
+    #[error("{0}")]
+    Operation(String),
+    #[error("{0}")]
+    Io(std::io::Error),
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Failure {
+        Failure::new(error.to_string())
+    }
+}
+
+/// What one row measures.
+#[derive(Debug)]
+enum Subject {
+    Cipher(symmetric::Cipher),
+    Digest(&'static str),
+    Mac((&'static str, &'static str, usize)),
+    PublicKey(publickey::Row),
+}
+
+impl Subject {
+    fn all() -> Vec<Subject> {
+        let ciphers = symmetric::Cipher::all().into_iter().map(Subject::Cipher);
+        let digests = symmetric::DIGESTS.iter().copied().map(Subject::Digest);
+        let macs = symmetric::MACS.iter().copied().map(Subject::Mac);
+        let keys = publickey::Row::all().into_iter().map(Subject::PublicKey);
+        ciphers.chain(digests).chain(macs).chain(keys).collect()
+    }
+
+    fn title(&self) -> String {
+        match self {
+            Subject::Cipher(cipher) => cipher.title(),
+            Subject::Digest(name) => (*name).to_owned(),
+            Subject::Mac((name, inner, _)) => symmetric::mac_title(name, inner),
+            Subject::PublicKey(row) => row.title(),
+        }
+    }
+
+    fn has_sizes(&self) -> bool {
+        !matches!(self, Subject::PublicKey(_))
+    }
+
+    fn work(&self, side: Side, stock: Side, size: usize) -> Result<Option<Work>, Error> {
+        match self {
+            Subject::Cipher(cipher) => cipher.work(side, size),
+            Subject::Digest(name) => symmetric::digest(side, name, size),
+            Subject::Mac(mac) => symmetric::mac(side, *mac, size),
+            Subject::PublicKey(row) => row.work(side, stock),
+        }
+    }
+}
+
+/// The two sides and how long to measure them.
+struct Bench {
+    stock: Side,
+    adjunct: Side,
+    plan: Plan,
+}
+
+impl Bench {
+    /// One row; `Ok(Err(name))` names the side that does not have it.
+    fn row(&self, subject: &Subject, size: Option<usize>) -> Result<Result<Row, &'static str>, Error> {
+        let bytes = size.unwrap_or_default();
+        let Some(mut stock) = subject.work(self.stock, self.stock, bytes)? else { return Ok(Err(self.stock.name)) };
+        let Some(mut adjunct) = subject.work(self.adjunct, self.stock, bytes)? else {
+            return Ok(Err(self.adjunct.name));
+        };
+        if stock.proof != adjunct.proof {
+            return Err(Error::Operation(format!("{}: adjunct's result is not stock's", subject.title())));
+        }
+        let uneven = matches!(subject, Subject::PublicKey(row) if row.uneven());
+        let rates = if uneven {
+            // 0.3 seconds a row make 15 seconds a side here: about a hundred keys.
+            let total = self.plan.slice * self.plan.repeats as u32 * 100;
+            measure::compare_means(&mut stock, &mut adjunct, total)?
+        } else {
+            let rates = measure::compare(&mut stock, &mut adjunct, self.plan)?;
+            if rates.ratio() < report::FLOOR {
+                let longer = Plan { repeats: self.plan.repeats * 3, ..self.plan };
+                measure::compare(&mut stock, &mut adjunct, longer)?
+            } else {
+                rates
+            }
+        };
+        Ok(Ok(Row::new(subject.title(), size, rates)))
+    }
+}
+
+/// Runs the subcommand.
+///
+/// # Errors
+/// [`Failure`] with the one line to show.
+pub fn run(args: &Args) -> Result<ExitCode, Failure> {
+    let library = Functions::load(args.libcrypto.as_deref())?;
+    let stock_library = match &args.against {
+        Some(path) => Functions::load(Some(path))?,
+        None => library,
+    };
+    let adjunct = if args.noise { Side::stock(library)? } else { Side::adjunct(library, &module(args, library)?)? };
+    let bench = Bench { stock: Side::stock(stock_library)?, adjunct, plan: plan(args) };
+    let subjects = subjects(args)?;
+
+    let to_stdout = args.json.as_deref() == Some(Path::new("-"));
+    let mut report = Report::new(library, stock_library, bench.plan);
+    if !to_stdout {
+        output::print(&report.heading())?;
+    }
+    let bar = progress(subjects.len());
+    for (subject, size) in subjects {
+        bar.set_message(subject.title());
+        let line = match bench.row(&subject, size) {
+            Ok(Ok(row)) => report.add(row),
+            Ok(Err(side)) => report.skip(subject.title(), side),
+            Err(error) => report.fail(subject.title(), size, &error.to_string()),
+        };
+        if let (Some(line), false) = (line, to_stdout) {
+            bar.suspend(|| output::print(&line))?;
+        }
+        bar.inc(1);
+    }
+    bar.finish_and_clear();
+    match &args.json {
+        Some(_) if to_stdout => output::print_json(&report)?,
+        Some(path) => write_json(path, &report)?,
+        None => {}
+    }
+    if !to_stdout {
+        output::print(&report.summary())?;
+    }
+    Ok(if report.failed() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+fn plan(args: &Args) -> Plan {
+    let (seconds, repeats) = if args.quick { (0.06, 5) } else { (args.seconds, 7) };
+    Plan { slice: Duration::from_secs_f64(seconds / 2.0 / repeats as f64), repeats }
+}
+
+fn subjects(args: &Args) -> Result<Vec<(Subject, Option<usize>)>, Failure> {
+    let sizes: &[u32] = if args.quick { &[16, 1024, 16384] } else { &args.sizes };
+    let wanted: Vec<String> = args.filter.iter().map(|f| f.to_lowercase()).collect();
+    let mut subjects = Vec::new();
+    for count in 0..Subject::all().len() {
+        let one = || Subject::all().swap_remove(count);
+        let title = one().title().to_lowercase();
+        if !wanted.is_empty() && !wanted.iter().any(|w| title.contains(w)) {
+            continue;
+        }
+        if one().has_sizes() {
+            subjects.extend(sizes.iter().map(|&size| (one(), Some(size as usize))));
+        } else {
+            subjects.push((one(), None));
+        }
+    }
+    if subjects.is_empty() {
+        return Err(Failure::Words(format!("no row's name contains {}", args.filter.join(" or "))));
+    }
+    Ok(subjects)
+}
+
+fn module(args: &Args, library: &Functions) -> Result<PathBuf, Failure> {
+    match &args.module {
+        Some(path) => Ok(std::path::absolute(path).map_err(Error::Io)?),
+        None => find_module(library).ok_or_else(|| Failure::new("adjunct.so not found; say --module PATH")),
+    }
+}
+
+/// The module beside the command (a build's, an installation's), or where this libcrypto looks for modules.
+fn find_module(library: &Functions) -> Option<PathBuf> {
+    let beside = |path: PathBuf| path.parent().map(Path::to_owned);
+    // Run by a loader of another root, the command is its argument and not the running program.
+    let called = std::env::args_os().next().map(PathBuf::from).and_then(|p| std::path::absolute(p).ok());
+    [std::env::current_exe().ok().and_then(beside), called.and_then(beside), library.modules_directory()]
+        .into_iter()
+        .flatten()
+        .flat_map(|folder| ["adjunct.so", "libadjunct_openssl.so"].map(|name| folder.join(name)))
+        .find(|path| path.is_file())
+}
+
+fn progress(rows: usize) -> ProgressBar {
+    if !std::io::stderr().is_terminal() {
+        return ProgressBar::hidden();
+    }
+    let style = ProgressStyle::with_template("{bar:30} {pos}/{len} {msg}, {eta} left");
+    ProgressBar::new(rows as u64).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
+}
+
+fn write_json(path: &Path, report: &Report) -> Result<(), Failure> {
+    let text = serde_json::to_string_pretty(report).map_err(|e| Failure::new(format!("JSON: {e}")))?;
+    std::fs::write(path, text + "\n").map_err(|e| Failure::new(format!("{}: {e}", path.display())))
+}
+
+/// A file without a name that holds `text`.
+fn memory_file(text: &[u8]) -> std::io::Result<OwnedFd> {
+    let file = rustix::fs::memfd_create("openssl.cnf", rustix::fs::MemfdFlags::CLOEXEC)?;
+    let mut file = std::fs::File::from(file);
+    file.write_all(text)?;
+    Ok(file.into())
+}

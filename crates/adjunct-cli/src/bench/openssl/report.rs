@@ -1,0 +1,228 @@
+//! What the benchmark reports: rows as a table and as JSON.
+
+use super::libcrypto::Functions;
+use super::measure::{Plan, Rates};
+use crate::output::Style;
+use adjunct::cpu;
+use serde::Serialize;
+use std::fmt::Write;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Rows under this are marked.
+pub const FLOOR: f64 = 0.95;
+
+/// What a rate counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub enum Unit {
+    /// 10^9 bytes a second.
+    #[serde(rename = "GB/s")]
+    Bytes,
+    /// Operations a second.
+    #[serde(rename = "op/s")]
+    Operations,
+}
+
+/// One row.
+#[derive(Debug, Clone, Serialize)]
+pub struct Row {
+    function: String,
+    size: Option<usize>,
+    unit: Unit,
+    stock: f64,
+    adjunct: f64,
+    ratio: f64,
+}
+
+impl Row {
+    /// The row of `rates` operations a second, each of `size` bytes where it has a size.
+    pub fn new(function: String, size: Option<usize>, rates: Rates) -> Row {
+        let (unit, scale) = match size {
+            Some(bytes) => (Unit::Bytes, bytes as f64 / 1e9),
+            None => (Unit::Operations, 1.0),
+        };
+        Row { function, size, unit, stock: rates.stock * scale, adjunct: rates.adjunct * scale, ratio: rates.ratio() }
+    }
+}
+
+#[derive(Debug, Serialize)]
+struct Header {
+    cpu: String,
+    features: Vec<&'static str>,
+    openssl: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    against: Option<String>,
+    adjunct: &'static str,
+    date: String,
+    slice_ms: f64,
+    repeats: usize,
+}
+
+#[derive(Debug, Serialize)]
+struct Trouble {
+    function: String,
+    size: Option<usize>,
+    error: String,
+}
+
+/// Everything that was measured; what serializes is the content of `--json`.
+#[derive(Debug, Serialize)]
+pub struct Report {
+    header: Header,
+    rows: Vec<Row>,
+    skipped: Vec<String>,
+    failed: Vec<Trouble>,
+    #[serde(skip)]
+    style: Style,
+}
+
+impl Report {
+    /// An empty report.
+    pub fn new(library: &Functions, stock_library: &Functions, plan: Plan) -> Report {
+        let (openssl, stock) = (library.version(), stock_library.version());
+        let header = Header {
+            cpu: cpu::model_name(),
+            features: cpu::features().iter().map(|f| f.text()).collect(),
+            against: (stock != openssl).then_some(stock),
+            openssl,
+            adjunct: env!("CARGO_PKG_VERSION"),
+            date: now(),
+            slice_ms: plan.slice.as_secs_f64() * 1e3,
+            repeats: plan.repeats,
+        };
+        Report { header, rows: Vec::new(), skipped: Vec::new(), failed: Vec::new(), style: Style::of_stdout() }
+    }
+
+    /// What stands above the table.
+    pub fn heading(&self) -> String {
+        let h = &self.header;
+        let mut out = format!("{}, {}\n{}", h.cpu, h.features.join(" "), h.openssl);
+        if let Some(stock) = &h.against {
+            let _ = write!(out, ", stock is {stock}");
+        }
+        let _ = writeln!(out, "; medians of {} slices of {:.1} ms CPU time each", h.repeats, h.slice_ms);
+        let columns =
+            format!("{:<34} {:>8} {:>5} {:>11} {:>11} {:>6}", "function", "size", "unit", "stock", "adjunct", "ratio");
+        let _ = writeln!(out, "\n{}", self.style.strong(&columns));
+        out
+    }
+
+    /// Adds a row; its line.
+    pub fn add(&mut self, row: Row) -> Option<String> {
+        let size = row.size.map_or("-".to_owned(), |s| s.to_string());
+        let unit = if row.unit == Unit::Bytes { "GB/s" } else { "op/s" };
+        let number = |v: f64| match row.unit {
+            Unit::Bytes => format!("{v:.3}"),
+            Unit::Operations if v >= 100.0 => format!("{v:.0}"),
+            Unit::Operations => format!("{v:.1}"),
+        };
+        let ratio = format!("{:>6.2}", row.ratio);
+        let mark = if row.ratio < FLOOR { self.style.bad("  < 0.95") } else { String::new() };
+        let line = format!(
+            "{:<34} {size:>8} {unit:>5} {:>11} {:>11} {ratio}{mark}\n",
+            row.function,
+            number(row.stock),
+            number(row.adjunct)
+        );
+        self.rows.push(row);
+        Some(line)
+    }
+
+    /// Notes that `side` does not have `function`.
+    pub fn skip(&mut self, function: String, side: &str) -> Option<String> {
+        let entry = format!("{function} ({side} does not have it)");
+        if !self.skipped.contains(&entry) {
+            self.skipped.push(entry);
+        }
+        None
+    }
+
+    /// Notes that a row failed; its line.
+    pub fn fail(&mut self, function: String, size: Option<usize>, error: &str) -> Option<String> {
+        let bytes = size.map_or("-".to_owned(), |s| s.to_string());
+        let line = format!("{function:<34} {bytes:>8} {}\n", self.style.bad(error));
+        self.failed.push(Trouble { function, size, error: error.to_owned() });
+        Some(line)
+    }
+
+    /// Whether a row failed.
+    pub fn failed(&self) -> bool {
+        !self.failed.is_empty()
+    }
+
+    /// What stands below the table.
+    pub fn summary(&self) -> String {
+        let mut out = String::from("\n");
+        for skipped in &self.skipped {
+            let _ = writeln!(out, "skipped: {skipped}");
+        }
+        let low: Vec<&Row> = self.rows.iter().filter(|r| r.ratio < FLOOR).collect();
+        let _ = writeln!(
+            out,
+            "{} rows, {} below {FLOOR}, {} failed, {} skipped",
+            self.rows.len(),
+            low.len(),
+            self.failed.len(),
+            self.skipped.len()
+        );
+        for row in low {
+            let size = row.size.map_or(String::new(), |s| format!(", {s} bytes"));
+            let _ = writeln!(out, "below {FLOOR}: {}{size}: {:.2}", row.function, row.ratio);
+        }
+        out
+    }
+}
+
+/// The time now, `2026-01-31T12:00:00Z`.
+fn now() -> String {
+    let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs());
+    let (year, month, day) = civil(seconds / 86400);
+    let (hour, minute, second) = (seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);
+    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
+}
+
+/// The date of a day counted from 1970-01-01, in the Gregorian calendar.
+fn civil(mut days: u64) -> (u64, u64, u64) {
+    let leap = |y: u64| y.is_multiple_of(4) && (!y.is_multiple_of(100) || y.is_multiple_of(400));
+    let mut year = 1970;
+    loop {
+        let length = 365 + u64::from(leap(year));
+        if days < length {
+            break;
+        }
+        days -= length;
+        year += 1;
+    }
+    let february = 28 + u64::from(leap(year));
+    let mut month = 1;
+    for length in [31, february, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31] {
+        if days < length {
+            break;
+        }
+        days -= length;
+        month += 1;
+    }
+    (year, month, days + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates() {
+        assert_eq!(civil(0), (1970, 1, 1));
+        assert_eq!(civil(11_016), (2000, 2, 29));
+        assert_eq!(civil(20_088), (2024, 12, 31));
+        assert_eq!(civil(20_089), (2025, 1, 1));
+    }
+
+    #[test]
+    fn a_row_counts_bytes_or_operations() {
+        let rates = Rates { stock: 1e6, adjunct: 2e6 };
+        let json = serde_json::to_value(Row::new("AES".to_owned(), Some(1000), rates)).unwrap();
+        let expected = serde_json::json!(
+            {"function": "AES", "size": 1000, "unit": "GB/s", "stock": 1.0, "adjunct": 2.0, "ratio": 2.0});
+        assert_eq!(json, expected);
+        assert_eq!(serde_json::to_value(Row::new("RSA".to_owned(), None, rates)).unwrap()["unit"], "op/s");
+    }
+}

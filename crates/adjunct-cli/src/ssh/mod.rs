@@ -1,4 +1,12 @@
 //! `adjunct ssh`: OpenSSH on this machine's crypto hardware.
+//!
+//! [`place`] and [`server`] are a private OpenSSH on loopback, [`copy`] is one measured copy through it, [`tryout`] is the
+//! subcommand.
+
+pub mod copy;
+pub mod place;
+pub mod server;
+pub mod tryout;
 
 use crate::Failure;
 use std::process::ExitCode;
@@ -12,8 +20,7 @@ pub struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum Command {
-    /// Copy real data through a private sshd, stock and with adjunct, and show the counters that moved
-    Try,
+    Try(tryout::Args),
 }
 
 /// Runs the subcommand.
@@ -21,7 +28,7 @@ enum Command {
 /// # Errors
 /// [`Failure`] with the one line to show.
 pub fn run(args: &Args) -> Result<ExitCode, Failure> {
-    match args.command {
-        Command::Try => Err(Failure::new("ssh try is not part of this build")),
+    match &args.command {
+        Command::Try(args) => tryout::run(args),
     }
 }

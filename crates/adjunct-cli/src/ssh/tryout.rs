@@ -1,0 +1,408 @@
+//! `adjunct ssh try`: the same data through the same OpenSSH, stock and with adjunct, and the counters that moved.
+
+use super::copy::{Cost, Suite, copy, median, random_file};
+use super::place::{Place, Programs};
+use super::server::{Settings, catch_interrupts, interrupted};
+use crate::{Failure, output};
+use adjunct::catalogue::Function;
+use adjunct::counters::{self, Snapshot};
+use adjunct::cpu::{self, Feature};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+use std::time::{Duration, Instant};
+
+/// Copy real data through a private sshd, stock and with adjunct, and show the counters that moved
+///
+/// Starts an sshd of its own on a high loopback port, with keys and OpenSSL configurations in a private folder, and copies
+/// the data by `ssh host cat`, in turns without and with adjunct. Every copy is compared byte for byte. Nothing of the
+/// system is touched and nothing is left running.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The cipher, as `ssh -Q cipher` names it
+    #[arg(long, default_value = "aes128-gcm@openssh.com")]
+    cipher: String,
+    /// The MAC, as `ssh -Q mac` names it; used where the cipher does not authenticate by itself
+    #[arg(long, default_value = "hmac-sha2-256-etm@openssh.com")]
+    mac: String,
+    /// The key exchange, as `ssh -Q kex` names it
+    #[arg(long, default_value = "curve25519-sha256")]
+    kex: String,
+    /// Random data of this many bytes; K, M, G stand for 10^3, 10^6, 10^9
+    #[arg(long, value_parser = parse_size, default_value = "400M", conflicts_with = "file")]
+    size: u64,
+    /// This file's data instead
+    #[arg(long)]
+    file: Option<PathBuf>,
+    /// Copies on each side; the medians are shown
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    runs: u32,
+    /// The provider module; by default beside this program or in OpenSSL's modules folder
+    #[arg(long)]
+    module: Option<PathBuf>,
+    /// The ssh client to use
+    #[arg(long)]
+    ssh: Option<PathBuf>,
+    /// The sshd to use
+    #[arg(long)]
+    sshd: Option<PathBuf>,
+    /// The loopback port; by default a free one
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
+    port: Option<u16>,
+    /// Report as JSON, to this file (beside the table) or, without a file, to standard output instead of it
+    #[arg(long, value_name = "FILE", num_args = 0..=1)]
+    #[allow(clippy::option_option)]
+    json: Option<Option<PathBuf>>,
+}
+
+/// `ADJUNCT_STATS_KEY` gives a process and its children counters of their own, apart from the users'.
+const KEY: &str = "ADJUNCT_STATS_KEY";
+
+#[derive(Debug, Serialize)]
+struct Report {
+    cpu: String,
+    openssl: String,
+    openssh: String,
+    suite: String,
+    bytes: u64,
+    stock: Figures,
+    adjunct: Figures,
+    counters: BTreeMap<&'static str, Moved>,
+}
+
+#[derive(Debug, Serialize)]
+struct Figures {
+    /// 10^6 bytes a second, the median.
+    mb_s: f64,
+    /// Processor seconds of client and server, the median.
+    cpu_s: f64,
+}
+
+/// Calls counted during the copies, all users together.
+#[derive(Debug, Serialize)]
+struct Moved {
+    hw: u64,
+    sw: u64,
+}
+
+/// Runs the subcommand.
+///
+/// # Errors
+/// [`Failure`] with the one line to show: no sshd, an unknown algorithm, a copy that differs, adjunct not used, ...
+pub fn run(args: &Args) -> Result<ExitCode, Failure> {
+    let programs = Programs::find(args.ssh.as_deref(), args.sshd.as_deref())?;
+    let module = module(args.module.as_deref())?;
+    let suite = Suite { cipher: args.cipher.clone(), mac: args.mac.clone(), kex: args.kex.clone() };
+    check_names(&programs, &suite)?;
+    if std::env::var_os(KEY).is_none() {
+        return Err(again());
+    }
+    catch_interrupts();
+    let (openssh, openssl) = programs.versions()?;
+    let place = Place::new(programs)?;
+    let (file, bytes) = data(args, &place)?;
+    let side = |conf: PathBuf| Settings { port: args.port, openssl_conf: Some(conf), ..Settings::default() };
+    let sides = [
+        side(place.write("stock.cnf", &openssl_conf(None))?),
+        side(place.write("adjunct.cnf", &openssl_conf(Some(&module)))?),
+    ];
+    let before = snapshot()?;
+    let costs = copies(args, &place, &suite, &sides, &file, bytes)?;
+    let moved = snapshot()?.since(&before);
+    let report = Report {
+        cpu: cpu::model_name(),
+        openssl,
+        openssh,
+        suite: suite.name(),
+        bytes,
+        stock: figures(&costs[0], bytes),
+        adjunct: figures(&costs[1], bytes),
+        counters: rows(&moved),
+    };
+    forget();
+    match &args.json {
+        Some(None) => output::print_json(&report)?,
+        Some(Some(path)) => {
+            write_json(path, &report)?;
+            output::print(&table(&report, &costs, &moved))?;
+        }
+        None => output::print(&table(&report, &costs, &moved))?,
+    }
+    if report.counters.is_empty() {
+        return Err(Failure::new(format!("adjunct was not used: no counter moved; does {} load?", module.display())));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Runs this command again with counters of its own, which its sshd and ssh inherit: what other programs do meanwhile is
+/// not counted as the copies', and the users' counters are left alone. Comes back only where that fails.
+fn again() -> Failure {
+    use std::os::unix::process::CommandExt;
+    let program = std::env::current_exe().unwrap_or_else(|_| PathBuf::from("/proc/self/exe"));
+    let mut args = std::env::args_os();
+    let mut command = Command::new(&program);
+    if let Some(name) = args.next() {
+        command.arg0(name);
+    }
+    let time = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |d| d.subsec_nanos());
+    let key = (time ^ std::process::id().rotate_left(16)).max(1) & 0x7fff_ffff;
+    let error = command.args(args).env(KEY, format!("{key:#x}")).exec();
+    Failure::new(format!("{}: {error}", program.display()))
+}
+
+/// The counters of everybody this user may read, added up.
+fn snapshot() -> Result<Snapshot, Failure> {
+    let mut sum = Snapshot::new(rustix::process::geteuid().as_raw());
+    for uid in counters::users()? {
+        if let Some(snapshot) = counters::read(uid)? {
+            sum = sum.plus(&snapshot);
+        }
+    }
+    Ok(sum)
+}
+
+/// Removes the counters of [`again`].
+fn forget() {
+    for uid in counters::users().unwrap_or_default() {
+        let _ = counters::delete(uid);
+    }
+}
+
+fn rows(moved: &Snapshot) -> BTreeMap<&'static str, Moved> {
+    let all = Function::ALL.iter().map(|&f| (f.info().name, moved.function(f)));
+    all.filter(|(_, counts)| !counts.is_zero())
+        .map(|(name, counts)| (name, Moved { hw: counts.hardware_calls(), sw: counts.software_calls() }))
+        .collect()
+}
+
+/// The copies of both sides in turns, the first of each pair alternating; one of each, untimed, goes ahead.
+fn copies(
+    args: &Args,
+    place: &Place,
+    suite: &Suite,
+    sides: &[Settings; 2],
+    file: &Path,
+    bytes: u64,
+) -> Result<[Vec<Cost>; 2], Failure> {
+    let bar = Bar::new(bytes * 2 * u64::from(args.runs + 1));
+    let mut costs = [Vec::new(), Vec::new()];
+    for run in 0..=args.runs {
+        for turn in 0..2 {
+            let side = (turn + run as usize) % 2;
+            bar.say(if side == 0 { "stock" } else { "adjunct" });
+            let cost = copy(place, suite, &sides[side], file, &mut |n| bar.add(n))?;
+            if run > 0 {
+                costs[side].push(cost);
+            }
+            interrupted()?;
+        }
+    }
+    bar.end();
+    Ok(costs)
+}
+
+fn figures(costs: &[Cost], bytes: u64) -> Figures {
+    let rounded = |x: f64, places: i32| (x * 10f64.powi(places)).round() / 10f64.powi(places);
+    let seconds = median(costs.iter().map(|c| c.seconds));
+    Figures {
+        mb_s: rounded(bytes as f64 / 1e6 / seconds.max(1e-9), 1),
+        cpu_s: rounded(median(costs.iter().map(|c| c.client + c.server)), 4),
+    }
+}
+
+fn table(report: &Report, costs: &[Vec<Cost>; 2], moved: &Snapshot) -> String {
+    let mut out = String::new();
+    let features = cpu::features();
+    let has: Vec<&str> = Feature::ALL.iter().filter(|&&f| features.has(f)).map(|f| f.text()).collect();
+    let _ = writeln!(out, "CPU           {}", report.cpu);
+    let _ = writeln!(out, "instructions  {}", has.join(" "));
+    let _ = writeln!(out, "OpenSSH       {}", report.openssh);
+    let _ = writeln!(out, "OpenSSL       {}", report.openssl);
+    let _ = writeln!(out, "suite         {}", report.suite);
+    let _ = writeln!(
+        out,
+        "data          {} bytes, each copy compared byte for byte; medians of {} interleaved copies\n",
+        report.bytes,
+        costs[0].len()
+    );
+    let _ = writeln!(out, "{:<10}{:>10}{:>14}{:>12}{:>12}", "", "MB/s", "CPU seconds", "client", "server");
+    for (name, figures, costs) in [("stock", &report.stock, &costs[0]), ("adjunct", &report.adjunct, &costs[1])] {
+        let client = median(costs.iter().map(|c| c.client));
+        let server = median(costs.iter().map(|c| c.server));
+        let _ = writeln!(out, "{name:<10}{:>10.1}{:>14.3}{client:>12.3}{server:>12.3}", figures.mb_s, figures.cpu_s);
+    }
+    let ratio = |a: f64, b: f64| if b > 0.0 { a / b } else { 0.0 };
+    let _ = writeln!(
+        out,
+        "{:<10}{:>10.2}{:>14.2}\n",
+        "ratio",
+        ratio(report.adjunct.mb_s, report.stock.mb_s),
+        ratio(report.adjunct.cpu_s, report.stock.cpu_s)
+    );
+    let _ = writeln!(out, "{:<20}{:>14}{:>14}{:>16}", "counters that moved", "# hardware", "# software", "bytes");
+    for &function in Function::ALL {
+        let counts = moved.function(function);
+        if !counts.is_zero() {
+            let bytes: u64 = counts.hardware.iter().chain(&counts.software).map(|c| c.bytes).sum();
+            let (hw, sw) = (counts.hardware_calls(), counts.software_calls());
+            let _ = writeln!(out, "{:<20}{hw:>14}{sw:>14}{bytes:>16}", function.info().name);
+        }
+    }
+    if report.counters.is_empty() {
+        out += "none\n";
+    }
+    out
+}
+
+fn write_json(path: &Path, report: &Report) -> Result<(), Failure> {
+    let text = serde_json::to_string_pretty(report).map_err(|e| Failure::new(format!("JSON: {e}")))?;
+    std::fs::write(path, text + "\n").map_err(|e| super::place::cannot_write(path, &e))
+}
+
+/// The data and its length: the user's file by a name without surprises for the remote shell, or random bytes.
+fn data(args: &Args, place: &Place) -> Result<(PathBuf, u64), Failure> {
+    let path = place.path("data");
+    let Some(file) = &args.file else { return Ok((random_file(&path, args.size)?, args.size)) };
+    let cannot = |e: std::io::Error| Failure::new(format!("{}: {e}", file.display()));
+    let full = std::fs::canonicalize(file).map_err(cannot)?;
+    let about = std::fs::File::open(&full).and_then(|f| f.metadata()).map_err(cannot)?;
+    if !about.is_file() {
+        return Err(Failure::new(format!("{}: not a regular file", file.display())));
+    }
+    std::os::unix::fs::symlink(&full, &path).map_err(cannot)?;
+    Ok((path, about.len()))
+}
+
+fn check_names(programs: &Programs, suite: &Suite) -> Result<(), Failure> {
+    for (query, name) in [("cipher", &suite.cipher), ("mac", &suite.mac), ("kex", &suite.kex)] {
+        let known = programs.known(query)?;
+        if !known.is_empty() && !known.contains(name) {
+            let ssh = programs.ssh.display();
+            return Err(Failure::Words(format!(
+                "{ssh} does not know the {query} '{name}'; it has: {}",
+                known.join(" ")
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// An OpenSSL configuration of the default provider alone, or with adjunct's `module` before it.
+fn openssl_conf(module: Option<&Path>) -> String {
+    let head = "openssl_conf = openssl_init\n[openssl_init]\nproviders = provider_sect\n";
+    let default = "[default_sect]\nactivate = 1\n";
+    match module {
+        None => format!("{head}[provider_sect]\ndefault = default_sect\n{default}"),
+        // The random generator keeps to OpenSSL's own AES: what it takes is not the copies'.
+        Some(module) => format!(
+            "{head}alg_section = evp_sect\nrandom = random_sect\n[provider_sect]\ndefault = default_sect\n\
+             adjunct = adjunct_sect\n{default}[adjunct_sect]\nmodule = {}\nactivate = 1\n[evp_sect]\n\
+             default_properties = ?provider=adjunct\n[random_sect]\nproperties = ?provider=default\n",
+            module.display()
+        ),
+    }
+}
+
+/// The module to load: the one given, or the one built or installed with this program.
+fn module(given: Option<&Path>) -> Result<PathBuf, Failure> {
+    const NAMES: [&str; 2] = ["adjunct.so", "libadjunct_openssl.so"];
+    if let Some(path) = given {
+        let full = std::fs::canonicalize(path).and_then(|p| std::fs::File::open(&p).map(|_| p));
+        return full.map_err(|e| Failure::new(format!("{}: {e}", path.display())));
+    }
+    let beside = std::env::current_exe().ok().and_then(|p| p.parent().map(Path::to_path_buf));
+    let mut folders: Vec<PathBuf> = beside.into_iter().collect();
+    if let Ok(out) = Command::new("openssl").args(["version", "-m"]).stdin(Stdio::null()).output() {
+        let text = String::from_utf8_lossy(&out.stdout).into_owned();
+        folders.extend(text.split('"').nth(1).map(PathBuf::from));
+    }
+    let candidates = folders.iter().flat_map(|dir| NAMES.map(|name| dir.join(name)));
+    candidates.into_iter().find(|p| p.is_file()).ok_or_else(|| {
+        Failure::new("adjunct.so not found beside this program or in OpenSSL's modules folder; give --module")
+    })
+}
+
+/// Parses `65536`, `200M`, `1G`.
+fn parse_size(text: &str) -> Result<u64, String> {
+    let split = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (digits, unit) = text.split_at(split);
+    let factor: u64 = match unit.trim().to_ascii_uppercase().as_str() {
+        "" | "B" => 1,
+        "K" | "KB" => 1_000,
+        "M" | "MB" => 1_000_000,
+        "G" | "GB" => 1_000_000_000,
+        _ => return Err(format!("unknown unit '{unit}': use K, M or G")),
+    };
+    let number: u64 = digits.parse().map_err(|_| "not a number of bytes".to_owned())?;
+    match number.checked_mul(factor) {
+        Some(0) | None => Err("from 1 byte to 2^64-1 bytes".to_owned()),
+        Some(bytes) => Ok(bytes),
+    }
+}
+
+/// A progress bar on standard error: only where that is a terminal, and only once it has taken two seconds.
+struct Bar {
+    bar: ProgressBar,
+    start: Instant,
+}
+
+impl Bar {
+    fn new(bytes: u64) -> Bar {
+        let bar = ProgressBar::with_draw_target(Some(bytes), ProgressDrawTarget::hidden());
+        let template = "{msg:8} [{bar:40}] {decimal_bytes}/{decimal_total_bytes} {decimal_bytes_per_sec}, {eta} left";
+        if let Ok(style) = ProgressStyle::with_template(template) {
+            bar.set_style(style.progress_chars("=> "));
+        }
+        Bar { bar, start: Instant::now() }
+    }
+
+    fn say(&self, side: &'static str) {
+        self.bar.set_message(side);
+    }
+
+    fn add(&self, bytes: u64) {
+        if self.bar.is_hidden() && self.start.elapsed() > Duration::from_secs(2) && std::io::stderr().is_terminal() {
+            self.bar.set_draw_target(ProgressDrawTarget::stderr_with_hz(5));
+        }
+        self.bar.inc(bytes);
+    }
+
+    fn end(&self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+impl Drop for Bar {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes() {
+        assert_eq!(parse_size("65536"), Ok(65536));
+        assert_eq!(parse_size("200M"), Ok(200_000_000));
+        assert_eq!(parse_size("1gb"), Ok(1_000_000_000));
+        for bad in ["", "0", "M", "1T", "-1", "18446744073709551616", "18446744073709551615K", "1é"] {
+            assert!(parse_size(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn both_configurations_keep_the_default_provider() {
+        let with = openssl_conf(Some(Path::new("/m/adjunct.so")));
+        assert!(with.contains("[default_sect]\nactivate = 1\n") && with.contains("module = /m/adjunct.so\n"));
+        assert!(with.contains("?provider=adjunct"));
+        assert!(
+            openssl_conf(None).contains("[default_sect]\nactivate = 1\n") && !openssl_conf(None).contains("adjunct")
+        );
+    }
+}

@@ -1,0 +1,65 @@
+# Sourced by check and quickstart: what they need, installed with apt when we may, or the one line to run.
+
+say() { printf '%s\n' "$*" >&2; }
+
+# need_packages COMMAND-OR-FILE:PACKAGE...
+need_packages() {
+    local pair missing=()
+    for pair in "$@"; do
+        local what=${pair%%:*} package=${pair#*:}
+        case $what in
+            /*) [ -e "$what" ] || missing+=("$package") ;;
+            *) PATH="$PATH:/usr/sbin:/sbin" command -v "$what" >/dev/null || missing+=("$package") ;;
+        esac
+    done
+    [ ${#missing[@]} -gt 0 ] || return 0
+    if ! command -v apt-get >/dev/null; then
+        say "Missing: ${missing[*]} (Debian's names). Install them and run this again."
+        exit 1
+    fi
+    if [ "$(id -u)" -ne 0 ]; then
+        say "Some packages are missing. Run this line, then this script again:"
+        say "  sudo apt-get install -y ${missing[*]}"
+        exit 1
+    fi
+    say "Installing with apt: ${missing[*]}"
+    # Debian starts a service when its package is installed; we only want the programs.
+    local policy=/usr/sbin/policy-rc.d made=
+    if [ ! -e "$policy" ]; then
+        printf '#!/bin/sh\nexit 101\n' >"$policy"
+        chmod 755 "$policy"
+        made=1
+        trap 'rm -f /usr/sbin/policy-rc.d' EXIT
+    fi
+    local ok=
+    if apt_install "${missing[@]}" || { apt-get update -q >&2 && apt_install "${missing[@]}"; }; then ok=1; fi
+    if [ -n "$made" ]; then
+        rm -f "$policy"
+        trap - EXIT
+    fi
+    if [ -z "$ok" ]; then
+        say "apt could not install them. Run this line, then this script again:"
+        say "  apt-get update && apt-get install -y ${missing[*]}"
+        exit 1
+    fi
+}
+
+apt_install() { DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "$@" >&2 </dev/null; }
+
+# A cargo new enough for rust-version in Cargo.toml; Debian 12's own is not.
+need_cargo() {
+    command -v cargo >/dev/null || PATH="$HOME/.cargo/bin:$PATH"
+    local wanted have=none
+    wanted=$(sed -n 's/^rust-version *= *"\(.*\)"/\1/p' Cargo.toml)
+    if command -v cargo >/dev/null; then
+        have=$(cargo --version 2>/dev/null | cut -d' ' -f2)
+        if [ "$(printf '%s\n' "$wanted" "${have:-0}" | sort -V | head -n 1)" = "$wanted" ]; then return 0; fi
+    fi
+    say "Rust $wanted or newer is needed (found: ${have:-none}). Run this line, then this script again:"
+    if command -v rustup >/dev/null; then
+        say "  rustup update stable && rustup default stable"
+    else
+        say "  curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh -s -- -y && . \"\$HOME/.cargo/env\""
+    fi
+    exit 1
+}

@@ -17,6 +17,7 @@ pub mod diag;
 pub mod error;
 pub mod route;
 
+pub use adjunct_kernels::InOut;
 pub use error::Error;
 
 /// Prepares the process: CPU library, CPU mask, random generator, counters. Cheap, idempotent, never fails: what cannot

@@ -33,6 +33,10 @@ pub enum Reason {
     XtsDuplicatedKeys = 22,
     Delegation = 23,
     NoLibcrypto = 24,
+    CipherFailed = 40,
+    TagNotSet = 41,
+    TagNotNeeded = 42,
+    DataUnitTooLarge = 43,
 }
 
 impl Reason {
@@ -62,6 +66,10 @@ impl Reason {
         (Reason::XtsDuplicatedKeys, c"xts duplicated keys"),
         (Reason::Delegation, c"OpenSSL's default provider refused"),
         (Reason::NoLibcrypto, c"no shared libcrypto whose default provider could be asked"),
+        (Reason::CipherFailed, c"cipher operation failed"),
+        (Reason::TagNotSet, c"tag not set"),
+        (Reason::TagNotNeeded, c"tag not needed"),
+        (Reason::DataUnitTooLarge, c"xts data unit is too large"),
     ];
 }
 

@@ -3,6 +3,8 @@
 #![allow(unsafe_code)]
 
 pub mod caps;
+pub mod cipher;
+pub mod cipher_gcm;
 
 /// Seeds the library's random generator and its fork detection, so that nothing is opened or mapped later.
 pub(crate) fn prime() {

@@ -1,0 +1,120 @@
+//! Input and output of one call, which foreign callers may pass as the same buffer.
+
+use std::marker::PhantomData;
+
+/// Input and output of equal length: one buffer worked on in place, or two.
+///
+/// Rust's references cannot say "these may be the same", so this holds pointers. Only pointer reads and writes go
+/// through it; where a foreign caller lets the two overlap in part, the output is unspecified and nothing else happens.
+#[derive(Debug)]
+pub struct InOut<'a> {
+    input: *const u8,
+    output: *mut u8,
+    len: usize,
+    life: PhantomData<&'a mut [u8]>,
+}
+
+impl<'a> InOut<'a> {
+    /// Works on `buffer` in place.
+    pub fn in_place(buffer: &'a mut [u8]) -> InOut<'a> {
+        let output = buffer.as_mut_ptr();
+        InOut { input: output, output, len: buffer.len(), life: PhantomData }
+    }
+
+    /// Reads `input` and writes `output`.
+    ///
+    /// # Panics
+    /// If the lengths differ.
+    pub fn apart(input: &'a [u8], output: &'a mut [u8]) -> InOut<'a> {
+        assert_eq!(input.len(), output.len());
+        InOut { input: input.as_ptr(), output: output.as_mut_ptr(), len: input.len(), life: PhantomData }
+    }
+
+    /// Reads `len` bytes at `input` and writes as many at `output`.
+    ///
+    /// # Safety
+    /// For the life of the result `input` is valid for reads and `output` for writes of `len` bytes.
+    #[inline]
+    pub const unsafe fn from_raw(input: *const u8, output: *mut u8, len: usize) -> InOut<'a> {
+        InOut { input, output, len, life: PhantomData }
+    }
+
+    /// The length in bytes.
+    #[inline]
+    pub const fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there is nothing to do.
+    #[inline]
+    pub const fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Where the input lies: valid for reads of [`InOut::len`] bytes.
+    #[inline]
+    pub const fn input(&self) -> *const u8 {
+        self.input
+    }
+
+    /// Where the output lies: valid for writes of [`InOut::len`] bytes.
+    #[inline]
+    pub const fn output(&self) -> *mut u8 {
+        self.output
+    }
+
+    /// The first `at` bytes and the rest.
+    ///
+    /// # Panics
+    /// If there are fewer.
+    #[inline]
+    pub fn split_at(self, at: usize) -> (InOut<'a>, InOut<'a>) {
+        assert!(at <= self.len);
+        // SAFETY: both parts lie within the whole.
+        unsafe {
+            let rest = InOut::from_raw(self.input.add(at), self.output.add(at), self.len - at);
+            (InOut { len: at, ..self }, rest)
+        }
+    }
+
+    /// The same buffers once more, for a shorter time.
+    #[inline]
+    pub fn reborrow(&mut self) -> InOut<'_> {
+        InOut { life: PhantomData, ..*self }
+    }
+
+    /// The input byte at `index`.
+    ///
+    /// # Panics
+    /// If it is past the end.
+    #[inline]
+    pub fn get(&self, index: usize) -> u8 {
+        assert!(index < self.len);
+        // SAFETY: within the input.
+        unsafe { *self.input.add(index) }
+    }
+
+    /// Writes the output byte at `index`.
+    ///
+    /// # Panics
+    /// If it is past the end.
+    #[inline]
+    pub fn set(&mut self, index: usize, value: u8) {
+        assert!(index < self.len);
+        // SAFETY: within the output.
+        unsafe { *self.output.add(index) = value }
+    }
+
+    /// Writes `input ^ keystream`.
+    ///
+    /// # Panics
+    /// If the keystream is shorter.
+    #[inline]
+    pub fn xor(&mut self, keystream: &[u8]) {
+        assert!(keystream.len() >= self.len);
+        for (i, k) in keystream[..self.len].iter().enumerate() {
+            // SAFETY: i is below len.
+            unsafe { *self.output.add(i) = *self.input.add(i) ^ k }
+        }
+    }
+}

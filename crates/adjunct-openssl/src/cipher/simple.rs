@@ -1,0 +1,352 @@
+//! The dispatch of the simple modes: ECB and CBC, which take whole blocks, and CTR, CFB and OFB, which take anything.
+
+use super::state::{self, Context, Mode, State, mode};
+use super::tls_cbc;
+use crate::abi::core::Reason;
+use crate::abi::param::Param;
+use crate::abi::{self, Dispatch, guard, id};
+use crate::entry;
+use adjunct::InOut;
+use std::ffi::{c_int, c_void};
+
+unsafe extern "C" fn newctx<M: Mode>(provctx: *mut c_void) -> *mut c_void {
+    guard(std::ptr::null_mut(), || {
+        // SAFETY: provctx is OpenSSL's.
+        let state = unsafe { State::new(provctx, M::FUNCTION, M::BITS, &M::INFO) };
+        abi::into_raw(Box::new(Context { state, mode: M::default() }))
+    })
+}
+
+unsafe extern "C" fn freectx<M: Mode>(ctx: *mut c_void) {
+    // SAFETY: from newctx or dupctx.
+    guard((), || unsafe { abi::free::<Context<M>>(ctx) });
+}
+
+unsafe extern "C" fn dupctx<M: Mode>(ctx: *mut c_void) -> *mut c_void {
+    guard(std::ptr::null_mut(), || {
+        // SAFETY: from newctx or dupctx.
+        let context = unsafe { abi::context::<Context<M>>(ctx) };
+        context.map_or(std::ptr::null_mut(), |c| abi::into_raw(Box::new(c.clone())))
+    })
+}
+
+unsafe extern "C" fn get_params<M: Mode>(params: *mut Param) -> c_int {
+    // SAFETY: params is OpenSSL's.
+    guard(0, || unsafe { state::describe(&M::INFO, params) })
+}
+
+unsafe extern "C" fn get_ctx_params<M: Mode>(ctx: *mut c_void, params: *mut Param) -> c_int {
+    // SAFETY: both are OpenSSL's.
+    guard(0, || unsafe {
+        let Some(c) = abi::context::<Context<M>>(ctx) else { return 0 };
+        c.state.get_params(&M::INFO, params)
+    })
+}
+
+unsafe extern "C" fn set_ctx_params<M: Mode>(ctx: *mut c_void, params: *const Param) -> c_int {
+    // SAFETY: both are OpenSSL's.
+    guard(0, || unsafe {
+        let Some(c) = abi::context::<Context<M>>(ctx) else { return 0 };
+        c.state.set_params(params)
+    })
+}
+
+unsafe extern "C" fn init<M: Mode, const ENCRYPT: bool>(
+    ctx: *mut c_void,
+    key: *const u8,
+    key_len: usize,
+    iv: *const u8,
+    iv_len: usize,
+    params: *const Param,
+) -> c_int {
+    guard(0, || {
+        // SAFETY: the pointers are OpenSSL's, valid for the lengths given.
+        let Some(Context { state, mode }) = (unsafe { abi::context::<Context<M>>(ctx) }) else { return 0 };
+        state.num = 0;
+        state.buffered = 0;
+        state.encrypt = ENCRYPT;
+        if !iv.is_null() && M::INFO.mode != mode::ECB {
+            // SAFETY: as above.
+            if !state.set_iv(unsafe { abi::slice(iv, iv_len) }, M::INFO.iv) {
+                return 0;
+            }
+        } else if state.iv_set && matches!(M::INFO.mode, mode::CBC | mode::CFB | mode::OFB) {
+            // A new message under the same key without a new IV begins where the first did, as in OpenSSL 1.1.1.
+            state.iv = state.original_iv;
+        }
+        if !key.is_null() {
+            // SAFETY: as above.
+            let key = unsafe { abi::slice(key, key_len) };
+            if key.len() != state.key_len || !mode.set_key(key, ENCRYPT) {
+                return state.fail(Reason::InvalidKeyLength);
+            }
+            state.key_set = true;
+        }
+        if params.is_null() {
+            return 1;
+        }
+        // SAFETY: as above.
+        unsafe { state.set_params(params) }
+    })
+}
+
+/// One call over everything, without padding: what `EVP_Cipher` is.
+unsafe extern "C" fn cipher<M: Mode>(
+    ctx: *mut c_void,
+    out: *mut u8,
+    out_len: *mut usize,
+    out_size: usize,
+    input: *const u8,
+    len: usize,
+) -> c_int {
+    guard(0, || {
+        // SAFETY: the pointers are OpenSSL's, valid for the lengths given.
+        let Some(Context { state, mode }) = (unsafe { abi::context::<Context<M>>(ctx) }) else { return 0 };
+        if !state.key_set {
+            return state.fail(Reason::NotInitialised);
+        }
+        if out_size < len {
+            return state.fail(Reason::BufferTooSmall);
+        }
+        // What is not whole blocks stays unwritten in ECB; in CBC it is the caller's error (EVP_Cipher(3)).
+        let usable = len - len % M::INFO.block;
+        if usable != len && M::INFO.mode == mode::CBC {
+            return state.fail(Reason::InvalidInputLength);
+        }
+        if usable > 0 {
+            if input.is_null() || out.is_null() {
+                return 0;
+            }
+            // SAFETY: as above.
+            mode.run(state, unsafe { InOut::from_raw(input, out, usable) });
+            state.count(usable);
+        }
+        // SAFETY: as above.
+        unsafe { *out_len = len };
+        1
+    })
+}
+
+unsafe extern "C" fn stream_update<M: Mode>(
+    ctx: *mut c_void,
+    out: *mut u8,
+    out_len: *mut usize,
+    out_size: usize,
+    input: *const u8,
+    len: usize,
+) -> c_int {
+    // SAFETY: as given by OpenSSL. An empty update does nothing, as in `cipher`.
+    unsafe { cipher::<M>(ctx, out, out_len, out_size, input, len) }
+}
+
+unsafe extern "C" fn stream_final<M: Mode>(
+    ctx: *mut c_void,
+    _out: *mut u8,
+    out_len: *mut usize,
+    _out_size: usize,
+) -> c_int {
+    guard(0, || {
+        // SAFETY: the pointers are OpenSSL's.
+        let Some(Context { state, .. }) = (unsafe { abi::context::<Context<M>>(ctx) }) else { return 0 };
+        if !state.key_set {
+            return state.fail(Reason::NotInitialised);
+        }
+        // SAFETY: as above.
+        unsafe { *out_len = 0 };
+        1
+    })
+}
+
+unsafe extern "C" fn block_update<M: Mode>(
+    ctx: *mut c_void,
+    out: *mut u8,
+    out_len: *mut usize,
+    out_size: usize,
+    input: *const u8,
+    len: usize,
+) -> c_int {
+    guard(0, || {
+        // SAFETY: the pointers are OpenSSL's, valid for the lengths given.
+        let Some(Context { state, mode }) = (unsafe { abi::context::<Context<M>>(ctx) }) else { return 0 };
+        if !state.key_set {
+            return state.fail(Reason::NotInitialised);
+        }
+        if state.tls_version > 0 {
+            // SAFETY: as above.
+            return unsafe { tls_cbc::update(state, mode, out, out_len, out_size, input, len) };
+        }
+        if input.is_null() && len > 0 {
+            return 0;
+        }
+        // SAFETY: as above.
+        let written = unsafe { blocks(state, mode, out, out_size, input, len) };
+        let Some(written) = written else { return state.fail(Reason::BufferTooSmall) };
+        state.count(len);
+        // SAFETY: as above.
+        unsafe { *out_len = written };
+        1
+    })
+}
+
+/// Runs what makes whole blocks and keeps the rest. Decrypting with padding the last whole block is kept too: it may be
+/// the padded one. `None`: the output is too small.
+///
+/// # Safety
+/// `input` is valid for `len` bytes and `out` for `out_size`.
+#[inline]
+unsafe fn blocks<M: Mode>(
+    state: &mut State,
+    mode: &mut M,
+    mut out: *mut u8,
+    out_size: usize,
+    mut input: *const u8,
+    mut len: usize,
+) -> Option<usize> {
+    let block = M::INFO.block;
+    let keep_last = !state.encrypt && state.pad;
+    let mut written = 0;
+    if state.buffered > 0 {
+        let take = len.min(block - state.buffered);
+        // SAFETY: take bytes remain in the input and fit in the buffer; memory is only copied.
+        unsafe { std::ptr::copy(input, state.buffer.as_mut_ptr().add(state.buffered), take) };
+        state.buffered += take;
+        // SAFETY: within the input.
+        input = unsafe { input.add(take) };
+        len -= take;
+        if state.buffered == block && (!keep_last || len > 0) {
+            if out_size < block || out.is_null() {
+                return None;
+            }
+            let full = state.buffer;
+            // SAFETY: the output has room for a block.
+            mode.run(state, unsafe { InOut::from_raw(full.as_ptr(), out, block) });
+            state.buffered = 0;
+            written = block;
+            // SAFETY: within the output.
+            out = unsafe { out.add(block) };
+        }
+    }
+    let mut whole = len - len % block;
+    if whole > 0 && whole == len && keep_last {
+        whole -= block;
+    }
+    if whole > 0 {
+        if out_size - written < whole || out.is_null() {
+            return None;
+        }
+        // SAFETY: whole bytes remain in the input and fit in the output.
+        mode.run(state, unsafe { InOut::from_raw(input, out, whole) });
+        written += whole;
+        // SAFETY: within the input.
+        input = unsafe { input.add(whole) };
+        len -= whole;
+    }
+    if len > 0 {
+        // SAFETY: at most a block remains, and the buffer is empty here.
+        unsafe { std::ptr::copy(input, state.buffer.as_mut_ptr(), len) };
+        state.buffered = len;
+    }
+    Some(written)
+}
+
+unsafe extern "C" fn block_final<M: Mode>(
+    ctx: *mut c_void,
+    out: *mut u8,
+    out_len: *mut usize,
+    out_size: usize,
+) -> c_int {
+    guard(0, || {
+        // SAFETY: the pointers are OpenSSL's.
+        let Some(Context { state, mode }) = (unsafe { abi::context::<Context<M>>(ctx) }) else { return 0 };
+        if !state.key_set {
+            return state.fail(Reason::NotInitialised);
+        }
+        if state.tls_version > 0 {
+            // Records are complete in themselves.
+            return state.fail(Reason::CipherFailed);
+        }
+        let block = M::INFO.block;
+        let mut last = [0u8; 16];
+        let last = &mut last[..block];
+        let length = match finish(state, mode, last) {
+            Ok(length) => length,
+            Err(reason) => return state.fail(reason),
+        };
+        if length > 0 {
+            if out_size < length {
+                return state.fail(Reason::BufferTooSmall);
+            }
+            // SAFETY: the output has room.
+            unsafe { std::ptr::copy_nonoverlapping(last.as_ptr(), out, length) };
+        }
+        state.buffered = 0;
+        // SAFETY: as above.
+        unsafe { *out_len = length };
+        1
+    })
+}
+
+/// The last block, into `last`: how many of its bytes are output.
+fn finish<M: Mode>(state: &mut State, mode: &mut M, last: &mut [u8]) -> Result<usize, Reason> {
+    let block = last.len();
+    let held = state.buffered;
+    if state.encrypt {
+        if state.pad {
+            state.buffer[held..block].fill((block - held) as u8);
+        } else if held == 0 {
+            return Ok(0);
+        } else if held != block {
+            return Err(Reason::WrongFinalBlockLength);
+        }
+    } else if held != block {
+        return if held == 0 && !state.pad { Ok(0) } else { Err(Reason::WrongFinalBlockLength) };
+    }
+    last.copy_from_slice(&state.buffer[..block]);
+    mode.run(state, InOut::in_place(last));
+    if state.encrypt || !state.pad {
+        return Ok(block);
+    }
+    unpad(last).ok_or(Reason::BadDecrypt)
+}
+
+/// The length without PKCS#7 padding. All of the block is looked at whatever its content; that the padding was bad is
+/// told to the caller all the same, who must have authenticated the ciphertext (EVP_DecryptFinal(3)).
+fn unpad(block: &[u8]) -> Option<usize> {
+    let length = block.len();
+    let pad = block[length - 1] as usize;
+    let mut bad = pad == 0 || pad > length;
+    for (i, &b) in block.iter().rev().enumerate() {
+        bad |= (i < pad) & (usize::from(b) != pad);
+    }
+    (!bad).then(|| length - pad)
+}
+
+/// The dispatch tables of a mode.
+pub struct Table<M>(std::marker::PhantomData<M>);
+
+impl<M: Mode> Table<M> {
+    /// For modes that take whole blocks.
+    pub const BLOCK: [Dispatch; 15] = Self::table(block_update::<M> as *const (), block_final::<M> as *const ());
+    /// For modes that take any length.
+    pub const STREAM: [Dispatch; 15] = Self::table(stream_update::<M> as *const (), stream_final::<M> as *const ());
+
+    const fn table(update: *const (), last: *const ()) -> [Dispatch; 15] {
+        [
+            entry!(id::CIPHER_NEWCTX, newctx::<M>),
+            entry!(id::CIPHER_FREECTX, freectx::<M>),
+            entry!(id::CIPHER_DUPCTX, dupctx::<M>),
+            entry!(id::CIPHER_ENCRYPT_INIT, init::<M, true>),
+            entry!(id::CIPHER_DECRYPT_INIT, init::<M, false>),
+            entry!(id::CIPHER_UPDATE, update),
+            entry!(id::CIPHER_FINAL, last),
+            entry!(id::CIPHER_CIPHER, cipher::<M>),
+            entry!(id::CIPHER_GET_PARAMS, get_params::<M>),
+            entry!(id::CIPHER_GETTABLE_PARAMS, state::gettable_params),
+            entry!(id::CIPHER_GET_CTX_PARAMS, get_ctx_params::<M>),
+            entry!(id::CIPHER_GETTABLE_CTX_PARAMS, state::gettable_ctx_params),
+            entry!(id::CIPHER_SET_CTX_PARAMS, set_ctx_params::<M>),
+            entry!(id::CIPHER_SETTABLE_CTX_PARAMS, state::settable_ctx_params),
+            Dispatch::END,
+        ]
+    }
+}

@@ -1,0 +1,309 @@
+//! What every cipher context has, and the parameters all of them answer: provider-cipher(7).
+
+use crate::abi::core::{Core, Reason};
+use crate::abi::param::{self, Param};
+use crate::provider::provider;
+use adjunct::InOut;
+use adjunct::catalogue::Function;
+use adjunct::route::{Direction, Tally};
+use std::ffi::{c_int, c_void};
+use zeroize::Zeroize;
+
+/// `EVP_CIPH_*_MODE`.
+#[allow(missing_docs, dead_code)]
+pub mod mode {
+    pub const STREAM: u32 = 0;
+    pub const ECB: u32 = 1;
+    pub const CBC: u32 = 2;
+    pub const CFB: u32 = 3;
+    pub const OFB: u32 = 4;
+    pub const CTR: u32 = 5;
+    pub const GCM: u32 = 6;
+    pub const CCM: u32 = 7;
+    pub const XTS: u32 = 0x10001;
+}
+
+/// What a cipher says of itself; lengths in bytes.
+#[derive(Debug, Clone, Copy)]
+pub struct Info {
+    /// `EVP_CIPH_*_MODE`.
+    pub mode: u32,
+    /// Whether it authenticates.
+    pub aead: bool,
+    /// Whether it keeps its IV itself.
+    pub custom_iv: bool,
+    /// Whether it makes keys (`randkey`).
+    pub random_key: bool,
+    /// The key's length.
+    pub key: usize,
+    /// The block's length, 1 for stream ciphers.
+    pub block: usize,
+    /// The IV's length.
+    pub iv: usize,
+}
+
+impl Info {
+    /// An unauthenticated cipher whose IV OpenSSL manages.
+    pub const fn plain(mode: u32, key: usize, block: usize, iv: usize) -> Info {
+        Info { mode, aead: false, custom_iv: false, random_key: false, key, block, iv }
+    }
+}
+
+/// The answers of [`Info`].
+pub static GETTABLE: [Param; 11] = [
+    Param::describe(c"mode", param::UNSIGNED, 4),
+    Param::describe(c"keylen", param::UNSIGNED, 8),
+    Param::describe(c"ivlen", param::UNSIGNED, 8),
+    Param::describe(c"blocksize", param::UNSIGNED, 8),
+    Param::describe(c"aead", param::INTEGER, 4),
+    Param::describe(c"custom-iv", param::INTEGER, 4),
+    Param::describe(c"cts", param::INTEGER, 4),
+    Param::describe(c"tls-multi", param::INTEGER, 4),
+    Param::describe(c"has-randkey", param::INTEGER, 4),
+    Param::describe(c"encrypt-then-mac", param::INTEGER, 4),
+    Param::END,
+];
+
+pub(super) unsafe extern "C" fn gettable_params(_provctx: *mut c_void) -> *const Param {
+    GETTABLE.as_ptr()
+}
+
+/// Answers `get_params`.
+///
+/// # Safety
+/// `params` is OpenSSL's.
+pub unsafe fn describe(info: &Info, params: *mut Param) -> c_int {
+    // SAFETY: see above.
+    for p in unsafe { param::iter_mut(params) } {
+        let value = match p.name().to_bytes() {
+            b"mode" => u64::from(info.mode),
+            b"keylen" => info.key as u64,
+            b"ivlen" => info.iv as u64,
+            b"blocksize" => info.block as u64,
+            b"aead" => info.aead.into(),
+            b"custom-iv" => info.custom_iv.into(),
+            b"has-randkey" => info.random_key.into(),
+            b"cts" | b"tls-multi" | b"encrypt-then-mac" | b"decrypt-only" => 0,
+            _ => continue,
+        };
+        if !p.set_u64(value) {
+            return 0;
+        }
+    }
+    1
+}
+
+/// What the simple modes (ECB, CBC, CTR, CFB, OFB) and XTS share; wiped when dropped.
+#[derive(Debug, Clone)]
+pub struct State {
+    /// OpenSSL, for errors.
+    pub core: &'static Core,
+    /// Where it counts.
+    pub tally: Tally,
+    /// The direction of the last initialisation.
+    pub encrypt: bool,
+    /// Whether a key is set.
+    pub key_set: bool,
+    /// Whether an IV was ever set.
+    pub iv_set: bool,
+    /// PKCS#7 padding.
+    pub pad: bool,
+    /// CFB-1 counts its input in bits.
+    pub use_bits: bool,
+    /// Bytes of a begun block that are used up (CTR, CFB, OFB).
+    pub num: u32,
+    /// Bytes in `buffer`.
+    pub buffered: usize,
+    /// The key length now expected.
+    pub key_len: usize,
+    /// A begun block: input (ECB, CBC) or key stream (CTR).
+    pub buffer: [u8; 16],
+    /// The running IV or counter.
+    pub iv: [u8; 16],
+    /// The IV as last set.
+    pub original_iv: [u8; 16],
+    /// The TLS version, 0 outside TLS.
+    pub tls_version: u32,
+    /// The length of the MAC inside a TLS record.
+    pub tls_mac_size: usize,
+    /// The MAC of the last record opened.
+    pub tls_mac: Option<[u8; 64]>,
+}
+
+impl Drop for State {
+    fn drop(&mut self) {
+        self.buffer.zeroize();
+        self.iv.zeroize();
+        self.original_iv.zeroize();
+        self.tls_mac.zeroize();
+    }
+}
+
+impl State {
+    /// A context's first state.
+    ///
+    /// # Safety
+    /// `provctx` is OpenSSL's.
+    pub unsafe fn new(provctx: *mut c_void, function: Function, bits: usize, info: &Info) -> State {
+        adjunct::counters::attribute();
+        State {
+            // SAFETY: OpenSSL keeps the provider until its last context is gone.
+            core: unsafe { &provider(provctx).core },
+            tally: Tally::new(function, bits),
+            encrypt: false,
+            key_set: false,
+            iv_set: false,
+            pad: true,
+            use_bits: false,
+            num: 0,
+            buffered: 0,
+            key_len: info.key,
+            buffer: [0; 16],
+            iv: [0; 16],
+            original_iv: [0; 16],
+            tls_version: 0,
+            tls_mac_size: 0,
+            tls_mac: None,
+        }
+    }
+
+    /// Puts an error on the queue; 0 for OpenSSL.
+    #[cold]
+    pub fn fail(&self, reason: Reason) -> c_int {
+        self.core.raise(reason);
+        0
+    }
+
+    /// Counts one call.
+    #[inline]
+    pub fn count(&self, bytes: usize) {
+        self.tally.count(if self.encrypt { Direction::Encrypt } else { Direction::Decrypt }, bytes);
+    }
+
+    /// Sets the IV.
+    pub fn set_iv(&mut self, iv: &[u8], expected: usize) -> bool {
+        if iv.len() != expected {
+            self.core.raise(Reason::InvalidIvLength);
+            return false;
+        }
+        self.iv[..expected].copy_from_slice(iv);
+        self.original_iv[..expected].copy_from_slice(iv);
+        self.iv_set = true;
+        true
+    }
+}
+
+/// A mode over a key: the part that differs between the simple ciphers.
+pub trait Mode: Default + Clone {
+    /// What it says of itself.
+    const INFO: Info;
+    /// The function it counts as.
+    const FUNCTION: Function;
+    /// The key size it counts as, in bits.
+    const BITS: usize;
+
+    /// Sets the key; false if the length is wrong.
+    fn set_key(&mut self, key: &[u8], encrypt: bool) -> bool;
+
+    /// Works on `io`: whole blocks for block modes, anything for stream modes.
+    fn run(&mut self, state: &mut State, io: InOut<'_>);
+}
+
+/// The context OpenSSL holds.
+#[derive(Clone)]
+pub struct Context<M> {
+    /// What all share.
+    pub state: State,
+    /// The key and what else the mode needs.
+    pub mode: M,
+}
+
+/// The parameters `get_ctx_params` answers for simple modes.
+pub static GETTABLE_CTX: [Param; 8] = [
+    Param::describe(c"keylen", param::UNSIGNED, 8),
+    Param::describe(c"ivlen", param::UNSIGNED, 8),
+    Param::describe(c"padding", param::UNSIGNED, 4),
+    Param::describe(c"num", param::UNSIGNED, 4),
+    Param::describe(c"iv", param::OCTETS, 0),
+    Param::describe(c"updated-iv", param::OCTETS, 0),
+    Param::describe(c"tls-mac", param::OCTETS_PTR, 0),
+    Param::END,
+];
+
+/// The parameters `set_ctx_params` takes for simple modes.
+pub static SETTABLE_CTX: [Param; 6] = [
+    Param::describe(c"padding", param::UNSIGNED, 4),
+    Param::describe(c"num", param::UNSIGNED, 4),
+    Param::describe(c"use-bits", param::UNSIGNED, 4),
+    Param::describe(c"tls-version", param::UNSIGNED, 4),
+    Param::describe(c"tls-mac-size", param::UNSIGNED, 8),
+    Param::END,
+];
+
+pub(super) unsafe extern "C" fn gettable_ctx_params(_ctx: *mut c_void, _provctx: *mut c_void) -> *const Param {
+    GETTABLE_CTX.as_ptr()
+}
+
+pub(super) unsafe extern "C" fn settable_ctx_params(_ctx: *mut c_void, _provctx: *mut c_void) -> *const Param {
+    SETTABLE_CTX.as_ptr()
+}
+
+impl State {
+    /// Answers the parameters of [`GETTABLE_CTX`].
+    ///
+    /// # Safety
+    /// `params` is OpenSSL's.
+    pub unsafe fn get_params(&self, info: &Info, params: *mut Param) -> c_int {
+        // SAFETY: see above.
+        for p in unsafe { param::iter_mut(params) } {
+            let done = match p.name().to_bytes() {
+                b"ivlen" => p.set_usize(info.iv),
+                b"keylen" => p.set_usize(self.key_len),
+                b"padding" => p.set_u64(self.pad.into()),
+                b"num" => p.set_u64(self.num.into()),
+                b"iv" => p.set_octets(&self.original_iv[..info.iv]),
+                b"updated-iv" => p.set_octets(&self.iv[..info.iv]),
+                b"tls-mac" => match &self.tls_mac {
+                    Some(mac) => p.set_octets(&mac[..self.tls_mac_size.min(64)]),
+                    None => p.set_octets(&[]),
+                },
+                _ => continue,
+            };
+            if !done {
+                return 0;
+            }
+        }
+        1
+    }
+
+    /// Takes the parameters of [`SETTABLE_CTX`], and a key length.
+    ///
+    /// # Safety
+    /// `params` is OpenSSL's.
+    pub unsafe fn set_params(&mut self, params: *const Param) -> c_int {
+        // SAFETY: see above.
+        for p in unsafe { param::iter(params) } {
+            let name = p.name().to_bytes();
+            if !matches!(name, b"padding" | b"use-bits" | b"num" | b"tls-version" | b"tls-mac-size" | b"keylen") {
+                continue;
+            }
+            let Some(value) = p.get_u64() else { return self.fail(Reason::InvalidParameter) };
+            match name {
+                b"padding" => self.pad = value != 0,
+                b"use-bits" => self.use_bits = value != 0,
+                b"tls-version" => self.tls_version = value as u32,
+                // No hash is longer than 64 bytes (EVP_MAX_MD_SIZE).
+                b"tls-mac-size" if value <= 64 => self.tls_mac_size = value as usize,
+                b"num" if value < 16 => self.num = value as u32,
+                b"keylen" => {
+                    if self.key_len != value as usize {
+                        self.key_len = value as usize;
+                        self.key_set = false;
+                    }
+                }
+                _ => return self.fail(Reason::InvalidParameter),
+            }
+        }
+        1
+    }
+}

@@ -1,6 +1,369 @@
-//! Message digests.
+//! Message digests (provider-digest(7)).
+//!
+//! Offered are those the CPU library has in constant space; MD5-SHA1, which only TLS 1.1 and older uses, is left to the
+//! default provider with the rest.
 
-use crate::abi::Algorithm;
+use crate::abi::param::{self, Param};
+use crate::abi::{self, Algorithm, Dispatch, context, guard, id, slice, slice_mut};
+use crate::entry;
+use adjunct::awslc::digest::{self, Digest, Method};
+use adjunct::route::{Direction, Tally};
+use std::ffi::{c_int, c_void};
+use std::mem::MaybeUninit;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-/// What this module offers.
-pub static ALGORITHMS: &[Algorithm] = &[];
+/// What OpenSSL's `algctx` points to.
+struct Context {
+    tally: Tally,
+    total: usize,
+    /// Length of the result; only an extendable-output function's may differ from the method's.
+    size: usize,
+    /// Whether an extendable-output function has given out a part of its stream.
+    squeezing: bool,
+    digest: Digest,
+}
+
+impl Context {
+    fn create(method: &'static Method) -> *mut c_void {
+        adjunct::counters::attribute();
+        let mut place = Box::<Context>::new_uninit();
+        let raw = place.as_mut_ptr();
+        // SAFETY: every field is written.
+        unsafe {
+            (&raw mut (*raw).tally).write(Tally::new(method.function, 0));
+            (&raw mut (*raw).total).write(0);
+            (&raw mut (*raw).size).write(default_size(method));
+            (&raw mut (*raw).squeezing).write(false);
+            Digest::new_in_place(&mut *(&raw mut (*raw).digest).cast::<MaybeUninit<Digest>>(), method);
+            abi::into_raw(place.assume_init())
+        }
+    }
+
+    fn duplicate(&self) -> *mut c_void {
+        let mut place = Box::<Context>::new_uninit();
+        let raw = place.as_mut_ptr();
+        // SAFETY: every field is written.
+        unsafe {
+            (&raw mut (*raw).tally).write(self.tally);
+            (&raw mut (*raw).total).write(self.total);
+            (&raw mut (*raw).size).write(self.size);
+            (&raw mut (*raw).squeezing).write(self.squeezing);
+            self.digest.clone_into_place(&mut *(&raw mut (*raw).digest).cast::<MaybeUninit<Digest>>());
+            abi::into_raw(place.assume_init())
+        }
+    }
+
+    fn take_over(&mut self, other: &Context) {
+        self.tally = other.tally;
+        self.total = other.total;
+        self.size = other.size;
+        self.squeezing = other.squeezing;
+        self.digest.copy_from(&other.digest);
+    }
+
+    fn reset(&mut self) {
+        self.total = 0;
+        self.squeezing = false;
+        self.digest.reset();
+    }
+
+    fn set_params(&mut self, params: *const Param) -> bool {
+        if params.is_null() {
+            return true;
+        }
+        // SAFETY: the array is OpenSSL's.
+        for p in unsafe { param::iter(params) } {
+            let done = match p.name().to_bytes() {
+                b"xoflen" if self.digest.method().xof => p.get_usize().map(|size| self.size = size).is_some(),
+                b"ssl3-ms" if std::ptr::eq(self.digest.method(), &digest::SHA1) => {
+                    p.get_octets().is_some_and(|secret| ssl3_finish(&mut self.digest, secret))
+                }
+                _ => true,
+            };
+            if !done {
+                return false;
+            }
+        }
+        true
+    }
+
+    fn get_params(&self, params: *mut Param) -> bool {
+        // SAFETY: the array is OpenSSL's.
+        unsafe { param::iter_mut(params) }.all(|p| match p.name().to_bytes() {
+            b"xoflen" | b"size" => p.set_usize(self.size),
+            _ => true,
+        })
+    }
+}
+
+/// The SHA-1 half of the SSLv3 Finished and CertificateVerify hashes (RFC 6101, 5.6.8 and 5.6.9).
+fn ssl3_finish(digest: &mut Digest, secret: &[u8]) -> bool {
+    if secret.len() != 48 {
+        return false;
+    }
+    let mut inner = [0; 20];
+    digest.update(secret);
+    digest.update(&[0x36; 40]);
+    digest.finish(&mut inner);
+    digest.reset();
+    digest.update(secret);
+    digest.update(&[0x5c; 40]);
+    digest.update(&inner);
+    true
+}
+
+/// Whether this OpenSSL's own extendable-output functions have no length until one is set (3.4 and later).
+static NO_DEFAULT_XOF_SIZE: AtomicBool = AtomicBool::new(false);
+
+/// What a result of unset length is marked with.
+const UNSET: usize = usize::MAX;
+
+/// Learns what differs between versions of OpenSSL; `version` is that of its core (`3.0.19`).
+pub fn follow_version(version: &str) {
+    let mut numbers = version.split('.').map(|n| n.parse::<u32>().unwrap_or(0));
+    let at_least = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0)) >= (3, 4);
+    NO_DEFAULT_XOF_SIZE.store(at_least, Ordering::Relaxed);
+}
+
+#[inline]
+fn default_size(method: &Method) -> usize {
+    if method.xof && NO_DEFAULT_XOF_SIZE.load(Ordering::Relaxed) { UNSET } else { method.size }
+}
+
+unsafe extern "C" fn init(ctx: *mut c_void, params: *const Param) -> c_int {
+    guard(0, || {
+        // SAFETY: the context is ours.
+        let Some(this) = (unsafe { context::<Context>(ctx) }) else { return 0 };
+        this.reset();
+        c_int::from(this.set_params(params))
+    })
+}
+
+unsafe extern "C" fn update(ctx: *mut c_void, data: *const u8, length: usize) -> c_int {
+    guard(0, || {
+        // SAFETY: the context is ours, the buffer OpenSSL's.
+        let (Some(this), data) = (unsafe { (context::<Context>(ctx), slice(data, length)) }) else { return 0 };
+        if this.squeezing {
+            return 0;
+        }
+        this.total = this.total.wrapping_add(data.len());
+        this.digest.update(data);
+        1
+    })
+}
+
+unsafe extern "C" fn finish(ctx: *mut c_void, out: *mut u8, out_length: *mut usize, room: usize) -> c_int {
+    guard(0, || {
+        // SAFETY: the context is ours.
+        let Some(this) = (unsafe { context::<Context>(ctx) }) else { return 0 };
+        let xof = this.digest.method().xof;
+        if this.size == UNSET || this.squeezing || (!xof && room < this.size) {
+            return 0;
+        }
+        // An extendable-output function fills the length that was set, whatever room EVP_DigestFinal_ex, which knows only
+        // the usual length, says there is; no room at all asks for nothing.
+        if room > 0 {
+            // SAFETY: the buffer is OpenSSL's caller's, of the length the digest is known to have.
+            this.digest.finish(unsafe { slice_mut(out, this.size) });
+            this.squeezing = xof;
+        }
+        // SAFETY: the pointer is OpenSSL's.
+        unsafe { *out_length = this.size };
+        this.tally.count(Direction::Encrypt, this.total);
+        1
+    })
+}
+
+unsafe extern "C" fn squeeze(ctx: *mut c_void, out: *mut u8, out_length: *mut usize, room: usize) -> c_int {
+    guard(0, || {
+        // SAFETY: the context is ours, the buffers OpenSSL's.
+        let (Some(this), out) = (unsafe { (context::<Context>(ctx), slice_mut(out, room)) }) else { return 0 };
+        if !this.digest.method().xof {
+            return 0;
+        }
+        this.digest.squeeze(out);
+        if !std::mem::replace(&mut this.squeezing, true) {
+            this.tally.count(Direction::Encrypt, this.total);
+        }
+        // SAFETY: the pointer is OpenSSL's.
+        unsafe { *out_length = out.len() };
+        1
+    })
+}
+
+unsafe extern "C" fn freectx(ctx: *mut c_void) {
+    // SAFETY: the context is ours and not used again.
+    guard((), || unsafe { abi::free::<Context>(ctx) });
+}
+
+unsafe extern "C" fn dupctx(ctx: *mut c_void) -> *mut c_void {
+    // SAFETY: the context is ours.
+    guard(std::ptr::null_mut(), || unsafe { context::<Context>(ctx) }.map_or(std::ptr::null_mut(), |c| c.duplicate()))
+}
+
+unsafe extern "C" fn copyctx(to: *mut c_void, from: *mut c_void) {
+    guard((), || {
+        // SAFETY: both contexts are ours, of one algorithm, and not the same.
+        if let (Some(to), Some(from)) = unsafe { (context::<Context>(to), context::<Context>(from)) } {
+            to.take_over(from);
+        }
+    });
+}
+
+unsafe extern "C" fn set_ctx_params(ctx: *mut c_void, params: *const Param) -> c_int {
+    // SAFETY: the context is ours.
+    guard(0, || unsafe { context::<Context>(ctx) }.is_some_and(|c| c.set_params(params)).into())
+}
+
+unsafe extern "C" fn get_ctx_params(ctx: *mut c_void, params: *mut Param) -> c_int {
+    // SAFETY: the context is ours.
+    guard(0, || unsafe { context::<Context>(ctx) }.is_some_and(|c| c.get_params(params)).into())
+}
+
+fn describe(method: &Method, params: *mut Param) -> c_int {
+    // SAFETY: the array is OpenSSL's.
+    let done = unsafe { param::iter_mut(params) }.all(|p| match p.name().to_bytes() {
+        b"blocksize" => p.set_usize(method.block),
+        b"size" => p.set_usize(if default_size(method) == UNSET { 0 } else { method.size }),
+        b"xof" => p.set_u64(method.xof.into()),
+        // Whether an AlgorithmIdentifier goes without parameters; of old, MD5's has a NULL.
+        b"algid-absent" => p.set_u64((!std::ptr::eq(method, &digest::MD5)).into()),
+        _ => true,
+    });
+    done.into()
+}
+
+/// Runs the one-shot function on a context that never leaves the stack.
+unsafe fn at_once(
+    method: &'static Method,
+    data: *const u8,
+    length: usize,
+    out: *mut u8,
+    out_length: *mut usize,
+    room: usize,
+) -> c_int {
+    let size = default_size(method);
+    if room < size {
+        return 0;
+    }
+    adjunct::counters::attribute();
+    let mut place = MaybeUninit::uninit();
+    let digest = Digest::new_in_place(&mut place, method);
+    // SAFETY: the buffers are OpenSSL's; the digest is initialised and dropped once.
+    unsafe {
+        digest.update(slice(data, length));
+        digest.finish(slice_mut(out, size));
+        place.assume_init_drop();
+        *out_length = size;
+    }
+    Tally::new(method.function, 0).count(Direction::Encrypt, length);
+    1
+}
+
+static GETTABLE: [Param; 5] = [
+    Param::describe(c"blocksize", param::UNSIGNED, 8),
+    Param::describe(c"size", param::UNSIGNED, 8),
+    Param::describe(c"xof", param::INTEGER, 4),
+    Param::describe(c"algid-absent", param::INTEGER, 4),
+    Param::END,
+];
+static XOF_SETTABLE: [Param; 2] = [Param::describe(c"xoflen", param::UNSIGNED, 0), Param::END];
+static XOF_GETTABLE: [Param; 3] =
+    [Param::describe(c"xoflen", param::UNSIGNED, 0), Param::describe(c"size", param::UNSIGNED, 0), Param::END];
+static SHA1_SETTABLE: [Param; 2] = [Param::describe(c"ssl3-ms", param::OCTETS, 0), Param::END];
+
+unsafe extern "C" fn gettable_params(_provctx: *mut c_void) -> *const Param {
+    GETTABLE.as_ptr()
+}
+unsafe extern "C" fn xof_settable(_ctx: *mut c_void, _provctx: *mut c_void) -> *const Param {
+    XOF_SETTABLE.as_ptr()
+}
+unsafe extern "C" fn xof_gettable(_ctx: *mut c_void, _provctx: *mut c_void) -> *const Param {
+    XOF_GETTABLE.as_ptr()
+}
+unsafe extern "C" fn sha1_settable(_ctx: *mut c_void, _provctx: *mut c_void) -> *const Param {
+    SHA1_SETTABLE.as_ptr()
+}
+
+/// The functions of one method and what OpenSSL lists it as; `extra` are the entries only some have.
+macro_rules! offer {
+    ($($module:ident $method:ident $description:literal [$($extra:expr),*];)*) => {
+        $(mod $module {
+            use super::*;
+
+            unsafe extern "C" fn newctx(_provctx: *mut c_void) -> *mut c_void {
+                guard(std::ptr::null_mut(), || Context::create(&digest::$method))
+            }
+
+            unsafe extern "C" fn get_params(params: *mut Param) -> c_int {
+                guard(0, || describe(&digest::$method, params))
+            }
+
+            unsafe extern "C" fn digest(
+                _provctx: *mut c_void,
+                data: *const u8,
+                length: usize,
+                out: *mut u8,
+                out_length: *mut usize,
+                room: usize,
+            ) -> c_int {
+                // SAFETY: the buffers are OpenSSL's.
+                guard(0, || unsafe { at_once(&digest::$method, data, length, out, out_length, room) })
+            }
+
+            pub static DISPATCH: &[Dispatch] = &[
+                entry!(id::DIGEST_NEWCTX, newctx),
+                entry!(id::DIGEST_INIT, init),
+                entry!(id::DIGEST_UPDATE, update),
+                entry!(id::DIGEST_FINAL, finish),
+                entry!(id::DIGEST_DIGEST, digest),
+                entry!(id::DIGEST_FREECTX, freectx),
+                entry!(id::DIGEST_DUPCTX, dupctx),
+                entry!(id::DIGEST_COPYCTX, copyctx),
+                entry!(id::DIGEST_GET_PARAMS, get_params),
+                entry!(id::DIGEST_GETTABLE_PARAMS, gettable_params),
+                $($extra,)*
+                Dispatch::END,
+            ];
+        })*
+
+        /// What this module offers.
+        pub static ALGORITHMS: &[Algorithm] = &[$(Algorithm {
+            names: digest::names::$method,
+            dispatch: $module::DISPATCH,
+            description: $description,
+        }),*];
+    };
+}
+
+offer! {
+    sha1 SHA1 c"SHA-1" [
+        entry!(id::DIGEST_SET_CTX_PARAMS, set_ctx_params),
+        entry!(id::DIGEST_SETTABLE_CTX_PARAMS, sha1_settable)
+    ];
+    sha224 SHA224 c"SHA-224" [];
+    sha256 SHA256 c"SHA-256" [];
+    sha384 SHA384 c"SHA-384" [];
+    sha512 SHA512 c"SHA-512" [];
+    sha512_224 SHA512_224 c"SHA-512/224" [];
+    sha512_256 SHA512_256 c"SHA-512/256" [];
+    sha3_224 SHA3_224 c"SHA3-224" [];
+    sha3_256 SHA3_256 c"SHA3-256" [];
+    sha3_384 SHA3_384 c"SHA3-384" [];
+    sha3_512 SHA3_512 c"SHA3-512" [];
+    shake128 SHAKE128 c"SHAKE-128" [
+        entry!(id::DIGEST_SQUEEZE, squeeze),
+        entry!(id::DIGEST_SET_CTX_PARAMS, set_ctx_params),
+        entry!(id::DIGEST_SETTABLE_CTX_PARAMS, xof_settable),
+        entry!(id::DIGEST_GET_CTX_PARAMS, get_ctx_params),
+        entry!(id::DIGEST_GETTABLE_CTX_PARAMS, xof_gettable)
+    ];
+    shake256 SHAKE256 c"SHAKE-256" [
+        entry!(id::DIGEST_SQUEEZE, squeeze),
+        entry!(id::DIGEST_SET_CTX_PARAMS, set_ctx_params),
+        entry!(id::DIGEST_SETTABLE_CTX_PARAMS, xof_settable),
+        entry!(id::DIGEST_GET_CTX_PARAMS, get_ctx_params),
+        entry!(id::DIGEST_GETTABLE_CTX_PARAMS, xof_gettable)
+    ];
+    md5 MD5 c"MD5" [];
+}

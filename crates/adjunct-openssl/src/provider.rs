@@ -121,6 +121,7 @@ pub unsafe extern "C" fn OSSL_provider_init(
         if !groups.has(Group::Rand) {
             fallback::keep_generator_away(&core);
         }
+        digest::follow_version(&core.config("openssl-version").unwrap_or_default());
         let reasons = Reason::TEXTS
             .iter()
             .map(|&(reason, text)| ReasonString { id: reason as u32, text: text.as_ptr() })

@@ -1,5 +1,7 @@
 //! Digests through EVP, beside the default provider.
 
+#![allow(clippy::undocumented_unsafe_blocks)]
+
 mod common;
 
 use common::*;

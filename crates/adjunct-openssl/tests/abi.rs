@@ -1,0 +1,111 @@
+//! The numbers and layouts of `abi` against those of OpenSSL's own headers, as the C compiler sees them.
+
+use adjunct_openssl::abi::param::Param;
+use adjunct_openssl::abi::{Algorithm, Dispatch, OsslAlgorithm, id, param};
+use std::collections::HashMap;
+use std::fmt::Write;
+use std::mem::{align_of, offset_of, size_of};
+use std::process::Command;
+
+/// What the headers say: compiles and runs a program that prints `name value` for each expression.
+fn ask_headers(expressions: &[&str]) -> HashMap<String, i64> {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (source, program) = (folder.path().join("ask.c"), folder.path().join("ask"));
+    let mut text = String::from(
+        "#include <openssl/core.h>\n#include <openssl/core_dispatch.h>\n#include <openssl/params.h>\n\
+         #include <stddef.h>\n#include <stdio.h>\n#define ALIGN(type) offsetof(struct { char c; type t; }, t)\n\
+         int main(void) {\n",
+    );
+    for expression in expressions {
+        let _ = writeln!(text, "printf(\"%s\\t%lld\\n\", \"{expression}\", (long long)({expression}));");
+    }
+    text.push_str("return 0; }\n");
+    std::fs::write(&source, text).expect("the source is written");
+    let compiler = std::env::var("CC").unwrap_or_else(|_| "cc".to_owned());
+    let built = Command::new(&compiler).arg(&source).arg("-o").arg(&program).output();
+    let built = built.unwrap_or_else(|e| panic!("{compiler}: {e}; a C compiler is needed"));
+    assert!(
+        built.status.success(),
+        "OpenSSL's headers (libssl-dev) are needed, or they lack a name:\n{}",
+        String::from_utf8_lossy(&built.stderr)
+    );
+    let printed = Command::new(&program).output().expect("the program runs").stdout;
+    String::from_utf8(printed)
+        .expect("text")
+        .lines()
+        .map(|line| line.split_once('\t').expect("name and value"))
+        .map(|(name, value)| (name.to_owned(), value.parse().expect("a number")))
+        .collect()
+}
+
+#[test]
+fn every_number_is_the_headers() {
+    let names: Vec<&str> = id::ALL.iter().map(|&(name, _)| name).collect();
+    let headers = ask_headers(&names);
+    assert!(names.len() > 100, "the table is whole");
+    for &(name, ours) in id::ALL {
+        assert_eq!(i64::from(ours), headers[name], "{name}");
+    }
+}
+
+#[test]
+fn parameter_types_are_the_headers() {
+    let ours: [(&str, i64); 7] = [
+        ("OSSL_PARAM_INTEGER", param::INTEGER.into()),
+        ("OSSL_PARAM_UNSIGNED_INTEGER", param::UNSIGNED.into()),
+        ("OSSL_PARAM_UTF8_STRING", param::UTF8.into()),
+        ("OSSL_PARAM_OCTET_STRING", param::OCTETS.into()),
+        ("OSSL_PARAM_UTF8_PTR", param::UTF8_PTR.into()),
+        ("OSSL_PARAM_OCTET_PTR", param::OCTETS_PTR.into()),
+        ("OSSL_PARAM_UNMODIFIED", param::UNMODIFIED as i64),
+    ];
+    let headers = ask_headers(&ours.map(|o| o.0));
+    for (name, value) in ours {
+        assert_eq!(headers[name], value, "{name}");
+    }
+}
+
+#[test]
+fn layouts_are_the_headers() {
+    let mut ours: Vec<(&str, usize)> = Vec::new();
+    macro_rules! layout {
+        ($rust:ty, $size:literal, $align:literal $(, $field:ident: $offset:literal)*) => {
+            ours.push(($size, size_of::<$rust>()));
+            ours.push(($align, align_of::<$rust>()));
+            $(ours.push(($offset, offset_of!($rust, $field)));)*
+        };
+    }
+    layout!(Param, "sizeof(OSSL_PARAM)", "ALIGN(OSSL_PARAM)",
+        key: "offsetof(OSSL_PARAM, key)",
+        data_type: "offsetof(OSSL_PARAM, data_type)",
+        data: "offsetof(OSSL_PARAM, data)",
+        data_size: "offsetof(OSSL_PARAM, data_size)",
+        return_size: "offsetof(OSSL_PARAM, return_size)");
+    layout!(Dispatch, "sizeof(OSSL_DISPATCH)", "ALIGN(OSSL_DISPATCH)",
+        id: "offsetof(OSSL_DISPATCH, function_id)",
+        function: "offsetof(OSSL_DISPATCH, function)");
+    layout!(OsslAlgorithm, "sizeof(OSSL_ALGORITHM)", "ALIGN(OSSL_ALGORITHM)");
+    let headers = ask_headers(&ours.iter().map(|o| o.0).collect::<Vec<_>>());
+    for (expression, value) in ours {
+        assert_eq!(headers[expression], value as i64, "{expression}");
+    }
+}
+
+#[test]
+fn an_algorithm_stands_where_the_headers_say() {
+    static TABLE: [Dispatch; 1] = [Dispatch::END];
+    let algorithm = Algorithm { names: c"A:B", dispatch: &TABLE, description: c"words" };
+    let entry = algorithm.to_ossl();
+    let fields = ["algorithm_names", "property_definition", "implementation", "algorithm_description"];
+    let expressions = fields.map(|f| format!("offsetof(OSSL_ALGORITHM, {f})"));
+    let headers = ask_headers(&expressions.each_ref().map(String::as_str));
+    let at = |field: usize| {
+        let offset = headers[&expressions[field]] as usize;
+        // SAFETY: the offset of a pointer field inside `entry`, whose size another test compares.
+        unsafe { (&raw const entry).cast::<u8>().add(offset).cast::<usize>().read() }
+    };
+    assert_eq!(at(0), algorithm.names.as_ptr() as usize);
+    assert_ne!(at(1), 0);
+    assert_eq!(at(2), TABLE.as_ptr() as usize);
+    assert_eq!(at(3), algorithm.description.as_ptr() as usize);
+}

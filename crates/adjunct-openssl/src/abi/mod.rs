@@ -1,5 +1,6 @@
 //! OpenSSL's provider interface as Rust types: core_dispatch.h and core.h of OpenSSL 3.0.
 
+pub mod build;
 pub mod core;
 pub mod id;
 pub mod param;
@@ -45,6 +46,13 @@ pub struct OsslAlgorithm {
     description: *const c_char,
 }
 
+impl OsslAlgorithm {
+    /// Whether this ends a list.
+    pub fn is_end(&self) -> bool {
+        self.names.is_null()
+    }
+}
+
 // SAFETY: all pointers are to immutable statics.
 unsafe impl Sync for OsslAlgorithm {}
 // SAFETY: as above.
@@ -71,6 +79,17 @@ impl Algorithm {
             implementation: self.dispatch.as_ptr(),
             description: self.description.as_ptr(),
         }
+    }
+
+    /// Reads another provider's entry: whether one of its names is `name`, and its functions.
+    ///
+    /// # Safety
+    /// `entry` is an entry before the end of a provider's algorithm list.
+    pub unsafe fn named(entry: &OsslAlgorithm, name: &CStr) -> Option<*const Dispatch> {
+        // SAFETY: the names of an entry before the end are a C string.
+        let names = unsafe { CStr::from_ptr(entry.names) }.to_bytes();
+        let found = names.split(|&b| b == b':').any(|n| n.eq_ignore_ascii_case(name.to_bytes()));
+        found.then_some(entry.implementation)
     }
 
     /// The end of an algorithm list.

@@ -142,6 +142,37 @@ impl Param {
         Some(bytes)
     }
 
+    /// Reads an unsigned big number (native byte order) into big-endian bytes of a fixed length, in time that depends on
+    /// the lengths only; `None` where it is too big.
+    pub fn get_number(&self, out: &mut [u8]) -> Option<()> {
+        if self.data_type != UNSIGNED || self.data.is_null() {
+            return None;
+        }
+        // SAFETY: data points to data_size bytes.
+        let bytes = unsafe { std::slice::from_raw_parts(self.data.cast::<u8>(), self.data_size) };
+        let mut excess = 0;
+        out.fill(0);
+        for i in 0..bytes.len() {
+            let byte = if cfg!(target_endian = "little") { bytes[i] } else { bytes[bytes.len() - 1 - i] };
+            match out.len().checked_sub(i + 1) {
+                Some(place) => out[place] = byte,
+                None => excess |= byte,
+            }
+        }
+        (excess == 0).then_some(())
+    }
+
+    /// Answers a big-number request with all of `big_endian`, leading zeros included, so that the size does not tell the
+    /// value.
+    pub fn set_number(&mut self, big_endian: &[u8]) -> bool {
+        if self.data.is_null() || self.data_size < big_endian.len() {
+            self.return_size = big_endian.len();
+            return self.data.is_null() && self.data_type == UNSIGNED;
+        }
+        self.data_size = big_endian.len();
+        self.set_bignum(big_endian)
+    }
+
     /// Answers an integer request.
     pub fn set_u64(&mut self, value: u64) -> bool {
         self.return_size = 8;
@@ -272,6 +303,15 @@ pub unsafe fn iter<'a>(array: *const Param) -> impl Iterator<Item = &'a Param> {
             Some(current)
         }
     })
+}
+
+/// The entry called `name`.
+///
+/// # Safety
+/// As for [`iter`].
+pub unsafe fn find<'a>(array: *const Param, name: &CStr) -> Option<&'a Param> {
+    // SAFETY: see above.
+    unsafe { iter(array) }.find(|p| p.name() == name)
 }
 
 /// The entries of an array to answer.

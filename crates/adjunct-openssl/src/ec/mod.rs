@@ -1,5 +1,206 @@
 //! Elliptic-curve keys on the NIST curves.
+//!
+//! P-256, P-384 and P-521 as named curves are served here; every other key (another curve, explicit parameters, the
+//! cofactor flag, a scalar out of range, ...) is held by OpenSSL's default provider and every call on it is passed on.
 
 pub mod exchange;
+mod generate;
 pub mod keymgmt;
+mod params;
 pub mod signature;
+mod signing;
+
+use crate::abi::build::Builder;
+use crate::abi::id;
+use crate::abi::param::Param;
+use crate::fallback::{Algorithm, Context, forward};
+use crate::provider::Provider;
+use adjunct::awslc::ec::{Curve, Form, Key, MAX_POINT};
+use std::ffi::{CStr, c_int, c_void};
+use std::sync::{Arc, OnceLock};
+
+/// `OSSL_KEYMGMT_SELECT_KEYPAIR`.
+pub(crate) const KEYPAIR: c_int = id::KEYMGMT_SELECT_PRIVATE_KEY | id::KEYMGMT_SELECT_PUBLIC_KEY;
+
+/// What OpenSSL holds as key data. Operations keep a reference to the state they started with.
+#[derive(Debug)]
+pub struct EcKey {
+    provider: &'static Provider,
+    state: Arc<State>,
+}
+
+/// A key.
+#[derive(Debug)]
+pub enum State {
+    /// Neither parameters nor a key yet.
+    Empty,
+    /// Served here.
+    Native(Native),
+    /// Held by the default provider.
+    Delegated(Delegated),
+}
+
+/// A key, or just the parameters, of a curve served here.
+#[derive(Debug)]
+pub struct Native {
+    curve: Curve,
+    // OpenSSL keeps one form for the group (reported) and one for the key (used), which most calls set together.
+    group_form: Form,
+    key_form: Form,
+    include_public: bool,
+    key: Option<Key>,
+    twin: OnceLock<Option<Delegated>>,
+}
+
+/// A key of the default provider.
+#[derive(Debug)]
+pub struct Delegated {
+    object: Context,
+    bits: usize,
+}
+
+impl Delegated {
+    fn algorithm(provider: &Provider) -> Option<Algorithm> {
+        provider.fallback()?.algorithm(id::OP_KEYMGMT, c"EC")
+    }
+
+    /// Takes over a key made by the default provider's key management.
+    fn own(algorithm: Algorithm, raw: *mut c_void) -> Option<Delegated> {
+        // SAFETY: the caller got `raw` from this algorithm.
+        let object = unsafe { Context::own(algorithm, raw, id::KEYMGMT_FREE) }?;
+        let mut delegated = Delegated { object, bits: 0 };
+        delegated.measure();
+        Some(delegated)
+    }
+
+    /// Asks for the size of the curve, which the counters want; a key without a group has none.
+    fn measure(&mut self) {
+        let mut bits: c_int = 0;
+        let mut request = [Param::describe(c"bits", crate::abi::param::INTEGER, 4), Param::END];
+        request[0].data = (&raw mut bits).cast();
+        self.call(id::KEYMGMT_GET_PARAMS, request.as_mut_ptr());
+        self.bits = usize::try_from(bits).unwrap_or(0);
+    }
+
+    fn import(provider: &Provider, selection: c_int, params: *const Param) -> Option<Delegated> {
+        let algorithm = Delegated::algorithm(provider)?;
+        let null = std::ptr::null_mut();
+        let context = algorithm.provider_context();
+        let raw = forward!(algorithm, id::KEYMGMT_NEW, fn(*mut c_void) -> *mut c_void, null, (context));
+        let mut delegated = Delegated::own(algorithm, raw)?;
+        let raw = delegated.object.raw();
+        let done = forward!(
+            algorithm,
+            id::KEYMGMT_IMPORT,
+            fn(*mut c_void, c_int, *const Param) -> c_int,
+            0,
+            (raw, selection, params)
+        );
+        delegated.measure();
+        (done == 1).then_some(delegated)
+    }
+
+    /// Calls a function that takes the key and a parameter array.
+    fn call(&self, function: c_int, params: *mut Param) -> c_int {
+        let (algorithm, raw) = (self.object.algorithm(), self.object.raw());
+        forward!(algorithm, function, fn(*mut c_void, *mut Param) -> c_int, 0, (raw, params))
+    }
+}
+
+impl Native {
+    fn new(curve: Curve, key: Option<Key>) -> Native {
+        let form = Form::Uncompressed;
+        let twin = OnceLock::new();
+        Native { curve, group_form: form, key_form: form, include_public: true, key, twin }
+    }
+
+    /// The same parameters and settings with another key.
+    fn with_key(&self, key: Option<Key>) -> Native {
+        let &Native { curve, group_form, key_form, include_public, .. } = self;
+        Native { curve, group_form, key_form, include_public, key, twin: OnceLock::new() }
+    }
+
+    fn public_part<'a>(&self, form: Form, out: &'a mut [u8; MAX_POINT]) -> Option<&'a [u8]> {
+        self.key.as_ref()?.public(form, out)
+    }
+
+    /// The same key in the default provider, for what only that can do; made at the first call.
+    fn twin(&self, provider: &Provider) -> Option<&Delegated> {
+        let make = || {
+            let mut builder = Builder::default();
+            params::describe(self, id::KEYMGMT_SELECT_DOMAIN_PARAMETERS | KEYPAIR, &mut builder);
+            if !self.include_public {
+                builder.int(c"include-public", 0);
+            }
+            // OTHER_PARAMETERS, to take the point format for the key as well.
+            let mut selection = id::KEYMGMT_SELECT_DOMAIN_PARAMETERS | id::KEYMGMT_SELECT_OTHER_PARAMETERS;
+            if self.key.is_some() {
+                selection |= KEYPAIR;
+            }
+            Delegated::import(provider, selection, builder.finish())
+        };
+        self.twin.get_or_init(make).as_ref()
+    }
+}
+
+impl State {
+    /// The key as one of the default provider's.
+    fn delegated(&self, provider: &Provider) -> Option<&Delegated> {
+        match self {
+            State::Empty => None,
+            State::Native(native) => native.twin(provider),
+            State::Delegated(delegated) => Some(delegated),
+        }
+    }
+}
+
+/// The curve a group name stands for, where it is served here. Names OpenSSL would compare without regard to case are;
+/// one it might refuse is left to it.
+fn curve_of(name: &str) -> Option<Curve> {
+    match name {
+        "P-256" => return Some(Curve::P256),
+        "P-384" => return Some(Curve::P384),
+        "P-521" => return Some(Curve::P521),
+        _ => {}
+    }
+    let is = |n: &str| name.eq_ignore_ascii_case(n);
+    if is("prime256v1") || is("secp256r1") {
+        Some(Curve::P256)
+    } else if is("secp384r1") {
+        Some(Curve::P384)
+    } else if is("secp521r1") {
+        Some(Curve::P521)
+    } else {
+        None
+    }
+}
+
+/// The group name OpenSSL reports.
+fn name_of(curve: Curve) -> &'static CStr {
+    match curve {
+        Curve::P256 => c"prime256v1",
+        Curve::P384 => c"secp384r1",
+        Curve::P521 => c"secp521r1",
+    }
+}
+
+fn form_of(name: &str) -> Option<Form> {
+    let is = |n: &str| name.eq_ignore_ascii_case(n);
+    if is("uncompressed") {
+        Some(Form::Uncompressed)
+    } else if is("compressed") {
+        Some(Form::Compressed)
+    } else if is("hybrid") {
+        Some(Form::Hybrid)
+    } else {
+        None
+    }
+}
+
+fn form_name(form: Form) -> &'static CStr {
+    match form {
+        Form::Uncompressed => c"uncompressed",
+        Form::Compressed => c"compressed",
+        Form::Hybrid => c"hybrid",
+    }
+}

@@ -1,6 +1,353 @@
-//! Elliptic-curve keys on the NIST curves: signatures.
+//! Elliptic-curve keys on the NIST curves: signatures (ECDSA, FIPS 186-5).
 
-use crate::abi::Algorithm;
+use super::signing::{Context, Purpose};
+use crate::abi::param::{OCTETS, Param, UNSIGNED, UTF8};
+use crate::abi::{self, Algorithm, Dispatch, guard, id};
+use crate::entry;
+use crate::fallback::{self, forward};
+use crate::provider::provider;
+use adjunct::awslc::digest::MAX_SIZE;
+use adjunct::counters;
+use adjunct::route::Direction;
+use std::ffi::{c_char, c_int, c_void};
 
 /// What this module offers.
-pub static ALGORITHMS: &[Algorithm] = &[];
+pub static ALGORITHMS: &[Algorithm] = &[Algorithm {
+    names: c"ECDSA",
+    dispatch: &FUNCTIONS,
+    description: c"adjunct ECDSA: P-256, P-384, P-521 by AWS-LC, other curves by OpenSSL",
+}];
+
+static FUNCTIONS: [Dispatch; 20] = [
+    entry!(id::SIGNATURE_NEWCTX, newctx),
+    entry!(id::SIGNATURE_FREECTX, freectx),
+    entry!(id::SIGNATURE_DUPCTX, dupctx),
+    entry!(id::SIGNATURE_SIGN_INIT, sign_init),
+    entry!(id::SIGNATURE_SIGN, sign),
+    entry!(id::SIGNATURE_VERIFY_INIT, verify_init),
+    entry!(id::SIGNATURE_VERIFY, verify),
+    entry!(id::SIGNATURE_DIGEST_SIGN_INIT, digest_sign_init),
+    entry!(id::SIGNATURE_DIGEST_SIGN_UPDATE, digest_sign_update),
+    entry!(id::SIGNATURE_DIGEST_SIGN_FINAL, digest_sign_final),
+    entry!(id::SIGNATURE_DIGEST_SIGN, digest_sign),
+    entry!(id::SIGNATURE_DIGEST_VERIFY_INIT, digest_verify_init),
+    entry!(id::SIGNATURE_DIGEST_VERIFY_UPDATE, digest_verify_update),
+    entry!(id::SIGNATURE_DIGEST_VERIFY_FINAL, digest_verify_final),
+    entry!(id::SIGNATURE_DIGEST_VERIFY, digest_verify),
+    entry!(id::SIGNATURE_GET_CTX_PARAMS, get_params),
+    entry!(id::SIGNATURE_GETTABLE_CTX_PARAMS, gettable_params),
+    entry!(id::SIGNATURE_SET_CTX_PARAMS, set_params),
+    entry!(id::SIGNATURE_SETTABLE_CTX_PARAMS, settable_params),
+    Dispatch::END,
+];
+
+// The property query is for fetching digests, which are not fetched here.
+unsafe extern "C" fn newctx(provctx: *mut c_void, _properties: *const c_char) -> *mut c_void {
+    guard(std::ptr::null_mut(), || {
+        counters::attribute();
+        // SAFETY: OpenSSL keeps the provider as long as its contexts.
+        abi::into_raw(Box::new(Context::new(unsafe { provider(provctx) })))
+    })
+}
+
+unsafe extern "C" fn freectx(context: *mut c_void) {
+    // SAFETY: OpenSSL frees a context once.
+    guard((), || unsafe { abi::free::<Context>(context) });
+}
+
+unsafe extern "C" fn dupctx(context: *mut c_void) -> *mut c_void {
+    guard(std::ptr::null_mut(), || {
+        counters::attribute();
+        // SAFETY: a context of OpenSSL's.
+        let copy = unsafe { context_of(context) }.and_then(|c| c.duplicate());
+        copy.map_or(std::ptr::null_mut(), |copy| abi::into_raw(Box::new(copy)))
+    })
+}
+
+/// The context behind a pointer of OpenSSL's.
+///
+/// # Safety
+/// As for [`abi::context`].
+unsafe fn context_of<'a>(context: *mut c_void) -> Option<&'a mut Context> {
+    // SAFETY: see above.
+    unsafe { abi::context::<Context>(context) }
+}
+
+unsafe extern "C" fn sign_init(context: *mut c_void, key: *mut c_void, params: *const Param) -> c_int {
+    // SAFETY: pointers from OpenSSL. So below.
+    guard(0, || unsafe { context_of(context).map_or(0, |c| c.init(Purpose::Sign, std::ptr::null(), key, params)) })
+}
+
+unsafe extern "C" fn verify_init(context: *mut c_void, key: *mut c_void, params: *const Param) -> c_int {
+    // SAFETY: as above.
+    guard(0, || unsafe { context_of(context).map_or(0, |c| c.init(Purpose::Verify, std::ptr::null(), key, params)) })
+}
+
+unsafe extern "C" fn digest_sign_init(
+    context: *mut c_void,
+    digest: *const c_char,
+    key: *mut c_void,
+    params: *const Param,
+) -> c_int {
+    // SAFETY: as above.
+    guard(0, || unsafe { context_of(context).map_or(0, |c| c.init(Purpose::DigestSign, digest, key, params)) })
+}
+
+unsafe extern "C" fn digest_verify_init(
+    context: *mut c_void,
+    digest: *const c_char,
+    key: *mut c_void,
+    params: *const Param,
+) -> c_int {
+    // SAFETY: as above.
+    guard(0, || unsafe { context_of(context).map_or(0, |c| c.init(Purpose::DigestVerify, digest, key, params)) })
+}
+
+unsafe extern "C" fn sign(
+    context: *mut c_void,
+    out: *mut u8,
+    length: *mut usize,
+    size: usize,
+    data: *const u8,
+    data_len: usize,
+) -> c_int {
+    guard(0, || {
+        // SAFETY: as above.
+        let Some(c) = (unsafe { context_of(context) }) else { return 0 };
+        let Some((algorithm, raw)) = c.raw() else {
+            // SAFETY: as above.
+            return unsafe { c.sign(out, length, size, abi::slice(data, data_len)) };
+        };
+        let done = forward!(
+            algorithm,
+            id::SIGNATURE_SIGN,
+            fn(*mut c_void, *mut u8, *mut usize, usize, *const u8, usize) -> c_int,
+            0,
+            (raw, out, length, size, data, data_len)
+        );
+        if done == 1 && !out.is_null() {
+            c.sign.count(Direction::Encrypt, 0);
+        }
+        done
+    })
+}
+
+unsafe extern "C" fn verify(
+    context: *mut c_void,
+    signature: *const u8,
+    length: usize,
+    data: *const u8,
+    data_len: usize,
+) -> c_int {
+    guard(0, || {
+        // SAFETY: as above.
+        let Some(c) = (unsafe { context_of(context) }) else { return 0 };
+        let Some((algorithm, raw)) = c.raw() else {
+            // SAFETY: as above.
+            return unsafe { c.verify(abi::slice(signature, length), abi::slice(data, data_len)) };
+        };
+        c.verify.count(Direction::Encrypt, 0);
+        forward!(
+            algorithm,
+            id::SIGNATURE_VERIFY,
+            fn(*mut c_void, *const u8, usize, *const u8, usize) -> c_int,
+            0,
+            (raw, signature, length, data, data_len)
+        )
+    })
+}
+
+unsafe fn pass(context: *mut c_void, function: c_int, data: *const u8, length: usize) -> c_int {
+    guard(0, || {
+        // SAFETY: as above.
+        let Some(c) = (unsafe { context_of(context) }) else { return 0 };
+        match c.raw() {
+            // SAFETY: as above.
+            None => c_int::from(c.update(unsafe { abi::slice(data, length) })),
+            Some((algorithm, raw)) => {
+                forward!(algorithm, function, fn(*mut c_void, *const u8, usize) -> c_int, 0, (raw, data, length))
+            }
+        }
+    })
+}
+
+unsafe extern "C" fn digest_sign_update(context: *mut c_void, data: *const u8, length: usize) -> c_int {
+    // SAFETY: as above.
+    unsafe { pass(context, id::SIGNATURE_DIGEST_SIGN_UPDATE, data, length) }
+}
+
+unsafe extern "C" fn digest_verify_update(context: *mut c_void, data: *const u8, length: usize) -> c_int {
+    // SAFETY: as above.
+    unsafe { pass(context, id::SIGNATURE_DIGEST_VERIFY_UPDATE, data, length) }
+}
+
+unsafe extern "C" fn digest_sign_final(context: *mut c_void, out: *mut u8, length: *mut usize, size: usize) -> c_int {
+    guard(0, || {
+        // SAFETY: as above.
+        let Some(c) = (unsafe { context_of(context) }) else { return 0 };
+        let Some((algorithm, raw)) = c.raw() else {
+            if out.is_null() {
+                // SAFETY: as above.
+                return unsafe { c.sign(out, length, size, &[]) };
+            }
+            let mut buffer = [0; MAX_SIZE];
+            let Some(digest) = c.finish(&mut buffer) else { return 0 };
+            // SAFETY: as above.
+            return unsafe { c.sign(out, length, size, digest) };
+        };
+        let done = forward!(
+            algorithm,
+            id::SIGNATURE_DIGEST_SIGN_FINAL,
+            fn(*mut c_void, *mut u8, *mut usize, usize) -> c_int,
+            0,
+            (raw, out, length, size)
+        );
+        if done == 1 && !out.is_null() {
+            c.sign.count(Direction::Encrypt, 0);
+        }
+        done
+    })
+}
+
+/// Update and final in one: OpenSSL would else copy the context before the final step.
+unsafe extern "C" fn digest_sign(
+    context: *mut c_void,
+    out: *mut u8,
+    length: *mut usize,
+    size: usize,
+    data: *const u8,
+    data_len: usize,
+) -> c_int {
+    // SAFETY: as above; a question for the size passes nothing through.
+    unsafe {
+        if !out.is_null() && digest_sign_update(context, data, data_len) != 1 {
+            return 0;
+        }
+        digest_sign_final(context, out, length, size)
+    }
+}
+
+unsafe extern "C" fn digest_verify_final(context: *mut c_void, signature: *const u8, length: usize) -> c_int {
+    guard(0, || {
+        // SAFETY: as above.
+        let Some(c) = (unsafe { context_of(context) }) else { return 0 };
+        let Some((algorithm, raw)) = c.raw() else {
+            let mut buffer = [0; MAX_SIZE];
+            let Some(digest) = c.finish(&mut buffer) else { return 0 };
+            // SAFETY: as above.
+            return c.verify(unsafe { abi::slice(signature, length) }, digest);
+        };
+        c.verify.count(Direction::Encrypt, 0);
+        forward!(
+            algorithm,
+            id::SIGNATURE_DIGEST_VERIFY_FINAL,
+            fn(*mut c_void, *const u8, usize) -> c_int,
+            0,
+            (raw, signature, length)
+        )
+    })
+}
+
+unsafe extern "C" fn digest_verify(
+    context: *mut c_void,
+    signature: *const u8,
+    length: usize,
+    data: *const u8,
+    data_len: usize,
+) -> c_int {
+    // SAFETY: as above.
+    unsafe {
+        if digest_verify_update(context, data, data_len) != 1 {
+            return 0;
+        }
+        digest_verify_final(context, signature, length)
+    }
+}
+
+static GETTABLE: [Param; 4] = [
+    Param::describe(c"algorithm-id", OCTETS, 0),
+    Param::describe(c"digest-size", UNSIGNED, 8),
+    Param::describe(c"digest", UTF8, 0),
+    Param::END,
+];
+
+static SETTABLE: [Param; 4] = [
+    Param::describe(c"digest", UTF8, 0),
+    Param::describe(c"digest-size", UNSIGNED, 8),
+    Param::describe(c"properties", UTF8, 0),
+    Param::END,
+];
+
+unsafe extern "C" fn gettable_params(_context: *mut c_void, _provctx: *mut c_void) -> *const Param {
+    GETTABLE.as_ptr()
+}
+
+/// What the installed OpenSSL takes, as anything may be handed on; `-sigopt` looks names up here.
+unsafe extern "C" fn settable_params(_context: *mut c_void, provctx: *mut c_void) -> *const Param {
+    guard(SETTABLE.as_ptr(), || {
+        if provctx.is_null() {
+            return SETTABLE.as_ptr();
+        }
+        // SAFETY: OpenSSL's provider context.
+        let provider = unsafe { provider(provctx) };
+        let theirs = || {
+            let algorithm = provider.fallback()?.algorithm(id::OP_SIGNATURE, c"ECDSA")?;
+            let (context, null) = (algorithm.provider_context(), std::ptr::null());
+            let raw = forward!(
+                algorithm,
+                id::SIGNATURE_NEWCTX,
+                fn(*mut c_void, *const c_char) -> *mut c_void,
+                std::ptr::null_mut(),
+                (context, null)
+            );
+            // SAFETY: made by the algorithm just now.
+            let object = unsafe { fallback::Context::own(algorithm, raw, id::SIGNATURE_FREECTX) }?;
+            let raw = object.raw();
+            let list = forward!(
+                algorithm,
+                id::SIGNATURE_SETTABLE_CTX_PARAMS,
+                fn(*mut c_void, *mut c_void) -> *const Param,
+                null.cast(),
+                (raw, context)
+            );
+            (!list.is_null()).then_some(list)
+        };
+        theirs().unwrap_or(SETTABLE.as_ptr())
+    })
+}
+
+unsafe extern "C" fn set_params(context: *mut c_void, params: *const Param) -> c_int {
+    guard(0, || {
+        // SAFETY: as above.
+        let Some(c) = (unsafe { context_of(context) }) else { return 0 };
+        match c.raw() {
+            // SAFETY: as above.
+            None => unsafe { c.set(params) },
+            Some((algorithm, raw)) => forward!(
+                algorithm,
+                id::SIGNATURE_SET_CTX_PARAMS,
+                fn(*mut c_void, *const Param) -> c_int,
+                0,
+                (raw, params)
+            ),
+        }
+    })
+}
+
+unsafe extern "C" fn get_params(context: *mut c_void, params: *mut Param) -> c_int {
+    guard(0, || {
+        // SAFETY: as above.
+        let Some(c) = (unsafe { context_of(context) }) else { return 0 };
+        if let Some((algorithm, raw)) = c.raw() {
+            return forward!(
+                algorithm,
+                id::SIGNATURE_GET_CTX_PARAMS,
+                fn(*mut c_void, *mut Param) -> c_int,
+                0,
+                (raw, params)
+            );
+        }
+        // SAFETY: as above.
+        unsafe { c.answer(params) }
+    })
+}

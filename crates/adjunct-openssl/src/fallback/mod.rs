@@ -9,16 +9,20 @@
 //! No lock is taken here: a context made by two threads at once is made twice and one is dropped, so a fork at any moment
 //! leaves the child a usable state.
 
+mod dispatch;
 mod key;
 mod mac;
 mod operation;
 mod random;
 
+pub(crate) use dispatch::forward;
+pub use dispatch::{Algorithm, Context};
 pub use key::{Check, Key};
 pub use mac::Mac;
 pub use operation::{DigestOperation, Kind, Operation};
 pub use random::keep_generator_away;
 
+use crate::abi::OsslAlgorithm;
 use crate::abi::core::Core;
 use crate::abi::param::Param;
 use std::ffi::{CStr, c_char, c_int, c_void};
@@ -51,6 +55,8 @@ functions! {
     lib_ctx_new c"OSSL_LIB_CTX_new" () -> Opaque;
     lib_ctx_free c"OSSL_LIB_CTX_free" (Opaque);
     provider_load c"OSSL_PROVIDER_load" (Opaque, *const c_char) -> Opaque;
+    provider_context c"OSSL_PROVIDER_get0_provider_ctx" (Opaque) -> Opaque;
+    provider_query c"OSSL_PROVIDER_query_operation" (Opaque, c_int, *mut c_int) -> *const OsslAlgorithm;
     mark c"ERR_set_mark" () -> c_int;
     pop_to_mark c"ERR_pop_to_mark" () -> c_int;
     pkey_free c"EVP_PKEY_free" (Opaque);
@@ -169,6 +175,7 @@ impl Handle {
 pub struct Library {
     functions: Functions,
     context: Opaque,
+    provider: Opaque,
     base: usize,
     next: *const Library,
 }
@@ -229,12 +236,13 @@ pub fn library(core: &Core) -> Option<&'static Library> {
         return None;
     }
     // SAFETY: as above.
-    if unsafe { (functions.provider_load)(context, c"default".as_ptr()) }.is_null() {
+    let provider = unsafe { (functions.provider_load)(context, c"default".as_ptr()) };
+    if provider.is_null() {
         // SAFETY: as above; nobody else knows this context.
         unsafe { (functions.lib_ctx_free)(context) };
         return None;
     }
-    let mut library = Box::new(Library { functions, context, base: handle.base, next: head });
+    let mut library = Box::new(Library { functions, context, provider, base: handle.base, next: head });
     loop {
         library.next = head;
         let raw = Box::into_raw(library);

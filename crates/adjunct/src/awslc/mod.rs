@@ -6,6 +6,8 @@ pub mod caps;
 pub mod cipher;
 pub mod cipher_gcm;
 pub mod digest;
+pub mod ec;
+pub mod ecx;
 
 /// Seeds the library's random generator and its fork detection, so that nothing is opened or mapped later.
 pub(crate) fn prime() {

@@ -1,0 +1,201 @@
+//! Elliptic-curve keys on the NIST curves: generation of keys and parameters.
+
+use super::params::{self, NotNative};
+use super::{Delegated, EcKey, KEYPAIR, Native, State, curve_of};
+use crate::abi::build::Builder;
+use crate::abi::core::Reason;
+use crate::abi::param::{self, Param};
+use crate::abi::{self, guard, id};
+use crate::fallback::{Context, forward};
+use crate::provider::{Provider, provider};
+use adjunct::awslc::ec::{Curve, Form, Key};
+use adjunct::catalogue::Function;
+use adjunct::counters;
+use adjunct::route::{Direction, Tally};
+use std::ffi::{c_int, c_void};
+use std::sync::Arc;
+
+struct Generation {
+    provider: &'static Provider,
+    selection: c_int,
+    /// What is set so far; its curve means nothing until one is chosen.
+    plan: Native,
+    chosen: bool,
+    /// Once something was set that is not for us, the default provider has it all.
+    delegated: Option<Context>,
+}
+
+pub(super) unsafe extern "C" fn init(provctx: *mut c_void, selection: c_int, params: *const Param) -> *mut c_void {
+    guard(std::ptr::null_mut(), || {
+        if selection & (KEYPAIR | id::KEYMGMT_SELECT_DOMAIN_PARAMETERS) == 0 {
+            return std::ptr::null_mut();
+        }
+        counters::attribute();
+        // SAFETY: OpenSSL keeps the provider as long as its contexts.
+        let provider = unsafe { provider(provctx) };
+        let plan = Native::new(Curve::P256, None);
+        let mut generation = Generation { provider, selection, plan, chosen: false, delegated: None };
+        // SAFETY: the array is OpenSSL's.
+        match unsafe { generation.set(params) } {
+            true => abi::into_raw(Box::new(generation)),
+            false => std::ptr::null_mut(),
+        }
+    })
+}
+
+pub(super) unsafe extern "C" fn cleanup(context: *mut c_void) {
+    // SAFETY: OpenSSL frees a context once.
+    guard((), || unsafe { abi::free::<Generation>(context) });
+}
+
+pub(super) unsafe extern "C" fn settable_params(_context: *mut c_void, _provctx: *mut c_void) -> *const Param {
+    params::GENERATION.as_ptr()
+}
+
+pub(super) unsafe extern "C" fn set_params(context: *mut c_void, params: *const Param) -> c_int {
+    guard(0, || {
+        // SAFETY: a context of OpenSSL's and its array.
+        unsafe { abi::context::<Generation>(context).map_or(0, |g| c_int::from(g.set(params))) }
+    })
+}
+
+pub(super) unsafe extern "C" fn set_template(context: *mut c_void, template: *mut c_void) -> c_int {
+    guard(0, || {
+        // SAFETY: a context and a key of OpenSSL's.
+        let (generation, template) = unsafe { (abi::context::<Generation>(context), super::keymgmt::key(template)) };
+        let (Some(generation), Some(template)) = (generation, template) else { return 0 };
+        if let (None, State::Native(native)) = (&generation.delegated, &*template.state) {
+            // Only the group is taken over, and the form it came with; a key starts with the default one.
+            generation.plan = Native::new(native.curve, None);
+            generation.plan.group_form = native.group_form;
+            generation.chosen = true;
+            return 1;
+        }
+        let Some(key) = template.state.delegated(template.provider) else { return 0 };
+        let key = key.object.raw();
+        let Some(context) = generation.delegate() else { return 0 };
+        let (algorithm, raw) = (context.algorithm(), context.raw());
+        forward!(algorithm, id::KEYMGMT_GEN_SET_TEMPLATE, fn(*mut c_void, *mut c_void) -> c_int, 0, (raw, key))
+    })
+}
+
+type Progress = unsafe extern "C" fn(*const Param, *mut c_void) -> c_int;
+
+pub(super) unsafe extern "C" fn run(
+    context: *mut c_void,
+    callback: Option<Progress>,
+    argument: *mut c_void,
+) -> *mut c_void {
+    guard(std::ptr::null_mut(), || {
+        // SAFETY: a context of OpenSSL's.
+        let Some(generation) = (unsafe { abi::context::<Generation>(context) }) else { return std::ptr::null_mut() };
+        let provider = generation.provider;
+        match generation.run(callback, argument) {
+            Some(state) => abi::into_raw(Box::new(EcKey { provider, state: Arc::new(state) })),
+            None => {
+                provider.core.raise(Reason::InvalidParameter);
+                std::ptr::null_mut()
+            }
+        }
+    })
+}
+
+impl Generation {
+    /// Sets parameters; those not for us move the generation to the default provider, with what was set before.
+    ///
+    /// # Safety
+    /// `params` is OpenSSL's.
+    unsafe fn set(&mut self, params: *const Param) -> bool {
+        if self.delegated.is_none() {
+            // SAFETY: see above.
+            if let Ok((plan, chosen)) = unsafe { self.planned(params) } {
+                (self.plan, self.chosen) = (plan, chosen);
+                return true;
+            }
+        }
+        let Some(context) = self.delegate() else { return false };
+        let (algorithm, raw) = (context.algorithm(), context.raw());
+        forward!(algorithm, id::KEYMGMT_GEN_SET_PARAMS, fn(*mut c_void, *const Param) -> c_int, 0, (raw, params)) == 1
+    }
+
+    /// What `params` make of the plan, and whether a curve is chosen then.
+    ///
+    /// # Safety
+    /// `params` is OpenSSL's.
+    unsafe fn planned(&self, params: *const Param) -> Result<(Native, bool), NotNative> {
+        let (mut plan, mut chosen) = (self.plan.with_key(None), self.chosen);
+        // SAFETY: see above.
+        for p in unsafe { param::iter(params) } {
+            match p.name().to_bytes() {
+                b"group" => {
+                    plan.curve = p.get_str().and_then(curve_of).ok_or(NotNative)?;
+                    chosen = true;
+                }
+                // -1 is "not set".
+                b"use-cofactor-flag" if matches!(p.get_i64(), Some(0 | -1)) => {}
+                b"use-cofactor-flag" => return Err(NotNative),
+                b"group-check" => params::setting(&mut plan, p, true)?,
+                // A curve by its parameters, which a name given later would override: not worth following here.
+                b"p" | b"a" | b"b" | b"generator" | b"order" | b"cofactor" | b"seed" | b"field-type" => {
+                    return Err(NotNative);
+                }
+                _ => params::setting(&mut plan, p, false)?,
+            }
+        }
+        Ok((plan, chosen))
+    }
+
+    /// Moves the generation to the default provider.
+    fn delegate(&mut self) -> Option<&Context> {
+        if self.delegated.is_none() {
+            let mut builder = Builder::default();
+            if self.chosen {
+                builder.utf8(c"group", super::name_of(self.plan.curve));
+            }
+            if self.plan.group_form != Form::Uncompressed {
+                builder.utf8(c"point-format", super::form_name(self.plan.group_form));
+            }
+            let algorithm = Delegated::algorithm(self.provider)?;
+            let context = algorithm.provider_context();
+            let raw = forward!(
+                algorithm,
+                id::KEYMGMT_GEN_INIT,
+                fn(*mut c_void, c_int, *const Param) -> *mut c_void,
+                std::ptr::null_mut(),
+                (context, self.selection, builder.finish())
+            );
+            // SAFETY: made by the algorithm just now.
+            self.delegated = unsafe { Context::own(algorithm, raw, id::KEYMGMT_GEN_CLEANUP) };
+        }
+        self.delegated.as_ref()
+    }
+
+    fn run(&mut self, callback: Option<Progress>, argument: *mut c_void) -> Option<State> {
+        let keys = self.selection & KEYPAIR != 0;
+        if let Some(context) = &self.delegated {
+            let (algorithm, raw) = (context.algorithm(), context.raw());
+            let null = std::ptr::null_mut();
+            let raw = forward!(
+                algorithm,
+                id::KEYMGMT_GEN,
+                fn(*mut c_void, Option<Progress>, *mut c_void) -> *mut c_void,
+                null,
+                (raw, callback, argument)
+            );
+            let key = Delegated::own(algorithm, raw)?;
+            if keys {
+                Tally::delegated(Function::EcKeygen, key.bits).count(Direction::Encrypt, 0);
+            }
+            return Some(State::Delegated(key));
+        }
+        if !self.chosen {
+            return None;
+        }
+        let curve = self.plan.curve;
+        let key = if keys { Some(Key::generate(curve).ok()?) } else { None };
+        if keys {
+            Tally::new(Function::EcKeygen, curve.bits()).count(Direction::Encrypt, 0);
+        }
+        Some(State::Native(self.plan.with_key(key)))
+    }
+}

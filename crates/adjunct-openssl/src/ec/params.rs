@@ -1,0 +1,215 @@
+//! The parameters of elliptic-curve keys, both ways.
+
+use super::{KEYPAIR, Native, curve_of, form_name, form_of, name_of};
+use crate::abi::build::Builder;
+use crate::abi::id;
+use crate::abi::param::{self, INTEGER, OCTETS, Param, UNSIGNED, UTF8};
+use adjunct::awslc::ec::{Form, Key, MAX_FIELD, MAX_POINT};
+use std::ffi::c_int;
+use zeroize::Zeroizing;
+
+pub(super) static GENERATION: [Param; 13] = [
+    Param::describe(c"group", UTF8, 0),
+    Param::describe(c"use-cofactor-flag", INTEGER, 4),
+    Param::describe(c"encoding", UTF8, 0),
+    Param::describe(c"point-format", UTF8, 0),
+    Param::describe(c"field-type", UTF8, 0),
+    Param::describe(c"p", UNSIGNED, 0),
+    Param::describe(c"a", UNSIGNED, 0),
+    Param::describe(c"b", UNSIGNED, 0),
+    Param::describe(c"generator", OCTETS, 0),
+    Param::describe(c"order", UNSIGNED, 0),
+    Param::describe(c"cofactor", UNSIGNED, 0),
+    Param::describe(c"seed", OCTETS, 0),
+    Param::END,
+];
+
+/// What keys carry in and out, and what can be asked of them: the group's part is the same.
+macro_rules! with_group {
+    ([$($before:expr),*], [$($after:expr),*]) => {
+        [
+            $($before,)*
+            Param::describe(c"decoded-from-explicit", INTEGER, 4),
+            Param::describe(c"group", UTF8, 0),
+            Param::describe(c"encoding", UTF8, 0),
+            Param::describe(c"point-format", UTF8, 0),
+            Param::describe(c"field-type", UTF8, 0),
+            Param::describe(c"p", UNSIGNED, 0),
+            Param::describe(c"a", UNSIGNED, 0),
+            Param::describe(c"b", UNSIGNED, 0),
+            Param::describe(c"generator", OCTETS, 0),
+            Param::describe(c"order", UNSIGNED, 0),
+            Param::describe(c"cofactor", UNSIGNED, 0),
+            Param::describe(c"seed", OCTETS, 0),
+            Param::describe(c"m", INTEGER, 4),
+            Param::describe(c"basis-type", UTF8, 0),
+            Param::describe(c"tp", INTEGER, 4),
+            Param::describe(c"k1", INTEGER, 4),
+            Param::describe(c"k2", INTEGER, 4),
+            Param::describe(c"k3", INTEGER, 4),
+            $($after,)*
+            Param::describe(c"use-cofactor-flag", INTEGER, 4),
+            Param::describe(c"include-public", INTEGER, 4),
+            Param::END,
+        ]
+    };
+}
+
+pub(super) static TRANSFER: [Param; 24] = with_group!(
+    [],
+    [
+        Param::describe(c"pub", OCTETS, 0),
+        Param::describe(c"priv", UNSIGNED, 0),
+        Param::describe(c"group-check", UTF8, 0)
+    ]
+);
+
+pub(super) static GETTABLE: [Param; 30] = with_group!(
+    [
+        Param::describe(c"bits", INTEGER, 4),
+        Param::describe(c"security-bits", INTEGER, 4),
+        Param::describe(c"max-size", INTEGER, 4),
+        Param::describe(c"default-digest", UTF8, 0),
+        Param::describe(c"encoded-pub-key", OCTETS, 0)
+    ],
+    [
+        Param::describe(c"pub", OCTETS, 0),
+        Param::describe(c"qx", UNSIGNED, 0),
+        Param::describe(c"qy", UNSIGNED, 0),
+        Param::describe(c"priv", UNSIGNED, 0)
+    ]
+);
+
+pub(super) static SETTABLE: [Param; 8] = [
+    Param::describe(c"use-cofactor-flag", INTEGER, 4),
+    Param::describe(c"encoded-pub-key", OCTETS, 0),
+    Param::describe(c"encoding", UTF8, 0),
+    Param::describe(c"point-format", UTF8, 0),
+    Param::describe(c"seed", OCTETS, 0),
+    Param::describe(c"include-public", INTEGER, 4),
+    Param::describe(c"group-check", UTF8, 0),
+    Param::END,
+];
+
+/// Why a parameter array is not read here: the default provider decides.
+#[derive(Debug)]
+pub(super) struct NotNative;
+
+/// A setting every kind of array may carry: taken into `native`, or not one for us. Unknown names are ignored, as OpenSSL
+/// does.
+pub(super) fn setting(native: &mut Native, p: &Param, other: bool) -> Result<(), NotNative> {
+    match p.name().to_bytes() {
+        b"encoding" if p.get_str().is_some_and(|s| s.eq_ignore_ascii_case("named_curve")) => {}
+        b"point-format" => {
+            let form = p.get_str().and_then(form_of).ok_or(NotNative)?;
+            native.group_form = form;
+            if other {
+                native.key_form = form;
+            }
+        }
+        b"decoded-from-explicit" if p.get_i64() == Some(0) => {}
+        b"use-cofactor-flag" | b"group-check" | b"include-public" if !other => {}
+        b"use-cofactor-flag" if p.get_i64() == Some(0) => {}
+        b"group-check" if p.get_str().is_some_and(|s| s.eq_ignore_ascii_case("default")) => {}
+        b"include-public" => native.include_public = p.get_i64().ok_or(NotNative)? != 0,
+        b"encoding" | b"decoded-from-explicit" | b"use-cofactor-flag" | b"group-check" => return Err(NotNative),
+        _ => {}
+    }
+    Ok(())
+}
+
+/// Reads an import.
+pub(super) unsafe fn import(selection: c_int, params: *const Param) -> Result<Native, NotNative> {
+    // SAFETY: the array is OpenSSL's.
+    let (group, public, private) =
+        unsafe { (param::find(params, c"group"), param::find(params, c"pub"), param::find(params, c"priv")) };
+    let curve = group.and_then(Param::get_str).and_then(curve_of).ok_or(NotNative)?;
+    let mut native = Native::new(curve, None);
+    let other = selection & id::KEYMGMT_SELECT_OTHER_PARAMETERS != 0;
+    // SAFETY: as above.
+    for p in unsafe { param::iter(params) } {
+        setting(&mut native, p, other)?;
+    }
+    let public = match public {
+        Some(p) if selection & KEYPAIR != 0 => Some(p.get_octets().ok_or(NotNative)?),
+        _ => None,
+    };
+    let mut scalar = Zeroizing::new([0; MAX_FIELD]);
+    let scalar = &mut scalar[..curve.field_len()];
+    let private = match private {
+        Some(p) if selection & id::KEYMGMT_SELECT_PRIVATE_KEY != 0 => {
+            p.get_number(scalar).ok_or(NotNative)?;
+            Some(&*scalar)
+        }
+        _ => None,
+    };
+    if public.is_some() || private.is_some() {
+        native.key = Some(Key::new(curve, public, private).map_err(|_| NotNative)?);
+    }
+    Ok(native)
+}
+
+/// Writes what an export of `selection` holds, in OpenSSL's order.
+pub(super) fn describe(native: &Native, selection: c_int, builder: &mut Builder) {
+    if selection & id::KEYMGMT_SELECT_DOMAIN_PARAMETERS != 0 {
+        builder.utf8(c"point-format", form_name(native.group_form));
+        builder.utf8(c"encoding", c"named_curve");
+        builder.int(c"decoded-from-explicit", 0);
+        builder.utf8(c"group", name_of(native.curve));
+    }
+    if selection & KEYPAIR != 0 {
+        if let Some(public) = native.public_part(native.key_form, &mut [0; MAX_POINT]) {
+            builder.octets(c"pub", public);
+        }
+        if selection & id::KEYMGMT_SELECT_PRIVATE_KEY != 0
+            && let Some(private) = native.key.as_ref().and_then(Key::private)
+        {
+            builder.number(c"priv", &private);
+        }
+    }
+    if selection & id::KEYMGMT_SELECT_OTHER_PARAMETERS != 0 {
+        builder.utf8(c"point-format", form_name(native.key_form));
+        builder.utf8(c"group-check", c"default");
+        if !native.include_public {
+            builder.int(c"include-public", 0);
+        }
+        builder.int(c"use-cofactor-flag", 0);
+    }
+}
+
+/// Answers one request; `None` where only the default provider can.
+pub(super) fn answer(native: &Native, p: &mut Param) -> Option<bool> {
+    let curve = native.curve;
+    let mut point = [0; MAX_POINT];
+    Some(match p.name().to_bytes() {
+        b"bits" => p.set_usize(curve.bits()),
+        b"security-bits" => p.set_usize(curve.security_bits()),
+        b"max-size" => p.set_usize(curve.max_signature()),
+        b"default-digest" => p.set_str(c"SHA256"),
+        b"group" => p.set_str(name_of(curve)),
+        b"encoding" => p.set_str(c"named_curve"),
+        b"point-format" => p.set_str(form_name(native.group_form)),
+        b"decoded-from-explicit" | b"use-cofactor-flag" => p.set_usize(0),
+        b"include-public" if native.include_public => true,
+        b"include-public" => p.set_usize(0),
+        b"encoded-pub-key" => match native.public_part(Form::Uncompressed, &mut point) {
+            Some(public) => p.set_octets(public),
+            None => false,
+        },
+        // Without a public key these stay unanswered, which is not an error.
+        b"pub" => native.public_part(native.key_form, &mut point).is_none_or(|public| p.set_octets(public)),
+        name @ (b"qx" | b"qy") => match native.public_part(Form::Uncompressed, &mut point) {
+            Some(public) => {
+                let (x, y) = public[1..].split_at(curve.field_len());
+                p.set_bignum(if name == b"qx" { x } else { y })
+            }
+            None => true,
+        },
+        b"priv" => match native.key.as_ref().and_then(Key::private) {
+            Some(private) => p.set_number(&private),
+            None => true,
+        },
+        _ if GETTABLE.iter().take(GETTABLE.len() - 1).any(|known| known.name() == p.name()) => return None,
+        _ => true,
+    })
+}

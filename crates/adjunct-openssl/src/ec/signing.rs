@@ -1,0 +1,331 @@
+//! What an ECDSA context holds and does.
+
+use super::{EcKey, State};
+use crate::abi::core::Reason;
+use crate::abi::param::{self, Param};
+use crate::abi::{self, id};
+use crate::fallback::{self, forward};
+use crate::provider::Provider;
+use adjunct::awslc::digest::{Digest, MAX_SIZE, Method};
+use adjunct::awslc::ec::{Key, MAX_SIGNATURE, Verdict};
+use adjunct::catalogue::Function;
+use adjunct::route::{Direction, Tally};
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::sync::Arc;
+/// What a context was set up for; the value is the `OSSL_FUNC_*` number of that set-up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Purpose {
+    Sign = id::SIGNATURE_SIGN_INIT as isize,
+    Verify = id::SIGNATURE_VERIFY_INIT as isize,
+    DigestSign = id::SIGNATURE_DIGEST_SIGN_INIT as isize,
+    DigestVerify = id::SIGNATURE_DIGEST_VERIFY_INIT as isize,
+}
+
+/// A signing or verifying context.
+pub(super) struct Context {
+    provider: &'static Provider,
+    purpose: Option<Purpose>,
+    key: Option<Arc<State>>,
+    method: Option<&'static Method>,
+    /// The length a digest to sign must have; 0 for any.
+    digest_size: usize,
+    digest: Option<Digest>,
+    hashed: usize,
+    pub(super) sign: Tally,
+    pub(super) verify: Tally,
+    /// The default provider's context, which then does everything.
+    delegated: Option<fallback::Context>,
+}
+
+impl Context {
+    pub(super) fn new(provider: &'static Provider) -> Context {
+        Context {
+            provider,
+            purpose: None,
+            key: None,
+            method: None,
+            digest_size: 0,
+            digest: None,
+            hashed: 0,
+            sign: Tally::new(Function::EcdsaSign, 0),
+            verify: Tally::new(Function::EcdsaVerify, 0),
+            delegated: None,
+        }
+    }
+
+    /// A copy with the same key and all that has passed through.
+    pub(super) fn duplicate(&self) -> Option<Context> {
+        let delegated = match self.raw() {
+            None => None,
+            Some((algorithm, raw)) => {
+                let null = std::ptr::null_mut();
+                let raw = forward!(algorithm, id::SIGNATURE_DUPCTX, fn(*mut c_void) -> *mut c_void, null, (raw));
+                // SAFETY: made by the algorithm just now.
+                Some(unsafe { fallback::Context::own(algorithm, raw, id::SIGNATURE_FREECTX) }?)
+            }
+        };
+        let (key, digest) = (self.key.clone(), self.digest.clone());
+        Some(Context { key, digest, delegated, ..*self })
+    }
+
+    /// Sets up for `purpose`; without a key the last one is used again.
+    ///
+    /// # Safety
+    /// The pointers are OpenSSL's.
+    pub(super) unsafe fn init(
+        &mut self,
+        purpose: Purpose,
+        digest: *const c_char,
+        key: *mut c_void,
+        params: *const Param,
+    ) -> c_int {
+        // SAFETY: see above.
+        let (key, name) =
+            unsafe { (key.cast::<EcKey>().as_ref(), (!digest.is_null()).then(|| CStr::from_ptr(digest))) };
+        match key {
+            Some(key) => self.key = Some(key.state.clone()),
+            None if self.key.is_none() => {
+                self.provider.core.raise(Reason::MissingKey);
+                return 0;
+            }
+            None => {}
+        }
+        self.purpose = Some(purpose);
+        (self.delegated, self.digest, self.hashed) = (None, None, 0);
+        let Some(State::Native(native)) = self.key.as_deref() else {
+            return c_int::from(self.delegate(name, params));
+        };
+        let bits = native.curve.bits();
+        (self.sign, self.verify) = (Tally::new(Function::EcdsaSign, bits), Tally::new(Function::EcdsaVerify, bits));
+        let streaming = matches!(purpose, Purpose::DigestSign | Purpose::DigestVerify);
+        if streaming && name.is_some() {
+            let Some(method) = name.and_then(method_of) else { return c_int::from(self.delegate(name, params)) };
+            (self.method, self.digest_size) = (Some(method), method.size);
+        }
+        // SAFETY: see above.
+        if unsafe { self.set(params) } != 1 {
+            return 0;
+        }
+        if streaming && self.delegated.is_none() {
+            let Some(method) = self.method else { return 0 };
+            self.digest = Some(Digest::new(method));
+        }
+        1
+    }
+
+    /// Hands the context to the default provider, set up again as it was here.
+    fn delegate(&mut self, name: Option<&CStr>, params: *const Param) -> bool {
+        let set_up = || {
+            let algorithm = self.provider.fallback()?.algorithm(id::OP_SIGNATURE, c"ECDSA")?;
+            let key = self.key.as_ref()?.delegated(self.provider)?;
+            let context = algorithm.provider_context();
+            // Not the caller's property query: it may ask for us, and only the default provider is there.
+            let null = std::ptr::null();
+            let raw = forward!(
+                algorithm,
+                id::SIGNATURE_NEWCTX,
+                fn(*mut c_void, *const c_char) -> *mut c_void,
+                std::ptr::null_mut(),
+                (context, null)
+            );
+            // SAFETY: made by the algorithm just now.
+            let context = unsafe { fallback::Context::own(algorithm, raw, id::SIGNATURE_FREECTX) }?;
+            let (raw, object, purpose) = (context.raw(), key.object.raw(), self.purpose?);
+            let name = name.map_or(null, CStr::as_ptr);
+            let done = match purpose {
+                Purpose::Sign | Purpose::Verify => forward!(
+                    algorithm,
+                    purpose as c_int,
+                    fn(*mut c_void, *mut c_void, *const Param) -> c_int,
+                    0,
+                    (raw, object, params)
+                ),
+                Purpose::DigestSign | Purpose::DigestVerify => forward!(
+                    algorithm,
+                    purpose as c_int,
+                    fn(*mut c_void, *const c_char, *mut c_void, *const Param) -> c_int,
+                    0,
+                    (raw, name, object, params)
+                ),
+            };
+            (done == 1).then_some((context, key.bits))
+        };
+        let Some((context, bits)) = set_up() else { return false };
+        self.sign = Tally::delegated(Function::EcdsaSign, bits);
+        self.verify = Tally::delegated(Function::EcdsaVerify, bits);
+        self.delegated = Some(context);
+        true
+    }
+
+    /// Sets parameters; what is not for us moves the context to the default provider.
+    ///
+    /// # Safety
+    /// `params` is OpenSSL's.
+    pub(super) unsafe fn set(&mut self, params: *const Param) -> c_int {
+        // A digest name stays as it is while its data passes through.
+        let fixed = matches!(self.purpose, Some(Purpose::DigestSign | Purpose::DigestVerify)) && self.method.is_some();
+        // SAFETY: see above.
+        for p in unsafe { param::iter(params) } {
+            match p.name().to_bytes() {
+                b"digest" => match p.get_str().and_then(|name| usable(Method::from_name(name)?)) {
+                    Some(method) if fixed && !self.method.is_some_and(|m| std::ptr::eq(m, method)) => {
+                        self.provider.core.raise(Reason::UnsupportedDigest);
+                        return 0;
+                    }
+                    Some(method) => (self.method, self.digest_size) = (Some(method), method.size),
+                    None if fixed => return 0,
+                    None => return self.move_away(params),
+                },
+                b"digest-size" => match p.get_usize() {
+                    Some(size) if !fixed || size == self.digest_size => self.digest_size = size,
+                    _ => return 0,
+                },
+                // Deterministic nonces (OpenSSL 3.2): AWS-LC has only random ones.
+                b"nonce-type" if p.get_u64() != Some(0) => return self.move_away(params),
+                _ => {}
+            }
+        }
+        1
+    }
+
+    fn move_away(&mut self, params: *const Param) -> c_int {
+        if self.hashed != 0 {
+            return 0;
+        }
+        let name = self.method.and_then(|method| CString::new(method.name).ok());
+        c_int::from(self.delegate(name.as_deref(), params))
+    }
+
+    /// Answers a parameter request.
+    ///
+    /// # Safety
+    /// `params` is OpenSSL's.
+    pub(super) unsafe fn answer(&self, params: *mut Param) -> c_int {
+        // SAFETY: see above.
+        for p in unsafe { param::iter_mut(params) } {
+            let done = match p.name().to_bytes() {
+                b"algorithm-id" => p.set_octets(self.method.map_or(&[], algorithm_id)),
+                b"digest-size" => p.set_usize(self.digest_size),
+                b"digest" => p.set_utf8(self.method.map_or("", |m| m.name).as_bytes()),
+                _ => true,
+            };
+            if !done {
+                return 0;
+            }
+        }
+        1
+    }
+
+    fn key(&self) -> Option<&Key> {
+        match self.key.as_deref() {
+            Some(State::Native(native)) => native.key.as_ref(),
+            _ => None,
+        }
+    }
+
+    /// Signs `digest`; a null `out` asks for the size.
+    ///
+    /// # Safety
+    /// `out` is null or has room for `size` bytes, `length` is valid.
+    pub(super) unsafe fn sign(&self, out: *mut u8, length: *mut usize, size: usize, digest: &[u8]) -> c_int {
+        let Some(State::Native(native)) = self.key.as_deref() else { return 0 };
+        let longest = native.curve.max_signature();
+        if out.is_null() {
+            // SAFETY: see above.
+            unsafe { *length = longest };
+            return 1;
+        }
+        if size < longest {
+            self.provider.core.raise(Reason::BufferTooSmall);
+            return 0;
+        }
+        if self.digest_size != 0 && self.digest_size != digest.len() {
+            self.provider.core.raise(Reason::InvalidInputLength);
+            return 0;
+        }
+        let mut signature = [0; MAX_SIGNATURE];
+        let Some(Ok(signature)) = self.key().map(|key| key.sign(digest, &mut signature)) else {
+            self.provider.core.raise(Reason::MissingKey);
+            return 0;
+        };
+        self.sign.count(Direction::Encrypt, 0);
+        // SAFETY: see above; a signature is not longer than the longest.
+        unsafe {
+            abi::slice_mut(out, signature.len()).copy_from_slice(signature);
+            *length = signature.len();
+        }
+        1
+    }
+
+    pub(super) fn verify(&self, signature: &[u8], digest: &[u8]) -> c_int {
+        if self.digest_size != 0 && self.digest_size != digest.len() {
+            return 0;
+        }
+        let Some(key) = self.key().filter(|key| key.has_public()) else {
+            self.provider.core.raise(Reason::MissingKey);
+            return -1;
+        };
+        self.verify.count(Direction::Encrypt, 0);
+        match key.verify(digest, signature) {
+            Verdict::Good => 1,
+            Verdict::Bad => {
+                self.provider.core.raise(Reason::BadSignature);
+                0
+            }
+            Verdict::Malformed => {
+                self.provider.core.raise(Reason::BadSignature);
+                -1
+            }
+        }
+    }
+
+    pub(super) fn update(&mut self, data: &[u8]) -> bool {
+        match &mut self.digest {
+            Some(digest) => {
+                digest.update(data);
+                self.hashed += data.len();
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// The digest of what has passed, which may go on passing.
+    pub(super) fn finish<'a>(&self, out: &'a mut [u8; MAX_SIZE]) -> Option<&'a [u8]> {
+        let mut digest = self.digest.as_ref()?.clone();
+        digest.finish(out);
+        let method = digest.method();
+        Tally::new(method.function, 0).count(Direction::Encrypt, self.hashed);
+        Some(&out[..method.size])
+    }
+
+    pub(super) fn raw(&self) -> Option<(fallback::Algorithm, *mut c_void)> {
+        self.delegated.as_ref().map(|d| (d.algorithm(), d.raw()))
+    }
+}
+
+/// The method of a digest OpenSSL names, where ECDSA takes it here.
+fn method_of(name: &CStr) -> Option<&'static Method> {
+    usable(Method::from_name(name.to_str().ok()?)?)
+}
+
+fn usable(method: &'static Method) -> Option<&'static Method> {
+    (!method.xof).then_some(method)
+}
+
+/// The DER AlgorithmIdentifier of ECDSA with a digest (RFC 5758, and NIST's for SHA-3); empty where none is registered.
+fn algorithm_id(method: &'static Method) -> &'static [u8] {
+    // SEQUENCE { OID ecdsa-with-SHA1 / -SHA2 (ansi-X9-62 4 ...) } and SEQUENCE { OID sigAlgs 9..12 }.
+    match method.function {
+        Function::Sha1 => b"\x30\x09\x06\x07\x2a\x86\x48\xce\x3d\x04\x01",
+        Function::Sha224 => b"\x30\x0a\x06\x08\x2a\x86\x48\xce\x3d\x04\x03\x01",
+        Function::Sha256 => b"\x30\x0a\x06\x08\x2a\x86\x48\xce\x3d\x04\x03\x02",
+        Function::Sha384 => b"\x30\x0a\x06\x08\x2a\x86\x48\xce\x3d\x04\x03\x03",
+        Function::Sha512 => b"\x30\x0a\x06\x08\x2a\x86\x48\xce\x3d\x04\x03\x04",
+        Function::Sha3_224 => b"\x30\x0b\x06\x09\x60\x86\x48\x01\x65\x03\x04\x03\x09",
+        Function::Sha3_256 => b"\x30\x0b\x06\x09\x60\x86\x48\x01\x65\x03\x04\x03\x0a",
+        Function::Sha3_384 => b"\x30\x0b\x06\x09\x60\x86\x48\x01\x65\x03\x04\x03\x0b",
+        Function::Sha3_512 => b"\x30\x0b\x06\x09\x60\x86\x48\x01\x65\x03\x04\x03\x0c",
+        _ => &[],
+    }
+}

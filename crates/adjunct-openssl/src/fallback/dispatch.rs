@@ -1,0 +1,127 @@
+//! The default provider's own dispatch tables.
+//!
+//! Where one algorithm name covers what we serve and what we do not (every curve is an `EC` key), a key or context we do
+//! not serve *is* the default provider's: OpenSSL's calls are passed on one to one, so nothing can differ. Whatever the
+//! installed libcrypto knows that we do not (a newer parameter, another curve) works the same way.
+
+use super::{Library, Opaque};
+use crate::abi::{AnyFunction, Dispatch, OsslAlgorithm};
+use std::ffi::{CStr, c_int, c_void};
+
+/// One algorithm of the default provider.
+#[derive(Debug, Clone, Copy)]
+pub struct Algorithm {
+    context: Opaque,
+    functions: *const Dispatch,
+}
+
+// SAFETY: the tables are immutable statics of libcrypto; the provider context is locked by libcrypto itself.
+unsafe impl Send for Algorithm {}
+// SAFETY: as above.
+unsafe impl Sync for Algorithm {}
+
+impl Library {
+    /// The default provider's algorithm called `name` for an `OSSL_OP_*` operation.
+    pub fn algorithm(&self, operation: c_int, name: &CStr) -> Option<Algorithm> {
+        let mut no_cache = 0;
+        // SAFETY: libcrypto's functions, called as documented; the list is a static of libcrypto that ends with no name.
+        unsafe {
+            let mut entry = (self.functions.provider_query)(self.provider, operation, &raw mut no_cache);
+            while !entry.is_null() && !OsslAlgorithm::is_end(&*entry) {
+                if let Some(functions) = crate::abi::Algorithm::named(&*entry, name) {
+                    let context = (self.functions.provider_context)(self.provider);
+                    return Some(Algorithm { context, functions });
+                }
+                entry = entry.add(1);
+            }
+        }
+        None
+    }
+}
+
+impl Algorithm {
+    /// The `provctx` its constructors take.
+    pub fn provider_context(self) -> *mut c_void {
+        self.context
+    }
+
+    /// The function of an `OSSL_FUNC_*` number; `None` where this libcrypto has none.
+    ///
+    /// # Safety
+    /// `F` is the function pointer type core_dispatch.h gives the number.
+    pub unsafe fn function<F: Copy>(self, id: c_int) -> Option<F> {
+        const { assert!(size_of::<F>() == size_of::<AnyFunction>()) };
+        let mut entry = self.functions;
+        // SAFETY: the table ends with number 0; a function pointer is a function pointer, the caller answers for its type.
+        unsafe {
+            while (*entry).id != 0 {
+                if (*entry).id == id {
+                    return (*entry).function.map(|f| std::mem::transmute_copy::<AnyFunction, F>(&f));
+                }
+                entry = entry.add(1);
+            }
+        }
+        None
+    }
+}
+
+/// An object of the default provider (a key, an operation's context), freed on every way out.
+#[derive(Debug)]
+pub struct Context {
+    algorithm: Algorithm,
+    raw: *mut c_void,
+    free: c_int,
+}
+
+// SAFETY: whoever shares it shares it as OpenSSL would: keys read by many threads, contexts used by one at a time.
+unsafe impl Send for Context {}
+// SAFETY: as above.
+unsafe impl Sync for Context {}
+
+impl Drop for Context {
+    fn drop(&mut self) {
+        // SAFETY: the function of this number takes the object and nothing else.
+        unsafe {
+            if let Some(free) = self.algorithm.function::<unsafe extern "C" fn(*mut c_void)>(self.free) {
+                free(self.raw);
+            }
+        }
+    }
+}
+
+impl Context {
+    /// Takes over an object the algorithm made; `free` is the `OSSL_FUNC_*` number that frees it. Null is `None`.
+    ///
+    /// # Safety
+    /// `raw` came from this algorithm, and nobody else frees it.
+    pub unsafe fn own(algorithm: Algorithm, raw: *mut c_void, free: c_int) -> Option<Context> {
+        (!raw.is_null()).then_some(Context { algorithm, raw, free })
+    }
+
+    /// The algorithm it belongs to.
+    pub fn algorithm(&self) -> Algorithm {
+        self.algorithm
+    }
+
+    /// The object, to pass to the algorithm's functions.
+    pub fn raw(&self) -> *mut c_void {
+        self.raw
+    }
+}
+
+/// Calls the default provider's function of a number, and is `$failure` where this libcrypto has none:
+/// `forward!(algorithm, id::KEYMGMT_HAS, fn(*const c_void, c_int) -> c_int, 0, (raw, selection))`. To be used where the
+/// arguments are those OpenSSL gave, so that their validity is OpenSSL's.
+macro_rules! forward {
+    ($algorithm:expr, $id:expr, fn($($type:ty),*) -> $result:ty, $failure:expr, ($($argument:expr),*)) => {{
+        let algorithm: $crate::fallback::Algorithm = $algorithm;
+        // SAFETY: the type is that of the number, the arguments are OpenSSL's or the object the algorithm made.
+        unsafe {
+            match algorithm.function::<unsafe extern "C" fn($($type),*) -> $result>($id) {
+                Some(function) => function($($argument),*),
+                None => $failure,
+            }
+        }
+    }};
+}
+pub(crate) use forward;

@@ -1,0 +1,66 @@
+//! X25519 (RFC 7748) and Ed25519 (RFC 8032), on plain arrays.
+
+use super::random;
+use aws_lc_sys as lc;
+use zeroize::Zeroizing;
+
+/// The length of every key and of a shared secret, in bytes.
+pub const KEY: usize = 32;
+/// The length of a signature, in bytes.
+pub const SIGNATURE: usize = 64;
+
+/// Generates an X25519 private key, its fixed bits set as OpenSSL stores them.
+pub fn x25519_generate() -> Zeroizing<[u8; KEY]> {
+    let mut private = Zeroizing::new([0; KEY]);
+    random(&mut private[..]);
+    private[0] &= 248;
+    private[31] = private[31] & 127 | 64;
+    private
+}
+
+/// The X25519 public key of a private key.
+pub fn x25519_public(private: &[u8; KEY]) -> [u8; KEY] {
+    let mut public = [0; KEY];
+    // SAFETY: both arrays have the length the function takes.
+    unsafe { lc::X25519_public_from_private(public.as_mut_ptr(), private.as_ptr()) };
+    public
+}
+
+/// The X25519 shared secret; `None` where it is all zeros (a peer point of small order).
+pub fn x25519(private: &[u8; KEY], peer: &[u8; KEY]) -> Option<Zeroizing<[u8; KEY]>> {
+    let mut secret = Zeroizing::new([0; KEY]);
+    // SAFETY: the arrays have the length the function takes.
+    (unsafe { lc::X25519(secret.as_mut_ptr(), private.as_ptr(), peer.as_ptr()) } == 1).then_some(secret)
+}
+
+/// Generates an Ed25519 private key (the seed).
+pub fn ed25519_generate() -> Zeroizing<[u8; KEY]> {
+    let mut seed = Zeroizing::new([0; KEY]);
+    random(&mut seed[..]);
+    seed
+}
+
+/// The Ed25519 public key of a private key.
+pub fn ed25519_public(seed: &[u8; KEY]) -> [u8; KEY] {
+    let (mut public, mut private) = ([0; KEY], Zeroizing::new([0; 2 * KEY]));
+    // SAFETY: the arrays have the lengths the function takes.
+    unsafe { lc::ED25519_keypair_from_seed(public.as_mut_ptr(), private.as_mut_ptr(), seed.as_ptr()) };
+    public
+}
+
+/// Signs `message`. `public` must be the public key of `seed`; the pair saves computing it again.
+pub fn ed25519_sign(seed: &[u8; KEY], public: &[u8; KEY], message: &[u8]) -> Option<[u8; SIGNATURE]> {
+    let mut private = Zeroizing::new([0; 2 * KEY]);
+    private[..KEY].copy_from_slice(seed);
+    private[KEY..].copy_from_slice(public);
+    let mut signature = [0; SIGNATURE];
+    // SAFETY: pointer and length describe the message, the arrays have the lengths the function takes.
+    let done = unsafe { lc::ED25519_sign(signature.as_mut_ptr(), message.as_ptr(), message.len(), private.as_ptr()) };
+    (done == 1).then_some(signature)
+}
+
+/// Whether `signature` is one of `message` by `public`.
+pub fn ed25519_verify(public: &[u8; KEY], message: &[u8], signature: &[u8; SIGNATURE]) -> bool {
+    // SAFETY: as above.
+    unsafe { lc::ED25519_verify(message.as_ptr(), message.len(), signature.as_ptr(), public.as_ptr()) == 1 }
+}

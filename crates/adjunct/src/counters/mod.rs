@@ -1,23 +1,94 @@
 //! Calls and bytes per user and function, shared by all processes of the machine.
+//!
+//! # Where they live
+//! One segment of SysV shared memory per user. Not a file in /dev/shm: a segment cannot be truncated under those who have
+//! it mapped (no SIGBUS), needs no mounted file system with room, no descriptor that a daemon may close, and no path that
+//! a chroot hides. Its key is a hash of the layout and the uid ([`key`]), so a version with another layout makes its own.
+//! A segment is used only if its owner *and* its creator are the user, its mode is 0600, its size exact and its first word
+//! (magic, version, layout hash) ours. Otherwise one warning, while the module loads, says what is wrong and which
+//! `ipcrm` ends it, and the work goes on uncounted. Nothing read from a segment is used as an index, length or pointer.
+//!
+//! # What stands in it
+//! ```text
+//! identity | resets | reset lock | 1024 owner words | 2 baselines | 1024 slots
+//! ```
+//! A slot is a 64-byte line per catalogue row (hardware, software x encrypt, decrypt x calls, bytes) and the fallbacks by
+//! function and reason. A thread owns a slot and is the only one to write there: counting is plain loads and stores on
+//! lines that no other thread touches. Slot 0 is shared, with atomic additions, for those who find no other free.
+//!
+//! *Counters are never moved.* A slot's next owner goes on where the last one ended; what was counted is the sum over all
+//! slots, at any moment, whoever was killed when. There is nothing to fold, and so nothing to lose in folding. An owner is
+//! one word and changes hands in one instruction. A reset does not touch the slots either: the sums are written as the
+//! new baseline, into the one of two that is out of force, and one instruction puts it in force.
+//!
+//! # Slots of the dead
+//! A thread gives its slot back when it ends. Slots of killed processes are taken back when slots get scarce, by who opens
+//! the counters then, never later: a sandbox may kill a process for asking whether another lives. An owner is dead if its
+//! pid is gone, was reused (start time), has called exec since (AT_RANDOM), or if nobody else has the segment mapped. An
+//! owner in another pid or time namespace is left alone. If all are taken, counts go to slot 0: slower, still exact.
+//!
+//! # Fork
+//! A page that the kernel wipes in the child (MADV_WIPEONFORK) holds the *epoch*; a thread's slot is valid in the epoch it
+//! was taken in. So a child's first count sees that the slot is its parent's, and takes its own with one getpid and
+//! memory operations. Nothing waits for a lock, so it does not matter where the parent's other threads were.
+//!
+//! # Whose counts
+//! The effective user's, per thread, looked up by [`attribute`] when a context is made: at each of a thread's first 256
+//! after start or fork, then at every 64th, since geteuid costs as much as many operations. If the new user's segment
+//! cannot be mapped, as in sshd's sandbox, the thread goes on counting for the user it counted for. The only system calls
+//! after loading are geteuid, getpid, and, at most three times per user, shmget (shmctl, shmat if that was allowed).
+//!
+//! # Known limits
+//! * A process that is forked into a new pid namespace without exec records pids of that namespace as if of its parent's
+//!   (except the namespace's first process), and could be taken for dead: two writers in one slot may lose single counts.
+//! * A child killed after fork without exec leaves a slot without start time: it stays taken while its pid is reused.
+//! * More than 32 users in the life of one process: the others count for the last one.
+//!
+//! # Environment
+//! `ADJUNCT_STATS=off` switches counting off. `ADJUNCT_STATS_KEY=<hex>` gives tests counters of their own: it is hashed
+//! into the keys. Both are ignored in programs that run with another's rights.
 
+mod layout;
+mod memory;
+mod process;
+mod reader;
 mod snapshot;
+mod thread;
 
 pub use snapshot::{Cell, Counts, Snapshot};
 
 use crate::error::Error;
 use crate::route::{Direction, Tally};
+use std::sync::atomic::Ordering::Relaxed;
+
+/// The size of a segment in bytes. Only what is used of it takes memory.
+pub const SEGMENT_SIZE: usize = size_of::<layout::Segment>();
 
 /// Maps the counters of the effective user. Never fails; without them nothing is counted and one warning says why.
-pub fn open() {}
+pub fn open() {
+    process::open();
+}
 
-/// Tells the counters that a context is being created: operations from here on count to the effective user of now.
+/// Tells the counters that a context is being created: operations of this thread from here on count to the effective user
+/// of now. The user is not looked up each time (see above); [`attribute_now`] does.
 #[inline]
-pub fn attribute() {}
+pub fn attribute() {
+    thread::with(process::attribute);
+}
+
+/// Like [`attribute`], and looks the user up each time: for contexts that are rare beside what they cost (public-key
+/// operations).
+pub fn attribute_now() {
+    thread::with(process::attribute_now);
+}
 
 /// Counts `calls` calls and `bytes` bytes.
 #[inline]
 pub fn add(tally: Tally, direction: Direction, calls: u64, bytes: u64) {
-    let _ = (tally, direction, calls, bytes);
+    thread::with(|t| match t.slot(memory::epoch().load(Relaxed)) {
+        Some(slot) => slot.add_alone(tally, direction, calls, bytes),
+        None => process::count_slowly(t, tally, direction, calls, bytes),
+    });
 }
 
 /// The users who have counters, by uid in ascending order. Those of others are seen only by root.
@@ -25,7 +96,7 @@ pub fn add(tally: Tally, direction: Direction, calls: u64, bytes: u64) {
 /// # Errors
 /// [`Error::Counters`] where the system refuses.
 pub fn users() -> Result<Vec<u32>, Error> {
-    Ok(Vec::new())
+    reader::users()
 }
 
 /// What `uid` has counted since the last reset; `None` where the user has no counters.
@@ -33,8 +104,16 @@ pub fn users() -> Result<Vec<u32>, Error> {
 /// # Errors
 /// [`Error::Counters`] with the cause: permission, wrong owner or mode, damaged.
 pub fn read(uid: u32) -> Result<Option<Snapshot>, Error> {
-    let _ = uid;
-    Ok(None)
+    reader::read(uid)
+}
+
+/// Sets the counters of `uid` to zero and returns what they were: a call is in one such answer, or still in the counters,
+/// never lost between them and never in two.
+///
+/// # Errors
+/// As for [`read`].
+pub fn take(uid: u32) -> Result<Option<Snapshot>, Error> {
+    reader::take(uid)
 }
 
 /// Sets the counters of `uid` to zero; what running processes count from now on is kept.
@@ -42,15 +121,18 @@ pub fn read(uid: u32) -> Result<Option<Snapshot>, Error> {
 /// # Errors
 /// As for [`read`].
 pub fn reset(uid: u32) -> Result<(), Error> {
-    let _ = uid;
-    Ok(())
+    take(uid).map(|_| ())
 }
 
 /// Removes the counters of `uid`; processes that have them mapped go on, uncounted.
 ///
 /// # Errors
-/// As for [`read`].
+/// As for [`read`], except that damaged counters are removed.
 pub fn delete(uid: u32) -> Result<(), Error> {
-    let _ = uid;
-    Ok(())
+    reader::delete(uid)
+}
+
+/// The key of the shared memory segment with the counters of `uid`, as `ipcs -m` lists it.
+pub fn key(uid: u32) -> i32 {
+    reader::own_key(uid)
 }

@@ -1,0 +1,151 @@
+//! What a thread knows of its slot, in memory that the thread pointer reaches without a call.
+//!
+//! `std::thread_local!` in a shared object is a call of `__tls_get_addr` for each access: as much as all the rest of a
+//! count. On x86-64 glibc the variable is therefore declared in assembly with the initial-exec model: its offset from the
+//! thread pointer is fixed when the module is loaded. That uses 56 bytes of the surplus glibc keeps for modules loaded late.
+
+use super::layout::{Block, Claim, Owner};
+use std::cell::Cell;
+
+/// Never the number of an epoch, see [`super::memory::epoch`].
+const NEVER: u64 = u64::MAX;
+
+/// A thread's view.
+#[repr(C)]
+#[derive(Debug)]
+pub(super) struct Thread {
+    /// The epoch in which `slot` was taken; NEVER while there is none.
+    epoch: Cell<u64>,
+    /// The epoch of the last look at the effective user.
+    pub(super) attributed: Cell<u64>,
+    // From here on the first value is all zeros.
+    slot: Cell<Option<&'static Block>>,
+    owner: Cell<u64>,
+    /// The number of the slot; 0 for none.
+    place: Cell<u32>,
+    /// The user last seen.
+    pub(super) uid: Cell<u32>,
+    /// Which of the process's mappings this thread counts in, plus 1; 0 for none.
+    pub(super) mapping: Cell<u32>,
+    /// Contexts to come before the next look at the effective user.
+    pub(super) unchecked: Cell<u16>,
+    /// Looks still to take at every context.
+    pub(super) eager: Cell<u16>,
+    /// Counts to come in the shared slot before the next search for a free one.
+    pub(super) patience: Cell<u16>,
+    /// Whether the thread's destructors have run: it takes no slot any more.
+    pub(super) finished: Cell<bool>,
+}
+
+const _: () = assert!(size_of::<Thread>() == 56 && align_of::<Thread>() == 8, "as in the assembly below");
+
+impl Thread {
+    /// The slot, where it was taken in `epoch`: not before a fork.
+    #[inline(always)]
+    pub(super) fn slot(&self, epoch: u64) -> Option<&'static Block> {
+        if self.epoch.get() == epoch { self.slot.get() } else { None }
+    }
+
+    /// Notes a slot just taken.
+    pub(super) fn hold(&self, slot: &'static Block, claim: Claim, epoch: u64) {
+        self.slot.set(Some(slot));
+        self.place.set(claim.place as u32);
+        self.owner.set(claim.owner.word());
+        self.epoch.set(epoch);
+    }
+
+    /// Forgets the slot, and gives it out to be freed where it was taken in `epoch`.
+    pub(super) fn drop_slot(&self, epoch: u64) -> Option<Claim> {
+        let held = self.slot(epoch).is_some();
+        self.epoch.set(NEVER);
+        self.slot.set(None);
+        held.then(|| Claim { place: self.place.get() as usize, owner: Owner::from_word(self.owner.get()) })
+    }
+}
+
+#[cfg(all(target_arch = "x86_64", target_os = "linux", target_env = "gnu", target_pointer_width = "64"))]
+mod place {
+    use super::Thread;
+
+    std::arch::global_asm!(
+        ".pushsection .tdata.adjunct_counters_thread, \"awT\", @progbits",
+        ".p2align 3",
+        ".globl adjunct_counters_thread",
+        ".hidden adjunct_counters_thread",
+        ".type adjunct_counters_thread, @object",
+        ".size adjunct_counters_thread, 56",
+        "adjunct_counters_thread:",
+        ".quad -1, -1, 0, 0, 0, 0, 0",
+        ".popsection",
+    );
+
+    /// Runs `f` on this thread's view.
+    #[inline(always)]
+    pub(in super::super) fn with<R>(f: impl FnOnce(&Thread) -> R) -> R {
+        let place: *const Thread;
+        // SAFETY: the ABI keeps the thread pointer at fs:0 and the variable's offset from it in this GOT entry (the linker
+        // makes it a constant in an executable). Both stay the same while the thread runs.
+        unsafe {
+            std::arch::asm!(
+                "mov {0}, qword ptr fs:[0]",
+                "add {0}, qword ptr [rip + adjunct_counters_thread@GOTTPOFF]",
+                out(reg) place, options(pure, nomem, nostack),
+            );
+        }
+        // SAFETY: the variable lives as long as the thread, starts as a valid Thread, and only this thread reaches it;
+        // the reference does not leave `f`.
+        f(unsafe { &*place })
+    }
+}
+
+#[cfg(not(all(target_arch = "x86_64", target_os = "linux", target_env = "gnu", target_pointer_width = "64")))]
+mod place {
+    use super::{NEVER, Thread};
+    use std::cell::Cell;
+
+    // Without a destructor, so that it can be reached at any time in the thread's life.
+    thread_local! {
+        static THREAD: Thread = const {
+            Thread {
+                epoch: Cell::new(NEVER),
+                attributed: Cell::new(NEVER),
+                slot: Cell::new(None),
+                owner: Cell::new(0),
+                place: Cell::new(0),
+                uid: Cell::new(0),
+                mapping: Cell::new(0),
+                unchecked: Cell::new(0),
+                eager: Cell::new(0),
+                patience: Cell::new(0),
+                finished: Cell::new(false),
+            }
+        };
+    }
+
+    /// Runs `f` on this thread's view.
+    #[inline(always)]
+    pub(in super::super) fn with<R>(f: impl FnOnce(&Thread) -> R) -> R {
+        THREAD.with(f)
+    }
+}
+
+pub(super) use place::with;
+
+/// Frees the thread's slot when the thread ends.
+struct AtExit;
+
+impl Drop for AtExit {
+    fn drop(&mut self) {
+        super::process::thread_ends();
+    }
+}
+
+thread_local! {
+    static AT_EXIT: AtExit = const { AtExit };
+}
+
+/// Has the slot freed when this thread ends; false where its destructors run already. Std keeps the module mapped until
+/// then.
+pub(super) fn free_at_exit() -> bool {
+    AT_EXIT.try_with(|_| ()).is_ok()
+}

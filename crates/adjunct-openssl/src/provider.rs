@@ -12,6 +12,8 @@ use std::ffi::{CStr, c_char, c_int, c_void};
 pub struct Provider {
     /// OpenSSL as this instance sees it.
     pub core: Core,
+    /// The version of libcrypto, major and minor: some defaults changed between them.
+    pub version: (u32, u32),
     library: fallback::Cache,
     tables: Vec<(c_int, Vec<OsslAlgorithm>)>,
     reasons: Vec<ReasonString>,
@@ -47,6 +49,16 @@ impl Provider {
             self.core.raise(Reason::NoLibcrypto);
         }
         library
+    }
+}
+
+/// The version of libcrypto as it tells it; where it does not, the oldest that has providers.
+fn version(core: &Core) -> (u32, u32) {
+    let text = core.config("openssl-version").unwrap_or_default();
+    let mut numbers = text.split('.').map_while(|n| n.parse().ok());
+    match (numbers.next(), numbers.next()) {
+        (Some(major), Some(minor)) => (major, minor),
+        _ => (3, 0),
     }
 }
 
@@ -127,8 +139,9 @@ pub unsafe extern "C" fn OSSL_provider_init(
             .map(|&(reason, text)| ReasonString { id: reason as u32, text: text.as_ptr() })
             .chain([ReasonString { id: 0, text: std::ptr::null() }])
             .collect();
-        let provider =
-            Box::new(Provider { core, library: fallback::Cache::default(), tables: tables(groups), reasons });
+        let version = version(&core);
+        let library = fallback::Cache::default();
+        let provider = Box::new(Provider { core, version, library, tables: tables(groups), reasons });
         // SAFETY: the out pointers are OpenSSL's.
         unsafe {
             *out = FUNCTIONS.as_ptr();

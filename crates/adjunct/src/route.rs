@@ -88,6 +88,17 @@ impl Tally {
         Tally { row: function.row(bits), function, path: Path::Software(Reason::Delegated) }
     }
 
+    /// The tally of RSA private operations with the Chinese remainder theorem: AWS-LC's AVX-512 IFMA exponentiation takes
+    /// two primes of 1024, 1536 or 2048 bits each, whatever the size of their product (RSA-2047 can have two of 1024).
+    pub fn rsa_crt(bits: usize, p_bits: usize, q_bits: usize) -> Tally {
+        let mut tally = Tally::new(Function::RsaCrt, 0);
+        tally.row = Function::RsaCrt.row(bits);
+        if tally.path == Path::Hardware && !(p_bits == q_bits && matches!(p_bits, 1024 | 1536 | 2048)) {
+            tally.path = Path::Software(Reason::Parameter);
+        }
+        tally
+    }
+
     /// The path counted.
     pub const fn path(self) -> Path {
         self.path
@@ -138,7 +149,7 @@ pub fn path(function: Function, bits: usize) -> Path {
             return Path::Software(reason);
         }
     }
-    // AWS-LC's AVX-512 IFMA exponentiation exists for primes of 1024, 1536 and 2048 bits.
+    // AWS-LC's AVX-512 IFMA exponentiation exists for primes of 1024, 1536 and 2048 bits; `Tally::rsa_crt` looks at them.
     if function == Function::RsaCrt && !matches!(bits, 2048 | 3072 | 4096) && bits != 0 {
         return Path::Software(Reason::Parameter);
     }

@@ -198,6 +198,29 @@ impl Param {
         true
     }
 
+    /// Answers a signed integer request.
+    pub fn set_i64(&mut self, value: i64) -> bool {
+        if let Ok(value) = u64::try_from(value) {
+            return self.set_u64(value);
+        }
+        self.return_size = self.data_size;
+        if self.data_type != INTEGER {
+            return false;
+        }
+        match (self.data.is_null(), self.data_size) {
+            (true, _) => self.return_size = 8,
+            // SAFETY: data points to data_size bytes.
+            (_, 8) => unsafe { self.data.cast::<i64>().write_unaligned(value) },
+            (_, 4) => match i32::try_from(value) {
+                // SAFETY: as above.
+                Ok(value) => unsafe { self.data.cast::<i32>().write_unaligned(value) },
+                Err(_) => return false,
+            },
+            _ => return false,
+        }
+        true
+    }
+
     /// Answers a `size_t` or `int` request.
     pub fn set_usize(&mut self, value: usize) -> bool {
         self.set_u64(value as u64)

@@ -8,6 +8,8 @@ pub mod cipher_gcm;
 pub mod digest;
 pub mod ec;
 pub mod ecx;
+pub mod rsa;
+pub mod rsa_padding;
 
 /// Seeds the library's random generator and its fork detection, so that nothing is opened or mapped later.
 pub(crate) fn prime() {

@@ -1,0 +1,192 @@
+//! A key as the RSA operations see it: the core's, or one OpenSSL's default provider holds because AWS-LC does not take it.
+
+use crate::abi::id;
+use crate::abi::param::{self, Param};
+use crate::fallback;
+use crate::provider::Provider;
+use adjunct::awslc::rsa::{Crt, Key, Numbers, Part};
+use adjunct::catalogue::Function;
+use adjunct::error::Error;
+use adjunct::route::Tally;
+use std::ffi::{CStr, c_int};
+use std::sync::OnceLock;
+use zeroize::Zeroizing;
+
+/// Both halves of a key.
+pub const PAIR: c_int = id::KEYMGMT_SELECT_PRIVATE_KEY | id::KEYMGMT_SELECT_PUBLIC_KEY;
+
+/// A key's numbers with their parameter names, in the order OpenSSL exports them.
+pub const PARTS: [(Part, &CStr); 8] = [
+    (Part::N, c"n"),
+    (Part::E, c"e"),
+    (Part::D, c"d"),
+    (Part::P, c"rsa-factor1"),
+    (Part::Q, c"rsa-factor2"),
+    (Part::Dp, c"rsa-exponent1"),
+    (Part::Dq, c"rsa-exponent2"),
+    (Part::Qinv, c"rsa-coefficient1"),
+];
+
+/// A key. Shared by the key object OpenSSL holds and the operations that use it.
+#[derive(Debug)]
+pub enum Material {
+    /// Served by AWS-LC; with the same key in the default provider once an operation had to be handed over.
+    Own(Key, OnceLock<fallback::Key>),
+    /// Held by the default provider: more than two primes, an exponent or size AWS-LC does not take, odd factors.
+    Foreign(Foreign),
+}
+
+/// A key the default provider holds.
+#[derive(Debug)]
+pub struct Foreign {
+    /// The key.
+    pub key: fallback::Key,
+    bits: usize,
+    size: usize,
+    private: bool,
+}
+
+impl Foreign {
+    /// Reads what must be known about a key of the default provider.
+    pub fn new(key: fallback::Key, private: bool) -> Foreign {
+        let (mut bits, mut size) = (0i32, 0i32);
+        let mut request = [integer(c"bits", &mut bits), integer(c"max-size", &mut size), Param::END];
+        // SAFETY: the array ends and lives through the call.
+        unsafe { key.get_params(request.as_mut_ptr()) };
+        Foreign { key, bits: bits.max(0) as usize, size: size.max(0) as usize, private }
+    }
+}
+
+/// A request for, or an announcement of, a native `int`.
+pub fn integer(name: &'static CStr, value: &mut i32) -> Param {
+    Param { data: std::ptr::from_mut(value).cast(), ..Param::describe(name, param::INTEGER, 4) }
+}
+
+/// An announcement of a string, which must outlive the parameter.
+pub fn text(name: &'static CStr, value: &str) -> Param {
+    Param { data: value.as_ptr().cast_mut().cast(), ..Param::describe(name, param::UTF8, value.len()) }
+}
+
+impl Material {
+    /// A key served by AWS-LC.
+    pub fn own(key: Key) -> Material {
+        Material::Own(key, OnceLock::new())
+    }
+
+    /// Makes a key from the parameters of an import or export.
+    ///
+    /// # Safety
+    /// `params` is a parameter array that lives through the call.
+    pub unsafe fn import(provider: &Provider, selection: c_int, params: *const Param) -> Option<Material> {
+        let private = selection & id::KEYMGMT_SELECT_PRIVATE_KEY != 0;
+        let mut numbers: [Option<Zeroizing<Vec<u8>>>; PARTS.len()] = Default::default();
+        let mut more = false;
+        // SAFETY: see above.
+        for p in unsafe { param::iter(params) } {
+            match PARTS.iter().position(|(_, name)| *name == p.name()) {
+                Some(i) => numbers[i] = Some(Zeroizing::new(p.get_bignum()?)),
+                None => more |= p.name().to_bytes().starts_with(b"rsa-"),
+            }
+        }
+        let [n, e, d, crt @ ..] = &numbers;
+        let (Some(n), Some(e)) = (n, e) else { return None };
+        let d = d.as_ref().filter(|_| private);
+        let some = d.is_some() && crt.iter().any(Option::is_some);
+        let crt = match crt {
+            [Some(p), Some(q), Some(dp), Some(dq), Some(qinv)] => Some(Crt { p, q, dp, dq, qinv }),
+            _ => None,
+        };
+        if !(private && more) && (!some || crt.is_some()) {
+            match Key::new(&Numbers { n, e, d: d.map(|d| &d[..]), crt }) {
+                Ok(key) => return Some(Material::own(key)),
+                Err(Error::Unsupported(_)) => {}
+                Err(_) => return None,
+            }
+        }
+        // SAFETY: see above.
+        let key = unsafe { fallback::Key::from_params(provider.fallback()?, c"RSA", selection & PAIR, params) }?;
+        Some(Material::Foreign(Foreign::new(key, d.is_some())))
+    }
+
+    /// The key, where AWS-LC serves it.
+    pub fn key(&self) -> Option<&Key> {
+        match self {
+            Material::Own(key, _) => Some(key),
+            Material::Foreign(_) => None,
+        }
+    }
+
+    /// The key in the default provider, taken there at the first call.
+    pub fn foreign(&self, provider: &Provider) -> Option<fallback::Key> {
+        let (key, cell) = match self {
+            Material::Foreign(foreign) => return Some(foreign.key.clone()),
+            Material::Own(key, cell) => (key, cell),
+        };
+        if let Some(known) = cell.get() {
+            return Some(known.clone());
+        }
+        let exported = Exported::new(key, key.is_private());
+        let selection = if key.is_private() { PAIR } else { id::KEYMGMT_SELECT_PUBLIC_KEY };
+        let library = provider.fallback()?;
+        // SAFETY: the array ends and lives through the call.
+        let made = unsafe { fallback::Key::from_params(library, c"RSA", selection, exported.params.as_ptr()) }?;
+        Some(cell.get_or_init(|| made).clone())
+    }
+
+    /// The size of the modulus in bits.
+    pub fn bits(&self) -> usize {
+        match self {
+            Material::Own(key, _) => key.bits(),
+            Material::Foreign(foreign) => foreign.bits,
+        }
+    }
+
+    /// The size of the modulus in bytes.
+    pub fn size(&self) -> usize {
+        match self {
+            Material::Own(key, _) => key.size(),
+            Material::Foreign(foreign) => foreign.size,
+        }
+    }
+
+    /// Whether the private half is there.
+    pub fn is_private(&self) -> bool {
+        match self {
+            Material::Own(key, _) => key.is_private(),
+            Material::Foreign(foreign) => foreign.private,
+        }
+    }
+
+    /// Where an operation handed to the default provider counts.
+    pub fn delegated_tally(&self, private: bool) -> Tally {
+        let crt = private && self.key().is_none_or(|key| key.private_tally().function() == Function::RsaCrt);
+        Tally::delegated(if crt { Function::RsaCrt } else { Function::RsaMe }, self.bits())
+    }
+}
+
+/// A key's numbers as the parameter array of an export; wiped when it goes.
+pub struct Exported {
+    // Holds what `params` points to.
+    _numbers: Vec<Zeroizing<Vec<u8>>>,
+    /// The array, with its end.
+    pub params: Vec<Param>,
+}
+
+impl Exported {
+    /// The numbers of `key`, with the private ones where told.
+    pub fn new(key: &Key, private: bool) -> Exported {
+        let count = if private { PARTS.len() } else { 2 };
+        let (mut numbers, mut params) = (Vec::with_capacity(count), Vec::with_capacity(count + 1));
+        for (part, name) in &PARTS[..count] {
+            let Some(mut number) = key.number(*part) else { continue };
+            if cfg!(target_endian = "little") {
+                number.reverse();
+            }
+            let data = number.as_mut_ptr().cast();
+            params.push(Param { data, ..Param::describe(name, param::UNSIGNED, number.len()) });
+            numbers.push(number);
+        }
+        params.push(Param::END);
+        Exported { _numbers: numbers, params }
+    }
+}

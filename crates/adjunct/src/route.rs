@@ -75,17 +75,29 @@ pub struct Tally {
     row: Row,
     function: Function,
     path: Path,
+    place: counters::Place,
 }
 
 impl Tally {
     /// The tally of an operation of `function` with a key of `bits` (0 where it has none), on the path that serves it here.
     pub fn new(function: Function, bits: usize) -> Tally {
-        Tally { row: function.row(bits), function, path: path(function, bits) }
+        Tally::on(path(function, bits), function, bits)
     }
 
     /// The same operation, handed to OpenSSL's default provider.
     pub fn delegated(function: Function, bits: usize) -> Tally {
-        Tally { row: function.row(bits), function, path: Path::Software(Reason::Delegated) }
+        Tally::on(Path::Software(Reason::Delegated), function, bits)
+    }
+
+    fn on(path: Path, function: Function, bits: usize) -> Tally {
+        let row = function.row(bits);
+        Tally { row, function, path, place: counters::Place::new(row, function, path) }
+    }
+
+    /// Where it counts.
+    #[inline]
+    pub(crate) const fn place(self) -> counters::Place {
+        self.place
     }
 
     /// The tally of RSA private operations with the Chinese remainder theorem: AWS-LC's AVX-512 IFMA exponentiation takes

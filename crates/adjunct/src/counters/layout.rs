@@ -4,7 +4,7 @@
 
 use super::snapshot::{Cell, Snapshot};
 use crate::catalogue::{Function, Row};
-use crate::route::{Direction, Path, Reason, Tally};
+use crate::route::{Direction, Path, Reason};
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
@@ -14,8 +14,9 @@ pub(super) const SLOTS: usize = 1024;
 const VERSION: u64 = 1;
 const CELLS: usize = 8;
 const REASONS: usize = Reason::ALL.len();
-/// The counters of a block as one list of words.
-const WORDS: usize = Row::COUNT * CELLS + Function::ALL.len() * REASONS;
+/// Where the fallbacks stand in a block, and where it ends.
+const FALLBACKS: usize = Row::COUNT * CELLS;
+const WORDS: usize = FALLBACKS + Function::ALL.len() * REASONS;
 
 /// One set of counters: a cache line per row (hardware, then software; of each encrypt, then decrypt; of each calls, then
 /// bytes), then the fallbacks by function and reason. Aligned so that neighbours share neither a line nor the line the
@@ -23,8 +24,28 @@ const WORDS: usize = Row::COUNT * CELLS + Function::ALL.len() * REASONS;
 #[repr(C, align(128))]
 #[derive(Debug)]
 pub(super) struct Block {
-    rows: [[AtomicU64; CELLS]; Row::COUNT],
-    fallbacks: [[AtomicU64; REASONS]; Function::ALL.len()],
+    words: [AtomicU64; WORDS],
+}
+
+/// Where a tally counts in a block, worked out once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Place {
+    cells: u16,
+    /// The word of the reason; 0, which is a cell, for none.
+    reason: u16,
+}
+
+const _: () = assert!(WORDS < 1 << 16);
+
+impl Place {
+    pub(crate) const fn new(row: Row, function: Function, path: Path) -> Place {
+        let line = row.index() * CELLS;
+        let (side, reason) = match path {
+            Path::Hardware => (0, 0),
+            Path::Software(reason) => (CELLS / 2, FALLBACKS + function as usize * REASONS + reason as usize),
+        };
+        Place { cells: (line + side) as u16, reason: reason as u16 }
+    }
 }
 
 /// Adds without a locked instruction: right only where no other thread writes the word.
@@ -36,22 +57,16 @@ fn bump(word: &AtomicU64, by: u64) {
 impl Block {
     /// The words an operation counts in.
     #[inline(always)]
-    fn words(&self, tally: Tally, direction: Direction) -> Option<(&[AtomicU64; 2], Option<&AtomicU64>)> {
-        let line = self.rows.get(tally.row().index())?;
-        let (cells, _) = line.as_chunks::<2>();
-        let (side, reason) = match tally.path() {
-            Path::Hardware => (0, None),
-            Path::Software(reason) => {
-                (2, self.fallbacks.get(tally.function() as usize).and_then(|f| f.get(reason as usize)))
-            }
-        };
-        Some((cells.get(side + direction as usize)?, reason))
+    fn at(&self, place: Place, direction: Direction) -> Option<([&AtomicU64; 2], Option<&AtomicU64>)> {
+        let cells = place.cells as usize + 2 * direction as usize;
+        let reason = if place.reason == 0 { None } else { self.words.get(place.reason as usize) };
+        Some(([self.words.get(cells)?, self.words.get(cells + 1)?], reason))
     }
 
     /// Counts in a block that only this thread writes.
     #[inline(always)]
-    pub(super) fn add_alone(&self, tally: Tally, direction: Direction, calls: u64, bytes: u64) {
-        if let Some(([c, b], reason)) = self.words(tally, direction) {
+    pub(super) fn add_alone(&self, place: Place, direction: Direction, calls: u64, bytes: u64) {
+        if let Some(([c, b], reason)) = self.at(place, direction) {
             bump(c, calls);
             bump(b, bytes);
             if let Some(reason) = reason {
@@ -61,8 +76,8 @@ impl Block {
     }
 
     /// Counts in a block that many threads write.
-    pub(super) fn add_shared(&self, tally: Tally, direction: Direction, calls: u64, bytes: u64) {
-        if let Some(([c, b], reason)) = self.words(tally, direction) {
+    pub(super) fn add_shared(&self, place: Place, direction: Direction, calls: u64, bytes: u64) {
+        if let Some(([c, b], reason)) = self.at(place, direction) {
             c.fetch_add(calls, Relaxed);
             b.fetch_add(bytes, Relaxed);
             if let Some(reason) = reason {
@@ -71,8 +86,8 @@ impl Block {
         }
     }
 
-    fn iter(&self) -> impl Iterator<Item = &AtomicU64> {
-        self.rows.as_flattened().iter().chain(self.fallbacks.as_flattened())
+    fn iter(&self) -> std::slice::Iter<'_, AtomicU64> {
+        self.words.iter()
     }
 }
 
@@ -318,7 +333,7 @@ impl Segment {
 fn snapshot(uid: u32, total: &[u64], base: &[u64]) -> Snapshot {
     let mut snapshot = Snapshot::new(uid);
     let words: Vec<u64> = total.iter().zip(base).map(|(t, b)| t.wrapping_sub(*b)).collect();
-    let (rows, fallbacks) = words.split_at(Row::COUNT * CELLS);
+    let (rows, fallbacks) = words.split_at(FALLBACKS);
     for &function in Function::ALL {
         for (_, row) in function.rows() {
             let line = &rows[row.index() * CELLS..][..CELLS];
@@ -354,7 +369,7 @@ mod tests {
 
     #[test]
     fn a_line_holds_one_row_and_blocks_share_none() {
-        assert_eq!(size_of::<[AtomicU64; CELLS]>(), 64);
+        assert_eq!(CELLS * size_of::<AtomicU64>(), 64);
         assert_eq!(size_of::<Block>() % 128, 0);
         assert!(size_of::<Segment>() < 24 << 20, "{}", size_of::<Segment>());
     }

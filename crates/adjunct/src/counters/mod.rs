@@ -55,6 +55,7 @@ mod reader;
 mod snapshot;
 mod thread;
 
+pub(crate) use layout::Place;
 pub use snapshot::{Cell, Counts, Snapshot};
 
 use crate::error::Error;
@@ -86,8 +87,8 @@ pub fn attribute_now() {
 #[inline]
 pub fn add(tally: Tally, direction: Direction, calls: u64, bytes: u64) {
     thread::with(|t| match t.slot(memory::epoch().load(Relaxed)) {
-        Some(slot) => slot.add_alone(tally, direction, calls, bytes),
-        None => process::count_slowly(t, tally, direction, calls, bytes),
+        Some(slot) => slot.add_alone(tally.place(), direction, calls, bytes),
+        None => process::count_slowly(t, tally.place(), direction, calls, bytes),
     });
 }
 

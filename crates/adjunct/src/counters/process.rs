@@ -3,11 +3,11 @@
 //! Nothing here waits: a child may be forked while another thread is anywhere in this code, and finds every lock open.
 #![forbid(unsafe_code)]
 
-use super::layout::{Claim, Owner, Segment};
+use super::layout::{Claim, Owner, Place, Segment};
 use super::memory::{self, Access, Mapping};
 use super::reader::{self, Settings};
 use super::thread::{self, Thread};
-use crate::route::{Direction, Tally};
+use crate::route::Direction;
 use rustix::process::getpid;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, AtomicUsize};
@@ -133,17 +133,17 @@ pub(super) fn me() -> Option<Owner> {
 /// Counts where the quick way does not lead: the thread's first count, the first after a fork, no slot, no counters.
 #[cold]
 #[inline(never)]
-pub(super) fn count_slowly(thread: &Thread, tally: Tally, direction: Direction, calls: u64, bytes: u64) {
+pub(super) fn count_slowly(thread: &Thread, place: Place, direction: Direction, calls: u64, bytes: u64) {
     let Some(epoch) = current_epoch() else { return };
     if thread.attributed.get() != epoch {
         look(thread, epoch);
     }
     take_slot(thread, epoch);
     match thread.slot(epoch) {
-        Some(slot) => slot.add_alone(tally, direction, calls, bytes),
+        Some(slot) => slot.add_alone(place, direction, calls, bytes),
         None => {
             if let Some(segment) = segment_of(thread) {
-                segment.shared_slot().add_shared(tally, direction, calls, bytes);
+                segment.shared_slot().add_shared(place, direction, calls, bytes);
             }
         }
     }

@@ -89,6 +89,7 @@ impl Tally {
         Tally::on(Path::Software(Reason::Delegated), function, bits)
     }
 
+    // The only place that makes one: `place` follows from the other three.
     fn on(path: Path, function: Function, bits: usize) -> Tally {
         let row = function.row(bits);
         Tally { row, function, path, place: counters::Place::new(row, function, path) }
@@ -103,12 +104,13 @@ impl Tally {
     /// The tally of RSA private operations with the Chinese remainder theorem: AWS-LC's AVX-512 IFMA exponentiation takes
     /// two primes of 1024, 1536 or 2048 bits each, whatever the size of their product (RSA-2047 can have two of 1024).
     pub fn rsa_crt(bits: usize, p_bits: usize, q_bits: usize) -> Tally {
-        let mut tally = Tally::new(Function::RsaCrt, 0);
-        tally.row = Function::RsaCrt.row(bits);
-        if tally.path == Path::Hardware && !(p_bits == q_bits && matches!(p_bits, 1024 | 1536 | 2048)) {
-            tally.path = Path::Software(Reason::Parameter);
-        }
-        tally
+        let path = match path(Function::RsaCrt, 0) {
+            Path::Hardware if !(p_bits == q_bits && matches!(p_bits, 1024 | 1536 | 2048)) => {
+                Path::Software(Reason::Parameter)
+            }
+            path => path,
+        };
+        Tally::on(path, Function::RsaCrt, bits)
     }
 
     /// The path counted.

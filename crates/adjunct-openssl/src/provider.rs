@@ -62,7 +62,7 @@ fn version(core: &Core) -> (u32, u32) {
     }
 }
 
-fn tables(groups: Groups) -> Vec<(c_int, Vec<OsslAlgorithm>)> {
+fn tables(version: (u32, u32), groups: Groups) -> Vec<(c_int, Vec<OsslAlgorithm>)> {
     let mut tables: Vec<(c_int, Vec<OsslAlgorithm>)> = Vec::new();
     let mut offer = |operation: c_int, algorithms: &[Algorithm]| {
         let entries = algorithms.iter().map(|a| a.to_ossl());
@@ -96,7 +96,7 @@ fn tables(groups: Groups) -> Vec<(c_int, Vec<OsslAlgorithm>)> {
         offer(id::OP_SIGNATURE, ec::signature::ALGORITHMS);
         offer(id::OP_KEYEXCH, ec::exchange::ALGORITHMS);
         offer(id::OP_KEYMGMT, ecx::keymgmt::ALGORITHMS);
-        offer(id::OP_SIGNATURE, ecx::signature::ALGORITHMS);
+        offer(id::OP_SIGNATURE, ecx::signature::algorithms(version));
         offer(id::OP_KEYEXCH, ecx::exchange::ALGORITHMS);
     }
     for (_, list) in &mut tables {
@@ -141,7 +141,7 @@ pub unsafe extern "C" fn OSSL_provider_init(
             .collect();
         let version = version(&core);
         let library = fallback::Cache::default();
-        let provider = Box::new(Provider { core, version, library, tables: tables(groups), reasons });
+        let provider = Box::new(Provider { core, version, library, tables: tables(version, groups), reasons });
         // SAFETY: the out pointers are OpenSSL's.
         unsafe {
             *out = FUNCTIONS.as_ptr();

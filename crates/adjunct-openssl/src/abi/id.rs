@@ -160,3 +160,10 @@ numbers! {
 pub const DIGEST_SQUEEZE: c_int = 14;
 /// `OSSL_FUNC_DIGEST_COPYCTX` (3.5).
 pub const DIGEST_COPYCTX: c_int = 15;
+
+// Since OpenSSL 3.4: not in the table above, as older headers lack them.
+
+/// `OSSL_FUNC_SIGNATURE_SIGN_MESSAGE_INIT`
+pub const SIGNATURE_SIGN_MESSAGE_INIT: c_int = 27;
+/// `OSSL_FUNC_SIGNATURE_VERIFY_MESSAGE_INIT`
+pub const SIGNATURE_VERIFY_MESSAGE_INIT: c_int = 30;

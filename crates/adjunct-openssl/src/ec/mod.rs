@@ -16,7 +16,7 @@ use crate::abi::param::Param;
 use crate::fallback::{Algorithm, Context, forward};
 use crate::provider::Provider;
 use adjunct::awslc::ec::{Curve, Form, Key, MAX_POINT};
-use std::ffi::{CStr, c_int, c_void};
+use std::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::{Arc, OnceLock};
 
 /// `OSSL_KEYMGMT_SELECT_KEYPAIR`.
@@ -203,4 +203,36 @@ fn form_name(form: Form) -> &'static CStr {
         Form::Compressed => c"compressed",
         Form::Hybrid => c"hybrid",
     }
+}
+
+/// The parameters the default provider's signature algorithm of that name takes.
+///
+/// # Safety
+/// `provctx` is OpenSSL's, or null.
+pub(crate) unsafe fn settable_of(provctx: *mut c_void, name: &CStr) -> Option<*const Param> {
+    if provctx.is_null() {
+        return None;
+    }
+    // SAFETY: see above.
+    let library = unsafe { crate::provider::provider(provctx) }.fallback()?;
+    let algorithm = library.algorithm(id::OP_SIGNATURE, name)?;
+    let (context, null) = (algorithm.provider_context(), std::ptr::null());
+    let raw = forward!(
+        algorithm,
+        id::SIGNATURE_NEWCTX,
+        fn(*mut c_void, *const c_char) -> *mut c_void,
+        std::ptr::null_mut(),
+        (context, null)
+    );
+    // SAFETY: made by the algorithm just now.
+    let object = unsafe { Context::own(algorithm, raw, id::SIGNATURE_FREECTX) }?;
+    let raw = object.raw();
+    let list = forward!(
+        algorithm,
+        id::SIGNATURE_SETTABLE_CTX_PARAMS,
+        fn(*mut c_void, *mut c_void) -> *const Param,
+        null.cast(),
+        (raw, context)
+    );
+    (!list.is_null()).then_some(list)
 }

@@ -4,7 +4,7 @@ use super::signing::{Context, Purpose};
 use crate::abi::param::{OCTETS, Param, UNSIGNED, UTF8};
 use crate::abi::{self, Algorithm, Dispatch, guard, id};
 use crate::entry;
-use crate::fallback::{self, forward};
+use crate::fallback::forward;
 use crate::provider::provider;
 use adjunct::awslc::digest::MAX_SIZE;
 use adjunct::counters;
@@ -284,36 +284,8 @@ unsafe extern "C" fn gettable_params(_context: *mut c_void, _provctx: *mut c_voi
 
 /// What the installed OpenSSL takes, as anything may be handed on; `-sigopt` looks names up here.
 unsafe extern "C" fn settable_params(_context: *mut c_void, provctx: *mut c_void) -> *const Param {
-    guard(SETTABLE.as_ptr(), || {
-        if provctx.is_null() {
-            return SETTABLE.as_ptr();
-        }
-        // SAFETY: OpenSSL's provider context.
-        let provider = unsafe { provider(provctx) };
-        let theirs = || {
-            let algorithm = provider.fallback()?.algorithm(id::OP_SIGNATURE, c"ECDSA")?;
-            let (context, null) = (algorithm.provider_context(), std::ptr::null());
-            let raw = forward!(
-                algorithm,
-                id::SIGNATURE_NEWCTX,
-                fn(*mut c_void, *const c_char) -> *mut c_void,
-                std::ptr::null_mut(),
-                (context, null)
-            );
-            // SAFETY: made by the algorithm just now.
-            let object = unsafe { fallback::Context::own(algorithm, raw, id::SIGNATURE_FREECTX) }?;
-            let raw = object.raw();
-            let list = forward!(
-                algorithm,
-                id::SIGNATURE_SETTABLE_CTX_PARAMS,
-                fn(*mut c_void, *mut c_void) -> *const Param,
-                null.cast(),
-                (raw, context)
-            );
-            (!list.is_null()).then_some(list)
-        };
-        theirs().unwrap_or(SETTABLE.as_ptr())
-    })
+    // SAFETY: OpenSSL's provider context, or null.
+    guard(SETTABLE.as_ptr(), || unsafe { super::settable_of(provctx, c"ECDSA") }.unwrap_or(SETTABLE.as_ptr()))
 }
 
 unsafe extern "C" fn set_params(context: *mut c_void, params: *const Param) -> c_int {

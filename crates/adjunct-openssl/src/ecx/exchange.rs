@@ -1,6 +1,114 @@
-//! X25519 and Ed25519: key exchange.
+//! X25519 and Ed25519: key exchange (X25519, RFC 7748).
 
-use crate::abi::Algorithm;
+use super::{EcxKey, Pair};
+use crate::abi::core::Reason;
+use crate::abi::param::Param;
+use crate::abi::{self, Algorithm, Dispatch, guard, id};
+use crate::entry;
+use crate::provider::{Provider, provider};
+use adjunct::awslc::ecx::{self, KEY};
+use adjunct::catalogue::Function;
+use adjunct::counters;
+use adjunct::route::{Direction, Tally};
+use std::ffi::{c_int, c_void};
+use std::sync::Arc;
 
 /// What this module offers.
-pub static ALGORITHMS: &[Algorithm] = &[];
+pub static ALGORITHMS: &[Algorithm] =
+    &[Algorithm { names: c"X25519:1.3.101.110", dispatch: &FUNCTIONS, description: c"adjunct X25519 by AWS-LC" }];
+
+static FUNCTIONS: [Dispatch; 7] = [
+    entry!(id::KEYEXCH_NEWCTX, newctx),
+    entry!(id::KEYEXCH_FREECTX, freectx),
+    entry!(id::KEYEXCH_DUPCTX, dupctx),
+    entry!(id::KEYEXCH_INIT, init),
+    entry!(id::KEYEXCH_SET_PEER, set_peer),
+    entry!(id::KEYEXCH_DERIVE, derive),
+    Dispatch::END,
+];
+
+/// A key exchange.
+#[derive(Clone)]
+struct Context {
+    provider: &'static Provider,
+    key: Option<Arc<Pair>>,
+    peer: Option<Arc<Pair>>,
+    tally: Tally,
+}
+
+unsafe extern "C" fn newctx(provctx: *mut c_void) -> *mut c_void {
+    guard(std::ptr::null_mut(), || {
+        counters::attribute();
+        // SAFETY: OpenSSL keeps the provider as long as its contexts.
+        let provider = unsafe { provider(provctx) };
+        let tally = Tally::new(Function::X25519Derive, 0);
+        abi::into_raw(Box::new(Context { provider, key: None, peer: None, tally }))
+    })
+}
+
+unsafe extern "C" fn freectx(context: *mut c_void) {
+    // SAFETY: OpenSSL frees a context once.
+    guard((), || unsafe { abi::free::<Context>(context) });
+}
+
+unsafe extern "C" fn dupctx(context: *mut c_void) -> *mut c_void {
+    guard(std::ptr::null_mut(), || {
+        counters::attribute();
+        // SAFETY: a context of OpenSSL's.
+        let copy = unsafe { abi::context::<Context>(context) }.map(|c| c.clone());
+        copy.map_or(std::ptr::null_mut(), |copy| abi::into_raw(Box::new(copy)))
+    })
+}
+
+unsafe extern "C" fn init(context: *mut c_void, key: *mut c_void, _params: *const Param) -> c_int {
+    guard(0, || {
+        // SAFETY: a context and a key of OpenSSL's.
+        let (c, key) = unsafe { (abi::context::<Context>(context), key.cast::<EcxKey>().as_ref()) };
+        let (Some(c), Some(key)) = (c, key) else { return 0 };
+        c.key = Some(key.pair.clone());
+        1
+    })
+}
+
+unsafe extern "C" fn set_peer(context: *mut c_void, peer: *mut c_void) -> c_int {
+    guard(0, || {
+        // SAFETY: a context and a key of OpenSSL's.
+        let (c, peer) = unsafe { (abi::context::<Context>(context), peer.cast::<EcxKey>().as_ref()) };
+        let (Some(c), Some(peer)) = (c, peer) else { return 0 };
+        c.peer = Some(peer.pair.clone());
+        1
+    })
+}
+
+unsafe extern "C" fn derive(context: *mut c_void, out: *mut u8, length: *mut usize, size: usize) -> c_int {
+    guard(0, || {
+        // SAFETY: a context of OpenSSL's.
+        let Some(c) = (unsafe { abi::context::<Context>(context) }) else { return 0 };
+        let private = c.key.as_ref().and_then(|pair| pair.private.as_ref());
+        let public = c.peer.as_ref().and_then(|pair| pair.public.as_ref());
+        let (Some(private), Some(public)) = (private, public) else {
+            c.provider.core.raise(Reason::MissingKey);
+            return 0;
+        };
+        if out.is_null() {
+            // SAFETY: a length of OpenSSL's.
+            unsafe { *length = KEY };
+            return 1;
+        }
+        if size < KEY {
+            c.provider.core.raise(Reason::BufferTooSmall);
+            return 0;
+        }
+        c.tally.count(Direction::Encrypt, 0);
+        let Some(secret) = ecx::x25519(private, public) else {
+            c.provider.core.raise(Reason::InvalidPeer);
+            return 0;
+        };
+        // SAFETY: a buffer of `size` bytes and a length, both OpenSSL's.
+        unsafe {
+            abi::slice_mut(out, KEY).copy_from_slice(&secret[..]);
+            *length = KEY;
+        }
+        1
+    })
+}

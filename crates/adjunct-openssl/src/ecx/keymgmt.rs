@@ -1,6 +1,409 @@
 //! X25519 and Ed25519: keys.
 
-use crate::abi::Algorithm;
+use super::{EcxKey, Pair, type_name};
+use crate::abi::build::Builder;
+use crate::abi::core::Reason;
+use crate::abi::param::{self, INTEGER, OCTETS, Param, UTF8};
+use crate::abi::{self, Algorithm, Dispatch, guard, id};
+use crate::entry;
+use crate::fallback::{Context, forward};
+use crate::provider::{Provider, provider};
+use adjunct::awslc::ecx::{self, KEY};
+use adjunct::catalogue::Function;
+use adjunct::counters;
+use adjunct::route::{Direction, Tally};
+use std::ffi::{c_int, c_void};
+use std::sync::Arc;
+use subtle::ConstantTimeEq;
+use zeroize::Zeroizing;
 
 /// What this module offers.
-pub static ALGORITHMS: &[Algorithm] = &[];
+pub static ALGORITHMS: &[Algorithm] = &[
+    Algorithm {
+        names: c"X25519:1.3.101.110",
+        dispatch: &functions::<false>(),
+        description: c"adjunct X25519 keys by AWS-LC",
+    },
+    Algorithm {
+        names: c"ED25519:1.3.101.112",
+        dispatch: &functions::<true>(),
+        description: c"adjunct Ed25519 keys by AWS-LC",
+    },
+];
+
+const fn functions<const ED: bool>() -> [Dispatch; 20] {
+    [
+        entry!(id::KEYMGMT_NEW, new),
+        entry!(id::KEYMGMT_FREE, free),
+        entry!(id::KEYMGMT_GEN_INIT, gen_init),
+        entry!(id::KEYMGMT_GEN_SET_PARAMS, gen_set_params::<ED>),
+        entry!(id::KEYMGMT_GEN_SETTABLE_PARAMS, gen_settable_params),
+        entry!(id::KEYMGMT_GEN, generate::<ED>),
+        entry!(id::KEYMGMT_GEN_CLEANUP, gen_cleanup),
+        entry!(id::KEYMGMT_GET_PARAMS, get_params::<ED>),
+        entry!(id::KEYMGMT_GETTABLE_PARAMS, gettable_params::<ED>),
+        entry!(id::KEYMGMT_SET_PARAMS, set_params::<ED>),
+        entry!(id::KEYMGMT_SETTABLE_PARAMS, settable_params::<ED>),
+        entry!(id::KEYMGMT_HAS, has),
+        entry!(id::KEYMGMT_VALIDATE, validate::<ED>),
+        entry!(id::KEYMGMT_MATCH, same),
+        entry!(id::KEYMGMT_IMPORT, import::<ED>),
+        entry!(id::KEYMGMT_IMPORT_TYPES, transfer_types),
+        entry!(id::KEYMGMT_EXPORT, export),
+        entry!(id::KEYMGMT_EXPORT_TYPES, transfer_types),
+        entry!(id::KEYMGMT_DUP, dup),
+        Dispatch::END,
+    ]
+}
+
+const PUBLIC: c_int = id::KEYMGMT_SELECT_PUBLIC_KEY;
+const PRIVATE: c_int = id::KEYMGMT_SELECT_PRIVATE_KEY;
+const KEYPAIR: c_int = PUBLIC | PRIVATE;
+
+/// The key behind a pointer of OpenSSL's. Shared: several threads may hold the same key.
+///
+/// # Safety
+/// `key` is null or came from this key management and has not been freed.
+unsafe fn key<'a>(key: *const c_void) -> Option<&'a EcxKey> {
+    // SAFETY: see above.
+    unsafe { key.cast::<EcxKey>().as_ref() }
+}
+
+fn make(provider: &'static Provider, pair: Pair) -> *mut c_void {
+    abi::into_raw(Box::new(EcxKey { provider, pair: Arc::new(pair) }))
+}
+
+unsafe extern "C" fn new(provctx: *mut c_void) -> *mut c_void {
+    // SAFETY: OpenSSL keeps the provider as long as its keys.
+    guard(std::ptr::null_mut(), || make(unsafe { provider(provctx) }, Pair::default()))
+}
+
+unsafe extern "C" fn free(key: *mut c_void) {
+    // SAFETY: OpenSSL frees a key once.
+    guard((), || unsafe { abi::free::<EcxKey>(key) });
+}
+
+unsafe extern "C" fn has(keydata: *const c_void, selection: c_int) -> c_int {
+    guard(0, || {
+        // SAFETY: a key of OpenSSL's. So below.
+        let Some(ecx) = (unsafe { key(keydata) }) else { return 0 };
+        c_int::from(
+            (selection & PUBLIC == 0 || ecx.pair.public.is_some())
+                && (selection & PRIVATE == 0 || ecx.pair.private.is_some()),
+        )
+    })
+}
+
+unsafe extern "C" fn validate<const ED: bool>(keydata: *const c_void, selection: c_int, check: c_int) -> c_int {
+    guard(0, || {
+        // SAFETY: as above.
+        let Some(ecx) = (unsafe { key(keydata) }) else { return 0 };
+        if selection & KEYPAIR == 0 {
+            return 1;
+        }
+        // What a public key must be has changed between versions of OpenSSL; where it is not an ordinary one, ask.
+        if ED && selection & PUBLIC != 0 && ecx.pair.public.is_some_and(|public| !ecx::ed25519_is_ordinary(&public)) {
+            let Some(d) = ecx.pair.delegated::<ED>(ecx.provider) else { return 0 };
+            let (algorithm, raw) = (d.algorithm(), d.raw());
+            return forward!(
+                algorithm,
+                id::KEYMGMT_VALIDATE,
+                fn(*const c_void, c_int, c_int) -> c_int,
+                0,
+                (raw, selection, check)
+            );
+        }
+        let (public, private) = (&ecx.pair.public, &ecx.pair.private);
+        let valid = match selection & KEYPAIR {
+            PUBLIC => public.is_some(),
+            PRIVATE => private.is_some(),
+            _ => {
+                matches!((public, private), (Some(public), Some(private)) if super::public_of::<ED>(private) == *public)
+            }
+        };
+        c_int::from(valid)
+    })
+}
+
+unsafe extern "C" fn same(one: *const c_void, other: *const c_void, selection: c_int) -> c_int {
+    guard(0, || {
+        // SAFETY: as above.
+        let (Some(a), Some(b)) = (unsafe { (key(one), key(other)) }) else { return 0 };
+        if selection & KEYPAIR == 0 {
+            return 1;
+        }
+        if let (true, Some(a), Some(b)) = (selection & PUBLIC != 0, &a.pair.public, &b.pair.public) {
+            return c_int::from(a == b);
+        }
+        match (selection & PRIVATE != 0, &a.pair.private, &b.pair.private) {
+            (true, Some(a), Some(b)) => c_int::from(bool::from(a[..].ct_eq(&b[..]))),
+            _ => 0,
+        }
+    })
+}
+
+unsafe extern "C" fn import<const ED: bool>(keydata: *mut c_void, selection: c_int, params: *const Param) -> c_int {
+    guard(0, || {
+        // SAFETY: a key of OpenSSL's; it imports into one that nobody else has yet.
+        let Some(ecx) = (unsafe { abi::context::<EcxKey>(keydata) }) else { return 0 };
+        if selection & KEYPAIR == 0 {
+            return 0;
+        }
+        // SAFETY: the array is OpenSSL's.
+        let (public, private) = unsafe { (param::find(params, c"pub"), param::find(params, c"priv")) };
+        let private = private.filter(|_| selection & PRIVATE != 0);
+        let read = |p: &Param| p.get_octets().and_then(|bytes| <[u8; KEY]>::try_from(bytes).ok());
+        let pair = match (public.map(read), private.map(|p| read(p).map(Zeroizing::new))) {
+            (None, Some(Some(private))) => Pair::of_private::<ED>(private),
+            (Some(Some(public)), None) => Pair { public: Some(public), private: None },
+            (Some(Some(public)), Some(Some(private))) => Pair { public: Some(public), private: Some(private) },
+            _ => {
+                ecx.provider.core.raise(Reason::InvalidKey);
+                return 0;
+            }
+        };
+        ecx.pair = Arc::new(pair);
+        1
+    })
+}
+
+type Callback = unsafe extern "C" fn(*const Param, *mut c_void) -> c_int;
+
+unsafe extern "C" fn export(
+    keydata: *mut c_void,
+    selection: c_int,
+    callback: Callback,
+    argument: *mut c_void,
+) -> c_int {
+    guard(0, || {
+        // SAFETY: as above.
+        let Some(ecx) = (unsafe { key(keydata) }) else { return 0 };
+        if selection & KEYPAIR == 0 {
+            return 0;
+        }
+        let mut builder = Builder::default();
+        ecx.pair.describe(selection & PRIVATE != 0, &mut builder);
+        // SAFETY: OpenSSL's callback with its argument; the array lives through the call.
+        unsafe { callback(builder.finish(), argument) }
+    })
+}
+
+static TRANSFER: [Param; 3] = [Param::describe(c"pub", OCTETS, 0), Param::describe(c"priv", OCTETS, 0), Param::END];
+
+unsafe extern "C" fn transfer_types(selection: c_int) -> *const Param {
+    if selection & KEYPAIR == 0 { std::ptr::null() } else { TRANSFER.as_ptr() }
+}
+
+unsafe extern "C" fn dup(keydata: *const c_void, selection: c_int) -> *mut c_void {
+    guard(std::ptr::null_mut(), || {
+        // SAFETY: as above.
+        let Some(ecx) = (unsafe { key(keydata) }) else { return std::ptr::null_mut() };
+        let public = ecx.pair.public.filter(|_| selection & PUBLIC != 0);
+        let private = ecx.pair.private.clone().filter(|_| selection & PRIVATE != 0);
+        make(ecx.provider, Pair { public, private })
+    })
+}
+
+static X_GETTABLE: [Param; 7] = [
+    Param::describe(c"bits", INTEGER, 4),
+    Param::describe(c"security-bits", INTEGER, 4),
+    Param::describe(c"max-size", INTEGER, 4),
+    Param::describe(c"encoded-pub-key", OCTETS, 0),
+    Param::describe(c"pub", OCTETS, 0),
+    Param::describe(c"priv", OCTETS, 0),
+    Param::END,
+];
+
+static ED_GETTABLE: [Param; 7] = [
+    Param::describe(c"bits", INTEGER, 4),
+    Param::describe(c"security-bits", INTEGER, 4),
+    Param::describe(c"max-size", INTEGER, 4),
+    Param::describe(c"mandatory-digest", UTF8, 0),
+    Param::describe(c"pub", OCTETS, 0),
+    Param::describe(c"priv", OCTETS, 0),
+    Param::END,
+];
+
+static X_SETTABLE: [Param; 3] =
+    [Param::describe(c"encoded-pub-key", OCTETS, 0), Param::describe(c"properties", UTF8, 0), Param::END];
+
+static ED_SETTABLE: [Param; 1] = [Param::END];
+
+unsafe extern "C" fn gettable_params<const ED: bool>(_provctx: *mut c_void) -> *const Param {
+    if ED { ED_GETTABLE.as_ptr() } else { X_GETTABLE.as_ptr() }
+}
+
+unsafe extern "C" fn settable_params<const ED: bool>(_provctx: *mut c_void) -> *const Param {
+    if ED { ED_SETTABLE.as_ptr() } else { X_SETTABLE.as_ptr() }
+}
+
+unsafe extern "C" fn get_params<const ED: bool>(keydata: *mut c_void, params: *mut Param) -> c_int {
+    guard(0, || {
+        // SAFETY: as above.
+        let Some(ecx) = (unsafe { key(keydata) }) else { return 0 };
+        let pair = &*ecx.pair;
+        // SAFETY: the array is OpenSSL's.
+        for p in unsafe { param::iter_mut(params) } {
+            let done = match p.name().to_bytes() {
+                b"bits" => p.set_usize(if ED { 256 } else { 253 }),
+                b"security-bits" => p.set_usize(128),
+                b"max-size" => p.set_usize(if ED { ecx::SIGNATURE } else { KEY }),
+                b"mandatory-digest" if ED => p.set_str(c""),
+                b"encoded-pub-key" if !ED => pair.public.as_ref().is_some_and(|public| p.set_octets(public)),
+                b"pub" => pair.public.as_ref().is_none_or(|public| p.set_octets(public)),
+                b"priv" => pair.private.as_ref().is_none_or(|private| p.set_octets(&private[..])),
+                _ => true,
+            };
+            if !done {
+                ecx.provider.core.raise(Reason::BufferTooSmall);
+                return 0;
+            }
+        }
+        1
+    })
+}
+
+unsafe extern "C" fn set_params<const ED: bool>(keydata: *mut c_void, params: *const Param) -> c_int {
+    guard(0, || {
+        // SAFETY: a key of OpenSSL's, which answers for nobody using it meanwhile; its array.
+        let (ecx, encoded) = unsafe { (abi::context::<EcxKey>(keydata), param::find(params, c"encoded-pub-key")) };
+        let Some(ecx) = ecx else { return 0 };
+        let Some(encoded) = encoded.filter(|_| !ED) else { return 1 };
+        let Some(public) = encoded.get_octets().and_then(|bytes| <[u8; KEY]>::try_from(bytes).ok()) else {
+            ecx.provider.core.raise(Reason::InvalidKeyLength);
+            return 0;
+        };
+        // Another's public key: ours is no longer its private one.
+        ecx.pair = Arc::new(Pair { public: Some(public), private: None });
+        1
+    })
+}
+
+/// A key to be made.
+struct Generation {
+    provider: &'static Provider,
+    selection: c_int,
+    /// Keying material to derive the key from (RFC 9180), instead of drawing it.
+    material: Option<Zeroizing<Vec<u8>>>,
+}
+
+unsafe extern "C" fn gen_init(provctx: *mut c_void, selection: c_int, params: *const Param) -> *mut c_void {
+    guard(std::ptr::null_mut(), || {
+        counters::attribute();
+        // SAFETY: OpenSSL keeps the provider as long as its contexts.
+        let provider = unsafe { provider(provctx) };
+        let mut generation = Generation { provider, selection, material: None };
+        // The type is not known here: a group is looked at by gen_set_params only.
+        // SAFETY: the array is OpenSSL's.
+        generation.set_material(unsafe { param::find(params, c"dhkem-ikm") });
+        abi::into_raw(Box::new(generation))
+    })
+}
+
+unsafe extern "C" fn gen_cleanup(context: *mut c_void) {
+    // SAFETY: OpenSSL frees a context once.
+    guard((), || unsafe { abi::free::<Generation>(context) });
+}
+
+static GENERATION: [Param; 4] = [
+    Param::describe(c"group", UTF8, 0),
+    Param::describe(c"properties", UTF8, 0),
+    Param::describe(c"dhkem-ikm", OCTETS, 0),
+    Param::END,
+];
+
+unsafe extern "C" fn gen_settable_params(_context: *mut c_void, _provctx: *mut c_void) -> *const Param {
+    GENERATION.as_ptr()
+}
+
+unsafe extern "C" fn gen_set_params<const ED: bool>(context: *mut c_void, params: *const Param) -> c_int {
+    guard(0, || {
+        // SAFETY: a context of OpenSSL's and its array.
+        let (generation, group, material) = unsafe {
+            let (group, material) = (param::find(params, c"group"), param::find(params, c"dhkem-ikm"));
+            (abi::context::<Generation>(context), group, material)
+        };
+        let Some(generation) = generation else { return 0 };
+        let known = |p: &Param| !ED && p.get_str().is_some_and(|name| name.eq_ignore_ascii_case("x25519"));
+        if !group.is_none_or(known) {
+            generation.provider.core.raise(Reason::InvalidParameter);
+            return 0;
+        }
+        generation.set_material(material);
+        1
+    })
+}
+
+unsafe extern "C" fn generate<const ED: bool>(
+    context: *mut c_void,
+    _callback: Option<Callback>,
+    _argument: *mut c_void,
+) -> *mut c_void {
+    guard(std::ptr::null_mut(), || {
+        // SAFETY: a context of OpenSSL's.
+        let Some(generation) = (unsafe { abi::context::<Generation>(context) }) else { return std::ptr::null_mut() };
+        let function = if ED { Function::Ed25519Keygen } else { Function::X25519Keygen };
+        let pair = match &generation.material {
+            // Parameters alone: there are none.
+            _ if generation.selection & KEYPAIR == 0 => return make(generation.provider, Pair::default()),
+            Some(material) if !ED => {
+                let Some(pair) = derived(generation, material) else { return std::ptr::null_mut() };
+                Tally::delegated(function, 0).count(Direction::Encrypt, 0);
+                pair
+            }
+            _ => {
+                let private = if ED { ecx::ed25519_generate() } else { ecx::x25519_generate() };
+                let pair = Pair::of_private::<ED>(private);
+                Tally::new(function, 0).count(Direction::Encrypt, 0);
+                pair
+            }
+        };
+        make(generation.provider, pair)
+    })
+}
+
+impl Generation {
+    fn set_material(&mut self, param: Option<&Param>) {
+        if let Some(material) = param.and_then(Param::get_octets) {
+            self.material = (!material.is_empty()).then(|| Zeroizing::new(material.to_vec()));
+        }
+    }
+}
+
+/// The X25519 key the default provider derives from keying material.
+fn derived(generation: &Generation, material: &[u8]) -> Option<Pair> {
+    let algorithm = generation.provider.fallback()?.algorithm(id::OP_KEYMGMT, type_name::<false>())?;
+    let (context, null) = (algorithm.provider_context(), std::ptr::null_mut());
+    let mut builder = Builder::default();
+    builder.octets(c"dhkem-ikm", material);
+    let raw = forward!(
+        algorithm,
+        id::KEYMGMT_GEN_INIT,
+        fn(*mut c_void, c_int, *const Param) -> *mut c_void,
+        null,
+        (context, generation.selection, builder.finish())
+    );
+    // SAFETY: made by the algorithm just now.
+    let maker = unsafe { Context::own(algorithm, raw, id::KEYMGMT_GEN_CLEANUP) }?;
+    let raw = forward!(
+        algorithm,
+        id::KEYMGMT_GEN,
+        fn(*mut c_void, *mut c_void, *mut c_void) -> *mut c_void,
+        null,
+        (maker.raw(), null, null)
+    );
+    // SAFETY: as above.
+    let key = unsafe { Context::own(algorithm, raw, id::KEYMGMT_FREE) }?;
+    let mut private = Zeroizing::new([0; KEY]);
+    let mut request = [Param::describe(c"priv", OCTETS, KEY), Param::END];
+    request[0].data = private.as_mut_ptr().cast();
+    let raw = key.raw();
+    let done = forward!(
+        algorithm,
+        id::KEYMGMT_GET_PARAMS,
+        fn(*mut c_void, *mut Param) -> c_int,
+        0,
+        (raw, request.as_mut_ptr())
+    );
+    (done == 1 && request[0].return_size == KEY).then(|| Pair::of_private::<false>(private))
+}

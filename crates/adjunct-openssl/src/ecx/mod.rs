@@ -3,3 +3,80 @@
 pub mod exchange;
 pub mod keymgmt;
 pub mod signature;
+
+use crate::abi::build::Builder;
+use crate::abi::id;
+use crate::abi::param::Param;
+use crate::fallback::{Context, forward};
+use crate::provider::Provider;
+use adjunct::awslc::ecx::{self, KEY};
+use std::ffi::{CStr, c_int, c_void};
+use std::sync::Arc;
+use zeroize::Zeroizing;
+
+/// What OpenSSL holds as key data. Operations keep a reference to the halves they started with.
+#[derive(Debug)]
+pub struct EcxKey {
+    provider: &'static Provider,
+    pair: Arc<Pair>,
+}
+
+/// The halves of a key, as far as they are known. Immutable.
+#[derive(Default)]
+pub struct Pair {
+    public: Option<[u8; KEY]>,
+    private: Option<Zeroizing<[u8; KEY]>>,
+}
+
+impl std::fmt::Debug for Pair {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Pair").field("public", &self.public).finish_non_exhaustive()
+    }
+}
+
+/// The name of the key type; `ED` tells Ed25519 from X25519 all over this module.
+const fn type_name<const ED: bool>() -> &'static CStr {
+    if ED { c"ED25519" } else { c"X25519" }
+}
+
+fn public_of<const ED: bool>(private: &[u8; KEY]) -> [u8; KEY] {
+    if ED { ecx::ed25519_public(private) } else { ecx::x25519_public(private) }
+}
+
+impl Pair {
+    fn of_private<const ED: bool>(private: Zeroizing<[u8; KEY]>) -> Pair {
+        Pair { public: Some(public_of::<ED>(&private)), private: Some(private) }
+    }
+
+    fn describe(&self, private: bool, builder: &mut Builder) {
+        if let Some(public) = &self.public {
+            builder.octets(c"pub", public);
+        }
+        if let (Some(secret), true) = (&self.private, private) {
+            builder.octets(c"priv", &secret[..]);
+        }
+    }
+
+    /// The same key in the default provider, for what only that can do.
+    fn delegated<const ED: bool>(&self, provider: &Provider) -> Option<Context> {
+        let algorithm = provider.fallback()?.algorithm(id::OP_KEYMGMT, type_name::<ED>())?;
+        let (context, null) = (algorithm.provider_context(), std::ptr::null_mut());
+        let raw = forward!(algorithm, id::KEYMGMT_NEW, fn(*mut c_void) -> *mut c_void, null, (context));
+        // SAFETY: made by the algorithm just now.
+        let key = unsafe { Context::own(algorithm, raw, id::KEYMGMT_FREE) }?;
+        let mut builder = Builder::default();
+        self.describe(true, &mut builder);
+        let mut selection = id::KEYMGMT_SELECT_PUBLIC_KEY;
+        if self.private.is_some() {
+            selection |= id::KEYMGMT_SELECT_PRIVATE_KEY;
+        }
+        let done = forward!(
+            algorithm,
+            id::KEYMGMT_IMPORT,
+            fn(*mut c_void, c_int, *const Param) -> c_int,
+            0,
+            (raw, selection, builder.finish())
+        );
+        (done == 1).then_some(key)
+    }
+}

@@ -64,3 +64,16 @@ pub fn ed25519_verify(public: &[u8; KEY], message: &[u8], signature: &[u8; SIGNA
     // SAFETY: as above.
     unsafe { lc::ED25519_verify(message.as_ptr(), message.len(), signature.as_ptr(), public.as_ptr()) == 1 }
 }
+
+/// Whether `public` is an encoding all Ed25519 decoders read alike: y below the field's prime, and no sign on an x of 0
+/// (RFC 8032, 5.1.3, refuses the others; OpenSSL takes them).
+pub fn ed25519_is_ordinary(public: &[u8; KEY]) -> bool {
+    let (sign, top) = (public[31] >> 7, public[31] & 127);
+    // p = 2^255 - 19: y is at least p - 1 only where all the middle is ones.
+    let high = top == 127 && public[1..31].iter().all(|&b| b == 255);
+    let low = top == 0 && public[1..31].iter().all(|&b| b == 0);
+    let reduced = !(high && public[0] >= 0xed);
+    // x is 0 for y = 1 and y = p - 1.
+    let zero_x = low && public[0] == 1 || high && public[0] == 0xec;
+    reduced && !(zero_x && sign == 1)
+}

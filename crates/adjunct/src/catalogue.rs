@@ -129,7 +129,7 @@ catalogue! {
     TdesOfb "3DES OFB" "3DES OFB" Cipher &[], &[], &[], "KMO" OpenSsl true;
     TdesCfb "3DES CFB" "3DES CFB" Cipher &[], &[], &[], "KMF" OpenSsl true;
     TdesCtr "3DES CTR" "3DES CTR" Cipher &[], &[], &[], "KMCTR" OpenSsl true;
-    TdesCmac "3DES CMAC" "3DES CMAC" Cipher &[], &[], &[], "KMAC" OpenSsl true;
+    TdesCmac "3DES CMAC" "3DES CMAC" Cipher &[], &[], &[], "KMAC" AwsLc true;
     AesEcb "AES ECB" "AES ECB" Cipher AES_SIZES, &[Aes], &[ArmAes], "KM" AwsLc true;
     AesCbc "AES CBC" "AES CBC" Cipher AES_SIZES, &[Aes], &[ArmAes], "KMC" AwsLc true;
     AesOfb "AES OFB" "AES OFB" Cipher AES_SIZES, &[Aes], &[ArmAes], "KMO" AwsLc true;

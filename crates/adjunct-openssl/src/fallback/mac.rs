@@ -61,6 +61,16 @@ impl Mac {
         unsafe { (self.library.functions.mac_update)(self.raw, data.as_ptr(), data.len()) == 1 }
     }
 
+    /// Passes the content of a TLS record through, after `tls-data-size` was set: behind `length` bytes, MAC and padding
+    /// follow, so that even empty content needs its true address.
+    ///
+    /// # Safety
+    /// `data` is valid for `length` bytes, and for those that `tls-data-size` announced.
+    pub unsafe fn update_record(&mut self, data: *const u8, length: usize) -> bool {
+        // SAFETY: see above.
+        unsafe { (self.library.functions.mac_update)(self.raw, data, length) == 1 }
+    }
+
     /// Ends the MAC; a null buffer asks for its length.
     ///
     /// # Safety

@@ -8,6 +8,7 @@ pub mod cipher_gcm;
 pub mod digest;
 pub mod ec;
 pub mod ecx;
+pub mod mac;
 pub mod rsa;
 pub mod rsa_padding;
 

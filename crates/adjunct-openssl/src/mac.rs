@@ -1,6 +1,0 @@
-//! HMAC and CMAC.
-
-use crate::abi::Algorithm;
-
-/// What this module offers.
-pub static ALGORITHMS: &[Algorithm] = &[];

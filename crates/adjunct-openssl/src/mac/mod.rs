@@ -1,0 +1,313 @@
+//! HMAC and CMAC (EVP_MAC-HMAC(7), EVP_MAC-CMAC(7)).
+//!
+//! Offered under the names alone, so whatever digest or cipher a caller then sets must work: those the CPU library lacks,
+//! and those wanted with properties, are handed to the default provider, the whole MAC with them.
+
+mod cmac;
+mod hmac;
+
+use crate::abi::core::Reason;
+use crate::abi::param::{self, Param};
+use crate::abi::{self, Algorithm, context, guard, slice, slice_mut};
+use crate::fallback::{self, Output};
+use crate::provider::{Provider, provider};
+use adjunct::route::{Direction, Tally};
+use std::ffi::{CStr, CString, c_int, c_void};
+
+/// What this module offers.
+pub static ALGORITHMS: &[Algorithm] = &[
+    Algorithm { names: c"HMAC", dispatch: hmac::DISPATCH, description: c"HMAC" },
+    Algorithm { names: c"CMAC", dispatch: cmac::DISPATCH, description: c"CMAC" },
+];
+
+/// A MAC as this module serves it, keyed.
+trait Keyed: Clone {
+    /// The digest or cipher under it.
+    type Under: Copy;
+    /// Its name.
+    const NAME: &CStr;
+    /// The name of the parameter that tells the digest or cipher.
+    const UNDER: &CStr;
+    /// What is served under this name.
+    fn under(name: &str) -> Option<Self::Under>;
+    /// Where it counts.
+    fn tally(under: Self::Under) -> Tally;
+    /// Keys it.
+    fn key(under: Self::Under, key: &[u8]) -> Option<Self>;
+    /// What it is keyed over.
+    fn keyed(&self) -> Self::Under;
+    fn reset(&mut self);
+    fn update(&mut self, data: &[u8]);
+    fn finish(&mut self, out: &mut [u8]);
+    /// Length of the result in bytes.
+    fn size(&self) -> usize;
+    /// Length of a block in bytes, where it is told apart from the result's and before there is a key.
+    const BLOCK: Option<fn(Self::Under) -> usize>;
+}
+
+/// The digest or cipher that the next key is for; the one in force stays until then.
+enum Next<M: Keyed> {
+    Unchanged,
+    Served(M::Under),
+    Delegated(Foreign),
+}
+
+/// A context of the default provider's that has its digest or cipher and waits for its key. Its names are kept because
+/// OpenSSL does not copy a CMAC without a key.
+struct Foreign {
+    name: CString,
+    properties: Option<CString>,
+    mac: fallback::Mac,
+}
+
+/// What computes.
+enum Engine<M> {
+    None,
+    Served(M),
+    Delegated(fallback::Mac),
+}
+
+/// What OpenSSL's `algctx` points to.
+struct Context<M: Keyed> {
+    provider: &'static Provider,
+    next: Next<M>,
+    tally: Option<Tally>,
+    total: usize,
+    engine: Engine<M>,
+}
+
+/// Whether properties ask for what we are: none, or this provider by name.
+fn satisfied(properties: &str) -> bool {
+    matches!(properties.trim(), "" | "provider=adjunct" | "?provider=adjunct")
+}
+
+fn find<'a>(params: *const Param, name: &CStr) -> Option<&'a Param> {
+    // SAFETY: the array is OpenSSL's.
+    unsafe { param::iter(params) }.find(|p| p.name() == name)
+}
+
+fn alias(p: &Param) -> Param {
+    Param { key: p.key, data_type: p.data_type, data: p.data, data_size: p.data_size, return_size: p.return_size }
+}
+
+/// Lets a context of the default provider's answer one request.
+fn ask(mac: &fallback::Mac, p: &mut Param) -> bool {
+    let mut array = [alias(p), Param::END];
+    // SAFETY: the array ends, and answers where OpenSSL asked.
+    let done = unsafe { mac.get_params(array.as_mut_ptr()) };
+    p.return_size = array[0].return_size;
+    done
+}
+
+impl<M: Keyed> Context<M> {
+    /// # Safety
+    /// `provctx` is OpenSSL's, which keeps the provider alive as long as its contexts.
+    unsafe fn create(provctx: *mut c_void) -> Context<M> {
+        adjunct::counters::attribute();
+        // SAFETY: see above.
+        let provider = unsafe { provider(provctx) };
+        Context { provider, next: Next::Unchanged, tally: None, total: 0, engine: Engine::None }
+    }
+
+    fn fail(&self, reason: Reason) -> bool {
+        self.provider.core.raise(reason);
+        false
+    }
+
+    fn duplicate(&self) -> Option<Context<M>> {
+        let next = match &self.next {
+            Next::Unchanged => Next::Unchanged,
+            Next::Served(under) => Next::Served(*under),
+            Next::Delegated(f) => Next::Delegated(self.delegate(f.name.clone(), f.properties.clone())?),
+        };
+        let engine = match &self.engine {
+            Engine::None => Engine::None,
+            Engine::Served(mac) => Engine::Served(mac.clone()),
+            Engine::Delegated(mac) => Engine::Delegated(mac.duplicate()?),
+        };
+        Some(Context { provider: self.provider, next, tally: self.tally, total: self.total, engine })
+    }
+
+    /// A context of the default provider's with this digest or cipher.
+    fn delegate(&self, name: CString, properties: Option<CString>) -> Option<Foreign> {
+        let text = |key: &'static CStr, value: &CString| Param {
+            data: value.as_ptr().cast_mut().cast(),
+            ..Param::describe(key, param::UTF8, value.count_bytes())
+        };
+        let properties_param = properties.as_ref().map_or(Param::END, |p| text(c"properties", p));
+        let array = [text(M::UNDER, &name), properties_param, Param::END];
+        let mut mac = fallback::Mac::new(self.provider.fallback()?, M::NAME)?;
+        // SAFETY: the array ends.
+        unsafe { mac.set_params(array.as_ptr()) }.then_some(Foreign { name, properties, mac })
+    }
+
+    /// The digest or cipher and the key of `params`, in the order OpenSSL takes them.
+    fn set_params(&mut self, params: *const Param) -> bool {
+        if params.is_null() {
+            return true;
+        }
+        if let Some(p) = find(params, M::UNDER) {
+            let Some(name) = p.get_str() else { return self.fail(Reason::InvalidParameter) };
+            let properties = match find(params, c"properties").map(Param::get_str) {
+                None => None,
+                Some(Some(text)) => Some(text),
+                Some(None) => return self.fail(Reason::InvalidParameter),
+            };
+            self.next = match M::under(name).filter(|_| properties.is_none_or(satisfied)) {
+                Some(under) => Next::Served(under),
+                None => {
+                    let owned = |text: &str| CString::new(text).unwrap_or_default();
+                    match self.delegate(owned(name), properties.map(owned)) {
+                        Some(foreign) => Next::Delegated(foreign),
+                        None => return false,
+                    }
+                }
+            };
+        }
+        match find(params, c"key") {
+            None => true,
+            Some(p) if p.data_type != param::OCTETS => self.fail(Reason::InvalidParameter),
+            Some(p) if p.data.is_null() => self.restart(),
+            Some(p) => p.get_octets().is_some_and(|key| self.set_key(key)),
+        }
+    }
+
+    fn set_key(&mut self, key: &[u8]) -> bool {
+        self.total = 0;
+        let under = match (std::mem::replace(&mut self.next, Next::Unchanged), &mut self.engine) {
+            (Next::Served(under), _) => under,
+            (Next::Unchanged, Engine::Served(mac)) => mac.keyed(),
+            (Next::Unchanged, Engine::None) => return self.fail(Reason::NotInitialised),
+            // SAFETY: an empty array.
+            (Next::Unchanged, Engine::Delegated(mac)) => return unsafe { mac.init(Some(key), std::ptr::null()) },
+            (Next::Delegated(Foreign { mut mac, .. }), _) => {
+                // SAFETY: an empty array.
+                let done = unsafe { mac.init(Some(key), std::ptr::null()) };
+                self.engine = Engine::Delegated(mac);
+                self.tally = None;
+                return done;
+            }
+        };
+        match M::key(under, key) {
+            Some(mac) => {
+                self.engine = Engine::Served(mac);
+                self.tally = Some(M::tally(under));
+                true
+            }
+            None => self.fail(Reason::InvalidKeyLength),
+        }
+    }
+
+    /// Begins a new message with the same key.
+    fn restart(&mut self) -> bool {
+        self.total = 0;
+        match &mut self.engine {
+            Engine::None => self.fail(Reason::MissingKey),
+            Engine::Served(mac) => {
+                mac.reset();
+                true
+            }
+            // SAFETY: an empty array.
+            Engine::Delegated(mac) => unsafe { mac.init(None, std::ptr::null()) },
+        }
+    }
+
+    /// # Safety
+    /// The pointers are those of `OSSL_FUNC_mac_init`.
+    unsafe fn init(&mut self, key: *const u8, length: usize, params: *const Param) -> bool {
+        if !self.set_params(params) {
+            return false;
+        }
+        if key.is_null() {
+            return self.restart();
+        }
+        // SAFETY: see above.
+        self.set_key(unsafe { slice(key, length) })
+    }
+
+    #[inline]
+    fn update(&mut self, data: &[u8]) -> bool {
+        self.total = self.total.wrapping_add(data.len());
+        match &mut self.engine {
+            Engine::Served(mac) => {
+                mac.update(data);
+                true
+            }
+            Engine::Delegated(mac) => mac.update(data),
+            Engine::None => self.fail(Reason::MissingKey),
+        }
+    }
+
+    /// # Safety
+    /// `output` is as it describes itself.
+    unsafe fn finish(&mut self, output: Output) -> bool {
+        let done = match &mut self.engine {
+            Engine::Served(mac) => {
+                let size = mac.size();
+                if !output.data.is_null() {
+                    if output.size < size {
+                        return self.fail(Reason::BufferTooSmall);
+                    }
+                    // SAFETY: see above.
+                    mac.finish(unsafe { slice_mut(output.data, size) });
+                }
+                if !output.length.is_null() {
+                    // SAFETY: see above.
+                    unsafe { *output.length = size };
+                }
+                true
+            }
+            // SAFETY: see above.
+            Engine::Delegated(mac) => unsafe { mac.finish(output) == 1 },
+            Engine::None => return self.fail(Reason::MissingKey),
+        };
+        if let (true, false, Some(tally)) = (done, output.data.is_null(), self.tally) {
+            tally.count(Direction::Encrypt, self.total);
+        }
+        done
+    }
+
+    /// Answers what OpenSSL asks of the digest that the next key is for, or the last was.
+    fn get_block_size(&self, p: &mut Param, block: fn(M::Under) -> usize) -> bool {
+        match (&self.next, &self.engine) {
+            (Next::Served(under), _) => p.set_usize(block(*under)),
+            (Next::Delegated(Foreign { mac, .. }), _) | (Next::Unchanged, Engine::Delegated(mac)) => ask(mac, p),
+            (Next::Unchanged, Engine::Served(mac)) => p.set_usize(block(mac.keyed())),
+            (Next::Unchanged, Engine::None) => p.set_usize(0),
+        }
+    }
+
+    fn get_params(&self, params: *mut Param) -> bool {
+        // SAFETY: the array is OpenSSL's.
+        unsafe { param::iter_mut(params) }.all(|p| match (p.name().to_bytes(), M::BLOCK, &self.engine) {
+            (b"block-size", Some(block), _) => self.get_block_size(p, block),
+            (b"size" | b"block-size", _, Engine::Delegated(mac)) => ask(mac, p),
+            (b"size" | b"block-size", _, Engine::Served(mac)) => p.set_usize(mac.size()),
+            (b"size" | b"block-size", _, Engine::None) => p.set_usize(0),
+            _ => true,
+        })
+    }
+}
+
+static GETTABLE: [Param; 3] =
+    [Param::describe(c"size", param::UNSIGNED, 8), Param::describe(c"block-size", param::UNSIGNED, 8), Param::END];
+
+unsafe extern "C" fn gettable(_ctx: *mut c_void, _provctx: *mut c_void) -> *const Param {
+    GETTABLE.as_ptr()
+}
+
+/// A duplicate of the context behind `ctx` by `copy`, on its way to OpenSSL.
+unsafe fn dup<C>(ctx: *mut c_void, copy: impl FnOnce(&C) -> Option<C>) -> *mut c_void {
+    guard(std::ptr::null_mut(), || {
+        // SAFETY: the context is ours.
+        let copied = unsafe { context::<C>(ctx) }.and_then(|c| copy(c));
+        copied.map_or(std::ptr::null_mut(), |c| abi::into_raw(Box::new(c)))
+    })
+}
+
+/// Runs `body` on the context behind `ctx`: 1 where it says yes, else (and for a null context) 0.
+#[inline]
+unsafe fn with<C: 'static>(ctx: *mut c_void, body: impl FnOnce(&mut C) -> bool) -> c_int {
+    // SAFETY: the context is ours.
+    guard(0, || unsafe { context::<C>(ctx) }.is_some_and(body).into())
+}

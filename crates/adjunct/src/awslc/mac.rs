@@ -1,0 +1,455 @@
+//! HMAC and CMAC, in place and without allocation.
+
+use super::digest::{self, Digest, Method};
+use crate::error::Error;
+use std::ffi::{c_int, c_void};
+use zeroize::Zeroize;
+
+/// HMAC (RFC 2104, FIPS 198-1), keyed once: the states after the padded keys are kept, so that each message costs only
+/// itself and two blocks.
+#[derive(Clone, Debug)]
+pub struct Hmac {
+    key: BlockKey,
+    inner: Digest,
+    outer: Digest,
+    current: Digest,
+}
+
+/// The key as HMAC uses it: of one block, hashed where it was longer, filled with zeros where shorter.
+#[derive(Clone)]
+struct BlockKey([u8; digest::MAX_BLOCK]);
+
+impl std::fmt::Debug for BlockKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("BlockKey")
+    }
+}
+
+impl Drop for BlockKey {
+    fn drop(&mut self) {
+        wipe(&mut self.0);
+    }
+}
+
+/// Overwrites `bytes` so that the compiler cannot leave it out, faster than byte by byte.
+fn wipe(bytes: &mut [u8]) {
+    bytes.fill(0);
+    std::hint::black_box(bytes);
+}
+
+/// Length of what TLS authenticates before a record's content (RFC 5246, 6.2.3.1), in bytes.
+pub const TLS_HEADER: usize = 13;
+
+// The library's TLS layer has this as a part of its own; no public function computes the MAC of a record whose length is
+// secret.
+unsafe extern "C" {
+    #[link_name = "aws_lc_0_47_0_EVP_tls_cbc_digest_record"]
+    fn tls_cbc_digest_record(
+        md: *const aws_lc_sys::EVP_MD,
+        out: *mut u8,
+        out_length: *mut usize,
+        header: *const u8,
+        data: *const u8,
+        data_length: usize,
+        record_length: usize,
+        key: *const u8,
+        key_length: u32,
+    ) -> c_int;
+}
+
+impl Hmac {
+    /// Keys an HMAC over `method`, ready for a first message.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] for an extendable-output function, over which none is defined.
+    pub fn new(method: &'static Method, key: &[u8]) -> Result<Hmac, Error> {
+        if method.xof {
+            return Err(Error::Unsupported("HMAC over an extendable-output function"));
+        }
+        let mut block = BlockKey([0; digest::MAX_BLOCK]);
+        let mut inner = Digest::new(method);
+        if key.len() > method.block {
+            inner.update(key);
+            inner.finish(&mut block.0);
+            inner.reset();
+        } else {
+            block.0[..key.len()].copy_from_slice(key);
+        }
+        let pad = |digest: &mut Digest, with: u8| {
+            let mut padded = BlockKey(block.0);
+            padded.0.iter_mut().for_each(|b| *b ^= with);
+            digest.update(&padded.0[..method.block]);
+        };
+        pad(&mut inner, 0x36);
+        let mut outer = Digest::new(method);
+        pad(&mut outer, 0x5c);
+        let current = inner.clone();
+        Ok(Hmac { key: block, inner, outer, current })
+    }
+
+    /// The digest.
+    pub fn method(&self) -> &'static Method {
+        self.inner.method()
+    }
+
+    /// The key in the form HMAC uses: another HMAC keyed with it gives the same results.
+    pub fn block_key(&self) -> &[u8] {
+        &self.key.0[..self.method().block]
+    }
+
+    /// Begins a new message with the same key.
+    #[inline]
+    pub fn reset(&mut self) {
+        self.current.copy_from(&self.inner);
+    }
+
+    /// Takes in a part of the message.
+    #[inline]
+    pub fn update(&mut self, data: &[u8]) {
+        self.current.update(data);
+    }
+
+    /// Ends the message: the first [`Method::size`] bytes of `out`.
+    ///
+    /// # Panics
+    /// Where `out` is too short.
+    #[inline]
+    pub fn finish(&mut self, out: &mut [u8]) {
+        let size = self.method().size;
+        self.current.finish(out);
+        self.current.copy_from(&self.outer);
+        self.current.update(&out[..size]);
+        self.current.finish(out);
+    }
+
+    /// Whether [`Hmac::tls_record`] serves this digest.
+    pub fn has_tls_record(&self) -> bool {
+        self.tls_method().is_some()
+    }
+
+    fn tls_method(&self) -> Option<*const aws_lc_sys::EVP_MD> {
+        let method = self.method();
+        // SAFETY: the functions return immutable statics.
+        unsafe {
+            if std::ptr::eq(method, &digest::SHA1) {
+                Some(aws_lc_sys::EVP_sha1())
+            } else if std::ptr::eq(method, &digest::SHA256) {
+                Some(aws_lc_sys::EVP_sha256())
+            } else if std::ptr::eq(method, &digest::SHA384) {
+                Some(aws_lc_sys::EVP_sha384())
+            } else {
+                None
+            }
+        }
+    }
+
+    /// The MAC of a decrypted TLS record in CBC whose content's length is secret: `record` is content, MAC and padding
+    /// together, `content` the length of the first. Neither timing nor memory accesses tell it (CVE-2013-0169).
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] where [`Hmac::has_tls_record`] says no, [`Error::Length`] for lengths no record has.
+    pub fn tls_record(
+        &self,
+        header: &[u8; TLS_HEADER],
+        record: &[u8],
+        content: usize,
+    ) -> Result<([u8; digest::MAX_SIZE], usize), Error> {
+        let md = self.tls_method().ok_or(Error::Unsupported("TLS records under this digest"))?;
+        // Padding is of 256 bytes at most; nothing secret is told of a record that keeps to it.
+        if content > record.len() || record.len() - content > self.method().size + 256 {
+            return Err(Error::Length {
+                what: "content of a TLS record",
+                got: content,
+                expected: "that of the record",
+            });
+        }
+        let (mut out, mut length) = ([0; digest::MAX_SIZE], 0);
+        let key = self.block_key();
+        // SAFETY: the pointers and lengths describe the slices; the longest result fits.
+        let done = unsafe {
+            tls_cbc_digest_record(
+                md,
+                out.as_mut_ptr(),
+                &raw mut length,
+                header.as_ptr(),
+                record.as_ptr(),
+                content,
+                record.len(),
+                key.as_ptr(),
+                key.len() as u32,
+            )
+        };
+        if done == 1 { Ok((out, length)) } else { Err(Error::Failed("MAC of a TLS record")) }
+    }
+}
+
+/// The block ciphers CMAC is served with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BlockCipher {
+    /// AES with a key of 16, 24 or 32 bytes.
+    Aes(usize),
+    /// Triple DES with three keys.
+    TripleDes,
+}
+
+impl BlockCipher {
+    /// Length of a block, and of the MAC, in bytes.
+    pub const fn block(self) -> usize {
+        match self {
+            BlockCipher::Aes(_) => 16,
+            BlockCipher::TripleDes => 8,
+        }
+    }
+
+    /// Length of the key in bytes.
+    pub const fn key_length(self) -> usize {
+        match self {
+            BlockCipher::Aes(length) => length,
+            BlockCipher::TripleDes => 24,
+        }
+    }
+}
+
+/// `DES_key_schedule` of the library's des.h, which aws-lc-sys's universal bindings leave out.
+type DesKey = [u32; 32];
+
+unsafe extern "C" {
+    #[link_name = "aws_lc_0_47_0_DES_set_key_unchecked"]
+    fn des_set_key(key: *const u8, schedule: *mut c_void);
+    #[link_name = "aws_lc_0_47_0_DES_ede3_cbc_encrypt"]
+    fn des_ede3_cbc_encrypt(
+        data: *const u8,
+        out: *mut u8,
+        length: usize,
+        first: *const c_void,
+        second: *const c_void,
+        third: *const c_void,
+        iv: *mut u8,
+        encrypt: c_int,
+    );
+}
+
+#[derive(Clone)]
+enum Schedule {
+    Aes(aws_lc_sys::AES_KEY),
+    TripleDes([DesKey; 3]),
+}
+
+/// CMAC (NIST SP 800-38B), keyed once.
+#[derive(Clone)]
+pub struct Cmac {
+    cipher: BlockCipher,
+    schedule: Schedule,
+    /// The two subkeys: for a last block that is full, and for one that is not.
+    subkeys: [[u8; 16]; 2],
+    chain: [u8; 16],
+    /// The last block so far: it is not encrypted before it is known to be the last, or not.
+    last: [u8; 16],
+    used: usize,
+}
+
+impl std::fmt::Debug for Cmac {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Cmac").field("cipher", &self.cipher).finish_non_exhaustive()
+    }
+}
+
+impl Drop for Cmac {
+    fn drop(&mut self) {
+        match &mut self.schedule {
+            Schedule::Aes(key) => {
+                key.rd_key.zeroize();
+                key.rounds = 0;
+            }
+            Schedule::TripleDes(keys) => keys.iter_mut().for_each(|k| k.zeroize()),
+        }
+        for bytes in [&mut self.subkeys[0], &mut self.chain, &mut self.last] {
+            wipe(bytes);
+        }
+        wipe(&mut self.subkeys[1]);
+    }
+}
+
+impl Cmac {
+    /// Keys a CMAC, ready for a first message.
+    ///
+    /// # Errors
+    /// [`Error::Length`] where the key's length is not the cipher's.
+    pub fn new(cipher: BlockCipher, key: &[u8]) -> Result<Cmac, Error> {
+        if key.len() != cipher.key_length() {
+            return Err(Error::Length { what: "CMAC key", got: key.len(), expected: "that of the cipher" });
+        }
+        let schedule = match cipher {
+            BlockCipher::Aes(length) => {
+                let mut aes = aws_lc_sys::AES_KEY { rd_key: [0; 60], rounds: 0 };
+                // SAFETY: the key has the length given in bits.
+                if unsafe { aws_lc_sys::AES_set_encrypt_key(key.as_ptr(), length as u32 * 8, &raw mut aes) } != 0 {
+                    return Err(Error::Length { what: "AES key", got: length, expected: "16, 24 or 32" });
+                }
+                Schedule::Aes(aes)
+            }
+            BlockCipher::TripleDes => {
+                let mut keys = [[0; 32]; 3];
+                for (schedule, key) in keys.iter_mut().zip(key.chunks_exact(8)) {
+                    // SAFETY: a key is of 8 bytes, a schedule of the library's size. Weak keys are taken, as OpenSSL does.
+                    unsafe { des_set_key(key.as_ptr(), schedule.as_mut_ptr().cast()) };
+                }
+                Schedule::TripleDes(keys)
+            }
+        };
+        let mut cmac = Cmac { cipher, schedule, subkeys: [[0; 16]; 2], chain: [0; 16], last: [0; 16], used: 0 };
+        cmac.encrypt(&[0; 16][..cipher.block()]);
+        let first = double(&cmac.chain, cipher.block());
+        cmac.subkeys = [first, double(&first, cipher.block())];
+        cmac.reset();
+        Ok(cmac)
+    }
+
+    /// The cipher.
+    pub fn cipher(&self) -> BlockCipher {
+        self.cipher
+    }
+
+    /// Begins a new message with the same key.
+    #[inline]
+    pub fn reset(&mut self) {
+        self.chain = [0; 16];
+        self.used = 0;
+    }
+
+    /// Passes whole blocks through the cipher in CBC; only the last one's result is kept, in `chain`.
+    fn encrypt(&mut self, blocks: &[u8]) {
+        let mut scratch = [0u8; 1024];
+        let iv = self.chain.as_mut_ptr();
+        for part in blocks.chunks(scratch.len()) {
+            let (data, out) = (part.as_ptr(), scratch.as_mut_ptr());
+            // SAFETY: `part` is of whole blocks and fits in `scratch`; `iv` points to a block.
+            unsafe {
+                match &self.schedule {
+                    Schedule::Aes(key) => aws_lc_sys::AES_cbc_encrypt(data, out, part.len(), key, iv, 1),
+                    Schedule::TripleDes(keys) => {
+                        let [a, b, c] = keys.each_ref().map(|k| k.as_ptr().cast());
+                        des_ede3_cbc_encrypt(data, out, part.len(), a, b, c, iv, 1);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Takes in a part of the message.
+    pub fn update(&mut self, mut data: &[u8]) {
+        let block = self.cipher.block();
+        if data.is_empty() {
+            return;
+        }
+        if self.used > 0 {
+            let take = data.len().min(block - self.used);
+            self.last[self.used..self.used + take].copy_from_slice(&data[..take]);
+            self.used += take;
+            data = &data[take..];
+            if data.is_empty() {
+                return;
+            }
+            let full = self.last;
+            self.encrypt(&full[..block]);
+        }
+        let keep = (data.len() - 1) % block + 1;
+        let (now, later) = data.split_at(data.len() - keep);
+        if !now.is_empty() {
+            self.encrypt(now);
+        }
+        self.last[..keep].copy_from_slice(later);
+        self.used = keep;
+    }
+
+    /// Ends the message: the first [`BlockCipher::block`] bytes of `out`.
+    ///
+    /// # Panics
+    /// Where `out` is too short.
+    pub fn finish(&mut self, out: &mut [u8]) {
+        let block = self.cipher.block();
+        let full = self.used == block;
+        if !full {
+            self.last[self.used] = 0x80;
+            self.last[self.used + 1..block].fill(0);
+        }
+        let mut last = self.last;
+        for (byte, key) in last.iter_mut().zip(self.subkeys[usize::from(!full)]) {
+            *byte ^= key;
+        }
+        self.encrypt(&last[..block]);
+        out[..block].copy_from_slice(&self.chain[..block]);
+    }
+}
+
+/// Multiplies by x in the field of SP 800-38B, 5.3, without a branch on the secret.
+fn double(block: &[u8; 16], length: usize) -> [u8; 16] {
+    let mut out = [0; 16];
+    for i in 0..length {
+        let next = if i + 1 < length { block[i + 1] } else { 0 };
+        out[i] = block[i] << 1 | next >> 7;
+    }
+    let reduction = if length == 16 { 0x87 } else { 0x1b };
+    out[length - 1] ^= (block[0] >> 7).wrapping_neg() & reduction;
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cmac_of_sp_800_38b() {
+        let key = [0x2b, 0x7e, 0x15, 0x16, 0x28, 0xae, 0xd2, 0xa6, 0xab, 0xf7, 0x15, 0x88, 0x09, 0xcf, 0x4f, 0x3c];
+        let mut cmac = Cmac::new(BlockCipher::Aes(16), &key).expect("a key");
+        let mut out = [0; 16];
+        cmac.finish(&mut out);
+        assert_eq!(out[..4], [0xbb, 0x1d, 0x69, 0x29]);
+        let message = [0x6b, 0xc1, 0xbe, 0xe2, 0x2e, 0x40, 0x9f, 0x96, 0xe9, 0x3d, 0x7e, 0x11, 0x73, 0x93, 0x17, 0x2a];
+        cmac.reset();
+        cmac.update(&message);
+        cmac.finish(&mut out);
+        assert_eq!(out[..4], [0x07, 0x0a, 0x16, 0xb4]);
+        assert!(Cmac::new(BlockCipher::Aes(16), &key[1..]).is_err());
+    }
+
+    #[test]
+    fn hmac_of_rfc_4231() {
+        let mut hmac = Hmac::new(&digest::SHA256, b"Jefe").expect("a key");
+        let mut again = Hmac::new(&digest::SHA256, hmac.block_key()).expect("a key");
+        let mut out = [0; 32];
+        for _ in 0..2 {
+            hmac.update(b"what do ya want ");
+            hmac.update(b"for nothing?");
+            hmac.finish(&mut out);
+            assert_eq!(out[..4], [0x5b, 0xdc, 0xc1, 0x46]);
+            hmac.reset();
+        }
+        again.update(b"what do ya want for nothing?");
+        let mut same = [0; 32];
+        again.finish(&mut same);
+        assert_eq!(out, same);
+        assert!(Hmac::new(&digest::SHAKE128, b"").is_err());
+    }
+
+    #[test]
+    fn the_mac_of_a_tls_record_is_the_plain_one() {
+        for method in [&digest::SHA1, &digest::SHA256, &digest::SHA384] {
+            let hmac = Hmac::new(method, &[7; 20]).expect("a key");
+            let record: Vec<u8> = (0..600u32).map(|i| i as u8).collect();
+            assert!(hmac.tls_record(&[3; 13], &record, 600 - 257 - method.size).is_err());
+            assert!(hmac.tls_record(&[3; 13], &record, 601).is_err());
+            for content in [345, 400, 500, 552, 580] {
+                let (out, length) = hmac.tls_record(&[3; 13], &record, content).expect("a record");
+                let mut plain = hmac.clone();
+                let mut expected = [0; 64];
+                plain.update(&[3; 13]);
+                plain.update(&record[..content]);
+                plain.finish(&mut expected);
+                assert_eq!((length, out), (method.size, expected));
+            }
+        }
+        let hmac = Hmac::new(&digest::MD5, b"k").expect("a key");
+        assert!(hmac.tls_record(&[0; 13], &[0; 100], 50).is_err());
+    }
+}

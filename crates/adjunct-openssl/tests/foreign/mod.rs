@@ -1,0 +1,42 @@
+//! Foreign programs for the tests: C, compiled against the system's OpenSSL, so that nothing of Rust or of the CPU library
+//! is in the process but what the module brings.
+
+#![allow(dead_code)]
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The module as cargo built it for these tests: beside the test program.
+pub fn module() -> PathBuf {
+    let module = std::env::current_exe().expect("a path").with_file_name("libadjunct_openssl.so");
+    assert!(module.is_file(), "{} is missing", module.display());
+    module
+}
+
+/// Compiles `tests/NAME/program.c`.
+pub fn compile(name: &str) -> PathBuf {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(name).join("program.c");
+    // A name of its own, so that a test run beside this one never runs a half-written program.
+    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}", std::process::id()));
+    let compiler = std::env::var("CC").unwrap_or_else(|_| "cc".to_owned());
+    let built = Command::new(&compiler)
+        .args(["-O1", "-Wall", "-Wextra", "-Werror", "-pthread", "-Wl,-z,now", "-o"])
+        .args([&program, &source])
+        .args(["-lcrypto", "-ldl"])
+        .output()
+        .unwrap_or_else(|e| panic!("{compiler}: {e}; a C compiler is needed"));
+    assert!(built.status.success(), "libssl-dev is needed:\n{}", String::from_utf8_lossy(&built.stderr));
+    program
+}
+
+/// A configuration that activates the default provider and ours; `more` are further lines of our section.
+pub fn config(folder: &Path, more: &str) -> PathBuf {
+    let path = folder.join("openssl.cnf");
+    let text = format!(
+        "openssl_conf = main\n[main]\nproviders = providers\n[providers]\ndefault = stock\nadjunct = ours\n[stock]\n\
+         activate = 1\n[ours]\nmodule = {}\nactivate = 1\n{more}",
+        module().display()
+    );
+    std::fs::write(&path, text).expect("the configuration is written");
+    path
+}

@@ -1,0 +1,224 @@
+//! `enable` and `disable`.
+
+use super::check::{self, Check, Depth};
+use super::file::ConfigFile;
+use super::includes::FromDisk;
+use super::report::{self, Report};
+use super::{Consent, DisableArgs, EnableArgs, module, programs};
+use crate::openssl_conf::{self, Model, Options, State};
+use crate::output::{self, Style};
+use crate::ssh::server::catch_interrupts;
+use crate::{Failure, openssl_conf::Refused};
+use adjunct::config::{Group, Groups};
+use std::io::{IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// `adjunct openssl enable`.
+pub(super) fn enable(args: &EnableArgs) -> Result<ExitCode, Failure> {
+    let algorithms = args.algorithms.as_deref().map(keywords).transpose()?;
+    programs::require_providers(&programs::openssl_version()?)?;
+    let module = module::find(args.module.as_deref())?;
+    let file = ConfigFile::open(&args.common.config()?)?;
+    let refused = |refused: Refused| Failure::new(format!("{}: {refused}; it is left alone", file.path.display()));
+    // A file that has the block already gets a new one: the module or the algorithms may be others now.
+    let original = openssl_conf::strip(&file.bytes).map_err(refused)?.unwrap_or_else(|| file.bytes.clone());
+    let options = Options::new(&module.to_string_lossy(), algorithms.as_deref());
+    let edited = openssl_conf::enable(&original, &options, &FromDisk).map_err(refused)?;
+    let mut report = Report {
+        action: "enable",
+        config: file.path.clone(),
+        changed: edited != file.bytes,
+        dry_run: args.consent.dry_run,
+        notes: notes(&file.path, &original, &module),
+        module: Some(module),
+        backup: None,
+        diff: report::unified(&file.path, &file.bytes, &edited),
+        checks: Vec::new(),
+    };
+    let ask = format!("Change {}?", file.path.display());
+    if !report.changed || !agreed(&mut report, args.consent, args.common.json, &ask)? {
+        return finished(&report, args.common.json, "is enabled already");
+    }
+    catch_interrupts();
+    let change = Change { file: &file, edited: &edited, original: &original };
+    report.checks = change.make(&mut report.backup)?;
+    finished(&report, args.common.json, "is enabled")
+}
+
+/// `adjunct openssl disable`.
+pub(super) fn disable(args: &DisableArgs) -> Result<ExitCode, Failure> {
+    let file = ConfigFile::open(&args.common.config()?)?;
+    let refused = |refused: Refused| Failure::new(format!("{}: {refused}", file.path.display()));
+    let stripped = openssl_conf::strip(&file.bytes).map_err(refused)?;
+    let mut report = Report {
+        action: "disable",
+        config: file.path.clone(),
+        changed: stripped.is_some(),
+        dry_run: args.consent.dry_run,
+        module: None,
+        backup: None,
+        diff: String::new(),
+        checks: Vec::new(),
+        notes: Vec::new(),
+    };
+    let Some(stripped) = stripped else {
+        report.notes.extend(by_hand(&file.bytes));
+        return finished(&report, args.common.json, "is not enabled");
+    };
+    report.diff = report::unified(&file.path, &file.bytes, &stripped);
+    let ask = format!("Take adjunct out of {}?", file.path.display());
+    if !agreed(&mut report, args.consent, args.common.json, &ask)? {
+        return finished(&report, args.common.json, "is enabled");
+    }
+    file.replace(&stripped)?;
+    let backup = file.backup_path();
+    let backed_up = std::fs::read(&backup).ok();
+    if openssl_conf::is_original(&file.bytes, &stripped) == Some(true) || backed_up.as_deref() == Some(&stripped[..]) {
+        report.notes.push("the file is what it was before, byte for byte".to_owned());
+        if backed_up.as_deref() == Some(&stripped[..]) {
+            let _ = std::fs::remove_file(&backup);
+        }
+    } else {
+        let text = "the file was changed since adjunct was enabled: only adjunct's block was taken out";
+        report.notes.push(text.to_owned());
+        report.backup = backed_up.is_some().then_some(backup);
+    }
+    finished(&report, args.common.json, "is disabled")
+}
+
+/// The keywords as they are written into the file.
+fn keywords(list: &str) -> Result<String, Failure> {
+    let (_, errors) = Groups::parse(list);
+    if let Some(error) = errors.first() {
+        return Err(Failure::Words(error.to_string()));
+    }
+    let words: Vec<String> =
+        list.split([',', ' ', '\t', ':', ';']).filter(|w| !w.is_empty()).map(str::to_ascii_uppercase).collect();
+    if words.is_empty() {
+        let known: Vec<&str> = Group::ALL.iter().map(|(_, word)| *word).collect();
+        return Err(Failure::Words(format!("--algorithms: no keyword given; known: ALL {}", known.join(" "))));
+    }
+    Ok(words.join(","))
+}
+
+/// What to know beside the change.
+fn notes(config: &Path, original: &[u8], module: &Path) -> Vec<String> {
+    let mut notes = Vec::new();
+    if state(original).is_some_and(|s| s.engines) {
+        notes.push("the file configures engines; OpenSSL asks them before any provider".to_owned());
+    }
+    notes.extend(module::unreadable_for_others(module));
+    if let Some(other) = std::env::var_os("OPENSSL_CONF").filter(|v| !v.is_empty())
+        && std::fs::canonicalize(&other).ok().as_deref() != Some(config)
+    {
+        let other = Path::new(&other).display();
+        notes.push(format!("OPENSSL_CONF is {other} here: programs started from here do not read the changed file"));
+    }
+    notes
+}
+
+fn state(config: &[u8]) -> Option<State> {
+    Model::read(config, &FromDisk).ok().map(|model| openssl_conf::state(&model))
+}
+
+fn by_hand(config: &[u8]) -> Option<String> {
+    state(config)?.adjunct.map(|_| "adjunct is configured by hand in it; take that out by hand".to_owned())
+}
+
+/// Shows the change and asks, where somebody can answer; says whether to go on.
+fn agreed(report: &mut Report, consent: Consent, json: bool, question: &str) -> Result<bool, Failure> {
+    if !json {
+        output::print(&report::painted(&report.diff, Style::of_stdout()))?;
+    }
+    if consent.dry_run {
+        return Ok(false);
+    }
+    let somebody = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
+    if consent.yes || json || !somebody {
+        return Ok(true);
+    }
+    output::print(&format!("{question} [y/N] "))?;
+    let mut answer = String::new();
+    let _ = std::io::stdin().read_line(&mut answer);
+    if matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes") {
+        return Ok(true);
+    }
+    Err(Failure::new("nothing was changed"))
+}
+
+fn finished(report: &Report, json: bool, state: &str) -> Result<ExitCode, Failure> {
+    if json {
+        output::print_json(report)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut text = report::checks(&report.checks, Style::of_stdout());
+    for note in &report.notes {
+        text += &format!("note: {note}\n");
+    }
+    if let Some(backup) = &report.backup {
+        text += &format!("backup: {}\n", backup.display());
+    }
+    if report.dry_run && report.changed {
+        text += "nothing was changed (--dry-run)\n";
+    } else {
+        text += &format!("adjunct {state} in {}\n", report.config.display());
+    }
+    output::print(&text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A change that is checked before, during and after.
+struct Change<'a> {
+    file: &'a ConfigFile,
+    edited: &'a [u8],
+    original: &'a [u8],
+}
+
+impl Change<'_> {
+    /// Makes the change; undoes it where something fails that worked before.
+    fn make(&self, backup: &mut Option<PathBuf>) -> Result<Vec<Check>, Failure> {
+        let before = self.elsewhere(self.original, false, Depth::Full)?;
+        let tried = check::judged(&before, self.elsewhere(self.edited, true, Depth::Quick)?);
+        if let Some(why) = check::first_failure(&tried) {
+            return Err(Failure::new(format!("{why}; {} is unchanged", self.file.path.display())));
+        }
+        let kept = self.file.back_up(self.original)?;
+        // The backup is what the file was before adjunct; what it is right now may hold an older block.
+        self.file.replace(self.edited)?;
+        let after = check::judged(&before, check::all(&self.file.path, true, Depth::Full));
+        if let Some(why) = check::first_failure(&after) {
+            self.undo(&kept)?;
+            return Err(Failure::new(format!("{why}; {} was put back", self.file.path.display())));
+        }
+        *backup = Some(kept);
+        Ok(after)
+    }
+
+    fn undo(&self, backup: &Path) -> Result<(), Failure> {
+        if self.file.bytes == self.original {
+            return self.file.restore(backup);
+        }
+        ConfigFile::open(&self.file.path)?.replace(&self.file.bytes)
+    }
+
+    /// The checks under a copy of `bytes` in a private place, before the file itself is touched.
+    fn elsewhere(&self, bytes: &[u8], adjunct: bool, depth: Depth) -> Result<Vec<Check>, Failure> {
+        let failed = |e: std::io::Error| Failure::new(format!("a temporary file: {e}"));
+        let mut copy = tempfile::Builder::new().prefix("adjunct-").suffix(".cnf").tempfile().map_err(failed)?;
+        copy.write_all(bytes).map_err(failed)?;
+        Ok(check::all(copy.path(), adjunct, depth))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keywords_are_written_in_one_way() {
+        assert_eq!(keywords("rsa, Ciphers").unwrap(), "RSA,CIPHERS");
+        assert!(keywords("cyphers").unwrap_err().to_string().contains("'cyphers'"));
+        assert!(keywords(" ,").is_err());
+    }
+}

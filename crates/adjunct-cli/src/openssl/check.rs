@@ -1,0 +1,193 @@
+//! What is checked before and after an edit: that OpenSSL, ssh and sshd still work, a real login included.
+
+use super::explain;
+use super::programs::{self, first_line, run};
+use crate::ssh::place::{Place, Programs, last_line};
+use crate::ssh::server::{Settings, Sshd};
+use serde::Serialize;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// How a check ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case", tag = "result", content = "detail")]
+pub enum Verdict {
+    /// It works; what was seen.
+    Passed(String),
+    /// It does not; why.
+    Failed(String),
+    /// It could not be told; why.
+    Skipped(String),
+}
+
+/// A check and how it ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Check {
+    /// What was checked.
+    pub check: &'static str,
+    /// How it ended.
+    #[serde(flatten)]
+    pub verdict: Verdict,
+}
+
+/// How much is checked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Depth {
+    /// Without the login: takes a fraction of a second.
+    Quick,
+    /// All of it.
+    Full,
+}
+
+type Tried = Result<String, Verdict>;
+
+fn failed(line: impl Into<String>) -> Verdict {
+    Verdict::Failed(line.into())
+}
+
+/// Runs the checks under a configuration file. `adjunct` says whether the module has to be loaded.
+pub fn all(config: &Path, adjunct: bool, depth: Depth) -> Vec<Check> {
+    let mut checks = Vec::new();
+    let mut add = |check, tried: Tried| {
+        let verdict = tried.map_or_else(|verdict| verdict, Verdict::Passed);
+        checks.push(Check { check, verdict });
+    };
+    if adjunct {
+        add("the module loads", loads(config));
+    }
+    add("openssl computes", computes(config));
+    add("ssh accepts the configuration", ssh_parses(config));
+    add("sshd accepts the configuration", sshd_parses(config));
+    if depth == Depth::Full {
+        add("a login over loopback works", login(config));
+    }
+    checks
+}
+
+/// The checks after an edit, judged by those before: what failed already is not the edit's fault.
+pub fn judged(before: &[Check], mut after: Vec<Check>) -> Vec<Check> {
+    for check in &mut after {
+        let earlier = before.iter().find(|b| b.check == check.check).map(|b| &b.verdict);
+        if let (Verdict::Failed(_), Some(Verdict::Failed(why))) = (&check.verdict, earlier) {
+            check.verdict = Verdict::Skipped(format!("fails without adjunct too: {why}"));
+        }
+    }
+    after
+}
+
+/// The first check that failed, as a line.
+pub fn first_failure(checks: &[Check]) -> Option<String> {
+    checks.iter().find_map(|c| match &c.verdict {
+        Verdict::Failed(why) => Some(format!("{}: no: {why}", c.check)),
+        _ => None,
+    })
+}
+
+fn loads(config: &Path) -> Tried {
+    let listed = programs::providers(config).map_err(failed)?;
+    let active = |name: &str| listed.iter().find(|p| p.name == name && p.active);
+    if active("default").is_none() {
+        return Err(failed("OpenSSL's default provider is not active"));
+    }
+    match active("adjunct") {
+        Some(adjunct) => Ok(format!("{} {}", adjunct.title, adjunct.version)),
+        None => Err(failed(explain::not_loaded(config))),
+    }
+}
+
+/// The digest of nothing is known, and random numbers are to be had.
+fn computes(config: &Path) -> Tried {
+    const OF_NOTHING: &str = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+    let digest = programs::openssl(&["dgst", "-sha256", "/dev/null"], Some(config)).map_err(failed)?;
+    if !digest.success || !digest.text().contains(OF_NOTHING) {
+        return Err(failed(format!("openssl dgst: {}", first_line(&digest.stderr))));
+    }
+    let random = programs::openssl(&["rand", "-hex", "16"], Some(config)).map_err(failed)?;
+    if !random.success || random.text().trim().len() != 32 {
+        return Err(failed(format!("openssl rand: {}", first_line(&random.stderr))));
+    }
+    Ok("SHA-256 and random numbers".to_owned())
+}
+
+fn ssh_parses(config: &Path) -> Tried {
+    let Ok(found) = Programs::find(None, None).or_else(|_| Programs::find(None, Some(Path::new("/bin/sh")))) else {
+        return Err(Verdict::Skipped("ssh is not installed".to_owned()));
+    };
+    let mut command = Command::new(&found.ssh);
+    let outcome = run(command.args(["-G", "localhost"]).env("OPENSSL_CONF", config).stdin(Stdio::null()));
+    match outcome.map_err(failed)? {
+        o if o.success => Ok("ssh -G".to_owned()),
+        o => Err(failed(format!("ssh -G: {}", last_line(&o.stderr)))),
+    }
+}
+
+fn sshd_parses(config: &Path) -> Tried {
+    let Ok(found) = Programs::find(None, None) else {
+        return Err(Verdict::Skipped("sshd is not installed".to_owned()));
+    };
+    if !nix::unistd::geteuid().is_root() {
+        return Err(Verdict::Skipped("only root can read sshd's keys".to_owned()));
+    }
+    let mut command = Command::new(&found.sshd);
+    let outcome = run(command.arg("-t").env("OPENSSL_CONF", config).stdin(Stdio::null()));
+    match outcome.map_err(failed)? {
+        o if o.success => Ok("sshd -t".to_owned()),
+        o => Err(failed(format!("sshd -t: {}", last_line(&o.stderr)))),
+    }
+}
+
+/// Logs in to a private sshd and sends data there and back: with the algorithms OpenSSH takes by itself, then with AES.
+fn login(config: &Path) -> Tried {
+    let Ok(found) = Programs::find(None, None) else {
+        return Err(Verdict::Skipped("ssh or sshd is not installed".to_owned()));
+    };
+    let words = |e: crate::Failure| failed(e.to_string());
+    let place = Place::new(found).map_err(words)?;
+    let settings = Settings { openssl_conf: Some(config.to_owned()), ..Settings::default() };
+    let server = Sshd::start(&place, &settings).map_err(words)?;
+    let data: Vec<u8> = (0..1u32 << 18).map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+    let file = place.path("data");
+    std::fs::write(&file, &data).map_err(|e| failed(format!("{}: {e}", file.display())))?;
+    let aes = ["Ciphers aes128-gcm@openssh.com,aes128-ctr".to_owned()];
+    for options in [&[][..], &aes] {
+        let mut client = place.client(server.port(), options, config).map_err(words)?;
+        let input = std::fs::File::open(&file).map_err(|e| failed(format!("{}: {e}", file.display())))?;
+        let outcome = run(client.arg("cat").stdin(input)).map_err(failed)?;
+        if !outcome.success {
+            let log = server.log();
+            let why = log.lines().rfind(|l| l.contains("fatal") || l.contains("error")).unwrap_or_default();
+            let said = last_line(&outcome.stderr);
+            return Err(failed(format!("ssh: {said}{}{}", if why.is_empty() { "" } else { "; sshd: " }, why.trim())));
+        }
+        if outcome.stdout != data {
+            return Err(failed("the data that came back differs"));
+        }
+    }
+    server.stop().map_err(words)?;
+    Ok(format!("256 KiB there and back, twice, as {}", place.user))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(verdict: Verdict) -> Check {
+        Check { check: "x", verdict }
+    }
+
+    #[test]
+    fn what_failed_before_is_not_the_edits_fault() {
+        let before = [check(Verdict::Failed("no keys".into()))];
+        let after = judged(&before, vec![check(Verdict::Failed("no keys".into()))]);
+        assert_eq!(after[0].verdict, Verdict::Skipped("fails without adjunct too: no keys".into()));
+        assert_eq!(first_failure(&after), None);
+        let new = judged(&[check(Verdict::Passed("ok".into()))], vec![check(Verdict::Failed("bad".into()))]);
+        assert_eq!(first_failure(&new).unwrap(), "x: no: bad");
+    }
+
+    #[test]
+    fn json_names_the_result() {
+        let value = serde_json::to_value(check(Verdict::Passed("seen".into()))).unwrap();
+        assert_eq!(value, serde_json::json!({ "check": "x", "result": "passed", "detail": "seen" }));
+    }
+}

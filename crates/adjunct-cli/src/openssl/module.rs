@@ -1,0 +1,80 @@
+//! The provider module: found, and looked at before anybody is told to load it.
+
+use super::programs;
+use crate::Failure;
+use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+/// The names of the module: installed, and as cargo builds it.
+const NAMES: [&str; 2] = ["adjunct.so", "libadjunct_openssl.so"];
+
+/// The module to name in the configuration: the one given, or the one beside this program or in OpenSSL's modules folder.
+///
+/// # Errors
+/// [`Failure`]: none found, or one that must not be named there.
+pub(super) fn find(given: Option<&Path>) -> Result<PathBuf, Failure> {
+    let path = match given {
+        Some(path) => path.to_owned(),
+        None => {
+            let beside = std::env::current_exe().ok().and_then(|p| Some(p.parent()?.to_owned()));
+            let folders = beside.into_iter().chain(programs::modules_dir());
+            let found = folders.flat_map(|dir| NAMES.map(|name| dir.join(name))).find(|p| p.is_file());
+            found.ok_or_else(|| {
+                Failure::new("adjunct.so is neither beside this program nor in OpenSSL's modules folder; give --module")
+            })?
+        }
+    };
+    let failed = |what: &str| Failure::new(format!("{}: {what}", path.display()));
+    let real = fs::canonicalize(&path).map_err(|e| failed(&e.to_string()))?;
+    let metadata = fs::metadata(&real).map_err(|e| failed(&e.to_string()))?;
+    if !metadata.is_file() {
+        return Err(failed("is no regular file"));
+    }
+    if metadata.permissions().mode() & 0o002 != 0 {
+        return Err(failed("everybody may write it, and every program that uses OpenSSL would run what they write"));
+    }
+    if real.to_str().is_none_or(|p| p.chars().any(char::is_control)) {
+        return Err(failed("a path with such characters cannot be written into openssl.cnf"));
+    }
+    Ok(real)
+}
+
+/// Why users other than its owner could not load the module; they would go on in software.
+pub(super) fn unreadable_for_others(module: &Path) -> Option<String> {
+    let closed = |path: &Path, bits: u32| fs::metadata(path).is_ok_and(|m| m.mode() & bits != bits);
+    let folder = module.ancestors().skip(1).find(|dir| closed(dir, 0o001));
+    let what = folder.or_else(|| closed(module, 0o004).then_some(module))?;
+    let text = "is closed to other users; for their programs OpenSSL goes on without adjunct";
+    Some(format!("{} {text}", what.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs::Permissions;
+
+    #[test]
+    fn modules_that_must_not_be_named_are_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let line = |name: &str| find(Some(&dir.path().join(name))).unwrap_err().to_string();
+        assert!(line("missing.so").contains("No such file"));
+        fs::create_dir(dir.path().join("dir.so")).unwrap();
+        assert!(line("dir.so").contains("no regular file"));
+        for (name, mode, words) in [("open.so", 0o666, "everybody"), ("odd\n.so", 0o644, "characters")] {
+            fs::write(dir.path().join(name), "").unwrap();
+            fs::set_permissions(dir.path().join(name), Permissions::from_mode(mode)).unwrap();
+            assert!(line(name).contains(words), "{name:?}");
+        }
+    }
+
+    #[test]
+    fn a_closed_folder_is_named() {
+        let dir = tempfile::tempdir().unwrap();
+        let module = dir.path().join("adjunct.so");
+        fs::write(&module, "").unwrap();
+        fs::set_permissions(dir.path(), Permissions::from_mode(0o700)).unwrap();
+        assert!(unreadable_for_others(&module).unwrap().contains("closed to other users"));
+        assert_eq!(unreadable_for_others(Path::new("/bin/sh")), None);
+    }
+}

@@ -1,0 +1,209 @@
+//! The programs of OpenSSL and OpenSSH: run with a time limit, asked for their versions.
+
+use crate::Failure;
+use crate::ssh::server::interrupted;
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{Read, Seek};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// How long a program may take before it is ended.
+const LIMIT: Duration = Duration::from_secs(30);
+
+/// How a program ended and what it wrote.
+#[derive(Debug, Clone)]
+pub struct Outcome {
+    /// Whether it ended with status 0.
+    pub success: bool,
+    /// Its standard output.
+    pub stdout: Vec<u8>,
+    /// Its standard error, as text.
+    pub stderr: String,
+}
+
+impl Outcome {
+    /// Standard output as text.
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.stdout).into_owned()
+    }
+}
+
+/// Runs a program to its end, or to its time limit.
+///
+/// # Errors
+/// One line: it cannot be started, or was ended.
+pub fn run(command: &mut Command) -> Result<Outcome, String> {
+    let name = command.get_program().to_string_lossy().into_owned();
+    // Files in place of pipes: a program that writes much does not wait for us, and we do not wait for its children.
+    let file = || tempfile::tempfile().map_err(|e| format!("a temporary file: {e}"));
+    let (mut stdout, mut stderr) = (file()?, file()?);
+    let share = |f: &File| f.try_clone().map(Stdio::from).map_err(|e| e.to_string());
+    command.stdout(share(&stdout)?).stderr(share(&stderr)?);
+    let mut child = command.spawn().map_err(|e| format!("cannot run {name}: {e}"))?;
+    let start = Instant::now();
+    let status = loop {
+        match child.try_wait() {
+            Ok(Some(status)) => break status,
+            Err(e) => return Err(format!("{name}: {e}")),
+            Ok(None) => {}
+        }
+        let stop = interrupted().err().map(|e| e.to_string());
+        if stop.is_some() || start.elapsed() > LIMIT {
+            let _ = child.kill();
+            let _ = child.wait();
+            return Err(stop.unwrap_or_else(|| format!("{name} did not end within {} seconds", LIMIT.as_secs())));
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    };
+    let read = |file: &mut File| {
+        let mut bytes = Vec::new();
+        let done = file.rewind().and_then(|()| file.read_to_end(&mut bytes));
+        done.map(|_| bytes).map_err(|e| format!("{name}: {e}"))
+    };
+    let (stdout, stderr) = (read(&mut stdout)?, read(&mut stderr)?);
+    Ok(Outcome { success: status.success(), stdout, stderr: String::from_utf8_lossy(&stderr).into_owned() })
+}
+
+/// `openssl ARGS`, under `config` where one is given.
+///
+/// # Errors
+/// As [`run`]; also where there is no such program.
+pub fn openssl<S: AsRef<OsStr>>(args: &[S], config: Option<&Path>) -> Result<Outcome, String> {
+    let mut command = Command::new("openssl");
+    command.args(args).stdin(Stdio::null());
+    if let Some(config) = config {
+        command.env("OPENSSL_CONF", config);
+    }
+    run(&mut command)
+}
+
+/// One line of `openssl version`, without what the configuration could break.
+fn version(option: &str) -> Result<String, Failure> {
+    let mut command = Command::new("openssl");
+    command.args(["version", option]).env("OPENSSL_CONF", "/dev/null").stdin(Stdio::null());
+    match run(&mut command) {
+        Ok(outcome) if outcome.success => Ok(outcome.text().trim().to_owned()),
+        Ok(outcome) => Err(Failure::new(format!("openssl version {option}: {}", outcome.stderr.trim()))),
+        Err(line) => Err(Failure::new(format!("{line}; install it: apt-get install openssl"))),
+    }
+}
+
+fn quoted_path(text: &str) -> Option<PathBuf> {
+    text.split('"').nth(1).filter(|path| !path.is_empty()).map(PathBuf::from)
+}
+
+/// The folder that holds the system's openssl.cnf.
+///
+/// # Errors
+/// [`Failure`] where `openssl` does not say.
+pub fn openssl_dir() -> Result<PathBuf, Failure> {
+    let text = version("-d")?;
+    quoted_path(&text).ok_or_else(|| Failure::new(format!("openssl version -d says '{text}'; give --config")))
+}
+
+/// The folder of OpenSSL's modules.
+pub fn modules_dir() -> Option<PathBuf> {
+    quoted_path(&version("-m").ok()?)
+}
+
+/// OpenSSL's version: `OpenSSL 3.0.19 27 Jan 2026`.
+///
+/// # Errors
+/// [`Failure`] where there is no `openssl` program.
+pub fn openssl_version() -> Result<String, Failure> {
+    let text = version("-v")?;
+    Ok(text.split(" (Library").next().unwrap_or(&text).to_owned())
+}
+
+/// Refuses OpenSSL without providers.
+///
+/// # Errors
+/// [`Failure`] before version 3.
+pub fn require_providers(version: &str) -> Result<(), Failure> {
+    let number = version.split_whitespace().nth(1).unwrap_or_default();
+    match number.split('.').next().and_then(|n| n.parse::<u32>().ok()) {
+        Some(major) if major >= 3 && version.starts_with("OpenSSL ") => Ok(()),
+        _ => Err(Failure::new(format!("'{version}' has no providers; adjunct needs OpenSSL 3.0 or newer"))),
+    }
+}
+
+/// A provider as `openssl list -providers` shows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Listed {
+    /// Its name in the configuration.
+    pub name: String,
+    /// Its own words for itself.
+    pub title: String,
+    /// Its version.
+    pub version: String,
+    /// Whether it is active.
+    pub active: bool,
+}
+
+/// The providers that OpenSSL has loaded under `config`.
+///
+/// # Errors
+/// One line: the program does not run or refuses the configuration.
+pub fn providers(config: &Path) -> Result<Vec<Listed>, String> {
+    let outcome = openssl(&["list", "-providers"], Some(config))?;
+    if !outcome.success {
+        return Err(format!("openssl list -providers: {}", first_line(&outcome.stderr)));
+    }
+    Ok(parse_providers(&outcome.text()))
+}
+
+fn parse_providers(text: &str) -> Vec<Listed> {
+    let mut list: Vec<Listed> = Vec::new();
+    for line in text.lines() {
+        let depth = line.len() - line.trim_start().len();
+        let line = line.trim();
+        match (depth, line.split_once(": "), list.last_mut()) {
+            (2, ..) => {
+                list.push(Listed { name: line.to_owned(), title: String::new(), version: String::new(), active: false })
+            }
+            (4, Some(("name", value)), Some(last)) => value.clone_into(&mut last.title),
+            (4, Some(("version", value)), Some(last)) => value.clone_into(&mut last.version),
+            (4, Some(("status", value)), Some(last)) => last.active = value == "active",
+            _ => {}
+        }
+    }
+    list
+}
+
+/// The first line of what a program said.
+pub fn first_line(text: &str) -> &str {
+    text.lines().map(str::trim).find(|l| !l.is_empty()).unwrap_or("it gave no reason")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_list_of_providers_is_read() {
+        let text = "Providers:\n  adjunct\n    name: adjunct provider\n    version: 0.1.0\n    status: active\n  x\n    \
+                    name: X\n";
+        let list = parse_providers(text);
+        assert_eq!(list.len(), 2);
+        assert_eq!((list[0].name.as_str(), list[0].version.as_str(), list[0].active), ("adjunct", "0.1.0", true));
+        assert!(!list[1].active);
+        assert!(parse_providers("").is_empty());
+    }
+
+    #[test]
+    fn versions() {
+        assert!(require_providers("OpenSSL 3.0.19 27 Jan 2026").is_ok());
+        assert!(require_providers("OpenSSL 10.1.0").is_ok());
+        assert!(require_providers("OpenSSL 1.1.1w  11 Sep 2023").is_err());
+        assert!(require_providers("LibreSSL 3.8.2").is_err());
+        assert_eq!(quoted_path("OPENSSLDIR: \"/usr/lib/ssl\""), Some("/usr/lib/ssl".into()));
+    }
+
+    #[test]
+    fn a_program_that_fails_is_told_from_one_that_is_missing() {
+        assert!(!run(&mut Command::new("false")).unwrap().success);
+        assert!(run(&mut Command::new("/nonexistent/program")).unwrap_err().starts_with("cannot run"));
+    }
+}

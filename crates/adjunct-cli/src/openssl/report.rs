@@ -1,0 +1,88 @@
+//! What `enable` and `disable` tell: the change as a unified diff, the checks, what else to know.
+
+use super::check::{Check, Verdict};
+use crate::output::Style;
+use serde::Serialize;
+use similar::TextDiff;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+/// The report of a change.
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct Report {
+    /// `enable` or `disable`.
+    pub action: &'static str,
+    /// The file.
+    pub config: PathBuf,
+    /// Whether it was changed.
+    pub changed: bool,
+    /// Whether it only would have been.
+    pub dry_run: bool,
+    /// The module, of `enable`.
+    pub module: Option<PathBuf>,
+    /// The backup, where one is kept.
+    pub backup: Option<PathBuf>,
+    /// The change.
+    pub diff: String,
+    /// The checks.
+    pub checks: Vec<Check>,
+    /// What else to know, one line each.
+    pub notes: Vec<String>,
+}
+
+/// The change as a unified diff, line ends shown as they are (a carriage return as `^M`).
+pub(super) fn unified(path: &Path, old: &[u8], new: &[u8]) -> String {
+    let (old, new) = (String::from_utf8_lossy(old), String::from_utf8_lossy(new));
+    let diff = TextDiff::from_lines(old.as_ref(), new.as_ref());
+    let name = path.display().to_string();
+    let text = diff.unified_diff().context_radius(3).header(&name, &name).to_string();
+    // What stands in a file must not drive the terminal it is shown on.
+    text.chars().fold(String::with_capacity(text.len()), |mut shown, c| {
+        match c {
+            '\n' | '\t' => shown.push(c),
+            '\r' => shown.push_str("^M"),
+            c if c.is_control() => shown.extend(c.escape_default()),
+            c => shown.push(c),
+        }
+        shown
+    })
+}
+
+/// The diff in colours.
+pub(super) fn painted(diff: &str, style: Style) -> String {
+    diff.lines().fold(String::new(), |mut text, line| {
+        let painted = match line.as_bytes().first() {
+            Some(b'+') => style.good(line),
+            Some(b'-') => style.bad(line),
+            Some(b'@') => style.faint(line),
+            _ => line.to_owned(),
+        };
+        let _ = writeln!(text, "{painted}");
+        text
+    })
+}
+
+/// The checks, one line each.
+pub(super) fn checks(checks: &[Check], style: Style) -> String {
+    checks.iter().fold(String::new(), |mut text, check| {
+        let (mark, detail) = match &check.verdict {
+            Verdict::Passed(detail) => (style.good("yes"), detail),
+            Verdict::Failed(detail) => (style.bad("no"), detail),
+            Verdict::Skipped(detail) => (style.notice("not checked"), detail),
+        };
+        let _ = writeln!(text, "  {}: {mark} ({detail})", check.check);
+        text
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_diff_is_unified_and_harmless() {
+        let diff = unified(Path::new("/x.cnf"), b"a\nb\n", b"a\nb\n[s]\nc = \x1b[2J\r\n");
+        assert!(diff.starts_with("--- /x.cnf\n+++ /x.cnf\n@@ -1,2 +1,4 @@\n a\n b\n+[s]\n"), "{diff}");
+        assert!(!diff.contains('\x1b') && diff.contains("^M"));
+    }
+}

@@ -1,0 +1,159 @@
+//! `adjunct openssl status`.
+
+use super::file::ConfigFile;
+use super::includes::FromDisk;
+use super::{StatusArgs, explain, programs};
+use crate::openssl_conf::{self, Model, State};
+use crate::output::{self, Style};
+use crate::ssh::place::Programs;
+use crate::{Failure, info};
+use adjunct::config::{Group, Groups};
+use serde::Serialize;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// The exit status where adjunct is not enabled.
+const NOT_ENABLED: u8 = 3;
+
+/// What `status` reports.
+#[derive(Debug, Clone, Serialize)]
+struct Report {
+    config: PathBuf,
+    /// Whether the configuration names adjunct.
+    enabled: bool,
+    /// Whether `adjunct openssl enable` wrote it.
+    by_enable: bool,
+    /// Whether it is in force: the module loads, is preferred, and the default provider stands by.
+    working: bool,
+    module: Option<String>,
+    version: Option<String>,
+    loads: bool,
+    algorithms: Vec<&'static str>,
+    /// The groups of algorithms that are not offered.
+    algorithms_off: Vec<&'static str>,
+    /// Instruction sets that this machine lacks or that are masked.
+    instructions_off: Vec<&'static str>,
+    default_properties: Option<String>,
+    random_properties: Option<String>,
+    openssl: String,
+    openssh: Option<String>,
+    /// What keeps it from being in force, one line each.
+    problems: Vec<String>,
+}
+
+/// Runs the subcommand.
+pub(super) fn run(args: &StatusArgs) -> Result<ExitCode, Failure> {
+    let openssl = programs::openssl_version()?;
+    let file = ConfigFile::open(&args.common.config()?)?;
+    let report = look(&file, openssl);
+    if args.common.json {
+        output::print_json(&report)?;
+    } else {
+        output::print(&text(&report, Style::of_stdout()))?;
+    }
+    Ok(match (report.enabled, report.working) {
+        (false, _) => ExitCode::from(NOT_ENABLED),
+        (true, true) => ExitCode::SUCCESS,
+        (true, false) => ExitCode::FAILURE,
+    })
+}
+
+fn look(file: &ConfigFile, openssl: String) -> Report {
+    let mut problems = Vec::new();
+    let state = match Model::read(&file.bytes, &FromDisk) {
+        Ok(model) => openssl_conf::state(&model),
+        Err(refused) => {
+            problems.push(refused.to_string());
+            State::default()
+        }
+    };
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let module = state.adjunct.as_ref().and_then(|a| a.module.as_deref()).map(text);
+    let listed = programs::providers(&file.path).unwrap_or_else(|line| {
+        problems.push(line);
+        Vec::new()
+    });
+    let loaded = listed.iter().find(|p| p.name == "adjunct" && p.active);
+    let enabled = state.adjunct.is_some();
+    if enabled {
+        problems.extend(why_not(&state, module.as_deref()));
+        if loaded.is_none() {
+            problems.push(explain::not_loaded(&file.path));
+        }
+    }
+    let value = state.adjunct.as_ref().and_then(|a| a.algorithms.as_deref()).map(text);
+    let (groups, errors) = value.as_deref().map_or((Groups::default(), Vec::new()), Groups::parse);
+    problems.extend(errors.iter().map(ToString::to_string));
+    let words = |on: bool| {
+        Group::ALL.iter().filter(move |(group, _)| enabled && groups.has(*group) == on).map(|(_, word)| *word).collect()
+    };
+    let facts = info::Facts::of_this_machine();
+    Report {
+        config: file.path.clone(),
+        enabled,
+        by_enable: openssl_conf::contains_block(&file.bytes),
+        working: state.works() && loaded.is_some(),
+        module,
+        version: loaded.map(|p| p.version.clone()),
+        loads: loaded.is_some(),
+        algorithms: words(true),
+        algorithms_off: words(false),
+        instructions_off: facts.masked.iter().chain(&facts.missing).copied().collect(),
+        default_properties: state.default_properties.as_deref().map(text),
+        random_properties: state.random_properties.as_deref().map(text),
+        openssl,
+        openssh: Programs::find(None, None).ok().and_then(|p| p.versions().ok()).map(|(ssh, _)| ssh),
+        problems,
+    }
+}
+
+/// What keeps an enabled adjunct from being in force.
+fn why_not(state: &State, module: Option<&str>) -> Vec<String> {
+    let mut lines = Vec::new();
+    match module {
+        None => lines.push("the configuration names no module".to_owned()),
+        Some(path) if !Path::new(path).is_file() => lines.push(format!("{path}: no such module")),
+        Some(_) => {}
+    }
+    if !state.default_active {
+        lines.push("OpenSSL's default provider is not activated".to_owned());
+    }
+    if !state.works() && state.default_active && module.is_some() {
+        lines.push("adjunct is not preferred, or the random generator is not kept away from it".to_owned());
+    }
+    lines
+}
+
+fn text(report: &Report, style: Style) -> String {
+    let mut text = String::new();
+    let state = match (report.enabled, report.working) {
+        (false, _) => style.notice("not enabled"),
+        (true, true) => style.good("enabled and in force"),
+        (true, false) => style.bad("enabled, not in force"),
+    };
+    let mut line = |name: &str, value: &str| {
+        let _ = writeln!(text, "{:<16}{value}", format!("{name}:"));
+    };
+    line("adjunct", &state);
+    line("configuration", &report.config.display().to_string());
+    if report.enabled {
+        let loads = report.version.as_ref().map_or("does not load".to_owned(), |v| format!("loads, version {v}"));
+        line("module", &format!("{} ({loads})", report.module.as_deref().unwrap_or("none")));
+        line("algorithms", &report.algorithms.join(", "));
+        if !report.algorithms_off.is_empty() {
+            line("off", &report.algorithms_off.join(", "));
+        }
+        line("preferred by", report.default_properties.as_deref().unwrap_or("nothing"));
+        line("random numbers", report.random_properties.as_deref().unwrap_or("not kept apart"));
+    }
+    if !report.instructions_off.is_empty() {
+        line("not in the CPU", &report.instructions_off.join(", "));
+    }
+    line("OpenSSL", &report.openssl);
+    line("OpenSSH", report.openssh.as_deref().unwrap_or("not installed"));
+    for problem in &report.problems {
+        line("problem", problem);
+    }
+    text
+}

@@ -1,0 +1,289 @@
+//! `adjunct openssl` on copies of configuration files, judged by the real OpenSSL and OpenSSH. The system's own file is
+//! read and never written.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use tempfile::TempDir;
+
+const ADJUNCT: &str = env!("CARGO_BIN_EXE_adjunct");
+
+/// A module that loads: adjunct's own where it is built, else any provider of OpenSSL's, under adjunct's name.
+fn module() -> Option<PathBuf> {
+    let beside = Path::new(ADJUNCT).with_file_name("libadjunct_openssl.so");
+    let said = Command::new("openssl").args(["version", "-m"]).output().ok()?.stdout;
+    let folder = String::from_utf8(said).ok()?.split('"').nth(1).map(PathBuf::from)?;
+    let found = [beside, folder.join("adjunct.so"), folder.join("legacy.so")].into_iter().find(|p| p.is_file());
+    if found.is_none() {
+        eprintln!("no provider module on this machine: not tested");
+    }
+    found
+}
+
+struct Scene {
+    dir: TempDir,
+    config: PathBuf,
+    module: PathBuf,
+}
+
+impl Scene {
+    fn new(config: &[u8]) -> Option<Scene> {
+        let module = module()?;
+        let dir = tempfile::tempdir().unwrap();
+        fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        let path = dir.path().join("openssl.cnf");
+        fs::write(&path, config).unwrap();
+        Some(Scene { config: path, dir, module })
+    }
+
+    fn command(&self, action: &str, args: &[&str]) -> Command {
+        let mut command = Command::new(ADJUNCT);
+        command.args(["openssl", action, "--config"]).arg(&self.config).args(args).env_remove("OPENSSL_CONF");
+        command
+    }
+
+    fn run(&self, action: &str, args: &[&str]) -> Output {
+        self.command(action, args).output().unwrap()
+    }
+
+    fn enable(&self, args: &[&str]) -> Output {
+        let module = self.module.to_str().unwrap().to_owned();
+        self.run("enable", &[&["--module", &module], args].concat())
+    }
+
+    fn bytes(&self) -> Vec<u8> {
+        fs::read(&self.config).unwrap()
+    }
+
+    /// The files in the folder.
+    fn names(&self) -> Vec<String> {
+        let entries = fs::read_dir(self.dir.path()).unwrap();
+        let mut names: Vec<_> = entries.map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
+    /// What OpenSSL lists under the configuration.
+    fn providers(&self) -> String {
+        let mut command = Command::new("openssl");
+        let output = command.args(["list", "-providers"]).env("OPENSSL_CONF", &self.config).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    }
+}
+
+fn good(output: &Output) -> String {
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+fn failed(output: &Output) -> String {
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let line = String::from_utf8(output.stderr.clone()).unwrap();
+    assert_eq!(line.lines().count(), 1, "{line}");
+    line
+}
+
+#[test]
+fn the_stock_file_is_enabled_used_and_restored() {
+    let stock = fs::read("/etc/ssl/openssl.cnf").unwrap_or_else(|_| b"openssl_conf = i\n[i]\n".to_vec());
+    let Some(scene) = Scene::new(&stock) else { return };
+    fs::set_permissions(&scene.config, fs::Permissions::from_mode(0o640)).unwrap();
+    let said = good(&scene.enable(&[]));
+    assert!(said.contains("+# BEGIN adjunct") && said.contains("the module loads: yes"), "{said}");
+    assert_eq!(fs::metadata(&scene.config).unwrap().permissions().mode() & 0o7777, 0o640);
+    assert_eq!(fs::read(scene.dir.path().join("openssl.cnf.adjunct-backup")).unwrap(), stock);
+    let providers = scene.providers();
+    assert!(providers.contains("\n  adjunct\n") && providers.contains("\n  default\n"), "{providers}");
+    let status = scene.run("status", &["--json"]);
+    let value: serde_json::Value = serde_json::from_str(&good(&status)).unwrap();
+    assert_eq!((value["enabled"].as_bool(), value["working"].as_bool()), (Some(true), Some(true)));
+    assert!(good(&scene.enable(&[])).contains("enabled already"));
+    assert!(good(&scene.run("disable", &[])).contains("byte for byte"));
+    assert_eq!(scene.bytes(), stock);
+    assert_eq!(scene.names(), ["openssl.cnf"]);
+    assert_eq!(scene.run("status", &[]).status.code(), Some(3));
+    good(&scene.run("disable", &[]));
+}
+
+#[test]
+fn set_ups_of_many_shapes_keep_what_they_had() {
+    let shapes: [&[u8]; 7] = [
+        b"",
+        b"openssl_conf = i\r\n[i]\r\nssl_conf = s\r\n[s]\r\nx = y\r\n[y]\r\nMinProtocol = TLSv1.2\r\n",
+        b"# no line end",
+        b"openssl_conf = i\n[i]\nproviders = p\n[p]\ndefault = d\nbase = b\n[d]\nactivate = 1\n[b]\nactivate = 1",
+        b"openssl_conf = i\n[i]\nalg_section = a\nrandom = r\n[a]\ndefault_properties = ?x=y\n[r]\nrandom = HASH-DRBG\n",
+        b"p = prov\nopenssl_conf = 'i'\n[i]\nproviders = $p\n[prov]\ndefault = d\n[d]\nactivate = \\\n1\n",
+        b"config_diagnostics = 1\nopenssl_conf = i\n[i]\nengines = e\n[e]\n",
+    ];
+    for shape in shapes {
+        let Some(scene) = Scene::new(shape) else { return };
+        good(&scene.enable(&["--yes"]));
+        let providers = scene.providers();
+        assert!(providers.contains("\n  adjunct\n") && providers.contains("\n  default\n"), "{providers}");
+        assert_eq!(providers.contains("\n  base\n"), shape.windows(4).any(|w| w == b"base"));
+        good(&scene.run("disable", &["--yes"]));
+        assert_eq!(scene.bytes(), shape);
+    }
+}
+
+/// OpenSSL learnt late to read such a file; either way nobody is left with one that does not work.
+#[test]
+fn a_byte_order_mark_is_served_or_refused() {
+    let config = b"\xef\xbb\xbfopenssl_conf = i\n[i]\n";
+    let Some(scene) = Scene::new(config) else { return };
+    let output = scene.enable(&[]);
+    if output.status.success() {
+        assert!(scene.providers().contains("\n  adjunct\n"));
+        good(&scene.run("disable", &[]));
+    } else {
+        failed(&output);
+    }
+    assert_eq!((scene.bytes(), scene.names()), (config.to_vec(), vec!["openssl.cnf".to_owned()]));
+}
+
+#[test]
+fn what_is_refused_is_left_alone() {
+    for (config, words) in [
+        (&b"openssl_conf = i\n[i]\nalg_section = a\n[a]\ndefault_properties = provider=default\n"[..], "line 5"),
+        (b".include x.cnf\n", "relative path"),
+        (b"[open\n", "cannot read"),
+        (b"# BEGIN adjunct\n", "has no end"),
+        (b"a = \0\n", "NUL"),
+        (b"openssl_conf = i\n[i]\nssl_conf = s\n[s]\n", "ssl section empty"),
+    ] {
+        let Some(scene) = Scene::new(config) else { return };
+        let line = failed(&scene.enable(&[]));
+        assert!(line.contains(words) && line.contains("openssl.cnf"), "{line}");
+        assert_eq!(scene.bytes(), config);
+        assert_eq!(scene.names(), ["openssl.cnf"]);
+    }
+}
+
+#[test]
+fn a_module_that_does_not_load_changes_nothing() {
+    let Some(mut scene) = Scene::new(b"a = b\n") else { return };
+    let broken = scene.dir.path().join("broken.so");
+    fs::write(&broken, "no library").unwrap();
+    scene.module = broken;
+    let line = failed(&scene.enable(&[]));
+    assert!(line.contains("the module loads: no: OpenSSL does not load it: ") && line.contains("unchanged"), "{line}");
+    scene.module = scene.dir.path().join("missing.so");
+    assert!(failed(&scene.enable(&[])).contains("No such file"));
+    assert_eq!(scene.bytes(), b"a = b\n");
+    assert_eq!(scene.names(), ["broken.so", "openssl.cnf"]);
+}
+
+/// A program that fails only once the real file is changed: the change is taken back.
+#[test]
+fn a_failure_after_the_change_puts_the_file_back() {
+    let Some(scene) = Scene::new(b"a = b\n") else { return };
+    let bin = scene.dir.path().join("bin");
+    fs::create_dir(&bin).unwrap();
+    let real = ["/usr/bin/openssl", "/usr/local/bin/openssl"].into_iter().find(|p| Path::new(p).is_file()).unwrap();
+    let script = format!(
+        "#!/bin/sh\ncase $1:$OPENSSL_CONF in dgst:{}) grep -q BEGIN \"$OPENSSL_CONF\" && exit 7;; esac\nexec {real} \"$@\"\n",
+        scene.config.display()
+    );
+    fs::write(bin.join("openssl"), script).unwrap();
+    fs::set_permissions(bin.join("openssl"), fs::Permissions::from_mode(0o755)).unwrap();
+    let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
+    let output =
+        scene.command("enable", &["--module", scene.module.to_str().unwrap()]).env("PATH", path).output().unwrap();
+    let line = failed(&output);
+    assert!(line.contains("openssl computes: no") && line.contains("was put back"), "{line}");
+    assert_eq!(scene.bytes(), b"a = b\n");
+    assert_eq!(scene.names(), ["bin", "openssl.cnf"]);
+}
+
+#[test]
+fn a_dry_run_shows_and_changes_nothing() {
+    let Some(scene) = Scene::new(b"a = b\n") else { return };
+    assert!(good(&scene.enable(&["--dry-run"])).contains("+default_properties = ?provider=adjunct"));
+    assert_eq!((scene.bytes(), scene.names()), (b"a = b\n".to_vec(), vec!["openssl.cnf".to_owned()]));
+    let report: serde_json::Value = serde_json::from_str(&good(&scene.enable(&["-n", "--json"]))).unwrap();
+    assert_eq!((report["changed"].as_bool(), report["dry_run"].as_bool()), (Some(true), Some(true)));
+}
+
+#[test]
+fn changes_of_the_user_survive() {
+    let Some(scene) = Scene::new(b"a = b") else { return };
+    good(&scene.enable(&["--algorithms", "ciphers,digests"]));
+    let mut text = scene.bytes();
+    assert!(String::from_utf8_lossy(&text).contains("algorithms = CIPHERS,DIGESTS\n"));
+    good(&scene.enable(&["--algorithms", "ALL"]));
+    assert_eq!(fs::read(scene.dir.path().join("openssl.cnf.adjunct-backup")).unwrap(), b"a = b");
+    text.clone_from(&scene.bytes());
+    assert!(String::from_utf8_lossy(&text).contains("algorithms = ALL\n"));
+    text.extend_from_slice(b"[mine]\nc = d\n");
+    fs::write(&scene.config, &text).unwrap();
+    let said = good(&scene.run("disable", &[]));
+    assert!(said.contains("only adjunct's block was taken out"), "{said}");
+    assert_eq!(scene.bytes(), b"a = b\n[mine]\nc = d\n");
+}
+
+#[test]
+fn a_link_is_followed_and_stays() {
+    let Some(mut scene) = Scene::new(b"a = b\n") else { return };
+    let link = scene.dir.path().join("link.cnf");
+    symlink("openssl.cnf", &link).unwrap();
+    scene.config = link;
+    good(&scene.enable(&[]));
+    assert!(fs::symlink_metadata(&scene.config).unwrap().is_symlink());
+    assert!(scene.names().contains(&"openssl.cnf.adjunct-backup".to_owned()));
+    good(&scene.run("disable", &[]));
+    assert_eq!(scene.bytes(), b"a = b\n");
+}
+
+#[test]
+fn words_that_are_wrong_are_2() {
+    let Some(scene) = Scene::new(b"") else { return };
+    assert_eq!(scene.enable(&["--algorithms", "CYPHERS"]).status.code(), Some(2));
+    assert_eq!(scene.enable(&["--yes", "--dry-run"]).status.code(), Some(2));
+    assert_eq!(scene.run("enabled", &[]).status.code(), Some(2));
+}
+
+/// As another user, who may not write the folder; and where the disk is full. Both need root to be set up.
+#[test]
+fn no_permission_and_no_space_are_one_line() {
+    if !nix::unistd::geteuid().is_root() {
+        return;
+    }
+    let stock = vec![b'#'; 12_000];
+    let Some(scene) = Scene::new(&stock) else { return };
+    let (program, module) = (scene.dir.path().join("adjunct"), scene.dir.path().join("module.so"));
+    fs::copy(ADJUNCT, &program).unwrap();
+    fs::copy(&scene.module, &module).unwrap();
+    let as_nobody = Command::new(&program)
+        .args(["openssl", "enable", "--config"])
+        .arg(&scene.config)
+        .arg("--module")
+        .arg(&module)
+        .uid(65534)
+        .gid(65534)
+        .output()
+        .unwrap();
+    assert!(failed(&as_nobody).contains("run it as root"), "{as_nobody:?}");
+    assert_eq!(scene.bytes(), stock);
+
+    let full = scene.dir.path().join("full");
+    fs::create_dir(&full).unwrap();
+    let script = "mount -t tmpfs -o size=16k none \"$1\" || exit 77; cp \"$2\" \"$1/a.cnf\" || exit 77; \
+                  \"$3\" openssl enable --config \"$1/a.cnf\" --module \"$4\"; s=$?; cmp \"$2\" \"$1/a.cnf\" || exit 99; \
+                  ls -A \"$1\"; exit $s";
+    let output = Command::new("unshare")
+        .args(["--mount", "sh", "-c", script, "sh"])
+        .args([&full, &scene.config, &program, &module])
+        .output();
+    match output {
+        Ok(output) if output.status.code() == Some(1) && !output.stderr.starts_with(b"unshare") => {
+            assert!(failed(&output).contains("the disk is full"), "{output:?}");
+            assert!(String::from_utf8_lossy(&output.stdout).ends_with("\na.cnf\n"), "{output:?}");
+        }
+        Ok(output) => assert_ne!(output.status.code(), Some(99), "{output:?}"),
+        Err(_) => eprintln!("no unshare: the full disk is not tested"),
+    }
+}

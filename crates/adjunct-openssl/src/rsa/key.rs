@@ -4,7 +4,9 @@ use crate::abi::id;
 use crate::abi::param::{self, Param};
 use crate::fallback;
 use crate::provider::Provider;
+use adjunct::awslc::digest::Method;
 use adjunct::awslc::rsa::{Crt, Key, Numbers, Part};
+use adjunct::awslc::rsa_padding::Hash;
 use adjunct::catalogue::Function;
 use adjunct::error::Error;
 use adjunct::route::Tally;
@@ -26,6 +28,27 @@ pub const PARTS: [(Part, &CStr); 8] = [
     (Part::Dq, c"rsa-exponent2"),
     (Part::Qinv, c"rsa-coefficient1"),
 ];
+
+/// A digest as the caller named it.
+#[derive(Clone, Debug)]
+pub struct Named {
+    /// The name.
+    pub name: String,
+    /// The digest; `None` where the default provider has to compute it.
+    pub hash: Option<Hash>,
+}
+
+impl Named {
+    /// Looks the name up.
+    pub fn new(name: &str) -> Named {
+        Named { name: name.to_owned(), hash: Hash::from_name(name) }
+    }
+
+    /// The digest, where it is one of ours and a single one.
+    pub fn method(&self) -> Option<&'static Method> {
+        self.hash?.method()
+    }
+}
 
 /// A key. Shared by the key object OpenSSL holds and the operations that use it.
 #[derive(Debug)]

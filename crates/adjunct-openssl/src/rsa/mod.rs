@@ -16,6 +16,7 @@ mod padding {
     pub const OAEP: i64 = 4;
     pub const X931: i64 = 5;
     pub const PSS: i64 = 6;
+    pub const TLS: i64 = 7;
 
     const NAMES: &[(i64, &CStr)] =
         &[(PKCS1, c"pkcs1"), (NONE, c"none"), (OAEP, c"oaep"), (OAEP, c"oeap"), (X931, c"x931"), (PSS, c"pss")];

@@ -2,7 +2,7 @@
 //!
 //! The context and its parameters; the operations themselves are in [`super::sign`].
 
-use super::key::{Material, integer, text};
+use super::key::{Material, Named, integer, text};
 use super::keymgmt::object;
 use super::{identifier, padding};
 use crate::abi::core::Reason;
@@ -11,7 +11,7 @@ use crate::abi::{self, Algorithm, Dispatch, guard, id};
 use crate::entry;
 use crate::fallback::{DigestOperation, Kind, Operation};
 use crate::provider::{Provider, provider};
-use adjunct::awslc::rsa_padding::{Hash, Hasher, Salt, pss_max_salt};
+use adjunct::awslc::rsa_padding::{Hasher, Salt, pss_max_salt};
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::sync::Arc;
 
@@ -59,20 +59,6 @@ mod salt {
     pub const AUTO_DIGEST_MAX: i64 = -4;
 }
 
-/// A digest as the caller named it.
-#[derive(Clone, Debug)]
-pub(super) struct Named {
-    pub name: String,
-    /// `None` where the default provider has to compute it.
-    pub hash: Option<Hash>,
-}
-
-impl Named {
-    fn new(name: &str) -> Named {
-        Named { name: name.to_owned(), hash: Hash::from_name(name) }
-    }
-}
-
 /// A signature context.
 pub(super) struct Context {
     provider: *const Provider,
@@ -116,12 +102,12 @@ impl Context {
 
     /// The digest, where it is one PSS can be computed with.
     pub fn method(&self) -> Option<&'static adjunct::awslc::digest::Method> {
-        self.digest.as_ref()?.hash?.method()
+        self.digest.as_ref()?.method()
     }
 
     /// MGF1's digest: the digest unless another was set.
     pub fn mgf1_method(&self) -> Option<&'static adjunct::awslc::digest::Method> {
-        self.mgf1.as_ref().or(self.digest.as_ref())?.hash?.method()
+        self.mgf1.as_ref().or(self.digest.as_ref())?.method()
     }
 
     /// The salt to make or to expect; `None` for a key too small for any.

@@ -16,16 +16,18 @@ pub fn module() -> PathBuf {
 /// Compiles `tests/NAME/program.c`.
 pub fn compile(name: &str) -> PathBuf {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(name).join("program.c");
-    // A name of its own, so that a test run beside this one never runs a half-written program.
-    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}", std::process::id()));
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    // Moved to its place when whole: a test run beside this one never runs a half-written program.
+    let (unfinished, program) = (folder.join(format!("{name}-{}", std::process::id())), folder.join(name));
     let compiler = std::env::var("CC").unwrap_or_else(|_| "cc".to_owned());
     let built = Command::new(&compiler)
         .args(["-O1", "-Wall", "-Wextra", "-Werror", "-pthread", "-Wl,-z,now", "-o"])
-        .args([&program, &source])
+        .args([&unfinished, &source])
         .args(["-lcrypto", "-ldl"])
         .output()
         .unwrap_or_else(|e| panic!("{compiler}: {e}; a C compiler is needed"));
     assert!(built.status.success(), "libssl-dev is needed:\n{}", String::from_utf8_lossy(&built.stderr));
+    std::fs::rename(&unfinished, &program).expect("the program is moved to its place");
     program
 }
 

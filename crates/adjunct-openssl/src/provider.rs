@@ -3,7 +3,7 @@
 use crate::abi::core::{Core, Reason};
 use crate::abi::param::{self, Param};
 use crate::abi::{self, Algorithm, Dispatch, OsslAlgorithm, guard, id};
-use crate::{cipher, digest, ec, ecx, fallback, mac, rand, rsa};
+use crate::{capabilities, cipher, digest, ec, ecx, fallback, mac, rand, rsa};
 use adjunct::config::{Group, Groups};
 use std::ffi::{CStr, c_char, c_int, c_void};
 
@@ -14,6 +14,8 @@ pub struct Provider {
     pub core: Core,
     /// The version of libcrypto, major and minor: some defaults changed between them.
     pub version: (u32, u32),
+    /// What `algorithms =` switched on.
+    pub groups: Groups,
     library: fallback::Cache,
     tables: Vec<(c_int, Vec<OsslAlgorithm>)>,
     reasons: Vec<ReasonString>,
@@ -141,7 +143,7 @@ pub unsafe extern "C" fn OSSL_provider_init(
             .collect();
         let version = version(&core);
         let library = fallback::Cache::default();
-        let provider = Box::new(Provider { core, version, library, tables: tables(version, groups), reasons });
+        let provider = Box::new(Provider { core, version, groups, library, tables: tables(version, groups), reasons });
         // SAFETY: the out pointers are OpenSSL's.
         unsafe {
             *out = FUNCTIONS.as_ptr();
@@ -151,12 +153,13 @@ pub unsafe extern "C" fn OSSL_provider_init(
     })
 }
 
-static FUNCTIONS: [Dispatch; 6] = [
+static FUNCTIONS: [Dispatch; 7] = [
     entry!(id::PROVIDER_TEARDOWN, teardown),
     entry!(id::PROVIDER_GETTABLE_PARAMS, gettable_params),
     entry!(id::PROVIDER_GET_PARAMS, get_params),
     entry!(id::PROVIDER_QUERY_OPERATION, query_operation),
     entry!(id::PROVIDER_GET_REASON_STRINGS, reason_strings),
+    entry!(id::PROVIDER_GET_CAPABILITIES, capabilities::get_capabilities),
     Dispatch::END,
 ];
 

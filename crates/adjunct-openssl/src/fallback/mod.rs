@@ -57,6 +57,7 @@ functions! {
     provider_load c"OSSL_PROVIDER_load" (Opaque, *const c_char) -> Opaque;
     provider_context c"OSSL_PROVIDER_get0_provider_ctx" (Opaque) -> Opaque;
     provider_query c"OSSL_PROVIDER_query_operation" (Opaque, c_int, *mut c_int) -> *const OsslAlgorithm;
+    provider_capabilities c"OSSL_PROVIDER_get_capabilities" (Opaque, *const c_char, ExportCallback, *mut c_void) -> c_int;
     mark c"ERR_set_mark" () -> c_int;
     pop_to_mark c"ERR_pop_to_mark" () -> c_int;
     pkey_free c"EVP_PKEY_free" (Opaque);
@@ -273,6 +274,20 @@ impl Library {
         unsafe { (self.functions.pop_to_mark)() };
         result
     }
+}
+
+/// Calls `callback` with each entry of a `capability` of the default provider; the result is OpenSSL's.
+///
+/// # Safety
+/// `callback` takes `argument` as its own, and `capability` is a C string.
+pub unsafe fn capabilities(
+    library: &Library,
+    capability: &CStr,
+    callback: ExportCallback,
+    argument: *mut c_void,
+) -> c_int {
+    // SAFETY: see above.
+    unsafe { (library.functions.provider_capabilities)(library.provider, capability.as_ptr(), callback, argument) }
 }
 
 /// A buffer OpenSSL may be asked to fill.

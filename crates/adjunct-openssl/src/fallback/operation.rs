@@ -186,16 +186,21 @@ impl DigestOperation {
 
     /// A copy with the same state, key and parameters.
     pub fn duplicate(&self) -> Option<DigestOperation> {
-        // SAFETY: an empty array.
-        let copy = unsafe { DigestOperation::new(&self.key, self.verify, self.digest.as_deref(), std::ptr::null()) };
-        let mut copy = copy?;
-        // The copy's key context is replaced by one whose address is not told, so it is asked for again.
+        let library = self.library;
+        // SAFETY: libcrypto's functions, called as documented. The copy must be a new context: from 3.5 on, one that is
+        // set up already is copied by a short cut that takes its digest for initialised.
+        let raw = unsafe { (library.functions.md_ctx_new)() };
+        if raw.is_null() {
+            return None;
+        }
+        let (key, digest, operation) = (self.key.clone(), self.digest.clone(), std::ptr::null_mut());
+        let mut copy = DigestOperation { library, raw, operation, key, digest, verify: self.verify };
         // SAFETY: both contexts are live.
-        if unsafe { (self.library.functions.md_ctx_copy)(copy.raw, self.raw) } != 1 {
+        if unsafe { (library.functions.md_ctx_copy)(raw, self.raw) } != 1 {
             return None;
         }
         // SAFETY: as above.
-        copy.operation = unsafe { (self.library.functions.md_ctx_pkey_ctx)(copy.raw) };
+        copy.operation = unsafe { (library.functions.md_ctx_pkey_ctx)(raw) };
         Some(copy)
     }
 

@@ -372,3 +372,112 @@ mod proc {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A segment of the test's own, removed when it ends.
+    struct Scratch(memory::Mapped);
+
+    impl Scratch {
+        fn new(name: u32) -> Scratch {
+            NAMESPACES.store(proc::namespaces(), Relaxed);
+            START.store(proc::own_start(), Relaxed);
+            IMAGE.store(memory::image().into(), Relaxed);
+            let key = reader::key(0x7e57_0000 ^ std::process::id() << 4 ^ name, 0);
+            Scratch(memory::map(key, memory::effective_user(), Access::Create).unwrap().unwrap())
+        }
+
+        fn claim(&self, pid: u32, namespaces: u16, start: u16, image: u8) -> Claim {
+            self.0.claim(Owner::new(pid, namespaces, start, image).unwrap()).unwrap()
+        }
+
+        fn places(&self) -> Vec<usize> {
+            self.0.claims().iter().map(|c| c.place).collect()
+        }
+    }
+
+    impl Drop for Scratch {
+        fn drop(&mut self) {
+            memory::remove(self.0.id).unwrap();
+        }
+    }
+
+    fn dead_pid() -> u32 {
+        let mut child = std::process::Command::new("true").spawn().unwrap();
+        child.wait().unwrap();
+        child.id()
+    }
+
+    #[test]
+    fn only_slots_of_the_dead_are_taken_back() {
+        let scratch = Scratch::new(1);
+        let (me, dead) = (me().unwrap(), dead_pid());
+        let mut living = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+        let ns = me.namespaces();
+        let kept = [
+            scratch.claim(living.id(), ns, 0, 0),
+            scratch.claim(me.pid(), ns, me.start(), me.image()),
+            scratch.claim(dead, ns ^ 1, 0, 0),
+            scratch.claim(dead, 0, 0, 0),
+        ]
+        .map(|c| c.place);
+        scratch.claim(me.pid(), ns, me.start(), me.image() ^ 1);
+        scratch.claim(dead, ns, 7, 7);
+        // Few are taken: nobody looks.
+        reclaim(&scratch.0, scratch.0.claims());
+        assert_eq!(scratch.places().len(), 6);
+        (0..CROWDED).for_each(|i| _ = scratch.claim(dead, ns, i as u16 & 0xfff, i as u8));
+        reclaim(&scratch.0, scratch.0.claims());
+        living.kill().unwrap();
+        living.wait().unwrap();
+        assert_eq!(scratch.places(), kept);
+    }
+
+    #[test]
+    fn a_reused_pid_is_told_by_its_start() {
+        let scratch = Scratch::new(2);
+        let me = me().unwrap();
+        let mut living = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+        let start = proc::start(living.id()).unwrap();
+        let other = if start == 1 { 2 } else { 1 };
+        let kept: Vec<_> = (0..FULL).map(|_| scratch.claim(living.id(), me.namespaces(), start, 0).place).collect();
+        let reused: Vec<_> = (0..20).map(|_| scratch.claim(living.id(), me.namespaces(), other, 0).place).collect();
+        // A comer looks at some of them only; where it begins depends on its pid, which here stays the same.
+        let left = |scratch: &Scratch| reused.iter().filter(|p| scratch.places().contains(p)).count();
+        let claims = || scratch.0.claims().into_iter().filter(|c| reused.contains(&c.place) || c.place <= FULL);
+        let mut all: Vec<_> = claims().collect();
+        for _ in 0..=all.len() / LOOKUPS {
+            reclaim(&scratch.0, all.clone());
+            all.rotate_left(LOOKUPS);
+        }
+        living.kill().unwrap();
+        living.wait().unwrap();
+        assert_eq!(left(&scratch), 0);
+        assert_eq!(scratch.places(), kept);
+    }
+
+    #[test]
+    fn who_is_alone_with_a_segment_knows_it() {
+        let scratch = Scratch::new(3);
+        let uid = memory::effective_user();
+        assert!(memory::alone(&scratch.0));
+        let key = reader::key(0x7e57_0000 ^ std::process::id() << 4 ^ 3, 0);
+        let second = memory::map(key, uid, Access::Read).unwrap().unwrap();
+        assert!(!memory::alone(&scratch.0));
+        drop(second);
+        assert!(memory::alone(&scratch.0));
+    }
+
+    #[test]
+    fn a_released_slot_is_not_released_for_its_next_owner() {
+        let scratch = Scratch::new(4);
+        let first = scratch.claim(10, 1, 1, 1);
+        assert!(scratch.0.release(first));
+        let second = scratch.claim(10, 1, 1, 1);
+        assert_eq!(first.place, second.place);
+        assert!(!scratch.0.release(first), "the use count tells them apart");
+        assert!(scratch.0.release(second));
+    }
+}

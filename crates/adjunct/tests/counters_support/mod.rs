@@ -1,6 +1,8 @@
 //! Runs each scenario in a process of its own, with counters of its own: this test program again, told by the environment
 //! which part to play. So scenarios fork, kill and change users freely, and the real counters of the machine stay alone.
 
+#![allow(dead_code, reason = "each test program uses its part")]
+
 use adjunct::catalogue::Function;
 use adjunct::counters::{self, Snapshot};
 use adjunct::route::{Direction, Tally};

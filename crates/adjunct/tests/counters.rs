@@ -27,6 +27,7 @@ fn player() {
         "more-threads-than-slots" => more_threads_than_slots(),
         "late-destructors" => late_destructors(),
         "forks" => forks(),
+        "idle-child" => idle_child(),
         "forks-in-threads" => forks_in_threads(),
         "execs" => execs(),
         "exec" => exec(number(0)),
@@ -53,6 +54,7 @@ scenarios! {
     more_threads_than_slots_count_exactly "more-threads-than-slots";
     a_thread_that_ends_may_count_in_its_destructors "late-destructors";
     parent_and_child_both_count "forks";
+    a_child_that_does_not_count_frees_nothing "idle-child";
     children_of_threads_count "forks-in-threads";
     a_process_counts_across_exec "execs";
     every_way_to_exit_keeps_the_counts "exits";
@@ -64,15 +66,21 @@ scenarios! {
     deleted_counters_hurt_nobody "deleted";
 }
 
+/// Long enough for all who count at once to be at it at the same time, on however few CPUs.
+const LONG: u64 = 2_000_000;
+
 fn threads() {
-    const EACH: u64 = 200_000;
+    let start = std::sync::Barrier::new(8);
     thread::scope(|s| {
         for _ in 0..8 {
-            s.spawn(|| count(EACH));
+            s.spawn(|| {
+                start.wait();
+                count(LONG);
+            });
         }
     });
     count(5);
-    assert_eq!(counted(me()), 8 * EACH + 5);
+    assert_eq!(counted(me()), 8 * LONG + 5);
 }
 
 fn thread_churn() {
@@ -84,7 +92,7 @@ fn thread_churn() {
 
 fn more_threads_than_slots() {
     const THREADS: usize = 1100;
-    const EACH: u64 = 10_000;
+    const EACH: u64 = 50_000;
     let all_here = std::sync::Barrier::new(THREADS);
     thread::scope(|s| {
         for _ in 0..THREADS {
@@ -142,6 +150,24 @@ fn forks() {
     }
     children.into_iter().for_each(|c| assert_eq!(wait(c), 0));
     assert_eq!(counted(me()), expected);
+    // All at the same time, into slots of their own from the first call on.
+    let children: Vec<_> = (0..3).map(|_| fork(|| count(LONG))).collect();
+    count(LONG);
+    children.into_iter().for_each(|c| assert_eq!(wait(c), 0));
+    assert_eq!(counted(me()), expected + 4 * LONG);
+}
+
+/// A child that ends with all its destructors and has not counted leaves its parent's slot to its parent.
+fn idle_child() {
+    count(1);
+    let child = fork(|| unsafe { libc::exit(0) });
+    assert_eq!(wait(child), 0);
+    thread::scope(|s| {
+        s.spawn(|| count(LONG));
+        s.spawn(|| count(LONG));
+        count(LONG);
+    });
+    assert_eq!(counted(me()), 3 * LONG + 1);
 }
 
 fn forks_in_threads() {
@@ -337,7 +363,7 @@ fn takes() {
     let all_of = |s: &counters::Snapshot| s.function(adjunct::catalogue::Function::AesCbc).software_calls();
     let children: Vec<_> = (0..2).map(|_| fork(|| count(EACH))).collect();
     thread::scope(|s| {
-        for _ in 0..2 {
+        for _ in 0..4 {
             s.spawn(|| {
                 while !stop.load(Relaxed) {
                     taken.fetch_add(all_of(&counters::take(uid).unwrap().unwrap()), Relaxed);

@@ -100,6 +100,8 @@ fn more_threads_than_slots() {
                 count(1);
                 all_here.wait();
                 count(EACH);
+                // No slot gets free before all are done.
+                all_here.wait();
             };
             thread::Builder::new().stack_size(64 << 10).spawn_scoped(s, run).unwrap();
         }
@@ -162,12 +164,15 @@ fn idle_child() {
     count(1);
     let child = fork(|| unsafe { libc::exit(0) });
     assert_eq!(wait(child), 0);
+    let mut expected = 1 + 2 * LONG;
     thread::scope(|s| {
-        s.spawn(|| count(LONG));
-        s.spawn(|| count(LONG));
-        count(LONG);
+        let others = [s.spawn(|| count(LONG)), s.spawn(|| count(LONG))];
+        while others.iter().any(|o| !o.is_finished()) {
+            count(10_000);
+            expected += 10_000;
+        }
     });
-    assert_eq!(counted(me()), 3 * LONG + 1);
+    assert_eq!(counted(me()), expected);
 }
 
 fn forks_in_threads() {

@@ -134,23 +134,22 @@ impl Place {
     }
 
     /// The client, ready to run against the private server at `port`; the remote command is the caller's to add.
+    /// `options` are lines of `ssh_config`; they win over those written here.
     ///
     /// # Errors
     /// [`Failure`] where its configuration cannot be written.
     pub fn client(&self, port: u16, options: &[String], openssl_conf: &Path) -> Result<Command, Failure> {
         let dir = self.dir().display();
-        let mut config = format!(
-            "Host {HOST}\nHostName 127.0.0.1\nHostKeyAlias {HOST}\nPort {port}\nUser {}\n\
+        // ssh takes the first value it reads: the caller's win.
+        let config = format!(
+            "Host {HOST}\n{}\nHostName 127.0.0.1\nHostKeyAlias {HOST}\nPort {port}\nUser {}\n\
              IdentityFile {dir}/user_key\nIdentitiesOnly yes\nIdentityAgent none\n\
              UserKnownHostsFile {dir}/known_hosts\nGlobalKnownHostsFile /dev/null\nStrictHostKeyChecking yes\n\
              CheckHostIP no\nUpdateHostKeys no\nBatchMode yes\nPreferredAuthentications publickey\n\
              ControlMaster no\nControlPath none\nCompression no\nForwardAgent no\nForwardX11 no\nConnectTimeout 20\n",
+            options.join("\n"),
             self.user
         );
-        for option in options {
-            config += option;
-            config.push('\n');
-        }
         let config = self.write("ssh_config", &config)?;
         let mut command = Command::new(&self.programs.ssh);
         command.arg("-F").arg(config).arg("-T").arg(HOST);

@@ -245,7 +245,7 @@ fn kill(pid: u32, signal: Signal) {
 }
 
 /// The processes below `root`, nearest first.
-fn descendants(root: u32) -> Vec<u32> {
+pub fn descendants(root: u32) -> Vec<u32> {
     let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
     let parents: Vec<(u32, u32)> = entries
         .flatten()

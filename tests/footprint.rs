@@ -1,0 +1,54 @@
+//! What the module costs a process: the time of its load, private memory, threads, descriptors.
+
+use adjunct_e2e::lab::Lab;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// One run of the probe.
+#[derive(Debug, Clone, Copy)]
+struct Probe {
+    nanoseconds: u64,
+    kilobytes: u64,
+    threads: u64,
+    descriptors: u64,
+}
+
+fn probe(lab: &Lab, conf: &Path, module: bool) -> Probe {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_adjunct-probe"));
+    let out =
+        command.env("OPENSSL_CONF", conf).envs(lab.environment()).stdin(Stdio::null()).output().expect("the probe");
+    let text = String::from_utf8_lossy(&out.stdout).into_owned();
+    let words: Vec<&str> = text.split_whitespace().collect();
+    assert_eq!(words.len(), 7, "{text}{}", String::from_utf8_lossy(&out.stderr));
+    assert_eq!(words[0], "1", "OPENSSL_init_crypto failed");
+    assert_eq!(words[5], module.to_string(), "the module is loaded");
+    assert_eq!(words[6], "true", "algorithms are found");
+    let number = |i: usize| words[i].parse().expect("a number");
+    Probe { nanoseconds: number(1), kilobytes: number(2), threads: number(3), descriptors: number(4) }
+}
+
+fn median(mut values: Vec<u64>) -> u64 {
+    values.sort_unstable();
+    values[values.len() / 2]
+}
+
+#[test]
+fn the_module_costs_little() {
+    let lab = Lab::new();
+    let (mut stock, mut adjunct) = (Vec::new(), Vec::new());
+    for _ in 0..41 {
+        stock.push(probe(&lab, lab.stock(), false));
+        adjunct.push(probe(&lab, lab.adjunct(), true));
+    }
+    let time = |probes: &[Probe]| median(probes.iter().map(|p| p.nanoseconds).collect()) / 1000;
+    let memory = |probes: &[Probe]| median(probes.iter().map(|p| p.kilobytes).collect());
+    let (time, base_time) = (time(&adjunct), time(&stock));
+    let (memory, base_memory) = (memory(&adjunct), memory(&stock));
+    println!("configuration load: {base_time} us stock, {time} us with adjunct (medians of 41 processes)");
+    println!("private memory:     {base_memory} KB stock, {memory} KB with adjunct");
+    assert!(memory < base_memory + 4096, "more than 4 MB of private memory");
+    for (with, without) in adjunct.iter().zip(&stock) {
+        assert_eq!(with.threads, 1, "a thread was started");
+        assert_eq!(with.descriptors, without.descriptors, "a descriptor was kept");
+    }
+}

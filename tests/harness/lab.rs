@@ -1,0 +1,216 @@
+//! A lab: a folder with a copy of the module, OpenSSL configurations, and counters apart from everybody's.
+
+use crate::system::{System, target};
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// A lab; its folder and its counters go when it is dropped.
+#[derive(Debug)]
+pub struct Lab {
+    dir: tempfile::TempDir,
+    key: String,
+    stock: PathBuf,
+    adjunct: PathBuf,
+}
+
+/// Calls counted, by function: hardware and software.
+pub type Counters = BTreeMap<String, (u64, u64)>;
+
+impl Lab {
+    /// A new lab, below `/tmp`, which every [`System`] sees.
+    pub fn new() -> Lab {
+        static NUMBER: AtomicU32 = AtomicU32::new(1);
+        let dir = tempfile::Builder::new().prefix("adjunct-e2e-").tempdir_in("/tmp").expect("a folder in /tmp");
+        // Programs that drop root's rights still open the module and the configuration.
+        open_to_all(dir.path());
+        let key = format!("{:#x}", 0x0e2e_0000u32 ^ (std::process::id() << 8) ^ NUMBER.fetch_add(1, Ordering::Relaxed));
+        let built = target().join("libadjunct_openssl.so");
+        let module = dir.path().join("adjunct.so");
+        std::fs::copy(&built, &module).unwrap_or_else(|e| panic!("{}: {e}; run ./check", built.display()));
+        let mut lab = Lab { dir, key, stock: PathBuf::new(), adjunct: PathBuf::new() };
+        lab.stock = lab.write("stock.cnf", stock_conf(""));
+        lab.adjunct = lab.write("adjunct.cnf", adjunct_conf(&module, "", ""));
+        lab
+    }
+
+    /// The folder.
+    pub fn dir(&self) -> &Path {
+        self.dir.path()
+    }
+
+    /// A path in the folder.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    /// Writes a file into the folder.
+    pub fn write(&self, name: &str, data: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.path(name);
+        std::fs::write(&path, data).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+        path
+    }
+
+    /// The module.
+    pub fn module(&self) -> PathBuf {
+        self.path("adjunct.so")
+    }
+
+    /// The configuration of OpenSSL's default provider alone.
+    pub fn stock(&self) -> &Path {
+        &self.stock
+    }
+
+    /// The configuration with adjunct.
+    pub fn adjunct(&self) -> &Path {
+        &self.adjunct
+    }
+
+    /// The environment that leads to this lab's counters.
+    pub fn environment(&self) -> Vec<(String, String)> {
+        vec![("ADJUNCT_STATS_KEY".to_owned(), self.key.clone())]
+    }
+
+    /// A program of `system` with one of the configurations and this lab's counters.
+    pub fn command(&self, system: &System, program: &str, conf: &Path) -> Command {
+        let mut command = Command::new(system.program(program));
+        command.env("OPENSSL_CONF", conf).envs(self.environment()).env_remove("SSL_CERT_FILE").stdin(Stdio::null());
+        command
+    }
+
+    /// Runs `openssl` with `input` on its standard input; its output, which must be a success.
+    pub fn openssl(&self, system: &System, conf: &Path, args: &[&str], input: &[u8]) -> Vec<u8> {
+        let out = self.try_openssl(system, conf, args, input);
+        let (name, conf) = (system.name, conf.display());
+        assert!(
+            out.status.success(),
+            "openssl {} ({name}, {conf}): {}{}",
+            args.join(" "),
+            out.status,
+            String::from_utf8_lossy(&out.stderr)
+        );
+        out.stdout
+    }
+
+    /// The same, whatever comes of it.
+    pub fn try_openssl(&self, system: &System, conf: &Path, args: &[&str], input: &[u8]) -> Output {
+        let mut command = self.command(system, "openssl", conf);
+        command.args(args);
+        feed(&mut command, input)
+    }
+
+    /// What was counted in this lab, all users together; only what is not zero.
+    pub fn counters(&self) -> Counters {
+        let out = self.stats(&["-S", "--json"]);
+        let report: serde_json::Value = serde_json::from_slice(&out.stdout)
+            .unwrap_or_else(|e| panic!("adjunct stats: {e}: {}", String::from_utf8_lossy(&out.stderr)));
+        let mut counters = Counters::new();
+        let functions = report["users"].as_array().into_iter().flatten().filter_map(|u| u["functions"].as_array());
+        for row in functions.flatten() {
+            let sum = |side: &str| -> u64 {
+                let cells = row.as_object().into_iter().flatten();
+                cells
+                    .filter(|(k, _)| k.starts_with(side) && !k.ends_with("bytes"))
+                    .map(|(_, v)| v.as_u64().unwrap_or(0))
+                    .sum()
+            };
+            let (hardware, software) = (sum("hw-"), sum("sw-"));
+            if hardware + software > 0 {
+                counters.insert(row["function"].as_str().unwrap_or_default().to_owned(), (hardware, software));
+            }
+        }
+        counters
+    }
+
+    fn stats(&self, args: &[&str]) -> Output {
+        let adjunct = target().join("adjunct");
+        let mut command = Command::new(&adjunct);
+        command.arg("stats").args(args).envs(self.environment()).stdin(Stdio::null());
+        command.output().unwrap_or_else(|e| panic!("{}: {e}; run ./check", adjunct.display()))
+    }
+
+    /// Asserts that every function named was counted since `before` on the path this machine has for it, and only there.
+    pub fn moved(&self, before: &Counters, functions: &[&str]) {
+        let after = self.counters();
+        for &name in functions {
+            let (hw0, sw0) = before.get(name).copied().unwrap_or_default();
+            let (hw, sw) = after.get(name).copied().unwrap_or_default();
+            if has_hardware(name) {
+                assert!(hw > hw0, "{name}: hardware not counted: {hw0} -> {hw} (software {sw0} -> {sw})");
+                assert_eq!(sw, sw0, "{name}: counted as software on a machine with the instructions");
+            } else {
+                assert!(sw > sw0, "{name}: software not counted: {sw0} -> {sw}");
+                assert_eq!(hw, hw0, "{name}: counted as hardware on a machine without the instructions");
+            }
+        }
+    }
+}
+
+impl Default for Lab {
+    fn default() -> Lab {
+        Lab::new()
+    }
+}
+
+impl Drop for Lab {
+    fn drop(&mut self) {
+        self.stats(&["--delete-all"]);
+        self.stats(&["--delete"]);
+    }
+}
+
+/// Whether this machine's processor has the instructions for a function, from what the kernel says of it.
+pub fn has_hardware(function: &str) -> bool {
+    let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let line = info.lines().find(|l| l.starts_with("flags") || l.starts_with("Features")).unwrap_or_default();
+    let has = |flag: &str| line.split_whitespace().any(|f| f == flag);
+    let arm = cfg!(target_arch = "aarch64");
+    match function {
+        "AES GCM" => has("aes") && has(if arm { "pmull" } else { "pclmulqdq" }),
+        name if name.starts_with("AES") => has("aes"),
+        "SHA-1" => has(if arm { "sha1" } else { "sha_ni" }),
+        "SHA-224" | "SHA-256" => has(if arm { "sha2" } else { "sha_ni" }),
+        _ => false,
+    }
+}
+
+/// Runs `command` with `input` on its standard input.
+pub fn feed(command: &mut Command, input: &[u8]) -> Output {
+    let mut child = spawn(command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()));
+    let stdin = child.stdin.take();
+    std::thread::scope(|scope| {
+        // A program that ends early closes its end: not the writer's failure.
+        scope.spawn(move || stdin.map(|mut s| s.write_all(input)));
+        child.wait_with_output().expect("wait")
+    })
+}
+
+/// Starts `command`.
+pub fn spawn(command: &mut Command) -> Child {
+    command.spawn().unwrap_or_else(|e| panic!("{}: {e}", command.get_program().display()))
+}
+
+/// A configuration of the default provider; `more` are further lines of the initial section and sections.
+pub fn stock_conf(more: &str) -> String {
+    format!(
+        "openssl_conf = openssl_init\n[openssl_init]\nproviders = provider_sect\n{more}\n[provider_sect]\n\
+         default = default_sect\n[default_sect]\nactivate = 1\n"
+    )
+}
+
+/// A configuration with adjunct from `module`; `keys` are further lines of its section.
+pub fn adjunct_conf(module: &Path, keys: &str, more: &str) -> String {
+    format!(
+        "openssl_conf = openssl_init\n[openssl_init]\nproviders = provider_sect\nalg_section = evp_sect\n{more}\n\
+         [provider_sect]\ndefault = default_sect\nadjunct = adjunct_sect\n[default_sect]\nactivate = 1\n\
+         [adjunct_sect]\nmodule = {}\nactivate = 1\n{keys}\n[evp_sect]\ndefault_properties = ?provider=adjunct\n",
+        module.display()
+    )
+}
+
+fn open_to_all(dir: &Path) {
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::set_permissions(dir, std::fs::Permissions::from_mode(0o755)).expect("mode of the lab's folder");
+}

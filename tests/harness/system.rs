@@ -1,0 +1,65 @@
+//! The systems the tests run on: this machine's programs, and those of newer Debian suites in their own roots.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Mutex;
+
+/// Where programs come from.
+#[derive(Debug, Clone)]
+pub struct System {
+    /// `here`, or the Debian suite.
+    pub name: &'static str,
+    bin: Option<PathBuf>,
+}
+
+impl System {
+    /// This machine.
+    pub fn here() -> System {
+        System { name: "here", bin: None }
+    }
+
+    /// The programs of a newer Debian suite, unpacked on first use; `None`, with the reason printed, where they cannot be
+    /// had (no root, no apt, no network).
+    pub fn suite(name: &'static str) -> Option<System> {
+        static MAKING: Mutex<()> = Mutex::new(());
+        let _one = MAKING.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let dir = target().parent()?.join("roots").join(name);
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("make-root");
+        let out = Command::new(script).arg(name).arg(&dir).stdin(Stdio::null()).output().ok()?;
+        if !out.status.success() {
+            eprintln!("SKIPPED, no programs of {name}: {}", String::from_utf8_lossy(&out.stderr).trim());
+            return None;
+        }
+        Some(System { name, bin: Some(dir.join("bin")) })
+    }
+
+    /// This machine and every newer suite that can be had.
+    pub fn all() -> Vec<System> {
+        let newer = NEWER.iter().filter_map(|name| System::suite(name));
+        std::iter::once(System::here()).chain(newer).collect()
+    }
+
+    /// The path of one of its programs.
+    pub fn program(&self, name: &str) -> PathBuf {
+        if let Some(bin) = &self.bin {
+            return bin.join(name);
+        }
+        let folders = ["/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin"];
+        folders.iter().map(|dir| Path::new(dir).join(name)).find(|p| p.is_file()).unwrap_or_else(|| PathBuf::from(name))
+    }
+}
+
+/// Debian's suites after the one the tests are written on: OpenSSH 10.0 with OpenSSL 3.5, and the newest of both.
+pub const NEWER: [&str; 2] = ["trixie", "sid"];
+
+/// The folder the build puts programs in (`target/release`).
+pub fn target() -> PathBuf {
+    let test = std::env::current_exe().expect("the test's own path");
+    test.ancestors().nth(2).expect("target/PROFILE/deps/TEST").to_owned()
+}
+
+/// Whether the tests run as root.
+pub fn is_root() -> bool {
+    // SAFETY: geteuid only returns a number.
+    unsafe { libc::geteuid() == 0 }
+}

@@ -18,6 +18,26 @@ pub(crate) fn prime() {
     random(&mut byte);
 }
 
+/// Like [`random`], with `additional` mixed in, and bytes fresh from the operating system where `fresh` asks for
+/// prediction resistance (NIST SP 800-90A, 8.8). Says whether there were any.
+#[must_use]
+pub fn random_with(out: &mut [u8], additional: &[u8], fresh: bool) -> bool {
+    let (mut seed, mut mixed) = ([0u8; 32], [0u8; 32]);
+    if fresh && rustix::rand::getrandom(&mut seed, rustix::rand::GetRandomFlags::empty()) != Ok(seed.len()) {
+        return false;
+    }
+    let mut digest = digest::Digest::new(&digest::SHA256);
+    digest.update(&seed);
+    digest.update(additional);
+    digest.finish(&mut mixed);
+    zeroize::Zeroize::zeroize(&mut seed);
+    let (data, length) = (out.as_mut_ptr(), out.len());
+    // SAFETY: the pointer and length describe `out`; the third argument is of the 32 bytes the library takes.
+    let done = unsafe { aws_lc_sys::RAND_bytes_with_user_prediction_resistance(data, length, mixed.as_ptr()) };
+    zeroize::Zeroize::zeroize(&mut mixed);
+    done == 1
+}
+
 /// Fills `out` from the library's generator (CTR-DRBG seeded by the operating system; fork-safe).
 pub fn random(out: &mut [u8]) {
     // SAFETY: the pointer and length describe `out`.

@@ -368,15 +368,22 @@ fn pkcs1_scan(block: &[u8]) -> (Choice, u32) {
     (good, zero + 1)
 }
 
+/// All ones for a true choice, else all zeros: to select many bytes at the price of one look at the choice.
+fn mask(choice: Choice) -> u8 {
+    // Hidden from the compiler, which might branch on a mask it knows to be one of two.
+    std::hint::black_box(0u8.wrapping_sub(choice.unwrap_u8()))
+}
+
 /// Moves `block` to the left by `count` bytes in a time that does not tell `count`, which is at most its length.
 fn shift_left(block: &mut [u8], count: u32) {
     for bit in 0..=block.len().ilog2() {
-        let moved = Choice::from((count >> bit & 1) as u8);
+        let moved = mask(Choice::from((count >> bit & 1) as u8));
         let step = 1 << bit;
-        for i in 0..block.len() {
-            let from = block.get(i + step).copied().unwrap_or(0);
-            block[i].conditional_assign(&from, moved);
+        let rest = block.len() - step;
+        for i in 0..rest {
+            block[i] ^= moved & (block[i] ^ block[i + step]);
         }
+        block[rest..].iter_mut().for_each(|byte| *byte &= !moved);
     }
 }
 
@@ -460,17 +467,18 @@ pub fn pkcs1_decode_implicit(key: &Key, ciphertext: &[u8], block: &mut [u8]) -> 
 
     // The last of 128 candidates that is a possible length.
     let most = size as u32 - 10;
-    let mask = (most + 1).next_power_of_two() - 1;
+    let wide = (most + 1).next_power_of_two() - 1;
     let mut length = 0u32;
     for pair in lengths.chunks_exact(2) {
-        let candidate = u32::from(u16::from_be_bytes([pair[0], pair[1]])) & mask;
+        let candidate = u32::from(u16::from_be_bytes([pair[0], pair[1]])) & wide;
         length.conditional_assign(&candidate, candidate.ct_lt(&most));
     }
 
     let (good, start) = pkcs1_scan(block);
     let start = u32::conditional_select(&(size as u32 - length), &start, good);
+    let bad = mask(!good);
     for (byte, other) in block.iter_mut().zip(synthetic.iter()) {
-        byte.conditional_assign(other, !good);
+        *byte ^= bad & (*byte ^ other);
     }
     shift_left(block, start);
     Ok(size - start as usize)

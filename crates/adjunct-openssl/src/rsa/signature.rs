@@ -232,7 +232,7 @@ impl Context {
         self.padding = mode;
         self.salt = length;
         let unknown = |named: &Option<Named>| named.as_ref().is_some_and(|n| n.hash.is_none());
-        let ask = unknown(&digest) || unknown(&mgf1) || (mode == padding::X931 && self.digest.is_some());
+        let ask = unknown(&digest) || unknown(&mgf1) || mode == padding::X931;
         if digest.is_some() {
             self.digest = digest;
         }

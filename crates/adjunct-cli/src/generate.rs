@@ -67,7 +67,29 @@ fn write_page(dir: &Path, name: &str, command: clap::Command) -> Result<(), Fail
 }
 
 fn page(command: clap::Command) -> Result<String, Failure> {
+    let examples = command.get_after_long_help().or(command.get_after_help()).map(ToString::to_string);
+    let man = clap_mangen::Man::new(command);
     let mut text = Vec::new();
-    clap_mangen::Man::new(command).render(&mut text).map_err(|e| Failure::new(format!("man page: {e}")))?;
-    Ok(String::from_utf8_lossy(&text).into_owned())
+    let done = man
+        .render_title(&mut text)
+        .and_then(|()| man.render_name_section(&mut text))
+        .and_then(|()| man.render_synopsis_section(&mut text))
+        .and_then(|()| man.render_description_section(&mut text))
+        .and_then(|()| man.render_options_section(&mut text))
+        .and_then(|()| man.render_subcommands_section(&mut text));
+    done.map_err(|e| Failure::new(format!("man page: {e}")))?;
+    let page = String::from_utf8_lossy(&text).into_owned();
+    Ok(page + &examples.map_or_else(String::new, |examples| notes(&examples)))
+}
+
+/// The text below the options, its lines left as they are: most are command lines.
+fn notes(text: &str) -> String {
+    let mut section = ".SH NOTES\n.nf\n".to_owned();
+    for line in text.lines() {
+        // A leading dot or quote would be a request, a backslash an escape.
+        section += if line.starts_with(['.', '\'']) { "\\&" } else { "" };
+        section += &line.replace('\\', "\\e").replace('-', "\\-");
+        section.push('\n');
+    }
+    section + ".fi\n"
 }

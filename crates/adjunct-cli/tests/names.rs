@@ -1,5 +1,7 @@
 //! The command as it is called: by its own name and by those of the Z tools, as root and as another user.
 
+use adjunct::catalogue::Function;
+use adjunct::route::{Direction, Tally};
 use std::os::unix::fs::symlink;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -7,12 +9,23 @@ use std::process::{Command, Output, Stdio};
 
 const ADJUNCT: &str = env!("CARGO_BIN_EXE_adjunct");
 
+/// The counters of this test run, apart from the user's own.
+fn key() -> String {
+    format!("c11{:x}", std::process::id())
+}
+
+fn command(program: &Path, args: &[&str]) -> Command {
+    let mut command = Command::new(program);
+    command.args(args).env_remove("ADJUNCT_CPU").env("ADJUNCT_STATS_KEY", key());
+    command
+}
+
 fn adjunct(args: &[&str]) -> Output {
-    Command::new(ADJUNCT).args(args).env_remove("ADJUNCT_CPU").output().unwrap()
+    command(Path::new(ADJUNCT), args).output().unwrap()
 }
 
 fn called_as(name: &str, args: &[&str]) -> Output {
-    Command::new(ADJUNCT).arg0(format!("/usr/bin/{name}")).args(args).output().unwrap()
+    command(Path::new(ADJUNCT), args).arg0(format!("/usr/bin/{name}")).output().unwrap()
 }
 
 fn text(output: &Output) -> String {
@@ -106,12 +119,52 @@ fn other_users_are_shown_to_root_only() {
     let copy = dir.path().join("adjunct");
     std::fs::copy(ADJUNCT, &copy).unwrap();
     readable(dir.path());
-    let nobody = |args: &[&str]| Command::new(&copy).args(args).uid(65534).gid(65534).output().unwrap();
+    let nobody = |args: &[&str]| command(&copy, args).uid(65534).gid(65534).output().unwrap();
     for args in [&["stats", "-A"][..], &["stats", "-S"], &["stats", "-R"], &["stats", "-D"], &["stats", "-U", "root"]] {
         let line = refused(&nobody(args), 1);
         assert!(line.starts_with("adjunct: only root may see or change") && line.lines().count() == 1, "{line}");
     }
     assert!(text(&nobody(&["stats", "-U", "65534"])).starts_with("User "));
+    assert!(refused(&nobody(&["stats", "-U", "root"]), 1).contains("the statistics of user root"));
+}
+
+/// Not a test: the process whose calls the next one looks for, started with counters of its own.
+#[test]
+#[ignore = "run by counted_calls_are_shown"]
+fn count_a_few_calls() {
+    adjunct::init();
+    let gcm = Tally::new(Function::AesGcm, 256);
+    (0..7).for_each(|_| gcm.count(Direction::Encrypt, 16_384));
+    gcm.count(Direction::Decrypt, 100);
+    Tally::delegated(Function::Ecdh, 320).count(Direction::Encrypt, 0);
+}
+
+#[test]
+fn counted_calls_are_shown() {
+    let key = format!("c22{:x}", std::process::id());
+    let ours = |args: &[&str]| command(Path::new(ADJUNCT), args).env("ADJUNCT_STATS_KEY", &key).output().unwrap();
+    let child = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "count_a_few_calls", "--ignored"])
+        .env("ADJUNCT_STATS_KEY", &key)
+        .env_remove("ADJUNCT_STATS")
+        .output()
+        .unwrap();
+    assert!(child.status.success(), "{child:?}");
+    let report = json(&ours(&["stats", "--json", "--used", "-k"]));
+    let rows = report["users"][0]["functions"].as_array().unwrap();
+    let row = |name: &str| rows.iter().find(|r| r["function"] == name).unwrap_or_else(|| panic!("{name}: {report}"));
+    let sum = |row: &serde_json::Value, keys: [&str; 2]| keys.iter().map(|k| row[k].as_u64().unwrap()).sum::<u64>();
+    for name in ["AES GCM", "AES GCM - 256"] {
+        assert_eq!(sum(row(name), ["hw-enc", "sw-enc"]), 7);
+        assert_eq!(sum(row(name), ["hw-enc-bytes", "sw-enc-bytes"]), 7 * 16_384);
+        assert_eq!(sum(row(name), ["hw-dec-bytes", "sw-dec-bytes"]), 100);
+    }
+    assert_eq!(row("ECDH")["fallbacks"]["delegated"], 1);
+    assert_eq!(row("ECDH - 320")["sw-crypt"], 1);
+    assert!(text(&ours(&["stats", "--used"])).contains("handed to OpenSSL's default provider: ECDH 1"));
+    text(&ours(&["stats", "-r"]));
+    assert!(text(&ours(&["stats", "--used"])).contains("nothing was counted"));
+    text(&ours(&["stats", "-d"]));
 }
 
 fn readable(dir: &Path) {

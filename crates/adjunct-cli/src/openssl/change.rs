@@ -109,12 +109,7 @@ fn notes(config: &Path, original: &[u8], module: &Path) -> Vec<String> {
         notes.push("the file configures engines; OpenSSL asks them before any provider".to_owned());
     }
     notes.extend(module::unreadable_for_others(module));
-    if let Some(other) = std::env::var_os("OPENSSL_CONF").filter(|v| !v.is_empty())
-        && std::fs::canonicalize(&other).ok().as_deref() != Some(config)
-    {
-        let other = Path::new(&other).display();
-        notes.push(format!("OPENSSL_CONF is {other} here: programs started from here do not read the changed file"));
-    }
+    notes.extend(super::elsewhere(config));
     notes
 }
 

@@ -18,11 +18,11 @@ use std::process::ExitCode;
 
 const EXAMPLES: &str = "\
 Examples:
-  adjunct openssl enable --dry-run     show what would be changed in the system's openssl.cnf, and change nothing
+  adjunct openssl enable --dry-run     show the change of the system's openssl.cnf, make none
   sudo adjunct openssl enable          change it, check it, keep a backup
   adjunct openssl status               whether it is in force, and what is off
   sudo adjunct openssl disable         take it back, byte for byte
-  adjunct openssl enable --config my.cnf; OPENSSL_CONF=$PWD/my.cnf ssh HOST    for one program
+  adjunct openssl enable --config my.cnf && OPENSSL_CONF=$PWD/my.cnf ssh HOST      only for this ssh
 
 enable adds one block at the end of the file and touches nothing else. It makes sure that OpenSSL's default provider stays
 active, that adjunct is preferred and never required, and that OpenSSL's own random generator does not use it. Then it
@@ -101,6 +101,16 @@ struct Consent {
     /// Do not ask; without a terminal nothing is asked either
     #[arg(short, long, conflicts_with = "dry_run")]
     yes: bool,
+}
+
+/// What to know where `OPENSSL_CONF` leads programs started from here to another file than `config`.
+fn elsewhere(config: &std::path::Path) -> Option<String> {
+    let other = std::env::var_os("OPENSSL_CONF").filter(|v| !v.is_empty()).map(PathBuf::from)?;
+    if std::fs::canonicalize(&other).is_ok_and(|o| o == config) {
+        return None;
+    }
+    let (other, config) = (other.display(), config.display());
+    Some(format!("OPENSSL_CONF is {other} here: programs started from here do not read {config}"))
 }
 
 /// Runs the subcommand.

@@ -40,6 +40,8 @@ struct Report {
     openssh: Option<String>,
     /// What keeps it from being in force, one line each.
     problems: Vec<String>,
+    /// What else to know, one line each.
+    notes: Vec<String>,
 }
 
 /// Runs the subcommand.
@@ -105,6 +107,7 @@ fn look(file: &ConfigFile, openssl: String) -> Report {
         openssl,
         openssh: Programs::find(None, None).ok().and_then(|p| p.versions().ok()).map(|(ssh, _)| ssh),
         problems,
+        notes: super::elsewhere(&file.path).into_iter().collect(),
     }
 }
 
@@ -154,6 +157,9 @@ fn text(report: &Report, style: Style) -> String {
     line("OpenSSH", report.openssh.as_deref().unwrap_or("not installed"));
     for problem in &report.problems {
         line("problem", problem);
+    }
+    for note in &report.notes {
+        line("note", note);
     }
     text
 }

@@ -145,9 +145,6 @@ pub struct DigestOperation {
     raw: Opaque,
     // Owned by `raw`.
     operation: Opaque,
-    // Held because the context needs it for a copy.
-    key: Key,
-    digest: Option<std::ffi::CString>,
     verify: bool,
 }
 
@@ -174,34 +171,33 @@ impl DigestOperation {
         if raw.is_null() {
             return None;
         }
-        let (key, digest) = (key.clone(), digest.map(CStr::to_owned));
-        let mut this = DigestOperation { library, raw, operation: std::ptr::null_mut(), key, digest, verify };
+        let mut this = DigestOperation { library, raw, operation: std::ptr::null_mut(), verify };
         let init = if verify { f.digest_verify_init } else { f.digest_sign_init };
-        let name = name_or_null(this.digest.as_deref());
         let null = std::ptr::null();
-        // SAFETY: as above.
-        let done = unsafe { init(raw, &raw mut this.operation, name, library.context, null, this.key.raw, params) };
+        // SAFETY: as above; the context takes its own reference to the key.
+        let done =
+            unsafe { init(raw, &raw mut this.operation, name_or_null(digest), library.context, null, key.raw, params) };
         (done == 1).then_some(this)
     }
 
     /// A copy with the same state, key and parameters.
     pub fn duplicate(&self) -> Option<DigestOperation> {
-        let library = self.library;
-        // SAFETY: libcrypto's functions, called as documented. The copy must be a new context: from 3.5 on, one that is
-        // set up already is copied by a short cut that takes its digest for initialised.
-        let raw = unsafe { (library.functions.md_ctx_new)() };
-        if raw.is_null() {
-            return None;
+        let f = &self.library.functions;
+        // SAFETY: libcrypto's functions, called as documented. The copy goes into a fresh context: onto one that signs
+        // already, libcrypto 3.5 crashes.
+        unsafe {
+            let raw = (f.md_ctx_new)();
+            if raw.is_null() {
+                return None;
+            }
+            let operation = std::ptr::null_mut();
+            let mut copy = DigestOperation { library: self.library, raw, operation, verify: self.verify };
+            if (f.md_ctx_copy)(raw, self.raw) != 1 {
+                return None;
+            }
+            copy.operation = (f.md_ctx_pkey_ctx)(raw);
+            Some(copy)
         }
-        let (key, digest, operation) = (self.key.clone(), self.digest.clone(), std::ptr::null_mut());
-        let mut copy = DigestOperation { library, raw, operation, key, digest, verify: self.verify };
-        // SAFETY: both contexts are live.
-        if unsafe { (library.functions.md_ctx_copy)(raw, self.raw) } != 1 {
-            return None;
-        }
-        // SAFETY: as above.
-        copy.operation = unsafe { (library.functions.md_ctx_pkey_ctx)(raw) };
-        Some(copy)
     }
 
     /// Sets parameters of the operation (padding, salt length, ...).

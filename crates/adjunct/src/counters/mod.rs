@@ -45,8 +45,9 @@
 //! * More than 32 users in the life of one process: the others count for the last one.
 //!
 //! # Environment
-//! `ADJUNCT_STATS=off` switches counting off. `ADJUNCT_STATS_KEY=<hex>` gives tests counters of their own: it is hashed
-//! into the keys. Both are ignored in programs that run with another's rights.
+//! `ADJUNCT_STATS=off` switches counting off. `ADJUNCT_STATS_KEY=<any word>` gives tests counters of their own: it is
+//! hashed into the keys; who sets it removes them in the end ([`delete`]). Both are ignored in programs that run with
+//! another's rights.
 
 mod layout;
 mod memory;

@@ -22,9 +22,10 @@ const BETWEEN_CHECKS: u16 = 63;
 /// Counts in the shared slot before a thread looks again for one of its own.
 const PATIENCE: u16 = 4096;
 /// Slots owned from which on a comer looks for dead owners, and from which on it also looks for reused pids.
-const CROWDED: usize = super::layout::SLOTS / 8;
+const CROWDED: usize = super::layout::SLOTS / 16;
 const FULL: usize = super::layout::SLOTS / 2;
-/// Start times a comer looks up at most: each is a file of /proc, and loading the module must stay quick.
+/// Owners a comer asks for at most, and start times it looks up at most: loading the module must stay quick.
+const ASKED: usize = 256;
 const LOOKUPS: usize = 32;
 
 static STATE: AtomicU32 = AtomicU32::new(NEW);
@@ -70,7 +71,7 @@ pub(super) fn open() {
             if memory::alone(&segment) {
                 claims.iter().for_each(|c| _ = segment.release(*c));
             } else {
-                reclaim(&segment, claims);
+                reclaim(&segment, claims, ASKED);
             }
             enter(0, uid, Some(segment.keep()));
         }
@@ -285,18 +286,18 @@ fn mapping(uid: u32, epoch: u64) -> Found {
 }
 
 /// Frees the slots of dead owners, when few are left: their counts stay where they are. Calls kill and opens files: only
-/// while the module loads.
-fn reclaim(segment: &Segment, claims: Vec<Claim>) {
-    if claims.len() < CROWDED {
+/// while the module loads. Asks for `asked` owners at most, not always the same.
+fn reclaim(segment: &Segment, mut claims: Vec<Claim>, asked: usize) {
+    let Some(me) = me() else { return };
+    let taken = claims.len();
+    if taken < CROWDED || me.namespaces() == 0 {
         return;
     }
-    let Some(me) = me() else { return };
+    claims.rotate_left(me.pid() as usize % taken);
+    claims.retain(|c| c.owner.namespaces() == me.namespaces());
     let mut living = Vec::new();
-    for claim in claims {
+    for claim in claims.into_iter().take(asked) {
         let owner = claim.owner;
-        if me.namespaces() == 0 || owner.namespaces() != me.namespaces() {
-            continue;
-        }
         // Our own pid in another image: that was us, before exec.
         let dead = if owner.pid() == me.pid() { owner.image() != me.image() } else { memory::is_gone(owner.pid()) };
         if dead {
@@ -305,15 +306,13 @@ fn reclaim(segment: &Segment, claims: Vec<Claim>) {
             living.push(claim);
         }
     }
-    if living.len() < FULL || me.start() == 0 {
+    if taken < FULL || me.start() == 0 {
         return;
     }
-    // Pids reused by others. Not always the same ones are looked up.
-    let known = living.into_iter().filter(|c| c.owner.start() != 0 && c.owner.pid() != me.pid()).collect::<Vec<_>>();
-    let first = me.pid() as usize % known.len().max(1);
-    for claim in known[first..].iter().chain(&known[..first]).take(LOOKUPS) {
+    let known = living.into_iter().filter(|c| c.owner.start() != 0 && c.owner.pid() != me.pid());
+    for claim in known.take(LOOKUPS) {
         if proc::start(claim.owner.pid()).is_some_and(|s| s != claim.owner.start()) {
-            segment.release(*claim);
+            segment.release(claim);
         }
     }
 }
@@ -426,10 +425,10 @@ mod tests {
         scratch.claim(me.pid(), ns, me.start(), me.image() ^ 1);
         scratch.claim(dead, ns, 7, 7);
         // Few are taken: nobody looks.
-        reclaim(&scratch.0, scratch.0.claims());
+        reclaim(&scratch.0, scratch.0.claims(), usize::MAX);
         assert_eq!(scratch.places().len(), 6);
         (0..CROWDED).for_each(|i| _ = scratch.claim(dead, ns, i as u16 & 0xfff, i as u8));
-        reclaim(&scratch.0, scratch.0.claims());
+        reclaim(&scratch.0, scratch.0.claims(), usize::MAX);
         living.kill().unwrap();
         living.wait().unwrap();
         assert_eq!(scratch.places(), kept);
@@ -444,12 +443,11 @@ mod tests {
         let other = if start == 1 { 2 } else { 1 };
         let kept: Vec<_> = (0..FULL).map(|_| scratch.claim(living.id(), me.namespaces(), start, 0).place).collect();
         let reused: Vec<_> = (0..20).map(|_| scratch.claim(living.id(), me.namespaces(), other, 0).place).collect();
-        // A comer looks at some of them only; where it begins depends on its pid, which here stays the same.
         let left = |scratch: &Scratch| reused.iter().filter(|p| scratch.places().contains(p)).count();
-        let claims = || scratch.0.claims().into_iter().filter(|c| reused.contains(&c.place) || c.place <= FULL);
-        let mut all: Vec<_> = claims().collect();
+        // A comer looks some of them up; where it begins depends on its pid, which here stays the same.
+        let mut all = scratch.0.claims();
         for _ in 0..=all.len() / LOOKUPS {
-            reclaim(&scratch.0, all.clone());
+            reclaim(&scratch.0, all.clone(), ASKED);
             all.rotate_left(LOOKUPS);
         }
         living.kill().unwrap();

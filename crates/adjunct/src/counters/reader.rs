@@ -12,7 +12,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 pub(super) enum Settings {
     /// Count, in segments whose keys are made with this prefix.
     On {
-        /// `ADJUNCT_STATS_KEY`, 0 where it is not set.
+        /// Made of `ADJUNCT_STATS_KEY`, 0 where it is not set.
         prefix: u32,
     },
     /// `ADJUNCT_STATS=off`.
@@ -33,8 +33,14 @@ pub(super) fn settings() -> Settings {
 }
 
 fn prefix() -> u32 {
-    let text = secure_env("ADJUNCT_STATS_KEY").unwrap_or_default();
-    u32::from_str_radix(text.trim_start_matches("0x"), 16).unwrap_or(0)
+    match secure_env("ADJUNCT_STATS_KEY") {
+        Some(word) if !word.is_empty() => {
+            let mut hash = Fnv::new();
+            hash.add(word.as_bytes());
+            hash.fold().max(1)
+        }
+        _ => 0,
+    }
 }
 
 /// The key of a user's segment. The layout goes into it: a new version of adjunct with another layout makes new segments

@@ -77,6 +77,20 @@ impl<'a> InOut<'a> {
         }
     }
 
+    /// At most `at` bytes, and the rest.
+    #[inline]
+    pub fn split_head(self, at: usize) -> (InOut<'a>, InOut<'a>) {
+        let at = at.min(self.len);
+        self.split_at(at)
+    }
+
+    /// As many whole blocks of `block` bytes as there are, and the rest.
+    #[inline]
+    pub fn split_whole(self, block: usize) -> (InOut<'a>, InOut<'a>) {
+        let whole = self.len - self.len % block;
+        self.split_at(whole)
+    }
+
     /// The same buffers once more, for a shorter time.
     #[inline]
     pub fn reborrow(&mut self) -> InOut<'_> {

@@ -1,5 +1,7 @@
 //! Arithmetic that no library has: pure functions over slices and lanes, no allocation, no I/O, no policy.
 
+#[cfg(target_arch = "x86_64")]
+pub mod aes;
 pub mod inout;
 
 pub use inout::InOut;

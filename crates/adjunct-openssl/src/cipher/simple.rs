@@ -39,15 +39,33 @@ unsafe extern "C" fn get_ctx_params<M: Mode>(ctx: *mut c_void, params: *mut Para
     // SAFETY: both are OpenSSL's.
     guard(0, || unsafe {
         let Some(c) = abi::context::<Context<M>>(ctx) else { return 0 };
-        c.state.get_params(&M::INFO, params)
+        c.state.get_params(&M::INFO, c.mode.updated_iv(&c.state), params)
     })
+}
+
+unsafe extern "C" fn gettable_ctx_params<M: Mode>(_ctx: *mut c_void, _provctx: *mut c_void) -> *const Param {
+    if M::FIXED {
+        return state::FIXED_CTX.as_ptr();
+    }
+    if M::INFO.random_key { state::GETTABLE_CTX_RANDOM_KEY.as_ptr() } else { state::GETTABLE_CTX.as_ptr() }
+}
+
+unsafe extern "C" fn settable_ctx_params<M: Mode>(_ctx: *mut c_void, _provctx: *mut c_void) -> *const Param {
+    if M::FIXED { state::FIXED_CTX.as_ptr() } else { state::SETTABLE_CTX.as_ptr() }
+}
+
+/// # Safety
+/// `params` is OpenSSL's.
+unsafe fn set_params<M: Mode>(state: &mut State, params: *const Param) -> c_int {
+    // SAFETY: see above.
+    unsafe { if M::FIXED { state.check_lengths(&M::INFO, params) } else { state.set_params(params) } }
 }
 
 unsafe extern "C" fn set_ctx_params<M: Mode>(ctx: *mut c_void, params: *const Param) -> c_int {
     // SAFETY: both are OpenSSL's.
     guard(0, || unsafe {
         let Some(c) = abi::context::<Context<M>>(ctx) else { return 0 };
-        c.state.set_params(params)
+        set_params::<M>(&mut c.state, params)
     })
 }
 
@@ -67,9 +85,11 @@ unsafe extern "C" fn init<M: Mode, const ENCRYPT: bool>(
         state.encrypt = ENCRYPT;
         if !iv.is_null() && M::INFO.mode != mode::ECB {
             // SAFETY: as above.
-            if !state.set_iv(unsafe { abi::slice(iv, iv_len) }, M::INFO.iv) {
+            let iv = unsafe { abi::slice(iv, iv_len) };
+            if !state.set_iv(iv, M::INFO.iv) {
                 return 0;
             }
+            mode.set_iv(iv);
         } else if state.iv_set && matches!(M::INFO.mode, mode::CBC | mode::CFB | mode::OFB) {
             // A new message under the same key without a new IV begins where the first did, as in OpenSSL 1.1.1.
             state.iv = state.original_iv;
@@ -86,7 +106,7 @@ unsafe extern "C" fn init<M: Mode, const ENCRYPT: bool>(
             return 1;
         }
         // SAFETY: as above.
-        unsafe { state.set_params(params) }
+        unsafe { set_params::<M>(state, params) }
     })
 }
 
@@ -343,9 +363,9 @@ impl<M: Mode> Table<M> {
             entry!(id::CIPHER_GET_PARAMS, get_params::<M>),
             entry!(id::CIPHER_GETTABLE_PARAMS, state::gettable_params),
             entry!(id::CIPHER_GET_CTX_PARAMS, get_ctx_params::<M>),
-            entry!(id::CIPHER_GETTABLE_CTX_PARAMS, state::gettable_ctx_params),
+            entry!(id::CIPHER_GETTABLE_CTX_PARAMS, gettable_ctx_params::<M>),
             entry!(id::CIPHER_SET_CTX_PARAMS, set_ctx_params::<M>),
-            entry!(id::CIPHER_SETTABLE_CTX_PARAMS, state::settable_ctx_params),
+            entry!(id::CIPHER_SETTABLE_CTX_PARAMS, settable_ctx_params::<M>),
             Dispatch::END,
         ]
     }

@@ -202,8 +202,19 @@ pub trait Mode: Default + Clone {
     /// The key size it counts as, in bits.
     const BITS: usize;
 
+    /// Whether its only parameters are the lengths, which cannot change (ChaCha20).
+    const FIXED: bool = false;
+
     /// Sets the key; false if the length is wrong.
     fn set_key(&mut self, key: &[u8], encrypt: bool) -> bool;
+
+    /// Learns of a new IV; most modes take it from the state.
+    fn set_iv(&mut self, _iv: &[u8]) {}
+
+    /// The IV or counter as it stands now.
+    fn updated_iv(&self, state: &State) -> [u8; 16] {
+        state.iv
+    }
 
     /// Works on `io`: whole blocks for block modes, anything for stream modes.
     fn run(&mut self, state: &mut State, io: InOut<'_>);
@@ -219,7 +230,9 @@ pub struct Context<M> {
 }
 
 /// The parameters `get_ctx_params` answers for simple modes.
-pub static GETTABLE_CTX: [Param; 8] = [
+pub static GETTABLE_CTX: [Param; 8] = GETTABLE_CTX_ENTRIES;
+
+const GETTABLE_CTX_ENTRIES: [Param; 8] = [
     Param::describe(c"keylen", param::UNSIGNED, 8),
     Param::describe(c"ivlen", param::UNSIGNED, 8),
     Param::describe(c"padding", param::UNSIGNED, 4),
@@ -227,6 +240,20 @@ pub static GETTABLE_CTX: [Param; 8] = [
     Param::describe(c"iv", param::OCTETS, 0),
     Param::describe(c"updated-iv", param::OCTETS, 0),
     Param::describe(c"tls-mac", param::OCTETS_PTR, 0),
+    Param::END,
+];
+
+/// The same of a cipher that makes keys.
+pub static GETTABLE_CTX_RANDOM_KEY: [Param; 9] = {
+    let [a, b, c, d, e, f, g, end] = GETTABLE_CTX_ENTRIES;
+    [a, b, c, d, e, f, g, Param::describe(c"randkey", param::OCTETS, 0), end]
+};
+
+/// The parameters of a cipher whose lengths cannot change.
+pub static FIXED_CTX: [Param; 4] = [
+    Param::describe(c"keylen", param::UNSIGNED, 8),
+    Param::describe(c"ivlen", param::UNSIGNED, 8),
+    Param::describe(c"updated-iv", param::OCTETS, 0),
     Param::END,
 ];
 
@@ -244,16 +271,12 @@ pub(super) unsafe extern "C" fn gettable_ctx_params(_ctx: *mut c_void, _provctx:
     GETTABLE_CTX.as_ptr()
 }
 
-pub(super) unsafe extern "C" fn settable_ctx_params(_ctx: *mut c_void, _provctx: *mut c_void) -> *const Param {
-    SETTABLE_CTX.as_ptr()
-}
-
 impl State {
     /// Answers the parameters of [`GETTABLE_CTX`].
     ///
     /// # Safety
     /// `params` is OpenSSL's.
-    pub unsafe fn get_params(&self, info: &Info, params: *mut Param) -> c_int {
+    pub unsafe fn get_params(&self, info: &Info, updated_iv: [u8; 16], params: *mut Param) -> c_int {
         // SAFETY: see above.
         for p in unsafe { param::iter_mut(params) } {
             let done = match p.name().to_bytes() {
@@ -262,7 +285,19 @@ impl State {
                 b"padding" => p.set_u64(self.pad.into()),
                 b"num" => p.set_u64(self.num.into()),
                 b"iv" => p.set_octets(&self.original_iv[..info.iv]),
+                // An octet pointer would outlive a copy: it gets the state's own.
+                b"updated-iv" if p.data_type == param::OCTETS => p.set_octets(&updated_iv[..info.iv]),
                 b"updated-iv" => p.set_octets(&self.iv[..info.iv]),
+                b"randkey" if info.random_key => {
+                    if p.data.is_null() {
+                        return self.fail(Reason::InvalidParameter);
+                    }
+                    // SAFETY: EVP_CIPHER_CTX_rand_key passes room for a key, and 0 as its size.
+                    let key = unsafe { crate::abi::slice_mut(p.data.cast(), info.key) };
+                    adjunct::awslc::random(key);
+                    adjunct::awslc::cipher_des::set_odd_parity(key);
+                    true
+                }
                 b"tls-mac" => match &self.tls_mac {
                     Some(mac) => p.set_octets(&mac[..self.tls_mac_size.min(64)]),
                     None => p.set_octets(&[]),
@@ -271,6 +306,25 @@ impl State {
             };
             if !done {
                 return 0;
+            }
+        }
+        1
+    }
+
+    /// Takes lengths that cannot change.
+    ///
+    /// # Safety
+    /// `params` is OpenSSL's.
+    pub unsafe fn check_lengths(&self, info: &Info, params: *const Param) -> c_int {
+        // SAFETY: see above.
+        for p in unsafe { param::iter(params) } {
+            let (expected, reason) = match p.name().to_bytes() {
+                b"keylen" => (info.key, Reason::InvalidKeyLength),
+                b"ivlen" => (info.iv, Reason::InvalidIvLength),
+                _ => continue,
+            };
+            if p.get_usize() != Some(expected) {
+                return self.fail(reason);
             }
         }
         1

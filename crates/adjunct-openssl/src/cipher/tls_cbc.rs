@@ -37,7 +37,9 @@ pub(super) unsafe fn update<M: Mode>(
             return state.fail(Reason::CipherFailed);
         }
         // SAFETY: within the output.
-        unsafe { std::slice::from_raw_parts_mut(out.add(len), pad) }.fill((pad - 1) as u8);
+        let padding = unsafe { std::slice::from_raw_parts_mut(out.add(len), pad) };
+        padding.fill(if state.tls_version == SSL3 { 0 } else { (pad - 1) as u8 });
+        padding[pad - 1] = (pad - 1) as u8;
         len += pad;
     }
     if !len.is_multiple_of(block) {

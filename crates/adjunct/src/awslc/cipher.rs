@@ -1,8 +1,11 @@
 //! AES: the key schedule and the modes that work on it directly, with no context of the library in between.
 
-use crate::cpu;
+#[cfg(target_arch = "x86_64")]
+use crate::cpu::{self, Feature};
 use crate::error::Error;
 use adjunct_kernels::InOut;
+#[cfg(target_arch = "x86_64")]
+use adjunct_kernels::aes::{ni, vaes};
 use aws_lc_sys as lc;
 use zeroize::Zeroize;
 
@@ -12,15 +15,42 @@ pub const BLOCK: usize = 16;
 /// A block.
 pub type Block = [u8; BLOCK];
 
+/// The code that runs, chosen when the key is set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Level {
+    /// AWS-LC chooses: other architectures, and no AES instructions.
+    Library,
+    /// AES-NI, one block a register.
+    #[cfg(target_arch = "x86_64")]
+    Single,
+    /// VAES on 512-bit vectors, beside AES-NI.
+    #[cfg(target_arch = "x86_64")]
+    Vector,
+}
+
+fn level() -> Level {
+    #[cfg(target_arch = "x86_64")]
+    {
+        let features = cpu::features();
+        if features.has(Feature::Aes) {
+            // Vpclmul because XTS multiplies its tweaks with it; no CPU has one without the other.
+            let wide = [Feature::Vaes, Feature::Vpclmul, Feature::Avx512].iter().all(|&f| features.has(f));
+            return if wide { Level::Vector } else { Level::Single };
+        }
+    }
+    Level::Library
+}
+
 /// An AES key schedule, for one direction; lies inline in whatever holds it and is wiped when dropped.
 ///
 /// The first 244 bytes are AWS-LC's `AES_KEY`.
 #[repr(C, align(16))]
 #[derive(Clone)]
 pub struct AesKey {
-    words: [u32; 60],
-    rounds: u32,
-    hardware: bool,
+    words: [[u8; 16]; 15],
+    library_rounds: u32,
+    round_keys: u8,
+    level: Level,
 }
 
 const _: () = assert!(std::mem::size_of::<lc::AES_KEY>() == 244);
@@ -33,13 +63,13 @@ impl std::fmt::Debug for AesKey {
 
 impl Drop for AesKey {
     fn drop(&mut self) {
-        self.words.zeroize();
+        self.words.as_flattened_mut().zeroize();
     }
 }
 
 impl Default for AesKey {
     fn default() -> AesKey {
-        AesKey { words: [0; 60], rounds: 0, hardware: false }
+        AesKey { words: [[0; 16]; 15], library_rounds: 0, round_keys: 11, level: Level::Library }
     }
 }
 
@@ -68,9 +98,11 @@ impl AesKey {
         if !matches!(key.len(), 16 | 24 | 32) {
             return Err(Error::Length { what: "AES key", got: key.len(), expected: "16, 24 or 32" });
         }
-        self.hardware = hardware();
         // SAFETY: the key has the length given; the schedule has AES_KEY's layout.
         let done = unsafe { function(key.as_ptr(), key.len() as u32 * 8, (&raw mut *self).cast()) };
+        // Where the level is not Library, AES-NI is in force and the library's schedule is its plain round keys.
+        self.level = level();
+        self.round_keys = (key.len() / 4 + 7) as u8;
         if done == 0 { Ok(()) } else { Err(Error::Failed("AES key schedule")) }
     }
 
@@ -78,12 +110,45 @@ impl AesKey {
         (&raw const *self).cast()
     }
 
+    #[cfg(target_arch = "x86_64")]
+    pub(super) fn keys(&self) -> &[[u8; 16]] {
+        &self.words[..self.round_keys.into()]
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    pub(super) fn single(&self) -> bool {
+        self.level != Level::Library
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    pub(super) fn vector(&self) -> bool {
+        self.level == Level::Vector
+    }
+
     /// Encrypts one block; the key must be an encryption key.
     #[inline]
     pub fn encrypt_block(&self, block: &mut Block) {
+        #[cfg(target_arch = "x86_64")]
+        if self.single() {
+            // SAFETY: AES-NI is in force.
+            return unsafe { ni::encrypt_block(self.keys(), block) };
+        }
         let p = block.as_mut_ptr();
         // SAFETY: one block in place.
         unsafe { lc::AES_encrypt(p, p, self.raw()) }
+    }
+
+    /// Decrypts one block; the key must be a decryption key.
+    #[inline]
+    pub fn decrypt_block(&self, block: &mut Block) {
+        #[cfg(target_arch = "x86_64")]
+        if self.single() {
+            // SAFETY: AES-NI is in force.
+            return unsafe { ni::decrypt_block(self.keys(), block) };
+        }
+        let p = block.as_mut_ptr();
+        // SAFETY: one block in place.
+        unsafe { lc::AES_decrypt(p, p, self.raw()) }
     }
 
     /// ECB over whole blocks, in the direction of the key.
@@ -96,10 +161,14 @@ impl AesKey {
             return;
         }
         #[cfg(target_arch = "x86_64")]
-        if self.hardware {
-            // SAFETY: whole blocks; AES-NI is in force.
-            unsafe { hw::ecb(io.input(), io.output(), io.len(), self.raw(), encrypt.into()) };
-            return;
+        // SAFETY: whole blocks; the instructions are in force.
+        unsafe {
+            if self.vector() && io.len() > BLOCK {
+                return vaes::ecb(self.keys(), encrypt, io);
+            }
+            if self.single() {
+                return hw::ecb(io.input(), io.output(), io.len(), self.raw(), encrypt.into());
+            }
         }
         let block = if encrypt { lc::AES_encrypt } else { lc::AES_decrypt };
         for i in (0..io.len()).step_by(BLOCK) {
@@ -117,6 +186,19 @@ impl AesKey {
         if io.is_empty() {
             return;
         }
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: the instructions are in force.
+        unsafe {
+            if self.single() && encrypt {
+                return ni::cbc_encrypt(self.keys(), iv, io);
+            }
+            if self.vector() && io.len() > BLOCK {
+                return vaes::cbc_decrypt(self.keys(), iv, io);
+            }
+            if self.single() {
+                return hw::cbc(io.input(), io.output(), io.len(), self.raw(), iv.as_mut_ptr(), 0);
+            }
+        }
         // SAFETY: whole blocks.
         unsafe { lc::AES_cbc_encrypt(io.input(), io.output(), io.len(), self.raw(), iv.as_mut_ptr(), encrypt.into()) };
     }
@@ -126,8 +208,35 @@ impl AesKey {
     ///
     /// # Panics
     /// If `used` is not below 16.
-    pub fn ctr(&self, counter: &mut Block, keystream: &mut Block, used: &mut u32, io: InOut<'_>) {
+    pub fn ctr(&self, counter: &mut Block, keystream: &mut Block, used: &mut u32, mut io: InOut<'_>) {
         assert!((*used as usize) < BLOCK);
+        #[cfg(target_arch = "x86_64")]
+        if self.single() {
+            if *used > 0 {
+                let (mut head, rest) = io.split_head(BLOCK - *used as usize);
+                head.xor(&keystream[*used as usize..]);
+                *used = (*used + head.len() as u32) % BLOCK as u32;
+                io = rest;
+            }
+            let (whole, mut tail) = io.split_whole(BLOCK);
+            // SAFETY: the instructions are in force.
+            unsafe {
+                match whole.len() {
+                    0 => {}
+                    BLOCK => ni::ctr(self.keys(), counter, whole),
+                    _ if self.vector() => vaes::ctr(self.keys(), counter, whole),
+                    _ => ni::ctr(self.keys(), counter, whole),
+                }
+            }
+            if !tail.is_empty() {
+                *keystream = *counter;
+                self.encrypt_block(keystream);
+                *counter = u128::from_be_bytes(*counter).wrapping_add(1).to_be_bytes();
+                tail.xor(keystream);
+                *used = tail.len() as u32;
+            }
+            return;
+        }
         if io.is_empty() {
             return;
         }
@@ -144,12 +253,115 @@ impl AesKey {
             )
         };
     }
-}
 
-/// Whether AES runs on dedicated instructions here.
-pub fn hardware() -> bool {
-    let features = cpu::features();
-    features.has(cpu::Feature::Aes) || features.has(cpu::Feature::ArmAes)
+    /// CFB with whole-block segments; a begun one continues at byte `used` of `iv`.
+    ///
+    /// # Panics
+    /// If `used` is not below 16.
+    pub fn cfb(&self, encrypt: bool, iv: &mut Block, used: &mut u32, io: InOut<'_>) {
+        let segment = |iv: &mut Block, at: usize, io: &mut InOut<'_>| {
+            for (i, v) in iv[at..].iter_mut().enumerate().take(io.len()) {
+                let input = io.get(i);
+                io.set(i, input ^ *v);
+                *v = if encrypt { input ^ *v } else { input };
+            }
+        };
+        self.segments(iv, used, io, segment, |iv, io| {
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: the instructions are in force.
+            unsafe {
+                if self.single() && encrypt {
+                    return ni::cfb_encrypt(self.keys(), iv, io);
+                }
+                if self.vector() && io.len() > BLOCK {
+                    return vaes::cfb_decrypt(self.keys(), iv, io);
+                }
+                if self.single() {
+                    return ni::cfb_decrypt(self.keys(), iv, io);
+                }
+            }
+            let mut num = 0;
+            let (input, output, enc) = (io.input(), io.output(), i32::from(encrypt));
+            // SAFETY: the buffers have the length given.
+            unsafe { lc::AES_cfb128_encrypt(input, output, io.len(), self.raw(), iv.as_mut_ptr(), &mut num, enc) };
+        });
+    }
+
+    /// OFB; a begun block of key stream continues at byte `used` of `iv`.
+    ///
+    /// # Panics
+    /// If `used` is not below 16.
+    pub fn ofb(&self, iv: &mut Block, used: &mut u32, io: InOut<'_>) {
+        let segment = |iv: &mut Block, at: usize, io: &mut InOut<'_>| io.xor(&iv[at..]);
+        self.segments(iv, used, io, segment, |iv, io| {
+            #[cfg(target_arch = "x86_64")]
+            if self.single() {
+                // SAFETY: the instructions are in force.
+                return unsafe { ni::ofb(self.keys(), iv, io) };
+            }
+            let mut num = 0;
+            let (input, output) = (io.input(), io.output());
+            // SAFETY: the buffers have the length given.
+            unsafe { lc::AES_ofb128_encrypt(input, output, io.len(), self.raw(), iv.as_mut_ptr(), &mut num) };
+        });
+    }
+
+    /// A begun segment, whole ones, the beginning of one more.
+    #[inline]
+    fn segments(
+        &self,
+        iv: &mut Block,
+        used: &mut u32,
+        mut io: InOut<'_>,
+        segment: impl Fn(&mut Block, usize, &mut InOut<'_>),
+        whole: impl FnOnce(&mut Block, InOut<'_>),
+    ) {
+        let begun = *used as usize;
+        assert!(begun < BLOCK);
+        if begun > 0 {
+            let (mut head, rest) = io.split_head(BLOCK - begun);
+            segment(iv, begun, &mut head);
+            *used = ((begun + head.len()) % BLOCK) as u32;
+            io = rest;
+        }
+        let (blocks, mut tail) = io.split_whole(BLOCK);
+        if !blocks.is_empty() {
+            whole(iv, blocks);
+        }
+        if !tail.is_empty() {
+            self.encrypt_block(iv);
+            segment(iv, 0, &mut tail);
+            *used = tail.len() as u32;
+        }
+    }
+
+    /// CFB with segments of 8 bits.
+    pub fn cfb8(&self, encrypt: bool, iv: &mut Block, io: InOut<'_>) {
+        #[cfg(target_arch = "x86_64")]
+        if self.single() {
+            // SAFETY: AES-NI is in force.
+            return unsafe { ni::cfb8(self.keys(), encrypt, iv, io) };
+        }
+        let (mut num, enc) = (0, encrypt.into());
+        // SAFETY: the buffers have the length given.
+        unsafe { lc::AES_cfb8_encrypt(io.input(), io.output(), io.len(), self.raw(), iv.as_mut_ptr(), &mut num, enc) };
+    }
+
+    /// CFB with segments of one bit, over `bits` bits, the highest of a byte first.
+    ///
+    /// # Panics
+    /// If the buffers hold fewer.
+    pub fn cfb1(&self, encrypt: bool, iv: &mut Block, bits: usize, io: InOut<'_>) {
+        assert!(bits.div_ceil(8) <= io.len());
+        #[cfg(target_arch = "x86_64")]
+        if self.single() {
+            // SAFETY: AES-NI is in force.
+            return unsafe { ni::cfb1(self.keys(), encrypt, iv, bits, io) };
+        }
+        let (mut num, enc) = (0, encrypt.into());
+        // SAFETY: the buffers hold that many bits.
+        unsafe { lc::AES_cfb1_encrypt(io.input(), io.output(), bits, self.raw(), iv.as_mut_ptr(), &mut num, enc) };
+    }
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -157,9 +369,11 @@ pub(super) mod hw {
     use aws_lc_sys::AES_KEY;
     use std::ffi::c_int;
 
-    // Not in the headers, and the public ECB takes one block a call: a quarter of the speed.
+    // Not in the headers. The public ECB takes one block a call: a quarter of the speed.
     unsafe extern "C" {
         #[link_name = "aws_lc_0_47_0_aes_hw_ecb_encrypt"]
         pub fn ecb(input: *const u8, output: *mut u8, len: usize, key: *const AES_KEY, encrypt: c_int);
+        #[link_name = "aws_lc_0_47_0_aes_hw_cbc_encrypt"]
+        pub fn cbc(input: *const u8, output: *mut u8, len: usize, key: *const AES_KEY, iv: *mut u8, encrypt: c_int);
     }
 }

@@ -4,7 +4,11 @@
 
 pub mod caps;
 pub mod cipher;
+pub mod cipher_ccm;
+pub mod cipher_chacha;
+pub mod cipher_des;
 pub mod cipher_gcm;
+pub mod cipher_xts;
 pub mod digest;
 pub mod ec;
 pub mod ecx;

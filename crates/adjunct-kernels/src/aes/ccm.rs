@@ -1,0 +1,82 @@
+//! The two halves of CCM, CTR and CBC-MAC, on AES-NI side by side (SP 800-38C, RFC 3610).
+
+use super::ni::{encrypt, from_bytes, load, middle, schedule, store, to_bytes};
+use super::{Keys, by_length};
+use crate::InOut;
+use std::arch::x86_64::*;
+
+/// Encrypts whole blocks and takes the plaintext into `mac`. The counter is the last 64 bits of `counter`, big-endian.
+///
+/// # Panics
+/// If the length is not a multiple of 16.
+#[target_feature(enable = "sse4.1,aes")]
+pub fn seal(keys: Keys<'_>, counter: &mut [u8; 16], mac: &mut [u8; 16], io: InOut<'_>) {
+    by_length!(keys, run::<true>(keys, counter, mac, io))
+}
+
+/// Decrypts whole blocks and takes the plaintext into `mac`.
+///
+/// # Panics
+/// If the length is not a multiple of 16.
+#[target_feature(enable = "sse4.1,aes")]
+pub fn open(keys: Keys<'_>, counter: &mut [u8; 16], mac: &mut [u8; 16], io: InOut<'_>) {
+    by_length!(keys, run::<false>(keys, counter, mac, io))
+}
+
+/// Takes whole blocks into `mac`.
+///
+/// # Panics
+/// If the length is not a multiple of 16.
+#[target_feature(enable = "sse4.1,aes")]
+pub fn absorb(keys: Keys<'_>, mac: &mut [u8; 16], data: &[u8]) {
+    by_length!(keys, absorb_n(keys, mac, data))
+}
+
+#[inline]
+#[target_feature(enable = "sse4.1,aes")]
+fn absorb_n<const N: usize>(keys: Keys<'_>, mac: &mut [u8; 16], data: &[u8]) {
+    let (blocks, rest) = data.as_chunks();
+    assert!(rest.is_empty());
+    let [first, more @ ..] = blocks else { return };
+    let k = schedule::<N>(keys);
+    let (last, joint) = (k[N - 1], _mm_xor_si128(k[N - 1], k[0]));
+    // As in the chained modes: what a block adds first goes into the last key of the one before.
+    let mut state = _mm_xor_si128(_mm_xor_si128(from_bytes(mac), from_bytes(first)), k[0]);
+    for block in more {
+        state = _mm_aesenclast_si128(middle(&k, state), _mm_xor_si128(joint, from_bytes(block)));
+    }
+    *mac = to_bytes(_mm_aesenclast_si128(middle(&k, state), last));
+}
+
+#[inline]
+#[target_feature(enable = "sse4.1,aes")]
+fn run<const N: usize, const SEAL: bool>(keys: Keys<'_>, counter: &mut [u8; 16], mac: &mut [u8; 16], io: InOut<'_>) {
+    assert!(io.len().is_multiple_of(16));
+    if io.is_empty() {
+        return;
+    }
+    let k = schedule::<N>(keys);
+    let swap = _mm_set_epi8(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    let one = _mm_set_epi64x(0, 1);
+    // The counter as a number, so that counting is one addition.
+    let mut count = _mm_shuffle_epi8(from_bytes(counter), swap);
+    let mut first = [from_bytes(counter)];
+    encrypt(&k, &mut first);
+    let mut stream = first[0];
+    let mut chain = from_bytes(mac);
+    for at in (0..io.len()).step_by(16) {
+        // SAFETY: a whole block lies at `at`.
+        let input = unsafe { load(io.input().add(at)) };
+        let output = _mm_xor_si128(input, stream);
+        // SAFETY: as above.
+        unsafe { store(io.output().add(at), output) };
+        count = _mm_add_epi64(count, one);
+        // This block's MAC and the next one's key stream take the time of one.
+        let plain = if SEAL { input } else { output };
+        let mut both = [_mm_xor_si128(chain, plain), _mm_shuffle_epi8(count, swap)];
+        encrypt(&k, &mut both);
+        [chain, stream] = both;
+    }
+    *mac = to_bytes(chain);
+    *counter = to_bytes(_mm_shuffle_epi8(count, swap));
+}

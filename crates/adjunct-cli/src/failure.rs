@@ -35,6 +35,15 @@ impl Failure {
     }
 }
 
+/// An error of the system in words, without its number.
+pub(crate) fn cause(error: &std::io::Error) -> String {
+    let text = error.to_string();
+    match error.kind() {
+        std::io::ErrorKind::StorageFull => "the disk is full".to_owned(),
+        _ => text.split(" (os error").next().unwrap_or(&text).to_owned(),
+    }
+}
+
 /// `eprintln!` panics where standard error is closed or full; this does not.
 fn eprint_line(name: &str, line: &str) {
     use std::io::Write;

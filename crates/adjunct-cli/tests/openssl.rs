@@ -180,6 +180,22 @@ fn a_module_that_does_not_load_changes_nothing() {
     assert_eq!(scene.names(), ["broken.so", "openssl.cnf"]);
 }
 
+/// A module that takes its program with it must not reach the file: sshd would not start any more.
+#[test]
+fn a_module_that_crashes_changes_nothing() {
+    let Some(mut scene) = Scene::new(b"a = b\n") else { return };
+    let (source, module) = (scene.dir.path().join("crash.c"), scene.dir.path().join("crash.so"));
+    fs::write(&source, "#include <stdlib.h>\nint OSSL_provider_init(void) { abort(); }\n").unwrap();
+    let built = Command::new("cc").args(["-shared", "-fPIC", "-o"]).arg(&module).arg(&source).status();
+    if !built.is_ok_and(|s| s.success()) {
+        return eprintln!("no C compiler: not tested");
+    }
+    scene.module = module;
+    let line = failed(&scene.enable(&[]));
+    assert!(line.contains("crashed (signal 6)") && line.contains("unchanged"), "{line}");
+    assert_eq!((scene.bytes(), scene.names().len()), (b"a = b\n".to_vec(), 3));
+}
+
 /// A program that fails only once the real file is changed: the change is taken back.
 #[test]
 fn a_failure_after_the_change_puts_the_file_back() {

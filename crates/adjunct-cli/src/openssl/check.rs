@@ -1,7 +1,7 @@
 //! What is checked before and after an edit: that OpenSSL, ssh and sshd still work, a real login included.
 
 use super::explain;
-use super::programs::{self, first_line, run};
+use super::programs::{self, run};
 use crate::ssh::place::{Place, Programs, last_line};
 use crate::ssh::server::{Settings, Sshd};
 use serde::Serialize;
@@ -100,11 +100,11 @@ fn computes(config: &Path) -> Tried {
     const OF_NOTHING: &str = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
     let digest = programs::openssl(&["dgst", "-sha256", "/dev/null"], Some(config)).map_err(failed)?;
     if !digest.success || !digest.text().contains(OF_NOTHING) {
-        return Err(failed(format!("openssl dgst: {}", first_line(&digest.stderr))));
+        return Err(failed(format!("openssl dgst: {}", digest.why())));
     }
     let random = programs::openssl(&["rand", "-hex", "16"], Some(config)).map_err(failed)?;
     if !random.success || random.text().trim().len() != 32 {
-        return Err(failed(format!("openssl rand: {}", first_line(&random.stderr))));
+        return Err(failed(format!("openssl rand: {}", random.why())));
     }
     Ok("SHA-256 and random numbers".to_owned())
 }
@@ -117,7 +117,7 @@ fn ssh_parses(config: &Path) -> Tried {
     let outcome = run(command.args(["-G", "localhost"]).env("OPENSSL_CONF", config).stdin(Stdio::null()));
     match outcome.map_err(failed)? {
         o if o.success => Ok("ssh -G".to_owned()),
-        o => Err(failed(format!("ssh -G: {}", last_line(&o.stderr)))),
+        o => Err(failed(format!("ssh -G: {}", o.why()))),
     }
 }
 
@@ -132,7 +132,7 @@ fn sshd_parses(config: &Path) -> Tried {
     let outcome = run(command.arg("-t").env("OPENSSL_CONF", config).stdin(Stdio::null()));
     match outcome.map_err(failed)? {
         o if o.success => Ok("sshd -t".to_owned()),
-        o => Err(failed(format!("sshd -t: {}", last_line(&o.stderr)))),
+        o => Err(failed(format!("sshd -t: {}", o.why()))),
     }
 }
 

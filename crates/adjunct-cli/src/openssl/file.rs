@@ -1,6 +1,7 @@
 //! A configuration file on disk: read, replaced as a whole or not at all, with its owner, mode and attributes.
 
 use crate::Failure;
+use crate::failure::cause;
 use rustix::fs::{XattrFlags, fchown, fgetxattr, flistxattr, fsetxattr};
 use rustix::process::{Gid, Uid};
 use std::fs::{self, File, OpenOptions, Permissions};
@@ -31,12 +32,15 @@ impl ConfigFile {
     /// [`Failure`] with the path and why it is left alone: not there, not readable, no regular file, several names.
     pub fn open(path: &Path) -> Result<ConfigFile, Failure> {
         let failed = |what: &str| Failure::new(format!("{}: {what}", path.display()));
-        let real = fs::canonicalize(path).map_err(|e| failed(&e.to_string()))?;
+        let real = fs::canonicalize(path).map_err(|e| match e.kind() {
+            ErrorKind::NotFound => failed("no such file; OpenSSL takes an empty one, too"),
+            _ => failed(&cause(&e)),
+        })?;
         // Without waiting: a FIFO would block here.
         let flags = (rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NOCTTY).bits();
         let file = OpenOptions::new().read(true).custom_flags(flags.cast_signed()).open(&real);
-        let file = file.map_err(|e| failed(&e.to_string()))?;
-        let metadata = file.metadata().map_err(|e| failed(&e.to_string()))?;
+        let file = file.map_err(|e| failed(&cause(&e)))?;
+        let metadata = file.metadata().map_err(|e| failed(&cause(&e)))?;
         if !metadata.is_file() {
             return Err(failed("is no regular file"));
         }
@@ -47,7 +51,7 @@ impl ConfigFile {
             return Err(failed("is too long for a configuration file"));
         }
         let mut bytes = Vec::new();
-        (&file).take(LONGEST + 1).read_to_end(&mut bytes).map_err(|e| failed(&e.to_string()))?;
+        (&file).take(LONGEST + 1).read_to_end(&mut bytes).map_err(|e| failed(&cause(&e)))?;
         let (owner, mode) = ((metadata.uid(), metadata.gid()), metadata.permissions().mode() & 0o7777);
         Ok(ConfigFile { path: real, bytes, file, owner, mode })
     }
@@ -139,12 +143,9 @@ impl ConfigFile {
     }
 
     fn failed(&self, error: &std::io::Error) -> Failure {
-        let what = match error.kind() {
-            ErrorKind::StorageFull => "the disk is full".to_owned(),
-            ErrorKind::PermissionDenied if !nix::unistd::geteuid().is_root() => format!("{error}; run it as root"),
-            _ => error.to_string(),
-        };
-        Failure::new(format!("{}: {what}", self.path.display()))
+        let denied = error.kind() == ErrorKind::PermissionDenied && !nix::unistd::geteuid().is_root();
+        let hint = if denied { "; run it as root" } else { "" };
+        Failure::new(format!("{}: {}{hint}", self.path.display(), cause(error)))
     }
 }
 
@@ -207,7 +208,7 @@ mod tests {
         let dir = folder();
         let path = |n: &str| dir.path().join(n);
         let line = |n: &str| ConfigFile::open(&path(n)).unwrap_err().to_string();
-        assert!(line("missing").contains("No such file"));
+        assert!(line("missing").contains("no such file"));
         fs::create_dir(path("dir")).unwrap();
         assert!(line("dir").contains("no regular file"));
         fs::write(path("one"), "").unwrap();

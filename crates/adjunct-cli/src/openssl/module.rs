@@ -2,6 +2,7 @@
 
 use super::programs;
 use crate::Failure;
+use crate::failure::cause;
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -26,22 +27,25 @@ pub(super) fn find(given: Option<&Path>) -> Result<PathBuf, Failure> {
         }
     };
     let failed = |what: &str| Failure::new(format!("{}: {what}", path.display()));
-    let real = fs::canonicalize(&path).map_err(|e| failed(&e.to_string()))?;
-    let metadata = fs::metadata(&real).map_err(|e| failed(&e.to_string()))?;
+    // Links stay: the name of an installed module outlives the version it leads to.
+    let full = std::path::absolute(&path).map_err(|e| failed(&cause(&e)))?;
+    let metadata = fs::metadata(&full).map_err(|e| failed(&cause(&e)))?;
     if !metadata.is_file() {
         return Err(failed("is no regular file"));
     }
     if metadata.permissions().mode() & 0o002 != 0 {
         return Err(failed("everybody may write it, and every program that uses OpenSSL would run what they write"));
     }
-    if real.to_str().is_none_or(|p| p.chars().any(char::is_control)) {
+    if full.to_str().is_none_or(|p| p.chars().any(char::is_control)) {
         return Err(failed("a path with such characters cannot be written into openssl.cnf"));
     }
-    Ok(real)
+    Ok(full)
 }
 
 /// Why users other than its owner could not load the module; they would go on in software.
 pub(super) fn unreadable_for_others(module: &Path) -> Option<String> {
+    let real = fs::canonicalize(module).ok()?;
+    let module = real.as_path();
     let closed = |path: &Path, bits: u32| fs::metadata(path).is_ok_and(|m| m.mode() & bits != bits);
     let folder = module.ancestors().skip(1).find(|dir| closed(dir, 0o001));
     let what = folder.or_else(|| closed(module, 0o004).then_some(module))?;

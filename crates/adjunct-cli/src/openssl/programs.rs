@@ -1,12 +1,13 @@
 //! The programs of OpenSSL and OpenSSH: run with a time limit, asked for their versions.
 
 use crate::Failure;
+use crate::failure::cause;
 use crate::ssh::server::interrupted;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{Read, Seek};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 /// How long a program may take before it is ended.
@@ -21,9 +22,21 @@ pub struct Outcome {
     pub stdout: Vec<u8>,
     /// Its standard error, as text.
     pub stderr: String,
+    status: ExitStatus,
 }
 
 impl Outcome {
+    /// Why it failed: the first line it said, or how it ended.
+    pub fn why(&self) -> String {
+        use std::os::unix::process::ExitStatusExt;
+        let said = self.stderr.lines().map(str::trim).find(|l| !l.is_empty());
+        match (self.status.signal(), said) {
+            (Some(signal), _) => format!("it crashed (signal {signal})"),
+            (None, Some(said)) => said.to_owned(),
+            (None, None) => format!("it ended with {} and gave no reason", self.status),
+        }
+    }
+
     /// Standard output as text.
     pub fn text(&self) -> String {
         String::from_utf8_lossy(&self.stdout).into_owned()
@@ -41,7 +54,7 @@ pub fn run(command: &mut Command) -> Result<Outcome, String> {
     let (mut stdout, mut stderr) = (file()?, file()?);
     let share = |f: &File| f.try_clone().map(Stdio::from).map_err(|e| e.to_string());
     command.stdout(share(&stdout)?).stderr(share(&stderr)?);
-    let mut child = command.spawn().map_err(|e| format!("cannot run {name}: {e}"))?;
+    let mut child = command.spawn().map_err(|e| format!("cannot run {name}: {}", cause(&e)))?;
     let start = Instant::now();
     let status = loop {
         match child.try_wait() {
@@ -63,7 +76,7 @@ pub fn run(command: &mut Command) -> Result<Outcome, String> {
         done.map(|_| bytes).map_err(|e| format!("{name}: {e}"))
     };
     let (stdout, stderr) = (read(&mut stdout)?, read(&mut stderr)?);
-    Ok(Outcome { success: status.success(), stdout, stderr: String::from_utf8_lossy(&stderr).into_owned() })
+    Ok(Outcome { success: status.success(), stdout, stderr: String::from_utf8_lossy(&stderr).into_owned(), status })
 }
 
 /// `openssl ARGS`, under `config` where one is given.
@@ -85,7 +98,7 @@ fn version(option: &str) -> Result<String, Failure> {
     command.args(["version", option]).env("OPENSSL_CONF", "/dev/null").stdin(Stdio::null());
     match run(&mut command) {
         Ok(outcome) if outcome.success => Ok(outcome.text().trim().to_owned()),
-        Ok(outcome) => Err(Failure::new(format!("openssl version {option}: {}", outcome.stderr.trim()))),
+        Ok(outcome) => Err(Failure::new(format!("openssl version {option}: {}", outcome.why()))),
         Err(line) => Err(Failure::new(format!("{line}; install it: apt-get install openssl"))),
     }
 }
@@ -149,7 +162,7 @@ pub struct Listed {
 pub fn providers(config: &Path) -> Result<Vec<Listed>, String> {
     let outcome = openssl(&["list", "-providers"], Some(config))?;
     if !outcome.success {
-        return Err(format!("openssl list -providers: {}", first_line(&outcome.stderr)));
+        return Err(format!("openssl list -providers: {}", outcome.why()));
     }
     Ok(parse_providers(&outcome.text()))
 }
@@ -170,11 +183,6 @@ fn parse_providers(text: &str) -> Vec<Listed> {
         }
     }
     list
-}
-
-/// The first line of what a program said.
-pub fn first_line(text: &str) -> &str {
-    text.lines().map(str::trim).find(|l| !l.is_empty()).unwrap_or("it gave no reason")
 }
 
 #[cfg(test)]

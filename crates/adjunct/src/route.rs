@@ -163,6 +163,11 @@ pub fn path(function: Function, bits: usize) -> Path {
             return Path::Software(reason);
         }
     }
+    // AWS-LC's SHA-NI code for SHA-1, unlike that for SHA-256, also wants SSSE3, and goes without SHA-NI where it is masked.
+    let sha1 = matches!(function, Function::Sha1 | Function::HmacSha1);
+    if cfg!(target_arch = "x86_64") && sha1 && !features.has(Feature::Ssse3) {
+        return Path::Software(if features.masked(Feature::Ssse3) { Reason::Masked } else { Reason::CpuLacks });
+    }
     // AWS-LC's AVX-512 IFMA exponentiation exists for primes of 1024, 1536 and 2048 bits; `Tally::rsa_crt` looks at them.
     if function == Function::RsaCrt && !matches!(bits, 2048 | 3072 | 4096) && bits != 0 {
         return Path::Software(Reason::Parameter);

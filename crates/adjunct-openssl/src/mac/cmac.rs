@@ -7,7 +7,6 @@ use crate::entry;
 use crate::fallback::Output;
 use adjunct::awslc::mac::{BlockCipher, Cmac};
 use adjunct::catalogue::Function;
-use adjunct::route::Tally;
 use std::ffi::{CStr, c_int, c_void};
 
 /// The ciphers served, by all names OpenSSL's default provider knows them by.
@@ -36,10 +35,10 @@ impl Keyed for Cmac {
         CIPHERS.iter().find(|(n, _)| n.eq_ignore_ascii_case(name)).map(|&(_, cipher)| cipher)
     }
 
-    fn tally(under: BlockCipher) -> Tally {
+    fn function(under: BlockCipher) -> (Function, usize) {
         match under {
-            BlockCipher::Aes(length) => Tally::new(Function::AesCmac, length * 8),
-            BlockCipher::TripleDes => Tally::new(Function::TdesCmac, 0),
+            BlockCipher::Aes(length) => (Function::AesCmac, length * 8),
+            BlockCipher::TripleDes => (Function::TdesCmac, 0),
         }
     }
 

@@ -21,8 +21,8 @@ impl Keyed for Hmac {
         Method::from_name(name).filter(|method| method.hmac.is_some())
     }
 
-    fn tally(under: &'static Method) -> Tally {
-        Tally::new(under.hmac.unwrap_or(Function::HmacSha2_256), 0)
+    fn function(under: &'static Method) -> (Function, usize) {
+        (under.hmac.unwrap_or(Function::HmacSha2_256), 0)
     }
 
     fn key(under: &'static Method, key: &[u8]) -> Option<Hmac> {

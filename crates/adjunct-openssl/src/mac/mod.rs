@@ -11,6 +11,7 @@ use crate::abi::param::{self, Param};
 use crate::abi::{self, Algorithm, context, guard, slice, slice_mut};
 use crate::fallback::{self, Output};
 use crate::provider::{Provider, provider};
+use adjunct::catalogue::Function;
 use adjunct::route::{Direction, Tally};
 use std::ffi::{CStr, CString, c_int, c_void};
 
@@ -30,8 +31,8 @@ trait Keyed: Clone {
     const UNDER: &CStr;
     /// What is served under this name.
     fn under(name: &str) -> Option<Self::Under>;
-    /// Where it counts.
-    fn tally(under: Self::Under) -> Tally;
+    /// The function it counts as, and the bits of its key.
+    fn function(under: Self::Under) -> (Function, usize);
     /// Keys it.
     fn key(under: Self::Under, key: &[u8]) -> Option<Self>;
     /// What it is keyed over.
@@ -180,18 +181,21 @@ impl<M: Keyed> Context<M> {
             (Next::Unchanged, Engine::None) => return self.fail(Reason::NotInitialised),
             // SAFETY: an empty array.
             (Next::Unchanged, Engine::Delegated(mac)) => return unsafe { mac.init(Some(key), std::ptr::null()) },
-            (Next::Delegated(Foreign { mut mac, .. }), _) => {
+            (Next::Delegated(Foreign { mut mac, name, .. }), _) => {
                 // SAFETY: an empty array.
                 let done = unsafe { mac.init(Some(key), std::ptr::null()) };
                 self.engine = Engine::Delegated(mac);
-                self.tally = None;
+                // A digest or cipher that is not in the catalogue has no row to count in.
+                self.tally =
+                    name.to_str().ok().and_then(M::under).map(M::function).map(|(f, b)| Tally::delegated(f, b));
                 return done;
             }
         };
         match M::key(under, key) {
             Some(mac) => {
                 self.engine = Engine::Served(mac);
-                self.tally = Some(M::tally(under));
+                let (function, bits) = M::function(under);
+                self.tally = Some(Tally::new(function, bits));
                 true
             }
             None => self.fail(Reason::InvalidKeyLength),

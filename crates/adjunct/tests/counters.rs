@@ -35,6 +35,7 @@ fn player() {
         "exit" => exit(&args[0]),
         "killed-while-stopped" => killed_while_stopped(),
         "killed-anywhere" => killed_anywhere(),
+        "killed-everywhere" => killed_everywhere(),
         "crowd" => crowd(),
         "member" => member(number(0)),
         "takes" => takes(),
@@ -60,6 +61,7 @@ scenarios! {
     every_way_to_exit_keeps_the_counts "exits";
     a_killed_process_keeps_all_it_reported "killed-while-stopped";
     a_process_killed_anywhere_loses_at_most_the_call_it_was_in "killed-anywhere";
+    a_process_killed_after_any_instruction_of_its_first_call_keeps_the_rest "killed-everywhere";
     two_hundred_processes_at_once "crowd";
     a_reset_takes_each_call_once "takes";
     a_killed_reset_loses_nothing "resets-killed";
@@ -325,6 +327,63 @@ fn killed_anywhere() {
     println!("{done} done, {begun} begun, {counted} counted");
     assert!(done > CHILDREN as u64);
     assert!(done <= counted && counted <= begun, "{done} <= {counted} <= {begun}");
+}
+
+/// Steps a child through its first two calls, and kills it after more and more instructions, until it survives both. Each
+/// run takes every eighth place, beginning elsewhere; all of them take half a minute.
+fn killed_everywhere() {
+    let progress = shared_words(2);
+    let (begun, done) = (&progress[0], &progress[1]);
+    let tally = tally();
+    for (turn, limit) in (1 + Random::new().below(8)..20_000).step_by(8).enumerate() {
+        // A comer takes back the slots of the dead, or the search for a free one would grow with every death.
+        if turn % 32 == 0 {
+            assert!(another("member 0").stdin(std::process::Stdio::null()).output().unwrap().status.success());
+        }
+        let before = calls_only(me());
+        progress.iter().for_each(|w| w.store(0, SeqCst));
+        // SAFETY: the child makes plain calls and is killed.
+        let child = unsafe { libc::fork() };
+        if child == 0 {
+            unsafe {
+                if libc::ptrace(libc::PTRACE_TRACEME, 0, 0, 0) != 0 {
+                    libc::_exit(7);
+                }
+                libc::raise(libc::SIGSTOP);
+            }
+            for _ in 0..2 {
+                begun.fetch_add(1, SeqCst);
+                tally.count(adjunct::route::Direction::Encrypt, BYTES as usize);
+                done.fetch_add(1, SeqCst);
+            }
+            unsafe { libc::_exit(0) };
+        }
+        let mut status = 0;
+        let mut stopped = || {
+            assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
+            libc::WIFSTOPPED(status)
+        };
+        if !stopped() {
+            return println!("not allowed to trace: nothing tested");
+        }
+        let step = || unsafe { libc::ptrace(libc::PTRACE_SINGLESTEP, child, 0, 0) };
+        let survived = !(0..limit).all(|_| step() == 0 && stopped());
+        if !survived {
+            kill(child);
+            wait(child);
+        }
+        let counted = calls_only(me()) - before;
+        let (begun, done) = (begun.load(SeqCst), done.load(SeqCst));
+        assert!(done <= counted && counted <= begun, "{limit} instructions: {done} <= {counted} <= {begun}");
+        count(1);
+        assert_eq!(calls_only(me()), before + counted + 1, "{limit} instructions");
+        if survived {
+            assert_eq!(counted, 2);
+            assert!(limit > 100, "{limit}");
+            return println!("{limit} instructions");
+        }
+    }
+    panic!("never through");
 }
 
 fn crowd() {

@@ -43,6 +43,9 @@
 //!   (except the namespace's first process), and could be taken for dead: two writers in one slot may lose single counts.
 //! * A child killed after fork without exec leaves a slot without start time: it stays taken while its pid is reused.
 //! * More than 32 users in the life of one process: the others count for the last one.
+//! * A service or container with an IPC namespace of its own (`PrivateIPC=yes`) has counters of its own, seen from inside.
+//! * systemd-logind removes the shared memory of a user who has logged out of their last session, unless a process still
+//!   has it mapped or `RemoveIPC=no` stands in logind.conf. It spares root and system users, so daemons' counters stay.
 //!
 //! # Environment
 //! `ADJUNCT_STATS=off` switches counting off. `ADJUNCT_STATS_KEY=<any word>` gives tests counters of their own: it is

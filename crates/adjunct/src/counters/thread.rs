@@ -37,8 +37,6 @@ pub(super) struct Thread {
     pub(super) finished: Cell<bool>,
 }
 
-const _: () = assert!(size_of::<Thread>() == 56 && align_of::<Thread>() == 8, "as in the assembly below");
-
 impl Thread {
     /// The slot, where it was taken in `epoch`: not before a fork.
     #[inline(always)]
@@ -66,6 +64,8 @@ impl Thread {
 #[cfg(all(target_arch = "x86_64", target_os = "linux", target_env = "gnu", target_pointer_width = "64"))]
 mod place {
     use super::Thread;
+
+    const _: () = assert!(size_of::<Thread>() == 56 && align_of::<Thread>() == 8, "as in the assembly");
 
     std::arch::global_asm!(
         ".pushsection .tdata.adjunct_counters_thread, \"awT\", @progbits",

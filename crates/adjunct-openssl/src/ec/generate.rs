@@ -136,7 +136,7 @@ impl Generation {
                 b"use-cofactor-flag" => return Err(NotNative),
                 b"group-check" => params::setting(&mut plan, p, true)?,
                 // A curve by its parameters, which a name given later would override: not worth following here.
-                b"p" | b"a" | b"b" | b"generator" | b"order" | b"cofactor" | b"seed" | b"field-type" => {
+                b"p" | b"a" | b"b" | b"generator" | b"order" | b"cofactor" | b"field-type" => {
                     return Err(NotNative);
                 }
                 _ => params::setting(&mut plan, p, false)?,

@@ -331,7 +331,6 @@ unsafe fn changed(native: &Native, params: *const Param) -> Result<Native, NotNa
     for p in unsafe { param::iter(params) } {
         match p.name().to_bytes() {
             b"encoded-pub-key" => public = Some(p.get_octets().ok_or(NotNative)?),
-            b"seed" => return Err(NotNative),
             _ => params::setting(&mut changed, p, true)?,
         }
     }

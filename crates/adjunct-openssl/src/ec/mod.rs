@@ -44,7 +44,7 @@ pub enum State {
 #[derive(Debug)]
 pub struct Native {
     curve: Curve,
-    // OpenSSL keeps one form for the group (reported) and one for the key (used), which most calls set together.
+    // OpenSSL keeps one form for the group's generator and one for the key's point, which most calls set together.
     group_form: Form,
     key_form: Form,
     include_public: bool,
@@ -137,7 +137,17 @@ impl Native {
             if self.key.is_some() {
                 selection |= KEYPAIR;
             }
-            Delegated::import(provider, selection, builder.finish())
+            let delegated = Delegated::import(provider, selection, builder.finish())?;
+            let mut point = [0; MAX_POINT];
+            if self.key_form != self.group_form
+                && let Some(public) = self.public_part(self.key_form, &mut point)
+            {
+                // Setting a point sets the form for the key alone.
+                let mut builder = Builder::default();
+                builder.octets(c"encoded-pub-key", public);
+                delegated.call(id::KEYMGMT_SET_PARAMS, builder.finish());
+            }
+            Some(delegated)
         };
         self.twin.get_or_init(make).as_ref()
     }
@@ -164,7 +174,8 @@ fn curve_of(name: &str) -> Option<Curve> {
         _ => {}
     }
     let is = |n: &str| name.eq_ignore_ascii_case(n);
-    if is("prime256v1") || is("secp256r1") {
+    // Not "secp256r1": OpenSSL 3.0 knows no such name, and later ones are asked.
+    if is("prime256v1") {
         Some(Curve::P256)
     } else if is("secp384r1") {
         Some(Curve::P384)

@@ -113,6 +113,8 @@ pub(super) fn setting(native: &mut Native, p: &Param, other: bool) -> Result<(),
         b"group-check" if p.get_str().is_some_and(|s| s.eq_ignore_ascii_case("default")) => {}
         b"include-public" => native.include_public = p.get_i64().ok_or(NotNative)? != 0,
         b"encoding" | b"decoded-from-explicit" | b"use-cofactor-flag" | b"group-check" => return Err(NotNative),
+        // A seed other than the standard's, which is OpenSSL's to keep.
+        b"seed" => return Err(NotNative),
         _ => {}
     }
     Ok(())
@@ -188,7 +190,7 @@ pub(super) fn answer(native: &Native, p: &mut Param) -> Option<bool> {
         b"default-digest" => p.set_str(c"SHA256"),
         b"group" => p.set_str(name_of(curve)),
         b"encoding" => p.set_str(c"named_curve"),
-        b"point-format" => p.set_str(form_name(native.group_form)),
+        b"point-format" => p.set_str(form_name(native.key_form)),
         b"decoded-from-explicit" | b"use-cofactor-flag" => p.set_usize(0),
         b"include-public" if native.include_public => true,
         b"include-public" => p.set_usize(0),

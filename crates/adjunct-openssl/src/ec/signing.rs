@@ -204,7 +204,11 @@ impl Context {
         // SAFETY: see above.
         for p in unsafe { param::iter_mut(params) } {
             let done = match p.name().to_bytes() {
-                b"algorithm-id" => p.set_octets(self.method.map_or(&[], algorithm_id)),
+                // As OpenSSL: where there is none, that is an error.
+                b"algorithm-id" => match self.method.map_or(&[][..], algorithm_id) {
+                    [] => false,
+                    id => p.set_octets(id),
+                },
                 b"digest-size" => p.set_usize(self.digest_size),
                 b"digest" => p.set_utf8(self.method.map_or("", |m| m.name).as_bytes()),
                 _ => true,

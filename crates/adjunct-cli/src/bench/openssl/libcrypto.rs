@@ -89,6 +89,11 @@ functions! {
     OSSL_PARAM_free(*mut Param);
 }
 
+/// What the loader says: the error itself only names the call.
+fn reason(error: &libloading::Error) -> String {
+    std::error::Error::source(error).map_or_else(|| error.to_string(), |source| source.to_string())
+}
+
 const NO_LOAD_CONFIG: u64 = 0x80;
 const INFO_MODULES_DIR: c_int = 1003;
 
@@ -115,7 +120,7 @@ impl Functions {
                     unsafe { (functions.OPENSSL_init_crypto)(NO_LOAD_CONFIG, std::ptr::null_mut()) };
                     return Ok(functions);
                 }
-                Err(error) => cause = Some(error.to_string()),
+                Err(error) => cause = Some(reason(&error)),
             }
         }
         Err(Error::Library(cause.unwrap_or_default()))

@@ -33,7 +33,7 @@ What is one operation:
   GCM, CCM, Poly1305  init with the IV, 13 bytes of associated data, data, final, tag
   digest, MAC         init, update, final (a MAC's key stays)
   RSA, ECDSA          sign or verify a SHA-256 value; encrypt or decrypt 32 bytes
-  Ed25519             sign or verify 32 bytes
+  Ed25519             sign or verify 32 bytes (with an init before each where OpenSSL asks for it: 3.5 and newer)
   ECDH, X25519        derive, the peer set before
   keygen              one key; RSA's is a mean, for prime search takes very uneven time
 

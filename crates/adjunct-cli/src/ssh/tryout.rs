@@ -32,9 +32,10 @@ pub struct Args {
     /// The key exchange, as `ssh -Q kex` names it
     #[arg(long, default_value = "curve25519-sha256")]
     kex: String,
-    /// Random data of this many bytes; K, M, G stand for 10^3, 10^6, 10^9
-    #[arg(long, value_parser = parse_size, default_value = "400M", conflicts_with = "file")]
-    size: u64,
+    /// Random data of this many bytes; K, M, G stand for 10^3, 10^6, 10^9. By default what a copy of about two seconds
+    /// takes, 50M to 400M
+    #[arg(long, value_parser = parse_size, conflicts_with = "file")]
+    size: Option<u64>,
     /// This file's data instead
     #[arg(long)]
     file: Option<PathBuf>,
@@ -61,6 +62,10 @@ pub struct Args {
 
 /// `ADJUNCT_STATS_KEY` gives a process and its children counters of their own, apart from the users'.
 const KEY: &str = "ADJUNCT_STATS_KEY";
+
+/// The least and the most random data that is copied where no size is given, in bytes.
+const SMALLEST: u64 = 50_000_000;
+const LARGEST: u64 = 400_000_000;
 
 #[derive(Debug, Serialize)]
 struct Report {
@@ -104,14 +109,15 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     catch_interrupts();
     let (openssh, openssl) = programs.versions()?;
     let place = Place::new(programs)?;
-    let (file, bytes) = data(args, &place)?;
+    let _counters = Counters;
     let side = |conf: PathBuf| Settings { port: args.port, openssl_conf: Some(conf), ..Settings::default() };
     let sides = [
         side(place.write("stock.cnf", &openssl_conf(None))?),
         side(place.write("adjunct.cnf", &openssl_conf(Some(&module)))?),
     ];
     let before = snapshot()?;
-    let costs = copies(args, &place, &suite, &sides, &file, bytes)?;
+    let (file, bytes) = warm_up(args, &place, &suite, &sides)?;
+    let costs = copies(args.runs, &place, &suite, &sides, &file, bytes)?;
     let moved = snapshot()?.since(&before);
     let report = Report {
         cpu: cpu::model_name(),
@@ -123,7 +129,6 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
         adjunct: figures(&costs[1], bytes),
         counters: rows(&moved),
     };
-    forget();
     match &args.json {
         Some(None) => output::print_json(&report)?,
         Some(Some(path)) => {
@@ -165,10 +170,14 @@ fn snapshot() -> Result<Snapshot, Failure> {
     Ok(sum)
 }
 
-/// Removes the counters of [`again`].
-fn forget() {
-    for uid in counters::users().unwrap_or_default() {
-        let _ = counters::delete(uid);
+/// The counters of [`again`]; removed when this is dropped.
+struct Counters;
+
+impl Drop for Counters {
+    fn drop(&mut self) {
+        for uid in counters::users().unwrap_or_default() {
+            let _ = counters::delete(uid);
+        }
     }
 }
 
@@ -179,25 +188,42 @@ fn rows(moved: &Snapshot) -> BTreeMap<&'static str, Moved> {
         .collect()
 }
 
-/// The copies of both sides in turns, the first of each pair alternating; one of each, untimed, goes ahead.
+/// Gives the data and its length: the user's file, or random bytes, as many as were asked for or as take about two seconds.
+/// One copy on each side, untimed, goes ahead of those that count.
+fn warm_up(args: &Args, place: &Place, suite: &Suite, sides: &[Settings; 2]) -> Result<(PathBuf, u64), Failure> {
+    let (mut file, mut bytes) = match &args.file {
+        Some(file) => user_file(file, place)?,
+        None => random_bytes(place, args.size.unwrap_or(SMALLEST))?,
+    };
+    let bar = Bar::new(bytes * 2);
+    let mut seconds: f64 = 0.0;
+    for settings in sides {
+        seconds = copy(place, suite, settings, &file, &mut |n| bar.add(n))?.seconds;
+    }
+    if args.file.is_none() && args.size.is_none() {
+        let fit = 2.0 / seconds.max(0.01);
+        bytes = SMALLEST * (fit as u64).clamp(1, LARGEST / SMALLEST);
+        (file, bytes) = random_bytes(place, bytes)?;
+    }
+    Ok((file, bytes))
+}
+
+/// The copies of both sides in turns, the first of each pair alternating.
 fn copies(
-    args: &Args,
+    runs: u32,
     place: &Place,
     suite: &Suite,
     sides: &[Settings; 2],
     file: &Path,
     bytes: u64,
 ) -> Result<[Vec<Cost>; 2], Failure> {
-    let bar = Bar::new(bytes * 2 * u64::from(args.runs + 1));
+    let bar = Bar::new(bytes * 2 * u64::from(runs));
     let mut costs = [Vec::new(), Vec::new()];
-    for run in 0..=args.runs {
+    for run in 0..runs {
         for turn in 0..2 {
             let side = (turn + run as usize) % 2;
             bar.say(if side == 0 { "stock" } else { "adjunct" });
-            let cost = copy(place, suite, &sides[side], file, &mut |n| bar.add(n))?;
-            if run > 0 {
-                costs[side].push(cost);
-            }
+            costs[side].push(copy(place, suite, &sides[side], file, &mut |n| bar.add(n))?);
             interrupted()?;
         }
     }
@@ -263,15 +289,18 @@ fn write_json(path: &Path, report: &Report) -> Result<(), Failure> {
     std::fs::write(path, text + "\n").map_err(|e| super::place::cannot_write(path, &e))
 }
 
-/// The data and its length: the user's file by a name without surprises for the remote shell, or random bytes.
-fn data(args: &Args, place: &Place) -> Result<(PathBuf, u64), Failure> {
+fn random_bytes(place: &Place, bytes: u64) -> Result<(PathBuf, u64), Failure> {
+    Ok((random_file(&place.path("data"), bytes)?, bytes))
+}
+
+/// The user's file by a name without surprises for the remote shell, and its length.
+fn user_file(file: &Path, place: &Place) -> Result<(PathBuf, u64), Failure> {
     let path = place.path("data");
-    let Some(file) = &args.file else { return Ok((random_file(&path, args.size)?, args.size)) };
     let cannot = |e: std::io::Error| Failure::new(format!("{}: {e}", file.display()));
     let full = std::fs::canonicalize(file).map_err(cannot)?;
     let about = std::fs::File::open(&full).and_then(|f| f.metadata()).map_err(cannot)?;
-    if !about.is_file() {
-        return Err(Failure::new(format!("{}: not a regular file", file.display())));
+    if !about.is_file() || about.len() == 0 {
+        return Err(Failure::new(format!("{}: not a regular file with data", file.display())));
     }
     std::os::unix::fs::symlink(&full, &path).map_err(cannot)?;
     Ok((path, about.len()))

@@ -3,5 +3,7 @@
 #[cfg(target_arch = "x86_64")]
 pub mod aes;
 pub mod inout;
+#[cfg(target_arch = "x86_64")]
+pub mod sha512;
 
 pub use inout::InOut;

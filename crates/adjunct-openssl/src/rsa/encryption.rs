@@ -183,7 +183,10 @@ impl Context {
     /// Decrypts into `out`, which has room for the modulus, or for a premaster secret where one is asked for.
     fn decrypt_own(&self, key: &Key, ciphertext: &[u8], out: &mut [u8]) -> Result<usize, Reason> {
         let size = key.size();
-        // OpenSSL reads a shorter ciphertext as the number it is.
+        // OpenSSL reads a shorter ciphertext as the number it is, 3.0 even an empty one.
+        if ciphertext.is_empty() && self.provider().version >= (3, 2) {
+            return Err(Reason::InvalidInputLength);
+        }
         let start = size.checked_sub(ciphertext.len()).ok_or(Reason::InvalidInputLength)?;
         if !matches!(self.padding, padding::PKCS1 | padding::NONE | padding::OAEP | padding::TLS) {
             return Err(Reason::UnsupportedPadding);

@@ -18,7 +18,7 @@ pub fn print(text: &str) -> Result<(), Failure> {
 /// Writes `value` as JSON, two blanks deep, with a line end.
 ///
 /// # Errors
-/// As [`print`].
+/// As [`print()`].
 pub fn print_json(value: &impl serde::Serialize) -> Result<(), Failure> {
     let text = serde_json::to_string_pretty(value).map_err(|e| Failure::new(format!("JSON: {e}")))?;
     print(&(text + "\n"))

@@ -27,7 +27,8 @@ Examples:
 enable adds one block at the end of the file and touches nothing else. It makes sure that OpenSSL's default provider stays
 active, that adjunct is preferred and never required, and that OpenSSL's own random generator does not use it. Then it
 checks that the module loads, that ssh and sshd accept the configuration, and that a login over loopback works; if one of
-these fails that worked before, the file is put back. Where a file cannot be edited safely it is left alone.
+these fails that worked before, the file is put back. Where a file cannot be edited safely it is left alone. What the checks
+encrypt and hash counts in the statistics like any other use.
 
 Exit status: 0 done (status: in force), 1 it failed, 2 the command line is wrong, 3 (status only) not enabled.";
 

@@ -239,3 +239,40 @@ fn contexts_of_many_threads_do_not_meet() {
         }
     });
 }
+
+#[test]
+fn squeezing_in_pieces_gives_the_default_providers_stream() {
+    type Squeeze = unsafe extern "C" fn(MdCtx, *mut u8, usize) -> std::ffi::c_int;
+    // From OpenSSL 3.3 on.
+    let address = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"EVP_DigestSqueeze".as_ptr()) };
+    if address.is_null() {
+        return;
+    }
+    let squeeze = unsafe { std::mem::transmute::<*mut c_void, Squeeze>(address) };
+    let mut rng = Rng::new(0x5eed_0006);
+    for name in EXTENDABLE {
+        for _ in 0..100 {
+            let (size, length) = (rng.length(600), rng.length(1500));
+            let data = rng.bytes(size);
+            let context = Context::new();
+            context.init(fetch(name, ADJUNCT));
+            context.update(&data);
+            let mut out = Vec::new();
+            for piece in rng.pieces(length) {
+                let mut part = vec![0; piece];
+                assert_eq!(unsafe { squeeze(context.0, part.as_mut_ptr(), piece) }, 1, "{}", errors());
+                out.extend(part);
+                if rng.below(8) == 0 {
+                    let copy = Context::new();
+                    copy.copy_of(&context);
+                    context.copy_of(&copy);
+                }
+            }
+            assert_eq!(out, stock(name, &data, length), "{name:?}");
+            if length > 0 {
+                assert_ne!(unsafe { EVP_DigestUpdate(context.0, data.as_ptr().cast(), 1) }, 1);
+                errors();
+            }
+        }
+    }
+}

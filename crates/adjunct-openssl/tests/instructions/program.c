@@ -1,5 +1,5 @@
 /* Does one operation through the provider, between two signals that a tracer waits for. Run as: program CONFIG OPERATION.
- * Exits with 0, or with 3 where the provider does not have the operation. tests/instructions.rs compiles and traces it. */
+ * Exits with 0, or with 3 where the provider does not have the operation: both are for tests/instructions.rs to judge. */
 #include <openssl/core_names.h>
 #include <openssl/err.h>
 #include <openssl/evp.h>

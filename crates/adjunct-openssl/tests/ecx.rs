@@ -80,6 +80,12 @@ fn imports_are_taken_and_refused_alike() {
     for name in TYPES {
         for set in &sets {
             for selection in [PAIR, PUBLIC, PRIVATE, DOMAIN] {
+                // OpenSSL 3.6 itself does not survive a private key where only a public one is asked for.
+                let has = |name: &CStr| set.iter().any(|v| v.name.as_c_str() == name);
+                if selection == PUBLIC && has(c"priv") && !has(c"pub") {
+                    assert!(from_data(name, ADJUNCT, selection, set).is_none());
+                    continue;
+                }
                 let [ours, stock] = [ADJUNCT, DEFAULT].map(|query| from_data(name, query, selection, set));
                 unsafe { ERR_clear_error() };
                 assert_eq!(ours.is_some(), stock.is_some(), "{name:?} {selection} {set:?}");

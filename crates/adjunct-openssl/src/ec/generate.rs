@@ -139,6 +139,8 @@ impl Generation {
                 b"p" | b"a" | b"b" | b"generator" | b"order" | b"cofactor" | b"field-type" => {
                     return Err(NotNative);
                 }
+                // A key derived from keying material (RFC 9180; OpenSSL 3.2).
+                b"dhkem-ikm" if p.get_octets().is_none_or(|material| !material.is_empty()) => return Err(NotNative),
                 _ => params::setting(&mut plan, p, false)?,
             }
         }

@@ -290,8 +290,10 @@ unsafe extern "C" fn get_params(keydata: *mut c_void, params: *mut Param) -> c_i
     })
 }
 
-unsafe extern "C" fn gettable_params(_provctx: *mut c_void) -> *const Param {
-    params::GETTABLE.as_ptr()
+unsafe extern "C" fn gettable_params(provctx: *mut c_void) -> *const Param {
+    let ours = params::GETTABLE.as_ptr();
+    // SAFETY: OpenSSL's provider context, or null.
+    guard(ours, || unsafe { super::key_params(provctx, c"EC") }.unwrap_or(ours))
 }
 
 unsafe extern "C" fn settable_params(_provctx: *mut c_void) -> *const Param {

@@ -216,17 +216,14 @@ fn form_name(form: Form) -> &'static CStr {
     }
 }
 
-/// The parameters the default provider's signature algorithm of that name takes.
+/// What the default provider's signature algorithm of that name says by `function`: what its contexts take
+/// (`SIGNATURE_SETTABLE_CTX_PARAMS`) or tell (`SIGNATURE_GETTABLE_CTX_PARAMS`).
 ///
 /// # Safety
 /// `provctx` is OpenSSL's, or null.
-pub(crate) unsafe fn settable_of(provctx: *mut c_void, name: &CStr) -> Option<*const Param> {
-    if provctx.is_null() {
-        return None;
-    }
+pub(crate) unsafe fn signature_params(provctx: *mut c_void, name: &CStr, function: c_int) -> Option<*const Param> {
     // SAFETY: see above.
-    let library = unsafe { crate::provider::provider(provctx) }.fallback()?;
-    let algorithm = library.algorithm(id::OP_SIGNATURE, name)?;
+    let algorithm = unsafe { default_algorithm(provctx, id::OP_SIGNATURE, name) }?;
     let (context, null) = (algorithm.provider_context(), std::ptr::null());
     let raw = forward!(
         algorithm,
@@ -238,12 +235,29 @@ pub(crate) unsafe fn settable_of(provctx: *mut c_void, name: &CStr) -> Option<*c
     // SAFETY: made by the algorithm just now.
     let object = unsafe { Context::own(algorithm, raw, id::SIGNATURE_FREECTX) }?;
     let raw = object.raw();
-    let list = forward!(
-        algorithm,
-        id::SIGNATURE_SETTABLE_CTX_PARAMS,
-        fn(*mut c_void, *mut c_void) -> *const Param,
-        null.cast(),
-        (raw, context)
-    );
+    let list = forward!(algorithm, function, fn(*mut c_void, *mut c_void) -> *const Param, null.cast(), (raw, context));
     (!list.is_null()).then_some(list)
+}
+
+/// What keys of that name tell in the default provider: newer versions have more.
+///
+/// # Safety
+/// `provctx` is OpenSSL's, or null.
+pub(crate) unsafe fn key_params(provctx: *mut c_void, name: &CStr) -> Option<*const Param> {
+    // SAFETY: see above.
+    let algorithm = unsafe { default_algorithm(provctx, id::OP_KEYMGMT, name) }?;
+    let context = algorithm.provider_context();
+    let null = std::ptr::null();
+    let list = forward!(algorithm, id::KEYMGMT_GETTABLE_PARAMS, fn(*mut c_void) -> *const Param, null, (context));
+    (!list.is_null()).then_some(list)
+}
+
+/// # Safety
+/// `provctx` is OpenSSL's, or null.
+unsafe fn default_algorithm(provctx: *mut c_void, operation: c_int, name: &CStr) -> Option<Algorithm> {
+    if provctx.is_null() {
+        return None;
+    }
+    // SAFETY: see above.
+    unsafe { crate::provider::provider(provctx) }.fallback()?.algorithm(operation, name)
 }

@@ -8,7 +8,7 @@ use adjunct::awslc::ec::{Form, Key, MAX_FIELD, MAX_POINT};
 use std::ffi::c_int;
 use zeroize::Zeroizing;
 
-pub(super) static GENERATION: [Param; 13] = [
+pub(super) static GENERATION: [Param; 14] = [
     Param::describe(c"group", UTF8, 0),
     Param::describe(c"use-cofactor-flag", INTEGER, 4),
     Param::describe(c"encoding", UTF8, 0),
@@ -21,6 +21,7 @@ pub(super) static GENERATION: [Param; 13] = [
     Param::describe(c"order", UNSIGNED, 0),
     Param::describe(c"cofactor", UNSIGNED, 0),
     Param::describe(c"seed", OCTETS, 0),
+    Param::describe(c"dhkem-ikm", OCTETS, 0),
     Param::END,
 ];
 
@@ -191,7 +192,8 @@ pub(super) fn answer(native: &Native, p: &mut Param) -> Option<bool> {
         b"group" => p.set_str(name_of(curve)),
         b"encoding" => p.set_str(c"named_curve"),
         b"point-format" => p.set_str(form_name(native.key_form)),
-        b"decoded-from-explicit" | b"use-cofactor-flag" => p.set_usize(0),
+        // The category is one of post-quantum strength (OpenSSL 3.6): none.
+        b"decoded-from-explicit" | b"use-cofactor-flag" | b"security-category" => p.set_usize(0),
         b"include-public" if native.include_public => true,
         b"include-public" => p.set_usize(0),
         b"encoded-pub-key" => match native.public_part(Form::Uncompressed, &mut point) {

@@ -278,14 +278,18 @@ static SETTABLE: [Param; 4] = [
     Param::END,
 ];
 
-unsafe extern "C" fn gettable_params(_context: *mut c_void, _provctx: *mut c_void) -> *const Param {
-    GETTABLE.as_ptr()
+// What the installed OpenSSL tells and takes, as anything may be handed on; `-sigopt` looks names up here.
+
+unsafe extern "C" fn gettable_params(_context: *mut c_void, provctx: *mut c_void) -> *const Param {
+    // SAFETY: OpenSSL's provider context, or null.
+    let list = || unsafe { super::signature_params(provctx, c"ECDSA", id::SIGNATURE_GETTABLE_CTX_PARAMS) };
+    guard(GETTABLE.as_ptr(), || list().unwrap_or(GETTABLE.as_ptr()))
 }
 
-/// What the installed OpenSSL takes, as anything may be handed on; `-sigopt` looks names up here.
 unsafe extern "C" fn settable_params(_context: *mut c_void, provctx: *mut c_void) -> *const Param {
-    // SAFETY: OpenSSL's provider context, or null.
-    guard(SETTABLE.as_ptr(), || unsafe { super::settable_of(provctx, c"ECDSA") }.unwrap_or(SETTABLE.as_ptr()))
+    // SAFETY: as above.
+    let list = || unsafe { super::signature_params(provctx, c"ECDSA", id::SIGNATURE_SETTABLE_CTX_PARAMS) };
+    guard(SETTABLE.as_ptr(), || list().unwrap_or(SETTABLE.as_ptr()))
 }
 
 unsafe extern "C" fn set_params(context: *mut c_void, params: *const Param) -> c_int {

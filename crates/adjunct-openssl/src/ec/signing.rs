@@ -210,6 +210,7 @@ impl Context {
                     id => p.set_octets(id),
                 },
                 b"digest-size" => p.set_usize(self.digest_size),
+                b"nonce-type" => p.set_usize(0),
                 b"digest" => p.set_utf8(self.method.map_or("", |m| m.name).as_bytes()),
                 _ => true,
             };

@@ -229,8 +229,10 @@ static X_SETTABLE: [Param; 3] =
 
 static ED_SETTABLE: [Param; 1] = [Param::END];
 
-unsafe extern "C" fn gettable_params<const ED: bool>(_provctx: *mut c_void) -> *const Param {
-    if ED { ED_GETTABLE.as_ptr() } else { X_GETTABLE.as_ptr() }
+unsafe extern "C" fn gettable_params<const ED: bool>(provctx: *mut c_void) -> *const Param {
+    let ours = if ED { ED_GETTABLE.as_ptr() } else { X_GETTABLE.as_ptr() };
+    // SAFETY: OpenSSL's provider context, or null.
+    guard(ours, || unsafe { crate::ec::key_params(provctx, type_name::<ED>()) }.unwrap_or(ours))
 }
 
 unsafe extern "C" fn settable_params<const ED: bool>(_provctx: *mut c_void) -> *const Param {
@@ -248,6 +250,8 @@ unsafe extern "C" fn get_params<const ED: bool>(keydata: *mut c_void, params: *m
                 b"bits" => p.set_usize(if ED { 256 } else { 253 }),
                 b"security-bits" => p.set_usize(128),
                 b"max-size" => p.set_usize(if ED { ecx::SIGNATURE } else { KEY }),
+                // Of post-quantum strength (OpenSSL 3.6): none.
+                b"security-category" => p.set_usize(0),
                 b"mandatory-digest" if ED => p.set_str(c""),
                 b"encoded-pub-key" if !ED => pair.public.as_ref().is_some_and(|public| p.set_octets(public)),
                 b"pub" => pair.public.as_ref().is_none_or(|public| p.set_octets(public)),

@@ -366,14 +366,18 @@ runs! {
 static GETTABLE: [Param; 2] = [Param::describe(c"algorithm-id", OCTETS, 0), Param::END];
 static SETTABLE: [Param; 1] = [Param::END];
 
-unsafe extern "C" fn gettable_params(_context: *mut c_void, _provctx: *mut c_void) -> *const Param {
-    GETTABLE.as_ptr()
+// What the installed OpenSSL tells and takes, as anything may be handed on; `-sigopt` looks names up here.
+
+unsafe extern "C" fn gettable_params(_context: *mut c_void, provctx: *mut c_void) -> *const Param {
+    // SAFETY: OpenSSL's provider context, or null.
+    let list = || unsafe { crate::ec::signature_params(provctx, c"ED25519", id::SIGNATURE_GETTABLE_CTX_PARAMS) };
+    guard(GETTABLE.as_ptr(), || list().unwrap_or(GETTABLE.as_ptr()))
 }
 
-/// What the installed OpenSSL takes, as anything may be handed on; `-pkeyopt` looks names up here.
 unsafe extern "C" fn settable_params(_context: *mut c_void, provctx: *mut c_void) -> *const Param {
-    // SAFETY: OpenSSL's provider context, or null.
-    guard(SETTABLE.as_ptr(), || unsafe { crate::ec::settable_of(provctx, c"ED25519") }.unwrap_or(SETTABLE.as_ptr()))
+    // SAFETY: as above.
+    let list = || unsafe { crate::ec::signature_params(provctx, c"ED25519", id::SIGNATURE_SETTABLE_CTX_PARAMS) };
+    guard(SETTABLE.as_ptr(), || list().unwrap_or(SETTABLE.as_ptr()))
 }
 
 unsafe extern "C" fn set_params(context: *mut c_void, params: *const Param) -> c_int {
@@ -409,8 +413,14 @@ unsafe extern "C" fn get_params(context: *mut c_void, params: *mut Param) -> c_i
         }
         // SAFETY: the array is OpenSSL's.
         for p in unsafe { param::iter_mut(params) } {
-            // SEQUENCE { OID id-Ed25519 } (RFC 8410).
-            if p.name() == c"algorithm-id" && !p.set_octets(b"\x30\x05\x06\x03\x2b\x65\x70") {
+            let done = match p.name().to_bytes() {
+                // SEQUENCE { OID id-Ed25519 } (RFC 8410).
+                b"algorithm-id" => p.set_octets(b"\x30\x05\x06\x03\x2b\x65\x70"),
+                b"instance" => p.set_str(c"Ed25519"),
+                b"context-string" => p.set_octets(&[]),
+                _ => true,
+            };
+            if !done {
                 return 0;
             }
         }

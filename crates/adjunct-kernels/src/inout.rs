@@ -125,10 +125,21 @@ impl<'a> InOut<'a> {
     /// If the keystream is shorter.
     #[inline]
     pub fn xor(&mut self, keystream: &[u8]) {
-        assert!(keystream.len() >= self.len);
-        for (i, k) in keystream[..self.len].iter().enumerate() {
-            // SAFETY: i is below len.
-            unsafe { *self.output.add(i) = *self.input.add(i) ^ k }
+        let keystream = &keystream[..self.len];
+        let (blocks, tail) = keystream.as_chunks::<16>();
+        let mut at = 0;
+        for k in blocks {
+            // SAFETY: 16 bytes lie at `at`.
+            unsafe {
+                let data = self.input.add(at).cast::<u128>().read_unaligned();
+                self.output.add(at).cast::<u128>().write_unaligned(data ^ u128::from_ne_bytes(*k));
+            }
+            at += 16;
+        }
+        for k in tail {
+            // SAFETY: a byte lies at `at`.
+            unsafe { *self.output.add(at) = *self.input.add(at) ^ k }
+            at += 1;
         }
     }
 }

@@ -2,6 +2,8 @@
 
 #[cfg(target_arch = "x86_64")]
 pub mod aes;
+#[cfg(target_arch = "x86_64")]
+pub mod chacha;
 pub mod inout;
 #[cfg(target_arch = "x86_64")]
 pub mod sha512;

@@ -278,6 +278,68 @@ pub fn cfb1(keys: Keys<'_>, encrypting: bool, iv: &mut [u8; 16], bits: usize, mu
     *iv = register.to_be_bytes();
 }
 
+/// ECB over the one block that `io` is.
+///
+/// # Panics
+/// If it is shorter.
+#[target_feature(enable = "sse4.1,aes")]
+pub fn ecb_block(keys: Keys<'_>, encrypting: bool, io: InOut<'_>) {
+    assert!(io.len() >= 16);
+    // SAFETY: a block lies at either.
+    unsafe {
+        let block = load(io.input());
+        store(
+            io.output(),
+            if encrypting {
+                by_length!(keys, single::<true>(keys, block))
+            } else {
+                by_length!(keys, single::<false>(keys, block))
+            },
+        );
+    }
+}
+
+/// CBC decryption of the one block that `io` is; `iv` becomes it.
+///
+/// # Panics
+/// If it is shorter.
+#[target_feature(enable = "sse4.1,aes")]
+pub fn cbc_decrypt_block(keys: Keys<'_>, iv: &mut [u8; 16], io: InOut<'_>) {
+    assert!(io.len() >= 16);
+    // SAFETY: a block lies at either.
+    unsafe {
+        let block = load(io.input());
+        let plain = by_length!(keys, single::<false>(keys, block));
+        store(io.output(), _mm_xor_si128(plain, from_bytes(iv)));
+        *iv = to_bytes(block);
+    }
+}
+
+/// CTR over the one block that `io` is.
+///
+/// # Panics
+/// If it is shorter.
+#[target_feature(enable = "sse4.1,aes")]
+pub fn ctr_block(keys: Keys<'_>, counter: &mut [u8; 16], io: InOut<'_>) {
+    assert!(io.len() >= 16);
+    let stream = by_length!(keys, single::<true>(keys, from_bytes(counter)));
+    // SAFETY: a block lies at either.
+    unsafe { store(io.output(), _mm_xor_si128(load(io.input()), stream)) };
+    *counter = u128::from_be_bytes(*counter).wrapping_add(1).to_be_bytes();
+}
+
+#[inline]
+#[target_feature(enable = "sse4.1,aes")]
+fn single<const N: usize, const ENCRYPT: bool>(keys: Keys<'_>, block: __m128i) -> __m128i {
+    let mut state = _mm_xor_si128(block, from_bytes(&keys[0]));
+    for k in &keys[1..N - 1] {
+        let k = from_bytes(k);
+        state = if ENCRYPT { _mm_aesenc_si128(state, k) } else { _mm_aesdec_si128(state, k) };
+    }
+    let last = from_bytes(&keys[N - 1]);
+    if ENCRYPT { _mm_aesenclast_si128(state, last) } else { _mm_aesdeclast_si128(state, last) }
+}
+
 /// CTR with a big-endian counter of 128 bits over whole blocks, for short runs.
 ///
 /// # Panics

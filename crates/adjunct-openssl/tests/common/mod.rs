@@ -5,6 +5,8 @@
 // One rule makes the calls sound in all tests: contexts live until freed, and buffers are as long as said.
 #![allow(dead_code, non_camel_case_types, clippy::missing_safety_doc, clippy::undocumented_unsafe_blocks)]
 
+pub mod pair;
+
 use std::ffi::{CStr, CString, c_char, c_int, c_long, c_uint, c_void};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;

@@ -163,7 +163,10 @@ impl AesKey {
         #[cfg(target_arch = "x86_64")]
         // SAFETY: whole blocks; the instructions are in force.
         unsafe {
-            if self.vector() && io.len() > BLOCK {
+            if self.single() && io.len() == BLOCK {
+                return ni::ecb_block(self.keys(), encrypt, io);
+            }
+            if self.vector() {
                 return vaes::ecb(self.keys(), encrypt, io);
             }
             if self.single() {
@@ -192,7 +195,10 @@ impl AesKey {
             if self.single() && encrypt {
                 return ni::cbc_encrypt(self.keys(), iv, io);
             }
-            if self.vector() && io.len() > BLOCK {
+            if self.single() && io.len() == BLOCK {
+                return ni::cbc_decrypt_block(self.keys(), iv, io);
+            }
+            if self.vector() {
                 return vaes::cbc_decrypt(self.keys(), iv, io);
             }
             if self.single() {
@@ -223,7 +229,7 @@ impl AesKey {
             unsafe {
                 match whole.len() {
                     0 => {}
-                    BLOCK => ni::ctr(self.keys(), counter, whole),
+                    BLOCK => ni::ctr_block(self.keys(), counter, whole),
                     _ if self.vector() => vaes::ctr(self.keys(), counter, whole),
                     _ => ni::ctr(self.keys(), counter, whole),
                 }

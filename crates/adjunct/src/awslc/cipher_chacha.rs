@@ -1,6 +1,10 @@
 //! ChaCha20 as a stream, and ChaCha20-Poly1305 (RFC 8439).
 
+#[cfg(target_arch = "x86_64")]
+use crate::cpu;
 use adjunct_kernels::InOut;
+#[cfg(target_arch = "x86_64")]
+use adjunct_kernels::chacha;
 use aws_lc_sys as lc;
 use zeroize::Zeroize;
 
@@ -85,7 +89,7 @@ impl ChaCha20 {
             let room = (1u64 << 32) - u64::from(self.counter[0]);
             let blocks = ((whole.len() / BLOCK) as u64).min(room).min(1 << 28);
             let (part, rest) = whole.split_at(blocks as usize * BLOCK);
-            self.run(part);
+            run(&self.key, self.counter, part);
             self.advance(blocks as u32);
             whole = rest;
         }
@@ -98,10 +102,8 @@ impl ChaCha20 {
 
     /// Makes the next block of key stream. The counter stays on it until it is used up, as in OpenSSL 3.0.
     fn begin_block(&mut self) {
-        let mut stream = [0; BLOCK];
-        self.run(InOut::in_place(&mut stream));
-        self.stream = stream;
-        stream.zeroize();
+        self.stream = [0; BLOCK];
+        run(&self.key, self.counter, InOut::in_place(&mut self.stream));
     }
 
     fn advance(&mut self, blocks: u32) {
@@ -109,15 +111,21 @@ impl ChaCha20 {
         self.counter[0] = count;
         self.counter[1] = self.counter[1].wrapping_add(over.into());
     }
+}
 
-    fn run(&self, io: InOut<'_>) {
-        let counter = self.counter();
-        // SAFETY: the key has 32 bytes and the nonce 12; the buffers have the length given.
-        unsafe {
-            let nonce = counter[4..].as_ptr();
-            lc::CRYPTO_chacha_20(io.output(), io.input(), io.len(), self.key.as_ptr(), nonce, self.counter[0]);
-        }
+/// Encrypts or decrypts whole blocks, the first with `counter`, whose 32 bits must not overflow within them.
+fn run(key: &[u8; KEY], counter: [u32; 4], io: InOut<'_>) {
+    #[cfg(target_arch = "x86_64")]
+    if cpu::features().has(cpu::Feature::Avx512) {
+        // SAFETY: AVX-512 is in force.
+        return unsafe { chacha::blocks(key, counter, io) };
     }
+    let mut nonce = [0; 12];
+    for (to, word) in nonce.as_chunks_mut().0.iter_mut().zip(&counter[1..]) {
+        *to = word.to_le_bytes();
+    }
+    // SAFETY: the key has 32 bytes and the nonce 12; the buffers have the length given.
+    unsafe { lc::CRYPTO_chacha_20(io.output(), io.input(), io.len(), key.as_ptr(), nonce.as_ptr(), counter[0]) };
 }
 
 /// Poly1305 under a one-time key.

@@ -9,7 +9,7 @@ mod evp;
 
 use common::*;
 use evp::*;
-use std::ffi::CStr;
+use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr::null_mut;
 
 const TYPES: [&CStr; 2] = [c"X25519", c"ED25519"];
@@ -282,6 +282,45 @@ fn signing_contexts_tell_and_take_the_same() {
         (with_digest, done, id[..size].to_vec(), updated > 0, short)
     });
     assert_eq!(told[0], told[1]);
+}
+
+/// Without a digest context: never up to OpenSSL 3.3, since then by message functions and by those of digests.
+#[test]
+fn plain_signing_is_as_without_us() {
+    type Init = unsafe extern "C" fn(PkeyCtx, *mut Opaque, *const OSSL_PARAM) -> c_int;
+    unsafe extern "C" {
+        fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void;
+        fn EVP_SIGNATURE_fetch(ctx: LibCtx, name: *const c_char, query: *const c_char) -> *mut Opaque;
+        fn EVP_SIGNATURE_free(signature: *mut Opaque);
+    }
+    let ours = from_data(c"ED25519", ADJUNCT, PAIR, &[private(&[8; 32])]).unwrap();
+    let stock = moved(c"ED25519", &ours, DEFAULT, PAIR).unwrap();
+    let both = [(&ours, ADJUNCT), (&stock, DEFAULT)];
+    let [a, b] = both.map(|(key, query)| sign(key, query, b"message", &[]));
+    assert_eq!(a, b);
+    if let Some(signature) = a {
+        let results = both.map(|(key, query)| verify(key, query, b"message", &signature));
+        assert_eq!(results[0], results[1]);
+    }
+    unsafe {
+        let [sign_init, verify_init] = [c"EVP_PKEY_sign_message_init", c"EVP_PKEY_verify_message_init"]
+            .map(|name| std::mem::transmute::<*mut c_void, Option<Init>>(dlsym(null_mut(), name.as_ptr())));
+        let (Some(sign_init), Some(verify_init)) = (sign_init, verify_init) else { return };
+        let signatures = both.map(|(key, query)| {
+            let ctx = of(key, query);
+            let method = EVP_SIGNATURE_fetch(library().0, c"ED25519".as_ptr(), query.as_ptr());
+            assert_eq!(sign_init(ctx.0, method, std::ptr::null()), 1, "{}", errors());
+            let (mut out, mut length) = ([0; 64], 64);
+            assert_eq!(EVP_PKEY_sign(ctx.0, out.as_mut_ptr(), &raw mut length, b"message".as_ptr(), 7), 1);
+            assert_eq!(verify_init(ctx.0, method, std::ptr::null()), 1);
+            assert_eq!(EVP_PKEY_verify(ctx.0, out.as_ptr(), 64, b"message".as_ptr(), 7), 1);
+            assert_ne!(EVP_PKEY_verify(ctx.0, out.as_ptr(), 64, b"massage".as_ptr(), 7), 1);
+            EVP_SIGNATURE_free(method);
+            ERR_clear_error();
+            out
+        });
+        assert_eq!(signatures[0], signatures[1]);
+    }
 }
 
 /// Ed25519ctx and Ed25519ph, which OpenSSL has since 3.2.

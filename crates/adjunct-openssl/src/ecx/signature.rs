@@ -48,9 +48,11 @@ macro_rules! table {
 }
 
 static PLAIN_FUNCTIONS: [Dispatch; 12] = table!();
-static MESSAGE_FUNCTIONS: [Dispatch; 16] = table!(
+static MESSAGE_FUNCTIONS: [Dispatch; 18] = table!(
     entry!(id::SIGNATURE_SIGN_MESSAGE_INIT, sign_message_init),
+    entry!(id::SIGNATURE_SIGN_INIT, sign_init),
     entry!(id::SIGNATURE_SIGN, sign),
+    entry!(id::SIGNATURE_VERIFY_INIT, verify_init),
     entry!(id::SIGNATURE_VERIFY_MESSAGE_INIT, verify_message_init),
     entry!(id::SIGNATURE_VERIFY, verify),
 );
@@ -62,6 +64,9 @@ enum Purpose {
     DigestVerify = id::SIGNATURE_DIGEST_VERIFY_INIT as isize,
     SignMessage = id::SIGNATURE_SIGN_MESSAGE_INIT as isize,
     VerifyMessage = id::SIGNATURE_VERIFY_MESSAGE_INIT as isize,
+    /// Signing what may be a digest: what that means has changed between versions, so OpenSSL's own does it.
+    Sign = id::SIGNATURE_SIGN_INIT as isize,
+    Verify = id::SIGNATURE_VERIFY_INIT as isize,
 }
 
 /// A signing or verifying context.
@@ -157,7 +162,8 @@ impl Context {
         (self.sign, self.verify) = tallies();
         // An encoding of a public key that decoders disagree on: OpenSSL's says what OpenSSL accepts.
         let public = self.key.as_ref().and_then(|pair| pair.public.as_ref());
-        if public.is_some_and(|public| !ecx::ed25519_is_ordinary(public)) {
+        let odd = public.is_some_and(|public| !ecx::ed25519_is_ordinary(public));
+        if odd || matches!(purpose, Purpose::Sign | Purpose::Verify) {
             return c_int::from(self.delegate(params));
         }
         // SAFETY: see above.
@@ -196,7 +202,7 @@ impl Context {
             let context = unsafe { fallback::Context::own(algorithm, raw, id::SIGNATURE_FREECTX) }?;
             let (raw, object, purpose) = (context.raw(), key.raw(), self.purpose?);
             let done = match purpose {
-                Purpose::SignMessage | Purpose::VerifyMessage => forward!(
+                Purpose::SignMessage | Purpose::VerifyMessage | Purpose::Sign | Purpose::Verify => forward!(
                     algorithm,
                     purpose as c_int,
                     fn(*mut c_void, *mut c_void, *const Param) -> c_int,
@@ -281,6 +287,18 @@ unsafe extern "C" fn sign_message_init(context: *mut c_void, key: *mut c_void, p
     let none = std::ptr::null();
     // SAFETY: as above.
     guard(0, || unsafe { context_of(context).map_or(0, |c| c.init(Purpose::SignMessage, none, key, params)) })
+}
+
+unsafe extern "C" fn sign_init(context: *mut c_void, key: *mut c_void, params: *const Param) -> c_int {
+    let none = std::ptr::null();
+    // SAFETY: as above.
+    guard(0, || unsafe { context_of(context).map_or(0, |c| c.init(Purpose::Sign, none, key, params)) })
+}
+
+unsafe extern "C" fn verify_init(context: *mut c_void, key: *mut c_void, params: *const Param) -> c_int {
+    let none = std::ptr::null();
+    // SAFETY: as above.
+    guard(0, || unsafe { context_of(context).map_or(0, |c| c.init(Purpose::Verify, none, key, params)) })
 }
 
 unsafe extern "C" fn verify_message_init(context: *mut c_void, key: *mut c_void, params: *const Param) -> c_int {

@@ -51,7 +51,7 @@ fn every_cipher() {
                 assert!(encrypted.is_empty() || back == data, "{cipher}");
             }
         }
-        lab.moved(&before, &["AES CBC", "AES CTR"]);
+        lab.moved(system.name, &before, &["AES CBC", "AES CTR"]);
     }
 }
 
@@ -73,7 +73,7 @@ fn every_digest() {
             let len = (1 + below(1000)).to_string();
             same(&lab, &system, &["dgst", &format!("-{xof}"), "-xoflen", &len], &random(below(5000)));
         }
-        lab.moved(&before, &["SHA-1", "SHA-256", "SHA-512", "SHA3-256"]);
+        lab.moved(system.name, &before, &["SHA-1", "SHA-256", "SHA-512", "SHA3-256"]);
     }
 }
 

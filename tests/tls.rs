@@ -46,7 +46,7 @@ fn every_tls12_suite(system: &System, more: &str, only: &str) {
             let cipher = format!("{suite}:@SECLEVEL=0");
             let said = fetch(&lab, system, client, &server, &["-tls1_2", "-cipher", &cipher], &data);
             assert!(said.contains(suite.as_str()), "{suite}: {said}");
-            lab.moved(&before, function(suite));
+            lab.moved(suite, &before, function(suite));
         }
     }
 }
@@ -91,7 +91,7 @@ fn every_tls13_suite_and_group() {
                 let options = ["-tls1_3", "-ciphersuites", suite, "-cipher", "DEFAULT:@SECLEVEL=0"];
                 let said = fetch(&lab, &system, client, &server, &options, &data);
                 assert!(said.contains(suite), "{suite}: {said}");
-                lab.moved(&before, function(suite));
+                lab.moved(suite, &before, function(suite));
             }
             for group in groups.split(':') {
                 fetch(&lab, &system, client, &server, &["-tls1_3", "-groups", group], &data);
@@ -205,7 +205,7 @@ fn nginx_and_curl() {
                 let out = curl(&["--cert", &cert, "--key", &key], "private");
                 assert!(out.stdout == twice, "{} {kind}: {}", system.name, String::from_utf8_lossy(&out.stderr));
             }
-            lab.moved(&before, &["AES GCM", "SHA-256"]);
+            lab.moved(system.name, &before, &["AES GCM", "SHA-256"]);
         }
     }
 }

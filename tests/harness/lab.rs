@@ -132,17 +132,17 @@ impl Lab {
     }
 
     /// Asserts that every function named was counted since `before` on the path this machine has for it, and only there.
-    pub fn moved(&self, before: &Counters, functions: &[&str]) {
+    pub fn moved(&self, what: &str, before: &Counters, functions: &[&str]) {
         let after = self.counters();
         for &name in functions {
             let (hw0, sw0) = before.get(name).copied().unwrap_or_default();
             let (hw, sw) = after.get(name).copied().unwrap_or_default();
             if has_hardware(name) {
-                assert!(hw > hw0, "{name}: hardware not counted: {hw0} -> {hw} (software {sw0} -> {sw})");
-                assert_eq!(sw, sw0, "{name}: counted as software on a machine with the instructions");
+                assert!(hw > hw0, "{what}: {name}: hardware not counted: {hw0} -> {hw} (software {sw0} -> {sw})");
+                assert_eq!(sw, sw0, "{what}: {name}: counted as software on a machine with the instructions");
             } else {
-                assert!(sw > sw0, "{name}: software not counted: {sw0} -> {sw}");
-                assert_eq!(hw, hw0, "{name}: counted as hardware on a machine without the instructions");
+                assert!(sw > sw0, "{what}: {name}: software not counted: {sw0} -> {sw}");
+                assert_eq!(hw, hw0, "{what}: {name}: counted as hardware on a machine without the instructions");
             }
         }
     }

@@ -147,7 +147,7 @@ pub unsafe fn slice<'a>(pointer: *const u8, length: usize) -> &'a [u8] {
 /// The same, to write to.
 ///
 /// # Safety
-/// As for [`slice`], and nothing else refers to those bytes.
+/// As for [`slice()`], and nothing else refers to those bytes.
 #[inline]
 pub unsafe fn slice_mut<'a>(pointer: *mut u8, length: usize) -> &'a mut [u8] {
     if length == 0 || pointer.is_null() {

@@ -1,6 +1,6 @@
 //! RSA: signatures (provider-signature(7), EVP_SIGNATURE-RSA(7)).
 //!
-//! The context and its parameters; the operations themselves are in [`super::sign`].
+//! The context and its parameters; the operations themselves are in `super::sign`.
 
 use super::key::{Material, Named, integer, text};
 use super::keymgmt::object;

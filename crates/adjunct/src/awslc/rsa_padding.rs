@@ -62,7 +62,7 @@ impl Hash {
     }
 }
 
-/// A [`Hash`] in progress.
+/// A `Hash` in progress.
 #[derive(Debug, Clone)]
 pub struct Hasher {
     digest: Digest,

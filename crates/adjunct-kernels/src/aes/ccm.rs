@@ -58,25 +58,42 @@ fn run<const N: usize, const SEAL: bool>(keys: Keys<'_>, counter: &mut [u8; 16],
     let k = schedule::<N>(keys);
     let swap = _mm_set_epi8(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
     let one = _mm_set_epi64x(0, 1);
+    let (last, joint) = (k[N - 1], _mm_xor_si128(k[N - 1], k[0]));
     // The counter as a number, so that counting is one addition.
-    let mut count = _mm_shuffle_epi8(from_bytes(counter), swap);
-    let mut first = [from_bytes(counter)];
-    encrypt(&k, &mut first);
-    let mut stream = first[0];
-    let mut chain = from_bytes(mac);
-    for at in (0..io.len()).step_by(16) {
+    let first = _mm_shuffle_epi8(from_bytes(counter), swap);
+    let mut count = _mm_add_epi64(first, one);
+    // The key stream runs one block ahead: the MAC, whose blocks wait for each other, waits for nothing else.
+    let mut streams = [from_bytes(counter), _mm_shuffle_epi8(count, swap)];
+    encrypt(&k, &mut streams);
+    let [mut stream, mut next] = streams;
+    let mut state = _mm_xor_si128(from_bytes(mac), k[0]);
+    let mut at = 0;
+    loop {
         // SAFETY: a whole block lies at `at`.
         let input = unsafe { load(io.input().add(at)) };
         let output = _mm_xor_si128(input, stream);
         // SAFETY: as above.
         unsafe { store(io.output().add(at), output) };
-        count = _mm_add_epi64(count, one);
-        // This block's MAC and the next one's key stream take the time of one.
+        // As in the chained modes: `state` ends with the first key, or with last and first key for the blocks after.
         let plain = if SEAL { input } else { output };
-        let mut both = [_mm_xor_si128(chain, plain), _mm_shuffle_epi8(count, swap)];
-        encrypt(&k, &mut both);
-        [chain, stream] = both;
+        let begun = if at == 0 {
+            _mm_xor_si128(state, plain)
+        } else {
+            _mm_aesenclast_si128(state, _mm_xor_si128(joint, plain))
+        };
+        count = _mm_add_epi64(count, one);
+        let mut both = [begun, _mm_xor_si128(_mm_shuffle_epi8(count, swap), k[0])];
+        for key in &k[1..N - 1] {
+            both = both.map(|b| _mm_aesenc_si128(b, *key));
+        }
+        state = both[0];
+        (stream, next) = (next, _mm_aesenclast_si128(both[1], last));
+        at += 16;
+        if at == io.len() {
+            break;
+        }
     }
-    *mac = to_bytes(chain);
-    *counter = to_bytes(_mm_shuffle_epi8(count, swap));
+    *mac = to_bytes(_mm_aesenclast_si128(state, last));
+    let blocks = _mm_set_epi64x(0, (io.len() / 16) as i64);
+    *counter = to_bytes(_mm_shuffle_epi8(_mm_add_epi64(first, blocks), swap));
 }

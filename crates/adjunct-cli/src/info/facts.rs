@@ -130,13 +130,15 @@ impl FunctionFacts {
     }
 }
 
-/// The wider instructions the CPU library takes for `function` where it has all it asks for (its `aes_hw_xts` and
-/// `hw_gcm` dispatch on VAES, VPCLMULQDQ and AVX-512 together).
+/// The wider instructions taken for `function` where all they ask for is there: the CPU library's GCM and our kernels
+/// dispatch on VAES, VPCLMULQDQ and AVX-512 together. CBC and CFB are wide only when decrypting.
 fn widest(function: Function, features: Features) -> &'static [Feature] {
     let all = [Feature::Vaes, Feature::Vpclmul, Feature::Avx512].iter().all(|&f| features.has(f));
     match function {
         Function::AesGcm if all => &[Feature::Vaes, Feature::Vpclmul],
-        Function::AesXts if all => &[Feature::Vaes],
+        Function::AesEcb | Function::AesCbc | Function::AesCfb | Function::AesCtr | Function::AesXts if all => {
+            &[Feature::Vaes]
+        }
         _ => &[],
     }
 }
@@ -159,7 +161,7 @@ fn notes(features: Features) -> Vec<String> {
     };
     if features.has(Feature::Aes) {
         let wide = [Feature::Vaes, Feature::Vpclmul, Feature::Avx512];
-        note(&wide, "AES GCM and AES XTS use AES-NI, one block an instruction instead of four");
+        note(&wide, "AES uses AES-NI, one block an instruction instead of four");
     } else {
         note(&[Feature::Aes], "all of AES is software");
     }

@@ -1,31 +1,18 @@
 //! AES-GCM: as a stream, one-shot as OpenSSH uses it, and TLS 1.2 records (SP 800-38D, RFC 5288).
 
-use super::state::{self, Info, mode};
-use crate::abi::core::{Core, Reason};
+use super::aead::{self, Aead, DEFAULT_IV, EXPLICIT_IV, FIXED_IV, Refusal, Shared, TLS_AAD, octets};
+use super::state::mode;
+use crate::abi::core::Reason;
 use crate::abi::param::{self, Param};
-use crate::abi::{self, Dispatch, guard, id};
-use crate::entry;
-use crate::provider::provider;
+use crate::abi::{self, Dispatch};
 use adjunct::InOut;
 use adjunct::awslc::cipher_gcm::{Gcm, TAG};
 use adjunct::catalogue::Function;
-use adjunct::route::{Direction, Tally};
-use std::ffi::{c_int, c_void};
+use adjunct::route::Tally;
 use subtle::ConstantTimeEq;
 use zeroize::Zeroize;
 
-const DEFAULT_IV: usize = 12;
 const MAX_IV: usize = 128;
-/// The part of a TLS 1.2 nonce that travels in the record; the invocation field of SP 800-38D 8.2.1.
-const EXPLICIT_IV: usize = 8;
-const FIXED_IV: usize = 4;
-/// The additional data of a TLS record: sequence number, type, version, length.
-pub(super) const TLS_AAD: usize = 13;
-
-const fn info(bits: usize) -> Info {
-    let plain = Info::plain(mode::GCM, bits / 8, 1, DEFAULT_IV);
-    Info { aead: true, custom_iv: true, ..plain }
-}
 
 /// What the IV in the context is good for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,20 +30,14 @@ enum IvState {
 #[derive(Clone)]
 struct Context {
     gcm: Gcm,
-    core: &'static Core,
-    tally: Tally,
-    encrypt: bool,
+    shared: Shared,
     iv_state: IvState,
     iv_generator: bool,
     iv_random: bool,
-    key_len: usize,
     iv_len: usize,
     tag_len: Option<usize>,
     /// The tag computed or to be compared.
     tag: [u8; TAG],
-    /// The header of the TLS record that comes next.
-    tls_aad: Option<[u8; TLS_AAD]>,
-    tls_pad: usize,
     tls_records: u64,
     iv: [u8; MAX_IV],
 }
@@ -69,16 +50,6 @@ impl Drop for Context {
 }
 
 impl Context {
-    #[cold]
-    fn fail(&self, reason: Reason) -> c_int {
-        self.core.raise(reason);
-        0
-    }
-
-    fn direction(&self) -> Direction {
-        if self.encrypt { Direction::Encrypt } else { Direction::Decrypt }
-    }
-
     /// Tells the cipher its IV.
     #[inline]
     fn start(&mut self) {
@@ -86,15 +57,18 @@ impl Context {
         self.iv_state = IvState::Copied;
     }
 
+    #[inline]
     fn crypt(&mut self, io: InOut<'_>) -> bool {
-        let done = if self.encrypt { self.gcm.encrypt(io) } else { self.gcm.decrypt(io) };
+        let done = if self.shared.encrypt { self.gcm.encrypt(io) } else { self.gcm.decrypt(io) };
         done.is_ok()
     }
 
     /// Ends the message: the tag goes to `self.tag`, or what is there (or `expected`) is compared.
-    fn finish(&mut self, expected: Option<[u8; TAG]>) -> bool {
+    // Copies of it in update and final cost short messages more than the calls do.
+    #[inline(never)]
+    fn close(&mut self, expected: Option<[u8; TAG]>) -> bool {
         let tag = self.gcm.tag();
-        if self.encrypt {
+        if self.shared.encrypt {
             self.tag = tag;
             self.tag_len = Some(TAG);
             return true;
@@ -105,7 +79,7 @@ impl Context {
 
     /// Makes a random IV (SP 800-38D 8.2.2): at least 96 bits of it.
     fn random_iv(&mut self) -> bool {
-        if !self.encrypt || self.iv_len < DEFAULT_IV {
+        if !self.shared.encrypt || self.iv_len < DEFAULT_IV {
             return false;
         }
         adjunct::awslc::random(&mut self.iv[..self.iv_len]);
@@ -132,7 +106,7 @@ impl Context {
 
     /// Uses the IV with the last bytes the peer sent.
     fn received_iv(&mut self, invocation: &[u8]) -> bool {
-        if !self.iv_generator || !self.gcm.has_key() || self.encrypt || invocation.len() > self.iv_len {
+        if !self.iv_generator || !self.gcm.has_key() || self.shared.encrypt || invocation.len() > self.iv_len {
             return false;
         }
         self.iv[self.iv_len - invocation.len()..self.iv_len].copy_from_slice(invocation);
@@ -147,27 +121,13 @@ impl Context {
             return false;
         }
         self.iv[..fixed.len()].copy_from_slice(fixed);
-        if !whole && self.encrypt {
+        if !whole && self.shared.encrypt {
             adjunct::awslc::random(&mut self.iv[fixed.len()..self.iv_len]);
             self.iv_random = true;
         }
         self.iv_generator = true;
         self.iv_state = IvState::Buffered;
         true
-    }
-
-    /// Takes the header of the next TLS record; gives what its length grows by.
-    fn tls_header(&mut self, aad: &[u8]) -> Option<usize> {
-        let mut aad: [u8; TLS_AAD] = aad.try_into().ok()?;
-        self.tls_aad = Some(aad);
-        let mut length = usize::from(u16::from_be_bytes([aad[TLS_AAD - 2], aad[TLS_AAD - 1]]));
-        length = length.checked_sub(EXPLICIT_IV)?;
-        if !self.encrypt {
-            length = length.checked_sub(TAG)?;
-        }
-        aad[TLS_AAD - 2..].copy_from_slice(&(length as u16).to_be_bytes());
-        self.tls_aad = Some(aad);
-        Some(TAG)
     }
 
     /// One TLS record in place: explicit IV, payload, tag. Gives the length of the result.
@@ -178,7 +138,7 @@ impl Context {
         let length = record.len();
         let (explicit, rest) = record.split_at_mut(EXPLICIT_IV);
         let (payload, tag) = rest.split_at_mut(length - EXPLICIT_IV - TAG);
-        if self.encrypt {
+        if self.shared.encrypt {
             self.tls_records = self.tls_records.checked_add(1)?;
             if !self.generate_iv(explicit) {
                 return None;
@@ -190,29 +150,108 @@ impl Context {
         if self.gcm.aad(&aad).is_err() || !self.crypt(InOut::in_place(payload)) {
             return None;
         }
-        self.tally.count(self.direction(), bytes);
+        self.shared.count(bytes);
         let expected: [u8; TAG] = (&*tag).try_into().ok()?;
-        if !self.finish(Some(expected)) {
+        if !self.close(Some(expected)) {
             // What does not authenticate must not be seen.
             payload.zeroize();
             return None;
         }
         self.tag_len = Some(TAG);
-        if self.encrypt {
+        if self.shared.encrypt {
             tag.copy_from_slice(&self.tag);
             return Some(length);
         }
         Some(bytes)
     }
 
-    /// Additional data (no output), message, or the end (no input). `None` is a failure.
-    ///
-    /// # Safety
-    /// `input` and `out` are null or valid for `len` bytes.
+    fn set_tag(&mut self, tag: &[u8]) -> Result<(), Reason> {
+        if tag.len() > TAG {
+            return Err(Reason::InvalidParameter);
+        }
+        self.tag[..tag.len()].copy_from_slice(tag);
+        if tag.is_empty() || self.shared.encrypt {
+            return Err(Reason::InvalidTag);
+        }
+        self.tag_len = Some(tag.len());
+        Ok(())
+    }
+}
+
+impl Aead for Context {
+    const MODE: u32 = mode::GCM;
+    const GETTABLE: &'static [Param] = &[
+        Param::describe(c"keylen", param::UNSIGNED, 8),
+        Param::describe(c"ivlen", param::UNSIGNED, 8),
+        Param::describe(c"taglen", param::UNSIGNED, 8),
+        Param::describe(c"iv", param::OCTETS, 0),
+        Param::describe(c"updated-iv", param::OCTETS, 0),
+        Param::describe(c"tag", param::OCTETS, 0),
+        Param::describe(c"tlsaadpad", param::UNSIGNED, 8),
+        Param::describe(c"tlsivgen", param::OCTETS, 0),
+        Param::describe(c"iv-generated", param::UNSIGNED, 4),
+        Param::END,
+    ];
+    const SETTABLE: &'static [Param] = &[
+        Param::describe(c"ivlen", param::UNSIGNED, 8),
+        Param::describe(c"tag", param::OCTETS, 0),
+        Param::describe(c"tlsaad", param::OCTETS, 0),
+        Param::describe(c"tlsivfixed", param::OCTETS, 0),
+        Param::describe(c"tlsivinv", param::OCTETS, 0),
+        Param::END,
+    ];
+
+    fn tally(bits: usize) -> Tally {
+        Tally::new(Function::AesGcm, bits)
+    }
+
+    fn new(shared: Shared) -> Context {
+        Context {
+            gcm: Gcm::default(),
+            shared,
+            iv_state: IvState::Unset,
+            iv_generator: false,
+            iv_random: false,
+            iv_len: DEFAULT_IV,
+            tag_len: None,
+            tag: [0; TAG],
+            tls_records: 0,
+            iv: [0; MAX_IV],
+        }
+    }
+
+    #[inline]
+    fn shared(&mut self) -> &mut Shared {
+        &mut self.shared
+    }
+
+    fn set_iv(&mut self, iv: &[u8]) -> Result<(), Reason> {
+        if iv.is_empty() || iv.len() > MAX_IV {
+            return Err(Reason::InvalidIvLength);
+        }
+        self.iv_len = iv.len();
+        self.iv[..iv.len()].copy_from_slice(iv);
+        self.iv_random = false;
+        self.iv_state = IvState::Buffered;
+        Ok(())
+    }
+
+    fn set_key(&mut self, key: &[u8]) -> Result<(), Reason> {
+        if key.len() != self.shared.key_len || self.gcm.set_key(key).is_err() {
+            return Err(Reason::InvalidKeyLength);
+        }
+        self.tls_records = 0;
+        // A message begun under the old key cannot go on under the new one.
+        if self.iv_state == IvState::Copied {
+            self.iv_state = IvState::Buffered;
+        }
+        Ok(())
+    }
+
     #[inline]
     unsafe fn process(&mut self, out: *mut u8, input: *const u8, len: usize) -> Option<usize> {
-        if let Some(aad) = self.tls_aad {
-            self.tls_aad = None;
+        if let Some(aad) = self.shared.tls_aad {
+            self.shared.tls_aad = None;
             let done = if out.cast_const() == input && !out.is_null() {
                 // SAFETY: see above; input and output are the same.
                 self.tls_record(aad, unsafe { abi::slice_mut(out, len) })
@@ -234,11 +273,11 @@ impl Context {
             IvState::Unset | IvState::Finished => return None,
         }
         if input.is_null() {
-            if !self.encrypt && self.tag_len.is_none() {
-                self.core.raise(Reason::TagNotSet);
+            if !self.shared.encrypt && self.tag_len.is_none() {
+                self.shared.core.raise(Reason::TagNotSet);
                 return None;
             }
-            if !self.finish(None) {
+            if !self.close(None) {
                 return None;
             }
             self.iv_state = IvState::Finished;
@@ -252,335 +291,87 @@ impl Context {
         if !self.crypt(unsafe { InOut::from_raw(input, out, len) }) {
             return None;
         }
-        self.tally.count(self.direction(), len);
+        self.shared.count(len);
         Some(len)
     }
 
-    /// Takes the parameters of [`SETTABLE`].
-    ///
-    /// # Safety
-    /// `params` is OpenSSL's.
-    unsafe fn set_params(&mut self, params: *const Param) -> c_int {
-        // SAFETY: see above.
-        for p in unsafe { param::iter(params) } {
-            let name = p.name().to_bytes();
-            match name {
-                b"ivlen" => match p.get_usize() {
-                    None => return self.fail(Reason::InvalidParameter),
-                    Some(length) if length == 0 || length > MAX_IV => return self.fail(Reason::InvalidIvLength),
-                    Some(length) if length != self.iv_len => {
-                        // An IV already there was made for another length.
-                        if self.iv_state != IvState::Unset {
-                            self.iv_state = IvState::Finished;
-                        }
-                        self.iv_len = length;
-                    }
-                    Some(_) => {}
-                },
-                // EVP_CTRL_GCM_SET_IV_FIXED with a length of -1 sets the whole IV; the array then has no length of its own.
-                b"tlsivfixed" if p.data_type == param::OCTETS && p.data_size == usize::MAX => {
-                    // SAFETY: by the rule of that control call the data is as long as the IV.
-                    let iv = unsafe { abi::slice(p.data.cast(), self.iv_len) }.to_vec();
-                    if !self.fixed_iv(&iv) {
-                        return self.fail(Reason::InvalidParameter);
-                    }
-                }
-                b"tlsivinv" => {
-                    let octets = (p.data_type == param::OCTETS).then(|| p.get_octets()).flatten();
-                    if !octets.is_some_and(|o| self.received_iv(o)) {
-                        return 0;
-                    }
-                }
-                b"tag" | b"tlsaad" | b"tlsivfixed" => {
-                    let octets = (p.data_type == param::OCTETS).then(|| p.get_octets()).flatten();
-                    let Some(octets) = octets else { return self.fail(Reason::InvalidParameter) };
-                    let done = match name {
-                        b"tag" => self.set_tag(octets),
-                        b"tlsaad" => {
-                            self.tls_header(octets).map(|pad| self.tls_pad = pad).ok_or(Reason::InvalidParameter)
-                        }
-                        b"tlsivfixed" if octets.len() != self.iv_len => {
-                            self.fixed_iv(octets).then_some(()).ok_or(Reason::InvalidParameter)
-                        }
-                        _ => Err(Reason::InvalidParameter),
-                    };
-                    if let Err(reason) = done {
-                        return self.fail(reason);
-                    }
-                }
-                _ => {}
-            }
-        }
-        1
+    fn tls_header(&mut self, aad: [u8; TLS_AAD]) -> Option<usize> {
+        self.shared.tls_header(aad, TAG)
     }
 
-    fn set_tag(&mut self, tag: &[u8]) -> Result<(), Reason> {
-        if tag.len() > TAG {
-            return Err(Reason::InvalidParameter);
+    fn iv_len(&self) -> usize {
+        self.iv_len
+    }
+
+    fn tag_len(&self) -> usize {
+        self.tag_len.unwrap_or(TAG)
+    }
+
+    fn set_param(&mut self, name: &[u8], p: &Param) -> Result<(), Refusal> {
+        match name {
+            b"ivlen" => {
+                let length = p.get_usize().ok_or(Reason::InvalidParameter)?;
+                if length == 0 || length > MAX_IV {
+                    return Err(Reason::InvalidIvLength.into());
+                }
+                if length != self.iv_len {
+                    // An IV already there was made for another length.
+                    if self.iv_state != IvState::Unset {
+                        self.iv_state = IvState::Finished;
+                    }
+                    self.iv_len = length;
+                }
+            }
+            b"tag" => self.set_tag(octets(p).ok_or(Reason::InvalidParameter)?)?,
+            // EVP_CTRL_GCM_SET_IV_FIXED with a length of -1 sets the whole IV; the array then has no length of its own.
+            b"tlsivfixed" if p.data_type == param::OCTETS && p.data_size == usize::MAX => {
+                // SAFETY: by the rule of that control call the data is as long as the IV.
+                let iv = unsafe { abi::slice(p.data.cast(), self.iv_len) }.to_vec();
+                self.fixed_iv(&iv).then_some(()).ok_or(Reason::InvalidParameter)?;
+            }
+            b"tlsivfixed" => {
+                let fixed = octets(p).filter(|fixed| fixed.len() != self.iv_len).ok_or(Reason::InvalidParameter)?;
+                self.fixed_iv(fixed).then_some(()).ok_or(Reason::InvalidParameter)?;
+            }
+            b"tlsivinv" => octets(p).is_some_and(|o| self.received_iv(o)).then_some(()).ok_or(Refusal::Untold)?,
+            _ => {}
         }
-        self.tag[..tag.len()].copy_from_slice(tag);
-        if tag.is_empty() || self.encrypt {
-            return Err(Reason::InvalidTag);
-        }
-        self.tag_len = Some(tag.len());
         Ok(())
     }
 
-    /// Answers the parameters of [`GETTABLE`].
-    ///
-    /// # Safety
-    /// `params` is OpenSSL's.
-    unsafe fn get_params(&mut self, params: *mut Param) -> c_int {
-        // SAFETY: see above.
-        for p in unsafe { param::iter_mut(params) } {
-            let done = match p.name().to_bytes() {
-                b"ivlen" => p.set_usize(self.iv_len),
-                b"keylen" => p.set_usize(self.key_len),
-                b"taglen" => p.set_usize(self.tag_len.unwrap_or(TAG)),
-                b"iv" | b"updated-iv" => {
-                    if self.iv_state == IvState::Unset {
-                        return 0;
-                    }
-                    if !p.data.is_null() && p.data_type == param::OCTETS && p.data_size < self.iv_len {
-                        return self.fail(Reason::InvalidIvLength);
-                    }
-                    p.set_octets(&self.iv[..self.iv_len])
+    fn get_param(&mut self, p: &mut Param) -> Result<bool, Refusal> {
+        Ok(match p.name().to_bytes() {
+            b"iv" | b"updated-iv" => {
+                if self.iv_state == IvState::Unset {
+                    return Ok(false);
                 }
-                b"tlsaadpad" => p.set_usize(self.tls_pad),
-                b"tag" => {
-                    let size = p.data_size;
-                    if size == 0 || size > TAG || !self.encrypt || self.tag_len.is_none() {
-                        return self.fail(Reason::InvalidTag);
-                    }
-                    p.data_type == param::OCTETS && p.set_octets(&self.tag[..size])
+                if !p.data.is_null() && p.data_type == param::OCTETS && p.data_size < self.iv_len {
+                    return Err(Reason::InvalidIvLength.into());
                 }
-                b"tlsivgen" => {
-                    if p.data.is_null() || p.data_type != param::OCTETS {
-                        return 0;
-                    }
-                    // A length of 0, or beyond the IV's, asks for all of it.
-                    let size = if p.data_size == 0 { self.iv_len } else { p.data_size.min(self.iv_len) };
-                    // SAFETY: data has that room.
-                    self.generate_iv(unsafe { abi::slice_mut(p.data.cast(), size) })
-                }
-                b"iv-generated" => p.set_u64(self.iv_random.into()),
-                _ => true,
-            };
-            if !done {
-                return 0;
+                p.set_octets(&self.iv[..self.iv_len])
             }
-        }
-        1
+            b"tag" => {
+                let size = p.data_size;
+                if size == 0 || size > TAG || !self.shared.encrypt || self.tag_len.is_none() {
+                    return Err(Reason::InvalidTag.into());
+                }
+                p.data_type == param::OCTETS && p.set_octets(&self.tag[..size])
+            }
+            b"tlsivgen" => {
+                if p.data.is_null() || p.data_type != param::OCTETS {
+                    return Ok(false);
+                }
+                // A length of 0, or beyond the IV's, asks for all of it.
+                let size = if p.data_size == 0 { self.iv_len } else { p.data_size.min(self.iv_len) };
+                // SAFETY: data has that room.
+                self.generate_iv(unsafe { abi::slice_mut(p.data.cast(), size) })
+            }
+            b"iv-generated" => p.set_u64(self.iv_random.into()),
+            _ => true,
+        })
     }
 }
 
-unsafe extern "C" fn newctx<const BITS: usize>(provctx: *mut c_void) -> *mut c_void {
-    guard(std::ptr::null_mut(), || {
-        adjunct::counters::attribute();
-        abi::into_raw(Box::new(Context {
-            gcm: Gcm::default(),
-            // SAFETY: OpenSSL keeps the provider until its last context is gone.
-            core: unsafe { &provider(provctx).core },
-            tally: Tally::new(Function::AesGcm, BITS),
-            encrypt: false,
-            iv_state: IvState::Unset,
-            iv_generator: false,
-            iv_random: false,
-            key_len: BITS / 8,
-            iv_len: DEFAULT_IV,
-            tag_len: None,
-            tag: [0; TAG],
-            tls_aad: None,
-            tls_pad: 0,
-            tls_records: 0,
-            iv: [0; MAX_IV],
-        }))
-    })
-}
-
-unsafe extern "C" fn freectx(ctx: *mut c_void) {
-    // SAFETY: from newctx or dupctx.
-    guard((), || unsafe { abi::free::<Context>(ctx) });
-}
-
-unsafe extern "C" fn dupctx(ctx: *mut c_void) -> *mut c_void {
-    guard(std::ptr::null_mut(), || {
-        // SAFETY: from newctx or dupctx.
-        let context = unsafe { abi::context::<Context>(ctx) };
-        context.map_or(std::ptr::null_mut(), |c| abi::into_raw(Box::new(c.clone())))
-    })
-}
-
-unsafe extern "C" fn init<const ENCRYPT: bool>(
-    ctx: *mut c_void,
-    key: *const u8,
-    key_len: usize,
-    iv: *const u8,
-    iv_len: usize,
-    params: *const Param,
-) -> c_int {
-    guard(0, || {
-        // SAFETY: the pointers are OpenSSL's, valid for the lengths given.
-        let Some(c) = (unsafe { abi::context::<Context>(ctx) }) else { return 0 };
-        c.encrypt = ENCRYPT;
-        if !iv.is_null() {
-            if iv_len == 0 || iv_len > MAX_IV {
-                return c.fail(Reason::InvalidIvLength);
-            }
-            c.iv_len = iv_len;
-            // SAFETY: as above.
-            c.iv[..iv_len].copy_from_slice(unsafe { abi::slice(iv, iv_len) });
-            c.iv_random = false;
-            c.iv_state = IvState::Buffered;
-        }
-        if !key.is_null() {
-            // SAFETY: as above.
-            if key_len != c.key_len || c.gcm.set_key(unsafe { abi::slice(key, key_len) }).is_err() {
-                return c.fail(Reason::InvalidKeyLength);
-            }
-            c.tls_records = 0;
-            // A message begun under the old key cannot go on under the new one.
-            if c.iv_state == IvState::Copied {
-                c.iv_state = IvState::Buffered;
-            }
-        }
-        if params.is_null() {
-            return 1;
-        }
-        // SAFETY: as above.
-        unsafe { c.set_params(params) }
-    })
-}
-
-unsafe extern "C" fn update(
-    ctx: *mut c_void,
-    out: *mut u8,
-    out_len: *mut usize,
-    out_size: usize,
-    input: *const u8,
-    len: usize,
-) -> c_int {
-    guard(0, || {
-        // SAFETY: the pointers are OpenSSL's, valid for the lengths given.
-        let Some(c) = (unsafe { abi::context::<Context>(ctx) }) else { return 0 };
-        let written = if len == 0 {
-            0
-        } else {
-            if out_size < len {
-                return c.fail(Reason::BufferTooSmall);
-            }
-            // SAFETY: as above.
-            let Some(written) = (unsafe { c.process(out, input, len) }) else { return c.fail(Reason::CipherFailed) };
-            written
-        };
-        // SAFETY: as above.
-        unsafe { *out_len = written };
-        1
-    })
-}
-
-unsafe extern "C" fn last(ctx: *mut c_void, out: *mut u8, out_len: *mut usize, _out_size: usize) -> c_int {
-    guard(0, || {
-        // SAFETY: the pointers are OpenSSL's.
-        let Some(c) = (unsafe { abi::context::<Context>(ctx) }) else { return 0 };
-        // SAFETY: as above.
-        let done = unsafe { c.process(out, std::ptr::null(), 0) };
-        // SAFETY: as above.
-        unsafe { *out_len = 0 };
-        done.is_some().into()
-    })
-}
-
-unsafe extern "C" fn cipher(
-    ctx: *mut c_void,
-    out: *mut u8,
-    out_len: *mut usize,
-    out_size: usize,
-    input: *const u8,
-    len: usize,
-) -> c_int {
-    guard(0, || {
-        // SAFETY: the pointers are OpenSSL's, valid for the lengths given.
-        let Some(c) = (unsafe { abi::context::<Context>(ctx) }) else { return 0 };
-        if out_size < len {
-            return c.fail(Reason::BufferTooSmall);
-        }
-        // SAFETY: as above.
-        let done = unsafe { c.process(out, input, len) };
-        if done.is_none() {
-            return 0;
-        }
-        // SAFETY: as above. OpenSSL's own gives the input's length here, for TLS records too.
-        unsafe { *out_len = len };
-        1
-    })
-}
-
-unsafe extern "C" fn get_params<const BITS: usize>(params: *mut Param) -> c_int {
-    // SAFETY: params is OpenSSL's.
-    guard(0, || unsafe { state::describe(&info(BITS), params) })
-}
-
-unsafe extern "C" fn get_ctx_params(ctx: *mut c_void, params: *mut Param) -> c_int {
-    // SAFETY: both are OpenSSL's.
-    guard(0, || unsafe { abi::context::<Context>(ctx).map_or(0, |c| c.get_params(params)) })
-}
-
-unsafe extern "C" fn set_ctx_params(ctx: *mut c_void, params: *const Param) -> c_int {
-    // SAFETY: both are OpenSSL's.
-    guard(0, || unsafe { abi::context::<Context>(ctx).map_or(0, |c| c.set_params(params)) })
-}
-
-static GETTABLE: [Param; 10] = [
-    Param::describe(c"keylen", param::UNSIGNED, 8),
-    Param::describe(c"ivlen", param::UNSIGNED, 8),
-    Param::describe(c"taglen", param::UNSIGNED, 8),
-    Param::describe(c"iv", param::OCTETS, 0),
-    Param::describe(c"updated-iv", param::OCTETS, 0),
-    Param::describe(c"tag", param::OCTETS, 0),
-    Param::describe(c"tlsaadpad", param::UNSIGNED, 8),
-    Param::describe(c"tlsivgen", param::OCTETS, 0),
-    Param::describe(c"iv-generated", param::UNSIGNED, 4),
-    Param::END,
-];
-
-static SETTABLE: [Param; 6] = [
-    Param::describe(c"ivlen", param::UNSIGNED, 8),
-    Param::describe(c"tag", param::OCTETS, 0),
-    Param::describe(c"tlsaad", param::OCTETS, 0),
-    Param::describe(c"tlsivfixed", param::OCTETS, 0),
-    Param::describe(c"tlsivinv", param::OCTETS, 0),
-    Param::END,
-];
-
-unsafe extern "C" fn gettable_ctx_params(_ctx: *mut c_void, _provctx: *mut c_void) -> *const Param {
-    GETTABLE.as_ptr()
-}
-
-unsafe extern "C" fn settable_ctx_params(_ctx: *mut c_void, _provctx: *mut c_void) -> *const Param {
-    SETTABLE.as_ptr()
-}
-
-const fn table<const BITS: usize>() -> [Dispatch; 15] {
-    [
-        entry!(id::CIPHER_NEWCTX, newctx::<BITS>),
-        entry!(id::CIPHER_FREECTX, freectx),
-        entry!(id::CIPHER_DUPCTX, dupctx),
-        entry!(id::CIPHER_ENCRYPT_INIT, init::<true>),
-        entry!(id::CIPHER_DECRYPT_INIT, init::<false>),
-        entry!(id::CIPHER_UPDATE, update),
-        entry!(id::CIPHER_FINAL, last),
-        entry!(id::CIPHER_CIPHER, cipher),
-        entry!(id::CIPHER_GET_PARAMS, get_params::<BITS>),
-        entry!(id::CIPHER_GETTABLE_PARAMS, state::gettable_params),
-        entry!(id::CIPHER_GET_CTX_PARAMS, get_ctx_params),
-        entry!(id::CIPHER_GETTABLE_CTX_PARAMS, gettable_ctx_params),
-        entry!(id::CIPHER_SET_CTX_PARAMS, set_ctx_params),
-        entry!(id::CIPHER_SETTABLE_CTX_PARAMS, settable_ctx_params),
-        Dispatch::END,
-    ]
-}
-
-pub(super) static GCM128: [Dispatch; 15] = table::<128>();
-pub(super) static GCM192: [Dispatch; 15] = table::<192>();
-pub(super) static GCM256: [Dispatch; 15] = table::<256>();
+pub(super) static GCM128: [Dispatch; 15] = aead::table::<Context, 128>();
+pub(super) static GCM192: [Dispatch; 15] = aead::table::<Context, 192>();
+pub(super) static GCM256: [Dispatch; 15] = aead::table::<Context, 256>();

@@ -1,5 +1,6 @@
 //! Symmetric ciphers. Each has the names, parameters and quirks it has in OpenSSL's default provider.
 
+mod aead;
 mod aes;
 mod ccm;
 mod chacha;

@@ -1,0 +1,373 @@
+//! The dispatch of the ciphers that authenticate, and what those have in common. Where OpenSSL's own differ from each
+//! other in what they return or report, [`Aead`] has a constant or a method for it.
+
+use super::state::{self, Info};
+use crate::abi::core::{Core, Reason};
+use crate::abi::param::{self, Param};
+use crate::abi::{self, Dispatch, guard, id};
+use crate::entry;
+use crate::provider::provider;
+use adjunct::route::{Direction, Tally};
+use std::ffi::{c_int, c_void};
+
+/// The additional data of a TLS record: sequence number, type, version, length.
+pub const TLS_AAD: usize = 13;
+/// The part of a TLS 1.2 nonce of GCM and CCM that travels in the record; in GCM the invocation field of SP 800-38D 8.2.1.
+pub const EXPLICIT_IV: usize = 8;
+/// The part that stays for a connection.
+pub const FIXED_IV: usize = 4;
+/// The length of an IV or nonce where the caller sets none.
+pub const DEFAULT_IV: usize = 12;
+
+/// What every context has.
+#[derive(Clone)]
+pub struct Shared {
+    /// OpenSSL, for errors.
+    pub core: &'static Core,
+    /// Where it counts.
+    pub tally: Tally,
+    /// The direction of the last initialisation.
+    pub encrypt: bool,
+    /// The key's length.
+    pub key_len: usize,
+    /// The header of the TLS record that comes next, with the length of its payload.
+    pub tls_aad: Option<[u8; TLS_AAD]>,
+    /// What that record grows by.
+    pub tls_pad: usize,
+}
+
+impl Shared {
+    /// Puts an error on the queue; 0 for OpenSSL.
+    #[cold]
+    fn fail(&self, reason: Reason) -> c_int {
+        self.core.raise(reason);
+        0
+    }
+
+    #[cold]
+    fn refuse(&self, refusal: Refusal) -> c_int {
+        match refusal {
+            Refusal::Told(reason) => self.fail(reason),
+            Refusal::Untold => 0,
+        }
+    }
+
+    /// Counts one call.
+    #[inline]
+    pub fn count(&self, bytes: usize) {
+        self.tally.count(if self.encrypt { Direction::Encrypt } else { Direction::Decrypt }, bytes);
+    }
+
+    /// [`Aead::tls_header`] where the record carries a part of the nonce (RFC 5288, RFC 6655).
+    pub fn tls_header(&mut self, aad: [u8; TLS_AAD], tag: usize) -> Option<usize> {
+        let overhead = EXPLICIT_IV + if self.encrypt { 0 } else { tag };
+        // Kept even if its length is refused, as in OpenSSL: what comes next is not taken for plain data.
+        shorten_tls(self.tls_aad.insert(aad), overhead)?;
+        Some(tag)
+    }
+}
+
+/// The length in the header of a TLS record.
+pub fn tls_length(aad: &[u8; TLS_AAD]) -> usize {
+    usize::from(u16::from_be_bytes([aad[TLS_AAD - 2], aad[TLS_AAD - 1]]))
+}
+
+/// Takes `overhead` off the length in the header of a TLS record.
+pub fn shorten_tls(aad: &mut [u8; TLS_AAD], overhead: usize) -> Option<()> {
+    let length = tls_length(aad).checked_sub(overhead)?;
+    aad[TLS_AAD - 2..].copy_from_slice(&(length as u16).to_be_bytes());
+    Some(())
+}
+
+/// Why a parameter is not taken or answered.
+#[derive(Debug, Clone, Copy)]
+pub enum Refusal {
+    /// For this reason, which goes on OpenSSL's queue.
+    Told(Reason),
+    /// For none that OpenSSL tells.
+    Untold,
+}
+
+impl From<Reason> for Refusal {
+    fn from(reason: Reason) -> Refusal {
+        Refusal::Told(reason)
+    }
+}
+
+/// The octets of a parameter of exactly that type.
+pub fn octets(p: &Param) -> Option<&[u8]> {
+    if p.data_type == param::OCTETS { p.get_octets() } else { None }
+}
+
+/// A cipher that authenticates: the part that differs.
+pub trait Aead: Clone {
+    /// `EVP_CIPH_*_MODE`.
+    const MODE: u32;
+    /// What `get_ctx_params` answers.
+    const GETTABLE: &'static [Param];
+    /// What `set_ctx_params` takes.
+    const SETTABLE: &'static [Param];
+    /// The error of an update that fails without one of its own.
+    const UPDATE_ERROR: Option<Reason> = Some(Reason::CipherFailed);
+    /// Whether an empty update means something: it sets the length of CCM's message.
+    const EMPTY_UPDATES: bool = false;
+    /// Whether `EVP_Cipher` is an update. Where not, it ends the message if there is no input, puts no error of its own
+    /// on the queue, and tells the input's length whatever was written.
+    const CIPHER_UPDATES: bool = false;
+
+    /// Where a key of `bits` counts.
+    fn tally(bits: usize) -> Tally;
+
+    /// A context without key and IV.
+    fn new(shared: Shared) -> Self;
+
+    /// What every context has.
+    fn shared(&mut self) -> &mut Shared;
+
+    /// Takes an IV.
+    fn set_iv(&mut self, iv: &[u8]) -> Result<(), Reason>;
+
+    /// Takes a key.
+    fn set_key(&mut self, key: &[u8]) -> Result<(), Reason>;
+
+    /// Additional data (no output), message, or the end (no input): what was written. `None` is a failure.
+    ///
+    /// # Safety
+    /// `input` and `out` are null or valid for `len` bytes.
+    unsafe fn process(&mut self, out: *mut u8, input: *const u8, len: usize) -> Option<usize>;
+
+    /// The end.
+    ///
+    /// # Safety
+    /// `out` is null or valid; nothing is written there.
+    #[inline]
+    unsafe fn finish(&mut self, out: *mut u8) -> bool {
+        // SAFETY: see above.
+        unsafe { self.process(out, std::ptr::null(), 0) }.is_some()
+    }
+
+    /// Takes the header of the next TLS record; gives what its length grows by.
+    fn tls_header(&mut self, aad: [u8; TLS_AAD]) -> Option<usize>;
+
+    /// The length of the IV.
+    fn iv_len(&self) -> usize;
+
+    /// The length of the tag.
+    fn tag_len(&self) -> usize;
+
+    /// Takes another parameter than `tlsaad`; one it does not know is no error.
+    fn set_param(&mut self, name: &[u8], p: &Param) -> Result<(), Refusal>;
+
+    /// Answers another parameter than the lengths; one it does not know is no error. False: it could not be put there.
+    fn get_param(&mut self, p: &mut Param) -> Result<bool, Refusal>;
+}
+
+unsafe extern "C" fn newctx<A: Aead, const BITS: usize>(provctx: *mut c_void) -> *mut c_void {
+    guard(std::ptr::null_mut(), || {
+        adjunct::counters::attribute();
+        abi::into_raw(Box::new(A::new(Shared {
+            // SAFETY: OpenSSL keeps the provider until its last context is gone.
+            core: unsafe { &provider(provctx).core },
+            tally: A::tally(BITS),
+            encrypt: false,
+            key_len: BITS / 8,
+            tls_aad: None,
+            tls_pad: 0,
+        })))
+    })
+}
+
+unsafe extern "C" fn freectx<A: Aead>(ctx: *mut c_void) {
+    // SAFETY: from newctx or dupctx.
+    guard((), || unsafe { abi::free::<A>(ctx) });
+}
+
+unsafe extern "C" fn dupctx<A: Aead>(ctx: *mut c_void) -> *mut c_void {
+    guard(std::ptr::null_mut(), || {
+        // SAFETY: from newctx or dupctx.
+        let context = unsafe { abi::context::<A>(ctx) };
+        context.map_or(std::ptr::null_mut(), |c| abi::into_raw(Box::new(c.clone())))
+    })
+}
+
+unsafe extern "C" fn init<A: Aead, const ENCRYPT: bool>(
+    ctx: *mut c_void,
+    key: *const u8,
+    key_len: usize,
+    iv: *const u8,
+    iv_len: usize,
+    params: *const Param,
+) -> c_int {
+    guard(0, || {
+        // SAFETY: the pointers are OpenSSL's, valid for the lengths given.
+        let Some(c) = (unsafe { abi::context::<A>(ctx) }) else { return 0 };
+        c.shared().encrypt = ENCRYPT;
+        if !iv.is_null() {
+            // SAFETY: as above.
+            if let Err(reason) = c.set_iv(unsafe { abi::slice(iv, iv_len) }) {
+                return c.shared().fail(reason);
+            }
+        }
+        if !key.is_null() {
+            // SAFETY: as above.
+            if let Err(reason) = c.set_key(unsafe { abi::slice(key, key_len) }) {
+                return c.shared().fail(reason);
+            }
+        }
+        if params.is_null() {
+            return 1;
+        }
+        // SAFETY: as above.
+        unsafe { set_params(c, params) }
+    })
+}
+
+unsafe extern "C" fn update<A: Aead>(
+    ctx: *mut c_void,
+    out: *mut u8,
+    out_len: *mut usize,
+    out_size: usize,
+    input: *const u8,
+    len: usize,
+) -> c_int {
+    guard(0, || {
+        // SAFETY: the pointers are OpenSSL's, valid for the lengths given.
+        let Some(c) = (unsafe { abi::context::<A>(ctx) }) else { return 0 };
+        let written = if len == 0 && !A::EMPTY_UPDATES {
+            0
+        } else {
+            if out_size < len {
+                return c.shared().fail(Reason::BufferTooSmall);
+            }
+            // SAFETY: as above.
+            let Some(written) = (unsafe { c.process(out, input, len) }) else {
+                return A::UPDATE_ERROR.map_or(0, |reason| c.shared().fail(reason));
+            };
+            written
+        };
+        // SAFETY: as above.
+        unsafe { *out_len = written };
+        1
+    })
+}
+
+unsafe extern "C" fn last<A: Aead>(ctx: *mut c_void, out: *mut u8, out_len: *mut usize, _out_size: usize) -> c_int {
+    guard(0, || {
+        // SAFETY: the pointers are OpenSSL's.
+        let Some(c) = (unsafe { abi::context::<A>(ctx) }) else { return 0 };
+        // SAFETY: as above.
+        let done = unsafe { c.finish(out) };
+        // SAFETY: as above.
+        unsafe { *out_len = 0 };
+        done.into()
+    })
+}
+
+unsafe extern "C" fn cipher<A: Aead>(
+    ctx: *mut c_void,
+    out: *mut u8,
+    out_len: *mut usize,
+    out_size: usize,
+    input: *const u8,
+    len: usize,
+) -> c_int {
+    guard(0, || {
+        // SAFETY: the pointers are OpenSSL's, valid for the lengths given.
+        let Some(c) = (unsafe { abi::context::<A>(ctx) }) else { return 0 };
+        if out_size < len {
+            return c.shared().fail(Reason::BufferTooSmall);
+        }
+        // Nothing at all is the end, also where an empty update is something else.
+        let ended = input.is_null() && len == 0;
+        // SAFETY: as above.
+        if !unsafe { if ended { c.finish(out) } else { c.process(out, input, len).is_some() } } {
+            return 0;
+        }
+        // SAFETY: as above. OpenSSL's own gives the input's length here, for TLS records too.
+        unsafe { *out_len = len };
+        1
+    })
+}
+
+unsafe extern "C" fn get_params<A: Aead, const BITS: usize>(params: *mut Param) -> c_int {
+    let info = Info { aead: true, custom_iv: true, ..Info::plain(A::MODE, BITS / 8, 1, DEFAULT_IV) };
+    // SAFETY: params is OpenSSL's.
+    guard(0, || unsafe { state::describe(&info, params) })
+}
+
+unsafe extern "C" fn get_ctx_params<A: Aead>(ctx: *mut c_void, params: *mut Param) -> c_int {
+    guard(0, || {
+        // SAFETY: both are OpenSSL's.
+        let Some(c) = (unsafe { abi::context::<A>(ctx) }) else { return 0 };
+        // SAFETY: as above.
+        for p in unsafe { param::iter_mut(params) } {
+            let done = match p.name().to_bytes() {
+                b"ivlen" => Ok(p.set_usize(c.iv_len())),
+                b"keylen" => Ok(p.set_usize(c.shared().key_len)),
+                b"taglen" => Ok(p.set_usize(c.tag_len())),
+                b"tlsaadpad" => Ok(p.set_usize(c.shared().tls_pad)),
+                _ => c.get_param(p),
+            };
+            match done {
+                Ok(true) => {}
+                Ok(false) => return 0,
+                Err(refusal) => return c.shared().refuse(refusal),
+            }
+        }
+        1
+    })
+}
+
+/// # Safety
+/// `params` is OpenSSL's.
+unsafe fn set_params<A: Aead>(c: &mut A, params: *const Param) -> c_int {
+    // SAFETY: see above.
+    for p in unsafe { param::iter(params) } {
+        let done = match p.name().to_bytes() {
+            b"tlsaad" => {
+                let pad = octets(p).and_then(|o| o.try_into().ok()).and_then(|aad| c.tls_header(aad));
+                pad.map(|pad| c.shared().tls_pad = pad).ok_or(Reason::InvalidParameter.into())
+            }
+            name => c.set_param(name, p),
+        };
+        if let Err(refusal) = done {
+            return c.shared().refuse(refusal);
+        }
+    }
+    1
+}
+
+unsafe extern "C" fn set_ctx_params<A: Aead>(ctx: *mut c_void, params: *const Param) -> c_int {
+    // SAFETY: both are OpenSSL's.
+    guard(0, || unsafe { abi::context::<A>(ctx).map_or(0, |c| set_params(c, params)) })
+}
+
+unsafe extern "C" fn gettable_ctx_params<A: Aead>(_ctx: *mut c_void, _provctx: *mut c_void) -> *const Param {
+    A::GETTABLE.as_ptr()
+}
+
+unsafe extern "C" fn settable_ctx_params<A: Aead>(_ctx: *mut c_void, _provctx: *mut c_void) -> *const Param {
+    A::SETTABLE.as_ptr()
+}
+
+/// The dispatch table of a cipher with keys of `BITS` bits.
+pub const fn table<A: Aead, const BITS: usize>() -> [Dispatch; 15] {
+    let one_shot = if A::CIPHER_UPDATES { update::<A> as *const () } else { cipher::<A> as *const () };
+    [
+        entry!(id::CIPHER_NEWCTX, newctx::<A, BITS>),
+        entry!(id::CIPHER_FREECTX, freectx::<A>),
+        entry!(id::CIPHER_DUPCTX, dupctx::<A>),
+        entry!(id::CIPHER_ENCRYPT_INIT, init::<A, true>),
+        entry!(id::CIPHER_DECRYPT_INIT, init::<A, false>),
+        entry!(id::CIPHER_UPDATE, update::<A>),
+        entry!(id::CIPHER_FINAL, last::<A>),
+        entry!(id::CIPHER_CIPHER, one_shot),
+        entry!(id::CIPHER_GET_PARAMS, get_params::<A, BITS>),
+        entry!(id::CIPHER_GETTABLE_PARAMS, state::gettable_params),
+        entry!(id::CIPHER_GET_CTX_PARAMS, get_ctx_params::<A>),
+        entry!(id::CIPHER_GETTABLE_CTX_PARAMS, gettable_ctx_params::<A>),
+        entry!(id::CIPHER_SET_CTX_PARAMS, set_ctx_params::<A>),
+        entry!(id::CIPHER_SETTABLE_CTX_PARAMS, settable_ctx_params::<A>),
+        Dispatch::END,
+    ]
+}

@@ -371,3 +371,11 @@ pub const fn table<A: Aead, const BITS: usize>() -> [Dispatch; 15] {
         Dispatch::END,
     ]
 }
+
+/// Whether the first `length` bytes of two tags are the same. In one comparison of 128 bits: the time tells nothing of
+/// where they differ, and it costs a few nanoseconds where a comparison byte by byte takes longer than a short message.
+#[inline]
+pub(super) fn same_tag(a: &[u8; 16], b: &[u8; 16], length: usize) -> bool {
+    let kept = if length >= 16 { u128::MAX } else { (1 << (8 * length)) - 1 };
+    std::hint::black_box((u128::from_le_bytes(*a) ^ u128::from_le_bytes(*b)) & kept) == 0
+}

@@ -1,6 +1,6 @@
 //! AES-CCM: lengths first, then one message in one piece (SP 800-38C), and TLS 1.2 records (RFC 6655).
 
-use super::aead::{self, Aead, EXPLICIT_IV, FIXED_IV, Refusal, Shared, TLS_AAD, octets};
+use super::aead::{self, Aead, EXPLICIT_IV, FIXED_IV, Refusal, Shared, TLS_AAD, octets, same_tag};
 use super::state::mode;
 use crate::abi::core::Reason;
 use crate::abi::param::{self, Param};
@@ -9,7 +9,6 @@ use adjunct::InOut;
 use adjunct::awslc::cipher_ccm::Ccm;
 use adjunct::catalogue::Function;
 use adjunct::route::Tally;
-use subtle::ConstantTimeEq;
 use zeroize::Zeroize;
 
 #[derive(Clone)]
@@ -53,7 +52,7 @@ impl Context {
         self.shared.count(len);
         let tag = self.ccm.tag();
         if let Some(expected) = expected {
-            if bool::from(tag[..self.tag_len].ct_eq(&expected[..self.tag_len])) {
+            if same_tag(&tag, &expected, self.tag_len) {
                 return true;
             }
             // SAFETY: see above.

@@ -1,6 +1,6 @@
 //! ChaCha20-Poly1305 as a stream (RFC 8439), and TLS 1.2 records (RFC 7905).
 
-use super::aead::{self, Aead, Refusal, Shared, TLS_AAD, octets, shorten_tls, tls_length};
+use super::aead::{self, Aead, Refusal, Shared, TLS_AAD, octets, same_tag, shorten_tls, tls_length};
 use super::state::mode;
 use crate::abi::core::Reason;
 use crate::abi::param::{self, Param};
@@ -9,7 +9,6 @@ use adjunct::InOut;
 use adjunct::awslc::cipher_chacha::{ChaCha20Poly1305, KEY, TAG};
 use adjunct::catalogue::Function;
 use adjunct::route::Tally;
-use subtle::ConstantTimeEq;
 use zeroize::Zeroize;
 
 const NONCE: usize = aead::DEFAULT_IV;
@@ -61,7 +60,7 @@ impl Context {
             unsafe { std::ptr::copy_nonoverlapping(tag.as_ptr(), out.add(payload), TAG) };
             return Some(len);
         }
-        if !bool::from(tag.ct_eq(&received)) {
+        if !same_tag(&tag, &received, TAG) {
             // What does not authenticate must not be seen.
             // SAFETY: see above.
             unsafe { abi::slice_mut(out, payload) }.zeroize();
@@ -150,7 +149,7 @@ impl Aead for Context {
                 return Some(0);
             }
             // As in OpenSSL, a caller who sets no tag checks none.
-            return bool::from(tag[..self.tag_len].ct_eq(&self.tag[..self.tag_len])).then_some(0);
+            return same_tag(&tag, &self.tag, self.tag_len).then_some(0);
         }
         if out.is_null() {
             // SAFETY: see above.

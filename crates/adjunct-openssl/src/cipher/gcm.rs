@@ -1,6 +1,6 @@
 //! AES-GCM: as a stream, one-shot as OpenSSH uses it, and TLS 1.2 records (SP 800-38D, RFC 5288).
 
-use super::aead::{self, Aead, DEFAULT_IV, EXPLICIT_IV, FIXED_IV, Refusal, Shared, TLS_AAD, octets};
+use super::aead::{self, Aead, DEFAULT_IV, EXPLICIT_IV, FIXED_IV, Refusal, Shared, TLS_AAD, octets, same_tag};
 use super::state::mode;
 use crate::abi::core::Reason;
 use crate::abi::param::{self, Param};
@@ -9,7 +9,6 @@ use adjunct::InOut;
 use adjunct::awslc::cipher_gcm::{Gcm, TAG};
 use adjunct::catalogue::Function;
 use adjunct::route::Tally;
-use subtle::ConstantTimeEq;
 use zeroize::Zeroize;
 
 const MAX_IV: usize = 128;
@@ -74,7 +73,7 @@ impl Context {
             return true;
         }
         let length = if expected.is_some() { TAG } else { self.tag_len.unwrap_or(0) };
-        tag[..length].ct_eq(&expected.unwrap_or(self.tag)[..length]).into()
+        same_tag(&tag, &expected.unwrap_or(self.tag), length)
     }
 
     /// Makes a random IV (SP 800-38D 8.2.2): at least 96 bits of it.

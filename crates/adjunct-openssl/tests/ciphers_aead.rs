@@ -221,7 +221,10 @@ fn ccm_does_what_the_default_provider_does() {
                 let extra = usize::from(rng.below(16) == 0);
                 let data = rng.bytes(length + extra);
                 let done = pair.update(&data, rng.bool()).0;
-                pair.finish();
+                if done == 1 {
+                    // Not after a message that failed: 3.0's releases differ in what they say then.
+                    pair.finish();
+                }
                 if done == 0 && enc == 1 {
                     // OpenSSL's context is of no use after an error; ours takes a new nonce.
                     break;

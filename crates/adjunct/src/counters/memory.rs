@@ -112,7 +112,7 @@ pub(super) fn segments() -> io::Result<Vec<Stat>> {
 #[derive(Debug)]
 pub(super) struct Mapped {
     place: &'static Segment,
-    /// Its state just after it was mapped... before, where nobody asked for more.
+    /// Its number, as `ipcs -m` lists it.
     pub(super) id: c_int,
 }
 

@@ -1,0 +1,170 @@
+//! Eight numbers at once: the lane abstraction under every multi-buffer kernel.
+//!
+//! A number of N limbs of 52 bits is N vectors; vector i holds limb i of eight numbers, one a lane. AVX-512 IFMA multiplies
+//! 52-bit limbs in all lanes and adds the low or the high half of the products to 64-bit sums (Gueron and Krasnov,
+//! "Software implementation of modular exponentiation, using advanced vector instructions architectures", WAIFI 2012), so
+//! carries can wait: a sum of up to 4096 halves fits. Nothing here branches or indexes by what a lane holds.
+
+// The one safety rule is the target feature; the lint takes it for an unsafe function.
+#![allow(clippy::missing_safety_doc)]
+
+pub mod montgomery;
+
+use std::arch::x86_64::*;
+
+/// Numbers worked on at once.
+pub const LANES: usize = 8;
+/// Bits of a limb.
+pub const LIMB: u32 = 52;
+/// The largest limb.
+pub const MASK: u64 = (1 << LIMB) - 1;
+
+/// One limb of eight numbers.
+pub type Vector = __m512i;
+/// Eight numbers of N limbs, the lowest limb first.
+pub type Number<const N: usize> = [Vector; N];
+
+/// `sum` + the low 52 bits of `a` * `b`; only the low 52 bits of the factors count.
+#[inline]
+#[target_feature(enable = "avx512f,avx512ifma")]
+pub fn low(sum: Vector, a: Vector, b: Vector) -> Vector {
+    _mm512_madd52lo_epu64(sum, a, b)
+}
+
+/// `sum` + the high 52 bits of `a` * `b`; only the low 52 bits of the factors count.
+#[inline]
+#[target_feature(enable = "avx512f,avx512ifma")]
+pub fn high(sum: Vector, a: Vector, b: Vector) -> Vector {
+    _mm512_madd52hi_epu64(sum, a, b)
+}
+
+/// The same value in all lanes.
+#[inline]
+#[target_feature(enable = "avx512f,avx512ifma")]
+pub fn same(value: u64) -> Vector {
+    _mm512_set1_epi64(value as i64)
+}
+
+/// All lanes 0.
+#[inline]
+#[target_feature(enable = "avx512f,avx512ifma")]
+pub fn zero() -> Vector {
+    _mm512_setzero_si512()
+}
+
+/// A constant in all lanes, from its limbs.
+#[inline]
+#[target_feature(enable = "avx512f,avx512ifma")]
+pub fn constant<const N: usize>(limbs: &[u64; N]) -> Number<N> {
+    let mut out = [zero(); N];
+    for (v, &limb) in out.iter_mut().zip(limbs) {
+        *v = same(limb);
+    }
+    out
+}
+
+/// Lane by lane `b` where `choose` has its bit, else `a`.
+#[inline]
+#[target_feature(enable = "avx512f,avx512ifma")]
+pub fn select<const N: usize>(choose: __mmask8, a: &Number<N>, b: &Number<N>) -> Number<N> {
+    let mut out = *a;
+    for (o, b) in out.iter_mut().zip(b) {
+        *o = _mm512_mask_mov_epi64(*o, choose, *b);
+    }
+    out
+}
+
+/// Brings every limb below 2^52, each one's excess moved to the next; the top limb keeps its own. Limbs are unsigned.
+#[inline]
+#[target_feature(enable = "avx512f,avx512ifma")]
+pub fn carry<const N: usize>(a: &mut Number<N>) {
+    let mask = same(MASK);
+    let mut over = zero();
+    for v in &mut a[..N - 1] {
+        let sum = _mm512_add_epi64(*v, over);
+        over = _mm512_srli_epi64::<LIMB>(sum);
+        *v = _mm512_and_si512(sum, mask);
+    }
+    a[N - 1] = _mm512_add_epi64(a[N - 1], over);
+}
+
+/// As [`carry`], for limbs that are signed (after a subtraction).
+#[inline]
+#[target_feature(enable = "avx512f,avx512ifma")]
+pub fn carry_signed<const N: usize>(a: &mut Number<N>) {
+    let mask = same(MASK);
+    let mut over = zero();
+    for v in &mut a[..N - 1] {
+        let sum = _mm512_add_epi64(*v, over);
+        over = _mm512_srai_epi64::<LIMB>(sum);
+        *v = _mm512_and_si512(sum, mask);
+    }
+    a[N - 1] = _mm512_add_epi64(a[N - 1], over);
+}
+
+/// `a` - `m` in the lanes where that is not negative, else `a`. Both are carried ([`carry`]).
+#[inline]
+#[target_feature(enable = "avx512f,avx512ifma")]
+pub fn subtract_once<const N: usize>(a: &Number<N>, m: &Number<N>) -> Number<N> {
+    let mut less = *a;
+    for (l, m) in less.iter_mut().zip(m) {
+        *l = _mm512_sub_epi64(*l, *m);
+    }
+    carry_signed(&mut less);
+    let negative = _mm512_cmplt_epi64_mask(less[N - 1], zero());
+    select(negative, &less, a)
+}
+
+/// Loads eight numbers given as limbs.
+#[inline]
+#[target_feature(enable = "avx512f,avx512ifma")]
+pub fn gather<const N: usize>(numbers: &[[u64; N]; LANES]) -> Number<N> {
+    let mut out = [zero(); N];
+    for (i, v) in out.iter_mut().enumerate() {
+        let n = |lane: usize| numbers[lane][i] as i64;
+        *v = _mm512_set_epi64(n(7), n(6), n(5), n(4), n(3), n(2), n(1), n(0));
+    }
+    out
+}
+
+/// The limbs of each of eight numbers.
+#[inline]
+#[target_feature(enable = "avx512f,avx512ifma")]
+pub fn scatter<const N: usize>(numbers: &Number<N>) -> [[u64; N]; LANES] {
+    let mut out = [[0; N]; LANES];
+    for (i, v) in numbers.iter().enumerate() {
+        let mut lanes = [0u64; LANES];
+        // SAFETY: the array has a vector's 64 bytes.
+        unsafe { _mm512_storeu_si512(lanes.as_mut_ptr().cast(), *v) };
+        for (number, limb) in out.iter_mut().zip(lanes) {
+            number[i] = limb;
+        }
+    }
+    out
+}
+
+/// The limbs of a big-endian number; the surplus of a number too long for N limbs is lost.
+pub fn limbs_from_be<const N: usize>(bytes: &[u8]) -> [u64; N] {
+    let mut limbs = [0; N];
+    for (i, &byte) in bytes.iter().rev().enumerate() {
+        let (at, shift) = (8 * i / LIMB as usize, 8 * i as u32 % LIMB);
+        let wide = u128::from(byte) << shift;
+        if at < N {
+            limbs[at] |= wide as u64 & MASK;
+        }
+        if at + 1 < N {
+            limbs[at + 1] |= (wide >> LIMB) as u64;
+        }
+    }
+    limbs
+}
+
+/// Writes a number of carried limbs big-endian, zeros in front; what does not fit `out` is lost.
+pub fn limbs_to_be<const N: usize>(limbs: &[u64; N], out: &mut [u8]) {
+    for (i, byte) in out.iter_mut().rev().enumerate() {
+        let (at, shift) = (8 * i / LIMB as usize, 8 * i as u32 % LIMB);
+        let low = limbs.get(at).copied().unwrap_or(0) >> shift;
+        let high = limbs.get(at + 1).map_or(0, |l| u128::from(*l) << (LIMB - shift)) as u64;
+        *byte = (low | high) as u8;
+    }
+}

@@ -9,6 +9,8 @@ use std::arch::asm;
 use std::collections::HashMap;
 use std::ffi::c_void;
 use std::ptr::{NonNull, null_mut};
+use std::sync::atomic::AtomicPtr;
+use std::sync::atomic::Ordering::Relaxed;
 
 /// Instructions after which recording ends: a whole RSA-2048 batch is shorter.
 pub const LONGEST: usize = 12_000_000;
@@ -78,7 +80,8 @@ struct Known {
     finding: Option<Finding>,
 }
 
-static mut STATE: Option<State> = None;
+/// The state of the run in progress.
+static STATE: AtomicPtr<State> = AtomicPtr::new(null_mut());
 
 impl Tracer {
     pub fn new() -> Tracer {
@@ -125,8 +128,7 @@ impl Tracer {
 
 #[inline(never)]
 fn step(shared: NonNull<Shared>, compare: bool, function: &mut dyn FnMut()) {
-    // SAFETY: one thread, and the handler does not run yet.
-    unsafe { STATE = Some(State { shared, compare, known: HashMap::with_capacity(1 << 16) }) };
+    STATE.store(Box::leak(Box::new(State { shared, compare, known: HashMap::with_capacity(1 << 16) })), Relaxed);
     // The handler's stack lies apart: what it leaves behind must not show in the function's.
     let mut stack = vec![0u8; 1 << 20];
     let stack = libc::stack_t { ss_sp: stack.as_mut_ptr().cast(), ss_flags: 0, ss_size: stack.len() };
@@ -165,8 +167,8 @@ fn end(shared: *mut Shared, finding: Finding, place: u64) -> ! {
 extern "C" fn on_trap(_: i32, _: *mut libc::siginfo_t, context: *mut c_void) {
     // SAFETY: SA_SIGINFO passes a ucontext.
     let registers = unsafe { &(*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs };
-    // SAFETY: the handler is the only user while stepping.
-    let Some(state) = (unsafe { (*(&raw mut STATE)).as_mut() }) else { return };
+    // SAFETY: made before stepping began, and the handler is the only user.
+    let state = unsafe { &mut *STATE.load(Relaxed) };
     let place = registers[libc::REG_RIP as usize] as u64;
     let known = state.known.entry(place).or_insert_with(|| decode(place));
     let shared = state.shared.as_ptr();

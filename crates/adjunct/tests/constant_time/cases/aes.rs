@@ -48,7 +48,6 @@ pub fn cases() -> Vec<Case> {
             let prepare = move |seed| {
                 call(seed, move |keys: &[u8; 240], iv: &mut [u8; 16], data: &mut [u8; DATA]| {
                     let (keys, _) = keys.as_chunks::<16>();
-                    // SAFETY: the case runs only where its features are.
                     unsafe { kernel(&keys[..rounds], iv, InOut::in_place(data)) }
                 })
             };

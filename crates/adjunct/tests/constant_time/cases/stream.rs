@@ -7,9 +7,8 @@ use adjunct_kernels::{chacha, sha512};
 
 pub fn cases() -> Vec<Case> {
     let chacha = |seed| {
-        call(seed, |key: &[u8; 32], _: &mut [u8; 1], data: &mut [u8; 2048]| {
-            // SAFETY: the case runs only where its features are.
-            unsafe { chacha::blocks(key, [1, 2, 3, 4], InOut::in_place(data)) }
+        call(seed, |key: &[u8; 32], _: &mut [u8; 1], data: &mut [u8; 2048]| unsafe {
+            chacha::blocks(key, [1, 2, 3, 4], InOut::in_place(data))
         })
     };
     let sha512 = |seed| {
@@ -17,7 +16,6 @@ pub fn cases() -> Vec<Case> {
             let mut words: [u64; 8] = std::array::from_fn(|i| u64::from_be_bytes(state.as_chunks().0[i]));
             let (blocks, _) = blocks.as_chunks::<128>();
             let blocks = blocks.try_into().expect("four");
-            // SAFETY: as above.
             unsafe { sha512::compress_four(&mut words, blocks) }
         })
     };

@@ -57,11 +57,11 @@ mod check {
         let mut good = true;
         good &= finds_what_is_wrong(&mut tracer);
         for case in cases {
-            let mut steps = 0;
+            let (mut steps, mut jumps) = (0, 0);
             let mut finding = None;
             for seed in 0..SEEDS {
                 let report = tracer.run(seed > 0, &|| (case.prepare)(seed).run);
-                steps = steps.max(report.steps);
+                (steps, jumps) = (steps.max(report.steps), jumps.max(report.jumps));
                 if report.finding != Finding::Same {
                     finding = Some((seed, report));
                     break;
@@ -69,7 +69,10 @@ mod check {
             }
             let cut = if steps == LONGEST { " (recording ends there)" } else { "" };
             match finding {
-                None => println!("{:40} {steps:>9} instructions, the same for {SEEDS} secrets{cut}", case.name),
+                None => println!(
+                    "{:40} {steps:>9} instructions, {jumps:>3} jumps by lengths, the same for {SEEDS} secrets{cut}",
+                    case.name
+                ),
                 Some((seed, report)) => {
                     good = false;
                     let place = report.place as usize - base();

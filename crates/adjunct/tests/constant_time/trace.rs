@@ -29,6 +29,8 @@ struct Step {
 pub struct Report {
     /// Instructions run.
     pub steps: usize,
+    /// Conditional jumps among them, each counted once: the places where lengths and loop counts decide.
+    pub jumps: usize,
     /// What was found.
     pub finding: Finding,
     /// The address of the instruction it was found at.
@@ -78,6 +80,7 @@ struct State {
 struct Known {
     memory: Box<[UsedMemory]>,
     finding: Option<Finding>,
+    jump: bool,
 }
 
 /// The state of the run in progress.
@@ -104,7 +107,7 @@ impl Tracer {
     pub fn run(&mut self, compare: bool, prepare: &dyn Fn() -> Box<dyn FnMut()>) -> Report {
         let shared = self.shared.as_ptr();
         // SAFETY: the child is another process; nobody else writes.
-        unsafe { (*shared).report = Report { steps: 0, finding: Finding::Died, place: 0 } };
+        unsafe { (*shared).report = Report { steps: 0, jumps: 0, finding: Finding::Died, place: 0 } };
         // SAFETY: this program has one thread, so the child may do anything.
         match unsafe { libc::fork() } {
             -1 => panic!("fork: {}", std::io::Error::last_os_error()),
@@ -170,8 +173,13 @@ extern "C" fn on_trap(_: i32, _: *mut libc::siginfo_t, context: *mut c_void) {
     // SAFETY: made before stepping began, and the handler is the only user.
     let state = unsafe { &mut *STATE.load(Relaxed) };
     let place = registers[libc::REG_RIP as usize] as u64;
-    let known = state.known.entry(place).or_insert_with(|| decode(place));
     let shared = state.shared.as_ptr();
+    let known = state.known.entry(place).or_insert_with(|| {
+        let known = decode(place);
+        // SAFETY: the mapping lives as long as the process.
+        unsafe { (*shared).report.jumps += usize::from(known.jump) };
+        known
+    });
     if let Some(finding) = known.finding {
         end(shared, finding, place);
     }
@@ -219,7 +227,7 @@ fn decode(place: u64) -> Known {
         _ if instruction.is_vsib() => Some(Finding::Gather),
         _ => None,
     };
-    Known { memory, finding }
+    Known { memory, finding, jump: instruction.is_jcc_short_or_near() }
 }
 
 fn value(registers: &[libc::greg_t; 23], register: Register) -> Option<u64> {

@@ -6,6 +6,7 @@
 //! * [`route`]: which of hardware and software serves a function here, resolved once.
 //! * [`counters`]: calls and bytes per user and function, shared by all processes.
 //! * [`awslc`]: safe wrappers of the CPU library; the one place that calls it.
+//! * [`tls_record`]: padding and MAC of TLS records under CBC ciphers, taken off in constant time.
 //! * [`config`]: the `algorithms =` keywords.
 
 pub mod awslc;
@@ -16,6 +17,7 @@ pub mod cpu;
 pub mod diag;
 pub mod error;
 pub mod route;
+pub mod tls_record;
 
 pub use adjunct_kernels::InOut;
 pub use error::Error;

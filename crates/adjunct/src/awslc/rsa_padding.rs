@@ -493,11 +493,24 @@ pub const PREMASTER: usize = 48;
 /// # Errors
 /// [`Error::Verify`] for a modulus too small for any premaster secret, which is public.
 pub fn premaster_decode(client: u32, alternative: u32, block: &[u8], out: &mut [u8; PREMASTER]) -> Result<(), Error> {
-    let Some(start) = block.len().checked_sub(PREMASTER).filter(|&start| start >= 11) else {
+    if block.len() < PREMASTER + 11 {
         return Err(Error::Verify);
-    };
+    }
     let mut random = Zeroizing::new([0; PREMASTER]);
     super::random(&mut random[..]);
+    premaster_choose(client, alternative, block, &random, out);
+    Ok(())
+}
+
+/// The premaster secret in `block`, of at least 59 bytes, or `random`, in constant time.
+pub fn premaster_choose(
+    client: u32,
+    alternative: u32,
+    block: &[u8],
+    random: &[u8; PREMASTER],
+    out: &mut [u8; PREMASTER],
+) {
+    let start = block.len() - PREMASTER;
     let mut good = block[0].ct_eq(&0) & block[1].ct_eq(&2) & block[start - 1].ct_eq(&0);
     for byte in &block[2..start - 1] {
         good &= !byte.ct_eq(&0);
@@ -511,5 +524,4 @@ pub fn premaster_decode(client: u32, alternative: u32, block: &[u8], out: &mut [
     for (i, byte) in out.iter_mut().enumerate() {
         *byte = u8::conditional_select(&random[i], &block[start + i], good);
     }
-    Ok(())
 }

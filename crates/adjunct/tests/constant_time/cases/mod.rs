@@ -4,6 +4,7 @@
 #![allow(clippy::undocumented_unsafe_blocks)]
 
 mod aes;
+mod padding;
 mod stream;
 
 use adjunct::cpu::Feature;
@@ -32,6 +33,7 @@ pub struct Prepared {
 pub fn all() -> Vec<Case> {
     let mut cases = aes::cases();
     cases.extend(stream::cases());
+    cases.extend(padding::cases());
     cases
 }
 

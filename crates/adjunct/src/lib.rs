@@ -7,8 +7,10 @@
 //! * [`counters`]: calls and bytes per user and function, shared by all processes.
 //! * [`awslc`]: safe wrappers of the CPU library; the one place that calls it.
 //! * [`tls_record`]: padding and MAC of TLS records under CBC ciphers, taken off in constant time.
+//! * [`accelerator`]: public-key operations of several threads in one batch.
 //! * [`config`]: the `algorithms =` keywords.
 
+pub mod accelerator;
 pub mod awslc;
 pub mod catalogue;
 pub mod config;

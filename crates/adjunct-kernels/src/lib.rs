@@ -8,6 +8,8 @@ pub mod inout;
 #[cfg(target_arch = "x86_64")]
 pub mod lanes;
 #[cfg(target_arch = "x86_64")]
+pub mod rsa;
+#[cfg(target_arch = "x86_64")]
 pub mod sha512;
 
 pub use inout::InOut;

@@ -1,0 +1,42 @@
+//! A way for tests to disturb the arithmetic of lanes; without the feature `fault` there is nothing here.
+
+use crate::lanes::Vector;
+
+#[cfg(any(test, feature = "fault"))]
+mod armed {
+    use std::sync::atomic::{AtomicU8, AtomicU32};
+
+    pub static LANES: AtomicU8 = AtomicU8::new(0);
+    pub static AFTER: AtomicU32 = AtomicU32::new(0);
+}
+
+/// From now on, in whatever thread, flips a bit in each of the `lanes` (a bit each) once `after` more reductions are done.
+#[cfg(any(test, feature = "fault"))]
+pub fn arm(lanes: u8, after: u32) {
+    use std::sync::atomic::Ordering::SeqCst;
+    armed::AFTER.store(after, SeqCst);
+    armed::LANES.store(lanes, SeqCst);
+}
+
+/// Flips what is armed. Every reduction ends here.
+#[cfg(any(test, feature = "fault"))]
+#[target_feature(enable = "avx512f,avx512ifma")]
+pub(super) fn strike<const N: usize, const W: usize>(result: &mut [crate::lanes::Number<N>; W]) {
+    use std::arch::x86_64::*;
+    use std::sync::atomic::Ordering::SeqCst;
+    if armed::LANES.load(SeqCst) == 0 {
+        return;
+    }
+    if armed::AFTER.load(SeqCst) > 0 {
+        armed::AFTER.fetch_sub(1, SeqCst);
+        return;
+    }
+    let lanes = armed::LANES.swap(0, SeqCst);
+    let limb: &mut Vector = &mut result[0][N / 2];
+    *limb = _mm512_mask_xor_epi64(*limb, lanes, *limb, _mm512_set1_epi64(1 << 17));
+}
+
+/// Nothing.
+#[cfg(not(any(test, feature = "fault")))]
+#[inline(always)]
+pub(super) fn strike<const N: usize, const W: usize>(_: &mut [[Vector; N]; W]) {}

@@ -1,19 +1,25 @@
-//! `adjunct bench openssl`: what it reports and what it refuses. How fast anything is, is no test's matter.
+//! `adjunct bench`: what it reports and what it refuses. How fast anything is, is no test's matter.
 
+use std::path::Path;
 use std::process::{Command, Output};
 
-fn bench(words: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_adjunct"))
-        .args(["bench", "openssl"])
-        .args(words)
-        .output()
-        .expect("the command runs")
+fn run(what: &str, words: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_adjunct")).args(["bench", what]).args(words).output().expect("the command runs")
+}
+
+fn report(what: &str, words: &[&str]) -> serde_json::Value {
+    let output = run(what, &[words, &["--seconds", "0.002", "--json", "-"]].concat());
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).expect("JSON")
 }
 
 fn json(words: &[&str]) -> serde_json::Value {
-    let output = bench(&[words, &["--noise", "--seconds", "0.002", "--json", "-"]].concat());
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    serde_json::from_slice(&output.stdout).expect("JSON")
+    report("openssl", &[words, &["--noise"]].concat())
+}
+
+/// The names of a row's values, in their order.
+fn names(row: &serde_json::Value) -> Vec<&str> {
+    row.as_object().unwrap().keys().map(String::as_str).collect()
 }
 
 #[test]
@@ -43,14 +49,84 @@ fn every_kind_of_row_works() {
 }
 
 #[test]
-fn what_cannot_be_measured_is_one_line() {
-    for (words, text) in [
-        (&["--noise", "--filter", "no such row"][..], "no row"),
-        (&["--libcrypto", "/nonexistent.so"][..], "no usable libcrypto"),
-        (&["--module", "/nonexistent.so"][..], "does not load /nonexistent.so"),
-    ] {
-        let output = bench(words);
-        let line = String::from_utf8_lossy(&output.stderr);
-        assert!(!output.status.success() && line.contains(text) && line.lines().count() == 1, "{words:?}: {line}");
+fn a_bulk_row_has_every_side_and_the_limit() {
+    let report = report("bulk", &["--noise", "--filter", "128-ctr", "--filter", "sha", "--sizes", "16,100"]);
+    let rows = report["rows"].as_array().unwrap();
+    assert_eq!(rows.len(), 4, "{rows:?}");
+    for row in rows {
+        let expected = [
+            "function",
+            "size",
+            "unit",
+            "stock",
+            "adjunct",
+            "ratio",
+            "newest",
+            "adjunct_newest",
+            "ratio_newest",
+            "library",
+            "kernel",
+            "ratio_library",
+            "limit",
+            "share",
+            "evp",
+        ];
+        assert_eq!(names(row), expected);
+        for key in ["stock", "adjunct", "ratio", "library", "kernel", "ratio_library", "evp"] {
+            assert!(row[key].as_f64().unwrap() > 0.0, "{key}: {row}");
+        }
+        // AES has a unit to compare with where there are instructions at all; SHA-512 has none.
+        let limited = row["function"] != "SHA-512" && report["aes_unit"].is_object();
+        assert_eq!((row["limit"].is_f64(), row["share"].is_f64()), (limited, limited), "{row}");
     }
+}
+
+#[test]
+fn every_bulk_row_gives_the_same_result_on_every_side() {
+    let report = report("bulk", &["--noise", "--sizes", "1008"]);
+    assert_eq!(report["failed"].as_array().unwrap().len(), 0, "{report}");
+    assert!(report["rows"].as_array().unwrap().len() > 15);
+}
+
+#[test]
+fn what_cannot_be_measured_is_one_line() {
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path().to_str().unwrap();
+    let lib = dir.path().join("usr/lib");
+    std::fs::create_dir_all(&lib).unwrap();
+    let crypto = lib.join("libcrypto.so.3");
+    let module = ["--module", "/nonexistent.so"];
+    let refuse = |what: &str, words: &[&str], text: &str| {
+        let output = run(what, words);
+        let line = String::from_utf8_lossy(&output.stderr);
+        let one = line.contains(text) && line.lines().count() == 1;
+        assert!(!output.status.success() && one && output.stdout.is_empty(), "{what} {words:?}: {line}");
+    };
+    for what in ["openssl", "bulk"] {
+        refuse(what, &["--noise", "--filter", "no such row"], "no row");
+        refuse(what, &["--libcrypto", "/nonexistent.so"], "no usable libcrypto");
+        refuse(what, &module, "does not load /nonexistent.so");
+        refuse(what, &["--noise", "--json", "/nonexistent/rows.json"], "No such file");
+        refuse(what, &["--noise", "--json", root], "directory");
+    }
+    let newest = |text: &str| refuse("bulk", &["--newest", root, "--module", "/any.so"], text);
+    refuse("bulk", &["--newest", "/nonexistent", "--module", "/any.so"], "/nonexistent: no such folder");
+    newest("no libcrypto.so");
+    std::fs::write(&crypto, "text").unwrap();
+    newest("no dynamic loader");
+    std::fs::copy(env!("CARGO_BIN_EXE_adjunct"), lib.join("ld-linux.so.2")).unwrap();
+    newest("not an ELF file");
+    std::fs::write(&crypto, elf_of_another_architecture()).unwrap();
+    newest("another architecture");
+    std::fs::copy(env!("CARGO_BIN_EXE_adjunct"), &crypto).unwrap();
+    newest("does not run under its libraries");
+    assert!(!Path::new("/nonexistent").exists());
+}
+
+/// The beginning of an ELF file for the SPARC.
+fn elf_of_another_architecture() -> Vec<u8> {
+    let mut header = b"\x7fELF\x02\x01\x01".to_vec();
+    header.resize(64, 0);
+    header[18] = 2;
+    header
 }

@@ -1,21 +1,13 @@
 //! `adjunct bench openssl`: the provider beside OpenSSL's default provider.
 
-#![allow(unsafe_code)]
-
-mod libcrypto;
-mod measure;
-mod publickey;
 mod report;
-mod symmetric;
 
+use super::libcrypto::{Functions, Side};
+use super::measure::{self, Plan, Work};
+use super::{Error, no_rows, place, publickey, seconds, sink, symmetric, wanted};
 use crate::{Failure, output};
-use indicatif::{ProgressBar, ProgressStyle};
-use libcrypto::{Functions, Side};
-use measure::{Plan, Work};
 use report::{Report, Row};
-use std::io::{IsTerminal, Write};
-use std::os::fd::OwnedFd;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -72,32 +64,6 @@ pub struct Args {
     /// Take the stock side from this libcrypto instead
     #[arg(long, value_name = "PATH")]
     against: Option<PathBuf>,
-}
-
-fn seconds(text: &str) -> Result<f64, String> {
-    match text.parse() {
-        Ok(value) if (0.001..=3600.0).contains(&value) => Ok(value),
-        _ => Err("a number from 0.001 to 3600".to_owned()),
-    }
-}
-
-/// Why nothing, or one row, could be measured.
-#[derive(Debug, thiserror::Error)]
-enum Error {
-    #[error("no usable libcrypto (OpenSSL 3.0 or newer): {0}")]
-    Library(String),
-    #[error("OpenSSL does not load {path}: {cause}", path = .0.display(), cause = .1)]
-    Module(PathBuf, String),
-    #[error("{0}")]
-    Operation(String),
-    #[error("{0}")]
-    Io(std::io::Error),
-}
-
-impl From<Error> for Failure {
-    fn from(error: Error) -> Failure {
-        Failure::new(error.to_string())
-    }
 }
 
 /// What one row measures.
@@ -182,21 +148,25 @@ impl Bench {
 /// # Errors
 /// [`Failure`] with the one line to show.
 pub fn run(args: &Args) -> Result<ExitCode, Failure> {
+    let subjects = subjects(args)?;
     let library = Functions::load(args.libcrypto.as_deref())?;
     let stock_library = match &args.against {
         Some(path) => Functions::load(Some(path))?,
         None => library,
     };
-    let adjunct = if args.noise { Side::stock(library)? } else { Side::adjunct(library, &module(args, library)?)? };
+    let adjunct = match args.noise {
+        true => Side::stock(library)?,
+        false => Side::adjunct(library, &place::module(args.module.as_deref(), library)?)?,
+    };
     let bench = Bench { stock: Side::stock(stock_library)?, adjunct, plan: plan(args) };
-    let subjects = subjects(args)?;
+    let json = sink::Json::open(args.json.as_deref())?;
 
-    let to_stdout = args.json.as_deref() == Some(Path::new("-"));
     let mut report = Report::new(library, stock_library, bench.plan);
-    if !to_stdout {
+    let table = !json.replaces_table();
+    if table {
         output::print(&report.heading())?;
     }
-    let bar = progress(subjects.len());
+    let bar = sink::progress(subjects.len());
     for (subject, size) in subjects {
         bar.set_message(subject.title());
         let line = match bench.row(&subject, size) {
@@ -204,18 +174,14 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
             Ok(Err(side)) => report.skip(subject.title(), side),
             Err(error) => report.fail(subject.title(), size, &error.to_string()),
         };
-        if let (Some(line), false) = (line, to_stdout) {
+        if let (Some(line), true) = (line, table) {
             bar.suspend(|| output::print(&line))?;
         }
         bar.inc(1);
     }
     bar.finish_and_clear();
-    match &args.json {
-        Some(_) if to_stdout => output::print_json(&report)?,
-        Some(path) => write_json(path, &report)?,
-        None => {}
-    }
-    if !to_stdout {
+    json.write(&report)?;
+    if table {
         output::print(&report.summary())?;
     }
     Ok(if report.failed() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
@@ -228,12 +194,10 @@ fn plan(args: &Args) -> Plan {
 
 fn subjects(args: &Args) -> Result<Vec<(Subject, Option<usize>)>, Failure> {
     let sizes: &[u32] = if args.quick { &[16, 1024, 16384] } else { &args.sizes };
-    let wanted: Vec<String> = args.filter.iter().map(|f| f.to_lowercase()).collect();
     let mut subjects = Vec::new();
     for count in 0..Subject::all().len() {
         let one = || Subject::all().swap_remove(count);
-        let title = one().title().to_lowercase();
-        if !wanted.is_empty() && !wanted.iter().any(|w| title.contains(w)) {
+        if !wanted(&one().title(), &args.filter) {
             continue;
         }
         if one().has_sizes() {
@@ -243,47 +207,7 @@ fn subjects(args: &Args) -> Result<Vec<(Subject, Option<usize>)>, Failure> {
         }
     }
     if subjects.is_empty() {
-        return Err(Failure::Words(format!("no row's name contains {}", args.filter.join(" or "))));
+        return Err(no_rows(&args.filter));
     }
     Ok(subjects)
-}
-
-fn module(args: &Args, library: &Functions) -> Result<PathBuf, Failure> {
-    match &args.module {
-        Some(path) => Ok(std::path::absolute(path).map_err(Error::Io)?),
-        None => find_module(library).ok_or_else(|| Failure::new("adjunct.so not found; say --module PATH")),
-    }
-}
-
-/// The module beside the command (a build's, an installation's), or where this libcrypto looks for modules.
-fn find_module(library: &Functions) -> Option<PathBuf> {
-    let beside = |path: PathBuf| path.parent().map(Path::to_owned);
-    // Run by a loader of another root, the command is its argument and not the running program.
-    let called = std::env::args_os().next().map(PathBuf::from).and_then(|p| std::path::absolute(p).ok());
-    [std::env::current_exe().ok().and_then(beside), called.and_then(beside), library.modules_directory()]
-        .into_iter()
-        .flatten()
-        .flat_map(|folder| ["adjunct.so", "libadjunct_openssl.so"].map(|name| folder.join(name)))
-        .find(|path| path.is_file())
-}
-
-fn progress(rows: usize) -> ProgressBar {
-    if !std::io::stderr().is_terminal() {
-        return ProgressBar::hidden();
-    }
-    let style = ProgressStyle::with_template("{bar:30} {pos}/{len} {msg}, {eta} left");
-    ProgressBar::new(rows as u64).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
-}
-
-fn write_json(path: &Path, report: &Report) -> Result<(), Failure> {
-    let text = serde_json::to_string_pretty(report).map_err(|e| Failure::new(format!("JSON: {e}")))?;
-    std::fs::write(path, text + "\n").map_err(|e| Failure::new(format!("{}: {e}", path.display())))
-}
-
-/// A file without a name that holds `text`.
-fn memory_file(text: &[u8]) -> std::io::Result<OwnedFd> {
-    let file = rustix::fs::memfd_create("openssl.cnf", rustix::fs::MemfdFlags::CLOEXEC)?;
-    let mut file = std::fs::File::from(file);
-    file.write_all(text)?;
-    Ok(file.into())
 }

@@ -1,12 +1,11 @@
 //! What the benchmark reports: rows as a table and as JSON.
 
-use super::libcrypto::Functions;
-use super::measure::{Plan, Rates};
+use crate::bench::libcrypto::Functions;
+use crate::bench::measure::{Plan, Rates};
+use crate::bench::report::Header;
 use crate::output::Style;
-use adjunct::cpu;
 use serde::Serialize;
 use std::fmt::Write;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Rows under this are marked.
 pub const FLOOR: f64 = 0.95;
@@ -45,19 +44,6 @@ impl Row {
 }
 
 #[derive(Debug, Serialize)]
-struct Header {
-    cpu: String,
-    features: Vec<&'static str>,
-    openssl: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    against: Option<String>,
-    adjunct: &'static str,
-    date: String,
-    slice_ms: f64,
-    repeats: usize,
-}
-
-#[derive(Debug, Serialize)]
 struct Trouble {
     function: String,
     size: Option<usize>,
@@ -78,28 +64,14 @@ pub struct Report {
 impl Report {
     /// An empty report.
     pub fn new(library: &Functions, stock_library: &Functions, plan: Plan) -> Report {
-        let (openssl, stock) = (library.version(), stock_library.version());
-        let header = Header {
-            cpu: cpu::model_name(),
-            features: cpu::features().iter().map(|f| f.text()).collect(),
-            against: (stock != openssl).then_some(stock),
-            openssl,
-            adjunct: env!("CARGO_PKG_VERSION"),
-            date: now(),
-            slice_ms: plan.slice.as_secs_f64() * 1e3,
-            repeats: plan.repeats,
-        };
+        let mut header = Header::new(library, plan);
+        header.against = Some(stock_library.version()).filter(|stock| *stock != header.openssl);
         Report { header, rows: Vec::new(), skipped: Vec::new(), failed: Vec::new(), style: Style::of_stdout() }
     }
 
     /// What stands above the table.
     pub fn heading(&self) -> String {
-        let h = &self.header;
-        let mut out = format!("{}, {}\n{}", h.cpu, h.features.join(" "), h.openssl);
-        if let Some(stock) = &h.against {
-            let _ = write!(out, ", stock is {stock}");
-        }
-        let _ = writeln!(out, "; medians of {} slices of {:.1} ms CPU time each", h.repeats, h.slice_ms);
+        let mut out = self.header.text();
         let columns =
             format!("{:<34} {:>8} {:>5} {:>11} {:>11} {:>6}", "function", "size", "unit", "stock", "adjunct", "ratio");
         let _ = writeln!(out, "\n{}", self.style.strong(&columns));
@@ -172,49 +144,9 @@ impl Report {
     }
 }
 
-/// The time now, `2026-01-31T12:00:00Z`.
-fn now() -> String {
-    let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs());
-    let (year, month, day) = civil(seconds / 86400);
-    let (hour, minute, second) = (seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);
-    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
-}
-
-/// The date of a day counted from 1970-01-01, in the Gregorian calendar.
-fn civil(mut days: u64) -> (u64, u64, u64) {
-    let leap = |y: u64| y.is_multiple_of(4) && (!y.is_multiple_of(100) || y.is_multiple_of(400));
-    let mut year = 1970;
-    loop {
-        let length = 365 + u64::from(leap(year));
-        if days < length {
-            break;
-        }
-        days -= length;
-        year += 1;
-    }
-    let february = 28 + u64::from(leap(year));
-    let mut month = 1;
-    for length in [31, february, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31] {
-        if days < length {
-            break;
-        }
-        days -= length;
-        month += 1;
-    }
-    (year, month, days + 1)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn dates() {
-        assert_eq!(civil(0), (1970, 1, 1));
-        assert_eq!(civil(11_016), (2000, 2, 29));
-        assert_eq!(civil(20_088), (2024, 12, 31));
-        assert_eq!(civil(20_089), (2025, 1, 1));
-    }
 
     #[test]
     fn a_row_counts_bytes_or_operations() {

@@ -9,8 +9,12 @@ use std::ptr::{null, null_mut};
 const SET_IV_LENGTH: c_int = 0x9;
 const GET_TAG: c_int = 0x10;
 const SET_TAG: c_int = 0x11;
-const TAG: usize = 16;
-const AAD: usize = 13;
+/// Bytes of a tag.
+pub const TAG: usize = 16;
+/// The associated data of every AEAD message.
+pub const AAD: [u8; 13] = [0x17; 13];
+/// The IV of every message, or its beginning.
+pub const IV: [u8; 16] = [0x5a; 16];
 
 /// How a cipher is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,24 +77,34 @@ impl Cipher {
         format!("{} {direction}{suffix}", self.name)
     }
 
-    /// The work of one message of `size` bytes; `None` where the side does not have the cipher.
-    pub fn work(&self, side: Side, size: usize) -> Result<Option<Work>, Error> {
+    fn fetch(&self, side: Side) -> Option<Owned> {
         let f = side.f;
         let name = CString::new(self.name.as_str()).unwrap_or_default();
         // SAFETY: terminated strings, a live context.
         let fetched = unsafe { (f.EVP_CIPHER_fetch)(side.context, name.as_ptr(), side.query.as_ptr()) };
-        let Some(cipher) = side.own(fetched, f.EVP_CIPHER_free) else {
+        let cipher = side.own(fetched, f.EVP_CIPHER_free);
+        if cipher.is_none() {
             f.errors();
-            return Ok(None);
-        };
-        let input = pattern(size);
+        }
+        cipher
+    }
+
+    /// What a message of `size` bytes encrypts to, with an AEAD's tag; `None` where the side does not have the cipher.
+    pub fn sealed(&self, side: Side, size: usize) -> Result<Option<Vec<u8>>, Error> {
+        let Some(cipher) = self.fetch(side) else { return Ok(None) };
+        Message::new(side, &cipher, self.mode, true, pattern(size))?.sealed(&self.title()).map(Some)
+    }
+
+    /// The work of one message of `size` bytes; `None` where the side does not have the cipher.
+    pub fn work(&self, side: Side, size: usize) -> Result<Option<Work>, Error> {
+        let Some(cipher) = self.fetch(side) else { return Ok(None) };
         if self.encrypt {
-            let mut message = Message::new(side, &cipher, self.mode, true, input)?;
+            let mut message = Message::new(side, &cipher, self.mode, true, pattern(size))?;
             let proof = message.sealed(&self.title())?;
             return Ok(Some(Work::new(proof, move |n| message.run(n))));
         }
         // What is decrypted was encrypted by the same side; both sides' plaintexts are compared.
-        let mut sealed = Message::new(side, &cipher, self.mode, true, input)?.sealed(&self.title())?;
+        let Some(mut sealed) = self.sealed(side, size)? else { return Ok(None) };
         let tag = sealed.split_off(size);
         let mut message = Message::new(side, &cipher, self.mode, false, sealed)?;
         message.tag[..tag.len()].copy_from_slice(&tag);
@@ -117,11 +131,11 @@ impl Message {
         let context = side.own(unsafe { (f.EVP_CIPHER_CTX_new)() }, f.EVP_CIPHER_CTX_free);
         let context = context.ok_or_else(|| side.failure("context"))?;
         let output = vec![0; input.len() + 32];
-        let message = Message { side, context, mode, encrypt, iv: [0x5a; 16], tag: [0; TAG], input, output };
+        let message = Message { side, context, mode, encrypt, iv: IV, tag: [0; TAG], input, output };
         let ctx = message.context.get();
         // SAFETY: key and IV are as long as the cipher says; all buffers live through the calls.
         unsafe {
-            let key: Vec<u8> = (1..=(f.EVP_CIPHER_get_key_length)(cipher.get())).map(|i| i as u8).collect();
+            let key = key((f.EVP_CIPHER_get_key_length)(cipher.get()) as usize);
             side.check("init", (f.EVP_CipherInit_ex2)(ctx, cipher.get(), null(), null(), encrypt.into(), null()))?;
             if mode == Mode::Ccm {
                 side.check("iv length", (f.EVP_CIPHER_CTX_ctrl)(ctx, SET_IV_LENGTH, 12, null_mut()))?;
@@ -188,7 +202,6 @@ impl Message {
     unsafe fn aead(&mut self) -> bool {
         let (f, ctx) = (self.side.f, self.context.get());
         let (out, input, length) = (self.output.as_mut_ptr(), self.input.as_ptr(), self.input.len() as c_int);
-        let aad = [0x17u8; AAD];
         let tag = self.tag.as_mut_ptr().cast();
         let mut n = 0;
         // SAFETY: as in `run`.
@@ -200,7 +213,7 @@ impl Message {
             if self.mode == Mode::Ccm {
                 ok &= (f.EVP_CipherUpdate)(ctx, null_mut(), &mut n, null(), length) == 1;
             }
-            ok &= (f.EVP_CipherUpdate)(ctx, null_mut(), &mut n, aad.as_ptr(), AAD as c_int) == 1;
+            ok &= (f.EVP_CipherUpdate)(ctx, null_mut(), &mut n, AAD.as_ptr(), AAD.len() as c_int) == 1;
             ok &= (f.EVP_CipherUpdate)(ctx, out, &mut n, input, length) == 1;
             // CCM authenticates in the update; a final after decryption is neither needed nor usual there.
             if self.encrypt || self.mode == Mode::Aead {
@@ -299,7 +312,7 @@ pub fn mac(side: Side, (name, inner, key): (&str, &str, usize), size: usize) -> 
     let context = context.ok_or_else(|| side.failure(name))?;
     let parameter = if name == "CMAC" { c"cipher" } else { c"digest" };
     let mut parameters = Params::default().text(parameter, inner);
-    let key: Vec<u8> = (1..=key as u8).collect();
+    let key = self::key(key);
     // SAFETY: key and parameters live through the call.
     let set = unsafe { (f.EVP_MAC_init)(context.get(), key.as_ptr(), key.len(), parameters.array()) };
     side.check(&mac_title(name, inner), set)?;
@@ -320,6 +333,12 @@ pub fn mac(side: Side, (name, inner, key): (&str, &str, usize), size: usize) -> 
     Ok(Some(Work::new(proof.to_vec(), move |n| (0..n).all(|_| once(&mut [0; 64])))))
 }
 
-fn pattern(size: usize) -> Vec<u8> {
+/// A key of `size` bytes: 1, 2, 3...
+pub fn key(size: usize) -> Vec<u8> {
+    (1..=size).map(|i| i as u8).collect()
+}
+
+/// The message of `size` bytes.
+pub fn pattern(size: usize) -> Vec<u8> {
     (0..size).map(|i| (i * 31 + (i >> 8)) as u8).collect()
 }

@@ -1,14 +1,21 @@
-//! Timing: slices of both sides in turn, medians, one ratio.
+//! Timing: slices of all sides in turn, medians, ratios.
 
 use super::Error;
 use rustix::time::{ClockId, clock_gettime};
 use std::time::Duration;
 
-/// Something to repeat: `run(n)` does it n times and says whether all succeeded.
+/// Something to repeat.
 pub struct Work {
-    /// What the first repetition gave: the same on both sides, or one of them is wrong. Empty where it is random.
+    /// What the first repetition gave: the same on all sides, or one of them is wrong. Empty where it is random.
     pub proof: Vec<u8>,
-    run: Box<dyn FnMut(u64) -> bool>,
+    run: Run,
+}
+
+enum Run {
+    /// `run(n)` does it n times and says whether all succeeded.
+    Here(Box<dyn FnMut(u64) -> bool>),
+    /// Done by another process, which says how much CPU time it took.
+    Elsewhere(Box<dyn FnMut(u64) -> Option<Duration>>),
 }
 
 impl std::fmt::Debug for Work {
@@ -20,7 +27,28 @@ impl std::fmt::Debug for Work {
 impl Work {
     /// Work with its proof.
     pub fn new(proof: Vec<u8>, run: impl FnMut(u64) -> bool + 'static) -> Work {
-        Work { proof, run: Box::new(run) }
+        Work { proof, run: Run::Here(Box::new(run)) }
+    }
+
+    /// Work that another process does and times.
+    pub fn elsewhere(proof: Vec<u8>, run: impl FnMut(u64) -> Option<Duration> + 'static) -> Work {
+        Work { proof, run: Run::Elsewhere(Box::new(run)) }
+    }
+
+    /// Does it `count` times; the CPU time that took, or `None` if an operation failed.
+    ///
+    /// The clock is the thread's CPU time: another program that takes the processor away between two operations is not
+    /// counted. It is read twice a call, so what it costs vanishes in a slice.
+    pub fn timed(&mut self, count: u64) -> Option<Duration> {
+        match &mut self.run {
+            Run::Here(run) => {
+                let start = cpu_time();
+                let done = run(count);
+                let time = cpu_time() - start;
+                done.then_some(time)
+            }
+            Run::Elsewhere(run) => run(count),
+        }
     }
 }
 
@@ -49,29 +77,35 @@ impl Rates {
     }
 }
 
-/// Measures both sides in alternating slices.
+/// Measures named sides in alternating slices; the median of each one's repetitions per second.
 ///
-/// The clock is the thread's CPU time: another program that takes the processor away between two operations is not
-/// counted against either side. It is read twice a slice, so what it costs vanishes.
+/// # Errors
+/// [`Error::Operation`] when an operation fails.
+pub fn interleave(sides: &mut [(&str, &mut Work)], plan: Plan) -> Result<Vec<f64>, Error> {
+    let mut counts = Vec::new();
+    for (name, work) in sides.iter_mut() {
+        counts.push(calibrate(work, name, plan.slice)?);
+    }
+    let mut rates = vec![Vec::new(); sides.len()];
+    for repeat in 0..plan.repeats {
+        // Another first each time, and back again: what changes slowly (the clock frequency, a neighbour) hits all alike.
+        for step in 0..sides.len() {
+            let forward = (step + repeat / 2) % sides.len();
+            let which = if repeat % 2 == 0 { forward } else { sides.len() - 1 - forward };
+            let (name, work) = &mut sides[which];
+            rates[which].push(counts[which] as f64 / timed(work, name, counts[which])?.as_secs_f64());
+        }
+    }
+    Ok(rates.into_iter().map(median).collect())
+}
+
+/// Measures both sides in alternating slices.
 ///
 /// # Errors
 /// [`Error::Operation`] when an operation fails.
 pub fn compare(stock: &mut Work, adjunct: &mut Work, plan: Plan) -> Result<Rates, Error> {
-    let mut sides = [(stock, "stock"), (adjunct, "adjunct")];
-    let mut counts = [0; 2];
-    for (side, count) in sides.iter_mut().zip(&mut counts) {
-        *count = calibrate(side.0, side.1, plan.slice)?;
-    }
-    let mut rates = [Vec::new(), Vec::new()];
-    for repeat in 0..plan.repeats {
-        // Stock first, then adjunct first: what changes slowly (the clock frequency, a neighbour) hits both alike.
-        for which in if repeat % 2 == 0 { [0, 1] } else { [1, 0] } {
-            let (work, name) = &mut sides[which];
-            rates[which].push(counts[which] as f64 / timed(work, name, counts[which])?.as_secs_f64());
-        }
-    }
-    let [stock, adjunct] = rates.map(median);
-    Ok(Rates { stock, adjunct })
+    let rates = interleave(&mut [("stock", stock), ("adjunct", adjunct)], plan)?;
+    Ok(Rates { stock: rates[0], adjunct: rates[1] })
 }
 
 /// Measures work of very uneven length (prime search): the mean over all the time, not the median of slices.
@@ -105,10 +139,8 @@ fn calibrate(work: &mut Work, name: &str, slice: Duration) -> Result<u64, Error>
 }
 
 fn timed(work: &mut Work, name: &str, count: u64) -> Result<Duration, Error> {
-    let start = cpu_time();
-    let done = (work.run)(count);
-    let time = cpu_time() - start;
-    if done { Ok(time) } else { Err(Error::Operation(format!("an operation failed while it was measured ({name})"))) }
+    let failed = || Error::Operation(format!("an operation failed while it was measured ({name})"));
+    work.timed(count).ok_or_else(failed)
 }
 
 fn cpu_time() -> Duration {
@@ -116,10 +148,15 @@ fn cpu_time() -> Duration {
     Duration::new(now.tv_sec as u64, now.tv_nsec as u32)
 }
 
-fn median(mut values: Vec<f64>) -> f64 {
+/// The middle of some values; 0 of none.
+pub fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     let middle = values.len() / 2;
-    if values.len() % 2 == 1 { values[middle] } else { (values[middle - 1] + values[middle]) / 2.0 }
+    match values.len() {
+        0 => 0.0,
+        n if n % 2 == 1 => values[middle],
+        _ => (values[middle - 1] + values[middle]) / 2.0,
+    }
 }
 
 #[cfg(test)]
@@ -139,6 +176,14 @@ mod tests {
     fn the_median_is_the_middle() {
         assert_eq!(median(vec![3.0, 1.0, 100.0]), 3.0);
         assert_eq!(median(vec![4.0, 1.0, 2.0, 100.0]), 3.0);
+    }
+
+    #[test]
+    fn work_elsewhere_brings_its_own_time() {
+        let plan = Plan { slice: Duration::from_millis(1), repeats: 3 };
+        let mut far = Work::elsewhere(Vec::new(), |n| Some(Duration::from_micros(10) * n as u32));
+        let rates = interleave(&mut [("far", &mut far), ("near", &mut spin(10))], plan).unwrap();
+        assert!((rates[0] - 1e5).abs() < 1.0 && rates[1] > 0.0, "{rates:?}");
     }
 
     #[test]

@@ -3,6 +3,8 @@
 use super::Error;
 use libloading::Library;
 use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_void};
+use std::io::Write;
+use std::os::fd::OwnedFd;
 use std::path::Path;
 
 /// Any of OpenSSL's opaque objects.
@@ -187,7 +189,7 @@ impl Side {
              [stock]\nactivate = 1\n[ours]\nmodule = {}\nactivate = 1\nalgorithms = ALL,ECB\n",
             module.display()
         );
-        let file = super::memory_file(configuration.as_bytes()).map_err(Error::Io)?;
+        let file = memory_file(configuration.as_bytes()).map_err(Error::Io)?;
         let path =
             CString::new(format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&file))).unwrap_or_default();
         // SAFETY: the path is a terminated string; the context is new.
@@ -200,7 +202,11 @@ impl Side {
             context
         };
         let side = Side { f, context, query: c"provider=adjunct", name: "adjunct" };
-        side.checked(c"adjunct").map_err(|_| Error::Module(module.to_owned(), f.errors()))
+        side.checked(c"adjunct").map_err(|error| match error {
+            Error::Library(cause) if cause.is_empty() => Error::Module(module.to_owned(), "no reason given".to_owned()),
+            Error::Library(cause) => Error::Module(module.to_owned(), cause),
+            other => other,
+        })
     }
 
     fn checked(self, provider: &CStr) -> Result<Side, Error> {
@@ -307,4 +313,12 @@ impl Params {
         }
         self.list.as_ptr()
     }
+}
+
+/// A file without a name that holds `text`.
+fn memory_file(text: &[u8]) -> std::io::Result<OwnedFd> {
+    let file = rustix::fs::memfd_create("openssl.cnf", rustix::fs::MemfdFlags::CLOEXEC)?;
+    let mut file = std::fs::File::from(file);
+    file.write_all(text)?;
+    Ok(file.into())
 }

@@ -1,0 +1,218 @@
+//! `adjunct bench bulk`: every library's bulk encryption in one run, beside what the CPU's AES unit can do at most.
+
+mod kernel;
+mod library;
+mod report;
+mod root;
+mod subject;
+mod worker;
+
+use super::libcrypto::{Functions, Side};
+use super::measure::{self, Plan, Work};
+use super::report::Header;
+use super::units::Unit;
+use super::{Error, no_rows, place, seconds, sink, wanted};
+use crate::{Failure, output};
+use report::{AesUnit, Rates, Report, Row};
+use std::cell::RefCell;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::rc::Rc;
+use std::time::Duration;
+use subject::Subject;
+use worker::Worker;
+
+const LONG: &str = "\
+Measure bulk encryption: OpenSSL, the newest OpenSSL, AWS-LC, adjunct's kernels and adjunct through EVP, in one run
+
+All sides take turns in slices of CPU time, in changing order, on one CPU; the table shows the median of each one's slices in \
+10^9 bytes a second. Their results are compared before anything is timed: a wrong one is an error, not a fast row. Like stands \
+beside like, in three pairs with a ratio each (marked below 0.95; such a row is measured again, three times as long, and the \
+second time counts):
+
+  stock, adjunct    OpenSSL's default provider and adjunct's, through EVP of the system's libcrypto (or --libcrypto)
+  newest, adjunct   the same two in another system's OpenSSL (--newest ROOT): in a process under that root's loader
+  AWS-LC, kernel    without OpenSSL: AWS-LC, the fastest of its public functions for the mode, and adjunct's own code
+
+  share    the kernel's share of the unit's limit: AES rounds done, of those the CPU can do. The rate of the widest AES \
+instruction this CPU has is measured in the same turns, in chains that do not wait for each other
+  EVP      what the first adjunct column is of the kernel's speed (marked below 85 % at 16384 bytes and more)
+
+One operation is a message: init with the IV (the key stays), update; ECB: EVP_Cipher; GCM and Poly1305: init with the IV, 13 \
+bytes of associated data, data, final, tag; SHA-512: init, update, final. The sides without OpenSSL do the same by their own \
+functions. '-': the side has no such function.";
+
+/// Bulk encryption of every library in one run, beside the CPU's limit
+#[derive(Debug, clap::Args)]
+#[command(long_about = LONG)]
+pub struct Args {
+    /// Only rows whose name contains TEXT, in any case (may be given again)
+    #[arg(long, value_name = "TEXT")]
+    filter: Vec<String>,
+    /// Message sizes in bytes
+    #[arg(long, value_name = "BYTES,...", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(16..=1 << 24),
+        default_values_t = [16, 64, 256, 16384])]
+    sizes: Vec<u32>,
+    /// CPU time of a row, all sides together, in seconds
+    #[arg(long, default_value_t = 0.5, value_parser = seconds)]
+    seconds: f64,
+    /// A rough answer soon: 0.1 seconds a row
+    #[arg(long, conflicts_with = "seconds")]
+    quick: bool,
+    /// Write the rows as JSON to FILE ("-": to standard output, instead of the table)
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// The root of a system with the newest OpenSSL, as benches/bulk unpacks one
+    #[arg(long, value_name = "ROOT")]
+    newest: Option<PathBuf>,
+    /// The provider module [default: the one beside this command, or the installed one]
+    #[arg(long, value_name = "PATH")]
+    module: Option<PathBuf>,
+    /// The libcrypto of stock and adjunct [default: the system's]
+    #[arg(long, value_name = "PATH")]
+    libcrypto: Option<PathBuf>,
+    /// Stock in adjunct's place: how far from 1.00 this machine's noise drives a ratio
+    #[arg(long, conflicts_with_all = ["module", "newest"])]
+    noise: bool,
+    /// Measure for another process of this command
+    #[arg(long, hide = true)]
+    worker: bool,
+}
+
+struct Bench {
+    stock: Side,
+    adjunct: Side,
+    newest: Option<Rc<RefCell<Worker>>>,
+    unit: Option<Unit>,
+    plan: Plan,
+}
+
+impl Bench {
+    fn row(&mut self, subject: Subject, size: usize) -> Result<Row, Error> {
+        let (input, tag) = subject.input(self.stock, size)?;
+        let missing = |name: &str| Error::Operation(format!("{name} does not have {}", subject.title()));
+        let mut sides: Vec<(&str, Work)> = Vec::new();
+        sides.push(("stock", subject.evp(self.stock, size)?.ok_or_else(|| missing("stock"))?));
+        sides.extend(subject.evp(self.adjunct, size)?.map(|work| ("adjunct", work)));
+        if let Some(worker) = &self.newest {
+            for (name, side) in [("newest", "stock"), ("adjunct under newest", "adjunct")] {
+                sides.extend(Worker::work(worker, side, subject, size)?.map(|work| (name, work)));
+            }
+        }
+        sides.extend(library::work(subject, input.clone(), tag.clone()).map(|work| ("AWS-LC", work)));
+        sides.extend(kernel::work(subject, input, tag).map(|work| ("kernel", work)));
+        for (name, work) in &sides[1..] {
+            if work.proof != sides[0].1.proof {
+                return Err(Error::Operation(format!("{}: the result of {name} is not stock's", subject.title())));
+            }
+        }
+        let row = self.measure(subject, size, &mut sides, self.plan)?;
+        if row.slow() || row.lossy() {
+            let longer = Plan { repeats: self.plan.repeats * 3, ..self.plan };
+            return self.measure(subject, size, &mut sides, longer);
+        }
+        Ok(row)
+    }
+
+    fn measure(&mut self, subject: Subject, size: usize, sides: &mut [(&str, Work)], plan: Plan) -> Result<Row, Error> {
+        let mut turns: Vec<(&str, &mut Work)> = sides.iter_mut().map(|(name, work)| (*name, work)).collect();
+        let rounds = subject.rounds();
+        let unit = self.unit.as_mut().filter(|_| rounds.is_some());
+        let width = unit.as_ref().map_or(0, |unit| unit.width);
+        turns.extend(unit.map(|unit| ("unit", &mut unit.work)));
+        let rates = measure::interleave(&mut turns, plan)?;
+        let rate = |name: &str| turns.iter().position(|(n, _)| *n == name).map(|at| rates[at]);
+        let speed = |name: &str| rate(name).map(|r| r * size as f64 / 1e9);
+        // A block of 16 bytes takes this many rounds, and an instruction does one of them for `width` bytes.
+        let limit =
+            rate("unit").zip(rounds).map(|(r, rounds)| Unit::instructions(r) * width as f64 / rounds as f64 / 1e9);
+        let rates = Rates {
+            stock: speed("stock"),
+            adjunct: speed("adjunct"),
+            newest: speed("newest"),
+            adjunct_newest: speed("adjunct under newest"),
+            library: speed("AWS-LC"),
+            kernel: speed("kernel"),
+            limit,
+        };
+        Ok(Row::new(subject.title(), size, rates))
+    }
+}
+
+/// Runs the subcommand.
+///
+/// # Errors
+/// [`Failure`] with the one line to show.
+pub fn run(args: &Args) -> Result<ExitCode, Failure> {
+    if args.worker {
+        return worker::serve(args.libcrypto.as_deref(), args.module.as_deref());
+    }
+    let mut subjects = Subject::all();
+    subjects.retain(|subject| wanted(&subject.title(), &args.filter));
+    if subjects.is_empty() {
+        return Err(no_rows(&args.filter));
+    }
+    stay_here();
+    let library = Functions::load(args.libcrypto.as_deref())?;
+    let (adjunct, newest) = if args.noise {
+        (Side::stock(library)?, None)
+    } else {
+        let module = place::module(args.module.as_deref(), library)?;
+        let newest = args.newest.as_deref().map(|root| Worker::start(root, &module)).transpose()?;
+        (Side::adjunct(library, &module)?, newest)
+    };
+    let json = sink::Json::open(args.json.as_deref())?;
+    let plan = plan(args);
+    let mut header = Header::new(library, plan);
+    header.newest = newest.as_ref().map(|worker| worker.version.clone());
+    let newest = newest.map(|worker| Rc::new(RefCell::new(worker)));
+    let mut bench = Bench { stock: Side::stock(library)?, adjunct, newest, unit: Unit::aes(), plan };
+    let mut report = Report::new(header, aes_unit(&mut bench)?);
+
+    let table = !json.replaces_table();
+    if table {
+        output::print(&report.heading())?;
+    }
+    let bar = sink::progress(subjects.len() * args.sizes.len());
+    for subject in subjects {
+        for &size in &args.sizes {
+            bar.set_message(subject.title());
+            let line = match bench.row(subject, size as usize) {
+                Ok(row) => report.add(row),
+                Err(error) => report.fail(subject.title(), size as usize, &error.to_string()),
+            };
+            if table {
+                bar.suspend(|| output::print(&line))?;
+            }
+            bar.inc(1);
+        }
+    }
+    bar.finish_and_clear();
+    json.write(&report)?;
+    if table {
+        output::print(&report.summary())?;
+    }
+    Ok(if report.failed() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+fn plan(args: &Args) -> Plan {
+    let seconds = if args.quick { 0.1 } else { args.seconds };
+    let repeats = if args.quick { 5 } else { 9 };
+    // Seven take turns: three pairs and the unit.
+    Plan { slice: Duration::from_secs_f64(seconds / 7.0 / repeats as f64), repeats }
+}
+
+fn aes_unit(bench: &mut Bench) -> Result<Option<AesUnit>, Error> {
+    let Some(unit) = &mut bench.unit else { return Ok(None) };
+    let rates = measure::interleave(&mut [("unit", &mut unit.work)], bench.plan)?;
+    let giga_per_second = rates.first().map_or(0.0, |r| Unit::instructions(*r) / 1e9);
+    Ok(Some(AesUnit { instruction: unit.name, giga_per_second }))
+}
+
+/// Keeps this process, and the worker it starts, on the CPU it is on: sides that take turns shall not do so on CPUs that
+/// have different clocks or neighbours. Where the system does not allow it, they may wander.
+fn stay_here() {
+    let mut only = rustix::thread::CpuSet::new();
+    only.set(rustix::thread::sched_getcpu());
+    let _ = rustix::thread::sched_setaffinity(None, &only);
+}

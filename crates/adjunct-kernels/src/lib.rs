@@ -4,9 +4,14 @@
 pub mod aes;
 #[cfg(target_arch = "x86_64")]
 pub mod chacha;
+#[cfg(all(target_arch = "x86_64", feature = "fault"))]
+#[doc(hidden)]
+pub mod fault;
 pub mod inout;
 #[cfg(target_arch = "x86_64")]
 pub mod lanes;
+#[cfg(target_arch = "x86_64")]
+pub mod nist;
 #[cfg(target_arch = "x86_64")]
 pub mod rsa;
 #[cfg(target_arch = "x86_64")]

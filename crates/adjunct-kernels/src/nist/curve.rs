@@ -1,0 +1,149 @@
+//! The two curves as data: y^2 = x^3 - 3x + b over p, of prime order n (NIST SP 800-186, 3.2.1).
+
+use crate::lanes::MASK;
+
+/// A curve in limbs of 52 bits, N of them; all else is derived from what stands here.
+pub trait Curve<const N: usize>: sealed::Sealed {
+    /// Bits of p and of n.
+    const BITS: usize;
+    /// p as a sum of powers of two: exponent, and whether it is taken away. The highest first, the last is 1.
+    const TERMS: [(u32, bool); 5];
+    /// The order n of the group.
+    const ORDER: [u64; N];
+    /// The b of the equation.
+    const B: [u64; N];
+    /// The generator's coordinates.
+    const GENERATOR: [[u64; N]; 2];
+    /// The comb's table, made by the test `tables_are_multiples_of_the_generator`: see comb.rs.
+    #[doc(hidden)]
+    const TABLE: &'static [u8];
+
+    /// p.
+    const P: [u64; N] = sum(&Self::TERMS);
+    /// p's limbs before the borrows between them: few are not zero.
+    const SPARSE: [i64; N] = sparse(&Self::TERMS);
+    /// Length of a coordinate and of a scalar in bytes.
+    const BYTES: usize = Self::BITS / 8;
+}
+
+mod sealed {
+    pub trait Sealed {}
+    impl Sealed for super::P256 {}
+    impl Sealed for super::P384 {}
+}
+
+/// NIST P-256, secp256r1.
+#[derive(Debug, Clone, Copy)]
+pub struct P256;
+
+/// NIST P-384, secp384r1.
+#[derive(Debug, Clone, Copy)]
+pub struct P384;
+
+/// Bytes with the alignment of a vector.
+#[repr(C, align(64))]
+struct Aligned<T: ?Sized>(T);
+
+static P256_TABLE: &Aligned<[u8]> = &Aligned(*include_bytes!("p256.bin"));
+static P384_TABLE: &Aligned<[u8]> = &Aligned(*include_bytes!("p384.bin"));
+
+impl Curve<5> for P256 {
+    const BITS: usize = 256;
+    const TERMS: [(u32, bool); 5] = [(256, false), (224, true), (192, false), (96, false), (0, true)];
+    const ORDER: [u64; 5] = hex("ffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551");
+    const B: [u64; 5] = hex("5ac635d8aa3a93e7b3ebbd55769886bc651d06b0cc53b0f63bce3c3e27d2604b");
+    const GENERATOR: [[u64; 5]; 2] = [
+        hex("6b17d1f2e12c4247f8bce6e563a440f277037d812deb33a0f4a13945d898c296"),
+        hex("4fe342e2fe1a7f9b8ee7eb4a7c0f9e162bce33576b315ececbb6406837bf51f5"),
+    ];
+    const TABLE: &'static [u8] = &P256_TABLE.0;
+}
+
+impl Curve<8> for P384 {
+    const BITS: usize = 384;
+    const TERMS: [(u32, bool); 5] = [(384, false), (128, true), (96, true), (32, false), (0, true)];
+    const ORDER: [u64; 8] =
+        hex("ffffffffffffffffffffffffffffffffffffffffffffffffc7634d81f4372ddf581a0db248b0a77aecec196accc52973");
+    const B: [u64; 8] =
+        hex("b3312fa7e23ee7e4988e056be3f82d19181d9c6efe8141120314088f5013875ac656398d8a2ed19d2a85c8edd3ec2aef");
+    const GENERATOR: [[u64; 8]; 2] = [
+        hex("aa87ca22be8b05378eb1c71ef320ad746e1d3b628ba79b9859f741e082542a385502f25dbf55296c3a545e3872760ab7"),
+        hex("3617de4a96262c6f5d9e98bf9292dc29f8f41dbd289a147ce9da3113b5f0b8c00a60b1ce1d7e819d7a431d7c90ea0e5f"),
+    ];
+    const TABLE: &'static [u8] = &P384_TABLE.0;
+}
+
+const fn hex<const N: usize>(text: &str) -> [u64; N] {
+    let (text, mut limbs, mut i) = (text.as_bytes(), [0; N], 0);
+    while i < text.len() {
+        let digit = (text[text.len() - 1 - i] as char).to_digit(16).unwrap() as u64;
+        // 52 is a multiple of 4: no digit lies across two limbs.
+        limbs[4 * i / 52] |= digit << (4 * i % 52);
+        i += 1;
+    }
+    limbs
+}
+
+const fn sparse<const N: usize>(terms: &[(u32, bool); 5]) -> [i64; N] {
+    let (mut limbs, mut i) = ([0; N], 0);
+    while i < terms.len() {
+        let (exponent, minus) = terms[i];
+        let power = 1i64 << (exponent % 52);
+        limbs[(exponent / 52) as usize] += if minus { -power } else { power };
+        i += 1;
+    }
+    limbs
+}
+
+const fn sum<const N: usize>(terms: &[(u32, bool); 5]) -> [u64; N] {
+    let (limbs, mut out, mut over, mut i) = (sparse::<N>(terms), [0; N], 0i64, 0);
+    while i < N {
+        over += limbs[i];
+        out[i] = over as u64 & MASK;
+        over >>= 52;
+        i += 1;
+    }
+    assert!(over == 0);
+    out
+}
+
+/// 2^`power` modulo `m`.
+pub(super) const fn power_of_two<const N: usize>(power: usize, m: &[u64; N]) -> [u64; N] {
+    let (mut value, mut done) = ([0; N], 0);
+    value[0] = 1;
+    while done < power {
+        let (mut over, mut i) = (0, 0);
+        while i < N {
+            over += 2 * value[i];
+            value[i] = over & MASK;
+            over >>= 52;
+            i += 1;
+        }
+        // The moduli leave the top limb room for a bit.
+        let less = minus(&value, m);
+        if less[N - 1] >> 52 == 0 {
+            value = less;
+        }
+        done += 1;
+    }
+    value
+}
+
+/// `a` - `b`, the highest limb with what was borrowed in it.
+pub(super) const fn minus<const N: usize>(a: &[u64; N], b: &[u64; N]) -> [u64; N] {
+    let (mut out, mut over, mut i) = ([0; N], 0i64, 0);
+    while i < N {
+        over += a[i] as i64 - b[i] as i64;
+        out[i] = if i == N - 1 { over as u64 } else { over as u64 & MASK };
+        over >>= 52;
+        i += 1;
+    }
+    out
+}
+
+/// `a` - `small`, for an `a` whose lowest limb is not below it.
+pub(super) const fn less<const N: usize>(a: &[u64; N], small: u64) -> [u64; N] {
+    let mut out = *a;
+    out[0] -= small;
+    out
+}

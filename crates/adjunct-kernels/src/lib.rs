@@ -4,6 +4,8 @@
 pub mod aes;
 #[cfg(target_arch = "x86_64")]
 pub mod chacha;
+#[cfg(target_arch = "x86_64")]
+pub mod curve25519;
 #[cfg(all(target_arch = "x86_64", feature = "fault"))]
 #[doc(hidden)]
 pub mod fault;

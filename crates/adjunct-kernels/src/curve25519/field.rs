@@ -1,0 +1,341 @@
+//! The field of 2^255 - 19, eight elements at once.
+//!
+//! Method: radix 2^52, five limbs, products by AVX-512 IFMA (Gueron and Krasnov, WAIFI 2012); 2^260 is 608 modulo the
+//! prime, so the upper half of a product folds into the lower by 608. Carries are lazy in the manner of Bernstein and
+//! Schwabe ("NEON crypto", CHES 2012), and the types keep count of them: a product is a [`Sum`] of uncarried limbs, sums
+//! are added and subtracted as they are, and only what is multiplied again is carried, once, into a [`Factor`]. As IFMA
+//! reads the low 52 bits of a factor's limb, a carry leaves the rest standing and need not mask it.
+//!
+//! 59 IFMA instructions a product, 39 a square, 1 a carry.
+
+// The one safety rule is the target feature; the lint takes it for an unsafe function.
+#![allow(clippy::missing_safety_doc)]
+
+use crate::lanes::{LANES, MASK, Vector, constant, high, low, same, zero};
+use std::arch::x86_64::*;
+
+/// Limbs of an element.
+pub(super) const LIMBS: usize = 5;
+/// The top limb's bits: 4 * 52 + 47 = 255.
+const TOP: u32 = 47;
+const TOP_MASK: u64 = (1 << TOP) - 1;
+/// 2^260 modulo the prime.
+const FOLD: u64 = 608;
+
+/// IFMA instructions of [`multiply`].
+pub(super) const MULTIPLY: u64 = 50 + 9;
+/// IFMA instructions of [`square`].
+pub(super) const SQUARE: u64 = 30 + 9;
+/// IFMA instructions of [`Sum::carry`].
+pub(super) const CARRY: u64 = 1;
+/// IFMA instructions of [`invert`].
+pub(super) const INVERT: u64 = 254 * (SQUARE + CARRY) + 11 * (MULTIPLY + CARRY);
+
+/// Eight elements ready to be multiplied: the low 52 bits of the first four limbs count, the fifth is below 2^47 + 2^12.
+#[derive(Clone, Copy)]
+pub(super) struct Factor(pub [Vector; LIMBS]);
+
+/// Eight elements as uncarried limbs, each below 2^60. A product's are below 2^56, [`BIAS`] counts 2^57.
+#[derive(Clone, Copy)]
+pub(super) struct Sum(pub [Vector; LIMBS]);
+
+/// 2^10 times the prime, in limbs that are larger than any product's: what is subtracted from never goes below zero.
+const BIAS: [u64; LIMBS] = {
+    let mut limbs = [MASK << 5; LIMBS];
+    limbs[0] = (MASK - (FOLD - 1)) << 5;
+    limbs
+};
+/// Half of [`BIAS`], for columns that are doubled later.
+const HALF_BIAS: [u64; LIMBS] = {
+    let mut limbs = BIAS;
+    let mut i = 0;
+    while i < LIMBS {
+        limbs[i] /= 2;
+        i += 1;
+    }
+    limbs
+};
+
+impl Sum {
+    /// Zero.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512ifma")]
+    pub fn zero() -> Self {
+        Sum([zero(); LIMBS])
+    }
+
+    /// A multiple of the prime from which any product can be subtracted.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512ifma")]
+    pub fn bias() -> Self {
+        Sum(constant(&BIAS))
+    }
+
+    /// The same small number in all lanes.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512ifma")]
+    pub fn small(value: u64) -> Self {
+        let mut limbs = [zero(); LIMBS];
+        limbs[0] = same(value);
+        Sum(limbs)
+    }
+
+    /// The sum, limb by limb.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512ifma")]
+    pub fn plus(mut self, other: &Sum) -> Self {
+        for (a, b) in self.0.iter_mut().zip(&other.0) {
+            *a = _mm512_add_epi64(*a, *b);
+        }
+        self
+    }
+
+    /// The difference, limb by limb; `self` must hold a bias that `other` does not.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512ifma")]
+    pub fn minus(mut self, other: &Sum) -> Self {
+        for (a, b) in self.0.iter_mut().zip(&other.0) {
+            *a = _mm512_sub_epi64(*a, *b);
+        }
+        self
+    }
+
+    /// As [`Sum::minus`] in the lanes of `negative`, as [`Sum::plus`] in the others.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512ifma")]
+    pub fn plus_or_minus(self, other: &Sum, negative: __mmask8) -> Self {
+        let mut sum = self.plus(other);
+        for ((s, a), b) in sum.0.iter_mut().zip(&self.0).zip(&other.0) {
+            *s = _mm512_mask_sub_epi64(*s, negative, *a, *b);
+        }
+        sum
+    }
+
+    /// Makes factors of sums: what stands above bit 255 comes in again below, times 19, then one carry runs up.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512ifma")]
+    pub fn carry(self) -> Factor {
+        let [a, b, c, d, e] = self.0;
+        let a = low(a, _mm512_srli_epi64::<TOP>(e), same(19));
+        let e = _mm512_and_si512(e, same(TOP_MASK));
+        let b = _mm512_add_epi64(b, _mm512_srli_epi64::<52>(a));
+        let c = _mm512_add_epi64(c, _mm512_srli_epi64::<52>(b));
+        let d = _mm512_add_epi64(d, _mm512_srli_epi64::<52>(c));
+        let e = _mm512_add_epi64(e, _mm512_srli_epi64::<52>(d));
+        Factor([a, b, c, d, e])
+    }
+}
+
+impl Factor {
+    /// Eight elements of 32 bytes, little-endian, the top bit of each ignored (RFC 7748, section 5).
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512ifma")]
+    pub fn from_words(words: &[Vector; 4]) -> Self {
+        let [a, b, c, d] = *words;
+        Factor([
+            a,
+            _mm512_or_si512(_mm512_srli_epi64::<52>(a), _mm512_slli_epi64::<12>(b)),
+            _mm512_or_si512(_mm512_srli_epi64::<40>(b), _mm512_slli_epi64::<24>(c)),
+            _mm512_or_si512(_mm512_srli_epi64::<28>(c), _mm512_slli_epi64::<36>(d)),
+            _mm512_and_si512(_mm512_srli_epi64::<16>(d), same(TOP_MASK)),
+        ])
+    }
+
+    /// The same elements as a sum.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512ifma")]
+    pub fn sum(&self) -> Sum {
+        let mut limbs = self.0;
+        for limb in &mut limbs[..4] {
+            *limb = _mm512_and_si512(*limb, same(MASK));
+        }
+        Sum(limbs)
+    }
+
+    /// Lane by lane `b` where `choose` has its bit, else `a`.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512ifma")]
+    pub fn select(choose: __mmask8, a: &Factor, b: &Factor) -> Self {
+        Factor(crate::lanes::select(choose, &a.0, &b.0))
+    }
+
+    /// The one representative below the prime, as four 64-bit words.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512ifma")]
+    pub fn to_words(self) -> [Vector; 4] {
+        // The number v is below 2^255 + 2^221, less than twice the prime: v + 19 reaches 2^255 exactly where v is not
+        // below the prime, and then v + 19 less 2^255 is the answer.
+        let v = self.sum();
+        let over = |limbs: Sum| {
+            let mut limbs = limbs.0;
+            crate::lanes::carry(&mut limbs);
+            limbs
+        };
+        let probe = over(v.plus(&Sum::small(19)));
+        let reach = _mm512_srli_epi64::<TOP>(probe[4]);
+        let mut limbs = v.0;
+        limbs[0] = low(limbs[0], reach, same(19));
+        let [a, b, c, d, e] = over(Sum(limbs));
+        let e = _mm512_and_si512(e, same(TOP_MASK));
+        [
+            _mm512_or_si512(a, _mm512_slli_epi64::<52>(b)),
+            _mm512_or_si512(_mm512_srli_epi64::<12>(b), _mm512_slli_epi64::<40>(c)),
+            _mm512_or_si512(_mm512_srli_epi64::<24>(c), _mm512_slli_epi64::<28>(d)),
+            _mm512_or_si512(_mm512_srli_epi64::<36>(d), _mm512_slli_epi64::<16>(e)),
+        ]
+    }
+
+    /// The lanes that hold zero.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512ifma")]
+    pub fn is_zero(self) -> __mmask8 {
+        let [a, b, c, d] = self.to_words();
+        let any = _mm512_or_si512(_mm512_or_si512(a, b), _mm512_or_si512(c, d));
+        _mm512_cmpeq_epi64_mask(any, zero())
+    }
+}
+
+/// Folds a product's ten columns, each below 2^56 before `start` came in, into five.
+#[inline]
+#[target_feature(enable = "avx512f,avx512ifma")]
+fn fold(mut t: [Vector; 2 * LIMBS]) -> Sum {
+    let by = same(FOLD);
+    for i in LIMBS..2 * LIMBS - 1 {
+        t[i + 1] = _mm512_add_epi64(t[i + 1], _mm512_srli_epi64::<52>(t[i]));
+    }
+    let mut r = [t[0], t[1], t[2], t[3], t[4]];
+    for (r, t) in r.iter_mut().zip(&t[LIMBS..]) {
+        *r = low(*r, *t, by);
+    }
+    // The last column is below 2^43, its product by 608 has no high half.
+    for (r, t) in r[1..].iter_mut().zip(&t[LIMBS..]) {
+        *r = high(*r, *t, by);
+    }
+    Sum(r)
+}
+
+/// `start` + `a` * `b`.
+#[inline]
+#[target_feature(enable = "avx512f,avx512ifma")]
+pub(super) fn multiply(start: Sum, a: &Factor, b: &Factor) -> Sum {
+    let mut t = [zero(); 2 * LIMBS];
+    t[..LIMBS].copy_from_slice(&start.0);
+    for (i, a) in a.0.iter().enumerate() {
+        for (j, b) in b.0.iter().enumerate() {
+            t[i + j] = low(t[i + j], *a, *b);
+        }
+        for (j, b) in b.0.iter().enumerate() {
+            t[i + j + 1] = high(t[i + j + 1], *a, *b);
+        }
+    }
+    fold(t)
+}
+
+/// The square of `a`, with [`Sum::bias`] in it when BIASED.
+#[inline]
+#[target_feature(enable = "avx512f,avx512ifma")]
+pub(super) fn square<const BIASED: bool>(a: &Factor) -> Sum {
+    let a = &a.0;
+    let mut t = [zero(); 2 * LIMBS];
+    if BIASED {
+        t[..LIMBS].copy_from_slice(&constant(&HALF_BIAS));
+        t[0] = same(BIAS[0]);
+    }
+    for i in 0..LIMBS {
+        for j in i + 1..LIMBS {
+            t[i + j] = low(t[i + j], a[i], a[j]);
+            t[i + j + 1] = high(t[i + j + 1], a[i], a[j]);
+        }
+    }
+    // Each mixed product counts twice.
+    for t in &mut t[1..2 * LIMBS - 1] {
+        *t = _mm512_slli_epi64::<1>(*t);
+    }
+    for i in 0..LIMBS {
+        t[2 * i] = low(t[2 * i], a[i], a[i]);
+        t[2 * i + 1] = high(t[2 * i + 1], a[i], a[i]);
+    }
+    fold(t)
+}
+
+/// `start` + `a` * `k` for a k below 2^17; 11 IFMA instructions.
+#[inline]
+#[target_feature(enable = "avx512f,avx512ifma")]
+pub(super) fn multiply_small(start: Sum, a: &Factor, k: u64) -> Sum {
+    let (mut r, k) = (start.0, same(k));
+    for (r, a) in r.iter_mut().zip(&a.0) {
+        *r = low(*r, *a, k);
+    }
+    for (r, a) in r[1..].iter_mut().zip(&a.0) {
+        *r = high(*r, *a, k);
+    }
+    r[0] = low(r[0], high(zero(), a.0[4], k), same(FOLD));
+    Sum(r)
+}
+
+/// The product of two factors as a factor.
+#[inline]
+#[target_feature(enable = "avx512f,avx512ifma")]
+pub(super) fn product(a: &Factor, b: &Factor) -> Factor {
+    multiply(Sum::zero(), a, b).carry()
+}
+
+/// `a` to the power 2^N.
+#[inline(never)]
+#[target_feature(enable = "avx512f,avx512ifma")]
+fn squares(a: &Factor, times: u32) -> Factor {
+    let mut a = *a;
+    for _ in 0..times {
+        a = square::<false>(&a).carry();
+    }
+    a
+}
+
+/// 1 / `a`, and 0 for 0: `a` to the power 2^255 - 21, by the addition chain of the first implementation (Bernstein,
+/// "Curve25519: new Diffie-Hellman speed records", PKC 2006): 254 squares, 11 products.
+#[target_feature(enable = "avx512f,avx512ifma")]
+pub(super) fn invert(a: &Factor) -> Factor {
+    let a2 = squares(a, 1);
+    let a9 = product(&squares(&a2, 2), a);
+    let a11 = product(&a9, &a2);
+    // aN_0 is a to the power 2^N - 1.
+    let a5_0 = product(&squares(&a11, 1), &a9);
+    let a10_0 = product(&squares(&a5_0, 5), &a5_0);
+    let a20_0 = product(&squares(&a10_0, 10), &a10_0);
+    let a40_0 = product(&squares(&a20_0, 20), &a20_0);
+    let a50_0 = product(&squares(&a40_0, 10), &a10_0);
+    let a100_0 = product(&squares(&a50_0, 50), &a50_0);
+    let a200_0 = product(&squares(&a100_0, 100), &a100_0);
+    let a250_0 = product(&squares(&a200_0, 50), &a50_0);
+    product(&squares(&a250_0, 5), &a11)
+}
+
+/// Eight little-endian numbers of 32 bytes as vectors of words; lanes past the iterator's end hold zero.
+#[inline]
+#[target_feature(enable = "avx512f,avx512ifma")]
+pub(super) fn words<'a>(numbers: impl Iterator<Item = &'a [u8; 32]>) -> [Vector; 4] {
+    let mut words = [[0; 4]; LANES];
+    for (words, bytes) in words.iter_mut().zip(numbers) {
+        for (word, bytes) in words.iter_mut().zip(bytes.as_chunks::<8>().0) {
+            *word = u64::from_le_bytes(*bytes);
+        }
+    }
+    let vectors = crate::lanes::gather(&words);
+    zeroize::Zeroize::zeroize(&mut words);
+    vectors
+}
+
+/// The words of each of eight numbers as bytes.
+#[inline]
+#[target_feature(enable = "avx512f,avx512ifma")]
+pub(super) fn bytes(words: &[Vector; 4]) -> [[u8; 32]; LANES] {
+    let mut out = [[0; 32]; LANES];
+    let mut lanes = crate::lanes::scatter(words);
+    for (out, words) in out.iter_mut().zip(&lanes) {
+        for (bytes, word) in out.as_chunks_mut::<8>().0.iter_mut().zip(words) {
+            *bytes = word.to_le_bytes();
+        }
+    }
+    zeroize::Zeroize::zeroize(&mut lanes);
+    out
+}

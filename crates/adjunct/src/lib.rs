@@ -8,6 +8,7 @@
 //! * [`awslc`]: safe wrappers of the CPU library; the one place that calls it.
 //! * [`tls_record`]: padding and MAC of TLS records under CBC ciphers, taken off in constant time.
 //! * [`accelerator`]: public-key operations of several threads in one batch.
+//! * [`nonce`]: ECDSA nonces for signatures in lanes.
 //! * [`config`]: the `algorithms =` keywords.
 
 pub mod accelerator;
@@ -18,6 +19,7 @@ pub mod counters;
 pub mod cpu;
 pub mod diag;
 pub mod error;
+pub mod nonce;
 pub mod route;
 pub mod tls_record;
 

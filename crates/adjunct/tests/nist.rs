@@ -446,3 +446,71 @@ fn wycheproofs_secrets() {
         assert!(tests.iter().all(|&t| t > 100), "{tests:?}");
     }
 }
+
+fn hex(text: &str) -> Vec<u8> {
+    let digits: Vec<u8> = text.chars().map(|c| c.to_digit(16).unwrap() as u8).collect();
+    digits.chunks(2).map(|d| d[0] << 4 | d[1]).collect()
+}
+
+/// RFC 6979, A.2.5 and A.2.6, with the curves' own hashes.
+fn deterministic<C: Pair>(method: &'static adjunct::awslc::digest::Method, private: &str, vectors: [(&str, &str); 2]) {
+    use adjunct::nonce::{Nonces, truncate};
+    if !lanes() {
+        return;
+    }
+    let nonces = Nonces::new(C::CURVE, &hex(private)).unwrap();
+    for (message, signature) in vectors {
+        let (mut hash, mut digest) = (adjunct::awslc::digest::Digest::new(method), [0; 64]);
+        hash.update(message.as_bytes());
+        hash.finish(&mut digest);
+        let (digest, mut nonce) = (truncate(C::CURVE, &digest[..method.size]), [0; MAX_FIELD]);
+        nonces.nonce(&digest, &[], &mut nonce);
+        let job = [hex(private), digest[..C::BYTES].to_vec(), nonce[..C::BYTES].to_vec()];
+        assert_eq!(sign::<C>(&[job]), (1, vec![hex(signature)]), "{message}");
+    }
+}
+
+#[test]
+fn rfc_6979s_signatures() {
+    use adjunct::awslc::digest::{SHA256, SHA384};
+    deterministic::<P256>(
+        &SHA256,
+        "c9afa9d845ba75166b5c215767b1d6934e50c3db36e89b127b8a622b120f6721",
+        [
+            (
+                "sample",
+                concat!(
+                    "efd48b2aacb6a8fd1140dd9cd45e81d69d2c877b56aaf991c34d0ea84eaf3716",
+                    "f7cb1c942d657c41d436c7a1b6e29f65f3e900dbb9aff4064dc4ab2f843acda8"
+                ),
+            ),
+            (
+                "test",
+                concat!(
+                    "f1abb023518351cd71d881567b1ea663ed3efcf6c5132b354f28d3b0b7d38367",
+                    "019f4113742a2b14bd25926b49c649155f267e60d3814b4c0cc84250e46f0083"
+                ),
+            ),
+        ],
+    );
+    deterministic::<P384>(
+        &SHA384,
+        "6b9d3dad2e1b8c1c05b19875b6659f4de23c3b667bf297ba9aa47740787137d896d5724e4c70a825f872c9ea60d2edf5",
+        [
+            (
+                "sample",
+                concat!(
+                    "94edbb92a5ecb8aad4736e56c691916b3f88140666ce9fa73d64c4ea95ad133c81a648152e44acf96e36dd1e80fabe46",
+                    "99ef4aeb15f178cea1fe40db2603138f130e740a19624526203b6351d0a3a94fa329c145786e679e7b82c71a38628ac8"
+                ),
+            ),
+            (
+                "test",
+                concat!(
+                    "8203b63d3c853e8d77227fb377bcf7b7b772e97892a80f36ab775d509d7a5feb0542a7f0812998da8f1dd3ca3cf023db",
+                    "ddd0760448d42d8a43af45af836fce4de8be06b485e9b61b827c2f13173923e06a739f040649a667bf3b828246baa5a5"
+                ),
+            ),
+        ],
+    );
+}

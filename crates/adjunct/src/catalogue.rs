@@ -166,6 +166,17 @@ impl Function {
         Function::ALL.iter().copied().find(|f| f.info().name == name || f.info().stats_name == name)
     }
 
+    /// The instructions, x86-64's, on which operations with a key of `bits` (0: of any size) run in batches, while one alone
+    /// is software; empty where they do not. RSA is not among them: one alone uses the same instructions.
+    pub fn batch_instructions(self, bits: usize) -> &'static [Feature] {
+        let sizes: &[usize] = match self {
+            Function::Ecdh | Function::EcdsaSign | Function::EcKeygen => &[0, 256, 384],
+            Function::X25519Derive | Function::X25519Keygen | Function::Ed25519Sign | Function::Ed25519Keygen => &[0],
+            _ => &[],
+        };
+        if sizes.contains(&bits) { &[Avx512, Ifma] } else { &[] }
+    }
+
     /// The counter row of an operation with a key of `bits`; sizes the tables do not list share one row, which counts in
     /// the function's total. Functions without key sizes take any value.
     pub fn row(self, bits: usize) -> Row {

@@ -1,5 +1,6 @@
 //! Which of hardware and software serves a function on this machine: resolved once, when a context gets its key.
 
+use crate::accelerator::Outcome;
 use crate::catalogue::{Function, Row};
 use crate::counters;
 use crate::cpu::{self, Arch, Feature};
@@ -19,12 +20,14 @@ pub enum Reason {
     Parameter = 3,
     /// The operation was handed to OpenSSL's default provider.
     Delegated = 4,
+    /// Nobody asked for another at the same time: only batches run on the instruction.
+    Alone = 5,
 }
 
 impl Reason {
     /// Every reason.
     pub const ALL: &[Reason] =
-        &[Reason::NoInstruction, Reason::CpuLacks, Reason::Masked, Reason::Parameter, Reason::Delegated];
+        &[Reason::NoInstruction, Reason::CpuLacks, Reason::Masked, Reason::Parameter, Reason::Delegated, Reason::Alone];
 
     /// The words of the reports.
     pub const fn text(self) -> &'static str {
@@ -34,6 +37,7 @@ impl Reason {
             Reason::Masked => "masked by ADJUNCT_CPU",
             Reason::Parameter => "no hardware path for this key size or parameter",
             Reason::Delegated => "handed to OpenSSL's default provider",
+            Reason::Alone => "ran alone; batches of it run on AVX-512 IFMA",
         }
     }
 
@@ -45,6 +49,7 @@ impl Reason {
             Reason::Masked => "masked",
             Reason::Parameter => "parameter",
             Reason::Delegated => "delegated",
+            Reason::Alone => "alone",
         }
     }
 }
@@ -89,9 +94,12 @@ impl Tally {
         Tally::on(Path::Software(Reason::Delegated), function, bits)
     }
 
-    // The only place that makes one: `place` follows from the other three.
     fn on(path: Path, function: Function, bits: usize) -> Tally {
-        let row = function.row(bits);
+        Tally::at(path, function, function.row(bits))
+    }
+
+    // The only place that makes one: `place` follows from the other three.
+    fn at(path: Path, function: Function, row: Row) -> Tally {
         Tally { row, function, path, place: counters::Place::new(row, function, path) }
     }
 
@@ -111,6 +119,14 @@ impl Tally {
             path => path,
         };
         Tally::on(path, Function::RsaCrt, bits)
+    }
+
+    /// Where one operation counts that the batch engine has done: in lanes it was hardware, otherwise what it is alone.
+    pub fn ran(self, outcome: Outcome) -> Tally {
+        match outcome {
+            Outcome::Lanes => Tally::at(Path::Hardware, self.function, self.row),
+            Outcome::Scalar => self,
+        }
     }
 
     /// The path counted.
@@ -150,27 +166,37 @@ pub fn instructions(function: Function) -> &'static [Feature] {
     }
 }
 
-/// What serves `function` with a key of `bits` on this machine.
+/// What serves `function` with a key of `bits` on this machine, one operation at a time.
 pub fn path(function: Function, bits: usize) -> Path {
     let needed = instructions(function);
     if needed.is_empty() {
-        return Path::Software(Reason::NoInstruction);
-    }
-    let features = cpu::features();
-    for &feature in needed {
-        if !features.has(feature) {
-            let reason = if features.masked(feature) { Reason::Masked } else { Reason::CpuLacks };
-            return Path::Software(reason);
+        let batches = function.batch_instructions(bits);
+        if batches.is_empty() || cpu::HERE != Some(Arch::X86) {
+            return Path::Software(Reason::NoInstruction);
         }
+        return Path::Software(lacking(batches).unwrap_or(Reason::Alone));
+    }
+    if let Some(reason) = lacking(needed) {
+        return Path::Software(reason);
     }
     // AWS-LC's SHA-NI code for SHA-1, unlike that for SHA-256, also wants SSSE3, and goes without SHA-NI where it is masked.
     let sha1 = matches!(function, Function::Sha1 | Function::HmacSha1);
-    if cfg!(target_arch = "x86_64") && sha1 && !features.has(Feature::Ssse3) {
-        return Path::Software(if features.masked(Feature::Ssse3) { Reason::Masked } else { Reason::CpuLacks });
+    if cfg!(target_arch = "x86_64")
+        && sha1
+        && let Some(reason) = lacking(&[Feature::Ssse3])
+    {
+        return Path::Software(reason);
     }
     // AWS-LC's AVX-512 IFMA exponentiation exists for primes of 1024, 1536 and 2048 bits; `Tally::rsa_crt` looks at them.
     if function == Function::RsaCrt && !matches!(bits, 2048 | 3072 | 4096) && bits != 0 {
         return Path::Software(Reason::Parameter);
     }
     Path::Hardware
+}
+
+/// Why not all of `needed` can be used, if so.
+fn lacking(needed: &[Feature]) -> Option<Reason> {
+    let features = cpu::features();
+    let missing = needed.iter().find(|&&feature| !features.has(feature))?;
+    Some(if features.masked(*missing) { Reason::Masked } else { Reason::CpuLacks })
 }

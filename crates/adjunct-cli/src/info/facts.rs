@@ -167,7 +167,7 @@ fn notes(features: Features) -> Vec<String> {
     }
     note(&[Feature::Pclmul], "AES GCM is software");
     note(&[Feature::Sha], "SHA-1, SHA-224 and SHA-256 are software");
-    note(&[Feature::Avx512, Feature::Ifma], "RSA is software");
+    note(&[Feature::Avx512, Feature::Ifma], "RSA is software, and so are batches of EC, X25519 and Ed25519");
     notes
 }
 

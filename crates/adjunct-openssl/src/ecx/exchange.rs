@@ -6,7 +6,8 @@ use crate::abi::param::Param;
 use crate::abi::{self, Algorithm, Dispatch, guard, id};
 use crate::entry;
 use crate::provider::{Provider, provider};
-use adjunct::awslc::ecx::{self, KEY};
+use adjunct::accelerator::curve;
+use adjunct::awslc::ecx::KEY;
 use adjunct::catalogue::Function;
 use adjunct::counters;
 use adjunct::route::{Direction, Tally};
@@ -99,8 +100,9 @@ unsafe extern "C" fn derive(context: *mut c_void, out: *mut u8, length: *mut usi
             c.provider.core.raise(Reason::BufferTooSmall);
             return 0;
         }
-        c.tally.count(Direction::Encrypt, 0);
-        let Some(secret) = ecx::x25519(private, public) else {
+        let (secret, outcome) = curve::x25519(private, public);
+        c.tally.ran(outcome).count(Direction::Encrypt, 0);
+        let Some(secret) = secret else {
             c.provider.core.raise(Reason::InvalidPeer);
             return 0;
         };

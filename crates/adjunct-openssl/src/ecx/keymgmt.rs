@@ -8,6 +8,7 @@ use crate::abi::{self, Algorithm, Dispatch, guard, id};
 use crate::entry;
 use crate::fallback::{Context, forward};
 use crate::provider::{Provider, provider};
+use adjunct::accelerator::curve;
 use adjunct::awslc::ecx::{self, KEY};
 use adjunct::catalogue::Function;
 use adjunct::counters;
@@ -357,9 +358,10 @@ unsafe extern "C" fn generate<const ED: bool>(
             }
             _ => {
                 let private = if ED { ecx::ed25519_generate() } else { ecx::x25519_generate() };
-                let pair = Pair::of_private::<ED>(private);
-                Tally::new(function, 0).count(Direction::Encrypt, 0);
-                pair
+                let (public, outcome) =
+                    if ED { curve::ed25519_public(&private) } else { curve::x25519_public(&private) };
+                Tally::new(function, 0).ran(outcome).count(Direction::Encrypt, 0);
+                Pair { public: Some(public), private: Some(private) }
             }
         };
         make(generation.provider, pair)

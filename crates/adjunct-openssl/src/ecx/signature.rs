@@ -9,6 +9,7 @@ use crate::abi::{self, Algorithm, Dispatch, guard, id};
 use crate::entry;
 use crate::fallback::{self, forward};
 use crate::provider::{Provider, provider};
+use adjunct::accelerator::curve;
 use adjunct::awslc::ecx::{self, SIGNATURE};
 use adjunct::catalogue::Function;
 use adjunct::counters;
@@ -242,11 +243,12 @@ impl Context {
             }
             let pair = self.key.as_deref();
             let halves = pair.and_then(|pair| Some((pair.private.as_ref()?, pair.public.as_ref()?)));
-            let Some(signature) = halves.and_then(|(seed, public)| ecx::ed25519_sign(seed, public, message)) else {
+            let signed = halves.map(|(seed, public)| curve::ed25519_sign(seed, public, message));
+            let Some((Some(signature), outcome)) = signed else {
                 self.provider.core.raise(Reason::MissingKey);
                 return 0;
             };
-            self.sign.count(Direction::Encrypt, 0);
+            self.sign.ran(outcome).count(Direction::Encrypt, 0);
             // SAFETY: see above.
             unsafe { abi::slice_mut(out, SIGNATURE).copy_from_slice(&signature) };
         }

@@ -130,10 +130,10 @@ impl FunctionFacts {
     }
 }
 
-/// The wider instructions taken for `function` where all they ask for is there: the CPU library's GCM and our kernels
-/// dispatch on VAES, VPCLMULQDQ and AVX-512 together. CBC and CFB are wide only when decrypting.
+/// The wider instructions taken for `function` where all they ask for is there: our kernels dispatch on VAES, VPCLMULQDQ
+/// and AVX2 together, and take 512 bits where AVX-512 is there, too. CBC and CFB are wide only when decrypting.
 fn widest(function: Function, features: Features) -> &'static [Feature] {
-    let all = [Feature::Vaes, Feature::Vpclmul, Feature::Avx512].iter().all(|&f| features.has(f));
+    let all = [Feature::Vaes, Feature::Vpclmul, Feature::Avx2].iter().all(|&f| features.has(f));
     match function {
         Function::AesGcm if all => &[Feature::Vaes, Feature::Vpclmul],
         Function::AesEcb | Function::AesCbc | Function::AesCfb | Function::AesCtr | Function::AesXts if all => {
@@ -160,8 +160,12 @@ fn notes(features: Features) -> Vec<String> {
         notes.push(format!("{names}: {why}; {cost}"));
     };
     if features.has(Feature::Aes) {
-        let wide = [Feature::Vaes, Feature::Vpclmul, Feature::Avx512];
-        note(&wide, "AES uses AES-NI, one block an instruction instead of four");
+        let wide = [Feature::Vaes, Feature::Vpclmul, Feature::Avx2];
+        if wide.iter().all(|&f| features.has(f)) {
+            note(&[Feature::Avx512], "AES uses VAES on two blocks an instruction instead of four");
+        } else {
+            note(&wide, "AES uses AES-NI, one block an instruction instead of two or four");
+        }
     } else {
         note(&[Feature::Aes], "all of AES is software");
     }

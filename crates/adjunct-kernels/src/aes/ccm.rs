@@ -11,7 +11,7 @@ use std::arch::x86_64::*;
 /// If the length is not a multiple of 16.
 #[target_feature(enable = "sse4.1,aes")]
 pub fn seal(keys: Keys<'_>, counter: &mut [u8; 16], mac: &mut [u8; 16], io: InOut<'_>) {
-    by_length!(keys, run::<true>(keys, counter, mac, io))
+    by_length!(keys, N => run::<N, true>(keys, counter, mac, io))
 }
 
 /// Decrypts whole blocks and takes the plaintext into `mac`.
@@ -20,7 +20,7 @@ pub fn seal(keys: Keys<'_>, counter: &mut [u8; 16], mac: &mut [u8; 16], io: InOu
 /// If the length is not a multiple of 16.
 #[target_feature(enable = "sse4.1,aes")]
 pub fn open(keys: Keys<'_>, counter: &mut [u8; 16], mac: &mut [u8; 16], io: InOut<'_>) {
-    by_length!(keys, run::<false>(keys, counter, mac, io))
+    by_length!(keys, N => run::<N, false>(keys, counter, mac, io))
 }
 
 /// Takes whole blocks into `mac`.
@@ -29,7 +29,7 @@ pub fn open(keys: Keys<'_>, counter: &mut [u8; 16], mac: &mut [u8; 16], io: InOu
 /// If the length is not a multiple of 16.
 #[target_feature(enable = "sse4.1,aes")]
 pub fn absorb(keys: Keys<'_>, mac: &mut [u8; 16], data: &[u8]) {
-    by_length!(keys, absorb_n(keys, mac, data))
+    by_length!(keys, N => absorb_n::<N>(keys, mac, data))
 }
 
 #[inline]

@@ -1,5 +1,5 @@
-//! AES modes on the dedicated instructions of x86-64, where the CPU library has none or slow ones: VAES on 512-bit
-//! vectors for what can run in parallel, AES-NI for what cannot.
+//! AES modes on the dedicated instructions of x86-64, where the CPU library has none or slow ones: VAES on vectors of
+//! 512 or 256 bits for what can run in parallel, AES-NI for what cannot.
 //!
 //! Every function takes the round keys as the instructions want them (11, 13 or 15 blocks; for decryption those of the
 //! equivalent inverse cipher, FIPS 197 5.3.5). There is no branch and no memory access that depends on key or data.
@@ -11,22 +11,157 @@
 #![allow(clippy::missing_safety_doc)]
 
 pub mod ccm;
+pub mod gcm;
+mod modes;
 pub mod ni;
-pub mod vaes;
-pub mod xts;
+mod width;
+mod xts;
 
 /// Round keys.
 pub type Keys<'a> = &'a [[u8; 16]];
 
-/// Calls a function that is generic over the number of round keys.
+/// The rounds, hence the AES instructions, a block of 16 bytes takes under these round keys.
+pub const fn rounds(keys: Keys<'_>) -> usize {
+    keys.len() - 1
+}
+
+/// Evaluates an expression in which `$n` is the number of round keys, a constant.
 macro_rules! by_length {
-    ($keys:expr, $function:ident $(::<$($parameter:tt),+>)? ($($argument:expr),*)) => {
+    ($keys:expr, $n:ident => $call:expr) => {
         match $keys.len() {
-            11 => $function::<11 $(, $($parameter),+)?>($($argument),*),
-            13 => $function::<13 $(, $($parameter),+)?>($($argument),*),
-            15 => $function::<15 $(, $($parameter),+)?>($($argument),*),
+            11 => {
+                const $n: usize = 11;
+                $call
+            }
+            13 => {
+                const $n: usize = 13;
+                $call
+            }
+            15 => {
+                const $n: usize = 15;
+                $call
+            }
             other => unreachable!("{other} round keys"),
         }
     };
 }
 use by_length;
+
+/// The kernels of one width.
+macro_rules! kernels {
+    ($module:ident, $vector:ident, $features:literal, $doc:literal) => {
+        #[doc = $doc]
+        pub mod $module {
+            use super::gcm::{self, Message, Table};
+            use super::{Keys, modes, xts};
+            use crate::InOut;
+            use std::arch::x86_64::$vector as Vector;
+
+            /// ECB over whole blocks.
+            ///
+            /// # Panics
+            /// If the length is not a multiple of 16.
+            #[target_feature(enable = $features)]
+            pub fn ecb(keys: Keys<'_>, encrypt: bool, io: InOut<'_>) {
+                if encrypt {
+                    by_length!(keys, N => modes::ecb::<Vector, N, true>(keys, io))
+                } else {
+                    by_length!(keys, N => modes::ecb::<Vector, N, false>(keys, io))
+                }
+            }
+
+            /// CBC decryption of whole blocks; `iv` becomes the last ciphertext block.
+            ///
+            /// # Panics
+            /// If the length is not a multiple of 16.
+            #[target_feature(enable = $features)]
+            pub fn cbc_decrypt(keys: Keys<'_>, iv: &mut [u8; 16], io: InOut<'_>) {
+                by_length!(keys, N => modes::chained::<Vector, N, false>(keys, iv, io))
+            }
+
+            /// CFB-128 decryption of whole blocks; `iv` becomes the last ciphertext block.
+            ///
+            /// # Panics
+            /// If the length is not a multiple of 16.
+            #[target_feature(enable = $features)]
+            pub fn cfb_decrypt(keys: Keys<'_>, iv: &mut [u8; 16], io: InOut<'_>) {
+                by_length!(keys, N => modes::chained::<Vector, N, true>(keys, iv, io))
+            }
+
+            /// CTR with a big-endian counter of 128 bits over whole blocks.
+            ///
+            /// # Panics
+            /// If the length is not a multiple of 16.
+            #[target_feature(enable = $features)]
+            pub fn ctr(keys: Keys<'_>, counter: &mut [u8; 16], io: InOut<'_>) {
+                by_length!(keys, N => modes::ctr::<Vector, N>(keys, counter, io))
+            }
+
+            /// XTS over whole blocks; `tweak`, already encrypted, is multiplied by x for each. Stealing the last block's
+            /// bytes is the caller's.
+            ///
+            /// # Panics
+            /// If the length is not a multiple of 16.
+            #[target_feature(enable = $features)]
+            pub fn xts(keys: Keys<'_>, encrypt: bool, tweak: &mut [u8; 16], io: InOut<'_>) {
+                if encrypt {
+                    by_length!(keys, N => xts::xts::<Vector, N, true>(keys, tweak, io))
+                } else {
+                    by_length!(keys, N => xts::xts::<Vector, N, false>(keys, tweak, io))
+                }
+            }
+
+            /// GCM: the powers of the hash key.
+            #[target_feature(enable = $features)]
+            pub fn gcm_table(keys: Keys<'_>, table: &mut Table) {
+                gcm::table::<Vector>(keys, table)
+            }
+
+            /// GCM: begins a message under an IV, which is not empty.
+            #[target_feature(enable = $features)]
+            pub fn gcm_start(keys: Keys<'_>, table: &Table, message: &mut Message, iv: &[u8]) {
+                gcm::start::<Vector>(keys, table, message, iv)
+            }
+
+            /// GCM: additional data, all of it before the message and less than 2^61 bytes.
+            #[target_feature(enable = $features)]
+            pub fn gcm_aad(table: &Table, message: &mut Message, data: &[u8]) {
+                gcm::aad::<Vector>(table, message, data)
+            }
+
+            /// GCM: the message's next bytes, of at most 2^36 - 32 in all.
+            #[target_feature(enable = $features)]
+            pub fn gcm_crypt(keys: Keys<'_>, encrypt: bool, table: &Table, message: &mut Message, io: InOut<'_>) {
+                if encrypt {
+                    by_length!(keys, N => gcm::crypt::<Vector, N, true>(keys, table, message, io))
+                } else {
+                    by_length!(keys, N => gcm::crypt::<Vector, N, false>(keys, table, message, io))
+                }
+            }
+
+            /// GCM: the tag.
+            #[target_feature(enable = $features)]
+            pub fn gcm_tag(table: &Table, message: &mut Message) -> [u8; 16] {
+                gcm::tag::<Vector>(table, message)
+            }
+
+            /// `passes` times [`UNIT_CHAINS`](super::UNIT_CHAINS) rounds that do not wait for each other, of this width:
+            /// to measure the rate of the CPU's AES units.
+            #[target_feature(enable = $features)]
+            pub fn unit(passes: u64) -> [u8; 16] {
+                modes::unit::<Vector>(passes)
+            }
+        }
+    };
+}
+
+kernels!(vaes512, __m512i, "avx512f,avx512bw,vaes,vpclmulqdq", "VAES on vectors of 512 bits.");
+kernels!(
+    vaes256,
+    __m256i,
+    "avx2,vaes,vpclmulqdq",
+    "VAES on vectors of 256 bits, for CPUs that have it without AVX-512."
+);
+
+/// The rounds `unit` has under way at a time: enough for two units of a latency up to six cycles.
+pub const UNIT_CHAINS: usize = 12;

@@ -111,7 +111,7 @@ pub fn decrypt_block(keys: Keys<'_>, block: &mut [u8; 16]) {
 /// If the length is not a multiple of 16.
 #[target_feature(enable = "sse4.1,aes")]
 pub fn cbc_encrypt(keys: Keys<'_>, iv: &mut [u8; 16], io: InOut<'_>) {
-    by_length!(keys, chained::<0>(keys, iv, io))
+    by_length!(keys, N => chained::<N, 0>(keys, iv, io))
 }
 
 /// CFB-128 encryption of whole blocks; `iv` becomes the last block.
@@ -120,7 +120,7 @@ pub fn cbc_encrypt(keys: Keys<'_>, iv: &mut [u8; 16], io: InOut<'_>) {
 /// If the length is not a multiple of 16.
 #[target_feature(enable = "sse4.1,aes")]
 pub fn cfb_encrypt(keys: Keys<'_>, iv: &mut [u8; 16], io: InOut<'_>) {
-    by_length!(keys, chained::<1>(keys, iv, io))
+    by_length!(keys, N => chained::<N, 1>(keys, iv, io))
 }
 
 /// OFB over whole blocks, both directions; `iv` becomes the last block of key stream.
@@ -129,7 +129,7 @@ pub fn cfb_encrypt(keys: Keys<'_>, iv: &mut [u8; 16], io: InOut<'_>) {
 /// If the length is not a multiple of 16.
 #[target_feature(enable = "sse4.1,aes")]
 pub fn ofb(keys: Keys<'_>, iv: &mut [u8; 16], io: InOut<'_>) {
-    by_length!(keys, chained::<2>(keys, iv, io))
+    by_length!(keys, N => chained::<N, 2>(keys, iv, io))
 }
 
 /// All rounds but the first key and the last round.
@@ -195,7 +195,7 @@ fn chained<const N: usize, const MODE: u8>(keys: Keys<'_>, iv: &mut [u8; 16], io
 /// If the length is not a multiple of 16.
 #[target_feature(enable = "sse4.1,aes")]
 pub fn cfb_decrypt(keys: Keys<'_>, iv: &mut [u8; 16], io: InOut<'_>) {
-    by_length!(keys, cfb_decrypt_n(keys, iv, io))
+    by_length!(keys, N => cfb_decrypt_n::<N>(keys, iv, io))
 }
 
 #[inline]
@@ -236,7 +236,7 @@ fn cfb_decrypt_n<const N: usize>(keys: Keys<'_>, iv: &mut [u8; 16], io: InOut<'_
 /// CFB-8, SP 800-38A 6.3 with 8-bit segments; `iv` is the shift register.
 #[target_feature(enable = "sse4.1,aes")]
 pub fn cfb8(keys: Keys<'_>, encrypting: bool, iv: &mut [u8; 16], io: InOut<'_>) {
-    by_length!(keys, cfb8_n(keys, encrypting, iv, io))
+    by_length!(keys, N => cfb8_n::<N>(keys, encrypting, iv, io))
 }
 
 #[inline]
@@ -291,9 +291,9 @@ pub fn ecb_block(keys: Keys<'_>, encrypting: bool, io: InOut<'_>) {
         store(
             io.output(),
             if encrypting {
-                by_length!(keys, single::<true>(keys, block))
+                by_length!(keys, N => single::<N, true>(keys, block))
             } else {
-                by_length!(keys, single::<false>(keys, block))
+                by_length!(keys, N => single::<N, false>(keys, block))
             },
         );
     }
@@ -309,7 +309,7 @@ pub fn cbc_decrypt_block(keys: Keys<'_>, iv: &mut [u8; 16], io: InOut<'_>) {
     // SAFETY: a block lies at either.
     unsafe {
         let block = load(io.input());
-        let plain = by_length!(keys, single::<false>(keys, block));
+        let plain = by_length!(keys, N => single::<N, false>(keys, block));
         store(io.output(), _mm_xor_si128(plain, from_bytes(iv)));
         *iv = to_bytes(block);
     }
@@ -322,7 +322,7 @@ pub fn cbc_decrypt_block(keys: Keys<'_>, iv: &mut [u8; 16], io: InOut<'_>) {
 #[target_feature(enable = "sse4.1,aes")]
 pub fn ctr_block(keys: Keys<'_>, counter: &mut [u8; 16], io: InOut<'_>) {
     assert!(io.len() >= 16);
-    let stream = by_length!(keys, single::<true>(keys, from_bytes(counter)));
+    let stream = by_length!(keys, N => single::<N, true>(keys, from_bytes(counter)));
     // SAFETY: a block lies at either.
     unsafe { store(io.output(), _mm_xor_si128(load(io.input()), stream)) };
     *counter = u128::from_be_bytes(*counter).wrapping_add(1).to_be_bytes();
@@ -330,7 +330,7 @@ pub fn ctr_block(keys: Keys<'_>, counter: &mut [u8; 16], io: InOut<'_>) {
 
 #[inline]
 #[target_feature(enable = "sse4.1,aes")]
-fn single<const N: usize, const ENCRYPT: bool>(keys: Keys<'_>, block: __m128i) -> __m128i {
+pub(super) fn single<const N: usize, const ENCRYPT: bool>(keys: Keys<'_>, block: __m128i) -> __m128i {
     let mut state = _mm_xor_si128(block, from_bytes(&keys[0]));
     for k in &keys[1..N - 1] {
         let k = from_bytes(k);
@@ -346,7 +346,7 @@ fn single<const N: usize, const ENCRYPT: bool>(keys: Keys<'_>, block: __m128i) -
 /// If the length is not a multiple of 16.
 #[target_feature(enable = "sse4.1,aes")]
 pub fn ctr(keys: Keys<'_>, counter: &mut [u8; 16], io: InOut<'_>) {
-    by_length!(keys, ctr_n(keys, counter, io))
+    by_length!(keys, N => ctr_n::<N>(keys, counter, io))
 }
 
 #[inline]

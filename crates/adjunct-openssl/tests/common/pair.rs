@@ -205,7 +205,7 @@ pub fn under_masks() {
     if std::env::var_os(MASK).is_some() {
         return;
     }
-    let runs = ["-vaes", "-aes,-pclmul", "-aes,-pclmul,-ssse3"].map(|mask| {
+    let runs = ["-avx512", "-vaes", "-vpclmul", "-aes,-pclmul", "-aes,-pclmul,-ssse3"].map(|mask| {
         let mut command = std::process::Command::new(std::env::current_exe().unwrap());
         let run = command.env(MASK, mask).args(["--skip", "lesser"]).output().unwrap();
         (mask, run)

@@ -5,7 +5,7 @@ use crate::cpu::{self, Feature};
 use crate::error::Error;
 use adjunct_kernels::InOut;
 #[cfg(target_arch = "x86_64")]
-use adjunct_kernels::aes::{ni, vaes};
+use adjunct_kernels::aes::ni;
 use aws_lc_sys as lc;
 use zeroize::Zeroize;
 
@@ -23,9 +23,12 @@ enum Level {
     /// AES-NI, one block a register.
     #[cfg(target_arch = "x86_64")]
     Single,
+    /// VAES on 256-bit vectors, beside AES-NI.
+    #[cfg(target_arch = "x86_64")]
+    Vector256,
     /// VAES on 512-bit vectors, beside AES-NI.
     #[cfg(target_arch = "x86_64")]
-    Vector,
+    Vector512,
 }
 
 fn level() -> Level {
@@ -34,12 +37,30 @@ fn level() -> Level {
         let features = cpu::features();
         if features.has(Feature::Aes) {
             // Vpclmul because XTS multiplies its tweaks with it; no CPU has one without the other.
-            let wide = [Feature::Vaes, Feature::Vpclmul, Feature::Avx512].iter().all(|&f| features.has(f));
-            return if wide { Level::Vector } else { Level::Single };
+            let all = |wanted: &[Feature]| wanted.iter().all(|&f| features.has(f));
+            return match all(&[Feature::Vaes, Feature::Vpclmul, Feature::Avx2]) {
+                true if features.has(Feature::Avx512) => Level::Vector512,
+                true => Level::Vector256,
+                false => Level::Single,
+            };
         }
     }
     Level::Library
 }
+
+/// Calls a kernel of the width that a key's level is; it must be one of the vectors'.
+#[cfg(target_arch = "x86_64")]
+macro_rules! wide {
+    ($key:expr, $function:ident($($argument:expr),*)) => {
+        if $key.widest() {
+            adjunct_kernels::aes::vaes512::$function($($argument),*)
+        } else {
+            adjunct_kernels::aes::vaes256::$function($($argument),*)
+        }
+    };
+}
+#[cfg(target_arch = "x86_64")]
+pub(super) use wide;
 
 /// An AES key schedule, for one direction; lies inline in whatever holds it and is wiped when dropped.
 ///
@@ -122,7 +143,12 @@ impl AesKey {
 
     #[cfg(target_arch = "x86_64")]
     pub(super) fn vector(&self) -> bool {
-        self.level == Level::Vector
+        matches!(self.level, Level::Vector256 | Level::Vector512)
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    pub(super) fn widest(&self) -> bool {
+        self.level == Level::Vector512
     }
 
     /// Encrypts one block; the key must be an encryption key.
@@ -167,7 +193,7 @@ impl AesKey {
                 return ni::ecb_block(self.keys(), encrypt, io);
             }
             if self.vector() {
-                return vaes::ecb(self.keys(), encrypt, io);
+                return wide!(self, ecb(self.keys(), encrypt, io));
             }
             if self.single() {
                 return hw::ecb(io.input(), io.output(), io.len(), self.raw(), encrypt.into());
@@ -199,7 +225,7 @@ impl AesKey {
                 return ni::cbc_decrypt_block(self.keys(), iv, io);
             }
             if self.vector() {
-                return vaes::cbc_decrypt(self.keys(), iv, io);
+                return wide!(self, cbc_decrypt(self.keys(), iv, io));
             }
             if self.single() {
                 return hw::cbc(io.input(), io.output(), io.len(), self.raw(), iv.as_mut_ptr(), 0);
@@ -230,7 +256,7 @@ impl AesKey {
                 match whole.len() {
                     0 => {}
                     BLOCK => ni::ctr_block(self.keys(), counter, whole),
-                    _ if self.vector() => vaes::ctr(self.keys(), counter, whole),
+                    _ if self.vector() => wide!(self, ctr(self.keys(), counter, whole)),
                     _ => ni::ctr(self.keys(), counter, whole),
                 }
             }
@@ -280,7 +306,7 @@ impl AesKey {
                     return ni::cfb_encrypt(self.keys(), iv, io);
                 }
                 if self.vector() && io.len() > BLOCK {
-                    return vaes::cfb_decrypt(self.keys(), iv, io);
+                    return wide!(self, cfb_decrypt(self.keys(), iv, io));
                 }
                 if self.single() {
                     return ni::cfb_decrypt(self.keys(), iv, io);

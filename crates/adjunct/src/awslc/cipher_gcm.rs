@@ -1,9 +1,13 @@
 //! AES-GCM as a stream: additional data and message in any pieces, then the tag.
 
 use super::cipher::AesKey;
+#[cfg(target_arch = "x86_64")]
+use super::cipher::wide;
 use crate::cpu::{self, Feature};
 use crate::error::Error;
 use adjunct_kernels::InOut;
+#[cfg(target_arch = "x86_64")]
+use adjunct_kernels::aes::gcm::{Message, Table};
 use aws_lc_sys as lc;
 use zeroize::Zeroize;
 
@@ -82,12 +86,23 @@ unsafe extern "C" {
 }
 
 /// AES-GCM with its key and the state of one message; wiped when dropped.
-#[repr(C, align(16))]
 #[derive(Clone)]
 pub struct Gcm {
-    ctx: Context,
     key: AesKey,
-    hardware: bool,
+    engine: Engine,
+}
+
+/// What runs, chosen when the key is set. It lies in the one allocation of a context.
+#[derive(Clone)]
+#[allow(clippy::large_enum_variant)]
+enum Engine {
+    /// No key yet.
+    None,
+    /// AWS-LC, with AES instructions or without.
+    Library { ctx: Context, hardware: bool },
+    /// A kernel of ours on vectors.
+    #[cfg(target_arch = "x86_64")]
+    Vector { table: Table, message: Message },
 }
 
 impl std::fmt::Debug for Gcm {
@@ -98,21 +113,34 @@ impl std::fmt::Debug for Gcm {
 
 impl Default for Gcm {
     fn default() -> Gcm {
-        let key = KeyTable { htable: [[0; 2]; 16], gmult: None, ghash: None, block: None, use_hw_gcm_crypt: 0 };
-        let zero = [0; 16];
-        let ctx = Context { yi: zero, eki: zero, ek0: zero, len: [0; 2], xi: zero, key, mres: 0, ares: 0 };
-        Gcm { ctx, key: AesKey::default(), hardware: false }
+        Gcm { key: AesKey::default(), engine: Engine::None }
     }
 }
 
-impl Drop for Gcm {
+impl Default for Context {
+    fn default() -> Context {
+        let key = KeyTable { htable: [[0; 2]; 16], gmult: None, ghash: None, block: None, use_hw_gcm_crypt: 0 };
+        let zero = [0; 16];
+        Context { yi: zero, eki: zero, ek0: zero, len: [0; 2], xi: zero, key, mres: 0, ares: 0 }
+    }
+}
+
+impl Drop for Context {
     fn drop(&mut self) {
-        let ctx = &mut self.ctx;
-        ctx.key.htable.as_flattened_mut().zeroize();
-        for block in [&mut ctx.yi, &mut ctx.eki, &mut ctx.ek0, &mut ctx.xi] {
+        self.key.htable.as_flattened_mut().zeroize();
+        for block in [&mut self.yi, &mut self.eki, &mut self.ek0, &mut self.xi] {
             block.zeroize();
         }
     }
+}
+
+/// The most bytes of one message and of its additional data (SP 800-38D 5.2.1.1).
+#[cfg(target_arch = "x86_64")]
+const MOST: [u64; 2] = [(1 << 36) - 32, 1 << 61];
+
+#[cfg(target_arch = "x86_64")]
+fn within(before: u64, more: usize, most: u64) -> bool {
+    before.checked_add(more as u64).is_some_and(|all| all <= most)
 }
 
 impl Gcm {
@@ -122,92 +150,153 @@ impl Gcm {
     /// [`Error::Length`] if it is not 16, 24 or 32 bytes.
     pub fn set_key(&mut self, key: &[u8]) -> Result<(), Error> {
         self.key.set_encrypt(key)?;
+        #[cfg(target_arch = "x86_64")]
+        if self.key.vector() {
+            // Filled where it stays: a copy on the stack would not be wiped.
+            self.engine = Engine::Vector { table: Table::default(), message: Message::default() };
+            if let Engine::Vector { table, .. } = &mut self.engine {
+                // SAFETY: the instructions are in force.
+                unsafe { wide!(self.key, gcm_table(self.key.keys(), table)) };
+            }
+            return Ok(());
+        }
         let features = cpu::features();
-        self.hardware = features.has(Feature::Aes) || features.has(Feature::ArmAes);
+        let hardware = features.has(Feature::Aes) || features.has(Feature::ArmAes);
         let mut block: Block128 = aes_encrypt;
         #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-        if self.hardware {
+        if hardware {
             block = aes_hw_encrypt;
         }
-        // SAFETY: the table has GCM128_KEY's layout; the schedule was made for the block function.
-        unsafe { init_key(&mut self.ctx.key, self.key.raw(), block, self.hardware.into()) };
+        self.engine = Engine::Library { ctx: Context::default(), hardware };
+        if let Engine::Library { ctx, .. } = &mut self.engine {
+            // SAFETY: the table has GCM128_KEY's layout; the schedule was made for the block function.
+            unsafe { init_key(&mut ctx.key, self.key.raw(), block, hardware.into()) };
+        }
         Ok(())
     }
 
     /// Whether a key has been set.
+    #[inline]
     pub fn has_key(&self) -> bool {
-        self.ctx.key.block.is_some()
+        !matches!(self.engine, Engine::None)
     }
 
     /// Begins a message. The key must have been set.
     ///
     /// # Panics
     /// If no key is set or the IV is empty.
+    #[inline]
     pub fn set_iv(&mut self, iv: &[u8]) {
-        assert!(self.has_key() && !iv.is_empty());
-        // SAFETY: the context has GCM128_CONTEXT's layout and a key.
-        unsafe { setiv(&mut self.ctx, self.key.raw(), iv.as_ptr(), iv.len()) };
+        assert!(!iv.is_empty());
+        match &mut self.engine {
+            // SAFETY: the instructions are in force.
+            #[cfg(target_arch = "x86_64")]
+            Engine::Vector { table, message } => unsafe {
+                wide!(self.key, gcm_start(self.key.keys(), table, message, iv));
+            },
+            // SAFETY: the context has GCM128_CONTEXT's layout and a key.
+            Engine::Library { ctx, .. } => unsafe { setiv(ctx, self.key.raw(), iv.as_ptr(), iv.len()) },
+            Engine::None => panic!("no key"),
+        }
     }
 
     /// Adds additional data; all of it comes before the message.
     ///
     /// # Errors
     /// [`Error::Failed`] after the message has begun, or beyond 2^61 bytes.
+    #[inline]
     pub fn aad(&mut self, data: &[u8]) -> Result<(), Error> {
-        assert!(self.has_key());
-        // SAFETY: as above.
-        let done = unsafe { aad(&mut self.ctx, data.as_ptr(), data.len()) };
-        if done == 1 { Ok(()) } else { Err(Error::Failed("AES-GCM additional data")) }
+        let done = match &mut self.engine {
+            #[cfg(target_arch = "x86_64")]
+            Engine::Vector { table, message } => {
+                let right = message.text() == 0 && within(message.aad(), data.len(), MOST[1]);
+                if right {
+                    // SAFETY: the instructions are in force.
+                    unsafe { wide!(self.key, gcm_aad(table, message, data)) };
+                }
+                right
+            }
+            // SAFETY: as above.
+            Engine::Library { ctx, .. } => unsafe { aad(ctx, data.as_ptr(), data.len()) == 1 },
+            Engine::None => false,
+        };
+        if done { Ok(()) } else { Err(Error::Failed("AES-GCM additional data")) }
     }
 
     /// Encrypts the next piece of the message.
     ///
     /// # Errors
     /// [`Error::Failed`] beyond 2^36 - 32 bytes.
+    #[inline]
     pub fn encrypt(&mut self, io: InOut<'_>) -> Result<(), Error> {
-        assert!(self.has_key());
-        let (ctx, key) = (&raw mut self.ctx, self.key.raw());
-        // SAFETY: the buffers have the length given, the context its key, and the counter mode suits the schedule.
-        let done = unsafe {
-            #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-            if self.hardware {
-                encrypt_ctr32(ctx, key, io.input(), io.output(), io.len(), aes_hw_ctr32)
-            } else {
-                encrypt(ctx, key, io.input(), io.output(), io.len())
-            }
-            #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-            encrypt(ctx, key, io.input(), io.output(), io.len())
-        };
-        if done == 1 { Ok(()) } else { Err(Error::Failed("AES-GCM")) }
+        self.crypt(true, io)
     }
 
     /// Decrypts the next piece of the message. What comes out is not authenticated until the tag has been compared.
     ///
     /// # Errors
     /// [`Error::Failed`] beyond 2^36 - 32 bytes.
+    #[inline]
     pub fn decrypt(&mut self, io: InOut<'_>) -> Result<(), Error> {
-        assert!(self.has_key());
-        let (ctx, key) = (&raw mut self.ctx, self.key.raw());
-        // SAFETY: as above.
-        let done = unsafe {
-            #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-            if self.hardware {
-                decrypt_ctr32(ctx, key, io.input(), io.output(), io.len(), aes_hw_ctr32)
-            } else {
-                decrypt(ctx, key, io.input(), io.output(), io.len())
+        self.crypt(false, io)
+    }
+
+    #[inline]
+    fn crypt(&mut self, encrypting: bool, io: InOut<'_>) -> Result<(), Error> {
+        let done = match &mut self.engine {
+            #[cfg(target_arch = "x86_64")]
+            Engine::Vector { table, message } => {
+                let right = within(message.text(), io.len(), MOST[0]);
+                if right {
+                    // SAFETY: the instructions are in force.
+                    unsafe { wide!(self.key, gcm_crypt(self.key.keys(), encrypting, table, message, io)) };
+                }
+                right
             }
-            #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-            decrypt(ctx, key, io.input(), io.output(), io.len())
+            Engine::Library { ctx, hardware } => {
+                let (key, hardware) = (self.key.raw(), *hardware);
+                // SAFETY: the buffers have the length given, the context its key, and the counter mode suits the schedule.
+                unsafe { library(ctx, key, hardware, encrypting, io) }
+            }
+            Engine::None => false,
         };
-        if done == 1 { Ok(()) } else { Err(Error::Failed("AES-GCM")) }
+        if done { Ok(()) } else { Err(Error::Failed("AES-GCM")) }
     }
 
     /// Ends the message and gives its tag.
+    ///
+    /// # Panics
+    /// If no key is set.
+    #[inline]
     pub fn tag(&mut self) -> [u8; TAG] {
-        assert!(self.has_key());
-        let mut out = [0; TAG];
-        // SAFETY: the tag has the length given.
-        unsafe { tag(&mut self.ctx, out.as_mut_ptr(), TAG) };
-        out
+        match &mut self.engine {
+            // SAFETY: the instructions are in force.
+            #[cfg(target_arch = "x86_64")]
+            Engine::Vector { table, message } => unsafe { wide!(self.key, gcm_tag(table, message)) },
+            Engine::Library { ctx, .. } => {
+                let mut out = [0; TAG];
+                // SAFETY: the tag has the length given.
+                unsafe { tag(ctx, out.as_mut_ptr(), TAG) };
+                out
+            }
+            Engine::None => panic!("no key"),
+        }
     }
+}
+
+/// # Safety
+/// As for AWS-LC's functions.
+unsafe fn library(ctx: &mut Context, key: *const lc::AES_KEY, hardware: bool, encrypting: bool, io: InOut<'_>) -> bool {
+    let (input, output, len) = (io.input(), io.output(), io.len());
+    // SAFETY: see above.
+    let done = unsafe {
+        #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+        if hardware {
+            let run = if encrypting { encrypt_ctr32 } else { decrypt_ctr32 };
+            return run(ctx, key, input, output, len, aes_hw_ctr32) == 1;
+        }
+        let _ = hardware;
+        if encrypting { encrypt(ctx, key, input, output, len) } else { decrypt(ctx, key, input, output, len) }
+    };
+    done == 1
 }

@@ -1,10 +1,10 @@
 //! AES-XTS over one data unit (IEEE 1619, SP 800-38E).
 
+#[cfg(target_arch = "x86_64")]
+use super::cipher::wide;
 use super::cipher::{AesKey, BLOCK, Block};
 use crate::error::Error;
 use adjunct_kernels::InOut;
-#[cfg(target_arch = "x86_64")]
-use adjunct_kernels::aes::xts;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 use aws_lc_sys as lc;
 
@@ -77,7 +77,7 @@ impl Xts {
             return Ok(());
         }
         #[cfg(target_arch = "aarch64")]
-        if super::cipher::hardware() {
+        if crate::cpu::features().has(crate::cpu::Feature::ArmAes) {
             let unit: Unit = if self.encrypt { hw_encrypt } else { hw_decrypt };
             // SAFETY: the length has been checked; the AES instructions are in force and made both schedules.
             unsafe { unit(io.input(), io.output(), io.len(), self.data.raw(), self.tweak.raw(), iv.as_ptr()) };
@@ -104,7 +104,7 @@ impl Xts {
         #[cfg(target_arch = "x86_64")]
         if self.data.vector() {
             // SAFETY: the instructions are in force.
-            return unsafe { xts::blocks(self.data.keys(), self.encrypt, tweak, io) };
+            return unsafe { wide!(self.data, xts(self.data.keys(), self.encrypt, tweak, io)) };
         }
         for at in (0..io.len()).step_by(BLOCK) {
             let mut block = [0; BLOCK];

@@ -3,14 +3,15 @@
 use super::{Case, call};
 use adjunct::InOut;
 use adjunct::cpu::Feature;
-use adjunct_kernels::aes::{Keys, ccm, ni, vaes, xts};
+use adjunct_kernels::aes::gcm::{Message, Table};
+use adjunct_kernels::aes::{Keys, ccm, ni, vaes256, vaes512};
 
 /// Long enough for every branch by length: whole chunks, and a rest of three blocks.
 const DATA: usize = 1024 + 48;
 
 const NI: &[Feature] = &[Feature::Aes];
-const WIDE: &[Feature] = &[Feature::Vaes, Feature::Avx512];
-const WIDE_XTS: &[Feature] = &[Feature::Vaes, Feature::Vpclmul, Feature::Avx512];
+const WIDE_512: &[Feature] = &[Feature::Vaes, Feature::Vpclmul, Feature::Avx512];
+const WIDE_256: &[Feature] = &[Feature::Vaes, Feature::Vpclmul, Feature::Avx2];
 
 type Kernel = unsafe fn(Keys<'_>, &mut [u8; 16], InOut<'_>);
 
@@ -28,22 +29,50 @@ const KERNELS: &[(&str, &[Feature], Kernel)] = &[
         ni::encrypt_block(k, &mut mac);
         ccm::seal(k, iv, &mut mac, io);
     }),
-    ("VAES ECB encrypt", WIDE, |k, _, io| unsafe { vaes::ecb(k, true, io) }),
-    ("VAES ECB decrypt", WIDE, |k, _, io| unsafe { vaes::ecb(k, false, io) }),
-    ("VAES CBC decrypt", WIDE, vaes::cbc_decrypt),
-    ("VAES CFB decrypt", WIDE, vaes::cfb_decrypt),
-    ("VAES CTR", WIDE, |k, iv, io| unsafe {
-        // The counter is public.
-        iv.fill(0xfe);
-        vaes::ctr(k, iv, io);
-    }),
-    ("VAES XTS encrypt", WIDE_XTS, |k, iv, io| unsafe { xts::blocks(k, true, iv, io) }),
-    ("VAES XTS decrypt", WIDE_XTS, |k, iv, io| unsafe { xts::blocks(k, false, iv, io) }),
 ];
+
+macro_rules! wide {
+    ($name:ident, $module:ident, $needs:ident, $title:literal) => {
+        const $name: &[(&str, &[Feature], Kernel)] = &[
+            (concat!($title, " ECB encrypt"), $needs, |k, _, io| unsafe { $module::ecb(k, true, io) }),
+            (concat!($title, " ECB decrypt"), $needs, |k, _, io| unsafe { $module::ecb(k, false, io) }),
+            (concat!($title, " CBC decrypt"), $needs, $module::cbc_decrypt),
+            (concat!($title, " CFB decrypt"), $needs, $module::cfb_decrypt),
+            (concat!($title, " CTR"), $needs, |k, iv, io| unsafe {
+                // The counter is public.
+                iv.fill(0xfe);
+                $module::ctr(k, iv, io);
+            }),
+            (concat!($title, " XTS encrypt"), $needs, |k, iv, io| unsafe { $module::xts(k, true, iv, io) }),
+            (concat!($title, " XTS decrypt"), $needs, |k, iv, io| unsafe { $module::xts(k, false, iv, io) }),
+            (concat!($title, " GCM encrypt"), $needs, |k, iv, io| unsafe {
+                let (mut table, mut message) = (Table::default(), Message::default());
+                $module::gcm_table(k, &mut table);
+                $module::gcm_start(k, &table, &mut message, &[7; 12]);
+                $module::gcm_aad(&table, &mut message, &*iv);
+                let (odd, even) = io.split_at(19);
+                $module::gcm_crypt(k, true, &table, &mut message, odd);
+                $module::gcm_crypt(k, true, &table, &mut message, even);
+                *iv = $module::gcm_tag(&table, &mut message);
+            }),
+            (concat!($title, " GCM decrypt"), $needs, |k, iv, io| unsafe {
+                let (mut table, mut message) = (Table::default(), Message::default());
+                $module::gcm_table(k, &mut table);
+                $module::gcm_start(k, &table, &mut message, &iv[..13]);
+                $module::gcm_aad(&table, &mut message, &iv[..13]);
+                $module::gcm_crypt(k, false, &table, &mut message, io);
+                *iv = $module::gcm_tag(&table, &mut message);
+            }),
+        ];
+    };
+}
+
+wide!(VAES_512, vaes512, WIDE_512, "VAES-512");
+wide!(VAES_256, vaes256, WIDE_256, "VAES-256");
 
 pub fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
-    for &(name, needs, kernel) in KERNELS {
+    for &(name, needs, kernel) in [KERNELS, VAES_512, VAES_256].into_iter().flatten() {
         for (bits, rounds) in [(128, 11), (256, 15)] {
             let prepare = move |seed| {
                 call(seed, move |keys: &[u8; 240], iv: &mut [u8; 16], data: &mut [u8; DATA]| {

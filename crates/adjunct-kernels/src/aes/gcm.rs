@@ -1,0 +1,536 @@
+//! GCM in pieces (SP 800-38D), written over the width.
+//!
+//! A GHASH value is kept with its bytes reversed, as an integer of 128 bits whose bit 127 - i is the coefficient of x^i.
+//! In that form a product of the field is `A * B * x^-128` modulo `G = x^128 + x^127 + x^126 + x^121 + 1` where one factor
+//! has been multiplied by x before (the table has), and the factor x^-128 is Montgomery's reduction: the low 64 bits go
+//! away by adding their multiple of G, twice (Gueron and Kounavis, "Intel carry-less multiplication instruction and its
+//! usage for computing the GCM mode"; Gueron, "AES-GCM for efficient authenticated encryption").
+//!
+//! n blocks take one reduction: block i meets the table's H^(n - i), the products are added in three parts, and the sum
+//! is reduced. Eight vectors are a group; of 512 bits they hold 32 blocks. A vector costs 10, 12 or 14 rounds on the AES
+//! unit; four products, a byte shuffle and four xors for GHASH; a counter, its byte shuffle and two xors. A group adds one
+//! reduction of two products. In long runs the GHASH of a group stands between the rounds of another.
+
+use super::modes::{WIDE, each, schedule};
+use super::ni::{self, from_bytes, load, store, to_bytes};
+use super::width::{REVERSE, Width};
+use super::{Keys, by_length};
+use crate::InOut;
+use std::arch::x86_64::*;
+use zeroize::Zeroize;
+
+/// The powers of the hash key kept: as many as a group of the widest vectors has blocks.
+const POWERS: usize = 32;
+
+/// The powers of the hash key; wiped when dropped.
+///
+/// H^32 to H^1, each times x and byte-reversed, then zeros, which a vector that begins at one of the last may read.
+#[repr(C, align(64))]
+#[derive(Debug, Clone)]
+pub struct Table([[u8; 16]; POWERS + 4]);
+
+impl Default for Table {
+    fn default() -> Table {
+        Table([[0; 16]; POWERS + 4])
+    }
+}
+
+impl Drop for Table {
+    fn drop(&mut self) {
+        self.0.as_flattened_mut().zeroize();
+    }
+}
+
+impl Table {
+    /// H^`power` and those after it. `power` is at most [`POWERS`].
+    #[inline(always)]
+    fn at_power(&self, power: usize) -> *const u8 {
+        self.0[POWERS - power..].as_ptr().cast()
+    }
+}
+
+/// The state of one message; wiped when dropped.
+#[repr(C, align(16))]
+#[derive(Debug, Clone, Default)]
+pub struct Message {
+    /// The next counter block, byte-reversed.
+    counter: [u8; 16],
+    /// The first counter block encrypted: what hides the tag.
+    mask: [u8; 16],
+    /// GHASH of all blocks but the held one, byte-reversed.
+    hash: [u8; 16],
+    /// The begun block of additional data or ciphertext, zeros behind it.
+    held: [u8; 16],
+    /// The key stream of a begun block of the message.
+    stream: [u8; 16],
+    /// Bytes of additional data.
+    aad: u64,
+    /// Bytes of the message.
+    text: u64,
+}
+
+impl Drop for Message {
+    fn drop(&mut self) {
+        for block in [&mut self.counter, &mut self.mask, &mut self.hash, &mut self.held, &mut self.stream] {
+            block.zeroize();
+        }
+    }
+}
+
+impl Message {
+    /// The bytes of additional data taken so far.
+    #[inline]
+    pub fn aad(&self) -> u64 {
+        self.aad
+    }
+
+    /// The bytes of the message taken so far.
+    #[inline]
+    pub fn text(&self) -> u64 {
+        self.text
+    }
+}
+
+/// A sum of products, not yet reduced.
+struct Sum<W> {
+    low: W,
+    middle: W,
+    high: W,
+}
+
+impl<W: Width> Sum<W> {
+    #[inline(always)]
+    fn new() -> Self {
+        Sum { low: W::zero(), middle: W::zero(), high: W::zero() }
+    }
+
+    #[inline(always)]
+    fn add(&mut self, a: W, b: W) {
+        self.low = self.low.xor(a.multiply::<0x00>(b));
+        self.middle = self.middle.xor3(a.multiply::<0x01>(b), a.multiply::<0x10>(b));
+        self.high = self.high.xor(a.multiply::<0x11>(b));
+    }
+
+    #[inline(always)]
+    fn reduced(self) -> W {
+        // G without its highest and lowest term, above 2^64.
+        let g = W::of([0xc2 << 56; 8]);
+        let middle = self.middle.xor3(self.low.halves_exchanged(), self.low.multiply::<0x00>(g));
+        self.high.xor3(middle.halves_exchanged(), middle.multiply::<0x00>(g))
+    }
+}
+
+/// Where the callers' instructions include what 128 bits need of them; so for all functions below.
+#[inline(always)]
+fn reversed(block: __m128i) -> __m128i {
+    // SAFETY: see above.
+    unsafe { _mm_shuffle_epi8(block, REVERSE) }
+}
+
+/// The product of two blocks, one of them from the table, byte-reversed all.
+#[inline(always)]
+fn times<W: Width>(a: __m128i, b: __m128i) -> __m128i {
+    let mut sum = Sum::new();
+    sum.add(W::from_first(a), W::from_first(b));
+    sum.reduced().first()
+}
+
+/// Fills the table for a key.
+#[inline(always)]
+pub fn table<W: Width>(keys: Keys<'_>, table: &mut Table) {
+    let mut h = [0; 16];
+    // SAFETY: the callers' instructions include AES-NI.
+    unsafe { ni::encrypt_block(keys, &mut h) };
+    let h = u128::from_be_bytes(h);
+    let h = h << 1 ^ ((h as i128 >> 127) as u128 & (0xc2 << 120 | 1));
+    let blocks = W::BYTES / 16;
+    // SAFETY: all within the table; the callers' instructions include SSE2.
+    unsafe {
+        let at = |power: usize| table.0.as_ptr().add(POWERS - power);
+        let h = from_bytes(&h.to_le_bytes());
+        let mut power = h;
+        for i in 1..=blocks {
+            store(at(i).cast_mut().cast(), power);
+            power = times::<W>(power, h);
+        }
+        let first = W::broadcast(load(at(blocks).cast()));
+        let mut vector = W::load(at(blocks).cast());
+        for i in 2..=WIDE {
+            let mut sum = Sum::new();
+            sum.add(vector, first);
+            vector = sum.reduced();
+            vector.store(at(i * blocks).cast_mut().cast());
+        }
+    }
+}
+
+/// Adds the vectors of one run of blocks to a sum; knows how many blocks are left.
+struct Hasher<'t, W> {
+    sum: Sum<W>,
+    /// What the next vector's first block is added to: the hash before, then nothing.
+    before: W,
+    table: &'t Table,
+    /// Blocks left, at most a group.
+    blocks: usize,
+}
+
+impl<'t, W: Width> Hasher<'t, W> {
+    #[inline(always)]
+    fn new(table: &'t Table, hash: __m128i, blocks: usize) -> Self {
+        Hasher { sum: Sum::new(), before: W::from_first(hash), table, blocks }
+    }
+
+    /// A vector of ciphertext, zeros where it has none.
+    #[inline(always)]
+    fn take(&mut self, vector: W) {
+        // SAFETY: a vector from any power lies in the table.
+        let powers = unsafe { W::load(self.table.at_power(self.blocks)) };
+        self.sum.add(vector.reversed().xor(self.before), powers);
+        self.before = W::zero();
+        self.blocks = self.blocks.saturating_sub(W::BYTES / 16);
+    }
+
+    #[inline(always)]
+    fn done(self) -> __m128i {
+        self.sum.reduced().folded()
+    }
+}
+
+/// GHASH goes on over whole blocks.
+#[inline(always)]
+fn absorb<W: Width>(table: &Table, mut hash: __m128i, mut data: *const u8, mut blocks: usize) -> __m128i {
+    while blocks > 0 {
+        let here = blocks.min(WIDE * W::BYTES / 16);
+        let mut hasher = Hasher::<W>::new(table, hash, here);
+        let mut rest = here * 16;
+        while rest > 0 {
+            let now = rest.min(W::BYTES);
+            // SAFETY: `rest` bytes lie at `data`.
+            unsafe {
+                hasher.take(W::load_part(data, now));
+                data = data.add(now);
+            }
+            rest -= now;
+        }
+        hash = hasher.done();
+        blocks -= here;
+    }
+    hash
+}
+
+/// GHASH goes on over one block.
+#[inline(always)]
+fn absorb_block<W: Width>(table: &Table, hash: __m128i, block: __m128i) -> __m128i {
+    // SAFETY: within the table; the callers' instructions include SSE2.
+    unsafe { times::<W>(_mm_xor_si128(hash, reversed(block)), load(table.at_power(1))) }
+}
+
+/// Begins a message under an IV of any length but zero.
+#[inline(always)]
+pub fn start<W: Width>(keys: Keys<'_>, table: &Table, message: &mut Message, iv: &[u8]) {
+    // SAFETY: the callers' instructions include SSE4.1 and AES-NI.
+    unsafe {
+        let counter = if let Ok(iv) = <&[u8; 12]>::try_from(iv) {
+            let (high, low) = (u64::from_be_bytes(head(iv)), u32::from_be_bytes([iv[8], iv[9], iv[10], iv[11]]));
+            _mm_set_epi64x(high as i64, (u64::from(low) << 32 | 1) as i64)
+        } else {
+            let hash = absorb::<W>(table, _mm_setzero_si128(), iv.as_ptr(), iv.len() / 16);
+            let tail = &iv[iv.len() / 16 * 16..];
+            let hash = if tail.is_empty() { hash } else { absorb_block::<W>(table, hash, part(tail)) };
+            absorb_block::<W>(table, hash, reversed(_mm_set_epi64x(0, iv.len() as i64 * 8)))
+        };
+        let mask = by_length!(keys, N => ni::single::<N, true>(keys, reversed(counter)));
+        store(message.mask.as_mut_ptr(), mask);
+        store(message.counter.as_mut_ptr(), _mm_add_epi32(counter, _mm_set_epi32(0, 0, 0, 1)));
+        store(message.hash.as_mut_ptr(), _mm_setzero_si128());
+    }
+    message.aad = 0;
+    message.text = 0;
+}
+
+fn head(iv: &[u8; 12]) -> [u8; 8] {
+    [iv[0], iv[1], iv[2], iv[3], iv[4], iv[5], iv[6], iv[7]]
+}
+
+/// Fewer than 16 bytes, zeros behind them: by whole registers, for what is written byte by byte cannot be read at once.
+#[inline(always)]
+fn part(bytes: &[u8]) -> __m128i {
+    let n = bytes.len();
+    let at = |i: usize| bytes.as_ptr().wrapping_add(i);
+    // SAFETY: all reads lie within the slice.
+    let value = unsafe {
+        match n {
+            0 => 0,
+            8..16 => {
+                let (first, last) = (at(0).cast::<u64>().read_unaligned(), at(n - 8).cast::<u64>().read_unaligned());
+                u128::from(first) | u128::from(last) << (8 * (n - 8))
+            }
+            4..8 => {
+                let (first, last) = (at(0).cast::<u32>().read_unaligned(), at(n - 4).cast::<u32>().read_unaligned());
+                u128::from(first) | u128::from(last) << (8 * (n - 4))
+            }
+            _ => {
+                let (first, middle, last) = (bytes[0], bytes[n / 2], bytes[n - 1]);
+                u128::from(first) | u128::from(middle) << (8 * (n / 2)) | u128::from(last) << (8 * (n - 1))
+            }
+        }
+    };
+    // SAFETY: the callers' instructions include SSE2.
+    unsafe { _mm_set_epi64x((value >> 64) as i64, value as i64) }
+}
+
+/// Additional data goes on.
+#[inline(always)]
+pub fn aad<W: Width>(table: &Table, message: &mut Message, mut data: &[u8]) {
+    let begun = (message.aad % 16) as usize;
+    message.aad += data.len() as u64;
+    // SAFETY: blocks of the message's state; the slice's whole blocks.
+    unsafe {
+        if begun > 0 {
+            let take = data.len().min(16 - begun);
+            message.held[begun..begun + take].copy_from_slice(&data[..take]);
+            data = &data[take..];
+            if begun + take < 16 {
+                return;
+            }
+            let hash = absorb_block::<W>(table, from_bytes(&message.hash), from_bytes(&message.held));
+            store(message.hash.as_mut_ptr(), hash);
+        }
+        if data.len() >= 16 {
+            let hash = absorb::<W>(table, from_bytes(&message.hash), data.as_ptr(), data.len() / 16);
+            store(message.hash.as_mut_ptr(), hash);
+            data = &data[data.len() / 16 * 16..];
+        }
+        if !data.is_empty() {
+            store(message.held.as_mut_ptr(), part(data));
+        }
+    }
+}
+
+/// The message goes on.
+#[inline(always)]
+pub fn crypt<W: Width, const N: usize, const ENCRYPT: bool>(
+    keys: Keys<'_>,
+    table: &Table,
+    message: &mut Message,
+    io: InOut<'_>,
+) {
+    if io.is_empty() {
+        return;
+    }
+    // SAFETY: the callers' instructions include AES-NI.
+    let mut hash = unsafe { from_bytes(&message.hash) };
+    let begun = (message.text % 16) as usize;
+    if message.text == 0 && !message.aad.is_multiple_of(16) {
+        // SAFETY: as above.
+        hash = absorb_block::<W>(table, hash, unsafe { from_bytes(&message.held) });
+    }
+    message.text += io.len() as u64;
+    let mut io = io;
+    if begun > 0 {
+        let (head, rest) = io.split_head(16 - begun);
+        let end = begun + head.len();
+        bytes::<ENCRYPT>(message, begun, head);
+        if end == 16 {
+            // SAFETY: as above.
+            hash = absorb_block::<W>(table, hash, unsafe { from_bytes(&message.held) });
+        }
+        io = rest;
+    }
+    let (whole, tail) = io.split_whole(16);
+    // SAFETY: the buffers have the lengths given; the callers' instructions include AES-NI and SSE4.1.
+    unsafe {
+        let mut counter = from_bytes(&message.counter);
+        if !whole.is_empty() {
+            let blocks = whole.len() / 16;
+            hash = run::<W, N, ENCRYPT>(keys, table, counter, hash, whole);
+            counter = _mm_add_epi32(counter, _mm_set_epi32(0, 0, 0, blocks as i32));
+        }
+        if !tail.is_empty() {
+            store(message.stream.as_mut_ptr(), ni::single::<N, true>(keys, reversed(counter)));
+            store(message.held.as_mut_ptr(), _mm_setzero_si128());
+            counter = _mm_add_epi32(counter, _mm_set_epi32(0, 0, 0, 1));
+            bytes::<ENCRYPT>(message, 0, tail);
+        }
+        store(message.counter.as_mut_ptr(), counter);
+        store(message.hash.as_mut_ptr(), hash);
+    }
+}
+
+/// Bytes of the block begun, from byte `at` of it.
+fn bytes<const ENCRYPT: bool>(message: &mut Message, at: usize, mut io: InOut<'_>) {
+    for i in 0..io.len() {
+        let input = io.get(i);
+        let output = input ^ message.stream[at + i];
+        io.set(i, output);
+        message.held[at + i] = if ENCRYPT { output } else { input };
+    }
+}
+
+/// Whole blocks, at least one: groups, then the rest. Gives the hash.
+///
+/// # Safety
+/// The buffers have the length given.
+#[inline(always)]
+unsafe fn run<W: Width, const N: usize, const ENCRYPT: bool>(
+    keys: Keys<'_>,
+    table: &Table,
+    counter: __m128i,
+    mut hash: __m128i,
+    io: InOut<'_>,
+) -> __m128i {
+    let group = WIDE * W::BYTES;
+    let mut work =
+        Work::<W, N> { k: schedule(keys), next: W::broadcast(counter).add32(W::of([0, 0, 1, 0, 2, 0, 3, 0])) };
+    let (mut input, mut output, mut rest) = (io.input(), io.output(), io.len());
+    // SAFETY: see above.
+    unsafe {
+        if rest >= group {
+            if ENCRYPT {
+                // The hash is one group behind: it takes the output.
+                work.group::<false>(input, output, input, &mut Hasher::new(table, hash, group / 16));
+                (input, output, rest) = (input.add(group), output.add(group), rest - group);
+                while rest >= group {
+                    let mut hasher = Hasher::new(table, hash, group / 16);
+                    work.group::<true>(input, output, output.sub(group), &mut hasher);
+                    hash = hasher.done();
+                    (input, output, rest) = (input.add(group), output.add(group), rest - group);
+                }
+                let mut hasher = Hasher::<W>::new(table, hash, group / 16);
+                each!(WIDE, |i| hasher.take(W::load(output.sub(group).add(i * W::BYTES))));
+                hash = hasher.done();
+            } else {
+                while rest >= group {
+                    let mut hasher = Hasher::new(table, hash, group / 16);
+                    work.group::<true>(input, output, input, &mut hasher);
+                    hash = hasher.done();
+                    (input, output, rest) = (input.add(group), output.add(group), rest - group);
+                }
+            }
+        }
+        if rest > 0 {
+            let mut hasher = Hasher::new(table, hash, rest / 16);
+            if rest > 4 * W::BYTES {
+                work.part::<4, ENCRYPT>(input, output, 4 * W::BYTES, &mut hasher);
+                (input, output, rest) = (input.add(4 * W::BYTES), output.add(4 * W::BYTES), rest - 4 * W::BYTES);
+            }
+            match rest.div_ceil(W::BYTES) {
+                1 => work.part::<1, ENCRYPT>(input, output, rest, &mut hasher),
+                2 => work.part::<2, ENCRYPT>(input, output, rest, &mut hasher),
+                3 => work.part::<3, ENCRYPT>(input, output, rest, &mut hasher),
+                _ => work.part::<4, ENCRYPT>(input, output, rest, &mut hasher),
+            }
+            hash = hasher.done();
+        }
+    }
+    hash
+}
+
+/// The counter mode of a run.
+struct Work<W, const N: usize> {
+    k: [W; N],
+    /// The next vector's counters, byte-reversed.
+    next: W,
+}
+
+impl<W: Width, const N: usize> Work<W, N> {
+    #[inline(always)]
+    fn counters<const L: usize>(&mut self) -> [W; L] {
+        let blocks = (W::BYTES / 16) as i64;
+        let step = W::of([blocks, 0, blocks, 0, blocks, 0, blocks, 0]);
+        let mut v = [W::zero(); L];
+        each!(L, |i| {
+            v[i] = self.next.reversed().xor(self.k[0]);
+            self.next = self.next.add32(step);
+        });
+        v
+    }
+
+    /// Eight vectors, and between their rounds the hash of the eight at `hashed`.
+    ///
+    /// # Safety
+    /// Eight vectors can be read at `input` and `hashed` and written at `output`.
+    #[inline(always)]
+    unsafe fn group<const HASH: bool>(
+        &mut self,
+        input: *const u8,
+        output: *mut u8,
+        hashed: *const u8,
+        hasher: &mut Hasher<'_, W>,
+    ) {
+        let mut v = self.counters::<WIDE>();
+        // SAFETY: see above.
+        unsafe {
+            each!(15: N - 2, |r| {
+                each!(WIDE, |i| v[i] = v[i].enc(self.k[r + 1]));
+                if HASH && r < WIDE {
+                    hasher.take(W::load(hashed.add(r * W::BYTES)));
+                }
+            });
+            each!(WIDE, |i| {
+                let data = W::load(input.add(i * W::BYTES));
+                v[i] = v[i].enc_last(self.k[N - 1].xor(data));
+            });
+            each!(WIDE, |i| v[i].store(output.add(i * W::BYTES)));
+        }
+    }
+
+    /// `L` vectors, the last of them perhaps not full, and their hash.
+    ///
+    /// # Safety
+    /// `len` bytes can be read at `input` and written at `output`; they end in the last vector.
+    #[inline(always)]
+    unsafe fn part<const L: usize, const ENCRYPT: bool>(
+        &mut self,
+        input: *const u8,
+        output: *mut u8,
+        len: usize,
+        hasher: &mut Hasher<'_, W>,
+    ) {
+        let mut v = self.counters::<L>();
+        let last = len - (L - 1) * W::BYTES;
+        let mut data = [W::zero(); L];
+        // SAFETY: see above.
+        unsafe {
+            each!(L, |i| {
+                let from = input.add(i * W::BYTES);
+                data[i] = if i == L - 1 { W::load_part(from, last) } else { W::load(from) };
+                if !ENCRYPT {
+                    hasher.take(data[i]);
+                }
+            });
+            each!(15: N - 2, |r| each!(L, |i| v[i] = v[i].enc(self.k[r + 1])));
+            each!(L, |i| {
+                v[i] = v[i].enc_last(self.k[N - 1].xor(data[i]));
+                let to = output.add(i * W::BYTES);
+                if i == L - 1 {
+                    v[i].store_part(to, last)
+                } else {
+                    v[i].store(to)
+                }
+                if ENCRYPT {
+                    hasher.take(if i == L - 1 { v[i].keep(last) } else { v[i] });
+                }
+            });
+        }
+    }
+}
+
+/// Ends the message: its tag.
+#[inline(always)]
+pub fn tag<W: Width>(table: &Table, message: &mut Message) -> [u8; 16] {
+    let begun = if message.text == 0 { !message.aad.is_multiple_of(16) } else { !message.text.is_multiple_of(16) };
+    // SAFETY: within the table; the callers' instructions include SSE4.1 and AES-NI.
+    unsafe {
+        let mut hash = from_bytes(&message.hash);
+        let lengths = _mm_set_epi64x((message.aad * 8) as i64, (message.text * 8) as i64);
+        let mut sum = Sum::<W>::new();
+        if begun {
+            let held = _mm_xor_si128(hash, reversed(from_bytes(&message.held)));
+            sum.add(W::from_first(held), W::from_first(load(table.at_power(2))));
+            hash = _mm_setzero_si128();
+        }
+        sum.add(W::from_first(_mm_xor_si128(hash, lengths)), W::from_first(load(table.at_power(1))));
+        to_bytes(_mm_xor_si128(reversed(sum.reduced().first()), from_bytes(&message.mask)))
+    }
+}

@@ -117,7 +117,8 @@ pub fn private<const P: usize, const M: usize>(
     load(&mut qinv[0], count, |lane| &jobs[lane].key.qinv);
     load_bytes(input, count, |lane| jobs[lane].input);
     for sum in &mut secret.sum {
-        sum.as_flattened_mut().copy_from_slice(input);
+        sum.low.copy_from_slice(&input[..P]);
+        sum.high.copy_from_slice(&input[P..]);
     }
     raise(secret, modulus_bits(M) / 2);
     recombine(secret, qinv, &mut public.base[0]);
@@ -145,11 +146,12 @@ fn recombine<const P: usize, const M: usize>(
     super::modular::multiply(m1, qinv, from_ref(p), sum);
     super::modular::canonical(&mut m1[0], &p.m);
     product(sum, m1, from_ref(&q.m));
-    for (s, m2) in sum[0][0].iter_mut().zip(m2) {
+    for (s, m2) in sum[0].low.iter_mut().zip(m2) {
         *s = _mm512_add_epi64(*s, *m2);
     }
     carry_wide(&mut sum[0]);
-    out.copy_from_slice(sum[0].as_flattened());
+    out[..P].copy_from_slice(&sum[0].low);
+    out[P..].copy_from_slice(&sum[0].high);
 }
 
 /// See [`super::public`].

@@ -1,9 +1,9 @@
 //! RSA in eight lanes (RFC 8017, 5.1 and 5.2): the private operation by the Chinese remainder theorem, checked with the public
 //! exponent before it leaves, and the public operation, for moduli of 2048, 3072 and 4096 bits.
 //!
-//! Eight keys and eight numbers at once, a lane each, with AVX-512 IFMA (Gueron and Krasnov, WAIFI 2012). `tile` is the
-//! arithmetic on ten limbs by ten, `modular` Montgomery's on numbers of 20 to 80 limbs made of tiles, `power` the
-//! exponentiations, `batch` the operations; `key` and `plain` prepare keys. A batch costs the same whatever lanes it
+//! Eight keys and eight numbers at once, a lane each, with AVX-512 IFMA (Gueron and Krasnov, WAIFI 2012). `stream` is the
+//! arithmetic on ten limbs and many, `modular` Montgomery's on numbers of 20 to 80 limbs, `power` the exponentiations,
+//! `batch` the operations; `key` and `plain` prepare keys. A batch costs the same whatever lanes it
 //! fills: [`private_count`] and [`public_count`] multiplications.
 //!
 //! Nothing branches or indexes memory by a secret: primes, exponents, inputs and outputs. Sizes and public exponents are
@@ -18,9 +18,9 @@ mod key;
 mod modular;
 mod plain;
 mod power;
+mod stream;
 #[cfg(test)]
 mod tests;
-mod tile;
 
 pub use batch::{PublicScratch, Scratch};
 pub use key::{PrivateKey, PublicKey};

@@ -1,4 +1,4 @@
-//! Montgomery arithmetic over tiles, in eight lanes and W numbers a lane, each with a modulus of its own.
+//! Montgomery arithmetic over streams, in eight lanes and W numbers a lane, each with a modulus of its own.
 //!
 //! A product is summed whole, then reduced; a square takes each two different limbs once. The reduction is Montgomery's
 //! ("Modular multiplication without trial division", Math. Comp. 44, 1985), with R = 2^(52N), by a multiple M of the modulus m
@@ -9,17 +9,32 @@
 //!
 //! Multiplications: 2N^2 a product, N^2 + N a square, 2N^2 + 1 a reduction.
 //!
-//! Working on W = 2 numbers in turn, tile by tile, gives the CPU something to do while the carries of one of them ripple.
+//! Working on W = 2 numbers in turn, stream by stream, gives the CPU something to do while the carries of one of them ripple;
+//! and after each stream there is room for `beside`, work that waits for memory rather than for the multipliers.
 
 // The one safety rule is the target feature; the lint takes it for an unsafe function.
 #![allow(clippy::missing_safety_doc)]
 
-use super::tile::{TILE, add_last, add_product, finish_square, fold, fold_last};
-use crate::lanes::{Number, Vector, carry, subtract_once, zero};
+use super::stream::{self, BLOCK};
+use crate::lanes::{Number, Vector, carry, subtract_once};
 use std::arch::x86_64::*;
 
-/// The sum of a product: twice the limbs of a factor.
-pub type Wide<const N: usize> = [Number<N>; 2];
+/// The columns of a product: twice the limbs of a factor, and one that streams read beyond the last.
+#[repr(C)]
+pub struct Wide<const N: usize> {
+    /// The lower half.
+    pub low: Number<N>,
+    /// The upper half.
+    pub high: Number<N>,
+    beyond: Vector,
+}
+
+impl<const N: usize> Wide<N> {
+    fn columns(&mut self) -> &mut [Vector] {
+        // SAFETY: 2N + 1 vectors one after the other.
+        unsafe { std::slice::from_raw_parts_mut((&raw mut *self).cast(), 2 * N + 1) }
+    }
+}
 
 /// The moduli of eight lanes.
 #[repr(C)]
@@ -42,16 +57,12 @@ pub const fn square_count(n: u64) -> u64 {
     3 * n * n + n + 1
 }
 
-fn part<const L: usize>(limbs: &[Vector], at: usize) -> &[Vector; L] {
-    limbs[at..].first_chunk().expect("a tile inside the number")
-}
-
-fn part_mut<const L: usize>(limbs: &mut [Vector], at: usize) -> &mut [Vector; L] {
-    limbs[at..].first_chunk_mut().expect("a tile inside the number")
+/// The streams of a square and its reduction, a number: so often [`square`] calls `beside` with each of the W.
+pub const fn square_streams(n: usize) -> usize {
+    2 * n / BLOCK
 }
 
 /// `a` = `a` * `b` / R modulo `m`.
-#[inline]
 #[target_feature(enable = "avx512f,avx512ifma")]
 pub fn multiply<const N: usize, const W: usize>(
     a: &mut [Number<N>; W],
@@ -60,83 +71,60 @@ pub fn multiply<const N: usize, const W: usize>(
     sum: &mut [Wide<N>; W],
 ) {
     product(sum, a, b);
-    reduce(a, m, sum);
+    reduce(a, m, sum, |_| {});
 }
 
 /// `a` = `a`^2 / R modulo `m`.
 #[inline]
 #[target_feature(enable = "avx512f,avx512ifma")]
-pub fn square<const N: usize, const W: usize>(a: &mut [Number<N>; W], m: &[Modulus<N>; W], sum: &mut [Wide<N>; W]) {
-    *sum = [[[zero(); N]; 2]; W];
-    for i in (0..N).step_by(TILE) {
-        for j in (i + TILE..N).step_by(TILE) {
-            for (sum, a) in sum.iter_mut().zip(a.iter()) {
-                add_product(part_mut(sum.as_flattened_mut(), i + j), part(a, j), part(a, i));
-            }
+pub fn square<const N: usize, const W: usize>(
+    a: &mut [Number<N>; W],
+    m: &[Modulus<N>; W],
+    sum: &mut [Wide<N>; W],
+    mut beside: impl FnMut(usize),
+) {
+    for i in (0..N).step_by(BLOCK) {
+        for w in 0..W {
+            stream::square(&mut sum[w].columns()[2 * i..], &a[w][i..], i == 0);
+            beside(w);
         }
     }
-    for i in (0..N).step_by(TILE) {
-        for (sum, a) in sum.iter_mut().zip(a.iter()) {
-            finish_square(part_mut(sum.as_flattened_mut(), 2 * i), part(a, i));
-        }
-    }
-    reduce(a, m, sum);
+    reduce(a, m, sum, beside);
 }
 
 /// `sum` = `a` * `b`, not carried.
-#[inline]
 #[target_feature(enable = "avx512f,avx512ifma")]
 pub fn product<const N: usize, const W: usize>(sum: &mut [Wide<N>; W], a: &[Number<N>; W], b: &[Number<N>; W]) {
-    *sum = [[[zero(); N]; 2]; W];
-    for i in (0..N).step_by(TILE) {
-        for j in (0..N).step_by(TILE) {
-            for (sum, (a, b)) in sum.iter_mut().zip(a.iter().zip(b)) {
-                add_product(part_mut(sum.as_flattened_mut(), i + j), part(a, i), part(b, j));
-            }
+    for i in (0..N).step_by(BLOCK) {
+        for w in 0..W {
+            let block = a[w][i..].first_chunk().expect("whole blocks");
+            stream::product(&mut sum[w].columns()[i..], block, &b[w], i == 0);
         }
     }
 }
 
 /// `out` = `sum` / R modulo `m`, its limbs' excess carried up but not masked away, for a `sum` below R m / 2.
-#[inline(never)]
-#[target_feature(enable = "avx512f,avx512ifma")]
-pub fn reduce<const N: usize, const W: usize>(out: &mut [Number<N>; W], m: &[Modulus<N>; W], sum: &mut [Wide<N>; W]) {
-    const { assert!(N.is_multiple_of(TILE)) };
-    for k in (0..N - TILE).step_by(TILE) {
-        for (sum, m) in sum.iter_mut().zip(m) {
-            fold(part_mut(sum.as_flattened_mut(), k), part(&m.fold, 0));
-        }
-        for j in (TILE..N).step_by(TILE) {
-            for (sum, m) in sum.iter_mut().zip(m) {
-                let (q, rest) = sum.as_flattened_mut().split_at_mut(k + TILE);
-                add_product(part_mut(rest, j + 1 - TILE), part(q, k), part(&m.fold, j));
-            }
-        }
-    }
-    let k = N - TILE;
-    for (sum, m) in sum.iter_mut().zip(m) {
-        fold_last(part_mut(sum.as_flattened_mut(), k), part(&m.fold, 0), part(&m.m, 0), &m.k0);
-    }
-    for j in (TILE..N).step_by(TILE) {
-        for (sum, m) in sum.iter_mut().zip(m) {
-            let (q, rest) = sum.as_flattened_mut().split_at_mut(N);
-            add_last(part_mut(rest, j + 1 - TILE), part(q, k), part(&m.fold, j), part(&m.m, j));
-        }
-    }
-    for (out, [_, sum]) in out.iter_mut().zip(sum) {
-        *out = *sum;
-        carry_only(out);
-    }
-    super::fault::strike(out);
-}
-
-/// Adds every limb's excess over 52 bits to the next one and leaves it in place: multiplications do not see it.
 #[inline]
 #[target_feature(enable = "avx512f,avx512ifma")]
-fn carry_only<const N: usize>(a: &mut Number<N>) {
-    for i in 1..N {
-        a[i] = _mm512_add_epi64(a[i], _mm512_srli_epi64::<52>(a[i - 1]));
+pub fn reduce<const N: usize, const W: usize>(
+    out: &mut [Number<N>; W],
+    m: &[Modulus<N>; W],
+    sum: &mut [Wide<N>; W],
+    mut beside: impl FnMut(usize),
+) {
+    const { assert!(N.is_multiple_of(BLOCK)) };
+    for k in (0..N - BLOCK).step_by(BLOCK) {
+        for w in 0..W {
+            stream::reduce(&mut sum[w].columns()[k..], &m[w].fold);
+            beside(w);
+        }
     }
+    for w in 0..W {
+        let Modulus { m, fold, k0 } = &m[w];
+        stream::reduce_last(&mut out[w], &sum[w].columns()[N - BLOCK..], fold, m, k0);
+        beside(w);
+    }
+    super::fault::strike(out);
 }
 
 /// Masks off what [`reduce`] leaves in the limbs above 52 bits.
@@ -160,7 +148,7 @@ pub fn canonical<const N: usize>(a: &mut Number<N>, m: &Number<N>) {
 /// Carries a sum: its limbs below 2^52.
 #[target_feature(enable = "avx512f,avx512ifma")]
 pub fn carry_wide<const N: usize>(sum: &mut Wide<N>) {
-    let [low, high] = sum;
+    let Wide { low, high, .. } = sum;
     carry(low);
     let top = &mut low[N - 1];
     high[0] = _mm512_add_epi64(high[0], _mm512_srli_epi64::<52>(*top));

@@ -1,34 +1,41 @@
 //! Exponentiation: by secret exponents in fixed windows of five bits, by public ones bit by bit.
 //!
-//! Every window takes five squares, one table read and one product, whatever its bits; a table read touches all 32 entries
-//! and masks the lanes' own ones out of them, since the lanes have different exponents (Gueron, JCEN 2012, and Brickell,
-//! Gordon, McCurley, Wilson for the fixed window). Five bits cost least: a product and a table read of four or six bits come
-//! more often or longer.
+//! Every window takes five squares, one table read and one product, whatever its bits. A table read loads all 32 entries and
+//! picks each lane's own out of the registers, since the lanes have different exponents: for that the table is transposed, a
+//! vector holding eight entries of one lane, and a permutation takes one of eight entries for two lanes at once. 16
+//! permutations and three selections a limb, where masking the entries one by one takes 32 selections. What is worse, the
+//! table fills the first cache and more; so a limb is read after each stream of the five squares, whose multiplications hide
+//! the way to the second cache. Five bits cost least: windows of four or six come more often or have longer tables.
 
 // The one safety rule is the target feature; the lint takes it for an unsafe function.
 #![allow(clippy::missing_safety_doc)]
 
-use super::modular::{Modulus, Wide, canonical, multiply, multiply_count, reduce, square, square_count};
-use super::tile::{TILE, choose};
+use super::modular::{
+    Modulus, Wide, canonical, multiply, multiply_count, reduce, square, square_count, square_streams,
+};
 use crate::lanes::{LANES, LIMB, Number, Vector, same, select, zero};
 use std::arch::x86_64::*;
 
 /// Bits of a window.
 const WINDOW: usize = 5;
 /// Entries of a table.
-pub const ENTRIES: usize = 1 << WINDOW;
+const ENTRIES: usize = 1 << WINDOW;
+
+/// The powers 0 to 31 of a number, limb by limb.
+type Table<const N: usize> = [[Vector; ENTRIES]; N];
 
 /// A number and what raising it takes, for W numbers a lane.
 #[repr(C)]
 pub struct Secret<const N: usize, const W: usize> {
-    /// The powers 0 to 31.
-    pub table: [[Number<N>; W]; ENTRIES],
+    table: [Table<N>; W],
     pub modulus: [Modulus<N>; W],
     pub exponent: [Number<N>; W],
     /// The base as any sum below R m / 2 that is it; any sum.
     pub sum: [Wide<N>; W],
     /// R^2; then a table entry.
     pub factor: [Number<N>; W],
+    /// The base; a power.
+    other: [Number<N>; W],
     /// The result, below its modulus.
     pub power: [Number<N>; W],
 }
@@ -47,33 +54,50 @@ pub const fn raise_count(n: u64, bits: u64, ways: u64) -> u64 {
 /// Raises what is in `sum` to `exponent`, of which the lowest `bits` bits count.
 #[target_feature(enable = "avx512f,avx512ifma")]
 pub fn raise<const N: usize, const W: usize>(secret: &mut Secret<N, W>, bits: usize) {
-    let Secret { table, modulus, exponent, sum, factor, power } = secret;
+    const { assert!(WINDOW * square_streams(N) == N, "a limb of the table after each stream") };
+    let Secret { table, modulus, exponent, sum, factor, other, power } = secret;
     // sum / R, sum, sum R: the base in Montgomery's form.
-    reduce(power, modulus, sum);
-    multiply(power, factor, modulus, sum);
-    multiply(power, factor, modulus, sum);
-    table[1] = *power;
+    reduce(other, modulus, sum, |_| {});
+    multiply(other, factor, modulus, sum);
+    multiply(other, factor, modulus, sum);
+    put(table, 1, other);
     // R^2 / R: one.
     widen(sum, factor);
-    reduce(&mut table[0], modulus, sum);
+    reduce(power, modulus, sum, |_| {});
+    put(table, 0, power);
     for i in (2..ENTRIES).step_by(2) {
-        *power = table[i / 2];
-        square(power, modulus, sum);
-        table[i] = *power;
-        multiply(power, &table[1], modulus, sum);
-        table[i + 1] = *power;
+        get(power, table, i / 2);
+        square(power, modulus, sum, |_| {});
+        put(table, i, power);
+        multiply(power, other, modulus, sum);
+        put(table, i + 1, power);
     }
-    let windows = bits.div_ceil(WINDOW);
-    look_up(power, table, exponent, windows - 1);
-    for window in (0..windows - 1).rev() {
-        for _ in 0..WINDOW {
-            square(power, modulus, sum);
+    for limb in table.as_flattened_mut() {
+        for entries in limb.as_chunks_mut::<LANES>().0 {
+            transpose(entries);
         }
-        look_up(factor, table, exponent, window);
+    }
+
+    let windows = bits.div_ceil(WINDOW);
+    let top = digits(exponent, windows - 1);
+    for w in 0..W {
+        for limb in 0..N {
+            power[w][limb] = pick(&table[w][limb], top[w]);
+        }
+    }
+    for window in (0..windows - 1).rev() {
+        let digits = digits(exponent, window);
+        let mut limb = [0; W];
+        for _ in 0..WINDOW {
+            square(power, modulus, sum, |w| {
+                factor[w][limb[w]] = pick(&table[w][limb[w]], digits[w]);
+                limb[w] += 1;
+            });
+        }
         multiply(power, factor, modulus, sum);
     }
     widen(sum, power);
-    reduce(power, modulus, sum);
+    reduce(power, modulus, sum, |_| {});
     for (power, modulus) in power.iter_mut().zip(modulus) {
         canonical(power, &modulus.m);
     }
@@ -84,39 +108,82 @@ pub fn raise<const N: usize, const W: usize>(secret: &mut Secret<N, W>, bits: us
 fn widen<const N: usize, const W: usize>(sum: &mut [Wide<N>; W], a: &[Number<N>; W]) {
     let mask = same(crate::lanes::MASK);
     for (sum, a) in sum.iter_mut().zip(a) {
-        for (s, a) in sum[0].iter_mut().zip(a) {
+        for (s, a) in sum.low.iter_mut().zip(a) {
             *s = _mm512_and_si512(*a, mask);
         }
-        sum[1] = [zero(); N];
+        sum.high = [zero(); N];
     }
 }
 
-/// The table entries that a window of each lane's exponents names.
+/// Writes an entry of tables that are not transposed yet.
+fn put<const N: usize, const W: usize>(table: &mut [Table<N>; W], entry: usize, number: &[Number<N>; W]) {
+    for (limb, number) in table.as_flattened_mut().iter_mut().zip(number.as_flattened()) {
+        limb[entry] = *number;
+    }
+}
+
+/// Reads an entry of tables that are not transposed yet.
+fn get<const N: usize, const W: usize>(number: &mut [Number<N>; W], table: &[Table<N>; W], entry: usize) {
+    for (number, limb) in number.as_flattened_mut().iter_mut().zip(table.as_flattened()) {
+        *number = limb[entry];
+    }
+}
+
+/// Eight entries of eight lanes each become eight lanes of eight entries each.
 #[target_feature(enable = "avx512f,avx512ifma")]
-fn look_up<const N: usize, const W: usize>(
-    out: &mut [Number<N>; W],
-    table: &[[Number<N>; W]; ENTRIES],
-    exponent: &[Number<N>; W],
-    window: usize,
-) {
-    for (w, (out, exponent)) in out.iter_mut().zip(exponent).enumerate() {
-        let digit = digit(exponent, window * WINDOW);
-        for i in (0..N).step_by(TILE) {
-            let out = out[i..].first_chunk_mut().expect("a tile inside the number");
-            choose(out, table.as_flattened().as_flattened(), w * N + i, W * N, digit);
+fn transpose(v: &mut [Vector; LANES]) {
+    // Exchanges, in turn, single lanes, pairs and fours between vectors that are so many apart.
+    for apart in [1, 2, 4] {
+        let (low, high) = (
+            std::array::from_fn::<i64, LANES, _>(|i| (if i & apart == 0 { i } else { 8 + i - apart }) as i64),
+            std::array::from_fn::<i64, LANES, _>(|i| (if i & apart == 0 { i + apart } else { 8 + i }) as i64),
+        );
+        // SAFETY: the arrays have a vector's 64 bytes.
+        let (low, high) =
+            unsafe { (_mm512_loadu_si512(low.as_ptr().cast()), _mm512_loadu_si512(high.as_ptr().cast())) };
+        for i in (0..LANES).filter(|i| i & apart == 0) {
+            let (a, b) = (v[i], v[i + apart]);
+            v[i] = _mm512_permutex2var_epi64(a, low, b);
+            v[i + apart] = _mm512_permutex2var_epi64(a, high, b);
         }
     }
 }
 
-/// The window of each lane's exponent that begins at a bit.
+/// The window of each lane's exponents.
 #[inline]
 #[target_feature(enable = "avx512f,avx512ifma")]
-fn digit<const N: usize>(exponent: &Number<N>, bit: usize) -> Vector {
+fn digits<const N: usize, const W: usize>(exponent: &[Number<N>; W], window: usize) -> [Vector; W] {
+    let bit = window * WINDOW;
     let (at, shift) = (bit / LIMB as usize, (bit % LIMB as usize) as u32);
-    let low = _mm512_srl_epi64(exponent[at], _mm_cvtsi32_si128(shift as i32));
-    let next = exponent.get(at + 1).copied().unwrap_or(zero());
-    let high = _mm512_sll_epi64(next, _mm_cvtsi32_si128((LIMB - shift) as i32));
-    _mm512_and_si512(_mm512_or_si512(low, high), same(ENTRIES as u64 - 1))
+    let mut out = [zero(); W];
+    for (out, exponent) in out.iter_mut().zip(exponent) {
+        let low = _mm512_srl_epi64(exponent[at], _mm_cvtsi32_si128(shift as i32));
+        let next = exponent.get(at + 1).copied().unwrap_or(zero());
+        let high = _mm512_sll_epi64(next, _mm_cvtsi32_si128((LIMB - shift) as i32));
+        *out = _mm512_and_si512(_mm512_or_si512(low, high), same(ENTRIES as u64 - 1));
+    }
+    out
+}
+
+/// A limb of the entry that each lane's digit names.
+#[inline]
+#[target_feature(enable = "avx512f,avx512ifma")]
+fn pick(limb: &[Vector; ENTRIES], digit: Vector) -> Vector {
+    // Which of eight entries, in the first vector for even lanes, in the second for odd ones.
+    let odd = _mm512_set_epi64(8, 0, 8, 0, 8, 0, 8, 0);
+    let index = _mm512_or_si512(_mm512_and_si512(digit, same(7)), odd);
+    let eight = |group: usize| {
+        let lane = |i: usize| limb[LANES * group + i];
+        // What a permutation does not replace keeps its index, for the next one.
+        let picked = _mm512_mask2_permutex2var_epi64(lane(0), index, 0b0000_0011, lane(1));
+        let picked = _mm512_mask2_permutex2var_epi64(lane(2), picked, 0b0000_1100, lane(3));
+        let picked = _mm512_mask2_permutex2var_epi64(lane(4), picked, 0b0011_0000, lane(5));
+        _mm512_mask2_permutex2var_epi64(lane(6), picked, 0b1100_0000, lane(7))
+    };
+    let (eights, sixteens) = (_mm512_test_epi64_mask(digit, same(8)), _mm512_test_epi64_mask(digit, same(16)));
+    let low = _mm512_mask_mov_epi64(eight(0), eights, eight(1));
+    let high = _mm512_mask_mov_epi64(eight(2), eights, eight(3));
+    _mm512_mask_mov_epi64(low, sixteens, high)
 }
 
 /// A number and what raising it to a public exponent takes.
@@ -148,12 +215,12 @@ pub fn raise_public<const N: usize>(public: &mut Public<N>, exponents: &[u64; LA
     multiply(form, factor, modulus, sum);
     if exponents.iter().any(|e| *e != exponents[0]) {
         widen(sum, factor);
-        reduce(one, modulus, sum);
+        reduce(one, modulus, sum, |_| {});
     }
     let top = exponents.iter().fold(0, |all, e| all | e).ilog2();
     power[0] = select(lanes(top), &one[0], &form[0]);
     for bit in (1..top).rev() {
-        square(power, modulus, sum);
+        square(power, modulus, sum, |_| {});
         match lanes(bit) {
             0 => {}
             0xFF => multiply(power, form, modulus, sum),
@@ -163,7 +230,7 @@ pub fn raise_public<const N: usize>(public: &mut Public<N>, exponents: &[u64; LA
             }
         }
     }
-    square(power, modulus, sum);
+    square(power, modulus, sum, |_| {});
     // Odd exponents all have the lowest bit; the base as it is leaves Montgomery's form on the way.
     multiply(power, base, modulus, sum);
     canonical(&mut power[0], &modulus[0].m);

@@ -12,6 +12,7 @@
 // The one safety rule is the target feature; the lint takes it for an unsafe function.
 #![allow(clippy::missing_safety_doc)]
 
+mod assembly;
 mod batch;
 pub mod fault;
 mod key;

@@ -89,6 +89,67 @@ fn every_bulk_row_gives_the_same_result_on_every_side() {
 }
 
 #[test]
+fn an_accelerator_row_has_what_scripts_know() {
+    let report = report("accelerator", &["--noise", "--filter", "p-256", "--filter", "25519", "--threads", "1,3"]);
+    assert_eq!(report["failed"].as_array().unwrap().len(), 0, "{report}");
+    let rows = report["rows"].as_array().unwrap();
+    assert_eq!(rows.len(), 2 * 7, "{rows:?}");
+    for row in rows {
+        let expected = ["function", "threads", "stock", "library", "adjunct", "ratio", "p50_us", "p99_us", "lanes"];
+        assert_eq!(names(row), expected);
+        for key in &expected[2..8] {
+            assert!(row[key].as_f64().unwrap() > 0.0, "{key}: {row}");
+        }
+        assert!(row["p99_us"].as_f64() >= row["p50_us"].as_f64(), "{row}");
+        // Stock fills no lanes.
+        assert!(row["lanes"].is_null(), "{row}");
+    }
+    assert_eq!(report["details"].as_array().unwrap().len(), rows.len() * 3);
+    // One kernel a function where there are lanes, none where there are not, and the unit's rate says so too.
+    let kernels = report["kernels"].as_array().unwrap();
+    assert_eq!(kernels.len(), if report["units"]["ifma"].is_f64() { 7 } else { 0 });
+    for row in kernels {
+        assert_eq!(names(row), ["function", "operations", "library", "ratio", "instructions", "limit", "share"]);
+        assert!(row["share"].as_f64().unwrap() > 0.0 && row["instructions"].as_f64().unwrap() > 100.0, "{row}");
+    }
+}
+
+#[test]
+fn without_ifma_the_report_says_so_and_has_no_kernels() {
+    let run = |words: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_adjunct"));
+        command.args(["bench", "accelerator", "--noise", "--filter", "x25519", "--seconds", "0.01"]).args(words);
+        let output =
+            command.env("ADJUNCT_CPU", if cfg!(target_arch = "x86_64") { "-ifma" } else { "" }).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let text = run(&["--threads", "2"]);
+    assert!(text.contains("there are no lanes") && !text.contains("IFMA/op"), "{text}");
+    assert!(run(&["--kernels"]).contains("0 rows, 0 kernels, 0 failed"));
+}
+
+#[test]
+fn a_run_leaves_no_counters_behind() {
+    let segments = || std::fs::read_to_string("/proc/sysvipc/shm").unwrap_or_default().lines().count();
+    // Other tests may come and go beside this one, so it is tried more than once.
+    let same = (0..5).any(|_| {
+        let before = segments();
+        report("accelerator", &["--noise", "--filter", "x25519 keygen", "--threads", "1"]);
+        refuse("accelerator", &["--module", "/nonexistent.so"], "does not load");
+        segments() == before
+    });
+    assert!(same);
+}
+
+fn refuse(what: &str, words: &[&str], text: &str) {
+    let output = run(what, words);
+    let line = String::from_utf8_lossy(&output.stderr);
+    let one = line.contains(text) && line.lines().count() == 1;
+    assert!(!output.status.success() && one && output.stdout.is_empty(), "{what} {words:?}: {line}");
+}
+
+#[test]
 fn what_cannot_be_measured_is_one_line() {
     let dir = tempfile::tempdir().unwrap();
     let root = dir.path().to_str().unwrap();
@@ -96,13 +157,7 @@ fn what_cannot_be_measured_is_one_line() {
     std::fs::create_dir_all(&lib).unwrap();
     let crypto = lib.join("libcrypto.so.3");
     let module = ["--module", "/nonexistent.so"];
-    let refuse = |what: &str, words: &[&str], text: &str| {
-        let output = run(what, words);
-        let line = String::from_utf8_lossy(&output.stderr);
-        let one = line.contains(text) && line.lines().count() == 1;
-        assert!(!output.status.success() && one && output.stdout.is_empty(), "{what} {words:?}: {line}");
-    };
-    for what in ["openssl", "bulk"] {
+    for what in ["openssl", "bulk", "accelerator"] {
         refuse(what, &["--noise", "--filter", "no such row"], "no row");
         refuse(what, &["--libcrypto", "/nonexistent.so"], "no usable libcrypto");
         refuse(what, &module, "does not load /nonexistent.so");

@@ -73,6 +73,7 @@ functions! {
     EVP_PKEY_todata(Object, c_int, *mut *mut Param) -> c_int;
     EVP_PKEY_fromdata_init(Object) -> c_int;
     EVP_PKEY_fromdata(Object, *mut Object, c_int, *mut Param) -> c_int;
+    i2d_PrivateKey(Object, *mut *mut u8) -> c_int;
     EVP_PKEY_sign_init(Object) -> c_int;
     EVP_PKEY_sign(Object, *mut u8, *mut usize, *const u8, usize) -> c_int;
     EVP_PKEY_verify_init(Object) -> c_int;
@@ -173,6 +174,11 @@ pub struct Side {
     /// For messages.
     pub name: &'static str,
 }
+
+// SAFETY: library contexts may be used by several threads at once.
+unsafe impl Send for Side {}
+// SAFETY: the same.
+unsafe impl Sync for Side {}
 
 impl Side {
     /// OpenSSL's default provider, in a library context that nothing else has been loaded into.

@@ -35,6 +35,14 @@ impl Work {
         Work { proof, run: Run::Elsewhere(Box::new(run)) }
     }
 
+    /// Does it once, untimed; whether that succeeded.
+    pub fn once(&mut self) -> bool {
+        match &mut self.run {
+            Run::Here(run) => run(1),
+            Run::Elsewhere(run) => run(1).is_some(),
+        }
+    }
+
     /// Does it `count` times; the CPU time that took, or `None` if an operation failed.
     ///
     /// The clock is the thread's CPU time: another program that takes the processor away between two operations is not

@@ -6,6 +6,7 @@
 
 #![allow(unsafe_code)]
 
+pub mod accelerator;
 pub mod bulk;
 mod libcrypto;
 mod measure;
@@ -32,6 +33,7 @@ pub struct Args {
 enum Command {
     Openssl(openssl::Args),
     Bulk(bulk::Args),
+    Accelerator(accelerator::Args),
 }
 
 /// Runs the subcommand.
@@ -42,6 +44,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     match &args.command {
         Command::Openssl(args) => openssl::run(args),
         Command::Bulk(args) => bulk::run(args),
+        Command::Accelerator(args) => accelerator::run(args),
     }
 }
 

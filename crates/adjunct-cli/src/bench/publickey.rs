@@ -7,6 +7,7 @@ use std::cell::RefCell;
 use std::ffi::{CStr, CString, c_char, c_int};
 use std::ptr::{null, null_mut};
 use std::rc::Rc;
+use std::sync::Arc;
 
 const PUBLIC_KEY: c_int = 0x86;
 const KEY_PAIR: c_int = 0x87;
@@ -21,7 +22,8 @@ pub enum Operation {
     Sign(Padding),
     /// `EVP_PKEY_verify` of it.
     Verify(Padding),
-    /// `EVP_DigestSign` of 32 bytes: keys that hash the message themselves.
+    /// `EVP_DigestSign` of 32 bytes: keys that hash the message themselves, others with SHA-256. These, and all in newer
+    /// OpenSSL versions, take an init for every message.
     SignMessage,
     /// `EVP_DigestVerify` of it.
     VerifyMessage,
@@ -59,8 +61,14 @@ pub struct Kind {
 }
 
 impl Kind {
-    const fn new(title: &'static str, name: &'static str, group: &'static str, bits: u32) -> Kind {
+    /// A key of OpenSSL's `name`, of an EC group (or none) and so many bits (or 0); rows begin with `title`.
+    pub const fn new(title: &'static str, name: &'static str, group: &'static str, bits: u32) -> Kind {
         Kind { name, group, bits, title }
+    }
+
+    /// Whether the key hashes the message by itself.
+    fn hashes(self) -> bool {
+        self.name == "ED25519"
     }
 
     fn parameters(self) -> Params {
@@ -73,6 +81,37 @@ impl Kind {
         }
         parameters
     }
+}
+
+/// A key, shared by the threads that use it, as a server's are.
+#[derive(Debug, Clone)]
+pub struct Key(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared(Owned);
+
+// SAFETY: an EVP_PKEY may be used by several threads at once as long as none changes it, and none does.
+unsafe impl Send for Shared {}
+// SAFETY: the same.
+unsafe impl Sync for Shared {}
+
+impl Key {
+    fn new(key: Owned) -> Key {
+        Key(Arc::new(Shared(key)))
+    }
+
+    fn get(&self) -> Object {
+        self.0.0.get()
+    }
+}
+
+/// One key on two sides.
+#[derive(Debug, Clone)]
+pub struct Keys {
+    /// On the side that is measured.
+    pub key: Key,
+    /// On the side that made it, stock.
+    pub original: Key,
 }
 
 /// A row: a key type and what is done with it.
@@ -156,23 +195,39 @@ impl Row {
     /// The work of this row on `side`; `None` where the side does not have it. Signatures and ciphertexts to be opened are
     /// `stock`'s; what `side` makes is opened by `stock`, so that a wrong result is an error and not a fast row.
     pub fn work(self, side: Side, stock: Side) -> Result<Option<Work>, Error> {
-        let parameters = || self.kind.parameters();
         if self.operation == Operation::Generate {
-            return generate(side, self.kind.name, parameters());
+            return self.generate(side);
         }
-        let Some(original) = new_key(stock, self.kind)? else { return Ok(None) };
-        let Some(key) = copy(&original, stock, side, self.kind.name, KEY_PAIR)? else { return Ok(None) };
-        match self.operation {
-            Operation::Sign(p) | Operation::Verify(p) => self.signature(side, stock, (key, original), p),
-            Operation::Encrypt(p) | Operation::Decrypt(p) => self.encryption(side, stock, (key, original), p),
-            Operation::SignMessage | Operation::VerifyMessage => self.message(side, stock, (key, original)),
-            Operation::Derive => derive(side, self.kind.name, &original, stock, key),
-            Operation::Generate => Ok(None),
+        match self.keys(side, stock)? {
+            Some(keys) => self.work_with(side, stock, keys),
+            None => Ok(None),
         }
     }
 
-    fn signature(self, side: Side, stock: Side, keys: (Owned, Owned), p: Padding) -> Result<Option<Work>, Error> {
-        let (key, original) = keys;
+    /// The row's key, made by `stock`; `None` where a side does not have the key type.
+    pub fn keys(self, side: Side, stock: Side) -> Result<Option<Keys>, Error> {
+        let Some(original) = new_key(stock, self.kind)? else { return Ok(None) };
+        let key = copy(&original, stock, side, self.kind.name, KEY_PAIR)?;
+        Ok(key.map(|key| Keys { key, original }))
+    }
+
+    /// As [`Row::work`], with keys that were made before.
+    pub fn work_with(self, side: Side, stock: Side, keys: Keys) -> Result<Option<Work>, Error> {
+        match self.operation {
+            Operation::Sign(p) | Operation::Verify(p) => self.signature(side, stock, keys, p),
+            Operation::Encrypt(p) | Operation::Decrypt(p) => self.encryption(side, stock, keys, p),
+            Operation::SignMessage | Operation::VerifyMessage => self.message(side, stock, keys),
+            Operation::Derive => derive(side, self.kind.name, &keys.original, stock, keys.key),
+            Operation::Generate => self.generate(side),
+        }
+    }
+
+    fn generate(self, side: Side) -> Result<Option<Work>, Error> {
+        generate(side, self.kind.name, self.kind.parameters())
+    }
+
+    fn signature(self, side: Side, stock: Side, keys: Keys, p: Padding) -> Result<Option<Work>, Error> {
+        let Keys { key, original } = keys;
         let f = side.f;
         let Some(signer) = start(side, &key, f.EVP_PKEY_sign_init, p, true)? else { return Ok(None) };
         let Some(verifier) = start(side, &key, f.EVP_PKEY_verify_init, p, true)? else { return Ok(None) };
@@ -198,8 +253,8 @@ impl Row {
         })))
     }
 
-    fn encryption(self, side: Side, stock: Side, keys: (Owned, Owned), p: Padding) -> Result<Option<Work>, Error> {
-        let (key, original) = keys;
+    fn encryption(self, side: Side, stock: Side, keys: Keys, p: Padding) -> Result<Option<Work>, Error> {
+        let Keys { key, original } = keys;
         let f = side.f;
         let Some(encrypter) = start(side, &key, f.EVP_PKEY_encrypt_init, p, false)? else { return Ok(None) };
         let Some(decrypter) = start(side, &key, f.EVP_PKEY_decrypt_init, p, false)? else { return Ok(None) };
@@ -226,22 +281,28 @@ impl Row {
         }))
     }
 
-    fn message(self, side: Side, stock: Side, (key, original): (Owned, Owned)) -> Result<Option<Work>, Error> {
+    fn message(self, side: Side, stock: Side, keys: Keys) -> Result<Option<Work>, Error> {
+        let Keys { key, original } = keys;
         let f = side.f;
-        let Some(signer) = start_message(side, &key, true) else { return Ok(None) };
-        let Some(verifier) = start_message(side, &key, false) else { return Ok(None) };
+        let digest = (!self.kind.hashes()).then_some(c"SHA256");
+        let Some(signer) = start_message(side, &key, digest, true) else { return Ok(None) };
+        let Some(verifier) = start_message(side, &key, digest, false) else { return Ok(None) };
         // From OpenSSL 3.5 on a context signs or verifies once per init; the key stays.
         let again = move |context: &Owned, init: MessageInit| {
             // SAFETY: a context that was initialised with its key before.
             unsafe { init(context.get(), null_mut(), null(), null_mut(), null(), null_mut(), null()) == 1 }
         };
-        let judge = start_message(stock, &original, false).ok_or_else(|| stock.failure(&self.title()))?;
+        let judge = start_message(stock, &original, digest, false).ok_or_else(|| stock.failure(&self.title()))?;
         let text = [0x42; DIGEST_LENGTH];
-        let mut made = vec![0; 64];
+        let mut made = Vec::new();
         let sign = move |signer: &Owned, made: &mut Vec<u8>| {
+            made.resize(1024, 0);
             let mut length = made.len();
             // SAFETY: a context started for signing; the buffers are as long as stated.
-            unsafe { (f.EVP_DigestSign)(signer.get(), made.as_mut_ptr(), &mut length, text.as_ptr(), text.len()) == 1 }
+            let done =
+                unsafe { (f.EVP_DigestSign)(signer.get(), made.as_mut_ptr(), &mut length, text.as_ptr(), text.len()) };
+            made.truncate(length);
+            done == 1
         };
         let verify = move |f: &Functions, verifier: &Owned, made: &[u8]| {
             // SAFETY: a context started for verification; the buffers are as long as stated.
@@ -250,8 +311,9 @@ impl Row {
         if !sign(&signer, &mut made) || !verify(stock.f, &judge, &made) {
             return Err(side.failure(&format!("{}: stock does not accept it", self.title())));
         }
-        let proof = made.clone();
-        let once = !sign(&signer, &mut made);
+        // An ECDSA signature is random.
+        let proof = if self.kind.name == "EC" { Vec::new() } else { made.clone() };
+        let once = !self.kind.hashes() || !sign(&signer, &mut made);
         f.errors();
         Ok(Some(if self.operation == Operation::SignMessage {
             Work::new(proof, move |n| {
@@ -268,7 +330,7 @@ impl Row {
 }
 
 /// A key of stock's, made once for each kind: the rows of one key use the same, and RSA keys take long.
-fn new_key(stock: Side, kind: Kind) -> Result<Option<Owned>, Error> {
+fn new_key(stock: Side, kind: Kind) -> Result<Option<Key>, Error> {
     type Cache = Vec<(usize, String, *mut Param)>;
     thread_local!(static MADE: RefCell<Cache> = const { RefCell::new(Vec::new()) });
     let id = format!("{} {} {}", kind.name, kind.group, kind.bits);
@@ -287,7 +349,21 @@ fn new_key(stock: Side, kind: Kind) -> Result<Option<Owned>, Error> {
         let key = stock.own(key, f.EVP_PKEY_free).ok_or_else(|| stock.failure(kind.title))?;
         stock.check(kind.title, (f.EVP_PKEY_todata)(key.get(), KEY_PAIR, &mut data))?;
         MADE.with_borrow_mut(|made| made.push((stock.context as usize, id, data)));
-        Ok(Some(key))
+        Ok(Some(Key::new(key)))
+    }
+}
+
+/// A private key as DER: RFC 8017 (RSA), RFC 5915 (EC), RFC 8410 (the others).
+pub fn to_der(stock: Side, key: &Key) -> Result<Vec<u8>, Error> {
+    // SAFETY: with a null pointer it only says how long it would be; then it writes that much.
+    unsafe {
+        let length = (stock.f.i2d_PrivateKey)(key.get(), null_mut());
+        let mut der = vec![0; usize::try_from(length).unwrap_or(0)];
+        let mut at = der.as_mut_ptr();
+        match length > 0 && (stock.f.i2d_PrivateKey)(key.get(), &mut at) == length {
+            true => Ok(der),
+            false => Err(stock.failure("key as DER")),
+        }
     }
 }
 
@@ -310,7 +386,7 @@ fn signatures(stock: Side, signer: &Owned, title: String) -> Result<Rc<[Vec<u8>;
 }
 
 /// The same key within `to`; `None` where that side does not have the key type.
-fn copy(key: &Owned, from: Side, to: Side, name: &str, selection: c_int) -> Result<Option<Owned>, Error> {
+fn copy(key: &Key, from: Side, to: Side, name: &str, selection: c_int) -> Result<Option<Key>, Error> {
     let mut data: *mut Param = null_mut();
     // SAFETY: a live key; the array is freed below.
     from.check(name, unsafe { (from.f.EVP_PKEY_todata)(key.get(), selection, &mut data) })?;
@@ -320,7 +396,7 @@ fn copy(key: &Owned, from: Side, to: Side, name: &str, selection: c_int) -> Resu
     copied
 }
 
-fn from_data(data: *mut Param, to: Side, name: &str, selection: c_int) -> Result<Option<Owned>, Error> {
+fn from_data(data: *mut Param, to: Side, name: &str, selection: c_int) -> Result<Option<Key>, Error> {
     let Some(context) = key_context(to, name) else { return Ok(None) };
     let mut key = null_mut();
     // SAFETY: the array is one EVP_PKEY_todata made.
@@ -331,7 +407,7 @@ fn from_data(data: *mut Param, to: Side, name: &str, selection: c_int) -> Result
         }
         to.check(name, (to.f.EVP_PKEY_fromdata)(context.get(), &mut key, selection, data))?;
     }
-    Ok(to.own(key, to.f.EVP_PKEY_free))
+    Ok(to.own(key, to.f.EVP_PKEY_free).map(Key::new))
 }
 
 fn key_context(side: Side, name: &str) -> Option<Owned> {
@@ -348,7 +424,7 @@ fn key_context(side: Side, name: &str) -> Option<Owned> {
 /// A context of `key`, started with `init` and given its padding; `None` where the side does not have the operation.
 fn start(
     side: Side,
-    key: &Owned,
+    key: &Key,
     init: unsafe extern "C" fn(Object) -> c_int,
     padding: Padding,
     signature: bool,
@@ -382,14 +458,15 @@ fn start(
     }
 }
 
-fn start_message(side: Side, key: &Owned, signing: bool) -> Option<Owned> {
+fn start_message(side: Side, key: &Key, digest: Option<&'static CStr>, signing: bool) -> Option<Owned> {
     let f = side.f;
+    let digest = digest.map_or(null(), CStr::as_ptr);
     let init = if signing { f.EVP_DigestSignInit_ex } else { f.EVP_DigestVerifyInit_ex };
     // SAFETY: a new context, a live key and library context.
     unsafe {
         let context = side.own((f.EVP_MD_CTX_new)(), f.EVP_MD_CTX_free)?;
         let query: &CStr = side.query;
-        match init(context.get(), null_mut(), null(), side.context, query.as_ptr(), key.get(), null()) {
+        match init(context.get(), null_mut(), digest, side.context, query.as_ptr(), key.get(), null()) {
             1 => Some(context),
             _ => {
                 f.errors();
@@ -434,24 +511,23 @@ fn transform(function: Transform, context: &Owned, input: &[u8], out: &mut Vec<u
 
 /// Derives from a key and, as its peer, its own public half: the work is that of any peer, and the secret is the same on
 /// both sides.
-fn derive(side: Side, name: &str, original: &Owned, stock: Side, key: Owned) -> Result<Option<Work>, Error> {
+fn derive(side: Side, name: &str, original: &Key, stock: Side, key: Key) -> Result<Option<Work>, Error> {
     let f = side.f;
     let Some(peer) = copy(original, stock, side, name, PUBLIC_KEY)? else { return Ok(None) };
     let Some(context) = start(side, &key, f.EVP_PKEY_derive_init, Padding::None, false)? else { return Ok(None) };
     let mut secret = vec![0; 66];
     // SAFETY: live objects; the buffer holds every secret.
     side.check(name, unsafe { (f.EVP_PKEY_derive_set_peer)(context.get(), peer.get()) })?;
-    let once = move |secret: &mut Vec<u8>| {
+    let once = move |secret: &mut [u8]| {
         let _alive = (&key, &peer);
         let mut length = secret.len();
         // SAFETY: as above.
-        unsafe { (f.EVP_PKEY_derive)(context.get(), secret.as_mut_ptr(), &mut length) == 1 }
+        let done = unsafe { (f.EVP_PKEY_derive)(context.get(), secret.as_mut_ptr(), &mut length) };
+        (done == 1).then_some(length)
     };
-    if !once(&mut secret) {
-        return Err(side.failure(name));
-    }
-    let proof = secret.clone();
-    Ok(Some(Work::new(proof, move |n| (0..n).all(|_| once(&mut secret)))))
+    let Some(length) = once(&mut secret) else { return Err(side.failure(name)) };
+    let proof = secret[..length].to_vec();
+    Ok(Some(Work::new(proof, move |n| (0..n).all(|_| once(&mut secret).is_some()))))
 }
 
 fn generate(side: Side, name: &str, mut parameters: Params) -> Result<Option<Work>, Error> {

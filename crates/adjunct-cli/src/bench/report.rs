@@ -24,6 +24,8 @@ pub struct Header {
     date: String,
     slice_ms: f64,
     repeats: usize,
+    /// What the slices are measured in: `CPU` or `wall`.
+    pub clock: &'static str,
 }
 
 impl Header {
@@ -39,6 +41,7 @@ impl Header {
             date: now(),
             slice_ms: plan.slice.as_secs_f64() * 1e3,
             repeats: plan.repeats,
+            clock: "CPU",
         }
     }
 
@@ -48,7 +51,8 @@ impl Header {
         if let Some(stock) = &self.against {
             let _ = write!(out, ", stock is {stock}");
         }
-        let _ = writeln!(out, "; medians of {} slices of {:.1} ms CPU time each", self.repeats, self.slice_ms);
+        let _ =
+            writeln!(out, "; medians of {} slices of {:.1} ms {} time each", self.repeats, self.slice_ms, self.clock);
         if let Some(newest) = &self.newest {
             let _ = writeln!(out, "newest: {newest}");
         }

@@ -45,9 +45,27 @@ impl Unit {
         Some(Unit { name, width, work: Work::new(Vec::new(), move |n| unsafe { chains(n) }) })
     }
 
+    /// One IFMA multiplication in eight lanes; `None` where this CPU has none.
+    #[cfg(target_arch = "x86_64")]
+    pub fn ifma() -> Option<Unit> {
+        let features = cpu::features();
+        if !(features.has(Feature::Ifma) && features.has(Feature::Avx512)) {
+            return None;
+        }
+        // SAFETY: just asked.
+        let work = Work::new(Vec::new(), |n| unsafe { x86::ifma(n) });
+        Some(Unit { name: "vpmadd52luq, 512 bits", width: 64, work })
+    }
+
     /// Other architectures' units are not measured.
     #[cfg(not(target_arch = "x86_64"))]
     pub fn aes() -> Option<Unit> {
+        None
+    }
+
+    /// Other architectures have none.
+    #[cfg(not(target_arch = "x86_64"))]
+    pub fn ifma() -> Option<Unit> {
         None
     }
 }
@@ -82,6 +100,7 @@ mod x86 {
     rounds!(aes512, "avx512f,vaes", _mm512_set1_epi8(0x5a), |a, k| _mm512_aesenc_epi128(a, k));
     rounds!(aes256, "avx2,vaes", _mm256_set1_epi8(0x5a), |a, k| _mm256_aesenc_epi128(a, k));
     rounds!(aes128, "aes,sse2", _mm_set1_epi8(0x5a), |a, k| _mm_aesenc_si128(a, k));
+    rounds!(ifma, "avx512f,avx512ifma", _mm512_set1_epi64(0x5a5a_5a5a_5a5a), |a, k| _mm512_madd52lo_epu64(a, k, k));
 }
 
 #[cfg(test)]
@@ -90,7 +109,7 @@ mod tests {
 
     #[test]
     fn every_unit_that_is_there_runs() {
-        for mut unit in [Unit::aes()].into_iter().flatten() {
+        for mut unit in [Unit::aes(), Unit::ifma()].into_iter().flatten() {
             assert!(unit.work.timed(1000).is_some_and(|t| !t.is_zero()), "{}", unit.name);
         }
     }

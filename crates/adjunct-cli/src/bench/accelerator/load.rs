@@ -1,0 +1,276 @@
+//! Load: so many threads call the same function at once, of one side and then of the next.
+
+use crate::bench::Error;
+use crate::bench::measure::{Work, median};
+use rustix::time::{ClockId, clock_gettime};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Barrier, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Makes the work of one thread.
+pub type Maker = Box<dyn Fn() -> Result<Work, Error> + Send + Sync>;
+
+/// One that is measured.
+pub struct Side {
+    /// For messages.
+    pub name: &'static str,
+    /// Called once in each thread.
+    pub maker: Maker,
+}
+
+/// How long to load.
+#[derive(Debug, Clone, Copy)]
+pub struct Plan {
+    /// The least wall time of one slice of one side; longer where the threads would not get round.
+    pub slice: Duration,
+    /// Slices of each side.
+    pub repeats: usize,
+}
+
+/// What one side did.
+#[derive(Debug, Clone, Default)]
+pub struct Measured {
+    /// Operations per second of wall time, of all threads together: the median of the slices.
+    pub rate: f64,
+    /// The slowest and the fastest slice's, over the median.
+    pub spread: (f64, f64),
+    /// Operations per second of CPU time: the median of the slices.
+    pub cpu_rate: f64,
+    /// The time of an operation that half of them took at most, in microseconds.
+    pub p50: f64,
+    /// The time that 99 of 100 took at most.
+    pub p99: f64,
+    /// What `between` gave for the side's slices, one after the other.
+    pub extra: Vec<u64>,
+}
+
+const QUIT: usize = usize::MAX;
+/// The slices are long enough for each thread to do this often what takes longest.
+const ROUNDS: u64 = 4;
+const LONGEST: Duration = Duration::from_secs(2);
+
+struct Control {
+    /// Held until all threads are there; then whether they are.
+    start: Mutex<bool>,
+    barrier: Barrier,
+    side: AtomicUsize,
+    stop: AtomicBool,
+    failed: Mutex<Option<Error>>,
+    latencies: Mutex<Vec<u32>>,
+}
+
+struct Slice {
+    operations: u64,
+    wall: f64,
+    cpu: f64,
+    latencies: Vec<u32>,
+}
+
+/// Loads `sides` in turn with `threads` threads; `interrupted` ends it early, with what there is.
+///
+/// `meter` is called before and after each slice; the difference of its numbers goes into [`Measured::extra`].
+///
+/// # Errors
+/// [`Error::Operation`] when a thread cannot be started, or an operation fails.
+pub fn load(
+    sides: &[Side],
+    threads: usize,
+    plan: Plan,
+    interrupted: &AtomicBool,
+    meter: &dyn Fn() -> Vec<u64>,
+) -> Result<Vec<Measured>, Error> {
+    let control = Control {
+        start: Mutex::new(false),
+        barrier: Barrier::new(threads + 1),
+        side: AtomicUsize::new(0),
+        stop: AtomicBool::new(false),
+        failed: Mutex::new(None),
+        latencies: Mutex::new(Vec::new()),
+    };
+    std::thread::scope(|scope| {
+        let mut start = control.start.lock().unwrap_or_else(PoisonError::into_inner);
+        for _ in 0..threads {
+            if let Err(error) = std::thread::Builder::new().spawn_scoped(scope, || worker(sides, &control)) {
+                return Err(Error::Operation(format!("no {threads} threads: {}", crate::failure::cause(&error))));
+            }
+        }
+        *start = true;
+        drop(start);
+        let done = measure(sides, &control, threads, plan, interrupted, meter);
+        control.side.store(QUIT, Ordering::Relaxed);
+        control.barrier.wait();
+        done
+    })
+}
+
+fn worker(sides: &[Side], control: &Control) {
+    if !*control.start.lock().unwrap_or_else(PoisonError::into_inner) {
+        return;
+    }
+    let fail = |error| {
+        control.failed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+    };
+    let made: Result<Vec<Work>, Error> = sides.iter().map(|side| (side.maker)()).collect();
+    let mut works = made.map_err(&fail).unwrap_or_default();
+    control.barrier.wait();
+    let mut times = Vec::new();
+    loop {
+        control.barrier.wait();
+        let which = control.side.load(Ordering::Relaxed);
+        if which == QUIT {
+            return;
+        }
+        times.clear();
+        if let Some(work) = works.get_mut(which) {
+            while !control.stop.load(Ordering::Relaxed) {
+                let start = Instant::now();
+                let done = work.once();
+                times.push(start.elapsed().as_nanos().min(u32::MAX.into()) as u32);
+                if !done {
+                    fail(Error::Operation(format!("an operation failed under load ({})", sides[which].name)));
+                    break;
+                }
+            }
+        }
+        control.latencies.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(&times);
+        control.barrier.wait();
+    }
+}
+
+fn measure(
+    sides: &[Side],
+    control: &Control,
+    threads: usize,
+    plan: Plan,
+    interrupted: &AtomicBool,
+    meter: &dyn Fn() -> Vec<u64>,
+) -> Result<Vec<Measured>, Error> {
+    // All have made their work.
+    control.barrier.wait();
+    failure(control)?;
+    let mut slices: Vec<Vec<Slice>> = sides.iter().map(|_| Vec::new()).collect();
+    let mut all: Vec<Measured> = sides.iter().map(|_| Measured::default()).collect();
+    let mut length = plan.slice;
+    for (which, _) in sides.iter().enumerate() {
+        // A first slice that does not count: it warms up, and shows how long the threads need.
+        let slice = slice(control, which, plan.slice)?;
+        let needed = slice.wall / slice.operations.max(1) as f64 * threads as f64 * ROUNDS as f64;
+        length = length.max(Duration::from_secs_f64(needed.min(LONGEST.as_secs_f64())));
+    }
+    for repeat in 0..plan.repeats {
+        for step in 0..sides.len() {
+            if interrupted.load(Ordering::Relaxed) {
+                return Err(Error::Operation("interrupted".to_owned()));
+            }
+            // As in `interleave`: another first each time, and back again.
+            let forward = (step + repeat / 2) % sides.len();
+            let which = if repeat % 2 == 0 { forward } else { sides.len() - 1 - forward };
+            let before = meter();
+            slices[which].push(slice(control, which, length)?);
+            let extra = &mut all[which].extra;
+            extra.resize(before.len(), 0);
+            for ((sum, before), after) in extra.iter_mut().zip(before).zip(meter()) {
+                *sum += after.saturating_sub(before);
+            }
+        }
+    }
+    for (measured, slices) in all.iter_mut().zip(slices) {
+        summarize(measured, slices);
+    }
+    Ok(all)
+}
+
+fn failure(control: &Control) -> Result<(), Error> {
+    control.failed.lock().unwrap_or_else(PoisonError::into_inner).take().map_or(Ok(()), Err)
+}
+
+fn slice(control: &Control, which: usize, length: Duration) -> Result<Slice, Error> {
+    control.side.store(which, Ordering::Relaxed);
+    control.stop.store(false, Ordering::Relaxed);
+    let (wall, cpu) = (Instant::now(), cpu_time());
+    control.barrier.wait();
+    std::thread::sleep(length);
+    control.stop.store(true, Ordering::Relaxed);
+    control.barrier.wait();
+    let (wall, cpu) = (wall.elapsed(), cpu_time() - cpu);
+    failure(control)?;
+    let latencies = std::mem::take(&mut *control.latencies.lock().unwrap_or_else(PoisonError::into_inner));
+    Ok(Slice { operations: latencies.len() as u64, wall: wall.as_secs_f64(), cpu: cpu.as_secs_f64(), latencies })
+}
+
+fn summarize(measured: &mut Measured, slices: Vec<Slice>) {
+    let rates: Vec<f64> = slices.iter().map(|s| s.operations as f64 / s.wall).collect();
+    let (low, high) = rates.iter().fold((f64::MAX, 0.0), |(low, high), &r| (r.min(low), r.max(high)));
+    measured.rate = median(rates);
+    measured.spread = (low / measured.rate, high / measured.rate);
+    measured.cpu_rate = median(slices.iter().map(|s| s.operations as f64 / s.cpu).collect());
+    let mut times: Vec<u32> = slices.into_iter().flat_map(|s| s.latencies).collect();
+    times.sort_unstable();
+    measured.p50 = percentile(&times, 50);
+    measured.p99 = percentile(&times, 99);
+}
+
+/// The time in microseconds that `percent` of the operations took at most.
+fn percentile(times: &[u32], percent: usize) -> f64 {
+    let at = (times.len() * percent).div_ceil(100).max(1) - 1;
+    times.get(at).map_or(0.0, |&nanoseconds| f64::from(nanoseconds) / 1e3)
+}
+
+fn cpu_time() -> Duration {
+    let now = clock_gettime(ClockId::ProcessCPUTime);
+    Duration::new(now.tv_sec as u64, now.tv_nsec as u32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn side(name: &'static str, make: fn() -> Result<Work, Error>) -> Side {
+        Side { name, maker: Box::new(make) }
+    }
+
+    fn sleeper() -> Result<Work, Error> {
+        Ok(Work::new(Vec::new(), |_| {
+            std::thread::sleep(Duration::from_millis(1));
+            true
+        }))
+    }
+
+    const PLAN: Plan = Plan { slice: Duration::from_millis(5), repeats: 2 };
+
+    #[test]
+    fn the_percentiles_of_nothing_one_and_many() {
+        assert_eq!(percentile(&[], 50), 0.0);
+        assert_eq!(percentile(&[3000], 99), 3.0);
+        let times: Vec<u32> = (1..=100).map(|i| i * 1000).collect();
+        assert_eq!((percentile(&times, 50), percentile(&times, 99)), (50.0, 99.0));
+    }
+
+    #[test]
+    fn every_side_is_loaded_by_all_threads() {
+        let calls = AtomicUsize::new(0);
+        let meter = || vec![calls.fetch_add(1, Ordering::Relaxed) as u64];
+        let sides = [side("a", sleeper), side("b", sleeper)];
+        let measured = load(&sides, 3, PLAN, &AtomicBool::new(false), &meter).unwrap();
+        assert_eq!(measured.len(), 2);
+        for one in measured {
+            assert!(one.rate > 0.0 && one.p50 >= 1000.0 && one.p99 >= one.p50, "{one:?}");
+            assert!(one.spread.0 <= 1.0 && one.spread.1 >= 1.0, "{one:?}");
+            // Once before and once after each of two slices.
+            assert_eq!(one.extra, [2]);
+        }
+    }
+
+    #[test]
+    fn what_fails_ends_the_load_with_its_side() {
+        let bad = || Ok(Work::new(Vec::new(), |_| false));
+        let sides = [side("good", sleeper), side("bad", bad)];
+        let error = load(&sides, 2, PLAN, &AtomicBool::new(false), &Vec::new).unwrap_err();
+        assert!(error.to_string().contains("bad"), "{error}");
+        let none = || Err(Error::Operation("nothing there".to_owned()));
+        let error = load(&[side("none", none)], 2, PLAN, &AtomicBool::new(false), &Vec::new).unwrap_err();
+        assert_eq!(error.to_string(), "nothing there");
+        let error = load(&[side("a", sleeper)], 1, PLAN, &AtomicBool::new(true), &Vec::new).unwrap_err();
+        assert_eq!(error.to_string(), "interrupted");
+    }
+}

@@ -1,0 +1,332 @@
+//! `adjunct bench accelerator`: private-key operations under load, as the papers measure an accelerator card.
+
+mod kernels;
+mod lanes;
+mod library;
+mod load;
+mod report;
+mod subject;
+
+use super::libcrypto::{Functions, Side};
+use super::measure::{self, Work, median};
+use super::publickey;
+use super::report::Header;
+use super::units::Unit;
+use super::{Error, no_rows, place, seconds, sink, wanted};
+use crate::{Failure, output};
+use lanes::Meter;
+use library::Key;
+use load::Measured;
+use report::{KernelRow, Report, SIDES, Units};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use subject::Function;
+
+const LONG: &str = "\
+Measure private-key operations as a card's are measured: with 1 job at a time, with 8, and with more than the machine has CPUs
+
+So many threads call one function at once, through unmodified EVP calls of OpenSSL and with one key, as the threads of a server \
+do. The sides take turns in slices of wall time, in changing order; the table shows medians of the slices:
+
+  stock     OpenSSL's default provider
+  AWS-LC    the library by itself, called directly by the same threads, one operation after the other
+  adjunct   the provider, which does what several threads ask for at the same time together, in lanes
+  ratio     adjunct over stock, operations a second of wall time; CPU: the same of CPU time
+  p50, p99  microseconds that half, and 99 of 100, of adjunct's operations took at most, waiting included; then stock's
+  lanes     jobs in a batch, on average ('-': there was none)
+  +-        half the way from the slowest slice of adjunct's to the fastest
+
+What is one operation: an RSA (PKCS#1 v1.5), ECDSA or Ed25519 signature of 32 bytes by EVP_DigestSign, with the init before it \
+and SHA-256 in it, as a TLS server makes one; EVP_PKEY_derive with the peer set before; EVP_PKEY_generate. Results are compared \
+before anything is timed, or verified by stock where they are random.
+
+Then the kernels by themselves, eight lanes full on one core: operations a second of CPU time, beside AWS-LC's; the IFMA \
+instructions of one operation (an eighth of a batch's); how many operations the unit's measured rate would allow if it did \
+nothing else, and the share of that reached.
+
+For scale, the last table has a Crypto Express7S accelerator of a z15 (PKD CRT, IBM's figures) beside the columns of 1 and 8 jobs.
+
+The run counts into counters of its own, which are removed: the user's statistics do not show it.";
+
+/// Private-key operations under load, eight lanes at a time
+#[derive(Debug, clap::Args)]
+#[command(long_about = LONG)]
+pub struct Args {
+    /// Only rows whose name contains TEXT, in any case (may be given again)
+    #[arg(long, value_name = "TEXT")]
+    filter: Vec<String>,
+    /// Threads that call at once
+    #[arg(long, value_name = "N,...", value_delimiter = ',', value_parser = clap::value_parser!(u16).range(1..=1024),
+        default_values_t = [1, 8, 16, 64])]
+    threads: Vec<u16>,
+    /// Time of a row, all sides together, in seconds; longer where the threads would not get round
+    #[arg(long, default_value_t = 1.5, value_parser = seconds)]
+    seconds: f64,
+    /// A rough answer soon: 1 and 8 threads, 0.3 seconds a row
+    #[arg(long, conflicts_with_all = ["threads", "seconds"])]
+    quick: bool,
+    /// Only the kernels, no threads
+    #[arg(long, conflicts_with = "threads")]
+    kernels: bool,
+    /// Write the rows as JSON to FILE ("-": to standard output, instead of the tables)
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// The provider module [default: the one beside this command, or the installed one]
+    #[arg(long, value_name = "PATH")]
+    module: Option<PathBuf>,
+    /// The libcrypto to use [default: the system's]
+    #[arg(long, value_name = "PATH")]
+    libcrypto: Option<PathBuf>,
+    /// Stock in adjunct's place: how far from 1.00 this machine's noise drives a ratio
+    #[arg(long, conflicts_with = "module")]
+    noise: bool,
+}
+
+impl Args {
+    fn seconds(&self) -> f64 {
+        if self.quick { 0.3 } else { self.seconds }
+    }
+
+    fn threads(&self) -> &[u16] {
+        match (self.kernels, self.quick) {
+            (true, _) => &[],
+            (false, true) => &[1, 8],
+            (false, false) => &self.threads,
+        }
+    }
+
+    fn load_plan(&self) -> load::Plan {
+        let repeats = if self.quick { 3 } else { 5 };
+        load::Plan { slice: Duration::from_secs_f64(self.seconds() / SIDES.len() as f64 / repeats as f64), repeats }
+    }
+
+    fn kernel_plan(&self) -> measure::Plan {
+        let repeats = if self.quick { 5 } else { 9 };
+        // The kernel, AWS-LC and the unit.
+        measure::Plan { slice: Duration::from_secs_f64(self.seconds() / 3.0 / repeats as f64), repeats }
+    }
+}
+
+struct Bench {
+    stock: Side,
+    adjunct: Side,
+    meter: Meter,
+    interrupted: Arc<AtomicBool>,
+}
+
+/// The keys of a row, on each side; none where it makes keys.
+struct Keys {
+    stock: Option<publickey::Keys>,
+    adjunct: Option<publickey::Keys>,
+    library: Option<Key>,
+}
+
+impl Bench {
+    fn keys(&self, function: Function) -> Result<Keys, Error> {
+        let row = function.evp();
+        if row.operation == publickey::Operation::Generate {
+            return Ok(Keys { stock: None, adjunct: None, library: None });
+        }
+        let keys = |side| row.keys(side, self.stock)?.ok_or_else(|| missing(function, side.name));
+        let (stock, adjunct) = (keys(self.stock)?, keys(self.adjunct)?);
+        let der = publickey::to_der(self.stock, &stock.original)?;
+        let library = Key::new(&der).ok_or_else(|| missing(function, "AWS-LC"))?;
+        Ok(Keys { stock: Some(stock), adjunct: Some(adjunct), library: Some(library) })
+    }
+
+    /// What makes the work of a thread of each side, in the order of [`SIDES`].
+    fn sides(&self, function: Function, keys: &Keys) -> Vec<load::Side> {
+        let through_evp = |side: Side, keys: &Option<publickey::Keys>| {
+            let (row, stock, keys) = (function.evp(), self.stock, keys.clone());
+            Box::new(move || {
+                let work = match keys.clone() {
+                    Some(keys) => row.work_with(side, stock, keys),
+                    None => row.work(side, stock),
+                };
+                work?.ok_or_else(|| missing(function, side.name))
+            })
+        };
+        let library = keys.library.clone();
+        let library = move || library_work(function, library.as_ref());
+        let makers: [load::Maker; 3] =
+            [through_evp(self.stock, &keys.stock), Box::new(library), through_evp(self.adjunct, &keys.adjunct)];
+        SIDES.into_iter().zip(makers).map(|(name, maker)| load::Side { name, maker }).collect()
+    }
+
+    fn load(
+        &self,
+        sides: &[load::Side],
+        threads: usize,
+        plan: load::Plan,
+    ) -> Result<([Measured; 3], Option<f64>), Error> {
+        let measured = load::load(sides, threads, plan, &self.interrupted, &|| self.meter.histogram())?;
+        let measured: [Measured; 3] =
+            measured.try_into().map_err(|_| Error::Operation("not three sides".to_owned()))?;
+        let lanes = lanes::mean(&measured[2].extra);
+        Ok((measured, lanes))
+    }
+
+    /// The kernel's row; `None` where there are no lanes for it here.
+    fn kernel(&self, function: Function, keys: &Keys, plan: measure::Plan) -> Result<Option<KernelRow>, Error> {
+        let (Some(mut kernel), Some(mut unit)) = (kernels::kernel(function, keys.library.as_ref()), Unit::ifma())
+        else {
+            return Ok(None);
+        };
+        let mut library = library_work(function, keys.library.as_ref())?;
+        same(function, "the kernel", &kernel.work, "AWS-LC", &library)?;
+        let sides = &mut [("kernel", &mut kernel.work), ("AWS-LC", &mut library), ("unit", &mut unit.work)];
+        let rates = measure::interleave(sides, plan)?;
+        let instructions = kernel.instructions as f64 / kernels::LANES as f64;
+        let operations = rates[0] * kernels::LANES as f64;
+        let limit = Unit::instructions(rates[2]) / instructions;
+        Ok(Some(KernelRow {
+            function: function.title(),
+            operations,
+            library: rates[1],
+            ratio: operations / rates[1],
+            instructions,
+            limit,
+            share: operations / limit,
+        }))
+    }
+
+    fn interrupted(&self) -> Result<(), Failure> {
+        match self.interrupted.load(Ordering::Relaxed) {
+            true => Err(Failure::new("interrupted")),
+            false => Ok(()),
+        }
+    }
+}
+
+fn missing(function: Function, side: &str) -> Error {
+    Error::Operation(format!("{side} does not have {}", function.title()))
+}
+
+fn library_work(function: Function, key: Option<&Key>) -> Result<Work, Error> {
+    let work = match key {
+        Some(key) => key.work(function),
+        None => library::generate(function),
+    };
+    work.ok_or_else(|| missing(function, "AWS-LC"))
+}
+
+/// Compares two sides' results, where they are not random.
+fn same(function: Function, one: &str, a: &Work, other: &str, b: &Work) -> Result<(), Error> {
+    if a.proof.is_empty() || b.proof.is_empty() || a.proof == b.proof {
+        return Ok(());
+    }
+    Err(Error::Operation(format!("{}: the result of {one} is not that of {other}", function.title())))
+}
+
+/// Runs the subcommand.
+///
+/// # Errors
+/// [`Failure`] with the one line to show.
+pub fn run(args: &Args) -> Result<ExitCode, Failure> {
+    let mut functions = Function::ALL.to_vec();
+    functions.retain(|function| wanted(&function.title(), &args.filter));
+    if functions.is_empty() {
+        return Err(no_rows(&args.filter));
+    }
+    let meter = Meter::start();
+    adjunct::init();
+    let library = Functions::load(args.libcrypto.as_deref())?;
+    let adjunct = match args.noise {
+        true => Side::stock(library)?,
+        false => Side::adjunct(library, &place::module(args.module.as_deref(), library)?)?,
+    };
+    let json = sink::Json::open(args.json.as_deref())?;
+    let bench = Bench { stock: Side::stock(library)?, adjunct, meter, interrupted: on_signals()? };
+    let load_plan = args.load_plan();
+    let mut header = Header::new(library, measure::Plan { slice: load_plan.slice, repeats: load_plan.repeats });
+    header.clock = "wall";
+    let mut report = Report::new(header, units(args.kernel_plan())?);
+
+    let table = !json.replaces_table();
+    let show = |text: &str| if table { output::print(text) } else { Ok(()) };
+    show(&report.heading())?;
+    let bar = sink::progress(functions.len() * (args.threads().len() + 1));
+    if !args.threads().is_empty() {
+        show(&report.load_head())?;
+    }
+    let mut prepared = Vec::new();
+    for function in functions {
+        bar.set_message(function.title());
+        match bench.keys(function).and_then(|keys| check(&bench, function, &keys).map(|()| keys)) {
+            Ok(keys) => prepared.push((function, keys)),
+            Err(error) => bar.suspend(|| show(&report.fail(function, &error.to_string())))?,
+        }
+    }
+    for (function, keys) in &prepared {
+        let sides = bench.sides(*function, keys);
+        for &threads in args.threads() {
+            bench.interrupted()?;
+            bar.set_message(format!("{}, {threads} threads", function.title()));
+            let line = match bench.load(&sides, threads.into(), load_plan) {
+                Ok((sides, lanes)) => report.add(*function, threads.into(), &sides, lanes),
+                Err(_) if bench.interrupted.load(Ordering::Relaxed) => continue,
+                Err(error) => report.fail(*function, &error.to_string()),
+            };
+            bar.suspend(|| show(&line))?;
+            bar.inc(1);
+        }
+        report.papers(*function);
+    }
+    if Unit::ifma().is_some() {
+        bar.suspend(|| show(&report.kernel_head()))?;
+        for (function, keys) in &prepared {
+            bench.interrupted()?;
+            bar.set_message(format!("{}, the kernel", function.title()));
+            let line = match bench.kernel(*function, keys, args.kernel_plan()) {
+                Ok(Some(row)) => report.add_kernel(row),
+                Ok(None) => String::new(),
+                Err(error) => report.fail(*function, &error.to_string()),
+            };
+            bar.suspend(|| show(&line))?;
+            bar.inc(1);
+        }
+    }
+    bar.finish_and_clear();
+    bench.interrupted()?;
+    json.write(&report)?;
+    show(&report.summary())?;
+    Ok(if report.failed() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+/// Compares the sides' results before any is timed.
+fn check(bench: &Bench, function: Function, keys: &Keys) -> Result<(), Error> {
+    let sides = bench.sides(function, keys);
+    let works: Vec<Work> = sides.iter().map(|side| (side.maker)()).collect::<Result<_, _>>()?;
+    for (side, work) in sides.iter().zip(&works) {
+        same(function, side.name, work, SIDES[0], &works[0])?;
+    }
+    Ok(())
+}
+
+/// The rates of the units by themselves, for the heading.
+fn units(plan: measure::Plan) -> Result<Units, Error> {
+    let rate = |unit: &mut Unit| -> Result<f64, Error> {
+        let rates = measure::interleave(&mut [("unit", &mut unit.work)], plan)?;
+        Ok(Unit::instructions(median(rates)) / 1e9)
+    };
+    let (mut ifma, mut aes) = (Unit::ifma(), Unit::aes());
+    Ok(Units {
+        ifma: ifma.as_mut().map(rate).transpose()?,
+        aes: aes.as_mut().map(rate).transpose()?,
+        aes_instruction: aes.map(|unit| unit.name),
+    })
+}
+
+/// Set by Ctrl-C or the end of the session, so that the counters of the run are removed; the second one ends it at once.
+fn on_signals() -> Result<Arc<AtomicBool>, Failure> {
+    let flag = Arc::new(AtomicBool::new(false));
+    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+        signal_hook::flag::register_conditional_shutdown(signal, 128 + signal, flag.clone())
+            .and_then(|_| signal_hook::flag::register(signal, flag.clone()))
+            .map_err(|e| Failure::new(crate::failure::cause(&e)))?;
+    }
+    Ok(flag)
+}

@@ -23,7 +23,8 @@ pub struct Nonces {
 }
 
 /// Bytes that are overwritten when they go, all at once, which costs less than one by one.
-struct Secret<const N: usize>([u8; N]);
+#[derive(Clone)]
+pub(crate) struct Secret<const N: usize>(pub(crate) [u8; N]);
 
 impl<const N: usize> Drop for Secret<N> {
     fn drop(&mut self) {
@@ -146,9 +147,7 @@ impl Nonces {
             }
             shift_right(&mut out[..length], 8 * length - self.curve.bits());
             // A refused candidate tells nothing of the one that is taken.
-            if minus(&out[..length], order, &mut reduced[..length]) != 0
-                && out[..length].iter().fold(0, |a, b| a | b) != 0
-            {
+            if in_range(self.curve, &out[..length]) {
                 return;
             }
             keyed.mac(&[&v[..size], &[0]], &mut k);
@@ -169,6 +168,12 @@ pub fn truncate(curve: Curve, digest: &[u8]) -> [u8; MAX_FIELD] {
         shift_right(&mut out[..length], 8 * length - curve.bits());
     }
     out
+}
+
+/// Whether a big-endian number is of [1, n - 1]. Of a number that is, the time tells nothing.
+pub(crate) fn in_range(curve: Curve, number: &[u8]) -> bool {
+    let mut less = Secret([0; MAX_FIELD]);
+    minus(number, order(curve), &mut less[..number.len()]) != 0 && number.iter().fold(0, |all, b| all | b) != 0
 }
 
 /// By fewer than 8 bits.

@@ -140,10 +140,3 @@ pub(super) const fn minus<const N: usize>(a: &[u64; N], b: &[u64; N]) -> [u64; N
     }
     out
 }
-
-/// `a` - `small`, for an `a` whose lowest limb is not below it.
-pub(super) const fn less<const N: usize>(a: &[u64; N], small: u64) -> [u64; N] {
-    let mut out = *a;
-    out[0] -= small;
-    out
-}

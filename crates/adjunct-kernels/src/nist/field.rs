@@ -14,7 +14,8 @@
 // Columns are addressed by the sum of two indices.
 #![allow(clippy::missing_safety_doc, clippy::needless_range_loop)]
 
-use super::curve::{Curve, less, power_of_two};
+use super::curve::{Curve, power_of_two};
+use super::inverse;
 use crate::lanes::{Number, Vector, carry_signed, constant, high, low, montgomery, same, subtract_once, zero};
 use std::arch::x86_64::*;
 
@@ -234,40 +235,15 @@ pub fn one<C: Curve<N>, const N: usize>() -> Number<N> {
 
 /// IFMA instructions of [`invert`].
 pub const fn invert_ifma<C: Curve<N>, const N: usize>() -> u64 {
-    let products = power_products(&less(&C::P, 2));
-    52 * N as u64 * square_ifma::<C, N>() + products * product_ifma::<C, N>()
+    inverse::ifma::<N>(C::BITS) + product_ifma::<C, N>()
 }
 
-/// Products, beside the squares, of a power by four bits of the exponent at a time.
-pub const fn power_products<const N: usize>(exponent: &[u64; N]) -> u64 {
-    let (mut products, mut i) = (15, 0);
-    while i < 13 * N {
-        products += (exponent[i / 13] >> (4 * (i % 13)) & 15 != 0) as u64;
-        i += 1;
-    }
-    products
-}
-
-/// 1 / `a`, carried; 0 of 0.
+/// 1 / `a`, carried; 0 of 0. `a` is below 4p.
+#[inline]
 #[target_feature(enable = "avx512f,avx512ifma")]
 pub fn invert<C: Curve<N>, const N: usize>(a: &Number<N>) -> Number<N> {
-    let exponent = const { less(&C::P, 2) };
-    let mut powers = [one::<C, N>(); 16];
-    for i in 1..16 {
-        powers[i] = carry(multiply::<C, N>(&powers[i - 1], a));
-    }
-    let mut out = powers[0];
-    for digit in (0..13 * N).rev() {
-        for _ in 0..4 {
-            out = carry(square::<C, N>(&out));
-        }
-        // The exponent is no secret.
-        let digit = exponent[digit / 13] >> (4 * (digit % 13)) & 15;
-        if digit != 0 {
-            out = carry(multiply::<C, N>(&out, &powers[digit as usize]));
-        }
-    }
-    out
+    let inverse = inverse::invert(&canonical::<C, N>(a), &C::P, C::BITS);
+    carry(multiply::<C, N>(&inverse, &constant(&const { inverse::factor(&C::P, C::BITS) })))
 }
 
 /// The lanes whose carried value, below 4p, is 0 modulo p.

@@ -18,6 +18,7 @@
 mod comb;
 mod curve;
 mod field;
+mod inverse;
 mod order;
 mod point;
 #[cfg(test)]

@@ -1,12 +1,12 @@
 //! Numbers modulo the group's order n in eight lanes: Montgomery's form with R = 2^(52N), of lanes/montgomery.rs.
 //!
-//! n has no form to use, so a product is the general one of 4N^2 + N IFMA instructions. The inverse is the power n - 2
-//! (Fermat), the exponent taken four bits at a time.
+//! n has no form to use, so a product is the general one of 4N^2 + N IFMA instructions.
 
 // The one safety rule is the target feature; the lint takes it for an unsafe function.
 #![allow(clippy::missing_safety_doc)]
 
-use super::curve::{Curve, less, power_of_two};
+use super::curve::{Curve, power_of_two};
+use super::inverse;
 use crate::lanes::{Number, carry, constant, montgomery, same, subtract_once, zero};
 use std::arch::x86_64::*;
 
@@ -79,30 +79,15 @@ pub fn below<const N: usize>(a: &Number<N>, m: &[u64; N]) -> __mmask8 {
 
 /// IFMA instructions of [`invert`].
 pub const fn invert_ifma<C: Curve<N>, const N: usize>() -> u64 {
-    (52 * N as u64 + super::field::power_products(&less(&C::ORDER, 2))) * product_ifma::<N>()
+    inverse::ifma::<N>(C::BITS) + product_ifma::<N>()
 }
 
-/// 1 / `a` in Montgomery form, below 2n and carried; 0 of 0.
+/// 1 / `a` in Montgomery form, below 2n and carried; 0 of 0. `a` is below 2n.
+#[inline]
 #[target_feature(enable = "avx512f,avx512ifma")]
 pub fn invert<C: Curve<N>, const N: usize>(a: &Number<N>) -> Number<N> {
-    let exponent = const { less(&C::ORDER, 2) };
-    let mut powers = [constant(&const { power_of_two(52 * N, &C::ORDER) }); 16];
-    for i in 1..16 {
-        powers[i] = multiply::<C, N>(&powers[i - 1], a);
-    }
-    let mut out = powers[0];
-    for digit in (0..13 * N).rev() {
-        for _ in 0..4 {
-            out = multiply::<C, N>(&out, &out);
-        }
-        // The exponent is no secret.
-        let digit = exponent[digit / 13] >> (4 * (digit % 13)) & 15;
-        if digit != 0 {
-            out = multiply::<C, N>(&out, &powers[digit as usize]);
-        }
-    }
-    super::wipe(&mut powers);
-    out
+    let inverse = inverse::invert(&canonical::<C, N>(a), &C::ORDER, C::BITS);
+    multiply::<C, N>(&inverse, &constant(&const { inverse::factor(&C::ORDER, C::BITS) }))
 }
 
 /// The lanes whose carried numbers, below 4n and 2n, are the same modulo n.

@@ -8,6 +8,7 @@ use crate::abi::{self, Algorithm, Dispatch, guard, id};
 use crate::entry;
 use crate::fallback::{self, forward};
 use crate::provider::{Provider, provider};
+use adjunct::accelerator::Outcome;
 use adjunct::awslc::ec::{Key, MAX_FIELD};
 use adjunct::catalogue::Function;
 use adjunct::counters;
@@ -154,7 +155,7 @@ impl Context {
         self.delegated.as_ref().map(|d| (d.algorithm(), d.raw()))
     }
 
-    fn secret<'a>(&self, out: &'a mut [u8; MAX_FIELD]) -> Option<&'a [u8]> {
+    fn secret<'a>(&self, out: &'a mut [u8; MAX_FIELD]) -> Option<(&'a [u8], Outcome)> {
         fn key(state: &Option<Arc<State>>) -> Option<&Key> {
             match state.as_deref() {
                 Some(State::Native(native)) => native.key.as_ref(),
@@ -239,11 +240,11 @@ unsafe extern "C" fn derive(context: *mut c_void, out: *mut u8, length: *mut usi
             return 1;
         }
         let mut buffer = Zeroizing::new([0; MAX_FIELD]);
-        let Some(secret) = c.secret(&mut buffer) else {
+        let Some((secret, outcome)) = c.secret(&mut buffer) else {
             c.provider.core.raise(Reason::InvalidPeer);
             return 0;
         };
-        c.tally.count(Direction::Encrypt, 0);
+        c.tally.ran(outcome).count(Direction::Encrypt, 0);
         // As OpenSSL: a shorter buffer takes the first bytes.
         let secret = &secret[..secret.len().min(size)];
         // SAFETY: a buffer of `size` bytes and a length, both OpenSSL's.

@@ -194,10 +194,11 @@ impl Generation {
             return None;
         }
         let curve = self.plan.curve;
-        let key = if keys { Some(Key::generate(curve).ok()?) } else { None };
-        if keys {
-            Tally::new(Function::EcKeygen, curve.bits()).count(Direction::Encrypt, 0);
+        if !keys {
+            return Some(State::Native(self.plan.with_key(None)));
         }
-        Some(State::Native(self.plan.with_key(key)))
+        let (key, outcome) = Key::generate(curve).ok()?;
+        Tally::new(Function::EcKeygen, curve.bits()).ran(outcome).count(Direction::Encrypt, 0);
+        Some(State::Native(self.plan.with_key(Some(key))))
     }
 }

@@ -249,11 +249,11 @@ impl Context {
             return 0;
         }
         let mut signature = [0; MAX_SIGNATURE];
-        let Some(Ok(signature)) = self.key().map(|key| key.sign(digest, &mut signature)) else {
+        let Some(Ok((signature, outcome))) = self.key().map(|key| key.sign(digest, &mut signature)) else {
             self.provider.core.raise(Reason::MissingKey);
             return 0;
         };
-        self.sign.count(Direction::Encrypt, 0);
+        self.sign.ran(outcome).count(Direction::Encrypt, 0);
         // SAFETY: see above; a signature is not longer than the longest.
         unsafe {
             abi::slice_mut(out, signature.len()).copy_from_slice(signature);

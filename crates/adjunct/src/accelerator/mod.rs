@@ -2,6 +2,7 @@
 
 pub mod curve;
 mod kind;
+mod nist;
 
 pub use kind::{Kind, LANES, MAX_JOB, Outcome, Queue};
 

@@ -1,12 +1,15 @@
 //! Elliptic-curve keys on the NIST prime curves: ECDSA (FIPS 186-5) and ECDH (SP 800-56A).
 //!
-//! Nonces are random and hedged: AWS-LC draws them from its generator with a hash of the private scalar and the digest as
+//! Here is the scalar path; P-256 and P-384 come by way of [`crate::accelerator`], which has lanes for them. Nonces are
+//! random and hedged: there as crate::nonce says, and here AWS-LC draws them from its generator with a hash of the private scalar and the digest as
 //! additional data, so neither a repeated generator state nor a faulted digest repeats a nonce. Scalars live in memory
 //! that AWS-LC clears when it frees it.
 
 use crate::error::Error;
+use crate::nonce::Secret;
 use aws_lc_sys as lc;
 use std::ptr::NonNull;
+use std::sync::Arc;
 use zeroize::Zeroizing;
 
 unsafe extern "C" {
@@ -120,45 +123,59 @@ impl<T> Drop for Owned<T> {
     }
 }
 
-/// A public key, a private key, or both, on one of the curves. Immutable; usable from all threads.
-pub struct Key {
+/// A public key, a private key, or both, on one of the curves. Immutable; usable from all threads; a clone is the same key.
+#[derive(Clone)]
+pub struct Key(Arc<Inner>);
+
+struct Inner {
     raw: Owned<lc::EC_KEY>,
     curve: Curve,
+    /// The private scalar as lanes take it, big-endian.
+    scalar: Option<Secret<MAX_FIELD>>,
+    /// The point as lanes take it, x and y, where the key was made of them: to compute them costs an inversion.
+    coordinates: Option<[u8; 2 * MAX_FIELD]>,
 }
 
 // SAFETY: after construction the library only reads the key.
-unsafe impl Send for Key {}
+unsafe impl Send for Inner {}
 // SAFETY: as above.
-unsafe impl Sync for Key {}
+unsafe impl Sync for Inner {}
 
 impl std::fmt::Debug for Key {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Key").field("curve", &self.curve).field("private", &self.has_private()).finish_non_exhaustive()
+        f.debug_struct("Key")
+            .field("curve", &self.curve())
+            .field("private", &self.has_private())
+            .finish_non_exhaustive()
     }
 }
 
 impl Key {
-    fn empty(curve: Curve) -> Result<Key, Error> {
+    fn empty(curve: Curve) -> Result<Inner, Error> {
         // SAFETY: plain constructors; the group is a static, so setting it copies a pointer.
         let raw = Owned::new(unsafe { lc::EC_KEY_new() }, lc::EC_KEY_free)?;
         // SAFETY: as above.
         if unsafe { lc::EC_KEY_set_group(raw.get(), curve.group()) } != 1 {
             return Err(Error::Failed("EC_KEY_set_group"));
         }
-        Ok(Key { raw, curve })
+        Ok(Inner { raw, curve, scalar: None, coordinates: None })
     }
 
     /// Generates a key pair (FIPS 186-5 A.2.2).
-    ///
-    /// # Errors
-    /// [`Error::Failed`] where memory runs out.
-    pub fn generate(curve: Curve) -> Result<Key, Error> {
-        let key = Key::empty(curve)?;
+    pub(crate) fn generate_alone(curve: Curve) -> Result<Key, Error> {
+        let mut key = Key::empty(curve)?;
         // SAFETY: a key with a group.
-        match unsafe { lc::EC_KEY_generate_key(key.raw.get()) } {
-            1 => Ok(key),
-            _ => Err(Error::Failed("EC_KEY_generate_key")),
+        if unsafe { lc::EC_KEY_generate_key(key.raw.get()) } != 1 {
+            return Err(Error::Failed("EC_KEY_generate_key"));
         }
+        let mut scalar = Secret([0; MAX_FIELD]);
+        // SAFETY: the key was just made with a scalar, which is below the order, and that has this length.
+        let done = unsafe {
+            let number = lc::EC_KEY_get0_private_key(key.raw.get());
+            lc::BN_bn2bin_padded(scalar.0.as_mut_ptr(), curve.field_len(), number)
+        };
+        key.scalar = (done == 1).then_some(scalar);
+        Ok(Key(Arc::new(key)))
     }
 
     /// A key from an encoded point, a big-endian private scalar of [`Curve::field_len`] bytes, or both. That the two belong
@@ -168,7 +185,7 @@ impl Key {
     /// [`Error::InvalidKey`] for a point off the curve, at infinity or badly encoded, and a scalar that is zero or not
     /// below the order.
     pub fn new(curve: Curve, public: Option<&[u8]>, private: Option<&[u8]>) -> Result<Key, Error> {
-        let key = Key::empty(curve)?;
+        let (mut key, length) = (Key::empty(curve)?, curve.field_len());
         if let Some(public) = public {
             // SAFETY: the group is a static.
             let point = Owned::new(unsafe { lc::EC_POINT_new(curve.group()) }, lc::EC_POINT_free)?;
@@ -181,9 +198,12 @@ impl Key {
             if !set {
                 return Err(refused("public key"));
             }
+            if public.len() == 1 + 2 * length {
+                key.coordinates.insert([0; 2 * MAX_FIELD])[..2 * length].copy_from_slice(&public[1..]);
+            }
         }
         if let Some(private) = private {
-            if private.len() != curve.field_len() {
+            if private.len() != length {
                 return Err(Error::InvalidKey("length of the private key"));
             }
             // SAFETY: pointer and length describe the slice.
@@ -193,8 +213,9 @@ impl Key {
             if unsafe { lc::EC_KEY_set_private_key(key.raw.get(), number.get()) } != 1 {
                 return Err(refused("private key"));
             }
+            key.scalar.insert(Secret([0; MAX_FIELD]))[..length].copy_from_slice(private);
         }
-        Ok(key)
+        Ok(Key(Arc::new(key)))
     }
 
     /// The same public key alone.
@@ -202,29 +223,38 @@ impl Key {
     /// # Errors
     /// [`Error::InvalidKey`] where there is none.
     pub fn public_only(&self) -> Result<Key, Error> {
-        let key = Key::empty(self.curve)?;
+        let mut key = Key::empty(self.curve())?;
+        key.coordinates = self.0.coordinates;
         // SAFETY: the point is copied.
         match self.point().map(|point| unsafe { lc::EC_KEY_set_public_key(key.raw.get(), point) }) {
-            Some(1) => Ok(key),
+            Some(1) => Ok(Key(Arc::new(key))),
             _ => Err(Error::InvalidKey("no public key")),
         }
     }
 
     /// The curve.
-    pub const fn curve(&self) -> Curve {
-        self.curve
+    pub fn curve(&self) -> Curve {
+        self.0.curve
     }
 
     fn point(&self) -> Option<*const lc::EC_POINT> {
         // SAFETY: a read of the key's field.
-        let point = unsafe { lc::EC_KEY_get0_public_key(self.raw.get()) };
+        let point = unsafe { lc::EC_KEY_get0_public_key(self.0.raw.get()) };
         (!point.is_null()).then_some(point)
     }
 
-    fn scalar(&self) -> Option<*const lc::BIGNUM> {
-        // SAFETY: a read of the key's field.
-        let scalar = unsafe { lc::EC_KEY_get0_private_key(self.raw.get()) };
-        (!scalar.is_null()).then_some(scalar)
+    /// The private scalar, big-endian, in [`Curve::field_len`] bytes.
+    pub(crate) fn scalar(&self) -> Option<&[u8]> {
+        self.0.scalar.as_ref().map(|scalar| &scalar[..self.curve().field_len()])
+    }
+
+    /// Writes the public key's x and y, one after the other; leaves `out` where there is none.
+    pub(crate) fn coordinates(&self, out: &mut [u8]) {
+        if let Some(known) = &self.0.coordinates {
+            out.copy_from_slice(&known[..out.len()]);
+        } else if let Some(point) = self.public(Form::Uncompressed, &mut [0; MAX_POINT]) {
+            out.copy_from_slice(&point[1..]);
+        }
     }
 
     /// Whether the key has its public half.
@@ -247,48 +277,42 @@ impl Key {
         let (data, size) = (out.as_mut_ptr(), out.len());
         // SAFETY: pointer and length describe the array.
         let length = unsafe {
-            lc::EC_POINT_point2oct(self.curve.group(), self.point()?, form, data, size, std::ptr::null_mut())
+            lc::EC_POINT_point2oct(self.curve().group(), self.point()?, form, data, size, std::ptr::null_mut())
         };
         (length != 0).then_some(&out[..length])
     }
 
     /// The private scalar, big-endian, in [`Curve::field_len`] bytes.
     pub fn private(&self) -> Option<Zeroizing<Vec<u8>>> {
-        let mut out = Zeroizing::new(vec![0; self.curve.field_len()]);
-        // SAFETY: the scalar is below the order, which has this length.
-        let done = unsafe { lc::BN_bn2bin_padded(out.as_mut_ptr(), out.len(), self.scalar()?) };
-        (done == 1).then_some(out)
+        self.scalar().map(|scalar| Zeroizing::new(scalar.to_vec()))
     }
 
     /// Whether the private and the public half belong together; false where one is missing.
     pub fn is_pair(&self) -> bool {
         // SAFETY: a live key; the check compares private * G with the point in constant time.
-        self.has_private() && self.has_public() && unsafe { lc::EC_KEY_check_key(self.raw.get()) == 1 }
+        self.has_private() && self.has_public() && unsafe { lc::EC_KEY_check_key(self.0.raw.get()) == 1 }
     }
 
     /// Whether both have the same public key; `None` where one has none.
     pub fn same_public(&self, other: &Key) -> Option<bool> {
         let (ours, theirs) = (self.point()?, other.point()?);
         // SAFETY: live points; different curves are an error, not equal.
-        Some(unsafe { lc::EC_POINT_cmp(self.curve.group(), ours, theirs, std::ptr::null_mut()) == 0 })
+        Some(unsafe { lc::EC_POINT_cmp(self.curve().group(), ours, theirs, std::ptr::null_mut()) == 0 })
     }
 
     /// Whether both have the same private key; `None` where one has none.
     pub fn same_private(&self, other: &Key) -> Option<bool> {
-        let (ours, theirs) = (self.private()?, other.private()?);
-        Some(self.curve == other.curve && subtle::ConstantTimeEq::ct_eq(&ours[..], &theirs[..]).into())
+        let (ours, theirs) = (self.scalar()?, other.scalar()?);
+        Some(self.curve() == other.curve() && subtle::ConstantTimeEq::ct_eq(ours, theirs).into())
     }
 
-    /// Signs a digest; the DER signature is the part of `out` that was written.
-    ///
-    /// # Errors
-    /// [`Error::InvalidKey`] without a private key.
-    pub fn sign<'a>(&self, digest: &[u8], out: &'a mut [u8; MAX_SIGNATURE]) -> Result<&'a [u8], Error> {
+    /// Signs a digest; the DER signature is written to `out`, and its length is the result.
+    pub(crate) fn sign_alone(&self, digest: &[u8], out: &mut [u8; MAX_SIGNATURE]) -> Result<usize, Error> {
         let mut length = 0;
         let (data, size) = (digest.as_ptr(), digest.len());
         // SAFETY: `out` has room for the longest signature of any of the curves.
-        match unsafe { lc::ECDSA_sign(0, data, size, out.as_mut_ptr(), &raw mut length, self.raw.get()) } {
-            1 => Ok(&out[..length as usize]),
+        match unsafe { lc::ECDSA_sign(0, data, size, out.as_mut_ptr(), &raw mut length, self.0.raw.get()) } {
+            1 => Ok(length as usize),
             _ => Err(refused("private key")),
         }
     }
@@ -302,7 +326,7 @@ impl Key {
             return Verdict::Malformed;
         };
         // SAFETY: as above.
-        match unsafe { lc::ECDSA_do_verify(digest.as_ptr(), digest.len(), parsed.get(), self.raw.get()) } {
+        match unsafe { lc::ECDSA_do_verify(digest.as_ptr(), digest.len(), parsed.get(), self.0.raw.get()) } {
             1 => Verdict::Good,
             _ => {
                 clear();
@@ -311,16 +335,13 @@ impl Key {
         }
     }
 
-    /// The x coordinate of private * `peer`, in [`Curve::field_len`] bytes: the part of `out` that was written.
-    ///
-    /// # Errors
-    /// [`Error::InvalidKey`] for keys without the half needed, and of different curves.
-    pub fn shared_secret<'a>(&self, peer: &Key, out: &'a mut [u8; MAX_FIELD]) -> Result<&'a [u8], Error> {
+    /// Writes the x coordinate of private * `peer`, in [`Curve::field_len`] bytes.
+    pub(crate) fn shared_secret_alone(&self, peer: &Key, out: &mut [u8; MAX_FIELD]) -> Result<(), Error> {
         let peer = peer.point().ok_or(Error::InvalidKey("no public key"))?;
         let mut length = out.len();
         // SAFETY: `out` has room for the longest coordinate.
-        match unsafe { ecdh_shared_secret(out.as_mut_ptr(), &raw mut length, peer, self.raw.get()) } {
-            1 => Ok(&out[..length]),
+        match unsafe { ecdh_shared_secret(out.as_mut_ptr(), &raw mut length, peer, self.0.raw.get()) } {
+            1 => Ok(()),
             _ => Err(refused("key agreement")),
         }
     }

@@ -34,6 +34,27 @@ pub fn blocks(key: &[u8; 32], mut counter: [u32; 4], io: InOut<'_>) {
     }
 }
 
+/// Four blocks of key stream, the first with `counter`; the 32-bit count wraps.
+#[target_feature(enable = "avx512f")]
+pub fn four(key: &[u8; 32], counter: [u32; 4], out: &mut [u8; 4 * BLOCK]) {
+    store(streams::<1>(key, counter).as_flattened(), out);
+}
+
+/// Eight blocks of key stream, the first with `counter`; the 32-bit count wraps. This takes little longer than four.
+#[target_feature(enable = "avx512f")]
+pub fn eight(key: &[u8; 32], counter: [u32; 4], out: &mut [u8; 8 * BLOCK]) {
+    store(streams::<2>(key, counter).as_flattened(), out);
+}
+
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn store(streams: &[__m512i], out: &mut [u8]) {
+    for (to, &stream) in out.as_chunks_mut::<BLOCK>().0.iter_mut().zip(streams) {
+        // SAFETY: a block has the size of a vector.
+        unsafe { _mm512_storeu_si512(to.as_mut_ptr().cast(), stream) };
+    }
+}
+
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn mix<const R: i32>(a: &mut __m512i, b: __m512i, d: &mut __m512i) {
@@ -73,6 +94,18 @@ fn apply(io: &InOut<'_>, at: usize, index: usize, stream: __m512i) {
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn rows<const S: usize>(key: &[u8; 32], counter: [u32; 4], io: &InOut<'_>, at: usize) -> usize {
+    for (s, streams) in streams::<S>(key, counter).into_iter().enumerate() {
+        for (i, stream) in streams.into_iter().enumerate() {
+            apply(io, at, 4 * s + i, stream);
+        }
+    }
+    (io.len() - at).min(4 * S * BLOCK)
+}
+
+/// 4 * S blocks of key stream.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn streams<const S: usize>(key: &[u8; 32], counter: [u32; 4]) -> [[__m512i; 4]; S] {
     // SAFETY: 16 bytes lie at each.
     let row = |from: *const u8| unsafe { _mm512_broadcast_i32x4(_mm_loadu_si128(from.cast())) };
     let (a0, b0, c0) = (row(SIGMA.as_ptr().cast()), row(key.as_ptr()), row(key[16..].as_ptr()));
@@ -105,18 +138,14 @@ fn rows<const S: usize>(key: &[u8; 32], counter: [u32; 4], io: &InOut<'_>, at: u
             }
         }
     }
-    for s in 0..S {
-        let streams = gather(
+    std::array::from_fn(|s| {
+        gather(
             _mm512_add_epi32(a[s], a0),
             _mm512_add_epi32(b[s], b0),
             _mm512_add_epi32(c[s], c0),
             _mm512_add_epi32(d[s], d0[s]),
-        );
-        for (i, stream) in streams.into_iter().enumerate() {
-            apply(io, at, 4 * s + i, stream);
-        }
-    }
-    (io.len() - at).min(4 * S * BLOCK)
+        )
+    })
 }
 
 /// Up to 16 blocks; gives the bytes done.

@@ -15,6 +15,8 @@ pub mod lanes;
 #[cfg(target_arch = "x86_64")]
 pub mod nist;
 #[cfg(target_arch = "x86_64")]
+pub mod poly1305;
+#[cfg(target_arch = "x86_64")]
 pub mod rsa;
 #[cfg(target_arch = "x86_64")]
 pub mod sha512;

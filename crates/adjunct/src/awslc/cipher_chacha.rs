@@ -1,5 +1,6 @@
 //! ChaCha20 as a stream, and ChaCha20-Poly1305 (RFC 8439).
 
+use super::poly1305::Poly1305;
 #[cfg(target_arch = "x86_64")]
 use crate::cpu;
 use adjunct_kernels::InOut;
@@ -16,15 +17,26 @@ pub const KEY: usize = 32;
 pub const COUNTER: usize = 16;
 /// The length of a Poly1305 tag in bytes.
 pub const TAG: usize = 16;
+/// What is encrypted before it is authenticated, or the other way, in bytes: a first-level cache holds it twice.
+const PIECE: usize = 8192;
+/// Key stream made ahead at most, in bytes.
+const AHEAD: usize = 8 * BLOCK;
 
 /// ChaCha20 with its key and place in the stream; wiped when dropped.
+///
+/// Several blocks take little longer than one, so short pieces are served from key stream made ahead: more of it where
+/// pieces follow each other.
 #[derive(Clone)]
 pub struct ChaCha20 {
     key: [u8; KEY],
+    /// Counter and nonce of the block after those of `stream`.
     counter: [u32; 4],
-    stream: [u8; BLOCK],
-    /// Bytes of `stream` used up; 0 where none is begun.
+    stream: [u8; AHEAD],
+    /// Bytes of `stream` used up, and those that are there.
     used: usize,
+    made: usize,
+    /// Whether no piece has come since counter and nonce were set.
+    first: bool,
 }
 
 impl std::fmt::Debug for ChaCha20 {
@@ -35,7 +47,7 @@ impl std::fmt::Debug for ChaCha20 {
 
 impl Default for ChaCha20 {
     fn default() -> ChaCha20 {
-        ChaCha20 { key: [0; KEY], counter: [0; 4], stream: [0; BLOCK], used: 0 }
+        ChaCha20 { key: [0; KEY], counter: [0; 4], stream: [0; AHEAD], used: 0, made: 0, first: true }
     }
 }
 
@@ -43,15 +55,18 @@ impl Drop for ChaCha20 {
     fn drop(&mut self) {
         self.key.zeroize();
         self.counter.zeroize();
-        self.stream.zeroize();
+        // Byte by byte, as for the others, this much takes long.
+        self.stream.fill(0);
+        std::hint::black_box(&mut self.stream);
     }
 }
 
 impl ChaCha20 {
-    /// Sets the key; what is left of a begun block is dropped.
+    /// Sets the key; what is left of a begun block is dropped, and the block comes again.
     pub fn set_key(&mut self, key: &[u8; KEY]) {
+        self.counter = self.place();
         self.key = *key;
-        self.used = 0;
+        (self.used, self.made) = (0, 0);
     }
 
     /// Sets counter and nonce.
@@ -59,51 +74,94 @@ impl ChaCha20 {
         for (word, bytes) in self.counter.iter_mut().zip(counter.as_chunks().0) {
             *word = u32::from_le_bytes(*bytes);
         }
-        self.used = 0;
+        (self.used, self.made) = (0, 0);
+        self.first = true;
+    }
+
+    /// Counter and nonce of the block that is begun, else of the next. As in OpenSSL, a block is begun until it is used up,
+    /// and what overflows 32 bits goes into the next word.
+    fn place(&self) -> [u32; 4] {
+        let [low, high, rest @ ..] = self.counter;
+        let ahead = (self.made - self.used).div_ceil(BLOCK) as u64;
+        let count = (u64::from(high) << 32 | u64::from(low)).wrapping_sub(ahead);
+        [count as u32, (count >> 32) as u32, rest[0], rest[1]]
     }
 
     /// Counter and nonce of the block that is begun, else of the next.
     pub fn counter(&self) -> [u8; COUNTER] {
         let mut bytes = [0; COUNTER];
-        for (to, word) in bytes.as_chunks_mut().0.iter_mut().zip(self.counter) {
+        for (to, word) in bytes.as_chunks_mut().0.iter_mut().zip(self.place()) {
             *to = word.to_le_bytes();
         }
         bytes
     }
 
     /// Encrypts or decrypts.
-    pub fn apply(&mut self, mut io: InOut<'_>) {
-        if self.used > 0 {
-            let (mut head, rest) = io.split_head(BLOCK - self.used);
-            head.xor(&self.stream[self.used..]);
-            self.used += head.len();
-            if self.used == BLOCK {
-                self.used = 0;
-                self.advance(1);
+    #[inline]
+    pub fn apply(&mut self, io: InOut<'_>) {
+        self.run(io);
+        self.first = false;
+    }
+
+    fn run(&mut self, mut io: InOut<'_>) {
+        loop {
+            if self.used < self.made {
+                let (mut head, rest) = io.split_head(self.made - self.used);
+                head.xor(&self.stream[self.used..self.made]);
+                self.used += head.len();
+                io = rest;
             }
-            io = rest;
-        }
-        let (mut whole, mut tail) = io.split_whole(BLOCK);
-        while !whole.is_empty() {
-            // The library counts in 32 bits; what overflows goes into the next word, as in OpenSSL.
-            let room = (1u64 << 32) - u64::from(self.counter[0]);
-            let blocks = ((whole.len() / BLOCK) as u64).min(room).min(1 << 28);
-            let (part, rest) = whole.split_at(blocks as usize * BLOCK);
-            run(&self.key, self.counter, part);
-            self.advance(blocks as u32);
-            whole = rest;
-        }
-        if !tail.is_empty() {
-            self.begin_block();
-            tail.xor(&self.stream);
-            self.used = tail.len();
+            if io.is_empty() {
+                return;
+            }
+            let blocks = self.at_once(io.len() / BLOCK);
+            if blocks > 0 {
+                let (part, rest) = io.split_at(blocks * BLOCK);
+                run(&self.key, self.counter, part);
+                self.advance(blocks as u32);
+                io = rest;
+            } else {
+                self.make();
+            }
         }
     }
 
-    /// Makes the next block of key stream. The counter stays on it until it is used up, as in OpenSSL 3.0.
-    fn begin_block(&mut self) {
-        self.stream = [0; BLOCK];
-        run(&self.key, self.counter, InOut::in_place(&mut self.stream));
+    /// How many of so many whole blocks to do at once, without key stream made ahead.
+    fn at_once(&self, blocks: usize) -> usize {
+        // The kernel takes 16 blocks, or 8; from 12 on the 16 are no slower.
+        let few = !self.first && wide() && blocks % 16 < 12;
+        let blocks = if few { blocks - blocks % 8 } else { blocks };
+        // The library counts in 32 bits.
+        let room = (1u64 << 32) - u64::from(self.counter[0]);
+        (blocks as u64).min(room).min(1 << 28) as usize
+    }
+
+    /// Makes key stream ahead.
+    fn make(&mut self) {
+        let blocks = match wide() {
+            // The library counts in 32 bits.
+            true if self.counter[0] > u32::MAX - 8 => 1,
+            true if self.first => 4,
+            true => 8,
+            false => 1,
+        };
+        (self.used, self.made) = (0, blocks * BLOCK);
+        self.fill(blocks);
+        self.advance(blocks as u32);
+    }
+
+    /// Fills the first 1, 4 or 8 blocks of `stream`; more than 1 by our kernel.
+    fn fill(&mut self, blocks: usize) {
+        #[cfg(target_arch = "x86_64")]
+        if let (4, Some((four, _))) = (blocks, self.stream.split_first_chunk_mut()) {
+            // SAFETY: AVX-512 is in force, as it is below.
+            return unsafe { chacha::four(&self.key, self.counter, four) };
+        } else if blocks == 8 {
+            // SAFETY: see above.
+            return unsafe { chacha::eight(&self.key, self.counter, &mut self.stream) };
+        }
+        self.stream[..BLOCK].fill(0);
+        run(&self.key, self.counter, InOut::in_place(&mut self.stream[..BLOCK]));
     }
 
     fn advance(&mut self, blocks: u32) {
@@ -113,10 +171,19 @@ impl ChaCha20 {
     }
 }
 
+/// Whether our kernel serves.
+#[inline]
+fn wide() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    return cpu::features().has(cpu::Feature::Avx512);
+    #[cfg(not(target_arch = "x86_64"))]
+    false
+}
+
 /// Encrypts or decrypts whole blocks, the first with `counter`, whose 32 bits must not overflow within them.
 fn run(key: &[u8; KEY], counter: [u32; 4], io: InOut<'_>) {
     #[cfg(target_arch = "x86_64")]
-    if cpu::features().has(cpu::Feature::Avx512) {
+    if wide() {
         // SAFETY: AVX-512 is in force.
         return unsafe { chacha::blocks(key, counter, io) };
     }
@@ -128,27 +195,8 @@ fn run(key: &[u8; KEY], counter: [u32; 4], io: InOut<'_>) {
     unsafe { lc::CRYPTO_chacha_20(io.output(), io.input(), io.len(), key.as_ptr(), nonce.as_ptr(), counter[0]) };
 }
 
-/// Poly1305 under a one-time key.
-#[repr(C, align(64))]
-#[derive(Clone)]
-struct Poly1305(lc::poly1305_state);
-
-impl Poly1305 {
-    fn update(&mut self, data: *const u8, len: usize) {
-        // SAFETY: begun in ChaCha20Poly1305::begin; the caller passes a buffer of that length.
-        unsafe { lc::CRYPTO_poly1305_update(&mut self.0, data, len) };
-    }
-
-    fn pad(&mut self, length: u64) {
-        let rest = (length % 16) as usize;
-        if rest > 0 {
-            self.update([0u8; 16].as_ptr(), 16 - rest);
-        }
-    }
-}
-
 /// ChaCha20-Poly1305 as a stream; wiped when dropped.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub struct ChaCha20Poly1305 {
     cipher: ChaCha20,
     poly: Poly1305,
@@ -161,25 +209,6 @@ pub struct ChaCha20Poly1305 {
 impl std::fmt::Debug for ChaCha20Poly1305 {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("ChaCha20Poly1305").finish_non_exhaustive()
-    }
-}
-
-impl Default for ChaCha20Poly1305 {
-    fn default() -> ChaCha20Poly1305 {
-        ChaCha20Poly1305 {
-            cipher: ChaCha20::default(),
-            poly: Poly1305([0; 512]),
-            aad: 0,
-            message: 0,
-            begun: false,
-            in_message: false,
-        }
-    }
-}
-
-impl Drop for ChaCha20Poly1305 {
-    fn drop(&mut self) {
-        self.poly.0.zeroize();
     }
 }
 
@@ -202,11 +231,13 @@ impl ChaCha20Poly1305 {
         if self.begun {
             return;
         }
-        self.cipher.counter[0] = 0;
-        self.cipher.begin_block();
-        (self.cipher.counter[0], self.cipher.used) = (1, 0);
-        // SAFETY: the one-time key is the first 32 bytes of the block.
-        unsafe { lc::CRYPTO_poly1305_init(&mut self.poly.0, self.cipher.stream.as_ptr()) };
+        (self.cipher.counter[0], self.cipher.first) = (0, false);
+        self.cipher.make();
+        // The one-time key is the first 32 bytes of block 0; the message's own blocks follow it.
+        if let Some(key) = self.cipher.stream.first_chunk() {
+            self.poly.restart(key);
+        }
+        self.cipher.used = BLOCK;
         (self.aad, self.message) = (0, 0);
         (self.begun, self.in_message) = (true, false);
     }
@@ -214,7 +245,7 @@ impl ChaCha20Poly1305 {
     /// Takes additional data.
     pub fn aad(&mut self, data: &[u8]) {
         self.begin();
-        self.poly.update(data.as_ptr(), data.len());
+        self.poly.update(data);
         self.aad += data.len() as u64;
     }
 
@@ -222,20 +253,22 @@ impl ChaCha20Poly1305 {
     pub fn message(&mut self, encrypt: bool, mut io: InOut<'_>) {
         self.begin();
         if !self.in_message {
-            self.poly.pad(self.aad);
+            self.poly.pad();
             self.in_message = true;
         }
         self.message += io.len() as u64;
         // A piece at a time, so that what one half has written the other finds in the cache.
         while !io.is_empty() {
-            let (part, rest) = io.split_head(8192);
+            let (part, rest) = io.split_head(PIECE);
             let (input, output, len) = (part.input(), part.output(), part.len());
             if !encrypt {
-                self.poly.update(input, len);
+                // SAFETY: the input has that length; nothing writes while it is read.
+                self.poly.update(unsafe { std::slice::from_raw_parts(input, len) });
             }
             self.cipher.apply(part);
             if encrypt {
-                self.poly.update(output, len);
+                // SAFETY: as above; the output has just been written.
+                self.poly.update(unsafe { std::slice::from_raw_parts(output, len) });
             }
             io = rest;
         }
@@ -244,18 +277,12 @@ impl ChaCha20Poly1305 {
     /// Ends the message and gives its tag.
     pub fn tag(&mut self) -> [u8; TAG] {
         self.begin();
-        if !self.in_message {
-            self.poly.pad(self.aad);
-        }
-        self.poly.pad(self.message);
+        self.poly.pad();
         let mut lengths = [0; 16];
         lengths[..8].copy_from_slice(&self.aad.to_le_bytes());
         lengths[8..].copy_from_slice(&self.message.to_le_bytes());
-        self.poly.update(lengths.as_ptr(), 16);
-        let mut tag = [0; TAG];
-        // SAFETY: the tag has 16 bytes.
-        unsafe { lc::CRYPTO_poly1305_finish(&mut self.poly.0, tag.as_mut_ptr()) };
+        self.poly.update(&lengths);
         self.begun = false;
-        tag
+        self.poly.finish()
     }
 }

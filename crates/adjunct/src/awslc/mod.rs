@@ -13,6 +13,7 @@ pub mod digest;
 pub mod ec;
 pub mod ecx;
 pub mod mac;
+mod poly1305;
 pub mod rsa;
 pub mod rsa_padding;
 

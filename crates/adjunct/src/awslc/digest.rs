@@ -127,40 +127,86 @@ macro_rules! methods {
     };
 }
 
-/// Takes in data for any of the SHA-512 family. The library's own code for it is scalar on AMD CPUs, so long inputs go
-/// through the kernel that computes four blocks' message schedules at once; what is not four whole blocks goes through the
-/// library, which keeps the buffer.
+/// Takes in data for any of the SHA-512 family, whose state is the library's also where the kernel works on it: where the
+/// kernel's instructions are not there, the library does.
 ///
 /// # Safety
 /// As for `SHA512_Update`.
+#[inline]
 unsafe fn sha512_update(context: *mut c_void, data: *const u8, length: usize) {
-    let (mut data, mut length) = (data, length);
-    let context = context.cast::<aws_lc_sys::SHA512_CTX>();
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: the context is initialised; reads stay within `length`, and the CPU has the kernel's instructions.
-    unsafe {
-        use adjunct_kernels::sha512::{BLOCK, compress_four};
-        const FOUR: usize = 4 * BLOCK;
-        let pending = (*context).num as usize;
-        let head = if pending == 0 { 0 } else { BLOCK - pending };
-        if length >= head + FOUR && wide_sha512() {
-            if head > 0 {
-                aws_lc_sys::SHA512_Update(context, data.cast(), head);
-            }
-            let (groups, _) = std::slice::from_raw_parts(data.add(head), length - head).as_chunks::<FOUR>();
-            for group in groups {
-                compress_four(&mut (*context).h, &*group.as_ptr().cast::<[[u8; BLOCK]; 4]>());
-            }
-            let taken = groups.len() * FOUR;
-            // The length is kept in bits, in two words.
-            let bits = (taken as u128) << 3;
-            let total = (u128::from((*context).Nh) << 64 | u128::from((*context).Nl)).wrapping_add(bits);
-            ((*context).Nh, (*context).Nl) = ((total >> 64) as u64, total as u64);
-            (data, length) = (data.add(head + taken), length - head - taken);
+    if wide_sha512() {
+        use adjunct_kernels::sha512::{BLOCK, compress};
+        if length == 0 {
+            return;
         }
+        // SAFETY: the context is initialised; the data is `length` bytes; the CPU has the kernel's instructions.
+        unsafe {
+            let context = &mut *context.cast::<aws_lc_sys::SHA512_CTX>();
+            let mut data = std::slice::from_raw_parts(data, length);
+            set_sha512_bits(context, sha512_bits(context).wrapping_add((length as u128) << 3));
+            let used = context.num as usize;
+            if used > 0 {
+                let (now, later) = data.split_at(length.min(BLOCK - used));
+                context.p[used..used + now.len()].copy_from_slice(now);
+                context.num += now.len() as u32;
+                if used + now.len() < BLOCK {
+                    return;
+                }
+                compress(&mut context.h, std::slice::from_ref(&context.p));
+                data = later;
+            }
+            let (blocks, tail) = data.as_chunks();
+            compress(&mut context.h, blocks);
+            context.p[..tail.len()].copy_from_slice(tail);
+            context.num = tail.len() as u32;
+        }
+        return;
     }
     // SAFETY: see above.
-    unsafe { aws_lc_sys::SHA512_Update(context, data.cast(), length) };
+    unsafe { aws_lc_sys::SHA512_Update(context.cast(), data.cast(), length) };
+}
+
+/// Writes the result of any of the SHA-512 family.
+///
+/// # Safety
+/// As for `SHA512_Final`.
+#[inline]
+unsafe fn sha512_final(out: *mut u8, context: *mut c_void) {
+    #[cfg(target_arch = "x86_64")]
+    if wide_sha512() {
+        // SAFETY: the context is initialised; `out` has room for the result; the CPU has the kernel's instructions.
+        unsafe {
+            let context = &mut *context.cast::<aws_lc_sys::SHA512_CTX>();
+            let (used, bits) = (context.num as usize, sha512_bits(context));
+            adjunct_kernels::sha512::finish(&mut context.h, &context.p, used, bits);
+            let out = std::slice::from_raw_parts_mut(out, context.md_len as usize);
+            let (words, half) = out.as_chunks_mut();
+            for (word, h) in words.iter_mut().zip(context.h) {
+                *word = h.to_be_bytes();
+            }
+            // SHA-512/224 ends in the middle of a word.
+            if let Some(h) = context.h.get(words.len()) {
+                half.copy_from_slice(&h.to_be_bytes()[..half.len()]);
+            }
+        }
+        return;
+    }
+    // SAFETY: see above; the function is the same for the whole family.
+    unsafe { aws_lc_sys::SHA512_Final(out, context.cast()) };
+}
+
+/// The length so far, which the library keeps in two words.
+#[cfg(target_arch = "x86_64")]
+#[inline]
+fn sha512_bits(context: &aws_lc_sys::SHA512_CTX) -> u128 {
+    u128::from(context.Nh) << 64 | u128::from(context.Nl)
+}
+
+#[cfg(target_arch = "x86_64")]
+#[inline]
+fn set_sha512_bits(context: &mut aws_lc_sys::SHA512_CTX, bits: u128) {
+    (context.Nh, context.Nl) = ((bits >> 64) as u64, bits as u64);
 }
 
 /// Whether the kernel's instructions are there, and not masked.
@@ -189,16 +235,16 @@ methods! {
         aws_lc_sys::SHA256_Update(c.cast(), data.cast(), length), aws_lc_sys::SHA256_Final(out, c.cast());
     SHA384 "SHA2-384" c"SHA2-384:SHA-384:SHA384:2.16.840.1.101.3.4.2.2" Sha384 Some(HmacSha2_512), 48 128 false aws_lc_sys::SHA512_CTX,
         |c, data, length, out| aws_lc_sys::SHA384_Init(c.cast()),
-        sha512_update(c, data, length), aws_lc_sys::SHA384_Final(out, c.cast());
+        sha512_update(c, data, length), sha512_final(out, c);
     SHA512 "SHA2-512" c"SHA2-512:SHA-512:SHA512:2.16.840.1.101.3.4.2.3" Sha512 Some(HmacSha2_512), 64 128 false aws_lc_sys::SHA512_CTX,
         |c, data, length, out| aws_lc_sys::SHA512_Init(c.cast()),
-        sha512_update(c, data, length), aws_lc_sys::SHA512_Final(out, c.cast());
+        sha512_update(c, data, length), sha512_final(out, c);
     SHA512_224 "SHA2-512/224" c"SHA2-512/224:SHA-512/224:SHA512-224:2.16.840.1.101.3.4.2.5" Sha512_224 Some(HmacSha2_512), 28 128 false aws_lc_sys::SHA512_CTX,
         |c, data, length, out| aws_lc_sys::SHA512_224_Init(c.cast()),
-        sha512_update(c, data, length), aws_lc_sys::SHA512_224_Final(out, c.cast());
+        sha512_update(c, data, length), sha512_final(out, c);
     SHA512_256 "SHA2-512/256" c"SHA2-512/256:SHA-512/256:SHA512-256:2.16.840.1.101.3.4.2.6" Sha512_256 Some(HmacSha2_512), 32 128 false aws_lc_sys::SHA512_CTX,
         |c, data, length, out| aws_lc_sys::SHA512_256_Init(c.cast()),
-        sha512_update(c, data, length), aws_lc_sys::SHA512_256_Final(out, c.cast());
+        sha512_update(c, data, length), sha512_final(out, c);
     SHA3_224 "SHA3-224" c"SHA3-224:2.16.840.1.101.3.4.2.7" Sha3_224 Some(HmacSha3), 28 144 false Keccak,
         |c, data, length, out| sha3_init(c, 224), sha3_update(c, data, length), sha3_final(out, c);
     SHA3_256 "SHA3-256" c"SHA3-256:2.16.840.1.101.3.4.2.8" Sha3_256 Some(HmacSha3), 32 136 false Keccak,

@@ -15,6 +15,7 @@
 
 use std::arch::asm;
 use std::arch::x86_64::*;
+use std::mem::MaybeUninit;
 
 /// Length of a block in bytes.
 pub const BLOCK: usize = 128;
@@ -106,12 +107,11 @@ static K: [u64; 80] = [
 /// Takes blocks into the chaining value.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,bmi1,bmi2")]
 pub fn compress(state: &mut [u64; 8], blocks: &[[u8; BLOCK]]) {
-    let (fours, rest) = blocks.as_chunks::<4>();
-    for four in fours {
-        compress_four(state, four);
-    }
-    for block in rest {
-        compress_one(state, block);
+    for some in blocks.chunks(4) {
+        match some {
+            [block] => compress_one(state, block),
+            some => compress_some(state, some),
+        }
     }
 }
 
@@ -212,21 +212,25 @@ macro_rules! rounds {
     }};
 }
 
-/// Takes four blocks into the chaining value.
+/// Takes two to four blocks into the chaining value.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,bmi1,bmi2")]
-pub fn compress_four(state: &mut [u64; 8], blocks: &[[u8; BLOCK]; 4]) {
+fn compress_some(state: &mut [u64; 8], blocks: &[[u8; BLOCK]]) {
     // Words 2i and 2i+1 of each block in turn, with their constants added.
-    let mut words = [[0u64; 8]; 40];
+    let mut words = MaybeUninit::<[__m512i; 40]>::uninit();
+    let at = words.as_mut_ptr().cast::<__m512i>();
     let mut x = [_mm512_setzero_si512(); 8];
     let swap = _mm512_broadcast_i32x4(SWAP);
-    for i in 0..8 {
-        // SAFETY: 16 bytes from a multiple of 16 below 128.
-        let two = |block: usize| unsafe { _mm_loadu_si128(blocks[block].as_ptr().add(16 * i).cast()) };
-        let low = _mm512_inserti32x4(_mm512_castsi128_si512(two(0)), two(1), 1);
-        x[i] = _mm512_shuffle_epi8(_mm512_inserti32x4(_mm512_inserti32x4(low, two(2), 2), two(3), 3), swap);
-        words[i] = with_constants(x[i], i);
+    // Those that are not there are the last one again; their words go unused.
+    let from: [&[u8; BLOCK]; 4] = std::array::from_fn(|i| &blocks[i.min(blocks.len() - 1)]);
+    for (i, x) in x.iter_mut().enumerate() {
+        // SAFETY: 16 bytes from a multiple of 16 below 128; a place below 40.
+        unsafe {
+            let two = |block: usize| _mm_loadu_si128(from[block].as_ptr().add(16 * i).cast());
+            let low = _mm512_inserti32x4(_mm512_castsi128_si512(two(0)), two(1), 1);
+            *x = _mm512_shuffle_epi8(_mm512_inserti32x4(_mm512_inserti32x4(low, two(2), 2), two(3), 3), swap);
+            *at.add(i) = with_constants(*x, i);
+        }
     }
-    let at = words.as_mut_ptr();
     rounds!(state, at.cast(), 64, |sixteen, i| {
         let w1 = _mm512_alignr_epi8(x[(i + 1) & 7], x[i], 8);
         let w9 = _mm512_alignr_epi8(x[(i + 5) & 7], x[(i + 4) & 7], 8);
@@ -240,8 +244,8 @@ pub fn compress_four(state: &mut [u64; 8], blocks: &[[u8; BLOCK]; 4]) {
         // SAFETY: below 40.
         unsafe { *at.add(place) = with_constants(x[i], place) };
     });
-    for block in 1..4 {
-        // SAFETY: the words of this block.
+    for block in 1..blocks.len().min(4) {
+        // SAFETY: the words of this block, one of four.
         rounds!(state, unsafe { at.cast::<u8>().add(16 * block) }, 64, |_sixteen, _two| ());
     }
 }
@@ -292,11 +296,11 @@ fn swapped(bytes: __m256i) -> __m256i {
 #[inline(never)]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,bmi1,bmi2")]
 fn compress_words(state: &mut [u64; 8], mut x: [__m256i; 4]) {
-    let mut words = [[0u64; 4]; 20];
-    let at = words.as_mut_ptr();
+    let mut words = MaybeUninit::<[__m256i; 20]>::uninit();
+    let at = words.as_mut_ptr().cast::<__m256i>();
     for (i, &x) in x.iter().enumerate() {
         // SAFETY: below 20.
-        unsafe { store(at.add(i), x, i) };
+        unsafe { *at.add(i) = with_four_constants(x, i) };
     }
     rounds!(state, at.cast(), 16, |sixteen, two| {
         // A step makes four words, the lower two after one pair of rounds and from them the upper two after the next.
@@ -312,7 +316,7 @@ fn compress_words(state: &mut [u64; 8], mut x: [__m256i; 4]) {
             x[i] = _mm256_mask_add_epi64(x[i], 0b1100, x[i], sigma1(_mm256_permute4x64_epi64(x[i], 0x44)));
             let place = 4 * sixteen + 4 + i;
             // SAFETY: below 20.
-            unsafe { store(at.add(place), x[i], place) };
+            unsafe { *at.add(place) = with_four_constants(x[i], place) };
         }
     });
 }
@@ -333,29 +337,22 @@ fn sigma1(w: __m256i) -> __m256i {
     _mm256_ternarylogic_epi64(_mm256_ror_epi64(w, 19), _mm256_ror_epi64(w, 61), _mm256_srli_epi64(w, 6), XOR)
 }
 
-/// Stores words 4i to 4i+3 with their constants added.
-///
-/// # Safety
-/// `to` is valid; `i` is below 20.
+/// Words 4i to 4i+3 with their constants added.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,bmi1,bmi2")]
-unsafe fn store(to: *mut [u64; 4], words: __m256i, i: usize) {
-    // SAFETY: see above.
-    unsafe {
-        let constants = _mm256_loadu_si256(K.as_ptr().add(4 * i).cast());
-        _mm256_storeu_si256(to.cast(), _mm256_add_epi64(words, constants));
-    }
+fn with_four_constants(words: __m256i, i: usize) -> __m256i {
+    let constants = &K[4 * i..4 * i + 4];
+    // SAFETY: four constants are a vector.
+    _mm256_add_epi64(words, unsafe { _mm256_loadu_si256(constants.as_ptr().cast()) })
 }
 
 /// Words 2i and 2i+1 of four blocks with their constants added.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,bmi1,bmi2")]
-fn with_constants(words: __m512i, i: usize) -> [u64; 8] {
-    // SAFETY: i is below 40; the result has the size of a vector.
-    unsafe {
-        let constants = _mm512_broadcast_i32x4(_mm_loadu_si128(K[2 * i..2 * i + 2].as_ptr().cast()));
-        std::mem::transmute::<__m512i, [u64; 8]>(_mm512_add_epi64(words, constants))
-    }
+fn with_constants(words: __m512i, i: usize) -> __m512i {
+    let constants = &K[2 * i..2 * i + 2];
+    // SAFETY: two constants are a vector.
+    _mm512_add_epi64(words, _mm512_broadcast_i32x4(unsafe { _mm_loadu_si128(constants.as_ptr().cast()) }))
 }
 
 #[cfg(test)]
@@ -404,13 +401,15 @@ mod tests {
             let blocks: [[u8; BLOCK]; 4] = std::array::from_fn(|_| std::array::from_fn(|_| byte()));
             blocks.iter().for_each(|block| compress_one_plainly(&mut expected, block));
             // SAFETY: the CPU has the instructions.
-            unsafe { compress_four(&mut state, &blocks) };
+            unsafe { compress(&mut state, &blocks) };
             assert_eq!(state, expected);
             let more: [[u8; BLOCK]; 7] = std::array::from_fn(|_| std::array::from_fn(|_| byte()));
-            more.iter().for_each(|block| compress_one_plainly(&mut expected, block));
-            // SAFETY: the CPU has the instructions.
-            unsafe { compress(&mut state, &more) };
-            assert_eq!(state, expected);
+            for count in 0..=more.len() {
+                more[..count].iter().for_each(|block| compress_one_plainly(&mut expected, block));
+                // SAFETY: the CPU has the instructions.
+                unsafe { compress(&mut state, &more[..count]) };
+                assert_eq!(state, expected, "{count} blocks");
+            }
             for used in [0, 1, 8, 31, 32, 33, 64, 100, 110, 111, 112, 113, 120, 126, 127] {
                 let mut end = [[0; BLOCK]; 2];
                 end[0][..used].copy_from_slice(&more[0][..used]);

@@ -3,6 +3,7 @@
 pub mod curve;
 mod kind;
 mod nist;
+pub mod rsa;
 
 pub use kind::{Kind, LANES, MAX_JOB, Outcome, Queue};
 

@@ -1,17 +1,19 @@
 //! RSA keys and the two raw operations on them; the encodings around them are in [`super::rsa_padding`].
 //!
-//! What protects a private key here, and where: AWS-LC blinds every private operation and raises its result to `e` again
-//! before it leaves (`rsa_default_private_transform` in fipsmodule/rsa/rsa_impl.c, with and without CRT), so a fault cannot
-//! reveal a factor; it compares neither operands nor exponents in variable time; and its allocator wipes what it frees
-//! (`OPENSSL_free` in crypto/mem.c), which is where the numbers of a key live.
+//! What protects a private key here, and where: AWS-LC blinds every private operation (our lanes need no blinding: nothing they
+//! do depends on a secret) and, as our lanes do, raises its result to `e` again before it leaves
+//! (`rsa_default_private_transform` in fipsmodule/rsa/rsa_impl.c, with and without CRT), so a fault cannot reveal a factor; it
+//! compares neither operands nor exponents in variable time; and its allocator wipes what it frees (`OPENSSL_free` in
+//! crypto/mem.c), which is where the numbers of a key live.
 
 use super::digest::{Digest, SHA256};
+use crate::accelerator::rsa::Prepared;
 use crate::catalogue::Function;
 use crate::error::Error;
 use crate::route::Tally;
 use aws_lc_sys as sys;
 use std::ffi::{c_int, c_void};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use zeroize::Zeroizing;
 
 /// The largest modulus served, in bytes (16384 bits).
@@ -67,8 +69,20 @@ pub struct Key {
     private: bool,
     /// Whether private operations use the two primes.
     crt: bool,
+    /// What the batch engine needs of it; `None` where it has no lanes for this key.
+    lanes: Option<Arc<Prepared>>,
     /// SHA-256 of `d`, the key's part in implicit rejection.
     d_hash: OnceLock<Zeroizing<[u8; 32]>>,
+}
+
+impl Clone for Key {
+    /// Another handle of the same numbers.
+    fn clone(&self) -> Key {
+        // SAFETY: a live key, which lives until the last handle is dropped.
+        unsafe { sys::RSA_up_ref(self.raw) };
+        let Key { raw, bits, private, crt, ref lanes, .. } = *self;
+        Key { raw, bits, private, crt, lanes: lanes.clone(), d_hash: OnceLock::new() }
+    }
 }
 
 // SAFETY: AWS-LC locks what it caches in a key; everything else is read only.
@@ -176,7 +190,7 @@ impl Key {
         if raw.is_null() {
             return Err(Error::Failed("RSA_new"));
         }
-        let mut key = Key { raw, bits, private: d.is_some(), crt: false, d_hash: OnceLock::new() };
+        let mut key = Key { raw, bits, private: d.is_some(), crt: false, lanes: None, d_hash: OnceLock::new() };
         if let (Some(crt), true) = (numbers.crt, key.private) {
             let (p, q) = (Bn::new(crt.p)?, Bn::new(crt.q)?);
             let (dp, dq, qinv) = (Bn::new(crt.dp)?, Bn::new(crt.dq)?, Bn::new(crt.qinv)?);
@@ -207,7 +221,24 @@ impl Key {
                 sys::RSA_set_flags(raw, sys::RSA_FLAG_LARGE_PUBLIC_EXPONENT);
             }
         }
+        if key.crt {
+            key.lanes = Prepared::new(numbers);
+        }
         Ok(key)
+    }
+
+    /// Looks for lanes for a key that was generated.
+    fn prepare(&mut self) {
+        let number = |part| self.number(part).unwrap_or_default();
+        let (n, e, p, q) = (number(Part::N), number(Part::E), number(Part::P), number(Part::Q));
+        // The others are never looked at.
+        let crt = Crt { p: &p, q: &q, dp: &[], dq: &[], qinv: &[] };
+        self.lanes = Prepared::new(&Numbers { n: &n, e: &e, d: None, crt: Some(crt) });
+    }
+
+    /// What the batch engine needs of it.
+    pub(crate) fn prepared(&self) -> Option<&Arc<Prepared>> {
+        self.lanes.as_ref()
     }
 
     /// Whether [`Key::generate`] makes keys of this size and exponent: AWS-LC rounds sizes down to a multiple of 128 bits
@@ -233,7 +264,7 @@ impl Key {
         if raw.is_null() {
             return Err(Error::Failed("RSA_new"));
         }
-        let key = Key { raw, bits, private: true, crt: true, d_hash: OnceLock::new() };
+        let mut key = Key { raw, bits, private: true, crt: true, lanes: None, d_hash: OnceLock::new() };
         let mut report = report.map(Progress);
         // SAFETY: the callback's argument outlives the call; the callback object is freed after it.
         let done = unsafe {
@@ -256,6 +287,7 @@ impl Key {
             clear_errors();
             return Err(Error::Failed("RSA key generation"));
         }
+        key.prepare();
         Ok(key)
     }
 
@@ -357,7 +389,8 @@ impl Key {
         Ok(())
     }
 
-    /// `input^d mod n`, blinded, checked with `e`: signing and decryption. Both buffers have [`Key::size`] bytes.
+    /// `input^d mod n`, checked with `e`: signing and decryption, in the batch engine where it has lanes for the key. Both
+    /// buffers have [`Key::size`] bytes.
     ///
     /// # Errors
     /// [`Error::Length`] where they do not, [`Error::Unsupported`] where `input` is not below the modulus,
@@ -367,6 +400,14 @@ impl Key {
         if !self.private {
             return Err(Error::InvalidKey("no private exponent"));
         }
+        match crate::accelerator::rsa::private(self, input, out) {
+            Some(_) => Ok(()),
+            None => self.private_alone(input, out),
+        }
+    }
+
+    /// [`Key::private_transform`] by AWS-LC: blinded.
+    pub(crate) fn private_alone(&self, input: &[u8], out: &mut [u8]) -> Result<(), Error> {
         if self.run_private(input, out) {
             return Ok(());
         }
@@ -386,6 +427,9 @@ impl Key {
             let (e, d) = (self.number(Part::E).unwrap_or_default(), self.number(Part::D).unwrap_or_default());
             let plain = Key::new(&Numbers { n: &n, e: &e, d: Some(&d), crt: None })?;
             if plain.run_private(input, out) {
+                if let Some(lanes) = &self.lanes {
+                    lanes.unfit();
+                }
                 return Ok(());
             }
         }

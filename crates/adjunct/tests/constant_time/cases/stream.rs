@@ -1,8 +1,9 @@
-//! Stream ciphers and digests: keys, states and data are secret, lengths and counters are not.
+//! Stream ciphers, their MAC, and digests: keys, states and data are secret, lengths and counters are not.
 
 use super::{Case, call};
 use adjunct::InOut;
 use adjunct::cpu::Feature;
+use adjunct_kernels::poly1305::Poly1305;
 use adjunct_kernels::{chacha, sha512};
 
 pub fn cases() -> Vec<Case> {
@@ -11,17 +12,46 @@ pub fn cases() -> Vec<Case> {
             chacha::blocks(key, [1, 2, 3, 4], InOut::in_place(data))
         })
     };
+    let ahead = |seed| {
+        call(seed, |key: &[u8; 32], four: &mut [u8; 256], eight: &mut [u8; 512]| unsafe {
+            chacha::four(key, [1, 2, 3, 4], four);
+            chacha::eight(key, [1, 2, 3, 4], eight);
+        })
+    };
+    let words = |seed| {
+        call(seed, |key: &[u8; 32], tag: &mut [u8; 16], data: &mut [u8; 1000]| {
+            let mut poly = Poly1305::new(key);
+            poly.update(data);
+            *tag = poly.finish();
+        })
+    };
+    let lanes = |seed| {
+        call(seed, |key: &[u8; 32], tag: &mut [u8; 16], data: &mut [u8; 2000]| unsafe {
+            let mut poly = Poly1305::new(key);
+            poly.update_wide(data);
+            *tag = poly.finish();
+        })
+    };
     let sha512 = |seed| {
-        call(seed, |blocks: &[u8; 512], state: &mut [u8; 64], _: &mut [u8; 1]| {
+        call(seed, |blocks: &[u8; 1000], state: &mut [u8; 64], _: &mut [u8; 1]| {
             let mut words: [u64; 8] = std::array::from_fn(|i| u64::from_be_bytes(state.as_chunks().0[i]));
-            let (blocks, _) = blocks.as_chunks::<128>();
-            let blocks = blocks.try_into().expect("four");
-            unsafe { sha512::compress_four(&mut words, blocks) }
+            let (blocks, _) = blocks.as_chunks();
+            unsafe {
+                sha512::compress(&mut words, blocks);
+                sha512::finish(&mut words, &blocks[0], 100, 8100);
+            }
+            for (bytes, word) in state.as_chunks_mut().0.iter_mut().zip(words) {
+                *bytes = word.to_be_bytes();
+            }
         })
     };
     let wide = &[Feature::Avx512];
+    let case = |name: &str, needs, memcheck, prepare| Case { name: name.into(), needs, memcheck, prepare };
     vec![
-        Case { name: "ChaCha20".into(), needs: wide, memcheck: false, prepare: Box::new(chacha) },
-        Case { name: "SHA-512, four blocks".into(), needs: wide, memcheck: false, prepare: Box::new(sha512) },
+        case("ChaCha20", wide, false, Box::new(chacha)),
+        case("ChaCha20, key stream", wide, false, Box::new(ahead)),
+        case("Poly1305 in words", &[], true, Box::new(words)),
+        case("Poly1305 in lanes", &[Feature::Ifma], false, Box::new(lanes)),
+        case("SHA-512, 7 blocks and the last", wide, false, Box::new(sha512)),
     ]
 }

@@ -36,5 +36,6 @@ pub fn init() {
         cpu::features();
         awslc::prime();
         counters::open();
+        accelerator::prime();
     });
 }

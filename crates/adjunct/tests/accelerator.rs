@@ -1,0 +1,261 @@
+//! Who works with whom in the batch engine. Each scenario is a process of its own.
+
+mod accelerator_support;
+mod counters_support;
+
+use accelerator_support::*;
+use adjunct::accelerator::{self, Kind, Outcome, Queue};
+use counters_support::{play, scenario};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::thread::{self, JoinHandle};
+
+macro_rules! scenarios {
+    ($($name:ident)*) => {
+        $(#[test] fn $name() { play(stringify!($name)); })*
+
+        #[test]
+        #[ignore = "a part played in another process"]
+        fn player() {
+            let Some((name, _)) = scenario() else { return };
+            match name.as_str() {
+                "clean" => counters_support::clean(),
+                $(stringify!($name) => parts::$name(),)*
+                other => panic!("{other}"),
+            }
+        }
+    };
+}
+
+scenarios! {
+    one_thread_works_alone
+    those_who_come_meanwhile_share_a_batch
+    more_than_eight_make_two_batches
+    too_few_are_done_one_by_one
+    kinds_do_not_mix_and_the_oldest_goes_first
+    a_lane_that_goes_wrong_is_done_again
+    a_panic_in_a_kernel_is_nobodys_end
+    sixty_four_threads_of_two_kinds
+    a_ticket_is_taken_along
+    a_ticket_leads_its_batch
+    a_dropped_ticket_harms_nobody
+    full_means_alone
+    off_means_alone
+}
+
+fn spawn<K: Kind<Job = Job>>(job: Job) -> JoinHandle<Outcome> {
+    thread::spawn(move || run::<K>(job))
+}
+
+fn spawn_all<K: Kind<Job = Job>>(inputs: std::ops::Range<u64>) -> Vec<JoinHandle<Outcome>> {
+    inputs.map(|i| spawn::<K>(Job::new(i))).collect()
+}
+
+fn join(threads: Vec<JoinHandle<Outcome>>) -> Vec<Outcome> {
+    threads.into_iter().map(|t| t.join().unwrap()).collect()
+}
+
+fn lanes(outcomes: &[Outcome]) -> usize {
+    outcomes.iter().filter(|o| **o == Outcome::Lanes).count()
+}
+
+mod parts {
+    use super::*;
+
+    pub fn one_thread_works_alone() {
+        accelerator::start_with(2);
+        for i in 0..1000 {
+            assert_eq!(run::<A>(Job::new(i)), Outcome::Scalar);
+        }
+        assert_eq!(batches(), []);
+    }
+
+    pub fn those_who_come_meanwhile_share_a_batch() {
+        accelerator::start_with(2);
+        let busy = Busy::new(2);
+        let threads = spawn_all::<A>(0..8);
+        until_waiting(8);
+        busy.end();
+        assert_eq!(lanes(&join(threads)), 8);
+        assert_eq!(batches(), [8]);
+    }
+
+    pub fn more_than_eight_make_two_batches() {
+        accelerator::start_with(1);
+        let busy = Busy::new(1);
+        let threads = spawn_all::<A>(0..13);
+        until_waiting(13);
+        busy.end();
+        assert_eq!(lanes(&join(threads)), 13);
+        assert_eq!(batches(), [8, 5]);
+    }
+
+    pub fn too_few_are_done_one_by_one() {
+        accelerator::start_with(1);
+        let busy = Busy::new(1);
+        let threads = spawn_all::<A>(0..2);
+        until_waiting(2);
+        busy.end();
+        assert_eq!(lanes(&join(threads)), 0);
+        assert_eq!(batches(), []);
+    }
+
+    pub fn kinds_do_not_mix_and_the_oldest_goes_first() {
+        accelerator::start_with(1);
+        let busy = Busy::new(1);
+        let mut threads = Vec::new();
+        let mut count = 0;
+        let mut add = |thread: JoinHandle<Outcome>| {
+            threads.push(thread);
+            count += 1;
+            until_waiting(count);
+        };
+        // A B A B B A A, then nine of B: the first batch is of A, all of them; then B.
+        for (i, kind) in "ABABBAABBBBBBBBB".chars().enumerate() {
+            add(if kind == 'A' { spawn::<A>(Job::new(i as u64)) } else { spawn::<B>(Job::new(i as u64)) });
+        }
+        busy.end();
+        assert_eq!(lanes(&join(threads)), 16);
+        let run = BATCHES.lock().unwrap().clone();
+        assert_eq!(run, [(Queue::TestA, 4), (Queue::TestB, 8), (Queue::TestB, 4)]);
+    }
+
+    pub fn a_lane_that_goes_wrong_is_done_again() {
+        accelerator::start_with(1);
+        let busy = Busy::new(1);
+        let mut threads = spawn_all::<A>(0..6);
+        threads.push(spawn::<A>(Job::new(77).with(Deed::Corrupt)));
+        threads.push(spawn::<A>(Job::new(78).with(Deed::Corrupt)));
+        until_waiting(8);
+        busy.end();
+        assert_eq!(lanes(&join(threads)), 6);
+        assert_eq!(batches(), [8]);
+        let alone = ALONE.lock().unwrap().clone();
+        assert!(alone.contains(&(Queue::TestA, 77)) && alone.contains(&(Queue::TestA, 78)), "{alone:?}");
+    }
+
+    pub fn a_panic_in_a_kernel_is_nobodys_end() {
+        accelerator::start_with(1);
+        let busy = Busy::new(1);
+        let mut threads = Vec::new();
+        for i in 0..24 {
+            threads.push(spawn::<A>(Job::new(i).with(if i % 8 == 3 { Deed::Panic } else { Deed::Nothing })));
+            until_waiting(i as usize + 1);
+        }
+        busy.end();
+        assert_eq!(lanes(&join(threads)), 0);
+        assert_eq!(batches(), [8, 8, 8]);
+    }
+
+    pub fn sixty_four_threads_of_two_kinds() {
+        accelerator::start_with(2);
+        let total = Arc::new(AtomicUsize::new(0));
+        let threads: Vec<_> = (0..64u64)
+            .map(|t| {
+                let total = Arc::clone(&total);
+                thread::spawn(move || {
+                    let mut in_lanes = 0;
+                    for i in 0..500 {
+                        let job = Job::new(t * 1000 + i);
+                        let outcome = if (t + i) % 3 == 0 { run::<A>(job) } else { run::<B>(job) };
+                        in_lanes += usize::from(outcome == Outcome::Lanes);
+                        total.fetch_add(1, SeqCst);
+                    }
+                    in_lanes
+                })
+            })
+            .collect();
+        let in_lanes: usize = threads.into_iter().map(|t| t.join().unwrap()).sum();
+        assert_eq!(total.load(SeqCst), 64 * 500);
+        assert_eq!(in_lanes, batches().iter().sum::<usize>());
+        assert_eq!(in_lanes + ALONE.lock().unwrap().len(), 64 * 500);
+    }
+
+    pub fn a_ticket_is_taken_along() {
+        accelerator::start_with(1);
+        let busy = Busy::new(1);
+        let mut tickets: Vec<_> = (0..3).map(|i| accelerator::enqueue::<A>(Job::new(50 + i)).unwrap()).collect();
+        assert!(tickets.iter().all(|t| !t.is_done()));
+        let threads = spawn_all::<A>(0..5);
+        until_waiting(8);
+        busy.end();
+        assert_eq!(lanes(&join(threads)), 5);
+        for ticket in tickets.drain(..) {
+            assert!(ticket.is_done());
+            let (job, outcome) = ticket.finish();
+            job.assert_done();
+            assert_eq!(outcome, Outcome::Lanes);
+        }
+        assert_eq!(batches(), [8]);
+    }
+
+    pub fn a_ticket_leads_its_batch() {
+        accelerator::start_with(2);
+        let mut tickets: Vec<_> = (0..11).map(|i| accelerator::enqueue::<A>(Job::new(i)).unwrap()).collect();
+        assert_eq!(accelerator::waiting(), 11);
+        let last = tickets.pop().unwrap().finish();
+        last.0.assert_done();
+        assert_eq!(last.1, Outcome::Lanes);
+        // The oldest eight went first, then the rest with the last of them.
+        assert!(tickets.iter().all(|t| t.is_done()));
+        for ticket in tickets {
+            ticket.finish().0.assert_done();
+        }
+        assert_eq!(batches(), [8, 3]);
+        let (job, outcome) = accelerator::enqueue::<A>(Job::new(5)).unwrap().finish();
+        job.assert_done();
+        assert_eq!(outcome, Outcome::Scalar);
+    }
+
+    pub fn a_dropped_ticket_harms_nobody() {
+        accelerator::start_with(1);
+        for _ in 0..1000 {
+            let tickets: Vec<_> = (0..4).map(|i| accelerator::enqueue::<A>(Job::new(i)).unwrap()).collect();
+            drop(tickets);
+            assert_eq!(accelerator::waiting(), 0);
+        }
+        // Dropped while a leader has it.
+        let door = Door::new();
+        let tickets: Vec<_> = (0..4).map(|i| accelerator::enqueue::<A>(Job::new(i).at(&door)).unwrap()).collect();
+        let leader = {
+            let job = accelerator::enqueue::<A>(Job::new(9)).unwrap();
+            thread::spawn(move || job.finish().0.assert_done())
+        };
+        door.until_inside(1);
+        drop(tickets);
+        door.open();
+        leader.join().unwrap();
+        // Nobody's slots are lost by it.
+        let all: Vec<_> = (0..256).map(|i| accelerator::enqueue::<A>(Job::new(i)).unwrap()).collect();
+        assert_eq!(all.len(), 256);
+        assert_eq!(Arc::strong_count(&door), 1);
+    }
+
+    pub fn full_means_alone() {
+        accelerator::start_with(1);
+        let tickets: Vec<_> = (0..256).map(|i| accelerator::enqueue::<A>(Job::new(i)).unwrap()).collect();
+        assert!(accelerator::enqueue::<A>(Job::new(1)).is_err());
+        let busy = Busy::new(0);
+        assert_eq!(run::<A>(Job::new(3)), Outcome::Scalar);
+        busy.end();
+        for ticket in tickets {
+            ticket.finish().0.assert_done();
+        }
+        assert_eq!(batches(), [8; 32]);
+        // What a thread leaves that has ended is cleared when slots are scarce.
+        thread::spawn(|| (0..256).for_each(|i| std::mem::forget(accelerator::enqueue::<A>(Job::new(i)).unwrap())))
+            .join()
+            .unwrap();
+        accelerator::enqueue::<A>(Job::new(7)).unwrap().finish().0.assert_done();
+    }
+
+    pub fn off_means_alone() {
+        accelerator::start_with(1);
+        accelerator::switch_off();
+        assert!(accelerator::enqueue::<A>(Job::new(1)).is_err());
+        let busy = Busy::new(4);
+        assert_eq!(run::<A>(Job::new(3)), Outcome::Scalar);
+        busy.end();
+        assert_eq!(batches(), []);
+    }
+}

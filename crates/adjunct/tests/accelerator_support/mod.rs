@@ -1,0 +1,234 @@
+//! Kinds whose jobs do what a test wants, and a log of what was run.
+
+#![allow(dead_code, reason = "each test program uses its part")]
+
+use adjunct::accelerator::{self, Kind, Outcome, Queue};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+/// A door that jobs wait at.
+#[derive(Debug, Default)]
+pub struct Door {
+    open: AtomicBool,
+    inside: AtomicUsize,
+}
+
+impl Door {
+    pub fn new() -> Arc<Door> {
+        Arc::default()
+    }
+
+    fn pass(&self) {
+        self.inside.fetch_add(1, SeqCst);
+        until(|| self.open.load(SeqCst));
+    }
+
+    /// How many jobs have come to the door.
+    pub fn inside(&self) -> usize {
+        self.inside.load(SeqCst)
+    }
+
+    pub fn open(&self) {
+        self.open.store(true, SeqCst);
+    }
+
+    /// Waits until so many jobs have come to the door.
+    pub fn until_inside(&self, count: usize) {
+        until(|| self.inside.load(SeqCst) >= count);
+    }
+}
+
+/// Waits for something that must come; gives up after a while, so that a test fails instead of hanging.
+pub fn until(what: impl Fn() -> bool) {
+    for _ in 0..60_000 {
+        if what() {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    eprintln!("what the test waits for does not come");
+    std::process::abort();
+}
+
+/// Waits until so many jobs wait on the board.
+pub fn until_waiting(count: usize) {
+    until(|| accelerator::waiting() == count);
+}
+
+/// What a job does in its kernel, beside its work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Deed {
+    Nothing,
+    /// Its lane goes wrong.
+    Corrupt,
+    /// The kernel panics, in lanes.
+    Panic,
+    /// The leading thread ends without a word.
+    Exit,
+    /// The leading thread forks; the child says by its exit code whether it went on well.
+    Fork,
+    /// The leading thread sends itself a signal.
+    Signal,
+}
+
+/// Squares a number.
+#[derive(Debug, Clone)]
+pub struct Job {
+    pub input: u64,
+    pub output: u64,
+    pub deed: Deed,
+    pub door: Option<Arc<Door>>,
+    // Makes the job as large as a real one, and shows where it was not moved whole.
+    filler: [u64; 64],
+}
+
+impl Job {
+    pub fn new(input: u64) -> Job {
+        Job { input, output: 0, deed: Deed::Nothing, door: None, filler: [input; 64] }
+    }
+
+    pub fn with(mut self, deed: Deed) -> Job {
+        self.deed = deed;
+        self
+    }
+
+    pub fn at(mut self, door: &Arc<Door>) -> Job {
+        self.door = Some(Arc::clone(door));
+        self
+    }
+
+    pub fn assert_done(&self) {
+        assert_eq!(self.output, self.input * self.input);
+        assert_eq!(self.filler, [self.input; 64]);
+    }
+
+    fn square(&mut self) {
+        if let Some(door) = &self.door {
+            door.pass();
+        }
+        self.output = self.input * self.input;
+    }
+}
+
+/// Sizes of the batches run in lanes, and the inputs of what was run alone, in their order, by queue.
+pub static BATCHES: Mutex<Vec<(Queue, usize)>> = Mutex::new(Vec::new());
+pub static ALONE: Mutex<Vec<(Queue, u64)>> = Mutex::new(Vec::new());
+/// Children forked in kernels.
+pub static CHILDREN: Mutex<Vec<i32>> = Mutex::new(Vec::new());
+
+pub fn batches() -> Vec<usize> {
+    BATCHES.lock().unwrap().iter().map(|b| b.1).collect()
+}
+
+fn misbehave(deed: Deed) {
+    match deed {
+        Deed::Panic => panic!("on purpose"),
+        // SAFETY: ends this thread alone; its locks stay as they are, which is what is tested.
+        Deed::Exit => unsafe { _ = libc::syscall(libc::SYS_exit, 0) },
+        Deed::Fork => {
+            // SAFETY: the child goes on in the engine, which is what is tested, and then ends.
+            let child = unsafe { libc::fork() };
+            if child > 0 {
+                CHILDREN.lock().unwrap().push(child);
+            }
+        }
+        // SAFETY: the test has a handler.
+        Deed::Signal => unsafe { _ = libc::syscall(libc::SYS_tkill, libc::syscall(libc::SYS_gettid), libc::SIGUSR1) },
+        _ => {}
+    }
+}
+
+fn scalar(queue: Queue, job: &mut Job) {
+    // Not while holding the log, which a deed may end in.
+    ALONE.lock().unwrap().push((queue, job.input));
+    if !matches!(job.deed, Deed::Panic | Deed::Corrupt) {
+        misbehave(std::mem::replace(&mut job.deed, Deed::Nothing));
+    }
+    job.square();
+}
+
+fn lanes(queue: Queue, jobs: &mut [Job]) -> u8 {
+    assert!((1..=8).contains(&jobs.len()));
+    BATCHES.lock().unwrap().push((queue, jobs.len()));
+    for job in jobs.iter_mut() {
+        misbehave(job.deed);
+    }
+    let mut right = 0;
+    for (i, job) in jobs.iter_mut().enumerate() {
+        job.square();
+        match job.deed {
+            Deed::Corrupt => job.output = 0xbad,
+            _ => right |= 1 << i,
+        }
+    }
+    right
+}
+
+#[derive(Debug)]
+pub struct A;
+
+impl Kind for A {
+    const QUEUE: Queue = Queue::TestA;
+    const BREAK_EVEN: usize = 3;
+    type Job = Job;
+
+    fn scalar(job: &mut Job) {
+        scalar(Self::QUEUE, job);
+    }
+
+    fn lanes(jobs: &mut [Job]) -> u8 {
+        lanes(Self::QUEUE, jobs)
+    }
+}
+
+#[derive(Debug)]
+pub struct B;
+
+impl Kind for B {
+    const QUEUE: Queue = Queue::TestB;
+    const BREAK_EVEN: usize = 2;
+    type Job = Job;
+
+    fn scalar(job: &mut Job) {
+        scalar(Self::QUEUE, job);
+    }
+
+    fn lanes(jobs: &mut [Job]) -> u8 {
+        lanes(Self::QUEUE, jobs)
+    }
+}
+
+/// Runs a job and checks it.
+pub fn run<K: Kind<Job = Job>>(mut job: Job) -> Outcome {
+    let outcome = accelerator::run::<K>(&mut job);
+    job.assert_done();
+    outcome
+}
+
+/// Has the engine busy: one thread works alone behind a door, and `leaders` lead behind it, so that whoever comes waits.
+pub struct Busy {
+    door: Arc<Door>,
+    threads: Vec<std::thread::JoinHandle<Outcome>>,
+}
+
+impl Busy {
+    pub fn new(leaders: usize) -> Busy {
+        let door = Door::new();
+        let mut threads = Vec::new();
+        for i in 0..=leaders {
+            let job = Job::new(1000 + i as u64).at(&door);
+            threads.push(std::thread::spawn(move || run::<A>(job)));
+            door.until_inside(i + 1);
+        }
+        Busy { door, threads }
+    }
+
+    /// Lets them go on, and sees them end.
+    pub fn end(self) {
+        self.door.open();
+        for thread in self.threads {
+            assert_eq!(thread.join().unwrap(), Outcome::Scalar);
+        }
+    }
+}

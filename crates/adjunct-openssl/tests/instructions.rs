@@ -414,3 +414,19 @@ fn the_wide_forms_are_masked_apart() {
         }
     }
 }
+
+/// ChaCha20-Poly1305 counts as software, for no instruction is made for its cipher; but IFMA multiplies in its MAC.
+#[test]
+fn what_helps_software_is_masked_too() {
+    for (mask, helps) in [("", true), ("-ifma", false), ("-avx512", false)] {
+        let counters = Counters::new();
+        let Ok(trace) = trace("cipher ChaCha20-Poly1305", mask, &counters, &[]) else { return };
+        let lanes = trace.lanes(Feature::Ifma).unwrap_or(0);
+        // 36 vectors of 4 lanes for 256 bytes, and what prepares them.
+        let right = if helps && adjunct::cpu::features().has(Feature::Ifma) { lanes > 3 * 36 * 4 } else { lanes == 0 };
+        assert!(right, "under '{mask}': {trace:?}");
+        if let Some(line) = counters.take().get(&format!("{:?}", Function::ChaCha20Poly1305)) {
+            assert!(line.starts_with("0 hardware"), "under '{mask}': {line}");
+        }
+    }
+}

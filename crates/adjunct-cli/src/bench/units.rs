@@ -3,6 +3,10 @@
 use super::measure::Work;
 #[cfg(target_arch = "x86_64")]
 use adjunct::cpu::{self, Feature};
+#[cfg(target_arch = "x86_64")]
+use adjunct_kernels::aes::{UNIT_CHAINS as CHAINS, vaes256, vaes512};
+#[cfg(target_arch = "x86_64")]
+use std::hint::black_box;
 
 /// A unit's instruction, to be measured.
 #[derive(Debug)]
@@ -11,38 +15,42 @@ pub struct Unit {
     pub name: &'static str,
     /// Bytes of its operand.
     pub width: usize,
-    /// [`BATCH`] instructions a repetition.
+    /// A fixed number of instructions a repetition, see [`Unit::instructions`].
     pub work: Work,
 }
 
-/// Instructions of one repetition.
-pub const BATCH: u64 = 64 * CHAINS as u64;
-
-/// More than latency times throughput on any CPU so far (4 cycles, two a cycle), and few enough for 16 registers.
+#[cfg(not(target_arch = "x86_64"))]
 const CHAINS: usize = 12;
+
+/// Rounds of all chains in one repetition: enough that starting them costs nothing.
+const PASSES: u64 = 64;
 
 impl Unit {
     /// Instructions a second, from repetitions a second.
     pub fn instructions(rate: f64) -> f64 {
-        rate * BATCH as f64
+        rate * (PASSES * CHAINS as u64) as f64
     }
 
     /// One round of AES encryption, as wide as this CPU has it; `None` where it has none.
     #[cfg(target_arch = "x86_64")]
     pub fn aes() -> Option<Unit> {
         let features = cpu::features();
-        let vaes = features.has(Feature::Vaes);
-        let (name, width, chains): (_, _, unsafe fn(u64) -> bool) = if vaes && features.has(Feature::Avx512) {
-            ("vaesenc, 512 bits", 64, x86::aes512)
+        let vaes = features.has(Feature::Vaes) && features.has(Feature::Vpclmul);
+        let (name, width, chains): (_, _, unsafe fn(u64) -> [u8; 16]) = if vaes && features.has(Feature::Avx512) {
+            ("vaesenc, 512 bits", 64, vaes512::unit)
         } else if vaes && features.has(Feature::Avx2) {
-            ("vaesenc, 256 bits", 32, x86::aes256)
+            ("vaesenc, 256 bits", 32, vaes256::unit)
         } else if features.has(Feature::Aes) {
             ("aesenc, 128 bits", 16, x86::aes128)
         } else {
             return None;
         };
-        // SAFETY: the features of each are those just asked for.
-        Some(Unit { name, width, work: Work::new(Vec::new(), move |n| unsafe { chains(n) }) })
+        let run = move |n| {
+            // SAFETY: the features of each are those just asked for.
+            black_box(unsafe { chains(n * PASSES) });
+            true
+        };
+        Some(Unit { name, width, work: Work::new(Vec::new(), run) })
     }
 
     /// One IFMA multiplication in eight lanes; `None` where this CPU has none.
@@ -52,9 +60,12 @@ impl Unit {
         if !(features.has(Feature::Ifma) && features.has(Feature::Avx512)) {
             return None;
         }
-        // SAFETY: just asked.
-        let work = Work::new(Vec::new(), |n| unsafe { x86::ifma(n) });
-        Some(Unit { name: "vpmadd52luq, 512 bits", width: 64, work })
+        let run = |n| {
+            // SAFETY: just asked.
+            black_box(unsafe { x86::ifma(n * PASSES) });
+            true
+        };
+        Some(Unit { name: "vpmadd52luq, 512 bits", width: 64, work: Work::new(Vec::new(), run) })
     }
 
     /// Other architectures' units are not measured.
@@ -70,37 +81,38 @@ impl Unit {
     }
 }
 
+/// Chains as those of [`vaes512::unit`], of other instructions. They start with values the compiler does not know, so that
+/// nothing can be worked out before it runs.
 #[cfg(target_arch = "x86_64")]
 mod x86 {
     use super::CHAINS;
     use std::arch::x86_64::*;
     use std::hint::black_box;
 
-    macro_rules! rounds {
-        ($(#[doc = $doc:literal])* $name:ident, $features:literal, $start:expr, $step:expr) => {
-            $(#[doc = $doc])*
-            #[target_feature(enable = $features)]
-            pub fn $name(times: u64) -> bool {
-                // Values the compiler does not know, so that nothing can be worked out before it runs.
-                let start = black_box($start);
-                let mut chains = [start; CHAINS];
-                for _ in 0..times {
-                    for _ in 0..64 {
-                        for chain in &mut chains {
-                            *chain = $step(*chain, start);
-                        }
-                    }
-                }
-                black_box(chains);
-                true
+    #[target_feature(enable = "aes,sse2")]
+    pub fn aes128(passes: u64) -> [u8; 16] {
+        let key = black_box(_mm_set1_epi8(0x5a));
+        let mut chains = [key; CHAINS];
+        for _ in 0..passes {
+            for chain in &mut chains {
+                *chain = _mm_aesenc_si128(*chain, key);
             }
-        };
+        }
+        black_box(chains);
+        [0; 16]
     }
 
-    rounds!(aes512, "avx512f,vaes", _mm512_set1_epi8(0x5a), |a, k| _mm512_aesenc_epi128(a, k));
-    rounds!(aes256, "avx2,vaes", _mm256_set1_epi8(0x5a), |a, k| _mm256_aesenc_epi128(a, k));
-    rounds!(aes128, "aes,sse2", _mm_set1_epi8(0x5a), |a, k| _mm_aesenc_si128(a, k));
-    rounds!(ifma, "avx512f,avx512ifma", _mm512_set1_epi64(0x5a5a_5a5a_5a5a), |a, k| _mm512_madd52lo_epu64(a, k, k));
+    #[target_feature(enable = "avx512f,avx512ifma")]
+    pub fn ifma(passes: u64) -> [__m512i; CHAINS] {
+        let factor = black_box(_mm512_set1_epi64(0x5a5a_5a5a_5a5a));
+        let mut chains = [factor; CHAINS];
+        for _ in 0..passes {
+            for chain in &mut chains {
+                *chain = _mm512_madd52lo_epu64(*chain, factor, factor);
+            }
+        }
+        chains
+    }
 }
 
 #[cfg(test)]

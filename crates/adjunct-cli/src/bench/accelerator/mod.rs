@@ -1,5 +1,9 @@
 //! `adjunct bench accelerator`: private-key operations under load, as the papers measure an accelerator card.
 
+#[cfg(target_arch = "x86_64")]
+mod kernels;
+#[cfg(not(target_arch = "x86_64"))]
+#[path = "no_kernels.rs"]
 mod kernels;
 mod lanes;
 mod library;
@@ -241,8 +245,13 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     let json = sink::Json::open(args.json.as_deref())?;
     let bench = Bench { stock: Side::stock(library)?, adjunct, meter, interrupted: on_signals()? };
     let load_plan = args.load_plan();
-    let mut header = Header::new(library, measure::Plan { slice: load_plan.slice, repeats: load_plan.repeats });
-    header.clock = "wall";
+    let header = match args.kernels {
+        true => Header::new(library, args.kernel_plan()),
+        false => {
+            let plan = measure::Plan { slice: load_plan.slice, repeats: load_plan.repeats };
+            Header { clock: "wall", ..Header::new(library, plan) }
+        }
+    };
     let mut report = Report::new(header, units(args.kernel_plan())?);
 
     let table = !json.replaces_table();

@@ -1,0 +1,22 @@
+//! Architectures without lanes have no kernels to measure.
+
+use super::library::Key;
+use super::subject::Function;
+use crate::bench::measure::Work;
+
+/// Jobs of a call.
+pub const LANES: usize = 8;
+
+/// A kernel with its full batch.
+#[derive(Debug)]
+pub struct Kernel {
+    /// Its instructions.
+    pub instructions: u64,
+    /// One call.
+    pub work: Work,
+}
+
+/// None.
+pub fn kernel(_: Function, _: Option<&Key>) -> Option<Kernel> {
+    None
+}

@@ -245,13 +245,11 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     let json = sink::Json::open(args.json.as_deref())?;
     let bench = Bench { stock: Side::stock(library)?, adjunct, meter, interrupted: on_signals()? };
     let load_plan = args.load_plan();
-    let header = match args.kernels {
-        true => Header::new(library, args.kernel_plan()),
-        false => {
-            let plan = measure::Plan { slice: load_plan.slice, repeats: load_plan.repeats };
-            Header { clock: "wall", ..Header::new(library, plan) }
-        }
-    };
+    let mut header = Header::new(library, args.kernel_plan());
+    if !args.kernels {
+        header = Header::new(library, measure::Plan { slice: load_plan.slice, repeats: load_plan.repeats });
+        header.clock = "wall";
+    }
     let mut report = Report::new(header, units(args.kernel_plan())?);
 
     let table = !json.replaces_table();

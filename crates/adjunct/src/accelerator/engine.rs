@@ -165,6 +165,8 @@ impl Board {
             Taken::FromTheDead => {
                 self.bury(at);
                 lock.mend();
+                // So rare that it need not be told who has reason to wake.
+                self.places.iter().for_each(|p| p.lock.wake(u32::MAX));
                 true
             }
             Taken::No => false,

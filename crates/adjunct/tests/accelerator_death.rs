@@ -1,0 +1,571 @@
+//! Threads that die, are cancelled or forked in every state, and those who were in a batch with them.
+
+mod accelerator_support;
+mod counters_support;
+
+use accelerator_support::*;
+use adjunct::accelerator::{self, Outcome};
+use counters_support::{play, scenario};
+use std::ffi::{c_int, c_void};
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::thread::{self, JoinHandle};
+
+macro_rules! scenarios {
+    ($($name:ident)*) => {
+        $(#[test] fn $name() { play(stringify!($name)); })*
+
+        #[test]
+        #[ignore = "a part played in another process"]
+        fn player() {
+            let Some((name, _)) = scenario() else { return };
+            match name.as_str() {
+                "clean" => counters_support::clean(),
+                $(stringify!($name) => parts::$name(),)*
+                other => panic!("{other}"),
+            }
+        }
+    };
+}
+
+scenarios! {
+    a_leader_that_ends_is_noticed_by_those_it_led
+    a_leader_that_ends_is_noticed_by_those_who_wait
+    a_leader_that_ends_alone_is_noticed_by_the_next
+    leaders_that_end_one_after_the_other
+    threads_end_in_kernels_all_the_time
+    cancelled_while_waiting
+    cancelled_while_leading
+    ends_in_a_handler_while_waiting
+    ends_in_a_handler_while_leading
+    jumps_out_of_a_handler
+    a_handler_that_asks_itself
+    forked_by_another_thread
+    forked_in_a_kernel
+    forked_in_a_handler
+    forked_while_all_run
+    a_ticket_in_a_child
+}
+
+fn spawn(job: Job) -> JoinHandle<Outcome> {
+    thread::spawn(move || run::<A>(job))
+}
+
+/// A thread without Rust's frames around it, for what unwinds or ends it; `wait` says whether it ended otherwise.
+struct Bare {
+    thread: libc::pthread_t,
+}
+
+static FINISHED: AtomicUsize = AtomicUsize::new(0);
+
+extern "C" fn bare(job: *mut c_void) -> *mut c_void {
+    // SAFETY: from `Bare::new`. Nothing here needs a drop when the thread is cancelled: the job is left where it is.
+    let job: &mut Job = unsafe { &mut *job.cast() };
+    unsafe { libc_extra::pthread_setcanceltype(1, null_mut()) };
+    accelerator::run::<A>(job);
+    job.assert_done();
+    FINISHED.fetch_add(1, SeqCst);
+    null_mut()
+}
+
+mod libc_extra {
+    unsafe extern "C" {
+        pub fn pthread_setcanceltype(kind: std::ffi::c_int, old: *mut std::ffi::c_int) -> std::ffi::c_int;
+    }
+}
+
+impl Bare {
+    fn new(job: Job) -> Bare {
+        let job = Box::into_raw(Box::new(job));
+        let mut thread = 0;
+        // SAFETY: the job is leaked, so it lives as long as the thread.
+        assert_eq!(unsafe { libc::pthread_create(&mut thread, null_mut(), bare, job.cast()) }, 0);
+        Bare { thread }
+    }
+
+    fn cancel(&self) {
+        // SAFETY: not joined yet.
+        unsafe { assert_eq!(libc::pthread_cancel(self.thread), 0) };
+    }
+
+    fn signal(&self) {
+        // SAFETY: not joined yet.
+        unsafe { assert_eq!(libc::pthread_kill(self.thread, libc::SIGUSR1), 0) };
+    }
+
+    fn join(self) {
+        // SAFETY: joined once.
+        unsafe { assert_eq!(libc::pthread_join(self.thread, null_mut()), 0) };
+    }
+}
+
+fn handle(handler: extern "C" fn(c_int)) {
+    // SAFETY: all zeros is a valid sigaction; the handlers are as the tests want them.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = handler as *const () as usize;
+        action.sa_flags = libc::SA_NODEFER;
+        assert_eq!(libc::sigaction(libc::SIGUSR1, &action, null_mut()), 0);
+    }
+}
+
+extern "C" fn end_this_thread(_: c_int) {
+    // SAFETY: ends this thread, whatever it holds; that is the test.
+    unsafe { _ = libc::syscall(libc::SYS_exit, 0) };
+}
+
+/// Everything still works: batches form and are right.
+fn all_is_well() {
+    let before = batches().len();
+    let door = Door::new();
+    // One alone, or none, and one at each place: whoever comes after the first that waits, waits too.
+    let mut threads = Vec::new();
+    while accelerator::waiting() == 0 {
+        let inside = door.inside();
+        let job = Job::new(500 + inside as u64).at(&door);
+        threads.push(spawn(job));
+        until(|| door.inside() > inside || accelerator::waiting() == 1);
+    }
+    threads.extend((0..7).map(|i| spawn(Job::new(i))));
+    until_waiting(8);
+    door.open();
+    for thread in threads {
+        thread.join().unwrap();
+    }
+    assert!(batches().len() > before);
+}
+
+fn wait_for_child(child: i32) -> i32 {
+    let mut status = 0;
+    // SAFETY: a child of this process.
+    unsafe { assert_eq!(libc::waitpid(child, &mut status, 0), child) };
+    status
+}
+
+/// What a forked child does: everything works in it, and says so by its exit code.
+fn child_works() -> ! {
+    let worked = std::panic::catch_unwind(|| {
+        assert_eq!(accelerator::waiting(), 0);
+        assert_eq!(run::<A>(Job::new(3)), Outcome::Scalar);
+        all_is_well();
+    });
+    // SAFETY: ends the child without the parent's cleanup.
+    unsafe { libc::_exit(if worked.is_ok() { 7 } else { 1 }) }
+}
+
+fn assert_child_worked(child: i32) {
+    let status = wait_for_child(child);
+    assert!(libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 7, "{status:#x}");
+}
+
+mod parts {
+    use super::*;
+
+    pub fn a_leader_that_ends_is_noticed_by_those_it_led() {
+        accelerator::start_with(1);
+        let busy = Busy::new(1);
+        // The oldest is woken to lead; it ends in the kernel.
+        let _dead = Bare::new(Job::new(1).with(Deed::Exit));
+        until_waiting(1);
+        let others: Vec<_> = (2..8).map(|i| spawn(Job::new(i))).collect();
+        until_waiting(7);
+        busy.end();
+        for thread in others {
+            assert_eq!(thread.join().unwrap(), Outcome::Scalar);
+        }
+        assert_eq!(batches(), [7]);
+        all_is_well();
+    }
+
+    pub fn a_leader_that_ends_is_noticed_by_those_who_wait() {
+        accelerator::start_with(1);
+        let busy = Busy::new(1);
+        let _dead = Bare::new(Job::new(1).with(Deed::Exit));
+        until_waiting(1);
+        let others: Vec<_> = (2..20).map(|i| spawn(Job::new(i))).collect();
+        until_waiting(19);
+        busy.end();
+        let lanes = others.into_iter().map(|t| t.join().unwrap()).filter(|o| *o == Outcome::Lanes);
+        // Seven were led by the dead.
+        assert_eq!(lanes.count(), 11);
+        assert_eq!(batches(), [8, 8, 3]);
+        all_is_well();
+    }
+
+    pub fn a_leader_that_ends_alone_is_noticed_by_the_next() {
+        accelerator::start_with(1);
+        let busy = Busy::new(1);
+        let _dead = Bare::new(Job::new(1).with(Deed::Exit));
+        until_waiting(1);
+        busy.end();
+        until(|| accelerator::waiting() == 0);
+        for i in 0..10 {
+            run::<A>(Job::new(i));
+        }
+        all_is_well();
+    }
+
+    pub fn leaders_that_end_one_after_the_other() {
+        accelerator::start_with(1);
+        let busy = Busy::new(1);
+        // The first ends who leads it, and so does the next, who is woken then: in lanes, and in the end alone.
+        let deed = |i| if i < 4 { Deed::Exit } else { Deed::Nothing };
+        let dead: Vec<_> = (0..34).map(|i| Bare::new(Job::new(i).with(deed(i)))).collect();
+        until_waiting(34);
+        busy.end();
+        dead.into_iter().for_each(Bare::join);
+        let finished = FINISHED.load(SeqCst);
+        assert!((26..34).contains(&finished), "{finished}");
+        all_is_well();
+    }
+
+    extern "C" fn worker(number: *mut c_void) -> *mut c_void {
+        let number = number as u64;
+        for i in 0..300 {
+            let deed = if number % 4 == 0 && i == 10 * number { Deed::Exit } else { Deed::Nothing };
+            run::<A>(Job::new(number * 1000 + i).with(deed));
+        }
+        FINISHED.fetch_add(1, SeqCst);
+        null_mut()
+    }
+
+    pub fn threads_end_in_kernels_all_the_time() {
+        accelerator::start_with(2);
+        let threads: Vec<_> = (0..32usize)
+            .map(|number| {
+                let mut thread = 0;
+                // SAFETY: the argument is a number.
+                let made = unsafe { libc::pthread_create(&mut thread, null_mut(), worker, number as *mut c_void) };
+                assert_eq!(made, 0);
+                thread
+            })
+            .collect();
+        // SAFETY: each is joined once.
+        threads.into_iter().for_each(|t| unsafe { _ = libc::pthread_join(t, null_mut()) });
+        // Eight jobs, each of which ends at most the thread that leads its batch and its owner.
+        let finished = FINISHED.load(SeqCst);
+        assert!((16..32).contains(&finished), "{finished}");
+        all_is_well();
+    }
+
+    pub fn cancelled_while_waiting() {
+        accelerator::start_with(1);
+        let busy = Busy::new(1);
+        let cancelled: Vec<_> = (0..4).map(|i| Bare::new(Job::new(i))).collect();
+        let others: Vec<_> = (4..8).map(|i| spawn(Job::new(i))).collect();
+        until_waiting(8);
+        cancelled.iter().for_each(Bare::cancel);
+        busy.end();
+        for thread in others {
+            thread.join().unwrap();
+        }
+        cancelled.into_iter().for_each(Bare::join);
+        assert_eq!(FINISHED.load(SeqCst), 0);
+        assert_eq!(batches(), [8]);
+        all_is_well();
+    }
+
+    pub fn cancelled_while_leading() {
+        accelerator::start_with(1);
+        let busy = Busy::new(1);
+        let door = Door::new();
+        let leader = Bare::new(Job::new(1).at(&door));
+        until_waiting(1);
+        let others: Vec<_> = (2..12).map(|i| spawn(Job::new(i))).collect();
+        until_waiting(11);
+        busy.end();
+        door.until_inside(1);
+        leader.cancel();
+        door.open();
+        for thread in others {
+            thread.join().unwrap();
+        }
+        leader.join();
+        assert_eq!(FINISHED.load(SeqCst), 0);
+        all_is_well();
+    }
+
+    pub fn ends_in_a_handler_while_waiting() {
+        handle(end_this_thread);
+        accelerator::start_with(1);
+        let busy = Busy::new(1);
+        let dying: Vec<_> = (0..4).map(|i| Bare::new(Job::new(i))).collect();
+        let others: Vec<_> = (4..12).map(|i| spawn(Job::new(i))).collect();
+        until_waiting(12);
+        dying.iter().for_each(Bare::signal);
+        busy.end();
+        for thread in others {
+            thread.join().unwrap();
+        }
+        all_is_well();
+        assert_eq!(FINISHED.load(SeqCst), 0);
+    }
+
+    pub fn ends_in_a_handler_while_leading() {
+        handle(end_this_thread);
+        accelerator::start_with(1);
+        let busy = Busy::new(1);
+        let _dead = Bare::new(Job::new(1).with(Deed::Signal));
+        until_waiting(1);
+        let others: Vec<_> = (2..12).map(|i| spawn(Job::new(i))).collect();
+        until_waiting(11);
+        busy.end();
+        for thread in others {
+            assert_eq!(thread.join().unwrap(), Outcome::Lanes);
+        }
+        all_is_well();
+        assert_eq!(FINISHED.load(SeqCst), 0);
+    }
+
+    unsafe extern "C" {
+        #[link_name = "__sigsetjmp"]
+        fn sigsetjmp(buffer: *mut c_void, save: c_int) -> c_int;
+        fn siglongjmp(buffer: *mut c_void, value: c_int) -> !;
+    }
+
+    static BUFFER: [std::sync::atomic::AtomicU64; 64] = [const { std::sync::atomic::AtomicU64::new(0) }; 64];
+    static JUMPS: AtomicUsize = AtomicUsize::new(0);
+
+    extern "C" fn jump(_: c_int) {
+        JUMPS.fetch_add(1, SeqCst);
+        // SAFETY: the frame that set it is still there: it waits for what it called.
+        unsafe { siglongjmp(BUFFER.as_ptr().cast_mut().cast(), 1) }
+    }
+
+    extern "C" fn jumper(job: *mut c_void) -> *mut c_void {
+        // SAFETY: no frame between here and the handler has anything to drop that is missed; the second return does
+        // nothing with this one's variables.
+        unsafe {
+            if sigsetjmp(BUFFER.as_ptr().cast_mut().cast(), 1) == 0 {
+                accelerator::run::<A>(&mut *job.cast::<Job>());
+                FINISHED.fetch_add(1, SeqCst);
+            }
+        }
+        // The same thread goes on to use the engine.
+        for i in 0..100 {
+            run::<A>(Job::new(i));
+        }
+        null_mut()
+    }
+
+    pub fn jumps_out_of_a_handler() {
+        handle(jump);
+        accelerator::start_with(1);
+        let busy = Busy::new(1);
+        let job = Box::into_raw(Box::new(Job::new(1).with(Deed::Signal)));
+        let mut thread = 0;
+        // SAFETY: the job is leaked.
+        assert_eq!(unsafe { libc::pthread_create(&mut thread, null_mut(), jumper, job.cast()) }, 0);
+        until_waiting(1);
+        let others: Vec<_> = (2..12).map(|i| spawn(Job::new(i))).collect();
+        until_waiting(11);
+        busy.end();
+        for thread in others {
+            assert_eq!(thread.join().unwrap(), Outcome::Lanes);
+        }
+        // SAFETY: joined once.
+        unsafe { libc::pthread_join(thread, null_mut()) };
+        assert_eq!((JUMPS.load(SeqCst), FINISHED.load(SeqCst)), (1, 0));
+        all_is_well();
+    }
+
+    static ASKED: AtomicUsize = AtomicUsize::new(0);
+
+    extern "C" fn ask(_: c_int) {
+        run::<A>(Job::new(12));
+        ASKED.fetch_add(1, SeqCst);
+    }
+
+    pub fn a_handler_that_asks_itself() {
+        handle(ask);
+        accelerator::start_with(1);
+        // Alone: in the operation itself. Else: after it.
+        run::<A>(Job::new(5).with(Deed::Signal));
+        assert_eq!(ASKED.load(SeqCst), 1);
+        let busy = Busy::new(1);
+        let asking = spawn(Job::new(6).with(Deed::Signal));
+        until_waiting(1);
+        let others: Vec<_> = (2..12).map(|i| spawn(Job::new(i))).collect();
+        until_waiting(11);
+        busy.end();
+        for thread in others.into_iter().chain([asking]) {
+            thread.join().unwrap();
+        }
+        assert_eq!(ASKED.load(SeqCst), 2);
+        all_is_well();
+    }
+
+    pub fn forked_by_another_thread() {
+        accelerator::start_with(1);
+        let busy = Busy::new(1);
+        let others: Vec<_> = (0..8).map(|i| spawn(Job::new(i))).collect();
+        until_waiting(8);
+        // SAFETY: the child only does what is tested.
+        let child = unsafe { libc::fork() };
+        if child == 0 {
+            child_works();
+        }
+        assert_child_worked(child);
+        busy.end();
+        for thread in others {
+            assert_eq!(thread.join().unwrap(), Outcome::Lanes);
+        }
+        assert_eq!(batches(), [8]);
+    }
+
+    pub fn forked_in_a_kernel() {
+        accelerator::start_with(1);
+        let parent = std::process::id();
+        let goes_on = move || {
+            if std::process::id() != parent {
+                child_works();
+            }
+        };
+        // Alone, leading alone, and leading a batch.
+        run::<A>(Job::new(5).with(Deed::Fork));
+        goes_on();
+        let busy = Busy::new(1);
+        let forking = thread::spawn(move || {
+            run::<A>(Job::new(6).with(Deed::Fork));
+            goes_on();
+        });
+        until_waiting(1);
+        busy.end();
+        forking.join().unwrap();
+        let door = Door::new();
+        let first = spawn(Job::new(9).at(&door));
+        door.until_inside(1);
+        let forking = thread::spawn(move || {
+            run::<A>(Job::new(6).with(Deed::Fork));
+            goes_on();
+        });
+        until_waiting(1);
+        let others: Vec<_> = (10..16).map(|i| spawn(Job::new(i))).collect();
+        until_waiting(7);
+        door.open();
+        first.join().unwrap();
+        forking.join().unwrap();
+        for thread in others {
+            assert_eq!(thread.join().unwrap(), Outcome::Lanes);
+        }
+        let children = CHILDREN.lock().unwrap().clone();
+        assert_eq!(children.len(), 3);
+        children.into_iter().for_each(assert_child_worked);
+        all_is_well();
+    }
+
+    static FORKED: AtomicUsize = AtomicUsize::new(0);
+
+    extern "C" fn fork(_: c_int) {
+        // SAFETY: the child goes on where the handler interrupted it.
+        let child = unsafe { libc::fork() };
+        if child > 0 {
+            FORKED.store(child as usize, SeqCst);
+        }
+    }
+
+    pub fn forked_in_a_handler() {
+        handle(fork);
+        accelerator::start_with(1);
+        let parent = std::process::id();
+        let goes_on = move || {
+            if std::process::id() != parent {
+                child_works();
+            }
+        };
+        run::<A>(Job::new(5).with(Deed::Signal));
+        goes_on();
+        assert_child_worked(FORKED.swap(0, SeqCst) as i32);
+        let busy = Busy::new(1);
+        let forking = thread::spawn(move || {
+            run::<A>(Job::new(6).with(Deed::Signal));
+            goes_on();
+        });
+        until_waiting(1);
+        let others: Vec<_> = (10..16).map(|i| spawn(Job::new(i))).collect();
+        until_waiting(7);
+        busy.end();
+        forking.join().unwrap();
+        for thread in others {
+            assert_eq!(thread.join().unwrap(), Outcome::Lanes);
+        }
+        assert_child_worked(FORKED.swap(0, SeqCst) as i32);
+        all_is_well();
+    }
+
+    pub fn forked_while_all_run() {
+        accelerator::start_with(2);
+        let threads: Vec<_> = (0..16u64)
+            .map(|t| {
+                thread::spawn(move || {
+                    for i in 0..3000 {
+                        run::<B>(Job::new(t * 10_000 + i));
+                    }
+                })
+            })
+            .collect();
+        for _ in 0..40 {
+            // SAFETY: the child uses the engine alone, without what other threads may hold locked.
+            let child = unsafe { libc::fork() };
+            if child == 0 {
+                let mut right = true;
+                for _ in 0..20 {
+                    let mut job = Quiet::new(9);
+                    right &= accelerator::run::<QuietKind>(&mut job) == Outcome::Scalar && job.1 == 81;
+                }
+                // SAFETY: ends the child.
+                unsafe { libc::_exit(if right { 7 } else { 1 }) }
+            }
+            assert_child_worked(child);
+        }
+        threads.into_iter().for_each(|t| t.join().unwrap());
+    }
+
+    /// A kind that takes no lock: usable in a child of a process with threads.
+    #[derive(Clone)]
+    struct Quiet(u64, u64);
+
+    impl Quiet {
+        fn new(input: u64) -> Quiet {
+            Quiet(input, 0)
+        }
+    }
+
+    struct QuietKind;
+
+    impl accelerator::Kind for QuietKind {
+        const QUEUE: accelerator::Queue = accelerator::Queue::TestA;
+        const BREAK_EVEN: usize = 2;
+        type Job = Quiet;
+
+        fn scalar(job: &mut Quiet) {
+            job.1 = job.0 * job.0;
+        }
+
+        fn lanes(jobs: &mut [Quiet]) -> u8 {
+            jobs.iter_mut().for_each(|j| j.1 = j.0 * j.0);
+            u8::MAX
+        }
+    }
+
+    pub fn a_ticket_in_a_child() {
+        accelerator::start_with(1);
+        let tickets: Vec<_> = (0..9).map(|i| accelerator::enqueue::<A>(Job::new(i)).unwrap()).collect();
+        // SAFETY: no other threads.
+        let child = unsafe { libc::fork() };
+        if child == 0 {
+            let worked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+                assert!(tickets.iter().all(|t| t.is_done()));
+                tickets.into_iter().for_each(|t| t.finish().0.assert_done());
+                all_is_well();
+            }));
+            // SAFETY: ends the child.
+            unsafe { libc::_exit(if worked.is_ok() { 7 } else { 1 }) }
+        }
+        assert_child_worked(child);
+        assert_eq!(accelerator::waiting(), 9);
+        drop(tickets);
+        assert_eq!(accelerator::waiting(), 0);
+        all_is_well();
+    }
+}

@@ -75,27 +75,37 @@ fn reference(key: &[u8; 32], message: &[u8]) -> [u8; 16] {
     std::array::from_fn(|i| (h[i / 4] >> (8 * (i % 4))) as u8)
 }
 
-fn wide() -> bool {
-    is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512ifma")
+/// A way to take in a part of the message.
+type Update = fn(&mut Poly1305, &[u8]);
+
+/// Those this CPU has, and one that goes from one to the other.
+fn ways() -> Vec<(&'static str, Update)> {
+    let mut ways: Vec<(&str, Update)> = vec![("in words", |poly, data| poly.update(data))];
+    let ifma = is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512ifma");
+    if is_x86_feature_detected!("avx2") {
+        // SAFETY: the CPU has the instructions. So for the next two.
+        ways.push(("with AVX2", |poly, data| unsafe { poly.update_avx2(data) }));
+    }
+    if ifma {
+        ways.push(("with IFMA", |poly, data| unsafe { poly.update_wide(data) }));
+    }
+    if ifma && is_x86_feature_detected!("avx2") {
+        ways.push(("in turn", |poly, data| unsafe {
+            if data.len() % 2 == 0 { poly.update_wide(data) } else { poly.update_avx2(data) }
+        }));
+    }
+    ways
 }
 
-fn tag(key: &[u8; 32], parts: &[&[u8]], ifma: bool) -> [u8; 16] {
+fn tag(key: &[u8; 32], parts: &[&[u8]], update: Update) -> [u8; 16] {
     let mut poly = Poly1305::new(key);
-    for part in parts {
-        if ifma {
-            // SAFETY: the caller asked `wide`.
-            unsafe { poly.update_wide(part) };
-        } else {
-            poly.update(part);
-        }
-    }
+    parts.iter().for_each(|part| update(&mut poly, part));
     poly.finish()
 }
 
-fn check(key: &[u8; 32], message: &[u8], expected: [u8; 16], what: &str) {
-    assert_eq!(tag(key, &[message], false), expected, "{what}, in words");
-    if wide() {
-        assert_eq!(tag(key, &[message], true), expected, "{what}, in lanes");
+fn check(key: &[u8; 32], parts: &[&[u8]], expected: [u8; 16], what: &str) {
+    for (way, update) in ways() {
+        assert_eq!(tag(key, parts, update), expected, "{what}, {way}");
     }
 }
 
@@ -149,7 +159,7 @@ fn vectors_of_rfc_8439() {
         let key: [u8; 32] = hex(&key).try_into().expect("a key");
         let (message, expected) = (hex(&message), hex(&expected));
         assert_eq!(reference(&key, &message)[..], expected[..], "the reference");
-        check(&key, &message, expected.try_into().expect("a tag"), "a vector");
+        check(&key, &[&message], expected.try_into().expect("a tag"), "a vector");
     }
 }
 
@@ -159,7 +169,7 @@ fn every_length() {
     let message = random.bytes(4096);
     for length in (0..=1100).chain((1100..=4096).step_by(61)) {
         let key = random.key();
-        check(&key, &message[..length], reference(&key, &message[..length]), &format!("{length} bytes"));
+        check(&key, &[&message[..length]], reference(&key, &message[..length]), &format!("{length} bytes"));
     }
 }
 
@@ -185,7 +195,7 @@ fn extreme_keys_and_blocks() {
                 _ => message.extend_from_slice(&[0xff; 16]),
             }
         }
-        check(&key, &message, reference(&key, &message), &format!("round {round}"));
+        check(&key, &[&message], reference(&key, &message), &format!("round {round}"));
     }
 }
 
@@ -204,10 +214,7 @@ fn any_chunking_is_the_same() {
             parts.push(now);
             rest = later;
         }
-        assert_eq!(tag(&key, &parts, false), expected);
-        if wide() {
-            assert_eq!(tag(&key, &parts, true), expected);
-        }
+        check(&key, &parts, expected, "in pieces");
     }
 }
 

@@ -36,11 +36,19 @@ mod kernel {
         /// Takes in the next part of the message.
         #[inline]
         pub fn update(&mut self, data: &[u8]) {
-            if data.len() >= poly1305::WIDE && features().has(Feature::Ifma) {
-                // SAFETY: IFMA is in force, and with it AVX-512.
-                return unsafe { self.0.update_wide(data) };
+            if data.len() < poly1305::WIDE {
+                return self.0.update(data);
             }
-            self.0.update(data);
+            let features = features();
+            if features.has(Feature::Ifma) {
+                // SAFETY: IFMA is in force, and with it AVX-512.
+                unsafe { self.0.update_wide(data) }
+            } else if features.has(Feature::Avx2) {
+                // SAFETY: AVX2 is in force.
+                unsafe { self.0.update_avx2(data) }
+            } else {
+                self.0.update(data);
+            }
         }
 
         /// Fills a begun block with zeros (RFC 8439, 2.8).

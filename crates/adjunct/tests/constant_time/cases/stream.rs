@@ -32,6 +32,13 @@ pub fn cases() -> Vec<Case> {
             *tag = poly.finish();
         })
     };
+    let avx2 = |seed| {
+        call(seed, |key: &[u8; 32], tag: &mut [u8; 16], data: &mut [u8; 2000]| unsafe {
+            let mut poly = Poly1305::new(key);
+            poly.update_avx2(data);
+            *tag = poly.finish();
+        })
+    };
     let sha512 = |seed| {
         call(seed, |blocks: &[u8; 1000], state: &mut [u8; 64], _: &mut [u8; 1]| {
             let mut words: [u64; 8] = std::array::from_fn(|i| u64::from_be_bytes(state.as_chunks().0[i]));
@@ -52,6 +59,7 @@ pub fn cases() -> Vec<Case> {
         case("ChaCha20, key stream", wide, false, Box::new(ahead)),
         case("Poly1305 in words", &[], true, Box::new(words)),
         case("Poly1305 in lanes", &[Feature::Ifma], false, Box::new(lanes)),
+        case("Poly1305 in lanes, AVX2", &[Feature::Avx2], true, Box::new(avx2)),
         case("SHA-512, 7 blocks and the last", wide, false, Box::new(sha512)),
     ]
 }

@@ -132,6 +132,9 @@ pub unsafe extern "C" fn OSSL_provider_init(
                 groups
             }
         };
+        if let Some(value) = core.config("accelerator") {
+            adjunct::accelerator::configure("openssl.cnf: accelerator", &value);
+        }
         if !groups.has(Group::Rand) {
             fallback::keep_generator_away(&core);
         }

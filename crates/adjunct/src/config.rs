@@ -1,4 +1,4 @@
-//! The `algorithms =` value of the module's section: the keywords of the papers.
+//! The values of the module's section: `algorithms =`, with the keywords of the papers, and `accelerator =`.
 
 use crate::error::Error;
 
@@ -87,6 +87,18 @@ impl Groups {
     }
 }
 
+/// Parses the `accelerator =` value, or that of `ADJUNCT_ACCELERATOR`: `on` or `off`, in any case; empty is on.
+///
+/// # Errors
+/// [`Error::UnknownWord`] for any other.
+pub fn accelerator(place: &'static str, value: &str) -> Result<bool, Error> {
+    match value.trim() {
+        on if on.is_empty() || on.eq_ignore_ascii_case("on") => Ok(true),
+        off if off.eq_ignore_ascii_case("off") => Ok(false),
+        other => Err(Error::UnknownWord { place, word: other.chars().take(64).collect(), known: "on off".to_owned() }),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -100,6 +112,15 @@ mod tests {
         assert_eq!(Groups::parse("ALL").0, Groups::default());
         assert_eq!(Groups::parse("").0, Groups::default());
         assert!(!Groups::default().has(Group::Rand));
+    }
+
+    #[test]
+    fn the_accelerator_is_on_or_off() {
+        for (value, on) in [("on", true), (" OFF", false), ("", true)] {
+            assert_eq!(accelerator("accelerator", value), Ok(on));
+        }
+        let error = accelerator("accelerator", "no").unwrap_err().to_string();
+        assert!(error.contains("accelerator: unknown word 'no'") && error.contains("on off"), "{error}");
     }
 
     #[test]

@@ -41,6 +41,8 @@ scenarios! {
     a_dropped_ticket_harms_nobody
     full_means_alone
     off_means_alone
+    every_operation_is_counted
+    off_in_the_environment
 }
 
 fn spawn<K: Kind<Job = Job>>(job: Job) -> JoinHandle<Outcome> {
@@ -257,5 +259,48 @@ mod parts {
         assert_eq!(run::<A>(Job::new(3)), Outcome::Scalar);
         busy.end();
         assert_eq!(batches(), []);
+    }
+
+    pub fn every_operation_is_counted() {
+        adjunct::counters::open();
+        accelerator::start_with(2);
+        let threads: Vec<_> = (0..16u64)
+            .map(|t| {
+                thread::spawn(move || {
+                    let outcomes = (0..400).map(|i| {
+                        let deed = if i % 16 == 0 { Deed::Corrupt } else { Deed::Nothing };
+                        let job = Job::new(t * 1000 + i).with(deed);
+                        if t % 2 == 0 { run::<A>(job) } else { run::<B>(job) }
+                    });
+                    lanes(&outcomes.collect::<Vec<_>>())
+                })
+            })
+            .collect();
+        let in_lanes: usize = threads.into_iter().map(|t| t.join().unwrap()).sum();
+        // SAFETY: asks who we are.
+        let uid = unsafe { libc::geteuid() };
+        let counted = adjunct::counters::read(uid).unwrap().unwrap();
+        let all = counted.all_lanes();
+        assert_eq!(all.in_lanes as usize, in_lanes);
+        assert_eq!(all.in_lanes + all.alone, 16 * 400);
+        let jobs: u64 = all.batches.iter().zip(1..).map(|(count, filled)| count * filled).sum();
+        assert_eq!(jobs, all.in_lanes + all.corrupted, "{all:?}");
+        let mut histogram = [0; 8];
+        batches().into_iter().for_each(|filled| histogram[filled - 1] += 1);
+        assert_eq!(all.batches, histogram);
+        assert_eq!(counted.lanes(Queue::TestA).alone + counted.lanes(Queue::TestA).in_lanes, 8 * 400);
+        assert!(counted.lanes(Queue::Rsa2048).is_zero());
+        let taken = adjunct::counters::take(uid).unwrap().unwrap();
+        assert_eq!(taken.all_lanes(), all);
+        assert!(adjunct::counters::read(uid).unwrap().unwrap().all_lanes().is_zero());
+    }
+
+    pub fn off_in_the_environment() {
+        // SAFETY: no other thread looks at the environment.
+        unsafe { std::env::set_var("ADJUNCT_ACCELERATOR", "Off") };
+        adjunct::init();
+        accelerator::start_with(1);
+        assert!(accelerator::enqueue::<A>(Job::new(1)).is_err());
+        assert_eq!(run::<A>(Job::new(3)), Outcome::Scalar);
     }
 }

@@ -85,10 +85,25 @@ pub fn report_json(host: &Host, users: &[(User, Snapshot)], key_sizes: bool, use
             let rows = lines(snapshot, key_sizes, used);
             let functions: Vec<Value> = rows.iter().map(|line| report_row(line, snapshot)).collect();
             let uid = (user.uid != u32::MAX).then_some(user.uid);
-            json!({ "user": user.name, "uid": uid, "functions": functions })
+            json!({ "user": user.name, "uid": uid, "functions": functions, "accelerator": accelerator(snapshot, used) })
         })
         .collect();
     with_tabs(&json!({ "host": host, "users": users }))
+}
+
+/// What the accelerator did, by queue.
+fn accelerator(snapshot: &Snapshot, used: bool) -> Vec<Value> {
+    let all = super::rows::queues(snapshot).filter(|(_, lanes)| !used || !lanes.is_zero());
+    all.map(|(name, lanes)| {
+        json!({
+            "queue": name,
+            "lanes": lanes.in_lanes,
+            "alone": lanes.alone,
+            "corrupted": lanes.corrupted,
+            "batches": lanes.batches,
+        })
+    })
+    .collect()
 }
 
 fn report_row(line: &Line, snapshot: &Snapshot) -> Value {
@@ -170,5 +185,13 @@ mod tests {
         assert_eq!(named("AES GCM - 256")["key-size"], 256);
         assert_eq!(named("SHA-512")["fallbacks"]["no-instruction"], 11);
         assert!(rows.iter().all(|r| r["function"] != "SHA-1"));
+        let queues = value["users"][0]["accelerator"].as_array().unwrap();
+        assert_eq!(queues.len(), 1);
+        assert_eq!(queues[0]["queue"], "RSA-2048 CRT");
+        assert_eq!(
+            (&queues[0]["lanes"], &queues[0]["alone"], &queues[0]["corrupted"]),
+            (&19.into(), &4.into(), &1.into())
+        );
+        assert_eq!(queues[0]["batches"], json!([0, 0, 0, 1, 0, 0, 0, 2]));
     }
 }

@@ -25,7 +25,9 @@ Examples:
   adjunct stats --json | jq '.users[0].functions[] | select(.function == \"AES GCM\")'
 
 ENC and DEC count encryption and decryption apart, CRYPT what has one direction. Hardware means that the code that ran
-used dedicated instructions. The counters live until they are reset or deleted, or the machine restarts.";
+used dedicated instructions. Below them the accelerator: private-key operations done in lanes, up to eight threads' in one
+batch, and alone; lanes that went wrong (done again alone, and never let out); and how many batches had 1, 2, ... 8 lanes
+filled. In JSON that is users[].accelerator[], with the keys queue, lanes, alone, corrupted, batches. The counters live until they are reset or deleted, or the machine restarts.";
 
 /// Whose counters, and what to do with them: the options both names share.
 #[derive(Debug, Clone, clap::Args)]

@@ -1,7 +1,8 @@
 //! The rows of the statistics: which, in which order, under which names.
 
+use adjunct::accelerator::Queue;
 use adjunct::catalogue::{Function, Kind};
-use adjunct::counters::{Counts, Snapshot};
+use adjunct::counters::{Counts, Lanes, Snapshot};
 
 /// A row of a statistics table.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -66,6 +67,12 @@ pub fn lines(snapshot: &Snapshot, key_sizes: bool, used: bool) -> Vec<Line> {
     lines
 }
 
+/// The accelerator's queues with their names, but those of tests.
+pub(super) fn queues(snapshot: &Snapshot) -> impl Iterator<Item = (&'static str, Lanes)> {
+    let shown = Queue::ALL.iter().filter(|(queue, _)| !matches!(queue, Queue::TestA | Queue::TestB));
+    shown.map(|&(queue, name)| (name, snapshot.lanes(queue)))
+}
+
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
@@ -84,6 +91,8 @@ pub(super) mod tests {
             adjunct::counters::Cell { calls: 11, bytes: 1408 };
         *s.fallbacks_mut(Function::Sha512, Reason::NoInstruction) = 11;
         s.row_mut(Function::RsaKeygenCrt.row(2048)).cell_mut(false, Direction::Encrypt).calls = 1;
+        *s.lanes_mut(Queue::Rsa2048) =
+            Lanes { batches: [0, 0, 0, 1, 0, 0, 0, 2], in_lanes: 19, alone: 4, corrupted: 1 };
         s
     }
 

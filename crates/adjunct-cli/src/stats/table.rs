@@ -68,7 +68,31 @@ pub fn report_table(user: &User, snapshot: &Snapshot, key_sizes: bool, look: Loo
         }
         let _ = writeln!(text, " {:>name$} | {hardware} | {software}", line.label());
     }
-    text + &reasons(snapshot)
+    text + &reasons(snapshot) + &accelerator(snapshot, look.style)
+}
+
+/// What the accelerator did, where it did anything: operations in lanes and alone, and batches by the lanes filled.
+fn accelerator(snapshot: &Snapshot, style: Style) -> String {
+    let used: Vec<_> = super::rows::queues(snapshot).filter(|(_, lanes)| !lanes.is_zero()).collect();
+    if used.is_empty() {
+        return String::new();
+    }
+    let counts = used.iter().flat_map(|(_, l)| [l.in_lanes, l.alone, l.corrupted].into_iter().chain(l.batches));
+    let wide = counts.map(|c| c.to_string().len()).max().unwrap_or(0);
+    let (name, wide, narrow) = (used.iter().map(|(n, _)| n.len()).max().unwrap_or(0).max(14), wide.max(9), wide.max(5));
+    let join =
+        |cells: &[String], wide: usize| cells.iter().map(|c| format!("{c:>wide$}")).collect::<Vec<_>>().join(" ");
+    let row = |label: &str, operations: [String; 3], batches: [String; 8]| {
+        format!(" {label:>name$} | {} | {}", join(&operations, wide), join(&batches, narrow))
+    };
+    let numbers: [String; 8] = std::array::from_fn(|i| (i + 1).to_string());
+    let head = row("", ["in lanes", "alone", "corrupted"].map(String::from), numbers);
+    let mut text = format!("Accelerator: operations, and batches by the lanes filled\n{}\n", style.strong(&head));
+    for (label, lanes) in used {
+        let operations = [lanes.in_lanes, lanes.alone, lanes.corrupted].map(|c| c.to_string());
+        let _ = writeln!(text, "{}", row(label, operations, lanes.batches.map(|c| c.to_string())));
+    }
+    text
 }
 
 /// The cells of a row: ENC, CRYPT, DEC in hardware, then in software; empty where the function has no such column.
@@ -158,6 +182,9 @@ User alice, calls
 In software, because
   no instruction for it on this architecture: SHA-512 11
   no hardware path for this key size or parameter: RSA-CRT 2
+Accelerator: operations, and batches by the lanes filled
+                |  in lanes     alone corrupted |     1     2     3     4     5     6     7     8
+   RSA-2048 CRT |        19         4         1 |     0     0     0     1     0     0     0     2
 ";
         assert_eq!(text, expected);
     }
@@ -169,6 +196,7 @@ In software, because
         cell.bytes = u64::MAX;
         let text = report_table(&user(), &snapshot, false, Look { bytes: true, ..LOOK });
         assert!(text.contains("18446744073709551615"));
+        let (text, _) = text.split_once("Accelerator").unwrap();
         let bars: Vec<_> = text.lines().filter(|l| l.contains(" | ")).map(|l| l.rfind('|')).collect();
         assert!(bars.windows(2).all(|w| w[0] == w[1]), "{text}");
         assert!(!text.contains('\x1b'));

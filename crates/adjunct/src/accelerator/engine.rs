@@ -26,6 +26,7 @@
 use super::board::{Board, PLACES, SLOTS, State, Word};
 use super::kind::LANES;
 use super::memory::{Quiet, Taken};
+use crate::counters::{self, Event};
 use std::cell::Cell;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
@@ -234,6 +235,9 @@ impl Board {
             let right = unsafe { work.run(&jobs[..count], lanes, &still) };
             if !still() {
                 return false;
+            }
+            if lanes {
+                counters::note(work.queue, Event::Batch(count));
             }
             for (i, &(slot, word)) in batch.iter().enumerate() {
                 let state = match (right >> i & 1 == 1, lanes) {

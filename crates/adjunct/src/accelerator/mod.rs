@@ -4,6 +4,10 @@
 //! the next batch. No thread of its own, no timer, no sleep. How it goes is told in [`engine`], what lies where in
 //! [`board`], and what the system does for it in [`memory`].
 //!
+//! # Environment
+//! `ADJUNCT_ACCELERATOR=off`, or `accelerator = off` in the module's section of openssl.cnf: every operation is done alone.
+//! The first is ignored in programs that run with another's rights.
+//!
 //! # Limits
 //! * A handler of a signal that an instruction caused (SIGSEGV and the like) inside a kernel, which leaves it by a jump,
 //!   keeps its place for ever: those whose jobs it led wait. Kernels touch nothing that can cause one.
@@ -22,7 +26,9 @@ mod work;
 pub use kind::{Kind, LANES, MAX_JOB, Outcome, Queue};
 pub use ticket::Ticket;
 
+use crate::counters::{self, Event};
 use crate::cpu::{self, Feature};
+use crate::{config, diag};
 use board::Board;
 use std::sync::OnceLock;
 use std::sync::atomic::AtomicBool;
@@ -46,8 +52,21 @@ pub fn available() -> bool {
 
 /// Maps the engine's memory where there are lanes; the only system calls of a process that never has two requests at a time.
 pub(crate) fn prime() {
-    if available() {
+    if let Some(value) = cpu::secure_env("ADJUNCT_ACCELERATOR") {
+        configure("ADJUNCT_ACCELERATOR", &value);
+    }
+    if available() && !OFF.load(Relaxed) {
         start();
+    }
+}
+
+/// Takes the value of a setting, `on` or `off`; any other costs one warning and counts for nothing. What was switched off in
+/// one place stays off. Call it while a module loads.
+pub fn configure(place: &'static str, value: &str) {
+    match config::accelerator(place, value) {
+        Ok(true) => {}
+        Ok(false) => switch_off(),
+        Err(error) => diag::warn(&format!("{error}; the value is ignored")),
     }
 }
 
@@ -83,17 +102,17 @@ fn running() -> Option<&'static Engine> {
 /// Does `job`: at once and alone where the engine is idle, together with the others' where it is not.
 #[inline]
 pub fn run<K: Kind>(job: &mut K::Job) -> Outcome {
-    let Some(engine) = running() else {
-        K::scalar(job);
-        return Outcome::Scalar;
+    // Held while the job is done: others see that they are not alone.
+    let _alone = match running() {
+        None => None,
+        Some(engine) => match engine.board.enter_alone() {
+            None => return ticket::together::<K>(engine, job),
+            alone => alone,
+        },
     };
-    match engine.board.enter_alone() {
-        Some(_alone) => {
-            K::scalar(job);
-            Outcome::Scalar
-        }
-        None => ticket::together::<K>(engine, job),
-    }
+    K::scalar(job);
+    counters::note(K::QUEUE, Event::Done(Outcome::Scalar));
+    Outcome::Scalar
 }
 
 /// Puts `job` down to be taken along by whoever leads next; never waits. Gives it back where that cannot be: the caller then

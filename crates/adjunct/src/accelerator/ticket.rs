@@ -5,6 +5,7 @@ use super::engine::Entered;
 use super::kind::{Kind, Outcome};
 use super::work::Work;
 use super::{Engine, engine, memory};
+use crate::counters::{self, Event};
 
 /// What became of a job on the board.
 enum Result<J> {
@@ -49,18 +50,23 @@ impl Request {
     }
 }
 
-/// Ends a request: the result as it is, or done again here.
+/// Ends a request: the result as it is, or done again here. Counts it either way.
 fn conclude<K: Kind>(result: Result<K::Job>, job: &mut K::Job) -> Outcome {
-    match result {
+    let outcome = match result {
         Result::Done(done, outcome) => {
             *job = done;
             outcome
         }
-        Result::Wrong | Result::Not => {
+        again => {
+            if matches!(again, Result::Wrong) {
+                counters::note(K::QUEUE, Event::Corrupted);
+            }
             K::scalar(job);
             Outcome::Scalar
         }
-    }
+    };
+    counters::note(K::QUEUE, Event::Done(outcome));
+    outcome
 }
 
 /// Does a job that did not find the engine idle.

@@ -8,7 +8,6 @@ use std::sync::atomic::{Ordering, compiler_fence};
 
 /// What a leader needs of a kind.
 pub(super) struct Work {
-    #[allow(dead_code)]
     pub(super) queue: Queue,
     pub(super) break_even: usize,
     size: usize,

@@ -2,7 +2,8 @@
 //! there, and a hostile one may write anything, so nothing read here is ever used as an index, a length or a pointer.
 #![forbid(unsafe_code)]
 
-use super::snapshot::{Cell, Snapshot};
+use super::snapshot::{Cell, Lanes, Snapshot};
+use crate::accelerator::{LANES, Outcome, Queue};
 use crate::catalogue::{Function, Row};
 use crate::route::{Direction, Path, Reason};
 use std::sync::atomic::AtomicU64;
@@ -11,15 +12,18 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 /// Slots in a segment. Slot 0 is shared by all threads that found no other.
 pub(super) const SLOTS: usize = 1024;
 /// Raised when the meaning of the words changes in a way the layout hash does not see.
-const VERSION: u64 = 1;
+const VERSION: u64 = 2;
 const CELLS: usize = 8;
 const REASONS: usize = Reason::ALL.len();
-/// Where the fallbacks stand in a block, and where it ends.
+/// Where the fallbacks stand in a block, where the accelerator's queues, and where it ends.
 const FALLBACKS: usize = Row::COUNT * CELLS;
-const WORDS: usize = FALLBACKS + Function::ALL.len() * REASONS;
+const QUEUES: usize = FALLBACKS + Function::ALL.len() * REASONS;
+/// Of a queue: batches by lanes filled, operations in lanes, operations alone, lanes that went wrong.
+const QUEUE: usize = LANES + 3;
+const WORDS: usize = QUEUES + Queue::ALL.len() * QUEUE;
 
 /// One set of counters: a cache line per row (hardware, then software; of each encrypt, then decrypt; of each calls, then
-/// bytes), then the fallbacks by function and reason. Aligned so that neighbours share neither a line nor the line the
+/// bytes), then the fallbacks by function and reason, then the accelerator's queues. Aligned so that neighbours share neither a line nor the line the
 /// prefetcher takes along.
 #[repr(C, align(128))]
 #[derive(Debug)]
@@ -48,6 +52,31 @@ impl Place {
     }
 }
 
+/// What the accelerator counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Event {
+    /// A batch of so many jobs was run in lanes.
+    Batch(usize),
+    /// An operation was done.
+    Done(Outcome),
+    /// A lane went wrong.
+    Corrupted,
+}
+
+impl Event {
+    /// The word it counts in.
+    const fn word(self, queue: Queue) -> usize {
+        let at = match self {
+            Event::Batch(filled) if 0 < filled && filled <= LANES => filled - 1,
+            Event::Batch(_) => LANES - 1,
+            Event::Done(Outcome::Lanes) => LANES,
+            Event::Done(Outcome::Scalar) => LANES + 1,
+            Event::Corrupted => LANES + 2,
+        };
+        QUEUES + queue as usize * QUEUE + at
+    }
+}
+
 /// Adds without a locked instruction: right only where no other thread writes the word.
 #[inline(always)]
 fn bump(word: &AtomicU64, by: u64) {
@@ -73,6 +102,17 @@ impl Block {
                 bump(reason, calls);
             }
         }
+    }
+
+    /// Counts what the accelerator did in a block that only this thread writes.
+    #[inline(always)]
+    pub(super) fn note_alone(&self, queue: Queue, event: Event) {
+        bump(&self.words[event.word(queue)], 1);
+    }
+
+    /// The same in a block that many threads write.
+    pub(super) fn note_shared(&self, queue: Queue, event: Event) {
+        self.words[event.word(queue)].fetch_add(1, Relaxed);
     }
 
     /// Counts in a block that many threads write.
@@ -193,6 +233,7 @@ pub(super) fn identity() -> u64 {
         info.sizes.iter().for_each(|s| hash.add(&s.to_le_bytes()));
     }
     Reason::ALL.iter().for_each(|r| hash.add(r.key().as_bytes()));
+    Queue::ALL.iter().for_each(|q| hash.add(q.1.as_bytes()));
     let magic = u64::from_be_bytes([b'a', b'd', b'j', VERSION as u8, 0, 0, 0, 0]);
     magic | u64::from(hash.fold())
 }
@@ -333,7 +374,16 @@ impl Segment {
 fn snapshot(uid: u32, total: &[u64], base: &[u64]) -> Snapshot {
     let mut snapshot = Snapshot::new(uid);
     let words: Vec<u64> = total.iter().zip(base).map(|(t, b)| t.wrapping_sub(*b)).collect();
-    let (rows, fallbacks) = words.split_at(FALLBACKS);
+    let (rows, rest) = words.split_at(FALLBACKS);
+    let (fallbacks, queues) = rest.split_at(QUEUES - FALLBACKS);
+    for (&(queue, _), words) in Queue::ALL.iter().zip(queues.chunks_exact(QUEUE)) {
+        *snapshot.lanes_mut(queue) = Lanes {
+            batches: std::array::from_fn(|i| words[i]),
+            in_lanes: words[LANES],
+            alone: words[LANES + 1],
+            corrupted: words[LANES + 2],
+        };
+    }
     for &function in Function::ALL {
         for (_, row) in function.rows() {
             let line = &rows[row.index() * CELLS..][..CELLS];

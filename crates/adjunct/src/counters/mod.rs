@@ -13,7 +13,8 @@
 //! identity | resets | reset lock | 1024 owner words | 2 baselines | 1024 slots
 //! ```
 //! A slot is a 64-byte line per catalogue row (hardware, software x encrypt, decrypt x calls, bytes) and the fallbacks by
-//! function and reason. A thread owns a slot and is the only one to write there: counting is plain loads and stores on
+//! function and reason, and the accelerator's queues (batches by lanes filled, operations in lanes and alone, lanes that went
+//! wrong). A thread owns a slot and is the only one to write there: counting is plain loads and stores on
 //! lines that no other thread touches. Slot 0 is shared, with atomic additions, for those who find no other free.
 //!
 //! *Counters are never moved.* A slot's next owner goes on where the last one ended; what was counted is the sum over all
@@ -59,9 +60,10 @@ mod reader;
 mod snapshot;
 mod thread;
 
-pub(crate) use layout::Place;
-pub use snapshot::{Cell, Counts, Snapshot};
+pub(crate) use layout::{Event, Place};
+pub use snapshot::{Cell, Counts, Lanes, Snapshot};
 
+use crate::accelerator::Queue;
 use crate::error::Error;
 use crate::route::{Direction, Tally};
 use std::sync::atomic::Ordering::Relaxed;
@@ -93,6 +95,15 @@ pub fn add(tally: Tally, direction: Direction, calls: u64, bytes: u64) {
     thread::with(|t| match t.slot(memory::epoch().load(Relaxed)) {
         Some(slot) => slot.add_alone(tally.place(), direction, calls, bytes),
         None => process::count_slowly(t, tally.place(), direction, calls, bytes),
+    });
+}
+
+/// Counts what the accelerator did.
+#[inline]
+pub(crate) fn note(queue: Queue, event: Event) {
+    thread::with(|t| match t.slot(memory::epoch().load(Relaxed)) {
+        Some(slot) => slot.note_alone(queue, event),
+        None => process::note_slowly(t, queue, event),
     });
 }
 

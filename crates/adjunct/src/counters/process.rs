@@ -3,10 +3,11 @@
 //! Nothing here waits: a child may be forked while another thread is anywhere in this code, and finds every lock open.
 #![forbid(unsafe_code)]
 
-use super::layout::{Claim, Owner, Place, Segment};
+use super::layout::{Block, Claim, Event, Owner, Place, Segment};
 use super::memory::{self, Access, Mapping};
 use super::reader::{self, Settings};
 use super::thread::{self, Thread};
+use crate::accelerator::Queue;
 use crate::route::Direction;
 use rustix::process::getpid;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
@@ -135,18 +136,34 @@ pub(super) fn me() -> Option<Owner> {
 #[cold]
 #[inline(never)]
 pub(super) fn count_slowly(thread: &Thread, place: Place, direction: Direction, calls: u64, bytes: u64) {
-    let Some(epoch) = current_epoch() else { return };
+    match find_block(thread) {
+        Some((block, true)) => block.add_alone(place, direction, calls, bytes),
+        Some((block, false)) => block.add_shared(place, direction, calls, bytes),
+        None => {}
+    }
+}
+
+/// The same for the accelerator.
+#[cold]
+#[inline(never)]
+pub(super) fn note_slowly(thread: &Thread, queue: Queue, event: Event) {
+    match find_block(thread) {
+        Some((block, true)) => block.note_alone(queue, event),
+        Some((block, false)) => block.note_shared(queue, event),
+        None => {}
+    }
+}
+
+/// Where the thread counts, and whether it is the only one there.
+fn find_block(thread: &Thread) -> Option<(&'static Block, bool)> {
+    let epoch = current_epoch()?;
     if thread.attributed.get() != epoch {
         look(thread, epoch);
     }
     take_slot(thread, epoch);
     match thread.slot(epoch) {
-        Some(slot) => slot.add_alone(place, direction, calls, bytes),
-        None => {
-            if let Some(segment) = segment_of(thread) {
-                segment.shared_slot().add_shared(place, direction, calls, bytes);
-            }
-        }
+        Some(slot) => Some((slot, true)),
+        None => segment_of(thread).map(|segment| (segment.shared_slot(), false)),
     }
 }
 

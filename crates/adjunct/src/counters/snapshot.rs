@@ -1,5 +1,6 @@
 //! A user's counters at one moment, as plain numbers.
 
+use crate::accelerator::{LANES, Queue};
 use crate::catalogue::{Function, Row};
 use crate::route::{Direction, Reason};
 
@@ -51,6 +52,35 @@ impl Counts {
     }
 }
 
+/// What the accelerator did with the operations of one queue, or the sum of several.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Lanes {
+    /// Batches run in lanes, by the lanes filled: 1, 2, ... 8.
+    pub batches: [u64; LANES],
+    /// Operations that were done in a lane of a batch.
+    pub in_lanes: u64,
+    /// Operations that were done one at a time.
+    pub alone: u64,
+    /// Lanes that went wrong; the operation was done again, alone, and is counted there.
+    pub corrupted: u64,
+}
+
+impl Lanes {
+    /// Whether nothing was counted.
+    pub fn is_zero(&self) -> bool {
+        *self == Lanes::default()
+    }
+
+    fn zip(self, other: Lanes, f: impl Fn(u64, u64) -> u64) -> Lanes {
+        Lanes {
+            batches: std::array::from_fn(|i| f(self.batches[i], other.batches[i])),
+            in_lanes: f(self.in_lanes, other.in_lanes),
+            alone: f(self.alone, other.alone),
+            corrupted: f(self.corrupted, other.corrupted),
+        }
+    }
+}
+
 /// A user's counters at one moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Snapshot {
@@ -58,6 +88,7 @@ pub struct Snapshot {
     pub uid: u32,
     rows: Vec<Counts>,
     fallbacks: Vec<u64>,
+    lanes: Vec<Lanes>,
 }
 
 impl Snapshot {
@@ -67,6 +98,7 @@ impl Snapshot {
             uid,
             rows: vec![Counts::default(); Row::COUNT],
             fallbacks: vec![0; Function::ALL.len() * Reason::ALL.len()],
+            lanes: vec![Lanes::default(); Queue::ALL.len()],
         }
     }
 
@@ -95,6 +127,21 @@ impl Snapshot {
         &mut self.fallbacks[function as usize * Reason::ALL.len() + reason as usize]
     }
 
+    /// What the accelerator did with the operations of a queue.
+    pub fn lanes(&self, queue: Queue) -> Lanes {
+        self.lanes[queue as usize]
+    }
+
+    /// The same, to fill in.
+    pub fn lanes_mut(&mut self, queue: Queue) -> &mut Lanes {
+        &mut self.lanes[queue as usize]
+    }
+
+    /// What the accelerator did, all queues together.
+    pub fn all_lanes(&self) -> Lanes {
+        self.lanes.iter().fold(Lanes::default(), |sum, lanes| sum.zip(*lanes, u64::wrapping_add))
+    }
+
     /// What was counted between `earlier` and this.
     pub fn since(&self, earlier: &Snapshot) -> Snapshot {
         let less = |a: &[u64], b: &[u64]| a.iter().zip(b).map(|(a, b)| a.wrapping_sub(*b)).collect();
@@ -102,6 +149,7 @@ impl Snapshot {
             uid: self.uid,
             rows: self.rows.iter().zip(&earlier.rows).map(|(a, b)| a.zip(*b, u64::wrapping_sub)).collect(),
             fallbacks: less(&self.fallbacks, &earlier.fallbacks),
+            lanes: self.lanes.iter().zip(&earlier.lanes).map(|(a, b)| a.zip(*b, u64::wrapping_sub)).collect(),
         }
     }
 
@@ -111,6 +159,7 @@ impl Snapshot {
             uid: self.uid,
             rows: self.rows.iter().zip(&other.rows).map(|(a, b)| a.zip(*b, u64::wrapping_add)).collect(),
             fallbacks: self.fallbacks.iter().zip(&other.fallbacks).map(|(a, b)| a.wrapping_add(*b)).collect(),
+            lanes: self.lanes.iter().zip(&other.lanes).map(|(a, b)| a.zip(*b, u64::wrapping_add)).collect(),
         }
     }
 }

@@ -28,7 +28,7 @@ impl Drop for Meter {
 impl Meter {
     /// Batches with 1, 2, ... lanes filled so far.
     pub fn histogram(&self) -> Vec<u64> {
-        Vec::new()
+        counters::read(self.uid).ok().flatten().map_or(Vec::new(), |counted| counted.all_lanes().batches.to_vec())
     }
 }
 

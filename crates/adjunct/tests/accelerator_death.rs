@@ -61,6 +61,7 @@ static FINISHED: AtomicUsize = AtomicUsize::new(0);
 extern "C" fn bare(job: *mut c_void) -> *mut c_void {
     // SAFETY: from `Bare::new`. Nothing here needs a drop when the thread is cancelled: the job is left where it is.
     let job: &mut Job = unsafe { &mut *job.cast() };
+    // SAFETY: 1 is PTHREAD_CANCEL_ASYNCHRONOUS.
     unsafe { libc_extra::pthread_setcanceltype(1, null_mut()) };
     accelerator::run::<A>(job);
     job.assert_done();
@@ -222,7 +223,7 @@ mod parts {
     extern "C" fn worker(number: *mut c_void) -> *mut c_void {
         let number = number as u64;
         for i in 0..300 {
-            let deed = if number % 4 == 0 && i == 10 * number { Deed::Exit } else { Deed::Nothing };
+            let deed = if number.is_multiple_of(4) && i == 10 * number { Deed::Exit } else { Deed::Nothing };
             run::<A>(Job::new(number * 1000 + i).with(deed));
         }
         FINISHED.fetch_add(1, SeqCst);

@@ -1,8 +1,8 @@
 //! The batch engine: operations that threads ask for at the same time are done together, in lanes.
 //!
 //! Self-clocking: whoever finds the engine idle works at once, alone, on the scalar path; requests that come meanwhile form
-//! the next batch. No thread of its own, no timer, no sleep. How it goes is told in [`engine`], what lies where in
-//! [`board`], and what the system does for it in [`memory`].
+//! the next batch. No thread of its own, no timer, no sleep. How it goes is told in `engine`, what lies where in
+//! `board`, and what the system does for it in `memory`.
 //!
 //! # Environment
 //! `ADJUNCT_ACCELERATOR=off`, or `accelerator = off` in the module's section of openssl.cnf: every operation is done alone.

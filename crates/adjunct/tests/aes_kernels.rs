@@ -20,7 +20,7 @@ struct Kernels {
     cbc_decrypt: unsafe fn(Keys<'_>, &mut Block, InOut<'_>),
     cfb_decrypt: unsafe fn(Keys<'_>, &mut Block, InOut<'_>),
     ctr: unsafe fn(Keys<'_>, &mut Block, InOut<'_>),
-    xts: unsafe fn(Keys<'_>, bool, &mut Block, InOut<'_>),
+    xts: unsafe fn(Keys<'_>, Option<Keys<'_>>, bool, &mut Block, InOut<'_>),
     gcm_table: unsafe fn(Keys<'_>, &mut Table),
     gcm_start: unsafe fn(Keys<'_>, &Table, &mut Message, &[u8]),
     gcm_aad: unsafe fn(&Table, &mut Message, &[u8]),
@@ -237,7 +237,7 @@ fn xts() {
     for encrypt in [true, false] {
         compare(
             encrypt,
-            |kernels, key, tweak, io| unsafe { (kernels.xts)(key.keys(), encrypt, tweak, io) },
+            |kernels, key, tweak, io| unsafe { (kernels.xts)(key.keys(), None, encrypt, tweak, io) },
             |key, tweak, data| {
                 let mut t = u128::from_le_bytes(tweak);
                 let mut one = |b| {

@@ -465,6 +465,8 @@ impl<W: Width, const N: usize> Work<W, N> {
                 each!(WIDE, |i| v[i] = v[i].enc(self.k[r + 1]));
                 if HASH && r < WIDE {
                     hasher.take(W::load(hashed.add(r * W::BYTES)));
+                    let Sum { low, middle, high } = &mut hasher.sum;
+                    W::pin(&mut v, [low, middle, high]);
                 }
             });
             each!(WIDE, |i| {

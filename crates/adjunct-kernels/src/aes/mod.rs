@@ -97,17 +97,23 @@ macro_rules! kernels {
                 by_length!(keys, N => modes::ctr::<Vector, N>(keys, counter, io))
             }
 
-            /// XTS over whole blocks; `tweak`, already encrypted, is multiplied by x for each. Stealing the last block's
-            /// bytes is the caller's.
+            /// XTS over whole blocks; `tweak`, encrypted under `tweak_keys` first where there are any, is multiplied by x
+            /// for each. Stealing the last block's bytes is the caller's.
             ///
             /// # Panics
-            /// If the length is not a multiple of 16.
+            /// If the length is not a multiple of 16, or the two keys' lengths differ.
             #[target_feature(enable = $features)]
-            pub fn xts(keys: Keys<'_>, encrypt: bool, tweak: &mut [u8; 16], io: InOut<'_>) {
+            pub fn xts(
+                keys: Keys<'_>,
+                tweak_keys: Option<Keys<'_>>,
+                encrypt: bool,
+                tweak: &mut [u8; 16],
+                io: InOut<'_>,
+            ) {
                 if encrypt {
-                    by_length!(keys, N => xts::xts::<Vector, N, true>(keys, tweak, io))
+                    by_length!(keys, N => xts::xts::<Vector, N, true>(keys, tweak_keys, tweak, io))
                 } else {
-                    by_length!(keys, N => xts::xts::<Vector, N, false>(keys, tweak, io))
+                    by_length!(keys, N => xts::xts::<Vector, N, false>(keys, tweak_keys, tweak, io))
                 }
             }
 

@@ -315,6 +315,23 @@ pub fn cbc_decrypt_block(keys: Keys<'_>, iv: &mut [u8; 16], io: InOut<'_>) {
     }
 }
 
+/// CFB-128 over the one block that `io` is; `iv` becomes its ciphertext.
+///
+/// # Panics
+/// If it is shorter.
+#[target_feature(enable = "sse4.1,aes")]
+pub fn cfb_block(keys: Keys<'_>, encrypting: bool, iv: &mut [u8; 16], io: InOut<'_>) {
+    assert!(io.len() >= 16);
+    let stream = by_length!(keys, N => single::<N, true>(keys, from_bytes(iv)));
+    // SAFETY: a block lies at either.
+    unsafe {
+        let input = load(io.input());
+        let output = _mm_xor_si128(input, stream);
+        store(io.output(), output);
+        *iv = to_bytes(if encrypting { output } else { input });
+    }
+}
+
 /// CTR over the one block that `io` is.
 ///
 /// # Panics
@@ -331,6 +348,7 @@ pub fn ctr_block(keys: Keys<'_>, counter: &mut [u8; 16], io: InOut<'_>) {
 #[inline]
 #[target_feature(enable = "sse4.1,aes")]
 pub(super) fn single<const N: usize, const ENCRYPT: bool>(keys: Keys<'_>, block: __m128i) -> __m128i {
+    let keys: &[[u8; 16]; N] = keys.try_into().expect("N round keys");
     let mut state = _mm_xor_si128(block, from_bytes(&keys[0]));
     for k in &keys[1..N - 1] {
         let k = from_bytes(k);

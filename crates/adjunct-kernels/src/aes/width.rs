@@ -4,6 +4,7 @@
 //! instructions they need, as target features. So the methods here are safe where such a function called them, and
 //! nothing else can: the trait does not leave this crate.
 
+use std::arch::asm;
 use std::arch::x86_64::*;
 
 /// A vector of whole blocks of 16 bytes.
@@ -79,6 +80,9 @@ pub trait Width: Copy {
     fn from_first(block: __m128i) -> Self;
     /// The first `len` bytes, whole blocks, at most a vector; zeros behind them.
     fn keep(self, len: usize) -> Self;
+    /// Does nothing, but not before all of these have been worked out, and nothing that needs them before it: keeps the
+    /// compiler from undoing an order of instructions.
+    fn pin(vectors: &mut [Self; 8], more: [&mut Self; 3]);
 }
 
 /// Writes the methods that are one instruction.
@@ -130,12 +134,23 @@ impl Width for __m512i {
     #[inline(always)]
     unsafe fn load_part(from: *const u8, len: usize) -> Self {
         // SAFETY: masked words are not touched.
-        unsafe { _mm512_maskz_loadu_epi64(((1u32 << (len / 8)) - 1) as u8, from.cast()) }
+        unsafe {
+            if len == 64 {
+                return Self::load(from);
+            }
+            _mm512_maskz_loadu_epi64(((1u32 << (len / 8)) - 1) as u8, from.cast())
+        }
     }
     #[inline(always)]
     unsafe fn store_part(self, to: *mut u8, len: usize) {
         // SAFETY: masked words are not touched.
-        unsafe { _mm512_mask_storeu_epi64(to.cast(), ((1u32 << (len / 8)) - 1) as u8, self) }
+        unsafe {
+            // What is stored under a mask cannot be read before it has reached the cache.
+            if len == 64 {
+                return self.store(to);
+            }
+            _mm512_mask_storeu_epi64(to.cast(), ((1u32 << (len / 8)) - 1) as u8, self)
+        }
     }
     #[inline(always)]
     fn xor3(self, b: Self, c: Self) -> Self {
@@ -191,6 +206,11 @@ impl Width for __m512i {
     fn keep(self, len: usize) -> Self {
         // SAFETY: as above.
         unsafe { _mm512_maskz_mov_epi64(((1u32 << (len / 8)) - 1) as u8, self) }
+    }
+    #[inline(always)]
+    fn pin(vectors: &mut [Self; 8], more: [&mut Self; 3]) {
+        // SAFETY: as above.
+        unsafe { pin_512(vectors, more) }
     }
     #[inline(always)]
     fn folded(self) -> __m128i {
@@ -314,11 +334,48 @@ impl Width for __m256i {
         if len >= 32 { self } else { Self::from_first(self.first()) }
     }
     #[inline(always)]
+    fn pin(vectors: &mut [Self; 8], more: [&mut Self; 3]) {
+        // SAFETY: as above.
+        unsafe { pin_256(vectors, more) }
+    }
+    #[inline(always)]
     fn folded(self) -> __m128i {
         // SAFETY: as above.
         unsafe { _mm_xor_si128(_mm256_castsi256_si128(self), _mm256_extracti128_si256::<1>(self)) }
     }
 }
+
+/// Writes [`Width::pin`] as a function that names its instructions, as the registers of `asm!` need.
+macro_rules! pin {
+    ($name:ident, $vector:ident, $class:ident, $feature:literal) => {
+        #[inline]
+        #[target_feature(enable = $feature)]
+        fn $name(vectors: &mut [$vector; 8], more: [&mut $vector; 3]) {
+            let [a, b, c, d, e, f, g, h] = vectors;
+            let [x, y, z] = more;
+            // SAFETY: no instruction at all.
+            unsafe {
+                asm!(
+                    "/* {} {} {} {} {} {} {} {} {} {} {} */",
+                    inout($class) * a,
+                    inout($class) * b,
+                    inout($class) * c,
+                    inout($class) * d,
+                    inout($class) * e,
+                    inout($class) * f,
+                    inout($class) * g,
+                    inout($class) * h,
+                    inout($class) * x,
+                    inout($class) * y,
+                    inout($class) * z,
+                    options(nomem, nostack, preserves_flags)
+                );
+            }
+        }
+    };
+}
+pin!(pin_512, __m512i, zmm_reg, "avx512f");
+pin!(pin_256, __m256i, ymm_reg, "avx2");
 
 /// The shuffle that reverses a block.
 // SAFETY: 16 bytes either way.

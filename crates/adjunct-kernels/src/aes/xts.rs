@@ -7,7 +7,7 @@
 
 use super::Keys;
 use super::modes::{Mode, WIDE, drive, each, rounds, schedule};
-use super::ni::{from_bytes, to_bytes};
+use super::ni::{from_bytes, single, to_bytes};
 use super::width::Width;
 use crate::InOut;
 
@@ -67,11 +67,19 @@ impl<W: Width, const N: usize, const ENCRYPT: bool> Mode<W, N> for Xts<W, ENCRYP
 }
 
 #[inline(always)]
-pub fn xts<W: Width, const N: usize, const ENCRYPT: bool>(keys: Keys<'_>, tweak: &mut [u8; 16], io: InOut<'_>) {
+pub fn xts<W: Width, const N: usize, const ENCRYPT: bool>(
+    keys: Keys<'_>,
+    tweak_keys: Option<Keys<'_>>,
+    tweak: &mut [u8; 16],
+    io: InOut<'_>,
+) {
     assert!(io.len().is_multiple_of(16));
     let k = schedule::<W, N>(keys);
     // SAFETY: the callers' instructions include AES-NI.
-    let first = W::broadcast(unsafe { from_bytes(tweak) });
+    let first = unsafe {
+        let tweak = from_bytes(tweak);
+        W::broadcast(tweak_keys.map_or(tweak, |keys| single::<N, true>(keys, tweak)))
+    };
     let polynomial = W::of([0x87; 8]);
     let mut mode = Xts::<W, ENCRYPT> { tweaks: [first; WIDE], polynomial };
     mode.tweaks[0] = mode.times(first, [0, 1, 2, 3]);

@@ -100,7 +100,8 @@ impl Algorithm {
 }
 
 /// Runs `body` and lets no panic out of it: a panic becomes `failure`.
-#[inline]
+// Always, and what many calls run by `move`: what a body captures goes through memory, by reference twice.
+#[inline(always)]
 pub fn guard<T>(failure: T, body: impl FnOnce() -> T) -> T {
     std::panic::catch_unwind(std::panic::AssertUnwindSafe(body)).unwrap_or(failure)
 }

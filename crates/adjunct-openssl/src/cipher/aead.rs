@@ -163,7 +163,7 @@ pub trait Aead: Clone {
 }
 
 unsafe extern "C" fn newctx<A: Aead, const BITS: usize>(provctx: *mut c_void) -> *mut c_void {
-    guard(std::ptr::null_mut(), || {
+    guard(std::ptr::null_mut(), move || {
         adjunct::counters::attribute();
         abi::into_raw(Box::new(A::new(Shared {
             // SAFETY: OpenSSL keeps the provider until its last context is gone.
@@ -179,11 +179,11 @@ unsafe extern "C" fn newctx<A: Aead, const BITS: usize>(provctx: *mut c_void) ->
 
 unsafe extern "C" fn freectx<A: Aead>(ctx: *mut c_void) {
     // SAFETY: from newctx or dupctx.
-    guard((), || unsafe { abi::free::<A>(ctx) });
+    guard((), move || unsafe { abi::free::<A>(ctx) });
 }
 
 unsafe extern "C" fn dupctx<A: Aead>(ctx: *mut c_void) -> *mut c_void {
-    guard(std::ptr::null_mut(), || {
+    guard(std::ptr::null_mut(), move || {
         // SAFETY: from newctx or dupctx.
         let context = unsafe { abi::context::<A>(ctx) };
         context.map_or(std::ptr::null_mut(), |c| abi::into_raw(Box::new(c.clone())))
@@ -198,7 +198,7 @@ unsafe extern "C" fn init<A: Aead, const ENCRYPT: bool>(
     iv_len: usize,
     params: *const Param,
 ) -> c_int {
-    guard(0, || {
+    guard(0, move || {
         // SAFETY: the pointers are OpenSSL's, valid for the lengths given.
         let Some(c) = (unsafe { abi::context::<A>(ctx) }) else { return 0 };
         c.shared().encrypt = ENCRYPT;
@@ -230,7 +230,7 @@ unsafe extern "C" fn update<A: Aead>(
     input: *const u8,
     len: usize,
 ) -> c_int {
-    guard(0, || {
+    guard(0, move || {
         // SAFETY: the pointers are OpenSSL's, valid for the lengths given.
         let Some(c) = (unsafe { abi::context::<A>(ctx) }) else { return 0 };
         let written = if len == 0 && !A::EMPTY_UPDATES {
@@ -252,7 +252,7 @@ unsafe extern "C" fn update<A: Aead>(
 }
 
 unsafe extern "C" fn last<A: Aead>(ctx: *mut c_void, out: *mut u8, out_len: *mut usize, _out_size: usize) -> c_int {
-    guard(0, || {
+    guard(0, move || {
         // SAFETY: the pointers are OpenSSL's.
         let Some(c) = (unsafe { abi::context::<A>(ctx) }) else { return 0 };
         // SAFETY: as above.
@@ -271,7 +271,7 @@ unsafe extern "C" fn cipher<A: Aead>(
     input: *const u8,
     len: usize,
 ) -> c_int {
-    guard(0, || {
+    guard(0, move || {
         // SAFETY: the pointers are OpenSSL's, valid for the lengths given.
         let Some(c) = (unsafe { abi::context::<A>(ctx) }) else { return 0 };
         if out_size < len {
@@ -292,11 +292,11 @@ unsafe extern "C" fn cipher<A: Aead>(
 unsafe extern "C" fn get_params<A: Aead, const BITS: usize>(params: *mut Param) -> c_int {
     let info = Info { aead: true, custom_iv: true, ..Info::plain(A::MODE, BITS / 8, 1, DEFAULT_IV) };
     // SAFETY: params is OpenSSL's.
-    guard(0, || unsafe { state::describe(&info, params) })
+    guard(0, move || unsafe { state::describe(&info, params) })
 }
 
 unsafe extern "C" fn get_ctx_params<A: Aead>(ctx: *mut c_void, params: *mut Param) -> c_int {
-    guard(0, || {
+    guard(0, move || {
         // SAFETY: both are OpenSSL's.
         let Some(c) = (unsafe { abi::context::<A>(ctx) }) else { return 0 };
         // SAFETY: as above.
@@ -339,7 +339,7 @@ unsafe fn set_params<A: Aead>(c: &mut A, params: *const Param) -> c_int {
 
 unsafe extern "C" fn set_ctx_params<A: Aead>(ctx: *mut c_void, params: *const Param) -> c_int {
     // SAFETY: both are OpenSSL's.
-    guard(0, || unsafe { abi::context::<A>(ctx).map_or(0, |c| set_params(c, params)) })
+    guard(0, move || unsafe { abi::context::<A>(ctx).map_or(0, |c| set_params(c, params)) })
 }
 
 unsafe extern "C" fn gettable_ctx_params<A: Aead>(_ctx: *mut c_void, _provctx: *mut c_void) -> *const Param {

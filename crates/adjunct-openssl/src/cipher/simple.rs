@@ -10,7 +10,7 @@ use adjunct::InOut;
 use std::ffi::{c_int, c_void};
 
 unsafe extern "C" fn newctx<M: Mode>(provctx: *mut c_void) -> *mut c_void {
-    guard(std::ptr::null_mut(), || {
+    guard(std::ptr::null_mut(), move || {
         // SAFETY: provctx is OpenSSL's.
         let state = unsafe { State::new(provctx, M::FUNCTION, M::BITS, &M::INFO) };
         abi::into_raw(Box::new(Context { state, mode: M::default() }))
@@ -19,11 +19,11 @@ unsafe extern "C" fn newctx<M: Mode>(provctx: *mut c_void) -> *mut c_void {
 
 unsafe extern "C" fn freectx<M: Mode>(ctx: *mut c_void) {
     // SAFETY: from newctx or dupctx.
-    guard((), || unsafe { abi::free::<Context<M>>(ctx) });
+    guard((), move || unsafe { abi::free::<Context<M>>(ctx) });
 }
 
 unsafe extern "C" fn dupctx<M: Mode>(ctx: *mut c_void) -> *mut c_void {
-    guard(std::ptr::null_mut(), || {
+    guard(std::ptr::null_mut(), move || {
         // SAFETY: from newctx or dupctx.
         let context = unsafe { abi::context::<Context<M>>(ctx) };
         context.map_or(std::ptr::null_mut(), |c| abi::into_raw(Box::new(c.clone())))
@@ -32,12 +32,12 @@ unsafe extern "C" fn dupctx<M: Mode>(ctx: *mut c_void) -> *mut c_void {
 
 unsafe extern "C" fn get_params<M: Mode>(params: *mut Param) -> c_int {
     // SAFETY: params is OpenSSL's.
-    guard(0, || unsafe { state::describe(&M::INFO, params) })
+    guard(0, move || unsafe { state::describe(&M::INFO, params) })
 }
 
 unsafe extern "C" fn get_ctx_params<M: Mode>(ctx: *mut c_void, params: *mut Param) -> c_int {
     // SAFETY: both are OpenSSL's.
-    guard(0, || unsafe {
+    guard(0, move || unsafe {
         let Some(c) = abi::context::<Context<M>>(ctx) else { return 0 };
         c.state.get_params(&M::INFO, c.mode.updated_iv(&c.state), params)
     })
@@ -63,7 +63,7 @@ unsafe fn set_params<M: Mode>(state: &mut State, params: *const Param) -> c_int 
 
 unsafe extern "C" fn set_ctx_params<M: Mode>(ctx: *mut c_void, params: *const Param) -> c_int {
     // SAFETY: both are OpenSSL's.
-    guard(0, || unsafe {
+    guard(0, move || unsafe {
         let Some(c) = abi::context::<Context<M>>(ctx) else { return 0 };
         set_params::<M>(&mut c.state, params)
     })
@@ -77,7 +77,7 @@ unsafe extern "C" fn init<M: Mode, const ENCRYPT: bool>(
     iv_len: usize,
     params: *const Param,
 ) -> c_int {
-    guard(0, || {
+    guard(0, move || {
         // SAFETY: the pointers are OpenSSL's, valid for the lengths given.
         let Some(Context { state, mode }) = (unsafe { abi::context::<Context<M>>(ctx) }) else { return 0 };
         state.num = 0;
@@ -119,7 +119,7 @@ unsafe extern "C" fn cipher<M: Mode>(
     input: *const u8,
     len: usize,
 ) -> c_int {
-    guard(0, || {
+    guard(0, move || {
         // SAFETY: the pointers are OpenSSL's, valid for the lengths given.
         let Some(Context { state, mode }) = (unsafe { abi::context::<Context<M>>(ctx) }) else { return 0 };
         if !state.key_set {
@@ -165,7 +165,7 @@ unsafe extern "C" fn stream_final<M: Mode>(
     out_len: *mut usize,
     _out_size: usize,
 ) -> c_int {
-    guard(0, || {
+    guard(0, move || {
         // SAFETY: the pointers are OpenSSL's.
         let Some(Context { state, .. }) = (unsafe { abi::context::<Context<M>>(ctx) }) else { return 0 };
         if !state.key_set {
@@ -185,7 +185,7 @@ unsafe extern "C" fn block_update<M: Mode>(
     input: *const u8,
     len: usize,
 ) -> c_int {
-    guard(0, || {
+    guard(0, move || {
         // SAFETY: the pointers are OpenSSL's, valid for the lengths given.
         let Some(Context { state, mode }) = (unsafe { abi::context::<Context<M>>(ctx) }) else { return 0 };
         if !state.key_set {
@@ -289,7 +289,7 @@ unsafe extern "C" fn block_final<M: Mode>(
     out_len: *mut usize,
     out_size: usize,
 ) -> c_int {
-    guard(0, || {
+    guard(0, move || {
         // SAFETY: the pointers are OpenSSL's.
         let Some(Context { state, mode }) = (unsafe { abi::context::<Context<M>>(ctx) }) else { return 0 };
         if !state.key_set {

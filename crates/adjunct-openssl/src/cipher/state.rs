@@ -94,8 +94,17 @@ pub unsafe fn describe(info: &Info, params: *mut Param) -> c_int {
 }
 
 /// What the simple modes (ECB, CBC, CTR, CFB, OFB) and XTS share; wiped when dropped.
+///
+/// The blocks come first and aligned: one that lay across two cache lines would cost a short message more than its rounds.
 #[derive(Debug, Clone)]
+#[repr(C, align(16))]
 pub struct State {
+    /// The running IV or counter.
+    pub iv: [u8; 16],
+    /// A begun block: input (ECB, CBC) or key stream (CTR).
+    pub buffer: [u8; 16],
+    /// The IV as last set.
+    pub original_iv: [u8; 16],
     /// OpenSSL, for errors.
     pub core: &'static Core,
     /// Where it counts.
@@ -116,12 +125,6 @@ pub struct State {
     pub buffered: usize,
     /// The key length now expected.
     pub key_len: usize,
-    /// A begun block: input (ECB, CBC) or key stream (CTR).
-    pub buffer: [u8; 16],
-    /// The running IV or counter.
-    pub iv: [u8; 16],
-    /// The IV as last set.
-    pub original_iv: [u8; 16],
     /// The TLS version, 0 outside TLS.
     pub tls_version: u32,
     /// The length of the MAC inside a TLS record.
@@ -186,8 +189,12 @@ impl State {
             self.core.raise(Reason::InvalidIvLength);
             return false;
         }
-        self.iv[..expected].copy_from_slice(iv);
-        self.original_iv[..expected].copy_from_slice(iv);
+        if let Ok(whole) = <[u8; 16]>::try_from(iv) {
+            (self.iv, self.original_iv) = (whole, whole);
+        } else {
+            self.iv[..expected].copy_from_slice(iv);
+            self.original_iv[..expected].copy_from_slice(iv);
+        }
         self.iv_set = true;
         true
     }

@@ -42,7 +42,7 @@ impl Context {
 }
 
 unsafe extern "C" fn newctx<const BITS: usize>(provctx: *mut c_void) -> *mut c_void {
-    guard(std::ptr::null_mut(), || {
+    guard(std::ptr::null_mut(), move || {
         // SAFETY: provctx is OpenSSL's.
         let state = unsafe { State::new(provctx, Function::AesXts, BITS, &info(BITS)) };
         abi::into_raw(Box::new(Context { state, xts: Xts::default() }))
@@ -51,11 +51,11 @@ unsafe extern "C" fn newctx<const BITS: usize>(provctx: *mut c_void) -> *mut c_v
 
 unsafe extern "C" fn freectx(ctx: *mut c_void) {
     // SAFETY: from newctx or dupctx.
-    guard((), || unsafe { abi::free::<Context>(ctx) });
+    guard((), move || unsafe { abi::free::<Context>(ctx) });
 }
 
 unsafe extern "C" fn dupctx(ctx: *mut c_void) -> *mut c_void {
-    guard(std::ptr::null_mut(), || {
+    guard(std::ptr::null_mut(), move || {
         // SAFETY: from newctx or dupctx.
         let context = unsafe { abi::context::<Context>(ctx) };
         context.map_or(std::ptr::null_mut(), |c| abi::into_raw(Box::new(c.clone())))
@@ -70,7 +70,7 @@ unsafe extern "C" fn init<const BITS: usize, const ENCRYPT: bool>(
     iv_len: usize,
     params: *const Param,
 ) -> c_int {
-    guard(0, || {
+    guard(0, move || {
         // SAFETY: the pointers are OpenSSL's, valid for the lengths given.
         let Some(Context { state, xts }) = (unsafe { abi::context::<Context>(ctx) }) else { return 0 };
         state.encrypt = ENCRYPT;
@@ -110,7 +110,7 @@ unsafe extern "C" fn cipher(
     input: *const u8,
     len: usize,
 ) -> c_int {
-    guard(0, || {
+    guard(0, move || {
         // SAFETY: the pointers are OpenSSL's, valid for the lengths given.
         let Some(c) = (unsafe { abi::context::<Context>(ctx) }) else { return 0 };
         // SAFETY: as above.
@@ -131,7 +131,7 @@ unsafe extern "C" fn update(
     input: *const u8,
     len: usize,
 ) -> c_int {
-    guard(0, || {
+    guard(0, move || {
         // SAFETY: the pointers are OpenSSL's, valid for the lengths given.
         let Some(c) = (unsafe { abi::context::<Context>(ctx) }) else { return 0 };
         if out_size < len {
@@ -155,18 +155,18 @@ unsafe extern "C" fn last(_ctx: *mut c_void, _out: *mut u8, out_len: *mut usize,
 
 unsafe extern "C" fn get_params<const BITS: usize>(params: *mut Param) -> c_int {
     // SAFETY: params is OpenSSL's.
-    guard(0, || unsafe { state::describe(&info(BITS), params) })
+    guard(0, move || unsafe { state::describe(&info(BITS), params) })
 }
 
 unsafe extern "C" fn get_ctx_params<const BITS: usize>(ctx: *mut c_void, params: *mut Param) -> c_int {
     // SAFETY: both are OpenSSL's.
-    guard(0, || unsafe {
+    guard(0, move || unsafe {
         abi::context::<Context>(ctx).map_or(0, |c| c.state.get_params(&info(BITS), c.state.iv, params))
     })
 }
 
 unsafe extern "C" fn set_ctx_params(ctx: *mut c_void, params: *const Param) -> c_int {
-    guard(0, || {
+    guard(0, move || {
         // SAFETY: both are OpenSSL's.
         let Some(c) = (unsafe { abi::context::<Context>(ctx) }) else { return 0 };
         // SAFETY: as above.

@@ -132,21 +132,25 @@ impl AesKey {
     }
 
     #[cfg(target_arch = "x86_64")]
+    #[inline]
     pub(super) fn keys(&self) -> &[[u8; 16]] {
         &self.words[..self.round_keys.into()]
     }
 
     #[cfg(target_arch = "x86_64")]
+    #[inline]
     pub(super) fn single(&self) -> bool {
         self.level != Level::Library
     }
 
     #[cfg(target_arch = "x86_64")]
+    #[inline]
     pub(super) fn vector(&self) -> bool {
         matches!(self.level, Level::Vector256 | Level::Vector512)
     }
 
     #[cfg(target_arch = "x86_64")]
+    #[inline]
     pub(super) fn widest(&self) -> bool {
         self.level == Level::Vector512
     }
@@ -181,11 +185,9 @@ impl AesKey {
     ///
     /// # Panics
     /// If the length is not a multiple of the block.
+    #[inline]
     pub fn ecb(&self, encrypt: bool, io: InOut<'_>) {
         assert!(io.len().is_multiple_of(BLOCK));
-        if io.is_empty() {
-            return;
-        }
         #[cfg(target_arch = "x86_64")]
         // SAFETY: whole blocks; the instructions are in force.
         unsafe {
@@ -195,9 +197,18 @@ impl AesKey {
             if self.vector() {
                 return wide!(self, ecb(self.keys(), encrypt, io));
             }
-            if self.single() {
-                return hw::ecb(io.input(), io.output(), io.len(), self.raw(), encrypt.into());
-            }
+        }
+        self.ecb_narrow(encrypt, io);
+    }
+
+    fn ecb_narrow(&self, encrypt: bool, io: InOut<'_>) {
+        if io.is_empty() {
+            return;
+        }
+        #[cfg(target_arch = "x86_64")]
+        if self.single() {
+            // SAFETY: whole blocks; AES-NI is in force.
+            return unsafe { hw::ecb(io.input(), io.output(), io.len(), self.raw(), encrypt.into()) };
         }
         let block = if encrypt { lc::AES_encrypt } else { lc::AES_decrypt };
         for i in (0..io.len()).step_by(BLOCK) {
@@ -210,11 +221,9 @@ impl AesKey {
     ///
     /// # Panics
     /// If the length is not a multiple of the block.
+    #[inline]
     pub fn cbc(&self, encrypt: bool, iv: &mut Block, io: InOut<'_>) {
         assert!(io.len().is_multiple_of(BLOCK));
-        if io.is_empty() {
-            return;
-        }
         #[cfg(target_arch = "x86_64")]
         // SAFETY: the instructions are in force.
         unsafe {
@@ -227,9 +236,18 @@ impl AesKey {
             if self.vector() {
                 return wide!(self, cbc_decrypt(self.keys(), iv, io));
             }
-            if self.single() {
-                return hw::cbc(io.input(), io.output(), io.len(), self.raw(), iv.as_mut_ptr(), 0);
-            }
+        }
+        self.cbc_narrow(encrypt, iv, io);
+    }
+
+    fn cbc_narrow(&self, encrypt: bool, iv: &mut Block, io: InOut<'_>) {
+        if io.is_empty() {
+            return;
+        }
+        #[cfg(target_arch = "x86_64")]
+        if self.single() {
+            // SAFETY: whole blocks; AES-NI is in force, which encryption would have taken already.
+            return unsafe { hw::cbc(io.input(), io.output(), io.len(), self.raw(), iv.as_mut_ptr(), 0) };
         }
         // SAFETY: whole blocks.
         unsafe { lc::AES_cbc_encrypt(io.input(), io.output(), io.len(), self.raw(), iv.as_mut_ptr(), encrypt.into()) };
@@ -240,7 +258,25 @@ impl AesKey {
     ///
     /// # Panics
     /// If `used` is not below 16.
-    pub fn ctr(&self, counter: &mut Block, keystream: &mut Block, used: &mut u32, mut io: InOut<'_>) {
+    #[inline]
+    pub fn ctr(&self, counter: &mut Block, keystream: &mut Block, used: &mut u32, io: InOut<'_>) {
+        #[cfg(target_arch = "x86_64")]
+        if *used == 0 && self.single() {
+            // The common cases, without detours: a block, and whole blocks.
+            // SAFETY: the instructions are in force.
+            unsafe {
+                if io.len() == BLOCK {
+                    return ni::ctr_block(self.keys(), counter, io);
+                }
+                if self.vector() && io.len().is_multiple_of(BLOCK) {
+                    return wide!(self, ctr(self.keys(), counter, io));
+                }
+            }
+        }
+        self.ctr_any(counter, keystream, used, io);
+    }
+
+    fn ctr_any(&self, counter: &mut Block, keystream: &mut Block, used: &mut u32, mut io: InOut<'_>) {
         assert!((*used as usize) < BLOCK);
         #[cfg(target_arch = "x86_64")]
         if self.single() {
@@ -290,7 +326,25 @@ impl AesKey {
     ///
     /// # Panics
     /// If `used` is not below 16.
+    #[inline]
     pub fn cfb(&self, encrypt: bool, iv: &mut Block, used: &mut u32, io: InOut<'_>) {
+        #[cfg(target_arch = "x86_64")]
+        if *used == 0 && self.single() {
+            // The common cases, without detours: a block, and whole blocks to decrypt.
+            // SAFETY: the instructions are in force.
+            unsafe {
+                if io.len() == BLOCK {
+                    return ni::cfb_block(self.keys(), encrypt, iv, io);
+                }
+                if !encrypt && self.vector() && io.len().is_multiple_of(BLOCK) {
+                    return wide!(self, cfb_decrypt(self.keys(), iv, io));
+                }
+            }
+        }
+        self.cfb_any(encrypt, iv, used, io);
+    }
+
+    fn cfb_any(&self, encrypt: bool, iv: &mut Block, used: &mut u32, io: InOut<'_>) {
         let segment = |iv: &mut Block, at: usize, io: &mut InOut<'_>| {
             for (i, v) in iv[at..].iter_mut().enumerate().take(io.len()) {
                 let input = io.get(i);

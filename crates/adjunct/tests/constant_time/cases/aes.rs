@@ -43,8 +43,8 @@ macro_rules! wide {
                 iv.fill(0xfe);
                 $module::ctr(k, iv, io);
             }),
-            (concat!($title, " XTS encrypt"), $needs, |k, iv, io| unsafe { $module::xts(k, true, iv, io) }),
-            (concat!($title, " XTS decrypt"), $needs, |k, iv, io| unsafe { $module::xts(k, false, iv, io) }),
+            (concat!($title, " XTS encrypt"), $needs, |k, iv, io| unsafe { $module::xts(k, Some(k), true, iv, io) }),
+            (concat!($title, " XTS decrypt"), $needs, |k, iv, io| unsafe { $module::xts(k, None, false, iv, io) }),
             (concat!($title, " GCM encrypt"), $needs, |k, iv, io| unsafe {
                 let (mut table, mut message) = (Table::default(), Message::default());
                 $module::gcm_table(k, &mut table);

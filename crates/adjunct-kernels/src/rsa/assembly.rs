@@ -320,3 +320,89 @@ pub unsafe extern "sysv64" fn reduce_last(
         "ret\n"
     ))
 }
+
+/// Permutation $t of each group of eight entries: those of two lanes, under mask $k; register $g has the lanes' choices and
+/// gets the entries chosen.
+macro_rules! permute {
+    ($limb:literal $k:literal: $($g:literal $at:literal $a:literal $b:literal),*) => {
+        concat!($(
+            "vmovdqa64 zmm", $at, ", [", $limb, " + 64*", $a, "]\n",
+            "vpermi2q zmm", $g, " {{k", $k, "}}, zmm", $at, ", [", $limb, " + 64*", $b, "]\n"
+        ),*)
+    };
+}
+
+macro_rules! pick_16 {
+    ($out:literal $limb:literal $digits:literal) => {
+        concat!(
+            "kmovb k5, [", $digits, " + 64]\n",
+            "vmovdqa64 zmm0, [", $digits, "]\n",
+            "vmovdqa64 zmm1, zmm0\n",
+            permute!($limb 1: 0 4 0 1, 1 5 8 9),
+            permute!($limb 2: 0 6 2 3, 1 7 10 11),
+            permute!($limb 3: 0 4 4 5, 1 5 12 13),
+            permute!($limb 4: 0 6 6 7, 1 7 14 15),
+            "vmovdqa64 zmm0 {{k5}}, zmm1\n",
+            "vmovdqa64 [", $out, "], zmm0\n"
+        )
+    };
+}
+
+macro_rules! pick_32 {
+    ($out:literal $limb:literal $digits:literal) => {
+        concat!(
+            "kmovb k5, [", $digits, " + 64]\n",
+            "kmovb k6, [", $digits, " + 65]\n",
+            "vmovdqa64 zmm0, [", $digits, "]\n",
+            "vmovdqa64 zmm1, zmm0\nvmovdqa64 zmm2, zmm0\nvmovdqa64 zmm3, zmm0\n",
+            permute!($limb 1: 0 4 0 1, 1 5 8 9, 2 6 16 17, 3 7 24 25),
+            permute!($limb 2: 0 8 2 3, 1 9 10 11, 2 10 18 19, 3 11 26 27),
+            permute!($limb 3: 0 4 4 5, 1 5 12 13, 2 6 20 21, 3 7 28 29),
+            permute!($limb 4: 0 8 6 7, 1 9 14 15, 2 10 22 23, 3 11 30 31),
+            "vmovdqa64 zmm0 {{k5}}, zmm1\n",
+            "vmovdqa64 zmm2 {{k5}}, zmm3\n",
+            "vmovdqa64 zmm0 {{k6}}, zmm2\n",
+            "vmovdqa64 [", $out, "], zmm0\n"
+        )
+    };
+}
+
+/// A function that picks from two tables.
+macro_rules! pick {
+    ($name:ident $each:ident $doc:literal) => {
+        #[doc = $doc]
+        #[unsafe(naked)]
+        pub unsafe extern "sysv64" fn $name(
+            out: *mut Vector,
+            limb: *const Vector,
+            digits: *const Digits,
+            out_too: *mut Vector,
+            limb_too: *const Vector,
+            digits_too: *const Digits,
+        ) {
+            naked_asm!(concat!(
+                "mov eax, 3\nkmovd k1, eax\n",
+                "mov eax, 12\nkmovd k2, eax\n",
+                "mov eax, 48\nkmovd k3, eax\n",
+                "mov eax, 192\nkmovd k4, eax\n",
+                $each!("rdi" "rsi" "rdx"),
+                $each!("rcx" "r8" "r9"),
+                "ret\n"
+            ))
+        }
+    };
+}
+
+/// What each lane picks from a table.
+#[repr(C, align(64))]
+pub struct Digits {
+    /// Which of eight entries; 8 more in odd lanes, whose entries are in the second vector of two.
+    pub index: Vector,
+    /// The lanes that pick from the second eight of sixteen.
+    pub eights: u8,
+    /// The lanes that pick from the second sixteen.
+    pub sixteens: u8,
+}
+
+pick!(pick_16 pick_16 "Picks a limb of one of 16 entries for each lane, from two tables.");
+pick!(pick_32 pick_32 "Picks a limb of one of 32 entries for each lane, from two tables.");

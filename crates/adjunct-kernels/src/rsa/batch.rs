@@ -16,7 +16,7 @@ use std::mem::MaybeUninit;
 /// Working memory of [`super::private`]: too much for a small stack, so the caller keeps it. Wiped when the call ends.
 #[repr(C)]
 pub struct Scratch<const P: usize, const M: usize> {
-    secret: Secret<P, 2>,
+    secret: Secret<P>,
     qinv: [Number<P>; 1],
     public: Public<M>,
     input: Number<M>,
@@ -131,11 +131,7 @@ pub fn private<const P: usize, const M: usize>(
 
 /// Garner's recombination (RFC 8017, 5.1.2): m2 + q ((m1 - m2) / q modulo p).
 #[target_feature(enable = "avx512f,avx512ifma")]
-fn recombine<const P: usize, const M: usize>(
-    secret: &mut Secret<P, 2>,
-    qinv: &mut [Number<P>; 1],
-    out: &mut Number<M>,
-) {
+fn recombine<const P: usize, const M: usize>(secret: &mut Secret<P>, qinv: &mut [Number<P>; 1], out: &mut Number<M>) {
     let Secret { modulus: [p, q], sum: [sum, _], power: [m1, m2], .. } = secret;
     // q has as many bits as p, so m2 < 2p and the difference stays above 0.
     for ((m1, m2), p) in m1.iter_mut().zip(m2.iter()).zip(&p.m) {

@@ -1,61 +1,65 @@
 //! Exponentiation: by secret exponents in fixed windows of five bits, by public ones bit by bit.
 //!
-//! Every window takes five squares, one table read and one product, whatever its bits. A table read loads all 32 entries and
-//! picks each lane's own out of the registers, since the lanes have different exponents: for that the table is transposed, a
-//! vector holding eight entries of one lane, and a permutation takes one of eight entries for two lanes at once. 16
-//! permutations and three selections a limb, where masking the entries one by one takes 32 selections. What is worse, the
-//! table fills the first cache and more; so a limb is read after each stream of the five squares, whose multiplications hide
-//! the way to the second cache. Five bits cost least: windows of four or six come more often or have longer tables.
+//! Every window of w bits takes w squares, one table read and one product, whatever its bits. A table read loads all 2^w
+//! entries and picks each lane's own out of the registers, since the lanes have different exponents: for that the table is
+//! transposed, a vector holding eight entries of one lane, and a permutation takes one of eight entries for two lanes at once.
+//! 2^w / 2 permutations and 2^w / 8 - 1 selections a limb, where masking the entries one by one takes 2^w selections. And the
+//! tables overflow the first cache; so a limb is read after each stream of the squares, whose multiplications hide some of the
+//! way to the second. As measured, primes of 1024 bits want windows of four bits, larger ones of five.
 
 // The one safety rule is the target feature; the lint takes it for an unsafe function.
 #![allow(clippy::missing_safety_doc)]
 
+use super::assembly::{self, Digits};
 use super::modular::{
     Modulus, Wide, canonical, multiply, multiply_count, reduce, square, square_count, square_streams,
 };
 use crate::lanes::{LANES, LIMB, Number, Vector, same, select, zero};
 use std::arch::x86_64::*;
 
-/// Bits of a window.
-const WINDOW: usize = 5;
-/// Entries of a table.
-const ENTRIES: usize = 1 << WINDOW;
+/// Bits of a window for a number of so many limbs.
+const fn window(limbs: usize) -> usize {
+    4
+}
 
-/// The powers 0 to 31 of a number, limb by limb.
+/// The most entries of a table.
+const ENTRIES: usize = 32;
+
+/// The powers of a number from its 0th on, limb by limb.
 type Table<const N: usize> = [[Vector; ENTRIES]; N];
 
-/// A number and what raising it takes, for W numbers a lane.
+/// Two numbers a lane and what raising them takes.
 #[repr(C)]
-pub struct Secret<const N: usize, const W: usize> {
-    table: [Table<N>; W],
-    pub modulus: [Modulus<N>; W],
-    pub exponent: [Number<N>; W],
+pub struct Secret<const N: usize> {
+    table: [Table<N>; 2],
+    digits: [Digits; 2],
+    pub modulus: [Modulus<N>; 2],
+    pub exponent: [Number<N>; 2],
     /// The base as any sum below R m / 2 that is it; any sum.
-    pub sum: [Wide<N>; W],
+    pub sum: [Wide<N>; 2],
     /// R^2; then a table entry.
-    pub factor: [Number<N>; W],
+    pub factor: [Number<N>; 2],
     /// The base; a power.
-    other: [Number<N>; W],
+    other: [Number<N>; 2],
     /// The result, below its modulus.
-    pub power: [Number<N>; W],
+    pub power: [Number<N>; 2],
 }
 
 /// Multiplications of [`raise`].
-pub const fn raise_count(n: u64, bits: u64, ways: u64) -> u64 {
-    let windows = bits.div_ceil(WINDOW as u64);
+pub const fn raise_count(n: u64, bits: u64) -> u64 {
+    let window = window(n as usize) as u64;
     let reduction = 2 * n * n + 1;
     // In and out of Montgomery's form and its 1; the table; the windows.
-    let around = 4 * reduction + 2 * multiply_count(n);
-    let table = (ENTRIES as u64 / 2 - 1) * (square_count(n) + multiply_count(n));
-    let body = (windows - 1) * (WINDOW as u64 * square_count(n) + multiply_count(n));
-    ways * (around + table + body)
+    let around = 3 * reduction + 2 * multiply_count(n);
+    let table = ((1 << window) / 2 - 1) * (square_count(n) + multiply_count(n));
+    let body = (bits.div_ceil(window) - 1) * (window * square_count(n) + multiply_count(n));
+    2 * (around + table + body)
 }
 
 /// Raises what is in `sum` to `exponent`, of which the lowest `bits` bits count.
 #[target_feature(enable = "avx512f,avx512ifma")]
-pub fn raise<const N: usize, const W: usize>(secret: &mut Secret<N, W>, bits: usize) {
-    const { assert!(WINDOW * square_streams(N) == N, "a limb of the table after each stream") };
-    let Secret { table, modulus, exponent, sum, factor, other, power } = secret;
+pub fn raise<const N: usize>(secret: &mut Secret<N>, bits: usize) {
+    let Secret { table, digits, modulus, exponent, sum, factor, other, power } = secret;
     // sum / R, sum, sum R: the base in Montgomery's form.
     reduce(other, modulus, sum, |_| {});
     multiply(other, factor, modulus, sum);
@@ -65,7 +69,7 @@ pub fn raise<const N: usize, const W: usize>(secret: &mut Secret<N, W>, bits: us
     widen(sum, factor);
     reduce(power, modulus, sum, |_| {});
     put(table, 0, power);
-    for i in (2..ENTRIES).step_by(2) {
+    for i in (2..1 << window(N)).step_by(2) {
         get(power, table, i / 2);
         square(power, modulus, sum, |_| {});
         put(table, i, power);
@@ -78,20 +82,21 @@ pub fn raise<const N: usize, const W: usize>(secret: &mut Secret<N, W>, bits: us
         }
     }
 
-    let windows = bits.div_ceil(WINDOW);
-    let top = digits(exponent, windows - 1);
-    for w in 0..W {
-        for limb in 0..N {
-            power[w][limb] = pick(&table[w][limb], top[w]);
-        }
+    let windows = bits.div_ceil(window(N));
+    read_digits(digits, exponent, windows - 1);
+    for limb in 0..N {
+        pick(power, table, digits, limb);
     }
-    for window in (0..windows - 1).rev() {
-        let digits = digits(exponent, window);
-        let mut limb = [0; W];
-        for _ in 0..WINDOW {
+    for place in (0..windows - 1).rev() {
+        read_digits(digits, exponent, place);
+        let (streams, mut stream, mut limb) = (window(N) * square_streams(N), 0, 0);
+        for _ in 0..window(N) {
             square(power, modulus, sum, |w| {
-                factor[w][limb[w]] = pick(&table[w][limb[w]], digits[w]);
-                limb[w] += 1;
+                stream += w;
+                while w == 1 && limb * streams < stream * N {
+                    pick(factor, table, digits, limb);
+                    limb += 1;
+                }
             });
         }
         multiply(power, factor, modulus, sum);
@@ -149,41 +154,38 @@ fn transpose(v: &mut [Vector; LANES]) {
     }
 }
 
-/// The window of each lane's exponents.
+/// Reads the window at a place of each lane's exponents.
 #[inline]
 #[target_feature(enable = "avx512f,avx512ifma")]
-fn digits<const N: usize, const W: usize>(exponent: &[Number<N>; W], window: usize) -> [Vector; W] {
-    let bit = window * WINDOW;
+fn read_digits<const N: usize>(digits: &mut [Digits; 2], exponent: &[Number<N>; 2], place: usize) {
+    let bit = place * window(N);
     let (at, shift) = (bit / LIMB as usize, (bit % LIMB as usize) as u32);
-    let mut out = [zero(); W];
-    for (out, exponent) in out.iter_mut().zip(exponent) {
+    for (digits, exponent) in digits.iter_mut().zip(exponent) {
         let low = _mm512_srl_epi64(exponent[at], _mm_cvtsi32_si128(shift as i32));
         let next = exponent.get(at + 1).copied().unwrap_or(zero());
         let high = _mm512_sll_epi64(next, _mm_cvtsi32_si128((LIMB - shift) as i32));
-        *out = _mm512_and_si512(_mm512_or_si512(low, high), same(ENTRIES as u64 - 1));
+        let digit = _mm512_and_si512(_mm512_or_si512(low, high), same((1 << window(N)) - 1));
+        let odd = _mm512_set_epi64(8, 0, 8, 0, 8, 0, 8, 0);
+        digits.index = _mm512_or_si512(_mm512_and_si512(digit, same(7)), odd);
+        digits.eights = _mm512_test_epi64_mask(digit, same(8));
+        digits.sixteens = _mm512_test_epi64_mask(digit, same(16));
     }
-    out
 }
 
-/// A limb of the entry that each lane's digit names.
+/// A limb of the entries that the lanes' digits name.
 #[inline]
 #[target_feature(enable = "avx512f,avx512ifma")]
-fn pick(limb: &[Vector; ENTRIES], digit: Vector) -> Vector {
-    // Which of eight entries, in the first vector for even lanes, in the second for odd ones.
-    let odd = _mm512_set_epi64(8, 0, 8, 0, 8, 0, 8, 0);
-    let index = _mm512_or_si512(_mm512_and_si512(digit, same(7)), odd);
-    let eight = |group: usize| {
-        let lane = |i: usize| limb[LANES * group + i];
-        // What a permutation does not replace keeps its index, for the next one.
-        let picked = _mm512_mask2_permutex2var_epi64(lane(0), index, 0b0000_0011, lane(1));
-        let picked = _mm512_mask2_permutex2var_epi64(lane(2), picked, 0b0000_1100, lane(3));
-        let picked = _mm512_mask2_permutex2var_epi64(lane(4), picked, 0b0011_0000, lane(5));
-        _mm512_mask2_permutex2var_epi64(lane(6), picked, 0b1100_0000, lane(7))
-    };
-    let (eights, sixteens) = (_mm512_test_epi64_mask(digit, same(8)), _mm512_test_epi64_mask(digit, same(16)));
-    let low = _mm512_mask_mov_epi64(eight(0), eights, eight(1));
-    let high = _mm512_mask_mov_epi64(eight(2), eights, eight(3));
-    _mm512_mask_mov_epi64(low, sixteens, high)
+fn pick<const N: usize>(out: &mut [Number<N>; 2], table: &[Table<N>; 2], digits: &[Digits; 2], limb: usize) {
+    let [out, out_too] = out.each_mut().map(|out| &raw mut out[limb]);
+    let [table, table_too] = table.each_ref().map(|table| table[limb].as_ptr());
+    let [digits, digits_too] = digits.each_ref().map(std::ptr::from_ref);
+    // SAFETY: reads up to 32 vectors of a limb and what the lanes pick, and writes a vector, of each number.
+    unsafe {
+        match window(N) {
+            4 => assembly::pick_16(out, table, digits, out_too, table_too, digits_too),
+            _ => assembly::pick_32(out, table, digits, out_too, table_too, digits_too),
+        }
+    }
 }
 
 /// A number and what raising it to a public exponent takes.

@@ -19,7 +19,7 @@ use std::arch::x86_64::*;
 
 /// Bits of a window for a number of so many limbs.
 const fn window(limbs: usize) -> usize {
-    4
+    if limbs <= 20 { 4 } else { 5 }
 }
 
 /// The most entries of a table.

@@ -5,6 +5,7 @@
 
 mod aes;
 mod padding;
+mod rsa;
 mod stream;
 
 use adjunct::cpu::Feature;
@@ -34,6 +35,7 @@ pub fn all() -> Vec<Case> {
     let mut cases = aes::cases();
     cases.extend(stream::cases());
     cases.extend(padding::cases());
+    cases.extend(rsa::cases());
     cases
 }
 

@@ -5,6 +5,7 @@
 //! OpenSSL's types and the guard that lets no panic out.
 
 pub mod abi;
+pub mod asynchronous;
 pub mod capabilities;
 pub mod cipher;
 pub mod digest;

@@ -3,7 +3,7 @@
 use crate::abi::core::{Core, Reason};
 use crate::abi::param::{self, Param};
 use crate::abi::{self, Algorithm, Dispatch, OsslAlgorithm, guard, id};
-use crate::{capabilities, cipher, digest, ec, ecx, fallback, mac, rand, rsa};
+use crate::{asynchronous, capabilities, cipher, digest, ec, ecx, fallback, mac, rand, rsa};
 use adjunct::config::{Group, Groups};
 use std::ffi::{CStr, c_char, c_int, c_void};
 
@@ -138,6 +138,7 @@ pub unsafe extern "C" fn OSSL_provider_init(
         if !groups.has(Group::Rand) {
             fallback::keep_generator_away(&core);
         }
+        asynchronous::prepare(&core);
         digest::follow_version(&core.config("openssl-version").unwrap_or_default());
         let reasons = Reason::TEXTS
             .iter()

@@ -34,13 +34,13 @@ type Opaque = *mut c_void;
 /// What `OSSL_FUNC_KEYMGMT_EXPORT` and `EVP_PKEY_export` call with a key's parameters (`OSSL_CALLBACK`).
 pub type ExportCallback = unsafe extern "C" fn(params: *const Param, argument: *mut c_void) -> c_int;
 
-/// The functions of libcrypto used here, each with the type its header gives it; all exist since OpenSSL 3.0.
+/// Declares functions of libcrypto, each with the type its header gives it; all exist since OpenSSL 3.0.
 macro_rules! functions {
     ($($field:ident $symbol:literal ($($argument:ty),*) $(-> $result:ty)?;)*) => {
-        struct Functions { $($field: unsafe extern "C" fn($($argument),*) $(-> $result)?),* }
+        pub(super) struct Functions { $(pub(super) $field: unsafe extern "C" fn($($argument),*) $(-> $result)?),* }
 
         impl Functions {
-            fn find(handle: Handle) -> Option<Functions> {
+            fn find(handle: $crate::fallback::Handle) -> Option<Functions> {
                 Some(Functions { $($field: {
                     let address = handle.symbol($symbol)?;
                     // SAFETY: the symbol has the type of its header, written here.
@@ -50,6 +50,7 @@ macro_rules! functions {
         }
     };
 }
+pub(crate) use functions;
 
 functions! {
     lib_ctx_new c"OSSL_LIB_CTX_new" () -> Opaque;
@@ -130,14 +131,14 @@ functions! {
 
 /// A handle of the libcrypto that holds an address.
 #[derive(Clone, Copy)]
-struct Handle {
+pub(crate) struct Handle {
     raw: *mut c_void,
     base: usize,
 }
 
 impl Handle {
     /// The shared object around `address`, kept loaded from here on.
-    fn around(address: *const c_void) -> Option<Handle> {
+    pub(crate) fn around(address: *const c_void) -> Option<Handle> {
         if address.is_null() {
             return None;
         }
@@ -162,7 +163,13 @@ impl Handle {
         }
     }
 
-    fn symbol(self, name: &CStr) -> Option<*mut c_void> {
+    /// Where it is loaded: which of several it is.
+    pub(crate) fn base(self) -> usize {
+        self.base
+    }
+
+    /// The address of one of its symbols.
+    pub(crate) fn symbol(self, name: &CStr) -> Option<*mut c_void> {
         if self.raw.is_null() {
             return None;
         }

@@ -24,7 +24,7 @@
 //! leaves the board alone and does its job again.
 
 use super::board::{Board, PLACES, SLOTS, State, Word};
-use super::kind::LANES;
+use super::kind::{LANES, Queue};
 use super::memory::{Quiet, Taken};
 use crate::counters::{self, Event};
 use std::cell::Cell;
@@ -276,6 +276,12 @@ impl Board {
     /// Jobs that wait to be taken.
     pub(super) fn waiting(&self) -> usize {
         self.iter().filter(|(_, word, _)| word.state() == State::Waiting).count()
+    }
+
+    /// Those of one queue.
+    pub(super) fn waiting_in(&self, queue: Queue) -> usize {
+        let of_queue = |at| self.work(at).is_some_and(|work| work.queue == queue);
+        self.iter().filter(|&(at, word, _)| word.state() == State::Waiting && of_queue(at)).count()
     }
 
     /// Sleeps at `place`, its own, while there are threads on their way and room for them.

@@ -19,6 +19,7 @@ mod engine;
 mod kind;
 mod memory;
 mod nist;
+pub mod pause;
 pub mod rsa;
 mod ticket;
 mod work;
@@ -88,6 +89,11 @@ pub fn waiting() -> usize {
     running().map_or(0, |engine| engine.board.waiting())
 }
 
+/// Those of one queue.
+fn waiting_in(queue: Queue) -> usize {
+    running().map_or(0, |engine| engine.board.waiting_in(queue))
+}
+
 /// Has every operation from now on done alone.
 pub fn switch_off() {
     OFF.store(true, Relaxed);
@@ -99,17 +105,24 @@ fn running() -> Option<&'static Engine> {
     (!OFF.load(Relaxed)).then_some(engine)
 }
 
-/// Does `job`: at once and alone where the engine is idle, together with the others' where it is not.
+/// Does `job`: at once and alone where the engine is idle, together with the others' where it is not. A caller who can pause
+/// ([`pause`]) always waits for others.
 #[inline]
 pub fn run<K: Kind>(job: &mut K::Job) -> Outcome {
-    // Held while the job is done: others see that they are not alone.
-    let _alone = match running() {
-        None => None,
-        Some(engine) => match engine.board.enter_alone() {
-            None => return ticket::together::<K>(engine, job),
-            alone => alone,
-        },
-    };
+    let Some(engine) = running() else { return alone::<K>(job) };
+    if let Some(pauser) = pause::caller() {
+        return pause::run::<K>(job, pauser);
+    }
+    match engine.board.enter_alone() {
+        // Held while the job is done: others see that they are not alone.
+        Some(_alone) => alone::<K>(job),
+        None => ticket::together::<K>(engine, job),
+    }
+}
+
+/// Does `job` here.
+#[inline]
+fn alone<K: Kind>(job: &mut K::Job) -> Outcome {
     K::scalar(job);
     counters::note(K::QUEUE, Event::Done(Outcome::Scalar));
     Outcome::Scalar

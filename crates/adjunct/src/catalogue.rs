@@ -170,7 +170,7 @@ impl Function {
     /// is software; empty where they do not. RSA is not among them: one alone uses the same instructions.
     pub fn batch_instructions(self, bits: usize) -> &'static [Feature] {
         let sizes: &[usize] = match self {
-            Function::Ecdh | Function::EcdsaSign | Function::EcKeygen => &[0, 256, 384],
+            Function::Ecdh | Function::EcdsaSign | Function::EcKeygen => &[0, 256, 384, 521],
             Function::X25519Derive | Function::X25519Keygen | Function::Ed25519Sign | Function::Ed25519Keygen => &[0],
             _ => &[],
         };

@@ -143,28 +143,32 @@ pub fn scatter<const N: usize>(numbers: &Number<N>) -> [[u64; N]; LANES] {
     out
 }
 
+/// Bytes of two limbs.
+const TWO: usize = 13;
+
 /// The limbs of a big-endian number; the surplus of a number too long for N limbs is lost.
+// Not inlined, where these loops would be turned into gathers.
+#[inline(never)]
 pub fn limbs_from_be<const N: usize>(bytes: &[u8]) -> [u64; N] {
     let mut limbs = [0; N];
-    for (i, &byte) in bytes.iter().rev().enumerate() {
-        let (at, shift) = (8 * i / LIMB as usize, 8 * i as u32 % LIMB);
-        let wide = u128::from(byte) << shift;
-        if at < N {
-            limbs[at] |= wide as u64 & MASK;
-        }
-        if at + 1 < N {
-            limbs[at + 1] |= (wide >> LIMB) as u64;
+    for (pair, bytes) in limbs.chunks_mut(2).zip(bytes.rchunks(TWO)) {
+        let mut two = [0; 16];
+        two[16 - bytes.len()..].copy_from_slice(bytes);
+        let two = u128::from_be_bytes(two);
+        pair[0] = two as u64 & MASK;
+        if let Some(next) = pair.get_mut(1) {
+            *next = (two >> LIMB) as u64;
         }
     }
     limbs
 }
 
 /// Writes a number of carried limbs big-endian, zeros in front; what does not fit `out` is lost.
+#[inline(never)]
 pub fn limbs_to_be<const N: usize>(limbs: &[u64; N], out: &mut [u8]) {
-    for (i, byte) in out.iter_mut().rev().enumerate() {
-        let (at, shift) = (8 * i / LIMB as usize, 8 * i as u32 % LIMB);
-        let low = limbs.get(at).copied().unwrap_or(0) >> shift;
-        let high = limbs.get(at + 1).map_or(0, |l| u128::from(*l) << (LIMB - shift)) as u64;
-        *byte = (low | high) as u8;
+    for (i, bytes) in out.rchunks_mut(TWO).enumerate() {
+        let limb = |i: usize| u128::from(limbs.get(i).copied().unwrap_or(0));
+        let two = (limb(2 * i) | limb(2 * i + 1) << LIMB).to_be_bytes();
+        bytes.copy_from_slice(&two[16 - bytes.len()..]);
     }
 }

@@ -1,4 +1,4 @@
-//! The two curves as data: y^2 = x^3 - 3x + b over p, of prime order n (NIST SP 800-186, 3.2.1).
+//! The curves as data: y^2 = x^3 - 3x + b over p, of prime order n (NIST SP 800-186, 3.2.1).
 
 use crate::lanes::MASK;
 
@@ -7,7 +7,9 @@ pub trait Curve<const N: usize>: sealed::Sealed {
     /// Bits of p and of n.
     const BITS: usize;
     /// p as a sum of powers of two: exponent, and whether it is taken away. The highest first, the last is 1.
-    const TERMS: [(u32, bool); 5];
+    const TERMS: &'static [(u32, bool)];
+    /// Bits of a window in the multiplication of any point; for what they may be see point.rs.
+    const WINDOW: usize;
     /// The order n of the group.
     const ORDER: [u64; N];
     /// The b of the equation.
@@ -19,17 +21,18 @@ pub trait Curve<const N: usize>: sealed::Sealed {
     const TABLE: &'static [u8];
 
     /// p.
-    const P: [u64; N] = sum(&Self::TERMS);
+    const P: [u64; N] = sum(Self::TERMS);
     /// p's limbs before the borrows between them: few are not zero.
-    const SPARSE: [i64; N] = sparse(&Self::TERMS);
+    const SPARSE: [i64; N] = sparse(Self::TERMS);
     /// Length of a coordinate and of a scalar in bytes.
-    const BYTES: usize = Self::BITS / 8;
+    const BYTES: usize = Self::BITS.div_ceil(8);
 }
 
 mod sealed {
     pub trait Sealed {}
     impl Sealed for super::P256 {}
     impl Sealed for super::P384 {}
+    impl Sealed for super::P521 {}
 }
 
 /// NIST P-256, secp256r1.
@@ -40,16 +43,22 @@ pub struct P256;
 #[derive(Debug, Clone, Copy)]
 pub struct P384;
 
+/// NIST P-521, secp521r1.
+#[derive(Debug, Clone, Copy)]
+pub struct P521;
+
 /// Bytes with the alignment of a vector.
 #[repr(C, align(64))]
 struct Aligned<T: ?Sized>(T);
 
 static P256_TABLE: &Aligned<[u8]> = &Aligned(*include_bytes!("p256.bin"));
 static P384_TABLE: &Aligned<[u8]> = &Aligned(*include_bytes!("p384.bin"));
+static P521_TABLE: &Aligned<[u8]> = &Aligned(*include_bytes!("p521.bin"));
 
 impl Curve<5> for P256 {
     const BITS: usize = 256;
-    const TERMS: [(u32, bool); 5] = [(256, false), (224, true), (192, false), (96, false), (0, true)];
+    const TERMS: &'static [(u32, bool)] = &[(256, false), (224, true), (192, false), (96, false), (0, true)];
+    const WINDOW: usize = 5;
     const ORDER: [u64; 5] = hex("ffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551");
     const B: [u64; 5] = hex("5ac635d8aa3a93e7b3ebbd55769886bc651d06b0cc53b0f63bce3c3e27d2604b");
     const GENERATOR: [[u64; 5]; 2] = [
@@ -61,7 +70,8 @@ impl Curve<5> for P256 {
 
 impl Curve<8> for P384 {
     const BITS: usize = 384;
-    const TERMS: [(u32, bool); 5] = [(384, false), (128, true), (96, true), (32, false), (0, true)];
+    const TERMS: &'static [(u32, bool)] = &[(384, false), (128, true), (96, true), (32, false), (0, true)];
+    const WINDOW: usize = 5;
     const ORDER: [u64; 8] =
         hex("ffffffffffffffffffffffffffffffffffffffffffffffffc7634d81f4372ddf581a0db248b0a77aecec196accc52973");
     const B: [u64; 8] =
@@ -71,6 +81,31 @@ impl Curve<8> for P384 {
         hex("3617de4a96262c6f5d9e98bf9292dc29f8f41dbd289a147ce9da3113b5f0b8c00a60b1ce1d7e819d7a431d7c90ea0e5f"),
     ];
     const TABLE: &'static [u8] = &P384_TABLE.0;
+}
+
+impl Curve<11> for P521 {
+    const BITS: usize = 521;
+    const TERMS: &'static [(u32, bool)] = &[(521, false), (0, true)];
+    const WINDOW: usize = 4;
+    const ORDER: [u64; 11] = hex(concat!(
+        "1fffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff",
+        "a51868783bf2f966b7fcc0148f709a5d03bb5c9b8899c47aebb6fb71e91386409"
+    ));
+    const B: [u64; 11] = hex(concat!(
+        "051953eb9618e1c9a1f929a21a0b68540eea2da725b99b315f3b8b489918ef10",
+        "9e156193951ec7e937b1652c0bd3bb1bf073573df883d2c34f1ef451fd46b503f00"
+    ));
+    const GENERATOR: [[u64; 11]; 2] = [
+        hex(concat!(
+            "0c6858e06b70404e9cd9e3ecb662395b4429c648139053fb521f828af606b4d3d",
+            "baa14b5e77efe75928fe1dc127a2ffa8de3348b3c1856a429bf97e7e31c2e5bd66"
+        )),
+        hex(concat!(
+            "11839296a789a3bc0045c8a5fb42c7d1bd998f54449579b446817afbd17273e66",
+            "2c97ee72995ef42640c550b9013fad0761353c7086a272c24088be94769fd16650"
+        )),
+    ];
+    const TABLE: &'static [u8] = &P521_TABLE.0;
 }
 
 const fn hex<const N: usize>(text: &str) -> [u64; N] {
@@ -84,7 +119,7 @@ const fn hex<const N: usize>(text: &str) -> [u64; N] {
     limbs
 }
 
-const fn sparse<const N: usize>(terms: &[(u32, bool); 5]) -> [i64; N] {
+const fn sparse<const N: usize>(terms: &[(u32, bool)]) -> [i64; N] {
     let (mut limbs, mut i) = ([0; N], 0);
     while i < terms.len() {
         let (exponent, minus) = terms[i];
@@ -95,7 +130,7 @@ const fn sparse<const N: usize>(terms: &[(u32, bool); 5]) -> [i64; N] {
     limbs
 }
 
-const fn sum<const N: usize>(terms: &[(u32, bool); 5]) -> [u64; N] {
+const fn sum<const N: usize>(terms: &[(u32, bool)]) -> [u64; N] {
     let (limbs, mut out, mut over, mut i) = (sparse::<N>(terms), [0; N], 0i64, 0);
     while i < N {
         over += limbs[i];
@@ -139,4 +174,15 @@ pub(super) const fn minus<const N: usize>(a: &[u64; N], b: &[u64; N]) -> [u64; N
         i += 1;
     }
     out
+}
+
+/// Bits of 2^`bits` - `n`.
+pub(super) const fn gap_bits<const N: usize>(bits: usize, n: &[u64; N]) -> usize {
+    let mut power = [0; N];
+    power[bits / 52] = 1 << (bits % 52);
+    let (gap, mut i) = (minus(&power, n), N - 1);
+    while gap[i] == 0 {
+        i -= 1;
+    }
+    52 * i + 64 - gap[i].leading_zeros() as usize
 }

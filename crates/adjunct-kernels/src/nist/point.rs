@@ -9,7 +9,8 @@
 //! one touches all of them. IFMA instructions of [`multiply`]: see [`multiply_ifma`].
 
 // The one safety rule is the target feature; the lint takes it for an unsafe function.
-#![allow(clippy::missing_safety_doc)]
+// Additions go side by side, by their number.
+#![allow(clippy::missing_safety_doc, clippy::needless_range_loop)]
 
 use super::curve::Curve;
 use super::field::{add, carry, multiply as m, shift, shrink, square as s, subtract};
@@ -100,18 +101,39 @@ pub fn double<C: Curve<N>, const N: usize>(a: &mut Point<N>) {
     a.y = shrink::<C, N>(subtract(&step, &shift::<3, N>(&s::<C, N>(&gamma))));
 }
 
-/// `sum` + the affine `b` with the sign and in the lanes that `digit` says.
+/// One number for each of W additions that do not depend on each other: the CPU works on one while another's last product
+/// is not there yet.
+macro_rules! each {
+    ($k:ident: $number:expr) => {{
+        let mut out = [[zero(); N]; W];
+        for $k in 0..W {
+            out[$k] = $number;
+        }
+        out
+    }};
+}
+
+/// Each of `sums` + the affine point of `b` with the sign and in the lanes that its digit says.
 #[inline(never)]
 #[target_feature(enable = "avx512f,avx512ifma")]
-pub fn add_affine<C: Curve<N>, const N: usize>(sum: &mut Sum<N>, b: &Affine<N>, digit: &Digit) {
-    let a = sum.point;
-    let b = Affine { x: b.x, y: signed::<C, N>(digit, &b.y) };
-    let zz = carry(s::<C, N>(&a.z));
-    let zzz = carry(m::<C, N>(&a.z, &zz));
-    let h = shrink::<C, N>(subtract(&m::<C, N>(&b.x, &zz), &a.x));
-    let r = shrink::<C, N>(subtract(&m::<C, N>(&b.y, &zzz), &a.y));
-    let new = chord::<C, N>(&a.x, &a.y, &h, &r, carry(m::<C, N>(&a.z, &h)));
-    keep(sum, &new, &Point { x: b.x, y: b.y, z: field::one::<C, N>() }, digit);
+pub fn add_affine<C: Curve<N>, const N: usize, const W: usize>(
+    sums: &mut [Sum<N>; W],
+    b: &[Affine<N>; W],
+    digits: &[Digit; W],
+) {
+    let (x, z) = (each!(k: sums[k].point.x), each!(k: sums[k].point.z));
+    let by = each!(k: signed::<C, N>(&digits[k], &b[k].y));
+    let zz = each!(k: carry(s::<C, N>(&z[k])));
+    let h = each!(k: shrink::<C, N>(subtract(&m::<C, N>(&b[k].x, &zz[k]), &x[k])));
+    let zzz = each!(k: carry(m::<C, N>(&z[k], &zz[k])));
+    let r = each!(k: shrink::<C, N>(subtract(&m::<C, N>(&by[k], &zzz[k]), &sums[k].point.y)));
+    let z = each!(k: carry(m::<C, N>(&z[k], &h[k])));
+    let y = each!(k: sums[k].point.y);
+    let (x, y) = chord::<C, N, W>(&x, &y, &h, &r);
+    for k in 0..W {
+        let first = Point { x: b[k].x, y: by[k], z: field::one::<C, N>() };
+        keep(&mut sums[k], &Point { x: x[k], y: y[k], z: z[k] }, &first, &digits[k]);
+    }
 }
 
 /// `sum` + `b` with the sign and in the lanes that `digit` says.
@@ -126,28 +148,27 @@ pub fn add_point<C: Curve<N>, const N: usize>(sum: &mut Sum<N>, b: &Point<N>, di
     let y = carry(m::<C, N>(&a.y, &carry(m::<C, N>(&b.z, &bb))));
     let r = shrink::<C, N>(subtract(&m::<C, N>(&b.y, &carry(m::<C, N>(&a.z, &aa))), &y));
     let z = carry(m::<C, N>(&carry(m::<C, N>(&a.z, &b.z)), &h));
-    let new = chord::<C, N>(&x, &y, &h, &r, z);
-    keep(sum, &new, &b, digit);
+    let ([x], [y]) = chord::<C, N, 1>(&[x], &[y], &[h], &[r]);
+    keep(sum, &Point { x, y, z }, &b, digit);
 }
 
-/// The third point of the line through (`x`, `y`) with the slope `r` / `h`, mirrored.
+/// The third point of each line through (`x`, `y`) with the slope `r` / `h`, mirrored: its X and Y.
 #[inline]
 #[target_feature(enable = "avx512f,avx512ifma")]
-fn chord<C: Curve<N>, const N: usize>(
-    x: &Number<N>,
-    y: &Number<N>,
-    h: &Number<N>,
-    r: &Number<N>,
-    z: Number<N>,
-) -> Point<N> {
-    let hh = carry(s::<C, N>(h));
-    let hhh = carry(m::<C, N>(h, &hh));
-    let v = m::<C, N>(x, &hh);
-    let rr = s::<C, N>(r);
-    let x = shrink::<C, N>(subtract(&subtract(&rr, &hhh), &shift::<1, N>(&v)));
-    let step = m::<C, N>(r, &shrink::<C, N>(subtract(&v, &x)));
-    let y = shrink::<C, N>(subtract(&step, &m::<C, N>(y, &hhh)));
-    Point { x, y, z }
+fn chord<C: Curve<N>, const N: usize, const W: usize>(
+    x: &[Number<N>; W],
+    y: &[Number<N>; W],
+    h: &[Number<N>; W],
+    r: &[Number<N>; W],
+) -> ([Number<N>; W], [Number<N>; W]) {
+    let hh = each!(k: carry(s::<C, N>(&h[k])));
+    let rr = each!(k: s::<C, N>(&r[k]));
+    let v = each!(k: m::<C, N>(&x[k], &hh[k]));
+    let hhh = each!(k: carry(m::<C, N>(&h[k], &hh[k])));
+    let x = each!(k: shrink::<C, N>(subtract(&subtract(&rr[k], &hhh[k]), &shift::<1, N>(&v[k]))));
+    let last = each!(k: m::<C, N>(&y[k], &hhh[k]));
+    let step = each!(k: m::<C, N>(&r[k], &shrink::<C, N>(subtract(&v[k], &x[k]))));
+    (x, each!(k: shrink::<C, N>(subtract(&step[k], &last[k]))))
 }
 
 /// `new` where two points were added, `b` where there was none before, as it was where the digit is 0.
@@ -168,16 +189,15 @@ pub fn nothing<const N: usize>() -> Sum<N> {
     Sum { point: Point { x: zero, y: zero, z: zero }, infinite: 0xFF }
 }
 
-/// Bits of a window of [`multiply`].
-pub const WINDOW: usize = 5;
-const ENTRIES: usize = 1 << (WINDOW - 1);
+/// Multiples in the table of [`multiply`], for windows of 5 bits; smaller windows use half of them.
+const ENTRIES: usize = 16;
 
 /// IFMA instructions of [`multiply`].
 pub const fn multiply_ifma<C: Curve<N>, const N: usize>() -> u64 {
     let (m, s) = (field::product_ifma::<C, N>(), field::square_ifma::<C, N>());
-    let digits = digits::<C, N>(WINDOW) as u64;
-    let table = 4 * m + 4 * s + (ENTRIES as u64 - 2) * (8 * m + 3 * s);
-    table + (digits - 1) * WINDOW as u64 * (4 * m + 4 * s) + digits * (12 * m + 4 * s)
+    let (digits, entries) = (digits::<C, N>(C::WINDOW) as u64, 1 << (C::WINDOW - 1));
+    let table = 4 * m + 4 * s + (entries - 2) * (8 * m + 3 * s);
+    table + (digits - 1) * C::WINDOW as u64 * (4 * m + 4 * s) + digits * (12 * m + 4 * s)
 }
 
 /// `scalar` * `base` for points on the curve and scalars of [1, n - 1]; other lanes hold anything.
@@ -189,26 +209,27 @@ pub const fn multiply_ifma<C: Curve<N>, const N: usize>() -> u64 {
 #[inline(never)]
 #[target_feature(enable = "avx512f,avx512ifma")]
 pub fn multiply<C: Curve<N>, const N: usize>(scalar: &Number<N>, base: &Affine<N>) -> Sum<N> {
-    const { assert!(C::ORDER[0] % (1 << WINDOW) > 1 << (WINDOW - 1)) };
+    const { assert!(C::ORDER[0] % (1 << C::WINDOW) > 1 << (C::WINDOW - 1)) };
+    let entries = const { 1 << (C::WINDOW - 1) };
     let first = Point { x: base.x, y: base.y, z: field::one::<C, N>() };
     let mut table = [first; ENTRIES];
     double::<C, N>(&mut table[1]);
-    let one = Digit { size: same(1), negative: 0, none: 0 };
-    for i in 2..ENTRIES {
-        let mut sum = Sum { point: table[i - 1], infinite: 0 };
-        add_affine::<C, N>(&mut sum, base, &one);
-        table[i] = sum.point;
+    let one = [Digit { size: same(1), negative: 0, none: 0 }];
+    for i in 2..entries {
+        let mut sum = [Sum { point: table[i - 1], infinite: 0 }];
+        add_affine::<C, N, 1>(&mut sum, &[*base], &one);
+        table[i] = sum[0].point;
     }
     let mut sum = nothing();
-    for i in (0..digits::<C, N>(WINDOW)).rev() {
-        if i + 1 < digits::<C, N>(WINDOW) {
-            for _ in 0..WINDOW {
+    for i in (0..digits::<C, N>(C::WINDOW)).rev() {
+        if i + 1 < digits::<C, N>(C::WINDOW) {
+            for _ in 0..C::WINDOW {
                 double::<C, N>(&mut sum.point);
             }
         }
-        let digit = digit(scalar, i, WINDOW);
+        let digit = digit(scalar, i, C::WINDOW);
         let mut entry = table[0];
-        for (i, other) in table.iter().enumerate().skip(1) {
+        for (i, other) in table[..entries].iter().enumerate().skip(1) {
             let this = _mm512_cmpeq_epi64_mask(digit.size, same(i as u64 + 1));
             entry.x = select(this, &entry.x, &other.x);
             entry.y = select(this, &entry.y, &other.y);

@@ -72,4 +72,5 @@ fn check<C: Curve<N>, const N: usize>(name: &str) {
 fn tables_are_multiples_of_the_generator() {
     check::<P256, 5>("p256.bin");
     check::<P384, 8>("p384.bin");
+    check::<P521, 11>("p521.bin");
 }

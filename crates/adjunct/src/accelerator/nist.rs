@@ -1,9 +1,9 @@
-//! ECDSA signatures, ECDH and key generation on P-256 and P-384 as kinds of the engine.
+//! ECDSA signatures, ECDH and key generation on the NIST curves as kinds of the engine.
 
 use super::{Kind, Outcome, Queue, run};
 use crate::awslc::ec::{Curve, Key, MAX_FIELD, MAX_SIGNATURE};
 use crate::error::Error;
-use crate::nonce::{Secret, truncate};
+use crate::nonce::Secret;
 #[cfg(target_arch = "x86_64")]
 use adjunct_kernels::nist;
 use std::marker::PhantomData;
@@ -22,6 +22,7 @@ trait Lanes: 'static {
 
 struct P256;
 struct P384;
+struct P521;
 
 macro_rules! lanes {
     ($($curve:ident $queues:expr, $break_evens:expr;)*) => { $(
@@ -61,8 +62,9 @@ macro_rules! lanes {
 }
 
 lanes! {
-    P256 [Queue::P256Sign, Queue::P256Derive, Queue::P256Keygen], [3, 3, 3];
-    P384 [Queue::P384Sign, Queue::P384Derive, Queue::P384Keygen], [3, 3, 3];
+    P256 [Queue::P256Sign, Queue::P256Derive, Queue::P256Keygen], [2, 2, 3];
+    P384 [Queue::P384Sign, Queue::P384Derive, Queue::P384Keygen], [2, 2, 2];
+    P521 [Queue::P521Sign, Queue::P521Derive, Queue::P521Keygen], [2, 5, 3];
 }
 
 /// ECDSA (FIPS 186-5, 6.4.1).
@@ -71,8 +73,8 @@ struct Sign<C>(PhantomData<C>);
 #[derive(Clone)]
 struct SignJob {
     key: Key,
-    /// Cut to the order's bits.
-    digest: [u8; MAX_FIELD],
+    /// What of the digest counts, and its length.
+    digest: ([u8; MAX_FIELD], usize),
     /// The DER signature and its length.
     signature: Option<([u8; MAX_SIGNATURE], usize)>,
 }
@@ -84,7 +86,7 @@ impl<C: Lanes> Kind for Sign<C> {
 
     fn scalar(job: &mut SignJob) {
         let mut out = [0; MAX_SIGNATURE];
-        let made = job.key.sign_alone(&job.digest[..C::CURVE.field_len()], &mut out);
+        let made = job.key.sign_alone(&job.digest.0[..job.digest.1], &mut out);
         job.signature = made.ok().map(|length| (out, length));
     }
 
@@ -150,7 +152,7 @@ mod kernel {
     use super::super::LANES;
     use super::*;
     use crate::awslc::random;
-    use crate::nonce::{ADDED, Nonces, in_range};
+    use crate::nonce::{ADDED, Nonces, in_range, truncate};
 
     /// A number of each job, wiped when they go.
     type Numbers<const N: usize> = [Secret<N>; LANES];
@@ -164,17 +166,21 @@ mod kernel {
         let mut added = Secret([0; LANES * ADDED]);
         random(&mut added[..jobs.len() * ADDED]);
         let (mut nonces, mut signatures) = (numbers::<MAX_FIELD>(), [[0; 2 * MAX_FIELD]; LANES]);
-        for ((job, nonce), added) in jobs.iter().zip(&mut nonces).zip(added.chunks(ADDED)) {
+        let mut digests = [[0; MAX_FIELD]; LANES];
+        for (job, digest) in jobs.iter().zip(&mut digests) {
+            *digest = truncate(C::CURVE, &job.digest.0[..job.digest.1]);
+        }
+        for (((job, digest), nonce), added) in jobs.iter().zip(&digests).zip(&mut nonces).zip(added.chunks(ADDED)) {
             // Without a private key the nonce stays 0, and the kernel refuses the job.
             if let Some(key) = job.key.scalar().and_then(|scalar| Nonces::new(C::CURVE, scalar)) {
-                key.nonce(&job.digest, added, nonce);
+                key.nonce(digest, added, nonce);
             }
         }
-        let work = jobs.iter().zip(&nonces).zip(&mut signatures);
+        let work = jobs.iter().zip(&digests).zip(&nonces).zip(&mut signatures);
         let mut work: Vec<_> = work
-            .map(|((job, nonce), signature)| nist::SignJob {
+            .map(|(((job, digest), nonce), signature)| nist::SignJob {
                 private: job.key.scalar().unwrap_or(&[]),
-                digest: &job.digest[..length],
+                digest: &digest[..length],
                 nonce: &nonce[..length],
                 signature: &mut signature[..2 * length],
             })
@@ -232,14 +238,11 @@ impl Key {
     /// # Errors
     /// [`Error::InvalidKey`] without a private key.
     pub fn sign<'a>(&self, digest: &[u8], out: &'a mut [u8; MAX_SIGNATURE]) -> Result<(&'a [u8], Outcome), Error> {
-        let mut job = SignJob { key: self.clone(), digest: truncate(self.curve(), digest), signature: None };
+        let mut job = SignJob { key: self.clone(), digest: leftmost(digest), signature: None };
         let outcome = match self.curve() {
             Curve::P256 => run::<Sign<P256>>(&mut job),
             Curve::P384 => run::<Sign<P384>>(&mut job),
-            Curve::P521 => {
-                let length = self.sign_alone(digest, out)?;
-                return Ok((&out[..length], Outcome::Scalar));
-            }
+            Curve::P521 => run::<Sign<P521>>(&mut job),
         };
         let (signature, length) = job.signature.ok_or(Error::InvalidKey("private key"))?;
         *out = signature;
@@ -257,10 +260,7 @@ impl Key {
             curve if curve != peer.curve() => return Err(Error::InvalidKey("curves differ")),
             Curve::P256 => run::<Derive<P256>>(&mut job),
             Curve::P384 => run::<Derive<P384>>(&mut job),
-            Curve::P521 => {
-                self.shared_secret_alone(peer, out)?;
-                return Ok((&out[..self.curve().field_len()], Outcome::Scalar));
-            }
+            Curve::P521 => run::<Derive<P521>>(&mut job),
         };
         *out = *job.secret.ok_or(Error::InvalidKey("key agreement"))?;
         Ok((&out[..self.curve().field_len()], outcome))
@@ -275,7 +275,7 @@ impl Key {
         let outcome = match curve {
             Curve::P256 => run::<Keygen<P256>>(&mut job),
             Curve::P384 => run::<Keygen<P384>>(&mut job),
-            Curve::P521 => return Ok((Key::generate_alone(curve)?, Outcome::Scalar)),
+            Curve::P521 => run::<Keygen<P521>>(&mut job),
         };
         Ok((finish(curve, outcome, job)?, outcome))
     }
@@ -292,9 +292,18 @@ fn finish(curve: Curve, outcome: Outcome, job: KeygenJob) -> Result<Key, Error> 
     Key::new(curve, Some(&point[..1 + 2 * length]), Some(&job.private[..length]))
 }
 
+/// The part of a digest that any curve uses.
+fn leftmost(digest: &[u8]) -> ([u8; MAX_FIELD], usize) {
+    let (mut out, length) = ([0; MAX_FIELD], digest.len().min(MAX_FIELD));
+    out[..length].copy_from_slice(&digest[..length]);
+    (out, length)
+}
+
 /// `Ecdsa-Sig-Value` (RFC 3279, 2.2.3) of r and s, one after the other; and its length.
+#[cfg(any(test, target_arch = "x86_64"))]
 fn der(signature: &[u8]) -> ([u8; MAX_SIGNATURE], usize) {
-    let (mut out, mut at) = ([0; MAX_SIGNATURE], 2);
+    // A header of three bytes, of which a short signature needs two.
+    let (mut out, mut at) = ([0; MAX_SIGNATURE], 3);
     for number in signature.chunks(signature.len() / 2) {
         // The lengths of r and s tell of them what the signature tells anyway.
         let number = &number[number.iter().take_while(|b| **b == 0).count().min(number.len() - 1)..];
@@ -304,8 +313,14 @@ fn der(signature: &[u8]) -> ([u8; MAX_SIGNATURE], usize) {
         out[at..at + number.len()].copy_from_slice(number);
         at += number.len();
     }
-    // Below 128 bytes, as no curve with lanes has more than 104.
-    (out[0], out[1]) = (0x30, (at - 2) as u8);
+    let length = (at - 3) as u8;
+    if length < 0x80 {
+        out.copy_within(1..at, 0);
+        at -= 1;
+        (out[0], out[1]) = (0x30, length);
+    } else {
+        (out[0], out[1], out[2]) = (0x30, 0x81, length);
+    }
     (out, at)
 }
 
@@ -330,9 +345,9 @@ mod tests {
         let length = C::CURVE.field_len();
         for count in 1..=LANES {
             let keys = keys::<C>(count);
-            for size in [20, length, 64] {
+            for size in [20, length, 64, 80] {
                 let digest: Vec<u8> = (0..size).map(|i| (i * 31 + count) as u8).collect();
-                let digest = truncate(C::CURVE, &digest);
+                let digest = leftmost(&digest);
                 let mut jobs: Vec<_> =
                     keys.iter().map(|key| SignJob { key: key.clone(), digest, signature: None }).collect();
                 assert_eq!(Sign::<C>::lanes(&mut jobs), all(count));
@@ -343,7 +358,7 @@ mod tests {
                             Sign::<C>::scalar(job);
                         }
                         let (signature, made) = job.signature.unwrap();
-                        assert_eq!(job.key.verify(&digest[..length], &signature[..made]), Verdict::Good);
+                        assert_eq!(job.key.verify(&digest.0[..digest.1], &signature[..made]), Verdict::Good);
                     }
                 }
                 // The nonce has randomness added.
@@ -386,6 +401,7 @@ mod tests {
     fn lanes_and_the_scalar_path_agree() {
         both_paths::<P256>();
         both_paths::<P384>();
+        both_paths::<P521>();
     }
 
     #[test]
@@ -400,7 +416,7 @@ mod tests {
             assert!(key.shared_secret(peer, &mut [0; MAX_FIELD]).is_err());
         }
         if available() {
-            let job = |key: &Key| SignJob { key: key.clone(), digest: [1; MAX_FIELD], signature: None };
+            let job = |key: &Key| SignJob { key: key.clone(), digest: leftmost(&[1; 32]), signature: None };
             assert_eq!(Sign::<P256>::lanes(&mut [job(&whole), job(&public), job(&private)]), 0b101);
             let job = |key: &Key, peer: &Key| DeriveJob { key: key.clone(), peer: peer.clone(), secret: None };
             assert_eq!(
@@ -412,15 +428,25 @@ mod tests {
 
     #[test]
     fn signatures_are_encoded_as_the_library_does() {
-        for (r, s) in [([0x7F; 32], [0x80; 32]), ([0; 32], [0xFF; 32]), (std::array::from_fn(|i| i as u8), [0; 32])] {
-            let (ours, length) = der(&[r, s].concat());
-            let short = |n: &[u8; 32]| {
+        for (r, s) in [
+            (vec![0x7F; 32], vec![0x80; 32]),
+            (vec![0; 32], vec![0xFF; 32]),
+            ((0..32).collect(), vec![0; 32]),
+            (vec![1; 66], vec![1; 66]),
+            (vec![1; 58], vec![0x80; 58]),
+            (vec![1; 62], vec![1; 62]),
+            (vec![1; 61], vec![1; 61]),
+        ] {
+            let (ours, length) = der(&[&r[..], &s].concat());
+            let short = |n: &[u8]| {
                 let n: Vec<u8> = n.iter().copied().skip_while(|b| *b == 0).collect();
                 let n = if n.first().is_none_or(|b| *b > 0x7F) { [&[0][..], &n].concat() } else { n };
                 [&[2, n.len() as u8][..], &n].concat()
             };
             let body = [short(&r), short(&s)].concat();
-            assert_eq!(ours[..length], [&[0x30, body.len() as u8][..], &body].concat());
+            let header = [0x30, 0x81, body.len() as u8];
+            let header = if body.len() < 128 { vec![header[0], header[2]] } else { header.to_vec() };
+            assert_eq!(ours[..length], [header, body].concat());
         }
     }
 }

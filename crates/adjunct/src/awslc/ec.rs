@@ -1,6 +1,6 @@
 //! Elliptic-curve keys on the NIST prime curves: ECDSA (FIPS 186-5) and ECDH (SP 800-56A).
 //!
-//! Here is the scalar path; P-256 and P-384 come by way of [`crate::accelerator`], which has lanes for them. Nonces are
+//! Here is the scalar path; what has lanes, too, comes by way of [`crate::accelerator`]. Nonces are
 //! random and hedged: there as crate::nonce says, and here AWS-LC draws them from its generator with a hash of the private scalar and the digest as
 //! additional data, so neither a repeated generator state nor a faulted digest repeats a nonce. Scalars live in memory
 //! that AWS-LC clears when it frees it.

@@ -4,6 +4,7 @@
 #![allow(clippy::undocumented_unsafe_blocks)]
 
 mod aes;
+mod nist;
 mod padding;
 mod rsa;
 mod stream;
@@ -34,6 +35,7 @@ pub struct Prepared {
 pub fn all() -> Vec<Case> {
     let mut cases = aes::cases();
     cases.extend(stream::cases());
+    cases.extend(nist::cases());
     cases.extend(padding::cases());
     cases.extend(rsa::cases());
     cases

@@ -131,9 +131,10 @@ macro_rules! kind {
     };
 }
 
+// A batch takes as long as 1.8 operations of AWS-LC's on Sapphire Rapids, and more on Zen 5, where AWS-LC is faster.
 kind!(Rsa2048, "2048", 3, RSA_2048);
-kind!(Rsa3072, "3072", 4, RSA_3072);
-kind!(Rsa4096, "4096", 4, RSA_4096);
+kind!(Rsa3072, "3072", 3, RSA_3072);
+kind!(Rsa4096, "4096", 3, RSA_4096);
 
 #[cfg(target_arch = "x86_64")]
 mod lanes {

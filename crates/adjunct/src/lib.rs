@@ -9,6 +9,7 @@
 //! * [`tls_record`]: padding and MAC of TLS records under CBC ciphers, taken off in constant time.
 //! * [`accelerator`]: public-key operations of several threads in one batch.
 //! * [`nonce`]: ECDSA nonces for signatures in lanes.
+//! * [`foreign`]: what every module inside a foreign process needs.
 //! * [`config`]: the `algorithms =` keywords.
 
 pub mod accelerator;
@@ -19,6 +20,7 @@ pub mod counters;
 pub mod cpu;
 pub mod diag;
 pub mod error;
+pub mod foreign;
 pub mod nonce;
 pub mod route;
 pub mod tls_record;

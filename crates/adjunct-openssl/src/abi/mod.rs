@@ -5,6 +5,8 @@ pub mod core;
 pub mod id;
 pub mod param;
 
+pub use adjunct::foreign::guard;
+
 use std::ffi::{CStr, c_char, c_int, c_void};
 
 /// A dispatch function with its type erased, as OpenSSL passes it.
@@ -97,13 +99,6 @@ impl Algorithm {
         let null = std::ptr::null();
         OsslAlgorithm { names: null, properties: null, implementation: null.cast(), description: null }
     }
-}
-
-/// Runs `body` and lets no panic out of it: a panic becomes `failure`.
-// Always, and what many calls run by `move`: what a body captures goes through memory, by reference twice.
-#[inline(always)]
-pub fn guard<T>(failure: T, body: impl FnOnce() -> T) -> T {
-    std::panic::catch_unwind(std::panic::AssertUnwindSafe(body)).unwrap_or(failure)
 }
 
 /// A context pointer on its way to OpenSSL.

@@ -1,7 +1,7 @@
 //! libcrypto's side of asynchronous jobs (ASYNC_start_job(3), ASYNC_WAIT_CTX_new(3)): functions found at run time.
 
 use crate::abi::core::Core;
-use crate::fallback::{Handle, functions};
+use adjunct::foreign::Object;
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
@@ -17,7 +17,9 @@ pub(super) type Cleanup = unsafe extern "C" fn(Opaque, *const c_void, c_int, *mu
 /// `ASYNC_STATUS_OK`: the callback is going to be called.
 pub(super) const STATUS_OK: c_int = 2;
 
-functions! {
+adjunct::functions! {
+    /// What is used of libcrypto; all exist since OpenSSL 3.0.
+    pub(super) Functions:
     current_job c"ASYNC_get_current_job" () -> Opaque;
     pause_job c"ASYNC_pause_job" () -> c_int;
     wait_ctx c"ASYNC_get_wait_ctx" (Opaque) -> Opaque;
@@ -46,7 +48,7 @@ fn known() -> impl Iterator<Item = &'static Library> {
 /// Finds the functions of the libcrypto behind `core`; to be called when the module is loaded. Where they cannot be found
 /// (libcrypto is part of the program and exports nothing) no operation ever pauses.
 pub(super) fn find(core: &Core) {
-    let Some(handle) = Handle::around(core.address()) else { return };
+    let Some(handle) = Object::around(core.address(), c"OSSL_LIB_CTX_new") else { return };
     if known().any(|library| library.base == handle.base()) {
         return;
     }

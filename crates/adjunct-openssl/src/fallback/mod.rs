@@ -25,6 +25,7 @@ pub use random::keep_generator_away;
 use crate::abi::OsslAlgorithm;
 use crate::abi::core::Core;
 use crate::abi::param::Param;
+use adjunct::foreign::Object;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
@@ -34,25 +35,9 @@ type Opaque = *mut c_void;
 /// What `OSSL_FUNC_KEYMGMT_EXPORT` and `EVP_PKEY_export` call with a key's parameters (`OSSL_CALLBACK`).
 pub type ExportCallback = unsafe extern "C" fn(params: *const Param, argument: *mut c_void) -> c_int;
 
-/// Declares functions of libcrypto, each with the type its header gives it; all exist since OpenSSL 3.0.
-macro_rules! functions {
-    ($($field:ident $symbol:literal ($($argument:ty),*) $(-> $result:ty)?;)*) => {
-        pub(super) struct Functions { $(pub(super) $field: unsafe extern "C" fn($($argument),*) $(-> $result)?),* }
-
-        impl Functions {
-            fn find(handle: $crate::fallback::Handle) -> Option<Functions> {
-                Some(Functions { $($field: {
-                    let address = handle.symbol($symbol)?;
-                    // SAFETY: the symbol has the type of its header, written here.
-                    unsafe { std::mem::transmute::<*mut c_void, unsafe extern "C" fn($($argument),*) $(-> $result)?>(address) }
-                }),* })
-            }
-        }
-    };
-}
-pub(crate) use functions;
-
-functions! {
+adjunct::functions! {
+    /// The functions of libcrypto used here; all exist since OpenSSL 3.0.
+    Functions:
     lib_ctx_new c"OSSL_LIB_CTX_new" () -> Opaque;
     lib_ctx_free c"OSSL_LIB_CTX_free" (Opaque);
     provider_load c"OSSL_PROVIDER_load" (Opaque, *const c_char) -> Opaque;
@@ -129,56 +114,6 @@ functions! {
     mac_set_params c"EVP_MAC_CTX_set_params" (Opaque, *const Param) -> c_int;
 }
 
-/// A handle of the libcrypto that holds an address.
-#[derive(Clone, Copy)]
-pub(crate) struct Handle {
-    raw: *mut c_void,
-    base: usize,
-}
-
-impl Handle {
-    /// The shared object around `address`, kept loaded from here on.
-    pub(crate) fn around(address: *const c_void) -> Option<Handle> {
-        if address.is_null() {
-            return None;
-        }
-        // SAFETY: dladdr fills the structure; the name it gives lives as long as the object, which libcrypto's caller keeps.
-        unsafe {
-            let mut info: libc::Dl_info = std::mem::zeroed();
-            if libc::dladdr(address, &raw mut info) == 0 {
-                return None;
-            }
-            let mut raw = libc::dlopen(info.dli_fname, libc::RTLD_NOLOAD | libc::RTLD_NOW);
-            if raw.is_null() {
-                // The name of the program itself is not one dlopen knows: a libcrypto linked in, perhaps exported.
-                raw = libc::dlopen(std::ptr::null(), libc::RTLD_NOW);
-            }
-            let handle = Handle { raw, base: info.dli_fbase as usize };
-            // Another libcrypto of the process is not the one that called us.
-            let probe = handle.symbol(c"OSSL_LIB_CTX_new")?;
-            if libc::dladdr(probe, &raw mut info) == 0 || info.dli_fbase as usize != handle.base {
-                return None;
-            }
-            Some(handle)
-        }
-    }
-
-    /// Where it is loaded: which of several it is.
-    pub(crate) fn base(self) -> usize {
-        self.base
-    }
-
-    /// The address of one of its symbols.
-    pub(crate) fn symbol(self, name: &CStr) -> Option<*mut c_void> {
-        if self.raw.is_null() {
-            return None;
-        }
-        // SAFETY: the handle is from dlopen.
-        let address = unsafe { libc::dlsym(self.raw, name.as_ptr()) };
-        (!address.is_null()).then_some(address)
-    }
-}
-
 /// A libcrypto with a library context of our own in it. Lives as long as the process.
 pub struct Library {
     functions: Functions,
@@ -232,9 +167,9 @@ impl Cache {
 
 /// The default provider of the libcrypto behind `core`, made ready at the first call.
 pub fn library(core: &Core) -> Option<&'static Library> {
-    let handle = Handle::around(core.address())?;
+    let handle = Object::around(core.address(), c"OSSL_LIB_CTX_new")?;
     let mut head = KNOWN.load(Ordering::Acquire);
-    if let Some(library) = known(head, handle.base) {
+    if let Some(library) = known(head, handle.base()) {
         return Some(library);
     }
     let functions = Functions::find(handle)?;
@@ -250,7 +185,7 @@ pub fn library(core: &Core) -> Option<&'static Library> {
         unsafe { (functions.lib_ctx_free)(context) };
         return None;
     }
-    let mut library = Box::new(Library { functions, context, provider, base: handle.base, next: head });
+    let mut library = Box::new(Library { functions, context, provider, base: handle.base(), next: head });
     loop {
         library.next = head;
         let raw = Box::into_raw(library);
@@ -261,7 +196,7 @@ pub fn library(core: &Core) -> Option<&'static Library> {
                 // SAFETY: not published.
                 library = unsafe { Box::from_raw(raw) };
                 head = now;
-                if let Some(theirs) = known(head, handle.base) {
+                if let Some(theirs) = known(head, handle.base()) {
                     // SAFETY: nobody else knows this context.
                     unsafe { (library.functions.lib_ctx_free)(library.context) };
                     return Some(theirs);

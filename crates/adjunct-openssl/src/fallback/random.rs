@@ -1,7 +1,8 @@
 //! Keeps OpenSSL's own random generator on the default provider's cipher.
 
-use super::{Handle, Opaque};
+use super::Opaque;
 use crate::abi::core::Core;
+use adjunct::foreign::Object;
 use std::ffi::{CStr, c_char, c_int};
 
 type SetType = unsafe extern "C" fn(Opaque, *const c_char, *const c_char, *const c_char, *const c_char) -> c_int;
@@ -13,7 +14,7 @@ type Free = unsafe extern "C" fn(*mut c_char, *const c_char, c_int);
 /// neither redirects its AES-256-CTR to us nor counts it. Where a generator exists already, or the configuration has a
 /// `random` section of its own, nothing is changed. To be called while the provider is initialised.
 pub fn keep_generator_away(core: &Core) {
-    let Some(handle) = Handle::around(core.address()) else { return };
+    let Some(handle) = Object::around(core.address(), c"OSSL_LIB_CTX_new") else { return };
     let find = || {
         Some((
             handle.symbol(c"RAND_set_DRBG_type")?,
@@ -40,7 +41,7 @@ pub fn keep_generator_away(core: &Core) {
 
 /// Whether the default configuration file names a `random` section: OpenSSL does not tell what it has read so far, and
 /// setting a type clears all that stood there. Included files are not followed.
-fn configured(handle: Handle) -> bool {
+fn configured(handle: Object) -> bool {
     let (Some(file), Some(free)) = (handle.symbol(c"CONF_get1_default_config_file"), handle.symbol(c"CRYPTO_free"))
     else {
         return false;

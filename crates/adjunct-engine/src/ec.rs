@@ -1,0 +1,352 @@
+//! `EC_KEY_METHOD`: ECDSA, ECDH and key generation on the curves the core has.
+
+use crate::libcrypto::{
+    ComputeKey, Functions, Generate, Opaque, Sign, SignSetup, SignSig, Verify, VerifySig, functions,
+};
+use adjunct::accelerator::Outcome;
+use adjunct::awslc::ec::{Curve, Form, Key, MAX_FIELD, MAX_POINT, MAX_SIGNATURE, Verdict};
+use adjunct::catalogue::Function;
+use adjunct::foreign::guard;
+use adjunct::route::{Direction, Tally};
+use std::ffi::{c_int, c_uint};
+use std::ptr::null_mut;
+use std::sync::OnceLock;
+use zeroize::Zeroizing;
+
+/// `NID_X9_62_prime256v1`, `NID_secp384r1`, `NID_secp521r1`.
+const CURVES: [(c_int, Curve); 3] = [(415, Curve::P256), (715, Curve::P384), (716, Curve::P521)];
+/// `POINT_CONVERSION_UNCOMPRESSED`.
+const UNCOMPRESSED: c_int = 4;
+
+/// What the engine's methods were laid over.
+struct Original {
+    sign: Option<Sign>,
+    sign_sig: Option<SignSig>,
+    verify: Option<Verify>,
+    verify_sig: Option<VerifySig>,
+    generate: Option<Generate>,
+    compute_key: Option<ComputeKey>,
+}
+
+static ORIGINAL: OnceLock<Original> = OnceLock::new();
+
+fn original() -> &'static Original {
+    ORIGINAL.get().expect("set before the method is registered")
+}
+
+/// Our method table: OpenSSL's, with what the core does replaced.
+///
+/// # Safety
+/// `f` are libcrypto's functions.
+pub unsafe fn method(f: &'static Functions) -> Option<Opaque> {
+    // SAFETY: see above; the places are ours.
+    unsafe {
+        let theirs = (f.ec_default)();
+        let (mut sign, mut setup, mut sign_sig): (_, Option<SignSetup>, _) = (None, None, None);
+        let (mut verify, mut verify_sig, mut generate, mut compute_key) = (None, None, None, None);
+        (f.ec_meth_sign)(theirs, &raw mut sign, &raw mut setup, &raw mut sign_sig);
+        (f.ec_meth_verify)(theirs, &raw mut verify, &raw mut verify_sig);
+        (f.ec_meth_keygen)(theirs, &raw mut generate);
+        (f.ec_meth_compute_key)(theirs, &raw mut compute_key);
+        let _ = ORIGINAL.set(Original { sign, sign_sig, verify, verify_sig, generate, compute_key });
+        let ours = (f.ec_meth_new)(theirs);
+        if ours.is_null() {
+            return None;
+        }
+        (f.ec_meth_set_sign)(ours, Some(self::sign), setup, Some(self::sign_sig));
+        (f.ec_meth_set_verify)(ours, Some(self::verify), Some(self::verify_sig));
+        (f.ec_meth_set_keygen)(ours, Some(self::generate));
+        (f.ec_meth_set_compute_key)(ours, Some(self::compute_key));
+        Some(ours)
+    }
+}
+
+fn count(function: Function, curve: Curve, outcome: Outcome) {
+    adjunct::counters::attribute_now();
+    Tally::new(function, curve.bits()).ran(outcome).count(Direction::Encrypt, 0);
+}
+
+/// The curve of a key; `None` for one the core does not have.
+unsafe fn curve(key: Opaque) -> Option<Curve> {
+    let f = functions();
+    // SAFETY: a live key.
+    let name = unsafe {
+        let group = (f.ec_group)(key);
+        if group.is_null() { 0 } else { (f.group_name)(group) }
+    };
+    CURVES.iter().find(|(nid, _)| *nid == name).map(|&(_, curve)| curve)
+}
+
+/// The encoding of a point in a buffer of ours.
+unsafe fn encode(key: Opaque, point: Opaque, out: &mut [u8; MAX_POINT]) -> Option<&[u8]> {
+    let f = functions();
+    if point.is_null() {
+        return None;
+    }
+    // SAFETY: live objects; pointer and length describe the buffer.
+    let length =
+        unsafe { (f.point_to_bytes)((f.ec_group)(key), point, UNCOMPRESSED, out.as_mut_ptr(), out.len(), null_mut()) };
+    (length > 0).then(|| &out[..length])
+}
+
+/// The core's key with the private half, the public one, or both as far as they are there.
+unsafe fn convert(key: Opaque, private: bool) -> Option<Key> {
+    let f = functions();
+    // SAFETY: a live key, and what it holds.
+    unsafe {
+        let curve = curve(key)?;
+        if !private {
+            let mut point = [0; MAX_POINT];
+            return Key::new(curve, Some(encode(key, (f.ec_public)(key), &mut point)?), None).ok();
+        }
+        let scalar = (f.ec_private)(key);
+        if scalar.is_null() {
+            return None;
+        }
+        let mut bytes = Zeroizing::new([0; MAX_FIELD]);
+        let bytes = &mut bytes[..curve.field_len()];
+        if (f.bn_to_bytes)(scalar, bytes.as_mut_ptr(), bytes.len() as c_int) < 0 {
+            return None;
+        }
+        Key::new(curve, None, Some(bytes)).ok()
+    }
+}
+
+unsafe fn slice<'a>(data: *const u8, length: c_int) -> Option<&'a [u8]> {
+    let length = usize::try_from(length).ok()?;
+    // SAFETY: the caller's buffer.
+    Some(if length == 0 { &[] } else { unsafe { std::slice::from_raw_parts(data, length) } })
+}
+
+/// Signs; `None` where OpenSSL should.
+unsafe fn sign_own(
+    digest: *const u8,
+    length: c_int,
+    given: [Opaque; 2],
+    key: Opaque,
+    out: &mut [u8; MAX_SIGNATURE],
+) -> Option<&[u8]> {
+    if given.iter().any(|number| !number.is_null()) {
+        return None;
+    }
+    // SAFETY: OpenSSL's arguments.
+    let (key, digest) = unsafe { (convert(key, true)?, slice(digest, length)?) };
+    let (signature, outcome) = key.sign(digest, out).ok()?;
+    count(Function::EcdsaSign, key.curve(), outcome);
+    Some(signature)
+}
+
+unsafe extern "C" fn sign(
+    kind: c_int,
+    digest: *const u8,
+    length: c_int,
+    signature: *mut u8,
+    signature_length: *mut c_uint,
+    kinv: Opaque,
+    r: Opaque,
+    key: Opaque,
+) -> c_int {
+    let done = guard(false, || {
+        let mut out = [0; MAX_SIGNATURE];
+        // SAFETY: OpenSSL's arguments; the caller's buffer has room for ECDSA_size.
+        unsafe {
+            let Some(made) = sign_own(digest, length, [kinv, r], key, &mut out) else { return false };
+            std::ptr::copy_nonoverlapping(made.as_ptr(), signature, made.len());
+            *signature_length = made.len() as c_uint;
+        }
+        true
+    });
+    match (done, original().sign) {
+        (true, _) => 1,
+        // SAFETY: the caller's own arguments.
+        (false, Some(theirs)) => unsafe { theirs(kind, digest, length, signature, signature_length, kinv, r, key) },
+        (false, None) => 0,
+    }
+}
+
+/// The two numbers of a DER signature as the core makes them.
+fn numbers(mut der: &[u8]) -> Option<[&[u8]; 2]> {
+    let mut header = |tag: u8, keep: bool| {
+        let (&found, rest) = der.split_first()?;
+        let (&short, mut rest) = rest.split_first()?;
+        let mut length = short as usize;
+        if short == 0x81 {
+            let (&long, more) = rest.split_first()?;
+            (length, rest) = (long as usize, more);
+        }
+        let body = rest.get(..length).filter(|_| found == tag)?;
+        der = if keep { body } else { &rest[length..] };
+        Some(body)
+    };
+    header(0x30, true)?;
+    Some([header(2, false)?, header(2, false)?])
+}
+
+unsafe extern "C" fn sign_sig(digest: *const u8, length: c_int, kinv: Opaque, r: Opaque, key: Opaque) -> Opaque {
+    let f = functions();
+    let made = guard(null_mut(), || {
+        let mut out = [0; MAX_SIGNATURE];
+        // SAFETY: OpenSSL's arguments; its objects are made and given away by its own functions.
+        unsafe {
+            let Some(parts) = sign_own(digest, length, [kinv, r], key, &mut out).and_then(numbers) else {
+                return null_mut();
+            };
+            let [r, s] = parts.map(|n| (f.bn_from_bytes)(n.as_ptr(), n.len() as c_int, null_mut()));
+            let made = (f.signature_new)();
+            if !made.is_null() && !r.is_null() && !s.is_null() && (f.signature_set)(made, r, s) == 1 {
+                return made;
+            }
+            (f.signature_free)(made);
+            (f.bn_clear_free)(r);
+            (f.bn_clear_free)(s);
+            null_mut()
+        }
+    });
+    match original().sign_sig {
+        // SAFETY: the caller's own arguments.
+        Some(theirs) if made.is_null() => unsafe { theirs(digest, length, kinv, r, key) },
+        _ => made,
+    }
+}
+
+/// Verifies a DER signature; `None` where OpenSSL should, which is also where it is malformed: it knows the error.
+unsafe fn verify_own(digest: *const u8, length: c_int, signature: &[u8], key: Opaque) -> Option<c_int> {
+    // SAFETY: OpenSSL's arguments.
+    let (key, digest) = unsafe { (convert(key, false)?, slice(digest, length)?) };
+    let good = match key.verify(digest, signature) {
+        Verdict::Good => 1,
+        Verdict::Bad => 0,
+        Verdict::Malformed => return None,
+    };
+    count(Function::EcdsaVerify, key.curve(), Outcome::Scalar);
+    Some(good)
+}
+
+unsafe extern "C" fn verify(
+    kind: c_int,
+    digest: *const u8,
+    length: c_int,
+    signature: *const u8,
+    signature_length: c_int,
+    key: Opaque,
+) -> c_int {
+    let done = guard(None, || {
+        // SAFETY: OpenSSL's arguments.
+        unsafe { verify_own(digest, length, slice(signature, signature_length)?, key) }
+    });
+    match (done, original().verify) {
+        (Some(result), _) => result,
+        // SAFETY: the caller's own arguments.
+        (None, Some(theirs)) => unsafe { theirs(kind, digest, length, signature, signature_length, key) },
+        (None, None) => -1,
+    }
+}
+
+/// Appends a DER INTEGER of a number of at most 66 bytes.
+fn integer(der: &mut Vec<u8>, number: &[u8]) {
+    let number = &number[number.iter().take_while(|&&b| b == 0).count()..];
+    let sign = number.first().is_none_or(|&b| b & 0x80 != 0);
+    der.extend([2, (number.len() + usize::from(sign)) as u8]);
+    der.extend(sign.then_some(0));
+    der.extend(number);
+}
+
+unsafe extern "C" fn verify_sig(digest: *const u8, length: c_int, signature: Opaque, key: Opaque) -> c_int {
+    let f = functions();
+    let done = guard(None, || {
+        let (mut r, mut s) = (null_mut(), null_mut());
+        // SAFETY: OpenSSL's arguments, and places for what a signature holds.
+        unsafe {
+            (f.signature_get)(signature, &raw mut r, &raw mut s);
+            let field = curve(key)?.field_len();
+            let mut body = Vec::with_capacity(2 * MAX_FIELD + 8);
+            for number in [r, s] {
+                let mut bytes = [0; MAX_FIELD];
+                // A number too long for the field, or null, is OpenSSL's to refuse.
+                if number.is_null() || (f.bn_to_bytes)(number, bytes.as_mut_ptr(), field as c_int) < 0 {
+                    return None;
+                }
+                integer(&mut body, &bytes[..field]);
+            }
+            let mut der = Vec::with_capacity(body.len() + 3);
+            der.push(0x30);
+            if body.len() > 127 {
+                der.push(0x81);
+            }
+            der.push(body.len() as u8);
+            der.extend(body);
+            verify_own(digest, length, &der, key)
+        }
+    });
+    match (done, original().verify_sig) {
+        (Some(result), _) => result,
+        // SAFETY: the caller's own arguments.
+        (None, Some(theirs)) => unsafe { theirs(digest, length, signature, key) },
+        (None, None) => -1,
+    }
+}
+
+unsafe extern "C" fn generate(key: Opaque) -> c_int {
+    let f = functions();
+    let done = guard(false, || {
+        // SAFETY: OpenSSL's key; its objects are made, copied from and freed by its own functions.
+        unsafe {
+            let Some(curve) = curve(key) else { return false };
+            let Ok((fresh, outcome)) = Key::generate(curve) else { return false };
+            let mut point = [0; MAX_POINT];
+            let (Some(private), Some(public)) = (fresh.private(), fresh.public(Form::Uncompressed, &mut point)) else {
+                return false;
+            };
+            let scalar = (f.bn_from_bytes)(private.as_ptr(), private.len() as c_int, null_mut());
+            let place = (f.point_new)((f.ec_group)(key));
+            let set = !scalar.is_null()
+                && !place.is_null()
+                && (f.point_from_bytes)((f.ec_group)(key), place, public.as_ptr(), public.len(), null_mut()) == 1
+                && (f.ec_set_private)(key, scalar) == 1
+                && (f.ec_set_public)(key, place) == 1;
+            (f.bn_clear_free)(scalar);
+            (f.point_free)(place);
+            if set {
+                count(Function::EcKeygen, curve, outcome);
+            }
+            set
+        }
+    });
+    match (done, original().generate) {
+        (true, _) => 1,
+        // SAFETY: the caller's own argument.
+        (false, Some(theirs)) => unsafe { theirs(key) },
+        (false, None) => 0,
+    }
+}
+
+unsafe extern "C" fn compute_key(secret: *mut *mut u8, length: *mut usize, peer: Opaque, key: Opaque) -> c_int {
+    let f = functions();
+    let done = guard(false, || {
+        let mut out = Zeroizing::new([0; MAX_FIELD]);
+        let mut point = [0; MAX_POINT];
+        // SAFETY: OpenSSL's arguments; the secret is given to the caller in OpenSSL's own memory.
+        unsafe {
+            let Some(ours) = convert(key, true) else { return false };
+            let theirs = encode(key, peer, &mut point).and_then(|p| Key::new(ours.curve(), Some(p), None).ok());
+            let Some((made, outcome)) = theirs.as_ref().and_then(|theirs| ours.shared_secret(theirs, &mut out).ok())
+            else {
+                return false;
+            };
+            let place = (f.malloc)(made.len(), c"adjunct".as_ptr(), 0).cast::<u8>();
+            if place.is_null() {
+                return false;
+            }
+            std::ptr::copy_nonoverlapping(made.as_ptr(), place, made.len());
+            (*secret, *length) = (place, made.len());
+            count(Function::Ecdh, ours.curve(), outcome);
+        }
+        true
+    });
+    match (done, original().compute_key) {
+        (true, _) => 1,
+        // SAFETY: the caller's own arguments.
+        (false, Some(theirs)) => unsafe { theirs(secret, length, peer, key) },
+        (false, None) => 0,
+    }
+}

@@ -1,0 +1,157 @@
+//! The engine in foreign programs: low-level RSA and EC calls agree with OpenSSL's own, are counted, and `openssl engine`
+//! shows it. The program is C, so that nothing of Rust or of the CPU library is in it but what the engine brings.
+
+#![cfg(target_os = "linux")]
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::OnceLock;
+
+/// The module as cargo built it for these tests.
+fn module() -> PathBuf {
+    let module = std::env::current_exe().expect("a path").with_file_name("libadjunct_engine.so");
+    assert!(module.is_file(), "{} is missing", module.display());
+    module
+}
+
+fn program() -> &'static Path {
+    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+    PROGRAM.get_or_init(|| {
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/engine/program.c");
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
+        let (unfinished, program) = (folder.join(format!("engine-{}", std::process::id())), folder.join("engine"));
+        let compiler = std::env::var("CC").unwrap_or_else(|_| "cc".to_owned());
+        let built = Command::new(&compiler)
+            .args(["-O1", "-Wall", "-Wextra", "-Werror", "-pthread", "-o"])
+            .args([&unfinished, &source])
+            .arg("-lcrypto")
+            .output()
+            .unwrap_or_else(|e| panic!("{compiler}: {e}; a C compiler is needed"));
+        assert!(built.status.success(), "libssl-dev is needed:\n{}", String::from_utf8_lossy(&built.stderr));
+        std::fs::rename(&unfinished, &program).expect("the program is moved to its place");
+        program
+    })
+}
+
+#[track_caller]
+fn text(output: &Output) -> String {
+    let text = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{}\n{text}", output.status);
+    text
+}
+
+#[track_caller]
+fn works(work: &str, mask: &str) {
+    let output = Command::new(program())
+        .arg(module())
+        .arg(work)
+        .env("ADJUNCT_CPU", mask)
+        .env("ADJUNCT_STATS", "off")
+        .env("OPENSSL_CONF", "/dev/null")
+        .output();
+    assert!(text(&output.expect("it runs")).ends_with("good\n"));
+}
+
+#[test]
+fn rsa_agrees_with_openssl() {
+    works("rsa", "");
+}
+
+#[test]
+fn rsa_agrees_with_openssl_on_a_plain_cpu() {
+    works("rsa", "-ifma,-avx512,-adx");
+}
+
+#[test]
+fn curves_agree_with_openssl() {
+    works("ec", "");
+}
+
+#[test]
+fn a_key_may_change_after_its_first_use() {
+    works("change", "");
+}
+
+#[test]
+fn threads_share_keys() {
+    works("threads", "");
+}
+
+#[test]
+fn children_of_busy_threads_sign() {
+    works("fork", "");
+}
+
+/// A configuration in the papers' words.
+fn config(folder: &Path) -> PathBuf {
+    let path = folder.join("openssl.cnf");
+    let text = format!(
+        "openssl_conf = openssl_def\n[openssl_def]\nengines = engine_section\n[engine_section]\nadjunct = adjunct_section\n\
+         [adjunct_section]\nengine_id = adjunct\ndynamic_path = {}\ndefault_algorithms = ALL\ninit = 1\n",
+        module().display()
+    );
+    std::fs::write(&path, text).expect("it is written");
+    path
+}
+
+#[test]
+fn openssl_shows_it_and_its_algorithms() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut openssl = Command::new("openssl");
+    let shown =
+        text(&openssl.args(["engine", "-c", "-t"]).env("OPENSSL_CONF", config(folder.path())).output().unwrap());
+    let ours = shown.split_once("(adjunct) adjunct").expect("the engine is listed").1;
+    assert!(ours.contains("[RSA") && ours.contains("[ available ]"), "{shown}");
+}
+
+#[test]
+fn ssh_keygens_low_level_calls_are_counted() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let config = config(folder.path());
+    let key = format!("{:x}", std::process::id() | 1 << 28);
+    let at = |name: &str| folder.path().join(name);
+    std::fs::write(at("message"), "a message").unwrap();
+    for kind in ["rsa", "ecdsa"] {
+        let mut make = Command::new("ssh-keygen");
+        text(&make.args(["-q", "-t", kind, "-N", "", "-f"]).arg(at(kind)).output().expect("ssh-keygen runs"));
+        let mut sign = Command::new("ssh-keygen");
+        sign.args(["-Y", "sign", "-n", "test", "-f"]).arg(at(kind)).arg(at("message"));
+        text(&sign.env("OPENSSL_CONF", &config).env("ADJUNCT_STATS_KEY", &key).output().expect("ssh-keygen runs"));
+        std::fs::remove_file(at("message.sig")).unwrap();
+    }
+    // Counters are found by the key of the environment, which this process has only one of.
+    let told = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "tells_what_was_counted", "--ignored", "--nocapture"])
+        .env("ADJUNCT_STATS_KEY", &key)
+        .output();
+    let told = text(&told.expect("this program runs"));
+    if told.contains("NO COUNTERS") {
+        println!("not compared: this system gives no shared memory");
+        return;
+    }
+    // OpenSSH's 9.8 and older sign by low-level calls; newer ones by EVP, which never reaches an engine.
+    let version = String::from_utf8_lossy(&Command::new("ssh").arg("-V").output().unwrap().stderr).into_owned();
+    let digits: String = version.trim_start_matches("OpenSSH_").chars().take_while(|c| c.is_ascii_digit()).collect();
+    let old = version.starts_with("OpenSSH_9.") && !version.starts_with("OpenSSH_9.9")
+        || digits.parse::<u32>().is_ok_and(|n| n < 9);
+    assert_eq!(told.contains("RsaCrt 1"), old, "{version}{told}");
+    assert_eq!(told.contains("EcdsaSign 1"), old, "{version}{told}");
+}
+
+#[test]
+#[ignore = "not a test: run by another one under its counters, which it removes"]
+fn tells_what_was_counted() {
+    use adjunct::catalogue::Function;
+    // SAFETY: no arguments.
+    let uid = unsafe { libc::geteuid() };
+    let Ok(Some(counters)) = adjunct::counters::read(uid) else {
+        println!("NO COUNTERS");
+        return;
+    };
+    adjunct::counters::delete(uid).expect("the counters are removed");
+    println!();
+    for &function in Function::ALL {
+        let counts = counters.function(function);
+        println!("{function:?} {}", counts.hardware_calls() + counts.software_calls());
+    }
+}

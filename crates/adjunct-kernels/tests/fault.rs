@@ -5,7 +5,7 @@
 #![cfg(all(target_arch = "x86_64", feature = "fault"))]
 
 use adjunct_kernels::fault;
-use adjunct_kernels::nist::{self, Curve, DeriveJob, P256, P384, PublicJob, SignJob};
+use adjunct_kernels::nist::{self, Curve, DeriveJob, P256, P384, P521, PublicJob, SignJob};
 use std::sync::Mutex;
 
 /// The fault is the process's: one test at a time.
@@ -19,7 +19,7 @@ fn scalar(seed: u64, length: usize) -> Vec<u8> {
     };
     let mut out: Vec<u8> = (0..length).map(|_| next()).collect();
     // Below the orders.
-    out[0] &= 0x7F;
+    out[0] &= if length == 66 { 0 } else { 0x7F };
     out
 }
 
@@ -89,4 +89,5 @@ fn nist_curves() {
     let _one = ONE.lock().unwrap_or_else(|e| e.into_inner());
     curve::<P256, 5>();
     curve::<P384, 8>();
+    curve::<P521, 11>();
 }

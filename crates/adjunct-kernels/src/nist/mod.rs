@@ -121,6 +121,14 @@ fn present<J>(jobs: &[J], lengths: impl Fn(&J) -> bool) -> u8 {
 /// Signs digests.
 #[target_feature(enable = "avx512f,avx512ifma")]
 pub fn sign<C: Curve<N>, const N: usize>(jobs: &mut [SignJob]) -> u8 {
+    let good = sign_jobs::<C, N>(jobs);
+    burn::<N>();
+    good
+}
+
+#[inline(never)]
+#[target_feature(enable = "avx512f,avx512ifma")]
+fn sign_jobs<C: Curve<N>, const N: usize>(jobs: &mut [SignJob]) -> u8 {
     let lengths = |j: &SignJob| {
         [j.private.len(), j.digest.len(), j.nonce.len()] == [C::BYTES; 3] && j.signature.len() == 2 * C::BYTES
     };
@@ -132,7 +140,6 @@ pub fn sign<C: Curve<N>, const N: usize>(jobs: &mut [SignJob]) -> u8 {
     let good = good & present;
     store(good, &r, jobs.iter_mut().map(|j| halves(j.signature).0));
     store(good, &s, jobs.iter_mut().map(|j| halves(j.signature).1));
-    burn();
     good
 }
 
@@ -188,6 +195,14 @@ fn leave<C: Curve<N>, const N: usize>(point: &Affine<N>) -> Affine<N> {
 /// Computes shared secrets.
 #[target_feature(enable = "avx512f,avx512ifma")]
 pub fn derive<C: Curve<N>, const N: usize>(jobs: &mut [DeriveJob]) -> u8 {
+    let good = derive_jobs::<C, N>(jobs);
+    burn::<N>();
+    good
+}
+
+#[inline(never)]
+#[target_feature(enable = "avx512f,avx512ifma")]
+fn derive_jobs<C: Curve<N>, const N: usize>(jobs: &mut [DeriveJob]) -> u8 {
     let lengths = |j: &DeriveJob| [j.private.len(), j.secret.len()] == [C::BYTES; 2] && j.peer.len() == 2 * C::BYTES;
     let present = present(jobs, lengths);
     let private = load::<N>(jobs.iter().map(|j| j.private));
@@ -196,7 +211,6 @@ pub fn derive<C: Curve<N>, const N: usize>(jobs: &mut [DeriveJob]) -> u8 {
     let (good, secret) = derive_lanes::<C, N>(&private, &x, &y);
     let good = good & present;
     store(good, &secret, jobs.iter_mut().map(|j| &mut *j.secret));
-    burn();
     good
 }
 
@@ -217,6 +231,14 @@ fn derive_lanes<C: Curve<N>, const N: usize>(
 /// Computes public keys.
 #[target_feature(enable = "avx512f,avx512ifma")]
 pub fn public<C: Curve<N>, const N: usize>(jobs: &mut [PublicJob]) -> u8 {
+    let good = public_jobs::<C, N>(jobs);
+    burn::<N>();
+    good
+}
+
+#[inline(never)]
+#[target_feature(enable = "avx512f,avx512ifma")]
+fn public_jobs<C: Curve<N>, const N: usize>(jobs: &mut [PublicJob]) -> u8 {
     let lengths = |j: &PublicJob| j.private.len() == C::BYTES && j.public.len() == 2 * C::BYTES;
     let present = present(jobs, lengths);
     let private = load::<N>(jobs.iter().map(|j| j.private));
@@ -224,7 +246,6 @@ pub fn public<C: Curve<N>, const N: usize>(jobs: &mut [PublicJob]) -> u8 {
     let good = good & present;
     store(good, &x, jobs.iter_mut().map(|j| halves(j.public).0));
     store(good, &y, jobs.iter_mut().map(|j| halves(j.public).1));
-    burn();
     good
 }
 
@@ -243,10 +264,10 @@ fn wipe<T: Copy>(value: &mut T) {
     std::hint::black_box(value);
 }
 
-/// Overwrites the stack below the caller, where the functions it called had what they worked on.
+/// Overwrites the stack below the caller, where the functions it called had what they worked on: up to 77 KB for P-521.
 #[inline(never)]
-fn burn() {
-    let mut stack = std::mem::MaybeUninit::<[u64; 6 * 1024]>::uninit();
-    stack.write([0; 6 * 1024]);
+fn burn<const N: usize>() {
+    let mut stack = std::mem::MaybeUninit::<[[u64; 1024]; N]>::uninit();
+    stack.write([[0; 1024]; N]);
     std::hint::black_box(&mut stack);
 }

@@ -10,7 +10,10 @@
 #![allow(clippy::missing_safety_doc)]
 
 use super::fault;
-use super::field::{CARRY, Factor, INVERT, LIMBS, MULTIPLY, SQUARE, Sum, invert, multiply, product, square};
+use super::field::{
+    CARRY, Factor, INVERT, LIMBS, MULTIPLY, SQUARE, Sum, carry_all, invert, multiply, multiply_all, product, square,
+    square_all,
+};
 use super::table::{D, PLACES, Row, TABLE};
 use crate::lanes::{Vector, constant, same, zero};
 use std::arch::x86_64::*;
@@ -86,37 +89,33 @@ impl Point {
     #[inline]
     #[target_feature(enable = "avx512f,avx512ifma")]
     fn add(&self, entry: &Entry, negative: __mmask8) -> Self {
-        let a = multiply(Sum::zero(), &self.y.minus(&self.x).carry(), &entry.minus);
-        let b = multiply(Sum::bias(), &self.y.plus(&self.x).carry(), &entry.plus);
-        let c = multiply(Sum::zero(), &self.t.carry(), &entry.product);
+        let [minus, plus, t] = carry_all([self.y.minus(&self.x), self.y.plus(&self.x), self.t]);
+        let start = [Sum::zero(), Sum::bias(), Sum::zero()];
+        let [a, b, c] = multiply_all(start, [&minus, &plus, &t], [&entry.minus, &entry.plus, &entry.product]);
         let d = self.z.plus(&self.z);
-        let (e, h) = (b.minus(&a).carry(), b.plus(&a).carry());
-        let (f, g) = (d.plus_or_minus(&c, !negative).carry(), d.plus_or_minus(&c, negative).carry());
+        let (f, g) = (d.plus_or_minus(&c, !negative), d.plus_or_minus(&c, negative));
+        let [e, f, g, h] = carry_all([b.minus(&a), f, g, b.plus(&a)]);
         Point::from_factors(&e, &f, &g, &h)
     }
 
     #[inline]
     #[target_feature(enable = "avx512f,avx512ifma")]
     fn double(&self) -> Self {
-        let a = square::<true>(&self.x.carry());
-        let b = square::<false>(&self.y.carry());
-        let zz = square::<false>(&self.z.carry());
-        let whole = square::<false>(&self.x.plus(&self.y).carry());
+        let [x, y, z, whole] = carry_all([self.x, self.y, self.z, self.x.plus(&self.y)]);
+        let [a, b] = square_all([true, false], [&x, &y]);
+        let [zz, whole] = square_all([false, false], [&z, &whole]);
         // The paper's E, F, G and H, each with its sign turned: the signs cancel in the products.
         let (h, g) = (a.plus(&b), a.minus(&b));
-        let (e, f) = (h.minus(&whole).carry(), g.plus(&zz).plus(&zz).carry());
-        Point::from_factors(&e, &f, &g.carry(), &h.carry())
+        let [e, f, g, h] = carry_all([h.minus(&whole), g.plus(&zz).plus(&zz), g, h]);
+        Point::from_factors(&e, &f, &g, &h)
     }
 
     #[inline]
     #[target_feature(enable = "avx512f,avx512ifma")]
     fn from_factors(e: &Factor, f: &Factor, g: &Factor, h: &Factor) -> Self {
-        Point {
-            x: multiply(Sum::zero(), e, f),
-            y: multiply(Sum::bias(), g, h),
-            z: multiply(Sum::bias(), f, g),
-            t: multiply(Sum::zero(), e, h),
-        }
+        let [x, t] = multiply_all([Sum::zero(), Sum::zero()], [e, e], [f, h]);
+        let [y, z] = multiply_all([Sum::bias(), Sum::bias()], [g, g], [h, f]);
+        Point { x, y, z, t }
     }
 
     /// x and y.

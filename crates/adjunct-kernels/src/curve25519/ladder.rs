@@ -12,7 +12,10 @@
 // The one safety rule is the target feature; the lint takes it for an unsafe function.
 #![allow(clippy::missing_safety_doc)]
 
-use super::field::{CARRY, Factor, INVERT, MULTIPLY, SQUARE, Sum, invert, multiply, multiply_small, product, square};
+use super::field::{
+    CARRY, Factor, INVERT, MULTIPLY, SQUARE, Sum, carry_all, invert, multiply, multiply_all, multiply_small, product,
+    square, square_all,
+};
 use crate::lanes::{Vector, same};
 use std::arch::x86_64::*;
 use zeroize::Zeroize;
@@ -38,22 +41,18 @@ struct Points {
 #[target_feature(enable = "avx512f,avx512ifma")]
 fn step(points: &mut Points, other: __mmask8, x: &Factor) {
     let Points { plus: [a, c], minus: [b, d] } = points;
-    let da = multiply(Sum::bias(), d, a);
-    let cb = multiply(Sum::zero(), c, b);
-    let a = Factor::select(other, a, c);
-    let b = Factor::select(other, b, d);
-    let aa = square::<true>(&a);
-    let bb = square::<false>(&b);
-    let sum = da.plus(&cb).carry();
-    let difference = da.minus(&cb).carry();
-    let e = aa.minus(&bb).carry();
+    let near = [&Factor::select(other, a, c), &Factor::select(other, b, d)];
+    let [aa, bb] = square_all([true, false], near);
+    let [da, cb] = multiply_all([Sum::bias(), Sum::zero()], [d, c], [a, b]);
+    let [e, aa_factor, bb] = carry_all([aa.minus(&bb), aa, bb]);
+    let [sum, difference] = carry_all([da.plus(&cb), da.minus(&cb)]);
     let f = multiply_small(aa, &e, A24).carry();
-    let x3 = square::<true>(&sum);
-    let z3 = multiply(Sum::zero(), x, &square::<false>(&difference).carry());
-    let x2 = multiply(Sum::bias(), &aa.carry(), &bb.carry());
-    let z2 = multiply(Sum::zero(), &e, &f);
-    points.plus = [x2.plus(&z2).carry(), x3.plus(&z3).carry()];
-    points.minus = [x2.minus(&z2).carry(), x3.minus(&z3).carry()];
+    let [x3, z3] = square_all([true, false], [&sum, &difference]);
+    let z3 = z3.carry();
+    let start = [Sum::bias(), Sum::zero(), Sum::zero()];
+    let [x2, z2, z3] = multiply_all(start, [&aa_factor, &e, x], [&bb, &f, &z3]);
+    let [a, b, c, d] = carry_all([x2.plus(&z2), x2.minus(&z2), x3.plus(&z3), x3.minus(&z3)]);
+    *points = Points { plus: [a, c], minus: [b, d] };
 }
 
 /// The lanes in which (x2 : z2) and (x3 : z3) can be the coordinates of points that differ by one of coordinate x1.

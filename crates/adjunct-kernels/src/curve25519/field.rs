@@ -29,7 +29,7 @@ pub(super) const SQUARE: u64 = 30 + 9;
 /// IFMA instructions of [`Sum::carry`].
 pub(super) const CARRY: u64 = 1;
 /// IFMA instructions of [`invert`].
-pub(super) const INVERT: u64 = 254 * (SQUARE + CARRY) + 11 * (MULTIPLY + CARRY);
+pub(super) const INVERT: u64 = 254 * (30 + 13 + CARRY) + 11 * (MULTIPLY + CARRY);
 
 /// Eight elements ready to be multiplied: the low 52 bits of the first four limbs count, the fifth is below 2^47 + 2^12.
 #[derive(Clone, Copy)]

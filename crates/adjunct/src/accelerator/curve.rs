@@ -71,7 +71,7 @@ pub struct Derive {
 
 impl Kind for X25519 {
     const QUEUE: Queue = Queue::X25519Derive;
-    const BREAK_EVEN: usize = 3;
+    const BREAK_EVEN: usize = 2;
     type Job = Derive;
 
     fn scalar(job: &mut Derive) {
@@ -120,7 +120,7 @@ pub struct Keygen {
 
 impl Kind for X25519Keygen {
     const QUEUE: Queue = Queue::X25519Keygen;
-    const BREAK_EVEN: usize = 3;
+    const BREAK_EVEN: usize = 2;
     type Job = Keygen;
 
     fn scalar(job: &mut Keygen) {
@@ -140,7 +140,7 @@ impl Kind for X25519Keygen {
 
 impl Kind for Ed25519Keygen {
     const QUEUE: Queue = Queue::Ed25519Keygen;
-    const BREAK_EVEN: usize = 3;
+    const BREAK_EVEN: usize = 2;
     type Job = Keygen;
 
     fn scalar(job: &mut Keygen) {
@@ -188,7 +188,7 @@ pub struct Sign {
 
 impl Kind for Ed25519Sign {
     const QUEUE: Queue = Queue::Ed25519Sign;
-    const BREAK_EVEN: usize = 3;
+    const BREAK_EVEN: usize = 4;
     type Job = Sign;
 
     fn scalar(job: &mut Sign) {

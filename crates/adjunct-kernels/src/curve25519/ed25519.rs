@@ -13,9 +13,10 @@
 #![allow(clippy::missing_safety_doc)]
 
 use super::edwards::{self, Point};
-use super::field::{Factor, bytes, words};
+use super::field::Factor;
 use super::hash::sha512;
 use super::scalar::{self, Reduced};
+use super::words::{bytes, words};
 use super::{KEY, clamp};
 use crate::lanes::{LANES, Vector};
 use zeroize::{Zeroize, Zeroizing};
@@ -57,7 +58,7 @@ fn expand(seeds: &[[u8; KEY]; LANES]) -> (Zeroizing<[Vector; 4]>, Zeroizing<[[u8
         *scalar = clamp(*scalar);
         prefix.copy_from_slice(&digest[KEY..]);
     }
-    (Zeroizing::new(words(scalars.iter())), prefixes)
+    (Zeroizing::new(words(&scalars)), prefixes)
 }
 
 /// The secret scalars, the nonces and the nonces' multiples of the base point.

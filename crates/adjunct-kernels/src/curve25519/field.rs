@@ -11,7 +11,7 @@
 // The one safety rule is the target feature; the lint takes it for an unsafe function.
 #![allow(clippy::missing_safety_doc)]
 
-use crate::lanes::{LANES, MASK, Vector, constant, high, low, same, zero};
+use crate::lanes::{MASK, Vector, constant, high, low, same, zero};
 use std::arch::x86_64::*;
 
 /// Limbs of an element.
@@ -389,34 +389,4 @@ pub(super) fn invert(a: &Factor) -> Factor {
     let a200_0 = product(&squares(&a100_0, 100), &a100_0);
     let a250_0 = product(&squares(&a200_0, 50), &a50_0);
     product(&squares(&a250_0, 5), &a11)
-}
-
-/// Eight little-endian numbers of 32 bytes as vectors of words; lanes past the iterator's end hold zero.
-#[inline]
-#[target_feature(enable = "avx512f,avx512ifma")]
-pub(super) fn words<'a>(numbers: impl Iterator<Item = &'a [u8; 32]>) -> [Vector; 4] {
-    let mut words = [[0; 4]; LANES];
-    for (words, bytes) in words.iter_mut().zip(numbers) {
-        for (word, bytes) in words.iter_mut().zip(bytes.as_chunks::<8>().0) {
-            *word = u64::from_le_bytes(*bytes);
-        }
-    }
-    let vectors = crate::lanes::gather(&words);
-    zeroize::Zeroize::zeroize(&mut words);
-    vectors
-}
-
-/// The words of each of eight numbers as bytes.
-#[inline]
-#[target_feature(enable = "avx512f,avx512ifma")]
-pub(super) fn bytes(words: &[Vector; 4]) -> [[u8; 32]; LANES] {
-    let mut out = [[0; 32]; LANES];
-    let mut lanes = crate::lanes::scatter(words);
-    for (out, words) in out.iter_mut().zip(&lanes) {
-        for (bytes, word) in out.as_chunks_mut::<8>().0.iter_mut().zip(words) {
-            *bytes = word.to_le_bytes();
-        }
-    }
-    zeroize::Zeroize::zeroize(&mut lanes);
-    out
 }

@@ -8,7 +8,8 @@
 #![allow(clippy::missing_safety_doc)]
 
 use super::fault;
-use crate::lanes::{LANES, Vector, gather, same, scatter};
+use super::words::{columns, rows};
+use crate::lanes::{LANES, Vector, same};
 use std::arch::x86_64::*;
 use zeroize::{Zeroize, Zeroizing};
 
@@ -163,36 +164,37 @@ pub(super) fn sha512<const PARTS: usize>(messages: &[[&[u8]; PARTS]; LANES]) -> 
     // A message is followed by a one bit and its length in 16 bytes.
     let blocks = lengths.map(|length| (length + 17).div_ceil(BLOCK));
     let mut state = START.map(|word| same(word));
-    let mut words = [[0; 16]; LANES];
+    // Both halves of every lane's block.
+    let mut words = [[[0; 8]; LANES]; 2];
     let mut w = [same(0); 16];
     for block in 0..blocks.into_iter().max().unwrap_or(0) {
         let mut active = 0;
         for lane in 0..LANES {
             if block < blocks[lane] {
                 active |= 1 << lane;
-                words[lane] = padded(&messages[lane], lengths[lane], block);
+                [words[0][lane], words[1][lane]] = padded(&messages[lane], lengths[lane], block);
             }
         }
-        w = gather(&words);
+        for (w, words) in w.as_chunks_mut::<8>().0.iter_mut().zip(&words) {
+            *w = columns(words);
+        }
         compress(&mut state, &mut w, active);
         fault::inject(fault::HASH, block, &mut state[0]);
     }
     let mut digests = Zeroizing::new([[0; DIGEST]; LANES]);
-    let mut lanes = scatter(&state);
-    for (digest, words) in digests.iter_mut().zip(&lanes) {
+    for (digest, words) in digests.iter_mut().zip(rows(&state).iter()) {
         for (bytes, word) in digest.as_chunks_mut::<8>().0.iter_mut().zip(words) {
             *bytes = word.to_be_bytes();
         }
     }
     words.zeroize();
     w.zeroize();
-    lanes.zeroize();
     state.zeroize();
     digests
 }
 
-/// The words of a block of the padded message.
-fn padded(parts: &[&[u8]], length: usize, block: usize) -> [u64; 16] {
+/// The words of a block of the padded message, in halves.
+fn padded(parts: &[&[u8]], length: usize, block: usize) -> [[u64; 8]; 2] {
     let mut bytes = Zeroizing::new([0; BLOCK]);
     let start = block * BLOCK;
     // Where the part begins, counted from the start of the message.
@@ -210,8 +212,8 @@ fn padded(parts: &[&[u8]], length: usize, block: usize) -> [u64; 16] {
     if length + 17 <= start + BLOCK {
         bytes[BLOCK - 16..].copy_from_slice(&(length as u128 * 8).to_be_bytes());
     }
-    let mut words = [0; 16];
-    for (word, bytes) in words.iter_mut().zip(bytes.as_chunks::<8>().0) {
+    let mut words = [[0; 8]; 2];
+    for (word, bytes) in words.as_flattened_mut().iter_mut().zip(bytes.as_chunks::<8>().0) {
         *word = u64::from_be_bytes(*bytes);
     }
     words

@@ -21,6 +21,7 @@ mod hash;
 mod ladder;
 mod scalar;
 mod table;
+mod words;
 
 use crate::lanes::LANES;
 use zeroize::{Zeroize, Zeroizing};
@@ -85,10 +86,10 @@ pub fn x25519(jobs: &mut [X25519Job]) -> u8 {
     for ((scalar, peer), job) in scalars.iter_mut().zip(&mut peers).zip(jobs.iter()) {
         (*scalar, *peer) = (clamp(*job.private), *job.peer);
     }
-    let mut scalar_words = field::words(scalars.iter());
-    let (mut secrets, right) = ladder::ladder(&scalar_words, &field::words(peers.iter()));
+    let mut scalar_words = words::words(&scalars);
+    let (mut secrets, right) = ladder::ladder(&scalar_words, &words::words(&peers));
     let right = right & filled(jobs.len());
-    let mut out = field::bytes(&secrets);
+    let mut out = words::bytes(&secrets);
     for (lane, (job, secret)) in jobs.iter_mut().zip(&out).enumerate() {
         *job.secret = if right & 1 << lane != 0 { *secret } else { [0; KEY] };
     }
@@ -105,10 +106,10 @@ pub fn x25519(jobs: &mut [X25519Job]) -> u8 {
 pub fn x25519_public(jobs: &mut [PublicJob]) -> u8 {
     let mut scalars = privates(jobs);
     scalars.iter_mut().for_each(|s| *s = clamp(*s));
-    let words = Zeroizing::new(field::words(scalars.iter()));
+    let words = Zeroizing::new(words::words(&scalars));
     let point = Zeroizing::new(edwards::multiply_base(&words));
     let (u, right) = point.montgomery();
-    publish(jobs, &field::bytes(&u.to_words()), right & point.is_on_curve())
+    publish(jobs, &words::bytes(&u.to_words()), right & point.is_on_curve())
 }
 
 /// The Ed25519 public keys of one to eight seeds (surplus ones are not done), and a bit for each that is right.

@@ -7,7 +7,8 @@
 #![allow(clippy::missing_safety_doc)]
 
 use super::hash::DIGEST;
-use crate::lanes::{LANES, MASK, Number, Vector, carry, constant, gather, montgomery, same, subtract_once, zero};
+use super::words::columns;
+use crate::lanes::{LANES, MASK, Number, Vector, carry, constant, montgomery, same, subtract_once, zero};
 use std::arch::x86_64::*;
 use zeroize::Zeroize;
 
@@ -80,7 +81,7 @@ pub(super) fn reduce(digests: &[[u8; DIGEST]; LANES]) -> Reduced {
             *word = u64::from_le_bytes(*bytes);
         }
     }
-    let mut words: [Vector; 8] = gather(&lanes);
+    let mut words = columns(&lanes);
     let (mut low, mut high) = ([zero(); LIMBS], [zero(); LIMBS]);
     for i in 0..LIMBS {
         (low[i], high[i]) = (limb(&words, i), limb(&words, i + LIMBS));

@@ -4,6 +4,7 @@
 #![allow(clippy::undocumented_unsafe_blocks)]
 
 mod aes;
+mod curve;
 mod nist;
 mod padding;
 mod rsa;
@@ -38,6 +39,7 @@ pub fn all() -> Vec<Case> {
     cases.extend(nist::cases());
     cases.extend(padding::cases());
     cases.extend(rsa::cases());
+    cases.extend(curve::cases());
     cases
 }
 

@@ -160,7 +160,8 @@ fn compress(state: &mut [Vector; 8], w: &mut [Vector; 16], active: __mmask8) {
 /// The digests of eight messages, each the parts one after the other.
 #[target_feature(enable = "avx512f,avx512ifma")]
 pub(super) fn sha512<const PARTS: usize>(messages: &[[&[u8]; PARTS]; LANES]) -> Zeroizing<[[u8; DIGEST]; LANES]> {
-    let lengths = messages.map(|parts| parts.iter().map(|p| p.len()).sum::<usize>());
+    // The lengths are taken one by one: the compiler would gather them, and the constant-time check allows no gather.
+    let lengths = messages.map(|parts| parts.iter().map(|p| std::hint::black_box(p.len())).sum::<usize>());
     // A message is followed by a one bit and its length in 16 bytes.
     let blocks = lengths.map(|length| (length + 17).div_ceil(BLOCK));
     let mut state = START.map(|word| same(word));

@@ -7,7 +7,7 @@
 #![allow(clippy::missing_safety_doc)]
 
 use super::hash::DIGEST;
-use super::words::columns;
+use super::words::byte_columns;
 use crate::lanes::{LANES, MASK, Number, Vector, carry, constant, montgomery, same, subtract_once, zero};
 use std::arch::x86_64::*;
 use zeroize::Zeroize;
@@ -75,13 +75,7 @@ fn limb(words: &[Vector], at: usize) -> Vector {
 /// Eight digests as little-endian numbers, modulo L.
 #[target_feature(enable = "avx512f,avx512ifma")]
 pub(super) fn reduce(digests: &[[u8; DIGEST]; LANES]) -> Reduced {
-    let mut lanes = [[0; 8]; LANES];
-    for (words, digest) in lanes.iter_mut().zip(digests) {
-        for (word, bytes) in words.iter_mut().zip(digest.as_chunks::<8>().0) {
-            *word = u64::from_le_bytes(*bytes);
-        }
-    }
-    let mut words = columns(&lanes);
+    let mut words = byte_columns(digests);
     let (mut low, mut high) = ([zero(); LIMBS], [zero(); LIMBS]);
     for i in 0..LIMBS {
         (low[i], high[i]) = (limb(&words, i), limb(&words, i + LIMBS));
@@ -93,7 +87,6 @@ pub(super) fn reduce(digests: &[[u8; DIGEST]; LANES]) -> Reduced {
     }
     carry(&mut sum);
     super::fault::inject(super::fault::SCALAR, 0, &mut sum[0]);
-    lanes.zeroize();
     words.zeroize();
     low.zeroize();
     high.zeroize();

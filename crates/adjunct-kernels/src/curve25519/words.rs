@@ -41,6 +41,14 @@ pub(super) fn columns(rows: &[[u64; 8]; LANES]) -> [Vector; 8] {
     transpose(rows.each_ref().map(|row| unsafe { _mm512_loadu_si512(row.as_ptr().cast()) }))
 }
 
+/// As [`columns`], of rows of little-endian bytes, which are this architecture's words.
+#[inline]
+#[target_feature(enable = "avx512f,avx512ifma")]
+pub(super) fn byte_columns(rows: &[[u8; 64]; LANES]) -> [Vector; 8] {
+    // SAFETY: a row has a vector's 64 bytes.
+    transpose(rows.each_ref().map(|row| unsafe { _mm512_loadu_si512(row.as_ptr().cast()) }))
+}
+
 /// The rows again.
 #[inline]
 #[target_feature(enable = "avx512f,avx512ifma")]

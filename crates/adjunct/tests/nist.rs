@@ -530,3 +530,44 @@ fn rfc_6979s_signatures() {
         ],
     );
 }
+
+fn together(curve: ec::Curve) -> usize {
+    let lanes = std::sync::atomic::AtomicUsize::new(0);
+    let count = |outcome| {
+        if outcome == adjunct::accelerator::Outcome::Lanes {
+            lanes.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        }
+    };
+    std::thread::scope(|scope| {
+        for thread in 0..8u8 {
+            let count = &count;
+            scope.spawn(move || {
+                let (mut ours, outcome) = Key::generate(curve).unwrap();
+                count(outcome);
+                for i in 0..100u8 {
+                    let (digest, mut out) = ([thread ^ i; 80], [0; ec::MAX_SIGNATURE]);
+                    let digest = &digest[..20 + usize::from(i % 4) * 20];
+                    let (signature, outcome) = ours.sign(digest, &mut out).unwrap();
+                    count(outcome);
+                    assert_eq!(ours.verify(digest, signature), Verdict::Good);
+                    let (theirs, outcome) = Key::generate(curve).unwrap();
+                    count(outcome);
+                    let (mut a, mut b) = ([0; MAX_FIELD], [0; MAX_FIELD]);
+                    let (a, outcome) = ours.shared_secret(&theirs, &mut a).unwrap();
+                    count(outcome);
+                    assert_eq!(a, theirs.shared_secret(&ours, &mut b).unwrap().0);
+                    ours = theirs;
+                }
+            });
+        }
+    });
+    lanes.into_inner()
+}
+
+#[test]
+fn threads_sign_agree_and_make_keys_together() {
+    adjunct::init();
+    let met = [ec::Curve::P256, ec::Curve::P384, ec::Curve::P521].map(together);
+    // 8 threads that do nothing else do meet.
+    assert!(!adjunct::accelerator::available() || met.iter().sum::<usize>() > 0, "{met:?}");
+}

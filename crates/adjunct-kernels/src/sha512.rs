@@ -21,7 +21,7 @@ use std::mem::MaybeUninit;
 pub const BLOCK: usize = 128;
 
 /// The constants of FIPS 180-4, 4.2.3.
-static K: [u64; 80] = [
+pub(crate) static K: [u64; 80] = [
     0x428a_2f98_d728_ae22,
     0x7137_4491_23ef_65cd,
     0xb5c0_fbcf_ec4d_3b2f,

@@ -1,8 +1,8 @@
 //! `adjunct bench`: adjunct beside what the machine would otherwise use.
 //!
-//! The parts that the commands share: the libcrypto that is called ([`libcrypto`]) and what is done with it ([`symmetric`],
-//! [`publickey`]), interleaved timing ([`measure`]), the rates of the CPU's units ([`units`]), what a report says of machine and
-//! libraries ([`report`]), and where it goes ([`sink`]).
+//! The parts that the commands share: the libcrypto that is called (`libcrypto`) and what is done with it (`symmetric`,
+//! `publickey`), interleaved timing (`measure`), the rates of the CPU's units (`units`), what a report says of machine and
+//! libraries (`report`), and where it goes (`sink`).
 
 #![allow(unsafe_code)]
 

@@ -70,7 +70,7 @@ pub const fn ifma_sign<C: Curve<N>, const N: usize>() -> u64 {
     generate + order::invert_ifma::<C, N>() + 7 * order::product_ifma::<N>()
 }
 
-/// IFMA instructions of one call of [`derive`].
+/// IFMA instructions of one call of [`fn@derive`].
 pub const fn ifma_derive<C: Curve<N>, const N: usize>() -> u64 {
     let check = point::on_curve_ifma::<C, N>();
     let product = point::multiply_ifma::<C, N>() + point::affine_ifma::<C, N>();

@@ -6,7 +6,7 @@
 //!
 //! In lanes: Horner's rule in steps of as many blocks as there are lanes, with a power of r, the lanes brought together at
 //! the end by descending powers (Goll and Gueron, "Vectorization of Poly1305 message authentication code", ITNG 2015).
-//! [`ifma`] and [`avx2`] tell theirs.
+//! `ifma` and `avx2` tell theirs.
 //!
 //! The key is secret: nothing branches or indexes by it or by the data, only by lengths.
 

@@ -107,7 +107,10 @@ const CURVES: &[(&str, Function, Software)] = &[
 impl FunctionFacts {
     fn of(function: Function, features: Features) -> FunctionFacts {
         let info = function.info();
-        let needs = route::instructions(function);
+        let needs = match route::instructions(function) {
+            [] if cpu::HERE == Some(cpu::Arch::X86) => function.batch_instructions(0),
+            needs => needs,
+        };
         let path = route::path(function, 0);
         let hardware = path == Path::Hardware;
         let in_hardware = |&bits: &u16| route::path(function, usize::from(bits)) == Path::Hardware;

@@ -37,6 +37,7 @@ fn hardware(row: &FunctionFacts) -> String {
     if !row.hardware {
         return match row.reason {
             Some("no-instruction") | None => "no".to_owned(),
+            Some("alone") => format!("in batches: {}", row.needs.join(", ")),
             _ => format!("no: {} ({})", row.reason_text, row.needs.join(", ")),
         };
     }
@@ -70,6 +71,7 @@ mod tests {
         assert_eq!(hardware(&row(true, None, Some(vec![128, 256]))), "yes: AES-NI, PCLMULQDQ (128, 256 bits)");
         assert_eq!(hardware(&row(false, Some("masked"), None)), "no: masked by ADJUNCT_CPU (AES-NI, PCLMULQDQ)");
         assert_eq!(hardware(&row(false, Some("no-instruction"), None)), "no");
+        assert!(hardware(&row(false, Some("alone"), None)).starts_with("in batches: "));
     }
 
     #[test]

@@ -122,12 +122,16 @@ fn worker(sides: &[Side], control: &Control) {
         }
         times.clear();
         if let Some(work) = works.get_mut(which) {
-            while !control.stop.load(Ordering::Relaxed) {
+            // At least once, even if the slice was over before this thread had a CPU.
+            loop {
                 let start = Instant::now();
                 let done = work.once();
                 times.push(start.elapsed().as_nanos().min(u32::MAX.into()) as u32);
                 if !done {
                     fail(Error::Operation(format!("an operation failed under load ({})", sides[which].name)));
+                    break;
+                }
+                if control.stop.load(Ordering::Relaxed) {
                     break;
                 }
             }

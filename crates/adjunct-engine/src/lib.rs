@@ -6,6 +6,7 @@
 
 pub mod ec;
 pub mod libcrypto;
+pub mod register;
 pub mod rsa;
 
 use adjunct::foreign::guard;
@@ -58,7 +59,7 @@ unsafe extern "C" fn started(_: Opaque) -> c_int {
 }
 
 /// Registers everything; `None` where memory runs out.
-unsafe fn bind(functions: &'static Functions, engine: Opaque) -> Option<c_int> {
+pub(crate) unsafe fn bind(functions: &'static Functions, engine: Opaque) -> Option<c_int> {
     // SAFETY: libcrypto's functions on the engine it gave.
     let bound = unsafe {
         (functions.engine_set_id)(engine, c"adjunct".as_ptr()) == 1

@@ -135,6 +135,9 @@ pub unsafe extern "C" fn OSSL_provider_init(
         if let Some(value) = core.config("accelerator") {
             adjunct::accelerator::configure("openssl.cnf: accelerator", &value);
         }
+        if let Some(value) = core.config("engine") {
+            adjunct_engine::register::register(core.address(), &value);
+        }
         if !groups.has(Group::Rand) {
             fallback::keep_generator_away(&core);
         }

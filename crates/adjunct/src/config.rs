@@ -1,4 +1,4 @@
-//! The values of the module's section: `algorithms =`, with the keywords of the papers, and `accelerator =`.
+//! The values of the module's section: `algorithms =` and `engine =`, with the keywords of the papers, and `accelerator =`.
 
 use crate::error::Error;
 
@@ -87,6 +87,41 @@ impl Groups {
     }
 }
 
+/// What an engine can serve: OpenSSL's flags (`ENGINE_METHOD_RSA` and its sisters, engine.h).
+#[allow(missing_docs, reason = "named as in engine.h")]
+pub mod engine_methods {
+    pub const RSA: u32 = 0x1;
+    pub const DH: u32 = 0x4;
+    pub const RAND: u32 = 0x8;
+    pub const CIPHERS: u32 = 0x40;
+    pub const DIGESTS: u32 = 0x80;
+    pub const EC: u32 = 0x800;
+
+    /// Each with its keyword in `default_algorithms`.
+    pub const ALL: &[(u32, &str)] =
+        &[(RSA, "RSA"), (EC, "EC"), (DH, "DH"), (CIPHERS, "CIPHERS"), (DIGESTS, "DIGESTS"), (RAND, "RAND")];
+}
+
+/// Parses the `engine =` value: what the engine serves by default, in the words of an engine's `default_algorithms`,
+/// separated as in [`Groups::parse`]; `ALL` is every word. Gives the flags of [`engine_methods`], and the wrong words.
+pub fn engine(value: &str) -> (u32, Vec<Error>) {
+    let (mut methods, mut errors) = (0, Vec::new());
+    for word in value.split([',', ' ', '\t', ':', ';']).filter(|w| !w.is_empty()) {
+        let all = word.eq_ignore_ascii_case("ALL");
+        let named = engine_methods::ALL.iter().filter(|(_, k)| all || k.eq_ignore_ascii_case(word));
+        let found = named.fold(0, |sum, (method, _)| sum | method);
+        methods |= found;
+        if found == 0 {
+            errors.push(Error::UnknownWord {
+                place: "engine",
+                word: word.chars().take(64).collect(),
+                known: "ALL RSA EC DH CIPHERS DIGESTS RAND".to_owned(),
+            });
+        }
+    }
+    (methods, errors)
+}
+
 /// Parses the `accelerator =` value, or that of `ADJUNCT_ACCELERATOR`: `on` or `off`, in any case; empty is on.
 ///
 /// # Errors
@@ -112,6 +147,18 @@ mod tests {
         assert_eq!(Groups::parse("ALL").0, Groups::default());
         assert_eq!(Groups::parse("").0, Groups::default());
         assert!(!Groups::default().has(Group::Rand));
+    }
+
+    #[test]
+    fn an_engine_serves_what_is_named() {
+        use engine_methods::{EC, RSA};
+        assert_eq!(engine("RSA,EC").0, RSA | EC);
+        assert_eq!(engine(" ec "), (EC, Vec::new()));
+        assert_eq!(engine(""), (0, Vec::new()));
+        assert_eq!(engine("all").0, engine_methods::ALL.iter().map(|(m, _)| m).sum());
+        let (methods, errors) = engine("rsa,DSA");
+        assert_eq!((methods, errors.len()), (RSA, 1));
+        assert!(errors[0].to_string().contains("'DSA'"), "{}", errors[0]);
     }
 
     #[test]

@@ -1,0 +1,118 @@
+//! The engine without an engine's configuration: the provider registers it while it is loaded.
+//!
+//! A line `engines =` in openssl.cnf names a configuration module. An OpenSSL without engines (4.0, or built so) does not
+//! know it, and neither does one whose engine file is gone or whose configuration is loaded twice: where the file also
+//! says `config_diagnostics = 1`, as Debian's does, each of these keeps programs from starting, sshd from OpenSSH 10.3
+//! on among them. A key in the provider's own section is passed over by whatever does not know it.
+
+use crate::libcrypto::{self, Opaque};
+use adjunct::foreign::Object;
+use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+adjunct::functions! {
+    /// What registers an engine; none of it exists in an OpenSSL without engines.
+    Registry:
+    new c"ENGINE_new" () -> Opaque;
+    free c"ENGINE_free" (Opaque) -> c_int;
+    finish c"ENGINE_finish" (Opaque) -> c_int;
+    add c"ENGINE_add" (Opaque) -> c_int;
+    first c"ENGINE_get_first" () -> Opaque;
+    next c"ENGINE_get_next" (Opaque) -> Opaque;
+    id c"ENGINE_get_id" (Opaque) -> *const c_char;
+    set_flags c"ENGINE_set_flags" (Opaque, c_int) -> c_int;
+    set_default c"ENGINE_set_default" (Opaque, c_uint) -> c_int;
+    default_rsa c"ENGINE_get_default_RSA" () -> Opaque;
+    default_ec c"ENGINE_get_default_EC" () -> Opaque;
+    default_dh c"ENGINE_get_default_DH" () -> Opaque;
+    default_rand c"ENGINE_get_default_RAND" () -> Opaque;
+    mark c"ERR_set_mark" () -> c_int;
+    to_mark c"ERR_pop_to_mark" () -> c_int;
+}
+
+/// `ENGINE_FLAGS_NO_REGISTER_ALL`: a program that registers all engines for everything (OpenSSH does) gets of this one
+/// what was asked for.
+const NO_REGISTER_ALL: c_int = 8;
+
+/// Lays the engine's methods under the low-level functions of the libcrypto around the address `inside`, for `groups`
+/// (the words of `default_algorithms`; see [`adjunct::config::engine`]). Says whether it did.
+///
+/// Nothing is done, and nothing said, where that libcrypto has no engines, where an engine named adjunct is there already,
+/// and for a second libcrypto of the process. An engine that is some group's default already stays so.
+pub fn register(inside: *const c_void, groups: &str) -> bool {
+    let (mut methods, errors) = adjunct::config::engine(groups);
+    for error in errors {
+        adjunct::diag::warn(&format!("openssl.cnf: {error}; the other words are in force"));
+    }
+    let Some(object) = Object::around(inside, c"ENGINE_set_id") else { return false };
+    let (Some(registry), Some(functions)) = (Registry::find(object), libcrypto::open(inside)) else { return false };
+    let known = Object::around(functions.engine_set_id as *const c_void, c"ENGINE_set_id");
+    if known.is_none_or(|known| known.base() != object.base()) {
+        return false;
+    }
+    // Once in a process: what the methods keep with a key has one index.
+    static DONE: AtomicBool = AtomicBool::new(false);
+    if DONE.swap(true, Ordering::AcqRel) {
+        return false;
+    }
+    // SAFETY: libcrypto's functions, on engines it gave.
+    unsafe {
+        (registry.mark)();
+        methods &= !registry.taken(methods);
+        let done = methods != 0 && !registry.is_there() && registry.add_engine(functions, methods);
+        (registry.to_mark)();
+        done
+    }
+}
+
+impl Registry {
+    /// Whether an engine of our name is in the list, configured as one.
+    unsafe fn is_there(&self) -> bool {
+        let mut found = false;
+        // SAFETY: each step takes the reference of the engine it came from.
+        unsafe {
+            let mut engine = (self.first)();
+            while !engine.is_null() {
+                let id = (self.id)(engine);
+                found |= !id.is_null() && CStr::from_ptr(id) == c"adjunct";
+                engine = (self.next)(engine);
+            }
+        }
+        found
+    }
+
+    /// Those of `methods` that another engine serves by default: who configured it meant it.
+    unsafe fn taken(&self, methods: c_uint) -> c_uint {
+        use adjunct::config::engine_methods::{DH, EC, RAND, RSA};
+        let defaults =
+            [(RSA, self.default_rsa), (EC, self.default_ec), (DH, self.default_dh), (RAND, self.default_rand)];
+        let mut taken = 0;
+        for (method, default) in defaults.into_iter().filter(|(method, _)| methods & method != 0) {
+            // SAFETY: gives a reference, or null.
+            unsafe {
+                let engine = default();
+                if !engine.is_null() {
+                    taken |= method;
+                    (self.finish)(engine);
+                }
+            }
+        }
+        taken
+    }
+
+    unsafe fn add_engine(&self, functions: &'static libcrypto::Functions, methods: c_uint) -> bool {
+        // SAFETY: the engine is new, and its one reference of ours is given back.
+        unsafe {
+            let engine = (self.new)();
+            if engine.is_null() {
+                return false;
+            }
+            let added = crate::bind(functions, engine) == Some(1)
+                && (self.set_flags)(engine, NO_REGISTER_ALL) == 1
+                && (self.add)(engine) == 1
+                && (self.set_default)(engine, methods) == 1;
+            (self.free)(engine);
+            added
+        }
+    }
+}

@@ -2,10 +2,17 @@
 //! RSA and EC functions, above all OpenSSH up to 9.8 (engine(3), OpenSSL 3; OpenSSL 4 has no engines).
 //!
 //! [`rsa`] and [`ec`] are method tables laid over OpenSSL's own: a key, padding or curve that the core does not take goes
-//! to the function that was there before. DH stays with OpenSSL: no library here is faster at it.
+//! to the function that was there before. [`cipher`], [`digest`] and [`rand`] serve who asks for them in
+//! `default_algorithms`, as the papers do; unasked they stay idle, for an engine is asked before any provider. DH stays with
+//! OpenSSL: no library here is faster at it.
 
+pub mod bulk;
+pub mod cipher;
+pub mod control;
+pub mod digest;
 pub mod ec;
 pub mod libcrypto;
+pub mod rand;
 pub mod register;
 pub mod rsa;
 
@@ -54,6 +61,10 @@ pub unsafe extern "C" fn bind_engine(engine: Opaque, id: *const c_char, given: *
     })
 }
 
+/// `ENGINE_FLAGS_MANUAL_CMD_CTRL`: our control function answers all commands. `ENGINE_FLAGS_NO_REGISTER_ALL`: a program that
+/// registers all engines for everything (OpenSSH does) gets of this one what the configuration asks for, no more.
+const FLAGS: c_int = 2 | 8;
+
 unsafe extern "C" fn started(_: Opaque) -> c_int {
     1
 }
@@ -65,8 +76,15 @@ pub(crate) unsafe fn bind(functions: &'static Functions, engine: Opaque) -> Opti
         (functions.engine_set_id)(engine, c"adjunct".as_ptr()) == 1
             && (functions.engine_set_name)(engine, c"adjunct: hardware crypto with statistics".as_ptr()) == 1
             && (functions.engine_set_init)(engine, started) == 1
+            && (functions.engine_set_control)(engine, control::control) == 1
+            && (functions.engine_set_flags)(engine, FLAGS) == 1
             && (functions.engine_set_rsa)(engine, rsa::method(functions)?) == 1
             && (functions.engine_set_ec)(engine, ec::method(functions)?) == 1
+            && bulk::find().is_none_or(|bulk| {
+                (bulk.engine_set_ciphers)(engine, cipher::selector) == 1
+                    && (bulk.engine_set_digests)(engine, digest::selector) == 1
+                    && (bulk.engine_set_rand)(engine, (&raw const rand::METHOD).cast()) == 1
+            })
     };
     Some(c_int::from(bound))
 }

@@ -45,6 +45,14 @@ pub type ComputeKey =
     unsafe extern "C" fn(secret: *mut *mut u8, length: *mut usize, peer: Opaque, key: Opaque) -> c_int;
 /// `ENGINE`'s init, finish and destroy functions.
 pub type EngineFunction = unsafe extern "C" fn(engine: Opaque) -> c_int;
+/// `ENGINE`'s control function.
+pub type EngineControl = unsafe extern "C" fn(
+    engine: Opaque,
+    command: c_int,
+    number: c_long,
+    pointer: *mut c_void,
+    function: *const c_void,
+) -> c_int;
 /// `CRYPTO_EX_free`.
 pub type ExFree =
     unsafe extern "C" fn(parent: Opaque, data: Opaque, all: Opaque, index: c_int, long: c_long, argument: Opaque);
@@ -61,6 +69,8 @@ adjunct::functions! {
     engine_set_rsa c"ENGINE_set_RSA" (Opaque, Opaque) -> c_int;
     engine_set_ec c"ENGINE_set_EC" (Opaque, Opaque) -> c_int;
     engine_set_init c"ENGINE_set_init_function" (Opaque, EngineFunction) -> c_int;
+    engine_set_control c"ENGINE_set_ctrl_function" (Opaque, EngineControl) -> c_int;
+    engine_set_flags c"ENGINE_set_flags" (Opaque, c_int) -> c_int;
     ex_new_index c"CRYPTO_get_ex_new_index"
         (c_int, c_long, Opaque, *const c_void, *const c_void, Option<ExFree>) -> c_int;
     bn_bits c"BN_num_bits" (Opaque) -> c_int;
@@ -116,15 +126,19 @@ adjunct::functions! {
     signature_get c"ECDSA_SIG_get0" (Opaque, *mut Opaque, *mut Opaque);
 }
 
-static FUNCTIONS: OnceLock<Functions> = OnceLock::new();
+static FOUND: OnceLock<(Object, Functions)> = OnceLock::new();
 
-/// Finds the libcrypto around an address; the first one found stays, as a process has one that loads engines.
+/// Finds the functions of the libcrypto around an address.
+///
+/// The first one found stays: methods hold its functions. A second libcrypto of the same process gets `None`, for its objects
+/// are not the first one's.
 pub fn open(inside: *const c_void) -> Option<&'static Functions> {
-    if FUNCTIONS.get().is_none() {
-        let functions = Functions::find(Object::around(inside, c"ENGINE_set_id")?)?;
-        let _ = FUNCTIONS.set(functions);
+    let object = Object::around(inside, c"ENGINE_set_id")?;
+    if FOUND.get().is_none() {
+        let _ = FOUND.set((object, Functions::find(object)?));
     }
-    FUNCTIONS.get()
+    let (first, functions) = FOUND.get()?;
+    (first.base() == object.base()).then_some(functions)
 }
 
 /// The functions.
@@ -132,5 +146,10 @@ pub fn open(inside: *const c_void) -> Option<&'static Functions> {
 /// # Panics
 /// Before [`open`] has succeeded; every caller is a function that was registered after that.
 pub fn functions() -> &'static Functions {
-    FUNCTIONS.get().expect("bound to a libcrypto")
+    &FOUND.get().expect("bound to a libcrypto").1
+}
+
+/// The libcrypto they are of, once one was found.
+pub fn object() -> Option<Object> {
+    FOUND.get().map(|found| found.0)
 }

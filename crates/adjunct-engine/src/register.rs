@@ -20,7 +20,6 @@ adjunct::functions! {
     first c"ENGINE_get_first" () -> Opaque;
     next c"ENGINE_get_next" (Opaque) -> Opaque;
     id c"ENGINE_get_id" (Opaque) -> *const c_char;
-    set_flags c"ENGINE_set_flags" (Opaque, c_int) -> c_int;
     set_default c"ENGINE_set_default" (Opaque, c_uint) -> c_int;
     default_rsa c"ENGINE_get_default_RSA" () -> Opaque;
     default_ec c"ENGINE_get_default_EC" () -> Opaque;
@@ -29,10 +28,6 @@ adjunct::functions! {
     mark c"ERR_set_mark" () -> c_int;
     to_mark c"ERR_pop_to_mark" () -> c_int;
 }
-
-/// `ENGINE_FLAGS_NO_REGISTER_ALL`: a program that registers all engines for everything (OpenSSH does) gets of this one
-/// what was asked for.
-const NO_REGISTER_ALL: c_int = 8;
 
 /// Lays the engine's methods under the low-level functions of the libcrypto around the address `inside`, for `groups`
 /// (the words of `default_algorithms`; see [`adjunct::config::engine`]). Says whether it did.
@@ -46,10 +41,6 @@ pub fn register(inside: *const c_void, groups: &str) -> bool {
     }
     let Some(object) = Object::around(inside, c"ENGINE_set_id") else { return false };
     let (Some(registry), Some(functions)) = (Registry::find(object), libcrypto::open(inside)) else { return false };
-    let known = Object::around(functions.engine_set_id as *const c_void, c"ENGINE_set_id");
-    if known.is_none_or(|known| known.base() != object.base()) {
-        return false;
-    }
     // Once in a process: what the methods keep with a key has one index.
     static DONE: AtomicBool = AtomicBool::new(false);
     if DONE.swap(true, Ordering::AcqRel) {
@@ -108,7 +99,6 @@ impl Registry {
                 return false;
             }
             let added = crate::bind(functions, engine) == Some(1)
-                && (self.set_flags)(engine, NO_REGISTER_ALL) == 1
                 && (self.add)(engine) == 1
                 && (self.set_default)(engine, methods) == 1;
             (self.free)(engine);

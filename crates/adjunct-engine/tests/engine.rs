@@ -1,5 +1,5 @@
-//! The engine in foreign programs: low-level RSA and EC calls agree with OpenSSL's own, are counted, and `openssl engine`
-//! shows it. The program is C, so that nothing of Rust or of the CPU library is in it but what the engine brings.
+//! The engine in foreign programs: low-level RSA and EC calls, ciphers, digests and random bytes agree with OpenSSL's own,
+//! are counted, and `openssl engine` shows it all. The programs are C, so that nothing of Rust or of the CPU library is in them but what the engine brings.
 
 #![cfg(target_os = "linux")]
 
@@ -14,12 +14,13 @@ fn module() -> PathBuf {
     module
 }
 
-fn program() -> &'static Path {
-    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
-    PROGRAM.get_or_init(|| {
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/engine/program.c");
+/// A program of `tests/engine`, built once in a run.
+fn build(name: &str, cell: &'static OnceLock<PathBuf>) -> &'static Path {
+    cell.get_or_init(|| {
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/engine").join(format!("{name}.c"));
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
-        let (unfinished, program) = (folder.join(format!("engine-{}", std::process::id())), folder.join("engine"));
+        let unfinished = folder.join(format!("engine-{name}-{}", std::process::id()));
+        let program = folder.join(format!("engine-{name}"));
         let compiler = std::env::var("CC").unwrap_or_else(|_| "cc".to_owned());
         let built = Command::new(&compiler)
             .args(["-O1", "-Wall", "-Wextra", "-Werror", "-pthread", "-o"])
@@ -33,6 +34,16 @@ fn program() -> &'static Path {
     })
 }
 
+fn program() -> &'static Path {
+    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+    build("program", &PROGRAM)
+}
+
+fn bulk() -> &'static Path {
+    static BULK: OnceLock<PathBuf> = OnceLock::new();
+    build("bulk", &BULK)
+}
+
 #[track_caller]
 fn text(output: &Output) -> String {
     let text = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
@@ -42,14 +53,52 @@ fn text(output: &Output) -> String {
 
 #[track_caller]
 fn works(work: &str, mask: &str) {
-    let output = Command::new(program())
+    runs(program(), work, mask);
+}
+
+#[track_caller]
+fn runs(program: &Path, work: &str, mask: &str) {
+    let output = Command::new(program)
         .arg(module())
         .arg(work)
         .env("ADJUNCT_CPU", mask)
         .env("ADJUNCT_STATS", "off")
         .env("OPENSSL_CONF", "/dev/null")
         .output();
-    assert!(text(&output.expect("it runs")).ends_with("good\n"));
+    let output = output.expect("it runs");
+    text(&output);
+    assert!(output.stdout.ends_with(b"good\n"));
+}
+
+/// No AES, SHA and wide instructions: the software below.
+const PLAIN: &str = "-aes,-sha,-avx512,-ifma";
+
+#[test]
+fn ciphers_agree_with_openssl() {
+    runs(bulk(), "ciphers", "");
+    runs(bulk(), "ciphers", PLAIN);
+}
+
+#[test]
+fn gcm_and_its_controls_agree_with_openssl() {
+    runs(bulk(), "gcm", "");
+    runs(bulk(), "gcm", PLAIN);
+}
+
+#[test]
+fn digests_agree_with_openssl() {
+    runs(bulk(), "digests", "");
+    runs(bulk(), "digests", PLAIN);
+}
+
+#[test]
+fn random_bytes_differ_across_forks() {
+    runs(bulk(), "rand", "");
+}
+
+#[test]
+fn libcrypto_works_with_everything_at_the_engine() {
+    runs(bulk(), "all", "");
 }
 
 #[test]
@@ -82,26 +131,80 @@ fn children_of_busy_threads_sign() {
     works("fork", "");
 }
 
-/// A configuration in the papers' words.
-fn config(folder: &Path) -> PathBuf {
+/// A configuration in the papers' words; `keys` are the engine's section.
+fn config_of(folder: &Path, keys: &str) -> PathBuf {
     let path = folder.join("openssl.cnf");
     let text = format!(
-        "openssl_conf = openssl_def\n[openssl_def]\nengines = engine_section\n[engine_section]\nadjunct = adjunct_section\n\
-         [adjunct_section]\nengine_id = adjunct\ndynamic_path = {}\ndefault_algorithms = ALL\ninit = 1\n",
-        module().display()
+        "openssl_conf = openssl_def\nconfig_diagnostics = 1\n[openssl_def]\nengines = engine_section\n\
+         [engine_section]\nadjunct = adjunct_section\n[adjunct_section]\n{keys}\n"
     );
     std::fs::write(&path, text).expect("it is written");
     path
 }
 
+fn config(folder: &Path) -> PathBuf {
+    config_of(
+        folder,
+        &format!("engine_id = adjunct\ndynamic_path = {}\ndefault_algorithms = ALL\ninit = 1", module().display()),
+    )
+}
+
+fn openssl(config: &Path, args: &[&str]) -> Command {
+    let mut openssl = Command::new("openssl");
+    openssl.args(args).env("OPENSSL_CONF", config).env("ADJUNCT_STATS", "off");
+    openssl
+}
+
 #[test]
 fn openssl_shows_it_and_its_algorithms() {
     let folder = tempfile::tempdir().expect("a folder");
-    let mut openssl = Command::new("openssl");
-    let shown =
-        text(&openssl.args(["engine", "-c", "-t"]).env("OPENSSL_CONF", config(folder.path())).output().unwrap());
+    let shown = text(&openssl(&config(folder.path()), &["engine", "-c", "-t"]).output().unwrap());
     let ours = shown.split_once("(adjunct) adjunct").expect("the engine is listed").1;
     assert!(ours.contains("[RSA") && ours.contains("[ available ]"), "{shown}");
+    for algorithm in ["RAND", "id-aes128-GCM", "AES-256-XTS", "ChaCha20", "SHA256", "SHA512"] {
+        assert!(ours.contains(&format!(", {algorithm}")), "{algorithm}: {shown}");
+    }
+    // What libcrypto's generator would take, and what sshd cannot use of an engine.
+    for algorithm in ["ECB", "AES-128-CTR", "AES-128-CBC"] {
+        assert!(!ours.contains(algorithm), "{algorithm}: {shown}");
+    }
+}
+
+#[test]
+fn bad_keys_cost_a_line_and_nothing_else() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let keys = |more: &str| {
+        format!("engine_id = adjunct\ndynamic_path = {}\n{more}\ndefault_algorithms = RSA,EC", module().display())
+    };
+    for (more, line) in [
+        ("default_algorithm = ALL", "the engine has no command 'default_algorithm'"),
+        ("ciphers = some", "ciphers: unknown word 'some'"),
+        ("accelerator = perhaps", "accelerator: unknown word 'perhaps'"),
+    ] {
+        let output = openssl(&config_of(folder.path(), &keys(more)), &["engine"]).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success() && said.contains(line) && said.lines().count() == 1, "{more}: {said}");
+    }
+    let all = text(&openssl(&config_of(folder.path(), &keys("ciphers = all")), &["engine", "-c"]).output().unwrap());
+    assert!(all.contains("AES-128-CTR"), "{all}");
+}
+
+/// What libcrypto itself does where the module is not there: `soft_load` helps an engine that is found by its name in
+/// OpenSSL's folder of engines, and none with a `dynamic_path`, whose failure ends the reading of the whole configuration.
+#[test]
+fn a_missing_module_is_passed_over_with_soft_load_and_no_path() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = |keys: &str| {
+        let config = config_of(folder.path(), keys);
+        openssl(&config, &["dgst", "-sha256", "/dev/null"]).env("OPENSSL_ENGINES", folder.path()).output().unwrap()
+    };
+    text(&run("engine_id = adjunct\nsoft_load = 1\ndefault_algorithms = RSA,EC"));
+    assert!(!run("engine_id = adjunct\ndefault_algorithms = RSA,EC").status.success());
+    let path =
+        "soft_load = 1\nengine_id = adjunct\ndynamic_path = /nonexistent/adjunct.so\ndefault_algorithms = RSA,EC";
+    assert!(!run(path).status.success());
+    std::fs::copy(module(), folder.path().join("adjunct.so")).expect("a copy in the folder of engines");
+    text(&run("engine_id = adjunct\nsoft_load = 1\ndefault_algorithms = RSA,EC"));
 }
 
 #[test]

@@ -1,0 +1,104 @@
+//! XTS, where a call is a data unit, and ChaCha20: both keep their IV themselves.
+
+use super::Cipher;
+use crate::libcrypto::Opaque;
+use adjunct::InOut;
+use adjunct::awslc::cipher::Block;
+use adjunct::awslc::cipher_chacha::{self, ChaCha20};
+use adjunct::awslc::cipher_xts::Xts;
+use adjunct::catalogue::Function;
+use adjunct::route::{Direction, Tally};
+use std::ffi::c_int;
+use subtle::ConstantTimeEq;
+
+const fn direction(encrypt: bool) -> Direction {
+    if encrypt { Direction::Encrypt } else { Direction::Decrypt }
+}
+
+/// AES-XTS with two keys of `BITS` bits each.
+#[derive(Clone)]
+pub struct Context<const BITS: usize> {
+    xts: Xts,
+    iv: Option<Block>,
+    keyed: bool,
+    encrypt: bool,
+    tally: Tally,
+}
+
+impl<const BITS: usize> Cipher for Context<BITS> {
+    fn new() -> Self {
+        let tally = Tally::new(Function::AesXts, BITS);
+        Context { xts: Xts::default(), iv: None, keyed: false, encrypt: false, tally }
+    }
+
+    unsafe fn init(&mut self, _context: Opaque, key: *const u8, iv: *const u8, encrypt: bool) -> bool {
+        self.encrypt = encrypt;
+        if !iv.is_null() {
+            // SAFETY: an IV of the method's length.
+            self.iv = Some(unsafe { *iv.cast::<Block>() });
+        }
+        if key.is_null() {
+            return true;
+        }
+        // SAFETY: a key of the method's length.
+        let key = unsafe { std::slice::from_raw_parts(key, BITS / 4) };
+        let (data, tweak) = key.split_at(key.len() / 2);
+        // Two equal keys are no XTS; what others encrypted with such may be read (SP 800-38E, FIPS 140-2 IG A.9).
+        self.keyed = !(encrypt && bool::from(data.ct_eq(tweak))) && self.xts.set_key(key, encrypt).is_ok();
+        self.keyed
+    }
+
+    unsafe fn run(&mut self, _context: Opaque, out: *mut u8, input: *const u8, length: usize) -> c_int {
+        let Some(iv) = self.iv.filter(|_| self.keyed && !out.is_null() && !input.is_null()) else { return 0 };
+        // SAFETY: libcrypto's buffers.
+        let done = self.xts.unit(&iv, unsafe { InOut::from_raw(input, out, length) });
+        if done.is_ok() {
+            self.tally.count(direction(self.encrypt), length);
+        }
+        done.is_ok().into()
+    }
+}
+
+/// ChaCha20, whose IV is counter and nonce.
+#[derive(Clone)]
+pub struct Stream {
+    stream: ChaCha20,
+    keyed: bool,
+    encrypt: bool,
+    tally: Tally,
+}
+
+impl Cipher for Stream {
+    fn new() -> Self {
+        let tally = Tally::new(Function::ChaCha20, 0);
+        Stream { stream: ChaCha20::default(), keyed: false, encrypt: false, tally }
+    }
+
+    unsafe fn init(&mut self, _context: Opaque, key: *const u8, iv: *const u8, encrypt: bool) -> bool {
+        self.encrypt = encrypt;
+        // SAFETY: key and IV of the method's lengths, or null.
+        unsafe {
+            if !key.is_null() {
+                self.stream.set_key(&*key.cast::<[u8; cipher_chacha::KEY]>());
+                self.keyed = true;
+            }
+            if !iv.is_null() {
+                self.stream.set_counter(&*iv.cast::<[u8; cipher_chacha::COUNTER]>());
+            }
+        }
+        true
+    }
+
+    unsafe fn run(&mut self, _context: Opaque, out: *mut u8, input: *const u8, length: usize) -> c_int {
+        if length == 0 {
+            return 1;
+        }
+        if !self.keyed || out.is_null() || input.is_null() {
+            return 0;
+        }
+        // SAFETY: libcrypto's buffers.
+        self.stream.apply(unsafe { InOut::from_raw(input, out, length) });
+        self.tally.count(direction(self.encrypt), length);
+        1
+    }
+}

@@ -1,9 +1,10 @@
 //! `adjunct ssh`: OpenSSH on this machine's crypto hardware.
 //!
 //! [`place`] and [`server`] are a private OpenSSH on loopback, [`copy`] is one measured copy through it, [`tryout`] is the
-//! subcommand.
+//! subcommand. [`measure`] measures connections of any suite, one by one.
 
 pub mod copy;
+pub mod measure;
 pub mod place;
 pub mod server;
 pub mod tryout;

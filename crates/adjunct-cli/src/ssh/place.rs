@@ -157,22 +157,28 @@ impl Place {
         Ok(command)
     }
 
-    fn key(&self, name: &str) -> Result<String, Failure> {
-        let path = self.path(name);
+    /// Makes a key pair without a passphrase at `path` (and `path`.pub); its public part.
+    ///
+    /// # Errors
+    /// [`Failure`] with ssh-keygen's own words.
+    pub fn keygen(&self, path: &Path, kind: &str, bits: u32) -> Result<String, Failure> {
         let output = Command::new(&self.programs.keygen)
-            .args(["-q", "-t", "ed25519", "-N", "", "-C", "adjunct-private", "-f"])
-            .arg(&path)
+            .args(["-q", "-t", kind, "-b", &bits.to_string(), "-N", "", "-C", "adjunct-private", "-f"])
+            .arg(path)
             .stdin(Stdio::null())
             .output()
             .map_err(cannot_run(&self.programs.keygen))?;
-        let public = path.with_extension("pub");
-        match fs::read_to_string(&public) {
+        match fs::read_to_string(path.with_extension("pub")) {
             Ok(text) if output.status.success() => Ok(text.trim().to_owned()),
             _ => {
                 let said = String::from_utf8_lossy(&output.stderr);
                 Err(Failure::new(format!("{}: no key made: {}", self.programs.keygen.display(), last_line(&said))))
             }
         }
+    }
+
+    fn key(&self, name: &str) -> Result<String, Failure> {
+        self.keygen(&self.path(name), "ed25519", 256)
     }
 }
 

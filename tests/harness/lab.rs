@@ -124,6 +124,18 @@ impl Lab {
         counters
     }
 
+    /// Bytes counted for a function in this lab, all users, paths and directions together.
+    pub fn bytes(&self, function: &str) -> u64 {
+        let out = self.stats(&["-S", "--json"]);
+        let report: serde_json::Value = serde_json::from_slice(&out.stdout).expect("adjunct stats --json");
+        let functions = report["users"].as_array().into_iter().flatten().filter_map(|u| u["functions"].as_array());
+        let rows = functions.flatten().filter(|row| row["function"] == function);
+        rows.filter_map(|row| row.as_object())
+            .flatten()
+            .filter_map(|(key, value)| value.as_u64().filter(|_| key.ends_with("bytes")))
+            .sum()
+    }
+
     fn stats(&self, args: &[&str]) -> Output {
         let adjunct = target().join("adjunct");
         let mut command = Command::new(&adjunct);

@@ -33,6 +33,20 @@ impl System {
         Some(System { name, bin: Some(dir.join("bin")) })
     }
 
+    /// An OpenSSL without engines: 4.0 of Debian's experimental, with no other program; `None` as for [`System::suite`].
+    pub fn without_engines() -> Option<System> {
+        System::suite("sid")?;
+        let roots = target().parent()?.join("roots");
+        let (sid, dir) = (roots.join("sid"), roots.join("openssl4"));
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("make-openssl4");
+        let out = Command::new(script).arg(sid).arg(&dir).stdin(Stdio::null()).output().ok()?;
+        if !out.status.success() {
+            eprintln!("SKIPPED, no OpenSSL without engines: {}", String::from_utf8_lossy(&out.stderr).trim());
+            return None;
+        }
+        Some(System { name: "openssl4", bin: Some(dir) })
+    }
+
     /// This machine and every newer suite that can be had.
     pub fn all() -> Vec<System> {
         let newer = NEWER.iter().filter_map(|name| System::suite(name));

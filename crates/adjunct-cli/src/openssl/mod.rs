@@ -11,6 +11,7 @@ mod includes;
 mod module;
 mod report;
 mod status;
+pub mod users;
 
 use crate::Failure;
 use std::path::PathBuf;
@@ -82,6 +83,12 @@ pub struct DisableArgs {
 pub struct StatusArgs {
     #[command(flatten)]
     common: Common,
+    /// Show each program by itself: what it gets and why, what bypasses adjunct, which processes run it
+    #[arg(long)]
+    programs: bool,
+    /// Show this program (or plugin) alone; a name is looked for in PATH
+    #[arg(long, value_name = "PROGRAM")]
+    program: Option<PathBuf>,
 }
 
 #[derive(Debug, Clone, clap::Args)]

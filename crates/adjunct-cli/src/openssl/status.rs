@@ -2,6 +2,7 @@
 
 use super::file::ConfigFile;
 use super::includes::FromDisk;
+use super::users::{self, Detail, Given, Reach, Survey};
 use super::{StatusArgs, explain, programs};
 use crate::openssl_conf::{self, Model, State};
 use crate::output::{self, Style};
@@ -42,17 +43,28 @@ struct Report {
     problems: Vec<String>,
     /// What else to know, one line each.
     notes: Vec<String>,
+    /// The programs that use OpenSSL, and what they get.
+    programs: Survey,
 }
 
 /// Runs the subcommand.
 pub(super) fn run(args: &StatusArgs) -> Result<ExitCode, Failure> {
     let openssl = programs::openssl_version()?;
     let file = ConfigFile::open(&args.common.config()?)?;
-    let report = look(&file, openssl);
+    let mut report = look(&file, openssl);
+    let only = args.program.as_deref().map(users::locate).transpose()?;
+    report.programs = users::survey(&reach(&report, args), only.as_deref())?;
     if args.common.json {
         output::print_json(&report)?;
     } else {
-        output::print(&text(&report, Style::of_stdout()))?;
+        let style = Style::of_stdout();
+        let detail = match only {
+            Some(_) => Detail::One,
+            None if args.programs => Detail::Programs,
+            None => Detail::Groups,
+        };
+        let programs = users::text(&report.programs, detail, report.enabled, style);
+        output::print(&(text(&report, style) + &programs))?;
     }
     Ok(match (report.enabled, report.working) {
         (false, _) => ExitCode::from(NOT_ENABLED),
@@ -108,6 +120,22 @@ fn look(file: &ConfigFile, openssl: String) -> Report {
         openssh: Programs::find(None, None).ok().and_then(|p| p.versions().ok()).map(|(ssh, _)| ssh),
         problems,
         notes: super::elsewhere(&file.path).into_iter().collect(),
+        programs: Survey::default(),
+    }
+}
+
+/// Who reads the configuration, and what it gives.
+fn reach(report: &Report, args: &StatusArgs) -> Reach {
+    let modified = |path: &Path| std::fs::metadata(path).and_then(|m| m.modified()).ok();
+    let modules: Vec<PathBuf> = report.module.iter().map(PathBuf::from).collect();
+    let systems = programs::openssl_dir().ok().and_then(|dir| std::fs::canonicalize(dir.join("openssl.cnf")).ok());
+    Reach {
+        config: report.config.clone(),
+        given: Given { provider: report.working, engine: false },
+        by_environment: args.common.config.is_some() && systems.as_ref() != Some(&report.config),
+        own: Vec::new(),
+        since: modules.iter().chain([&report.config]).filter_map(|path| modified(path)).max(),
+        modules,
     }
 }
 

@@ -1,0 +1,118 @@
+//! What stands in a file as text: the version of the OpenSSL inside, and where that looks for its configuration.
+
+use super::elf::Source;
+use memchr::memmem::Finder;
+use std::path::PathBuf;
+
+/// How much is looked at in one go.
+const CHUNK: u64 = 1 << 20;
+/// No text looked for is longer.
+const TEXT: usize = 512;
+/// More than this in one file is not searched: it is data, not a library's constants.
+const MOST: u64 = 256 << 20;
+
+/// What a copy of OpenSSL says of itself.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Inside {
+    /// `OpenSSL 3.0.19`, `LibreSSL 3.8.2`.
+    pub version: Option<String>,
+    /// The folder of its configuration.
+    pub folder: Option<PathBuf>,
+    /// Whether parts of OpenSSL 3 or newer are there, whatever it says of its version.
+    pub providers: bool,
+}
+
+/// Looks through the constants of a file.
+pub fn search(source: &impl Source, ranges: &[(u64, u64)]) -> Inside {
+    let version = Finder::new("SSL ");
+    let folder = Finder::new("OPENSSLDIR: \"");
+    let providers = Finder::new("providers/implementations/");
+    let mut inside = Inside::default();
+    each_chunk(source, ranges, |chunk| {
+        if inside.version.is_none() {
+            inside.version = version.find_iter(chunk).find_map(|at| version_at(chunk, at));
+        }
+        if inside.folder.is_none() {
+            let text = |at: usize| chunk[at..].iter().copied().take(TEXT).take_while(|&b| b != b'"').collect();
+            inside.folder = folder.find(chunk).and_then(|at| path(text(at + folder.needle().len())));
+        }
+        inside.providers |= providers.find(chunk).is_some();
+        inside.version.is_some() && inside.folder.is_some()
+    });
+    inside
+}
+
+/// Hands out the ranges in pieces that overlap by what a text may take, until `done`.
+fn each_chunk(source: &impl Source, ranges: &[(u64, u64)], mut done: impl FnMut(&[u8]) -> bool) {
+    for &(start, length) in ranges {
+        let Some(end) = start.checked_add(length.min(MOST)) else { continue };
+        let mut at = start;
+        while at < end {
+            let wanted = (end - at).min(CHUNK + TEXT as u64);
+            let Some(chunk) = source.read(at, wanted) else { break };
+            if done(&chunk) {
+                return;
+            }
+            at += CHUNK;
+        }
+    }
+}
+
+/// `OpenSSL 3.0.19 27 Jan 2026`, with `SSL ` at `at`: a version's own text ends with its date; what programs say about
+/// OpenSSL does not.
+fn version_at(chunk: &[u8], at: usize) -> Option<String> {
+    let maker = ["Open", "Libre"].into_iter().find(|maker| chunk[..at].ends_with(maker.as_bytes()))?;
+    let text: Vec<u8> = chunk[at + 4..].iter().copied().take(64).take_while(|&b| b != 0).collect();
+    let text = std::str::from_utf8(&text).ok()?.trim_end();
+    let (number, rest) = text.split_once(' ').unwrap_or((text, ""));
+    let plain = number.bytes().all(|b| b.is_ascii_alphanumeric() || b".-+_".contains(&b));
+    let dated = rest.len() >= 4 && rest.as_bytes()[rest.len() - 4..].iter().all(u8::is_ascii_digit);
+    let numbered = number.starts_with(|c: char| c.is_ascii_digit()) && number.contains('.');
+    // LibreSSL's text has no date.
+    (plain && numbered && (dated || (maker == "Libre" && rest.is_empty()))).then(|| format!("{maker}SSL {number}"))
+}
+
+fn path(bytes: Vec<u8>) -> Option<PathBuf> {
+    use std::os::unix::ffi::OsStringExt;
+    let path = PathBuf::from(std::ffi::OsString::from_vec(bytes));
+    path.is_absolute().then_some(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn inside(bytes: &[u8]) -> Inside {
+        search(&bytes, &[(0, bytes.len() as u64)])
+    }
+
+    #[test]
+    fn versions_are_told_from_talk_about_versions() {
+        let version = |text: &str| inside(format!("x\0{text}\0y").as_bytes()).version;
+        assert_eq!(version("OpenSSL 3.0.19 27 Jan 2026").unwrap(), "OpenSSL 3.0.19");
+        assert_eq!(version("OpenSSL 1.1.1w  11 Sep 2023").unwrap(), "OpenSSL 1.1.1w");
+        assert_eq!(version("OpenSSL 3.0.13+quic 30 Jan 2024").unwrap(), "OpenSSL 3.0.13+quic");
+        assert_eq!(version("LibreSSL 3.8.2").unwrap(), "LibreSSL 3.8.2");
+        assert_eq!(version("needs OpenSSL 3.0 or newer"), None);
+        assert_eq!(version("OpenSSL version 2023"), None);
+        assert_eq!(version("SSL 3.0 2023"), None);
+    }
+
+    #[test]
+    fn folders_and_parts_are_found_across_chunks() {
+        let mut bytes = vec![0; CHUNK as usize - 5];
+        bytes.extend(b"OPENSSLDIR: \"/opt/ssl\"\0");
+        bytes.resize(2 * CHUNK as usize - 9, 1);
+        bytes.extend(b"providers/implementations/x.c\0");
+        let found = inside(&bytes);
+        assert_eq!(found.folder.unwrap(), PathBuf::from("/opt/ssl"));
+        assert!(found.providers);
+        assert_eq!(inside(b"OPENSSLDIR: \"relative\"").folder, None);
+        assert_eq!(inside(b"OPENSSLDIR: \"").folder, None);
+    }
+
+    #[test]
+    fn ranges_beyond_the_file_are_passed_over() {
+        assert_eq!(search(&&b"abc"[..], &[(1, 99), (u64::MAX, 2)]), Inside::default());
+    }
+}

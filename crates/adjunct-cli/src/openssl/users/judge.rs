@@ -1,0 +1,249 @@
+//! Whether a program gets the provider, the engine, or neither, and why.
+
+use super::functions::{Call, Kind};
+use super::libcrypto::Libcrypto;
+use super::{Given, Reach};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::rc::Rc;
+
+/// What a program gets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub enum Gets {
+    /// Both.
+    #[serde(rename = "provider and engine")]
+    Both,
+    /// The provider alone.
+    #[serde(rename = "provider")]
+    Provider,
+    /// The engine alone: the program calls no function that providers serve.
+    #[serde(rename = "engine")]
+    Engine,
+    /// Neither.
+    #[serde(rename = "neither")]
+    Neither,
+    /// It cannot be told from outside.
+    #[serde(rename = "unknown")]
+    Unknown,
+}
+
+impl Gets {
+    /// In words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Gets::Both => "provider and engine",
+            Gets::Provider => "provider",
+            Gets::Engine => "engine",
+            Gets::Neither => "neither",
+            Gets::Unknown => "unknown",
+        }
+    }
+}
+
+/// With whose rights a program runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Rights {
+    /// Those of who starts it.
+    #[default]
+    Own,
+    /// Its file's owner's.
+    Setuid,
+    /// Its file's group's.
+    Setgid,
+    /// Some of root's, by file capabilities.
+    Capabilities,
+}
+
+impl Rights {
+    /// Those of a file.
+    pub fn of(path: &Path) -> Rights {
+        use std::os::unix::fs::MetadataExt;
+        let mode = std::fs::metadata(path).map_or(0, |m| m.mode());
+        let mut value = [0_u8; 64];
+        let mut capable = || rustix::fs::getxattr(path, c"security.capability", &mut value[..]).is_ok();
+        match mode {
+            _ if mode & 0o4000 != 0 => Rights::Setuid,
+            // Without execution by the group, the bit means mandatory locking.
+            _ if mode & 0o2010 == 0o2010 => Rights::Setgid,
+            _ if capable() => Rights::Capabilities,
+            _ => Rights::Own,
+        }
+    }
+
+    fn words(self) -> &'static str {
+        match self {
+            Rights::Own => "",
+            Rights::Setuid => "setuid",
+            Rights::Setgid => "setgid",
+            Rights::Capabilities => "it has file capabilities",
+        }
+    }
+}
+
+/// What is known of a program.
+#[derive(Debug)]
+pub struct User {
+    /// The copy of OpenSSL it uses.
+    pub libcrypto: Rc<Libcrypto>,
+    /// What it and its libraries call, libssl and libcrypto left out, and the library that calls it; none where the
+    /// program does.
+    pub calls: BTreeMap<Call, Option<String>>,
+    /// With whose rights it runs.
+    pub rights: Rights,
+    /// Whether it is machine code of the module's kind.
+    pub same_machine: bool,
+}
+
+/// Low-level functions that a program or a library of its calls.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Calls {
+    /// The library; none for the program itself.
+    pub by: Option<String>,
+    /// The functions.
+    pub functions: Vec<String>,
+}
+
+/// Yes or no, and why.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Verdict {
+    /// Whether it gets it.
+    pub gets: bool,
+    /// Why, or what it is used for.
+    pub why: String,
+}
+
+/// Both verdicts, and them in a word.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Judged {
+    /// In a word.
+    pub gets: Gets,
+    /// The provider.
+    pub provider: Verdict,
+    /// The engine.
+    pub engine: Verdict,
+}
+
+/// Why a program does not come to load adjunct.
+enum Barrier {
+    No(String),
+    Unknown(String),
+}
+
+/// Judges a program that reads `config`, which gives `given`.
+pub fn judge(user: &User, given: Given, config: Option<&Path>, reach: &Reach) -> Judged {
+    let no = |why: &str| Verdict { gets: false, why: why.to_owned() };
+    match barrier(user, given, config, reach) {
+        Some(Barrier::No(why)) => Judged { gets: Gets::Neither, provider: no(&why), engine: no(&why) },
+        Some(Barrier::Unknown(why)) => Judged { gets: Gets::Unknown, provider: no(&why), engine: no(&why) },
+        None => {
+            let (provider, engine) = (provider(user), engine(user, given));
+            let gets = match (provider.gets, engine.gets) {
+                (true, true) => Gets::Both,
+                (true, false) => Gets::Provider,
+                (false, true) => Gets::Engine,
+                (false, false) => Gets::Neither,
+            };
+            Judged { gets, provider, engine }
+        }
+    }
+}
+
+/// What keeps a program from loading adjunct at all.
+fn barrier(user: &User, given: Given, config: Option<&Path>, reach: &Reach) -> Option<Barrier> {
+    let no = |why: String| Some(Barrier::No(why));
+    let libcrypto = &user.libcrypto;
+    let config = config.unwrap_or(Path::new("its own openssl.cnf")).display();
+    let Some(version) = &libcrypto.version else {
+        let inside = if libcrypto.path.is_some() { "its libcrypto does" } else { "the OpenSSL linked into it does" };
+        return Some(Barrier::Unknown(format!("{inside} not say its version")));
+    };
+    match libcrypto.major() {
+        Some(0..3) | None => return no(format!("{version} has no providers")),
+        Some(_) => {}
+    }
+    if libcrypto.path.is_none() {
+        let why = format!("{version} is linked into it statically and reads {config}, if anything");
+        return Some(if given.provider { Barrier::Unknown(why) } else { Barrier::No(why) });
+    }
+    if !user.same_machine {
+        return no("it is machine code of another kind than the module".to_owned());
+    }
+    if reach.by_environment && user.rights != Rights::Own {
+        return no(format!("{}: it ignores OPENSSL_CONF", user.rights.words()));
+    }
+    if has(user, Kind::OwnSection) {
+        return Some(Barrier::Unknown("it chooses itself which section of openssl.cnf it reads".to_owned()));
+    }
+    if !given.provider {
+        return no(format!("adjunct is not enabled in {config}"));
+    }
+    None
+}
+
+fn provider(user: &User) -> Verdict {
+    let (evp, tls) = (has(user, Kind::Evp), has(user, Kind::Tls));
+    let why = match (evp, tls) {
+        (true, true) => "TLS, and EVP functions",
+        (false, true) => "TLS",
+        (true, false) => "EVP functions",
+        (false, false) => "it calls no function that providers serve",
+    };
+    Verdict { gets: evp || tls, why: why.to_owned() }
+}
+
+fn engine(user: &User, given: Given) -> Verdict {
+    let calls = calls(user, Kind::Engine);
+    let verdict = |gets, why: String| Verdict { gets, why };
+    match (calls.is_empty(), user.libcrypto.has_engines, given.engine) {
+        (true, ..) => verdict(false, "it calls no low-level RSA or EC function".to_owned()),
+        (_, false, _) => verdict(false, format!("its libcrypto has no engines: OpenSSL serves {}", listed(&calls))),
+        (_, _, false) => verdict(false, format!("the engine is not enabled: OpenSSL serves {}", listed(&calls))),
+        _ => verdict(true, listed(&calls)),
+    }
+}
+
+fn has(user: &User, kind: Kind) -> bool {
+    user.calls.keys().any(|call| call.kind == kind)
+}
+
+/// The functions of a kind that a program calls, by who calls them.
+pub fn calls(user: &User, kind: Kind) -> Vec<Calls> {
+    let mut callers: BTreeMap<Option<&String>, Vec<String>> = BTreeMap::new();
+    for (call, by) in user.calls.iter().filter(|(call, _)| call.kind == kind) {
+        callers.entry(by.as_ref()).or_default().push(call.name.clone());
+    }
+    callers.into_iter().map(|(by, functions)| Calls { by: by.cloned(), functions }).collect()
+}
+
+/// Functions and their callers in a line.
+pub fn listed(calls: &[Calls]) -> String {
+    let one = |calls: &Calls| {
+        let names = some(&calls.functions);
+        calls.by.as_ref().map_or(names.clone(), |by| format!("{names} ({by})"))
+    };
+    calls.iter().map(one).collect::<Vec<_>>().join("; ")
+}
+
+/// A list of names that does not fill a screen.
+pub fn some(names: &[String]) -> String {
+    const SHOWN: usize = 8;
+    match names.len().checked_sub(SHOWN) {
+        Some(more @ 1..) => format!("{} and {more} more", names[..SHOWN].join(", ")),
+        _ => names.join(", "),
+    }
+}
+
+/// What else to know of a program.
+pub fn notes(user: &User, reach: &Reach) -> Vec<String> {
+    let mut notes = Vec::new();
+    if user.rights != Rights::Own && !reach.by_environment {
+        let what = "it reads openssl.cnf, but ignores OPENSSL_CONF and adjunct's variables";
+        notes.push(format!("{}: {what}", user.rights.words()));
+    }
+    if has(user, Kind::OwnContext) {
+        notes.push("it or a library of its makes library contexts of its own; those read no configuration".to_owned());
+    }
+    notes
+}

@@ -1,0 +1,110 @@
+//! What each libcrypto on the machine is, and what the configuration it reads gives.
+
+use super::constants::{self, Inside};
+use super::elf::Elf;
+use super::{Given, Reach};
+use crate::openssl::includes::FromDisk;
+use crate::openssl_conf::{self, Model};
+use std::collections::HashMap;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+/// A copy of OpenSSL, in a library or inside a program.
+#[derive(Debug, Clone)]
+pub struct Libcrypto {
+    /// The library; `None` for one inside a program.
+    pub path: Option<PathBuf>,
+    /// What it says of itself: `OpenSSL 3.0.19`.
+    pub version: Option<String>,
+    /// The configuration it reads where the environment names none.
+    pub config: Option<PathBuf>,
+    /// Whether it has OpenSSL's engine interface.
+    pub has_engines: bool,
+}
+
+impl Libcrypto {
+    /// The library at `path`.
+    pub fn of_library(path: &Path, elf: &Elf) -> Libcrypto {
+        let inside = File::open(path).map(|file| constants::search(&file, &elf.constants)).unwrap_or_default();
+        Libcrypto { has_engines: elf.has_engines, path: Some(path.to_owned()), ..Libcrypto::inside(&inside) }
+    }
+
+    /// A copy that is part of a program.
+    pub fn inside(inside: &Inside) -> Libcrypto {
+        Libcrypto {
+            path: None,
+            version: inside.version.clone(),
+            config: inside.folder.as_ref().map(|folder| folder.join("openssl.cnf")),
+            has_engines: false,
+        }
+    }
+
+    /// The first number of OpenSSL's version; `None` where it is another library or says nothing.
+    pub fn major(&self) -> Option<u32> {
+        self.version.as_deref()?.strip_prefix("OpenSSL ")?.split('.').next()?.parse().ok()
+    }
+}
+
+/// What the configurations of the machine give, each read once.
+pub struct Configurations<'a> {
+    reach: &'a Reach,
+    known: HashMap<PathBuf, Given>,
+}
+
+impl<'a> Configurations<'a> {
+    /// Nothing read yet.
+    pub fn new(reach: &'a Reach) -> Configurations<'a> {
+        Configurations { reach, known: HashMap::new() }
+    }
+
+    /// What `config` gives to a program that reads it.
+    pub fn given(&mut self, config: &Path) -> Given {
+        let same = |a: &Path, b: &Path| a == b || std::fs::canonicalize(a).is_ok_and(|a| a == b);
+        if same(config, &self.reach.config) {
+            return self.reach.given;
+        }
+        *self.known.entry(config.to_owned()).or_insert_with(|| Given::of_file(config))
+    }
+}
+
+impl Given {
+    /// What the file says, without trying it.
+    fn of_file(config: &Path) -> Given {
+        let state = std::fs::read(config).ok().and_then(|text| Model::read(&text, &FromDisk).ok());
+        let state = state.map(|model| openssl_conf::state(&model)).unwrap_or_default();
+        let module = state.adjunct.as_ref().and_then(|a| a.module.clone());
+        let there = module.is_some_and(|m| Path::new(&*String::from_utf8_lossy(&m)).is_file());
+        Given { provider: state.works() && there, engine: false }
+    }
+}
+
+/// The libraries seen so far.
+#[derive(Default)]
+pub struct Libraries {
+    known: HashMap<PathBuf, Rc<Libcrypto>>,
+}
+
+impl Libraries {
+    /// What the library at `path` is.
+    pub fn get(&mut self, path: &Path, elf: &Elf) -> Rc<Libcrypto> {
+        let known = self.known.entry(path.to_owned());
+        Rc::clone(known.or_insert_with(|| Rc::new(Libcrypto::of_library(path, elf))))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_have_numbers() {
+        let major = |version: &str| {
+            Libcrypto { path: None, version: Some(version.into()), config: None, has_engines: false }.major()
+        };
+        assert_eq!(major("OpenSSL 3.0.19"), Some(3));
+        assert_eq!(major("OpenSSL 1.1.1w"), Some(1));
+        assert_eq!(major("OpenSSL 10.0.0"), Some(10));
+        assert_eq!(major("LibreSSL 3.8.2"), None);
+    }
+}

@@ -1,0 +1,78 @@
+//! For each program on the machine that uses OpenSSL: whether it gets the provider, the engine, or neither.
+//!
+//! Read from the files, as the dynamic loader reads them (nothing is started), and from /proc for what runs.
+//!
+//! * `find`: the files that may be programs. `elf`: what one file asks for and calls. `functions`: what a call means.
+//! * `loader`: which files a program is made of, with `ld_cache`.
+//! * `constants`: versions in the text of a file. `libcrypto`: the copies of OpenSSL and the configurations they read.
+//! * `judge`: the verdict. `process`: what runs. `table`: the report for people.
+
+mod constants;
+mod elf;
+mod find;
+mod functions;
+mod judge;
+mod ld_cache;
+mod libcrypto;
+mod loader;
+mod process;
+mod progress;
+mod survey;
+mod table;
+
+#[cfg(test)]
+mod tests;
+
+pub use judge::{Calls, Gets, Rights, Verdict};
+pub use survey::{Program, Running, Survey, locate, survey};
+pub use table::{Detail, text};
+
+use std::path::PathBuf;
+use std::time::SystemTime;
+
+/// What a configuration gives to a program that reads it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Given {
+    /// The provider is in force.
+    pub provider: bool,
+    /// The engine comes with it.
+    pub engine: bool,
+}
+
+/// A program that is started with a configuration of its own.
+#[derive(Debug, Clone)]
+pub struct Own {
+    /// The program, without symbolic links.
+    pub program: PathBuf,
+    /// Its configuration.
+    pub config: PathBuf,
+    /// What that gives.
+    pub given: Given,
+}
+
+/// Who reads which configuration, and what it gives.
+#[derive(Debug, Clone)]
+pub struct Reach {
+    /// The configuration the question is about, without symbolic links.
+    pub config: PathBuf,
+    /// What it gives.
+    pub given: Given,
+    /// Whether programs read it only when `OPENSSL_CONF` says so.
+    pub by_environment: bool,
+    /// Programs that are started with another one.
+    pub own: Vec<Own>,
+    /// adjunct's modules.
+    pub modules: Vec<PathBuf>,
+    /// Since when it is as it is: what was started before has not read it.
+    pub since: Option<SystemTime>,
+}
+
+/// What the parsers of this part make of any bytes, for fuzzing: an ELF file, a loader's cache, /proc's files.
+pub fn parse_anything(bytes: &[u8]) {
+    if let Ok(elf) = elf::read(&bytes) {
+        let _ = constants::search(&bytes, &elf.constants);
+    }
+    let _ = ld_cache::parse(bytes);
+    let _ = process::mapped(bytes, &[]);
+    let _ = process::start_ticks(bytes);
+}

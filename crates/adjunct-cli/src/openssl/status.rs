@@ -131,7 +131,7 @@ fn reach(report: &Report, args: &StatusArgs) -> Reach {
     let systems = programs::openssl_dir().ok().and_then(|dir| std::fs::canonicalize(dir.join("openssl.cnf")).ok());
     Reach {
         config: report.config.clone(),
-        given: Given { provider: report.working, engine: false },
+        given: Given::provider(report.working, None),
         by_environment: args.common.config.is_some() && systems.as_ref() != Some(&report.config),
         own: Vec::new(),
         since: modules.iter().chain([&report.config]).filter_map(|path| modified(path)).max(),

@@ -217,11 +217,11 @@ impl<H: FileHeader<Endian = Endianness>> Tables<H> {
                 abi::DT_NEEDED => elf.needed.push(text(value)?),
                 abi::DT_RPATH => elf.rpath = text(value),
                 abi::DT_RUNPATH => elf.runpath = text(value),
-                abi::DT_FLAGS_1 => elf.no_default = value & u64::from(abi::DF_1_NODEFLIB.0) != 0,
+                abi::DT_FLAGS_1 => elf.no_default = value & abi::DF_1_NODEFLIB.0 != 0,
                 _ => {}
             }
         }
-        let pie = self.value(abi::DT_FLAGS_1).is_some_and(|flags| flags & u64::from(abi::DF_1_PIE.0) != 0);
+        let pie = self.value(abi::DT_FLAGS_1).is_some_and(|flags| flags & abi::DF_1_PIE.0 != 0);
         // Some libraries can be started to say their version: what has a name for others to ask by is a library.
         elf.program |= pie || (elf.dynamic && self.value(abi::DT_SONAME).is_none());
         self.symbols(elf, segments, source, &strings)

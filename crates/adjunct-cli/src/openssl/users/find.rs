@@ -17,8 +17,8 @@ const TREES: [&str; 7] =
 const LEFT_OUT: [&str; 4] = ["/usr/lib/modules", "/usr/lib/firmware", "/usr/lib/debug", "/usr/lib/locale"];
 /// Endings of what is no program, though it may be executable.
 const DATA: [&str; 24] = [
-    "py", "pyc", "pyi", "h", "hpp", "c", "pl", "pm", "rb", "js", "ts", "json", "html", "css", "txt", "md", "xml", "mo", "a",
-    "o", "png", "gz", "sh", "jar",
+    "py", "pyc", "pyi", "h", "hpp", "c", "pl", "pm", "rb", "js", "ts", "json", "html", "css", "txt", "md", "xml", "mo",
+    "a", "o", "png", "gz", "sh", "jar",
 ];
 /// More files than this are not looked at.
 const MOST: usize = 1_000_000;

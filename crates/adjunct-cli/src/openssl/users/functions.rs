@@ -7,8 +7,12 @@ pub enum Kind {
     Evp,
     /// A TLS connection of libssl, which uses EVP.
     Tls,
-    /// An operation on an RSA or EC key that goes to its engine and past the providers.
-    Engine,
+    /// An operation on an RSA key that goes to the key's engine and past the providers.
+    Rsa,
+    /// The same on an EC key.
+    Ec,
+    /// The same on a DH key, which adjunct's engine serves only on request.
+    Dh,
     /// An operation OpenSSL computes itself, whatever is configured.
     Bypass,
     /// Makes a library context of its own, which reads no configuration by itself.
@@ -66,8 +70,8 @@ const EVP: [&str; 33] = [
 /// Formats that sign, encrypt or check, through EVP.
 const FORMATS: [&str; 6] = ["CMS_", "PKCS7_sign", "PKCS7_verify", "PKCS7_encrypt", "PKCS12_", "OCSP_basic_"];
 
-/// What adjunct's engine serves of RSA and EC keys.
-const ENGINE: [&str; 16] = [
+/// Low-level operations on RSA keys that an engine can serve.
+const RSA: [&str; 8] = [
     "RSA_sign",
     "RSA_verify",
     "RSA_sign_ASN1_OCTET_STRING",
@@ -76,6 +80,10 @@ const ENGINE: [&str; 16] = [
     "RSA_private_decrypt",
     "RSA_public_encrypt",
     "RSA_public_decrypt",
+];
+
+/// Low-level operations on EC keys that an engine can serve.
+const EC: [&str; 8] = [
     "ECDSA_sign",
     "ECDSA_sign_ex",
     "ECDSA_do_sign",
@@ -87,10 +95,7 @@ const ENGINE: [&str; 16] = [
 ];
 
 /// Low-level functions that compute in libcrypto itself.
-const BYPASS: [&str; 26] = [
-    "DH_compute_key",
-    "DH_compute_key_padded",
-    "DH_generate_key",
+const BYPASS: [&str; 23] = [
     "DSA_sign",
     "DSA_do_sign",
     "DSA_verify",
@@ -124,7 +129,9 @@ pub fn call(name: &[u8]) -> Option<Call> {
     let name = std::str::from_utf8(name).ok()?;
     let begins = |list: &[&str]| list.iter().any(|beginning| name.starts_with(beginning));
     let kind = match name {
-        _ if ENGINE.contains(&name) => Kind::Engine,
+        _ if RSA.contains(&name) => Kind::Rsa,
+        _ if EC.contains(&name) => Kind::Ec,
+        "DH_compute_key" | "DH_compute_key_padded" | "DH_generate_key" => Kind::Dh,
         _ if BYPASS.contains(&name) || low_level_cipher(name) => Kind::Bypass,
         "SSL_CTX_new" | "SSL_CTX_new_ex" | "SSL_new" => Kind::Tls,
         "OSSL_LIB_CTX_new" | "OSSL_LIB_CTX_new_from_dispatch" | "OSSL_LIB_CTX_new_child" => Kind::OwnContext,
@@ -155,9 +162,10 @@ mod tests {
         assert_eq!(kind("EVP_CIPHER_CTX_free"), None);
         assert_eq!(kind("EVP_EncodeBlock"), None);
         assert_eq!(kind("HMAC_Init_ex"), Some(Kind::Evp));
-        assert_eq!(kind("RSA_sign"), Some(Kind::Engine));
+        assert_eq!(kind("RSA_sign"), Some(Kind::Rsa));
         assert_eq!(kind("RSA_size"), None);
-        assert_eq!(kind("ECDSA_do_sign"), Some(Kind::Engine));
+        assert_eq!(kind("ECDSA_do_sign"), Some(Kind::Ec));
+        assert_eq!(kind("DH_compute_key"), Some(Kind::Dh));
         assert_eq!(kind("AES_encrypt"), Some(Kind::Bypass));
         assert_eq!(kind("AES_cbc_encrypt"), Some(Kind::Bypass));
         assert_eq!(kind("AES_set_encrypt_key"), None);

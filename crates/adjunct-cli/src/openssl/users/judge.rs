@@ -3,6 +3,7 @@
 use super::functions::{Call, Kind};
 use super::libcrypto::Libcrypto;
 use super::{Given, Reach};
+use adjunct::config::engine_methods;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -194,24 +195,48 @@ fn provider(user: &User) -> Verdict {
 }
 
 fn engine(user: &User, given: Given) -> Verdict {
-    let calls = calls(user, Kind::Engine);
+    let calls = engine_calls(user, given);
     let verdict = |gets, why: String| Verdict { gets, why };
-    match (calls.is_empty(), user.libcrypto.has_engines, given.engine) {
+    let served = |kind: &Kind| given.engine & method(*kind) != 0 && has(user, *kind);
+    match (calls.is_empty(), user.libcrypto.has_engines, KEYS.iter().any(served)) {
         (true, ..) => verdict(false, "it calls no low-level RSA or EC function".to_owned()),
         (_, false, _) => verdict(false, format!("its libcrypto has no engines: OpenSSL serves {}", listed(&calls))),
-        (_, _, false) => verdict(false, format!("the engine is not enabled: OpenSSL serves {}", listed(&calls))),
+        (_, _, false) => verdict(false, format!("the engine is not enabled for {}", listed(&calls))),
         _ => verdict(true, listed(&calls)),
     }
+}
+
+/// Operations on keys, which an engine can serve.
+const KEYS: [Kind; 3] = [Kind::Rsa, Kind::Ec, Kind::Dh];
+
+/// What an engine has to serve for a kind of call.
+fn method(kind: Kind) -> u32 {
+    match kind {
+        Kind::Rsa => engine_methods::RSA,
+        Kind::Ec => engine_methods::EC,
+        Kind::Dh => engine_methods::DH,
+        _ => 0,
+    }
+}
+
+/// The low-level calls that adjunct's engine serves where it is enabled; DH only where it was asked for.
+pub fn engine_calls(user: &User, given: Given) -> Vec<Calls> {
+    calls(user, |kind| matches!(kind, Kind::Rsa | Kind::Ec) || given.engine & method(kind) != 0)
+}
+
+/// The low-level calls that nobody but OpenSSL serves.
+pub fn bypasses(user: &User, given: Given) -> Vec<Calls> {
+    calls(user, |kind| kind == Kind::Bypass || (kind == Kind::Dh && given.engine & engine_methods::DH == 0))
 }
 
 fn has(user: &User, kind: Kind) -> bool {
     user.calls.keys().any(|call| call.kind == kind)
 }
 
-/// The functions of a kind that a program calls, by who calls them.
-pub fn calls(user: &User, kind: Kind) -> Vec<Calls> {
+/// The functions of some kinds that a program calls, by who calls them.
+fn calls(user: &User, wanted: impl Fn(Kind) -> bool) -> Vec<Calls> {
     let mut callers: BTreeMap<Option<&String>, Vec<String>> = BTreeMap::new();
-    for (call, by) in user.calls.iter().filter(|(call, _)| call.kind == kind) {
+    for (call, by) in user.calls.iter().filter(|(call, _)| wanted(call.kind)) {
         callers.entry(by.as_ref()).or_default().push(call.name.clone());
     }
     callers.into_iter().map(|(by, functions)| Calls { by: by.cloned(), functions }).collect()

@@ -73,9 +73,10 @@ impl Given {
     fn of_file(config: &Path) -> Given {
         let state = std::fs::read(config).ok().and_then(|text| Model::read(&text, &FromDisk).ok());
         let state = state.map(|model| openssl_conf::state(&model)).unwrap_or_default();
-        let module = state.adjunct.as_ref().and_then(|a| a.module.clone());
-        let there = module.is_some_and(|m| Path::new(&*String::from_utf8_lossy(&m)).is_file());
-        Given { provider: state.works() && there, engine: false }
+        let value = |bytes: Option<&Vec<u8>>| bytes.map(|b| String::from_utf8_lossy(b).into_owned());
+        let module = value(state.adjunct.as_ref().and_then(|a| a.module.as_ref()));
+        let there = module.is_some_and(|module| Path::new(&module).is_file());
+        Given::provider(state.works() && there, None)
     }
 }
 

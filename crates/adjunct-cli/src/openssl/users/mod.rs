@@ -35,8 +35,21 @@ use std::time::SystemTime;
 pub struct Given {
     /// The provider is in force.
     pub provider: bool,
-    /// The engine comes with it.
-    pub engine: bool,
+    /// What the engine serves that comes with it: flags of [`adjunct::config::engine_methods`].
+    pub engine: u32,
+}
+
+impl Given {
+    /// What a provider in force gives, and the engine that its section's `engine` line asks for.
+    pub fn provider(in_force: bool, engine: Option<&str>) -> Given {
+        let engine = engine.filter(|_| in_force).map_or(0, |words| adjunct::config::engine(words).0);
+        Given { provider: in_force, engine }
+    }
+
+    /// What `enable` gives where nothing else is asked for.
+    fn usual() -> Given {
+        Given::provider(true, Some("RSA,EC"))
+    }
 }
 
 /// A program that is started with a configuration of its own.

@@ -177,7 +177,8 @@ mod tests {
 
     #[test]
     fn maps_are_read() {
-        let maps = b"55d0-55d1 r--p 00000000 fe:00 12   /usr/sbin/sshd\n7f00-7f01 r-xp 0 fe:00 3 /usr/lib/libcrypto.so.3\n\
+        let maps =
+            b"55d0-55d1 r--p 00000000 fe:00 12   /usr/sbin/sshd\n7f00-7f01 r-xp 0 fe:00 3 /usr/lib/libcrypto.so.3\n\
                      7f02-7f03 r--p 0 fe:00 4   /opt/a b/adjunct.so\n7ffc-7ffd rw-p 0 00:00 0 [stack]\n";
         let all = mapped(maps, &[]);
         assert_eq!(all.libcrypto.as_deref(), Some(Path::new("/usr/lib/libcrypto.so.3")));

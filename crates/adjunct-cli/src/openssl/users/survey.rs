@@ -3,7 +3,7 @@
 use super::constants;
 use super::elf::{Elf, Machine};
 use super::find::{self, Candidate, Found};
-use super::functions::{Call, Kind};
+use super::functions::Call;
 use super::judge::{self, Calls, Gets, Judged, Rights, User, Verdict};
 use super::libcrypto::{Configurations, Libcrypto, Libraries};
 use super::loader::{Closure, Loader, NotSeen};
@@ -227,7 +227,6 @@ impl Work<'_> {
             (None, Some(config)) => self.configurations.given(config),
             (None, None) => Given::default(),
         };
-        let all = Given { provider: true, engine: true };
         let Judged { gets, provider, engine } = judge::judge(user, given, config.as_deref(), self.reach);
         Program {
             path: file.path.clone(),
@@ -236,14 +235,14 @@ impl Work<'_> {
             libcrypto: user.libcrypto.path.clone(),
             version: user.libcrypto.version.clone(),
             through,
-            could_get: judge::judge(user, all, config.as_deref(), self.reach).gets,
+            could_get: judge::judge(user, Given::usual(), config.as_deref(), self.reach).gets,
             config,
             rights: user.rights,
             gets,
             provider,
             engine,
-            engine_calls: judge::calls(user, Kind::Engine),
-            bypasses: judge::calls(user, Kind::Bypass),
+            engine_calls: judge::engine_calls(user, given),
+            bypasses: judge::bypasses(user, given),
             notes: judge::notes(user, self.reach),
             processes: Vec::new(),
         }

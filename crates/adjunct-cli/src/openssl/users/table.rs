@@ -30,7 +30,11 @@ pub fn text(survey: &Survey, detail: Detail, enabled: bool, style: Style) -> Str
         Detail::One => {
             survey.list.iter().for_each(|program| one(&mut text, program, enabled, style));
             if survey.list.is_empty() {
-                line(&mut text, "program", "it uses no OpenSSL that can be seen: neither among its libraries nor inside it");
+                line(
+                    &mut text,
+                    "program",
+                    "it uses no OpenSSL that can be seen: neither among its libraries nor inside it",
+                );
             }
             return text;
         }
@@ -208,9 +212,14 @@ fn unseen(text: &mut String, survey: &Survey) {
         }
     };
     put(survey.hidden_processes, "process of another user's; ask as root", "processes of other users; ask as root");
-    put(survey.unreadable.len(), "file that may be a program and cannot be read", "files that may be programs and cannot be read");
+    put(
+        survey.unreadable.len(),
+        "file that may be a program and cannot be read",
+        "files that may be programs and cannot be read",
+    );
     put(survey.unread_folders.len(), "folder that cannot be read", "folders that cannot be read");
     put(survey.broken.len(), "broken ELF file", "broken ELF files");
-    let what = "programs outside PATH and the system's folders that do not run, and what loads OpenSSL by its own search";
+    let what =
+        "programs outside PATH and the system's folders that do not run, and what loads OpenSSL by its own search";
     line(text, "", what);
 }

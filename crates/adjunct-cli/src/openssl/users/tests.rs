@@ -12,7 +12,7 @@ use std::rc::Rc;
 fn reach(by_environment: bool) -> Reach {
     Reach {
         config: "/etc/ssl/openssl.cnf".into(),
-        given: Given { provider: true, engine: true },
+        given: Given::usual(),
         by_environment,
         own: Vec::new(),
         modules: Vec::new(),
@@ -35,11 +35,9 @@ fn judged(user: &User, given: Given, by_environment: bool) -> Judged {
     judge::judge(user, given, user.libcrypto.config.as_deref(), &reach(by_environment))
 }
 
-const BOTH: Given = Given { provider: true, engine: true };
-
 #[test]
 fn who_gets_what() {
-    let gets = |version, functions: &[&str]| judged(&user(version, functions), BOTH, false).gets;
+    let gets = |version, functions: &[&str]| judged(&user(version, functions), Given::usual(), false).gets;
     assert_eq!(gets("OpenSSL 3.0.19", &["EVP_DigestInit_ex"]), Gets::Provider);
     assert_eq!(gets("OpenSSL 3.0.19", &["SSL_new"]), Gets::Provider);
     assert_eq!(gets("OpenSSL 3.0.19", &["EVP_Cipher", "RSA_sign"]), Gets::Both);
@@ -52,25 +50,37 @@ fn who_gets_what() {
 }
 
 #[test]
+fn dh_is_served_on_request() {
+    let dh = user("OpenSSL 3.0.19", &["DH_compute_key"]);
+    assert_eq!(judged(&dh, Given::usual(), false).gets, Gets::Neither);
+    assert_eq!(judge::bypasses(&dh, Given::usual())[0].functions, ["DH_compute_key"]);
+    let asked = Given::provider(true, Some("RSA,DH"));
+    assert_eq!(judged(&dh, asked, false).gets, Gets::Engine);
+    assert!(judge::bypasses(&dh, asked).is_empty());
+    let ec = user("OpenSSL 3.0.19", &["ECDSA_do_sign"]);
+    assert_eq!(judged(&ec, asked, false).gets, Gets::Neither);
+}
+
+#[test]
 fn every_no_has_its_reason() {
     let why = |user: &User, given| judged(user, given, false).provider.why;
-    assert!(why(&user("OpenSSL 1.1.1w", &["SSL_new"]), BOTH).contains("no providers"));
-    let enabled = Given { provider: true, engine: false };
+    assert!(why(&user("OpenSSL 1.1.1w", &["SSL_new"]), Given::usual()).contains("no providers"));
+    let enabled = Given::provider(true, None);
     let low = user("OpenSSL 3.0.19", &["RSA_sign"]);
-    assert!(judged(&low, enabled, false).engine.why.contains("not enabled: OpenSSL serves RSA_sign"));
-    assert!(judged(&user("OpenSSL 4.0.0", &["RSA_sign"]), BOTH, false).engine.why.contains("has no engines"));
+    assert!(judged(&low, enabled, false).engine.why.contains("not enabled for RSA_sign"));
+    assert!(judged(&user("OpenSSL 4.0.0", &["RSA_sign"]), Given::usual(), false).engine.why.contains("has no engines"));
     assert!(why(&low, Given::default()).contains("not enabled in /etc/ssl/openssl.cnf"));
     let setgid = User { rights: Rights::Setgid, ..user("OpenSSL 3.0.19", &["SSL_new"]) };
-    assert_eq!(judged(&setgid, BOTH, false).gets, Gets::Provider);
-    assert!(judged(&setgid, BOTH, true).provider.why.contains("ignores OPENSSL_CONF"));
+    assert_eq!(judged(&setgid, Given::usual(), false).gets, Gets::Provider);
+    assert!(judged(&setgid, Given::usual(), true).provider.why.contains("ignores OPENSSL_CONF"));
     assert!(judge::notes(&setgid, &reach(false))[0].starts_with("setgid"));
     let narrow = User { same_machine: false, ..user("OpenSSL 3.0.19", &["SSL_new"]) };
-    assert!(why(&narrow, BOTH).contains("another kind"));
+    assert!(why(&narrow, Given::usual()).contains("another kind"));
     let silent = Libcrypto { version: None, ..(*low.libcrypto).clone() };
-    assert_eq!(judged(&User { libcrypto: Rc::new(silent), ..low }, BOTH, false).gets, Gets::Unknown);
+    assert_eq!(judged(&User { libcrypto: Rc::new(silent), ..low }, Given::usual(), false).gets, Gets::Unknown);
     let inside = Libcrypto { path: None, ..(*user("OpenSSL 3.0.19", &[]).libcrypto).clone() };
     let inside = User { libcrypto: Rc::new(inside), ..user("OpenSSL 3.0.19", &[]) };
-    assert_eq!(judged(&inside, BOTH, false).gets, Gets::Unknown);
+    assert_eq!(judged(&inside, Given::usual(), false).gets, Gets::Unknown);
     assert_eq!(judged(&inside, Given::default(), false).gets, Gets::Neither);
 }
 

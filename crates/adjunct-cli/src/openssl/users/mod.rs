@@ -16,7 +16,6 @@ mod ld_cache;
 mod libcrypto;
 mod loader;
 mod process;
-mod progress;
 mod survey;
 mod table;
 

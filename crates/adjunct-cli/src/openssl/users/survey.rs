@@ -8,9 +8,9 @@ use super::judge::{self, Calls, Gets, Judged, Rights, User, Verdict};
 use super::libcrypto::{Configurations, Libcrypto, Libraries};
 use super::loader::{Closure, Loader, NotSeen};
 use super::process::{self, Process, Processes, is_libcrypto};
-use super::progress::Progress;
 use super::{Given, Reach};
 use crate::Failure;
+use crate::ssh::measure::Progress;
 use crate::ssh::server::interrupted;
 use serde::Serialize;
 use std::collections::{BTreeMap, HashSet};
@@ -151,11 +151,11 @@ struct Work<'a> {
 
 impl Work<'_> {
     fn programs(&mut self, found: &Found) -> Result<(), Failure> {
-        let progress = Progress::new(found.files.len());
+        let progress = Progress::new();
         let (mut part_of_programs, mut libraries) = (HashSet::new(), Vec::new());
-        for file in &found.files {
+        for (done, file) in found.files.iter().enumerate() {
             interrupted()?;
-            progress.step();
+            progress.set(done as f64 / found.files.len() as f64, "reading programs");
             let closure = match self.loader.closure(&file.path) {
                 Ok(closure) => closure,
                 Err(NotSeen::NotElf) => continue,

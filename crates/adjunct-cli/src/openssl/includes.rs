@@ -11,7 +11,7 @@ const LONGEST: u64 = 16 << 20;
 
 /// Reads what `.include` names.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct FromDisk;
+pub(crate) struct FromDisk;
 
 impl Includes for FromDisk {
     fn read(&self, path: &Path) -> Result<Vec<(PathBuf, Vec<u8>)>, String> {

@@ -13,6 +13,8 @@ mod report;
 mod status;
 pub mod users;
 
+pub(crate) use includes::FromDisk;
+
 use crate::Failure;
 use std::path::PathBuf;
 use std::process::ExitCode;

@@ -8,6 +8,7 @@ pub mod measure;
 pub mod place;
 pub mod server;
 pub mod tryout;
+pub mod verify;
 
 use crate::Failure;
 use std::process::ExitCode;
@@ -22,6 +23,7 @@ pub struct Args {
 #[derive(Debug, clap::Subcommand)]
 enum Command {
     Try(tryout::Args),
+    Verify(verify::Args),
 }
 
 /// Runs the subcommand.
@@ -31,5 +33,6 @@ enum Command {
 pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     match &args.command {
         Command::Try(args) => tryout::run(args),
+        Command::Verify(args) => verify::run(args),
     }
 }

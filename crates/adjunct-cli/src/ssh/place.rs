@@ -65,7 +65,8 @@ fn cannot_run(program: &Path) -> impl FnOnce(std::io::Error) -> Failure {
     move |e| Failure::new(format!("cannot run {program}: {e}"))
 }
 
-fn locate(name: &str, given: Option<&Path>, package: &str) -> Result<PathBuf, Failure> {
+/// Finds a program: the one given, or by its name in `PATH` and the system's folders.
+pub(super) fn locate(name: &str, given: Option<&Path>, package: &str) -> Result<PathBuf, Failure> {
     if let Some(path) = given {
         let found = fs::canonicalize(path).ok().filter(|p| p.is_file());
         return found.ok_or_else(|| Failure::new(format!("{}: no such program", path.display())));

@@ -356,7 +356,7 @@ fn module(given: Option<&Path>) -> Result<PathBuf, Failure> {
 }
 
 /// Parses `65536`, `200M`, `1G`.
-fn parse_size(text: &str) -> Result<u64, String> {
+pub(super) fn parse_size(text: &str) -> Result<u64, String> {
     let split = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (digits, unit) = text.split_at(split);
     let factor: u64 = match unit.trim().to_ascii_uppercase().as_str() {

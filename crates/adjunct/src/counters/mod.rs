@@ -112,7 +112,7 @@ pub(crate) fn note(queue: Queue, event: Event) {
 /// # Errors
 /// [`Error::Counters`] where the system refuses.
 pub fn users() -> Result<Vec<u32>, Error> {
-    reader::users()
+    reader::users(reader::prefix())
 }
 
 /// What `uid` has counted since the last reset; `None` where the user has no counters.
@@ -120,7 +120,7 @@ pub fn users() -> Result<Vec<u32>, Error> {
 /// # Errors
 /// [`Error::Counters`] with the cause: permission, wrong owner or mode, damaged.
 pub fn read(uid: u32) -> Result<Option<Snapshot>, Error> {
-    reader::read(uid)
+    reader::read(reader::prefix(), uid)
 }
 
 /// Sets the counters of `uid` to zero and returns what they were: a call is in one such answer, or still in the counters,
@@ -145,10 +145,48 @@ pub fn reset(uid: u32) -> Result<(), Error> {
 /// # Errors
 /// As for [`read`], except that damaged counters are removed.
 pub fn delete(uid: u32) -> Result<(), Error> {
-    reader::delete(uid)
+    reader::delete(reader::prefix(), uid)
 }
 
 /// The key of the shared memory segment with the counters of `uid`, as `ipcs -m` lists it.
 pub fn key(uid: u32) -> i32 {
     reader::own_key(uid)
+}
+
+/// The counters of programs that run with another `ADJUNCT_STATS_KEY` than this one: who starts programs with a key of
+/// their own reads here what those counted, and nobody else.
+#[derive(Debug, Clone, Copy)]
+pub struct Apart {
+    prefix: u32,
+}
+
+impl Apart {
+    /// The counters under `ADJUNCT_STATS_KEY=word`; an empty word leads to the users' ordinary counters.
+    pub fn of(word: &str) -> Apart {
+        Apart { prefix: reader::prefix_of(word) }
+    }
+
+    /// As [`users`].
+    ///
+    /// # Errors
+    /// As [`users`].
+    pub fn users(&self) -> Result<Vec<u32>, Error> {
+        reader::users(self.prefix)
+    }
+
+    /// As [`read`].
+    ///
+    /// # Errors
+    /// As [`read`].
+    pub fn read(&self, uid: u32) -> Result<Option<Snapshot>, Error> {
+        reader::read(self.prefix, uid)
+    }
+
+    /// As [`delete`].
+    ///
+    /// # Errors
+    /// As [`delete`].
+    pub fn delete(&self, uid: u32) -> Result<(), Error> {
+        reader::delete(self.prefix, uid)
+    }
 }

@@ -32,15 +32,21 @@ pub(super) fn settings() -> Settings {
     Settings::On { prefix: prefix() }
 }
 
-fn prefix() -> u32 {
+pub(super) fn prefix() -> u32 {
     match secure_env("ADJUNCT_STATS_KEY") {
-        Some(word) if !word.is_empty() => {
-            let mut hash = Fnv::new();
-            hash.add(word.as_bytes());
-            hash.fold().max(1)
-        }
-        _ => 0,
+        Some(word) => prefix_of(&word),
+        None => 0,
     }
+}
+
+/// What the value of `ADJUNCT_STATS_KEY` makes of the keys; 0 for an empty one.
+pub(super) fn prefix_of(word: &str) -> u32 {
+    if word.is_empty() {
+        return 0;
+    }
+    let mut hash = Fnv::new();
+    hash.add(word.as_bytes());
+    hash.fold().max(1)
 }
 
 /// The key of a user's segment. The layout goes into it: a new version of adjunct with another layout makes new segments
@@ -92,8 +98,8 @@ fn describe(wrong: &Wrong) -> String {
 }
 
 /// See [`super::users`].
-pub(super) fn users() -> Result<Vec<u32>, Error> {
-    let (me, prefix) = (memory::effective_user(), prefix());
+pub(super) fn users(prefix: u32) -> Result<Vec<u32>, Error> {
+    let me = memory::effective_user();
     let all = memory::segments()
         .map_err(|e| Error::Counters { uid: me, cause: format!("the system's list of segments: {e}") })?;
     let theirs = |s: &Stat| s.key == key(prefix, s.uid) && s.creator == s.uid && (me == 0 || me == s.uid);
@@ -103,23 +109,23 @@ pub(super) fn users() -> Result<Vec<u32>, Error> {
     Ok(users)
 }
 
-fn mapped(uid: u32, access: Access) -> Result<Option<Mapped>, Error> {
+fn mapped(prefix: u32, uid: u32, access: Access) -> Result<Option<Mapped>, Error> {
     let me = memory::effective_user();
     if me != 0 && me != uid {
         return Err(Error::Counters { uid, cause: "only root may see or change the counters of others".into() });
     }
-    let key = key(prefix(), uid);
+    let key = key(prefix, uid);
     memory::map(key, uid, access).map_err(|wrong| explain(uid, key, &wrong))
 }
 
 /// See [`super::read`].
-pub(super) fn read(uid: u32) -> Result<Option<Snapshot>, Error> {
-    Ok(mapped(uid, Access::Read)?.map(|segment| segment.read(uid)))
+pub(super) fn read(prefix: u32, uid: u32) -> Result<Option<Snapshot>, Error> {
+    Ok(mapped(prefix, uid, Access::Read)?.map(|segment| segment.read(uid)))
 }
 
 /// See [`super::take`].
 pub(super) fn take(uid: u32) -> Result<Option<Snapshot>, Error> {
-    let Some(segment) = mapped(uid, Access::Write)? else { return Ok(None) };
+    let Some(segment) = mapped(prefix(), uid, Access::Write)? else { return Ok(None) };
     // Ours and of this call, so that others see whether the lock has changed hands.
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |d| d.as_nanos() as u64 | 1);
     let me = u64::from(std::process::id()) << 40 ^ now;
@@ -146,12 +152,12 @@ pub(super) fn take(uid: u32) -> Result<Option<Snapshot>, Error> {
 }
 
 /// See [`super::delete`].
-pub(super) fn delete(uid: u32) -> Result<(), Error> {
+pub(super) fn delete(prefix: u32, uid: u32) -> Result<(), Error> {
     let me = memory::effective_user();
     if me != 0 && me != uid {
         return Err(Error::Counters { uid, cause: "only root may remove the counters of others".into() });
     }
-    let key = key(prefix(), uid);
+    let key = key(prefix, uid);
     let all = memory::segments()
         .map_err(|e| Error::Counters { uid, cause: format!("the system's list of segments: {e}") })?;
     let Some(found) = all.into_iter().find(|s| s.key == key) else { return Ok(()) };

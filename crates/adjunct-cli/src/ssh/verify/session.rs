@@ -1,0 +1,294 @@
+//! One real session: ssh is run with its log on, data goes to the other side and comes back, compared.
+
+use super::log::Log;
+use crate::Failure;
+use crate::failure::cause;
+use crate::ssh::server::interrupted;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use std::fs;
+use std::io::{BufRead, BufReader, IsTerminal, Read, Write};
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// Starts what the other side says of itself.
+const MARK: &str = "adjunct-verify ";
+
+/// What the other side runs: it says which machine it is on, whose session it is and which process serves it, then sends
+/// back what it gets. In a shell of its own, because the login shell may be any; it must not need anything but a cat.
+pub(super) const REMOTE: &str = "exec sh -c 'b=$(cat /proc/sys/kernel/random/boot_id 2>/dev/null); \
+     i=$(readlink /proc/self/ns/ipc 2>/dev/null); p=$(readlink /proc/self/ns/pid 2>/dev/null); \
+     echo \"adjunct-verify $b $i $p $(id -u) $PPID\"; exec cat'";
+
+/// Without data for so long, a session that asks nobody anything has stalled.
+const STALLED: Duration = Duration::from_secs(60);
+
+/// What the other side said of itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct There {
+    /// The user's number.
+    pub uid: u32,
+    /// The process of sshd that serves the session, where its number means something here.
+    pub pid: Option<u32>,
+    /// Whether it counts where this machine's programs count: the same kernel, the same shared memory.
+    pub here: bool,
+}
+
+/// A session that has ended.
+#[derive(Debug)]
+pub(super) struct Session {
+    /// What ssh logged.
+    pub log: Log,
+    /// Bytes of ours that the other side got and sent back unchanged.
+    pub echoed: u64,
+    /// What the other side said; `None` where it ran something else than asked.
+    pub there: Option<There>,
+    /// The modules of adjunct that ssh had loaded; `None` where that cannot be seen.
+    pub client_modules: Option<Vec<PathBuf>>,
+    /// The same of sshd's process.
+    pub server_modules: Option<Vec<PathBuf>>,
+}
+
+/// How to run the session.
+#[derive(Debug)]
+pub(super) struct Plan<'a> {
+    /// ssh with all options but those for the log, without host and command.
+    pub command: Command,
+    /// The host as the user wrote it.
+    pub host: &'a str,
+    /// A folder for the log.
+    pub folder: &'a Path,
+    /// Bytes to send.
+    pub bytes: u64,
+    /// Whether a person can answer ssh's questions.
+    pub interactive: bool,
+}
+
+/// Runs the session. Whether it worked stands in its log.
+///
+/// # Errors
+/// [`Failure`]: ssh does not run, data came back changed, the session stalled, an interrupt.
+pub(super) fn run(plan: Plan<'_>) -> Result<Session, Failure> {
+    let Plan { mut command, host, folder, bytes, interactive } = plan;
+    let log = folder.join("ssh_log");
+    let _ = fs::remove_file(&log);
+    let program = PathBuf::from(command.get_program());
+    command.args(["-vvv", "-T", "-E"]).arg(&log).arg(host).arg(REMOTE);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child =
+        Guard(command.spawn().map_err(|e| Failure::new(format!("cannot run {}: {}", program.display(), cause(&e))))?);
+    let data = random(bytes)?;
+    let pid = child.0.id();
+    let (stdin, stdout, stderr) = (child.0.stdin.take(), child.0.stdout.take(), child.0.stderr.take());
+    let (Some(mut stdin), Some(stdout), Some(stderr)) = (stdin, stdout, stderr) else {
+        return Err(Failure::new("no pipes to ssh"));
+    };
+    let sent = data.clone();
+    // It ends with the pipe: when ssh has ended, or all is written.
+    std::thread::spawn(move || stdin.write_all(&sent));
+    let said = std::thread::spawn(move || listen(stderr, interactive));
+    let mut reader = Reader { stdout, data: &data, interactive, bar: Bar::new(bytes), pid };
+    let answer = reader.read();
+    if answer.is_err() {
+        let _ = child.0.kill();
+    }
+    let _ = child.0.wait();
+    interrupted()?;
+    let said = said.join().unwrap_or_default();
+    let text = fs::read(&log).map(|b| String::from_utf8_lossy(&b).into_owned()).unwrap_or_default();
+    let mut parsed = Log::parse(&text);
+    if parsed.last.is_none() && !parsed.authenticated() {
+        // Before it opens its log, ssh complains on standard error: a wrong option.
+        parsed.last = Log::parse(&said).last;
+    }
+    let answer = answer?;
+    Ok(Session {
+        log: parsed,
+        echoed: answer.echoed,
+        there: answer.there,
+        client_modules: answer.client_modules,
+        server_modules: answer.server_modules,
+    })
+}
+
+/// Ends the client however this is left.
+struct Guard(Child);
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        if let Ok(None) = self.0.try_wait() {
+            let _ = self.0.kill();
+            let _ = self.0.wait();
+        }
+    }
+}
+
+/// Collects what ssh writes to standard error. Where a person sits there, what is meant for them (a banner, "touch your key")
+/// goes on to the terminal.
+fn listen(stderr: impl Read, interactive: bool) -> String {
+    let mut all = String::new();
+    let mut stderr = BufReader::new(stderr);
+    let mut line = Vec::new();
+    while stderr.read_until(b'\n', &mut line).is_ok_and(|n| n > 0) {
+        let text = String::from_utf8_lossy(&line).into_owned();
+        if interactive && !text.starts_with("debug") {
+            let clean: String = text.chars().filter(|c| !c.is_control()).collect();
+            let _ = writeln!(std::io::stderr(), "{clean}");
+        }
+        // A server may say a great deal.
+        if all.len() < 1 << 20 {
+            all += &text;
+        }
+        line.clear();
+    }
+    all
+}
+
+#[derive(Debug, Default)]
+struct Answer {
+    echoed: u64,
+    there: Option<There>,
+    client_modules: Option<Vec<PathBuf>>,
+    server_modules: Option<Vec<PathBuf>>,
+}
+
+struct Reader<'a> {
+    stdout: ChildStdout,
+    data: &'a [u8],
+    interactive: bool,
+    bar: Bar,
+    pid: u32,
+}
+
+impl Reader<'_> {
+    /// Reads the other side's line about itself, then the data.
+    fn read(&mut self) -> Result<Answer, Failure> {
+        let mut answer = Answer::default();
+        let mut head = Vec::new();
+        let mut buffer = vec![0; 1 << 16];
+        loop {
+            let n = self.some(&mut buffer, answer.there.is_none())?;
+            if n == 0 {
+                return Ok(answer);
+            }
+            let mut got = &buffer[..n];
+            if answer.there.is_none() {
+                head.extend_from_slice(got);
+                // What the login shell's own files print comes before; data does not come before the mark.
+                let Some((there, rest)) = there(&head) else {
+                    if head.len() > 1 << 20 {
+                        return Ok(answer);
+                    }
+                    continue;
+                };
+                // Now both ends are up, and the modules they ever load are loaded.
+                answer.client_modules = super::loaded::modules(self.pid);
+                answer.server_modules = there.pid.and_then(super::loaded::modules);
+                answer.there = Some(there);
+                head.drain(..rest);
+                got = &head;
+            }
+            let at = usize::try_from(answer.echoed).unwrap_or(usize::MAX);
+            if self.data.get(at..at + got.len()) != Some(got) {
+                return Err(Failure::new(format!(
+                    "the data came back changed within {} bytes after byte {at}",
+                    got.len()
+                )));
+            }
+            answer.echoed += got.len() as u64;
+            self.bar.set(answer.echoed);
+        }
+    }
+
+    /// Reads what comes; 0 at the end.
+    fn some(&mut self, buffer: &mut [u8], login: bool) -> Result<usize, Failure> {
+        let start = Instant::now();
+        loop {
+            interrupted()?;
+            let mut fds = [PollFd::from_borrowed_fd(self.stdout.as_fd(), PollFlags::IN)];
+            if matches!(poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 100_000_000 })), Ok(0) | Err(_)) {
+                if start.elapsed() > STALLED && !(self.interactive && login) {
+                    return Err(Failure::new("the session stalled: nothing came for a minute"));
+                }
+                continue;
+            }
+            return self.stdout.read(buffer).map_err(|e| Failure::new(format!("the session's data: {}", cause(&e))));
+        }
+    }
+}
+
+/// The other side's line about itself in `head`, and where the data after it starts.
+fn there(head: &[u8]) -> Option<(There, usize)> {
+    let start = head.windows(MARK.len()).position(|w| w == MARK.as_bytes())? + MARK.len();
+    let length = head[start..].iter().position(|&b| b == b'\n')?;
+    let line = String::from_utf8_lossy(&head[start..start + length]).into_owned();
+    let words: Vec<&str> = line.split(' ').map(str::trim).collect();
+    let ours = |path: &str| fs::read_link(path).map(|l| l.display().to_string()).unwrap_or_default();
+    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    let same = |word: Option<&&str>, ours: &str| word.is_some_and(|w| !w.is_empty() && *w == ours.trim());
+    let here = same(words.first(), &boot) && same(words.get(1), &ours("/proc/self/ns/ipc"));
+    let number = |i: usize| words.get(i).and_then(|w| w.parse::<u32>().ok());
+    let pid = number(4).filter(|_| here && same(words.get(2), &ours("/proc/self/ns/pid")));
+    Some((There { uid: number(3).unwrap_or(u32::MAX), pid, here }, start + length + 1))
+}
+
+/// Data that neither compression nor a comparison with itself makes easy.
+fn random(bytes: u64) -> Result<Vec<u8>, Failure> {
+    let mut data = Vec::new();
+    let source = fs::File::open("/dev/urandom");
+    let read = source.and_then(|f| f.take(bytes).read_to_end(&mut data));
+    read.map(|_| data).map_err(|e| Failure::new(format!("/dev/urandom: {}", cause(&e))))
+}
+
+/// A progress bar on standard error: only where that is a terminal, and only once it has taken two seconds.
+struct Bar {
+    bar: ProgressBar,
+    start: Instant,
+}
+
+impl Bar {
+    fn new(bytes: u64) -> Bar {
+        let bar = ProgressBar::with_draw_target(Some(bytes), ProgressDrawTarget::hidden());
+        if let Ok(style) = ProgressStyle::with_template("[{bar:40}] {decimal_bytes}/{decimal_total_bytes}, {eta} left")
+        {
+            bar.set_style(style.progress_chars("=> "));
+        }
+        Bar { bar, start: Instant::now() }
+    }
+
+    fn set(&self, bytes: u64) {
+        if self.bar.is_hidden() && self.start.elapsed() > Duration::from_secs(2) && std::io::stderr().is_terminal() {
+            self.bar.set_draw_target(ProgressDrawTarget::stderr_with_hz(5));
+        }
+        self.bar.set_position(bytes);
+    }
+}
+
+impl Drop for Bar {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_machine_is_not_taken_for_this_one() {
+        let head = b"Welcome!\nadjunct-verify 0-0 ipc:[1] pid:[2] 1000 77\nrest";
+        let (there, rest) = there(head).unwrap();
+        assert_eq!(there, There { uid: 1000, pid: None, here: false });
+        assert_eq!(&head[rest..], b"rest");
+    }
+
+    #[test]
+    fn a_machine_without_proc_says_less() {
+        let (there, _) = there(b"adjunct-verify    0 12\n").unwrap();
+        assert_eq!(there, There { uid: 0, pid: None, here: false });
+        assert_eq!(super::there(b"adjunct-verify a b"), None);
+        assert_eq!(super::there(b"hello\n"), None);
+    }
+}

@@ -1,0 +1,330 @@
+//! Whom to connect to: the host asked for, this machine's own sshd, or a private one.
+
+use super::Args;
+use super::loaded::{Configured, configured};
+use crate::Failure;
+use crate::openssl::programs;
+use crate::ssh::place::{HOST, Place, Programs, last_line};
+use crate::ssh::server::{Settings, Sshd};
+use std::fs;
+use std::io::Read;
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+/// The environment variables that decide what an sshd loads and counts.
+const TELLING: [&str; 4] = ["OPENSSL_CONF", "ADJUNCT_CPU", "ADJUNCT_ACCELERATOR", "OPENSSL_ia32cap"];
+
+/// Options of ssh for every session: one connection of its own, no terminal, nothing forwarded, nothing learned.
+const ALONE: [&str; 8] = [
+    "ControlMaster=no",
+    "ControlPath=none",
+    "ClearAllForwardings=yes",
+    "RemoteCommand=none",
+    "PermitLocalCommand=no",
+    "UpdateHostKeys=no",
+    "Tunnel=no",
+    "ForwardAgent=no",
+];
+
+/// The same for what OpenSSH has from 8.7 on.
+const ALONE_NEWER: [&str; 3] = ["ForkAfterAuthentication=no", "StdinNull=no", "SessionType=default"];
+
+/// Adds `-o OPTION` for each.
+pub(super) fn add_options<S: AsRef<str>>(command: &mut Command, options: &[S]) {
+    for option in options {
+        command.arg("-o").arg(option.as_ref());
+    }
+}
+
+/// ssh with the options of every session, then the user's.
+pub(super) fn client(ssh: &Path, newer: bool, args: &Args) -> Command {
+    let mut command = Command::new(ssh);
+    add_options(&mut command, &ALONE);
+    if newer {
+        add_options(&mut command, &ALONE_NEWER);
+    }
+    if let Some(file) = &args.config {
+        command.arg("-F").arg(file);
+    }
+    for file in &args.identity {
+        command.arg("-i").arg(file);
+    }
+    if let Some(user) = &args.login {
+        command.args(["-l", user]);
+    }
+    if let Some(port) = args.port {
+        command.args(["-p", &port.to_string()]);
+    }
+    add_options(&mut command, &args.option);
+    command
+}
+
+/// What `ssh -G` says that it would do.
+#[derive(Debug, Default)]
+pub(super) struct Effective {
+    lines: Vec<(String, String)>,
+}
+
+impl Effective {
+    /// Asks ssh.
+    ///
+    /// # Errors
+    /// [`Failure`] with ssh's own words: an unknown option, a bad configuration file.
+    pub(super) fn ask(command: &Command, host: &str) -> Result<Effective, Failure> {
+        let mut asked = Command::new(command.get_program());
+        asked.args(command.get_args()).arg("-G").arg(host).stdin(Stdio::null());
+        let outcome = programs::run(&mut asked).map_err(Failure::new)?;
+        if !outcome.success {
+            return Err(Failure::new(format!(
+                "ssh refuses its options or configuration: {}",
+                last_line(&outcome.stderr)
+            )));
+        }
+        let text = outcome.text();
+        let lines = text.lines().filter_map(|l| l.split_once(' '));
+        Ok(Effective { lines: lines.map(|(k, v)| (k.to_ascii_lowercase(), v.trim().to_owned())).collect() })
+    }
+
+    /// The value of an option, by its name in lower case.
+    pub(super) fn get(&self, name: &str) -> Option<&str> {
+        self.lines.iter().find(|(k, _)| k == name).map(|(_, v)| v.as_str())
+    }
+
+    /// The first of these that has a value.
+    fn any(&self, names: &[&str]) -> &str {
+        names.iter().find_map(|n| self.get(n)).unwrap_or_default()
+    }
+
+    /// Whether the connection goes through a program or another host.
+    pub(super) fn proxied(&self) -> bool {
+        ["proxycommand", "proxyjump"].iter().any(|n| self.get(n).is_some_and(|v| v != "none"))
+    }
+}
+
+/// Whether an SSH server listens on this machine at `port`.
+pub(super) fn listens(port: u16) -> bool {
+    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+    let Ok(mut stream) = TcpStream::connect_timeout(&address, Duration::from_secs(2)) else { return false };
+    let mut banner = [0; 4];
+    stream.set_read_timeout(Some(Duration::from_secs(5))).is_ok()
+        && stream.read_exact(&mut banner).is_ok()
+        && &banner == b"SSH-"
+}
+
+/// The options for this machine's own sshd: nobody is asked anything, and no host key is looked for or kept, for on loopback
+/// none but this machine answers.
+pub(super) fn own(command: &mut Command, folder: &Path) {
+    let options = [
+        "HostName=127.0.0.1".to_owned(),
+        "ProxyCommand=none".to_owned(),
+        "BatchMode=yes".to_owned(),
+        "StrictHostKeyChecking=no".to_owned(),
+        "CheckHostIP=no".to_owned(),
+        "GlobalKnownHostsFile=/dev/null".to_owned(),
+        format!("UserKnownHostsFile={}", folder.join("known_hosts_of_own").display()),
+    ];
+    add_options(command, &options);
+}
+
+/// A private sshd that runs, and how to reach it.
+#[derive(Debug)]
+pub(super) struct Private {
+    /// The server.
+    pub sshd: Sshd,
+    /// What its OpenSSL configuration says of adjunct.
+    pub configured: Configured,
+    /// Options for the client.
+    pub options: Vec<String>,
+}
+
+impl Private {
+    /// Starts it as this machine's sshd would be started: with the environment of its service and the algorithms of its
+    /// configuration, and with keys of the kinds that the client prefers.
+    ///
+    /// # Errors
+    /// [`Failure`]: a key cannot be made, sshd does not start, ...
+    pub(super) fn start(place: &Place, prefers: &Effective, args: &Args, key: &str) -> Result<Private, Failure> {
+        let dir = place.dir().display().to_string();
+        let environment = environment(key);
+        let mut lines = algorithms(&place.programs.sshd);
+        let host = first(prefers.any(&["hostkeyalgorithms"]));
+        let user = first(prefers.any(&["pubkeyacceptedalgorithms", "pubkeyacceptedkeytypes"]));
+        let mut known = read(&place.path("known_hosts"))?;
+        if let Some(kind) = host {
+            let public = make_key(place, "host_key_asked", kind)?;
+            known += &format!("{HOST} {public}\n");
+            lines.push(format!("HostKey {dir}/host_key_asked"));
+        }
+        place.write("known_hosts", &known)?;
+        let mut identities = Vec::new();
+        let mut authorized = String::new();
+        for file in &args.identity {
+            authorized += &read(&with_pub(file))?;
+            identities.push(file.display().to_string());
+        }
+        if identities.is_empty() {
+            let name = if user.is_some() { "user_key_asked" } else { "user_key" };
+            if let Some(kind) = user {
+                make_key(place, name, kind)?;
+            }
+            authorized += &read(&place.path(&format!("{name}.pub")))?;
+            identities.push(format!("{dir}/{name}"));
+        }
+        place.write("authorized", &authorized)?;
+        lines.push(format!("AuthorizedKeysFile {dir}/authorized"));
+        let conf = environment.iter().find(|(name, _)| name == "OPENSSL_CONF").map(|(_, value)| PathBuf::from(value));
+        let settings = Settings { port: None, options: lines, openssl_conf: None, environment };
+        let sshd = Sshd::start(place, &settings)?;
+        let options = options(place, sshd.port(), &identities);
+        Ok(Private { sshd, configured: configured(conf.as_deref()), options })
+    }
+}
+
+fn options(place: &Place, port: u16, identities: &[String]) -> Vec<String> {
+    let dir = place.dir().display();
+    let mut options = vec![
+        "HostName=127.0.0.1".to_owned(),
+        format!("HostKeyAlias={HOST}"),
+        format!("Port={port}"),
+        format!("User={}", place.user),
+        format!("UserKnownHostsFile={dir}/known_hosts"),
+    ];
+    let fixed = [
+        "ProxyCommand=none",
+        "IdentitiesOnly=yes",
+        "IdentityAgent=none",
+        "GlobalKnownHostsFile=/dev/null",
+        "StrictHostKeyChecking=yes",
+        "CheckHostIP=no",
+        "BatchMode=yes",
+        "PreferredAuthentications=publickey",
+        "ConnectTimeout=20",
+    ];
+    options.extend(fixed.map(str::to_owned));
+    options.extend(identities.iter().map(|i| format!("IdentityFile={i}")));
+    options
+}
+
+/// The environment of the machine's own sshd, as far as it matters here, and counters of its own.
+fn environment(key: &str) -> Vec<(String, String)> {
+    let mut environment =
+        vec![("ADJUNCT_STATS_KEY".to_owned(), key.to_owned()), ("ADJUNCT_STATS".to_owned(), "on".to_owned())];
+    for name in TELLING {
+        let of_service = || {
+            let files = ["/etc/default/ssh", "/etc/sysconfig/sshd"];
+            files.iter().find_map(|file| variable(&fs::read_to_string(file).ok()?, name))
+        };
+        if let Some(value) = std::env::var(name).ok().or_else(of_service) {
+            environment.push((name.to_owned(), value));
+        }
+    }
+    environment
+}
+
+/// The last value that an environment file of systemd gives to `name`.
+fn variable(text: &str, name: &str) -> Option<String> {
+    let values = text.lines().filter_map(|line| line.trim().strip_prefix(name)?.strip_prefix('='));
+    let value = values.last()?.trim();
+    let unquoted = ['"', '\''].iter().find_map(|q| value.strip_prefix(*q)?.strip_suffix(*q));
+    Some(unquoted.unwrap_or(value).to_owned())
+}
+
+/// The algorithms of this machine's sshd_config, as lines for another one; none where sshd does not say (not root).
+fn algorithms(sshd: &Path) -> Vec<String> {
+    const NAMES: [&str; 7] = [
+        "ciphers",
+        "macs",
+        "kexalgorithms",
+        "hostkeyalgorithms",
+        "pubkeyacceptedalgorithms",
+        "rekeylimit",
+        "requiredrsasize",
+    ];
+    let Ok(outcome) = programs::run(Command::new(sshd).arg("-T").stdin(Stdio::null())) else { return Vec::new() };
+    let text = outcome.text();
+    let wanted =
+        text.lines().filter(|l| l.split_once(' ').is_some_and(|(n, v)| NAMES.contains(&n) && !v.trim().is_empty()));
+    wanted.filter(|_| outcome.success).map(str::to_owned).collect()
+}
+
+/// A kind of key, for ssh-keygen.
+type KeyKind = (&'static str, &'static str);
+
+/// The kind of key behind the algorithm that a list prefers; `None` for Ed25519, which there is always.
+fn first(list: &str) -> Option<KeyKind> {
+    let plain = list
+        .split(',')
+        .find(|name| !name.contains("cert") && !name.starts_with("sk-") && !name.starts_with("webauthn"))?;
+    match plain {
+        "ecdsa-sha2-nistp256" => Some(("ecdsa", "256")),
+        "ecdsa-sha2-nistp384" => Some(("ecdsa", "384")),
+        "ecdsa-sha2-nistp521" => Some(("ecdsa", "521")),
+        "rsa-sha2-512" | "rsa-sha2-256" | "ssh-rsa" => Some(("rsa", "3072")),
+        _ => None,
+    }
+}
+
+/// Makes a key; gives its public half.
+fn make_key(place: &Place, name: &str, (kind, bits): KeyKind) -> Result<String, Failure> {
+    let path = place.path(name);
+    let mut command = Command::new(&place.programs.keygen);
+    command
+        .args(["-q", "-t", kind, "-b", bits, "-N", "", "-C", "adjunct-private", "-f"])
+        .arg(&path)
+        .stdin(Stdio::null());
+    let outcome = programs::run(&mut command).map_err(Failure::new)?;
+    if !outcome.success {
+        return Err(Failure::new(format!("no {kind} key made: {}", outcome.why())));
+    }
+    read(&with_pub(&path)).map(|text| text.trim().to_owned())
+}
+
+fn with_pub(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".pub");
+    PathBuf::from(name)
+}
+
+fn read(path: &Path) -> Result<String, Failure> {
+    fs::read_to_string(path).map_err(|e| Failure::new(format!("{}: {}", path.display(), crate::failure::cause(&e))))
+}
+
+/// The version of OpenSSL that `sshd` uses, where it says so.
+pub(super) fn openssl_of(programs: &Programs) -> Option<String> {
+    let outcome = programs::run(Command::new(&programs.sshd).arg("-V").stdin(Stdio::null())).ok()?;
+    let line = outcome.stderr.lines().find(|l| l.starts_with("OpenSSH_"))?.to_owned();
+    line.split_once(", ").map(|(_, openssl)| openssl.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_environment_file() {
+        let text = "# OPENSSL_CONF=/no\nSSHD_OPTS=\nOPENSSL_CONF=/etc/a.cnf\nOPENSSL_CONF=\"/etc/b c.cnf\"\nOPENSSL_CONFIG=/x\n";
+        assert_eq!(variable(text, "OPENSSL_CONF").as_deref(), Some("/etc/b c.cnf"));
+        assert_eq!(variable("ADJUNCT_CPU='-aes'", "ADJUNCT_CPU").as_deref(), Some("-aes"));
+        assert_eq!(variable(text, "ADJUNCT_CPU"), None);
+    }
+
+    #[test]
+    fn the_kind_of_key_a_list_prefers() {
+        assert_eq!(first("ssh-ed25519-cert-v01@openssh.com,ssh-ed25519,rsa-sha2-512"), None);
+        assert_eq!(first("sk-ssh-ed25519@openssh.com,rsa-sha2-256,ssh-ed25519"), Some(("rsa", "3072")));
+        assert_eq!(first("ecdsa-sha2-nistp384"), Some(("ecdsa", "384")));
+        assert_eq!(first(""), None);
+    }
+
+    #[test]
+    fn what_ssh_would_do() {
+        let lines = [("port", "22"), ("proxyjump", "none"), ("hostkeyalgorithms", "a,b")];
+        let mut effective = Effective { lines: lines.map(|(k, v)| (k.to_owned(), v.to_owned())).to_vec() };
+        assert!(!effective.proxied());
+        assert_eq!(effective.any(&["x", "hostkeyalgorithms"]), "a,b");
+        effective.lines.push(("proxycommand".to_owned(), "nc %h %p".to_owned()));
+        assert!(effective.proxied());
+    }
+}

@@ -100,6 +100,7 @@ pub(super) enum Cause {
     NotEnabled,
     NotLoaded,
     NotCounted,
+    KeptByOpenssl,
     NoInstruction,
     CpuLacks,
     Masked,
@@ -431,19 +432,23 @@ fn uncounted(reach: &Reach, act: Option<Act>, end: &End) -> Verdict {
             let name = end.program.name();
             not(Cause::NeedsEngine, format!("{name} passes providers by here: only adjunct's engine catches it"))
         }
-        _ => not(Cause::NotCounted, gap(reach, end)),
+        _ if kept_by_openssl(reach, end) => not(
+            Cause::KeptByOpenssl,
+            "OpenSSL 3.5 keeps its own AES-256-CTR, which its random generator uses".to_owned(),
+        ),
+        (Some(_), _) => {
+            let why = format!("{program} has adjunct loaded, but it counted nothing; is the algorithm switched off?");
+            not(Cause::NotCounted, why)
+        }
+        (None, _) => {
+            let why = format!("{program} counted nothing: adjunct is not enabled there, or does not offer it");
+            not(Cause::NotCounted, why)
+        }
     }
 }
 
-/// Words for a module that is loaded, or may be, and counted nothing.
-fn gap(reach: &Reach, end: &End) -> String {
-    let old = end.openssl.as_deref().is_some_and(|v| v.starts_with("OpenSSL 3.5"));
-    if old && reach.functions == [Function::AesCtr] && reach.bits == 256 {
-        return "OpenSSL 3.5 keeps its own AES-256-CTR, which its random generator uses".to_owned();
-    }
-    let program = end.role.program();
-    match &end.modules {
-        Some(_) => format!("{program} has adjunct loaded, but it counted nothing; is the algorithm switched off?"),
-        None => format!("{program} counted nothing: adjunct is not enabled there, or does not offer it"),
-    }
+/// Whether this is the one known gap: the generator of OpenSSL 3.5 leaves its AES-256-CTR where the program then finds it.
+fn kept_by_openssl(reach: &Reach, end: &End) -> bool {
+    let version = end.openssl.as_deref().is_some_and(|v| v.starts_with("OpenSSL 3.5"));
+    version && reach.functions == [Function::AesCtr] && reach.bits == 256
 }

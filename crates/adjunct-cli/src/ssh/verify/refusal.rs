@@ -31,13 +31,11 @@ pub(super) fn explain(log: &Log, host: &str) -> String {
     }
     let said = log.last.as_deref().unwrap_or("ssh gave no reason");
     if log.host_key_unknown || said.starts_with("Host key verification failed") {
-        return format!(
-            "{host}: its host key is not known here: connect once by hand ('ssh HOST') and confirm the key"
-        );
+        return format!("{host}: its host key is not known here: connect once by hand (ssh HOST) and confirm it");
     }
     let said = said.strip_prefix("ssh: ").unwrap_or(said).trim_end_matches('.');
     match HINTS.iter().find(|(words, _)| said.contains(words)) {
-        Some((_, hint)) => format!("{host}: {said}: {hint}"),
+        Some((_, hint)) => format!("{host}: {said}; {hint}"),
         None => format!("{host}: {said}"),
     }
 }

@@ -87,6 +87,9 @@ fn advise(part: &Part, role: Role, verdict: &Verdict) -> Option<String> {
         }
         Cause::NotLoaded => Some(format!("find out why {program} does not load adjunct: adjunct openssl status")),
         Cause::NotCounted => Some("see which algorithms adjunct offers: adjunct openssl status".to_owned()),
+        Cause::KeptByOpenssl => {
+            Some("with OpenSSL 3.5 take aes256-gcm@openssh.com or aes128-ctr in place of aes256-ctr".to_owned())
+        }
         Cause::NeedsEngine => {
             Some(format!("enable the engine, or upgrade {program} to OpenSSH 9.9 or newer for RSA and ECDSA keys"))
         }

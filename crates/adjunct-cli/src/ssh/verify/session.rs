@@ -99,9 +99,10 @@ pub(super) fn run(plan: Plan<'_>) -> Result<Session, Failure> {
     let said = said.join().unwrap_or_default();
     let text = fs::read(&log).map(|b| String::from_utf8_lossy(&b).into_owned()).unwrap_or_default();
     let mut parsed = Log::parse(&text);
-    if parsed.last.is_none() && !parsed.authenticated() {
-        // Before it opens its log, ssh complains on standard error: a wrong option.
-        parsed.last = Log::parse(&said).last;
+    // Before it opens its log, ssh complains on standard error (a wrong option), and a proxy knows better why it ended.
+    let by_proxy = |line: &String| line.ends_with("by UNKNOWN port 65535");
+    if !parsed.authenticated() && parsed.last.as_ref().is_none_or(by_proxy) {
+        parsed.last = Log::parse(&said).last.or(parsed.last);
     }
     let answer = answer?;
     Ok(Session {

@@ -125,6 +125,8 @@ pub(super) struct Proof {
     /// `enc` or `dec`; absent where both are counted together.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub direction: Option<&'static str>,
+    /// Whether the counter holds the data of both directions of the session.
+    pub both_ways: bool,
     pub hw_calls: u64,
     pub hw_bytes: u64,
     pub sw_calls: u64,
@@ -327,7 +329,7 @@ impl Judge<'_> {
         let proof: Vec<(Function, Proof)> = reach
             .functions
             .iter()
-            .map(|&f| (f, proof(f, reach.bits, direction, moved)))
+            .map(|&f| (f, Proof { both_ways: expected > self.bytes, ..proof(f, reach.bits, direction, moved) }))
             .filter(|(_, p)| p.hw_calls + p.sw_calls + p.hw_bytes + p.sw_bytes > 0)
             .collect();
         let sum = |of: fn(&Proof) -> u64| proof.iter().map(|(_, p)| of(p)).sum::<u64>();
@@ -390,6 +392,7 @@ fn proof(function: Function, bits: usize, direction: Option<Direction>, moved: &
     Proof {
         function: function.info().name,
         bits: (bits != 0).then_some(bits),
+        both_ways: false,
         direction: direction.filter(|_| split).map(|d| if d == Direction::Encrypt { "enc" } else { "dec" }),
         hw_calls: hardware.calls,
         hw_bytes: hardware.bytes,

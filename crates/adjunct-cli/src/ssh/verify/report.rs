@@ -90,9 +90,10 @@ fn advise(part: &Part, role: Role, verdict: &Verdict) -> Option<String> {
         Cause::KeptByOpenssl => {
             Some("with OpenSSL 3.5 take aes256-gcm@openssh.com or aes128-ctr in place of aes256-ctr".to_owned())
         }
-        Cause::NeedsEngine => {
-            Some(format!("enable the engine, or upgrade {program} to OpenSSH 9.9 or newer for RSA and ECDSA keys"))
-        }
+        Cause::NeedsEngine => Some(
+            "enable adjunct's engine, too: by it alone OpenSSH reaches ECDH, and up to 9.8 RSA and ECDSA keys"
+                .to_owned(),
+        ),
         Cause::BuiltIn | Cause::NoInstruction if part.part.bulk() => Some(format!("{name} has no hardware: {suite}")),
         Cause::CpuLacks => {
             let function = verdict.function?;
@@ -134,10 +135,13 @@ pub(super) fn text(report: &Report, style: Style) -> String {
         }
     }
     out.push('\n');
-    let verdict = if report.bulk_in_hardware {
-        style.good("the data were encrypted and authenticated in hardware, wherever it can be seen")
-    } else {
-        style.notice("the data were not encrypted and authenticated in hardware throughout")
+    let unseen = report.parts.iter().any(|p| p.part.bulk() && p.server.served == Served::NotVisible);
+    let verdict = match (report.bulk_in_hardware, unseen) {
+        (true, false) => style.good("the data were encrypted and authenticated in hardware, both ways, at both ends"),
+        (true, true) => {
+            style.good("the data were encrypted and authenticated in hardware, both ways, at the client's end")
+        }
+        (false, _) => style.notice("the data were not encrypted and authenticated in hardware throughout"),
     };
     let _ = writeln!(out, "verdict: {verdict}");
     for advice in &report.advice {
@@ -189,6 +193,7 @@ fn counted(proof: &Proof) -> String {
     if let Some(direction) = proof.direction {
         let _ = write!(out, " {direction}");
     }
+    let both = if proof.both_ways { " (both ways)" } else { "" };
     let mut sides = Vec::new();
     for (calls, bytes, side) in
         [(proof.hw_calls, proof.hw_bytes, "hardware"), (proof.sw_calls, proof.sw_bytes, "software")]
@@ -197,7 +202,7 @@ fn counted(proof: &Proof) -> String {
         match (calls, bytes) {
             (0, 0) => {}
             (_, 0) => sides.push(format!("{calls} call{s} in {side}")),
-            _ => sides.push(format!("{calls} call{s}, {bytes} bytes in {side}")),
+            _ => sides.push(format!("{calls} call{s}, {bytes} bytes{both} in {side}")),
         }
     }
     format!("{out}: {}", sides.join(", "))

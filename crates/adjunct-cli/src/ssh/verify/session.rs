@@ -3,11 +3,11 @@
 use super::log::Log;
 use crate::Failure;
 use crate::failure::cause;
+use crate::ssh::measure::Progress;
 use crate::ssh::server::interrupted;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::fs;
-use std::io::{BufRead, BufReader, IsTerminal, Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
@@ -89,7 +89,7 @@ pub(super) fn run(plan: Plan<'_>) -> Result<Session, Failure> {
     // It ends with the pipe: when ssh has ended, or all is written.
     std::thread::spawn(move || stdin.write_all(&sent));
     let said = std::thread::spawn(move || listen(stderr, interactive));
-    let mut reader = Reader { stdout, data: &data, interactive, bar: Bar::new(bytes), pid };
+    let mut reader = Reader { stdout, data: &data, interactive, progress: Progress::new(), pid };
     let answer = reader.read();
     if answer.is_err() {
         let _ = child.0.kill();
@@ -159,7 +159,7 @@ struct Reader<'a> {
     stdout: ChildStdout,
     data: &'a [u8],
     interactive: bool,
-    bar: Bar,
+    progress: Progress,
     pid: u32,
 }
 
@@ -199,7 +199,7 @@ impl Reader<'_> {
                 )));
             }
             answer.echoed += got.len() as u64;
-            self.bar.set(answer.echoed);
+            self.progress.set(answer.echoed as f64 / self.data.len() as f64, "data");
         }
     }
 
@@ -241,36 +241,6 @@ fn random(bytes: u64) -> Result<Vec<u8>, Failure> {
     let source = fs::File::open("/dev/urandom");
     let read = source.and_then(|f| f.take(bytes).read_to_end(&mut data));
     read.map(|_| data).map_err(|e| Failure::new(format!("/dev/urandom: {}", cause(&e))))
-}
-
-/// A progress bar on standard error: only where that is a terminal, and only once it has taken two seconds.
-struct Bar {
-    bar: ProgressBar,
-    start: Instant,
-}
-
-impl Bar {
-    fn new(bytes: u64) -> Bar {
-        let bar = ProgressBar::with_draw_target(Some(bytes), ProgressDrawTarget::hidden());
-        if let Ok(style) = ProgressStyle::with_template("[{bar:40}] {decimal_bytes}/{decimal_total_bytes}, {eta} left")
-        {
-            bar.set_style(style.progress_chars("=> "));
-        }
-        Bar { bar, start: Instant::now() }
-    }
-
-    fn set(&self, bytes: u64) {
-        if self.bar.is_hidden() && self.start.elapsed() > Duration::from_secs(2) && std::io::stderr().is_terminal() {
-            self.bar.set_draw_target(ProgressDrawTarget::stderr_with_hz(5));
-        }
-        self.bar.set_position(bytes);
-    }
-}
-
-impl Drop for Bar {
-    fn drop(&mut self) {
-        self.bar.finish_and_clear();
-    }
 }
 
 #[cfg(test)]

@@ -225,8 +225,8 @@ fn environment(key: &str) -> Vec<(String, String)> {
 
 /// The last value that an environment file of systemd gives to `name`.
 fn variable(text: &str, name: &str) -> Option<String> {
-    let values = text.lines().filter_map(|line| line.trim().strip_prefix(name)?.strip_prefix('='));
-    let value = values.last()?.trim();
+    let mut values = text.lines().filter_map(|line| line.trim().strip_prefix(name)?.strip_prefix('='));
+    let value = values.next_back()?.trim();
     let unquoted = ['"', '\''].iter().find_map(|q| value.strip_prefix(*q)?.strip_suffix(*q));
     Some(unquoted.unwrap_or(value).to_owned())
 }

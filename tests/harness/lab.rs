@@ -6,6 +6,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 /// A lab; its folder and its counters go when it is dropped.
 #[derive(Debug)]
@@ -14,6 +15,19 @@ pub struct Lab {
     key: String,
     stock: PathBuf,
     adjunct: PathBuf,
+}
+
+/// What of adjunct a configuration loads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Modules {
+    /// Nothing.
+    Stock,
+    /// The provider alone.
+    Provider,
+    /// The engine alone, as in the papers.
+    Engine,
+    /// The provider, and the engine that it brings along, as `adjunct openssl enable` has it.
+    Both,
 }
 
 /// Calls counted, by function: hardware and software.
@@ -34,6 +48,34 @@ impl Lab {
         lab.stock = lab.write("stock.cnf", stock_conf(""));
         lab.adjunct = lab.write("adjunct.cnf", adjunct_conf(&module, "", ""));
         lab
+    }
+
+    /// A configuration with one of adjunct's modules, or both.
+    pub fn conf(&self, modules: Modules) -> PathBuf {
+        let name = format!("{modules:?}.cnf");
+        let text = match modules {
+            Modules::Stock => return self.stock.clone(),
+            Modules::Provider => return self.adjunct.clone(),
+            Modules::Engine => stock_conf(&engine_conf(&self.engine())),
+            Modules::Both => adjunct_conf(&self.module(), "engine = RSA,EC", ""),
+        };
+        // Whole at every moment, for those who read it while another thread writes it.
+        let path = self.path(&name);
+        let unfinished = self.write(&format!("{name}-{:?}", std::thread::current().id()), text);
+        std::fs::rename(unfinished, &path).expect("the configuration is moved to its place");
+        path
+    }
+
+    /// The engine.
+    fn engine(&self) -> PathBuf {
+        static COPYING: Mutex<()> = Mutex::new(());
+        let _one = COPYING.lock().unwrap_or_else(PoisonError::into_inner);
+        let engine = self.path("adjunct-engine.so");
+        if !engine.exists() {
+            let built = target().join("libadjunct_engine.so");
+            std::fs::copy(&built, &engine).unwrap_or_else(|e| panic!("{}: {e}; run ./check", built.display()));
+        }
+        engine
     }
 
     /// The folder.
@@ -219,6 +261,15 @@ pub fn adjunct_conf(module: &Path, keys: &str, more: &str) -> String {
          [provider_sect]\ndefault = default_sect\nadjunct = adjunct_sect\n[default_sect]\nactivate = 1\n\
          [adjunct_sect]\nmodule = {}\nactivate = 1\n{keys}\n[evp_sect]\ndefault_properties = ?provider=adjunct\n",
         module.display()
+    )
+}
+
+/// The lines that load the engine, in the papers' words.
+fn engine_conf(engine: &Path) -> String {
+    format!(
+        "engines = engine_sect\n[engine_sect]\nadjunct = adjunct_engine\n[adjunct_engine]\nengine_id = adjunct\n\
+         dynamic_path = {}\nsoft_load = 1\ndefault_algorithms = RSA,EC\ninit = 1\n",
+        engine.display()
     )
 }
 

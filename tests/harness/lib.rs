@@ -1,6 +1,10 @@
 //! What the end-to-end tests share: a lab with OpenSSL configurations and counters of its own, and the systems to test on.
 
+pub mod counted;
+pub mod keys;
 pub mod lab;
+pub mod listener;
+pub mod session;
 pub mod ssh;
 pub mod system;
 pub mod tls;

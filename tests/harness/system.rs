@@ -53,6 +53,38 @@ impl System {
         std::iter::once(System::here()).chain(newer).collect()
     }
 
+    /// Its `sshd`, with the folder for privilege separation that a Debian without a running sshd lacks and, if wanted, an
+    /// account for [`TESTER`], both in a mount namespace of its own. The words after it are the caller's.
+    pub fn server(&self, account: bool) -> Command {
+        let sshd = self.program("sshd");
+        if self.bin.is_some() || !is_root() || (!account && Path::new("/run/sshd").is_dir()) {
+            return Command::new(sshd);
+        }
+        let mut script = "mount -t tmpfs -o mode=755 adjunct /run && mkdir -m 755 /run/sshd && ".to_owned();
+        if account {
+            script += &format!(
+                "{{ cat /etc/passwd; echo '{TESTER}:x:{TESTER_ID}:{TESTER_ID}::/:/bin/sh'; }} >/run/passwd && \
+                 chmod 644 /run/passwd && mount --bind /run/passwd /etc/passwd && "
+            );
+        }
+        let mut command = Command::new("unshare");
+        command.args(["--mount", "sh", "-c", &(script + "exec \"$0\" \"$@\"")]).arg(sshd);
+        command
+    }
+
+    /// The versions of its OpenSSH and of the OpenSSL that uses: `((9, 2), (3, 0))`.
+    pub fn versions(&self) -> (Version, Version) {
+        let out = Command::new(self.program("ssh")).arg("-V").stdin(Stdio::null()).output().expect("ssh -V");
+        let said = String::from_utf8_lossy(&out.stderr).into_owned();
+        let after = |name: &str| -> Option<Version> {
+            let rest = said.split_once(name)?.1;
+            let mut numbers = rest.split(|c: char| !c.is_ascii_digit()).map(str::parse);
+            Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
+        };
+        let found = after("OpenSSH_").zip(after("OpenSSL "));
+        found.unwrap_or_else(|| panic!("{}: not the words of an OpenSSH with OpenSSL: {said}", self.name))
+    }
+
     /// The path of one of its programs.
     pub fn program(&self, name: &str) -> PathBuf {
         if let Some(bin) = &self.bin {
@@ -62,6 +94,15 @@ impl System {
         folders.iter().map(|dir| Path::new(dir).join(name)).find(|p| p.is_file()).unwrap_or_else(|| PathBuf::from(name))
     }
 }
+
+/// A user that is not root and exists nowhere but in the tests; `make-root` knows it too.
+pub const TESTER: &str = "adjunct-tester";
+
+/// Its number.
+pub const TESTER_ID: u32 = 61234;
+
+/// Major and minor number.
+pub type Version = (u32, u32);
 
 /// Debian's suites after the one the tests are written on: OpenSSH 10.0 with OpenSSL 3.5, and the newest of both.
 pub const NEWER: [&str; 2] = ["trixie", "sid"];

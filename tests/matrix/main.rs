@@ -1,0 +1,50 @@
+//! OpenSSH's versions on adjunct's provider and engine together: every algorithm, every kind of login, load, and what
+//! outlives what. Each version is that of a Debian suite in its own root.
+
+mod algorithms;
+mod load;
+mod logins;
+mod table;
+
+use adjunct_e2e::system::{System, is_root};
+use std::panic::AssertUnwindSafe;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+/// The system of a name, unless, as is then said, it cannot be had or the tests do not run as root: only root's sshd
+/// separates privileges, and only root may make the roots.
+fn system(name: &'static str) -> Option<System> {
+    if !is_root() {
+        eprintln!("SKIPPED: only root's sshd separates privileges and changes users");
+        return None;
+    }
+    if name == "here" { Some(System::here()) } else { System::suite(name) }
+}
+
+/// Runs `job` on each item, several at once: a login is mostly waiting for the other side. The first failure ends it.
+fn side_by_side<T: Sync>(items: &[T], job: impl Fn(&T) + Sync) {
+    let next = AtomicUsize::new(0);
+    let failed = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(|| {
+                while let Some(item) = items.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    if failed.load(Ordering::Relaxed) {
+                        break;
+                    }
+                    let result = std::panic::catch_unwind(AssertUnwindSafe(|| job(item)));
+                    if let Err(panic) = result {
+                        failed.store(true, Ordering::Relaxed);
+                        std::panic::resume_unwind(panic);
+                    }
+                }
+            });
+        }
+    });
+}
+
+/// Runs `job` for each version.
+fn each_system(job: impl Fn(&System)) {
+    for system in ["here", "trixie", "sid"].into_iter().filter_map(system) {
+        job(&system);
+    }
+}

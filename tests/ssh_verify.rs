@@ -255,6 +255,37 @@ fn a_jump_host_is_not_counted() {
     }
 }
 
+/// A signature that ssh did not make is not looked for in its counters.
+#[test]
+fn an_agent_signs_for_itself() {
+    let (lab, system) = (Lab::new(), System::here());
+    let ssh = Ssh::new(&system, &system);
+    let socket = ssh.place.path("agent");
+    let agent =
+        lab.command(&system, "ssh-agent", lab.stock()).args(["-D", "-a"]).arg(&socket).stdout(Stdio::null()).spawn();
+    let mut agent = agent.expect("ssh-agent runs");
+    let start = Instant::now();
+    let added = loop {
+        let mut add = lab.command(&system, "ssh-add", lab.stock());
+        let out = add.env("SSH_AUTH_SOCK", &socket).arg(ssh.place.path("user_key")).output().expect("ssh-add runs");
+        if out.status.success() || start.elapsed() > Duration::from_secs(60) {
+            break out;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    };
+    let (_server, config) = peer(&ssh, &lab, lab.adjunct(), "");
+    // The first value wins: the agent, and no file's private half.
+    let text = std::fs::read_to_string(&config).expect("ssh_config");
+    let first = format!("IdentityAgent {}\n", socket.display());
+    std::fs::write(&config, first + &text).expect("ssh_config");
+    let mut command = with_peer(&lab, &system, lab.adjunct(), &config);
+    let report = report(&mut command);
+    agent.kill().expect("kill");
+    agent.wait().expect("wait");
+    assert!(added.status.success(), "{}", String::from_utf8_lossy(&added.stderr));
+    assert_eq!(served(&report.0, "user-key", "client"), "not-by-adjunct elsewhere", "{:#}", report.0);
+}
+
 #[test]
 fn a_forced_command_is_said() {
     let (lab, system) = (Lab::new(), System::here());

@@ -255,21 +255,22 @@ impl Judge<'_> {
         {
             return Verdict::new(Served::NotByAdjunct, Cause::Elsewhere, "signed by the agent or token, not by ssh");
         }
-        let moved = match &end.seen {
+        let (moved, readable, ordinary) = match &end.seen {
             Seen::Not(why) => return Verdict::new(Served::NotVisible, Cause::NotVisible, *why),
-            Seen::Ordinary { login, bulk, .. } if !(if what.bulk() { *bulk } else { *login }) => {
-                let whose = if what.bulk() { "counted for the session's user" } else { "counted for root" };
-                return Verdict::new(
-                    Served::NotVisible,
-                    Cause::NotVisible,
-                    format!("{whose}: run this as root to see it"),
-                );
-            }
-            Seen::Exactly(moved) | Seen::Ordinary { moved, .. } => moved,
+            Seen::Exactly(moved) => (moved, true, false),
+            Seen::Ordinary { moved, login, bulk } => (moved, if what.bulk() { *bulk } else { *login }, true),
         };
+        if reach.functions.is_empty() {
+            return uncounted(&reach, act, end);
+        }
+        if !readable {
+            let whose = if what.bulk() { "the session's user" } else { "root" };
+            let why = format!("counted for {whose}: run this as root to see it");
+            return Verdict::new(Served::NotVisible, Cause::NotVisible, why);
+        }
         // What others count meanwhile is no proof for an sshd without the module.
-        let without = matches!(end.seen, Seen::Ordinary { .. }) && end.modules.as_ref().is_some_and(Vec::is_empty);
-        if reach.functions.is_empty() || without {
+        let without = ordinary && end.modules.as_ref().is_some_and(Vec::is_empty);
+        if without {
             return uncounted(&reach, act, end);
         }
         let expected = if what.bulk() { self.expected(what, &reach) } else { 0 };
@@ -405,6 +406,9 @@ fn proof(function: Function, bits: usize, direction: Option<Direction>, moved: &
 fn uncounted(reach: &Reach, act: Option<Act>, end: &End) -> Verdict {
     let not = |cause, why: String| Verdict::new(Served::NotByAdjunct, cause, why);
     let noted = |text: &str| if reach.note.is_empty() { text.to_owned() } else { reach.note.to_owned() };
+    if end.program == Program::Other {
+        return not(Cause::UnknownProgram, "an SSH program whose inner works are unknown here".to_owned());
+    }
     match reach.way {
         Way::BuiltIn => return not(Cause::BuiltIn, noted("OpenSSH's own code")),
         Way::OpenSsl => return not(Cause::LeftToOpenssl, format!("left to OpenSSL: {}", reach.note)),
@@ -412,9 +416,6 @@ fn uncounted(reach: &Reach, act: Option<Act>, end: &End) -> Verdict {
         Way::Nothing => return Verdict::new(Served::Nothing, Cause::Authenticated, noted("nothing to compute")),
         Way::Unknown => return not(Cause::UnknownAlgorithm, "nothing is known of how it is computed".to_owned()),
         Way::Provider | Way::Engine => {}
-    }
-    if end.program == Program::Other {
-        return not(Cause::UnknownProgram, "no OpenSSH with OpenSSL that is known here".to_owned());
     }
     let program = end.role.program();
     match (&end.modules, &end.configured) {

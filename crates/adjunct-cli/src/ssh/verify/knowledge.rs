@@ -114,6 +114,8 @@ pub fn key_exchange(name: &str) -> Reach {
     }
 }
 
+const ML_DSA: &str = "the Ed25519 half; adjunct has no ML-DSA";
+
 /// How a signature is made or checked: host keys and user keys, by the algorithm's name, in `program`.
 pub fn signature(name: &str, act: Act, program: &Program) -> Reach {
     use Function::{EcdsaSign, EcdsaVerify, Ed25519Sign, Ed25519Verify, RsaCrt, RsaMe};
@@ -142,6 +144,10 @@ pub fn signature(name: &str, act: Act, program: &Program) -> Reach {
         }
         "ssh-ed25519" if act == Act::Sign => Reach::counted(Way::Provider, &[Ed25519Sign], 0),
         "ssh-ed25519" => Reach::counted(Way::Provider, &[Ed25519Verify], 0),
+        "ssh-mldsa44-ed25519" if act == Act::Sign => {
+            Reach { note: ML_DSA, ..Reach::counted(Way::Provider, &[Ed25519Sign], 0) }
+        }
+        "ssh-mldsa44-ed25519" => Reach { note: ML_DSA, ..Reach::counted(Way::Provider, &[Ed25519Verify], 0) },
         "ssh-dss" => Reach::uncounted(Way::OpenSsl, "adjunct has no DSA"),
         _ => Reach::uncounted(Way::Unknown, ""),
     }
@@ -218,7 +224,8 @@ mod tests {
         }
         assert_eq!(way("ssh-ed25519", &Program::OpenSsh(10, 2)), Way::BuiltIn);
         assert_eq!(way("ssh-ed25519-cert-v01@openssh.com", &NEW), Way::Provider);
-        assert_eq!(way("ssh-mldsa44-ed25519", &NEW), Way::Unknown);
+        assert_eq!(way("ssh-mldsa44-ed25519", &NEW), Way::Provider);
+        assert_eq!(way("ssh-mldsa87", &NEW), Way::Unknown);
     }
 
     #[test]

@@ -13,6 +13,14 @@ pub(super) fn modules(pid: u32) -> Option<Vec<PathBuf>> {
     Some(of_maps(&String::from_utf8_lossy(&maps)))
 }
 
+/// `OPENSSL_CONF` in the environment that process `pid` was started with.
+pub(super) fn conf_of(pid: u32) -> Option<PathBuf> {
+    use std::os::unix::ffi::OsStrExt;
+    let environment = fs::read(format!("/proc/{pid}/environ")).ok()?;
+    let value = environment.split(|&b| b == 0).find_map(|v| v.strip_prefix(b"OPENSSL_CONF="))?;
+    (!value.is_empty()).then(|| PathBuf::from(std::ffi::OsStr::from_bytes(value)))
+}
+
 fn of_maps(maps: &str) -> Vec<PathBuf> {
     let paths = maps.lines().filter_map(|line| line.find('/').map(|at| Path::new(&line[at..])));
     let ours = paths.filter(|path| {

@@ -280,8 +280,8 @@ impl Run<'_> {
         let mut command = target::client(&self.ssh, self.facts.program.at_least(8, 7), self.args);
         command.env("ADJUNCT_STATS_KEY", &self.keys.client).env("ADJUNCT_STATS", "on").env_remove("SSH_AUTH_SOCK");
         target::add_options(&mut command, &private.options);
-        let session = self.session(command, place::HOST, false)?;
         let Private { sshd, configured, .. } = private;
+        let session = self.session(command, place::HOST, false).map_err(|failure| with_cause(failure, &sshd.log()))?;
         sshd.stop()?;
         let server = End {
             role: Role::Server,
@@ -338,7 +338,7 @@ impl Run<'_> {
             openssl: self.facts.openssl.clone(),
             seen: sum(&Apart::of(&self.keys.client)).map_or(Seen::Not("its counters cannot be read"), Seen::Exactly),
             modules: session.client_modules.clone(),
-            configured: configured(None),
+            configured: configured(session.client_conf.as_deref()),
         };
         if session.echoed < self.args.size {
             let sent = self.args.size;
@@ -369,6 +369,15 @@ impl Run<'_> {
             parts,
             notes,
         }
+    }
+}
+
+/// A failed login with what our own server says of it.
+fn with_cause(failure: Failure, log: &str) -> Failure {
+    let telling = ["not allowed because", "fatal: ", "error: "];
+    match log.lines().rfind(|line| interrupted().is_ok() && telling.iter().any(|t| line.contains(t))) {
+        Some(cause) => Failure::new(format!("{failure} (sshd: {})", cause.trim())),
+        None => failure,
     }
 }
 

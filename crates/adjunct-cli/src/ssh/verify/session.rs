@@ -47,7 +47,9 @@ pub(super) struct Session {
     pub there: Option<There>,
     /// The modules of adjunct that ssh had loaded; `None` where that cannot be seen.
     pub client_modules: Option<Vec<PathBuf>>,
-    /// The same of sshd's process.
+    /// The OpenSSL configuration in the client's environment: ssh may be a script that sets one.
+    pub client_conf: Option<PathBuf>,
+    /// The modules of sshd's process, likewise.
     pub server_modules: Option<Vec<PathBuf>>,
 }
 
@@ -110,6 +112,7 @@ pub(super) fn run(plan: Plan<'_>) -> Result<Session, Failure> {
         echoed: answer.echoed,
         there: answer.there,
         client_modules: answer.client_modules,
+        client_conf: answer.client_conf,
         server_modules: answer.server_modules,
     })
 }
@@ -152,6 +155,7 @@ struct Answer {
     echoed: u64,
     there: Option<There>,
     client_modules: Option<Vec<PathBuf>>,
+    client_conf: Option<PathBuf>,
     server_modules: Option<Vec<PathBuf>>,
 }
 
@@ -186,6 +190,7 @@ impl Reader<'_> {
                 };
                 // Now both ends are up, and the modules they ever load are loaded.
                 answer.client_modules = super::loaded::modules(self.pid);
+                answer.client_conf = super::loaded::conf_of(self.pid);
                 answer.server_modules = there.pid.and_then(super::loaded::modules);
                 answer.there = Some(there);
                 head.drain(..rest);

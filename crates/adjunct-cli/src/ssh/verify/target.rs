@@ -213,7 +213,7 @@ fn environment(key: &str) -> Vec<(String, String)> {
         vec![("ADJUNCT_STATS_KEY".to_owned(), key.to_owned()), ("ADJUNCT_STATS".to_owned(), "on".to_owned())];
     for name in TELLING {
         let of_service = || {
-            let files = ["/etc/default/ssh", "/etc/sysconfig/sshd"];
+            let files = ["/etc/default/ssh", "/etc/sysconfig/sshd", "/etc/sysconfig/ssh", "/etc/conf.d/sshd"];
             files.iter().find_map(|file| variable(&fs::read_to_string(file).ok()?, name))
         };
         if let Some(value) = std::env::var(name).ok().or_else(of_service) {
@@ -242,11 +242,13 @@ fn algorithms(sshd: &Path) -> Vec<String> {
         "rekeylimit",
         "requiredrsasize",
     ];
-    let Ok(outcome) = programs::run(Command::new(sshd).arg("-T").stdin(Stdio::null())) else { return Vec::new() };
+    // From OpenSSH 9.3 on -G also answers where -T misses host keys or the folder for privilege separation.
+    let asked = ["-T", "-G"].map(|option| programs::run(Command::new(sshd).arg(option).stdin(Stdio::null())));
+    let Some(outcome) = asked.into_iter().flatten().find(|o| o.success) else { return Vec::new() };
     let text = outcome.text();
-    let wanted =
+    let pairs =
         text.lines().filter(|l| l.split_once(' ').is_some_and(|(n, v)| NAMES.contains(&n) && !v.trim().is_empty()));
-    wanted.filter(|_| outcome.success).map(str::to_owned).collect()
+    pairs.map(str::to_owned).collect()
 }
 
 /// A kind of key, for ssh-keygen.

@@ -63,3 +63,8 @@ need_cargo() {
     fi
     exit 1
 }
+
+# cargo deb of the version this repository is made for. Unoptimized: it is run for seconds, and compiled in half the time.
+need_cargo_deb() {
+    command -v cargo-deb >/dev/null || cargo install --locked --quiet --debug --version '^3.8' cargo-deb
+}

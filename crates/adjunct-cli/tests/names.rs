@@ -189,16 +189,31 @@ fn a_full_disk_is_one_line() {
 }
 
 #[test]
-fn man_pages_and_completions_are_made() {
+fn man_pages_are_made() {
     let dir = tempfile::tempdir().unwrap();
-    text(&adjunct(&["man", dir.path().to_str().unwrap()]));
-    for page in ["adjunct", "adjunct-info", "adjunct-stats", "adjunct-openssl", "icainfo", "icastats"] {
-        let page = std::fs::read_to_string(dir.path().join(format!("{page}.1"))).unwrap();
-        assert!(page.contains(".TH"), "{page}");
+    text(&adjunct(&["man", "--date", "2026-11-21", dir.path().to_str().unwrap()]));
+    let page = |name: &str| std::fs::read_to_string(dir.path().join(format!("{name}.1"))).unwrap();
+    let version = env!("CARGO_PKG_VERSION");
+    for name in ["adjunct", "adjunct-info", "adjunct-stats", "adjunct-openssl", "icainfo", "icastats"] {
+        let title = format!(".TH \"{name}\" 1 \"2026-11-21\" \"adjunct {version}\" ");
+        assert!(page(name).starts_with(&title), "{name}");
+        assert_eq!(page(name).contains(".SH SUBCOMMANDS"), ["adjunct", "adjunct-openssl"].contains(&name), "{name}");
     }
+    let enable = page("adjunct-openssl-enable");
+    for section in ["NOTES", "EXIT STATUS", "EXAMPLES", "SEE ALSO\nadjunct\\-openssl(1)"] {
+        assert!(enable.contains(&format!(".SH {section}\n")), "{section}");
+    }
+    // No line of an example may be read as a request.
+    assert!(enable.lines().all(|l| !l.starts_with('\'')));
+}
+
+#[test]
+fn completions_are_made() {
     for shell in ["bash", "zsh", "fish"] {
         assert!(text(&adjunct(&["completions", shell])).contains("adjunct"));
+        assert!(text(&adjunct(&["completions", shell, "icastats"])).contains("icastats"));
     }
+    assert_eq!(adjunct(&["completions", "bash", "lszcrypt"]).status.code(), Some(2));
 }
 
 #[test]

@@ -70,6 +70,7 @@ not_used() {
 # Logins one after the other until stop_logins; none may be lost.
 start_logins() {
     rm -f /tmp/stop /tmp/lost
+    touch /tmp/logins
     while [ ! -e /tmp/stop ]; do
         login true 2>>/tmp/lost.why && echo >>/tmp/logins || echo >>/tmp/lost
     done &

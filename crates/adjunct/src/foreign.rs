@@ -1,6 +1,6 @@
 //! What every module inside a foreign process needs: panics kept in, and the library that called us found.
 
-use std::ffi::{CStr, c_void};
+use std::ffi::{CStr, c_char, c_int, c_void};
 
 /// Runs `body` and lets no panic out of it: a panic becomes `failure`.
 // Always, and what many calls run by `move`: what a body captures goes through memory, by reference twice.
@@ -25,28 +25,10 @@ impl Object {
     /// The object around `address`, if it has the symbol `probe` itself: another one of the process with that symbol is
     /// not the one that called us.
     pub fn around<T>(address: *const T, probe: &CStr) -> Option<Object> {
-        let address = address.cast::<c_void>();
-        if address.is_null() {
-            return None;
-        }
-        // SAFETY: dladdr looks the address up and reads nothing there; it fills the structure; the name it gives lives as long as the object, which its caller keeps.
-        unsafe {
-            let mut info: libc::Dl_info = std::mem::zeroed();
-            if libc::dladdr(address, &raw mut info) == 0 {
-                return None;
-            }
-            let mut raw = libc::dlopen(info.dli_fname, libc::RTLD_NOLOAD | libc::RTLD_NOW);
-            if raw.is_null() {
-                // The name of the program itself is not one dlopen knows: a library linked in, perhaps exported.
-                raw = libc::dlopen(std::ptr::null(), libc::RTLD_NOW);
-            }
-            let object = Object { raw, base: info.dli_fbase as usize };
-            let probe = object.symbol(probe)?;
-            if libc::dladdr(probe, &raw mut info) == 0 || info.dli_fbase as usize != object.base {
-                return None;
-            }
-            Some(object)
-        }
+        let place = Place::of(address as usize)?;
+        let raw = place.open();
+        let object = Object { raw, base: place.base };
+        (Place::of(object.symbol(probe)? as usize)?.base == place.base).then_some(object)
     }
 
     /// Where it is loaded.
@@ -62,6 +44,52 @@ impl Object {
         // SAFETY: the handle is from dlopen.
         let address = unsafe { libc::dlsym(self.raw, name.as_ptr()) };
         (!address.is_null()).then_some(address)
+    }
+}
+
+/// A shared object that holds an address. (dladdr would tell it too, but searches all of the object's symbols for the nearest
+/// one: in libcrypto that takes longer than all else a module does while it loads.)
+struct Place {
+    address: usize,
+    base: usize,
+    /// The path it was loaded from; empty for the program itself. It lives as long as the object, which its caller keeps.
+    name: *const c_char,
+}
+
+impl Place {
+    fn of(address: usize) -> Option<Place> {
+        unsafe extern "C" fn visit(info: *mut libc::dl_phdr_info, _size: usize, place: *mut c_void) -> c_int {
+            // SAFETY: the loader's description of an object, with its headers; the place is the caller's.
+            let (info, place) = unsafe { (&*info, &mut *place.cast::<Place>()) };
+            let headers = match info.dlpi_phnum {
+                0 => &[],
+                // SAFETY: as above.
+                n => unsafe { std::slice::from_raw_parts(info.dlpi_phdr, n.into()) },
+            };
+            let holds = headers.iter().filter(|header| header.p_type == libc::PT_LOAD).any(|header| {
+                let start = (info.dlpi_addr as usize).wrapping_add(header.p_vaddr as usize);
+                place.address.wrapping_sub(start) < header.p_memsz as usize
+            });
+            if holds {
+                (place.base, place.name) = (info.dlpi_addr as usize, info.dlpi_name);
+            }
+            holds.into()
+        }
+        let mut place = Place { address, base: 0, name: std::ptr::null() };
+        // SAFETY: the function is called with `place` before this returns, and unwinds nowhere.
+        let found = unsafe { libc::dl_iterate_phdr(Some(visit), (&raw mut place).cast()) };
+        (found != 0 && address != 0).then_some(place)
+    }
+
+    fn open(&self) -> *mut c_void {
+        // SAFETY: a name the loader knows, or none; what is loaded is only referred to.
+        unsafe {
+            let named = !self.name.is_null() && *self.name != 0;
+            let raw =
+                if named { libc::dlopen(self.name, libc::RTLD_NOLOAD | libc::RTLD_NOW) } else { std::ptr::null_mut() };
+            // A library linked into the program itself, perhaps exported.
+            if raw.is_null() { libc::dlopen(std::ptr::null(), libc::RTLD_NOW) } else { raw }
+        }
     }
 }
 

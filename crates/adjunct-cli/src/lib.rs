@@ -70,7 +70,18 @@ pub fn main(args: Vec<OsString>) -> ExitCode {
     let (name, result) = dispatch(args);
     match result {
         Ok(code) => code,
-        Err(failure) => failure.report(&name),
+        Err(failure) => interrupted(failure).report(&name),
+    }
+}
+
+/// An interrupt at a terminal reaches the programs that were started, too: what then went wrong with one of them is not
+/// what the user has to know first.
+fn interrupted(failure: Failure) -> Failure {
+    match failure {
+        Failure::Failed(line) if ssh::server::interrupted().is_err() && !line.contains("interrupted") => {
+            Failure::Failed(format!("interrupted: {line}"))
+        }
+        other => other,
     }
 }
 

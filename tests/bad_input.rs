@@ -73,11 +73,6 @@ impl Machine {
         self
     }
 
-    fn as_user(mut self, uid: u32) -> Machine {
-        self.user = Some(uid);
-        self
-    }
-
     /// Runs adjunct inside, with SIGINT to it and all it started after `interrupt` seconds.
     fn start(&self, args: &[&str], interrupt: Option<f64>) -> Output {
         let end = interrupt.map_or(String::new(), |after| format!("timeout --preserve-status -s INT {after}"));
@@ -85,7 +80,7 @@ impl Machine {
         // What is left when adjunct has ended is told on a descriptor of its own: this shell is the first process there.
         let script = format!(
             "mount --bind \"$ETC\" /etc || exit 99\n{}{end} {user} \"$ADJUNCT\" \"$@\"\ncode=$?\n\
-             for i in 1 2 3 4 5 6 7 8 9 10; do\n  left=\n  for p in /proc/[0-9]*; do\n    n=${{p#/proc/}}\n    \
+             for i in $(seq 60); do\n  left=\n  for p in /proc/[0-9]*; do\n    n=${{p#/proc/}}\n    \
              [ $n = 1 ] || [ $n = $$ ] || left=\"$left $(tr '\\0' ' ' <$p/cmdline 2>/dev/null)\"\n  done\n  \
              [ -n \"$left\" ] || break\n  sleep 0.3\ndone\n\
              printf '%s' \"$left\" >\"$LEFT\"\nexit $code\n",
@@ -183,67 +178,16 @@ impl Machine {
         self.lab.module().display().to_string()
     }
 
-    /// `adjunct openssl enable` for some programs, with a module that is there.
-    fn enable<'a>(&self, whose: &'a str, module: &'a str) -> Vec<&'a str> {
-        vec!["openssl", "enable", "--for", whose, "--yes", "--module", module]
-    }
-
     fn without_sshd(self) -> Machine {
         self.after("mount -t tmpfs none /usr/sbin || exit 99")
-    }
-
-    fn read_only(self) -> Machine {
-        self.after("mount -o remount,bind,ro /etc || exit 99")
     }
 }
 
 /// What names a missing sshd, and what to install.
 const NO_SSHD: [&str; 2] = ["no sshd found", "openssh-server"];
-const TUNE: [&str; 3] = ["ssh", "tune", "--quick"];
-const APPLY: [&str; 4] = ["ssh", "tune", "--quick", "--apply"];
 
 fn broken(text: String) -> String {
     text + "\nFrobnicate yes\n"
-}
-
-#[test]
-fn enable_names_what_stands_in_its_way() {
-    let Some(machine) = Machine::new() else { return };
-    let module = machine.module();
-    let machine = machine.without_sshd();
-    machine.refuses(&machine.enable("sshd", &module), 1, &NO_SSHD);
-    let Some(machine) = Machine::new() else { return };
-    let (module, machine) = (machine.module(), machine.read_only());
-    for whose in ["all", "sshd"] {
-        machine.refuses(&machine.enable(whose, &module), 1, &["/etc/", "ead-only file system"]);
-    }
-    let Some(machine) = Machine::new() else { return };
-    let (module, machine) = (machine.module(), machine.as_user(65534));
-    for whose in ["all", "sshd"] {
-        machine.refuses(&machine.enable(whose, &module), 1, &["/etc/", "root"]);
-    }
-}
-
-#[test]
-fn enable_quotes_a_broken_openssl_cnf() {
-    let Some(machine) = Machine::new() else { return };
-    let machine = machine.with("ssl/openssl.cnf", |text| text + "\nno equal sign\n");
-    let module = machine.module();
-    for whose in ["all", "sshd", "ssh"] {
-        machine.refuses(&machine.enable(whose, &module), 1, &["line", "missing equal sign"]);
-    }
-}
-
-#[test]
-fn enable_interrupted_changes_nothing() {
-    let Some(machine) = Machine::new() else { return };
-    let module = machine.module();
-    for whose in ["all", "sshd", "ssh"] {
-        machine.interrupted(&machine.enable(whose, &module), &[0.02, 0.2, 0.6]);
-        // It may have come to its end.
-        machine.start(&["openssl", "disable", "--for", whose, "--yes"], None);
-    }
-    machine.interrupted(&["openssl", "status"], &[0.01, 0.1]);
 }
 
 #[test]
@@ -267,53 +211,4 @@ fn verify_tells_hosts_apart_that_do_not_answer() {
     let Some(machine) = Machine::new() else { return };
     let machine = machine.with("ssh/ssh_config", broken);
     machine.refuses(&["ssh", "verify", "localhost"], 1, &["ssh_config", "frobnicate"]);
-}
-
-#[test]
-fn tune_names_what_stands_in_its_way() {
-    let Some(machine) = Machine::new() else { return };
-    machine.without_sshd().refuses(&TUNE, 1, &NO_SSHD);
-    let Some(machine) = Machine::new() else { return };
-    machine.read_only().refuses(&APPLY, 1, &["/etc/ssh", "ead-only file system"]);
-    let Some(machine) = Machine::new() else { return };
-    machine.as_user(65534).refuses(&APPLY, 1, &["/etc/ssh", "root"]);
-}
-
-#[test]
-fn tune_quotes_broken_configurations() {
-    for file in ["ssh/sshd_config", "ssh/ssh_config"] {
-        let Some(machine) = Machine::new() else { return };
-        let machine = machine.with(file, broken);
-        machine.refuses(&TUNE, 1, &[file, "robnicate"]);
-        machine.refuses(&APPLY, 1, &[file, "robnicate"]);
-    }
-}
-
-#[test]
-fn tune_refuses_bad_policies_before_it_measures() {
-    let Some(machine) = Machine::new() else { return };
-    let policy = |path: &Path, code, words: &[&str]| {
-        let path = path.display().to_string();
-        machine.refuses(&["ssh", "tune", "--quick", "--policy", &path], code, words);
-    };
-    let file = |name: &str, text: &str| machine.lab.write(name, text);
-    policy(&file("none.toml", "[ciphers]\ndeny = [\"*\"]\n"), 1, &["cipher"]);
-    policy(&file("broken.toml", "[ciphers\n"), 2, &["broken.toml"]);
-    policy(&file("word.toml", "[cyphers]\ndeny = []\n"), 2, &["word.toml", "cyphers"]);
-    policy(Path::new("/nonexistent/policy.toml"), 2, &["/nonexistent/policy.toml"]);
-}
-
-#[test]
-fn tune_interrupted_changes_nothing() {
-    let Some(machine) = Machine::new() else { return };
-    machine.interrupted(&APPLY, &[0.02, 0.2, 0.7, 2.0]);
-}
-
-#[test]
-fn bench_names_a_missing_sshd_and_can_be_interrupted() {
-    let Some(machine) = Machine::new() else { return };
-    let module = machine.module();
-    let args = ["ssh", "bench", "--quick", "--module", &module];
-    machine.interrupted(&args, &[0.02, 0.3, 1.5]);
-    machine.without_sshd().refuses(&args, 1, &NO_SSHD);
 }

@@ -77,10 +77,11 @@ impl Effective {
         asked.args(command.get_args()).arg("-G").arg(host).stdin(Stdio::null());
         let outcome = programs::run(&mut asked).map_err(Failure::new)?;
         if !outcome.success {
-            return Err(Failure::new(format!(
-                "ssh refuses its options or configuration: {}",
-                last_line(&outcome.stderr)
-            )));
+            // Where a file is wrong, the last line only counts what the one before it names.
+            let counts = |line: &&str| line.contains(": terminating, ");
+            let said: Vec<&str> = outcome.stderr.lines().filter(|line| !counts(line)).collect();
+            let said = said.join("\n");
+            return Err(Failure::new(format!("ssh refuses its options or configuration: {}", last_line(&said))));
         }
         let text = outcome.text();
         let lines = text.lines().filter_map(|l| l.split_once(' '));

@@ -99,6 +99,44 @@ fn ssh_agrees_on_keys_through_it() {
     }
 }
 
+/// A configuration of a program's own, as `adjunct openssl enable --for sshd` writes it, and what it leads to gone, one
+/// after the other: real logins go on, on every OpenSSL, though the system's file wants every error told.
+#[test]
+fn an_own_configuration_locks_nobody_out() {
+    use adjunct_cli::openssl_conf::{Includes, Options, enable, include};
+    struct Disk;
+    impl Includes for Disk {
+        fn read(&self, path: &std::path::Path) -> Result<Vec<(PathBuf, Vec<u8>)>, String> {
+            std::fs::read(path).map(|text| vec![(path.to_owned(), text)]).map_err(|e| e.to_string())
+        }
+    }
+    for system in System::all() {
+        if system.name != "here" && !is_root() {
+            continue;
+        }
+        let lab = Lab::new();
+        let stock = lab.write("system.cnf", "config_diagnostics = 1\nopenssl_conf = init\n[init]\n");
+        let options = Options::new(lab.module().to_str().expect("a path"), None).with_engine(Some("RSA,EC"));
+        let base = format!("{}\n", include(stock.to_str().expect("a path")));
+        let own = lab.write("own.cnf", enable(base.as_bytes(), &options, &Disk).expect("enabled"));
+        let ssh = Ssh::new(&system, &system);
+        let logs_in = |what: &str| {
+            let server = ssh.serve(&lab, &own, &[]);
+            ssh.echo(&lab, &own, &server, &[], &random(50_000));
+            server.stop().unwrap_or_else(|e| panic!("{} {what}: {e}", system.name));
+        };
+        let before = lab.counters();
+        logs_in("whole");
+        assert_ne!(before, lab.counters(), "{}: counted", system.name);
+        std::fs::remove_file(lab.module()).expect("removed");
+        logs_in("no module");
+        std::fs::remove_file(&stock).expect("removed");
+        logs_in("no configuration of the system's");
+        std::fs::remove_file(&own).expect("removed");
+        logs_in("no configuration of its own");
+    }
+}
+
 /// A program that loads libcrypto itself, signs with low-level calls, forks, loads the configuration a second time into a
 /// context of its own, cleans up and unloads.
 const HOST: &str = r#"

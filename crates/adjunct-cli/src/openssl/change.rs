@@ -4,72 +4,86 @@ use super::check::{self, Check, Depth};
 use super::file::ConfigFile;
 use super::includes::FromDisk;
 use super::report::{self, Report};
-use super::{Consent, DisableArgs, EnableArgs, module, programs};
+use super::{Consent, DisableArgs, EnableArgs, Target, engine, module, programs};
+use crate::failure::cause;
 use crate::openssl_conf::{self, Model, Options, State};
 use crate::output::{self, Style};
-use crate::ssh::server::catch_interrupts;
+use crate::ssh::server::{catch_interrupts, interrupted};
 use crate::{Failure, openssl_conf::Refused};
 use adjunct::config::{Group, Groups};
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
-/// `adjunct openssl enable`.
-pub(super) fn enable(args: &EnableArgs) -> Result<ExitCode, Failure> {
+/// What was done for one target, and the words for it.
+pub(super) struct Done {
+    pub report: Report,
+    pub state: &'static str,
+}
+
+/// What is to be written, for any target.
+pub(super) struct Wanted {
+    pub module: PathBuf,
+    pub options: Options,
+    pub notes: Vec<String>,
+}
+
+/// What the command line asks to add to the configuration `original`.
+pub(super) fn wanted(args: &EnableArgs, original: &[u8]) -> Result<Wanted, Failure> {
     let algorithms = args.algorithms.as_deref().map(keywords).transpose()?;
+    let state = state(original);
+    let (engine, note) = engine::choose(args, state.as_ref())?;
     programs::require_providers(&programs::openssl_version()?)?;
     let module = module::find(args.module.as_deref())?;
+    let options = Options::new(&module.to_string_lossy(), algorithms.as_deref()).with_engine(engine.as_deref());
+    let mut notes: Vec<String> = note.into_iter().collect();
+    if state.is_some_and(|s| s.engines.iter().any(|id| id != b"adjunct")) {
+        notes.push("the file configures engines; OpenSSL asks them before any provider".to_owned());
+    }
+    notes.extend(module::unreadable_for_others(&module));
+    Ok(Wanted { module, options, notes })
+}
+
+/// `adjunct openssl enable`, for all programs or those that read the file named.
+pub(super) fn enable(args: &EnableArgs) -> Result<Done, Failure> {
     let file = ConfigFile::open(&args.common.config()?)?;
     let refused = |refused: Refused| Failure::new(format!("{}: {refused}; it is left alone", file.path.display()));
     // A file that has the block already gets a new one: the module or the algorithms may be others now.
     let original = openssl_conf::strip(&file.bytes).map_err(refused)?.unwrap_or_else(|| file.bytes.clone());
-    let options = Options::new(&module.to_string_lossy(), algorithms.as_deref());
-    let edited = openssl_conf::enable(&original, &options, &FromDisk).map_err(refused)?;
-    let mut report = Report {
-        action: "enable",
-        config: file.path.clone(),
-        changed: edited != file.bytes,
-        dry_run: args.consent.dry_run,
-        notes: notes(&file.path, &original, &module),
-        module: Some(module),
-        backup: None,
-        diff: report::unified(&file.path, &file.bytes, &edited),
-        checks: Vec::new(),
-    };
+    let wanted = wanted(args, &original)?;
+    let edited = openssl_conf::enable(&original, &wanted.options, &FromDisk).map_err(refused)?;
+    let mut report = Report::new("enable", Target::All, &file.path, args.consent.dry_run);
+    report.files = vec![file.path.clone()];
+    report.changed = edited != file.bytes;
+    report.notes = wanted.notes;
+    report.notes.extend(super::elsewhere(&file.path));
+    report.module = Some(wanted.module);
+    report.diff = report::unified(&file.path, &file.bytes, &edited);
     let ask = format!("Change {}?", file.path.display());
-    if !report.changed || !agreed(&mut report, args.consent, args.common.json, &ask)? {
-        return finished(&report, args.common.json, "is enabled already");
+    if !report.changed || !agreed(&report, args.consent, args.common.json, &ask)? {
+        return Ok(Done { report, state: "is enabled already" });
     }
     catch_interrupts();
     let change = Change { file: &file, edited: &edited, original: &original };
     report.checks = change.make(&mut report.backup)?;
-    finished(&report, args.common.json, "is enabled")
+    Ok(Done { report, state: "is enabled" })
 }
 
-/// `adjunct openssl disable`.
-pub(super) fn disable(args: &DisableArgs) -> Result<ExitCode, Failure> {
+/// `adjunct openssl disable`, for the same.
+pub(super) fn disable(args: &DisableArgs) -> Result<Done, Failure> {
     let file = ConfigFile::open(&args.common.config()?)?;
     let refused = |refused: Refused| Failure::new(format!("{}: {refused}", file.path.display()));
     let stripped = openssl_conf::strip(&file.bytes).map_err(refused)?;
-    let mut report = Report {
-        action: "disable",
-        config: file.path.clone(),
-        changed: stripped.is_some(),
-        dry_run: args.consent.dry_run,
-        module: None,
-        backup: None,
-        diff: String::new(),
-        checks: Vec::new(),
-        notes: Vec::new(),
-    };
+    let mut report = Report::new("disable", Target::All, &file.path, args.consent.dry_run);
+    report.files = vec![file.path.clone()];
+    report.changed = stripped.is_some();
     let Some(stripped) = stripped else {
         report.notes.extend(by_hand(&file.bytes));
-        return finished(&report, args.common.json, "is not enabled");
+        return Ok(Done { report, state: "is not enabled" });
     };
     report.diff = report::unified(&file.path, &file.bytes, &stripped);
     let ask = format!("Take adjunct out of {}?", file.path.display());
-    if !agreed(&mut report, args.consent, args.common.json, &ask)? {
-        return finished(&report, args.common.json, "is enabled");
+    if !agreed(&report, args.consent, args.common.json, &ask)? {
+        return Ok(Done { report, state: "is enabled" });
     }
     file.replace(&stripped)?;
     let backup = file.backup_path();
@@ -84,7 +98,7 @@ pub(super) fn disable(args: &DisableArgs) -> Result<ExitCode, Failure> {
         report.notes.push(text.to_owned());
         report.backup = backed_up.is_some().then_some(backup);
     }
-    finished(&report, args.common.json, "is disabled")
+    Ok(Done { report, state: "is disabled" })
 }
 
 /// The keywords as they are written into the file.
@@ -102,17 +116,6 @@ fn keywords(list: &str) -> Result<String, Failure> {
     Ok(words.join(","))
 }
 
-/// What to know beside the change.
-fn notes(config: &Path, original: &[u8], module: &Path) -> Vec<String> {
-    let mut notes = Vec::new();
-    if state(original).is_some_and(|s| s.engines) {
-        notes.push("the file configures engines; OpenSSL asks them before any provider".to_owned());
-    }
-    notes.extend(module::unreadable_for_others(module));
-    notes.extend(super::elsewhere(config));
-    notes
-}
-
 fn state(config: &[u8]) -> Option<State> {
     Model::read(config, &FromDisk).ok().map(|model| openssl_conf::state(&model))
 }
@@ -122,7 +125,7 @@ fn by_hand(config: &[u8]) -> Option<String> {
 }
 
 /// Shows the change and asks, where somebody can answer; says whether to go on.
-fn agreed(report: &mut Report, consent: Consent, json: bool, question: &str) -> Result<bool, Failure> {
+pub(super) fn agreed(report: &Report, consent: Consent, json: bool, question: &str) -> Result<bool, Failure> {
     if !json {
         output::print(&report::painted(&report.diff, Style::of_stdout()))?;
     }
@@ -142,11 +145,9 @@ fn agreed(report: &mut Report, consent: Consent, json: bool, question: &str) -> 
     Err(Failure::new("nothing was changed"))
 }
 
-fn finished(report: &Report, json: bool, state: &str) -> Result<ExitCode, Failure> {
-    if json {
-        output::print_json(report)?;
-        return Ok(ExitCode::SUCCESS);
-    }
+/// What was done, for people.
+pub(super) fn text(done: &Done) -> String {
+    let Done { report, state } = done;
     let mut text = report::checks(&report.checks, Style::of_stdout());
     for note in &report.notes {
         text += &format!("note: {note}\n");
@@ -159,8 +160,7 @@ fn finished(report: &Report, json: bool, state: &str) -> Result<ExitCode, Failur
     } else {
         text += &format!("adjunct {state} in {}\n", report.config.display());
     }
-    output::print(&text)?;
-    Ok(ExitCode::SUCCESS)
+    text
 }
 
 /// A change that is checked before, during and after.
@@ -173,16 +173,19 @@ struct Change<'a> {
 impl Change<'_> {
     /// Makes the change; undoes it where something fails that worked before.
     fn make(&self, backup: &mut Option<PathBuf>) -> Result<Vec<Check>, Failure> {
-        let before = self.elsewhere(self.original, false, Depth::Full)?;
-        let tried = check::judged(&before, self.elsewhere(self.edited, true, Depth::Quick)?);
+        let unchanged = |why: String| Failure::new(format!("{why}; {} is unchanged", self.file.path.display()));
+        let before = elsewhere(self.original, false, Depth::Full)?;
+        let tried = check::judged(&before, elsewhere(self.edited, true, Depth::Quick)?);
+        interrupted().map_err(|e| unchanged(e.to_string()))?;
         if let Some(why) = check::first_failure(&tried) {
-            return Err(Failure::new(format!("{why}; {} is unchanged", self.file.path.display())));
+            return Err(unchanged(why));
         }
         let kept = self.file.back_up(self.original)?;
         // The backup is what the file was before adjunct; what it is right now may hold an older block.
         self.file.replace(self.edited)?;
         let after = check::judged(&before, check::all(&self.file.path, true, Depth::Full));
-        if let Some(why) = check::first_failure(&after) {
+        let stopped = interrupted().err().map(|e| e.to_string());
+        if let Some(why) = stopped.or_else(|| check::first_failure(&after)) {
             self.undo(&kept)?;
             return Err(Failure::new(format!("{why}; {} was put back", self.file.path.display())));
         }
@@ -196,14 +199,14 @@ impl Change<'_> {
         }
         ConfigFile::open(&self.file.path)?.replace(&self.file.bytes)
     }
+}
 
-    /// The checks under a copy of `bytes` in a private place, before the file itself is touched.
-    fn elsewhere(&self, bytes: &[u8], adjunct: bool, depth: Depth) -> Result<Vec<Check>, Failure> {
-        let failed = |e: std::io::Error| Failure::new(format!("a temporary file: {e}"));
-        let mut copy = tempfile::Builder::new().prefix("adjunct-").suffix(".cnf").tempfile().map_err(failed)?;
-        copy.write_all(bytes).map_err(failed)?;
-        Ok(check::all(copy.path(), adjunct, depth))
-    }
+/// The checks under a copy of `bytes` in a private place, before the file itself is touched.
+pub(super) fn elsewhere(bytes: &[u8], adjunct: bool, depth: Depth) -> Result<Vec<Check>, Failure> {
+    let failed = |e: std::io::Error| Failure::new(format!("a temporary file: {}", cause(&e)));
+    let mut copy = tempfile::Builder::new().prefix("adjunct-").suffix(".cnf").tempfile().map_err(failed)?;
+    copy.write_all(bytes).map_err(failed)?;
+    Ok(check::all(copy.path(), adjunct, depth))
 }
 
 #[cfg(test)]

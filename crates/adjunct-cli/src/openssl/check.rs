@@ -1,10 +1,13 @@
 //! What is checked before and after an edit: that OpenSSL, ssh and sshd still work, a real login included.
 
-use super::explain;
+use super::includes::FromDisk;
 use super::programs::{self, run};
+use super::{engine, explain};
+use crate::openssl_conf::{self, Model};
 use crate::ssh::place::{Place, Programs, last_line};
 use crate::ssh::server::{Settings, Sshd};
 use serde::Serialize;
+use std::ffi::OsStr;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -39,6 +42,9 @@ pub enum Depth {
     Full,
 }
 
+/// The name of the check of sshd's own configuration.
+pub const SSHD: &str = "sshd accepts the configuration";
+
 type Tried = Result<String, Verdict>;
 
 fn failed(line: impl Into<String>) -> Verdict {
@@ -54,10 +60,13 @@ pub fn all(config: &Path, adjunct: bool, depth: Depth) -> Vec<Check> {
     };
     if adjunct {
         add("the module loads", loads(config));
+        if asks_for_engine(config) {
+            add("the engine is registered", engine::registered(config).map_err(Verdict::Skipped));
+        }
     }
     add("openssl computes", computes(config));
     add("ssh accepts the configuration", ssh_parses(config));
-    add("sshd accepts the configuration", sshd_parses(config));
+    add(SSHD, sshd_parses(config));
     if depth == Depth::Full {
         add("a login over loopback works", login(config));
     }
@@ -95,6 +104,12 @@ fn loads(config: &Path) -> Tried {
     }
 }
 
+/// Without the engine everything works, so it is told and stops nothing.
+fn asks_for_engine(config: &Path) -> bool {
+    let model = std::fs::read(config).ok().and_then(|bytes| Model::read(&bytes, &FromDisk).ok());
+    model.and_then(|model| engine::of(&openssl_conf::state(&model))).is_some()
+}
+
 /// The digest of nothing is known, and random numbers are to be had.
 fn computes(config: &Path) -> Tried {
     const OF_NOTHING: &str = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
@@ -128,16 +143,22 @@ fn sshd_parses(config: &Path) -> Tried {
     if !nix::unistd::geteuid().is_root() {
         return Err(Verdict::Skipped("only root can read sshd's keys".to_owned()));
     }
-    let mut command = Command::new(&found.sshd);
-    let outcome = run(command.arg("-t").env("OPENSSL_CONF", config).stdin(Stdio::null()));
-    match outcome.map_err(failed)? {
-        o if o.success => Ok("sshd -t".to_owned()),
-        // The directory is made when sshd is started: without it nothing is said about the configuration.
-        o if o.why().contains("Missing privilege separation directory") => {
-            Err(Verdict::Skipped(format!("sshd -t: {}", o.why())))
+    const MISSING: &str = "Missing privilege separation directory: ";
+    let test = |words: &[&OsStr]| {
+        let mut command = Command::new(words[0]);
+        run(command.args(&words[1..]).arg("-t").env("OPENSSL_CONF", config).stdin(Stdio::null())).map_err(failed)
+    };
+    let mut outcome = test(&[found.sshd.as_os_str()])?;
+    if let Some(dir) = outcome.why().strip_prefix(MISSING).map(str::to_owned) {
+        // It is made when sshd is started; here in a mount namespace that ends with the test.
+        let script = "mount -t tmpfs -o mode=755 adjunct \"${0%/*}\" && mkdir -m 755 \"$0\" && exec \"$@\"";
+        let words = ["unshare", "--mount", "sh", "-c", script, &dir].map(OsStr::new);
+        match test(&[&words[..], &[found.sshd.as_os_str()]].concat()) {
+            Ok(o) if o.success || o.stderr.contains("sshd") => outcome = o,
+            _ => return Err(Verdict::Skipped(format!("sshd -t: {MISSING}{dir}"))),
         }
-        o => Err(failed(format!("sshd -t: {}", o.why()))),
     }
+    if outcome.success { Ok("sshd -t".to_owned()) } else { Err(failed(format!("sshd -t: {}", outcome.why()))) }
 }
 
 /// Logs in to a private sshd and sends data there and back: with the algorithms OpenSSH takes by itself, then with AES.

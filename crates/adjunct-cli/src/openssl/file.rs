@@ -136,6 +136,14 @@ impl ConfigFile {
         Ok(new)
     }
 
+    /// The content as it was when the file was opened, ready beside it to be put back in one step.
+    ///
+    /// # Errors
+    /// [`Failure`] where it cannot be written.
+    pub fn spare(&self) -> Result<NamedTempFile, Failure> {
+        self.prepared(&self.bytes)
+    }
+
     fn sync_folder(&self) {
         if let Some(folder) = self.path.parent().and_then(|p| File::open(p).ok()) {
             let _ = folder.sync_all();

@@ -4,8 +4,10 @@
 pub mod check;
 pub mod file;
 pub mod programs;
+pub mod target;
 
 mod change;
+mod engine;
 mod explain;
 mod includes;
 mod module;
@@ -15,17 +17,30 @@ pub mod users;
 
 pub(crate) use includes::FromDisk;
 
-use crate::Failure;
+use crate::{Failure, output};
+use change::Done;
 use std::path::PathBuf;
 use std::process::ExitCode;
+pub use target::Target;
 
 const EXAMPLES: &str = "\
 Examples:
   adjunct openssl enable --dry-run     show the change of the system's openssl.cnf, make none
   sudo adjunct openssl enable          change it, check it, keep a backup
   adjunct openssl status               whether it is in force, and what is off
-  sudo adjunct openssl disable         take it back, byte for byte
+  sudo adjunct openssl disable         take all of it back, byte for byte
+  sudo adjunct openssl enable --for sshd --restart       for sshd alone, and restart it
+  adjunct openssl enable --for ssh     for your ssh, scp and sftp alone; needs no root
   adjunct openssl enable --config my.cnf && OPENSSL_CONF=$PWD/my.cnf ssh HOST      only for this ssh
+
+--for all (the default) changes the system's openssl.cnf. --for sshd writes /etc/adjunct/sshd.cnf, which includes the
+system's, and names it in the file of variables that sshd's service reads (/etc/default/ssh on Debian), or in a drop-in of
+the unit where it reads none. --for ssh writes ~/.config/adjunct/ssh.cnf and scripts before ssh, scp and sftp in a folder of
+yours that PATH names first; git and rsync come through them, ssh-agent does not.
+
+Beside the provider comes an engine, for the low-level RSA and EC functions that no provider sees (OpenSSH up to 9.8): the
+module itself registers it, where OpenSSL has engines. No 'engines' line is written, for that stops every program once
+OpenSSL has none (4.0) or the engine's file is gone.
 
 enable adds one block at the end of the file and touches nothing else. It makes sure that OpenSSL's default provider stays
 active, that adjunct is preferred and never required, and that OpenSSL's own random generator does not use it. Then it
@@ -33,7 +48,8 @@ checks that the module loads, that ssh and sshd accept the configuration, and th
 these fails that worked before, the file is put back. Where a file cannot be edited safely it is left alone. What the checks
 encrypt and hash counts in the statistics like any other use.
 
-Exit status: 0 done (status: in force), 1 it failed, 2 the command line is wrong, 3 (status only) not enabled.";
+Exit status: 0 done (status: all that is enabled is in force), 1 it failed, 2 the command line is wrong, 3 (status only)
+nothing is enabled.";
 
 /// Let OpenSSL and OpenSSH use adjunct, take that back, or show whether they do
 #[derive(Debug, clap::Args)]
@@ -45,9 +61,9 @@ pub struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum Command {
-    /// Add adjunct to openssl.cnf, check that everything works, and put the file back if not
+    /// Switch adjunct on for all programs, sshd or your ssh, check that everything works, and take it back if not
     Enable(EnableArgs),
-    /// Take adjunct out of openssl.cnf again, byte for byte
+    /// Switch adjunct off again, byte for byte, wherever it is on
     Disable(DisableArgs),
     /// Show whether adjunct is in force, its module, the versions, and what is off
     Status(StatusArgs),
@@ -65,6 +81,18 @@ pub struct EnableArgs {
     /// What adjunct offers: ALL, or any of RSA, EC, CIPHERS, DIGESTS, MACS, RAND, ECB, separated by commas
     #[arg(long, value_name = "LIST")]
     algorithms: Option<String>,
+    /// Whom to switch it on for
+    #[arg(long = "for", value_name = "WHOM", default_value = "all", conflicts_with = "config")]
+    target: Target,
+    /// What the engine serves, where OpenSSL has engines: RSA, EC, DH, CIPHERS, DIGESTS, RAND or ALL; by default RSA,EC
+    #[arg(long, value_name = "LIST", conflicts_with = "no_engine")]
+    engine: Option<String>,
+    /// The provider alone
+    #[arg(long)]
+    no_engine: bool,
+    /// With --for sshd: restart sshd, see that it runs, and take everything back if it does not
+    #[arg(long)]
+    restart: bool,
     #[command(flatten)]
     consent: Consent,
 }
@@ -75,6 +103,9 @@ pub struct EnableArgs {
 pub struct DisableArgs {
     #[command(flatten)]
     common: Common,
+    /// Whom to switch it off for; by default for all that it is on for
+    #[arg(long = "for", value_name = "WHOM", conflicts_with = "config")]
+    target: Option<Target>,
     #[command(flatten)]
     consent: Consent,
 }
@@ -129,10 +160,55 @@ fn elsewhere(config: &std::path::Path) -> Option<String> {
 /// [`Failure`] with the one line to show.
 pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     match &args.command {
-        Command::Enable(args) => change::enable(args),
-        Command::Disable(args) => change::disable(args),
+        Command::Enable(args) => enable(args),
+        Command::Disable(args) => disable(args),
         Command::Status(args) => status::run(args),
     }
+}
+
+fn enable(args: &EnableArgs) -> Result<ExitCode, Failure> {
+    if args.restart && args.target != Target::Sshd {
+        return Err(Failure::Words("--restart goes with --for sshd; nothing else is restarted".to_owned()));
+    }
+    told(&target::enable(args)?, args.common.json)
+}
+
+fn told(done: &Done, json: bool) -> Result<ExitCode, Failure> {
+    if json {
+        output::print_json(&done.report)?;
+    } else {
+        output::print(&change::text(done))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Without a target or a file named: all that is on, one after the other. What fails for one does not keep the others on.
+fn disable(args: &DisableArgs) -> Result<ExitCode, Failure> {
+    if args.target.is_some() || args.common.config.is_some() {
+        return told(&target::disable(args.target.unwrap_or(Target::All), args)?, args.common.json);
+    }
+    let on: Vec<Target> =
+        [Target::Ssh, Target::Sshd, Target::All].into_iter().filter(|&target| target::is_enabled(target)).collect();
+    if on.is_empty() {
+        // It tells of a configuration by hand. Without any configuration there is nothing to take away.
+        match target::disable(Target::All, args) {
+            Ok(done) if !args.common.json => return told(&done, false),
+            _ if args.common.json => {}
+            _ => output::print("adjunct is not enabled\n")?,
+        }
+    }
+    let (mut reports, mut failure) = (Vec::new(), None);
+    for target in on {
+        match target::disable(target, args) {
+            Ok(done) if args.common.json => reports.push(done.report),
+            Ok(done) => output::print(&change::text(&done))?,
+            Err(why) => failure = failure.or(Some(why)),
+        }
+    }
+    if args.common.json {
+        output::print_json(&reports)?;
+    }
+    failure.map_or(Ok(ExitCode::SUCCESS), Err)
 }
 
 impl Common {

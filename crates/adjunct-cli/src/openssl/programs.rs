@@ -2,7 +2,7 @@
 
 use crate::Failure;
 use crate::failure::cause;
-use crate::ssh::server::interrupted;
+use crate::ssh::server::{self, interrupted};
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{Read, Seek};
@@ -140,6 +140,20 @@ pub fn require_providers(version: &str) -> Result<(), Failure> {
         Some(major) if major >= 3 && version.starts_with("OpenSSL ") => Ok(()),
         _ => Err(Failure::new(format!("'{version}' has no providers; adjunct needs OpenSSL 3.0 or newer"))),
     }
+}
+
+/// Whether this OpenSSL has engines.
+pub fn has_engines() -> bool {
+    openssl(&["engine", "dynamic"], Some(Path::new("/dev/null"))).is_ok_and(|o| o.success)
+}
+
+/// The processes of that name that the system itself has started: of sshd, the one that listens for everybody.
+pub fn services(name: &str) -> Vec<u32> {
+    let of = |pid: u32| std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let all = entries.filter_map(|e| e.file_name().to_str()?.parse::<u32>().ok());
+    // Process 1, which may be it in a container, has no parent.
+    all.filter(|&pid| of(pid).trim() == name && server::parent(pid).is_some_and(|parent| parent <= 1)).collect()
 }
 
 /// A provider as `openssl list -providers` shows it.

@@ -1,5 +1,6 @@
 //! What `enable` and `disable` tell: the change as a unified diff, the checks, what else to know.
 
+use super::Target;
 use super::check::{Check, Verdict};
 use crate::output::Style;
 use serde::Serialize;
@@ -12,8 +13,13 @@ use std::path::{Path, PathBuf};
 pub(super) struct Report {
     /// `enable` or `disable`.
     pub action: &'static str,
-    /// The file.
+    /// Whom it is for.
+    #[serde(rename = "for")]
+    pub target: Target,
+    /// The configuration.
     pub config: PathBuf,
+    /// The files of the change.
+    pub files: Vec<PathBuf>,
     /// Whether it was changed.
     pub changed: bool,
     /// Whether it only would have been.
@@ -30,12 +36,32 @@ pub(super) struct Report {
     pub notes: Vec<String>,
 }
 
+impl Report {
+    /// A report of nothing done yet.
+    pub fn new(action: &'static str, target: Target, config: &Path, dry_run: bool) -> Report {
+        Report {
+            action,
+            target,
+            config: config.to_owned(),
+            files: Vec::new(),
+            changed: false,
+            dry_run,
+            module: None,
+            backup: None,
+            diff: String::new(),
+            checks: Vec::new(),
+            notes: Vec::new(),
+        }
+    }
+}
+
 /// The change as a unified diff, line ends shown as they are (a carriage return as `^M`).
 pub(super) fn unified(path: &Path, old: &[u8], new: &[u8]) -> String {
     let (old, new) = (String::from_utf8_lossy(old), String::from_utf8_lossy(new));
     let diff = TextDiff::from_lines(old.as_ref(), new.as_ref());
     let name = path.display().to_string();
-    let text = diff.unified_diff().context_radius(3).header(&name, &name).to_string();
+    let side = |text: &str| if text.is_empty() { "/dev/null" } else { &name };
+    let text = diff.unified_diff().context_radius(3).header(side(&old), side(&new)).to_string();
     // What stands in a file must not drive the terminal it is shown on.
     text.chars().fold(String::with_capacity(text.len()), |mut shown, c| {
         match c {

@@ -2,8 +2,9 @@
 
 use super::file::ConfigFile;
 use super::includes::FromDisk;
-use super::users::{self, Detail, Given, Reach, Survey};
-use super::{StatusArgs, explain, programs};
+use super::target::{self, TargetState};
+use super::users::{self, Detail, Given, Own, Reach, Survey};
+use super::{StatusArgs, Target, engine, explain, programs};
 use crate::openssl_conf::{self, Model, State};
 use crate::output::{self, Style};
 use crate::ssh::place::Programs;
@@ -30,6 +31,8 @@ struct Report {
     module: Option<String>,
     version: Option<String>,
     loads: bool,
+    /// What the engine serves that the module registers, where the configuration has it register one.
+    engine: Option<String>,
     algorithms: Vec<&'static str>,
     /// The groups of algorithms that are not offered.
     algorithms_off: Vec<&'static str>,
@@ -43,6 +46,9 @@ struct Report {
     problems: Vec<String>,
     /// What else to know, one line each.
     notes: Vec<String>,
+    /// Programs with a configuration of their own.
+    #[serde(rename = "for")]
+    targets: Vec<TargetState>,
     /// The programs that use OpenSSL, and what they get.
     programs: Survey,
 }
@@ -52,6 +58,9 @@ pub(super) fn run(args: &StatusArgs) -> Result<ExitCode, Failure> {
     let openssl = programs::openssl_version()?;
     let file = ConfigFile::open(&args.common.config()?)?;
     let mut report = look(&file, openssl);
+    if args.common.config.is_none() {
+        report.targets = target::states();
+    }
     let only = args.program.as_deref().map(users::locate).transpose()?;
     report.programs = users::survey(&reach(&report, args), only.as_deref())?;
     if args.common.json {
@@ -63,14 +72,20 @@ pub(super) fn run(args: &StatusArgs) -> Result<ExitCode, Failure> {
             None if args.programs => Detail::Programs,
             None => Detail::Groups,
         };
-        let programs = users::text(&report.programs, detail, report.enabled, style);
+        let programs = users::text(&report.programs, detail, enabled(&report), style);
         output::print(&(text(&report, style) + &programs))?;
     }
-    Ok(match (report.enabled, report.working) {
+    let in_force = (!report.enabled || report.working) && report.targets.iter().all(|t| !t.enabled || t.working);
+    Ok(match (enabled(&report), in_force) {
         (false, _) => ExitCode::from(NOT_ENABLED),
         (true, true) => ExitCode::SUCCESS,
         (true, false) => ExitCode::FAILURE,
     })
+}
+
+/// Whether it is on for anybody.
+fn enabled(report: &Report) -> bool {
+    report.enabled || report.targets.iter().any(|t| t.enabled)
 }
 
 fn look(file: &ConfigFile, openssl: String) -> Report {
@@ -111,6 +126,7 @@ fn look(file: &ConfigFile, openssl: String) -> Report {
         module,
         version: loaded.map(|p| p.version.clone()),
         loads: loaded.is_some(),
+        engine: engine::of(&state),
         algorithms: words(true),
         algorithms_off: words(false),
         instructions_off: facts.masked.iter().chain(&facts.missing).copied().collect(),
@@ -119,7 +135,8 @@ fn look(file: &ConfigFile, openssl: String) -> Report {
         openssl,
         openssh: Programs::find(None, None).ok().and_then(|p| p.versions().ok()).map(|(ssh, _)| ssh),
         problems,
-        notes: super::elsewhere(&file.path).into_iter().collect(),
+        notes: engine_note(&state, &file.path).into_iter().chain(super::elsewhere(&file.path)).collect(),
+        targets: Vec::new(),
         programs: Survey::default(),
     }
 }
@@ -131,12 +148,24 @@ fn reach(report: &Report, args: &StatusArgs) -> Reach {
     let systems = programs::openssl_dir().ok().and_then(|dir| std::fs::canonicalize(dir.join("openssl.cnf")).ok());
     Reach {
         config: report.config.clone(),
-        given: Given::provider(report.working, None),
+        given: Given::provider(report.working, report.engine.as_deref()),
         by_environment: args.common.config.is_some() && systems.as_ref() != Some(&report.config),
-        own: Vec::new(),
+        own: report.targets.iter().filter(|t| t.enabled).flat_map(own).collect(),
         since: modules.iter().chain([&report.config]).filter_map(|path| modified(path)).max(),
         modules,
     }
+}
+
+/// The programs of a target, and what their configuration gives.
+fn own(target: &TargetState) -> impl Iterator<Item = Own> {
+    let given = Given::provider(target.working, target.engine.as_deref());
+    target.programs.iter().map(move |program| Own { program: program.clone(), config: target.config.clone(), given })
+}
+
+/// What to know where the engine that a configuration asks for is not there.
+fn engine_note(state: &State, config: &Path) -> Option<String> {
+    engine::of(state)?;
+    engine::registered(config).err().map(|why| format!("the engine is not there: {why}"))
 }
 
 /// What keeps an enabled adjunct from being in force.
@@ -156,9 +185,35 @@ fn why_not(state: &State, module: Option<&str>) -> Vec<String> {
     lines
 }
 
+/// The lines of a program with a configuration of its own.
+fn target_text(target: &TargetState, style: Style) -> String {
+    let state = match (target.enabled, target.working) {
+        (false, _) => "not enabled".to_owned(),
+        (true, true) => style.good("enabled and in force"),
+        (true, false) => style.bad("enabled, not in force"),
+    };
+    let whom = if target.target == Target::Sshd { "for sshd" } else { "for your ssh" };
+    let mut text = String::new();
+    let mut line = |name: &str, value: &str| {
+        let _ = writeln!(text, "{:<16}{value}", format!("{name}:"));
+    };
+    if !target.enabled {
+        line(whom, &state);
+        return text;
+    }
+    line(whom, &format!("{state}, {}", target.config.display()));
+    let files: Vec<String> = target.files.iter().map(|f| f.display().to_string()).collect();
+    line("  named by", &files.join(", "));
+    line("  engine", target.engine.as_deref().unwrap_or("none"));
+    target.problems.iter().for_each(|problem| line("  problem", problem));
+    target.notes.iter().for_each(|note| line("  note", note));
+    text
+}
+
 fn text(report: &Report, style: Style) -> String {
     let mut text = String::new();
     let state = match (report.enabled, report.working) {
+        (false, _) if enabled(report) => style.notice("not enabled for all programs"),
         (false, _) => style.notice("not enabled"),
         (true, true) => style.good("enabled and in force"),
         (true, false) => style.bad("enabled, not in force"),
@@ -175,6 +230,7 @@ fn text(report: &Report, style: Style) -> String {
         if !report.algorithms_off.is_empty() {
             line("off", &report.algorithms_off.join(", "));
         }
+        line("engine", report.engine.as_deref().unwrap_or("none"));
         line("preferred by", report.default_properties.as_deref().unwrap_or("nothing"));
         line("random numbers", report.random_properties.as_deref().unwrap_or("not kept apart"));
     }
@@ -189,5 +245,6 @@ fn text(report: &Report, style: Style) -> String {
     for note in &report.notes {
         line("note", note);
     }
+    report.targets.iter().for_each(|target| text += &target_text(target, style));
     text
 }

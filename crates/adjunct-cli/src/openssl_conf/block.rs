@@ -12,7 +12,7 @@ const SHA256: &str = "# SHA-256 of the file without this block: ";
 /// `config` with a block of `lines` at its end, in the file's own line ends.
 ///
 /// The block begins with an empty line: if the last line of the file ends in a backslash, that line ends there.
-pub(super) fn append(config: &[u8], lines: &[String]) -> Vec<u8> {
+pub fn append(config: &[u8], lines: &[String]) -> Vec<u8> {
     let windows = config.iter().position(|&b| b == b'\n').is_some_and(|at| at > 0 && config[at - 1] == b'\r');
     let end = if windows { "\r\n" } else { "\n" };
     let open = !config.is_empty() && !config.ends_with(b"\n");

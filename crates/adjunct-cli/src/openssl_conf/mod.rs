@@ -18,7 +18,7 @@ mod plan;
 mod property;
 mod refused;
 
-pub use block::{contains_block, is_original, strip};
+pub use block::{append, contains_block, is_original, strip};
 pub use model::{Entry, Includes, Model, NoIncludes, Place};
 pub use plan::{Options, ProviderState, State, state};
 pub use refused::Refused;
@@ -42,6 +42,11 @@ pub fn enable(config: &[u8], options: &Options, includes: &dyn Includes) -> Resu
         return Err(Refused::NoEffect);
     }
     Ok(edited)
+}
+
+/// The line that includes the file `path`.
+pub fn include(path: &str) -> String {
+    format!(".include {}", expand::escape(path))
 }
 
 /// [`enable`] with a module path and no included files, for fuzzing and tests.

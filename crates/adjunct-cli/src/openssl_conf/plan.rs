@@ -13,12 +13,18 @@ const NOT_FOR_RANDOM: &str = "provider!=adjunct";
 pub struct Options {
     module: String,
     algorithms: String,
+    engine: Option<String>,
 }
 
 impl Options {
     /// The module's path, and the `algorithms` keywords (ALL by default).
     pub fn new(module: &str, algorithms: Option<&str>) -> Options {
-        Options { module: module.to_owned(), algorithms: algorithms.unwrap_or("ALL").to_owned() }
+        Options { module: module.to_owned(), algorithms: algorithms.unwrap_or("ALL").to_owned(), engine: None }
+    }
+
+    /// The same, with the engine that the module registers for `groups` (`default_algorithms` keywords); `None`: without.
+    pub fn with_engine(self, groups: Option<&str>) -> Options {
+        Options { engine: groups.map(str::to_owned), ..self }
     }
 
     /// The module's path.
@@ -38,6 +44,8 @@ pub struct ProviderState {
     pub module: Option<Vec<u8>>,
     /// The value of `algorithms`.
     pub algorithms: Option<Vec<u8>>,
+    /// The value of `engine`: what the engine that the module registers serves.
+    pub engine: Option<Vec<u8>>,
     section: Vec<u8>,
     certain: bool,
     place: Place,
@@ -57,8 +65,8 @@ pub struct State {
     pub default_properties: Option<Vec<u8>>,
     /// The property query of OpenSSL's own random generator.
     pub random_properties: Option<Vec<u8>>,
-    /// Whether engines are configured; they are asked before providers.
-    pub engines: bool,
+    /// The engines configured by their own sections, by their identity; they are asked before providers.
+    pub engines: Vec<Vec<u8>>,
 }
 
 impl State {
@@ -94,8 +102,16 @@ pub fn state(model: &Model) -> State {
     let value = |section: Option<Vec<u8>>, name: &[u8]| model.entry(&section?, name).map(|e| e.value.clone());
     state.default_properties = value(named(b"alg_section"), b"default_properties");
     state.random_properties = value(named(b"random"), b"properties");
-    state.engines = named(b"engines").is_some();
+    state.engines = named(b"engines").map(|section| engines(model, &section)).unwrap_or_default();
     state
+}
+
+fn engines(model: &Model, section: &[u8]) -> Vec<Vec<u8>> {
+    let identity = |entry: &Entry| {
+        let given = model.section(&entry.value).into_iter().flatten().find(|e| after_dot(&e.name) == b"engine_id");
+        given.map_or_else(|| after_dot(&entry.name).to_vec(), |e| e.value.clone())
+    };
+    model.section(section).into_iter().flatten().map(identity).collect()
 }
 
 fn providers(model: &Model, section: &[u8]) -> Vec<ProviderState> {
@@ -114,6 +130,7 @@ fn provider(model: &Model, entry: &Entry) -> ProviderState {
         active: false,
         module: None,
         algorithms: None,
+        engine: None,
         section: entry.value.clone(),
         certain: entry.certain,
         place: entry.place.clone(),
@@ -127,6 +144,7 @@ fn provider(model: &Model, entry: &Entry) -> ProviderState {
             }
             b"module" => state.module = Some(setting.value.clone()),
             b"algorithms" => state.algorithms = Some(setting.value.clone()),
+            b"engine" => state.engine = Some(setting.value.clone()),
             b"activate" => {
                 // Before 3.2 any value activates; since then only these do, and 0 or no keep it off.
                 let words: &[&[u8]] = &[b"1", b"yes", b"YES", b"true", b"TRUE", b"on", b"ON"];
@@ -238,6 +256,9 @@ impl Plan<'_> {
         self.set(&own, "module", &escape(&options.module));
         self.set(&own, "activate", "1");
         self.set(&own, "algorithms", &escape(&options.algorithms));
+        if let Some(engine) = &options.engine {
+            self.set(&own, "engine", &escape(engine));
+        }
         self.names.push((own, None));
         Ok(())
     }

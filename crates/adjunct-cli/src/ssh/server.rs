@@ -262,7 +262,8 @@ pub fn descendants(root: u32) -> Vec<u32> {
     found.split_off(1)
 }
 
-fn parent(pid: u32) -> Option<u32> {
+/// The parent of a process.
+pub fn parent(pid: u32) -> Option<u32> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The name, in parentheses, may itself contain blanks and parentheses.
     stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()

@@ -1,0 +1,136 @@
+//! Whom adjunct is switched on for: all programs, sshd alone, or this user's ssh alone.
+//!
+//! All programs read the system's openssl.cnf. One program alone reads a configuration of its own that includes the
+//! system's, because `OPENSSL_CONF` in its environment says so: sshd's is set by its service (`sshd`, `service`,
+//! `environment`), ssh's by small scripts before it in this user's `PATH` (`ssh`). `steps` makes changes of several
+//! files or none.
+
+mod environment;
+mod service;
+mod ssh;
+mod sshd;
+mod steps;
+
+use super::change::{self, Done};
+use super::file::ConfigFile;
+use super::includes::FromDisk;
+use super::{DisableArgs, EnableArgs, programs};
+use crate::Failure;
+use crate::openssl_conf::{self, Model, Options, State};
+use serde::Serialize;
+use std::path::{Path, PathBuf};
+
+/// Whom a change is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, clap::ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum Target {
+    /// Every program: the system's openssl.cnf
+    All,
+    /// sshd alone: a configuration of its own, named in its service's environment
+    Sshd,
+    /// This user's ssh, scp and sftp alone, and what calls ssh (git, rsync); needs no root
+    Ssh,
+}
+
+/// What `status` tells of a target.
+#[derive(Debug, Clone, Serialize)]
+pub struct TargetState {
+    /// Whom it is about.
+    #[serde(rename = "for")]
+    pub target: Target,
+    /// Whether anything of it is there.
+    pub enabled: bool,
+    /// Whether it is in force: the programs come to a configuration in which the module loads and is preferred.
+    pub working: bool,
+    /// The configuration.
+    pub config: PathBuf,
+    /// The other files that belong to it.
+    pub files: Vec<PathBuf>,
+    /// The programs it is about, by their own files.
+    pub programs: Vec<PathBuf>,
+    /// What the engine serves that the module registers, where it registers one.
+    pub engine: Option<String>,
+    /// What keeps it from being in force, one line each.
+    pub problems: Vec<String>,
+    /// What else to know, one line each.
+    pub notes: Vec<String>,
+}
+
+/// The targets that are one program's, enabled or not.
+pub fn states() -> Vec<TargetState> {
+    vec![sshd::state(), ssh::state()]
+}
+
+/// `enable` for the target of the command line.
+pub(super) fn enable(args: &EnableArgs) -> Result<Done, Failure> {
+    match args.target {
+        Target::All => change::enable(args),
+        Target::Sshd => sshd::enable(args),
+        Target::Ssh => ssh::enable(args),
+    }
+}
+
+/// `disable` for one target.
+pub(super) fn disable(target: Target, args: &DisableArgs) -> Result<Done, Failure> {
+    match target {
+        Target::All => change::disable(args),
+        Target::Sshd => sshd::disable(args),
+        Target::Ssh => ssh::disable(args),
+    }
+}
+
+/// Whether there is something to take away for a target. What cannot be read is left to [`disable`] to tell.
+pub(super) fn is_enabled(target: Target) -> bool {
+    match target {
+        Target::All => system_config().is_ok_and(|file| openssl_conf::contains_block(&file.bytes)),
+        Target::Sshd => sshd::is_there(),
+        Target::Ssh => ssh::is_there(),
+    }
+}
+
+/// The system's openssl.cnf.
+fn system_config() -> Result<ConfigFile, Failure> {
+    ConfigFile::open(&programs::openssl_dir()?.join("openssl.cnf"))
+}
+
+/// What a configuration on disk says; `None` where it cannot be read.
+fn state_of(config: &Path) -> Option<State> {
+    let bytes = std::fs::read(config).ok()?;
+    Model::read(&bytes, &FromDisk).ok().map(|model| openssl_conf::state(&model))
+}
+
+/// The text of a configuration that includes the system's, before adjunct's block.
+fn base(whom: &str, system: &Path, header: &[String]) -> Result<Vec<u8>, Failure> {
+    let path = system.to_str().filter(|p| !p.chars().any(char::is_control));
+    let path = path.ok_or_else(|| Failure::new(format!("{}: a path that cannot be written down", system.display())))?;
+    let mut text = format!("# OpenSSL's configuration for {whom}: the system's, then what adjunct adds.\n");
+    header.iter().for_each(|line| text += &format!("{line}\n"));
+    text += &openssl_conf::include(path);
+    text.push('\n');
+    Ok(text.into_bytes())
+}
+
+/// What keeps an own configuration from being in force, and what its engine serves.
+fn look(config: &Path, problems: &mut Vec<String>) -> Option<String> {
+    let Some(state) = state_of(config) else {
+        problems.push(format!("{}: cannot be read", config.display()));
+        return None;
+    };
+    if !state.works() {
+        problems.push(format!("{}: adjunct is not in force in it; enable it again", config.display()));
+    } else if programs::providers(config).map_or(true, |l| !l.iter().any(|p| p.name == "adjunct" && p.active)) {
+        problems.push(super::explain::not_loaded(config));
+    }
+    super::engine::of(&state)
+}
+
+/// What to know where an own configuration was made from another text of the system's than there is now.
+fn outdated(config: &Path, base: &[u8]) -> Option<String> {
+    let there = std::fs::read(config).ok()?;
+    let adjunct = state_of(config)?.adjunct?;
+    let text = |value: &Option<Vec<u8>>| value.as_deref().map(|v| String::from_utf8_lossy(v).into_owned());
+    let options = Options::new(&text(&adjunct.module)?, text(&adjunct.algorithms).as_deref());
+    let now = openssl_conf::enable(base, &options.with_engine(text(&adjunct.engine).as_deref()), &FromDisk).ok()?;
+    let what = "the system's configuration has changed since; enable it again to follow it";
+    (there != now).then(|| format!("{}: {what}", config.display()))
+}

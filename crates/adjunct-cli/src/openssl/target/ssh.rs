@@ -1,0 +1,360 @@
+//! This user's ssh alone: a configuration in the user's own folder, and small scripts before ssh, scp and sftp in `PATH`
+//! that name it. Nothing else reaches ssh alone: its own configuration cannot set its environment, and a variable set at
+//! login reaches every program. scp and sftp call ssh by its full path, git and rsync by its name.
+
+use super::steps::{Steps, failed};
+use super::{Target, TargetState};
+use crate::Failure;
+use crate::openssl::change::{self, Done};
+use crate::openssl::check::{self, Check, Depth, Verdict};
+use crate::openssl::file::ConfigFile;
+use crate::openssl::includes::FromDisk;
+use crate::openssl::programs::run;
+use crate::openssl::report::{self, Report};
+use crate::openssl::{DisableArgs, EnableArgs};
+use crate::openssl_conf;
+use crate::ssh::server::{catch_interrupts, interrupted};
+use std::ffi::OsStr;
+use std::fs;
+use std::io::ErrorKind;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// The programs that get a script.
+const PROGRAMS: [&str; 3] = ["ssh", "scp", "sftp"];
+/// The second line of a script: whose it is.
+const MARK: &str = "# Made by 'adjunct openssl enable --for ssh'; 'adjunct openssl disable --for ssh' removes it.";
+/// Begins a line of the configuration that names the folder of the scripts.
+const SCRIPTS: &str = "# The scripts that name it are in: ";
+/// Begins a line of the configuration for each folder that was made.
+const MADE: &str = "# A folder made for it: ";
+
+/// Where this user's things are.
+struct Home {
+    home: PathBuf,
+    config: PathBuf,
+}
+
+impl Home {
+    fn find() -> Result<Home, Failure> {
+        let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|p| p.is_absolute());
+        let user = || nix::unistd::User::from_uid(nix::unistd::geteuid()).ok().flatten();
+        let home = absolute("HOME").or_else(|| user().map(|u| u.dir));
+        let home = home.ok_or_else(|| Failure::new("this user has no home folder: HOME is not set"))?;
+        let folder = absolute("XDG_CONFIG_HOME").unwrap_or_else(|| home.join(".config"));
+        Ok(Home { config: folder.join("adjunct/ssh.cnf"), home })
+    }
+
+    /// Refuses a home that is another user's: `sudo` keeps the caller's on many systems.
+    fn is_own(&self) -> Result<(), Failure> {
+        let about = fs::metadata(&self.home).map_err(|e| failed(&self.home, &e))?;
+        if about.uid() == nix::unistd::geteuid().as_raw() {
+            return Ok(());
+        }
+        let text = "is another user's; '--for ssh' is for the user who runs it, without sudo";
+        Err(Failure::new(format!("{}: {text}", self.home.display())))
+    }
+}
+
+/// The folders of `PATH`.
+fn path() -> Vec<PathBuf> {
+    std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default()).filter(|p| p.is_absolute()).collect()
+}
+
+/// The first file of that name in `folders` that is no script of ours.
+fn real(name: &str, folders: &[PathBuf]) -> Option<PathBuf> {
+    folders.iter().map(|dir| dir.join(name)).find(|p| is_program(p) && !is_ours(p))
+}
+
+fn is_program(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|m| m.is_file() && m.mode() & 0o111 != 0)
+}
+
+fn is_ours(path: &Path) -> bool {
+    fs::read(path).is_ok_and(|text| text.split(|&b| b == b'\n').nth(1) == Some(MARK.as_bytes()))
+}
+
+/// The folder for the scripts: the first below the home that `PATH` names before the real ssh's, else `~/.local/bin`.
+fn folder(home: &Path, folders: &[PathBuf], ssh: &Path) -> PathBuf {
+    let before = folders.iter().take_while(|dir| Some(dir.as_path()) != ssh.parent());
+    let mut own = before.filter(|dir| dir.starts_with(home) && *dir != home && dir.is_dir());
+    own.next().cloned().unwrap_or_else(|| home.join(".local/bin"))
+}
+
+fn script(program: &Path, config: &Path) -> Result<String, Failure> {
+    let quoted = |path: &Path| {
+        let text = path.to_str().filter(|p| !p.chars().any(char::is_control));
+        let text = text.ok_or_else(|| Failure::new(format!("{}: cannot be written into a script", path.display())));
+        text.map(|text| format!("'{}'", text.replace('\'', "'\\''")))
+    };
+    let (program, config) = (quoted(program)?, quoted(config)?);
+    Ok(format!(
+        "#!/bin/sh\n{MARK}\n[ -n \"${{OPENSSL_CONF+set}}\" ] || OPENSSL_CONF={config}\nexport OPENSSL_CONF\nexec {program} \
+         \"$@\"\n"
+    ))
+}
+
+/// `adjunct openssl enable --for ssh`.
+pub(super) fn enable(args: &EnableArgs) -> Result<Done, Failure> {
+    let home = Home::find()?;
+    home.is_own()?;
+    let system = super::system_config()?;
+    let mut report = Report::new("enable", Target::Ssh, &home.config, args.consent.dry_run);
+    if super::state_of(&system.path).is_some_and(|s| s.adjunct.is_some()) {
+        report.notes.push(format!("it is enabled for all programs, ssh among them, in {}", system.path.display()));
+        return Ok(Done { report, state: "has nothing to add for your ssh" });
+    }
+    let folders = path();
+    let ssh = real("ssh", &folders)
+        .ok_or_else(|| Failure::new("no ssh found in PATH; install it: apt-get install openssh-client"))?;
+    let known = if config_is_ours(&home.config) { lines(&home.config, SCRIPTS) } else { Vec::new() };
+    let scripts = known.into_iter().next().unwrap_or_else(|| folder(&home.home, &folders, &ssh));
+    let missing = missing_folders(&[&scripts, home.config.parent().unwrap_or(&home.home)]);
+    let wanted = change::wanted(args, &super::base("ssh", &system.path, &[])?)?;
+    // What was made for it before is still there, and still to be removed in the end.
+    let made = missing.into_iter().chain(lines(&home.config, MADE));
+    let header: Vec<String> = std::iter::once(format!("{SCRIPTS}{}", scripts.display()))
+        .chain(made.map(|dir| format!("{MADE}{}", dir.display())))
+        .collect();
+    let base = super::base("ssh", &system.path, &header)?;
+    let config = openssl_conf::enable(&base, &wanted.options, &FromDisk)
+        .map_err(|refused| Failure::new(format!("the system's configuration with adjunct's: {refused}")))?;
+    let mut files = vec![(home.config.clone(), config, 0o644)];
+    for name in PROGRAMS {
+        if let Some(program) = real(name, &folders) {
+            files.push((scripts.join(name), script(&program, &home.config)?.into_bytes(), 0o755));
+        }
+    }
+    files.iter().try_for_each(|(path, ..)| may_be_made(path))?;
+    report.module = Some(wanted.module);
+    report.notes = wanted.notes;
+    report.files = files.iter().map(|(path, ..)| path.clone()).collect();
+    let old = |path: &Path| fs::read(path).unwrap_or_default();
+    report.changed = files.iter().any(|(path, new, _)| old(path) != *new);
+    report.diff = files.iter().map(|(path, new, _)| report::unified(path, &old(path), new)).collect();
+    let ask = format!("Make {} and the scripts in {}?", home.config.display(), scripts.display());
+    if report.changed && change::agreed(&report, args.consent, args.common.json, &ask)? {
+        catch_interrupts();
+        report.checks = make(&files, &system.path)?;
+    }
+    report.notes.extend(reached(&scripts, &ssh, args.consent.dry_run));
+    Ok(Done { report, state: if args.consent.dry_run { "is not enabled" } else { "is enabled for your ssh" } })
+}
+
+/// The folders that have to be made for `wanted`.
+fn missing_folders(wanted: &[&Path]) -> Vec<PathBuf> {
+    let mut missing: Vec<PathBuf> = Vec::new();
+    for folder in wanted {
+        let above = folder.ancestors().take_while(|dir| !dir.exists()).map(Path::to_path_buf);
+        let new: Vec<PathBuf> = above.filter(|dir| !missing.contains(dir)).collect();
+        missing.extend(new.into_iter().rev());
+    }
+    missing
+}
+
+/// What follows `key` in the lines of a file.
+fn lines(path: &Path, key: &str) -> Vec<PathBuf> {
+    let text = fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default();
+    text.lines().filter_map(|line| line.strip_prefix(key)).map(PathBuf::from).collect()
+}
+
+/// Refuses a file of that name that is not ours.
+fn may_be_made(path: &Path) -> Result<(), Failure> {
+    let ours = match fs::symlink_metadata(path) {
+        Err(e) if e.kind() == ErrorKind::NotFound => return Ok(()),
+        Err(e) => return Err(failed(path, &e)),
+        Ok(about) => about.is_file() && (is_ours(path) || config_is_ours(path)),
+    };
+    let text =
+        "is there already and not adjunct's; move it away, or use 'adjunct openssl enable --config FILE' with it";
+    if ours { Ok(()) } else { Err(Failure::new(format!("{}: {text}", path.display()))) }
+}
+
+fn config_is_ours(path: &Path) -> bool {
+    fs::read(path).is_ok_and(|bytes| openssl_conf::contains_block(&bytes)) && !lines(path, SCRIPTS).is_empty()
+}
+
+type NewFile = (PathBuf, Vec<u8>, u32);
+
+/// Makes the files, the configuration first; takes all back where something fails that worked before.
+fn make(files: &[NewFile], system: &Path) -> Result<Vec<Check>, Failure> {
+    let nothing = |why: String| Failure::new(format!("{why}; nothing was changed"));
+    let before = check::all(system, false, Depth::Full);
+    let (config, new, _) = &files[0];
+    let tried = check::judged(&before, change::elsewhere(new, true, Depth::Quick)?);
+    interrupted().map_err(|e| nothing(e.to_string()))?;
+    if let Some(why) = check::first_failure(&tried) {
+        return Err(nothing(why));
+    }
+    let mut steps = Steps::default();
+    let made = files.iter().try_for_each(|(path, bytes, mode)| {
+        steps.folder(path.parent().unwrap_or(Path::new("/")))?;
+        if path.exists() { steps.replace(&ConfigFile::open(path)?, bytes) } else { steps.create(path, bytes, *mode) }
+    });
+    let checked = made.and_then(|()| {
+        let mut after = check::judged(&before, check::all(config, true, Depth::Full));
+        after.push(scripts_run(&files[1..]));
+        interrupted()?;
+        check::first_failure(&after).map_or(Ok(after), |why| Err(Failure::new(why)))
+    });
+    match checked {
+        Ok(after) => {
+            steps.keep();
+            Ok(after)
+        }
+        Err(why) => Err(Failure::new(format!("{}; everything was put back", steps.back(why)))),
+    }
+}
+
+/// The scripts do what the programs do.
+fn scripts_run(scripts: &[NewFile]) -> Check {
+    let ssh = scripts.iter().map(|(path, ..)| path).find(|p| p.file_name() == Some(OsStr::new("ssh")));
+    let tried = ssh.map_or(Err("there is none".to_owned()), |ssh| {
+        let mut command = Command::new(ssh);
+        run(command.arg("-V").env_remove("OPENSSL_CONF").stdin(Stdio::null()))
+    });
+    let verdict = match tried {
+        Ok(outcome) if outcome.success => Verdict::Passed(outcome.stderr.trim().to_owned()),
+        Ok(outcome) => Verdict::Failed(outcome.why()),
+        Err(why) => Verdict::Failed(why),
+    };
+    Check { check: "the script runs ssh", verdict }
+}
+
+/// Whether the user's shells come to the scripts, and what to do where they do not.
+fn reached(scripts: &Path, ssh: &Path, dry: bool) -> Option<String> {
+    let own = scripts.join("ssh");
+    if first_in_path().as_deref() == Some(&own) {
+        return Some("shells that ran ssh before remember where: 'hash -r' makes them look again".to_owned());
+    }
+    if dry {
+        return None;
+    }
+    let (folder, other) = (scripts.display(), ssh.display());
+    let at_login = shell_finds().as_deref() == Some(&own);
+    Some(if at_login {
+        format!("from your next login on; here: PATH={folder}:$PATH")
+    } else {
+        format!("PATH leads to {other}, not to {folder}: add 'PATH={folder}:$PATH' to ~/.profile and log in again")
+    })
+}
+
+/// The ssh that `PATH` leads to here.
+fn first_in_path() -> Option<PathBuf> {
+    path().iter().map(|dir| dir.join("ssh")).find(|p| is_program(p))
+}
+
+/// The ssh that the user's shell finds after a login.
+fn shell_finds() -> Option<PathBuf> {
+    let shell = std::env::var_os("SHELL").filter(|s| !s.is_empty()).unwrap_or_else(|| "/bin/sh".into());
+    let mut command = Command::new(&shell);
+    command.args(["-lc", "command -v ssh"]).env_clear().stdin(Stdio::null());
+    let kept = ["HOME", "USER", "LOGNAME", "LANG", "XDG_CONFIG_HOME"];
+    command.envs(kept.iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
+    command.env("SHELL", &shell).env("TERM", "dumb").env("PATH", "/usr/local/bin:/usr/bin:/bin");
+    let outcome = run(&mut command).ok()?;
+    outcome.text().lines().last().map(PathBuf::from)
+}
+
+/// Whether anything of it is there.
+pub(super) fn is_there() -> bool {
+    Home::find().is_ok_and(|home| config_is_ours(&home.config))
+}
+
+/// The scripts of a configuration that are there and ours.
+fn scripts_of(config: &Path) -> Vec<PathBuf> {
+    let folders = lines(config, SCRIPTS);
+    let all = folders.iter().flat_map(|dir| PROGRAMS.map(|name| dir.join(name)));
+    all.filter(|path| is_ours(path)).collect()
+}
+
+/// `adjunct openssl disable --for ssh`.
+pub(super) fn disable(args: &DisableArgs) -> Result<Done, Failure> {
+    let home = Home::find()?;
+    let mut report = Report::new("disable", Target::Ssh, &home.config, args.consent.dry_run);
+    if !config_is_ours(&home.config) {
+        return Ok(Done { report, state: "is not enabled for your ssh" });
+    }
+    home.is_own()?;
+    // The scripts first: without them nothing leads to the configuration.
+    report.files = scripts_of(&home.config);
+    report.files.push(home.config.clone());
+    report.changed = true;
+    for path in &report.files {
+        report.diff += &report::unified(path, &fs::read(path).map_err(|e| failed(path, &e))?, b"");
+    }
+    if !change::agreed(&report, args.consent, args.common.json, "Remove these files?")? {
+        return Ok(Done { report, state: "is enabled for your ssh" });
+    }
+    let made = lines(&home.config, MADE);
+    for path in &report.files {
+        fs::remove_file(path).map_err(|e| failed(path, &e))?;
+    }
+    // Only what was made for it, the deepest first, and only what is empty.
+    made.iter().rev().for_each(|dir| drop(fs::remove_dir(dir)));
+    Ok(Done { report, state: "is disabled for your ssh" })
+}
+
+/// What `status` tells.
+pub(super) fn state() -> TargetState {
+    let home = Home::find().ok();
+    let config = home.map(|h| h.config).unwrap_or_default();
+    let enabled = config_is_ours(&config);
+    let mut state = TargetState {
+        target: Target::Ssh,
+        enabled,
+        working: false,
+        files: if enabled { scripts_of(&config) } else { Vec::new() },
+        programs: real("ssh", &path()).and_then(|p| fs::canonicalize(p).ok()).into_iter().collect(),
+        engine: None,
+        problems: Vec::new(),
+        notes: Vec::new(),
+        config,
+    };
+    if !enabled {
+        return state;
+    }
+    let scripts = lines(&state.config, SCRIPTS);
+    let own = scripts.first().map(|dir| dir.join("ssh"));
+    if !state.files.iter().any(|f| Some(f) == own.as_ref()) {
+        state.problems.push("the script before ssh is gone; enable it again".to_owned());
+    } else if first_in_path() != own {
+        let found = first_in_path().map_or("nothing".to_owned(), |p| p.display().to_string());
+        let script = own.unwrap_or_default();
+        state.problems.push(format!("PATH leads to {found} here, not to {}", script.display()));
+    }
+    state.engine = super::look(&state.config, &mut state.problems);
+    state.working = state.problems.is_empty();
+    let made = lines(&state.config, MADE).into_iter().map(|dir| format!("{MADE}{}", dir.display()));
+    let header: Vec<String> = scripts.iter().map(|dir| format!("{SCRIPTS}{}", dir.display())).chain(made).collect();
+    let system = super::system_config().map(|file| file.path);
+    let base = system.and_then(|system| super::base("ssh", &system, &header));
+    state.notes.extend(base.ok().and_then(|base| super::outdated(&state.config, &base)));
+    state
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scripts_take_any_path_and_what_is_set() {
+        let text = script(Path::new("/usr/bin/s'sh"), Path::new("/home/a b/c.cnf")).unwrap();
+        assert!(text.starts_with("#!/bin/sh\n") && text.contains("'/home/a b/c.cnf'\n"));
+        assert!(text.ends_with("exec '/usr/bin/s'\\''sh' \"$@\"\n"), "{text}");
+        assert!(script(Path::new("/a\nb"), Path::new("/c")).is_err());
+    }
+
+    #[test]
+    fn the_folder_comes_before_the_real_one() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = dir.path();
+        fs::create_dir(home.join("bin")).unwrap();
+        let folders = [PathBuf::from("/opt/bin"), home.join("none"), home.join("bin"), PathBuf::from("/usr/bin")];
+        assert_eq!(folder(home, &folders, Path::new("/usr/bin/ssh")), home.join("bin"));
+        assert_eq!(folder(home, &folders, Path::new("/opt/bin/ssh")), home.join(".local/bin"));
+        let missing = missing_folders(&[&home.join(".local/bin"), &home.join(".local/x")]);
+        assert_eq!(missing, [home.join(".local"), home.join(".local/bin"), home.join(".local/x")]);
+    }
+}

@@ -456,3 +456,7 @@ fn kept_by_openssl(reach: &Reach, end: &End) -> bool {
     let version = end.openssl.as_deref().is_some_and(|v| v.starts_with("OpenSSL 3.5"));
     version && reach.functions == [Function::AesCtr] && reach.bits == 256
 }
+
+#[cfg(test)]
+#[path = "judge_tests.rs"]
+mod tests;

@@ -107,6 +107,9 @@ pub fn key_exchange(name: &str) -> Reach {
         "ecdh-sha2-nistp256" => Reach::counted(Way::Engine, ECDH, 256),
         "ecdh-sha2-nistp384" => Reach::counted(Way::Engine, ECDH, 384),
         "ecdh-sha2-nistp521" => Reach::counted(Way::Engine, ECDH, 521),
+        n if n.starts_with("mlkem768nistp256") => {
+            Reach { note: "the ECDH half; ML-KEM is OpenSSH's own code", ..Reach::counted(Way::Engine, ECDH, 256) }
+        }
         n if n.starts_with("diffie-hellman-") => {
             Reach::uncounted(Way::OpenSsl, "no library is faster at finite-field DH")
         }

@@ -257,7 +257,7 @@ impl Run<'_> {
                 );
                 of_server(&before, &moved, there.uid)
             }
-            Some(_) => Seen::Not("on another machine: not visible from here"),
+            Some(_) => Seen::Not("on another machine or in a container: not visible from here"),
             None => Seen::Not("not visible: the server did not run the command"),
         };
         let server = End {

@@ -73,6 +73,11 @@ impl Machine {
         self
     }
 
+    fn by_user(mut self, uid: u32) -> Machine {
+        self.user = Some(uid);
+        self
+    }
+
     /// Runs adjunct inside, with SIGINT to it and all it started after `interrupt` seconds.
     fn start(&self, args: &[&str], interrupt: Option<f64>) -> Output {
         let end = interrupt.map_or(String::new(), |after| format!("timeout --preserve-status -s INT {after}"));
@@ -178,8 +183,17 @@ impl Machine {
         self.lab.module().display().to_string()
     }
 
+    /// `adjunct openssl enable` for some programs, with a module that is there.
+    fn enable<'a>(&self, whose: &'a str, module: &'a str) -> Vec<&'a str> {
+        vec!["openssl", "enable", "--for", whose, "--yes", "--module", module]
+    }
+
     fn without_sshd(self) -> Machine {
         self.after("mount -t tmpfs none /usr/sbin || exit 99")
+    }
+
+    fn read_only(self) -> Machine {
+        self.after("mount -o remount,bind,ro /etc || exit 99")
     }
 }
 
@@ -188,6 +202,46 @@ const NO_SSHD: [&str; 2] = ["no sshd found", "openssh-server"];
 
 fn broken(text: String) -> String {
     text + "\nFrobnicate yes\n"
+}
+
+#[test]
+fn enable_names_what_stands_in_its_way() {
+    let Some(machine) = Machine::new() else { return };
+    let module = machine.module();
+    let machine = machine.without_sshd();
+    machine.refuses(&machine.enable("sshd", &module), 1, &NO_SSHD);
+    let Some(machine) = Machine::new() else { return };
+    let (module, machine) = (machine.module(), machine.read_only());
+    for whose in ["all", "sshd"] {
+        machine.refuses(&machine.enable(whose, &module), 1, &["/etc/", "ead-only file system"]);
+    }
+    let Some(machine) = Machine::new() else { return };
+    let (module, machine) = (machine.module(), machine.by_user(65534));
+    for whose in ["all", "sshd"] {
+        machine.refuses(&machine.enable(whose, &module), 1, &["/etc/", "root"]);
+    }
+}
+
+#[test]
+fn enable_quotes_a_broken_openssl_cnf() {
+    let Some(machine) = Machine::new() else { return };
+    let machine = machine.with("ssl/openssl.cnf", |text| text + "\nno equal sign\n");
+    let module = machine.module();
+    for whose in ["all", "sshd", "ssh"] {
+        machine.refuses(&machine.enable(whose, &module), 1, &["line", "missing equal sign"]);
+    }
+}
+
+#[test]
+fn enable_interrupted_changes_nothing() {
+    let Some(machine) = Machine::new() else { return };
+    let module = machine.module();
+    for whose in ["all", "sshd", "ssh"] {
+        machine.interrupted(&machine.enable(whose, &module), &[0.02, 0.2, 0.6]);
+        // It may have come to its end.
+        machine.start(&["openssl", "disable", "--for", whose, "--yes"], None);
+    }
+    machine.interrupted(&["openssl", "status"], &[0.01, 0.1]);
 }
 
 #[test]

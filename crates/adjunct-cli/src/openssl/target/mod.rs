@@ -61,6 +61,11 @@ pub fn states() -> Vec<TargetState> {
     vec![sshd::state(), ssh::state()]
 }
 
+/// The lines of a file of environment variables that set something, for fuzzing.
+pub fn lines_that_set(environment: &[u8]) -> Vec<usize> {
+    environment::settings(environment).into_iter().map(|setting| setting.line).collect()
+}
+
 /// `enable` for the target of the command line.
 pub(super) fn enable(args: &EnableArgs) -> Result<Done, Failure> {
     match args.target {

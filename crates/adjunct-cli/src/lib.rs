@@ -25,6 +25,7 @@ Examples:
   adjunct info                         what this machine serves in hardware
   adjunct openssl enable               let OpenSSL and OpenSSH use it
   adjunct ssh verify                   whether an ssh session uses it, part by part
+  adjunct ssh bench --html b.html      what it buys: OpenSSH in software, stock and with adjunct
   adjunct stats                        what was used: hardware and software, per function
   sudo adjunct stats --all --used      of every user, only what was used
 

@@ -19,6 +19,7 @@ mod symmetric;
 mod units;
 
 use crate::Failure;
+pub(crate) use report::civil;
 use std::path::PathBuf;
 use std::process::ExitCode;
 

@@ -69,7 +69,7 @@ fn now() -> String {
 }
 
 /// The date of a day counted from 1970-01-01, in the Gregorian calendar.
-fn civil(mut days: u64) -> (u64, u64, u64) {
+pub(crate) fn civil(mut days: u64) -> (u64, u64, u64) {
     let leap = |y: u64| y.is_multiple_of(4) && (!y.is_multiple_of(100) || y.is_multiple_of(400));
     let mut year = 1970;
     loop {

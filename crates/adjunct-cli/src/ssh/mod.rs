@@ -3,6 +3,7 @@
 //! [`place`] and [`server`] are a private OpenSSH on loopback, [`copy`] is one measured copy through it, [`tryout`] is the
 //! subcommand. [`measure`] measures connections of any suite, one by one.
 
+pub mod bench;
 pub mod copy;
 pub mod measure;
 pub mod place;
@@ -22,6 +23,7 @@ pub struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum Command {
+    Bench(bench::Args),
     Try(tryout::Args),
     Verify(verify::Args),
 }
@@ -32,6 +34,7 @@ enum Command {
 /// [`Failure`] with the one line to show.
 pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     match &args.command {
+        Command::Bench(args) => bench::run(args),
         Command::Try(args) => tryout::run(args),
         Command::Verify(args) => verify::run(args),
     }

@@ -337,7 +337,7 @@ fn openssl_conf(module: Option<&Path>) -> String {
 }
 
 /// The module to load: the one given, or the one built or installed with this program.
-fn module(given: Option<&Path>) -> Result<PathBuf, Failure> {
+pub(super) fn module(given: Option<&Path>) -> Result<PathBuf, Failure> {
     const NAMES: [&str; 2] = ["adjunct.so", "libadjunct_openssl.so"];
     if let Some(path) = given {
         let full = std::fs::canonicalize(path).and_then(|p| std::fs::File::open(&p).map(|_| p));

@@ -66,9 +66,9 @@ impl Side {
     }
 }
 
-/// The value of `OPENSSL_ia32cap` that hides AES-NI, PCLMULQDQ, SHA-NI, VAES, VPCLMULQDQ and GFNI from OpenSSL: the same
-/// program in software.
-pub const SOFTWARE_IA32CAP: &str = "~0x200000200000000:~0x70020000000";
+/// The value of `OPENSSL_ia32cap` that hides AES-NI, PCLMULQDQ, SHA-NI, VAES, VPCLMULQDQ, GFNI and AVX-512 IFMA
+/// from OpenSSL: the same program in software.
+pub const SOFTWARE_IA32CAP: &str = "~0x200000200000000:~0x70020200000";
 
 /// What of adjunct an OpenSSL configuration loads.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -1,0 +1,395 @@
+//! Figure 7 and tables 2 to 4: large copies by cipher and MAC.
+
+use super::clock::Clock;
+use super::file::Source;
+use super::plan;
+use super::report::{Figure, Group, Measure, Row, Section, Served};
+use super::scp::{Copier, Job, Taken};
+use super::setup::Sides;
+use crate::Failure;
+use crate::ssh::measure::Side;
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::{Duration, Instant};
+
+/// How much and how often.
+#[derive(Debug, Clone, Copy)]
+pub struct Effort {
+    /// Bytes of a copy.
+    pub bytes: u64,
+    /// Bytes of a copy by a slow cipher.
+    pub slow_bytes: u64,
+    /// Copies of every row on every side.
+    pub runs: usize,
+}
+
+/// A row that takes longer than this is measured only [`LEAST`] times.
+const LONG: Duration = Duration::from_secs(60);
+/// The fewest copies that have a median and quartiles.
+const LEAST: usize = 3;
+
+/// A cipher, with a MAC where one is asked for.
+#[derive(Debug, Clone)]
+pub struct Subject {
+    /// The cipher.
+    pub cipher: &'static str,
+    /// The MAC; `None` leaves it to OpenSSH.
+    pub mac: Option<&'static str>,
+}
+
+impl Subject {
+    /// The name of its row.
+    pub fn name(&self) -> String {
+        self.mac.map_or_else(|| self.cipher.to_owned(), |mac| format!("{}, {mac}", self.cipher))
+    }
+
+    fn lines(&self) -> Vec<String> {
+        let mac = self.mac.map(|mac| format!("MACs {mac}"));
+        std::iter::once(format!("Ciphers {}", self.cipher)).chain(mac).collect()
+    }
+}
+
+/// The rows of figure 7.
+pub fn figure7() -> Vec<Subject> {
+    let all = plan::FIGURE7_CIPHERS.iter().flat_map(|(_, c)| plan::FIGURE7_MACS.map(|m| (*c, m)));
+    all.map(|(cipher, mac)| Subject { cipher, mac: Some(mac) }).collect()
+}
+
+/// The rows of the tables.
+pub fn tables() -> Vec<Subject> {
+    plan::TABLE2.iter().map(|&(cipher, ..)| Subject { cipher, mac: None }).collect()
+}
+
+/// What OpenSSH has, by its own lists.
+#[derive(Debug, Clone)]
+pub struct Known {
+    /// The version, for people.
+    pub version: String,
+    /// The ciphers.
+    pub ciphers: Vec<String>,
+    /// The MACs.
+    pub macs: Vec<String>,
+    /// The MAC that is negotiated where none is asked for.
+    pub default_mac: Option<String>,
+}
+
+impl Known {
+    /// Why a subject cannot be measured.
+    fn lacks(&self, subject: &Subject) -> Option<String> {
+        let missing = |list: &[String], name: &str| !list.is_empty() && !list.iter().any(|n| n == name);
+        let version = self.version.split_whitespace().next().unwrap_or("OpenSSH");
+        if missing(&self.ciphers, subject.cipher) {
+            return Some(format!("not available: {version} does not have it"));
+        }
+        let mac = subject.mac.filter(|mac| missing(&self.macs, mac))?;
+        Some(format!("not available: {version} does not have {mac}"))
+    }
+
+    fn detail(&self, subject: &Subject, bytes: u64) -> String {
+        let size = size(bytes);
+        match (&self.default_mac, subject.mac) {
+            (Some(mac), None) if !plan::authenticates(subject.cipher) => format!("MAC {mac}, {size}"),
+            _ => size,
+        }
+    }
+}
+
+/// A length for people.
+pub fn size(bytes: u64) -> String {
+    for (unit, name) in [(1_000_000_000, "GB"), (1_000_000, "MB"), (1000, "kB")] {
+        if bytes >= unit && bytes.is_multiple_of(unit) {
+            return format!("{} {name}", bytes / unit);
+        }
+    }
+    format!("{bytes} bytes")
+}
+
+/// Seconds that the measuring of these subjects takes, roughly: `speed` is that of AES on the stock side, in bytes a second,
+/// `login` what a copy of nothing takes.
+pub fn estimate(subjects: &[Subject], known: &Known, effort: &Effort, speed: f64, login: f64) -> f64 {
+    let measured = subjects.iter().filter(|s| known.lacks(s).is_none());
+    measured.map(|s| seconds(s, effort, speed, login) * effort.runs as f64).sum()
+}
+
+/// Seconds of one round of a subject: its copies on three sides.
+fn seconds(subject: &Subject, effort: &Effort, speed: f64, login: f64) -> f64 {
+    // What a side takes of the time of AES on the stock side.
+    let (software, others) = if plan::slow(subject.cipher) { (20.0, 40.0) } else { (3.0, 2.0) };
+    length(subject, effort) as f64 / speed * (software + others) + 3.0 * login
+}
+
+fn length(subject: &Subject, effort: &Effort) -> u64 {
+    if plan::slow(subject.cipher) { effort.slow_bytes } else { effort.bytes }
+}
+
+/// Measures the subjects in rounds: each once a round on every side, the sides in changing order, so that what changes slowly
+/// (the clock frequency, a neighbour) hits all alike.
+///
+/// # Errors
+/// [`Failure`] where nothing can be copied, or adjunct fails where stock does not.
+pub fn measure(
+    copier: &mut Copier,
+    sides: &Sides,
+    subjects: &[Subject],
+    known: &Known,
+    effort: &Effort,
+    clock: &mut Clock,
+) -> Result<Vec<Row>, Failure> {
+    let little = Source::new(copier.folder(), "little", 1)?;
+    let mut states = Vec::new();
+    for subject in subjects {
+        clock.say(&subject.name());
+        states.push(State::new(copier, sides, subject, known, effort, &little)?);
+    }
+    let lengths: BTreeSet<u64> = states.iter().map(|state| state.bytes).collect();
+    let mut sources = BTreeMap::new();
+    for bytes in lengths {
+        sources.insert(bytes, Source::new(copier.folder(), &format!("data_{bytes}"), bytes)?);
+    }
+    for round in 0..effort.runs {
+        for state in &mut states {
+            clock.say(&state.subject.name());
+            let began = Instant::now();
+            if state.missing.is_none() && (round < LEAST || state.spent < LONG) {
+                let file = sources[&state.bytes].path();
+                state.round(copier, sides, file, round)?;
+            }
+            state.spent += began.elapsed();
+            clock.done(seconds(&state.subject, effort, clock.speed, clock.login));
+        }
+    }
+    Ok(states.into_iter().map(State::row).collect())
+}
+
+/// A subject while it is measured.
+struct State {
+    subject: Subject,
+    bytes: u64,
+    detail: String,
+    missing: Option<String>,
+    taken: [Vec<Taken>; 3],
+    served: Served,
+    spent: Duration,
+}
+
+impl State {
+    /// Tries the subject on every side with one byte.
+    fn new(
+        copier: &mut Copier,
+        sides: &Sides,
+        subject: &Subject,
+        known: &Known,
+        effort: &Effort,
+        little: &Source,
+    ) -> Result<State, Failure> {
+        let bytes = length(subject, effort);
+        let detail = known.detail(subject, bytes);
+        let missing = known.lacks(subject);
+        let (taken, served, spent) = (Default::default(), Served::default(), Duration::ZERO);
+        let mut state = State { subject: subject.clone(), bytes, detail, missing, taken, served, spent };
+        if state.missing.is_some() {
+            return Ok(state);
+        }
+        let job = state.job(little.path());
+        // Stock first: what it cannot do either is no fault of adjunct's.
+        for side in [1, 0, 2].into_iter().filter_map(|at| sides[at].as_ref()) {
+            match copier.run(side, &job) {
+                Ok(_) => {}
+                Err(e) if side.name == "stock" && e.to_string().contains("no matching") => {
+                    state.missing = Some(format!("not available: {e}"));
+                    break;
+                }
+                Err(e) => return Err(Failure::new(format!("{} on {}: {e}", subject.name(), side.name))),
+            }
+        }
+        Ok(state)
+    }
+
+    fn job(&self, file: &std::path::Path) -> Job {
+        Job {
+            both: self.subject.lines(),
+            key: "ssh-ed25519".to_owned(),
+            rsa_bits: 0,
+            file: file.to_owned(),
+            copies: 1,
+            at_once: 1,
+            limit: Duration::from_secs(120 + self.bytes / 200_000),
+        }
+    }
+
+    fn round(
+        &mut self,
+        copier: &mut Copier,
+        sides: &Sides,
+        file: &std::path::Path,
+        round: usize,
+    ) -> Result<(), Failure> {
+        let job = self.job(file);
+        for at in order(round) {
+            let Some(side) = &sides[at] else { continue };
+            let (taken, served) = counted(copier, side, &job)?;
+            self.taken[at].push(taken);
+            self.served.hardware += served.hardware;
+            self.served.software += served.software;
+        }
+        Ok(())
+    }
+
+    fn row(self) -> Row {
+        let name = self.subject.name();
+        if let Some(why) = self.missing {
+            return Row::missing(name, why);
+        }
+        let bytes = self.bytes as f64;
+        let of = |value: &dyn Fn(&Taken) -> f64, decimals| {
+            let values = self.taken.each_ref().map(|all| all.iter().map(value).collect::<Vec<_>>());
+            Figure::new(values.each_ref().map(Vec::as_slice), decimals)
+        };
+        let figures = BTreeMap::from([
+            ("mb_s".to_owned(), of(&|t| bytes / 1e6 / t.seconds.max(1e-9), 1)),
+            ("s_gb".to_owned(), of(&|t| t.seconds / (bytes / 1e9), 3)),
+            ("user_s_gb".to_owned(), of(&|t| t.user / (bytes / 1e9), 3)),
+            ("cpu_s_gb".to_owned(), of(&|t| (t.client + t.server) / (bytes / 1e9), 3)),
+        ]);
+        Row { name, detail: self.detail, missing: None, paper: BTreeMap::new(), served: self.served, figures }
+    }
+}
+
+/// Another side first each round, and every other round backwards.
+pub fn order(round: usize) -> [usize; 3] {
+    let turn = |step: usize| (step + round / 2) % 3;
+    if round.is_multiple_of(2) { [turn(0), turn(1), turn(2)] } else { [turn(2), turn(1), turn(0)] }
+}
+
+/// Does a job, and counts what adjunct served of it.
+///
+/// # Errors
+/// As for [`Copier::run`].
+pub fn counted(copier: &mut Copier, side: &Side, job: &Job) -> Result<(Taken, Served), Failure> {
+    if side.name != "adjunct" {
+        return Ok((copier.run(side, job)?, Served::default()));
+    }
+    let before = copier.counted().served()?;
+    let taken = copier.run(side, job)?;
+    let after = copier.counted().served()?;
+    let served = Served {
+        hardware: after.hardware.saturating_sub(before.hardware),
+        software: after.software.saturating_sub(before.software),
+    };
+    Ok((taken, served))
+}
+
+fn measure_of(id: &str) -> Measure {
+    let (title, unit, decimals, more_is_better) = match id {
+        "mb_s" => ("throughput", "MB/s", 1, true),
+        "s_gb" => ("time", "s for a GB", 3, false),
+        "user_s_gb" => ("user CPU time of scp", "user s for a GB", 3, false),
+        _ => ("CPU time of both sides", "CPU s for a GB", 3, false),
+    };
+    Measure { id: id.to_owned(), title: title.to_owned(), unit: unit.to_owned(), decimals, more_is_better }
+}
+
+fn section(id: &str, title: &str, about: &str, measures: &[&str], charts: &[&str], mut groups: Vec<Group>) -> Section {
+    for row in groups.iter_mut().flat_map(|g| &mut g.rows) {
+        row.figures.retain(|id, _| measures.contains(&id.as_str()));
+    }
+    groups.retain(|group| !group.rows.is_empty());
+    Section {
+        id: id.to_owned(),
+        title: title.to_owned(),
+        about: about.to_owned(),
+        again: id == "table3" || id == "table4",
+        measures: measures.iter().map(|id| measure_of(id)).collect(),
+        charts: charts.iter().map(|id| (*id).to_owned()).collect(),
+        groups,
+    }
+}
+
+/// Figure 7 of these rows.
+pub fn figure7_section(rows: &[Row]) -> Section {
+    let groups = plan::FIGURE7_CIPHERS.map(|(title, cipher)| {
+        let rows = rows.iter().filter(|row| row.name.starts_with(&format!("{cipher}, "))).cloned().collect();
+        Group { title: title.to_owned(), rows }
+    });
+    section(
+        "figure7",
+        "TDES and AES with MD5, SHA-1 and SHA-2 MACs",
+        "scp of a file to /dev/null over loopback, as figure 7 of \"Using Hardware Cryptographic Support With OpenSSH in \
+         Linux on System z\" (2010). Every cipher has a scale of its own.",
+        &["mb_s", "user_s_gb", "cpu_s_gb"],
+        &["mb_s", "user_s_gb"],
+        groups.into(),
+    )
+}
+
+/// Tables 2, 3 and 4 of these rows.
+pub fn table_sections(rows: &[Row]) -> Vec<Section> {
+    let mut rows = rows.to_vec();
+    for row in &mut rows {
+        if let Some((_, mb_s, seconds)) = plan::TABLE2.iter().find(|(name, ..)| *name == row.name) {
+            row.paper = BTreeMap::from([("mb_s".to_owned(), *mb_s), ("s_gb".to_owned(), seconds / 5.0)]);
+        }
+    }
+    let cases = |cases: &[plan::Case]| {
+        let group = |(title, names): &plan::Case| Group {
+            title: (*title).to_owned(),
+            rows: names.iter().filter_map(|n| rows.iter().find(|r| r.name == *n)).cloned().collect(),
+        };
+        cases.iter().map(group).collect::<Vec<_>>()
+    };
+    let all = vec![Group { title: String::new(), rows: rows.clone() }];
+    let (measures, short) = (["mb_s", "s_gb", "cpu_s_gb"], ["mb_s", "cpu_s_gb"]);
+    let about = "scp of a file to /dev/null over loopback with every cipher of table 2 of \"Hardware cryptographic support of \
+                 IBM z Systems for OpenSSH in RHEL 7.2 and SLES 12 SP1\" (2016); the paper's figures are a z13's, with 5 GB.";
+    let sections = vec![
+        section("table2", "The algorithm matters (table 2)", about, &measures, &["mb_s"], all),
+        section(
+            "table3",
+            "The key size matters (table 3)",
+            "The same copies, by key size.",
+            &short,
+            &["mb_s", "cpu_s_gb"],
+            cases(&plan::TABLE3),
+        ),
+        section(
+            "table4",
+            "The mode of operation matters (table 4)",
+            "The same copies, by mode of operation.",
+            &short,
+            &["mb_s", "cpu_s_gb"],
+            cases(&plan::TABLE4),
+        ),
+    ];
+    sections.into_iter().filter(|s| s.rows().next().is_some()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_side_is_first_second_and_last() {
+        for place in 0..3 {
+            let mut seen: Vec<usize> = (0..6).map(|round| order(round)[place]).collect();
+            seen.sort_unstable();
+            assert_eq!(seen, [0, 0, 1, 1, 2, 2]);
+        }
+    }
+
+    #[test]
+    fn sizes_for_people() {
+        assert_eq!(size(5_000_000_000), "5 GB");
+        assert_eq!(size(1500), "1500 bytes");
+        assert_eq!(size(1_500_000), "1500 kB");
+    }
+
+    #[test]
+    fn every_row_finds_its_places() {
+        let rows: Vec<Row> = tables().iter().map(|s| Row::missing(s.name(), "no")).collect();
+        let sections = table_sections(&rows);
+        assert_eq!(sections.iter().map(|s| s.rows().count()).collect::<Vec<_>>(), [13, 8, 8]);
+        assert!(sections[0].rows().all(|row| row.paper.len() == 2));
+        let rows: Vec<Row> = figure7().iter().map(|s| Row::missing(s.name(), "no")).collect();
+        assert_eq!(figure7_section(&rows).rows().count(), 16);
+        assert!(table_sections(&[]).is_empty());
+    }
+}

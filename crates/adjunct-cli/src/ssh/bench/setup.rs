@@ -1,0 +1,125 @@
+//! The programs, the sides that are compared, and what the report says of both.
+
+use super::counted::Counted;
+use super::report::{Column, Header, Served};
+use crate::Failure;
+use crate::ssh::measure::side::{Modules, SOFTWARE_IA32CAP};
+use crate::ssh::measure::{Side, openssl_conf};
+use crate::ssh::place::{Place, Programs};
+use adjunct::cpu::{self, Feature};
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// The sides, in the order of [`Column::ALL`]; software is missing where nothing is known that takes instructions away.
+pub type Sides = [Option<Side>; 3];
+
+/// scp: the one beside this ssh, or the one in `PATH`.
+///
+/// # Errors
+/// [`Failure`] where there is none.
+pub fn scp(programs: &Programs) -> Result<PathBuf, Failure> {
+    let beside = programs.ssh.with_file_name("scp");
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let in_path = std::env::split_paths(&path).map(|dir| dir.join("scp"));
+    std::iter::once(beside)
+        .chain(in_path)
+        .find(|p| p.is_absolute() && p.is_file())
+        .ok_or_else(|| Failure::new("no scp found; install it: apt-get install openssh-client"))
+}
+
+/// The variable that takes the crypto instructions away from OpenSSL on this machine.
+pub fn mask() -> Option<(&'static str, &'static str)> {
+    if cfg!(target_arch = "x86_64") {
+        Some(("OPENSSL_ia32cap", SOFTWARE_IA32CAP))
+    } else if cfg!(target_arch = "aarch64") {
+        // NEON alone: without AES, PMULL and the SHA instructions.
+        Some(("OPENSSL_armcap", "1"))
+    } else {
+        None
+    }
+}
+
+/// The sides, with their OpenSSL configurations in the private folder.
+///
+/// # Errors
+/// [`Failure`] where those cannot be written.
+pub fn sides(place: &Place, provider: &Path, counted: &Counted) -> Result<Sides, Failure> {
+    let modules = Modules { provider: Some(provider.to_owned()), engine: Some("RSA,EC".to_owned()) };
+    let stock = place.write("bench_stock.cnf", &openssl_conf(&Modules::default()))?;
+    let adjunct = place.write("bench_adjunct.cnf", &openssl_conf(&modules))?;
+    let side = |column: Column, conf: &Path| {
+        let mut side = Side::with_conf(column.text(), conf);
+        // What the user has set for other runs must not make a side what it is not called.
+        for environment in [&mut side.client, &mut side.server] {
+            let others = ["OPENSSL_ia32cap", "OPENSSL_armcap", "ADJUNCT_CPU", "ADJUNCT_STATS"];
+            environment.remove.extend(others.map(str::to_owned));
+        }
+        side.and("ADJUNCT_STATS_KEY", counted.word())
+    };
+    Ok([
+        mask().map(|(name, value)| side(Column::Software, &stock).and(name, value)),
+        Some(side(Column::Stock, &stock)),
+        Some(side(Column::Adjunct, &adjunct)),
+    ])
+}
+
+/// What the report says of the machine; `data`, `method` and `served` are the run's to fill in.
+///
+/// # Errors
+/// [`Failure`] where ssh does not run.
+pub fn header(programs: &Programs) -> Result<Header, Failure> {
+    let (openssh, openssl) = programs.versions()?;
+    let features = cpu::features();
+    let instructions = Feature::ALL.iter().filter(|&&f| features.has(f)).map(|f| f.text().to_owned()).collect();
+    let uname = rustix::system::uname();
+    let word = |text: &std::ffi::CStr| text.to_string_lossy().into_owned();
+    let engine = if openssl.starts_with("OpenSSL 3.") || openssl.starts_with("OpenSSL 1.") {
+        "RSA and EC, beside the provider"
+    } else {
+        "none, this OpenSSL has no engines"
+    };
+    Ok(Header {
+        cpu: cpu::model_name(),
+        cpus: std::thread::available_parallelism().map_or(1, usize::from),
+        instructions,
+        system: format!("{} {}", word(uname.sysname()), word(uname.release())),
+        openssh,
+        openssl,
+        adjunct: env!("CARGO_PKG_VERSION").to_owned(),
+        engine: engine.to_owned(),
+        date: now(),
+        command: command_line(),
+        data: String::new(),
+        method: String::new(),
+        mask: mask().map_or_else(String::new, |(name, value)| format!("{name}={value}")),
+        served: Served::default(),
+    })
+}
+
+/// The MAC that is negotiated where none is asked for: the first of the client's.
+pub fn default_mac(programs: &Programs) -> Option<String> {
+    let output = std::process::Command::new(&programs.ssh)
+        .args(["-F", "/dev/null", "-G", "localhost"])
+        .stdin(std::process::Stdio::null())
+        .output()
+        .ok()?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let line = text.lines().find_map(|line| line.strip_prefix("macs "))?;
+    line.split(',').next().map(str::to_owned)
+}
+
+/// This command as a shell takes it.
+fn command_line() -> String {
+    let words = std::env::args().skip(1).map(|word| {
+        let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=,@+:".contains(c);
+        if !word.is_empty() && word.chars().all(plain) { word } else { format!("'{}'", word.replace('\'', "'\\''")) }
+    });
+    std::iter::once("adjunct".to_owned()).chain(words).collect::<Vec<_>>().join(" ")
+}
+
+/// The time now, `2026-01-31 12:00 UTC`.
+fn now() -> String {
+    let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs());
+    let (year, month, day) = crate::bench::civil(seconds / 86400);
+    format!("{year:04}-{month:02}-{day:02} {:02}:{:02} UTC", seconds / 3600 % 24, seconds / 60 % 60)
+}

@@ -1,0 +1,154 @@
+//! The report for a terminal.
+
+use super::report::{Column, Figure, Group, Header, Measure, Row, Section, Stat, number};
+use super::{facts, summary};
+use crate::output::Style;
+use std::fmt::Write;
+
+/// A name's room; longer ones push their figures to the right.
+const NAME: usize = 34;
+/// A figure's room, its spread included.
+const FIGURE: usize = 18;
+
+/// What stands before the sections.
+pub fn head(header: &Header, style: Style) -> String {
+    let mut out = String::new();
+    for (name, value) in facts(header) {
+        let value = wrapped(&value, 95, &" ".repeat(15));
+        let _ = writeln!(out, "{}{value}", style.faint(&format!("{name:<15}")));
+    }
+    let _ = writeln!(out, "{}{}", style.faint(&format!("{:<15}", "repeat")), header.command);
+    out
+}
+
+/// One section.
+pub fn section(section: &Section, style: Style) -> String {
+    let mut out = format!("\n{}\n{}\n", style.strong(&section.title), wrapped(&section.about, 110, ""));
+    for measure in &section.measures {
+        if section.rows().any(|row| row.figures.contains_key(&measure.id)) {
+            out += &figures(section, measure, style);
+        }
+    }
+    for row in section.rows() {
+        if let Some(why) = &row.missing {
+            let _ = writeln!(out, "{}", style.faint(&format!("{}: {why}", row.name)));
+        }
+    }
+    for line in summary::lines(section) {
+        let _ = writeln!(out, "{}", line.sentence());
+    }
+    out
+}
+
+/// Lines of at most `width` characters, all but the first after `indent`.
+fn wrapped(text: &str, width: usize, indent: &str) -> String {
+    let (mut out, mut length) = (String::new(), 0);
+    for word in text.split_whitespace() {
+        let more = word.chars().count() + usize::from(length > 0);
+        if length > 0 && length + more > width {
+            out += "\n";
+            out += indent;
+            length = 0;
+        }
+        if length > 0 {
+            out.push(' ');
+        }
+        out += word;
+        length += more;
+    }
+    out
+}
+
+/// All rows of one measure.
+fn figures(section: &Section, measure: &Measure, style: Style) -> String {
+    let better = if measure.more_is_better { "more" } else { "less" };
+    let title = format!("{}, {} ({better} is better)", measure.title, measure.unit);
+    let paper = section.rows().any(|row| row.paper.contains_key(&measure.id));
+    let mut head = format!("{:NAME$}", "");
+    for column in Column::ALL {
+        let _ = write!(head, "{:>FIGURE$}", column.text());
+    }
+    let _ = write!(head, "{:>10}{:>13}", "to stock", "to software");
+    if paper {
+        let _ = write!(head, "{:>11}", "the paper");
+    }
+    let mut out = format!("\n{title}\n{}\n", style.faint(&head));
+    for group in &section.groups {
+        out += &rows(group, measure, style);
+    }
+    out
+}
+
+fn rows(group: &Group, measure: &Measure, style: Style) -> String {
+    let mut out = String::new();
+    let measured: Vec<_> = group.rows.iter().filter_map(|r| Some((r, r.figures.get(&measure.id)?))).collect();
+    if !group.title.is_empty() && !measured.is_empty() {
+        let _ = writeln!(out, "{}", group.title);
+    }
+    for (row, figure) in measured {
+        let _ = writeln!(out, "{}", line(row, figure, measure, style));
+    }
+    out
+}
+
+fn line(row: &Row, figure: &Figure, measure: &Measure, style: Style) -> String {
+    let mut out = format!("{:<NAME$}", format!("  {}", row.name));
+    for column in Column::ALL {
+        let _ = write!(out, "{}", cell(figure.side(column), measure, style));
+    }
+    let ratio = |value: Option<f64>, width: usize| {
+        let Some(value) = value else { return format!("{:>width$}", "-") };
+        let text = format!("{:>width$}", number(value, 2));
+        let gain = if measure.more_is_better { value } else { 1.0 / value.max(1e-9) };
+        match gain {
+            g if g >= 1.03 => style.good(&text),
+            g if g <= 0.97 => style.notice(&text),
+            _ => text,
+        }
+    };
+    out += &ratio(figure.adjunct_to_stock, 10);
+    out += &ratio(figure.adjunct_to_software, 13);
+    if let Some(paper) = row.paper.get(&measure.id) {
+        let _ = write!(out, "{:>11}", number(*paper, measure.decimals));
+    }
+    out
+}
+
+fn cell(stat: Option<&Stat>, measure: &Measure, style: Style) -> String {
+    let Some(stat) = stat else { return format!("{:>FIGURE$}", "-") };
+    let (value, spread) = (number(stat.median, measure.decimals), format!("{:>8}", stat.spread_text()));
+    format!("{value:>0$}{1}", FIGURE - 8, style.faint(&spread))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::example;
+    use super::*;
+
+    #[test]
+    fn every_figure_is_shown_and_lines_fit() {
+        let report = example::report();
+        let text = section(&report.sections[0], Style::PLAIN);
+        for row in report.sections[0].rows() {
+            assert!(text.contains(&row.name));
+            for (id, figure) in &row.figures {
+                let decimals = report.sections[0].measure(id).unwrap().decimals;
+                assert!(text.contains(&number(figure.stock.as_ref().unwrap().median, decimals)), "{text}");
+            }
+        }
+        assert!(text.lines().all(|l| l.chars().count() <= 125), "{text}");
+    }
+
+    #[test]
+    fn lines_are_broken_between_words() {
+        assert_eq!(wrapped("one two  three four", 9, "> "), "one two\n> three\n> four");
+        assert_eq!(wrapped("", 9, "> "), "");
+    }
+
+    #[test]
+    fn colours_are_for_terminals() {
+        let report = example::report();
+        assert!(!section(&report.sections[0], Style::PLAIN).contains('\x1b'));
+        assert!(section(&report.sections[0], Style::COLOUR).contains('\x1b'));
+    }
+}

@@ -1,0 +1,129 @@
+//! The page of `adjunct ssh bench --html`, opened by a real browser as a phone and as a desktop have it, in light and in dark
+//! mode.
+
+mod bench_report;
+mod chromium;
+
+use chromium::Browser;
+use serde_json::Value;
+use std::path::Path;
+use std::process::Command;
+
+/// What is looked at in the page, with all its tables open.
+const PROBE: &str = r#"(() => {
+    document.querySelectorAll("details").forEach(d => d.open = true);
+    const shown = e => e.getClientRects().length > 0;
+    const box = e => e.getBoundingClientRect();
+    const charts = [...document.querySelectorAll("svg")].filter(shown);
+    const cells = [...document.querySelectorAll("th, td")].filter(shown);
+    const wide = [...document.querySelectorAll("main *")].filter(e => shown(e) && !e.closest("svg") && box(e).right > innerWidth + 0.5);
+    const outside = charts.flatMap(c => [...c.querySelectorAll("text, rect")].filter(
+        e => box(e).left < box(c).left - 1 || box(e).right > box(c).right + 1 || box(e).bottom > box(c).bottom + 1));
+    const small = charts.flatMap(c => [...c.querySelectorAll("text")].filter(e => box(e).height < 9));
+    return {
+        width: innerWidth,
+        scroll: document.documentElement.scrollWidth,
+        charts: charts.length,
+        bars: charts.map(c => c.querySelectorAll("rect").length),
+        unnamed: charts.filter(c => c.getAttribute("role") != "img" || !c.getAttribute("aria-label")).length,
+        narrowest: Math.min(...charts.map(c => box(c).width)),
+        clipped: cells.filter(c => c.scrollWidth > c.clientWidth + 1).map(c => c.textContent),
+        broken: cells.filter(c => /^[\d.]+$/.test(c.firstChild?.textContent ?? "") && (() => {
+            const range = document.createRange(); range.selectNodeContents(c.firstChild); return range.getClientRects().length > 1; })())
+            .map(c => c.textContent),
+        wide: wide.map(e => e.outerHTML.slice(0, 200)),
+        outside: outside.map(e => e.outerHTML),
+        small: small.map(e => e.outerHTML),
+        tables: document.querySelectorAll("table").length,
+        page: getComputedStyle(document.body).backgroundColor,
+        ink: getComputedStyle(document.querySelector("h1")).color,
+        label: getComputedStyle(document.querySelector("svg text")).fill,
+        text: document.body.innerText,
+    };
+})()"#;
+
+fn page(folder: &Path) -> String {
+    let (report, page) = (folder.join("report.json"), folder.join("page.html"));
+    std::fs::write(&report, bench_report::report().to_string()).expect("written");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_adjunct"));
+    command.args(["ssh", "bench", "--from"]).arg(&report).arg("--html").arg(&page);
+    let output = command.output().expect("the command runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    format!("file://{}", page.display())
+}
+
+/// How light a colour is, from 0 to 1.
+fn lightness(colour: &Value) -> f64 {
+    let text = colour.as_str().unwrap_or_default();
+    let numbers = text.split(|c: char| !c.is_ascii_digit()).filter_map(|n| n.parse::<f64>().ok());
+    let numbers: Vec<f64> = numbers.collect();
+    assert!(numbers.len() >= 3, "{text}");
+    (0.2126 * numbers[0] + 0.7152 * numbers[1] + 0.0722 * numbers[2]) / 255.0
+}
+
+fn nothing(probe: &Value, key: &str, where_: &str) {
+    assert_eq!(probe[key].as_array().map(Vec::len), Some(0), "{where_}, {key}: {}", probe[key]);
+}
+
+#[test]
+fn the_page_is_readable_on_a_phone_and_in_the_dark() {
+    let Some(program) = chromium::program() else {
+        println!("SKIPPED: no chromium here");
+        return;
+    };
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let url = page(folder.path());
+    let mut browser = Browser::start(program);
+    for (width, scheme) in [(320, "light"), (360, "light"), (360, "dark"), (800, "light"), (1200, "dark")] {
+        let here = format!("{width} pixels, {scheme}");
+        browser.open(&url, width, scheme);
+        let probe = browser.value(PROBE);
+        assert!(probe["scroll"].as_u64() <= probe["width"].as_u64(), "{here}: scrolls sideways: {}", probe["scroll"]);
+        // Two sections of two groups with two measures each.
+        assert_eq!((probe["charts"].as_u64(), probe["tables"].as_u64()), (Some(8), Some(4)), "{here}");
+        for bars in probe["bars"].as_array().expect("bars") {
+            assert_eq!(bars.as_u64(), Some(9), "{here}: a bar of each side for each of three rows");
+        }
+        assert_eq!(probe["unnamed"], 0, "{here}: charts have a name for screen readers");
+        assert!(
+            probe["narrowest"].as_f64() > Some((f64::from(width) * 0.75).min(700.0)),
+            "{here}: {}",
+            probe["narrowest"]
+        );
+        for key in ["clipped", "broken", "wide", "outside", "small"] {
+            nothing(&probe, key, &here);
+        }
+        let [page, ink, label] = ["page", "ink", "label"].map(|key| lightness(&probe[key]));
+        if scheme == "dark" {
+            assert!(page < 0.15 && ink > 0.75 && label > 0.5, "{here}: {page} {ink} {label}");
+        } else {
+            assert!(page > 0.9 && ink < 0.25 && label < 0.5, "{here}: {page} {ink} {label}");
+        }
+        let (complaints, requests) = browser.complaints_and_requests();
+        assert!(complaints.is_empty(), "{here}: {complaints:?}");
+        assert!(requests.iter().all(|r| r == &url || r.starts_with("data:")), "{here}: {requests:?}");
+        assert!(!browser.screenshot().is_empty());
+    }
+}
+
+#[test]
+fn the_page_says_all_that_the_report_says() {
+    let Some(program) = chromium::program() else {
+        println!("SKIPPED: no chromium here");
+        return;
+    };
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let url = page(folder.path());
+    let mut browser = Browser::start(program);
+    browser.open(&url, 360, "light");
+    let text = browser.value(PROBE)["text"].as_str().unwrap_or_default().to_owned();
+    let header = &bench_report::report()["header"];
+    for key in ["cpu", "openssh", "openssl", "adjunct", "date", "command", "data", "method", "mask"] {
+        assert!(text.contains(header[key].as_str().expect("text")), "{key}: {text}");
+    }
+    for said in
+        ["not available: OpenSSH_9.2p1", "in the paper: 417.9 MB/s", "\"as in the paper\" <& so on>", "12346", "±"]
+    {
+        assert!(text.contains(said), "{said}: {text}");
+    }
+}

@@ -2,6 +2,7 @@
 //! outlives what. Each version is that of a Debian suite in its own root.
 
 mod algorithms;
+mod lasting;
 mod load;
 mod logins;
 mod table;

@@ -1,0 +1,267 @@
+//! Sessions that outlive what they were started with, sessions of another user, and data that takes other ways: forwarded
+//! ports, compression.
+
+use crate::table::Versions;
+use crate::{each_system, side_by_side};
+use adjunct_e2e::counted::{Counted, Counts};
+use adjunct_e2e::keys::{HOST, Keys};
+use adjunct_e2e::lab::{Lab, Modules, spawn};
+use adjunct_e2e::listener::until;
+use adjunct_e2e::random;
+use adjunct_e2e::session::{Live, Pair, Side};
+use adjunct_e2e::system::{TESTER, TESTER_ID};
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::Path;
+use std::process::Stdio;
+
+const GCM: &str = "Ciphers aes128-gcm@openssh.com";
+
+fn bytes(counts: &Counts, function: &str) -> u64 {
+    counts.get(function).map_or(0, |c| c.bytes)
+}
+
+/// A session with a remote `cat` on either side.
+fn open(pair: &Pair, client: &Side, server: &Side) -> Live {
+    pair.start(server, |port, name| {
+        let mut ssh = pair.ssh(&client.clone().option("LogLevel ERROR"), port, name);
+        ssh.args(["-T", HOST, "cat"]);
+        ssh
+    })
+}
+
+fn close(live: Live) {
+    let log = live.log();
+    let (status, _) = live.wait();
+    assert!(status.success(), "{status}: {log}");
+}
+
+/// The module, its configuration and both at once change under a running session: by rename, as packages are upgraded and
+/// as `adjunct openssl disable` writes. It goes on as it began, with new keys on the way; the next one is as configured.
+#[test]
+fn sessions_outlive_disabling_and_upgrades() {
+    each_system(|system| {
+        let lab = Lab::new();
+        let pair = Pair { lab: &lab, client: system, server: system };
+        let (near, far) = (Counted::new(), Counted::new());
+        let conf = lab.conf(Modules::Both);
+        let enabled = std::fs::read(&conf).expect("the configuration");
+        let replace = |path: &Path, data: &[u8]| {
+            let new = lab.write("new", data);
+            std::fs::rename(new, path).expect("rename");
+        };
+        let kex = "KexAlgorithms ecdh-sha2-nistp256";
+        let side = |counted: &Counted| Side::new(&conf).counted(counted).option(GCM).option(kex);
+        let (client, server) = (side(&near).option("RekeyLimit 800K"), side(&far));
+        let data = random(1_000_000);
+        let counts = || (bytes(&near.read(), "AES GCM"), bytes(&far.read(), "AES GCM"));
+        let mut old = open(&pair, &client, &server);
+        old.echo(&data);
+        // Disabled: new sessions are stock, the old one is counted as before.
+        replace(&conf, &std::fs::read(lab.stock()).expect("the stock configuration"));
+        let before = counts();
+        let mut stock = open(&pair, &client, &server);
+        stock.echo(&data);
+        assert_eq!(counts(), before, "{}: a session after `disable` is counted", system.name);
+        old.echo(&data);
+        let after = counts();
+        assert!(
+            after.0 > before.0 + 2_000_000 && after.1 > before.1 + 2_000_000,
+            "{}: {before:?} {after:?}",
+            system.name
+        );
+        // Enabled again with another module in place of the first, then without one at all.
+        let module = std::fs::read(lab.module()).expect("the module");
+        replace(&lab.module(), &module);
+        replace(&conf, &enabled);
+        let mut new = open(&pair, &client, &server);
+        new.echo(&data);
+        std::fs::remove_file(lab.module()).expect("the module is removed");
+        for live in [&mut old, &mut stock, &mut new] {
+            live.echo(&data);
+        }
+        let before = counts();
+        let mut without = open(&pair, &client, &server);
+        without.echo(&data);
+        assert_eq!(counts(), before, "{}: a session without a module is counted", system.name);
+        [old, stock, new, without].into_iter().for_each(close);
+        let ecdh = near.read().get("ECDH").map_or(0, |c| c.calls());
+        assert!(ecdh >= 4, "{}: the old sessions renewed their keys {ecdh} times through the engine", system.name);
+    });
+}
+
+/// sshd becomes the user who logs in: the data is counted to that user, the host key's signatures to root.
+#[test]
+fn bulk_data_counts_for_the_user_who_logs_in() {
+    each_system(|system| {
+        let lab = Lab::new();
+        let pair = Pair { lab: &lab, client: system, server: system };
+        let keys = Keys::shared();
+        let data = random(2_000_000);
+        for cipher in ["aes128-gcm@openssh.com", "aes128-ctr", "chacha20-poly1305@openssh.com"] {
+            let counted = Counted::new();
+            let client = Side::new(lab.stock())
+                .option(format!("User {TESTER}"))
+                .option(format!("Ciphers {cipher}"))
+                .option("MACs hmac-sha2-256")
+                .option("KexAlgorithms ecdh-sha2-nistp256")
+                .option("RekeyLimit 1500K");
+            let server = Side { account: true, ..Side::new(&lab.conf(Modules::Both)) }
+                .counted(&counted)
+                .option(format!("HostKey {}", keys.path("ecdsa256").display()))
+                .option("HostKeyAlgorithms ecdsa-sha2-nistp256");
+            let ended = pair.run(&client, &server, "id -u >&2; cat", &data);
+            let what = || format!("{} {cipher}: {}", system.name, ended.logs());
+            assert!(ended.status.success() && ended.output == data, "{}", what());
+            assert!(ended.client.lines().any(|l| l == TESTER_ID.to_string()), "{}", what());
+            let users = counted.users();
+            let of = |uid: u32| users.get(&Some(uid.into())).cloned().unwrap_or_default();
+            let (root, tester) = (of(0), of(TESTER_ID));
+            let function = adjunct_e2e::ssh::functions(cipher)[0];
+            assert!(bytes(&tester, function) >= 4_000_000, "{function}: {users:#?}\n{}", what());
+            assert!(bytes(&root, function) < 100_000, "{function}: {users:#?}\n{}", what());
+            let signed = root.get("ECDSA Sign").map_or(0, |c| c.calls());
+            assert!(signed >= 2 && !tester.contains_key("ECDSA Sign"), "{users:#?}\n{}", what());
+            // The new keys are the session's own work.
+            let agreed = tester.get("ECDH").map_or(0, |c| c.calls());
+            assert!(agreed >= 1 && root.contains_key("ECDH"), "{users:#?}\n{}", what());
+        }
+    });
+}
+
+/// Sends back what comes, once.
+fn echoing() -> u16 {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
+    let port = listener.local_addr().expect("an address").port();
+    std::thread::spawn(move || {
+        while let Ok((mut stream, _)) = listener.accept() {
+            std::thread::spawn(move || {
+                let mut back = stream.try_clone().expect("a descriptor");
+                let _ = std::io::copy(&mut stream, &mut back);
+                let _ = back.shutdown(std::net::Shutdown::Write);
+            });
+        }
+    });
+    port
+}
+
+/// Sends data to a port and expects it back.
+fn through(port: u16, data: &[u8]) {
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).expect("the forwarded port");
+    let mut sender = stream.try_clone().expect("a descriptor");
+    let mut back = Vec::new();
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            sender.write_all(data).expect("data is taken");
+            sender.shutdown(std::net::Shutdown::Write).expect("shutdown");
+        });
+        stream.read_to_end(&mut back).expect("data comes back");
+    });
+    assert!(back == data, "{} bytes of {} came back, or others", back.len(), data.len());
+}
+
+fn free_port() -> u16 {
+    TcpListener::bind(("127.0.0.1", 0)).and_then(|l| l.local_addr()).expect("a port").port()
+}
+
+/// Ports forwarded either way carry data of several connections at once, compressed or not.
+#[test]
+fn forwarded_ports_carry_bulk_data() {
+    each_system(|system| {
+        let lab = Lab::new();
+        let pair = Pair { lab: &lab, client: system, server: system };
+        let target = echoing();
+        let data = random(1_500_000);
+        for (words, cipher) in
+            [(&["-L"][..], "aes128-gcm@openssh.com"), (&["-C", "-R"], "chacha20-poly1305@openssh.com")]
+        {
+            let (near, far) = (Counted::new(), Counted::new());
+            let side = |counted: &Counted| {
+                Side::new(&lab.conf(Modules::Both)).counted(counted).option(format!("Ciphers {cipher}"))
+            };
+            let (client, server) = (side(&near), side(&far).option("AllowTcpForwarding yes"));
+            let entry = free_port();
+            let live = pair.start(&server, |port, name| {
+                let mut ssh = pair.ssh(&client.option("ExitOnForwardFailure yes").option("LogLevel ERROR"), port, name);
+                ssh.args(words).arg(format!("127.0.0.1:{entry}:127.0.0.1:{target}")).args(["-T", HOST, "cat"]);
+                ssh
+            });
+            until("the port is open", || TcpStream::connect(("127.0.0.1", entry)).is_ok());
+            side_by_side(&[(); 3], |()| through(entry, &data));
+            let (status, log) = live.wait();
+            assert!(status.success(), "{} {words:?}: {status} {log}", system.name);
+            let function = adjunct_e2e::ssh::functions(cipher)[0];
+            for counted in [near, far] {
+                let counts = counted.read();
+                // Compression finds the same data in several connections.
+                let least = if words.contains(&"-C") { 3_000_000 } else { 9_000_000 };
+                assert!(bytes(&counts, function) >= least, "{} {words:?}: {counts:#?}", system.name);
+            }
+        }
+    });
+}
+
+/// A session with its standard streams tied to a port: `ssh -W`, as a jump host has it.
+#[test]
+fn a_jump_host_passes_a_login_on() {
+    each_system(|system| {
+        let lab = Lab::new();
+        let pair = Pair { lab: &lab, client: system, server: system };
+        let side = Side::new(&lab.conf(Modules::Both)).option("AllowTcpForwarding yes");
+        let listener = pair.listen(&side, None);
+        let client = Side::new(&lab.conf(Modules::Both));
+        let outer = pair.client_config(&client, listener.port, "outer");
+        let jump = format!("ProxyCommand /usr/bin/ssh -q -F {} -W 127.0.0.1:{} {HOST}", outer.display(), listener.port);
+        let data = random(1_000_000);
+        let mut ssh = pair.ssh(&client.option(jump).option("ProxyUseFdpass no"), listener.port, "inner");
+        let out = adjunct_e2e::lab::feed(ssh.args(["-T", HOST, "cat"]), &data);
+        let said = String::from_utf8_lossy(&out.stderr);
+        assert!(out.status.success() && out.stdout == data, "{}: {said}\n{}", system.name, listener.log());
+    });
+}
+
+/// In a session's processes: one thread, and no descriptor that stock OpenSSH has not.
+#[test]
+fn a_session_has_no_thread_and_no_descriptor_of_ours() {
+    each_system(|system| {
+        let lab = Lab::new();
+        let pair = Pair { lab: &lab, client: system, server: system };
+        let held = |modules: Modules| {
+            let side = Side::new(&lab.conf(modules)).option(GCM);
+            let listener = pair.listen(&side, None);
+            let mut ssh = pair.ssh(&side.option("LogLevel ERROR"), listener.port, "held");
+            ssh.args(["-T", HOST, "ls -l /proc/self/fd | wc -l; exec cat"])
+                .stdin(Stdio::piped())
+                .stdout(Stdio::piped());
+            let mut ssh = spawn(&mut ssh);
+            let mut line = [0; 3];
+            ssh.stdout.as_mut().expect("piped").read_exact(&mut line[..2]).expect("the session answers");
+            let programs = |pid: u32| {
+                let mut all = vec![pid];
+                all.extend(adjunct_cli::ssh::server::descendants(pid));
+                let mut held: Vec<(String, usize)> = all
+                    .into_iter()
+                    .filter_map(|pid| {
+                        let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).ok()?.trim().to_owned();
+                        // What the session runs comes and goes.
+                        if !name.starts_with("ssh") {
+                            return None;
+                        }
+                        let holding = adjunct_e2e::listener::Holding::of(pid);
+                        assert_eq!(holding.threads, 1, "{}: {name} has threads", system.name);
+                        Some((name, holding.descriptors))
+                    })
+                    .collect();
+                held.sort();
+                held
+            };
+            let found = (line, programs(listener.pid()), programs(ssh.id()));
+            drop(ssh.stdin.take());
+            assert!(ssh.wait().expect("wait").success());
+            listener.idle();
+            found
+        };
+        let (stock, ours) = (held(Modules::Stock), held(Modules::Both));
+        assert_eq!(stock, ours, "{} {:?}: descriptors", system.name, Versions::of(system));
+    });
+}

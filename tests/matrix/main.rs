@@ -5,6 +5,7 @@ mod algorithms;
 mod lasting;
 mod load;
 mod logins;
+mod odd;
 mod table;
 
 use adjunct_e2e::system::{System, is_root};

@@ -11,7 +11,7 @@ mod engine;
 mod explain;
 mod includes;
 mod module;
-mod report;
+pub(crate) mod report;
 mod status;
 pub mod users;
 

@@ -56,7 +56,7 @@ impl Report {
 }
 
 /// The change as a unified diff, line ends shown as they are (a carriage return as `^M`).
-pub(super) fn unified(path: &Path, old: &[u8], new: &[u8]) -> String {
+pub(crate) fn unified(path: &Path, old: &[u8], new: &[u8]) -> String {
     let (old, new) = (String::from_utf8_lossy(old), String::from_utf8_lossy(new));
     let diff = TextDiff::from_lines(old.as_ref(), new.as_ref());
     let name = path.display().to_string();
@@ -75,7 +75,7 @@ pub(super) fn unified(path: &Path, old: &[u8], new: &[u8]) -> String {
 }
 
 /// The diff in colours.
-pub(super) fn painted(diff: &str, style: Style) -> String {
+pub(crate) fn painted(diff: &str, style: Style) -> String {
     diff.lines().fold(String::new(), |mut text, line| {
         let painted = match line.as_bytes().first() {
             Some(b'+') => style.good(line),

@@ -1,7 +1,8 @@
 //! `adjunct ssh`: OpenSSH on this machine's crypto hardware.
 //!
 //! [`place`] and [`server`] are a private OpenSSH on loopback, [`copy`] is one measured copy through it, [`tryout`] is the
-//! subcommand. [`measure`] measures connections of any suite, one by one.
+//! subcommand. [`measure`] measures connections of any suite, one by one; [`tune`] chooses
+//! by that.
 
 pub mod bench;
 pub mod copy;
@@ -9,6 +10,7 @@ pub mod measure;
 pub mod place;
 pub mod server;
 pub mod tryout;
+pub mod tune;
 pub mod verify;
 
 use crate::Failure;
@@ -26,6 +28,7 @@ enum Command {
     Bench(bench::Args),
     Try(tryout::Args),
     Verify(verify::Args),
+    Tune(tune::Args),
 }
 
 /// Runs the subcommand.
@@ -37,5 +40,6 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
         Command::Bench(args) => bench::run(args),
         Command::Try(args) => tryout::run(args),
         Command::Verify(args) => verify::run(args),
+        Command::Tune(args) => tune::run(args),
     }
 }

@@ -143,9 +143,14 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// Whether the counters are still the user's: see [`again`].
+pub(in crate::ssh) fn needs_own_counters() -> bool {
+    std::env::var_os(KEY).is_none()
+}
+
 /// Runs this command again with counters of its own, which its sshd and ssh inherit: what other programs do meanwhile is
 /// not counted as the copies', and the users' counters are left alone. Comes back only where that fails.
-fn again() -> Failure {
+pub(in crate::ssh) fn again() -> Failure {
     use std::os::unix::process::CommandExt;
     let program = std::env::current_exe().unwrap_or_else(|_| PathBuf::from("/proc/self/exe"));
     let mut args = std::env::args_os();
@@ -171,7 +176,7 @@ fn snapshot() -> Result<Snapshot, Failure> {
 }
 
 /// The counters of [`again`]; removed when this is dropped.
-struct Counters;
+pub(in crate::ssh) struct Counters;
 
 impl Drop for Counters {
     fn drop(&mut self) {
@@ -179,6 +184,11 @@ impl Drop for Counters {
             let _ = counters::delete(uid);
         }
     }
+}
+
+/// Whether anything was counted.
+pub(in crate::ssh) fn counted() -> bool {
+    snapshot().is_ok_and(|s| Function::ALL.iter().any(|&f| !s.function(f).is_zero()))
 }
 
 fn rows(moved: &Snapshot) -> BTreeMap<&'static str, Moved> {

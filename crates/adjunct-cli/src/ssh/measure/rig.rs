@@ -2,6 +2,7 @@
 
 use super::data::Data;
 use super::keys::{Keys, Type};
+use super::orphans;
 use super::runtime::{Runtime, provide};
 use super::side::Side;
 use crate::Failure;
@@ -83,6 +84,7 @@ impl Rig {
         let mut keys = Keys::default();
         let key = keys.get(&place, Type::Ed25519)?;
         let config = place.write("measure_sshd", &format!("HostKey {}\n", key.display()))?;
+        orphans::adopt();
         let runtime = provide(&place.programs.sshd, &config)?;
         Ok(Rig { place, keys, sessions: Cell::new(0), _runtime: runtime })
     }
@@ -217,6 +219,7 @@ impl Session<'_> {
         let seconds = start.elapsed().as_secs_f64();
         let after_client = children_seconds();
         pair.end_server()?;
+        orphans::reap(Duration::from_secs(10));
         interrupted()?;
         // The client's own words say more than the data that did not come.
         if !status.success() && (got.is_ok() || status.code() == Some(255)) {
@@ -250,22 +253,26 @@ impl Session<'_> {
         side.client.apply(&mut command);
         command.env_remove("SSH_AUTH_SOCK").stdin(Stdio::null()).stdout(Stdio::piped());
         command.stderr(self.log("ssh_log")?);
-        command.spawn().map(Running).map_err(|e| Failure::new(format!("{}: {e}", ssh.display())))
+        command.spawn().map(Running::new).map_err(|e| Failure::new(format!("{}: {e}", ssh.display())))
     }
 
     /// sshd for the connection `socket`; `lines` win over those written here.
     pub(in crate::ssh) fn server(&self, side: &Side, lines: &[String], socket: TcpStream) -> Result<Running, Failure> {
         let authorized = self.place.path("measure_authorized");
+        // A home without startup files: a login shell that reads some (bash does, run by sshd) may take longer than all the
+        // rest, and what it does is not the connection's.
+        let home = self.place.path("home");
         // StrictModes would refuse keys below /tmp, which everybody may write; the folder itself is 0700. Without PAM
         // nothing of the system records the login.
         let config = format!(
             "{}\nAuthorizedKeysFile {}\nPidFile none\nStrictModes no\nUsePAM no\nUseDNS no\nPasswordAuthentication no\n\
              KbdInteractiveAuthentication no\nPubkeyAuthentication yes\nPermitRootLogin prohibit-password\n\
              AllowUsers {}\nPermitUserRC no\nPrintMotd no\nPrintLastLog no\nX11Forwarding no\nAllowTcpForwarding no\n\
-             LogLevel VERBOSE\n",
+             SetEnv HOME={}\nLogLevel VERBOSE\n",
             lines.join("\n"),
             authorized.display(),
-            self.place.user
+            self.place.user,
+            home.display()
         );
         let config = self.write("sshd_config", &config)?;
         let sshd = &self.place.programs.sshd;
@@ -276,7 +283,7 @@ impl Session<'_> {
         socket.set_nonblocking(false).map_err(failed)?;
         let input = OwnedFd::from(socket);
         command.stdout(input.try_clone().map_err(failed)?).stdin(input).stderr(self.log("sshd_log")?);
-        command.spawn().map(Running).map_err(failed)
+        command.spawn().map(Running::new).map_err(failed)
     }
 
     /// A log that the client (`ssh_log`) or the server writes, which [`Session::explain`] reads.
@@ -308,6 +315,12 @@ impl Session<'_> {
 pub(in crate::ssh) struct Running(pub(in crate::ssh) Child);
 
 impl Running {
+    /// Of a child of this process.
+    pub(in crate::ssh) fn new(child: Child) -> Running {
+        orphans::note(&child);
+        Running(child)
+    }
+
     fn parts(&mut self) -> Result<(ChildStdout, &mut Child), Failure> {
         let stdout = self.0.stdout.take().ok_or_else(|| Failure::new("no pipe to the client"))?;
         Ok((stdout, &mut self.0))
@@ -320,6 +333,7 @@ impl Drop for Running {
             let _ = self.0.kill();
             let _ = self.0.wait();
         }
+        orphans::forget(&self.0);
     }
 }
 
@@ -363,16 +377,24 @@ impl Drop for Pair {
 
 /// Waits for the end of a process; `None` after `limit`.
 pub(in crate::ssh) fn wait(child: &mut Child, limit: Duration) -> Result<Option<ExitStatus>, Failure> {
+    let mut status = Ok(None);
+    wait_for(limit, || {
+        status = child.try_wait().map_err(|e| Failure::new(format!("waiting for a program: {e}")));
+        !matches!(status, Ok(None))
+    });
+    status
+}
+
+/// Asks `done` again and again, at most for `limit`; whether it was.
+pub(in crate::ssh) fn wait_for(limit: Duration, mut done: impl FnMut() -> bool) -> bool {
     let start = Instant::now();
-    loop {
-        if let Some(status) = child.try_wait().map_err(|e| Failure::new(format!("waiting for a program: {e}")))? {
-            return Ok(Some(status));
-        }
+    while !done() {
         if start.elapsed() > limit {
-            return Ok(None);
+            return false;
         }
         std::thread::sleep(Duration::from_micros(300));
     }
+    true
 }
 
 /// The client's connection; `None` where the client ended before it made one.

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 pub struct Spread {
     /// The middle of the values.
     pub median: f64,
-    /// How far the true median may well be from it, either way (about 95 % sure): two standard errors of a median, taken
-    /// from the median absolute deviation; with fewer than five values half of all they differ, which is the more cautious.
+    /// How far the true median may well be from it, either way (about 95 % sure): Student's t times the standard error of a
+    /// median. The fewer values, the less they say of how far they scatter, and the wider this is.
     pub error: f64,
     /// How many values there are.
     pub count: usize,
@@ -23,15 +23,9 @@ impl Spread {
         let middle = median(&sorted);
         let error = match count {
             0 => f64::INFINITY,
-            // One value says nothing of its error: as much as two values may well differ here.
-            1 => middle.abs() * 0.1,
-            2..5 => (sorted[count - 1] - sorted[0]) / 2.0,
-            _ => {
-                let mut away: Vec<f64> = sorted.iter().map(|v| (v - middle).abs()).collect();
-                away.sort_by(f64::total_cmp);
-                // 1.4826 makes the deviation a standard deviation, 1.2533 that of a mean that of a median, for normal errors.
-                2.0 * 1.2533 * 1.4826 * median(&away) / (count as f64).sqrt()
-            }
+            // One value says nothing of its error.
+            1 => middle.abs(),
+            _ => deviation(&sorted, middle) * standard_errors(count),
         };
         Spread { median: middle, error, count }
     }
@@ -62,6 +56,63 @@ impl Spread {
     }
 }
 
+/// Gives rows that were measured in the same rounds a common measure of their scatter: each alone has few values, all of
+/// them together have many. What scatters far more than the rest keeps its own, wider error.
+pub fn pool(rows: &mut [&mut Spread]) {
+    const APART: f64 = 2.5;
+    let scatter = |row: &Spread| row.error / standard_errors(row.count) / row.median;
+    let told = |row: &Spread| row.count > 1 && row.median > 0.0;
+    let mut squares: Vec<f64> = Vec::new();
+    let mut freedom = 0;
+    for row in rows.iter().filter(|row| told(row)) {
+        squares.push(scatter(row).powi(2) / middle_of_squares(row.count - 1));
+        freedom += row.count - 1;
+    }
+    // Too few to say more than each says of itself.
+    if freedom < 8 {
+        return;
+    }
+    squares.sort_by(f64::total_cmp);
+    // The middle, not the mean: a few disturbed rows say nothing of the others.
+    let common = median(&squares).sqrt();
+    for row in rows.iter_mut().filter(|row| told(row)) {
+        if scatter(row) < common * APART {
+            row.error = common * row.median * 2.0 * MEDIAN / (row.count as f64).sqrt();
+        }
+    }
+}
+
+/// The median of the square of a standard deviation of few values, where that of many is 1: the chi-squared distribution's,
+/// by Wilson and Hilferty.
+fn middle_of_squares(freedom: usize) -> f64 {
+    let part = 2.0 / (9.0 * freedom as f64);
+    (1.0 - part).powi(3)
+}
+
+/// How much wider than that of a mean the standard error of a median is, for normal errors.
+const MEDIAN: f64 = 1.2533;
+
+/// Student's t (95 %, two-sided) over the root of the number of values, for a median.
+fn standard_errors(count: usize) -> f64 {
+    const T: [f64; 10] = [12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23];
+    let t = T.get(count.saturating_sub(2)).copied().unwrap_or(2.1);
+    t * MEDIAN / (count as f64).sqrt()
+}
+
+/// The standard deviation of sorted values: from the median absolute deviation where there are enough, so that one
+/// disturbed value does not count.
+fn deviation(sorted: &[f64], middle: f64) -> f64 {
+    let n = sorted.len() as f64;
+    if sorted.len() < 7 {
+        let mean = sorted.iter().sum::<f64>() / n;
+        return (sorted.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / (n - 1.0)).sqrt();
+    }
+    let mut away: Vec<f64> = sorted.iter().map(|v| (v - middle).abs()).collect();
+    away.sort_by(f64::total_cmp);
+    // 1.4826 makes it a standard deviation, for normal errors.
+    1.4826 * median(&away)
+}
+
 /// The middle of sorted values; 0 of none.
 fn median(sorted: &[f64]) -> f64 {
     let middle = sorted.len() / 2;
@@ -79,12 +130,35 @@ mod tests {
     #[test]
     fn the_error_covers_what_the_values_differ() {
         let few = Spread::of(&[3.0, 1.0, 2.0]);
-        assert_eq!((few.median, few.error, few.count), (2.0, 1.0, 3));
+        assert_eq!((few.median, few.count), (2.0, 3));
+        assert!(few.error > 3.0 && few.error < 3.2, "{few:?}");
+        let two = Spread::of(&[1.0, 3.0]);
+        assert!(two.error > 10.0, "two values say little: {two:?}");
         let many = Spread::of(&[10.0, 11.0, 9.0, 10.0, 10.5, 9.5, 10.0, 50.0, 10.2]);
         assert_eq!(many.median, 10.0);
         assert!(many.error > 0.1 && many.error < 1.0, "an outlier does not widen it: {many:?}");
         assert!(Spread::of(&[]).error.is_infinite());
-        assert_eq!(Spread::of(&[5.0]).error, 0.5);
+        assert_eq!(Spread::of(&[5.0]).error, 5.0);
+    }
+
+    #[test]
+    fn rows_of_the_same_rounds_share_their_scatter() {
+        let mut lucky = Spread::of(&[1.0, 1.0, 1.0]);
+        let mut rows: Vec<Spread> = (0..9).map(|_| Spread::of(&[9.0, 10.0, 11.0])).collect();
+        let mut wild = Spread::of(&[1.0, 10.0, 100.0]);
+        let alone = wild;
+        {
+            let mut all: Vec<&mut Spread> = rows.iter_mut().chain([&mut lucky]).collect();
+            pool(&mut all);
+        }
+        assert!(lucky.error > 0.1 && rows[0].error < 2.0 && rows[0].error > 1.0, "{lucky:?} {rows:?}");
+        let mut all: Vec<&mut Spread> = rows.iter_mut().chain([&mut wild]).collect();
+        pool(&mut all);
+        assert_eq!(wild, alone);
+        let mut single = Spread::of(&[1.0, 2.0]);
+        let kept = single;
+        pool(&mut [&mut single]);
+        assert_eq!(single, kept);
     }
 
     #[test]

@@ -1,0 +1,427 @@
+//! `adjunct ssh tune`: measures this machine's own ssh and sshd and puts their algorithms into the order that costs least,
+//! within a policy.
+//!
+//! [`system`] asks the programs what is in force, [`config`] finds where it was set, [`survey`] measures, [`policy`] and
+//! [`order`] choose, [`plan`] writes what would be written, [`apply`] tries it, puts it in place and takes it away,
+//! [`report`] shows all of it.
+
+pub mod algorithms;
+pub mod apply;
+pub mod config;
+pub mod order;
+pub mod plan;
+pub mod policy;
+pub mod report;
+pub mod survey;
+pub mod system;
+
+use super::measure::side::Modules;
+use super::measure::{Progress, Rig, Side, openssl_conf};
+use super::place::Programs;
+use super::server::{catch_interrupts, interrupted};
+use super::tryout::{self, Counters};
+use crate::Failure;
+use crate::failure::cause;
+use crate::output::{self, Style};
+use algorithms::Kind;
+use config::Program;
+use order::Lists;
+use plan::{Ground, Plan};
+use policy::Policy;
+use serde::Deserialize;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use survey::{Survey, Wanted};
+use system::Service;
+
+const EXAMPLES: &str = "\
+Examples:
+  adjunct ssh tune --quick                       measure under a minute, show what would be written
+  adjunct ssh tune --json=tune.json              measure all there is, in under five minutes, and keep the figures
+  sudo adjunct ssh tune --from tune.json --apply use them: try the files, then put them in place
+  sudo adjunct ssh tune --undo                   take the files away again
+  adjunct ssh tune --quick --module              as if adjunct were enabled
+  adjunct ssh tune --from tune.json --policy my.toml
+
+Policies: modern (authenticated encryption or encrypt-then-MAC; no CBC, 3DES, SHA-1, MD5; post-quantum key exchange first,
+64-bit MACs last),
+compat (all that is in force; what modern refuses comes last), fips (AES-GCM, AES-CTR, HMAC-SHA-2, NIST curves and groups),
+or a file:
+  base = \"modern\"                            # modern, compat or fips; compat if nothing is said
+  [ciphers]                                  # also [macs], [kex], [host-keys]
+  deny  = [\"aes192-*\"]                       # patterns with * and ?
+  allow = [\"aes*\", \"chacha20-*\"]             # if given, only these
+  first = [\"aes256-gcm@openssh.com\"]         # whatever they cost; last likewise
+
+A list never gets anything that is not in force without adjunct's file: what OpenSSH leaves out by default, what the RHEL
+family's crypto-policies or an administrator's own settings forbid stays out. Costs that are not clearly apart leave
+OpenSSH's own order. The order of host keys is left to ssh, which prefers the type that known_hosts has.
+
+Exit status: 0 done or shown, 1 it failed and nothing was changed (one line says why), 2 the command line or the policy file
+is wrong.";
+
+/// Measure this machine's ssh and sshd, and order their algorithms by what they cost, within a policy
+///
+/// Measures every cipher and MAC, every key exchange and every type of key through the machine's own programs on loopback,
+/// in turns and repeatedly, with the OpenSSL configuration in force for each. Then shows the files for ssh_config.d and
+/// sshd_config.d that put the cheapest first, and what that buys. Changes nothing without --apply.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// modern, compat, fips, or a file
+    #[arg(long, default_value = "modern", value_name = "POLICY")]
+    policy: String,
+    /// Measure only what the policy allows, in under a minute
+    #[arg(long, conflicts_with = "from")]
+    quick: bool,
+    /// About how long to measure
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(5..=3600), conflicts_with = "from")]
+    time: Option<u64>,
+    /// Whose files
+    #[arg(long = "for", value_enum, default_value_t = For::All, value_name = "PROGRAM")]
+    whose: For,
+    /// Measure with adjunct whether it is enabled or not; the module beside this program or in OpenSSL's folder, or this one
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, conflicts_with = "from")]
+    #[allow(clippy::option_option)]
+    module: Option<Option<PathBuf>>,
+    /// Take the figures of an earlier --json instead of measuring
+    #[arg(long, value_name = "FILE")]
+    from: Option<PathBuf>,
+    /// Put the files in place, after trying them
+    #[arg(long)]
+    apply: bool,
+    /// Take adjunct's files away
+    #[arg(long, conflicts_with_all = ["apply", "from", "quick", "module", "time", "json"])]
+    undo: bool,
+    /// With --apply or --undo: tell the running sshd, too
+    #[arg(long)]
+    reload: bool,
+    /// Report as JSON, to this file (beside the tables) or, without a file, to standard output instead of them
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
+    #[allow(clippy::option_option)]
+    json: Option<Option<PathBuf>>,
+    /// The ssh client to use
+    #[arg(long)]
+    ssh: Option<PathBuf>,
+    /// The sshd to use
+    #[arg(long)]
+    sshd: Option<PathBuf>,
+    /// The system whose /etc is meant, as of an image; the programs are this system's
+    #[arg(long, default_value = "/", value_name = "FOLDER")]
+    root: PathBuf,
+}
+
+/// Whose files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum For {
+    /// The client's: ssh_config.d
+    Ssh,
+    /// The server's: sshd_config.d
+    Sshd,
+    /// Both
+    All,
+}
+
+impl For {
+    fn programs(self) -> &'static [Program] {
+        match self {
+            For::Ssh => &[Program::Ssh],
+            For::Sshd => &[Program::Sshd],
+            For::All => &[Program::Ssh, Program::Sshd],
+        }
+    }
+}
+
+/// Runs the subcommand.
+///
+/// # Errors
+/// [`Failure`] with the one line to show; nothing was changed then.
+pub fn run(args: &Args) -> Result<ExitCode, Failure> {
+    if args.reload && !args.apply && !args.undo {
+        return Err(Failure::Words("--reload goes with --apply or --undo".to_owned()));
+    }
+    let root = std::fs::canonicalize(&args.root)
+        .map_err(|e| Failure::new(format!("{}: {}", args.root.display(), cause(&e))))?;
+    if args.undo {
+        return undo(args, &root);
+    }
+    let policy = Policy::named(&args.policy)?;
+    let former = args.from.as_deref().map(former).transpose()?;
+    let programs = Programs::find(args.ssh.as_deref(), args.sshd.as_deref())?;
+    let modules = args.module.as_ref().map(|given| tryout::module(given.as_deref())).transpose()?;
+    if tryout::needs_own_counters() {
+        return Err(tryout::again());
+    }
+    catch_interrupts();
+    let _counters = Counters;
+    // Before the file systems of this thread may change: who runs now.
+    let reload = (root == Path::new("/")).then(apply::Reload::find).flatten();
+    let service = Service::read(&root);
+    let mut rig = Rig::new(programs.clone())?;
+    let stage = rig.place().path("stage");
+    std::fs::create_dir(&stage).map_err(|e| super::place::cannot_write(&stage, &e))?;
+    let host_key = rig.key("ssh-ed25519", 0)?;
+    let ground = Ground { programs: &programs, root: &root, stage: &stage, service: &service, host_key: &host_key };
+    if args.apply {
+        apply::writable(&ground, args.whose.programs())?;
+    }
+    let before = in_force(&ground)?;
+    let side = side(&rig, modules.as_deref(), &service)?;
+    let survey = match former {
+        Some(survey) => survey,
+        None => measured(args, &ground, &mut rig, &side, modules.as_deref(), (&policy, &before))?,
+    };
+    let plans: Vec<Plan> = args
+        .whose
+        .programs()
+        .iter()
+        .map(|&program| plan::plan(&ground, program, &policy, &survey))
+        .collect::<Result<_, _>>()?;
+    let mut tried = Vec::new();
+    let applied = args.apply && plans.iter().any(Plan::changes);
+    // What cannot be read by OpenSSH must not look done.
+    if args.apply
+        && let Some(why) = plans.iter().find_map(|p| p.blocked.as_ref())
+    {
+        return Err(Failure::new(format!("{why}; nothing was changed")));
+    }
+    if applied {
+        tried = apply::try_out(&ground, &mut rig, &side, &plans)?;
+        apply::apply(&ground, &plans)?;
+    }
+    let doubts = doubts(&survey, &programs)?;
+    finish(args, &policy, &survey, &plans, &before, (&tried, &doubts), reload.as_ref())
+}
+
+/// The lists of ssh and sshd as they are now.
+fn in_force(ground: &Ground<'_>) -> Result<[Lists; 2], Failure> {
+    let of = |program| {
+        let text = plan::current(ground, program)?;
+        Ok::<_, Failure>(ground.with(program, text.as_deref())?.1.lists)
+    };
+    Ok([of(Program::Ssh)?, of(Program::Sshd)?])
+}
+
+/// How both programs are run: as they are configured, or with adjunct.
+fn side(rig: &Rig, module: Option<&Path>, service: &Service) -> Result<Side, Failure> {
+    let Some(module) = module else {
+        return Ok(Side { server: service.environment(), ..Side::as_is("as configured") });
+    };
+    let modules = Modules { provider: Some(module.to_owned()), engine: Some("RSA,EC".to_owned()) };
+    Ok(Side::with_conf("adjunct", &rig.place().write("adjunct.cnf", &openssl_conf(&modules))?))
+}
+
+/// Measures.
+fn measured(
+    args: &Args,
+    ground: &Ground<'_>,
+    rig: &mut Rig,
+    side: &Side,
+    module: Option<&Path>,
+    chosen: (&Policy, &[Lists; 2]),
+) -> Result<Survey, Failure> {
+    let wanted = wanted(args, ground, chosen.0, chosen.1)?;
+    let survey = survey::survey(rig, side, &wanted, &Progress::new())?;
+    interrupted()?;
+    let (openssh, openssl) = ground.programs.versions()?;
+    let adjunct = match (module, tryout::counted()) {
+        (Some(module), true) => format!("in use: {}", module.display()),
+        (Some(module), false) => {
+            return Err(Failure::new(format!(
+                "adjunct was not used: no counter moved; does {} load?",
+                module.display()
+            )));
+        }
+        (None, true) => "in use, as configured".to_owned(),
+        (None, false) => "not in use: it is not enabled".to_owned(),
+    };
+    Ok(Survey {
+        cpu: adjunct::cpu::model_name(),
+        openssh,
+        openssl,
+        adjunct,
+        measured: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs()),
+        quick: args.quick,
+        ..survey
+    })
+}
+
+/// What to measure: all the client knows, or what the policy allows of what is in force, and what is agreed on now.
+fn wanted(args: &Args, ground: &Ground<'_>, policy: &Policy, before: &[Lists; 2]) -> Result<Wanted, Failure> {
+    let known = |query: &str| {
+        let mut names = ground.programs.known(query)?;
+        names.retain(|name| !name.contains("-cert-"));
+        Ok::<_, Failure>(names)
+    };
+    let mut wanted = Wanted {
+        ciphers: known("cipher")?,
+        macs: known("mac")?,
+        kex: known("kex")?,
+        host_keys: known("key")?.into_iter().flat_map(signatures).collect(),
+        rsa_bits: system::rsa_bits(ground.programs, ground.root),
+        budget: Duration::from_secs(args.time.unwrap_or(if args.quick { 45 } else { 240 })),
+        ..Wanted::default()
+    };
+    if args.quick {
+        let keep = |kind: Kind, names: &mut Vec<String>| {
+            let agreed = system::agreed(kind, &before[0], &before[1]);
+            let in_force = |name: &String| before.iter().any(|lists| lists.get(kind).contains(name));
+            names.retain(|name| agreed.as_ref() == Some(name) || (in_force(name) && policy.rank(kind, name).is_some()));
+        };
+        keep(Kind::Ciphers, &mut wanted.ciphers);
+        keep(Kind::Macs, &mut wanted.macs);
+        keep(Kind::Kex, &mut wanted.kex);
+        keep(Kind::HostKeys, &mut wanted.host_keys);
+    }
+    wanted.user_keys.clone_from(&wanted.host_keys);
+    Ok(wanted)
+}
+
+/// The signature algorithms of a type of key.
+fn signatures(key: String) -> Vec<String> {
+    if key == "ssh-rsa" { ["rsa-sha2-256", "rsa-sha2-512", "ssh-rsa"].map(str::to_owned).to_vec() } else { vec![key] }
+}
+
+/// The measurement of an earlier `--json`.
+fn former(path: &Path) -> Result<Survey, Failure> {
+    #[derive(Deserialize)]
+    struct Former {
+        survey: Survey,
+    }
+    let shown = path.display();
+    let text = std::fs::read(path).map_err(|e| Failure::new(format!("{shown}: {}", cause(&e))))?;
+    let former: Former = serde_json::from_slice(&text)
+        .map_err(|e| Failure::new(format!("{shown}: no report of 'adjunct ssh tune --json': {e}")))?;
+    if former.survey.pairs.is_empty() || !former.survey.plausible() {
+        return Err(Failure::new(format!("{shown}: there is no measurement in it")));
+    }
+    Ok(former.survey)
+}
+
+/// What speaks against a measurement.
+fn doubts(survey: &Survey, programs: &Programs) -> Result<Vec<String>, Failure> {
+    /// Figures that scatter more than this decide little.
+    const MUCH: f64 = 0.15;
+    let mut doubts = Vec::new();
+    let (openssh, openssl) = programs.versions()?;
+    if (survey.openssh.as_str(), survey.openssl.as_str()) != (openssh.as_str(), openssl.as_str()) {
+        doubts.push(format!(
+            "the figures are of {}, {}; this is {openssh}, {openssl}",
+            plan::one_line(&survey.openssh),
+            plan::one_line(&survey.openssl)
+        ));
+    }
+    let scatter: Vec<f64> = survey.pairs.iter().map(|p| p.cpu_s_per_gb.relative()).collect();
+    let scatter = super::copy::median(scatter);
+    if scatter > MUCH {
+        doubts.push(format!(
+            "the figures are only sure to {:.0} % (is the machine busy?): what is not clearly apart keeps OpenSSH's order",
+            scatter * 100.0
+        ));
+    }
+    Ok(doubts)
+}
+
+/// Shows all of it.
+fn finish(
+    args: &Args,
+    policy: &Policy,
+    survey: &Survey,
+    plans: &[Plan],
+    before: &[Lists; 2],
+    (tried, doubts): (&[String], &[String]),
+    reload: Option<&apply::Reload>,
+) -> Result<ExitCode, Failure> {
+    let then =
+        |program: Program, now: usize| plans.iter().find(|p| p.program == program).map_or(&before[now], |p| &p.then);
+    let after = (then(Program::Ssh, 0), then(Program::Sshd, 1));
+    let buys = report::buys(survey, (&before[0], &before[1]), after);
+    let applied = args.apply && plans.iter().any(Plan::changes);
+    let told = applied && args.reload && reload.is_some();
+    if told && let Some(reload) = reload {
+        reload.run()?;
+    }
+    let document = report::Document {
+        survey,
+        policy: policy.name(),
+        plans: plans.iter().map(report::Planned::of).collect(),
+        buys: buys.clone(),
+        applied,
+    };
+    match &args.json {
+        Some(None) => {
+            output::print_json(&document)?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        Some(Some(path)) => write_json(path, &document)?,
+        None => {}
+    }
+    let style = Style::of_stdout();
+    let mut text = if args.from.is_some() { String::new() } else { report::tables(survey, style) };
+    for note in doubts {
+        text += &format!("\nnote: {note}\n");
+    }
+    if let Some(note) = policy.note() {
+        text += &format!("\nnote: {note}\n");
+    }
+    text += &report::plans(plans, style);
+    text +=
+        &format!("\n{}\n", buys.unwrap_or_else(|| "what it buys is not known: not all of it was measured".to_owned()));
+    for line in tried {
+        text += &format!("{}: {line}\n", style.good("ok"));
+    }
+    text += &last_words(args, plans, reload.filter(|_| !told), told);
+    output::print(&text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What was done, and what is left to do.
+fn last_words(args: &Args, plans: &[Plan], reload: Option<&apply::Reload>, told: bool) -> String {
+    if !plans.iter().any(Plan::changes) {
+        return "nothing has to be changed\n".to_owned();
+    }
+    if !args.apply {
+        return "nothing was changed; --apply puts the files in place (keep the figures by --json=FILE, and use them by \
+                --from FILE)\n"
+            .to_owned();
+    }
+    let mut text = "the files are in place; adjunct ssh tune --undo takes them away\n".to_owned();
+    let server = plans.iter().any(|p| p.program == Program::Sshd && p.changes());
+    match reload {
+        Some(reload) if server => text += &format!("the running sshd does not know yet: {}\n", reload.command()),
+        _ if told => text += "the running sshd was told\n",
+        _ => {}
+    }
+    text
+}
+
+fn write_json(path: &Path, document: &report::Document<'_>) -> Result<(), Failure> {
+    let text = serde_json::to_string_pretty(document).map_err(|e| Failure::new(format!("JSON: {e}")))?;
+    std::fs::write(path, text + "\n").map_err(|e| super::place::cannot_write(path, &e))
+}
+
+fn undo(args: &Args, root: &Path) -> Result<ExitCode, Failure> {
+    catch_interrupts();
+    let (programs, service) = (apply::no_programs(), Service::default());
+    let nothing = Path::new("/nonexistent");
+    let ground = Ground { programs: &programs, root, stage: nothing, service: &service, host_key: nothing };
+    let gone = apply::undo(&ground, args.whose.programs())?;
+    let mut text = String::new();
+    for file in &gone {
+        text += &format!("{} is gone\n", file.display());
+    }
+    if gone.is_empty() {
+        text += "there is no file of adjunct's\n";
+    }
+    let reload = (root == Path::new("/")).then(apply::Reload::find).flatten();
+    if let Some(reload) = reload.filter(|_| gone.contains(&Program::Sshd.drop_in())) {
+        if args.reload {
+            reload.run()?;
+        } else {
+            text += &format!("the running sshd does not know yet: {}\n", reload.command());
+        }
+    }
+    output::print(&text)?;
+    Ok(ExitCode::SUCCESS)
+}

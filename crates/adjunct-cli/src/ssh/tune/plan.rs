@@ -1,0 +1,304 @@
+//! What would be written: adjunct's file for one program, and why a list is in it or not.
+
+use super::algorithms::Kind;
+use super::config::{Program, Setting, Tree, read};
+use super::order::{Lists, ordered};
+use super::policy::Policy;
+use super::survey::Survey;
+use super::system::{Effective, Service, effective, key_types};
+use crate::Failure;
+use crate::ssh::place::Programs;
+use serde::Serialize;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The first line of every file of adjunct's.
+pub const MARK: &str = "# Written by `adjunct ssh tune --apply`; `adjunct ssh tune --undo` takes it away.";
+
+/// The line of a file whose folder was made with it.
+pub const FOLDER_MADE: &str = "# Its folder was made with it.";
+
+/// The beginning of the last line, which tells whether the file was changed since.
+const SEAL: &str = "# sha256 ";
+
+/// Adds the line that tells a file changed by hand.
+pub fn sealed(text: &str) -> String {
+    format!("{text}{SEAL}{}\n", digest(text))
+}
+
+/// Whether a file is as adjunct wrote it.
+pub fn untouched(text: &str) -> bool {
+    text.rsplit_once(SEAL).is_some_and(|(above, seal)| seal == format!("{}\n", digest(above)))
+}
+
+fn digest(text: &str) -> String {
+    use sha2::{Digest, Sha256};
+    Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Everything a plan needs to know.
+#[derive(Debug, Clone, Copy)]
+pub struct Ground<'a> {
+    /// OpenSSH's programs.
+    pub programs: &'a Programs,
+    /// The folder that /etc is below.
+    pub root: &'a Path,
+    /// A folder for copies.
+    pub stage: &'a Path,
+    /// What sshd's service adds.
+    pub service: &'a Service,
+    /// A key that sshd may take.
+    pub host_key: &'a Path,
+}
+
+impl Ground<'_> {
+    /// A file's real place.
+    pub fn real(&self, path: &Path) -> PathBuf {
+        self.root.join(path.strip_prefix("/").unwrap_or(path))
+    }
+
+    /// The configuration of `program` with adjunct's file as given, and what it means.
+    ///
+    /// # Errors
+    /// [`Failure`] where it cannot be read, or the program refuses it.
+    pub fn with(&self, program: Program, drop_in: Option<&str>) -> Result<(Tree, Effective), Failure> {
+        let tree = read(program, self.root, self.stage, drop_in)?;
+        let effective = effective(program, self.programs, &tree, self.service, self.host_key)?;
+        Ok((tree, effective))
+    }
+}
+
+/// What is planned for one program.
+#[derive(Debug, Clone, Serialize)]
+pub struct Plan {
+    /// The program.
+    pub program: Program,
+    /// Adjunct's file.
+    pub file: PathBuf,
+    /// What is there now, if anything.
+    #[serde(skip)]
+    pub old: Option<String>,
+    /// What should be there; `None` where no file is needed.
+    pub text: Option<String>,
+    /// Why nothing can be done.
+    pub blocked: Option<String>,
+    /// What to know, a line each.
+    pub notes: Vec<String>,
+    /// What is in force now.
+    #[serde(skip)]
+    pub now: Lists,
+    /// What is in force then.
+    #[serde(skip)]
+    pub then: Lists,
+}
+
+impl Plan {
+    /// Whether the file has to be written or removed.
+    pub fn changes(&self) -> bool {
+        self.blocked.is_none() && self.old != self.text
+    }
+}
+
+/// Adjunct's file as it is on disk; `None` where there is none.
+///
+/// # Errors
+/// [`Failure`] where it cannot be read, or is another's.
+pub fn current(ground: &Ground<'_>, program: Program) -> Result<Option<String>, Failure> {
+    let path = program.drop_in();
+    match fs::read_to_string(ground.real(&path)) {
+        Ok(text) if text.starts_with(MARK) && untouched(&text) => Ok(Some(text)),
+        Ok(text) if text.starts_with(MARK) => Err(Failure::new(format!(
+            "{}: was changed since adjunct wrote it; it is left alone: remove it, or move it away, by hand",
+            path.display()
+        ))),
+        Ok(_) => Err(Failure::new(format!("{}: was not written by adjunct; it is left alone", path.display()))),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(e) => Err(Failure::new(format!("{}: {}", path.display(), crate::failure::cause(&e)))),
+    }
+}
+
+/// Plans adjunct's file for one program.
+///
+/// # Errors
+/// [`Failure`] where the configuration cannot be read, or the policy leaves nothing of a list.
+pub fn plan(ground: &Ground<'_>, program: Program, policy: &Policy, survey: &Survey) -> Result<Plan, Failure> {
+    let old = current(ground, program)?;
+    let (_, now) = ground.with(program, old.as_deref())?;
+    let (tree, base) = ground.with(program, None)?;
+    let mut plan = Plan {
+        program,
+        file: program.drop_in(),
+        text: old.clone(),
+        old,
+        blocked: blocked(program, &tree),
+        notes: notes(program, &tree, ground),
+        then: now.lists.clone(),
+        now: now.lists,
+    };
+    let lists = ordered(policy, &base.lists, survey);
+    for kind in [Kind::Ciphers, Kind::Macs, Kind::Kex] {
+        if lists.get(kind).is_empty() && !base.lists.get(kind).is_empty() {
+            return Err(nothing_left(policy, kind, &tree, program, &base.lists));
+        }
+    }
+    if plan.blocked.is_some() {
+        return Ok(plan);
+    }
+    let mut lines = Vec::new();
+    for kind in Kind::ALL {
+        let Some(value) = value(ground, program, kind, &lists, &base, &tree) else { continue };
+        match value.and_then(|value| keeps_out(program, kind, &tree, ground.service).map_or(Ok(value), Err)) {
+            Ok(value) => {
+                lines.push(format!("{} {value}", kind.keyword()));
+                let later = tree.settings.iter().find(|s| s.kind == kind && s.only.is_none());
+                plan.notes.extend(later.map(|s| {
+                    format!("{}: goes before {}, and lists nothing that is not allowed there", kind.keyword(), s.at)
+                }));
+            }
+            Err(why) => plan.notes.push(format!("{}: {why}", kind.keyword())),
+        }
+    }
+    plan.text = (!lines.is_empty()).then(|| text(ground, program, policy, survey, &lines));
+    let (_, then) = ground.with(program, plan.text.as_deref())?;
+    plan.then = then.lists;
+    Ok(plan)
+}
+
+/// The value of a list's line, why there should be none, or nothing where nothing has to change.
+fn value(
+    ground: &Ground<'_>,
+    program: Program,
+    kind: Kind,
+    lists: &Lists,
+    base: &Effective,
+    tree: &Tree,
+) -> Option<Result<String, String>> {
+    let (new, old) = (lists.get(kind), base.lists.get(kind));
+    if new == old {
+        return None;
+    }
+    if kind != Kind::HostKeys {
+        return Some(Ok(new.join(",")));
+    }
+    let gone: Vec<&str> = old.iter().filter(|n| !new.contains(n)).map(String::as_str).collect();
+    if gone.is_empty() {
+        return None;
+    }
+    if program == Program::Ssh {
+        // A list of its own would end ssh's preference for the type of key that known_hosts has, and a host known by
+        // another type would look like a stranger; taking away keeps it.
+        return Some(match tree.settings.iter().find(|s| s.kind == kind) {
+            Some(set) => Err(format!("{} sets it, and it stays", set.at)),
+            None => Ok(format!("-{}", gone.join(","))),
+        });
+    }
+    let signs =
+        |algorithm: &String, key: &String| algorithm == key || (key == "ssh-rsa" && algorithm.starts_with("rsa-sha2-"));
+    let served = key_types(ground.root, &base.host_keys)
+        .is_some_and(|keys| keys.iter().any(|key| new.iter().any(|algorithm| signs(algorithm, key))));
+    Some(match served {
+        true => Ok(new.join(",")),
+        false => Err("is left as it is: no host key is known to be of a type the policy allows".to_owned()),
+    })
+}
+
+/// Why a list cannot go into adjunct's file: something that is read before it wins, or it would win over something meant
+/// for some hosts only.
+fn keeps_out(program: Program, kind: Kind, tree: &Tree, service: &Service) -> Option<String> {
+    if let Some(file) = service.sets(kind).filter(|_| program == Program::Sshd) {
+        return Some(format!("{} sets it on sshd's command line, which wins over every file", file.display()));
+    }
+    let order = tree.reached.as_ref().map_or(usize::MAX, |r| r.order);
+    let of_kind = || tree.settings.iter().filter(|s| s.kind == kind);
+    if let Some(first) = of_kind().find(|s| s.only.is_none() && s.order < order) {
+        return Some(format!("{} is read before adjunct's file and stays in force", first.at));
+    }
+    let special = |s: &&Setting| s.only.is_some() && s.order >= order;
+    let special = of_kind().find(special).filter(|_| program == Program::Ssh)?;
+    let only = special.only.as_deref().unwrap_or_default();
+    Some(format!("{} sets it below '{only}', and a file read before would win over that; move it up", special.at))
+}
+
+/// Why the program would not read adjunct's file.
+fn blocked(program: Program, tree: &Tree) -> Option<String> {
+    let (main, folder) = (program.main_file(), program.folder());
+    match &tree.reached {
+        None => Some(format!("{main} does not read {folder}: add the line 'Include {folder}/*.conf' at its top")),
+        Some(reached) => reached.only.as_ref().map(|only| {
+            format!("{main} reads {folder} only below '{only}': move the line 'Include {folder}/*.conf' to its top")
+        }),
+    }
+}
+
+fn notes(program: Program, tree: &Tree, ground: &Ground<'_>) -> Vec<String> {
+    let mut notes = Vec::new();
+    if let Some(file) = &tree.crypto_policy {
+        let name = ["etc/crypto-policies/state/current", "etc/crypto-policies/config"].iter().find_map(|file| {
+            let text = fs::read_to_string(ground.root.join(file)).ok()?;
+            text.lines().map(str::trim).find(|l| !l.is_empty() && !l.starts_with('#')).map(str::to_owned)
+        });
+        let name = name.map_or_else(String::new, |n| format!(" {n}"));
+        notes.push(format!("crypto-policies{name} ({}): only what it allows is listed", file.display()));
+    }
+    if program == Program::Ssh {
+        notes.push("what a user's own ~/.ssh/config says still wins".to_owned());
+    }
+    notes
+}
+
+fn nothing_left(policy: &Policy, kind: Kind, tree: &Tree, program: Program, base: &Lists) -> Failure {
+    let by = tree.settings.iter().find(|s| s.kind == kind && s.only.is_none());
+    let by = by.map_or_else(|| "OpenSSH's default".to_owned(), |s| s.at.to_string());
+    Failure::new(format!(
+        "policy {} leaves no {} for {}: {by} allows {}; nothing was changed",
+        policy.name(),
+        kind.noun(),
+        program.name(),
+        base.get(kind).join(",")
+    ))
+}
+
+fn text(ground: &Ground<'_>, program: Program, policy: &Policy, survey: &Survey, lines: &[String]) -> String {
+    let order = if program == Program::Ssh {
+        "The first that the server has too is taken."
+    } else {
+        "The client's order decides."
+    };
+    let folder = ground.real(Path::new(program.folder())).is_dir();
+    let made = if folder { String::new() } else { format!("{FOLDER_MADE}\n") };
+    sealed(&format!(
+        "{MARK}\n{made}# Policy {}; within it, what costs fewer processor seconds here comes first. {order}\n\
+         # Measured on {}, {}, {}.\n# After an upgrade of OpenSSH tune again: a list knows nothing of newer algorithms.\n{}\n",
+        one_line(&policy.name()),
+        one_line(&survey.cpu),
+        one_line(&survey.openssh),
+        one_line(&survey.openssl),
+        lines.join("\n")
+    ))
+}
+
+/// Text from elsewhere, on one line.
+pub fn one_line(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_change_by_hand_is_seen() {
+        let text = sealed("# x\nCiphers a\n");
+        assert!(untouched(&text));
+        for changed in
+            [text.replace("Ciphers a", "Ciphers b"), format!("{text}# more\n"), "# x\n".to_owned(), String::new()]
+        {
+            assert!(!untouched(&changed), "{changed}");
+        }
+    }
+
+    #[test]
+    fn what_is_read_from_elsewhere_stays_on_its_line() {
+        assert_eq!(one_line("a\nCiphers b"), "a Ciphers b");
+    }
+}

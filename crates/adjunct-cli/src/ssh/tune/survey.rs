@@ -1,0 +1,402 @@
+//! The measurement: every cipher with every MAC, every key exchange, every type of key.
+
+use super::algorithms::{authenticates, measured_as};
+use crate::Failure;
+use crate::ssh::measure::keys::Type;
+use crate::ssh::measure::spread::pool;
+use crate::ssh::measure::{Cost, Costs, Data, Limits, Progress, Rig, Side, Spread, Suite, interleave};
+use crate::ssh::server::interrupted;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+/// What was measured, on what.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Survey {
+    /// The processor.
+    pub cpu: String,
+    /// OpenSSH's version.
+    pub openssh: String,
+    /// OpenSSL's version.
+    pub openssl: String,
+    /// How adjunct took part: `as configured`, or the module.
+    pub adjunct: String,
+    /// When, in seconds since 1970.
+    pub measured: u64,
+    /// How long it took, in seconds.
+    pub took: f64,
+    /// Whether only what the policy allows was measured.
+    pub quick: bool,
+    /// The length of the RSA keys.
+    pub rsa_bits: u32,
+    /// Ciphers with MACs.
+    pub pairs: Vec<Pair>,
+    /// Key exchanges.
+    pub kex: Vec<Login>,
+    /// Algorithms of host keys.
+    pub host_keys: Vec<Login>,
+    /// Algorithms of user keys.
+    pub user_keys: Vec<Login>,
+    /// What could not be measured.
+    pub skipped: Vec<Skipped>,
+}
+
+/// A cipher with a MAC, or one that needs none.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Pair {
+    /// The cipher.
+    pub cipher: String,
+    /// The MAC; none beside a cipher that authenticates by itself.
+    pub mac: Option<String>,
+    /// 10^6 bytes a second, once logged in.
+    pub mb_s: Spread,
+    /// Processor seconds of the client for 10^9 bytes, without the login.
+    pub client_s_per_gb: Spread,
+    /// The same of the server.
+    pub server_s_per_gb: Spread,
+    /// The same of both.
+    pub cpu_s_per_gb: Spread,
+}
+
+impl Pair {
+    /// `aes128-ctr hmac-sha2-256-etm@openssh.com`.
+    pub fn name(&self) -> String {
+        self.mac.as_ref().map_or_else(|| self.cipher.clone(), |mac| format!("{} {mac}", self.cipher))
+    }
+}
+
+/// A login with one algorithm that differs from the usual ones.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Login {
+    /// The algorithm.
+    pub algorithm: String,
+    /// How long a login with it takes.
+    pub seconds: Spread,
+    /// Processor seconds of the client.
+    pub client_s: Spread,
+    /// Processor seconds of the server.
+    pub server_s: Spread,
+    /// Processor seconds of both.
+    pub cpu_s: Spread,
+}
+
+/// What could not be measured, and why.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Skipped {
+    /// The algorithm or the pair.
+    pub what: String,
+    /// In OpenSSH's words.
+    pub why: String,
+}
+
+impl Survey {
+    /// Whether all figures are ones that a measurement gives.
+    pub fn plausible(&self) -> bool {
+        let good = |s: &Spread| s.median.is_finite() && s.median >= 0.0 && s.error.is_finite() && s.error >= 0.0;
+        let logins = self.kex.iter().chain(&self.host_keys).chain(&self.user_keys);
+        self.pairs.iter().all(|p| [p.mb_s, p.client_s_per_gb, p.server_s_per_gb, p.cpu_s_per_gb].iter().all(good))
+            && logins.into_iter().all(|l| [l.seconds, l.client_s, l.server_s, l.cpu_s].iter().all(good))
+    }
+
+    /// What a cipher with a MAC costs; the MAC does not matter beside a cipher that authenticates by itself.
+    pub fn pair(&self, cipher: &str, mac: &str) -> Option<&Pair> {
+        let cipher = measured_as(cipher);
+        self.pairs.iter().find(|p| p.cipher == cipher && p.mac.as_ref().is_none_or(|m| m == mac))
+    }
+}
+
+/// What is to be measured, by name.
+#[derive(Debug, Clone, Default)]
+pub struct Wanted {
+    /// Ciphers.
+    pub ciphers: Vec<String>,
+    /// MACs.
+    pub macs: Vec<String>,
+    /// Key exchanges.
+    pub kex: Vec<String>,
+    /// Algorithms of host keys.
+    pub host_keys: Vec<String>,
+    /// Algorithms of user keys.
+    pub user_keys: Vec<String>,
+    /// The length of RSA keys.
+    pub rsa_bits: u32,
+    /// How long all of it may take.
+    pub budget: Duration,
+}
+
+/// One measurement, with what it is.
+struct Job {
+    what: String,
+    suite: Suite,
+    /// Bytes to copy; 0 for a login.
+    bytes: u64,
+}
+
+/// The measuring of one survey.
+struct Run<'a> {
+    rig: &'a mut Rig,
+    side: &'a Side,
+    progress: &'a Progress,
+    data: BTreeMap<u64, Data>,
+    skipped: Vec<Skipped>,
+    start: Instant,
+    budget: Duration,
+}
+
+/// Measures `wanted` on `side`; what describes the machine is the caller's to fill in.
+///
+/// # Errors
+/// [`Failure`] where nothing can be measured, or something that worked no longer does.
+pub fn survey(rig: &mut Rig, side: &Side, wanted: &Wanted, progress: &Progress) -> Result<Survey, Failure> {
+    let start = Instant::now();
+    let mut run = Run { rig, side, progress, data: BTreeMap::new(), skipped: Vec::new(), start, budget: wanted.budget };
+    let base = base(wanted);
+    let mut jobs = logins(&base, wanted);
+    run.sift(&mut jobs, 0.0, 0.05)?;
+    let costs = run.rounds(&jobs, 15, 0.05, 0.35)?;
+    let mut rows: Vec<Login> = jobs.iter().zip(&costs).map(|(job, costs)| login_row(job, costs)).collect();
+    let figures: [fn(&mut Login) -> &mut Spread; 4] =
+        [|r| &mut r.seconds, |r| &mut r.client_s, |r| &mut r.server_s, |r| &mut r.cpu_s];
+    for figure in figures {
+        pool(&mut rows.iter_mut().map(figure).collect::<Vec<_>>());
+    }
+    let usual = rows.iter().find(|r| r.algorithm == base.kex).or(rows.first());
+    let usual = usual.ok_or_else(|| run.nothing("login"))?.clone();
+    let mut pairs = pairs(&base, wanted);
+    run.sift(&mut pairs, 0.35, 0.5)?;
+    run.sizes(&mut pairs);
+    let pair_costs = run.rounds(&pairs, 9, 0.5, 1.0)?;
+    if pairs.is_empty() {
+        return Err(run.nothing("cipher"));
+    }
+    let mut pair_rows: Vec<Pair> =
+        pairs.iter().zip(&pair_costs).map(|(job, costs)| pair_row(job, costs, &usual)).collect();
+    let figures: [fn(&mut Pair) -> &mut Spread; 4] =
+        [|r| &mut r.mb_s, |r| &mut r.client_s_per_gb, |r| &mut r.server_s_per_gb, |r| &mut r.cpu_s_per_gb];
+    for figure in figures {
+        pool(&mut pair_rows.iter_mut().map(figure).collect::<Vec<_>>());
+    }
+    let of = |names: &[String], suite: fn(&Suite) -> &String| {
+        let found = |name: &String| {
+            let job = jobs.iter().position(|j| suite(&j.suite) == measured_as(name))?;
+            Some(Login { algorithm: measured_as(name).to_owned(), ..rows[job].clone() })
+        };
+        let mut found: Vec<Login> = names.iter().filter_map(found).collect();
+        found.dedup_by(|a, b| a.algorithm == b.algorithm);
+        found
+    };
+    Ok(Survey {
+        took: start.elapsed().as_secs_f64(),
+        rsa_bits: wanted.rsa_bits,
+        pairs: pair_rows,
+        kex: of(&wanted.kex, |s| &s.kex),
+        host_keys: of(&wanted.host_keys, |s| &s.host_key),
+        user_keys: of(&wanted.user_keys, |s| &s.user_key),
+        skipped: run.skipped,
+        ..Survey::default()
+    })
+}
+
+/// The suite that all jobs differ from in one thing.
+fn base(wanted: &Wanted) -> Suite {
+    let usual = Suite::default();
+    let pick = |names: &[String], usual: &str| {
+        let found = names.iter().find(|n| *n == usual).or(names.first());
+        measured_as(found.map_or(usual, |n| n)).to_owned()
+    };
+    Suite {
+        cipher: pick(&wanted.ciphers, &usual.cipher),
+        mac: pick(&wanted.macs, &usual.mac),
+        kex: pick(&wanted.kex, &usual.kex),
+        host_key: pick(&wanted.host_keys, &usual.host_key),
+        user_key: pick(&wanted.user_keys, &usual.user_key),
+        rsa_bits: wanted.rsa_bits,
+    }
+}
+
+/// The logins: the base suite with every key exchange, every host key and every user key.
+fn logins(base: &Suite, wanted: &Wanted) -> Vec<Job> {
+    let mut jobs: Vec<Job> = vec![Job { what: base.kex.clone(), suite: base.clone(), bytes: 0 }];
+    let mut add = |name: &String, suite: Suite| {
+        if !jobs.iter().any(|j| j.suite == suite) {
+            jobs.push(Job { what: name.clone(), suite, bytes: 0 });
+        }
+    };
+    for name in &wanted.kex {
+        add(name, Suite { kex: measured_as(name).to_owned(), ..base.clone() });
+    }
+    for name in wanted.host_keys.iter().filter(|n| Type::of(n, 0).is_some()) {
+        add(name, Suite { host_key: name.clone(), ..base.clone() });
+    }
+    for name in wanted.user_keys.iter().filter(|n| Type::of(n, 0).is_some()) {
+        add(name, Suite { user_key: name.clone(), ..base.clone() });
+    }
+    jobs
+}
+
+/// The copies: every cipher with every MAC that means something beside it.
+fn pairs(base: &Suite, wanted: &Wanted) -> Vec<Job> {
+    const SAMPLE: u64 = 16 << 20;
+    let mut jobs: Vec<Job> = Vec::new();
+    for cipher in wanted.ciphers.iter().map(|c| measured_as(c)) {
+        let macs = if authenticates(cipher) { &[String::new()][..] } else { &wanted.macs[..] };
+        for mac in macs {
+            let suite = Suite { cipher: cipher.to_owned(), mac: mac.clone(), ..base.clone() };
+            if !jobs.iter().any(|j| j.suite == suite) {
+                jobs.push(Job { what: format!("{cipher} {mac}").trim_end().to_owned(), suite, bytes: SAMPLE });
+            }
+        }
+    }
+    jobs
+}
+
+impl Run<'_> {
+    fn nothing(&self, what: &str) -> Failure {
+        let why = self.skipped.first().map_or("OpenSSH names none", |s| s.why.as_str());
+        Failure::new(format!("no {what} could be measured: {why}"))
+    }
+
+    fn left(&self) -> Duration {
+        self.budget.saturating_sub(self.start.elapsed())
+    }
+
+    fn cost(&mut self, job: &Job) -> Result<Cost, Failure> {
+        if job.bytes == 0 {
+            return self.rig.login(self.side, &job.suite);
+        }
+        if !self.data.contains_key(&job.bytes) {
+            let folder = self.rig.place().dir().to_owned();
+            self.data.insert(job.bytes, Data::new(&folder, &format!("data_{}", job.bytes), job.bytes)?);
+        }
+        match self.data.get(&job.bytes) {
+            Some(data) => self.rig.transfer(self.side, &job.suite, data, &mut |_| {}),
+            None => Err(Failure::new("no data to copy")),
+        }
+    }
+
+    /// Does each job once, untimed, and drops those that do not work: not every name OpenSSH knows can be used (FIPS,
+    /// OpenSSL's configuration).
+    fn sift(&mut self, jobs: &mut Vec<Job>, from: f64, to: f64) -> Result<(), Failure> {
+        let all = std::mem::take(jobs);
+        let count = all.len() as f64;
+        for (done, mut job) in all.into_iter().enumerate() {
+            self.progress.set(from + (to - from) * done as f64 / count, &job.what);
+            let sample = self.cost(&job);
+            interrupted()?;
+            match sample {
+                Ok(cost) => {
+                    // How much a second copies, for now. On a busy machine the processor time says it better.
+                    let seconds = (cost.seconds - cost.first).min(cost.client + cost.server);
+                    job.bytes = (job.bytes as f64 / seconds.max(0.001)) as u64;
+                    jobs.push(job);
+                }
+                Err(why) => self.skipped.push(Skipped { what: job.what, why: why.to_string() }),
+            }
+        }
+        Ok(())
+    }
+
+    /// Turns bytes a second into bytes to copy: five rounds fill the time that is left.
+    fn sizes(&self, jobs: &mut [Job]) {
+        const LONGEST: f64 = 0.5;
+        let each = self.left().as_secs_f64() / (jobs.len() * 5).max(1) as f64;
+        // A login takes a part of it.
+        let seconds = (each * 0.6).clamp(0.03, LONGEST);
+        for job in jobs {
+            // Powers of two: few different lengths, so few blocks of data. Not so few bytes that the login is most of it.
+            let least = if job.bytes > 60_000_000 { 32e6 } else { 4e6 };
+            let bytes = (job.bytes as f64 * seconds).clamp(least, 1e9) as u64;
+            job.bytes = bytes.next_power_of_two() / if bytes.is_power_of_two() { 1 } else { 2 };
+        }
+    }
+
+    /// Repeats jobs in turns, for a part of the budget.
+    fn rounds(&mut self, jobs: &[Job], most: usize, from: f64, to: f64) -> Result<Vec<Costs>, Failure> {
+        let end = self.budget.mul_f64(to.min(0.97));
+        let budget = end.saturating_sub(self.start.elapsed());
+        let limits = Limits { least: 2, most, budget };
+        let progress = self.progress;
+        let tell = |part: f64, job: usize| progress.set(from + (to - from) * part, &jobs[job].what);
+        let again = |job: usize| match self.cost(&jobs[job]) {
+            Ok(cost) => Ok(cost),
+            // Once more, for what only this moment did.
+            Err(_) => {
+                interrupted()?;
+                self.cost(&jobs[job]).map_err(|e| Failure::new(format!("{}: {e}", jobs[job].what)))
+            }
+        };
+        interleave(jobs.len(), &limits, again, tell)
+    }
+}
+
+fn login_row(job: &Job, costs: &Costs) -> Login {
+    Login {
+        algorithm: job.what.clone(),
+        seconds: costs.spread(|c| c.seconds),
+        client_s: costs.spread(|c| c.client),
+        server_s: costs.spread(|c| c.server),
+        cpu_s: costs.spread(|c| c.client + c.server),
+    }
+}
+
+fn pair_row(job: &Job, costs: &Costs, login: &Login) -> Pair {
+    let per_gb = 1e9 / job.bytes as f64;
+    let less = |all: Spread, login: Spread| {
+        let part = all.less(login).times(per_gb);
+        Spread { median: part.median.max(0.0), ..part }
+    };
+    Pair {
+        cipher: job.suite.cipher.clone(),
+        mac: (!job.suite.mac.is_empty()).then(|| job.suite.mac.clone()),
+        mb_s: costs.spread(|c| job.bytes as f64 / 1e6 / (c.seconds - c.first).max(1e-6)),
+        client_s_per_gb: less(costs.spread(|c| c.client), login.client_s),
+        server_s_per_gb: less(costs.spread(|c| c.server), login.server_s),
+        cpu_s_per_gb: less(costs.spread(|c| c.client + c.server), login.cpu_s),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(text: &str) -> Vec<String> {
+        text.split_whitespace().map(str::to_owned).collect()
+    }
+
+    fn wanted() -> Wanted {
+        Wanted {
+            ciphers: words("aes128-gcm@openssh.com aes128-ctr aes256-ctr rijndael-cbc@lysator.liu.se aes256-cbc"),
+            macs: words("hmac-sha1 umac-64@openssh.com"),
+            kex: words("curve25519-sha256 curve25519-sha256@libssh.org diffie-hellman-group1-sha1"),
+            host_keys: words("ssh-ed25519 rsa-sha2-256 ssh-dss"),
+            user_keys: words("ssh-ed25519 ecdsa-sha2-nistp256 sk-ssh-ed25519@openssh.com"),
+            rsa_bits: 2048,
+            budget: Duration::from_secs(1),
+        }
+    }
+
+    #[test]
+    fn every_pair_once() {
+        let names: Vec<String> = pairs(&base(&wanted()), &wanted()).into_iter().map(|j| j.what).collect();
+        let expected = "aes128-gcm@openssh.com/aes128-ctr hmac-sha1/aes128-ctr umac-64@openssh.com/aes256-ctr hmac-sha1/\
+                        aes256-ctr umac-64@openssh.com/aes256-cbc hmac-sha1/aes256-cbc umac-64@openssh.com";
+        assert_eq!(names, expected.split('/').collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn every_login_once() {
+        let names: Vec<String> = logins(&base(&wanted()), &wanted()).into_iter().map(|j| j.what).collect();
+        assert_eq!(names, words("curve25519-sha256 diffie-hellman-group1-sha1 rsa-sha2-256 ecdsa-sha2-nistp256"));
+    }
+
+    #[test]
+    fn a_login_is_taken_off_a_copy() {
+        let cost = Cost { seconds: 1.1, first: 0.1, client: 0.3, server: 0.5 };
+        let login = Cost { seconds: 0.1, first: 0.1, client: 0.1, server: 0.2 };
+        let job = Job { what: "x".to_owned(), suite: Suite::default(), bytes: 500_000_000 };
+        let row = pair_row(&job, &Costs(vec![cost; 3]), &login_row(&job, &Costs(vec![login; 3])));
+        let near = |a: f64, b: f64| (a - b).abs() < 1e-9;
+        assert!(near(row.mb_s.median, 500.0) && near(row.client_s_per_gb.median, 0.4), "{row:?}");
+        assert!(near(row.server_s_per_gb.median, 0.6) && near(row.cpu_s_per_gb.median, 1.0), "{row:?}");
+    }
+}

@@ -268,6 +268,36 @@ fn others_than_root_are_told_so() {
     assert_eq!(etc.differences(), "");
 }
 
+/// A restart that fails takes everything back; one that succeeds does not.
+#[test]
+fn a_restart_is_seen_to_work() {
+    let Some(etc) = Etc::new() else { return };
+    let bin = etc.dir.path().join("bin");
+    fs::create_dir(&bin).unwrap();
+    let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
+    for (status, done) in [(1, false), (0, true)] {
+        let log = bin.join("log");
+        for name in ["systemctl", "service"] {
+            let script = format!("#!/bin/sh\necho \"$*\" >>{}\necho no such luck >&2\nexit {status}\n", log.display());
+            fs::write(bin.join(name), script).unwrap();
+            fs::set_permissions(bin.join(name), fs::Permissions::from_mode(0o755)).unwrap();
+        }
+        let _ = fs::remove_file(&log);
+        let mut command = etc.command(ADJUNCT, &["openssl", "enable", "--for", "sshd", "--restart", "--module"]);
+        let output = command.arg(&etc.module).env("PATH", &path).output().unwrap();
+        let restarts = fs::read_to_string(log).unwrap().matches("restart").count();
+        if done {
+            assert!(good(&output).contains("sshd was restarted") && restarts == 1);
+        } else {
+            let line = failed(&output);
+            assert!(line.contains("no such luck; everything was put back") && restarts == 2, "{line}");
+            assert_eq!(etc.differences(), "");
+        }
+    }
+    good(&etc.adjunct(&["disable", "--for", "sshd"]));
+    assert_eq!(etc.differences(), "");
+}
+
 /// Interrupted anywhere, everything is as before or everything is there.
 #[test]
 fn an_interrupt_leaves_nothing_half_done() {

@@ -62,6 +62,12 @@ pub(super) fn registered(config: &Path) -> Result<String, String> {
     }
 }
 
+/// What to know where the engine that a configuration asks for is not there.
+pub(super) fn missing(state: &State, config: &Path) -> Option<String> {
+    of(state)?;
+    registered(config).err().map(|why| format!("the engine is not there: {why}"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

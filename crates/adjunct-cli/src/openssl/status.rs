@@ -135,7 +135,7 @@ fn look(file: &ConfigFile, openssl: String) -> Report {
         openssl,
         openssh: Programs::find(None, None).ok().and_then(|p| p.versions().ok()).map(|(ssh, _)| ssh),
         problems,
-        notes: engine_note(&state, &file.path).into_iter().chain(super::elsewhere(&file.path)).collect(),
+        notes: engine::missing(&state, &file.path).into_iter().chain(super::elsewhere(&file.path)).collect(),
         targets: Vec::new(),
         programs: Survey::default(),
     }
@@ -160,12 +160,6 @@ fn reach(report: &Report, args: &StatusArgs) -> Reach {
 fn own(target: &TargetState) -> impl Iterator<Item = Own> {
     let given = Given::provider(target.working, target.engine.as_deref());
     target.programs.iter().map(move |program| Own { program: program.clone(), config: target.config.clone(), given })
-}
-
-/// What to know where the engine that a configuration asks for is not there.
-fn engine_note(state: &State, config: &Path) -> Option<String> {
-    engine::of(state)?;
-    engine::registered(config).err().map(|why| format!("the engine is not there: {why}"))
 }
 
 /// What keeps an enabled adjunct from being in force.

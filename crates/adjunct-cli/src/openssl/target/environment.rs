@@ -131,4 +131,12 @@ mod tests {
         assert_eq!(read(""), []);
         assert_eq!(value(b"A=1\nA=2\n", "A").unwrap().line, 2);
     }
+
+    proptest::proptest! {
+        #[test]
+        fn nothing_panics(text in "[A=\\\\'\"#; \n\r\u{e9}]{0,60}") {
+            let lines = text.lines().count();
+            assert!(settings(text.as_bytes()).iter().all(|s| (1..=lines + 1).contains(&s.line)), "{text:?}");
+        }
+    }
 }

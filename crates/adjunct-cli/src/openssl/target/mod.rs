@@ -115,18 +115,23 @@ fn base(whom: &str, system: &Path, header: &[String]) -> Result<Vec<u8>, Failure
     Ok(text.into_bytes())
 }
 
-/// What keeps an own configuration from being in force, and what its engine serves.
-fn look(config: &Path, problems: &mut Vec<String>) -> Option<String> {
-    let Some(state) = state_of(config) else {
-        problems.push(format!("{}: cannot be read", config.display()));
-        return None;
-    };
-    if !state.works() {
-        problems.push(format!("{}: adjunct is not in force in it; enable it again", config.display()));
-    } else if programs::providers(config).map_or(true, |l| !l.iter().any(|p| p.name == "adjunct" && p.active)) {
-        problems.push(super::explain::not_loaded(config));
+/// Whether an own configuration is in force, what keeps it from that, and what its engine serves.
+fn look(target: &mut TargetState) {
+    let config = target.config.as_path();
+    match state_of(config) {
+        None => target.problems.push(format!("{}: cannot be read", config.display())),
+        Some(state) => {
+            if !state.works() {
+                let text = "adjunct is not in force in it; enable it again";
+                target.problems.push(format!("{}: {text}", config.display()));
+            } else if programs::providers(config).map_or(true, |l| !l.iter().any(|p| p.name == "adjunct" && p.active)) {
+                target.problems.push(super::explain::not_loaded(config));
+            }
+            target.engine = super::engine::of(&state);
+            target.notes.extend(super::engine::missing(&state, config));
+        }
     }
-    super::engine::of(&state)
+    target.working = target.problems.is_empty();
 }
 
 /// What to know where an own configuration was made from another text of the system's than there is now.

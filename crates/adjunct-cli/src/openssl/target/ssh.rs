@@ -75,11 +75,13 @@ fn is_ours(path: &Path) -> bool {
     fs::read(path).is_ok_and(|text| text.split(|&b| b == b'\n').nth(1) == Some(MARK.as_bytes()))
 }
 
-/// The folder for the scripts: the first below the home that `PATH` names before the real ssh's, else `~/.local/bin`.
+/// The folder for the scripts: `~/.local/bin` or `~/bin`, the one that `PATH` names before the real ssh's; not one of a
+/// tool's that happens to be there.
 fn folder(home: &Path, folders: &[PathBuf], ssh: &Path) -> PathBuf {
     let before = folders.iter().take_while(|dir| Some(dir.as_path()) != ssh.parent());
-    let mut own = before.filter(|dir| dir.starts_with(home) && *dir != home && dir.is_dir());
-    own.next().cloned().unwrap_or_else(|| home.join(".local/bin"))
+    let usual = [home.join(".local/bin"), home.join("bin")];
+    let mut own = before.filter(|dir| usual.contains(dir) && dir.is_dir());
+    own.next().cloned().unwrap_or_else(|| usual[0].clone())
 }
 
 fn script(program: &Path, config: &Path) -> Result<String, Failure> {
@@ -324,8 +326,7 @@ pub(super) fn state() -> TargetState {
         let script = own.unwrap_or_default();
         state.problems.push(format!("PATH leads to {found} here, not to {}", script.display()));
     }
-    state.engine = super::look(&state.config, &mut state.problems);
-    state.working = state.problems.is_empty();
+    super::look(&mut state);
     let made = lines(&state.config, MADE).into_iter().map(|dir| format!("{MADE}{}", dir.display()));
     let header: Vec<String> = scripts.iter().map(|dir| format!("{SCRIPTS}{}", dir.display())).chain(made).collect();
     let system = super::system_config().map(|file| file.path);

@@ -187,16 +187,17 @@ fn make(plan: &[Planned], system: &ConfigFile, service: &Service, restart: bool)
 
 /// Whether anything of it is there.
 pub(super) fn is_there() -> bool {
-    named_in().is_some() || config_is_ours()
+    !named_in().is_empty() || config_is_ours()
 }
 
 fn config_is_ours() -> bool {
     fs::read(CONFIG).is_ok_and(|bytes| openssl_conf::contains_block(&bytes))
 }
 
-/// The file in which a block of ours names the configuration.
-fn named_in() -> Option<PathBuf> {
-    service::places().into_iter().find(|p| fs::read(p).is_ok_and(|bytes| openssl_conf::contains_block(&bytes)))
+/// The files in which a block of ours names the configuration: one, or more where the service has changed since.
+fn named_in() -> Vec<PathBuf> {
+    let named = |path: &PathBuf| fs::read(path).is_ok_and(|bytes| openssl_conf::contains_block(&bytes));
+    service::places().into_iter().filter(named).collect()
 }
 
 /// `adjunct openssl disable --for sshd`.
@@ -257,7 +258,7 @@ pub(super) fn state() -> TargetState {
         enabled: is_there(),
         working: false,
         config: CONFIG.into(),
-        files: named.iter().cloned().collect(),
+        files: named.clone(),
         programs: sshd().into_iter().collect(),
         engine: None,
         problems: Vec::new(),
@@ -267,10 +268,10 @@ pub(super) fn state() -> TargetState {
         return state;
     }
     let service = service::find();
-    match (&named, &service) {
+    match (named.first(), &service) {
         (None, _) => state.problems.push(format!("no environment of sshd names {CONFIG}; enable it again")),
         (Some(path), Ok(service)) => {
-            if path != service.environment.path() {
+            if !named.iter().any(|p| p == service.environment.path()) {
                 state.problems.push(format!("{}: sshd's service does not read it; enable it again", path.display()));
             }
             if let Some((path, setting)) = &service.taken {
@@ -280,8 +281,7 @@ pub(super) fn state() -> TargetState {
         }
         (_, Err(failure)) => state.problems.push(failure.to_string()),
     }
-    state.engine = super::look(Path::new(CONFIG), &mut state.problems);
-    state.working = state.problems.is_empty();
+    super::look(&mut state);
     let base = super::base("sshd", &system_path(), &[]);
     state.notes.extend(base.ok().and_then(|base| super::outdated(Path::new(CONFIG), &base)));
     if let Ok(service) = &service {

@@ -12,6 +12,8 @@ use std::process::Output;
 pub struct Ssh {
     /// Keys and configurations.
     pub place: Place,
+    /// What every server here is told.
+    always: Vec<String>,
 }
 
 impl Ssh {
@@ -19,14 +21,15 @@ impl Ssh {
     pub fn new(client: &System, server: &System) -> Ssh {
         let programs =
             Programs { ssh: client.program("ssh"), sshd: server.program("sshd"), keygen: server.program("ssh-keygen") };
-        Ssh { place: Place::new(programs).expect("a place for a private sshd") }
+        let always = crate::system::without_penalties(server).into_iter().collect();
+        Ssh { place: Place::new(programs).expect("a place for a private sshd"), always }
     }
 
     /// Starts the server with an OpenSSL configuration.
     pub fn serve(&self, lab: &Lab, conf: &Path, options: &[String]) -> Sshd {
         let settings = Settings {
             port: None,
-            options: options.to_vec(),
+            options: [options, &self.always].concat(),
             openssl_conf: Some(conf.to_owned()),
             environment: lab.environment(),
         };

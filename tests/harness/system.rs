@@ -101,6 +101,12 @@ pub const TESTER: &str = "adjunct-tester";
 /// Its number.
 pub const TESTER_ID: u32 = 61234;
 
+/// The option without which an sshd from 9.8 on, stock or not, takes a login that is over before its listener has heard of its
+/// success for one that was never tried, and after fifteen of them turns the address away.
+pub fn without_penalties(server: &System) -> Option<String> {
+    (server.versions().0 >= (9, 8)).then(|| "PerSourcePenalties no".to_owned())
+}
+
 /// Major and minor number.
 pub type Version = (u32, u32);
 

@@ -9,6 +9,7 @@ use adjunct_e2e::lab::{Lab, Modules, feed, spawn};
 use adjunct_e2e::listener::{Holding, Listener, until};
 use adjunct_e2e::random;
 use adjunct_e2e::session::{Pair, Side, limited, next};
+use adjunct_e2e::system::{self, System};
 use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -27,6 +28,10 @@ fn server(lab: &Lab, counted: &Counted) -> Side {
         .option("HostKeyAlgorithms ecdsa-sha2-nistp256")
         .option("MaxStartups 2000:100:2000")
         .option("LogLevel INFO")
+}
+
+fn without_penalties(side: Side, system: &System) -> Side {
+    system::without_penalties(system).into_iter().fold(side, Side::option)
 }
 
 fn client(lab: &Lab, modules: Modules, key: &str) -> Side {
@@ -69,7 +74,7 @@ fn two_hundred_logins_at_once_lose_none() {
         let lab = Lab::new();
         let pair = Pair { lab: &lab, client: system, server: system };
         let counted = Counted::new();
-        let listener = pair.listen(&server(&lab, &counted), None);
+        let listener = pair.listen(&without_penalties(server(&lab, &counted), system), None);
         let idle = Holding::of(listener.pid());
         let data = random(20_000);
         let done = AtomicUsize::new(0);
@@ -182,7 +187,7 @@ fn a_shared_connection_serves_hundreds_of_sessions() {
         let lab = Lab::new();
         let pair = Pair { lab: &lab, client: system, server: system };
         let (near, far) = (Counted::new(), Counted::new());
-        let listener = pair.listen(&server(&lab, &far).option("MaxSessions 100"), None);
+        let listener = pair.listen(&without_penalties(server(&lab, &far), system).option("MaxSessions 100"), None);
         let socket = lab.path("master");
         let side = client(&lab, Modules::Both, "ecdsa256")
             .counted(&near)
@@ -242,7 +247,7 @@ fn sshd_starts_again_under_load() {
         let lab = Lab::new();
         let pair = Pair { lab: &lab, client: system, server: system };
         let counted = Counted::new();
-        let side = server(&lab, &counted);
+        let side = without_penalties(server(&lab, &counted), system);
         let listener = pair.listen(&side, None);
         let port = listener.port;
         let (stop, done) = (AtomicBool::new(false), AtomicUsize::new(0));

@@ -7,6 +7,7 @@
 use crate::awslc::caps;
 use crate::error::Error;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 macro_rules! features {
     ($($variant:ident $name:literal $text:literal $arch:ident $word:literal $bits:expr;)*) => {
@@ -101,15 +102,29 @@ impl Features {
     }
 }
 
+/// What to take away besides the mask of `ADJUNCT_CPU`.
+static BATCHES_ONLY: AtomicBool = AtomicBool::new(false);
+
+/// Takes every dedicated instruction away from this process but those of the accelerator's batches: for an interface in which only
+/// cards are hardware. To be called before anything else is.
+pub fn mask_all_but_batches() {
+    BATCHES_ONLY.store(true, Ordering::Relaxed);
+}
+
 /// The features in force: detected once, on first use, after the mask of `ADJUNCT_CPU` has been applied.
 pub fn features() -> Features {
     static FEATURES: OnceLock<Features> = OnceLock::new();
     *FEATURES.get_or_init(|| {
         let before = detect();
         let mut wanted = Vec::new();
+        if BATCHES_ONLY.load(Ordering::Relaxed) {
+            use Feature::{Aes, ArmAes, ArmPmull, ArmSha1, ArmSha3, ArmSha256, ArmSha512, Pclmul, Sha, Vaes, Vpclmul};
+            let dedicated = [Aes, Vaes, Pclmul, Vpclmul, Sha, ArmAes, ArmPmull, ArmSha1, ArmSha256, ArmSha512, ArmSha3];
+            wanted.extend(dedicated.iter().filter(|f| Some(f.arch()) == HERE));
+        }
         if let Some(value) = secure_env("ADJUNCT_CPU") {
             match parse_mask(&value) {
-                Ok(mask) => wanted = mask,
+                Ok(mask) => wanted.extend(mask),
                 Err(error) => crate::diag::warn(&format!("{error}; the mask is ignored")),
             }
         }

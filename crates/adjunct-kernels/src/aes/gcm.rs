@@ -89,6 +89,22 @@ impl Message {
     pub fn text(&self) -> u64 {
         self.text
     }
+
+    /// Goes on where the next counter block and the hash are these; the lengths count from here.
+    pub fn resume(&mut self, counter: &[u8; 16], hash: &[u8; 16]) {
+        (self.counter, self.hash) = (*counter, *hash);
+        self.counter.reverse();
+        self.hash.reverse();
+        (self.aad, self.text) = (0, 0);
+    }
+
+    /// The next counter block and the hash, after whole blocks.
+    pub fn progress(&self) -> ([u8; 16], [u8; 16]) {
+        let (mut counter, mut hash) = (self.counter, self.hash);
+        counter.reverse();
+        hash.reverse();
+        (counter, hash)
+    }
 }
 
 /// A sum of products, not yet reduced.

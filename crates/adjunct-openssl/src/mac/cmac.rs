@@ -39,6 +39,7 @@ impl Keyed for Cmac {
         match under {
             BlockCipher::Aes(length) => (Function::AesCmac, length * 8),
             BlockCipher::TripleDes => (Function::TdesCmac, 0),
+            BlockCipher::Des => (Function::DesCmac, 0),
         }
     }
 

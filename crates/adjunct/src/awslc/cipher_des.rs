@@ -1,5 +1,6 @@
-//! Triple DES in CBC (SP 800-67).
+//! DES and triple DES (FIPS 46-3, SP 800-67).
 
+use crate::error::Error;
 use adjunct_kernels::InOut;
 use std::ffi::{c_int, c_void};
 use zeroize::Zeroize;
@@ -11,6 +12,19 @@ type Schedule = [u32; 32];
 unsafe extern "C" {
     #[link_name = "aws_lc_0_47_0_DES_set_key_unchecked"]
     fn set_key_unchecked(key: *const u8, schedule: *mut c_void);
+    #[link_name = "aws_lc_0_47_0_DES_ecb_encrypt"]
+    fn ecb(input: *const u8, output: *mut u8, schedule: *const c_void, encrypt: c_int);
+    #[link_name = "aws_lc_0_47_0_DES_ecb3_encrypt"]
+    fn ecb3(
+        input: *const u8,
+        output: *mut u8,
+        first: *const c_void,
+        second: *const c_void,
+        third: *const c_void,
+        encrypt: c_int,
+    );
+    #[link_name = "aws_lc_0_47_0_DES_ncbc_encrypt"]
+    fn ncbc(input: *const u8, output: *mut u8, len: usize, schedule: *const c_void, iv: *mut u8, encrypt: c_int);
     #[link_name = "aws_lc_0_47_0_DES_ede3_cbc_encrypt"]
     fn ede3_cbc(
         input: *const u8,
@@ -70,6 +84,91 @@ impl TripleDes {
     }
 }
 
+/// DES by its bare block, with one key or with three, for the modes that the library does not have. It lies where it is used, for
+/// one call.
+#[allow(clippy::large_enum_variant)]
+#[derive(Clone, Debug)]
+pub enum Des {
+    /// One key of eight bytes.
+    Single(SingleDes),
+    /// Three keys.
+    Triple(TripleDes),
+}
+
+/// The schedule of one key; wiped when dropped.
+#[derive(Clone, Default)]
+pub struct SingleDes(Schedule);
+
+impl std::fmt::Debug for SingleDes {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SingleDes").finish_non_exhaustive()
+    }
+}
+
+impl Drop for SingleDes {
+    fn drop(&mut self) {
+        self.0.zeroize();
+    }
+}
+
+impl Des {
+    /// A key of 8 or 24 bytes. Parity and weak keys are not looked at.
+    ///
+    /// # Errors
+    /// [`Error::Length`] for another length.
+    pub fn new(key: &[u8]) -> Result<Des, Error> {
+        if let Ok(key) = <&[u8; KEY]>::try_from(key) {
+            let mut triple = TripleDes::default();
+            triple.set_key(key);
+            return Ok(Des::Triple(triple));
+        }
+        if key.len() != BLOCK {
+            return Err(Error::Length { what: "DES key", got: key.len(), expected: "8 or 24" });
+        }
+        let mut single = SingleDes::default();
+        // SAFETY: a key is eight bytes.
+        unsafe { set_key_unchecked(key.as_ptr(), single.0.as_mut_ptr().cast()) };
+        Ok(Des::Single(single))
+    }
+
+    /// ECB over whole blocks.
+    ///
+    /// # Panics
+    /// If the length is not a multiple of the block.
+    pub fn ecb(&self, encrypt: bool, io: InOut<'_>) {
+        assert!(io.len().is_multiple_of(BLOCK));
+        for at in (0..io.len()).step_by(BLOCK) {
+            // SAFETY: a block lies at `at` in both buffers.
+            unsafe {
+                let (input, output) = (io.input().add(at), io.output().add(at));
+                match self {
+                    Des::Single(key) => ecb(input, output, key.0.as_ptr().cast(), encrypt.into()),
+                    Des::Triple(keys) => {
+                        let [a, b, c] = keys.0.each_ref().map(|s| s.as_ptr().cast());
+                        ecb3(input, output, a, b, c, encrypt.into());
+                    }
+                }
+            }
+        }
+    }
+
+    /// CBC over whole blocks; `iv` becomes the last ciphertext block.
+    ///
+    /// # Panics
+    /// If the length is not a multiple of the block.
+    pub fn cbc(&self, encrypt: bool, iv: &mut [u8; BLOCK], io: InOut<'_>) {
+        match self {
+            Des::Triple(keys) => keys.cbc(encrypt, iv, io),
+            Des::Single(key) => {
+                assert!(io.len().is_multiple_of(BLOCK));
+                let (input, output, schedule) = (io.input(), io.output(), key.0.as_ptr().cast());
+                // SAFETY: whole blocks; the IV is one.
+                unsafe { ncbc(input, output, io.len(), schedule, iv.as_mut_ptr(), encrypt.into()) };
+            }
+        }
+    }
+}
+
 /// Makes each byte's parity odd, as a generated key must have it (FIPS 46-3).
 pub fn set_odd_parity(key: &mut [u8]) {
     for byte in key {
@@ -80,6 +179,25 @@ pub fn set_odd_parity(key: &mut [u8]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_key_and_three() {
+        // FIPS 81's example, and three times the same key.
+        let key = [0x01, 0x23, 0x45, 0x67, 0x89, 0xab, 0xcd, 0xef];
+        let expected = [0x3f, 0xa4, 0x0e, 0x8a, 0x98, 0x4d, 0x48, 0x15];
+        for key in [key.to_vec(), key.repeat(3)] {
+            let des = Des::new(&key).expect("a key");
+            let mut block = *b"Now is t";
+            des.ecb(true, InOut::in_place(&mut block));
+            assert_eq!(block, expected);
+            des.ecb(false, InOut::in_place(&mut block));
+            assert_eq!(&block, b"Now is t");
+            let mut iv = [0; 8];
+            des.cbc(true, &mut iv, InOut::in_place(&mut block));
+            assert_eq!((block, iv), (expected, expected));
+        }
+        assert!(Des::new(&key[..7]).is_err());
+    }
 
     #[test]
     fn parity_is_odd_and_only_the_lowest_bit_changes() {

@@ -263,6 +263,36 @@ impl Gcm {
         if done { Ok(()) } else { Err(Error::Failed("AES-GCM")) }
     }
 
+    /// Goes on with a message of which the next counter block and the hash so far are known. Additional data may follow, then text;
+    /// the lengths count from here, so that only [`Gcm::progress`] can end it.
+    ///
+    /// # Panics
+    /// If no key is set.
+    pub fn resume(&mut self, counter: &[u8; 16], hash: &[u8; 16]) {
+        match &mut self.engine {
+            #[cfg(target_arch = "x86_64")]
+            Engine::Vector { message, .. } => message.resume(counter, hash),
+            Engine::Library { ctx, .. } => {
+                (ctx.yi, ctx.xi) = (*counter, *hash);
+                (ctx.len, ctx.mres, ctx.ares) = ([0; 2], 0, 0);
+            }
+            Engine::None => panic!("no key"),
+        }
+    }
+
+    /// The next counter block and the hash after whole blocks of additional data and text.
+    ///
+    /// # Panics
+    /// If no key is set.
+    pub fn progress(&self) -> ([u8; 16], [u8; 16]) {
+        match &self.engine {
+            #[cfg(target_arch = "x86_64")]
+            Engine::Vector { message, .. } => message.progress(),
+            Engine::Library { ctx, .. } => (ctx.yi, ctx.xi),
+            Engine::None => panic!("no key"),
+        }
+    }
+
     /// Ends the message and gives its tag.
     ///
     /// # Panics

@@ -84,24 +84,48 @@ impl Xts {
             return Ok(());
         }
         let mut tweak = *iv;
-        let stolen = io.len() % BLOCK;
         #[cfg(target_arch = "x86_64")]
-        if stolen == 0 && self.data.vector() {
+        if io.len().is_multiple_of(BLOCK) && self.data.vector() {
             let (data, tweak_keys) = (self.data.keys(), Some(self.tweak.keys()));
             // SAFETY: the instructions are in force.
             unsafe { wide!(self.data, xts(data, tweak_keys, self.encrypt, &mut tweak, io)) };
             return Ok(());
         }
         self.tweak.encrypt_block(&mut tweak);
+        self.run(&mut tweak, io);
+        Ok(())
+    }
+
+    /// The tweak that [`Xts::part`] begins with.
+    pub fn tweak(&self, iv: &Block) -> Block {
+        let mut tweak = *iv;
+        self.tweak.encrypt_block(&mut tweak);
+        tweak
+    }
+
+    /// Works on a part of a data unit of any length; `tweak` becomes the next part's. Only the last part may be other than whole
+    /// blocks.
+    ///
+    /// # Errors
+    /// [`Error::Length`] below one block.
+    pub fn part(&self, tweak: &mut Block, io: InOut<'_>) -> Result<(), Error> {
+        if io.len() < BLOCK {
+            return Err(Error::Length { what: "XTS part", got: io.len(), expected: "16 and more" });
+        }
+        self.run(tweak, io);
+        Ok(())
+    }
+
+    fn run(&self, tweak: &mut Block, io: InOut<'_>) {
+        let stolen = io.len() % BLOCK;
         // Stealing takes the last whole block too; decrypting, it has the later tweak, and so is not in the run.
         let run = io.len() - stolen - if stolen > 0 && !self.encrypt { BLOCK } else { 0 };
         let (whole, rest) = io.split_at(run);
         let before = whole.output();
-        self.blocks(&mut tweak, whole);
+        self.blocks(tweak, whole);
         if stolen > 0 {
-            self.steal(tweak, before.wrapping_add(run), rest, stolen);
+            self.steal(*tweak, before.wrapping_add(run), rest, stolen);
         }
-        Ok(())
     }
 
     fn blocks(&self, tweak: &mut Block, io: InOut<'_>) {

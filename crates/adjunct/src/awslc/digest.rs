@@ -1,6 +1,7 @@
 //! Message digests: the library's low-level functions on a state held in place, without allocation.
 
 use crate::catalogue::Function;
+use crate::error::Error;
 use std::ffi::{CStr, c_int, c_void};
 use std::mem::MaybeUninit;
 
@@ -259,7 +260,38 @@ methods! {
         |c, data, length, out| shake_init(c, 136), shake_absorb(c, data, length), shake_squeeze(out, c, length);
 }
 
+/// Methods whose states are of one type.
+#[derive(Clone, Copy)]
+enum Family {
+    Sha1,
+    Sha256,
+    Sha512,
+    Keccak,
+}
+
+impl Family {
+    /// The length of a chaining value in bytes.
+    const fn chain(self) -> usize {
+        match self {
+            Family::Sha1 => 20,
+            Family::Sha256 => 32,
+            Family::Sha512 => 64,
+            Family::Keccak => MAX_CHAIN,
+        }
+    }
+}
+
 impl Method {
+    fn family(&self) -> Option<Family> {
+        Some(match (self.length, self.block) {
+            (l, _) if l == size_of::<Keccak>() => Family::Keccak,
+            (_, 128) => Family::Sha512,
+            (_, 64) if self.size == 20 => Family::Sha1,
+            (_, 64) if self.size != 16 => Family::Sha256,
+            _ => return None,
+        })
+    }
+
     /// The method OpenSSL knows by this name or object identifier, in any case.
     pub fn from_name(name: &str) -> Option<&'static Method> {
         METHODS
@@ -268,6 +300,9 @@ impl Method {
             .find(|m| m.names.to_bytes().split(|&b| b == b':').any(|n| n.eq_ignore_ascii_case(name.as_bytes())))
     }
 }
+
+/// The longest chaining value, in bytes: that of SHA-3 and SHAKE.
+pub const MAX_CHAIN: usize = 200;
 
 /// The longest result of a method that is not an extendable-output function, in bytes.
 pub const MAX_SIZE: usize = 64;
@@ -383,6 +418,77 @@ impl Digest {
         unsafe { (self.method.finish)(self.state.as_mut_ptr().cast(), out.as_mut_ptr(), out.len()) };
     }
 
+    /// The chaining value after whole blocks, as FIPS 180-4 and FIPS 202 write it into bytes; `None` for MD5.
+    pub fn chain<'a>(&self, out: &'a mut [u8; MAX_CHAIN]) -> Option<&'a [u8]> {
+        let state = self.state.as_ptr();
+        let words = |out: &'a mut [u8; MAX_CHAIN], h: &[u32]| -> &'a [u8] {
+            for (bytes, word) in out.as_chunks_mut::<4>().0.iter_mut().zip(h) {
+                *bytes = word.to_be_bytes();
+            }
+            &out[..h.len() * 4]
+        };
+        // SAFETY: each state is of its family's type.
+        unsafe {
+            Some(match self.method.family()? {
+                Family::Sha1 => words(out, &(*state.cast::<aws_lc_sys::SHA_CTX>()).h),
+                Family::Sha256 => words(out, &(*state.cast::<aws_lc_sys::SHA256_CTX>()).h),
+                Family::Sha512 => {
+                    let h = (*state.cast::<aws_lc_sys::SHA512_CTX>()).h;
+                    out.as_chunks_mut().0.iter_mut().zip(h).for_each(|(bytes, word)| *bytes = word.to_be_bytes());
+                    &out[..64]
+                }
+                Family::Keccak => {
+                    let lanes = (*state.cast::<Keccak>()).state;
+                    out.as_chunks_mut().0.iter_mut().zip(lanes).for_each(|(bytes, lane)| *bytes = lane.to_le_bytes());
+                    &out[..]
+                }
+            })
+        }
+    }
+
+    /// Goes on after `length` bytes, which were whole blocks, from what [`Digest::chain`] gave there. SHA-3 does not look at the
+    /// length.
+    ///
+    /// # Errors
+    /// [`Error::Length`] where the chaining value is not as long as the method's; [`Error::Unsupported`] for MD5.
+    pub fn resume(&mut self, chain: &[u8], length: u128) -> Result<(), Error> {
+        let family = self.method.family().ok_or(Error::Unsupported("a chaining value of MD5"))?;
+        if chain.len() != family.chain() {
+            return Err(Error::Length { what: "chaining value", got: chain.len(), expected: "the digest's" });
+        }
+        self.reset();
+        let state = self.state.as_mut_ptr();
+        let bits = length << 3;
+        let words = |h: &mut [u32]| {
+            h.iter_mut().zip(chain.as_chunks().0).for_each(|(word, bytes)| *word = u32::from_be_bytes(*bytes));
+        };
+        // SAFETY: each state is of its family's type, and initialised.
+        unsafe {
+            match family {
+                Family::Sha1 => {
+                    let context = &mut *state.cast::<aws_lc_sys::SHA_CTX>();
+                    words(&mut context.h);
+                    (context.Nl, context.Nh) = (bits as u32, (bits >> 32) as u32);
+                }
+                Family::Sha256 => {
+                    let context = &mut *state.cast::<aws_lc_sys::SHA256_CTX>();
+                    words(&mut context.h);
+                    (context.Nl, context.Nh) = (bits as u32, (bits >> 32) as u32);
+                }
+                Family::Sha512 => {
+                    let context = &mut *state.cast::<aws_lc_sys::SHA512_CTX>();
+                    context.h.iter_mut().zip(chain.as_chunks().0).for_each(|(h, b)| *h = u64::from_be_bytes(*b));
+                    (context.Nl, context.Nh) = (bits as u64, (bits >> 64) as u64);
+                }
+                Family::Keccak => {
+                    let context = &mut *state.cast::<Keccak>();
+                    context.state.iter_mut().zip(chain.as_chunks().0).for_each(|(l, b)| *l = u64::from_le_bytes(*b));
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Writes the next bytes of an extendable-output function's result.
     ///
     /// # Panics
@@ -444,6 +550,30 @@ mod tests {
             }
             assert!(rest.is_empty());
             assert_eq!(a, b);
+        }
+    }
+
+    #[test]
+    fn a_digest_goes_on_from_its_chaining_value() {
+        let message: Vec<u8> = (0..2000u32).map(|i| (i * 7) as u8).collect();
+        for method in METHODS {
+            let mut first = Digest::new(method);
+            let at = 3 * method.block;
+            first.update(&message[..at]);
+            let mut place = [0; MAX_CHAIN];
+            let Some(chain) = first.chain(&mut place) else {
+                assert!(std::ptr::eq(*method, &MD5) && Digest::new(method).resume(&[], 0).is_err());
+                continue;
+            };
+            let mut second = Digest::new(method);
+            assert!(second.resume(&chain[1..], at as u128).is_err());
+            second.resume(chain, at as u128).expect("a chaining value");
+            let (mut a, mut b) = ([0; MAX_SIZE], [0; MAX_SIZE]);
+            for (digest, out) in [(&mut first, &mut a), (&mut second, &mut b)] {
+                digest.update(&message[at..]);
+                digest.finish(&mut out[..method.size]);
+            }
+            assert_eq!(a, b, "{method:?}");
         }
     }
 

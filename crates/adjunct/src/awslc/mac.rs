@@ -190,6 +190,8 @@ pub enum BlockCipher {
     Aes(usize),
     /// Triple DES with three keys.
     TripleDes,
+    /// DES.
+    Des,
 }
 
 impl BlockCipher {
@@ -197,7 +199,7 @@ impl BlockCipher {
     pub const fn block(self) -> usize {
         match self {
             BlockCipher::Aes(_) => 16,
-            BlockCipher::TripleDes => 8,
+            BlockCipher::TripleDes | BlockCipher::Des => 8,
         }
     }
 
@@ -206,6 +208,7 @@ impl BlockCipher {
         match self {
             BlockCipher::Aes(length) => length,
             BlockCipher::TripleDes => 24,
+            BlockCipher::Des => 8,
         }
     }
 }
@@ -288,9 +291,10 @@ impl Cmac {
                 }
                 Schedule::Aes(aes)
             }
-            BlockCipher::TripleDes => {
+            // DES is triple DES with the same key three times.
+            BlockCipher::TripleDes | BlockCipher::Des => {
                 let mut keys = [[0; 32]; 3];
-                for (schedule, key) in keys.iter_mut().zip(key.chunks_exact(8)) {
+                for (schedule, key) in keys.iter_mut().zip(key.chunks_exact(8).cycle()) {
                     // SAFETY: a key is of 8 bytes, a schedule of the library's size. Weak keys are taken, as OpenSSL does.
                     unsafe { des_set_key(key.as_ptr(), schedule.as_mut_ptr().cast()) };
                 }
@@ -315,6 +319,23 @@ impl Cmac {
     pub fn reset(&mut self) {
         self.chain = [0; 16];
         self.used = 0;
+    }
+
+    /// Goes on where another one with the same key had come to: `chain` is what [`Cmac::chain`] gave there.
+    ///
+    /// # Panics
+    /// Where it is not a block.
+    pub fn resume(&mut self, chain: &[u8]) {
+        self.reset();
+        self.chain[..self.cipher.block()].copy_from_slice(chain);
+    }
+
+    /// Where the message has come to after parts of whole blocks, all of which are followed by more.
+    pub fn chain(&mut self, blocks: &[u8]) -> &[u8] {
+        if !blocks.is_empty() {
+            self.encrypt(blocks);
+        }
+        &self.chain[..self.cipher.block()]
     }
 
     /// Passes whole blocks through the cipher in CBC; only the last one's result is kept, in `chain`.

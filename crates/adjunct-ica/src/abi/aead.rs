@@ -1,0 +1,394 @@
+//! `ica_aes_ccm`, `ica_aes_gcm*` and `ica_aes_gcm_kma_*`.
+
+use super::{array, bytes, bytes_mut, code, encrypts, in_out, number, put};
+use crate::error::Errno;
+use crate::gcm::{self, Stream, Tag, tag_length};
+use crate::serve::Operation;
+use adjunct::InOut;
+use adjunct::awslc::cipher_ccm::Ccm;
+use adjunct::catalogue::Function;
+use adjunct::foreign::guard;
+use adjunct::route::Direction;
+use std::ffi::{c_int, c_uint, c_ulong};
+use subtle::ConstantTimeEq;
+
+unsafe fn key<'a>(key: *const u8, length: c_uint) -> Result<&'a [u8], Errno> {
+    if !matches!(length, 16 | 24 | 32) {
+        return Err(Errno::INVALID);
+    }
+    // SAFETY: the caller's key.
+    unsafe { bytes(key, length) }
+}
+
+/// Runs `body` on plaintext and ciphertext in the direction given; both may be null where there is no text.
+unsafe fn text(
+    encrypt: bool,
+    plain: *mut u8,
+    cipher: *mut u8,
+    length: c_ulong,
+    body: impl FnOnce(InOut<'_>) -> Result<(), Errno>,
+) -> Result<(), Errno> {
+    if length == 0 {
+        return body(InOut::in_place(&mut []));
+    }
+    let (input, output) = if encrypt { (plain, cipher) } else { (cipher, plain) };
+    // SAFETY: the caller's buffers.
+    unsafe { in_out(input, output, length, body) }
+}
+
+/// # Safety
+/// The caller's buffers, of the lengths given.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ica_aes_ccm(
+    payload: *mut u8,
+    length: c_ulong,
+    cipher: *mut u8,
+    mac_length: c_uint,
+    aad: *const u8,
+    aad_length: c_ulong,
+    nonce: *const u8,
+    nonce_length: c_uint,
+    aes_key: *const u8,
+    key_length: c_uint,
+    direction: c_uint,
+) -> c_uint {
+    // SAFETY: see above.
+    code(|| unsafe {
+        let (encrypt, key) = (encrypts(direction)?, key(aes_key, key_length)?);
+        if cipher.is_null() || length == 0 && aad_length == 0 || !matches!(mac_length, 4..=16) {
+            return Err(Errno::INVALID);
+        }
+        let mut ccm = Ccm::default();
+        ccm.set_key(key)?;
+        ccm.start(bytes(nonce, nonce_length)?, mac_length as usize, super::length(length)?)?;
+        ccm.aad(bytes(aad, aad_length)?);
+        let operation = Operation::new(Function::AesCcm, key.len() * 8)?;
+        // Before the output is written, which may lie there.
+        let mac = cipher.add(length as usize);
+        let mut given = [0; 16];
+        if !encrypt {
+            given[..mac_length as usize].copy_from_slice(bytes(mac, mac_length)?);
+        }
+        text(encrypt, payload, cipher, length, |io| {
+            let (output, bytes) = (io.output(), io.len());
+            ccm.message(encrypt, io)?;
+            let (made, mac_length) = (ccm.tag(), mac_length as usize);
+            if encrypt {
+                bytes_mut(mac, mac_length)?.copy_from_slice(&made[..mac_length]);
+            } else if !bool::from(made[..mac_length].ct_eq(&given[..mac_length])) {
+                output.write_bytes(0, bytes);
+                return Err(Errno::FAULT);
+            }
+            Ok(())
+        })?;
+        operation.done(if encrypt { Direction::Encrypt } else { Direction::Decrypt }, length as usize);
+        Ok(())
+    })
+}
+
+/// # Safety
+/// The caller's buffers, of the lengths given.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ica_aes_gcm(
+    plain: *mut u8,
+    length: c_ulong,
+    cipher: *mut u8,
+    iv: *const u8,
+    iv_length: c_uint,
+    aad: *const u8,
+    aad_length: c_ulong,
+    tag: *mut u8,
+    tag_length: c_uint,
+    aes_key: *const u8,
+    key_length: c_uint,
+    direction: c_uint,
+) -> c_uint {
+    // SAFETY: see above.
+    code(|| unsafe {
+        let (encrypt, key) = (encrypts(direction)?, key(aes_key, key_length)?);
+        let (iv, aad) = (bytes(iv, iv_length)?, bytes(aad, aad_length)?);
+        if tag.is_null() {
+            return Err(Errno::INVALID);
+        }
+        let tag = if encrypt { Tag::Make(bytes_mut(tag, tag_length)?) } else { Tag::Verify(bytes(tag, tag_length)?) };
+        text(encrypt, plain, cipher, length, |io| gcm::message(key, iv, aad, io, tag))
+    })
+}
+
+unsafe fn begin(
+    iv: &[u8],
+    aes_key: *const u8,
+    key_length: c_uint,
+    [icb, ucb, subkey]: [*mut u8; 3],
+    direction: c_uint,
+) -> Result<(), Errno> {
+    // SAFETY: the caller's buffers, blocks each.
+    unsafe {
+        encrypts(direction)?;
+        if icb.is_null() || ucb.is_null() || subkey.is_null() {
+            return Err(Errno::INVALID);
+        }
+        let start = gcm::start(key(aes_key, key_length)?, iv)?;
+        put(icb, &start.icb);
+        put(ucb, &start.ucb);
+        put(subkey, &start.subkey);
+    }
+    Ok(())
+}
+
+/// # Safety
+/// The caller's buffers, of the lengths given; the last three are blocks.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ica_aes_gcm_initialize(
+    iv: *const u8,
+    iv_length: c_uint,
+    aes_key: *const u8,
+    key_length: c_uint,
+    icb: *mut u8,
+    ucb: *mut u8,
+    subkey: *mut u8,
+    direction: c_uint,
+) -> c_uint {
+    // SAFETY: see above.
+    code(|| unsafe { begin(bytes(iv, iv_length)?, aes_key, key_length, [icb, ucb, subkey], direction) })
+}
+
+/// The least length of an initialization vector made here.
+const LEAST_IV: c_uint = 12;
+
+/// # Safety
+/// As for [`ica_aes_gcm_initialize`]; encrypting, the vector is written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ica_aes_gcm_initialize_fips(
+    iv: *mut u8,
+    iv_length: c_uint,
+    aes_key: *const u8,
+    key_length: c_uint,
+    icb: *mut u8,
+    ucb: *mut u8,
+    subkey: *mut u8,
+    direction: c_uint,
+) -> c_uint {
+    // SAFETY: see above.
+    code(|| unsafe {
+        if iv_length < LEAST_IV {
+            return Err(Errno::INVALID);
+        }
+        let iv = bytes_mut(iv, iv_length)?;
+        if encrypts(direction)? {
+            adjunct::awslc::random(iv);
+        }
+        begin(iv, aes_key, key_length, [icb, ucb, subkey], direction)
+    })
+}
+
+/// # Safety
+/// The caller's buffers, of the lengths given; the counter, the tag and the subkey are blocks.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ica_aes_gcm_intermediate(
+    plain: *mut u8,
+    length: c_ulong,
+    cipher: *mut u8,
+    ucb: *mut u8,
+    aad: *const u8,
+    aad_length: c_ulong,
+    tag: *mut u8,
+    tag_length: c_uint,
+    aes_key: *const u8,
+    key_length: c_uint,
+    subkey: *const u8,
+    direction: c_uint,
+) -> c_uint {
+    // SAFETY: see above.
+    code(|| unsafe {
+        let (encrypt, key) = (encrypts(direction)?, key(aes_key, key_length)?);
+        if subkey.is_null() || !self::tag_length(tag_length as usize) {
+            return Err(Errno::INVALID);
+        }
+        let (mut counter, mut hash) = (array::<16>(ucb)?, array::<16>(tag)?);
+        let aad = bytes(aad, aad_length)?;
+        text(encrypt, plain, cipher, length, |io| gcm::part(key, &mut counter, &mut hash, encrypt, aad, io))?;
+        put(ucb, &counter);
+        put(tag, &hash);
+        Ok(())
+    })
+}
+
+/// # Safety
+/// The caller's buffers, of the lengths given; the counter, the tag and the subkey are blocks.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ica_aes_gcm_last(
+    icb: *const u8,
+    aad_length: c_ulong,
+    length: c_ulong,
+    tag: *mut u8,
+    final_tag: *const u8,
+    final_length: c_uint,
+    aes_key: *const u8,
+    key_length: c_uint,
+    subkey: *const u8,
+    direction: c_uint,
+) -> c_uint {
+    // SAFETY: see above.
+    code(|| unsafe {
+        let (encrypt, key) = (encrypts(direction)?, key(aes_key, key_length)?);
+        if subkey.is_null() || !encrypt && !tag_length(final_length as usize) {
+            return Err(Errno::INVALID);
+        }
+        let mut hash = array::<16>(tag)?;
+        gcm::finish(key, &array(icb)?, aad_length, length, &mut hash)?;
+        put(tag, &hash);
+        if !encrypt && !bool::from(hash[..final_length as usize].ct_eq(bytes(final_tag, final_length)?)) {
+            return Err(Errno::FAULT);
+        }
+        Ok(())
+    })
+}
+
+/// `kma_ctx`.
+pub type Context = Stream;
+
+/// Gives a context, or null where there is no memory.
+#[unsafe(no_mangle)]
+pub extern "C" fn ica_aes_gcm_kma_ctx_new() -> *mut Context {
+    guard(std::ptr::null_mut(), || Box::into_raw(Box::default()))
+}
+
+/// # Safety
+/// Null or a context from [`ica_aes_gcm_kma_ctx_new`], which is not used again.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ica_aes_gcm_kma_ctx_free(context: *mut Context) {
+    guard((), || {
+        if !context.is_null() {
+            // SAFETY: see above.
+            drop(unsafe { Box::from_raw(context) });
+        }
+    });
+}
+
+/// The caller's context.
+unsafe fn context<'a>(context: *mut Context) -> Result<&'a mut Context, Errno> {
+    // SAFETY: null or a live context, used by one thread at a time.
+    unsafe { context.as_mut() }.ok_or(Errno::INVALID)
+}
+
+/// # Safety
+/// The caller's buffers and context.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ica_aes_gcm_kma_init(
+    direction: c_uint,
+    iv: *const u8,
+    iv_length: c_uint,
+    aes_key: *const u8,
+    key_length: c_uint,
+    ctx: *mut Context,
+) -> c_int {
+    // SAFETY: see above.
+    number(|| unsafe { context(ctx)?.start(encrypts(direction)?, key(aes_key, key_length)?, bytes(iv, iv_length)?) })
+}
+
+/// # Safety
+/// The caller's buffers and context.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ica_aes_gcm_kma_init_fips(
+    direction: c_uint,
+    iv_length: c_uint,
+    aes_key: *const u8,
+    key_length: c_uint,
+    ctx: *mut Context,
+) -> c_int {
+    // A vector of our own is for what it encrypts: up to this many bytes, of which every one is random.
+    const MOST_IV: usize = 256;
+    // SAFETY: see above.
+    number(|| unsafe {
+        let length = super::length(iv_length)?;
+        if iv_length < LEAST_IV || length > MOST_IV || !encrypts(direction)? {
+            return Err(Errno::INVALID);
+        }
+        let mut iv = [0; MOST_IV];
+        adjunct::awslc::random(&mut iv[..length]);
+        context(ctx)?.start(true, key(aes_key, key_length)?, &iv[..length])
+    })
+}
+
+/// # Safety
+/// The caller's buffers and context.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ica_aes_gcm_kma_get_iv(ctx: *mut Context, iv: *mut u8, iv_length: *mut c_uint) -> c_int {
+    // SAFETY: see above.
+    number(|| unsafe {
+        let own = context(ctx)?.iv();
+        if iv_length.is_null() {
+            return Err(Errno::INVALID);
+        }
+        let room = iv_length.read() as usize;
+        iv_length.write(own.len() as c_uint);
+        if iv.is_null() {
+            return Ok(());
+        }
+        if room < own.len() {
+            return Err(Errno::NO_MEMORY);
+        }
+        bytes_mut(iv, own.len())?.copy_from_slice(own);
+        Ok(())
+    })
+}
+
+/// # Safety
+/// The caller's buffers and context.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ica_aes_gcm_kma_update(
+    input: *const u8,
+    output: *mut u8,
+    length: c_ulong,
+    aad: *const u8,
+    aad_length: c_ulong,
+    end_of_aad: c_uint,
+    end_of_data: c_uint,
+    ctx: *mut Context,
+) -> c_int {
+    // SAFETY: see above.
+    number(|| unsafe {
+        let (context, aad) = (context(ctx)?, bytes(aad, aad_length)?);
+        let mut run = |io: InOut<'_>| context.part(aad, end_of_aad != 0, io, end_of_data != 0);
+        if length == 0 {
+            return run(InOut::in_place(&mut []));
+        }
+        if input.is_null() || output.is_null() {
+            return Err(Errno::FAULT);
+        }
+        in_out(input, output, length, run)
+    })
+}
+
+/// # Safety
+/// The caller's buffers and context.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ica_aes_gcm_kma_get_tag(tag: *mut u8, length: c_uint, ctx: *mut Context) -> c_int {
+    // SAFETY: see above.
+    number(|| unsafe {
+        let context = context(ctx)?;
+        if tag.is_null() || !tag_length(length as usize) {
+            return Err(Errno::INVALID);
+        }
+        if !context.encrypts() {
+            return Err(Errno::FAULT);
+        }
+        bytes_mut(tag, length)?.copy_from_slice(&context.tag()?[..length as usize]);
+        Ok(())
+    })
+}
+
+/// # Safety
+/// The caller's buffers and context.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ica_aes_gcm_kma_verify_tag(tag: *const u8, length: c_uint, ctx: *mut Context) -> c_int {
+    // SAFETY: see above.
+    number(|| unsafe {
+        let context = context(ctx)?;
+        if tag.is_null() || !tag_length(length as usize) || context.encrypts() {
+            return Err(Errno::INVALID);
+        }
+        context.verify(bytes(tag, length)?)
+    })
+}

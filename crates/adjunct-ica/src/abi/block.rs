@@ -1,0 +1,408 @@
+//! `ica_des_*`, `ica_3des_*` and `ica_aes_*`, but for the authenticating modes.
+
+use super::{array, bytes, bytes_mut, code, encrypts, in_out, length, put};
+use crate::cmac::{self, Mac};
+use crate::error::Errno;
+use crate::modes::{self, Stealing};
+use crate::serve::Operation;
+use adjunct::awslc::cipher::AesKey;
+use adjunct::awslc::cipher_des::Des;
+use adjunct::awslc::cipher_xts::{MAX_UNIT, Xts};
+use adjunct::awslc::mac::BlockCipher;
+use adjunct::catalogue::Function;
+use adjunct::route::Direction;
+use std::ffi::{c_uint, c_ulong};
+use zeroize::Zeroizing;
+
+const fn direction(encrypt: bool) -> Direction {
+    if encrypt { Direction::Encrypt } else { Direction::Decrypt }
+}
+
+/// The key of a function of AES: 16, 24 or 32 bytes.
+unsafe fn aes_key<'a>(key: *const u8, length: c_uint) -> Result<&'a [u8], Errno> {
+    if !matches!(length, 16 | 24 | 32) {
+        return Err(Errno::INVALID);
+    }
+    // SAFETY: the caller's key.
+    unsafe { bytes(key, length) }
+}
+
+/// The functions of one cipher, each by its mode and its row. The shape: the cipher, its block, what its functions take beside the
+/// key, the key's name, a slice of it, the bits it counts by, and its CMAC.
+macro_rules! cipher {
+    ($shape:tt; $($name:ident $mode:ident $function:ident;)*) => {$(
+        cipher!(@ $mode $name $function $shape);
+    )*};
+    (@ ecb $name:ident $function:ident
+     [$type:ty, $block:literal, ($($extra:ident)?), $raw:ident, $key:expr, $bits:expr, $mac:expr]
+    ) => {
+        /// # Safety
+        /// The caller's buffers, of the lengths given.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name(
+            input: *const u8, output: *mut u8, length: c_ulong, $raw: *const u8, $($extra: c_uint,)? direction: c_uint,
+        ) -> c_uint {
+            // SAFETY: see above.
+            code(|| unsafe {
+                let (key, encrypt) = ($key?, encrypts(direction)?);
+                run(Function::$function, $bits(key), encrypt, input, output, length, |io| {
+                    modes::ecb::<$type, $block>(key, encrypt, io)
+                })
+            })
+        }
+    };
+    (@ cbc $name:ident $function:ident
+     [$type:ty, $block:literal, ($($extra:ident)?), $raw:ident, $key:expr, $bits:expr, $mac:expr]
+    ) => {
+        /// # Safety
+        /// The caller's buffers, of the lengths given; the vector is a block.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name(
+            input: *const u8, output: *mut u8, length: c_ulong, $raw: *const u8, $($extra: c_uint,)? iv: *mut u8,
+            direction: c_uint,
+        ) -> c_uint {
+            // SAFETY: see above.
+            code(|| unsafe {
+                let (key, encrypt) = ($key?, encrypts(direction)?);
+                let mut chain = array::<$block>(iv)?;
+                run(Function::$function, $bits(key), encrypt, input, output, length, |io| {
+                    modes::cbc::<$type, $block>(key, &mut chain, encrypt, io)
+                })?;
+                put(iv, &chain);
+                Ok(())
+            })
+        }
+    };
+    (@ cbc_cs $name:ident $function:ident
+     [$type:ty, $block:literal, ($($extra:ident)?), $raw:ident, $key:expr, $bits:expr, $mac:expr]
+    ) => {
+        /// # Safety
+        /// The caller's buffers, of the lengths given; the vector is a block.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name(
+            input: *const u8, output: *mut u8, length: c_ulong, $raw: *const u8, $($extra: c_uint,)? iv: *mut u8,
+            direction: c_uint, variant: c_uint,
+        ) -> c_uint {
+            // SAFETY: see above.
+            code(|| unsafe {
+                let (key, encrypt, stealing) = ($key?, encrypts(direction)?, Stealing::new(variant)?);
+                let mut chain = array::<$block>(iv)?;
+                run(Function::$function, $bits(key), encrypt, input, output, length, |io| {
+                    modes::cbc_stealing::<$type, $block>(key, &mut chain, encrypt, stealing, io)
+                })?;
+                put(iv, &chain);
+                Ok(())
+            })
+        }
+    };
+    (@ cfb $name:ident $function:ident
+     [$type:ty, $block:literal, ($($extra:ident)?), $raw:ident, $key:expr, $bits:expr, $mac:expr]
+    ) => {
+        /// # Safety
+        /// The caller's buffers, of the lengths given; the vector is a block.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name(
+            input: *const u8, output: *mut u8, length: c_ulong, $raw: *const u8, $($extra: c_uint,)? iv: *mut u8,
+            feedback: c_uint, direction: c_uint,
+        ) -> c_uint {
+            // SAFETY: see above.
+            code(|| unsafe {
+                let (key, encrypt, feedback) = ($key?, encrypts(direction)?, self::length(feedback)?);
+                let mut chain = array::<$block>(iv)?;
+                run(Function::$function, $bits(key), encrypt, input, output, length, |io| {
+                    modes::cfb::<$type, $block>(key, &mut chain, feedback, encrypt, io)
+                })?;
+                put(iv, &chain);
+                Ok(())
+            })
+        }
+    };
+    (@ ofb $name:ident $function:ident
+     [$type:ty, $block:literal, ($($extra:ident)?), $raw:ident, $key:expr, $bits:expr, $mac:expr]
+    ) => {
+        /// # Safety
+        /// The caller's buffers, of the lengths given; the vector is a block.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name(
+            input: *const u8, output: *mut u8, length: c_ulong, $raw: *const u8, $($extra: c_uint,)? iv: *mut u8,
+            direction: c_uint,
+        ) -> c_uint {
+            // SAFETY: see above.
+            code(|| unsafe {
+                let (key, encrypt) = ($key?, encrypts(direction)?);
+                let mut chain = array::<$block>(iv)?;
+                run(Function::$function, $bits(key), encrypt, input, output, length, |io| {
+                    modes::ofb::<$type, $block>(key, &mut chain, io)
+                })?;
+                put(iv, &chain);
+                Ok(())
+            })
+        }
+    };
+    (@ ctr $name:ident $function:ident
+     [$type:ty, $block:literal, ($($extra:ident)?), $raw:ident, $key:expr, $bits:expr, $mac:expr]
+    ) => {
+        /// # Safety
+        /// The caller's buffers, of the lengths given; the counter is a block.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name(
+            input: *const u8, output: *mut u8, length: c_ulong, $raw: *const u8, $($extra: c_uint,)? counter: *mut u8,
+            width: c_uint, direction: c_uint,
+        ) -> c_uint {
+            // SAFETY: see above.
+            code(|| unsafe {
+                let (key, encrypt, width) = ($key?, encrypts(direction)?, self::length(width)?);
+                let mut next = array::<$block>(counter)?;
+                run(Function::$function, $bits(key), encrypt, input, output, length, |io| {
+                    modes::ctr::<$type, $block>(key, &mut next, width, io)
+                })?;
+                put(counter, &next);
+                Ok(())
+            })
+        }
+    };
+    (@ ctrlist $name:ident $function:ident
+     [$type:ty, $block:literal, ($($extra:ident)?), $raw:ident, $key:expr, $bits:expr, $mac:expr]
+    ) => {
+        /// # Safety
+        /// The caller's buffers, of the lengths given; the list is of whole blocks.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name(
+            input: *const u8, output: *mut u8, length: c_ulong, $raw: *const u8, $($extra: c_uint,)? list: *const u8,
+            direction: c_uint,
+        ) -> c_uint {
+            // SAFETY: see above.
+            code(|| unsafe {
+                let (key, encrypt) = ($key?, encrypts(direction)?);
+                let list = bytes(list, self::length(length)?.next_multiple_of($block))?;
+                run(Function::$function, $bits(key), encrypt, input, output, length, |io| {
+                    modes::ctr_list::<$type, $block>(key, list, io)
+                })
+            })
+        }
+    };
+    (@ cmac $name:ident $function:ident
+     [$type:ty, $block:literal, ($($extra:ident)?), $raw:ident, $key:expr, $bits:expr, $mac:expr]
+    ) => {
+        /// # Safety
+        /// The caller's buffers, of the lengths given.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name(
+            message: *const u8, length: c_ulong, mac: *mut u8, mac_length: c_uint, $raw: *const u8,
+            $($extra: c_uint,)? direction: c_uint,
+        ) -> c_uint {
+            // SAFETY: see above.
+            code(|| unsafe {
+                let key = $key?;
+                last($mac(key), key, bytes(message, length)?, None, (mac, mac_length), direction)
+            })
+        }
+    };
+    (@ cmac_intermediate $name:ident $function:ident
+     [$type:ty, $block:literal, ($($extra:ident)?), $raw:ident, $key:expr, $bits:expr, $mac:expr]
+    ) => {
+        /// # Safety
+        /// The caller's buffers, of the lengths given; the vector is a block.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name(
+            message: *const u8, length: c_ulong, $raw: *const u8, $($extra: c_uint,)? iv: *mut u8,
+        ) -> c_uint {
+            // SAFETY: see above.
+            code(|| unsafe {
+                let key = $key?;
+                let mut chain = array::<$block>(iv)?;
+                cmac::intermediate($mac(key), key, bytes(message, length)?, &mut chain)?;
+                put(iv, &chain);
+                Ok(())
+            })
+        }
+    };
+    (@ cmac_last $name:ident $function:ident
+     [$type:ty, $block:literal, ($($extra:ident)?), $raw:ident, $key:expr, $bits:expr, $mac:expr]
+    ) => {
+        /// # Safety
+        /// The caller's buffers, of the lengths given; the vector is null or a block.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name(
+            message: *const u8, length: c_ulong, mac: *mut u8, mac_length: c_uint, $raw: *const u8,
+            $($extra: c_uint,)? iv: *const u8, direction: c_uint,
+        ) -> c_uint {
+            // SAFETY: see above.
+            code(|| unsafe {
+                let key = $key?;
+                let chain = if iv.is_null() { None } else { Some(array::<$block>(iv)?) };
+                let chain = chain.as_ref().map(|chain| &chain[..]);
+                last($mac(key), key, bytes(message, length)?, chain, (mac, mac_length), direction)
+            })
+        }
+    };
+}
+
+unsafe fn run(
+    function: Function,
+    bits: usize,
+    encrypt: bool,
+    input: *const u8,
+    output: *mut u8,
+    length: c_ulong,
+    mode: impl FnOnce(adjunct::InOut<'_>) -> Result<(), Errno>,
+) -> Result<(), Errno> {
+    let operation = Operation::new(function, bits)?;
+    // SAFETY: the caller's buffers.
+    unsafe { in_out(input, output, length, mode) }?;
+    operation.done(direction(encrypt), length as usize);
+    Ok(())
+}
+
+unsafe fn last(
+    cipher: BlockCipher,
+    key: &[u8],
+    message: &[u8],
+    chain: Option<&[u8]>,
+    (mac, mac_length): (*mut u8, c_uint),
+    direction: c_uint,
+) -> Result<(), Errno> {
+    if mac.is_null() {
+        return Err(Errno::INVALID);
+    }
+    // SAFETY: the caller's MAC.
+    unsafe {
+        let mac = if encrypts(direction)? {
+            Mac::Make(bytes_mut(mac, mac_length)?)
+        } else {
+            Mac::Verify(bytes(mac, mac_length)?)
+        };
+        cmac::last(cipher, key, message, chain, mac)
+    }
+}
+
+const fn no_bits(_key: &[u8]) -> usize {
+    0
+}
+
+const fn all_bits(key: &[u8]) -> usize {
+    key.len() * 8
+}
+
+const fn des_cipher(_key: &[u8]) -> BlockCipher {
+    BlockCipher::Des
+}
+
+const fn triple_des_cipher(_key: &[u8]) -> BlockCipher {
+    BlockCipher::TripleDes
+}
+
+const fn aes_cipher(key: &[u8]) -> BlockCipher {
+    BlockCipher::Aes(key.len())
+}
+
+cipher! {
+    [Des, 8, (), key, bytes(key, 8u32), no_bits, des_cipher];
+    ica_des_ecb ecb DesEcb;
+    ica_des_cbc cbc DesCbc;
+    ica_des_cbc_cs cbc_cs DesCbc;
+    ica_des_cfb cfb DesCfb;
+    ica_des_ofb ofb DesOfb;
+    ica_des_ctr ctr DesCtr;
+    ica_des_ctrlist ctrlist DesCtr;
+    ica_des_cmac cmac DesCmac;
+    ica_des_cmac_intermediate cmac_intermediate DesCmac;
+    ica_des_cmac_last cmac_last DesCmac;
+}
+
+cipher! {
+    [Des, 8, (), key, bytes(key, 24u32), no_bits, triple_des_cipher];
+    ica_3des_ecb ecb TdesEcb;
+    ica_3des_cbc cbc TdesCbc;
+    ica_3des_cbc_cs cbc_cs TdesCbc;
+    ica_3des_cfb cfb TdesCfb;
+    ica_3des_ofb ofb TdesOfb;
+    ica_3des_ctr ctr TdesCtr;
+    ica_3des_ctrlist ctrlist TdesCtr;
+    ica_3des_cmac cmac TdesCmac;
+    ica_3des_cmac_intermediate cmac_intermediate TdesCmac;
+    ica_3des_cmac_last cmac_last TdesCmac;
+}
+
+cipher! {
+    [AesKey, 16, (key_length), key, aes_key(key, key_length), all_bits, aes_cipher];
+    ica_aes_ecb ecb AesEcb;
+    ica_aes_cbc cbc AesCbc;
+    ica_aes_cbc_cs cbc_cs AesCbc;
+    ica_aes_cfb cfb AesCfb;
+    ica_aes_ofb ofb AesOfb;
+    ica_aes_ctr ctr AesCtr;
+    ica_aes_ctrlist ctrlist AesCtr;
+    ica_aes_cmac cmac AesCmac;
+    ica_aes_cmac_intermediate cmac_intermediate AesCmac;
+    ica_aes_cmac_last cmac_last AesCmac;
+}
+
+/// Both keys, the data's in front.
+unsafe fn xts_keys(data: *const u8, tweak: *const u8, length: c_uint, encrypt: bool) -> Result<Xts, Errno> {
+    if !matches!(length, 16 | 32) {
+        return Err(Errno::INVALID);
+    }
+    let mut both = Zeroizing::new([0; 64]);
+    let (first, second) = both.split_at_mut(length as usize);
+    // SAFETY: the caller's keys.
+    unsafe {
+        first.copy_from_slice(bytes(data, length)?);
+        second[..length as usize].copy_from_slice(bytes(tweak, length)?);
+    }
+    let mut xts = Xts::default();
+    xts.set_key(&both[..2 * length as usize], encrypt)?;
+    Ok(xts)
+}
+
+/// # Safety
+/// The caller's buffers, of the lengths given; the tweak is a block.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ica_aes_xts(
+    input: *const u8,
+    output: *mut u8,
+    length: c_ulong,
+    data_key: *const u8,
+    tweak_key: *const u8,
+    key_length: c_uint,
+    tweak: *const u8,
+    direction: c_uint,
+) -> c_uint {
+    // SAFETY: see above.
+    code(|| unsafe {
+        let encrypt = encrypts(direction)?;
+        let (xts, first) = (xts_keys(data_key, tweak_key, key_length, encrypt)?, array::<16>(tweak)?);
+        run(Function::AesXts, key_length as usize * 8, encrypt, input, output, length, |io| {
+            if io.len() <= MAX_UNIT { Ok(xts.unit(&first, io)?) } else { Ok(xts.part(&mut xts.tweak(&first), io)?) }
+        })
+    })
+}
+
+/// # Safety
+/// The caller's buffers, of the lengths given; tweak and vector are null or a block.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ica_aes_xts_ex(
+    input: *const u8,
+    output: *mut u8,
+    length: c_ulong,
+    data_key: *const u8,
+    tweak_key: *const u8,
+    key_length: c_uint,
+    tweak: *const u8,
+    iv: *mut u8,
+    direction: c_uint,
+) -> c_uint {
+    // SAFETY: see above.
+    code(|| unsafe {
+        let encrypt = encrypts(direction)?;
+        let xts = xts_keys(data_key, tweak_key, key_length, encrypt)?;
+        let mut next = if tweak.is_null() { array::<16>(iv)? } else { xts.tweak(&array::<16>(tweak)?) };
+        run(Function::AesXts, key_length as usize * 8, encrypt, input, output, length, |io| {
+            Ok(xts.part(&mut next, io)?)
+        })?;
+        if !iv.is_null() {
+            put(iv, &next);
+        }
+        Ok(())
+    })
+}

@@ -1,0 +1,178 @@
+//! `ica_sha*` and `ica_shake_*`.
+
+use super::{bytes, bytes_mut, code};
+use crate::error::Errno;
+use crate::hash::{Context, Part, hash};
+use adjunct::awslc::digest::{self, Method};
+use std::ffi::c_uint;
+
+/// The contexts of the header: a length of one word or two, and the chaining value behind it.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Short<const N: usize> {
+    length: u64,
+    chain: [u8; N],
+}
+
+/// With a length of two words.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Long<const N: usize> {
+    high: u64,
+    low: u64,
+    chain: [u8; N],
+}
+
+/// SHAKE's, which keeps the length of the result.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Shake {
+    high: u64,
+    low: u64,
+    output_length: c_uint,
+    chain: [u8; 200],
+}
+
+/// A context in the caller's memory, which may be unaligned.
+trait InMemory: Sized {
+    fn parts(&mut self) -> (u128, &mut [u8]);
+    fn set_length(&mut self, length: u128);
+}
+
+impl<const N: usize> InMemory for Short<N> {
+    fn parts(&mut self) -> (u128, &mut [u8]) {
+        (self.length.into(), &mut self.chain)
+    }
+    fn set_length(&mut self, length: u128) {
+        self.length = length as u64;
+    }
+}
+
+impl<const N: usize> InMemory for Long<N> {
+    fn parts(&mut self) -> (u128, &mut [u8]) {
+        (u128::from(self.high) << 64 | u128::from(self.low), &mut self.chain)
+    }
+    fn set_length(&mut self, length: u128) {
+        (self.high, self.low) = ((length >> 64) as u64, length as u64);
+    }
+}
+
+impl InMemory for Shake {
+    fn parts(&mut self) -> (u128, &mut [u8]) {
+        (u128::from(self.high) << 64 | u128::from(self.low), &mut self.chain)
+    }
+    fn set_length(&mut self, length: u128) {
+        (self.high, self.low) = ((length >> 64) as u64, length as u64);
+    }
+}
+
+unsafe fn run<C: InMemory>(
+    method: &'static Method,
+    part: c_uint,
+    input: (*const u8, u64),
+    context: *mut C,
+    output: (*mut u8, usize),
+) -> Result<(), Errno> {
+    if input.0.is_null() || context.is_null() || output.0.is_null() {
+        return Err(Errno::INVALID);
+    }
+    let part = Part::new(part)?;
+    // SAFETY: the caller's buffers and context. The data may lie where the result goes: it is read first, as a copy of pointers.
+    unsafe {
+        let mut own = context.read_unaligned();
+        let (length, chain) = own.parts();
+        let mut state = Context { length, chain };
+        let mut place = [0; 64];
+        if let Some(out) = place.get_mut(..output.1) {
+            hash(method, part, bytes(input.0, input.1)?, &mut state, out)?;
+            output.0.copy_from_nonoverlapping(out.as_ptr(), out.len());
+        } else {
+            hash(method, part, bytes(input.0, input.1)?, &mut state, bytes_mut(output.0, output.1)?)?;
+        }
+        let length = state.length;
+        own.set_length(length);
+        context.write_unaligned(own);
+    }
+    Ok(())
+}
+
+macro_rules! hashes {
+    ($($name:ident $method:ident $length:ty, $context:ty;)*) => {$(
+        /// # Safety
+        /// The caller's buffers and context, of the lengths given and of the hash's.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name(
+            part: c_uint,
+            length: $length,
+            data: *const u8,
+            context: *mut $context,
+            out: *mut u8,
+        ) -> c_uint {
+            // SAFETY: see above.
+            code(|| unsafe {
+                run(&digest::$method, part, (data, length.into()), context, (out, digest::$method.size))
+            })
+        }
+    )*};
+}
+
+hashes! {
+    ica_sha1 SHA1 c_uint, Short<20>;
+    ica_sha224 SHA224 c_uint, Short<32>;
+    ica_sha256 SHA256 c_uint, Short<32>;
+    ica_sha384 SHA384 u64, Long<64>;
+    ica_sha512 SHA512 u64, Long<64>;
+    ica_sha512_224 SHA512_224 u64, Long<64>;
+    ica_sha512_256 SHA512_256 u64, Long<64>;
+    ica_sha3_224 SHA3_224 c_uint, Short<200>;
+    ica_sha3_256 SHA3_256 c_uint, Short<200>;
+    ica_sha3_384 SHA3_384 u64, Long<200>;
+    ica_sha3_512 SHA3_512 u64, Long<200>;
+}
+
+/// The length of the result is that of the first part's call, as in the original.
+unsafe fn shake(
+    method: &'static Method,
+    part: c_uint,
+    input: (*const u8, u64),
+    context: *mut Shake,
+    output: (*mut u8, c_uint),
+) -> Result<(), Errno> {
+    if context.is_null() || output.1 == 0 {
+        return Err(Errno::INVALID);
+    }
+    // SAFETY: the caller's context and buffers.
+    unsafe {
+        let place = (&raw mut (*context).output_length).cast::<c_uint>();
+        if matches!(Part::new(part)?, Part::Only | Part::First) {
+            place.write_unaligned(output.1);
+        }
+        // No more than this call's caller has room for.
+        let length = place.read_unaligned().min(output.1);
+        run(method, part, input, context, (output.0, length as usize))
+    }
+}
+
+macro_rules! shakes {
+    ($($name:ident $method:ident;)*) => {$(
+        /// # Safety
+        /// The caller's buffers and context, of the lengths given.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name(
+            part: c_uint,
+            length: u64,
+            data: *const u8,
+            context: *mut Shake,
+            out: *mut u8,
+            out_length: c_uint,
+        ) -> c_uint {
+            // SAFETY: see above.
+            code(|| unsafe { shake(&digest::$method, part, (data, length), context, (out, out_length)) })
+        }
+    )*};
+}
+
+shakes! {
+    ica_shake_128 SHAKE128;
+    ica_shake_256 SHAKE256;
+}

@@ -1,0 +1,202 @@
+//! The library itself: adapters, versions, modes, random bytes.
+
+use super::{bytes_mut, code, number};
+use crate::error::Errno;
+use crate::serve::{self, Operation};
+use adjunct::catalogue::Function;
+use adjunct::foreign::guard;
+use adjunct::route::Direction;
+use std::ffi::{c_char, c_int, c_uint};
+
+/// `DRIVER_NOT_LOADED`: there is no card of the kernel's.
+const NO_DRIVER: c_int = -1;
+/// The interface's version.
+const VERSION: [c_uint; 3] = [4, 4, 0];
+
+/// Runs when the library is loaded (its DT_INIT).
+#[unsafe(no_mangle)]
+pub extern "C" fn adjunct_ica_load() {
+    guard((), || {
+        serve::from_environment();
+        adjunct::cpu::features();
+        adjunct::counters::open();
+        // The generators are seeded before a sandbox can forbid it.
+        adjunct::awslc::random(&mut [0; 1]);
+    });
+}
+
+/// The same for libica-cex, in which only what cards do is hardware: the processor's instructions are masked, but for those of the
+/// batches that stand for a card.
+#[unsafe(no_mangle)]
+pub extern "C" fn adjunct_ica_load_cex() {
+    guard((), adjunct::cpu::mask_all_but_batches);
+    adjunct_ica_load();
+}
+
+/// # Safety
+/// `handle` is null or the caller's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ica_open_adapter(handle: *mut c_int) -> c_uint {
+    code(|| {
+        if handle.is_null() {
+            return Err(Errno::INVALID);
+        }
+        // SAFETY: see above.
+        unsafe { handle.write(NO_DRIVER) };
+        Ok(())
+    })
+}
+
+/// Nothing was opened for any handle that came from here; another's descriptor is not ours to close.
+#[unsafe(no_mangle)]
+pub extern "C" fn ica_close_adapter(handle: c_int) -> c_uint {
+    if handle == NO_DRIVER { 0 } else { libc::EBADF as c_uint }
+}
+
+/// # Safety
+/// `info` is null or the caller's structure of three numbers.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ica_get_version(info: *mut [c_uint; 3]) -> c_uint {
+    code(|| {
+        if info.is_null() {
+            return Err(Errno::INVALID);
+        }
+        // SAFETY: see above.
+        unsafe { info.write(VERSION) };
+        Ok(())
+    })
+}
+
+/// The name of this build.
+#[unsafe(no_mangle)]
+pub extern "C" fn ica_get_build_version() -> *const c_char {
+    concat!("adjunct ", env!("CARGO_PKG_VERSION"), "\0").as_ptr().cast()
+}
+
+/// The message-security assist's level, which only IBM Z has.
+#[unsafe(no_mangle)]
+pub extern "C" fn ica_get_msa_level() -> c_int {
+    0
+}
+
+/// `libica_hw_info`.
+#[repr(C)]
+#[derive(Debug)]
+pub struct HardwareInfo {
+    vendor: [u8; 16],
+    machine: [u8; 16],
+}
+
+/// # Safety
+/// `info` is null or the caller's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ica_get_hw_info(info: *mut HardwareInfo) -> c_int {
+    number(|| {
+        if info.is_null() {
+            return Err(Errno::INVALID);
+        }
+        let text = std::fs::read_to_string("/proc/cpuinfo").map_err(|_| Errno::IO)?;
+        let field = |names: [&str; 3]| {
+            let mut value = [0; 16];
+            let found =
+                text.lines().filter_map(|line| line.split_once(':')).find(|(name, _)| names.contains(&name.trim()));
+            let bytes = found.map_or(&b""[..], |(_, value)| value.trim().as_bytes());
+            let length = bytes.len().min(15);
+            value[..length].copy_from_slice(&bytes[..length]);
+            value
+        };
+        let vendor = field(["vendor_id", "CPU implementer", ""]);
+        let machine = field(["model", "CPU part", "machine"]);
+        // SAFETY: see above.
+        unsafe { info.write(HardwareInfo { vendor, machine }) };
+        Ok(())
+    })
+}
+
+/// Nothing is held that a process would want back before its end.
+#[unsafe(no_mangle)]
+pub extern "C" fn ica_cleanup() {}
+
+/// Software is always there to fall back to, unless the program says no.
+#[unsafe(no_mangle)]
+pub extern "C" fn ica_set_fallback_mode(mode: c_int) {
+    serve::set_fallbacks(mode != 0);
+}
+
+/// Public-key operations go to batches whenever there are several, whatever is said here.
+#[unsafe(no_mangle)]
+pub extern "C" fn ica_set_offload_mode(mode: c_int) {
+    serve::set_offload(mode != 0);
+}
+
+/// Whether operations are counted.
+#[unsafe(no_mangle)]
+pub extern "C" fn ica_set_stats_mode(mode: c_int) {
+    serve::set_statistics(mode != 0);
+}
+
+/// No FIPS mode: no flag is set.
+#[unsafe(no_mangle)]
+pub extern "C" fn ica_fips_status() -> c_int {
+    0
+}
+
+/// Outside of FIPS mode the caller may always choose.
+#[unsafe(no_mangle)]
+pub extern "C" fn ica_allow_external_gcm_iv_in_fips_mode(_allow: c_int) {}
+
+/// # Safety
+/// The buffer is the caller's, of that length.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ica_random_number_generate(length: c_uint, data: *mut u8) -> c_uint {
+    code(|| {
+        if data.is_null() {
+            return Err(Errno::INVALID);
+        }
+        // SAFETY: see above.
+        let out = unsafe { bytes_mut(data, length) }?;
+        let operation = Operation::new(Function::Prng, 0)?;
+        adjunct::awslc::random(out);
+        operation.done(Direction::Encrypt, out.len());
+        Ok(())
+    })
+}
+
+/// # Safety
+/// Arrays of 16, 8 and 8 words.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ica_mp_mul512(product: *mut [u64; 16], a: *const [u64; 8], b: *const [u64; 8]) -> c_int {
+    number(|| {
+        if product.is_null() || a.is_null() || b.is_null() {
+            return Err(Errno::INVALID);
+        }
+        // SAFETY: see above; the product may lie where a factor does.
+        unsafe {
+            let (a, b) = (a.read_unaligned(), b.read_unaligned());
+            product.write_unaligned(multiply(&a, &b));
+        }
+        Ok(())
+    })
+}
+
+/// # Safety
+/// Arrays of 16 and 8 words.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ica_mp_sqr512(product: *mut [u64; 16], a: *const [u64; 8]) -> c_int {
+    // SAFETY: see above.
+    unsafe { ica_mp_mul512(product, a, a) }
+}
+
+fn multiply(a: &[u64; 8], b: &[u64; 8]) -> [u64; 16] {
+    let mut product = [0u64; 16];
+    for (i, &a) in a.iter().enumerate() {
+        let mut carry = 0;
+        for (j, &b) in b.iter().enumerate() {
+            let sum = u128::from(a) * u128::from(b) + u128::from(product[i + j]) + carry;
+            product[i + j] = sum as u64;
+            carry = sum >> 64;
+        }
+        product[i + 8] = carry as u64;
+    }
+    product
+}

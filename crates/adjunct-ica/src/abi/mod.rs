@@ -1,0 +1,139 @@
+//! The foreign layer: what C passes becomes slices and numbers, what comes back a return code. No panic leaves it.
+
+pub mod aead;
+pub mod block;
+pub mod hash;
+pub mod library;
+pub mod random;
+
+use crate::error::Errno;
+use adjunct::InOut;
+use adjunct::foreign::guard;
+use std::ffi::{c_int, c_uint};
+use zeroize::Zeroizing;
+
+/// Runs a function of the interface that returns an errno, or 0.
+#[inline]
+pub fn code(body: impl FnOnce() -> Result<(), Errno>) -> c_uint {
+    number(body) as c_uint
+}
+
+/// The same for those that return an `int`.
+#[inline]
+pub fn number(body: impl FnOnce() -> Result<(), Errno>) -> c_int {
+    guard(libc::EIO, || body().map_or_else(|errno| errno.0, |()| 0))
+}
+
+/// A length as Rust counts.
+///
+/// # Errors
+/// [`Errno::INVALID`] for one that no buffer can have.
+#[inline]
+pub fn length(length: impl TryInto<usize>) -> Result<usize, Errno> {
+    length.try_into().ok().filter(|&length| isize::try_from(length).is_ok()).ok_or(Errno::INVALID)
+}
+
+/// A buffer to read.
+///
+/// # Errors
+/// [`Errno::INVALID`] for a null pointer, unless the length is 0, and for a length that no buffer can have.
+///
+/// # Safety
+/// The caller's buffer is readable for that length while the result lives.
+#[inline]
+pub unsafe fn bytes<'a>(data: *const u8, length: impl TryInto<usize>) -> Result<&'a [u8], Errno> {
+    match self::length(length)? {
+        0 => Ok(&[]),
+        _ if data.is_null() => Err(Errno::INVALID),
+        // SAFETY: see above.
+        length => Ok(unsafe { std::slice::from_raw_parts(data, length) }),
+    }
+}
+
+/// A buffer to write.
+///
+/// # Errors
+/// As for [`bytes`].
+///
+/// # Safety
+/// The caller's buffer is writable, and nobody else's, for that length while the result lives.
+#[inline]
+pub unsafe fn bytes_mut<'a>(data: *mut u8, length: impl TryInto<usize>) -> Result<&'a mut [u8], Errno> {
+    match self::length(length)? {
+        0 => Ok(&mut []),
+        _ if data.is_null() => Err(Errno::INVALID),
+        // SAFETY: see above.
+        length => Ok(unsafe { std::slice::from_raw_parts_mut(data, length) }),
+    }
+}
+
+/// `N` bytes to read, copied: what a context, key or block is.
+///
+/// # Errors
+/// [`Errno::INVALID`] for a null pointer.
+///
+/// # Safety
+/// `N` bytes are readable.
+#[inline]
+pub unsafe fn array<const N: usize>(data: *const u8) -> Result<[u8; N], Errno> {
+    if data.is_null() {
+        return Err(Errno::INVALID);
+    }
+    // SAFETY: see above.
+    Ok(unsafe { data.cast::<[u8; N]>().read() })
+}
+
+/// Writes `N` bytes.
+///
+/// # Safety
+/// `N` bytes are writable.
+#[inline]
+pub unsafe fn put<const N: usize>(data: *mut u8, value: &[u8; N]) {
+    // SAFETY: see above.
+    unsafe { data.cast::<[u8; N]>().write(*value) };
+}
+
+/// Runs `body` on an input and an output that may be the same. Where they overlap in part, it works on a copy of the input.
+///
+/// # Errors
+/// [`Errno::INVALID`] for null pointers and lengths that cannot be; [`Errno::NO_MEMORY`] for no room for a copy; those of `body`.
+///
+/// # Safety
+/// The caller's buffers are readable and writable for that length.
+#[inline]
+pub unsafe fn in_out(
+    input: *const u8,
+    output: *mut u8,
+    length: impl TryInto<usize>,
+    body: impl FnOnce(InOut<'_>) -> Result<(), Errno>,
+) -> Result<(), Errno> {
+    let length = self::length(length)?;
+    if input.is_null() || output.is_null() {
+        return Err(Errno::INVALID);
+    }
+    let apart = (input as usize).abs_diff(output as usize);
+    if apart == 0 || apart >= length {
+        // SAFETY: see above.
+        return body(unsafe { InOut::from_raw(input, output, length) });
+    }
+    let mut copy = Zeroizing::new(Vec::new());
+    copy.try_reserve_exact(length).map_err(|_| Errno::NO_MEMORY)?;
+    // SAFETY: see above; the copy has the room, and is apart from the output.
+    unsafe {
+        copy.extend_from_slice(std::slice::from_raw_parts(input, length));
+        body(InOut::from_raw(copy.as_ptr(), output, length))
+    }
+}
+
+/// Whether to encrypt.
+///
+/// # Errors
+/// [`Errno::INVALID`] for a number that is no direction.
+#[inline]
+pub fn encrypts(direction: c_uint) -> Result<bool, Errno> {
+    match direction {
+        0 => Ok(false),
+        1 => Ok(true),
+        _ => Err(Errno::INVALID),
+    }
+}

@@ -1,0 +1,78 @@
+//! CMAC (NIST SP 800-38B) in one call or in parts, with the chain in the caller's hands.
+
+use crate::error::Errno;
+use crate::serve::Operation;
+use adjunct::awslc::mac::{BlockCipher, Cmac};
+use adjunct::catalogue::Function;
+use adjunct::route::Direction;
+use subtle::ConstantTimeEq;
+use zeroize::Zeroizing;
+
+const MAX_BLOCK: usize = 16;
+
+fn function(cipher: BlockCipher) -> (Function, usize) {
+    match cipher {
+        BlockCipher::Aes(length) => (Function::AesCmac, length * 8),
+        BlockCipher::TripleDes => (Function::TdesCmac, 0),
+        BlockCipher::Des => (Function::DesCmac, 0),
+    }
+}
+
+/// Takes in a part that others follow: `chain`, a block, goes from where the message has come to before it to where it comes to.
+///
+/// # Errors
+/// [`Errno::INVALID`] unless the part is of whole blocks, at least one, and the key the cipher's.
+pub fn intermediate(cipher: BlockCipher, key: &[u8], message: &[u8], chain: &mut [u8]) -> Result<(), Errno> {
+    if message.is_empty() || !message.len().is_multiple_of(cipher.block()) {
+        return Err(Errno::INVALID);
+    }
+    let mut cmac = Cmac::new(cipher, key)?;
+    let (function, bits) = function(cipher);
+    let operation = Operation::new(function, bits)?;
+    cmac.resume(chain);
+    chain.copy_from_slice(cmac.chain(message));
+    operation.done(Direction::Decrypt, message.len());
+    Ok(())
+}
+
+/// What to do with a MAC.
+#[derive(Debug)]
+pub enum Mac<'a> {
+    /// Write its first bytes.
+    Make(&'a mut [u8]),
+    /// Compare its first bytes.
+    Verify(&'a [u8]),
+}
+
+/// Ends a message: of one part, or after others that came to `chain`.
+///
+/// # Errors
+/// [`Errno::INVALID`] for a MAC of no bytes or more than a block; [`Errno::FAULT`] where it does not verify.
+pub fn last(cipher: BlockCipher, key: &[u8], message: &[u8], chain: Option<&[u8]>, mac: Mac<'_>) -> Result<(), Errno> {
+    let length = match &mac {
+        Mac::Make(out) => out.len(),
+        Mac::Verify(given) => given.len(),
+    };
+    if length == 0 || length > cipher.block() {
+        return Err(Errno::INVALID);
+    }
+    let mut cmac = Cmac::new(cipher, key)?;
+    let (function, bits) = function(cipher);
+    let operation = Operation::new(function, bits)?;
+    if let Some(chain) = chain {
+        cmac.resume(chain);
+    }
+    cmac.update(message);
+    let mut made = Zeroizing::new([0; MAX_BLOCK]);
+    cmac.finish(&mut made[..]);
+    let direction = match mac {
+        Mac::Make(out) => {
+            out.copy_from_slice(&made[..length]);
+            Direction::Encrypt
+        }
+        Mac::Verify(given) if bool::from(made[..length].ct_eq(given)) => Direction::Decrypt,
+        Mac::Verify(_) => return Err(Errno::FAULT),
+    };
+    operation.done(direction, message.len());
+    Ok(())
+}

@@ -1,0 +1,301 @@
+//! Hash_DRBG over SHA-512 (NIST SP 800-90A, revision 1, 10.1.1), seeded from the CPU library's generator.
+
+use adjunct::awslc::digest::{Digest, SHA512};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use zeroize::{Zeroize, Zeroizing};
+
+/// `seedlen` of table 2, in bytes.
+const SEED: usize = 111;
+/// The length of a hash in bytes.
+const OUT: usize = 64;
+/// The most bytes of a personalization string and of additional input.
+pub const MOST_INPUT: usize = 256;
+/// The most bytes of one request: 2^19 bits.
+pub const MOST_OUTPUT: usize = 1 << 16;
+/// Requests between two seedings: the standard allows 2^48.
+const RESEED_AFTER: u64 = 1 << 32;
+/// Entropy input and nonce, as much as the strongest needs: 256 bits and half of it.
+const ENTROPY: usize = 48;
+
+/// Why there are no bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Refused {
+    /// A length or handle that cannot be.
+    Invalid,
+    /// A strength, or prediction resistance, that is not served.
+    Unsupported,
+    /// The known answers do not come out: nothing more comes from this mechanism.
+    HealthTest,
+}
+
+/// A byte string modulo 2^(8 SEED), big-endian.
+type Seed = [u8; SEED];
+
+fn add(to: &mut Seed, number: &[u8]) {
+    let mut carry = 0;
+    for (i, byte) in to.iter_mut().rev().enumerate() {
+        let other = number.len().checked_sub(i + 1).map_or(0, |at| number[at]);
+        let sum = u16::from(*byte) + u16::from(other) + carry;
+        *byte = sum as u8;
+        carry = sum >> 8;
+    }
+}
+
+fn hash(parts: &[&[u8]]) -> Zeroizing<[u8; OUT]> {
+    let mut digest = Digest::new(&SHA512);
+    parts.iter().for_each(|part| digest.update(part));
+    let mut out = Zeroizing::new([0; OUT]);
+    digest.finish(&mut out[..]);
+    out
+}
+
+/// `Hash_df` (10.3.1).
+fn derive(parts: &[&[u8]]) -> Seed {
+    let mut seed = [0; SEED];
+    for (i, piece) in seed.chunks_mut(OUT).enumerate() {
+        let head = [&[i as u8 + 1][..], &(SEED as u32 * 8).to_be_bytes()];
+        let all: Vec<&[u8]> = head.into_iter().chain(parts.iter().copied()).collect();
+        piece.copy_from_slice(&hash(&all)[..piece.len()]);
+    }
+    seed
+}
+
+struct State {
+    value: Seed,
+    constant: Seed,
+    requests: u64,
+}
+
+impl Drop for State {
+    fn drop(&mut self) {
+        self.value.zeroize();
+        self.constant.zeroize();
+    }
+}
+
+impl State {
+    fn new(parts: &[&[u8]]) -> State {
+        let value = derive(parts);
+        State { constant: derive(&[&[0], &value]), value, requests: 1 }
+    }
+
+    fn reseed(&mut self, entropy: &[u8], additional: &[u8]) {
+        *self = State::new(&[&[1], &self.value, entropy, additional]);
+    }
+
+    fn generate(&mut self, additional: &[u8], out: &mut [u8]) {
+        if !additional.is_empty() {
+            let more = hash(&[&[2], &self.value, additional]);
+            add(&mut self.value, &more[..]);
+        }
+        let mut data = Zeroizing::new(self.value);
+        for piece in out.chunks_mut(OUT) {
+            piece.copy_from_slice(&hash(&[&data[..]])[..piece.len()]);
+            add(&mut data, &[1]);
+        }
+        let next = hash(&[&[3], &self.value]);
+        let constant = Zeroizing::new(self.constant);
+        for number in [&next[..], &constant[..], &self.requests.to_be_bytes()] {
+            add(&mut self.value, number);
+        }
+        self.requests += 1;
+    }
+}
+
+/// Entropy and a nonce for one seeding.
+fn entropy() -> Zeroizing<[u8; ENTROPY]> {
+    let mut bytes = Zeroizing::new([0; ENTROPY]);
+    adjunct::awslc::random(&mut bytes[..]);
+    bytes
+}
+
+/// The strength served for one asked for (8.4).
+///
+/// # Errors
+/// [`Refused::Unsupported`] above 256 bits.
+pub fn strength(asked: i32) -> Result<i32, Refused> {
+    [112, 128, 196, 256].into_iter().find(|&strength| asked <= strength).ok_or(Refused::Unsupported)
+}
+
+/// A generator. Threads may share it; a child of a fork goes on with a seed of its own.
+#[derive(Debug)]
+pub struct Drbg {
+    /// The process that holds it, or 0. A number that is not this process's is of a thread that a fork has not taken along.
+    holder: AtomicI32,
+    state: std::cell::UnsafeCell<Held>,
+    /// Security strength in bits.
+    pub strength: i32,
+    /// Whether prediction resistance may be asked for.
+    pub prediction_resistance: bool,
+}
+
+struct Held {
+    state: State,
+    process: i32,
+}
+
+impl std::fmt::Debug for Held {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Held").finish_non_exhaustive()
+    }
+}
+
+// SAFETY: the state is reached only through `hold`.
+unsafe impl Sync for Drbg {}
+
+fn process() -> i32 {
+    // SAFETY: getpid only returns a number.
+    unsafe { libc::getpid() }
+}
+
+impl Drbg {
+    /// A new one, seeded.
+    ///
+    /// # Errors
+    /// [`Refused`]: too long a personalization string, a strength not served, known answers that do not come out.
+    pub fn new(strength: i32, prediction_resistance: bool, personalization: &[u8]) -> Result<Drbg, Refused> {
+        let strength = self::strength(strength)?;
+        if personalization.len() > MOST_INPUT {
+            return Err(Refused::Invalid);
+        }
+        healthy()?;
+        let state = State::new(&[&entropy()[..], personalization]);
+        let state = std::cell::UnsafeCell::new(Held { state, process: process() });
+        Ok(Drbg { holder: AtomicI32::new(0), state, strength, prediction_resistance })
+    }
+
+    /// Runs `body` on the state, which nobody else has meanwhile. Waiting yields: what it waits for takes microseconds.
+    fn hold<R>(&self, body: impl FnOnce(&mut State) -> R) -> R {
+        let own = process();
+        loop {
+            let holder = self.holder.load(Ordering::Relaxed);
+            if holder != own && self.holder.compare_exchange(holder, own, Ordering::Acquire, Ordering::Relaxed).is_ok()
+            {
+                break;
+            }
+            std::thread::yield_now();
+        }
+        // SAFETY: `holder` says that this thread has it.
+        let held = unsafe { &mut *self.state.get() };
+        if held.process != own {
+            // A copy of the parent's, perhaps caught in the middle: it must not give what the parent's gives.
+            held.state.reseed(&entropy()[..], &own.to_be_bytes());
+            held.process = own;
+        }
+        let result = body(&mut held.state);
+        self.holder.store(0, Ordering::Release);
+        result
+    }
+
+    /// Seeds it again.
+    ///
+    /// # Errors
+    /// [`Refused`]: too long an additional input, prediction resistance that was not asked for at first.
+    pub fn reseed(&self, prediction_resistance: bool, additional: &[u8]) -> Result<(), Refused> {
+        self.allows(prediction_resistance, additional)?;
+        self.hold(|state| state.reseed(&entropy()[..], additional));
+        Ok(())
+    }
+
+    /// Gives random bytes.
+    ///
+    /// # Errors
+    /// As for [`Drbg::reseed`]; also more bytes or strength than it has.
+    pub fn generate(
+        &self,
+        strength: i32,
+        prediction_resistance: bool,
+        additional: &[u8],
+        out: &mut [u8],
+    ) -> Result<(), Refused> {
+        self.allows(prediction_resistance, additional)?;
+        if out.len() > MOST_OUTPUT {
+            return Err(Refused::Invalid);
+        }
+        if strength > self.strength {
+            return Err(Refused::Unsupported);
+        }
+        self.hold(|state| {
+            if prediction_resistance || state.requests > RESEED_AFTER {
+                state.reseed(&entropy()[..], additional);
+                state.generate(&[], out);
+            } else {
+                state.generate(additional, out);
+            }
+        });
+        Ok(())
+    }
+
+    fn allows(&self, prediction_resistance: bool, additional: &[u8]) -> Result<(), Refused> {
+        if additional.len() > MOST_INPUT {
+            return Err(Refused::Invalid);
+        }
+        if prediction_resistance && !self.prediction_resistance {
+            return Err(Refused::Unsupported);
+        }
+        if BROKEN.load(Ordering::Relaxed) { Err(Refused::HealthTest) } else { Ok(()) }
+    }
+}
+
+/// Whether the known answers did not come out.
+static BROKEN: AtomicBool = AtomicBool::new(false);
+
+/// The health test (11.3): seeds, requests and answers that are known, from OpenSSL's HASH-DRBG under its TEST-RAND.
+///
+/// # Errors
+/// [`Refused::HealthTest`], now and for good.
+pub fn healthy() -> Result<(), Refused> {
+    const ANSWERS: [[u8; 8]; 3] = [
+        [0x44, 0x40, 0x68, 0xd5, 0x0c, 0xfe, 0xdc, 0x34],
+        [0x1c, 0x24, 0x5d, 0x66, 0xa7, 0x5b, 0x7b, 0xef],
+        [0xa8, 0x44, 0x8d, 0x18, 0x6e, 0xe0, 0x62, 0xf1],
+    ];
+    let count = |from: u8, length: usize| -> Vec<u8> { (0..length).map(|i| from + i as u8).collect() };
+    let (seed, nonce, name) = (count(0, 96), count(0x40, 16), count(0x60, 20));
+    let (first, second) = (count(0x80, 24), count(0xa0, 24));
+    let mut state = State::new(&[&seed, &nonce, &name]);
+    let mut out = [[0; OUT]; 3];
+    state.generate(&first, &mut out[0]);
+    state.reseed(&seed, &second);
+    state.generate(&[], &mut out[1]);
+    state.generate(&first, &mut out[2]);
+    let right = out.iter().zip(ANSWERS).all(|(out, answer)| out.starts_with(&answer));
+    if !right {
+        BROKEN.store(true, Ordering::Relaxed);
+    }
+    if BROKEN.load(Ordering::Relaxed) { Err(Refused::HealthTest) } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_known_answers_come_out() {
+        assert_eq!(healthy(), Ok(()));
+    }
+
+    #[test]
+    fn a_carry_goes_all_the_way() {
+        let mut number = [0xff; SEED];
+        add(&mut number, &[1]);
+        assert_eq!(number, [0; SEED]);
+        add(&mut number, &[2; 64]);
+        assert_eq!((number[SEED - 65], number[SEED - 64]), (0, 2));
+    }
+
+    #[test]
+    fn generators_differ_and_refuse_what_they_do_not_have() {
+        let (a, b) = (Drbg::new(256, false, b"name").unwrap(), Drbg::new(112, true, b"name").unwrap());
+        let mut out = [[0; 200]; 3];
+        a.generate(256, false, b"", &mut out[0]).unwrap();
+        a.generate(0, false, b"more", &mut out[1]).unwrap();
+        b.generate(112, true, b"", &mut out[2]).unwrap();
+        assert!(out[0] != out[1] && out[1] != out[2] && out[0] != out[2]);
+        assert_eq!(b.generate(128, false, b"", &mut out[0]), Err(Refused::Unsupported));
+        assert_eq!(a.reseed(true, b""), Err(Refused::Unsupported));
+        assert_eq!(a.reseed(false, &[0; 257]), Err(Refused::Invalid));
+        assert_eq!(a.generate(1, false, b"", &mut vec![0; MOST_OUTPUT + 1]), Err(Refused::Invalid));
+        assert!(Drbg::new(257, false, b"").is_err() && Drbg::new(1, false, &[0; 257]).is_err());
+    }
+}

@@ -1,0 +1,295 @@
+//! GCM (NIST SP 800-38D) as libica has it: in one call, as a stream whose state is the caller's, and by a context.
+
+use crate::error::Errno;
+use crate::serve::Operation;
+use adjunct::InOut;
+use adjunct::awslc::cipher::AesKey;
+use adjunct::awslc::cipher_gcm::Gcm;
+use adjunct::catalogue::Function;
+use adjunct::route::Direction;
+use subtle::ConstantTimeEq;
+
+const BLOCK: usize = 16;
+type Block = [u8; BLOCK];
+
+/// Whether a tag may be that long.
+pub const fn tag_length(length: usize) -> bool {
+    matches!(length, 4 | 8 | 12..=16)
+}
+
+const fn direction(encrypt: bool) -> Direction {
+    if encrypt { Direction::Encrypt } else { Direction::Decrypt }
+}
+
+/// What to do with a tag.
+#[derive(Debug)]
+pub enum Tag<'a> {
+    /// Encrypt, and write its first bytes.
+    Make(&'a mut [u8]),
+    /// Decrypt, and compare its first bytes.
+    Verify(&'a [u8]),
+}
+
+/// A whole message. Where the tag does not verify, what was decrypted is wiped.
+///
+/// # Errors
+/// [`Errno::INVALID`] for a key, initialization vector or tag that cannot be; [`Errno::FAULT`].
+pub fn message(key: &[u8], iv: &[u8], aad: &[u8], mut text: InOut<'_>, tag: Tag<'_>) -> Result<(), Errno> {
+    let length = match &tag {
+        Tag::Make(out) => out.len(),
+        Tag::Verify(given) => given.len(),
+    };
+    if iv.is_empty() || !tag_length(length) {
+        return Err(Errno::INVALID);
+    }
+    let mut gcm = Gcm::default();
+    gcm.set_key(key)?;
+    let operation = Operation::new(Function::AesGcm, key.len() * 8)?;
+    gcm.set_iv(iv);
+    gcm.aad(aad)?;
+    let (encrypt, bytes) = (matches!(tag, Tag::Make(_)), text.len());
+    if encrypt {
+        gcm.encrypt(text.reborrow())?
+    } else {
+        gcm.decrypt(text.reborrow())?
+    }
+    let made = gcm.tag();
+    match tag {
+        Tag::Make(out) => out.copy_from_slice(&made[..length]),
+        Tag::Verify(given) if bool::from(made[..length].ct_eq(given)) => {}
+        Tag::Verify(_) => {
+            wipe(&mut text);
+            return Err(Errno::FAULT);
+        }
+    }
+    operation.done(direction(encrypt), bytes);
+    Ok(())
+}
+
+fn wipe(text: &mut InOut<'_>) {
+    // SAFETY: the output's own bytes, written and not read.
+    unsafe { text.output().write_bytes(0, text.len()) };
+    std::hint::black_box(text.output());
+}
+
+/// The state of a stream, in the caller's memory.
+#[derive(Debug)]
+pub struct Start {
+    /// The initial counter block.
+    pub icb: Block,
+    /// The next one.
+    pub ucb: Block,
+    /// The hash key.
+    pub subkey: Block,
+}
+
+/// Begins a stream.
+///
+/// # Errors
+/// [`Errno::INVALID`] for a key or initialization vector that cannot be.
+pub fn start(key: &[u8], iv: &[u8]) -> Result<Start, Errno> {
+    if iv.is_empty() {
+        return Err(Errno::INVALID);
+    }
+    let mut aes = AesKey::default();
+    aes.set_encrypt(key)?;
+    let mut subkey = [0; BLOCK];
+    aes.encrypt_block(&mut subkey);
+    let mut icb = [0; BLOCK];
+    if iv.len() == 12 {
+        icb[..12].copy_from_slice(iv);
+        icb[15] = 1;
+    } else {
+        let mut gcm = hasher(key, &[0; BLOCK])?;
+        absorb(&mut gcm, iv)?;
+        gcm.aad(&lengths(0, iv.len() as u64))?;
+        icb = gcm.progress().1;
+    }
+    let mut ucb = icb;
+    increment(&mut ucb);
+    Ok(Start { icb, ucb, subkey })
+}
+
+fn hasher(key: &[u8], hash: &Block) -> Result<Gcm, Errno> {
+    let mut gcm = Gcm::default();
+    gcm.set_key(key)?;
+    gcm.resume(&[0; BLOCK], hash);
+    Ok(gcm)
+}
+
+/// Hashes data, zeros behind it to a whole block.
+fn absorb(gcm: &mut Gcm, data: &[u8]) -> Result<(), Errno> {
+    let (whole, tail) = data.split_at(data.len() / BLOCK * BLOCK);
+    gcm.aad(whole)?;
+    if !tail.is_empty() {
+        let mut last = [0; BLOCK];
+        last[..tail.len()].copy_from_slice(tail);
+        gcm.aad(&last)?;
+    }
+    Ok(())
+}
+
+fn lengths(aad: u64, text: u64) -> Block {
+    let mut block = [0; BLOCK];
+    block[..8].copy_from_slice(&aad.wrapping_mul(8).to_be_bytes());
+    block[8..].copy_from_slice(&text.wrapping_mul(8).to_be_bytes());
+    block
+}
+
+fn increment(counter: &mut Block) {
+    let low = u32::from_be_bytes([counter[12], counter[13], counter[14], counter[15]]).wrapping_add(1);
+    counter[12..].copy_from_slice(&low.to_be_bytes());
+}
+
+/// A part of a stream: additional data, then text. `counter` and `hash` go on.
+///
+/// # Errors
+/// [`Errno::INVALID`] for a key that cannot be, or too long a message.
+pub fn part(
+    key: &[u8],
+    counter: &mut Block,
+    hash: &mut Block,
+    encrypt: bool,
+    aad: &[u8],
+    text: InOut<'_>,
+) -> Result<(), Errno> {
+    let mut gcm = Gcm::default();
+    gcm.set_key(key)?;
+    let operation = Operation::new(Function::AesGcm, key.len() * 8)?;
+    gcm.resume(counter, hash);
+    absorb(&mut gcm, aad)?;
+    let bytes = text.len();
+    let (whole, mut tail) = text.split_whole(BLOCK);
+    if encrypt {
+        gcm.encrypt(whole)?
+    } else {
+        gcm.decrypt(whole)?
+    }
+    (*counter, *hash) = gcm.progress();
+    if !tail.is_empty() {
+        let mut aes = AesKey::default();
+        aes.set_encrypt(key)?;
+        let mut stream = *counter;
+        aes.encrypt_block(&mut stream);
+        let mut cipher = [0; BLOCK];
+        for i in 0..tail.len() {
+            let input = tail.get(i);
+            tail.set(i, input ^ stream[i]);
+            cipher[i] = if encrypt { input ^ stream[i] } else { input };
+        }
+        increment(counter);
+        gcm.resume(counter, hash);
+        gcm.aad(&cipher)?;
+        *hash = gcm.progress().1;
+    }
+    operation.done(direction(encrypt), bytes);
+    Ok(())
+}
+
+/// Ends a stream of such lengths: `hash` becomes its tag.
+///
+/// # Errors
+/// [`Errno::INVALID`] for a key that cannot be.
+pub fn finish(key: &[u8], icb: &Block, aad: u64, text: u64, hash: &mut Block) -> Result<(), Errno> {
+    let mut gcm = hasher(key, hash)?;
+    gcm.aad(&lengths(aad, text))?;
+    let mut aes = AesKey::default();
+    aes.set_encrypt(key)?;
+    let mut mask = *icb;
+    aes.encrypt_block(&mut mask);
+    *hash = gcm.progress().1;
+    hash.iter_mut().zip(mask).for_each(|(byte, mask)| *byte ^= mask);
+    Ok(())
+}
+
+/// A message by a context (`kma_ctx`).
+#[derive(Debug, Default)]
+pub struct Stream {
+    gcm: Gcm,
+    encrypt: bool,
+    bits: usize,
+    iv: Vec<u8>,
+    aad_ended: bool,
+    tag: Option<Block>,
+}
+
+impl Stream {
+    /// Begins a message.
+    ///
+    /// # Errors
+    /// [`Errno::INVALID`] for a key or initialization vector that cannot be.
+    pub fn start(&mut self, encrypt: bool, key: &[u8], iv: &[u8]) -> Result<(), Errno> {
+        if iv.is_empty() {
+            return Err(Errno::INVALID);
+        }
+        self.gcm.set_key(key)?;
+        self.gcm.set_iv(iv);
+        let (encrypt, bits) = (encrypt, key.len() * 8);
+        (self.encrypt, self.bits, self.aad_ended, self.tag) = (encrypt, bits, false, None);
+        self.iv = iv.to_vec();
+        Ok(())
+    }
+
+    /// The initialization vector.
+    pub fn iv(&self) -> &[u8] {
+        &self.iv
+    }
+
+    /// Whether the message is encrypted.
+    pub const fn encrypts(&self) -> bool {
+        self.encrypt
+    }
+
+    /// Takes additional data and text in parts, all but the last of each of whole blocks.
+    ///
+    /// # Errors
+    /// [`Errno::INVALID`] before the start, after the end, for a part that is not of whole blocks, or additional data after text.
+    pub fn part(&mut self, aad: &[u8], aad_ends: bool, text: InOut<'_>, text_ends: bool) -> Result<(), Errno> {
+        let odd = |length: usize, ends: bool| !ends && !length.is_multiple_of(BLOCK);
+        let late = self.aad_ended && !aad.is_empty();
+        if self.bits == 0 || self.tag.is_some() || late || odd(aad.len(), aad_ends) || odd(text.len(), text_ends) {
+            return Err(Errno::INVALID);
+        }
+        // Text before the end of the additional data would be hashed before it.
+        if !aad_ends && !self.aad_ended && !text.is_empty() {
+            return Err(Errno::INVALID);
+        }
+        let operation = Operation::new(Function::AesGcm, self.bits)?;
+        // After text not even none may come.
+        if !self.aad_ended {
+            self.gcm.aad(aad)?;
+        }
+        self.aad_ended |= aad_ends;
+        let bytes = text.len();
+        if self.encrypt {
+            self.gcm.encrypt(text)?
+        } else {
+            self.gcm.decrypt(text)?
+        }
+        if self.aad_ended && text_ends {
+            self.tag = Some(self.gcm.tag());
+        }
+        operation.done(direction(self.encrypt), bytes);
+        Ok(())
+    }
+
+    /// The tag of the message so far, which ends it.
+    ///
+    /// # Errors
+    /// [`Errno::INVALID`] before the start.
+    pub fn tag(&mut self) -> Result<Block, Errno> {
+        if self.bits == 0 {
+            return Err(Errno::INVALID);
+        }
+        Ok(*self.tag.get_or_insert_with(|| self.gcm.tag()))
+    }
+
+    /// Compares the tag.
+    ///
+    /// # Errors
+    /// [`Errno::FAULT`] where it does not verify.
+    pub fn verify(&mut self, given: &[u8]) -> Result<(), Errno> {
+        let tag = self.tag()?;
+        if bool::from(tag[..given.len()].ct_eq(given)) { Ok(()) } else { Err(Errno::FAULT) }
+    }
+}

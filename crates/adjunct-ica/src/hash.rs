@@ -1,0 +1,94 @@
+//! Hashes in one call or in parts, with the chaining value in the caller's context.
+
+use crate::error::Errno;
+use crate::serve::Operation;
+use adjunct::awslc::digest::{Digest, MAX_CHAIN, Method};
+use adjunct::route::Direction;
+
+/// `SHA_MSG_PART_*`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// The whole message.
+    Only,
+    /// The first of several parts.
+    First,
+    /// One between.
+    Middle,
+    /// The last.
+    Final,
+}
+
+impl Part {
+    /// The part of that number.
+    ///
+    /// # Errors
+    /// [`Errno::INVALID`] for any other.
+    pub fn new(number: u32) -> Result<Part, Errno> {
+        Ok(match number {
+            0 => Part::Only,
+            1 => Part::First,
+            2 => Part::Middle,
+            3 => Part::Final,
+            _ => return Err(Errno::INVALID),
+        })
+    }
+
+    const fn begins(self) -> bool {
+        matches!(self, Part::Only | Part::First)
+    }
+
+    const fn ends(self) -> bool {
+        matches!(self, Part::Only | Part::Final)
+    }
+}
+
+/// The caller's context.
+#[derive(Debug)]
+pub struct Context<'a> {
+    /// The bytes hashed so far.
+    pub length: u128,
+    /// The chaining value.
+    pub chain: &'a mut [u8],
+}
+
+/// Hashes `data`. The result, or the first bytes of the chaining value where more is to come, goes to `out`, which is as long as
+/// the method's result or, of an extendable-output function, as the caller wants.
+///
+/// # Errors
+/// [`Errno::INVALID`] where a part that is not the last is not of whole blocks; [`Errno::NO_DEVICE`].
+pub fn hash(
+    method: &'static Method,
+    part: Part,
+    data: &[u8],
+    context: &mut Context<'_>,
+    out: &mut [u8],
+) -> Result<(), Errno> {
+    if !part.ends() && !data.len().is_multiple_of(method.block) {
+        return Err(Errno::INVALID);
+    }
+    let operation = Operation::new(method.function, 0)?;
+    let mut digest = Digest::new(method);
+    if part.begins() {
+        context.length = 0;
+    } else {
+        digest.resume(context.chain, context.length)?;
+    }
+    digest.update(data);
+    context.length += data.len() as u128;
+    if part.ends() {
+        digest.finish(out);
+    }
+    // Of a finished message, too: the original leaves it there. A digest that has been finished has none of its own any more.
+    let mut place = [0; MAX_CHAIN];
+    if part.ends() {
+        let length = out.len().min(context.chain.len());
+        context.chain[..length].copy_from_slice(&out[..length]);
+    } else {
+        let chain = digest.chain(&mut place).ok_or(Errno::IO)?;
+        context.chain.copy_from_slice(chain);
+        let length = out.len().min(chain.len());
+        out[..length].copy_from_slice(&chain[..length]);
+    }
+    operation.done(Direction::Encrypt, data.len());
+    Ok(())
+}

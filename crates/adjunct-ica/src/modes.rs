@@ -1,0 +1,400 @@
+//! The modes of DES, triple DES and AES (NIST SP 800-38A and its addendum), over whatever encrypts blocks.
+
+use crate::error::Errno;
+use adjunct::InOut;
+use adjunct::awslc::cipher::AesKey;
+use adjunct::awslc::cipher_des::Des;
+
+/// A block cipher with a key.
+pub trait Cipher<const B: usize>: Sized {
+    /// A key for one direction; a stream of keys (CTR, OFB, CFB) needs that of encryption.
+    ///
+    /// # Errors
+    /// [`Errno::INVALID`] where the key has not the length of any.
+    fn new(key: &[u8], encrypt: bool) -> Result<Self, Errno>;
+    /// ECB over whole blocks, in the direction of the key.
+    fn ecb(&self, encrypt: bool, io: InOut<'_>);
+    /// CBC over whole blocks, in the direction of the key; `iv` becomes the last ciphertext block.
+    fn cbc(&self, encrypt: bool, iv: &mut [u8; B], io: InOut<'_>);
+
+    /// CTR over any length with a counter of the whole block that does not overflow within it.
+    fn ctr(&self, counter: &mut [u8; B], mut io: InOut<'_>) {
+        while !io.is_empty() {
+            let mut stream = *counter;
+            self.ecb(true, InOut::in_place(&mut stream));
+            increment(counter);
+            let (mut now, later) = io.split_head(B);
+            now.xor(&stream);
+            io = later;
+        }
+    }
+
+    /// CFB with feedback of a whole block; `iv` becomes the last ciphertext.
+    fn cfb(&self, encrypt: bool, iv: &mut [u8; B], io: InOut<'_>) {
+        feedback(self, encrypt, iv, B, io);
+    }
+
+    /// OFB; `iv` becomes the last block of the stream.
+    fn ofb(&self, iv: &mut [u8; B], mut io: InOut<'_>) {
+        while !io.is_empty() {
+            self.ecb(true, InOut::in_place(iv));
+            let (mut now, later) = io.split_head(B);
+            now.xor(iv);
+            io = later;
+        }
+    }
+}
+
+impl Cipher<16> for AesKey {
+    fn new(key: &[u8], encrypt: bool) -> Result<AesKey, Errno> {
+        let mut aes = AesKey::default();
+        if encrypt { aes.set_encrypt(key) } else { aes.set_decrypt(key) }?;
+        Ok(aes)
+    }
+
+    #[inline]
+    fn ecb(&self, encrypt: bool, io: InOut<'_>) {
+        AesKey::ecb(self, encrypt, io);
+    }
+
+    #[inline]
+    fn cbc(&self, encrypt: bool, iv: &mut [u8; 16], io: InOut<'_>) {
+        AesKey::cbc(self, encrypt, iv, io);
+    }
+
+    #[inline]
+    fn ctr(&self, counter: &mut [u8; 16], io: InOut<'_>) {
+        AesKey::ctr(self, counter, &mut [0; 16], &mut 0, io);
+    }
+
+    #[inline]
+    fn cfb(&self, encrypt: bool, iv: &mut [u8; 16], io: InOut<'_>) {
+        AesKey::cfb(self, encrypt, iv, &mut 0, io);
+    }
+
+    #[inline]
+    fn ofb(&self, iv: &mut [u8; 16], io: InOut<'_>) {
+        AesKey::ofb(self, iv, &mut 0, io);
+    }
+}
+
+impl Cipher<8> for Des {
+    fn new(key: &[u8], _encrypt: bool) -> Result<Des, Errno> {
+        Ok(Des::new(key)?)
+    }
+
+    fn ecb(&self, encrypt: bool, io: InOut<'_>) {
+        Des::ecb(self, encrypt, io);
+    }
+
+    fn cbc(&self, encrypt: bool, iv: &mut [u8; 8], io: InOut<'_>) {
+        Des::cbc(self, encrypt, iv, io);
+    }
+}
+
+fn increment<const B: usize>(counter: &mut [u8; B]) {
+    for byte in counter.iter_mut().rev() {
+        *byte = byte.wrapping_add(1);
+        if *byte != 0 {
+            return;
+        }
+    }
+}
+
+/// ECB.
+///
+/// # Errors
+/// [`Errno::INVALID`] unless there are whole blocks.
+pub fn ecb<C: Cipher<B>, const B: usize>(key: &[u8], encrypt: bool, io: InOut<'_>) -> Result<(), Errno> {
+    whole::<B>(&io)?;
+    C::new(key, encrypt)?.ecb(encrypt, io);
+    Ok(())
+}
+
+/// CBC.
+///
+/// # Errors
+/// [`Errno::INVALID`] unless there are whole blocks.
+pub fn cbc<C: Cipher<B>, const B: usize>(
+    key: &[u8],
+    iv: &mut [u8; B],
+    encrypt: bool,
+    io: InOut<'_>,
+) -> Result<(), Errno> {
+    whole::<B>(&io)?;
+    C::new(key, encrypt)?.cbc(encrypt, iv, io);
+    Ok(())
+}
+
+fn whole<const B: usize>(io: &InOut<'_>) -> Result<(), Errno> {
+    if io.len().is_multiple_of(B) { Ok(()) } else { Err(Errno::INVALID) }
+}
+
+/// `ICA_CBCCS_VARIANT*`: the order of the last two blocks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stealing {
+    /// CS1: as they come.
+    Kept,
+    /// CS2: switched unless the last is whole.
+    Switched,
+    /// CS3: always switched.
+    AlwaysSwitched,
+}
+
+impl Stealing {
+    /// The variant of that number.
+    ///
+    /// # Errors
+    /// [`Errno::INVALID`] for any but 1, 2 and 3.
+    pub fn new(number: u32) -> Result<Stealing, Errno> {
+        match number {
+            1 => Ok(Stealing::Kept),
+            2 => Ok(Stealing::Switched),
+            3 => Ok(Stealing::AlwaysSwitched),
+            _ => Err(Errno::INVALID),
+        }
+    }
+}
+
+/// CBC with ciphertext stealing; `iv` becomes the last whole ciphertext block of plain CBC.
+///
+/// # Errors
+/// [`Errno::INVALID`] below a block.
+pub fn cbc_stealing<C: Cipher<B>, const B: usize>(
+    key: &[u8],
+    iv: &mut [u8; B],
+    encrypt: bool,
+    stealing: Stealing,
+    io: InOut<'_>,
+) -> Result<(), Errno> {
+    let length = io.len();
+    if length < B {
+        return Err(Errno::INVALID);
+    }
+    let cipher = C::new(key, encrypt)?;
+    // The last piece has 1 to B bytes; before it stands a whole block, if there is one at all.
+    let last = (length - 1) % B + 1;
+    let switched = match stealing {
+        Stealing::Kept => false,
+        Stealing::Switched => last < B,
+        Stealing::AlwaysSwitched => true,
+    };
+    if length == B || last == B && !switched {
+        cipher.cbc(encrypt, iv, io);
+        return Ok(());
+    }
+    let (run, tail) = io.split_at(length - last - B);
+    cipher.cbc(encrypt, iv, run);
+    let mut pair = Pair::read(&tail);
+    if encrypt {
+        // Plain CBC over the two, the last one padded with zeros; of its first block only as much stays as the last one had.
+        pair.bytes_mut()[B + last..2 * B].fill(0);
+        cipher.cbc(true, iv, InOut::in_place(&mut pair.bytes_mut()[..2 * B]));
+        if switched {
+            pair.swap(B, last);
+        } else {
+            pair.close(B, last);
+        }
+    } else {
+        if switched {
+            pair.unswap(B, last);
+        } else {
+            pair.open(B, last);
+        }
+        // Now: the short piece of the first block in front, the whole second one behind it at B.
+        let mut second = [0; B];
+        second.copy_from_slice(&pair.bytes()[B..2 * B]);
+        let mut plain = zeroize::Zeroizing::new(second);
+        cipher.cbc(false, &mut [0; B], InOut::in_place(&mut plain[..]));
+        // What was stolen from the first block is the end of what the second one decrypts to.
+        let mut first = [0; B];
+        first[..last].copy_from_slice(&pair.bytes()[..last]);
+        first[last..].copy_from_slice(&plain[last..]);
+        let bytes = pair.bytes_mut();
+        bytes[..B].copy_from_slice(&first);
+        cipher.cbc(false, iv, InOut::in_place(&mut bytes[..B]));
+        for i in 0..last {
+            bytes[B + i] = plain[i] ^ first[i];
+        }
+        *iv = second;
+    }
+    pair.write(tail);
+    Ok(())
+}
+
+/// The last two blocks of a message, the second perhaps short. The longest block has 16 bytes.
+struct Pair {
+    bytes: [u8; 32],
+}
+
+impl Drop for Pair {
+    fn drop(&mut self) {
+        zeroize::Zeroize::zeroize(&mut self.bytes);
+    }
+}
+
+impl Pair {
+    fn read(io: &InOut<'_>) -> Pair {
+        let mut bytes = [0; 32];
+        for (i, byte) in bytes.iter_mut().enumerate().take(io.len()) {
+            *byte = io.get(i);
+        }
+        Pair { bytes }
+    }
+
+    fn write(&self, mut io: InOut<'_>) {
+        for i in 0..io.len() {
+            io.set(i, self.bytes[i]);
+        }
+    }
+
+    fn bytes(&self) -> &[u8; 32] {
+        &self.bytes
+    }
+
+    fn bytes_mut(&mut self) -> &mut [u8; 32] {
+        &mut self.bytes
+    }
+
+    /// Two whole blocks become the beginning of the first and the second.
+    fn close(&mut self, block: usize, last: usize) {
+        self.bytes.copy_within(block..2 * block, last);
+    }
+
+    /// The reverse: the second to its own place.
+    fn open(&mut self, block: usize, last: usize) {
+        self.bytes.copy_within(last..last + block, block);
+    }
+
+    /// Two whole blocks become the second and the beginning of the first.
+    fn swap(&mut self, block: usize, last: usize) {
+        let mut first = [0; 16];
+        first[..last].copy_from_slice(&self.bytes[..last]);
+        self.bytes.copy_within(block..2 * block, 0);
+        self.bytes[block..block + last].copy_from_slice(&first[..last]);
+    }
+
+    /// The reverse: the beginning of the first in front, the second at its place.
+    fn unswap(&mut self, block: usize, last: usize) {
+        let mut first = [0; 16];
+        first[..last].copy_from_slice(&self.bytes[block..block + last]);
+        self.bytes.copy_within(0..block, block);
+        self.bytes[..last].copy_from_slice(&first[..last]);
+    }
+}
+
+/// CFB with feedback of `feedback` bytes, 1 to a block; `iv` becomes the shift register.
+///
+/// # Errors
+/// [`Errno::INVALID`] for any other feedback.
+pub fn cfb<C: Cipher<B>, const B: usize>(
+    key: &[u8],
+    iv: &mut [u8; B],
+    feedback: usize,
+    encrypt: bool,
+    io: InOut<'_>,
+) -> Result<(), Errno> {
+    if feedback == 0 || feedback > B {
+        return Err(Errno::INVALID);
+    }
+    let cipher = C::new(key, true)?;
+    if feedback == B {
+        cipher.cfb(encrypt, iv, io);
+    } else {
+        self::feedback(&cipher, encrypt, iv, feedback, io);
+    }
+    Ok(())
+}
+
+fn feedback<C: Cipher<B>, const B: usize>(
+    cipher: &C,
+    encrypt: bool,
+    iv: &mut [u8; B],
+    feedback: usize,
+    mut io: InOut<'_>,
+) {
+    while !io.is_empty() {
+        let mut stream = *iv;
+        cipher.ecb(true, InOut::in_place(&mut stream));
+        let (mut now, later) = io.split_head(feedback);
+        iv.copy_within(feedback.., 0);
+        let register = &mut iv[B - feedback..];
+        for i in 0..now.len() {
+            let input = now.get(i);
+            let output = input ^ stream[i];
+            now.set(i, output);
+            register[i] = if encrypt { output } else { input };
+        }
+        io = later;
+    }
+}
+
+/// OFB; `iv` becomes the last block of the stream.
+///
+/// # Errors
+/// [`Errno::INVALID`] for a key that cannot be.
+pub fn ofb<C: Cipher<B>, const B: usize>(key: &[u8], iv: &mut [u8; B], io: InOut<'_>) -> Result<(), Errno> {
+    C::new(key, true)?.ofb(iv, io);
+    Ok(())
+}
+
+/// CTR of which the last `width` bits count, without carry into those before.
+///
+/// # Errors
+/// [`Errno::INVALID`] unless `width` is 8 to the block's bits in steps of 8.
+pub fn ctr<C: Cipher<B>, const B: usize>(
+    key: &[u8],
+    counter: &mut [u8; B],
+    width: usize,
+    mut io: InOut<'_>,
+) -> Result<(), Errno> {
+    if width == 0 || width > 8 * B || !width.is_multiple_of(8) {
+        return Err(Errno::INVALID);
+    }
+    let cipher = C::new(key, true)?;
+    let fixed = B - width / 8;
+    let prefix = *counter;
+    while !io.is_empty() {
+        // As many blocks as it takes until the counting bits are all zeros: the others stay as they are up to there.
+        let left = distance(&counter[fixed..]);
+        let bytes = usize::try_from(left).ok().and_then(|blocks| blocks.checked_mul(B)).unwrap_or(usize::MAX);
+        let (now, later) = io.split_head(bytes);
+        cipher.ctr(counter, now);
+        counter[..fixed].copy_from_slice(&prefix[..fixed]);
+        io = later;
+    }
+    Ok(())
+}
+
+/// How often a big-endian number counts until it is all zeros, or `u64::MAX` where that is more than any message has blocks.
+fn distance(number: &[u8]) -> u64 {
+    let (high, low) = number.split_at(number.len().saturating_sub(6));
+    if high.iter().any(|&byte| byte != 0xFF) {
+        return u64::MAX;
+    }
+    let value = low.iter().fold(0u64, |sum, &byte| sum << 8 | u64::from(byte));
+    (1u64 << (8 * low.len())) - value
+}
+
+/// CTR with a list of counters, as long as the message, up to whole blocks.
+///
+/// # Errors
+/// [`Errno::INVALID`] for a key that cannot be, or too short a list.
+pub fn ctr_list<C: Cipher<B>, const B: usize>(key: &[u8], list: &[u8], mut io: InOut<'_>) -> Result<(), Errno> {
+    if list.len() < io.len().next_multiple_of(B) {
+        return Err(Errno::INVALID);
+    }
+    let cipher = C::new(key, true)?;
+    let mut stream = zeroize::Zeroizing::new([0; 1024]);
+    for counters in list.chunks(stream.len()) {
+        let (mut now, later) = io.split_head(counters.len());
+        if now.is_empty() {
+            break;
+        }
+        let blocks = now.len().next_multiple_of(B);
+        cipher.ecb(true, InOut::apart(&counters[..blocks], &mut stream[..blocks]));
+        now.xor(&stream[..]);
+        io = later;
+    }
+    Ok(())
+}

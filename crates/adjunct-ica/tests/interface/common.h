@@ -1,0 +1,30 @@
+/* What the test programs share. */
+#include <ica_api.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CHECK(condition)                                                                                               \
+	do {                                                                                                           \
+		if (!(condition)) {                                                                                    \
+			fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition);                        \
+			exit(1);                                                                                       \
+		}                                                                                                      \
+	} while (0)
+
+static unsigned int seed = 1;
+
+/* The same numbers in each run. */
+static unsigned int number(unsigned int below)
+{
+	seed = seed * 1664525u + 1013904223u;
+	return (unsigned int)(((unsigned long long)(seed >> 8) * below) >> 24);
+}
+
+static void fill(unsigned char *data, size_t length)
+{
+	while (length--)
+		*data++ = (unsigned char)number(256);
+}

@@ -1,12 +1,11 @@
 //! GCM (NIST SP 800-38D) as libica has it: in one call, as a stream whose state is the caller's, and by a context.
 
 use crate::error::Errno;
-use crate::serve::Operation;
+use crate::serve::{Operation, direction};
 use adjunct::InOut;
 use adjunct::awslc::cipher::AesKey;
 use adjunct::awslc::cipher_gcm::Gcm;
 use adjunct::catalogue::Function;
-use adjunct::route::Direction;
 use subtle::ConstantTimeEq;
 
 const BLOCK: usize = 16;
@@ -15,10 +14,6 @@ type Block = [u8; BLOCK];
 /// Whether a tag may be that long.
 pub const fn tag_length(length: usize) -> bool {
     matches!(length, 4 | 8 | 12..=16)
-}
-
-const fn direction(encrypt: bool) -> Direction {
-    if encrypt { Direction::Encrypt } else { Direction::Decrypt }
 }
 
 /// What to do with a tag.

@@ -47,6 +47,11 @@ pub fn from_environment() {
     }
 }
 
+/// The direction an operation counts in.
+pub const fn direction(encrypt: bool) -> Direction {
+    if encrypt { Direction::Encrypt } else { Direction::Decrypt }
+}
+
 /// An operation that is allowed to run.
 #[derive(Debug, Clone, Copy)]
 pub struct Operation {

@@ -1,24 +1,15 @@
 //! `ica_aes_ccm`, `ica_aes_gcm*` and `ica_aes_gcm_kma_*`.
 
-use super::{array, bytes, bytes_mut, code, encrypts, in_out, number, put};
+use super::{aes_key, array, bytes, bytes_mut, code, encrypts, in_out, number, put};
 use crate::error::Errno;
 use crate::gcm::{self, Stream, Tag, tag_length};
-use crate::serve::Operation;
+use crate::serve::{self, Operation};
 use adjunct::InOut;
 use adjunct::awslc::cipher_ccm::Ccm;
 use adjunct::catalogue::Function;
 use adjunct::foreign::guard;
-use adjunct::route::Direction;
 use std::ffi::{c_int, c_uint, c_ulong};
 use subtle::ConstantTimeEq;
-
-unsafe fn key<'a>(key: *const u8, length: c_uint) -> Result<&'a [u8], Errno> {
-    if !matches!(length, 16 | 24 | 32) {
-        return Err(Errno::INVALID);
-    }
-    // SAFETY: the caller's key.
-    unsafe { bytes(key, length) }
-}
 
 /// Runs `body` on plaintext and ciphertext in the direction given; both may be null where there is no text.
 unsafe fn text(
@@ -54,7 +45,7 @@ pub unsafe extern "C" fn ica_aes_ccm(
 ) -> c_uint {
     // SAFETY: see above.
     code(|| unsafe {
-        let (encrypt, key) = (encrypts(direction)?, key(aes_key, key_length)?);
+        let (encrypt, key) = (encrypts(direction)?, self::aes_key(aes_key, key_length)?);
         if cipher.is_null() || length == 0 && aad_length == 0 || !matches!(mac_length, 4..=16) {
             return Err(Errno::INVALID);
         }
@@ -81,7 +72,7 @@ pub unsafe extern "C" fn ica_aes_ccm(
             }
             Ok(())
         })?;
-        operation.done(if encrypt { Direction::Encrypt } else { Direction::Decrypt }, length as usize);
+        operation.done(serve::direction(encrypt), length as usize);
         Ok(())
     })
 }
@@ -105,7 +96,7 @@ pub unsafe extern "C" fn ica_aes_gcm(
 ) -> c_uint {
     // SAFETY: see above.
     code(|| unsafe {
-        let (encrypt, key) = (encrypts(direction)?, key(aes_key, key_length)?);
+        let (encrypt, key) = (encrypts(direction)?, self::aes_key(aes_key, key_length)?);
         let (iv, aad) = (bytes(iv, iv_length)?, bytes(aad, aad_length)?);
         if tag.is_null() {
             return Err(Errno::INVALID);
@@ -128,7 +119,7 @@ unsafe fn begin(
         if icb.is_null() || ucb.is_null() || subkey.is_null() {
             return Err(Errno::INVALID);
         }
-        let start = gcm::start(key(aes_key, key_length)?, iv)?;
+        let start = gcm::start(self::aes_key(aes_key, key_length)?, iv)?;
         put(icb, &start.icb);
         put(ucb, &start.ucb);
         put(subkey, &start.subkey);
@@ -201,7 +192,7 @@ pub unsafe extern "C" fn ica_aes_gcm_intermediate(
 ) -> c_uint {
     // SAFETY: see above.
     code(|| unsafe {
-        let (encrypt, key) = (encrypts(direction)?, key(aes_key, key_length)?);
+        let (encrypt, key) = (encrypts(direction)?, self::aes_key(aes_key, key_length)?);
         if subkey.is_null() || !self::tag_length(tag_length as usize) {
             return Err(Errno::INVALID);
         }
@@ -231,7 +222,7 @@ pub unsafe extern "C" fn ica_aes_gcm_last(
 ) -> c_uint {
     // SAFETY: see above.
     code(|| unsafe {
-        let (encrypt, key) = (encrypts(direction)?, key(aes_key, key_length)?);
+        let (encrypt, key) = (encrypts(direction)?, self::aes_key(aes_key, key_length)?);
         if subkey.is_null() || !encrypt && !tag_length(final_length as usize) {
             return Err(Errno::INVALID);
         }
@@ -284,7 +275,9 @@ pub unsafe extern "C" fn ica_aes_gcm_kma_init(
     ctx: *mut Context,
 ) -> c_int {
     // SAFETY: see above.
-    number(|| unsafe { context(ctx)?.start(encrypts(direction)?, key(aes_key, key_length)?, bytes(iv, iv_length)?) })
+    number(|| unsafe {
+        context(ctx)?.start(encrypts(direction)?, self::aes_key(aes_key, key_length)?, bytes(iv, iv_length)?)
+    })
 }
 
 /// # Safety
@@ -307,7 +300,7 @@ pub unsafe extern "C" fn ica_aes_gcm_kma_init_fips(
         }
         let mut iv = [0; MOST_IV];
         adjunct::awslc::random(&mut iv[..length]);
-        context(ctx)?.start(true, key(aes_key, key_length)?, &iv[..length])
+        context(ctx)?.start(true, self::aes_key(aes_key, key_length)?, &iv[..length])
     })
 }
 

@@ -1,31 +1,17 @@
 //! `ica_des_*`, `ica_3des_*` and `ica_aes_*`, but for the authenticating modes.
 
-use super::{array, bytes, bytes_mut, code, encrypts, in_out, length, put};
+use super::{aes_key, array, bytes, bytes_mut, code, encrypts, in_out, length, put};
 use crate::cmac::{self, Mac};
 use crate::error::Errno;
 use crate::modes::{self, Stealing};
-use crate::serve::Operation;
+use crate::serve::{Operation, direction};
 use adjunct::awslc::cipher::AesKey;
 use adjunct::awslc::cipher_des::Des;
 use adjunct::awslc::cipher_xts::{MAX_UNIT, Xts};
 use adjunct::awslc::mac::BlockCipher;
 use adjunct::catalogue::Function;
-use adjunct::route::Direction;
 use std::ffi::{c_uint, c_ulong};
 use zeroize::Zeroizing;
-
-const fn direction(encrypt: bool) -> Direction {
-    if encrypt { Direction::Encrypt } else { Direction::Decrypt }
-}
-
-/// The key of a function of AES: 16, 24 or 32 bytes.
-unsafe fn aes_key<'a>(key: *const u8, length: c_uint) -> Result<&'a [u8], Errno> {
-    if !matches!(length, 16 | 24 | 32) {
-        return Err(Errno::INVALID);
-    }
-    // SAFETY: the caller's key.
-    unsafe { bytes(key, length) }
-}
 
 /// The functions of one cipher, each by its mode and its row. The shape: the cipher, its block, what its functions take beside the
 /// key, the key's name, a slice of it, the bits it counts by, and its CMAC.

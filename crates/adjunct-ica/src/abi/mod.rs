@@ -137,3 +137,19 @@ pub fn encrypts(direction: c_uint) -> Result<bool, Errno> {
         _ => Err(Errno::INVALID),
     }
 }
+
+/// The key of a function of AES: 16, 24 or 32 bytes.
+///
+/// # Errors
+/// [`Errno::INVALID`] for another length, or a null pointer.
+///
+/// # Safety
+/// As for [`bytes`].
+#[inline]
+pub unsafe fn aes_key<'a>(key: *const u8, length: c_uint) -> Result<&'a [u8], Errno> {
+    if !matches!(length, 16 | 24 | 32) {
+        return Err(Errno::INVALID);
+    }
+    // SAFETY: see above.
+    unsafe { bytes(key, length) }
+}

@@ -8,7 +8,7 @@ use zeroize::Zeroize;
 /// `DES_key_schedule`: 16 round keys of two words.
 type Schedule = [u32; 32];
 
-// In AWS-LC's des.h, which aws-lc-sys does not bind for every target; the declarations are those of mac.rs.
+// In AWS-LC's des.h, which aws-lc-sys does not bind for every target.
 unsafe extern "C" {
     #[link_name = "aws_lc_0_47_0_DES_set_key_unchecked"]
     fn set_key_unchecked(key: *const u8, schedule: *mut c_void);

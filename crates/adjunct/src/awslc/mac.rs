@@ -1,8 +1,10 @@
 //! HMAC and CMAC, in place and without allocation.
 
+use super::cipher_des::Des;
 use super::digest::{self, Digest, Method};
 use crate::error::Error;
-use std::ffi::{c_int, c_void};
+use adjunct_kernels::InOut;
+use std::ffi::c_int;
 use zeroize::Zeroize;
 
 /// HMAC (RFC 2104, FIPS 198-1), keyed once: the states after the padded keys are kept, so that each message costs only
@@ -213,29 +215,10 @@ impl BlockCipher {
     }
 }
 
-/// `DES_key_schedule` of the library's des.h, which aws-lc-sys's universal bindings leave out.
-type DesKey = [u32; 32];
-
-unsafe extern "C" {
-    #[link_name = "aws_lc_0_47_0_DES_set_key_unchecked"]
-    fn des_set_key(key: *const u8, schedule: *mut c_void);
-    #[link_name = "aws_lc_0_47_0_DES_ede3_cbc_encrypt"]
-    fn des_ede3_cbc_encrypt(
-        data: *const u8,
-        out: *mut u8,
-        length: usize,
-        first: *const c_void,
-        second: *const c_void,
-        third: *const c_void,
-        iv: *mut u8,
-        encrypt: c_int,
-    );
-}
-
 #[derive(Clone)]
 enum Schedule {
     Aes(aws_lc_sys::AES_KEY),
-    TripleDes([DesKey; 3]),
+    Des(Des),
 }
 
 /// CMAC (NIST SP 800-38B), keyed once.
@@ -264,7 +247,8 @@ impl Drop for Cmac {
                 key.rd_key.zeroize();
                 key.rounds = 0;
             }
-            Schedule::TripleDes(keys) => keys.iter_mut().for_each(|k| k.zeroize()),
+            // It wipes itself.
+            Schedule::Des(_) => {}
         }
         for bytes in [&mut self.subkeys[0], &mut self.chain, &mut self.last] {
             wipe(bytes);
@@ -291,15 +275,7 @@ impl Cmac {
                 }
                 Schedule::Aes(aes)
             }
-            // DES is triple DES with the same key three times.
-            BlockCipher::TripleDes | BlockCipher::Des => {
-                let mut keys = [[0; 32]; 3];
-                for (schedule, key) in keys.iter_mut().zip(key.chunks_exact(8).cycle()) {
-                    // SAFETY: a key is of 8 bytes, a schedule of the library's size. Weak keys are taken, as OpenSSL does.
-                    unsafe { des_set_key(key.as_ptr(), schedule.as_mut_ptr().cast()) };
-                }
-                Schedule::TripleDes(keys)
-            }
+            BlockCipher::TripleDes | BlockCipher::Des => Schedule::Des(Des::new(key)?),
         };
         let mut cmac = Cmac { cipher, schedule, subkeys: [[0; 16]; 2], chain: [0; 16], last: [0; 16], used: 0 };
         cmac.encrypt(&[0; 16][..cipher.block()]);
@@ -341,16 +317,16 @@ impl Cmac {
     /// Passes whole blocks through the cipher in CBC; only the last one's result is kept, in `chain`.
     fn encrypt(&mut self, blocks: &[u8]) {
         let mut scratch = [0u8; 1024];
-        let iv = self.chain.as_mut_ptr();
         for part in blocks.chunks(scratch.len()) {
-            let (data, out) = (part.as_ptr(), scratch.as_mut_ptr());
-            // SAFETY: `part` is of whole blocks and fits in `scratch`; `iv` points to a block.
-            unsafe {
-                match &self.schedule {
-                    Schedule::Aes(key) => aws_lc_sys::AES_cbc_encrypt(data, out, part.len(), key, iv, 1),
-                    Schedule::TripleDes(keys) => {
-                        let [a, b, c] = keys.each_ref().map(|k| k.as_ptr().cast());
-                        des_ede3_cbc_encrypt(data, out, part.len(), a, b, c, iv, 1);
+            match &self.schedule {
+                Schedule::Aes(key) => {
+                    let (data, out, iv) = (part.as_ptr(), scratch.as_mut_ptr(), self.chain.as_mut_ptr());
+                    // SAFETY: `part` is of whole blocks and fits in `scratch`; `iv` points to a block.
+                    unsafe { aws_lc_sys::AES_cbc_encrypt(data, out, part.len(), key, iv, 1) };
+                }
+                Schedule::Des(key) => {
+                    if let Some(chain) = self.chain.first_chunk_mut() {
+                        key.cbc(true, chain, InOut::apart(part, &mut scratch[..part.len()]));
                     }
                 }
             }

@@ -1,7 +1,10 @@
 //! `adjunct openssl` on copies of configuration files, judged by the real OpenSSL and OpenSSH. The system's own file is
 //! read and never written.
 
+mod module;
+
 use adjunct_cli::openssl_conf::{NoIncludes, Options, enable};
+use module::module;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::os::unix::process::CommandExt;
@@ -10,18 +13,6 @@ use std::process::{Command, Output};
 use tempfile::TempDir;
 
 const ADJUNCT: &str = env!("CARGO_BIN_EXE_adjunct");
-
-/// A module that loads: adjunct's own where it is built, else any provider of OpenSSL's, under adjunct's name.
-fn module() -> Option<PathBuf> {
-    let beside = Path::new(ADJUNCT).with_file_name("libadjunct_openssl.so");
-    let said = Command::new("openssl").args(["version", "-m"]).output().ok()?.stdout;
-    let folder = String::from_utf8(said).ok()?.split('"').nth(1).map(PathBuf::from)?;
-    let found = [beside, folder.join("adjunct.so"), folder.join("legacy.so")].into_iter().find(|p| p.is_file());
-    if found.is_none() {
-        eprintln!("no provider module on this machine: not tested");
-    }
-    found
-}
 
 struct Scene {
     dir: TempDir,

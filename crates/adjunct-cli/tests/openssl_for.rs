@@ -1,6 +1,9 @@
 //! `adjunct openssl enable --for sshd|ssh`: for sshd in a mount namespace with a copy of /etc, for ssh in a folder that is
 //! this user's home for it. The system's own files are read and never written.
 
+mod module;
+
+use module::module;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::os::unix::process::CommandExt;
@@ -10,18 +13,6 @@ use std::time::Duration;
 use tempfile::TempDir;
 
 const ADJUNCT: &str = env!("CARGO_BIN_EXE_adjunct");
-
-/// A module that loads: adjunct's own where it is built, else any provider of OpenSSL's, under adjunct's name.
-fn module() -> Option<PathBuf> {
-    let beside = Path::new(ADJUNCT).with_file_name("libadjunct_openssl.so");
-    let said = Command::new("openssl").args(["version", "-m"]).output().ok()?.stdout;
-    let folder = String::from_utf8(said).ok()?.split('"').nth(1).map(PathBuf::from)?;
-    let found = [beside, folder.join("adjunct.so"), folder.join("legacy.so")].into_iter().find(|p| p.is_file());
-    if found.is_none() {
-        eprintln!("SKIPPED: no provider module on this machine");
-    }
-    found
-}
 
 fn good(output: &Output) -> String {
     assert!(output.status.success(), "{output:?}");

@@ -2,68 +2,18 @@
 
 #![cfg(target_os = "linux")]
 
-use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::sync::OnceLock;
+mod common;
 
-fn run(command: &mut Command) -> String {
-    let output = command.output().unwrap_or_else(|e| panic!("{command:?}: {e}"));
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.success(), "{command:?}: {}\n{said}", output.status);
-    String::from_utf8_lossy(&output.stdout).into_owned()
-}
-
-fn here() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-}
-
-/// The folder with the shared libraries, linked of the static one that cargo has built for these tests.
-fn libraries() -> &'static Path {
-    static FOLDER: OnceLock<PathBuf> = OnceLock::new();
-    FOLDER.get_or_init(|| {
-        let deps = std::env::current_exe().expect("a path").parent().expect("target/PROFILE/deps").to_owned();
-        let archive = std::fs::read_dir(&deps)
-            .expect("target/PROFILE/deps")
-            .filter_map(|entry| Some(entry.ok()?.path()))
-            .filter(|path| {
-                let name = path.file_name().unwrap_or_default().to_string_lossy();
-                name.starts_with("libadjunct_ica-") && name.ends_with(".a")
-            })
-            .max_by_key(|path| path.metadata().and_then(|m| m.modified()).ok())
-            .expect("cargo has built the static library");
-        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("ica-{}", std::process::id()));
-        run(Command::new(here().join("link")).arg(archive).arg(&folder));
-        folder
-    })
-}
-
-fn program(name: &str) -> Command {
-    let (source, program) = (here().join("tests/interface").join(name), libraries().join(name));
-    let compiler = std::env::var("CC").unwrap_or_else(|_| "cc".to_owned());
-    let mut command = Command::new(compiler);
-    command.args(["-O1", "-Wall", "-Wextra", "-Werror", "-pthread", "-I"]).arg(here().join("include")).arg("-o");
-    command.arg(&program).arg(source.with_extension("c")).arg("-L").arg(libraries()).args(["-lica", "-lcrypto"]);
-    run(&mut command);
-    let mut command = Command::new(program);
-    command.env("LD_LIBRARY_PATH", libraries()).env("ADJUNCT_STATS", "off").env("OPENSSL_CONF", "/dev/null");
-    command
-}
-
-fn is_good(name: &str, mask: &str) {
-    let mut program = program(name);
-    assert_eq!(run(program.env("ADJUNCT_CPU", mask)), "good\n");
-}
-
-const PLAIN: &str = if cfg!(target_arch = "x86_64") { "-aes,-pclmul,-sha,-avx512" } else { "" };
+use common::{PLAIN, is_good};
 
 #[test]
 fn ciphers_agree_with_openssl() {
-    is_good("ciphers", "");
-    is_good("ciphers", PLAIN);
+    is_good("interface/ciphers", "");
+    is_good("interface/ciphers", PLAIN);
 }
 
 #[test]
 fn hashes_agree_with_openssl() {
-    is_good("hashes", "");
-    is_good("hashes", PLAIN);
+    is_good("interface/hashes", "");
+    is_good("interface/hashes", PLAIN);
 }

@@ -4,7 +4,10 @@
 
 mod common;
 
-use common::{PLAIN, is_good};
+use adjunct::catalogue::Function;
+use adjunct::counters::Apart;
+use adjunct::route::{Path, path};
+use common::{PLAIN, is_good, program, run};
 
 #[test]
 fn ciphers_agree_with_openssl() {
@@ -16,4 +19,24 @@ fn ciphers_agree_with_openssl() {
 fn hashes_agree_with_openssl() {
     is_good("interface/hashes", "");
     is_good("interface/hashes", PLAIN);
+}
+
+/// The library finds out what the processor has before it decides, and says what ran.
+#[test]
+fn what_hardware_serves_counts_as_hardware() {
+    let word = format!("libica-{}", std::process::id());
+    run(program("interface/hashes").env_remove("ADJUNCT_STATS").env("ADJUNCT_STATS_KEY", &word));
+    run(program("interface/ciphers").env_remove("ADJUNCT_STATS").env("ADJUNCT_STATS_KEY", &word));
+    let apart = Apart::of(&word);
+    // SAFETY: no requirements.
+    let uid = unsafe { libc::geteuid() };
+    let counts = apart.read(uid);
+    _ = apart.delete(uid);
+    let Ok(Some(counts)) = counts else { return println!("SKIPPED: no shared memory for counters here") };
+    for (function, bits) in [(Function::AesCbc, 128), (Function::AesGcm, 256), (Function::Sha256, 0)] {
+        let counts = counts.function(function);
+        let hardware = path(function, bits) == Path::Hardware;
+        assert_eq!(hardware, counts.hardware_calls() > 0, "{function:?}");
+        assert_eq!(hardware, counts.software_calls() == 0, "{function:?}");
+    }
 }

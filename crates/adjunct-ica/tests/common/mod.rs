@@ -4,7 +4,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// Runs it to success and gives what it printed.
 pub fn run(command: &mut Command) -> String {
@@ -42,11 +42,17 @@ pub fn libraries() -> &'static Path {
 /// `tests/SOURCE.c` (`interface/ciphers`), built with `cc -lica` and ready to run: with no counters but those a test asks for.
 pub fn program(name: &str) -> Command {
     let (source, program) = (here().join("tests").join(name), libraries().join(name.replace('/', "-")));
-    let compiler = std::env::var("CC").unwrap_or_else(|_| "cc".to_owned());
-    let mut command = Command::new(compiler);
-    command.args(["-O1", "-Wall", "-Wextra", "-Werror", "-pthread", "-I"]).arg(here().join("include")).arg("-o");
-    command.arg(&program).arg(source.with_extension("c")).arg("-L").arg(libraries()).args(["-lica", "-lcrypto"]);
-    run(&mut command);
+    // Several tests of one process may want the same program.
+    static BUILDING: Mutex<()> = Mutex::new(());
+    let building = BUILDING.lock().unwrap_or_else(PoisonError::into_inner);
+    if !program.exists() {
+        let compiler = std::env::var("CC").unwrap_or_else(|_| "cc".to_owned());
+        let mut command = Command::new(compiler);
+        command.args(["-O1", "-Wall", "-Wextra", "-Werror", "-pthread", "-I"]).arg(here().join("include")).arg("-o");
+        command.arg(&program).arg(source.with_extension("c")).arg("-L").arg(libraries()).args(["-lica", "-lcrypto"]);
+        run(&mut command);
+    }
+    drop(building);
     let mut command = Command::new(program);
     command.env("LD_LIBRARY_PATH", libraries()).env("ADJUNCT_STATS", "off").env("OPENSSL_CONF", "/dev/null");
     command

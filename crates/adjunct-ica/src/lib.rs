@@ -10,5 +10,6 @@ pub mod drbg;
 pub mod error;
 pub mod gcm;
 pub mod hash;
+pub mod list;
 pub mod modes;
 pub mod serve;

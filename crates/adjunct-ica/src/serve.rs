@@ -18,6 +18,11 @@ pub fn set_fallbacks(on: bool) {
     FALLBACKS.store(on, Relaxed);
 }
 
+/// Whether software serves `function`. RSA keys are made in software everywhere, so whether fallbacks are on does not matter there.
+pub fn in_software(function: Function) -> bool {
+    matches!(function, Function::RsaKeygenMe | Function::RsaKeygenCrt) || FALLBACKS.load(Relaxed)
+}
+
 /// Sets whether cards are preferred to the processor's instructions.
 pub fn set_offload(on: bool) {
     OFFLOAD.store(on, Relaxed);
@@ -67,12 +72,13 @@ impl Operation {
         Operation::of(Tally::new(function, bits))
     }
 
-    /// The same where the tally is known.
+    /// The same where the tally is known. What runs in batches on this machine is hardware here, though one alone is done in
+    /// software: whether another thread asks at the same time is not the program's to know.
     ///
     /// # Errors
     /// As for [`Operation::new`].
     pub fn of(tally: Tally) -> Result<Operation, Errno> {
-        if tally.path() != Path::Hardware && !FALLBACKS.load(Relaxed) {
+        if tally.path() != Path::Hardware && !in_software(tally.function()) && !tally.batches() {
             return Err(Errno::NO_DEVICE);
         }
         Ok(Operation { tally })

@@ -7,7 +7,7 @@ mod common;
 use adjunct::catalogue::Function;
 use adjunct::counters::Apart;
 use adjunct::route::{Path, path};
-use common::{PLAIN, is_good, program, run};
+use common::{PLAIN, is_good, program, program_of, run};
 
 #[test]
 fn ciphers_agree_with_openssl() {
@@ -38,5 +38,18 @@ fn what_hardware_serves_counts_as_hardware() {
         let hardware = path(function, bits) == Path::Hardware;
         assert_eq!(hardware, counts.hardware_calls() > 0, "{function:?}");
         assert_eq!(hardware, counts.software_calls() == 0, "{function:?}");
+    }
+}
+
+#[test]
+fn the_function_list_is_true() {
+    let good = |library: &str, mask: &str, machine: &str| {
+        let mut program = program_of("interface/list", library);
+        assert_eq!(run(program.env("ADJUNCT_CPU", mask).arg(machine)), "good\n", "{library} {machine}");
+    };
+    good("ica", "", "");
+    good("ica-cex", "", "cex");
+    if !PLAIN.is_empty() {
+        good("ica", PLAIN, "plain");
     }
 }

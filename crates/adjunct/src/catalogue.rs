@@ -17,9 +17,11 @@ pub enum Kind {
 /// Where the software of a function comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Software {
-    /// AWS-LC, the CPU library.
+    /// AWS-LC, the CPU library. (Of these functions, some modes of DES are offered to libica's programs only: OpenSSL's serve
+    /// themselves.)
     AwsLc,
-    /// OpenSSL's default provider, by not offering the function or by handing the operation over.
+    /// OpenSSL: its default provider, by not offering the function or by handing the operation over; for libica's programs, the
+    /// libcrypto of the system.
     OpenSsl,
 }
 
@@ -118,17 +120,17 @@ catalogue! {
     RsaKeygenCrt "RSA Keygen CRT" "RSA Keygen CRT" Crypt RSA_SIZES, &[], &[], "" AwsLc true;
     RsaMe "RSA ME" "RSA-ME" Crypt RSA_SIZES, &[], &[], "" AwsLc true;
     RsaCrt "RSA CRT" "RSA-CRT" Crypt RSA_SIZES, &[Avx512, Ifma], &[], "" AwsLc true;
-    DesEcb "DES ECB" "DES ECB" Cipher &[], &[], &[], "KM" OpenSsl true;
-    DesCbc "DES CBC" "DES CBC" Cipher &[], &[], &[], "KMC" OpenSsl true;
-    DesOfb "DES OFB" "DES OFB" Cipher &[], &[], &[], "KMO" OpenSsl true;
-    DesCfb "DES CFB" "DES CFB" Cipher &[], &[], &[], "KMF" OpenSsl true;
-    DesCtr "DES CTR" "DES CTR" Cipher &[], &[], &[], "KMCTR" OpenSsl true;
-    DesCmac "DES CMAC" "DES CMAC" Cipher &[], &[], &[], "KMAC" OpenSsl true;
-    TdesEcb "3DES ECB" "3DES ECB" Cipher &[], &[], &[], "KM" OpenSsl true;
+    DesEcb "DES ECB" "DES ECB" Cipher &[], &[], &[], "KM" AwsLc true;
+    DesCbc "DES CBC" "DES CBC" Cipher &[], &[], &[], "KMC" AwsLc true;
+    DesOfb "DES OFB" "DES OFB" Cipher &[], &[], &[], "KMO" AwsLc true;
+    DesCfb "DES CFB" "DES CFB" Cipher &[], &[], &[], "KMF" AwsLc true;
+    DesCtr "DES CTR" "DES CTR" Cipher &[], &[], &[], "KMCTR" AwsLc true;
+    DesCmac "DES CMAC" "DES CMAC" Cipher &[], &[], &[], "KMAC" AwsLc true;
+    TdesEcb "3DES ECB" "3DES ECB" Cipher &[], &[], &[], "KM" AwsLc true;
     TdesCbc "3DES CBC" "3DES CBC" Cipher &[], &[], &[], "KMC" AwsLc true;
-    TdesOfb "3DES OFB" "3DES OFB" Cipher &[], &[], &[], "KMO" OpenSsl true;
-    TdesCfb "3DES CFB" "3DES CFB" Cipher &[], &[], &[], "KMF" OpenSsl true;
-    TdesCtr "3DES CTR" "3DES CTR" Cipher &[], &[], &[], "KMCTR" OpenSsl true;
+    TdesOfb "3DES OFB" "3DES OFB" Cipher &[], &[], &[], "KMO" AwsLc true;
+    TdesCfb "3DES CFB" "3DES CFB" Cipher &[], &[], &[], "KMF" AwsLc true;
+    TdesCtr "3DES CTR" "3DES CTR" Cipher &[], &[], &[], "KMCTR" AwsLc true;
     TdesCmac "3DES CMAC" "3DES CMAC" Cipher &[], &[], &[], "KMAC" AwsLc true;
     AesEcb "AES ECB" "AES ECB" Cipher AES_SIZES, &[Aes], &[ArmAes], "KM" AwsLc true;
     AesCbc "AES CBC" "AES CBC" Cipher AES_SIZES, &[Aes], &[ArmAes], "KMC" AwsLc true;
@@ -166,10 +168,11 @@ impl Function {
         Function::ALL.iter().copied().find(|f| f.info().name == name || f.info().stats_name == name)
     }
 
-    /// The instructions, x86-64's, on which operations with a key of `bits` (0: of any size) run in batches, while one alone
-    /// is software; empty where they do not. RSA is not among them: one alone uses the same instructions.
+    /// The instructions, x86-64's, on which operations with a key of `bits` (0: of any size) run in batches; empty where they do
+    /// not. One alone is software, but for RSA, which uses the same instructions.
     pub fn batch_instructions(self, bits: usize) -> &'static [Feature] {
         let sizes: &[usize] = match self {
+            Function::RsaCrt => &[0, 2048, 3072, 4096],
             Function::Ecdh | Function::EcdsaSign | Function::EcKeygen => &[0, 256, 384, 521],
             Function::X25519Derive | Function::X25519Keygen | Function::Ed25519Sign | Function::Ed25519Keygen => &[0],
             _ => &[],

@@ -111,6 +111,11 @@ pub fn mask_all_but_batches() {
     BATCHES_ONLY.store(true, Ordering::Relaxed);
 }
 
+/// Whether only the accelerator's batches count as hardware here ([`mask_all_but_batches`]).
+pub fn batches_only() -> bool {
+    BATCHES_ONLY.load(Ordering::Relaxed)
+}
+
 /// The features in force: detected once, on first use, after the mask of `ADJUNCT_CPU` has been applied.
 pub fn features() -> Features {
     static FEATURES: OnceLock<Features> = OnceLock::new();

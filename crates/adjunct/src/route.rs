@@ -1,6 +1,6 @@
 //! Which of hardware and software serves a function on this machine: resolved once, when a context gets its key.
 
-use crate::accelerator::Outcome;
+use crate::accelerator::{self, Outcome};
 use crate::catalogue::{Function, Row};
 use crate::counters;
 use crate::cpu::{self, Arch, Feature};
@@ -129,6 +129,16 @@ impl Tally {
         }
     }
 
+    /// Whether such operations run in batches on this machine, so that this one is software only where it is alone.
+    pub fn batches(self) -> bool {
+        let of_this = |(size, row): (Option<u16>, Row)| (row == self.row).then_some(size).flatten();
+        let bits = match self.function.info().sizes {
+            [] => Some(0),
+            _ => self.function.rows().find_map(of_this),
+        };
+        bits.is_some_and(|bits| served(self.function, bits.into()).batches)
+    }
+
     /// The path counted.
     pub const fn path(self) -> Path {
         self.path
@@ -192,6 +202,24 @@ pub fn path(function: Function, bits: usize) -> Path {
         return Path::Software(Reason::Parameter);
     }
     Path::Hardware
+}
+
+/// What of this machine's hardware serves a function.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Served {
+    /// Dedicated instructions, one operation at a time: *static* in the tables of the Z tools.
+    pub instructions: bool,
+    /// Batches of several threads' operations, which stand for a card: *dynamic* there.
+    pub batches: bool,
+}
+
+/// What serves `function` with a key of `bits` (0: of any size) on this machine.
+pub fn served(function: Function, bits: usize) -> Served {
+    let batches = function.batch_instructions(bits);
+    Served {
+        instructions: path(function, bits) == Path::Hardware && !cpu::batches_only(),
+        batches: cpu::HERE == Some(Arch::X86) && !batches.is_empty() && lacking(batches).is_none() && accelerator::on(),
+    }
 }
 
 /// Why not all of `needed` can be used, if so.

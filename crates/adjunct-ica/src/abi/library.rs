@@ -13,15 +13,12 @@ const NO_DRIVER: c_int = -1;
 /// The interface's version.
 const VERSION: [c_uint; 3] = [4, 4, 0];
 
-/// Runs when the library is loaded (its DT_INIT).
+/// Runs when the library is loaded, after all its other constructors.
 #[unsafe(no_mangle)]
 pub extern "C" fn adjunct_ica_load() {
     guard((), || {
         serve::from_environment();
-        adjunct::cpu::features();
-        adjunct::counters::open();
-        // The generators are seeded before a sandbox can forbid it.
-        adjunct::awslc::random(&mut [0; 1]);
+        adjunct::init();
     });
 }
 

@@ -4,6 +4,7 @@ pub mod aead;
 pub mod block;
 pub mod hash;
 pub mod library;
+pub mod list;
 pub mod random;
 
 use crate::error::Errno;

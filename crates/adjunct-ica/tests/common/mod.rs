@@ -41,7 +41,13 @@ pub fn libraries() -> &'static Path {
 
 /// `tests/SOURCE.c` (`interface/ciphers`), built with `cc -lica` and ready to run: with no counters but those a test asks for.
 pub fn program(name: &str) -> Command {
-    let (source, program) = (here().join("tests").join(name), libraries().join(name.replace('/', "-")));
+    program_of(name, "ica")
+}
+
+/// The same of another library than libica: `ica-cex`.
+pub fn program_of(name: &str, library: &str) -> Command {
+    let source = here().join("tests").join(name);
+    let program = libraries().join(format!("{}-{library}", name.replace('/', "-")));
     // Several tests of one process may want the same program.
     static BUILDING: Mutex<()> = Mutex::new(());
     let building = BUILDING.lock().unwrap_or_else(PoisonError::into_inner);
@@ -49,8 +55,8 @@ pub fn program(name: &str) -> Command {
         let compiler = std::env::var("CC").unwrap_or_else(|_| "cc".to_owned());
         let mut command = Command::new(compiler);
         command.args(["-O1", "-Wall", "-Wextra", "-Werror", "-pthread", "-I"]).arg(here().join("include")).arg("-o");
-        command.arg(&program).arg(source.with_extension("c")).arg("-L").arg(libraries()).args(["-lica", "-lcrypto"]);
-        run(&mut command);
+        command.arg(&program).arg(source.with_extension("c")).arg("-L").arg(libraries());
+        run(command.arg(format!("-l{library}")).arg("-lcrypto"));
     }
     drop(building);
     let mut command = Command::new(program);

@@ -17,13 +17,13 @@
 static unsigned int seed = 1;
 
 /* The same numbers in each run. */
-static unsigned int number(unsigned int below)
+static inline unsigned int number(unsigned int below)
 {
 	seed = seed * 1664525u + 1013904223u;
 	return (unsigned int)(((unsigned long long)(seed >> 8) * below) >> 24);
 }
 
-static void fill(unsigned char *data, size_t length)
+static inline void fill(unsigned char *data, size_t length)
 {
 	while (length--)
 		*data++ = (unsigned char)number(256);

@@ -51,12 +51,23 @@ pub fn available() -> bool {
     features.has(Feature::Avx512) && features.has(Feature::Ifma)
 }
 
-/// Maps the engine's memory where there are lanes; the only system calls of a process that never has two requests at a time.
-pub(crate) fn prime() {
+/// Whether operations that threads ask for at the same time are done in lanes here: this CPU has them, and nobody has switched
+/// them off.
+pub fn on() -> bool {
+    available() && !OFF.load(Relaxed)
+}
+
+/// Takes `ADJUNCT_ACCELERATOR` into account.
+pub fn from_environment() {
     if let Some(value) = cpu::secure_env("ADJUNCT_ACCELERATOR") {
         configure("ADJUNCT_ACCELERATOR", &value);
     }
-    if available() && !OFF.load(Relaxed) {
+}
+
+/// Maps the engine's memory where there are lanes; the only system calls of a process that never has two requests at a time.
+pub(crate) fn prime() {
+    from_environment();
+    if on() {
         start();
     }
 }

@@ -9,11 +9,23 @@ use adjunct::catalogue::Function;
 use subtle::ConstantTimeEq;
 
 const BLOCK: usize = 16;
-type Block = [u8; BLOCK];
+/// A block of AES, which a tag is too.
+pub type Block = [u8; BLOCK];
 
 /// Whether a tag may be that long.
 pub const fn tag_length(length: usize) -> bool {
     matches!(length, 4 | 8 | 12..=16)
+}
+
+/// The most bytes of a message (SP 800-38D 5.2.1.1).
+const MOST: u64 = (1 << 36) - 32;
+
+/// Whether a message may be that long.
+///
+/// # Errors
+/// [`Errno::INVALID`] where it may not.
+pub fn text_length(length: u64) -> Result<(), Errno> {
+    if length <= MOST { Ok(()) } else { Err(Errno::INVALID) }
 }
 
 /// What to do with a tag.
@@ -59,6 +71,13 @@ pub fn message(key: &[u8], iv: &[u8], aad: &[u8], mut text: InOut<'_>, tag: Tag<
     }
     operation.done(direction(encrypt), bytes);
     Ok(())
+}
+
+/// A tag with zeros behind it; it has 16 bytes at most.
+pub fn padded(tag: &[u8]) -> Block {
+    let mut block = [0; BLOCK];
+    block[..tag.len()].copy_from_slice(tag);
+    block
 }
 
 fn wipe(text: &mut InOut<'_>) {
@@ -154,6 +173,11 @@ pub fn part(
     gcm.resume(counter, hash);
     absorb(&mut gcm, aad)?;
     let bytes = text.len();
+    // For an end that is no whole block. The key is not looked at again: it may lie where the output goes.
+    let mut aes = AesKey::default();
+    if !bytes.is_multiple_of(BLOCK) {
+        aes.set_encrypt(key)?;
+    }
     let (whole, mut tail) = text.split_whole(BLOCK);
     if encrypt {
         gcm.encrypt(whole)?
@@ -162,8 +186,6 @@ pub fn part(
     }
     (*counter, *hash) = gcm.progress();
     if !tail.is_empty() {
-        let mut aes = AesKey::default();
-        aes.set_encrypt(key)?;
         let mut stream = *counter;
         aes.encrypt_block(&mut stream);
         let mut cipher = [0; BLOCK];
@@ -205,6 +227,8 @@ pub struct Stream {
     bits: usize,
     iv: Vec<u8>,
     aad_ended: bool,
+    /// Bytes of text so far.
+    done: u64,
     tag: Option<Block>,
 }
 
@@ -220,7 +244,7 @@ impl Stream {
         self.gcm.set_key(key)?;
         self.gcm.set_iv(iv);
         let (encrypt, bits) = (encrypt, key.len() * 8);
-        (self.encrypt, self.bits, self.aad_ended, self.tag) = (encrypt, bits, false, None);
+        (self.encrypt, self.bits, self.aad_ended, self.done, self.tag) = (encrypt, bits, false, 0, None);
         self.iv = iv.to_vec();
         Ok(())
     }
@@ -235,20 +259,28 @@ impl Stream {
         self.encrypt
     }
 
-    /// Takes additional data and text in parts, all but the last of each of whole blocks.
+    /// Whether a part of such lengths may come now: all but the last of additional data and of text are of whole blocks.
     ///
     /// # Errors
-    /// [`Errno::INVALID`] before the start, after the end, for a part that is not of whole blocks, or additional data after text.
-    pub fn part(&mut self, aad: &[u8], aad_ends: bool, text: InOut<'_>, text_ends: bool) -> Result<(), Errno> {
+    /// [`Errno::INVALID`] before the start, after the end, for a part that is not of whole blocks, additional data after text, or
+    /// too long a message.
+    pub fn allows(&self, aad: usize, aad_ends: bool, text: usize, text_ends: bool) -> Result<(), Errno> {
         let odd = |length: usize, ends: bool| !ends && !length.is_multiple_of(BLOCK);
-        let late = self.aad_ended && !aad.is_empty();
-        if self.bits == 0 || self.tag.is_some() || late || odd(aad.len(), aad_ends) || odd(text.len(), text_ends) {
-            return Err(Errno::INVALID);
-        }
+        let late = self.aad_ended && aad != 0;
         // Text before the end of the additional data would be hashed before it.
-        if !aad_ends && !self.aad_ended && !text.is_empty() {
+        let early = !aad_ends && !self.aad_ended && text != 0;
+        if self.bits == 0 || self.tag.is_some() || late || early || odd(aad, aad_ends) || odd(text, text_ends) {
             return Err(Errno::INVALID);
         }
+        text_length(self.done.saturating_add(text as u64))
+    }
+
+    /// Takes additional data and text in parts.
+    ///
+    /// # Errors
+    /// As for [`Stream::allows`].
+    pub fn part(&mut self, aad: &[u8], aad_ends: bool, text: InOut<'_>, text_ends: bool) -> Result<(), Errno> {
+        self.allows(aad.len(), aad_ends, text.len(), text_ends)?;
         let operation = Operation::new(Function::AesGcm, self.bits)?;
         // After text not even none may come.
         if !self.aad_ended {
@@ -261,6 +293,7 @@ impl Stream {
         } else {
             self.gcm.decrypt(text)?
         }
+        self.done += bytes as u64;
         if self.aad_ended && text_ends {
             self.tag = Some(self.gcm.tag());
         }
@@ -268,22 +301,22 @@ impl Stream {
         Ok(())
     }
 
-    /// The tag of the message so far, which ends it.
+    /// The tag of the message so far. Threads may ask for it at the same time.
     ///
     /// # Errors
     /// [`Errno::INVALID`] before the start.
-    pub fn tag(&mut self) -> Result<Block, Errno> {
+    pub fn tag(&self) -> Result<Block, Errno> {
         if self.bits == 0 {
             return Err(Errno::INVALID);
         }
-        Ok(*self.tag.get_or_insert_with(|| self.gcm.tag()))
+        Ok(self.tag.unwrap_or_else(|| self.gcm.clone().tag()))
     }
 
     /// Compares the tag.
     ///
     /// # Errors
     /// [`Errno::FAULT`] where it does not verify.
-    pub fn verify(&mut self, given: &[u8]) -> Result<(), Errno> {
+    pub fn verify(&self, given: &[u8]) -> Result<(), Errno> {
         let tag = self.tag()?;
         if bool::from(tag[..given.len()].ct_eq(given)) { Ok(()) } else { Err(Errno::FAULT) }
     }

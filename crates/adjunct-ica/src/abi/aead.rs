@@ -101,7 +101,14 @@ pub unsafe extern "C" fn ica_aes_gcm(
         if tag.is_null() {
             return Err(Errno::INVALID);
         }
-        let tag = if encrypt { Tag::Make(bytes_mut(tag, tag_length)?) } else { Tag::Verify(bytes(tag, tag_length)?) };
+        gcm::text_length(length)?;
+        if !self::tag_length(tag_length as usize) {
+            return Err(Errno::INVALID);
+        }
+        // The one to compare is read before the output is written, which may lie there.
+        let given = if encrypt { [0; 16] } else { gcm::padded(bytes(tag, tag_length)?) };
+        let tag =
+            if encrypt { Tag::Make(bytes_mut(tag, tag_length)?) } else { Tag::Verify(&given[..tag_length as usize]) };
         text(encrypt, plain, cipher, length, |io| gcm::message(key, iv, aad, io, tag))
     })
 }
@@ -165,8 +172,10 @@ pub unsafe extern "C" fn ica_aes_gcm_initialize_fips(
         if iv_length < LEAST_IV {
             return Err(Errno::INVALID);
         }
+        // Nothing is written where the rest is refused.
+        self::aes_key(aes_key, key_length)?;
         let iv = bytes_mut(iv, iv_length)?;
-        if encrypts(direction)? {
+        if encrypts(direction)? && !icb.is_null() && !ucb.is_null() && !subkey.is_null() {
             adjunct::awslc::random(iv);
         }
         begin(iv, aes_key, key_length, [icb, ucb, subkey], direction)
@@ -196,6 +205,7 @@ pub unsafe extern "C" fn ica_aes_gcm_intermediate(
         if subkey.is_null() || !self::tag_length(tag_length as usize) {
             return Err(Errno::INVALID);
         }
+        gcm::text_length(length)?;
         let (mut counter, mut hash) = (array::<16>(ucb)?, array::<16>(tag)?);
         let aad = bytes(aad, aad_length)?;
         text(encrypt, plain, cipher, length, |io| gcm::part(key, &mut counter, &mut hash, encrypt, aad, io))?;
@@ -227,12 +237,16 @@ pub unsafe extern "C" fn ica_aes_gcm_last(
             return Err(Errno::INVALID);
         }
         let mut hash = array::<16>(tag)?;
+        // Read before `tag` is written, which may be the same.
+        let given = if encrypt { None } else { Some(gcm::padded(bytes(final_tag, final_length)?)) };
         gcm::finish(key, &array(icb)?, aad_length, length, &mut hash)?;
         put(tag, &hash);
-        if !encrypt && !bool::from(hash[..final_length as usize].ct_eq(bytes(final_tag, final_length)?)) {
-            return Err(Errno::FAULT);
+        match given {
+            Some(given) if !bool::from(hash[..final_length as usize].ct_eq(&given[..final_length as usize])) => {
+                Err(Errno::FAULT)
+            }
+            _ => Ok(()),
         }
-        Ok(())
     })
 }
 
@@ -261,6 +275,12 @@ pub unsafe extern "C" fn ica_aes_gcm_kma_ctx_free(context: *mut Context) {
 unsafe fn context<'a>(context: *mut Context) -> Result<&'a mut Context, Errno> {
     // SAFETY: null or a live context, used by one thread at a time.
     unsafe { context.as_mut() }.ok_or(Errno::INVALID)
+}
+
+/// The caller's context, only looked at.
+unsafe fn constant<'a>(context: *const Context) -> Result<&'a Context, Errno> {
+    // SAFETY: null or a live context, changed by no thread meanwhile.
+    unsafe { context.as_ref() }.ok_or(Errno::INVALID)
 }
 
 /// # Safety
@@ -307,15 +327,15 @@ pub unsafe extern "C" fn ica_aes_gcm_kma_init_fips(
 /// # Safety
 /// The caller's buffers and context.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn ica_aes_gcm_kma_get_iv(ctx: *mut Context, iv: *mut u8, iv_length: *mut c_uint) -> c_int {
+pub unsafe extern "C" fn ica_aes_gcm_kma_get_iv(ctx: *const Context, iv: *mut u8, iv_length: *mut c_uint) -> c_int {
     // SAFETY: see above.
     number(|| unsafe {
-        let own = context(ctx)?.iv();
+        let own = constant(ctx)?.iv();
         if iv_length.is_null() {
             return Err(Errno::INVALID);
         }
-        let room = iv_length.read() as usize;
-        iv_length.write(own.len() as c_uint);
+        let room = iv_length.read_unaligned() as usize;
+        iv_length.write_unaligned(own.len() as c_uint);
         if iv.is_null() {
             return Ok(());
         }
@@ -343,6 +363,7 @@ pub unsafe extern "C" fn ica_aes_gcm_kma_update(
     // SAFETY: see above.
     number(|| unsafe {
         let (context, aad) = (context(ctx)?, bytes(aad, aad_length)?);
+        context.allows(aad.len(), end_of_aad != 0, super::length(length)?, end_of_data != 0)?;
         let mut run = |io: InOut<'_>| context.part(aad, end_of_aad != 0, io, end_of_data != 0);
         if length == 0 {
             return run(InOut::in_place(&mut []));
@@ -357,10 +378,10 @@ pub unsafe extern "C" fn ica_aes_gcm_kma_update(
 /// # Safety
 /// The caller's buffers and context.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn ica_aes_gcm_kma_get_tag(tag: *mut u8, length: c_uint, ctx: *mut Context) -> c_int {
+pub unsafe extern "C" fn ica_aes_gcm_kma_get_tag(tag: *mut u8, length: c_uint, ctx: *const Context) -> c_int {
     // SAFETY: see above.
     number(|| unsafe {
-        let context = context(ctx)?;
+        let context = constant(ctx)?;
         if tag.is_null() || !tag_length(length as usize) {
             return Err(Errno::INVALID);
         }
@@ -375,10 +396,10 @@ pub unsafe extern "C" fn ica_aes_gcm_kma_get_tag(tag: *mut u8, length: c_uint, c
 /// # Safety
 /// The caller's buffers and context.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn ica_aes_gcm_kma_verify_tag(tag: *const u8, length: c_uint, ctx: *mut Context) -> c_int {
+pub unsafe extern "C" fn ica_aes_gcm_kma_verify_tag(tag: *const u8, length: c_uint, ctx: *const Context) -> c_int {
     // SAFETY: see above.
     number(|| unsafe {
-        let context = context(ctx)?;
+        let context = constant(ctx)?;
         if tag.is_null() || !tag_length(length as usize) || context.encrypts() {
             return Err(Errno::INVALID);
         }

@@ -30,6 +30,7 @@ macro_rules! cipher {
         ) -> c_uint {
             // SAFETY: see above.
             code(|| unsafe {
+                let length = whole::<$block>(length)?;
                 let (key, encrypt) = ($key?, encrypts(direction)?);
                 run(Function::$function, $bits(key), encrypt, input, output, length, |io| {
                     modes::ecb::<$type, $block>(key, encrypt, io)
@@ -49,6 +50,7 @@ macro_rules! cipher {
         ) -> c_uint {
             // SAFETY: see above.
             code(|| unsafe {
+                let length = whole::<$block>(length)?;
                 let (key, encrypt) = ($key?, encrypts(direction)?);
                 let mut chain = array::<$block>(iv)?;
                 run(Function::$function, $bits(key), encrypt, input, output, length, |io| {
@@ -71,6 +73,7 @@ macro_rules! cipher {
         ) -> c_uint {
             // SAFETY: see above.
             code(|| unsafe {
+                let length = at_least::<$block>(length)?;
                 let (key, encrypt, stealing) = ($key?, encrypts(direction)?, Stealing::new(variant)?);
                 let mut chain = array::<$block>(iv)?;
                 run(Function::$function, $bits(key), encrypt, input, output, length, |io| {
@@ -161,6 +164,8 @@ macro_rules! cipher {
             code(|| unsafe {
                 let (key, encrypt) = ($key?, encrypts(direction)?);
                 let list = bytes(list, self::length(length)?.next_multiple_of($block))?;
+                let copy = beside(list, output)?;
+                let list = copy.as_deref().unwrap_or(list);
                 run(Function::$function, $bits(key), encrypt, input, output, length, |io| {
                     modes::ctr_list::<$type, $block>(key, list, io)
                 })
@@ -222,6 +227,28 @@ macro_rules! cipher {
             })
         }
     };
+}
+
+// Before anything is read of buffers that cannot be so long.
+
+fn whole<const B: usize>(length: c_ulong) -> Result<c_ulong, Errno> {
+    if self::length(length)?.is_multiple_of(B) { Ok(length) } else { Err(Errno::INVALID) }
+}
+
+fn at_least<const B: usize>(length: c_ulong) -> Result<c_ulong, Errno> {
+    if self::length(length)? >= B { Ok(length) } else { Err(Errno::INVALID) }
+}
+
+/// A copy of `list`, where writing from `output` on would change what of it is still to be read.
+fn beside(list: &[u8], output: *const u8) -> Result<Option<Vec<u8>>, Errno> {
+    let apart = (list.as_ptr() as usize).abs_diff(output as usize);
+    if apart == 0 || apart >= list.len() {
+        return Ok(None);
+    }
+    let mut copy = Vec::new();
+    copy.try_reserve_exact(list.len()).map_err(|_| Errno::NO_MEMORY)?;
+    copy.extend_from_slice(list);
+    Ok(Some(copy))
 }
 
 unsafe fn run(
@@ -356,7 +383,7 @@ pub unsafe extern "C" fn ica_aes_xts(
 ) -> c_uint {
     // SAFETY: see above.
     code(|| unsafe {
-        let encrypt = encrypts(direction)?;
+        let (length, encrypt) = (at_least::<16>(length)?, encrypts(direction)?);
         let (xts, first) = (xts_keys(data_key, tweak_key, key_length, encrypt)?, array::<16>(tweak)?);
         run(Function::AesXts, key_length as usize * 8, encrypt, input, output, length, |io| {
             if io.len() <= MAX_UNIT { Ok(xts.unit(&first, io)?) } else { Ok(xts.part(&mut xts.tweak(&first), io)?) }
@@ -380,7 +407,7 @@ pub unsafe extern "C" fn ica_aes_xts_ex(
 ) -> c_uint {
     // SAFETY: see above.
     code(|| unsafe {
-        let encrypt = encrypts(direction)?;
+        let (length, encrypt) = (at_least::<16>(length)?, encrypts(direction)?);
         let xts = xts_keys(data_key, tweak_key, key_length, encrypt)?;
         let mut next = if tweak.is_null() { array::<16>(iv)? } else { xts.tweak(&array::<16>(tweak)?) };
         run(Function::AesXts, key_length as usize * 8, encrypt, input, output, length, |io| {

@@ -37,6 +37,10 @@ pub struct Shake {
 trait InMemory: Sized {
     fn parts(&mut self) -> (u128, &mut [u8]);
     fn set_length(&mut self, length: u128);
+    /// How long the result is where the caller has room for `room` bytes.
+    fn result(&mut self, _part: Part, room: usize) -> usize {
+        room
+    }
 }
 
 impl<const N: usize> InMemory for Short<N> {
@@ -64,6 +68,13 @@ impl InMemory for Shake {
     fn set_length(&mut self, length: u128) {
         (self.high, self.low) = ((length >> 64) as u64, length as u64);
     }
+    /// That of the first part's call, as in the original, but no more than this call's caller has room for.
+    fn result(&mut self, part: Part, room: usize) -> usize {
+        if matches!(part, Part::Only | Part::First) {
+            self.output_length = room as c_uint;
+        }
+        room.min(self.output_length as usize)
+    }
 }
 
 unsafe fn run<C: InMemory>(
@@ -80,14 +91,15 @@ unsafe fn run<C: InMemory>(
     // SAFETY: the caller's buffers and context. The data may lie where the result goes: it is read first, as a copy of pointers.
     unsafe {
         let mut own = context.read_unaligned();
+        let size = own.result(part, output.1);
         let (length, chain) = own.parts();
         let mut state = Context { length, chain };
         let mut place = [0; 64];
-        if let Some(out) = place.get_mut(..output.1) {
+        if let Some(out) = place.get_mut(..size) {
             hash(method, part, bytes(input.0, input.1)?, &mut state, out)?;
             output.0.copy_from_nonoverlapping(out.as_ptr(), out.len());
         } else {
-            hash(method, part, bytes(input.0, input.1)?, &mut state, bytes_mut(output.0, output.1)?)?;
+            hash(method, part, bytes(input.0, input.1)?, &mut state, bytes_mut(output.0, size)?)?;
         }
         let length = state.length;
         own.set_length(length);
@@ -130,29 +142,6 @@ hashes! {
     ica_sha3_512 SHA3_512 u64, Long<200>;
 }
 
-/// The length of the result is that of the first part's call, as in the original.
-unsafe fn shake(
-    method: &'static Method,
-    part: c_uint,
-    input: (*const u8, u64),
-    context: *mut Shake,
-    output: (*mut u8, c_uint),
-) -> Result<(), Errno> {
-    if context.is_null() || output.1 == 0 {
-        return Err(Errno::INVALID);
-    }
-    // SAFETY: the caller's context and buffers.
-    unsafe {
-        let place = (&raw mut (*context).output_length).cast::<c_uint>();
-        if matches!(Part::new(part)?, Part::Only | Part::First) {
-            place.write_unaligned(output.1);
-        }
-        // No more than this call's caller has room for.
-        let length = place.read_unaligned().min(output.1);
-        run(method, part, input, context, (output.0, length as usize))
-    }
-}
-
 macro_rules! shakes {
     ($($name:ident $method:ident;)*) => {$(
         /// # Safety
@@ -167,7 +156,12 @@ macro_rules! shakes {
             out_length: c_uint,
         ) -> c_uint {
             // SAFETY: see above.
-            code(|| unsafe { shake(&digest::$method, part, (data, length), context, (out, out_length)) })
+            code(|| unsafe {
+                if out_length == 0 {
+                    return Err(Errno::INVALID);
+                }
+                run(&digest::$method, part, (data, length), context, (out, out_length as usize))
+            })
         }
     )*};
 }

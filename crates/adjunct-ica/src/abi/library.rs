@@ -39,7 +39,7 @@ pub unsafe extern "C" fn ica_open_adapter(handle: *mut c_int) -> c_uint {
             return Err(Errno::INVALID);
         }
         // SAFETY: see above.
-        unsafe { handle.write(NO_DRIVER) };
+        unsafe { handle.write_unaligned(NO_DRIVER) };
         Ok(())
     })
 }
@@ -59,7 +59,7 @@ pub unsafe extern "C" fn ica_get_version(info: *mut [c_uint; 3]) -> c_uint {
             return Err(Errno::INVALID);
         }
         // SAFETY: see above.
-        unsafe { info.write(VERSION) };
+        unsafe { info.write_unaligned(VERSION) };
         Ok(())
     })
 }

@@ -1,0 +1,1 @@
+static void add_public(void) {}

@@ -7,6 +7,7 @@
 pub mod abi;
 pub mod cmac;
 pub mod drbg;
+pub mod ec;
 pub mod error;
 pub mod gcm;
 pub mod hash;

@@ -94,6 +94,11 @@ impl Tally {
         Tally::on(Path::Software(Reason::Delegated), function, bits)
     }
 
+    /// The same operation on a curve that has no lanes, though another of its size has.
+    pub fn without_lanes(function: Function, bits: usize) -> Tally {
+        Tally::on(Path::Software(Reason::Parameter), function, bits)
+    }
+
     fn on(path: Path, function: Function, bits: usize) -> Tally {
         Tally::at(path, function, function.row(bits))
     }

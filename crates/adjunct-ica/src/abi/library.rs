@@ -19,6 +19,7 @@ pub extern "C" fn adjunct_ica_load() {
     guard((), || {
         serve::from_environment();
         adjunct::init();
+        adjunct::awslc::group::prime();
     });
 }
 

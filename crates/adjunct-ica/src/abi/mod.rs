@@ -2,6 +2,7 @@
 
 pub mod aead;
 pub mod block;
+pub mod ec;
 pub mod hash;
 pub mod library;
 pub mod list;

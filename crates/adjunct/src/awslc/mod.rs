@@ -12,6 +12,7 @@ pub mod cipher_xts;
 pub mod digest;
 pub mod ec;
 pub mod ecx;
+pub mod group;
 pub mod mac;
 mod poly1305;
 pub mod rsa;

@@ -21,6 +21,12 @@ fn hashes_agree_with_openssl() {
     is_good("interface/hashes", PLAIN);
 }
 
+#[test]
+fn curves_agree_with_openssl() {
+    is_good("interface/curves", "");
+    is_good("interface/curves", PLAIN);
+}
+
 /// The library finds out what the processor has before it decides, and says what ran.
 #[test]
 fn what_hardware_serves_counts_as_hardware() {

@@ -27,6 +27,28 @@ fn curves_agree_with_openssl() {
     is_good("interface/curves", PLAIN);
 }
 
+#[test]
+fn curves_count_under_their_own_sizes() {
+    let word = format!("libica-curves-{}", std::process::id());
+    run(program("interface/curves").arg("count").env_remove("ADJUNCT_STATS").env("ADJUNCT_STATS_KEY", &word));
+    let apart = Apart::of(&word);
+    // SAFETY: no requirements.
+    let uid = unsafe { libc::geteuid() };
+    let counts = apart.read(uid);
+    _ = apart.delete(uid);
+    let counts = counts.expect("counters").expect("of this user");
+    let curves = [(160, 1), (192, 2), (224, 2), (256, 2), (320, 1), (384, 2), (512, 1), (521, 1)];
+    for (function, times) in
+        [(Function::EcKeygen, 2), (Function::Ecdh, 1), (Function::EcdsaSign, 2), (Function::EcdsaVerify, 1)]
+    {
+        for (bits, curves) in curves {
+            let row = counts.row(function.row(bits));
+            // One thread alone: nothing was a batch.
+            assert_eq!((row.software_calls(), row.hardware_calls()), (times * curves, 0), "{function:?} {bits}");
+        }
+    }
+}
+
 /// The library finds out what the processor has before it decides, and says what ran.
 #[test]
 fn what_hardware_serves_counts_as_hardware() {

@@ -18,9 +18,17 @@ pub fn set_fallbacks(on: bool) {
     FALLBACKS.store(on, Relaxed);
 }
 
-/// Whether software serves `function`. RSA keys are made in software everywhere, so whether fallbacks are on does not matter there.
+/// Whether software serves `function`. RSA keys are made in software everywhere, so whether fallbacks are on does not matter there;
+/// Curve448 is libcrypto's, where there is one.
 pub fn in_software(function: Function) -> bool {
-    matches!(function, Function::RsaKeygenMe | Function::RsaKeygenCrt) || FALLBACKS.load(Relaxed)
+    use Function::*;
+    match function {
+        RsaKeygenMe | RsaKeygenCrt => true,
+        X448Keygen | X448Derive | Ed448Keygen | Ed448Sign | Ed448Verify => {
+            FALLBACKS.load(Relaxed) && crate::libcrypto::available()
+        }
+        _ => FALLBACKS.load(Relaxed),
+    }
 }
 
 /// Sets whether cards are preferred to the processor's instructions.

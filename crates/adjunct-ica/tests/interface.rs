@@ -81,3 +81,9 @@ fn the_function_list_is_true() {
         good("ica", PLAIN, "plain");
     }
 }
+
+#[test]
+fn curves_25519_and_448_agree_with_openssl() {
+    is_good("interface/ecx", "");
+    is_good("interface/ecx", PLAIN);
+}

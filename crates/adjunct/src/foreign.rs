@@ -31,6 +31,20 @@ impl Object {
         (Place::of(object.symbol(probe)? as usize)?.base == place.base).then_some(object)
     }
 
+    /// The first object with one of these names, and with the symbol `probe`: of those that the process has already, or else
+    /// loaded now, with its symbols to itself.
+    pub fn named(names: &[&CStr], probe: &CStr) -> Option<Object> {
+        let open = |name: &&CStr, flags| {
+            // SAFETY: a C string. What constructors run is that library's own.
+            let raw = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL | flags) };
+            let object = Object { raw, base: 0 };
+            let base = Place::of(object.symbol(probe)? as usize)?.base;
+            Some(Object { base, ..object })
+        };
+        let there = names.iter().find_map(|name| open(name, libc::RTLD_NOLOAD));
+        there.or_else(|| names.iter().find_map(|name| open(name, libc::RTLD_NODELETE)))
+    }
+
     /// Where it is loaded.
     pub const fn base(self) -> usize {
         self.base

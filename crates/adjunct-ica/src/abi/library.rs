@@ -20,6 +20,7 @@ pub extern "C" fn adjunct_ica_load() {
         serve::from_environment();
         adjunct::init();
         adjunct::awslc::group::prime();
+        crate::libcrypto::load();
     });
 }
 

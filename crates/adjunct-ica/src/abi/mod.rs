@@ -3,6 +3,7 @@
 pub mod aead;
 pub mod block;
 pub mod ec;
+pub mod ecx;
 pub mod hash;
 pub mod library;
 pub mod list;

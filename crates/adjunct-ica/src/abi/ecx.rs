@@ -1,0 +1,230 @@
+//! `ica_x25519_*`, `ica_x448_*`, `ica_ed25519_*` and `ica_ed448_*`: 0 or -1, and nothing is written but by a success.
+
+use super::{array, bytes, put};
+use crate::ecx::{Agreement, Curve, Ed448, Ed25519, Key, Signatures, X448, X25519};
+use crate::error::Errno;
+use adjunct::foreign::guard;
+use std::ffi::c_int;
+
+fn status(body: impl FnOnce() -> Result<(), Errno>) -> c_int {
+    guard(-1, || body().map_or(-1, |()| 0))
+}
+
+/// The caller's key.
+///
+/// # Safety
+/// Null, or a live context of that curve.
+unsafe fn key<'a, C, const N: usize>(key: *const Key<C, N>) -> Result<&'a Key<C, N>, Errno> {
+    // SAFETY: see above.
+    unsafe { key.as_ref() }.ok_or(Errno::INVALID)
+}
+
+/// The same, which no other thread uses meanwhile.
+///
+/// # Safety
+/// As for [`key`].
+unsafe fn key_mut<'a, C, const N: usize>(key: *mut Key<C, N>) -> Result<&'a mut Key<C, N>, Errno> {
+    // SAFETY: see above.
+    unsafe { key.as_mut() }.ok_or(Errno::INVALID)
+}
+
+unsafe fn new<C: Curve<N>, const N: usize>(context: *mut *mut Key<C, N>) -> Result<(), Errno> {
+    if context.is_null() {
+        return Err(Errno::INVALID);
+    }
+    let key = Box::into_raw(Box::new(Key::new()?));
+    // SAFETY: the caller's pointer.
+    unsafe { context.write(key) };
+    Ok(())
+}
+
+unsafe fn set<C: Curve<N>, const N: usize>(
+    context: *mut Key<C, N>,
+    private: *const u8,
+    public: *const u8,
+) -> Result<(), Errno> {
+    // SAFETY: the caller's context and keys.
+    unsafe {
+        let context = key_mut(context)?;
+        context.set(private.cast::<[u8; N]>().as_ref(), public.cast::<[u8; N]>().as_ref())
+    }
+}
+
+unsafe fn get<C: Curve<N>, const N: usize>(
+    context: *const Key<C, N>,
+    private: *mut u8,
+    public: *mut u8,
+) -> Result<(), Errno> {
+    if private.is_null() && public.is_null() {
+        return Err(Errno::INVALID);
+    }
+    // SAFETY: the caller's context and buffers.
+    unsafe {
+        let context = key(context)?;
+        let half = if public.is_null() { None } else { Some(context.public()?) };
+        if !private.is_null() {
+            put(private, context.private()?);
+        }
+        if let Some(half) = half {
+            put(public, &half);
+        }
+    }
+    Ok(())
+}
+
+unsafe fn delete<C, const N: usize>(context: *mut *mut Key<C, N>) -> Result<(), Errno> {
+    // SAFETY: the caller's pointer to a live context, or to null.
+    unsafe {
+        if context.is_null() || (*context).is_null() {
+            return Err(Errno::INVALID);
+        }
+        drop(Box::from_raw(*context));
+        *context = std::ptr::null_mut();
+    }
+    Ok(())
+}
+
+unsafe fn derive<C: Agreement<N>, const N: usize>(
+    context: *const Key<C, N>,
+    secret: *mut u8,
+    peer: *const u8,
+) -> Result<(), Errno> {
+    if secret.is_null() {
+        return Err(Errno::INVALID);
+    }
+    // SAFETY: the caller's context and buffers, which may be one.
+    unsafe {
+        let shared = key(context)?.derive(&array(peer)?)?;
+        put(secret, &shared);
+    }
+    Ok(())
+}
+
+unsafe fn sign<C: Signatures<N, S>, const N: usize, const S: usize>(
+    context: *const Key<C, N>,
+    signature: *mut u8,
+    message: (*const u8, usize),
+) -> Result<(), Errno> {
+    if signature.is_null() {
+        return Err(Errno::INVALID);
+    }
+    // SAFETY: the caller's context and buffers, which may overlap: the message has been read when the signature is written.
+    unsafe {
+        let made = key(context)?.sign(bytes(message.0, message.1)?)?;
+        put(signature, &made);
+    }
+    Ok(())
+}
+
+unsafe fn verify<C: Signatures<N, S>, const N: usize, const S: usize>(
+    context: *const Key<C, N>,
+    signature: *const u8,
+    message: (*const u8, usize),
+) -> Result<(), Errno> {
+    // SAFETY: the caller's context and buffers.
+    unsafe { key(context)?.verify(bytes(message.0, message.1)?, &array(signature)?) }
+}
+
+/// What all four curves have: context, key, deletion.
+macro_rules! keys {
+    ($curve:ty, $length:literal, $new:ident $set:ident $get:ident $generate:ident $delete:ident) => {
+        /// # Safety
+        /// A pointer to write a context to.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $new(context: *mut *mut Key<$curve, $length>) -> c_int {
+            // SAFETY: see above.
+            status(|| unsafe { new(context) })
+        }
+
+        /// # Safety
+        /// A live context that no other thread uses, and keys of the header's lengths.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $set(
+            context: *mut Key<$curve, $length>,
+            private: *const u8,
+            public: *const u8,
+        ) -> c_int {
+            // SAFETY: see above.
+            status(|| unsafe { set(context, private, public) })
+        }
+
+        /// # Safety
+        /// A live context, and room for keys of the header's lengths.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $get(context: *mut Key<$curve, $length>, private: *mut u8, public: *mut u8) -> c_int {
+            // SAFETY: see above.
+            status(|| unsafe { get(context, private, public) })
+        }
+
+        /// # Safety
+        /// A live context that no other thread uses.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $generate(context: *mut Key<$curve, $length>) -> c_int {
+            // SAFETY: see above.
+            status(|| unsafe { key_mut(context)?.generate() })
+        }
+
+        /// # Safety
+        /// A pointer to a live context, or to null.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $delete(context: *mut *mut Key<$curve, $length>) -> c_int {
+            // SAFETY: see above.
+            status(|| unsafe { delete(context) })
+        }
+    };
+}
+
+macro_rules! agreement {
+    ($curve:ty, $length:literal, $derive:ident) => {
+        /// # Safety
+        /// A live context, and buffers of the key's length.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $derive(
+            context: *mut Key<$curve, $length>,
+            secret: *mut u8,
+            peer: *const u8,
+        ) -> c_int {
+            // SAFETY: see above.
+            status(|| unsafe { derive(context, secret, peer) })
+        }
+    };
+}
+
+macro_rules! signatures {
+    ($curve:ty, $length:literal, $sign:ident $verify:ident) => {
+        /// # Safety
+        /// A live context, room for a signature, and a message of that length.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $sign(
+            context: *mut Key<$curve, $length>,
+            signature: *mut u8,
+            message: *const u8,
+            length: usize,
+        ) -> c_int {
+            // SAFETY: see above.
+            status(|| unsafe { sign(context, signature, (message, length)) })
+        }
+
+        /// # Safety
+        /// A live context, a signature, and a message of that length.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $verify(
+            context: *mut Key<$curve, $length>,
+            signature: *const u8,
+            message: *const u8,
+            length: usize,
+        ) -> c_int {
+            // SAFETY: see above.
+            status(|| unsafe { verify(context, signature, (message, length)) })
+        }
+    };
+}
+
+keys!(X25519, 32, ica_x25519_ctx_new ica_x25519_key_set ica_x25519_key_get ica_x25519_key_gen ica_x25519_ctx_del);
+agreement!(X25519, 32, ica_x25519_derive);
+keys!(X448, 56, ica_x448_ctx_new ica_x448_key_set ica_x448_key_get ica_x448_key_gen ica_x448_ctx_del);
+agreement!(X448, 56, ica_x448_derive);
+keys!(Ed25519, 32, ica_ed25519_ctx_new ica_ed25519_key_set ica_ed25519_key_get ica_ed25519_key_gen ica_ed25519_ctx_del);
+signatures!(Ed25519, 32, ica_ed25519_sign ica_ed25519_verify);
+keys!(Ed448, 57, ica_ed448_ctx_new ica_ed448_key_set ica_ed448_key_get ica_ed448_key_gen ica_ed448_ctx_del);
+signatures!(Ed448, 57, ica_ed448_sign ica_ed448_verify);

@@ -14,6 +14,7 @@ pub mod output;
 pub mod ssh;
 pub mod stats;
 
+use clap::error::ErrorKind;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 pub use failure::Failure;
 use std::ffi::OsString;
@@ -98,12 +99,25 @@ fn parser(args: &[OsString]) -> (String, clap::Command) {
 
 fn dispatch(args: Vec<OsString>) -> (String, Result<ExitCode, Failure>) {
     let (name, command) = parser(&args);
-    let result = command.try_get_matches_from(args).map_err(Failure::from).and_then(|matches| match name.as_str() {
+    let matches = match command.try_get_matches_from(args) {
+        Err(error) if error.kind() == ErrorKind::DisplayVersion && name != "adjunct" => {
+            let done = output::print(&version(&name)).map(|()| ExitCode::SUCCESS);
+            return (name, done);
+        }
+        other => other,
+    };
+    let result = matches.map_err(Failure::from).and_then(|matches| match name.as_str() {
         "icainfo" => info::IcaInfo::from_arg_matches(&matches)?.run(),
         "icastats" => stats::IcaStats::from_arg_matches(&matches)?.run(),
         _ => Cli::from_arg_matches(&matches)?.run(),
     });
     (name, result)
+}
+
+/// What the tools of Z say for `-v`: the version of libica first, where scripts look for it, then the build.
+fn version(name: &str) -> String {
+    let [major, minor, fix] = adjunct::LIBICA_VERSION;
+    format!("{name}: libica version {major}.{minor}.{fix}\nbuild: adjunct {}\n", env!("CARGO_PKG_VERSION"))
 }
 
 /// Parses a command line and runs nothing: whether it would be accepted. For fuzzing; it must never panic.
@@ -133,7 +147,8 @@ mod tests {
         assert!(parse_args(words(&["adjunct", "info", "--json"])));
         assert!(parse_args(words(&["/usr/bin/icainfo", "-c"])));
         assert!(parse_args(words(&["icastats", "-k", "-j"])));
-        assert!(!parse_args(words(&["icainfo", "--json"])));
+        assert!(parse_args(words(&["icainfo", "--json"])));
+        assert!(!parse_args(words(&["icainfo", "--json", "-c"])));
         assert!(!parse_args(words(&["adjunct", "-k"])));
         assert!(!parse_args(Vec::new()));
     }

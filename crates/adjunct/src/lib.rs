@@ -28,6 +28,9 @@ pub mod tls_record;
 pub use adjunct_kernels::InOut;
 pub use error::Error;
 
+/// The version of libica whose interface and tools are served.
+pub const LIBICA_VERSION: [u32; 3] = [4, 4, 0];
+
 /// Prepares the process: CPU library, CPU mask, random generator, counters. Cheap, idempotent, never fails: what cannot
 /// be had (counters, an unreadable mask) costs one warning and the work goes on.
 ///

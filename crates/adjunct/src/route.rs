@@ -134,14 +134,9 @@ impl Tally {
         }
     }
 
-    /// Whether such operations run in batches on this machine, so that this one is software only where it is alone.
+    /// Whether such operations run in batches on this machine, so that one is software only where it is alone.
     pub fn batches(self) -> bool {
-        let of_this = |(size, row): (Option<u16>, Row)| (row == self.row).then_some(size).flatten();
-        let bits = match self.function.info().sizes {
-            [] => Some(0),
-            _ => self.function.rows().find_map(of_this),
-        };
-        bits.is_some_and(|bits| served(self.function, bits.into()).batches)
+        self.path == Path::Software(Reason::Alone) && accelerator::on()
     }
 
     /// The path counted.

@@ -1,8 +1,9 @@
 //! What `info` reports, as plain values: made from the core once, then only rendered.
 
+use adjunct::accelerator;
 use adjunct::catalogue::{Function, Software};
 use adjunct::cpu::{self, Feature, Features};
-use adjunct::route::{self, Path};
+use adjunct::route::{self, Path, Served};
 use serde::Serialize;
 
 /// Everything `info` knows of a machine.
@@ -33,6 +34,8 @@ pub struct FunctionFacts {
     pub function: &'static str,
     /// Whether dedicated instructions serve it, at least for some key sizes.
     pub hardware: bool,
+    /// Whether operations that several threads ask for at the same time are served by batches, which stand for a card.
+    pub batches: bool,
     /// Those instructions; empty where it is software.
     pub instructions: Vec<&'static str>,
     /// The key sizes in bits that run in hardware, where not all do.
@@ -52,10 +55,15 @@ pub struct FunctionFacts {
 pub struct Curve {
     /// OpenSSL's short name.
     pub curve: &'static str,
-    /// Whether dedicated instructions serve it.
+    /// Whether dedicated instructions serve it, one operation at a time.
     pub hardware: bool,
+    /// Whether batches do.
+    pub batches: bool,
     /// The library its software comes from.
     pub software: &'static str,
+    /// Whether libica has it.
+    #[serde(skip)]
+    pub(super) z: bool,
 }
 
 impl Facts {
@@ -66,7 +74,7 @@ impl Facts {
         let list = |keep: &dyn Fn(Feature) -> bool| {
             Feature::ALL.iter().copied().filter(mine).filter(|&f| keep(f)).map(Feature::text).collect()
         };
-        let hardware = |function| route::path(function, 0) == Path::Hardware;
+        accelerator::from_environment();
         Facts {
             cpu: cpu::model_name(),
             architecture: std::env::consts::ARCH,
@@ -75,34 +83,44 @@ impl Facts {
             missing: list(&|f| !features.has(f) && !features.masked(f)),
             notes: notes(features),
             functions: Function::ALL.iter().map(|&f| FunctionFacts::of(f, features)).collect(),
-            curves: CURVES
-                .iter()
-                .map(|&(curve, function, software)| Curve {
-                    curve,
-                    hardware: hardware(function),
-                    software: software.name(),
-                })
-                .collect(),
+            curves: CURVES.iter().map(Curve::of).collect(),
         }
     }
 }
 
-/// The curves by OpenSSL's short name, a function that stands for each, and who computes on it.
-const CURVES: &[(&str, Function, Software)] = &[
-    ("secp224r1", Function::Ecdh, Software::OpenSsl),
-    ("prime256v1", Function::Ecdh, Software::AwsLc),
-    ("secp384r1", Function::Ecdh, Software::AwsLc),
-    ("secp521r1", Function::Ecdh, Software::AwsLc),
-    ("secp256k1", Function::Ecdh, Software::OpenSsl),
-    ("brainpoolP256r1", Function::Ecdh, Software::OpenSsl),
-    ("brainpoolP320r1", Function::Ecdh, Software::OpenSsl),
-    ("brainpoolP384r1", Function::Ecdh, Software::OpenSsl),
-    ("brainpoolP512r1", Function::Ecdh, Software::OpenSsl),
-    ("ED25519", Function::Ed25519Sign, Software::AwsLc),
-    ("ED448", Function::Ed448Sign, Software::OpenSsl),
-    ("X25519", Function::X25519Derive, Software::AwsLc),
-    ("X448", Function::X448Derive, Software::OpenSsl),
+/// The curves by OpenSSL's short name, those of `icainfo` first and in its order; a function that stands for each, the key size by
+/// which hardware knows it (none for a curve without), and who computes on it.
+const CURVES: &[(&str, Function, Option<usize>, Software)] = &[
+    ("prime192v1", Function::Ecdh, None, Software::AwsLc),
+    ("secp224r1", Function::Ecdh, None, Software::AwsLc),
+    ("prime256v1", Function::Ecdh, Some(256), Software::AwsLc),
+    ("secp384r1", Function::Ecdh, Some(384), Software::AwsLc),
+    ("secp521r1", Function::Ecdh, Some(521), Software::AwsLc),
+    ("brainpoolP160r1", Function::Ecdh, None, Software::AwsLc),
+    ("brainpoolP192r1", Function::Ecdh, None, Software::AwsLc),
+    ("brainpoolP224r1", Function::Ecdh, None, Software::AwsLc),
+    ("brainpoolP256r1", Function::Ecdh, None, Software::AwsLc),
+    ("brainpoolP320r1", Function::Ecdh, None, Software::AwsLc),
+    ("brainpoolP384r1", Function::Ecdh, None, Software::AwsLc),
+    ("brainpoolP512r1", Function::Ecdh, None, Software::AwsLc),
+    ("ED25519", Function::Ed25519Sign, Some(0), Software::AwsLc),
+    ("ED448", Function::Ed448Sign, Some(0), Software::OpenSsl),
+    ("X25519", Function::X25519Derive, Some(0), Software::AwsLc),
+    ("X448", Function::X448Derive, Some(0), Software::OpenSsl),
+    (NOT_ON_Z, Function::Ecdh, None, Software::OpenSsl),
 ];
+
+/// The curve that libica does not have.
+const NOT_ON_Z: &str = "secp256k1";
+
+impl Curve {
+    fn of(&(curve, function, bits, software): &(&'static str, Function, Option<usize>, Software)) -> Curve {
+        let none = Served { instructions: false, batches: false };
+        let served = bits.map_or(none, |bits| route::served(function, bits));
+        let (hardware, batches) = (served.instructions, served.batches);
+        Curve { curve, hardware, batches, software: software.name(), z: curve != NOT_ON_Z }
+    }
+}
 
 impl FunctionFacts {
     fn of(function: Function, features: Features) -> FunctionFacts {
@@ -123,6 +141,7 @@ impl FunctionFacts {
         FunctionFacts {
             function: info.name,
             hardware,
+            batches: route::served(function, 0).batches,
             instructions: used.map(|f| f.text()).collect(),
             hardware_sizes: (hardware && sizes.len() != info.sizes.len()).then_some(sizes),
             needs: needs.iter().map(|f| f.text()).collect(),

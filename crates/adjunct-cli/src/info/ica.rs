@@ -1,160 +1,206 @@
-//! The tables of `icainfo`, column for column.
+//! The tables of `icainfo`, column for column, of the functions and curves that libica has; `adjunct info` has all.
 
 use super::Facts;
+use adjunct::catalogue::Function;
+use adjunct::cpu;
+use serde::Serialize;
 use std::fmt::Write;
 
 /// The line about FIPS; adjunct's CPU library is not built in its FIPS mode.
-pub(super) const FIPS: &str = "No built-in FIPS support.\n";
+const FIPS: &str = "No built-in FIPS support.\n";
+/// What `-f` says where there is no list of exceptions.
+pub(super) const EXCEPTIONS: &str = "Built-in FIPS support: FIPS 140-3 mode inactive.\n";
+/// The level of the message-security assist in the heading of the static column: there is none but on IBM Z.
+const LEVEL: &str = "(msa=00)";
 
-/// The fact line of a CPU's static column, in the place where Z shows the level of its assist.
-fn level(facts: &Facts) -> String {
-    format!("({})", facts.architecture)
+/// Whose functions are reported.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Limits {
+    /// libica's: of its interface, whatever the libraries below could do.
+    Libica,
+    /// OpenSSL's, to which is handed what is beyond the CPU library.
+    OpenSsl,
 }
 
-fn yes(value: bool) -> &'static str {
-    if value { "yes" } else { "no" }
-}
-
-/// The table of functions. *Dynamic* is what cards serve (there are none yet), *static* what the CPU serves.
-pub(super) fn functions(facts: &Facts) -> String {
-    let mut text = String::new();
-    text += "              Cryptographic algorithm support      \n";
-    text += "------------------------------------------------------\n";
-    text += "               |         hardware        |            \n";
-    text += " function      |   dynamic  |   static   |  software  \n";
-    let _ = writeln!(text, "               |            |{:^12}|            ", level(facts));
-    text += "---------------+------------+------------+------------\n";
-    for row in &facts.functions {
-        let _ = writeln!(
-            text,
-            "{:>14} |    {:>3}     |    {:>3}     |    {:>3}     ",
-            row.function,
-            yes(false),
-            yes(row.hardware),
-            yes(true)
-        );
+impl Limits {
+    const fn rsa(self) -> Lengths {
+        match self {
+            Limits::Libica => Lengths { least: 512, most: 4096 },
+            Limits::OpenSsl => Lengths { least: 512, most: 16384 },
+        }
     }
-    text += "------------------------------------------------------\n";
-    text += FIPS;
-    text += "Software fallbacks are enabled.\n";
-    text
 }
 
-/// The table of curves.
-pub(super) fn curves(facts: &Facts) -> String {
-    let mut text = String::new();
-    text += "-------------------------------------------------------\n";
-    text += "                 |         hardware        |           \n";
-    text += "        EC curve |   dynamic  |   static   |  software \n";
-    let _ = writeln!(text, "                 |            |{:^12}|         ", level(facts));
-    text += "-----------------+------------+------------+-----------\n";
-    for row in &facts.curves {
-        let _ = writeln!(
-            text,
-            "{:>16} |    {:>3}     |    {:>3}     |    {:>3}",
-            row.curve,
-            yes(false),
-            yes(row.hardware),
-            yes(true)
-        );
+/// What `icainfo` reports.
+#[derive(Debug, Serialize)]
+pub(super) struct Report {
+    functions: Vec<Row>,
+    curves: Vec<Row>,
+    rsa: Lengths,
+    fallbacks: bool,
+    fips: bool,
+}
+
+/// What serves a function or a curve: batches, the processor's instructions, software.
+#[derive(Debug, Serialize)]
+struct Row {
+    name: &'static str,
+    dynamic: bool,
+    #[serde(rename = "static")]
+    instructions: bool,
+    software: bool,
+}
+
+/// Key lengths in bits.
+#[derive(Debug, Serialize)]
+struct Lengths {
+    least: u16,
+    most: u16,
+}
+
+/// Whether libica's software fallbacks are on, as a program that is started now would have it.
+fn fallbacks() -> bool {
+    let mode = cpu::secure_env("LIBICA_FALLBACK_MODE").and_then(|mode| mode.trim().parse::<i64>().ok());
+    mode != Some(0)
+}
+
+impl Report {
+    /// The report of this machine.
+    pub(super) fn new(facts: &Facts, limits: Limits) -> Report {
+        Report::with(facts, limits, limits == Limits::OpenSsl || fallbacks())
     }
-    text += "-------------------------------------------------------\n";
-    text += FIPS;
-    text
+
+    fn with(facts: &Facts, limits: Limits, fallbacks: bool) -> Report {
+        let functions = Function::ALL.iter().zip(&facts.functions).filter(|(function, _)| function.info().z);
+        let curves = facts.curves.iter().filter(|curve| curve.z || limits == Limits::OpenSsl);
+        Report {
+            functions: functions
+                .map(|(function, row)| Row {
+                    name: row.function,
+                    dynamic: row.batches,
+                    instructions: row.hardware,
+                    // Nothing else makes keys of RSA, so this is no fallback.
+                    software: fallbacks || matches!(function, Function::RsaKeygenMe | Function::RsaKeygenCrt),
+                })
+                .collect(),
+            curves: curves
+                .map(|c| Row { name: c.curve, dynamic: c.batches, instructions: c.hardware, software: fallbacks })
+                .collect(),
+            rsa: limits.rsa(),
+            fallbacks,
+            fips: false,
+        }
+    }
+
+    /// The table of functions. *Dynamic* is what batches serve, which stand for a card, *static* what the processor's
+    /// instructions do.
+    pub(super) fn functions(&self) -> String {
+        let mut text = String::new();
+        text += "              Cryptographic algorithm support      \n";
+        text += "------------------------------------------------------\n";
+        text += "               |         hardware        |            \n";
+        text += " function      |   dynamic  |   static   |  software  \n";
+        let _ = writeln!(text, "               |            |  {LEVEL}  |            ");
+        text += "---------------+------------+------------+------------\n";
+        for row in &self.functions {
+            let _ = writeln!(text, "{:>14} | {}     ", row.name, row.cells());
+        }
+        text += "------------------------------------------------------\n";
+        text += FIPS;
+        let state = if self.fallbacks { "enabled" } else { "disabled" };
+        let _ = writeln!(text, "Software fallbacks are {state}.");
+        text
+    }
+
+    /// The table of curves.
+    pub(super) fn curves(&self) -> String {
+        let mut text = String::new();
+        text += "-------------------------------------------------------\n";
+        text += "                 |         hardware        |           \n";
+        text += "        EC curve |   dynamic  |   static   |  software \n";
+        let _ = writeln!(text, "                 |            |  {LEVEL}  |         ");
+        text += "-----------------+------------+------------+-----------\n";
+        for row in &self.curves {
+            let _ = writeln!(text, "{:>16} | {}", row.name, row.cells());
+        }
+        text += "-------------------------------------------------------\n";
+        text += FIPS;
+        text
+    }
+
+    /// The RSA key lengths and exponents.
+    pub(super) fn rsa(&self) -> String {
+        let Lengths { least, most } = self.rsa;
+        format!("RSA key lengths: {least} ... {most} bits.\nRSA public exponents greater or equal to 3.\n{FIPS}")
+    }
 }
 
-/// The RSA key lengths and exponents: what is beyond the CPU library is handed to OpenSSL, so OpenSSL's limits hold.
-pub(super) fn rsa() -> String {
-    format!("RSA key lengths: 512 ... 16384 bits.\nRSA public exponents greater or equal to 3.\n{FIPS}")
+impl Row {
+    /// The three columns; what fallbacks that are off leave out is a dash, as on Z.
+    fn cells(&self) -> String {
+        let yes = |on: bool, otherwise: &'static str| if on { "yes" } else { otherwise };
+        let (dynamic, instructions) = (yes(self.dynamic, "no"), yes(self.instructions, "no"));
+        format!("   {dynamic:>3}     |    {instructions:>3}     |    {:>3}", yes(self.software, "-"))
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn the_rows_of_z_come_first_and_in_order() {
-        const Z: &[&str] = &[
-            "SHA-1",
-            "SHA-224",
-            "SHA-256",
-            "SHA-384",
-            "SHA-512",
-            "SHA-512/224",
-            "SHA-512/256",
-            "SHA3-224",
-            "SHA3-256",
-            "SHA3-384",
-            "SHA3-512",
-            "SHAKE-128",
-            "SHAKE-256",
-            "GHASH",
-            "P_RNG",
-            "DRBG-SHA-512",
-            "ECDH",
-            "ECDSA Sign",
-            "ECDSA Verify",
-            "EC Keygen",
-            "Ed25519 Keygen",
-            "Ed25519 Sign",
-            "Ed25519 Verify",
-            "Ed448 Keygen",
-            "Ed448 Sign",
-            "Ed448 Verify",
-            "X25519 Keygen",
-            "X25519 Derive",
-            "X448 Keygen",
-            "X448 Derive",
-            "RSA Keygen ME",
-            "RSA Keygen CRT",
-            "RSA ME",
-            "RSA CRT",
-            "DES ECB",
-            "DES CBC",
-            "DES OFB",
-            "DES CFB",
-            "DES CTR",
-            "DES CMAC",
-            "3DES ECB",
-            "3DES CBC",
-            "3DES OFB",
-            "3DES CFB",
-            "3DES CTR",
-            "3DES CMAC",
-            "AES ECB",
-            "AES CBC",
-            "AES OFB",
-            "AES CFB",
-            "AES CTR",
-            "AES CMAC",
-            "AES XTS",
-            "AES GCM",
-        ];
-        let text = functions(&Facts::of_this_machine());
-        let names: Vec<_> =
-            text.lines().skip(6).filter_map(|l| l.split_once(" |")).map(|(name, _)| name.trim()).collect();
-        assert_eq!(&names[..Z.len()], Z);
-        assert!(names.contains(&"AES CCM") && names.contains(&"ChaCha20-Poly1305"));
+    /// What the tools print on Z, where hardware has nothing of it: the layout, to the byte, of a machine without hardware.
+    fn of_z(table: &str) -> String {
+        table.replace("yes", " no").replace("  -", " no")
     }
 
-    #[test]
-    fn every_row_has_the_widths_of_z() {
-        let facts = Facts::of_this_machine();
-        for line in functions(&facts).lines().skip(3).filter(|l| l.contains('|')) {
-            let name = line.split('|').next().unwrap();
-            if name.len() == 15 {
-                assert_eq!(line.len(), 54, "{line}");
-            }
-            assert_eq!(line.matches('|').count(), 3);
+    fn report(fallbacks: bool) -> Report {
+        let mut report = Report::with(&Facts::of_this_machine(), Limits::Libica, fallbacks);
+        for row in report.functions.iter_mut().chain(&mut report.curves) {
+            (row.dynamic, row.instructions) = (false, false);
         }
-        let row = functions(&facts).lines().find(|l| l.contains(" MD5 ")).unwrap().to_owned();
-        assert_eq!(row, "           MD5 |     no     |     no     |    yes     ");
-        assert!(curves(&facts).contains("\n      prime256v1 |     no     |     no     |    yes\n"));
+        report
     }
 
     #[test]
-    fn rsa_and_fips_have_their_lines() {
-        assert!(rsa().starts_with("RSA key lengths: 512 ... "));
-        assert!(rsa().ends_with(FIPS));
+    fn the_table_of_functions_is_that_of_z() {
+        let expected = include_str!("icainfo.txt");
+        assert_eq!(report(true).functions(), expected);
+        let without = report(false).functions();
+        assert_eq!(of_z(&without).replace("disabled", "enabled"), of_z(expected));
+        let software: Vec<_> = without.lines().filter(|line| line.contains("yes")).collect();
+        assert_eq!(
+            software,
+            [
+                " RSA Keygen ME |     no     |     no     |    yes     ",
+                "RSA Keygen CRT |     no     |     no     |    yes     "
+            ]
+        );
+        assert!(without.contains("\n         SHA-1 |     no     |     no     |      -     \n"));
+        assert!(without.ends_with("No built-in FIPS support.\nSoftware fallbacks are disabled.\n"));
+    }
+
+    #[test]
+    fn the_table_of_curves_is_that_of_z() {
+        assert_eq!(report(true).curves(), include_str!("icainfo-c.txt"));
+        assert!(report(false).curves().contains("\n      prime256v1 |     no     |     no     |      -\n"));
+    }
+
+    #[test]
+    fn hardware_stands_in_its_columns() {
+        let mut report = report(true);
+        (report.functions[0].instructions, report.functions[1].dynamic) = (true, true);
+        let text = report.functions();
+        assert!(text.contains("\n         SHA-1 |     no     |    yes     |    yes     \n"));
+        assert!(text.contains("\n       SHA-224 |    yes     |     no     |    yes     \n"));
+        let json = serde_json::to_value(&report).unwrap();
+        let row = serde_json::json!({"name": "SHA-1", "dynamic": false, "static": true, "software": true});
+        assert_eq!((&json["functions"][0], json["curves"].as_array().unwrap().len()), (&row, 16));
+        assert_eq!((&json["rsa"]["most"], &json["fallbacks"]), (&4096.into(), &true.into()));
+    }
+
+    #[test]
+    fn rsa_has_its_lines() {
+        let expected = "RSA key lengths: 512 ... 4096 bits.\nRSA public exponents greater or equal to 3.\nNo built-in FIPS support.\n";
+        assert_eq!(report(true).rsa(), expected);
     }
 }

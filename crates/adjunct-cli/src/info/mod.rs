@@ -5,6 +5,7 @@ mod ica;
 mod table;
 
 pub use facts::{Curve, Facts, FunctionFacts};
+use ica::{Limits, Report};
 
 use crate::{Failure, output};
 use std::process::ExitCode;
@@ -45,15 +46,16 @@ struct What {
 }
 
 impl What {
-    fn text(&self, facts: &Facts, functions: impl Fn(&Facts) -> String) -> String {
+    fn text(&self, facts: &Facts, limits: Limits, functions: impl Fn(&Facts, &Report) -> String) -> String {
+        let report = Report::new(facts, limits);
         if self.list_curves {
-            ica::curves(facts)
+            report.curves()
         } else if self.list_rsa {
-            ica::rsa()
+            report.rsa()
         } else if self.list_fips_exceptions {
-            ica::FIPS.to_owned()
+            ica::EXCEPTIONS.to_owned()
         } else {
-            functions(facts)
+            functions(facts, &report)
         }
     }
 }
@@ -67,7 +69,9 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     if args.json {
         output::print_json(&facts)?;
     } else {
-        output::print(&args.what.text(&facts, |facts| table::render(facts, output::Style::of_stdout())))?;
+        output::print(
+            &args.what.text(&facts, Limits::OpenSsl, |facts, _| table::render(facts, output::Style::of_stdout())),
+        )?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -78,6 +82,9 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
 pub struct IcaInfo {
     #[command(flatten)]
     what: What,
+    /// Machine-readable report of everything
+    #[arg(short, long, conflicts_with = "what")]
+    json: bool,
     /// Show version information
     #[arg(short, long, action = clap::ArgAction::Version)]
     version: Option<bool>,
@@ -89,7 +96,12 @@ impl IcaInfo {
     /// # Errors
     /// [`Failure`] where standard output takes no more.
     pub fn run(&self) -> Result<ExitCode, Failure> {
-        output::print(&self.what.text(&Facts::of_this_machine(), ica::functions))?;
+        let facts = Facts::of_this_machine();
+        if self.json {
+            output::print_json(&Report::new(&facts, Limits::Libica))?;
+        } else {
+            output::print(&self.what.text(&facts, Limits::Libica, |_, report| report.functions()))?;
+        }
         Ok(ExitCode::SUCCESS)
     }
 }

@@ -60,6 +60,7 @@ mod tests {
         let row = |hardware, reason, sizes| FunctionFacts {
             function: "AES GCM",
             hardware,
+            batches: false,
             instructions: if hardware { vec!["AES-NI", "PCLMULQDQ"] } else { vec![] },
             hardware_sizes: sizes,
             needs: vec!["AES-NI", "PCLMULQDQ"],

@@ -1,7 +1,7 @@
 //! The statistics as JSON. The keys of `icastats -j` are kept; `adjunct stats --json` adds to them.
 
 use super::host::Host;
-use super::{Line, User, lines};
+use super::{Line, Rows, User, lines};
 use adjunct::counters::{Cell, Snapshot};
 use adjunct::route::Reason;
 use serde::Serialize;
@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 pub fn ica_json(host: &Host, users: &[(User, Snapshot)], key_sizes: bool) -> String {
     let users = users.iter().map(|(user, snapshot)| IcaUser {
         user: user.name.clone(),
-        functions: lines(snapshot, key_sizes, false).iter().map(ica_row).collect(),
+        functions: lines(snapshot, key_sizes, Rows::OfZ).iter().map(ica_row).collect(),
     });
     with_tabs(&IcaReport { host, users: users.collect() })
 }
@@ -82,7 +82,7 @@ pub fn report_json(host: &Host, users: &[(User, Snapshot)], key_sizes: bool, use
     let users: Vec<Value> = users
         .iter()
         .map(|(user, snapshot)| {
-            let rows = lines(snapshot, key_sizes, used);
+            let rows = lines(snapshot, key_sizes, if used { Rows::Used } else { Rows::All });
             let functions: Vec<Value> = rows.iter().map(|line| report_row(line, snapshot)).collect();
             let uid = (user.uid != u32::MAX).then_some(user.uid);
             json!({ "user": user.name, "uid": uid, "functions": functions, "accelerator": accelerator(snapshot, used) })

@@ -8,7 +8,7 @@ mod table;
 
 pub use account::User;
 pub use json::{ica_json, report_json};
-pub use rows::{Line, lines};
+pub use rows::{Line, Rows, lines};
 pub use table::{Look, ica_table, report_table};
 
 use crate::{Failure, output};

@@ -39,17 +39,45 @@ impl Line {
     }
 }
 
-/// Every function, those of `icastats` first and in its order. It has no rows for RSA key generation, so those two of
-/// `icainfo` stand with ours.
+/// Which rows of a snapshot are shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rows {
+    /// All.
+    All,
+    /// Those that counted something.
+    Used,
+    /// Those of `icastats` on Z, which scripts expect, and of the others those that counted something.
+    OfZ,
+}
+
+impl Rows {
+    fn shows(self, line: &Line) -> bool {
+        !line.counts.is_zero() || self == Rows::All || self == Rows::OfZ && line.of_z()
+    }
+}
+
+impl Line {
+    /// Whether Z has the row. It counts RSA-3072 as RSA-2048.
+    fn of_z(&self) -> bool {
+        of_z(self.function)
+            && !matches!((self.function, self.size), (_, Some(0)) | (Function::RsaMe | Function::RsaCrt, Some(3072)))
+    }
+}
+
+/// Whether `icastats` has rows for it. It has none for RSA key generation, so those two of `icainfo` stand with ours.
+fn of_z(function: Function) -> bool {
+    function.info().z && !matches!(function, Function::RsaKeygenMe | Function::RsaKeygenCrt)
+}
+
+/// Every function, those of `icastats` first and in its order.
 pub(super) fn order() -> impl Iterator<Item = Function> {
-    let of_z = |f: &Function| f.info().z && !matches!(f, Function::RsaKeygenMe | Function::RsaKeygenCrt);
     let all = || Function::ALL.iter().copied();
-    all().filter(of_z).chain(all().filter(move |f| !of_z(f)))
+    all().filter(|&f| of_z(f)).chain(all().filter(|&f| !of_z(f)))
 }
 
 /// The rows of `snapshot`; with `key_sizes` each function's total is followed by its key sizes. Sizes that no table lists
-/// have a row only where they were used. With `used` only rows that counted something remain.
-pub fn lines(snapshot: &Snapshot, key_sizes: bool, used: bool) -> Vec<Line> {
+/// have a row only where they were used.
+pub fn lines(snapshot: &Snapshot, key_sizes: bool, rows: Rows) -> Vec<Line> {
     let mut lines = Vec::new();
     for function in order() {
         lines.push(Line { function, size: None, counts: snapshot.function(function) });
@@ -63,7 +91,7 @@ pub fn lines(snapshot: &Snapshot, key_sizes: bool, used: bool) -> Vec<Line> {
             }
         }
     }
-    lines.retain(|line| !used || !line.counts.is_zero());
+    lines.retain(|line| rows.shows(line));
     lines
 }
 
@@ -109,7 +137,7 @@ pub(super) mod tests {
 
     #[test]
     fn key_sizes_follow_their_function() {
-        let lines = lines(&sample(), true, true);
+        let lines = lines(&sample(), true, Rows::Used);
         let labels: Vec<_> = lines.iter().map(Line::label).collect();
         assert_eq!(labels, ["SHA-512", "RSA-CRT", "- 2048", "- other", "AES GCM", "- 256", "RSA Keygen CRT", "- 2048"]);
         assert_eq!(lines[1].counts.hardware_calls() + lines[1].counts.software_calls(), 5);
@@ -118,7 +146,22 @@ pub(super) mod tests {
 
     #[test]
     fn nothing_counted_nothing_shown() {
-        assert!(lines(&Snapshot::new(0), true, true).is_empty());
-        assert_eq!(lines(&Snapshot::new(0), false, false).len(), Function::ALL.len());
+        assert!(lines(&Snapshot::new(0), true, Rows::Used).is_empty());
+        assert_eq!(lines(&Snapshot::new(0), false, Rows::All).len(), Function::ALL.len());
+    }
+
+    #[test]
+    fn what_z_does_not_have_is_shown_once_it_is_used() {
+        let labels = |snapshot: &Snapshot, sizes| {
+            lines(snapshot, sizes, Rows::OfZ).iter().map(Line::json_name).collect::<Vec<_>>()
+        };
+        let mut used = Snapshot::new(0);
+        assert_eq!((labels(&used, false).len(), labels(&used, true).len()), (52, 52 + 4 * 8 + 2 * 4 + 7 * 3 + 2));
+        for (function, bits) in [(Function::RsaCrt, 3072), (Function::AesCcm, 128), (Function::RsaKeygenMe, 2048)] {
+            used.row_mut(function.row(bits)).cell_mut(true, Direction::Encrypt).calls = 1;
+        }
+        let (before, after) = (labels(&Snapshot::new(0), true), labels(&used, true));
+        let new: Vec<_> = after.iter().filter(|label| !before.contains(label)).collect();
+        assert_eq!(new, ["RSA-CRT - 3072", "RSA Keygen ME", "RSA Keygen ME - 2048", "AES CCM", "AES CCM - 128"]);
     }
 }

@@ -10,8 +10,6 @@ use std::ffi::{c_char, c_int, c_uint};
 
 /// `DRIVER_NOT_LOADED`: there is no card of the kernel's.
 const NO_DRIVER: c_int = -1;
-/// The interface's version.
-const VERSION: [c_uint; 3] = [4, 4, 0];
 
 /// Runs when the library is loaded, after all its other constructors.
 #[unsafe(no_mangle)]
@@ -61,7 +59,7 @@ pub unsafe extern "C" fn ica_get_version(info: *mut [c_uint; 3]) -> c_uint {
             return Err(Errno::INVALID);
         }
         // SAFETY: see above.
-        unsafe { info.write_unaligned(VERSION) };
+        unsafe { info.write_unaligned(adjunct::LIBICA_VERSION) };
         Ok(())
     })
 }

@@ -114,7 +114,7 @@ impl Snapshot {
 
     /// The counters of a function, all key sizes together.
     pub fn function(&self, function: Function) -> Counts {
-        function.rows().fold(Counts::default(), |sum, (_, row)| sum.zip(self.row(row), u64::wrapping_add))
+        function.rows().fold(Counts::default(), |sum, (_, row)| sum.zip(self.row(row), u64::saturating_add))
     }
 
     /// Operations of `function` that ran in software for `reason`.
@@ -139,7 +139,7 @@ impl Snapshot {
 
     /// What the accelerator did, all queues together.
     pub fn all_lanes(&self) -> Lanes {
-        self.lanes.iter().fold(Lanes::default(), |sum, lanes| sum.zip(*lanes, u64::wrapping_add))
+        self.lanes.iter().fold(Lanes::default(), |sum, lanes| sum.zip(*lanes, u64::saturating_add))
     }
 
     /// What was counted between `earlier` and this.
@@ -153,13 +153,29 @@ impl Snapshot {
         }
     }
 
-    /// The sum of this and `other` (the `-S` table).
+    /// The sum of this and `other` (the `-S` table). Like that of a function's key sizes it ends at the largest number: a sum
+    /// that began anew would report less than there was.
     pub fn plus(&self, other: &Snapshot) -> Snapshot {
         Snapshot {
             uid: self.uid,
-            rows: self.rows.iter().zip(&other.rows).map(|(a, b)| a.zip(*b, u64::wrapping_add)).collect(),
-            fallbacks: self.fallbacks.iter().zip(&other.fallbacks).map(|(a, b)| a.wrapping_add(*b)).collect(),
-            lanes: self.lanes.iter().zip(&other.lanes).map(|(a, b)| a.zip(*b, u64::wrapping_add)).collect(),
+            rows: self.rows.iter().zip(&other.rows).map(|(a, b)| a.zip(*b, u64::saturating_add)).collect(),
+            fallbacks: self.fallbacks.iter().zip(&other.fallbacks).map(|(a, b)| a.saturating_add(*b)).collect(),
+            lanes: self.lanes.iter().zip(&other.lanes).map(|(a, b)| a.zip(*b, u64::saturating_add)).collect(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sums_stay_at_the_largest_number() {
+        let mut much = Snapshot::new(0);
+        for bits in [128, 256] {
+            much.row_mut(Function::AesGcm.row(bits)).cell_mut(true, Direction::Encrypt).bytes = u64::MAX - 1;
+        }
+        assert_eq!(much.function(Function::AesGcm).hardware[0].bytes, u64::MAX);
+        assert_eq!(much.plus(&much).row(Function::AesGcm.row(128)).hardware[0].bytes, u64::MAX);
     }
 }

@@ -15,4 +15,5 @@ pub mod hash;
 pub mod libcrypto;
 pub mod list;
 pub mod modes;
+pub mod rsa;
 pub mod serve;

@@ -8,6 +8,7 @@ pub mod hash;
 pub mod library;
 pub mod list;
 pub mod random;
+pub mod rsa;
 
 use crate::error::Errno;
 use adjunct::InOut;

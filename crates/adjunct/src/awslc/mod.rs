@@ -2,6 +2,7 @@
 
 #![allow(unsafe_code)]
 
+mod bn;
 pub mod caps;
 pub mod cipher;
 pub mod cipher_ccm;
@@ -16,6 +17,8 @@ pub mod group;
 pub mod mac;
 mod poly1305;
 pub mod rsa;
+pub mod rsa_any;
+pub mod rsa_crt;
 pub mod rsa_padding;
 
 /// Seeds the library's random generator and its fork detection, so that nothing is opened or mapped later.

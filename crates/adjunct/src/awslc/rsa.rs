@@ -6,6 +6,7 @@
 //! compares neither operands nor exponents in variable time; and its allocator wipes what it frees (`OPENSSL_free` in
 //! crypto/mem.c), which is where the numbers of a key live.
 
+use super::bn::{Bn, Ctx, clear_errors};
 use super::digest::{Digest, SHA256};
 use crate::accelerator::rsa::Prepared;
 use crate::catalogue::Function;
@@ -69,6 +70,8 @@ pub struct Key {
     private: bool,
     /// Whether private operations use the two primes.
     crt: bool,
+    /// What stands for the private exponent is not one: only the two primes are known.
+    no_d: bool,
     /// What the batch engine needs of it; `None` where it has no lanes for this key.
     lanes: Option<Arc<Prepared>>,
     /// SHA-256 of `d`, the key's part in implicit rejection.
@@ -80,8 +83,8 @@ impl Clone for Key {
     fn clone(&self) -> Key {
         // SAFETY: a live key, which lives until the last handle is dropped.
         unsafe { sys::RSA_up_ref(self.raw) };
-        let Key { raw, bits, private, crt, ref lanes, .. } = *self;
-        Key { raw, bits, private, crt, lanes: lanes.clone(), d_hash: OnceLock::new() }
+        let Key { raw, bits, private, crt, no_d, ref lanes, .. } = *self;
+        Key { raw, bits, private, crt, no_d, lanes: lanes.clone(), d_hash: OnceLock::new() }
     }
 }
 
@@ -95,64 +98,6 @@ impl Drop for Key {
         // SAFETY: made by AWS-LC, freed once.
         unsafe { sys::RSA_free(self.raw) }
     }
-}
-
-/// A number on its way into a key, wiped and freed on every way out.
-struct Bn(*mut sys::BIGNUM);
-
-impl Drop for Bn {
-    fn drop(&mut self) {
-        // SAFETY: made by AWS-LC, freed once; null is fine.
-        unsafe { sys::BN_clear_free(self.0) }
-    }
-}
-
-impl Bn {
-    fn new(bytes: &[u8]) -> Result<Bn, Error> {
-        // SAFETY: the pointer and length describe the slice.
-        let raw = unsafe { sys::BN_bin2bn(bytes.as_ptr(), bytes.len(), std::ptr::null_mut()) };
-        if raw.is_null() { Err(Error::Failed("BN_bin2bn")) } else { Ok(Bn(raw)) }
-    }
-
-    fn bits(&self) -> usize {
-        // SAFETY: a live number.
-        unsafe { sys::BN_num_bits(self.0) as usize }
-    }
-
-    fn is_odd(&self) -> bool {
-        // SAFETY: a live number.
-        unsafe { sys::BN_is_odd(self.0) == 1 }
-    }
-
-    /// Whether `self < other`; BN_cmp takes the same time for any values of the same sizes.
-    fn less_than(&self, other: &Bn) -> bool {
-        // SAFETY: live numbers.
-        unsafe { sys::BN_cmp(self.0, other.0) < 0 }
-    }
-
-    /// Gives the number away.
-    fn give(self) -> *mut sys::BIGNUM {
-        std::mem::ManuallyDrop::new(self).0
-    }
-}
-
-/// Whether `n = p * q`.
-fn is_product(n: &Bn, p: &Bn, q: &Bn) -> Result<bool, Error> {
-    let product = Bn::new(&[])?;
-    // SAFETY: live numbers; the context is freed on both ways out.
-    unsafe {
-        let ctx = sys::BN_CTX_new();
-        let done = !ctx.is_null() && sys::BN_mul(product.0, p.0, q.0, ctx) == 1;
-        sys::BN_CTX_free(ctx);
-        if done { Ok(sys::BN_cmp(product.0, n.0) == 0) } else { Err(Error::Failed("BN_mul")) }
-    }
-}
-
-/// Forgets what AWS-LC noted about a failure; its callers here have errors of their own.
-#[cold]
-fn clear_errors() {
-    // SAFETY: the queue is this thread's.
-    unsafe { sys::ERR_clear_error() }
 }
 
 struct Progress<'a>(&'a mut dyn FnMut(i32, i32) -> bool);
@@ -190,12 +135,13 @@ impl Key {
         if raw.is_null() {
             return Err(Error::Failed("RSA_new"));
         }
-        let mut key = Key { raw, bits, private: d.is_some(), crt: false, lanes: None, d_hash: OnceLock::new() };
+        let mut key =
+            Key { raw, bits, private: d.is_some(), crt: false, no_d: false, lanes: None, d_hash: OnceLock::new() };
         if let (Some(crt), true) = (numbers.crt, key.private) {
             let (p, q) = (Bn::new(crt.p)?, Bn::new(crt.q)?);
             let (dp, dq, qinv) = (Bn::new(crt.dp)?, Bn::new(crt.dq)?, Bn::new(crt.qinv)?);
             let reduced = dp.less_than(&p) && dq.less_than(&q) && qinv.less_than(&p);
-            if p.bits() < 2 || q.bits() < 2 || !reduced || !is_product(&n, &p, &q)? {
+            if p.bits() < 2 || q.bits() < 2 || !reduced || !Ctx::new()?.product(&p, &q)?.equals(&n) {
                 return Err(Error::Unsupported("RSA factors"));
             }
             // AWS-LC reduces by Montgomery's method, for which the primes must be of one width in words; for others it
@@ -225,6 +171,17 @@ impl Key {
             key.lanes = Prepared::new(numbers);
         }
         Ok(key)
+    }
+
+    /// A private key without a private exponent (`d` is not looked at): it works by its two primes only.
+    ///
+    /// # Errors
+    /// As for [`Key::new`]; [`Error::Unsupported`] also where AWS-LC would not use the primes.
+    pub(super) fn from_crt(numbers: &Numbers<'_>) -> Result<Key, Error> {
+        // AWS-LC wants a number there, and reads it only where it does not use the primes.
+        let mut key = Key::new(&Numbers { d: Some(&[1]), ..*numbers })?;
+        key.no_d = true;
+        if key.crt { Ok(key) } else { Err(Error::Unsupported("RSA primes")) }
     }
 
     /// Looks for lanes for a key that was generated.
@@ -264,7 +221,7 @@ impl Key {
         if raw.is_null() {
             return Err(Error::Failed("RSA_new"));
         }
-        let mut key = Key { raw, bits, private: true, crt: true, lanes: None, d_hash: OnceLock::new() };
+        let mut key = Key { raw, bits, private: true, crt: true, no_d: false, lanes: None, d_hash: OnceLock::new() };
         let mut report = report.map(Progress);
         // SAFETY: the callback's argument outlives the call; the callback object is freed after it.
         let done = unsafe {
@@ -279,7 +236,7 @@ impl Key {
                     callback
                 }
             };
-            let done = sys::RSA_generate_key_ex(raw, bits as c_int, e.0, callback);
+            let done = sys::RSA_generate_key_ex(raw, bits as c_int, e.raw(), callback);
             sys::BN_GENCB_free(callback);
             done
         };
@@ -330,6 +287,7 @@ impl Key {
             match part {
                 Part::N => sys::RSA_get0_n(self.raw),
                 Part::E => sys::RSA_get0_e(self.raw),
+                Part::D if self.no_d => std::ptr::null(),
                 Part::D => sys::RSA_get0_d(self.raw),
                 Part::P => sys::RSA_get0_p(self.raw),
                 Part::Q => sys::RSA_get0_q(self.raw),
@@ -423,7 +381,7 @@ impl Key {
             return Ok(());
         }
         // A key whose CRT values are wrong still signs in OpenSSL, by way of d; here too, and checked as ever.
-        if self.crt {
+        if self.crt && !self.no_d {
             let (e, d) = (self.number(Part::E).unwrap_or_default(), self.number(Part::D).unwrap_or_default());
             let plain = Key::new(&Numbers { n: &n, e: &e, d: Some(&d), crt: None })?;
             if plain.run_private(input, out) {

@@ -1,0 +1,62 @@
+//! RSA as C programs see it: compared with OpenSSL, counted, from many threads at once; and Wycheproof's vectors.
+
+#![cfg(target_os = "linux")]
+
+mod common;
+
+use adjunct::accelerator::Queue;
+use adjunct::catalogue::Function;
+use adjunct::counters::{Apart, Snapshot};
+use common::{PLAIN, is_good, program, run};
+
+#[test]
+fn rsa_agrees_with_openssl() {
+    is_good("interface/rsa", "");
+}
+
+#[test]
+fn rsa_without_instructions_agrees_with_openssl() {
+    if !PLAIN.is_empty() {
+        is_good("interface/rsa", PLAIN);
+    }
+}
+
+/// What a run of the program counted; `None` where there is no shared memory.
+fn counted(argument: &str) -> Option<Snapshot> {
+    let word = format!("libica-rsa-{argument}-{}", std::process::id());
+    let mut program = program("interface/rsa");
+    run(program.arg(argument).env_remove("ADJUNCT_STATS").env("ADJUNCT_STATS_KEY", &word));
+    let apart = Apart::of(&word);
+    // SAFETY: no requirements.
+    let uid = unsafe { libc::geteuid() };
+    let counts = apart.read(uid);
+    _ = apart.delete(uid);
+    counts.ok().flatten()
+}
+
+#[test]
+fn every_operation_is_counted_by_its_size() {
+    let Some(counts) = counted("count") else { return println!("SKIPPED: no shared memory for counters here") };
+    let calls = |function: Function, bits| {
+        let counts = counts.row(function.row(bits));
+        counts.hardware_calls() + counts.software_calls()
+    };
+    for (i, bits) in [512, 1024, 1031, 2048, 3072, 4096].into_iter().enumerate() {
+        let i = i as u64 + 1;
+        assert_eq!(calls(Function::RsaCrt, bits), i, "{bits}");
+        assert_eq!(calls(Function::RsaMe, bits), 10 * i, "{bits}");
+        assert_eq!(calls(Function::RsaKeygenCrt, bits), u64::from(bits <= 1031), "{bits}");
+        assert_eq!(calls(Function::RsaKeygenMe, bits), u64::from(bits <= 1024), "{bits}");
+    }
+}
+
+#[test]
+fn threads_get_right_results_and_fill_batches() {
+    let Some(counts) = counted("threads") else { return println!("SKIPPED: no shared memory for counters here") };
+    let row = counts.row(Function::RsaCrt.row(2048));
+    assert_eq!(row.hardware_calls() + row.software_calls(), 16 * 40);
+    if adjunct::accelerator::available() {
+        assert_eq!(row.software_calls(), 0);
+        assert!(counts.lanes(Queue::Rsa2048).in_lanes > 0);
+    }
+}

@@ -1,0 +1,197 @@
+//! RSA for sizes and public exponents that AWS-LC's own does not take: the bare exponentiation, and key generation.
+
+use super::bn::{Bn, Ctx, Modulus, trim};
+use super::rsa::{Crt, Key, Part};
+use crate::error::Error;
+use zeroize::Zeroizing;
+
+/// The longest exponent, in bytes, that is taken for a public one.
+const SHORT: usize = 8;
+/// Moduli of fewer bytes have private exponents as short as that.
+const LEAST: usize = 64;
+
+/// `base^exponent mod modulus`, big-endian numbers; `base` and `out` are of one length. The exponent is taken for secret, unless
+/// all but its last 64 bits are zeros under a modulus of 512 bits or more, which only a public one's are. A result cannot be
+/// checked here: the exponent's counterpart is not known.
+///
+/// # Errors
+/// [`Error::InvalidKey`] for a modulus that is even or below 3 and for an exponent of 0; [`Error::Unsupported`] for a base that is
+/// not below the modulus.
+pub fn power(base: &[u8], exponent: &[u8], modulus: &[u8], out: &mut [u8]) -> Result<(), Error> {
+    let modulus = trim(modulus);
+    let m = Bn::new(modulus)?;
+    if !m.is_odd() || m.bits() < 2 {
+        return Err(Error::InvalidKey("modulus"));
+    }
+    let (front, last) = exponent.split_at(exponent.len().saturating_sub(SHORT));
+    let any = |bytes: &[u8]| bytes.iter().fold(0, |all, b| all | b) != 0;
+    let public = modulus.len() >= LEAST && !any(front);
+    if !any(last) && !any(front) {
+        return Err(Error::InvalidKey("exponent"));
+    }
+    let base = Bn::new(base)?;
+    if !base.less_than(&m) {
+        return Err(Error::Unsupported("RSA input above the modulus"));
+    }
+    let ctx = Ctx::new()?;
+    let m = Modulus::public(m, &ctx)?;
+    match public {
+        true => m.public_power(&base, &Bn::new(last)?, &ctx)?.write(out),
+        false => m.power(&base, &Bn::new(exponent)?, &ctx)?.write(out),
+    }
+}
+
+/// A key of two primes, p above q. The numbers are as long as the modulus, or half of that.
+#[derive(Debug)]
+#[allow(missing_docs)]
+pub struct Generated {
+    pub n: Vec<u8>,
+    pub d: Zeroizing<Vec<u8>>,
+    pub p: Zeroizing<Vec<u8>>,
+    pub q: Zeroizing<Vec<u8>>,
+    pub dp: Zeroizing<Vec<u8>>,
+    pub dq: Zeroizing<Vec<u8>>,
+    pub qinv: Zeroizing<Vec<u8>>,
+}
+
+impl Generated {
+    /// The Chinese-remainder part.
+    pub fn crt(&self) -> Crt<'_> {
+        Crt { p: &self.p, q: &self.q, dp: &self.dp, dq: &self.dq, qinv: &self.qinv }
+    }
+}
+
+/// The smallest modulus made, in bits.
+pub const LEAST_BITS: usize = 32;
+/// Primes that are tried before an exponent is taken for one that no prime fits: e has at most 15 different odd factors, and the
+/// worst of all fits a prime in eight.
+const TRIES: usize = 400;
+
+/// Generates a key of exactly `bits` bits: by AWS-LC's RSA where it makes such keys, by the same steps where it does not (FIPS
+/// 186-5, A.1.3, for sizes it knows: random primes with both high bits set that e is coprime to, not close to each other, a d
+/// that is not short, and a trial of the key).
+///
+/// # Errors
+/// [`Error::Unsupported`] for an `e` that is even, below 3 or not below the modulus, and sizes below [`LEAST_BITS`];
+/// [`Error::Failed`] where no prime was found.
+pub fn generate(bits: usize, e: u64) -> Result<Generated, Error> {
+    let bytes = e.to_be_bytes();
+    if e < 3 || e & 1 == 0 || bits < LEAST_BITS || e.ilog2() as usize + 1 >= bits {
+        return Err(Error::Unsupported("RSA public exponent or size"));
+    }
+    if Key::generates(bits, &bytes) {
+        return taken_apart(&Key::generate(bits, &bytes, None)?);
+    }
+    let (ctx, e) = (Ctx::new()?, Bn::new(trim(&bytes))?);
+    for _ in 0..TRIES {
+        let (a, b) = (prime(bits.div_ceil(2), &e, &ctx)?, prime(bits / 2, &e, &ctx)?);
+        let (p, q) = if b.less_than(&a) { (a, b) } else { (b, a) };
+        if let Some(key) = assemble(bits, &e, &p, &q, &ctx)? {
+            return Ok(key);
+        }
+    }
+    Err(Error::Failed("RSA key generation"))
+}
+
+/// A random prime with one less than it coprime to `e`.
+fn prime(bits: usize, e: &Bn, ctx: &Ctx) -> Result<Bn, Error> {
+    for _ in 0..TRIES {
+        let prime = Bn::prime(bits)?;
+        if ctx.coprime(&prime.minus_one()?, e)? {
+            return Ok(prime);
+        }
+    }
+    Err(Error::Failed("RSA key generation"))
+}
+
+/// The key of these primes; `None` where they are too close or d is too short.
+fn assemble(bits: usize, e: &Bn, p: &Bn, q: &Bn, ctx: &Ctx) -> Result<Option<Generated>, Error> {
+    if !q.less_than(p) || (bits >= 512 && ctx.difference(p, q, p)?.bits() <= bits / 2 - 100) {
+        return Ok(None);
+    }
+    let (p1, q1) = (p.minus_one()?, q.minus_one()?);
+    let order = ctx.multiple(&p1, &q1)?;
+    let Some(d) = ctx.inverse(&ctx.remainder(e, &order)?, &order)? else { return Ok(None) };
+    if bits >= 512 && d.bits() <= bits.div_ceil(2) {
+        return Ok(None);
+    }
+    let (dp, dq) = (ctx.remainder(&d, &p1)?, ctx.remainder(&d, &q1)?);
+    let Some(qinv) = ctx.inverse(q, p)? else { return Ok(None) };
+    let (length, half) = (bits.div_ceil(8), bits.div_ceil(8).div_ceil(2));
+    let n = ctx.product(p, q)?.bytes(length)?;
+    let modulus = Modulus::public(Bn::new(&n)?, ctx)?;
+    // The pair of exponents is tried once, as AWS-LC tries the keys it makes.
+    let two = Bn::new(&[2])?;
+    if modulus.m.bits() != bits || !modulus.public_power(&modulus.power(&two, &d, ctx)?, e, ctx)?.equals(&two) {
+        return Err(Error::Failed("RSA key generation"));
+    }
+    Ok(Some(Generated {
+        n: n.to_vec(),
+        d: d.bytes(length)?,
+        p: p.bytes(half)?,
+        q: q.bytes(half)?,
+        dp: dp.bytes(half)?,
+        dq: dq.bytes(half)?,
+        qinv: qinv.bytes(half)?,
+    }))
+}
+
+fn taken_apart(key: &Key) -> Result<Generated, Error> {
+    let number = |part, length: usize| {
+        let number = key.number(part).ok_or(Error::Failed("RSA key generation"))?;
+        let mut whole = Zeroizing::new(vec![0; length]);
+        whole[length - number.len()..].copy_from_slice(&number);
+        Ok::<_, Error>(whole)
+    };
+    let (length, half) = (key.size(), key.size() / 2);
+    Ok(Generated {
+        n: number(Part::N, length)?.to_vec(),
+        d: number(Part::D, length)?,
+        p: number(Part::P, half)?,
+        q: number(Part::Q, half)?,
+        dp: number(Part::Dp, half)?,
+        dq: number(Part::Dq, half)?,
+        qinv: number(Part::Qinv, half)?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::rsa_crt::CrtKey;
+    use super::*;
+
+    #[test]
+    fn keys_of_any_size_do_what_they_should() {
+        for (bits, e) in [
+            (32, 3),
+            (57, 3),
+            (57, 0x00FE_DCBA_9876_5431),
+            (64, 65537),
+            (65, 3),
+            (511, u64::MAX - 58),
+            (512, 65537),
+            (513, 17),
+            (1023, 3),
+            (1031, 65537),
+            (1024, 0x1_0000_000F),
+        ] {
+            let key = generate(bits, e).unwrap();
+            let size = bits.div_ceil(8);
+            let mut input = vec![0; size];
+            super::super::random(&mut input[1..]);
+            let (mut crt, mut plain, mut back) = (vec![0; size], vec![0; size], vec![0; size]);
+            CrtKey::new(&key.crt()).unwrap().private(&input, &mut crt).unwrap();
+            power(&input, &key.d, &key.n, &mut plain).unwrap();
+            assert_eq!(crt, plain, "{bits}");
+            power(&crt, &e.to_be_bytes(), &key.n, &mut back).unwrap();
+            assert_eq!(back, input, "{bits}");
+        }
+    }
+
+    #[test]
+    fn exponents_and_sizes_that_cannot_be_are_refused() {
+        for (bits, e) in [(2048, 0), (2048, 1), (2048, 4), (57, 1 << 57 | 1), (31, 3), (0, 3)] {
+            assert!(matches!(generate(bits, e), Err(Error::Unsupported(_))), "{bits} {e}");
+        }
+    }
+}

@@ -49,6 +49,12 @@ fn curves_count_under_their_own_sizes() {
     }
 }
 
+#[test]
+fn no_private_key_stays_on_the_stack() {
+    is_good("interface/traces", "");
+    is_good("interface/traces", PLAIN);
+}
+
 /// The library finds out what the processor has before it decides, and says what ran.
 #[test]
 fn what_hardware_serves_counts_as_hardware() {

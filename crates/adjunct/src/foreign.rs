@@ -9,6 +9,27 @@ pub fn guard<T>(failure: T, body: impl FnOnce() -> T) -> T {
     std::panic::catch_unwind(std::panic::AssertUnwindSafe(body)).unwrap_or(failure)
 }
 
+/// How much of the stack a call may leave secrets on, in bytes: the deepest multiplication on a curve uses some 13,000.
+const STACK: usize = 16 * 1024;
+
+/// Runs `body`, then overwrites the stack below it: what is moved, and what the CPU library keeps in variables, leaves copies of
+/// keys there that nobody wipes.
+#[inline]
+pub fn traceless<T>(body: impl FnOnce() -> T) -> T {
+    // Frames of their own, from the same place downwards.
+    #[inline(never)]
+    fn run<T>(body: impl FnOnce() -> T) -> T {
+        body()
+    }
+    #[inline(never)]
+    fn wipe() {
+        std::hint::black_box(&mut [0u8; STACK]);
+    }
+    let result = run(body);
+    wipe();
+    result
+}
+
 /// A shared object of this process, kept loaded from here on.
 #[derive(Debug, Clone, Copy)]
 pub struct Object {

@@ -1,7 +1,7 @@
 //! `ica_ec_*`, `ica_ecdh_*`, `ica_ecdsa_*`. Buffers may overlap: results are made in memory of our own, and copied when all has
 //! been read.
 
-use super::number;
+use super::{number, secret};
 use crate::ec::{Curve, Key};
 use crate::error::Errno;
 use adjunct::awslc::ec::{MAX_FIELD, MAX_POINT};
@@ -29,7 +29,7 @@ pub unsafe extern "C" fn ica_ec_key_new(nid: c_uint, length: *mut c_uint) -> *mu
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ica_ec_key_init(x: *const u8, y: *const u8, d: *const u8, key: *mut Key) -> c_int {
     // SAFETY: see above.
-    number(|| unsafe {
+    secret(|| unsafe {
         let key = key.as_mut().ok_or(Errno::INVALID)?;
         let length = key.length();
         if x.is_null() != y.is_null() {
@@ -45,7 +45,7 @@ pub unsafe extern "C" fn ica_ec_key_init(x: *const u8, y: *const u8, d: *const u
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ica_ec_key_generate(_handle: c_int, key: *mut Key) -> c_int {
     // SAFETY: see above.
-    number(|| unsafe { key.as_mut() }.ok_or(Errno::INVALID)?.generate())
+    secret(|| unsafe { key.as_mut() }.ok_or(Errno::INVALID)?.generate())
 }
 
 /// # Safety
@@ -59,14 +59,13 @@ pub unsafe extern "C" fn ica_ecdh_derive_secret(
     length: c_uint,
 ) -> c_int {
     // SAFETY: see above.
-    number(|| unsafe {
+    secret(|| unsafe {
         let (private, public) = (private.as_ref().ok_or(Errno::INVALID)?, public.as_ref().ok_or(Errno::INVALID)?);
         if z.is_null() || (length as usize) < private.length() {
             return Err(Errno::INVALID);
         }
         let mut room = Zeroizing::new([0; MAX_FIELD]);
-        let secret = private.shared_secret(public, &mut room)?;
-        write(z, secret);
+        write(z, private.shared_secret(public, &mut room)?);
         Ok(())
     })
 }
@@ -102,7 +101,7 @@ pub unsafe extern "C" fn ica_ecdsa_sign_ex(
     nonce: *const u8,
 ) -> c_int {
     // SAFETY: see above.
-    number(|| unsafe {
+    secret(|| unsafe {
         let key = key.as_ref().ok_or(Errno::INVALID)?;
         let hash = self::hash(hash, hash_length)?;
         let length = 2 * key.length();
@@ -165,7 +164,7 @@ pub unsafe extern "C" fn ica_ec_key_get_public_key(key: *const Key, q: *mut u8, 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ica_ec_key_get_private_key(key: *const Key, d: *mut u8, length: *mut c_uint) -> c_int {
     // SAFETY: see above.
-    number(|| unsafe {
+    secret(|| unsafe {
         let key = key.as_ref().ok_or(Errno::INVALID)?;
         get(key.private(), key.length(), d, length)
     })

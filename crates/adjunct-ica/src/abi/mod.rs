@@ -12,7 +12,7 @@ pub mod rsa;
 
 use crate::error::Errno;
 use adjunct::InOut;
-use adjunct::foreign::guard;
+use adjunct::foreign::{guard, traceless};
 use std::ffi::{c_int, c_uint};
 use zeroize::Zeroizing;
 
@@ -26,6 +26,12 @@ pub fn code(body: impl FnOnce() -> Result<(), Errno>) -> c_uint {
 #[inline]
 pub fn number(body: impl FnOnce() -> Result<(), Errno>) -> c_int {
     guard(libc::EIO, || body().map_or_else(|errno| errno.0, |()| 0))
+}
+
+/// The same for those that work with private keys: no copy of one stays on the stack.
+#[inline]
+pub fn secret(body: impl FnOnce() -> Result<(), Errno>) -> c_int {
+    traceless(|| number(body))
 }
 
 /// A length as Rust counts.

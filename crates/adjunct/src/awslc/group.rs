@@ -362,7 +362,6 @@ impl Key {
         let (data, length) = (digest.as_ptr(), digest.len());
         // SAFETY: pointers and lengths describe the slices.
         let signature = unsafe { ecdsa_sign_with_nonce(data, length, self.raw.get(), nonce.as_ptr(), nonce.len()) };
-        wipe_stack();
         self.halves(signature, out)
     }
 
@@ -424,12 +423,6 @@ impl Key {
             _ => Err(refused("key agreement")),
         }
     }
-}
-
-/// Overwrites what a call of the library has left of a nonce below its caller's frame.
-#[inline(never)]
-fn wipe_stack() {
-    std::hint::black_box(&mut [0u8; 8192]);
 }
 
 /// The error of a refusal; the library's own queue is emptied, as nobody reads it.

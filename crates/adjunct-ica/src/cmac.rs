@@ -5,8 +5,8 @@ use crate::serve::Operation;
 use adjunct::awslc::mac::{BlockCipher, Cmac};
 use adjunct::catalogue::Function;
 use adjunct::route::Direction;
+use adjunct::wipe;
 use subtle::ConstantTimeEq;
-use zeroize::Zeroizing;
 
 const MAX_BLOCK: usize = 16;
 
@@ -63,16 +63,19 @@ pub fn last(cipher: BlockCipher, key: &[u8], message: &[u8], chain: Option<&[u8]
         cmac.resume(chain);
     }
     cmac.update(message);
-    let mut made = Zeroizing::new([0; MAX_BLOCK]);
+    let mut made = [0; MAX_BLOCK];
     cmac.finish(&mut made[..]);
     let direction = match mac {
         Mac::Make(out) => {
             out.copy_from_slice(&made[..length]);
-            Direction::Encrypt
+            Ok(Direction::Encrypt)
         }
-        Mac::Verify(given) if bool::from(made[..length].ct_eq(given)) => Direction::Decrypt,
-        Mac::Verify(_) => return Err(Errno::FAULT),
+        Mac::Verify(given) if bool::from(made[..length].ct_eq(given)) => Ok(Direction::Decrypt),
+        Mac::Verify(_) => Err(Errno::FAULT),
     };
+    // What it should have been is nobody's to find.
+    wipe(&mut made);
+    let direction = direction?;
     operation.done(direction, message.len());
     Ok(())
 }

@@ -1,9 +1,9 @@
 //! The modes of DES, triple DES and AES (NIST SP 800-38A and its addendum), over whatever encrypts blocks.
 
 use crate::error::Errno;
-use adjunct::InOut;
 use adjunct::awslc::cipher::AesKey;
 use adjunct::awslc::cipher_des::Des;
+use adjunct::{InOut, wipe};
 
 /// A block cipher with a key.
 pub trait Cipher<const B: usize>: Sized {
@@ -32,6 +32,11 @@ pub trait Cipher<const B: usize>: Sized {
     /// CFB with feedback of a whole block; `iv` becomes the last ciphertext.
     fn cfb(&self, encrypt: bool, iv: &mut [u8; B], io: InOut<'_>) {
         feedback(self, encrypt, iv, B, io);
+    }
+
+    /// CFB with feedback of one byte; `iv` becomes the shift register.
+    fn cfb8(&self, encrypt: bool, iv: &mut [u8; B], io: InOut<'_>) {
+        feedback(self, encrypt, iv, 1, io);
     }
 
     /// OFB; `iv` becomes the last block of the stream.
@@ -70,6 +75,11 @@ impl Cipher<16> for AesKey {
     #[inline]
     fn cfb(&self, encrypt: bool, iv: &mut [u8; 16], io: InOut<'_>) {
         AesKey::cfb(self, encrypt, iv, &mut 0, io);
+    }
+
+    #[inline]
+    fn cfb8(&self, encrypt: bool, iv: &mut [u8; 16], io: InOut<'_>) {
+        AesKey::cfb8(self, encrypt, iv, io);
     }
 
     #[inline]
@@ -229,7 +239,7 @@ struct Pair {
 
 impl Drop for Pair {
     fn drop(&mut self) {
-        zeroize::Zeroize::zeroize(&mut self.bytes);
+        wipe(&mut self.bytes);
     }
 }
 
@@ -298,10 +308,10 @@ pub fn cfb<C: Cipher<B>, const B: usize>(
         return Err(Errno::INVALID);
     }
     let cipher = C::new(key, true)?;
-    if feedback == B {
-        cipher.cfb(encrypt, iv, io);
-    } else {
-        self::feedback(&cipher, encrypt, iv, feedback, io);
+    match feedback {
+        1 => cipher.cfb8(encrypt, iv, io),
+        _ if feedback == B => cipher.cfb(encrypt, iv, io),
+        _ => self::feedback(&cipher, encrypt, iv, feedback, io),
     }
     Ok(())
 }
@@ -376,6 +386,9 @@ fn distance(number: &[u8]) -> u64 {
     (1u64 << (8 * low.len())) - value
 }
 
+/// Bytes of key stream made at once from a list of counters.
+const STREAM: usize = 1024;
+
 /// CTR with a list of counters, as long as the message, up to whole blocks.
 ///
 /// # Errors
@@ -385,8 +398,9 @@ pub fn ctr_list<C: Cipher<B>, const B: usize>(key: &[u8], list: &[u8], mut io: I
         return Err(Errno::INVALID);
     }
     let cipher = C::new(key, true)?;
-    let mut stream = zeroize::Zeroizing::new([0; 1024]);
-    for counters in list.chunks(stream.len()) {
+    let used = list.len().min(STREAM);
+    let mut stream = [0; STREAM];
+    for counters in list.chunks(STREAM) {
         let (mut now, later) = io.split_head(counters.len());
         if now.is_empty() {
             break;
@@ -396,5 +410,6 @@ pub fn ctr_list<C: Cipher<B>, const B: usize>(key: &[u8], list: &[u8], mut io: I
         now.xor(&stream[..]);
         io = later;
     }
+    wipe(&mut stream[..used]);
     Ok(())
 }

@@ -20,5 +20,7 @@ pub mod poly1305;
 pub mod rsa;
 #[cfg(target_arch = "x86_64")]
 pub mod sha512;
+pub mod wipe;
 
 pub use inout::InOut;
+pub use wipe::wipe;

@@ -22,6 +22,7 @@ struct Kernels {
     ctr: unsafe fn(Keys<'_>, &mut Block, InOut<'_>),
     xts: unsafe fn(Keys<'_>, Option<Keys<'_>>, bool, &mut Block, InOut<'_>),
     gcm_table: unsafe fn(Keys<'_>, &mut Table),
+    gcm_extend: unsafe fn(&mut Table, usize),
     gcm_start: unsafe fn(Keys<'_>, &Table, &mut Message, &[u8]),
     gcm_aad: unsafe fn(&Table, &mut Message, &[u8]),
     gcm_crypt: unsafe fn(Keys<'_>, bool, &Table, &mut Message, InOut<'_>),
@@ -38,6 +39,7 @@ macro_rules! kernels {
             ctr: $module::ctr,
             xts: $module::xts,
             gcm_table: $module::gcm_table,
+            gcm_extend: $module::gcm_extend,
             gcm_start: $module::gcm_start,
             gcm_aad: $module::gcm_aad,
             gcm_crypt: $module::gcm_crypt,
@@ -283,11 +285,20 @@ fn message(random: &mut Random, kernels: &Kernels, key: &Key, iv: &[u8], aad: &[
         let (mut table, mut message) = (Table::default(), Message::default());
         let out = unsafe {
             (kernels.gcm_table)(key.keys(), &mut table);
+            // All powers at once, or each as soon as it is wanted.
+            let first = if random.below(2) == 0 { usize::MAX } else { iv.len() / 16 };
+            (kernels.gcm_extend)(&mut table, first);
             (kernels.gcm_start)(key.keys(), &table, &mut message, iv);
             pieces(random, aad, 1, |io| {
+                (kernels.gcm_extend)(&mut table, io.len() / 16);
                 (kernels.gcm_aad)(&table, &mut message, std::slice::from_raw_parts(io.input(), io.len()))
             });
-            pieces(random, from, 1, |io| (kernels.gcm_crypt)(key.keys(), encrypt, &table, &mut message, io))
+            let out = pieces(random, from, 1, |io| {
+                (kernels.gcm_extend)(&mut table, io.len() / 16);
+                (kernels.gcm_crypt)(key.keys(), encrypt, &table, &mut message, io)
+            });
+            (kernels.gcm_extend)(&mut table, if message.begun() { 2 } else { 0 });
+            out
         };
         assert!(out == to, "{what}: text, encrypting {encrypt}");
         assert_eq!(unsafe { (kernels.gcm_tag)(&table, &mut message) }, right_tag, "{what}: encrypting {encrypt}");
@@ -308,6 +319,22 @@ fn gcm_of_all_lengths_in_any_pieces() {
                 message(&mut random, &kernels, &key, &iv, &aad, &data);
             }
         }
+    }
+}
+
+#[test]
+fn round_keys_are_the_library_s() {
+    if !cpu::features().has(Feature::Aes) {
+        return println!("skipped: no AES-NI here");
+    }
+    let mut random = Random(5);
+    for round in 0..300 {
+        let bytes = random.bytes([16, 24, 32][round % 3]);
+        let mut keys = [[0; 16]; adjunct_kernels::aes::key::MOST];
+        let number = unsafe { adjunct_kernels::aes::key::expand(&bytes, &mut keys) };
+        assert_eq!(&keys[..number], Key::new(&bytes, true).keys());
+        unsafe { adjunct_kernels::aes::key::invert(&mut keys, number) };
+        assert_eq!(&keys[..number], Key::new(&bytes, false).keys());
     }
 }
 

@@ -11,7 +11,6 @@ use adjunct::awslc::cipher_xts::{MAX_UNIT, Xts};
 use adjunct::awslc::mac::BlockCipher;
 use adjunct::catalogue::Function;
 use std::ffi::{c_uint, c_ulong};
-use zeroize::Zeroizing;
 
 /// The functions of one cipher, each by its mode and its row. The shape: the cipher, its block, what its functions take beside the
 /// key, the key's name, a slice of it, the bits it counts by, and its CMAC.
@@ -351,20 +350,14 @@ cipher! {
     ica_aes_cmac_last cmac_last AesCmac;
 }
 
-/// Both keys, the data's in front.
+/// Both keys.
 unsafe fn xts_keys(data: *const u8, tweak: *const u8, length: c_uint, encrypt: bool) -> Result<Xts, Errno> {
     if !matches!(length, 16 | 32) {
         return Err(Errno::INVALID);
     }
-    let mut both = Zeroizing::new([0; 64]);
-    let (first, second) = both.split_at_mut(length as usize);
-    // SAFETY: the caller's keys.
-    unsafe {
-        first.copy_from_slice(bytes(data, length)?);
-        second[..length as usize].copy_from_slice(bytes(tweak, length)?);
-    }
     let mut xts = Xts::default();
-    xts.set_key(&both[..2 * length as usize], encrypt)?;
+    // SAFETY: the caller's keys.
+    unsafe { xts.set_keys(bytes(data, length)?, bytes(tweak, length)?, encrypt)? };
     Ok(xts)
 }
 

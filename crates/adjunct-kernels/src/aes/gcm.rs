@@ -16,28 +16,34 @@ use super::ni::{self, from_bytes, load, store, to_bytes};
 use super::width::{REVERSE, Width};
 use super::{Keys, by_length};
 use crate::InOut;
+use crate::wipe;
 use std::arch::x86_64::*;
-use zeroize::Zeroize;
 
 /// The powers of the hash key kept: as many as a group of the widest vectors has blocks.
 const POWERS: usize = 32;
 
-/// The powers of the hash key; wiped when dropped.
+/// The powers of the hash key, as many as have been asked for; wiped when dropped.
 ///
 /// H^32 to H^1, each times x and byte-reversed, then zeros, which a vector that begins at one of the last may read.
 #[repr(C, align(64))]
 #[derive(Debug, Clone)]
-pub struct Table([[u8; 16]; POWERS + 4]);
+pub struct Table {
+    powers: [[u8; 16]; POWERS + 4],
+    /// How many are there, from H^1 up.
+    filled: usize,
+}
 
 impl Default for Table {
+    #[inline]
     fn default() -> Table {
-        Table([[0; 16]; POWERS + 4])
+        Table { powers: [[0; 16]; POWERS + 4], filled: 0 }
     }
 }
 
 impl Drop for Table {
+    #[inline]
     fn drop(&mut self) {
-        self.0.as_flattened_mut().zeroize();
+        wipe(self.powers[POWERS - self.filled.min(POWERS)..].as_flattened_mut());
     }
 }
 
@@ -45,7 +51,13 @@ impl Table {
     /// H^`power` and those after it. `power` is at most [`POWERS`].
     #[inline(always)]
     fn at_power(&self, power: usize) -> *const u8 {
-        self.0[POWERS - power..].as_ptr().cast()
+        self.powers[POWERS - power..].as_ptr().cast()
+    }
+
+    /// Whether there are the powers that a run of so many blocks takes.
+    #[inline]
+    pub fn has(&self, blocks: usize) -> bool {
+        self.filled >= blocks.min(POWERS)
     }
 }
 
@@ -72,7 +84,7 @@ pub struct Message {
 impl Drop for Message {
     fn drop(&mut self) {
         for block in [&mut self.counter, &mut self.mask, &mut self.hash, &mut self.held, &mut self.stream] {
-            block.zeroize();
+            wipe(block);
         }
     }
 }
@@ -88,6 +100,13 @@ impl Message {
     #[inline]
     pub fn text(&self) -> u64 {
         self.text
+    }
+
+    /// Whether the additional data or, after it, the message ends within a block as far as it has come.
+    #[inline]
+    pub fn begun(&self) -> bool {
+        let last = if self.text == 0 { self.aad } else { self.text };
+        !last.is_multiple_of(16)
     }
 
     /// Goes on where the next counter block and the hash are these; the lengths count from here.
@@ -151,7 +170,7 @@ fn times<W: Width>(a: __m128i, b: __m128i) -> __m128i {
     sum.reduced().first()
 }
 
-/// Fills the table for a key.
+/// Begins the table for a key: with H^1 alone.
 #[inline(always)]
 pub fn table<W: Width>(keys: Keys<'_>, table: &mut Table) {
     let mut h = [0; 16];
@@ -159,25 +178,37 @@ pub fn table<W: Width>(keys: Keys<'_>, table: &mut Table) {
     unsafe { ni::encrypt_block(keys, &mut h) };
     let h = u128::from_be_bytes(h);
     let h = h << 1 ^ ((h as i128 >> 127) as u128 & (0xc2 << 120 | 1));
-    let blocks = W::BYTES / 16;
-    // SAFETY: all within the table; the callers' instructions include SSE2.
+    table.powers[POWERS - 1] = h.to_le_bytes();
+    table.filled = 1;
+}
+
+/// Goes on with the table, up to the powers that a run of `blocks` takes: one by one to a vector, then vector by vector.
+#[inline(always)]
+pub fn extend<W: Width>(table: &mut Table, blocks: usize) {
+    let (wanted, vector) = (blocks.min(POWERS), W::BYTES / 16);
+    let mut filled = table.filled;
+    // SAFETY: all within the table, of which H^1 at least is there; the callers' instructions include SSE2.
     unsafe {
-        let at = |power: usize| table.0.as_ptr().add(POWERS - power);
-        let h = from_bytes(&h.to_le_bytes());
-        let mut power = h;
-        for i in 1..=blocks {
-            store(at(i).cast_mut().cast(), power);
-            power = times::<W>(power, h);
+        let powers = table.powers.as_mut_ptr();
+        let at = |power: usize| powers.add(POWERS - power).cast::<u8>();
+        let first = load(at(1));
+        while filled < wanted.min(vector) {
+            store(at(filled + 1), times::<W>(load(at(filled)), first));
+            filled += 1;
         }
-        let first = W::broadcast(load(at(blocks).cast()));
-        let mut vector = W::load(at(blocks).cast());
-        for i in 2..=WIDE {
-            let mut sum = Sum::new();
-            sum.add(vector, first);
-            vector = sum.reduced();
-            vector.store(at(i * blocks).cast_mut().cast());
+        if filled < wanted {
+            let step = W::broadcast(load(at(vector)));
+            let mut highest = W::load(at(filled));
+            while filled < wanted {
+                let mut sum = Sum::new();
+                sum.add(highest, step);
+                highest = sum.reduced();
+                filled += vector;
+                highest.store(at(filled));
+            }
         }
     }
+    table.filled = filled;
 }
 
 /// Adds the vectors of one run of blocks to a sum; knows how many blocks are left.
@@ -537,7 +568,7 @@ impl<W: Width, const N: usize> Work<W, N> {
 /// Ends the message: its tag.
 #[inline(always)]
 pub fn tag<W: Width>(table: &Table, message: &mut Message) -> [u8; 16] {
-    let begun = if message.text == 0 { !message.aad.is_multiple_of(16) } else { !message.text.is_multiple_of(16) };
+    let begun = message.begun();
     // SAFETY: within the table; the callers' instructions include SSE4.1 and AES-NI.
     unsafe {
         let mut hash = from_bytes(&message.hash);

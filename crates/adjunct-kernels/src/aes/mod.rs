@@ -12,6 +12,7 @@
 
 pub mod ccm;
 pub mod gcm;
+pub mod key;
 mod modes;
 pub mod ni;
 mod width;
@@ -117,10 +118,17 @@ macro_rules! kernels {
                 }
             }
 
-            /// GCM: the powers of the hash key.
+            /// GCM: the hash key, which a table begins with. Before a run of blocks (of an IV other than 12 bytes, additional data
+            /// or text) the table must have their powers, before a tag of [begun](Message::begun) data two: `gcm_extend`.
             #[target_feature(enable = $features)]
             pub fn gcm_table(keys: Keys<'_>, table: &mut Table) {
                 gcm::table::<Vector>(keys, table)
+            }
+
+            /// GCM: the powers of the hash key for runs of `blocks`, in a table that has been begun.
+            #[target_feature(enable = $features)]
+            pub fn gcm_extend(table: &mut Table, blocks: usize) {
+                gcm::extend::<Vector>(table, blocks)
             }
 
             /// GCM: begins a message under an IV, which is not empty.

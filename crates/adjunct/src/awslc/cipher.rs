@@ -5,9 +5,9 @@ use crate::cpu::{self, Feature};
 use crate::error::Error;
 use adjunct_kernels::InOut;
 #[cfg(target_arch = "x86_64")]
-use adjunct_kernels::aes::ni;
+use adjunct_kernels::aes::{ccm, key, ni};
+use adjunct_kernels::wipe;
 use aws_lc_sys as lc;
-use zeroize::Zeroize;
 
 /// The block length of AES in bytes.
 pub const BLOCK: usize = 16;
@@ -83,12 +83,14 @@ impl std::fmt::Debug for AesKey {
 }
 
 impl Drop for AesKey {
+    #[inline]
     fn drop(&mut self) {
-        self.words.as_flattened_mut().zeroize();
+        wipe(self.words.as_flattened_mut());
     }
 }
 
 impl Default for AesKey {
+    #[inline]
     fn default() -> AesKey {
         AesKey { words: [[0; 16]; 15], library_rounds: 0, round_keys: 11, level: Level::Library }
     }
@@ -99,31 +101,43 @@ impl AesKey {
     ///
     /// # Errors
     /// [`Error::Length`] if it is not 16, 24 or 32 bytes.
+    #[inline]
     pub fn set_encrypt(&mut self, key: &[u8]) -> Result<(), Error> {
-        self.set(key, lc::AES_set_encrypt_key)
+        self.set(key, true)
     }
 
     /// Sets the key for decryption.
     ///
     /// # Errors
     /// [`Error::Length`] if it is not 16, 24 or 32 bytes.
+    #[inline]
     pub fn set_decrypt(&mut self, key: &[u8]) -> Result<(), Error> {
-        self.set(key, lc::AES_set_decrypt_key)
+        self.set(key, false)
     }
 
-    fn set(
-        &mut self,
-        key: &[u8],
-        function: unsafe extern "C" fn(*const u8, u32, *mut lc::AES_KEY) -> i32,
-    ) -> Result<(), Error> {
+    #[inline]
+    fn set(&mut self, key: &[u8], encrypt: bool) -> Result<(), Error> {
         if !matches!(key.len(), 16 | 24 | 32) {
             return Err(Error::Length { what: "AES key", got: key.len(), expected: "16, 24 or 32" });
         }
-        // SAFETY: the key has the length given; the schedule has AES_KEY's layout.
-        let done = unsafe { function(key.as_ptr(), key.len() as u32 * 8, (&raw mut *self).cast()) };
-        // Where the level is not Library, AES-NI is in force and the library's schedule is its plain round keys.
         self.level = level();
         self.round_keys = (key.len() / 4 + 7) as u8;
+        #[cfg(target_arch = "x86_64")]
+        if self.single() {
+            // SAFETY: AES-NI is in force.
+            unsafe {
+                let number = key::expand(key, &mut self.words);
+                if !encrypt {
+                    key::invert(&mut self.words, number);
+                }
+            }
+            // As the library's own code on AES-NI has it, whose schedule is the plain round keys.
+            self.library_rounds = (key.len() / 4 + 5) as u32;
+            return Ok(());
+        }
+        let function = if encrypt { lc::AES_set_encrypt_key } else { lc::AES_set_decrypt_key };
+        // SAFETY: the key has the length given; the schedule has AES_KEY's layout.
+        let done = unsafe { function(key.as_ptr(), key.len() as u32 * 8, (&raw mut *self).cast()) };
         if done == 0 { Ok(()) } else { Err(Error::Failed("AES key schedule")) }
     }
 
@@ -251,6 +265,32 @@ impl AesKey {
         }
         // SAFETY: whole blocks.
         unsafe { lc::AES_cbc_encrypt(io.input(), io.output(), io.len(), self.raw(), iv.as_mut_ptr(), encrypt.into()) };
+    }
+
+    /// Takes whole blocks into a CBC-MAC; the key must be an encryption key.
+    ///
+    /// # Panics
+    /// If the length is not a multiple of the block.
+    #[inline]
+    pub(super) fn absorb(&self, mac: &mut Block, blocks: &[u8]) {
+        #[cfg(target_arch = "x86_64")]
+        if self.single() {
+            // SAFETY: AES-NI is in force.
+            return unsafe { ccm::absorb(self.keys(), mac, blocks) };
+        }
+        let (blocks, rest) = blocks.as_chunks::<BLOCK>();
+        assert!(rest.is_empty());
+        if let [block] = blocks {
+            xor(mac, block);
+            return self.encrypt_block(mac);
+        }
+        let mut scratch = [[0; BLOCK]; 64];
+        for part in blocks.chunks(scratch.len()) {
+            let (input, output, length) = (part.as_ptr().cast(), scratch.as_mut_ptr().cast(), part.len() * BLOCK);
+            // SAFETY: whole blocks, which the scratch has room for.
+            unsafe { lc::AES_cbc_encrypt(input, output, length, self.raw(), mac.as_mut_ptr(), 1) };
+        }
+        wipe(scratch.as_flattened_mut());
     }
 
     /// CTR with a big-endian counter of 128 bits. `keystream` holds a begun block of which `used` bytes have been
@@ -450,6 +490,12 @@ impl AesKey {
     }
 }
 
+/// Adds one block to another.
+#[inline]
+pub(super) fn xor(block: &mut Block, with: &Block) {
+    *block = (u128::from_ne_bytes(*block) ^ u128::from_ne_bytes(*with)).to_ne_bytes();
+}
+
 #[cfg(target_arch = "x86_64")]
 pub(super) mod hw {
     use aws_lc_sys::AES_KEY;
@@ -461,5 +507,34 @@ pub(super) mod hw {
         pub fn ecb(input: *const u8, output: *mut u8, len: usize, key: *const AES_KEY, encrypt: c_int);
         #[link_name = "aws_lc_0_47_0_aes_hw_cbc_encrypt"]
         pub fn cbc(input: *const u8, output: *mut u8, len: usize, key: *const AES_KEY, iv: *mut u8, encrypt: c_int);
+    }
+}
+
+#[cfg(test)]
+#[cfg(target_arch = "x86_64")]
+mod tests {
+    use super::*;
+
+    /// AWS-LC's functions take it for a schedule of their own.
+    #[test]
+    fn the_layout_is_the_library_s() {
+        for length in [16, 24, 32] {
+            let bytes: Vec<u8> = (0..length).map(|i| i * 41 + 7).collect();
+            for (encrypt, set) in [
+                (true, lc::AES_set_encrypt_key as unsafe extern "C" fn(_, _, _) -> _),
+                (false, lc::AES_set_decrypt_key),
+            ] {
+                let (mut ours, mut theirs) = (AesKey::default(), lc::AES_KEY { rd_key: [0; 60], rounds: 0 });
+                ours.set(&bytes, encrypt).expect("a key");
+                // SAFETY: a key of that length.
+                assert_eq!(unsafe { set(bytes.as_ptr(), u32::from(length) * 8, &raw mut theirs) }, 0);
+                assert_eq!(ours.library_rounds, theirs.rounds);
+                let words = theirs.rd_key.map(u32::to_ne_bytes);
+                assert_eq!(
+                    ours.words.as_flattened()[..ours.round_keys as usize * 16],
+                    words.as_flattened()[..ours.round_keys as usize * 16]
+                );
+            }
+        }
     }
 }

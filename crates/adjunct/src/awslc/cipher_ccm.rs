@@ -1,11 +1,11 @@
 //! AES-CCM (SP 800-38C, RFC 3610): one message with lengths known before.
 
-use super::cipher::{AesKey, BLOCK, Block};
+use super::cipher::{AesKey, BLOCK, Block, xor};
 use crate::error::Error;
 use adjunct_kernels::InOut;
 #[cfg(target_arch = "x86_64")]
 use adjunct_kernels::aes::ccm;
-use zeroize::Zeroize;
+use adjunct_kernels::wipe;
 
 /// AES-CCM with its key and the state of one message; wiped when dropped.
 #[derive(Debug, Clone, Default)]
@@ -20,8 +20,8 @@ pub struct Ccm {
 
 impl Drop for Ccm {
     fn drop(&mut self) {
-        self.header.zeroize();
-        self.mac.zeroize();
+        wipe(&mut self.header);
+        wipe(&mut self.mac);
     }
 }
 
@@ -101,16 +101,9 @@ impl Ccm {
         }
     }
 
+    #[inline]
     fn absorb(&mut self, blocks: &[u8]) {
-        #[cfg(target_arch = "x86_64")]
-        if self.key.single() {
-            // SAFETY: AES-NI is in force.
-            return unsafe { ccm::absorb(self.key.keys(), &mut self.mac, blocks) };
-        }
-        for block in blocks.as_chunks::<BLOCK>().0 {
-            xor(&mut self.mac, block);
-            self.key.encrypt_block(&mut self.mac);
-        }
+        self.key.absorb(&mut self.mac, blocks);
     }
 
     /// Encrypts or decrypts the message; then [`Ccm::tag`] has its tag.
@@ -139,7 +132,7 @@ impl Ccm {
         self.blocks(encrypt, &mut counter, whole);
         self.tail(encrypt, counter, tail);
         xor(&mut self.mac, &mask);
-        mask.zeroize();
+        wipe(&mut mask);
         Ok(())
     }
 
@@ -180,15 +173,11 @@ impl Ccm {
             self.mac[i] ^= if encrypt { input } else { output };
         }
         self.key.encrypt_block(&mut self.mac);
-        stream.zeroize();
+        wipe(&mut stream);
     }
 
     /// The tag of the message, of which the first bytes count.
     pub fn tag(&self) -> Block {
         self.mac
     }
-}
-
-fn xor(block: &mut Block, with: &Block) {
-    *block = (u128::from_ne_bytes(*block) ^ u128::from_ne_bytes(*with)).to_ne_bytes();
 }

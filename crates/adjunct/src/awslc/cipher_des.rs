@@ -1,9 +1,8 @@
 //! DES and triple DES (FIPS 46-3, SP 800-67).
 
 use crate::error::Error;
-use adjunct_kernels::InOut;
+use adjunct_kernels::{InOut, wipe};
 use std::ffi::{c_int, c_void};
-use zeroize::Zeroize;
 
 /// `DES_key_schedule`: 16 round keys of two words.
 type Schedule = [u32; 32];
@@ -56,7 +55,7 @@ impl std::fmt::Debug for TripleDes {
 impl Drop for TripleDes {
     fn drop(&mut self) {
         for schedule in &mut self.0 {
-            schedule.zeroize();
+            wipe(schedule);
         }
     }
 }
@@ -107,7 +106,7 @@ impl std::fmt::Debug for SingleDes {
 
 impl Drop for SingleDes {
     fn drop(&mut self) {
-        self.0.zeroize();
+        wipe(&mut self.0);
     }
 }
 

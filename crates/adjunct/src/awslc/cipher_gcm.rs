@@ -8,8 +8,8 @@ use crate::error::Error;
 use adjunct_kernels::InOut;
 #[cfg(target_arch = "x86_64")]
 use adjunct_kernels::aes::gcm::{Message, Table};
+use adjunct_kernels::wipe;
 use aws_lc_sys as lc;
-use zeroize::Zeroize;
 
 /// The longest tag in bytes.
 pub const TAG: usize = 16;
@@ -127,9 +127,9 @@ impl Default for Context {
 
 impl Drop for Context {
     fn drop(&mut self) {
-        self.key.htable.as_flattened_mut().zeroize();
+        wipe(self.key.htable.as_flattened_mut());
         for block in [&mut self.yi, &mut self.eki, &mut self.ek0, &mut self.xi] {
-            block.zeroize();
+            wipe(block);
         }
     }
 }
@@ -141,6 +141,19 @@ const MOST: [u64; 2] = [(1 << 36) - 32, 1 << 61];
 #[cfg(target_arch = "x86_64")]
 fn within(before: u64, more: usize, most: u64) -> bool {
     before.checked_add(more as u64).is_some_and(|all| all <= most)
+}
+
+/// Fills the table as far as so many bytes take: a short message is not to pay for the powers of a long one.
+///
+/// # Safety
+/// The instructions of the key's level are in force.
+#[cfg(target_arch = "x86_64")]
+#[inline]
+unsafe fn extend(key: &AesKey, table: &mut Table, bytes: usize) {
+    if !table.has(bytes / 16) {
+        // SAFETY: see above.
+        unsafe { wide!(key, gcm_extend(table, bytes / 16)) };
+    }
 }
 
 impl Gcm {
@@ -192,6 +205,9 @@ impl Gcm {
             // SAFETY: the instructions are in force.
             #[cfg(target_arch = "x86_64")]
             Engine::Vector { table, message } => unsafe {
+                if iv.len() != 12 {
+                    extend(&self.key, table, iv.len());
+                }
                 wide!(self.key, gcm_start(self.key.keys(), table, message, iv));
             },
             // SAFETY: the context has GCM128_CONTEXT's layout and a key.
@@ -212,7 +228,10 @@ impl Gcm {
                 let right = message.text() == 0 && within(message.aad(), data.len(), MOST[1]);
                 if right {
                     // SAFETY: the instructions are in force.
-                    unsafe { wide!(self.key, gcm_aad(table, message, data)) };
+                    unsafe {
+                        extend(&self.key, table, data.len());
+                        wide!(self.key, gcm_aad(table, message, data));
+                    };
                 }
                 right
             }
@@ -249,7 +268,10 @@ impl Gcm {
                 let right = within(message.text(), io.len(), MOST[0]);
                 if right {
                     // SAFETY: the instructions are in force.
-                    unsafe { wide!(self.key, gcm_crypt(self.key.keys(), encrypting, table, message, io)) };
+                    unsafe {
+                        extend(&self.key, table, io.len());
+                        wide!(self.key, gcm_crypt(self.key.keys(), encrypting, table, message, io));
+                    };
                 }
                 right
             }
@@ -302,7 +324,12 @@ impl Gcm {
         match &mut self.engine {
             // SAFETY: the instructions are in force.
             #[cfg(target_arch = "x86_64")]
-            Engine::Vector { table, message } => unsafe { wide!(self.key, gcm_tag(table, message)) },
+            Engine::Vector { table, message } => unsafe {
+                if message.begun() {
+                    extend(&self.key, table, 32);
+                }
+                wide!(self.key, gcm_tag(table, message))
+            },
             Engine::Library { ctx, .. } => {
                 let mut out = [0; TAG];
                 // SAFETY: the tag has the length given.

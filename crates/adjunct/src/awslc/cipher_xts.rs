@@ -2,7 +2,7 @@
 
 #[cfg(target_arch = "x86_64")]
 use super::cipher::wide;
-use super::cipher::{AesKey, BLOCK, Block};
+use super::cipher::{AesKey, BLOCK, Block, xor};
 use crate::error::Error;
 use adjunct_kernels::InOut;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
@@ -56,6 +56,18 @@ impl Xts {
             return Err(Error::Length { what: "AES-XTS key", got: key.len(), expected: "32 or 64" });
         }
         let (data, tweak) = key.split_at(key.len() / 2);
+        self.set_keys(data, tweak, encrypt)
+    }
+
+    /// Sets both keys.
+    ///
+    /// # Errors
+    /// [`Error::Length`] if they are not 16 or 32 bytes each.
+    #[inline]
+    pub fn set_keys(&mut self, data: &[u8], tweak: &[u8], encrypt: bool) -> Result<(), Error> {
+        if !matches!(data.len(), 16 | 32) || data.len() != tweak.len() {
+            return Err(Error::Length { what: "AES-XTS key", got: data.len(), expected: "16 or 32" });
+        }
         self.encrypt = encrypt;
         if encrypt { self.data.set_encrypt(data) } else { self.data.set_decrypt(data) }?;
         self.tweak.set_encrypt(tweak)
@@ -184,10 +196,6 @@ impl Xts {
             }
         }
     }
-}
-
-fn xor(block: &mut Block, with: &Block) {
-    *block = (u128::from_ne_bytes(*block) ^ u128::from_ne_bytes(*with)).to_ne_bytes();
 }
 
 /// Times x in GF(2^128), little-endian, without a branch.

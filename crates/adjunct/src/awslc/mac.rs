@@ -1,11 +1,11 @@
 //! HMAC and CMAC, in place and without allocation.
 
+use super::cipher::AesKey;
 use super::cipher_des::Des;
 use super::digest::{self, Digest, Method};
 use crate::error::Error;
-use adjunct_kernels::InOut;
+use adjunct_kernels::{InOut, wipe};
 use std::ffi::c_int;
-use zeroize::Zeroize;
 
 /// HMAC (RFC 2104, FIPS 198-1), keyed once: the states after the padded keys are kept, so that each message costs only
 /// itself and two blocks.
@@ -31,12 +31,6 @@ impl Drop for BlockKey {
     fn drop(&mut self) {
         wipe(&mut self.0);
     }
-}
-
-/// Overwrites `bytes` so that the compiler cannot leave it out, faster than byte by byte.
-fn wipe(bytes: &mut [u8]) {
-    bytes.fill(0);
-    std::hint::black_box(bytes);
 }
 
 /// Length of what TLS authenticates before a record's content (RFC 5246, 6.2.3.1), in bytes.
@@ -215,9 +209,11 @@ impl BlockCipher {
     }
 }
 
+/// Both wipe themselves. It lies where it is used.
 #[derive(Clone)]
+#[allow(clippy::large_enum_variant)]
 enum Schedule {
-    Aes(aws_lc_sys::AES_KEY),
+    Aes(AesKey),
     Des(Des),
 }
 
@@ -242,14 +238,6 @@ impl std::fmt::Debug for Cmac {
 
 impl Drop for Cmac {
     fn drop(&mut self) {
-        match &mut self.schedule {
-            Schedule::Aes(key) => {
-                key.rd_key.zeroize();
-                key.rounds = 0;
-            }
-            // It wipes itself.
-            Schedule::Des(_) => {}
-        }
         for bytes in [&mut self.subkeys[0], &mut self.chain, &mut self.last] {
             wipe(bytes);
         }
@@ -267,12 +255,9 @@ impl Cmac {
             return Err(Error::Length { what: "CMAC key", got: key.len(), expected: "that of the cipher" });
         }
         let schedule = match cipher {
-            BlockCipher::Aes(length) => {
-                let mut aes = aws_lc_sys::AES_KEY { rd_key: [0; 60], rounds: 0 };
-                // SAFETY: the key has the length given in bits.
-                if unsafe { aws_lc_sys::AES_set_encrypt_key(key.as_ptr(), length as u32 * 8, &raw mut aes) } != 0 {
-                    return Err(Error::Length { what: "AES key", got: length, expected: "16, 24 or 32" });
-                }
+            BlockCipher::Aes(_) => {
+                let mut aes = AesKey::default();
+                aes.set_encrypt(key)?;
                 Schedule::Aes(aes)
             }
             BlockCipher::TripleDes | BlockCipher::Des => Schedule::Des(Des::new(key)?),
@@ -316,15 +301,11 @@ impl Cmac {
 
     /// Passes whole blocks through the cipher in CBC; only the last one's result is kept, in `chain`.
     fn encrypt(&mut self, blocks: &[u8]) {
-        let mut scratch = [0u8; 1024];
-        for part in blocks.chunks(scratch.len()) {
-            match &self.schedule {
-                Schedule::Aes(key) => {
-                    let (data, out, iv) = (part.as_ptr(), scratch.as_mut_ptr(), self.chain.as_mut_ptr());
-                    // SAFETY: `part` is of whole blocks and fits in `scratch`; `iv` points to a block.
-                    unsafe { aws_lc_sys::AES_cbc_encrypt(data, out, part.len(), key, iv, 1) };
-                }
-                Schedule::Des(key) => {
+        match &self.schedule {
+            Schedule::Aes(key) => key.absorb(&mut self.chain, blocks),
+            Schedule::Des(key) => {
+                let mut scratch = [0u8; 1024];
+                for part in blocks.chunks(scratch.len()) {
                     if let Some(chain) = self.chain.first_chunk_mut() {
                         key.cbc(true, chain, InOut::apart(part, &mut scratch[..part.len()]));
                     }

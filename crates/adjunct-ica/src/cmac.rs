@@ -26,7 +26,8 @@ pub fn intermediate(cipher: BlockCipher, key: &[u8], message: &[u8], chain: &mut
     if message.is_empty() || !message.len().is_multiple_of(cipher.block()) {
         return Err(Errno::INVALID);
     }
-    let mut cmac = Cmac::new(cipher, key)?;
+    let mut cmac = Cmac::default();
+    cmac.set_key(cipher, key)?;
     let (function, bits) = function(cipher);
     let operation = Operation::new(function, bits)?;
     cmac.resume(chain);
@@ -56,7 +57,8 @@ pub fn last(cipher: BlockCipher, key: &[u8], message: &[u8], chain: Option<&[u8]
     if length == 0 || length > cipher.block() {
         return Err(Errno::INVALID);
     }
-    let mut cmac = Cmac::new(cipher, key)?;
+    let mut cmac = Cmac::default();
+    cmac.set_key(cipher, key)?;
     let (function, bits) = function(cipher);
     let operation = Operation::new(function, bits)?;
     if let Some(chain) = chain {

@@ -114,7 +114,9 @@ pub fn start(key: &[u8], iv: &[u8]) -> Result<Start, Errno> {
         icb[..12].copy_from_slice(iv);
         icb[15] = 1;
     } else {
-        let mut gcm = hasher(key, &[0; BLOCK])?;
+        let mut gcm = Gcm::default();
+        gcm.set_key(key)?;
+        gcm.resume(&[0; BLOCK], &[0; BLOCK]);
         absorb(&mut gcm, iv)?;
         gcm.aad(&lengths(0, iv.len() as u64))?;
         icb = gcm.progress().1;
@@ -122,13 +124,6 @@ pub fn start(key: &[u8], iv: &[u8]) -> Result<Start, Errno> {
     let mut ucb = icb;
     increment(&mut ucb);
     Ok(Start { icb, ucb, subkey })
-}
-
-fn hasher(key: &[u8], hash: &Block) -> Result<Gcm, Errno> {
-    let mut gcm = Gcm::default();
-    gcm.set_key(key)?;
-    gcm.resume(&[0; BLOCK], hash);
-    Ok(gcm)
 }
 
 /// Hashes data, zeros behind it to a whole block.
@@ -173,11 +168,6 @@ pub fn part(
     gcm.resume(counter, hash);
     absorb(&mut gcm, aad)?;
     let bytes = text.len();
-    // For an end that is no whole block. The key is not looked at again: it may lie where the output goes.
-    let mut aes = AesKey::default();
-    if !bytes.is_multiple_of(BLOCK) {
-        aes.set_encrypt(key)?;
-    }
     let (whole, mut tail) = text.split_whole(BLOCK);
     if encrypt {
         gcm.encrypt(whole)?
@@ -187,7 +177,7 @@ pub fn part(
     (*counter, *hash) = gcm.progress();
     if !tail.is_empty() {
         let mut stream = *counter;
-        aes.encrypt_block(&mut stream);
+        gcm.encrypt_block(&mut stream);
         let mut cipher = [0; BLOCK];
         for i in 0..tail.len() {
             let input = tail.get(i);
@@ -208,12 +198,12 @@ pub fn part(
 /// # Errors
 /// [`Errno::INVALID`] for a key that cannot be.
 pub fn finish(key: &[u8], icb: &Block, aad: u64, text: u64, hash: &mut Block) -> Result<(), Errno> {
-    let mut gcm = hasher(key, hash)?;
+    let mut gcm = Gcm::default();
+    gcm.set_key(key)?;
+    gcm.resume(&[0; BLOCK], hash);
     gcm.aad(&lengths(aad, text))?;
-    let mut aes = AesKey::default();
-    aes.set_encrypt(key)?;
     let mut mask = *icb;
-    aes.encrypt_block(&mut mask);
+    gcm.encrypt_block(&mut mask);
     *hash = gcm.progress().1;
     hash.iter_mut().zip(mask).for_each(|(byte, mask)| *byte ^= mask);
     Ok(())
@@ -245,7 +235,8 @@ impl Stream {
         self.gcm.set_iv(iv);
         let (encrypt, bits) = (encrypt, key.len() * 8);
         (self.encrypt, self.bits, self.aad_ended, self.done, self.tag) = (encrypt, bits, false, 0, None);
-        self.iv = iv.to_vec();
+        self.iv.clear();
+        self.iv.extend_from_slice(iv);
         Ok(())
     }
 

@@ -80,11 +80,11 @@ pub fn hash(
         digest.finish(out);
     }
     // Of a finished message, too: the original leaves it there. A digest that has been finished has none of its own any more.
-    let mut place = [0; MAX_CHAIN];
     if part.ends() {
         let length = out.len().min(context.chain.len());
         context.chain[..length].copy_from_slice(&out[..length]);
     } else {
+        let mut place = [0; MAX_CHAIN];
         let chain = digest.chain(&mut place).ok_or(Errno::IO)?;
         context.chain.copy_from_slice(chain);
         let length = out.len().min(chain.len());

@@ -6,12 +6,14 @@ use adjunct::awslc::cipher_des::Des;
 use adjunct::{InOut, wipe};
 
 /// A block cipher with a key.
-pub trait Cipher<const B: usize>: Sized {
-    /// A key for one direction; a stream of keys (CTR, OFB, CFB) needs that of encryption.
+///
+/// Its default has no key: one is set where it stays, for whatever is moved leaves a copy behind.
+pub trait Cipher<const B: usize>: Default {
+    /// Sets the key for one direction; a stream of keys (CTR, OFB, CFB) needs that of encryption.
     ///
     /// # Errors
     /// [`Errno::INVALID`] where the key has not the length of any.
-    fn new(key: &[u8], encrypt: bool) -> Result<Self, Errno>;
+    fn set_key(&mut self, key: &[u8], encrypt: bool) -> Result<(), Errno>;
     /// ECB over whole blocks, in the direction of the key.
     fn ecb(&self, encrypt: bool, io: InOut<'_>);
     /// CBC over whole blocks, in the direction of the key; `iv` becomes the last ciphertext block.
@@ -51,10 +53,10 @@ pub trait Cipher<const B: usize>: Sized {
 }
 
 impl Cipher<16> for AesKey {
-    fn new(key: &[u8], encrypt: bool) -> Result<AesKey, Errno> {
-        let mut aes = AesKey::default();
-        if encrypt { aes.set_encrypt(key) } else { aes.set_decrypt(key) }?;
-        Ok(aes)
+    #[inline]
+    fn set_key(&mut self, key: &[u8], encrypt: bool) -> Result<(), Errno> {
+        if encrypt { self.set_encrypt(key) } else { self.set_decrypt(key) }?;
+        Ok(())
     }
 
     #[inline]
@@ -89,8 +91,8 @@ impl Cipher<16> for AesKey {
 }
 
 impl Cipher<8> for Des {
-    fn new(key: &[u8], _encrypt: bool) -> Result<Des, Errno> {
-        Ok(Des::new(key)?)
+    fn set_key(&mut self, key: &[u8], _encrypt: bool) -> Result<(), Errno> {
+        Ok(Des::set_key(self, key)?)
     }
 
     fn ecb(&self, encrypt: bool, io: InOut<'_>) {
@@ -117,7 +119,9 @@ fn increment<const B: usize>(counter: &mut [u8; B]) {
 /// [`Errno::INVALID`] unless there are whole blocks.
 pub fn ecb<C: Cipher<B>, const B: usize>(key: &[u8], encrypt: bool, io: InOut<'_>) -> Result<(), Errno> {
     whole::<B>(&io)?;
-    C::new(key, encrypt)?.ecb(encrypt, io);
+    let mut cipher = C::default();
+    cipher.set_key(key, encrypt)?;
+    cipher.ecb(encrypt, io);
     Ok(())
 }
 
@@ -132,7 +136,9 @@ pub fn cbc<C: Cipher<B>, const B: usize>(
     io: InOut<'_>,
 ) -> Result<(), Errno> {
     whole::<B>(&io)?;
-    C::new(key, encrypt)?.cbc(encrypt, iv, io);
+    let mut cipher = C::default();
+    cipher.set_key(key, encrypt)?;
+    cipher.cbc(encrypt, iv, io);
     Ok(())
 }
 
@@ -181,7 +187,8 @@ pub fn cbc_stealing<C: Cipher<B>, const B: usize>(
     if length < B {
         return Err(Errno::INVALID);
     }
-    let cipher = C::new(key, encrypt)?;
+    let mut cipher = C::default();
+    cipher.set_key(key, encrypt)?;
     // The last piece has 1 to B bytes; before it stands a whole block, if there is one at all.
     let last = (length - 1) % B + 1;
     let switched = match stealing {
@@ -307,7 +314,8 @@ pub fn cfb<C: Cipher<B>, const B: usize>(
     if feedback == 0 || feedback > B {
         return Err(Errno::INVALID);
     }
-    let cipher = C::new(key, true)?;
+    let mut cipher = C::default();
+    cipher.set_key(key, true)?;
     match feedback {
         1 => cipher.cfb8(encrypt, iv, io),
         _ if feedback == B => cipher.cfb(encrypt, iv, io),
@@ -344,7 +352,9 @@ fn feedback<C: Cipher<B>, const B: usize>(
 /// # Errors
 /// [`Errno::INVALID`] for a key that cannot be.
 pub fn ofb<C: Cipher<B>, const B: usize>(key: &[u8], iv: &mut [u8; B], io: InOut<'_>) -> Result<(), Errno> {
-    C::new(key, true)?.ofb(iv, io);
+    let mut cipher = C::default();
+    cipher.set_key(key, true)?;
+    cipher.ofb(iv, io);
     Ok(())
 }
 
@@ -361,7 +371,8 @@ pub fn ctr<C: Cipher<B>, const B: usize>(
     if width == 0 || width > 8 * B || !width.is_multiple_of(8) {
         return Err(Errno::INVALID);
     }
-    let cipher = C::new(key, true)?;
+    let mut cipher = C::default();
+    cipher.set_key(key, true)?;
     let fixed = B - width / 8;
     let prefix = *counter;
     while !io.is_empty() {
@@ -387,29 +398,36 @@ fn distance(number: &[u8]) -> u64 {
 }
 
 /// Bytes of key stream made at once from a list of counters.
-const STREAM: usize = 1024;
+const SHORT: usize = 64;
+const LONG: usize = 4096;
+
+fn streams<C: Cipher<B>, const B: usize, const N: usize>(cipher: &C, list: &[u8], mut io: InOut<'_>) {
+    let mut stream = [0; N];
+    for counters in list.chunks(N) {
+        let (mut now, later) = io.split_head(counters.len());
+        let blocks = now.len().next_multiple_of(B);
+        cipher.ecb(true, InOut::apart(&counters[..blocks], &mut stream[..blocks]));
+        now.xor(&stream);
+        io = later;
+    }
+    wipe(&mut stream);
+}
 
 /// CTR with a list of counters, as long as the message, up to whole blocks.
 ///
 /// # Errors
 /// [`Errno::INVALID`] for a key that cannot be, or too short a list.
-pub fn ctr_list<C: Cipher<B>, const B: usize>(key: &[u8], list: &[u8], mut io: InOut<'_>) -> Result<(), Errno> {
+pub fn ctr_list<C: Cipher<B>, const B: usize>(key: &[u8], list: &[u8], io: InOut<'_>) -> Result<(), Errno> {
     if list.len() < io.len().next_multiple_of(B) {
         return Err(Errno::INVALID);
     }
-    let cipher = C::new(key, true)?;
-    let used = list.len().min(STREAM);
-    let mut stream = [0; STREAM];
-    for counters in list.chunks(STREAM) {
-        let (mut now, later) = io.split_head(counters.len());
-        if now.is_empty() {
-            break;
-        }
-        let blocks = now.len().next_multiple_of(B);
-        cipher.ecb(true, InOut::apart(&counters[..blocks], &mut stream[..blocks]));
-        now.xor(&stream[..]);
-        io = later;
+    let mut cipher = C::default();
+    cipher.set_key(key, true)?;
+    // A short message is not to pay for clearing the room of a long one.
+    if io.len() <= SHORT {
+        streams::<C, B, SHORT>(&cipher, list, io)
+    } else {
+        streams::<C, B, LONG>(&cipher, list, io)
     }
-    wipe(&mut stream[..used]);
     Ok(())
 }

@@ -46,7 +46,6 @@ adjunct::functions! {
         gcm_last c"ica_aes_gcm_last" (*const u8, c_ulong, c_ulong, *mut u8, *const u8, c_uint, *const u8, c_uint, *const u8,
             c_uint) -> c_uint;
         kma_new c"ica_aes_gcm_kma_ctx_new" () -> *mut c_void;
-        kma_free c"ica_aes_gcm_kma_ctx_free" (*mut c_void);
         kma_init c"ica_aes_gcm_kma_init" (c_uint, *const u8, c_uint, *const u8, c_uint, *mut c_void) -> c_int;
         kma_update c"ica_aes_gcm_kma_update" (*const u8, *mut u8, c_ulong, *const u8, c_ulong, c_uint, c_uint, *mut c_void)
             -> c_int;

@@ -350,15 +350,21 @@ cipher! {
     ica_aes_cmac_last cmac_last AesCmac;
 }
 
-/// Both keys.
-unsafe fn xts_keys(data: *const u8, tweak: *const u8, length: c_uint, encrypt: bool) -> Result<Xts, Errno> {
+/// Sets both keys.
+#[inline]
+unsafe fn xts_keys(
+    xts: &mut Xts,
+    data: *const u8,
+    tweak: *const u8,
+    length: c_uint,
+    encrypt: bool,
+) -> Result<(), Errno> {
     if !matches!(length, 16 | 32) {
         return Err(Errno::INVALID);
     }
-    let mut xts = Xts::default();
     // SAFETY: the caller's keys.
     unsafe { xts.set_keys(bytes(data, length)?, bytes(tweak, length)?, encrypt)? };
-    Ok(xts)
+    Ok(())
 }
 
 /// # Safety
@@ -377,7 +383,8 @@ pub unsafe extern "C" fn ica_aes_xts(
     // SAFETY: see above.
     code(|| unsafe {
         let (length, encrypt) = (at_least::<16>(length)?, encrypts(direction)?);
-        let (xts, first) = (xts_keys(data_key, tweak_key, key_length, encrypt)?, array::<16>(tweak)?);
+        let (mut xts, first) = (Xts::default(), array::<16>(tweak)?);
+        xts_keys(&mut xts, data_key, tweak_key, key_length, encrypt)?;
         run(Function::AesXts, key_length as usize * 8, encrypt, input, output, length, |io| {
             if io.len() <= MAX_UNIT { Ok(xts.unit(&first, io)?) } else { Ok(xts.part(&mut xts.tweak(&first), io)?) }
         })
@@ -401,7 +408,8 @@ pub unsafe extern "C" fn ica_aes_xts_ex(
     // SAFETY: see above.
     code(|| unsafe {
         let (length, encrypt) = (at_least::<16>(length)?, encrypts(direction)?);
-        let xts = xts_keys(data_key, tweak_key, key_length, encrypt)?;
+        let mut xts = Xts::default();
+        xts_keys(&mut xts, data_key, tweak_key, key_length, encrypt)?;
         let mut next = if tweak.is_null() { array::<16>(iv)? } else { xts.tweak(&array::<16>(tweak)?) };
         run(Function::AesXts, key_length as usize * 8, encrypt, input, output, length, |io| {
             Ok(xts.part(&mut next, io)?)

@@ -178,6 +178,9 @@ pub fn table<W: Width>(keys: Keys<'_>, table: &mut Table) {
     unsafe { ni::encrypt_block(keys, &mut h) };
     let h = u128::from_be_bytes(h);
     let h = h << 1 ^ ((h as i128 >> 127) as u128 & (0xc2 << 120 | 1));
+    if table.filled > 1 {
+        wipe(table.powers.as_flattened_mut());
+    }
     table.powers[POWERS - 1] = h.to_le_bytes();
     table.filled = 1;
 }

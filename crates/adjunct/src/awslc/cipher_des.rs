@@ -94,6 +94,12 @@ pub enum Des {
     Triple(TripleDes),
 }
 
+impl Default for Des {
+    fn default() -> Des {
+        Des::Single(SingleDes::default())
+    }
+}
+
 /// The schedule of one key; wiped when dropped.
 #[derive(Clone, Default)]
 pub struct SingleDes(Schedule);
@@ -116,18 +122,30 @@ impl Des {
     /// # Errors
     /// [`Error::Length`] for another length.
     pub fn new(key: &[u8]) -> Result<Des, Error> {
-        if let Ok(key) = <&[u8; KEY]>::try_from(key) {
-            let mut triple = TripleDes::default();
-            triple.set_key(key);
-            return Ok(Des::Triple(triple));
+        let mut des = Des::default();
+        des.set_key(key)?;
+        Ok(des)
+    }
+
+    /// Sets a key of 8 or 24 bytes, in place.
+    ///
+    /// # Errors
+    /// As for [`Des::new`].
+    pub fn set_key(&mut self, key: &[u8]) -> Result<(), Error> {
+        match key.len() {
+            BLOCK => *self = Des::Single(SingleDes::default()),
+            KEY => *self = Des::Triple(TripleDes::default()),
+            other => return Err(Error::Length { what: "DES key", got: other, expected: "8 or 24" }),
         }
-        if key.len() != BLOCK {
-            return Err(Error::Length { what: "DES key", got: key.len(), expected: "8 or 24" });
+        let schedules = match self {
+            Des::Single(single) => std::slice::from_mut(&mut single.0),
+            Des::Triple(triple) => &mut triple.0[..],
+        };
+        for (schedule, part) in schedules.iter_mut().zip(key.as_chunks::<BLOCK>().0) {
+            // SAFETY: a key is eight bytes.
+            unsafe { set_key_unchecked(part.as_ptr(), schedule.as_mut_ptr().cast()) };
         }
-        let mut single = SingleDes::default();
-        // SAFETY: a key is eight bytes.
-        unsafe { set_key_unchecked(key.as_ptr(), single.0.as_mut_ptr().cast()) };
-        Ok(Des::Single(single))
+        Ok(())
     }
 
     /// ECB over whole blocks.

@@ -112,6 +112,7 @@ impl std::fmt::Debug for Gcm {
 }
 
 impl Default for Gcm {
+    #[inline]
     fn default() -> Gcm {
         Gcm { key: AesKey::default(), engine: Engine::None }
     }
@@ -165,8 +166,18 @@ impl Gcm {
         self.key.set_encrypt(key)?;
         #[cfg(target_arch = "x86_64")]
         if self.key.vector() {
-            // Filled where it stays: a copy on the stack would not be wiped.
-            self.engine = Engine::Vector { table: Table::default(), message: Message::default() };
+            // Made where it stays: a copy on the stack would not be wiped, and costs as much as a short message.
+            match &mut self.engine {
+                Engine::Vector { message, .. } => *message = Message::default(),
+                // SAFETY: nothing is to be dropped of what stands there.
+                Engine::None => unsafe {
+                    (&raw mut self.engine)
+                        .write(Engine::Vector { table: Table::default(), message: Message::default() });
+                },
+                Engine::Library { .. } => {
+                    self.engine = Engine::Vector { table: Table::default(), message: Message::default() };
+                }
+            }
             if let Engine::Vector { table, .. } = &mut self.engine {
                 // SAFETY: the instructions are in force.
                 unsafe { wide!(self.key, gcm_table(self.key.keys(), table)) };
@@ -186,6 +197,12 @@ impl Gcm {
             unsafe { init_key(&mut ctx.key, self.key.raw(), block, hardware.into()) };
         }
         Ok(())
+    }
+
+    /// Encrypts one block with the key.
+    #[inline]
+    pub fn encrypt_block(&self, block: &mut [u8; 16]) {
+        self.key.encrypt_block(block);
     }
 
     /// Whether a key has been set.

@@ -1,6 +1,6 @@
 //! HMAC and CMAC, in place and without allocation.
 
-use super::cipher::AesKey;
+use super::cipher::{AesKey, xor};
 use super::cipher_des::Des;
 use super::digest::{self, Digest, Method};
 use crate::error::Error;
@@ -245,29 +245,57 @@ impl Drop for Cmac {
     }
 }
 
+impl Default for Cmac {
+    /// Without a key yet.
+    #[inline]
+    fn default() -> Cmac {
+        let (cipher, schedule) = (BlockCipher::Aes(16), Schedule::Aes(AesKey::default()));
+        Cmac { cipher, schedule, subkeys: [[0; 16]; 2], chain: [0; 16], last: [0; 16], used: 0 }
+    }
+}
+
 impl Cmac {
     /// Keys a CMAC, ready for a first message.
     ///
     /// # Errors
     /// [`Error::Length`] where the key's length is not the cipher's.
     pub fn new(cipher: BlockCipher, key: &[u8]) -> Result<Cmac, Error> {
+        let mut cmac = Cmac::default();
+        cmac.set_key(cipher, key)?;
+        Ok(cmac)
+    }
+
+    /// Keys it in place, ready for a first message.
+    ///
+    /// # Errors
+    /// As for [`Cmac::new`].
+    pub fn set_key(&mut self, cipher: BlockCipher, key: &[u8]) -> Result<(), Error> {
         if key.len() != cipher.key_length() {
             return Err(Error::Length { what: "CMAC key", got: key.len(), expected: "that of the cipher" });
         }
-        let schedule = match cipher {
+        self.cipher = cipher;
+        match cipher {
             BlockCipher::Aes(_) => {
-                let mut aes = AesKey::default();
-                aes.set_encrypt(key)?;
-                Schedule::Aes(aes)
+                if !matches!(self.schedule, Schedule::Aes(_)) {
+                    self.schedule = Schedule::Aes(AesKey::default());
+                }
+                if let Schedule::Aes(aes) = &mut self.schedule {
+                    aes.set_encrypt(key)?;
+                }
             }
-            BlockCipher::TripleDes | BlockCipher::Des => Schedule::Des(Des::new(key)?),
-        };
-        let mut cmac = Cmac { cipher, schedule, subkeys: [[0; 16]; 2], chain: [0; 16], last: [0; 16], used: 0 };
-        cmac.encrypt(&[0; 16][..cipher.block()]);
-        let first = double(&cmac.chain, cipher.block());
-        cmac.subkeys = [first, double(&first, cipher.block())];
-        cmac.reset();
-        Ok(cmac)
+            BlockCipher::TripleDes | BlockCipher::Des => {
+                self.schedule = Schedule::Des(Des::default());
+                if let Schedule::Des(des) = &mut self.schedule {
+                    des.set_key(key)?;
+                }
+            }
+        }
+        self.reset();
+        self.encrypt(&[0; 16][..cipher.block()]);
+        let first = double(&self.chain, cipher.block());
+        self.subkeys = [first, double(&first, cipher.block())];
+        self.reset();
+        Ok(())
     }
 
     /// The cipher.
@@ -352,9 +380,7 @@ impl Cmac {
             self.last[self.used + 1..block].fill(0);
         }
         let mut last = self.last;
-        for (byte, key) in last.iter_mut().zip(self.subkeys[usize::from(!full)]) {
-            *byte ^= key;
-        }
+        xor(&mut last, &self.subkeys[usize::from(!full)]);
         self.encrypt(&last[..block]);
         out[..block].copy_from_slice(&self.chain[..block]);
     }
@@ -362,13 +388,15 @@ impl Cmac {
 
 /// Multiplies by x in the field of SP 800-38B, 5.3, without a branch on the secret.
 fn double(block: &[u8; 16], length: usize) -> [u8; 16] {
-    let mut out = [0; 16];
-    for i in 0..length {
-        let next = if i + 1 < length { block[i + 1] } else { 0 };
-        out[i] = block[i] << 1 | next >> 7;
+    if length == 16 {
+        let value = u128::from_be_bytes(*block);
+        return (value << 1 ^ ((value as i128 >> 127) as u128 & 0x87)).to_be_bytes();
     }
-    let reduction = if length == 16 { 0x87 } else { 0x1b };
-    out[length - 1] ^= (block[0] >> 7).wrapping_neg() & reduction;
+    let mut half = [0; 8];
+    half.copy_from_slice(&block[..8]);
+    let value = u64::from_be_bytes(half);
+    let mut out = [0; 16];
+    out[..8].copy_from_slice(&(value << 1 ^ ((value as i64 >> 63) as u64 & 0x1b)).to_be_bytes());
     out
 }
 

@@ -83,9 +83,10 @@ impl State {
         *self = State::new(&[&[1], &self.value, entropy, additional]);
     }
 
-    fn generate(&mut self, additional: &[u8], out: &mut [u8]) {
-        if !additional.is_empty() {
-            let more = hash(&[&[2], &self.value, additional]);
+    fn generate(&mut self, additional: &[&[u8]], out: &mut [u8]) {
+        if additional.iter().any(|part| !part.is_empty()) {
+            let all: Vec<&[u8]> = [&[2][..], &self.value].into_iter().chain(additional.iter().copied()).collect();
+            let more = hash(&all);
             add(&mut self.value, &more[..]);
         }
         let mut data = Zeroizing::new(self.value);
@@ -102,11 +103,16 @@ impl State {
     }
 }
 
-/// Entropy and a nonce for one seeding.
-fn entropy() -> Zeroizing<[u8; ENTROPY]> {
-    let mut bytes = Zeroizing::new([0; ENTROPY]);
+/// Bytes of the CPU library's generator, which knows of forks however they were made: its state is wiped in the child.
+fn fresh<const N: usize>() -> Zeroizing<[u8; N]> {
+    let mut bytes = Zeroizing::new([0; N]);
     adjunct::awslc::random(&mut bytes[..]);
     bytes
+}
+
+/// Entropy and a nonce for one seeding.
+fn entropy() -> Zeroizing<[u8; ENTROPY]> {
+    fresh()
 }
 
 /// The strength served for one asked for (8.4).
@@ -117,26 +123,21 @@ pub fn strength(asked: i32) -> Result<i32, Refused> {
     [112, 128, 196, 256].into_iter().find(|&strength| asked <= strength).ok_or(Refused::Unsupported)
 }
 
-/// A generator. Threads may share it; a child of a fork goes on with a seed of its own.
+/// A generator. Threads may share it; what a child of a fork gets, its parent does not: each request has fresh bytes mixed in.
 #[derive(Debug)]
 pub struct Drbg {
     /// The process that holds it, or 0. A number that is not this process's is of a thread that a fork has not taken along.
     holder: AtomicI32,
-    state: std::cell::UnsafeCell<Held>,
+    state: std::cell::UnsafeCell<State>,
     /// Security strength in bits.
     pub strength: i32,
     /// Whether prediction resistance may be asked for.
     pub prediction_resistance: bool,
 }
 
-struct Held {
-    state: State,
-    process: i32,
-}
-
-impl std::fmt::Debug for Held {
+impl std::fmt::Debug for State {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Held").finish_non_exhaustive()
+        f.debug_struct("State").finish_non_exhaustive()
     }
 }
 
@@ -159,8 +160,7 @@ impl Drbg {
             return Err(Refused::Invalid);
         }
         healthy()?;
-        let state = State::new(&[&entropy()[..], personalization]);
-        let state = std::cell::UnsafeCell::new(Held { state, process: process() });
+        let state = std::cell::UnsafeCell::new(State::new(&[&entropy()[..], personalization]));
         Ok(Drbg { holder: AtomicI32::new(0), state, strength, prediction_resistance })
     }
 
@@ -176,13 +176,7 @@ impl Drbg {
             std::thread::yield_now();
         }
         // SAFETY: `holder` says that this thread has it.
-        let held = unsafe { &mut *self.state.get() };
-        if held.process != own {
-            // A copy of the parent's, perhaps caught in the middle: it must not give what the parent's gives.
-            held.state.reseed(&entropy()[..], &own.to_be_bytes());
-            held.process = own;
-        }
-        let result = body(&mut held.state);
+        let result = body(unsafe { &mut *self.state.get() });
         self.holder.store(0, Ordering::Release);
         result
     }
@@ -215,12 +209,13 @@ impl Drbg {
         if strength > self.strength {
             return Err(Refused::Unsupported);
         }
+        let fresh = fresh::<32>();
         self.hold(|state| {
             if prediction_resistance || state.requests > RESEED_AFTER {
                 state.reseed(&entropy()[..], additional);
-                state.generate(&[], out);
+                state.generate(&[&fresh[..]], out);
             } else {
-                state.generate(additional, out);
+                state.generate(&[&fresh[..], additional], out);
             }
         });
         Ok(())
@@ -255,10 +250,10 @@ pub fn healthy() -> Result<(), Refused> {
     let (first, second) = (count(0x80, 24), count(0xa0, 24));
     let mut state = State::new(&[&seed, &nonce, &name]);
     let mut out = [[0; OUT]; 3];
-    state.generate(&first, &mut out[0]);
+    state.generate(&[&first], &mut out[0]);
     state.reseed(&seed, &second);
     state.generate(&[], &mut out[1]);
-    state.generate(&first, &mut out[2]);
+    state.generate(&[&first], &mut out[2]);
     let right = out.iter().zip(ANSWERS).all(|(out, answer)| out.starts_with(&answer));
     if !right {
         BROKEN.store(true, Ordering::Relaxed);
@@ -273,6 +268,36 @@ mod tests {
     #[test]
     fn the_known_answers_come_out() {
         assert_eq!(healthy(), Ok(()));
+    }
+
+    fn hex(text: &str) -> Vec<u8> {
+        (0..text.len() / 2)
+            .map(|i| u8::from_str_radix(&text[2 * i..2 * i + 2], 16).expect("hexadecimal digits"))
+            .collect()
+    }
+
+    /// NIST's CAVP, Hash_DRBG.rsp: without reseeding or anything additional, with both strings, and reseeded.
+    #[test]
+    fn nists_answers_come_out() {
+        let mut names = include_str!("../tests/vectors/hash_drbg_sha512.rsp").lines();
+        let mut tried = 0;
+        while let Some(first) = names.find(|line| line.starts_with("EntropyInput = ")) {
+            let mut fields = vec![hex(&first["EntropyInput = ".len()..])];
+            let rest = names.by_ref().take_while(|line| !line.is_empty());
+            fields.extend(rest.map(|line| hex(line.split_once(" = ").expect("a name and a value").1)));
+            let [entropy, nonce, name, reseed, more, first, second, answer] =
+                <[Vec<u8>; 8]>::try_from(fields).expect("the fields in their order");
+            let mut state = State::new(&[&entropy, &nonce, &name]);
+            if !reseed.is_empty() {
+                state.reseed(&reseed, &more);
+            }
+            let mut out = [0; 256];
+            state.generate(&[&first], &mut out);
+            state.generate(&[&second], &mut out);
+            assert_eq!(out[..], answer);
+            tried += 1;
+        }
+        assert_eq!(tried, 3);
     }
 
     #[test]

@@ -8,6 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// `ica_set_fallback_mode`: whether software serves what hardware does not.
 static FALLBACKS: AtomicBool = AtomicBool::new(true);
+/// Whether it does for elliptic curves: not where the variable ICAPATH is 1.
+static CURVE_FALLBACKS: AtomicBool = AtomicBool::new(true);
 /// `ica_set_offload_mode`: whether cards are preferred to the processor's instructions.
 static OFFLOAD: AtomicBool = AtomicBool::new(false);
 /// `ica_set_stats_mode`: whether operations are counted.
@@ -27,6 +29,7 @@ pub fn in_software(function: Function) -> bool {
         X448Keygen | X448Derive | Ed448Keygen | Ed448Sign | Ed448Verify => {
             FALLBACKS.load(Relaxed) && crate::libcrypto::available()
         }
+        EcKeygen | Ecdh | EcdsaSign | EcdsaVerify => FALLBACKS.load(Relaxed) && CURVE_FALLBACKS.load(Relaxed),
         _ => FALLBACKS.load(Relaxed),
     }
 }
@@ -46,7 +49,8 @@ pub fn set_statistics(on: bool) {
     STATISTICS.store(on, Relaxed);
 }
 
-/// Reads the three modes from the environment, where the program may have one: a number, as the original's.
+/// Reads the three modes, and what serves elliptic curves, from the environment, where the program may have one: numbers, as the
+/// original's.
 pub fn from_environment() {
     let number = |name: &str| adjunct::cpu::secure_env(name)?.trim().parse::<i64>().ok();
     for (name, set) in [
@@ -58,6 +62,8 @@ pub fn from_environment() {
             set(number != 0);
         }
     }
+    // 1 is hardware only, 2 software only, and all else either. Of 2 nothing is to be seen in a result.
+    CURVE_FALLBACKS.store(number("ICAPATH") != Some(1), Relaxed);
 }
 
 /// The direction an operation counts in.

@@ -3,6 +3,7 @@
 #![allow(clippy::undocumented_unsafe_blocks, reason = "plain system calls on our own children")]
 
 mod counters_support;
+mod itself;
 
 use adjunct::counters;
 use counters_support::*;

@@ -3,6 +3,7 @@
 
 #![allow(dead_code, reason = "each test program uses its part")]
 
+use super::itself::itself;
 use adjunct::catalogue::Function;
 use adjunct::counters::{self, Snapshot};
 use adjunct::route::{Direction, Tally};
@@ -20,7 +21,7 @@ pub fn scenario() -> Option<(String, Vec<String>)> {
 
 /// This program again, to play `text` with the counters of this process.
 pub fn another(text: &str) -> Command {
-    let mut command = Command::new(std::env::current_exe().unwrap());
+    let mut command = itself();
     command.args(["--exact", "player", "--ignored", "--nocapture", "-q"]).env(SCENARIO, text);
     command
 }
@@ -43,7 +44,7 @@ pub fn clean() {
     for uid in counters::users().unwrap() {
         counters::delete(uid).unwrap();
     }
-    assert_eq!(counters::users().unwrap(), []);
+    assert!(counters::users().unwrap().is_empty());
 }
 
 /// Bytes of each counted call.

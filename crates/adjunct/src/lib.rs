@@ -21,6 +21,7 @@ pub mod cpu;
 pub mod diag;
 pub mod error;
 pub mod foreign;
+mod fork;
 pub mod nonce;
 pub mod route;
 pub mod tls_record;

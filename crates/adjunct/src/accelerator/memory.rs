@@ -23,7 +23,7 @@ pub(super) fn map() -> Option<&'static Board> {
         if place == libc::MAP_FAILED {
             return None;
         }
-        if libc::madvise(place, length, libc::MADV_WIPEONFORK) != 0 {
+        if !crate::fork::wipe_in_children(place, length) {
             libc::munmap(place, length);
             return None;
         }

@@ -253,9 +253,7 @@ pub(super) fn start_epochs() -> bool {
             return false;
         }
         // Linux before 4.14 and some sandboxed kernels do not have it; then fork() at least is seen.
-        if libc::madvise(page, length, libc::MADV_WIPEONFORK) != 0
-            && libc::pthread_atfork(None, None, Some(forked)) != 0
-        {
+        if !crate::fork::wipe_in_children(page, length) && libc::pthread_atfork(None, None, Some(forked)) != 0 {
             libc::munmap(page, length);
             return false;
         }

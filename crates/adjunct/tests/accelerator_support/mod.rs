@@ -51,6 +51,21 @@ pub fn until(what: impl Fn() -> bool) {
     std::process::abort();
 }
 
+/// Whether the engine can have its memory, which a child of fork must find empty. Older versions of qemu's user mode call
+/// every advice a success and follow none.
+pub fn memory_can_be_wiped() -> bool {
+    // SAFETY: a page of our own, and no advice.
+    let honest = unsafe {
+        let (protection, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+        let page = libc::mmap(std::ptr::null_mut(), 4096, protection, flags, -1, 0);
+        libc::madvise(page, 4096, -1) != 0 && libc::madvise(page, 4096, libc::MADV_WIPEONFORK) == 0
+    };
+    if !honest {
+        println!("SKIPPED: no memory here that a child of fork finds empty");
+    }
+    honest
+}
+
 /// Waits until so many jobs wait on the board.
 pub fn until_waiting(count: usize) {
     until(|| accelerator::waiting() == count);

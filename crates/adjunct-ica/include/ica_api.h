@@ -643,8 +643,11 @@ ICA_EXPORT unsigned int ica_rsa_crt_key_check(ica_rsa_key_crt_t *rsa_key);
  *     929 brainpoolP320r1  40     931 brainpoolP384r1  48     933 brainpoolP512r1  64
  */
 typedef struct ec_key_t ICA_EC_KEY;
+/* The others return 0; EINVAL also for a key that lacks the half needed and for keys of different curves; ENODEV where fallbacks
+ * are off and only software has the function on this curve. A key may be used by several threads at once, once it is made. */
 ICA_EXPORT ICA_EC_KEY *ica_ec_key_new(unsigned int nid, unsigned int *privlen);
-/* `D` may be null, and `X` and `Y` together. */
+/* `D` may be null, and `X` and `Y` together: that half of the key stays as it is. EINVAL for a point that is not on the curve and a
+ * private key that is 0 or not below the order; whether the halves belong together is not looked at. */
 ICA_EXPORT int ica_ec_key_init(const unsigned char *X, const unsigned char *Y, const unsigned char *D, ICA_EC_KEY *key);
 ICA_EXPORT int ica_ec_key_generate(ica_adapter_handle_t adapter_handle, ICA_EC_KEY *key);
 ICA_EXPORT int ica_ecdh_derive_secret(ica_adapter_handle_t adapter_handle, const ICA_EC_KEY *privkey_A,
@@ -652,13 +655,15 @@ ICA_EXPORT int ica_ecdh_derive_secret(ica_adapter_handle_t adapter_handle, const
 /* A hash of 20, 28, 32, 48 or 64 bytes; a signature of twice the private key's length. */
 ICA_EXPORT int ica_ecdsa_sign(ica_adapter_handle_t adapter_handle, const ICA_EC_KEY *privkey, const unsigned char *hash,
 			      unsigned int hash_length, unsigned char *signature, unsigned int signature_length);
-/* The same with the nonce `k`, as long as the private key: for tests with known answers, and for nothing else. */
+/* The same with the nonce `k`, as long as the private key: for tests with known answers, and for nothing else. With none it is
+ * ica_ecdsa_sign. */
 ICA_EXPORT int ica_ecdsa_sign_ex(ica_adapter_handle_t adapter_handle, const ICA_EC_KEY *privkey, const unsigned char *hash,
 				 unsigned int hash_length, unsigned char *signature, unsigned int signature_length,
 				 const unsigned char *k);
+/* EFAULT where the signature does not fit. */
 ICA_EXPORT int ica_ecdsa_verify(ica_adapter_handle_t adapter_handle, const ICA_EC_KEY *pubkey, const unsigned char *hash,
 				unsigned int hash_length, const unsigned char *signature, unsigned int signature_length);
-/* `*q_len` becomes twice the private key's length, `*d_len` that length. */
+/* `*q_len` becomes twice the private key's length, `*d_len` that length, even with EINVAL because there is no such half. */
 ICA_EXPORT int ica_ec_key_get_public_key(const ICA_EC_KEY *key, unsigned char *q, unsigned int *q_len);
 ICA_EXPORT int ica_ec_key_get_private_key(const ICA_EC_KEY *key, unsigned char *d, unsigned int *d_len);
 ICA_EXPORT void ica_ec_key_free(ICA_EC_KEY *key);

@@ -669,7 +669,8 @@ ICA_EXPORT int ica_ec_key_get_private_key(const ICA_EC_KEY *key, unsigned char *
 ICA_EXPORT void ica_ec_key_free(ICA_EC_KEY *key);
 
 /* RFC 7748 and RFC 8032. These return 0, or -1 for any error and for a signature that does not verify. Keys are little-endian as
- * in the standards; in _key_set and _key_get either may be null. */
+ * in the standards; in _key_set and _key_get either may be null. Where only the private key was set, the public one is computed.
+ * _ctx_new returns -1 where nothing serves the curve: X448 and Ed448 are served by a libcrypto of version 3 or later. */
 typedef struct ica_x25519_ctx ICA_X25519_CTX;
 typedef struct ica_x448_ctx ICA_X448_CTX;
 typedef struct ica_ed25519_ctx ICA_ED25519_CTX;

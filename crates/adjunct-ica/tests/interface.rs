@@ -6,7 +6,7 @@ mod common;
 
 use adjunct::catalogue::Function;
 use adjunct::counters::Apart;
-use adjunct::route::{Path, path};
+use adjunct::route::{Path, Reason, path};
 use common::{PLAIN, is_good, program, program_of, run};
 
 #[test]
@@ -92,4 +92,35 @@ fn the_function_list_is_true() {
 fn curves_25519_and_448_agree_with_openssl() {
     is_good("interface/ecx", "");
     is_good("interface/ecx", PLAIN);
+}
+
+#[test]
+fn curves_25519_and_448_count_what_ran() {
+    use Function::*;
+    let word = format!("libica-ecx-{}", std::process::id());
+    run(program("interface/ecx").arg("count").env_remove("ADJUNCT_STATS").env("ADJUNCT_STATS_KEY", &word));
+    let apart = Apart::of(&word);
+    // SAFETY: no requirements.
+    let uid = unsafe { libc::geteuid() };
+    let counts = apart.read(uid);
+    _ = apart.delete(uid);
+    let Ok(Some(counts)) = counts else { return println!("SKIPPED: no shared memory for counters here") };
+    for (function, times) in [
+        (X25519Keygen, 2),
+        (X25519Derive, 1),
+        (X448Keygen, 2),
+        (X448Derive, 1),
+        (Ed25519Keygen, 1),
+        (Ed25519Sign, 1),
+        (Ed25519Verify, 1),
+        (Ed448Keygen, 1),
+        (Ed448Sign, 1),
+        (Ed448Verify, 1),
+    ] {
+        let row = counts.function(function);
+        // One thread alone: nothing was a batch.
+        assert_eq!((row.software_calls(), row.hardware_calls()), (times, 0), "{function:?}");
+        let delegated = matches!(function, X448Keygen | X448Derive | Ed448Keygen | Ed448Sign | Ed448Verify);
+        assert_eq!(counts.fallbacks(function, Reason::Delegated), if delegated { times } else { 0 }, "{function:?}");
+    }
 }

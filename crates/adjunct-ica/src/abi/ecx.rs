@@ -3,11 +3,16 @@
 use super::{array, bytes, put};
 use crate::ecx::{Agreement, Curve, Ed448, Ed25519, Key, Signatures, X448, X25519};
 use crate::error::Errno;
-use adjunct::foreign::guard;
+use adjunct::foreign::{guard, traceless};
 use std::ffi::c_int;
 
 fn status(body: impl FnOnce() -> Result<(), Errno>) -> c_int {
     guard(-1, || body().map_or(-1, |()| 0))
+}
+
+/// The same for those that work with private keys: no copy of one stays on the stack.
+fn traceless_status(body: impl FnOnce() -> Result<(), Errno>) -> c_int {
+    traceless(|| status(body))
 }
 
 /// The caller's key.
@@ -145,7 +150,7 @@ macro_rules! keys {
             public: *const u8,
         ) -> c_int {
             // SAFETY: see above.
-            status(|| unsafe { set(context, private, public) })
+            traceless_status(|| unsafe { set(context, private, public) })
         }
 
         /// # Safety
@@ -153,7 +158,7 @@ macro_rules! keys {
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $get(context: *mut Key<$curve, $length>, private: *mut u8, public: *mut u8) -> c_int {
             // SAFETY: see above.
-            status(|| unsafe { get(context, private, public) })
+            traceless_status(|| unsafe { get(context, private, public) })
         }
 
         /// # Safety
@@ -161,7 +166,7 @@ macro_rules! keys {
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $generate(context: *mut Key<$curve, $length>) -> c_int {
             // SAFETY: see above.
-            status(|| unsafe { key_mut(context)?.generate() })
+            traceless_status(|| unsafe { key_mut(context)?.generate() })
         }
 
         /// # Safety
@@ -185,7 +190,7 @@ macro_rules! agreement {
             peer: *const u8,
         ) -> c_int {
             // SAFETY: see above.
-            status(|| unsafe { derive(context, secret, peer) })
+            traceless_status(|| unsafe { derive(context, secret, peer) })
         }
     };
 }
@@ -202,7 +207,7 @@ macro_rules! signatures {
             length: usize,
         ) -> c_int {
             // SAFETY: see above.
-            status(|| unsafe { sign(context, signature, (message, length)) })
+            traceless_status(|| unsafe { sign(context, signature, (message, length)) })
         }
 
         /// # Safety
@@ -215,7 +220,7 @@ macro_rules! signatures {
             length: usize,
         ) -> c_int {
             // SAFETY: see above.
-            status(|| unsafe { verify(context, signature, (message, length)) })
+            traceless_status(|| unsafe { verify(context, signature, (message, length)) })
         }
     };
 }

@@ -1,6 +1,8 @@
 /* After a call, the stack that it has used holds no part of the private key, nonce or shared secret it worked with. */
 #include "common.h"
 
+#include <openssl/evp.h>
+
 #define MAX 66
 /* What a call may have used, and the length of the parts looked for. */
 #define AREA 40000
@@ -50,6 +52,54 @@ __attribute__((noinline)) static void put(const unsigned char *secret, unsigned 
 	__asm__ volatile("" : : "r"(area) : "memory");
 }
 
+/* The private key as a whole, and what comes of it. */
+#define AGREEMENT(prefix, type, n)                                                                                     \
+	do {                                                                                                           \
+		static unsigned char private[n], public[n], z[n];                                                      \
+		type *key = NULL;                                                                                      \
+                                                                                                                       \
+		/* The first call of a function has the loader save registers on the stack, whatever is in them. */    \
+		CHECK(ica_##prefix##_ctx_new(&key) == 0 && ica_##prefix##_ctx_del(&key) == 0);                         \
+		CHECK(ica_##prefix##_ctx_new(&key) == 0);                                                              \
+		clear();                                                                                               \
+		CHECK(ica_##prefix##_key_gen(key) == 0 && ica_##prefix##_key_get(key, private, public) == 0);          \
+		CHECK(!left(private, n));                                                                              \
+		clear();                                                                                               \
+		CHECK(ica_##prefix##_key_set(key, private, NULL) == 0 && ica_##prefix##_key_get(key, NULL, public) == 0); \
+		CHECK(!left(private, n));                                                                              \
+		clear();                                                                                               \
+		CHECK(ica_##prefix##_derive(key, z, public) == 0);                                                     \
+		CHECK(!left(private, n) && !left(z, n));                                                               \
+		clear();                                                                                               \
+		CHECK(ica_##prefix##_ctx_del(&key) == 0 && !left(private, n));                                         \
+	} while (0)
+
+/* The private key's hash has the number that signs. */
+#define SIGNATURES(prefix, type, n, s, digest)                                                                         \
+	do {                                                                                                           \
+		static unsigned char private[n], public[n], signature[s], expanded[s];                                 \
+		EVP_MD_CTX *ctx = EVP_MD_CTX_new();                                                                    \
+		type *key = NULL;                                                                                      \
+                                                                                                                       \
+		/* The first call of a function has the loader save registers on the stack, whatever is in them. */    \
+		CHECK(ica_##prefix##_ctx_new(&key) == 0 && ica_##prefix##_ctx_del(&key) == 0);                         \
+		CHECK(ica_##prefix##_ctx_new(&key) == 0);                                                              \
+		clear();                                                                                               \
+		CHECK(ica_##prefix##_key_gen(key) == 0 && ica_##prefix##_key_get(key, private, public) == 0);          \
+		CHECK(!left(private, n));                                                                              \
+		CHECK(EVP_DigestInit(ctx, digest()) && EVP_DigestUpdate(ctx, private, n));                             \
+		CHECK((s) == 64 ? EVP_DigestFinal(ctx, expanded, NULL) : EVP_DigestFinalXOF(ctx, expanded, s));        \
+		EVP_MD_CTX_free(ctx);                                                                                  \
+		clear();                                                                                               \
+		CHECK(ica_##prefix##_key_set(key, private, NULL) == 0 && ica_##prefix##_key_get(key, NULL, public) == 0); \
+		CHECK(!left(private, n) && !left(expanded, s));                                                        \
+		clear();                                                                                               \
+		CHECK(ica_##prefix##_sign(key, signature, public, n) == 0);                                            \
+		CHECK(!left(private, n) && !left(expanded, s));                                                        \
+		clear();                                                                                               \
+		CHECK(ica_##prefix##_ctx_del(&key) == 0 && !left(private, n));                                         \
+	} while (0)
+
 int main(void)
 {
 	static unsigned char d[MAX], k[MAX], z[MAX], q[2 * MAX], signature[2 * MAX];
@@ -85,6 +135,10 @@ int main(void)
 		ica_ec_key_free(key);
 		ica_ec_key_free(peer);
 	}
+	AGREEMENT(x25519, ICA_X25519_CTX, 32);
+	AGREEMENT(x448, ICA_X448_CTX, 56);
+	SIGNATURES(ed25519, ICA_ED25519_CTX, 32, 64, EVP_sha512);
+	SIGNATURES(ed448, ICA_ED448_CTX, 57, 114, EVP_shake256);
 	puts("good");
 	return 0;
 }

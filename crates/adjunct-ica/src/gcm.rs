@@ -6,6 +6,7 @@ use adjunct::InOut;
 use adjunct::awslc::cipher::AesKey;
 use adjunct::awslc::cipher_gcm::Gcm;
 use adjunct::catalogue::Function;
+use adjunct::route::Direction;
 use subtle::ConstantTimeEq;
 
 const BLOCK: usize = 16;
@@ -97,6 +98,14 @@ pub struct Start {
     pub subkey: Block,
 }
 
+/// Whether a stream with so long an initialization vector may begin.
+///
+/// # Errors
+/// [`Errno::NO_DEVICE`] where it would have to be hashed in software and fallbacks are off.
+pub fn may_start(iv: usize) -> Result<(), Errno> {
+    if iv == 12 { Ok(()) } else { Operation::new(Function::Ghash, 0).map(|_| ()) }
+}
+
 /// Begins a stream.
 ///
 /// # Errors
@@ -114,12 +123,14 @@ pub fn start(key: &[u8], iv: &[u8]) -> Result<Start, Errno> {
         icb[..12].copy_from_slice(iv);
         icb[15] = 1;
     } else {
+        let operation = Operation::new(Function::Ghash, 0)?;
         let mut gcm = Gcm::default();
         gcm.set_key(key)?;
         gcm.resume(&[0; BLOCK], &[0; BLOCK]);
         absorb(&mut gcm, iv)?;
         gcm.aad(&lengths(0, iv.len() as u64))?;
         icb = gcm.progress().1;
+        operation.done(Direction::Encrypt, iv.len());
     }
     let mut ucb = icb;
     increment(&mut ucb);
@@ -198,6 +209,7 @@ pub fn part(
 /// # Errors
 /// [`Errno::INVALID`] for a key that cannot be.
 pub fn finish(key: &[u8], icb: &Block, aad: u64, text: u64, hash: &mut Block) -> Result<(), Errno> {
+    let operation = Operation::new(Function::Ghash, 0)?;
     let mut gcm = Gcm::default();
     gcm.set_key(key)?;
     gcm.resume(&[0; BLOCK], hash);
@@ -205,6 +217,7 @@ pub fn finish(key: &[u8], icb: &Block, aad: u64, text: u64, hash: &mut Block) ->
     let mut mask = *icb;
     gcm.encrypt_block(&mut mask);
     *hash = gcm.progress().1;
+    operation.done(Direction::Encrypt, BLOCK);
     hash.iter_mut().zip(mask).for_each(|(byte, mask)| *byte ^= mask);
     Ok(())
 }

@@ -174,6 +174,7 @@ pub unsafe extern "C" fn ica_aes_gcm_initialize_fips(
         }
         // Nothing is written where the rest is refused.
         self::aes_key(aes_key, key_length)?;
+        gcm::may_start(iv_length as usize)?;
         let iv = bytes_mut(iv, iv_length)?;
         if encrypts(direction)? && !icb.is_null() && !ucb.is_null() && !subkey.is_null() {
             adjunct::awslc::random(iv);

@@ -9,6 +9,8 @@
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod cases;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod group;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod memcheck;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod trace;
@@ -23,6 +25,7 @@ fn main() {
     let words: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with('-')).collect();
     let features = adjunct::cpu::features();
     let mut chosen = cases::all();
+    chosen.extend(group::cases());
     chosen.retain(|case| words.iter().all(|word| case.name.contains(word)));
     chosen.retain(|case| {
         let runs = case.needs.iter().all(|&f| features.has(f));
@@ -162,6 +165,7 @@ mod check {
         let mut command = Command::new("valgrind");
         command
             .args(["--quiet", "--error-limit=no", "--log-file=/dev/null"])
+            .arg(concat!("--suppressions=", env!("CARGO_MANIFEST_DIR"), "/tests/constant_time/public.supp"))
             .arg(program)
             .args(std::env::args().skip(1));
         match command.status() {

@@ -4,6 +4,7 @@
 pub mod aes;
 #[cfg(target_arch = "x86_64")]
 pub mod chacha;
+pub mod cpacf;
 #[cfg(target_arch = "x86_64")]
 pub mod curve25519;
 #[cfg(all(target_arch = "x86_64", feature = "fault"))]

@@ -50,8 +50,9 @@ pub struct Info {
     pub x86: &'static [Feature],
     /// The same on arm64.
     pub arm: &'static [Feature],
-    /// The CPACF instruction on s390x, empty where there is none.
-    pub s390: &'static str,
+    /// The instructions of CPACF on s390x that it takes, empty where there are none. They have functions by algorithm and key
+    /// size, which are asked for besides.
+    pub s390: &'static [Feature],
     /// Where its software comes from.
     pub software: Software,
     /// Whether the Z tools know the row.
@@ -64,7 +65,7 @@ const EC_SIZES: &[u16] = &[160, 192, 224, 256, 320, 384, 512, 521];
 const RSA_SIZES: &[u16] = &[512, 1024, 2048, 3072, 4096];
 
 macro_rules! catalogue {
-    ($($variant:ident $name:literal $stats:literal $kind:ident $sizes:expr, $x86:expr, $arm:expr, $s390:literal $sw:ident $z:literal;)*) => {
+    ($($variant:ident $name:literal $stats:literal $kind:ident $sizes:expr, $x86:expr, $arm:expr, $s390:expr, $sw:ident $z:literal;)*) => {
         /// A countable function.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         #[repr(u8)]
@@ -86,75 +87,75 @@ macro_rules! catalogue {
 }
 
 catalogue! {
-    Sha1 "SHA-1" "SHA-1" Crypt &[], &[Sha], &[ArmSha1], "KLMD" AwsLc true;
-    Sha224 "SHA-224" "SHA-224" Crypt &[], &[Sha], &[ArmSha256], "KLMD" AwsLc true;
-    Sha256 "SHA-256" "SHA-256" Crypt &[], &[Sha], &[ArmSha256], "KLMD" AwsLc true;
-    Sha384 "SHA-384" "SHA-384" Crypt &[], &[], &[ArmSha512], "KLMD" AwsLc true;
-    Sha512 "SHA-512" "SHA-512" Crypt &[], &[], &[ArmSha512], "KLMD" AwsLc true;
-    Sha512_224 "SHA-512/224" "SHA-512/224" Crypt &[], &[], &[ArmSha512], "KLMD" AwsLc true;
-    Sha512_256 "SHA-512/256" "SHA-512/256" Crypt &[], &[], &[ArmSha512], "KLMD" AwsLc true;
-    Sha3_224 "SHA3-224" "SHA3-224" Crypt &[], &[], &[ArmSha3], "KLMD" AwsLc true;
-    Sha3_256 "SHA3-256" "SHA3-256" Crypt &[], &[], &[ArmSha3], "KLMD" AwsLc true;
-    Sha3_384 "SHA3-384" "SHA3-384" Crypt &[], &[], &[ArmSha3], "KLMD" AwsLc true;
-    Sha3_512 "SHA3-512" "SHA3-512" Crypt &[], &[], &[ArmSha3], "KLMD" AwsLc true;
-    Shake128 "SHAKE-128" "SHAKE-128" Crypt &[], &[], &[ArmSha3], "KLMD" AwsLc true;
-    Shake256 "SHAKE-256" "SHAKE-256" Crypt &[], &[], &[ArmSha3], "KLMD" AwsLc true;
-    Ghash "GHASH" "GHASH" Crypt &[], &[Pclmul], &[ArmPmull], "KIMD" AwsLc true;
-    Prng "P_RNG" "P_RNG" Crypt &[], &[Aes], &[ArmAes], "PRNO" AwsLc true;
-    DrbgSha512 "DRBG-SHA-512" "DRBG-SHA-512" Crypt &[], &[], &[ArmSha512], "PRNO" AwsLc true;
-    Ecdh "ECDH" "ECDH" Crypt EC_SIZES, &[], &[], "PCC" AwsLc true;
-    EcdsaSign "ECDSA Sign" "ECDSA Sign" Crypt EC_SIZES, &[], &[], "KDSA" AwsLc true;
-    EcdsaVerify "ECDSA Verify" "ECDSA Verify" Crypt EC_SIZES, &[], &[], "KDSA" AwsLc true;
-    EcKeygen "EC Keygen" "EC Keygen" Crypt EC_SIZES, &[], &[], "PCC" AwsLc true;
-    Ed25519Keygen "Ed25519 Keygen" "Ed25519 Keygen" Crypt &[], &[], &[], "PCC" AwsLc true;
-    Ed25519Sign "Ed25519 Sign" "Ed25519 Sign" Crypt &[], &[], &[], "KDSA" AwsLc true;
-    Ed25519Verify "Ed25519 Verify" "Ed25519 Verify" Crypt &[], &[], &[], "KDSA" AwsLc true;
-    Ed448Keygen "Ed448 Keygen" "Ed448 Keygen" Crypt &[], &[], &[], "PCC" OpenSsl true;
-    Ed448Sign "Ed448 Sign" "Ed448 Sign" Crypt &[], &[], &[], "KDSA" OpenSsl true;
-    Ed448Verify "Ed448 Verify" "Ed448 Verify" Crypt &[], &[], &[], "KDSA" OpenSsl true;
-    X25519Keygen "X25519 Keygen" "X25519 Keygen" Crypt &[], &[], &[], "PCC" AwsLc true;
-    X25519Derive "X25519 Derive" "X25519 Derive" Crypt &[], &[], &[], "PCC" AwsLc true;
-    X448Keygen "X448 Keygen" "X448 Keygen" Crypt &[], &[], &[], "PCC" OpenSsl true;
-    X448Derive "X448 Derive" "X448 Derive" Crypt &[], &[], &[], "PCC" OpenSsl true;
-    RsaKeygenMe "RSA Keygen ME" "RSA Keygen ME" Crypt RSA_SIZES, &[], &[], "" AwsLc true;
-    RsaKeygenCrt "RSA Keygen CRT" "RSA Keygen CRT" Crypt RSA_SIZES, &[], &[], "" AwsLc true;
-    RsaMe "RSA ME" "RSA-ME" Crypt RSA_SIZES, &[], &[], "" AwsLc true;
-    RsaCrt "RSA CRT" "RSA-CRT" Crypt RSA_SIZES, &[Avx512, Ifma], &[], "" AwsLc true;
-    DesEcb "DES ECB" "DES ECB" Cipher &[], &[], &[], "KM" AwsLc true;
-    DesCbc "DES CBC" "DES CBC" Cipher &[], &[], &[], "KMC" AwsLc true;
-    DesOfb "DES OFB" "DES OFB" Cipher &[], &[], &[], "KMO" AwsLc true;
-    DesCfb "DES CFB" "DES CFB" Cipher &[], &[], &[], "KMF" AwsLc true;
-    DesCtr "DES CTR" "DES CTR" Cipher &[], &[], &[], "KMCTR" AwsLc true;
-    DesCmac "DES CMAC" "DES CMAC" Cipher &[], &[], &[], "KMAC" AwsLc true;
-    TdesEcb "3DES ECB" "3DES ECB" Cipher &[], &[], &[], "KM" AwsLc true;
-    TdesCbc "3DES CBC" "3DES CBC" Cipher &[], &[], &[], "KMC" AwsLc true;
-    TdesOfb "3DES OFB" "3DES OFB" Cipher &[], &[], &[], "KMO" AwsLc true;
-    TdesCfb "3DES CFB" "3DES CFB" Cipher &[], &[], &[], "KMF" AwsLc true;
-    TdesCtr "3DES CTR" "3DES CTR" Cipher &[], &[], &[], "KMCTR" AwsLc true;
-    TdesCmac "3DES CMAC" "3DES CMAC" Cipher &[], &[], &[], "KMAC" AwsLc true;
-    AesEcb "AES ECB" "AES ECB" Cipher AES_SIZES, &[Aes], &[ArmAes], "KM" AwsLc true;
-    AesCbc "AES CBC" "AES CBC" Cipher AES_SIZES, &[Aes], &[ArmAes], "KMC" AwsLc true;
-    AesOfb "AES OFB" "AES OFB" Cipher AES_SIZES, &[Aes], &[ArmAes], "KMO" AwsLc true;
-    AesCfb "AES CFB" "AES CFB" Cipher AES_SIZES, &[Aes], &[ArmAes], "KMF" AwsLc true;
-    AesCtr "AES CTR" "AES CTR" Cipher AES_SIZES, &[Aes], &[ArmAes], "KMCTR" AwsLc true;
-    AesCmac "AES CMAC" "AES CMAC" Cipher AES_SIZES, &[Aes], &[ArmAes], "KMAC" AwsLc true;
-    AesXts "AES XTS" "AES XTS" Cipher XTS_SIZES, &[Aes], &[ArmAes], "KM" AwsLc true;
-    AesGcm "AES GCM" "AES GCM" Cipher AES_SIZES, &[Aes, Pclmul], &[ArmAes, ArmPmull], "KMA" AwsLc true;
-    AesCcm "AES CCM" "AES CCM" Cipher AES_SIZES, &[Aes], &[ArmAes], "KMCTR, KMAC" AwsLc false;
-    ChaCha20 "ChaCha20" "ChaCha20" Cipher &[], &[], &[], "" AwsLc false;
-    ChaCha20Poly1305 "ChaCha20-Poly1305" "ChaCha20-Poly1305" Cipher &[], &[], &[], "" AwsLc false;
-    Md5 "MD5" "MD5" Crypt &[], &[], &[], "" AwsLc false;
-    HmacMd5 "HMAC-MD5" "HMAC-MD5" Crypt &[], &[], &[], "" AwsLc false;
-    HmacSha1 "HMAC-SHA-1" "HMAC-SHA-1" Crypt &[], &[Sha], &[ArmSha1], "KLMD" AwsLc false;
-    HmacSha2_256 "HMAC-SHA-256" "HMAC-SHA-256" Crypt &[], &[Sha], &[ArmSha256], "KLMD" AwsLc false;
-    HmacSha2_512 "HMAC-SHA-512" "HMAC-SHA-512" Crypt &[], &[], &[ArmSha512], "KLMD" AwsLc false;
-    HmacSha3 "HMAC-SHA3" "HMAC-SHA3" Crypt &[], &[], &[ArmSha3], "KLMD" AwsLc false;
-    MlKemKeygen "ML-KEM Keygen" "ML-KEM Keygen" Crypt &[512, 768, 1024], &[], &[], "" OpenSsl false;
-    MlKemEncapsulate "ML-KEM Encaps" "ML-KEM Encaps" Crypt &[512, 768, 1024], &[], &[], "" OpenSsl false;
-    MlKemDecapsulate "ML-KEM Decaps" "ML-KEM Decaps" Crypt &[512, 768, 1024], &[], &[], "" OpenSsl false;
-    MlDsaKeygen "ML-DSA Keygen" "ML-DSA Keygen" Crypt &[44, 65, 87], &[], &[], "" OpenSsl false;
-    MlDsaSign "ML-DSA Sign" "ML-DSA Sign" Crypt &[44, 65, 87], &[], &[], "" OpenSsl false;
-    MlDsaVerify "ML-DSA Verify" "ML-DSA Verify" Crypt &[44, 65, 87], &[], &[], "" OpenSsl false;
+    Sha1 "SHA-1" "SHA-1" Crypt &[], &[Sha], &[ArmSha1], &[Kimd, Klmd], AwsLc true;
+    Sha224 "SHA-224" "SHA-224" Crypt &[], &[Sha], &[ArmSha256], &[Kimd, Klmd], AwsLc true;
+    Sha256 "SHA-256" "SHA-256" Crypt &[], &[Sha], &[ArmSha256], &[Kimd, Klmd], AwsLc true;
+    Sha384 "SHA-384" "SHA-384" Crypt &[], &[], &[ArmSha512], &[Kimd, Klmd], AwsLc true;
+    Sha512 "SHA-512" "SHA-512" Crypt &[], &[], &[ArmSha512], &[Kimd, Klmd], AwsLc true;
+    Sha512_224 "SHA-512/224" "SHA-512/224" Crypt &[], &[], &[ArmSha512], &[Kimd, Klmd], AwsLc true;
+    Sha512_256 "SHA-512/256" "SHA-512/256" Crypt &[], &[], &[ArmSha512], &[Kimd, Klmd], AwsLc true;
+    Sha3_224 "SHA3-224" "SHA3-224" Crypt &[], &[], &[ArmSha3], &[Kimd, Klmd], AwsLc true;
+    Sha3_256 "SHA3-256" "SHA3-256" Crypt &[], &[], &[ArmSha3], &[Kimd, Klmd], AwsLc true;
+    Sha3_384 "SHA3-384" "SHA3-384" Crypt &[], &[], &[ArmSha3], &[Kimd, Klmd], AwsLc true;
+    Sha3_512 "SHA3-512" "SHA3-512" Crypt &[], &[], &[ArmSha3], &[Kimd, Klmd], AwsLc true;
+    Shake128 "SHAKE-128" "SHAKE-128" Crypt &[], &[], &[ArmSha3], &[Kimd, Klmd], AwsLc true;
+    Shake256 "SHAKE-256" "SHAKE-256" Crypt &[], &[], &[ArmSha3], &[Kimd, Klmd], AwsLc true;
+    Ghash "GHASH" "GHASH" Crypt &[], &[Pclmul], &[ArmPmull], &[Kimd], AwsLc true;
+    Prng "P_RNG" "P_RNG" Crypt &[], &[Aes], &[ArmAes], &[Prno], AwsLc true;
+    DrbgSha512 "DRBG-SHA-512" "DRBG-SHA-512" Crypt &[], &[], &[ArmSha512], &[Kimd, Klmd], AwsLc true;
+    Ecdh "ECDH" "ECDH" Crypt EC_SIZES, &[], &[], &[Pcc], AwsLc true;
+    EcdsaSign "ECDSA Sign" "ECDSA Sign" Crypt EC_SIZES, &[], &[], &[Kdsa], AwsLc true;
+    EcdsaVerify "ECDSA Verify" "ECDSA Verify" Crypt EC_SIZES, &[], &[], &[Kdsa], AwsLc true;
+    EcKeygen "EC Keygen" "EC Keygen" Crypt EC_SIZES, &[], &[], &[Pcc], AwsLc true;
+    Ed25519Keygen "Ed25519 Keygen" "Ed25519 Keygen" Crypt &[], &[], &[], &[Pcc], AwsLc true;
+    Ed25519Sign "Ed25519 Sign" "Ed25519 Sign" Crypt &[], &[], &[], &[Kdsa], AwsLc true;
+    Ed25519Verify "Ed25519 Verify" "Ed25519 Verify" Crypt &[], &[], &[], &[Kdsa], AwsLc true;
+    Ed448Keygen "Ed448 Keygen" "Ed448 Keygen" Crypt &[], &[], &[], &[Pcc], OpenSsl true;
+    Ed448Sign "Ed448 Sign" "Ed448 Sign" Crypt &[], &[], &[], &[Kdsa], OpenSsl true;
+    Ed448Verify "Ed448 Verify" "Ed448 Verify" Crypt &[], &[], &[], &[Kdsa], OpenSsl true;
+    X25519Keygen "X25519 Keygen" "X25519 Keygen" Crypt &[], &[], &[], &[Pcc], AwsLc true;
+    X25519Derive "X25519 Derive" "X25519 Derive" Crypt &[], &[], &[], &[Pcc], AwsLc true;
+    X448Keygen "X448 Keygen" "X448 Keygen" Crypt &[], &[], &[], &[Pcc], OpenSsl true;
+    X448Derive "X448 Derive" "X448 Derive" Crypt &[], &[], &[], &[Pcc], OpenSsl true;
+    RsaKeygenMe "RSA Keygen ME" "RSA Keygen ME" Crypt RSA_SIZES, &[], &[], &[], AwsLc true;
+    RsaKeygenCrt "RSA Keygen CRT" "RSA Keygen CRT" Crypt RSA_SIZES, &[], &[], &[], AwsLc true;
+    RsaMe "RSA ME" "RSA-ME" Crypt RSA_SIZES, &[], &[], &[], AwsLc true;
+    RsaCrt "RSA CRT" "RSA-CRT" Crypt RSA_SIZES, &[Avx512, Ifma], &[], &[], AwsLc true;
+    DesEcb "DES ECB" "DES ECB" Cipher &[], &[], &[], &[Km], AwsLc true;
+    DesCbc "DES CBC" "DES CBC" Cipher &[], &[], &[], &[Kmc], AwsLc true;
+    DesOfb "DES OFB" "DES OFB" Cipher &[], &[], &[], &[Kmo], AwsLc true;
+    DesCfb "DES CFB" "DES CFB" Cipher &[], &[], &[], &[Kmf], AwsLc true;
+    DesCtr "DES CTR" "DES CTR" Cipher &[], &[], &[], &[Kmctr], AwsLc true;
+    DesCmac "DES CMAC" "DES CMAC" Cipher &[], &[], &[], &[Kmac, Pcc], AwsLc true;
+    TdesEcb "3DES ECB" "3DES ECB" Cipher &[], &[], &[], &[Km], AwsLc true;
+    TdesCbc "3DES CBC" "3DES CBC" Cipher &[], &[], &[], &[Kmc], AwsLc true;
+    TdesOfb "3DES OFB" "3DES OFB" Cipher &[], &[], &[], &[Kmo], AwsLc true;
+    TdesCfb "3DES CFB" "3DES CFB" Cipher &[], &[], &[], &[Kmf], AwsLc true;
+    TdesCtr "3DES CTR" "3DES CTR" Cipher &[], &[], &[], &[Kmctr], AwsLc true;
+    TdesCmac "3DES CMAC" "3DES CMAC" Cipher &[], &[], &[], &[Kmac, Pcc], AwsLc true;
+    AesEcb "AES ECB" "AES ECB" Cipher AES_SIZES, &[Aes], &[ArmAes], &[Km], AwsLc true;
+    AesCbc "AES CBC" "AES CBC" Cipher AES_SIZES, &[Aes], &[ArmAes], &[Kmc], AwsLc true;
+    AesOfb "AES OFB" "AES OFB" Cipher AES_SIZES, &[Aes], &[ArmAes], &[Kmo], AwsLc true;
+    AesCfb "AES CFB" "AES CFB" Cipher AES_SIZES, &[Aes], &[ArmAes], &[Kmf], AwsLc true;
+    AesCtr "AES CTR" "AES CTR" Cipher AES_SIZES, &[Aes], &[ArmAes], &[Kmctr], AwsLc true;
+    AesCmac "AES CMAC" "AES CMAC" Cipher AES_SIZES, &[Aes], &[ArmAes], &[Kmac, Pcc], AwsLc true;
+    AesXts "AES XTS" "AES XTS" Cipher XTS_SIZES, &[Aes], &[ArmAes], &[Km], AwsLc true;
+    AesGcm "AES GCM" "AES GCM" Cipher AES_SIZES, &[Aes, Pclmul], &[ArmAes, ArmPmull], &[Kma, Km, Kimd], AwsLc true;
+    AesCcm "AES CCM" "AES CCM" Cipher AES_SIZES, &[Aes], &[ArmAes], &[Kmctr, Kmac], AwsLc false;
+    ChaCha20 "ChaCha20" "ChaCha20" Cipher &[], &[], &[], &[], AwsLc false;
+    ChaCha20Poly1305 "ChaCha20-Poly1305" "ChaCha20-Poly1305" Cipher &[], &[], &[], &[], AwsLc false;
+    Md5 "MD5" "MD5" Crypt &[], &[], &[], &[], AwsLc false;
+    HmacMd5 "HMAC-MD5" "HMAC-MD5" Crypt &[], &[], &[], &[], AwsLc false;
+    HmacSha1 "HMAC-SHA-1" "HMAC-SHA-1" Crypt &[], &[Sha], &[ArmSha1], &[Kimd, Klmd], AwsLc false;
+    HmacSha2_256 "HMAC-SHA-256" "HMAC-SHA-256" Crypt &[], &[Sha], &[ArmSha256], &[Kimd, Klmd], AwsLc false;
+    HmacSha2_512 "HMAC-SHA-512" "HMAC-SHA-512" Crypt &[], &[], &[ArmSha512], &[Kimd, Klmd], AwsLc false;
+    HmacSha3 "HMAC-SHA3" "HMAC-SHA3" Crypt &[], &[], &[ArmSha3], &[Kimd, Klmd], AwsLc false;
+    MlKemKeygen "ML-KEM Keygen" "ML-KEM Keygen" Crypt &[512, 768, 1024], &[], &[], &[], OpenSsl false;
+    MlKemEncapsulate "ML-KEM Encaps" "ML-KEM Encaps" Crypt &[512, 768, 1024], &[], &[], &[], OpenSsl false;
+    MlKemDecapsulate "ML-KEM Decaps" "ML-KEM Decaps" Crypt &[512, 768, 1024], &[], &[], &[], OpenSsl false;
+    MlDsaKeygen "ML-DSA Keygen" "ML-DSA Keygen" Crypt &[44, 65, 87], &[], &[], &[], OpenSsl false;
+    MlDsaSign "ML-DSA Sign" "ML-DSA Sign" Crypt &[44, 65, 87], &[], &[], &[], OpenSsl false;
+    MlDsaVerify "ML-DSA Verify" "ML-DSA Verify" Crypt &[44, 65, 87], &[], &[], &[], OpenSsl false;
 }
 
 impl Function {

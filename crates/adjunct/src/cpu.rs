@@ -38,7 +38,7 @@ pub enum Arch {
     X86,
     /// arm64.
     Arm,
-    /// s390x; instructions there are reported by the message-security-assist query, not by this mask.
+    /// s390x: the instructions of the message-security assist. Which functions each has, its query says.
     S390,
 }
 
@@ -53,7 +53,8 @@ pub const HERE: Option<Arch> = if cfg!(target_arch = "x86_64") {
     None
 };
 
-// x86 words: 0 = leaf 1 EDX, 1 = leaf 1 ECX, 2 = leaf 7 EBX, 3 = leaf 7 ECX. Arm: AWS-LC's ARMV8_* bits in word 0.
+// x86 words: 0 = leaf 1 EDX, 1 = leaf 1 ECX, 2 = leaf 7 EBX, 3 = leaf 7 ECX. Arm: AWS-LC's ARMV8_* bits in word 0. S390: the
+// number of the instruction as a bit of word 0.
 features! {
     Ssse3 "ssse3" "SSSE3" X86 1 1 << 9;
     Avx "avx" "AVX" X86 1 1 << 28;
@@ -75,13 +76,25 @@ features! {
     ArmSha512 "sha512" "ARMv8 SHA512" Arm 0 1 << 6;
     ArmSha3 "sha3" "ARMv8 SHA3" Arm 0 1 << 11;
     ArmRng "rng" "ARMv8 RNDR" Arm 0 1 << 17;
+    Km "km" "KM" S390 0 1 << 0;
+    Kmc "kmc" "KMC" S390 0 1 << 1;
+    Kmctr "kmctr" "KMCTR" S390 0 1 << 2;
+    Kmf "kmf" "KMF" S390 0 1 << 3;
+    Kmo "kmo" "KMO" S390 0 1 << 4;
+    Kma "kma" "KMA" S390 0 1 << 5;
+    Kmac "kmac" "KMAC" S390 0 1 << 6;
+    Kimd "kimd" "KIMD" S390 0 1 << 7;
+    Klmd "klmd" "KLMD" S390 0 1 << 8;
+    Pcc "pcc" "PCC" S390 0 1 << 9;
+    Prno "prno" "PRNO" S390 0 1 << 10;
+    Kdsa "kdsa" "KDSA" S390 0 1 << 11;
 }
 
 /// The set of features in force.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Features {
-    present: u32,
-    masked: u32,
+    present: u64,
+    masked: u64,
 }
 
 impl Features {
@@ -125,7 +138,7 @@ pub fn features() -> Features {
         if BATCHES_ONLY.load(Ordering::Relaxed) {
             use Feature::{Aes, ArmAes, ArmPmull, ArmSha1, ArmSha3, ArmSha256, ArmSha512, Pclmul, Sha, Vaes, Vpclmul};
             let dedicated = [Aes, Vaes, Pclmul, Vpclmul, Sha, ArmAes, ArmPmull, ArmSha1, ArmSha256, ArmSha512, ArmSha3];
-            wanted.extend(dedicated.iter().filter(|f| Some(f.arch()) == HERE));
+            wanted.extend(here().filter(|f| dedicated.contains(f) || f.arch() == Arch::S390));
         }
         if let Some(value) = secure_env("ADJUNCT_CPU") {
             match parse_mask(&value) {
@@ -187,7 +200,7 @@ fn dependents(feature: Feature) -> &'static [Feature] {
     }
 }
 
-fn detect() -> u32 {
+fn detect() -> u64 {
     let words = caps::read();
     let mut set = 0;
     for feature in here() {
@@ -197,6 +210,15 @@ fn detect() -> u32 {
         }
     }
     set
+}
+
+/// The level of the message-security assist, by the facilities that are installed: the highest extension's number, 1 for the
+/// assist alone; 0 where there is none, as on every machine but IBM Z. What is masked counts.
+pub fn msa_level() -> u32 {
+    #[cfg(target_arch = "s390x")]
+    return adjunct_kernels::cpacf::level(&adjunct_kernels::cpacf::Processor);
+    #[cfg(not(target_arch = "s390x"))]
+    0
 }
 
 /// The CPU's own name, for reports.

@@ -3,6 +3,7 @@
 //! * [`catalogue`]: every countable function (a row of `icainfo` and `icastats`) and the instructions that make it
 //!   hardware.
 //! * [`cpu`]: what this CPU has, less what `ADJUNCT_CPU` takes away.
+//! * `cpacf`: which functions of CPACF serve a function of the catalogue, on s390x.
 //! * [`route`]: which of hardware and software serves a function here, resolved once.
 //! * [`counters`]: calls and bytes per user and function, shared by all processes.
 //! * [`awslc`]: safe wrappers of the CPU library; the one place that calls it.
@@ -17,6 +18,8 @@ pub mod awslc;
 pub mod catalogue;
 pub mod config;
 pub mod counters;
+#[cfg(any(target_arch = "s390x", test))]
+mod cpacf;
 pub mod cpu;
 pub mod diag;
 pub mod error;

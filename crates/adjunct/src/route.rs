@@ -172,7 +172,8 @@ pub fn instructions(function: Function) -> &'static [Feature] {
     match cpu::HERE {
         Some(Arch::X86) => function.info().x86,
         Some(Arch::Arm) => function.info().arm,
-        _ => &[],
+        Some(Arch::S390) => function.info().s390,
+        None => &[],
     }
 }
 
@@ -189,6 +190,14 @@ pub fn path(function: Function, bits: usize) -> Path {
     if let Some(reason) = lacking(needed) {
         return Path::Software(reason);
     }
+    #[cfg(target_arch = "s390x")]
+    return match crate::cpacf::serves(crate::cpacf::assist().functions(), function, bits) {
+        true => Path::Hardware,
+        false if crate::cpacf::serves(crate::cpacf::assist().functions(), function, 0) => {
+            Path::Software(Reason::Parameter)
+        }
+        false => Path::Software(Reason::CpuLacks),
+    };
     // AWS-LC's SHA-NI code for SHA-1, unlike that for SHA-256, also wants SSSE3, and goes without SHA-NI where it is masked.
     let sha1 = matches!(function, Function::Sha1 | Function::HmacSha1);
     if cfg!(target_arch = "x86_64")

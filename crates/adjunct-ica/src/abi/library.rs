@@ -70,10 +70,10 @@ pub extern "C" fn ica_get_build_version() -> *const c_char {
     concat!("adjunct ", env!("CARGO_PKG_VERSION"), "\0").as_ptr().cast()
 }
 
-/// The message-security assist's level, which only IBM Z has.
+/// The message-security assist's level, which only IBM Z has; 0 elsewhere.
 #[unsafe(no_mangle)]
 pub extern "C" fn ica_get_msa_level() -> c_int {
-    0
+    guard(0, || adjunct::cpu::msa_level() as c_int)
 }
 
 /// `libica_hw_info`.

@@ -1,4 +1,5 @@
-//! AWS-LC's view of the CPU: the words its dispatchers read. What is cleared here is not executed by it.
+//! AWS-LC's view of the CPU: the words its dispatchers read. What is cleared here is not executed by it. On s390x, where it has
+//! no instructions to choose from, what our own dispatchers read.
 
 #[cfg(target_arch = "x86_64")]
 mod words {
@@ -59,7 +60,32 @@ mod words {
     }
 }
 
-#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+#[cfg(target_arch = "s390x")]
+mod words {
+    use adjunct_kernels::cpacf::{Functions, Instruction, Processor};
+    use std::sync::LazyLock;
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    /// The library uses no special instructions here: the words are those of CPACF, one bit an instruction.
+    static PRESENT: LazyLock<AtomicU32> = LazyLock::new(|| {
+        let functions = Functions::of(&Processor);
+        let useful = |instruction: &Instruction| functions.query(*instruction).codes().any(|code| code != 0);
+        AtomicU32::new(Instruction::ALL.iter().filter(|i| useful(i)).map(|i| 1 << *i as u32).sum())
+    });
+
+    /// The instructions now in force.
+    pub fn read() -> [u32; 4] {
+        [PRESENT.load(Ordering::Relaxed), 0, 0, 0]
+    }
+
+    /// Clears bits of the word; there is only word 0.
+    pub fn clear(word: usize, bits: u32) {
+        debug_assert_eq!(word, 0);
+        PRESENT.fetch_and(!bits, Ordering::Relaxed);
+    }
+}
+
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "s390x")))]
 mod words {
     /// The library uses no special instructions here.
     pub fn read() -> [u32; 4] {

@@ -43,14 +43,14 @@ impl std::fmt::Debug for Method {
 
 /// `KECCAK1600_CTX` of the library's internal.h.
 #[repr(C)]
-struct Keccak {
-    state: [u64; 25],
+pub(super) struct Keccak {
+    pub(super) state: [u64; 25],
     block_size: usize,
     md_size: usize,
-    buf_load: usize,
-    buf: [u8; 168],
+    pub(super) buf_load: usize,
+    pub(super) buf: [u8; 168],
     pad: u8,
-    phase: u8,
+    pub(super) phase: u8,
 }
 
 /// `MD5_CTX` of the library's md5.h.
@@ -403,6 +403,11 @@ impl Digest {
     /// Takes in `data`; not to be called after [`Digest::finish`] or [`Digest::squeeze`] without a [`Digest::reset`].
     #[inline]
     pub fn update(&mut self, data: &[u8]) {
+        #[cfg(target_arch = "s390x")]
+        // SAFETY: as below.
+        if unsafe { super::digest_cpacf::update(self.method, self.state.as_mut_ptr().cast(), data) } {
+            return;
+        }
         // SAFETY: the state is of this method's type.
         unsafe { (self.method.update)(self.state.as_mut_ptr().cast(), data.as_ptr(), data.len()) };
     }
@@ -414,6 +419,11 @@ impl Digest {
     #[inline]
     pub fn finish(&mut self, out: &mut [u8]) {
         assert!(self.method.xof || out.len() >= self.method.size, "room for the digest");
+        #[cfg(target_arch = "s390x")]
+        // SAFETY: as below.
+        if unsafe { super::digest_cpacf::finish(self.method, self.state.as_mut_ptr().cast(), out) } {
+            return;
+        }
         // SAFETY: the state is of this method's type, and `out` has the room.
         unsafe { (self.method.finish)(self.state.as_mut_ptr().cast(), out.as_mut_ptr(), out.len()) };
     }

@@ -11,6 +11,8 @@ pub mod cipher_des;
 pub mod cipher_gcm;
 pub mod cipher_xts;
 pub mod digest;
+#[cfg(target_arch = "s390x")]
+mod digest_cpacf;
 pub mod ec;
 pub mod ecx;
 pub mod group;
@@ -37,18 +39,37 @@ pub fn random_with(out: &mut [u8], additional: &[u8], fresh: bool) -> bool {
     }
     let mut digest = digest::Digest::new(&digest::SHA256);
     digest.update(&seed);
+    #[cfg(target_arch = "s390x")]
+    if crate::cpacf::assist().entropy(&mut seed).is_ok() {
+        digest.update(&seed);
+    }
     digest.update(additional);
     digest.finish(&mut mixed);
     zeroize::Zeroize::zeroize(&mut seed);
-    let (data, length) = (out.as_mut_ptr(), out.len());
-    // SAFETY: the pointer and length describe `out`; the third argument is of the 32 bytes the library takes.
-    let done = unsafe { aws_lc_sys::RAND_bytes_with_user_prediction_resistance(data, length, mixed.as_ptr()) };
+    let done = random_mixed(out, &mixed);
     zeroize::Zeroize::zeroize(&mut mixed);
-    done == 1
+    done
 }
 
-/// Fills `out` from the library's generator (CTR-DRBG seeded by the operating system; fork-safe).
+/// Fills `out` from the library's generator, with bytes mixed into it that it need not rely on.
+fn random_mixed(out: &mut [u8], mixed: &[u8; 32]) -> bool {
+    let (data, length) = (out.as_mut_ptr(), out.len());
+    // SAFETY: the pointer and length describe `out`; the third argument is of the 32 bytes the library takes.
+    unsafe { aws_lc_sys::RAND_bytes_with_user_prediction_resistance(data, length, mixed.as_ptr()) == 1 }
+}
+
+/// Fills `out` from the library's generator (CTR-DRBG seeded by the operating system; fork-safe). On s390x with bytes of the
+/// true random number generator mixed in, each time, where there is one: never those alone.
 pub fn random(out: &mut [u8]) {
+    #[cfg(target_arch = "s390x")]
+    {
+        let mut entropy = [0; 32];
+        let done = crate::cpacf::assist().entropy(&mut entropy).is_ok() && random_mixed(out, &entropy);
+        zeroize::Zeroize::zeroize(&mut entropy);
+        if done {
+            return;
+        }
+    }
     // SAFETY: the pointer and length describe `out`.
     unsafe { aws_lc_sys::RAND_bytes(out.as_mut_ptr(), out.len()) };
 }

@@ -184,12 +184,16 @@ mod tests {
         assert_eq!(ours.len(), Instruction::ALL.len());
         for &function in Function::ALL {
             let named = function.info().s390;
-            assert_eq!(serves(&all, function, 0), !named.is_empty(), "{function:?}");
+            // What the core does not have CPACF do yet is named by nothing.
+            if named.is_empty() {
+                continue;
+            }
+            assert!(serves(&all, function, 0), "{function:?}");
             for (&feature, instruction) in ours.iter().zip(Instruction::ALL) {
                 assert!(format!("{instruction:?}").eq_ignore_ascii_case(feature.name()));
                 let mut less = all;
                 less.mask(instruction);
-                assert_eq!(serves(&less, function, 0), !named.is_empty() && !named.contains(&feature), "{function:?}");
+                assert_eq!(serves(&less, function, 0), !named.contains(&feature), "{function:?}");
             }
         }
     }

@@ -7,7 +7,7 @@
 //! facility list tells whether there is the instruction at all. An [`Assist`] asks once, and refuses what is not there before
 //! anything is executed: nothing here can raise SIGILL, and no handler of it is ever installed.
 //!
-//! The drivers know the instructions only as a [`Machine`]. On s390x that is [`Processor`]; in the tests also a model in
+//! The drivers know the instructions only as a [`Machine`]. On s390x that is `Processor`; in the tests also a model in
 //! software, which works on the same parameter blocks and operands and ends its work in parts. docs/cpacf.md says which
 //! functions have run where.
 //!

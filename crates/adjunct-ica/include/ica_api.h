@@ -589,8 +589,8 @@ static inline unsigned int aes_directed_fc(unsigned int key_length, int directio
 
 /* RSA ------------------------------------------------------------------------------------------------------------------------ */
 
-/* `key_length` is the modulus' length; of a CRT key q and dq have half of it, p, dp and qInverse 8 bytes more, with zeros in front.
- * EPERM for keys of more than 4096 bits. */
+/* Numbers are big-endian. `key_length` is the modulus' length; of a CRT key q and dq have half of it, rounded up, p, dp and qInverse
+ * 8 bytes more, with zeros in front. EPERM for keys of more than 4096 bits. */
 typedef struct {
 	unsigned int key_length;
 	unsigned char *modulus;
@@ -606,18 +606,21 @@ typedef struct {
 	unsigned char *qInverse;
 } ica_rsa_key_crt_t;
 
-/* A key of 57 to 4096 bits; the public exponent is what `public_key->exponent` holds, or random where that is zero. */
+/* A key of 57 to 4096 bits; the public exponent, of 64 bits at most, is what `public_key->exponent` holds, or random where that is
+ * zero. EFAULT where no key was found. */
 ICA_EXPORT unsigned int ica_rsa_key_generate_mod_expo(ica_adapter_handle_t adapter_handle, unsigned int modulus_bit_length,
 						      ica_rsa_key_mod_expo_t *public_key,
 						      ica_rsa_key_mod_expo_t *private_key);
 ICA_EXPORT unsigned int ica_rsa_key_generate_crt(ica_adapter_handle_t adapter_handle, unsigned int modulus_bit_length,
 						 ica_rsa_key_mod_expo_t *public_key, ica_rsa_key_crt_t *private_key);
-/* The bare operation on a number as long as the modulus and less than it: padding is the caller's. */
+/* The bare operation on a number as long as the modulus and less than it: padding is the caller's. EINVAL for a CRT key whose numbers
+ * do not belong together; EIO for a result that was wrong, which is not given out. A CRT key with p < q is only read here. Of the CRT
+ * keys used last a prepared form is kept for the next call, until ica_cleanup(). */
 ICA_EXPORT unsigned int ica_rsa_mod_expo(ica_adapter_handle_t adapter_handle, const unsigned char *input_data,
 					 ica_rsa_key_mod_expo_t *rsa_key, unsigned char *output_data);
 ICA_EXPORT unsigned int ica_rsa_crt(ica_adapter_handle_t adapter_handle, const unsigned char *input_data,
 				    ica_rsa_key_crt_t *rsa_key, unsigned char *output_data);
-/* 0 where p > q; 1 where it was less, and the key has been turned round; ENOMEM. */
+/* 0 where p > q; 1 where it was less, and the key has been turned round; EINVAL where they are equal or even. */
 ICA_EXPORT unsigned int ica_rsa_crt_key_check(ica_rsa_key_crt_t *rsa_key);
 
 /* Elliptic curves -------------------------------------------------------------------------------------------------------------- */

@@ -12,6 +12,7 @@ pub mod ecx;
 pub mod error;
 pub mod gcm;
 pub mod hash;
+pub mod keep;
 pub mod libcrypto;
 pub mod list;
 pub mod modes;

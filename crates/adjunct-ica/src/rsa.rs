@@ -1,6 +1,7 @@
 //! RSA: the bare operations with both forms of key, and key generation.
 
 use crate::error::Errno;
+use crate::keep::Kept;
 use crate::serve::Operation;
 use adjunct::awslc::rsa::Crt;
 use adjunct::awslc::rsa_any::{self, Generated};
@@ -16,6 +17,9 @@ pub const MAX_BITS: usize = 4096;
 pub const MAX_LENGTH: usize = MAX_BITS / 8;
 /// The shortest modulus and exponent, in bytes: the original's, which keeps a public exponent in an `unsigned long`.
 pub const MIN_LENGTH: usize = 8;
+
+/// Preparing a key takes longer than an operation with it.
+static PREPARED: Kept<CrtKey> = Kept::new();
 
 /// The significant bits of a big-endian number.
 fn bits(number: &[u8]) -> usize {
@@ -44,11 +48,7 @@ pub fn mod_expo(input: &[u8], exponent: &[u8], modulus: &[u8], out: &mut [u8]) -
 /// [`Errno::INVALID`] for numbers that are no key and an input that is not below the modulus; [`Errno::PERMISSION`] for a modulus
 /// of more than [`MAX_BITS`]; [`Errno::IO`] for a result that was wrong.
 pub fn crt(input: &[u8], key: &Crt<'_>, out: &mut [u8]) -> Result<(), Errno> {
-    let prepared = match turned(key)? {
-        Some(qinv) => CrtKey::new(&Crt { p: key.q, q: key.p, dp: key.dq, dq: key.dp, qinv: &qinv }),
-        None => CrtKey::new(key),
-    };
-    let prepared = prepared.map_err(of_a_key)?;
+    let prepared = PREPARED.get(&[key.p, key.q, key.dp, key.dq, key.qinv], || prepare(key))?;
     if prepared.bits() > MAX_BITS {
         return Err(Errno::PERMISSION);
     }
@@ -59,6 +59,19 @@ pub fn crt(input: &[u8], key: &Crt<'_>, out: &mut [u8]) -> Result<(), Errno> {
     let outcome = prepared.private(input, out).map_err(|_| Errno::IO)?;
     operation.ran(outcome);
     Ok(())
+}
+
+fn prepare(key: &Crt<'_>) -> Result<CrtKey, Errno> {
+    let prepared = match turned(key)? {
+        Some(qinv) => CrtKey::new(&Crt { p: key.q, q: key.p, dp: key.dq, dq: key.dp, qinv: &qinv }),
+        None => CrtKey::new(key),
+    };
+    prepared.map_err(of_a_key)
+}
+
+/// Wipes the keys that are kept.
+pub fn forget() {
+    PREPARED.clear();
 }
 
 fn of_a_key(error: Error) -> Errno {

@@ -110,9 +110,11 @@ pub unsafe extern "C" fn ica_get_hw_info(info: *mut HardwareInfo) -> c_int {
     })
 }
 
-/// Nothing is held that a process would want back before its end.
+/// Wipes what is kept of keys.
 #[unsafe(no_mangle)]
-pub extern "C" fn ica_cleanup() {}
+pub extern "C" fn ica_cleanup() {
+    guard((), crate::rsa::forget);
+}
 
 /// Software is always there to fall back to, unless the program says no.
 #[unsafe(no_mangle)]

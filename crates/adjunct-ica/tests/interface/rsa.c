@@ -5,6 +5,9 @@
 
 #include <openssl/bn.h>
 #include <pthread.h>
+#include <stdatomic.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #define MAX 512
 #define PAD 8
@@ -401,24 +404,30 @@ static void no_keys(void)
 
 #define THREADS 16
 static struct key keys[3];
+static atomic_int running = THREADS;
+
+/* One operation with a key that others use at the same time. */
+static void one(const struct key *key, unsigned long value)
+{
+	unsigned char in[MAX] = { 0 }, out[MAX], back[MAX];
+	ica_rsa_key_crt_t crt = key->crt;
+	ica_rsa_key_mod_expo_t public_key = key->public_key;
+
+	memcpy(in + key->length - sizeof(value), &value, sizeof(value));
+	CHECK(ica_rsa_crt(handle, in, &crt, out) == 0);
+	CHECK(ica_rsa_mod_expo(handle, out, &public_key, back) == 0);
+	CHECK(memcmp(in, back, key->length) == 0);
+}
 
 static void *thread(void *unused)
 {
-	unsigned char in[MAX] = { 0 }, out[MAX], back[MAX];
-
-	for (int i = 0; i < 60; i++) {
-		struct key *key = &keys[i % 3 ? 0 : i % 2 + 1];
-
-		memcpy(in + key->length - 9, &(unsigned long){ (unsigned long)pthread_self() }, sizeof(unsigned long));
-		in[key->length - 1] = (unsigned char)i;
-		CHECK(ica_rsa_crt(handle, in, &key->crt, out) == 0);
-		CHECK(ica_rsa_mod_expo(handle, out, &key->public_key, back) == 0);
-		CHECK(memcmp(in, back, key->length) == 0);
-		memset(in, 0, sizeof(in));
-	}
+	for (unsigned long i = 0; i < 60; i++)
+		one(&keys[i % 3 ? 0 : i % 2 + 1], (unsigned long)pthread_self() + i);
+	running--;
 	return unused;
 }
 
+/* Threads, children that are forked in the middle of their work, and keys that are forgotten meanwhile. */
 static void threads(void)
 {
 	pthread_t all[THREADS];
@@ -428,6 +437,22 @@ static void threads(void)
 	make(&keys[2], 1031, "10001");
 	for (int i = 0; i < THREADS; i++)
 		CHECK(pthread_create(&all[i], NULL, thread, NULL) == 0);
+	for (int i = 0; i < 30 || (running && i < 300); i++) {
+		int status;
+		pid_t child = fork();
+
+		CHECK(child >= 0);
+		if (!child) {
+			alarm(300);
+			/* Not counted with the threads'. */
+			ica_set_stats_mode(0);
+			for (int j = 0; j < 3; j++)
+				one(&keys[j], (unsigned long)i);
+			_exit(0);
+		}
+		CHECK(waitpid(child, &status, 0) == child && status == 0);
+		ica_cleanup();
+	}
 	for (int i = 0; i < THREADS; i++)
 		CHECK(pthread_join(all[i], NULL) == 0);
 }

@@ -19,6 +19,20 @@ pub fn here() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
+/// Removes the folders of processes that are gone, and what an earlier one with this process's number has left.
+fn remove_old() {
+    let folders = std::fs::read_dir(env!("CARGO_TARGET_TMPDIR")).into_iter().flatten().flatten();
+    for folder in folders {
+        let name = folder.file_name();
+        let Some(number) = name.to_str().and_then(|name| name.strip_prefix("ica-")?.parse::<u32>().ok()) else {
+            continue;
+        };
+        if number == std::process::id() || !Path::new(&format!("/proc/{number}")).exists() {
+            _ = std::fs::remove_dir_all(folder.path());
+        }
+    }
+}
+
 /// The folder with the shared libraries, linked of the static one that cargo has built for these tests.
 pub fn libraries() -> &'static Path {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
@@ -33,6 +47,7 @@ pub fn libraries() -> &'static Path {
             })
             .max_by_key(|path| path.metadata().and_then(|m| m.modified()).ok())
             .expect("cargo has built the static library");
+        remove_old();
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("ica-{}", std::process::id()));
         run(Command::new(here().join("link")).arg(archive).arg(&folder));
         folder

@@ -76,9 +76,6 @@ fn follow(library: &str, mask: &str, machine: Machine) -> BTreeSet<String> {
     let mut program = program_of("counts/counts", library);
     program.env_remove("ADJUNCT_STATS").env("ADJUNCT_STATS_KEY", &key).env("ADJUNCT_CPU", mask);
     program.env_remove("LIBICA_STATS_MODE").env_remove("LIBICA_FALLBACK_MODE");
-    if adjunct_ica::libcrypto::available() {
-        program.arg("448");
-    }
     let mut child = program.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("the program starts");
     let (mut input, output) = (child.stdin.take().expect("a pipe"), child.stdout.take().expect("a pipe"));
     let mut lines = BufReader::new(output).lines().map(|line| line.expect("text"));
@@ -121,8 +118,6 @@ fn every_function_counts_what_ran() {
     }
     let of_list = include_str!("../symbols.txt").lines().filter_map(|line| line.strip_prefix("T ")?.split('@').next());
     let forgotten: Vec<_> = of_list.filter(|name| !called.contains(*name)).collect();
-    let without_libcrypto = |name: &&&str| !adjunct_ica::libcrypto::available() && name.contains("448");
-    let forgotten: Vec<_> = forgotten.iter().filter(|name| !without_libcrypto(name)).collect();
     assert!(forgotten.is_empty(), "no call of {forgotten:?}");
 }
 

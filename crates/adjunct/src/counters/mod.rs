@@ -166,6 +166,11 @@ impl Apart {
         Apart { prefix: reader::prefix_of(word) }
     }
 
+    /// As [`key`].
+    pub fn key(&self, uid: u32) -> i32 {
+        reader::key(self.prefix, uid)
+    }
+
     /// As [`users`].
     ///
     /// # Errors

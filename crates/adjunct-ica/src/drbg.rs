@@ -310,6 +310,18 @@ mod tests {
     }
 
     #[test]
+    fn a_generator_is_seeded_again_in_time() {
+        let drbg = Drbg::new(256, false, b"").unwrap();
+        for (before, after) in [(1, 2), (RESEED_AFTER, RESEED_AFTER + 1), (RESEED_AFTER + 1, 2), (u64::MAX, 2)] {
+            drbg.hold(|state| state.requests = before);
+            drbg.generate(0, false, b"", &mut [0]).unwrap();
+            assert_eq!(drbg.hold(|state| state.requests), after);
+        }
+        drbg.reseed(false, b"").unwrap();
+        assert_eq!(drbg.hold(|state| state.requests), 1);
+    }
+
+    #[test]
     fn generators_differ_and_refuse_what_they_do_not_have() {
         let (a, b) = (Drbg::new(256, false, b"name").unwrap(), Drbg::new(112, true, b"name").unwrap());
         let mut out = [[0; 200]; 3];

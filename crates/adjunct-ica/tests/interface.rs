@@ -24,7 +24,9 @@ fn hashes_agree_with_openssl() {
 #[test]
 fn curves_agree_with_openssl() {
     is_good("interface/curves", "");
-    is_good("interface/curves", PLAIN);
+    if !PLAIN.is_empty() {
+        is_good("interface/curves", PLAIN);
+    }
 }
 
 #[test]
@@ -52,7 +54,9 @@ fn curves_count_under_their_own_sizes() {
 #[test]
 fn no_private_key_stays_on_the_stack() {
     is_good("interface/traces", "");
-    is_good("interface/traces", PLAIN);
+    if !PLAIN.is_empty() {
+        is_good("interface/traces", PLAIN);
+    }
 }
 
 /// The library finds out what the processor has before it decides, and says what ran.

@@ -1,7 +1,8 @@
 //! Hash_DRBG over SHA-512 (NIST SP 800-90A, revision 1, 10.1.1), seeded from the CPU library's generator.
 
 use adjunct::awslc::digest::{Digest, SHA512};
-use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use adjunct::awslc::locks::generation;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use zeroize::{Zeroize, Zeroizing};
 
 /// `seedlen` of table 2, in bytes.
@@ -126,8 +127,8 @@ pub fn strength(asked: i32) -> Result<i32, Refused> {
 /// A generator. Threads may share it; what a child of a fork gets, its parent does not: each request has fresh bytes mixed in.
 #[derive(Debug)]
 pub struct Drbg {
-    /// The process that holds it, or 0. A number that is not this process's is of a thread that a fork has not taken along.
-    holder: AtomicI32,
+    /// The generation of the process that holds it, or 0. A number that is not this process's is of a thread that a fork has not taken along.
+    holder: AtomicU32,
     state: std::cell::UnsafeCell<State>,
     /// Security strength in bits.
     pub strength: i32,
@@ -144,11 +145,6 @@ impl std::fmt::Debug for State {
 // SAFETY: the state is reached only through `hold`.
 unsafe impl Sync for Drbg {}
 
-fn process() -> i32 {
-    // SAFETY: getpid only returns a number.
-    unsafe { libc::getpid() }
-}
-
 impl Drbg {
     /// A new one, seeded.
     ///
@@ -161,12 +157,12 @@ impl Drbg {
         }
         healthy()?;
         let state = std::cell::UnsafeCell::new(State::new(&[&entropy()[..], personalization]));
-        Ok(Drbg { holder: AtomicI32::new(0), state, strength, prediction_resistance })
+        Ok(Drbg { holder: AtomicU32::new(0), state, strength, prediction_resistance })
     }
 
     /// Runs `body` on the state, which nobody else has meanwhile. Waiting yields: what it waits for takes microseconds.
     fn hold<R>(&self, body: impl FnOnce(&mut State) -> R) -> R {
-        let own = process();
+        let own = generation();
         loop {
             let holder = self.holder.load(Ordering::Relaxed);
             if holder != own && self.holder.compare_exchange(holder, own, Ordering::Acquire, Ordering::Relaxed).is_ok()

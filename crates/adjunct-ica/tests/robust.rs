@@ -4,7 +4,8 @@
 
 mod common;
 
-use common::{PLAIN, is_good};
+use common::{PLAIN, here, is_good, libraries, program, program_of, run};
+use std::process::Command;
 
 #[test]
 fn nothing_beside_the_buffers_is_touched() {
@@ -22,4 +23,59 @@ fn bad_input_gives_an_error_and_writes_nothing() {
 fn buffers_may_overlap() {
     is_good("robust/overlap", "");
     is_good("robust/overlap", PLAIN);
+}
+
+#[test]
+fn sixteen_threads_get_what_one_gets() {
+    is_good("robust/threads", "");
+}
+
+#[test]
+fn a_fork_at_any_moment_leaves_both_sides_whole() {
+    is_good("robust/forks", "");
+}
+
+#[test]
+fn it_opens_and_closes_a_thousand_times() {
+    // Not linked with it: with the C library, which every program is.
+    assert_eq!(run(&mut program_of("robust/loading", "c")), "good\n");
+}
+
+#[test]
+fn it_works_before_main_and_after() {
+    for how in ["", "thread", "quick"] {
+        assert_eq!(run(program("robust/lifetime").arg(how)), "good\n", "{how}");
+    }
+}
+
+/// A library whose constructor runs before libica's own and whose destructor after, or the other way round.
+#[test]
+fn it_works_before_its_own_constructor_and_after_its_destructors() {
+    let compiler = std::env::var("CC").unwrap_or_else(|_| "cc".to_owned());
+    let (source, folder) = (here().join("tests/robust/lifetime.c"), libraries());
+    let mut library = Command::new(&compiler);
+    library.args(["-O1", "-DLATE", "-shared", "-fPIC", "-pthread", "-I"]).arg(here().join("include")).arg(source);
+    run(library.arg("-o").arg(folder.join("liblate.so")).arg("-lcrypto"));
+    std::fs::write(folder.join("nothing.c"), "int main(void) { return 0; }\n").expect("a source");
+    for order in [["-lica", "-llate"], ["-llate", "-lica"]] {
+        let program = folder.join(format!("nothing{}", order[0]));
+        let mut compile = Command::new(&compiler);
+        compile.arg("-o").arg(&program).arg(folder.join("nothing.c")).arg("-L").arg(folder).arg("-Wl,--no-as-needed");
+        run(compile.args(order));
+        let mut program = Command::new(program);
+        program.env("LD_LIBRARY_PATH", folder).env("ADJUNCT_STATS", "off").env("OPENSSL_CONF", "/dev/null");
+        assert_eq!(run(&mut program), "good\n", "{order:?}");
+    }
+}
+
+#[test]
+fn it_works_where_nearly_nothing_is_left() {
+    for how in ["closed", "chroot", "seccomp"] {
+        let said = run(program("robust/confined").arg(how));
+        if said.starts_with("SKIPPED") {
+            println!("{how}: {said}");
+        } else {
+            assert_eq!(said, "good\n", "{how}");
+        }
+    }
 }

@@ -2,6 +2,7 @@
 
 use super::{bytes_mut, code, number};
 use crate::error::Errno;
+use crate::machine::{Machine, machine};
 use crate::serve::{self, Operation};
 use adjunct::catalogue::Function;
 use adjunct::foreign::guard;
@@ -76,36 +77,17 @@ pub extern "C" fn ica_get_msa_level() -> c_int {
     guard(0, || adjunct::cpu::msa_level() as c_int)
 }
 
-/// `libica_hw_info`.
-#[repr(C)]
-#[derive(Debug)]
-pub struct HardwareInfo {
-    vendor: [u8; 16],
-    machine: [u8; 16],
-}
-
 /// # Safety
 /// `info` is null or the caller's.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn ica_get_hw_info(info: *mut HardwareInfo) -> c_int {
+pub unsafe extern "C" fn ica_get_hw_info(info: *mut Machine) -> c_int {
     number(|| {
         if info.is_null() {
             return Err(Errno::INVALID);
         }
-        let text = std::fs::read_to_string("/proc/cpuinfo").map_err(|_| Errno::IO)?;
-        let field = |names: [&str; 3]| {
-            let mut value = [0; 16];
-            let found =
-                text.lines().filter_map(|line| line.split_once(':')).find(|(name, _)| names.contains(&name.trim()));
-            let bytes = found.map_or(&b""[..], |(_, value)| value.trim().as_bytes());
-            let length = bytes.len().min(15);
-            value[..length].copy_from_slice(&bytes[..length]);
-            value
-        };
-        let vendor = field(["vendor_id", "CPU implementer", ""]);
-        let machine = field(["model", "CPU part", "machine"]);
+        let own = machine().ok_or(Errno::IO)?;
         // SAFETY: see above.
-        unsafe { info.write(HardwareInfo { vendor, machine }) };
+        unsafe { info.write_unaligned(own) };
         Ok(())
     })
 }

@@ -16,6 +16,7 @@ mod digest_cpacf;
 pub mod ec;
 pub mod ecx;
 pub mod group;
+pub mod locks;
 pub mod mac;
 mod poly1305;
 pub mod rsa;

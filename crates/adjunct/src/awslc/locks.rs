@@ -1,0 +1,237 @@
+//! Locks for AWS-LC that a fork opens, and the number that tells one process along a line of forks from another.
+//!
+//! AWS-LC guards its random generator and its keys with the C library's read-write locks. A child that is forked while another
+//! thread holds one, be it for reading, finds it held for good, for that thread is not there: its first random byte asks for the
+//! lock that notes the fork, for writing, and it sleeps for ever. With eight threads that draw random bytes one fork in a few does.
+//!
+//! Here a lock's word says in which process it was taken. In a child it is open. A module takes these instead of the C
+//! library's by the linker's `--wrap` (`adjunct-ica/link`). They live in the memory of a `pthread_rwlock_t`, zeros at first as that
+//! is; initialising and destroying one the C library's way suits them.
+
+use std::ffi::{c_int, c_void};
+use std::ptr::null_mut;
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64};
+
+/// Where the number lies: a page that the kernel wipes in a child.
+static PAGE: AtomicPtr<AtomicU32> = AtomicPtr::new(null_mut());
+/// Where it lies when there is no such page.
+static NO_PAGE: AtomicU32 = AtomicU32::new(0);
+static NEXT: AtomicU32 = AtomicU32::new(1);
+/// The one mutex that AWS-LC takes: that of its thread-local variables.
+static MUTEX: AtomicPtr<libc::pthread_mutex_t> = AtomicPtr::new(null_mut());
+
+/// A number that is another one in each process along a line of forks, by whatever call; never 0. A process's pid says less: the
+/// first processes of two namespaces have the same.
+#[inline]
+pub fn generation() -> u32 {
+    let page = PAGE.load(Acquire);
+    // SAFETY: null, or a word that is never unmapped.
+    let word = unsafe { page.as_ref() }.unwrap_or_else(map);
+    match word.load(Relaxed) {
+        0 => renew(word),
+        generation => generation,
+    }
+}
+
+#[cold]
+fn renew(word: &AtomicU32) -> u32 {
+    let fresh = NEXT.fetch_add(1, Relaxed).max(1);
+    word.compare_exchange(0, fresh, AcqRel, Acquire).map_or_else(|other| other, |_| fresh)
+}
+
+extern "C" fn forked() {
+    // SAFETY: as in `generation`. A child has one thread, which is here: nobody holds the mutex.
+    unsafe {
+        if let Some(word) = PAGE.load(Acquire).as_ref() {
+            word.store(0, Relaxed);
+        }
+        if let Some(mutex) = MUTEX.load(Acquire).as_mut() {
+            *mutex = libc::PTHREAD_MUTEX_INITIALIZER;
+        }
+    }
+}
+
+#[cold]
+fn map() -> &'static AtomicU32 {
+    // SAFETY: a new page, which is unmapped only if nobody has seen it; zeros are a valid word. The handler only stores.
+    unsafe {
+        let length = libc::sysconf(libc::_SC_PAGESIZE).max(4096) as usize;
+        let (protection, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+        let page = libc::mmap(null_mut(), length, protection, flags, -1, 0);
+        let mapped = page != libc::MAP_FAILED;
+        if mapped {
+            // Where the kernel, or an emulator that says it did, does not wipe it, the handler does.
+            libc::madvise(page, length, libc::MADV_WIPEONFORK);
+        }
+        let word = if mapped { page.cast() } else { (&raw const NO_PAGE).cast_mut() };
+        match PAGE.compare_exchange(null_mut(), word, AcqRel, Acquire) {
+            Ok(_) => {
+                libc::pthread_atfork(None, None, Some(forked));
+                &*word
+            }
+            Err(other) => {
+                if mapped {
+                    libc::munmap(page, length);
+                }
+                &*other
+            }
+        }
+    }
+}
+
+/// A read-write lock in the memory of a `pthread_rwlock_t`.
+#[derive(Debug)]
+#[repr(transparent)]
+pub struct Lock {
+    /// The generation above, below it who has the lock in that generation.
+    word: AtomicU64,
+}
+
+const WRITER: u32 = 1 << 31;
+/// Somebody sleeps until it is open.
+const WAITERS: u32 = 1 << 30;
+/// Looks at a taken lock before its thread sleeps: most are held for some hundred instructions.
+const LOOKS: u32 = 100;
+
+const fn pack(generation: u32, state: u32) -> u64 {
+    (generation as u64) << 32 | state as u64
+}
+
+impl Lock {
+    /// Takes it, to read or, alone, to write.
+    pub fn lock(&self, write: bool) {
+        let generation = generation();
+        let mut looks = 0;
+        loop {
+            let word = self.word.load(Relaxed);
+            let state = if (word >> 32) as u32 == generation { word as u32 } else { 0 };
+            let open = if write { state & !WAITERS == 0 } else { state & WRITER == 0 };
+            if open {
+                let next = if write { state | WRITER } else { state + 1 };
+                if self.word.compare_exchange_weak(word, pack(generation, next), Acquire, Relaxed).is_ok() {
+                    return;
+                }
+                continue;
+            }
+            looks += 1;
+            if looks < LOOKS {
+                std::hint::spin_loop();
+                continue;
+            }
+            let waiting = pack(generation, state | WAITERS);
+            if word == waiting || self.word.compare_exchange(word, waiting, Relaxed, Relaxed).is_ok() {
+                self.sleep(waiting as u32);
+            }
+        }
+    }
+
+    /// Gives it back.
+    pub fn unlock(&self) {
+        let generation = generation();
+        let mut word = self.word.load(Relaxed);
+        loop {
+            let state = word as u32;
+            // Taken before a fork that this thread made meanwhile: it is open already.
+            if (word >> 32) as u32 != generation {
+                return;
+            }
+            let readers = state & !(WRITER | WAITERS);
+            let next = if state & WRITER != 0 || readers <= 1 { 0 } else { state - 1 };
+            match self.word.compare_exchange_weak(word, pack(generation, next), Release, Relaxed) {
+                Ok(_) => {
+                    if next == 0 && state & WAITERS != 0 {
+                        self.wake();
+                    }
+                    return;
+                }
+                Err(other) => word = other,
+            }
+        }
+    }
+
+    /// The half of the word that says who has it.
+    fn half(&self) -> *const u32 {
+        let halves = self.word.as_ptr().cast::<u32>();
+        halves.wrapping_add(usize::from(cfg!(target_endian = "big")))
+    }
+
+    fn sleep(&self, state: u32) {
+        // Not for ever: whoever would wake us may be ended by a signal's handler.
+        let limit = libc::timespec { tv_sec: 0, tv_nsec: 10_000_000 };
+        let wait = libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG;
+        // SAFETY: the word and the limit outlive the call; no other value ends the sleep at once.
+        unsafe { libc::syscall(libc::SYS_futex, self.half(), wait, state, &raw const limit) };
+    }
+
+    fn wake(&self) {
+        let wake = libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG;
+        // SAFETY: only the address of the word is used.
+        unsafe { libc::syscall(libc::SYS_futex, self.half(), wake, i32::MAX) };
+    }
+}
+
+/// Takes AWS-LC's mutex, and remembers it for a child.
+///
+/// # Safety
+/// An initialised mutex that is not robust, in static memory.
+pub unsafe fn lock_mutex(mutex: *mut libc::pthread_mutex_t) -> c_int {
+    MUTEX.store(mutex, Release);
+    // For the handler of forks.
+    generation();
+    // SAFETY: see above.
+    while unsafe { libc::pthread_mutex_trylock(mutex) } == libc::EBUSY {
+        std::thread::yield_now();
+    }
+    0
+}
+
+/// The lock at `place`.
+///
+/// # Safety
+/// The memory of a `pthread_rwlock_t`, initialised as that, which only these functions use.
+pub unsafe fn at<'a>(place: *mut c_void) -> &'a Lock {
+    const { assert!(size_of::<Lock>() <= size_of::<libc::pthread_rwlock_t>()) };
+    // SAFETY: see above; zeros are an open lock.
+    unsafe { &*place.cast::<Lock>() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::AtomicUsize;
+
+    #[test]
+    fn one_writes_or_many_read() {
+        let lock = Lock { word: AtomicU64::new(0) };
+        let (readers, writers) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        std::thread::scope(|scope| {
+            for thread in 0..8 {
+                let (lock, readers, writers) = (&lock, &readers, &writers);
+                scope.spawn(move || {
+                    for round in 0..2000 {
+                        let write = (round + thread) % 5 == 0;
+                        lock.lock(write);
+                        let own = if write { writers } else { readers };
+                        own.fetch_add(1, AcqRel);
+                        assert!(writers.load(Acquire) == usize::from(write));
+                        assert!(!write || readers.load(Acquire) == 0);
+                        own.fetch_sub(1, AcqRel);
+                        lock.unlock();
+                    }
+                });
+            }
+        });
+        assert_eq!(lock.word.load(Relaxed) as u32, 0);
+    }
+
+    #[test]
+    fn a_lock_of_another_process_is_open() {
+        let lock = Lock { word: AtomicU64::new(pack(generation() + 1, WRITER | WAITERS)) };
+        lock.lock(true);
+        assert_eq!(lock.word.load(Relaxed), pack(generation(), WRITER));
+        lock.unlock();
+        lock.unlock();
+        assert_eq!(lock.word.load(Relaxed), pack(generation(), 0));
+    }
+}

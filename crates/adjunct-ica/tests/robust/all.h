@@ -2,6 +2,7 @@
 #include "calls.h"
 #include "symmetric.h"
 #include "messages.h"
+#include "edwards.h"
 #include "public.h"
 
 /* For programs that are linked with the library, and say so to the linker. */

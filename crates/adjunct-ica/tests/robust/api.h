@@ -40,7 +40,7 @@ static struct api api;
 /* Looks all functions up in what `dlopen` gave. The types say more than dlsym knows. */
 static inline void find(void *library)
 {
-#define X(name) *(void **)(&api.ica_##name) = dlsym(library, "ica_" #name);
+#define X(name) *(void **)(&api.ica_##name) = dlsym(library, "ica_" #name); CHECK(HAVE(name));
 	FUNCTIONS(X)
 #undef X
 	api.sha512 = dlsym(library, "ICA_DRBG_SHA512");

@@ -1,5 +1,5 @@
-/* RSA through the interface against OpenSSL's numbers. With the argument "threads": 16 threads at once, which batches are made of;
- * with "count": a known number of operations of each kind. */
+/* RSA through the interface against OpenSSL's numbers; with the argument "small" no key of more than 1031 bits, for emulators. With
+ * "threads": 16 threads at once, which batches are made of; with "count": a known number of operations of each kind. */
 #define OPENSSL_SUPPRESS_DEPRECATED
 #include "common.h"
 
@@ -402,6 +402,31 @@ static void no_keys(void)
 	drop(&key);
 }
 
+/* With fallbacks off only what batches or instructions do is there, and keys are made. */
+static void without_fallbacks(void)
+{
+	libica_func_list_element list[128];
+	unsigned int length = sizeof(list) / sizeof(*list), hardware = 0;
+	unsigned char in[MAX] = { 0 }, out[MAX];
+	struct key odd, even;
+
+	make(&odd, 1031, "10001");
+	make(&even, 2048, "10001");
+	ica_set_fallback_mode(ICA_FALLBACKS_DISABLED);
+	CHECK(ica_get_functionlist(list, &length) == 0);
+	for (unsigned int i = 0; i < length; i++)
+		if (list[i].mech_mode_id == RSA_CRT)
+			hardware = list[i].flags;
+	CHECK(!(hardware & ICA_FLAG_SW));
+	CHECK(ica_rsa_mod_expo(handle, in, &even.public_key, out) == ENODEV);
+	CHECK(ica_rsa_crt(handle, in, &odd.crt, out) == ENODEV);
+	CHECK(ica_rsa_crt(handle, in, &even.crt, out) == (hardware ? 0 : ENODEV));
+	CHECK(ica_rsa_key_generate_crt(handle, 1031, &odd.public_key, &odd.crt) == 0);
+	ica_set_fallback_mode(ICA_FALLBACKS_ENABLED);
+	drop(&odd);
+	drop(&even);
+}
+
 #define THREADS 16
 static struct key keys[3];
 static atomic_int running = THREADS;
@@ -437,7 +462,7 @@ static void threads(void)
 	make(&keys[2], 1031, "10001");
 	for (int i = 0; i < THREADS; i++)
 		CHECK(pthread_create(&all[i], NULL, thread, NULL) == 0);
-	for (int i = 0; i < 30 || (running && i < 300); i++) {
+	for (int i = 0; i < 10 || (running && i < 40); i++) {
 		int status;
 		pid_t child = fork();
 
@@ -492,28 +517,40 @@ int main(int argc, char **argv)
 	} else if (argc > 1 && !strcmp(argv[1], "count")) {
 		count();
 	} else {
-		static const unsigned int small[] = { 57, 58, 59, 63, 64, 65, 66, 127, 128, 255, 257, 511, 512, 513 };
-		static const unsigned int large[] = { 1023, 1024, 1025, 1031, 1536, 2047, 2048 };
+		static const unsigned int sizes[] = { 57,  58,	59,  63,  64,	65,   66,   127,  128,	255,  257,
+						      511, 512, 513, 700, 1023, 1024, 1025, 1031, 1536, 2047, 2048 };
+		const int small = argc > 1 && !strcmp(argv[1], "small");
 
-		for (unsigned int i = 0; i < sizeof(small) / sizeof(*small); i++) {
-			agree(small[i], "3", 30);
-			agree(small[i], "10001", 30);
-			agree(small[i], NULL, 30);
+		for (unsigned int i = 0; i < sizeof(sizes) / sizeof(*sizes) && (!small || sizes[i] <= 1031); i++) {
+			const int large = sizes[i] > 513;
+
+			agree(sizes[i], i % 2 ? "3" : "10001", large ? 6 : 30);
+			agree(sizes[i], large && i % 2 ? "FFFFFFFFFFFFFFC5" : NULL, large ? 3 : 30);
+			if (!large)
+				agree(sizes[i], i % 2 ? "10001" : "3", 30);
 		}
-		for (unsigned int i = 0; i < sizeof(large) / sizeof(*large); i++) {
-			agree(large[i], i % 2 ? "3" : "10001", 6);
-			agree(large[i], i % 2 ? "FFFFFFFFFFFFFFC5" : NULL, 3);
-		}
-		agree(3072, "10001", 3);
-		agree(4095, "3", 3);
-		agree(4096, "10001", 3);
 		unlike_primes();
 		no_keys();
-		for (unsigned int bits = 57; bits < 75; bits++)
-			generated(bits, bits % 2 ? "" : "3"), generated(bits, "10001");
-		generated(511, "C0FFEE0000000001"), generated(512, "3"), generated(513, "10001"), generated(1023, "");
-		generated(1024, "10001"), generated(1024, ""), generated(1031, "3"), generated(2047, "10001");
-		generated(2048, "10001"), generated(2048, "");
+		without_fallbacks();
+		for (unsigned int bits = 57; bits < 75; bits++) {
+			generated(bits, bits % 2 ? "" : "3");
+			generated(bits, "10001");
+		}
+		generated(511, "C0FFEE0000000001");
+		generated(512, "3");
+		generated(513, "10001");
+		generated(1023, "");
+		generated(1024, "10001");
+		generated(1024, "");
+		generated(1031, "3");
+		if (!small) {
+			agree(3072, "10001", 3);
+			agree(4095, "3", 3);
+			agree(4096, "10001", 3);
+			generated(2047, "10001");
+			generated(2048, "10001");
+			generated(2048, "");
+		}
 	}
 	puts("good");
 	return 0;

@@ -268,32 +268,36 @@ mod tests {
 
     #[test]
     fn numbers_that_do_not_belong_together_are_refused() {
-        let key = generate(1024, 65537).unwrap();
-        let zeros = vec![0; 64];
-        let one = [&zeros[1..], &[1]].concat();
-        let mut changed = key.dp.to_vec();
-        changed[40] ^= 2;
-        let even = [&key.p[..63], &[key.p[63] ^ 1]].concat();
-        let good = key.crt();
-        for crt in [
-            Crt { p: good.q, q: good.p, ..good },
-            Crt { q: good.p, ..good },
-            Crt { p: &zeros, ..good },
-            Crt { q: &zeros, ..good },
-            Crt { q: &one, ..good },
-            Crt { p: &even, ..good },
-            Crt { q: &[], ..good },
-            Crt { dp: &zeros, ..good },
-            Crt { dq: &zeros, ..good },
-            Crt { dp: &changed, ..good },
-            Crt { dp: good.dq, dq: good.dq, ..good },
-            Crt { dp: good.p, ..good },
-            Crt { qinv: &zeros, ..good },
-            Crt { qinv: &one, ..good },
-            Crt { qinv: &changed, ..good },
-        ] {
-            assert!(matches!(CrtKey::new(&crt), Err(Error::InvalidKey(_))));
+        // An exponent that is tried, one that has to be computed, and the longest that counts as short.
+        for e in [65537, 41, u64::MAX - 58] {
+            let key = generate(1024, e).unwrap();
+            let zeros = vec![0; 64];
+            let one = [&zeros[1..], &[1]].concat();
+            let changed = |number: &[u8]| [&number[..40], &[number[40] ^ 2], &number[41..]].concat();
+            let (dp, dq, qinv) = (changed(&key.dp), changed(&key.dq), changed(&key.qinv));
+            let even = [&key.p[..63], &[key.p[63] ^ 1]].concat();
+            let good = key.crt();
+            for crt in [
+                Crt { p: good.q, q: good.p, ..good },
+                Crt { q: good.p, ..good },
+                Crt { p: &zeros, ..good },
+                Crt { q: &zeros, ..good },
+                Crt { q: &one, ..good },
+                Crt { p: &even, ..good },
+                Crt { q: &[], ..good },
+                Crt { dp: &zeros, ..good },
+                Crt { dq: &zeros, ..good },
+                Crt { dp: &dp, ..good },
+                Crt { dq: &dq, ..good },
+                Crt { dp: good.dq, dq: good.dq, ..good },
+                Crt { dp: good.p, ..good },
+                Crt { qinv: &zeros, ..good },
+                Crt { qinv: &one, ..good },
+                Crt { qinv: &qinv, ..good },
+            ] {
+                assert!(matches!(CrtKey::new(&crt), Err(Error::InvalidKey(_))), "{e}");
+            }
+            assert!(CrtKey::new(&good).is_ok());
         }
-        assert!(CrtKey::new(&good).is_ok());
     }
 }

@@ -2,15 +2,28 @@
 
 use crate::catalogue::Function;
 #[cfg(target_arch = "s390x")]
-use adjunct_kernels::cpacf::{Assist, Processor};
+use adjunct_kernels::cpacf::Assist;
 use adjunct_kernels::cpacf::{Cipher, Edwards, Functions, Hash, Instruction, Montgomery, Nist};
+
+/// What executes the instructions: the processor. In this crate's own tests a model of it, which has all functions, so that the
+/// ways to them are run where the processor's are not.
+#[cfg(all(target_arch = "s390x", not(test)))]
+pub(crate) use adjunct_kernels::cpacf::Processor as Host;
+#[cfg(all(target_arch = "s390x", test))]
+pub(crate) use model::Model as Host;
+
+#[cfg(all(target_arch = "s390x", test))]
+#[path = "../../adjunct-kernels/tests/cpacf/model/mod.rs"]
+mod model;
+#[cfg(all(target_arch = "s390x", test))]
+mod paths;
 
 /// The processor's functions, less the instructions that `ADJUNCT_CPU` takes away.
 #[cfg(target_arch = "s390x")]
-pub(crate) fn assist() -> &'static Assist<Processor> {
+pub(crate) fn assist() -> &'static Assist<Host> {
     use crate::cpu::{self, Arch, Feature};
-    static ASSIST: std::sync::LazyLock<Assist<Processor>> = std::sync::LazyLock::new(|| {
-        let mut assist = Assist::new(Processor);
+    static ASSIST: std::sync::LazyLock<Assist<Host>> = std::sync::LazyLock::new(|| {
+        let mut assist = Assist::new(Host::default());
         let ours = Feature::ALL.iter().filter(|f| f.arch() == Arch::S390);
         for (feature, instruction) in ours.zip(Instruction::ALL) {
             if !cpu::features().has(*feature) {
@@ -20,6 +33,17 @@ pub(crate) fn assist() -> &'static Assist<Processor> {
         assist
     });
     &ASSIST
+}
+
+/// Why the functions there are do not serve `function` with a key of `bits`, if so.
+#[cfg(target_arch = "s390x")]
+pub(crate) fn lacking(function: Function, bits: usize) -> Option<crate::route::Reason> {
+    use crate::route::Reason;
+    let functions = assist().functions();
+    if serves(functions, function, bits) {
+        return None;
+    }
+    Some(if serves(functions, function, 0) { Reason::Parameter } else { Reason::CpuLacks })
 }
 
 /// The digest that `function` is, or is made of.
@@ -80,15 +104,12 @@ pub(crate) fn serves(functions: &Functions, function: Function, bits: usize) -> 
         F::Ed448Verify => edwards(Kdsa, Edwards::Ed448.verify_code()),
         F::DesEcb => cipher(&[Km], Cipher::Des),
         F::DesCbc => cipher(&[Kmc], Cipher::Des),
-        F::DesOfb => cipher(&[Kmo], Cipher::Des),
-        F::DesCfb => cipher(&[Kmf], Cipher::Des),
-        F::DesCtr => cipher(&[Kmctr], Cipher::Des),
+        // Their streams are made of single blocks.
+        F::DesOfb | F::DesCfb | F::DesCtr => cipher(&[Km], Cipher::Des),
         F::DesCmac => cipher(&[Kmac, Pcc], Cipher::Des),
         F::TdesEcb => cipher(&[Km], Cipher::TripleDes),
         F::TdesCbc => cipher(&[Kmc], Cipher::TripleDes),
-        F::TdesOfb => cipher(&[Kmo], Cipher::TripleDes),
-        F::TdesCfb => cipher(&[Kmf], Cipher::TripleDes),
-        F::TdesCtr => cipher(&[Kmctr], Cipher::TripleDes),
+        F::TdesOfb | F::TdesCfb | F::TdesCtr => cipher(&[Km], Cipher::TripleDes),
         F::TdesCmac => cipher(&[Kmac, Pcc], Cipher::TripleDes),
         F::AesEcb => aes(&[Km]),
         F::AesCbc => aes(&[Kmc]),

@@ -191,13 +191,9 @@ pub fn path(function: Function, bits: usize) -> Path {
         return Path::Software(reason);
     }
     #[cfg(target_arch = "s390x")]
-    return match crate::cpacf::serves(crate::cpacf::assist().functions(), function, bits) {
-        true => Path::Hardware,
-        false if crate::cpacf::serves(crate::cpacf::assist().functions(), function, 0) => {
-            Path::Software(Reason::Parameter)
-        }
-        false => Path::Software(Reason::CpuLacks),
-    };
+    if let Some(reason) = crate::cpacf::lacking(function, bits) {
+        return Path::Software(reason);
+    }
     // AWS-LC's SHA-NI code for SHA-1, unlike that for SHA-256, also wants SSSE3, and goes without SHA-NI where it is masked.
     let sha1 = matches!(function, Function::Sha1 | Function::HmacSha1);
     if cfg!(target_arch = "x86_64")

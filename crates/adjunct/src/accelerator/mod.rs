@@ -25,6 +25,8 @@ mod ticket;
 mod work;
 
 pub use kind::{Kind, LANES, MAX_JOB, Outcome, Queue};
+#[cfg(target_arch = "s390x")]
+pub(crate) use nist::der;
 pub use ticket::Ticket;
 
 use crate::counters::{self, Event};

@@ -300,8 +300,8 @@ fn leftmost(digest: &[u8]) -> ([u8; MAX_FIELD], usize) {
 }
 
 /// `Ecdsa-Sig-Value` (RFC 3279, 2.2.3) of r and s, one after the other; and its length.
-#[cfg(any(test, target_arch = "x86_64"))]
-fn der(signature: &[u8]) -> ([u8; MAX_SIGNATURE], usize) {
+#[cfg(any(test, target_arch = "x86_64", target_arch = "s390x"))]
+pub(crate) fn der(signature: &[u8]) -> ([u8; MAX_SIGNATURE], usize) {
     // A header of three bytes, of which a short signature needs two.
     let (mut out, mut at) = ([0; MAX_SIGNATURE], 3);
     for number in signature.chunks(signature.len() / 2) {

@@ -62,13 +62,14 @@ mod words {
 
 #[cfg(target_arch = "s390x")]
 mod words {
-    use adjunct_kernels::cpacf::{Functions, Instruction, Processor};
+    use crate::cpacf::Host;
+    use adjunct_kernels::cpacf::{Functions, Instruction};
     use std::sync::LazyLock;
     use std::sync::atomic::{AtomicU32, Ordering};
 
     /// The library uses no special instructions here: the words are those of CPACF, one bit an instruction.
     static PRESENT: LazyLock<AtomicU32> = LazyLock::new(|| {
-        let functions = Functions::of(&Processor);
+        let functions = Functions::of(&Host::default());
         let useful = |instruction: &Instruction| functions.query(*instruction).codes().any(|code| code != 0);
         AtomicU32::new(Instruction::ALL.iter().filter(|i| useful(i)).map(|i| 1 << *i as u32).sum())
     });

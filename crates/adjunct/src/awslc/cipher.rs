@@ -72,6 +72,8 @@ pub struct AesKey {
     library_rounds: u32,
     round_keys: u8,
     level: Level,
+    #[cfg(target_arch = "s390x")]
+    given: super::cipher_cpacf::Given,
 }
 
 const _: () = assert!(std::mem::size_of::<lc::AES_KEY>() == 244);
@@ -92,7 +94,14 @@ impl Drop for AesKey {
 impl Default for AesKey {
     #[inline]
     fn default() -> AesKey {
-        AesKey { words: [[0; 16]; 15], library_rounds: 0, round_keys: 11, level: Level::Library }
+        AesKey {
+            words: [[0; 16]; 15],
+            library_rounds: 0,
+            round_keys: 11,
+            level: Level::Library,
+            #[cfg(target_arch = "s390x")]
+            given: Default::default(),
+        }
     }
 }
 
@@ -122,6 +131,8 @@ impl AesKey {
         }
         self.level = level();
         self.round_keys = (key.len() / 4 + 7) as u8;
+        #[cfg(target_arch = "s390x")]
+        self.given.set(adjunct_kernels::cpacf::Cipher::aes(key.len()), key);
         #[cfg(target_arch = "x86_64")]
         if self.single() {
             // SAFETY: AES-NI is in force.
@@ -177,6 +188,10 @@ impl AesKey {
             // SAFETY: AES-NI is in force.
             return unsafe { ni::encrypt_block(self.keys(), block) };
         }
+        #[cfg(target_arch = "s390x")]
+        if self.given.ecb(true, &InOut::in_place(block)) {
+            return;
+        }
         let p = block.as_mut_ptr();
         // SAFETY: one block in place.
         unsafe { lc::AES_encrypt(p, p, self.raw()) }
@@ -189,6 +204,10 @@ impl AesKey {
         if self.single() {
             // SAFETY: AES-NI is in force.
             return unsafe { ni::decrypt_block(self.keys(), block) };
+        }
+        #[cfg(target_arch = "s390x")]
+        if self.given.ecb(false, &InOut::in_place(block)) {
+            return;
         }
         let p = block.as_mut_ptr();
         // SAFETY: one block in place.
@@ -211,6 +230,10 @@ impl AesKey {
             if self.vector() {
                 return wide!(self, ecb(self.keys(), encrypt, io));
             }
+        }
+        #[cfg(target_arch = "s390x")]
+        if self.given.ecb(encrypt, &io) {
+            return;
         }
         self.ecb_narrow(encrypt, io);
     }
@@ -251,6 +274,10 @@ impl AesKey {
                 return wide!(self, cbc_decrypt(self.keys(), iv, io));
             }
         }
+        #[cfg(target_arch = "s390x")]
+        if self.given.cbc(encrypt, iv, &io) {
+            return;
+        }
         self.cbc_narrow(encrypt, iv, io);
     }
 
@@ -277,6 +304,10 @@ impl AesKey {
         if self.single() {
             // SAFETY: AES-NI is in force.
             return unsafe { ccm::absorb(self.keys(), mac, blocks) };
+        }
+        #[cfg(target_arch = "s390x")]
+        if self.given.absorb(mac, blocks) {
+            return;
         }
         let (blocks, rest) = blocks.as_chunks::<BLOCK>();
         assert!(rest.is_empty());
@@ -318,8 +349,8 @@ impl AesKey {
 
     fn ctr_any(&self, counter: &mut Block, keystream: &mut Block, used: &mut u32, mut io: InOut<'_>) {
         assert!((*used as usize) < BLOCK);
-        #[cfg(target_arch = "x86_64")]
-        if self.single() {
+        #[cfg(any(target_arch = "x86_64", target_arch = "s390x"))]
+        if self.has_ctr() {
             if *used > 0 {
                 let (mut head, rest) = io.split_head(BLOCK - *used as usize);
                 head.xor(&keystream[*used as usize..]);
@@ -327,6 +358,9 @@ impl AesKey {
                 io = rest;
             }
             let (whole, mut tail) = io.split_whole(BLOCK);
+            #[cfg(target_arch = "s390x")]
+            self.given.ctr(counter, &whole);
+            #[cfg(target_arch = "x86_64")]
             // SAFETY: the instructions are in force.
             unsafe {
                 match whole.len() {
@@ -360,6 +394,24 @@ impl AesKey {
                 used,
             )
         };
+    }
+
+    /// Whether CTR runs on instructions, over whole blocks.
+    #[cfg(target_arch = "x86_64")]
+    fn has_ctr(&self) -> bool {
+        self.single()
+    }
+
+    /// Whether CTR runs on instructions, over whole blocks.
+    #[cfg(target_arch = "s390x")]
+    fn has_ctr(&self) -> bool {
+        self.given.has(adjunct_kernels::cpacf::Instruction::Kmctr)
+    }
+
+    /// The key as CPACF takes it.
+    #[cfg(target_arch = "s390x")]
+    pub(super) fn given(&self) -> &super::cipher_cpacf::Given {
+        &self.given
     }
 
     /// CFB with whole-block segments; a begun one continues at byte `used` of `iv`.
@@ -406,6 +458,10 @@ impl AesKey {
                     return ni::cfb_decrypt(self.keys(), iv, io);
                 }
             }
+            #[cfg(target_arch = "s390x")]
+            if self.given.cfb(encrypt, BLOCK, iv, &io) {
+                return;
+            }
             let mut num = 0;
             let (input, output, enc) = (io.input(), io.output(), i32::from(encrypt));
             // SAFETY: the buffers have the length given.
@@ -424,6 +480,10 @@ impl AesKey {
             if self.single() {
                 // SAFETY: the instructions are in force.
                 return unsafe { ni::ofb(self.keys(), iv, io) };
+            }
+            #[cfg(target_arch = "s390x")]
+            if self.given.ofb(iv, &io) {
+                return;
             }
             let mut num = 0;
             let (input, output) = (io.input(), io.output());
@@ -468,6 +528,10 @@ impl AesKey {
             // SAFETY: AES-NI is in force.
             return unsafe { ni::cfb8(self.keys(), encrypt, iv, io) };
         }
+        #[cfg(target_arch = "s390x")]
+        if self.given.cfb(encrypt, 1, iv, &io) {
+            return;
+        }
         let (mut num, enc) = (0, encrypt.into());
         // SAFETY: the buffers have the length given.
         unsafe { lc::AES_cfb8_encrypt(io.input(), io.output(), io.len(), self.raw(), iv.as_mut_ptr(), &mut num, enc) };
@@ -483,6 +547,10 @@ impl AesKey {
         if self.single() {
             // SAFETY: AES-NI is in force.
             return unsafe { ni::cfb1(self.keys(), encrypt, iv, bits, io) };
+        }
+        #[cfg(target_arch = "s390x")]
+        if self.given.has(adjunct_kernels::cpacf::Instruction::Km) {
+            return super::cipher_cpacf::cfb1(self, encrypt, iv, bits, io);
         }
         let (mut num, enc) = (0, encrypt.into());
         // SAFETY: the buffers hold that many bits.

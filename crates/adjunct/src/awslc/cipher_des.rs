@@ -44,7 +44,7 @@ pub const KEY: usize = 24;
 
 /// The three key schedules; wiped when dropped.
 #[derive(Clone, Default)]
-pub struct TripleDes([Schedule; 3]);
+pub struct TripleDes([Schedule; 3], #[cfg(target_arch = "s390x")] super::cipher_cpacf::Given);
 
 impl std::fmt::Debug for TripleDes {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -63,6 +63,8 @@ impl Drop for TripleDes {
 impl TripleDes {
     /// Sets the key. Parity and weak keys are not looked at, as in OpenSSL.
     pub fn set_key(&mut self, key: &[u8; KEY]) {
+        #[cfg(target_arch = "s390x")]
+        self.1.set(Some(adjunct_kernels::cpacf::Cipher::TripleDes), key);
         for (schedule, part) in self.0.iter_mut().zip(key.as_chunks::<BLOCK>().0) {
             // SAFETY: a key is eight bytes.
             unsafe { set_key_unchecked(part.as_ptr(), schedule.as_mut_ptr().cast()) };
@@ -75,6 +77,10 @@ impl TripleDes {
     /// If the length is not a multiple of the block.
     pub fn cbc(&self, encrypt: bool, iv: &mut [u8; BLOCK], io: InOut<'_>) {
         assert!(io.len().is_multiple_of(BLOCK));
+        #[cfg(target_arch = "s390x")]
+        if self.1.cbc(encrypt, iv, &io) {
+            return;
+        }
         let [a, b, c] = self.0.each_ref().map(|s| s.as_ptr().cast());
         // SAFETY: whole blocks; the IV is one.
         unsafe {
@@ -102,7 +108,7 @@ impl Default for Des {
 
 /// The schedule of one key; wiped when dropped.
 #[derive(Clone, Default)]
-pub struct SingleDes(Schedule);
+pub struct SingleDes(Schedule, #[cfg(target_arch = "s390x")] super::cipher_cpacf::Given);
 
 impl std::fmt::Debug for SingleDes {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -137,6 +143,11 @@ impl Des {
             KEY => *self = Des::Triple(TripleDes::default()),
             other => return Err(Error::Length { what: "DES key", got: other, expected: "8 or 24" }),
         }
+        #[cfg(target_arch = "s390x")]
+        match self {
+            Des::Single(single) => single.1.set(Some(adjunct_kernels::cpacf::Cipher::Des), key),
+            Des::Triple(triple) => triple.1.set(Some(adjunct_kernels::cpacf::Cipher::TripleDes), key),
+        }
         let schedules = match self {
             Des::Single(single) => std::slice::from_mut(&mut single.0),
             Des::Triple(triple) => &mut triple.0[..],
@@ -148,12 +159,25 @@ impl Des {
         Ok(())
     }
 
+    /// The key as CPACF takes it.
+    #[cfg(target_arch = "s390x")]
+    pub(super) fn given(&self) -> &super::cipher_cpacf::Given {
+        match self {
+            Des::Single(single) => &single.1,
+            Des::Triple(triple) => &triple.1,
+        }
+    }
+
     /// ECB over whole blocks.
     ///
     /// # Panics
     /// If the length is not a multiple of the block.
     pub fn ecb(&self, encrypt: bool, io: InOut<'_>) {
         assert!(io.len().is_multiple_of(BLOCK));
+        #[cfg(target_arch = "s390x")]
+        if self.given().ecb(encrypt, &io) {
+            return;
+        }
         for at in (0..io.len()).step_by(BLOCK) {
             // SAFETY: a block lies at `at` in both buffers.
             unsafe {
@@ -178,6 +202,10 @@ impl Des {
             Des::Triple(keys) => keys.cbc(encrypt, iv, io),
             Des::Single(key) => {
                 assert!(io.len().is_multiple_of(BLOCK));
+                #[cfg(target_arch = "s390x")]
+                if key.1.cbc(encrypt, iv, &io) {
+                    return;
+                }
                 let (input, output, schedule) = (io.input(), io.output(), key.0.as_ptr().cast());
                 // SAFETY: whole blocks; the IV is one.
                 unsafe { ncbc(input, output, io.len(), schedule, iv.as_mut_ptr(), encrypt.into()) };

@@ -103,6 +103,9 @@ enum Engine {
     /// A kernel of ours on vectors.
     #[cfg(target_arch = "x86_64")]
     Vector { table: Table, message: Message },
+    /// CPACF.
+    #[cfg(target_arch = "s390x")]
+    Assist(adjunct_kernels::cpacf::Gcm),
 }
 
 impl std::fmt::Debug for Gcm {
@@ -136,10 +139,10 @@ impl Drop for Context {
 }
 
 /// The most bytes of one message and of its additional data (SP 800-38D 5.2.1.1).
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", target_arch = "s390x"))]
 const MOST: [u64; 2] = [(1 << 36) - 32, 1 << 61];
 
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", target_arch = "s390x"))]
 fn within(before: u64, more: usize, most: u64) -> bool {
     before.checked_add(more as u64).is_some_and(|all| all <= most)
 }
@@ -182,6 +185,11 @@ impl Gcm {
                 // SAFETY: the instructions are in force.
                 unsafe { wide!(self.key, gcm_table(self.key.keys(), table)) };
             }
+            return Ok(());
+        }
+        #[cfg(target_arch = "s390x")]
+        if let Some(gcm) = adjunct_kernels::cpacf::Gcm::new(crate::cpacf::assist(), key) {
+            self.engine = Engine::Assist(gcm);
             return Ok(());
         }
         let features = cpu::features();
@@ -227,6 +235,8 @@ impl Gcm {
                 }
                 wide!(self.key, gcm_start(self.key.keys(), table, message, iv));
             },
+            #[cfg(target_arch = "s390x")]
+            Engine::Assist(gcm) => assert!(gcm.start(crate::cpacf::assist(), iv).is_ok(), "AES-GCM by CPACF"),
             // SAFETY: the context has GCM128_CONTEXT's layout and a key.
             Engine::Library { ctx, .. } => unsafe { setiv(ctx, self.key.raw(), iv.as_ptr(), iv.len()) },
             Engine::None => panic!("no key"),
@@ -251,6 +261,12 @@ impl Gcm {
                     };
                 }
                 right
+            }
+            #[cfg(target_arch = "s390x")]
+            Engine::Assist(gcm) => {
+                gcm.text_length() == 0
+                    && within(gcm.aad_length(), data.len(), MOST[1])
+                    && gcm.aad(crate::cpacf::assist(), data).is_ok()
             }
             // SAFETY: as above.
             Engine::Library { ctx, .. } => unsafe { aad(ctx, data.as_ptr(), data.len()) == 1 },
@@ -292,6 +308,11 @@ impl Gcm {
                 }
                 right
             }
+            #[cfg(target_arch = "s390x")]
+            Engine::Assist(gcm) => {
+                within(gcm.text_length(), io.len(), MOST[0])
+                    && gcm.crypt(crate::cpacf::assist(), encrypting, io).is_ok()
+            }
             Engine::Library { ctx, hardware } => {
                 let (key, hardware) = (self.key.raw(), *hardware);
                 // SAFETY: the buffers have the length given, the context its key, and the counter mode suits the schedule.
@@ -311,6 +332,8 @@ impl Gcm {
         match &mut self.engine {
             #[cfg(target_arch = "x86_64")]
             Engine::Vector { message, .. } => message.resume(counter, hash),
+            #[cfg(target_arch = "s390x")]
+            Engine::Assist(gcm) => gcm.resume(counter, hash),
             Engine::Library { ctx, .. } => {
                 (ctx.yi, ctx.xi) = (*counter, *hash);
                 (ctx.len, ctx.mres, ctx.ares) = ([0; 2], 0, 0);
@@ -327,6 +350,8 @@ impl Gcm {
         match &self.engine {
             #[cfg(target_arch = "x86_64")]
             Engine::Vector { message, .. } => message.progress(),
+            #[cfg(target_arch = "s390x")]
+            Engine::Assist(gcm) => gcm.progress(),
             Engine::Library { ctx, .. } => (ctx.yi, ctx.xi),
             Engine::None => panic!("no key"),
         }
@@ -347,6 +372,8 @@ impl Gcm {
                 }
                 wide!(self.key, gcm_tag(table, message))
             },
+            #[cfg(target_arch = "s390x")]
+            Engine::Assist(gcm) => gcm.tag(crate::cpacf::assist()).expect("AES-GCM by CPACF"),
             Engine::Library { ctx, .. } => {
                 let mut out = [0; TAG];
                 // SAFETY: the tag has the length given.

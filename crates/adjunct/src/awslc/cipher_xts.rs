@@ -103,7 +103,7 @@ impl Xts {
             unsafe { wide!(self.data, xts(data, tweak_keys, self.encrypt, &mut tweak, io)) };
             return Ok(());
         }
-        self.tweak.encrypt_block(&mut tweak);
+        self.begin(&mut tweak);
         self.run(&mut tweak, io);
         Ok(())
     }
@@ -111,8 +111,16 @@ impl Xts {
     /// The tweak that [`Xts::part`] begins with.
     pub fn tweak(&self, iv: &Block) -> Block {
         let mut tweak = *iv;
-        self.tweak.encrypt_block(&mut tweak);
+        self.begin(&mut tweak);
         tweak
+    }
+
+    fn begin(&self, tweak: &mut Block) {
+        #[cfg(target_arch = "s390x")]
+        if self.tweak.given().tweak(tweak) {
+            return;
+        }
+        self.tweak.encrypt_block(tweak);
     }
 
     /// Works on a part of a data unit of any length; `tweak` becomes the next part's. Only the last part may be other than whole
@@ -148,6 +156,10 @@ impl Xts {
         if self.data.vector() {
             // SAFETY: the instructions are in force.
             return unsafe { wide!(self.data, xts(self.data.keys(), None, self.encrypt, tweak, io)) };
+        }
+        #[cfg(target_arch = "s390x")]
+        if self.data.given().xts(self.encrypt, tweak, &io) {
+            return;
         }
         for at in (0..io.len()).step_by(BLOCK) {
             let mut block = [0; BLOCK];

@@ -1,8 +1,8 @@
 //! Digests by CPACF, on the library's own states: SHA-1's and SHA-2's words lie in memory as the instructions want them.
 
 use super::digest::{Keccak, Method};
-use crate::cpacf;
-use adjunct_kernels::cpacf::{Assist, Hash, Instruction, Processor, Refused};
+use crate::cpacf::{self, Host};
+use adjunct_kernels::cpacf::{Assist, Hash, Instruction, Refused};
 use std::ffi::c_void;
 use zeroize::Zeroize;
 
@@ -11,7 +11,7 @@ const SQUEEZING: u8 = 1;
 
 /// What serves `method`, where CPACF has it. The answer does not change while the process lives.
 #[inline]
-fn served(method: &Method) -> Option<(&'static Assist<Processor>, Hash)> {
+fn served(method: &Method) -> Option<(&'static Assist<Host>, Hash)> {
     let (assist, hash) = (cpacf::assist(), cpacf::hash(method.function)?);
     let has = |instruction| assist.functions().has(instruction, hash.code());
     (has(Instruction::Kimd) && has(Instruction::Klmd)).then_some((assist, hash))
@@ -115,7 +115,7 @@ pub(super) unsafe fn finish(method: &Method, context: *mut c_void, out: &mut [u8
 /// Output of an extendable-output function; the context's buffer is not used any more, and its count is of the bytes of the
 /// state's block that have been given out.
 fn squeeze(
-    assist: &Assist<Processor>,
+    assist: &Assist<Host>,
     hash: Hash,
     context: &mut Keccak,
     state: &mut [u8; 200],
@@ -146,7 +146,7 @@ fn squeeze(
 
 /// A begun block, whole ones, the beginning of one more.
 fn take(
-    assist: &Assist<Processor>,
+    assist: &Assist<Host>,
     hash: Hash,
     state: &mut [u8],
     buffer: &mut [u8],

@@ -227,6 +227,15 @@ impl Key {
 
     /// Signs a digest; the DER signature is written to `out`, and its length is the result.
     pub(crate) fn sign_alone(&self, digest: &[u8], out: &mut [u8; MAX_SIGNATURE]) -> Result<usize, Error> {
+        #[cfg(target_arch = "s390x")]
+        {
+            let (mut pair, field) = ([0; 2 * MAX_FIELD], self.curve().field_len());
+            if super::group_cpacf::sign(&self.0.key, digest, None, &mut pair).is_some() {
+                let (made, length) = crate::accelerator::der(&pair[..2 * field]);
+                out[..length].copy_from_slice(&made[..length]);
+                return Ok(length);
+            }
+        }
         let mut length = 0;
         let (data, size) = (digest.as_ptr(), digest.len());
         // SAFETY: `out` has room for the longest signature of any of the curves.
@@ -244,6 +253,10 @@ impl Key {
             clear();
             return Verdict::Malformed;
         };
+        #[cfg(target_arch = "s390x")]
+        if let Some(good) = self.verify_by_cpacf(digest, parsed.get()) {
+            return if good { Verdict::Good } else { Verdict::Bad };
+        }
         // SAFETY: as above.
         match unsafe { lc::ECDSA_do_verify(digest.as_ptr(), digest.len(), parsed.get(), self.0.key.raw()) } {
             1 => Verdict::Good,
@@ -252,6 +265,22 @@ impl Key {
                 Verdict::Bad
             }
         }
+    }
+
+    #[cfg(target_arch = "s390x")]
+    fn verify_by_cpacf(&self, digest: &[u8], signature: *const lc::ECDSA_SIG) -> Option<bool> {
+        let (mut pair, length) = ([0; 2 * MAX_FIELD], self.curve().field_len());
+        let (r, s) = pair[..2 * length].split_at_mut(length);
+        // SAFETY: a live signature; pointers and lengths describe the halves. A number that is longer is none.
+        let fits = unsafe {
+            lc::BN_bn2bin_padded(r.as_mut_ptr(), length, lc::ECDSA_SIG_get0_r(signature)) == 1
+                && lc::BN_bn2bin_padded(s.as_mut_ptr(), length, lc::ECDSA_SIG_get0_s(signature)) == 1
+        };
+        if !fits {
+            clear();
+            return Some(false);
+        }
+        super::group_cpacf::verify(&self.0.key, digest, &pair[..2 * length])
     }
 
     /// Writes the x coordinate of private * `peer`, in [`Curve::field_len`] bytes.

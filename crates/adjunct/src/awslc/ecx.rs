@@ -1,6 +1,8 @@
 //! X25519 (RFC 7748) and Ed25519 (RFC 8032), on plain arrays.
 
 use super::random;
+#[cfg(target_arch = "s390x")]
+use adjunct_kernels::cpacf::{Edwards, Montgomery};
 use aws_lc_sys as lc;
 use zeroize::Zeroizing;
 
@@ -20,6 +22,14 @@ pub fn x25519_generate() -> Zeroizing<[u8; KEY]> {
 
 /// The X25519 public key of a private key.
 pub fn x25519_public(private: &[u8; KEY]) -> [u8; KEY] {
+    #[cfg(target_arch = "s390x")]
+    {
+        let mut u = [0; KEY];
+        u[0] = 9;
+        if crate::cpacf::assist().exchange(Montgomery::X25519, private, &mut u).is_ok() {
+            return u;
+        }
+    }
     let mut public = [0; KEY];
     // SAFETY: both arrays have the length the function takes.
     unsafe { lc::X25519_public_from_private(public.as_mut_ptr(), private.as_ptr()) };
@@ -29,6 +39,13 @@ pub fn x25519_public(private: &[u8; KEY]) -> [u8; KEY] {
 /// The X25519 shared secret; `None` where it is all zeros (a peer point of small order).
 pub fn x25519(private: &[u8; KEY], peer: &[u8; KEY]) -> Option<Zeroizing<[u8; KEY]>> {
     let mut secret = Zeroizing::new([0; KEY]);
+    #[cfg(target_arch = "s390x")]
+    {
+        *secret = *peer;
+        if crate::cpacf::assist().exchange(Montgomery::X25519, private, &mut secret[..]).is_ok() {
+            return (secret.iter().fold(0, |all, b| all | b) != 0).then_some(secret);
+        }
+    }
     // SAFETY: the arrays have the length the function takes.
     (unsafe { lc::X25519(secret.as_mut_ptr(), private.as_ptr(), peer.as_ptr()) } == 1).then_some(secret)
 }
@@ -43,6 +60,19 @@ pub fn ed25519_generate() -> Zeroizing<[u8; KEY]> {
 /// The Ed25519 public key of a private key.
 pub fn ed25519_public(seed: &[u8; KEY]) -> [u8; KEY] {
     let (mut public, mut private) = ([0; KEY], Zeroizing::new([0; 2 * KEY]));
+    #[cfg(target_arch = "s390x")]
+    {
+        // RFC 8032, 5.1.5.
+        let mut digest = super::digest::Digest::new(&super::digest::SHA512);
+        digest.update(seed);
+        digest.finish(&mut private[..]);
+        let scalar = &mut private[..KEY];
+        scalar[0] &= 248;
+        scalar[31] = scalar[31] & 63 | 64;
+        if crate::cpacf::assist().edwards_public(Edwards::Ed25519, scalar, &mut public).is_ok() {
+            return public;
+        }
+    }
     // SAFETY: the arrays have the lengths the function takes.
     unsafe { lc::ED25519_keypair_from_seed(public.as_mut_ptr(), private.as_mut_ptr(), seed.as_ptr()) };
     public
@@ -50,6 +80,13 @@ pub fn ed25519_public(seed: &[u8; KEY]) -> [u8; KEY] {
 
 /// Signs `message`. `public` must be the public key of `seed`; the pair saves computing it again.
 pub fn ed25519_sign(seed: &[u8; KEY], public: &[u8; KEY], message: &[u8]) -> Option<[u8; SIGNATURE]> {
+    #[cfg(target_arch = "s390x")]
+    {
+        let mut signature = [0; SIGNATURE];
+        if crate::cpacf::assist().eddsa_sign(Edwards::Ed25519, seed, message, &mut signature).is_ok() {
+            return Some(signature);
+        }
+    }
     let mut private = Zeroizing::new([0; 2 * KEY]);
     private[..KEY].copy_from_slice(seed);
     private[KEY..].copy_from_slice(public);
@@ -61,6 +98,10 @@ pub fn ed25519_sign(seed: &[u8; KEY], public: &[u8; KEY], message: &[u8]) -> Opt
 
 /// Whether `signature` is one of `message` by `public`.
 pub fn ed25519_verify(public: &[u8; KEY], message: &[u8], signature: &[u8; SIGNATURE]) -> bool {
+    #[cfg(target_arch = "s390x")]
+    if let Ok(good) = crate::cpacf::assist().eddsa_verify(Edwards::Ed25519, public, message, signature) {
+        return good;
+    }
     // SAFETY: as above.
     unsafe { lc::ED25519_verify(message.as_ptr(), message.len(), signature.as_ptr(), public.as_ptr()) == 1 }
 }

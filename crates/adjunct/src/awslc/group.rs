@@ -70,6 +70,20 @@ impl Group {
         self.bits().div_ceil(8)
     }
 
+    /// The base point's x and y, one after the other.
+    #[cfg(target_arch = "s390x")]
+    pub(super) fn base(self) -> Option<Vec<u8>> {
+        let (group, mut out) = (self.raw().ok()?, vec![0; 1 + 2 * self.field_len()]);
+        let form = lc::point_conversion_form_t::POINT_CONVERSION_UNCOMPRESSED;
+        // SAFETY: pointer and length describe the vector; the generator belongs to the group.
+        let length = unsafe {
+            let base = lc::EC_GROUP_get0_generator(group);
+            lc::EC_POINT_point2oct(group, base, form, out.as_mut_ptr(), out.len(), null_mut())
+        };
+        out.remove(0);
+        (length == out.len() + 1).then_some(out)
+    }
+
     /// Immutable, and never freed.
     pub(super) fn raw(self) -> Result<*const lc::EC_GROUP, Error> {
         // SAFETY: the functions return immutable statics.
@@ -252,6 +266,10 @@ impl Key {
     /// # Errors
     /// [`Error::Failed`] where memory runs out.
     pub fn generate(group: Group) -> Result<Key, Error> {
+        #[cfg(target_arch = "s390x")]
+        if let Some((private, point)) = super::group_cpacf::generate(group) {
+            return Key::new(group, Some(&[&[4], &point[..]].concat()), Some(&private));
+        }
         let mut key = Key::empty(group)?;
         // SAFETY: a key with a group.
         if unsafe { lc::EC_KEY_generate_key(key.raw.get()) } != 1 {
@@ -322,6 +340,11 @@ impl Key {
         self.raw.get()
     }
 
+    #[cfg(all(test, target_arch = "s390x"))]
+    pub(crate) fn raw_for_tests(&self) -> *mut lc::EC_KEY {
+        self.raw.get()
+    }
+
     pub(super) fn point(&self) -> Option<*const lc::EC_POINT> {
         // SAFETY: a read of the key's field.
         let point = unsafe { lc::EC_KEY_get0_public_key(self.raw.get()) };
@@ -348,6 +371,10 @@ impl Key {
     /// # Errors
     /// [`Error::InvalidKey`] without a private key; [`Error::Length`] for an `out` that is too short.
     pub fn sign(&self, digest: &[u8], out: &mut [u8]) -> Result<(), Error> {
+        #[cfg(target_arch = "s390x")]
+        if super::group_cpacf::sign(self, digest, None, out).is_some() {
+            return Ok(());
+        }
         // SAFETY: pointer and length describe the slice.
         let signature = unsafe { lc::ECDSA_do_sign(digest.as_ptr(), digest.len(), self.raw.get()) };
         self.halves(signature, out)
@@ -359,6 +386,10 @@ impl Key {
     /// # Errors
     /// As for [`Key::sign`]; and [`Error::InvalidKey`] for a nonce that is zero or not below the order.
     pub fn sign_with_nonce(&self, digest: &[u8], nonce: &[u8], out: &mut [u8]) -> Result<(), Error> {
+        #[cfg(target_arch = "s390x")]
+        if super::group_cpacf::sign(self, digest, Some(nonce), out).is_some() {
+            return Ok(());
+        }
         let (data, length) = (digest.as_ptr(), digest.len());
         // SAFETY: pointers and lengths describe the slices.
         let signature = unsafe { ecdsa_sign_with_nonce(data, length, self.raw.get(), nonce.as_ptr(), nonce.len()) };
@@ -392,6 +423,10 @@ impl Key {
         if signature.len() != 2 * length {
             return Err(Error::Verify);
         }
+        #[cfg(target_arch = "s390x")]
+        if let Some(good) = super::group_cpacf::verify(self, digest, signature) {
+            return if good { Ok(()) } else { Err(Error::Verify) };
+        }
         let (r, s) = signature.split_at(length);
         // SAFETY: pointers and lengths describe the slices; of the numbers, the signature owns what it was given.
         unsafe {
@@ -415,6 +450,10 @@ impl Key {
     /// # Errors
     /// [`Error::InvalidKey`] for keys without the half needed, and of different curves.
     pub fn shared_secret<'a>(&self, peer: &Key, out: &'a mut [u8; MAX_FIELD]) -> Result<&'a [u8], Error> {
+        #[cfg(target_arch = "s390x")]
+        if let Some(length) = super::group_cpacf::shared_secret(self, peer, out) {
+            return Ok(&out[..length]);
+        }
         let peer = peer.point().ok_or(Error::InvalidKey("no public key"))?;
         let mut length = out.len();
         // SAFETY: `out` has room for the longest coordinate.

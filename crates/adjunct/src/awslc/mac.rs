@@ -331,6 +331,8 @@ impl Cmac {
     fn encrypt(&mut self, blocks: &[u8]) {
         match &self.schedule {
             Schedule::Aes(key) => key.absorb(&mut self.chain, blocks),
+            #[cfg(target_arch = "s390x")]
+            Schedule::Des(key) if key.given().absorb(&mut self.chain[..8], blocks) => {}
             Schedule::Des(key) => {
                 let mut scratch = [0u8; 1024];
                 for part in blocks.chunks(scratch.len()) {
@@ -374,6 +376,16 @@ impl Cmac {
     /// Where `out` is too short.
     pub fn finish(&mut self, out: &mut [u8]) {
         let block = self.cipher.block();
+        #[cfg(target_arch = "s390x")]
+        {
+            let key = match &self.schedule {
+                Schedule::Aes(key) => key.given(),
+                Schedule::Des(key) => key.given(),
+            };
+            if key.cmac_last(&mut self.chain[..block], &self.last[..self.used]) {
+                return out[..block].copy_from_slice(&self.chain[..block]);
+            }
+        }
         let full = self.used == block;
         if !full {
             self.last[self.used] = 0x80;

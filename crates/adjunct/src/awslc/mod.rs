@@ -7,6 +7,8 @@ pub mod caps;
 pub mod cipher;
 pub mod cipher_ccm;
 pub mod cipher_chacha;
+#[cfg(target_arch = "s390x")]
+mod cipher_cpacf;
 pub mod cipher_des;
 pub mod cipher_gcm;
 pub mod cipher_xts;
@@ -16,6 +18,8 @@ mod digest_cpacf;
 pub mod ec;
 pub mod ecx;
 pub mod group;
+#[cfg(target_arch = "s390x")]
+mod group_cpacf;
 pub mod locks;
 pub mod mac;
 mod poly1305;

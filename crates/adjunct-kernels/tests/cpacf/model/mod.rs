@@ -1,27 +1,31 @@
 //! A machine in software: the instructions as the Principles of Operation describe them, over AWS-LC and plain references. It
 //! ends its work in parts, as a real one may at any time, after one to five units chosen by a generator.
 
-use crate::{cipher, hash, public};
+pub mod cipher;
+pub mod hash;
+mod public;
+
 use adjunct_kernels::cpacf::{Instruction, Machine, Query, Registers};
-use std::cell::Cell;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 /// A model of a machine with every function.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Model {
-    seed: Cell<u64>,
-    /// How often it has ended in part.
-    pub parts: Cell<usize>,
+    seed: AtomicU64,
+    parts: AtomicUsize,
 }
 
 impl Model {
-    pub fn new(seed: u64) -> Model {
-        Model { seed: Cell::new(seed), parts: Cell::new(0) }
+    /// How often it has ended in part.
+    pub fn parts(&self) -> usize {
+        self.parts.load(Relaxed)
     }
 
     /// How many units an execution does.
     fn units(&self) -> usize {
-        self.seed.set(self.seed.get().wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1));
-        1 + (self.seed.get() >> 40) as usize % 5
+        let seed = self.seed.load(Relaxed).wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        self.seed.store(seed, Relaxed);
+        1 + (seed >> 40) as usize % 5
     }
 
     /// The condition code, 3 where something is left.
@@ -29,7 +33,7 @@ impl Model {
         if whole {
             return 0;
         }
-        self.parts.set(self.parts.get() + 1);
+        self.parts.fetch_add(1, Relaxed);
         3
     }
 

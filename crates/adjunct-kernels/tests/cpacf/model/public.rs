@@ -1,6 +1,6 @@
 //! PCC's and KDSA's public-key functions over AWS-LC's big numbers and curves.
 
-use crate::hash;
+use super::hash;
 use adjunct_kernels::cpacf::Instruction;
 use aws_lc_sys as lc;
 use std::ptr::null_mut;
@@ -52,7 +52,13 @@ impl Number {
     }
 
     fn hex(text: &str) -> Number {
-        Number::of(&crate::hex(text))
+        Number::of(
+            &text
+                .as_bytes()
+                .chunks(2)
+                .map(|c| u8::from_str_radix(std::str::from_utf8(c).expect("ASCII"), 16).expect("hex"))
+                .collect::<Vec<_>>(),
+        )
     }
 
     fn put(&self, out: &mut [u8]) {

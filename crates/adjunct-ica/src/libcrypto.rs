@@ -8,7 +8,6 @@
 //! ask it for the whole process. One thing cannot be kept away from OpenSSL 3: Ed448 hashes by EVP inside the provider, so
 //! that its first use loads the program's configuration, as the first use of anything else of libcrypto's does.
 
-use adjunct::foreign::Object;
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::ptr::{null, null_mut};
 use std::sync::OnceLock;
@@ -251,7 +250,7 @@ impl Library {
     fn find() -> Option<Library> {
         /// `OSSL_OP_KEYMGMT`, `OSSL_OP_KEYEXCH`, `OSSL_OP_SIGNATURE`.
         const OPERATIONS: [c_int; 3] = [10, 11, 12];
-        let object = Object::named(&[c"libcrypto.so.3", c"libcrypto.so.4"], c"OSSL_LIB_CTX_new")?;
+        let object = adjunct::foreign::libcrypto()?;
         let functions = Functions::find(object)?;
         // SAFETY: libcrypto's functions, called as documented.
         let provider = unsafe {

@@ -82,6 +82,11 @@ impl Object {
     }
 }
 
+/// The libcrypto that the process has, or else the system's: it computes on Curve448 for libica's programs.
+pub fn libcrypto() -> Option<Object> {
+    Object::named(&[c"libcrypto.so.3", c"libcrypto.so.4"], c"OSSL_LIB_CTX_new")
+}
+
 /// A shared object that holds an address. (dladdr would tell it too, but searches all of the object's symbols for the nearest
 /// one: in libcrypto that takes longer than all else a module does while it loads.)
 struct Place {

@@ -1,8 +1,8 @@
 //! The tables of `icainfo`, column for column, of the functions and curves that libica has; `adjunct info` has all.
 
 use super::Facts;
-use adjunct::catalogue::Function;
-use adjunct::cpu;
+use adjunct::catalogue::{Function, Software};
+use adjunct::{cpu, foreign};
 use serde::Serialize;
 use std::fmt::Write;
 
@@ -10,8 +10,10 @@ use std::fmt::Write;
 const FIPS: &str = "No built-in FIPS support.\n";
 /// What `-f` says where there is no list of exceptions.
 pub(super) const EXCEPTIONS: &str = "Built-in FIPS support: FIPS 140-3 mode inactive.\n";
-/// The level of the message-security assist in the heading of the static column: there is none but on IBM Z.
-const LEVEL: &str = "(msa=00)";
+/// The level of the message-security assist, in the heading of the static column: there is none but on IBM Z.
+fn level() -> String {
+    format!("(msa={:02})", cpu::msa_level())
+}
 
 /// Whose functions are reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,6 +73,8 @@ impl Report {
     }
 
     fn with(facts: &Facts, limits: Limits, fallbacks: bool) -> Report {
+        let libcrypto = foreign::libcrypto().is_some();
+        let software = |library: &str| fallbacks && (library != Software::OpenSsl.name() || libcrypto);
         let functions = Function::ALL.iter().zip(&facts.functions).filter(|(function, _)| function.info().z);
         let curves = facts.curves.iter().filter(|curve| curve.z || limits == Limits::OpenSsl);
         Report {
@@ -80,11 +84,17 @@ impl Report {
                     dynamic: row.batches,
                     instructions: row.hardware,
                     // Nothing else makes keys of RSA, so this is no fallback.
-                    software: fallbacks || matches!(function, Function::RsaKeygenMe | Function::RsaKeygenCrt),
+                    software: software(row.software)
+                        || matches!(function, Function::RsaKeygenMe | Function::RsaKeygenCrt),
                 })
                 .collect(),
             curves: curves
-                .map(|c| Row { name: c.curve, dynamic: c.batches, instructions: c.hardware, software: fallbacks })
+                .map(|c| Row {
+                    name: c.curve,
+                    dynamic: c.batches,
+                    instructions: c.hardware,
+                    software: software(c.software),
+                })
                 .collect(),
             rsa: limits.rsa(),
             fallbacks,
@@ -100,7 +110,7 @@ impl Report {
         text += "------------------------------------------------------\n";
         text += "               |         hardware        |            \n";
         text += " function      |   dynamic  |   static   |  software  \n";
-        let _ = writeln!(text, "               |            |  {LEVEL}  |            ");
+        let _ = writeln!(text, "               |            |  {}  |            ", level());
         text += "---------------+------------+------------+------------\n";
         for row in &self.functions {
             let _ = writeln!(text, "{:>14} | {}     ", row.name, row.cells());
@@ -118,7 +128,7 @@ impl Report {
         text += "-------------------------------------------------------\n";
         text += "                 |         hardware        |           \n";
         text += "        EC curve |   dynamic  |   static   |  software \n";
-        let _ = writeln!(text, "                 |            |  {LEVEL}  |         ");
+        let _ = writeln!(text, "                 |            |  {}  |         ", level());
         text += "-----------------+------------+------------+-----------\n";
         for row in &self.curves {
             let _ = writeln!(text, "{:>16} | {}", row.name, row.cells());

@@ -16,6 +16,12 @@ Examples:
   adjunct info --json | jq '.functions[] | select(.hardware) | .function'
   ADJUNCT_CPU=-vaes adjunct info     what would be left without VAES";
 
+const OF_Z: &str = "\
+Static hardware is the processor's own instructions; dynamic hardware are batches of several threads' operations, which stand for \
+a card. LIBICA_FALLBACK_MODE is heeded.
+
+See also: adjunct info.";
+
 /// Show what this machine serves in hardware, by which instructions, and where software comes from
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, version, disable_version_flag = true)]
@@ -78,7 +84,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
 
 /// Display a list of all cryptographic functions that adjunct supports on this system, in hardware and in software
 #[derive(Debug, clap::Parser)]
-#[command(name = "icainfo", version, disable_version_flag = true, after_help = "See also: adjunct info.")]
+#[command(name = "icainfo", version, disable_version_flag = true, after_help = OF_Z)]
 pub struct IcaInfo {
     #[command(flatten)]
     what: What,

@@ -29,6 +29,11 @@ used dedicated instructions. Below them the accelerator: private-key operations 
 batch, and alone; lanes that went wrong (done again alone, and never let out); and how many batches had 1, 2, ... 8 lanes
 filled. In JSON that is users[].accelerator[], with the keys queue, lanes, alone, corrupted, batches. The counters live until they are reset or deleted, or the machine restarts.";
 
+const OF_Z: &str = "\
+Rows that this tool does not have on IBM Z (AES CCM, RSA-3072, ...) are shown once they have counted.
+
+See also: adjunct stats.";
+
 /// Whose counters, and what to do with them: the options both names share.
 #[derive(Debug, Clone, clap::Args)]
 pub struct Selection {
@@ -80,7 +85,7 @@ pub struct Args {
 
 /// Shows whether cryptographic functions ran in hardware or in software, per function and mode of operation
 #[derive(Debug, clap::Parser)]
-#[command(name = "icastats", version, disable_version_flag = true, after_help = "See also: adjunct stats.")]
+#[command(name = "icastats", version, disable_version_flag = true, after_help = OF_Z)]
 pub struct IcaStats {
     #[command(flatten)]
     selection: Selection,

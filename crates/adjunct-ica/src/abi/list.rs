@@ -16,14 +16,14 @@ pub unsafe extern "C" fn ica_get_functionlist(list: *mut Element, length: *mut c
         // SAFETY: see above.
         unsafe {
             if !list.is_null() {
-                if (length.read() as usize) < LENGTH {
+                if (length.read_unaligned() as usize) < LENGTH {
                     return Err(Errno::INVALID);
                 }
                 for (place, element) in list::elements().enumerate() {
-                    list.add(place).write(element);
+                    list.add(place).write_unaligned(element);
                 }
             }
-            length.write(LENGTH as c_uint);
+            length.write_unaligned(LENGTH as c_uint);
         }
         Ok(())
     })

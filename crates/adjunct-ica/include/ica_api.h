@@ -607,7 +607,8 @@ typedef struct {
 } ica_rsa_key_crt_t;
 
 /* A key of 57 to 4096 bits; the public exponent, of 64 bits at most, is what `public_key->exponent` holds, or random where that is
- * zero. EFAULT where no key was found. */
+ * zero. An `unsigned long` of less than 57 bits stored at its end is taken as well where that is little-endian, and written back
+ * big-endian. EFAULT where no key was found. */
 ICA_EXPORT unsigned int ica_rsa_key_generate_mod_expo(ica_adapter_handle_t adapter_handle, unsigned int modulus_bit_length,
 						      ica_rsa_key_mod_expo_t *public_key,
 						      ica_rsa_key_mod_expo_t *private_key);

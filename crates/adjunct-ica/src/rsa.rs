@@ -56,7 +56,11 @@ pub fn crt(input: &[u8], key: &Crt<'_>, out: &mut [u8]) -> Result<(), Errno> {
         return Err(Errno::INVALID);
     }
     let operation = Operation::of(prepared.tally())?;
-    let outcome = prepared.private(input, out).map_err(|_| Errno::IO)?;
+    let outcome = prepared.private(input, out).map_err(|_| {
+        // The fault may be in what is kept.
+        forget();
+        Errno::IO
+    })?;
     operation.ran(outcome);
     Ok(())
 }

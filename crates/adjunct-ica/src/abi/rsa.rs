@@ -217,6 +217,14 @@ pub unsafe extern "C" fn ica_rsa_crt_key_check(key: *mut CrtKey) -> c_uint {
     if failed == 0 { code_of_turned } else { failed }
 }
 
+/// The public exponent that a program has chosen, 0 for none. Programs of IBM Z, where that is big-endian, store an `unsigned long`
+/// there, the original's own samples too. Such a number of less than 57 bits cannot be mistaken for a big-endian one, which would
+/// be even; the key that is written has it big-endian.
+fn chosen(bytes: [u8; MIN_LENGTH]) -> u64 {
+    let (written, stored) = (u64::from_be_bytes(bytes), u64::from_ne_bytes(bytes));
+    if written & 0xFF == 0 && stored & 1 == 1 { stored } else { written }
+}
+
 /// Makes a key for one form or the other, and writes its public half.
 ///
 /// # Safety
@@ -240,7 +248,7 @@ unsafe fn generate(
     if front.iter().any(|&b| b != 0) {
         return Err(Errno::INVALID);
     }
-    let mut exponent = u64::from_be_bytes(last);
+    let mut exponent = chosen(last);
     let key = rsa::generate(form, modulus_bits as usize, &mut exponent)?;
     // SAFETY: see above.
     unsafe {
@@ -291,4 +299,20 @@ pub unsafe extern "C" fn ica_rsa_key_generate_crt(
         private.put(lengths, &key.crt());
         Ok(())
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn exponents_may_be_stored_as_numbers() {
+        for e in [3u64, 65537, 0x00FE_DCBA_9876_5431] {
+            assert_eq!((chosen(e.to_be_bytes()), chosen(e.to_ne_bytes())), (e, e));
+        }
+        // These could be either, or are neither.
+        for e in [0, 1, 2, 0x10, 0x0300_0000_0000_0005, u64::MAX] {
+            assert_eq!(chosen(e.to_be_bytes()), e);
+        }
+    }
 }

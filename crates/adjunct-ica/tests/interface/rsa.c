@@ -379,7 +379,15 @@ static void no_keys(void)
 	for (size_t i = 0; i < sizeof(out); i++)
 		CHECK(out[i] == 0x5A);
 
-	/* Key generation. */
+	/* Key generation, with an exponent as programs of IBM Z store it. */
+	memset(key.public_exponent, 0, key.length);
+	memcpy(key.public_exponent + key.length - sizeof(unsigned long), &(unsigned long){ 17 }, sizeof(unsigned long));
+	CHECK(ica_rsa_key_generate_mod_expo(handle, 1024, &key.public_key, &key.private_key) == 0);
+	CHECK(key.public_exponent[key.length - 1] == 17 && !key.public_exponent[key.length - 8]);
+	CHECK(ica_rsa_mod_expo(handle, in, &key.private_key, out) == 0);
+	CHECK(ica_rsa_mod_expo(handle, out, &key.public_key, out) == 0);
+	CHECK(memcmp(in, out, key.length) == 0);
+	fill_in(&key);
 	CHECK(ica_rsa_key_generate_crt(handle, 4097, &key.public_key, &key.crt) == EPERM);
 	CHECK(ica_rsa_key_generate_mod_expo(handle, 0xFFFFFFFF, &key.public_key, &key.private_key) == EPERM);
 	CHECK(ica_rsa_key_generate_crt(handle, 1016, &key.public_key, &key.crt) == EINVAL);
@@ -544,8 +552,8 @@ int main(int argc, char **argv)
 		generated(1024, "");
 		generated(1031, "3");
 		if (!small) {
-			agree(3072, "10001", 3);
-			agree(4095, "3", 3);
+			agree(3072, "3", 3);
+			agree(4095, "FFFFFFFFFFFFFFC5", 3);
 			agree(4096, "10001", 3);
 			generated(2047, "10001");
 			generated(2048, "10001");

@@ -1,0 +1,150 @@
+//! The examples in C, built by their Makefile with plain `cc ... -lica`, and run.
+
+#![cfg(target_os = "linux")]
+
+mod common;
+
+use adjunct::catalogue::Function;
+use adjunct::counters::Apart;
+use common::{here, libraries, run};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+/// The folder with the programs.
+fn examples() -> &'static Path {
+    static FOLDER: OnceLock<PathBuf> = OnceLock::new();
+    FOLDER.get_or_init(|| {
+        let folder = libraries().join("examples");
+        std::fs::create_dir_all(&folder).expect("a folder");
+        let mut make = Command::new("make");
+        make.arg("-s").arg("-C").arg(here().join("../../examples/ica")).arg(format!("OUT={}", folder.display()));
+        make.arg(format!("CC={}", std::env::var("CC").unwrap_or_else(|_| "cc".to_owned())));
+        make.arg("CFLAGS=-O1 -Wall -Wextra -Werror").arg(format!("CPPFLAGS=-I{}", here().join("include").display()));
+        make.arg(format!("LDFLAGS=-L{}", libraries().display()));
+        run(&mut make);
+        folder
+    })
+}
+
+/// A program, in `folder`, that counts nothing.
+fn program(name: &str, folder: &Path) -> Command {
+    let mut command = Command::new(examples().join(name));
+    command.env("LD_LIBRARY_PATH", libraries()).env("ADJUNCT_STATS", "off").current_dir(folder);
+    command
+}
+
+/// Runs it to a failure and gives what it said.
+fn fails(command: &mut Command) -> String {
+    let output = command.output().unwrap_or_else(|e| panic!("{command:?}: {e}"));
+    assert_eq!(output.status.code(), Some(1), "{command:?}");
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+fn folder(name: &str) -> PathBuf {
+    let folder = examples().join(format!("in-{name}"));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    folder
+}
+
+fn files(folder: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).expect("a folder");
+    let mut names: Vec<_> =
+        entries.map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    names
+}
+
+fn bytes(length: usize) -> Vec<u8> {
+    (0..length).map(|i| (i * 31 + i / 251) as u8).collect()
+}
+
+#[test]
+fn a_file_is_sealed_and_opened_again_and_a_changed_one_refused() {
+    let folder = folder("gcmfile");
+    let write = |name: &str, data: &[u8]| std::fs::write(folder.join(name), data).expect("written");
+    let read = |name: &str| std::fs::read(folder.join(name)).expect("read");
+    for (length, key) in [(0, 16), (1, 24), (15, 32), (16, 32), (1 << 20, 32), ((1 << 20) + 1, 16), (2_500_000, 32)] {
+        write("plain", &bytes(length));
+        write("key", &bytes(key));
+        run(program("gcmfile", &folder).args(["encrypt", "key", "plain", "sealed"]));
+        let sealed = read("sealed");
+        assert_eq!(sealed.len(), 20 + length + 16);
+        run(program("gcmfile", &folder).args(["decrypt", "key", "sealed", "opened"]));
+        assert_eq!(read("opened"), bytes(length));
+        std::fs::remove_file(folder.join("opened")).expect("removed");
+        // A bit of the nonce, of the text, of the tag: an error that says what is wrong, and no output.
+        let before = files(&folder);
+        for at in [8, 20 + length / 2, sealed.len() - 1] {
+            let mut changed = sealed.clone();
+            changed[at] ^= 4;
+            write("changed", &changed);
+            let said = fails(program("gcmfile", &folder).args(["decrypt", "key", "changed", "opened"]));
+            assert!(said.contains("changed: the tag is wrong"), "{said}");
+            std::fs::remove_file(folder.join("changed")).expect("removed");
+            assert_eq!(files(&folder), before);
+        }
+    }
+    write("short", b"ICAGCM1\n");
+    for (arguments, wanted) in [
+        (["decrypt", "key", "short", "opened"], "not a file of gcmfile"),
+        (["decrypt", "key", "plain", "opened"], "not a file of gcmfile"),
+        (["encrypt", "short", "plain", "opened"], "a key has 16, 24 or 32 bytes"),
+        (["encrypt", "key", "none", "opened"], "No such file"),
+        (["encrypt", "key", "plain", "none/opened"], "No such file"),
+    ] {
+        let said = fails(program("gcmfile", &folder).args(arguments));
+        assert!(said.contains(wanted), "{said}");
+    }
+    assert_eq!(files(&folder), ["key", "plain", "sealed", "short"]);
+    // Two messages of one file do not look alike.
+    let first = read("sealed");
+    run(program("gcmfile", &folder).args(["encrypt", "key", "plain", "sealed"]));
+    assert_ne!(first[..36], read("sealed")[..36]);
+}
+
+#[test]
+fn digests_are_those_of_the_system_s_programs() {
+    let folder = folder("icasum");
+    for length in [0, 1, 63, 64, 32 * 1024, 64 * 1024, 100_000] {
+        std::fs::write(folder.join("file"), bytes(length)).expect("written");
+        for algorithm in ["sha1", "sha224", "sha256", "sha384", "sha512"] {
+            let ours = run(program("icasum", &folder).args(["-a", algorithm, "file"]));
+            let theirs = run(Command::new(format!("{algorithm}sum")).arg("file").current_dir(&folder));
+            assert_eq!(ours, theirs, "{length} bytes");
+        }
+        for algorithm in ["sha3-256", "sha3-512"] {
+            let ours = run(program("icasum", &folder).args(["-a", algorithm, "file"]));
+            let theirs = run(Command::new("openssl")
+                .args(["dgst", "-r", &format!("-{algorithm}"), "file"])
+                .current_dir(&folder)
+                .env("OPENSSL_CONF", "/dev/null"));
+            assert_eq!(ours.split(' ').next(), theirs.split(' ').next(), "{length} bytes");
+        }
+    }
+    assert!(fails(program("icasum", &folder).arg("none")).contains("none: No such file"));
+}
+
+#[test]
+fn a_key_is_made_signs_and_verifies() {
+    let folder = folder("rsasign");
+    std::fs::write(folder.join("file"), bytes(1000)).expect("written");
+    let word = format!("examples-{}", std::process::id());
+    for bits in ["1024", "2048", "3072"] {
+        let mut program = program("rsasign", &folder);
+        program.env_remove("ADJUNCT_STATS").env("ADJUNCT_STATS_KEY", &word);
+        let said = run(program.args([bits, "file"]));
+        assert!(said.starts_with(&format!("RSA-{bits}: signed and verified file")), "{said}");
+    }
+    let apart = Apart::of(&word);
+    // SAFETY: no requirements.
+    let uid = unsafe { libc::geteuid() };
+    match apart.read(uid) {
+        Ok(Some(counts)) => {
+            let counts = counts.function(Function::RsaCrt);
+            assert!(counts.hardware_calls() + counts.software_calls() >= 3);
+        }
+        _ => println!("SKIPPED: no shared memory for counters here"),
+    }
+    _ = apart.delete(uid);
+}

@@ -31,6 +31,19 @@ pub trait Cipher<const B: usize>: Default {
         }
     }
 
+    /// CTR with a list of counters, at least as long as the message, up to whole blocks.
+    fn ctr_list(&self, list: &[u8], mut io: InOut<'_>) {
+        let mut stream = [0; 64];
+        for counters in list.chunks(stream.len()) {
+            let (mut now, later) = io.split_head(counters.len());
+            let blocks = now.len().next_multiple_of(B);
+            self.ecb(true, InOut::apart(&counters[..blocks], &mut stream[..blocks]));
+            now.xor(&stream);
+            io = later;
+        }
+        wipe(&mut stream);
+    }
+
     /// CFB with feedback of a whole block; `iv` becomes the last ciphertext.
     fn cfb(&self, encrypt: bool, iv: &mut [u8; B], io: InOut<'_>) {
         feedback(self, encrypt, iv, B, io);
@@ -72,6 +85,11 @@ impl Cipher<16> for AesKey {
     #[inline]
     fn ctr(&self, counter: &mut [u8; 16], io: InOut<'_>) {
         AesKey::ctr(self, counter, &mut [0; 16], &mut 0, io);
+    }
+
+    #[inline]
+    fn ctr_list(&self, list: &[u8], io: InOut<'_>) {
+        AesKey::ctr_list(self, list, io);
     }
 
     #[inline]
@@ -397,22 +415,6 @@ fn distance(number: &[u8]) -> u64 {
     (1u64 << (8 * low.len())) - value
 }
 
-/// Bytes of key stream made at once from a list of counters.
-const SHORT: usize = 64;
-const LONG: usize = 4096;
-
-fn streams<C: Cipher<B>, const B: usize, const N: usize>(cipher: &C, list: &[u8], mut io: InOut<'_>) {
-    let mut stream = [0; N];
-    for counters in list.chunks(N) {
-        let (mut now, later) = io.split_head(counters.len());
-        let blocks = now.len().next_multiple_of(B);
-        cipher.ecb(true, InOut::apart(&counters[..blocks], &mut stream[..blocks]));
-        now.xor(&stream);
-        io = later;
-    }
-    wipe(&mut stream);
-}
-
 /// CTR with a list of counters, as long as the message, up to whole blocks.
 ///
 /// # Errors
@@ -423,11 +425,6 @@ pub fn ctr_list<C: Cipher<B>, const B: usize>(key: &[u8], list: &[u8], io: InOut
     }
     let mut cipher = C::default();
     cipher.set_key(key, true)?;
-    // A short message is not to pay for clearing the room of a long one.
-    if io.len() <= SHORT {
-        streams::<C, B, SHORT>(&cipher, list, io)
-    } else {
-        streams::<C, B, LONG>(&cipher, list, io)
-    }
+    cipher.ctr_list(list, io);
     Ok(())
 }

@@ -20,6 +20,7 @@ struct Kernels {
     cbc_decrypt: unsafe fn(Keys<'_>, &mut Block, InOut<'_>),
     cfb_decrypt: unsafe fn(Keys<'_>, &mut Block, InOut<'_>),
     ctr: unsafe fn(Keys<'_>, &mut Block, InOut<'_>),
+    ctr_list: unsafe fn(Keys<'_>, &[u8], InOut<'_>),
     xts: unsafe fn(Keys<'_>, Option<Keys<'_>>, bool, &mut Block, InOut<'_>),
     gcm_table: unsafe fn(Keys<'_>, &mut Table),
     gcm_extend: unsafe fn(&mut Table, usize),
@@ -37,6 +38,7 @@ macro_rules! kernels {
             cbc_decrypt: $module::cbc_decrypt,
             cfb_decrypt: $module::cfb_decrypt,
             ctr: $module::ctr,
+            ctr_list: $module::ctr_list,
             xts: $module::xts,
             gcm_table: $module::gcm_table,
             gcm_extend: $module::gcm_extend,
@@ -231,6 +233,34 @@ fn ctr_and_counters_that_wrap() {
             };
             count.to_be_bytes()
         },
+    );
+}
+
+#[test]
+fn ctr_with_a_list() {
+    // Any counters will do, so long as they differ.
+    fn counter(at: u128) -> Block {
+        at.wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835).to_be_bytes()
+    }
+    compare(
+        true,
+        |kernels, key, at, io| unsafe {
+            let first = u128::from_be_bytes(*at);
+            let count = (io.len() / 16) as u128;
+            let list: Vec<u8> = (0..count).flat_map(|i| counter(first.wrapping_add(i))).collect();
+            (kernels.ctr_list)(key.keys(), &list, io);
+            *at = first.wrapping_add(count).to_be_bytes();
+        },
+        |key, at, data| {
+            let mut next = u128::from_be_bytes(at);
+            let mut one = |b| {
+                let stream = key.block(true, counter(next));
+                next = next.wrapping_add(1);
+                xor(stream, b)
+            };
+            (blocks(data).flat_map(&mut one).collect(), next.to_be_bytes())
+        },
+        |random| random.block(),
     );
 }
 

@@ -200,7 +200,7 @@ fn modes(ica: &'static Ica, openssl: &'static OpenSsl, bits: usize) -> Vec<Case>
                 None,
                 None,
                 |p, o, l, key, n| (ica.aes_ctrlist)(p, o, l, key.as_ptr(), n, LIST.as_ptr(), direction),
-                |aes, input, output| list(aes, input, output)
+                |aes, input, output| aes.ctr_list(&LIST, io(input, output))
             );
         } else {
             mode!(
@@ -309,11 +309,6 @@ static LIST: [u8; 16384] = {
     }
     list
 };
-
-fn list(aes: &AesKey, input: &[u8], output: &mut [u8]) {
-    aes.ecb(true, io(&LIST[..input.len()], output));
-    output.iter_mut().zip(input).for_each(|(o, i)| *o ^= i);
-}
 
 fn gcm(key: &[u8]) -> Gcm {
     let mut gcm = Gcm::default();

@@ -98,6 +98,15 @@ macro_rules! kernels {
                 by_length!(keys, N => modes::ctr::<Vector, N>(keys, counter, io))
             }
 
+            /// CTR over whole blocks with a list of counters, at least as long.
+            ///
+            /// # Panics
+            /// If the length is not a multiple of 16, or the list is shorter.
+            #[target_feature(enable = $features)]
+            pub fn ctr_list(keys: Keys<'_>, list: &[u8], io: InOut<'_>) {
+                by_length!(keys, N => modes::ctr_list::<Vector, N>(keys, list, io))
+            }
+
             /// XTS over whole blocks; `tweak`, encrypted under `tweak_keys` first where there are any, is multiplied by x
             /// for each. Stealing the last block's bytes is the caller's.
             ///

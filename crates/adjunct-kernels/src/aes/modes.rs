@@ -244,6 +244,36 @@ pub fn ctr<W: Width, const N: usize>(keys: Keys<'_>, counter: &mut [u8; 16], io:
     *counter = count.to_be_bytes();
 }
 
+/// The counters of the caller.
+struct List {
+    next: *const u8,
+    /// Bytes left.
+    left: usize,
+}
+
+impl<W: Width, const N: usize> Mode<W, N> for List {
+    #[inline(always)]
+    fn pass<const FROM: usize, const L: usize>(&mut self, k: &[W; N], input: [W; L]) -> [W; L] {
+        let mut v = input;
+        each!(L, |i| {
+            let here = self.left.min(W::BYTES);
+            // SAFETY: `left` bytes can be read, and are at least one for each vector of the message.
+            v[i] = unsafe { if here == W::BYTES { W::load(self.next) } else { W::load_part(self.next, here) } };
+            self.next = self.next.wrapping_add(here);
+            self.left -= here;
+        });
+        rounds::<W, N, L, true>(k, &mut v, input);
+        v
+    }
+}
+
+#[inline(always)]
+pub fn ctr_list<W: Width, const N: usize>(keys: Keys<'_>, list: &[u8], io: InOut<'_>) {
+    assert!(io.len().is_multiple_of(16) && list.len() >= io.len());
+    let k = schedule::<W, N>(keys);
+    drive(&mut List { next: list.as_ptr(), left: io.len() }, &k, &io);
+}
+
 #[inline(always)]
 pub fn unit<W: Width>(passes: u64) -> [u8; 16] {
     let mut chains = [W::zero(); UNIT_CHAINS];

@@ -414,6 +414,34 @@ impl AesKey {
         &self.given
     }
 
+    /// CTR with a list of counters, as long as the message, up to whole blocks.
+    ///
+    /// # Panics
+    /// If the list is shorter.
+    pub fn ctr_list(&self, list: &[u8], io: InOut<'_>) {
+        let (mut whole, mut tail) = io.split_whole(BLOCK);
+        let (counters, last) = list.split_at(whole.len());
+        if !tail.is_empty() {
+            let mut stream: Block = last[..BLOCK].try_into().expect("a block");
+            self.encrypt_block(&mut stream);
+            tail.xor(&stream);
+            wipe(&mut stream);
+        }
+        #[cfg(target_arch = "x86_64")]
+        if self.vector() {
+            // SAFETY: the instructions are in force.
+            return unsafe { wide!(self, ctr_list(self.keys(), counters, whole)) };
+        }
+        let mut stream = [0; 1024];
+        for counters in counters.chunks(stream.len()) {
+            let (mut now, later) = whole.split_head(counters.len());
+            self.ecb(true, InOut::apart(counters, &mut stream[..counters.len()]));
+            now.xor(&stream);
+            whole = later;
+        }
+        wipe(&mut stream);
+    }
+
     /// CFB with whole-block segments; a begun one continues at byte `used` of `iv`.
     ///
     /// # Panics

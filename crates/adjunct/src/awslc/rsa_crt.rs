@@ -267,6 +267,23 @@ mod tests {
     }
 
     #[test]
+    fn a_fault_in_a_key_does_not_leave() {
+        for bits in [1024, 2048] {
+            let made = generate(bits, 65537).unwrap();
+            let good = CrtKey::new(&made.crt()).unwrap();
+            let dp = [&made.dp[..9], &[made.dp[9] ^ 4], &made.dp[10..]].concat();
+            let crt = Crt { dp: &dp, ..made.crt() };
+            // As if it had changed after it was checked.
+            let key = Key::from_crt(&Numbers { n: &made.n, e: &[1, 0, 1], d: None, crt: Some(crt) }).unwrap();
+            let wrong = CrtKey { n: good.n.clone(), bits, way: Way::Key(key) };
+            let (input, mut out) = ([&[0; 8], &made.n[8..]].concat(), vec![0xAA; bits / 8]);
+            assert_eq!(wrong.private(&input, &mut out), Err(Error::Verify));
+            assert!(out.iter().all(|&b| b == 0));
+            assert!(good.private(&input, &mut out).is_ok());
+        }
+    }
+
+    #[test]
     fn numbers_that_do_not_belong_together_are_refused() {
         // An exponent that is tried, one that has to be computed, and the longest that counts as short.
         for e in [65537, 41, u64::MAX - 58] {

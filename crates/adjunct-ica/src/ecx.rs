@@ -8,7 +8,8 @@ use crate::serve::Operation;
 use adjunct::accelerator::{Outcome, curve};
 use adjunct::awslc::{self, ecx};
 use adjunct::catalogue::Function;
-use adjunct::route::Tally;
+use adjunct::curve448;
+use adjunct::route::{Path, Tally};
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use zeroize::Zeroizing;
@@ -106,6 +107,12 @@ impl Signatures<32, 64> for Ed25519 {
     }
 }
 
+/// Instructions, where they have it, or libcrypto.
+fn of_448(function: Function) -> Result<Operation, Errno> {
+    let tally = Tally::new(function, 0);
+    if tally.path() == Path::Hardware { Operation::of(tally) } else { Operation::of(Tally::delegated(function, 0)) }
+}
+
 /// X448.
 #[derive(Debug)]
 pub struct X448;
@@ -114,7 +121,7 @@ impl Curve<{ libcrypto::X448 }> for X448 {
     const KEYGEN: Function = Function::X448Keygen;
 
     fn operation(function: Function) -> Result<Operation, Errno> {
-        Operation::of(Tally::delegated(function, 0))
+        of_448(function)
     }
 
     fn clamp(random: &mut [u8; libcrypto::X448]) {
@@ -123,7 +130,8 @@ impl Curve<{ libcrypto::X448 }> for X448 {
     }
 
     fn public(private: &[u8; libcrypto::X448]) -> Option<([u8; libcrypto::X448], Outcome)> {
-        Some((libcrypto::x448_public(private)?, Outcome::Scalar))
+        let public = curve448::x448_public(private).or_else(|| libcrypto::x448_public(private))?;
+        Some((public, Outcome::Scalar))
     }
 }
 
@@ -134,7 +142,8 @@ impl Agreement<{ libcrypto::X448 }> for X448 {
         private: &[u8; libcrypto::X448],
         peer: &[u8; libcrypto::X448],
     ) -> (Option<Zeroizing<[u8; libcrypto::X448]>>, Outcome) {
-        (libcrypto::x448(private, peer), Outcome::Scalar)
+        let secret = curve448::x448(private, peer).filter(|secret| secret.iter().fold(0, |all, b| all | b) != 0);
+        (secret.or_else(|| libcrypto::x448(private, peer)), Outcome::Scalar)
     }
 }
 
@@ -146,11 +155,12 @@ impl Curve<{ libcrypto::ED448 }> for Ed448 {
     const KEYGEN: Function = Function::Ed448Keygen;
 
     fn operation(function: Function) -> Result<Operation, Errno> {
-        Operation::of(Tally::delegated(function, 0))
+        of_448(function)
     }
 
     fn public(private: &[u8; libcrypto::ED448]) -> Option<([u8; libcrypto::ED448], Outcome)> {
-        Some((libcrypto::ed448_public(private)?, Outcome::Scalar))
+        let public = curve448::ed448_public(private).or_else(|| libcrypto::ed448_public(private))?;
+        Some((public, Outcome::Scalar))
     }
 }
 
@@ -163,11 +173,13 @@ impl Signatures<{ libcrypto::ED448 }, { libcrypto::SIGNATURE }> for Ed448 {
         public: &[u8; libcrypto::ED448],
         message: &[u8],
     ) -> (Option<[u8; libcrypto::SIGNATURE]>, Outcome) {
-        (libcrypto::ed448_sign(private, public, message), Outcome::Scalar)
+        let signature = curve448::ed448_sign(private, message);
+        (signature.or_else(|| libcrypto::ed448_sign(private, public, message)), Outcome::Scalar)
     }
 
     fn verify(public: &[u8; libcrypto::ED448], message: &[u8], signature: &[u8; libcrypto::SIGNATURE]) -> bool {
-        libcrypto::ed448_verify(public, message, signature) == Some(true)
+        let verified = curve448::ed448_verify(public, message, signature);
+        verified.or_else(|| libcrypto::ed448_verify(public, message, signature)) == Some(true)
     }
 }
 

@@ -110,13 +110,13 @@ catalogue! {
     Ed25519Keygen "Ed25519 Keygen" "Ed25519 Keygen" Crypt &[], &[], &[], &[Pcc], AwsLc true;
     Ed25519Sign "Ed25519 Sign" "Ed25519 Sign" Crypt &[], &[], &[], &[Kdsa], AwsLc true;
     Ed25519Verify "Ed25519 Verify" "Ed25519 Verify" Crypt &[], &[], &[], &[Kdsa], AwsLc true;
-    Ed448Keygen "Ed448 Keygen" "Ed448 Keygen" Crypt &[], &[], &[], &[], OpenSsl true;
-    Ed448Sign "Ed448 Sign" "Ed448 Sign" Crypt &[], &[], &[], &[], OpenSsl true;
-    Ed448Verify "Ed448 Verify" "Ed448 Verify" Crypt &[], &[], &[], &[], OpenSsl true;
+    Ed448Keygen "Ed448 Keygen" "Ed448 Keygen" Crypt &[], &[], &[], &[Pcc], OpenSsl true;
+    Ed448Sign "Ed448 Sign" "Ed448 Sign" Crypt &[], &[], &[], &[Kdsa], OpenSsl true;
+    Ed448Verify "Ed448 Verify" "Ed448 Verify" Crypt &[], &[], &[], &[Kdsa], OpenSsl true;
     X25519Keygen "X25519 Keygen" "X25519 Keygen" Crypt &[], &[], &[], &[Pcc], AwsLc true;
     X25519Derive "X25519 Derive" "X25519 Derive" Crypt &[], &[], &[], &[Pcc], AwsLc true;
-    X448Keygen "X448 Keygen" "X448 Keygen" Crypt &[], &[], &[], &[], OpenSsl true;
-    X448Derive "X448 Derive" "X448 Derive" Crypt &[], &[], &[], &[], OpenSsl true;
+    X448Keygen "X448 Keygen" "X448 Keygen" Crypt &[], &[], &[], &[Pcc], OpenSsl true;
+    X448Derive "X448 Derive" "X448 Derive" Crypt &[], &[], &[], &[Pcc], OpenSsl true;
     RsaKeygenMe "RSA Keygen ME" "RSA Keygen ME" Crypt RSA_SIZES, &[], &[], &[], AwsLc true;
     RsaKeygenCrt "RSA Keygen CRT" "RSA Keygen CRT" Crypt RSA_SIZES, &[], &[], &[], AwsLc true;
     RsaMe "RSA ME" "RSA-ME" Crypt RSA_SIZES, &[], &[], &[], AwsLc true;

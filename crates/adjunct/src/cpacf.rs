@@ -23,7 +23,7 @@ mod paths;
 pub(crate) fn assist() -> &'static Assist<Host> {
     use crate::cpu::{self, Arch, Feature};
     static ASSIST: std::sync::LazyLock<Assist<Host>> = std::sync::LazyLock::new(|| {
-        let mut assist = Assist::new(Host::default());
+        let mut assist = Assist::new(Default::default());
         let ours = Feature::ALL.iter().filter(|f| f.arch() == Arch::S390);
         for (feature, instruction) in ours.zip(Instruction::ALL) {
             if !cpu::features().has(*feature) {

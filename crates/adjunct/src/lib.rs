@@ -9,6 +9,7 @@
 //! * [`awslc`]: safe wrappers of the CPU library; the one place that calls it.
 //! * [`tls_record`]: padding and MAC of TLS records under CBC ciphers, taken off in constant time.
 //! * [`accelerator`]: public-key operations of several threads in one batch.
+//! * [`curve448`]: X448 and Ed448, where CPACF has them.
 //! * [`nonce`]: ECDSA nonces for signatures in lanes.
 //! * [`foreign`]: what every module inside a foreign process needs.
 //! * [`config`]: the `algorithms =` keywords.
@@ -21,6 +22,7 @@ pub mod counters;
 #[cfg(any(target_arch = "s390x", test))]
 mod cpacf;
 pub mod cpu;
+pub mod curve448;
 pub mod diag;
 pub mod error;
 pub mod foreign;

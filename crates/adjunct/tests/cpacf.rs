@@ -40,7 +40,7 @@ fn sha_512_runs_in_hardware_whatever_the_parts() {
         return;
     }
     // Long enough for the instruction to be interrupted: qemu does so every 64 blocks.
-    let message: Vec<u8> = (0..40_000u32).map(|i| (i * i >> 3) as u8).collect();
+    let message: Vec<u8> = (0..40_000u32).map(|i| ((i * i) >> 3) as u8).collect();
     for method in [&digest::SHA384, &digest::SHA512, &digest::SHA512_224, &digest::SHA512_256] {
         assert_eq!(Tally::new(method.function, 0).path(), Path::Hardware, "{method:?}");
         for length in [0, 1, 111, 112, 127, 128, 129, 239, 240, 256, 9999, 40_000] {

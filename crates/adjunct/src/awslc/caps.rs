@@ -69,7 +69,8 @@ mod words {
 
     /// The library uses no special instructions here: the words are those of CPACF, one bit an instruction.
     static PRESENT: LazyLock<AtomicU32> = LazyLock::new(|| {
-        let functions = Functions::of(&Host::default());
+        let host: Host = Default::default();
+        let functions = Functions::of(&host);
         let useful = |instruction: &Instruction| functions.query(*instruction).codes().any(|code| code != 0);
         AtomicU32::new(Instruction::ALL.iter().filter(|i| useful(i)).map(|i| 1 << *i as u32).sum())
     });

@@ -2,7 +2,7 @@
 //! function for it, or the function refused, and the library is to say what is wrong.
 
 use super::group::{Group, Key, MAX_FIELD};
-use super::random;
+use super::random_alone;
 use crate::awslc::ec::Curve;
 use crate::cpacf;
 use crate::nonce::{self, Nonces, Secret};
@@ -31,7 +31,7 @@ pub(super) fn generate(group: Group) -> Option<(Zeroizing<Vec<u8>>, Vec<u8>)> {
     let mut private = Zeroizing::new(vec![0; length]);
     // FIPS 186-5, A.2.2: candidates of the order's size, until one is in range.
     loop {
-        random(&mut private);
+        random_alone(&mut private);
         private[0] &= 0xff >> (8 * length - group.bits());
         if nonce::in_range(curve, &private) {
             break;
@@ -54,7 +54,7 @@ pub(super) fn sign(key: &Key, digest: &[u8], nonce: Option<&[u8]>, out: &mut [u8
         Some(_) => return None,
         None => {
             let mut added = [0; nonce::ADDED];
-            random(&mut added);
+            random_alone(&mut added);
             Nonces::new(curve, private)?.nonce(&digest, &added, &mut own);
             wipe(&mut added);
             &own[..length]

@@ -81,8 +81,10 @@ fn aes_in_every_mode_and_any_pieces() {
                     out
                 };
                 let enc = i32::from(encrypt);
-                // SAFETY, here and below: buffers of 700 bytes, an IV.
-                let expected = library(&|i, o, v, n| unsafe { lc::AES_cfb128_encrypt(i, o, 700, &forth, v, n, enc) });
+                let expected = library(&|i, o, v, n| {
+                    // SAFETY: buffers of 700 bytes, an IV.
+                    unsafe { lc::AES_cfb128_encrypt(i, o, 700, &forth, v, n, enc) }
+                });
                 check("CFB", &|iv, used, io| ours.cfb(encrypt, iv, used, io), expected);
                 // SAFETY: as above.
                 let expected = library(&|i, o, v, n| unsafe { lc::AES_cfb8_encrypt(i, o, 700, &forth, v, n, enc) });
@@ -309,6 +311,43 @@ fn curve25519_is_the_librarys() {
     assert_eq!(ecx::x25519_public(&seed), x);
     assert_eq!(ecx::x25519(&[9; 32], &x).map(|s| *s), Some(secret));
     assert!(ecx::x25519(&seed, &[0; 32]).is_none());
+}
+
+#[test]
+fn curve448_is_rfc_7748s_and_8032s() {
+    use crate::curve448;
+    let hex = |text: &str| -> Vec<u8> {
+        (0..text.len() / 2).map(|i| u8::from_str_radix(&text[2 * i..][..2], 16).expect("hex")).collect()
+    };
+    let key = |text: &str| -> [u8; 56] { hex(text).try_into().expect("a key") };
+    let alice = key(
+        "9a8f4925d1519f5775cf46b04b5800d4ee9ee8bae8bc5565d498c28dd9c9baf574a9419744897391006382a6f127ab1d9ac2d8c0a598726b",
+    );
+    let public = key(
+        "9b08f7cc31b7e3e67d22d5aea121074a273bd2b83de09c63faa73d2c22c5d9bbc836647241d953d40c5b12da88120d53177f80e532c41fa0",
+    );
+    assert_eq!(curve448::x448_public(&alice), Some(public));
+    let bob = key(
+        "1c306a7ac2a0e2e0990b294470cba339e6453772b075811d8fad0d1d6927c120bb5ee8972b0d3e21374c9c921b09d1b0366f10b65173992d",
+    );
+    let theirs = curve448::x448_public(&bob).expect("a key");
+    assert_eq!(curve448::x448(&alice, &theirs), curve448::x448(&bob, &public));
+    // "Blank".
+    let private = hex(
+        "6c82a562cb808d10d632be89c8513ebf6c929f34ddfa8c9f63c9960ef6e348a3528c8a3fcc2f044e39a3fc5b94492f8f032e7549a20098f95b",
+    );
+    let private: [u8; 57] = private.try_into().expect("a key");
+    let public = curve448::ed448_public(&private).expect("a key");
+    assert_eq!(
+        public.to_vec(),
+        hex(
+            "5fd7449b59b461fd2ce787ec616ad46a1da1342485a70e1f8a0ea75d80e96778edf124769b46c7061bd6783df1e50f6cd1fa1abeafe8256180",
+        )
+    );
+    let signature = curve448::ed448_sign(&private, b"").expect("a signature");
+    assert_eq!(signature[..8], [0x53, 0x3a, 0x37, 0xf6, 0xbb, 0xe4, 0x57, 0x25]);
+    assert_eq!(curve448::ed448_verify(&public, b"", &signature), Some(true));
+    assert_eq!(curve448::ed448_verify(&public, b"x", &signature), Some(false));
 }
 
 #[test]

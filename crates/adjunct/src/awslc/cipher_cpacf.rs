@@ -67,6 +67,11 @@ impl Given {
         self.run(|assist, cipher, key| assist.ctr(cipher, key, counter, same(io)))
     }
 
+    /// CTR over whole blocks, with a counter given for each.
+    pub(super) fn counters(&self, counters: &[u8], io: &InOut<'_>) -> bool {
+        self.run(|assist, cipher, key| assist.counters(cipher, key, counters, same(io)))
+    }
+
     /// A CBC-MAC over whole blocks.
     pub(super) fn absorb(&self, mac: &mut [u8], blocks: &[u8]) -> bool {
         self.run(|assist, cipher, key| assist.cmac(cipher, key, mac, blocks))

@@ -114,6 +114,15 @@ fn aes_in_every_mode_and_any_pieces() {
             unsafe { lc::AES_ctr128_encrypt(text.as_ptr(), b.as_mut_ptr(), 700, &forth, c, k, &raw mut num) };
             assert_eq!((a, counter, used), (b, other, num), "CTR {length} {pieces:?}");
         }
+        let (list, mut out) = (bytes(704, 8), text.clone());
+        ours.ctr_list(&list, InOut::in_place(&mut out));
+        for (at, counter) in list.chunks(16).enumerate() {
+            let mut stream = [0; 16];
+            // SAFETY: blocks.
+            unsafe { lc::AES_encrypt(counter.as_ptr(), stream.as_mut_ptr(), &raw const forth) };
+            let there = text[at * 16..].iter().zip(stream).map(|(t, s)| t ^ s);
+            assert!(there.zip(&out[at * 16..]).all(|(a, b)| a == *b), "list of counters {length} {at}");
+        }
     }
 }
 

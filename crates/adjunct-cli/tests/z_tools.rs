@@ -26,7 +26,9 @@ const PLAIN: &str = if cfg!(target_arch = "x86_64") {
 fn tool(program: &Path, name: &str, key: &str, args: &[&str]) -> Command {
     let mut command = Command::new(program);
     command.arg0(name).args(args).env("ADJUNCT_STATS_KEY", key);
-    command.env_remove("ADJUNCT_CPU").env_remove("LIBICA_FALLBACK_MODE").env_remove("ADJUNCT_ACCELERATOR");
+    for variable in ["ADJUNCT_CPU", "LIBICA_FALLBACK_MODE", "ICAPATH", "ADJUNCT_ACCELERATOR"] {
+        command.env_remove(variable);
+    }
     command
 }
 
@@ -61,6 +63,9 @@ fn icainfo_prints_the_tables_of_z() {
     assert!(disabled.contains("\n       AES GCM |     no     |     no     |      -     \n"), "{disabled}");
     assert!(disabled.contains("\n RSA Keygen ME |     no     |     no     |    yes     \n"), "{disabled}");
     assert!(disabled.ends_with("\nSoftware fallbacks are disabled.\n"));
+    let without_curves = said(icainfo(&["-c"]).env("ICAPATH", "1").env("ADJUNCT_CPU", PLAIN));
+    assert!(without_curves.contains("\n brainpoolP160r1 |     no     |     no     |     no\n"), "{without_curves}");
+    assert!(without_curves.contains("\n          X25519 |     no     |     no     |    yes\n"), "{without_curves}");
     assert_eq!(said(icainfo(&[]).env("LIBICA_FALLBACK_MODE", "1").env("ADJUNCT_CPU", PLAIN)), ICAINFO);
 }
 

@@ -3,6 +3,7 @@
 use crate::error::Errno;
 use adjunct::accelerator::Outcome;
 use adjunct::catalogue::Function;
+use adjunct::config::LibicaModes;
 use adjunct::route::{Direction, Path, Tally};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
@@ -20,18 +21,15 @@ pub fn set_fallbacks(on: bool) {
     FALLBACKS.store(on, Relaxed);
 }
 
-/// Whether software serves `function`. RSA keys are made in software everywhere, so whether fallbacks are on does not matter there;
-/// Curve448 is libcrypto's, where there is one.
+/// Whether software serves `function`.
 pub fn in_software(function: Function) -> bool {
-    use Function::*;
-    match function {
-        RsaKeygenMe | RsaKeygenCrt => true,
-        X448Keygen | X448Derive | Ed448Keygen | Ed448Sign | Ed448Verify => {
-            FALLBACKS.load(Relaxed) && crate::libcrypto::available()
-        }
-        EcKeygen | Ecdh | EcdsaSign | EcdsaVerify => FALLBACKS.load(Relaxed) && CURVE_FALLBACKS.load(Relaxed),
-        _ => FALLBACKS.load(Relaxed),
-    }
+    let modes = LibicaModes {
+        fallbacks: FALLBACKS.load(Relaxed),
+        curve_fallbacks: CURVE_FALLBACKS.load(Relaxed),
+        offload: offload(),
+        statistics: STATISTICS.load(Relaxed),
+    };
+    modes.in_software(function, crate::libcrypto::available)
 }
 
 /// Sets whether cards are preferred to the processor's instructions.
@@ -49,21 +47,13 @@ pub fn set_statistics(on: bool) {
     STATISTICS.store(on, Relaxed);
 }
 
-/// Reads the three modes, and what serves elliptic curves, from the environment, where the program may have one: numbers, as the
-/// original's.
+/// Sets the modes that the environment has.
 pub fn from_environment() {
-    let number = |name: &str| adjunct::cpu::secure_env(name)?.trim().parse::<i64>().ok();
-    for (name, set) in [
-        ("LIBICA_FALLBACK_MODE", set_fallbacks as fn(bool)),
-        ("LIBICA_OFFLOAD_MODE", set_offload),
-        ("LIBICA_STATS_MODE", set_statistics),
-    ] {
-        if let Some(number) = number(name) {
-            set(number != 0);
-        }
-    }
-    // 1 is hardware only, 2 software only, and all else either. Of 2 nothing is to be seen in a result.
-    CURVE_FALLBACKS.store(number("ICAPATH") != Some(1), Relaxed);
+    let LibicaModes { fallbacks, curve_fallbacks, offload, statistics } = LibicaModes::from_environment();
+    set_fallbacks(fallbacks);
+    CURVE_FALLBACKS.store(curve_fallbacks, Relaxed);
+    set_offload(offload);
+    set_statistics(statistics);
 }
 
 /// The direction an operation counts in.

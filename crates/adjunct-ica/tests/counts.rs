@@ -75,7 +75,10 @@ fn follow(library: &str, mask: &str, machine: Machine) -> BTreeSet<String> {
     let uid = unsafe { libc::geteuid() };
     let mut program = program_of("counts/counts", library);
     program.env_remove("ADJUNCT_STATS").env("ADJUNCT_STATS_KEY", &key).env("ADJUNCT_CPU", mask);
-    program.env_remove("LIBICA_STATS_MODE").env_remove("LIBICA_FALLBACK_MODE");
+    program.env_remove("LIBICA_STATS_MODE").env_remove("LIBICA_FALLBACK_MODE").env_remove("ICAPATH");
+    if std::env::var_os("ADJUNCT_TEST_RUNNER").is_some() {
+        program.arg("small");
+    }
     let mut child = program.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("the program starts");
     let (mut input, output) = (child.stdin.take().expect("a pipe"), child.stdout.take().expect("a pipe"));
     let mut lines = BufReader::new(output).lines().map(|line| line.expect("text"));

@@ -1,5 +1,8 @@
-//! The values of the module's section: `algorithms =` and `engine =`, with the keywords of the papers, and `accelerator =`.
+//! The values of the module's section: `algorithms =` and `engine =`, with the keywords of the papers, and `accelerator =`; and the
+//! modes of libica's programs.
 
+use crate::catalogue::Function;
+use crate::cpu;
 use crate::error::Error;
 
 /// A group of algorithms, as the papers name it.
@@ -134,6 +137,54 @@ pub fn accelerator(place: &'static str, value: &str) -> Result<bool, Error> {
     }
 }
 
+/// How a program of libica's wants to be served.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LibicaModes {
+    /// Whether software serves what hardware does not.
+    pub fallbacks: bool,
+    /// Whether it does for elliptic curves.
+    pub curve_fallbacks: bool,
+    /// Whether cards are preferred to the processor's instructions.
+    pub offload: bool,
+    /// Whether operations are counted.
+    pub statistics: bool,
+}
+
+impl Default for LibicaModes {
+    /// Software serves what hardware does not, and all is counted.
+    fn default() -> LibicaModes {
+        LibicaModes { fallbacks: true, curve_fallbacks: true, offload: false, statistics: true }
+    }
+}
+
+impl LibicaModes {
+    /// What the environment says, where the program may have one: numbers, as the original's.
+    pub fn from_environment() -> LibicaModes {
+        let number = |name| cpu::secure_env(name)?.trim().parse::<i64>().ok();
+        let on = |name, otherwise| number(name).map_or(otherwise, |number| number != 0);
+        let otherwise = LibicaModes::default();
+        LibicaModes {
+            fallbacks: on("LIBICA_FALLBACK_MODE", otherwise.fallbacks),
+            // 1 is hardware only, 2 software only, and all else either. Of 2 nothing is to be seen in a result.
+            curve_fallbacks: number("ICAPATH") != Some(1),
+            offload: on("LIBICA_OFFLOAD_MODE", otherwise.offload),
+            statistics: on("LIBICA_STATS_MODE", otherwise.statistics),
+        }
+    }
+
+    /// Whether software serves `function`. RSA keys are made in software everywhere, so whether fallbacks are on does not matter
+    /// there; Curve448 is libcrypto's, where there is one.
+    pub fn in_software(self, function: Function, libcrypto: impl FnOnce() -> bool) -> bool {
+        use Function::*;
+        match function {
+            RsaKeygenMe | RsaKeygenCrt => true,
+            X448Keygen | X448Derive | Ed448Keygen | Ed448Sign | Ed448Verify => self.fallbacks && libcrypto(),
+            EcKeygen | Ecdh | EcdsaSign | EcdsaVerify => self.fallbacks && self.curve_fallbacks,
+            _ => self.fallbacks,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -168,6 +219,19 @@ mod tests {
         }
         let error = accelerator("accelerator", "no").unwrap_err().to_string();
         assert!(error.contains("accelerator: unknown word 'no'") && error.contains("on off"), "{error}");
+    }
+
+    #[test]
+    fn what_only_software_has_goes_with_its_fallbacks() {
+        let all = LibicaModes::default();
+        let (none, no_curves) =
+            (LibicaModes { fallbacks: false, ..all }, LibicaModes { curve_fallbacks: false, ..all });
+        let served = |function| [all, no_curves, none].map(|modes| modes.in_software(function, || true));
+        assert_eq!(served(Function::AesEcb), [true, true, false]);
+        assert_eq!(served(Function::EcdsaVerify), [true, false, false]);
+        assert_eq!(served(Function::RsaKeygenCrt), [true; 3]);
+        assert_eq!(served(Function::Ed448Sign), [true, true, false]);
+        assert!(!all.in_software(Function::X448Derive, || false));
     }
 
     #[test]

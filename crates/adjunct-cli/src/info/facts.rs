@@ -61,6 +61,9 @@ pub struct Curve {
     pub batches: bool,
     /// The library its software comes from.
     pub software: &'static str,
+    /// The function that stands for what it is used for.
+    #[serde(skip)]
+    pub(super) function: Function,
     /// Whether libica has it.
     #[serde(skip)]
     pub(super) z: bool,
@@ -118,7 +121,7 @@ impl Curve {
         let none = Served { instructions: false, batches: false };
         let served = bits.map_or(none, |bits| route::served(function, bits));
         let (hardware, batches) = (served.instructions, served.batches);
-        Curve { curve, hardware, batches, software: software.name(), z: curve != NOT_ON_Z }
+        Curve { curve, hardware, batches, software: software.name(), function, z: curve != NOT_ON_Z }
     }
 }
 

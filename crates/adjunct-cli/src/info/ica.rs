@@ -1,7 +1,8 @@
 //! The tables of `icainfo`, column for column, of the functions and curves that libica has; `adjunct info` has all.
 
 use super::Facts;
-use adjunct::catalogue::{Function, Software};
+use adjunct::catalogue::Function;
+use adjunct::config::LibicaModes;
 use adjunct::{cpu, foreign};
 use serde::Serialize;
 use std::fmt::Write;
@@ -60,46 +61,47 @@ struct Lengths {
     most: u16,
 }
 
-/// Whether libica's software fallbacks are on, as a program that is started now would have it.
-fn fallbacks() -> bool {
-    let mode = cpu::secure_env("LIBICA_FALLBACK_MODE").and_then(|mode| mode.trim().parse::<i64>().ok());
-    mode != Some(0)
-}
-
 impl Report {
     /// The report of this machine.
     pub(super) fn new(facts: &Facts, limits: Limits) -> Report {
-        Report::with(facts, limits, limits == Limits::OpenSsl || fallbacks())
+        let modes = match limits {
+            Limits::Libica => LibicaModes::from_environment(),
+            Limits::OpenSsl => LibicaModes::default(),
+        };
+        Report::with(facts, limits, modes)
     }
 
-    fn with(facts: &Facts, limits: Limits, fallbacks: bool) -> Report {
+    fn with(facts: &Facts, limits: Limits, modes: LibicaModes) -> Report {
         let libcrypto = foreign::libcrypto().is_some();
-        let software = |library: &str| fallbacks && (library != Software::OpenSsl.name() || libcrypto);
+        let software = |function| modes.in_software(function, || libcrypto);
         let functions = Function::ALL.iter().zip(&facts.functions).filter(|(function, _)| function.info().z);
         let curves = facts.curves.iter().filter(|curve| curve.z || limits == Limits::OpenSsl);
         Report {
             functions: functions
-                .map(|(function, row)| Row {
+                .map(|(&function, row)| Row {
                     name: row.function,
                     dynamic: row.batches,
                     instructions: row.hardware,
-                    // Nothing else makes keys of RSA, so this is no fallback.
-                    software: software(row.software)
-                        || matches!(function, Function::RsaKeygenMe | Function::RsaKeygenCrt),
+                    software: software(function),
                 })
                 .collect(),
             curves: curves
-                .map(|c| Row {
-                    name: c.curve,
-                    dynamic: c.batches,
-                    instructions: c.hardware,
-                    software: software(c.software),
+                .map(|curve| Row {
+                    name: curve.curve,
+                    dynamic: curve.batches,
+                    instructions: curve.hardware,
+                    software: software(curve.function),
                 })
                 .collect(),
             rsa: limits.rsa(),
-            fallbacks,
+            fallbacks: modes.fallbacks,
             fips: false,
         }
+    }
+
+    /// What stands in the software column where there is none: a dash where it was switched off, as on Z.
+    const fn none(&self) -> &'static str {
+        if self.fallbacks { "no" } else { "-" }
     }
 
     /// The table of functions. *Dynamic* is what batches serve, which stand for a card, *static* what the processor's
@@ -113,7 +115,7 @@ impl Report {
         let _ = writeln!(text, "               |            |  {}  |            ", level());
         text += "---------------+------------+------------+------------\n";
         for row in &self.functions {
-            let _ = writeln!(text, "{:>14} | {}     ", row.name, row.cells());
+            let _ = writeln!(text, "{:>14} | {}     ", row.name, row.cells(self.none()));
         }
         text += "------------------------------------------------------\n";
         text += FIPS;
@@ -131,7 +133,7 @@ impl Report {
         let _ = writeln!(text, "                 |            |  {}  |         ", level());
         text += "-----------------+------------+------------+-----------\n";
         for row in &self.curves {
-            let _ = writeln!(text, "{:>16} | {}", row.name, row.cells());
+            let _ = writeln!(text, "{:>16} | {}", row.name, row.cells(self.none()));
         }
         text += "-------------------------------------------------------\n";
         text += FIPS;
@@ -146,11 +148,12 @@ impl Report {
 }
 
 impl Row {
-    /// The three columns; what fallbacks that are off leave out is a dash, as on Z.
-    fn cells(&self) -> String {
-        let yes = |on: bool, otherwise: &'static str| if on { "yes" } else { otherwise };
-        let (dynamic, instructions) = (yes(self.dynamic, "no"), yes(self.instructions, "no"));
-        format!("   {dynamic:>3}     |    {instructions:>3}     |    {:>3}", yes(self.software, "-"))
+    /// The three columns, with these words for no software.
+    fn cells(&self, none: &str) -> String {
+        let yes = |on| if on { "yes" } else { "no" };
+        let (dynamic, instructions) = (yes(self.dynamic), yes(self.instructions));
+        let software = if self.software { "yes" } else { none };
+        format!("   {dynamic:>3}     |    {instructions:>3}     |    {software:>3}")
     }
 }
 
@@ -164,7 +167,8 @@ mod tests {
     }
 
     fn report(fallbacks: bool) -> Report {
-        let mut report = Report::with(&Facts::of_this_machine(), Limits::Libica, fallbacks);
+        let modes = LibicaModes { fallbacks, ..LibicaModes::default() };
+        let mut report = Report::with(&Facts::of_this_machine(), Limits::Libica, modes);
         for row in report.functions.iter_mut().chain(&mut report.curves) {
             (row.dynamic, row.instructions) = (false, false);
         }

@@ -246,7 +246,7 @@ static void the_library(void)
 	NONE(ica_cleanup, (ica_cleanup(), 0));
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	static const unsigned int curves[][2] = {
 		{409, 192}, {713, 224}, {415, 256}, {715, 384}, {716, 521}, {921, 160}, {923, 192}, {925, 224},
@@ -254,6 +254,7 @@ int main(void)
 	};
 	unsigned int i;
 
+	(void)argv;
 	fill(in, sizeof in);
 	fill(key, sizeof key);
 	fill(list, sizeof list);
@@ -264,7 +265,8 @@ int main(void)
 		aes_modes(i);
 	gcm_streams();
 	random_bytes();
-	for (i = 512; i <= 3072; i = i == 2048 ? 3072 : i * 2)
+	/* Large keys take an emulator minutes to make. */
+	for (i = 512; i <= (argc > 1 ? 512 : 3072); i = i == 2048 ? 3072 : i * 2)
 		rsa(i);
 	for (i = 0; i < sizeof curves / sizeof *curves; i++)
 		curve(curves[i][0], curves[i][1]);

@@ -14,6 +14,7 @@
 //! All parameter blocks are big-endian bytes, so that their layout is one on every architecture. Those with secrets are wiped.
 
 mod block;
+mod check;
 mod cipher;
 mod curve;
 mod digest;

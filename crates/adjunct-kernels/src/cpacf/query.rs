@@ -113,6 +113,11 @@ impl Functions {
         &self.0[instruction as usize]
     }
 
+    /// Takes a function away.
+    pub(super) const fn remove(&mut self, instruction: Instruction, code: u8) {
+        self.0[instruction as usize].0[code as usize / 8] &= !(0x80 >> (code % 8));
+    }
+
     /// Takes an instruction away.
     pub const fn mask(&mut self, instruction: Instruction) {
         self.0[instruction as usize] = Query([0; 16]);

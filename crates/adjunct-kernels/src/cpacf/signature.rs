@@ -60,7 +60,7 @@ impl Edwards {
 }
 
 /// Writes a constant down in hexadecimal.
-const fn hex<const N: usize>(text: &str) -> [u8; N] {
+pub(super) const fn hex<const N: usize>(text: &str) -> [u8; N] {
     let (text, mut out, mut i) = (text.as_bytes(), [0; N], 0);
     assert!(text.len() == 2 * N);
     while i < 2 * N {

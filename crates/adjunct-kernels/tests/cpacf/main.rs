@@ -5,6 +5,7 @@
 //! which functions have run on what.
 
 mod model;
+mod wrong;
 
 use adjunct_kernels::InOut;
 use adjunct_kernels::cpacf::{

@@ -21,6 +21,8 @@ manifest() {
 
 # What dpkg, apt, man-db and a login record, wherever a package comes from.
 records='^(var/lib/dpkg/(status|status-old|available|lock|lock-frontend|triggers/Lock|updates|info/format) '
+# And the linker's cache of the libraries that there are.
+records+='|(etc/)?ld\.so\.cache '
 records+='|var/log/(dpkg\.log|alternatives\.log|wtmp|btmp|lastlog|faillog|apt(/[a-z.]*)?) |var/lib/apt/|var/cache/|run/|root/\.cache)'
 
 # same BEFORE AFTER WHAT: both manifests say the same.

@@ -1,14 +1,14 @@
 //! Loads OpenSSL's configuration in a fresh process and says what that took: nanoseconds, kilobytes of private memory,
 //! threads. Run by the footprint test, once without and once with adjunct.
 
-use std::ffi::c_void;
+use std::ffi::{c_char, c_void};
 use std::time::Instant;
 
 #[link(name = "crypto")]
 unsafe extern "C" {
     fn OPENSSL_init_crypto(options: u64, settings: *const c_void) -> i32;
-    fn EVP_CIPHER_fetch(context: *mut c_void, name: *const i8, properties: *const i8) -> *mut c_void;
-    fn EVP_MD_fetch(context: *mut c_void, name: *const i8, properties: *const i8) -> *mut c_void;
+    fn EVP_CIPHER_fetch(context: *mut c_void, name: *const c_char, properties: *const c_char) -> *mut c_void;
+    fn EVP_MD_fetch(context: *mut c_void, name: *const c_char, properties: *const c_char) -> *mut c_void;
 }
 
 const LOAD_CONFIG: u64 = 0x40;

@@ -4,21 +4,21 @@
 
 mod common;
 
-use common::{here, libraries, run};
-use std::path::PathBuf;
+use common::{compiler, here, libraries, run, start};
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// A program that links neither libica nor libcrypto.
 fn alone() -> PathBuf {
     let program = libraries().join(format!("alone-{:?}", std::thread::current().id()));
-    let mut compiler = Command::new(std::env::var("CC").unwrap_or_else(|_| "cc".to_owned()));
-    compiler.args(["-O1", "-Wall", "-Wextra", "-Werror", "-I"]).arg(here().join("include")).arg("-o").arg(&program);
-    run(compiler.arg(here().join("tests/libcrypto/alone.c")).arg("-ldl"));
+    let mut compiling = compiler();
+    compiling.args(["-O1", "-Wall", "-Wextra", "-Werror", "-I"]).arg(here().join("include")).arg("-o").arg(&program);
+    run(compiling.arg(here().join("tests/libcrypto/alone.c")).arg("-ldl"));
     program
 }
 
-fn command(program: &PathBuf, what: &str) -> Command {
-    let mut command = Command::new(program);
+fn command(program: &Path, what: &str) -> Command {
+    let mut command = start(program);
     command.arg(libraries().join("libica.so.4")).arg(what);
     command.env("ADJUNCT_STATS", "off").env_remove("LD_LIBRARY_PATH");
     command
@@ -44,9 +44,9 @@ fn without_libcrypto_only_curve448_is_missing() {
     std::fs::create_dir_all(&folder).expect("a folder");
     for version in [3, 4] {
         let name = format!("libcrypto.so.{version}");
-        let mut compiler = Command::new(std::env::var("CC").unwrap_or_else(|_| "cc".to_owned()));
-        compiler.args(["-shared", "-x", "c", "/dev/null"]).arg(format!("-Wl,-soname,{name}"));
-        run(compiler.arg("-o").arg(folder.join(name)));
+        let mut compiling = compiler();
+        compiling.args(["-shared", "-x", "c", "/dev/null"]).arg(format!("-Wl,-soname,{name}"));
+        run(compiling.arg("-o").arg(folder.join(name)));
     }
     assert_eq!(run(command(&alone(), "without").env("LD_LIBRARY_PATH", folder)), "good\n");
 }

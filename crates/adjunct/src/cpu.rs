@@ -233,12 +233,11 @@ pub fn model_name() -> String {
     field("model name").or_else(|| field("Model")).unwrap_or_else(|| std::env::consts::ARCH.to_owned())
 }
 
-#[cfg(test)]
+#[cfg(all(test, target_arch = "x86_64"))]
 mod tests {
     use super::*;
 
     #[test]
-    #[cfg(target_arch = "x86_64")]
     fn a_mask_names_features_and_what_stands_on_them() {
         assert_eq!(parse_mask(" -sha , ").unwrap(), [Feature::Sha]);
         assert_eq!(parse_mask("-aes").unwrap(), [Feature::Aes, Feature::Vaes]);

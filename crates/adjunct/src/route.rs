@@ -1,6 +1,7 @@
 //! Which of hardware and software serves a function on this machine: resolved once, when a context gets its key.
 
 use crate::accelerator::{self, Outcome};
+use crate::awslc;
 use crate::catalogue::{Function, Row};
 use crate::counters;
 use crate::cpu::{self, Arch, Feature};
@@ -201,6 +202,10 @@ pub fn path(function: Function, bits: usize) -> Path {
         && let Some(reason) = lacking(&[Feature::Ssse3])
     {
         return Path::Software(reason);
+    }
+    // AWS-LC's Keccak leaves the SHA3 instructions of Arm's Neoverse cores alone: there they are slower than plain ones.
+    if cfg!(target_arch = "aarch64") && needed == [Feature::ArmSha3] && awslc::caps::neoverse() {
+        return Path::Software(Reason::Parameter);
     }
     // AWS-LC's AVX-512 IFMA exponentiation exists for primes of 1024, 1536 and 2048 bits; `Tally::rsa_crt` looks at them.
     if function == Function::RsaCrt && !matches!(bits, 2048 | 3072 | 4096) && bits != 0 {

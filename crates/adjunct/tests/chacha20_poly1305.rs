@@ -1,6 +1,7 @@
 //! ChaCha20 and ChaCha20-Poly1305 against the CPU library's one-shot functions: every length, any chunking, in place and
 //! not, and again with instructions masked.
 
+#[cfg(target_arch = "x86_64")]
 mod itself;
 
 use adjunct::InOut;

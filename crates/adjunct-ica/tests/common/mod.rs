@@ -14,6 +14,28 @@ pub fn run(command: &mut Command) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
+/// The compiler of C: `CC`, which tests/cross sets to a cross compiler.
+pub fn compiler() -> Command {
+    Command::new(std::env::var("CC").unwrap_or_else(|_| "cc".to_owned()))
+}
+
+/// A command that runs a program we have built, in an emulator if one runs this test (`ADJUNCT_TEST_RUNNER`, from tests/cross).
+pub fn start(program: &Path) -> Command {
+    match std::env::var_os("ADJUNCT_TEST_RUNNER") {
+        Some(runner) => {
+            let mut command = Command::new(runner);
+            command.arg(program);
+            command
+        }
+        None => Command::new(program),
+    }
+}
+
+/// Whether the processor is an emulated one, which takes many times as long for everything.
+pub fn emulated() -> bool {
+    std::env::var_os("ADJUNCT_TEST_RUNNER").is_some()
+}
+
 /// This crate's folder.
 pub fn here() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -67,14 +89,13 @@ pub fn program_of(name: &str, library: &str) -> Command {
     static BUILDING: Mutex<()> = Mutex::new(());
     let building = BUILDING.lock().unwrap_or_else(PoisonError::into_inner);
     if !program.exists() {
-        let compiler = std::env::var("CC").unwrap_or_else(|_| "cc".to_owned());
-        let mut command = Command::new(compiler);
+        let mut command = compiler();
         command.args(["-O1", "-Wall", "-Wextra", "-Werror", "-pthread", "-I"]).arg(here().join("include")).arg("-o");
         command.arg(&program).arg(source.with_extension("c")).arg("-L").arg(libraries());
         run(command.arg(format!("-l{library}")).arg("-lcrypto"));
     }
     drop(building);
-    let mut command = Command::new(program);
+    let mut command = start(&program);
     command.env("LD_LIBRARY_PATH", libraries()).env("ADJUNCT_STATS", "off").env("OPENSSL_CONF", "/dev/null");
     command
 }
@@ -86,4 +107,12 @@ pub fn is_good(name: &str, mask: &str) {
 }
 
 /// The mask that leaves the processor no crypto instructions.
-pub const PLAIN: &str = if cfg!(target_arch = "x86_64") { "-aes,-pclmul,-sha,-avx512" } else { "" };
+pub const PLAIN: &str = if cfg!(target_arch = "x86_64") {
+    "-aes,-pclmul,-sha,-avx512"
+} else if cfg!(target_arch = "aarch64") {
+    "-aes,-pmull,-sha1,-sha256,-sha512,-sha3"
+} else if cfg!(target_arch = "s390x") {
+    "-km,-kmc,-kmctr,-kmf,-kmo,-kma,-kmac,-kimd,-klmd,-pcc,-prno,-kdsa"
+} else {
+    ""
+};

@@ -4,7 +4,9 @@
 #![allow(unsafe_code)]
 
 use super::{Kind, Outcome, Queue, available, run};
-use crate::awslc::rsa::{Key, Numbers, Part};
+#[cfg(target_arch = "x86_64")]
+use crate::awslc::rsa::Part;
+use crate::awslc::rsa::{Key, Numbers};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use zeroize::Zeroize;

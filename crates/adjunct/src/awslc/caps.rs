@@ -98,4 +98,10 @@ mod words {
     pub fn clear(_word: usize, _bits: u32) {}
 }
 
+/// Whether AWS-LC treats this CPU as one of Arm's Neoverse cores.
+pub fn neoverse() -> bool {
+    // ARMV8_NEOVERSE_N1, _V1, _V2 and _V3 of AWS-LC's arm_arch.h.
+    cfg!(target_arch = "aarch64") && read()[0] & (1 << 7 | 1 << 12 | 1 << 14 | 1 << 18) != 0
+}
+
 pub use words::{clear, read};

@@ -146,6 +146,8 @@ impl AesKey {
             self.library_rounds = (key.len() / 4 + 5) as u32;
             return Ok(());
         }
+        // Before the library chooses a schedule, so that it is the one for the code that will run.
+        crate::cpu::features();
         let function = if encrypt { lc::AES_set_encrypt_key } else { lc::AES_set_decrypt_key };
         // SAFETY: the key has the length given; the schedule has AES_KEY's layout.
         let done = unsafe { function(key.as_ptr(), key.len() as u32 * 8, (&raw mut *self).cast()) };
@@ -347,6 +349,7 @@ impl AesKey {
         self.ctr_any(counter, keystream, used, io);
     }
 
+    #[cfg_attr(not(target_arch = "x86_64"), allow(unused_mut))]
     fn ctr_any(&self, counter: &mut Block, keystream: &mut Block, used: &mut u32, mut io: InOut<'_>) {
         assert!((*used as usize) < BLOCK);
         #[cfg(any(target_arch = "x86_64", target_arch = "s390x"))]

@@ -151,6 +151,7 @@ impl ChaCha20 {
     }
 
     /// Fills the first 1, 4 or 8 blocks of `stream`; more than 1 by our kernel.
+    #[cfg_attr(not(target_arch = "x86_64"), allow(unused_variables))]
     fn fill(&mut self, blocks: usize) {
         #[cfg(target_arch = "x86_64")]
         if let (4, Some((four, _))) = (blocks, self.stream.split_first_chunk_mut()) {

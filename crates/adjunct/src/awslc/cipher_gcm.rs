@@ -15,6 +15,7 @@ use aws_lc_sys as lc;
 pub const TAG: usize = 16;
 
 type Block128 = unsafe extern "C" fn(*const u8, *mut u8, *const lc::AES_KEY);
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 type Ctr128 = unsafe extern "C" fn(*const u8, *mut u8, usize, *const lc::AES_KEY, *const u8);
 
 // GCM128_KEY and GCM128_CONTEXT of AWS-LC's modes/internal.h. The public API has GCM only as one-shot AEAD or behind
@@ -53,6 +54,14 @@ unsafe extern "C" {
     fn encrypt(ctx: *mut Context, key: *const lc::AES_KEY, input: *const u8, output: *mut u8, len: usize) -> i32;
     #[link_name = "aws_lc_0_47_0_CRYPTO_gcm128_decrypt"]
     fn decrypt(ctx: *mut Context, key: *const lc::AES_KEY, input: *const u8, output: *mut u8, len: usize) -> i32;
+    #[link_name = "aws_lc_0_47_0_CRYPTO_gcm128_tag"]
+    fn tag(ctx: *mut Context, tag: *mut u8, len: usize);
+    #[link_name = "aws_lc_0_47_0_AES_encrypt"]
+    fn aes_encrypt(input: *const u8, output: *mut u8, key: *const lc::AES_KEY);
+}
+
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+unsafe extern "C" {
     #[link_name = "aws_lc_0_47_0_CRYPTO_gcm128_encrypt_ctr32"]
     fn encrypt_ctr32(
         ctx: *mut Context,
@@ -71,14 +80,6 @@ unsafe extern "C" {
         len: usize,
         ctr: Ctr128,
     ) -> i32;
-    #[link_name = "aws_lc_0_47_0_CRYPTO_gcm128_tag"]
-    fn tag(ctx: *mut Context, tag: *mut u8, len: usize);
-    #[link_name = "aws_lc_0_47_0_AES_encrypt"]
-    fn aes_encrypt(input: *const u8, output: *mut u8, key: *const lc::AES_KEY);
-}
-
-#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-unsafe extern "C" {
     #[link_name = "aws_lc_0_47_0_aes_hw_encrypt"]
     fn aes_hw_encrypt(input: *const u8, output: *mut u8, key: *const lc::AES_KEY);
     #[link_name = "aws_lc_0_47_0_aes_hw_ctr32_encrypt_blocks"]
@@ -194,11 +195,10 @@ impl Gcm {
         }
         let features = cpu::features();
         let hardware = features.has(Feature::Aes) || features.has(Feature::ArmAes);
-        let mut block: Block128 = aes_encrypt;
         #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-        if hardware {
-            block = aes_hw_encrypt;
-        }
+        let block: Block128 = if hardware { aes_hw_encrypt } else { aes_encrypt };
+        #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+        let block: Block128 = aes_encrypt;
         self.engine = Engine::Library { ctx: Context::default(), hardware };
         if let Engine::Library { ctx, .. } = &mut self.engine {
             // SAFETY: the table has GCM128_KEY's layout; the schedule was made for the block function.

@@ -166,6 +166,7 @@ impl Key {
     }
 
     /// Writes the public key's x and y, one after the other; leaves `out` where there is none.
+    #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code, reason = "for lanes"))]
     pub(crate) fn coordinates(&self, out: &mut [u8]) {
         if let Some(known) = &self.0.coordinates {
             out.copy_from_slice(&known[..out.len()]);

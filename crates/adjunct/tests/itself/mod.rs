@@ -15,8 +15,17 @@ pub fn itself() -> Command {
     }
 }
 
-/// Whether the processor is an emulated one: some system calls are then not what they are on Linux.
+/// Whether the processor is an emulated one, in qemu's user mode: some system calls are then not what they are on Linux.
 #[allow(dead_code, reason = "for tests of those system calls")]
 pub fn emulated() -> bool {
     std::env::var_os("ADJUNCT_TEST_RUNNER").is_some()
+}
+
+/// Whether this is no emulator; otherwise says why a test is not run.
+#[allow(dead_code, reason = "for tests of those system calls")]
+pub fn natively(why: &str) -> bool {
+    if emulated() {
+        println!("SKIPPED: {why}");
+    }
+    !emulated()
 }

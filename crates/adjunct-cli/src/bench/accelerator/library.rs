@@ -28,6 +28,7 @@ impl Drop for Owned {
 
 /// The numbers of an RSA key, big-endian.
 #[derive(Debug)]
+#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code, reason = "for lanes"))]
 pub struct RsaNumbers {
     /// n, e.
     pub public: [Vec<u8>; 2],
@@ -45,6 +46,7 @@ impl Key {
     }
 
     /// The numbers of an RSA key.
+    #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code, reason = "for lanes"))]
     pub fn rsa_numbers(&self) -> Option<RsaNumbers> {
         let null = std::ptr::null();
         let (mut n, mut e, mut d) = (null, null, null);
@@ -64,6 +66,7 @@ impl Key {
     }
 
     /// The private key of an EC key, and its public point as x and y.
+    #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code, reason = "for lanes"))]
     pub fn ec_numbers(&self) -> Option<(Vec<u8>, Vec<u8>)> {
         // SAFETY: all belongs to the key, which lives through the copies; the buffer holds P-521's point.
         unsafe {
@@ -165,6 +168,7 @@ fn ed25519() -> bool {
 
 /// # Safety
 /// A live number.
+#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code, reason = "for lanes"))]
 unsafe fn bytes(number: *const lc::BIGNUM) -> Vec<u8> {
     // SAFETY: the buffer is as long as the number says.
     unsafe {

@@ -6,7 +6,7 @@ mod common;
 
 use adjunct::catalogue::Function;
 use adjunct::counters::Apart;
-use common::{here, libraries, run};
+use common::{here, libraries, run, start};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
@@ -29,7 +29,7 @@ fn examples() -> &'static Path {
 
 /// A program, in `folder`, that counts nothing.
 fn program(name: &str, folder: &Path) -> Command {
-    let mut command = Command::new(examples().join(name));
+    let mut command = start(&examples().join(name));
     command.env("LD_LIBRARY_PATH", libraries()).env("ADJUNCT_STATS", "off").current_dir(folder);
     command
 }

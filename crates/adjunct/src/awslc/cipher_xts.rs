@@ -89,7 +89,9 @@ impl Xts {
             return Ok(());
         }
         #[cfg(target_arch = "aarch64")]
-        if crate::cpu::features().has(crate::cpu::Feature::ArmAes) {
+        // The library's code for arm64 is of AES-256 alone: shorter keys go block by block, each by the AES instructions.
+        // SAFETY: the schedule has AES_KEY's layout.
+        if crate::cpu::features().has(crate::cpu::Feature::ArmAes) && unsafe { (*self.data.raw()).rounds } == 14 {
             let unit: Unit = if self.encrypt { hw_encrypt } else { hw_decrypt };
             // SAFETY: the length has been checked; the AES instructions are in force and made both schedules.
             unsafe { unit(io.input(), io.output(), io.len(), self.data.raw(), self.tweak.raw(), iv.as_ptr()) };

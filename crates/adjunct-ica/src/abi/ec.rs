@@ -17,7 +17,7 @@ pub unsafe extern "C" fn ica_ec_key_new(nid: c_uint, length: *mut c_uint) -> *mu
     guard(null_mut(), || match Curve::from_nid(nid) {
         Some(curve) if !length.is_null() => {
             // SAFETY: see above.
-            unsafe { length.write(curve.length() as c_uint) };
+            unsafe { length.write_unaligned(curve.length() as c_uint) };
             Box::into_raw(Box::new(Key::new(curve)))
         }
         _ => null_mut(),
@@ -200,7 +200,7 @@ unsafe fn get(half: Option<&[u8]>, size: usize, out: *mut u8, length: *mut c_uin
     }
     // SAFETY: see above.
     unsafe {
-        length.write(size as c_uint);
+        length.write_unaligned(size as c_uint);
         write(out, half.ok_or(Errno::INVALID)?);
     }
     Ok(())

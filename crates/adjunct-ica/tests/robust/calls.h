@@ -21,10 +21,19 @@ struct legit {
 	unsigned int count;
 	const unsigned int *values;
 };
+static inline struct legit legit_of(unsigned int count, const unsigned int *values)
+{
+	/* All stay: they are few. */
+	static unsigned int room[20000], used;
+	unsigned int *own = room + used;
+
+	used += count;
+	CHECK(used <= sizeof room / sizeof *room);
+	memcpy(own, values, count * sizeof *own);
+	return (struct legit){count, own};
+}
 #define LEGIT(...)                                                                                                     \
-	((struct legit){sizeof((const unsigned int[]){__VA_ARGS__}) / sizeof(unsigned int),                            \
-			memcpy(malloc(sizeof((const unsigned int[]){__VA_ARGS__})), (const unsigned int[]){__VA_ARGS__}, \
-			       sizeof((const unsigned int[]){__VA_ARGS__}))})
+	legit_of(sizeof((const unsigned int[]){__VA_ARGS__}) / sizeof(unsigned int), (const unsigned int[]){__VA_ARGS__})
 
 /* In `null`: what is run is several functions, of which the first may have succeeded. */
 #define SEVERAL (-2)

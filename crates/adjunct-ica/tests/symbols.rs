@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::{libraries, run};
+use common::{compiler, libraries, run, start};
 use std::collections::BTreeSet;
 use std::process::Command;
 
@@ -26,7 +26,9 @@ fn symbols(library: &str) -> Vec<Symbol> {
     let fields = text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
     // Num: Value Size Type Bind Vis [other] Ndx Name [(version)]
     let numbered = fields.filter(|f| f.len() >= 8 && f[0].trim_end_matches(':').parse::<u32>().is_ok());
+    // A section's own symbol is local: nobody outside sees it.
     numbered
+        .filter(|f| f[4] != "LOCAL")
         .map(|f| {
             let name = f.iter().rposition(|field| !field.starts_with('(')).expect("a name");
             Symbol {
@@ -112,12 +114,11 @@ fn a_program_of_every_version_is_linked_and_starts() {
          for (i = 0; i < sizeof all / sizeof *all; i++) if (!all[i]) return 1; return 0; }}\n"
     );
     std::fs::write(&source, program).expect("a source file");
-    let compiler = std::env::var("CC").unwrap_or_else(|_| "cc".to_owned());
     for library in ["ica", "ica-cex"] {
         let out = libraries().join(format!("versions-{library}"));
-        let mut link = Command::new(&compiler);
+        let mut link = compiler();
         link.args(["-Wno-builtin-declaration-mismatch", "-o"]).arg(&out).arg(&source).arg("-L").arg(libraries());
         run(link.arg(format!("-l{library}")));
-        run(Command::new(out).env("LD_LIBRARY_PATH", libraries()).env("ADJUNCT_STATS", "off"));
+        run(start(&out).env("LD_LIBRARY_PATH", libraries()).env("ADJUNCT_STATS", "off"));
     }
 }

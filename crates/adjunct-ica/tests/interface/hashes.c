@@ -91,7 +91,7 @@ int main(void)
 	CHECK(ica_get_version(NULL) == EINVAL);
 	CHECK(!strncmp(ica_get_build_version(), "adjunct ", 8));
 	CHECK(ica_get_hw_info(&info) == 0 && info.vendor_id[0] && ica_get_hw_info(NULL) == EINVAL);
-	CHECK(ica_get_msa_level() == 0 && ica_fips_status() == 0);
+	CHECK(ica_fips_status() == 0);
 	CHECK(ica_open_adapter(&adapter) == 0 && adapter == DRIVER_NOT_LOADED && ica_open_adapter(NULL) == EINVAL);
 	CHECK(ica_close_adapter(adapter) == 0);
 	CHECK(ica_random_number_generate(sizeof many, many) == 0 && ica_random_number_generate(1, NULL) == EINVAL);
@@ -108,7 +108,9 @@ int main(void)
 	/* What no instruction does is refused where the program wants hardware only. */
 	ica_set_fallback_mode(ICA_FALLBACKS_DISABLED);
 	fill(data, 24);
+#ifndef __s390x__ /* where KM may have it */
 	CHECK(ica_3des_ecb(data, out, 8, data, 1) == ENODEV);
+#endif
 	ica_set_fallback_mode(ICA_FALLBACKS_ENABLED);
 	CHECK(ica_3des_ecb(data, out, 8, data, 1) == 0);
 	ica_cleanup();

@@ -36,6 +36,11 @@ pub fn emulated() -> bool {
     std::env::var_os("ADJUNCT_TEST_RUNNER").is_some()
 }
 
+/// Of how many published vectors one is tried: of all, but of fewer where an emulator runs them.
+pub fn every() -> usize {
+    if emulated() { 8 } else { 1 }
+}
+
 /// This crate's folder.
 pub fn here() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))

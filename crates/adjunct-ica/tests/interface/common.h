@@ -23,6 +23,12 @@ static inline unsigned int number(unsigned int below)
 	return (unsigned int)(((unsigned long long)(seed >> 8) * below) >> 24);
 }
 
+/* How many of so many rounds: a tenth where an emulator runs this (tests/cross). */
+static inline unsigned int rounds(unsigned int many)
+{
+	return getenv("ADJUNCT_TEST_RUNNER") ? (many + 9) / 10 : many;
+}
+
 static inline void fill(unsigned char *data, size_t length)
 {
 	while (length--)

@@ -193,7 +193,7 @@ static void agreement(const struct curve *curve)
 	const BIGNUM *order = EC_GROUP_get0_order(EC_KEY_get0_group(first));
 	BIGNUM *edge = BN_new();
 
-	for (int i = 0; i < 5; i++) {
+	for (unsigned int i = 0; i < rounds(5) + 1; i++) {
 		/* A key of ours, one of theirs with a random private number, and the two at the ends of the range. */
 		ICA_EC_KEY *mine = generated(curve), *peer;
 		EC_KEY *mine_there = theirs(curve, mine);
@@ -447,7 +447,7 @@ static void *thread(void *argument)
 	unsigned char hash[64], signature[2 * MAX], z[MAX], back[MAX];
 
 	memset(hash, (int)(size_t)argument, sizeof(hash));
-	for (size_t i = 0; i < 2 * CURVES; i++) {
+	for (size_t i = 0; i < rounds(2 * CURVES); i++) {
 		size_t which = (i + (size_t)argument) % CURVES;
 		unsigned int n = curves[which].length;
 		ICA_EC_KEY *own = generated(&curves[which]);
@@ -504,7 +504,8 @@ int main(int arguments, char **argument)
 	unknown_curves();
 	for (size_t i = 0; i < CURVES; i++) {
 		agreement(&curves[i]);
-		leading_zeros(&curves[i]);
+		if (i < rounds(CURVES))
+			leading_zeros(&curves[i]);
 		overlaps(&curves[i]);
 		refused_keys(&curves[i]);
 		/* Another curve, of the same size where there is one. */

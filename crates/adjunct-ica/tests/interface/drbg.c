@@ -84,19 +84,20 @@ static void requests(void)
 	CHECK(ica_drbg_uninstantiate(&sh) == 0 && ica_drbg_uninstantiate(&pr) == 0);
 }
 
-/* Bits are as often set as not: 8 MB, where six standard deviations are about 0.1 %. */
+/* Bits are as often set as not: 8 MB, where six standard deviations are about 0.1 %; less of them in an emulator. */
 static void balance(void)
 {
 	ica_drbg_t *sh = instantiated(256, false);
-	long long set = 0, bits = 128ll * MOST * 8;
+	const size_t pieces = rounds(128);
+	long long set = 0, bits = (long long)pieces * MOST * 8;
 	size_t i, round;
 
-	for (round = 0; round < 128; round++) {
+	for (round = 0; round < pieces; round++) {
 		CHECK(ica_drbg_generate(sh, 256, false, NULL, 0, big, MOST) == 0);
 		for (i = 0; i < MOST; i++)
 			set += __builtin_popcount(big[i]);
 	}
-	CHECK(llabs(2 * set - bits) < bits / 1000);
+	CHECK(llabs(2 * set - bits) < bits / (pieces < 128 ? 300 : 1000));
 	CHECK(ica_drbg_uninstantiate(&sh) == 0);
 }
 

@@ -76,6 +76,12 @@ static inline struct call *add(const char *name, int (*run)(const struct call *,
 	return c;
 }
 
+/* From one call that is tried to the next: all are, or some of them where an emulator runs this. */
+static inline unsigned int step(void)
+{
+	return getenv("ADJUNCT_TEST_RUNNER") ? 5 : 1;
+}
+
 /* Another with the same numbers, and no buffers yet. */
 static inline struct call *again(const struct call *other, const char *name)
 {

@@ -297,25 +297,42 @@ impl Curve {
         self.a.mul(&xx, p).add(&yy, p).equals(&right)
     }
 
-    fn sum(&self, (x1, y1): (&Number, &Number), (x2, y2): (&Number, &Number)) -> (Number, Number) {
-        let p = &self.p;
-        let one = Number::small(1);
-        let (xx, yy) = (x1.mul(x2, p), y1.mul(y2, p));
-        let both = self.d.mul(&xx, p).mul(&yy, p);
-        let x = x1.mul(y2, p).add(&x2.mul(y1, p), p).mul(&one.add(&both, p).inverse(p), p);
-        let y = yy.sub(&self.a.mul(&xx, p), p).mul(&one.sub(&both, p).inverse(p), p);
-        (x, y)
+    fn sum(&self, left: (&Number, &Number), right: (&Number, &Number)) -> (Number, Number) {
+        self.affine(&self.add(&self.point(left), &self.point(right)))
     }
 
     fn multiply(&self, scalar: &Number, point: (&Number, &Number)) -> (Number, Number) {
-        let mut result = (Number::small(0), Number::small(1));
+        let (base, one) = (self.point(point), Number::small(1));
+        let mut result = self.point((&Number::small(0), &one));
         for i in (0..456).rev() {
-            result = self.sum((&result.0, &result.1), (&result.0, &result.1));
+            result = self.add(&result, &result);
             if scalar.bit(i) {
-                result = self.sum((&result.0, &result.1), point);
+                result = self.add(&result, &base);
             }
         }
-        result
+        self.affine(&result)
+    }
+
+    /// A point as (X, Y, Z) with x = X / Z and y = Y / Z: sums without inverses.
+    fn point(&self, (x, y): (&Number, &Number)) -> [Number; 3] {
+        let zero = Number::small(0);
+        [x.add(&zero, &self.p), y.add(&zero, &self.p), Number::small(1)]
+    }
+
+    fn affine(&self, [x, y, z]: &[Number; 3]) -> (Number, Number) {
+        let inverse = z.inverse(&self.p);
+        (x.mul(&inverse, &self.p), y.mul(&inverse, &self.p))
+    }
+
+    /// The sum of any two points, also of one and itself.
+    fn add(&self, [x1, y1, z1]: &[Number; 3], [x2, y2, z2]: &[Number; 3]) -> [Number; 3] {
+        let p = &self.p;
+        let (xx, yy, zz) = (x1.mul(x2, p), y1.mul(y2, p), z1.mul(z2, p));
+        let (square, both) = (zz.mul(&zz, p), self.d.mul(&xx, p).mul(&yy, p));
+        let (less, more) = (square.sub(&both, p), square.add(&both, p));
+        let crossed = x1.mul(y2, p).add(&x2.mul(y1, p), p);
+        let straight = yy.sub(&self.a.mul(&xx, p), p);
+        [zz.mul(&less, p).mul(&crossed, p), zz.mul(&more, p).mul(&straight, p), less.mul(&more, p)]
     }
 }
 

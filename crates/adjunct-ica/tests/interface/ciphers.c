@@ -61,7 +61,7 @@ static void modes(const struct cipher *c)
 	unsigned int copies = which == 0 ? 3 : 1, b = c->block, i, round;
 
 	key_size = c->size;
-	for (round = 0; round < 200; round++) {
+	for (round = 0; round < rounds(200); round++) {
 		unsigned int length = number(MOST - 16), whole = length / b * b, encrypt = round & 1, width, part;
 
 		fill(in, sizeof in);
@@ -181,7 +181,7 @@ static void cmac(const struct cipher *c)
 
 	key_size = c->size;
 	snprintf(name, sizeof name, c->cbc, c->size * 8);
-	for (round = 0; round < 200; round++) {
+	for (round = 0; round < rounds(200); round++) {
 		OSSL_PARAM params[] = {OSSL_PARAM_construct_utf8_string("cipher", name, 0), OSSL_PARAM_END};
 		unsigned int length = number(MOST), part = number(length / b + 1) * b, short_mac = 1 + number(b);
 		EVP_MAC_CTX *ctx = EVP_MAC_CTX_new(mac);
@@ -222,7 +222,7 @@ static void xts(unsigned int size)
 	unsigned char in[MOST], out[MOST], good[MOST], tweak[16], iv[16];
 	unsigned int round;
 
-	for (round = 0; round < 300; round++) {
+	for (round = 0; round < rounds(300); round++) {
 		unsigned int length = 16 + number(MOST - 16), encrypt = round & 1, part = 16 * (1 + number(length / 16));
 
 		fill(in, length);
@@ -276,7 +276,7 @@ static void ccm(unsigned int size)
 	unsigned char in[MOST], out[MOST + 16], good[MOST + 16], back[MOST], aad[100], nonce[13];
 	unsigned int round;
 
-	for (round = 0; round < 200; round++) {
+	for (round = 0; round < rounds(200); round++) {
 		unsigned int length = number(MOST), aads = number(100) + 1, nonces = 7 + number(7), macs = 4 + 2 * number(7);
 
 		fill(in, length);
@@ -309,7 +309,7 @@ static void gcm(unsigned int size)
 	unsigned int round, got;
 
 	CHECK(ctx);
-	for (round = 0; round < 300; round++) {
+	for (round = 0; round < rounds(300); round++) {
 		unsigned int length = number(MOST), aads = number(200), ivs = round % 2 ? 12 : 1 + number(40);
 		unsigned int part = number(length / 16 + 1) * 16, aad_part = number(aads / 16 + 1) * 16;
 

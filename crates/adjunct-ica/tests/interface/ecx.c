@@ -59,7 +59,7 @@ static int is_all(const unsigned char *data, unsigned char value, size_t length)
 	{                                                                                                              \
 		unsigned char private[n], public[n], good[n], other[n];                                                \
 		type *ctx = NULL;                                                                                      \
-		int round;                                                                                             \
+		unsigned int round;                                                                                    \
                                                                                                                        \
 		CHECK(ica_##prefix##_ctx_new(NULL) == -1 && ica_##prefix##_ctx_new(&ctx) == 0 && ctx);                 \
 		memset(private, 0xee, n);                                                                              \
@@ -77,7 +77,7 @@ static int is_all(const unsigned char *data, unsigned char value, size_t length)
 		CHECK(ica_##prefix##_key_get(ctx, NULL, public) == 0 && !memcmp(public, other, n));                    \
 		CHECK(ica_##prefix##_ctx_del(&ctx) == 0 && !ctx);                                                      \
                                                                                                                        \
-		for (round = 0; round < 20; round++) {                                                                 \
+		for (round = 0; round < rounds(20); round++) {                                                         \
 			CHECK(ica_##prefix##_ctx_new(&ctx) == 0);                                                      \
 			fill(private, n);                                                                              \
 			CHECK(ica_##prefix##_key_set(ctx, private, NULL) == 0);                                        \
@@ -104,7 +104,7 @@ static int is_all(const unsigned char *data, unsigned char value, size_t length)
 	{                                                                                                              \
 		unsigned char private[n], peer[n], secret[n], good[n];                                                 \
 		type *ctx = NULL;                                                                                      \
-		int round;                                                                                             \
+		unsigned int round;                                                                                    \
                                                                                                                        \
 		CHECK(ica_##prefix##_ctx_new(&ctx) == 0);                                                              \
 		fill(private, n);                                                                                      \
@@ -121,7 +121,7 @@ static int is_all(const unsigned char *data, unsigned char value, size_t length)
 		good[0] = 1;                                                                                           \
 		CHECK(ica_##prefix##_derive(ctx, secret, good) == -1);                                                 \
 		CHECK(is_all(secret, 0xee, n) && ERR_peek_error() == 0);                                               \
-		for (round = 0; round < 30; round++) {                                                                 \
+		for (round = 0; round < rounds(30); round++) {                                                         \
 			fill(private, n);                                                                              \
 			public_of(name, private, peer, n);                                                             \
 			CHECK(ica_##prefix##_key_gen(ctx) == 0 && ica_##prefix##_key_get(ctx, private, NULL) == 0);    \
@@ -138,9 +138,9 @@ static int is_all(const unsigned char *data, unsigned char value, size_t length)
 		static const unsigned char base[n] = {n == 32 ? 9 : 5};                                                \
 		unsigned char public[n], again[n], mine[n], theirs[n], other[n];                                       \
 		type *own = NULL;                                                                                      \
-		int round;                                                                                             \
+		unsigned int round;                                                                                    \
                                                                                                                        \
-		for (round = 0; round < 10; round++) {                                                                 \
+		for (round = 0; round < rounds(10); round++) {                                                         \
 			CHECK(ica_##prefix##_key_get(shared_ctx, NULL, public) == 0);                                  \
 			CHECK(ica_##prefix##_derive(shared_ctx, again, base) == 0 && !memcmp(public, again, n));       \
 			CHECK(ica_##prefix##_ctx_new(&own) == 0 && ica_##prefix##_key_gen(own) == 0);                  \
@@ -174,7 +174,7 @@ AGREEMENT(x448, ICA_X448_CTX, "X448", 56)
 		CHECK(ica_##prefix##_verify(NULL, sig, message, 1) == -1 && ica_##prefix##_verify(ctx, NULL, message, 1) == -1); \
 		CHECK(ica_##prefix##_verify(ctx, sig, NULL, 1) == -1);                                                 \
 		CHECK(ica_##prefix##_sign(ctx, sig, message, (size_t)-1) == -1 && is_all(sig, 0xee, s));               \
-		for (round = 0; round < 30; round++) {                                                                 \
+		for (round = 0; round < rounds(30); round++) {                                                         \
 			size = round ? number(sizeof message) : 0;                                                     \
 			fill(private, n);                                                                              \
 			public_of(name, private, public, n);                                                           \
@@ -201,10 +201,10 @@ AGREEMENT(x448, ICA_X448_CTX, "X448", 56)
 	{                                                                                                              \
 		unsigned char sig[s], again[s], public[n], message[100] = {7};                                         \
 		type *reader = NULL;                                                                                   \
-		int round;                                                                                             \
+		unsigned int round;                                                                                    \
                                                                                                                        \
 		CHECK(ica_##prefix##_ctx_new(&reader) == 0);                                                           \
-		for (round = 0; round < 10; round++) {                                                                 \
+		for (round = 0; round < rounds(10); round++) {                                                         \
 			CHECK(ica_##prefix##_sign(shared_ctx, sig, message, sizeof message) == 0);                     \
 			CHECK(ica_##prefix##_key_get(shared_ctx, NULL, public) == 0);                                  \
 			CHECK(ica_##prefix##_key_set(reader, NULL, public) == 0);                                      \
@@ -336,7 +336,8 @@ int main(int argc, char **argv)
 	ICA_X448_CTX *x = NULL;
 	ICA_ED448_CTX *ed = NULL;
 	pthread_t busy[2];
-	int i, stop = 0;
+	unsigned int i;
+	int stop = 0;
 
 	if (argc > 1 && !strcmp(argv[1], "count")) {
 		count();
@@ -358,7 +359,7 @@ int main(int argc, char **argv)
 	TOGETHER(ed448, ICA_ED448_CTX, 57);
 	for (i = 0; i < 2; i++)
 		CHECK(!pthread_create(&busy[i], NULL, all_the_time, &stop));
-	for (i = 0; i < 20; i++) {
+	for (i = 0; i < rounds(20); i++) {
 		FORKED(x25519, ICA_X25519_CTX, 32);
 		FORKED(x448, ICA_X448_CTX, 56);
 		FORKED(ed25519, ICA_ED25519_CTX, 32);

@@ -22,7 +22,7 @@ static void reference(const char *name, const unsigned char *data, size_t length
 		context ctx;                                                                                           \
 		unsigned int round;                                                                                    \
                                                                                                                        \
-		for (round = 0; round < 100; round++) {                                                                \
+		for (round = 0; round < rounds(100); round++) {                                                        \
 			unsigned int length = number(MOST), a = number(length / block + 1) * block;                            \
 			unsigned int b = a + number((length - a) / block + 1) * block;                                         \
                                                                                                                        \
@@ -49,7 +49,7 @@ static void reference(const char *name, const unsigned char *data, size_t length
 		context ctx;                                                                                           \
 		unsigned int round;                                                                                    \
                                                                                                                        \
-		for (round = 0; round < 100; round++) {                                                                \
+		for (round = 0; round < rounds(100); round++) {                                                        \
 			unsigned int length = number(MOST), a = number(length / block + 1) * block, size = 1 + number(500);    \
                                                                                                                        \
 			fill(data, length);                                                                            \

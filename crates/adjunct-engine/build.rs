@@ -1,7 +1,8 @@
-//! Link flags of the engine module.
+//! Link flags of the engine module: those of every module, which stand beside the core.
 fn main() {
-    // Thread-exit destructors and fork handlers of the crypto library must outlive dlclose: the module stays mapped.
-    println!("cargo:rustc-cdylib-link-arg=-Wl,-z,nodelete");
-    println!("cargo:rustc-cdylib-link-arg=-Wl,-z,relro,-z,now");
+    let link = concat!(env!("CARGO_MANIFEST_DIR"), "/../adjunct/link");
+    println!("cargo:rustc-cdylib-link-arg=@{link}/module.args");
+    println!("cargo:rustc-cdylib-link-arg=-Wl,-T,{link}/module.ld");
+    println!("cargo:rerun-if-changed={link}");
     println!("cargo:rerun-if-changed=build.rs");
 }

@@ -14,18 +14,28 @@ fn program() -> &'static Path {
     PROGRAM.get_or_init(|| foreign::compile("lifecycle"))
 }
 
+/// A library that calls back when it ends.
+fn late() -> &'static Path {
+    static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
+    LIBRARY.get_or_init(|| foreign::compile_library("lifecycle/late.c", "liblate.so"))
+}
+
 fn run_with(scenario: &str, algorithms: &str) -> Output {
     let folder = tempfile::tempdir().expect("a folder");
     let config = foreign::config(folder.path(), algorithms);
     let mut command = Command::new("timeout");
     command.arg("60").arg(program()).arg(&config).arg(foreign::module()).arg(scenario);
     // The program configures its own library contexts; OpenSSL's default one shall find nothing.
-    command.env("OPENSSL_CONF", "/dev/null").output().expect("the program runs")
+    command.env("OPENSSL_CONF", "/dev/null").env("LATE", late()).output().expect("the program runs")
 }
 
 /// Runs a scenario, which must succeed and say nothing on standard error; gives what it printed.
 fn run(scenario: &str) -> String {
-    let output = run_with(scenario, "");
+    run_well(scenario, "")
+}
+
+fn run_well(scenario: &str, algorithms: &str) -> String {
+    let output = run_with(scenario, algorithms);
     let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "{scenario}: {}: {out}{err}", output.status);
     assert_eq!(err, "", "{scenario}");
@@ -70,6 +80,16 @@ fn a_program_may_exit_with_contexts_alive() {
     run("exit");
     run("exit-thread");
     run("exit-default");
+}
+
+#[test]
+fn children_of_busy_threads_draw_random_bytes() {
+    run_well("fork-busy", "algorithms = ALL, RAND\n");
+}
+
+#[test]
+fn libraries_may_call_after_the_modules_end() {
+    assert_eq!(run_well("late", "algorithms = ALL, RAND\n"), "late\n");
 }
 
 #[test]

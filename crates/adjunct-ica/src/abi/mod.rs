@@ -7,7 +7,6 @@ pub mod ecx;
 pub mod hash;
 pub mod library;
 pub mod list;
-pub mod locks;
 pub mod random;
 pub mod rsa;
 

@@ -15,15 +15,26 @@ pub fn module() -> PathBuf {
 
 /// Compiles `tests/NAME/program.c`.
 pub fn compile(name: &str) -> PathBuf {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(name).join("program.c");
+    build(&format!("{name}/program.c"), name, &[], &["-lcrypto", "-ldl"])
+}
+
+/// Compiles `tests/SOURCE` to a shared library.
+pub fn compile_library(source: &str, name: &str) -> PathBuf {
+    build(source, name, &["-shared", "-fPIC"], &[])
+}
+
+fn build(source: &str, name: &str, kind: &[&str], libraries: &[&str]) -> PathBuf {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(source);
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
     // Moved to its place when whole: a test run beside this one never runs a half-written program.
     let (unfinished, program) = (folder.join(format!("{name}-{}", std::process::id())), folder.join(name));
     let compiler = std::env::var("CC").unwrap_or_else(|_| "cc".to_owned());
     let built = Command::new(&compiler)
-        .args(["-O1", "-Wall", "-Wextra", "-Werror", "-pthread", "-Wl,-z,now", "-o"])
+        .args(["-O1", "-Wall", "-Wextra", "-Werror", "-pthread", "-Wl,-z,now"])
+        .args(kind)
+        .arg("-o")
         .args([&unfinished, &source])
-        .args(["-lcrypto", "-ldl"])
+        .args(libraries)
         .output()
         .unwrap_or_else(|e| panic!("{compiler}: {e}; a C compiler is needed"));
     assert!(built.status.success(), "libssl-dev is needed:\n{}", String::from_utf8_lossy(&built.stderr));

@@ -431,6 +431,71 @@ static void leave_default(void) {
     exits(NULL);
 }
 
+static EVP_RAND_CTX *generator(OSSL_LIB_CTX *ctx) {
+    EVP_RAND *rand = EVP_RAND_fetch(ctx, "CTR-DRBG", OURS);
+    MUST(rand != NULL);
+    EVP_RAND_CTX *own = EVP_RAND_CTX_new(rand, NULL);
+    MUST(own != NULL && EVP_RAND_instantiate(own, 128, 0, NULL, 0, NULL) == 1);
+    EVP_RAND_free(rand);
+    return own;
+}
+
+/* Nothing is fetched: that takes locks of libcrypto's own. */
+static void draw(EVP_RAND_CTX *own) {
+    unsigned char out[32];
+    MUST(EVP_RAND_generate(own, out, sizeof out, 128, 0, NULL, 0) == 1);
+}
+
+static void *draws_on(void *own) {
+    for (;;)
+        draw(own);
+    return NULL;
+}
+
+/* Forks while other threads draw random bytes: a lock that one of them holds must not stop the child, which has no such thread. */
+static void forks_of_busy(void) {
+    pthread_t thread;
+    OSSL_LIB_CTX *ctx = load();
+    EVP_RAND_CTX *own = generator(ctx);
+    for (int i = 0; i < 4; i++)
+        MUST(pthread_create(&thread, NULL, draws_on, generator(ctx)) == 0);
+    for (int i = 0; i < 200; i++) {
+        fflush(stdout);
+        pid_t child = fork();
+        if (child == 0) {
+            alarm(50);
+            draw(own);
+            _exit(0);
+        }
+        joined(child);
+        draw(own);
+    }
+}
+
+static EVP_RAND_CTX *late_generator;
+
+static void draw_late(void) {
+    draw(late_generator);
+    printf("late\n");
+    fflush(stdout);
+}
+
+/* Another library draws random bytes in its destructor. glibc ends libraries that do not need each other as they were loaded. */
+static void calls_after_the_end(const char *library) {
+    pthread_t thread;
+    MUST(OPENSSL_init_crypto(OPENSSL_INIT_NO_ATEXIT, NULL) == 1);
+    OSSL_LIB_CTX *ctx = load();
+    void *late = dlopen(library, RTLD_NOW);
+    MUST(late != NULL);
+    void (**last)(void) = dlsym(late, "last");
+    MUST(last != NULL);
+    late_generator = generator(ctx);
+    *last = draw_late;
+    draw(late_generator);
+    MUST(pthread_create(&thread, NULL, draws_on, generator(ctx)) == 0);
+    usleep(10000);
+}
+
 #define ALLOW(name) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_##name, 0, 1), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
 #define REFUSE(name)                                                                                                   \
     BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_##name, 0, 1), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EACCES)
@@ -504,6 +569,8 @@ int main(int argc, char **argv) {
     SCENARIO("exit", leave(0));
     SCENARIO("exit-thread", leave(1));
     SCENARIO("exit-default", leave_default());
+    SCENARIO("fork-busy", forks_of_busy());
+    SCENARIO("late", calls_after_the_end(getenv("LATE")));
     SCENARIO("sandbox", sandbox());
     SCENARIO("stderr-closed", no_stderr(0));
     SCENARIO("stderr-socket", no_stderr(1));

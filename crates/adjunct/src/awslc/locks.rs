@@ -4,11 +4,10 @@
 //! thread holds one, be it for reading, finds it held for good, for that thread is not there: its first random byte asks for the
 //! lock that notes the fork, for writing, and it sleeps for ever. With eight threads that draw random bytes one fork in a few does.
 //!
-//! Here a lock's word says in which process it was taken. In a child it is open. A module takes these instead of the C
-//! library's by the linker's `--wrap` (`adjunct-ica/link`). They live in the memory of a `pthread_rwlock_t`, zeros at first as that
+//! Here a lock's word says in which process it was taken. In a child it is open. Every module takes these instead of the C
+//! library's by the linker's `--wrap` (`link/module.args`). They live in the memory of a `pthread_rwlock_t`, zeros at first as that
 //! is; initialising and destroying one the C library's way suits them.
 
-use std::ffi::{c_int, c_void};
 use std::ptr::null_mut;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64};
@@ -171,29 +170,63 @@ impl Lock {
     }
 }
 
-/// Takes AWS-LC's mutex, and remembers it for a child.
-///
-/// # Safety
-/// An initialised mutex that is not robust, in static memory.
-pub unsafe fn lock_mutex(mutex: *mut libc::pthread_mutex_t) -> c_int {
-    MUTEX.store(mutex, Release);
-    // For the handler of forks.
-    generation();
-    // SAFETY: see above.
-    while unsafe { libc::pthread_mutex_trylock(mutex) } == libc::EBUSY {
-        std::thread::yield_now();
-    }
-    0
-}
+/// What AWS-LC calls in our modules instead of the C library's functions (`link/module.args`). The linker names them so.
+mod wrap {
+    use super::{Lock, MUTEX, generation};
+    use std::ffi::{c_int, c_void};
+    use std::sync::atomic::Ordering::Release;
 
-/// The lock at `place`.
-///
-/// # Safety
-/// The memory of a `pthread_rwlock_t`, initialised as that, which only these functions use.
-pub unsafe fn at<'a>(place: *mut c_void) -> &'a Lock {
-    const { assert!(size_of::<Lock>() <= size_of::<libc::pthread_rwlock_t>()) };
-    // SAFETY: see above; zeros are an open lock.
-    unsafe { &*place.cast::<Lock>() }
+    // No module shows them to its program.
+    std::arch::global_asm!(
+        ".hidden __wrap_pthread_rwlock_rdlock",
+        ".hidden __wrap_pthread_rwlock_wrlock",
+        ".hidden __wrap_pthread_rwlock_unlock",
+        ".hidden __wrap_pthread_mutex_lock",
+    );
+
+    /// The lock at `place`.
+    ///
+    /// # Safety
+    /// The memory of a `pthread_rwlock_t`, initialised as that, which only these functions use.
+    unsafe fn at<'a>(place: *mut c_void) -> &'a Lock {
+        const { assert!(size_of::<Lock>() <= size_of::<libc::pthread_rwlock_t>()) };
+        // SAFETY: see above; zeros are an open lock.
+        unsafe { &*place.cast::<Lock>() }
+    }
+
+    #[unsafe(no_mangle)]
+    unsafe extern "C" fn __wrap_pthread_rwlock_rdlock(lock: *mut c_void) -> c_int {
+        // SAFETY: an initialised lock.
+        unsafe { at(lock) }.lock(false);
+        0
+    }
+
+    #[unsafe(no_mangle)]
+    unsafe extern "C" fn __wrap_pthread_rwlock_wrlock(lock: *mut c_void) -> c_int {
+        // SAFETY: an initialised lock.
+        unsafe { at(lock) }.lock(true);
+        0
+    }
+
+    #[unsafe(no_mangle)]
+    unsafe extern "C" fn __wrap_pthread_rwlock_unlock(lock: *mut c_void) -> c_int {
+        // SAFETY: a lock that this thread has.
+        unsafe { at(lock) }.unlock();
+        0
+    }
+
+    /// Takes AWS-LC's one mutex, which is in static memory, and remembers it for a child.
+    #[unsafe(no_mangle)]
+    unsafe extern "C" fn __wrap_pthread_mutex_lock(mutex: *mut libc::pthread_mutex_t) -> c_int {
+        MUTEX.store(mutex, Release);
+        // For the handler of forks.
+        generation();
+        // SAFETY: an initialised mutex that is not robust.
+        while unsafe { libc::pthread_mutex_trylock(mutex) } == libc::EBUSY {
+            std::thread::yield_now();
+        }
+        0
+    }
 }
 
 #[cfg(test)]

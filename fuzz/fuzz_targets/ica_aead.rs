@@ -248,11 +248,84 @@ fn wild(choices: &mut Choices<'_>) {
     unsafe { ica_aes_gcm_kma_ctx_free(ctx) };
 }
 
+/// A stream's beginning with a vector made for it, and its calls with wrong lengths, null pointers and one buffer for several.
+fn wild_stream(choices: &mut Choices<'_>) {
+    let iv_length = if choices.seldom(8) { choices.wild() } else { choices.below(80) as u32 };
+    // One that is too long has to be refused for another reason before it is looked at.
+    let possible = iv_length < 300;
+    let key_length = if possible { choices.one_of(&[16, 24, 32]) } else { 17 };
+    let (mut key, mut iv) = (choices.buffer(32), choices.buffer(if possible { iv_length as usize } else { 0 }));
+    let mut blocks = [0; 5].map(|_| choices.buffer(16));
+    let direction = choices.one_of(&[0, 1]);
+    let before = (iv.get().to_vec(), blocks.each_ref().map(|block| block.get().to_vec()));
+    let [i, u, s, tag, given] = blocks.each_mut().map(ica::Buffer::pointer);
+    let (k, v) = (key.pointer(), iv.pointer());
+    let legit = matches!(key_length, 16 | 24 | 32) && direction < 2 && !key.null;
+    let null = |which: &[usize], blocks: &[ica::Buffer; 5]| which.iter().any(|&which| blocks[which].null);
+    // SAFETY: the buffers have the lengths given, or one of the lengths is refused.
+    unsafe {
+        let code = ica_aes_gcm_initialize_fips(v, iv_length, k, key_length, i, u, s, direction);
+        if !legit || iv.null || iv_length < 12 || null(&[0, 1, 2], &blocks) {
+            assert_eq!(code, INVALID);
+            let after = (iv.get().to_vec(), blocks.each_ref().map(|block| block.get().to_vec()));
+            assert!(before == after, "written before it refused");
+        } else {
+            assert_eq!(code, OK);
+            assert_eq!(before.0 == iv.get(), direction == 0);
+            let mut again = [[0; 16]; 3];
+            let [x, y, z] = again.each_mut().map(|block| block.as_mut_ptr());
+            assert_eq!(ica_aes_gcm_initialize(v, iv_length, k, key_length, x, y, z, direction), OK);
+            assert!((0..3).all(|which| again[which] == *blocks[which].get()));
+        }
+        let (length, aads) = (choices.length(100), choices.length(100));
+        let text = choices.bytes(length);
+        let (mut pair, mut aad) = (Pair::new(choices, &text, length), choices.buffer(aads));
+        let (plain, cipher) =
+            if direction == 1 { (pair.input(), pair.output()) } else { (pair.output(), pair.input()) };
+        let tag_length = choices.one_of(&[4, 8, 12, 16]);
+        // Beyond what a message may have, nothing is looked at.
+        let much = choices.seldom(16);
+        let (n, a) = (if much { u64::MAX - u64::from(choices.wild()) } else { length as u64 }, aads as u64);
+        let before = (pair.all(), blocks.each_ref().map(|block| block.get().to_vec()));
+        let code = ica_aes_gcm_intermediate(
+            plain,
+            n,
+            cipher,
+            u,
+            aad.pointer(),
+            a,
+            tag,
+            tag_length,
+            k,
+            key_length,
+            s,
+            direction,
+        );
+        let texts = length > 0 && pair.any_null() || aads > 0 && aad.null;
+        let legit_tag = matches!(tag_length, 4 | 8 | 12..=16);
+        if !legit || much || texts || !legit_tag || null(&[1, 2, 3], &blocks) {
+            assert_eq!(code, INVALID);
+            let after = (pair.all(), blocks.each_ref().map(|block| block.get().to_vec()));
+            assert!(before == after, "written before it refused");
+        } else {
+            assert_eq!(code, OK);
+        }
+        // The tag to compare may lie where the one to make does.
+        let given = if choices.seldom(2) { tag } else { given };
+        let tag_length = choices.below(20) as u32;
+        let code = ica_aes_gcm_last(i, a, n, tag, given, tag_length, k, key_length, s, direction);
+        assert!(matches!(code, OK | INVALID | FAULT), "{code}");
+        assert!(code == INVALID || legit && !null(&[0, 2, 3], &blocks));
+        assert!(code != FAULT || direction == 0 && matches!(tag_length, 4 | 8 | 12..=16));
+    }
+}
+
 fuzz_target!(|data: &[u8]| {
     let mut choices = Choices::new(data);
-    match choices.below(3) {
+    match choices.below(4) {
         0 => gcm(&mut choices),
         1 => ccm(&mut choices),
-        _ => wild(&mut choices),
+        2 => wild(&mut choices),
+        _ => wild_stream(&mut choices),
     }
 });

@@ -131,9 +131,22 @@ fn call(choices: &mut Choices<'_>, length: usize) -> Call {
     Call { mode, cipher, key: choices.bytes(key_bytes), key_length, vector, number, direction: choices.one_of(&[0, 1]) }
 }
 
+/// Lengths that no buffer has, where there is a buffer at all.
+fn too_long(choices: &mut Choices<'_>) {
+    let mut own = call(choices, 0);
+    let (mut input, mut output) = (choices.buffer(0), choices.buffer(0));
+    let length = isize::MAX as usize + 1 + choices.wild() as usize * [1, 0x8000_0000][choices.below(2)];
+    let vector = own.vector.clone();
+    assert_eq!(own.run(input.pointer(), output.pointer(), length), INVALID, "{:?}", own.mode);
+    assert!(own.vector == vector, "{:?} wrote before it refused", own.mode);
+}
+
 fuzz_target!(|data: &[u8]| {
     let mut choices = Choices::new(data);
     for _ in 0..4 {
+        if choices.seldom(32) {
+            too_long(&mut choices);
+        }
         let length = choices.length(700);
         let text = choices.bytes(length);
         let first = call(&mut choices, length);

@@ -26,8 +26,7 @@ const CURVES: [(u32, usize); 12] = [
 
 /// Every error that the header names.
 fn documented(code: i32) -> bool {
-    const IO: u32 = 5;
-    matches!(code as u32, ica::OK | ica::INVALID | ica::PERMISSION | ica::FAULT | ica::NO_MEMORY | IO)
+    matches!(code as u32, ica::OK | ica::INVALID | ica::PERMISSION | ica::FAULT | ica::NO_MEMORY | ica::IO)
 }
 
 fn curves(choices: &mut Choices<'_>) {
@@ -71,8 +70,11 @@ fn curves(choices: &mut Choices<'_>) {
                 }
                 4 => ica_ecdsa_verify(-1, key, hash.pointer(), hash_length, sealed.pointer(), told),
                 5 => {
-                    let nonce = d.pointer();
-                    ica_ecdsa_sign_ex(-1, key, hash.pointer(), hash_length, sealed.pointer(), told, nonce)
+                    let (nonce, h, s) = (d.pointer(), hash.pointer(), sealed.pointer());
+                    let code = ica_ecdsa_sign_ex(-1, key, h, hash_length, s, told, nonce);
+                    assert!(code != 0 || !whole || ica_ecdsa_verify(-1, key, h, hash_length, s, told) == 0);
+                    assert!(code == 0 || before == sealed.get());
+                    code
                 }
                 6 => {
                     assert_eq!(ica_ec_key_generate(-1, other), 0);

@@ -89,6 +89,20 @@ fn parts(choices: &mut Choices<'_>) {
     assert!(out.get() == whole, "hash {which} in parts differs");
 }
 
+/// Lengths that no buffer has, where there is a buffer at all.
+fn too_long(choices: &mut Choices<'_>) {
+    let which = [3, 4, 5, 6, 9, 10, 11, 12][choices.below(8)];
+    let (_, size, context) = HASHES[which];
+    let room = if size == 0 { 32 } else { size };
+    let (mut state, mut data, mut out) = (choices.buffer(context), choices.buffer(0), choices.buffer(room));
+    let before = (state.get().to_vec(), out.get().to_vec());
+    let length = isize::MAX as usize + 1 + choices.wild() as usize * [1, 0x8000_0000][choices.below(2)];
+    let part = choices.below(4) as u32;
+    let code = hash(which, part, data.pointer(), length, state.pointer(), out.pointer(), room as u32);
+    assert_eq!(code, INVALID);
+    assert!(before == (state.get().to_vec(), out.get().to_vec()), "written before it refused");
+}
+
 /// Contexts of any bytes, parts in any order, null pointers.
 fn wild(choices: &mut Choices<'_>) {
     let which = choices.below(HASHES.len());
@@ -119,7 +133,7 @@ fn cmac(choices: &mut Choices<'_>) {
     let message = choices.bytes(length);
     let mac_length = choices.below(block + 2);
     let mut mac = choices.buffer(mac_length);
-    let run = |message: &[u8], mac: *mut u8, length: usize, chain: *const u8, direction: u32| {
+    let last = |message: &[u8], mac: *mut u8, length: usize, chain: *const u8, direction: u32| {
         let (k, n, l) = (key.as_ptr(), message.len() as u64, length as u32);
         // SAFETY: the buffers have the lengths given.
         unsafe {
@@ -130,9 +144,21 @@ fn cmac(choices: &mut Choices<'_>) {
             }
         }
     };
-    let code = run(&message, mac.pointer(), mac_length, std::ptr::null(), 1);
+    let whole = |message: &[u8], mac: *mut u8, length: usize, direction: u32| {
+        let (k, n, l) = (key.as_ptr(), message.len() as u64, length as u32);
+        // SAFETY: as above.
+        unsafe {
+            match cipher {
+                0 => ica_des_cmac(message.as_ptr(), n, mac, l, k, direction),
+                1 => ica_3des_cmac(message.as_ptr(), n, mac, l, k, direction),
+                _ => ica_aes_cmac(message.as_ptr(), n, mac, l, k, key.len() as u32, direction),
+            }
+        }
+    };
+    let code = whole(&message, mac.pointer(), mac_length, 1);
+    let alone = std::ptr::null();
     if mac.null || mac_length == 0 || mac_length > block {
-        assert_eq!(code, INVALID);
+        assert_eq!((code, last(&message, mac.pointer(), mac_length, alone, 1)), (INVALID, INVALID));
         return;
     }
     assert_eq!(code, OK);
@@ -155,19 +181,25 @@ fn cmac(choices: &mut Choices<'_>) {
         done += take;
     }
     let mut again = vec![0; mac_length];
-    assert_eq!(run(&message[done..], again.as_mut_ptr(), mac_length, chain.as_ptr(), 1), OK);
+    assert_eq!(last(&message[done..], again.as_mut_ptr(), mac_length, chain.as_ptr(), 1), OK);
     assert!(again == made, "CMAC in parts differs");
-    assert_eq!(run(&message[done..], again.as_mut_ptr(), mac_length, chain.as_ptr(), 0), OK);
+    assert_eq!(last(&message[done..], again.as_mut_ptr(), mac_length, chain.as_ptr(), 0), OK);
+    assert_eq!(last(&message, again.as_mut_ptr(), mac_length, alone, 0), OK);
+    assert_eq!(whole(&message, again.as_mut_ptr(), mac_length, 0), OK);
     again[choices.below(mac_length)] ^= 1 << choices.below(8);
-    assert_eq!(run(&message, again.as_mut_ptr(), mac_length, std::ptr::null(), 0), FAULT);
-    assert_eq!(run(&message, again.as_mut_ptr(), mac_length, std::ptr::null(), 2 + choices.wild() % 100), INVALID);
+    assert_eq!(last(&message, again.as_mut_ptr(), mac_length, alone, 0), FAULT);
+    assert_eq!(whole(&message, again.as_mut_ptr(), mac_length, 0), FAULT);
+    let direction = 2 + choices.wild() % 100;
+    assert_eq!(last(&message, again.as_mut_ptr(), mac_length, alone, direction), INVALID);
+    assert_eq!(whole(&message, again.as_mut_ptr(), mac_length, direction), INVALID);
 }
 
 fuzz_target!(|data: &[u8]| {
     let mut choices = Choices::new(data);
-    match choices.below(3) {
-        0 => parts(&mut choices),
-        1 => wild(&mut choices),
+    match choices.below(16) {
+        0 => too_long(&mut choices),
+        1..6 => parts(&mut choices),
+        6..11 => wild(&mut choices),
         _ => cmac(&mut choices),
     }
 });

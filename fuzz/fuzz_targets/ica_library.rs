@@ -1,4 +1,4 @@
-//! libica's deterministic generators, random numbers, function list and big numbers, in any order and with anything.
+//! libica's deterministic generators, random numbers, function list, versions, modes and big numbers, in any order and with anything.
 #![no_main]
 
 mod ica;
@@ -9,9 +9,10 @@ use adjunct_ica::abi::random::*;
 use adjunct_ica::drbg::Drbg;
 use ica::{Choices, INVALID, OK};
 use libfuzzer_sys::fuzz_target;
-use std::ffi::c_void;
+use std::ffi::{CStr, c_void};
 
 const UNSUPPORTED: i32 = 95;
+const NO_DEVICE: u32 = 19;
 
 fn mechanism(choices: &mut Choices<'_>) -> *const Mechanism {
     // SAFETY: the symbol is a pointer, as C sees it.
@@ -98,7 +99,41 @@ fn others(choices: &mut Choices<'_>) {
         let mut adapter = choices.buffer(4);
         assert_eq!(ica_open_adapter(adapter.pointer().cast()), if adapter.null { INVALID } else { OK });
         ica_close_adapter(choices.wild() as i32);
+        assert!(!CStr::from_ptr(ica_get_build_version()).is_empty());
     }
+    assert!((0..32).contains(&ica_get_msa_level()));
+    assert_eq!(ica_fips_status(), 0);
+    ica_allow_external_gcm_iv_in_fips_mode(choices.wild() as i32);
+}
+
+/// Software may be forbidden: then a function does its work all the same, or has done nothing.
+fn modes(choices: &mut Choices<'_>) {
+    ica_set_stats_mode(choices.below(2) as i32);
+    ica_set_offload_mode(choices.below(2) as i32);
+    ica_set_fallback_mode(0);
+    let room = 32 + choices.below(300);
+    let mut out = choices.buffer(room);
+    let before = out.get().to_vec();
+    // SAFETY: buffers of the lengths given, and a handle that is given back.
+    unsafe {
+        let code = ica_random_number_generate(room as u32, out.pointer());
+        assert!(if out.null { code == INVALID } else { matches!(code, OK | NO_DEVICE) }, "{code}");
+        assert_eq!(code == OK, before != out.get());
+        let before = out.get().to_vec();
+        let (mut handle, mechanism) = (std::ptr::null_mut(), (&raw const ICA_DRBG_SHA512).cast::<*const Mechanism>());
+        if ica_drbg_instantiate(&raw mut handle, 256, true, mechanism.read(), std::ptr::null(), 0) == 0 {
+            let code = ica_drbg_generate(handle, 256, false, std::ptr::null(), 0, out.pointer(), room) as u32;
+            assert!(if out.null { code == INVALID } else { matches!(code, OK | NO_DEVICE) }, "{code}");
+            assert_eq!(code == OK, before != out.get());
+            assert_eq!(ica_drbg_uninstantiate(&raw mut handle), 0);
+        }
+        let mut count = 0;
+        assert_eq!(ica_get_functionlist(std::ptr::null_mut(), &raw mut count), OK);
+        let mut list = vec![0; 12 * count as usize];
+        assert_eq!(ica_get_functionlist(list.as_mut_ptr().cast(), &raw mut count), OK);
+    }
+    ica_cleanup();
+    ica_set_fallback_mode(1 + choices.below(2) as i32);
 }
 
 fn numbers(choices: &mut Choices<'_>) {
@@ -129,9 +164,10 @@ fn numbers(choices: &mut Choices<'_>) {
 
 fuzz_target!(|data: &[u8]| {
     let mut choices = Choices::new(data);
-    match choices.below(3) {
+    match choices.below(4) {
         0 => generators(&mut choices),
         1 => others(&mut choices),
+        2 => modes(&mut choices),
         _ => numbers(&mut choices),
     }
 });

@@ -9,6 +9,7 @@ use libfuzzer_sys::arbitrary::Unstructured;
 pub const OK: u32 = 0;
 pub const INVALID: u32 = 22;
 pub const PERMISSION: u32 = 1;
+pub const IO: u32 = 5;
 pub const FAULT: u32 = 14;
 pub const NO_MEMORY: u32 = 12;
 

@@ -16,17 +16,23 @@ const STACK: usize = 16 * 1024;
 /// keys there that nobody wipes.
 #[inline]
 pub fn traceless<T>(body: impl FnOnce() -> T) -> T {
+    traceless_within::<STACK, T>(body)
+}
+
+/// The same where it is known that `body` uses no more than so many bytes of it: a thread may not have many.
+#[inline]
+pub fn traceless_within<const BYTES: usize, T>(body: impl FnOnce() -> T) -> T {
     // Frames of their own, from the same place downwards.
     #[inline(never)]
     fn run<T>(body: impl FnOnce() -> T) -> T {
         body()
     }
     #[inline(never)]
-    fn wipe() {
-        std::hint::black_box(&mut [0u8; STACK]);
+    fn wipe<const BYTES: usize>() {
+        std::hint::black_box(&mut [0u8; BYTES]);
     }
     let result = run(body);
-    wipe();
+    wipe::<BYTES>();
     result
 }
 

@@ -5,7 +5,7 @@ use crate::drbg::{self, Drbg, Refused};
 use crate::error::Errno;
 use crate::serve::Operation;
 use adjunct::catalogue::Function;
-use adjunct::foreign::guard;
+use adjunct::foreign::{guard, traceless_within};
 use adjunct::route::Direction;
 use std::ffi::{c_int, c_void};
 
@@ -31,9 +31,12 @@ pub static ICA_DRBG_SHA512: Constant = Constant(&raw const SHA512);
 /// `ICA_DRBG_HEALTH_TEST_FAIL`.
 const HEALTH_TEST_FAILED: c_int = -1;
 
-/// What a function here returns.
+/// How deep the hash and what is made with it go, in bytes.
+const STACK: usize = 8 * 1024;
+
+/// What a function here returns. No copy of a generator's state stays on the stack.
 fn code(body: impl FnOnce() -> Result<(), Code>) -> c_int {
-    guard(libc::EIO, || body().map_or_else(|code| code.0, |()| 0))
+    traceless_within::<STACK, _>(|| guard(libc::EIO, || body().map_or_else(|code| code.0, |()| 0)))
 }
 
 struct Code(c_int);

@@ -1,6 +1,7 @@
-/* After a call, the stack that it has used holds no part of the private key, nonce or shared secret it worked with. */
+/* After a call, the stack that it has used holds no part of the private key, nonce, shared secret or generator's state it worked with. */
 #include "common.h"
 
+#include <malloc.h>
 #include <openssl/evp.h>
 
 #define MAX 66
@@ -100,6 +101,77 @@ __attribute__((noinline)) static void put(const unsigned char *secret, unsigned 
 		CHECK(ica_##prefix##_ctx_del(&key) == 0 && !left(private, n));                                         \
 	} while (0)
 
+/* Both forms; what is short goes by other arithmetic than what is long. */
+static void rsa(unsigned int bits)
+{
+	static unsigned char n[256], again[256], e[256], d[256], crt[5][128 + 8], in[256], out[256];
+	unsigned int length = bits / 8, half = length / 2;
+	ica_rsa_key_mod_expo_t public = { .key_length = length, .modulus = n, .exponent = e };
+	ica_rsa_key_mod_expo_t private = { .key_length = length, .modulus = again, .exponent = d };
+	ica_rsa_key_crt_t key = { .key_length = length, .p = crt[0], .q = crt[1], .dp = crt[2], .dq = crt[3], .qInverse = crt[4] };
+
+	memset(e, 0, sizeof(e));
+	e[length - 1] = 17;
+	/* The first calls have the loader save registers. */
+	for (int first = 1; first >= 0; first--) {
+		clear();
+		CHECK(ica_rsa_key_generate_mod_expo(DRIVER_NOT_LOADED, bits, &public, &private) == 0);
+		CHECK(first || !left(d, length));
+		clear();
+		CHECK(ica_rsa_mod_expo(DRIVER_NOT_LOADED, in, &private, out) == 0);
+		CHECK(first || !left(d, length));
+		clear();
+		CHECK(ica_rsa_key_generate_crt(DRIVER_NOT_LOADED, bits, &public, &key) == 0);
+		for (int i = 0; i < 5; i++)
+			CHECK(first || !left(crt[i] + (i % 2 ? 0 : 8), half));
+		clear();
+		CHECK(ica_rsa_crt(DRIVER_NOT_LOADED, in, &key, out) == 0 && ica_rsa_crt(DRIVER_NOT_LOADED, in, &key, out) == 0);
+		for (int i = 0; i < 5; i++)
+			CHECK(first || !left(crt[i] + (i % 2 ? 0 : 8), half));
+		clear();
+		CHECK(ica_rsa_crt_key_check(&key) == 0);
+		for (int i = 0; i < 5; i++)
+			CHECK(first || !left(crt[i] + (i % 2 ? 0 : 8), half));
+	}
+}
+
+/* What is random in a generator's memory is its state: neither numbers nor what clear() has left in between. */
+static int state_left(const ica_drbg_t *generator)
+{
+	static unsigned char state[1000];
+	size_t size = malloc_usable_size((void *)generator);
+
+	CHECK(size >= 2 * 111 && size <= sizeof(state));
+	memcpy(state, generator, size);
+	for (size_t at = 0; at + 2 + PART <= size; at++)
+		if (!memchr(state + at + 2, 0, PART) && !memchr(state + at + 2, 0x11, PART) && left(state + at, 2 + PART))
+			return 1;
+	return 0;
+}
+
+static void generator(void)
+{
+	static unsigned char out[200];
+	ica_drbg_t *one = NULL;
+
+	/* The first calls have the loader save registers. */
+	for (int first = 1; first >= 0; first--) {
+		clear();
+		CHECK(ica_drbg_instantiate(&one, 256, true, ICA_DRBG_SHA512, NULL, 0) == 0);
+		CHECK(!state_left(one) || first);
+		clear();
+		CHECK(ica_drbg_generate(one, 256, false, NULL, 0, out, sizeof(out)) == 0);
+		CHECK(!state_left(one) || first);
+		clear();
+		CHECK(ica_drbg_generate(one, 256, true, NULL, 0, out, sizeof(out)) == 0);
+		CHECK(!state_left(one) || first);
+		clear();
+		CHECK(ica_drbg_reseed(one, true, NULL, 0) == 0);
+		CHECK(!state_left(one) || first);
+		CHECK(ica_drbg_uninstantiate(&one) == 0);
+	}
+}
+
 int main(void)
 {
 	static unsigned char d[MAX], k[MAX], z[MAX], q[2 * MAX], signature[2 * MAX];
@@ -135,6 +207,10 @@ int main(void)
 		ica_ec_key_free(key);
 		ica_ec_key_free(peer);
 	}
+	generator();
+	rsa(504);
+	rsa(1024);
+	rsa(2048);
 	AGREEMENT(x25519, ICA_X25519_CTX, 32);
 	AGREEMENT(x448, ICA_X448_CTX, 56);
 	SIGNATURES(ed25519, ICA_ED25519_CTX, 32, 64, EVP_sha512);

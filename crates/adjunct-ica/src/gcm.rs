@@ -2,11 +2,11 @@
 
 use crate::error::Errno;
 use crate::serve::{Operation, direction};
-use adjunct::InOut;
 use adjunct::awslc::cipher::AesKey;
 use adjunct::awslc::cipher_gcm::Gcm;
 use adjunct::catalogue::Function;
 use adjunct::route::Direction;
+use adjunct::{InOut, wipe};
 use subtle::ConstantTimeEq;
 
 const BLOCK: usize = 16;
@@ -61,14 +61,19 @@ pub fn message(key: &[u8], iv: &[u8], aad: &[u8], mut text: InOut<'_>, tag: Tag<
     } else {
         gcm.decrypt(text.reborrow())?
     }
-    let made = gcm.tag();
-    match tag {
-        Tag::Make(out) => out.copy_from_slice(&made[..length]),
-        Tag::Verify(given) if bool::from(made[..length].ct_eq(given)) => {}
-        Tag::Verify(_) => {
-            wipe(&mut text);
-            return Err(Errno::FAULT);
+    let mut made = gcm.tag();
+    let right = match tag {
+        Tag::Make(out) => {
+            out.copy_from_slice(&made[..length]);
+            true
         }
+        Tag::Verify(given) => made[..length].ct_eq(given).into(),
+    };
+    // What it should have been is nobody's to find.
+    wipe(&mut made);
+    if !right {
+        clear(&mut text);
+        return Err(Errno::FAULT);
     }
     operation.done(direction(encrypt), bytes);
     Ok(())
@@ -81,7 +86,7 @@ pub fn padded(tag: &[u8]) -> Block {
     block
 }
 
-fn wipe(text: &mut InOut<'_>) {
+fn clear(text: &mut InOut<'_>) {
     // SAFETY: the output's own bytes, written and not read.
     unsafe { text.output().write_bytes(0, text.len()) };
     std::hint::black_box(text.output());
@@ -197,6 +202,7 @@ pub fn part(
         }
         increment(counter);
         gcm.resume(counter, hash);
+        wipe(&mut stream);
         gcm.aad(&cipher)?;
         *hash = gcm.progress().1;
     }
@@ -219,6 +225,7 @@ pub fn finish(key: &[u8], icb: &Block, aad: u64, text: u64, hash: &mut Block) ->
     *hash = gcm.progress().1;
     operation.done(Direction::Encrypt, BLOCK);
     hash.iter_mut().zip(mask).for_each(|(byte, mask)| *byte ^= mask);
+    wipe(&mut mask);
     Ok(())
 }
 
@@ -239,11 +246,13 @@ impl Stream {
     /// Begins a message.
     ///
     /// # Errors
-    /// [`Errno::INVALID`] for a key or initialization vector that cannot be.
+    /// [`Errno::INVALID`] for a key or initialization vector that cannot be; [`Errno::NO_MEMORY`] for no room for the vector, which
+    /// may have 4 GB.
     pub fn start(&mut self, encrypt: bool, key: &[u8], iv: &[u8]) -> Result<(), Errno> {
         if iv.is_empty() {
             return Err(Errno::INVALID);
         }
+        self.iv.try_reserve_exact(iv.len().saturating_sub(self.iv.len())).map_err(|_| Errno::NO_MEMORY)?;
         self.gcm.set_key(key)?;
         self.gcm.set_iv(iv);
         let (encrypt, bits) = (encrypt, key.len() * 8);
@@ -321,7 +330,9 @@ impl Stream {
     /// # Errors
     /// [`Errno::FAULT`] where it does not verify.
     pub fn verify(&self, given: &[u8]) -> Result<(), Errno> {
-        let tag = self.tag()?;
-        if bool::from(tag[..given.len()].ct_eq(given)) { Ok(()) } else { Err(Errno::FAULT) }
+        let mut tag = self.tag()?;
+        let right = bool::from(tag[..given.len()].ct_eq(given));
+        wipe(&mut tag);
+        if right { Ok(()) } else { Err(Errno::FAULT) }
     }
 }

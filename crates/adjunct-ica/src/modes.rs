@@ -27,6 +27,7 @@ pub trait Cipher<const B: usize>: Default {
             increment(counter);
             let (mut now, later) = io.split_head(B);
             now.xor(&stream);
+            wipe(&mut stream);
             io = later;
         }
     }
@@ -361,6 +362,7 @@ fn feedback<C: Cipher<B>, const B: usize>(
             now.set(i, output);
             register[i] = if encrypt { output } else { input };
         }
+        wipe(&mut stream);
         io = later;
     }
 }

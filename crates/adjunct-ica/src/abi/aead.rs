@@ -4,10 +4,10 @@ use super::{aes_key, array, bytes, bytes_mut, code, encrypts, in_out, number, pu
 use crate::error::Errno;
 use crate::gcm::{self, Stream, Tag, tag_length};
 use crate::serve::{self, Operation};
-use adjunct::InOut;
 use adjunct::awslc::cipher_ccm::Ccm;
 use adjunct::catalogue::Function;
 use adjunct::foreign::guard;
+use adjunct::{InOut, wipe};
 use std::ffi::{c_int, c_uint, c_ulong};
 use subtle::ConstantTimeEq;
 
@@ -63,10 +63,15 @@ pub unsafe extern "C" fn ica_aes_ccm(
         text(encrypt, payload, cipher, length, |io| {
             let (output, bytes) = (io.output(), io.len());
             ccm.message(encrypt, io)?;
-            let (made, mac_length) = (ccm.tag(), mac_length as usize);
+            let (mut made, mac_length) = (ccm.tag(), mac_length as usize);
             if encrypt {
                 bytes_mut(mac, mac_length)?.copy_from_slice(&made[..mac_length]);
-            } else if !bool::from(made[..mac_length].ct_eq(&given[..mac_length])) {
+                return Ok(());
+            }
+            let right = bool::from(made[..mac_length].ct_eq(&given[..mac_length]));
+            // What it should have been is nobody's to find.
+            wipe(&mut made);
+            if !right {
                 output.write_bytes(0, bytes);
                 return Err(Errno::FAULT);
             }

@@ -2,6 +2,8 @@
  * two megabytes over and over, so that a few of them suffice. `long` alone looks only at what is refused; `long all` takes minutes. */
 #include "all.h"
 
+#include <sys/resource.h>
+
 #define PIECE (2ul << 20)
 #define PIECES 2049ul
 #define LENGTH (PIECES * PIECE - PIECE + 48)
@@ -134,11 +136,37 @@ static void refused(void)
 	CHECK(ica(shake_128)(SHA_MSG_PART_ONLY, ULONG_MAX, none, &(shake_128_context_t){0}, tag, 16) == EINVAL);
 }
 
+/* A context keeps its vector: where there is no memory for that, it stays as it was. */
+static void no_memory(void)
+{
+	unsigned char *none, text[16] = {1}, sealed[16], whole[16], tag[16], expected[16];
+	kma_ctx *ctx = ica(aes_gcm_kma_ctx_new)();
+	struct rlimit before, little;
+
+	/* An emulator keeps no such limit. */
+	if (getenv("ADJUNCT_TEST_RUNNER"))
+		return;
+	none = mmap(NULL, 1ul << 32, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	CHECK(none != MAP_FAILED && getrlimit(RLIMIT_AS, &before) == 0);
+	little = (struct rlimit){ .rlim_cur = 1 << 20, .rlim_max = before.rlim_max };
+	CHECK(ica(aes_gcm_kma_init)(1, iv, 12, key, 16, ctx) == 0);
+	CHECK(setrlimit(RLIMIT_AS, &little) == 0);
+	CHECK(ica(aes_gcm_kma_init)(0, none, UINT_MAX, key, 32, ctx) == ENOMEM);
+	CHECK(setrlimit(RLIMIT_AS, &before) == 0);
+	CHECK(ica(aes_gcm_kma_update)(text, sealed, 16, NULL, 0, 1, 1, ctx) == 0);
+	CHECK(ica(aes_gcm_kma_get_tag)(tag, 16, ctx) == 0);
+	CHECK(ica(aes_gcm)(text, 16, whole, iv, 12, NULL, 0, expected, 16, key, 16, 1) == 0);
+	CHECK(!memcmp(sealed, whole, 16) && !memcmp(tag, expected, 16));
+	ica(aes_gcm_kma_ctx_free)(ctx);
+	CHECK(munmap(none, 1ul << 32) == 0);
+}
+
 int main(int argc, char **argv)
 {
 	find(LINKED);
 	fill(key, sizeof key);
 	refused();
+	no_memory();
 	if (argc > 1 && !strcmp(argv[1], "all")) {
 		setvbuf(stdout, NULL, _IONBF, 0);
 		in = repeated();

@@ -7,7 +7,7 @@ mod common;
 use adjunct::catalogue::{Function, Kind, Row};
 use adjunct::counters::{Apart, Snapshot};
 use adjunct::route::{self, Path};
-use common::{PLAIN, program_of};
+use common::{PLAIN, emulated, program_of};
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Write};
 use std::process::Stdio;
@@ -76,7 +76,7 @@ fn follow(library: &str, mask: &str, machine: Machine) -> BTreeSet<String> {
     let mut program = program_of("counts/counts", library);
     program.env_remove("ADJUNCT_STATS").env("ADJUNCT_STATS_KEY", &key).env("ADJUNCT_CPU", mask);
     program.env_remove("LIBICA_STATS_MODE").env_remove("LIBICA_FALLBACK_MODE").env_remove("ICAPATH");
-    if std::env::var_os("ADJUNCT_TEST_RUNNER").is_some() {
+    if emulated() {
         program.arg("small");
     }
     let mut child = program.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("the program starts");

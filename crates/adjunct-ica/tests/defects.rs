@@ -9,7 +9,7 @@ mod common;
 
 use adjunct::catalogue::Function;
 use adjunct::counters::{Apart, SEGMENT_SIZE, Snapshot};
-use common::{here, libraries, program, run};
+use common::{here, libraries, natively, program, run};
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -26,15 +26,6 @@ fn is_root() -> bool {
         println!("SKIPPED: this takes root");
     }
     me() == 0
-}
-
-/// An emulator has descriptors of its own, and needs some.
-fn is_emulated() -> bool {
-    let emulated = std::env::var_os("ADJUNCT_TEST_RUNNER").is_some();
-    if emulated {
-        println!("SKIPPED: an emulator runs this");
-    }
-    emulated
 }
 
 /// Counters of one test, which go with it.
@@ -291,7 +282,7 @@ fn rows_count_for_themselves() {
 /// libica #88: sshd has a few descriptors, daemons close all.
 #[test]
 fn no_descriptor_is_kept_needed_or_closed() {
-    if is_emulated() {
+    if !natively("an emulator has descriptors of its own, and needs some") {
         return;
     }
     let own = Own::new("descriptors");
@@ -316,7 +307,7 @@ fn random_bytes_differ_after_a_fork() {
 /// The original reads /dev/urandom.
 #[test]
 fn random_bytes_need_nothing_to_open() {
-    if is_emulated() {
+    if !natively("an emulator has descriptors of its own, and needs some") {
         return;
     }
     let own = Own::new("root");

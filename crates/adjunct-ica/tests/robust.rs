@@ -4,23 +4,17 @@
 
 mod common;
 
-use common::{PLAIN, here, is_good, libraries, program, program_of, run};
+use common::{PLAIN, here, is_good, libraries, natively, program, program_of, run};
 use std::process::Command;
 
-/// Says so where an emulator runs this test (tests/cross): of processes, signals and filters it has a rough idea only.
-fn emulated() -> bool {
-    let emulated = std::env::var_os("ADJUNCT_TEST_RUNNER").is_some();
-    if emulated {
-        println!("SKIPPED: the processor is emulated, and with it the kernel's view of the process");
-    }
-    emulated
+/// Of processes, signals and filters an emulator has a rough idea only.
+fn on_a_kernel() -> bool {
+    natively("the processor is emulated, and with it the kernel's view of the process")
 }
 
 /// Once more without instructions, where the processor has them.
 fn is_good_without_instructions(name: &str) {
-    if common::emulated() {
-        println!("SKIPPED: without instructions, since an emulator has hardly any");
-    } else {
+    if natively("without instructions, since an emulator has hardly any") {
         is_good(name, PLAIN);
     }
 }
@@ -58,7 +52,7 @@ fn lengths_of_more_than_32_bits_are_what_they_say() {
 /// theirs.
 #[test]
 fn sanitizers_find_nothing_in_the_programs() {
-    if emulated() {
+    if !on_a_kernel() {
         return;
     }
     let flags = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"];
@@ -91,7 +85,7 @@ fn sixteen_threads_get_what_one_gets() {
 
 #[test]
 fn a_fork_at_any_moment_leaves_both_sides_whole() {
-    if emulated() {
+    if !on_a_kernel() {
         return;
     }
     is_good("robust/forks", "");
@@ -105,7 +99,7 @@ fn it_opens_and_closes_a_thousand_times() {
 
 #[test]
 fn it_works_before_main_and_after() {
-    if emulated() {
+    if !on_a_kernel() {
         return;
     }
     for how in ["", "thread", "quick"] {
@@ -116,7 +110,7 @@ fn it_works_before_main_and_after() {
 /// A library whose constructor runs before libica's own and whose destructor after, or the other way round.
 #[test]
 fn it_works_before_its_own_constructor_and_after_its_destructors() {
-    if emulated() {
+    if !on_a_kernel() {
         return;
     }
     let compiler = std::env::var("CC").unwrap_or_else(|_| "cc".to_owned());
@@ -138,7 +132,7 @@ fn it_works_before_its_own_constructor_and_after_its_destructors() {
 
 #[test]
 fn it_works_where_nearly_nothing_is_left() {
-    if emulated() {
+    if !on_a_kernel() {
         return;
     }
     for how in ["closed", "chroot", "seccomp"] {

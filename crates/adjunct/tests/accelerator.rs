@@ -2,7 +2,7 @@
 
 mod accelerator_support;
 mod counters_support;
-mod itself;
+mod runner;
 
 use accelerator_support::*;
 use adjunct::accelerator::{self, Kind, Outcome, Queue};

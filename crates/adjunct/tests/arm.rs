@@ -3,7 +3,7 @@
 
 #![cfg(target_arch = "aarch64")]
 
-mod itself;
+mod runner;
 
 use adjunct::InOut;
 use adjunct::awslc::cipher_gcm::Gcm;
@@ -49,7 +49,7 @@ fn what_the_kernel_reports_is_found_and_served_in_hardware() {
         |feature: Feature| kernel_has(feature) && !mask.split(',').any(|word| word == format!("-{}", feature.name()));
     for feature in EXTENSION {
         assert_eq!(cpu::features().has(feature), has(feature), "{}", feature.name());
-        assert!(!itself::emulated() || kernel_has(feature), "qemu's highest model has {}", feature.name());
+        assert!(!runner::emulated() || kernel_has(feature), "qemu's highest model has {}", feature.name());
     }
     for (function, feature) in NEEDS {
         let by_design = feature == Feature::ArmSha3 && adjunct::awslc::caps::neoverse();
@@ -95,7 +95,7 @@ fn player() {
 #[test]
 fn plain_code_gives_the_same() {
     let said = |mask: &str| {
-        let output = itself::itself()
+        let output = runner::itself()
             .args(["--exact", "player", "--ignored", "--nocapture", "-q"])
             .env("ADJUNCT_CPU", mask)
             .output()

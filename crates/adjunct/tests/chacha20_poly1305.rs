@@ -2,7 +2,7 @@
 //! not, and again with instructions masked.
 
 #[cfg(target_arch = "x86_64")]
-mod itself;
+mod runner;
 
 use adjunct::InOut;
 use adjunct::awslc::cipher_chacha::{ChaCha20, ChaCha20Poly1305};
@@ -159,7 +159,7 @@ fn the_same_holds_on_lesser_cpus() {
         return;
     }
     for mask in ["-ifma", "-avx512", "-avx2"] {
-        let output = itself::itself().env("ADJUNCT_CPU", mask).output().expect("this program runs");
+        let output = runner::itself().env("ADJUNCT_CPU", mask).output().expect("this program runs");
         assert!(output.status.success(), "under {mask}: {}", String::from_utf8_lossy(&output.stdout));
     }
 }

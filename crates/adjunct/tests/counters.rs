@@ -3,11 +3,11 @@
 #![allow(clippy::undocumented_unsafe_blocks, reason = "plain system calls on our own children")]
 
 mod counters_support;
-mod itself;
+mod runner;
 
 use adjunct::counters;
 use counters_support::*;
-use itself::natively;
+use runner::natively;
 use std::io::{Read, Write};
 use std::os::unix::process::CommandExt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::*};
@@ -334,7 +334,7 @@ fn killed_anywhere() {
         while i % 2 == 1 && words(i).1.load(SeqCst) < 3 {
             thread::sleep(Duration::from_micros(100));
         }
-        let most = if itself::emulated() { 40_000 } else { 4000 };
+        let most = if runner::emulated() { 40_000 } else { 4000 };
         thread::sleep(Duration::from_micros(random.below(most)));
         kill(child);
         wait(child);

@@ -4,11 +4,11 @@
 #![allow(clippy::undocumented_unsafe_blocks, reason = "plain system calls on our own children and segments")]
 
 mod counters_support;
-mod itself;
+mod runner;
 
 use adjunct::counters::{self, SEGMENT_SIZE};
 use counters_support::*;
-use itself::natively;
+use runner::natively;
 use std::process::{Output, Stdio};
 use std::thread;
 

@@ -2,7 +2,7 @@
 //! and again with instructions masked.
 
 #[cfg(target_arch = "x86_64")]
-mod itself;
+mod runner;
 
 use adjunct::awslc::digest::{Digest, Method, SHA384, SHA512, SHA512_224, SHA512_256};
 use aws_lc_sys as lc;
@@ -97,7 +97,7 @@ fn the_same_holds_on_lesser_cpus() {
         return;
     }
     for mask in ["-bmi2", "-avx512", "-avx2", "-avx"] {
-        let output = itself::itself().env("ADJUNCT_CPU", mask).output().expect("this program runs");
+        let output = runner::itself().env("ADJUNCT_CPU", mask).output().expect("this program runs");
         assert!(output.status.success(), "under {mask}: {}", String::from_utf8_lossy(&output.stdout));
     }
 }

@@ -6,6 +6,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
+#[path = "../../../adjunct/tests/runner/mod.rs"]
+mod runner;
+pub use runner::*;
+
 /// Runs it to success and gives what it printed.
 pub fn run(command: &mut Command) -> String {
     let output = command.output().unwrap_or_else(|e| panic!("{command:?}: {e}"));
@@ -17,23 +21,6 @@ pub fn run(command: &mut Command) -> String {
 /// The compiler of C: `CC`, which tests/cross sets to a cross compiler.
 pub fn compiler() -> Command {
     Command::new(std::env::var("CC").unwrap_or_else(|_| "cc".to_owned()))
-}
-
-/// A command that runs a program we have built, in an emulator if one runs this test (`ADJUNCT_TEST_RUNNER`, from tests/cross).
-pub fn start(program: &Path) -> Command {
-    match std::env::var_os("ADJUNCT_TEST_RUNNER") {
-        Some(runner) => {
-            let mut command = Command::new(runner);
-            command.arg(program);
-            command
-        }
-        None => Command::new(program),
-    }
-}
-
-/// Whether the processor is an emulated one, which takes many times as long for everything.
-pub fn emulated() -> bool {
-    std::env::var_os("ADJUNCT_TEST_RUNNER").is_some()
 }
 
 /// Of how many published vectors one is tried: of all, but of fewer where an emulator runs them.

@@ -3,7 +3,7 @@
 
 #![allow(dead_code, reason = "each test program uses its part")]
 
-use super::itself::itself;
+use super::runner::itself;
 use adjunct::catalogue::Function;
 use adjunct::counters::{self, Snapshot};
 use adjunct::route::{Direction, Tally};

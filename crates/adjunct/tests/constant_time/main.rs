@@ -13,6 +13,8 @@ mod group;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod memcheck;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod power;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod trace;
 
 #[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
@@ -26,6 +28,7 @@ fn main() {
     let features = adjunct::cpu::features();
     let mut chosen = cases::all();
     chosen.extend(group::cases());
+    chosen.extend(power::cases());
     chosen.retain(|case| words.iter().all(|word| case.name.contains(word)));
     chosen.retain(|case| {
         let runs = case.needs.iter().all(|&f| features.has(f));

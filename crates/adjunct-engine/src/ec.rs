@@ -213,12 +213,13 @@ unsafe extern "C" fn sign_sig(digest: *const u8, length: c_int, kinv: Opaque, r:
 unsafe fn verify_own(digest: *const u8, length: c_int, signature: &[u8], key: Opaque) -> Option<c_int> {
     // SAFETY: OpenSSL's arguments.
     let (key, digest) = unsafe { (convert(key, false)?, slice(digest, length)?) };
-    let good = match key.verify(digest, signature) {
+    let (verdict, outcome) = key.verify(digest, signature);
+    let good = match verdict {
         Verdict::Good => 1,
         Verdict::Bad => 0,
         Verdict::Malformed => return None,
     };
-    count(Function::EcdsaVerify, key.curve(), Outcome::Scalar);
+    count(Function::EcdsaVerify, key.curve(), outcome);
     Some(good)
 }
 

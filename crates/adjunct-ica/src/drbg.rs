@@ -1,14 +1,10 @@
-//! Hash_DRBG over SHA-512 (NIST SP 800-90A, revision 1, 10.1.1), seeded from the CPU library's generator.
+//! Generators of the core's Hash_DRBG, seeded from the CPU library's generator.
 
-use adjunct::awslc::digest::{Digest, SHA512};
 use adjunct::awslc::locks::generation;
+use adjunct::drbg::State;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use zeroize::{Zeroize, Zeroizing};
+use zeroize::Zeroizing;
 
-/// `seedlen` of table 2, in bytes.
-const SEED: usize = 111;
-/// The length of a hash in bytes.
-const OUT: usize = 64;
 /// The most bytes of a personalization string and of additional input.
 pub const MOST_INPUT: usize = 256;
 /// The most bytes of one request: 2^19 bits.
@@ -27,81 +23,6 @@ pub enum Refused {
     Unsupported,
     /// The known answers do not come out: nothing more comes from this mechanism.
     HealthTest,
-}
-
-/// A byte string modulo 2^(8 SEED), big-endian.
-type Seed = [u8; SEED];
-
-fn add(to: &mut Seed, number: &[u8]) {
-    let mut carry = 0;
-    for (i, byte) in to.iter_mut().rev().enumerate() {
-        let other = number.len().checked_sub(i + 1).map_or(0, |at| number[at]);
-        let sum = u16::from(*byte) + u16::from(other) + carry;
-        *byte = sum as u8;
-        carry = sum >> 8;
-    }
-}
-
-fn hash(parts: &[&[u8]]) -> Zeroizing<[u8; OUT]> {
-    let mut digest = Digest::new(&SHA512);
-    parts.iter().for_each(|part| digest.update(part));
-    let mut out = Zeroizing::new([0; OUT]);
-    digest.finish(&mut out[..]);
-    out
-}
-
-/// `Hash_df` (10.3.1).
-fn derive(parts: &[&[u8]]) -> Seed {
-    let mut seed = [0; SEED];
-    for (i, piece) in seed.chunks_mut(OUT).enumerate() {
-        let head = [&[i as u8 + 1][..], &(SEED as u32 * 8).to_be_bytes()];
-        let all: Vec<&[u8]> = head.into_iter().chain(parts.iter().copied()).collect();
-        piece.copy_from_slice(&hash(&all)[..piece.len()]);
-    }
-    seed
-}
-
-struct State {
-    value: Seed,
-    constant: Seed,
-    requests: u64,
-}
-
-impl Drop for State {
-    fn drop(&mut self) {
-        self.value.zeroize();
-        self.constant.zeroize();
-    }
-}
-
-impl State {
-    fn new(parts: &[&[u8]]) -> State {
-        let value = derive(parts);
-        State { constant: derive(&[&[0], &value]), value, requests: 1 }
-    }
-
-    fn reseed(&mut self, entropy: &[u8], additional: &[u8]) {
-        *self = State::new(&[&[1], &self.value, entropy, additional]);
-    }
-
-    fn generate(&mut self, additional: &[&[u8]], out: &mut [u8]) {
-        if additional.iter().any(|part| !part.is_empty()) {
-            let all: Vec<&[u8]> = [&[2][..], &self.value].into_iter().chain(additional.iter().copied()).collect();
-            let more = hash(&all);
-            add(&mut self.value, &more[..]);
-        }
-        let mut data = Zeroizing::new(self.value);
-        for piece in out.chunks_mut(OUT) {
-            piece.copy_from_slice(&hash(&[&data[..]])[..piece.len()]);
-            add(&mut data, &[1]);
-        }
-        let next = hash(&[&[3], &self.value]);
-        let constant = Zeroizing::new(self.constant);
-        for number in [&next[..], &constant[..], &self.requests.to_be_bytes()] {
-            add(&mut self.value, number);
-        }
-        self.requests += 1;
-    }
 }
 
 /// Bytes of the CPU library's generator, which knows of forks however they were made: its state is wiped in the child.
@@ -134,12 +55,6 @@ pub struct Drbg {
     pub strength: i32,
     /// Whether prediction resistance may be asked for.
     pub prediction_resistance: bool,
-}
-
-impl std::fmt::Debug for State {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("State").finish_non_exhaustive()
-    }
 }
 
 // SAFETY: the state is reached only through `hold`.
@@ -245,7 +160,7 @@ pub fn healthy() -> Result<(), Refused> {
     let (seed, nonce, name) = (count(0, 96), count(0x40, 16), count(0x60, 20));
     let (first, second) = (count(0x80, 24), count(0xa0, 24));
     let mut state = State::new(&[&seed, &nonce, &name]);
-    let mut out = [[0; OUT]; 3];
+    let mut out = [[0; 64]; 3];
     state.generate(&[&first], &mut out[0]);
     state.reseed(&seed, &second);
     state.generate(&[], &mut out[1]);
@@ -264,45 +179,6 @@ mod tests {
     #[test]
     fn the_known_answers_come_out() {
         assert_eq!(healthy(), Ok(()));
-    }
-
-    fn hex(text: &str) -> Vec<u8> {
-        (0..text.len() / 2)
-            .map(|i| u8::from_str_radix(&text[2 * i..2 * i + 2], 16).expect("hexadecimal digits"))
-            .collect()
-    }
-
-    /// NIST's CAVP, Hash_DRBG.rsp: without reseeding or anything additional, with both strings, and reseeded.
-    #[test]
-    fn nists_answers_come_out() {
-        let mut names = include_str!("../tests/vectors/hash_drbg_sha512.rsp").lines();
-        let mut tried = 0;
-        while let Some(first) = names.find(|line| line.starts_with("EntropyInput = ")) {
-            let mut fields = vec![hex(&first["EntropyInput = ".len()..])];
-            let rest = names.by_ref().take_while(|line| !line.is_empty());
-            fields.extend(rest.map(|line| hex(line.split_once(" = ").expect("a name and a value").1)));
-            let [entropy, nonce, name, reseed, more, first, second, answer] =
-                <[Vec<u8>; 8]>::try_from(fields).expect("the fields in their order");
-            let mut state = State::new(&[&entropy, &nonce, &name]);
-            if !reseed.is_empty() {
-                state.reseed(&reseed, &more);
-            }
-            let mut out = [0; 256];
-            state.generate(&[&first], &mut out);
-            state.generate(&[&second], &mut out);
-            assert_eq!(out[..], answer);
-            tried += 1;
-        }
-        assert_eq!(tried, 3);
-    }
-
-    #[test]
-    fn a_carry_goes_all_the_way() {
-        let mut number = [0xff; SEED];
-        add(&mut number, &[1]);
-        assert_eq!(number, [0; SEED]);
-        add(&mut number, &[2; 64]);
-        assert_eq!((number[SEED - 65], number[SEED - 64]), (0, 2));
     }
 
     #[test]

@@ -3,11 +3,10 @@
 
 use crate::error::Errno;
 use crate::serve::Operation;
-use adjunct::accelerator::Outcome;
 use adjunct::awslc::ec::{self, MAX_FIELD, MAX_POINT, MAX_SIGNATURE};
 use adjunct::awslc::group::{self, Group};
 use adjunct::catalogue::Function;
-use adjunct::route::{Direction, Tally};
+use adjunct::route::Tally;
 use std::ffi::c_uint;
 
 /// A curve of the interface, and what serves it.
@@ -138,7 +137,10 @@ impl Key {
                 let (key, outcome) = ec::Key::generate(lanes)?;
                 (Halves::Lanes(key), outcome)
             }
-            None => (Halves::Alone(group::Key::generate(self.curve.group)?), Outcome::Scalar),
+            None => {
+                let (key, outcome) = group::Key::generate(self.curve.group)?;
+                (Halves::Alone(key), outcome)
+            }
         };
         self.halves = Some(halves);
         operation.ran(outcome);
@@ -168,7 +170,7 @@ impl Key {
         let operation = self.curve.operation(Function::Ecdh)?;
         let (secret, outcome) = match (own, theirs) {
             (Halves::Lanes(own), Halves::Lanes(theirs)) => own.shared_secret(theirs, out)?,
-            _ => (own.alone().shared_secret(theirs.alone(), out)?, Outcome::Scalar),
+            _ => own.alone().shared_secret(theirs.alone(), out)?,
         };
         operation.ran(outcome);
         Ok(secret)
@@ -188,10 +190,7 @@ impl Key {
                 raw(der, out);
                 outcome
             }
-            Halves::Alone(key) => {
-                key.sign(hash, out)?;
-                Outcome::Scalar
-            }
+            Halves::Alone(key) => key.sign(hash, out)?,
         };
         operation.ran(outcome);
         Ok(())
@@ -204,8 +203,7 @@ impl Key {
     pub fn sign_with_nonce(&self, hash: &[u8], nonce: &[u8], out: &mut [u8]) -> Result<(), Errno> {
         let key = self.signing()?;
         let operation = self.curve.operation(Function::EcdsaSign)?;
-        key.alone().sign_with_nonce(hash, nonce, out)?;
-        operation.ran(Outcome::Scalar);
+        operation.ran(key.alone().sign_with_nonce(hash, nonce, out)?);
         Ok(())
     }
 
@@ -220,8 +218,7 @@ impl Key {
     pub fn verify(&self, hash: &[u8], signature: &[u8]) -> Result<(), Errno> {
         let key = self.halves.as_ref().ok_or(Errno::INVALID)?;
         let operation = self.curve.operation(Function::EcdsaVerify)?;
-        key.alone().verify(hash, signature)?;
-        operation.done(Direction::Encrypt, 0);
+        operation.ran(key.alone().verify(hash, signature)?);
         Ok(())
     }
 }

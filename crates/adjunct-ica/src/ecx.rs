@@ -9,7 +9,7 @@ use adjunct::accelerator::{Outcome, curve};
 use adjunct::awslc::{self, ecx};
 use adjunct::catalogue::Function;
 use adjunct::curve448;
-use adjunct::route::{Path, Tally};
+use adjunct::route::{Path, Reason, Tally};
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use zeroize::Zeroizing;
@@ -53,7 +53,7 @@ pub trait Signatures<const N: usize, const S: usize>: Curve<N> {
     /// Signs; `public` is the public key of `private`.
     fn sign(private: &[u8; N], public: &[u8; N], message: &[u8]) -> (Option<[u8; S]>, Outcome);
     /// Whether it is a signature of the message.
-    fn verify(public: &[u8; N], message: &[u8], signature: &[u8; S]) -> bool;
+    fn verify(public: &[u8; N], message: &[u8], signature: &[u8; S]) -> (bool, Outcome);
 }
 
 /// X25519.
@@ -101,9 +101,21 @@ impl Signatures<32, 64> for Ed25519 {
         curve::ed25519_sign(private, public, message)
     }
 
-    fn verify(public: &[u8; 32], message: &[u8], signature: &[u8; 64]) -> bool {
+    fn verify(public: &[u8; 32], message: &[u8], signature: &[u8; 64]) -> (bool, Outcome) {
+        let (good, outcome) = ecx::ed25519_verify(public, message, signature);
         // RFC 8032, 5.1.3: the CPU library decodes some that are no encodings.
-        ecx::ed25519_is_ordinary(public) && ecx::ed25519_verify(public, message, signature)
+        (good && ecx::ed25519_is_ordinary(public), outcome)
+    }
+}
+
+/// By libcrypto, whatever serves others of this function.
+const DELEGATED: Outcome = Outcome::Software(Reason::Delegated);
+
+/// By the instructions, or where they have not done it by libcrypto.
+fn first<T>(instructions: Option<T>, libcrypto: impl FnOnce() -> Option<T>) -> (Option<T>, Outcome) {
+    match instructions {
+        Some(done) => (Some(done), Outcome::Scalar),
+        None => (libcrypto(), DELEGATED),
     }
 }
 
@@ -130,8 +142,8 @@ impl Curve<{ libcrypto::X448 }> for X448 {
     }
 
     fn public(private: &[u8; libcrypto::X448]) -> Option<([u8; libcrypto::X448], Outcome)> {
-        let public = curve448::x448_public(private).or_else(|| libcrypto::x448_public(private))?;
-        Some((public, Outcome::Scalar))
+        let (public, outcome) = first(curve448::x448_public(private), || libcrypto::x448_public(private));
+        Some((public?, outcome))
     }
 }
 
@@ -142,8 +154,8 @@ impl Agreement<{ libcrypto::X448 }> for X448 {
         private: &[u8; libcrypto::X448],
         peer: &[u8; libcrypto::X448],
     ) -> (Option<Zeroizing<[u8; libcrypto::X448]>>, Outcome) {
-        let secret = curve448::x448(private, peer).filter(|secret| secret.iter().fold(0, |all, b| all | b) != 0);
-        (secret.or_else(|| libcrypto::x448(private, peer)), Outcome::Scalar)
+        let (secret, outcome) = first(curve448::x448(private, peer), || libcrypto::x448(private, peer));
+        (secret.filter(|secret| secret.iter().fold(0, |all, b| all | b) != 0), outcome)
     }
 }
 
@@ -159,8 +171,8 @@ impl Curve<{ libcrypto::ED448 }> for Ed448 {
     }
 
     fn public(private: &[u8; libcrypto::ED448]) -> Option<([u8; libcrypto::ED448], Outcome)> {
-        let public = curve448::ed448_public(private).or_else(|| libcrypto::ed448_public(private))?;
-        Some((public, Outcome::Scalar))
+        let (public, outcome) = first(curve448::ed448_public(private), || libcrypto::ed448_public(private));
+        Some((public?, outcome))
     }
 }
 
@@ -174,12 +186,17 @@ impl Signatures<{ libcrypto::ED448 }, { libcrypto::SIGNATURE }> for Ed448 {
         message: &[u8],
     ) -> (Option<[u8; libcrypto::SIGNATURE]>, Outcome) {
         let signature = curve448::ed448_sign(private, message);
-        (signature.or_else(|| libcrypto::ed448_sign(private, public, message)), Outcome::Scalar)
+        first(signature, || libcrypto::ed448_sign(private, public, message))
     }
 
-    fn verify(public: &[u8; libcrypto::ED448], message: &[u8], signature: &[u8; libcrypto::SIGNATURE]) -> bool {
+    fn verify(
+        public: &[u8; libcrypto::ED448],
+        message: &[u8],
+        signature: &[u8; libcrypto::SIGNATURE],
+    ) -> (bool, Outcome) {
         let verified = curve448::ed448_verify(public, message, signature);
-        verified.or_else(|| libcrypto::ed448_verify(public, message, signature)) == Some(true)
+        let (good, outcome) = first(verified, || libcrypto::ed448_verify(public, message, signature));
+        (good == Some(true), outcome)
     }
 }
 
@@ -344,8 +361,8 @@ impl<C: Curve<N>, const N: usize> Key<C, N> {
     {
         let public = self.public()?;
         let operation = C::operation(C::VERIFY)?;
-        let right = C::verify(&public, message, signature);
-        operation.ran(Outcome::Scalar);
+        let (right, outcome) = C::verify(&public, message, signature);
+        operation.ran(outcome);
         if right { Ok(()) } else { Err(Errno::FAULT) }
     }
 }

@@ -1,4 +1,4 @@
-//! The modes of DES, triple DES and AES (NIST SP 800-38A and its addendum), over whatever encrypts blocks.
+//! The modes of DES, triple DES and AES (NIST SP 800-38A and its addendum) as the interface has them.
 
 use crate::error::Errno;
 use adjunct::awslc::cipher::AesKey;
@@ -19,51 +19,14 @@ pub trait Cipher<const B: usize>: Default {
     /// CBC over whole blocks, in the direction of the key; `iv` becomes the last ciphertext block.
     fn cbc(&self, encrypt: bool, iv: &mut [u8; B], io: InOut<'_>);
 
-    /// CTR over any length with a counter of the whole block that does not overflow within it.
-    fn ctr(&self, counter: &mut [u8; B], mut io: InOut<'_>) {
-        while !io.is_empty() {
-            let mut stream = *counter;
-            self.ecb(true, InOut::in_place(&mut stream));
-            increment(counter);
-            let (mut now, later) = io.split_head(B);
-            now.xor(&stream);
-            wipe(&mut stream);
-            io = later;
-        }
-    }
-
-    /// CTR with a list of counters, at least as long as the message, up to whole blocks.
-    fn ctr_list(&self, list: &[u8], mut io: InOut<'_>) {
-        let mut stream = [0; 64];
-        for counters in list.chunks(stream.len()) {
-            let (mut now, later) = io.split_head(counters.len());
-            let blocks = now.len().next_multiple_of(B);
-            self.ecb(true, InOut::apart(&counters[..blocks], &mut stream[..blocks]));
-            now.xor(&stream);
-            io = later;
-        }
-        wipe(&mut stream);
-    }
-
-    /// CFB with feedback of a whole block; `iv` becomes the last ciphertext.
-    fn cfb(&self, encrypt: bool, iv: &mut [u8; B], io: InOut<'_>) {
-        feedback(self, encrypt, iv, B, io);
-    }
-
-    /// CFB with feedback of one byte; `iv` becomes the shift register.
-    fn cfb8(&self, encrypt: bool, iv: &mut [u8; B], io: InOut<'_>) {
-        feedback(self, encrypt, iv, 1, io);
-    }
-
+    /// CTR over any length with a counter over the whole block, which becomes the next.
+    fn ctr(&self, counter: &mut [u8; B], io: InOut<'_>);
+    /// CTR with a list of counters, as long as the message, up to whole blocks.
+    fn ctr_list(&self, list: &[u8], io: InOut<'_>);
+    /// CFB with feedback of 1 byte to a block; `iv` becomes the shift register.
+    fn cfb(&self, encrypt: bool, feedback: usize, iv: &mut [u8; B], io: InOut<'_>);
     /// OFB; `iv` becomes the last block of the stream.
-    fn ofb(&self, iv: &mut [u8; B], mut io: InOut<'_>) {
-        while !io.is_empty() {
-            self.ecb(true, InOut::in_place(iv));
-            let (mut now, later) = io.split_head(B);
-            now.xor(iv);
-            io = later;
-        }
-    }
+    fn ofb(&self, iv: &mut [u8; B], io: InOut<'_>);
 }
 
 impl Cipher<16> for AesKey {
@@ -94,13 +57,8 @@ impl Cipher<16> for AesKey {
     }
 
     #[inline]
-    fn cfb(&self, encrypt: bool, iv: &mut [u8; 16], io: InOut<'_>) {
-        AesKey::cfb(self, encrypt, iv, &mut 0, io);
-    }
-
-    #[inline]
-    fn cfb8(&self, encrypt: bool, iv: &mut [u8; 16], io: InOut<'_>) {
-        AesKey::cfb8(self, encrypt, iv, io);
+    fn cfb(&self, encrypt: bool, feedback: usize, iv: &mut [u8; 16], io: InOut<'_>) {
+        AesKey::cfb_segments(self, encrypt, feedback, iv, io);
     }
 
     #[inline]
@@ -121,14 +79,21 @@ impl Cipher<8> for Des {
     fn cbc(&self, encrypt: bool, iv: &mut [u8; 8], io: InOut<'_>) {
         Des::cbc(self, encrypt, iv, io);
     }
-}
 
-fn increment<const B: usize>(counter: &mut [u8; B]) {
-    for byte in counter.iter_mut().rev() {
-        *byte = byte.wrapping_add(1);
-        if *byte != 0 {
-            return;
-        }
+    fn ctr(&self, counter: &mut [u8; 8], io: InOut<'_>) {
+        Des::ctr(self, counter, io);
+    }
+
+    fn ctr_list(&self, list: &[u8], io: InOut<'_>) {
+        Des::ctr_list(self, list, io);
+    }
+
+    fn cfb(&self, encrypt: bool, feedback: usize, iv: &mut [u8; 8], io: InOut<'_>) {
+        Des::cfb(self, encrypt, feedback, iv, io);
+    }
+
+    fn ofb(&self, iv: &mut [u8; 8], io: InOut<'_>) {
+        Des::ofb(self, iv, io);
     }
 }
 
@@ -335,36 +300,8 @@ pub fn cfb<C: Cipher<B>, const B: usize>(
     }
     let mut cipher = C::default();
     cipher.set_key(key, true)?;
-    match feedback {
-        1 => cipher.cfb8(encrypt, iv, io),
-        _ if feedback == B => cipher.cfb(encrypt, iv, io),
-        _ => self::feedback(&cipher, encrypt, iv, feedback, io),
-    }
+    cipher.cfb(encrypt, feedback, iv, io);
     Ok(())
-}
-
-fn feedback<C: Cipher<B>, const B: usize>(
-    cipher: &C,
-    encrypt: bool,
-    iv: &mut [u8; B],
-    feedback: usize,
-    mut io: InOut<'_>,
-) {
-    while !io.is_empty() {
-        let mut stream = *iv;
-        cipher.ecb(true, InOut::in_place(&mut stream));
-        let (mut now, later) = io.split_head(feedback);
-        iv.copy_within(feedback.., 0);
-        let register = &mut iv[B - feedback..];
-        for i in 0..now.len() {
-            let input = now.get(i);
-            let output = input ^ stream[i];
-            now.set(i, output);
-            register[i] = if encrypt { output } else { input };
-        }
-        wipe(&mut stream);
-        io = later;
-    }
 }
 
 /// OFB; `iv` becomes the last block of the stream.

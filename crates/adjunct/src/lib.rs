@@ -10,6 +10,7 @@
 //! * [`tls_record`]: padding and MAC of TLS records under CBC ciphers, taken off in constant time.
 //! * [`accelerator`]: public-key operations of several threads in one batch.
 //! * [`curve448`]: X448 and Ed448, where CPACF has them.
+//! * [`drbg`]: Hash_DRBG over SHA-512.
 //! * [`nonce`]: ECDSA nonces for signatures in lanes.
 //! * [`foreign`]: what every module inside a foreign process needs.
 //! * [`config`]: the `algorithms =` keywords.
@@ -24,6 +25,7 @@ mod cpacf;
 pub mod cpu;
 pub mod curve448;
 pub mod diag;
+pub mod drbg;
 pub mod error;
 pub mod foreign;
 mod fork;

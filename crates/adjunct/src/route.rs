@@ -127,11 +127,13 @@ impl Tally {
         Tally::on(path, Function::RsaCrt, bits)
     }
 
-    /// Where one operation counts that the batch engine has done: in lanes it was hardware, otherwise what it is alone.
+    /// Where one public-key operation counts, by what has done it: in lanes it was hardware, alone it is what such an operation
+    /// is here, unless instructions that serve others have left this one to software.
     pub fn ran(self, outcome: Outcome) -> Tally {
-        match outcome {
-            Outcome::Lanes => Tally::at(Path::Hardware, self.function, self.row),
-            Outcome::Scalar => self,
+        match (outcome, self.path) {
+            (Outcome::Lanes, _) => Tally::at(Path::Hardware, self.function, self.row),
+            (Outcome::Software(reason), Path::Hardware) => Tally::at(Path::Software(reason), self.function, self.row),
+            _ => self,
         }
     }
 

@@ -563,8 +563,9 @@ mod parts {
         const BREAK_EVEN: usize = 2;
         type Job = Quiet;
 
-        fn scalar(job: &mut Quiet) {
+        fn scalar(job: &mut Quiet) -> Outcome {
             job.1 = job.0 * job.0;
+            Outcome::Scalar
         }
 
         fn lanes(jobs: &mut [Quiet]) -> u8 {

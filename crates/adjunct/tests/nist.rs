@@ -280,7 +280,7 @@ fn random_operations<C: Pair>(count: usize) {
         let (good, out) = sign::<C>(&jobs);
         assert_eq!(good, all(batch.len()));
         for ((_, public, digest), signature) in batch.iter().zip(out) {
-            assert_eq!(key::<C>(public, None).unwrap().verify(digest, &der(&signature)), Verdict::Good);
+            assert_eq!(key::<C>(public, None).unwrap().verify(digest, &der(&signature)).0, Verdict::Good);
         }
     }
 }
@@ -317,7 +317,7 @@ fn signatures_of_edges<C: Pair>() {
         assert_eq!(good, all(batch.len()), "{batch:02x?}");
         for ([private, digest, _], signature) in batch.iter().zip(out) {
             let public = multiple::<C>(private).unwrap();
-            assert_eq!(key::<C>(&public, None).unwrap().verify(digest, &der(&signature)), Verdict::Good);
+            assert_eq!(key::<C>(&public, None).unwrap().verify(digest, &der(&signature)).0, Verdict::Good);
         }
     }
 }
@@ -549,7 +549,7 @@ fn together(curve: ec::Curve) -> usize {
                     let digest = &digest[..20 + usize::from(i % 4) * 20];
                     let (signature, outcome) = ours.sign(digest, &mut out).unwrap();
                     count(outcome);
-                    assert_eq!(ours.verify(digest, signature), Verdict::Good);
+                    assert_eq!(ours.verify(digest, signature).0, Verdict::Good);
                     let (theirs, outcome) = Key::generate(curve).unwrap();
                     count(outcome);
                     let (mut a, mut b) = ([0; MAX_FIELD], [0; MAX_FIELD]);

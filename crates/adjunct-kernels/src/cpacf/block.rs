@@ -5,6 +5,8 @@ use zeroize::{Zeroize, ZeroizeOnDrop};
 
 /// The longest key in bytes.
 pub(super) const MAX_KEY: usize = 32;
+/// The longest block of a cipher in bytes.
+const MAX_BLOCK: usize = 16;
 
 /// KM, KMCTR: the key alone.
 #[derive(Debug, Clone, Zeroize, ZeroizeOnDrop)]
@@ -14,14 +16,25 @@ pub struct KeyBlock {
     pub key: [u8; MAX_KEY],
 }
 
-/// KMC, KMF, KMO and KMAC: a chaining value, as long as the cipher's block, and the key.
+/// KMC, KMF, KMO and KMAC: a chaining value, as long as the cipher's block, which becomes that of what follows; and the key right
+/// behind it.
 #[derive(Debug, Clone, Zeroize, ZeroizeOnDrop)]
 #[repr(C)]
-pub struct ChainBlock<const B: usize> {
-    /// The initial chaining value; becomes that of what follows.
-    pub chain: [u8; B],
-    /// The key.
-    pub key: [u8; MAX_KEY],
+pub struct ChainBlock([u8; MAX_BLOCK + MAX_KEY]);
+
+impl ChainBlock {
+    /// Of a chaining value and a key.
+    pub fn new(chain: &[u8], key: &[u8]) -> ChainBlock {
+        let mut block = ChainBlock([0; MAX_BLOCK + MAX_KEY]);
+        block.0[..chain.len()].copy_from_slice(chain);
+        block.0[chain.len()..][..key.len()].copy_from_slice(key);
+        block
+    }
+
+    /// The chaining value, of `length` bytes.
+    pub fn chain(&self, length: usize) -> &[u8] {
+        &self.0[..length]
+    }
 }
 
 /// KM for XTS: the key of the data, `K` bytes, and the parameter that a block is masked with.
@@ -124,7 +137,7 @@ pub struct GhashBlock {
 pub struct DrbgBlock {
     /// Zeros.
     pub reserved: [u8; 4],
-    /// How many requests there were since the last seed.
+    /// The number of the next request since the last seed, from 1.
     pub reseed_counter: [u8; 4],
     /// How many bytes there were.
     pub stream_bytes: [u8; 8],
@@ -134,16 +147,19 @@ pub struct DrbgBlock {
     pub constant: [u8; 112],
 }
 
-impl Default for DrbgBlock {
-    /// As it is before the first seed.
-    fn default() -> DrbgBlock {
-        DrbgBlock {
+impl DrbgBlock {
+    /// Of a generator that has been seeded, with the number its next request has.
+    pub fn new(value: &[u8; 111], constant: &[u8; 111], request: u32) -> DrbgBlock {
+        let mut block = DrbgBlock {
             reserved: [0; 4],
-            reseed_counter: [0; 4],
+            reseed_counter: request.to_be_bytes(),
             stream_bytes: [0; 8],
             value: [0; 112],
             constant: [0; 112],
-        }
+        };
+        block.value[1..].copy_from_slice(value);
+        block.constant[1..].copy_from_slice(constant);
+        block
     }
 }
 
@@ -202,7 +218,7 @@ impl Page {
 
 const _: () = {
     assert!(size_of::<KeyBlock>() == 32);
-    assert!(size_of::<ChainBlock<8>>() == 8 + 32 && size_of::<ChainBlock<16>>() == 16 + 32);
+    assert!(size_of::<ChainBlock>() == 16 + 32);
     assert!(size_of::<XtsBlock<16>>() == 32 && size_of::<XtsBlock<32>>() == 48);
     assert!(size_of::<XtsParameterBlock<16>>() == 80 && size_of::<XtsParameterBlock<32>>() == 96);
     assert!(size_of::<CmacBlock<8>>() == 24 + 32 && size_of::<CmacBlock<16>>() == 40 + 32);
@@ -223,8 +239,8 @@ mod tests {
 
     #[test]
     fn fields_lie_where_the_instructions_look_for_them() {
-        assert_eq!(offset_of!(ChainBlock<8>, key), 8);
-        assert_eq!(offset_of!(ChainBlock<16>, key), 16);
+        assert_eq!(ChainBlock::new(&[1; 8], &[2; 24]).0, [[1; 8], [2; 8], [2; 8], [2; 8], [0; 8], [0; 8]].concat()[..]);
+        assert_eq!(ChainBlock::new(&[1; 16], &[2; 32]).0, [[1; 16], [2; 16], [2; 16]].concat()[..]);
         assert_eq!(offset_of!(XtsBlock<16>, parameter), 16);
         assert_eq!(offset_of!(XtsBlock<32>, parameter), 32);
         assert_eq!(offset_of!(XtsParameterBlock<16>, tweak), 16);

@@ -1,6 +1,8 @@
 //! Known answers, before a function is used. Most of the drivers have never met a machine: where a machine does not do what a
 //! driver expects of it, the function is taken away, and software serves.
 
+use super::block::DrbgBlock;
+use super::random::DRBG;
 use super::signature::hex;
 use super::{Assist, Cipher, Edwards, Gcm, Hash, Instruction, Machine, Montgomery, Nist};
 use crate::InOut;
@@ -50,6 +52,7 @@ impl<M: Machine> Assist<M> {
             self.hold(&mut wrong, Kdsa, curve.verify_code(), |a| a.check_eddsa_verify(curve));
         }
         self.hold(&mut wrong, Prno, 114, |a| a.check_entropy());
+        self.hold(&mut wrong, Prno, DRBG, |a| a.check_drbg());
         wrong
     }
 
@@ -407,12 +410,47 @@ impl<M: Machine> Assist<M> {
         self.entropy(&mut b).ok()?;
         Some(a != [0; 32] && a != b[..32])
     }
+
+    /// Hash_DRBG's request (SP 800-90A, 10.1.1.4) of one hash and a bit, and of several, by KLMD's SHA-512, which has passed.
+    fn check_drbg(&self) -> Answer {
+        let hash = |parts: &[&[u8]]| {
+            let (mut state, message) = (first_state(Hash::Sha512), parts.concat());
+            self.finish(Hash::Sha512, &mut state, &message, message.len() as u128 * 8).ok()?;
+            Some(state)
+        };
+        let mut value: [u8; 111] = std::array::from_fn(|i| 0xff - i as u8);
+        let constant: [u8; 111] = std::array::from_fn(|i| 0x90 ^ i as u8);
+        let (mut block, mut right) = (DrbgBlock::new(&value, &constant, 0x0102_0304), true);
+        for (request, length) in [(0x0102_0304u32, 70), (0x0102_0305, 300)] {
+            let mut out = vec![0; length];
+            self.drbg_generate(&mut block, &mut out).ok()?;
+            let mut data = value;
+            for piece in out.chunks(64) {
+                right &= hash(&[&data])?[..piece.len()] == *piece;
+                add(&mut data, &[1]);
+            }
+            let next = hash(&[&[3], &value])?;
+            [&next[..], &constant, &request.to_be_bytes()].into_iter().for_each(|number| add(&mut value, number));
+            right &= block.value[1..] == value && block.reseed_counter == (request + 1).to_be_bytes();
+        }
+        Some(right)
+    }
 }
 
 /// SP 800-38A's key of 128 bits and more behind it.
 static KEY: [u8; 32] = hex("2b7e151628aed2a6abf7158809cf4f3cae2d8a571e03ac9c9eb76fac45af8e51");
 /// SP 800-38A's first block.
 static TEXT: [u8; 16] = hex("6bc1bee22e409f96e93d7e117393172a");
+
+/// Adds a big-endian number to a longer one, without the carry out.
+fn add(to: &mut [u8], number: &[u8]) {
+    let mut carry = 0;
+    for (i, byte) in to.iter_mut().rev().enumerate() {
+        let other = number.len().checked_sub(i + 1).map_or(0, |at| number[at]);
+        let sum = u16::from(*byte) + u16::from(other) + carry;
+        (*byte, carry) = (sum as u8, sum >> 8);
+    }
+}
 
 fn xor(a: &[u8], b: &[u8]) -> Vec<u8> {
     a.iter().zip(b).map(|(a, b)| a ^ b).collect()

@@ -109,7 +109,8 @@ impl<M: Machine> Assist<M> {
         chain: &mut [u8],
         io: InOut<'_>,
     ) -> Result<(), Refused> {
-        self.chained(Instruction::Kmc, cipher, key, modifier(!encrypt), chain, &io)
+        assert!(io.len().is_multiple_of(cipher.block()));
+        self.chained(Instruction::Kmc, (cipher, key), modifier(!encrypt), chain, |registers| registers.in_out(&io))
     }
 
     /// CFB over whole segments (KMF) of `segment` bytes: 1 to a block's length; `chain`, a block, becomes what the next segment
@@ -131,7 +132,8 @@ impl<M: Machine> Assist<M> {
     ) -> Result<(), Refused> {
         assert!((1..=cipher.block()).contains(&segment) && io.len().is_multiple_of(segment));
         // The length of a segment stands in bits 32 to 39 of register 0.
-        self.chained(Instruction::Kmf, cipher, key, modifier(!encrypt) | (segment as u64) << 24, chain, &io)
+        let flags = modifier(!encrypt) | (segment as u64) << 24;
+        self.chained(Instruction::Kmf, (cipher, key), flags, chain, |registers| registers.in_out(&io))
     }
 
     /// OFB over whole blocks (KMO); `chain`, a block, becomes the last of the key stream.
@@ -142,41 +144,25 @@ impl<M: Machine> Assist<M> {
     /// # Panics
     /// As for [`Assist::cbc`].
     pub fn ofb(&self, cipher: Cipher, key: &[u8], chain: &mut [u8], io: InOut<'_>) -> Result<(), Refused> {
-        self.chained(Instruction::Kmo, cipher, key, 0, chain, &io)
+        assert!(io.len().is_multiple_of(cipher.block()));
+        self.chained(Instruction::Kmo, (cipher, key), 0, chain, |registers| registers.in_out(&io))
     }
 
-    fn chained(
+    /// An instruction with a chaining value, which becomes the next; the text is of the unit that the callers have checked.
+    pub(super) fn chained(
         &self,
         instruction: Instruction,
-        cipher: Cipher,
-        key: &[u8],
+        (cipher, key): (Cipher, &[u8]),
         flags: u64,
         chain: &mut [u8],
-        io: &InOut<'_>,
+        operands: impl FnOnce(Registers) -> Registers,
     ) -> Result<(), Refused> {
-        assert!(instruction == Instruction::Kmf || io.len().is_multiple_of(cipher.block()));
-        match cipher.block() {
-            8 => self.chained_by::<8>(instruction, cipher, key, flags, chain, io),
-            _ => self.chained_by::<16>(instruction, cipher, key, flags, chain, io),
-        }
-    }
-
-    fn chained_by<const B: usize>(
-        &self,
-        instruction: Instruction,
-        cipher: Cipher,
-        key: &[u8],
-        flags: u64,
-        chain: &mut [u8],
-        io: &InOut<'_>,
-    ) -> Result<(), Refused> {
-        assert_eq!(chain.len(), B);
-        let function = u64::from(cipher.code()) | flags;
-        let mut block = ChainBlock::<B> { chain: [0; B], key: cipher.field(key) };
-        block.chain.copy_from_slice(chain);
-        // SAFETY: chaining value and key in their block; text of the unit that the callers have checked.
-        unsafe { self.run_to_end(instruction, &mut Registers::new(function, &mut block).in_out(io)) }?;
-        chain.copy_from_slice(&block.chain);
+        assert!(key.len() == cipher.key_length() && chain.len() == cipher.block());
+        let mut block = ChainBlock::new(chain, key);
+        let mut registers = operands(Registers::new(u64::from(cipher.code()) | flags, &mut block));
+        // SAFETY: chaining value and key in their block; the operands are the callers'.
+        unsafe { self.run_to_end(instruction, &mut registers) }?;
+        chain.copy_from_slice(block.chain(chain.len()));
         Ok(())
     }
 

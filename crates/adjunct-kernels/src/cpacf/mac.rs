@@ -1,6 +1,6 @@
 //! KMAC and PCC: CMAC (NIST SP 800-38B).
 
-use super::block::{ChainBlock, CmacBlock};
+use super::block::CmacBlock;
 use super::{Assist, Cipher, Instruction, Machine, Refused, Registers};
 
 impl<M: Machine> Assist<M> {
@@ -13,27 +13,7 @@ impl<M: Machine> Assist<M> {
     /// If the key is not as long as the cipher's, the chaining value not a block, or the message not of whole blocks.
     pub fn cmac(&self, cipher: Cipher, key: &[u8], chain: &mut [u8], blocks: &[u8]) -> Result<(), Refused> {
         assert!(blocks.len().is_multiple_of(cipher.block()));
-        match cipher.block() {
-            8 => self.cmac_by::<8>(cipher, key, chain, blocks),
-            _ => self.cmac_by::<16>(cipher, key, chain, blocks),
-        }
-    }
-
-    fn cmac_by<const B: usize>(
-        &self,
-        cipher: Cipher,
-        key: &[u8],
-        chain: &mut [u8],
-        blocks: &[u8],
-    ) -> Result<(), Refused> {
-        assert_eq!(chain.len(), B);
-        let mut block = ChainBlock::<B> { chain: [0; B], key: cipher.field(key) };
-        block.chain.copy_from_slice(chain);
-        let mut registers = Registers::new(cipher.code().into(), &mut block).source(blocks);
-        // SAFETY: chaining value and key in their block; whole blocks of message.
-        unsafe { self.run_to_end(Instruction::Kmac, &mut registers) }?;
-        chain.copy_from_slice(&block.chain);
-        Ok(())
+        self.chained(Instruction::Kmac, (cipher, key), 0, chain, |registers| registers.source(blocks))
     }
 
     /// Ends a CMAC (PCC) with its last block, which may be short, or empty where the whole message is; `chain` becomes the MAC.

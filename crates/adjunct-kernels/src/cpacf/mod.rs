@@ -112,7 +112,7 @@ pub enum Refused {
     Condition(u8),
 }
 
-/// Bit 0x80 of the function code: decrypt, seed, or take the nonce that is given.
+/// Bit 0x80 of the function code: decrypt, or take the nonce that is given.
 const MODIFIER: u64 = 0x80;
 
 /// A machine and the functions it has.

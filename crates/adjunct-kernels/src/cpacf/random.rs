@@ -1,14 +1,12 @@
 //! PRNO: the true random number generator, and Hash_DRBG over SHA-512 (NIST SP 800-90A, 10.1.1).
 
 use super::block::DrbgBlock;
-use super::{Assist, Instruction, MODIFIER, Machine, Refused, Registers};
+use super::{Assist, Instruction, Machine, Refused, Registers};
 
 /// The code of the DRBG.
-const DRBG: u64 = 3;
+pub(super) const DRBG: u8 = 3;
 /// The code of the true random number generator.
 const TRNG: u64 = 114;
-/// The longest seed in bytes.
-const LONGEST_SEED: usize = 512;
 
 impl<M: Machine> Assist<M> {
     /// Fills `out` with conditioned bytes of the true random number generator.
@@ -25,26 +23,12 @@ impl<M: Machine> Assist<M> {
         unsafe { self.run_to_end(Instruction::Prno, &mut registers) }
     }
 
-    /// Seeds a DRBG: instantiates one whose block is new, reseeds another. `seed` is the entropy, with the nonce and what else
-    /// belongs to it behind it.
-    ///
-    /// # Errors
-    /// [`Refused::Absent`]: nothing was done. So for a seed of more than 512 bytes.
-    pub fn drbg_seed(&self, drbg: &mut DrbgBlock, seed: &[u8]) -> Result<(), Refused> {
-        let mut registers = Registers::new(DRBG | MODIFIER, drbg).source(seed);
-        if seed.len() > LONGEST_SEED {
-            return Err(Refused::Absent);
-        }
-        // SAFETY: the DRBG's block; the seed is not longer than it may be.
-        unsafe { self.run_to_end(Instruction::Prno, &mut registers) }
-    }
-
-    /// Fills `out` from a DRBG that has been seeded.
+    /// Fills `out` from a DRBG that has been seeded, as one request without additional input: V and the counter move on.
     ///
     /// # Errors
     /// [`Refused::Absent`]: nothing was done.
     pub fn drbg_generate(&self, drbg: &mut DrbgBlock, out: &mut [u8]) -> Result<(), Refused> {
-        let mut registers = Registers::new(DRBG, drbg);
+        let mut registers = Registers::new(DRBG.into(), drbg);
         (registers.destination, registers.destination_length) = (out.as_mut_ptr(), out.len());
         // SAFETY: the DRBG's block; the output may be of any length.
         unsafe { self.run_to_end(Instruction::Prno, &mut registers) }

@@ -270,8 +270,9 @@ impl Context {
             self.provider.core.raise(Reason::MissingKey);
             return -1;
         };
-        self.verify.count(Direction::Encrypt, 0);
-        match key.verify(digest, signature) {
+        let (verdict, outcome) = key.verify(digest, signature);
+        self.verify.ran(outcome).count(Direction::Encrypt, 0);
+        match verdict {
             Verdict::Good => 1,
             Verdict::Bad => {
                 self.provider.core.raise(Reason::BadSignature);

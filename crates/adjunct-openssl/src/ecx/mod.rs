@@ -40,7 +40,7 @@ const fn type_name<const ED: bool>() -> &'static CStr {
 }
 
 fn public_of<const ED: bool>(private: &[u8; KEY]) -> [u8; KEY] {
-    if ED { ecx::ed25519_public(private) } else { ecx::x25519_public(private) }
+    if ED { ecx::ed25519_public(private).0 } else { ecx::x25519_public(private).0 }
 }
 
 impl Pair {

@@ -260,8 +260,9 @@ impl Context {
     fn verify(&self, signature: &[u8], message: &[u8]) -> c_int {
         let public = self.key.as_ref().and_then(|pair| pair.public.as_ref());
         let (Some(public), Ok(signature)) = (public, signature.try_into()) else { return 0 };
-        self.verify.count(Direction::Encrypt, 0);
-        c_int::from(ecx::ed25519_verify(public, message, signature))
+        let (good, outcome) = ecx::ed25519_verify(public, message, signature);
+        self.verify.ran(outcome).count(Direction::Encrypt, 0);
+        c_int::from(good)
     }
 }
 

@@ -41,7 +41,7 @@ pub fn ed25519_public(seed: &[u8; KEY]) -> ([u8; KEY], Outcome) {
 /// key away.
 pub fn ed25519_sign(seed: &[u8; KEY], public: &[u8; KEY], message: &[u8]) -> (Option<[u8; SIGNATURE]>, Outcome) {
     if message.len() > MESSAGE {
-        return (ecx::ed25519_sign(seed, public, message), Outcome::Scalar);
+        return ecx::ed25519_sign(seed, public, message);
     }
     let mut job = Sign {
         seed: *seed,
@@ -74,10 +74,11 @@ impl Kind for X25519 {
     const BREAK_EVEN: usize = 2;
     type Job = Derive;
 
-    fn scalar(job: &mut Derive) {
-        let secret = ecx::x25519(&job.private, &job.peer);
+    fn scalar(job: &mut Derive) -> Outcome {
+        let (secret, outcome) = ecx::x25519(&job.private, &job.peer);
         job.sound = secret.is_some();
         job.secret = secret.map_or([0; KEY], |secret| *secret);
+        outcome
     }
 
     #[cfg(target_arch = "x86_64")]
@@ -93,7 +94,7 @@ impl Kind for X25519 {
         for (lane, (job, secret)) in jobs.iter_mut().zip(secrets.iter()).enumerate() {
             (job.secret, job.sound) = (*secret, right & 1 << lane != 0);
             // A peer of small order gives no bit, as a fault does, but is none.
-            if !job.sound && ecx::x25519(&job.private, &job.peer).is_none() {
+            if !job.sound && ecx::x25519(&job.private, &job.peer).0.is_none() {
                 right |= 1 << lane;
             }
         }
@@ -123,8 +124,10 @@ impl Kind for X25519Keygen {
     const BREAK_EVEN: usize = 2;
     type Job = Keygen;
 
-    fn scalar(job: &mut Keygen) {
-        job.public = ecx::x25519_public(&job.private);
+    fn scalar(job: &mut Keygen) -> Outcome {
+        let (public, outcome) = ecx::x25519_public(&job.private);
+        job.public = public;
+        outcome
     }
 
     #[cfg(target_arch = "x86_64")]
@@ -143,8 +146,10 @@ impl Kind for Ed25519Keygen {
     const BREAK_EVEN: usize = 2;
     type Job = Keygen;
 
-    fn scalar(job: &mut Keygen) {
-        job.public = ecx::ed25519_public(&job.private);
+    fn scalar(job: &mut Keygen) -> Outcome {
+        let (public, outcome) = ecx::ed25519_public(&job.private);
+        job.public = public;
+        outcome
     }
 
     #[cfg(target_arch = "x86_64")]
@@ -191,10 +196,11 @@ impl Kind for Ed25519Sign {
     const BREAK_EVEN: usize = 4;
     type Job = Sign;
 
-    fn scalar(job: &mut Sign) {
-        let signature = ecx::ed25519_sign(&job.seed, &job.public, &job.message[..job.length]);
+    fn scalar(job: &mut Sign) -> Outcome {
+        let (signature, outcome) = ecx::ed25519_sign(&job.seed, &job.public, &job.message[..job.length]);
         job.done = signature.is_some();
         job.signature = signature.unwrap_or([0; SIGNATURE]);
+        outcome
     }
 
     #[cfg(target_arch = "x86_64")]
@@ -239,7 +245,7 @@ mod tests {
         for count in 1..=LANES {
             let mut jobs: Vec<_> = (0..count).map(&job).collect();
             let mut alone = jobs.clone();
-            alone.iter_mut().for_each(K::scalar);
+            alone.iter_mut().for_each(|job| _ = K::scalar(job));
             assert_eq!(u16::from(K::lanes(&mut jobs)), (1 << count) - 1, "{count} jobs");
             assert!(jobs.iter().zip(&alone).all(|(a, b)| same(a, b)), "{count} jobs");
         }
@@ -248,7 +254,7 @@ mod tests {
     #[test]
     fn lanes_give_what_the_scalar_path_gives() {
         // Every third peer is of small order: right, and without a secret.
-        let peer = |i| if i % 3 == 2 { [0; KEY] } else { ecx::x25519_public(&bytes()) };
+        let peer = |i| if i % 3 == 2 { [0; KEY] } else { ecx::x25519_public(&bytes()).0 };
         let derive = |i| Derive { private: bytes(), peer: peer(i), secret: [0; KEY], sound: false };
         both::<X25519>(derive, |a, b| a.secret == b.secret && a.sound == b.sound);
         let keygen = |_| Keygen { private: bytes(), public: [0; KEY] };
@@ -256,7 +262,7 @@ mod tests {
         both::<Ed25519Keygen>(keygen, |a, b| a.public == b.public);
         let sign = |i: usize| {
             let seed = bytes();
-            let public = ecx::ed25519_public(&seed);
+            let (public, _) = ecx::ed25519_public(&seed);
             Sign { seed, public, message: bytes(), length: MESSAGE - i * 73, signature: [0; SIGNATURE], done: false }
         };
         both::<Ed25519Sign>(sign, |a, b| a.signature == b.signature && a.done && b.done);
@@ -265,10 +271,10 @@ mod tests {
     #[test]
     fn long_messages_are_signed_too() {
         let seed = bytes();
-        let public = ecx::ed25519_public(&seed);
+        let (public, _) = ecx::ed25519_public(&seed);
         for length in [0, MESSAGE, MESSAGE + 1, 5000] {
             let message = vec![7; length];
-            let (signature, _) = ed25519_sign(&seed, &public, &message);
+            let signature = ed25519_sign(&seed, &public, &message);
             assert_eq!(signature, ecx::ed25519_sign(&seed, &public, &message), "{length}");
         }
         assert!(x25519(&seed, &[0; KEY]).0.is_none());

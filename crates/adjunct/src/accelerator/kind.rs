@@ -1,5 +1,7 @@
 //! What can be run in lanes: the queues, and the trait that ties one to its scalar and its lane path.
 
+use crate::route::Reason;
+
 /// A queue of the engine: requests of one queue can share a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u8)]
@@ -82,8 +84,8 @@ pub trait Kind: 'static {
     /// The operation's input and output.
     type Job: Clone + Send + 'static;
 
-    /// Does one job: the low-latency path, and what is done again where a lane went wrong.
-    fn scalar(job: &mut Self::Job);
+    /// Does one job: the low-latency path, and what is done again where a lane went wrong. Says what did it.
+    fn scalar(job: &mut Self::Job) -> Outcome;
 
     /// Does 1 to [`LANES`] jobs at once. Bit `i` of the result says that job `i` is right; of the others nothing is used.
     /// Called only where [`super::available`].
@@ -95,6 +97,15 @@ pub trait Kind: 'static {
 pub enum Outcome {
     /// In a lane of a batch (AVX-512 IFMA: hardware).
     Lanes,
-    /// By [`Kind::scalar`].
+    /// Alone, by what serves one such operation on this machine.
     Scalar,
+    /// Alone, in software, for this reason: also where instructions serve such operations, but this one they did not do.
+    Software(Reason),
+}
+
+impl Outcome {
+    /// Alone, by the CPU library. On s390x that is software: its code there has no instructions for public keys, and an operation
+    /// comes to it when CPACF has no function for it, or has refused it.
+    pub(crate) const LIBRARY: Outcome =
+        if cfg!(target_arch = "s390x") { Outcome::Software(Reason::Parameter) } else { Outcome::Scalar };
 }

@@ -136,9 +136,9 @@ pub fn run<K: Kind>(job: &mut K::Job) -> Outcome {
 /// Does `job` here.
 #[inline]
 fn alone<K: Kind>(job: &mut K::Job) -> Outcome {
-    K::scalar(job);
-    counters::note(K::QUEUE, Event::Done(Outcome::Scalar));
-    Outcome::Scalar
+    let outcome = K::scalar(job);
+    counters::note(K::QUEUE, Event::Done(outcome));
+    outcome
 }
 
 /// Puts `job` down to be taken along by whoever leads next; never waits. Gives it back where that cannot be: the caller then

@@ -84,10 +84,12 @@ impl<C: Lanes> Kind for Sign<C> {
     const BREAK_EVEN: usize = C::BREAK_EVENS[0];
     type Job = SignJob;
 
-    fn scalar(job: &mut SignJob) {
+    fn scalar(job: &mut SignJob) -> Outcome {
         let mut out = [0; MAX_SIGNATURE];
         let made = job.key.sign_alone(&job.digest.0[..job.digest.1], &mut out);
-        job.signature = made.ok().map(|length| (out, length));
+        let (length, outcome) = made.ok().unzip();
+        job.signature = length.map(|length| (out, length));
+        outcome.unwrap_or(Outcome::LIBRARY)
     }
 
     fn lanes(jobs: &mut [SignJob]) -> u8 {
@@ -110,10 +112,11 @@ impl<C: Lanes> Kind for Derive<C> {
     const BREAK_EVEN: usize = C::BREAK_EVENS[1];
     type Job = DeriveJob;
 
-    fn scalar(job: &mut DeriveJob) {
+    fn scalar(job: &mut DeriveJob) -> Outcome {
         let mut out = Secret([0; MAX_FIELD]);
         let made = job.key.shared_secret_alone(&job.peer, &mut out);
         job.secret = made.is_ok().then_some(out);
+        made.unwrap_or(Outcome::LIBRARY)
     }
 
     fn lanes(jobs: &mut [DeriveJob]) -> u8 {
@@ -137,8 +140,10 @@ impl<C: Lanes> Kind for Keygen<C> {
     const BREAK_EVEN: usize = C::BREAK_EVENS[2];
     type Job = KeygenJob;
 
-    fn scalar(job: &mut KeygenJob) {
-        job.key = Key::generate_alone(C::CURVE).ok();
+    fn scalar(job: &mut KeygenJob) -> Outcome {
+        let (key, outcome) = Key::generate_alone(C::CURVE).ok().unzip();
+        job.key = key;
+        outcome.unwrap_or(Outcome::LIBRARY)
     }
 
     fn lanes(jobs: &mut [KeygenJob]) -> u8 {
@@ -233,7 +238,7 @@ mod kernel {
 }
 
 impl Key {
-    /// Signs a digest; the DER signature is the part of `out` that was written. Says whether it was made in a batch.
+    /// Signs a digest; the DER signature is the part of `out` that was written. Says what has made it.
     ///
     /// # Errors
     /// [`Error::InvalidKey`] without a private key.
@@ -249,8 +254,8 @@ impl Key {
         Ok((&out[..length], outcome))
     }
 
-    /// The x coordinate of private * `peer`, in [`Curve::field_len`] bytes: the part of `out` that was written. Says whether
-    /// it was computed in a batch.
+    /// The x coordinate of private * `peer`, in [`Curve::field_len`] bytes: the part of `out` that was written. Says what
+    /// has computed it.
     ///
     /// # Errors
     /// [`Error::InvalidKey`] for keys without the half needed, and of different curves.
@@ -266,7 +271,7 @@ impl Key {
         Ok((&out[..self.curve().field_len()], outcome))
     }
 
-    /// Generates a key pair (FIPS 186-5, A.2.2), and says whether it was made in a batch.
+    /// Generates a key pair (FIPS 186-5, A.2.2), and says what has made it.
     ///
     /// # Errors
     /// [`Error::Failed`] where memory runs out.
@@ -283,7 +288,7 @@ impl Key {
 
 /// The key that a job made.
 fn finish(curve: Curve, outcome: Outcome, job: KeygenJob) -> Result<Key, Error> {
-    if outcome == Outcome::Scalar {
+    if outcome != Outcome::Lanes {
         return job.key.ok_or(Error::Failed("key generation"));
     }
     let length = curve.field_len();
@@ -331,7 +336,7 @@ mod tests {
     use crate::awslc::ec::{Form, MAX_POINT, Verdict};
 
     fn keys<C: Lanes>(count: usize) -> Vec<Key> {
-        (0..count).map(|_| Key::generate_alone(C::CURVE).unwrap()).collect()
+        (0..count).map(|_| Key::generate_alone(C::CURVE).unwrap().0).collect()
     }
 
     fn all(count: usize) -> u8 {
@@ -358,7 +363,7 @@ mod tests {
                             Sign::<C>::scalar(job);
                         }
                         let (signature, made) = job.signature.unwrap();
-                        assert_eq!(job.key.verify(&digest.0[..digest.1], &signature[..made]), Verdict::Good);
+                        assert_eq!(job.key.verify(&digest.0[..digest.1], &signature[..made]).0, Verdict::Good);
                     }
                 }
                 // The nonce has randomness added.
@@ -406,10 +411,10 @@ mod tests {
 
     #[test]
     fn keys_without_the_half_needed_are_refused_on_both_paths() {
-        let whole = Key::generate_alone(Curve::P256).unwrap();
+        let whole = Key::generate_alone(Curve::P256).unwrap().0;
         let public = whole.public_only().unwrap();
         let private = Key::new(Curve::P256, None, whole.scalar()).unwrap();
-        let other = Key::generate_alone(Curve::P384).unwrap();
+        let other = Key::generate_alone(Curve::P384).unwrap().0;
         assert!(public.sign(&[1; 32], &mut [0; MAX_SIGNATURE]).is_err());
         assert!(private.sign(&[1; 32], &mut [0; MAX_SIGNATURE]).is_ok());
         for (key, peer) in [(&public, &public), (&whole, &private), (&whole, &other), (&other, &whole)] {

@@ -116,8 +116,9 @@ macro_rules! kind {
             const BREAK_EVEN: usize = $break_even;
             type Job = Private;
 
-            fn scalar(job: &mut Private) {
+            fn scalar(job: &mut Private) -> Outcome {
                 job.alone();
+                Outcome::Scalar
             }
 
             #[cfg(target_arch = "x86_64")]
@@ -302,7 +303,7 @@ mod tests {
         for count in 1..=LANES {
             let mut jobs: Vec<_> = (0..count).map(|i| job(&keys[i % keys.len()], &input(&keys[0]))).collect();
             let mut alone = jobs.clone();
-            alone.iter_mut().for_each(K::scalar);
+            alone.iter_mut().for_each(|job| _ = K::scalar(job));
             assert_eq!(u16::from(K::lanes(&mut jobs)), (1 << count) - 1, "{count} jobs");
             assert!(jobs.iter().zip(&alone).all(|(a, b)| a.block == b.block && a.done && b.done), "{count} jobs");
         }

@@ -61,8 +61,7 @@ fn conclude<K: Kind>(result: Result<K::Job>, job: &mut K::Job) -> Outcome {
             if matches!(again, Result::Wrong) {
                 counters::note(K::QUEUE, Event::Corrupted);
             }
-            K::scalar(job);
-            Outcome::Scalar
+            K::scalar(job)
         }
     };
     counters::note(K::QUEUE, Event::Done(outcome));

@@ -88,7 +88,8 @@ unsafe fn run<K: Kind>(places: &[*mut u8], lanes: bool, still: &dyn Fn() -> bool
         if lanes {
             return K::lanes(jobs);
         }
-        jobs.iter_mut().for_each(K::scalar);
+        // Lanes are of machines on which every job alone is done by the same.
+        jobs.iter_mut().for_each(|job| _ = K::scalar(job));
         u8::MAX
     }));
     let ours = still();

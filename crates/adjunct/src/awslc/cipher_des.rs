@@ -1,5 +1,6 @@
 //! DES and triple DES (FIPS 46-3, SP 800-67).
 
+use super::cipher_stream as stream;
 use crate::error::Error;
 use adjunct_kernels::{InOut, wipe};
 use std::ffi::{c_int, c_void};
@@ -89,8 +90,8 @@ impl TripleDes {
     }
 }
 
-/// DES by its bare block, with one key or with three, for the modes that the library does not have. It lies where it is used, for
-/// one call.
+/// DES with one key or with three, in the modes the library has and in those that are made of blocks here. It lies where it is
+/// used, for one call.
 #[allow(clippy::large_enum_variant)]
 #[derive(Clone, Debug)]
 pub enum Des {
@@ -166,6 +167,56 @@ impl Des {
             Des::Single(single) => &single.1,
             Des::Triple(triple) => &triple.1,
         }
+    }
+
+    /// Has an instruction for all of a mode do the whole units of a message, where there is one; gives what is left of it.
+    #[cfg(target_arch = "s390x")]
+    fn at_once<'a>(
+        &self,
+        unit: usize,
+        mut io: InOut<'a>,
+        work: impl FnOnce(&super::cipher_cpacf::Given, &InOut<'_>) -> bool,
+    ) -> InOut<'a> {
+        let whole = io.len() / unit * unit;
+        // What counts as hardware is KM's, which the end of a message needs.
+        let there = self.given().has(adjunct_kernels::cpacf::Instruction::Km);
+        let done = there && whole > 0 && work(self.given(), &io.reborrow().split_at(whole).0);
+        if done { io.split_at(whole).1 } else { io }
+    }
+
+    /// CTR over any length, with a big-endian counter over the whole block, which becomes the next.
+    pub fn ctr(&self, counter: &mut [u8; BLOCK], io: InOut<'_>) {
+        #[cfg(target_arch = "s390x")]
+        let io = self.at_once(BLOCK, io, |given, io| given.ctr(counter, io));
+        stream::ctr(counter, io, |io| self.ecb(true, io));
+    }
+
+    /// CTR with a list of counters, as long as the message, up to whole blocks.
+    ///
+    /// # Panics
+    /// If the list is shorter.
+    pub fn ctr_list(&self, list: &[u8], io: InOut<'_>) {
+        let all = io.len();
+        #[cfg(target_arch = "s390x")]
+        let io = self.at_once(BLOCK, io, |given, io| given.counters(&list[..io.len()], io));
+        stream::ctr_list::<BLOCK>(&list[all - io.len()..], io, |io| self.ecb(true, io));
+    }
+
+    /// CFB over any length with segments of `segment` bytes, 1 to a block; `iv` becomes the shift register.
+    ///
+    /// # Panics
+    /// For any other segment.
+    pub fn cfb(&self, encrypt: bool, segment: usize, iv: &mut [u8; BLOCK], io: InOut<'_>) {
+        #[cfg(target_arch = "s390x")]
+        let io = self.at_once(segment, io, |given, io| given.cfb(encrypt, segment, iv, io));
+        stream::cfb(encrypt, segment, iv, io, |io| self.ecb(true, io));
+    }
+
+    /// OFB over any length; `iv` becomes the last block of the stream.
+    pub fn ofb(&self, iv: &mut [u8; BLOCK], io: InOut<'_>) {
+        #[cfg(target_arch = "s390x")]
+        let io = self.at_once(BLOCK, io, |given, io| given.ofb(iv, io));
+        stream::ofb(iv, io, |io| self.ecb(true, io));
     }
 
     /// ECB over whole blocks.

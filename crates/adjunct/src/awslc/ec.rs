@@ -5,6 +5,7 @@
 //! state nor a faulted digest repeats a nonce.
 
 use super::group::{self, Group, Owned, clear, refused};
+use crate::accelerator::Outcome;
 use crate::error::Error;
 use aws_lc_sys as lc;
 use std::sync::Arc;
@@ -115,9 +116,9 @@ impl std::fmt::Debug for Key {
 
 impl Key {
     /// Generates a key pair (FIPS 186-5 A.2.2).
-    pub(crate) fn generate_alone(curve: Curve) -> Result<Key, Error> {
-        let key = group::Key::generate(curve.group())?;
-        Ok(Key(Arc::new(Inner { key, curve, coordinates: None })))
+    pub(crate) fn generate_alone(curve: Curve) -> Result<(Key, Outcome), Error> {
+        let (key, outcome) = group::Key::generate(curve.group())?;
+        Ok((Key(Arc::new(Inner { key, curve, coordinates: None })), outcome))
     }
 
     /// A key from an encoded point, a big-endian private scalar of [`Curve::field_len`] bytes, or both. That the two belong
@@ -226,46 +227,45 @@ impl Key {
         Some(self.curve() == other.curve() && subtle::ConstantTimeEq::ct_eq(ours, theirs).into())
     }
 
-    /// Signs a digest; the DER signature is written to `out`, and its length is the result.
-    pub(crate) fn sign_alone(&self, digest: &[u8], out: &mut [u8; MAX_SIGNATURE]) -> Result<usize, Error> {
+    /// Signs a digest; the DER signature is written to `out`, and its length and what has made it are the result.
+    pub(crate) fn sign_alone(&self, digest: &[u8], out: &mut [u8; MAX_SIGNATURE]) -> Result<(usize, Outcome), Error> {
         #[cfg(target_arch = "s390x")]
         {
             let (mut pair, field) = ([0; 2 * MAX_FIELD], self.curve().field_len());
             if super::group_cpacf::sign(&self.0.key, digest, None, &mut pair).is_some() {
                 let (made, length) = crate::accelerator::der(&pair[..2 * field]);
                 out[..length].copy_from_slice(&made[..length]);
-                return Ok(length);
+                return Ok((length, Outcome::Scalar));
             }
         }
         let mut length = 0;
         let (data, size) = (digest.as_ptr(), digest.len());
         // SAFETY: `out` has room for the longest signature of any of the curves.
         match unsafe { lc::ECDSA_sign(0, data, size, out.as_mut_ptr(), &raw mut length, self.0.key.raw()) } {
-            1 => Ok(length as usize),
+            1 => Ok((length as usize, Outcome::LIBRARY)),
             _ => Err(refused("private key")),
         }
     }
 
-    /// Checks a DER signature of a digest. Only the one DER encoding of a signature is accepted, as by OpenSSL.
-    pub fn verify(&self, digest: &[u8], signature: &[u8]) -> Verdict {
+    /// Checks a DER signature of a digest, and says what has. Only the one DER encoding of a signature is accepted, as by
+    /// OpenSSL.
+    pub fn verify(&self, digest: &[u8], signature: &[u8]) -> (Verdict, Outcome) {
         // SAFETY: pointers and lengths describe the slices; the parser takes strict DER with nothing after it.
         let parsed = unsafe { lc::ECDSA_SIG_from_bytes(signature.as_ptr(), signature.len()) };
         let Ok(parsed) = Owned::new(parsed, lc::ECDSA_SIG_free) else {
             clear();
-            return Verdict::Malformed;
+            return (Verdict::Malformed, Outcome::LIBRARY);
         };
         #[cfg(target_arch = "s390x")]
         if let Some(good) = self.verify_by_cpacf(digest, parsed.get()) {
-            return if good { Verdict::Good } else { Verdict::Bad };
+            return (if good { Verdict::Good } else { Verdict::Bad }, Outcome::Scalar);
         }
         // SAFETY: as above.
-        match unsafe { lc::ECDSA_do_verify(digest.as_ptr(), digest.len(), parsed.get(), self.0.key.raw()) } {
-            1 => Verdict::Good,
-            _ => {
-                clear();
-                Verdict::Bad
-            }
+        let good = unsafe { lc::ECDSA_do_verify(digest.as_ptr(), digest.len(), parsed.get(), self.0.key.raw()) } == 1;
+        if !good {
+            clear();
         }
+        (if good { Verdict::Good } else { Verdict::Bad }, Outcome::LIBRARY)
     }
 
     #[cfg(target_arch = "s390x")]
@@ -284,8 +284,8 @@ impl Key {
         super::group_cpacf::verify(&self.0.key, digest, &pair[..2 * length])
     }
 
-    /// Writes the x coordinate of private * `peer`, in [`Curve::field_len`] bytes.
-    pub(crate) fn shared_secret_alone(&self, peer: &Key, out: &mut [u8; MAX_FIELD]) -> Result<(), Error> {
-        self.0.key.shared_secret(&peer.0.key, out).map(|_| ())
+    /// Writes the x coordinate of private * `peer`, in [`Curve::field_len`] bytes, and says what has computed it.
+    pub(crate) fn shared_secret_alone(&self, peer: &Key, out: &mut [u8; MAX_FIELD]) -> Result<Outcome, Error> {
+        self.0.key.shared_secret(&peer.0.key, out).map(|(_, outcome)| outcome)
     }
 }

@@ -1,6 +1,7 @@
-//! X25519 (RFC 7748) and Ed25519 (RFC 8032), on plain arrays.
+//! X25519 (RFC 7748) and Ed25519 (RFC 8032), on plain arrays. What computes says what has done it, for the counters.
 
 use super::random;
+use crate::accelerator::Outcome;
 #[cfg(target_arch = "s390x")]
 use adjunct_kernels::cpacf::{Edwards, Montgomery};
 use aws_lc_sys as lc;
@@ -21,33 +22,34 @@ pub fn x25519_generate() -> Zeroizing<[u8; KEY]> {
 }
 
 /// The X25519 public key of a private key.
-pub fn x25519_public(private: &[u8; KEY]) -> [u8; KEY] {
+pub fn x25519_public(private: &[u8; KEY]) -> ([u8; KEY], Outcome) {
     #[cfg(target_arch = "s390x")]
     {
         let mut u = [0; KEY];
         u[0] = 9;
         if crate::cpacf::assist().exchange(Montgomery::X25519, private, &mut u).is_ok() {
-            return u;
+            return (u, Outcome::Scalar);
         }
     }
     let mut public = [0; KEY];
     // SAFETY: both arrays have the length the function takes.
     unsafe { lc::X25519_public_from_private(public.as_mut_ptr(), private.as_ptr()) };
-    public
+    (public, Outcome::LIBRARY)
 }
 
 /// The X25519 shared secret; `None` where it is all zeros (a peer point of small order).
-pub fn x25519(private: &[u8; KEY], peer: &[u8; KEY]) -> Option<Zeroizing<[u8; KEY]>> {
+pub fn x25519(private: &[u8; KEY], peer: &[u8; KEY]) -> (Option<Zeroizing<[u8; KEY]>>, Outcome) {
     let mut secret = Zeroizing::new([0; KEY]);
     #[cfg(target_arch = "s390x")]
     {
         *secret = *peer;
         if crate::cpacf::assist().exchange(Montgomery::X25519, private, &mut secret[..]).is_ok() {
-            return (secret.iter().fold(0, |all, b| all | b) != 0).then_some(secret);
+            return ((secret.iter().fold(0, |all, b| all | b) != 0).then_some(secret), Outcome::Scalar);
         }
     }
     // SAFETY: the arrays have the length the function takes.
-    (unsafe { lc::X25519(secret.as_mut_ptr(), private.as_ptr(), peer.as_ptr()) } == 1).then_some(secret)
+    let sound = unsafe { lc::X25519(secret.as_mut_ptr(), private.as_ptr(), peer.as_ptr()) } == 1;
+    (sound.then_some(secret), Outcome::LIBRARY)
 }
 
 /// Generates an Ed25519 private key (the seed).
@@ -58,7 +60,7 @@ pub fn ed25519_generate() -> Zeroizing<[u8; KEY]> {
 }
 
 /// The Ed25519 public key of a private key.
-pub fn ed25519_public(seed: &[u8; KEY]) -> [u8; KEY] {
+pub fn ed25519_public(seed: &[u8; KEY]) -> ([u8; KEY], Outcome) {
     let (mut public, mut private) = ([0; KEY], Zeroizing::new([0; 2 * KEY]));
     #[cfg(target_arch = "s390x")]
     {
@@ -70,21 +72,21 @@ pub fn ed25519_public(seed: &[u8; KEY]) -> [u8; KEY] {
         scalar[0] &= 248;
         scalar[31] = scalar[31] & 63 | 64;
         if crate::cpacf::assist().edwards_public(Edwards::Ed25519, scalar, &mut public).is_ok() {
-            return public;
+            return (public, Outcome::Scalar);
         }
     }
     // SAFETY: the arrays have the lengths the function takes.
     unsafe { lc::ED25519_keypair_from_seed(public.as_mut_ptr(), private.as_mut_ptr(), seed.as_ptr()) };
-    public
+    (public, Outcome::LIBRARY)
 }
 
 /// Signs `message`. `public` must be the public key of `seed`; the pair saves computing it again.
-pub fn ed25519_sign(seed: &[u8; KEY], public: &[u8; KEY], message: &[u8]) -> Option<[u8; SIGNATURE]> {
+pub fn ed25519_sign(seed: &[u8; KEY], public: &[u8; KEY], message: &[u8]) -> (Option<[u8; SIGNATURE]>, Outcome) {
     #[cfg(target_arch = "s390x")]
     {
         let mut signature = [0; SIGNATURE];
         if crate::cpacf::assist().eddsa_sign(Edwards::Ed25519, seed, message, &mut signature).is_ok() {
-            return Some(signature);
+            return (Some(signature), Outcome::Scalar);
         }
     }
     let mut private = Zeroizing::new([0; 2 * KEY]);
@@ -93,17 +95,18 @@ pub fn ed25519_sign(seed: &[u8; KEY], public: &[u8; KEY], message: &[u8]) -> Opt
     let mut signature = [0; SIGNATURE];
     // SAFETY: pointer and length describe the message, the arrays have the lengths the function takes.
     let done = unsafe { lc::ED25519_sign(signature.as_mut_ptr(), message.as_ptr(), message.len(), private.as_ptr()) };
-    (done == 1).then_some(signature)
+    ((done == 1).then_some(signature), Outcome::LIBRARY)
 }
 
 /// Whether `signature` is one of `message` by `public`.
-pub fn ed25519_verify(public: &[u8; KEY], message: &[u8], signature: &[u8; SIGNATURE]) -> bool {
+pub fn ed25519_verify(public: &[u8; KEY], message: &[u8], signature: &[u8; SIGNATURE]) -> (bool, Outcome) {
     #[cfg(target_arch = "s390x")]
     if let Ok(good) = crate::cpacf::assist().eddsa_verify(Edwards::Ed25519, public, message, signature) {
-        return good;
+        return (good, Outcome::Scalar);
     }
     // SAFETY: as above.
-    unsafe { lc::ED25519_verify(message.as_ptr(), message.len(), signature.as_ptr(), public.as_ptr()) == 1 }
+    let good = unsafe { lc::ED25519_verify(message.as_ptr(), message.len(), signature.as_ptr(), public.as_ptr()) == 1 };
+    (good, Outcome::LIBRARY)
 }
 
 /// Whether `public` is an encoding all Ed25519 decoders read alike: y below the field's prime, and no sign on an x of 0

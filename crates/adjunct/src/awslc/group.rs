@@ -6,6 +6,7 @@
 //! Nonces are random and hedged: AWS-LC draws them from its generator with a hash of the private scalar and the digest as
 //! additional data. Scalars live in memory that is cleared when it is freed.
 
+use crate::accelerator::Outcome;
 use crate::error::Error;
 use crate::nonce::Secret;
 use aws_lc_sys as lc;
@@ -261,14 +262,15 @@ impl Key {
         Ok(Key { raw, group, scalar: None })
     }
 
-    /// Generates a key pair (FIPS 186-5, A.2.2).
+    /// Generates a key pair (FIPS 186-5, A.2.2), and says what has.
     ///
     /// # Errors
     /// [`Error::Failed`] where memory runs out.
-    pub fn generate(group: Group) -> Result<Key, Error> {
+    pub fn generate(group: Group) -> Result<(Key, Outcome), Error> {
         #[cfg(target_arch = "s390x")]
         if let Some((private, point)) = super::group_cpacf::generate(group) {
-            return Key::new(group, Some(&[&[4], &point[..]].concat()), Some(&private));
+            let key = Key::new(group, Some(&[&[4], &point[..]].concat()), Some(&private))?;
+            return Ok((key, Outcome::Scalar));
         }
         let mut key = Key::empty(group)?;
         // SAFETY: a key with a group.
@@ -282,7 +284,7 @@ impl Key {
             lc::BN_bn2bin_padded(scalar.0.as_mut_ptr(), group.field_len(), number)
         };
         key.scalar = (done == 1).then_some(scalar);
-        Ok(key)
+        Ok((key, Outcome::LIBRARY))
     }
 
     /// A key from an encoded point (SEC 1, 2.3.3), a big-endian private scalar of [`Group::field_len`] bytes, or both. That
@@ -366,14 +368,14 @@ impl Key {
     }
 
     /// Signs a digest: r and s, one after the other, each big-endian in [`Group::field_len`] bytes; what is longer in `out`
-    /// stays.
+    /// stays. Says what has.
     ///
     /// # Errors
     /// [`Error::InvalidKey`] without a private key; [`Error::Length`] for an `out` that is too short.
-    pub fn sign(&self, digest: &[u8], out: &mut [u8]) -> Result<(), Error> {
+    pub fn sign(&self, digest: &[u8], out: &mut [u8]) -> Result<Outcome, Error> {
         #[cfg(target_arch = "s390x")]
         if super::group_cpacf::sign(self, digest, None, out).is_some() {
-            return Ok(());
+            return Ok(Outcome::Scalar);
         }
         // SAFETY: pointer and length describe the slice.
         let signature = unsafe { lc::ECDSA_do_sign(digest.as_ptr(), digest.len(), self.raw.get()) };
@@ -385,10 +387,10 @@ impl Key {
     ///
     /// # Errors
     /// As for [`Key::sign`]; and [`Error::InvalidKey`] for a nonce that is zero or not below the order.
-    pub fn sign_with_nonce(&self, digest: &[u8], nonce: &[u8], out: &mut [u8]) -> Result<(), Error> {
+    pub fn sign_with_nonce(&self, digest: &[u8], nonce: &[u8], out: &mut [u8]) -> Result<Outcome, Error> {
         #[cfg(target_arch = "s390x")]
         if super::group_cpacf::sign(self, digest, Some(nonce), out).is_some() {
-            return Ok(());
+            return Ok(Outcome::Scalar);
         }
         let (data, length) = (digest.as_ptr(), digest.len());
         // SAFETY: pointers and lengths describe the slices.
@@ -396,7 +398,7 @@ impl Key {
         self.halves(signature, out)
     }
 
-    fn halves(&self, signature: *mut lc::ECDSA_SIG, out: &mut [u8]) -> Result<(), Error> {
+    fn halves(&self, signature: *mut lc::ECDSA_SIG, out: &mut [u8]) -> Result<Outcome, Error> {
         let length = self.group.field_len();
         let signature = Owned::new(signature, lc::ECDSA_SIG_free).map_err(|_| refused("private key or nonce"))?;
         let Some(out) = out.get_mut(..2 * length) else {
@@ -408,14 +410,14 @@ impl Key {
             lc::BN_bn2bin_padded(r.as_mut_ptr(), length, lc::ECDSA_SIG_get0_r(signature.get())) == 1
                 && lc::BN_bn2bin_padded(s.as_mut_ptr(), length, lc::ECDSA_SIG_get0_s(signature.get())) == 1
         };
-        if written { Ok(()) } else { Err(failed("BN_bn2bin_padded")) }
+        if written { Ok(Outcome::LIBRARY) } else { Err(failed("BN_bn2bin_padded")) }
     }
 
-    /// Checks a signature of a digest: r and s as [`Key::sign`] writes them.
+    /// Checks a signature of a digest: r and s as [`Key::sign`] writes them. Says what has.
     ///
     /// # Errors
     /// [`Error::Verify`] for one that does not fit, or has another length; [`Error::InvalidKey`] without a public key.
-    pub fn verify(&self, digest: &[u8], signature: &[u8]) -> Result<(), Error> {
+    pub fn verify(&self, digest: &[u8], signature: &[u8]) -> Result<Outcome, Error> {
         let length = self.group.field_len();
         if self.point().is_none() {
             return Err(Error::InvalidKey("no public key"));
@@ -425,7 +427,7 @@ impl Key {
         }
         #[cfg(target_arch = "s390x")]
         if let Some(good) = super::group_cpacf::verify(self, digest, signature) {
-            return if good { Ok(()) } else { Err(Error::Verify) };
+            return if good { Ok(Outcome::Scalar) } else { Err(Error::Verify) };
         }
         let (r, s) = signature.split_at(length);
         // SAFETY: pointers and lengths describe the slices; of the numbers, the signature owns what it was given.
@@ -442,23 +444,24 @@ impl Key {
                 return Err(Error::Verify);
             }
         }
-        Ok(())
+        Ok(Outcome::LIBRARY)
     }
 
-    /// Writes the x coordinate of private * `peer`: [`Group::field_len`] bytes, the part of `out` that is the result.
+    /// Writes the x coordinate of private * `peer`: [`Group::field_len`] bytes, the part of `out` that is the result. Says
+    /// what has.
     ///
     /// # Errors
     /// [`Error::InvalidKey`] for keys without the half needed, and of different curves.
-    pub fn shared_secret<'a>(&self, peer: &Key, out: &'a mut [u8; MAX_FIELD]) -> Result<&'a [u8], Error> {
+    pub fn shared_secret<'a>(&self, peer: &Key, out: &'a mut [u8; MAX_FIELD]) -> Result<(&'a [u8], Outcome), Error> {
         #[cfg(target_arch = "s390x")]
         if let Some(length) = super::group_cpacf::shared_secret(self, peer, out) {
-            return Ok(&out[..length]);
+            return Ok((&out[..length], Outcome::Scalar));
         }
         let peer = peer.point().ok_or(Error::InvalidKey("no public key"))?;
         let mut length = out.len();
         // SAFETY: `out` has room for the longest coordinate.
         match unsafe { ecdh_shared_secret(out.as_mut_ptr(), &raw mut length, peer, self.raw.get()) } {
-            1 => Ok(&out[..self.group.field_len()]),
+            1 => Ok((&out[..self.group.field_len()], Outcome::LIBRARY)),
             _ => Err(refused("key agreement")),
         }
     }

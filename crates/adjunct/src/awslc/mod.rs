@@ -11,6 +11,7 @@ pub mod cipher_chacha;
 mod cipher_cpacf;
 pub mod cipher_des;
 pub mod cipher_gcm;
+pub(crate) mod cipher_stream;
 pub mod cipher_xts;
 pub mod digest;
 #[cfg(target_arch = "s390x")]

@@ -70,7 +70,7 @@ impl Event {
             Event::Batch(filled) if 0 < filled && filled <= LANES => filled - 1,
             Event::Batch(_) => LANES - 1,
             Event::Done(Outcome::Lanes) => LANES,
-            Event::Done(Outcome::Scalar) => LANES + 1,
+            Event::Done(Outcome::Scalar | Outcome::Software(_)) => LANES + 1,
             Event::Corrupted => LANES + 2,
         };
         QUEUES + queue as usize * QUEUE + at

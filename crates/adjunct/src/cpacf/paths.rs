@@ -1,19 +1,28 @@
 //! The ways to CPACF, run on the model: each function of the core against the library's, which knows nothing of it.
 
-use super::assist;
+use super::{assist, model};
 use crate::InOut;
+use crate::accelerator::Outcome;
 use crate::awslc::cipher::AesKey;
 use crate::awslc::cipher_ccm::Ccm;
 use crate::awslc::cipher_des::Des;
 use crate::awslc::cipher_gcm::Gcm;
+use crate::awslc::cipher_stream as stream;
 use crate::awslc::cipher_xts::Xts;
 use crate::awslc::digest::{self, Digest};
 use crate::awslc::group::{Group, Key, MAX_FIELD};
 use crate::awslc::mac::{BlockCipher, Cmac};
 use crate::awslc::{ec, ecx};
 use crate::catalogue::Function;
-use crate::route::{self, Path};
+use crate::route::{self, Path, Reason, Tally};
+use adjunct_kernels::cpacf::{Cipher, Instruction};
 use aws_lc_sys as lc;
+
+/// The result of an operation that the instruction has done.
+fn hardware<T>((result, outcome): (T, Outcome)) -> T {
+    assert_eq!(outcome, Outcome::Scalar);
+    result
+}
 
 fn bytes(length: usize, seed: u32) -> Vec<u8> {
     (0..length as u32).map(|i| (i.wrapping_add(seed).wrapping_mul(2_654_435_761) >> 13) as u8).collect()
@@ -226,6 +235,61 @@ fn des_and_cmac() {
 }
 
 #[test]
+fn des_in_streams_of_any_length() {
+    let (text, key, iv) = (bytes(203, 1), bytes(24, 2), [0xff; 8]);
+    for (key, cipher) in [(&key[..8], Cipher::Des), (&key[..], Cipher::TripleDes)] {
+        let des = Des::new(key).expect("a key");
+        let ecb = |io: InOut<'_>| des.ecb(true, io);
+        let executed = |instruction| assist().machine().executed(instruction, cipher.code());
+        let before = [Instruction::Kmctr, Instruction::Kmf, Instruction::Kmo].map(executed);
+        for length in [0, 1, 7, 8, 9, 24, 203] {
+            let (mut a, mut b, mut v, mut w) = (text[..length].to_vec(), text[..length].to_vec(), iv, iv);
+            des.ctr(&mut v, InOut::in_place(&mut a));
+            stream::ctr(&mut w, InOut::in_place(&mut b), ecb);
+            assert_eq!((&a, v), (&b, w), "CTR {length}");
+            let list = bytes(208, 3);
+            des.ctr_list(&list, InOut::in_place(&mut a));
+            stream::ctr_list::<8>(&list, InOut::in_place(&mut b), ecb);
+            assert_eq!(a, b, "list of counters {length}");
+            des.ofb(&mut v, InOut::in_place(&mut a));
+            stream::ofb(&mut w, InOut::in_place(&mut b), ecb);
+            assert_eq!((&a, v), (&b, w), "OFB {length}");
+            for (encrypt, segment) in [(true, 1), (false, 1), (true, 3), (false, 3), (true, 8), (false, 8)] {
+                des.cfb(encrypt, segment, &mut v, InOut::in_place(&mut a));
+                stream::cfb(encrypt, segment, &mut w, InOut::in_place(&mut b), ecb);
+                assert_eq!((&a, v), (&b, w), "CFB {encrypt} {segment} {length}");
+            }
+        }
+        let after = [Instruction::Kmctr, Instruction::Kmf, Instruction::Kmo].map(executed);
+        assert!(before.iter().zip(after).all(|(before, after)| *before < after), "{cipher:?}");
+    }
+    let mut aes = AesKey::default();
+    aes.set_encrypt(&[9; 16]).expect("a key");
+    let (mut a, mut b, mut v, mut w) = (text.clone(), text.clone(), [1; 16], [1; 16]);
+    for encrypt in [true, false] {
+        aes.cfb_segments(encrypt, 5, &mut v, InOut::in_place(&mut a));
+        stream::cfb(encrypt, 5, &mut w, InOut::in_place(&mut b), |io| aes.ecb(true, io));
+        assert_eq!((&a, v), (&b, w), "{encrypt}");
+    }
+}
+
+#[test]
+fn the_generator_is_prnos() {
+    let before = assist().machine().executed(Instruction::Prno, 3);
+    let mut state = crate::drbg::State::new(&[b"seed"]);
+    let mut out = [[0; 100]; 2];
+    state.generate(&[b"more"], &mut out[0]);
+    assert!(assist().machine().executed(Instruction::Prno, 3) > before);
+    // Its count has 32 bits. Past them it is the same mechanism.
+    let mut other = crate::drbg::State::new(&[b"seed"]);
+    (state.requests, other.requests) = (u64::from(u32::MAX) - 1, u64::from(u32::MAX));
+    state.generate(&[], &mut out[0]);
+    state.generate(&[], &mut out[1]);
+    other.generate(&[], &mut out[0]);
+    assert_eq!((state.requests, other.requests), (1 << 32, 1 << 32));
+}
+
+#[test]
 fn digests_of_every_method() {
     let message = bytes(3000, 5);
     for &method in digest::METHODS {
@@ -264,15 +328,15 @@ fn curves_sign_verify_and_agree() {
         [(Group::P256, ec::Curve::P256), (Group::P384, ec::Curve::P384), (Group::P521, ec::Curve::P521)]
     {
         let length = group.field_len();
-        let (ours, theirs) = (Key::generate(group).expect("a key"), Key::generate(group).expect("a key"));
+        let [ours, theirs] = [(); 2].map(|()| hardware(Key::generate(group).expect("a key")));
         let (mut a, mut b) = ([0; MAX_FIELD], [0; MAX_FIELD]);
-        let a = ours.shared_secret(&theirs, &mut a).expect("a secret").to_vec();
-        assert_eq!(a, theirs.shared_secret(&ours, &mut b).expect("a secret"));
+        let a = hardware(ours.shared_secret(&theirs, &mut a).expect("a secret")).to_vec();
+        assert_eq!(a, hardware(theirs.shared_secret(&ours, &mut b).expect("a secret")));
         for digest in [20, 32, 64, 70] {
             let digest = bytes(digest, 9);
             let mut signature = vec![0; 2 * length];
-            ours.sign(&digest, &mut signature).expect("a signature");
-            ours.verify(&digest, &signature).expect("good");
+            assert_eq!(ours.sign(&digest, &mut signature), Ok(Outcome::Scalar));
+            assert_eq!(ours.verify(&digest, &signature), Ok(Outcome::Scalar));
             assert!(theirs.verify(&digest, &signature).is_err());
             assert!(ours.verify(&digest, &vec![0xff; 2 * length]).is_err());
             // The library, by DER, of what the instruction signed, and the other way round.
@@ -282,8 +346,8 @@ fn curves_sign_verify_and_agree() {
             let key = ec::Key::new(curve, Some(&public), Some(&private)).expect("a key");
             assert!(key.is_pair(), "PCC's point is the library's");
             let mut der = [0; ec::MAX_SIGNATURE];
-            let made = key.sign_alone(&digest, &mut der).expect("a signature");
-            assert_eq!(key.verify(&digest, &der[..made]), ec::Verdict::Good);
+            let made = hardware(key.sign_alone(&digest, &mut der).expect("a signature"));
+            assert_eq!(key.verify(&digest, &der[..made]), (ec::Verdict::Good, Outcome::Scalar));
             // SAFETY: pointers and lengths describe the slices.
             let good =
                 unsafe { lc::ECDSA_verify(0, digest.as_ptr(), digest.len(), der.as_ptr(), made, ours.raw_for_tests()) };
@@ -294,9 +358,9 @@ fn curves_sign_verify_and_agree() {
                 let out = theirs.as_mut_ptr();
                 lc::ECDSA_sign(0, digest.as_ptr(), digest.len(), out, &raw mut size, ours.raw_for_tests())
             };
-            assert_eq!(key.verify(&digest, &theirs[..size as usize]), ec::Verdict::Good);
+            assert_eq!(key.verify(&digest, &theirs[..size as usize]).0, ec::Verdict::Good);
             theirs[10] ^= 1;
-            assert_ne!(key.verify(&digest, &theirs[..size as usize]), ec::Verdict::Good);
+            assert_ne!(key.verify(&digest, &theirs[..size as usize]).0, ec::Verdict::Good);
         }
     }
 }
@@ -313,13 +377,65 @@ fn curve25519_is_the_librarys() {
         lc::X25519_public_from_private(x.as_mut_ptr(), seed.as_ptr());
         lc::X25519(secret.as_mut_ptr(), [9; 32].as_ptr(), x.as_ptr());
     }
-    assert_eq!(ecx::ed25519_public(&seed), public);
-    assert_eq!(ecx::ed25519_sign(&seed, &public, message), Some(signature));
-    assert!(ecx::ed25519_verify(&public, message, &signature));
-    assert!(!ecx::ed25519_verify(&public, b"another", &signature));
-    assert_eq!(ecx::x25519_public(&seed), x);
-    assert_eq!(ecx::x25519(&[9; 32], &x).map(|s| *s), Some(secret));
-    assert!(ecx::x25519(&seed, &[0; 32]).is_none());
+    assert_eq!(hardware(ecx::ed25519_public(&seed)), public);
+    assert_eq!(hardware(ecx::ed25519_sign(&seed, &public, message)), Some(signature));
+    assert!(hardware(ecx::ed25519_verify(&public, message, &signature)));
+    assert!(!hardware(ecx::ed25519_verify(&public, b"another", &signature)));
+    assert_eq!(hardware(ecx::x25519_public(&seed)), x);
+    assert_eq!(hardware(ecx::x25519(&[9; 32], &x)).map(|s| *s), Some(secret));
+    assert!(hardware(ecx::x25519(&seed, &[0; 32])).is_none());
+}
+
+#[test]
+fn what_an_instruction_refuses_is_done_and_counted_in_software() {
+    use crate::accelerator::curve;
+    let software = |function, bits, outcome| {
+        let tally = Tally::new(function, bits);
+        assert_eq!(tally.path(), Path::Hardware);
+        assert_eq!(tally.ran(Outcome::Scalar).path(), Path::Hardware);
+        assert_eq!(tally.ran(outcome).path(), Path::Software(Reason::Parameter), "{function:?}");
+        // What has no instruction keeps its reason.
+        let delegated = Tally::delegated(function, bits);
+        assert_eq!(delegated.ran(outcome), delegated);
+    };
+    for (group, curve, bits) in [(Group::P256, ec::Curve::P256, 256), (Group::P521, ec::Curve::P521, 521)] {
+        let ours = hardware(Key::generate(group).expect("a key"));
+        let (theirs, outcome) = model::refusing(|| Key::generate(group)).expect("a key");
+        software(Function::EcKeygen, bits, outcome);
+        let mut secrets = [[0; MAX_FIELD]; 2];
+        let [a, b] = &mut secrets;
+        let (a, outcome) = model::refusing(|| ours.shared_secret(&theirs, a)).expect("a secret");
+        software(Function::Ecdh, bits, outcome);
+        assert_eq!(a, hardware(theirs.shared_secret(&ours, b).expect("a secret")));
+        let mut signature = vec![0; 2 * group.field_len()];
+        let outcome = model::refusing(|| ours.sign(&[7; 32], &mut signature)).expect("a signature");
+        software(Function::EcdsaSign, bits, outcome);
+        assert_eq!(ours.verify(&[7; 32], &signature), Ok(Outcome::Scalar));
+        // The same by way of the accelerator, as the interfaces ask for it.
+        let (key, outcome) = model::refusing(|| ec::Key::generate(curve)).expect("a key");
+        software(Function::EcKeygen, bits, outcome);
+        let mut der = [0; ec::MAX_SIGNATURE];
+        let (der, outcome) = model::refusing(|| key.sign(&[7; 32], &mut der)).expect("a signature");
+        software(Function::EcdsaSign, bits, outcome);
+        assert_eq!(key.verify(&[7; 32], der), (ec::Verdict::Good, Outcome::Scalar));
+        let (_, outcome) =
+            model::refusing(|| key.shared_secret(&key, &mut [0; MAX_FIELD]).map(|(_, o)| ((), o))).expect("a secret");
+        software(Function::Ecdh, bits, outcome);
+    }
+    let (public, outcome) = model::refusing(|| curve::ed25519_public(&[5; 32]));
+    software(Function::Ed25519Keygen, 0, outcome);
+    assert_eq!(public, hardware(ecx::ed25519_public(&[5; 32])));
+    for length in [9, curve::MESSAGE + 1] {
+        let message = bytes(length, 1);
+        let (signature, outcome) = model::refusing(|| curve::ed25519_sign(&[5; 32], &public, &message));
+        software(Function::Ed25519Sign, 0, outcome);
+        assert_eq!(signature, hardware(curve::ed25519_sign(&[5; 32], &public, &message)));
+    }
+    let (public, outcome) = model::refusing(|| curve::x25519_public(&[5; 32]));
+    software(Function::X25519Keygen, 0, outcome);
+    let (secret, outcome) = model::refusing(|| curve::x25519(&[6; 32], &public));
+    software(Function::X25519Derive, 0, outcome);
+    assert_eq!(secret, hardware(curve::x25519(&[6; 32], &public)));
 }
 
 #[test]

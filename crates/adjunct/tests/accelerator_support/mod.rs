@@ -154,13 +154,14 @@ fn misbehave(deed: Deed) {
     }
 }
 
-fn scalar(queue: Queue, job: &mut Job) {
+fn scalar(queue: Queue, job: &mut Job) -> Outcome {
     // Not while holding the log, which a deed may end in.
     ALONE.lock().unwrap().push((queue, job.input));
     if !matches!(job.deed, Deed::Panic | Deed::Corrupt) {
         misbehave(std::mem::replace(&mut job.deed, Deed::Nothing));
     }
     job.square();
+    Outcome::Scalar
 }
 
 fn lanes(queue: Queue, jobs: &mut [Job]) -> u8 {
@@ -188,8 +189,8 @@ impl Kind for A {
     const BREAK_EVEN: usize = 3;
     type Job = Job;
 
-    fn scalar(job: &mut Job) {
-        scalar(Self::QUEUE, job);
+    fn scalar(job: &mut Job) -> Outcome {
+        scalar(Self::QUEUE, job)
     }
 
     fn lanes(jobs: &mut [Job]) -> u8 {
@@ -205,8 +206,8 @@ impl Kind for B {
     const BREAK_EVEN: usize = 2;
     type Job = Job;
 
-    fn scalar(job: &mut Job) {
-        scalar(Self::QUEUE, job);
+    fn scalar(job: &mut Job) -> Outcome {
+        scalar(Self::QUEUE, job)
     }
 
     fn lanes(jobs: &mut [Job]) -> u8 {

@@ -17,7 +17,7 @@ pub fn cases() -> Vec<Case> {
         .into_iter()
         .map(|(group, name)| {
             // Made now: a signature's secrets go into the generator.
-            let peer = Rc::new(Key::generate(group).expect("a key"));
+            let peer = Rc::new(Key::generate(group).expect("a key").0);
             let prepare = Box::new(move |seed| prepare(group, &peer, seed));
             Case { name: format!("{name} alone"), needs: &[], memcheck: true, prepare }
         })

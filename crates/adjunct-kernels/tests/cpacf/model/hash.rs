@@ -132,17 +132,6 @@ pub fn shake256(parts: &[&[u8]], out: &mut [u8]) {
     out.copy_from_slice(&state[..out.len()]);
 }
 
-const SEED: usize = 111;
-
-fn derive(parts: &[&[u8]]) -> [u8; SEED] {
-    let input = parts.concat();
-    let (bits, mut out) = ((SEED as u32 * 8).to_be_bytes(), [0; SEED]);
-    for (i, part) in out.chunks_mut(64).enumerate() {
-        part.copy_from_slice(&sha512(&[&[i as u8 + 1], &bits, &input])[..part.len()]);
-    }
-    out
-}
-
 fn add(to: &mut [u8], number: &[u8]) {
     let mut carry = 0;
     for (i, byte) in to.iter_mut().rev().enumerate() {
@@ -151,22 +140,9 @@ fn add(to: &mut [u8], number: &[u8]) {
     }
 }
 
-/// Instantiates a new block, reseeds another.
-pub fn drbg_seed(block: &mut [u8], input: &[u8]) {
-    assert!(input.len() <= 512 && block[..4] == [0; 4] && block[16] == 0 && block[128] == 0);
-    let value = block[17..128].to_vec();
-    let value = match block[4..8] {
-        [0, 0, 0, 0] => derive(&[input]),
-        _ => derive(&[&[1], &value, input]),
-    };
-    block[17..128].copy_from_slice(&value);
-    block[129..].copy_from_slice(&derive(&[&[0], &value]));
-    block[4..8].copy_from_slice(&1u32.to_be_bytes());
-    block[8..16].fill(0);
-}
-
 pub fn drbg_generate(block: &mut [u8], out: &mut [u8]) {
     assert_ne!(block[4..8], [0; 4], "a generator without a seed");
+    assert!(block[..4] == [0; 4] && block[16] == 0 && block[128] == 0);
     let mut data = block[17..128].to_vec();
     for part in out.chunks_mut(64) {
         part.copy_from_slice(&sha512(&[&data])[..part.len()]);

@@ -6,16 +6,38 @@ pub mod hash;
 mod public;
 
 use adjunct_kernels::cpacf::{Instruction, Machine, Query, Registers};
+use std::cell::Cell;
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::{Mutex, PoisonError};
 
 /// A model of a machine with every function.
 #[derive(Debug, Default)]
 pub struct Model {
     seed: AtomicU64,
     parts: AtomicUsize,
+    executed: Mutex<HashMap<(Instruction, u8), usize>>,
+}
+
+thread_local! {
+    static REFUSING: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Does `work` while every instruction of public keys refuses what this thread gives it.
+pub fn refusing<R>(work: impl FnOnce() -> R) -> R {
+    REFUSING.set(true);
+    let result = work();
+    REFUSING.set(false);
+    result
 }
 
 impl Model {
+    /// How often a function has been executed.
+    pub fn executed(&self, instruction: Instruction, code: u8) -> usize {
+        let executed = self.executed.lock().unwrap_or_else(PoisonError::into_inner);
+        executed.get(&(instruction, code)).copied().unwrap_or(0)
+    }
+
     /// How often it has ended in part.
     pub fn parts(&self) -> usize {
         self.parts.load(Relaxed)
@@ -88,6 +110,7 @@ impl Machine for Model {
             unsafe { *r.parameters.cast() = Query::of(codes(instruction)) };
             return 0;
         }
+        *self.executed.lock().unwrap_or_else(PoisonError::into_inner).entry((instruction, code)).or_default() += 1;
         let modifier = r.function & 0x80 != 0;
         use Instruction::*;
         // SAFETY: parameter block and operands are as the function demands; that they are is what is tested.
@@ -103,7 +126,10 @@ impl Machine for Model {
                 Pcc if code < 64 => self.xts_parameter(code, r),
                 Pcc | Kdsa => self.public(instruction, code, modifier, r),
                 Prno if code == 114 => self.entropy(r),
-                Prno => self.drbg(modifier, r),
+                Prno => {
+                    assert!(!modifier, "nobody has it seed");
+                    self.drbg(r)
+                }
             }
         }
     }
@@ -402,6 +428,9 @@ impl Model {
     }
 
     unsafe fn public(&self, instruction: Instruction, code: u8, modifier: bool, r: &mut Registers) -> u8 {
+        if REFUSING.get() {
+            return 2;
+        }
         // SAFETY: see `execute`.
         unsafe {
             // The first execution leaves its state in the block, the second goes on from there.
@@ -434,18 +463,11 @@ impl Model {
         0
     }
 
-    unsafe fn drbg(&self, seed: bool, r: &mut Registers) -> u8 {
+    unsafe fn drbg(&self, r: &mut Registers) -> u8 {
         // SAFETY: see `execute`.
         unsafe {
-            let block = field(r, 0, 240);
-            if seed {
-                let input = std::slice::from_raw_parts(r.source, r.source_length);
-                hash::drbg_seed(block, input);
-                (r.source, r.source_length) = (r.source.add(input.len()), 0);
-                return 0;
-            }
             let out = std::slice::from_raw_parts_mut(r.destination, r.destination_length);
-            hash::drbg_generate(block, out);
+            hash::drbg_generate(field(r, 0, 240), out);
             (r.destination, r.destination_length) = (r.destination.add(out.len()), 0);
         }
         0

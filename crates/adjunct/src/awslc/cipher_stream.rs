@@ -1,0 +1,106 @@
+//! CTR, CFB and OFB (NIST SP 800-38A) made of single blocks, for ciphers and segments that no function takes whole. `encrypt` is
+//! ECB encryption of whole blocks of `B` bytes.
+
+use super::cipher::AesKey;
+use adjunct_kernels::{InOut, wipe};
+
+impl AesKey {
+    /// CFB over any length with segments of `segment` bytes, 1 to a block; `iv` becomes the shift register.
+    ///
+    /// # Panics
+    /// For any other segment.
+    #[inline]
+    pub fn cfb_segments(&self, encrypt: bool, segment: usize, iv: &mut [u8; 16], io: InOut<'_>) {
+        match segment {
+            1 => self.cfb8(encrypt, iv, io),
+            16 => self.cfb(encrypt, iv, &mut 0, io),
+            _ => {
+                let (whole, tail) = io.split_whole(segment);
+                #[cfg(target_arch = "s390x")]
+                if self.given().cfb(encrypt, segment, iv, &whole) {
+                    return cfb(encrypt, segment, iv, tail, |io| self.ecb(true, io));
+                }
+                for part in [whole, tail] {
+                    cfb(encrypt, segment, iv, part, |io| self.ecb(true, io));
+                }
+            }
+        }
+    }
+}
+
+/// CTR over any length, with a big-endian counter over the whole block, which becomes the next.
+pub(crate) fn ctr<const B: usize>(counter: &mut [u8; B], mut io: InOut<'_>, encrypt: impl Fn(InOut<'_>)) {
+    while !io.is_empty() {
+        let mut stream = *counter;
+        encrypt(InOut::in_place(&mut stream));
+        increment(counter);
+        let (mut now, later) = io.split_head(B);
+        now.xor(&stream);
+        wipe(&mut stream);
+        io = later;
+    }
+}
+
+fn increment<const B: usize>(counter: &mut [u8; B]) {
+    for byte in counter.iter_mut().rev() {
+        *byte = byte.wrapping_add(1);
+        if *byte != 0 {
+            return;
+        }
+    }
+}
+
+/// CTR with a list of counters, as long as the message, up to whole blocks.
+///
+/// # Panics
+/// If the list is shorter.
+pub(crate) fn ctr_list<const B: usize>(list: &[u8], mut io: InOut<'_>, encrypt: impl Fn(InOut<'_>)) {
+    let mut stream = [0; 64];
+    for counters in list.chunks(stream.len()) {
+        let (mut now, later) = io.split_head(counters.len());
+        let blocks = now.len().next_multiple_of(B);
+        encrypt(InOut::apart(&counters[..blocks], &mut stream[..blocks]));
+        now.xor(&stream);
+        io = later;
+    }
+    wipe(&mut stream);
+}
+
+/// CFB over any length with segments of `segment` bytes, 1 to a block; `iv` becomes the shift register.
+///
+/// # Panics
+/// For any other segment.
+pub(crate) fn cfb<const B: usize>(
+    encrypting: bool,
+    segment: usize,
+    iv: &mut [u8; B],
+    mut io: InOut<'_>,
+    encrypt: impl Fn(InOut<'_>),
+) {
+    assert!((1..=B).contains(&segment));
+    while !io.is_empty() {
+        let mut stream = *iv;
+        encrypt(InOut::in_place(&mut stream));
+        let (mut now, later) = io.split_head(segment);
+        iv.copy_within(segment.., 0);
+        let register = &mut iv[B - segment..];
+        for i in 0..now.len() {
+            let input = now.get(i);
+            let output = input ^ stream[i];
+            now.set(i, output);
+            register[i] = if encrypting { output } else { input };
+        }
+        wipe(&mut stream);
+        io = later;
+    }
+}
+
+/// OFB over any length; `iv` becomes the last block of the stream.
+pub(crate) fn ofb<const B: usize>(iv: &mut [u8; B], mut io: InOut<'_>, encrypt: impl Fn(InOut<'_>)) {
+    while !io.is_empty() {
+        encrypt(InOut::in_place(iv));
+        let (mut now, later) = io.split_head(B);
+        now.xor(iv);
+        io = later;
+    }
+}

@@ -130,56 +130,34 @@ fn whole<const B: usize>(io: &InOut<'_>) -> Result<(), Errno> {
     if io.len().is_multiple_of(B) { Ok(()) } else { Err(Errno::INVALID) }
 }
 
-/// `ICA_CBCCS_VARIANT*`: the order of the last two blocks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stealing {
-    /// CS1: as they come.
-    Kept,
-    /// CS2: switched unless the last is whole.
-    Switched,
-    /// CS3: always switched.
-    AlwaysSwitched,
-}
-
-impl Stealing {
-    /// The variant of that number.
-    ///
-    /// # Errors
-    /// [`Errno::INVALID`] for any but 1, 2 and 3.
-    pub fn new(number: u32) -> Result<Stealing, Errno> {
-        match number {
-            1 => Ok(Stealing::Kept),
-            2 => Ok(Stealing::Switched),
-            3 => Ok(Stealing::AlwaysSwitched),
-            _ => Err(Errno::INVALID),
-        }
-    }
-}
-
 /// CBC with ciphertext stealing; `iv` becomes the last whole ciphertext block of plain CBC.
 ///
+/// `variant` is 1 to 3 (`ICA_CBCCS_VARIANT*`, CS1 to CS3): the last two blocks as they come, switched unless the last is whole, or
+/// always switched.
+///
 /// # Errors
-/// [`Errno::INVALID`] below a block.
+/// [`Errno::INVALID`] below a block, and for any other variant.
 pub fn cbc_stealing<C: Cipher<B>, const B: usize>(
     key: &[u8],
     iv: &mut [u8; B],
     encrypt: bool,
-    stealing: Stealing,
+    variant: u32,
     io: InOut<'_>,
 ) -> Result<(), Errno> {
     let length = io.len();
     if length < B {
         return Err(Errno::INVALID);
     }
-    let mut cipher = C::default();
-    cipher.set_key(key, encrypt)?;
     // The last piece has 1 to B bytes; before it stands a whole block, if there is one at all.
     let last = (length - 1) % B + 1;
-    let switched = match stealing {
-        Stealing::Kept => false,
-        Stealing::Switched => last < B,
-        Stealing::AlwaysSwitched => true,
+    let switched = match variant {
+        1 => false,
+        2 => last < B,
+        3 => true,
+        _ => return Err(Errno::INVALID),
     };
+    let mut cipher = C::default();
+    cipher.set_key(key, encrypt)?;
     if length == B || last == B && !switched {
         cipher.cbc(encrypt, iv, io);
         return Ok(());
@@ -291,10 +269,11 @@ impl Pair {
 pub fn cfb<C: Cipher<B>, const B: usize>(
     key: &[u8],
     iv: &mut [u8; B],
-    feedback: usize,
     encrypt: bool,
+    feedback: u32,
     io: InOut<'_>,
 ) -> Result<(), Errno> {
+    let feedback = feedback as usize;
     if feedback == 0 || feedback > B {
         return Err(Errno::INVALID);
     }
@@ -304,27 +283,34 @@ pub fn cfb<C: Cipher<B>, const B: usize>(
     Ok(())
 }
 
-/// OFB; `iv` becomes the last block of the stream.
+/// OFB, the same in both directions; `iv` becomes the last block of the stream.
 ///
 /// # Errors
 /// [`Errno::INVALID`] for a key that cannot be.
-pub fn ofb<C: Cipher<B>, const B: usize>(key: &[u8], iv: &mut [u8; B], io: InOut<'_>) -> Result<(), Errno> {
+pub fn ofb<C: Cipher<B>, const B: usize>(
+    key: &[u8],
+    iv: &mut [u8; B],
+    _encrypt: bool,
+    io: InOut<'_>,
+) -> Result<(), Errno> {
     let mut cipher = C::default();
     cipher.set_key(key, true)?;
     cipher.ofb(iv, io);
     Ok(())
 }
 
-/// CTR of which the last `width` bits count, without carry into those before.
+/// CTR, the same in both directions, of which the last `width` bits count, without carry into those before.
 ///
 /// # Errors
 /// [`Errno::INVALID`] unless `width` is 8 to the block's bits in steps of 8.
 pub fn ctr<C: Cipher<B>, const B: usize>(
     key: &[u8],
     counter: &mut [u8; B],
-    width: usize,
+    _encrypt: bool,
+    width: u32,
     mut io: InOut<'_>,
 ) -> Result<(), Errno> {
+    let width = width as usize;
     if width == 0 || width > 8 * B || !width.is_multiple_of(8) {
         return Err(Errno::INVALID);
     }

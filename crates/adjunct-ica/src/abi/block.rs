@@ -3,7 +3,7 @@
 use super::{aes_key, array, bytes, bytes_mut, code, encrypts, in_out, length, put};
 use crate::cmac::{self, Mac};
 use crate::error::Errno;
-use crate::modes::{self, Stealing};
+use crate::modes;
 use crate::serve::{Operation, direction};
 use adjunct::awslc::cipher::AesKey;
 use adjunct::awslc::cipher_des::Des;
@@ -37,7 +37,14 @@ macro_rules! cipher {
             })
         }
     };
-    (@ cbc $name:ident $function:ident
+    // A vector goes in and the next one comes out. The mode by what lengths it takes, its number before or after the direction,
+    // and what does it.
+    (@ cbc $($rest:tt)*) => { cipher!(@ chained whole [] [] cbc $($rest)*); };
+    (@ cbc_cs $($rest:tt)*) => { cipher!(@ chained at_least [] [variant] cbc_stealing $($rest)*); };
+    (@ cfb $($rest:tt)*) => { cipher!(@ chained any [feedback] [] cfb $($rest)*); };
+    (@ ofb $($rest:tt)*) => { cipher!(@ chained any [] [] ofb $($rest)*); };
+    (@ ctr $($rest:tt)*) => { cipher!(@ chained any [width] [] ctr $($rest)*); };
+    (@ chained $lengths:ident [$($before:ident)?] [$($after:ident)?] $mode:ident $name:ident $function:ident
      [$type:ty, $block:literal, ($($extra:ident)?), $raw:ident, $key:expr, $bits:expr, $mac:expr]
     ) => {
         /// # Safety
@@ -45,106 +52,17 @@ macro_rules! cipher {
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name(
             input: *const u8, output: *mut u8, length: c_ulong, $raw: *const u8, $($extra: c_uint,)? iv: *mut u8,
-            direction: c_uint,
+            $($before: c_uint,)? direction: c_uint, $($after: c_uint,)?
         ) -> c_uint {
             // SAFETY: see above.
             code(|| unsafe {
-                let length = whole::<$block>(length)?;
+                let length = $lengths::<$block>(length)?;
                 let (key, encrypt) = ($key?, encrypts(direction)?);
                 let mut chain = array::<$block>(iv)?;
                 run(Function::$function, $bits(key), encrypt, input, output, length, |io| {
-                    modes::cbc::<$type, $block>(key, &mut chain, encrypt, io)
+                    modes::$mode::<$type, $block>(key, &mut chain, encrypt, $($before,)? $($after,)? io)
                 })?;
                 put(iv, &chain);
-                Ok(())
-            })
-        }
-    };
-    (@ cbc_cs $name:ident $function:ident
-     [$type:ty, $block:literal, ($($extra:ident)?), $raw:ident, $key:expr, $bits:expr, $mac:expr]
-    ) => {
-        /// # Safety
-        /// The caller's buffers, of the lengths given; the vector is a block.
-        #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $name(
-            input: *const u8, output: *mut u8, length: c_ulong, $raw: *const u8, $($extra: c_uint,)? iv: *mut u8,
-            direction: c_uint, variant: c_uint,
-        ) -> c_uint {
-            // SAFETY: see above.
-            code(|| unsafe {
-                let length = at_least::<$block>(length)?;
-                let (key, encrypt, stealing) = ($key?, encrypts(direction)?, Stealing::new(variant)?);
-                let mut chain = array::<$block>(iv)?;
-                run(Function::$function, $bits(key), encrypt, input, output, length, |io| {
-                    modes::cbc_stealing::<$type, $block>(key, &mut chain, encrypt, stealing, io)
-                })?;
-                put(iv, &chain);
-                Ok(())
-            })
-        }
-    };
-    (@ cfb $name:ident $function:ident
-     [$type:ty, $block:literal, ($($extra:ident)?), $raw:ident, $key:expr, $bits:expr, $mac:expr]
-    ) => {
-        /// # Safety
-        /// The caller's buffers, of the lengths given; the vector is a block.
-        #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $name(
-            input: *const u8, output: *mut u8, length: c_ulong, $raw: *const u8, $($extra: c_uint,)? iv: *mut u8,
-            feedback: c_uint, direction: c_uint,
-        ) -> c_uint {
-            // SAFETY: see above.
-            code(|| unsafe {
-                let (key, encrypt, feedback) = ($key?, encrypts(direction)?, self::length(feedback)?);
-                let mut chain = array::<$block>(iv)?;
-                run(Function::$function, $bits(key), encrypt, input, output, length, |io| {
-                    modes::cfb::<$type, $block>(key, &mut chain, feedback, encrypt, io)
-                })?;
-                put(iv, &chain);
-                Ok(())
-            })
-        }
-    };
-    (@ ofb $name:ident $function:ident
-     [$type:ty, $block:literal, ($($extra:ident)?), $raw:ident, $key:expr, $bits:expr, $mac:expr]
-    ) => {
-        /// # Safety
-        /// The caller's buffers, of the lengths given; the vector is a block.
-        #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $name(
-            input: *const u8, output: *mut u8, length: c_ulong, $raw: *const u8, $($extra: c_uint,)? iv: *mut u8,
-            direction: c_uint,
-        ) -> c_uint {
-            // SAFETY: see above.
-            code(|| unsafe {
-                let (key, encrypt) = ($key?, encrypts(direction)?);
-                let mut chain = array::<$block>(iv)?;
-                run(Function::$function, $bits(key), encrypt, input, output, length, |io| {
-                    modes::ofb::<$type, $block>(key, &mut chain, io)
-                })?;
-                put(iv, &chain);
-                Ok(())
-            })
-        }
-    };
-    (@ ctr $name:ident $function:ident
-     [$type:ty, $block:literal, ($($extra:ident)?), $raw:ident, $key:expr, $bits:expr, $mac:expr]
-    ) => {
-        /// # Safety
-        /// The caller's buffers, of the lengths given; the counter is a block.
-        #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $name(
-            input: *const u8, output: *mut u8, length: c_ulong, $raw: *const u8, $($extra: c_uint,)? counter: *mut u8,
-            width: c_uint, direction: c_uint,
-        ) -> c_uint {
-            // SAFETY: see above.
-            code(|| unsafe {
-                let (key, encrypt, width) = ($key?, encrypts(direction)?, self::length(width)?);
-                let mut next = array::<$block>(counter)?;
-                run(Function::$function, $bits(key), encrypt, input, output, length, |io| {
-                    modes::ctr::<$type, $block>(key, &mut next, width, io)
-                })?;
-                put(counter, &next);
                 Ok(())
             })
         }
@@ -236,6 +154,10 @@ fn whole<const B: usize>(length: c_ulong) -> Result<c_ulong, Errno> {
 
 fn at_least<const B: usize>(length: c_ulong) -> Result<c_ulong, Errno> {
     if self::length(length)? >= B { Ok(length) } else { Err(Errno::INVALID) }
+}
+
+const fn any<const B: usize>(length: c_ulong) -> Result<c_ulong, Errno> {
+    Ok(length)
 }
 
 /// A copy of `list`, where writing from `output` on would change what of it is still to be read.

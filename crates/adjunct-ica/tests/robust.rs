@@ -65,7 +65,7 @@ fn sanitizers_find_nothing_in_the_programs() {
         println!("SKIPPED: the C compiler has no AddressSanitizer");
         return;
     }
-    let interface = ["ciphers", "curves", "drbg", "hashes", "rsa"].map(|name| format!("interface/{name}.c"));
+    let interface = ["ciphers", "curves", "drbg", "ecx", "hashes", "rsa"].map(|name| format!("interface/{name}.c"));
     let robust = ["guard", "overlap", "threads"].map(|name| format!("robust/{name}.c"));
     for source in interface.iter().chain(&robust).map(|name| tests.join(name)) {
         let program = folder.join(format!("sanitized-{}", source.file_stem().expect("a name").to_string_lossy()));

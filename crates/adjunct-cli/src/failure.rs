@@ -1,7 +1,6 @@
 //! Why a command failed: one line for people, one exit status for scripts.
 
 use std::fmt;
-use std::process::ExitCode;
 
 /// Why a command failed.
 #[derive(Debug)]
@@ -21,17 +20,21 @@ impl Failure {
         Failure::Failed(line.into())
     }
 
-    /// Says why on standard error, after `name`; gives the exit status.
-    pub fn report(&self, name: &str) -> ExitCode {
+    /// Says why on standard error, after `name`; help goes to standard output.
+    pub fn report(&self, name: &str) {
         match self {
-            Failure::Usage(error) => {
-                let _ = error.print();
-                return if error.use_stderr() { ExitCode::from(2) } else { ExitCode::SUCCESS };
-            }
-            Failure::Words(line) => eprint_line(name, line),
-            Failure::Failed(line) => eprint_line(name, line),
+            Failure::Usage(error) => drop(error.print()),
+            Failure::Words(line) | Failure::Failed(line) => eprint_line(name, line),
         }
-        if matches!(self, Failure::Failed(_)) { ExitCode::FAILURE } else { ExitCode::from(2) }
+    }
+
+    /// The exit status.
+    pub fn status(&self) -> u8 {
+        match self {
+            Failure::Usage(error) if !error.use_stderr() => 0,
+            Failure::Usage(_) | Failure::Words(_) => 2,
+            Failure::Failed(_) => 1,
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Man pages and shell completions, made from the same definitions as `--help`. For packagers; hidden from the help.
 
-use crate::{Cli, Failure, info, output, stats};
+use crate::{Cli, Failure, Name, output};
 use clap::CommandFactory;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -11,7 +11,7 @@ pub enum Command {
     /// Write the man pages, or adjunct(1) to standard output
     #[command(hide = true)]
     Man {
-        /// The folder that takes adjunct.1, adjunct-info.1, ..., icainfo.1 and icastats.1
+        /// The folder that takes adjunct.1, adjunct-info.1, ..., icainfo.1, icainfo-cex.1 and icastats.1
         dir: Option<PathBuf>,
         /// The date below the pages, as in 2026-11-21; by default none
         #[arg(long, default_value = "", hide_default_value = true)]
@@ -23,7 +23,7 @@ pub enum Command {
         /// The shell
         shell: clap_complete::Shell,
         /// The name that is completed
-        #[arg(default_value = "adjunct", value_parser = ["adjunct", "icainfo", "icastats"])]
+        #[arg(default_value = "adjunct", value_parser = Name::ALL.map(Name::text))]
         name: String,
     },
 }
@@ -38,7 +38,7 @@ pub fn run(command: &Command) -> Result<ExitCode, Failure> {
         Command::Man { dir: None, date } => output::print(&page(Cli::command(), date, None)?)?,
         Command::Completions { shell, name } => {
             let mut text = Vec::new();
-            let mut command = crate::parser(&[name.into()]).1;
+            let mut command = Name::of(&[name.into()]).parser();
             clap_complete::generate(*shell, &mut command, name.as_str(), &mut text);
             output::print(&String::from_utf8_lossy(&text))?;
         }
@@ -58,8 +58,12 @@ impl Pages<'_> {
         let mut command = Cli::command().disable_help_subcommand(true);
         command.build();
         self.tree(&command, "adjunct", None)?;
-        self.page("icainfo", info::IcaInfo::command(), Some("adjunct-info"))?;
-        self.page("icastats", stats::IcaStats::command(), Some("adjunct-stats"))
+        for name in Name::ALL {
+            if let Some(subcommand) = name.subcommand() {
+                self.page(name.text(), name.parser(), Some(&format!("adjunct-{subcommand}")))?;
+            }
+        }
+        Ok(())
     }
 
     fn tree(&self, command: &clap::Command, name: &str, parent: Option<&str>) -> Result<(), Failure> {

@@ -8,6 +8,7 @@ pub mod bench;
 pub mod failure;
 pub mod generate;
 pub mod info;
+pub mod name;
 pub mod openssl;
 pub mod openssl_conf;
 pub mod output;
@@ -15,8 +16,9 @@ pub mod ssh;
 pub mod stats;
 
 use clap::error::ErrorKind;
-use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{Parser, Subcommand};
 pub use failure::Failure;
+pub use name::Name;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
@@ -30,9 +32,9 @@ Examples:
   adjunct stats                        what was used: hardware and software, per function
   sudo adjunct stats --all --used      of every user, only what was used
 
-Called by the name icainfo or icastats, the command takes those tools' options and prints their tables.
+Called by the name icainfo, icainfo-cex or icastats, the command takes those tools' options and prints their tables.
 
-Exit status: 0 done, 1 it failed (one line says why), 2 the command line is wrong.";
+Exit status: 0 done, 1 it failed (one line says why), 2 the command line is wrong (1 by those names).";
 
 /// Crypto hardware for OpenSSL and OpenSSH, with proof that it is used
 #[derive(Debug, Parser)]
@@ -69,10 +71,20 @@ impl Cli {
 
 /// Runs the command line `args` (the first is the name the command was called by) and reports what went wrong.
 pub fn main(args: Vec<OsString>) -> ExitCode {
-    let (name, result) = dispatch(args);
-    match result {
-        Ok(code) => code,
-        Err(failure) => interrupted(failure).report(&name),
+    let name = Name::of(&args);
+    run(name, args).unwrap_or_else(|failure| {
+        let failure = interrupted(failure);
+        failure.report(name.text());
+        name.status(&failure)
+    })
+}
+
+fn run(name: Name, args: Vec<OsString>) -> Result<ExitCode, Failure> {
+    match (name.parser().try_get_matches_from(args), name.version()) {
+        (Err(error), Some(version)) if error.kind() == ErrorKind::DisplayVersion => {
+            output::print(&version).map(|()| ExitCode::SUCCESS)
+        }
+        (matches, _) => name.ready(&matches?)?(),
     }
 }
 
@@ -87,47 +99,10 @@ fn interrupted(failure: Failure) -> Failure {
     }
 }
 
-/// The parser of the name a command line starts with, and that name.
-fn parser(args: &[OsString]) -> (String, clap::Command) {
-    let called = args.first().map(std::path::Path::new).and_then(|p| p.file_name()).and_then(|n| n.to_str());
-    match called {
-        Some("icainfo") => ("icainfo".to_owned(), info::IcaInfo::command()),
-        Some("icastats") => ("icastats".to_owned(), stats::IcaStats::command()),
-        _ => ("adjunct".to_owned(), Cli::command()),
-    }
-}
-
-fn dispatch(args: Vec<OsString>) -> (String, Result<ExitCode, Failure>) {
-    let (name, command) = parser(&args);
-    let matches = match command.try_get_matches_from(args) {
-        Err(error) if error.kind() == ErrorKind::DisplayVersion && name != "adjunct" => {
-            let done = output::print(&version(&name)).map(|()| ExitCode::SUCCESS);
-            return (name, done);
-        }
-        other => other,
-    };
-    let result = matches.map_err(Failure::from).and_then(|matches| match name.as_str() {
-        "icainfo" => info::IcaInfo::from_arg_matches(&matches)?.run(),
-        "icastats" => stats::IcaStats::from_arg_matches(&matches)?.run(),
-        _ => Cli::from_arg_matches(&matches)?.run(),
-    });
-    (name, result)
-}
-
-/// What the tools of Z say for `-v`: the version of libica first, where scripts look for it, then the build.
-fn version(name: &str) -> String {
-    let [major, minor, fix] = adjunct::LIBICA_VERSION;
-    format!("{name}: libica version {major}.{minor}.{fix}\nbuild: adjunct {}\n", env!("CARGO_PKG_VERSION"))
-}
-
 /// Parses a command line and runs nothing: whether it would be accepted. For fuzzing; it must never panic.
 pub fn parse_args(args: Vec<OsString>) -> bool {
-    let (name, command) = parser(&args);
-    command.try_get_matches_from(args).is_ok_and(|matches| match name.as_str() {
-        "icainfo" => info::IcaInfo::from_arg_matches(&matches).is_ok(),
-        "icastats" => stats::IcaStats::from_arg_matches(&matches).is_ok(),
-        _ => Cli::from_arg_matches(&matches).is_ok(),
-    })
+    let name = Name::of(&args);
+    name.parser().try_get_matches_from(args).is_ok_and(|matches| name.ready(&matches).is_ok())
 }
 
 #[cfg(test)]
@@ -136,9 +111,7 @@ mod tests {
 
     #[test]
     fn the_definitions_are_consistent() {
-        Cli::command().debug_assert();
-        info::IcaInfo::command().debug_assert();
-        stats::IcaStats::command().debug_assert();
+        Name::ALL.iter().for_each(|name| name.parser().debug_assert());
     }
 
     #[test]
@@ -148,6 +121,8 @@ mod tests {
         assert!(parse_args(words(&["/usr/bin/icainfo", "-c"])));
         assert!(parse_args(words(&["icastats", "-k", "-j"])));
         assert!(parse_args(words(&["icainfo", "--json"])));
+        assert!(parse_args(words(&["./icainfo-cex", "-r"])));
+        assert!(!parse_args(words(&["icainfo-cex", "-k"])));
         assert!(!parse_args(words(&["icainfo", "--json", "-c"])));
         assert!(!parse_args(words(&["adjunct", "-k"])));
         assert!(!parse_args(Vec::new()));

@@ -1,4 +1,4 @@
-//! The `adjunct` command; also answers as `icainfo` and `icastats`.
+//! The `adjunct` command; also answers as `icainfo`, `icainfo-cex` and `icastats`.
 
 use std::process::ExitCode;
 

@@ -1,5 +1,7 @@
 //! The command as it is called: by its own name and by those of the Z tools, as root and as another user.
 
+mod copy;
+
 use adjunct::catalogue::Function;
 use adjunct::route::{Direction, Tally};
 use std::os::unix::fs::symlink;
@@ -43,7 +45,11 @@ fn refused(output: &Output, status: i32) -> String {
 #[test]
 fn a_link_by_the_name_of_a_z_tool_is_that_tool() {
     let dir = tempfile::tempdir().unwrap();
-    for (name, start) in [("icainfo", "              Cryptographic"), ("icastats", " function       |")] {
+    for (name, start) in [
+        ("icainfo", "              Cryptographic"),
+        ("icainfo-cex", "              Cryptographic"),
+        ("icastats", " function       |"),
+    ] {
         let link = dir.path().join(name);
         symlink(ADJUNCT, &link).unwrap();
         assert!(text(&Command::new(&link).output().unwrap()).starts_with(start), "{name}");
@@ -58,7 +64,8 @@ fn version(name: &str) -> String {
 
 /// The version of libica first, in its words: scripts read it there.
 fn of_z(name: &str) -> String {
-    format!("{name}: libica version 4.4.0\nbuild: {}", version("adjunct"))
+    let library = if name == "icainfo-cex" { "libica-cex" } else { "libica" };
+    format!("{name}: {library} version 4.4.0\nbuild: {}", version("adjunct"))
 }
 
 #[test]
@@ -96,7 +103,7 @@ fn other_users_are_shown_to_root_only() {
     }
     let dir = tempfile::tempdir().unwrap();
     let copy = dir.path().join("adjunct");
-    std::fs::copy(ADJUNCT, &copy).unwrap();
+    copy::copy(ADJUNCT, &copy);
     readable(dir.path());
     let nobody = |args: &[&str]| command(&copy, args).uid(65534).gid(65534).output().unwrap();
     for args in [&["stats", "-A"][..], &["stats", "-S"], &["stats", "-R"], &["stats", "-D"], &["stats", "-U", "root"]] {
@@ -173,7 +180,7 @@ fn man_pages_are_made() {
     text(&adjunct(&["man", "--date", "2026-11-21", dir.path().to_str().unwrap()]));
     let page = |name: &str| std::fs::read_to_string(dir.path().join(format!("{name}.1"))).unwrap();
     let version = env!("CARGO_PKG_VERSION");
-    for name in ["adjunct", "adjunct-info", "adjunct-stats", "adjunct-openssl", "icainfo", "icastats"] {
+    for name in ["adjunct", "adjunct-info", "adjunct-stats", "adjunct-openssl", "icainfo", "icainfo-cex", "icastats"] {
         let title = format!(".TH \"{name}\" 1 \"2026-11-21\" \"adjunct {version}\" ");
         assert!(page(name).starts_with(&title), "{name}");
         assert_eq!(page(name).contains(".SH SUBCOMMANDS"), ["adjunct", "adjunct-openssl"].contains(&name), "{name}");
@@ -190,7 +197,9 @@ fn man_pages_are_made() {
 fn completions_are_made() {
     for shell in ["bash", "zsh", "fish"] {
         assert!(text(&adjunct(&["completions", shell])).contains("adjunct"));
-        assert!(text(&adjunct(&["completions", shell, "icastats"])).contains("icastats"));
+        for name in ["icastats", "icainfo-cex"] {
+            assert!(text(&adjunct(&["completions", shell, name])).contains(name));
+        }
     }
     assert_eq!(adjunct(&["completions", "bash", "lszcrypt"]).status.code(), Some(2));
 }

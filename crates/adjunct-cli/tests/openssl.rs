@@ -1,9 +1,11 @@
 //! `adjunct openssl` on copies of configuration files, judged by the real OpenSSL and OpenSSH. The system's own file is
 //! read and never written.
 
+mod copy;
 mod module;
 
 use adjunct_cli::openssl_conf::{NoIncludes, Options, enable};
+use copy::copy;
 use module::module;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -272,7 +274,7 @@ fn no_permission_and_no_space_are_one_line() {
     let stock = vec![b'#'; 12_000];
     let Some(scene) = Scene::new(&stock) else { return };
     let (program, module) = (scene.dir.path().join("adjunct"), scene.dir.path().join("module.so"));
-    fs::copy(ADJUNCT, &program).unwrap();
+    copy(ADJUNCT, &program);
     fs::copy(&scene.module, &module).unwrap();
     let as_nobody = Command::new(&program)
         .args(["openssl", "enable", "--config"])

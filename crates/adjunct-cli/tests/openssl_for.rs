@@ -1,8 +1,10 @@
 //! `adjunct openssl enable --for sshd|ssh`: for sshd in a mount namespace with a copy of /etc, for ssh in a folder that is
 //! this user's home for it. The system's own files are read and never written.
 
+mod copy;
 mod module;
 
+use copy::copy;
 use module::module;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -250,7 +252,7 @@ fn others_than_root_are_told_so() {
     let Some(etc) = Etc::new() else { return };
     let program = etc.dir.path().join("adjunct");
     let own = etc.dir.path().join("module.so");
-    fs::copy(ADJUNCT, &program).unwrap();
+    copy(ADJUNCT, &program);
     fs::copy(&etc.module, &own).unwrap();
     let mut command = etc.command("setpriv", &["--reuid", "65534", "--regid", "65534", "--clear-groups"]);
     command.arg(&program).args(["openssl", "enable", "--for", "sshd", "--module"]).arg(&own);
@@ -416,7 +418,7 @@ fn another_users_home_and_closed_folders_are_one_line() {
     let tools = tempfile::tempdir().unwrap();
     fs::set_permissions(tools.path(), fs::Permissions::from_mode(0o755)).unwrap();
     let (program, module) = (tools.path().join("adjunct"), tools.path().join("module.so"));
-    fs::copy(ADJUNCT, &program).unwrap();
+    copy(ADJUNCT, &program);
     fs::copy(&home.module, &module).unwrap();
     fs::set_permissions(home.dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
     let enable = || {

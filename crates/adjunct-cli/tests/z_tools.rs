@@ -1,7 +1,10 @@
-//! `icainfo` and `icastats` as scripts for IBM Z call them: the same options, and the same tables to the byte.
+//! `icainfo`, `icainfo-cex` and `icastats` as scripts for IBM Z call them: the same options, and the same tables to the byte.
+
+mod copy;
 
 use adjunct::catalogue::Function;
 use adjunct::route::{Direction, Tally};
+use copy::copy;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -126,8 +129,56 @@ fn icainfo_takes_its_options() {
     let json: serde_json::Value = serde_json::from_str(&said(&mut icainfo(&["--json"]))).unwrap();
     assert_eq!(json["functions"].as_array().unwrap().len(), 54);
     assert!(json["functions"][0]["static"].is_boolean() && json["curves"].as_array().unwrap().len() == 16);
-    for wrong in ["word", "--nope", "-x"] {
-        assert_eq!(icainfo(&[wrong]).output().unwrap().status.code(), Some(2));
+}
+
+/// The same tables about libica-cex: no instructions, whatever the processor has, and a dash in their column.
+#[test]
+fn icainfo_cex_knows_cards_only() {
+    let cex = |args: &[&str]| tool(Path::new(ADJUNCT), "icainfo-cex", "none", args);
+    let dashes = |table: &str| -> String {
+        let row = |line: &str| match line.split('|').collect::<Vec<_>>()[..] {
+            [name, dynamic, "     no     ", software] => format!("{name}|{dynamic}|      -     |{software}\n"),
+            _ => format!("{line}\n"),
+        };
+        table.lines().map(row).collect()
+    };
+    let functions = dashes(ICAINFO) + "CPACF support is disabled in libica-cex.\n";
+    assert_eq!(said(cex(&[]).env("ADJUNCT_CPU", PLAIN)), functions);
+    assert_eq!(said(cex(&["-c"]).env("ADJUNCT_CPU", PLAIN)), dashes(CURVES));
+    assert_eq!(without_hardware(&said(&mut cex(&[]))), functions);
+    let cards = |table: &str| -> Vec<_> {
+        let first = |line: &str| Some((line.split('|').next()?.to_owned(), line.split('|').nth(1)?.trim() == "yes"));
+        table.lines().filter_map(first).collect()
+    };
+    assert_eq!(cards(&said(&mut cex(&[]))), cards(&said(&mut icainfo(&[]))));
+    assert_eq!(said(&mut cex(&["-r"])), said(&mut icainfo(&["-r"])));
+    assert!(said(&mut cex(&["-v"])).starts_with("icainfo-cex: libica-cex version 4.4"));
+    assert!(said(&mut cex(&["-h"])).contains("Usage: icainfo-cex"));
+    let json: serde_json::Value = serde_json::from_str(&said(&mut cex(&["--json"]))).unwrap();
+    assert!(json["functions"].as_array().unwrap().iter().all(|row| row["static"] == false));
+}
+
+/// The originals end with 1 for whatever goes wrong; the command itself with 2 where its command line is.
+#[test]
+fn a_wrong_option_is_1_as_on_z() {
+    for (name, wrong) in [
+        ("icainfo", &["word"][..]),
+        ("icainfo", &["--nope"]),
+        ("icainfo-cex", &["-x"]),
+        ("icastats", &["-x"]),
+        ("icastats", &["--used"]),
+        ("icastats", &["-S", "-A"]),
+        ("icastats", &["word"]),
+        ("icastats", &["-U"]),
+        ("icastats", &["-U", "no-such-user"]),
+    ] {
+        let output = tool(Path::new(ADJUNCT), name, "none", wrong).output().unwrap();
+        assert_eq!((output.status.code(), &output.stdout[..]), (Some(1), &b""[..]), "{name} {wrong:?}");
+        assert!(!output.stderr.is_empty(), "{name} {wrong:?}");
+    }
+    for wrong in [&["info", "--nope"][..], &["stats", "-x"]] {
+        let status = tool(Path::new(ADJUNCT), "adjunct", "none", wrong).output().unwrap().status;
+        assert_eq!(status.code(), Some(2), "{wrong:?}");
     }
 }
 
@@ -153,9 +204,6 @@ fn icastats_prints_the_tables_of_z() {
         "-h, --help",
     ] {
         assert!(help.contains(word), "{word}: {help}");
-    }
-    for wrong in [&["--used"][..], &["-S", "-A"], &["word"]] {
-        assert_eq!(tool(Path::new(ADJUNCT), "icastats", &key, wrong).output().unwrap().status.code(), Some(2));
     }
 }
 
@@ -209,8 +257,8 @@ impl Stage {
     fn new() -> Stage {
         let dir = tempfile::tempdir().unwrap();
         std::fs::set_permissions(dir.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
-        std::fs::copy(ADJUNCT, dir.path().join("adjunct")).unwrap();
-        std::fs::copy(std::env::current_exe().unwrap(), dir.path().join("counting")).unwrap();
+        copy(ADJUNCT, &dir.path().join("adjunct"));
+        copy(std::env::current_exe().unwrap(), &dir.path().join("counting"));
         Stage { dir, key: format!("z3-{}", std::process::id()) }
     }
 

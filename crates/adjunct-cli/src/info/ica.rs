@@ -3,33 +3,30 @@
 use super::Facts;
 use adjunct::catalogue::Function;
 use adjunct::config::LibicaModes;
-use adjunct::{cpu, foreign};
+use adjunct::{cpu, foreign, route};
 use serde::Serialize;
-use std::fmt::Write;
 
 /// The line about FIPS; adjunct's CPU library is not built in its FIPS mode.
 const FIPS: &str = "No built-in FIPS support.\n";
 /// What `-f` says where there is no list of exceptions.
 pub(super) const EXCEPTIONS: &str = "Built-in FIPS support: FIPS 140-3 mode inactive.\n";
-/// The level of the message-security assist, in the heading of the static column: there is none but on IBM Z.
-fn level() -> String {
-    format!("(msa={:02})", cpu::msa_level())
-}
 
 /// Whose functions are reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Limits {
+pub enum Library {
     /// libica's: of its interface, whatever the libraries below could do.
-    Libica,
+    Ica,
+    /// libica-cex's: the same, with the cards alone as hardware.
+    IcaCex,
     /// OpenSSL's, to which is handed what is beyond the CPU library.
     OpenSsl,
 }
 
-impl Limits {
+impl Library {
     const fn rsa(self) -> Lengths {
         match self {
-            Limits::Libica => Lengths { least: 512, most: 4096 },
-            Limits::OpenSsl => Lengths { least: 512, most: 16384 },
+            Library::Ica | Library::IcaCex => Lengths { least: 512, most: 4096 },
+            Library::OpenSsl => Lengths { least: 512, most: 16384 },
         }
     }
 }
@@ -42,6 +39,15 @@ pub(super) struct Report {
     rsa: Lengths,
     fallbacks: bool,
     fips: bool,
+    #[serde(skip)]
+    words: Words,
+}
+
+/// What stands in the table where there is no static hardware and no software: "no", or a dash where it was switched off.
+#[derive(Debug, Clone, Copy)]
+struct Words {
+    instructions: &'static str,
+    software: &'static str,
 }
 
 /// What serves a function or a curve: batches, the processor's instructions, software.
@@ -63,26 +69,30 @@ struct Lengths {
 
 impl Report {
     /// The report of this machine.
-    pub(super) fn new(facts: &Facts, limits: Limits) -> Report {
-        let modes = match limits {
-            Limits::Libica => LibicaModes::from_environment(),
-            Limits::OpenSsl => LibicaModes::default(),
+    pub(super) fn new(facts: &Facts, library: Library) -> Report {
+        let modes = match library {
+            Library::Ica | Library::IcaCex => LibicaModes::from_environment(),
+            Library::OpenSsl => LibicaModes::default(),
         };
-        Report::with(facts, limits, modes)
+        Report::with(facts, library, modes)
     }
 
-    fn with(facts: &Facts, limits: Limits, modes: LibicaModes) -> Report {
+    fn with(facts: &Facts, library: Library, modes: LibicaModes) -> Report {
         let libcrypto = foreign::libcrypto().is_some();
         let software = |function| modes.in_software(function, || libcrypto);
-        let functions = Function::ALL.iter().zip(&facts.functions).filter(|(function, _)| function.info().z);
-        let curves = facts.curves.iter().filter(|curve| curve.z || limits == Limits::OpenSsl);
+        let functions = Function::ALL.iter().filter(|function| function.info().z);
+        let curves = facts.curves.iter().filter(|curve| curve.z || library == Library::OpenSsl);
+        let unless = |on: bool| if on { "no" } else { "-" };
         Report {
             functions: functions
-                .map(|(&function, row)| Row {
-                    name: row.function,
-                    dynamic: row.batches,
-                    instructions: row.hardware,
-                    software: software(function),
+                .map(|&function| {
+                    let served = route::served(function, 0);
+                    Row {
+                        name: function.info().name,
+                        dynamic: served.batches,
+                        instructions: served.instructions,
+                        software: software(function),
+                    }
                 })
                 .collect(),
             curves: curves
@@ -93,51 +103,40 @@ impl Report {
                     software: software(curve.function),
                 })
                 .collect(),
-            rsa: limits.rsa(),
+            rsa: library.rsa(),
             fallbacks: modes.fallbacks,
             fips: false,
+            words: Words { instructions: unless(library != Library::IcaCex), software: unless(modes.fallbacks) },
         }
-    }
-
-    /// What stands in the software column where there is none: a dash where it was switched off, as on Z.
-    const fn none(&self) -> &'static str {
-        if self.fallbacks { "no" } else { "-" }
     }
 
     /// The table of functions. *Dynamic* is what batches serve, which stand for a card, *static* what the processor's
     /// instructions do.
     pub(super) fn functions(&self) -> String {
-        let mut text = String::new();
-        text += "              Cryptographic algorithm support      \n";
-        text += "------------------------------------------------------\n";
-        text += "               |         hardware        |            \n";
-        text += " function      |   dynamic  |   static   |  software  \n";
-        let _ = writeln!(text, "               |            |  {}  |            ", level());
-        text += "---------------+------------+------------+------------\n";
-        for row in &self.functions {
-            let _ = writeln!(text, "{:>14} | {}     ", row.name, row.cells(self.none()));
-        }
-        text += "------------------------------------------------------\n";
-        text += FIPS;
+        let frame = Frame {
+            title: "              Cryptographic algorithm support      \n",
+            rule: "------------------------------------------------------\n",
+            head: ["               ", " function      "],
+            line: "---------------+------------+------------+------------\n",
+            name: 14,
+            ends: ["            \n", "  software  \n", "            \n", "     \n"],
+        };
         let state = if self.fallbacks { "enabled" } else { "disabled" };
-        let _ = writeln!(text, "Software fallbacks are {state}.");
-        text
+        let cex = if self.words.instructions == "-" { "CPACF support is disabled in libica-cex.\n" } else { "" };
+        frame.around(&self.functions, self.words) + &format!("Software fallbacks are {state}.\n{cex}")
     }
 
     /// The table of curves.
     pub(super) fn curves(&self) -> String {
-        let mut text = String::new();
-        text += "-------------------------------------------------------\n";
-        text += "                 |         hardware        |           \n";
-        text += "        EC curve |   dynamic  |   static   |  software \n";
-        let _ = writeln!(text, "                 |            |  {}  |         ", level());
-        text += "-----------------+------------+------------+-----------\n";
-        for row in &self.curves {
-            let _ = writeln!(text, "{:>16} | {}", row.name, row.cells(self.none()));
-        }
-        text += "-------------------------------------------------------\n";
-        text += FIPS;
-        text
+        let frame = Frame {
+            title: "",
+            rule: "-------------------------------------------------------\n",
+            head: ["                 ", "        EC curve "],
+            line: "-----------------+------------+------------+-----------\n",
+            name: 16,
+            ends: ["           \n", "  software \n", "         \n", "\n"],
+        };
+        frame.around(&self.curves, self.words)
     }
 
     /// The RSA key lengths and exponents.
@@ -147,13 +146,39 @@ impl Report {
     }
 }
 
-impl Row {
-    /// The three columns, with these words for no software.
-    fn cells(&self, none: &str) -> String {
-        let yes = |on| if on { "yes" } else { "no" };
-        let (dynamic, instructions) = (yes(self.dynamic), yes(self.instructions));
-        let software = if self.software { "yes" } else { none };
-        format!("   {dynamic:>3}     |    {instructions:>3}     |    {software:>3}")
+/// What stands around the rows of a table, and how long its lines are: each table has its own.
+struct Frame {
+    title: &'static str,
+    rule: &'static str,
+    /// The first column of the heading: empty, and with its words.
+    head: [&'static str; 2],
+    line: &'static str,
+    /// The width of a row's name.
+    name: usize,
+    /// How the three lines of the heading end, and a row.
+    ends: [&'static str; 4],
+}
+
+impl Frame {
+    /// The table, and the line about FIPS below it.
+    fn around(&self, rows: &[Row], words: Words) -> String {
+        let Frame { title, rule, head: [empty, name], line, ends: [first, second, third, _], .. } = self;
+        // The level of the message-security assist: there is none but on IBM Z.
+        let level = cpu::msa_level();
+        let head = format!(
+            "{title}{rule}{empty}|         hardware        |{first}{name}|   dynamic  |   static   |{second}\
+             {empty}|            |  (msa={level:02})  |{third}{line}"
+        );
+        let rows: String = rows.iter().map(|row| self.row(row, words)).collect();
+        format!("{head}{rows}{rule}{FIPS}")
+    }
+
+    fn row(&self, row: &Row, words: Words) -> String {
+        let cell = |on, otherwise| if on { "yes" } else { otherwise };
+        let dynamic = cell(row.dynamic, "no");
+        let (instructions, software) = (cell(row.instructions, words.instructions), cell(row.software, words.software));
+        let (name, width, end) = (row.name, self.name, self.ends[3]);
+        format!("{name:>width$} |    {dynamic:>3}     |    {instructions:>3}     |    {software:>3}{end}")
     }
 }
 
@@ -168,7 +193,7 @@ mod tests {
 
     fn report(fallbacks: bool) -> Report {
         let modes = LibicaModes { fallbacks, ..LibicaModes::default() };
-        let mut report = Report::with(&Facts::of_this_machine(), Limits::Libica, modes);
+        let mut report = Report::with(&Facts::of_this_machine(), Library::Ica, modes);
         for row in report.functions.iter_mut().chain(&mut report.curves) {
             (row.dynamic, row.instructions) = (false, false);
         }

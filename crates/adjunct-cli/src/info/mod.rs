@@ -1,13 +1,17 @@
-//! `adjunct info` and `icainfo`: what this machine serves in hardware, by which instructions, and where software comes from.
+//! `adjunct info`, `icainfo` and `icainfo-cex`: what this machine serves in hardware, by which instructions, and where software
+//! comes from.
 
 mod facts;
 mod ica;
 mod table;
 
 pub use facts::{Curve, Facts, FunctionFacts};
-use ica::{Limits, Report};
+pub use ica::Library;
+use ica::Report;
 
 use crate::{Failure, output};
+use adjunct::cpu;
+use clap::CommandFactory;
 use std::process::ExitCode;
 
 const EXAMPLES: &str = "\
@@ -19,6 +23,16 @@ Examples:
 const OF_Z: &str = "\
 Static hardware is the processor's own instructions; dynamic hardware are batches of several threads' operations, which stand for \
 a card. LIBICA_FALLBACK_MODE is heeded.
+
+Exit status: 0 done, 1 it failed or the command line is wrong, as on IBM Z.
+
+See also: adjunct info.";
+
+const OF_CARDS: &str = "\
+libica-cex uses no instructions of the processor but those of batches of several threads' operations, which stand for a card: they \
+are its dynamic hardware, and there is no static one. LIBICA_FALLBACK_MODE is heeded.
+
+Exit status: 0 done, 1 it failed or the command line is wrong, as on IBM Z.
 
 See also: adjunct info.";
 
@@ -52,8 +66,8 @@ struct What {
 }
 
 impl What {
-    fn text(&self, facts: &Facts, limits: Limits, functions: impl Fn(&Facts, &Report) -> String) -> String {
-        let report = Report::new(facts, limits);
+    fn text(&self, facts: &Facts, library: Library, functions: impl Fn(&Facts, &Report) -> String) -> String {
+        let report = Report::new(facts, library);
         if self.list_curves {
             report.curves()
         } else if self.list_rsa {
@@ -76,7 +90,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
         output::print_json(&facts)?;
     } else {
         output::print(
-            &args.what.text(&facts, Limits::OpenSsl, |facts, _| table::render(facts, output::Style::of_stdout())),
+            &args.what.text(&facts, Library::OpenSsl, |facts, _| table::render(facts, output::Style::of_stdout())),
         )?;
     }
     Ok(ExitCode::SUCCESS)
@@ -97,16 +111,25 @@ pub struct IcaInfo {
 }
 
 impl IcaInfo {
-    /// Runs `icainfo`.
+    /// The command line of `icainfo-cex`: that of `icainfo`, about another library.
+    pub fn command_of_cex() -> clap::Command {
+        let about = "Display a list of all cryptographic functions that libica-cex supports on this system, on cards and in software";
+        IcaInfo::command().name("icainfo-cex").about(about).after_help(OF_CARDS)
+    }
+
+    /// Runs `icainfo` about this library, before anything else asks the processor what it has.
     ///
     /// # Errors
     /// [`Failure`] where standard output takes no more.
-    pub fn run(&self) -> Result<ExitCode, Failure> {
+    pub fn run(&self, library: Library) -> Result<ExitCode, Failure> {
+        if library == Library::IcaCex {
+            cpu::mask_all_but_batches();
+        }
         let facts = Facts::of_this_machine();
         if self.json {
-            output::print_json(&Report::new(&facts, Limits::Libica))?;
+            output::print_json(&Report::new(&facts, library))?;
         } else {
-            output::print(&self.what.text(&facts, Limits::Libica, |_, report| report.functions()))?;
+            output::print(&self.what.text(&facts, library, |_, report| report.functions()))?;
         }
         Ok(ExitCode::SUCCESS)
     }

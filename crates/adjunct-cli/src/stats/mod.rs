@@ -32,6 +32,8 @@ filled. In JSON that is users[].accelerator[], with the keys queue, lanes, alone
 const OF_Z: &str = "\
 Rows that this tool does not have on IBM Z (AES CCM, RSA-3072, ...) are shown once they have counted.
 
+Exit status: 0 done, 1 it failed or the command line is wrong, as there.
+
 See also: adjunct stats.";
 
 /// Whose counters, and what to do with them: the options both names share.
@@ -207,7 +209,10 @@ fn each<V: View>(users: Vec<User>, mut work: impl FnMut(&User) -> Result<(), Fai
     let mut code = ExitCode::SUCCESS;
     for user in &users {
         match work(user) {
-            Err(failure) if users.len() > 1 => code = failure.report(V::NAME),
+            Err(failure) if users.len() > 1 => {
+                failure.report(V::NAME);
+                code = ExitCode::from(failure.status());
+            }
             other => other?,
         }
     }

@@ -1,0 +1,99 @@
+//! The names the command answers to: its own, and those of the tools for IBM Z.
+
+use crate::info::{IcaInfo, Library};
+use crate::stats::IcaStats;
+use crate::{Cli, Failure};
+use clap::{ArgMatches, CommandFactory, FromArgMatches};
+use std::ffi::OsString;
+use std::path::Path;
+use std::process::ExitCode;
+
+/// A name of the command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Name {
+    /// `adjunct`.
+    Adjunct,
+    /// `icainfo`.
+    IcaInfo,
+    /// `icainfo-cex`.
+    IcaInfoCex,
+    /// `icastats`.
+    IcaStats,
+}
+
+/// A command line that was understood, not yet done.
+type Ready = Box<dyn FnOnce() -> Result<ExitCode, Failure>>;
+
+impl Name {
+    /// Every name.
+    pub const ALL: [Name; 4] = [Name::Adjunct, Name::IcaInfo, Name::IcaInfoCex, Name::IcaStats];
+
+    /// The name a command line starts with; the command's own where it is none of these.
+    pub fn of(args: &[OsString]) -> Name {
+        let called = args.first().map(Path::new).and_then(Path::file_name);
+        Name::ALL.into_iter().find(|name| called.is_some_and(|called| called == name.text())).unwrap_or(Name::Adjunct)
+    }
+
+    /// The name itself.
+    pub const fn text(self) -> &'static str {
+        match self {
+            Name::Adjunct => "adjunct",
+            Name::IcaInfo => "icainfo",
+            Name::IcaInfoCex => "icainfo-cex",
+            Name::IcaStats => "icastats",
+        }
+    }
+
+    /// The subcommand that shows more than this tool for IBM Z; none for the command itself.
+    pub const fn subcommand(self) -> Option<&'static str> {
+        match self {
+            Name::Adjunct => None,
+            Name::IcaInfo | Name::IcaInfoCex => Some("info"),
+            Name::IcaStats => Some("stats"),
+        }
+    }
+
+    /// The definition of its command line.
+    pub fn parser(self) -> clap::Command {
+        match self {
+            Name::Adjunct => Cli::command(),
+            Name::IcaInfo => IcaInfo::command(),
+            Name::IcaInfoCex => IcaInfo::command_of_cex(),
+            Name::IcaStats => IcaStats::command(),
+        }
+    }
+
+    /// What `matches` asks for.
+    ///
+    /// # Errors
+    /// Where it makes no sense.
+    pub fn ready(self, matches: &ArgMatches) -> Result<Ready, clap::Error> {
+        Ok(match self {
+            Name::Adjunct => Cli::from_arg_matches(matches).map(|it| Box::new(|| it.run()) as Ready)?,
+            Name::IcaInfo => IcaInfo::from_arg_matches(matches).map(|it| Box::new(move || it.run(Library::Ica)))?,
+            Name::IcaInfoCex => {
+                IcaInfo::from_arg_matches(matches).map(|it| Box::new(move || it.run(Library::IcaCex)))?
+            }
+            Name::IcaStats => IcaStats::from_arg_matches(matches).map(|it| Box::new(move || it.run()))?,
+        })
+    }
+
+    /// What `-v` says: as the tools for IBM Z do the version of libica first, where scripts look for it, then the build. None for
+    /// the command itself, of which clap has it.
+    pub fn version(self) -> Option<String> {
+        let library = match self {
+            Name::Adjunct => return None,
+            Name::IcaInfo | Name::IcaStats => "libica",
+            Name::IcaInfoCex => "libica-cex",
+        };
+        let [major, minor, fix] = adjunct::LIBICA_VERSION;
+        let (name, build) = (self.text(), env!("CARGO_PKG_VERSION"));
+        Some(format!("{name}: {library} version {major}.{minor}.{fix}\nbuild: adjunct {build}\n"))
+    }
+
+    /// The exit status after `failure`: the tools for IBM Z know one for whatever goes wrong, a wrong command line too.
+    pub fn status(self, failure: &Failure) -> ExitCode {
+        let status = failure.status();
+        ExitCode::from(if self == Name::Adjunct { status } else { status.min(1) })
+    }
+}

@@ -8,8 +8,9 @@
 //! ask it for the whole process. One thing cannot be kept away from OpenSSL 3: Ed448 hashes by EVP inside the provider, so
 //! that its first use loads the program's configuration, as the first use of anything else of libcrypto's does.
 
-use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
-use std::ptr::{null, null_mut};
+use adjunct::foreign::param::Param;
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ptr::null;
 use std::sync::OnceLock;
 use zeroize::Zeroizing;
 
@@ -47,26 +48,6 @@ struct Entry {
 struct Numbered {
     id: c_int,
     function: *const c_void,
-}
-
-/// `OSSL_PARAM`.
-#[repr(C)]
-#[derive(Clone, Copy)]
-struct Param {
-    key: *const c_char,
-    kind: c_uint,
-    data: *mut c_void,
-    size: usize,
-    returned: usize,
-}
-
-impl Param {
-    const END: Param = Param { key: null(), kind: 0, data: null_mut(), size: 0, returned: 0 };
-
-    /// `OSSL_PARAM_OCTET_STRING` over `size` bytes.
-    const fn octets(key: &'static CStr, data: *mut u8, size: usize) -> Param {
-        Param { key: key.as_ptr(), kind: 5, data: data.cast(), size, returned: usize::MAX }
-    }
 }
 
 /// A structure of functions of a provider's table, by their numbers in core_dispatch.h.
@@ -298,7 +279,7 @@ impl Library {
         let mut params = [Param::octets(c"pub", public.as_mut_ptr(), N), Param::END];
         // SAFETY: as above; the parameter has the buffer's length.
         let done = unsafe { (keys.get_params)(key.raw, params.as_mut_ptr()) } == 1;
-        (done && params[0].returned == N).then_some(public)
+        (done && params[0].return_size == N).then_some(public)
     }
 
     /// Runs `body` and takes back what it put on the thread's queue of errors: that queue is the program's own.

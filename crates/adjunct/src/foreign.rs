@@ -1,5 +1,7 @@
 //! What every module inside a foreign process needs: panics kept in, and the library that called us found.
 
+pub mod param;
+
 use std::ffi::{CStr, c_char, c_int, c_void};
 
 /// Runs `body` and lets no panic out of it: a panic becomes `failure`.

@@ -1,6 +1,7 @@
 //! The libcrypto that is measured: loaded at run time, so that the command itself never links one.
 
 use super::Error;
+pub use adjunct::foreign::param::Param;
 use libloading::Library;
 use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_void};
 use std::io::Write;
@@ -261,17 +262,6 @@ impl Drop for Owned {
     }
 }
 
-/// `OSSL_PARAM`.
-#[repr(C)]
-#[derive(Debug)]
-pub struct Param {
-    key: *const c_char,
-    kind: c_uint,
-    data: *mut c_void,
-    size: usize,
-    returned: usize,
-}
-
 /// A parameter array with the values it points to.
 #[derive(Debug, Default)]
 pub struct Params {
@@ -286,13 +276,7 @@ impl Params {
     /// Adds a text.
     pub fn text(mut self, key: &'static CStr, value: &str) -> Params {
         let value = CString::new(value).unwrap_or_default();
-        self.list.push(Param {
-            key: key.as_ptr(),
-            kind: 4,
-            data: value.as_ptr().cast_mut().cast(),
-            size: value.as_bytes().len(),
-            returned: usize::MAX,
-        });
+        self.list.push(Param::text(key, &value));
         self.texts.push(value);
         self
     }
@@ -300,13 +284,7 @@ impl Params {
     /// Adds an unsigned number.
     pub fn number(mut self, key: &'static CStr, value: u32) -> Params {
         let mut value = Box::new(value);
-        self.list.push(Param {
-            key: key.as_ptr(),
-            kind: 2,
-            data: (&raw mut *value).cast(),
-            size: 4,
-            returned: usize::MAX,
-        });
+        self.list.push(Param::number(key, &raw mut *value));
         self.numbers.push(value);
         self
     }
@@ -314,8 +292,7 @@ impl Params {
     /// The array for OpenSSL; it lives as long as this.
     pub fn array(&mut self) -> *const Param {
         if self.list.last().is_none_or(|p| !p.key.is_null()) {
-            let null: *mut c_void = std::ptr::null_mut();
-            self.list.push(Param { key: null.cast(), kind: 0, data: null, size: 0, returned: 0 });
+            self.list.push(Param::END);
         }
         self.list.as_ptr()
     }

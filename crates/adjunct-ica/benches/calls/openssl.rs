@@ -3,6 +3,7 @@
 #![allow(clippy::too_many_arguments, reason = "as OpenSSL's functions have")]
 
 use super::interface::object;
+use adjunct::foreign::param::Param;
 use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_void};
 use std::ptr::{null, null_mut};
 
@@ -39,22 +40,9 @@ adjunct::functions! {
         mac_final c"EVP_MAC_final" (Pointer, *mut u8, *mut usize, usize) -> c_int;
 }
 
-/// `OSSL_PARAM`.
-#[repr(C)]
-#[derive(Debug)]
-pub struct Param {
-    key: *const c_char,
-    kind: c_uint,
-    data: *mut c_void,
-    size: usize,
-    returned: usize,
-}
-
 /// One text parameter and the end.
 fn text(key: &'static CStr, value: &'static CStr) -> [Param; 2] {
-    let data = value.as_ptr().cast_mut().cast();
-    let end = Param { key: null(), kind: 0, data: null_mut(), size: 0, returned: 0 };
-    [Param { key: key.as_ptr(), kind: 4, data, size: value.count_bytes(), returned: usize::MAX }, end]
+    [Param::text(key, value), Param::END]
 }
 
 /// The system's libcrypto.

@@ -3,9 +3,8 @@
 pub mod build;
 pub mod core;
 pub mod id;
-pub mod param;
 
-pub use adjunct::foreign::guard;
+pub use adjunct::foreign::{guard, param};
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 

@@ -1,4 +1,4 @@
-//! `OSSL_PARAM`: named values passed in arrays, both ways.
+//! `OSSL_PARAM`: named values passed in arrays, both ways; for what OpenSSL calls and for what calls OpenSSL.
 
 use std::ffi::{CStr, c_char, c_uint, c_void};
 
@@ -44,6 +44,22 @@ impl Param {
     /// A description for a gettable or settable table.
     pub const fn describe(key: &'static CStr, data_type: c_uint, data_size: usize) -> Param {
         Param { key: key.as_ptr(), data_type, data: std::ptr::null_mut(), data_size, return_size: UNMODIFIED }
+    }
+
+    /// An octet string to give, or room for one; `data` has `size` bytes while this is used.
+    pub const fn octets(key: &'static CStr, data: *mut u8, size: usize) -> Param {
+        Param { data: data.cast(), ..Param::describe(key, OCTETS, size) }
+    }
+
+    /// A text to give, which lives while this is used.
+    pub const fn text(key: &'static CStr, value: &CStr) -> Param {
+        let data = value.as_ptr().cast_mut().cast();
+        Param { data, ..Param::describe(key, UTF8, value.to_bytes().len()) }
+    }
+
+    /// An unsigned number to give or to get, which lives while this is used.
+    pub const fn number(key: &'static CStr, value: *mut c_uint) -> Param {
+        Param { data: value.cast(), ..Param::describe(key, UNSIGNED, size_of::<c_uint>()) }
     }
 
     /// The name.

@@ -103,32 +103,29 @@ pub struct Start {
     pub subkey: Block,
 }
 
-/// Whether a stream with so long an initialization vector may begin.
+/// Whether a stream with so long an initialization vector may begin; what it counts as that it is hashed, if it is.
 ///
 /// # Errors
-/// [`Errno::NO_DEVICE`] where it would have to be hashed in software and fallbacks are off.
-pub fn may_start(iv: usize) -> Result<(), Errno> {
-    if iv == 12 { Ok(()) } else { Operation::new(Function::Ghash, 0).map(|_| ()) }
+/// [`Errno::INVALID`] for none; [`Errno::NO_DEVICE`] where it would have to be hashed in software and fallbacks are off.
+pub fn may_start(iv: usize) -> Result<Option<Operation>, Errno> {
+    match iv {
+        0 => Err(Errno::INVALID),
+        12 => Ok(None),
+        _ => Operation::new(Function::Ghash, 0).map(Some),
+    }
 }
 
-/// Begins a stream.
+/// Begins a stream that [may](may_start) begin.
 ///
 /// # Errors
-/// [`Errno::INVALID`] for a key or initialization vector that cannot be.
-pub fn start(key: &[u8], iv: &[u8]) -> Result<Start, Errno> {
-    if iv.is_empty() {
-        return Err(Errno::INVALID);
-    }
+/// [`Errno::INVALID`] for a key that cannot be.
+pub fn start(key: &[u8], iv: &[u8], hashed: Option<Operation>) -> Result<Start, Errno> {
     let mut aes = AesKey::default();
     aes.set_encrypt(key)?;
     let mut subkey = [0; BLOCK];
     aes.encrypt_block(&mut subkey);
     let mut icb = [0; BLOCK];
-    if iv.len() == 12 {
-        icb[..12].copy_from_slice(iv);
-        icb[15] = 1;
-    } else {
-        let operation = Operation::new(Function::Ghash, 0)?;
+    if let Some(operation) = hashed {
         let mut gcm = Gcm::default();
         gcm.set_key(key)?;
         gcm.resume(&[0; BLOCK], &[0; BLOCK]);
@@ -136,6 +133,9 @@ pub fn start(key: &[u8], iv: &[u8]) -> Result<Start, Errno> {
         gcm.aad(&lengths(0, iv.len() as u64))?;
         icb = gcm.progress().1;
         operation.done(Direction::Encrypt, iv.len());
+    } else {
+        icb[..12].copy_from_slice(iv);
+        icb[15] = 1;
     }
     let mut ucb = icb;
     increment(&mut ucb);

@@ -118,20 +118,22 @@ pub unsafe extern "C" fn ica_aes_gcm(
     })
 }
 
-unsafe fn begin(
-    iv: &[u8],
-    aes_key: *const u8,
-    key_length: c_uint,
+/// Begins a stream. The vector, of this length, is asked for (in this direction) once nothing else is refused.
+unsafe fn begin<'a>(
+    iv_length: c_uint,
+    (aes_key, key_length): (*const u8, c_uint),
     [icb, ucb, subkey]: [*mut u8; 3],
     direction: c_uint,
+    iv: impl FnOnce(bool) -> Result<&'a [u8], Errno>,
 ) -> Result<(), Errno> {
     // SAFETY: the caller's buffers, blocks each.
     unsafe {
-        encrypts(direction)?;
+        let (encrypt, key) = (encrypts(direction)?, self::aes_key(aes_key, key_length)?);
         if icb.is_null() || ucb.is_null() || subkey.is_null() {
             return Err(Errno::INVALID);
         }
-        let start = gcm::start(self::aes_key(aes_key, key_length)?, iv)?;
+        let hashed = gcm::may_start(super::length(iv_length)?)?;
+        let start = gcm::start(key, iv(encrypt)?, hashed)?;
         put(icb, &start.icb);
         put(ucb, &start.ucb);
         put(subkey, &start.subkey);
@@ -153,7 +155,7 @@ pub unsafe extern "C" fn ica_aes_gcm_initialize(
     direction: c_uint,
 ) -> c_uint {
     // SAFETY: see above.
-    code(|| unsafe { begin(bytes(iv, iv_length)?, aes_key, key_length, [icb, ucb, subkey], direction) })
+    code(|| unsafe { begin(iv_length, (aes_key, key_length), [icb, ucb, subkey], direction, |_| bytes(iv, iv_length)) })
 }
 
 /// The least length of an initialization vector made here.
@@ -177,14 +179,13 @@ pub unsafe extern "C" fn ica_aes_gcm_initialize_fips(
         if iv_length < LEAST_IV {
             return Err(Errno::INVALID);
         }
-        // Nothing is written where the rest is refused.
-        self::aes_key(aes_key, key_length)?;
-        gcm::may_start(iv_length as usize)?;
-        let iv = bytes_mut(iv, iv_length)?;
-        if encrypts(direction)? && !icb.is_null() && !ucb.is_null() && !subkey.is_null() {
-            adjunct::awslc::random(iv);
-        }
-        begin(iv, aes_key, key_length, [icb, ucb, subkey], direction)
+        begin(iv_length, (aes_key, key_length), [icb, ucb, subkey], direction, |encrypt| {
+            let iv = bytes_mut(iv, iv_length)?;
+            if encrypt {
+                adjunct::awslc::random(iv);
+            }
+            Ok(iv)
+        })
     })
 }
 

@@ -8,7 +8,7 @@ mod common;
 use adjunct::awslc::digest::{self, Digest, MAX_SIZE, Method};
 use adjunct_ica::abi::ec as ica;
 use adjunct_ica::ec::{CURVES, Key};
-use common::every;
+use common::{every, hex};
 use libc::{EFAULT, EINVAL};
 use std::collections::BTreeMap;
 use std::ptr::null;
@@ -91,11 +91,6 @@ fn method(name: &str) -> &'static Method {
         "sha512" => &digest::SHA512,
         _ => panic!("{name}"),
     }
-}
-
-fn hex(text: &str) -> Vec<u8> {
-    let digits: Vec<u8> = text.chars().map(|c| c.to_digit(16).expect("hexadecimal") as u8).collect();
-    digits.chunks_exact(2).map(|d| d[0] << 4 | d[1]).collect()
 }
 
 /// The lines of a file, but for its comments, in their fields; counted by curve.

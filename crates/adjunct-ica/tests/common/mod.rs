@@ -2,6 +2,8 @@
 
 #![allow(dead_code, reason = "each test uses its part")]
 
+use adjunct::Error;
+use adjunct::counters::{Apart, Snapshot};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -18,6 +20,19 @@ pub fn run(command: &mut Command) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
+/// What commands count that `work` runs by the function it is given, in counters of their own; an error where there is no shared
+/// memory, `None` where nothing was counted.
+pub fn counted(name: &str, work: impl FnOnce(&dyn Fn(&mut Command) -> String)) -> Result<Option<Snapshot>, Error> {
+    let word = format!("libica-{name}-{}", std::process::id());
+    work(&|command| run(command.env_remove("ADJUNCT_STATS").env("ADJUNCT_STATS_KEY", &word)));
+    let apart = Apart::of(&word);
+    // SAFETY: no requirements.
+    let uid = unsafe { libc::geteuid() };
+    let counts = apart.read(uid);
+    _ = apart.delete(uid);
+    counts
+}
+
 /// The compiler of C: `CC`, which tests/cross sets to a cross compiler.
 pub fn compiler() -> Command {
     Command::new(std::env::var("CC").unwrap_or_else(|_| "cc".to_owned()))
@@ -26,6 +41,12 @@ pub fn compiler() -> Command {
 /// Of how many published vectors one is tried: of all, but of fewer where an emulator runs them.
 pub fn every() -> usize {
     if emulated() { 8 } else { 1 }
+}
+
+/// The bytes of a vector.
+pub fn hex(text: &str) -> Vec<u8> {
+    let digit = |c: u8| (c as char).to_digit(16).expect("a hexadecimal digit") as u8;
+    text.as_bytes().chunks(2).map(|pair| digit(pair[0]) << 4 | digit(pair[1])).collect()
 }
 
 /// This crate's folder.

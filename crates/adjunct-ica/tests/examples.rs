@@ -5,7 +5,6 @@
 mod common;
 
 use adjunct::catalogue::Function;
-use adjunct::counters::Apart;
 use common::{emulated, here, libraries, run, start};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -129,24 +128,19 @@ fn digests_are_those_of_the_system_s_programs() {
 fn a_key_is_made_signs_and_verifies() {
     let folder = folder("rsasign");
     std::fs::write(folder.join("file"), bytes(1000)).expect("written");
-    let word = format!("examples-{}", std::process::id());
     // Making large keys takes an emulator long.
     let sizes = if emulated() { 1 } else { 3 };
-    for bits in ["1024", "2048", "3072"].into_iter().take(sizes) {
-        let mut program = program("rsasign", &folder);
-        program.env_remove("ADJUNCT_STATS").env("ADJUNCT_STATS_KEY", &word);
-        let said = run(program.args([bits, "file"]));
-        assert!(said.starts_with(&format!("RSA-{bits}: signed and verified file")), "{said}");
-    }
-    let apart = Apart::of(&word);
-    // SAFETY: no requirements.
-    let uid = unsafe { libc::geteuid() };
-    match apart.read(uid) {
+    let counts = common::counted("examples", |run| {
+        for bits in ["1024", "2048", "3072"].into_iter().take(sizes) {
+            let said = run(program("rsasign", &folder).args([bits, "file"]));
+            assert!(said.starts_with(&format!("RSA-{bits}: signed and verified file")), "{said}");
+        }
+    });
+    match counts {
         Ok(Some(counts)) => {
             let counts = counts.function(Function::RsaCrt);
             assert!(counts.hardware_calls() + counts.software_calls() >= sizes as u64);
         }
         _ => println!("SKIPPED: no shared memory for counters here"),
     }
-    _ = apart.delete(uid);
 }

@@ -5,9 +5,8 @@
 mod common;
 
 use adjunct::catalogue::Function;
-use adjunct::counters::Apart;
 use adjunct::route::{Path, Reason, path};
-use common::{PLAIN, emulated, is_good, program, program_of, run};
+use common::{PLAIN, counted, emulated, is_good, program, program_of, run};
 
 #[test]
 fn ciphers_agree_with_openssl() {
@@ -32,13 +31,7 @@ fn curves_agree_with_openssl() {
 
 #[test]
 fn curves_count_under_their_own_sizes() {
-    let word = format!("libica-curves-{}", std::process::id());
-    run(program("interface/curves").arg("count").env_remove("ADJUNCT_STATS").env("ADJUNCT_STATS_KEY", &word));
-    let apart = Apart::of(&word);
-    // SAFETY: no requirements.
-    let uid = unsafe { libc::geteuid() };
-    let counts = apart.read(uid);
-    _ = apart.delete(uid);
+    let counts = counted("curves", |run| _ = run(program("interface/curves").arg("count")));
     let counts = counts.expect("counters").expect("of this user");
     let curves = [(160, 1), (192, 2), (224, 2), (256, 2), (320, 1), (384, 2), (512, 1), (521, 1)];
     for (function, times) in
@@ -67,14 +60,10 @@ fn no_private_key_stays_on_the_stack() {
 /// The library finds out what the processor has before it decides, and says what ran.
 #[test]
 fn what_hardware_serves_counts_as_hardware() {
-    let word = format!("libica-{}", std::process::id());
-    run(program("interface/hashes").env_remove("ADJUNCT_STATS").env("ADJUNCT_STATS_KEY", &word));
-    run(program("interface/ciphers").env_remove("ADJUNCT_STATS").env("ADJUNCT_STATS_KEY", &word));
-    let apart = Apart::of(&word);
-    // SAFETY: no requirements.
-    let uid = unsafe { libc::geteuid() };
-    let counts = apart.read(uid);
-    _ = apart.delete(uid);
+    let counts = counted("hardware", |run| {
+        run(&mut program("interface/hashes"));
+        run(&mut program("interface/ciphers"));
+    });
     let Ok(Some(counts)) = counts else { return println!("SKIPPED: no shared memory for counters here") };
     for (function, bits) in [(Function::AesCbc, 128), (Function::AesGcm, 256), (Function::Sha256, 0)] {
         let counts = counts.function(function);
@@ -106,13 +95,7 @@ fn curves_25519_and_448_agree_with_openssl() {
 #[test]
 fn curves_25519_and_448_count_what_ran() {
     use Function::*;
-    let word = format!("libica-ecx-{}", std::process::id());
-    run(program("interface/ecx").arg("count").env_remove("ADJUNCT_STATS").env("ADJUNCT_STATS_KEY", &word));
-    let apart = Apart::of(&word);
-    // SAFETY: no requirements.
-    let uid = unsafe { libc::geteuid() };
-    let counts = apart.read(uid);
-    _ = apart.delete(uid);
+    let counts = counted("ecx", |run| _ = run(program("interface/ecx").arg("count")));
     let Ok(Some(counts)) = counts else { return println!("SKIPPED: no shared memory for counters here") };
     for (function, times) in [
         (X25519Keygen, 2),

@@ -5,7 +5,6 @@
 mod common;
 
 use adjunct::catalogue::Function;
-use adjunct::counters::Apart;
 use common::{PLAIN, emulated, is_good, program, run};
 
 #[test]
@@ -58,18 +57,14 @@ fn the_environment_sets_the_modes() {
 
 /// How often AES-ECB and the generator were counted for a program run with `what`.
 fn counted(what: &str, statistics: Option<&str>) -> Option<(u64, u64)> {
-    let word = format!("libica-{what}-{statistics:?}-{}", std::process::id());
-    let mut program = program("interface/library");
-    program.arg(what).env_remove("ADJUNCT_STATS").env("ADJUNCT_STATS_KEY", &word);
-    if let Some(mode) = statistics {
-        program.env("LIBICA_STATS_MODE", mode);
-    }
-    assert_eq!(run(&mut program), "good\n");
-    let apart = Apart::of(&word);
-    // SAFETY: no requirements.
-    let uid = unsafe { libc::geteuid() };
-    let counts = apart.read(uid).ok()?;
-    _ = apart.delete(uid);
+    let counts = common::counted(&format!("{what}-{statistics:?}"), |run| {
+        let mut program = program("interface/library");
+        if let Some(mode) = statistics {
+            program.env("LIBICA_STATS_MODE", mode);
+        }
+        assert_eq!(run(program.arg(what)), "good\n");
+    });
+    let counts = counts.ok()?;
     let calls = |function| {
         counts.as_ref().map_or(0, |counts| {
             let counts = counts.function(function);

@@ -6,7 +6,7 @@ mod common;
 
 use adjunct::accelerator::Queue;
 use adjunct::catalogue::Function;
-use adjunct::counters::{Apart, Snapshot};
+use adjunct::counters::Snapshot;
 use common::{PLAIN, emulated, program, run};
 
 /// Runs the program on a processor without the instructions of `mask`; on an emulated one with small keys only.
@@ -33,15 +33,7 @@ fn rsa_without_instructions_agrees_with_openssl() {
 
 /// What a run of the program counted; `None` where there is no shared memory.
 fn counted(argument: &str) -> Option<Snapshot> {
-    let word = format!("libica-rsa-{argument}-{}", std::process::id());
-    let mut program = program("interface/rsa");
-    run(program.arg(argument).env_remove("ADJUNCT_STATS").env("ADJUNCT_STATS_KEY", &word));
-    let apart = Apart::of(&word);
-    // SAFETY: no requirements.
-    let uid = unsafe { libc::geteuid() };
-    let counts = apart.read(uid);
-    _ = apart.delete(uid);
-    counts.ok().flatten()
+    common::counted(&format!("rsa-{argument}"), |run| _ = run(program("interface/rsa").arg(argument))).ok()?
 }
 
 #[test]

@@ -85,6 +85,21 @@ pub unsafe extern "C" fn ica_ecdsa_sign(
     unsafe { ica_ecdsa_sign_ex(handle, key, hash, hash_length, signature, signature_length, std::ptr::null()) }
 }
 
+/// The key, the hash and the length of a signature by the key, for which there is room.
+unsafe fn operands<'a>(
+    key: *const Key,
+    (hash, hash_length): (*const u8, c_uint),
+    (signature, signature_length): (*const u8, c_uint),
+) -> Result<(&'a Key, &'a [u8], usize), Errno> {
+    // SAFETY: the caller's key and hash.
+    let (key, hash) = unsafe { (key.as_ref().ok_or(Errno::INVALID)?, self::hash(hash, hash_length)?) };
+    let length = 2 * key.length();
+    if signature.is_null() || (signature_length as usize) < length {
+        return Err(Errno::INVALID);
+    }
+    Ok((key, hash, length))
+}
+
 /// Without a nonce it is drawn at random.
 ///
 /// # Safety
@@ -102,12 +117,7 @@ pub unsafe extern "C" fn ica_ecdsa_sign_ex(
 ) -> c_int {
     // SAFETY: see above.
     secret(|| unsafe {
-        let key = key.as_ref().ok_or(Errno::INVALID)?;
-        let hash = self::hash(hash, hash_length)?;
-        let length = 2 * key.length();
-        if signature.is_null() || (signature_length as usize) < length {
-            return Err(Errno::INVALID);
-        }
+        let (key, hash, length) = operands(key, (hash, hash_length), (signature, signature_length))?;
         let mut room = [0; 2 * MAX_FIELD];
         let made = &mut room[..length];
         if nonce.is_null() {
@@ -133,12 +143,7 @@ pub unsafe extern "C" fn ica_ecdsa_verify(
 ) -> c_int {
     // SAFETY: see above.
     number(|| unsafe {
-        let key = key.as_ref().ok_or(Errno::INVALID)?;
-        let hash = self::hash(hash, hash_length)?;
-        let length = 2 * key.length();
-        if signature.is_null() || (signature_length as usize) < length {
-            return Err(Errno::INVALID);
-        }
+        let (key, hash, length) = operands(key, (hash, hash_length), (signature, signature_length))?;
         key.verify(hash, std::slice::from_raw_parts(signature, length))
     })
 }

@@ -53,18 +53,24 @@ __attribute__((noinline)) static void put(const unsigned char *secret, unsigned 
 	__asm__ volatile("" : : "r"(area) : "memory");
 }
 
-/* The private key as a whole, and what comes of it. */
-#define AGREEMENT(prefix, type, n)                                                                                     \
+/* Makes `key`, of which nothing stays behind. */
+#define MAKE(prefix, n)                                                                                                \
 	do {                                                                                                           \
-		static unsigned char private[n], public[n], z[n];                                                      \
-		type *key = NULL;                                                                                      \
-                                                                                                                       \
 		/* The first call of a function has the loader save registers on the stack, whatever is in them. */    \
 		CHECK(ica_##prefix##_ctx_new(&key) == 0 && ica_##prefix##_ctx_del(&key) == 0);                         \
 		CHECK(ica_##prefix##_ctx_new(&key) == 0);                                                              \
 		clear();                                                                                               \
 		CHECK(ica_##prefix##_key_gen(key) == 0 && ica_##prefix##_key_get(key, private, public) == 0);          \
 		CHECK(!left(private, n));                                                                              \
+	} while (0)
+
+/* The private key as a whole, and what comes of it. */
+#define AGREEMENT(prefix, type, n)                                                                                     \
+	do {                                                                                                           \
+		static unsigned char private[n], public[n], z[n];                                                      \
+		type *key = NULL;                                                                                      \
+                                                                                                                       \
+		MAKE(prefix, n);                                                                                       \
 		clear();                                                                                               \
 		CHECK(ica_##prefix##_key_set(key, private, NULL) == 0 && ica_##prefix##_key_get(key, NULL, public) == 0); \
 		CHECK(!left(private, n));                                                                              \
@@ -82,12 +88,7 @@ __attribute__((noinline)) static void put(const unsigned char *secret, unsigned 
 		EVP_MD_CTX *ctx = EVP_MD_CTX_new();                                                                    \
 		type *key = NULL;                                                                                      \
                                                                                                                        \
-		/* The first call of a function has the loader save registers on the stack, whatever is in them. */    \
-		CHECK(ica_##prefix##_ctx_new(&key) == 0 && ica_##prefix##_ctx_del(&key) == 0);                         \
-		CHECK(ica_##prefix##_ctx_new(&key) == 0);                                                              \
-		clear();                                                                                               \
-		CHECK(ica_##prefix##_key_gen(key) == 0 && ica_##prefix##_key_get(key, private, public) == 0);          \
-		CHECK(!left(private, n));                                                                              \
+		MAKE(prefix, n);                                                                                       \
 		CHECK(EVP_DigestInit(ctx, digest()) && EVP_DigestUpdate(ctx, private, n));                             \
 		CHECK((s) == 64 ? EVP_DigestFinal(ctx, expanded, NULL) : EVP_DigestFinalXOF(ctx, expanded, s));        \
 		EVP_MD_CTX_free(ctx);                                                                                  \

@@ -1,20 +1,26 @@
 /* Calls of Curve25519 and Curve448. They return -1 for any error. Curve448 is there where a libcrypto is. */
 
+/* The result of an operation with a context of these halves of a key, which is deleted again. */
+#define WITH_KEY(curve, type, private, public, operation)                                                              \
+	do {                                                                                                           \
+		type *ctx = NULL;                                                                                      \
+		int error = ica(curve##_ctx_new)(&ctx);                                                                \
+                                                                                                                       \
+		if (error)                                                                                             \
+			return error;                                                                                  \
+		error = ica(curve##_key_set)(ctx, private, public);                                                    \
+		if (!error)                                                                                            \
+			error = operation;                                                                             \
+		CHECK(ica(curve##_ctx_del)(&ctx) == 0 && !ctx);                                                        \
+		return error;                                                                                          \
+	} while (0)
+
 /* The four have the same shape: a context, a private and a public key of one length. */
 #define SHAPE(curve, type, size)                                                                                       \
 	static int curve##_gets(const struct call *c, unsigned char **b)                                               \
 	{                                                                                                              \
-		type *ctx = NULL;                                                                                      \
-		int error = ica(curve##_ctx_new)(&ctx);                                                                \
-                                                                                                                       \
 		(void)c;                                                                                               \
-		if (error)                                                                                             \
-			return error;                                                                                  \
-		error = ica(curve##_key_set)(ctx, b[0], NULL);                                                         \
-		if (!error)                                                                                            \
-			error = ica(curve##_key_get)(ctx, b[1], b[2]);                                                 \
-		CHECK(ica(curve##_ctx_del)(&ctx) == 0 && !ctx);                                                        \
-		return error;                                                                                          \
+		WITH_KEY(curve, type, b[0], NULL, ica(curve##_key_get)(ctx, b[1], b[2]));                              \
 	}                                                                                                              \
                                                                                                                        \
 	static void curve##_makes(unsigned char *private, unsigned char *public)                                       \
@@ -49,17 +55,8 @@ SHAPE(ed448, ICA_ED448_CTX, 57)
 #define DERIVES(curve, type)                                                                                           \
 	static int curve##_derives(const struct call *c, unsigned char **b)                                            \
 	{                                                                                                              \
-		type *ctx = NULL;                                                                                      \
-		int error = ica(curve##_ctx_new)(&ctx);                                                                \
-                                                                                                                       \
 		(void)c;                                                                                               \
-		if (error)                                                                                             \
-			return error;                                                                                  \
-		error = ica(curve##_key_set)(ctx, b[0], NULL);                                                         \
-		if (!error)                                                                                            \
-			error = ica(curve##_derive)(ctx, b[2], b[1]);                                                  \
-		CHECK(ica(curve##_ctx_del)(&ctx) == 0);                                                                \
-		return error;                                                                                          \
+		WITH_KEY(curve, type, b[0], NULL, ica(curve##_derive)(ctx, b[2], b[1]));                               \
 	}
 
 DERIVES(x25519, ICA_X25519_CTX)
@@ -68,30 +65,12 @@ DERIVES(x448, ICA_X448_CTX)
 #define SIGNS(curve, type)                                                                                             \
 	static int curve##_signs(const struct call *c, unsigned char **b)                                              \
 	{                                                                                                              \
-		type *ctx = NULL;                                                                                      \
-		int error = ica(curve##_ctx_new)(&ctx);                                                                \
-                                                                                                                       \
-		if (error)                                                                                             \
-			return error;                                                                                  \
-		error = ica(curve##_key_set)(ctx, b[0], NULL);                                                         \
-		if (!error)                                                                                            \
-			error = ica(curve##_sign)(ctx, b[2], b[1], c->length);                                         \
-		CHECK(ica(curve##_ctx_del)(&ctx) == 0);                                                                \
-		return error;                                                                                          \
+		WITH_KEY(curve, type, b[0], NULL, ica(curve##_sign)(ctx, b[2], b[1], c->length));                      \
 	}                                                                                                              \
                                                                                                                        \
 	static int curve##_verifies(const struct call *c, unsigned char **b)                                           \
 	{                                                                                                              \
-		type *ctx = NULL;                                                                                      \
-		int error = ica(curve##_ctx_new)(&ctx);                                                                \
-                                                                                                                       \
-		if (error)                                                                                             \
-			return error;                                                                                  \
-		error = ica(curve##_key_set)(ctx, NULL, b[0]);                                                         \
-		if (!error)                                                                                            \
-			error = ica(curve##_verify)(ctx, b[2], b[1], c->length);                                       \
-		CHECK(ica(curve##_ctx_del)(&ctx) == 0);                                                                \
-		return error;                                                                                          \
+		WITH_KEY(curve, type, NULL, b[0], ica(curve##_verify)(ctx, b[2], b[1], c->length));                    \
 	}
 
 SIGNS(ed25519, ICA_ED25519_CTX)

@@ -8,8 +8,6 @@ use adjunct::route::Direction;
 use adjunct::wipe;
 use subtle::ConstantTimeEq;
 
-const MAX_BLOCK: usize = 16;
-
 fn function(cipher: BlockCipher) -> (Function, usize) {
     match cipher {
         BlockCipher::Aes(length) => (Function::AesCmac, length * 8),
@@ -57,19 +55,16 @@ pub fn last(cipher: BlockCipher, key: &[u8], message: &[u8], chain: Option<&[u8]
     if length == 0 || length > cipher.block() {
         return Err(Errno::INVALID);
     }
-    let mut cmac = Cmac::default();
-    cmac.set_key(cipher, key)?;
     let (function, bits) = function(cipher);
     let operation = Operation::new(function, bits)?;
-    if let Some(chain) = chain {
-        cmac.resume(chain);
-    }
-    cmac.update(message);
-    let mut made = [0; MAX_BLOCK];
-    cmac.finish(&mut made[..]);
+    let mut made = [0; 16];
+    Cmac::once(cipher, key, chain, message, &mut made)?;
     let direction = match mac {
         Mac::Make(out) => {
-            out.copy_from_slice(&made[..length]);
+            match <&mut [u8; 16]>::try_from(&mut *out) {
+                Ok(out) => *out = made,
+                Err(_) => out.copy_from_slice(&made[..length]),
+            }
             Ok(Direction::Encrypt)
         }
         Mac::Verify(given) if bool::from(made[..length].ct_eq(given)) => Ok(Direction::Decrypt),

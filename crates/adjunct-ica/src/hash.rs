@@ -56,6 +56,7 @@ pub struct Context<'a> {
 ///
 /// # Errors
 /// [`Errno::INVALID`] where a part that is not the last is not of whole blocks; [`Errno::NO_DEVICE`].
+#[inline(always)]
 pub fn hash(
     method: &'static Method,
     part: Part,
@@ -66,6 +67,28 @@ pub fn hash(
     if !part.ends() && !data.len().is_multiple_of(method.block) {
         return Err(Errno::INVALID);
     }
+    if part == Part::Only { whole(method, data, context, out) } else { self::part(method, part, data, context, out) }
+}
+
+/// Where a function of the interface has its own copy, of a method and of sizes that the compiler knows.
+#[inline(always)]
+fn whole(method: &'static Method, data: &[u8], context: &mut Context<'_>, out: &mut [u8]) -> Result<(), Errno> {
+    let operation = Operation::new(method.function, 0)?;
+    context.length = data.len() as u128;
+    Digest::once(method, data, out);
+    leave(context, out);
+    operation.done(Direction::Encrypt, data.len());
+    Ok(())
+}
+
+#[inline(never)]
+fn part(
+    method: &'static Method,
+    part: Part,
+    data: &[u8],
+    context: &mut Context<'_>,
+    out: &mut [u8],
+) -> Result<(), Errno> {
     let operation = Operation::new(method.function, 0)?;
     let mut digest = Digest::new(method);
     if part.begins() {
@@ -78,11 +101,7 @@ pub fn hash(
     context.length = context.length.wrapping_add(data.len() as u128);
     if part.ends() {
         digest.finish(out);
-    }
-    // Of a finished message, too: the original leaves it there. A digest that has been finished has none of its own any more.
-    if part.ends() {
-        let length = out.len().min(context.chain.len());
-        context.chain[..length].copy_from_slice(&out[..length]);
+        leave(context, out);
     } else {
         let mut place = [0; MAX_CHAIN];
         let chain = digest.chain(&mut place).ok_or(Errno::IO)?;
@@ -92,4 +111,11 @@ pub fn hash(
     }
     operation.done(Direction::Encrypt, data.len());
     Ok(())
+}
+
+/// The result as the chaining value: the original leaves it there, and a digest that has been finished has none of its own any more.
+#[inline(always)]
+fn leave(context: &mut Context<'_>, out: &[u8]) {
+    let length = out.len().min(context.chain.len());
+    context.chain[..length].copy_from_slice(&out[..length]);
 }

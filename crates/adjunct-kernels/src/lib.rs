@@ -21,6 +21,7 @@ pub mod poly1305;
 pub mod rsa;
 #[cfg(target_arch = "x86_64")]
 pub mod sha512;
+pub mod short;
 pub mod wipe;
 
 pub use inout::InOut;

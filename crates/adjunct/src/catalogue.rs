@@ -160,6 +160,7 @@ catalogue! {
 
 impl Function {
     /// The row's description.
+    #[inline]
     pub fn info(self) -> &'static Info {
         &INFO[self as usize]
     }
@@ -181,8 +182,15 @@ impl Function {
         if sizes.contains(&bits) { &[Avx512, Ifma] } else { &[] }
     }
 
+    /// Whether keys of `bits` have a row of their own.
+    #[inline]
+    pub fn lists(self, bits: usize) -> bool {
+        self.info().sizes.iter().any(|&size| size as usize == bits)
+    }
+
     /// The counter row of an operation with a key of `bits`; sizes the tables do not list share one row, which counts in
     /// the function's total. Functions without key sizes take any value.
+    #[inline]
     pub fn row(self, bits: usize) -> Row {
         let sizes = self.info().sizes;
         let place = sizes.iter().position(|&s| s as usize == bits).unwrap_or(sizes.len());

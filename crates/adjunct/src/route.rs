@@ -5,6 +5,7 @@ use crate::awslc;
 use crate::catalogue::{Function, Row};
 use crate::counters;
 use crate::cpu::{self, Arch, Feature};
+use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
 /// Why an operation ran in software.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -64,6 +65,39 @@ pub enum Path {
     Software(Reason),
 }
 
+/// A path that has been found out, or not yet.
+struct Known(AtomicU8);
+
+/// The path of each row.
+static KNOWN: [Known; Row::COUNT] = [const { Known(AtomicU8::new(Known::NOT_YET)) }; Row::COUNT];
+
+impl Known {
+    const NOT_YET: u8 = 0;
+    const HARDWARE: u8 = 1;
+    const SOFTWARE: u8 = 2;
+
+    /// Threads that ask at the same time find out the same.
+    #[inline]
+    fn get(&self, find: impl FnOnce() -> Path) -> Path {
+        match self.0.load(Relaxed) {
+            Known::HARDWARE => Path::Hardware,
+            Known::NOT_YET => {
+                let path = find();
+                self.0.store(Known::word(path), Relaxed);
+                path
+            }
+            reason => Path::Software(Reason::ALL[(reason - Known::SOFTWARE) as usize]),
+        }
+    }
+
+    const fn word(path: Path) -> u8 {
+        match path {
+            Path::Hardware => Known::HARDWARE,
+            Path::Software(reason) => Known::SOFTWARE + reason as u8,
+        }
+    }
+}
+
 /// The direction of a counted operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
@@ -86,8 +120,16 @@ pub struct Tally {
 
 impl Tally {
     /// The tally of an operation of `function` with a key of `bits` (0 where it has none), on the path that serves it here.
+    #[inline]
     pub fn new(function: Function, bits: usize) -> Tally {
-        Tally::on(path(function, bits), function, bits)
+        let row = function.row(bits);
+        // Rows of one size, or of functions without any: the answer is always the same, and asked for at every call of libica.
+        let path = if bits == 0 && function.info().sizes.is_empty() || function.lists(bits) {
+            KNOWN[row.index()].get(|| path(function, bits))
+        } else {
+            path(function, bits)
+        };
+        Tally::at(path, function, row)
     }
 
     /// The same operation, handed to OpenSSL's default provider.

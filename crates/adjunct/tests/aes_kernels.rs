@@ -10,6 +10,7 @@ use adjunct::cpu::{self, Feature};
 use adjunct_kernels::aes::gcm::{Message, Table};
 use adjunct_kernels::aes::{Keys, vaes256, vaes512};
 use aws_lc_sys as lc;
+use std::mem::MaybeUninit;
 
 type Block = [u8; 16];
 
@@ -360,11 +361,12 @@ fn round_keys_are_the_library_s() {
     let mut random = Random(5);
     for round in 0..300 {
         let bytes = random.bytes([16, 24, 32][round % 3]);
-        let mut keys = [[0; 16]; adjunct_kernels::aes::key::MOST];
+        let mut keys = MaybeUninit::new([[0; 16]; adjunct_kernels::aes::key::MOST]);
         let number = unsafe { adjunct_kernels::aes::key::expand(&bytes, &mut keys) };
-        assert_eq!(&keys[..number], Key::new(&bytes, true).keys());
-        unsafe { adjunct_kernels::aes::key::invert(&mut keys, number) };
-        assert_eq!(&keys[..number], Key::new(&bytes, false).keys());
+        assert_eq!(unsafe { &keys.assume_init_ref()[..number] }, Key::new(&bytes, true).keys());
+        let inverse = unsafe { adjunct_kernels::aes::key::expand_inverse(&bytes, &mut keys) };
+        assert_eq!(inverse, number);
+        assert_eq!(unsafe { &keys.assume_init_ref()[..number] }, Key::new(&bytes, false).keys());
     }
 }
 
@@ -410,5 +412,31 @@ fn units_give_something() {
     for kernels in widths() {
         let unit = if kernels.name == "vaes512" { vaes512::unit } else { vaes256::unit };
         assert_ne!(unsafe { unit(3) }, unsafe { unit(4) });
+    }
+}
+
+#[test]
+fn gcm_at_once_of_a_block_at_most() {
+    let needed = [Feature::Aes, Feature::Pclmul, Feature::Ssse3];
+    if !needed.iter().all(|&f| cpu::features().has(f)) {
+        return println!("skipped: no AES-NI or PCLMULQDQ here");
+    }
+    let mut random = Random(6);
+    for bits in [128, 192, 256] {
+        for (aad, length) in (0..=16).flat_map(|aad| (0..=16).map(move |length| (aad, length))) {
+            let key = Key::new(&random.bytes(bits / 8), true);
+            let (iv, aad, data) = (random.bytes(12), random.bytes(aad), random.bytes(length));
+            let (right, right_tag) = sealed(&key, &iv, &aad, &data);
+            for (encrypt, from, to) in [(true, &data, &right), (false, &right, &data)] {
+                // A byte more, which is not written.
+                let mut out = vec![0x77; length + 1];
+                let io = InOut::apart(from, &mut out[..length]);
+                let iv = iv[..].try_into().unwrap();
+                let tag = unsafe { adjunct_kernels::aes::gcm_once::message(key.keys(), encrypt, iv, &aad, io) };
+                let what = format!("{bits}-bit key, {} + {length} bytes, encrypting {encrypt}", aad.len());
+                assert_eq!((&out[..length], out[length]), (&to[..], 0x77), "{what}");
+                assert_eq!(tag, right_tag, "{what}");
+            }
+        }
     }
 }

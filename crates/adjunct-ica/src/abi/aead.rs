@@ -213,7 +213,7 @@ pub unsafe extern "C" fn ica_aes_gcm_intermediate(
             return Err(Errno::INVALID);
         }
         gcm::text_length(length)?;
-        let (mut counter, mut hash) = (array::<16>(ucb)?, array::<16>(tag)?);
+        let (mut counter, mut hash) = (*array::<16>(ucb)?, *array::<16>(tag)?);
         let aad = bytes(aad, aad_length)?;
         text(encrypt, plain, cipher, length, |io| gcm::part(key, &mut counter, &mut hash, encrypt, aad, io))?;
         put(ucb, &counter);
@@ -243,10 +243,10 @@ pub unsafe extern "C" fn ica_aes_gcm_last(
         if subkey.is_null() || !encrypt && !tag_length(final_length as usize) {
             return Err(Errno::INVALID);
         }
-        let mut hash = array::<16>(tag)?;
+        let mut hash = *array::<16>(tag)?;
         // Read before `tag` is written, which may be the same.
         let given = if encrypt { None } else { Some(gcm::padded(bytes(final_tag, final_length)?)) };
-        gcm::finish(key, &array(icb)?, aad_length, length, &mut hash)?;
+        gcm::finish(key, array(icb)?, aad_length, length, &mut hash)?;
         put(tag, &hash);
         match given {
             Some(given) if !bool::from(hash[..final_length as usize].ct_eq(&given[..final_length as usize])) => {

@@ -58,7 +58,7 @@ macro_rules! cipher {
             code(|| unsafe {
                 let length = $lengths::<$block>(length)?;
                 let (key, encrypt) = ($key?, encrypts(direction)?);
-                let mut chain = array::<$block>(iv)?;
+                let mut chain = *array::<$block>(iv)?;
                 run(Function::$function, $bits(key), encrypt, input, output, length, |io| {
                     modes::$mode::<$type, $block>(key, &mut chain, encrypt, $($before,)? $($after,)? io)
                 })?;
@@ -118,7 +118,7 @@ macro_rules! cipher {
             // SAFETY: see above.
             code(|| unsafe {
                 let key = $key?;
-                let mut chain = array::<$block>(iv)?;
+                let mut chain = *array::<$block>(iv)?;
                 cmac::intermediate($mac(key), key, bytes(message, length)?, &mut chain)?;
                 put(iv, &chain);
                 Ok(())
@@ -138,7 +138,7 @@ macro_rules! cipher {
             // SAFETY: see above.
             code(|| unsafe {
                 let key = $key?;
-                let chain = if iv.is_null() { None } else { Some(array::<$block>(iv)?) };
+                let chain = if iv.is_null() { None } else { Some(*array::<$block>(iv)?) };
                 let chain = chain.as_ref().map(|chain| &chain[..]);
                 last($mac(key), key, bytes(message, length)?, chain, (mac, mac_length), direction)
             })
@@ -305,7 +305,8 @@ pub unsafe extern "C" fn ica_aes_xts(
     // SAFETY: see above.
     code(|| unsafe {
         let (length, encrypt) = (at_least::<16>(length)?, encrypts(direction)?);
-        let (mut xts, first) = (Xts::default(), array::<16>(tweak)?);
+        let first = *array::<16>(tweak)?;
+        let mut xts = Xts::default();
         xts_keys(&mut xts, data_key, tweak_key, key_length, encrypt)?;
         run(Function::AesXts, key_length as usize * 8, encrypt, input, output, length, |io| {
             if io.len() <= MAX_UNIT { Ok(xts.unit(&first, io)?) } else { Ok(xts.part(&mut xts.tweak(&first), io)?) }
@@ -332,7 +333,7 @@ pub unsafe extern "C" fn ica_aes_xts_ex(
         let (length, encrypt) = (at_least::<16>(length)?, encrypts(direction)?);
         let mut xts = Xts::default();
         xts_keys(&mut xts, data_key, tweak_key, key_length, encrypt)?;
-        let mut next = if tweak.is_null() { array::<16>(iv)? } else { xts.tweak(&array::<16>(tweak)?) };
+        let mut next = if tweak.is_null() { *array::<16>(iv)? } else { xts.tweak(array::<16>(tweak)?) };
         run(Function::AesXts, key_length as usize * 8, encrypt, input, output, length, |io| {
             Ok(xts.part(&mut next, io)?)
         })?;

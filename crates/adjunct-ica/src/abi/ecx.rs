@@ -99,7 +99,7 @@ unsafe fn derive<C: Agreement<N>, const N: usize>(
     }
     // SAFETY: the caller's context and buffers, which may be one.
     unsafe {
-        let shared = key(context)?.derive(&array(peer)?)?;
+        let shared = key(context)?.derive(array(peer)?)?;
         put(secret, &shared);
     }
     Ok(())
@@ -127,7 +127,7 @@ unsafe fn verify<C: Signatures<N, S>, const N: usize, const S: usize>(
     message: (*const u8, usize),
 ) -> Result<(), Errno> {
     // SAFETY: the caller's context and buffers.
-    unsafe { key(context)?.verify(bytes(message.0, message.1)?, &array(signature)?) }
+    unsafe { key(context)?.verify(bytes(message.0, message.1)?, array(signature)?) }
 }
 
 /// What all four curves have: context, key, deletion.

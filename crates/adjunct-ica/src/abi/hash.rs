@@ -77,6 +77,8 @@ impl InMemory for Shake {
     }
 }
 
+// Always: with the method's sizes the compiler makes moves of copies.
+#[inline(always)]
 unsafe fn run<C: InMemory>(
     method: &'static Method,
     part: c_uint,

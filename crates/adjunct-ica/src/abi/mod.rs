@@ -77,20 +77,18 @@ pub unsafe fn bytes_mut<'a>(data: *mut u8, length: impl TryInto<usize>) -> Resul
     }
 }
 
-/// `N` bytes to read, copied: what a context, key or block is.
+/// `N` bytes to read: what a context, key or block is. To be copied before anything is written.
 ///
 /// # Errors
 /// [`Errno::INVALID`] for a null pointer.
 ///
 /// # Safety
-/// `N` bytes are readable.
-#[inline]
-pub unsafe fn array<const N: usize>(data: *const u8) -> Result<[u8; N], Errno> {
-    if data.is_null() {
-        return Err(Errno::INVALID);
-    }
+/// `N` bytes are readable, and nobody writes them while the result lives.
+// A reference, not the bytes: those the compiler would take apart and put together again.
+#[inline(always)]
+pub unsafe fn array<'a, const N: usize>(data: *const u8) -> Result<&'a [u8; N], Errno> {
     // SAFETY: see above.
-    Ok(unsafe { data.cast::<[u8; N]>().read() })
+    unsafe { data.cast::<[u8; N]>().as_ref() }.ok_or(Errno::INVALID)
 }
 
 /// Writes `N` bytes.

@@ -1,16 +1,16 @@
 //! The two halves of CCM, CTR and CBC-MAC, on AES-NI side by side (SP 800-38C, RFC 3610).
 
-use super::ni::{encrypt, from_bytes, load, middle, schedule, store, to_bytes};
+use super::ni::{encrypt, from_bytes, load, middle, schedule, single, store, to_bytes};
 use super::{Keys, by_length};
 use crate::InOut;
 use std::arch::x86_64::*;
 
-/// Encrypts whole blocks and takes the plaintext into `mac`. The counter is the last 64 bits of `counter`, big-endian.
+/// Encrypts whole blocks and takes the plaintext into `mac`. The counter is a big-endian number, of which the low 64 bits count.
 ///
 /// # Panics
 /// If the length is not a multiple of 16.
 #[target_feature(enable = "sse4.1,aes")]
-pub fn seal(keys: Keys<'_>, counter: &mut [u8; 16], mac: &mut [u8; 16], io: InOut<'_>) {
+pub fn seal(keys: Keys<'_>, counter: u128, mac: &mut [u8; 16], io: InOut<'_>) {
     by_length!(keys, N => run::<N, true>(keys, counter, mac, io))
 }
 
@@ -19,7 +19,7 @@ pub fn seal(keys: Keys<'_>, counter: &mut [u8; 16], mac: &mut [u8; 16], io: InOu
 /// # Panics
 /// If the length is not a multiple of 16.
 #[target_feature(enable = "sse4.1,aes")]
-pub fn open(keys: Keys<'_>, counter: &mut [u8; 16], mac: &mut [u8; 16], io: InOut<'_>) {
+pub fn open(keys: Keys<'_>, counter: u128, mac: &mut [u8; 16], io: InOut<'_>) {
     by_length!(keys, N => run::<N, false>(keys, counter, mac, io))
 }
 
@@ -30,6 +30,14 @@ pub fn open(keys: Keys<'_>, counter: &mut [u8; 16], mac: &mut [u8; 16], io: InOu
 #[target_feature(enable = "sse4.1,aes")]
 pub fn absorb(keys: Keys<'_>, mac: &mut [u8; 16], data: &[u8]) {
     by_length!(keys, N => absorb_n::<N>(keys, mac, data))
+}
+
+/// Takes one block into `mac`, given as a number whose lowest byte is the first.
+#[inline]
+#[target_feature(enable = "sse4.1,aes")]
+pub fn absorb_one(keys: Keys<'_>, mac: &mut [u8; 16], block: u128) {
+    let block = _mm_set_epi64x((block >> 64) as i64, block as i64);
+    *mac = to_bytes(by_length!(keys, N => single::<N, true>(keys, _mm_xor_si128(from_bytes(mac), block))));
 }
 
 #[inline]
@@ -50,7 +58,7 @@ fn absorb_n<const N: usize>(keys: Keys<'_>, mac: &mut [u8; 16], data: &[u8]) {
 
 #[inline]
 #[target_feature(enable = "sse4.1,aes")]
-fn run<const N: usize, const SEAL: bool>(keys: Keys<'_>, counter: &mut [u8; 16], mac: &mut [u8; 16], io: InOut<'_>) {
+fn run<const N: usize, const SEAL: bool>(keys: Keys<'_>, counter: u128, mac: &mut [u8; 16], io: InOut<'_>) {
     assert!(io.len().is_multiple_of(16));
     if io.is_empty() {
         return;
@@ -59,11 +67,11 @@ fn run<const N: usize, const SEAL: bool>(keys: Keys<'_>, counter: &mut [u8; 16],
     let swap = _mm_set_epi8(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
     let one = _mm_set_epi64x(0, 1);
     let (last, joint) = (k[N - 1], _mm_xor_si128(k[N - 1], k[0]));
-    // The counter as a number, so that counting is one addition.
-    let first = _mm_shuffle_epi8(from_bytes(counter), swap);
+    // As a number, so that counting is one addition.
+    let first = _mm_set_epi64x((counter >> 64) as i64, counter as i64);
     let mut count = _mm_add_epi64(first, one);
     // The key stream runs one block ahead: the MAC, whose blocks wait for each other, waits for nothing else.
-    let mut streams = [from_bytes(counter), _mm_shuffle_epi8(count, swap)];
+    let mut streams = [_mm_shuffle_epi8(first, swap), _mm_shuffle_epi8(count, swap)];
     encrypt(&k, &mut streams);
     let [mut stream, mut next] = streams;
     let mut state = _mm_xor_si128(from_bytes(mac), k[0]);
@@ -94,6 +102,4 @@ fn run<const N: usize, const SEAL: bool>(keys: Keys<'_>, counter: &mut [u8; 16],
         }
     }
     *mac = to_bytes(_mm_aesenclast_si128(state, last));
-    let blocks = _mm_set_epi64x(0, (io.len() / 16) as i64);
-    *counter = to_bytes(_mm_shuffle_epi8(_mm_add_epi64(first, blocks), swap));
 }

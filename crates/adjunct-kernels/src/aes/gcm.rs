@@ -13,54 +13,12 @@
 
 use super::modes::{WIDE, each, schedule};
 use super::ni::{self, from_bytes, load, store, to_bytes};
-use super::width::{REVERSE, Width};
+use super::powers::{Sum, reversed, times};
+pub use super::powers::{Table, extend, table};
+use super::width::Width;
 use super::{Keys, by_length};
-use crate::InOut;
-use crate::wipe;
+use crate::{InOut, short, wipe};
 use std::arch::x86_64::*;
-
-/// The powers of the hash key kept: as many as a group of the widest vectors has blocks.
-const POWERS: usize = 32;
-
-/// The powers of the hash key, as many as have been asked for; wiped when dropped.
-///
-/// H^32 to H^1, each times x and byte-reversed, then zeros, which a vector that begins at one of the last may read.
-#[repr(C, align(64))]
-#[derive(Debug, Clone)]
-pub struct Table {
-    powers: [[u8; 16]; POWERS + 4],
-    /// How many are there, from H^1 up.
-    filled: usize,
-}
-
-impl Default for Table {
-    #[inline]
-    fn default() -> Table {
-        Table { powers: [[0; 16]; POWERS + 4], filled: 0 }
-    }
-}
-
-impl Drop for Table {
-    #[inline]
-    fn drop(&mut self) {
-        wipe(self.powers[POWERS - self.filled.min(POWERS)..].as_flattened_mut());
-    }
-}
-
-impl Table {
-    /// H^`power` and those after it. `power` is at most [`POWERS`].
-    #[inline(always)]
-    fn at_power(&self, power: usize) -> *const u8 {
-        self.powers[POWERS - power..].as_ptr().cast()
-    }
-
-    /// Whether there are the powers that a run of so many blocks takes.
-    #[inline]
-    pub fn has(&self, blocks: usize) -> bool {
-        self.filled >= blocks.min(POWERS)
-    }
-}
-
 /// The state of one message; wiped when dropped.
 #[repr(C, align(16))]
 #[derive(Debug, Clone, Default)]
@@ -82,6 +40,7 @@ pub struct Message {
 }
 
 impl Drop for Message {
+    #[inline]
     fn drop(&mut self) {
         for block in [&mut self.counter, &mut self.mask, &mut self.hash, &mut self.held, &mut self.stream] {
             wipe(block);
@@ -108,110 +67,27 @@ impl Message {
         let last = if self.text == 0 { self.aad } else { self.text };
         !last.is_multiple_of(16)
     }
-
-    /// Goes on where the next counter block and the hash are these; the lengths count from here.
-    pub fn resume(&mut self, counter: &[u8; 16], hash: &[u8; 16]) {
-        (self.counter, self.hash) = (*counter, *hash);
-        self.counter.reverse();
-        self.hash.reverse();
-        (self.aad, self.text) = (0, 0);
-    }
-
-    /// The next counter block and the hash, after whole blocks.
-    pub fn progress(&self) -> ([u8; 16], [u8; 16]) {
-        let (mut counter, mut hash) = (self.counter, self.hash);
-        counter.reverse();
-        hash.reverse();
-        (counter, hash)
-    }
 }
 
-/// A sum of products, not yet reduced.
-struct Sum<W> {
-    low: W,
-    middle: W,
-    high: W,
-}
-
-impl<W: Width> Sum<W> {
-    #[inline(always)]
-    fn new() -> Self {
-        Sum { low: W::zero(), middle: W::zero(), high: W::zero() }
-    }
-
-    #[inline(always)]
-    fn add(&mut self, a: W, b: W) {
-        self.low = self.low.xor(a.multiply::<0x00>(b));
-        self.middle = self.middle.xor3(a.multiply::<0x01>(b), a.multiply::<0x10>(b));
-        self.high = self.high.xor(a.multiply::<0x11>(b));
-    }
-
-    #[inline(always)]
-    fn reduced(self) -> W {
-        // G without its highest and lowest term, above 2^64.
-        let g = W::of([0xc2 << 56; 8]);
-        let middle = self.middle.xor3(self.low.halves_exchanged(), self.low.multiply::<0x00>(g));
-        self.high.xor3(middle.halves_exchanged(), middle.multiply::<0x00>(g))
-    }
-}
-
-/// Where the callers' instructions include what 128 bits need of them; so for all functions below.
+/// Goes on where the next counter block and the hash are these; the lengths count from here.
 #[inline(always)]
-fn reversed(block: __m128i) -> __m128i {
-    // SAFETY: see above.
-    unsafe { _mm_shuffle_epi8(block, REVERSE) }
-}
-
-/// The product of two blocks, one of them from the table, byte-reversed all.
-#[inline(always)]
-fn times<W: Width>(a: __m128i, b: __m128i) -> __m128i {
-    let mut sum = Sum::new();
-    sum.add(W::from_first(a), W::from_first(b));
-    sum.reduced().first()
-}
-
-/// Begins the table for a key: with H^1 alone.
-#[inline(always)]
-pub fn table<W: Width>(keys: Keys<'_>, table: &mut Table) {
-    let mut h = [0; 16];
-    // SAFETY: the callers' instructions include AES-NI.
-    unsafe { ni::encrypt_block(keys, &mut h) };
-    let h = u128::from_be_bytes(h);
-    let h = h << 1 ^ ((h as i128 >> 127) as u128 & (0xc2 << 120 | 1));
-    if table.filled > 1 {
-        wipe(table.powers.as_flattened_mut());
-    }
-    table.powers[POWERS - 1] = h.to_le_bytes();
-    table.filled = 1;
-}
-
-/// Goes on with the table, up to the powers that a run of `blocks` takes: one by one to a vector, then vector by vector.
-#[inline(always)]
-pub fn extend<W: Width>(table: &mut Table, blocks: usize) {
-    let (wanted, vector) = (blocks.min(POWERS), W::BYTES / 16);
-    let mut filled = table.filled;
-    // SAFETY: all within the table, of which H^1 at least is there; the callers' instructions include SSE2.
+pub fn resume(message: &mut Message, counter: &[u8; 16], hash: &[u8; 16]) {
+    // SAFETY: the callers' instructions include SSE4.1.
     unsafe {
-        let powers = table.powers.as_mut_ptr();
-        let at = |power: usize| powers.add(POWERS - power).cast::<u8>();
-        let first = load(at(1));
-        while filled < wanted.min(vector) {
-            store(at(filled + 1), times::<W>(load(at(filled)), first));
-            filled += 1;
-        }
-        if filled < wanted {
-            let step = W::broadcast(load(at(vector)));
-            let mut highest = W::load(at(filled));
-            while filled < wanted {
-                let mut sum = Sum::new();
-                sum.add(highest, step);
-                highest = sum.reduced();
-                filled += vector;
-                highest.store(at(filled));
-            }
-        }
+        store(message.counter.as_mut_ptr(), reversed(from_bytes(counter)));
+        store(message.hash.as_mut_ptr(), reversed(from_bytes(hash)));
     }
-    table.filled = filled;
+    (message.aad, message.text) = (0, 0);
+}
+
+/// The next counter block and the hash, after whole blocks.
+#[inline(always)]
+pub fn progress(message: &Message, counter: &mut [u8; 16], hash: &mut [u8; 16]) {
+    // SAFETY: the callers' instructions include SSE4.1.
+    unsafe {
+        store(counter.as_mut_ptr(), reversed(from_bytes(&message.counter)));
+        store(hash.as_mut_ptr(), reversed(from_bytes(&message.hash)));
+    }
 }
 
 /// Adds the vectors of one run of blocks to a sum; knows how many blocks are left.
@@ -302,29 +178,10 @@ fn head(iv: &[u8; 12]) -> [u8; 8] {
     [iv[0], iv[1], iv[2], iv[3], iv[4], iv[5], iv[6], iv[7]]
 }
 
-/// Fewer than 16 bytes, zeros behind them: by whole registers, for what is written byte by byte cannot be read at once.
+/// Fewer than 16 bytes, zeros behind them.
 #[inline(always)]
-fn part(bytes: &[u8]) -> __m128i {
-    let n = bytes.len();
-    let at = |i: usize| bytes.as_ptr().wrapping_add(i);
-    // SAFETY: all reads lie within the slice.
-    let value = unsafe {
-        match n {
-            0 => 0,
-            8..16 => {
-                let (first, last) = (at(0).cast::<u64>().read_unaligned(), at(n - 8).cast::<u64>().read_unaligned());
-                u128::from(first) | u128::from(last) << (8 * (n - 8))
-            }
-            4..8 => {
-                let (first, last) = (at(0).cast::<u32>().read_unaligned(), at(n - 4).cast::<u32>().read_unaligned());
-                u128::from(first) | u128::from(last) << (8 * (n - 4))
-            }
-            _ => {
-                let (first, middle, last) = (bytes[0], bytes[n / 2], bytes[n - 1]);
-                u128::from(first) | u128::from(middle) << (8 * (n / 2)) | u128::from(last) << (8 * (n - 1))
-            }
-        }
-    };
+pub(super) fn part(bytes: &[u8]) -> __m128i {
+    let value = short::number(bytes);
     // SAFETY: the callers' instructions include SSE2.
     unsafe { _mm_set_epi64x((value >> 64) as i64, value as i64) }
 }

@@ -6,9 +6,13 @@
 
 use super::ni::load;
 use std::arch::x86_64::*;
+use std::mem::MaybeUninit;
 
 /// The most round keys.
 pub const MOST: usize = 15;
+
+/// Where round keys are written.
+type Schedule = MaybeUninit<[[u8; 16]; MOST]>;
 
 /// The words of a vector, each the sum of those up to it.
 #[inline]
@@ -38,71 +42,117 @@ const CONSTANTS: [i32; 10] = [1, 2, 4, 8, 16, 32, 64, 128, 0x1b, 0x36];
 /// For a key of another length.
 #[inline]
 #[target_feature(enable = "sse4.1,aes,ssse3")]
-pub fn expand(key: &[u8], keys: &mut [[u8; 16]; MOST]) -> usize {
-    let out = keys.as_flattened_mut().as_mut_ptr();
+pub fn expand(key: &[u8], keys: &mut Schedule) -> usize {
+    match key.len() {
+        16 => short::<false>(key, keys),
+        24 => middle(key, keys),
+        32 => long::<false>(key, keys),
+        other => panic!("an AES key of {other} bytes"),
+    }
+}
+
+/// Fills the round keys of the equivalent inverse cipher. Gives their number.
+///
+/// # Panics
+/// For a key of another length.
+#[inline]
+#[target_feature(enable = "sse4.1,aes,ssse3")]
+pub fn expand_inverse(key: &[u8], keys: &mut Schedule) -> usize {
+    match key.len() {
+        16 => short::<true>(key, keys),
+        24 => {
+            let number = middle(key, keys);
+            // SAFETY: so many have been written.
+            invert(unsafe { std::slice::from_raw_parts_mut(keys.as_mut_ptr().cast(), number) });
+            number
+        }
+        32 => long::<true>(key, keys),
+        other => panic!("an AES key of {other} bytes"),
+    }
+}
+
+/// Writes round key `i` of `N`; of the inverse cipher at its other end, and the inner ones transformed.
+#[inline]
+#[target_feature(enable = "sse4.1,aes")]
+fn put<const N: usize, const INVERSE: bool>(keys: &mut Schedule, i: usize, words: __m128i) {
+    let (place, words) = match (INVERSE, i == 0 || i == N - 1) {
+        (false, _) => (i, words),
+        (true, true) => (N - 1 - i, words),
+        (true, false) => (N - 1 - i, _mm_aesimc_si128(words)),
+    };
+    assert!(place < MOST);
+    // SAFETY: a block within the array.
+    unsafe { _mm_storeu_si128(keys.as_mut_ptr().cast::<__m128i>().add(place), words) }
+}
+
+#[inline]
+#[target_feature(enable = "sse4.1,aes,ssse3")]
+fn short<const INVERSE: bool>(key: &[u8], keys: &mut Schedule) -> usize {
+    assert!(key.len() == 16);
+    // SAFETY: 16 bytes.
+    let mut k = unsafe { load(key.as_ptr()) };
+    put::<11, INVERSE>(keys, 0, k);
+    for (i, constant) in CONSTANTS.iter().enumerate() {
+        k = _mm_xor_si128(sums(k), substituted(k, LAST_ROTATED, *constant));
+        put::<11, INVERSE>(keys, i + 1, k);
+    }
+    11
+}
+
+#[inline]
+#[target_feature(enable = "sse4.1,aes,ssse3")]
+fn middle(key: &[u8], keys: &mut Schedule) -> usize {
+    assert!(key.len() == 24);
+    let out = keys.as_mut_ptr().cast::<u8>();
     let whole = |at: usize, words: __m128i| {
         assert!(at + 16 <= 16 * MOST);
         // SAFETY: a block within the array.
         unsafe { _mm_storeu_si128(out.add(at).cast(), words) }
     };
-    match key.len() {
-        16 => {
-            // SAFETY: 16 bytes.
-            let mut k = unsafe { load(key.as_ptr()) };
-            whole(0, k);
-            for (i, constant) in CONSTANTS.iter().enumerate() {
-                k = _mm_xor_si128(sums(k), substituted(k, LAST_ROTATED, *constant));
-                whole(16 * (i + 1), k);
-            }
-            11
+    // SAFETY: 24 bytes.
+    let (mut low, mut high) = unsafe { (load(key.as_ptr()), _mm_loadl_epi64(key.as_ptr().add(16).cast())) };
+    whole(0, low);
+    // Six words at a time: the upper two are written over what the next six begin with, and lie within the array.
+    whole(16, high);
+    for (i, constant) in CONSTANTS[..8].iter().enumerate() {
+        let next = _mm_xor_si128(sums(low), substituted(high, SECOND_ROTATED, *constant));
+        let pair = _mm_xor_si128(high, _mm_slli_si128::<4>(high));
+        high = _mm_xor_si128(pair, _mm_shuffle_epi32::<0xff>(next));
+        low = next;
+        whole(24 * (i + 1), low);
+        if i < 7 {
+            whole(24 * (i + 1) + 16, high);
         }
-        24 => {
-            // SAFETY: 24 bytes.
-            let (mut low, mut high) = unsafe { (load(key.as_ptr()), _mm_loadl_epi64(key.as_ptr().add(16).cast())) };
-            whole(0, low);
-            // Six words at a time: the upper two are written over what the next six begin with, and lie within the array.
-            whole(16, high);
-            for (i, constant) in CONSTANTS[..8].iter().enumerate() {
-                let next = _mm_xor_si128(sums(low), substituted(high, SECOND_ROTATED, *constant));
-                let pair = _mm_xor_si128(high, _mm_slli_si128::<4>(high));
-                high = _mm_xor_si128(pair, _mm_shuffle_epi32::<0xff>(next));
-                low = next;
-                whole(24 * (i + 1), low);
-                if i < 7 {
-                    whole(24 * (i + 1) + 16, high);
-                }
-            }
-            13
-        }
-        32 => {
-            // SAFETY: 32 bytes.
-            let (mut even, mut odd) = unsafe { (load(key.as_ptr()), load(key.as_ptr().add(16))) };
-            whole(0, even);
-            whole(16, odd);
-            for (i, constant) in CONSTANTS[..7].iter().enumerate() {
-                even = _mm_xor_si128(sums(even), substituted(odd, LAST_ROTATED, *constant));
-                whole(32 * (i + 1), even);
-                if i < 6 {
-                    odd = _mm_xor_si128(sums(odd), substituted(even, LAST, 0));
-                    whole(32 * (i + 1) + 16, odd);
-                }
-            }
-            15
-        }
-        other => panic!("an AES key of {other} bytes"),
     }
+    13
 }
 
-/// Turns the first `number` round keys into those of the equivalent inverse cipher.
-///
-/// # Panics
-/// If there are not so many.
+#[inline]
+#[target_feature(enable = "sse4.1,aes,ssse3")]
+fn long<const INVERSE: bool>(key: &[u8], keys: &mut Schedule) -> usize {
+    assert!(key.len() == 32);
+    // SAFETY: 32 bytes.
+    let (mut even, mut odd) = unsafe { (load(key.as_ptr()), load(key.as_ptr().add(16))) };
+    put::<15, INVERSE>(keys, 0, even);
+    put::<15, INVERSE>(keys, 1, odd);
+    for (i, constant) in CONSTANTS[..7].iter().enumerate() {
+        even = _mm_xor_si128(sums(even), substituted(odd, LAST_ROTATED, *constant));
+        put::<15, INVERSE>(keys, 2 * i + 2, even);
+        if i < 6 {
+            odd = _mm_xor_si128(sums(odd), substituted(even, LAST, 0));
+            put::<15, INVERSE>(keys, 2 * i + 3, odd);
+        }
+    }
+    15
+}
+
+/// Turns round keys into those of the equivalent inverse cipher.
 #[inline]
 #[target_feature(enable = "sse4.1,aes")]
-pub fn invert(keys: &mut [[u8; 16]; MOST], number: usize) {
-    let keys = &mut keys[..number];
+fn invert(keys: &mut [[u8; 16]]) {
     keys.reverse();
-    for key in &mut keys[1..number - 1] {
+    let [_, inner @ .., _] = keys else { return };
+    for key in inner {
         // SAFETY: a block.
         unsafe {
             let inverse = _mm_aesimc_si128(load(key.as_ptr()));

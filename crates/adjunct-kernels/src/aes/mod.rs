@@ -12,9 +12,11 @@
 
 pub mod ccm;
 pub mod gcm;
+pub mod gcm_once;
 pub mod key;
 mod modes;
 pub mod ni;
+mod powers;
 mod width;
 mod xts;
 
@@ -144,6 +146,19 @@ macro_rules! kernels {
             #[target_feature(enable = $features)]
             pub fn gcm_start(keys: Keys<'_>, table: &Table, message: &mut Message, iv: &[u8]) {
                 gcm::start::<Vector>(keys, table, message, iv)
+            }
+
+            /// GCM: goes on with a message of which the next counter block and the hash so far are these; the lengths count from
+            /// here.
+            #[target_feature(enable = $features)]
+            pub fn gcm_resume(message: &mut Message, counter: &[u8; 16], hash: &[u8; 16]) {
+                gcm::resume(message, counter, hash)
+            }
+
+            /// GCM: the next counter block and the hash, after whole blocks.
+            #[target_feature(enable = $features)]
+            pub fn gcm_progress(message: &Message, counter: &mut [u8; 16], hash: &mut [u8; 16]) {
+                gcm::progress(message, counter, hash)
             }
 
             /// GCM: additional data, all of it before the message and less than 2^61 bytes.

@@ -345,6 +345,25 @@ pub fn ctr_block(keys: Keys<'_>, counter: &mut [u8; 16], io: InOut<'_>) {
     *counter = u128::from_be_bytes(*counter).wrapping_add(1).to_be_bytes();
 }
 
+/// XTS over the one block that `io` is, the first of its data unit. Both keys are as long.
+///
+/// # Panics
+/// If it is shorter, or the keys are not.
+#[target_feature(enable = "sse4.1,aes")]
+pub fn xts_block(keys: Keys<'_>, tweak_keys: Keys<'_>, encrypting: bool, tweak: &[u8; 16], io: InOut<'_>) {
+    assert!(io.len() >= 16);
+    // SAFETY: a block lies at either.
+    unsafe {
+        let output = by_length!(keys, N => {
+            let tweak = single::<N, true>(tweak_keys, from_bytes(tweak));
+            let block = _mm_xor_si128(load(io.input()), tweak);
+            let both = if encrypting { single::<N, true>(keys, block) } else { single::<N, false>(keys, block) };
+            _mm_xor_si128(both, tweak)
+        });
+        store(io.output(), output);
+    }
+}
+
 #[inline]
 #[target_feature(enable = "sse4.1,aes")]
 pub(super) fn single<const N: usize, const ENCRYPT: bool>(keys: Keys<'_>, block: __m128i) -> __m128i {

@@ -78,6 +78,8 @@ pub trait Width: Copy {
     fn first(self) -> __m128i;
     /// A first block, zeros behind it.
     fn from_first(block: __m128i) -> Self;
+    /// The last of these blocks, as many as there is room for.
+    fn joined(blocks: [__m128i; 4]) -> Self;
     /// The first `len` bytes, whole blocks, at most a vector; zeros behind them.
     fn keep(self, len: usize) -> Self;
     /// Does nothing, but not before all of these have been worked out, and nothing that needs them before it: keeps the
@@ -201,6 +203,11 @@ impl Width for __m512i {
     fn from_first(block: __m128i) -> Self {
         // SAFETY: as above.
         unsafe { _mm512_zextsi128_si512(block) }
+    }
+    #[inline(always)]
+    fn joined([a, b, c, d]: [__m128i; 4]) -> Self {
+        // SAFETY: as above.
+        unsafe { _mm512_inserti64x4::<1>(_mm512_castsi256_si512(_mm256_set_m128i(b, a)), _mm256_set_m128i(d, c)) }
     }
     #[inline(always)]
     fn keep(self, len: usize) -> Self {
@@ -327,6 +334,11 @@ impl Width for __m256i {
     fn from_first(block: __m128i) -> Self {
         // SAFETY: as above.
         unsafe { _mm256_zextsi128_si256(block) }
+    }
+    #[inline(always)]
+    fn joined([_, _, c, d]: [__m128i; 4]) -> Self {
+        // SAFETY: as above.
+        unsafe { _mm256_set_m128i(d, c) }
     }
     #[inline(always)]
     fn keep(self, len: usize) -> Self {

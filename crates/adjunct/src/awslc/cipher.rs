@@ -8,6 +8,7 @@ use adjunct_kernels::InOut;
 use adjunct_kernels::aes::{ccm, key, ni};
 use adjunct_kernels::wipe;
 use aws_lc_sys as lc;
+use std::mem::MaybeUninit;
 
 /// The block length of AES in bytes.
 pub const BLOCK: usize = 16;
@@ -68,8 +69,9 @@ pub(super) use wide;
 #[repr(C, align(16))]
 #[derive(Clone)]
 pub struct AesKey {
-    words: [[u8; 16]; 15],
+    words: MaybeUninit<[[u8; 16]; 15]>,
     library_rounds: u32,
+    /// How many blocks of the words are round keys: none before a key is set.
     round_keys: u8,
     level: Level,
     #[cfg(target_arch = "s390x")]
@@ -87,7 +89,7 @@ impl std::fmt::Debug for AesKey {
 impl Drop for AesKey {
     #[inline]
     fn drop(&mut self) {
-        wipe(self.words.as_flattened_mut());
+        wipe(self.words.write([[0; 16]; 15]).as_flattened_mut());
     }
 }
 
@@ -95,9 +97,10 @@ impl Default for AesKey {
     #[inline]
     fn default() -> AesKey {
         AesKey {
-            words: [[0; 16]; 15],
+            // Not written twice: that takes as long as a block.
+            words: MaybeUninit::uninit(),
             library_rounds: 0,
-            round_keys: 11,
+            round_keys: 0,
             level: Level::Library,
             #[cfg(target_arch = "s390x")]
             given: Default::default(),
@@ -130,18 +133,15 @@ impl AesKey {
             return Err(Error::Length { what: "AES key", got: key.len(), expected: "16, 24 or 32" });
         }
         self.level = level();
-        self.round_keys = (key.len() / 4 + 7) as u8;
         #[cfg(target_arch = "s390x")]
         self.given.set(adjunct_kernels::cpacf::Cipher::aes(key.len()), key);
         #[cfg(target_arch = "x86_64")]
         if self.single() {
             // SAFETY: AES-NI is in force.
-            unsafe {
-                let number = key::expand(key, &mut self.words);
-                if !encrypt {
-                    key::invert(&mut self.words, number);
-                }
-            }
+            let number = unsafe {
+                if encrypt { key::expand(key, &mut self.words) } else { key::expand_inverse(key, &mut self.words) }
+            };
+            self.round_keys = number as u8;
             // As the library's own code on AES-NI has it, whose schedule is the plain round keys.
             self.library_rounds = (key.len() / 4 + 5) as u32;
             return Ok(());
@@ -161,7 +161,8 @@ impl AesKey {
     #[cfg(target_arch = "x86_64")]
     #[inline]
     pub(super) fn keys(&self) -> &[[u8; 16]] {
-        &self.words[..self.round_keys.into()]
+        // SAFETY: so many have been written.
+        unsafe { std::slice::from_raw_parts(self.words.as_ptr().cast(), self.round_keys.into()) }
     }
 
     #[cfg(target_arch = "x86_64")]
@@ -324,6 +325,18 @@ impl AesKey {
             unsafe { lc::AES_cbc_encrypt(input, output, length, self.raw(), mac.as_mut_ptr(), 1) };
         }
         wipe(scratch.as_flattened_mut());
+    }
+
+    /// Takes one block into a CBC-MAC, given as a number whose lowest byte is the first: one that has been put together need not go
+    /// through memory.
+    #[inline]
+    pub(super) fn absorb_one(&self, mac: &mut Block, block: u128) {
+        #[cfg(target_arch = "x86_64")]
+        if self.single() {
+            // SAFETY: AES-NI is in force.
+            return unsafe { ccm::absorb_one(self.keys(), mac, block) };
+        }
+        self.absorb(mac, &block.to_le_bytes());
     }
 
     /// CTR with a big-endian counter of 128 bits. `keystream` holds a begun block of which `used` bytes have been
@@ -633,10 +646,7 @@ mod tests {
                 assert_eq!(unsafe { set(bytes.as_ptr(), u32::from(length) * 8, &raw mut theirs) }, 0);
                 assert_eq!(ours.library_rounds, theirs.rounds);
                 let words = theirs.rd_key.map(u32::to_ne_bytes);
-                assert_eq!(
-                    ours.words.as_flattened()[..ours.round_keys as usize * 16],
-                    words.as_flattened()[..ours.round_keys as usize * 16]
-                );
+                assert_eq!(ours.keys(), &words.as_flattened().as_chunks().0[..ours.keys().len()]);
             }
         }
     }

@@ -5,14 +5,26 @@ use crate::error::Error;
 use adjunct_kernels::InOut;
 #[cfg(target_arch = "x86_64")]
 use adjunct_kernels::aes::ccm;
+use adjunct_kernels::short::number;
 use adjunct_kernels::wipe;
+
+/// Where the flags stand in the first block.
+const FLAGS: u32 = 120;
+
+/// At most 16 bytes, the first one the number's highest.
+#[inline]
+fn from_top(bytes: &[u8]) -> u128 {
+    number(bytes).swap_bytes()
+}
 
 /// AES-CCM with its key and the state of one message; wiped when dropped.
 #[derive(Debug, Clone, Default)]
 pub struct Ccm {
     key: AesKey,
-    /// The first block of the MAC: flags, nonce, message length.
-    header: Block,
+    /// The first block of the MAC, as two big-endian numbers: flags, nonce, message length. Half by half, as they are written and
+    /// read: together they would be read before they can be.
+    high: u64,
+    low: u64,
     mac: Block,
     message: u64,
     with_aad: bool,
@@ -20,7 +32,7 @@ pub struct Ccm {
 
 impl Drop for Ccm {
     fn drop(&mut self) {
-        wipe(&mut self.header);
+        (self.high, self.low) = (0, 0);
         wipe(&mut self.mac);
     }
 }
@@ -30,6 +42,7 @@ impl Ccm {
     ///
     /// # Errors
     /// [`Error::Length`] if it is not 16, 24 or 32 bytes.
+    #[inline]
     pub fn set_key(&mut self, key: &[u8]) -> Result<(), Error> {
         self.key.set_encrypt(key)
     }
@@ -39,6 +52,7 @@ impl Ccm {
     ///
     /// # Errors
     /// [`Error::Length`] if one of the three does not fit.
+    #[inline]
     pub fn start(&mut self, nonce: &[u8], tag: usize, message: usize) -> Result<(), Error> {
         if !(7..=13).contains(&nonce.len()) || !(4..=16).contains(&tag) || tag % 2 == 1 {
             return Err(Error::Length { what: "CCM nonce", got: nonce.len(), expected: "7 to 13" });
@@ -51,54 +65,47 @@ impl Ccm {
                 expected: "what the nonce leaves room for",
             });
         }
-        self.header = [0; BLOCK];
-        self.header[8..].copy_from_slice(&(message as u64).to_be_bytes());
-        self.header[0] = ((tag - 2) / 2 * 8 + width - 1) as u8;
-        self.header[1..=nonce.len()].copy_from_slice(nonce);
+        let flags = (tag - 2) / 2 * 8 + width - 1;
+        let header = (flags as u128) << FLAGS | from_top(nonce) >> 8 | message as u128;
+        (self.high, self.low) = ((header >> 64) as u64, header as u64);
         self.message = message as u64;
         self.with_aad = false;
         Ok(())
     }
 
     /// Takes the additional data, all at once; of several the last counts.
+    #[inline]
     pub fn aad(&mut self, data: &[u8]) {
         if data.is_empty() {
             return;
         }
         self.with_aad = true;
-        self.mac = self.header;
-        self.mac[0] |= 0x40;
-        self.key.encrypt_block(&mut self.mac);
+        self.begin(0x40);
         // SP 800-38C A.2.2: the length in 2, 6 or 10 bytes, then the data, zeros to a whole block.
-        let length = data.len() as u64;
-        let bytes = length.to_be_bytes();
-        let mut first = [0; BLOCK];
-        let begun = match length {
-            0..0xFF00 => {
-                first[..2].copy_from_slice(&bytes[6..]);
-                2
-            }
-            0xFF00..0x1_0000_0000 => {
-                first[..2].copy_from_slice(&[0xFF, 0xFE]);
-                first[2..6].copy_from_slice(&bytes[4..]);
-                6
-            }
-            _ => {
-                first[..2].copy_from_slice(&[0xFF, 0xFF]);
-                first[2..10].copy_from_slice(&bytes);
-                10
-            }
+        let length = data.len() as u128;
+        let (prefix, begun) = match length {
+            0..0xFF00 => (length, 2),
+            0xFF00..0x1_0000_0000 => (0xFFFE << 32 | length, 6),
+            _ => (0xFFFF << 64 | length, 10),
         };
         let (head, rest) = data.split_at(data.len().min(BLOCK - begun));
-        first[begun..begun + head.len()].copy_from_slice(head);
-        self.absorb(&first);
+        let first = prefix << (8 * (BLOCK - begun)) | from_top(head) >> (8 * begun);
+        self.key.absorb_one(&mut self.mac, first.swap_bytes());
         let (whole, tail) = rest.split_at(rest.len() - rest.len() % BLOCK);
-        self.absorb(whole);
-        if !tail.is_empty() {
-            let mut last = [0; BLOCK];
-            last[..tail.len()].copy_from_slice(tail);
-            self.absorb(&last);
+        if !whole.is_empty() {
+            self.absorb(whole);
         }
+        if !tail.is_empty() {
+            self.key.absorb_one(&mut self.mac, number(tail));
+        }
+    }
+
+    /// Begins the MAC with its first block, in which `flags` are added.
+    #[inline]
+    fn begin(&mut self, flags: u64) {
+        self.mac = [0; BLOCK];
+        let header = u128::from(self.high | flags << (FLAGS - 64)) << 64 | u128::from(self.low);
+        self.key.absorb_one(&mut self.mac, header.swap_bytes());
     }
 
     #[inline]
@@ -110,6 +117,7 @@ impl Ccm {
     ///
     /// # Errors
     /// [`Error::Length`] if it is not as long as was said.
+    #[inline]
     pub fn message(&mut self, encrypt: bool, io: InOut<'_>) -> Result<(), Error> {
         if io.len() as u64 != self.message {
             return Err(Error::Length { what: "CCM message", got: io.len(), expected: "the length set before" });
@@ -117,32 +125,32 @@ impl Ccm {
         // One message per nonce: until the next start no length fits.
         self.message = u64::MAX;
         if !self.with_aad {
-            self.mac = self.header;
-            self.key.encrypt_block(&mut self.mac);
+            self.begin(0);
         }
         // The counter block: the width of the length, the nonce, a count from 1; 0 is the tag's.
-        let width = usize::from(self.header[0] & 7) + 1;
-        let mut counter = self.header;
-        counter[0] &= 7;
-        counter[BLOCK - width..].fill(0);
-        let mut mask = counter;
-        self.key.encrypt_block(&mut mask);
-        counter[BLOCK - 1] = 1;
+        let width = (self.high >> (FLAGS - 64) & 7) + 1;
+        let header = u128::from(self.high & !(0xF8 << (FLAGS - 64))) << 64 | u128::from(self.low);
+        let first = header >> (8 * width) << (8 * width);
+        let mut mask = [0; BLOCK];
+        self.key.absorb_one(&mut mask, first.swap_bytes());
         let (whole, tail) = io.split_whole(BLOCK);
-        self.blocks(encrypt, &mut counter, whole);
-        self.tail(encrypt, counter, tail);
+        let blocks = (whole.len() / BLOCK) as u128;
+        self.blocks(encrypt, first | 1, whole);
+        // No message is so long that it carries out of the count.
+        self.tail(encrypt, first | (1 + blocks), tail);
         xor(&mut self.mac, &mask);
         wipe(&mut mask);
         Ok(())
     }
 
-    fn blocks(&mut self, encrypt: bool, counter: &mut Block, mut io: InOut<'_>) {
+    fn blocks(&mut self, encrypt: bool, counter: u128, mut io: InOut<'_>) {
         #[cfg(target_arch = "x86_64")]
         if self.key.single() {
             let run = if encrypt { ccm::seal } else { ccm::open };
             // SAFETY: AES-NI is in force.
             return unsafe { run(self.key.keys(), counter, &mut self.mac, io) };
         }
+        let mut counter = counter.to_be_bytes();
         // CTR in the library's bulk code, a few kilobytes at a time so that the MAC finds them in the cache.
         while !io.is_empty() {
             let (part, rest) = io.split_head(4096);
@@ -153,7 +161,7 @@ impl Ccm {
             if encrypt {
                 self.absorb(plain(input));
             }
-            self.key.ctr(counter, &mut stream, &mut used, part);
+            self.key.ctr(&mut counter, &mut stream, &mut used, part);
             if !encrypt {
                 self.absorb(plain(output));
             }
@@ -161,10 +169,11 @@ impl Ccm {
         }
     }
 
-    fn tail(&mut self, encrypt: bool, mut stream: Block, mut io: InOut<'_>) {
+    fn tail(&mut self, encrypt: bool, counter: u128, mut io: InOut<'_>) {
         if io.is_empty() {
             return;
         }
+        let mut stream = counter.to_be_bytes();
         self.key.encrypt_block(&mut stream);
         for (i, s) in stream.iter_mut().enumerate().take(io.len()) {
             let input = io.get(i);

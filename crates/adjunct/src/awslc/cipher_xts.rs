@@ -5,6 +5,8 @@ use super::cipher::wide;
 use super::cipher::{AesKey, BLOCK, Block, xor};
 use crate::error::Error;
 use adjunct_kernels::InOut;
+#[cfg(target_arch = "x86_64")]
+use adjunct_kernels::aes::ni;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 use aws_lc_sys as lc;
 
@@ -77,9 +79,16 @@ impl Xts {
     ///
     /// # Errors
     /// [`Error::Length`] below one block or above [`MAX_UNIT`].
+    #[inline]
     pub fn unit(&self, iv: &Block, io: InOut<'_>) -> Result<(), Error> {
         if io.len() < BLOCK || io.len() > MAX_UNIT {
             return Err(Error::Length { what: "XTS data unit", got: io.len(), expected: "16 to 2^24" });
+        }
+        #[cfg(target_arch = "x86_64")]
+        if self.data.single() && io.len() == BLOCK {
+            // SAFETY: AES-NI is in force.
+            unsafe { ni::xts_block(self.data.keys(), self.tweak.keys(), self.encrypt, iv, io) };
+            return Ok(());
         }
         #[cfg(target_arch = "x86_64")]
         if self.data.single() && !self.data.vector() {

@@ -262,7 +262,7 @@ methods! {
 
 /// Methods whose states are of one type.
 #[derive(Clone, Copy)]
-enum Family {
+pub(super) enum Family {
     Sha1,
     Sha256,
     Sha512,
@@ -282,7 +282,8 @@ impl Family {
 }
 
 impl Method {
-    fn family(&self) -> Option<Family> {
+    #[inline]
+    pub(super) fn family(&self) -> Option<Family> {
         Some(match (self.length, self.block) {
             (l, _) if l == size_of::<Keccak>() => Family::Keccak,
             (_, 128) => Family::Sha512,

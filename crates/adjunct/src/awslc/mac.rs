@@ -1,9 +1,10 @@
 //! HMAC and CMAC, in place and without allocation.
 
-use super::cipher::{AesKey, xor};
+use super::cipher::AesKey;
 use super::cipher_des::Des;
 use super::digest::{self, Digest, Method};
 use crate::error::Error;
+use adjunct_kernels::short::number;
 use adjunct_kernels::{InOut, wipe};
 use std::ffi::c_int;
 
@@ -222,8 +223,8 @@ enum Schedule {
 pub struct Cmac {
     cipher: BlockCipher,
     schedule: Schedule,
-    /// The two subkeys: for a last block that is full, and for one that is not.
-    subkeys: [[u8; 16]; 2],
+    /// The two subkeys: for a last block that is full, and for one that is not. Numbers whose lowest byte is the first.
+    subkeys: [u128; 2],
     chain: [u8; 16],
     /// The last block so far: it is not encrypted before it is known to be the last, or not.
     last: [u8; 16],
@@ -238,10 +239,9 @@ impl std::fmt::Debug for Cmac {
 
 impl Drop for Cmac {
     fn drop(&mut self) {
-        for bytes in [&mut self.subkeys[0], &mut self.chain, &mut self.last] {
-            wipe(bytes);
-        }
-        wipe(&mut self.subkeys[1]);
+        wipe(&mut self.subkeys);
+        wipe(&mut self.chain);
+        wipe(&mut self.last);
     }
 }
 
@@ -250,7 +250,7 @@ impl Default for Cmac {
     #[inline]
     fn default() -> Cmac {
         let (cipher, schedule) = (BlockCipher::Aes(16), Schedule::Aes(AesKey::default()));
-        Cmac { cipher, schedule, subkeys: [[0; 16]; 2], chain: [0; 16], last: [0; 16], used: 0 }
+        Cmac { cipher, schedule, subkeys: [0; 2], chain: [0; 16], last: [0; 16], used: 0 }
     }
 }
 
@@ -291,10 +291,42 @@ impl Cmac {
             }
         }
         self.reset();
-        self.encrypt(&[0; 16][..cipher.block()]);
+        self.encrypt_one(0);
         let first = double(&self.chain, cipher.block());
-        self.subkeys = [first, double(&first, cipher.block())];
+        self.subkeys = [first, double(&first, cipher.block())].map(u128::from_le_bytes);
         self.reset();
+        Ok(())
+    }
+
+    /// The MAC of a message under a key of which nothing is kept, in the first [`BlockCipher::block`] bytes of `mac`; after
+    /// parts, if there were any, that came to `chain` ([`Cmac::chain`]).
+    ///
+    /// # Errors
+    /// As for [`Cmac::new`].
+    ///
+    /// # Panics
+    /// Where `chain` is not a block.
+    #[inline]
+    pub fn once(
+        cipher: BlockCipher,
+        key: &[u8],
+        chain: Option<&[u8]>,
+        message: &[u8],
+        mac: &mut [u8; 16],
+    ) -> Result<(), Error> {
+        if matches!(cipher, BlockCipher::Aes(length) if length == key.len()) && cfg!(not(target_arch = "s390x")) {
+            let mut aes = AesKey::default();
+            aes.set_encrypt(key)?;
+            *mac = chain.map_or([0; 16], |chain| chain.try_into().expect("a block"));
+            aes_mac(&aes, mac, message);
+            return Ok(());
+        }
+        let mut cmac = Cmac::new(cipher, key)?;
+        if let Some(chain) = chain {
+            cmac.resume(chain);
+        }
+        cmac.update(message);
+        cmac.finish(mac);
         Ok(())
     }
 
@@ -344,6 +376,15 @@ impl Cmac {
         }
     }
 
+    /// Passes one block through it, given as a number whose lowest byte is the first.
+    #[inline]
+    fn encrypt_one(&mut self, block: u128) {
+        match &self.schedule {
+            Schedule::Aes(key) => key.absorb_one(&mut self.chain, block),
+            Schedule::Des(_) => self.encrypt(&block.to_le_bytes()[..8]),
+        }
+    }
+
     /// Takes in a part of the message.
     pub fn update(&mut self, mut data: &[u8]) {
         let block = self.cipher.block();
@@ -387,15 +428,33 @@ impl Cmac {
             }
         }
         let full = self.used == block;
+        let mut last = number(&self.last[..self.used]);
         if !full {
-            self.last[self.used] = 0x80;
-            self.last[self.used + 1..block].fill(0);
+            last |= 0x80 << (8 * self.used);
         }
-        let mut last = self.last;
-        xor(&mut last, &self.subkeys[usize::from(!full)]);
-        self.encrypt(&last[..block]);
+        self.encrypt_one(last ^ self.subkeys[usize::from(!full)]);
         out[..block].copy_from_slice(&self.chain[..block]);
     }
+}
+
+/// The MAC of a message in one go; `mac` is where it begins, and becomes it.
+#[inline]
+fn aes_mac(key: &AesKey, mac: &mut [u8; 16], message: &[u8]) {
+    let last = message.len() - message.len().saturating_sub(1) / 16 * 16;
+    let (blocks, last) = message.split_at(message.len() - last);
+    let mut subkey = [0; 16];
+    key.absorb_one(&mut subkey, 0);
+    subkey = double(&subkey, 16);
+    if !blocks.is_empty() {
+        key.absorb(mac, blocks);
+    }
+    let mut value = number(last);
+    if last.len() < 16 {
+        subkey = double(&subkey, 16);
+        value |= 0x80 << (8 * last.len());
+    }
+    key.absorb_one(mac, value ^ u128::from_le_bytes(subkey));
+    wipe(&mut subkey);
 }
 
 /// Multiplies by x in the field of SP 800-38B, 5.3, without a branch on the secret.
@@ -429,6 +488,28 @@ mod tests {
         cmac.finish(&mut out);
         assert_eq!(out[..4], [0x07, 0x0a, 0x16, 0xb4]);
         assert!(Cmac::new(BlockCipher::Aes(16), &key[1..]).is_err());
+    }
+
+    #[test]
+    fn cmac_in_one_call_is_that_of_parts() {
+        let bytes: Vec<u8> = (0..100u8).map(|i| i.wrapping_mul(29)).collect();
+        for cipher in [16, 24, 32].map(BlockCipher::Aes).into_iter().chain([BlockCipher::TripleDes, BlockCipher::Des]) {
+            let (key, block) = (&bytes[..cipher.key_length()], cipher.block());
+            for length in 0..=50 {
+                for begun in [false, true] {
+                    let message = &bytes[50..50 + length];
+                    let mut cmac = Cmac::new(cipher, key).expect("a key");
+                    let chain = begun.then(|| cmac.chain(&bytes[..2 * block]).to_vec());
+                    cmac.update(message);
+                    let mut parts = [0; 16];
+                    cmac.finish(&mut parts);
+                    let mut once = [0; 16];
+                    Cmac::once(cipher, key, chain.as_deref(), message, &mut once).expect("a key");
+                    assert_eq!(once, parts, "{cipher:?} of {length} bytes, begun {begun}");
+                }
+            }
+        }
+        assert!(Cmac::once(BlockCipher::Aes(16), &bytes[..24], None, &[], &mut [0; 16]).is_err());
     }
 
     #[test]

@@ -27,7 +27,7 @@ const KERNELS: &[(&str, &[Feature], Kernel)] = &[
     ("AES-NI CCM", NI, |k, iv, io| unsafe {
         let mut mac = *iv;
         ni::encrypt_block(k, &mut mac);
-        ccm::seal(k, iv, &mut mac, io);
+        ccm::seal(k, u128::from_be_bytes(*iv), &mut mac, io);
     }),
 ];
 

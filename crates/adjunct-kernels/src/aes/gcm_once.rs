@@ -79,6 +79,8 @@ fn message_n<const N: usize>(keys: Keys<'_>, encrypting: bool, iv: &[u8; 12], aa
     encrypt(&k, &mut blocks);
     let [h, mask, stream] = blocks;
     let first = doubled(reversed(h));
+    // Before the text, which a caller may have written over it. SAFETY: 16 bytes.
+    let aad_block = if aad.len() == MOST { unsafe { load(aad.as_ptr()) } } else { part(aad) };
     // SAFETY: the text; at most a block.
     let text = unsafe {
         let input =
@@ -93,8 +95,6 @@ fn message_n<const N: usize>(keys: Keys<'_>, encrypting: bool, iv: &[u8; 12], aa
         }
         if encrypting { output } else { input }
     };
-    // SAFETY: 16 bytes.
-    let aad_block = if aad.len() == MOST { unsafe { load(aad.as_ptr()) } } else { part(aad) };
     // The blocks that there are stand before the lengths; a zero before them adds nothing.
     let (before, last) = if length == 0 { (_mm_setzero_si128(), aad_block) } else { (aad_block, text) };
     let second = product(first, first).reduced();

@@ -80,7 +80,7 @@ mod tests {
 
     #[test]
     fn a_number_is_its_bytes() {
-        let bytes: [u8; 16] = std::array::from_fn(|i| 0x11 * i as u8 + 1);
+        let bytes: [u8; 16] = std::array::from_fn(|i| 0xff - 0x11 * i as u8);
         for n in 0..=16 {
             let mut whole = [0; 16];
             whole[..n].copy_from_slice(&bytes[..n]);

@@ -170,8 +170,10 @@ fn a_busy_agent_holds_no_more() {
         (0..40).for_each(|n| sign(kinds[n % 4], n));
         let early = Holding::of(agent.pid());
         (40..300).for_each(|n| sign(kinds[n % 4], n));
+        // A client is gone before the agent has closed its end.
+        until("the agent is as before", || Holding::of(agent.pid()).descriptors <= early.descriptors);
         let late = Holding::of(agent.pid());
-        assert_eq!(Holding { kilobytes: 0, ..late }, Holding { kilobytes: 0, ..early }, "{}", system.name);
+        assert_eq!((late.threads, late.segments), (early.threads, early.segments), "{}", system.name);
         assert!(late.kilobytes <= early.kilobytes + 256, "{}: {early:?} {late:?}", system.name);
         let counts = agent.counted.read();
         if way("ecdsa-sha2-nistp256", Versions::of(system)).reaches(Modules::Both) {

@@ -33,18 +33,42 @@ pub struct Row {
     sides: [Option<Run>; 4],
 }
 
+/// Bytes that begin with a page, as all sides' input and output do: where an output lies a few bytes behind its input modulo 4096,
+/// loads wait for stores that they do not depend on, and how long is chance.
+struct Pages {
+    bytes: Vec<u8>,
+    start: usize,
+    length: usize,
+}
+
+impl Pages {
+    fn new(length: usize) -> Pages {
+        const PAGE: usize = 4096;
+        let bytes = vec![0; length + PAGE];
+        let start = bytes.as_ptr().align_offset(PAGE);
+        Pages { bytes, start, length }
+    }
+
+    fn all(&mut self) -> &mut [u8] {
+        &mut self.bytes[self.start..][..self.length]
+    }
+}
+
 /// Nanoseconds a call of each side: the interface, the kernel, the kernel with its key set, OpenSSL. The median, and the least.
 fn measure(row: &mut Row, room: usize) -> [Option<(f64, f64)>; 4] {
     let mut proof: Option<Vec<u8>> = None;
     let mut counts = [0u64; 4];
+    let (mut input, mut output) = (Pages::new(row.input.len()), Pages::new(room));
+    input.all().copy_from_slice(&row.input);
+    let (input, output) = (input.all(), output.all());
     for (side, count) in row.sides.iter_mut().zip(&mut counts) {
         let Some(run) = side else { continue };
-        let mut output = vec![0; room];
-        run(1, &row.input, &mut output);
-        assert_eq!(&output, proof.get_or_insert_with(|| output.clone()), "the sides differ");
+        output.fill(0);
+        run(1, input, output);
+        assert_eq!(output, proof.get_or_insert_with(|| output.to_vec()), "the sides differ");
         let mut tried = 1;
         *count = loop {
-            let time = timed(run, tried, &row.input, &mut output);
+            let time = timed(run, tried, input, output);
             if time * 4 >= SLICE {
                 break (tried as f64 * SLICE.as_secs_f64() / time.as_secs_f64()).max(1.0) as u64;
             }
@@ -52,13 +76,12 @@ fn measure(row: &mut Row, room: usize) -> [Option<(f64, f64)>; 4] {
         };
     }
     let mut times = [const { Vec::new() }; 4];
-    let mut output = vec![0; room];
     for repeat in 0..REPEATS {
         for step in 0..4 {
             // Another first each time, so that what changes slowly hits all alike.
             let which = (step + repeat) % 4;
             if let Some(run) = &mut row.sides[which] {
-                let time = timed(run, counts[which], &row.input, &mut output);
+                let time = timed(run, counts[which], input, output);
                 times[which].push(time.as_secs_f64() * 1e9 / counts[which] as f64);
             }
         }

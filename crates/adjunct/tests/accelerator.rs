@@ -7,8 +7,8 @@ mod runner;
 use accelerator_support::*;
 use adjunct::accelerator::{self, Kind, Outcome, Queue};
 use counters_support::{play, scenario};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, Barrier};
 use std::thread::{self, JoinHandle};
 
 macro_rules! scenarios {
@@ -37,6 +37,7 @@ scenarios! {
     a_lane_that_goes_wrong_is_done_again
     a_panic_in_a_kernel_is_nobodys_end
     sixty_four_threads_of_two_kinds
+    the_last_of_many_are_served
     a_ticket_is_taken_along
     a_ticket_leads_its_batch
     a_dropped_ticket_harms_nobody
@@ -57,6 +58,8 @@ fn spawn_all<K: Kind<Job = Job>>(inputs: std::ops::Range<u64>) -> Vec<JoinHandle
 fn join(threads: Vec<JoinHandle<Outcome>>) -> Vec<Outcome> {
     threads.into_iter().map(|t| t.join().unwrap()).collect()
 }
+
+const ROUNDS: u64 = 10_000;
 
 fn lanes(outcomes: &[Outcome]) -> usize {
     outcomes.iter().filter(|o| **o == Outcome::Lanes).count()
@@ -172,6 +175,26 @@ mod parts {
         assert_eq!(total.load(SeqCst), 64 * 500);
         assert_eq!(in_lanes, batches().iter().sum::<usize>());
         assert_eq!(in_lanes + ALONE.lock().unwrap().len(), 64 * 500);
+    }
+
+    /// Threads that meet, ask a few times and meet again: at the end of each round too few are left to fill a batch, so that one
+    /// whose result was ready just as it went to sleep would be waited for and never come.
+    pub fn the_last_of_many_are_served() {
+        accelerator::start_with(2);
+        let start = Arc::new(Barrier::new(9));
+        let threads: Vec<_> = (0..9u64)
+            .map(|t| {
+                let start = Arc::clone(&start);
+                thread::spawn(move || {
+                    for round in 0..ROUNDS {
+                        start.wait();
+                        (0..4).for_each(|i| _ = run::<B>(Job::new(t * 1000 + round + i).with(Deed::Take)));
+                    }
+                })
+            })
+            .collect();
+        let rounds = thread::spawn(move || threads.into_iter().for_each(|t| t.join().unwrap()));
+        until(|| rounds.is_finished());
     }
 
     pub fn a_ticket_is_taken_along() {

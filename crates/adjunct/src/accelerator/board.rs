@@ -93,15 +93,78 @@ impl Word {
 #[repr(C, align(128))]
 pub(super) struct Slot {
     work: AtomicPtr<Work>,
-    /// The place whose lock the owner sleeps at, plus 1; 0 while it does not.
-    pub(super) sleeps: AtomicU32,
+    /// Where the owner sleeps: a [`Seat`], at no place while it does not.
+    sleeps: AtomicU32,
     /// The owner was woken to lead: if it need not any more, it calls another.
     pub(super) called: AtomicBool,
     /// The owner does not wait for it but comes by to ask; its thread's id, else 0.
     pub(super) visitor: AtomicU32,
     /// Nobody will ever ask for it.
     pub(super) dropped: AtomicBool,
+    /// It is settled and the owner may have gone to sleep all the same: no leader waits for it to come.
+    pub(super) late: AtomicBool,
     job: UnsafeCell<Room>,
+}
+
+impl Slot {
+    /// Where its owner sleeps, or is about to, or is just waking up.
+    pub(super) fn asleep(&self) -> Option<Seat> {
+        Some(Seat(self.sleeps.load(SeqCst))).filter(|seat| seat.0 & Seat::AT != 0)
+    }
+
+    /// For its owner: in `seat` from now on, or awake.
+    pub(super) fn sleeps_in(&self, seat: Option<Seat>) {
+        let next = (self.sleeps.load(SeqCst) & Seat::TIMES).wrapping_add(Seat::ONCE);
+        self.sleeps.store(next | seat.map_or(0, |seat| seat.0), SeqCst);
+    }
+
+    /// The owner was asleep in `seat`, and has been woken.
+    pub(super) fn is_up(&self, seat: Seat) {
+        let _ = self.sleeps.compare_exchange(seat.0, seat.0 | Seat::UP, SeqCst, SeqCst);
+    }
+}
+
+/// Where one sleeps: at the lock of a place, with a bit that nobody else there has, so that the kernel's answer to a wake says
+/// whether all that it was for were asleep. Place plus 1 (8 bits), number (5), whether woken (1), and how often the owner has
+/// changed it (18).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Seat(u32);
+
+impl Seat {
+    pub(super) const NOWHERE: Seat = Seat(0);
+    const AT: u32 = 0xff;
+    const NUMBER: u32 = 8;
+    const UP: u32 = 1 << 13;
+    const ONCE: u32 = 1 << 14;
+    const TIMES: u32 = !(Seat::ONCE - 1);
+    /// For any number of sleepers, when all others are taken.
+    const SHARED: u32 = 31;
+
+    fn new(place: usize, number: u32) -> Seat {
+        Seat((1 + place as u32) | (number << Seat::NUMBER))
+    }
+
+    fn number(self) -> u32 {
+        self.0 >> Seat::NUMBER & 31
+    }
+
+    pub(super) fn place(self) -> usize {
+        ((self.0 & Seat::AT) as usize).saturating_sub(1) % PLACES
+    }
+
+    pub(super) fn bit(self) -> u32 {
+        1 << self.number()
+    }
+
+    /// Whether its owner has been woken, and has not come round yet.
+    pub(super) fn is_leaving(self) -> bool {
+        self.0 & Seat::UP != 0
+    }
+
+    /// How many sleepers a wake must have found before it is sure that this one is awake.
+    pub(super) fn weight(self) -> usize {
+        if self.number() == Seat::SHARED { SLOTS } else { 1 }
+    }
 }
 
 /// Room for any job.
@@ -116,6 +179,8 @@ pub(super) struct Place {
     pub(super) own: AtomicU32,
     /// Where the leader sleeps while its batch gathers.
     pub(super) bell: Bell,
+    /// Seats taken, a bit each.
+    seats: AtomicU32,
 }
 
 /// See the module's words.
@@ -146,6 +211,19 @@ impl Board {
         let top = (self.top.load(SeqCst) as usize).min(SLOTS);
         let pairs = self.words.iter().zip(&self.slots).enumerate().take(top);
         pairs.map(|(at, (word, slot))| (at, Word(word.load(SeqCst)), slot))
+    }
+
+    /// A seat at `place`, for the caller until [`Board::rise`].
+    pub(super) fn sit(&self, place: usize) -> Seat {
+        let free = |taken: u32| (taken.trailing_ones() < Seat::SHARED).then_some(taken | (taken + 1));
+        let before = self.places[place].seats.fetch_update(SeqCst, SeqCst, free);
+        Seat::new(place, before.map_or(Seat::SHARED, u32::trailing_ones))
+    }
+
+    pub(super) fn rise(&self, seat: Seat) {
+        if seat.number() != Seat::SHARED {
+            self.places[seat.place()].seats.fetch_and(!seat.bit(), SeqCst);
+        }
     }
 
     pub(super) fn slot(&self, at: usize) -> &Slot {
@@ -191,10 +269,11 @@ impl Board {
             }
             let slot = self.slot(at);
             slot.work.store(std::ptr::from_ref(work).cast_mut(), Release);
-            slot.sleeps.store(0, Relaxed);
+            slot.sleeps_in(None);
             slot.called.store(false, Relaxed);
             slot.visitor.store(visitor, Relaxed);
             slot.dropped.store(false, Relaxed);
+            slot.late.store(false, Relaxed);
             // SAFETY: the slot is this thread's, holds no job, and has the room and alignment (64 divides 128).
             unsafe { self.job(at).cast::<J>().write(job) };
             self.top.fetch_max(at as u32 + 1, SeqCst);

@@ -14,7 +14,9 @@
 //!
 //! *Full lanes.* A leader that is done asks again, mostly, while those it served are just waking up, and would find itself
 //! alone. So a leader who sees jobs on the board that are done and not yet picked up sleeps until their owners have picked
-//! them up or a batch is full; they are awake, so they will; and by then most have asked again.
+//! them up or a batch is full; they are awake, so they will; and by then most have asked again. An owner may not be awake:
+//! its job was done between its last look and its sleep, which no word that it sleeps at shows. Every wake counts whom it
+//! found, and where that is fewer than it was for, nobody waits for those.
 //!
 //! *Death.* While a thread has others wait for it, signals are put off: no handler ends it, jumps out or forks. A thread
 //! that ends all the same, in a kernel, leaves a robust lock: the next to look at it ([`Board::take_place`]) tells those
@@ -23,7 +25,7 @@
 //! *Fork.* A child finds the board empty. One that was forked inside a kernel sees that the epoch is not its own any more,
 //! leaves the board alone and does its job again.
 
-use super::board::{Board, PLACES, SLOTS, State, Word};
+use super::board::{Board, PLACES, SLOTS, Seat, State, Word};
 use super::kind::{LANES, Queue};
 use super::memory::{Quiet, Taken};
 use crate::counters::{self, Event};
@@ -84,10 +86,6 @@ impl Drop for Alone<'_> {
 /// Where this thread last put a job.
 pub(super) fn near() -> usize {
     LAST.get()
-}
-
-fn bit(slot: usize) -> u32 {
-    1 << (slot % 32)
 }
 
 impl Board {
@@ -167,7 +165,7 @@ impl Board {
                 self.bury(at);
                 lock.mend();
                 // So rare that it need not be told who has reason to wake.
-                self.places.iter().for_each(|p| p.lock.wake(u32::MAX));
+                self.places.iter().for_each(|p| _ = p.lock.wake(u32::MAX));
                 true
             }
             Taken::No => false,
@@ -178,6 +176,7 @@ impl Board {
     fn bury(&self, place: usize) {
         for (at, word, slot) in self.iter() {
             if word.state() == State::Taken && word.place() == place {
+                slot.late.store(true, SeqCst);
                 self.change(at, word, word.with(State::Lost));
                 if slot.dropped.load(SeqCst) {
                     self.clear(at, word.with(State::Lost));
@@ -193,12 +192,14 @@ impl Board {
     /// Sleeps at `place` until something happens to the job in `slot`, or there; says where it slept.
     fn sleep(&self, slot: usize, place: usize, word: Word, places: usize) -> usize {
         let lock = &self.places[place].lock;
-        let me = self.slot(slot);
-        me.sleeps.store(place as u32 + 1, SeqCst);
+        let (me, seat) = (self.slot(slot), self.sit(place));
+        me.sleeps_in(Some(seat));
+        // If it changes from here on, the wake may come before the sleep: `wake_served`.
         if self.word(slot) == word {
-            lock.sleep(bit(slot));
+            lock.sleep(seat.bit());
         }
-        me.sleeps.store(0, SeqCst);
+        me.sleeps_in(None);
+        self.rise(seat);
         // The kernel wakes one for a dead leader, whosever job it had.
         if lock.is_orphan() && self.take_this(place) {
             self.give_up(place, 0, places);
@@ -257,16 +258,16 @@ impl Board {
         true
     }
 
-    /// The jobs that wait, and the threads that have been served, or have begun to ask, and are on their way.
+    /// The jobs that wait, and the threads that have been served and are on their way.
     fn traffic(&self) -> (usize, usize) {
         let (mut waiting, mut coming) = (0, 0);
         for (at, word, slot) in self.iter() {
             match word.state() {
                 State::Waiting => waiting += 1,
-                State::Free | State::Taken => {}
+                State::Free | State::Filling | State::Taken => {}
                 // Who leads is in a kernel, for long, perhaps for ever.
                 _ if self.places.iter().any(|p| p.own.load(SeqCst) == at as u32 + 1) => {}
-                _ if slot.visitor.load(Relaxed) == 0 => coming += 1,
+                _ if slot.visitor.load(Relaxed) == 0 && !slot.late.load(SeqCst) => coming += 1,
                 _ => {}
             }
         }
@@ -326,13 +327,13 @@ impl Board {
             let mut waiting = [(false, 0, 0, Word::NONE); SLOTS];
             let (mut found, mut others, mut oldest) = (0, false, usize::MAX);
             for (at, word, slot) in self.iter() {
-                let sleeps = slot.sleeps.load(SeqCst) as usize;
-                if sleeps == place + 1 {
+                let sleeps = slot.asleep().map(Seat::place);
+                if sleeps == Some(place) {
                     self.places[place].lock.watch();
                 }
                 match word.state() {
                     State::Waiting => {
-                        let elsewhere = sleeps != 0 && sleeps != place + 1;
+                        let elsewhere = sleeps.is_some_and(|at| at != place);
                         waiting[found] = (elsewhere, word.ticket(), at, word);
                         if oldest == usize::MAX || word.ticket() < waiting[oldest].1 {
                             oldest = found;
@@ -386,37 +387,67 @@ impl Board {
     /// what somebody else does, and one to lead if anything waits.
     fn give_up(&self, place: usize, settled: u64, places: usize) {
         self.places[place].lock.give();
-        let mut bits = [0u32; PLACES];
-        for (at, word, slot) in self.iter() {
-            let sleeps = slot.sleeps.load(SeqCst) as usize;
-            if sleeps == 0 || word.state() == State::Waiting {
-                continue;
-            }
-            if sleeps == place + 1 || settled >> (at % 64) & 1 == 1 && word.state().is_settled() {
-                bits[(sleeps - 1) % PLACES] |= bit(at);
-            }
-        }
-        for (at, &bits) in bits.iter().enumerate().take(places) {
-            self.places[at].lock.wake(bits);
-        }
+        self.wake_served(place, settled, places);
         self.call(places);
     }
 
-    /// Wakes the oldest sleeper whose job waits, if there is a place for it.
-    fn call(&self, places: usize) {
-        if !self.places[..places].iter().any(|p| p.lock.holder().is_none()) {
-            return;
-        }
-        let mut oldest: Option<(u64, usize, usize)> = None;
+    /// Wakes whose jobs do not wait any more. Who has looked at its job before it was settled and sleeps only after this
+    /// is not woken, and will be when the place it sleeps at is given up. The one who holds that must not wait for it
+    /// meanwhile: where a wake has not found all it was for, they are marked.
+    fn wake_served(&self, place: usize, settled: u64, places: usize) {
+        let (mut sleepers, mut count) = ([(0, Seat::NOWHERE); SLOTS], 0);
+        let mut found = [(0u32, 0usize); PLACES];
         for (at, word, slot) in self.iter() {
-            let sleeps = slot.sleeps.load(SeqCst) as usize;
-            if word.state() == State::Waiting && sleeps != 0 && oldest.is_none_or(|o| word.ticket() < o.0) {
-                oldest = Some((word.ticket(), at, sleeps - 1));
+            let Some(seat) = slot.asleep() else { continue };
+            if word.state() == State::Waiting || seat.is_leaving() {
+                continue;
+            }
+            let done = word.state().is_settled() && settled >> (at % 64) & 1 == 1;
+            if done || seat.place() == place {
+                sleepers[count] = (at, seat);
+                count += 1;
+                let (bits, weight) = &mut found[seat.place()];
+                *bits |= seat.bit();
+                *weight += seat.weight();
             }
         }
-        if let Some((_, at, place)) = oldest {
-            self.slot(at).called.store(true, SeqCst);
-            self.places[place % PLACES].lock.wake(bit(at));
+        let mut missed = 0u64;
+        for (at, (bits, weight)) in found.into_iter().enumerate().take(places) {
+            missed |= u64::from(self.places[at].lock.wake(bits) < weight) << at;
+        }
+        for &(at, seat) in &sleepers[..count] {
+            let slot = self.slot(at);
+            match missed >> seat.place() & 1 {
+                0 => slot.is_up(seat),
+                _ if slot.asleep() == Some(seat) => slot.late.store(true, SeqCst),
+                _ => {}
+            }
+        }
+        if missed != 0 {
+            self.ring(places);
+        }
+    }
+
+    /// Wakes the oldest sleeper whose job waits, if there is a place for it; the next, where that one was not asleep yet.
+    fn call(&self, places: usize) {
+        let mut after = 0;
+        while self.places[..places].iter().any(|p| p.lock.holder().is_none()) {
+            let sleepers = self.iter().filter_map(|(at, word, slot)| {
+                let waits = word.state() == State::Waiting && word.ticket() > after;
+                slot.asleep().filter(|_| waits).map(|seat| (word.ticket(), at, seat))
+            });
+            let Some((ticket, at, seat)) = sleepers.min_by_key(|sleeper| sleeper.0) else { return };
+            let (slot, lock) = (self.slot(at), &self.places[seat.place()].lock);
+            slot.called.store(true, SeqCst);
+            let woken = if seat.is_leaving() { 0 } else { lock.wake(seat.bit()) };
+            if woken >= seat.weight() {
+                slot.is_up(seat);
+            }
+            // On its way, and has not looked yet whether it was called.
+            if woken > 0 || seat.is_leaving() && slot.asleep() == Some(seat) {
+                return;
+            }
+            after = ticket;
         }
     }
 }

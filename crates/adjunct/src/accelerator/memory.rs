@@ -122,8 +122,9 @@ impl Lock {
         unsafe { libc::pthread_mutex_consistent(self.0.get()) };
     }
 
-    /// Gives it back.
+    /// Gives it back, and wakes nobody: that is for [`Lock::wake`], which says whom it found.
     pub(super) fn give(&self) {
+        self.word().fetch_and(!Lock::WAITERS, SeqCst);
         // SAFETY: this thread holds it.
         unsafe { libc::pthread_mutex_unlock(self.0.get()) };
     }
@@ -152,16 +153,17 @@ impl Lock {
         }
     }
 
-    /// Wakes all who sleep here with one of `bits`.
-    pub(super) fn wake(&self, bits: u32) {
+    /// Wakes all who sleep here with one of `bits`, and says how many did.
+    pub(super) fn wake(&self, bits: u32) -> usize {
         if bits == 0 {
-            return;
+            return 0;
         }
         // SAFETY: the word lives as long as the process.
-        unsafe {
+        let woken = unsafe {
             let place = self.0.get().cast::<u32>();
-            libc::syscall(libc::SYS_futex, place, libc::FUTEX_WAKE_BITSET, i32::MAX, null::<u8>(), null::<u8>(), bits);
-        }
+            libc::syscall(libc::SYS_futex, place, libc::FUTEX_WAKE_BITSET, i32::MAX, null::<u8>(), null::<u8>(), bits)
+        };
+        usize::try_from(woken).unwrap_or(0)
     }
 }
 

@@ -119,6 +119,7 @@ impl<K: Kind> Ticket<K> {
             match board.put(copy, Work::of::<K>(), visitor, engine::near()) {
                 Ok((slot, word)) => {
                     let request = Request { slot, ticket: word.ticket(), epoch };
+                    board.ring(engine.places);
                     return Ok(Ticket { job: Some(job), engine, request });
                 }
                 Err(back) => copy = back,

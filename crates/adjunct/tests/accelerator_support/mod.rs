@@ -85,6 +85,8 @@ pub enum Deed {
     Fork,
     /// The leading thread sends itself a signal.
     Signal,
+    /// The kernel takes as long as a real one.
+    Take,
 }
 
 /// Squares a number.
@@ -148,6 +150,7 @@ fn misbehave(deed: Deed) {
                 CHILDREN.lock().unwrap().push(child);
             }
         }
+        Deed::Take => (0..20_000).for_each(|i| _ = std::hint::black_box(i)),
         // SAFETY: the test has a handler.
         Deed::Signal => unsafe { _ = libc::syscall(libc::SYS_tkill, libc::syscall(libc::SYS_gettid), libc::SIGUSR1) },
         _ => {}

@@ -22,6 +22,10 @@ need_packages() {
         say "  sudo apt-get install -y ${missing[*]}"
         exit 1
     fi
+    # Another script may be at it just now.
+    local lock
+    exec {lock}</usr/sbin
+    flock "$lock"
     say "Installing with apt: ${missing[*]}"
     # Debian starts a service when its package is installed; we only want the programs.
     local policy=/usr/sbin/policy-rc.d made=
@@ -37,6 +41,7 @@ need_packages() {
         rm -f "$policy"
         trap - EXIT
     fi
+    exec {lock}<&-
     if [ -z "$ok" ]; then
         say "apt could not install them. Run this line, then this script again:"
         say "  apt-get update && apt-get install -y ${missing[*]}"

@@ -488,7 +488,7 @@ ICA_EXPORT unsigned int ica_aes_gcm(unsigned char *plaintext, unsigned long plai
 
 /* GCM as a stream. _initialize makes `icb`, `ucb` and `subkey`, 16 bytes each; _intermediate takes additional data and text in parts,
  * all but the last of each of whole blocks, and keeps the running hash in `tag` (16 bytes, zeros at first); _last makes the tag
- * of the whole, whose lengths it is told, or verifies `final_tag`. */
+ * of the whole, whose lengths it is told, or verifies `final_tag`. Both hash under the `subkey` they are given. */
 ICA_EXPORT unsigned int ica_aes_gcm_initialize(const unsigned char *iv, unsigned int iv_length, unsigned char *key,
 					       unsigned int key_length, unsigned char *icb, unsigned char *ucb,
 					       unsigned char *subkey, unsigned int direction);

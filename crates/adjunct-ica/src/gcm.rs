@@ -2,8 +2,8 @@
 
 use crate::error::Errno;
 use crate::serve::{Operation, direction};
-use adjunct::awslc::cipher::AesKey;
 use adjunct::awslc::cipher_gcm::Gcm;
+use adjunct::awslc::cipher_gcm_part::{self, Start};
 use adjunct::catalogue::Function;
 use adjunct::route::Direction;
 use adjunct::{InOut, wipe};
@@ -87,17 +87,6 @@ fn clear(text: &mut InOut<'_>) {
     std::hint::black_box(text.output());
 }
 
-/// The state of a stream, in the caller's memory.
-#[derive(Debug)]
-pub struct Start {
-    /// The initial counter block.
-    pub icb: Block,
-    /// The next one.
-    pub ucb: Block,
-    /// The hash key.
-    pub subkey: Block,
-}
-
 /// Whether a stream with so long an initialization vector may begin; what it counts as that it is hashed, if it is.
 ///
 /// # Errors
@@ -115,50 +104,11 @@ pub fn may_start(iv: usize) -> Result<Option<Operation>, Errno> {
 /// # Errors
 /// [`Errno::INVALID`] for a key that cannot be.
 pub fn start(key: &[u8], iv: &[u8], hashed: Option<Operation>) -> Result<Start, Errno> {
-    let mut aes = AesKey::default();
-    aes.set_encrypt(key)?;
-    let mut subkey = [0; BLOCK];
-    aes.encrypt_block(&mut subkey);
-    let mut icb = [0; BLOCK];
+    let start = cipher_gcm_part::start(key, iv)?;
     if let Some(operation) = hashed {
-        let mut gcm = Gcm::default();
-        gcm.set_key(key)?;
-        gcm.resume(&[0; BLOCK], &[0; BLOCK]);
-        absorb(&mut gcm, iv)?;
-        gcm.aad(&lengths(0, iv.len() as u64))?;
-        icb = gcm.progress().1;
         operation.done(Direction::Encrypt, iv.len());
-    } else {
-        icb[..12].copy_from_slice(iv);
-        icb[15] = 1;
     }
-    let mut ucb = icb;
-    increment(&mut ucb);
-    Ok(Start { icb, ucb, subkey })
-}
-
-/// Hashes data, zeros behind it to a whole block.
-fn absorb(gcm: &mut Gcm, data: &[u8]) -> Result<(), Errno> {
-    let (whole, tail) = data.split_at(data.len() / BLOCK * BLOCK);
-    gcm.aad(whole)?;
-    if !tail.is_empty() {
-        let mut last = [0; BLOCK];
-        last[..tail.len()].copy_from_slice(tail);
-        gcm.aad(&last)?;
-    }
-    Ok(())
-}
-
-fn lengths(aad: u64, text: u64) -> Block {
-    let mut block = [0; BLOCK];
-    block[..8].copy_from_slice(&aad.wrapping_mul(8).to_be_bytes());
-    block[8..].copy_from_slice(&text.wrapping_mul(8).to_be_bytes());
-    block
-}
-
-fn increment(counter: &mut Block) {
-    let low = u32::from_be_bytes([counter[12], counter[13], counter[14], counter[15]]).wrapping_add(1);
-    counter[12..].copy_from_slice(&low.to_be_bytes());
+    Ok(start)
 }
 
 /// A part of a stream: additional data, then text. `counter` and `hash` go on.
@@ -167,42 +117,16 @@ fn increment(counter: &mut Block) {
 /// [`Errno::INVALID`] for a key that cannot be, or too long a message.
 pub fn part(
     key: &[u8],
+    subkey: &Block,
     counter: &mut Block,
     hash: &mut Block,
     encrypt: bool,
     aad: &[u8],
     text: InOut<'_>,
 ) -> Result<(), Errno> {
-    let mut gcm = Gcm::default();
-    gcm.set_key(key)?;
     let operation = Operation::new(Function::AesGcm, key.len() * 8)?;
-    gcm.resume(counter, hash);
-    if !aad.is_empty() {
-        absorb(&mut gcm, aad)?;
-    }
     let bytes = text.len();
-    let (whole, mut tail) = text.split_whole(BLOCK);
-    if encrypt {
-        gcm.encrypt(whole)?
-    } else {
-        gcm.decrypt(whole)?
-    }
-    (*counter, *hash) = gcm.progress();
-    if !tail.is_empty() {
-        let mut stream = *counter;
-        gcm.encrypt_block(&mut stream);
-        let mut cipher = [0; BLOCK];
-        for i in 0..tail.len() {
-            let input = tail.get(i);
-            tail.set(i, input ^ stream[i]);
-            cipher[i] = if encrypt { input ^ stream[i] } else { input };
-        }
-        increment(counter);
-        gcm.resume(counter, hash);
-        wipe(&mut stream);
-        gcm.aad(&cipher)?;
-        *hash = gcm.progress().1;
-    }
+    cipher_gcm_part::part(key, subkey, counter, hash, encrypt, aad, text)?;
     operation.done(direction(encrypt), bytes);
     Ok(())
 }
@@ -211,18 +135,10 @@ pub fn part(
 ///
 /// # Errors
 /// [`Errno::INVALID`] for a key that cannot be.
-pub fn finish(key: &[u8], icb: &Block, aad: u64, text: u64, hash: &mut Block) -> Result<(), Errno> {
+pub fn finish(key: &[u8], subkey: &Block, icb: &Block, aad: u64, text: u64, hash: &mut Block) -> Result<(), Errno> {
     let operation = Operation::new(Function::Ghash, 0)?;
-    let mut gcm = Gcm::default();
-    gcm.set_key(key)?;
-    gcm.resume(&[0; BLOCK], hash);
-    gcm.aad(&lengths(aad, text))?;
-    let mut mask = *icb;
-    gcm.encrypt_block(&mut mask);
-    *hash = gcm.progress().1;
+    cipher_gcm_part::last(key, subkey, icb, aad, text, hash)?;
     operation.done(Direction::Encrypt, BLOCK);
-    hash.iter_mut().zip(mask).for_each(|(byte, mask)| *byte ^= mask);
-    wipe(&mut mask);
     Ok(())
 }
 

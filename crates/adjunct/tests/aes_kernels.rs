@@ -8,7 +8,7 @@
 use adjunct::InOut;
 use adjunct::cpu::{self, Feature};
 use adjunct_kernels::aes::gcm::{Message, Table};
-use adjunct_kernels::aes::{Keys, vaes256, vaes512};
+use adjunct_kernels::aes::{Keys, gcm_once, vaes256, vaes512};
 use aws_lc_sys as lc;
 use std::mem::MaybeUninit;
 
@@ -23,7 +23,7 @@ struct Kernels {
     ctr: unsafe fn(Keys<'_>, &mut Block, InOut<'_>),
     ctr_list: unsafe fn(Keys<'_>, &[u8], InOut<'_>),
     xts: unsafe fn(Keys<'_>, Option<Keys<'_>>, bool, &mut Block, InOut<'_>),
-    gcm_table: unsafe fn(Keys<'_>, &mut Table),
+    gcm_table: unsafe fn(Keys<'_>, Option<&Block>, &mut Table),
     gcm_extend: unsafe fn(&mut Table, usize),
     gcm_start: unsafe fn(Keys<'_>, &Table, &mut Message, &[u8]),
     gcm_aad: unsafe fn(&Table, &mut Message, &[u8]),
@@ -315,7 +315,7 @@ fn message(random: &mut Random, kernels: &Kernels, key: &Key, iv: &[u8], aad: &[
     for (encrypt, from, to) in [(true, data, &*right), (false, &*right, data)] {
         let (mut table, mut message) = (Table::default(), Message::default());
         let out = unsafe {
-            (kernels.gcm_table)(key.keys(), &mut table);
+            (kernels.gcm_table)(key.keys(), None, &mut table);
             // All powers at once, or each as soon as it is wanted.
             let first = if random.below(2) == 0 { usize::MAX } else { iv.len() / 16 };
             (kernels.gcm_extend)(&mut table, first);
@@ -432,10 +432,41 @@ fn gcm_at_once_of_a_block_at_most() {
                 let mut out = vec![0x77; length + 1];
                 let io = InOut::apart(from, &mut out[..length]);
                 let iv = iv[..].try_into().unwrap();
-                let tag = unsafe { adjunct_kernels::aes::gcm_once::message(key.keys(), encrypt, iv, &aad, io) };
+                let tag = unsafe { gcm_once::message(key.keys(), encrypt, iv, &aad, io) };
                 let what = format!("{bits}-bit key, {} + {length} bytes, encrypting {encrypt}", aad.len());
                 assert_eq!((&out[..length], out[length]), (&to[..], 0x77), "{what}");
                 assert_eq!(tag, right_tag, "{what}");
+            }
+        }
+    }
+}
+
+/// The steps of a stream, in one part each.
+#[test]
+fn gcm_steps_of_a_block_at_most() {
+    let needed = [Feature::Aes, Feature::Pclmul, Feature::Ssse3];
+    if !needed.iter().all(|&f| cpu::features().has(f)) {
+        return println!("skipped: no AES-NI or PCLMULQDQ here");
+    }
+    let mut random = Random(7);
+    for bits in [128, 192, 256] {
+        for (aad, length) in (0..=16).flat_map(|aad| (0..=16).map(move |length| (aad, length))) {
+            let key = Key::new(&random.bytes(bits / 8), true);
+            let (iv, aad, data) = (random.bytes(12), random.bytes(aad), random.bytes(length));
+            let (right, right_tag) = sealed(&key, &iv, &aad, &data);
+            let [first, second, third] = [1, 2, 3].map(|n| [&iv[..], &[0, 0, 0, n]].concat().try_into().unwrap());
+            let subkey = key.block(true, [0; 16]);
+            for (encrypt, from, to) in [(true, &data, &right), (false, &right, &data)] {
+                let mut out = vec![0x77; length + 1];
+                let io = InOut::apart(from, &mut out[..length]);
+                let (mut counter, mut hash): (Block, Block) = (second, [0; 16]);
+                unsafe { gcm_once::part(key.keys(), &subkey, &mut counter, &mut hash, encrypt, &aad, io) };
+                let what = format!("{bits}-bit key, {} + {length} bytes, encrypting {encrypt}", aad.len());
+                assert_eq!(counter, if length == 0 { second } else { third }, "{what}");
+                assert_eq!((&out[..length], out[length]), (&to[..], 0x77), "{what}");
+                let lengths = [aad.len() as u64 * 8, length as u64 * 8];
+                unsafe { gcm_once::last(key.keys(), &subkey, &first, lengths, &mut hash) };
+                assert_eq!(hash, right_tag, "{what}");
             }
         }
     }

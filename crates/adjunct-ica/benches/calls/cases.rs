@@ -8,6 +8,7 @@ use adjunct::awslc::cipher::AesKey;
 use adjunct::awslc::cipher_ccm::Ccm;
 use adjunct::awslc::cipher_des::Des;
 use adjunct::awslc::cipher_gcm::Gcm;
+use adjunct::awslc::cipher_gcm_part;
 use adjunct::awslc::cipher_xts::Xts;
 use adjunct::awslc::digest::{self, Digest, Method};
 use adjunct::awslc::mac::{BlockCipher, Cmac};
@@ -371,25 +372,29 @@ fn authenticated(ica: &'static Ica, openssl: &'static OpenSsl, bits: usize) -> V
         }),
         // One part of a long message: the beginning and the end, and with them OpenSSL's, are not in it.
         case(format!("AES-{bits} GCM stream part"), move |_| {
-            let part = |gcm: &mut Gcm, input: &[u8], output: &mut [u8]| {
-                gcm.resume(&IV, &[0; 16]);
-                gcm.encrypt(io(input, output)).expect("a message");
-                output[input.len()..][..16].copy_from_slice(&gcm.progress().1);
-            };
-            let mut prepared = gcm(key);
+            let (mut prepared, mut subkey) = (gcm(key), [0; 16]);
+            aes(key, true).encrypt_block(&mut subkey);
             [
                 run(move |input, output| {
                     let (p, o, l) = (input.as_ptr().cast_mut(), output.as_mut_ptr(), input.len());
                     let (mut ucb, mut tag) = (IV, [0; 16]);
                     let done = unsafe {
                         let (key, u, t) = (key.as_ptr(), ucb.as_mut_ptr(), tag.as_mut_ptr());
-                        (ica.gcm_intermediate)(p, l as c_ulong, o, u, null(), 0, t, 16, key, n, IV.as_ptr(), 1)
+                        (ica.gcm_intermediate)(p, l as c_ulong, o, u, null(), 0, t, 16, key, n, subkey.as_ptr(), 1)
                     };
                     assert_eq!(done, 0);
                     output[l..][..16].copy_from_slice(&tag);
                 }),
-                run(move |input, output| part(&mut gcm(key), input, output)),
-                run(move |input, output| part(&mut prepared, input, output)),
+                run(move |input, output| {
+                    let (mut counter, mut hash, text) = (IV, [0; 16], io(input, output));
+                    cipher_gcm_part::part(key, &subkey, &mut counter, &mut hash, true, &[], text).expect("a message");
+                    output[input.len()..][..16].copy_from_slice(&hash);
+                }),
+                run(move |input, output| {
+                    prepared.resume(&IV, &[0; 16]);
+                    prepared.encrypt(io(input, output)).expect("a message");
+                    output[input.len()..][..16].copy_from_slice(&prepared.progress().1);
+                }),
                 None,
             ]
         }),

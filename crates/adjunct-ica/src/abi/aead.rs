@@ -134,8 +134,8 @@ unsafe fn begin<'a>(
         }
         let hashed = gcm::may_start(super::length(iv_length)?)?;
         let start = gcm::start(key, iv(encrypt)?, hashed)?;
-        put(icb, &start.icb);
-        put(ucb, &start.ucb);
+        put(icb, &start.first);
+        put(ucb, &start.next);
         put(subkey, &start.subkey);
     }
     Ok(())
@@ -209,13 +209,17 @@ pub unsafe extern "C" fn ica_aes_gcm_intermediate(
     // SAFETY: see above.
     code(|| unsafe {
         let (encrypt, key) = (encrypts(direction)?, self::aes_key(aes_key, key_length)?);
-        if subkey.is_null() || !self::tag_length(tag_length as usize) {
+        let mut subkey = *array::<16>(subkey)?;
+        if !self::tag_length(tag_length as usize) {
             return Err(Errno::INVALID);
         }
         gcm::text_length(length)?;
         let (mut counter, mut hash) = (*array::<16>(ucb)?, *array::<16>(tag)?);
         let aad = bytes(aad, aad_length)?;
-        text(encrypt, plain, cipher, length, |io| gcm::part(key, &mut counter, &mut hash, encrypt, aad, io))?;
+        let part = |io: InOut<'_>| gcm::part(key, &subkey, &mut counter, &mut hash, encrypt, aad, io);
+        let done = text(encrypt, plain, cipher, length, part);
+        wipe(&mut subkey);
+        done?;
         put(ucb, &counter);
         put(tag, &hash);
         Ok(())
@@ -240,13 +244,14 @@ pub unsafe extern "C" fn ica_aes_gcm_last(
     // SAFETY: see above.
     code(|| unsafe {
         let (encrypt, key) = (encrypts(direction)?, self::aes_key(aes_key, key_length)?);
-        if subkey.is_null() || !encrypt && !tag_length(final_length as usize) {
+        let subkey = array(subkey)?;
+        if !encrypt && !tag_length(final_length as usize) {
             return Err(Errno::INVALID);
         }
         let mut hash = *array::<16>(tag)?;
         // Read before `tag` is written, which may be the same.
         let given = if encrypt { None } else { Some(gcm::padded(bytes(final_tag, final_length)?)) };
-        gcm::finish(key, array(icb)?, aad_length, length, &mut hash)?;
+        gcm::finish(key, subkey, array(icb)?, aad_length, length, &mut hash)?;
         put(tag, &hash);
         match given {
             Some(given) if !bool::from(hash[..final_length as usize].ct_eq(&given[..final_length as usize])) => {

@@ -340,6 +340,14 @@ static void gcm(unsigned int size)
 		CHECK(ica_aes_gcm_last(icb, aads, length, made, tag, tags[round % 7], key, size, subkey, 0) == 0);
 		CHECK(!memcmp(back, in, length));
 
+		/* It is the subkey given that hashes: under another key the same text, and the same hash, come of it. */
+		memset(made, 0, 16);
+		CHECK(ica_aes_gcm_intermediate(NULL, 0, NULL, ucb, good, length, made, 16, key, size, subkey, 1) == 0);
+		fill(out, size);
+		memset(back, 0, 16);
+		CHECK(ica_aes_gcm_intermediate(NULL, 0, NULL, ucb, good, length, back, 16, out, size, subkey, 1) == 0);
+		CHECK(!memcmp(made, back, 16));
+
 		/* By a context. */
 		CHECK(ica_aes_gcm_kma_init(1, iv, ivs, key, size, ctx) == 0);
 		CHECK(ica_aes_gcm_kma_update(NULL, NULL, 0, aad, aad_part, 0, 0, ctx) == 0);

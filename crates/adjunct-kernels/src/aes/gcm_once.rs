@@ -1,12 +1,13 @@
-//! GCM (SP 800-38D) of a message of a block at most, with as much additional data, under a key of which nothing is kept.
+//! GCM (SP 800-38D) of a message of a block at most, with as much additional data, under a key of which nothing is kept; and the steps
+//! of a stream, as short, whose state and hash key are the caller's.
 //!
 //! Such a call is the latency of the cipher and of GHASH, and little else. The three blocks that the cipher encrypts (the hash key's,
 //! the tag's and the text's) go through it side by side. The three products of GHASH, `((A H + T) H + L) H`, are worked out as
 //! `(A H + T) H^2 + L H`, where only two wait for each other. Nothing goes through memory that is not needed there: what has been
-//! written in pieces cannot be read at once.
+//! written in pieces cannot be read at once. A step of a stream has one block to encrypt, and a product for each block it takes.
 
-use super::gcm::part;
-use super::ni::{encrypt, from_bytes, load, schedule, store, to_bytes};
+use super::gcm::part as begun;
+use super::ni::{encrypt, from_bytes, load, schedule, single, store, to_bytes};
 use super::powers::{doubled, reversed};
 use super::{Keys, by_length};
 use crate::{InOut, wipe};
@@ -79,12 +80,74 @@ fn message_n<const N: usize>(keys: Keys<'_>, encrypting: bool, iv: &[u8; 12], aa
     encrypt(&k, &mut blocks);
     let [h, mask, stream] = blocks;
     let first = doubled(reversed(h));
-    // Before the text, which a caller may have written over it. SAFETY: 16 bytes.
-    let aad_block = if aad.len() == MOST { unsafe { load(aad.as_ptr()) } } else { part(aad) };
-    // SAFETY: the text; at most a block.
-    let text = unsafe {
-        let input =
-            if length == MOST { load(io.input()) } else { part(std::slice::from_raw_parts(io.input(), length)) };
+    // Before the text, which a caller may have written over it.
+    let aad_block = block(aad);
+    let text = crypt(stream, encrypting, io);
+    // The blocks that there are stand before the lengths; a zero before them adds nothing.
+    let (before, last) = if length == 0 { (_mm_setzero_si128(), aad_block) } else { (aad_block, text) };
+    let second = product(first, first).reduced();
+    let lengths = _mm_set_epi64x(aad.len() as i64 * 8, length as i64 * 8);
+    let hash = _mm_xor_si128(product(reversed(before), first).reduced(), reversed(last));
+    let hash = product(hash, second).and(product(lengths, first)).reduced();
+    to_bytes(_mm_xor_si128(reversed(hash), mask))
+}
+
+/// Takes a part of a stream under a hash key that is given: additional data, then text, zeros behind either to a whole block.
+/// `counter`, the next counter block, and `hash` go on.
+///
+/// # Panics
+/// If the additional data or the text is longer than [`MOST`].
+#[target_feature(enable = "sse4.1,ssse3,aes,pclmulqdq")]
+pub fn part(
+    keys: Keys<'_>,
+    subkey: &[u8; 16],
+    counter: &mut [u8; 16],
+    hash: &mut [u8; 16],
+    encrypting: bool,
+    aad: &[u8],
+    io: InOut<'_>,
+) {
+    assert!(aad.len() <= MOST && io.len() <= MOST);
+    let first = doubled(reversed(from_bytes(subkey)));
+    let mut sum = reversed(from_bytes(hash));
+    if !aad.is_empty() {
+        sum = product(_mm_xor_si128(sum, reversed(block(aad))), first).reduced();
+    }
+    if !io.is_empty() {
+        let next = from_bytes(counter);
+        let stream = by_length!(keys, N => single::<N, true>(keys, next));
+        let text = crypt(stream, encrypting, io);
+        sum = product(_mm_xor_si128(sum, reversed(text)), first).reduced();
+        // Its last four bytes alone are counted.
+        *counter = to_bytes(reversed(_mm_add_epi32(reversed(next), _mm_set_epi32(0, 0, 0, 1))));
+    }
+    *hash = to_bytes(reversed(sum));
+}
+
+/// Ends a stream of so many bits of additional data and of text: makes its tag of the hash. `first` is its first counter block.
+#[target_feature(enable = "sse4.1,ssse3,aes,pclmulqdq")]
+pub fn last(keys: Keys<'_>, subkey: &[u8; 16], first: &[u8; 16], [aad, text]: [u64; 2], hash: &mut [u8; 16]) {
+    let mask = by_length!(keys, N => single::<N, true>(keys, from_bytes(first)));
+    let lengths = _mm_set_epi64x(aad as i64, text as i64);
+    let sum = _mm_xor_si128(reversed(from_bytes(hash)), lengths);
+    let sum = product(sum, doubled(reversed(from_bytes(subkey)))).reduced();
+    *hash = to_bytes(_mm_xor_si128(reversed(sum), mask));
+}
+
+/// At most a block, zeros behind it. Where the callers' instructions include what it needs of them; so for [`crypt`].
+#[inline(always)]
+fn block(bytes: &[u8]) -> __m128i {
+    // SAFETY: 16 bytes.
+    if bytes.len() == MOST { unsafe { load(bytes.as_ptr()) } } else { begun(bytes) }
+}
+
+/// At most a block of text with its key stream; gives the ciphertext, zeros behind it.
+#[inline(always)]
+fn crypt(stream: __m128i, encrypting: bool, io: InOut<'_>) -> __m128i {
+    let length = io.len();
+    // SAFETY: the text; at most a block; see above.
+    unsafe {
+        let input = block(std::slice::from_raw_parts(io.input(), length));
         let output = keep(_mm_xor_si128(input, stream), length);
         if length == MOST {
             store(io.output(), output);
@@ -94,14 +157,7 @@ fn message_n<const N: usize>(keys: Keys<'_>, encrypting: bool, iv: &[u8; 12], aa
             wipe(&mut whole);
         }
         if encrypting { output } else { input }
-    };
-    // The blocks that there are stand before the lengths; a zero before them adds nothing.
-    let (before, last) = if length == 0 { (_mm_setzero_si128(), aad_block) } else { (aad_block, text) };
-    let second = product(first, first).reduced();
-    let lengths = _mm_set_epi64x(aad.len() as i64 * 8, length as i64 * 8);
-    let hash = _mm_xor_si128(product(reversed(before), first).reduced(), reversed(last));
-    let hash = product(hash, second).and(product(lengths, first)).reduced();
-    to_bytes(_mm_xor_si128(reversed(hash), mask))
+    }
 }
 
 /// The first `length` bytes of a block, zeros behind them.

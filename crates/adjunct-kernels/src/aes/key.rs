@@ -26,7 +26,14 @@ fn sums(words: __m128i) -> __m128i {
 #[inline]
 #[target_feature(enable = "sse4.1,aes")]
 fn substituted(words: __m128i, mask: i32, constant: i32) -> __m128i {
-    _mm_aesenclast_si128(_mm_shuffle_epi8(words, _mm_set1_epi32(mask)), _mm_set1_epi32(constant))
+    plus_substituted(words, mask, _mm_set1_epi32(constant))
+}
+
+/// The same plus anything: where that is known before the word is, one step less for those after it to wait for.
+#[inline]
+#[target_feature(enable = "sse4.1,aes")]
+fn plus_substituted(words: __m128i, mask: i32, other: __m128i) -> __m128i {
+    _mm_aesenclast_si128(_mm_shuffle_epi8(words, _mm_set1_epi32(mask)), other)
 }
 
 /// The last word, and the same rotated by a byte; of a vector of two words the second, rotated.
@@ -136,10 +143,10 @@ fn long<const INVERSE: bool>(key: &[u8], keys: &mut Schedule) -> usize {
     put::<15, INVERSE>(keys, 0, even);
     put::<15, INVERSE>(keys, 1, odd);
     for (i, constant) in CONSTANTS[..7].iter().enumerate() {
-        even = _mm_xor_si128(sums(even), substituted(odd, LAST_ROTATED, *constant));
+        even = plus_substituted(odd, LAST_ROTATED, _mm_xor_si128(sums(even), _mm_set1_epi32(*constant)));
         put::<15, INVERSE>(keys, 2 * i + 2, even);
         if i < 6 {
-            odd = _mm_xor_si128(sums(odd), substituted(even, LAST, 0));
+            odd = plus_substituted(even, LAST, sums(odd));
             put::<15, INVERSE>(keys, 2 * i + 3, odd);
         }
     }

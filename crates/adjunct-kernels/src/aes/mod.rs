@@ -129,11 +129,12 @@ macro_rules! kernels {
                 }
             }
 
-            /// GCM: the hash key, which a table begins with. Before a run of blocks (of an IV other than 12 bytes, additional data
-            /// or text) the table must have their powers, before a tag of [begun](Message::begun) data two: `gcm_extend`.
+            /// GCM: the hash key, that of the key or the one given, which a table begins with. Before a run of blocks (of an IV
+            /// other than 12 bytes, additional data or text) the table must have their powers, before a tag of
+            /// [begun](Message::begun) data two: `gcm_extend`.
             #[target_feature(enable = $features)]
-            pub fn gcm_table(keys: Keys<'_>, table: &mut Table) {
-                gcm::table::<Vector>(keys, table)
+            pub fn gcm_table(keys: Keys<'_>, given: Option<&[u8; 16]>, table: &mut Table) {
+                gcm::table(keys, given, table)
             }
 
             /// GCM: the powers of the hash key for runs of `blocks`, in a table that has been begun.

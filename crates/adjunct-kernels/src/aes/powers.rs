@@ -128,16 +128,19 @@ pub(super) fn doubled(block: __m128i) -> __m128i {
     }
 }
 
-/// Begins the table for a key: with H^1 alone.
+/// Begins the table for a key, or for the hash key given: with H^1 alone.
 #[inline(always)]
-pub fn table<W: Width>(keys: Keys<'_>, table: &mut Table) {
+pub fn table(keys: Keys<'_>, given: Option<&[u8; 16]>, table: &mut Table) {
     if table.filled > 0 {
         // All of it: a length that is known costs least.
         wipe(table.powers.write([[0; 16]; POWERS + 4]).as_flattened_mut());
     }
     // SAFETY: within the table; the callers' instructions include AES-NI.
     unsafe {
-        let h = by_length!(keys, N => ni::single::<N, true>(keys, _mm_setzero_si128()));
+        let h = match given {
+            Some(h) => ni::from_bytes(h),
+            None => by_length!(keys, N => ni::single::<N, true>(keys, _mm_setzero_si128())),
+        };
         store(table.place(1).cast(), doubled(reversed(h)));
         table.place(0).write_bytes(0, 4);
     }

@@ -64,6 +64,11 @@ impl Gcm {
         Some(gcm)
     }
 
+    /// Hashes under this key instead of the key's own.
+    pub const fn set_subkey(&mut self, subkey: &[u8; BLOCK]) {
+        self.block.subkey = *subkey;
+    }
+
     /// How much additional data there was, in bytes.
     pub const fn aad_length(&self) -> u64 {
         self.aad

@@ -16,6 +16,7 @@ use aws_lc_sys as lc;
 /// The longest tag in bytes.
 pub const TAG: usize = 16;
 
+type Function = Option<unsafe extern "C" fn()>;
 type Block128 = unsafe extern "C" fn(*const u8, *mut u8, *const lc::AES_KEY);
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 type Ctr128 = unsafe extern "C" fn(*const u8, *mut u8, usize, *const lc::AES_KEY, *const u8);
@@ -26,8 +27,8 @@ type Ctr128 = unsafe extern "C" fn(*const u8, *mut u8, usize, *const lc::AES_KEY
 #[derive(Clone)]
 struct KeyTable {
     htable: [[u64; 2]; 16],
-    gmult: Option<unsafe extern "C" fn()>,
-    ghash: Option<unsafe extern "C" fn()>,
+    gmult: Function,
+    ghash: Function,
     block: Option<Block128>,
     use_hw_gcm_crypt: u32,
 }
@@ -48,6 +49,8 @@ struct Context {
 unsafe extern "C" {
     #[link_name = "aws_lc_0_47_0_CRYPTO_gcm128_init_key"]
     fn init_key(table: *mut KeyTable, key: *const lc::AES_KEY, block: Block128, block_is_hwaes: i32);
+    #[link_name = "aws_lc_0_47_0_CRYPTO_ghash_init"]
+    fn ghash_init(gmult: *mut Function, ghash: *mut Function, table: *mut [u64; 2], avx: *mut i32, subkey: *const u8);
     #[link_name = "aws_lc_0_47_0_CRYPTO_gcm128_setiv"]
     fn setiv(ctx: *mut Context, key: *const lc::AES_KEY, iv: *const u8, len: usize);
     #[link_name = "aws_lc_0_47_0_CRYPTO_gcm128_aad"]
@@ -178,7 +181,17 @@ impl Gcm {
     /// [`Error::Length`] if it is not 16, 24 or 32 bytes.
     pub fn set_key(&mut self, key: &[u8]) -> Result<(), Error> {
         self.key.set_encrypt(key)?;
-        self.set_engine(key);
+        self.set_engine(key, None);
+        Ok(())
+    }
+
+    /// Sets the key, and for hash key what is given, which need not be the key's own.
+    ///
+    /// # Errors
+    /// As for [`Gcm::set_key`].
+    pub fn set_keys(&mut self, key: &[u8], subkey: &[u8; 16]) -> Result<(), Error> {
+        self.key.set_encrypt(key)?;
+        self.set_engine(key, Some(subkey));
         Ok(())
     }
 
@@ -210,7 +223,7 @@ impl Gcm {
             *tag = unsafe { gcm_once::message(gcm.key.keys(), encrypt, iv, aad, io) };
             return Ok(());
         }
-        gcm.set_engine(key);
+        gcm.set_engine(key, None);
         gcm.set_iv(iv);
         gcm.aad(aad)?;
         gcm.crypt(encrypt, io)?;
@@ -218,8 +231,12 @@ impl Gcm {
         Ok(())
     }
 
-    /// Chooses what runs for the key that has been set, and makes the hash key.
-    fn set_engine(&mut self, #[cfg_attr(not(target_arch = "s390x"), expect(unused))] key: &[u8]) {
+    /// Chooses what runs for the key that has been set, and makes the hash key where none is given.
+    fn set_engine(
+        &mut self,
+        #[cfg_attr(not(target_arch = "s390x"), expect(unused))] key: &[u8],
+        subkey: Option<&[u8; 16]>,
+    ) {
         #[cfg(target_arch = "x86_64")]
         if self.key.vector() {
             // Made where it stays: a copy on the stack would not be wiped, and costs as much as a short message.
@@ -231,12 +248,15 @@ impl Gcm {
             }
             if let Engine::Vector(table) = &mut self.engine {
                 // SAFETY: the instructions are in force.
-                unsafe { wide!(self.key, gcm_table(self.key.keys(), table)) };
+                unsafe { wide!(self.key, gcm_table(self.key.keys(), subkey, table)) };
             }
             return;
         }
         #[cfg(target_arch = "s390x")]
-        if let Some(gcm) = adjunct_kernels::cpacf::Gcm::new(crate::cpacf::assist(), key) {
+        if let Some(mut gcm) = adjunct_kernels::cpacf::Gcm::new(crate::cpacf::assist(), key) {
+            if let Some(subkey) = subkey {
+                gcm.set_subkey(subkey);
+            }
             self.engine = Engine::Assist(gcm);
             return;
         }
@@ -250,6 +270,11 @@ impl Gcm {
         if let Engine::Library { ctx, .. } = &mut self.engine {
             // SAFETY: the table has GCM128_KEY's layout; the schedule was made for the block function.
             unsafe { init_key(&mut ctx.key, self.key.raw(), block, hardware.into()) };
+            if let Some(subkey) = subkey {
+                let KeyTable { htable, gmult, ghash, .. } = &mut ctx.key;
+                // SAFETY: 16 entries. What it says of AVX the table has been told already.
+                unsafe { ghash_init(gmult, ghash, htable.as_mut_ptr(), &mut 0, subkey.as_ptr()) };
+            }
         }
     }
 

@@ -11,6 +11,7 @@ pub mod cipher_chacha;
 mod cipher_cpacf;
 pub mod cipher_des;
 pub mod cipher_gcm;
+pub mod cipher_gcm_part;
 pub(crate) mod cipher_stream;
 pub mod cipher_xts;
 pub mod digest;

@@ -4,12 +4,14 @@ use super::{Case, call};
 use adjunct::InOut;
 use adjunct::cpu::Feature;
 use adjunct_kernels::aes::gcm::{Message, Table};
-use adjunct_kernels::aes::{Keys, ccm, ni, vaes256, vaes512};
+use adjunct_kernels::aes::{Keys, ccm, gcm_once, key, ni, vaes256, vaes512};
+use std::mem::MaybeUninit;
 
 /// Long enough for every branch by length: whole chunks, and a rest of three blocks.
 const DATA: usize = 1024 + 48;
 
 const NI: &[Feature] = &[Feature::Aes];
+const NI_PRODUCT: &[Feature] = &[Feature::Aes, Feature::Pclmul, Feature::Ssse3];
 const WIDE_512: &[Feature] = &[Feature::Vaes, Feature::Vpclmul, Feature::Avx512];
 const WIDE_256: &[Feature] = &[Feature::Vaes, Feature::Vpclmul, Feature::Avx2];
 
@@ -29,6 +31,24 @@ const KERNELS: &[(&str, &[Feature], Kernel)] = &[
         ni::encrypt_block(k, &mut mac);
         ccm::seal(k, u128::from_be_bytes(*iv), &mut mac, io);
     }),
+    ("AES-NI round keys", NI_PRODUCT, |k, _, mut io| unsafe {
+        // As long a key as those of its rounds.
+        let (mut keys, length) = (MaybeUninit::uninit(), k.len() * 4 - 28);
+        let number = key::expand(&k.as_flattened()[..length], &mut keys);
+        let keys = keys.assume_init_ref()[..number].as_flattened();
+        keys.iter().enumerate().for_each(|(i, byte)| io.set(i, *byte));
+    }),
+    ("AES-NI GCM at once", NI_PRODUCT, |k, iv, io| unsafe {
+        let (aad, io) = (*iv, io.split_head(13).0);
+        *iv = gcm_once::message(k, true, &[7; 12], &aad, io);
+    }),
+    ("AES-NI GCM steps", NI_PRODUCT, |k, iv, io| unsafe {
+        let (subkey, aad) = (*iv, *iv);
+        let (whole, rest) = io.split_head(16);
+        gcm_once::part(k, &subkey, &mut [7; 16], iv, true, &aad[..5], whole);
+        gcm_once::part(k, &subkey, &mut [8; 16], iv, false, &[], rest.split_head(3).0);
+        gcm_once::last(k, &subkey, &[6; 16], [40, 152], iv);
+    }),
 ];
 
 macro_rules! wide {
@@ -47,7 +67,7 @@ macro_rules! wide {
             (concat!($title, " XTS decrypt"), $needs, |k, iv, io| unsafe { $module::xts(k, None, false, iv, io) }),
             (concat!($title, " GCM encrypt"), $needs, |k, iv, io| unsafe {
                 let (mut table, mut message) = (Table::default(), Message::default());
-                $module::gcm_table(k, &mut table);
+                $module::gcm_table(k, None, &mut table);
                 $module::gcm_start(k, &table, &mut message, &[7; 12]);
                 $module::gcm_aad(&table, &mut message, &*iv);
                 let (odd, even) = io.split_at(19);
@@ -57,7 +77,7 @@ macro_rules! wide {
             }),
             (concat!($title, " GCM decrypt"), $needs, |k, iv, io| unsafe {
                 let (mut table, mut message) = (Table::default(), Message::default());
-                $module::gcm_table(k, &mut table);
+                $module::gcm_table(k, None, &mut table);
                 $module::gcm_start(k, &table, &mut message, &iv[..13]);
                 $module::gcm_aad(&table, &mut message, &iv[..13]);
                 $module::gcm_crypt(k, false, &table, &mut message, io);
@@ -81,7 +101,7 @@ pub fn cases() -> Vec<Case> {
                 })
             };
             let name = format!("{name}, {bits} bits");
-            cases.push(Case { name, needs, memcheck: needs == NI, prepare: Box::new(prepare) });
+            cases.push(Case { name, needs, memcheck: needs == NI || needs == NI_PRODUCT, prepare: Box::new(prepare) });
         }
     }
     cases

@@ -56,10 +56,7 @@ pub fn message(key: &[u8], iv: &[u8], aad: &[u8], mut text: InOut<'_>, tag: Tag<
     Gcm::once(key, encrypt, iv, aad, text.reborrow(), &mut made)?;
     let right = match tag {
         Tag::Make(out) => {
-            match <&mut Block>::try_from(&mut *out) {
-                Ok(out) => *out = made,
-                Err(_) => out.copy_from_slice(&made[..length]),
-            }
+            write_tag(&made, out);
             true
         }
         Tag::Verify(given) => made[..length].ct_eq(given).into(),
@@ -72,6 +69,15 @@ pub fn message(key: &[u8], iv: &[u8], aad: &[u8], mut text: InOut<'_>, tag: Tag<
     }
     operation.done(direction(encrypt), bytes);
     Ok(())
+}
+
+/// Writes the first bytes of a tag, mostly all of them, which is one store. `out` has 16 at most.
+#[inline]
+pub fn write_tag(tag: &Block, out: &mut [u8]) {
+    match <&mut Block>::try_from(&mut *out) {
+        Ok(out) => *out = *tag,
+        Err(_) => out.copy_from_slice(&tag[..out.len()]),
+    }
 }
 
 /// A tag with zeros behind it; it has 16 bytes at most.

@@ -182,19 +182,19 @@ impl Function {
         if sizes.contains(&bits) { &[Avx512, Ifma] } else { &[] }
     }
 
-    /// Whether keys of `bits` have a row of their own.
-    #[inline]
-    pub fn lists(self, bits: usize) -> bool {
-        self.info().sizes.iter().any(|&size| size as usize == bits)
-    }
-
     /// The counter row of an operation with a key of `bits`; sizes the tables do not list share one row, which counts in
     /// the function's total. Functions without key sizes take any value.
     #[inline]
     pub fn row(self, bits: usize) -> Row {
+        self.row_of(bits).0
+    }
+
+    /// The same, and whether keys of `bits` have that row to themselves.
+    #[inline]
+    pub fn row_of(self, bits: usize) -> (Row, bool) {
         let sizes = self.info().sizes;
-        let place = sizes.iter().position(|&s| s as usize == bits).unwrap_or(sizes.len());
-        Row((FIRST_ROW[self as usize] + place) as u16)
+        let place = sizes.iter().position(|&s| s as usize == bits);
+        (Row((FIRST_ROW[self as usize] + place.unwrap_or(sizes.len())) as u16), place.is_some())
     }
 
     /// The rows of this function with the key size of each: `None` for the row that holds all other sizes.

@@ -122,9 +122,9 @@ impl Tally {
     /// The tally of an operation of `function` with a key of `bits` (0 where it has none), on the path that serves it here.
     #[inline]
     pub fn new(function: Function, bits: usize) -> Tally {
-        let row = function.row(bits);
+        let (row, listed) = function.row_of(bits);
         // Rows of one size, or of functions without any: the answer is always the same, and asked for at every call of libica.
-        let path = if bits == 0 && function.info().sizes.is_empty() || function.lists(bits) {
+        let path = if bits == 0 && function.info().sizes.is_empty() || listed {
             KNOWN[row.index()].get(|| path(function, bits))
         } else {
             path(function, bits)

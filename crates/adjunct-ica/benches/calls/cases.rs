@@ -421,9 +421,8 @@ fn authenticated(ica: &'static Ica, openssl: &'static OpenSsl, bits: usize) -> V
         case(format!("AES-{bits} CCM"), move |_| {
             let ccm = |ccm: &mut Ccm, input: &[u8], output: &mut [u8]| {
                 ccm.start(&NONCE, 16, input.len()).expect("a nonce");
-                ccm.aad(&AAD);
-                ccm.message(true, io(input, output)).expect("a message");
-                output[input.len()..][..16].copy_from_slice(&ccm.tag());
+                let tag = ccm.whole(true, &AAD, io(input, output)).expect("a message");
+                output[input.len()..][..16].copy_from_slice(&tag);
             };
             let (mut prepared, evp) = (Ccm::default(), openssl.cipher(&format!("AES-{bits}-CCM")));
             prepared.set_key(key).expect("a key");

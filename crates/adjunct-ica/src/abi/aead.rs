@@ -2,7 +2,7 @@
 
 use super::{aes_key, array, bytes, bytes_mut, code, encrypts, in_out, number, put};
 use crate::error::Errno;
-use crate::gcm::{self, Stream, Tag, tag_length};
+use crate::gcm::{self, Stream, Tag, tag_length, write_tag};
 use crate::serve::{self, Operation};
 use adjunct::awslc::cipher_ccm::Ccm;
 use adjunct::catalogue::Function;
@@ -50,9 +50,10 @@ pub unsafe extern "C" fn ica_aes_ccm(
             return Err(Errno::INVALID);
         }
         let mut ccm = Ccm::default();
+        // First, for all else is there before the round keys are.
         ccm.set_key(key)?;
         ccm.start(bytes(nonce, nonce_length)?, mac_length as usize, super::length(length)?)?;
-        ccm.aad(bytes(aad, aad_length)?);
+        let aad = bytes(aad, aad_length)?;
         let operation = Operation::new(Function::AesCcm, key.len() * 8)?;
         // Before the output is written, which may lie there.
         let mac = cipher.add(length as usize);
@@ -62,10 +63,9 @@ pub unsafe extern "C" fn ica_aes_ccm(
         }
         text(encrypt, payload, cipher, length, |io| {
             let (output, bytes) = (io.output(), io.len());
-            ccm.message(encrypt, io)?;
-            let (mut made, mac_length) = (ccm.tag(), mac_length as usize);
+            let (mut made, mac_length) = (ccm.whole(encrypt, aad, io)?, mac_length as usize);
             if encrypt {
-                bytes_mut(mac, mac_length)?.copy_from_slice(&made[..mac_length]);
+                write_tag(&made, bytes_mut(mac, mac_length)?);
                 return Ok(());
             }
             let right = bool::from(made[..mac_length].ct_eq(&given[..mac_length]));

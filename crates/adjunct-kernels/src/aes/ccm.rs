@@ -1,6 +1,6 @@
 //! The two halves of CCM, CTR and CBC-MAC, on AES-NI side by side (SP 800-38C, RFC 3610).
 
-use super::ni::{encrypt, from_bytes, load, middle, schedule, single, store, to_bytes};
+use super::ni::{crypt, encrypt, from_bytes, load, middle, schedule, single, store, to_bytes};
 use super::{Keys, by_length};
 use crate::InOut;
 use std::arch::x86_64::*;
@@ -23,6 +23,56 @@ pub fn open(keys: Keys<'_>, counter: u128, mac: &mut [u8; 16], io: InOut<'_>) {
     by_length!(keys, N => run::<N, false>(keys, counter, mac, io))
 }
 
+/// A whole message of a block at most, and its tag. `first` is the MAC's first block and `counter` the one that hides the tag, which the
+/// text's follows, big-endian numbers both; `aad` is the block of the additional data, if there is any, whose lowest byte is the first.
+///
+/// The first block of the MAC goes through the cipher beside the two of the counter, and while the round keys may still come.
+///
+/// # Panics
+/// If the message is longer than a block.
+#[target_feature(enable = "sse4.1,aes")]
+pub fn once(keys: Keys<'_>, first: u128, aad: Option<u128>, counter: u128, sealing: bool, io: InOut<'_>) -> [u8; 16] {
+    by_length!(keys, N => once_n::<N>(keys, first, aad, counter, sealing, io))
+}
+
+/// A number as a block, the lowest byte first.
+#[inline]
+#[target_feature(enable = "sse4.1,aes")]
+fn block(number: u128) -> __m128i {
+    _mm_set_epi64x((number >> 64) as i64, number as i64)
+}
+
+#[inline]
+#[target_feature(enable = "sse4.1,aes")]
+fn once_n<const N: usize>(
+    keys: Keys<'_>,
+    first: u128,
+    aad: Option<u128>,
+    counter: u128,
+    sealing: bool,
+    io: InOut<'_>,
+) -> [u8; 16] {
+    assert!(io.len() <= 16);
+    let k = schedule::<N>(keys);
+    let (last, joint) = (k[N - 1], _mm_xor_si128(k[N - 1], k[0]));
+    let mut blocks = [first, counter, counter | 1].map(|b| _mm_xor_si128(block(b.swap_bytes()), k[0]));
+    for key in &k[1..N - 1] {
+        blocks = blocks.map(|b| _mm_aesenc_si128(b, *key));
+    }
+    let [mut state, mask, stream] = blocks;
+    let (mask, stream) = (_mm_aesenclast_si128(mask, last), _mm_aesenclast_si128(stream, last));
+    // As in the chained modes: what a block adds first goes into the last key of the one before.
+    if let Some(aad) = aad {
+        state = middle(&k, _mm_aesenclast_si128(state, _mm_xor_si128(joint, block(aad))));
+    }
+    if !io.is_empty() {
+        let (input, output) = crypt(stream, io);
+        let plain = if sealing { input } else { output };
+        state = middle(&k, _mm_aesenclast_si128(state, _mm_xor_si128(joint, plain)));
+    }
+    to_bytes(_mm_aesenclast_si128(state, _mm_xor_si128(last, mask)))
+}
+
 /// Takes whole blocks into `mac`.
 ///
 /// # Panics
@@ -36,7 +86,7 @@ pub fn absorb(keys: Keys<'_>, mac: &mut [u8; 16], data: &[u8]) {
 #[inline]
 #[target_feature(enable = "sse4.1,aes")]
 pub fn absorb_one(keys: Keys<'_>, mac: &mut [u8; 16], block: u128) {
-    let block = _mm_set_epi64x((block >> 64) as i64, block as i64);
+    let block = self::block(block);
     *mac = to_bytes(by_length!(keys, N => single::<N, true>(keys, _mm_xor_si128(from_bytes(mac), block))));
 }
 

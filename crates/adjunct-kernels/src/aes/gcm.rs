@@ -12,12 +12,12 @@
 //! reduction of two products. In long runs the GHASH of a group stands between the rounds of another.
 
 use super::modes::{WIDE, each, schedule};
-use super::ni::{self, from_bytes, load, store, to_bytes};
+use super::ni::{self, from_bytes, load, part, store, to_bytes};
 use super::powers::{Sum, reversed, times};
 pub use super::powers::{Table, extend, table};
 use super::width::Width;
 use super::{Keys, by_length};
-use crate::{InOut, short, wipe};
+use crate::{InOut, wipe};
 use std::arch::x86_64::*;
 /// The state of one message; wiped when dropped.
 #[repr(C, align(16))]
@@ -176,14 +176,6 @@ pub fn start<W: Width>(keys: Keys<'_>, table: &Table, message: &mut Message, iv:
 
 fn head(iv: &[u8; 12]) -> [u8; 8] {
     [iv[0], iv[1], iv[2], iv[3], iv[4], iv[5], iv[6], iv[7]]
-}
-
-/// Fewer than 16 bytes, zeros behind them.
-#[inline(always)]
-pub(super) fn part(bytes: &[u8]) -> __m128i {
-    let value = short::number(bytes);
-    // SAFETY: the callers' instructions include SSE2.
-    unsafe { _mm_set_epi64x((value >> 64) as i64, value as i64) }
 }
 
 /// Additional data goes on.

@@ -6,11 +6,10 @@
 //! `(A H + T) H^2 + L H`, where only two wait for each other. Nothing goes through memory that is not needed there: what has been
 //! written in pieces cannot be read at once. A step of a stream has one block to encrypt, and a product for each block it takes.
 
-use super::gcm::part as begun;
-use super::ni::{encrypt, from_bytes, load, schedule, single, store, to_bytes};
+use super::ni::{at_most, crypt, encrypt, from_bytes, schedule, single, to_bytes};
 use super::powers::{doubled, reversed};
 use super::{Keys, by_length};
-use crate::{InOut, wipe};
+use crate::InOut;
 use std::arch::x86_64::*;
 
 /// The most bytes of additional data, and of text.
@@ -81,8 +80,9 @@ fn message_n<const N: usize>(keys: Keys<'_>, encrypting: bool, iv: &[u8; 12], aa
     let [h, mask, stream] = blocks;
     let first = doubled(reversed(h));
     // Before the text, which a caller may have written over it.
-    let aad_block = block(aad);
-    let text = crypt(stream, encrypting, io);
+    let aad_block = at_most(aad);
+    let (input, output) = crypt(stream, io);
+    let text = if encrypting { output } else { input };
     // The blocks that there are stand before the lengths; a zero before them adds nothing.
     let (before, last) = if length == 0 { (_mm_setzero_si128(), aad_block) } else { (aad_block, text) };
     let second = product(first, first).reduced();
@@ -111,12 +111,13 @@ pub fn part(
     let first = doubled(reversed(from_bytes(subkey)));
     let mut sum = reversed(from_bytes(hash));
     if !aad.is_empty() {
-        sum = product(_mm_xor_si128(sum, reversed(block(aad))), first).reduced();
+        sum = product(_mm_xor_si128(sum, reversed(at_most(aad))), first).reduced();
     }
     if !io.is_empty() {
         let next = from_bytes(counter);
         let stream = by_length!(keys, N => single::<N, true>(keys, next));
-        let text = crypt(stream, encrypting, io);
+        let (input, output) = crypt(stream, io);
+        let text = if encrypting { output } else { input };
         sum = product(_mm_xor_si128(sum, reversed(text)), first).reduced();
         // Its last four bytes alone are counted.
         *counter = to_bytes(reversed(_mm_add_epi32(reversed(next), _mm_set_epi32(0, 0, 0, 1))));
@@ -132,46 +133,4 @@ pub fn last(keys: Keys<'_>, subkey: &[u8; 16], first: &[u8; 16], [aad, text]: [u
     let sum = _mm_xor_si128(reversed(from_bytes(hash)), lengths);
     let sum = product(sum, doubled(reversed(from_bytes(subkey)))).reduced();
     *hash = to_bytes(_mm_xor_si128(reversed(sum), mask));
-}
-
-/// At most a block, zeros behind it. Where the callers' instructions include what it needs of them; so for [`crypt`].
-#[inline(always)]
-fn block(bytes: &[u8]) -> __m128i {
-    // SAFETY: 16 bytes.
-    if bytes.len() == MOST { unsafe { load(bytes.as_ptr()) } } else { begun(bytes) }
-}
-
-/// At most a block of text with its key stream; gives the ciphertext, zeros behind it.
-#[inline(always)]
-fn crypt(stream: __m128i, encrypting: bool, io: InOut<'_>) -> __m128i {
-    let length = io.len();
-    // SAFETY: the text; at most a block; see above.
-    unsafe {
-        let input = block(std::slice::from_raw_parts(io.input(), length));
-        let output = keep(_mm_xor_si128(input, stream), length);
-        if length == MOST {
-            store(io.output(), output);
-        } else {
-            let mut whole = to_bytes(output);
-            whole.as_ptr().copy_to(io.output(), length);
-            wipe(&mut whole);
-        }
-        if encrypting { output } else { input }
-    }
-}
-
-/// The first `length` bytes of a block, zeros behind them.
-#[inline]
-#[target_feature(enable = "sse4.1,aes")]
-fn keep(block: __m128i, length: usize) -> __m128i {
-    const MASK: [u8; 32] = {
-        let mut mask = [0; 32];
-        let mut i = 0;
-        while i < 16 {
-            mask[i] = 0xff;
-            i += 1;
-        }
-        mask
-    };
-    _mm_and_si128(block, from_bytes(MASK[16 - length..].first_chunk().expect("a block of the mask")))
 }

@@ -1,7 +1,7 @@
 //! AES-NI on one block at a time or a few: the serial modes, and short runs of the parallel ones.
 
 use super::{Keys, by_length};
-use crate::InOut;
+use crate::{InOut, short, wipe};
 use std::arch::x86_64::*;
 
 /// Blocks worked on at once where the mode allows.
@@ -415,4 +415,54 @@ fn ctr_n<const N: usize>(keys: Keys<'_>, counter: &mut [u8; 16], io: InOut<'_>) 
         at += 16 * here;
     }
     *counter = count.to_be_bytes();
+}
+
+/// Fewer than 16 bytes, zeros behind them. Where the callers' instructions include what it needs of them; so for the functions below.
+#[inline(always)]
+pub(super) fn part(bytes: &[u8]) -> __m128i {
+    let value = short::number(bytes);
+    // SAFETY: see above.
+    unsafe { _mm_set_epi64x((value >> 64) as i64, value as i64) }
+}
+
+/// At most a block, zeros behind it.
+#[inline(always)]
+pub(super) fn at_most(bytes: &[u8]) -> __m128i {
+    // SAFETY: 16 bytes.
+    if bytes.len() == 16 { unsafe { load(bytes.as_ptr()) } } else { part(bytes) }
+}
+
+/// At most a block of text with its key stream; gives what went in and what came out, zeros behind either.
+#[inline(always)]
+pub(super) fn crypt(stream: __m128i, io: InOut<'_>) -> (__m128i, __m128i) {
+    let length = io.len();
+    // SAFETY: the text; at most a block.
+    unsafe {
+        let input = at_most(std::slice::from_raw_parts(io.input(), length));
+        let output = keep(_mm_xor_si128(input, stream), length);
+        if length == 16 {
+            store(io.output(), output);
+        } else {
+            let mut whole = to_bytes(output);
+            whole.as_ptr().copy_to(io.output(), length);
+            wipe(&mut whole);
+        }
+        (input, output)
+    }
+}
+
+/// The first `length` bytes of a block, zeros behind them.
+#[inline]
+#[target_feature(enable = "sse4.1,aes")]
+fn keep(block: __m128i, length: usize) -> __m128i {
+    const MASK: [u8; 32] = {
+        let mut mask = [0; 32];
+        let mut i = 0;
+        while i < 16 {
+            mask[i] = 0xff;
+            i += 1;
+        }
+        mask
+    };
+    _mm_and_si128(block, from_bytes(MASK[16 - length..].first_chunk().expect("a block of the mask")))
 }

@@ -31,6 +31,12 @@ const KERNELS: &[(&str, &[Feature], Kernel)] = &[
         ni::encrypt_block(k, &mut mac);
         ccm::seal(k, u128::from_be_bytes(*iv), &mut mac, io);
     }),
+    ("AES-NI CCM at once", NI, |k, iv, io| unsafe {
+        let (whole, rest) = io.split_head(16);
+        let aad = Some(u128::from_le_bytes(*iv));
+        *iv = ccm::once(k, 3 << 120, aad, 1 << 120, true, whole);
+        *iv = ccm::once(k, 3 << 120, None, 1 << 120, false, rest.split_head(5).0);
+    }),
     ("AES-NI round keys", NI_PRODUCT, |k, _, mut io| unsafe {
         // As long a key as those of its rounds.
         let (mut keys, length) = (MaybeUninit::uninit(), k.len() * 4 - 28);

@@ -22,9 +22,10 @@ fn add(to: &mut Seed, number: &[u8]) {
     }
 }
 
-fn hash(parts: &[&[u8]]) -> Zeroizing<[u8; OUT]> {
+/// Allocates nothing, as all here: a child of fork may call it whose allocator another thread had.
+fn hash<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> Zeroizing<[u8; OUT]> {
     let mut digest = Digest::new(&SHA512);
-    parts.iter().for_each(|part| digest.update(part));
+    parts.into_iter().for_each(|part| digest.update(part));
     let mut out = Zeroizing::new([0; OUT]);
     digest.finish(&mut out[..]);
     out
@@ -35,8 +36,7 @@ fn derive(parts: &[&[u8]]) -> Seed {
     let mut seed = [0; SEED];
     for (i, piece) in seed.chunks_mut(OUT).enumerate() {
         let head = [&[i as u8 + 1][..], &(SEED as u32 * 8).to_be_bytes()];
-        let all: Vec<&[u8]> = head.into_iter().chain(parts.iter().copied()).collect();
-        piece.copy_from_slice(&hash(&all)[..piece.len()]);
+        piece.copy_from_slice(&hash(head.into_iter().chain(parts.iter().copied()))[..piece.len()]);
     }
     seed
 }
@@ -77,8 +77,7 @@ impl State {
     /// Fills `out` as one request, with the parts of an additional input.
     pub fn generate(&mut self, additional: &[&[u8]], out: &mut [u8]) {
         if additional.iter().any(|part| !part.is_empty()) {
-            let all: Vec<&[u8]> = [&[2][..], &self.value].into_iter().chain(additional.iter().copied()).collect();
-            let more = hash(&all);
+            let more = hash([&[2][..], &self.value].into_iter().chain(additional.iter().copied()));
             add(&mut self.value, &more[..]);
         }
         #[cfg(target_arch = "s390x")]
@@ -87,10 +86,10 @@ impl State {
         }
         let mut data = Zeroizing::new(self.value);
         for piece in out.chunks_mut(OUT) {
-            piece.copy_from_slice(&hash(&[&data[..]])[..piece.len()]);
+            piece.copy_from_slice(&hash([&data[..]])[..piece.len()]);
             add(&mut data, &[1]);
         }
-        let next = hash(&[&[3], &self.value]);
+        let next = hash([&[3][..], &self.value]);
         let constant = Zeroizing::new(self.constant);
         for number in [&next[..], &constant[..], &self.requests.to_be_bytes()] {
             add(&mut self.value, number);

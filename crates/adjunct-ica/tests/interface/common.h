@@ -6,6 +6,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+/*
+ * Whether threads are at work while the process forks. AddressSanitizer's allocator does not lock itself for a fork, as the C
+ * library's does: a child would wait for ever for what another thread was allocating at that moment.
+ */
+#if defined __has_feature
+#if __has_feature(address_sanitizer)
+#define __SANITIZE_ADDRESS__ 1
+#endif
+#endif
+#ifdef __SANITIZE_ADDRESS__
+#define FORK_BESIDE 0
+#else
+#define FORK_BESIDE 1
+#endif
+
 #define CHECK(condition)                                                                                               \
 	do {                                                                                                           \
 		if (!(condition)) {                                                                                    \

@@ -11,21 +11,6 @@
 #define MOST 114
 #define THREADS 16
 
-/*
- * How many threads are at work while the process forks. AddressSanitizer's allocator does not lock itself for a fork, as the C
- * library's does: a child would wait for ever for what another thread was allocating at that moment.
- */
-#if defined __has_feature
-#if __has_feature(address_sanitizer)
-#define __SANITIZE_ADDRESS__ 1
-#endif
-#endif
-#ifdef __SANITIZE_ADDRESS__
-static const unsigned int others = 0;
-#else
-static const unsigned int others = 2;
-#endif
-
 static void public_of(const char *name, const unsigned char *private, unsigned char *public, size_t length)
 {
 	EVP_PKEY *key = EVP_PKEY_new_raw_private_key_ex(NULL, name, NULL, private, length);
@@ -372,7 +357,7 @@ int main(int argc, char **argv)
 	TOGETHER(x448, ICA_X448_CTX, 56);
 	TOGETHER(ed25519, ICA_ED25519_CTX, 32);
 	TOGETHER(ed448, ICA_ED448_CTX, 57);
-	for (i = 0; i < others; i++)
+	for (i = 0; i < FORK_BESIDE * 2; i++)
 		CHECK(!pthread_create(&busy[i], NULL, all_the_time, &stop));
 	for (i = 0; i < rounds(20); i++) {
 		FORKED(x25519, ICA_X25519_CTX, 32);
@@ -381,7 +366,7 @@ int main(int argc, char **argv)
 		FORKED(ed448, ICA_ED448_CTX, 57);
 	}
 	__atomic_store_n(&stop, 1, __ATOMIC_RELAXED);
-	for (i = 0; i < others; i++)
+	for (i = 0; i < FORK_BESIDE * 2; i++)
 		CHECK(!pthread_join(busy[i], NULL));
 
 	/* A program that has put libcrypto away, as all do when they end: no crash, and no wrong answer. */

@@ -416,6 +416,8 @@ static void threads(void)
 	make(&keys[2], 1031, "10001");
 	for (int i = 0; i < THREADS; i++)
 		CHECK(pthread_create(&all[i], NULL, thread, NULL) == 0);
+	for (int i = 0; i < THREADS && !FORK_BESIDE; i++)
+		CHECK(pthread_join(all[i], NULL) == 0);
 	for (int i = 0; i < 10 || (running && i < 40); i++) {
 		int status;
 		pid_t child = fork();
@@ -432,7 +434,7 @@ static void threads(void)
 		CHECK(waitpid(child, &status, 0) == child && status == 0);
 		ica_cleanup();
 	}
-	for (int i = 0; i < THREADS; i++)
+	for (int i = 0; i < THREADS && FORK_BESIDE; i++)
 		CHECK(pthread_join(all[i], NULL) == 0);
 }
 

@@ -94,7 +94,7 @@ impl Word {
 pub(super) struct Slot {
     work: AtomicPtr<Work>,
     /// Where the owner sleeps: a [`Seat`], at no place while it does not.
-    sleeps: AtomicU32,
+    sleeps: AtomicU64,
     /// The owner was woken to lead: if it need not any more, it calls another.
     pub(super) called: AtomicBool,
     /// The owner does not wait for it but comes by to ask; its thread's id, else 0.
@@ -126,26 +126,26 @@ impl Slot {
 
 /// Where one sleeps: at the lock of a place, with a bit that nobody else there has, so that the kernel's answer to a wake says
 /// whether all that it was for were asleep. Place plus 1 (8 bits), number (5), whether woken (1), and how often the owner has
-/// changed it (18).
+/// changed it (50): who has seen it once cannot mistake a later sleep for that.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Seat(u32);
+pub(super) struct Seat(u64);
 
 impl Seat {
     pub(super) const NOWHERE: Seat = Seat(0);
-    const AT: u32 = 0xff;
+    const AT: u64 = 0xff;
     const NUMBER: u32 = 8;
-    const UP: u32 = 1 << 13;
-    const ONCE: u32 = 1 << 14;
-    const TIMES: u32 = !(Seat::ONCE - 1);
+    const UP: u64 = 1 << 13;
+    const ONCE: u64 = 1 << 14;
+    const TIMES: u64 = !(Seat::ONCE - 1);
     /// For any number of sleepers, when all others are taken.
     const SHARED: u32 = 31;
 
     fn new(place: usize, number: u32) -> Seat {
-        Seat((1 + place as u32) | (number << Seat::NUMBER))
+        Seat((1 + place as u64) | (u64::from(number) << Seat::NUMBER))
     }
 
     fn number(self) -> u32 {
-        self.0 >> Seat::NUMBER & 31
+        (self.0 >> Seat::NUMBER) as u32 & 31
     }
 
     pub(super) fn place(self) -> usize {

@@ -10,6 +10,7 @@ pub mod cipher_chacha;
 #[cfg(target_arch = "s390x")]
 mod cipher_cpacf;
 pub mod cipher_des;
+mod cipher_feedback;
 pub mod cipher_gcm;
 pub mod cipher_gcm_part;
 pub(crate) mod cipher_stream;

@@ -51,9 +51,12 @@ macro_rules! kernels {
     };
 }
 
+fn has(wanted: &[Feature]) -> bool {
+    wanted.iter().all(|&f| cpu::features().has(f))
+}
+
 /// Every width this CPU has.
 fn widths() -> Vec<Kernels> {
-    let has = |wanted: &[Feature]| wanted.iter().all(|&f| cpu::features().has(f));
     let mut widths = Vec::new();
     if has(&[Feature::Vaes, Feature::Vpclmul, Feature::Avx2]) {
         widths.push(kernels!(vaes256));
@@ -415,11 +418,19 @@ fn units_give_something() {
     }
 }
 
+/// Whether this CPU has what GCM at once needs.
+fn gcm_at_once() -> bool {
+    let all = has(&[Feature::Aes, Feature::Pclmul, Feature::Ssse3]);
+    if !all {
+        println!("skipped: no AES-NI or PCLMULQDQ here");
+    }
+    all
+}
+
 #[test]
 fn gcm_at_once_of_a_block_at_most() {
-    let needed = [Feature::Aes, Feature::Pclmul, Feature::Ssse3];
-    if !needed.iter().all(|&f| cpu::features().has(f)) {
-        return println!("skipped: no AES-NI or PCLMULQDQ here");
+    if !gcm_at_once() {
+        return;
     }
     let mut random = Random(6);
     for bits in [128, 192, 256] {
@@ -444,9 +455,8 @@ fn gcm_at_once_of_a_block_at_most() {
 /// The steps of a stream, in one part each.
 #[test]
 fn gcm_steps_of_a_block_at_most() {
-    let needed = [Feature::Aes, Feature::Pclmul, Feature::Ssse3];
-    if !needed.iter().all(|&f| cpu::features().has(f)) {
-        return println!("skipped: no AES-NI or PCLMULQDQ here");
+    if !gcm_at_once() {
+        return;
     }
     let mut random = Random(7);
     for bits in [128, 192, 256] {

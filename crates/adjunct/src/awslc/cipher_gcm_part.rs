@@ -2,6 +2,7 @@
 
 use super::cipher::{AesKey, BLOCK, Block, xor};
 use super::cipher_gcm::Gcm;
+use super::cipher_stream;
 use crate::error::Error;
 use adjunct_kernels::InOut;
 #[cfg(target_arch = "x86_64")]
@@ -173,9 +174,9 @@ fn bytes([aad, text]: [u64; 2]) -> Block {
     (u128::from(aad) << 64 | u128::from(text)).to_be_bytes()
 }
 
+/// Of a counter block its last four bytes alone are counted.
 fn increment(counter: &mut Block) {
-    let low = u32::from_be_bytes([counter[12], counter[13], counter[14], counter[15]]).wrapping_add(1);
-    counter[12..].copy_from_slice(&low.to_be_bytes());
+    cipher_stream::increment(counter.last_chunk_mut::<4>().expect("the end of a block"));
 }
 
 #[cfg(test)]

@@ -41,12 +41,11 @@ pub(crate) fn ctr<const B: usize>(counter: &mut [u8; B], mut io: InOut<'_>, encr
     }
 }
 
-fn increment<const B: usize>(counter: &mut [u8; B]) {
+/// Adds 1 to a big-endian number, which wraps. Without a branch: GCM's first counter may come of the hash key.
+pub(super) fn increment<const B: usize>(counter: &mut [u8; B]) {
+    let mut carry = true;
     for byte in counter.iter_mut().rev() {
-        *byte = byte.wrapping_add(1);
-        if *byte != 0 {
-            return;
-        }
+        (*byte, carry) = byte.overflowing_add(u8::from(carry));
     }
 }
 

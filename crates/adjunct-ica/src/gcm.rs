@@ -3,7 +3,7 @@
 use crate::error::Errno;
 use crate::serve::{Operation, direction};
 use adjunct::awslc::cipher_gcm::Gcm;
-use adjunct::awslc::cipher_gcm_part::{self, Start};
+use adjunct::awslc::cipher_gcm_part::{self, Start, State};
 use adjunct::catalogue::Function;
 use adjunct::route::Direction;
 use adjunct::{InOut, wipe};
@@ -117,22 +117,14 @@ pub fn start(key: &[u8], iv: &[u8], hashed: Option<Operation>) -> Result<Start, 
     Ok(start)
 }
 
-/// A part of a stream: additional data, then text. `counter` and `hash` go on.
+/// A part of a stream: additional data, then text.
 ///
 /// # Errors
 /// [`Errno::INVALID`] for a key that cannot be, or too long a message.
-pub fn part(
-    key: &[u8],
-    subkey: &Block,
-    counter: &mut Block,
-    hash: &mut Block,
-    encrypt: bool,
-    aad: &[u8],
-    text: InOut<'_>,
-) -> Result<(), Errno> {
+pub fn part(key: &[u8], state: &mut State, encrypt: bool, aad: &[u8], text: InOut<'_>) -> Result<(), Errno> {
     let operation = Operation::new(Function::AesGcm, key.len() * 8)?;
     let bytes = text.len();
-    cipher_gcm_part::part(key, subkey, counter, hash, encrypt, aad, text)?;
+    cipher_gcm_part::part(key, state, encrypt, aad, text)?;
     operation.done(direction(encrypt), bytes);
     Ok(())
 }

@@ -15,6 +15,7 @@ pub mod inout;
 pub mod lanes;
 #[cfg(target_arch = "x86_64")]
 pub mod nist;
+pub mod opaque;
 #[cfg(target_arch = "x86_64")]
 pub mod poly1305;
 #[cfg(target_arch = "x86_64")]

@@ -2,6 +2,7 @@
 //! how much is the interface's.
 
 use crate::awslc::digest::{Digest, SHA512};
+use adjunct_kernels::opaque_debug;
 use zeroize::{Zeroize, Zeroizing};
 
 /// `seedlen` of table 2, in bytes.
@@ -49,11 +50,7 @@ pub struct State {
     pub requests: u64,
 }
 
-impl std::fmt::Debug for State {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("State").finish_non_exhaustive()
-    }
-}
+opaque_debug!(State);
 
 impl Drop for State {
     fn drop(&mut self) {

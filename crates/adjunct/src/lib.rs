@@ -33,7 +33,7 @@ pub mod nonce;
 pub mod route;
 pub mod tls_record;
 
-pub use adjunct_kernels::{InOut, wipe};
+pub use adjunct_kernels::{InOut, opaque_debug, wipe};
 pub use error::Error;
 
 /// The version of libica whose interface and tools are served.

@@ -6,6 +6,7 @@
 
 use crate::awslc::digest::{self, Digest, MAX_SIZE, Method};
 use crate::awslc::ec::{Curve, MAX_FIELD};
+use adjunct_kernels::opaque_debug;
 use std::ops::{Deref, DerefMut};
 
 /// Length of the randomness that belongs to a nonce, in bytes.
@@ -46,11 +47,7 @@ impl<const N: usize> DerefMut for Secret<N> {
     }
 }
 
-impl<const N: usize> std::fmt::Debug for Secret<N> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Secret")
-    }
-}
+opaque_debug!(Secret<const N>);
 
 /// HMAC (FIPS 198-1) under one key: the states after its two pads.
 #[derive(Debug)]

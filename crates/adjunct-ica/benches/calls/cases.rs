@@ -8,7 +8,7 @@ use adjunct::awslc::cipher::AesKey;
 use adjunct::awslc::cipher_ccm::Ccm;
 use adjunct::awslc::cipher_des::Des;
 use adjunct::awslc::cipher_gcm::Gcm;
-use adjunct::awslc::cipher_gcm_part;
+use adjunct::awslc::cipher_gcm_part::{self, State};
 use adjunct::awslc::cipher_xts::Xts;
 use adjunct::awslc::digest::{self, Digest, Method};
 use adjunct::awslc::mac::{BlockCipher, Cmac};
@@ -386,9 +386,9 @@ fn authenticated(ica: &'static Ica, openssl: &'static OpenSsl, bits: usize) -> V
                     output[l..][..16].copy_from_slice(&tag);
                 }),
                 run(move |input, output| {
-                    let (mut counter, mut hash, text) = (IV, [0; 16], io(input, output));
-                    cipher_gcm_part::part(key, &subkey, &mut counter, &mut hash, true, &[], text).expect("a message");
-                    output[input.len()..][..16].copy_from_slice(&hash);
+                    let mut state = State { counter: IV, hash: [0; 16], subkey };
+                    cipher_gcm_part::part(key, &mut state, true, &[], io(input, output)).expect("a message");
+                    output[input.len()..][..16].copy_from_slice(&state.hash);
                 }),
                 run(move |input, output| {
                     prepared.resume(&IV, &[0; 16]);

@@ -5,6 +5,7 @@ use crate::error::Errno;
 use crate::gcm::{self, Stream, Tag, tag_length, write_tag};
 use crate::serve::{self, Operation};
 use adjunct::awslc::cipher_ccm::Ccm;
+use adjunct::awslc::cipher_gcm_part::State;
 use adjunct::catalogue::Function;
 use adjunct::foreign::guard;
 use adjunct::{InOut, wipe};
@@ -209,19 +210,16 @@ pub unsafe extern "C" fn ica_aes_gcm_intermediate(
     // SAFETY: see above.
     code(|| unsafe {
         let (encrypt, key) = (encrypts(direction)?, self::aes_key(aes_key, key_length)?);
-        let mut subkey = *array::<16>(subkey)?;
+        let subkey = array(subkey)?;
         if !self::tag_length(tag_length as usize) {
             return Err(Errno::INVALID);
         }
         gcm::text_length(length)?;
-        let (mut counter, mut hash) = (*array::<16>(ucb)?, *array::<16>(tag)?);
+        let mut state = State { counter: *array(ucb)?, hash: *array(tag)?, subkey: *subkey };
         let aad = bytes(aad, aad_length)?;
-        let part = |io: InOut<'_>| gcm::part(key, &subkey, &mut counter, &mut hash, encrypt, aad, io);
-        let done = text(encrypt, plain, cipher, length, part);
-        wipe(&mut subkey);
-        done?;
-        put(ucb, &counter);
-        put(tag, &hash);
+        text(encrypt, plain, cipher, length, |io| gcm::part(key, &mut state, encrypt, aad, io))?;
+        put(ucb, &state.counter);
+        put(tag, &state.hash);
         Ok(())
     })
 }

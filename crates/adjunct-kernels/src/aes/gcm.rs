@@ -17,11 +17,12 @@ use super::powers::{Sum, reversed, times};
 pub use super::powers::{Table, extend, table};
 use super::width::Width;
 use super::{Keys, by_length};
-use crate::{InOut, wipe};
+use crate::{InOut, opaque_debug, wipe};
 use std::arch::x86_64::*;
+
 /// The state of one message; wiped when dropped.
 #[repr(C, align(16))]
-#[derive(Debug, Clone, Default)]
+#[derive(Clone, Default)]
 pub struct Message {
     /// The next counter block, byte-reversed.
     counter: [u8; 16],
@@ -38,6 +39,8 @@ pub struct Message {
     /// Bytes of the message.
     text: u64,
 }
+
+opaque_debug!(Message);
 
 impl Drop for Message {
     #[inline]

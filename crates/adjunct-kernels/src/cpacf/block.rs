@@ -1,6 +1,7 @@
 //! Parameter blocks, as the Principles of Operation lay them out. All fields are bytes: big-endian numbers, keys, chaining
 //! values. A key that is not the longest fills the beginning of its field, which is the block's last.
 
+use crate::opaque_debug;
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
 /// The longest key in bytes.
@@ -9,7 +10,7 @@ pub(super) const MAX_KEY: usize = 32;
 const MAX_BLOCK: usize = 16;
 
 /// KM, KMCTR: the key alone.
-#[derive(Debug, Clone, Zeroize, ZeroizeOnDrop)]
+#[derive(Clone, Zeroize, ZeroizeOnDrop)]
 #[repr(C)]
 pub struct KeyBlock {
     /// The key of DES (8 bytes), triple DES (24) or AES (16, 24, 32).
@@ -18,7 +19,7 @@ pub struct KeyBlock {
 
 /// KMC, KMF, KMO and KMAC: a chaining value, as long as the cipher's block, which becomes that of what follows; and the key right
 /// behind it.
-#[derive(Debug, Clone, Zeroize, ZeroizeOnDrop)]
+#[derive(Clone, Zeroize, ZeroizeOnDrop)]
 #[repr(C)]
 pub struct ChainBlock([u8; MAX_BLOCK + MAX_KEY]);
 
@@ -38,7 +39,7 @@ impl ChainBlock {
 }
 
 /// KM for XTS: the key of the data, `K` bytes, and the parameter that a block is masked with.
-#[derive(Debug, Clone, Zeroize, ZeroizeOnDrop)]
+#[derive(Clone, Zeroize, ZeroizeOnDrop)]
 #[repr(C)]
 pub struct XtsBlock<const K: usize> {
     /// The key of the data.
@@ -48,7 +49,7 @@ pub struct XtsBlock<const K: usize> {
 }
 
 /// PCC for XTS: computes the parameter of a block of a data unit.
-#[derive(Debug, Clone, Zeroize, ZeroizeOnDrop)]
+#[derive(Clone, Zeroize, ZeroizeOnDrop)]
 #[repr(C)]
 pub struct XtsParameterBlock<const K: usize> {
     /// The key of the tweak.
@@ -64,7 +65,7 @@ pub struct XtsParameterBlock<const K: usize> {
 }
 
 /// PCC for CMAC: the last block of a message, which may be short, or empty.
-#[derive(Debug, Clone, Zeroize, ZeroizeOnDrop)]
+#[derive(Clone, Zeroize, ZeroizeOnDrop)]
 #[repr(C)]
 pub struct CmacBlock<const B: usize> {
     /// How many bits of `message` there are.
@@ -80,7 +81,7 @@ pub struct CmacBlock<const B: usize> {
 }
 
 /// KMA for AES-GCM.
-#[derive(Debug, Clone, Zeroize, ZeroizeOnDrop)]
+#[derive(Clone, Zeroize, ZeroizeOnDrop)]
 #[repr(C)]
 pub struct GcmBlock {
     /// Zeros.
@@ -103,7 +104,7 @@ pub struct GcmBlock {
 
 /// KIMD for SHA-1 (20 bytes of state), SHA-256 (32), SHA-512 (64), SHA-3 and SHAKE (200). The state of the latter is in the
 /// order of FIPS 202's bytes.
-#[derive(Debug, Clone, Zeroize, ZeroizeOnDrop)]
+#[derive(Clone, Zeroize, ZeroizeOnDrop)]
 #[repr(C)]
 pub struct DigestBlock<const S: usize> {
     /// The state.
@@ -112,7 +113,7 @@ pub struct DigestBlock<const S: usize> {
 
 /// KLMD for SHA-1, SHA-256 and SHA-512: the state, and the message's length in bits in 8, 8 or 16 bytes. For SHA-3 there are
 /// none.
-#[derive(Debug, Clone, Zeroize, ZeroizeOnDrop)]
+#[derive(Clone, Zeroize, ZeroizeOnDrop)]
 #[repr(C)]
 pub struct LastDigestBlock<const S: usize, const L: usize> {
     /// The state; becomes the digest.
@@ -122,7 +123,7 @@ pub struct LastDigestBlock<const S: usize, const L: usize> {
 }
 
 /// KIMD for GHASH.
-#[derive(Debug, Clone, Zeroize, ZeroizeOnDrop)]
+#[derive(Clone, Zeroize, ZeroizeOnDrop)]
 #[repr(C)]
 pub struct GhashBlock {
     /// The hash so far.
@@ -132,7 +133,7 @@ pub struct GhashBlock {
 }
 
 /// PRNO's Hash_DRBG over SHA-512 (SP 800-90A, 10.1.1).
-#[derive(Debug, Clone, Zeroize, ZeroizeOnDrop)]
+#[derive(Clone, Zeroize, ZeroizeOnDrop)]
 #[repr(C)]
 pub struct DrbgBlock {
     /// Zeros.
@@ -176,11 +177,8 @@ impl Default for Page {
     }
 }
 
-impl std::fmt::Debug for Page {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Page")
-    }
-}
+opaque_debug!(KeyBlock, ChainBlock, XtsBlock<const K>, XtsParameterBlock<const K>, CmacBlock<const B>, GcmBlock);
+opaque_debug!(DigestBlock<const S>, LastDigestBlock<const S, const L>, GhashBlock, DrbgBlock, Page);
 
 impl Page {
     /// The field of `width` bytes at place `index`.

@@ -5,7 +5,7 @@
 
 use super::block::GcmBlock;
 use super::{Assist, Cipher, Instruction, Machine, Refused, Registers, modifier};
-use crate::InOut;
+use crate::{InOut, opaque_debug};
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
 const BLOCK: usize = 16;
@@ -17,7 +17,7 @@ const LAST_AAD: u64 = 0x200;
 const SUBKEY: u64 = 0x400;
 
 /// AES-GCM with its key and the state of one message; wiped when dropped.
-#[derive(Debug, Clone, Zeroize, ZeroizeOnDrop)]
+#[derive(Clone, Zeroize, ZeroizeOnDrop)]
 pub struct Gcm {
     #[zeroize(skip)]
     cipher: Cipher,
@@ -31,6 +31,8 @@ pub struct Gcm {
     used: usize,
     encrypting: bool,
 }
+
+opaque_debug!(Gcm);
 
 impl Gcm {
     /// A key of 16, 24 or 32 bytes; `None` where it has another length, or `assist` lacks a function that is needed.

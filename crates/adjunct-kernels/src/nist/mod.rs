@@ -27,11 +27,11 @@ mod tests;
 pub use curve::{Curve, P256, P384, P521};
 
 use crate::lanes::{LANES, Number, gather, limbs_from_be, limbs_to_be, scatter, select, zero};
+use crate::opaque_debug;
 use point::Affine;
 use std::arch::x86_64::*;
 
 /// An ECDSA signature to be made. All numbers are big-endian and of [`Curve::BYTES`] bytes.
-#[derive(Debug)]
 pub struct SignJob<'a> {
     /// The private key.
     pub private: &'a [u8],
@@ -44,7 +44,6 @@ pub struct SignJob<'a> {
 }
 
 /// A shared secret to be computed. All numbers are big-endian and of [`Curve::BYTES`] bytes.
-#[derive(Debug)]
 pub struct DeriveJob<'a> {
     /// The private key.
     pub private: &'a [u8],
@@ -55,13 +54,14 @@ pub struct DeriveJob<'a> {
 }
 
 /// A public key to be computed. All numbers are big-endian and of [`Curve::BYTES`] bytes.
-#[derive(Debug)]
 pub struct PublicJob<'a> {
     /// The private key.
     pub private: &'a [u8],
     /// Takes x and y, one after the other.
     pub public: &'a mut [u8],
 }
+
+opaque_debug!(SignJob<'_>, DeriveJob<'_>, PublicJob<'_>);
 
 /// IFMA instructions of one call of [`sign`].
 pub const fn ifma_sign<C: Curve<N>, const N: usize>() -> u64 {

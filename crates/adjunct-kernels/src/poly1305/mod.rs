@@ -16,6 +16,7 @@
 mod avx2;
 mod ifma;
 
+use crate::opaque_debug;
 use zeroize::Zeroize;
 
 /// Length of a block and of the tag in bytes.
@@ -47,11 +48,7 @@ pub struct Poly1305 {
     avx2: avx2::Powers,
 }
 
-impl std::fmt::Debug for Poly1305 {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Poly1305").finish_non_exhaustive()
-    }
-}
+opaque_debug!(Poly1305);
 
 impl Drop for Poly1305 {
     fn drop(&mut self) {

@@ -1,15 +1,18 @@
 //! Parameter arrays to hand out.
 
 use super::param::{self, Param};
+use adjunct::opaque_debug;
 use std::ffi::{CStr, c_uint};
 use zeroize::Zeroizing;
 
 /// An array under construction; it owns the values, and clears them when dropped.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Builder {
     entries: Vec<Param>,
     values: Vec<Zeroizing<Vec<u8>>>,
 }
+
+opaque_debug!(Builder);
 
 impl Builder {
     fn push(&mut self, key: &'static CStr, data_type: c_uint, value: Vec<u8>, length: usize) {

@@ -3,9 +3,9 @@
 use crate::abi::core::{Core, Reason};
 use crate::abi::param::{self, Param};
 use crate::provider::provider;
-use adjunct::InOut;
 use adjunct::catalogue::Function;
 use adjunct::route::{Direction, Tally};
+use adjunct::{InOut, opaque_debug};
 use std::ffi::{c_int, c_void};
 use zeroize::Zeroize;
 
@@ -96,7 +96,7 @@ pub unsafe fn describe(info: &Info, params: *mut Param) -> c_int {
 /// What the simple modes (ECB, CBC, CTR, CFB, OFB) and XTS share; wiped when dropped.
 ///
 /// The blocks come first and aligned: one that lay across two cache lines would cost a short message more than its rounds.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 #[repr(C, align(16))]
 pub struct State {
     /// The running IV or counter.
@@ -132,6 +132,8 @@ pub struct State {
     /// The MAC of the last record opened.
     pub tls_mac: Option<[u8; 64]>,
 }
+
+opaque_debug!(State);
 
 impl Drop for State {
     fn drop(&mut self) {

@@ -6,7 +6,7 @@ use crate::error::Error;
 use adjunct_kernels::InOut;
 #[cfg(target_arch = "x86_64")]
 use adjunct_kernels::aes::{ccm, key, ni};
-use adjunct_kernels::wipe;
+use adjunct_kernels::{opaque_debug, wipe};
 use aws_lc_sys as lc;
 use std::mem::MaybeUninit;
 
@@ -80,11 +80,7 @@ pub struct AesKey {
 
 const _: () = assert!(std::mem::size_of::<lc::AES_KEY>() == 244);
 
-impl std::fmt::Debug for AesKey {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("AesKey").finish_non_exhaustive()
-    }
-}
+opaque_debug!(AesKey);
 
 impl Drop for AesKey {
     #[inline]

@@ -6,7 +6,7 @@ use adjunct_kernels::InOut;
 #[cfg(target_arch = "x86_64")]
 use adjunct_kernels::aes::ccm;
 use adjunct_kernels::short::number;
-use adjunct_kernels::wipe;
+use adjunct_kernels::{opaque_debug, wipe};
 
 /// Where the flags stand in the first block.
 const FLAGS: u32 = 120;
@@ -22,7 +22,7 @@ fn from_top(bytes: &[u8]) -> u128 {
 const MOST_AAD: usize = BLOCK - 2;
 
 /// AES-CCM with its key and the state of one message; wiped when dropped.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Ccm {
     key: AesKey,
     /// The first block of the MAC, as two big-endian numbers: flags, nonce, message length. Half by half, as they are written and
@@ -33,6 +33,8 @@ pub struct Ccm {
     message: u64,
     with_aad: bool,
 }
+
+opaque_debug!(Ccm);
 
 impl Default for Ccm {
     #[inline]

@@ -6,6 +6,7 @@ use crate::cpu;
 use adjunct_kernels::InOut;
 #[cfg(target_arch = "x86_64")]
 use adjunct_kernels::chacha;
+use adjunct_kernels::opaque_debug;
 use aws_lc_sys as lc;
 use zeroize::Zeroize;
 
@@ -39,11 +40,7 @@ pub struct ChaCha20 {
     first: bool,
 }
 
-impl std::fmt::Debug for ChaCha20 {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("ChaCha20").finish_non_exhaustive()
-    }
-}
+opaque_debug!(ChaCha20);
 
 impl Default for ChaCha20 {
     fn default() -> ChaCha20 {
@@ -207,11 +204,7 @@ pub struct ChaCha20Poly1305 {
     in_message: bool,
 }
 
-impl std::fmt::Debug for ChaCha20Poly1305 {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("ChaCha20Poly1305").finish_non_exhaustive()
-    }
-}
+opaque_debug!(ChaCha20Poly1305);
 
 impl ChaCha20Poly1305 {
     /// Sets the key; a message begun is dropped.

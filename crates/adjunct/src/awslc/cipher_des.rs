@@ -2,7 +2,7 @@
 
 use super::cipher_stream as stream;
 use crate::error::Error;
-use adjunct_kernels::{InOut, wipe};
+use adjunct_kernels::{InOut, opaque_debug, wipe};
 use std::ffi::{c_int, c_void};
 
 /// `DES_key_schedule`: 16 round keys of two words.
@@ -47,11 +47,7 @@ pub const KEY: usize = 24;
 #[derive(Clone, Default)]
 pub struct TripleDes([Schedule; 3], #[cfg(target_arch = "s390x")] super::cipher_cpacf::Given);
 
-impl std::fmt::Debug for TripleDes {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("TripleDes").finish_non_exhaustive()
-    }
-}
+opaque_debug!(TripleDes);
 
 impl Drop for TripleDes {
     fn drop(&mut self) {
@@ -111,11 +107,7 @@ impl Default for Des {
 #[derive(Clone, Default)]
 pub struct SingleDes(Schedule, #[cfg(target_arch = "s390x")] super::cipher_cpacf::Given);
 
-impl std::fmt::Debug for SingleDes {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("SingleDes").finish_non_exhaustive()
-    }
-}
+opaque_debug!(SingleDes);
 
 impl Drop for SingleDes {
     fn drop(&mut self) {

@@ -10,7 +10,7 @@ use adjunct_kernels::InOut;
 use adjunct_kernels::aes::gcm::{Message, Table};
 #[cfg(target_arch = "x86_64")]
 use adjunct_kernels::aes::gcm_once;
-use adjunct_kernels::wipe;
+use adjunct_kernels::{opaque_debug, wipe};
 use aws_lc_sys as lc;
 
 /// The longest tag in bytes.
@@ -117,11 +117,7 @@ enum Engine {
     Assist(adjunct_kernels::cpacf::Gcm),
 }
 
-impl std::fmt::Debug for Gcm {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Gcm").finish_non_exhaustive()
-    }
-}
+opaque_debug!(Gcm);
 
 impl Default for Gcm {
     #[inline]

@@ -7,10 +7,9 @@ use crate::error::Error;
 use adjunct_kernels::InOut;
 #[cfg(target_arch = "x86_64")]
 use adjunct_kernels::aes::gcm_once;
-use adjunct_kernels::{short, wipe};
+use adjunct_kernels::{opaque_debug, short, wipe};
 
 /// How a stream begins.
-#[derive(Debug)]
 pub struct Start {
     /// The initial counter block.
     pub first: Block,
@@ -19,6 +18,8 @@ pub struct Start {
     /// The hash key.
     pub subkey: Block,
 }
+
+opaque_debug!(Start);
 
 /// Begins a stream.
 ///
@@ -56,43 +57,48 @@ fn hashed(key: &[u8], subkey: &Block, iv: &[u8]) -> Result<(Block, Block), Error
     Ok((first, next))
 }
 
-/// A part of a stream: additional data, then text, zeros behind either to a whole block. `counter` and `hash` go on.
+/// How far a stream is.
+pub struct State {
+    /// The next counter block.
+    pub counter: Block,
+    /// The hash so far.
+    pub hash: Block,
+    /// The hash key, which stays.
+    pub subkey: Block,
+}
+
+opaque_debug!(State);
+
+impl Drop for State {
+    #[inline]
+    fn drop(&mut self) {
+        wipe(&mut self.subkey);
+    }
+}
+
+/// A part of a stream: additional data, then text, zeros behind either to a whole block.
 ///
 /// # Errors
 /// As for [`start`]; [`Error::Failed`] for too long a part.
 #[inline]
-pub fn part(
-    key: &[u8],
-    subkey: &Block,
-    counter: &mut Block,
-    hash: &mut Block,
-    encrypt: bool,
-    aad: &[u8],
-    text: InOut<'_>,
-) -> Result<(), Error> {
+pub fn part(key: &[u8], state: &mut State, encrypt: bool, aad: &[u8], text: InOut<'_>) -> Result<(), Error> {
     #[cfg(target_arch = "x86_64")]
     if aad.len().max(text.len()) <= gcm_once::MOST {
         let mut aes = AesKey::default();
         aes.set_encrypt(key)?;
         if aes.vector() {
+            let State { subkey, counter, hash } = state;
             // SAFETY: VPCLMULQDQ is in force, and with it PCLMULQDQ.
             unsafe { gcm_once::part(aes.keys(), subkey, counter, hash, encrypt, aad, text) };
             return Ok(());
         }
     }
-    part_any(key, subkey, counter, hash, encrypt, aad, text)
+    part_any(key, state, encrypt, aad, text)
 }
 
 #[inline]
-fn part_any(
-    key: &[u8],
-    subkey: &Block,
-    counter: &mut Block,
-    hash: &mut Block,
-    encrypt: bool,
-    aad: &[u8],
-    text: InOut<'_>,
-) -> Result<(), Error> {
+fn part_any(key: &[u8], state: &mut State, encrypt: bool, aad: &[u8], text: InOut<'_>) -> Result<(), Error> {
+    let State { subkey, counter, hash } = state;
     let mut gcm = Gcm::default();
     gcm.set_keys(key, subkey)?;
     gcm.resume(counter, hash);
@@ -223,12 +229,13 @@ mod tests {
             let before = [0x3c; BLOCK];
             let hash_right = hashed(hashed(u128::from_be_bytes(before), &subkey, &aad), &subkey, &right);
             for encrypt in [true, false] {
-                let (mut counter, mut hash) = (start, before);
+                let mut state = State { counter: start, hash: before, subkey };
                 let (input, output) = if encrypt { (&plain, &right) } else { (&right, &plain) };
                 let mut text = input.clone();
                 let io = InOut::in_place(&mut text);
-                part(&key, &subkey, &mut counter, &mut hash, encrypt, &aad, io).expect("a part");
-                assert_eq!((&text, counter), (output, next), "{length} bytes, encrypting {encrypt}");
+                part(&key, &mut state, encrypt, &aad, io).expect("a part");
+                let mut hash = state.hash;
+                assert_eq!((&text, state.counter), (output, next), "{length} bytes, encrypting {encrypt}");
                 assert_eq!(hash, hash_right.to_be_bytes(), "{length} bytes, encrypting {encrypt}");
                 last(&key, &subkey, &start, aad.len() as u64, length as u64, &mut hash).expect("a tag");
                 let mut tag = hashed(hash_right, &subkey, &super::bytes(lengths(aad.len() as u64, length as u64)));

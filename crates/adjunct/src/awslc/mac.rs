@@ -5,7 +5,7 @@ use super::cipher_des::Des;
 use super::digest::{self, Digest, Method};
 use crate::error::Error;
 use adjunct_kernels::short::number;
-use adjunct_kernels::{InOut, wipe};
+use adjunct_kernels::{InOut, opaque_debug, wipe};
 use std::ffi::c_int;
 
 /// HMAC (RFC 2104, FIPS 198-1), keyed once: the states after the padded keys are kept, so that each message costs only
@@ -22,11 +22,7 @@ pub struct Hmac {
 #[derive(Clone)]
 struct BlockKey([u8; digest::MAX_BLOCK]);
 
-impl std::fmt::Debug for BlockKey {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("BlockKey")
-    }
-}
+opaque_debug!(BlockKey);
 
 impl Drop for BlockKey {
     fn drop(&mut self) {

@@ -12,6 +12,7 @@ use crate::accelerator::rsa::Prepared;
 use crate::catalogue::Function;
 use crate::error::Error;
 use crate::route::Tally;
+use adjunct_kernels::opaque_debug;
 use aws_lc_sys as sys;
 use std::ffi::{c_int, c_void};
 use std::sync::{Arc, OnceLock};
@@ -21,7 +22,7 @@ use zeroize::Zeroizing;
 pub const MAX_SIZE: usize = 2048;
 
 /// The numbers of a key as big-endian bytes.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub struct Numbers<'a> {
     /// The modulus.
     pub n: &'a [u8],
@@ -33,8 +34,10 @@ pub struct Numbers<'a> {
     pub crt: Option<Crt<'a>>,
 }
 
+opaque_debug!(Numbers<'_>);
+
 /// The Chinese-remainder part of a private key of two primes.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub struct Crt<'a> {
     /// The first prime.
     pub p: &'a [u8],
@@ -47,6 +50,8 @@ pub struct Crt<'a> {
     /// `q^-1 mod p`.
     pub qinv: &'a [u8],
 }
+
+opaque_debug!(Crt<'_>);
 
 /// One number of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,7 +68,6 @@ pub enum Part {
 }
 
 /// A key, public or private. Immutable; threads share it.
-#[derive(Debug)]
 pub struct Key {
     raw: *mut sys::RSA,
     bits: usize,
@@ -77,6 +81,8 @@ pub struct Key {
     /// SHA-256 of `d`, the key's part in implicit rejection.
     d_hash: OnceLock<Zeroizing<[u8; 32]>>,
 }
+
+opaque_debug!(Key);
 
 impl Clone for Key {
     /// Another handle of the same numbers.

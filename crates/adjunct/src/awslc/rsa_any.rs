@@ -3,6 +3,7 @@
 use super::bn::{Bn, Ctx, Modulus, trim};
 use super::rsa::{Crt, Key, Part};
 use crate::error::Error;
+use adjunct_kernels::opaque_debug;
 use zeroize::Zeroizing;
 
 /// The longest exponent, in bytes, that is taken for a public one.
@@ -42,7 +43,6 @@ pub fn power(base: &[u8], exponent: &[u8], modulus: &[u8], out: &mut [u8]) -> Re
 }
 
 /// A key of two primes, p above q. The numbers are as long as the modulus, or half of that.
-#[derive(Debug)]
 #[allow(missing_docs)]
 pub struct Generated {
     pub n: Vec<u8>,
@@ -53,6 +53,8 @@ pub struct Generated {
     pub dq: Zeroizing<Vec<u8>>,
     pub qinv: Zeroizing<Vec<u8>>,
 }
+
+opaque_debug!(Generated);
 
 impl Generated {
     /// The Chinese-remainder part.

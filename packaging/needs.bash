@@ -24,7 +24,7 @@ need_packages() {
     fi
     # Another script may be at it just now.
     local lock
-    exec {lock}</usr/sbin
+    exec {lock}<"$apt_in_use"
     flock "$lock"
     say "Installing with apt: ${missing[*]}"
     # Debian starts a service when its package is installed; we only want the programs.
@@ -36,7 +36,7 @@ need_packages() {
         trap 'rm -f /usr/sbin/policy-rc.d' EXIT
     fi
     local ok=
-    if apt_install "${missing[@]}" || { apt-get update -q >&2 && apt_install "${missing[@]}"; }; then ok=1; fi
+    if apt_install "${missing[@]}" || { apt_update && apt_install "${missing[@]}"; }; then ok=1; fi
     if [ -n "$made" ]; then
         rm -f "$policy"
         trap - EXIT
@@ -49,11 +49,29 @@ need_packages() {
     fi
 }
 
-apt_install() { DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "$@" >&2 </dev/null; }
+# Held by those of our scripts that change what apt knows or has installed.
+apt_in_use=/usr/sbin
+
+# A machine that has just started may be looking for upgrades itself: dpkg's lock is waited for, that of the lists apt gives up on.
+apt_install() {
+    DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends -o DPkg::Lock::Timeout=600 -o Acquire::Retries=5 \
+        "$@" >&2 </dev/null
+}
+
+apt_update() {
+    local tries
+    for tries in 1 2 3 4; do
+        if apt-get update -q -o Acquire::Retries=5 >&2 </dev/null; then return 0; fi
+        [ "$tries" -eq 4 ] || sleep 15
+    done
+    return 1
+}
 
 # A cargo new enough for rust-version in Cargo.toml; Debian 12's own is not.
 need_cargo() {
     command -v cargo >/dev/null || PATH="$HOME/.cargo/bin:$PATH"
+    # A registry that does not answer at once is asked again.
+    export CARGO_NET_RETRY=${CARGO_NET_RETRY:-10}
     local wanted have=none
     wanted=$(sed -n 's/^rust-version *= *"\(.*\)"/\1/p' Cargo.toml)
     if command -v cargo >/dev/null; then

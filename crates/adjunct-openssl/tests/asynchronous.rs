@@ -19,7 +19,7 @@ fn run_on(scenario: &str, cpu: &str) -> String {
     let config = foreign::config(folder.path(), "");
     let mut command = Command::new("timeout");
     command
-        .arg("60")
+        .arg("600")
         .arg(program())
         .arg(&config)
         .arg(scenario)

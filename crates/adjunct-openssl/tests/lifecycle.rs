@@ -24,7 +24,7 @@ fn run_with(scenario: &str, algorithms: &str) -> Output {
     let folder = tempfile::tempdir().expect("a folder");
     let config = foreign::config(folder.path(), algorithms);
     let mut command = Command::new("timeout");
-    command.arg("60").arg(program()).arg(&config).arg(foreign::module()).arg(scenario);
+    command.arg("600").arg(program()).arg(&config).arg(foreign::module()).arg(scenario);
     // The program configures its own library contexts; OpenSSL's default one shall find nothing.
     command.env("OPENSSL_CONF", "/dev/null").env("LATE", late()).output().expect("the program runs")
 }

@@ -60,6 +60,7 @@ fn join(threads: Vec<JoinHandle<Outcome>>) -> Vec<Outcome> {
 }
 
 const ROUNDS: u64 = 10_000;
+static SERVED: AtomicUsize = AtomicUsize::new(0);
 
 fn lanes(outcomes: &[Outcome]) -> usize {
     outcomes.iter().filter(|o| **o == Outcome::Lanes).count()
@@ -78,12 +79,18 @@ mod parts {
 
     pub fn those_who_come_meanwhile_share_a_batch() {
         accelerator::start_with(2);
-        let busy = Busy::new(2);
+        let busy = Busy::new(1);
+        // At the other place until all is done: two leaders who begin at the same moment share the eight between them.
+        let door = Door::new();
+        let other = spawn::<A>(Job::new(77).at(&door));
+        door.until_inside(1);
         let threads = spawn_all::<A>(0..8);
         until_waiting(8);
         busy.end();
         assert_eq!(lanes(&join(threads)), 8);
         assert_eq!(batches(), [8]);
+        door.open();
+        assert_eq!(other.join().unwrap(), Outcome::Scalar);
     }
 
     pub fn more_than_eight_make_two_batches() {
@@ -188,13 +195,20 @@ mod parts {
                 thread::spawn(move || {
                     for round in 0..ROUNDS {
                         start.wait();
-                        (0..4).for_each(|i| _ = run::<B>(Job::new(t * 1000 + round + i).with(Deed::Take)));
+                        for i in 0..4 {
+                            run::<B>(Job::new(t * 1000 + round + i).with(Deed::Take));
+                            SERVED.fetch_add(1, SeqCst);
+                        }
                     }
                 })
             })
             .collect();
         let rounds = thread::spawn(move || threads.into_iter().for_each(|t| t.join().unwrap()));
-        until(|| rounds.is_finished());
+        // However long all of it takes here.
+        while !rounds.is_finished() {
+            let before = SERVED.load(SeqCst);
+            until(|| rounds.is_finished() || SERVED.load(SeqCst) != before);
+        }
     }
 
     pub fn a_ticket_is_taken_along() {
@@ -268,11 +282,18 @@ mod parts {
             ticket.finish().0.assert_done();
         }
         assert_eq!(batches(), [8; 32]);
-        // What a thread leaves that has ended is cleared when slots are scarce.
+        // What a thread leaves that has ended is cleared when slots are scarce. It can be joined a moment before the kernel says
+        // that it is gone.
         thread::spawn(|| (0..256).for_each(|i| std::mem::forget(accelerator::enqueue::<A>(Job::new(i)).unwrap())))
             .join()
             .unwrap();
-        accelerator::enqueue::<A>(Job::new(7)).unwrap().finish().0.assert_done();
+        until(|| {
+            let ticket = accelerator::enqueue::<A>(Job::new(7));
+            ticket.is_ok_and(|ticket| {
+                ticket.finish().0.assert_done();
+                true
+            })
+        });
     }
 
     pub fn off_means_alone() {

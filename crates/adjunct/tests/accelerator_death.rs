@@ -139,20 +139,27 @@ extern "C" fn end_this_thread(_: c_int) {
     unsafe { _ = libc::syscall(libc::SYS_exit, 0) };
 }
 
+static PLACES: AtomicUsize = AtomicUsize::new(0);
+
+fn start_with(places: usize) {
+    PLACES.store(places, SeqCst);
+    accelerator::start_with(places);
+}
+
 /// Everything still works: batches form and are right.
 fn all_is_well() {
     let before = batches().len();
     let door = Door::new();
-    // One alone, or none, and one at each place: whoever comes after the first that waits, waits too.
     let mut threads = Vec::new();
-    while accelerator::waiting() == 0 {
-        let inside = door.inside();
-        let job = Job::new(500 + inside as u64).at(&door);
-        threads.push(spawn(job));
-        until(|| door.inside() > inside || accelerator::waiting() == 1);
+    // One at each place: what is put down is never done alone.
+    for i in 0..PLACES.load(SeqCst) {
+        let job = Job::new(500 + i as u64).at(&door);
+        threads.push(thread::spawn(move || accelerator::enqueue::<A>(job).unwrap().finish().1));
+        door.until_inside(i + 1);
     }
-    threads.extend((0..7).map(|i| spawn(Job::new(i))));
-    until_waiting(8);
+    // So of nine more one may work alone, and all others wait.
+    threads.extend((0..9).map(|i| spawn(Job::new(i).at(&door))));
+    until(|| accelerator::waiting() >= 8);
     door.open();
     for thread in threads {
         thread.join().unwrap();
@@ -187,7 +194,7 @@ mod parts {
     use super::*;
 
     pub fn a_leader_that_ends_is_noticed_by_those_it_led() {
-        accelerator::start_with(1);
+        start_with(1);
         let busy = Busy::new(1);
         // The oldest is woken to lead; it ends in the kernel.
         let _dead = Bare::new(Job::new(1).with(Deed::Exit));
@@ -203,7 +210,7 @@ mod parts {
     }
 
     pub fn a_leader_that_ends_is_noticed_by_those_who_wait() {
-        accelerator::start_with(1);
+        start_with(1);
         let busy = Busy::new(1);
         let _dead = Bare::new(Job::new(1).with(Deed::Exit));
         until_waiting(1);
@@ -218,7 +225,7 @@ mod parts {
     }
 
     pub fn a_leader_that_ends_alone_is_noticed_by_the_next() {
-        accelerator::start_with(1);
+        start_with(1);
         let busy = Busy::new(1);
         let _dead = Bare::new(Job::new(1).with(Deed::Exit));
         until_waiting(1);
@@ -231,7 +238,7 @@ mod parts {
     }
 
     pub fn leaders_that_end_one_after_the_other() {
-        accelerator::start_with(1);
+        start_with(1);
         let busy = Busy::new(1);
         // The first ends who leads it, and so does the next, who is woken then: in lanes, and in the end alone.
         let deed = |i| if i < 4 { Deed::Exit } else { Deed::Nothing };
@@ -255,7 +262,7 @@ mod parts {
     }
 
     pub fn threads_end_in_kernels_all_the_time() {
-        accelerator::start_with(2);
+        start_with(2);
         let threads: Vec<_> = (0..32usize)
             .map(|number| {
                 let mut thread = 0;
@@ -274,7 +281,7 @@ mod parts {
     }
 
     pub fn cancelled_while_waiting() {
-        accelerator::start_with(1);
+        start_with(1);
         let busy = Busy::new(1);
         let cancelled: Vec<_> = (0..4).map(|i| Bare::new(Job::new(i))).collect();
         let others: Vec<_> = (4..8).map(|i| spawn(Job::new(i))).collect();
@@ -291,7 +298,7 @@ mod parts {
     }
 
     pub fn cancelled_while_leading() {
-        accelerator::start_with(1);
+        start_with(1);
         let busy = Busy::new(1);
         let door = Door::new();
         let leader = Bare::new(Job::new(1).at(&door));
@@ -312,7 +319,7 @@ mod parts {
 
     pub fn ends_in_a_handler_while_waiting() {
         handle(end_this_thread);
-        accelerator::start_with(1);
+        start_with(1);
         let busy = Busy::new(1);
         let dying: Vec<_> = (0..4).map(|i| Bare::new(Job::new(i))).collect();
         let others: Vec<_> = (4..12).map(|i| spawn(Job::new(i))).collect();
@@ -328,7 +335,7 @@ mod parts {
 
     pub fn ends_in_a_handler_while_leading() {
         handle(end_this_thread);
-        accelerator::start_with(1);
+        start_with(1);
         let busy = Busy::new(1);
         let _dead = Bare::new(Job::new(1).with(Deed::Signal));
         until_waiting(1);
@@ -375,7 +382,7 @@ mod parts {
 
     pub fn jumps_out_of_a_handler() {
         handle(jump);
-        accelerator::start_with(1);
+        start_with(1);
         let busy = Busy::new(1);
         let job = Box::into_raw(Box::new(Job::new(1).with(Deed::Signal)));
         let mut thread = 0;
@@ -403,7 +410,7 @@ mod parts {
 
     pub fn a_handler_that_asks_itself() {
         handle(ask);
-        accelerator::start_with(1);
+        start_with(1);
         // Alone: in the operation itself. Else: after it.
         run::<A>(Job::new(5).with(Deed::Signal));
         assert_eq!(ASKED.load(SeqCst), 1);
@@ -421,7 +428,7 @@ mod parts {
     }
 
     pub fn forked_by_another_thread() {
-        accelerator::start_with(1);
+        start_with(1);
         let busy = Busy::new(1);
         let others: Vec<_> = (0..8).map(|i| spawn(Job::new(i))).collect();
         until_waiting(8);
@@ -439,7 +446,7 @@ mod parts {
     }
 
     pub fn forked_in_a_kernel() {
-        accelerator::start_with(1);
+        start_with(1);
         let parent = std::process::id();
         let goes_on = move || {
             if std::process::id() != parent {
@@ -491,7 +498,7 @@ mod parts {
 
     pub fn forked_in_a_handler() {
         handle(fork);
-        accelerator::start_with(1);
+        start_with(1);
         let parent = std::process::id();
         let goes_on = move || {
             if std::process::id() != parent {
@@ -519,7 +526,7 @@ mod parts {
     }
 
     pub fn forked_while_all_run() {
-        accelerator::start_with(2);
+        start_with(2);
         let threads: Vec<_> = (0..16u64)
             .map(|t| {
                 thread::spawn(move || {
@@ -575,7 +582,7 @@ mod parts {
     }
 
     pub fn a_ticket_in_a_child() {
-        accelerator::start_with(1);
+        start_with(1);
         let tickets: Vec<_> = (0..9).map(|i| accelerator::enqueue::<A>(Job::new(i)).unwrap()).collect();
         // SAFETY: no other threads.
         let child = unsafe { libc::fork() };

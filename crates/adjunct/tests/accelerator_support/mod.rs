@@ -24,11 +24,6 @@ impl Door {
         until(|| self.open.load(SeqCst));
     }
 
-    /// How many jobs have come to the door.
-    pub fn inside(&self) -> usize {
-        self.inside.load(SeqCst)
-    }
-
     pub fn open(&self) {
         self.open.store(true, SeqCst);
     }
@@ -66,9 +61,21 @@ pub fn memory_can_be_wiped() -> bool {
     honest
 }
 
-/// Waits until so many jobs wait on the board.
+/// Waits until so many jobs wait on the board, and their owners sleep: one who is still on its way to bed would take a place that
+/// gets free before the oldest is woken for it.
 pub fn until_waiting(count: usize) {
-    until(|| accelerator::waiting() == count);
+    until(|| accelerator::waiting() == count && others_sleep());
+}
+
+/// Whether every other thread of this process sleeps.
+fn others_sleep() -> bool {
+    let me = rustix::thread::gettid().as_raw_nonzero().to_string();
+    let threads = std::fs::read_dir("/proc/self/task").expect("this process's threads");
+    threads.map(|thread| thread.expect("a thread")).filter(|thread| thread.file_name() != *me).all(|thread| {
+        // The state comes after the name, which is in parentheses. A thread that has ended meanwhile does not sleep.
+        let stat = std::fs::read_to_string(thread.path().join("stat")).unwrap_or_default();
+        stat.rsplit_once(')').is_some_and(|(_, rest)| rest.starts_with(" S"))
+    })
 }
 
 /// What a job does in its kernel, beside its work.

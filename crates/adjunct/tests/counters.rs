@@ -458,7 +458,14 @@ fn takes() {
                 assert!(all_of(&counters::read(uid).unwrap().unwrap()) <= 4 * EACH);
             }
         });
-        let workers: Vec<_> = (0..2).map(|_| s.spawn(|| count(EACH))).collect();
+        let work = || {
+            // The takers may come late.
+            while resets.load(Relaxed) < 2 {
+                thread::yield_now();
+            }
+            count(EACH);
+        };
+        let workers: Vec<_> = (0..2).map(|_| s.spawn(work)).collect();
         workers.into_iter().for_each(|w| w.join().unwrap());
         children.into_iter().for_each(|c| assert_eq!(wait(c), 0));
         stop.store(true, Relaxed);

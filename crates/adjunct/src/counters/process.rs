@@ -392,6 +392,7 @@ mod proc {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::{Mutex, MutexGuard, PoisonError};
 
     /// A segment of the test's own, removed when it ends.
     struct Scratch(memory::Mapped);
@@ -420,6 +421,13 @@ mod tests {
         }
     }
 
+    /// For who starts processes, and for who counts those that have a segment mapped: where vfork is a fork, as in qemu's user
+    /// mode, a child has its parent's segments mapped until it runs its own program.
+    fn one_at_a_time() -> MutexGuard<'static, ()> {
+        static TURN: Mutex<()> = Mutex::new(());
+        TURN.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn dead_pid() -> u32 {
         let mut child = std::process::Command::new("true").spawn().unwrap();
         child.wait().unwrap();
@@ -428,6 +436,7 @@ mod tests {
 
     #[test]
     fn only_slots_of_the_dead_are_taken_back() {
+        let _turn = one_at_a_time();
         let scratch = Scratch::new(1);
         let (me, dead) = (me().unwrap(), dead_pid());
         let mut living = std::process::Command::new("sleep").arg("60").spawn().unwrap();
@@ -453,6 +462,7 @@ mod tests {
 
     #[test]
     fn a_reused_pid_is_told_by_its_start() {
+        let _turn = one_at_a_time();
         let scratch = Scratch::new(2);
         let me = me().unwrap();
         let mut living = std::process::Command::new("sleep").arg("60").spawn().unwrap();
@@ -475,6 +485,7 @@ mod tests {
 
     #[test]
     fn who_is_alone_with_a_segment_knows_it() {
+        let _turn = one_at_a_time();
         let scratch = Scratch::new(3);
         let uid = memory::effective_user();
         assert!(memory::alone(&scratch.0));

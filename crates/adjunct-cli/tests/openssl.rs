@@ -3,10 +3,12 @@
 
 mod copy;
 mod module;
+mod script;
 
 use adjunct_cli::openssl_conf::{NoIncludes, Options, enable};
 use copy::copy;
 use module::module;
+use script::script;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::os::unix::process::CommandExt;
@@ -203,12 +205,11 @@ fn a_failure_after_the_change_puts_the_file_back() {
     let bin = scene.dir.path().join("bin");
     fs::create_dir(&bin).unwrap();
     let real = ["/usr/bin/openssl", "/usr/local/bin/openssl"].into_iter().find(|p| Path::new(p).is_file()).unwrap();
-    let script = format!(
+    let text = format!(
         "#!/bin/sh\ncase $1:$OPENSSL_CONF in dgst:{}) grep -q BEGIN \"$OPENSSL_CONF\" && exit 7;; esac\nexec {real} \"$@\"\n",
         scene.config.display()
     );
-    fs::write(bin.join("openssl"), script).unwrap();
-    fs::set_permissions(bin.join("openssl"), fs::Permissions::from_mode(0o755)).unwrap();
+    script(&bin.join("openssl"), &text);
     let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
     let output =
         scene.command("enable", &["--module", scene.module.to_str().unwrap()]).env("PATH", path).output().unwrap();

@@ -3,9 +3,11 @@
 
 mod copy;
 mod module;
+mod script;
 
 use copy::copy;
 use module::module;
+use script::script;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::os::unix::process::CommandExt;
@@ -47,8 +49,7 @@ impl Etc {
         }
         let etc = Etc { dir: tempfile::tempdir().unwrap(), module: module()?, before: String::new() };
         fs::set_permissions(etc.dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
-        let copied = Command::new("cp").args(["-a", "/etc"]).arg(etc.dir.path()).status().unwrap();
-        assert!(copied.success());
+        etc.copy();
         for gone in ["adjunct", "systemd/system/ssh.service.d", "systemd/system/sshd.service.d"] {
             let _ = fs::remove_dir_all(etc.path(gone));
         }
@@ -58,6 +59,21 @@ impl Etc {
         etc.write("ssl/openssl.cnf", "config_diagnostics = 1\nopenssl_conf = init\n[init]\n[ca]\n");
         etc.keep();
         Some(etc)
+    }
+
+    /// Copies /etc. Where packages are installed meanwhile, files vanish between their listing and their copying.
+    fn copy(&self) {
+        let copied = || {
+            let _ = fs::remove_dir_all(self.path(""));
+            Command::new("cp").args(["-a", "/etc"]).arg(self.dir.path()).status().unwrap().success()
+        };
+        let done = (0..20).any(|_| {
+            copied() || {
+                std::thread::sleep(Duration::from_millis(500));
+                false
+            }
+        });
+        assert!(done, "/etc cannot be copied");
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -271,9 +287,8 @@ fn a_restart_is_seen_to_work() {
     for (status, done) in [(1, false), (0, true)] {
         let log = bin.join("log");
         for name in ["systemctl", "service"] {
-            let script = format!("#!/bin/sh\necho \"$*\" >>{}\necho no such luck >&2\nexit {status}\n", log.display());
-            fs::write(bin.join(name), script).unwrap();
-            fs::set_permissions(bin.join(name), fs::Permissions::from_mode(0o755)).unwrap();
+            let text = format!("#!/bin/sh\necho \"$*\" >>{}\necho no such luck >&2\nexit {status}\n", log.display());
+            script(&bin.join(name), &text);
         }
         let _ = fs::remove_file(&log);
         let mut command = etc.command(ADJUNCT, &["openssl", "enable", "--for", "sshd", "--restart", "--module"]);

@@ -81,7 +81,7 @@ fn failure(output: &Output, code: i32, words: &str) {
 
 const TINY: [&str; 12] = [
     "--size",
-    "200K",
+    "2M",
     "--runs",
     "2",
     "--at-once",
@@ -154,7 +154,9 @@ fn check(section: &Value, name: &str, measure: &str, figure: &Value, (table, csv
     for side in SIDES {
         assert_eq!(figure[side]["values"].as_array().map(Vec::len), Some(2), "{name} {measure} {side}");
         let (low, median, high) = (of(side, "low"), of(side, "median"), of(side, "high"));
-        assert!(0.0 < low && low <= median && median <= high, "{name} {measure} {side}: {figure}");
+        // The kernel tells user time by its clock's ticks, and a short process may meet none.
+        let some = 0.0 < low || (low == 0.0 && measure == "user_s_gb");
+        assert!(some && low <= median && median <= high, "{name} {measure} {side}: {figure}");
         let line = csv
             .lines()
             .find(|line| {
@@ -172,7 +174,8 @@ fn check(section: &Value, name: &str, measure: &str, figure: &Value, (table, csv
         );
     }
     let ratio = of("adjunct", "median") / of("stock", "median");
-    assert!((ratio - figure["adjunct_to_stock"].as_f64().expect("a ratio")).abs() < 0.006, "{figure}");
+    let shown = figure["adjunct_to_stock"].as_f64();
+    assert!(shown.map_or(of("stock", "median") == 0.0, |shown| (ratio - shown).abs() < 0.006), "{figure}");
     SIDES.len()
 }
 

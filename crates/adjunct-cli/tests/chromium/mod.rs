@@ -62,13 +62,30 @@ impl Browser {
             }
         });
         let mut browser = Browser { child, to, from, next: 0, session: None, events: Vec::new(), _profile: profile };
-        let target = browser.call("Target.createTarget", json!({"url": "about:blank"}));
-        let session = browser.call("Target.attachToTarget", json!({"targetId": target["targetId"], "flatten": true}));
+        let page = browser.page();
+        let session = browser.call("Target.attachToTarget", json!({"targetId": page, "flatten": true}));
         browser.session = session["sessionId"].as_str().map(str::to_owned);
         for domain in ["Page", "Runtime", "Log", "Network"] {
             browser.call(&format!("{domain}.enable"), json!({}));
         }
+        browser.call("Page.setLifecycleEventsEnabled", json!({"enabled": true}));
         browser
+    }
+
+    /// The page it starts with, which may be there only some time after the browser answers; before, no other can be made.
+    fn page(&mut self) -> Value {
+        self.call("Target.setDiscoverTargets", json!({"discover": true}));
+        let page = |event: &Value| {
+            let target = &event["params"]["targetInfo"];
+            (event["method"] == "Target.targetCreated" && target["type"] == "page").then(|| target["targetId"].clone())
+        };
+        loop {
+            if let Some(id) = self.events.iter().find_map(page) {
+                return id;
+            }
+            let event = self.receive("a page");
+            self.events.push(event);
+        }
     }
 
     /// Calls a method of the protocol; its result.
@@ -105,9 +122,13 @@ impl Browser {
         let features = json!([{"name": "prefers-color-scheme", "value": scheme}]);
         self.call("Emulation.setEmulatedMedia", json!({"features": features}));
         self.events.clear();
-        self.call("Page.navigate", json!({"url": url}));
+        // Its own: the empty page before it may be loading yet.
+        let loader = self.call("Page.navigate", json!({"url": url}))["loaderId"].clone();
+        let loaded = |e: &Value| {
+            e["method"] == "Page.lifecycleEvent" && e["params"]["name"] == "load" && e["params"]["loaderId"] == loader
+        };
         let start = Instant::now();
-        while !self.events.iter().any(|e| e["method"] == "Page.loadEventFired") {
+        while !self.events.iter().any(loaded) {
             assert!(start.elapsed() < PATIENCE, "{url} does not load");
             let event = self.receive("loading");
             self.events.push(event);

@@ -2,7 +2,9 @@
 //! configurations, no rights, an interrupt at any moment. Each is one clear line and the right exit status, and changes
 //! nothing. The machine is this one with an /etc of its own, in a mount and process namespace.
 
-use adjunct_e2e::lab::Lab;
+use adjunct_e2e::lab::{Lab, copy_program};
+use adjunct_e2e::ports::Refusing;
+use adjunct_e2e::skipped;
 use adjunct_e2e::system::{is_root, target};
 use std::collections::BTreeMap;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -31,7 +33,7 @@ impl Machine {
             is_root() && command.stderr(Stdio::null()).status().is_ok_and(|s| s.success())
         });
         if !able {
-            eprintln!("SKIPPED: no mount and process namespaces here (not root, or a container that forbids them)");
+            skipped("no mount and process namespaces here (not root, or a container that forbids them)");
             return None;
         }
         let lab = Lab::new();
@@ -41,8 +43,7 @@ impl Machine {
         }
         let copied = Command::new("cp").args(["-a", "/etc"]).arg(lab.path("etc")).status().expect("cp runs");
         assert!(copied.success(), "/etc is not copied");
-        let adjunct = target().join("adjunct");
-        std::fs::copy(&adjunct, lab.path("adjunct")).unwrap_or_else(|e| panic!("{}: {e}", adjunct.display()));
+        copy_program(&target().join("adjunct"), &lab.path("adjunct"));
         // The home of root and of nobody, for ssh asks /etc/passwd and not HOME.
         let passwd = std::fs::read_to_string(lab.path("etc/passwd")).expect("passwd");
         let home = lab.path("home").display().to_string();
@@ -261,8 +262,8 @@ fn try_names_a_missing_sshd_and_can_be_interrupted() {
 #[test]
 fn verify_tells_hosts_apart_that_do_not_answer() {
     let Some(machine) = Machine::new() else { return };
-    let free = std::net::TcpListener::bind("127.0.0.1:0").and_then(|l| l.local_addr()).expect("a port").port();
-    let port = free.to_string();
+    let refusing = Refusing::new();
+    let port = refusing.port.to_string();
     machine.refuses(&["ssh", "verify", "no.such.host.invalid"], 1, &["no.such.host.invalid", "check the name"]);
     machine.refuses(&["ssh", "verify", "-p", &port, "127.0.0.1"], 1, &["refused", "check the port"]);
     machine.interrupted(&["ssh", "verify", "--private"], &[0.02, 0.2, 0.6]);

@@ -2,6 +2,7 @@
 
 use adjunct_e2e::lab::{Counters, Lab, adjunct_conf, stock_conf};
 use adjunct_e2e::random;
+use adjunct_e2e::skipped;
 use adjunct_e2e::ssh::{Ssh, functions};
 use adjunct_e2e::system::{System, target};
 use std::path::{Path, PathBuf};
@@ -60,7 +61,7 @@ fn each_public_key_operation_of_a_login_is_counted_once() {
     let lab = Lab::new();
     let ssh = Ssh::new(&System::here(), &System::here());
     if !bypasses_providers(&ssh) {
-        eprintln!("SKIPPED: this OpenSSH asks providers; tests/ssh.rs has that");
+        skipped("this OpenSSH asks providers; tests/ssh.rs has that");
         return;
     }
     let through_provider = lab.write("provider.cnf", adjunct_conf(&lab.module(), "engine = RSA,EC", ""));

@@ -3,6 +3,7 @@
 
 use adjunct_e2e::lab::{Lab, adjunct_conf};
 use adjunct_e2e::random;
+use adjunct_e2e::skipped;
 use adjunct_e2e::ssh::Ssh;
 use adjunct_e2e::system::{System, is_root, target};
 use std::path::PathBuf;
@@ -191,7 +192,7 @@ fn it_survives_fork_contexts_and_unloading() {
     let mut command = std::process::Command::new(&program);
     let out = command.arg("libcrypto.so.3").env("OPENSSL_CONF", &conf).envs(lab.environment()).output().expect("runs");
     if out.status.code() == Some(77) {
-        return eprintln!("SKIPPED: no libcrypto.so.3 here");
+        return skipped("no libcrypto.so.3 here");
     }
     assert!(out.status.success(), "{}: {}", out.status, String::from_utf8_lossy(&out.stderr));
     let signed = |c: &adjunct_e2e::lab::Counters| c.get("ECDSA Sign").map_or(0, |(hw, sw)| hw + sw);

@@ -1,6 +1,7 @@
 //! Servers with an event loop: OpenSSL's asynchronous jobs in `openssl speed`, and HAProxy with `ssl-mode-async`.
 
 use adjunct_e2e::lab::{Counters, Lab, spawn};
+use adjunct_e2e::listener::{Holding, until};
 use adjunct_e2e::system::System;
 use adjunct_e2e::tls::{Server, certificates};
 use std::io::{Read, Write};
@@ -91,8 +92,7 @@ fn haproxy(global: &str, kind: &str) -> Counters {
     curl.args(["-sS", "--fail", "--noproxy", "*", "--resolve", &resolve, "--cacert"]).arg(lab.path("ca.pem"));
     let out = curl.arg(format!("https://localhost:{}/", server.port)).output().expect("curl runs");
     assert_eq!(out.stdout, b"served", "{}{}", String::from_utf8_lossy(&out.stderr), server.log());
-    let open = std::fs::read_dir(format!("/proc/{}/fd", server.pid())).expect("its descriptors").count();
-    assert!(open < 60, "{open} descriptors are left open");
+    until("fewer than 60 descriptors are open", || (1..60).contains(&Holding::of(server.pid()).descriptors));
     drop(server);
     lab.counters()
 }

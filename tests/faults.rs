@@ -4,6 +4,7 @@
 use adjunct_e2e::lab::{Lab, adjunct_conf, stock_conf};
 use adjunct_e2e::random;
 use adjunct_e2e::sha256;
+use adjunct_e2e::skipped;
 use adjunct_e2e::ssh::Ssh;
 use adjunct_e2e::system::{System, is_root};
 use std::path::{Path, PathBuf};
@@ -106,7 +107,7 @@ fn the_right_keywords_beside_a_wrong_one_work() {
 fn without_the_right_to_read_the_default_provider_serves() {
     use std::os::unix::fs::PermissionsExt;
     if !is_root() {
-        eprintln!("SKIPPED: only root can become another user");
+        skipped("only root can become another user");
         return;
     }
     let lab = Lab::new();

@@ -3,13 +3,14 @@
 
 use adjunct_cli::ssh::server::{Sshd, descendants};
 use adjunct_e2e::lab::{Lab, spawn};
+use adjunct_e2e::listener::until;
 use adjunct_e2e::random;
+use adjunct_e2e::skipped;
 use adjunct_e2e::ssh::{Ssh, functions, tail};
 use adjunct_e2e::system::{System, is_root};
 use std::io::{Read, Write};
 use std::path::Path;
 use std::process::Stdio;
-use std::time::{Duration, Instant};
 
 const MEGABYTE: usize = 1_000_000;
 
@@ -34,19 +35,24 @@ fn old_and_new_speak_to_each_other() {
     }
 }
 
-/// The process that talks to a client which has not logged in yet.
+/// What `/proc/PID/status` says of a word.
+fn status(pid: u32, word: &str) -> String {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    status.lines().find_map(|line| line.strip_prefix(word)).unwrap_or_default().trim().to_owned()
+}
+
+/// The process that talks to a client which has not logged in yet. In a container everything has a filter of system calls.
 fn unauthenticated_child(sshd: &Sshd) -> Option<u32> {
-    let sandboxed = |pid: &u32| {
-        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-        status.lines().any(|l| l.split_whitespace().eq(["Seccomp:", "2"]))
-    };
-    descendants(sshd.pid()).into_iter().find(sandboxed)
+    let filters = |pid: u32| ["Seccomp:", "Seccomp_filters:"].map(|word| status(pid, word));
+    descendants(sshd.pid())
+        .into_iter()
+        .find(|&pid| status(pid, "Seccomp:") == "2" && filters(pid) != filters(sshd.pid()))
 }
 
 #[test]
 fn the_sandboxed_child_has_the_module_and_no_rights() {
     if !is_root() {
-        eprintln!("SKIPPED: only root's sshd separates privileges by user");
+        skipped("only root's sshd separates privileges by user");
         return;
     }
     for system in System::all() {
@@ -59,17 +65,10 @@ fn the_sandboxed_child_has_the_module_and_no_rights() {
         assert_eq!(&banner, b"SSH-2.0-");
         // The sandbox closes once both sides have said who they are.
         connection.write_all(b"SSH-2.0-e2e\r\n").expect("our banner");
-        let start = Instant::now();
-        let pid = loop {
-            if let Some(pid) = unauthenticated_child(&sshd) {
-                break pid;
-            }
-            assert!(start.elapsed() < Duration::from_secs(10), "{}: no process in the sandbox", system.name);
-            std::thread::sleep(Duration::from_millis(10));
-        };
-        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).expect("status");
-        let uid = status.lines().find(|l| l.starts_with("Uid:")).expect("Uid line");
-        assert!(!uid.split_whitespace().any(|w| w == "0"), "{}: {uid}", system.name);
+        until("a process is in the sandbox", || unauthenticated_child(&sshd).is_some());
+        let pid = unauthenticated_child(&sshd).expect("it waits for the client");
+        let uid = status(pid, "Uid:");
+        assert!(!uid.is_empty() && !uid.split_whitespace().any(|w| w == "0"), "{}: {uid}", system.name);
         let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).expect("maps");
         assert!(maps.contains("adjunct.so"), "{}: the module is not mapped there", system.name);
         let threads = std::fs::read_dir(format!("/proc/{pid}/task")).expect("task").count();
@@ -86,17 +85,6 @@ fn endless(ssh: &Ssh, lab: &Lab, conf: &Path, sshd: &Sshd, cipher: &str, bytes: 
     client.stdout.as_mut().expect("stdout").read_exact(&mut data).expect("data");
     assert!(data.iter().all(|&b| b == 0), "the data differs");
     client
-}
-
-fn gone(sshd: &Sshd) -> bool {
-    let start = Instant::now();
-    while !descendants(sshd.pid()).is_empty() {
-        if start.elapsed() > Duration::from_secs(10) {
-            return false;
-        }
-        std::thread::sleep(Duration::from_millis(10));
-    }
-    true
 }
 
 #[test]
@@ -120,7 +108,8 @@ fn a_kill_in_mid_transfer_loses_neither_service_nor_counts() {
                 }
                 drop(client.stdout.take());
                 client.wait().expect("wait");
-                assert!(gone(&sshd), "{} {cipher}: sessions outlive the killed {victim}", system.name);
+                let what = format!("{} {cipher}: the session of the killed {victim} ends", system.name);
+                until(&what, || descendants(sshd.pid()).is_empty());
                 // 20 MB in calls of at most 256 KB, on both sides.
                 lab.moved(&format!("{} {cipher}", system.name), &before, functions(cipher));
                 let calls = lab.counters()[functions(cipher)[0]];

@@ -3,6 +3,9 @@
 
 use adjunct_cli::ssh::server::Sshd;
 use adjunct_e2e::lab::{Lab, adjunct_conf, has_hardware};
+use adjunct_e2e::ports::Refusing;
+use adjunct_e2e::session::LIMIT;
+use adjunct_e2e::skipped;
 use adjunct_e2e::ssh::Ssh;
 use adjunct_e2e::system::{System, is_root, target};
 use serde_json::Value;
@@ -209,7 +212,7 @@ fn with_peer(lab: &Lab, system: &System, conf: &Path, config: &Path) -> Command 
 #[test]
 fn each_side_is_seen_for_itself() {
     if !is_root() {
-        eprintln!("SKIPPED: only root reads sshd's counters");
+        skipped("only root reads sshd's counters");
         return;
     }
     let here = System::here();
@@ -268,7 +271,7 @@ fn an_agent_signs_for_itself() {
     let added = loop {
         let mut add = lab.command(&system, "ssh-add", lab.stock());
         let out = add.env("SSH_AUTH_SOCK", &socket).arg(ssh.place.path("user_key")).output().expect("ssh-add runs");
-        if out.status.success() || start.elapsed() > Duration::from_secs(60) {
+        if out.status.success() || start.elapsed() > LIMIT {
             break out;
         }
         std::thread::sleep(Duration::from_millis(20));
@@ -332,7 +335,6 @@ fn no_session_is_one_line() {
     let config = config.to_str().expect("a path");
     let run = |args: &[&str]| verify(&lab, lab.stock(), args).output().expect("adjunct runs");
     let to_peer = |more: &[&str]| run(&[&["-F", config, "peer"], more].concat());
-    let port = server.port().to_string();
 
     refused(&run(&["-F", config, "no.such.host.invalid"]), 1, "check the name");
     refused(&to_peer(&["-o", "Ciphers=3des-cbc"]), 1, "in common");
@@ -353,7 +355,10 @@ fn no_session_is_one_line() {
     ssh.place.write("known_hosts", &format!("adjunct-private {known}")).expect("known_hosts");
     refused(&to_peer(&[]), 1, "not the known one");
     drop(server);
-    refused(&to_peer(&[]), 1, "no SSH server listens");
+    // The port it had may be another test's server's by now.
+    let refusing = Refusing::new();
+    let port = refusing.port.to_string();
+    refused(&to_peer(&["-p", &port]), 1, "no SSH server listens");
     refused(&run(&["-p", &port]), 1, "no SSH server listens");
 }
 
@@ -375,7 +380,7 @@ fn an_interrupt_leaves_nothing_behind() {
         command.env("TMPDIR", &temp).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("adjunct runs");
     let start = Instant::now();
     while std::fs::read_dir(&temp).expect("the folder").flatten().all(|e| !e.path().join("ssh_log").exists()) {
-        assert!(start.elapsed() < Duration::from_secs(60), "ssh did not start");
+        assert!(start.elapsed() < LIMIT, "ssh did not start");
         std::thread::sleep(Duration::from_millis(10));
     }
     let started = children(child.id());

@@ -230,6 +230,13 @@ pub fn has_hardware(function: &str) -> bool {
     }
 }
 
+/// Copies a program that is then run. By a process of its own: what other threads start meanwhile inherits a descriptor of ours
+/// that writes, for as long as it has not become another program, and what is open for writing cannot be run (ETXTBSY).
+pub fn copy_program(from: &Path, to: &Path) {
+    let copied = Command::new("cp").arg(from).arg(to).stdin(Stdio::null()).output().expect("cp runs");
+    assert!(copied.status.success(), "{}; run ./check", String::from_utf8_lossy(&copied.stderr));
+}
+
 /// Runs `command` with `input` on its standard input.
 pub fn feed(command: &mut Command, input: &[u8]) -> Output {
     let mut child = spawn(command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()));

@@ -4,10 +4,23 @@ pub mod counted;
 pub mod keys;
 pub mod lab;
 pub mod listener;
+pub mod ports;
 pub mod session;
 pub mod ssh;
 pub mod system;
 pub mod tls;
+
+use std::collections::BTreeSet;
+use std::sync::{Mutex, PoisonError};
+
+/// Says, once a program, what is not tested and why: past the capture of tests' output, which nobody sees of one that passes.
+pub fn skipped(why: &str) {
+    use std::io::Write;
+    static SAID: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+    if SAID.lock().unwrap_or_else(PoisonError::into_inner).insert(why.to_owned()) {
+        let _ = std::io::stderr().write_all(format!("SKIPPED: {why}\n").as_bytes());
+    }
+}
 
 /// The SHA-256 of `data` by the system's OpenSSL without adjunct, in hexadecimal.
 pub fn sha256(lab: &lab::Lab, data: &[u8]) -> String {

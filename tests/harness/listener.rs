@@ -1,10 +1,10 @@
 //! A listening sshd at a loopback port, and what a process holds.
 
 use crate::lab::spawn;
+use crate::ports;
 use crate::session::{LIMIT, Pair, Side, next};
 use adjunct_cli::ssh::server::descendants;
 use std::fs::File;
-use std::net::TcpListener;
 use std::path::PathBuf;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
@@ -24,8 +24,7 @@ impl Pair<'_> {
         let start = Instant::now();
         loop {
             // Between looking for a free port and binding it, another program may take it.
-            let free = || TcpListener::bind(("127.0.0.1", 0)).and_then(|l| l.local_addr()).expect("a port").port();
-            let at = port.unwrap_or_else(free);
+            let at = port.unwrap_or_else(ports::free);
             let name = next();
             let log = self.lab.path(&format!("log-{name}"));
             let side = side.clone().option(format!("ListenAddress 127.0.0.1:{at}"));
@@ -96,12 +95,20 @@ impl Drop for Listener {
 }
 
 /// Waits for a condition.
-pub fn until(what: &str, mut condition: impl FnMut() -> bool) {
+pub fn until(what: &str, condition: impl FnMut() -> bool) {
+    assert!(eventually(condition), "waited in vain until {what}");
+}
+
+/// Whether a condition comes about.
+pub fn eventually(mut condition: impl FnMut() -> bool) -> bool {
     let start = Instant::now();
     while !condition() {
-        assert!(start.elapsed() < LIMIT, "waited in vain until {what}");
+        if start.elapsed() > LIMIT {
+            return false;
+        }
         std::thread::sleep(Duration::from_millis(5));
     }
+    true
 }
 
 /// What a process holds.

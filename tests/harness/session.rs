@@ -4,6 +4,7 @@
 use crate::counted::Counted;
 use crate::keys::{HOST, Keys};
 use crate::lab::{Lab, spawn};
+use crate::ports;
 use crate::system::System;
 use std::fs::File;
 use std::io::{Read, Write};
@@ -118,7 +119,7 @@ impl Pair<'_> {
 
     /// Starts both sides; the client's standard input, output and error are pipes.
     pub fn start(&self, server: &Side, client: impl FnOnce(u16, &str) -> Command) -> Live {
-        let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
+        let listener = ports::listener();
         let port = listener.local_addr().expect("an address").port();
         let name = next();
         let mut client = client(port, &name);

@@ -1,8 +1,9 @@
 //! The systems the tests run on: this machine's programs, and those of newer Debian suites in their own roots.
 
+use crate::skipped;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::Mutex;
+use std::sync::{Mutex, OnceLock};
 
 /// Where programs come from.
 #[derive(Debug, Clone)]
@@ -19,7 +20,7 @@ impl System {
     }
 
     /// The programs of a newer Debian suite, unpacked on first use; `None`, with the reason printed, where they cannot be
-    /// had (no root, no apt, no network).
+    /// had (no root, no apt, no network) or the suite has moved on from what the tests know.
     pub fn suite(name: &'static str) -> Option<System> {
         static MAKING: Mutex<()> = Mutex::new(());
         let _one = MAKING.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -27,10 +28,18 @@ impl System {
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("make-root");
         let out = Command::new(script).arg(name).arg(&dir).stdin(Stdio::null()).output().ok()?;
         if !out.status.success() {
-            eprintln!("SKIPPED, no programs of {name}: {}", String::from_utf8_lossy(&out.stderr).trim());
+            skipped(&format!("no programs of {name}: {}", String::from_utf8_lossy(&out.stderr).trim()));
             return None;
         }
-        Some(System { name, bin: Some(dir.join("bin")) })
+        let system = System { name, bin: Some(dir.join("bin")) };
+        let (ssh, openssl) = system.versions();
+        if ssh > KNOWN.0 || openssl > KNOWN.1 {
+            skipped(&format!(
+                "{name} has OpenSSH {ssh:?} and OpenSSL {openssl:?}, the tests know those up to {KNOWN:?}"
+            ));
+            return None;
+        }
+        Some(system)
     }
 
     /// An OpenSSL without engines: 4.0 of Debian's experimental, with no other program; `None` as for [`System::suite`].
@@ -41,7 +50,7 @@ impl System {
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("make-openssl4");
         let out = Command::new(script).arg(sid).arg(&dir).stdin(Stdio::null()).output().ok()?;
         if !out.status.success() {
-            eprintln!("SKIPPED, no OpenSSL without engines: {}", String::from_utf8_lossy(&out.stderr).trim());
+            skipped(&format!("no OpenSSL without engines: {}", String::from_utf8_lossy(&out.stderr).trim()));
             return None;
         }
         Some(System { name: "openssl4", bin: Some(dir) })
@@ -113,10 +122,24 @@ pub type Version = (u32, u32);
 /// Debian's suites after the one the tests are written on: OpenSSH 10.0 with OpenSSL 3.5, and the newest of both.
 pub const NEWER: [&str; 2] = ["trixie", "sid"];
 
+/// The newest OpenSSH and OpenSSL that the tests know: which algorithms there are, and which of them reach adjunct. A suite that
+/// goes on every day is not to decide whether a change of ours is right.
+const KNOWN: (Version, Version) = ((10, 6), (3, 6));
+
 /// The folder the build puts programs in (`target/release`).
 pub fn target() -> PathBuf {
     let test = std::env::current_exe().expect("the test's own path");
     test.ancestors().nth(2).expect("target/PROFILE/deps/TEST").to_owned()
+}
+
+/// Whether there can be mount namespaces: a container may forbid them to its root.
+pub fn namespaces() -> bool {
+    static ABLE: OnceLock<bool> = OnceLock::new();
+    *ABLE.get_or_init(|| {
+        let mut unshare = Command::new("unshare");
+        unshare.args(["--mount", "true"]).stdin(Stdio::null()).stderr(Stdio::null());
+        unshare.status().is_ok_and(|status| status.success())
+    })
 }
 
 /// Whether the tests run as root.

@@ -1,8 +1,10 @@
 //! Certificates, TLS servers on loopback, and clients that fetch a file from them.
 
 use crate::lab::{Lab, feed, spawn};
+use crate::ports;
+use crate::session::LIMIT;
 use crate::system::System;
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -47,7 +49,7 @@ pub struct Server {
 impl Server {
     /// Starts what `command` makes of a free port, and waits until it listens.
     pub fn start(lab: &Lab, command: impl FnOnce(u16) -> Command) -> Server {
-        let port = TcpListener::bind("127.0.0.1:0").and_then(|l| l.local_addr()).expect("a port").port();
+        let port = ports::free();
         let log = lab.path(&format!("server-{port}.log"));
         let file = std::fs::File::create(&log).expect("the server's log");
         let mut command = command(port);
@@ -56,7 +58,7 @@ impl Server {
         let start = Instant::now();
         while TcpStream::connect(("127.0.0.1", port)).is_err() {
             let ended = server.child.try_wait().expect("wait");
-            assert!(ended.is_none() && start.elapsed() < Duration::from_secs(20), "{ended:?}: {}", server.log());
+            assert!(ended.is_none() && start.elapsed() < LIMIT, "{ended:?}: {}", server.log());
             std::thread::sleep(Duration::from_millis(10));
         }
         server

@@ -6,14 +6,15 @@ use crate::{each_system, side_by_side};
 use adjunct_e2e::counted::{Counted, Counts};
 use adjunct_e2e::keys::{HOST, Keys};
 use adjunct_e2e::lab::{Lab, Modules, spawn};
-use adjunct_e2e::listener::until;
+use adjunct_e2e::listener::{Holding, Listener, eventually, until};
+use adjunct_e2e::ports;
 use adjunct_e2e::random;
 use adjunct_e2e::session::{Live, Pair, Side};
 use adjunct_e2e::system::{TESTER, TESTER_ID};
-use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Child, Stdio};
 
 const GCM: &str = "Ciphers aes128-gcm@openssh.com";
 
@@ -133,7 +134,7 @@ fn bulk_data_counts_for_the_user_who_logs_in() {
 
 /// Sends back what comes, once.
 fn echoing() -> u16 {
-    let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
+    let listener = ports::listener();
     let port = listener.local_addr().expect("an address").port();
     std::thread::spawn(move || {
         while let Ok((mut stream, _)) = listener.accept() {
@@ -162,10 +163,6 @@ fn through(port: u16, data: &[u8]) {
     assert!(back == data, "{} bytes of {} came back, or others", back.len(), data.len());
 }
 
-fn free_port() -> u16 {
-    TcpListener::bind(("127.0.0.1", 0)).and_then(|l| l.local_addr()).expect("a port").port()
-}
-
 /// Ports forwarded either way carry data of several connections at once, compressed or not.
 #[test]
 fn forwarded_ports_carry_bulk_data() {
@@ -182,7 +179,7 @@ fn forwarded_ports_carry_bulk_data() {
                 Side::new(&lab.conf(Modules::Both)).counted(counted).option(format!("Ciphers {cipher}"))
             };
             let (client, server) = (side(&near), side(&far).option("AllowTcpForwarding yes"));
-            let entry = free_port();
+            let entry = ports::free();
             let live = pair.start(&server, |port, name| {
                 let mut ssh = pair.ssh(&client.option("ExitOnForwardFailure yes").option("LogLevel ERROR"), port, name);
                 ssh.args(words).arg(format!("127.0.0.1:{entry}:127.0.0.1:{target}")).args(["-T", HOST, "cat"]);
@@ -222,48 +219,66 @@ fn a_jump_host_passes_a_login_on() {
     });
 }
 
+/// A session that goes on, and what its processes hold.
+struct Held {
+    listener: Listener,
+    ssh: Child,
+    /// How many descriptors what it runs was given, in words.
+    given: String,
+}
+
+impl Held {
+    fn new(pair: &Pair, modules: Modules) -> Held {
+        let side = Side::new(&pair.lab.conf(modules)).option(GCM);
+        let listener = pair.listen(&side, None);
+        let mut ssh = pair.ssh(&side.option("LogLevel ERROR"), listener.port, &format!("held-{modules:?}"));
+        ssh.args(["-T", HOST, "ls /proc/self/fd | wc -l; exec cat"]).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut ssh = spawn(&mut ssh);
+        let mut given = String::new();
+        let mut stdout = BufReader::new(ssh.stdout.as_mut().expect("piped"));
+        stdout.read_line(&mut given).expect("the session answers");
+        Held { listener, ssh, given }
+    }
+
+    /// The names of OpenSSH's processes on both sides, with their threads and descriptors. What the session runs comes and goes.
+    fn processes(&self) -> Vec<(String, usize, usize)> {
+        let sides = [self.listener.pid(), self.ssh.id()];
+        let all = sides.into_iter().flat_map(|pid| [vec![pid], adjunct_cli::ssh::server::descendants(pid)].concat());
+        let mut held: Vec<_> = all
+            .filter_map(|pid| {
+                let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).ok()?.trim().to_owned();
+                let Holding { threads, descriptors, .. } = Holding::of(pid);
+                name.starts_with("ssh").then_some((name, threads, descriptors))
+            })
+            .collect();
+        held.sort();
+        held
+    }
+
+    fn end(mut self) {
+        drop(self.ssh.stdin.take());
+        assert!(self.ssh.wait().expect("wait").success());
+        self.listener.idle();
+    }
+}
+
 /// In a session's processes: one thread, and no descriptor that stock OpenSSH has not.
 #[test]
 fn a_session_has_no_thread_and_no_descriptor_of_ours() {
     each_system(|system| {
         let lab = Lab::new();
         let pair = Pair { lab: &lab, client: system, server: system };
-        let held = |modules: Modules| {
-            let side = Side::new(&lab.conf(modules)).option(GCM);
-            let listener = pair.listen(&side, None);
-            let mut ssh = pair.ssh(&side.option("LogLevel ERROR"), listener.port, "held");
-            ssh.args(["-T", HOST, "ls -l /proc/self/fd | wc -l; exec cat"])
-                .stdin(Stdio::piped())
-                .stdout(Stdio::piped());
-            let mut ssh = spawn(&mut ssh);
-            let mut line = [0; 3];
-            ssh.stdout.as_mut().expect("piped").read_exact(&mut line[..2]).expect("the session answers");
-            let programs = |pid: u32| {
-                let mut all = vec![pid];
-                all.extend(adjunct_cli::ssh::server::descendants(pid));
-                let mut held: Vec<(String, usize)> = all
-                    .into_iter()
-                    .filter_map(|pid| {
-                        let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).ok()?.trim().to_owned();
-                        // What the session runs comes and goes.
-                        if !name.starts_with("ssh") {
-                            return None;
-                        }
-                        let holding = adjunct_e2e::listener::Holding::of(pid);
-                        assert_eq!(holding.threads, 1, "{}: {name} has threads", system.name);
-                        Some((name, holding.descriptors))
-                    })
-                    .collect();
-                held.sort();
-                held
-            };
-            let found = (line, programs(listener.pid()), programs(ssh.id()));
-            drop(ssh.stdin.take());
-            assert!(ssh.wait().expect("wait").success());
-            listener.idle();
-            found
-        };
-        let (stock, ours) = (held(Modules::Stock), held(Modules::Both));
-        assert_eq!(stock, ours, "{} {:?}: descriptors", system.name, Versions::of(system));
+        let (stock, ours) = (Held::new(&pair, Modules::Stock), Held::new(&pair, Modules::Both));
+        assert_eq!(stock.given, ours.given, "{}: descriptors of what a session runs", system.name);
+        // What each of them has yet to close after the login, the one does earlier than the other.
+        let (mut expected, mut found) = (Vec::new(), Vec::new());
+        let alike = eventually(|| {
+            (expected, found) = (stock.processes(), ours.processes());
+            expected == found && found.len() >= 3
+        });
+        assert!(alike, "{} {:?}: stock {expected:?}, ours {found:?}", system.name, Versions::of(system));
+        assert!(found.iter().all(|(_, threads, _)| *threads == 1), "{}: threads: {found:?}", system.name);
+        stock.end();
+        ours.end();
     });
 }

@@ -4,7 +4,7 @@ use crate::table::{Role, Suite, Versions, Work, check, way};
 use crate::{each_system, side_by_side};
 use adjunct_e2e::counted::Counted;
 use adjunct_e2e::keys::{HOST, KINDS, Keys};
-use adjunct_e2e::lab::{Lab, Modules, spawn};
+use adjunct_e2e::lab::{Lab, Modules, copy_program, spawn};
 use adjunct_e2e::session::{LIMIT, Pair, Side, limited};
 use adjunct_e2e::{random, system::System};
 use std::path::PathBuf;
@@ -27,7 +27,7 @@ impl Agent {
         let mut program = system.program("ssh-agent");
         if system.name == "here" {
             let copy = lab.path("ssh-agent");
-            std::fs::copy(&program, &copy).expect("a copy of ssh-agent");
+            copy_program(&program, &copy);
             program = copy;
         }
         let mut command = Command::new("timeout");

@@ -8,15 +8,16 @@ mod logins;
 mod odd;
 mod table;
 
-use adjunct_e2e::system::{System, is_root};
+use adjunct_e2e::skipped;
+use adjunct_e2e::system::{System, is_root, namespaces};
 use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-/// The system of a name, unless, as is then said, it cannot be had or the tests do not run as root: only root's sshd
-/// separates privileges, and only root may make the roots.
+/// The system of a name, unless, as is then said, it cannot be had or the tests do not run as root with the right to mount: only
+/// root's sshd separates privileges, and what it needs of folders and accounts is mounted.
 fn system(name: &'static str) -> Option<System> {
-    if !is_root() {
-        eprintln!("SKIPPED: only root's sshd separates privileges and changes users");
+    if !is_root() || !namespaces() {
+        skipped("only root's sshd separates privileges and changes users, and needs a mount namespace");
         return None;
     }
     if name == "here" { Some(System::here()) } else { System::suite(name) }

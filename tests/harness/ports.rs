@@ -1,0 +1,55 @@
+//! Ports on loopback.
+
+use std::collections::VecDeque;
+use std::net::{TcpListener, TcpStream};
+use std::sync::{Mutex, PoisonError};
+
+/// A listener at a free port that nobody else in this program gets soon: between a test's finding a port free and its server's
+/// binding it, the system gives the same one to whoever asks.
+pub fn listener() -> TcpListener {
+    static GIVEN: Mutex<VecDeque<u16>> = Mutex::new(VecDeque::new());
+    loop {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
+        let port = port(&listener);
+        let mut given = GIVEN.lock().unwrap_or_else(PoisonError::into_inner);
+        if !given.contains(&port) {
+            given.push_back(port);
+            if given.len() > 500 {
+                given.pop_front();
+            }
+            return listener;
+        }
+    }
+}
+
+/// A free port for a server that binds it itself.
+pub fn free() -> u16 {
+    port(&listener())
+}
+
+fn port(listener: &TcpListener) -> u16 {
+    listener.local_addr().expect("an address").port()
+}
+
+/// A port that refuses connections for as long as this lives: it is taken, and nobody listens there.
+#[derive(Debug)]
+pub struct Refusing {
+    /// The port.
+    pub port: u16,
+    _holding: (TcpStream, TcpListener),
+}
+
+impl Refusing {
+    /// A new one.
+    pub fn new() -> Refusing {
+        let listener = listener();
+        let stream = TcpStream::connect(("127.0.0.1", port(&listener))).expect("a connection to ourselves");
+        Refusing { port: stream.local_addr().expect("an address").port(), _holding: (stream, listener) }
+    }
+}
+
+impl Default for Refusing {
+    fn default() -> Refusing {
+        Refusing::new()
+    }
+}

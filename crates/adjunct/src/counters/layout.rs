@@ -214,7 +214,7 @@ pub(super) struct Segment {
     identity: AtomicU64,
     /// Number of resets; its lowest bit says which baseline is in force.
     resets: AtomicU64,
-    /// The pid of the process that resets at this moment, for others to wait.
+    /// The [`Owner`] that resets at this moment, for others to wait.
     resetting: AtomicU64,
     owners: [AtomicU64; SLOTS],
     baselines: [Block; 2],

@@ -132,6 +132,21 @@ pub(super) fn me() -> Option<Owner> {
     Owner::new(pid, NAMESPACES.load(Relaxed), START.load(Relaxed), IMAGE.load(Relaxed) as u8)
 }
 
+/// This process as the holder of the reset lock. `call` tells its calls apart.
+pub(super) fn holder(call: u8) -> Option<Owner> {
+    let pid = u32::try_from(getpid().as_raw_nonzero().get()).ok()?;
+    Owner::new(pid, proc::namespaces(), proc::own_start(), call)
+}
+
+/// Whether the process behind such a word lives; `None` where that cannot be told from here. Calls kill and opens files.
+pub(super) fn lives(holder: Owner) -> Option<bool> {
+    if holder.pid() == 0 || holder.namespaces() == 0 || holder.namespaces() != proc::namespaces() {
+        return None;
+    }
+    let reused = || holder.start() != 0 && proc::start(holder.pid()).is_some_and(|s| s != holder.start());
+    Some(!memory::is_gone(holder.pid()) && !reused())
+}
+
 /// Counts where the quick way does not lead: the thread's first count, the first after a fork, no slot, no counters.
 #[cold]
 #[inline(never)]
@@ -481,6 +496,19 @@ mod tests {
         living.wait().unwrap();
         assert_eq!(left(&scratch), 0);
         assert_eq!(scratch.places(), kept);
+    }
+
+    #[test]
+    fn a_lock_is_left_by_the_dead_alone() {
+        let _turn = one_at_a_time();
+        let me = holder(7).unwrap();
+        assert_eq!(lives(me), Some(true));
+        let with = |pid, namespaces, start| lives(Owner::new(pid, namespaces, start, 7).unwrap());
+        assert_eq!(with(dead_pid(), me.namespaces(), me.start()), Some(false));
+        assert_eq!(with(me.pid(), me.namespaces(), me.start() ^ 1), Some(false), "the pid is another process's now");
+        assert_eq!(with(me.pid(), me.namespaces(), 0), Some(true), "nothing but the pid is known");
+        assert_eq!(with(me.pid(), me.namespaces() ^ 1, me.start()), None);
+        assert_eq!(lives(Owner::from_word(0)), None);
     }
 
     #[test]

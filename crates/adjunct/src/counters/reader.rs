@@ -1,8 +1,9 @@
 //! The command's side: who has counters, what they say, back to zero, away with them.
 #![forbid(unsafe_code)]
 
-use super::layout::{Fnv, identity};
+use super::layout::{Fnv, Owner, identity};
 use super::memory::{self, Access, Mapped, Stat, Wrong};
+use super::process;
 use super::snapshot::Snapshot;
 use crate::cpu::secure_env;
 use crate::error::Error;
@@ -123,17 +124,23 @@ pub(super) fn read(prefix: u32, uid: u32) -> Result<Option<Snapshot>, Error> {
     Ok(mapped(prefix, uid, Access::Read)?.map(|segment| segment.read(uid)))
 }
 
+/// How long others may hold the reset lock, which takes microseconds, before that is an error.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// After how long a holder in another namespace, of whom nothing can be known, was killed with the lock.
+const STRANGER: Duration = Duration::from_secs(3);
+
 /// See [`super::take`].
 pub(super) fn take(uid: u32) -> Result<Option<Snapshot>, Error> {
     let Some(segment) = mapped(prefix(), uid, Access::Write)? else { return Ok(None) };
-    // Ours and of this call, so that others see whether the lock has changed hands.
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |d| d.as_nanos() as u64 | 1);
-    let me = u64::from(std::process::id()) << 40 ^ now;
+    let failed = |cause| Error::Counters { uid, cause };
+    let call = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.subsec_micros() as u8);
+    let me = process::holder(call).ok_or_else(|| failed("this process's number is no pid of Linux".into()))?.word();
+    let start = Instant::now();
     let mut waiting: Option<(u64, Instant)> = None;
     loop {
-        // Resetting takes microseconds; who holds the lock for a second was killed with it.
-        let stuck = waiting.filter(|w| w.1.elapsed() > Duration::from_secs(1)).map_or(0, |w| w.0);
-        match segment.lock_resets(stuck, me) {
+        let left =
+            waiting.filter(|w| process::lives(Owner::from_word(w.0)).map_or(w.1.elapsed() > STRANGER, |lives| !lives));
+        match segment.lock_resets(left.map_or(0, |w| w.0), me) {
             Ok(()) => {
                 let taken = segment.take(uid);
                 segment.unlock_resets(me);
@@ -142,6 +149,13 @@ pub(super) fn take(uid: u32) -> Result<Option<Snapshot>, Error> {
                 }
             }
             Err(holder) => {
+                if start.elapsed() > PATIENCE {
+                    let pid = Owner::from_word(holder).pid();
+                    let seconds = PATIENCE.as_secs();
+                    return Err(failed(format!(
+                        "process {pid} has been resetting them for {seconds} s; end it, or let it go on"
+                    )));
+                }
                 if waiting.is_none_or(|w| w.0 != holder) {
                     waiting = Some((holder, Instant::now()));
                 }

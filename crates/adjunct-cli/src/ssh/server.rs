@@ -1,5 +1,6 @@
 //! A private sshd on a loopback port: started, watched, stopped, with the processor time it took.
 
+use super::measure::runtime;
 use super::place::{Place, last_line};
 use crate::Failure;
 use nix::sys::resource::{UsageWho, getrusage};
@@ -35,7 +36,6 @@ pub struct Sshd {
     child: Child,
     log: PathBuf,
     port: u16,
-    made: Option<PathBuf>,
 }
 
 impl Sshd {
@@ -113,9 +113,6 @@ impl Sshd {
             }
             std::thread::sleep(Duration::from_millis(3));
         }
-        if let Some(dir) = self.made.take() {
-            let _ = fs::remove_dir(dir);
-        }
     }
 }
 
@@ -142,12 +139,12 @@ impl From<Failure> for Start {
 
 fn start_at(place: &Place, settings: &Settings, port: u16) -> Result<Sshd, Start> {
     let config = place.write("sshd_config", &config(place, settings, port))?;
-    let (mut command, made) = command(place, settings, &config)?;
+    let mut command = command(place, settings, &config)?;
     let log = place.write("sshd_log", "")?;
     let stderr = fs::File::create(&log).map_err(|e| super::place::cannot_write(&log, &e))?;
     command.args(["-D", "-e", "-f"]).arg(config).stdin(Stdio::null()).stdout(Stdio::null()).stderr(stderr);
     let child = command.spawn().map_err(|e| Failure::new(format!("{}: {e}", place.programs.sshd.display())))?;
-    let mut server = Sshd { child, log, port, made };
+    let mut server = Sshd { child, log, port };
     let start = Instant::now();
     loop {
         let said = server.log();
@@ -187,8 +184,8 @@ fn config(place: &Place, settings: &Settings, port: u16) -> String {
 }
 
 /// sshd, run so that it dies with us, and with the folder that privilege separation needs where the system has none:
-/// in a mount namespace of its own, or, where that is not allowed, made for the time it runs (and returned).
-fn command(place: &Place, settings: &Settings, config: &Path) -> Result<(Command, Option<PathBuf>), Failure> {
+/// in a mount namespace of its own, or, where that is not allowed, made.
+fn command(place: &Place, settings: &Settings, config: &Path) -> Result<Command, Failure> {
     let sshd = &place.programs.sshd;
     let environment = |command: &mut Command| {
         if let Some(conf) = &settings.openssl_conf {
@@ -206,7 +203,6 @@ fn command(place: &Place, settings: &Settings, config: &Path) -> Result<(Command
         .map_err(|e| Failure::new(format!("{}: {e}", sshd.display())))?;
     let said = String::from_utf8_lossy(&output.stderr);
     let mut words: Vec<String> = Vec::new();
-    let mut made = None;
     if !output.status.success() {
         let missing = said.lines().find_map(|l| l.trim().strip_prefix("Missing privilege separation directory: "));
         let Some(dir) = missing else {
@@ -216,8 +212,7 @@ fn command(place: &Place, settings: &Settings, config: &Path) -> Result<(Command
         if runs("unshare", &["--mount", "sh", "-c", script, dir, "true"]) {
             words.extend(["unshare", "--mount", "sh", "-c", script, dir].map(str::to_owned));
         } else {
-            fs::create_dir(dir).map_err(|e| Failure::new(format!("{dir}, which sshd needs: {e}")))?;
-            made = Some(PathBuf::from(dir));
+            runtime::make(Path::new(dir))?;
         }
     }
     if runs("setpriv", &["--pdeathsig", "TERM", "true"]) {
@@ -227,7 +222,7 @@ fn command(place: &Place, settings: &Settings, config: &Path) -> Result<(Command
     let mut command = Command::new(&words[0]);
     command.args(&words[1..]);
     environment(&mut command);
-    Ok((command, made))
+    Ok(command)
 }
 
 fn runs(program: &str, args: &[&str]) -> bool {

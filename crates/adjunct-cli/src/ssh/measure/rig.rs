@@ -3,7 +3,7 @@
 use super::data::Data;
 use super::keys::{Keys, Type};
 use super::orphans;
-use super::runtime::{Runtime, provide};
+use super::runtime::provide;
 use super::side::Side;
 use crate::Failure;
 use crate::ssh::place::{HOST, Place, Programs, cannot_write, last_line};
@@ -68,7 +68,6 @@ pub struct Rig {
     place: Place,
     keys: Keys,
     sessions: Cell<u32>,
-    _runtime: Runtime,
 }
 
 /// Data that should come, and whom to tell of each piece's length.
@@ -85,8 +84,8 @@ impl Rig {
         let key = keys.get(&place, Type::Ed25519)?;
         let config = place.write("measure_sshd", &format!("HostKey {}\n", key.display()))?;
         orphans::adopt();
-        let runtime = provide(&place.programs.sshd, &config)?;
-        Ok(Rig { place, keys, sessions: Cell::new(0), _runtime: runtime })
+        provide(&place.programs.sshd, &config)?;
+        Ok(Rig { place, keys, sessions: Cell::new(0) })
     }
 
     /// The folder with the keys.

@@ -1,52 +1,45 @@
 //! The folder that sshd's privilege separation needs: where the system has none (no sshd was ever started on it), it is
-//! there for us alone.
+//! there for us alone, or, where that is not allowed, made as sshd's service makes it.
 
 use crate::Failure;
 use nix::mount::{MsFlags, mount};
 use nix::sched::{CloneFlags, unshare};
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::io::ErrorKind;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::path::Path;
 use std::process::{Command, Stdio};
-
-/// A folder made for as long as this lives.
-#[derive(Debug, Default)]
-pub struct Runtime {
-    made: Option<PathBuf>,
-}
-
-impl Drop for Runtime {
-    fn drop(&mut self) {
-        if let Some(dir) = self.made.take() {
-            let _ = fs::remove_dir(dir);
-        }
-    }
-}
 
 /// Sees to it that sshd, run by this thread with the configuration `config`, starts.
 ///
 /// A missing folder below /run is made in a mount namespace, which only this thread and the programs it starts live in from
-/// here on; where that is not allowed, it is made for real and removed again when the result is dropped.
+/// here on; where that is not allowed, it is made for real.
 ///
 /// # Errors
 /// [`Failure`] with sshd's own words where something else keeps it from starting.
-pub fn provide(sshd: &Path, config: &Path) -> Result<Runtime, Failure> {
-    let Err(said) = refused(sshd, config)? else { return Ok(Runtime::default()) };
+pub fn provide(sshd: &Path, config: &Path) -> Result<(), Failure> {
+    let Err(said) = refused(sshd, config)? else { return Ok(()) };
     let missing = said.lines().find_map(|l| l.trim().strip_prefix("Missing privilege separation directory: "));
     let Some(dir) = missing.map(Path::new) else {
         return Err(Failure::new(format!("sshd does not start: {}", crate::ssh::place::last_line(&said))));
     };
     if in_a_namespace(dir) && refused(sshd, config)?.is_ok() {
-        return Ok(Runtime::default());
+        return Ok(());
     }
-    match fs::create_dir(dir) {
-        Ok(()) => {
-            let made = Runtime { made: Some(dir.to_owned()) };
-            let _ = fs::set_permissions(dir, fs::Permissions::from_mode(0o755));
-            Ok(made)
+    make(dir)
+}
+
+/// Makes the folder for real, as sshd's service does when it starts, and leaves it: it is empty and gone with the next start of
+/// the system, and another process may have come to rely on it, which sees only that sshd starts.
+///
+/// # Errors
+/// [`Failure`] where that is not allowed.
+pub fn make(dir: &Path) -> Result<(), Failure> {
+    match fs::DirBuilder::new().mode(0o755).create(dir) {
+        Err(e) if e.kind() != ErrorKind::AlreadyExists => {
+            Err(Failure::new(format!("{}, which sshd needs: {e}", dir.display())))
         }
-        Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => Ok(Runtime::default()),
-        Err(e) => Err(Failure::new(format!("{}, which sshd needs: {e}", dir.display()))),
+        _ => Ok(()),
     }
 }
 

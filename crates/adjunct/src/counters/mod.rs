@@ -127,7 +127,7 @@ pub fn read(uid: u32) -> Result<Option<Snapshot>, Error> {
 /// never lost between them and never in two.
 ///
 /// # Errors
-/// As for [`read`].
+/// As for [`read`]; another process that has been resetting them for half a minute, as a stopped one does.
 pub fn take(uid: u32) -> Result<Option<Snapshot>, Error> {
     reader::take(uid)
 }

@@ -126,16 +126,19 @@ fn renew() -> Option<u64> {
     }
 }
 
+fn this_process(namespaces: u16, start: u16, image: u8) -> Option<Owner> {
+    let pid = u32::try_from(getpid().as_raw_nonzero().get()).ok()?;
+    Owner::new(pid, namespaces, start, image)
+}
+
 /// Who this process is.
 pub(super) fn me() -> Option<Owner> {
-    let pid = u32::try_from(getpid().as_raw_nonzero().get()).ok()?;
-    Owner::new(pid, NAMESPACES.load(Relaxed), START.load(Relaxed), IMAGE.load(Relaxed) as u8)
+    this_process(NAMESPACES.load(Relaxed), START.load(Relaxed), IMAGE.load(Relaxed) as u8)
 }
 
 /// This process as the holder of the reset lock. `call` tells its calls apart.
 pub(super) fn holder(call: u8) -> Option<Owner> {
-    let pid = u32::try_from(getpid().as_raw_nonzero().get()).ok()?;
-    Owner::new(pid, proc::namespaces(), proc::own_start(), call)
+    this_process(proc::namespaces(), proc::own_start(), call)
 }
 
 /// Whether the process behind such a word lives; `None` where that cannot be told from here. Calls kill and opens files.
@@ -143,8 +146,12 @@ pub(super) fn lives(holder: Owner) -> Option<bool> {
     if holder.pid() == 0 || holder.namespaces() == 0 || holder.namespaces() != proc::namespaces() {
         return None;
     }
-    let reused = || holder.start() != 0 && proc::start(holder.pid()).is_some_and(|s| s != holder.start());
-    Some(!memory::is_gone(holder.pid()) && !reused())
+    Some(!memory::is_gone(holder.pid()) && (holder.start() == 0 || !is_reused(holder)))
+}
+
+/// Whether the pid of an owner whose start is known is another process's by now.
+fn is_reused(owner: Owner) -> bool {
+    proc::start(owner.pid()).is_some_and(|start| start != owner.start())
 }
 
 /// Counts where the quick way does not lead: the thread's first count, the first after a fork, no slot, no counters.
@@ -343,7 +350,7 @@ fn reclaim(segment: &Segment, mut claims: Vec<Claim>, asked: usize) {
     }
     let known = living.into_iter().filter(|c| c.owner.start() != 0 && c.owner.pid() != me.pid());
     for claim in known.take(LOOKUPS) {
-        if proc::start(claim.owner.pid()).is_some_and(|s| s != claim.owner.start()) {
+        if is_reused(claim.owner) {
             segment.release(claim);
         }
     }

@@ -1,0 +1,73 @@
+//! The folder that sshd's privilege separation needs: where the system has none (no sshd was ever started on it), it is
+//! there for us alone, or, where that is not allowed, made as sshd's service makes it.
+
+use crate::Failure;
+use nix::mount::{MsFlags, mount};
+use nix::sched::{CloneFlags, unshare};
+use std::fs;
+use std::io::ErrorKind;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// Sees to it that sshd, run by this thread with the configuration `config`, starts.
+///
+/// A missing folder below /run is made in a mount namespace, which only this thread and the programs it starts live in from
+/// here on; where that is not allowed, it is made for real.
+///
+/// # Errors
+/// [`Failure`] with sshd's own words where something else keeps it from starting.
+pub fn provide(sshd: &Path, config: &Path) -> Result<(), Failure> {
+    let Err(said) = refused(sshd, config)? else { return Ok(()) };
+    let Some(dir) = missing(&said).map(Path::new) else {
+        return Err(Failure::new(format!("sshd does not start: {}", super::place::last_line(&said))));
+    };
+    if in_a_namespace(dir) && refused(sshd, config)?.is_ok() {
+        return Ok(());
+    }
+    make(dir)
+}
+
+/// The folder that sshd says it misses, if it is that.
+pub fn missing(said: &str) -> Option<&str> {
+    said.lines().find_map(|l| l.trim().strip_prefix("Missing privilege separation directory: "))
+}
+
+/// Makes the folder for real, as sshd's service does when it starts, and leaves it: it is empty and gone with the next start of
+/// the system, and another process may have come to rely on it, which sees only that sshd starts.
+///
+/// # Errors
+/// [`Failure`] where that is not allowed.
+pub fn make(dir: &Path) -> Result<(), Failure> {
+    match fs::DirBuilder::new().mode(0o755).create(dir) {
+        Err(e) if e.kind() != ErrorKind::AlreadyExists => {
+            Err(Failure::new(format!("{}, which sshd needs: {e}", dir.display())))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// What sshd says against its configuration, if anything.
+fn refused(sshd: &Path, config: &Path) -> Result<Result<(), String>, Failure> {
+    let output = Command::new(sshd).args(["-t", "-f"]).arg(config).stdin(Stdio::null()).output();
+    let output = output.map_err(|e| Failure::new(format!("{}: {e}", sshd.display())))?;
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    Ok(if output.status.success() { Ok(()) } else { Err(said) })
+}
+
+/// Covers /run with an empty file system that has only `dir`, for this thread and what it starts.
+fn in_a_namespace(dir: &Path) -> bool {
+    let Some(parent) = dir.parent().filter(|p| *p == Path::new("/run") || *p == Path::new("/var/run")) else {
+        return false;
+    };
+    // What was made below it for us would be hidden.
+    if std::env::temp_dir().starts_with("/run") || std::env::temp_dir().starts_with("/var/run") {
+        return false;
+    }
+    let none: Option<&str> = None;
+    unshare(CloneFlags::CLONE_NEWNS).is_ok()
+        && mount(none, "/", none, MsFlags::MS_REC | MsFlags::MS_PRIVATE, none).is_ok()
+        && mount(Some("adjunct"), parent, Some("tmpfs"), MsFlags::empty(), Some("mode=755")).is_ok()
+        && fs::create_dir(dir).is_ok()
+        && fs::set_permissions(dir, fs::Permissions::from_mode(0o755)).is_ok()
+}

@@ -1,13 +1,14 @@
 //! `adjunct ssh`: OpenSSH on this machine's crypto hardware.
 //!
-//! [`place`] and [`server`] are a private OpenSSH on loopback, [`copy`] is one measured copy through it, [`tryout`] is the
-//! subcommand. [`measure`] measures connections of any suite, one by one; [`tune`] chooses
-//! by that.
+//! [`place`] and [`server`] are a private OpenSSH on loopback, with what its sshd needs of the system ([`runtime`]); [`copy`] is
+//! one measured copy through it, [`tryout`] is the subcommand. [`measure`] measures connections of any suite, one by one;
+//! [`tune`] chooses by that.
 
 pub mod bench;
 pub mod copy;
 pub mod measure;
 pub mod place;
+pub mod runtime;
 pub mod server;
 pub mod tryout;
 pub mod tune;

@@ -1,7 +1,7 @@
 //! A private sshd on a loopback port: started, watched, stopped, with the processor time it took.
 
-use super::measure::runtime;
 use super::place::{Place, last_line};
+use super::runtime;
 use crate::Failure;
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
@@ -204,8 +204,7 @@ fn command(place: &Place, settings: &Settings, config: &Path) -> Result<Command,
     let said = String::from_utf8_lossy(&output.stderr);
     let mut words: Vec<String> = Vec::new();
     if !output.status.success() {
-        let missing = said.lines().find_map(|l| l.trim().strip_prefix("Missing privilege separation directory: "));
-        let Some(dir) = missing else {
+        let Some(dir) = runtime::missing(&said) else {
             return Err(Failure::new(format!("sshd refuses its configuration: {}", last_line(&said))));
         };
         let script = "mount -t tmpfs -o mode=755 adjunct \"${0%/*}\" && mkdir -m 755 \"$0\" && exec \"$@\"";

@@ -13,7 +13,6 @@ mod orphans;
 pub mod progress;
 pub mod rig;
 pub mod rounds;
-pub mod runtime;
 pub mod side;
 pub mod spread;
 

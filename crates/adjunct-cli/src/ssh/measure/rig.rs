@@ -3,10 +3,10 @@
 use super::data::Data;
 use super::keys::{Keys, Type};
 use super::orphans;
-use super::runtime::provide;
 use super::side::Side;
 use crate::Failure;
 use crate::ssh::place::{HOST, Place, Programs, cannot_write, last_line};
+use crate::ssh::runtime::provide;
 use crate::ssh::server::{children_seconds, interrupted};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde::{Deserialize, Serialize};

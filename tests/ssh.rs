@@ -65,8 +65,12 @@ fn the_sandboxed_child_has_the_module_and_no_rights() {
         assert_eq!(&banner, b"SSH-2.0-");
         // The sandbox closes once both sides have said who they are.
         connection.write_all(b"SSH-2.0-e2e\r\n").expect("our banner");
-        until("a process is in the sandbox", || unauthenticated_child(&sshd).is_some());
-        let pid = unauthenticated_child(&sshd).expect("it waits for the client");
+        let mut found = None;
+        until("a process is in the sandbox", || {
+            found = unauthenticated_child(&sshd);
+            found.is_some()
+        });
+        let pid = found.expect("waited for");
         let uid = status(pid, "Uid:");
         assert!(!uid.is_empty() && !uid.split_whitespace().any(|w| w == "0"), "{}: {uid}", system.name);
         let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).expect("maps");

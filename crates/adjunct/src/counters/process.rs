@@ -377,9 +377,10 @@ mod proc {
         if pid == Some(me) { start(me).unwrap_or(0) } else { 0 }
     }
 
-    /// A process's start time in clock ticks, as a number from 1 to 4095.
+    /// A process's start time in clock ticks, as a number from 1 to 4095: that of its first thread, which is the same. For
+    /// qemu's user mode makes up the file that is named for the process, with another start time in each thread.
     pub(super) fn start(pid: u32) -> Option<u16> {
-        let line = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        let line = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/stat")).ok()?;
         parse_start(&line)
     }
 
@@ -407,6 +408,14 @@ mod proc {
         fn this_process_has_a_start_and_a_namespace() {
             assert_ne!(super::own_start(), 0);
             assert_ne!(super::namespaces(), 0);
+        }
+
+        #[test]
+        fn every_thread_sees_the_same_start() {
+            let first = super::own_start();
+            // Some clock ticks.
+            std::thread::sleep(std::time::Duration::from_millis(50));
+            assert_eq!(std::thread::spawn(super::own_start).join().unwrap(), first);
         }
     }
 }

@@ -465,6 +465,11 @@ mod tests {
         child.id()
     }
 
+    /// A start time that is not this one, nor 0, which is none.
+    fn other_start(start: u16) -> u16 {
+        if start == 1 { 2 } else { 1 }
+    }
+
     #[test]
     fn only_slots_of_the_dead_are_taken_back() {
         let _turn = one_at_a_time();
@@ -498,7 +503,7 @@ mod tests {
         let me = me().unwrap();
         let mut living = std::process::Command::new("sleep").arg("60").spawn().unwrap();
         let start = proc::start(living.id()).unwrap();
-        let other = if start == 1 { 2 } else { 1 };
+        let other = other_start(start);
         let kept: Vec<_> = (0..FULL).map(|_| scratch.claim(living.id(), me.namespaces(), start, 0).place).collect();
         let reused: Vec<_> = (0..20).map(|_| scratch.claim(living.id(), me.namespaces(), other, 0).place).collect();
         let left = |scratch: &Scratch| reused.iter().filter(|p| scratch.places().contains(p)).count();
@@ -521,7 +526,7 @@ mod tests {
         assert_eq!(lives(me), Some(true));
         let with = |pid, namespaces, start| lives(Owner::new(pid, namespaces, start, 7).unwrap());
         assert_eq!(with(dead_pid(), me.namespaces(), me.start()), Some(false));
-        assert_eq!(with(me.pid(), me.namespaces(), me.start() ^ 1), Some(false), "the pid is another process's now");
+        assert_eq!(with(me.pid(), me.namespaces(), other_start(me.start())), Some(false), "the pid is another process's now");
         assert_eq!(with(me.pid(), me.namespaces(), 0), Some(true), "nothing but the pid is known");
         assert_eq!(with(me.pid(), me.namespaces() ^ 1, me.start()), None);
         assert_eq!(lives(Owner::from_word(0)), None);

@@ -372,6 +372,8 @@ ICA_EXPORT unsigned int ica_sha3_384(unsigned int message_part, uint64_t input_l
 				sha3_384_context_t *sha3_384_context, unsigned char *output_data);
 ICA_EXPORT unsigned int ica_sha3_512(unsigned int message_part, uint64_t input_length, const unsigned char *input_data,
 				sha3_512_context_t *sha3_512_context, unsigned char *output_data);
+/* A first part says how long the result of the message is to be; the last writes no more than that, and no more than its own
+ * `output_length`. */
 ICA_EXPORT unsigned int ica_shake_128(unsigned int message_part, uint64_t input_length, const unsigned char *input_data,
 				   shake_128_context_t *shake_128_context, unsigned char *output_data,
 				   unsigned int output_length);
@@ -393,106 +395,108 @@ ICA_EXPORT unsigned int ica_shake_256(unsigned int message_part, uint64_t input_
  * cmac_intermediate, cmac_last   the same in parts, all but the last of whole blocks; `iv` is zeros at first, or null in _last for
  *             a message of one part */
 ICA_EXPORT unsigned int ica_des_ecb(const unsigned char *in_data, unsigned char *out_data, unsigned long data_length,
-				 unsigned char *key, unsigned int direction);
+				 const unsigned char *key, unsigned int direction);
 ICA_EXPORT unsigned int ica_des_cbc(const unsigned char *in_data, unsigned char *out_data, unsigned long data_length,
-				 unsigned char *key, unsigned char *iv, unsigned int direction);
+				 const unsigned char *key, unsigned char *iv, unsigned int direction);
 ICA_EXPORT unsigned int ica_des_cbc_cs(const unsigned char *in_data, unsigned char *out_data, unsigned long data_length,
-				    unsigned char *key, unsigned char *iv, unsigned int direction,
+				    const unsigned char *key, unsigned char *iv, unsigned int direction,
 				    unsigned int variant);
 ICA_EXPORT unsigned int ica_des_cfb(const unsigned char *in_data, unsigned char *out_data, unsigned long data_length,
-				 unsigned char *key, unsigned char *iv, unsigned int lcfb, unsigned int direction);
+				 const unsigned char *key, unsigned char *iv, unsigned int lcfb, unsigned int direction);
 ICA_EXPORT unsigned int ica_des_ofb(const unsigned char *in_data, unsigned char *out_data, unsigned long data_length,
-				 unsigned char *key, unsigned char *iv, unsigned int direction);
+				 const unsigned char *key, unsigned char *iv, unsigned int direction);
 ICA_EXPORT unsigned int ica_des_ctr(const unsigned char *in_data, unsigned char *out_data, unsigned long data_length,
-				 unsigned char *key, unsigned char *ctr, unsigned int ctr_width,
+				 const unsigned char *key, unsigned char *ctr, unsigned int ctr_width,
 				 unsigned int direction);
 ICA_EXPORT unsigned int ica_des_ctrlist(const unsigned char *in_data, unsigned char *out_data, unsigned long data_length,
-				     unsigned char *key, const unsigned char *ctrlist, unsigned int direction);
+				     const unsigned char *key, const unsigned char *ctrlist, unsigned int direction);
 ICA_EXPORT unsigned int ica_des_cmac(const unsigned char *message, unsigned long message_length, unsigned char *mac,
-				  unsigned int mac_length, unsigned char *key, unsigned int direction);
+				  unsigned int mac_length, const unsigned char *key, unsigned int direction);
 ICA_EXPORT unsigned int ica_des_cmac_intermediate(const unsigned char *message, unsigned long message_length,
-					       unsigned char *key, unsigned char *iv);
+					       const unsigned char *key, unsigned char *iv);
 ICA_EXPORT unsigned int ica_des_cmac_last(const unsigned char *message, unsigned long message_length, unsigned char *mac,
-				       unsigned int mac_length, unsigned char *key, unsigned char *iv,
+				       unsigned int mac_length, const unsigned char *key, unsigned char *iv,
 				       unsigned int direction);
 
 ICA_EXPORT unsigned int ica_3des_ecb(const unsigned char *in_data, unsigned char *out_data, unsigned long data_length,
-				 unsigned char *key, unsigned int direction);
+				 const unsigned char *key, unsigned int direction);
 ICA_EXPORT unsigned int ica_3des_cbc(const unsigned char *in_data, unsigned char *out_data, unsigned long data_length,
-				 unsigned char *key, unsigned char *iv, unsigned int direction);
+				 const unsigned char *key, unsigned char *iv, unsigned int direction);
 ICA_EXPORT unsigned int ica_3des_cbc_cs(const unsigned char *in_data, unsigned char *out_data, unsigned long data_length,
-				    unsigned char *key, unsigned char *iv, unsigned int direction,
+				    const unsigned char *key, unsigned char *iv, unsigned int direction,
 				    unsigned int variant);
 ICA_EXPORT unsigned int ica_3des_cfb(const unsigned char *in_data, unsigned char *out_data, unsigned long data_length,
-				 unsigned char *key, unsigned char *iv, unsigned int lcfb, unsigned int direction);
+				 const unsigned char *key, unsigned char *iv, unsigned int lcfb, unsigned int direction);
 ICA_EXPORT unsigned int ica_3des_ofb(const unsigned char *in_data, unsigned char *out_data, unsigned long data_length,
-				 unsigned char *key, unsigned char *iv, unsigned int direction);
+				 const unsigned char *key, unsigned char *iv, unsigned int direction);
 ICA_EXPORT unsigned int ica_3des_ctr(const unsigned char *in_data, unsigned char *out_data, unsigned long data_length,
-				 unsigned char *key, unsigned char *ctr, unsigned int ctr_width,
+				 const unsigned char *key, unsigned char *ctr, unsigned int ctr_width,
 				 unsigned int direction);
 ICA_EXPORT unsigned int ica_3des_ctrlist(const unsigned char *in_data, unsigned char *out_data, unsigned long data_length,
-				     unsigned char *key, const unsigned char *ctrlist, unsigned int direction);
+				     const unsigned char *key, const unsigned char *ctrlist, unsigned int direction);
 ICA_EXPORT unsigned int ica_3des_cmac(const unsigned char *message, unsigned long message_length, unsigned char *mac,
-				  unsigned int mac_length, unsigned char *key, unsigned int direction);
+				  unsigned int mac_length, const unsigned char *key, unsigned int direction);
 ICA_EXPORT unsigned int ica_3des_cmac_intermediate(const unsigned char *message, unsigned long message_length,
-					       unsigned char *key, unsigned char *iv);
+					       const unsigned char *key, unsigned char *iv);
 ICA_EXPORT unsigned int ica_3des_cmac_last(const unsigned char *message, unsigned long message_length, unsigned char *mac,
-				       unsigned int mac_length, unsigned char *key, unsigned char *iv,
+				       unsigned int mac_length, const unsigned char *key, unsigned char *iv,
 				       unsigned int direction);
 
 ICA_EXPORT unsigned int ica_aes_ecb(const unsigned char *in_data, unsigned char *out_data, unsigned long data_length,
-				 unsigned char *key, unsigned int key_length, unsigned int direction);
+				 const unsigned char *key, unsigned int key_length, unsigned int direction);
 ICA_EXPORT unsigned int ica_aes_cbc(const unsigned char *in_data, unsigned char *out_data, unsigned long data_length,
-				 unsigned char *key, unsigned int key_length, unsigned char *iv, unsigned int direction);
+				 const unsigned char *key, unsigned int key_length, unsigned char *iv, unsigned int direction);
 ICA_EXPORT unsigned int ica_aes_cbc_cs(const unsigned char *in_data, unsigned char *out_data, unsigned long data_length,
-				    unsigned char *key, unsigned int key_length, unsigned char *iv, unsigned int direction,
+				    const unsigned char *key, unsigned int key_length, unsigned char *iv, unsigned int direction,
 				    unsigned int variant);
 ICA_EXPORT unsigned int ica_aes_cfb(const unsigned char *in_data, unsigned char *out_data, unsigned long data_length,
-				 unsigned char *key, unsigned int key_length, unsigned char *iv, unsigned int lcfb, unsigned int direction);
+				 const unsigned char *key, unsigned int key_length, unsigned char *iv, unsigned int lcfb, unsigned int direction);
 ICA_EXPORT unsigned int ica_aes_ofb(const unsigned char *in_data, unsigned char *out_data, unsigned long data_length,
-				 unsigned char *key, unsigned int key_length, unsigned char *iv, unsigned int direction);
+				 const unsigned char *key, unsigned int key_length, unsigned char *iv, unsigned int direction);
 ICA_EXPORT unsigned int ica_aes_ctr(const unsigned char *in_data, unsigned char *out_data, unsigned long data_length,
-				 unsigned char *key, unsigned int key_length, unsigned char *ctr, unsigned int ctr_width,
+				 const unsigned char *key, unsigned int key_length, unsigned char *ctr, unsigned int ctr_width,
 				 unsigned int direction);
 ICA_EXPORT unsigned int ica_aes_ctrlist(const unsigned char *in_data, unsigned char *out_data, unsigned long data_length,
-				     unsigned char *key, unsigned int key_length, const unsigned char *ctrlist, unsigned int direction);
+				     const unsigned char *key, unsigned int key_length, const unsigned char *ctrlist, unsigned int direction);
 ICA_EXPORT unsigned int ica_aes_cmac(const unsigned char *message, unsigned long message_length, unsigned char *mac,
-				  unsigned int mac_length, unsigned char *key, unsigned int key_length, unsigned int direction);
+				  unsigned int mac_length, const unsigned char *key, unsigned int key_length, unsigned int direction);
 ICA_EXPORT unsigned int ica_aes_cmac_intermediate(const unsigned char *message, unsigned long message_length,
-					       unsigned char *key, unsigned int key_length, unsigned char *iv);
+					       const unsigned char *key, unsigned int key_length, unsigned char *iv);
 ICA_EXPORT unsigned int ica_aes_cmac_last(const unsigned char *message, unsigned long message_length, unsigned char *mac,
-				       unsigned int mac_length, unsigned char *key, unsigned int key_length, unsigned char *iv,
+				       unsigned int mac_length, const unsigned char *key, unsigned int key_length, unsigned char *iv,
 				       unsigned int direction);
 
 /* XTS (IEEE 1619): a block or more, keys of 16 or 32 bytes each, `key1` for the data and `key2` for the tweak. */
 ICA_EXPORT unsigned int ica_aes_xts(const unsigned char *in_data, unsigned char *out_data, unsigned long data_length,
-				    unsigned char *key1, unsigned char *key2, unsigned int key_length, unsigned char *tweak,
+				    const unsigned char *key1, const unsigned char *key2, unsigned int key_length, unsigned char *tweak,
 				    unsigned int direction);
 /* The same in parts: `tweak` with the first, null after; `iv` takes what the next part needs. All but the last are whole blocks. */
 ICA_EXPORT unsigned int ica_aes_xts_ex(const unsigned char *in_data, unsigned char *out_data, unsigned long data_length,
-				       unsigned char *key1, unsigned char *key2, unsigned int key_length,
+				       const unsigned char *key1, const unsigned char *key2, unsigned int key_length,
 				       unsigned char *tweak, unsigned char *iv, unsigned int direction);
 
 /* CCM (NIST SP 800-38C): a MAC of 4, 6, 8, 10, 12, 14 or 16 bytes follows the ciphertext; a nonce of 7 to 13 bytes. ICA_DECRYPT writes
  * the payload. */
 ICA_EXPORT unsigned int ica_aes_ccm(unsigned char *payload, unsigned long payload_length, unsigned char *ciphertext_n_mac,
 				    unsigned int mac_length, const unsigned char *assoc_data, unsigned long assoc_data_length,
-				    const unsigned char *nonce, unsigned int nonce_length, unsigned char *key,
+				    const unsigned char *nonce, unsigned int nonce_length, const unsigned char *key,
 				    unsigned int key_length, unsigned int direction);
 
 /* GCM (NIST SP 800-38D): a tag of 4, 8, 12, 13, 14, 15 or 16 bytes. ICA_DECRYPT reads `ciphertext` and writes `plaintext`. */
 ICA_EXPORT unsigned int ica_aes_gcm(unsigned char *plaintext, unsigned long plaintext_length, unsigned char *ciphertext,
 				    const unsigned char *iv, unsigned int iv_length, const unsigned char *aad,
-				    unsigned long aad_length, unsigned char *tag, unsigned int tag_length, unsigned char *key,
+				    unsigned long aad_length, unsigned char *tag, unsigned int tag_length, const unsigned char *key,
 				    unsigned int key_length, unsigned int direction);
 
 /* GCM as a stream. _initialize makes `icb`, `ucb` and `subkey`, 16 bytes each; _intermediate takes additional data and text in parts,
  * all but the last of each of whole blocks, and keeps the running hash in `tag` (16 bytes, zeros at first); _last makes the tag
- * of the whole, whose lengths it is told, or verifies `final_tag`. Both hash under the `subkey` they are given. */
+ * of the whole, whose lengths it is told, or verifies `final_tag`: where that does not fit, EFAULT, and `tag` stays as it was. What
+ * _intermediate has decrypted by then is the caller's to throw away. Both hash under the `subkey` they are given. */
 ICA_EXPORT unsigned int ica_aes_gcm_initialize(const unsigned char *iv, unsigned int iv_length, unsigned char *key,
 					       unsigned int key_length, unsigned char *icb, unsigned char *ucb,
 					       unsigned char *subkey, unsigned int direction);
-/* The same with an initialization vector of `iv_length` random bytes, at least 12, which it writes to `iv` when it encrypts. */
+/* The same with an initialization vector of `iv_length` random bytes, at least 12, which it writes to `iv` when it encrypts; so `iv`
+ * is const in name only, as in the original. */
 ICA_EXPORT unsigned int ica_aes_gcm_initialize_fips(const unsigned char *iv, unsigned int iv_length, unsigned char *key,
 						    unsigned int key_length, unsigned char *icb, unsigned char *ucb,
 						    unsigned char *subkey, unsigned int direction);
@@ -507,11 +511,13 @@ ICA_EXPORT unsigned int ica_aes_gcm_last(unsigned char *icb, unsigned long aad_l
 					 unsigned int direction);
 
 /* GCM by a context. _update takes additional data and text in parts of whole blocks until `end_of_aad` and `end_of_data` say that a
- * part is the last. */
+ * part is the last; EFAULT for text whose buffer is null. _get_tag is for encryption, EFAULT after decryption, whose tag _verify_tag
+ * compares: what was decrypted by then is the caller's to throw away. */
 typedef struct kma_ctx_t kma_ctx;
 ICA_EXPORT kma_ctx *ica_aes_gcm_kma_ctx_new(void);
 ICA_EXPORT int ica_aes_gcm_kma_init(unsigned int direction, const unsigned char *iv, unsigned int iv_length,
 				    const unsigned char *key, unsigned int key_length, kma_ctx *ctx);
+/* For encryption: with a vector of `iv_length` random bytes, 12 to 260, which _get_iv gives out. */
 ICA_EXPORT int ica_aes_gcm_kma_init_fips(unsigned int direction, unsigned int iv_length, const unsigned char *key,
 					 unsigned int key_length, kma_ctx *ctx);
 /* With a null `iv` only its length is given; ENOMEM where `*iv_length` is too small. */

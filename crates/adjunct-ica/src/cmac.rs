@@ -59,20 +59,18 @@ pub fn last(cipher: BlockCipher, key: &[u8], message: &[u8], chain: Option<&[u8]
     let operation = Operation::new(function, bits)?;
     let mut made = [0; 16];
     Cmac::once(cipher, key, chain, message, &mut made)?;
-    let direction = match mac {
+    let (direction, right) = match mac {
         Mac::Make(out) => {
             match <&mut [u8; 16]>::try_from(&mut *out) {
                 Ok(out) => *out = made,
                 Err(_) => out.copy_from_slice(&made[..length]),
             }
-            Ok(Direction::Encrypt)
+            (Direction::Encrypt, true)
         }
-        Mac::Verify(given) if bool::from(made[..length].ct_eq(given)) => Ok(Direction::Decrypt),
-        Mac::Verify(_) => Err(Errno::FAULT),
+        Mac::Verify(given) => (Direction::Decrypt, made[..length].ct_eq(given).into()),
     };
     // What it should have been is nobody's to find.
     wipe(&mut made);
-    let direction = direction?;
     operation.done(direction, message.len());
-    Ok(())
+    if right { Ok(()) } else { Err(Errno::FAULT) }
 }

@@ -32,8 +32,8 @@ pub fn text_length(length: u64) -> Result<(), Errno> {
 /// What to do with a tag.
 #[derive(Debug)]
 pub enum Tag<'a> {
-    /// Encrypt, and write its first bytes.
-    Make(&'a mut [u8]),
+    /// Encrypt, and give it out.
+    Make(&'a mut Block),
     /// Decrypt, and compare its first bytes.
     Verify(&'a [u8]),
 }
@@ -43,23 +43,20 @@ pub enum Tag<'a> {
 /// # Errors
 /// [`Errno::INVALID`] for a key, initialization vector or tag that cannot be; [`Errno::FAULT`].
 pub fn message(key: &[u8], iv: &[u8], aad: &[u8], mut text: InOut<'_>, tag: Tag<'_>) -> Result<(), Errno> {
-    let length = match &tag {
-        Tag::Make(out) => out.len(),
-        Tag::Verify(given) => given.len(),
-    };
-    if iv.is_empty() || !tag_length(length) {
+    if iv.is_empty() || matches!(&tag, Tag::Verify(given) if !tag_length(given.len())) {
         return Err(Errno::INVALID);
     }
     let operation = Operation::new(Function::AesGcm, key.len() * 8)?;
     let (encrypt, bytes) = (matches!(tag, Tag::Make(_)), text.len());
     let mut made = [0; BLOCK];
     Gcm::once(key, encrypt, iv, aad, text.reborrow(), &mut made)?;
+    operation.done(direction(encrypt), bytes);
     let right = match tag {
         Tag::Make(out) => {
-            write_tag(&made, out);
+            *out = made;
             true
         }
-        Tag::Verify(given) => made[..length].ct_eq(given).into(),
+        Tag::Verify(given) => made[..given.len()].ct_eq(given).into(),
     };
     // What it should have been is nobody's to find.
     wipe(&mut made);
@@ -67,17 +64,7 @@ pub fn message(key: &[u8], iv: &[u8], aad: &[u8], mut text: InOut<'_>, tag: Tag<
         clear(&mut text);
         return Err(Errno::FAULT);
     }
-    operation.done(direction(encrypt), bytes);
     Ok(())
-}
-
-/// Writes the first bytes of a tag, mostly all of them, which is one store. `out` has 16 at most.
-#[inline]
-pub fn write_tag(tag: &Block, out: &mut [u8]) {
-    match <&mut Block>::try_from(&mut *out) {
-        Ok(out) => *out = *tag,
-        Err(_) => out.copy_from_slice(&tag[..out.len()]),
-    }
 }
 
 /// A tag with zeros behind it; it has 16 bytes at most.
@@ -87,7 +74,8 @@ pub fn padded(tag: &[u8]) -> Block {
     block
 }
 
-fn clear(text: &mut InOut<'_>) {
+/// Overwrites what was decrypted.
+pub fn clear(text: &mut InOut<'_>) {
     // SAFETY: the output's own bytes, written and not read.
     unsafe { text.output().write_bytes(0, text.len()) };
     std::hint::black_box(text.output());
@@ -151,6 +139,14 @@ pub struct Stream {
     /// Bytes of text so far.
     done: u64,
     tag: Option<Block>,
+}
+
+impl Drop for Stream {
+    fn drop(&mut self) {
+        if let Some(tag) = &mut self.tag {
+            wipe(tag);
+        }
+    }
 }
 
 impl Stream {

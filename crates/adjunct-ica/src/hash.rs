@@ -64,9 +64,6 @@ pub fn hash(
     context: &mut Context<'_>,
     out: &mut [u8],
 ) -> Result<(), Errno> {
-    if !part.ends() && !data.len().is_multiple_of(method.block) {
-        return Err(Errno::INVALID);
-    }
     if part == Part::Only { whole(method, data, context, out) } else { self::part(method, part, data, context, out) }
 }
 
@@ -89,6 +86,26 @@ fn part(
     context: &mut Context<'_>,
     out: &mut [u8],
 ) -> Result<(), Errno> {
+    absorb(method, part, data, context)?.end(context, out)
+}
+
+/// A part that has been taken in. What comes of it may be written where its data was.
+#[derive(Debug)]
+pub struct Absorbed {
+    digest: Digest,
+    part: Part,
+    operation: Operation,
+    bytes: usize,
+}
+
+/// The first half of [`hash`].
+///
+/// # Errors
+/// As there.
+pub fn absorb(method: &'static Method, part: Part, data: &[u8], context: &mut Context<'_>) -> Result<Absorbed, Errno> {
+    if !part.ends() && !data.len().is_multiple_of(method.block) {
+        return Err(Errno::INVALID);
+    }
     let operation = Operation::new(method.function, 0)?;
     let mut digest = Digest::new(method);
     if part.begins() {
@@ -99,18 +116,28 @@ fn part(
     digest.update(data);
     // Of a context that is no real one, perhaps.
     context.length = context.length.wrapping_add(data.len() as u128);
-    if part.ends() {
-        digest.finish(out);
-        leave(context, out);
-    } else {
-        let mut place = [0; MAX_CHAIN];
-        let chain = digest.chain(&mut place).ok_or(Errno::IO)?;
-        context.chain.copy_from_slice(chain);
-        let length = out.len().min(chain.len());
-        out[..length].copy_from_slice(&chain[..length]);
+    Ok(Absorbed { digest, part, operation, bytes: data.len() })
+}
+
+impl Absorbed {
+    /// The second half.
+    ///
+    /// # Errors
+    /// [`Errno::IO`] where there is no chaining value.
+    pub fn end(mut self, context: &mut Context<'_>, out: &mut [u8]) -> Result<(), Errno> {
+        if self.part.ends() {
+            self.digest.finish(out);
+            leave(context, out);
+        } else {
+            let mut place = [0; MAX_CHAIN];
+            let chain = self.digest.chain(&mut place).ok_or(Errno::IO)?;
+            context.chain.copy_from_slice(chain);
+            let length = out.len().min(chain.len());
+            out[..length].copy_from_slice(&chain[..length]);
+        }
+        self.operation.done(Direction::Encrypt, self.bytes);
+        Ok(())
     }
-    operation.done(Direction::Encrypt, data.len());
-    Ok(())
 }
 
 /// The result as the chaining value: the original leaves it there, and a digest that has been finished has none of its own any more.

@@ -48,7 +48,10 @@ impl Cipher<16> for AesKey {
 
     #[inline]
     fn ctr(&self, counter: &mut [u8; 16], io: InOut<'_>) {
-        AesKey::ctr(self, counter, &mut [0; 16], &mut 0, io);
+        let mut stream = [0; 16];
+        AesKey::ctr(self, counter, &mut stream, &mut 0, io);
+        // What is left of the last block's is nobody's to find.
+        wipe(&mut stream);
     }
 
     #[inline]

@@ -2,7 +2,7 @@
 
 use super::{aes_key, array, bytes, bytes_mut, code, encrypts, in_out, number, put};
 use crate::error::Errno;
-use crate::gcm::{self, Stream, Tag, tag_length, write_tag};
+use crate::gcm::{self, Stream, Tag, tag_length};
 use crate::serve::{self, Operation};
 use adjunct::awslc::cipher_ccm::Ccm;
 use adjunct::awslc::cipher_gcm_part::State;
@@ -26,6 +26,21 @@ unsafe fn text(
     let (input, output) = if encrypt { (plain, cipher) } else { (cipher, plain) };
     // SAFETY: the caller's buffers.
     unsafe { in_out(input, output, length, body) }
+}
+
+/// Writes the first bytes of a tag, mostly all of them, which is one store.
+///
+/// # Safety
+/// So many bytes, 16 at most, are writable.
+#[inline]
+unsafe fn put_tag(to: *mut u8, tag: &gcm::Block, length: usize) {
+    // SAFETY: see above.
+    unsafe {
+        match length {
+            16 => put(to, tag),
+            _ => to.copy_from_nonoverlapping(tag[..length].as_ptr(), length),
+        }
+    }
 }
 
 /// # Safety
@@ -62,24 +77,22 @@ pub unsafe extern "C" fn ica_aes_ccm(
         if !encrypt {
             given[..mac_length as usize].copy_from_slice(bytes(mac, mac_length)?);
         }
-        text(encrypt, payload, cipher, length, |io| {
-            let (output, bytes) = (io.output(), io.len());
-            let (mut made, mac_length) = (ccm.whole(encrypt, aad, io)?, mac_length as usize);
+        text(encrypt, payload, cipher, length, |mut io| {
+            let (mut made, mac_length) = (ccm.whole(encrypt, aad, io.reborrow())?, mac_length as usize);
+            operation.done(serve::direction(encrypt), length as usize);
             if encrypt {
-                write_tag(&made, bytes_mut(mac, mac_length)?);
+                put_tag(mac, &made, mac_length);
                 return Ok(());
             }
             let right = bool::from(made[..mac_length].ct_eq(&given[..mac_length]));
             // What it should have been is nobody's to find.
             wipe(&mut made);
             if !right {
-                output.write_bytes(0, bytes);
+                gcm::clear(&mut io);
                 return Err(Errno::FAULT);
             }
             Ok(())
-        })?;
-        operation.done(serve::direction(encrypt), length as usize);
-        Ok(())
+        })
     })
 }
 
@@ -112,10 +125,15 @@ pub unsafe extern "C" fn ica_aes_gcm(
             return Err(Errno::INVALID);
         }
         // The one to compare is read before the output is written, which may lie there.
-        let given = if encrypt { [0; 16] } else { gcm::padded(bytes(tag, tag_length)?) };
-        let tag =
-            if encrypt { Tag::Make(bytes_mut(tag, tag_length)?) } else { Tag::Verify(&given[..tag_length as usize]) };
-        text(encrypt, plain, cipher, length, |io| gcm::message(key, iv, aad, io, tag))
+        let length_of_tag = tag_length as usize;
+        if encrypt {
+            let mut made = [0; 16];
+            text(true, plain, cipher, length, |io| gcm::message(key, iv, aad, io, Tag::Make(&mut made)))?;
+            put_tag(tag, &made, length_of_tag);
+            return Ok(());
+        }
+        let given = gcm::padded(bytes(tag, tag_length)?);
+        text(false, plain, cipher, length, |io| gcm::message(key, iv, aad, io, Tag::Verify(&given[..length_of_tag])))
     })
 }
 
@@ -129,12 +147,15 @@ unsafe fn begin<'a>(
 ) -> Result<(), Errno> {
     // SAFETY: the caller's buffers, blocks each.
     unsafe {
-        let (encrypt, key) = (encrypts(direction)?, self::aes_key(aes_key, key_length)?);
+        let encrypt = encrypts(direction)?;
+        self::aes_key(aes_key, key_length)?;
         if icb.is_null() || ucb.is_null() || subkey.is_null() {
             return Err(Errno::INVALID);
         }
         let hashed = gcm::may_start(super::length(iv_length)?)?;
-        let start = gcm::start(key, iv(encrypt)?, hashed)?;
+        // The key is looked at after the vector, which may be written.
+        let iv = iv(encrypt)?;
+        let start = gcm::start(self::aes_key(aes_key, key_length)?, iv, hashed)?;
         put(icb, &start.first);
         put(ucb, &start.next);
         put(subkey, &start.subkey);
@@ -181,11 +202,10 @@ pub unsafe extern "C" fn ica_aes_gcm_initialize_fips(
             return Err(Errno::INVALID);
         }
         begin(iv_length, (aes_key, key_length), [icb, ucb, subkey], direction, |encrypt| {
-            let iv = bytes_mut(iv, iv_length)?;
             if encrypt {
-                adjunct::awslc::random(iv);
+                adjunct::awslc::random(bytes_mut(iv, iv_length)?);
             }
-            Ok(iv)
+            bytes(iv, iv_length)
         })
     })
 }
@@ -250,13 +270,15 @@ pub unsafe extern "C" fn ica_aes_gcm_last(
         // Read before `tag` is written, which may be the same.
         let given = if encrypt { None } else { Some(gcm::padded(bytes(final_tag, final_length)?)) };
         gcm::finish(key, subkey, array(icb)?, aad_length, length, &mut hash)?;
-        put(tag, &hash);
-        match given {
-            Some(given) if !bool::from(hash[..final_length as usize].ct_eq(&given[..final_length as usize])) => {
-                Err(Errno::FAULT)
-            }
-            _ => Ok(()),
+        if let Some(given) = given
+            && !bool::from(hash[..final_length as usize].ct_eq(&given[..final_length as usize]))
+        {
+            // What it should have been is nobody's to find.
+            wipe(&mut hash);
+            return Err(Errno::FAULT);
         }
+        put(tag, &hash);
+        Ok(())
     })
 }
 
@@ -320,8 +342,8 @@ pub unsafe extern "C" fn ica_aes_gcm_kma_init_fips(
     key_length: c_uint,
     ctx: *mut Context,
 ) -> c_int {
-    // A vector of our own is for what it encrypts: up to this many bytes, of which every one is random.
-    const MOST_IV: usize = 256;
+    // A vector of our own is for what it encrypts: of as many bytes as the original takes, every one random.
+    const MOST_IV: usize = 260;
     // SAFETY: see above.
     number(|| unsafe {
         let length = super::length(iv_length)?;

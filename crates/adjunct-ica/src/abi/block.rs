@@ -1,6 +1,6 @@
 //! `ica_des_*`, `ica_3des_*` and `ica_aes_*`, but for the authenticating modes.
 
-use super::{aes_key, array, bytes, bytes_mut, code, encrypts, in_out, length, put};
+use super::{aes_key, array, bytes, code, encrypts, in_out, length, put};
 use crate::cmac::{self, Mac};
 use crate::error::Errno;
 use crate::modes;
@@ -10,6 +10,7 @@ use adjunct::awslc::cipher_des::Des;
 use adjunct::awslc::cipher_xts::{MAX_UNIT, Xts};
 use adjunct::awslc::mac::BlockCipher;
 use adjunct::catalogue::Function;
+use adjunct::wipe;
 use std::ffi::{c_uint, c_ulong};
 
 /// The functions of one cipher, each by its mode and its row. The shape: the cipher, its block, what its functions take beside the
@@ -102,7 +103,9 @@ macro_rules! cipher {
             // SAFETY: see above.
             code(|| unsafe {
                 let key = $key?;
-                last($mac(key), key, bytes(message, length)?, None, (mac, mac_length), direction)
+                let made = last($mac(key), key, bytes(message, length)?, None, (mac, mac_length), direction)?;
+                put_mac(mac, made);
+                Ok(())
             })
         }
     };
@@ -140,7 +143,9 @@ macro_rules! cipher {
                 let key = $key?;
                 let chain = if iv.is_null() { None } else { Some(*array::<$block>(iv)?) };
                 let chain = chain.as_ref().map(|chain| &chain[..]);
-                last($mac(key), key, bytes(message, length)?, chain, (mac, mac_length), direction)
+                let made = last($mac(key), key, bytes(message, length)?, chain, (mac, mac_length), direction)?;
+                put_mac(mac, made);
+                Ok(())
             })
         }
     };
@@ -188,25 +193,39 @@ unsafe fn run(
     Ok(())
 }
 
+/// Verifies a MAC, or makes one of so many bytes, which the caller writes: it may lie where the message does.
 unsafe fn last(
     cipher: BlockCipher,
     key: &[u8],
     message: &[u8],
     chain: Option<&[u8]>,
-    (mac, mac_length): (*mut u8, c_uint),
+    (mac, mac_length): (*const u8, c_uint),
     direction: c_uint,
-) -> Result<(), Errno> {
-    if mac.is_null() {
+) -> Result<([u8; 16], usize), Errno> {
+    let mut made = [0; 16];
+    let length = mac_length as usize;
+    // No more of the caller's is looked at than a MAC can have.
+    if mac.is_null() || length > cipher.block() {
         return Err(Errno::INVALID);
     }
+    let block = &mut made[..length];
+    if encrypts(direction)? {
+        cmac::last(cipher, key, message, chain, Mac::Make(block))?;
+        return Ok((made, length));
+    }
     // SAFETY: the caller's MAC.
+    block.copy_from_slice(unsafe { bytes(mac, mac_length)? });
+    cmac::last(cipher, key, message, chain, Mac::Verify(block))?;
+    Ok((made, 0))
+}
+
+unsafe fn put_mac(mac: *mut u8, (made, length): ([u8; 16], usize)) {
+    // SAFETY: the caller's MAC, of so many bytes.
     unsafe {
-        let mac = if encrypts(direction)? {
-            Mac::Make(bytes_mut(mac, mac_length)?)
-        } else {
-            Mac::Verify(bytes(mac, mac_length)?)
-        };
-        cmac::last(cipher, key, message, chain, mac)
+        match length {
+            16 => put(mac, &made),
+            _ => mac.copy_from_nonoverlapping(made.as_ptr(), length),
+        }
     }
 }
 
@@ -309,7 +328,13 @@ pub unsafe extern "C" fn ica_aes_xts(
         let mut xts = Xts::default();
         xts_keys(&mut xts, data_key, tweak_key, key_length, encrypt)?;
         run(Function::AesXts, key_length as usize * 8, encrypt, input, output, length, |io| {
-            if io.len() <= MAX_UNIT { Ok(xts.unit(&first, io)?) } else { Ok(xts.part(&mut xts.tweak(&first), io)?) }
+            if io.len() <= MAX_UNIT {
+                return Ok(xts.unit(&first, io)?);
+            }
+            let mut tweak = xts.tweak(&first);
+            let done = xts.part(&mut tweak, io);
+            wipe(&mut tweak);
+            Ok(done?)
         })
     })
 }
@@ -334,12 +359,13 @@ pub unsafe extern "C" fn ica_aes_xts_ex(
         let mut xts = Xts::default();
         xts_keys(&mut xts, data_key, tweak_key, key_length, encrypt)?;
         let mut next = if tweak.is_null() { *array::<16>(iv)? } else { xts.tweak(array::<16>(tweak)?) };
-        run(Function::AesXts, key_length as usize * 8, encrypt, input, output, length, |io| {
+        let done = run(Function::AesXts, key_length as usize * 8, encrypt, input, output, length, |io| {
             Ok(xts.part(&mut next, io)?)
-        })?;
-        if !iv.is_null() {
+        });
+        if done.is_ok() && !iv.is_null() {
             put(iv, &next);
         }
-        Ok(())
+        wipe(&mut next);
+        done
     })
 }

@@ -2,7 +2,7 @@
 
 use super::{bytes, bytes_mut, code};
 use crate::error::Errno;
-use crate::hash::{Context, Part, hash};
+use crate::hash::{Context, Part, absorb, hash};
 use adjunct::awslc::digest::{self, Method};
 use std::ffi::c_uint;
 
@@ -101,7 +101,8 @@ unsafe fn run<C: InMemory>(
             hash(method, part, bytes(input.0, input.1)?, &mut state, out)?;
             output.0.copy_from_nonoverlapping(out.as_ptr(), out.len());
         } else {
-            hash(method, part, bytes(input.0, input.1)?, &mut state, bytes_mut(output.0, size)?)?;
+            // Of SHAKE. Nothing refers to the data any more when the result is written.
+            absorb(method, part, bytes(input.0, input.1)?, &mut state)?.end(&mut state, bytes_mut(output.0, size)?)?;
         }
         let length = state.length;
         own.set_length(length);

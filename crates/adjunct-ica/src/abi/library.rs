@@ -19,6 +19,7 @@ pub extern "C" fn adjunct_ica_load() {
         serve::from_environment();
         adjunct::init();
         adjunct::awslc::group::prime();
+        machine();
         crate::libcrypto::load();
     });
 }

@@ -8,6 +8,7 @@ use adjunct::catalogue::Function;
 use adjunct::foreign::{guard, traceless_within};
 use adjunct::route::Direction;
 use std::ffi::{c_int, c_void};
+use zeroize::Zeroizing;
 
 /// `ica_drbg_mech_t`: of the one mechanism only the address counts.
 #[derive(Debug)]
@@ -124,7 +125,12 @@ pub unsafe extern "C" fn ica_drbg_generate(
 ) -> c_int {
     // SAFETY: see above.
     code(|| unsafe {
-        let (drbg, additional) = (generator(handle)?, input(additional, additional_length)?);
+        let drbg = generator(handle)?;
+        // A copy, for it may lie where the numbers go.
+        let given = input(additional, additional_length)?;
+        let mut own = Zeroizing::new([0; drbg::MOST_INPUT]);
+        let additional = own.get_mut(..given.len()).ok_or(Errno::INVALID)?;
+        additional.copy_from_slice(given);
         if length > drbg::MOST_OUTPUT {
             return Err(Errno::INVALID.into());
         }

@@ -21,6 +21,13 @@ pub struct Start {
 
 opaque_debug!(Start);
 
+impl Drop for Start {
+    #[inline]
+    fn drop(&mut self) {
+        wipe(&mut self.subkey);
+    }
+}
+
 /// Begins a stream.
 ///
 /// # Errors
@@ -35,7 +42,9 @@ pub fn start(key: &[u8], iv: &[u8]) -> Result<Start, Error> {
         Ok(iv) => (numbered(iv, 1), numbered(iv, 2)),
         Err(_) => hashed(key, &subkey, iv)?,
     };
-    Ok(Start { first, next, subkey })
+    let start = Start { first, next, subkey };
+    wipe(&mut subkey);
+    Ok(start)
 }
 
 /// The counter block that an initialization vector of 12 bytes and a number below 256 are: put together before it is written.

@@ -4,9 +4,9 @@
 use super::cipher::wide;
 use super::cipher::{AesKey, BLOCK, Block, xor};
 use crate::error::Error;
-use adjunct_kernels::InOut;
 #[cfg(target_arch = "x86_64")]
 use adjunct_kernels::aes::ni;
+use adjunct_kernels::{InOut, wipe};
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 use aws_lc_sys as lc;
 
@@ -112,10 +112,12 @@ impl Xts {
             let (data, tweak_keys) = (self.data.keys(), Some(self.tweak.keys()));
             // SAFETY: the instructions are in force.
             unsafe { wide!(self.data, xts(data, tweak_keys, self.encrypt, &mut tweak, io)) };
+            wipe(&mut tweak);
             return Ok(());
         }
         self.begin(&mut tweak);
         self.run(&mut tweak, io);
+        wipe(&mut tweak);
         Ok(())
     }
 

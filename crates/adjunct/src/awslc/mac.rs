@@ -368,6 +368,8 @@ impl Cmac {
                         key.cbc(true, chain, InOut::apart(part, &mut scratch[..part.len()]));
                     }
                 }
+                let used = blocks.len().min(scratch.len());
+                wipe(&mut scratch[..used]);
             }
         }
     }

@@ -42,7 +42,9 @@ struct cipher {
 };
 
 static unsigned int which, key_size;
-static unsigned char key[64];
+static unsigned char own[64];
+/* Keys are const, but of a GCM stream. */
+static const unsigned char *const key = own;
 
 #define CALL(mode, ...)                                                                                                \
 	(which == 0 ? ica_des_##mode(__VA_ARGS__) : ica_3des_##mode(__VA_ARGS__))
@@ -65,7 +67,7 @@ static void modes(const struct cipher *c)
 		unsigned int length = number(MOST - 16), whole = length / b * b, encrypt = round & 1, width, part;
 
 		fill(in, sizeof in);
-		fill(key, c->size);
+		fill(own, c->size);
 		fill(iv, b);
 		for (i = 0; i < copies; i++)
 			memcpy(big + i * c->size, key, c->size);
@@ -188,7 +190,7 @@ static void cmac(const struct cipher *c)
 		size_t done;
 
 		fill(message, length);
-		fill(key, c->size);
+		fill(own, c->size);
 		for (i = 0; i < copies; i++)
 			memcpy(big + i * c->size, key, c->size);
 		CHECK(EVP_MAC_init(ctx, big, c->size * copies, params) && EVP_MAC_update(ctx, message, length));
@@ -226,7 +228,7 @@ static void xts(unsigned int size)
 		unsigned int length = 16 + number(MOST - 16), encrypt = round & 1, part = 16 * (1 + number(length / 16));
 
 		fill(in, length);
-		fill(key, 2 * size);
+		fill(own, 2 * size);
 		fill(tweak, 16);
 		reference(cipher, key, tweak, encrypt, NULL, in, good, length);
 		CHECK(ica_aes_xts(in, out, length, key, key + size, size, tweak, encrypt) == 0 && !memcmp(out, good, length));
@@ -280,7 +282,7 @@ static void ccm(unsigned int size)
 		unsigned int length = number(MOST), aads = number(100) + 1, nonces = 7 + number(7), macs = 4 + 2 * number(7);
 
 		fill(in, length);
-		fill(key, size);
+		fill(own, size);
 		fill(aad, aads);
 		fill(nonce, nonces);
 		sealed(cipher, 1, nonce, nonces, aad, aads, in, good, length, good + length, macs);
@@ -314,7 +316,7 @@ static void gcm(unsigned int size)
 		unsigned int part = number(length / 16 + 1) * 16, aad_part = number(aads / 16 + 1) * 16;
 
 		fill(in, length);
-		fill(key, size);
+		fill(own, size);
 		fill(aad, aads);
 		fill(iv, ivs);
 		sealed(cipher, 0, iv, ivs, aad, aads, in, good, length, tag, 16);
@@ -327,22 +329,30 @@ static void gcm(unsigned int size)
 		CHECK(length < 16 || memcmp(back, in, length));
 
 		/* As a stream. */
-		CHECK(ica_aes_gcm_initialize(iv, ivs, key, size, icb, ucb, subkey, 1) == 0);
+		CHECK(ica_aes_gcm_initialize(iv, ivs, own, size, icb, ucb, subkey, 1) == 0);
 		memset(made, 0, 16);
-		CHECK(ica_aes_gcm_intermediate(NULL, 0, NULL, ucb, aad, aad_part, made, 16, key, size, subkey, 1) == 0);
-		CHECK(ica_aes_gcm_intermediate(in, part, out, ucb, aad + aad_part, aads - aad_part, made, 16, key, size, subkey, 1) == 0);
-		CHECK(ica_aes_gcm_intermediate(in + part, length - part, out + part, ucb, NULL, 0, made, 16, key, size, subkey, 1) == 0);
-		CHECK(ica_aes_gcm_last(icb, aads, length, made, NULL, 0, key, size, subkey, 1) == 0);
+		CHECK(ica_aes_gcm_intermediate(NULL, 0, NULL, ucb, aad, aad_part, made, 16, own, size, subkey, 1) == 0);
+		CHECK(ica_aes_gcm_intermediate(in, part, out, ucb, aad + aad_part, aads - aad_part, made, 16, own, size, subkey, 1) == 0);
+		CHECK(ica_aes_gcm_intermediate(in + part, length - part, out + part, ucb, NULL, 0, made, 16, own, size, subkey, 1) == 0);
+		CHECK(ica_aes_gcm_last(icb, aads, length, made, NULL, 0, own, size, subkey, 1) == 0);
 		CHECK(!memcmp(out, good, length) && !memcmp(made, tag, 16));
-		CHECK(ica_aes_gcm_initialize(iv, ivs, key, size, icb, ucb, subkey, 0) == 0);
+		CHECK(ica_aes_gcm_initialize(iv, ivs, own, size, icb, ucb, subkey, 0) == 0);
 		memset(made, 0, 16);
-		CHECK(ica_aes_gcm_intermediate(back, length, good, ucb, aad, aads, made, 16, key, size, subkey, 0) == 0);
-		CHECK(ica_aes_gcm_last(icb, aads, length, made, tag, tags[round % 7], key, size, subkey, 0) == 0);
+		CHECK(ica_aes_gcm_intermediate(back, length, good, ucb, aad, aads, made, 16, own, size, subkey, 0) == 0);
+		CHECK(ica_aes_gcm_last(icb, aads, length, made, tag, tags[round % 7], own, size, subkey, 0) == 0);
 		CHECK(!memcmp(back, in, length));
+		/* What the tag should have been is not to be found. */
+		memset(made, 0, 16);
+		tag[0] ^= 1;
+		CHECK(ica_aes_gcm_intermediate(back, length, good, ucb, aad, aads, made, 16, own, size, subkey, 0) == 0);
+		memcpy(back, made, 16);
+		CHECK(ica_aes_gcm_last(icb, aads, length, made, tag, tags[round % 7], own, size, subkey, 0) == EFAULT);
+		CHECK(!memcmp(back, made, 16));
+		tag[0] ^= 1;
 
 		/* It is the subkey given that hashes: under another key the same text, and the same hash, come of it. */
 		memset(made, 0, 16);
-		CHECK(ica_aes_gcm_intermediate(NULL, 0, NULL, ucb, good, length, made, 16, key, size, subkey, 1) == 0);
+		CHECK(ica_aes_gcm_intermediate(NULL, 0, NULL, ucb, good, length, made, 16, own, size, subkey, 1) == 0);
 		fill(out, size);
 		memset(back, 0, 16);
 		CHECK(ica_aes_gcm_intermediate(NULL, 0, NULL, ucb, good, length, back, 16, out, size, subkey, 1) == 0);
@@ -378,7 +388,10 @@ static void gcm(unsigned int size)
 	CHECK(ica_aes_gcm(NULL, 16, out, iv, 12, NULL, 0, tag, 16, key, size, 1) == EINVAL);
 	CHECK(ica_aes_gcm(in, 16, out, iv, 12, NULL, 0, tag, 16, key, 17, 1) == EINVAL);
 	CHECK(ica_aes_gcm_kma_update(in, out, 16, NULL, 0, 1, 1, NULL) == EINVAL);
-	CHECK(ica_aes_gcm_initialize_fips(iv, 11, key, size, icb, ucb, subkey, 1) == EINVAL);
+	CHECK(ica_aes_gcm_kma_init_fips(1, 260, key, size, ctx) == 0);
+	CHECK(ica_aes_gcm_kma_init_fips(1, 261, key, size, ctx) == EINVAL);
+	CHECK(ica_aes_gcm_kma_init_fips(1, 11, key, size, ctx) == EINVAL);
+	CHECK(ica_aes_gcm_initialize_fips(iv, 11, own, size, icb, ucb, subkey, 1) == EINVAL);
 	ica_aes_gcm_kma_ctx_free(ctx);
 	ica_aes_gcm_kma_ctx_free(NULL);
 	EVP_CIPHER_free(cipher);

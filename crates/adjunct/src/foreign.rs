@@ -24,6 +24,12 @@ pub fn traceless<T>(body: impl FnOnce() -> T) -> T {
 /// The same where it is known that `body` uses no more than so many bytes of it: a thread may not have many.
 #[inline]
 pub fn traceless_within<const BYTES: usize, T>(body: impl FnOnce() -> T) -> T {
+    traceless_where::<BYTES, T>(|_| true, body)
+}
+
+/// The same only after those results that `secret` says it of: where nothing is to be kept from the caller but after a failure.
+#[inline]
+pub fn traceless_where<const BYTES: usize, T>(secret: impl FnOnce(&T) -> bool, body: impl FnOnce() -> T) -> T {
     // Frames of their own, from the same place downwards.
     #[inline(never)]
     fn run<T>(body: impl FnOnce() -> T) -> T {
@@ -34,7 +40,9 @@ pub fn traceless_within<const BYTES: usize, T>(body: impl FnOnce() -> T) -> T {
         std::hint::black_box(&mut [0u8; BYTES]);
     }
     let result = run(body);
-    wipe::<BYTES>();
+    if secret(&result) {
+        wipe::<BYTES>();
+    }
     result
 }
 

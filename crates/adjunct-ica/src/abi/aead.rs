@@ -1,6 +1,6 @@
 //! `ica_aes_ccm`, `ica_aes_gcm*` and `ica_aes_gcm_kma_*`.
 
-use super::{aes_key, array, bytes, bytes_mut, code, encrypts, in_out, number, put};
+use super::{aes_key, array, bytes, bytes_mut, code, encrypts, in_out, number, put, verified};
 use crate::error::Errno;
 use crate::gcm::{self, Stream, Tag, tag_length};
 use crate::serve::{self, Operation};
@@ -60,7 +60,7 @@ pub unsafe extern "C" fn ica_aes_ccm(
     direction: c_uint,
 ) -> c_uint {
     // SAFETY: see above.
-    code(|| unsafe {
+    verified(|| unsafe {
         let (encrypt, key) = (encrypts(direction)?, self::aes_key(aes_key, key_length)?);
         if cipher.is_null() || length == 0 && aad_length == 0 || !matches!(mac_length, 4..=16) {
             return Err(Errno::INVALID);
@@ -93,7 +93,7 @@ pub unsafe extern "C" fn ica_aes_ccm(
             }
             Ok(())
         })
-    })
+    }) as c_uint
 }
 
 /// # Safety
@@ -114,7 +114,7 @@ pub unsafe extern "C" fn ica_aes_gcm(
     direction: c_uint,
 ) -> c_uint {
     // SAFETY: see above.
-    code(|| unsafe {
+    verified(|| unsafe {
         let (encrypt, key) = (encrypts(direction)?, self::aes_key(aes_key, key_length)?);
         let (iv, aad) = (bytes(iv, iv_length)?, bytes(aad, aad_length)?);
         if tag.is_null() {
@@ -134,7 +134,7 @@ pub unsafe extern "C" fn ica_aes_gcm(
         }
         let given = gcm::padded(bytes(tag, tag_length)?);
         text(false, plain, cipher, length, |io| gcm::message(key, iv, aad, io, Tag::Verify(&given[..length_of_tag])))
-    })
+    }) as c_uint
 }
 
 /// Begins a stream. The vector, of this length, is asked for (in this direction) once nothing else is refused.
@@ -260,7 +260,7 @@ pub unsafe extern "C" fn ica_aes_gcm_last(
     direction: c_uint,
 ) -> c_uint {
     // SAFETY: see above.
-    code(|| unsafe {
+    verified(|| unsafe {
         let (encrypt, key) = (encrypts(direction)?, self::aes_key(aes_key, key_length)?);
         let subkey = array(subkey)?;
         if !encrypt && !tag_length(final_length as usize) {
@@ -279,7 +279,7 @@ pub unsafe extern "C" fn ica_aes_gcm_last(
         }
         put(tag, &hash);
         Ok(())
-    })
+    }) as c_uint
 }
 
 /// `kma_ctx`.
@@ -430,7 +430,7 @@ pub unsafe extern "C" fn ica_aes_gcm_kma_get_tag(tag: *mut u8, length: c_uint, c
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ica_aes_gcm_kma_verify_tag(tag: *const u8, length: c_uint, ctx: *const Context) -> c_int {
     // SAFETY: see above.
-    number(|| unsafe {
+    verified(|| unsafe {
         let context = constant(ctx)?;
         if tag.is_null() || !tag_length(length as usize) || context.encrypts() {
             return Err(Errno::INVALID);

@@ -1,6 +1,6 @@
 //! `ica_des_*`, `ica_3des_*` and `ica_aes_*`, but for the authenticating modes.
 
-use super::{aes_key, array, bytes, code, encrypts, in_out, length, put};
+use super::{aes_key, array, bytes, code, encrypts, in_out, length, put, verified};
 use crate::cmac::{self, Mac};
 use crate::error::Errno;
 use crate::modes;
@@ -101,12 +101,12 @@ macro_rules! cipher {
             $($extra: c_uint,)? direction: c_uint,
         ) -> c_uint {
             // SAFETY: see above.
-            code(|| unsafe {
+            verified(|| unsafe {
                 let key = $key?;
                 let made = last($mac(key), key, bytes(message, length)?, None, (mac, mac_length), direction)?;
                 put_mac(mac, made);
                 Ok(())
-            })
+            }) as c_uint
         }
     };
     (@ cmac_intermediate $name:ident $function:ident
@@ -139,14 +139,14 @@ macro_rules! cipher {
             $($extra: c_uint,)? iv: *const u8, direction: c_uint,
         ) -> c_uint {
             // SAFETY: see above.
-            code(|| unsafe {
+            verified(|| unsafe {
                 let key = $key?;
                 let chain = if iv.is_null() { None } else { Some(*array::<$block>(iv)?) };
                 let chain = chain.as_ref().map(|chain| &chain[..]);
                 let made = last($mac(key), key, bytes(message, length)?, chain, (mac, mac_length), direction)?;
                 put_mac(mac, made);
                 Ok(())
-            })
+            }) as c_uint
         }
     };
 }

@@ -1,4 +1,5 @@
-/* After a call, the stack that it has used holds no part of the private key, nonce, shared secret or generator's state it worked with. */
+/* After a call, the stack that it has used holds no part of the private key, nonce, shared secret or generator's state it worked with,
+ * nor of the tag that it has refused another for. */
 #include "common.h"
 
 #include <malloc.h>
@@ -173,6 +174,48 @@ static void generator(void)
 	}
 }
 
+/* The tag or MAC that a forged message should have had. */
+static void forged(unsigned int size, unsigned long length)
+{
+	static unsigned char key[32], in[5000], text[5000 + 16], out[5000], made[16], wrong[16], iv[12], icb[16], ucb[16], subkey[16], hash[16];
+	kma_ctx *ctx = ica_aes_gcm_kma_ctx_new();
+
+	CHECK(ctx);
+	CHECK(ica_random_number_generate(sizeof(key), key) == 0 && ica_random_number_generate(sizeof(in), in) == 0);
+#define REFUSED(call)                                                                                                  \
+	do {                                                                                                           \
+		clear();                                                                                               \
+		CHECK((call) == EFAULT);                                                                               \
+		CHECK(first || !left(made, 16));                                                                       \
+	} while (0)
+
+	/* The first calls have the loader save registers. */
+	for (int first = 1; first >= 0; first--) {
+		CHECK(ica_random_number_generate(sizeof(iv), iv) == 0);
+		CHECK(ica_aes_gcm(in, length, text, iv, 12, in, 20, made, 16, key, size, 1) == 0);
+		REFUSED(ica_aes_gcm(out, length, text, iv, 12, in, 20, wrong, 16, key, size, 0));
+		CHECK(ica_aes_gcm_initialize(iv, 12, key, size, icb, ucb, subkey, 0) == 0);
+		memset(hash, 0, 16);
+		CHECK(ica_aes_gcm_intermediate(out, length, text, ucb, in, 20, hash, 16, key, size, subkey, 0) == 0);
+		REFUSED(ica_aes_gcm_last(icb, 20, length, hash, wrong, 16, key, size, subkey, 0));
+		CHECK(ica_aes_gcm_kma_init(0, iv, 12, key, size, ctx) == 0);
+		CHECK(ica_aes_gcm_kma_update(text, out, length, in, 20, 1, 1, ctx) == 0);
+		REFUSED(ica_aes_gcm_kma_verify_tag(wrong, 16, ctx));
+		CHECK(ica_aes_ccm(in, length, text, 16, in, 20, iv, 12, key, size, 1) == 0);
+		memcpy(made, text + length, 16);
+		memset(text + length, 0, 16);
+		REFUSED(ica_aes_ccm(out, length, text, 16, in, 20, iv, 12, key, size, 0));
+		CHECK(ica_aes_cmac(in, length, made, 16, key, size, 1) == 0);
+		REFUSED(ica_aes_cmac(in, length, wrong, 16, key, size, 0));
+		REFUSED(ica_aes_cmac_last(in, length, wrong, 16, key, size, NULL, 0));
+		memset(made, 0, 16);
+		CHECK(ica_3des_cmac(in, length, made + 2, 8, in, 1) == 0);
+		memcpy(made + 10, "not left", 6);
+		REFUSED(ica_3des_cmac(in, length, wrong, 8, in, 0));
+	}
+	ica_aes_gcm_kma_ctx_free(ctx);
+}
+
 int main(void)
 {
 	static unsigned char d[MAX], k[MAX], z[MAX], q[2 * MAX], signature[2 * MAX];
@@ -207,6 +250,11 @@ int main(void)
 		CHECK(!left(d, n) && !left(z, n));
 		ica_ec_key_free(key);
 		ica_ec_key_free(peer);
+	}
+	for (unsigned int size = 16; size <= 32; size += 8) {
+		forged(size, 20);
+		forged(size, 300);
+		forged(size, 4003);
 	}
 	generator();
 	rsa(504);

@@ -225,6 +225,7 @@ static void the_library(void)
 	ica_adapter_handle_t adapter;
 	unsigned int length;
 	uint64_t a[8] = {1}, b[8] = {2}, r[16];
+	ICA_X25519_CTX *ctx;
 
 	NONE(ica_open_adapter, ica_open_adapter(&adapter));
 	NONE(ica_close_adapter, ica_close_adapter(adapter));
@@ -241,7 +242,11 @@ static void the_library(void)
 	NONE(ica_set_offload_mode, (ica_set_offload_mode(0), 0));
 	NONE(ica_set_stats_mode, (ica_set_stats_mode(0), 0));
 	NONE(ica_sha256, ica_sha256(SHA_MSG_PART_ONLY, LENGTH, in, &(sha256_context_t){0}, out));
+	CHECK(ica_x25519_ctx_new(&ctx) == 0);
+	NONE(ica_x25519_key_gen, ica_x25519_key_gen(ctx));
 	ica_set_stats_mode(1);
+	ONE(ica_x25519_key_gen, "X25519 Keygen", 0, ica_x25519_key_gen(ctx));
+	CHECK(ica_x25519_ctx_del(&ctx) == 0);
 	ONE(ica_sha256, "SHA-256", 0, ica_sha256(SHA_MSG_PART_ONLY, LENGTH, in, &(sha256_context_t){0}, out));
 	NONE(ica_cleanup, (ica_cleanup(), 0));
 }

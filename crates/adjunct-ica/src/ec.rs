@@ -218,8 +218,9 @@ impl Key {
     pub fn verify(&self, hash: &[u8], signature: &[u8]) -> Result<(), Errno> {
         let key = self.halves.as_ref().ok_or(Errno::INVALID)?;
         let operation = self.curve.operation(Function::EcdsaVerify)?;
-        operation.ran(key.alone().verify(hash, signature)?);
-        Ok(())
+        let (right, outcome) = key.alone().verify(hash, signature)?;
+        operation.ran(outcome);
+        if right { Ok(()) } else { Err(Errno::FAULT) }
     }
 }
 

@@ -283,14 +283,15 @@ impl<C: Curve<N>, const N: usize> Key<C, N> {
     /// # Errors
     /// [`Errno::INVALID`] where there is neither; [`Errno::NO_DEVICE`] where nothing computes it.
     pub fn public(&self) -> Result<[u8; N], Errno> {
-        match self.public.or_else(|| self.own.get()) {
-            Some(public) => Ok(public),
-            None => self.derive_public(),
-        }
+        self.public.map_or_else(|| self.own(), Ok)
     }
 
-    fn derive_public(&self) -> Result<[u8; N], Errno> {
+    /// The public key of the private one; computing it counts, at whatever call.
+    fn own(&self) -> Result<[u8; N], Errno> {
         let private = self.private()?;
+        if let Some(public) = self.own.get() {
+            return Ok(public);
+        }
         let operation = C::operation(C::KEYGEN)?;
         let (public, outcome) = C::public(private).ok_or(Errno::IO)?;
         operation.ran(outcome);
@@ -341,11 +342,7 @@ impl<C: Curve<N>, const N: usize> Key<C, N> {
         let private = self.private()?;
         let operation = C::operation(C::SIGN)?;
         // Never with the public key that was set: signatures of one message with two public keys give the private key away.
-        let public = match self.own.get() {
-            Some(public) => public,
-            None => C::public(private).ok_or(Errno::IO)?.0,
-        };
-        self.own.set(&public);
+        let public = self.own()?;
         let (signature, outcome) = C::sign(private, &public, message);
         operation.ran(outcome);
         signature.ok_or(Errno::IO)

@@ -185,6 +185,10 @@ static void curve(unsigned int nid, unsigned int bits)
 	    ica_ecdsa_sign_ex(DRIVER_NOT_LOADED, ec, hash, sizeof hash, signature, 2 * length, k));
 	ONE(ica_ecdsa_verify, "ECDSA Verify", bits,
 	    ica_ecdsa_verify(DRIVER_NOT_LOADED, ec, hash, sizeof hash, signature, 2 * length));
+	/* The work is the same where the answer is no. */
+	signature[2 * length - 1] ^= 1;
+	ONE(ica_ecdsa_verify, "ECDSA Verify", bits,
+	    ica_ecdsa_verify(DRIVER_NOT_LOADED, ec, hash, sizeof hash, signature, 2 * length) != EFAULT);
 	ONE(ica_ecdh_derive_secret, "ECDH", bits, ica_ecdh_derive_secret(DRIVER_NOT_LOADED, ec, ec, secret, length));
 	NONE(ica_ec_key_free, (ica_ec_key_free(ec), 0));
 }
@@ -212,9 +216,12 @@ static void curve(unsigned int nid, unsigned int bits)
 		ONE(ica_##x##_key_gen, row " Keygen", 0, ica_##x##_key_gen(ctx));                                      \
 		CHECK(ica_##x##_key_get(ctx, private, public) == 0);                                                   \
 		NONE(ica_##x##_key_get, ica_##x##_key_get(ctx, private, public));                                      \
-		NONE(ica_##x##_key_set, ica_##x##_key_set(ctx, private, public));                                      \
 		ONE(ica_##x##_sign, row " Sign", 0, ica_##x##_sign(ctx, signature, in, LENGTH));                       \
 		ONE(ica_##x##_verify, row " Verify", 0, ica_##x##_verify(ctx, signature, in, LENGTH));                 \
+		signature[size] ^= 1;                                                                                  \
+		ONE(ica_##x##_verify, row " Verify", 0, ica_##x##_verify(ctx, signature, in, LENGTH) != -1);           \
+		/* Not before: of a key that is set, signing computes the public key, which counts. */                 \
+		NONE(ica_##x##_key_set, ica_##x##_key_set(ctx, private, public));                                      \
 		NONE(ica_##x##_ctx_del, ica_##x##_ctx_del(&ctx));                                                      \
 	} while (0)
 

@@ -85,14 +85,6 @@ impl Operation {
         Ok(Operation { tally })
     }
 
-    /// The same for what neither instructions nor batches serve, whatever they do for others of its row.
-    ///
-    /// # Errors
-    /// As for [`Operation::new`].
-    pub fn of_software(tally: Tally) -> Result<Operation, Errno> {
-        if in_software(tally.function()) { Ok(Operation { tally }) } else { Err(Errno::NO_DEVICE) }
-    }
-
     /// Counts it, done over `bytes` bytes.
     #[inline]
     pub fn done(self, direction: Direction, bytes: usize) {

@@ -60,8 +60,7 @@ impl Curve {
     }
 
     fn operation(&self, function: Function) -> Result<Operation, Errno> {
-        let tally = self.tally(function);
-        if self.lanes.is_some() { Operation::of(tally) } else { Operation::of_software(tally) }
+        Operation::of(self.tally(function))
     }
 }
 
@@ -202,7 +201,8 @@ impl Key {
     /// As for [`Key::sign`]; and [`Errno::INVALID`] for a nonce that is 0 or not below the order.
     pub fn sign_with_nonce(&self, hash: &[u8], nonce: &[u8], out: &mut [u8]) -> Result<(), Errno> {
         let key = self.signing()?;
-        let operation = self.curve.operation(Function::EcdsaSign)?;
+        // Lanes draw their nonces themselves.
+        let operation = Operation::of(self.curve.tally(Function::EcdsaSign).out_of_batches())?;
         operation.ran(key.alone().sign_with_nonce(hash, nonce, out)?);
         Ok(())
     }
@@ -218,8 +218,9 @@ impl Key {
     pub fn verify(&self, hash: &[u8], signature: &[u8]) -> Result<(), Errno> {
         let key = self.halves.as_ref().ok_or(Errno::INVALID)?;
         let operation = self.curve.operation(Function::EcdsaVerify)?;
-        operation.ran(key.alone().verify(hash, signature)?);
-        Ok(())
+        let (right, outcome) = key.alone().verify(hash, signature)?;
+        operation.ran(outcome);
+        if right { Ok(()) } else { Err(Errno::FAULT) }
     }
 }
 

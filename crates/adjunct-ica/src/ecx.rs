@@ -50,6 +50,14 @@ pub trait Signatures<const N: usize, const S: usize>: Curve<N> {
     /// What its verification counts as.
     const VERIFY: Function;
 
+    /// Whether a message of so many bytes may be signed, and where that counts.
+    ///
+    /// # Errors
+    /// As for [`Curve::operation`].
+    fn signing(_message: usize) -> Result<Operation, Errno> {
+        Self::operation(Self::SIGN)
+    }
+
     /// Signs; `public` is the public key of `private`.
     fn sign(private: &[u8; N], public: &[u8; N], message: &[u8]) -> (Option<[u8; S]>, Outcome);
     /// Whether it is a signature of the message.
@@ -96,6 +104,10 @@ impl Curve<32> for Ed25519 {
 impl Signatures<32, 64> for Ed25519 {
     const SIGN: Function = Function::Ed25519Sign;
     const VERIFY: Function = Function::Ed25519Verify;
+
+    fn signing(message: usize) -> Result<Operation, Errno> {
+        Operation::of(curve::ed25519_tally(Tally::new(Self::SIGN, 0), message))
+    }
 
     fn sign(private: &[u8; 32], public: &[u8; 32], message: &[u8]) -> (Option<[u8; 64]>, Outcome) {
         curve::ed25519_sign(private, public, message)
@@ -283,14 +295,15 @@ impl<C: Curve<N>, const N: usize> Key<C, N> {
     /// # Errors
     /// [`Errno::INVALID`] where there is neither; [`Errno::NO_DEVICE`] where nothing computes it.
     pub fn public(&self) -> Result<[u8; N], Errno> {
-        match self.public.or_else(|| self.own.get()) {
-            Some(public) => Ok(public),
-            None => self.derive_public(),
-        }
+        self.public.map_or_else(|| self.own(), Ok)
     }
 
-    fn derive_public(&self) -> Result<[u8; N], Errno> {
+    /// The public key of the private one; computing it counts, at whatever call.
+    fn own(&self) -> Result<[u8; N], Errno> {
         let private = self.private()?;
+        if let Some(public) = self.own.get() {
+            return Ok(public);
+        }
         let operation = C::operation(C::KEYGEN)?;
         let (public, outcome) = C::public(private).ok_or(Errno::IO)?;
         operation.ran(outcome);
@@ -339,13 +352,9 @@ impl<C: Curve<N>, const N: usize> Key<C, N> {
         C: Signatures<N, S>,
     {
         let private = self.private()?;
-        let operation = C::operation(C::SIGN)?;
+        let operation = C::signing(message.len())?;
         // Never with the public key that was set: signatures of one message with two public keys give the private key away.
-        let public = match self.own.get() {
-            Some(public) => public,
-            None => C::public(private).ok_or(Errno::IO)?.0,
-        };
-        self.own.set(&public);
+        let public = self.own()?;
         let (signature, outcome) = C::sign(private, &public, message);
         operation.ran(outcome);
         signature.ok_or(Errno::IO)

@@ -13,8 +13,6 @@ static FALLBACKS: AtomicBool = AtomicBool::new(true);
 static CURVE_FALLBACKS: AtomicBool = AtomicBool::new(true);
 /// `ica_set_offload_mode`: whether cards are preferred to the processor's instructions.
 static OFFLOAD: AtomicBool = AtomicBool::new(false);
-/// `ica_set_stats_mode`: whether operations are counted.
-static STATISTICS: AtomicBool = AtomicBool::new(true);
 
 /// Sets whether software serves what hardware does not.
 pub fn set_fallbacks(on: bool) {
@@ -26,8 +24,7 @@ pub fn in_software(function: Function) -> bool {
     let modes = LibicaModes {
         fallbacks: FALLBACKS.load(Relaxed),
         curve_fallbacks: CURVE_FALLBACKS.load(Relaxed),
-        offload: offload(),
-        statistics: STATISTICS.load(Relaxed),
+        ..LibicaModes::default()
     };
     modes.in_software(function, crate::libcrypto::available)
 }
@@ -42,9 +39,9 @@ pub fn offload() -> bool {
     OFFLOAD.load(Relaxed)
 }
 
-/// Sets whether operations are counted.
+/// Sets whether operations are counted, and what the accelerator does with them.
 pub fn set_statistics(on: bool) {
-    STATISTICS.store(on, Relaxed);
+    adjunct::counters::switch(on);
 }
 
 /// Sets the modes that the environment has.
@@ -88,28 +85,16 @@ impl Operation {
         Ok(Operation { tally })
     }
 
-    /// The same for what neither instructions nor batches serve, whatever they do for others of its row.
-    ///
-    /// # Errors
-    /// As for [`Operation::new`].
-    pub fn of_software(tally: Tally) -> Result<Operation, Errno> {
-        if in_software(tally.function()) { Ok(Operation { tally }) } else { Err(Errno::NO_DEVICE) }
-    }
-
     /// Counts it, done over `bytes` bytes.
     #[inline]
     pub fn done(self, direction: Direction, bytes: usize) {
-        if STATISTICS.load(Relaxed) {
-            adjunct::counters::attribute();
-            self.tally.count(direction, bytes);
-        }
+        adjunct::counters::attribute();
+        self.tally.count(direction, bytes);
     }
 
     /// Counts a public-key operation that the accelerator has had.
     pub fn ran(self, outcome: Outcome) {
-        if STATISTICS.load(Relaxed) {
-            adjunct::counters::attribute_now();
-            self.tally.ran(outcome).count(Direction::Encrypt, 0);
-        }
+        adjunct::counters::attribute_now();
+        self.tally.ran(outcome).count(Direction::Encrypt, 0);
     }
 }

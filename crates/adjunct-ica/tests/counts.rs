@@ -96,6 +96,10 @@ fn follow(library: &str, mask: &str, machine: Machine) -> BTreeSet<String> {
             skipped = true;
             continue;
         };
+        // What counts nothing does not count in a queue of the accelerator either.
+        if row.is_empty() && after.all_lanes() != before.all_lanes() {
+            wrong.push(format!("{line}: counted {:?}", after.since(&before).all_lanes()));
+        }
         let (counted, expected) =
             (counted(&before, &after), expected(row, bits.parse().expect("a number"), direction, machine));
         if counted != expected {

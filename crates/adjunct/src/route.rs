@@ -142,6 +142,16 @@ impl Tally {
         Tally::on(Path::Software(Reason::Parameter), function, bits)
     }
 
+    /// The same for an operation that the batches of its function do not take (a nonce that is given, a long message): alone or
+    /// not, it is software.
+    #[must_use]
+    pub fn out_of_batches(self) -> Tally {
+        match self.path {
+            Path::Software(Reason::Alone) => Tally::at(Path::Software(Reason::Parameter), self.function, self.row),
+            _ => self,
+        }
+    }
+
     fn on(path: Path, function: Function, bits: usize) -> Tally {
         Tally::at(path, function, function.row(bits))
     }

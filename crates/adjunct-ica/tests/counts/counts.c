@@ -185,6 +185,10 @@ static void curve(unsigned int nid, unsigned int bits)
 	    ica_ecdsa_sign_ex(DRIVER_NOT_LOADED, ec, hash, sizeof hash, signature, 2 * length, k));
 	ONE(ica_ecdsa_verify, "ECDSA Verify", bits,
 	    ica_ecdsa_verify(DRIVER_NOT_LOADED, ec, hash, sizeof hash, signature, 2 * length));
+	/* The work is the same where the answer is no. */
+	signature[2 * length - 1] ^= 1;
+	ONE(ica_ecdsa_verify, "ECDSA Verify", bits,
+	    ica_ecdsa_verify(DRIVER_NOT_LOADED, ec, hash, sizeof hash, signature, 2 * length) != EFAULT);
 	ONE(ica_ecdh_derive_secret, "ECDH", bits, ica_ecdh_derive_secret(DRIVER_NOT_LOADED, ec, ec, secret, length));
 	NONE(ica_ec_key_free, (ica_ec_key_free(ec), 0));
 }
@@ -212,9 +216,12 @@ static void curve(unsigned int nid, unsigned int bits)
 		ONE(ica_##x##_key_gen, row " Keygen", 0, ica_##x##_key_gen(ctx));                                      \
 		CHECK(ica_##x##_key_get(ctx, private, public) == 0);                                                   \
 		NONE(ica_##x##_key_get, ica_##x##_key_get(ctx, private, public));                                      \
-		NONE(ica_##x##_key_set, ica_##x##_key_set(ctx, private, public));                                      \
 		ONE(ica_##x##_sign, row " Sign", 0, ica_##x##_sign(ctx, signature, in, LENGTH));                       \
 		ONE(ica_##x##_verify, row " Verify", 0, ica_##x##_verify(ctx, signature, in, LENGTH));                 \
+		signature[size] ^= 1;                                                                                  \
+		ONE(ica_##x##_verify, row " Verify", 0, ica_##x##_verify(ctx, signature, in, LENGTH) != -1);           \
+		/* Not before: of a key that is set, signing computes the public key, which counts. */                 \
+		NONE(ica_##x##_key_set, ica_##x##_key_set(ctx, private, public));                                      \
 		NONE(ica_##x##_ctx_del, ica_##x##_ctx_del(&ctx));                                                      \
 	} while (0)
 
@@ -225,6 +232,7 @@ static void the_library(void)
 	ica_adapter_handle_t adapter;
 	unsigned int length;
 	uint64_t a[8] = {1}, b[8] = {2}, r[16];
+	ICA_X25519_CTX *ctx;
 
 	NONE(ica_open_adapter, ica_open_adapter(&adapter));
 	NONE(ica_close_adapter, ica_close_adapter(adapter));
@@ -241,7 +249,11 @@ static void the_library(void)
 	NONE(ica_set_offload_mode, (ica_set_offload_mode(0), 0));
 	NONE(ica_set_stats_mode, (ica_set_stats_mode(0), 0));
 	NONE(ica_sha256, ica_sha256(SHA_MSG_PART_ONLY, LENGTH, in, &(sha256_context_t){0}, out));
+	CHECK(ica_x25519_ctx_new(&ctx) == 0);
+	NONE(ica_x25519_key_gen, ica_x25519_key_gen(ctx));
 	ica_set_stats_mode(1);
+	ONE(ica_x25519_key_gen, "X25519 Keygen", 0, ica_x25519_key_gen(ctx));
+	CHECK(ica_x25519_ctx_del(&ctx) == 0);
 	ONE(ica_sha256, "SHA-256", 0, ica_sha256(SHA_MSG_PART_ONLY, LENGTH, in, &(sha256_context_t){0}, out));
 	NONE(ica_cleanup, (ica_cleanup(), 0));
 }

@@ -422,17 +422,23 @@ static void unknown_curves(void)
 static void without_fallbacks(void)
 {
 	for (size_t i = 0; i < CURVES; i++) {
-		unsigned char hash[32] = { 1 }, made[2 * MAX];
+		unsigned char hash[32] = { 1 }, nonce[MAX] = { 0 }, made[2 * MAX];
 		unsigned int n = curves[i].length;
 		int lanes = curves[i].nid == NID_X9_62_prime256v1 || curves[i].nid == NID_secp384r1 ||
 			    curves[i].nid == NID_secp521r1, rc;
 		ICA_EC_KEY *key = generated(&curves[i]);
 
+		nonce[n - 1] = 1;
 		ica_set_fallback_mode(0);
 		rc = ica_ecdsa_sign(DRIVER_NOT_LOADED, key, hash, 32, made, 2 * n);
 		CHECK(rc == ENODEV || (lanes && rc == 0));
 		CHECK(ica_ecdh_derive_secret(DRIVER_NOT_LOADED, key, key, made, n) == rc);
 		CHECK(ica_ec_key_generate(DRIVER_NOT_LOADED, key) == rc);
+#ifndef __s390x__
+		/* No batch takes a nonce. */
+		rc = ENODEV;
+#endif
+		CHECK(ica_ecdsa_sign_ex(DRIVER_NOT_LOADED, key, hash, 32, made, 2 * n, nonce) == rc);
 		ica_set_fallback_mode(1);
 		CHECK(ica_ecdsa_sign(DRIVER_NOT_LOADED, key, hash, 32, made, 2 * n) == 0);
 		ica_ec_key_free(key);

@@ -248,7 +248,7 @@ impl Context {
                 self.provider.core.raise(Reason::MissingKey);
                 return 0;
             };
-            self.sign.ran(outcome).count(Direction::Encrypt, 0);
+            curve::ed25519_tally(self.sign, message.len()).ran(outcome).count(Direction::Encrypt, 0);
             // SAFETY: see above.
             unsafe { abi::slice_mut(out, SIGNATURE).copy_from_slice(&signature) };
         }

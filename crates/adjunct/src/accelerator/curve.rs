@@ -8,6 +8,7 @@
 use super::LANES;
 use super::{Kind, Outcome, Queue, run};
 use crate::awslc::ecx::{self, KEY, SIGNATURE};
+use crate::route::Tally;
 #[cfg(target_arch = "x86_64")]
 use adjunct_kernels::curve25519 as kernel;
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
@@ -35,6 +36,11 @@ pub fn ed25519_public(seed: &[u8; KEY]) -> ([u8; KEY], Outcome) {
     let mut job = Keygen { private: *seed, public: [0; KEY] };
     let outcome = run::<Ed25519Keygen>(&mut job);
     (job.public, outcome)
+}
+
+/// Where a signature of a message of so many bytes counts, of the function's tally.
+pub fn ed25519_tally(tally: Tally, message: usize) -> Tally {
+    if message > MESSAGE { tally.out_of_batches() } else { tally }
 }
 
 /// Signs `message` by Ed25519. `public` must be the public key of `seed`: a signature made with another gives the private

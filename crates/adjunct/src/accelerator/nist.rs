@@ -224,6 +224,8 @@ mod kernel {
         for job in jobs.iter_mut() {
             loop {
                 random(&mut job.private[..length]);
+                // No longer than the order: of P-521's bytes, else, one draw in 128 would do.
+                job.private[0] &= 0xFF >> (8 * length - C::CURVE.bits());
                 if in_range(C::CURVE, &job.private[..length]) {
                     break;
                 }

@@ -413,25 +413,25 @@ impl Key {
         if written { Ok(Outcome::LIBRARY) } else { Err(failed("BN_bn2bin_padded")) }
     }
 
-    /// Checks a signature of a digest: r and s as [`Key::sign`] writes them. Says what has.
+    /// Whether a signature, r and s as [`Key::sign`] writes them, is one of a digest. Says what has checked it.
     ///
     /// # Errors
-    /// [`Error::Verify`] for one that does not fit, or has another length; [`Error::InvalidKey`] without a public key.
-    pub fn verify(&self, digest: &[u8], signature: &[u8]) -> Result<Outcome, Error> {
+    /// [`Error::Length`] for a signature of another length; [`Error::InvalidKey`] without a public key.
+    pub fn verify(&self, digest: &[u8], signature: &[u8]) -> Result<(bool, Outcome), Error> {
         let length = self.group.field_len();
         if self.point().is_none() {
             return Err(Error::InvalidKey("no public key"));
         }
         if signature.len() != 2 * length {
-            return Err(Error::Verify);
+            return Err(Error::Length { what: "signature", got: signature.len(), expected: "twice the private key's" });
         }
         #[cfg(target_arch = "s390x")]
         if let Some(good) = super::group_cpacf::verify(self, digest, signature) {
-            return if good { Ok(Outcome::Scalar) } else { Err(Error::Verify) };
+            return Ok((good, Outcome::Scalar));
         }
         let (r, s) = signature.split_at(length);
         // SAFETY: pointers and lengths describe the slices; of the numbers, the signature owns what it was given.
-        unsafe {
+        let good = unsafe {
             let made = Owned::new(lc::ECDSA_SIG_new(), lc::ECDSA_SIG_free)?;
             let r = Owned::new(lc::BN_bin2bn(r.as_ptr(), length, null_mut()), lc::BN_free)?;
             let s = Owned::new(lc::BN_bin2bn(s.as_ptr(), length, null_mut()), lc::BN_free)?;
@@ -439,12 +439,12 @@ impl Key {
                 return Err(failed("ECDSA_SIG_set0"));
             }
             std::mem::forget((r, s));
-            if lc::ECDSA_do_verify(digest.as_ptr(), digest.len(), made.get(), self.raw.get()) != 1 {
-                clear();
-                return Err(Error::Verify);
-            }
+            lc::ECDSA_do_verify(digest.as_ptr(), digest.len(), made.get(), self.raw.get()) == 1
+        };
+        if !good {
+            clear();
         }
-        Ok(Outcome::LIBRARY)
+        Ok((good, Outcome::LIBRARY))
     }
 
     /// Writes the x coordinate of private * `peer`: [`Group::field_len`] bytes, the part of `out` that is the result. Says

@@ -66,10 +66,24 @@ pub use snapshot::{Cell, Counts, Lanes, Snapshot};
 use crate::accelerator::Queue;
 use crate::error::Error;
 use crate::route::{Direction, Tally};
+use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// The size of a segment in bytes. Only what is used of it takes memory.
 pub const SEGMENT_SIZE: usize = size_of::<layout::Segment>();
+
+/// Whether this process counts. Of this copy of the code alone: a provider beside libica has its own.
+static COUNTING: AtomicBool = AtomicBool::new(true);
+
+/// Sets whether this process counts, operations as well as what the accelerator does (`ica_set_stats_mode`).
+pub fn switch(on: bool) {
+    COUNTING.store(on, Relaxed);
+}
+
+#[inline]
+fn counting() -> bool {
+    COUNTING.load(Relaxed)
+}
 
 /// Maps the counters of the effective user. Never fails; without them nothing is counted and one warning says why.
 pub fn open() {
@@ -80,18 +94,25 @@ pub fn open() {
 /// of now. The user is not looked up each time (see above); [`attribute_now`] does.
 #[inline]
 pub fn attribute() {
-    thread::with(process::attribute);
+    if counting() {
+        thread::with(process::attribute);
+    }
 }
 
 /// Like [`attribute`], and looks the user up each time: for contexts that are rare beside what they cost (public-key
 /// operations).
 pub fn attribute_now() {
-    thread::with(process::attribute_now);
+    if counting() {
+        thread::with(process::attribute_now);
+    }
 }
 
 /// Counts `calls` calls and `bytes` bytes.
 #[inline]
 pub fn add(tally: Tally, direction: Direction, calls: u64, bytes: u64) {
+    if !counting() {
+        return;
+    }
     thread::with(|t| match t.slot(memory::epoch().load(Relaxed)) {
         Some(slot) => slot.add_alone(tally.place(), direction, calls, bytes),
         None => process::count_slowly(t, tally.place(), direction, calls, bytes),
@@ -101,6 +122,9 @@ pub fn add(tally: Tally, direction: Direction, calls: u64, bytes: u64) {
 /// Counts what the accelerator did.
 #[inline]
 pub(crate) fn note(queue: Queue, event: Event) {
+    if !counting() {
+        return;
+    }
     thread::with(|t| match t.slot(memory::epoch().load(Relaxed)) {
         Some(slot) => slot.note_alone(queue, event),
         None => process::note_slowly(t, queue, event),

@@ -11,8 +11,6 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 static FALLBACKS: AtomicBool = AtomicBool::new(true);
 /// Whether it does for elliptic curves: not where the variable ICAPATH is 1.
 static CURVE_FALLBACKS: AtomicBool = AtomicBool::new(true);
-/// `ica_set_offload_mode`: whether cards are preferred to the processor's instructions.
-static OFFLOAD: AtomicBool = AtomicBool::new(false);
 
 /// Sets whether software serves what hardware does not.
 pub fn set_fallbacks(on: bool) {
@@ -29,16 +27,6 @@ pub fn in_software(function: Function) -> bool {
     modes.in_software(function, crate::libcrypto::available)
 }
 
-/// Sets whether cards are preferred to the processor's instructions.
-pub fn set_offload(on: bool) {
-    OFFLOAD.store(on, Relaxed);
-}
-
-/// Whether cards are preferred to the processor's instructions.
-pub fn offload() -> bool {
-    OFFLOAD.load(Relaxed)
-}
-
 /// Sets whether operations are counted, and what the accelerator does with them.
 pub fn set_statistics(on: bool) {
     adjunct::counters::switch(on);
@@ -46,10 +34,9 @@ pub fn set_statistics(on: bool) {
 
 /// Sets the modes that the environment has.
 pub fn from_environment() {
-    let LibicaModes { fallbacks, curve_fallbacks, offload, statistics } = LibicaModes::from_environment();
+    let LibicaModes { fallbacks, curve_fallbacks, statistics } = LibicaModes::from_environment();
     set_fallbacks(fallbacks);
     CURVE_FALLBACKS.store(curve_fallbacks, Relaxed);
-    set_offload(offload);
     set_statistics(statistics);
 }
 

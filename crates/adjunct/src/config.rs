@@ -144,8 +144,6 @@ pub struct LibicaModes {
     pub fallbacks: bool,
     /// Whether it does for elliptic curves.
     pub curve_fallbacks: bool,
-    /// Whether cards are preferred to the processor's instructions.
-    pub offload: bool,
     /// Whether operations are counted.
     pub statistics: bool,
 }
@@ -153,7 +151,7 @@ pub struct LibicaModes {
 impl Default for LibicaModes {
     /// Software serves what hardware does not, and all is counted.
     fn default() -> LibicaModes {
-        LibicaModes { fallbacks: true, curve_fallbacks: true, offload: false, statistics: true }
+        LibicaModes { fallbacks: true, curve_fallbacks: true, statistics: true }
     }
 }
 
@@ -167,7 +165,6 @@ impl LibicaModes {
             fallbacks: on("LIBICA_FALLBACK_MODE", otherwise.fallbacks),
             // 1 is hardware only, 2 software only, and all else either. Of 2 nothing is to be seen in a result.
             curve_fallbacks: number("ICAPATH") != Some(1),
-            offload: on("LIBICA_OFFLOAD_MODE", otherwise.offload),
             statistics: on("LIBICA_STATS_MODE", otherwise.statistics),
         }
     }

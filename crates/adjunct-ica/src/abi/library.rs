@@ -105,11 +105,9 @@ pub extern "C" fn ica_set_fallback_mode(mode: c_int) {
     serve::set_fallbacks(mode != 0);
 }
 
-/// Public-key operations go to batches whenever there are several, whatever is said here.
+/// Changes nothing: there is no card to prefer, and public-key operations go to batches whenever there are several.
 #[unsafe(no_mangle)]
-pub extern "C" fn ica_set_offload_mode(mode: c_int) {
-    serve::set_offload(mode != 0);
-}
+pub extern "C" fn ica_set_offload_mode(_mode: c_int) {}
 
 /// Whether operations are counted.
 #[unsafe(no_mangle)]

@@ -1,8 +1,8 @@
 //! Generators of the core's Hash_DRBG, seeded from the CPU library's generator.
 
-use adjunct::awslc::locks::generation;
+use crate::lock::Lock;
 use adjunct::drbg::State;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use zeroize::Zeroizing;
 
 /// The most bytes of a personalization string and of additional input.
@@ -48,17 +48,12 @@ pub fn strength(asked: i32) -> Result<i32, Refused> {
 /// A generator. Threads may share it; what a child of a fork gets, its parent does not: each request has fresh bytes mixed in.
 #[derive(Debug)]
 pub struct Drbg {
-    /// The generation of the process that holds it, or 0. A number that is not this process's is of a thread that a fork has not taken along.
-    holder: AtomicU32,
-    state: std::cell::UnsafeCell<State>,
+    state: Lock<State>,
     /// Security strength in bits.
     pub strength: i32,
     /// Whether prediction resistance may be asked for.
     pub prediction_resistance: bool,
 }
-
-// SAFETY: the state is reached only through `hold`.
-unsafe impl Sync for Drbg {}
 
 impl Drbg {
     /// A new one, seeded.
@@ -71,25 +66,14 @@ impl Drbg {
             return Err(Refused::Invalid);
         }
         healthy()?;
-        let state = std::cell::UnsafeCell::new(State::new(&[&entropy()[..], personalization]));
-        Ok(Drbg { holder: AtomicU32::new(0), state, strength, prediction_resistance })
+        let state = Lock::new(State::new(&[&entropy()[..], personalization]));
+        Ok(Drbg { state, strength, prediction_resistance })
     }
 
-    /// Runs `body` on the state, which nobody else has meanwhile. Waiting yields: what it waits for takes microseconds.
+    /// Runs `body` on the state, which nobody else has meanwhile. One that a parent's thread was changing serves as well as any:
+    /// each request has fresh bytes mixed in.
     fn hold<R>(&self, body: impl FnOnce(&mut State) -> R) -> R {
-        let own = generation();
-        loop {
-            let holder = self.holder.load(Ordering::Relaxed);
-            if holder != own && self.holder.compare_exchange(holder, own, Ordering::Acquire, Ordering::Relaxed).is_ok()
-            {
-                break;
-            }
-            std::thread::yield_now();
-        }
-        // SAFETY: `holder` says that this thread has it.
-        let result = body(unsafe { &mut *self.state.get() });
-        self.holder.store(0, Ordering::Release);
-        result
+        self.state.hold(|state, _| body(state))
     }
 
     /// Seeds it again.

@@ -526,7 +526,11 @@ mod tests {
         assert_eq!(lives(me), Some(true));
         let with = |pid, namespaces, start| lives(Owner::new(pid, namespaces, start, 7).unwrap());
         assert_eq!(with(dead_pid(), me.namespaces(), me.start()), Some(false));
-        assert_eq!(with(me.pid(), me.namespaces(), other_start(me.start())), Some(false), "the pid is another process's now");
+        assert_eq!(
+            with(me.pid(), me.namespaces(), other_start(me.start())),
+            Some(false),
+            "the pid is another process's now"
+        );
         assert_eq!(with(me.pid(), me.namespaces(), 0), Some(true), "nothing but the pid is known");
         assert_eq!(with(me.pid(), me.namespaces() ^ 1, me.start()), None);
         assert_eq!(lives(Owner::from_word(0)), None);

@@ -140,9 +140,16 @@ pub fn healthy() -> Result<(), Refused> {
         [0x1c, 0x24, 0x5d, 0x66, 0xa7, 0x5b, 0x7b, 0xef],
         [0xa8, 0x44, 0x8d, 0x18, 0x6e, 0xe0, 0x62, 0xf1],
     ];
-    let count = |from: u8, length: usize| -> Vec<u8> { (0..length).map(|i| from + i as u8).collect() };
-    let (seed, nonce, name) = (count(0, 96), count(0x40, 16), count(0x60, 20));
-    let (first, second) = (count(0x80, 24), count(0xa0, 24));
+    const fn count<const N: usize>(from: u8) -> [u8; N] {
+        let (mut bytes, mut i) = ([from; N], 0);
+        while i < N {
+            bytes[i] += i as u8;
+            i += 1;
+        }
+        bytes
+    }
+    let (seed, nonce, name) = (count::<96>(0), count::<16>(0x40), count::<20>(0x60));
+    let (first, second) = (count::<24>(0x80), count::<24>(0xa0));
     let mut state = State::new(&[&seed, &nonce, &name]);
     let mut out = [[0; 64]; 3];
     state.generate(&[&first], &mut out[0]);

@@ -7,9 +7,10 @@
 //! inside reads when he leaves. A child of a fork starts with nothing: it wipes what it inherits, but for what another thread was
 //! changing, which is not looked at, and a key that another thread was using.
 
+use crate::error::Errno;
 use crate::lock::{Lock, Taken};
 use adjunct::awslc::digest::{Digest, SHA256};
-use std::sync::Arc;
+use adjunct::memory::Shared;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::SeqCst;
 use subtle::ConstantTimeEq;
@@ -36,7 +37,7 @@ struct State<T> {
 }
 
 /// The one used last stands last.
-type Keys<T> = Vec<(Tag, Arc<T>)>;
+type Keys<T> = Vec<(Tag, Shared<T>)>;
 
 impl<T> Kept<T> {
     /// The most keys kept.
@@ -97,10 +98,11 @@ impl<T> Kept<T> {
     /// The key of these numbers, made if it is not there.
     ///
     /// # Errors
-    /// Those of `make`.
-    pub fn get<E>(&self, numbers: &[&[u8]], make: impl FnOnce() -> Result<T, E>) -> Result<Arc<T>, E> {
+    /// Those of `make`; [`Errno::NO_MEMORY`].
+    pub fn get(&self, numbers: &[&[u8]], make: impl FnOnce() -> Result<T, Errno>) -> Result<Shared<T>, Errno> {
+        let make = || Ok(Shared::new(make()?)?);
         let Some((prefix, wiped)) = self.hold(|state| (state.prefix, state.wiped)) else {
-            return make().map(Arc::new);
+            return make();
         };
         let tag = tag(&prefix, numbers);
         let find = |state: &mut State<T>| {
@@ -111,10 +113,13 @@ impl<T> Kept<T> {
         if let Some(key) = self.hold(find).flatten() {
             return Ok(key);
         }
-        let key = Arc::new(make()?);
+        let key = make()?;
         let also = key.clone();
+        let mut room = Vec::new();
+        if room.try_reserve_exact(Self::MOST).is_err() {
+            return Ok(key);
+        }
         // What has to go is dropped outside.
-        let room = Vec::with_capacity(Self::MOST);
         drop(self.hold(|state| {
             // What was begun before all were wiped is not kept after.
             if state.wiped != wiped || find(state).is_some() {
@@ -160,11 +165,11 @@ mod tests {
     use super::*;
     use adjunct::awslc::locks::generation;
 
-    fn get(kept: &Kept<u8>, number: u8) -> (Arc<u8>, bool) {
+    fn get(kept: &Kept<u8>, number: u8) -> (Shared<u8>, bool) {
         let mut made = false;
         let make = || {
             made = true;
-            Ok::<_, ()>(number)
+            Ok(number)
         };
         let key = kept.get(&[&[number], &[]], make).unwrap();
         (key, made)
@@ -174,7 +179,8 @@ mod tests {
     fn the_last_ones_are_found_again() {
         let kept = Kept::new();
         for i in 0..16 {
-            assert_eq!(get(&kept, i), (Arc::new(i), true));
+            let (key, made) = get(&kept, i);
+            assert_eq!((*key, made), (i, true));
         }
         assert!((0..16).all(|i| !get(&kept, i).1));
         // 0 is used again, so 1 makes room.
@@ -186,10 +192,10 @@ mod tests {
     #[test]
     fn the_boundary_of_numbers_matters_and_errors_are_not_kept() {
         let kept = Kept::<u8>::new();
-        assert_eq!(*kept.get(&[b"ab", b"c"], || Ok::<_, ()>(1)).unwrap(), 1);
-        assert_eq!(*kept.get(&[b"a", b"bc"], || Ok::<_, ()>(2)).unwrap(), 2);
-        assert_eq!(kept.get(&[b"d"], || Err(())), Err(()));
-        assert_eq!(*kept.get(&[b"d"], || Ok::<_, ()>(3)).unwrap(), 3);
+        assert_eq!(*kept.get(&[b"ab", b"c"], || Ok(1)).unwrap(), 1);
+        assert_eq!(*kept.get(&[b"a", b"bc"], || Ok(2)).unwrap(), 2);
+        assert_eq!(kept.get(&[b"d"], || Err(Errno::IO)).map(drop), Err(Errno::IO));
+        assert_eq!(*kept.get(&[b"d"], || Ok(3)).unwrap(), 3);
     }
 
     /// A key that counts how many are wiped.
@@ -207,7 +213,7 @@ mod tests {
         for number in numbers {
             let make = || {
                 made += 1;
-                Ok::<_, ()>(Counting(wiped))
+                Ok(Counting(wiped))
             };
             kept.get(&[&[number]], make).map(drop).unwrap();
         }
@@ -254,7 +260,7 @@ mod tests {
         let (wiped, kept) = (AtomicU32::new(0), Kept::new());
         let make = || {
             kept.clear();
-            Ok::<_, ()>(Counting(&wiped))
+            Ok(Counting(&wiped))
         };
         kept.get(&[&[0]], make).map(drop).unwrap();
         assert_eq!((wiped.load(SeqCst), prepare(&kept, &wiped, 0..1)), (1, 1));

@@ -1,8 +1,8 @@
 //! Generators of the core's Hash_DRBG, seeded from the CPU library's generator.
 
-use adjunct::awslc::locks::generation;
+use crate::lock::Lock;
 use adjunct::drbg::State;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use zeroize::Zeroizing;
 
 /// The most bytes of a personalization string and of additional input.
@@ -48,17 +48,12 @@ pub fn strength(asked: i32) -> Result<i32, Refused> {
 /// A generator. Threads may share it; what a child of a fork gets, its parent does not: each request has fresh bytes mixed in.
 #[derive(Debug)]
 pub struct Drbg {
-    /// The generation of the process that holds it, or 0. A number that is not this process's is of a thread that a fork has not taken along.
-    holder: AtomicU32,
-    state: std::cell::UnsafeCell<State>,
+    state: Lock<State>,
     /// Security strength in bits.
     pub strength: i32,
     /// Whether prediction resistance may be asked for.
     pub prediction_resistance: bool,
 }
-
-// SAFETY: the state is reached only through `hold`.
-unsafe impl Sync for Drbg {}
 
 impl Drbg {
     /// A new one, seeded.
@@ -71,25 +66,14 @@ impl Drbg {
             return Err(Refused::Invalid);
         }
         healthy()?;
-        let state = std::cell::UnsafeCell::new(State::new(&[&entropy()[..], personalization]));
-        Ok(Drbg { holder: AtomicU32::new(0), state, strength, prediction_resistance })
+        let state = Lock::new(State::new(&[&entropy()[..], personalization]));
+        Ok(Drbg { state, strength, prediction_resistance })
     }
 
-    /// Runs `body` on the state, which nobody else has meanwhile. Waiting yields: what it waits for takes microseconds.
+    /// Runs `body` on the state, which nobody else has meanwhile. One that a parent's thread was changing serves as well as any:
+    /// each request has fresh bytes mixed in.
     fn hold<R>(&self, body: impl FnOnce(&mut State) -> R) -> R {
-        let own = generation();
-        loop {
-            let holder = self.holder.load(Ordering::Relaxed);
-            if holder != own && self.holder.compare_exchange(holder, own, Ordering::Acquire, Ordering::Relaxed).is_ok()
-            {
-                break;
-            }
-            std::thread::yield_now();
-        }
-        // SAFETY: `holder` says that this thread has it.
-        let result = body(unsafe { &mut *self.state.get() });
-        self.holder.store(0, Ordering::Release);
-        result
+        self.state.hold(|state, _| body(state))
     }
 
     /// Seeds it again.
@@ -156,9 +140,16 @@ pub fn healthy() -> Result<(), Refused> {
         [0x1c, 0x24, 0x5d, 0x66, 0xa7, 0x5b, 0x7b, 0xef],
         [0xa8, 0x44, 0x8d, 0x18, 0x6e, 0xe0, 0x62, 0xf1],
     ];
-    let count = |from: u8, length: usize| -> Vec<u8> { (0..length).map(|i| from + i as u8).collect() };
-    let (seed, nonce, name) = (count(0, 96), count(0x40, 16), count(0x60, 20));
-    let (first, second) = (count(0x80, 24), count(0xa0, 24));
+    const fn count<const N: usize>(from: u8) -> [u8; N] {
+        let (mut bytes, mut i) = ([from; N], 0);
+        while i < N {
+            bytes[i] += i as u8;
+            i += 1;
+        }
+        bytes
+    }
+    let (seed, nonce, name) = (count::<96>(0), count::<16>(0x40), count::<20>(0x60));
+    let (first, second) = (count::<24>(0x80), count::<24>(0xa0));
     let mut state = State::new(&[&seed, &nonce, &name]);
     let mut out = [[0; 64]; 3];
     state.generate(&[&first], &mut out[0]);

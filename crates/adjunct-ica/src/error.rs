@@ -28,6 +28,7 @@ impl From<adjunct::error::Error> for Errno {
             Error::Length { .. } | Error::InvalidKey(_) => Errno::INVALID,
             Error::Unsupported(_) => Errno::PERMISSION,
             Error::Verify => Errno::FAULT,
+            Error::Memory => Errno::NO_MEMORY,
             _ => Errno::IO,
         }
     }

@@ -3,13 +3,16 @@
 //! A key is found again by SHA-256 of its numbers behind a random prefix, compared in constant time: what is kept to compare
 //! says nothing about a key. At most [`Kept::MOST`] keys; one that has to make room is wiped when its last user is done.
 //!
-//! Nobody waits long: who does not get the lock prepares a key of his own. A child of a fork starts with nothing, since another
-//! thread may have been using or changing what it would inherit.
+//! Nobody waits long: who does not get the lock prepares a key of his own, and who wants all wiped leaves a note, which the one
+//! inside reads when he leaves. A child of a fork starts with nothing: it wipes what it inherits, but for what another thread was
+//! changing, which is not looked at, and a key that another thread was using.
 
+use crate::error::Errno;
+use crate::lock::{Lock, Taken};
 use adjunct::awslc::digest::{Digest, SHA256};
-use std::cell::UnsafeCell;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicI32, Ordering};
+use adjunct::memory::Shared;
+use std::sync::atomic::AtomicU32;
+use std::sync::atomic::Ordering::SeqCst;
 use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 
@@ -18,21 +21,23 @@ type Tag = Zeroizing<[u8; 32]>;
 /// Keys of one kind.
 #[derive(Debug)]
 pub struct Kept<T> {
-    /// The process that is in it, or 0. A number that is not this process's is of a thread that a fork has not taken along.
-    holder: AtomicI32,
-    state: UnsafeCell<State<T>>,
+    state: Lock<State<T>>,
+    /// How often all were to be wiped. Whoever has the lock sees to it, and looks again when it is open.
+    wishes: AtomicU32,
 }
 
 #[derive(Debug)]
 struct State<T> {
-    process: i32,
+    /// The process's; 0 at first.
+    generation: u32,
+    /// Of the wishes, how many are fulfilled.
+    wiped: u32,
     prefix: [u8; 32],
-    /// The one used last stands last.
-    keys: Vec<(Tag, Arc<T>)>,
+    keys: Keys<T>,
 }
 
-// SAFETY: the state is reached only through `hold`.
-unsafe impl<T: Send + Sync> Sync for Kept<T> {}
+/// The one used last stands last.
+type Keys<T> = Vec<(Tag, Shared<T>)>;
 
 impl<T> Kept<T> {
     /// The most keys kept.
@@ -42,45 +47,63 @@ impl<T> Kept<T> {
 
     /// Without any.
     pub const fn new() -> Kept<T> {
-        let state = State { process: 0, prefix: [0; 32], keys: Vec::new() };
-        Kept { holder: AtomicI32::new(0), state: UnsafeCell::new(state) }
+        let state = State { generation: 0, wiped: 0, prefix: [0; 32], keys: Vec::new() };
+        Kept { state: Lock::new(state), wishes: AtomicU32::new(0) }
     }
 
     /// Runs `body` on the state, which nobody else has meanwhile; `None` where somebody has it for too long.
     fn hold<R>(&self, body: impl FnOnce(&mut State<T>) -> R) -> Option<R> {
-        // SAFETY: getpid only returns a number.
-        let own = unsafe { libc::getpid() };
-        let taken = (0..Self::TRIES).any(|_| {
-            let holder = self.holder.load(Ordering::Relaxed);
-            let free = holder != own;
-            let taken = free && self.holder.compare_exchange(holder, own, Ordering::Acquire, Ordering::Relaxed).is_ok();
-            if !taken {
-                std::thread::yield_now();
-            }
-            taken
-        });
-        if !taken {
-            return None;
+        let (result, mut wiped) = self.settled(Self::TRIES, body)?;
+        // Who wished after the look inside may have found the lock taken. Where it is taken again, that one looks.
+        while self.wishes.load(SeqCst) != wiped {
+            let Some(((), now)) = self.settled(1, |_| ()) else { break };
+            wiped = now;
         }
-        // SAFETY: `holder` says that this thread has it.
-        let state = unsafe { &mut *self.state.get() };
-        if state.process != own {
+        Some(result)
+    }
+
+    /// Runs `body` on a state of this process, with all wishes up to now fulfilled; gives also their number.
+    fn settled<R>(&self, tries: usize, body: impl FnOnce(&mut State<T>) -> R) -> Option<(R, u32)> {
+        let (result, wiped, gone) = self.state.try_hold(tries, |state, taken| {
+            let gone = self.settle(state, taken);
+            (body(state), state.wiped, gone)
+        })?;
+        // To wipe them takes longer than others should wait.
+        drop(gone);
+        Some((result, wiped))
+    }
+
+    /// Makes the state this process's, and gives the keys that have to go.
+    fn settle(&self, state: &mut State<T>, taken: Taken) -> Keys<T> {
+        let wishes = self.wishes.load(SeqCst);
+        if state.generation != taken.generation {
             let mut prefix = [0; 32];
             adjunct::awslc::random(&mut prefix);
-            // What a parent's thread was changing is not looked at, not even to drop it.
-            std::mem::forget(std::mem::replace(state, State { process: own, prefix, keys: Vec::new() }));
+            let own = State { generation: taken.generation, wiped: wishes, prefix, keys: Vec::new() };
+            let inherited = std::mem::replace(state, own);
+            if taken.abandoned {
+                // What a parent's thread was changing is not looked at, not even to drop it.
+                std::mem::forget(inherited);
+                return Vec::new();
+            }
+            return inherited.keys;
         }
-        let result = body(state);
-        self.holder.store(0, Ordering::Release);
-        Some(result)
+        if state.wiped == wishes {
+            return Vec::new();
+        }
+        state.wiped = wishes;
+        std::mem::take(&mut state.keys)
     }
 
     /// The key of these numbers, made if it is not there.
     ///
     /// # Errors
-    /// Those of `make`.
-    pub fn get<E>(&self, numbers: &[&[u8]], make: impl FnOnce() -> Result<T, E>) -> Result<Arc<T>, E> {
-        let Some(prefix) = self.hold(|state| state.prefix) else { return make().map(Arc::new) };
+    /// Those of `make`; [`Errno::NO_MEMORY`].
+    pub fn get(&self, numbers: &[&[u8]], make: impl FnOnce() -> Result<T, Errno>) -> Result<Shared<T>, Errno> {
+        let make = || Ok(Shared::new(make()?)?);
+        let Some((prefix, wiped)) = self.hold(|state| (state.prefix, state.wiped)) else {
+            return make();
+        };
         let tag = tag(&prefix, numbers);
         let find = |state: &mut State<T>| {
             let place = state.keys.iter().position(|(other, _)| bool::from(other[..].ct_eq(&tag[..])))?;
@@ -90,12 +113,16 @@ impl<T> Kept<T> {
         if let Some(key) = self.hold(find).flatten() {
             return Ok(key);
         }
-        let key = Arc::new(make()?);
+        let key = make()?;
         let also = key.clone();
+        let mut room = Vec::new();
+        if room.try_reserve_exact(Self::MOST).is_err() {
+            return Ok(key);
+        }
         // What has to go is dropped outside.
-        let room = Vec::with_capacity(Self::MOST);
         drop(self.hold(|state| {
-            if find(state).is_some() {
+            // What was begun before all were wiped is not kept after.
+            if state.wiped != wiped || find(state).is_some() {
                 return None;
             }
             if state.keys.capacity() < Self::MOST {
@@ -108,9 +135,10 @@ impl<T> Kept<T> {
         Ok(key)
     }
 
-    /// Wipes them all.
+    /// Wipes them all: at once, or where somebody is inside, when he leaves.
     pub fn clear(&self) {
-        drop(self.hold(|state| std::mem::take(&mut state.keys)));
+        self.wishes.fetch_add(1, SeqCst);
+        self.hold(|_| ());
     }
 }
 
@@ -135,12 +163,13 @@ fn tag(prefix: &[u8; 32], numbers: &[&[u8]]) -> Tag {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use adjunct::awslc::locks::generation;
 
-    fn get(kept: &Kept<u8>, number: u8) -> (Arc<u8>, bool) {
+    fn get(kept: &Kept<u8>, number: u8) -> (Shared<u8>, bool) {
         let mut made = false;
         let make = || {
             made = true;
-            Ok::<_, ()>(number)
+            Ok(number)
         };
         let key = kept.get(&[&[number], &[]], make).unwrap();
         (key, made)
@@ -150,7 +179,8 @@ mod tests {
     fn the_last_ones_are_found_again() {
         let kept = Kept::new();
         for i in 0..16 {
-            assert_eq!(get(&kept, i), (Arc::new(i), true));
+            let (key, made) = get(&kept, i);
+            assert_eq!((*key, made), (i, true));
         }
         assert!((0..16).all(|i| !get(&kept, i).1));
         // 0 is used again, so 1 makes room.
@@ -162,24 +192,122 @@ mod tests {
     #[test]
     fn the_boundary_of_numbers_matters_and_errors_are_not_kept() {
         let kept = Kept::<u8>::new();
-        assert_eq!(*kept.get(&[b"ab", b"c"], || Ok::<_, ()>(1)).unwrap(), 1);
-        assert_eq!(*kept.get(&[b"a", b"bc"], || Ok::<_, ()>(2)).unwrap(), 2);
-        assert_eq!(kept.get(&[b"d"], || Err(())), Err(()));
-        assert_eq!(*kept.get(&[b"d"], || Ok::<_, ()>(3)).unwrap(), 3);
+        assert_eq!(*kept.get(&[b"ab", b"c"], || Ok(1)).unwrap(), 1);
+        assert_eq!(*kept.get(&[b"a", b"bc"], || Ok(2)).unwrap(), 2);
+        assert_eq!(kept.get(&[b"d"], || Err(Errno::IO)).map(drop), Err(Errno::IO));
+        assert_eq!(*kept.get(&[b"d"], || Ok(3)).unwrap(), 3);
+    }
+
+    /// A key that counts how many are wiped.
+    struct Counting<'a>(&'a AtomicU32);
+
+    impl Drop for Counting<'_> {
+        fn drop(&mut self) {
+            self.0.fetch_add(1, SeqCst);
+        }
+    }
+
+    /// Has these keys prepared; the number of them that were not there.
+    fn prepare<'a>(kept: &Kept<Counting<'a>>, wiped: &'a AtomicU32, numbers: std::ops::Range<u8>) -> usize {
+        let mut made = 0;
+        for number in numbers {
+            let make = || {
+                made += 1;
+                Ok(Counting(wiped))
+            };
+            kept.get(&[&[number]], make).map(drop).unwrap();
+        }
+        made
     }
 
     #[test]
-    fn a_lock_that_is_held_stops_nobody_and_another_processs_is_void() {
+    fn a_lock_that_is_held_stops_nobody() {
         let kept = Kept::new();
         assert!(get(&kept, 1).1 && !get(&kept, 1).1);
-        // SAFETY: getpid only returns a number.
-        kept.holder.store(unsafe { libc::getpid() }, Ordering::Relaxed);
+        kept.state.pretend(generation());
         assert!(get(&kept, 1).1 && get(&kept, 1).1);
-        // As in a child: the lock and the keys are of another process.
-        kept.holder.store(1, Ordering::Relaxed);
-        // SAFETY: no other thread is here.
-        unsafe { (*kept.state.get()).process = 1 };
-        assert!(get(&kept, 1).1 && !get(&kept, 1).1);
+        kept.state.pretend(0);
+        assert!(!get(&kept, 1).1);
+    }
+
+    #[test]
+    fn who_is_inside_wipes_what_another_wanted_wiped() {
+        let (wiped, kept) = (AtomicU32::new(0), Kept::new());
+        prepare(&kept, &wiped, 0..5);
+        kept.hold(|_| {
+            std::thread::scope(|scope| scope.spawn(|| kept.clear()).join().unwrap());
+            assert_eq!(wiped.load(SeqCst), 0);
+        });
+        assert_eq!(wiped.load(SeqCst), 5);
+        assert_eq!(prepare(&kept, &wiped, 0..5), 5);
+    }
+
+    #[test]
+    fn a_wish_is_seen_by_the_next_before_he_looks_for_a_key() {
+        let (wiped, kept) = (AtomicU32::new(0), Kept::new());
+        prepare(&kept, &wiped, 0..3);
+        kept.state.pretend(generation());
+        kept.clear();
+        assert_eq!(wiped.load(SeqCst), 0);
+        // As if the one inside had gone without a look.
+        kept.state.pretend(0);
+        assert_eq!(kept.hold(|state| state.keys.len()), Some(0));
+        assert_eq!(wiped.load(SeqCst), 3);
+    }
+
+    #[test]
+    fn a_key_that_was_begun_before_all_were_wiped_is_not_kept() {
+        let (wiped, kept) = (AtomicU32::new(0), Kept::new());
+        let make = || {
+            kept.clear();
+            Ok(Counting(&wiped))
+        };
+        kept.get(&[&[0]], make).map(drop).unwrap();
+        assert_eq!((wiped.load(SeqCst), prepare(&kept, &wiped, 0..1)), (1, 1));
+    }
+
+    /// As in a child: the state is of another process.
+    fn inherited<T>(kept: &Kept<T>, inside: bool) {
+        kept.hold(|state| state.generation += 1);
+        kept.state.pretend(if inside { generation() + 1 } else { 0 });
+    }
+
+    #[test]
+    fn a_child_wipes_what_it_inherits() {
+        let (wiped, kept) = (AtomicU32::new(0), Kept::new());
+        prepare(&kept, &wiped, 0..5);
+        let before = kept.hold(|state| state.prefix);
+        inherited(&kept, false);
+        assert_eq!((prepare(&kept, &wiped, 0..5), wiped.load(SeqCst)), (5, 5));
+        assert!(kept.hold(|state| state.prefix) != before && prepare(&kept, &wiped, 0..5) == 0);
+        // Also by a wish alone.
+        inherited(&kept, false);
+        kept.clear();
+        assert_eq!((wiped.load(SeqCst), prepare(&kept, &wiped, 0..5)), (10, 5));
+    }
+
+    #[test]
+    fn a_child_does_not_look_at_what_may_be_half_changed() {
+        let (wiped, kept) = (AtomicU32::new(0), Kept::new());
+        prepare(&kept, &wiped, 0..5);
+        inherited(&kept, true);
+        assert_eq!((prepare(&kept, &wiped, 0..5), wiped.load(SeqCst)), (5, 0));
+        assert_eq!(prepare(&kept, &wiped, 0..5), 0);
+    }
+
+    #[test]
+    fn wishes_and_uses_cross() {
+        let (wiped, kept) = (&AtomicU32::new(0), &Kept::new());
+        let made = std::thread::scope(|scope| {
+            let users = [0, 7, 14, 21].map(|from| {
+                scope.spawn(move || (0..500).map(|_| prepare(kept, wiped, from..from + 11)).sum::<usize>())
+            });
+            scope.spawn(|| (0..2000).for_each(|_| kept.clear()));
+            users.map(|user| user.join().unwrap()).iter().sum::<usize>()
+        });
+        kept.clear();
+        assert_eq!((wiped.load(SeqCst) as usize, kept.hold(|state| state.keys.len())), (made, Some(0)));
+        assert_eq!(kept.hold(|state| state.wiped), Some(kept.wishes.load(SeqCst)));
     }
 
     #[test]

@@ -15,6 +15,7 @@ pub mod hash;
 pub mod keep;
 pub mod libcrypto;
 pub mod list;
+pub mod lock;
 pub mod machine;
 pub mod modes;
 pub mod rsa;

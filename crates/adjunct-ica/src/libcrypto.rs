@@ -216,7 +216,8 @@ struct Made {
 
 impl Made {
     fn new(raw: Opaque, free: unsafe extern "C" fn(Opaque)) -> Option<Made> {
-        (!raw.is_null()).then_some(Made { raw, free })
+        // Not made before it is looked at: it would be freed, and not every table frees null.
+        (!raw.is_null()).then(|| Made { raw, free })
     }
 }
 

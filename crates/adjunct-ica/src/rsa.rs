@@ -35,6 +35,7 @@ pub fn mod_expo(input: &[u8], exponent: &[u8], modulus: &[u8], out: &mut [u8]) -
     let operation = Operation::new(Function::RsaMe, bits(modulus))?;
     rsa_any::power(input, exponent, modulus, out).map_err(|error| match error {
         Error::InvalidKey(_) | Error::Unsupported(_) => Errno::INVALID,
+        Error::Memory => Errno::NO_MEMORY,
         _ => Errno::IO,
     })?;
     operation.done(Direction::Encrypt, 0);
@@ -46,7 +47,7 @@ pub fn mod_expo(input: &[u8], exponent: &[u8], modulus: &[u8], out: &mut [u8]) -
 ///
 /// # Errors
 /// [`Errno::INVALID`] for numbers that are no key and an input that is not below the modulus; [`Errno::PERMISSION`] for a modulus
-/// of more than [`MAX_BITS`]; [`Errno::IO`] for a result that was wrong.
+/// of more than [`MAX_BITS`]; [`Errno::IO`] for a result that was wrong; [`Errno::NO_MEMORY`].
 pub fn crt(input: &[u8], key: &Crt<'_>, out: &mut [u8]) -> Result<(), Errno> {
     let prepared = PREPARED.get(&[key.p, key.q, key.dp, key.dq, key.qinv], || prepare(key))?;
     if prepared.bits() > MAX_BITS {
@@ -56,7 +57,10 @@ pub fn crt(input: &[u8], key: &Crt<'_>, out: &mut [u8]) -> Result<(), Errno> {
         return Err(Errno::INVALID);
     }
     let operation = Operation::of(prepared.tally())?;
-    let outcome = prepared.private(input, out).map_err(|_| {
+    let outcome = prepared.private(input, out).map_err(|error| {
+        if error == Error::Memory {
+            return Errno::NO_MEMORY;
+        }
         // The fault may be in what is kept.
         forget();
         Errno::IO
@@ -81,6 +85,7 @@ pub fn forget() {
 fn of_a_key(error: Error) -> Errno {
     match error {
         Error::InvalidKey(_) => Errno::INVALID,
+        Error::Memory => Errno::NO_MEMORY,
         _ => Errno::IO,
     }
 }
@@ -112,6 +117,7 @@ pub fn generate(form: Form, bits: usize, exponent: &mut u64) -> Result<Generated
     let chosen = if *exponent == 0 { random_exponent(bits) } else { *exponent };
     let key = rsa_any::generate(bits, chosen).map_err(|error| match error {
         Error::Unsupported(_) => Errno::INVALID,
+        Error::Memory => Errno::NO_MEMORY,
         _ => Errno::FAULT,
     })?;
     *exponent = chosen;

@@ -80,6 +80,20 @@ fn sanitizers_find_nothing_in_the_programs() {
     }
 }
 
+/// Not under AddressSanitizer, which has an allocator of its own.
+#[test]
+fn memory_that_runs_out_is_an_error() {
+    if !on_a_kernel() {
+        return;
+    }
+    let said = run(&mut program("robust/memory"));
+    if said.starts_with("SKIPPED") {
+        println!("{said}");
+    } else {
+        assert_eq!(said, "good\n");
+    }
+}
+
 #[test]
 fn sixteen_threads_get_what_one_gets() {
     is_good("robust/threads", "");

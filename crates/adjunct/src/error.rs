@@ -41,7 +41,10 @@ pub enum Error {
         /// What is wrong and what to do.
         cause: String,
     },
-    /// The CPU library refused for no reason it tells (memory, internal error).
+    /// There is no memory.
+    #[error("out of memory")]
+    Memory,
+    /// The CPU library refused for no reason it tells (internal error, or memory).
     #[error("{0} failed")]
     Failed(&'static str),
 }

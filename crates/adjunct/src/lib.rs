@@ -11,6 +11,7 @@
 //! * [`accelerator`]: public-key operations of several threads in one batch.
 //! * [`curve448`]: X448 and Ed448, where CPACF has them.
 //! * [`drbg`]: Hash_DRBG over SHA-512.
+//! * [`memory`]: boxes and buffers that may not be had.
 //! * [`nonce`]: ECDSA nonces for signatures in lanes.
 //! * [`foreign`]: what every module inside a foreign process needs.
 //! * [`config`]: the `algorithms =` keywords.
@@ -29,6 +30,7 @@ pub mod drbg;
 pub mod error;
 pub mod foreign;
 mod fork;
+pub mod memory;
 pub mod nonce;
 pub mod route;
 pub mod tls_record;

@@ -1,6 +1,6 @@
 //! `ica_aes_ccm`, `ica_aes_gcm*` and `ica_aes_gcm_kma_*`.
 
-use super::{aes_key, array, bytes, bytes_mut, code, encrypts, in_out, number, put, verified};
+use super::{aes_key, array, bytes, bytes_mut, code, encrypts, handle, in_out, number, put, verified};
 use crate::error::Errno;
 use crate::gcm::{self, Stream, Tag, tag_length};
 use crate::serve::{self, Operation};
@@ -288,7 +288,7 @@ pub type Context = Stream;
 /// Gives a context, or null where there is no memory.
 #[unsafe(no_mangle)]
 pub extern "C" fn ica_aes_gcm_kma_ctx_new() -> *mut Context {
-    guard(std::ptr::null_mut(), || Box::into_raw(Box::default()))
+    guard(std::ptr::null_mut(), || handle(Stream::default()).unwrap_or(std::ptr::null_mut()))
 }
 
 /// # Safety

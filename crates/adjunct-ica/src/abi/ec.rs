@@ -1,7 +1,7 @@
 //! `ica_ec_*`, `ica_ecdh_*`, `ica_ecdsa_*`. Buffers may overlap: results are made in memory of our own, and copied when all has
 //! been read.
 
-use super::{number, secret};
+use super::{handle, number, secret};
 use crate::ec::{Curve, Key};
 use crate::error::Errno;
 use adjunct::awslc::ec::{MAX_FIELD, MAX_POINT};
@@ -18,7 +18,7 @@ pub unsafe extern "C" fn ica_ec_key_new(nid: c_uint, length: *mut c_uint) -> *mu
         Some(curve) if !length.is_null() => {
             // SAFETY: see above.
             unsafe { length.write_unaligned(curve.length() as c_uint) };
-            Box::into_raw(Box::new(Key::new(curve)))
+            handle(Key::new(curve)).unwrap_or(null_mut())
         }
         _ => null_mut(),
     })

@@ -1,6 +1,6 @@
 //! `ica_x25519_*`, `ica_x448_*`, `ica_ed25519_*` and `ica_ed448_*`: 0 or -1, and nothing is written but by a success.
 
-use super::{array, bytes, put};
+use super::{array, bytes, handle, put};
 use crate::ecx::{Agreement, Curve, Ed448, Ed25519, Key, Signatures, X448, X25519};
 use crate::error::Errno;
 use adjunct::foreign::{guard, traceless};
@@ -37,7 +37,7 @@ unsafe fn new<C: Curve<N>, const N: usize>(context: *mut *mut Key<C, N>) -> Resu
     if context.is_null() {
         return Err(Errno::INVALID);
     }
-    let key = Box::into_raw(Box::new(Key::new()?));
+    let key = handle(Key::new()?)?;
     // SAFETY: the caller's pointer.
     unsafe { context.write(key) };
     Ok(())

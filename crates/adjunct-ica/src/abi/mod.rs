@@ -139,6 +139,14 @@ pub unsafe fn in_out(
     }
 }
 
+/// What a handle points to: memory of its own, for `Box::from_raw` to free.
+///
+/// # Errors
+/// [`Errno::NO_MEMORY`].
+pub fn handle<T>(value: T) -> Result<*mut T, Errno> {
+    Ok(Box::into_raw(adjunct::memory::boxed(value)?))
+}
+
 /// Whether to encrypt.
 ///
 /// # Errors

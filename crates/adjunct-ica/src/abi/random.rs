@@ -81,7 +81,7 @@ pub unsafe extern "C" fn ica_drbg_instantiate(
         }
         let name = if name.is_null() { &[] } else { bytes(name, length)? };
         let drbg = Drbg::new(strength, prediction_resistance, name)?;
-        *handle = Box::into_raw(Box::new(drbg));
+        *handle = super::handle(drbg)?;
         Ok(())
     })
 }

@@ -207,9 +207,14 @@ pub unsafe extern "C" fn ica_rsa_crt_key_check(key: *mut CrtKey) -> c_uint {
             if crt.dp[..PADDING].iter().fold(0, |all, b| all | b) != 0 {
                 return Err(Errno::INVALID);
             }
-            let copy = |number: &[u8]| Zeroizing::new(number.to_vec());
-            let (p, q, dp, dq) = (copy(crt.q), copy(crt.p), copy(crt.dq), copy(crt.dp));
-            key.put(lengths, &Crt { p: &p, q: &q, dp: &dp, dq: &dq, qinv: &qinv });
+            let mut room = Zeroizing::new([[0; MAX_LENGTH / 2 + PADDING]; 4]);
+            let mut numbers = [crt.q, crt.p, crt.dq, crt.dp];
+            for (number, copy) in numbers.iter_mut().zip(room.iter_mut()) {
+                copy[..number.len()].copy_from_slice(number);
+                *number = &copy[..number.len()];
+            }
+            let [p, q, dp, dq] = numbers;
+            key.put(lengths, &Crt { p, q, dp, dq, qinv: &qinv });
             code_of_turned = 1;
             Ok(())
         }

@@ -95,7 +95,8 @@ impl Context {
     /// # Safety
     /// `raw` came from this algorithm, and nobody else frees it.
     pub unsafe fn own(algorithm: Algorithm, raw: *mut c_void, free: c_int) -> Option<Context> {
-        (!raw.is_null()).then_some(Context { algorithm, raw, free })
+        // Not made before it is looked at: it would be freed, and not every provider frees null.
+        (!raw.is_null()).then(|| Context { algorithm, raw, free })
     }
 
     /// The algorithm it belongs to.

@@ -7,9 +7,10 @@ use super::{Kind, Outcome, Queue, available, run};
 #[cfg(target_arch = "x86_64")]
 use crate::awslc::rsa::Part;
 use crate::awslc::rsa::{Key, Numbers};
-use std::sync::Arc;
+use crate::error::Error;
+use crate::memory::{Shared, zeros};
 use std::sync::atomic::{AtomicBool, Ordering};
-use zeroize::Zeroize;
+use zeroize::{Zeroize, Zeroizing};
 
 /// The largest modulus with lanes, in bytes.
 const MAX_SIZE: usize = 512;
@@ -19,7 +20,7 @@ const MAX_SIZE: usize = 512;
 pub struct Prepared {
     queue: Queue,
     /// The modulus; inputs must be below it.
-    n: Box<[u8]>,
+    n: Zeroizing<Vec<u8>>,
     /// The CRT values turned out not to belong to the key: it works only by `d`, so never in lanes.
     unfit: AtomicBool,
     #[cfg(target_arch = "x86_64")]
@@ -29,7 +30,10 @@ pub struct Prepared {
 impl Prepared {
     /// For a key of these numbers; `None` where it has no lanes. The lanes' form of the key is made when the first batch
     /// wants it, since most keys are loaded by programs that never have two operations at a time.
-    pub fn new(numbers: &Numbers<'_>) -> Option<Arc<Prepared>> {
+    ///
+    /// # Errors
+    /// [`Error::Memory`].
+    pub fn new(numbers: &Numbers<'_>) -> Result<Option<Shared<Prepared>>, Error> {
         let bits = |number: &[u8]| {
             let number = &number[number.iter().take_while(|&&b| b == 0).count()..];
             number.first().map_or(0, |b| number.len() * 8 - b.leading_zeros() as usize)
@@ -38,21 +42,24 @@ impl Prepared {
             2048 => Queue::Rsa2048,
             3072 => Queue::Rsa3072,
             4096 => Queue::Rsa4096,
-            _ => return None,
+            _ => return Ok(None),
         };
-        let crt = numbers.crt?;
+        let Some(crt) = numbers.crt else { return Ok(None) };
         let halves = [crt.p, crt.q].iter().all(|prime| 2 * bits(prime) == bits(numbers.n));
         if !available() || !halves || bits(numbers.e) > 64 {
-            return None;
+            return Ok(None);
         }
-        let zeros = numbers.n.iter().take_while(|&&b| b == 0).count();
-        Some(Arc::new(Prepared {
+        let number = &numbers.n[numbers.n.iter().take_while(|&&b| b == 0).count()..];
+        let mut n = zeros(number.len())?;
+        n.copy_from_slice(number);
+        let prepared = Prepared {
             queue,
-            n: numbers.n[zeros..].into(),
+            n,
             unfit: AtomicBool::new(false),
             #[cfg(target_arch = "x86_64")]
             keys: lanes::Keys::default(),
-        }))
+        };
+        Shared::new(prepared).map(Some)
     }
 
     /// Notes that the CRT values do not belong to the key.
@@ -243,7 +250,7 @@ mod lanes {
         form: impl Fn(&Keys) -> &Slot<PrivateKey<P, M>>,
         scratches: &Scratches<MaybeUninit<Scratch<P, M>>>,
     ) -> u8 {
-        let keys: Vec<Option<Arc<Prepared>>> = jobs.iter().map(|job| job.key.prepared().cloned()).collect();
+        let keys: Vec<Option<Shared<Prepared>>> = jobs.iter().map(|job| job.key.prepared().cloned()).collect();
         let mut outputs = [[0; MAX_SIZE]; LANES];
         let mut places = Vec::with_capacity(LANES);
         let mut work = Vec::with_capacity(LANES);

@@ -2,6 +2,7 @@
 //! branch or an index that depends on their value. How long a number is, in words, is no secret.
 
 use crate::error::Error;
+use crate::memory::zeros;
 use aws_lc_sys as sys;
 use std::ffi::{c_int, c_uint};
 use std::ptr::{null, null_mut};
@@ -66,6 +67,13 @@ pub(super) fn clear_errors() {
     unsafe { sys::ERR_clear_error() }
 }
 
+/// Where nothing else can have gone wrong.
+#[cold]
+pub(super) fn no_memory() -> Error {
+    clear_errors();
+    Error::Memory
+}
+
 /// What a function of AWS-LC said.
 fn check(done: c_int, what: &'static str) -> Result<(), Error> {
     if done == 1 {
@@ -101,7 +109,7 @@ impl Bn {
     pub(super) fn new(bytes: &[u8]) -> Result<Bn, Error> {
         // SAFETY: the pointer and length describe the slice.
         let raw = unsafe { sys::BN_bin2bn(bytes.as_ptr(), bytes.len(), null_mut()) };
-        if raw.is_null() { Err(Error::Failed("BN_bin2bn")) } else { Ok(Bn(raw)) }
+        if raw.is_null() { Err(no_memory()) } else { Ok(Bn(raw)) }
     }
 
     /// A random prime of exactly so many bits, the two highest set. AWS-LC tests as often as FIPS 186-4 asks.
@@ -148,7 +156,7 @@ impl Bn {
         // SAFETY: a live number; null is caught below.
         let less = Bn(unsafe { sys::BN_dup(self.0) });
         if less.0.is_null() {
-            return Err(Error::Failed("BN_dup"));
+            return Err(no_memory());
         }
         // SAFETY: a live number.
         check(unsafe { sys::BN_sub_word(less.0, 1) }, "BN_sub_word").map(|()| less)
@@ -162,7 +170,7 @@ impl Bn {
 
     /// Big-endian, `length` bytes.
     pub(super) fn bytes(&self, length: usize) -> Result<Zeroizing<Vec<u8>>, Error> {
-        let mut bytes = Zeroizing::new(vec![0; length]);
+        let mut bytes = zeros(length)?;
         self.write(&mut bytes).map(|()| bytes)
     }
 
@@ -186,7 +194,7 @@ impl Ctx {
     pub(super) fn new() -> Result<Ctx, Error> {
         // SAFETY: allocates or returns null.
         let raw = unsafe { sys::BN_CTX_new() };
-        if raw.is_null() { Err(Error::Failed("BN_CTX_new")) } else { Ok(Ctx(raw)) }
+        if raw.is_null() { Err(no_memory()) } else { Ok(Ctx(raw)) }
     }
 
     pub(super) fn product(&self, a: &Bn, b: &Bn) -> Result<Bn, Error> {

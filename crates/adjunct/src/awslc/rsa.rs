@@ -6,16 +6,17 @@
 //! compares neither operands nor exponents in variable time; and its allocator wipes what it frees (`OPENSSL_free` in
 //! crypto/mem.c), which is where the numbers of a key live.
 
-use super::bn::{Bn, Ctx, clear_errors};
+use super::bn::{Bn, Ctx, clear_errors, no_memory};
 use super::digest::{Digest, SHA256};
 use crate::accelerator::rsa::Prepared;
 use crate::catalogue::Function;
 use crate::error::Error;
+use crate::memory::{Shared, zeros};
 use crate::route::Tally;
 use adjunct_kernels::opaque_debug;
 use aws_lc_sys as sys;
 use std::ffi::{c_int, c_void};
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 use zeroize::Zeroizing;
 
 /// The largest modulus served, in bytes (16384 bits).
@@ -77,7 +78,7 @@ pub struct Key {
     /// What stands for the private exponent is not one: only the two primes are known.
     no_d: bool,
     /// What the batch engine needs of it; `None` where it has no lanes for this key.
-    lanes: Option<Arc<Prepared>>,
+    lanes: Option<Shared<Prepared>>,
     /// SHA-256 of `d`, the key's part in implicit rejection.
     d_hash: OnceLock<Zeroizing<[u8; 32]>>,
 }
@@ -139,7 +140,7 @@ impl Key {
         // SAFETY: allocates or returns null.
         let raw = unsafe { sys::RSA_new() };
         if raw.is_null() {
-            return Err(Error::Failed("RSA_new"));
+            return Err(no_memory());
         }
         let mut key =
             Key { raw, bits, private: d.is_some(), crt: false, no_d: false, lanes: None, d_hash: OnceLock::new() };
@@ -174,7 +175,7 @@ impl Key {
             }
         }
         if key.crt {
-            key.lanes = Prepared::new(numbers);
+            key.lanes = Prepared::new(numbers)?;
         }
         Ok(key)
     }
@@ -191,16 +192,17 @@ impl Key {
     }
 
     /// Looks for lanes for a key that was generated.
-    fn prepare(&mut self) {
-        let number = |part| self.number(part).unwrap_or_default();
-        let (n, e, p, q) = (number(Part::N), number(Part::E), number(Part::P), number(Part::Q));
+    fn prepare(&mut self) -> Result<(), Error> {
+        let number = |part| Ok::<_, Error>(self.try_number(part)?.unwrap_or_default());
+        let (n, e, p, q) = (number(Part::N)?, number(Part::E)?, number(Part::P)?, number(Part::Q)?);
         // The others are never looked at.
         let crt = Crt { p: &p, q: &q, dp: &[], dq: &[], qinv: &[] };
-        self.lanes = Prepared::new(&Numbers { n: &n, e: &e, d: None, crt: Some(crt) });
+        self.lanes = Prepared::new(&Numbers { n: &n, e: &e, d: None, crt: Some(crt) })?;
+        Ok(())
     }
 
     /// What the batch engine needs of it.
-    pub(crate) fn prepared(&self) -> Option<&Arc<Prepared>> {
+    pub(crate) fn prepared(&self) -> Option<&Shared<Prepared>> {
         self.lanes.as_ref()
     }
 
@@ -225,7 +227,7 @@ impl Key {
         // SAFETY: allocates or returns null.
         let raw = unsafe { sys::RSA_new() };
         if raw.is_null() {
-            return Err(Error::Failed("RSA_new"));
+            return Err(no_memory());
         }
         let mut key = Key { raw, bits, private: true, crt: true, no_d: false, lanes: None, d_hash: OnceLock::new() };
         let mut report = report.map(Progress);
@@ -250,7 +252,7 @@ impl Key {
             clear_errors();
             return Err(Error::Failed("RSA key generation"));
         }
-        key.prepare();
+        key.prepare()?;
         Ok(key)
     }
 
@@ -306,16 +308,29 @@ impl Key {
 
     /// A number of the key as big-endian bytes without leading zeros; `None` where the key lacks it.
     pub fn number(&self, part: Part) -> Option<Zeroizing<Vec<u8>>> {
+        let mut out = Zeroizing::new(vec![0; self.length(part)?]);
+        self.write(part, &mut out);
+        Some(out)
+    }
+
+    /// The same, where it is an error that there is no memory.
+    pub(super) fn try_number(&self, part: Part) -> Result<Option<Zeroizing<Vec<u8>>>, Error> {
+        let Some(length) = self.length(part) else { return Ok(None) };
+        let mut out = zeros(length)?;
+        self.write(part, &mut out);
+        Ok(Some(out))
+    }
+
+    fn length(&self, part: Part) -> Option<usize> {
         let number = self.part(part);
-        if number.is_null() {
-            return None;
-        }
-        // SAFETY: a live number; the buffer has the room it says.
-        unsafe {
-            let mut out = Zeroizing::new(vec![0; sys::BN_num_bytes(number) as usize]);
-            sys::BN_bn2bin_padded(out.as_mut_ptr(), out.len(), number);
-            Some(out)
-        }
+        // SAFETY: a live number.
+        (!number.is_null()).then(|| unsafe { sys::BN_num_bytes(number) as usize })
+    }
+
+    /// Writes a number that is there and not longer than `out`.
+    fn write(&self, part: Part, out: &mut [u8]) {
+        // SAFETY: a live number; the pointer and length describe the slice.
+        unsafe { sys::BN_bn2bin_padded(out.as_mut_ptr(), out.len(), self.part(part)) };
     }
 
     /// Whether two keys have the same number there; both lacking it counts as different.
@@ -375,7 +390,12 @@ impl Key {
         if self.run_private(input, out) {
             return Ok(());
         }
-        let n = self.number(Part::N).unwrap_or_default();
+        self.private_after_all(input, out).inspect_err(|_| out.fill(0))
+    }
+
+    /// What [`Key::run_private`] has refused.
+    fn private_after_all(&self, input: &[u8], out: &mut [u8]) -> Result<(), Error> {
+        let n = self.try_number(Part::N)?.unwrap_or_default();
         if input >= &n[..] {
             return Err(Error::Unsupported("RSA input above the modulus"));
         }
@@ -388,7 +408,7 @@ impl Key {
         }
         // A key whose CRT values are wrong still signs in OpenSSL, by way of d; here too, and checked as ever.
         if self.crt && !self.no_d {
-            let (e, d) = (self.number(Part::E).unwrap_or_default(), self.number(Part::D).unwrap_or_default());
+            let (e, d) = (self.try_number(Part::E)?.unwrap_or_default(), self.try_number(Part::D)?.unwrap_or_default());
             let plain = Key::new(&Numbers { n: &n, e: &e, d: Some(&d), crt: None })?;
             if plain.run_private(input, out) {
                 if let Some(lanes) = &self.lanes {
@@ -397,7 +417,6 @@ impl Key {
                 return Ok(());
             }
         }
-        out.fill(0);
         Err(Error::InvalidKey("private exponent"))
     }
 

@@ -3,6 +3,7 @@
 use super::bn::{Bn, Ctx, Modulus, trim};
 use super::rsa::{Crt, Key, Part};
 use crate::error::Error;
+use crate::memory::zeros;
 use adjunct_kernels::opaque_debug;
 use zeroize::Zeroizing;
 
@@ -75,7 +76,7 @@ const TRIES: usize = 400;
 ///
 /// # Errors
 /// [`Error::Unsupported`] for an `e` that is even, below 3 or not below the modulus, and sizes below [`LEAST_BITS`];
-/// [`Error::Failed`] where no prime was found.
+/// [`Error::Failed`] where no prime was found; [`Error::Memory`].
 pub fn generate(bits: usize, e: u64) -> Result<Generated, Error> {
     let bytes = e.to_be_bytes();
     if e < 3 || e & 1 == 0 || bits < LEAST_BITS || e.ilog2() as usize + 1 >= bits {
@@ -120,7 +121,7 @@ fn assemble(bits: usize, e: &Bn, p: &Bn, q: &Bn, ctx: &Ctx) -> Result<Option<Gen
     let (dp, dq) = (ctx.remainder(&d, &p1)?, ctx.remainder(&d, &q1)?);
     let Some(qinv) = ctx.inverse(q, p)? else { return Ok(None) };
     let (length, half) = (bits.div_ceil(8), bits.div_ceil(8).div_ceil(2));
-    let n = ctx.product(p, q)?.bytes(length)?;
+    let mut n = ctx.product(p, q)?.bytes(length)?;
     let modulus = Modulus::public(Bn::new(&n)?, ctx)?;
     // The pair of exponents is tried once, as AWS-LC tries the keys it makes.
     let two = Bn::new(&[2])?;
@@ -128,7 +129,7 @@ fn assemble(bits: usize, e: &Bn, p: &Bn, q: &Bn, ctx: &Ctx) -> Result<Option<Gen
         return Err(Error::Failed("RSA key generation"));
     }
     Ok(Some(Generated {
-        n: n.to_vec(),
+        n: std::mem::take(&mut *n),
         d: d.bytes(length)?,
         p: p.bytes(half)?,
         q: q.bytes(half)?,
@@ -140,14 +141,14 @@ fn assemble(bits: usize, e: &Bn, p: &Bn, q: &Bn, ctx: &Ctx) -> Result<Option<Gen
 
 fn taken_apart(key: &Key) -> Result<Generated, Error> {
     let number = |part, length: usize| {
-        let number = key.number(part).ok_or(Error::Failed("RSA key generation"))?;
-        let mut whole = Zeroizing::new(vec![0; length]);
+        let number = key.try_number(part)?.ok_or(Error::Failed("RSA key generation"))?;
+        let mut whole = zeros(length)?;
         whole[length - number.len()..].copy_from_slice(&number);
         Ok::<_, Error>(whole)
     };
     let (length, half) = (key.size(), key.size() / 2);
     Ok(Generated {
-        n: number(Part::N, length)?.to_vec(),
+        n: std::mem::take(&mut *number(Part::N, length)?),
         d: number(Part::D, length)?,
         p: number(Part::P, half)?,
         q: number(Part::Q, half)?,

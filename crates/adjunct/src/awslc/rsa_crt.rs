@@ -15,6 +15,7 @@ use super::bn::{Bn, Ctx, Modulus, trim};
 use super::rsa::{Crt, Key, Numbers};
 use crate::accelerator::{self, Outcome};
 use crate::error::Error;
+use crate::memory::{boxed, zeros};
 use crate::route::Tally;
 use zeroize::Zeroizing;
 
@@ -27,7 +28,7 @@ const SHORT: usize = 64;
 #[derive(Debug)]
 pub struct CrtKey {
     /// The modulus.
-    n: Box<[u8]>,
+    n: Zeroizing<Vec<u8>>,
     bits: usize,
     way: Way,
 }
@@ -92,10 +93,10 @@ impl CrtKey {
                     Exponent::Halves(ep, eq) => Check::Halves { ep, eq },
                 };
                 let (p, q) = (Modulus::secret(p, &ctx)?, Modulus::secret(q, &ctx)?);
-                Way::Parts(Box::new(Parts { p, q, dp, dq, qinv, check }))
+                Way::Parts(boxed(Parts { p, q, dp, dq, qinv, check })?)
             }
         };
-        Ok(CrtKey { n: n.as_slice().into(), bits, way })
+        Ok(CrtKey { n, bits, way })
     }
 
     /// The size of the modulus in bits.
@@ -106,7 +107,7 @@ impl CrtKey {
     /// Whether a number, big-endian and of any length, is below the modulus.
     pub fn takes(&self, number: &[u8]) -> bool {
         let number = trim(number);
-        number.len() < self.n.len() || (number.len() == self.n.len() && *number < *self.n)
+        number.len() < self.n.len() || (number.len() == self.n.len() && *number < self.n[..])
     }
 
     /// Where private operations count.
@@ -123,7 +124,7 @@ impl CrtKey {
     ///
     /// # Errors
     /// [`Error::Unsupported`] where `input` is not below the modulus, [`Error::Length`] where the buffers are too short or
-    /// differ, [`Error::Verify`] where the result is wrong; nothing of it is in `out` then.
+    /// differ, [`Error::Verify`] where the result is wrong, [`Error::Memory`]; nothing of it is in `out` then.
     pub fn private(&self, input: &[u8], out: &mut [u8]) -> Result<Outcome, Error> {
         let Some(zeros) = out.len().checked_sub(self.n.len()).filter(|_| input.len() == out.len()) else {
             return Err(Error::Length { what: "RSA block", got: out.len(), expected: "the modulus's" });
@@ -137,7 +138,10 @@ impl CrtKey {
         match &self.way {
             Way::Key(key) => match accelerator::rsa::private(key, input, out) {
                 Some(outcome) => Ok(outcome),
-                None => key.private_alone(input, out).map(|()| Outcome::Scalar).map_err(|_| Error::Verify),
+                None => key.private_alone(input, out).map(|()| Outcome::Scalar).map_err(|error| match error {
+                    Error::Memory => error,
+                    _ => Error::Verify,
+                }),
             },
             Way::Parts(parts) => parts.private(input, out).map(|()| Outcome::Scalar).inspect_err(|_| out.fill(0)),
         }
@@ -148,7 +152,7 @@ impl CrtKey {
 fn within(number: &[u8], m: &Bn) -> Result<Bn, Error> {
     let length = m.bits().div_ceil(8);
     let (front, number) = number.split_at(number.len().saturating_sub(length));
-    let mut wide = Zeroizing::new(vec![0; length]);
+    let mut wide = zeros(length)?;
     wide[length - number.len()..].copy_from_slice(number);
     let number = Bn::new(&wide)?;
     let fits = front.iter().fold(0, |all, b| all | b) == 0 && number.less_than(m) && number.bits() > 0;

@@ -1,0 +1,130 @@
+//! A lock for what a program's threads share of the library, and its children may inherit in the middle of a change.
+//!
+//! Its word says in which process it was taken, by the number that tells one from another along a line of forks. So a child finds
+//! it open, though its parent's thread that was inside is not there to leave, and is told that what it finds may be half
+//! changed. A body that panics leaves it open too. To be held for microseconds only: who waits yields, and may instead give up.
+
+use adjunct::awslc::locks::generation;
+use std::cell::UnsafeCell;
+use std::sync::atomic::AtomicU32;
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+
+/// A value that one thread at a time has.
+#[derive(Debug)]
+pub struct Lock<T> {
+    /// The generation of the process whose thread is inside, or 0. One that is not this process's is of a thread that a fork has not
+    /// taken along.
+    ///
+    /// In sequential order with what is noted beside the lock: who notes something, and then finds the lock taken, can rely on
+    /// its holder's finding the note after the release.
+    holder: AtomicU32,
+    value: UnsafeCell<T>,
+}
+
+// SAFETY: one thread at a time reaches the value, by `hold` and `try_hold`.
+unsafe impl<T: Send> Sync for Lock<T> {}
+
+/// How the lock was come by.
+#[derive(Debug, Clone, Copy)]
+pub struct Taken {
+    /// This process's.
+    pub generation: u32,
+    /// Somebody was inside when this process was forked: the value may be half changed.
+    pub abandoned: bool,
+}
+
+impl<T> Lock<T> {
+    /// An open one.
+    pub const fn new(value: T) -> Lock<T> {
+        Lock { holder: AtomicU32::new(0), value: UnsafeCell::new(value) }
+    }
+
+    /// Runs `body` on the value, which nobody else has meanwhile.
+    pub fn hold<R>(&self, body: impl FnOnce(&mut T, Taken) -> R) -> R {
+        let generation = generation();
+        loop {
+            if let Some(taken) = self.take(generation) {
+                return self.run(taken, body);
+            }
+            std::thread::yield_now();
+        }
+    }
+
+    /// The same, or `None` where somebody had it at each of so many tries.
+    pub fn try_hold<R>(&self, tries: usize, body: impl FnOnce(&mut T, Taken) -> R) -> Option<R> {
+        let generation = generation();
+        for i in 0..tries {
+            if i > 0 {
+                std::thread::yield_now();
+            }
+            if let Some(taken) = self.take(generation) {
+                return Some(self.run(taken, body));
+            }
+        }
+        None
+    }
+
+    fn take(&self, generation: u32) -> Option<Taken> {
+        let holder = self.holder.load(SeqCst);
+        let free = holder != generation;
+        let taken = free && self.holder.compare_exchange(holder, generation, SeqCst, Relaxed).is_ok();
+        taken.then_some(Taken { generation, abandoned: holder != 0 })
+    }
+
+    fn run<R>(&self, taken: Taken, body: impl FnOnce(&mut T, Taken) -> R) -> R {
+        struct Release<'a>(&'a AtomicU32);
+        impl Drop for Release<'_> {
+            fn drop(&mut self) {
+                self.0.store(0, SeqCst);
+            }
+        }
+        let _release = Release(&self.holder);
+        // SAFETY: `holder` says that this thread has it.
+        body(unsafe { &mut *self.value.get() }, taken)
+    }
+
+    /// As if a thread were inside, of the process with this generation; 0: none.
+    #[cfg(test)]
+    pub(crate) fn pretend(&self, generation: u32) {
+        self.holder.store(generation, SeqCst);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_at_a_time_has_it() {
+        let lock = &Lock::new(0u64);
+        std::thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| (0..2000).for_each(|_| lock.hold(|value, _| *value += 1)));
+            }
+        });
+        assert_eq!(lock.hold(|value, taken| (*value, taken.abandoned)), (16000, false));
+    }
+
+    #[test]
+    fn who_gives_up_has_not_had_it() {
+        let lock = Lock::new(1);
+        lock.hold(|_, _| assert_eq!(lock.try_hold(3, |value, _| *value = 2), None));
+        assert_eq!(lock.try_hold(1, |value, _| *value), Some(1));
+    }
+
+    #[test]
+    fn a_lock_of_another_process_is_open_and_says_so() {
+        let lock = Lock::new(1);
+        lock.pretend(generation() + 1);
+        assert_eq!(lock.hold(|_, taken| (taken.generation, taken.abandoned)), (generation(), true));
+        assert!(!lock.hold(|_, taken| taken.abandoned));
+    }
+
+    #[test]
+    fn a_panic_leaves_it_open() {
+        let lock = Lock::new(1);
+        let panics = std::panic::AssertUnwindSafe(|| lock.hold(|_, _| std::panic::resume_unwind(Box::new(()))));
+        assert!(std::panic::catch_unwind(panics).is_err());
+        assert_eq!(lock.try_hold(1, |value, taken| (*value, taken.abandoned)), Some((1, false)));
+    }
+}

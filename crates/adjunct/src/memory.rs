@@ -1,0 +1,142 @@
+//! Memory that may not be had: what the standard library has of this ends the process then, and an interface that knows an error
+//! for it has to give that.
+
+#![allow(unsafe_code)]
+
+use crate::error::Error;
+use std::alloc::{Layout, alloc};
+use std::ops::Deref;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicUsize, Ordering, fence};
+use zeroize::Zeroizing;
+
+/// A value in memory of its own, as by `Box::new`.
+///
+/// # Errors
+/// [`Error::Memory`]; the value is dropped.
+pub fn boxed<T>(value: T) -> Result<Box<T>, Error> {
+    let layout = Layout::new::<T>();
+    // Of a value without a size only the alignment counts, and no memory is asked for.
+    if layout.size() == 0 {
+        return Ok(Box::new(value));
+    }
+    // SAFETY: the layout has a size; what comes is null, or memory of the allocator and the layout that a box frees.
+    unsafe {
+        let place = NonNull::new(alloc(layout).cast::<T>()).ok_or(Error::Memory)?;
+        place.write(value);
+        Ok(Box::from_raw(place.as_ptr()))
+    }
+}
+
+/// So many zeros, wiped when dropped.
+///
+/// # Errors
+/// [`Error::Memory`].
+pub fn zeros(length: usize) -> Result<Zeroizing<Vec<u8>>, Error> {
+    let mut zeros = Zeroizing::new(Vec::new());
+    zeros.try_reserve_exact(length).map_err(|_| Error::Memory)?;
+    zeros.resize(length, 0);
+    Ok(zeros)
+}
+
+/// A value that several have, dropped with the last of them: an `Arc` without weak references.
+#[derive(Debug)]
+pub struct Shared<T>(NonNull<Counted<T>>);
+
+#[derive(Debug)]
+struct Counted<T> {
+    owners: AtomicUsize,
+    value: T,
+}
+
+// SAFETY: as for Arc: any thread may share the value, and may be the one that drops it.
+unsafe impl<T: Send + Sync> Send for Shared<T> {}
+// SAFETY: as above.
+unsafe impl<T: Send + Sync> Sync for Shared<T> {}
+
+impl<T> Shared<T> {
+    /// With one owner.
+    ///
+    /// # Errors
+    /// [`Error::Memory`]; the value is dropped.
+    pub fn new(value: T) -> Result<Shared<T>, Error> {
+        let counted = boxed(Counted { owners: AtomicUsize::new(1), value })?;
+        Ok(Shared(NonNull::from(Box::leak(counted))))
+    }
+
+    fn counted(&self) -> &Counted<T> {
+        // SAFETY: a box that lives as long as it has an owner, and is only read.
+        unsafe { self.0.as_ref() }
+    }
+}
+
+impl<T> Clone for Shared<T> {
+    fn clone(&self) -> Shared<T> {
+        // Owners are as many as there is memory for: the count does not run over. They would have to be forgotten, by the billion.
+        self.counted().owners.fetch_add(1, Ordering::Relaxed);
+        Shared(self.0)
+    }
+}
+
+impl<T> Deref for Shared<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.counted().value
+    }
+}
+
+impl<T> Drop for Shared<T> {
+    fn drop(&mut self) {
+        if self.counted().owners.fetch_sub(1, Ordering::Release) != 1 {
+            return;
+        }
+        // What other owners have done with the value comes before its end.
+        fence(Ordering::Acquire);
+        // SAFETY: a box until `new` leaked it, whose last owner this was.
+        drop(unsafe { Box::from_raw(self.0.as_ptr()) });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_box_is_aligned_and_may_be_of_nothing() {
+        #[repr(align(128))]
+        struct Wide(u8);
+        let wide = boxed(Wide(7)).unwrap();
+        assert!((&raw const *wide).addr().is_multiple_of(128) && wide.0 == 7);
+        assert_eq!(*boxed(()).unwrap(), ());
+        assert_eq!(boxed(String::from("text")).unwrap().as_str(), "text");
+    }
+
+    #[test]
+    fn memory_that_is_not_there_is_an_error() {
+        assert_eq!(zeros(isize::MAX as usize).map(drop), Err(Error::Memory));
+        assert_eq!(zeros(usize::MAX).map(drop), Err(Error::Memory));
+        assert_eq!(zeros(5).unwrap()[..], [0; 5]);
+    }
+
+    #[test]
+    fn what_is_shared_goes_with_its_last_owner() {
+        struct Last<'a>(&'a AtomicUsize);
+        impl Drop for Last<'_> {
+            fn drop(&mut self) {
+                self.0.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+        let gone = AtomicUsize::new(0);
+        let shared = Shared::new(Last(&gone)).unwrap();
+        std::thread::scope(|scope| {
+            for _ in 0..8 {
+                let own = shared.clone();
+                scope.spawn(move || (0..1000).for_each(|_| drop(own.clone())));
+            }
+        });
+        assert_eq!((*shared).0.load(Ordering::Relaxed), 0);
+        drop(shared);
+        assert_eq!(gone.into_inner(), 1);
+    }
+}

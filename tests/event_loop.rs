@@ -2,10 +2,11 @@
 
 use adjunct_e2e::lab::{Counters, Lab, spawn};
 use adjunct_e2e::listener::{Holding, until};
+use adjunct_e2e::ports;
 use adjunct_e2e::system::System;
 use adjunct_e2e::tls::{Server, certificates};
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::process::Stdio;
 
 /// Whether this CPU has lanes.
@@ -42,7 +43,7 @@ fn speed_fills_lanes() {
 
 /// What a client says first.
 fn hello(lab: &Lab) -> Vec<u8> {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let listener = ports::listener();
     let mut command = lab.command(&System::here(), "openssl", lab.stock());
     command.args(["s_client", "-connect", &listener.local_addr().expect("an address").to_string()]);
     let mut client = spawn(command.stdout(Stdio::null()).stderr(Stdio::null()));
@@ -62,8 +63,8 @@ fn haproxy(global: &str, kind: &str) -> Counters {
     let pem = lab.write("both.pem", read(format!("{kind}.pem")) + &read(format!("{kind}.key")));
     let server = Server::start(&lab, |port| {
         let config = format!(
-            "global\n maxconn 400\n nbthread 2\n {global}\ndefaults\n mode http\n timeout client 5s\n timeout connect \
-             5s\n timeout server 5s\nfrontend f\n bind 127.0.0.1:{port} ssl crt {}\n http-request return status 200 \
+            "global\n maxconn 400\n nbthread 2\n {global}\ndefaults\n mode http\n timeout client 60s\n timeout connect \
+             60s\n timeout server 60s\nfrontend f\n bind 127.0.0.1:{port} ssl crt {}\n http-request return status 200 \
              content-type text/plain string served\n",
             pem.display()
         );

@@ -371,7 +371,7 @@ fn children(pid: u32) -> Vec<u32> {
 fn an_interrupt_leaves_nothing_behind() {
     let lab = Lab::new();
     // It takes the connection and never says a word.
-    let silent = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let silent = adjunct_e2e::ports::listener();
     let port = silent.local_addr().expect("an address").port().to_string();
     let temp = lab.path("temp");
     std::fs::create_dir(&temp).expect("a folder");

@@ -36,15 +36,18 @@ fn port(listener: &TcpListener) -> u16 {
 pub struct Refusing {
     /// The port.
     pub port: u16,
-    _holding: (TcpStream, TcpListener),
+    _holding: [TcpStream; 2],
 }
 
 impl Refusing {
     /// A new one.
     pub fn new() -> Refusing {
         let listener = listener();
-        let stream = TcpStream::connect(("127.0.0.1", port(&listener))).expect("a connection to ourselves");
-        Refusing { port: stream.local_addr().expect("an address").port(), _holding: (stream, listener) }
+        let port = port(&listener);
+        let stream = TcpStream::connect(("127.0.0.1", port)).expect("a connection to ourselves");
+        // The server's port, not the client's: that one the kernel may choose again, for who then connects to himself.
+        let (accepted, _) = listener.accept().expect("a connection of ours");
+        Refusing { port, _holding: [stream, accepted] }
     }
 }
 

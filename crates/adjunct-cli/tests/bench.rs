@@ -148,7 +148,7 @@ fn a_run_leaves_no_counters_behind() {
         command.spawn().unwrap()
     };
     let mut seen = 0;
-    for words in [&[&measured[..], &["0.2"]].concat()[..], &["--module", "/nonexistent.so"]] {
+    for words in [&[&measured[..], &["2"]].concat()[..], &["--module", "/nonexistent.so"]] {
         let mut child = run(words);
         while child.try_wait().unwrap().is_none() {
             seen += made_by(child.id());

@@ -283,8 +283,8 @@ static void loop(struct task *tasks, int n) {
             polls[i].revents = 0;
             MUST(tasks[i].done || polls[i].fd >= 0);
         }
-        /* What is not readable within ten seconds was forgotten. */
-        MUST(poll(polls, n, 10000) > 0);
+        /* What is not readable within minutes was forgotten. */
+        MUST(poll(polls, n, 300000) > 0);
         for (int i = 0; i < n; i++)
             if (polls[i].revents & POLLIN)
                 left -= step(&tasks[i]);

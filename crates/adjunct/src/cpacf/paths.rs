@@ -410,7 +410,7 @@ fn what_an_instruction_refuses_is_done_and_counted_in_software() {
         let mut signature = vec![0; 2 * group.field_len()];
         let outcome = model::refusing(|| ours.sign(&[7; 32], &mut signature)).expect("a signature");
         software(Function::EcdsaSign, bits, outcome);
-        assert_eq!(ours.verify(&[7; 32], &signature), Ok(Outcome::Scalar));
+        assert_eq!(ours.verify(&[7; 32], &signature), Ok((true, Outcome::Scalar)));
         // The same by way of the accelerator, as the interfaces ask for it.
         let (key, outcome) = model::refusing(|| ec::Key::generate(curve)).expect("a key");
         software(Function::EcKeygen, bits, outcome);

@@ -51,35 +51,26 @@ pub struct Context<'a> {
     pub chain: &'a mut [u8],
 }
 
+/// Hashes a whole message. Inlined, so that each function of the interface has its own copy, of a method and of sizes that the
+/// compiler knows.
+///
+/// # Errors
+/// [`Errno::NO_DEVICE`].
+#[inline(always)]
+pub fn whole(method: &'static Method, data: &[u8], out: &mut [u8]) -> Result<(), Errno> {
+    let operation = Operation::new(method.function, 0)?;
+    Digest::once(method, data, out);
+    operation.done(Direction::Encrypt, data.len());
+    Ok(())
+}
+
 /// Hashes `data`. The result, or the first bytes of the chaining value where more is to come, goes to `out`, which is as long as
 /// the method's result or, of an extendable-output function, as the caller wants.
 ///
 /// # Errors
 /// [`Errno::INVALID`] where a part that is not the last is not of whole blocks; [`Errno::NO_DEVICE`].
-#[inline(always)]
-pub fn hash(
-    method: &'static Method,
-    part: Part,
-    data: &[u8],
-    context: &mut Context<'_>,
-    out: &mut [u8],
-) -> Result<(), Errno> {
-    if part == Part::Only { whole(method, data, context, out) } else { self::part(method, part, data, context, out) }
-}
-
-/// Where a function of the interface has its own copy, of a method and of sizes that the compiler knows.
-#[inline(always)]
-fn whole(method: &'static Method, data: &[u8], context: &mut Context<'_>, out: &mut [u8]) -> Result<(), Errno> {
-    let operation = Operation::new(method.function, 0)?;
-    context.length = data.len() as u128;
-    Digest::once(method, data, out);
-    leave(context, out);
-    operation.done(Direction::Encrypt, data.len());
-    Ok(())
-}
-
 #[inline(never)]
-fn part(
+pub fn hash(
     method: &'static Method,
     part: Part,
     data: &[u8],
@@ -141,7 +132,6 @@ impl Absorbed {
 }
 
 /// The result as the chaining value: the original leaves it there, and a digest that has been finished has none of its own any more.
-#[inline(always)]
 fn leave(context: &mut Context<'_>, out: &[u8]) {
     let length = out.len().min(context.chain.len());
     context.chain[..length].copy_from_slice(&out[..length]);

@@ -2,7 +2,7 @@
 
 use super::{bytes, bytes_mut, code};
 use crate::error::Errno;
-use crate::hash::{Context, Part, absorb, hash};
+use crate::hash::{Context, Part, absorb, hash, whole};
 use adjunct::awslc::digest::{self, Method};
 use std::ffi::c_uint;
 
@@ -35,6 +35,8 @@ pub struct Shake {
 
 /// A context in the caller's memory, which may be unaligned.
 trait InMemory: Sized {
+    /// Leaves there what a message in one part comes to: its length, and the result as the chaining value.
+    unsafe fn leave(context: *mut Self, length: u64, result: &[u8]);
     fn parts(&mut self) -> (u128, &mut [u8]);
     fn set_length(&mut self, length: u128);
     /// How long the result is where the caller has room for `room` bytes.
@@ -43,7 +45,22 @@ trait InMemory: Sized {
     }
 }
 
+/// Writes the first bytes of a chaining value.
+#[inline(always)]
+unsafe fn chain<const N: usize>(to: *mut [u8; N], result: &[u8]) {
+    // SAFETY: the caller's context.
+    unsafe { to.cast::<u8>().copy_from_nonoverlapping(result.as_ptr(), result.len().min(N)) };
+}
+
 impl<const N: usize> InMemory for Short<N> {
+    #[inline(always)]
+    unsafe fn leave(context: *mut Self, length: u64, result: &[u8]) {
+        // SAFETY: the caller's context.
+        unsafe {
+            (&raw mut (*context).length).write_unaligned(length);
+            chain(&raw mut (*context).chain, result);
+        }
+    }
     fn parts(&mut self) -> (u128, &mut [u8]) {
         (self.length.into(), &mut self.chain)
     }
@@ -53,6 +70,15 @@ impl<const N: usize> InMemory for Short<N> {
 }
 
 impl<const N: usize> InMemory for Long<N> {
+    #[inline(always)]
+    unsafe fn leave(context: *mut Self, length: u64, result: &[u8]) {
+        // SAFETY: the caller's context.
+        unsafe {
+            (&raw mut (*context).high).write_unaligned(0);
+            (&raw mut (*context).low).write_unaligned(length);
+            chain(&raw mut (*context).chain, result);
+        }
+    }
     fn parts(&mut self) -> (u128, &mut [u8]) {
         (u128::from(self.high) << 64 | u128::from(self.low), &mut self.chain)
     }
@@ -62,6 +88,16 @@ impl<const N: usize> InMemory for Long<N> {
 }
 
 impl InMemory for Shake {
+    #[inline(always)]
+    unsafe fn leave(context: *mut Self, length: u64, result: &[u8]) {
+        // SAFETY: the caller's context.
+        unsafe {
+            (&raw mut (*context).high).write_unaligned(0);
+            (&raw mut (*context).low).write_unaligned(length);
+            (&raw mut (*context).output_length).write_unaligned(result.len() as c_uint);
+            chain(&raw mut (*context).chain, result);
+        }
+    }
     fn parts(&mut self) -> (u128, &mut [u8]) {
         (u128::from(self.high) << 64 | u128::from(self.low), &mut self.chain)
     }
@@ -90,13 +126,22 @@ unsafe fn run<C: InMemory>(
         return Err(Errno::INVALID);
     }
     let part = Part::new(part)?;
-    // SAFETY: the caller's buffers and context. The data may lie where the result goes: it is read first, as a copy of pointers.
+    let mut place = [0; 64];
+    // SAFETY: the caller's buffers and context. The data may lie where the result goes: it is read first. The context of a message in
+    // one part is not read: what the call before has written there could not be read at once.
     unsafe {
+        if part == Part::Only
+            && let Some(out) = place.get_mut(..output.1)
+        {
+            whole(method, bytes(input.0, input.1)?, out)?;
+            output.0.copy_from_nonoverlapping(out.as_ptr(), out.len());
+            C::leave(context, input.1, out);
+            return Ok(());
+        }
         let mut own = context.read_unaligned();
         let size = own.result(part, output.1);
         let (length, chain) = own.parts();
         let mut state = Context { length, chain };
-        let mut place = [0; 64];
         if let Some(out) = place.get_mut(..size) {
             hash(method, part, bytes(input.0, input.1)?, &mut state, out)?;
             output.0.copy_from_nonoverlapping(out.as_ptr(), out.len());

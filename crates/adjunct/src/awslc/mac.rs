@@ -440,26 +440,32 @@ impl Cmac {
 fn aes_mac(key: &AesKey, mac: &mut [u8; 16], message: &[u8]) {
     let last = message.len() - message.len().saturating_sub(1) / 16 * 16;
     let (blocks, last) = message.split_at(message.len() - last);
-    let mut subkey = [0; 16];
-    key.absorb_one(&mut subkey, 0);
-    subkey = double(&subkey, 16);
+    let mut first = [0; 16];
+    key.absorb_one(&mut first, 0);
+    // As a number from here on: what is written in halves cannot be read at once as a whole.
+    let mut subkey = twice(u128::from_be_bytes(first));
+    wipe(&mut first);
     if !blocks.is_empty() {
         key.absorb(mac, blocks);
     }
     let mut value = number(last);
     if last.len() < 16 {
-        subkey = double(&subkey, 16);
+        subkey = twice(subkey);
         value |= 0x80 << (8 * last.len());
     }
-    key.absorb_one(mac, value ^ u128::from_le_bytes(subkey));
-    wipe(&mut subkey);
+    key.absorb_one(mac, value ^ subkey.swap_bytes());
 }
 
-/// Multiplies by x in the field of SP 800-38B, 5.3, without a branch on the secret.
+/// Multiplies a block by x in the field of SP 800-38B, 5.3, without a branch on the secret.
+#[inline(always)]
+fn twice(value: u128) -> u128 {
+    value << 1 ^ ((value as i128 >> 127) as u128 & 0x87)
+}
+
+/// The same of a block of either length.
 fn double(block: &[u8; 16], length: usize) -> [u8; 16] {
     if length == 16 {
-        let value = u128::from_be_bytes(*block);
-        return (value << 1 ^ ((value as i128 >> 127) as u128 & 0x87)).to_be_bytes();
+        return twice(u128::from_be_bytes(*block)).to_be_bytes();
     }
     let mut half = [0; 8];
     half.copy_from_slice(&block[..8]);

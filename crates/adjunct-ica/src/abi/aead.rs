@@ -1,6 +1,6 @@
 //! `ica_aes_ccm`, `ica_aes_gcm*` and `ica_aes_gcm_kma_*`.
 
-use super::{aes_key, array, bytes, bytes_mut, code, encrypts, handle, in_out, number, put, verified};
+use super::{aes_key, array, bytes, bytes_mut, code, encrypts, handle, in_out, number, put, put_tag, verified};
 use crate::error::Errno;
 use crate::gcm::{self, Stream, Tag, tag_length};
 use crate::serve::{self, Operation};
@@ -26,21 +26,6 @@ unsafe fn text(
     let (input, output) = if encrypt { (plain, cipher) } else { (cipher, plain) };
     // SAFETY: the caller's buffers.
     unsafe { in_out(input, output, length, body) }
-}
-
-/// Writes the first bytes of a tag, mostly all of them, which is one store.
-///
-/// # Safety
-/// So many bytes, 16 at most, are writable.
-#[inline]
-unsafe fn put_tag(to: *mut u8, tag: &gcm::Block, length: usize) {
-    // SAFETY: see above.
-    unsafe {
-        match length {
-            16 => put(to, tag),
-            _ => to.copy_from_nonoverlapping(tag[..length].as_ptr(), length),
-        }
-    }
 }
 
 /// # Safety

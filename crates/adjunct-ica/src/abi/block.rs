@@ -1,6 +1,6 @@
 //! `ica_des_*`, `ica_3des_*` and `ica_aes_*`, but for the authenticating modes.
 
-use super::{aes_key, array, bytes, code, encrypts, in_out, length, put, verified};
+use super::{aes_key, array, bytes, code, encrypts, in_out, length, put, put_tag, verified};
 use crate::cmac::{self, Mac};
 use crate::error::Errno;
 use crate::modes;
@@ -103,8 +103,8 @@ macro_rules! cipher {
             // SAFETY: see above.
             verified(|| unsafe {
                 let key = $key?;
-                let made = last($mac(key), key, bytes(message, length)?, None, (mac, mac_length), direction)?;
-                put_mac(mac, made);
+                let (made, bytes) = last($mac(key), key, bytes(message, length)?, None, (mac, mac_length), direction)?;
+                put_tag(mac, &made, bytes);
                 Ok(())
             }) as c_uint
         }
@@ -143,8 +143,8 @@ macro_rules! cipher {
                 let key = $key?;
                 let chain = if iv.is_null() { None } else { Some(*array::<$block>(iv)?) };
                 let chain = chain.as_ref().map(|chain| &chain[..]);
-                let made = last($mac(key), key, bytes(message, length)?, chain, (mac, mac_length), direction)?;
-                put_mac(mac, made);
+                let (made, bytes) = last($mac(key), key, bytes(message, length)?, chain, (mac, mac_length), direction)?;
+                put_tag(mac, &made, bytes);
                 Ok(())
             }) as c_uint
         }
@@ -217,16 +217,6 @@ unsafe fn last(
     block.copy_from_slice(unsafe { bytes(mac, mac_length)? });
     cmac::last(cipher, key, message, chain, Mac::Verify(block))?;
     Ok((made, 0))
-}
-
-unsafe fn put_mac(mac: *mut u8, (made, length): ([u8; 16], usize)) {
-    // SAFETY: the caller's MAC, of so many bytes.
-    unsafe {
-        match length {
-            16 => put(mac, &made),
-            _ => mac.copy_from_nonoverlapping(made.as_ptr(), length),
-        }
-    }
 }
 
 const fn no_bits(_key: &[u8]) -> usize {

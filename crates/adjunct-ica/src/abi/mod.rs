@@ -107,6 +107,21 @@ pub unsafe fn put<const N: usize>(data: *mut u8, value: &[u8; N]) {
     unsafe { data.cast::<[u8; N]>().write(*value) };
 }
 
+/// Writes the first bytes of a tag or MAC, mostly all of them, which is one store.
+///
+/// # Safety
+/// So many bytes, 16 at most, are writable.
+#[inline]
+pub unsafe fn put_tag(to: *mut u8, tag: &[u8; 16], length: usize) {
+    // SAFETY: see above.
+    unsafe {
+        match length {
+            16 => put(to, tag),
+            _ => to.copy_from_nonoverlapping(tag[..length].as_ptr(), length),
+        }
+    }
+}
+
 /// Runs `body` on an input and an output that may be the same. Where they overlap in part, it works on a copy of the input.
 ///
 /// # Errors

@@ -91,7 +91,7 @@ impl Message {
             assert_eq!(ica_aes_gcm_kma_init(encrypt.into(), self.iv.as_ptr(), self.iv.len() as u32, key, keys, ctx), 0);
             let mut step = |aad: &[u8], from: usize, to: usize, last: bool| {
                 let (i, o) = (input[from..to].as_ptr(), output[from..to].as_mut_ptr());
-                let ends = (last || to > from || aad.len() % 16 != 0).into();
+                let ends = (last || to > from || !aad.len().is_multiple_of(16)).into();
                 ica_aes_gcm_kma_update(i, o, (to - from) as u64, aad.as_ptr(), aad.len() as u64, ends, last.into(), ctx)
             };
             assert_eq!(step(&self.aad[..aad_part], 0, 0, false), 0);

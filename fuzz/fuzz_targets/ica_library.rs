@@ -15,10 +15,10 @@ const UNSUPPORTED: i32 = 95;
 const NO_DEVICE: u32 = 19;
 
 fn mechanism(choices: &mut Choices<'_>) -> *const Mechanism {
-    // SAFETY: the symbol is a pointer, as C sees it.
     if choices.seldom(32) {
         std::ptr::null()
     } else {
+        // SAFETY: the symbol is a pointer, as C sees it.
         unsafe { (&raw const ICA_DRBG_SHA512).cast::<*const Mechanism>().read() }
     }
 }

@@ -241,7 +241,7 @@ fn check(choices: &mut Choices<'_>) {
         assert!(before == crt.contents());
         return;
     }
-    assert_eq!(code, turn.into());
+    assert_eq!(code, u32::from(turn));
     let lengths = Crt::lengths(length);
     let right: [Vec<u8>; 5] = std::array::from_fn(|i| widened(halves[i], lengths[i]));
     assert!(crt.contents() == right);

@@ -8,7 +8,9 @@ use libfuzzer_sys::fuzz_target;
 fuzz_target!(|log: &[u8]| {
     let log = Log::parse(&String::from_utf8_lossy(log));
     let clean = |text: &Option<String>| text.as_deref().is_none_or(|t| !t.chars().any(char::is_control));
-    assert!([&log.client, &log.server, &log.key_exchange, &log.host_key, &log.method, &log.last].into_iter().all(clean));
+    assert!(
+        [&log.client, &log.server, &log.key_exchange, &log.host_key, &log.method, &log.last].into_iter().all(clean)
+    );
     let program = log.server.as_deref().map_or(Program::Other, Program::parse);
     for name in [&log.key_exchange, &log.host_key].into_iter().flatten() {
         knowledge::key_exchange(name);

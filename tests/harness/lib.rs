@@ -22,6 +22,16 @@ pub fn skipped(why: &str) {
     }
 }
 
+/// Whether to try everything (`./check deep`), not every behaviour once.
+pub fn deep() -> bool {
+    std::env::var_os("ADJUNCT_DEEP").is_some()
+}
+
+/// One of two numbers: of the whole test (`./check deep`), and of the one that every change must pass.
+pub fn either<T>(whole: T, short: T) -> T {
+    if deep() { whole } else { short }
+}
+
 /// The SHA-256 of `data` by the system's OpenSSL without adjunct, in hexadecimal.
 pub fn sha256(lab: &lab::Lab, data: &[u8]) -> String {
     let out = lab.openssl(&system::System::here(), lab.stock(), &["dgst", "-sha256", "-r"], data);

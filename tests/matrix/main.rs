@@ -1,5 +1,8 @@
 //! OpenSSH's versions on adjunct's provider and engine together: every algorithm, every kind of login, load, and what
 //! outlives what. Each version is that of a Debian suite in its own root.
+//!
+//! `./check` tries this machine's version and the newest, each algorithm once in each role, with little load. `./check deep openssh`
+//! tries the version between them too, every pair of key exchange and host key, a thousand logins in a row, and hundreds at once.
 
 mod algorithms;
 mod lasting;
@@ -8,8 +11,8 @@ mod logins;
 mod odd;
 mod table;
 
-use adjunct_e2e::skipped;
-use adjunct_e2e::system::{System, is_root, namespaces};
+use adjunct_e2e::system::{NEWEST, System, is_root, namespaces};
+use adjunct_e2e::{deep, skipped};
 use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -45,9 +48,14 @@ fn side_by_side<T: Sync>(items: &[T], job: impl Fn(&T) + Sync) {
     });
 }
 
+/// The versions to try: what is between the oldest and the newest is left to the whole matrix.
+fn versions() -> Vec<&'static str> {
+    if deep() { vec!["here", "trixie", NEWEST] } else { vec!["here", NEWEST] }
+}
+
 /// Runs `job` for each version.
 fn each_system(job: impl Fn(&System)) {
-    for system in ["here", "trixie", "sid"].into_iter().filter_map(system) {
+    for system in versions().into_iter().filter_map(system) {
         job(&system);
     }
 }

@@ -68,25 +68,64 @@ fn remove_old() {
     }
 }
 
-/// The folder with the shared libraries, linked of the static one that cargo has built for these tests.
+/// This process's folder, with the shared libraries in it.
 pub fn libraries() -> &'static Path {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
     FOLDER.get_or_init(|| {
-        let deps = std::env::current_exe().expect("a path").parent().expect("target/PROFILE/deps").to_owned();
-        let archive = std::fs::read_dir(&deps)
-            .expect("target/PROFILE/deps")
-            .filter_map(|entry| Some(entry.ok()?.path()))
-            .filter(|path| {
-                let name = path.file_name().unwrap_or_default().to_string_lossy();
-                name.starts_with("libadjunct_ica-") && name.ends_with(".a")
-            })
-            .max_by_key(|path| path.metadata().and_then(|m| m.modified()).ok())
-            .expect("cargo has built the static library");
         remove_old();
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("ica-{}", std::process::id()));
-        run(Command::new(here().join("link")).arg(archive).arg(&folder));
+        std::fs::create_dir_all(&folder).expect("a folder of this process");
+        let linked = linked();
+        for name in ["ica", "ica-cex"] {
+            let library = format!("lib{name}.so.4");
+            std::fs::hard_link(linked.0.join(&library), folder.join(&library)).expect("a link to the library");
+            std::os::unix::fs::symlink(&library, folder.join(format!("lib{name}.so"))).expect("a link for cc");
+        }
         folder
     })
+}
+
+/// The shared libraries of the static one that cargo has built for these tests: linked by the first test program that needs them, for
+/// all that run on that build. As long as the file is held none of them is linked anew.
+fn linked() -> (PathBuf, std::fs::File) {
+    let deps = std::env::current_exe().expect("a path").parent().expect("target/PROFILE/deps").to_owned();
+    let archive = std::fs::read_dir(&deps)
+        .expect("target/PROFILE/deps")
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            name.starts_with("libadjunct_ica-") && name.ends_with(".a")
+        })
+        .max_by_key(|path| path.metadata().and_then(|m| m.modified()).ok())
+        .expect("cargo has built the static library");
+    let folder = deps.with_file_name("libica");
+    std::fs::create_dir_all(&folder).expect("a folder beside target/PROFILE/deps");
+    let lock = std::fs::File::create(folder.join("lock")).expect("a lock");
+    lock.lock().expect("the lock");
+    // What they were linked of: the archive, and what says how.
+    let how = here().join("../adjunct/link");
+    let sources = [
+        archive.clone(),
+        here().join("link"),
+        here().join("libica.map"),
+        how.join("module.args"),
+        how.join("module.ld"),
+    ];
+    let of: String = sources
+        .iter()
+        .map(|source| {
+            let built =
+                source.metadata().and_then(|m| m.modified()).unwrap_or_else(|e| panic!("{}: {e}", source.display()));
+            format!("{} {built:?}\n", source.display())
+        })
+        .collect();
+    let mark = folder.join("of");
+    if std::fs::read_to_string(&mark).ok().as_deref() != Some(&of) {
+        _ = std::fs::remove_file(&mark);
+        run(Command::new(here().join("link")).arg(archive).arg(&folder));
+        std::fs::write(mark, of).expect("what they were linked of");
+    }
+    (folder, lock)
 }
 
 /// `tests/SOURCE.c` (`interface/ciphers`), built with `cc -lica` and ready to run: with no counters but those a test asks for.

@@ -5,6 +5,9 @@
 //! (`memcheck.rs`). The statistical kind, which sees what the hardware does besides, is `cargo bench --bench timing`.
 //!
 //!     cargo test --release -p adjunct --test constant_time [-- WORD]      cases whose name has WORD
+//!
+//! With `ADJUNCT_DEEP` set (`./check deep constant-time`) or a WORD all cases are tried, with four secrets. Otherwise those with two
+//! secrets that take no minute.
 
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod cases;
@@ -30,6 +33,12 @@ fn main() {
     chosen.extend(group::cases());
     chosen.extend(power::cases());
     chosen.retain(|case| words.iter().all(|word| case.name.contains(word)));
+    let deep = !words.is_empty() || std::env::var_os("ADJUNCT_DEEP").is_some();
+    let all = chosen.len();
+    chosen.retain(|case| deep || !case.is_long());
+    if chosen.len() < all && !memcheck::running() {
+        println!("{} long cases are left to ./check deep constant-time", all - chosen.len());
+    }
     chosen.retain(|case| {
         let runs = case.needs.iter().all(|&f| features.has(f));
         if !runs {
@@ -41,7 +50,8 @@ fn main() {
         }
         runs
     });
-    let good = if memcheck::running() { check::undefined(&chosen) } else { check::traces(&chosen) & check::valgrind() };
+    let good =
+        if memcheck::running() { check::undefined(&chosen) } else { check::traces(&chosen, deep) & check::valgrind() };
     if !good {
         std::process::exit(1);
     }
@@ -55,17 +65,18 @@ mod check {
     use std::process::Command;
 
     /// Secrets tried: all zeros, all ones, and two random ones.
-    const SEEDS: u64 = 4;
+    const SEEDS: [u64; 4] = [0, 1, 2, 3];
 
-    /// Compares the traces of every case under different secrets.
-    pub fn traces(cases: &[Case]) -> bool {
+    /// Compares the traces of every case under different secrets: all of them, or the first and a random one.
+    pub fn traces(cases: &[Case], deep: bool) -> bool {
+        let seeds = if deep { &SEEDS[..] } else { &[SEEDS[0], SEEDS[2]] };
         let mut tracer = Tracer::new();
         let mut good = true;
         good &= finds_what_is_wrong(&mut tracer);
         for case in cases {
             let (mut steps, mut jumps) = (0, 0);
             let mut finding = None;
-            for seed in 0..SEEDS {
+            for &seed in seeds {
                 let report = tracer.run(seed > 0, &|| (case.prepare)(seed).run);
                 (steps, jumps) = (steps.max(report.steps), jumps.max(report.jumps));
                 if report.finding != Finding::Same {
@@ -76,8 +87,9 @@ mod check {
             let cut = if steps == LONGEST { " (recording ends there)" } else { "" };
             match finding {
                 None => println!(
-                    "{:40} {steps:>9} instructions, {jumps:>3} jumps by lengths, the same for {SEEDS} secrets{cut}",
-                    case.name
+                    "{:40} {steps:>9} instructions, {jumps:>3} jumps by lengths, the same for {} secrets{cut}",
+                    case.name,
+                    seeds.len()
                 ),
                 Some((seed, report)) => {
                     good = false;
@@ -116,7 +128,7 @@ mod check {
         let mut good = true;
         for (name, expected, function) in wrong {
             let mut found = Finding::Same;
-            for seed in 0..SEEDS {
+            for seed in SEEDS {
                 let report = tracer.run(seed > 0, &|| {
                     Box::new(move || {
                         std::hint::black_box(function(std::hint::black_box(seed), std::hint::black_box(table)));

@@ -24,6 +24,13 @@ pub struct Case {
     pub prepare: Box<dyn Fn(u64) -> Prepared>,
 }
 
+impl Case {
+    /// Whether it takes minutes: the larger curves, whose code is that of P-256 with other numbers, and RSA.
+    pub fn is_long(&self) -> bool {
+        ["P-384", "P-521", "RSA-2048", "2048-bit"].iter().any(|name| self.name.starts_with(name))
+    }
+}
+
 /// A call that is ready.
 pub struct Prepared {
     /// Where the secrets lie.

@@ -143,7 +143,7 @@ static PLACES: AtomicUsize = AtomicUsize::new(0);
 
 fn start_with(places: usize) {
     PLACES.store(places, SeqCst);
-    accelerator::start_with(places);
+    start(places);
 }
 
 /// Everything still works: batches form and are right.

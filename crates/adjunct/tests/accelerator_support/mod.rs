@@ -7,6 +7,12 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+/// Starts the engine with so many leaders, for plain threads too.
+pub fn start(leaders: usize) {
+    accelerator::configure("accelerator", "always");
+    accelerator::start_with(leaders);
+}
+
 /// A door that jobs wait at.
 #[derive(Debug, Default)]
 pub struct Door {

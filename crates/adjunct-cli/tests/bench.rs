@@ -1,6 +1,7 @@
 //! `adjunct bench`: what it reports and what it refuses. How fast anything is, is no test's matter.
 
 mod copy;
+mod module;
 
 use copy::copy;
 use std::path::Path;
@@ -115,6 +116,24 @@ fn an_accelerator_row_has_what_scripts_know() {
         assert_eq!(names(row), ["function", "operations", "library", "ratio", "instructions", "limit", "share"]);
         assert!(row["share"].as_f64().unwrap() > 0.0 && row["instructions"].as_f64().unwrap() > 100.0, "{row}");
     }
+}
+
+/// By default threads that call at once each work alone, and are as fast as that; they share batches where it is asked for.
+#[test]
+fn threads_share_batches_only_where_asked() {
+    let Some(module) = module::module().filter(|path| path.to_string_lossy().contains("adjunct")) else { return };
+    let lanes = |words: &[&str]| {
+        let module = ["--module", module.to_str().unwrap()];
+        let fixed = ["--filter", "rsa-2048", "--threads", "8", "--seconds", "0.3", "--json", "-"];
+        let output = run("accelerator", &[&fixed[..], &module, words].concat());
+        let report: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        assert_eq!(report["failed"].as_array().unwrap().len(), 0, "{report}");
+        report["rows"][0]["lanes"].as_f64()
+    };
+    assert_eq!(lanes(&[]), None);
+    let asked = lanes(&["--always"]);
+    let there = cfg!(target_arch = "x86_64") && adjunct::accelerator::available();
+    assert!(!there || asked.is_some_and(|mean| mean > 2.0), "{asked:?}");
 }
 
 #[test]

@@ -82,7 +82,8 @@ fn batches_are_dynamic_hardware_and_instructions_static() {
     };
     let lanes = std::is_x86_feature_detected!("avx512ifma") && std::is_x86_feature_detected!("avx512bw");
     let aes = std::is_x86_feature_detected!("aes");
-    let (functions, curves) = (said(&mut icainfo(&[])), said(&mut icainfo(&["-c"])));
+    let asked = |args: &[&str]| said(icainfo(args).env("ADJUNCT_ACCELERATOR", "always"));
+    let (functions, curves) = (asked(&[]), asked(&["-c"]));
     for (name, dynamic, instructions) in [
         ("AES CBC", false, aes),
         ("RSA CRT", lanes, lanes),
@@ -100,8 +101,12 @@ fn batches_are_dynamic_hardware_and_instructions_static() {
     {
         assert_eq!(columns(&curves, curve), (dynamic, false, true), "{curve}");
     }
-    let off = said(icainfo(&[]).env("ADJUNCT_ACCELERATOR", "off"));
-    assert_eq!(columns(&off, "ECDH"), (false, false, true));
+    // Threads share batches only where that is asked for.
+    for other in ["", "on", "off"] {
+        let functions = said(icainfo(&[]).env("ADJUNCT_ACCELERATOR", other));
+        assert_eq!(columns(&functions, "ECDH"), (false, false, true), "'{other}'");
+        assert_eq!(columns(&functions, "RSA CRT"), (false, lanes, true), "'{other}'");
+    }
 }
 
 #[test]
@@ -150,7 +155,12 @@ fn icainfo_cex_knows_cards_only() {
         let first = |line: &str| Some((line.split('|').next()?.to_owned(), line.split('|').nth(1)?.trim() == "yes"));
         table.lines().filter_map(first).collect()
     };
-    assert_eq!(cards(&said(&mut cex(&[]))), cards(&said(&mut icainfo(&[]))));
+    let asked = |mut command: Command| said(command.env("ADJUNCT_ACCELERATOR", "always"));
+    assert_eq!(cards(&asked(cex(&[]))), cards(&asked(icainfo(&[]))));
+    // What the batches' instructions do alone is a card's here.
+    let alone = cards(&said(&mut cex(&[])));
+    let lanes = cards(&asked(cex(&[]))).into_iter().any(|(_, dynamic)| dynamic);
+    assert!(alone.iter().all(|(name, dynamic)| *dynamic == (lanes && name.trim() == "RSA CRT")), "{alone:?}");
     assert_eq!(said(&mut cex(&["-r"])), said(&mut icainfo(&["-r"])));
     assert!(said(&mut cex(&["-v"])).starts_with("icainfo-cex: libica-cex version 4.4"));
     assert!(said(&mut cex(&["-h"])).contains("Usage: icainfo-cex"));

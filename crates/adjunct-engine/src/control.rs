@@ -27,7 +27,7 @@ const STRING: c_int = 2;
 const BASE: c_int = 200;
 /// The commands, with their descriptions.
 const COMMANDS: [(&CStr, &CStr); 2] = [
-    (c"accelerator", c"on (default) or off: whether operations of several threads are done in one batch"),
+    (c"accelerator", c"on (default), always or off: always does operations of several threads in one batch"),
     (c"ciphers", c"safe (default) or all: all adds CBC, CTR, CFB, OFB and 3DES, which OpenSSH cannot use of an engine"),
 ];
 /// The number of every name that means nothing here.

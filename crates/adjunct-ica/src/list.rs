@@ -104,7 +104,7 @@ pub fn elements() -> impl Iterator<Item = Element> {
 }
 
 fn element(number: u32, function: Function) -> Element {
-    let Served { instructions, batches } = route::served(function, 0);
+    let Served { instructions, batches, .. } = route::served(function, 0);
     let software = serve::in_software(function);
     let flags = [(instructions, STATIC), (batches, DYNAMIC), (software, SOFTWARE)];
     let flags = flags.iter().filter(|(on, _)| *on).map(|(_, flag)| flag).sum();

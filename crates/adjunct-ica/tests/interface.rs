@@ -80,8 +80,13 @@ fn what_hardware_serves_counts_as_hardware() {
 #[test]
 fn the_function_list_is_true() {
     let good = |library: &str, mask: &str, machine: &str| {
-        let mut program = program_of("interface/list", library);
-        assert_eq!(run(program.env("ADJUNCT_CPU", mask).arg(machine)), "good\n", "{library} {machine}");
+        for batches in [false, true] {
+            let mut program = program_of("interface/list", library);
+            if batches {
+                program.env("ADJUNCT_ACCELERATOR", "always");
+            }
+            assert_eq!(run(program.env("ADJUNCT_CPU", mask).arg(machine)), "good\n", "{library} {machine} {batches}");
+        }
     };
     good("ica", "", "");
     good("ica-cex", "", "cex");

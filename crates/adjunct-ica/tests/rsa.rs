@@ -33,7 +33,10 @@ fn rsa_without_instructions_agrees_with_openssl() {
 
 /// What a run of the program counted; `None` where there is no shared memory.
 fn counted(argument: &str) -> Option<Snapshot> {
-    common::counted(&format!("rsa-{argument}"), |run| _ = run(program("interface/rsa").arg(argument))).ok()?
+    // Threads share batches only where that is asked for.
+    let mut program = program("interface/rsa");
+    program.arg(argument).env("ADJUNCT_ACCELERATOR", "always");
+    common::counted(&format!("rsa-{argument}"), |run| _ = run(&mut program)).ok()?
 }
 
 #[test]

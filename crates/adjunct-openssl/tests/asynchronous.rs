@@ -15,8 +15,13 @@ fn program() -> &'static Path {
 }
 
 fn run_on(scenario: &str, cpu: &str) -> String {
+    run_with(scenario, cpu, "")
+}
+
+/// With further lines in our section of the configuration.
+fn run_with(scenario: &str, cpu: &str, more: &str) -> String {
     let folder = tempfile::tempdir().expect("a folder");
-    let config = foreign::config(folder.path(), "");
+    let config = foreign::config(folder.path(), more);
     let mut command = Command::new("timeout");
     command
         .arg("600")
@@ -95,6 +100,8 @@ fn parent_and_child_both_go_on_with_paused_jobs() {
 #[test]
 fn several_loops_and_threads_without_one() {
     run("threads");
+    // The threads without a loop in the jobs' batches, too.
+    run_with("threads", "", "accelerator = always\n");
 }
 
 #[test]

@@ -125,16 +125,32 @@ pub fn engine(value: &str) -> (u32, Vec<Error>) {
     (methods, errors)
 }
 
-/// Parses the `accelerator =` value, or that of `ADJUNCT_ACCELERATOR`: `on` or `off`, in any case; empty is on.
+/// Whose operations the accelerator does in batches: the `accelerator =` value. Of two places the greater holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Accelerator {
+    /// Asynchronous jobs'; what a thread asks for outside of one is done at once, alone. The default.
+    On = 0,
+    /// All that several threads ask for at the same time, too.
+    Always = 1,
+    /// Nobody's.
+    Off = 2,
+}
+
+/// Parses the `accelerator =` value, or that of `ADJUNCT_ACCELERATOR`: `on`, `always` or `off`, in any case; empty is on.
 ///
 /// # Errors
 /// [`Error::UnknownWord`] for any other.
-pub fn accelerator(place: &'static str, value: &str) -> Result<bool, Error> {
-    match value.trim() {
-        on if on.is_empty() || on.eq_ignore_ascii_case("on") => Ok(true),
-        off if off.eq_ignore_ascii_case("off") => Ok(false),
-        other => Err(Error::UnknownWord { place, word: other.chars().take(64).collect(), known: "on off".to_owned() }),
-    }
+pub fn accelerator(place: &'static str, value: &str) -> Result<Accelerator, Error> {
+    const WORDS: [(&str, Accelerator); 4] =
+        [("on", Accelerator::On), ("", Accelerator::On), ("always", Accelerator::Always), ("off", Accelerator::Off)];
+    let value = value.trim();
+    let known = WORDS.iter().find(|(word, _)| word.eq_ignore_ascii_case(value));
+    known.map(|&(_, what)| what).ok_or_else(|| Error::UnknownWord {
+        place,
+        word: value.chars().take(64).collect(),
+        known: "on always off".to_owned(),
+    })
 }
 
 /// How a program of libica's wants to be served.
@@ -210,12 +226,14 @@ mod tests {
     }
 
     #[test]
-    fn the_accelerator_is_on_or_off() {
-        for (value, on) in [("on", true), (" OFF", false), ("", true)] {
-            assert_eq!(accelerator("accelerator", value), Ok(on));
+    fn the_accelerator_is_for_jobs_for_all_or_off() {
+        use Accelerator::{Always, Off, On};
+        for (value, what) in [("on", On), (" OFF", Off), ("", On), ("Always ", Always)] {
+            assert_eq!(accelerator("accelerator", value), Ok(what));
         }
+        assert!(On < Always && Always < Off);
         let error = accelerator("accelerator", "no").unwrap_err().to_string();
-        assert!(error.contains("accelerator: unknown word 'no'") && error.contains("on off"), "{error}");
+        assert!(error.contains("accelerator: unknown word 'no'") && error.contains("on always off"), "{error}");
     }
 
     #[test]

@@ -5,6 +5,7 @@
 
 use crate::error::Error;
 use std::alloc::{Layout, alloc};
+use std::mem::MaybeUninit;
 use std::ops::Deref;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicUsize, Ordering, fence};
@@ -15,15 +16,23 @@ use zeroize::Zeroizing;
 /// # Errors
 /// [`Error::Memory`]; the value is dropped.
 pub fn boxed<T>(value: T) -> Result<Box<T>, Error> {
+    Ok(Box::write(room()?, value))
+}
+
+/// Room for a value in memory of its own, nothing written to it: for values that no stack may hold.
+///
+/// # Errors
+/// [`Error::Memory`].
+pub fn room<T>() -> Result<Box<MaybeUninit<T>>, Error> {
     let layout = Layout::new::<T>();
     // Of a value without a size only the alignment counts, and no memory is asked for.
     if layout.size() == 0 {
-        return Ok(Box::new(value));
+        return Ok(Box::new(MaybeUninit::uninit()));
     }
-    // SAFETY: the layout has a size; what comes is null, or memory of the allocator and the layout that a box frees.
+    // SAFETY: the layout has a size, and is that of MaybeUninit<T> too; what comes is null, or memory of the allocator and the
+    // layout that a box frees.
     unsafe {
-        let place = NonNull::new(alloc(layout).cast::<T>()).ok_or(Error::Memory)?;
-        place.write(value);
+        let place = NonNull::new(alloc(layout).cast::<MaybeUninit<T>>()).ok_or(Error::Memory)?;
         Ok(Box::from_raw(place.as_ptr()))
     }
 }

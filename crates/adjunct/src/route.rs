@@ -22,7 +22,8 @@ pub enum Reason {
     Parameter = 3,
     /// The operation was handed to OpenSSL's default provider.
     Delegated = 4,
-    /// Nobody asked for another at the same time: only batches run on the instruction.
+    /// Not in a batch, and only batches run on the instruction: nobody asked for another at the same time, or its caller shares
+    /// none ([`accelerator`]: a plain thread, unless the configuration says otherwise).
     Alone = 5,
 }
 
@@ -189,9 +190,9 @@ impl Tally {
         }
     }
 
-    /// Whether such operations run in batches on this machine, so that one is software only where it is alone.
+    /// Whether such operations of plain threads run in batches on this machine, so that one is software only where it is alone.
     pub fn batches(self) -> bool {
-        self.path == Path::Software(Reason::Alone) && accelerator::on()
+        self.path == Path::Software(Reason::Alone) && accelerator::of_threads()
     }
 
     /// The path counted.
@@ -273,16 +274,22 @@ pub fn path(function: Function, bits: usize) -> Path {
 pub struct Served {
     /// Dedicated instructions, one operation at a time: *static* in the tables of the Z tools.
     pub instructions: bool,
-    /// Batches of several threads' operations, which stand for a card: *dynamic* there.
+    /// Batches of several threads' operations, which stand for a card: *dynamic* there. Only where the configuration asks for
+    /// them; and where nothing but a card is hardware, what the instructions of batches do alone, too.
     pub batches: bool,
+    /// Batches of asynchronous jobs' operations.
+    pub jobs: bool,
 }
 
 /// What serves `function` with a key of `bits` (0: of any size) on this machine.
 pub fn served(function: Function, bits: usize) -> Served {
     let batches = function.batch_instructions(bits);
+    let (path, only) = (path(function, bits), cpu::batches_only());
+    let lanes = cpu::HERE == Some(Arch::X86) && !batches.is_empty() && lacking(batches).is_none();
     Served {
-        instructions: path(function, bits) == Path::Hardware && !cpu::batches_only(),
-        batches: cpu::HERE == Some(Arch::X86) && !batches.is_empty() && lacking(batches).is_none() && accelerator::on(),
+        instructions: path == Path::Hardware && !only,
+        batches: lanes && (accelerator::of_threads() || only && path == Path::Hardware),
+        jobs: lanes && accelerator::on(),
     }
 }
 

@@ -45,6 +45,7 @@ scenarios! {
     off_means_alone
     every_operation_is_counted
     off_in_the_environment
+    plain_threads_share_batches_only_where_asked
 }
 
 fn spawn<K: Kind<Job = Job>>(job: Job) -> JoinHandle<Outcome> {
@@ -70,7 +71,7 @@ mod parts {
     use super::*;
 
     pub fn one_thread_works_alone() {
-        accelerator::start_with(2);
+        start(2);
         for i in 0..1000 {
             assert_eq!(run::<A>(Job::new(i)), Outcome::Scalar);
         }
@@ -78,7 +79,7 @@ mod parts {
     }
 
     pub fn those_who_come_meanwhile_share_a_batch() {
-        accelerator::start_with(2);
+        start(2);
         let busy = Busy::new(1);
         // At the other place until all is done: two leaders who begin at the same moment share the eight between them.
         let door = Door::new();
@@ -94,7 +95,7 @@ mod parts {
     }
 
     pub fn more_than_eight_make_two_batches() {
-        accelerator::start_with(1);
+        start(1);
         let busy = Busy::new(1);
         let threads = spawn_all::<A>(0..13);
         until_waiting(13);
@@ -104,7 +105,7 @@ mod parts {
     }
 
     pub fn too_few_are_done_one_by_one() {
-        accelerator::start_with(1);
+        start(1);
         let busy = Busy::new(1);
         let threads = spawn_all::<A>(0..2);
         until_waiting(2);
@@ -114,7 +115,7 @@ mod parts {
     }
 
     pub fn kinds_do_not_mix_and_the_oldest_goes_first() {
-        accelerator::start_with(1);
+        start(1);
         let busy = Busy::new(1);
         let mut threads = Vec::new();
         let mut count = 0;
@@ -134,7 +135,7 @@ mod parts {
     }
 
     pub fn a_lane_that_goes_wrong_is_done_again() {
-        accelerator::start_with(1);
+        start(1);
         let busy = Busy::new(1);
         let mut threads = spawn_all::<A>(0..6);
         threads.push(spawn::<A>(Job::new(77).with(Deed::Corrupt)));
@@ -148,7 +149,7 @@ mod parts {
     }
 
     pub fn a_panic_in_a_kernel_is_nobodys_end() {
-        accelerator::start_with(1);
+        start(1);
         let busy = Busy::new(1);
         let mut threads = Vec::new();
         for i in 0..24 {
@@ -161,7 +162,7 @@ mod parts {
     }
 
     pub fn sixty_four_threads_of_two_kinds() {
-        accelerator::start_with(2);
+        start(2);
         let total = Arc::new(AtomicUsize::new(0));
         let threads: Vec<_> = (0..64u64)
             .map(|t| {
@@ -187,7 +188,7 @@ mod parts {
     /// Threads that meet, ask a few times and meet again: at the end of each round too few are left to fill a batch, so that one
     /// whose result was ready just as it went to sleep would be waited for and never come.
     pub fn the_last_of_many_are_served() {
-        accelerator::start_with(2);
+        start(2);
         let start = Arc::new(Barrier::new(9));
         let threads: Vec<_> = (0..9u64)
             .map(|t| {
@@ -212,7 +213,7 @@ mod parts {
     }
 
     pub fn a_ticket_is_taken_along() {
-        accelerator::start_with(1);
+        start(1);
         let busy = Busy::new(1);
         let mut tickets: Vec<_> = (0..3).map(|i| accelerator::enqueue::<A>(Job::new(50 + i)).unwrap()).collect();
         assert!(tickets.iter().all(|t| !t.is_done()));
@@ -230,7 +231,7 @@ mod parts {
     }
 
     pub fn a_ticket_leads_its_batch() {
-        accelerator::start_with(2);
+        start(2);
         let mut tickets: Vec<_> = (0..11).map(|i| accelerator::enqueue::<A>(Job::new(i)).unwrap()).collect();
         assert_eq!(accelerator::waiting(), 11);
         let last = tickets.pop().unwrap().finish();
@@ -248,7 +249,7 @@ mod parts {
     }
 
     pub fn a_dropped_ticket_harms_nobody() {
-        accelerator::start_with(1);
+        start(1);
         for _ in 0..1000 {
             let tickets: Vec<_> = (0..4).map(|i| accelerator::enqueue::<A>(Job::new(i)).unwrap()).collect();
             drop(tickets);
@@ -272,7 +273,7 @@ mod parts {
     }
 
     pub fn full_means_alone() {
-        accelerator::start_with(1);
+        start(1);
         let tickets: Vec<_> = (0..256).map(|i| accelerator::enqueue::<A>(Job::new(i)).unwrap()).collect();
         assert!(accelerator::enqueue::<A>(Job::new(1)).is_err());
         let busy = Busy::new(0);
@@ -297,7 +298,7 @@ mod parts {
     }
 
     pub fn off_means_alone() {
-        accelerator::start_with(1);
+        start(1);
         accelerator::switch_off();
         assert!(accelerator::enqueue::<A>(Job::new(1)).is_err());
         let busy = Busy::new(4);
@@ -308,7 +309,7 @@ mod parts {
 
     pub fn every_operation_is_counted() {
         adjunct::counters::open();
-        accelerator::start_with(2);
+        start(2);
         let threads: Vec<_> = (0..16u64)
             .map(|t| {
                 thread::spawn(move || {
@@ -340,11 +341,48 @@ mod parts {
         assert!(adjunct::counters::read(uid).unwrap().unwrap().all_lanes().is_zero());
     }
 
+    /// By default those who come at the same time each work alone, at once; a job that can wait is still done in lanes.
+    pub fn plain_threads_share_batches_only_where_asked() {
+        for setting in [None, Some("on"), Some("sometimes")] {
+            setting.into_iter().for_each(|value| accelerator::configure("accelerator", value));
+            accelerator::start_with(2);
+            let busy = Busy::new(4);
+            // They would wait for the door otherwise.
+            assert_eq!(lanes(&join(spawn_all::<A>(0..8))), 0);
+            busy.end();
+        }
+        assert_eq!(batches(), []);
+        let tickets: Vec<_> = (0..8).map(|i| accelerator::enqueue::<A>(Job::new(i)).unwrap()).collect();
+        for ticket in tickets {
+            let (job, outcome) = ticket.finish();
+            job.assert_done();
+            assert_eq!(outcome, Outcome::Lanes);
+        }
+        assert_eq!(batches(), [8]);
+        assert!(accelerator::on() == accelerator::available() && !accelerator::of_threads());
+        // From here on they do, and from there on nothing does, whatever is said after.
+        accelerator::configure("accelerator", "Always");
+        accelerator::configure("accelerator", "on");
+        assert_eq!(accelerator::of_threads(), accelerator::available());
+        // The batch was company enough for both to lead.
+        let busy = Busy::new(1);
+        let threads = spawn_all::<A>(0..8);
+        until_waiting(8);
+        busy.end();
+        assert_eq!(join(threads).len(), 8);
+        assert_eq!(batches().iter().sum::<usize>() + ALONE.lock().unwrap().len(), 3 * (8 + 5) + 8 + 2 + 8);
+        assert!(batches().len() > 1);
+        accelerator::configure("accelerator", "off");
+        accelerator::configure("accelerator", "always");
+        assert!(!accelerator::on() && !accelerator::of_threads());
+        assert!(accelerator::enqueue::<A>(Job::new(1)).is_err());
+    }
+
     pub fn off_in_the_environment() {
         // SAFETY: no other thread looks at the environment.
         unsafe { std::env::set_var("ADJUNCT_ACCELERATOR", "Off") };
         adjunct::init();
-        accelerator::start_with(1);
+        start(1);
         assert!(accelerator::enqueue::<A>(Job::new(1)).is_err());
         assert_eq!(run::<A>(Job::new(3)), Outcome::Scalar);
     }

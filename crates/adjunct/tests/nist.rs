@@ -566,6 +566,7 @@ fn together(curve: ec::Curve) -> usize {
 
 #[test]
 fn threads_sign_agree_and_make_keys_together() {
+    adjunct::accelerator::configure("accelerator", "always");
     adjunct::init();
     let met = [ec::Curve::P256, ec::Curve::P384, ec::Curve::P521].map(together);
     // 8 threads that do nothing else do meet.

@@ -36,6 +36,8 @@ pub struct FunctionFacts {
     pub hardware: bool,
     /// Whether operations that several threads ask for at the same time are served by batches, which stand for a card.
     pub batches: bool,
+    /// Whether those of asynchronous jobs are.
+    pub batches_of_jobs: bool,
     /// Those instructions; empty where it is software.
     pub instructions: Vec<&'static str>,
     /// The key sizes in bits that run in hardware, where not all do.
@@ -118,7 +120,7 @@ const NOT_ON_Z: &str = "secp256k1";
 
 impl Curve {
     fn of(&(curve, function, bits, software): &(&'static str, Function, Option<usize>, Software)) -> Curve {
-        let none = Served { instructions: false, batches: false };
+        let none = Served { instructions: false, batches: false, jobs: false };
         let served = bits.map_or(none, |bits| route::served(function, bits));
         let (hardware, batches) = (served.instructions, served.batches);
         Curve { curve, hardware, batches, software: software.name(), function, z: curve != NOT_ON_Z }
@@ -132,7 +134,7 @@ impl FunctionFacts {
             [] if cpu::HERE == Some(cpu::Arch::X86) => function.batch_instructions(0),
             needs => needs,
         };
-        let path = route::path(function, 0);
+        let (path, served) = (route::path(function, 0), route::served(function, 0));
         let hardware = path == Path::Hardware;
         let in_hardware = |&bits: &u16| route::path(function, usize::from(bits)) == Path::Hardware;
         let sizes: Vec<u16> = info.sizes.iter().copied().filter(in_hardware).collect();
@@ -144,7 +146,8 @@ impl FunctionFacts {
         FunctionFacts {
             function: info.name,
             hardware,
-            batches: route::served(function, 0).batches,
+            batches: served.batches,
+            batches_of_jobs: served.jobs,
             instructions: used.map(|f| f.text()).collect(),
             hardware_sizes: (hardware && sizes.len() != info.sizes.len()).then_some(sizes),
             needs: needs.iter().map(|f| f.text()).collect(),

@@ -18,11 +18,14 @@ const EXAMPLES: &str = "\
 Examples:
   adjunct info                       every function: hardware, by which instructions; software, from which library
   adjunct info --json | jq '.functions[] | select(.hardware) | .function'
-  ADJUNCT_CPU=-vaes adjunct info     what would be left without VAES";
+  ADJUNCT_CPU=-vaes adjunct info     what would be left without VAES
+
+'in batches' is hardware where several operations come at the same time, and software alone: operations of asynchronous jobs, and \
+those of plain threads where ADJUNCT_ACCELERATOR=always, or accelerator = always in openssl.cnf (which is not read here), asks for it.";
 
 const OF_Z: &str = "\
 Static hardware is the processor's own instructions; dynamic hardware are batches of several threads' operations, which stand for \
-a card. LIBICA_FALLBACK_MODE is heeded.
+a card and are formed with ADJUNCT_ACCELERATOR=always. LIBICA_FALLBACK_MODE is heeded.
 
 Exit status: 0 done, 1 it failed or the command line is wrong, as on IBM Z.
 
@@ -30,7 +33,7 @@ See also: adjunct info.";
 
 const OF_CARDS: &str = "\
 libica-cex uses no instructions of the processor but those of batches of several threads' operations, which stand for a card: they \
-are its dynamic hardware, and there is no static one. LIBICA_FALLBACK_MODE is heeded.
+are its dynamic hardware, formed with ADJUNCT_ACCELERATOR=always, and there is no static one. LIBICA_FALLBACK_MODE is heeded.
 
 Exit status: 0 done, 1 it failed or the command line is wrong, as on IBM Z.
 

@@ -37,7 +37,14 @@ fn hardware(row: &FunctionFacts) -> String {
     if !row.hardware {
         return match row.reason {
             Some("no-instruction") | None => "no".to_owned(),
-            Some("alone") => format!("in batches: {}", row.needs.join(", ")),
+            Some("alone") => {
+                let whose = match (row.batches, row.batches_of_jobs) {
+                    (true, _) => "in batches",
+                    (false, true) => "in batches of async jobs",
+                    (false, false) => "no: batches are off",
+                };
+                format!("{whose}: {}", row.needs.join(", "))
+            }
             _ => format!("no: {} ({})", row.reason_text, row.needs.join(", ")),
         };
     }
@@ -61,6 +68,7 @@ mod tests {
             function: "AES GCM",
             hardware,
             batches: false,
+            batches_of_jobs: true,
             instructions: if hardware { vec!["AES-NI", "PCLMULQDQ"] } else { vec![] },
             hardware_sizes: sizes,
             needs: vec!["AES-NI", "PCLMULQDQ"],
@@ -72,7 +80,10 @@ mod tests {
         assert_eq!(hardware(&row(true, None, Some(vec![128, 256]))), "yes: AES-NI, PCLMULQDQ (128, 256 bits)");
         assert_eq!(hardware(&row(false, Some("masked"), None)), "no: masked by ADJUNCT_CPU (AES-NI, PCLMULQDQ)");
         assert_eq!(hardware(&row(false, Some("no-instruction"), None)), "no");
-        assert!(hardware(&row(false, Some("alone"), None)).starts_with("in batches: "));
+        let alone = row(false, Some("alone"), None);
+        assert!(hardware(&alone).starts_with("in batches of async jobs: "));
+        assert!(hardware(&FunctionFacts { batches: true, ..alone.clone() }).starts_with("in batches: "));
+        assert!(hardware(&FunctionFacts { batches_of_jobs: false, ..alone }).starts_with("no: batches are off: "));
     }
 
     #[test]

@@ -52,6 +52,8 @@ static void as_the_processor(void)
 #ifdef __x86_64__
 	int aes = !!__builtin_cpu_supports("aes"), clmul = !!__builtin_cpu_supports("pclmul");
 	int ifma = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512ifma");
+	/* Threads share batches only where that is asked for. */
+	int batches = ifma && getenv("ADJUNCT_ACCELERATOR");
 	const unsigned int in_batches[] = { RSA_CRT, EC_DH, EC_DSA_SIGN, EC_KGEN, ED25519_SIGN, ED25519_KEYGEN, X25519_DERIVE,
 					    X25519_KEYGEN };
 	unsigned int i;
@@ -61,7 +63,7 @@ static void as_the_processor(void)
 	CHECK(!!(element(G_HASH)->flags & ICA_FLAG_SHW) == clmul);
 	CHECK(!!(element(AES_GCM)->flags & ICA_FLAG_SHW) == (aes && clmul));
 	for (i = 0; i < sizeof in_batches / sizeof *in_batches; i++)
-		CHECK(!!(element(in_batches[i])->flags & ICA_FLAG_DHW) == ifma);
+		CHECK(!!(element(in_batches[i])->flags & ICA_FLAG_DHW) == batches);
 	CHECK(!!(element(RSA_CRT)->flags & ICA_FLAG_SHW) == ifma);
 	CHECK(!(element(SHA3_256)->flags & (ICA_FLAG_SHW | ICA_FLAG_DHW)));
 	CHECK(!(element(AES_ECB)->flags & ICA_FLAG_DHW) && !(element(EC_DSA_VERIFY)->flags & ICA_FLAG_DHW));
@@ -107,7 +109,9 @@ int main(int argc, char **argv)
 		CHECK(strcmp(machine, "plain") || list[i].flags == (made ? ICA_FLAG_SW : 0));
 	}
 	if (element(RSA_CRT)->flags)
-		CHECK(element(RSA_CRT)->property == ICA_PROPERTY_RSA_FIPS && element(EC_DH)->property == ICA_PROPERTY_EC_NIST);
+		CHECK(element(RSA_CRT)->property == ICA_PROPERTY_RSA_FIPS);
+	if (element(EC_DH)->flags)
+		CHECK(element(EC_DH)->property == ICA_PROPERTY_EC_NIST);
 	puts("good");
 	return 0;
 }

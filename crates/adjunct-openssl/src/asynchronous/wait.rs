@@ -7,6 +7,7 @@
 
 use super::libcrypto::{Callback, Functions, Opaque, STATUS_OK};
 use adjunct::accelerator::pause::Held;
+use adjunct::memory::boxed;
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
@@ -22,7 +23,8 @@ struct Wait {
     fd: c_int,
     /// Who made the descriptor: a child of fork(2) shares it with its parent and must not take its wake-ups away.
     process: u32,
-    /// What a paused job leaves behind should it never be resumed; null while none is paused by us.
+    /// What a paused job leaves behind should it never be resumed, in its place on the job's stack; null while none is paused by
+    /// us.
     held: AtomicPtr<Held>,
 }
 
@@ -76,8 +78,8 @@ impl Waker {
             Waker::Descriptor(data) => {
                 // SAFETY: a `Wait`, alive while its job is.
                 let wait = unsafe { &*data.cast::<Wait>() };
-                let own = std::mem::replace(held, Box::new(()));
-                wait.held.store(Box::into_raw(Box::new(own)), Ordering::Release);
+                // A job that is paused keeps its stack, for ever if it is never resumed.
+                wait.held.store(held, Ordering::Release);
                 // Neither call can fail: the counter is 0 before the one and 1 before the other.
                 let mut count = 1u64;
                 // SAFETY: our descriptor, and eight bytes of a local.
@@ -88,9 +90,7 @@ impl Waker {
                     // SAFETY: as above.
                     unsafe { libc::read(wait.fd, (&raw mut count).cast(), 8) };
                 }
-                if let Some(own) = wait.take() {
-                    *held = own;
-                }
+                wait.held.store(std::ptr::null_mut(), Ordering::Release);
             }
         }
     }
@@ -102,10 +102,12 @@ impl Wait {
         self.process == std::process::id()
     }
 
+    /// What a job has left that will never go on.
     fn take(&self) -> Option<Held> {
         let held = self.held.swap(std::ptr::null_mut(), Ordering::AcqRel);
-        // SAFETY: stored by `around`, taken once.
-        (!held.is_null()).then(|| *unsafe { Box::from_raw(held) })
+        // SAFETY: stored by `around`, whose caller is paused for ever, with its stack; nobody else looks at the place. The box that
+        // is left there has no size, and so no memory.
+        (!held.is_null()).then(|| std::mem::replace(unsafe { &mut *held }, Box::new(())))
     }
 }
 
@@ -126,7 +128,11 @@ unsafe fn attach(functions: &Functions, context: Opaque) -> Option<*mut c_void> 
         fd
     };
     let wait = Wait { fd, process: std::process::id(), held: AtomicPtr::new(std::ptr::null_mut()) };
-    let data = Box::into_raw(Box::new(wait)).cast::<c_void>();
+    let Ok(data) = boxed(wait) else {
+        close(fd);
+        return None;
+    };
+    let data = Box::into_raw(data).cast::<c_void>();
     // SAFETY: the context keeps both until it calls `cleanup` with them, once.
     unsafe {
         if (functions.set_fd)(context, key(), fd, data, Some(cleanup)) != 1 {

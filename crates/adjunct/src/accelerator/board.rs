@@ -5,7 +5,7 @@
 //! ```text
 //!             owner            leader              leader              owner
 //! free -> filling -> waiting -> taken(by) -> done in lanes, alone -> filling -> free
-//!                                         \-> wrong (a lane that went wrong), lost (the leader died)
+//!                                         \-> wrong (a lane that went wrong), lost (the leader died or had no memory)
 //! ```
 //! Only who has a slot in `filling` (its owner), or in `taken` (the leader), touches the job in it. The word also holds the
 //! ticket of the request, unique in the life of a process and of its children: a word that has changed hands is never
@@ -35,7 +35,7 @@ pub(super) enum State {
     DoneAlone,
     /// A lane went wrong: the owner does it again.
     Wrong,
-    /// The leader died: the owner does it again.
+    /// The leader died, or had no memory: the owner does it itself.
     Lost,
 }
 

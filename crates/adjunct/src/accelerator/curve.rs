@@ -88,7 +88,7 @@ impl Kind for X25519 {
     }
 
     #[cfg(target_arch = "x86_64")]
-    fn lanes(jobs: &mut [Derive]) -> u8 {
+    fn lanes(jobs: &mut [Derive]) -> Option<u8> {
         let mut secrets = Zeroizing::new([[0; KEY]; LANES]);
         let mut inputs = jobs.iter();
         let mut work = secrets.each_mut().map(|secret| {
@@ -104,12 +104,12 @@ impl Kind for X25519 {
                 right |= 1 << lane;
             }
         }
-        right
+        Some(right)
     }
 
     #[cfg(not(target_arch = "x86_64"))]
-    fn lanes(_: &mut [Derive]) -> u8 {
-        0
+    fn lanes(_: &mut [Derive]) -> Option<u8> {
+        None
     }
 }
 
@@ -137,13 +137,13 @@ impl Kind for X25519Keygen {
     }
 
     #[cfg(target_arch = "x86_64")]
-    fn lanes(jobs: &mut [Keygen]) -> u8 {
-        publics(jobs, kernel::x25519_public)
+    fn lanes(jobs: &mut [Keygen]) -> Option<u8> {
+        Some(publics(jobs, kernel::x25519_public))
     }
 
     #[cfg(not(target_arch = "x86_64"))]
-    fn lanes(_: &mut [Keygen]) -> u8 {
-        0
+    fn lanes(_: &mut [Keygen]) -> Option<u8> {
+        None
     }
 }
 
@@ -159,13 +159,13 @@ impl Kind for Ed25519Keygen {
     }
 
     #[cfg(target_arch = "x86_64")]
-    fn lanes(jobs: &mut [Keygen]) -> u8 {
-        publics(jobs, kernel::ed25519_public)
+    fn lanes(jobs: &mut [Keygen]) -> Option<u8> {
+        Some(publics(jobs, kernel::ed25519_public))
     }
 
     #[cfg(not(target_arch = "x86_64"))]
-    fn lanes(_: &mut [Keygen]) -> u8 {
-        0
+    fn lanes(_: &mut [Keygen]) -> Option<u8> {
+        None
     }
 }
 
@@ -210,7 +210,7 @@ impl Kind for Ed25519Sign {
     }
 
     #[cfg(target_arch = "x86_64")]
-    fn lanes(jobs: &mut [Sign]) -> u8 {
+    fn lanes(jobs: &mut [Sign]) -> Option<u8> {
         let mut signatures = [[0; SIGNATURE]; LANES];
         let mut inputs = jobs.iter();
         let mut work = signatures.each_mut().map(|signature| {
@@ -223,12 +223,12 @@ impl Kind for Ed25519Sign {
         for (lane, (job, signature)) in jobs.iter_mut().zip(signatures).enumerate() {
             (job.signature, job.done) = (signature, right & 1 << lane != 0);
         }
-        right
+        Some(right)
     }
 
     #[cfg(not(target_arch = "x86_64"))]
-    fn lanes(_: &mut [Sign]) -> u8 {
-        0
+    fn lanes(_: &mut [Sign]) -> Option<u8> {
+        None
     }
 }
 
@@ -252,7 +252,7 @@ mod tests {
             let mut jobs: Vec<_> = (0..count).map(&job).collect();
             let mut alone = jobs.clone();
             alone.iter_mut().for_each(|job| _ = K::scalar(job));
-            assert_eq!(u16::from(K::lanes(&mut jobs)), (1 << count) - 1, "{count} jobs");
+            assert_eq!(K::lanes(&mut jobs), Some(u8::MAX >> (LANES - count)), "{count} jobs");
             assert!(jobs.iter().zip(&alone).all(|(a, b)| same(a, b)), "{count} jobs");
         }
     }

@@ -237,14 +237,15 @@ impl Board {
             if !still() {
                 return false;
             }
-            if lanes {
+            if lanes && right.is_some() {
                 counters::note(work.queue, Event::Batch(count));
             }
             for (i, &(slot, word)) in batch.iter().enumerate() {
-                let state = match (right >> i & 1 == 1, lanes) {
-                    (false, _) => State::Wrong,
-                    (true, true) => State::DoneInLanes,
-                    (true, false) => State::DoneAlone,
+                let state = match (right.map(|right| right >> i & 1 == 1), lanes) {
+                    (None, _) => State::Lost,
+                    (Some(false), _) => State::Wrong,
+                    (Some(true), true) => State::DoneInLanes,
+                    (Some(true), false) => State::DoneAlone,
                 };
                 self.change(slot, word, word.with(state));
                 settled |= 1u64 << (slot % 64);

@@ -75,7 +75,8 @@ pub const MAX_JOB: usize = 2048;
 ///
 /// A job is copied into memory of the engine and may be worked on by another thread, so it owns all it needs: numbers by
 /// value, keys by `Arc`; and it wipes its secrets when it is dropped (the engine wipes the places it moved a job from).
-/// The results are fields of the job, a failure among them. Neither path keeps locks, blocks, or calls back into the engine.
+/// The results are fields of the job, a failure among them. Neither path keeps locks, blocks, or calls back into the engine, and
+/// neither ends the process where memory runs out: the jobs of others are among those it does.
 pub trait Kind: 'static {
     /// Where its requests wait; one kind per queue.
     const QUEUE: Queue;
@@ -87,9 +88,9 @@ pub trait Kind: 'static {
     /// Does one job: the low-latency path, and what is done again where a lane went wrong. Says what did it.
     fn scalar(job: &mut Self::Job) -> Outcome;
 
-    /// Does 1 to [`LANES`] jobs at once. Bit `i` of the result says that job `i` is right; of the others nothing is used.
-    /// Called only where [`super::available`].
-    fn lanes(jobs: &mut [Self::Job]) -> u8;
+    /// Does 1 to [`LANES`] jobs at once. Bit `i` of the result says that job `i` is right; of the others nothing is used. `None`
+    /// where there was no memory to do any: each is then done alone. Called only where [`super::available`].
+    fn lanes(jobs: &mut [Self::Job]) -> Option<u8>;
 }
 
 /// Which path an operation took, for the counters.

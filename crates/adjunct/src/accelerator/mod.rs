@@ -1,12 +1,16 @@
 //! The batch engine: operations that threads ask for at the same time are done together, in lanes.
 //!
+//! *Who shares batches.* Operations in OpenSSL's asynchronous jobs ([`pause`]); those of plain threads only where the
+//! configuration asks for it, for no function is as fast by it as alone at every number of threads (docs/accelerator.md). A
+//! plain thread's operation is done at once, alone: it waits for nobody and touches no memory of the engine's.
+//!
 //! Self-clocking: whoever finds the engine idle works at once, alone, on the scalar path; requests that come meanwhile form
 //! the next batch. No thread of its own, no timer, no sleep. How it goes is told in `engine`, what lies where in
 //! `board`, and what the system does for it in `memory`.
 //!
 //! # Environment
-//! `ADJUNCT_ACCELERATOR=off`, or `accelerator = off` in the module's section of openssl.cnf: every operation is done alone.
-//! The first is ignored in programs that run with another's rights.
+//! `ADJUNCT_ACCELERATOR`, or `accelerator =` in the module's section of openssl.cnf: `always` for plain threads too, `off` for
+//! nobody. The first is ignored in programs that run with another's rights.
 //!
 //! # Limits
 //! * A handler of a signal that an instruction caused (SIGSEGV and the like) inside a kernel, which leaves it by a jump,
@@ -29,12 +33,13 @@ pub use kind::{Kind, LANES, MAX_JOB, Outcome, Queue};
 pub(crate) use nist::der;
 pub use ticket::Ticket;
 
+use crate::config::{self, Accelerator};
 use crate::counters::{self, Event};
 use crate::cpu::{self, Feature};
-use crate::{config, diag};
+use crate::diag;
 use board::Board;
 use std::sync::OnceLock;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::AtomicU8;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// What stays the same in the life of a process.
@@ -45,7 +50,8 @@ pub(crate) struct Engine {
 }
 
 static ENGINE: OnceLock<Option<Engine>> = OnceLock::new();
-static OFF: AtomicBool = AtomicBool::new(false);
+/// The greatest [`Accelerator`] asked for.
+static ASKED: AtomicU8 = AtomicU8::new(Accelerator::On as u8);
 
 /// Whether this CPU has lanes: AVX-512 and its IFMA extension. Where it has not, [`run`] is [`Kind::scalar`].
 pub fn available() -> bool {
@@ -53,10 +59,20 @@ pub fn available() -> bool {
     features.has(Feature::Avx512) && features.has(Feature::Ifma)
 }
 
-/// Whether operations that threads ask for at the same time are done in lanes here: this CPU has them, and nobody has switched
-/// them off.
+/// Whether operations that come at the same time are done in lanes here, those of asynchronous jobs at least: this CPU has them,
+/// and nobody has switched them off.
 pub fn on() -> bool {
-    available() && !OFF.load(Relaxed)
+    available() && !is(Accelerator::Off)
+}
+
+/// Whether those of plain threads are, too.
+pub fn of_threads() -> bool {
+    available() && is(Accelerator::Always)
+}
+
+#[inline]
+fn is(asked: Accelerator) -> bool {
+    ASKED.load(Relaxed) == asked as u8
 }
 
 /// Takes `ADJUNCT_ACCELERATOR` into account.
@@ -74,14 +90,17 @@ pub(crate) fn prime() {
     }
 }
 
-/// Takes the value of a setting, `on` or `off`; any other costs one warning and counts for nothing. What was switched off in
-/// one place stays off. Call it while a module loads.
+/// Takes the value of a setting, `on`, `always` or `off`; any other costs one warning and counts for nothing. What was switched
+/// off in one place stays off; else what one place asks for all threads holds. Call it while a module loads.
 pub fn configure(place: &'static str, value: &str) {
     match config::accelerator(place, value) {
-        Ok(true) => {}
-        Ok(false) => switch_off(),
+        Ok(asked) => ask(asked),
         Err(error) => diag::warn(&format!("{error}; the value is ignored")),
     }
+}
+
+fn ask(asked: Accelerator) {
+    ASKED.fetch_max(asked as u8, Relaxed);
 }
 
 fn start() {
@@ -109,22 +128,25 @@ fn waiting_in(queue: Queue) -> usize {
 
 /// Has every operation from now on done alone.
 pub fn switch_off() {
-    OFF.store(true, Relaxed);
+    ask(Accelerator::Off);
 }
 
 #[inline]
 fn running() -> Option<&'static Engine> {
     let engine = ENGINE.get()?.as_ref()?;
-    (!OFF.load(Relaxed)).then_some(engine)
+    (!is(Accelerator::Off)).then_some(engine)
 }
 
-/// Does `job`: at once and alone where the engine is idle, together with the others' where it is not. A caller who can pause
-/// ([`pause`]) always waits for others.
+/// Does `job`. A caller who can pause ([`pause`]) waits for others; a plain thread's job is done at once, alone, or, where the
+/// configuration asks for batches of threads, so where the engine is idle and together with the others' where it is not.
 #[inline]
 pub fn run<K: Kind>(job: &mut K::Job) -> Outcome {
     let Some(engine) = running() else { return alone::<K>(job) };
     if let Some(pauser) = pause::caller() {
         return pause::run::<K>(job, pauser);
+    }
+    if !is(Accelerator::Always) {
+        return alone::<K>(job);
     }
     match engine.board.enter_alone() {
         // Held while the job is done: others see that they are not alone.

@@ -15,9 +15,9 @@ trait Lanes: 'static {
     const QUEUES: [Queue; 3];
     /// See [`Kind::BREAK_EVEN`].
     const BREAK_EVENS: [usize; 3];
-    fn sign(jobs: &mut [SignJob]) -> u8;
-    fn derive(jobs: &mut [DeriveJob]) -> u8;
-    fn keygen(jobs: &mut [KeygenJob]) -> u8;
+    fn sign(jobs: &mut [SignJob]) -> Option<u8>;
+    fn derive(jobs: &mut [DeriveJob]) -> Option<u8>;
+    fn keygen(jobs: &mut [KeygenJob]) -> Option<u8>;
 }
 
 struct P256;
@@ -31,31 +31,31 @@ macro_rules! lanes {
             const QUEUES: [Queue; 3] = $queues;
             const BREAK_EVENS: [usize; 3] = $break_evens;
             #[cfg(target_arch = "x86_64")]
-            fn sign(jobs: &mut [SignJob]) -> u8 {
+            fn sign(jobs: &mut [SignJob]) -> Option<u8> {
                 // SAFETY: lanes run only where the engine has found the instructions.
-                kernel::sign::<Self>(jobs, |work| unsafe { nist::sign::<nist::$curve, _>(work) })
+                Some(kernel::sign::<Self>(jobs, |work| unsafe { nist::sign::<nist::$curve, _>(work) }))
             }
             #[cfg(target_arch = "x86_64")]
-            fn derive(jobs: &mut [DeriveJob]) -> u8 {
+            fn derive(jobs: &mut [DeriveJob]) -> Option<u8> {
                 // SAFETY: lanes run only where the engine has found the instructions.
-                kernel::derive::<Self>(jobs, |work| unsafe { nist::derive::<nist::$curve, _>(work) })
+                Some(kernel::derive::<Self>(jobs, |work| unsafe { nist::derive::<nist::$curve, _>(work) }))
             }
             #[cfg(target_arch = "x86_64")]
-            fn keygen(jobs: &mut [KeygenJob]) -> u8 {
+            fn keygen(jobs: &mut [KeygenJob]) -> Option<u8> {
                 // SAFETY: lanes run only where the engine has found the instructions.
-                kernel::keygen::<Self>(jobs, |work| unsafe { nist::public::<nist::$curve, _>(work) })
+                Some(kernel::keygen::<Self>(jobs, |work| unsafe { nist::public::<nist::$curve, _>(work) }))
             }
             #[cfg(not(target_arch = "x86_64"))]
-            fn sign(_: &mut [SignJob]) -> u8 {
-                0
+            fn sign(_: &mut [SignJob]) -> Option<u8> {
+                None
             }
             #[cfg(not(target_arch = "x86_64"))]
-            fn derive(_: &mut [DeriveJob]) -> u8 {
-                0
+            fn derive(_: &mut [DeriveJob]) -> Option<u8> {
+                None
             }
             #[cfg(not(target_arch = "x86_64"))]
-            fn keygen(_: &mut [KeygenJob]) -> u8 {
-                0
+            fn keygen(_: &mut [KeygenJob]) -> Option<u8> {
+                None
             }
         }
     )* };
@@ -92,7 +92,7 @@ impl<C: Lanes> Kind for Sign<C> {
         outcome.unwrap_or(Outcome::LIBRARY)
     }
 
-    fn lanes(jobs: &mut [SignJob]) -> u8 {
+    fn lanes(jobs: &mut [SignJob]) -> Option<u8> {
         C::sign(jobs)
     }
 }
@@ -119,7 +119,7 @@ impl<C: Lanes> Kind for Derive<C> {
         made.unwrap_or(Outcome::LIBRARY)
     }
 
-    fn lanes(jobs: &mut [DeriveJob]) -> u8 {
+    fn lanes(jobs: &mut [DeriveJob]) -> Option<u8> {
         C::derive(jobs)
     }
 }
@@ -146,7 +146,7 @@ impl<C: Lanes> Kind for Keygen<C> {
         outcome.unwrap_or(Outcome::LIBRARY)
     }
 
-    fn lanes(jobs: &mut [KeygenJob]) -> u8 {
+    fn lanes(jobs: &mut [KeygenJob]) -> Option<u8> {
         C::keygen(jobs)
     }
 }
@@ -181,16 +181,18 @@ mod kernel {
                 key.nonce(digest, added, nonce);
             }
         }
-        let work = jobs.iter().zip(&digests).zip(&nonces).zip(&mut signatures);
-        let mut work: Vec<_> = work
-            .map(|(((job, digest), nonce), signature)| nist::SignJob {
+        let mut inputs = jobs.iter().zip(&digests).zip(&nonces);
+        // On the stack, and as many as there can be: a leader asks for no memory.
+        let mut work = signatures.each_mut().map(|signature| {
+            let ((job, digest), nonce) = inputs.next().unwrap_or(((&jobs[0], &digests[0]), &nonces[0]));
+            nist::SignJob {
                 private: job.key.scalar().unwrap_or(&[]),
                 digest: &digest[..length],
                 nonce: &nonce[..length],
                 signature: &mut signature[..2 * length],
-            })
-            .collect();
-        let good = run(&mut work);
+            }
+        });
+        let good = run(&mut work[..jobs.len()]);
         for (job, signature) in jobs.iter_mut().zip(&signatures) {
             job.signature = Some(der(&signature[..2 * length]));
         }
@@ -204,15 +206,16 @@ mod kernel {
             // Zeros, where there is no public key, are no point of the curve.
             job.peer.coordinates(&mut peer[..2 * length]);
         }
-        let work = jobs.iter().zip(&peers).zip(&mut secrets);
-        let mut work: Vec<_> = work
-            .map(|((job, peer), secret)| nist::DeriveJob {
+        let mut inputs = jobs.iter().zip(&peers);
+        let mut work = secrets.each_mut().map(|secret| {
+            let (job, peer) = inputs.next().unwrap_or((&jobs[0], &peers[0]));
+            nist::DeriveJob {
                 private: job.key.scalar().unwrap_or(&[]),
                 peer: &peer[..2 * length],
                 secret: &mut secret[..length],
-            })
-            .collect();
-        let good = run(&mut work);
+            }
+        });
+        let good = run(&mut work[..jobs.len()]);
         for (job, secret) in jobs.iter_mut().zip(secrets) {
             job.secret = Some(secret);
         }
@@ -231,11 +234,15 @@ mod kernel {
                 }
             }
         }
-        let mut work: Vec<_> = jobs
-            .iter_mut()
-            .map(|job| nist::PublicJob { private: &job.private[..length], public: &mut job.public[..2 * length] })
-            .collect();
-        run(&mut work)
+        let mut publics = [[0; 2 * MAX_FIELD]; LANES];
+        let mut inputs = jobs.iter();
+        let mut work = publics.each_mut().map(|public| {
+            let job = inputs.next().unwrap_or(&jobs[0]);
+            nist::PublicJob { private: &job.private[..length], public: &mut public[..2 * length] }
+        });
+        let good = run(&mut work[..jobs.len()]);
+        jobs.iter_mut().zip(publics).for_each(|(job, public)| job.public = public);
+        good
     }
 }
 
@@ -357,7 +364,7 @@ mod tests {
                 let digest = leftmost(&digest);
                 let mut jobs: Vec<_> =
                     keys.iter().map(|key| SignJob { key: key.clone(), digest, signature: None }).collect();
-                assert_eq!(Sign::<C>::lanes(&mut jobs), all(count));
+                assert_eq!(Sign::<C>::lanes(&mut jobs), Some(all(count)));
                 let first = jobs[0].signature.unwrap().0;
                 for job in &mut jobs {
                     for lane in [true, false] {
@@ -369,7 +376,7 @@ mod tests {
                     }
                 }
                 // The nonce has randomness added.
-                assert_eq!(Sign::<C>::lanes(&mut jobs[..1]), 1);
+                assert_eq!(Sign::<C>::lanes(&mut jobs[..1]), Some(1));
                 assert_ne!(jobs[0].signature.unwrap().0, first);
             }
             // Peers that were decoded, uncompressed and compressed, and one that was made here.
@@ -388,7 +395,7 @@ mod tests {
                 .zip(&peers)
                 .map(|(key, peer)| DeriveJob { key: key.clone(), peer: peer.clone(), secret: None })
                 .collect();
-            assert_eq!(Derive::<C>::lanes(&mut jobs), all(count));
+            assert_eq!(Derive::<C>::lanes(&mut jobs), Some(all(count)));
             for job in &mut jobs {
                 let secret = job.secret.take().unwrap();
                 Derive::<C>::scalar(job);
@@ -396,7 +403,7 @@ mod tests {
             }
             let job = KeygenJob { private: Secret([0; MAX_FIELD]), public: [0; 2 * MAX_FIELD], key: None };
             let mut jobs = vec![job; count];
-            assert_eq!(Keygen::<C>::lanes(&mut jobs), all(count));
+            assert_eq!(Keygen::<C>::lanes(&mut jobs), Some(all(count)));
             for job in jobs {
                 let key = finish(C::CURVE, Outcome::Lanes, job).unwrap();
                 assert!(key.is_pair());
@@ -424,11 +431,11 @@ mod tests {
         }
         if available() {
             let job = |key: &Key| SignJob { key: key.clone(), digest: leftmost(&[1; 32]), signature: None };
-            assert_eq!(Sign::<P256>::lanes(&mut [job(&whole), job(&public), job(&private)]), 0b101);
+            assert_eq!(Sign::<P256>::lanes(&mut [job(&whole), job(&public), job(&private)]), Some(0b101));
             let job = |key: &Key, peer: &Key| DeriveJob { key: key.clone(), peer: peer.clone(), secret: None };
             assert_eq!(
                 Derive::<P256>::lanes(&mut [job(&public, &public), job(&whole, &private), job(&private, &public)]),
-                0b100
+                Some(0b100)
             );
         }
     }

@@ -6,6 +6,7 @@
 
 use super::kind::{Kind, LANES, Outcome};
 use super::ticket::Ticket;
+use crate::memory::boxed;
 use std::any::Any;
 use std::cell::Cell;
 use std::sync::OnceLock;
@@ -73,9 +74,12 @@ impl<K: Kind> Drop for Parked<K> {
 #[cold]
 #[inline(never)]
 pub(super) fn run<K: Kind>(job: &mut K::Job, pauser: &dyn Pause) -> Outcome {
+    // The memory first: what is queued may be with a leader already.
+    let Ok(mut parked) = boxed(Parked { ticket: None, job: &raw mut *job }) else { return super::alone::<K>(job) };
     let Ok(ticket) = super::enqueue::<K>(job.clone()) else { return super::alone::<K>(job) };
+    parked.ticket = Some(ticket);
     ARRIVALS.set(ARRIVALS.get() + 1);
-    let mut held: Held = Box::new(Parked { ticket: Some(ticket), job: &raw mut *job });
+    let mut held: Held = parked;
     // Each round brings at least one request more, of whatever kind; a stream of others must not keep this one for ever.
     for _ in 0..LANES {
         let arrivals = ARRIVALS.get();

@@ -129,13 +129,13 @@ macro_rules! kind {
             }
 
             #[cfg(target_arch = "x86_64")]
-            fn lanes(jobs: &mut [Private]) -> u8 {
+            fn lanes(jobs: &mut [Private]) -> Option<u8> {
                 lanes::private(jobs, |keys| &keys.$form, &lanes::$form)
             }
 
             #[cfg(not(target_arch = "x86_64"))]
-            fn lanes(_: &mut [Private]) -> u8 {
-                0
+            fn lanes(_: &mut [Private]) -> Option<u8> {
+                None
             }
         }
     };
@@ -150,6 +150,7 @@ kind!(Rsa4096, "4096", 3, RSA_4096);
 mod lanes {
     use super::*;
     use crate::accelerator::LANES;
+    use crate::memory::{boxed, room};
     use adjunct_kernels::rsa::{self as kernel, PrivateJob, PrivateKey, Scratch};
     use std::mem::MaybeUninit;
     use std::ptr::null_mut;
@@ -210,16 +211,21 @@ mod lanes {
     }
 
     impl<const P: usize, const M: usize> Slot<PrivateKey<P, M>> {
-        /// The key in lanes' form, made now if it is not there. Keys are never taken out while the slot lives.
-        fn key(&self, key: &Key) -> Option<&PrivateKey<P, M>> {
+        /// The key in lanes' form, made now if it is not there; `None` for a key that has none after all. Keys are never taken
+        /// out while the slot lives.
+        ///
+        /// # Errors
+        /// [`Error::Memory`].
+        fn key(&self, key: &Key) -> Result<Option<&PrivateKey<P, M>>, Error> {
             if self.0.load(Ordering::Acquire).is_null() {
-                let number = |part| key.number(part);
+                let number = |part| Ok::<_, Error>(key.try_number(part)?.unwrap_or_default());
                 let (n, e, p, q) = (number(Part::N)?, number(Part::E)?, number(Part::P)?, number(Part::Q)?);
                 let (dp, dq, qinv) = (number(Part::Dp)?, number(Part::Dq)?, number(Part::Qinv)?);
-                drop(self.put(Box::new(PrivateKey::new(&n, &e, &p, &q, &dp, &dq, &qinv)?)));
+                let Some(made) = PrivateKey::new(&n, &e, &p, &q, &dp, &dq, &qinv) else { return Ok(None) };
+                drop(self.put(boxed(made)?));
             }
             // SAFETY: what `put` made of a box, which lives as long as the slot.
-            unsafe { self.0.load(Ordering::Acquire).as_ref() }
+            Ok(unsafe { self.0.load(Ordering::Acquire).as_ref() })
         }
     }
 
@@ -234,8 +240,8 @@ mod lanes {
     }
 
     impl<T> Scratches<MaybeUninit<T>> {
-        fn take(&self) -> Box<MaybeUninit<T>> {
-            self.0.iter().find_map(Slot::take).unwrap_or_else(Box::new_uninit)
+        fn take(&self) -> Result<Box<MaybeUninit<T>>, Error> {
+            self.0.iter().find_map(Slot::take).map_or_else(room, Ok)
         }
 
         fn give(&self, scratch: Box<MaybeUninit<T>>) {
@@ -244,41 +250,41 @@ mod lanes {
         }
     }
 
-    /// Does one to eight private operations in lanes.
+    /// Does one to eight private operations in lanes; `None` without the memory for it.
     pub fn private<const P: usize, const M: usize>(
         jobs: &mut [Private],
         form: impl Fn(&Keys) -> &Slot<PrivateKey<P, M>>,
         scratches: &Scratches<MaybeUninit<Scratch<P, M>>>,
-    ) -> u8 {
-        let keys: Vec<Option<Shared<Prepared>>> = jobs.iter().map(|job| job.key.prepared().cloned()).collect();
-        let mut outputs = [[0; MAX_SIZE]; LANES];
-        let mut places = Vec::with_capacity(LANES);
-        let mut work = Vec::with_capacity(LANES);
-        for (place, ((job, key), output)) in jobs.iter().zip(&keys).zip(&mut outputs).enumerate() {
-            // A key that has no form for lanes after all is the scalar path's.
-            if let Some(key) = key.as_ref().and_then(|prepared| form(&prepared.keys).key(&job.key)) {
-                let size = PrivateKey::<P, M>::BYTES;
-                work.push(PrivateJob { key, input: &job.block[..size], output: &mut output[..size] });
-                places.push(place);
+    ) -> Option<u8> {
+        let keys: [_; LANES] = std::array::from_fn(|i| jobs.get(i).and_then(|job| job.key.prepared().cloned()));
+        // A key that has no form for lanes after all is the scalar path's.
+        let mut forms = [None; LANES];
+        for ((form_of, key), job) in forms.iter_mut().zip(&keys).zip(jobs.iter()) {
+            if let Some(key) = key {
+                *form_of = form(&key.keys).key(&job.key).ok()?;
             }
         }
-        if work.is_empty() {
-            return 0;
-        }
-        let mut scratch = scratches.take();
+        let fit = || forms.iter().enumerate().filter_map(|(place, form)| Some((place, (*form)?)));
+        let Some(first) = fit().next() else { return Some(0) };
+        let mut scratch = scratches.take().ok()?;
+        let (mut outputs, mut inputs) = ([[0; MAX_SIZE]; LANES], fit());
+        let size = PrivateKey::<P, M>::BYTES;
+        let mut work = outputs.each_mut().map(|output| {
+            let (place, key) = inputs.next().unwrap_or(first);
+            PrivateJob { key, input: &jobs[place].block[..size], output: &mut output[..size] }
+        });
         // SAFETY: the engine asks for lanes where there are the instructions for them.
-        let done = unsafe { kernel::private(&mut work, &mut scratch) };
+        let done = unsafe { kernel::private(&mut work[..fit().count()], &mut scratch) };
         scratches.give(scratch);
-        drop(work);
         let mut right = 0;
-        for (lane, place) in places.into_iter().enumerate() {
+        for (lane, (place, _)) in fit().enumerate() {
             if done >> lane & 1 == 1 {
                 right |= 1 << place;
-                (jobs[place].block, jobs[place].done) = (outputs[place], true);
+                (jobs[place].block, jobs[place].done) = (outputs[lane], true);
             }
         }
         outputs.zeroize();
-        right
+        Some(right)
     }
 }
 
@@ -311,7 +317,7 @@ mod tests {
             let mut jobs: Vec<_> = (0..count).map(|i| job(&keys[i % keys.len()], &input(&keys[0]))).collect();
             let mut alone = jobs.clone();
             alone.iter_mut().for_each(|job| _ = K::scalar(job));
-            assert_eq!(u16::from(K::lanes(&mut jobs)), (1 << count) - 1, "{count} jobs");
+            assert_eq!(K::lanes(&mut jobs), Some(u8::MAX >> (LANES - count)), "{count} jobs");
             assert!(jobs.iter().zip(&alone).all(|(a, b)| a.block == b.block && a.done && b.done), "{count} jobs");
         }
     }
@@ -346,7 +352,7 @@ mod tests {
             let wrong = changed(&good, |crt| *crt[2].last_mut().unwrap() ^= 2);
             let inputs = [input(&good), input(&good), input(&good)];
             let mut jobs = [job(&good, &inputs[0]), job(&wrong, &inputs[1]), job(&good, &inputs[2])];
-            assert_eq!(Rsa2048::lanes(&mut jobs), 0b101);
+            assert_eq!(Rsa2048::lanes(&mut jobs), Some(0b101));
             for (i, key) in [(0, &good), (1, &wrong), (2, &good)] {
                 let (mut out, mut expected) = (vec![0; 256], vec![0; 256]);
                 key.private_transform(&inputs[i], &mut out).unwrap();

@@ -12,7 +12,7 @@ enum Result<J> {
     Done(J, Outcome),
     /// A lane went wrong.
     Wrong,
-    /// Not done: the leader died, or this is a forked child.
+    /// Not done: the leader died or had no memory, or this is a forked child.
     Not,
 }
 

@@ -11,7 +11,7 @@ pub(super) struct Work {
     pub(super) queue: Queue,
     pub(super) break_even: usize,
     size: usize,
-    run: unsafe fn(&[*mut u8], bool, &dyn Fn() -> bool) -> u8,
+    run: unsafe fn(&[*mut u8], bool, &dyn Fn() -> bool) -> Option<u8>,
     end: unsafe fn(*mut u8),
 }
 
@@ -28,12 +28,12 @@ impl Work {
         &Of::<K>::WORK
     }
 
-    /// Does the jobs at `places`, in lanes or one by one, and leaves them there done; a bit per job that is right. Where
-    /// `still` says no afterwards (a child was forked meanwhile and this is it, the places are not ours), nothing is left.
+    /// Does the jobs at `places`, in lanes or one by one, and leaves them there done; a bit per job that is right, `None` where
+    /// there was no memory for lanes. Where `still` says no afterwards (a child was forked meanwhile and this is it, the places are not ours), nothing is left.
     ///
     /// # Safety
     /// At each of the places, at most [`LANES`], stands a job of this kind that is the caller's alone.
-    pub(super) unsafe fn run(&self, places: &[*mut u8], lanes: bool, still: &dyn Fn() -> bool) -> u8 {
+    pub(super) unsafe fn run(&self, places: &[*mut u8], lanes: bool, still: &dyn Fn() -> bool) -> Option<u8> {
         // SAFETY: as above.
         unsafe { (self.run)(places, lanes, still) }
     }
@@ -73,7 +73,7 @@ pub(super) unsafe fn wipe(place: *mut u8, size: usize) {
 }
 
 /// Moves the jobs to this thread's stack, so that the kernel works on memory no one else ever touches, and back.
-unsafe fn run<K: Kind>(places: &[*mut u8], lanes: bool, still: &dyn Fn() -> bool) -> u8 {
+unsafe fn run<K: Kind>(places: &[*mut u8], lanes: bool, still: &dyn Fn() -> bool) -> Option<u8> {
     #[repr(C, align(64))]
     struct Bench<J>([MaybeUninit<J>; LANES]);
     let mut bench: Bench<K::Job> = Bench([const { MaybeUninit::uninit() }; LANES]);
@@ -90,7 +90,7 @@ unsafe fn run<K: Kind>(places: &[*mut u8], lanes: bool, still: &dyn Fn() -> bool
         }
         // Lanes are of machines on which every job alone is done by the same.
         jobs.iter_mut().for_each(|job| _ = K::scalar(job));
-        u8::MAX
+        Some(u8::MAX)
     }));
     let ours = still();
     for (seat, place) in bench.0.iter_mut().zip(places) {
@@ -104,5 +104,5 @@ unsafe fn run<K: Kind>(places: &[*mut u8], lanes: bool, still: &dyn Fn() -> bool
     }
     // SAFETY: no job is left there.
     unsafe { wipe((&raw mut bench).cast(), count * size_of::<K::Job>()) };
-    right.unwrap_or(0)
+    right.unwrap_or(Some(0))
 }

@@ -314,7 +314,7 @@ impl Key {
     }
 
     /// The same, where it is an error that there is no memory.
-    pub(super) fn try_number(&self, part: Part) -> Result<Option<Zeroizing<Vec<u8>>>, Error> {
+    pub(crate) fn try_number(&self, part: Part) -> Result<Option<Zeroizing<Vec<u8>>>, Error> {
         let Some(length) = self.length(part) else { return Ok(None) };
         let mut out = zeros(length)?;
         self.write(part, &mut out);

@@ -7,6 +7,12 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+/// Starts the engine with so many leaders, for plain threads too.
+pub fn start(leaders: usize) {
+    accelerator::configure("accelerator", "always");
+    accelerator::start_with(leaders);
+}
+
 /// A door that jobs wait at.
 #[derive(Debug, Default)]
 pub struct Door {
@@ -174,7 +180,7 @@ fn scalar(queue: Queue, job: &mut Job) -> Outcome {
     Outcome::Scalar
 }
 
-fn lanes(queue: Queue, jobs: &mut [Job]) -> u8 {
+fn lanes(queue: Queue, jobs: &mut [Job]) -> Option<u8> {
     assert!((1..=8).contains(&jobs.len()));
     BATCHES.lock().unwrap().push((queue, jobs.len()));
     for job in jobs.iter_mut() {
@@ -188,7 +194,7 @@ fn lanes(queue: Queue, jobs: &mut [Job]) -> u8 {
             _ => right |= 1 << i,
         }
     }
-    right
+    Some(right)
 }
 
 #[derive(Debug)]
@@ -203,7 +209,7 @@ impl Kind for A {
         scalar(Self::QUEUE, job)
     }
 
-    fn lanes(jobs: &mut [Job]) -> u8 {
+    fn lanes(jobs: &mut [Job]) -> Option<u8> {
         lanes(Self::QUEUE, jobs)
     }
 }
@@ -220,7 +226,7 @@ impl Kind for B {
         scalar(Self::QUEUE, job)
     }
 
-    fn lanes(jobs: &mut [Job]) -> u8 {
+    fn lanes(jobs: &mut [Job]) -> Option<u8> {
         lanes(Self::QUEUE, jobs)
     }
 }

@@ -9,12 +9,17 @@ pub struct Meter {
 }
 
 impl Meter {
-    /// Sends what is counted from here on, by the provider too, to counters of this process's own. Call it before the
-    /// counters are opened and before there is another thread.
-    pub fn start() -> Meter {
+    /// Sends what is counted from here on, by the provider too, to counters of this process's own; `always` has threads share
+    /// batches. Call it before the counters are opened and before there is another thread.
+    pub fn start(always: bool) -> Meter {
         let word = format!("bench{:x}", std::process::id());
         // SAFETY: no other thread reads or changes the environment.
-        unsafe { std::env::set_var("ADJUNCT_STATS_KEY", word) };
+        unsafe {
+            std::env::set_var("ADJUNCT_STATS_KEY", word);
+            if always {
+                std::env::set_var("ADJUNCT_ACCELERATOR", "always");
+            }
+        }
         Meter { uid: rustix::process::geteuid().as_raw() }
     }
 }

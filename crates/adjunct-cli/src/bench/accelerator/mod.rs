@@ -1,4 +1,6 @@
 //! `adjunct bench accelerator`: private-key operations under load, as the papers measure an accelerator card.
+//!
+//! It is also what decides, with `--always`, for which functions threads that call at once are better off in one batch.
 
 #[cfg(target_arch = "x86_64")]
 mod kernels;
@@ -37,7 +39,8 @@ do. The sides take turns in slices of wall time, in changing order; the table sh
 
   stock     OpenSSL's default provider
   AWS-LC    the library by itself, called directly by the same threads, one operation after the other
-  adjunct   the provider, which does what several threads ask for at the same time together, in lanes
+  adjunct   the provider; with --always it does what several threads ask for at the same time together, in lanes, as with \
+accelerator = always in openssl.cnf, else each thread works alone, as by default
   ratio     adjunct over stock, operations a second of wall time; CPU: the same of CPU time
   p50, p99  microseconds that half, and 99 of 100, of adjunct's operations took at most, waiting included; then stock's
   lanes     jobs in a batch, on average ('-': there was none)
@@ -46,6 +49,9 @@ do. The sides take turns in slices of wall time, in changing order; the table sh
 What is one operation: an RSA (PKCS#1 v1.5), ECDSA or Ed25519 signature of 32 bytes by EVP_DigestSign, with the init before it \
 and SHA-256 in it, as a TLS server makes one; EVP_PKEY_derive with the peer set before; EVP_PKEY_generate. Results are compared \
 before anything is timed, or verified by stock where they are random.
+
+With --always the last line names the functions that were at least as fast as stock and as AWS-LC in every row: those for which \
+accelerator = always pays on this machine, under such a load.
 
 Then the kernels by themselves, eight lanes full on one core: operations a second of CPU time, beside AWS-LC's; the IFMA \
 instructions of one operation (an eighth of a batch's); how many operations the unit's measured rate would allow if it did \
@@ -75,6 +81,9 @@ pub struct Args {
     /// Only the kernels, no threads
     #[arg(long, conflicts_with = "threads")]
     kernels: bool,
+    /// Have the threads share batches, which they do by default only in asynchronous jobs
+    #[arg(long, conflicts_with_all = ["kernels", "noise"])]
+    always: bool,
     /// Write the rows as JSON to FILE ("-": to standard output, instead of the tables)
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -235,7 +244,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     if functions.is_empty() {
         return Err(no_rows(&args.filter));
     }
-    let meter = Meter::start();
+    let meter = Meter::start(args.always);
     adjunct::init();
     let library = Functions::load(args.libcrypto.as_deref())?;
     let adjunct = match args.noise {
@@ -250,7 +259,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
         header = Header::new(library, measure::Plan { slice: load_plan.slice, repeats: load_plan.repeats });
         header.clock = "wall";
     }
-    let mut report = Report::new(header, units(args.kernel_plan())?);
+    let mut report = Report::new(header, units(args.kernel_plan())?, args.always);
 
     let table = !json.replaces_table();
     let show = |text: &str| if table { output::print(text) } else { Ok(()) };

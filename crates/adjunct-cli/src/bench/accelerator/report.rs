@@ -83,6 +83,8 @@ pub struct Report {
     header: Header,
     units: Units,
     cpus: usize,
+    /// Whether the threads share batches.
+    always: bool,
     rows: Vec<Row>,
     kernels: Vec<KernelRow>,
     details: Vec<Detail>,
@@ -98,11 +100,11 @@ pub const SIDES: [&str; 3] = ["stock", "library", "adjunct"];
 
 impl Report {
     /// An empty report.
-    pub fn new(header: Header, units: Units) -> Report {
+    pub fn new(header: Header, units: Units, always: bool) -> Report {
         let cpus = std::thread::available_parallelism().map_or(1, usize::from);
         let (rows, kernels, details) = (Vec::new(), Vec::new(), Vec::new());
         let (failed, express, style) = (Vec::new(), Vec::new(), Style::of_stdout());
-        Report { header, units, cpus, rows, kernels, details, failed, express, style }
+        Report { header, units, cpus, always, rows, kernels, details, failed, express, style }
     }
 
     /// What stands above the tables.
@@ -118,6 +120,10 @@ impl Report {
             let text = "No AVX-512 IFMA (not in this CPU, or taken away): there are no lanes, and adjunct does these operations one \
                         after the other, as AWS-LC does.\n";
             out += &self.style.notice(text);
+        } else if self.always {
+            out += "Threads that call at once share batches, as with accelerator = always in openssl.cnf.\n";
+        } else {
+            out += "Each thread works alone, as by default; with --always threads that call at once share batches.\n";
         }
         out
     }
@@ -241,6 +247,15 @@ impl Report {
         !self.failed.is_empty()
     }
 
+    /// The functions none of whose rows is below stock's or AWS-LC's rate.
+    fn paying(&self) -> Vec<&str> {
+        let mut names: Vec<&str> = self.rows.iter().map(|row| row.function.as_str()).collect();
+        names.dedup();
+        let below = |row: &&Row| row.adjunct < row.stock || row.adjunct < row.library;
+        names.retain(|name| !self.rows.iter().filter(below).any(|row| row.function == *name));
+        names
+    }
+
     /// What stands below the tables.
     pub fn summary(&self) -> String {
         let mut out = String::new();
@@ -250,6 +265,11 @@ impl Report {
                 "operations/s", "1 job", "8 jobs", "times", "CEX7S 1 job", "8 jobs", "times"
             );
             let _ = writeln!(out, "\n{}\n{}", self.style.strong(&head), self.express.join("\n"));
+        }
+        if self.always && !self.rows.is_empty() {
+            let paying = self.paying();
+            let names = if paying.is_empty() { "none".to_owned() } else { paying.join(", ") };
+            let _ = writeln!(out, "\nAt least as fast as stock and as AWS-LC in every row: {names}");
         }
         let _ =
             writeln!(out, "\n{} rows, {} kernels, {} failed", self.rows.len(), self.kernels.len(), self.failed.len());
@@ -274,7 +294,7 @@ mod tests {
     fn a_row_has_the_values_in_the_order_that_scripts_know() {
         let library = crate::bench::libcrypto::Functions::load(None).unwrap();
         let plan = crate::bench::measure::Plan { slice: std::time::Duration::from_millis(1), repeats: 1 };
-        let mut report = Report::new(Header::new(library, plan), Units::default());
+        let mut report = Report::new(Header::new(library, plan), Units::default(), true);
         let side =
             |rate: f64| Measured { rate, cpu_rate: rate, spread: (0.9, 1.1), p50: 1.5, p99: 2.5, extra: Vec::new() };
         let sides = [side(10.0), side(20.0), side(30.0)];
@@ -289,5 +309,11 @@ mod tests {
         assert_eq!(json["rows"][0].to_string(), expected.to_string());
         assert_eq!(json["details"].as_array().unwrap().len(), 6);
         assert!(report.summary().contains("1912") && report.heading().contains("no lanes"));
+        // One row below AWS-LC is enough, and one below stock.
+        report.add(Function::Rsa(3072), 2, &sides, None);
+        report.add(Function::Rsa(3072), 4, &[side(10.0), side(40.0), side(30.0)], None);
+        report.add(Function::Rsa(4096), 2, &[side(31.0), side(20.0), side(30.0)], None);
+        assert_eq!(report.paying(), ["RSA-2048 sign"]);
+        assert!(report.summary().contains("in every row: RSA-2048 sign\n"));
     }
 }

@@ -3,6 +3,7 @@
 use crate::libcrypto::{
     ComputeKey, Functions, Generate, Opaque, Sign, SignSetup, SignSig, Verify, VerifySig, functions,
 };
+use crate::tables::{self, Tables};
 use adjunct::accelerator::Outcome;
 use adjunct::awslc::ec::{Curve, Form, Key, MAX_FIELD, MAX_POINT, MAX_SIGNATURE, Verdict};
 use adjunct::catalogue::Function;
@@ -21,6 +22,7 @@ const UNCOMPRESSED: c_int = 4;
 /// What the engine's methods were laid over.
 struct Original {
     sign: Option<Sign>,
+    setup: Option<SignSetup>,
     sign_sig: Option<SignSig>,
     verify: Option<Verify>,
     verify_sig: Option<VerifySig>,
@@ -34,30 +36,67 @@ fn original() -> &'static Original {
     ORIGINAL.get().expect("set before the method is registered")
 }
 
-/// Our method table: OpenSSL's, with what the core does replaced.
-///
-/// # Safety
-/// `f` are libcrypto's functions.
-pub unsafe fn method(f: &'static Functions) -> Option<Opaque> {
-    // SAFETY: see above; the places are ours.
+/// The tables that hold our functions.
+static TABLES: Tables = Tables::new();
+
+/// Notes what OpenSSL's own functions are, once, before any of ours is set.
+unsafe fn lay_over(f: &Functions) {
+    if ORIGINAL.get().is_some() {
+        return;
+    }
+    let (mut sign, mut setup, mut sign_sig) = (None, None, None);
+    let (mut verify, mut verify_sig, mut generate, mut compute_key) = (None, None, None, None);
+    // SAFETY: libcrypto's functions, on its own table; the places are ours.
     unsafe {
         let theirs = (f.ec_default)();
-        let (mut sign, mut setup, mut sign_sig): (_, Option<SignSetup>, _) = (None, None, None);
-        let (mut verify, mut verify_sig, mut generate, mut compute_key) = (None, None, None, None);
         (f.ec_meth_sign)(theirs, &raw mut sign, &raw mut setup, &raw mut sign_sig);
         (f.ec_meth_verify)(theirs, &raw mut verify, &raw mut verify_sig);
         (f.ec_meth_keygen)(theirs, &raw mut generate);
         (f.ec_meth_compute_key)(theirs, &raw mut compute_key);
-        let _ = ORIGINAL.set(Original { sign, sign_sig, verify, verify_sig, generate, compute_key });
-        let ours = (f.ec_meth_new)(theirs);
+    }
+    let _ = ORIGINAL.set(Original { sign, setup, sign_sig, verify, verify_sig, generate, compute_key });
+}
+
+/// Sets what the core does in a table.
+unsafe fn fill(f: &Functions, table: Opaque) {
+    // SAFETY: a table that may be written to.
+    unsafe {
+        (f.ec_meth_set_sign)(table, Some(sign), original().setup, Some(sign_sig));
+        (f.ec_meth_set_verify)(table, Some(verify), Some(verify_sig));
+        (f.ec_meth_set_keygen)(table, Some(generate));
+        (f.ec_meth_set_compute_key)(table, Some(compute_key));
+    }
+}
+
+/// The engine's method table: OpenSSL's, with what the core does replaced.
+///
+/// # Safety
+/// `f` are libcrypto's functions.
+pub unsafe fn method(f: &'static Functions) -> Option<Opaque> {
+    // SAFETY: see above.
+    unsafe {
+        lay_over(f);
+        let ours = (f.ec_meth_new)((f.ec_default)());
         if ours.is_null() {
             return None;
         }
-        (f.ec_meth_set_sign)(ours, Some(self::sign), setup, Some(self::sign_sig));
-        (f.ec_meth_set_verify)(ours, Some(self::verify), Some(self::verify_sig));
-        (f.ec_meth_set_keygen)(ours, Some(self::generate));
-        (f.ec_meth_set_compute_key)(ours, Some(self::compute_key));
+        fill(f, ours);
+        TABLES.add(ours);
         Some(ours)
+    }
+}
+
+/// Sets what the core does in OpenSSL's own table, for all keys that nobody gave another one.
+///
+/// # Safety
+/// `f` are libcrypto's functions.
+pub unsafe fn install(f: &'static Functions) -> bool {
+    // SAFETY: see above; the setters store a word each.
+    unsafe {
+        lay_over(f);
+        let table = (f.ec_default)();
+        TABLES.add(table);
+        tables::writing(table, || fill(f, table))
     }
 }
 
@@ -66,11 +105,14 @@ fn count(function: Function, curve: Curve, outcome: Outcome) {
     Tally::new(function, curve.bits()).ran(outcome).count(Direction::Encrypt, 0);
 }
 
-/// The curve of a key; `None` for one the core does not have.
+/// The curve of a key; `None` for one the core does not have, and for a key with another's table.
 unsafe fn curve(key: Opaque) -> Option<Curve> {
     let f = functions();
     // SAFETY: a live key.
     let name = unsafe {
+        if !TABLES.has((f.ec_table)(key)) {
+            return None;
+        }
         let group = (f.ec_group)(key);
         if group.is_null() { 0 } else { (f.group_name)(group) }
     };
@@ -147,6 +189,10 @@ unsafe extern "C" fn sign(
     key: Opaque,
 ) -> c_int {
     let done = guard(false, || {
+        // Who asks for the length alone gives no place.
+        if signature.is_null() {
+            return false;
+        }
         let mut out = [0; MAX_SIGNATURE];
         // SAFETY: OpenSSL's arguments; the caller's buffer has room for ECDSA_size.
         unsafe {
@@ -243,40 +289,56 @@ unsafe extern "C" fn verify(
     }
 }
 
-/// Appends a DER INTEGER of a number of at most 66 bytes.
-fn integer(der: &mut Vec<u8>, number: &[u8]) {
-    let number = &number[number.iter().take_while(|&&b| b == 0).count()..];
-    let sign = number.first().is_none_or(|&b| b & 0x80 != 0);
-    der.extend([2, (number.len() + usize::from(sign)) as u8]);
-    der.extend(sign.then_some(0));
-    der.extend(number);
+/// A DER signature that is put together.
+struct Der {
+    bytes: [u8; 3 + 2 * (MAX_FIELD + 3)],
+    length: usize,
+}
+
+impl Der {
+    fn add(&mut self, more: &[u8]) {
+        self.bytes[self.length..][..more.len()].copy_from_slice(more);
+        self.length += more.len();
+    }
+
+    /// Of two numbers of at most [`MAX_FIELD`] bytes.
+    fn of(numbers: [&[u8]; 2]) -> Der {
+        let numbers = numbers.map(|number| &number[number.iter().take_while(|&&b| b == 0).count()..]);
+        // What begins with a set bit, or is nothing, gets a zero in front.
+        let zero = |number: &[u8]| usize::from(number.first().is_none_or(|&b| b & 0x80 != 0));
+        let body: usize = numbers.iter().map(|number| 2 + zero(number) + number.len()).sum();
+        let mut der = Der { bytes: [0; 3 + 2 * (MAX_FIELD + 3)], length: 0 };
+        der.add(&[0x30, 0x81][..1 + usize::from(body > 127)]);
+        der.add(&[body as u8]);
+        for number in numbers {
+            der.add(&[2, (zero(number) + number.len()) as u8, 0][..2 + zero(number)]);
+            der.add(number);
+        }
+        der
+    }
 }
 
 unsafe extern "C" fn verify_sig(digest: *const u8, length: c_int, signature: Opaque, key: Opaque) -> c_int {
     let f = functions();
     let done = guard(None, || {
-        let (mut r, mut s) = (null_mut(), null_mut());
+        if signature.is_null() {
+            return None;
+        }
+        let mut numbers = [null_mut(); 2];
+        let mut bytes = [[0; MAX_FIELD]; 2];
         // SAFETY: OpenSSL's arguments, and places for what a signature holds.
         unsafe {
-            (f.signature_get)(signature, &raw mut r, &raw mut s);
+            let [r, s] = &mut numbers;
+            (f.signature_get)(signature, r, s);
             let field = curve(key)?.field_len();
-            let mut body = Vec::with_capacity(2 * MAX_FIELD + 8);
-            for number in [r, s] {
-                let mut bytes = [0; MAX_FIELD];
+            for (number, bytes) in numbers.into_iter().zip(&mut bytes) {
                 // A number too long for the field, or null, is OpenSSL's to refuse.
                 if number.is_null() || (f.bn_to_bytes)(number, bytes.as_mut_ptr(), field as c_int) < 0 {
                     return None;
                 }
-                integer(&mut body, &bytes[..field]);
             }
-            let mut der = Vec::with_capacity(body.len() + 3);
-            der.push(0x30);
-            if body.len() > 127 {
-                der.push(0x81);
-            }
-            der.push(body.len() as u8);
-            der.extend(body);
-            verify_own(digest, length, &der, key)
+            let der = Der::of(bytes.each_ref().map(|bytes| &bytes[..field]));
+            verify_own(digest, length, &der.bytes[..der.length], key)
         }
     });
     match (done, original().verify_sig) {

@@ -98,13 +98,14 @@ impl Program {
             base.wrapping_add(header.p_vaddr as usize) as *const Dynamic
         };
         let value = |wanted: isize| {
-            (0..).map(|at| {
-                // SAFETY: not past the entry with the null tag, where the walk ends.
-                unsafe { *dynamic.add(at) }
-            })
-            .take_while(|entry| entry.tag != tag::NULL)
-            .find(|entry| entry.tag == wanted)
-            .map(|entry| entry.value)
+            (0..)
+                .map(|at| {
+                    // SAFETY: not past the entry with the null tag, where the walk ends.
+                    unsafe { *dynamic.add(at) }
+                })
+                .take_while(|entry| entry.tag != tag::NULL)
+                .find(|entry| entry.tag == wanted)
+                .map(|entry| entry.value)
         };
         // glibc has made most of them addresses in memory, other loaders leave them as they are in the file.
         let address = |wanted| value(wanted).map(|at| if at < base { at + base } else { at });

@@ -54,8 +54,14 @@ pub type EngineControl = unsafe extern "C" fn(
     function: *const c_void,
 ) -> c_int;
 /// `CRYPTO_EX_dup`.
-pub type ExDup =
-    unsafe extern "C" fn(to: Opaque, from: Opaque, data: *mut Opaque, index: c_int, long: c_long, argument: Opaque) -> c_int;
+pub type ExDup = unsafe extern "C" fn(
+    to: Opaque,
+    from: Opaque,
+    data: *mut Opaque,
+    index: c_int,
+    long: c_long,
+    argument: Opaque,
+) -> c_int;
 /// `CRYPTO_EX_free`.
 pub type ExFree =
     unsafe extern "C" fn(parent: Opaque, data: Opaque, all: Opaque, index: c_int, long: c_long, argument: Opaque);

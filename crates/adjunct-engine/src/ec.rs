@@ -16,6 +16,9 @@ use zeroize::Zeroizing;
 
 /// `NID_X9_62_prime256v1`, `NID_secp384r1`, `NID_secp521r1`.
 const CURVES: [(c_int, Curve); 3] = [(415, Curve::P256), (715, Curve::P384), (716, Curve::P521)];
+const ERR_LIB_EC: c_int = 16;
+/// `EC_R_MISSING_PARAMETERS`.
+const MISSING_PARAMETERS: c_int = 124;
 /// `POINT_CONVERSION_UNCOMPRESSED`.
 const UNCOMPRESSED: c_int = 4;
 
@@ -119,6 +122,21 @@ unsafe fn curve(key: Opaque) -> Option<Curve> {
     CURVES.iter().find(|(nid, _)| *nid == name).map(|&(_, curve)| curve)
 }
 
+/// Whether a key has no curve, which OpenSSL's own functions do not look for; raises the error that they have for a key without
+/// a public point.
+unsafe fn lacks_curve(key: Opaque) -> bool {
+    let f = functions();
+    // SAFETY: a live key; no text follows.
+    unsafe {
+        let lacks = (f.ec_group)(key).is_null();
+        if lacks {
+            (f.error_new)();
+            (f.error_set)(ERR_LIB_EC, MISSING_PARAMETERS, std::ptr::null());
+        }
+        lacks
+    }
+}
+
 /// The encoding of a point in a buffer of ours.
 unsafe fn encode(key: Opaque, point: Opaque, out: &mut [u8; MAX_POINT]) -> Option<&[u8]> {
     let f = functions();
@@ -188,6 +206,10 @@ unsafe extern "C" fn sign(
     r: Opaque,
     key: Opaque,
 ) -> c_int {
+    // SAFETY: OpenSSL's key.
+    if unsafe { lacks_curve(key) } {
+        return 0;
+    }
     let done = guard(false, || {
         // Who asks for the length alone gives no place.
         if signature.is_null() {
@@ -229,6 +251,10 @@ fn numbers(mut der: &[u8]) -> Option<[&[u8]; 2]> {
 }
 
 unsafe extern "C" fn sign_sig(digest: *const u8, length: c_int, kinv: Opaque, r: Opaque, key: Opaque) -> Opaque {
+    // SAFETY: OpenSSL's key.
+    if unsafe { lacks_curve(key) } {
+        return null_mut();
+    }
     let f = functions();
     let made = guard(null_mut(), || {
         let mut out = [0; MAX_SIGNATURE];
@@ -277,6 +303,10 @@ unsafe extern "C" fn verify(
     signature_length: c_int,
     key: Opaque,
 ) -> c_int {
+    // SAFETY: OpenSSL's key.
+    if unsafe { lacks_curve(key) } {
+        return -1;
+    }
     let done = guard(None, || {
         // SAFETY: OpenSSL's arguments.
         unsafe { verify_own(digest, length, slice(signature, signature_length)?, key) }
@@ -319,6 +349,10 @@ impl Der {
 }
 
 unsafe extern "C" fn verify_sig(digest: *const u8, length: c_int, signature: Opaque, key: Opaque) -> c_int {
+    // SAFETY: OpenSSL's key.
+    if unsafe { lacks_curve(key) } {
+        return -1;
+    }
     let f = functions();
     let done = guard(None, || {
         if signature.is_null() {
@@ -350,6 +384,10 @@ unsafe extern "C" fn verify_sig(digest: *const u8, length: c_int, signature: Opa
 }
 
 unsafe extern "C" fn generate(key: Opaque) -> c_int {
+    // SAFETY: OpenSSL's key.
+    if unsafe { lacks_curve(key) } {
+        return 0;
+    }
     let f = functions();
     let done = guard(false, || {
         // SAFETY: OpenSSL's key; its objects are made, copied from and freed by its own functions.
@@ -357,7 +395,7 @@ unsafe extern "C" fn generate(key: Opaque) -> c_int {
             let Some(curve) = curve(key) else { return false };
             let Ok((fresh, outcome)) = Key::generate(curve) else { return false };
             let mut point = [0; MAX_POINT];
-            let (Some(private), Some(public)) = (fresh.private(), fresh.public(Form::Uncompressed, &mut point)) else {
+            let (Some(private), Some(public)) = (fresh.scalar(), fresh.public(Form::Uncompressed, &mut point)) else {
                 return false;
             };
             let scalar = (f.bn_from_bytes)(private.as_ptr(), private.len() as c_int, null_mut());
@@ -384,6 +422,10 @@ unsafe extern "C" fn generate(key: Opaque) -> c_int {
 }
 
 unsafe extern "C" fn compute_key(secret: *mut *mut u8, length: *mut usize, peer: Opaque, key: Opaque) -> c_int {
+    // SAFETY: OpenSSL's key.
+    if unsafe { lacks_curve(key) } {
+        return 0;
+    }
     let f = functions();
     let done = guard(false, || {
         let mut out = Zeroizing::new([0; MAX_FIELD]);

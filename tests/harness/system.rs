@@ -81,6 +81,18 @@ impl System {
         command
     }
 
+    /// A program below `/tmp`, which every system sees, run with this one's libraries.
+    pub fn run(&self, program: &Path) -> Command {
+        let Some(root) = self.bin.as_ref().and_then(|bin| bin.parent()).map(|dir| dir.join("root")) else {
+            return Command::new(program);
+        };
+        let script = "mount --rbind /dev \"$0/dev\" && mount --rbind /proc \"$0/proc\" && mount --bind /tmp \"$0/tmp\" && \
+                      exec chroot \"$0\" \"$@\"";
+        let mut command = Command::new("unshare");
+        command.args(["--mount", "sh", "-c", script]).arg(root).arg(program);
+        command
+    }
+
     /// The versions of its OpenSSH and of the OpenSSL that uses: `((9, 2), (3, 0))`.
     pub fn versions(&self) -> (Version, Version) {
         let out = Command::new(self.program("ssh")).arg("-V").stdin(Stdio::null()).output().expect("ssh -V");

@@ -3,6 +3,7 @@
 use crate::libcrypto::{
     ComputeKey, Functions, Generate, Opaque, Sign, SignSetup, SignSig, Verify, VerifySig, functions,
 };
+use crate::tables::{self, Tables};
 use adjunct::accelerator::Outcome;
 use adjunct::awslc::ec::{Curve, Form, Key, MAX_FIELD, MAX_POINT, MAX_SIGNATURE, Verdict};
 use adjunct::catalogue::Function;
@@ -15,12 +16,16 @@ use zeroize::Zeroizing;
 
 /// `NID_X9_62_prime256v1`, `NID_secp384r1`, `NID_secp521r1`.
 const CURVES: [(c_int, Curve); 3] = [(415, Curve::P256), (715, Curve::P384), (716, Curve::P521)];
+const ERR_LIB_EC: c_int = 16;
+/// `EC_R_MISSING_PARAMETERS`.
+const MISSING_PARAMETERS: c_int = 124;
 /// `POINT_CONVERSION_UNCOMPRESSED`.
 const UNCOMPRESSED: c_int = 4;
 
 /// What the engine's methods were laid over.
 struct Original {
     sign: Option<Sign>,
+    setup: Option<SignSetup>,
     sign_sig: Option<SignSig>,
     verify: Option<Verify>,
     verify_sig: Option<VerifySig>,
@@ -34,30 +39,67 @@ fn original() -> &'static Original {
     ORIGINAL.get().expect("set before the method is registered")
 }
 
-/// Our method table: OpenSSL's, with what the core does replaced.
-///
-/// # Safety
-/// `f` are libcrypto's functions.
-pub unsafe fn method(f: &'static Functions) -> Option<Opaque> {
-    // SAFETY: see above; the places are ours.
+/// The tables that hold our functions.
+static TABLES: Tables = Tables::new();
+
+/// Notes what OpenSSL's own functions are, once, before any of ours is set.
+unsafe fn lay_over(f: &Functions) {
+    if ORIGINAL.get().is_some() {
+        return;
+    }
+    let (mut sign, mut setup, mut sign_sig) = (None, None, None);
+    let (mut verify, mut verify_sig, mut generate, mut compute_key) = (None, None, None, None);
+    // SAFETY: libcrypto's functions, on its own table; the places are ours.
     unsafe {
         let theirs = (f.ec_default)();
-        let (mut sign, mut setup, mut sign_sig): (_, Option<SignSetup>, _) = (None, None, None);
-        let (mut verify, mut verify_sig, mut generate, mut compute_key) = (None, None, None, None);
         (f.ec_meth_sign)(theirs, &raw mut sign, &raw mut setup, &raw mut sign_sig);
         (f.ec_meth_verify)(theirs, &raw mut verify, &raw mut verify_sig);
         (f.ec_meth_keygen)(theirs, &raw mut generate);
         (f.ec_meth_compute_key)(theirs, &raw mut compute_key);
-        let _ = ORIGINAL.set(Original { sign, sign_sig, verify, verify_sig, generate, compute_key });
-        let ours = (f.ec_meth_new)(theirs);
+    }
+    let _ = ORIGINAL.set(Original { sign, setup, sign_sig, verify, verify_sig, generate, compute_key });
+}
+
+/// Sets what the core does in a table.
+unsafe fn fill(f: &Functions, table: Opaque) {
+    // SAFETY: a table that may be written to.
+    unsafe {
+        (f.ec_meth_set_sign)(table, Some(sign), original().setup, Some(sign_sig));
+        (f.ec_meth_set_verify)(table, Some(verify), Some(verify_sig));
+        (f.ec_meth_set_keygen)(table, Some(generate));
+        (f.ec_meth_set_compute_key)(table, Some(compute_key));
+    }
+}
+
+/// The engine's method table: OpenSSL's, with what the core does replaced.
+///
+/// # Safety
+/// `f` are libcrypto's functions.
+pub unsafe fn method(f: &'static Functions) -> Option<Opaque> {
+    // SAFETY: see above.
+    unsafe {
+        lay_over(f);
+        let ours = (f.ec_meth_new)((f.ec_default)());
         if ours.is_null() {
             return None;
         }
-        (f.ec_meth_set_sign)(ours, Some(self::sign), setup, Some(self::sign_sig));
-        (f.ec_meth_set_verify)(ours, Some(self::verify), Some(self::verify_sig));
-        (f.ec_meth_set_keygen)(ours, Some(self::generate));
-        (f.ec_meth_set_compute_key)(ours, Some(self::compute_key));
+        fill(f, ours);
+        TABLES.add(ours);
         Some(ours)
+    }
+}
+
+/// Sets what the core does in OpenSSL's own table, for all keys that nobody gave another one.
+///
+/// # Safety
+/// `f` are libcrypto's functions.
+pub unsafe fn install(f: &'static Functions) -> bool {
+    // SAFETY: see above; the setters store a word each.
+    unsafe {
+        lay_over(f);
+        let table = (f.ec_default)();
+        TABLES.add(table);
+        tables::writing(table, || fill(f, table))
     }
 }
 
@@ -66,15 +108,33 @@ fn count(function: Function, curve: Curve, outcome: Outcome) {
     Tally::new(function, curve.bits()).ran(outcome).count(Direction::Encrypt, 0);
 }
 
-/// The curve of a key; `None` for one the core does not have.
+/// The curve of a key; `None` for one the core does not have, and for a key with another's table.
 unsafe fn curve(key: Opaque) -> Option<Curve> {
     let f = functions();
     // SAFETY: a live key.
     let name = unsafe {
+        if !TABLES.has((f.ec_table)(key)) {
+            return None;
+        }
         let group = (f.ec_group)(key);
         if group.is_null() { 0 } else { (f.group_name)(group) }
     };
     CURVES.iter().find(|(nid, _)| *nid == name).map(|&(_, curve)| curve)
+}
+
+/// Whether a key has no curve, which OpenSSL's own functions do not look for; raises the error that they have for a key without
+/// a public point.
+unsafe fn lacks_curve(key: Opaque) -> bool {
+    let f = functions();
+    // SAFETY: a live key; no text follows.
+    unsafe {
+        let lacks = (f.ec_group)(key).is_null();
+        if lacks {
+            (f.error_new)();
+            (f.error_set)(ERR_LIB_EC, MISSING_PARAMETERS, std::ptr::null());
+        }
+        lacks
+    }
 }
 
 /// The encoding of a point in a buffer of ours.
@@ -146,7 +206,15 @@ unsafe extern "C" fn sign(
     r: Opaque,
     key: Opaque,
 ) -> c_int {
+    // SAFETY: OpenSSL's key.
+    if unsafe { lacks_curve(key) } {
+        return 0;
+    }
     let done = guard(false, || {
+        // Who asks for the length alone gives no place.
+        if signature.is_null() {
+            return false;
+        }
         let mut out = [0; MAX_SIGNATURE];
         // SAFETY: OpenSSL's arguments; the caller's buffer has room for ECDSA_size.
         unsafe {
@@ -183,6 +251,10 @@ fn numbers(mut der: &[u8]) -> Option<[&[u8]; 2]> {
 }
 
 unsafe extern "C" fn sign_sig(digest: *const u8, length: c_int, kinv: Opaque, r: Opaque, key: Opaque) -> Opaque {
+    // SAFETY: OpenSSL's key.
+    if unsafe { lacks_curve(key) } {
+        return null_mut();
+    }
     let f = functions();
     let made = guard(null_mut(), || {
         let mut out = [0; MAX_SIGNATURE];
@@ -231,6 +303,10 @@ unsafe extern "C" fn verify(
     signature_length: c_int,
     key: Opaque,
 ) -> c_int {
+    // SAFETY: OpenSSL's key.
+    if unsafe { lacks_curve(key) } {
+        return -1;
+    }
     let done = guard(None, || {
         // SAFETY: OpenSSL's arguments.
         unsafe { verify_own(digest, length, slice(signature, signature_length)?, key) }
@@ -243,40 +319,60 @@ unsafe extern "C" fn verify(
     }
 }
 
-/// Appends a DER INTEGER of a number of at most 66 bytes.
-fn integer(der: &mut Vec<u8>, number: &[u8]) {
-    let number = &number[number.iter().take_while(|&&b| b == 0).count()..];
-    let sign = number.first().is_none_or(|&b| b & 0x80 != 0);
-    der.extend([2, (number.len() + usize::from(sign)) as u8]);
-    der.extend(sign.then_some(0));
-    der.extend(number);
+/// A DER signature that is put together.
+struct Der {
+    bytes: [u8; 3 + 2 * (MAX_FIELD + 3)],
+    length: usize,
+}
+
+impl Der {
+    fn add(&mut self, more: &[u8]) {
+        self.bytes[self.length..][..more.len()].copy_from_slice(more);
+        self.length += more.len();
+    }
+
+    /// Of two numbers of at most [`MAX_FIELD`] bytes.
+    fn of(numbers: [&[u8]; 2]) -> Der {
+        let numbers = numbers.map(|number| &number[number.iter().take_while(|&&b| b == 0).count()..]);
+        // What begins with a set bit, or is nothing, gets a zero in front.
+        let zero = |number: &[u8]| usize::from(number.first().is_none_or(|&b| b & 0x80 != 0));
+        let body: usize = numbers.iter().map(|number| 2 + zero(number) + number.len()).sum();
+        let mut der = Der { bytes: [0; 3 + 2 * (MAX_FIELD + 3)], length: 0 };
+        der.add(&[0x30, 0x81][..1 + usize::from(body > 127)]);
+        der.add(&[body as u8]);
+        for number in numbers {
+            der.add(&[2, (zero(number) + number.len()) as u8, 0][..2 + zero(number)]);
+            der.add(number);
+        }
+        der
+    }
 }
 
 unsafe extern "C" fn verify_sig(digest: *const u8, length: c_int, signature: Opaque, key: Opaque) -> c_int {
+    // SAFETY: OpenSSL's key.
+    if unsafe { lacks_curve(key) } {
+        return -1;
+    }
     let f = functions();
     let done = guard(None, || {
-        let (mut r, mut s) = (null_mut(), null_mut());
+        if signature.is_null() {
+            return None;
+        }
+        let mut numbers = [null_mut(); 2];
+        let mut bytes = [[0; MAX_FIELD]; 2];
         // SAFETY: OpenSSL's arguments, and places for what a signature holds.
         unsafe {
-            (f.signature_get)(signature, &raw mut r, &raw mut s);
+            let [r, s] = &mut numbers;
+            (f.signature_get)(signature, r, s);
             let field = curve(key)?.field_len();
-            let mut body = Vec::with_capacity(2 * MAX_FIELD + 8);
-            for number in [r, s] {
-                let mut bytes = [0; MAX_FIELD];
+            for (number, bytes) in numbers.into_iter().zip(&mut bytes) {
                 // A number too long for the field, or null, is OpenSSL's to refuse.
                 if number.is_null() || (f.bn_to_bytes)(number, bytes.as_mut_ptr(), field as c_int) < 0 {
                     return None;
                 }
-                integer(&mut body, &bytes[..field]);
             }
-            let mut der = Vec::with_capacity(body.len() + 3);
-            der.push(0x30);
-            if body.len() > 127 {
-                der.push(0x81);
-            }
-            der.push(body.len() as u8);
-            der.extend(body);
-            verify_own(digest, length, &der, key)
+            let der = Der::of(bytes.each_ref().map(|bytes| &bytes[..field]));
+            verify_own(digest, length, &der.bytes[..der.length], key)
         }
     });
     match (done, original().verify_sig) {
@@ -288,6 +384,10 @@ unsafe extern "C" fn verify_sig(digest: *const u8, length: c_int, signature: Opa
 }
 
 unsafe extern "C" fn generate(key: Opaque) -> c_int {
+    // SAFETY: OpenSSL's key.
+    if unsafe { lacks_curve(key) } {
+        return 0;
+    }
     let f = functions();
     let done = guard(false, || {
         // SAFETY: OpenSSL's key; its objects are made, copied from and freed by its own functions.
@@ -295,7 +395,7 @@ unsafe extern "C" fn generate(key: Opaque) -> c_int {
             let Some(curve) = curve(key) else { return false };
             let Ok((fresh, outcome)) = Key::generate(curve) else { return false };
             let mut point = [0; MAX_POINT];
-            let (Some(private), Some(public)) = (fresh.private(), fresh.public(Form::Uncompressed, &mut point)) else {
+            let (Some(private), Some(public)) = (fresh.scalar(), fresh.public(Form::Uncompressed, &mut point)) else {
                 return false;
             };
             let scalar = (f.bn_from_bytes)(private.as_ptr(), private.len() as c_int, null_mut());
@@ -322,6 +422,10 @@ unsafe extern "C" fn generate(key: Opaque) -> c_int {
 }
 
 unsafe extern "C" fn compute_key(secret: *mut *mut u8, length: *mut usize, peer: Opaque, key: Opaque) -> c_int {
+    // SAFETY: OpenSSL's key.
+    if unsafe { lacks_curve(key) } {
+        return 0;
+    }
     let f = functions();
     let done = guard(false, || {
         let mut out = Zeroizing::new([0; MAX_FIELD]);

@@ -11,10 +11,12 @@ pub mod cipher;
 pub mod control;
 pub mod digest;
 pub mod ec;
+pub mod imports;
 pub mod libcrypto;
 pub mod rand;
 pub mod register;
 pub mod rsa;
+pub mod tables;
 
 use adjunct::foreign::guard;
 use libcrypto::{Functions, Opaque};

@@ -53,6 +53,15 @@ pub type EngineControl = unsafe extern "C" fn(
     pointer: *mut c_void,
     function: *const c_void,
 ) -> c_int;
+/// `CRYPTO_EX_dup`.
+pub type ExDup = unsafe extern "C" fn(
+    to: Opaque,
+    from: Opaque,
+    data: *mut Opaque,
+    index: c_int,
+    long: c_long,
+    argument: Opaque,
+) -> c_int;
 /// `CRYPTO_EX_free`.
 pub type ExFree =
     unsafe extern "C" fn(parent: Opaque, data: Opaque, all: Opaque, index: c_int, long: c_long, argument: Opaque);
@@ -63,6 +72,9 @@ adjunct::functions! {
     version c"OpenSSL_version_num" () -> c_ulong;
     error_new c"ERR_new" ();
     error_set c"ERR_set_error" (c_int, c_int, *const c_char);
+    error_mark c"ERR_set_mark" () -> c_int;
+    error_to_mark c"ERR_pop_to_mark" () -> c_int;
+    error_keep c"ERR_clear_last_mark" () -> c_int;
     malloc c"CRYPTO_malloc" (usize, *const c_char, c_int) -> Opaque;
     engine_set_id c"ENGINE_set_id" (Opaque, *const c_char) -> c_int;
     engine_set_name c"ENGINE_set_name" (Opaque, *const c_char) -> c_int;
@@ -72,7 +84,7 @@ adjunct::functions! {
     engine_set_control c"ENGINE_set_ctrl_function" (Opaque, EngineControl) -> c_int;
     engine_set_flags c"ENGINE_set_flags" (Opaque, c_int) -> c_int;
     ex_new_index c"CRYPTO_get_ex_new_index"
-        (c_int, c_long, Opaque, *const c_void, *const c_void, Option<ExFree>) -> c_int;
+        (c_int, c_long, Opaque, *const c_void, Option<ExDup>, Option<ExFree>) -> c_int;
     bn_bits c"BN_num_bits" (Opaque) -> c_int;
     bn_to_bytes c"BN_bn2binpad" (Opaque, *mut u8, c_int) -> c_int;
     bn_from_bytes c"BN_bin2bn" (*const u8, c_int, Opaque) -> Opaque;
@@ -88,14 +100,13 @@ adjunct::functions! {
     rsa_meth_pub_dec c"RSA_meth_get_pub_dec" (Opaque) -> Option<RsaOperation>;
     rsa_meth_priv_enc c"RSA_meth_get_priv_enc" (Opaque) -> Option<RsaOperation>;
     rsa_meth_priv_dec c"RSA_meth_get_priv_dec" (Opaque) -> Option<RsaOperation>;
+    rsa_table c"RSA_get_method" (Opaque) -> Opaque;
     rsa_key c"RSA_get0_key" (Opaque, *mut Opaque, *mut Opaque, *mut Opaque);
     rsa_factors c"RSA_get0_factors" (Opaque, *mut Opaque, *mut Opaque);
     rsa_crt c"RSA_get0_crt_params" (Opaque, *mut Opaque, *mut Opaque, *mut Opaque);
     rsa_extra_primes c"RSA_get_multi_prime_extra_count" (Opaque) -> c_int;
     rsa_ex_data c"RSA_get_ex_data" (Opaque, c_int) -> Opaque;
     rsa_set_ex_data c"RSA_set_ex_data" (Opaque, c_int, Opaque) -> c_int;
-    pad_type_2 c"RSA_padding_add_PKCS1_type_2" (*mut u8, c_int, *const u8, c_int) -> c_int;
-    pad_oaep c"RSA_padding_add_PKCS1_OAEP" (*mut u8, c_int, *const u8, c_int, *const u8, c_int) -> c_int;
     check_type_1 c"RSA_padding_check_PKCS1_type_1" (*mut u8, c_int, *const u8, c_int, c_int) -> c_int;
     check_type_2 c"RSA_padding_check_PKCS1_type_2" (*mut u8, c_int, *const u8, c_int, c_int) -> c_int;
     check_oaep c"RSA_padding_check_PKCS1_OAEP"
@@ -110,6 +121,7 @@ adjunct::functions! {
     ec_meth_verify c"EC_KEY_METHOD_get_verify" (Opaque, *mut Option<Verify>, *mut Option<VerifySig>);
     ec_meth_keygen c"EC_KEY_METHOD_get_keygen" (Opaque, *mut Option<Generate>);
     ec_meth_compute_key c"EC_KEY_METHOD_get_compute_key" (Opaque, *mut Option<ComputeKey>);
+    ec_table c"EC_KEY_get_method" (Opaque) -> Opaque;
     ec_group c"EC_KEY_get0_group" (Opaque) -> Opaque;
     ec_private c"EC_KEY_get0_private_key" (Opaque) -> Opaque;
     ec_public c"EC_KEY_get0_public_key" (Opaque) -> Opaque;

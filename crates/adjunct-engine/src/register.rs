@@ -6,6 +6,8 @@
 //! on among them. A key in the provider's own section is passed over by whatever does not know it.
 
 use crate::libcrypto::{self, Opaque};
+use crate::{ec, imports, rand, rsa};
+use adjunct::config::engine_methods::{AUTO, DH, EC, EC_CALLS, RAND, RSA, RSA_CALLS};
 use adjunct::foreign::Object;
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,17 +22,22 @@ adjunct::functions! {
     first c"ENGINE_get_first" () -> Opaque;
     next c"ENGINE_get_next" (Opaque) -> Opaque;
     id c"ENGINE_get_id" (Opaque) -> *const c_char;
-    set_default c"ENGINE_set_default" (Opaque, c_uint) -> c_int;
     default_rsa c"ENGINE_get_default_RSA" () -> Opaque;
     default_ec c"ENGINE_get_default_EC" () -> Opaque;
     default_dh c"ENGINE_get_default_DH" () -> Opaque;
     default_rand c"ENGINE_get_default_RAND" () -> Opaque;
+    random c"RAND_get_rand_method" () -> Opaque;
+    own_random c"RAND_OpenSSL" () -> Opaque;
+    set_random c"RAND_set_rand_method" (*const c_void) -> c_int;
     mark c"ERR_set_mark" () -> c_int;
     to_mark c"ERR_pop_to_mark" () -> c_int;
 }
 
 /// Lays the engine's methods under the low-level functions of the libcrypto around the address `inside`, for `groups`
-/// (the words of `default_algorithms`; see [`adjunct::config::engine`]). Says whether it did.
+/// (the words of `default_algorithms`, or `auto`; see [`adjunct::config::engine`]). Says whether it did.
+///
+/// The engine is in libcrypto's list, to be seen and asked for, and the default of nothing: [`crate::tables`] says why, and
+/// where its methods are instead.
 ///
 /// Nothing is done, and nothing said, where that libcrypto has no engines, where an engine named adjunct is there already,
 /// and for a second libcrypto of the process. An engine that is some group's default already stays so.
@@ -38,6 +45,14 @@ pub fn register(inside: *const c_void, groups: &str) -> bool {
     let (mut methods, errors) = adjunct::config::engine(groups);
     for error in errors {
         adjunct::diag::warn(&format!("openssl.cnf: {error}; the other words are in force"));
+    }
+    if methods & AUTO != 0 {
+        let [rsa, ec] = imports::of_program([RSA_CALLS, EC_CALLS]);
+        methods &= !AUTO;
+        methods |= if rsa { RSA } else { 0 } | if ec { EC } else { 0 };
+    }
+    if methods == 0 {
+        return false;
     }
     let Some(object) = Object::around(inside, c"ENGINE_set_id") else { return false };
     let (Some(registry), Some(functions)) = (Registry::find(object), libcrypto::open(inside)) else { return false };
@@ -50,7 +65,10 @@ pub fn register(inside: *const c_void, groups: &str) -> bool {
     unsafe {
         (registry.mark)();
         methods &= !registry.taken(methods);
-        let done = methods != 0 && !registry.is_there() && registry.add_engine(functions, methods);
+        let done = methods != 0 && !registry.is_there() && registry.add_engine(functions);
+        if done {
+            registry.install(functions, methods);
+        }
         (registry.to_mark)();
         done
     }
@@ -74,7 +92,6 @@ impl Registry {
 
     /// Those of `methods` that another engine serves by default: who configured it meant it.
     unsafe fn taken(&self, methods: c_uint) -> c_uint {
-        use adjunct::config::engine_methods::{DH, EC, RAND, RSA};
         let defaults =
             [(RSA, self.default_rsa), (EC, self.default_ec), (DH, self.default_dh), (RAND, self.default_rand)];
         let mut taken = 0;
@@ -88,19 +105,37 @@ impl Registry {
                 }
             }
         }
+        // SAFETY: libcrypto's functions; the tables are only compared.
+        if methods & RAND != 0 && unsafe { (self.random)() != (self.own_random)() } {
+            taken |= RAND;
+        }
         taken
     }
 
-    unsafe fn add_engine(&self, functions: &'static libcrypto::Functions, methods: c_uint) -> bool {
+    /// Has `methods` serve. (Of DH there is none: OpenSSL's own serves.) Where a table cannot be written to, OpenSSL serves.
+    unsafe fn install(&self, functions: &'static libcrypto::Functions, methods: c_uint) {
+        // SAFETY: libcrypto's functions; the table of random bytes is a static of ours.
+        unsafe {
+            if methods & RSA != 0 {
+                rsa::install(functions);
+            }
+            if methods & EC != 0 {
+                ec::install(functions);
+            }
+            if methods & RAND != 0 {
+                (self.set_random)((&raw const rand::METHOD).cast());
+            }
+        }
+    }
+
+    unsafe fn add_engine(&self, functions: &'static libcrypto::Functions) -> bool {
         // SAFETY: the engine is new, and its one reference of ours is given back.
         unsafe {
             let engine = (self.new)();
             if engine.is_null() {
                 return false;
             }
-            let added = crate::bind(functions, engine) == Some(1)
-                && (self.add)(engine) == 1
-                && (self.set_default)(engine, methods) == 1;
+            let added = crate::bind(functions, engine) == Some(1) && (self.add)(engine) == 1;
             (self.free)(engine);
             added
         }

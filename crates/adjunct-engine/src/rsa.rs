@@ -1,13 +1,16 @@
 //! `RSA_METHOD`: RSA_private_encrypt and its three sisters, under which `RSA_sign` and `RSA_verify` lie.
 
 use crate::libcrypto::{Functions, Opaque, RsaOperation, functions};
+use crate::tables::{self, Tables};
+use adjunct::awslc::digest::SHA1;
 use adjunct::awslc::rsa::{Crt, Key, MAX_SIZE, Numbers};
-use adjunct::awslc::rsa_padding::{pkcs1_decode_implicit, pkcs1_sign};
+use adjunct::awslc::rsa_padding::{oaep_encode, pkcs1_decode_implicit, pkcs1_encode, pkcs1_sign};
 use adjunct::foreign::guard;
+use adjunct::memory::{self, Shared};
 use adjunct::route::{Direction, Tally};
 use std::ffi::{c_int, c_long};
 use std::ptr::null_mut;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Mutex, OnceLock};
 use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 
@@ -17,8 +20,9 @@ const EX_INDEX: c_int = 9;
 const PKCS1: c_int = 1;
 const NONE: c_int = 3;
 const OAEP: c_int = 4;
-/// `RSA_R_PADDING_CHECK_FAILED`.
+/// `RSA_R_PADDING_CHECK_FAILED`, `RSA_R_VALUE_MISSING`.
 const PADDING_CHECK_FAILED: c_int = 114;
+const VALUE_MISSING: c_int = 147;
 const ERR_LIB_RSA: c_int = 4;
 /// The first OpenSSL whose PKCS#1 v1.5 decryption rejects implicitly.
 const IMPLICIT_REJECTION: u64 = 0x3020_0000;
@@ -39,43 +43,90 @@ fn original() -> &'static Original {
     ORIGINAL.get().expect("set before the method is registered")
 }
 
-/// Our method table: OpenSSL's, with the four operations replaced.
+/// The tables that hold our functions.
+static TABLES: Tables = Tables::new();
+
+/// Notes what OpenSSL's own functions are, once, before any of ours is set.
+unsafe fn lay_over(f: &Functions) -> Option<()> {
+    if ORIGINAL.get().is_some() {
+        return Some(());
+    }
+    // SAFETY: libcrypto's functions, on its own table.
+    unsafe {
+        let theirs = (f.rsa_default)();
+        let index = (f.ex_new_index)(EX_INDEX, 0, null_mut(), std::ptr::null(), Some(leave), Some(forget));
+        let _ = ORIGINAL.set(Original {
+            pub_enc: (f.rsa_meth_pub_enc)(theirs)?,
+            pub_dec: (f.rsa_meth_pub_dec)(theirs)?,
+            priv_enc: (f.rsa_meth_priv_enc)(theirs)?,
+            priv_dec: (f.rsa_meth_priv_dec)(theirs)?,
+            index,
+            implicit: (f.version)() >= IMPLICIT_REJECTION,
+        });
+    }
+    Some(())
+}
+
+/// Sets our four operations in a table.
+unsafe fn fill(f: &Functions, table: Opaque) -> bool {
+    // SAFETY: a table that may be written to.
+    unsafe {
+        (f.rsa_meth_set_pub_enc)(table, public_encrypt) == 1
+            && (f.rsa_meth_set_pub_dec)(table, public_decrypt) == 1
+            && (f.rsa_meth_set_priv_enc)(table, private_encrypt) == 1
+            && (f.rsa_meth_set_priv_dec)(table, private_decrypt) == 1
+    }
+}
+
+/// The engine's method table: OpenSSL's, with the four operations replaced.
 ///
 /// # Safety
 /// `f` are libcrypto's functions.
 pub unsafe fn method(f: &'static Functions) -> Option<Opaque> {
     // SAFETY: see above.
     unsafe {
-        let theirs = (f.rsa_default)();
-        if ORIGINAL.get().is_none() {
-            let index = (f.ex_new_index)(EX_INDEX, 0, null_mut(), std::ptr::null(), std::ptr::null(), Some(forget));
-            let _ = ORIGINAL.set(Original {
-                pub_enc: (f.rsa_meth_pub_enc)(theirs)?,
-                pub_dec: (f.rsa_meth_pub_dec)(theirs)?,
-                priv_enc: (f.rsa_meth_priv_enc)(theirs)?,
-                priv_dec: (f.rsa_meth_priv_dec)(theirs)?,
-                index,
-                implicit: (f.version)() >= IMPLICIT_REJECTION,
-            });
+        lay_over(f)?;
+        let ours = (f.rsa_meth_dup)((f.rsa_default)());
+        let set = !ours.is_null() && (f.rsa_meth_set_name)(ours, c"adjunct RSA".as_ptr()) == 1 && fill(f, ours);
+        set.then(|| {
+            TABLES.add(ours);
+            ours
+        })
+    }
+}
+
+/// Sets the four operations in OpenSSL's own table, for all keys that nobody gave another one.
+///
+/// # Safety
+/// `f` are libcrypto's functions.
+pub unsafe fn install(f: &'static Functions) -> bool {
+    // SAFETY: see above; the setters store a word each.
+    unsafe {
+        let table = (f.rsa_default)();
+        if lay_over(f).is_none() {
+            return false;
         }
-        let ours = (f.rsa_meth_dup)(theirs);
-        let set = !ours.is_null()
-            && (f.rsa_meth_set_name)(ours, c"adjunct RSA".as_ptr()) == 1
-            && (f.rsa_meth_set_pub_enc)(ours, public_encrypt) == 1
-            && (f.rsa_meth_set_pub_dec)(ours, public_decrypt) == 1
-            && (f.rsa_meth_set_priv_enc)(ours, private_encrypt) == 1
-            && (f.rsa_meth_set_priv_dec)(ours, private_decrypt) == 1;
-        set.then_some(ours)
+        TABLES.add(table);
+        tables::writing(table, || {
+            fill(f, table);
+        })
     }
 }
 
 /// A key made ready, and the numbers it was made of: an application may change them under us.
 struct Ready {
     numbers: Zeroizing<Vec<u8>>,
-    key: Option<Arc<Key>>,
+    key: Option<Shared<Key>>,
 }
 
 type Slot = Mutex<Option<Ready>>;
+
+/// A duplicate of a key makes ready its own.
+unsafe extern "C" fn leave(_: Opaque, _: Opaque, slot: *mut Opaque, _: c_int, _: c_long, _: Opaque) -> c_int {
+    // SAFETY: the place of the duplicate's pointer, which CRYPTO_dup_ex_data has on its stack.
+    unsafe { *slot = null_mut() };
+    1
+}
 
 /// Frees what was kept with a key.
 unsafe extern "C" fn forget(_: Opaque, slot: Opaque, _: Opaque, _: c_int, _: c_long, _: Opaque) {
@@ -102,7 +153,7 @@ unsafe fn slot<'a>(rsa: Opaque) -> Option<&'a Slot> {
             let _making = MAKING.try_lock().ok()?;
             found = (f.rsa_ex_data)(rsa, index);
             if found.is_null() {
-                let new = Box::into_raw(Box::new(Slot::new(None)));
+                let new = Box::into_raw(memory::boxed(Slot::new(None)).ok()?);
                 if (f.rsa_set_ex_data)(rsa, index, new.cast()) != 1 {
                     drop(Box::from_raw(new));
                     return None;
@@ -129,7 +180,8 @@ unsafe fn numbers(rsa: Opaque) -> Option<Zeroizing<Vec<u8>>> {
         (f.rsa_crt)(rsa, dp, dq, qinv);
     }
     // Room for all, so that no copy is left behind by a growing vector.
-    let mut all = Zeroizing::new(Vec::with_capacity(8 * (MAX_SIZE + 4)));
+    let mut all = memory::zeros(8 * (MAX_SIZE + 4)).ok()?;
+    all.clear();
     for number in bn {
         // SAFETY: a live number, or null.
         let length = if number.is_null() { 0 } else { unsafe { (f.bn_bits)(number) as usize }.div_ceil(8) };
@@ -162,32 +214,51 @@ fn build(mut numbers: &[u8]) -> Option<Key> {
 }
 
 /// The core's key of an RSA object, made at the first use and again when its numbers have changed.
-unsafe fn key(rsa: Opaque) -> Option<Arc<Key>> {
+unsafe fn key(rsa: Opaque) -> Option<Shared<Key>> {
     // SAFETY: a live RSA object.
     let (numbers, slot) = unsafe { (numbers(rsa)?, slot(rsa)) };
-    let Some(slot) = slot else { return build(&numbers).map(Arc::new) };
+    let make = || Shared::new(build(&numbers)?).ok();
+    let Some(slot) = slot else { return make() };
     // Never waited for: a fork in another thread may have left it locked for ever.
-    let Ok(mut ready) = slot.try_lock() else { return build(&numbers).map(Arc::new) };
+    let Ok(mut ready) = slot.try_lock() else { return make() };
     match &*ready {
         Some(ready) if bool::from(ready.numbers.ct_eq(&numbers)) => ready.key.clone(),
         _ => {
-            let key = build(&numbers).map(Arc::new);
+            let key = make();
             *ready = Some(Ready { numbers, key: key.clone() });
             key
         }
     }
 }
 
-/// The result of a padding check of OpenSSL's; as in its own method, a further error follows that of the check.
+/// The result of a padding check of OpenSSL's; as in its own method, a further error follows that of the check. It is raised
+/// in any case and taken back, for what the padding was is not to be told by the time that takes.
 unsafe fn checked(f: &Functions, length: c_int) -> c_int {
-    if length < 0 {
-        // SAFETY: libcrypto's functions; no text follows.
-        unsafe {
-            (f.error_new)();
-            (f.error_set)(ERR_LIB_RSA, PADDING_CHECK_FAILED, std::ptr::null());
-        }
+    // SAFETY: libcrypto's functions.
+    unsafe {
+        (f.error_mark)();
+        raise(f, PADDING_CHECK_FAILED);
+        let end = if length < 0 { f.error_keep } else { f.error_to_mark };
+        end();
     }
     length
+}
+
+unsafe fn raise(f: &Functions, reason: c_int) {
+    // SAFETY: libcrypto's functions; no text follows.
+    unsafe {
+        (f.error_new)();
+        (f.error_set)(ERR_LIB_RSA, reason, std::ptr::null());
+    }
+}
+
+/// Whether a key has no modulus, or, where `exponent` says that one is needed, no public exponent: OpenSSL's own functions
+/// read either without looking.
+unsafe fn lacks(f: &Functions, rsa: Opaque, exponent: bool) -> bool {
+    let (mut n, mut e) = (null_mut(), null_mut());
+    // SAFETY: a live RSA object, and places for what it holds.
+    unsafe { (f.rsa_key)(rsa, &raw mut n, &raw mut e, null_mut()) };
+    n.is_null() || (exponent && e.is_null())
 }
 
 /// Counts an operation to the user of now.
@@ -196,23 +267,41 @@ fn count(tally: Tally, direction: Direction) {
     tally.count(direction, 0);
 }
 
-/// Input as long as the modulus.
-unsafe fn block<'a>(key: &Key, from: *const u8, length: c_int) -> Option<&'a [u8]> {
-    let length = usize::try_from(length).ok().filter(|&l| l == key.size())?;
-    // SAFETY: the caller's buffer.
-    Some(unsafe { std::slice::from_raw_parts(from, length) })
+/// The caller's input.
+unsafe fn input<'a>(from: *const u8, length: c_int) -> Option<&'a [u8]> {
+    match usize::try_from(length).ok()? {
+        0 => Some(&[]),
+        // SAFETY: the caller's buffer.
+        length => Some(unsafe { std::slice::from_raw_parts(from, length) }),
+    }
 }
 
-/// The one shape of the four operations: ours, or `None` for OpenSSL's, which also raises the errors.
+/// Input as long as the modulus.
+unsafe fn block<'a>(key: &Key, from: *const u8, length: c_int) -> Option<&'a [u8]> {
+    // SAFETY: the caller's buffer.
+    unsafe { input(from, length) }.filter(|input| input.len() == key.size())
+}
+
+/// The one shape of the four operations: ours, or `None` for OpenSSL's, which also raises the errors. `public`: it needs the
+/// public exponent.
 unsafe fn either(
     (length, from, to, rsa, padding): (c_int, *const u8, *mut u8, Opaque, c_int),
-    theirs: RsaOperation,
+    (theirs, public): (RsaOperation, bool),
     ours: impl FnOnce(&Key, &mut Zeroizing<[u8; MAX_SIZE]>) -> Option<c_int>,
 ) -> c_int {
     let done = guard(None, || {
+        let f = functions();
         // SAFETY: a live RSA object.
-        let key = unsafe { key(rsa) }?;
-        ours(&key, &mut Zeroizing::new([0; MAX_SIZE]))
+        unsafe {
+            if lacks(f, rsa, public) {
+                raise(f, VALUE_MISSING);
+                return Some(-1);
+            }
+            if !TABLES.has((f.rsa_table)(rsa)) {
+                return None;
+            }
+            ours(&*key(rsa)?, &mut Zeroizing::new([0; MAX_SIZE]))
+        }
     });
     // SAFETY: the caller's own arguments.
     done.unwrap_or_else(|| unsafe { theirs(length, from, to, rsa, padding) })
@@ -227,12 +316,11 @@ unsafe extern "C" fn private_encrypt(
 ) -> c_int {
     // SAFETY: OpenSSL's arguments; `to` has room for the modulus.
     unsafe {
-        either((length, from, to, rsa, padding), original().priv_enc, |key, encoded| {
+        either((length, from, to, rsa, padding), (original().priv_enc, false), |key, encoded| {
             let size = key.size();
             match padding {
                 PKCS1 => {
-                    let data = std::slice::from_raw_parts(from, usize::try_from(length).ok()?);
-                    pkcs1_sign(None, data, &mut encoded[..size]).ok()?;
+                    pkcs1_sign(None, input(from, length)?, &mut encoded[..size]).ok()?;
                 }
                 NONE => encoded[..size].copy_from_slice(block(key, from, length)?),
                 _ => return None,
@@ -254,7 +342,7 @@ unsafe extern "C" fn private_decrypt(
     let f = functions();
     // SAFETY: OpenSSL's arguments; `to` has room for the modulus.
     unsafe {
-        either((length, from, to, rsa, padding), original().priv_dec, |key, plain| {
+        either((length, from, to, rsa, padding), (original().priv_dec, false), |key, plain| {
             let size = key.size();
             if !matches!(padding, PKCS1 | NONE | OAEP) {
                 return None;
@@ -276,7 +364,7 @@ unsafe extern "C" fn private_decrypt(
                     }
                     Err(_) => -1,
                 },
-                PKCS1 => (f.check_type_2)(to, num, plain.as_ptr(), num, num),
+                PKCS1 => checked(f, (f.check_type_2)(to, num, plain.as_ptr(), num, num)),
                 _ => checked(f, (f.check_oaep)(to, num, plain.as_ptr(), num, num, std::ptr::null(), 0)),
             })
         })
@@ -284,28 +372,22 @@ unsafe extern "C" fn private_decrypt(
 }
 
 unsafe extern "C" fn public_encrypt(length: c_int, from: *const u8, to: *mut u8, rsa: Opaque, padding: c_int) -> c_int {
-    let f = functions();
     // SAFETY: OpenSSL's arguments; `to` has room for the modulus.
     unsafe {
-        either((length, from, to, rsa, padding), original().pub_enc, |key, encoded| {
+        either((length, from, to, rsa, padding), (original().pub_enc, true), |key, encoded| {
             let size = key.size();
             let encoded = &mut encoded[..size];
-            let (at, num) = (encoded.as_mut_ptr(), size as c_int);
-            let padded = match padding {
-                PKCS1 => (f.pad_type_2)(at, num, from, length),
-                OAEP => (f.pad_oaep)(at, num, from, length, std::ptr::null(), 0),
-                NONE => {
-                    encoded.copy_from_slice(block(key, from, length)?);
-                    1
-                }
+            // Padded by the core's generator: OpenSSL's functions for it would draw from that of the default library context,
+            // where a program with contexts of its own need not have any.
+            match padding {
+                PKCS1 => pkcs1_encode(input(from, length)?, encoded).ok()?,
+                OAEP => oaep_encode(&SHA1, &SHA1, &[], input(from, length)?, encoded).ok()?,
+                NONE => encoded.copy_from_slice(block(key, from, length)?),
                 _ => return None,
-            };
-            if padded != 1 {
-                return Some(-1);
             }
             key.public_transform(encoded, std::slice::from_raw_parts_mut(to, size)).ok()?;
             count(key.public_tally(), Direction::Encrypt);
-            Some(num)
+            Some(size as c_int)
         })
     }
 }
@@ -314,7 +396,7 @@ unsafe extern "C" fn public_decrypt(length: c_int, from: *const u8, to: *mut u8,
     let f = functions();
     // SAFETY: OpenSSL's arguments; `to` has room for the modulus.
     unsafe {
-        either((length, from, to, rsa, padding), original().pub_dec, |key, opened| {
+        either((length, from, to, rsa, padding), (original().pub_dec, true), |key, opened| {
             let size = key.size();
             if !matches!(padding, PKCS1 | NONE) {
                 return None;

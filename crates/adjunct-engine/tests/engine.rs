@@ -44,6 +44,11 @@ fn bulk() -> &'static Path {
     build("bulk", &BULK)
 }
 
+fn lacking() -> &'static Path {
+    static LACKING: OnceLock<PathBuf> = OnceLock::new();
+    build("lacking", &LACKING)
+}
+
 #[track_caller]
 fn text(output: &Output) -> String {
     let text = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
@@ -129,6 +134,17 @@ fn threads_share_keys() {
 #[test]
 fn children_of_busy_threads_sign() {
     works("fork", "");
+}
+
+#[test]
+fn keys_that_lack_parts_give_errors() {
+    runs(lacking(), "keys", "");
+}
+
+/// An allocation that fails makes an operation fail, or OpenSSL's own do it; no process ends.
+#[test]
+fn without_memory_there_is_an_error() {
+    runs(lacking(), "memory", "");
 }
 
 /// A configuration in the papers' words; `keys` are the engine's section.

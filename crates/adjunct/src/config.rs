@@ -96,31 +96,68 @@ pub mod engine_methods {
     pub const RSA: u32 = 0x1;
     pub const DH: u32 = 0x4;
     pub const RAND: u32 = 0x8;
-    pub const CIPHERS: u32 = 0x40;
-    pub const DIGESTS: u32 = 0x80;
     pub const EC: u32 = 0x800;
 
-    /// Each with its keyword in `default_algorithms`.
-    pub const ALL: &[(u32, &str)] =
-        &[(RSA, "RSA"), (EC, "EC"), (DH, "DH"), (CIPHERS, "CIPHERS"), (DIGESTS, "DIGESTS"), (RAND, "RAND")];
+    /// No flag of OpenSSL's: RSA and EC, each where the program itself calls functions of [`RSA_CALLS`] or [`EC_CALLS`].
+    pub const AUTO: u32 = 0x8000_0000;
+
+    /// Each with its keyword in `default_algorithms`, or the one that is only ours.
+    pub const ALL: &[(u32, &str)] = &[(AUTO, "auto"), (RSA, "RSA"), (EC, "EC"), (DH, "DH"), (RAND, "RAND")];
+
+    /// Low-level operations on RSA keys that an engine can serve.
+    pub const RSA_CALLS: &[&str] = &[
+        "RSA_sign",
+        "RSA_verify",
+        "RSA_sign_ASN1_OCTET_STRING",
+        "RSA_verify_ASN1_OCTET_STRING",
+        "RSA_private_encrypt",
+        "RSA_private_decrypt",
+        "RSA_public_encrypt",
+        "RSA_public_decrypt",
+    ];
+    /// Low-level operations on EC keys that an engine can serve.
+    pub const EC_CALLS: &[&str] = &[
+        "ECDSA_sign",
+        "ECDSA_sign_ex",
+        "ECDSA_do_sign",
+        "ECDSA_do_sign_ex",
+        "ECDSA_verify",
+        "ECDSA_do_verify",
+        "ECDH_compute_key",
+        "EC_KEY_generate_key",
+    ];
 }
 
-/// Parses the `engine =` value: what the engine serves by default, in the words of an engine's `default_algorithms`,
-/// separated as in [`Groups::parse`]; `ALL` is every word. Gives the flags of [`engine_methods`], and the wrong words.
+/// Words of `default_algorithms` that a line `engine =` does not take.
+const NOT_REGISTERED: [&str; 2] = ["CIPHERS", "DIGESTS"];
+
+/// Why not.
+const LOCK: &str = "libcrypto takes a lock at each use of an engine's cipher or digest, and a child forked beside other \
+                    threads may wait for it for ever; the provider serves them";
+
+/// Parses the `engine =` value: what the engine serves, in the words of an engine's `default_algorithms`, separated as in
+/// [`Groups::parse`]; `ALL` is what can be registered, `auto` what the program itself calls. Gives the flags of
+/// [`engine_methods`], and the wrong words.
 pub fn engine(value: &str) -> (u32, Vec<Error>) {
+    use engine_methods::{ALL, AUTO};
     let (mut methods, mut errors) = (0, Vec::new());
     for word in value.split([',', ' ', '\t', ':', ';']).filter(|w| !w.is_empty()) {
         let all = word.eq_ignore_ascii_case("ALL");
-        let named = engine_methods::ALL.iter().filter(|(_, k)| all || k.eq_ignore_ascii_case(word));
+        let named = ALL.iter().filter(|(method, k)| (all && *method != AUTO) || k.eq_ignore_ascii_case(word));
         let found = named.fold(0, |sum, (method, _)| sum | method);
         methods |= found;
-        if found == 0 {
-            errors.push(Error::UnknownWord {
+        if found != 0 {
+            continue;
+        }
+        let refused = NOT_REGISTERED.iter().find(|refused| refused.eq_ignore_ascii_case(word));
+        errors.push(match refused {
+            Some(word) => Error::RefusedWord { place: "engine", word, why: LOCK },
+            None => Error::UnknownWord {
                 place: "engine",
                 word: word.chars().take(64).collect(),
-                known: "ALL RSA EC DH CIPHERS DIGESTS RAND".to_owned(),
-            });
-        }
+                known: "auto ALL RSA EC DH RAND".to_owned(),
+            },
+        });
     }
     (methods, errors)
 }
@@ -215,11 +252,17 @@ mod tests {
 
     #[test]
     fn an_engine_serves_what_is_named() {
-        use engine_methods::{EC, RSA};
+        use engine_methods::{AUTO, DH, EC, RAND, RSA};
         assert_eq!(engine("RSA,EC").0, RSA | EC);
         assert_eq!(engine(" ec "), (EC, Vec::new()));
         assert_eq!(engine(""), (0, Vec::new()));
-        assert_eq!(engine("all").0, engine_methods::ALL.iter().map(|(m, _)| m).sum());
+        assert_eq!(engine("all").0, RSA | EC | DH | RAND);
+        assert_eq!(engine("Auto,rand").0, AUTO | RAND);
+        for (word, refused) in [("ciphers", "'CIPHERS' is refused"), ("DIGESTS", "'DIGESTS' is refused")] {
+            let (methods, errors) = engine(&format!("RSA,{word}"));
+            assert_eq!(methods, RSA);
+            assert!(errors[0].to_string().contains(refused), "{}", errors[0]);
+        }
         let (methods, errors) = engine("rsa,DSA");
         assert_eq!((methods, errors.len()), (RSA, 1));
         assert!(errors[0].to_string().contains("'DSA'"), "{}", errors[0]);

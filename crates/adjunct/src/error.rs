@@ -14,6 +14,16 @@ pub enum Error {
         /// The words that would have been right.
         known: String,
     },
+    /// A word in a configuration value is known and not taken.
+    #[error("{place}: '{word}' is refused: {why}")]
+    RefusedWord {
+        /// Where it stands.
+        place: &'static str,
+        /// The word itself.
+        word: &'static str,
+        /// Why not.
+        why: &'static str,
+    },
     /// A key, nonce, tag or buffer has a length the algorithm does not take.
     #[error("{what}: {got} bytes, expected {expected}")]
     Length {

@@ -107,7 +107,8 @@ fn loads(config: &Path) -> Tried {
 /// Without the engine everything works, so it is told and stops nothing.
 fn asks_for_engine(config: &Path) -> bool {
     let model = std::fs::read(config).ok().and_then(|bytes| Model::read(&bytes, &FromDisk).ok());
-    model.and_then(|model| engine::of(&openssl_conf::state(&model))).is_some()
+    let asked = model.and_then(|model| engine::of(&openssl_conf::state(&model)));
+    asked.is_some_and(|words| engine::named(&words))
 }
 
 /// The digest of nothing is known, and random numbers are to be had.

@@ -1,21 +1,27 @@
 //! The engine that the module registers when its section says so: for the low-level RSA and EC functions, which no
 //! provider ever sees.
 
-use super::{EnableArgs, programs};
+use super::{EnableArgs, Target, programs};
 use crate::Failure;
 use crate::openssl_conf::State;
 use adjunct::config::engine_methods;
 use std::path::Path;
 
-/// What is served where nothing else is asked for.
-const DEFAULT: &str = "RSA,EC";
+/// What is served where nothing else is asked for: what the programs call that the configuration is for, or, where it is for
+/// all, what each calls by itself.
+fn usual(target: Target) -> &'static str {
+    match target {
+        Target::All => "auto",
+        Target::Sshd | Target::Ssh => "RSA,EC",
+    }
+}
 
 /// What to write, and what to know about it.
 pub(super) fn choose(args: &EnableArgs, state: Option<&State>) -> Result<(Option<String>, Option<String>), Failure> {
     if args.no_engine {
         return Ok((None, None));
     }
-    let words = args.engine.as_deref().map(keywords).transpose()?.unwrap_or_else(|| DEFAULT.to_owned());
+    let words = args.engine.as_deref().map(keywords).transpose()?.unwrap_or_else(|| usual(args.target).to_owned());
     if state.is_some_and(|s| s.engines.iter().any(|id| id == b"adjunct")) {
         let note = "adjunct's engine has a section of its own in this configuration, which is left as it is";
         return Ok((None, Some(note.to_owned())));
@@ -37,7 +43,7 @@ fn keywords(list: &str) -> Result<String, Failure> {
     let words = engine_methods::ALL.iter().filter(|(method, _)| methods & method != 0).map(|(_, word)| *word);
     let words: Vec<&str> = words.collect();
     if words.is_empty() {
-        return Err(Failure::Words("--engine: no keyword given; known: ALL RSA EC DH CIPHERS DIGESTS RAND".to_owned()));
+        return Err(Failure::Words("--engine: no keyword given; known: auto ALL RSA EC DH RAND".to_owned()));
     }
     Ok(words.join(","))
 }
@@ -46,6 +52,11 @@ fn keywords(list: &str) -> Result<String, Failure> {
 pub(super) fn of(state: &State) -> Option<String> {
     let value = state.adjunct.as_ref()?.engine.as_deref()?;
     Some(String::from_utf8_lossy(value).into_owned())
+}
+
+/// Whether the engine is registered in every program: `openssl engine` shows no other.
+pub(super) fn named(words: &str) -> bool {
+    adjunct::config::engine(words).0 & !engine_methods::AUTO != 0
 }
 
 /// Whether OpenSSL has adjunct's engine under a configuration.
@@ -64,7 +75,7 @@ pub(super) fn registered(config: &Path) -> Result<String, String> {
 
 /// What to know where the engine that a configuration asks for is not there.
 pub(super) fn missing(state: &State, config: &Path) -> Option<String> {
-    of(state)?;
+    of(state).filter(|words| named(words))?;
     registered(config).err().map(|why| format!("the engine is not there: {why}"))
 }
 
@@ -74,8 +85,10 @@ mod tests {
 
     #[test]
     fn keywords_are_written_in_one_way() {
-        assert_eq!(keywords("ec, rsa").unwrap(), DEFAULT);
-        assert_eq!(keywords("digests").unwrap(), "DIGESTS");
+        assert_eq!(keywords("ec, rsa").unwrap(), usual(Target::Sshd));
+        assert_eq!(keywords("AUTO").unwrap(), usual(Target::All));
+        assert_eq!(keywords("all").unwrap(), "RSA,EC,DH,RAND");
+        assert!(keywords("digests").unwrap_err().to_string().contains("'DIGESTS' is refused"));
         assert!(keywords("DSA").unwrap_err().to_string().contains("'DSA'"));
         assert!(keywords(" ").is_err());
     }

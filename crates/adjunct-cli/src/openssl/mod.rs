@@ -39,7 +39,8 @@ the unit where it reads none. --for ssh writes ~/.config/adjunct/ssh.cnf and scr
 yours that PATH names first; git and rsync come through them, ssh-agent does not.
 
 Beside the provider comes an engine, for the low-level RSA and EC functions that no provider sees (OpenSSH up to 9.8): the
-module itself registers it, where OpenSSL has engines. No 'engines' line is written, for that stops every program once
+module itself registers it, where OpenSSL has engines, for sshd and ssh and, with --for all, in the programs that call such
+functions themselves; --engine RSA,EC asks for it in all of them. No 'engines' line is written, for that stops every program once
 OpenSSL has none (4.0) or the engine's file is gone.
 
 enable adds one block at the end of the file and touches nothing else. It makes sure that OpenSSL's default provider stays
@@ -84,7 +85,8 @@ pub struct EnableArgs {
     /// Whom to switch it on for
     #[arg(long = "for", value_name = "WHOM", default_value = "all", conflicts_with = "config")]
     target: Target,
-    /// What the engine serves, where OpenSSL has engines: RSA, EC, DH, CIPHERS, DIGESTS, RAND or ALL; by default RSA,EC
+    /// What the engine serves, where OpenSSL has engines: RSA, EC, DH, RAND, ALL, or auto (what the program itself calls of RSA
+    /// and EC); by default RSA,EC for sshd and ssh, and auto for all
     #[arg(long, value_name = "LIST", conflicts_with = "no_engine")]
     engine: Option<String>,
     /// The provider alone

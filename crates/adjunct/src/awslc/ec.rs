@@ -162,7 +162,7 @@ impl Key {
     }
 
     /// The private scalar, big-endian, in [`Curve::field_len`] bytes.
-    pub(crate) fn scalar(&self) -> Option<&[u8]> {
+    pub fn scalar(&self) -> Option<&[u8]> {
         self.0.key.scalar()
     }
 

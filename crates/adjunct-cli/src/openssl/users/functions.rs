@@ -1,5 +1,7 @@
 //! What it means that a program calls a function of OpenSSL: whether providers, engines or nobody can serve the call.
 
+use adjunct::config::engine_methods::{EC_CALLS, RSA_CALLS};
+
 /// A kind of call, by who can serve it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Kind {
@@ -70,30 +72,6 @@ const EVP: [&str; 33] = [
 /// Formats that sign, encrypt or check, through EVP.
 const FORMATS: [&str; 6] = ["CMS_", "PKCS7_sign", "PKCS7_verify", "PKCS7_encrypt", "PKCS12_", "OCSP_basic_"];
 
-/// Low-level operations on RSA keys that an engine can serve.
-const RSA: [&str; 8] = [
-    "RSA_sign",
-    "RSA_verify",
-    "RSA_sign_ASN1_OCTET_STRING",
-    "RSA_verify_ASN1_OCTET_STRING",
-    "RSA_private_encrypt",
-    "RSA_private_decrypt",
-    "RSA_public_encrypt",
-    "RSA_public_decrypt",
-];
-
-/// Low-level operations on EC keys that an engine can serve.
-const EC: [&str; 8] = [
-    "ECDSA_sign",
-    "ECDSA_sign_ex",
-    "ECDSA_do_sign",
-    "ECDSA_do_sign_ex",
-    "ECDSA_verify",
-    "ECDSA_do_verify",
-    "ECDH_compute_key",
-    "EC_KEY_generate_key",
-];
-
 /// Low-level functions that compute in libcrypto itself.
 const BYPASS: [&str; 23] = [
     "DSA_sign",
@@ -129,8 +107,8 @@ pub fn call(name: &[u8]) -> Option<Call> {
     let name = std::str::from_utf8(name).ok()?;
     let begins = |list: &[&str]| list.iter().any(|beginning| name.starts_with(beginning));
     let kind = match name {
-        _ if RSA.contains(&name) => Kind::Rsa,
-        _ if EC.contains(&name) => Kind::Ec,
+        _ if RSA_CALLS.contains(&name) => Kind::Rsa,
+        _ if EC_CALLS.contains(&name) => Kind::Ec,
         "DH_compute_key" | "DH_compute_key_padded" | "DH_generate_key" => Kind::Dh,
         _ if BYPASS.contains(&name) || low_level_cipher(name) => Kind::Bypass,
         "SSL_CTX_new" | "SSL_CTX_new_ex" | "SSL_new" => Kind::Tls,

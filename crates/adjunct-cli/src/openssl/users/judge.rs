@@ -91,6 +91,8 @@ pub struct User {
     /// What it and its libraries call, libssl and libcrypto left out, and the library that calls it; none where the
     /// program does.
     pub calls: BTreeMap<Call, Option<String>>,
+    /// Whether it is a plugin, which programs load.
+    pub plugin: bool,
     /// With whose rights it runs.
     pub rights: Rights,
     /// Whether it is machine code of the module's kind.
@@ -195,14 +197,23 @@ fn provider(user: &User) -> Verdict {
 }
 
 fn engine(user: &User, given: Given) -> Verdict {
-    let calls = engine_calls(user, given);
+    let all = engine_calls(user, given);
     let verdict = |gets, why: String| Verdict { gets, why };
-    let served = |kind: &Kind| given.engine & method(*kind) != 0 && has(user, *kind);
-    match (calls.is_empty(), user.libcrypto.has_engines, KEYS.iter().any(served)) {
+    // By itself the engine comes where the program's own file calls for it, and then serves its libraries, too.
+    let by_itself = |kind: Kind| {
+        let automatic = given.engine & engine_methods::AUTO != 0 && matches!(kind, Kind::Rsa | Kind::Ec);
+        automatic && !user.plugin && user.calls.iter().any(|(call, by)| call.kind == kind && by.is_none())
+    };
+    let served = |&kind: &Kind| (given.engine & method(kind) != 0 && has(user, kind)) || by_itself(kind);
+    match (all.is_empty(), user.libcrypto.has_engines, KEYS.iter().any(served)) {
         (true, ..) => verdict(false, "it calls no low-level RSA or EC function".to_owned()),
-        (_, false, _) => verdict(false, format!("its libcrypto has no engines: OpenSSL serves {}", listed(&calls))),
-        (_, _, false) => verdict(false, format!("the engine is not enabled for {}", listed(&calls))),
-        _ => verdict(true, listed(&calls)),
+        (_, false, _) => verdict(false, format!("its libcrypto has no engines: OpenSSL serves {}", listed(&all))),
+        (_, _, false) if given.engine & engine_methods::AUTO != 0 => verdict(
+            false,
+            format!("only libraries call {}: 'enable --engine RSA,EC' has them served, too", listed(&all)),
+        ),
+        (_, _, false) => verdict(false, format!("the engine is not enabled for {}", listed(&all))),
+        _ => verdict(true, listed(&calls(user, |kind| served(&kind)))),
     }
 }
 

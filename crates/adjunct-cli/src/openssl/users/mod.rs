@@ -47,7 +47,7 @@ impl Given {
 
     /// What `enable` gives where nothing else is asked for.
     fn usual() -> Given {
-        Given::provider(true, Some("RSA,EC"))
+        Given::provider(true, Some("auto"))
     }
 }
 

@@ -207,6 +207,7 @@ impl Work<'_> {
         };
         let user = User {
             calls: calls(closure),
+            plugin,
             rights: if plugin { Rights::Own } else { Rights::of(&file.path) },
             same_machine: self.module.is_none_or(|module| module == elf.machine),
             libcrypto,

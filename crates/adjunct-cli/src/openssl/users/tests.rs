@@ -28,7 +28,7 @@ fn user(version: &str, functions: &[&str]) -> User {
         config: Some("/etc/ssl/openssl.cnf".into()),
         has_engines: !version.starts_with("OpenSSL 4"),
     };
-    User { libcrypto: Rc::new(libcrypto), calls, rights: Rights::Own, same_machine: true }
+    User { libcrypto: Rc::new(libcrypto), calls, plugin: false, rights: Rights::Own, same_machine: true }
 }
 
 fn judged(user: &User, given: Given, by_environment: bool) -> Judged {
@@ -59,6 +59,26 @@ fn dh_is_served_on_request() {
     assert!(judge::bypasses(&dh, asked).is_empty());
     let ec = user("OpenSSL 3.0.19", &["ECDSA_do_sign"]);
     assert_eq!(judged(&ec, asked, false).gets, Gets::Neither);
+}
+
+/// What `enable` writes for all programs has the engine where the program itself calls for it.
+#[test]
+fn libraries_alone_do_not_bring_the_engine() {
+    let own = user("OpenSSL 3.0.19", &["EVP_Cipher", "ECDSA_do_sign"]);
+    let mut library = user("OpenSSL 3.0.19", &["EVP_Cipher"]);
+    library.calls.insert(call(b"RSA_sign").unwrap(), Some("libssh2.so.1".to_owned()));
+    let (usual, asked) = (Given::usual(), Given::provider(true, Some("RSA,EC")));
+    assert_eq!(judged(&own, usual, false).gets, Gets::Both);
+    let alone = judged(&library, usual, false);
+    assert_eq!(alone.gets, Gets::Provider);
+    assert!(alone.engine.why.contains("only libraries call RSA_sign (libssh2.so.1)"), "{}", alone.engine.why);
+    assert_eq!(judged(&library, asked, false).gets, Gets::Both);
+    // The program's own calls of EC keys do not bring what serves RSA keys.
+    library.calls.insert(call(b"ECDSA_do_sign").unwrap(), None);
+    assert_eq!(judged(&library, usual, false).engine.why, "ECDSA_do_sign");
+    let plugin = User { plugin: true, ..own };
+    assert_eq!(judged(&plugin, usual, false).gets, Gets::Provider);
+    assert_eq!(judged(&plugin, asked, false).gets, Gets::Both);
 }
 
 #[test]

@@ -1,0 +1,153 @@
+//! What the process's program itself calls of other objects, read from its own dynamic section in memory: no file is opened,
+//! which a process without its file system could not do.
+
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::mem::size_of;
+
+/// `Elf64_Dyn`, `Elf32_Dyn`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+struct Dynamic {
+    tag: isize,
+    value: usize,
+}
+
+/// `Elf64_Rel`, `Elf32_Rel`; a relocation with an addend is one word longer.
+#[repr(C)]
+struct Relocation {
+    offset: usize,
+    info: usize,
+}
+
+#[cfg(target_pointer_width = "64")]
+type Symbol = libc::Elf64_Sym;
+#[cfg(target_pointer_width = "32")]
+type Symbol = libc::Elf32_Sym;
+
+/// Where in `info` the number of the symbol stands (`ELF64_R_SYM`, `ELF32_R_SYM`).
+const SYMBOL_SHIFT: u32 = if cfg!(target_pointer_width = "64") { 32 } else { 8 };
+
+/// Tags of the dynamic section (elf.h).
+mod tag {
+    pub const NULL: isize = 0;
+    pub const PLTRELSZ: isize = 2;
+    pub const STRTAB: isize = 5;
+    pub const SYMTAB: isize = 6;
+    pub const RELA: isize = 7;
+    pub const RELASZ: isize = 8;
+    pub const STRSZ: isize = 10;
+    pub const REL: isize = 17;
+    pub const RELSZ: isize = 18;
+    pub const PLTREL: isize = 20;
+    pub const JMPREL: isize = 23;
+}
+
+/// Which of some lists of functions have one that the program refers to and does not bring itself. Its libraries' references
+/// do not count, nor what it looks up while it runs.
+pub fn of_program<const N: usize>(lists: [&[&str]; N]) -> [bool; N] {
+    let mut search = Search { lists, found: [false; N] };
+    // SAFETY: `visit` is called with `search` before this returns, and unwinds nowhere.
+    unsafe { libc::dl_iterate_phdr(Some(visit::<N>), (&raw mut search).cast()) };
+    search.found
+}
+
+struct Search<'a, const N: usize> {
+    lists: [&'a [&'a str]; N],
+    found: [bool; N],
+}
+
+/// Looks at the first object, which is the program (dl_iterate_phdr(3)), and ends the walk.
+unsafe extern "C" fn visit<const N: usize>(info: *mut libc::dl_phdr_info, _size: usize, search: *mut c_void) -> c_int {
+    // SAFETY: the loader's description of the program; the search is that of `of_program`.
+    unsafe {
+        let (info, search) = (&*info, &mut *search.cast::<Search<'_, N>>());
+        if let Some(program) = Program::read(info) {
+            program.imports(|name| {
+                for (list, found) in search.lists.iter().zip(&mut search.found) {
+                    *found |= list.iter().any(|function| function.as_bytes() == name);
+                }
+            });
+        }
+    }
+    1
+}
+
+/// The tables of a program.
+struct Program {
+    symbols: *const Symbol,
+    names: *const c_char,
+    names_length: usize,
+    /// Address, length and size of an entry, each.
+    relocations: [(usize, usize, usize); 3],
+}
+
+impl Program {
+    /// `None` where it is linked statically.
+    ///
+    /// # Safety
+    /// What the loader says of a loaded object.
+    unsafe fn read(info: &libc::dl_phdr_info) -> Option<Program> {
+        let base = info.dlpi_addr as usize;
+        if info.dlpi_phnum == 0 {
+            return None;
+        }
+        // SAFETY: the loader's program headers, and the dynamic section they tell of, which ends with a null tag.
+        let dynamic = unsafe {
+            let headers = std::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into());
+            let header = headers.iter().find(|header| header.p_type == libc::PT_DYNAMIC)?;
+            base.wrapping_add(header.p_vaddr as usize) as *const Dynamic
+        };
+        let value = |wanted: isize| {
+            (0..)
+                .map(|at| {
+                    // SAFETY: not past the entry with the null tag, where the walk ends.
+                    unsafe { *dynamic.add(at) }
+                })
+                .take_while(|entry| entry.tag != tag::NULL)
+                .find(|entry| entry.tag == wanted)
+                .map(|entry| entry.value)
+        };
+        // glibc has made most of them addresses in memory, other loaders leave them as they are in the file.
+        let address = |wanted| value(wanted).map(|at| if at < base { at + base } else { at });
+        let (rel, rela) = (size_of::<Relocation>(), size_of::<Relocation>() + size_of::<usize>());
+        let with_addend = value(tag::PLTREL) == Some(tag::RELA as usize);
+        let table = |at, length, entry| (address(at).unwrap_or(0), value(length).unwrap_or(0), entry);
+        Some(Program {
+            symbols: address(tag::SYMTAB)? as *const Symbol,
+            names: address(tag::STRTAB)? as *const c_char,
+            names_length: value(tag::STRSZ)?,
+            relocations: [
+                table(tag::JMPREL, tag::PLTRELSZ, if with_addend { rela } else { rel }),
+                table(tag::RELA, tag::RELASZ, rela),
+                table(tag::REL, tag::RELSZ, rel),
+            ],
+        })
+    }
+
+    /// Calls `each` with the name of each symbol that a relocation refers to and that the program does not define. (The
+    /// symbol table tells no length, and a hash table of a program that exports nothing does not tell it either.)
+    fn imports(&self, mut each: impl FnMut(&[u8])) {
+        for (start, length, entry) in self.relocations.iter().filter(|(start, ..)| *start != 0) {
+            for at in (0..length / entry).map(|n| start + n * entry) {
+                // SAFETY: the loader has followed these relocations to their symbols, and the symbols to their names.
+                unsafe {
+                    let number = (*(at as *const Relocation)).info >> SYMBOL_SHIFT;
+                    let symbol = &*self.symbols.add(number);
+                    let name = symbol.st_name as usize;
+                    if number != 0 && symbol.st_shndx == 0 && name < self.names_length {
+                        each(CStr::from_ptr(self.names.add(name)).to_bytes());
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn what_this_program_calls_is_found() {
+        // Every Rust program calls the C library's `write`; none calls a function of this name.
+        assert_eq!(super::of_program([&["write", "no_such"], &["no_such"], &[]]), [true, false, false]);
+    }
+}

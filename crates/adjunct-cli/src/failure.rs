@@ -50,7 +50,7 @@ pub(crate) fn cause(error: &std::io::Error) -> String {
 /// `eprintln!` panics where standard error is closed or full; this does not.
 fn eprint_line(name: &str, line: &str) {
     use std::io::Write;
-    let _ = writeln!(std::io::stderr(), "{name}: {line}");
+    let _ = writeln!(std::io::stderr(), "{name}: {}", crate::output::shown(line));
 }
 
 impl fmt::Display for Failure {

@@ -6,8 +6,10 @@
 
 pub mod bench;
 pub mod failure;
+mod files;
 pub mod generate;
 pub mod info;
+mod interrupt;
 pub mod name;
 pub mod openssl;
 pub mod openssl_conf;

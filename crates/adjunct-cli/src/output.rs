@@ -1,6 +1,8 @@
 //! Standard output: whole reports, no panic when the reader goes away, colours only where a person looks.
 
 use crate::Failure;
+use std::ffi::OsStr;
+use std::fmt::Write as _;
 use std::io::{ErrorKind, IsTerminal, Write};
 
 /// Writes a report. A reader that went away (`| head`) is no failure; a full disk is.
@@ -9,7 +11,7 @@ use std::io::{ErrorKind, IsTerminal, Write};
 /// [`Failure::Failed`] where standard output takes no more.
 pub fn print(text: &str) -> Result<(), Failure> {
     let mut out = std::io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+    match out.write_all(harmless(text).as_bytes()).and_then(|()| out.flush()) {
         Err(e) if e.kind() != ErrorKind::BrokenPipe => Err(Failure::new(format!("standard output: {e}"))),
         _ => Ok(()),
     }
@@ -21,8 +23,62 @@ pub fn print(text: &str) -> Result<(), Failure> {
 /// As [`print()`].
 pub fn print_json(value: &impl serde::Serialize) -> Result<(), Failure> {
     let text = serde_json::to_string_pretty(value).map_err(|e| Failure::new(format!("JSON: {e}")))?;
+    // JSON's own rules let some through that drive a terminal (DEL, the C1 set). They stand in strings alone.
+    let text = escaped(&text, |text, c| match c {
+        '\n' => text.push(c),
+        c => c.encode_utf16(&mut [0; 2]).iter().for_each(|unit| _ = write!(text, "\\u{unit:04x}")),
+    });
     print(&(text + "\n"))
 }
+
+/// What somebody else chose (a path, a name, a version, what a program said), as it stands in a report for people: on one
+/// line, and without what drives a terminal or turns the text around.
+pub fn shown(text: &(impl AsRef<OsStr> + ?Sized)) -> String {
+    escaped(&text.as_ref().to_string_lossy(), |text, c| text.extend(c.escape_default()))
+}
+
+/// A whole report: its lines and tabs, and the colours of [`Style`], may stand.
+fn harmless(report: &str) -> String {
+    let mut parts = report.split('\x1b');
+    let lines = |part: &str| {
+        escaped(part, |text, c| match c {
+            '\n' | '\t' => text.push(c),
+            c => text.extend(c.escape_default()),
+        })
+    };
+    let mut text = lines(parts.next().unwrap_or_default());
+    for part in parts {
+        let own = COLOURS
+            .iter()
+            .find_map(|code| Some((code, part.strip_prefix('[')?.strip_prefix(code)?.strip_prefix('m')?)));
+        match own {
+            Some((code, rest)) => text += &format!("\x1b[{code}m{}", lines(rest)),
+            None => text += &format!("\\u{{1b}}{}", lines(part)),
+        }
+    }
+    text
+}
+
+/// `text` with what is not harmless on a terminal written by `escape`.
+fn escaped(text: &str, mut escape: impl FnMut(&mut String, char)) -> String {
+    text.chars().fold(String::with_capacity(text.len()), |mut shown, c| {
+        if is_control(c) {
+            escape(&mut shown, c)
+        } else {
+            shown.push(c)
+        }
+        shown
+    })
+}
+
+/// Control characters, those that end a line, and those that change the direction of what follows.
+fn is_control(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// What [`Style`] writes between `ESC [` and `m`.
+const COLOURS: [&str; 6] = ["0", "1", "2", "31", "32", "33"];
 
 /// How to colour: nothing, or the escape sequences of a terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,5 +126,19 @@ impl Style {
     /// What matters less.
     pub fn faint(self, text: &str) -> String {
         self.paint("2", text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_drives_a_terminal_is_written_out() {
+        assert_eq!(shown("a b\u{e9}"), "a b\u{e9}");
+        assert_eq!(shown("\x1b]0;x\x07\n\r\t\x7f\u{9b}\u{202e}"), "\\u{1b}]0;x\\u{7}\\n\\r\\t\\u{7f}\\u{9b}\\u{202e}");
+        let report = format!("{}\tb\n", Style::COLOUR.good("a"));
+        assert_eq!(harmless(&report), report);
+        assert_eq!(harmless("\x1b[31mx\x1b[2J\x1b\u{9b}0m\r\n"), "\x1b[31mx\\u{1b}[2J\\u{1b}\\u{9b}0m\\r\n");
     }
 }

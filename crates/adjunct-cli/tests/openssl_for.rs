@@ -17,6 +17,8 @@ use std::time::Duration;
 use tempfile::TempDir;
 
 const ADJUNCT: &str = env!("CARGO_BIN_EXE_adjunct");
+/// Without a survey of the machine's programs and processes.
+const STATUS: &[&str] = &["status", "--below", "/etc", "--proc", "/nonexistent"];
 
 fn good(output: &Output) -> String {
     assert!(output.status.success(), "{output:?}");
@@ -149,12 +151,12 @@ fn sshd_alone_is_enabled_and_restored() {
     assert!(own.contains(".include /etc/ssl/openssl.cnf\n") && !own.contains("engines"), "{own}");
     assert!(good(&etc.enable()).contains("is enabled already for sshd"));
 
-    let status = etc.adjunct(&["status", "--json"]);
+    let status = etc.adjunct(&[STATUS, &["--json"]].concat());
     let report: serde_json::Value = serde_json::from_str(&good(&status)).unwrap();
     assert_eq!(report["enabled"].as_bool(), Some(false), "not for all programs");
     let sshd = &report["for"][0];
     assert_eq!((sshd["for"].as_str(), sshd["working"].as_bool()), (Some("sshd"), Some(true)), "{report}");
-    assert!(good(&etc.adjunct(&["status"])).contains("for sshd:       enabled and in force"));
+    assert!(good(&etc.adjunct(STATUS)).contains("for sshd:       enabled and in force"));
 
     // The system's configuration goes on, and is followed.
     etc.write("ssl/openssl.cnf", "config_diagnostics = 1\nopenssl_conf = init\n[init]\n[ca]\ndefault_days = 9\n");
@@ -171,7 +173,7 @@ fn sshd_alone_is_enabled_and_restored() {
     };
     etc.write("adjunct/sshd.cnf", &own.replace(etc.module.to_str().unwrap(), "/nonexistent/adjunct.so"));
     works(&etc, "no module");
-    let status = etc.adjunct(&["status"]);
+    let status = etc.adjunct(STATUS);
     let text = String::from_utf8_lossy(&status.stdout).into_owned();
     assert!(status.status.code() == Some(1) && text.contains("enabled, not in force"), "{text}");
     fs::remove_file(etc.path("ssl/openssl.cnf")).unwrap();
@@ -184,7 +186,7 @@ fn sshd_alone_is_enabled_and_restored() {
     let said = good(&etc.adjunct(&["disable"]));
     assert!(said.contains("/etc/default/ssh is what it was before, byte for byte"), "{said}");
     assert_eq!(etc.differences(), "");
-    assert_eq!(etc.adjunct(&["status"]).status.code(), Some(3));
+    assert_eq!(etc.adjunct(STATUS).status.code(), Some(3));
     good(&etc.adjunct(&["disable", "--for", "sshd"]));
 }
 
@@ -197,7 +199,7 @@ fn a_unit_without_a_file_gets_a_drop_in() {
     assert!(said.contains("systemctl daemon-reload"), "{said}");
     let text = etc.read("systemd/system/ssh.service.d/adjunct.conf");
     assert!(text.contains("\n[Service]\nEnvironment=OPENSSL_CONF=/etc/adjunct/sshd.cnf\n"), "{text}");
-    good(&etc.adjunct(&["status"]));
+    good(&etc.adjunct(STATUS));
     good(&etc.adjunct(&["disable", "--for", "sshd"]));
     assert_eq!(etc.differences(), "");
 }
@@ -393,7 +395,7 @@ fn a_users_ssh_alone_is_enabled_and_restored() {
     // What is set already stays.
     let kept = home.command("ssh").args(["-G", "localhost"]).env("OPENSSL_CONF", "/dev/null").output().unwrap();
     good(&kept);
-    let status = home.adjunct(&["status", "--json"]);
+    let status = home.adjunct(&[STATUS, &["--json"]].concat());
     let report: serde_json::Value = serde_json::from_slice(&status.stdout).unwrap();
     let ssh = report["for"].as_array().unwrap().iter().find(|t| t["for"] == "ssh").unwrap();
     assert_eq!((ssh["enabled"].as_bool(), ssh["working"].as_bool()), (Some(true), Some(true)), "{ssh}");

@@ -1,10 +1,11 @@
-//! `adjunct openssl status` about programs: compiled for the test, broken on purpose, and the machine's own.
+//! `adjunct openssl status` about programs: compiled for the test, broken on purpose, running. The survey is of a tree of the
+//! test's own, and of its own processes.
 
 mod copy;
 
 use serde_json::Value;
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant, SystemTime};
@@ -46,6 +47,8 @@ impl Lab {
         let options = adjunct_cli::openssl_conf::Options::new(module.to_str().unwrap(), None);
         let text = adjunct_cli::openssl_conf::enable(b"", &options, &adjunct_cli::openssl_conf::NoIncludes).unwrap();
         fs::write(&config, text).unwrap();
+        fs::create_dir(dir.path().join("proc")).unwrap();
+        symlink("/proc/stat", dir.path().join("proc/stat")).unwrap();
         Some(Lab { dir, config, module })
     }
 
@@ -67,7 +70,13 @@ impl Lab {
     fn status(&self, args: &[&str]) -> Output {
         let mut command = Command::new(ADJUNCT);
         command.args(["openssl", "status", "--config"]).arg(&self.config).args(args);
+        command.arg("--proc").arg(self.path("proc"));
         command.env_remove("OPENSSL_CONF").env("ADJUNCT_STATS", "off").output().unwrap()
+    }
+
+    /// Has the survey see a process.
+    fn sees(&self, pid: u32) {
+        symlink(format!("/proc/{pid}"), self.path(&format!("proc/{pid}"))).unwrap();
     }
 
     /// What is said of one program.
@@ -244,6 +253,7 @@ fn what_runs_is_seen_with_what_it_has_loaded() {
         let mut child = Running(command.stdout(Stdio::piped()).spawn().unwrap());
         let mut ready = [0; 5];
         std::io::Read::read_exact(child.0.stdout.as_mut().unwrap(), &mut ready).unwrap();
+        lab.sees(child.0.id());
         child
     };
     let (with, without) = (start(true), start(false));
@@ -268,29 +278,66 @@ fn what_runs_is_seen_with_what_it_has_loaded() {
 }
 
 #[test]
-fn the_machines_own_programs_are_there() {
+fn a_tree_of_programs_is_surveyed() {
     let Some(lab) = Lab::new() else { return };
-    let start = Instant::now();
-    let output = lab.status(&["--json"]);
-    eprintln!("the survey took {:?}", start.elapsed());
+    lab.compile("tree/bin/evp", EVP, &[&crypto()]);
+    lab.compile("tree/bin/deeper/none", "int main(void) { return 0; }", &[]);
+    let plugin = "int EVP_Digest(); int hash(void) { return EVP_Digest(0, 0, 0, 0, 0, 0); }";
+    lab.compile("tree/lib/plugin.so", plugin, &["-shared", "-fPIC", "-Wl,-soname,plugin.so", &crypto()]);
+    lab.compile("beside", EVP, &[&crypto()]);
+    let tree = lab.path("tree");
+    let below = ["--below", tree.to_str().unwrap()];
+    let output = lab.status(&[&below[..], &["--json"]].concat());
     let report: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{e}: {output:?}"));
     let list = report["programs"]["list"].as_array().unwrap();
-    let find = |name: &str| list.iter().find(|p| Path::new(p["path"].as_str().unwrap()).ends_with(name));
-    let openssl = find("bin/openssl").unwrap();
-    assert_eq!(openssl["gets"], "provider", "{openssl}");
-    for name in ["bin/ssh", "sbin/sshd", "bin/curl"] {
-        let Some(program) = find(name) else {
-            eprintln!("SKIPPED: no {name} on this machine");
-            continue;
-        };
-        assert_eq!(program["provider"]["gets"], true, "{program}");
-    }
+    let seen: Vec<_> = list.iter().map(|p| (p["path"].as_str().unwrap(), p["plugin"].as_bool().unwrap())).collect();
+    let path = |name: &str| tree.canonicalize().unwrap().join(name).to_str().unwrap().to_owned();
+    assert_eq!(seen, [(path("bin/evp").as_str(), false), (path("lib/plugin.so").as_str(), true)], "{report}");
+    assert!(list.iter().all(|p| p["gets"] == "provider"), "{report}");
     // Both reports are about the same programs.
-    for args in [&[][..], &["--programs"]] {
+    for args in [&below[..], &[&below[..], &["--programs"]].concat()] {
         let text = String::from_utf8(lab.status(args).stdout).unwrap();
-        assert!(text.contains("openssl") && text.contains("provider"), "{text}");
+        assert!(text.contains("bin/evp") && text.contains("provider"), "{text}");
         assert!(text.contains("processes:") && !text.contains('\x1b'), "{text}");
     }
+    let nowhere = lab.status(&["--below", "/nonexistent"]);
+    assert_eq!(nowhere.status.code(), Some(1), "{nowhere:?}");
+}
+
+/// Names that drive a terminal, of programs, their folders and what runs: they are written out in every report and error.
+#[test]
+fn control_characters_reach_no_terminal() {
+    let Some(lab) = Lab::new() else { return };
+    let name = "tree/a\u{1b}]0;x\u{7}\n\u{9b}31m/p\u{1b}[2J\u{202e}";
+    let program = lab.path(name);
+    fs::create_dir_all(program.parent().unwrap()).unwrap();
+    let source = "#include <unistd.h>\nint EVP_Digest(); void *EVP_sha256(void);\n\
+                  int main(void) { unsigned char d[64]; EVP_Digest(\"\", 0L, d, 0L, EVP_sha256(), 0L); pause(); return 0; }";
+    fs::rename(lab.compile("plain", source, &[&crypto()]), &program).unwrap();
+    let child = Running(Command::new(&program).env("OPENSSL_CONF", "/dev/null").spawn().unwrap());
+    lab.sees(child.0.id());
+    let maps = || fs::read_to_string(format!("/proc/{}/maps", child.0.id())).unwrap_or_default();
+    let start = Instant::now();
+    while !maps().contains("libcrypto") && start.elapsed() < Duration::from_secs(10) {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let harmless = |text: &[u8]| {
+        let text = String::from_utf8(text.to_vec()).unwrap();
+        assert!(text.chars().all(|c| c == '\n' || !(c.is_control() || c == '\u{202e}')), "{text:?}");
+        text
+    };
+    let tree = lab.path("tree");
+    let below = ["--below", tree.to_str().unwrap()];
+    for args in [&[][..], &["--programs"], &["--json"]] {
+        let output = lab.status(&[&below[..], args].concat());
+        let text = harmless(&output.stdout);
+        assert!(text.contains("]0;x"), "{text}");
+        assert!(args == ["--json"] || !text.lines().any(|line| line.starts_with('\u{9b}')), "{text}");
+    }
+    assert!(harmless(&lab.status(&["--program", program.to_str().unwrap()]).stdout).contains("]0;x"));
+    let gone = lab.status(&["--program", program.with_file_name("\u{1b}c\n").to_str().unwrap()]);
+    let line = harmless(&gone.stderr);
+    assert_eq!((gone.status.code(), line.lines().count()), (Some(1), 1), "{line:?}");
 }
 
 #[test]
@@ -304,12 +351,16 @@ fn another_user_sees_the_programs_too() {
     let copy = lab.path("adjunct");
     copy::copy(ADJUNCT, &copy);
     fs::set_permissions(&lab.config, fs::Permissions::from_mode(0o644)).unwrap();
+    lab.compile("tree/evp", EVP, &[&crypto()]);
+    // This test's own process is root's.
+    lab.sees(std::process::id());
     let mut command = Command::new(&copy);
     command.args(["openssl", "status", "--json", "--config"]).arg(&lab.config);
+    command.arg("--below").arg(lab.path("tree")).arg("--proc").arg(lab.path("proc"));
     std::os::unix::process::CommandExt::uid(&mut command, 65534);
     std::os::unix::process::CommandExt::gid(&mut command, 65534);
     let output = command.env("ADJUNCT_STATS", "off").env_remove("OPENSSL_CONF").output().unwrap();
     let report: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{e}: {output:?}"));
-    assert!(!report["programs"]["list"].as_array().unwrap().is_empty(), "{report}");
-    assert!(report["programs"]["hidden_processes"].as_u64().unwrap() > 0, "{report}");
+    assert_eq!(report["programs"]["list"].as_array().unwrap().len(), 1, "{report}");
+    assert_eq!(report["programs"]["hidden_processes"], 1, "{report}");
 }

@@ -6,11 +6,14 @@ use super::includes::FromDisk;
 use super::report::{self, Report};
 use super::{Consent, DisableArgs, EnableArgs, Target, engine, module, programs};
 use crate::failure::cause;
+use crate::files;
+use crate::interrupt::Hold;
 use crate::openssl_conf::{self, Model, Options, State};
-use crate::output::{self, Style};
-use crate::ssh::server::{catch_interrupts, interrupted};
+use crate::output::{self, Style, shown};
+use crate::ssh::server::interrupted;
 use crate::{Failure, openssl_conf::Refused};
 use adjunct::config::{Group, Groups};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
@@ -33,7 +36,7 @@ pub(super) fn wanted(args: &EnableArgs, original: &[u8]) -> Result<Wanted, Failu
     let state = state(original);
     let (engine, note) = engine::choose(args, state.as_ref())?;
     programs::require_providers(&programs::openssl_version()?)?;
-    let module = module::find(args.module.as_deref())?;
+    let module = module::find(args.module.as_deref(), args.trust_module)?;
     let options = Options::new(&module.to_string_lossy(), algorithms.as_deref()).with_engine(engine.as_deref());
     let mut notes: Vec<String> = note.into_iter().collect();
     if state.is_some_and(|s| s.engines.iter().any(|id| id != b"adjunct")) {
@@ -62,7 +65,6 @@ pub(super) fn enable(args: &EnableArgs) -> Result<Done, Failure> {
     if !report.changed || !agreed(&report, args.consent, args.common.json, &ask)? {
         return Ok(Done { report, state: "is enabled already" });
     }
-    catch_interrupts();
     let change = Change { file: &file, edited: &edited, original: &original };
     report.checks = change.make(&mut report.backup)?;
     Ok(Done { report, state: "is enabled" })
@@ -87,7 +89,7 @@ pub(super) fn disable(args: &DisableArgs) -> Result<Done, Failure> {
     }
     file.replace(&stripped)?;
     let backup = file.backup_path();
-    let backed_up = std::fs::read(&backup).ok();
+    let backed_up = files::config(&backup).ok();
     if openssl_conf::is_original(&file.bytes, &stripped) == Some(true) || backed_up.as_deref() == Some(&stripped[..]) {
         report.notes.push("the file is what it was before, byte for byte".to_owned());
         if backed_up.as_deref() == Some(&stripped[..]) {
@@ -136,9 +138,18 @@ pub(super) fn agreed(report: &Report, consent: Consent, json: bool, question: &s
     if consent.yes || json || !somebody {
         return Ok(true);
     }
-    output::print(&format!("{question} [y/N] "))?;
+    output::print(&format!("{} [y/N] ", shown(question)))?;
+    // A signal is only noted: it must not have to wait for the answer.
+    let stdin = std::io::stdin();
+    loop {
+        interrupted()?;
+        let mut fds = [PollFd::new(&stdin, PollFlags::IN)];
+        if poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 100_000_000 })).is_ok_and(|ready| ready > 0) {
+            break;
+        }
+    }
     let mut answer = String::new();
-    let _ = std::io::stdin().read_line(&mut answer);
+    let _ = stdin.read_line(&mut answer);
     if matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes") {
         return Ok(true);
     }
@@ -150,15 +161,15 @@ pub(super) fn text(done: &Done) -> String {
     let Done { report, state } = done;
     let mut text = report::checks(&report.checks, Style::of_stdout());
     for note in &report.notes {
-        text += &format!("note: {note}\n");
+        text += &format!("note: {}\n", shown(note));
     }
     if let Some(backup) = &report.backup {
-        text += &format!("backup: {}\n", backup.display());
+        text += &format!("backup: {}\n", shown(backup));
     }
     if report.dry_run && report.changed {
         text += "nothing was changed (--dry-run)\n";
     } else {
-        text += &format!("adjunct {state} in {}\n", report.config.display());
+        text += &format!("adjunct {state} in {}\n", shown(&report.config));
     }
     text
 }
@@ -174,7 +185,7 @@ impl Change<'_> {
     /// Makes the change; undoes it where something fails that worked before.
     fn make(&self, backup: &mut Option<PathBuf>) -> Result<Vec<Check>, Failure> {
         let unchanged = |why: String| Failure::new(format!("{why}; {} is unchanged", self.file.path.display()));
-        let before = elsewhere(self.original, false, Depth::Full)?;
+        let before = check::before(|| elsewhere(self.original, false, Depth::Full))?;
         let tried = check::judged(&before, elsewhere(self.edited, true, Depth::Quick)?);
         interrupted().map_err(|e| unchanged(e.to_string()))?;
         if let Some(why) = check::first_failure(&tried) {
@@ -182,6 +193,7 @@ impl Change<'_> {
         }
         let kept = self.file.back_up(self.original)?;
         // The backup is what the file was before adjunct; what it is right now may hold an older block.
+        let _hold = Hold::new();
         self.file.replace(self.edited)?;
         let after = check::judged(&before, check::all(&self.file.path, true, Depth::Full));
         let stopped = interrupted().err().map(|e| e.to_string());

@@ -3,8 +3,10 @@
 use super::includes::FromDisk;
 use super::programs::{self, run};
 use super::{engine, explain};
+use crate::Failure;
+use crate::files;
 use crate::openssl_conf::{self, Model};
-use crate::ssh::place::{Place, Programs, last_line};
+use crate::ssh::place::{self, Place, Programs, last_line};
 use crate::ssh::server::{Settings, Sshd};
 use serde::Serialize;
 use std::ffi::OsStr;
@@ -73,6 +75,20 @@ pub fn all(config: &Path, adjunct: bool, depth: Depth) -> Vec<Check> {
     checks
 }
 
+/// The checks before an edit, by which those after it are judged.
+///
+/// # Errors
+/// Where the folder for temporary files has no room: a login fails for that, before the edit and after it, and says nothing
+/// of the edit.
+pub fn before(check: impl FnOnce() -> Result<Vec<Check>, Failure>) -> Result<Vec<Check>, Failure> {
+    let nothing = |why: Failure| Failure::new(format!("{why}; nothing was changed"));
+    place::room().map_err(nothing)?;
+    let checks = check()?;
+    // It may have filled up meanwhile.
+    place::room().map_err(nothing)?;
+    Ok(checks)
+}
+
 /// The checks after an edit, judged by those before: what failed already is not the edit's fault.
 pub fn judged(before: &[Check], mut after: Vec<Check>) -> Vec<Check> {
     for check in &mut after {
@@ -106,7 +122,7 @@ fn loads(config: &Path) -> Tried {
 
 /// Without the engine everything works, so it is told and stops nothing.
 fn asks_for_engine(config: &Path) -> bool {
-    let model = std::fs::read(config).ok().and_then(|bytes| Model::read(&bytes, &FromDisk).ok());
+    let model = files::config(config).ok().and_then(|bytes| Model::read(&bytes, &FromDisk).ok());
     let asked = model.and_then(|model| engine::of(&openssl_conf::state(&model)));
     asked.is_some_and(|words| engine::named(&words))
 }
@@ -167,7 +183,7 @@ fn login(config: &Path) -> Tried {
     let Ok(found) = Programs::find(None, None) else {
         return Err(Verdict::Skipped("ssh or sshd is not installed".to_owned()));
     };
-    let words = |e: crate::Failure| failed(e.to_string());
+    let words = |e: Failure| failed(e.to_string());
     let place = Place::new(found).map_err(words)?;
     let settings = Settings { openssl_conf: Some(config.to_owned()), ..Settings::default() };
     let server = Sshd::start(&place, &settings).map_err(words)?;

@@ -2,6 +2,7 @@
 
 use super::includes::FromDisk;
 use super::programs;
+use crate::files;
 use crate::openssl_conf::{self, Model};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -19,7 +20,7 @@ pub(super) fn not_loaded(config: &Path) -> String {
 
 /// What OpenSSL says of a configuration when it may not be silent about it.
 fn stops(config: &Path) -> Option<String> {
-    let text = std::fs::read(config).ok()?;
+    let text = files::config(config).ok()?;
     let mut copy = tempfile::Builder::new().prefix("adjunct-").suffix(".cnf").tempfile().ok()?;
     copy.write_all(&text).and_then(|()| copy.write_all(b"\n\n[default]\nconfig_diagnostics = 1\n")).ok()?;
     let outcome = programs::openssl(&["list", "-providers"], Some(copy.path())).ok()?;
@@ -28,7 +29,7 @@ fn stops(config: &Path) -> Option<String> {
 
 /// The module that a configuration names.
 fn module(config: &Path) -> Option<PathBuf> {
-    let model = Model::read(&std::fs::read(config).ok()?, &FromDisk).ok()?;
+    let model = Model::read(&files::config(config).ok()?, &FromDisk).ok()?;
     let module = openssl_conf::state(&model).adjunct?.module?;
     Some(PathBuf::from(String::from_utf8_lossy(&module).into_owned()))
 }

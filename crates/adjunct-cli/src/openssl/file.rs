@@ -2,11 +2,12 @@
 
 use crate::Failure;
 use crate::failure::cause;
+use crate::files;
 use rustix::fs::{XattrFlags, fchown, fgetxattr, flistxattr, fsetxattr};
 use rustix::process::{Gid, Uid};
-use std::fs::{self, File, OpenOptions, Permissions};
-use std::io::{ErrorKind, Read, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::fs::{self, File, Permissions};
+use std::io::{ErrorKind, Write};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
 
@@ -36,22 +37,18 @@ impl ConfigFile {
             ErrorKind::NotFound => failed("no such file; OpenSSL takes an empty one, too"),
             _ => failed(&cause(&e)),
         })?;
-        // Without waiting: a FIFO would block here.
-        let flags = (rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NOCTTY).bits();
-        let file = OpenOptions::new().read(true).custom_flags(flags.cast_signed()).open(&real);
-        let file = file.map_err(|e| failed(&cause(&e)))?;
+        let file = files::open(&real).map_err(|e| match e.kind() {
+            ErrorKind::IsADirectory => failed("is no regular file"),
+            _ => failed(&cause(&e)),
+        })?;
         let metadata = file.metadata().map_err(|e| failed(&cause(&e)))?;
-        if !metadata.is_file() {
-            return Err(failed("is no regular file"));
-        }
         if metadata.nlink() > 1 {
             return Err(failed("has several names (hard links), and replacing one would leave the others behind"));
         }
         if metadata.len() > LONGEST {
             return Err(failed("is too long for a configuration file"));
         }
-        let mut bytes = Vec::new();
-        (&file).take(LONGEST + 1).read_to_end(&mut bytes).map_err(|e| failed(&cause(&e)))?;
+        let bytes = files::all(&file, LONGEST).map_err(|e| failed(&cause(&e)))?;
         let (owner, mode) = ((metadata.uid(), metadata.gid()), metadata.permissions().mode() & 0o7777);
         Ok(ConfigFile { path: real, bytes, file, owner, mode })
     }
@@ -62,7 +59,7 @@ impl ConfigFile {
     /// [`Failure`]; the file is then as it was. Also where another program changed it since it was opened.
     pub fn replace(&self, bytes: &[u8]) -> Result<(), Failure> {
         let new = self.prepared(bytes)?;
-        let now = fs::read(&self.path).map_err(|e| self.failed(&e))?;
+        let now = files::config(&self.path).map_err(|e| self.failed(&e))?;
         let same_file = fs::symlink_metadata(&self.path)
             .is_ok_and(|now| self.file.metadata().is_ok_and(|was| (now.dev(), now.ino()) == (was.dev(), was.ino())));
         if now != self.bytes || !same_file {
@@ -85,7 +82,7 @@ impl ConfigFile {
     /// [`Failure`] where it cannot be written.
     pub fn back_up(&self, bytes: &[u8]) -> Result<PathBuf, Failure> {
         let path = self.backup_path();
-        match fs::read(&path) {
+        match files::config(&path) {
             Ok(there) if there == bytes => return Ok(path),
             Err(e) if e.kind() == ErrorKind::NotFound => {}
             _ => {

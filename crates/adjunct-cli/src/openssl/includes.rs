@@ -1,13 +1,14 @@
 //! Included files, from the file system.
 
 use crate::failure::cause;
+use crate::files;
 use crate::openssl_conf::Includes;
 use std::fs;
-use std::io::{ErrorKind, Read};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-/// More than this is no configuration file.
-const LONGEST: u64 = 16 << 20;
+/// A folder with more entries holds no configuration.
+const MOST: usize = 10_000;
 
 /// Reads what `.include` names.
 #[derive(Debug, Clone, Copy)]
@@ -15,35 +16,32 @@ pub(crate) struct FromDisk;
 
 impl Includes for FromDisk {
     fn read(&self, path: &Path) -> Result<Vec<(PathBuf, Vec<u8>)>, String> {
-        let metadata = match fs::metadata(path) {
-            Ok(metadata) => metadata,
+        match files::config(path) {
+            Ok(text) => return Ok(vec![(path.to_owned(), text)]),
             // OpenSSL passes over what does not exist.
             Err(e) if e.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(e) if e.kind() == ErrorKind::IsADirectory => {}
             Err(e) => return Err(cause(&e)),
-        };
-        if !metadata.is_dir() {
-            return Ok(vec![(path.to_owned(), text(path)?)]);
         }
         let mut files = Vec::new();
-        for entry in fs::read_dir(path).map_err(|e| cause(&e))? {
+        let mut left = files::CONFIG;
+        for (count, entry) in fs::read_dir(path).map_err(|e| cause(&e))?.enumerate() {
+            if count == MOST {
+                return Err(format!("has more than {MOST} entries"));
+            }
             let file = entry.map_err(|e| cause(&e))?.path();
             let name = file.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
             let wanted = name.strip_suffix(".cnf").or_else(|| name.strip_suffix(".conf"));
-            if wanted.is_some_and(|stem| !stem.is_empty()) && file.is_file() {
-                let text = text(&file).map_err(|e| format!("{}: {e}", file.display()))?;
+            if wanted.is_some_and(|stem| !stem.is_empty()) && !file.is_dir() {
+                let text = match files::read(&file, left) {
+                    // A link that leads nowhere, or a file that is gone by now.
+                    Err(e) if e.kind() == ErrorKind::NotFound => continue,
+                    read => read.map_err(|e| format!("{}: {}", file.display(), cause(&e)))?,
+                };
+                left -= text.len() as u64;
                 files.push((file, text));
             }
         }
         Ok(files)
     }
-}
-
-fn text(path: &Path) -> Result<Vec<u8>, String> {
-    if !fs::metadata(path).map_err(|e| cause(&e))?.is_file() {
-        return Err("is no regular file".to_owned());
-    }
-    let mut text = Vec::new();
-    let file = fs::File::open(path).map_err(|e| cause(&e))?;
-    file.take(LONGEST + 1).read_to_end(&mut text).map_err(|e| cause(&e))?;
-    Ok(text)
 }

@@ -17,6 +17,7 @@ pub mod users;
 
 pub(crate) use includes::FromDisk;
 
+use crate::interrupt::catch_interrupts;
 use crate::{Failure, output};
 use change::Done;
 use std::path::PathBuf;
@@ -79,6 +80,9 @@ pub struct EnableArgs {
     /// The provider module; by default the one beside this program or in OpenSSL's modules folder
     #[arg(long, value_name = "PATH")]
     module: Option<PathBuf>,
+    /// As root: take the module though others than root could change it, or a folder above it
+    #[arg(long)]
+    trust_module: bool,
     /// What adjunct offers: ALL, or any of RSA, EC, CIPHERS, DIGESTS, MACS, RAND, ECB, separated by commas
     #[arg(long, value_name = "LIST")]
     algorithms: Option<String>,
@@ -124,6 +128,12 @@ pub struct StatusArgs {
     /// Show this program (or plugin) alone; a name is looked for in PATH
     #[arg(long, value_name = "PROGRAM")]
     program: Option<PathBuf>,
+    /// Show the programs and plugins below this folder alone, and what runs of them
+    #[arg(long, value_name = "FOLDER", conflicts_with = "program")]
+    below: Option<PathBuf>,
+    /// Where the kernel tells of processes
+    #[arg(long, value_name = "FOLDER", default_value = "/proc", hide = true)]
+    proc: PathBuf,
 }
 
 #[derive(Debug, Clone, clap::Args)]
@@ -161,6 +171,7 @@ fn elsewhere(config: &std::path::Path) -> Option<String> {
 /// # Errors
 /// [`Failure`] with the one line to show.
 pub fn run(args: &Args) -> Result<ExitCode, Failure> {
+    catch_interrupts();
     match &args.command {
         Command::Enable(args) => enable(args),
         Command::Disable(args) => disable(args),
@@ -172,8 +183,18 @@ fn enable(args: &EnableArgs) -> Result<ExitCode, Failure> {
     if args.restart && args.target != Target::Sshd {
         return Err(Failure::Words("--restart goes with --for sshd; nothing else is restarted".to_owned()));
     }
-    told(&target::enable(args)?, args.common.json)
+    let code = told(&target::enable(args)?, args.common.json)?;
+    if !args.common.json && !args.consent.dry_run && args.common.config.is_none() {
+        output::print(NEXT)?;
+    }
+    Ok(code)
 }
+
+/// Enabling alone changes no session: what OpenSSH takes by itself, ChaCha20-Poly1305, no instruction serves.
+const NEXT: &str = "\
+next: sudo adjunct ssh tune --quick --apply --reload   OpenSSH's first choice, ChaCha20, has no hardware: the fastest goes first
+then: adjunct ssh verify                               a real session, and for each part of it who computed it
+";
 
 fn told(done: &Done, json: bool) -> Result<ExitCode, Failure> {
     if json {

@@ -3,9 +3,10 @@
 use super::programs;
 use crate::Failure;
 use crate::failure::cause;
+use std::ffi::OsString;
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 /// The names of the module: installed, and as cargo builds it.
 const NAMES: [&str; 2] = ["adjunct.so", "libadjunct_openssl.so"];
@@ -14,7 +15,7 @@ const NAMES: [&str; 2] = ["adjunct.so", "libadjunct_openssl.so"];
 ///
 /// # Errors
 /// [`Failure`]: none found, or one that must not be named there.
-pub(super) fn find(given: Option<&Path>) -> Result<PathBuf, Failure> {
+pub(super) fn find(given: Option<&Path>, trusted: bool) -> Result<PathBuf, Failure> {
     let path = match given {
         Some(path) => path.to_owned(),
         None => {
@@ -36,10 +37,61 @@ pub(super) fn find(given: Option<&Path>) -> Result<PathBuf, Failure> {
     if metadata.permissions().mode() & 0o002 != 0 {
         return Err(failed("everybody may write it, and every program that uses OpenSSL would run what they write"));
     }
+    if !trusted
+        && nix::unistd::geteuid().is_root()
+        && let Some(why) = changeable(&full)
+    {
+        return Err(failed(&format!(
+            "{why}: every program of every user would run what they put there; install the module, or say --trust-module"
+        )));
+    }
     if full.to_str().is_none_or(|p| p.chars().any(char::is_control)) {
         return Err(failed("a path with such characters cannot be written into openssl.cnf"));
     }
     Ok(full)
+}
+
+/// Why others than root could put something else in the place of `path`: a folder or link on the way to it, or the file itself,
+/// is not root's, or others may write it. Every link is followed, and the folders on its way looked at, too.
+fn changeable(path: &Path) -> Option<String> {
+    /// As many as the kernel follows.
+    const MOST_LINKS: u32 = 40;
+    let mut rest: Vec<OsString> = parts(path);
+    let (mut here, mut links) = (PathBuf::from("/"), 0);
+    loop {
+        let about = match fs::symlink_metadata(&here) {
+            Ok(about) => about,
+            Err(e) => return Some(format!("{}: {}", here.display(), cause(&e))),
+        };
+        if about.uid() != 0 {
+            return Some(format!("{} is another user's than root's", here.display()));
+        }
+        if about.is_symlink() {
+            links += 1;
+            let to = fs::read_link(&here).ok().filter(|_| links <= MOST_LINKS);
+            let Some(to) = to else { return Some(format!("{}: a link that leads nowhere", here.display())) };
+            here.pop();
+            if to.is_absolute() {
+                here = PathBuf::from("/");
+            }
+            rest.extend(parts(&to));
+        } else if about.mode() & 0o022 != 0 {
+            // Access lists show here, too: where there is one, the group's bits are the most that it gives.
+            return Some(format!("others than root may write {}", here.display()));
+        }
+        match rest.pop() {
+            None if !about.is_symlink() => return None,
+            None => {}
+            Some(part) if part == ".." => drop(here.pop()),
+            Some(part) => here.push(part),
+        }
+    }
+}
+
+/// The parts of a path, the first at the end.
+fn parts(path: &Path) -> Vec<OsString> {
+    let parts = path.components().filter(|c| matches!(c, Component::Normal(_) | Component::ParentDir));
+    parts.map(|c| c.as_os_str().to_owned()).collect::<Vec<_>>().into_iter().rev().collect()
 }
 
 /// Why users other than its owner could not load the module; they would go on in software.
@@ -61,7 +113,7 @@ mod tests {
     #[test]
     fn modules_that_must_not_be_named_are_refused() {
         let dir = tempfile::tempdir().unwrap();
-        let line = |name: &str| find(Some(&dir.path().join(name))).unwrap_err().to_string();
+        let line = |name: &str| find(Some(&dir.path().join(name)), true).unwrap_err().to_string();
         assert!(line("missing.so").contains("No such file"));
         fs::create_dir(dir.path().join("dir.so")).unwrap();
         assert!(line("dir.so").contains("no regular file"));

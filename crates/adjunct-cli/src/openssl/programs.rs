@@ -2,16 +2,19 @@
 
 use crate::Failure;
 use crate::failure::cause;
+use crate::files;
 use crate::ssh::server::{self, interrupted};
 use std::ffi::OsStr;
 use std::fs::File;
-use std::io::{Read, Seek};
+use std::io::Seek;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 /// How long a program may take before it is ended.
 const LIMIT: Duration = Duration::from_secs(30);
+/// More than this no program here has to say.
+const LONGEST: u64 = 64 << 20;
 
 /// How a program ended and what it wrote.
 #[derive(Debug, Clone)]
@@ -49,8 +52,12 @@ impl Outcome {
 /// One line: it cannot be started, or was ended.
 pub fn run(command: &mut Command) -> Result<Outcome, String> {
     let name = command.get_program().to_string_lossy().into_owned();
-    // Files in place of pipes: a program that writes much does not wait for us, and we do not wait for its children.
-    let file = || tempfile::tempfile().map_err(|e| format!("a temporary file: {e}"));
+    // Files in place of pipes: a program that writes much does not wait for us, and we do not wait for its children. In
+    // memory: what a program says does not depend on room in the folder for temporary files.
+    let file = || {
+        let made = rustix::fs::memfd_create(c"adjunct", rustix::fs::MemfdFlags::CLOEXEC);
+        made.map(File::from).map_err(|e| format!("a file in memory: {e}"))
+    };
     let (mut stdout, mut stderr) = (file()?, file()?);
     let share = |f: &File| f.try_clone().map(Stdio::from).map_err(|e| e.to_string());
     command.stdout(share(&stdout)?).stderr(share(&stderr)?);
@@ -64,16 +71,15 @@ pub fn run(command: &mut Command) -> Result<Outcome, String> {
         }
         let stop = interrupted().err().map(|e| e.to_string());
         if stop.is_some() || start.elapsed() > LIMIT {
-            let _ = child.kill();
+            server::kill_tree(child.id());
             let _ = child.wait();
             return Err(stop.unwrap_or_else(|| format!("{name} did not end within {} seconds", LIMIT.as_secs())));
         }
         std::thread::sleep(Duration::from_millis(2));
     };
     let read = |file: &mut File| {
-        let mut bytes = Vec::new();
-        let done = file.rewind().and_then(|()| file.read_to_end(&mut bytes));
-        done.map(|_| bytes).map_err(|e| format!("{name}: {e}"))
+        let done = file.rewind().and_then(|()| files::all(file, LONGEST));
+        done.map_err(|e| format!("{name}: its output {}", cause(&e)))
     };
     let (stdout, stderr) = (read(&mut stdout)?, read(&mut stderr)?);
     Ok(Outcome { success: status.success(), stdout, stderr: String::from_utf8_lossy(&stderr).into_owned(), status })
@@ -149,7 +155,7 @@ pub fn has_engines() -> bool {
 
 /// The processes of that name that the system itself has started: of sshd, the one that listens for everybody.
 pub fn services(name: &str) -> Vec<u32> {
-    let of = |pid: u32| std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+    let of = |pid: u32| files::text(Path::new(&format!("/proc/{pid}/comm"))).unwrap_or_default();
     let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     let all = entries.filter_map(|e| e.file_name().to_str()?.parse::<u32>().ok());
     // Process 1, which may be it in a container, has no parent.

@@ -2,7 +2,7 @@
 
 use super::Target;
 use super::check::{Check, Verdict};
-use crate::output::Style;
+use crate::output::{Style, shown};
 use serde::Serialize;
 use similar::TextDiff;
 use std::fmt::Write;
@@ -59,19 +59,19 @@ impl Report {
 pub(crate) fn unified(path: &Path, old: &[u8], new: &[u8]) -> String {
     let (old, new) = (String::from_utf8_lossy(old), String::from_utf8_lossy(new));
     let diff = TextDiff::from_lines(old.as_ref(), new.as_ref());
-    let name = path.display().to_string();
+    let name = shown(path);
     let side = |text: &str| if text.is_empty() { "/dev/null" } else { &name };
     let text = diff.unified_diff().context_radius(3).header(side(&old), side(&new)).to_string();
     // What stands in a file must not drive the terminal it is shown on.
-    text.chars().fold(String::with_capacity(text.len()), |mut shown, c| {
-        match c {
-            '\n' | '\t' => shown.push(c),
-            '\r' => shown.push_str("^M"),
-            c if c.is_control() => shown.extend(c.escape_default()),
-            c => shown.push(c),
-        }
-        shown
-    })
+    let lines: Vec<String> = text.split('\n').map(shown_line).collect();
+    lines.join("\n")
+}
+
+/// A line of a file: its tabs stay, a carriage return is shown as editors do.
+fn shown_line(line: &str) -> String {
+    let parts: Vec<String> =
+        line.split('\t').map(|part| part.split('\r').map(shown).collect::<Vec<_>>().join("^M")).collect();
+    parts.join("\t")
 }
 
 /// The diff in colours.
@@ -96,7 +96,7 @@ pub(super) fn checks(checks: &[Check], style: Style) -> String {
             Verdict::Failed(detail) => (style.bad("no"), detail),
             Verdict::Skipped(detail) => (style.notice("not checked"), detail),
         };
-        let _ = writeln!(text, "  {}: {mark} ({detail})", check.check);
+        let _ = writeln!(text, "  {}: {mark} ({})", check.check, shown(detail));
         text
     })
 }

@@ -3,10 +3,11 @@
 use super::file::ConfigFile;
 use super::includes::FromDisk;
 use super::target::{self, TargetState};
-use super::users::{self, Detail, Given, Own, Reach, Survey};
+use super::users::{self, Detail, Given, Ground, Own, Reach, Survey};
 use super::{StatusArgs, Target, engine, explain, programs};
+use crate::failure::cause;
 use crate::openssl_conf::{self, Model, State};
-use crate::output::{self, Style};
+use crate::output::{self, Style, shown};
 use crate::ssh::place::Programs;
 use crate::{Failure, info};
 use adjunct::config::{Group, Groups};
@@ -62,7 +63,14 @@ pub(super) fn run(args: &StatusArgs) -> Result<ExitCode, Failure> {
         report.targets = target::states();
     }
     let only = args.program.as_deref().map(users::locate).transpose()?;
-    report.programs = users::survey(&reach(&report, args), only.as_deref())?;
+    let no_folder = |below: &PathBuf, why| Failure::new(format!("{}: {why}", below.display()));
+    let below = args.below.as_ref().map(|below| match std::fs::canonicalize(below) {
+        Ok(folder) if folder.is_dir() => Ok(folder),
+        Ok(_) => Err(no_folder(below, "is no folder".to_owned())),
+        Err(e) => Err(no_folder(below, cause(&e))),
+    });
+    let ground = Ground { below: below.transpose()?, proc: args.proc.clone() };
+    report.programs = users::survey(&reach(&report, args), &ground, only.as_deref())?;
     if args.common.json {
         output::print_json(&report)?;
     } else {
@@ -195,12 +203,12 @@ fn target_text(target: &TargetState, style: Style) -> String {
         line(whom, &state);
         return text;
     }
-    line(whom, &format!("{state}, {}", target.config.display()));
-    let files: Vec<String> = target.files.iter().map(|f| f.display().to_string()).collect();
+    line(whom, &format!("{state}, {}", shown(&target.config)));
+    let files: Vec<String> = target.files.iter().map(shown).collect();
     line("  named by", &files.join(", "));
-    line("  engine", target.engine.as_deref().unwrap_or("none"));
-    target.problems.iter().for_each(|problem| line("  problem", problem));
-    target.notes.iter().for_each(|note| line("  note", note));
+    line("  engine", &shown(target.engine.as_deref().unwrap_or("none")));
+    target.problems.iter().for_each(|problem| line("  problem", &shown(problem)));
+    target.notes.iter().for_each(|note| line("  note", &shown(note)));
     text
 }
 
@@ -216,28 +224,29 @@ fn text(report: &Report, style: Style) -> String {
         let _ = writeln!(text, "{:<16}{value}", format!("{name}:"));
     };
     line("adjunct", &state);
-    line("configuration", &report.config.display().to_string());
+    line("configuration", &shown(&report.config));
     if report.enabled {
-        let loads = report.version.as_ref().map_or("does not load".to_owned(), |v| format!("loads, version {v}"));
-        line("module", &format!("{} ({loads})", report.module.as_deref().unwrap_or("none")));
+        let loads =
+            report.version.as_ref().map_or("does not load".to_owned(), |v| format!("loads, version {}", shown(v)));
+        line("module", &format!("{} ({loads})", shown(report.module.as_deref().unwrap_or("none"))));
         line("algorithms", &report.algorithms.join(", "));
         if !report.algorithms_off.is_empty() {
             line("off", &report.algorithms_off.join(", "));
         }
-        line("engine", report.engine.as_deref().unwrap_or("none"));
-        line("preferred by", report.default_properties.as_deref().unwrap_or("nothing"));
-        line("random numbers", report.random_properties.as_deref().unwrap_or("not kept apart"));
+        line("engine", &shown(report.engine.as_deref().unwrap_or("none")));
+        line("preferred by", &shown(report.default_properties.as_deref().unwrap_or("nothing")));
+        line("random numbers", &shown(report.random_properties.as_deref().unwrap_or("not kept apart")));
     }
     if !report.instructions_off.is_empty() {
         line("not in the CPU", &report.instructions_off.join(", "));
     }
-    line("OpenSSL", &report.openssl);
-    line("OpenSSH", report.openssh.as_deref().unwrap_or("not installed"));
+    line("OpenSSL", &shown(&report.openssl));
+    line("OpenSSH", &shown(report.openssh.as_deref().unwrap_or("not installed")));
     for problem in &report.problems {
-        line("problem", problem);
+        line("problem", &shown(problem));
     }
     for note in &report.notes {
-        line("note", note);
+        line("note", &shown(note));
     }
     report.targets.iter().for_each(|target| text += &target_text(target, style));
     text

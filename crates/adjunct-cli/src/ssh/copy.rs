@@ -1,7 +1,7 @@
 //! One copy of a file through a private sshd: compared byte for byte, timed, with the processor time of both sides.
 
 use super::place::{Place, cannot_write, last_line};
-use super::server::{Settings, Sshd, children_seconds, interrupted};
+use super::server::{Settings, Sshd, children_seconds, interrupted, kill_tree};
 use crate::Failure;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::fs::File;
@@ -81,7 +81,7 @@ pub fn copy(
         None => Err(Failure::new("no pipe to the client")),
     };
     if compared.is_err() {
-        let _ = client.kill();
+        kill_tree(client.id());
     }
     let status = client.wait().map_err(|e| Failure::new(format!("the client: {e}")))?;
     let seconds = start.elapsed().as_secs_f64();

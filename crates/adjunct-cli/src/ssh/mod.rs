@@ -1,6 +1,7 @@
 //! `adjunct ssh`: OpenSSH on this machine's crypto hardware.
 //!
-//! [`place`] and [`server`] are a private OpenSSH on loopback, with what its sshd needs of the system ([`runtime`]); [`copy`] is
+//! [`place`] and [`server`] are a private OpenSSH on loopback, with what its sshd needs of the system ([`runtime`])
+//! and what its sessions leave out (`session`); [`copy`] is
 //! one measured copy through it, [`tryout`] is the subcommand. [`measure`] measures connections of any suite, one by one;
 //! [`tune`] chooses by that.
 
@@ -10,6 +11,7 @@ pub mod measure;
 pub mod place;
 pub mod runtime;
 pub mod server;
+mod session;
 pub mod tryout;
 pub mod tune;
 pub mod verify;
@@ -37,6 +39,7 @@ enum Command {
 /// # Errors
 /// [`Failure`] with the one line to show.
 pub fn run(args: &Args) -> Result<ExitCode, Failure> {
+    crate::interrupt::catch_interrupts();
     match &args.command {
         Command::Bench(args) => bench::run(args),
         Command::Try(args) => tryout::run(args),

@@ -1,9 +1,11 @@
 //! A private place for a private OpenSSH: keys, configurations and logs in a folder of their own, gone when it is dropped.
 
 use crate::Failure;
+use crate::failure::cause;
+use crate::openssl::programs::run;
 use nix::unistd::{User, geteuid};
 use std::fs;
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -37,8 +39,8 @@ impl Programs {
     /// # Errors
     /// [`Failure`] where the client does not run.
     pub fn versions(&self) -> Result<(String, String), Failure> {
-        let output = Command::new(&self.ssh).arg("-V").stdin(Stdio::null()).output().map_err(cannot_run(&self.ssh))?;
-        let text = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+        let output = run(Command::new(&self.ssh).arg("-V").stdin(Stdio::null())).map_err(Failure::new)?;
+        let text = output.stderr.trim().to_owned();
         Ok(match text.split_once(", ") {
             Some((ssh, openssl)) => (ssh.to_owned(), openssl.to_owned()),
             None => (text, "unknown".to_owned()),
@@ -50,19 +52,9 @@ impl Programs {
     /// # Errors
     /// [`Failure`] where the client does not run.
     pub fn known(&self, query: &str) -> Result<Vec<String>, Failure> {
-        let output = Command::new(&self.ssh)
-            .args(["-Q", query])
-            .stdin(Stdio::null())
-            .stderr(Stdio::null())
-            .output()
-            .map_err(cannot_run(&self.ssh))?;
-        Ok(String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned).collect())
+        let output = run(Command::new(&self.ssh).args(["-Q", query]).stdin(Stdio::null())).map_err(Failure::new)?;
+        Ok(output.text().lines().map(str::to_owned).collect())
     }
-}
-
-fn cannot_run(program: &Path) -> impl FnOnce(std::io::Error) -> Failure {
-    let program = program.display().to_string();
-    move |e| Failure::new(format!("cannot run {program}: {e}"))
 }
 
 /// Finds a program: the one given, or by its name in `PATH` and the system's folders.
@@ -90,12 +82,19 @@ pub struct Place {
     pub user: String,
 }
 
+impl Drop for Place {
+    fn drop(&mut self) {
+        super::session::end_left_behind(self.dir.path());
+    }
+}
+
 impl Place {
     /// Makes the folder (mode 0700, in the folder for temporary files) and the keys.
     ///
     /// # Errors
     /// [`Failure`] where the folder or a key cannot be made, or the effective user has no account.
     pub fn new(programs: Programs) -> Result<Place, Failure> {
+        room()?;
         let uid = geteuid();
         let user = User::from_uid(uid)
             .ok()
@@ -105,7 +104,7 @@ impl Place {
             .prefix("adjunct-")
             .permissions(fs::Permissions::from_mode(0o700))
             .tempdir()
-            .map_err(|e| Failure::new(format!("{}: {e}", std::env::temp_dir().display())))?;
+            .map_err(|e| no_room(&e))?;
         let place = Place { dir, programs, user: user.name };
         let host = place.key("host_key")?;
         place.key("user_key")?;
@@ -163,17 +162,14 @@ impl Place {
     /// # Errors
     /// [`Failure`] with ssh-keygen's own words.
     pub fn keygen(&self, path: &Path, kind: &str, bits: u32) -> Result<String, Failure> {
-        let output = Command::new(&self.programs.keygen)
-            .args(["-q", "-t", kind, "-b", &bits.to_string(), "-N", "", "-C", "adjunct-private", "-f"])
-            .arg(path)
-            .stdin(Stdio::null())
-            .output()
-            .map_err(cannot_run(&self.programs.keygen))?;
+        let mut command = Command::new(&self.programs.keygen);
+        command.args(["-q", "-t", kind, "-b", &bits.to_string(), "-N", "", "-C", "adjunct-private", "-f"]);
+        let output = run(command.arg(path).stdin(Stdio::null())).map_err(Failure::new)?;
         match fs::read_to_string(path.with_extension("pub")) {
-            Ok(text) if output.status.success() => Ok(text.trim().to_owned()),
+            Ok(text) if output.success => Ok(text.trim().to_owned()),
             _ => {
-                let said = String::from_utf8_lossy(&output.stderr);
-                Err(Failure::new(format!("{}: no key made: {}", self.programs.keygen.display(), last_line(&said))))
+                let (keygen, said) = (self.programs.keygen.display(), last_line(&output.stderr));
+                Err(Failure::new(format!("{keygen}: no key made: {said}")))
             }
         }
     }
@@ -185,6 +181,33 @@ impl Place {
 
 /// The name the client knows the private server by.
 pub const HOST: &str = "adjunct-private";
+
+/// Sees to it that the folder for temporary files takes what a session needs: keys, logs, data. Programs that find it full
+/// say anything, or nothing.
+///
+/// # Errors
+/// [`Failure`] that names the folder.
+pub fn room() -> Result<(), Failure> {
+    /// More than twice what a login check writes.
+    const NEEDED: usize = 2 << 20;
+    let written = tempfile::Builder::new().prefix("adjunct-").tempfile().and_then(|mut file| {
+        // Written, not only set aside: some file systems promise more than they have.
+        file.write_all(&vec![0x5a; NEEDED])?;
+        file.as_file().sync_data()
+    });
+    written.map_err(|e| no_room(&e))
+}
+
+fn no_room(error: &std::io::Error) -> Failure {
+    let folder = std::env::temp_dir();
+    let folder = folder.display();
+    match error.kind() {
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => Failure::new(format!(
+            "{folder}: the folder for temporary files is full, or nearly (2 MiB are needed); make room, or name another by TMPDIR"
+        )),
+        _ => Failure::new(format!("{folder}: {}; the folder for temporary files can be named by TMPDIR", cause(error))),
+    }
+}
 
 /// The failure of a write, in words; a full disk is named as such.
 pub fn cannot_write(path: &Path, error: &std::io::Error) -> Failure {

@@ -2,6 +2,7 @@
 //! there for us alone, or, where that is not allowed, made as sshd's service makes it.
 
 use crate::Failure;
+use crate::openssl::programs::run;
 use nix::mount::{MsFlags, mount};
 use nix::sched::{CloneFlags, unshare};
 use std::fs;
@@ -49,10 +50,8 @@ pub fn make(dir: &Path) -> Result<(), Failure> {
 
 /// What sshd says against its configuration, if anything.
 fn refused(sshd: &Path, config: &Path) -> Result<Result<(), String>, Failure> {
-    let output = Command::new(sshd).args(["-t", "-f"]).arg(config).stdin(Stdio::null()).output();
-    let output = output.map_err(|e| Failure::new(format!("{}: {e}", sshd.display())))?;
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    Ok(if output.status.success() { Ok(()) } else { Err(said) })
+    let outcome = run(Command::new(sshd).args(["-t", "-f"]).arg(config).stdin(Stdio::null())).map_err(Failure::new)?;
+    Ok(if outcome.success { Ok(()) } else { Err(outcome.stderr) })
 }
 
 /// Covers /run with an empty file system that has only `dir`, for this thread and what it starts.

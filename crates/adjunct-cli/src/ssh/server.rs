@@ -1,8 +1,11 @@
 //! A private sshd on a loopback port: started, watched, stopped, with the processor time it took.
 
+use super::measure::orphans;
 use super::place::{Place, last_line};
-use super::runtime;
+use super::{runtime, session};
 use crate::Failure;
+pub use crate::interrupt::{catch_interrupts, interrupted};
+use crate::openssl::programs::run;
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
 use rustix::process::{Pid, Signal, kill_process};
@@ -10,8 +13,6 @@ use std::fs;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 /// What takes longer hangs: on the busiest of machines sshd starts, and a session ends, within seconds.
@@ -78,17 +79,18 @@ impl Sshd {
     /// Waits until its sessions have ended and ends it; its processor time is then among [`children_seconds`].
     ///
     /// # Errors
-    /// [`Failure`] where a session does not end within a minute; it is killed then.
+    /// [`Failure`] where a session does not end within a minute, or before an interrupt; it is killed then.
     pub fn stop(mut self) -> Result<(), Failure> {
         let clean = self.sessions_end(LIMIT);
         self.end();
+        interrupted()?;
         if clean { Ok(()) } else { Err(Failure::new("a session of the private sshd did not end and was killed")) }
     }
 
     fn sessions_end(&self, limit: Duration) -> bool {
         let start = Instant::now();
         while !descendants(self.child.id()).is_empty() {
-            if start.elapsed() > limit {
+            if start.elapsed() > limit || interrupted().is_err() {
                 return false;
             }
             std::thread::sleep(Duration::from_millis(3));
@@ -113,6 +115,7 @@ impl Sshd {
             }
             std::thread::sleep(Duration::from_millis(3));
         }
+        orphans::forget(&self.child);
     }
 }
 
@@ -143,7 +146,10 @@ fn start_at(place: &Place, settings: &Settings, port: u16) -> Result<Sshd, Start
     let log = place.write("sshd_log", "")?;
     let stderr = fs::File::create(&log).map_err(|e| super::place::cannot_write(&log, &e))?;
     command.args(["-D", "-e", "-f"]).arg(config).stdin(Stdio::null()).stdout(Stdio::null()).stderr(stderr);
+    // What its sessions leave behind comes to this process, and can be found.
+    orphans::adopt();
     let child = command.spawn().map_err(|e| Failure::new(format!("{}: {e}", place.programs.sshd.display())))?;
+    orphans::note(&child);
     let mut server = Sshd { child, log, port };
     let start = Instant::now();
     loop {
@@ -178,8 +184,9 @@ fn config(place: &Place, settings: &Settings, port: u16) -> String {
         "ListenAddress 127.0.0.1:{port}\nHostKey {dir}/host_key\nAuthorizedKeysFile {dir}/user_key.pub\nPidFile none\n\
          StrictModes no\nUsePAM no\nUseDNS no\nPasswordAuthentication no\nKbdInteractiveAuthentication no\n\
          PubkeyAuthentication yes\nPermitRootLogin prohibit-password\nAllowUsers {}\nPermitUserRC no\nPrintMotd no\n\
-         PrintLastLog no\nX11Forwarding no\nAllowTcpForwarding no\nLogLevel VERBOSE\n",
-        place.user
+         PrintLastLog no\nX11Forwarding no\nAllowTcpForwarding no\nPermitUserEnvironment no\n{}LogLevel VERBOSE\n",
+        place.user,
+        session::without_startup_files(place)
     )
 }
 
@@ -195,17 +202,12 @@ fn command(place: &Place, settings: &Settings, config: &Path) -> Result<Command,
     };
     let mut test = Command::new(sshd);
     environment(&mut test);
-    let output = test
-        .args(["-t", "-f"])
-        .arg(config)
-        .stdin(Stdio::null())
-        .output()
-        .map_err(|e| Failure::new(format!("{}: {e}", sshd.display())))?;
-    let said = String::from_utf8_lossy(&output.stderr);
+    let tested = run(test.args(["-t", "-f"]).arg(config).stdin(Stdio::null())).map_err(Failure::new)?;
+    let said = tested.stderr.as_str();
     let mut words: Vec<String> = Vec::new();
-    if !output.status.success() {
-        let Some(dir) = runtime::missing(&said) else {
-            return Err(Failure::new(format!("sshd refuses its configuration: {}", last_line(&said))));
+    if !tested.success {
+        let Some(dir) = runtime::missing(said) else {
+            return Err(Failure::new(format!("sshd refuses its configuration: {}", last_line(said))));
         };
         let script = "mount -t tmpfs -o mode=755 adjunct \"${0%/*}\" && mkdir -m 755 \"$0\" && exec \"$@\"";
         if runs("unshare", &["--mount", "sh", "-c", script, dir, "true"]) {
@@ -226,8 +228,7 @@ fn command(place: &Place, settings: &Settings, config: &Path) -> Result<Command,
 
 fn runs(program: &str, args: &[&str]) -> bool {
     let mut command = Command::new(program);
-    command.args(args).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    command.status().is_ok_and(|s| s.success())
+    run(command.args(args).stdin(Stdio::null())).is_ok_and(|outcome| outcome.success)
 }
 
 fn free_port() -> Result<u16, Failure> {
@@ -235,10 +236,21 @@ fn free_port() -> Result<u16, Failure> {
     port.map_err(|e| Failure::new(format!("no port to be had on loopback: {e}")))
 }
 
-fn kill(pid: u32, signal: Signal) {
+/// Sends a signal, where there is such a process.
+pub(crate) fn kill(pid: u32, signal: Signal) {
     if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
         let _ = kill_process(pid, signal);
     }
+}
+
+/// Kills a process and all below it.
+pub(crate) fn kill_tree(root: u32) {
+    // First it alone: what it would start meanwhile does not start.
+    kill(root, Signal::STOP);
+    for pid in descendants(root) {
+        kill(pid, Signal::KILL);
+    }
+    kill(root, Signal::KILL);
 }
 
 /// The processes below `root`, nearest first.
@@ -261,9 +273,9 @@ pub fn descendants(root: u32) -> Vec<u32> {
 
 /// The parent of a process.
 pub fn parent(pid: u32) -> Option<u32> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name, in parentheses, may itself contain blanks and parentheses.
-    stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
+    let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
+    // The name, in parentheses, may itself contain anything.
+    String::from_utf8_lossy(&stat).rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
 }
 
 /// Processor seconds, user and system, of all children this process has waited for, and of theirs.
@@ -271,31 +283,5 @@ pub fn children_seconds() -> f64 {
     getrusage(UsageWho::RUSAGE_CHILDREN).map_or(0.0, |usage| {
         let micros = usage.user_time().num_microseconds() + usage.system_time().num_microseconds();
         micros as f64 / 1e6
-    })
-}
-
-/// From here on an interrupt, a termination or a hangup no longer ends the process at once: [`interrupted`] tells of it,
-/// so that what was started is ended and what was made is removed.
-pub fn catch_interrupts() {
-    flag();
-}
-
-/// Whether the user wants it to end.
-///
-/// # Errors
-/// [`Failure`] once a signal has come.
-pub fn interrupted() -> Result<(), Failure> {
-    if flag().load(Ordering::Relaxed) { Err(Failure::new("interrupted")) } else { Ok(()) }
-}
-
-fn flag() -> &'static Arc<AtomicBool> {
-    static FLAG: OnceLock<Arc<AtomicBool>> = OnceLock::new();
-    FLAG.get_or_init(|| {
-        use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-        let flag = Arc::new(AtomicBool::new(false));
-        for signal in [SIGINT, SIGTERM, SIGHUP] {
-            let _ = signal_hook::flag::register(signal, Arc::clone(&flag));
-        }
-        flag
     })
 }

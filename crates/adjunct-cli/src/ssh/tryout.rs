@@ -2,7 +2,7 @@
 
 use super::copy::{Cost, Suite, copy, median, random_file};
 use super::place::{Place, Programs};
-use super::server::{Settings, catch_interrupts, interrupted};
+use super::server::{Settings, interrupted};
 use crate::{Failure, output};
 use adjunct::catalogue::Function;
 use adjunct::counters::{self, Snapshot};
@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode, Stdio};
+use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
 
 /// Copy real data through a private sshd, stock and with adjunct, and show the counters that moved
@@ -106,7 +106,6 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     if std::env::var_os(KEY).is_none() {
         return Err(again());
     }
-    catch_interrupts();
     let (openssh, openssl) = programs.versions()?;
     let place = Place::new(programs)?;
     let _counters = Counters;
@@ -152,6 +151,9 @@ pub(in crate::ssh) fn needs_own_counters() -> bool {
 /// not counted as the copies', and the users' counters are left alone. Comes back only where that fails.
 pub(in crate::ssh) fn again() -> Failure {
     use std::os::unix::process::CommandExt;
+    if let Err(failure) = interrupted() {
+        return failure;
+    }
     let program = std::env::current_exe().unwrap_or_else(|_| PathBuf::from("/proc/self/exe"));
     let mut args = std::env::args_os();
     let mut command = Command::new(&program);
@@ -308,7 +310,7 @@ fn user_file(file: &Path, place: &Place) -> Result<(PathBuf, u64), Failure> {
     let path = place.path("data");
     let cannot = |e: std::io::Error| Failure::new(format!("{}: {e}", file.display()));
     let full = std::fs::canonicalize(file).map_err(cannot)?;
-    let about = std::fs::File::open(&full).and_then(|f| f.metadata()).map_err(cannot)?;
+    let about = crate::files::open(&full).and_then(|f| f.metadata()).map_err(cannot)?;
     if !about.is_file() || about.len() == 0 {
         return Err(Failure::new(format!("{}: not a regular file with data", file.display())));
     }
@@ -350,15 +352,12 @@ fn openssl_conf(module: Option<&Path>) -> String {
 pub(super) fn module(given: Option<&Path>) -> Result<PathBuf, Failure> {
     const NAMES: [&str; 2] = ["adjunct.so", "libadjunct_openssl.so"];
     if let Some(path) = given {
-        let full = std::fs::canonicalize(path).and_then(|p| std::fs::File::open(&p).map(|_| p));
+        let full = std::fs::canonicalize(path).and_then(|p| crate::files::open(&p).map(|_| p));
         return full.map_err(|e| Failure::new(format!("{}: {e}", path.display())));
     }
     let beside = std::env::current_exe().ok().and_then(|p| p.parent().map(Path::to_path_buf));
     let mut folders: Vec<PathBuf> = beside.into_iter().collect();
-    if let Ok(out) = Command::new("openssl").args(["version", "-m"]).stdin(Stdio::null()).output() {
-        let text = String::from_utf8_lossy(&out.stdout).into_owned();
-        folders.extend(text.split('"').nth(1).map(PathBuf::from));
-    }
+    folders.extend(crate::openssl::programs::modules_dir());
     let candidates = folders.iter().flat_map(|dir| NAMES.map(|name| dir.join(name)));
     candidates.into_iter().find(|p| p.is_file()).ok_or_else(|| {
         Failure::new("adjunct.so not found beside this program or in OpenSSL's modules folder; give --module")

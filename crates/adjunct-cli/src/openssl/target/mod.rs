@@ -16,6 +16,7 @@ use super::file::ConfigFile;
 use super::includes::FromDisk;
 use super::{DisableArgs, EnableArgs, programs};
 use crate::Failure;
+use crate::files;
 use crate::openssl_conf::{self, Model, Options, State};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
@@ -100,7 +101,7 @@ fn system_config() -> Result<ConfigFile, Failure> {
 
 /// What a configuration on disk says; `None` where it cannot be read.
 fn state_of(config: &Path) -> Option<State> {
-    let bytes = std::fs::read(config).ok()?;
+    let bytes = files::config(config).ok()?;
     Model::read(&bytes, &FromDisk).ok().map(|model| openssl_conf::state(&model))
 }
 
@@ -136,7 +137,7 @@ fn look(target: &mut TargetState) {
 
 /// What to know where an own configuration was made from another text of the system's than there is now.
 fn outdated(config: &Path, base: &[u8]) -> Option<String> {
-    let there = std::fs::read(config).ok()?;
+    let there = files::config(config).ok()?;
     let adjunct = state_of(config)?.adjunct?;
     let text = |value: &Option<Vec<u8>>| value.as_deref().map(|v| String::from_utf8_lossy(v).into_owned());
     let options = Options::new(&text(&adjunct.module)?, text(&adjunct.algorithms).as_deref());

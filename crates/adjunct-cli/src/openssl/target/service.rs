@@ -2,6 +2,7 @@
 
 use super::environment::{self, Setting};
 use crate::Failure;
+use crate::files;
 use crate::openssl::programs;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -68,7 +69,7 @@ pub(super) fn find() -> Result<Service, Failure> {
     }
     let scripts = [("ssh", "/etc/default/ssh"), ("sshd", "/etc/conf.d/sshd"), ("sshd", "/etc/sysconfig/sshd")];
     for (name, file) in scripts {
-        let script = fs::read_to_string(Path::new("/etc/init.d").join(name)).unwrap_or_default();
+        let script = files::text(&Path::new("/etc/init.d").join(name)).unwrap_or_default();
         let openrc = file.starts_with("/etc/conf.d/") && script.starts_with("#!/sbin/openrc-run");
         if script.contains(file) || openrc {
             let path = PathBuf::from(file);
@@ -152,7 +153,7 @@ impl Unit {
     fn read(name: &str) -> Option<Unit> {
         let path = UNITS.iter().map(|dir| Path::new(dir).join(name)).find(|path| fs::symlink_metadata(path).is_ok())?;
         // A masked unit is a link to /dev/null.
-        let text = fs::read_to_string(&path).ok().filter(|text| !text.is_empty())?;
+        let text = files::text(&path).ok().filter(|text| !text.is_empty())?;
         let mut unit = Unit::default();
         unit.take(&path, &text);
         for (path, text) in drop_ins(name) {
@@ -209,7 +210,7 @@ fn drop_ins(name: &str) -> Vec<(PathBuf, String)> {
         for path in entries.map(|e| e.path()).filter(|p| p.extension().is_some_and(|e| e == "conf")) {
             let known = found.iter().any(|(other, _)| other.file_name() == path.file_name());
             if !known && path.file_name().is_some_and(|n| n != DROP_IN) {
-                found.extend(fs::read_to_string(&path).ok().map(|text| (path, text)));
+                found.extend(files::text(&path).ok().map(|text| (path, text)));
             }
         }
     }
@@ -219,7 +220,7 @@ fn drop_ins(name: &str) -> Vec<(PathBuf, String)> {
 
 /// What sets the variable in a file of variables, outside our block.
 fn taken(path: &Path) -> Option<(PathBuf, Setting)> {
-    let text = fs::read(path).ok()?;
+    let text = files::config(path).ok()?;
     let own = crate::openssl_conf::strip(&text).ok().flatten();
     let setting = environment::value(own.as_deref().unwrap_or(&text), VARIABLE)?;
     Some((path.to_owned(), setting))

@@ -5,6 +5,7 @@
 use super::steps::{Steps, failed};
 use super::{Target, TargetState};
 use crate::Failure;
+use crate::files;
 use crate::openssl::change::{self, Done};
 use crate::openssl::check::{self, Check, Depth, Verdict};
 use crate::openssl::file::ConfigFile;
@@ -13,7 +14,7 @@ use crate::openssl::programs::run;
 use crate::openssl::report::{self, Report};
 use crate::openssl::{DisableArgs, EnableArgs};
 use crate::openssl_conf;
-use crate::ssh::server::{catch_interrupts, interrupted};
+use crate::ssh::server::interrupted;
 use std::ffi::OsStr;
 use std::fs;
 use std::io::ErrorKind;
@@ -57,6 +58,13 @@ impl Home {
     }
 }
 
+impl Home {
+    /// Whether the configuration is this user's, or root's.
+    fn config_is_own(&self) -> bool {
+        fs::metadata(&self.config).is_ok_and(|m| m.uid() == nix::unistd::geteuid().as_raw() || m.uid() == 0)
+    }
+}
+
 /// The folders of `PATH`.
 fn path() -> Vec<PathBuf> {
     std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default()).filter(|p| p.is_absolute()).collect()
@@ -72,7 +80,7 @@ fn is_program(path: &Path) -> bool {
 }
 
 fn is_ours(path: &Path) -> bool {
-    fs::read(path).is_ok_and(|text| text.split(|&b| b == b'\n').nth(1) == Some(MARK.as_bytes()))
+    files::config(path).is_ok_and(|text| text.split(|&b| b == b'\n').nth(1) == Some(MARK.as_bytes()))
 }
 
 /// The folder for the scripts: `~/.local/bin` or `~/bin`, the one that `PATH` names before the real ssh's; not one of a
@@ -132,15 +140,14 @@ pub(super) fn enable(args: &EnableArgs) -> Result<Done, Failure> {
     report.module = Some(wanted.module);
     report.notes = wanted.notes;
     report.files = files.iter().map(|(path, ..)| path.clone()).collect();
-    let old = |path: &Path| fs::read(path).unwrap_or_default();
+    let old = |path: &Path| files::config(path).unwrap_or_default();
     report.changed = files.iter().any(|(path, new, _)| old(path) != *new);
     report.diff = files.iter().map(|(path, new, _)| report::unified(path, &old(path), new)).collect();
     let ask = format!("Make {} and the scripts in {}?", home.config.display(), scripts.display());
     if report.changed && change::agreed(&report, args.consent, args.common.json, &ask)? {
-        catch_interrupts();
         report.checks = make(&files, &system.path)?;
     }
-    report.notes.extend(reached(&scripts, &ssh, args.consent.dry_run));
+    report.notes.extend(reached(&home.home, &scripts, &ssh, args.consent.dry_run));
     Ok(Done { report, state: if args.consent.dry_run { "is not enabled" } else { "is enabled for your ssh" } })
 }
 
@@ -157,7 +164,7 @@ fn missing_folders(wanted: &[&Path]) -> Vec<PathBuf> {
 
 /// What follows `key` in the lines of a file.
 fn lines(path: &Path, key: &str) -> Vec<PathBuf> {
-    let text = fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default();
+    let text = files::config(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default();
     text.lines().filter_map(|line| line.strip_prefix(key)).map(PathBuf::from).collect()
 }
 
@@ -174,7 +181,7 @@ fn may_be_made(path: &Path) -> Result<(), Failure> {
 }
 
 fn config_is_ours(path: &Path) -> bool {
-    fs::read(path).is_ok_and(|bytes| openssl_conf::contains_block(&bytes)) && !lines(path, SCRIPTS).is_empty()
+    files::config(path).is_ok_and(|bytes| openssl_conf::contains_block(&bytes)) && !lines(path, SCRIPTS).is_empty()
 }
 
 type NewFile = (PathBuf, Vec<u8>, u32);
@@ -182,7 +189,7 @@ type NewFile = (PathBuf, Vec<u8>, u32);
 /// Makes the files, the configuration first; takes all back where something fails that worked before.
 fn make(files: &[NewFile], system: &Path) -> Result<Vec<Check>, Failure> {
     let nothing = |why: String| Failure::new(format!("{why}; nothing was changed"));
-    let before = check::all(system, false, Depth::Full);
+    let before = check::before(|| Ok(check::all(system, false, Depth::Full)))?;
     let (config, new, _) = &files[0];
     let tried = check::judged(&before, change::elsewhere(new, true, Depth::Quick)?);
     interrupted().map_err(|e| nothing(e.to_string()))?;
@@ -225,7 +232,7 @@ fn scripts_run(scripts: &[NewFile]) -> Check {
 }
 
 /// Whether the user's shells come to the scripts, and what to do where they do not.
-fn reached(scripts: &Path, ssh: &Path, dry: bool) -> Option<String> {
+fn reached(home: &Path, scripts: &Path, ssh: &Path, dry: bool) -> Option<String> {
     let own = scripts.join("ssh");
     if first_in_path().as_deref() == Some(&own) {
         return Some("shells that ran ssh before remember where: 'hash -r' makes them look again".to_owned());
@@ -234,11 +241,16 @@ fn reached(scripts: &Path, ssh: &Path, dry: bool) -> Option<String> {
         return None;
     }
     let (folder, other) = (scripts.display(), ssh.display());
-    let at_login = shell_finds().as_deref() == Some(&own);
-    Some(if at_login {
-        format!("from your next login on; here: PATH={folder}:$PATH")
-    } else {
-        format!("PATH leads to {other}, not to {folder}: add 'PATH={folder}:$PATH' to ~/.profile and log in again")
+    Some(match startup_file_with(home, scripts) {
+        Some(file) => {
+            format!(
+                "from your next login on, if {} puts {folder} into PATH as it seems to; here: PATH={folder}:$PATH",
+                file.display()
+            )
+        }
+        None => {
+            format!("PATH leads to {other}, not to {folder}: add 'PATH={folder}:$PATH' to ~/.profile and log in again")
+        }
     })
 }
 
@@ -247,16 +259,28 @@ fn first_in_path() -> Option<PathBuf> {
     path().iter().map(|dir| dir.join("ssh")).find(|p| is_program(p))
 }
 
-/// The ssh that the user's shell finds after a login.
-fn shell_finds() -> Option<PathBuf> {
-    let shell = std::env::var_os("SHELL").filter(|s| !s.is_empty()).unwrap_or_else(|| "/bin/sh".into());
-    let mut command = Command::new(&shell);
-    command.args(["-lc", "command -v ssh"]).env_clear().stdin(Stdio::null());
-    let kept = ["HOME", "USER", "LOGNAME", "LANG", "XDG_CONFIG_HOME"];
-    command.envs(kept.iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
-    command.env("SHELL", &shell).env("TERM", "dumb").env("PATH", "/usr/local/bin:/usr/bin:/bin");
-    let outcome = run(&mut command).ok()?;
-    outcome.text().lines().last().map(PathBuf::from)
+/// The startup file of a login shell that names the folder of the scripts. It is read, not run: what the user's shells do when
+/// they start is not for this command to set off.
+fn startup_file_with(home: &Path, scripts: &Path) -> Option<PathBuf> {
+    const FILES: [&str; 8] = [
+        ".profile",
+        ".bash_profile",
+        ".bash_login",
+        ".zprofile",
+        ".zshenv",
+        ".login",
+        ".config/fish/config.fish",
+        ".pam_environment",
+    ];
+    let below_home = scripts.strip_prefix(home).ok()?.to_str()?;
+    let whole = scripts.to_str()?;
+    let forms =
+        [whole.to_owned(), format!("$HOME/{below_home}"), format!("${{HOME}}/{below_home}"), format!("~/{below_home}")];
+    FILES.iter().map(|file| home.join(file)).find(|file| {
+        let text = files::text(file).unwrap_or_default();
+        let mut lines = text.lines().map(str::trim).filter(|line| !line.starts_with('#'));
+        lines.any(|line| forms.iter().any(|form| line.contains(form.as_str())))
+    })
 }
 
 /// Whether anything of it is there.
@@ -284,7 +308,7 @@ pub(super) fn disable(args: &DisableArgs) -> Result<Done, Failure> {
     report.files.push(home.config.clone());
     report.changed = true;
     for path in &report.files {
-        report.diff += &report::unified(path, &fs::read(path).map_err(|e| failed(path, &e))?, b"");
+        report.diff += &report::unified(path, &files::config(path).map_err(|e| failed(path, &e))?, b"");
     }
     if !change::agreed(&report, args.consent, args.common.json, "Remove these files?")? {
         return Ok(Done { report, state: "is enabled for your ssh" });
@@ -300,7 +324,8 @@ pub(super) fn disable(args: &DisableArgs) -> Result<Done, Failure> {
 
 /// What `status` tells.
 pub(super) fn state() -> TargetState {
-    let home = Home::find().ok();
+    // OpenSSL is run under it: not under another user's, who could have any code run so.
+    let home = Home::find().ok().filter(|home| home.is_own().is_ok() && home.config_is_own());
     let config = home.map(|h| h.config).unwrap_or_default();
     let enabled = config_is_ours(&config);
     let mut state = TargetState {

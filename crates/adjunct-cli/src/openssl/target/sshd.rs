@@ -5,6 +5,7 @@ use super::service::{self, Environment, Service, VARIABLE};
 use super::steps::{Steps, failed};
 use super::{Target, TargetState};
 use crate::Failure;
+use crate::files;
 use crate::openssl::change::{self, Done, Wanted};
 use crate::openssl::check::{self, Check, Depth, Verdict};
 use crate::openssl::file::ConfigFile;
@@ -13,7 +14,7 @@ use crate::openssl::report::{self, Report};
 use crate::openssl::{DisableArgs, EnableArgs, programs};
 use crate::openssl_conf;
 use crate::ssh::place::Programs;
-use crate::ssh::server::{catch_interrupts, interrupted};
+use crate::ssh::server::interrupted;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -102,7 +103,6 @@ pub(super) fn enable(args: &EnableArgs) -> Result<Done, Failure> {
     if !nix::unistd::geteuid().is_root() {
         return Err(Failure::new(format!("{}: only root may change it; run it as root", report.files[1].display())));
     }
-    catch_interrupts();
     report.checks = make(&plan, &system, &service, args.restart)?;
     let done = format!("sshd was restarted: {}", service.restart());
     let to_do = format!("sshd reads it when it starts; restart it (sessions stay): {}", service.restart());
@@ -149,7 +149,7 @@ fn plan(base: &[u8], wanted: &Wanted, service: &Service) -> Result<Vec<Planned>,
 
 /// Makes the change; takes it back where something fails that worked before.
 fn make(plan: &[Planned], system: &ConfigFile, service: &Service, restart: bool) -> Result<Vec<Check>, Failure> {
-    let before = check::all(&system.path, false, Depth::Full);
+    let before = check::before(|| Ok(check::all(&system.path, false, Depth::Full)))?;
     let broken = before.iter().find_map(|c| match &c.verdict {
         Verdict::Failed(why) if c.check == check::SSHD => Some(why),
         _ => None,
@@ -191,12 +191,12 @@ pub(super) fn is_there() -> bool {
 }
 
 fn config_is_ours() -> bool {
-    fs::read(CONFIG).is_ok_and(|bytes| openssl_conf::contains_block(&bytes))
+    files::config(Path::new(CONFIG)).is_ok_and(|bytes| openssl_conf::contains_block(&bytes))
 }
 
 /// The files in which a block of ours names the configuration: one, or more where the service has changed since.
 fn named_in() -> Vec<PathBuf> {
-    let named = |path: &PathBuf| fs::read(path).is_ok_and(|bytes| openssl_conf::contains_block(&bytes));
+    let named = |path: &PathBuf| files::config(path).is_ok_and(|bytes| openssl_conf::contains_block(&bytes));
     service::places().into_iter().filter(named).collect()
 }
 
@@ -297,12 +297,12 @@ fn system_path() -> PathBuf {
 /// What to know of the sshd that runs: it has what it loaded when it started.
 fn running(restart: &str) -> Option<String> {
     let listener = programs::services("sshd").into_iter().next()?;
-    let Ok(maps) = fs::read_to_string(format!("/proc/{listener}/maps")) else {
+    let Ok(maps) = files::of_process(Path::new(&format!("/proc/{listener}/maps"))) else {
         return Some("only root can see whether the sshd that runs has it".to_owned());
     };
     let module = super::state_of(Path::new(CONFIG))?.adjunct?.module?;
     let module = fs::canonicalize(String::from_utf8_lossy(&module).into_owned()).ok()?;
-    Some(if maps.contains(module.to_str()?) {
+    Some(if String::from_utf8_lossy(&maps).contains(module.to_str()?) {
         format!("the sshd that runs (process {listener}) has it")
     } else {
         format!("the sshd that runs (process {listener}) started without it; restart it: {restart}")

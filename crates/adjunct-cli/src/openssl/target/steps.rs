@@ -2,6 +2,7 @@
 
 use crate::Failure;
 use crate::failure::cause;
+use crate::interrupt::Hold;
 use crate::openssl::file::ConfigFile;
 use std::fs::{self, Permissions};
 use std::io::{ErrorKind, Write};
@@ -13,6 +14,8 @@ use tempfile::NamedTempFile;
 #[derive(Debug, Default)]
 pub(super) struct Steps {
     undo: Vec<Undo>,
+    /// While there may be something to take back.
+    hold: Option<Hold>,
 }
 
 #[derive(Debug)]
@@ -36,7 +39,7 @@ impl Steps {
             self.folder(above)?;
         }
         fs::DirBuilder::new().mode(0o755).create(path).map_err(|e| failed(path, &e))?;
-        self.undo.push(Undo::RemoveFolder(path.to_owned()));
+        self.note(Undo::RemoveFolder(path.to_owned()));
         Ok(())
     }
 
@@ -53,7 +56,7 @@ impl Steps {
             .and_then(|()| new.as_file().sync_all())
             .map_err(|e| failed(path, &e))?;
         new.persist_noclobber(path).map_err(|e| failed(path, &e.error))?;
-        self.undo.push(Undo::Remove(path.to_owned()));
+        self.note(Undo::Remove(path.to_owned()));
         Ok(())
     }
 
@@ -64,8 +67,13 @@ impl Steps {
     pub fn replace(&mut self, file: &ConfigFile, bytes: &[u8]) -> Result<(), Failure> {
         let old = file.spare()?;
         file.replace(bytes)?;
-        self.undo.push(Undo::PutBack(file.path.clone(), old));
+        self.note(Undo::PutBack(file.path.clone(), old));
         Ok(())
+    }
+
+    fn note(&mut self, step: Undo) {
+        self.hold.get_or_insert_with(Hold::new);
+        self.undo.push(step);
     }
 
     /// The changes stay.

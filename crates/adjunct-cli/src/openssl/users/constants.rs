@@ -8,7 +8,7 @@ use std::path::PathBuf;
 const CHUNK: u64 = 1 << 20;
 /// No text looked for is longer.
 const TEXT: usize = 512;
-/// More than this in one file is not searched: it is data, not a library's constants.
+/// More than this of one file, all ranges together, is not searched: it is data, not a library's constants.
 const MOST: u64 = 256 << 20;
 
 /// What a copy of OpenSSL says of itself.
@@ -44,8 +44,11 @@ pub fn search(source: &impl Source, ranges: &[(u64, u64)]) -> Inside {
 
 /// Hands out the ranges in pieces that overlap by what a text may take, until `done`.
 fn each_chunk(source: &impl Source, ranges: &[(u64, u64)], mut done: impl FnMut(&[u8]) -> bool) {
+    let mut left = MOST;
     for &(start, length) in ranges {
-        let Some(end) = start.checked_add(length.min(MOST)) else { continue };
+        let length = length.min(left);
+        left -= length;
+        let Some(end) = start.checked_add(length) else { continue };
         let mut at = start;
         while at < end {
             let wanted = (end - at).min(CHUNK + TEXT as u64);

@@ -5,7 +5,6 @@
 
 use super::functions::{self, Call};
 use object::elf::{self as abi, FileHeader32, FileHeader64};
-use object::read::StringTable;
 use object::read::elf::{Dyn, FileHeader, ProgramHeader, Sym};
 use object::{Endianness, pod};
 use std::fs::File;
@@ -15,6 +14,10 @@ use std::os::unix::fs::FileExt;
 const LONGEST: u64 = 64 << 20;
 /// More program headers than any linker writes.
 const MOST_HEADERS: usize = 4096;
+/// More libraries than any program asks for.
+const MOST_NEEDED: usize = 4096;
+/// No name and no search path is longer.
+const LONGEST_NAME: usize = 4096;
 
 /// Where the bytes of a file come from.
 pub trait Source {
@@ -141,6 +144,13 @@ fn parse<H: FileHeader<Endian = Endianness>>(source: &impl Source) -> Option<Elf
     Some(elf)
 }
 
+/// The name that begins at `at`; each is looked at to a limit, for a file may have one long string and millions of names in it.
+fn name_at(strings: &[u8], at: u64) -> Option<&[u8]> {
+    let rest = strings.get(usize::try_from(at).ok()?..)?;
+    let rest = &rest[..rest.len().min(LONGEST_NAME)];
+    rest.get(..memchr::memchr(0, rest)?)
+}
+
 /// The program headers.
 struct Segments<H: FileHeader> {
     bytes: Vec<u8>,
@@ -207,13 +217,10 @@ impl<H: FileHeader<Endian = Endianness>> Tables<H> {
         let (offset, rest) = segments.at(strings_at)?;
         let length = self.value(abi::DT_STRSZ)?.min(rest);
         let strings = source.read(offset, (length <= LONGEST).then_some(length)?)?;
-        let strings = StringTable::new(strings.as_slice(), 0, length);
-        let text = |value: u64| {
-            let bytes = strings.get(u32::try_from(value).ok()?).ok()?;
-            Some(String::from_utf8_lossy(bytes).into_owned())
-        };
+        let text = |value: u64| Some(String::from_utf8_lossy(name_at(&strings, value)?).into_owned());
         for &(tag, value) in &self.entries {
             match abi::DynamicTag(tag) {
+                abi::DT_NEEDED if elf.needed.len() == MOST_NEEDED => return None,
                 abi::DT_NEEDED => elf.needed.push(text(value)?),
                 abi::DT_RPATH => elf.rpath = text(value),
                 abi::DT_RUNPATH => elf.runpath = text(value),
@@ -228,13 +235,7 @@ impl<H: FileHeader<Endian = Endianness>> Tables<H> {
     }
 
     /// The symbol table has no length: it ends where the next table begins.
-    fn symbols(
-        &self,
-        elf: &mut Elf,
-        segments: &Segments<H>,
-        source: &impl Source,
-        strings: &StringTable<'_>,
-    ) -> Option<()> {
+    fn symbols(&self, elf: &mut Elf, segments: &Segments<H>, source: &impl Source, strings: &[u8]) -> Option<()> {
         let Some(start) = self.value(abi::DT_SYMTAB) else { return Some(()) };
         let (offset, rest) = segments.at(start)?;
         let tables = [abi::DT_STRTAB, abi::DT_HASH, abi::DT_GNU_HASH, abi::DT_VERSYM, abi::DT_VERNEED, abi::DT_VERDEF];
@@ -244,7 +245,7 @@ impl<H: FileHeader<Endian = Endianness>> Tables<H> {
         let bytes = source.read(offset, (length <= LONGEST).then_some(length)?)?;
         let (list, _) = pod::slice_from_bytes::<H::Sym>(&bytes, bytes.len() / size_of::<H::Sym>()).ok()?;
         for symbol in list {
-            let Ok(name) = strings.get(symbol.st_name(self.endian)) else { continue };
+            let Some(name) = name_at(strings, symbol.st_name(self.endian).into()) else { continue };
             if !symbol.is_undefined(self.endian) {
                 elf.has_engines |= name == b"ENGINE_by_id";
             } else if let Some(call) = functions::call(name) {

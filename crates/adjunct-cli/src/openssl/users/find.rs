@@ -71,6 +71,17 @@ pub fn all(running: &[process::Process]) -> Result<Found, Failure> {
     Ok(found)
 }
 
+/// Looks through one folder at any depth.
+///
+/// # Errors
+/// Only where the user interrupts.
+pub fn below(folder: &Path) -> Result<Found, Failure> {
+    let mut found = Found::default();
+    found.tree(folder)?;
+    found.files.sort_by(|a, b| a.path.cmp(&b.path));
+    Ok(found)
+}
+
 impl Found {
     /// One file that is looked at whatever its place.
     pub fn only(path: &Path) -> Found {

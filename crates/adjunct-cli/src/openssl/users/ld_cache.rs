@@ -18,10 +18,8 @@ pub type Cache = HashMap<String, Vec<PathBuf>>;
 
 /// The cache of this machine; empty where there is none, as with other loaders than glibc's.
 pub fn of_this_machine() -> Cache {
-    use std::io::Read;
-    let mut bytes = Vec::new();
-    let read = std::fs::File::open("/etc/ld.so.cache").and_then(|file| file.take(LONGEST).read_to_end(&mut bytes));
-    read.ok().and_then(|_| parse(&bytes)).unwrap_or_default()
+    let read = crate::files::read(Path::new("/etc/ld.so.cache"), LONGEST);
+    read.ok().and_then(|bytes| parse(&bytes)).unwrap_or_default()
 }
 
 /// Reads a cache, little endian as the machines adjunct runs on. `None` where it is none.

@@ -3,10 +3,10 @@
 use super::constants::{self, Inside};
 use super::elf::Elf;
 use super::{Given, Reach};
+use crate::files;
 use crate::openssl::includes::FromDisk;
 use crate::openssl_conf::{self, Model};
 use std::collections::HashMap;
-use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
@@ -26,7 +26,7 @@ pub struct Libcrypto {
 impl Libcrypto {
     /// The library at `path`.
     pub fn of_library(path: &Path, elf: &Elf) -> Libcrypto {
-        let inside = File::open(path).map(|file| constants::search(&file, &elf.constants)).unwrap_or_default();
+        let inside = files::open(path).map(|file| constants::search(&file, &elf.constants)).unwrap_or_default();
         Libcrypto { has_engines: elf.has_engines, path: Some(path.to_owned()), ..Libcrypto::inside(&inside) }
     }
 
@@ -71,7 +71,7 @@ impl<'a> Configurations<'a> {
 impl Given {
     /// What the file says, without trying it.
     fn of_file(config: &Path) -> Given {
-        let state = std::fs::read(config).ok().and_then(|text| Model::read(&text, &FromDisk).ok());
+        let state = files::config(config).ok().and_then(|text| Model::read(&text, &FromDisk).ok());
         let state = state.map(|model| openssl_conf::state(&model)).unwrap_or_default();
         let value = |bytes: Option<&Vec<u8>>| bytes.map(|b| String::from_utf8_lossy(b).into_owned());
         let module = value(state.adjunct.as_ref().and_then(|a| a.module.as_ref()));

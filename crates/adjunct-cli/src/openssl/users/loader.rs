@@ -5,9 +5,10 @@
 
 use super::elf::{self, Elf, Machine, NotRead};
 use super::ld_cache::{self, Cache};
+use crate::files;
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
-use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
@@ -179,17 +180,12 @@ impl Loader {
     }
 }
 
-/// Opens a regular file: a device or a pipe in the way would block, or be changed by being opened.
+/// Opens what may be an ELF file.
 fn open(path: &Path) -> Result<File, NotSeen> {
-    let cannot = |e: std::io::Error| NotSeen::Unreadable(crate::failure::cause(&e));
-    let metadata = std::fs::metadata(path).map_err(cannot)?;
-    if !metadata.is_file() || metadata.file_type().is_char_device() {
-        return Err(NotSeen::NotElf);
-    }
-    if metadata.size() == 0 {
-        return Err(NotSeen::NotElf);
-    }
-    File::open(path).map_err(cannot)
+    files::open(path).map_err(|e| match e.kind() {
+        ErrorKind::InvalidInput | ErrorKind::IsADirectory => NotSeen::NotElf,
+        _ => NotSeen::Unreadable(crate::failure::cause(&e)),
+    })
 }
 
 /// One entry of a search path with the loader's words filled in.

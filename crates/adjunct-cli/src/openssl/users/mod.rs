@@ -62,6 +62,15 @@ pub struct Own {
     pub given: Given,
 }
 
+/// Where to look.
+#[derive(Debug, Clone)]
+pub struct Ground {
+    /// Only what lies below this folder; `None` is the whole machine.
+    pub below: Option<PathBuf>,
+    /// The kernel's file system of processes.
+    pub proc: PathBuf,
+}
+
 /// Who reads which configuration, and what it gives.
 #[derive(Debug, Clone)]
 pub struct Reach {

@@ -1,8 +1,10 @@
 //! Which of OpenSSL and of adjunct running processes have loaded, from /proc.
 
+use crate::Failure;
+use crate::files;
+use crate::interrupt::interrupted;
 use serde::Serialize;
 use std::fs;
-use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -42,11 +44,16 @@ pub struct Processes {
 }
 
 /// Looks at all processes but this one. `modules` are the module files of adjunct's that are configured.
-pub fn all(modules: &[PathBuf]) -> Processes {
+/// `proc` is the kernel's file system of processes.
+///
+/// # Errors
+/// Only where the user interrupts.
+pub fn all(proc: &Path, modules: &[PathBuf]) -> Result<Processes, Failure> {
     let mut processes = Processes::default();
-    let boot = booted();
-    let Ok(entries) = fs::read_dir("/proc") else { return processes };
+    let boot = booted(proc);
+    let Ok(entries) = fs::read_dir(proc) else { return Ok(processes) };
     for entry in entries.flatten() {
+        interrupted()?;
         let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok()) else { continue };
         if pid == std::process::id() {
             continue;
@@ -58,7 +65,7 @@ pub fn all(modules: &[PathBuf]) -> Processes {
         }
     }
     processes.list.sort_by_key(|p| p.pid);
-    processes
+    Ok(processes)
 }
 
 enum Look {
@@ -68,7 +75,7 @@ enum Look {
 }
 
 fn look(folder: &Path, pid: u32, modules: &[PathBuf], boot: Option<SystemTime>) -> Look {
-    let maps = match read(&folder.join("maps")) {
+    let maps = match files::of_process(&folder.join("maps")) {
         Ok(maps) => maps,
         // It ended meanwhile.
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Look::Without,
@@ -93,7 +100,7 @@ fn look(folder: &Path, pid: u32, modules: &[PathBuf], boot: Option<SystemTime>) 
         libcrypto: mapped.libcrypto,
         replaced: mapped.replaced,
         loaded: mapped.module,
-        openssl_conf: read(&folder.join("environ")).ok().and_then(|text| openssl_conf(&text)),
+        openssl_conf: files::of_process(&folder.join("environ")).ok().and_then(|text| openssl_conf(&text)),
         started: started(folder, boot),
     })
 }
@@ -104,13 +111,6 @@ pub struct Mapped {
     libcrypto: Option<PathBuf>,
     replaced: bool,
     module: bool,
-}
-
-/// A file of the kernel's, up to a length that no process has reason for.
-fn read(path: &Path) -> std::io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    fs::File::open(path)?.take(64 << 20).read_to_end(&mut bytes)?;
-    Ok(bytes)
 }
 
 /// Reads `/proc/PID/maps`: `address perms offset device inode   path`.
@@ -152,14 +152,15 @@ fn is_ours(path: &Path) -> bool {
 }
 
 /// When the machine was started.
-fn booted() -> Option<SystemTime> {
-    let text = fs::read_to_string("/proc/stat").ok()?;
+fn booted(proc: &Path) -> Option<SystemTime> {
+    let text = files::of_process(&proc.join("stat")).ok()?;
+    let text = String::from_utf8_lossy(&text);
     let seconds = text.lines().find_map(|line| line.strip_prefix("btime "))?.trim().parse().ok()?;
     SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(seconds))
 }
 
 fn started(folder: &Path, boot: Option<SystemTime>) -> Option<SystemTime> {
-    let stat = fs::read(folder.join("stat")).ok()?;
+    let stat = files::of_process(&folder.join("stat")).ok()?;
     let ticks = start_ticks(&stat)?;
     let since = Duration::from_millis(ticks.checked_mul(1000)? / rustix::param::clock_ticks_per_second().max(1));
     boot?.checked_add(since)
@@ -211,7 +212,7 @@ mod tests {
         assert_eq!(start_ticks(stat), Some(4242));
         assert_eq!(start_ticks(b""), None);
         assert_eq!(start_ticks(b")"), None);
-        let own = started(Path::new("/proc/self"), booted()).unwrap();
+        let own = started(Path::new("/proc/self"), booted(Path::new("/proc"))).unwrap();
         assert!(own <= SystemTime::now() + Duration::from_secs(2));
     }
 }

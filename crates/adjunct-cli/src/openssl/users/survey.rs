@@ -8,13 +8,13 @@ use super::judge::{self, Calls, Gets, Judged, Rights, User, Verdict};
 use super::libcrypto::{Configurations, Libcrypto, Libraries};
 use super::loader::{Closure, Loader, NotSeen};
 use super::process::{self, Process, Processes, is_libcrypto};
-use super::{Given, Reach};
+use super::{Given, Ground, Reach};
 use crate::Failure;
+use crate::files;
 use crate::ssh::measure::Progress;
 use crate::ssh::server::interrupted;
 use serde::Serialize;
 use std::collections::{BTreeMap, HashSet};
-use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
@@ -94,11 +94,15 @@ pub struct Survey {
 ///
 /// # Errors
 /// Where the user interrupts; where the one program is no program that can be read.
-pub fn survey(reach: &Reach, only: Option<&Path>) -> Result<Survey, Failure> {
-    let processes = process::all(&reach.modules);
-    let found = match only {
-        None => find::all(&processes.list)?,
-        Some(path) => one(path)?,
+pub fn survey(reach: &Reach, ground: &Ground, only: Option<&Path>) -> Result<Survey, Failure> {
+    let mut processes = process::all(&ground.proc, &reach.modules)?;
+    if let Some(below) = &ground.below {
+        processes.list.retain(|process| process.exe.as_deref().is_some_and(|exe| exe.starts_with(below)));
+    }
+    let found = match (only, &ground.below) {
+        (None, None) => find::all(&processes.list)?,
+        (None, Some(below)) => find::below(below)?,
+        (Some(path), _) => one(path)?,
     };
     let mut work = Work {
         reach,
@@ -321,6 +325,6 @@ fn statically(file: &Candidate, elf: &Elf) -> Option<Libcrypto> {
     if file.length < LEAST_STATIC || file.library {
         return None;
     }
-    let inside = constants::search(&File::open(&file.path).ok()?, &elf.constants);
+    let inside = constants::search(&files::open(&file.path).ok()?, &elf.constants);
     (inside.version.is_some() || inside.providers).then(|| Libcrypto::inside(&inside))
 }

@@ -2,7 +2,7 @@
 
 use super::judge::{Gets, listed, some};
 use super::survey::{Program, Survey};
-use crate::output::Style;
+use crate::output::{Style, shown};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::Path;
@@ -78,7 +78,7 @@ fn kind(text: &mut String, survey: &Survey, plugin: bool, enabled: bool, style: 
     line(text, if plugin { "plugins" } else { "programs" }, &style.strong(&heading));
     for ((gets, why), programs) in groups {
         let head = paint(gets, &format!("{} {}", programs.len(), gets.words()), style);
-        let why = if why.is_empty() { String::new() } else { format!(" ({why})") };
+        let why = if why.is_empty() { String::new() } else { format!(" ({})", shown(&why)) };
         line(text, "", &format!("{head}{why}:"));
         wrap(text, &bundled(&programs));
     }
@@ -88,8 +88,8 @@ fn kind(text: &mut String, survey: &Survey, plugin: bool, enabled: bool, style: 
 fn bundled(programs: &[&Program]) -> Vec<String> {
     const MANY: usize = 3;
     let place = |program: &Program| match (&program.through, program.path.parent()) {
-        (Some(library), _) => Some(format!("through {library}")),
-        (None, Some(folder)) if program.plugin || !plain(folder) => Some(format!("in {}", folder.display())),
+        (Some(library), _) => Some(format!("through {}", shown(library))),
+        (None, Some(folder)) if program.plugin || !plain(folder) => Some(format!("in {}", shown(folder))),
         _ => None,
     };
     let mut places: BTreeMap<String, usize> = BTreeMap::new();
@@ -117,8 +117,8 @@ fn paint(gets: Gets, words: &str, style: Style) -> String {
 /// The name alone for what a shell finds by it, else the path.
 fn name(program: &Program) -> String {
     match (program.path.parent(), program.path.file_name()) {
-        (Some(folder), Some(name)) if plain(folder) => name.to_string_lossy().into_owned(),
-        _ => program.path.display().to_string(),
+        (Some(folder), Some(name)) if plain(folder) => shown(name),
+        _ => shown(&program.path),
     }
 }
 
@@ -144,36 +144,36 @@ fn wrap(text: &mut String, names: &[String]) {
 }
 
 fn one(text: &mut String, program: &Program, enabled: bool, style: Style) {
-    let _ = writeln!(text, "\n{}", style.strong(&program.path.display().to_string()));
+    let _ = writeln!(text, "\n{}", style.strong(&shown(&program.path)));
     let mut put = |name: &str, value: &str| line(text, &format!("  {name}"), value);
     let once = format!("; once adjunct is enabled: {}", program.could_get.words());
     let once = if enabled { "" } else { &once };
     put("gets", &format!("{}{once}", paint(program.gets, program.gets.words(), style)));
     if !program.names.is_empty() {
-        let names: Vec<_> = program.names.iter().map(|n| n.display().to_string()).collect();
+        let names: Vec<_> = program.names.iter().map(shown).collect();
         put("also called", &some(&names));
     }
-    let version = program.version.as_deref().unwrap_or("a version it does not tell");
+    let version = shown(program.version.as_deref().unwrap_or("a version it does not tell"));
     let place = match &program.libcrypto {
-        Some(path) => path.display().to_string(),
+        Some(path) => shown(path),
         None => "part of the program".to_owned(),
     };
-    let through = program.through.as_ref().map(|library| format!(", through {library}")).unwrap_or_default();
+    let through = program.through.as_ref().map(|library| format!(", through {}", shown(library))).unwrap_or_default();
     put("OpenSSL", &format!("{version}, {place}{through}"));
     if let Some(config) = &program.config {
-        put("reads", &config.display().to_string());
+        put("reads", &shown(config));
     }
-    let verdict = |gets: bool, why: &str| format!("{}: {why}", if gets { "yes" } else { "no" });
+    let verdict = |gets: bool, why: &str| format!("{}: {}", if gets { "yes" } else { "no" }, shown(why));
     put("provider", &verdict(program.provider.gets, &program.provider.why));
     put("engine", &verdict(program.engine.gets, &program.engine.why));
     if !program.engine_calls.is_empty() && !program.engine.gets {
-        put("low-level", &listed(&program.engine_calls));
+        put("low-level", &shown(&listed(&program.engine_calls)));
     }
     if !program.bypasses.is_empty() {
-        put("bypasses", &listed(&program.bypasses));
+        put("bypasses", &shown(&listed(&program.bypasses)));
     }
     for note in &program.notes {
-        put("note", note);
+        put("note", &shown(note));
     }
     for process in &program.processes {
         let loaded = if process.loaded { "adjunct is loaded" } else { "adjunct is not loaded" };

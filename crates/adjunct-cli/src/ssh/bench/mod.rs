@@ -22,7 +22,6 @@ mod table;
 
 use super::measure::Rig;
 use super::place::Programs;
-use super::server::catch_interrupts;
 use super::tryout::{module, parse_size};
 use crate::output::Style;
 use crate::{Failure, output};
@@ -203,7 +202,6 @@ impl<'a> Run<'a> {
         }
         let programs = Programs::find(args.ssh.as_deref(), args.sshd.as_deref())?;
         let (provider, scp) = (module(args.module.as_deref())?, setup::scp(&programs)?);
-        catch_interrupts();
         let mut header = setup::header(&programs)?;
         let known = Known {
             version: header.openssh.clone(),

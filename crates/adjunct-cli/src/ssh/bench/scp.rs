@@ -6,7 +6,7 @@ use crate::Failure;
 use crate::ssh::measure::rig::{Running, Session};
 use crate::ssh::measure::{Rig, Side};
 use crate::ssh::place::HOST;
-use crate::ssh::server::interrupted;
+use crate::ssh::server::{interrupted, kill_tree};
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
 use std::net::TcpListener;
@@ -180,7 +180,7 @@ impl Drop for Scp {
             let pid = i32::try_from(self.0.id()).ok().and_then(rustix::process::Pid::from_raw);
             let _ = pid.map(|pid| rustix::process::kill_process(pid, rustix::process::Signal::TERM));
             if !matches!(crate::ssh::measure::rig::wait(&mut self.0, Duration::from_secs(2)), Ok(Some(_))) {
-                let _ = self.0.kill();
+                kill_tree(self.0.id());
                 let _ = self.0.wait();
             }
         }

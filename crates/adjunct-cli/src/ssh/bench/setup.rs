@@ -98,12 +98,9 @@ pub fn header(programs: &Programs) -> Result<Header, Failure> {
 
 /// The MAC that is negotiated where none is asked for: the first of the client's.
 pub fn default_mac(programs: &Programs) -> Option<String> {
-    let output = std::process::Command::new(&programs.ssh)
-        .args(["-F", "/dev/null", "-G", "localhost"])
-        .stdin(std::process::Stdio::null())
-        .output()
-        .ok()?;
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let mut command = std::process::Command::new(&programs.ssh);
+    command.args(["-F", "/dev/null", "-G", "localhost"]).stdin(std::process::Stdio::null());
+    let text = crate::openssl::programs::run(&mut command).ok()?.text();
     let line = text.lines().find_map(|line| line.strip_prefix("macs "))?;
     line.split(',').next().map(str::to_owned)
 }

@@ -9,7 +9,7 @@
 
 pub mod data;
 pub mod keys;
-mod orphans;
+pub(super) mod orphans;
 pub mod progress;
 pub mod rig;
 pub mod rounds;

@@ -39,7 +39,8 @@ pub fn forget(child: &Child) {
 pub fn reap(limit: Duration) {
     let me = getpid().as_raw_nonzero().get().unsigned_abs();
     for pid in descendants(me) {
-        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        let stat = fs::read(format!("/proc/{pid}/stat")).unwrap_or_default();
+        let stat = String::from_utf8_lossy(&stat);
         let Some((name, rest)) = stat.split_once('(').and_then(|(_, s)| s.rsplit_once(')')) else { continue };
         let parent = rest.split_whitespace().nth(1).and_then(|p| p.parse::<u32>().ok());
         if parent != Some(me) || !name.starts_with("sshd") || ours().contains(&pid) {

@@ -7,7 +7,8 @@ use super::side::Side;
 use crate::Failure;
 use crate::ssh::place::{HOST, Place, Programs, cannot_write, last_line};
 use crate::ssh::runtime::provide;
-use crate::ssh::server::{children_seconds, interrupted};
+use crate::ssh::server::{children_seconds, interrupted, kill_tree};
+use crate::ssh::session;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde::{Deserialize, Serialize};
 use std::cell::Cell;
@@ -258,20 +259,17 @@ impl Session<'_> {
     /// sshd for the connection `socket`; `lines` win over those written here.
     pub(in crate::ssh) fn server(&self, side: &Side, lines: &[String], socket: TcpStream) -> Result<Running, Failure> {
         let authorized = self.place.path("measure_authorized");
-        // A home without startup files: a login shell that reads some (bash does, run by sshd) may take longer than all the
-        // rest, and what it does is not the connection's.
-        let home = self.place.path("home");
         // StrictModes would refuse keys below /tmp, which everybody may write; the folder itself is 0700. Without PAM
         // nothing of the system records the login.
         let config = format!(
             "{}\nAuthorizedKeysFile {}\nPidFile none\nStrictModes no\nUsePAM no\nUseDNS no\nPasswordAuthentication no\n\
              KbdInteractiveAuthentication no\nPubkeyAuthentication yes\nPermitRootLogin prohibit-password\n\
              AllowUsers {}\nPermitUserRC no\nPrintMotd no\nPrintLastLog no\nX11Forwarding no\nAllowTcpForwarding no\n\
-             SetEnv HOME={}\nLogLevel VERBOSE\n",
+             PermitUserEnvironment no\n{}LogLevel VERBOSE\n",
             lines.join("\n"),
             authorized.display(),
             self.place.user,
-            home.display()
+            session::without_startup_files(self.place)
         );
         let config = self.write("sshd_config", &config)?;
         let sshd = &self.place.programs.sshd;
@@ -329,7 +327,7 @@ impl Running {
 impl Drop for Running {
     fn drop(&mut self) {
         if let Ok(None) = self.0.try_wait() {
-            let _ = self.0.kill();
+            kill_tree(self.0.id());
             let _ = self.0.wait();
         }
         orphans::forget(&self.0);
@@ -350,7 +348,7 @@ impl Pair {
         if failed {
             // Its output went wrong: it would wait for its reader, but may have its reason to tell.
             let _ = wait(&mut client.0, Duration::from_millis(200));
-            let _ = client.0.kill();
+            kill_tree(client.0.id());
         }
         wait(&mut client.0, Duration::from_secs(30))?
             .ok_or_else(|| Failure::new("the client does not end; it was killed"))

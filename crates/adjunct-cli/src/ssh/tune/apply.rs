@@ -7,6 +7,7 @@ use super::plan::{FOLDER_MADE, Ground, Plan, current};
 use super::system::effective;
 use crate::Failure;
 use crate::failure::cause;
+use crate::files;
 use crate::openssl::programs::run;
 use crate::ssh::measure::{Rig, Side};
 use crate::ssh::place::{Programs, last_line};
@@ -212,9 +213,9 @@ impl Reload {
                 return Some(Reload(["systemctl", "reload", unit].map(str::to_owned).to_vec()));
             }
         }
-        let pid = ["/run/sshd.pid", "/var/run/sshd.pid"].iter().find_map(|f| fs::read_to_string(f).ok())?;
+        let pid = ["/run/sshd.pid", "/var/run/sshd.pid"].iter().find_map(|f| files::text(Path::new(f)).ok())?;
         let pid: u32 = pid.trim().parse().ok()?;
-        let name = fs::read_to_string(format!("/proc/{pid}/comm")).ok()?;
+        let name = files::text(Path::new(&format!("/proc/{pid}/comm"))).ok()?;
         (name.trim() == "sshd").then(|| Reload(vec!["kill".to_owned(), "-HUP".to_owned(), pid.to_string()]))
     }
 

@@ -7,6 +7,7 @@
 use super::algorithms::Kind;
 use crate::Failure;
 use crate::failure::cause;
+use crate::files;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -153,12 +154,14 @@ impl Reader<'_> {
             Failure::new(format!("{}: {}{hint}", path.display(), cause(e)))
         };
         let real = self.real(path);
-        match fs::metadata(&real) {
-            Ok(about) if !about.is_file() => Err(Failure::new(format!("{}: is no regular file", path.display()))),
-            Ok(about) if about.len() > LONGEST => {
+        match files::read(&real, LONGEST) {
+            Ok(bytes) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
+            Err(e) if matches!(e.kind(), ErrorKind::InvalidInput | ErrorKind::IsADirectory) => {
+                Err(Failure::new(format!("{}: is no regular file", path.display())))
+            }
+            Err(e) if e.kind() == ErrorKind::FileTooLarge => {
                 Err(Failure::new(format!("{}: is too long for a configuration file", path.display())))
             }
-            Ok(_) => fs::read(&real).map(|b| String::from_utf8_lossy(&b).into_owned()).map_err(|e| failed(&e)),
             // Without a main file OpenSSH's defaults are in force.
             Err(e) if e.kind() == ErrorKind::NotFound && path == Path::new(self.program.main_file()) => {
                 Ok(String::new())

@@ -18,7 +18,7 @@ pub mod system;
 use super::measure::side::Modules;
 use super::measure::{Progress, Rig, Side, openssl_conf};
 use super::place::Programs;
-use super::server::{catch_interrupts, interrupted};
+use super::server::interrupted;
 use super::tryout::{self, Counters};
 use crate::Failure;
 use crate::failure::cause;
@@ -153,7 +153,6 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     if tryout::needs_own_counters() {
         return Err(tryout::again());
     }
-    catch_interrupts();
     let _counters = Counters;
     // Before the file systems of this thread may change: who runs now.
     let reload = (root == Path::new("/")).then(apply::Reload::find).flatten();
@@ -402,7 +401,6 @@ fn write_json(path: &Path, document: &report::Document<'_>) -> Result<(), Failur
 }
 
 fn undo(args: &Args, root: &Path) -> Result<ExitCode, Failure> {
-    catch_interrupts();
     let (programs, service) = (apply::no_programs(), Service::default());
     let nothing = Path::new("/nonexistent");
     let ground = Ground { programs: &programs, root, stage: nothing, service: &service, host_key: nothing };

@@ -7,9 +7,9 @@ use super::policy::Policy;
 use super::survey::Survey;
 use super::system::{Effective, Service, effective, key_types};
 use crate::Failure;
+use crate::files;
 use crate::ssh::place::Programs;
 use serde::Serialize;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The first line of every file of adjunct's.
@@ -105,7 +105,7 @@ impl Plan {
 /// [`Failure`] where it cannot be read, or is another's.
 pub fn current(ground: &Ground<'_>, program: Program) -> Result<Option<String>, Failure> {
     let path = program.drop_in();
-    match fs::read_to_string(ground.real(&path)) {
+    match files::text(&ground.real(&path)) {
         Ok(text) if text.starts_with(MARK) && untouched(&text) => Ok(Some(text)),
         Ok(text) if text.starts_with(MARK) => Err(Failure::new(format!(
             "{}: was changed since adjunct wrote it; it is left alone: remove it, or move it away, by hand",
@@ -234,7 +234,7 @@ fn notes(program: Program, tree: &Tree, ground: &Ground<'_>) -> Vec<String> {
     let mut notes = Vec::new();
     if let Some(file) = &tree.crypto_policy {
         let name = ["etc/crypto-policies/state/current", "etc/crypto-policies/config"].iter().find_map(|file| {
-            let text = fs::read_to_string(ground.root.join(file)).ok()?;
+            let text = files::text(&ground.root.join(file)).ok()?;
             text.lines().map(str::trim).find(|l| !l.is_empty() && !l.starts_with('#')).map(str::to_owned)
         });
         let name = name.map_or_else(String::new, |n| format!(" {n}"));

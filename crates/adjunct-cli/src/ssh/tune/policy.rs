@@ -80,7 +80,7 @@ impl Policy {
         if !about.is_file() || about.len() > LONGEST {
             return Err(failed("is no policy file (a short text in TOML)"));
         }
-        let text = std::fs::read(path).map_err(|e| failed(&crate::failure::cause(&e)))?;
+        let text = crate::files::read(path, LONGEST).map_err(|e| failed(&crate::failure::cause(&e)))?;
         let policy = Policy::parse(&text).map_err(|(line, what)| Failure::Words(format!("{shown}:{line}: {what}")))?;
         Ok(Policy { file: Some(path.to_owned()), ..policy })
     }

@@ -5,10 +5,10 @@ use super::algorithms::Kind;
 use super::config::{Program, Tree, words};
 use super::order::Lists;
 use crate::Failure;
+use crate::files;
 use crate::openssl::programs::run;
 use crate::ssh::measure::Environment;
 use crate::ssh::place::Programs;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -31,7 +31,7 @@ impl Service {
         let mut service = Service::default();
         for file in ENVIRONMENT_FILES.map(Path::new) {
             let real = root.join(file.strip_prefix("/").unwrap_or(file));
-            for (name, value) in variables(&fs::read(real).unwrap_or_default()) {
+            for (name, value) in variables(&files::config(&real).unwrap_or_default()) {
                 match name.as_str() {
                     "SSHD_OPTS" | "OPTIONS" | "CRYPTO_POLICY" => {
                         service.options.extend(options(&value).into_iter().map(|o| (file.to_owned(), o)));
@@ -168,7 +168,7 @@ pub fn key_types(root: &Path, keys: &[PathBuf]) -> Option<Vec<String>> {
     let read = |key: &PathBuf| {
         let below = root.join(key.strip_prefix("/").unwrap_or(key));
         let public = PathBuf::from(format!("{}.pub", below.display()));
-        let text = fs::read_to_string(public).ok()?;
+        let text = files::text(Path::new(&public)).ok()?;
         text.split_whitespace().next().map(str::to_owned)
     };
     keys.iter().map(read).collect()
@@ -178,7 +178,7 @@ pub fn key_types(root: &Path, keys: &[PathBuf]) -> Option<Vec<String>> {
 pub fn rsa_bits(programs: &Programs, root: &Path) -> u32 {
     const USUAL: u32 = 3072;
     let key = root.join("etc/ssh/ssh_host_rsa_key.pub");
-    let told = Command::new(&programs.keygen).arg("-lf").arg(key).stdin(Stdio::null()).output();
+    let told = crate::openssl::programs::run(Command::new(&programs.keygen).arg("-lf").arg(key).stdin(Stdio::null()));
     let text = told.map(|out| String::from_utf8_lossy(&out.stdout).into_owned()).unwrap_or_default();
     let bits = text.split_whitespace().next().and_then(|b| b.parse().ok());
     bits.filter(|bits| (1024..=8192).contains(bits)).unwrap_or(USUAL)
@@ -187,6 +187,7 @@ pub fn rsa_bits(programs: &Programs, root: &Path) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     #[test]
     fn a_service_s_variables_and_options() {

@@ -1,22 +1,22 @@
 //! Which modules of adjunct a running process has loaded, and what the OpenSSL configuration would have it load.
 
+use crate::files;
 use crate::openssl::programs;
 use crate::openssl_conf::{self, Model};
 use std::collections::BTreeSet;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The modules of adjunct that process `pid` has mapped; `None` where that cannot be seen (another user's process, or one that
 /// has changed its user).
 pub(super) fn modules(pid: u32) -> Option<Vec<PathBuf>> {
-    let maps = fs::read(format!("/proc/{pid}/maps")).ok().filter(|m| !m.is_empty())?;
+    let maps = files::of_process(Path::new(&format!("/proc/{pid}/maps"))).ok().filter(|m| !m.is_empty())?;
     Some(of_maps(&String::from_utf8_lossy(&maps)))
 }
 
 /// `OPENSSL_CONF` in the environment that process `pid` was started with.
 pub(super) fn conf_of(pid: u32) -> Option<PathBuf> {
     use std::os::unix::ffi::OsStrExt;
-    let environment = fs::read(format!("/proc/{pid}/environ")).ok()?;
+    let environment = files::of_process(Path::new(&format!("/proc/{pid}/environ"))).ok()?;
     let value = environment.split(|&b| b == 0).find_map(|v| v.strip_prefix(b"OPENSSL_CONF="))?;
     (!value.is_empty()).then(|| PathBuf::from(std::ffi::OsStr::from_bytes(value)))
 }
@@ -48,7 +48,7 @@ pub(super) fn configured(conf: Option<&Path>) -> Configured {
     let Some(path) = conf.map(Path::to_path_buf).or_else(from_environment).or_else(of_system) else {
         return Configured::Unknown;
     };
-    let Ok(bytes) = fs::read(&path) else { return Configured::No(path) };
+    let Ok(bytes) = files::config(&path) else { return Configured::No(path) };
     match Model::read(&bytes, &crate::openssl::FromDisk) {
         Ok(model) if openssl_conf::state(&model).adjunct.is_some() => Configured::Yes(path),
         Ok(_) => Configured::No(path),
@@ -59,6 +59,7 @@ pub(super) fn configured(conf: Option<&Path>) -> Configured {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     #[test]
     fn a_mapped_module_is_found_once() {

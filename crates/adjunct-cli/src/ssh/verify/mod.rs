@@ -15,7 +15,7 @@ mod target;
 
 use crate::output::{self, Style};
 use crate::ssh::place::{Place, Programs};
-use crate::ssh::server::{catch_interrupts, interrupted};
+use crate::ssh::server::interrupted;
 use crate::{Failure, ssh::place};
 use adjunct::counters::{Apart, Snapshot};
 use judge::{End, Judge, Role, Seen, What, algorithm};
@@ -115,7 +115,6 @@ fn size(text: &str) -> Result<u64, String> {
 /// # Errors
 /// [`Failure`] with the one line to show.
 pub fn run(args: &Args) -> Result<ExitCode, Failure> {
-    catch_interrupts();
     let ssh = place::locate("ssh", args.ssh.as_deref(), "openssh-client")?;
     let facts = Client::ask(&ssh)?;
     let folder = tempfile::Builder::new()
@@ -123,6 +122,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
         .permissions(std::fs::Permissions::from_mode(0o700))
         .tempdir()
         .map_err(|e| Failure::new(format!("{}: {e}", std::env::temp_dir().display())))?;
+    place::room()?;
     let run = Run { args, ssh, facts, folder, keys: Keys::new() };
     let report = run.report()?;
     if args.json {

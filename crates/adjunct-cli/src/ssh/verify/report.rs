@@ -1,7 +1,7 @@
 //! The report: a table for people, JSON for programs, and what to do about what is not hardware.
 
 use super::judge::{Cause, Proof, Role, Served, Verdict, What};
-use crate::output::Style;
+use crate::output::{Style, shown};
 use adjunct::cpu;
 use adjunct::route::instructions;
 use serde::Serialize;
@@ -79,7 +79,7 @@ pub(super) fn advice(parts: &[Part]) -> Vec<String> {
 fn advise(part: &Part, role: Role, verdict: &Verdict) -> Option<String> {
     let program = role.program();
     let name = part.algorithm.as_deref().unwrap_or_default();
-    let suite = "'adjunct ssh tune' finds the fastest suite; aes128-gcm@openssh.com (-o Ciphers=...) needs only AES instructions";
+    let suite = "'adjunct ssh tune --apply' puts the fastest suite first; aes128-gcm@openssh.com (-o Ciphers=...) needs only AES instructions";
     match verdict.cause? {
         Cause::NotEnabled => {
             let again = if role == Role::Server { ", then restart it" } else { "" };
@@ -116,8 +116,8 @@ pub(super) fn text(report: &Report, style: Style) -> String {
     let unknown = "unknown";
     let session = match report.target {
         "private" => "with a private sshd on this machine's loopback".to_owned(),
-        "own" => format!("with this machine's sshd ({})", report.host),
-        _ => format!("with {}", report.host),
+        "own" => format!("with this machine's sshd ({})", shown(&report.host)),
+        _ => format!("with {}", shown(&report.host)),
     };
     let mut line = |name: &str, value: &str| _ = writeln!(out, "{name:<9}{value}");
     line("session", &session);
@@ -127,11 +127,11 @@ pub(super) fn text(report: &Report, style: Style) -> String {
     for part in &report.parts {
         let _ = writeln!(out, "\n{:<24}{}", style.strong(&format!("{:<24}", part.part.text())), name(part));
         if part.ends().iter().all(|(_, v)| v.served == Served::Nothing) && part.client.why == part.server.why {
-            let _ = writeln!(out, "  {}", part.client.why);
+            let _ = writeln!(out, "  {}", shown(&part.client.why));
             continue;
         }
         for (role, verdict) in part.ends() {
-            let _ = writeln!(out, "  {:<9}{}  {}", role.name(), paint(verdict.served, style), words(verdict));
+            let _ = writeln!(out, "  {:<9}{}  {}", role.name(), paint(verdict.served, style), shown(&words(verdict)));
         }
     }
     out.push('\n');
@@ -145,24 +145,25 @@ pub(super) fn text(report: &Report, style: Style) -> String {
     };
     let _ = writeln!(out, "verdict: {verdict}");
     for advice in &report.advice {
-        let _ = writeln!(out, "advice:  {advice}");
+        let _ = writeln!(out, "advice:  {}", shown(advice));
     }
     for note in &report.notes {
-        let _ = writeln!(out, "note:    {note}");
+        let _ = writeln!(out, "note:    {}", shown(note));
     }
     out
 }
 
-fn name(part: &Part) -> &str {
-    part.algorithm.as_deref().unwrap_or("-")
+fn name(part: &Part) -> String {
+    shown(part.algorithm.as_deref().unwrap_or("-"))
 }
 
 fn end(program: &str, modules: Option<&[PathBuf]>) -> String {
+    let program = shown(program);
     match modules {
-        None => program.to_owned(),
+        None => program,
         Some([]) => format!("{program}; adjunct not loaded"),
         Some(paths) => {
-            let paths: Vec<String> = paths.iter().map(|p| p.display().to_string()).collect();
+            let paths: Vec<String> = paths.iter().map(shown).collect();
             format!("{program}; {}", paths.join(", "))
         }
     }

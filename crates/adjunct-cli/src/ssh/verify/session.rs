@@ -4,7 +4,7 @@ use super::log::Log;
 use crate::Failure;
 use crate::failure::cause;
 use crate::ssh::measure::Progress;
-use crate::ssh::server::interrupted;
+use crate::ssh::server::{interrupted, kill_tree};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -94,7 +94,7 @@ pub(super) fn run(plan: Plan<'_>) -> Result<Session, Failure> {
     let mut reader = Reader { stdout, data: &data, interactive, progress: Progress::new(), pid };
     let answer = reader.read();
     if answer.is_err() {
-        let _ = child.0.kill();
+        kill_tree(child.0.id());
     }
     let _ = child.0.wait();
     interrupted()?;
@@ -123,7 +123,7 @@ struct Guard(Child);
 impl Drop for Guard {
     fn drop(&mut self) {
         if let Ok(None) = self.0.try_wait() {
-            let _ = self.0.kill();
+            kill_tree(self.0.id());
             let _ = self.0.wait();
         }
     }

@@ -3,10 +3,10 @@
 use super::Args;
 use super::loaded::{Configured, configured};
 use crate::Failure;
+use crate::files;
 use crate::openssl::programs;
 use crate::ssh::place::{HOST, Place, Programs, last_line};
 use crate::ssh::server::{Settings, Sshd};
-use std::fs;
 use std::io::Read;
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
@@ -215,7 +215,7 @@ fn environment(key: &str) -> Vec<(String, String)> {
     for name in TELLING {
         let of_service = || {
             let files = ["/etc/default/ssh", "/etc/sysconfig/sshd", "/etc/sysconfig/ssh", "/etc/conf.d/sshd"];
-            files.iter().find_map(|file| variable(&fs::read_to_string(file).ok()?, name))
+            files.iter().find_map(|file| variable(&files::text(Path::new(file)).ok()?, name))
         };
         if let Some(value) = std::env::var(name).ok().or_else(of_service) {
             environment.push((name.to_owned(), value));
@@ -291,7 +291,7 @@ fn with_pub(path: &Path) -> PathBuf {
 }
 
 fn read(path: &Path) -> Result<String, Failure> {
-    fs::read_to_string(path).map_err(|e| Failure::new(format!("{}: {}", path.display(), crate::failure::cause(&e))))
+    files::text(path).map_err(|e| Failure::new(format!("{}: {}", path.display(), crate::failure::cause(&e))))
 }
 
 /// The version of OpenSSL that `sshd` uses, where it says so.

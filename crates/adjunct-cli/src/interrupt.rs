@@ -1,0 +1,85 @@
+//! Signals that ask the command to end: it ends what it started, removes what it made, and goes; or is made to go.
+
+use crate::Failure;
+use crate::ssh::server::{descendants, kill};
+use rustix::process::Signal;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use std::io::Read;
+use std::os::unix::net::UnixStream;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+
+/// How long the command may take to end by itself.
+const GRACE: Duration = Duration::from_secs(10);
+/// How long a change that is half made may take to be taken back.
+const HELD: Duration = Duration::from_secs(120);
+
+/// How many changes are half made.
+static HOLDS: AtomicUsize = AtomicUsize::new(0);
+
+/// While it lives, the command is given longer to end: a change is on disk that may have to be taken back.
+#[derive(Debug)]
+pub(crate) struct Hold(());
+
+impl Hold {
+    /// From here on.
+    pub(crate) fn new() -> Hold {
+        HOLDS.fetch_add(1, Ordering::SeqCst);
+        Hold(())
+    }
+}
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        HOLDS.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// From here on an interrupt, a termination or a hangup no longer ends the process at once: [`interrupted`] tells of it,
+/// so that what was started is ended and what was made is removed.
+pub fn catch_interrupts() {
+    flag();
+}
+
+/// Whether the user wants it to end.
+///
+/// # Errors
+/// [`Failure`] once a signal has come.
+pub fn interrupted() -> Result<(), Failure> {
+    if flag().load(Ordering::Relaxed) { Err(Failure::new("interrupted")) } else { Ok(()) }
+}
+
+fn flag() -> &'static Arc<AtomicBool> {
+    static FLAG: OnceLock<Arc<AtomicBool>> = OnceLock::new();
+    FLAG.get_or_init(|| {
+        let flag = Arc::new(AtomicBool::new(false));
+        let pipe = UnixStream::pair().ok();
+        for signal in [SIGINT, SIGTERM, SIGHUP] {
+            let _ = signal_hook::flag::register(signal, Arc::clone(&flag));
+            if let Some(end) = pipe.as_ref().and_then(|(_, write)| write.try_clone().ok()) {
+                let _ = signal_hook::low_level::pipe::register(signal, end);
+            }
+        }
+        if let Some((read, _)) = pipe {
+            let _ = std::thread::Builder::new().name("signals".to_owned()).spawn(move || watch(read));
+        }
+        flag
+    })
+}
+
+/// Ends the process where it does not end by itself after a signal: it may wait in a system call that a file or a program of
+/// somebody else's does not let return.
+fn watch(mut signals: UnixStream) {
+    if !matches!(signals.read(&mut [0]), Ok(1)) {
+        return;
+    }
+    let start = Instant::now();
+    while start.elapsed() < GRACE || (HOLDS.load(Ordering::SeqCst) > 0 && start.elapsed() < HELD) {
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    for pid in descendants(std::process::id()) {
+        kill(pid, Signal::KILL);
+    }
+    let _ = signal_hook::low_level::emulate_default_handler(SIGTERM);
+}

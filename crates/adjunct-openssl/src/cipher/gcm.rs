@@ -1,6 +1,8 @@
 //! AES-GCM: as a stream, one-shot as OpenSSH uses it, and TLS 1.2 records (SP 800-38D, RFC 5288).
 
-use super::aead::{self, Aead, DEFAULT_IV, EXPLICIT_IV, FIXED_IV, Refusal, Shared, TLS_AAD, octets, same_tag};
+use super::aead::{
+    self, Aead, DEFAULT_IV, EXPLICIT_IV, FIXED_IV, Refusal, Shared, TLS_AAD, answered, octets, same_tag,
+};
 use super::state::mode;
 use crate::abi::param::{self, Param};
 use crate::abi::reason::{Reason, prov};
@@ -200,6 +202,8 @@ impl Aead for Context {
         Param::END,
     ];
 
+    const HEADER_ERROR: Reason = prov::INVALID_AAD;
+
     fn tally(bits: usize) -> Tally {
         Tally::new(Function::AesGcm, bits)
     }
@@ -273,7 +277,6 @@ impl Aead for Context {
         }
         if input.is_null() {
             if !self.shared.encrypt && self.tag_len.is_none() {
-                self.shared.core.raise(prov::TAG_NOT_SET);
                 return None;
             }
             if !self.close(None) {
@@ -339,36 +342,37 @@ impl Aead for Context {
         Ok(())
     }
 
-    fn get_param(&mut self, p: &mut Param) -> Result<bool, Refusal> {
-        Ok(match p.name().to_bytes() {
+    fn get_param(&mut self, p: &mut Param) -> Result<(), Refusal> {
+        match p.name().to_bytes() {
             b"iv" | b"updated-iv" => {
                 if self.iv_state == IvState::Unset {
-                    return Ok(false);
+                    return Err(Refusal::Untold);
                 }
-                if !p.data.is_null() && p.data_type == param::OCTETS && p.data_size < self.iv_len {
+                if p.data_size < self.iv_len {
                     return Err(prov::INVALID_IV_LENGTH.into());
                 }
-                p.set_octets(&self.iv[..self.iv_len])
+                answered(p.set_octets(&self.iv[..self.iv_len]))
             }
             b"tag" => {
                 let size = p.data_size;
                 if size == 0 || size > TAG || !self.shared.encrypt || self.tag_len.is_none() {
                     return Err(prov::INVALID_TAG.into());
                 }
-                p.data_type == param::OCTETS && p.set_octets(&self.tag[..size])
+                answered(p.data_type == param::OCTETS && p.set_octets(&self.tag[..size]))
             }
             b"tlsivgen" => {
                 if p.data.is_null() || p.data_type != param::OCTETS {
-                    return Ok(false);
+                    return Err(Refusal::Untold);
                 }
                 // A length of 0, or beyond the IV's, asks for all of it.
                 let size = if p.data_size == 0 { self.iv_len } else { p.data_size.min(self.iv_len) };
                 // SAFETY: data has that room.
-                self.generate_iv(unsafe { abi::slice_mut(p.data.cast(), size) })
+                let out = unsafe { abi::slice_mut(p.data.cast(), size) };
+                self.generate_iv(out).then_some(()).ok_or(Refusal::Untold)
             }
-            b"iv-generated" => p.set_u64(self.iv_random.into()),
-            _ => true,
-        })
+            b"iv-generated" => p.set_u64(self.iv_random.into()).then_some(()).ok_or(Refusal::Untold),
+            _ => Ok(()),
+        }
     }
 }
 

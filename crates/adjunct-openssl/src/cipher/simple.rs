@@ -39,7 +39,11 @@ unsafe extern "C" fn get_ctx_params<M: Mode>(ctx: *mut c_void, params: *mut Para
     // SAFETY: both are OpenSSL's.
     guard(0, move || unsafe {
         let Some(c) = abi::context::<Context<M>>(ctx) else { return 0 };
-        c.state.get_params(&M::INFO, c.mode.updated_iv(&c.state), params)
+        let updated = c.mode.updated_iv(&c.state);
+        if M::FIXED {
+            return c.state.get_fixed(&M::INFO, updated, params);
+        }
+        c.state.get_params(&M::INFO, updated, params)
     })
 }
 
@@ -340,6 +344,8 @@ fn finish<M: Mode>(state: &mut State, mode: &mut M, last: &mut [u8]) -> Result<u
     if state.encrypt || !state.pad {
         return Ok(block);
     }
+    // What stays where the padding is bad.
+    state.buffer[..block].copy_from_slice(last);
     unpad(last).ok_or(prov::BAD_DECRYPT)
 }
 

@@ -41,7 +41,7 @@ pub(super) unsafe fn update<M: Mode>(
         padding[pad - 1] = (pad - 1) as u8;
         len += pad;
     }
-    if !len.is_multiple_of(block) {
+    if !len.is_multiple_of(block) || state.tls_mac_size > tls_record::MAX_MAC {
         return state.fail(prov::CIPHER_OPERATION_FAILED);
     }
     // SAFETY: len is at most out_size, and the input is the output.

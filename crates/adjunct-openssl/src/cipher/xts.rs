@@ -172,8 +172,12 @@ unsafe extern "C" fn set_ctx_params(ctx: *mut c_void, params: *const Param) -> c
         // SAFETY: as above.
         for p in unsafe { param::iter(params) } {
             // The key's length is fixed; saying so again is no error.
-            if p.name() == c"keylen" && p.get_usize() != Some(c.state.key_len) {
-                return 0;
+            if p.name() == c"keylen" {
+                match p.get_usize() {
+                    None => return c.state.fail(prov::FAILED_TO_GET_PARAMETER),
+                    Some(length) if length != c.state.key_len => return 0,
+                    Some(_) => {}
+                }
             }
         }
         1

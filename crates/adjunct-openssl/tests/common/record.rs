@@ -59,6 +59,9 @@ impl Recorder {
     pub fn call<R: Returned>(&mut self, name: impl Display, call: impl FnOnce() -> R) -> R {
         // SAFETY: libcrypto's calls about this thread's queue.
         unsafe { ERR_clear_error() };
+        if tracing() {
+            eprintln!("  {name}");
+        }
         let value = call();
         self.lines.push(format!("{name} = {}{}", value.text(), queue()));
         value
@@ -83,8 +86,12 @@ impl Recorder {
     }
 }
 
+/// What OpenSSL since 3.2 says of a parameter of the wrong type or size (`ERR_LIB_CRYPTO`) before its provider's error about the
+/// same; some of its providers try two types, and leave one even where they succeed. Ours says the provider's alone.
+const CONVERSIONS: [c_ulong; 7] = [116, 123, 124, 125, 126, 129, 258 | 3 << 18];
+
 /// The error queue in words, oldest first, and empties it.
-fn queue() -> String {
+pub fn queue() -> String {
     let mut all = String::new();
     loop {
         // SAFETY: libcrypto's calls about this thread's queue; the strings are static or null.
@@ -97,6 +104,9 @@ fn queue() -> String {
                 if text.is_null() { "?".into() } else { CStr::from_ptr(text).to_string_lossy() }
             };
             let (library, reason) = ((code >> 23) & 0xFF, code & 0x7F_FFFF);
+            if library == 15 && CONVERSIONS.contains(&reason) {
+                continue;
+            }
             let _ = write!(
                 all,
                 " [{library}:{reason} {}: {}]",
@@ -122,7 +132,10 @@ impl Comparison {
 
     /// Runs a sequence with the default provider and with ours; it gets the property query to fetch with.
     pub fn run(&mut self, name: impl Display, sequence: impl Fn(&mut Recorder, &'static CStr)) {
-        let record = |query| {
+        let record = |query: &'static CStr| {
+            if tracing() {
+                eprintln!("{name}, {query:?}");
+            }
             let mut recorder = Recorder::default();
             sequence(&mut recorder, query);
             recorder.lines
@@ -158,4 +171,14 @@ impl Comparison {
             self.differences.iter().take(shown).map(String::as_str).collect::<Vec<_>>().join("\n")
         );
     }
+}
+
+/// Whether to say what is called before it is: the last line names what crashed.
+fn tracing() -> bool {
+    std::env::var_os("ADJUNCT_TRACE").is_some()
+}
+
+/// Whether to run the whole of what is otherwise a small part.
+pub fn deep() -> bool {
+    std::env::var_os("ADJUNCT_DEEP").is_some_and(|v| v == "1")
 }

@@ -2,8 +2,9 @@
 //! other in what they return or report, [`Aead`] has a constant or a method for it.
 
 use super::state::{self, Info};
-use crate::abi::core::{Core, Reason};
+use crate::abi::core::Core;
 use crate::abi::param::{self, Param};
+use crate::abi::reason::{Reason, prov};
 use crate::abi::{self, Dispatch, guard, id};
 use crate::entry;
 use crate::provider::provider;
@@ -96,7 +97,12 @@ impl From<Reason> for Refusal {
 
 /// The octets of a parameter of exactly that type.
 pub fn octets(p: &Param) -> Option<&[u8]> {
-    if p.data_type == param::OCTETS { p.get_octets() } else { None }
+    if p.data_type == param::OCTETS && !p.data.is_null() { p.get_octets() } else { None }
+}
+
+/// What comes of an answer that was put where OpenSSL asked, or could not be.
+pub fn answered(done: bool) -> Result<(), Refusal> {
+    if done { Ok(()) } else { Err(prov::FAILED_TO_SET_PARAMETER.into()) }
 }
 
 /// A cipher that authenticates: the part that differs.
@@ -108,12 +114,13 @@ pub trait Aead: Clone {
     /// What `set_ctx_params` takes.
     const SETTABLE: &'static [Param];
     /// The error of an update that fails without one of its own.
-    const UPDATE_ERROR: Option<Reason> = Some(Reason::CipherFailed);
+    const UPDATE_ERROR: Option<Reason> = Some(prov::CIPHER_OPERATION_FAILED);
+    /// The error of a TLS header that is none, or tells too short a record.
+    const HEADER_ERROR: Reason = prov::INVALID_DATA;
     /// Whether an empty update means something: it sets the length of CCM's message.
     const EMPTY_UPDATES: bool = false;
-    /// Whether `EVP_Cipher` is an update. Where not, it ends the message if there is no input, puts no error of its own
-    /// on the queue, and tells the input's length whatever was written.
-    const CIPHER_UPDATES: bool = false;
+    /// Whether `EVP_Cipher` tells what was written. Where not, it tells the input's length, for TLS records too.
+    const TELLS_WRITTEN: bool = false;
 
     /// Where a key of `bits` counts.
     fn tally(bits: usize) -> Tally;
@@ -158,8 +165,8 @@ pub trait Aead: Clone {
     /// Takes another parameter than `tlsaad`; one it does not know is no error.
     fn set_param(&mut self, name: &[u8], p: &Param) -> Result<(), Refusal>;
 
-    /// Answers another parameter than the lengths; one it does not know is no error. False: it could not be put there.
-    fn get_param(&mut self, p: &mut Param) -> Result<bool, Refusal>;
+    /// Answers another parameter than the lengths; one it does not know is no error.
+    fn get_param(&mut self, p: &mut Param) -> Result<(), Refusal>;
 }
 
 unsafe extern "C" fn newctx<A: Aead, const BITS: usize>(provctx: *mut c_void) -> *mut c_void {
@@ -237,7 +244,7 @@ unsafe extern "C" fn update<A: Aead>(
             0
         } else {
             if out_size < len {
-                return c.shared().fail(Reason::BufferTooSmall);
+                return c.shared().fail(prov::OUTPUT_BUFFER_TOO_SMALL);
             }
             // SAFETY: as above.
             let Some(written) = (unsafe { c.process(out, input, len) }) else {
@@ -275,16 +282,15 @@ unsafe extern "C" fn cipher<A: Aead>(
         // SAFETY: the pointers are OpenSSL's, valid for the lengths given.
         let Some(c) = (unsafe { abi::context::<A>(ctx) }) else { return 0 };
         if out_size < len {
-            return c.shared().fail(Reason::BufferTooSmall);
+            return c.shared().fail(prov::OUTPUT_BUFFER_TOO_SMALL);
         }
         // Nothing at all is the end, also where an empty update is something else.
         let ended = input.is_null() && len == 0;
         // SAFETY: as above.
-        if !unsafe { if ended { c.finish(out) } else { c.process(out, input, len).is_some() } } {
-            return 0;
-        }
-        // SAFETY: as above. OpenSSL's own gives the input's length here, for TLS records too.
-        unsafe { *out_len = len };
+        let written = unsafe { if ended { c.finish(out).then_some(0) } else { c.process(out, input, len) } };
+        let Some(written) = written else { return 0 };
+        // SAFETY: as above.
+        unsafe { *out_len = if A::TELLS_WRITTEN { written } else { len } };
         1
     })
 }
@@ -302,16 +308,14 @@ unsafe extern "C" fn get_ctx_params<A: Aead>(ctx: *mut c_void, params: *mut Para
         // SAFETY: as above.
         for p in unsafe { param::iter_mut(params) } {
             let done = match p.name().to_bytes() {
-                b"ivlen" => Ok(p.set_usize(c.iv_len())),
-                b"keylen" => Ok(p.set_usize(c.shared().key_len)),
-                b"taglen" => Ok(p.set_usize(c.tag_len())),
-                b"tlsaadpad" => Ok(p.set_usize(c.shared().tls_pad)),
+                b"ivlen" => answered(p.set_usize(c.iv_len())),
+                b"keylen" => answered(p.set_usize(c.shared().key_len)),
+                b"taglen" => answered(p.set_usize(c.tag_len())),
+                b"tlsaadpad" => answered(p.set_usize(c.shared().tls_pad)),
                 _ => c.get_param(p),
             };
-            match done {
-                Ok(true) => {}
-                Ok(false) => return 0,
-                Err(refusal) => return c.shared().refuse(refusal),
+            if let Err(refusal) = done {
+                return c.shared().refuse(refusal);
             }
         }
         1
@@ -324,9 +328,10 @@ unsafe fn set_params<A: Aead>(c: &mut A, params: *const Param) -> c_int {
     // SAFETY: see above.
     for p in unsafe { param::iter(params) } {
         let done = match p.name().to_bytes() {
+            b"tlsaad" if p.data_type != param::OCTETS => Err(prov::FAILED_TO_GET_PARAMETER.into()),
             b"tlsaad" => {
                 let pad = octets(p).and_then(|o| o.try_into().ok()).and_then(|aad| c.tls_header(aad));
-                pad.map(|pad| c.shared().tls_pad = pad).ok_or(Reason::InvalidParameter.into())
+                pad.map(|pad| c.shared().tls_pad = pad).ok_or(A::HEADER_ERROR.into())
             }
             name => c.set_param(name, p),
         };
@@ -352,7 +357,6 @@ unsafe extern "C" fn settable_ctx_params<A: Aead>(_ctx: *mut c_void, _provctx: *
 
 /// The dispatch table of a cipher with keys of `BITS` bits.
 pub const fn table<A: Aead, const BITS: usize>() -> [Dispatch; 15] {
-    let one_shot = if A::CIPHER_UPDATES { update::<A> as *const () } else { cipher::<A> as *const () };
     [
         entry!(id::CIPHER_NEWCTX, newctx::<A, BITS>),
         entry!(id::CIPHER_FREECTX, freectx::<A>),
@@ -361,7 +365,7 @@ pub const fn table<A: Aead, const BITS: usize>() -> [Dispatch; 15] {
         entry!(id::CIPHER_DECRYPT_INIT, init::<A, false>),
         entry!(id::CIPHER_UPDATE, update::<A>),
         entry!(id::CIPHER_FINAL, last::<A>),
-        entry!(id::CIPHER_CIPHER, one_shot),
+        entry!(id::CIPHER_CIPHER, cipher::<A>),
         entry!(id::CIPHER_GET_PARAMS, get_params::<A, BITS>),
         entry!(id::CIPHER_GETTABLE_PARAMS, state::gettable_params),
         entry!(id::CIPHER_GET_CTX_PARAMS, get_ctx_params::<A>),

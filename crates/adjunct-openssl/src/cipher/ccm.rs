@@ -1,9 +1,9 @@
 //! AES-CCM: lengths first, then one message in one piece (SP 800-38C), and TLS 1.2 records (RFC 6655).
 
-use super::aead::{self, Aead, EXPLICIT_IV, FIXED_IV, Refusal, Shared, TLS_AAD, octets, same_tag};
+use super::aead::{self, Aead, EXPLICIT_IV, FIXED_IV, Refusal, Shared, TLS_AAD, answered, octets, same_tag};
 use super::state::mode;
-use crate::abi::core::Reason;
 use crate::abi::param::{self, Param};
+use crate::abi::reason::{Reason, prov};
 use crate::abi::{self, Dispatch};
 use adjunct::InOut;
 use adjunct::awslc::cipher_ccm::Ccm;
@@ -18,10 +18,16 @@ struct Context {
     key_set: bool,
     iv_set: bool,
     tag_set: bool,
+    /// Whether the lengths were given, which a new key or nonce does not change: a message that ended, or failed, must have been
+    /// closed before the next begins (its tag asked for), or its lengths be set anew.
     length_set: bool,
+    /// Whether the lengths were given under this key.
+    begun: bool,
     /// The bytes the message length takes; the nonce has 15 less that.
     width: usize,
     tag_len: usize,
+    /// Both as they were when the key was set: as in OpenSSL, what is changed after it holds for the next key.
+    in_force: (usize, usize),
     tag: [u8; 16],
     iv: [u8; 16],
 }
@@ -35,9 +41,11 @@ impl Drop for Context {
 
 impl Context {
     fn start(&mut self, message: usize) -> bool {
-        let iv_len = self.iv_len();
-        self.length_set = self.ccm.start(&self.iv[..iv_len], self.tag_len, message).is_ok();
-        self.length_set
+        let (width, tag_len) = self.in_force;
+        let nonce = 15 - width;
+        self.begun = nonce <= self.iv_len() && self.ccm.start(&self.iv[..nonce], tag_len, message).is_ok();
+        self.length_set |= self.begun;
+        self.begun
     }
 
     /// The message, and its tag: given out, or compared with `expected`. What does not authenticate is wiped.
@@ -46,13 +54,15 @@ impl Context {
     /// `input` and `out` are valid for `len` bytes.
     unsafe fn message(&mut self, out: *mut u8, input: *const u8, len: usize, expected: Option<[u8; 16]>) -> bool {
         // SAFETY: see above.
-        if self.ccm.message(self.shared.encrypt, unsafe { InOut::from_raw(input, out, len) }).is_err() {
+        let io = unsafe { InOut::from_raw(input, out, len) };
+        // One that is not as long as was said ends what was begun, too.
+        if !std::mem::take(&mut self.begun) || self.ccm.message(self.shared.encrypt, io).is_err() {
             return false;
         }
         self.shared.count(len);
         let tag = self.ccm.tag();
         if let Some(expected) = expected {
-            if same_tag(&tag, &expected, self.tag_len) {
+            if self.tag_len == self.in_force.1 && same_tag(&tag, &expected, self.tag_len) {
                 return true;
             }
             // SAFETY: see above.
@@ -129,8 +139,10 @@ impl Aead for Context {
             iv_set: false,
             tag_set: false,
             length_set: false,
+            begun: false,
             width: 8,
             tag_len: 12,
+            in_force: (8, 12),
             tag: [0; 16],
             iv: [0; 16],
         }
@@ -144,20 +156,21 @@ impl Aead for Context {
     #[inline]
     fn set_iv(&mut self, iv: &[u8]) -> Result<(), Reason> {
         if iv.len() != self.iv_len() {
-            return Err(Reason::InvalidIvLength);
+            return Err(prov::INVALID_IV_LENGTH);
         }
         self.iv[..iv.len()].copy_from_slice(iv);
         self.iv_set = true;
-        // The lengths go into the same block as the nonce and are set anew with it.
-        self.length_set = false;
         Ok(())
     }
 
     fn set_key(&mut self, key: &[u8]) -> Result<(), Reason> {
         if key.len() != self.shared.key_len || self.ccm.set_key(key).is_err() {
-            return Err(Reason::InvalidKeyLength);
+            return Err(prov::INVALID_KEY_LENGTH);
         }
         self.key_set = true;
+        // Lengths that were set stay, as in OpenSSL, but a message begun under another key does not go on.
+        self.begun = false;
+        self.in_force = (self.width, self.tag_len);
         Ok(())
     }
 
@@ -258,14 +271,14 @@ impl Aead for Context {
             // A tag without data sets its length only.
             b"tag" => {
                 if p.data_type != param::OCTETS {
-                    return Err(Reason::InvalidParameter.into());
+                    return Err(prov::FAILED_TO_GET_PARAMETER.into());
                 }
                 if p.data_size % 2 == 1 || !(4..=16).contains(&p.data_size) {
-                    return Err(Reason::InvalidTagLength.into());
+                    return Err(prov::INVALID_TAG_LENGTH.into());
                 }
                 if let Some(tag) = p.get_octets() {
                     if self.shared.encrypt {
-                        return Err(Reason::TagNotNeeded.into());
+                        return Err(prov::TAG_NOT_NEEDED.into());
                     }
                     self.tag[..tag.len()].copy_from_slice(tag);
                     self.tag_set = true;
@@ -273,19 +286,19 @@ impl Aead for Context {
                 self.tag_len = p.data_size;
             }
             b"ivlen" => {
-                let length = p.get_usize().ok_or(Reason::InvalidParameter)?;
+                let length = p.get_usize().ok_or(prov::FAILED_TO_GET_PARAMETER)?;
                 if !(7..=13).contains(&length) {
-                    return Err(Reason::InvalidIvLength.into());
+                    return Err(prov::INVALID_IV_LENGTH.into());
                 }
                 if self.width != 15 - length {
                     self.width = 15 - length;
                     // A nonce already there was made for another length.
                     self.iv_set = false;
-                    self.length_set = false;
                 }
             }
+            b"tlsivfixed" if p.data_type != param::OCTETS => return Err(prov::FAILED_TO_GET_PARAMETER.into()),
             b"tlsivfixed" => {
-                let fixed = octets(p).filter(|o| o.len() == FIXED_IV).ok_or(Reason::InvalidIvLength)?;
+                let fixed = octets(p).filter(|o| o.len() == FIXED_IV).ok_or(prov::INVALID_IV_LENGTH)?;
                 self.iv[..FIXED_IV].copy_from_slice(fixed);
             }
             _ => {}
@@ -294,29 +307,30 @@ impl Aead for Context {
     }
 
     #[inline]
-    fn get_param(&mut self, p: &mut Param) -> Result<bool, Refusal> {
-        Ok(match p.name().to_bytes() {
+    fn get_param(&mut self, p: &mut Param) -> Result<(), Refusal> {
+        match p.name().to_bytes() {
             b"iv" | b"updated-iv" => {
-                if !p.data.is_null() && p.data_type == param::OCTETS && p.data_size < self.iv_len() {
-                    return Err(Reason::InvalidIvLength.into());
+                if p.data_size < self.iv_len() {
+                    return Err(prov::INVALID_IV_LENGTH.into());
                 }
-                p.set_octets(&self.iv[..self.iv_len()])
+                // As much as there is room for, as OpenSSL's own has it: programs ask with 16 bytes.
+                answered(p.set_octets(&self.iv[..p.data_size.min(16)]))
             }
             b"tag" => {
                 if !self.shared.encrypt || !self.tag_set {
-                    return Err(Reason::TagNotSet.into());
+                    return Err(prov::TAG_NOT_SET.into());
                 }
                 if p.data_type != param::OCTETS {
-                    return Err(Reason::InvalidParameter.into());
+                    return Err(prov::FAILED_TO_SET_PARAMETER.into());
                 }
-                if p.data_size != self.tag_len || !p.set_octets(&self.tag[..self.tag_len]) {
-                    return Ok(false);
+                if p.data_size != self.in_force.1 || !p.set_octets(&self.tag[..p.data_size]) {
+                    return Err(Refusal::Untold);
                 }
                 (self.iv_set, self.tag_set, self.length_set) = (false, false, false);
-                true
+                Ok(())
             }
-            _ => true,
-        })
+            _ => Ok(()),
+        }
     }
 }
 

@@ -1,9 +1,9 @@
 //! ChaCha20-Poly1305 as a stream (RFC 8439), and TLS 1.2 records (RFC 7905).
 
-use super::aead::{self, Aead, Refusal, Shared, TLS_AAD, octets, same_tag, shorten_tls, tls_length};
+use super::aead::{self, Aead, Refusal, Shared, TLS_AAD, answered, octets, same_tag, shorten_tls, tls_length};
 use super::state::mode;
-use crate::abi::core::Reason;
 use crate::abi::param::{self, Param};
+use crate::abi::reason::{Reason, prov};
 use crate::abi::{self, Dispatch};
 use adjunct::InOut;
 use adjunct::awslc::cipher_chacha::{ChaCha20Poly1305, KEY, TAG};
@@ -39,12 +39,9 @@ impl Context {
     /// One TLS record: payload and tag. Gives the length of the result.
     ///
     /// # Safety
-    /// `input` and `out` are valid for `len` bytes.
-    unsafe fn tls_record(&mut self, aad: [u8; TLS_AAD], out: *mut u8, input: *const u8, len: usize) -> Option<usize> {
+    /// `input` and `out` are valid for the payload that the header tells, and a tag.
+    unsafe fn tls_record(&mut self, aad: [u8; TLS_AAD], out: *mut u8, input: *const u8) -> Option<usize> {
         let payload = tls_length(&aad);
-        if input.is_null() || len != payload + TAG {
-            return None;
-        }
         let mut received = [0; TAG];
         // SAFETY: see above. The tag is read before the output, which may be the same memory, is written.
         let io = unsafe {
@@ -58,7 +55,7 @@ impl Context {
             self.tag = tag;
             // SAFETY: see above.
             unsafe { std::ptr::copy_nonoverlapping(tag.as_ptr(), out.add(payload), TAG) };
-            return Some(len);
+            return Some(payload + TAG);
         }
         if !same_tag(&tag, &received, TAG) {
             // What does not authenticate must not be seen.
@@ -89,7 +86,7 @@ impl Aead for Context {
         Param::END,
     ];
     const UPDATE_ERROR: Option<Reason> = None;
-    const CIPHER_UPDATES: bool = true;
+    const TELLS_WRITTEN: bool = true;
 
     /// It has no key size to tell apart.
     fn tally(_bits: usize) -> Tally {
@@ -114,14 +111,14 @@ impl Aead for Context {
 
     #[inline]
     fn set_iv(&mut self, iv: &[u8]) -> Result<(), Reason> {
-        self.nonce = iv.try_into().map_err(|_| Reason::InvalidIvLength)?;
+        self.nonce = iv.try_into().map_err(|_| prov::INVALID_IV_LENGTH)?;
         self.aead.set_nonce(&self.nonce);
         self.shared.tls_aad = None;
         Ok(())
     }
 
     fn set_key(&mut self, key: &[u8]) -> Result<(), Reason> {
-        self.aead.set_key(key.try_into().map_err(|_| Reason::InvalidKeyLength)?);
+        self.aead.set_key(key.try_into().map_err(|_| prov::INVALID_KEY_LENGTH)?);
         self.shared.tls_aad = None;
         self.key_set = true;
         Ok(())
@@ -129,15 +126,18 @@ impl Aead for Context {
 
     unsafe fn process(&mut self, out: *mut u8, input: *const u8, len: usize) -> Option<usize> {
         if !self.key_set {
-            self.shared.core.raise(Reason::NotInitialised);
+            self.shared.core.raise(prov::NO_KEY_SET);
             return None;
         }
         if let Some(aad) = self.shared.tls_aad {
             if !out.is_null() {
-                // SAFETY: see above.
-                let done = unsafe { self.tls_record(aad, out, input, len) };
+                // What is no such record leaves the header in force: it must not be taken for plain data.
+                if input.is_null() || len != tls_length(&aad) + TAG {
+                    return None;
+                }
                 self.shared.tls_aad = None;
-                return done;
+                // SAFETY: see above.
+                return unsafe { self.tls_record(aad, out, input) };
             }
             self.aead.aad(&aad);
             self.shared.tls_aad = None;
@@ -146,10 +146,10 @@ impl Aead for Context {
             let tag = self.aead.tag();
             if self.shared.encrypt {
                 self.tag = tag;
-                return Some(0);
+                return Some(len);
             }
-            // As in OpenSSL, a caller who sets no tag checks none.
-            return same_tag(&tag, &self.tag, self.tag_len).then_some(0);
+            // OpenSSL's own compares nothing where no tag was set: any message passes. GCM and CCM refuse, and so does this.
+            return (self.tag_len > 0 && same_tag(&tag, &self.tag, self.tag_len)).then_some(len);
         }
         if out.is_null() {
             // SAFETY: see above.
@@ -183,24 +183,29 @@ impl Aead for Context {
 
     fn set_param(&mut self, name: &[u8], p: &Param) -> Result<(), Refusal> {
         match name {
-            b"keylen" if p.get_usize() != Some(KEY) => return Err(Reason::InvalidKeyLength.into()),
-            b"ivlen" if p.get_usize() != Some(NONCE) => return Err(Reason::InvalidIvLength.into()),
-            b"tag" | b"tlsivfixed" if p.data_type != param::OCTETS => return Err(Reason::InvalidParameter.into()),
+            b"keylen" | b"ivlen" => {
+                let (expected, reason) =
+                    if name == b"keylen" { (KEY, prov::INVALID_KEY_LENGTH) } else { (NONCE, prov::INVALID_IV_LENGTH) };
+                if p.get_usize().ok_or(prov::FAILED_TO_GET_PARAMETER)? != expected {
+                    return Err(reason.into());
+                }
+            }
+            b"tag" | b"tlsivfixed" if p.data_type != param::OCTETS => return Err(prov::FAILED_TO_GET_PARAMETER.into()),
             // A tag without data sets its length only.
             b"tag" => {
                 if p.data_size == 0 || p.data_size > TAG {
-                    return Err(Reason::InvalidTagLength.into());
+                    return Err(prov::INVALID_TAG_LENGTH.into());
                 }
                 if let Some(tag) = p.get_octets() {
                     if self.shared.encrypt {
-                        return Err(Reason::TagNotNeeded.into());
+                        return Err(prov::TAG_NOT_NEEDED.into());
                     }
                     self.tag[..tag.len()].copy_from_slice(tag);
                 }
                 self.tag_len = p.data_size;
             }
             b"tlsivfixed" => {
-                let fixed = octets(p).and_then(|f| f.try_into().ok()).ok_or(Reason::InvalidIvLength)?;
+                let fixed = octets(p).and_then(|f| f.try_into().ok()).ok_or(prov::INVALID_IV_LENGTH)?;
                 self.nonce = fixed;
                 self.aead.set_nonce(&fixed);
             }
@@ -210,20 +215,20 @@ impl Aead for Context {
     }
 
     #[inline]
-    fn get_param(&mut self, p: &mut Param) -> Result<bool, Refusal> {
+    fn get_param(&mut self, p: &mut Param) -> Result<(), Refusal> {
         if p.name() != c"tag" {
-            return Ok(true);
+            return Ok(());
         }
         if p.data_type != param::OCTETS {
-            return Err(Reason::InvalidParameter.into());
+            return Err(prov::FAILED_TO_SET_PARAMETER.into());
         }
         if !self.shared.encrypt {
-            return Err(Reason::TagNotSet.into());
+            return Err(prov::TAG_NOT_SET.into());
         }
         if p.data_size == 0 || p.data_size > TAG {
-            return Err(Reason::InvalidTagLength.into());
+            return Err(prov::INVALID_TAG_LENGTH.into());
         }
-        Ok(p.set_octets(&self.tag[..p.data_size]))
+        answered(p.set_octets(&self.tag[..p.data_size]))
     }
 }
 

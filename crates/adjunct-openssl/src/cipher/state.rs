@@ -1,7 +1,8 @@
 //! What every cipher context has, and the parameters all of them answer: provider-cipher(7).
 
-use crate::abi::core::{Core, Reason};
+use crate::abi::core::Core;
 use crate::abi::param::{self, Param};
+use crate::abi::reason::{Reason, prov};
 use crate::provider::provider;
 use adjunct::catalogue::Function;
 use adjunct::route::{Direction, Tally};
@@ -188,7 +189,7 @@ impl State {
     /// Sets the IV.
     pub fn set_iv(&mut self, iv: &[u8], expected: usize) -> bool {
         if iv.len() != expected {
-            self.core.raise(Reason::InvalidIvLength);
+            self.core.raise(prov::INVALID_IV_LENGTH);
             return false;
         }
         if let Ok(whole) = <[u8; 16]>::try_from(iv) {
@@ -299,7 +300,7 @@ impl State {
                 b"updated-iv" => p.set_octets(&self.iv[..info.iv]),
                 b"randkey" if info.random_key => {
                     if p.data.is_null() {
-                        return self.fail(Reason::InvalidParameter);
+                        return self.fail(prov::FAILED_TO_GENERATE_KEY);
                     }
                     // SAFETY: EVP_CIPHER_CTX_rand_key passes room for a key, and 0 as its size.
                     let key = unsafe { crate::abi::slice_mut(p.data.cast(), info.key) };
@@ -314,7 +315,27 @@ impl State {
                 _ => continue,
             };
             if !done {
-                return 0;
+                return self.fail(prov::FAILED_TO_SET_PARAMETER);
+            }
+        }
+        1
+    }
+
+    /// Answers the parameters of [`FIXED_CTX`].
+    ///
+    /// # Safety
+    /// `params` is OpenSSL's.
+    pub unsafe fn get_fixed(&self, info: &Info, updated_iv: [u8; 16], params: *mut Param) -> c_int {
+        // SAFETY: see above.
+        for p in unsafe { param::iter_mut(params) } {
+            let done = match p.name().to_bytes() {
+                b"ivlen" => p.set_usize(info.iv),
+                b"keylen" => p.set_usize(info.key),
+                b"updated-iv" if p.data_type == param::OCTETS => p.set_octets(&updated_iv[..info.iv]),
+                _ => continue,
+            };
+            if !done {
+                return self.fail(prov::FAILED_TO_SET_PARAMETER);
             }
         }
         1
@@ -328,43 +349,37 @@ impl State {
         // SAFETY: see above.
         for p in unsafe { param::iter(params) } {
             let (expected, reason) = match p.name().to_bytes() {
-                b"keylen" => (info.key, Reason::InvalidKeyLength),
-                b"ivlen" => (info.iv, Reason::InvalidIvLength),
+                b"keylen" => (info.key, prov::INVALID_KEY_LENGTH),
+                b"ivlen" => (info.iv, prov::INVALID_IV_LENGTH),
                 _ => continue,
             };
-            if p.get_usize() != Some(expected) {
-                return self.fail(reason);
+            match p.get_usize() {
+                None => return self.fail(prov::FAILED_TO_GET_PARAMETER),
+                Some(length) if length != expected => return self.fail(reason),
+                Some(_) => {}
             }
         }
         1
     }
 
-    /// Takes the parameters of [`SETTABLE_CTX`], and a key length.
+    /// Takes the parameters of [`SETTABLE_CTX`].
     ///
     /// # Safety
     /// `params` is OpenSSL's.
     pub unsafe fn set_params(&mut self, params: *const Param) -> c_int {
         // SAFETY: see above.
         for p in unsafe { param::iter(params) } {
-            let name = p.name().to_bytes();
-            if !matches!(name, b"padding" | b"use-bits" | b"num" | b"tls-version" | b"tls-mac-size" | b"keylen") {
-                continue;
-            }
-            let Some(value) = p.get_u64() else { return self.fail(Reason::InvalidParameter) };
-            match name {
-                b"padding" => self.pad = value != 0,
-                b"use-bits" => self.use_bits = value != 0,
-                b"tls-version" => self.tls_version = value as u32,
-                // No hash is longer than 64 bytes (EVP_MAX_MD_SIZE).
-                b"tls-mac-size" if value <= 64 => self.tls_mac_size = value as usize,
-                b"num" if value < 16 => self.num = value as u32,
-                b"keylen" => {
-                    if self.key_len != value as usize {
-                        self.key_len = value as usize;
-                        self.key_set = false;
-                    }
-                }
-                _ => return self.fail(Reason::InvalidParameter),
+            let done = match p.name().to_bytes() {
+                b"padding" => p.get_u32().map(|v| self.pad = v != 0),
+                b"use-bits" => p.get_u32().map(|v| self.use_bits = v != 0),
+                b"tls-version" => p.get_u32().map(|v| self.tls_version = v),
+                b"tls-mac-size" => p.get_usize().map(|v| self.tls_mac_size = v),
+                // The releases of OpenSSL differ in how much they take; more than a block of key stream there never is.
+                b"num" => p.get_u32().filter(|&v| v < 16).map(|v| self.num = v),
+                _ => continue,
+            };
+            if done.is_none() {
+                return self.fail(prov::FAILED_TO_GET_PARAMETER);
             }
         }
         1

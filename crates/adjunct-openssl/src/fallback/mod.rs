@@ -4,7 +4,7 @@
 //! which reads no configuration and holds only the default provider, then does the work, so nothing can come back to us.
 //! Parameter arrays pass straight through (they are OpenSSL's own type), and errors land on the caller's queue by
 //! themselves. In a program with libcrypto linked statically there may be nothing to find: then [`library`] is `None`, and
-//! the caller raises [`crate::abi::core::Reason::NoLibcrypto`].
+//! [`crate::provider::Provider::fallback`] raises that.
 //!
 //! No lock is taken here: a context made by two threads at once is made twice and one is dropped, so a fork at any moment
 //! leaves the child a usable state.

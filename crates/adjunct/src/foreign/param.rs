@@ -89,6 +89,11 @@ impl Param {
         }
     }
 
+    /// Reads an `unsigned int`; a wider number is `None` even where its type has the room.
+    pub fn get_u32(&self) -> Option<u32> {
+        u32::try_from(self.get_u64()?).ok()
+    }
+
     /// Reads a `size_t`, `unsigned int` or non-negative `int`.
     pub fn get_usize(&self) -> Option<usize> {
         usize::try_from(self.get_u64()?).ok()
@@ -191,14 +196,15 @@ impl Param {
 
     /// Answers an integer request.
     pub fn set_u64(&mut self, value: u64) -> bool {
+        if !matches!(self.data_type, INTEGER | UNSIGNED) {
+            self.return_size = 0;
+            return false;
+        }
         self.return_size = 8;
         if self.data.is_null() {
             return true;
         }
         let limit = if self.data_type == INTEGER { 1 } else { 0 };
-        if !matches!(self.data_type, INTEGER | UNSIGNED) {
-            return false;
-        }
         match self.data_size {
             4 if value >> (32 - limit) == 0 => {
                 self.return_size = 4;

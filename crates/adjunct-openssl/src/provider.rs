@@ -16,6 +16,8 @@ pub struct Provider {
     pub version: (u32, u32),
     /// What `algorithms =` switched on.
     pub groups: Groups,
+    /// Whether PKCS#1 v1.5 decryption rejects implicitly where this OpenSSL itself does not (`implicit-rejection = yes`).
+    implicit_rejection: bool,
     library: fallback::Cache,
     tables: Vec<(c_int, Vec<OsslAlgorithm>)>,
     reasons: Vec<ReasonString>,
@@ -52,6 +54,12 @@ impl Provider {
         }
         library
     }
+
+    /// Whether a wrong PKCS#1 v1.5 padding can give a message all the same: as OpenSSL does from 3.2 on, and older ones with
+    /// a distribution's patch, or where the configuration asks for it.
+    pub fn rejects_implicitly(&self) -> bool {
+        self.implicit_rejection || self.library.get(&self.core).is_some_and(fallback::Library::rejects_implicitly)
+    }
 }
 
 /// The version of libcrypto as it tells it; where it does not, the oldest that has providers.
@@ -61,6 +69,18 @@ fn version(core: &Core) -> (u32, u32) {
     match (numbers.next(), numbers.next()) {
         (Some(major), Some(minor)) => (major, minor),
         _ => (3, 0),
+    }
+}
+
+/// Reads a switch of the configuration.
+fn switched_on(value: &str) -> bool {
+    match value.trim() {
+        v if ["yes", "on", "true", "1"].iter().any(|word| v.eq_ignore_ascii_case(word)) => true,
+        v if ["no", "off", "false", "0", ""].iter().any(|word| v.eq_ignore_ascii_case(word)) => false,
+        _ => {
+            adjunct::diag::warn("openssl.cnf: implicit-rejection is neither yes nor no; it is off");
+            false
+        }
     }
 }
 
@@ -122,7 +142,7 @@ pub unsafe extern "C" fn OSSL_provider_init(
         adjunct::init();
         // SAFETY: the pointers are OpenSSL's.
         let core = unsafe { Core::new(handle, table) };
-        let groups = match core.config("algorithms") {
+        let mut groups = match core.config("algorithms") {
             None => Groups::default(),
             Some(value) => {
                 let (groups, errors) = Groups::parse(&value);
@@ -132,6 +152,14 @@ pub unsafe extern "C" fn OSSL_provider_init(
                 groups
             }
         };
+        // Names that cover what only OpenSSL's default provider can do (another curve, three primes, HMAC over RIPEMD-160) are
+        // left to it where it cannot be handed over: with libcrypto linked statically into a program that exports nothing.
+        if !fallback::reachable(&core) {
+            for group in [Group::Rsa, Group::Ec, Group::Macs] {
+                groups.remove(group);
+            }
+        }
+        let implicit_rejection = core.config("implicit-rejection").is_some_and(|value| switched_on(&value));
         if let Some(value) = core.config("accelerator") {
             adjunct::accelerator::configure("openssl.cnf: accelerator", &value);
         }
@@ -150,7 +178,8 @@ pub unsafe extern "C" fn OSSL_provider_init(
             .collect();
         let version = version(&core);
         let library = fallback::Cache::default();
-        let provider = Box::new(Provider { core, version, groups, library, tables: tables(version, groups), reasons });
+        let tables = tables(version, groups);
+        let provider = Box::new(Provider { core, version, groups, implicit_rejection, library, tables, reasons });
         // SAFETY: the out pointers are OpenSSL's.
         unsafe {
             *out = FUNCTIONS.as_ptr();

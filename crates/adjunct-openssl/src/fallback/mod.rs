@@ -3,8 +3,8 @@
 //! The libcrypto that loaded this module is found at run time from an address it gave us; a library context of our own,
 //! which reads no configuration and holds only the default provider, then does the work, so nothing can come back to us.
 //! Parameter arrays pass straight through (they are OpenSSL's own type), and errors land on the caller's queue by
-//! themselves. In a program with libcrypto linked statically there may be nothing to find: then [`library`] is `None`, and
-//! the caller raises [`crate::abi::core::Reason::NoLibcrypto`].
+//! themselves. In a program with libcrypto linked statically there may be nothing to find: [`reachable`] says so, and the provider
+//! then offers no algorithm that could need it.
 //!
 //! No lock is taken here: a context made by two threads at once is made twice and one is dropped, so a fork at any moment
 //! leaves the child a usable state.
@@ -24,7 +24,8 @@ pub use random::keep_generator_away;
 
 use crate::abi::OsslAlgorithm;
 use crate::abi::core::Core;
-use crate::abi::param::Param;
+use crate::abi::id;
+use crate::abi::param::{self, Param};
 use adjunct::foreign::Object;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -165,6 +166,11 @@ impl Cache {
     }
 }
 
+/// Whether the libcrypto behind `core` can be found, with every function used here.
+pub fn reachable(core: &Core) -> bool {
+    Object::around(core.address(), c"OSSL_LIB_CTX_new").and_then(Functions::find).is_some()
+}
+
 /// The default provider of the libcrypto behind `core`, made ready at the first call.
 pub fn library(core: &Core) -> Option<&'static Library> {
     let handle = Object::around(core.address(), c"OSSL_LIB_CTX_new")?;
@@ -207,6 +213,23 @@ pub fn library(core: &Core) -> Option<&'static Library> {
 }
 
 impl Library {
+    /// Whether this OpenSSL's RSA decryption has implicit rejection, which is on by default then. Its version does not tell:
+    /// distributions have brought it to older ones.
+    pub fn rejects_implicitly(&self) -> bool {
+        let Some(rsa) = self.algorithm(id::OP_ASYM_CIPHER, c"RSA") else { return false };
+        let null = std::ptr::null_mut();
+        let context = rsa.provider_context();
+        let list = forward!(
+            rsa,
+            id::ASYM_CIPHER_SETTABLE_CTX_PARAMS,
+            fn(*mut c_void, *mut c_void) -> *const Param,
+            std::ptr::null(),
+            (null, context)
+        );
+        // SAFETY: a static array of libcrypto's, or null; its functions pass over a null context.
+        unsafe { param::find(list, c"implicit-rejection") }.is_some()
+    }
+
     /// Runs `body` and takes back what it put on the error queue: for questions whose answer may be no.
     pub fn quietly<T>(&self, body: impl FnOnce() -> T) -> T {
         // SAFETY: the marks are of this thread's queue.

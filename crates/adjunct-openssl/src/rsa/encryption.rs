@@ -55,8 +55,8 @@ struct Context {
     /// The versions that may stand in a TLS premaster secret.
     client_version: u32,
     alternative_version: u32,
-    /// Whether a wrong PKCS#1 v1.5 padding gives a message all the same. On unless turned off, as in OpenSSL since 3.2:
-    /// before, each caller had to hide the difference from Bleichenbacher's attack itself.
+    /// Whether a wrong PKCS#1 v1.5 padding gives a message all the same. On by default only where OpenSSL itself does so: CMS
+    /// of an older one tries every recipient, and would take the first for the right one.
     implicit_rejection: bool,
 }
 
@@ -91,6 +91,7 @@ impl Context {
         }
         self.kind = kind;
         self.padding = padding::PKCS1;
+        self.implicit_rejection = self.provider().rejects_implicitly();
         // SAFETY: see above.
         unsafe { self.set(params) }
     }
@@ -277,7 +278,7 @@ unsafe extern "C" fn newctx(provctx: *mut c_void) -> *mut c_void {
             label: Vec::new(),
             client_version: 0,
             alternative_version: 0,
-            implicit_rejection: true,
+            implicit_rejection: false,
         }))
     })
 }
@@ -302,12 +303,7 @@ unsafe extern "C" fn encrypt_init(ctx: *mut c_void, key: *mut c_void, params: *c
 
 unsafe extern "C" fn decrypt_init(ctx: *mut c_void, key: *mut c_void, params: *const Param) -> c_int {
     // SAFETY: as above.
-    guard(0, || unsafe {
-        abi::context::<Context>(ctx).map_or(0, |ctx| {
-            ctx.implicit_rejection = true;
-            ctx.init(key, Kind::Decrypt, params)
-        })
-    })
+    guard(0, || unsafe { abi::context::<Context>(ctx).map_or(0, |ctx| ctx.init(key, Kind::Decrypt, params)) })
 }
 
 unsafe extern "C" fn encrypt(
@@ -339,19 +335,48 @@ unsafe extern "C" fn decrypt(
     unsafe { encrypt(ctx, out, length, size, input, input_length) }
 }
 
-static GETTABLE: [Param; 8] = [
+/// What contexts tell and take; the last one only where this OpenSSL or its configuration knows implicit rejection.
+static GETTABLE: [Param; 7] = [
     Param::describe(c"digest", param::UTF8, 0),
     Param::describe(c"pad-mode", param::UTF8, 0),
     Param::describe(c"mgf1-digest", param::UTF8, 0),
     Param::describe(c"oaep-label", param::OCTETS_PTR, 0),
     Param::describe(c"tls-client-version", param::UNSIGNED, 4),
     Param::describe(c"tls-negotiated-version", param::UNSIGNED, 4),
-    Param::describe(c"implicit-rejection", param::UNSIGNED, 4),
     Param::END,
 ];
+static GETTABLE_IMPLICIT: [Param; 8] = with_rejection(&GETTABLE);
+static SETTABLE: [Param; 9] = [
+    Param::describe(c"digest", param::UTF8, 0),
+    Param::describe(c"digest-props", param::UTF8, 0),
+    Param::describe(c"pad-mode", param::UTF8, 0),
+    Param::describe(c"mgf1-digest", param::UTF8, 0),
+    Param::describe(c"mgf1-digest-props", param::UTF8, 0),
+    Param::describe(c"oaep-label", param::OCTETS, 0),
+    Param::describe(c"tls-client-version", param::UNSIGNED, 4),
+    Param::describe(c"tls-negotiated-version", param::UNSIGNED, 4),
+    Param::END,
+];
+static SETTABLE_IMPLICIT: [Param; 10] = with_rejection(&SETTABLE);
 
-unsafe extern "C" fn gettable_ctx_params(_ctx: *mut c_void, _provctx: *mut c_void) -> *const Param {
-    GETTABLE.as_ptr()
+const fn with_rejection<const N: usize, const M: usize>(list: &[Param; N]) -> [Param; M] {
+    assert!(M == N + 1);
+    let mut longer = [Param::END; M];
+    let mut i = 0;
+    while i < N - 1 {
+        longer[i] = Param { key: list[i].key, ..Param::describe(c"", list[i].data_type, list[i].data_size) };
+        i += 1;
+    }
+    longer[N - 1] = Param::describe(c"implicit-rejection", param::UNSIGNED, 4);
+    longer
+}
+
+unsafe extern "C" fn gettable_ctx_params(_ctx: *mut c_void, provctx: *mut c_void) -> *const Param {
+    guard(GETTABLE.as_ptr(), || {
+        // SAFETY: the provider's own context.
+        let implicit = unsafe { provider(provctx) }.rejects_implicitly();
+        if implicit { GETTABLE_IMPLICIT.as_ptr() } else { GETTABLE.as_ptr() }
+    })
 }
 
 unsafe extern "C" fn get_ctx_params(ctx: *mut c_void, params: *mut Param) -> c_int {
@@ -385,21 +410,12 @@ unsafe extern "C" fn get_ctx_params(ctx: *mut c_void, params: *mut Param) -> c_i
     })
 }
 
-static SETTABLE: [Param; 10] = [
-    Param::describe(c"digest", param::UTF8, 0),
-    Param::describe(c"digest-props", param::UTF8, 0),
-    Param::describe(c"pad-mode", param::UTF8, 0),
-    Param::describe(c"mgf1-digest", param::UTF8, 0),
-    Param::describe(c"mgf1-digest-props", param::UTF8, 0),
-    Param::describe(c"oaep-label", param::OCTETS, 0),
-    Param::describe(c"tls-client-version", param::UNSIGNED, 4),
-    Param::describe(c"tls-negotiated-version", param::UNSIGNED, 4),
-    Param::describe(c"implicit-rejection", param::UNSIGNED, 4),
-    Param::END,
-];
-
-unsafe extern "C" fn settable_ctx_params(_ctx: *mut c_void, _provctx: *mut c_void) -> *const Param {
-    SETTABLE.as_ptr()
+unsafe extern "C" fn settable_ctx_params(_ctx: *mut c_void, provctx: *mut c_void) -> *const Param {
+    guard(SETTABLE.as_ptr(), || {
+        // SAFETY: the provider's own context.
+        let implicit = unsafe { provider(provctx) }.rejects_implicitly();
+        if implicit { SETTABLE_IMPLICIT.as_ptr() } else { SETTABLE.as_ptr() }
+    })
 }
 
 unsafe extern "C" fn set_ctx_params(ctx: *mut c_void, params: *const Param) -> c_int {

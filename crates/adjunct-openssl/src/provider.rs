@@ -1,11 +1,12 @@
 //! The provider itself: what OpenSSL asks of it as a whole.
 
-use crate::abi::core::{Core, Reason};
+use crate::abi::core::Core;
 use crate::abi::param::{self, Param};
+use crate::abi::reason::prov;
 use crate::abi::{self, Algorithm, Dispatch, OsslAlgorithm, guard, id};
 use crate::{asynchronous, capabilities, cipher, digest, ec, ecx, fallback, mac, rand, rsa};
 use adjunct::config::{Group, Groups};
-use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ffi::{CStr, c_int, c_void};
 
 /// One loaded instance; every context holds a pointer to it, and OpenSSL keeps it alive as long as they live.
 #[derive(Debug)]
@@ -20,21 +21,7 @@ pub struct Provider {
     implicit_rejection: bool,
     library: fallback::Cache,
     tables: Vec<(c_int, Vec<OsslAlgorithm>)>,
-    reasons: Vec<ReasonString>,
 }
-
-/// `OSSL_ITEM`.
-#[repr(C)]
-#[derive(Debug)]
-struct ReasonString {
-    id: u32,
-    text: *const c_char,
-}
-
-// SAFETY: the pointers are to immutable statics.
-unsafe impl Send for ReasonString {}
-// SAFETY: as above.
-unsafe impl Sync for ReasonString {}
 
 /// The provider behind the `provctx` OpenSSL passes to every `newctx`.
 ///
@@ -50,7 +37,7 @@ impl Provider {
     pub fn fallback(&self) -> Option<&'static fallback::Library> {
         let library = self.library.get(&self.core);
         if library.is_none() {
-            self.core.raise(Reason::NoLibcrypto);
+            self.core.raise(prov::FETCH_FAILED.with(c"no shared libcrypto whose default provider could be asked"));
         }
         library
     }
@@ -171,15 +158,10 @@ pub unsafe extern "C" fn OSSL_provider_init(
         }
         asynchronous::prepare(&core);
         digest::follow_version(&core.config("openssl-version").unwrap_or_default());
-        let reasons = Reason::TEXTS
-            .iter()
-            .map(|&(reason, text)| ReasonString { id: reason as u32, text: text.as_ptr() })
-            .chain([ReasonString { id: 0, text: std::ptr::null() }])
-            .collect();
         let version = version(&core);
         let library = fallback::Cache::default();
         let tables = tables(version, groups);
-        let provider = Box::new(Provider { core, version, groups, implicit_rejection, library, tables, reasons });
+        let provider = Box::new(Provider { core, version, groups, implicit_rejection, library, tables });
         // SAFETY: the out pointers are OpenSSL's.
         unsafe {
             *out = FUNCTIONS.as_ptr();
@@ -189,12 +171,11 @@ pub unsafe extern "C" fn OSSL_provider_init(
     })
 }
 
-static FUNCTIONS: [Dispatch; 7] = [
+static FUNCTIONS: [Dispatch; 6] = [
     entry!(id::PROVIDER_TEARDOWN, teardown),
     entry!(id::PROVIDER_GETTABLE_PARAMS, gettable_params),
     entry!(id::PROVIDER_GET_PARAMS, get_params),
     entry!(id::PROVIDER_QUERY_OPERATION, query_operation),
-    entry!(id::PROVIDER_GET_REASON_STRINGS, reason_strings),
     entry!(id::PROVIDER_GET_CAPABILITIES, capabilities::get_capabilities),
     Dispatch::END,
 ];
@@ -222,11 +203,6 @@ unsafe extern "C" fn query_operation(
         let found = provider.tables.iter().find(|(op, _)| *op == operation);
         found.map_or(std::ptr::null(), |(_, list)| list.as_ptr())
     })
-}
-
-unsafe extern "C" fn reason_strings(provctx: *mut c_void) -> *const c_void {
-    // SAFETY: the pointer is from OpenSSL.
-    guard(std::ptr::null(), || unsafe { provider(provctx) }.reasons.as_ptr().cast())
 }
 
 static PARAMS: [Param; 5] = [

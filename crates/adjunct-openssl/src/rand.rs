@@ -4,8 +4,8 @@
 //! primary one, and two per thread below it) share no state and need neither parents nor locks, and a seed the caller brings
 //! adds to what it gives but replaces nothing: no result can be repeated, as a test with a known seed would want.
 
-use crate::abi::core::Reason;
 use crate::abi::param::{self, Param};
+use crate::abi::reason::{Reason, prov};
 use crate::abi::{self, Algorithm, Dispatch, guard, id, slice, slice_mut};
 use crate::entry;
 use crate::provider::{Provider, provider};
@@ -56,18 +56,18 @@ impl Context {
 
     fn generate(&self, out: &mut [u8], strength: c_uint, resist: bool, additional: &[u8]) -> c_int {
         if self.state.load(Relaxed) != READY {
-            return self.fail(Reason::NotInitialised);
+            return self.fail(prov::NOT_INSTANTIATED);
         }
         if strength > STRENGTH {
-            return self.fail(Reason::InvalidParameter);
+            return self.fail(prov::FAILED_TO_SET_PARAMETER);
         }
         if out.len() > MAX_REQUEST {
-            return self.fail(Reason::DataTooLarge);
+            return self.fail(prov::REQUEST_TOO_LARGE_FOR_DRBG);
         }
         if !resist && additional.is_empty() {
             awslc::random(out);
         } else if !awslc::random_with(out, additional, resist) {
-            return self.fail(Reason::Internal);
+            return self.fail(prov::INTERNAL_ERROR);
         }
         if resist {
             self.seeded();
@@ -91,7 +91,7 @@ impl Context {
             b"reseed_time_interval" => p.get_i64().map(|v| self.reseed_interval.store(v, Relaxed)).is_some(),
             _ => true,
         });
-        if done { 1 } else { self.fail(Reason::InvalidParameter) }
+        if done { 1 } else { self.fail(prov::FAILED_TO_SET_PARAMETER) }
     }
 
     fn get_params(&self, params: *mut Param) -> bool {
@@ -159,7 +159,7 @@ unsafe extern "C" fn instantiate(
                 return 0;
             }
             if strength > STRENGTH {
-                return c.fail(Reason::InvalidParameter);
+                return c.fail(prov::FAILED_TO_SET_PARAMETER);
             }
             c.seeded();
             c.state.store(READY, Relaxed);
@@ -205,11 +205,11 @@ unsafe extern "C" fn reseed(
     unsafe {
         with(ctx, |c| {
             if c.state.load(Relaxed) != READY {
-                return c.fail(Reason::NotInitialised);
+                return c.fail(prov::NOT_INSTANTIATED);
             }
             // The next bytes are taken with fresh ones from the operating system.
             if !awslc::random_with(&mut [0; 1], &[], true) {
-                return c.fail(Reason::Internal);
+                return c.fail(prov::INTERNAL_ERROR);
             }
             c.seeded();
             1

@@ -1,83 +1,15 @@
 //! What OpenSSL's core gives a provider: parameters of its configuration section, and its error queue.
 
 use super::param::{self, Param};
+use super::reason::Reason;
 use super::{Dispatch, id};
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
-
-/// Errors the provider raises on OpenSSL's queue; `get_reason_strings` gives the words.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(u32)]
-#[allow(missing_docs)]
-pub enum Reason {
-    Internal = 1,
-    InvalidKey = 2,
-    InvalidKeyLength = 3,
-    InvalidIvLength = 4,
-    InvalidTag = 5,
-    InvalidTagLength = 6,
-    InvalidParameter = 7,
-    BufferTooSmall = 8,
-    NotInitialised = 9,
-    WrongFinalBlockLength = 10,
-    BadDecrypt = 11,
-    UnsupportedDigest = 12,
-    UnsupportedCurve = 13,
-    UnsupportedPadding = 14,
-    MissingKey = 15,
-    BadSignature = 16,
-    InvalidPeer = 17,
-    KeyTooSmall = 18,
-    DataTooLarge = 19,
-    InvalidInputLength = 20,
-    IvReuse = 21,
-    XtsDuplicatedKeys = 22,
-    Delegation = 23,
-    NoLibcrypto = 24,
-    CipherFailed = 40,
-    TagNotSet = 41,
-    TagNotNeeded = 42,
-    DataUnitTooLarge = 43,
-}
-
-impl Reason {
-    /// Every reason with its words.
-    pub const TEXTS: &[(Reason, &CStr)] = &[
-        (Reason::Internal, c"internal error"),
-        (Reason::InvalidKey, c"invalid key"),
-        (Reason::InvalidKeyLength, c"invalid key length"),
-        (Reason::InvalidIvLength, c"invalid iv length"),
-        (Reason::InvalidTag, c"invalid tag"),
-        (Reason::InvalidTagLength, c"invalid tag length"),
-        (Reason::InvalidParameter, c"invalid parameter"),
-        (Reason::BufferTooSmall, c"output buffer too small"),
-        (Reason::NotInitialised, c"not initialised"),
-        (Reason::WrongFinalBlockLength, c"wrong final block length"),
-        (Reason::BadDecrypt, c"bad decrypt"),
-        (Reason::UnsupportedDigest, c"unsupported digest"),
-        (Reason::UnsupportedCurve, c"unsupported curve"),
-        (Reason::UnsupportedPadding, c"unsupported padding"),
-        (Reason::MissingKey, c"missing key"),
-        (Reason::BadSignature, c"bad signature"),
-        (Reason::InvalidPeer, c"invalid peer key"),
-        (Reason::KeyTooSmall, c"key too small"),
-        (Reason::DataTooLarge, c"data too large for key"),
-        (Reason::InvalidInputLength, c"invalid input length"),
-        (Reason::IvReuse, c"iv used twice"),
-        (Reason::XtsDuplicatedKeys, c"xts duplicated keys"),
-        (Reason::Delegation, c"OpenSSL's default provider refused"),
-        (Reason::NoLibcrypto, c"no shared libcrypto whose default provider could be asked"),
-        (Reason::CipherFailed, c"cipher operation failed"),
-        (Reason::TagNotSet, c"tag not set"),
-        (Reason::TagNotNeeded, c"tag not needed"),
-        (Reason::DataUnitTooLarge, c"xts data unit is too large"),
-    ];
-}
 
 type GetParams = unsafe extern "C" fn(*const c_void, *mut Param) -> c_int;
 type GetLibctx = unsafe extern "C" fn(*const c_void) -> *mut c_void;
 type NewError = unsafe extern "C" fn(*const c_void);
 type SetErrorDebug = unsafe extern "C" fn(*const c_void, *const c_char, c_int, *const c_char);
-// The last argument is a va_list; with a null format OpenSSL does not look at it.
+// The last argument is a va_list, on every architecture of ours a pointer where it is an argument.
 type VsetError = unsafe extern "C" fn(*const c_void, u32, *const c_char, *mut c_void);
 
 /// The core: OpenSSL as a provider sees it.
@@ -171,15 +103,19 @@ impl Core {
         self.get_params.map_or(std::ptr::null(), |f| f as *const c_void)
     }
 
-    /// Puts an error on OpenSSL's queue.
+    /// Puts an error on OpenSSL's queue, under the library and reason that OpenSSL's own providers give.
     #[cold]
     pub fn raise(&self, reason: Reason) {
         if let (Some(new), Some(debug), Some(set)) = (self.new_error, self.set_error_debug, self.vset_error) {
-            // SAFETY: the handle is the one given with the functions; a null format takes no arguments.
+            let data = reason.data().map_or(std::ptr::null(), CStr::as_ptr);
+            // No format of ours takes an argument, but the list is copied on its way where it is a structure (AArch64).
+            let mut arguments = [0u64; 8];
+            // SAFETY: the handle is the one given with the functions; the format takes no arguments, and the list is as long
+            // as the longest of the ABIs (32 bytes on AArch64 and s390x).
             unsafe {
                 new(self.handle);
                 debug(self.handle, c"adjunct".as_ptr(), 0, c"".as_ptr());
-                set(self.handle, reason as u32, std::ptr::null(), std::ptr::null_mut());
+                set(self.handle, reason.code(), data, arguments.as_mut_ptr().cast());
             }
         }
     }

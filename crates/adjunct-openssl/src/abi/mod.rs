@@ -3,6 +3,7 @@
 pub mod build;
 pub mod core;
 pub mod id;
+pub mod reason;
 
 pub use adjunct::foreign::{guard, param};
 

@@ -2,8 +2,9 @@
 //! other in what they return or report, [`Aead`] has a constant or a method for it.
 
 use super::state::{self, Info};
-use crate::abi::core::{Core, Reason};
+use crate::abi::core::Core;
 use crate::abi::param::{self, Param};
+use crate::abi::reason::{Reason, prov};
 use crate::abi::{self, Dispatch, guard, id};
 use crate::entry;
 use crate::provider::provider;
@@ -108,7 +109,7 @@ pub trait Aead: Clone {
     /// What `set_ctx_params` takes.
     const SETTABLE: &'static [Param];
     /// The error of an update that fails without one of its own.
-    const UPDATE_ERROR: Option<Reason> = Some(Reason::CipherFailed);
+    const UPDATE_ERROR: Option<Reason> = Some(prov::CIPHER_OPERATION_FAILED);
     /// Whether an empty update means something: it sets the length of CCM's message.
     const EMPTY_UPDATES: bool = false;
     /// Whether `EVP_Cipher` is an update. Where not, it ends the message if there is no input, puts no error of its own
@@ -237,7 +238,7 @@ unsafe extern "C" fn update<A: Aead>(
             0
         } else {
             if out_size < len {
-                return c.shared().fail(Reason::BufferTooSmall);
+                return c.shared().fail(prov::OUTPUT_BUFFER_TOO_SMALL);
             }
             // SAFETY: as above.
             let Some(written) = (unsafe { c.process(out, input, len) }) else {
@@ -275,7 +276,7 @@ unsafe extern "C" fn cipher<A: Aead>(
         // SAFETY: the pointers are OpenSSL's, valid for the lengths given.
         let Some(c) = (unsafe { abi::context::<A>(ctx) }) else { return 0 };
         if out_size < len {
-            return c.shared().fail(Reason::BufferTooSmall);
+            return c.shared().fail(prov::OUTPUT_BUFFER_TOO_SMALL);
         }
         // Nothing at all is the end, also where an empty update is something else.
         let ended = input.is_null() && len == 0;
@@ -326,7 +327,7 @@ unsafe fn set_params<A: Aead>(c: &mut A, params: *const Param) -> c_int {
         let done = match p.name().to_bytes() {
             b"tlsaad" => {
                 let pad = octets(p).and_then(|o| o.try_into().ok()).and_then(|aad| c.tls_header(aad));
-                pad.map(|pad| c.shared().tls_pad = pad).ok_or(Reason::InvalidParameter.into())
+                pad.map(|pad| c.shared().tls_pad = pad).ok_or(prov::FAILED_TO_GET_PARAMETER.into())
             }
             name => c.set_param(name, p),
         };

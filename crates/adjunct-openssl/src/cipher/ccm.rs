@@ -2,8 +2,8 @@
 
 use super::aead::{self, Aead, EXPLICIT_IV, FIXED_IV, Refusal, Shared, TLS_AAD, octets, same_tag};
 use super::state::mode;
-use crate::abi::core::Reason;
 use crate::abi::param::{self, Param};
+use crate::abi::reason::{Reason, prov};
 use crate::abi::{self, Dispatch};
 use adjunct::InOut;
 use adjunct::awslc::cipher_ccm::Ccm;
@@ -144,7 +144,7 @@ impl Aead for Context {
     #[inline]
     fn set_iv(&mut self, iv: &[u8]) -> Result<(), Reason> {
         if iv.len() != self.iv_len() {
-            return Err(Reason::InvalidIvLength);
+            return Err(prov::INVALID_IV_LENGTH);
         }
         self.iv[..iv.len()].copy_from_slice(iv);
         self.iv_set = true;
@@ -155,7 +155,7 @@ impl Aead for Context {
 
     fn set_key(&mut self, key: &[u8]) -> Result<(), Reason> {
         if key.len() != self.shared.key_len || self.ccm.set_key(key).is_err() {
-            return Err(Reason::InvalidKeyLength);
+            return Err(prov::INVALID_KEY_LENGTH);
         }
         self.key_set = true;
         Ok(())
@@ -258,14 +258,14 @@ impl Aead for Context {
             // A tag without data sets its length only.
             b"tag" => {
                 if p.data_type != param::OCTETS {
-                    return Err(Reason::InvalidParameter.into());
+                    return Err(prov::FAILED_TO_GET_PARAMETER.into());
                 }
                 if p.data_size % 2 == 1 || !(4..=16).contains(&p.data_size) {
-                    return Err(Reason::InvalidTagLength.into());
+                    return Err(prov::INVALID_TAG_LENGTH.into());
                 }
                 if let Some(tag) = p.get_octets() {
                     if self.shared.encrypt {
-                        return Err(Reason::TagNotNeeded.into());
+                        return Err(prov::TAG_NOT_NEEDED.into());
                     }
                     self.tag[..tag.len()].copy_from_slice(tag);
                     self.tag_set = true;
@@ -273,9 +273,9 @@ impl Aead for Context {
                 self.tag_len = p.data_size;
             }
             b"ivlen" => {
-                let length = p.get_usize().ok_or(Reason::InvalidParameter)?;
+                let length = p.get_usize().ok_or(prov::FAILED_TO_GET_PARAMETER)?;
                 if !(7..=13).contains(&length) {
-                    return Err(Reason::InvalidIvLength.into());
+                    return Err(prov::INVALID_IV_LENGTH.into());
                 }
                 if self.width != 15 - length {
                     self.width = 15 - length;
@@ -285,7 +285,7 @@ impl Aead for Context {
                 }
             }
             b"tlsivfixed" => {
-                let fixed = octets(p).filter(|o| o.len() == FIXED_IV).ok_or(Reason::InvalidIvLength)?;
+                let fixed = octets(p).filter(|o| o.len() == FIXED_IV).ok_or(prov::INVALID_IV_LENGTH)?;
                 self.iv[..FIXED_IV].copy_from_slice(fixed);
             }
             _ => {}
@@ -298,16 +298,16 @@ impl Aead for Context {
         Ok(match p.name().to_bytes() {
             b"iv" | b"updated-iv" => {
                 if !p.data.is_null() && p.data_type == param::OCTETS && p.data_size < self.iv_len() {
-                    return Err(Reason::InvalidIvLength.into());
+                    return Err(prov::INVALID_IV_LENGTH.into());
                 }
                 p.set_octets(&self.iv[..self.iv_len()])
             }
             b"tag" => {
                 if !self.shared.encrypt || !self.tag_set {
-                    return Err(Reason::TagNotSet.into());
+                    return Err(prov::TAG_NOT_SET.into());
                 }
                 if p.data_type != param::OCTETS {
-                    return Err(Reason::InvalidParameter.into());
+                    return Err(prov::FAILED_TO_GET_PARAMETER.into());
                 }
                 if p.data_size != self.tag_len || !p.set_octets(&self.tag[..self.tag_len]) {
                     return Ok(false);

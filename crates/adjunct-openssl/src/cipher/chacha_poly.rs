@@ -2,8 +2,8 @@
 
 use super::aead::{self, Aead, Refusal, Shared, TLS_AAD, octets, same_tag, shorten_tls, tls_length};
 use super::state::mode;
-use crate::abi::core::Reason;
 use crate::abi::param::{self, Param};
+use crate::abi::reason::{Reason, prov};
 use crate::abi::{self, Dispatch};
 use adjunct::InOut;
 use adjunct::awslc::cipher_chacha::{ChaCha20Poly1305, KEY, TAG};
@@ -114,14 +114,14 @@ impl Aead for Context {
 
     #[inline]
     fn set_iv(&mut self, iv: &[u8]) -> Result<(), Reason> {
-        self.nonce = iv.try_into().map_err(|_| Reason::InvalidIvLength)?;
+        self.nonce = iv.try_into().map_err(|_| prov::INVALID_IV_LENGTH)?;
         self.aead.set_nonce(&self.nonce);
         self.shared.tls_aad = None;
         Ok(())
     }
 
     fn set_key(&mut self, key: &[u8]) -> Result<(), Reason> {
-        self.aead.set_key(key.try_into().map_err(|_| Reason::InvalidKeyLength)?);
+        self.aead.set_key(key.try_into().map_err(|_| prov::INVALID_KEY_LENGTH)?);
         self.shared.tls_aad = None;
         self.key_set = true;
         Ok(())
@@ -129,7 +129,7 @@ impl Aead for Context {
 
     unsafe fn process(&mut self, out: *mut u8, input: *const u8, len: usize) -> Option<usize> {
         if !self.key_set {
-            self.shared.core.raise(Reason::NotInitialised);
+            self.shared.core.raise(prov::NO_KEY_SET);
             return None;
         }
         if let Some(aad) = self.shared.tls_aad {
@@ -183,24 +183,24 @@ impl Aead for Context {
 
     fn set_param(&mut self, name: &[u8], p: &Param) -> Result<(), Refusal> {
         match name {
-            b"keylen" if p.get_usize() != Some(KEY) => return Err(Reason::InvalidKeyLength.into()),
-            b"ivlen" if p.get_usize() != Some(NONCE) => return Err(Reason::InvalidIvLength.into()),
-            b"tag" | b"tlsivfixed" if p.data_type != param::OCTETS => return Err(Reason::InvalidParameter.into()),
+            b"keylen" if p.get_usize() != Some(KEY) => return Err(prov::INVALID_KEY_LENGTH.into()),
+            b"ivlen" if p.get_usize() != Some(NONCE) => return Err(prov::INVALID_IV_LENGTH.into()),
+            b"tag" | b"tlsivfixed" if p.data_type != param::OCTETS => return Err(prov::FAILED_TO_GET_PARAMETER.into()),
             // A tag without data sets its length only.
             b"tag" => {
                 if p.data_size == 0 || p.data_size > TAG {
-                    return Err(Reason::InvalidTagLength.into());
+                    return Err(prov::INVALID_TAG_LENGTH.into());
                 }
                 if let Some(tag) = p.get_octets() {
                     if self.shared.encrypt {
-                        return Err(Reason::TagNotNeeded.into());
+                        return Err(prov::TAG_NOT_NEEDED.into());
                     }
                     self.tag[..tag.len()].copy_from_slice(tag);
                 }
                 self.tag_len = p.data_size;
             }
             b"tlsivfixed" => {
-                let fixed = octets(p).and_then(|f| f.try_into().ok()).ok_or(Reason::InvalidIvLength)?;
+                let fixed = octets(p).and_then(|f| f.try_into().ok()).ok_or(prov::INVALID_IV_LENGTH)?;
                 self.nonce = fixed;
                 self.aead.set_nonce(&fixed);
             }
@@ -215,13 +215,13 @@ impl Aead for Context {
             return Ok(true);
         }
         if p.data_type != param::OCTETS {
-            return Err(Reason::InvalidParameter.into());
+            return Err(prov::FAILED_TO_GET_PARAMETER.into());
         }
         if !self.shared.encrypt {
-            return Err(Reason::TagNotSet.into());
+            return Err(prov::TAG_NOT_SET.into());
         }
         if p.data_size == 0 || p.data_size > TAG {
-            return Err(Reason::InvalidTagLength.into());
+            return Err(prov::INVALID_TAG_LENGTH.into());
         }
         Ok(p.set_octets(&self.tag[..p.data_size]))
     }

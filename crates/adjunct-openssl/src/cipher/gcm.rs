@@ -2,8 +2,8 @@
 
 use super::aead::{self, Aead, DEFAULT_IV, EXPLICIT_IV, FIXED_IV, Refusal, Shared, TLS_AAD, octets, same_tag};
 use super::state::mode;
-use crate::abi::core::Reason;
 use crate::abi::param::{self, Param};
+use crate::abi::reason::{Reason, prov};
 use crate::abi::{self, Dispatch};
 use adjunct::InOut;
 use adjunct::awslc::cipher_gcm::{Gcm, TAG};
@@ -166,11 +166,11 @@ impl Context {
 
     fn set_tag(&mut self, tag: &[u8]) -> Result<(), Reason> {
         if tag.len() > TAG {
-            return Err(Reason::InvalidParameter);
+            return Err(prov::FAILED_TO_GET_PARAMETER);
         }
         self.tag[..tag.len()].copy_from_slice(tag);
         if tag.is_empty() || self.shared.encrypt {
-            return Err(Reason::InvalidTag);
+            return Err(prov::INVALID_TAG);
         }
         self.tag_len = Some(tag.len());
         Ok(())
@@ -226,7 +226,7 @@ impl Aead for Context {
 
     fn set_iv(&mut self, iv: &[u8]) -> Result<(), Reason> {
         if iv.is_empty() || iv.len() > MAX_IV {
-            return Err(Reason::InvalidIvLength);
+            return Err(prov::INVALID_IV_LENGTH);
         }
         self.iv_len = iv.len();
         self.iv[..iv.len()].copy_from_slice(iv);
@@ -237,7 +237,7 @@ impl Aead for Context {
 
     fn set_key(&mut self, key: &[u8]) -> Result<(), Reason> {
         if key.len() != self.shared.key_len || self.gcm.set_key(key).is_err() {
-            return Err(Reason::InvalidKeyLength);
+            return Err(prov::INVALID_KEY_LENGTH);
         }
         self.tls_records = 0;
         // A message begun under the old key cannot go on under the new one.
@@ -273,7 +273,7 @@ impl Aead for Context {
         }
         if input.is_null() {
             if !self.shared.encrypt && self.tag_len.is_none() {
-                self.shared.core.raise(Reason::TagNotSet);
+                self.shared.core.raise(prov::TAG_NOT_SET);
                 return None;
             }
             if !self.close(None) {
@@ -309,9 +309,9 @@ impl Aead for Context {
     fn set_param(&mut self, name: &[u8], p: &Param) -> Result<(), Refusal> {
         match name {
             b"ivlen" => {
-                let length = p.get_usize().ok_or(Reason::InvalidParameter)?;
+                let length = p.get_usize().ok_or(prov::FAILED_TO_GET_PARAMETER)?;
                 if length == 0 || length > MAX_IV {
-                    return Err(Reason::InvalidIvLength.into());
+                    return Err(prov::INVALID_IV_LENGTH.into());
                 }
                 if length != self.iv_len {
                     // An IV already there was made for another length.
@@ -321,16 +321,17 @@ impl Aead for Context {
                     self.iv_len = length;
                 }
             }
-            b"tag" => self.set_tag(octets(p).ok_or(Reason::InvalidParameter)?)?,
+            b"tag" => self.set_tag(octets(p).ok_or(prov::FAILED_TO_GET_PARAMETER)?)?,
             // EVP_CTRL_GCM_SET_IV_FIXED with a length of -1 sets the whole IV; the array then has no length of its own.
             b"tlsivfixed" if p.data_type == param::OCTETS && p.data_size == usize::MAX => {
                 // SAFETY: by the rule of that control call the data is as long as the IV.
                 let iv = unsafe { abi::slice(p.data.cast(), self.iv_len) }.to_vec();
-                self.fixed_iv(&iv).then_some(()).ok_or(Reason::InvalidParameter)?;
+                self.fixed_iv(&iv).then_some(()).ok_or(prov::FAILED_TO_GET_PARAMETER)?;
             }
             b"tlsivfixed" => {
-                let fixed = octets(p).filter(|fixed| fixed.len() != self.iv_len).ok_or(Reason::InvalidParameter)?;
-                self.fixed_iv(fixed).then_some(()).ok_or(Reason::InvalidParameter)?;
+                let fixed =
+                    octets(p).filter(|fixed| fixed.len() != self.iv_len).ok_or(prov::FAILED_TO_GET_PARAMETER)?;
+                self.fixed_iv(fixed).then_some(()).ok_or(prov::FAILED_TO_GET_PARAMETER)?;
             }
             b"tlsivinv" => octets(p).is_some_and(|o| self.received_iv(o)).then_some(()).ok_or(Refusal::Untold)?,
             _ => {}
@@ -345,14 +346,14 @@ impl Aead for Context {
                     return Ok(false);
                 }
                 if !p.data.is_null() && p.data_type == param::OCTETS && p.data_size < self.iv_len {
-                    return Err(Reason::InvalidIvLength.into());
+                    return Err(prov::INVALID_IV_LENGTH.into());
                 }
                 p.set_octets(&self.iv[..self.iv_len])
             }
             b"tag" => {
                 let size = p.data_size;
                 if size == 0 || size > TAG || !self.shared.encrypt || self.tag_len.is_none() {
-                    return Err(Reason::InvalidTag.into());
+                    return Err(prov::INVALID_TAG.into());
                 }
                 p.data_type == param::OCTETS && p.set_octets(&self.tag[..size])
             }

@@ -2,8 +2,8 @@
 
 use super::state::{self, Context, Mode, State, mode};
 use super::tls_cbc;
-use crate::abi::core::Reason;
 use crate::abi::param::Param;
+use crate::abi::reason::{Reason, prov};
 use crate::abi::{self, Dispatch, guard, id};
 use crate::entry;
 use adjunct::InOut;
@@ -98,7 +98,7 @@ unsafe extern "C" fn init<M: Mode, const ENCRYPT: bool>(
             // SAFETY: as above.
             let key = unsafe { abi::slice(key, key_len) };
             if key.len() != state.key_len || !mode.set_key(key, ENCRYPT) {
-                return state.fail(Reason::InvalidKeyLength);
+                return state.fail(prov::INVALID_KEY_LENGTH);
             }
             state.key_set = true;
         }
@@ -123,15 +123,15 @@ unsafe extern "C" fn cipher<M: Mode>(
         // SAFETY: the pointers are OpenSSL's, valid for the lengths given.
         let Some(Context { state, mode }) = (unsafe { abi::context::<Context<M>>(ctx) }) else { return 0 };
         if !state.key_set {
-            return state.fail(Reason::NotInitialised);
+            return state.fail(prov::NO_KEY_SET);
         }
         if out_size < len {
-            return state.fail(Reason::BufferTooSmall);
+            return state.fail(prov::OUTPUT_BUFFER_TOO_SMALL);
         }
         // What is not whole blocks stays unwritten in ECB; in CBC it is the caller's error (EVP_Cipher(3)).
         let usable = len - len % M::INFO.block;
         if usable != len && M::INFO.mode == mode::CBC {
-            return state.fail(Reason::InvalidInputLength);
+            return state.fail(prov::INVALID_INPUT_LENGTH);
         }
         if usable > 0 {
             if input.is_null() || out.is_null() {
@@ -169,7 +169,7 @@ unsafe extern "C" fn stream_final<M: Mode>(
         // SAFETY: the pointers are OpenSSL's.
         let Some(Context { state, .. }) = (unsafe { abi::context::<Context<M>>(ctx) }) else { return 0 };
         if !state.key_set {
-            return state.fail(Reason::NotInitialised);
+            return state.fail(prov::NO_KEY_SET);
         }
         // SAFETY: as above.
         unsafe { *out_len = 0 };
@@ -189,7 +189,7 @@ unsafe extern "C" fn block_update<M: Mode>(
         // SAFETY: the pointers are OpenSSL's, valid for the lengths given.
         let Some(Context { state, mode }) = (unsafe { abi::context::<Context<M>>(ctx) }) else { return 0 };
         if !state.key_set {
-            return state.fail(Reason::NotInitialised);
+            return state.fail(prov::NO_KEY_SET);
         }
         if state.tls_version > 0 {
             // SAFETY: as above.
@@ -214,7 +214,7 @@ unsafe extern "C" fn block_update<M: Mode>(
         }
         // SAFETY: as above.
         let written = unsafe { blocks(state, mode, out, out_size, input, len) };
-        let Some(written) = written else { return state.fail(Reason::BufferTooSmall) };
+        let Some(written) = written else { return state.fail(prov::OUTPUT_BUFFER_TOO_SMALL) };
         state.count(len);
         // SAFETY: as above.
         unsafe { *out_len = written };
@@ -293,11 +293,11 @@ unsafe extern "C" fn block_final<M: Mode>(
         // SAFETY: the pointers are OpenSSL's.
         let Some(Context { state, mode }) = (unsafe { abi::context::<Context<M>>(ctx) }) else { return 0 };
         if !state.key_set {
-            return state.fail(Reason::NotInitialised);
+            return state.fail(prov::NO_KEY_SET);
         }
         if state.tls_version > 0 {
             // Records are complete in themselves.
-            return state.fail(Reason::CipherFailed);
+            return state.fail(prov::CIPHER_OPERATION_FAILED);
         }
         let block = M::INFO.block;
         let mut last = [0u8; 16];
@@ -308,7 +308,7 @@ unsafe extern "C" fn block_final<M: Mode>(
         };
         if length > 0 {
             if out_size < length {
-                return state.fail(Reason::BufferTooSmall);
+                return state.fail(prov::OUTPUT_BUFFER_TOO_SMALL);
             }
             // SAFETY: the output has room.
             unsafe { std::ptr::copy_nonoverlapping(last.as_ptr(), out, length) };
@@ -330,17 +330,17 @@ fn finish<M: Mode>(state: &mut State, mode: &mut M, last: &mut [u8]) -> Result<u
         } else if held == 0 {
             return Ok(0);
         } else if held != block {
-            return Err(Reason::WrongFinalBlockLength);
+            return Err(prov::WRONG_FINAL_BLOCK_LENGTH);
         }
     } else if held != block {
-        return if held == 0 && !state.pad { Ok(0) } else { Err(Reason::WrongFinalBlockLength) };
+        return if held == 0 && !state.pad { Ok(0) } else { Err(prov::WRONG_FINAL_BLOCK_LENGTH) };
     }
     last.copy_from_slice(&state.buffer[..block]);
     mode.run(state, InOut::in_place(last));
     if state.encrypt || !state.pad {
         return Ok(block);
     }
-    unpad(last).ok_or(Reason::BadDecrypt)
+    unpad(last).ok_or(prov::BAD_DECRYPT)
 }
 
 /// The length without PKCS#7 padding. All of the block is looked at whatever its content; that the padding was bad is

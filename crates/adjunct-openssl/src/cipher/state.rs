@@ -1,7 +1,8 @@
 //! What every cipher context has, and the parameters all of them answer: provider-cipher(7).
 
-use crate::abi::core::{Core, Reason};
+use crate::abi::core::Core;
 use crate::abi::param::{self, Param};
+use crate::abi::reason::{Reason, prov};
 use crate::provider::provider;
 use adjunct::catalogue::Function;
 use adjunct::route::{Direction, Tally};
@@ -188,7 +189,7 @@ impl State {
     /// Sets the IV.
     pub fn set_iv(&mut self, iv: &[u8], expected: usize) -> bool {
         if iv.len() != expected {
-            self.core.raise(Reason::InvalidIvLength);
+            self.core.raise(prov::INVALID_IV_LENGTH);
             return false;
         }
         if let Ok(whole) = <[u8; 16]>::try_from(iv) {
@@ -299,7 +300,7 @@ impl State {
                 b"updated-iv" => p.set_octets(&self.iv[..info.iv]),
                 b"randkey" if info.random_key => {
                     if p.data.is_null() {
-                        return self.fail(Reason::InvalidParameter);
+                        return self.fail(prov::FAILED_TO_GET_PARAMETER);
                     }
                     // SAFETY: EVP_CIPHER_CTX_rand_key passes room for a key, and 0 as its size.
                     let key = unsafe { crate::abi::slice_mut(p.data.cast(), info.key) };
@@ -328,8 +329,8 @@ impl State {
         // SAFETY: see above.
         for p in unsafe { param::iter(params) } {
             let (expected, reason) = match p.name().to_bytes() {
-                b"keylen" => (info.key, Reason::InvalidKeyLength),
-                b"ivlen" => (info.iv, Reason::InvalidIvLength),
+                b"keylen" => (info.key, prov::INVALID_KEY_LENGTH),
+                b"ivlen" => (info.iv, prov::INVALID_IV_LENGTH),
                 _ => continue,
             };
             if p.get_usize() != Some(expected) {
@@ -350,7 +351,7 @@ impl State {
             if !matches!(name, b"padding" | b"use-bits" | b"num" | b"tls-version" | b"tls-mac-size" | b"keylen") {
                 continue;
             }
-            let Some(value) = p.get_u64() else { return self.fail(Reason::InvalidParameter) };
+            let Some(value) = p.get_u64() else { return self.fail(prov::FAILED_TO_GET_PARAMETER) };
             match name {
                 b"padding" => self.pad = value != 0,
                 b"use-bits" => self.use_bits = value != 0,
@@ -364,7 +365,7 @@ impl State {
                         self.key_set = false;
                     }
                 }
-                _ => return self.fail(Reason::InvalidParameter),
+                _ => return self.fail(prov::FAILED_TO_GET_PARAMETER),
             }
         }
         1

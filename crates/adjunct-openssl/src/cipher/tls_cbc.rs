@@ -3,7 +3,7 @@
 //! asks for as `tls-mac`. RFC 5246 6.2.3.2, RFC 6101 5.2.3.2.
 
 use super::state::{Mode, State};
-use crate::abi::core::Reason;
+use crate::abi::reason::prov;
 use adjunct::{InOut, tls_record};
 use std::ffi::c_int;
 use zeroize::Zeroize;
@@ -28,12 +28,12 @@ pub(super) unsafe fn update<M: Mode>(
 ) -> c_int {
     let block = M::INFO.block;
     if input.is_null() || input != out.cast_const() || out_size < len || !state.pad {
-        return state.fail(Reason::CipherFailed);
+        return state.fail(prov::CIPHER_OPERATION_FAILED);
     }
     if state.encrypt {
         let pad = block - len % block;
         if out_size - len < pad {
-            return state.fail(Reason::CipherFailed);
+            return state.fail(prov::CIPHER_OPERATION_FAILED);
         }
         // SAFETY: within the output.
         let padding = unsafe { std::slice::from_raw_parts_mut(out.add(len), pad) };
@@ -42,7 +42,7 @@ pub(super) unsafe fn update<M: Mode>(
         len += pad;
     }
     if !len.is_multiple_of(block) {
-        return state.fail(Reason::CipherFailed);
+        return state.fail(prov::CIPHER_OPERATION_FAILED);
     }
     // SAFETY: len is at most out_size, and the input is the output.
     let record = unsafe { std::slice::from_raw_parts_mut(out, len) };
@@ -54,12 +54,14 @@ pub(super) unsafe fn update<M: Mode>(
     if !state.encrypt {
         let hidden = if EXPLICIT_IV.contains(&state.tls_version) { block } else { 0 };
         let known = hidden > 0 || matches!(state.tls_version, SSL3 | TLS1);
-        let Some(body) = record.get(hidden..).filter(|_| known) else { return state.fail(Reason::CipherFailed) };
+        let Some(body) = record.get(hidden..).filter(|_| known) else {
+            return state.fail(prov::CIPHER_OPERATION_FAILED);
+        };
         let minimal = (state.tls_version == SSL3).then_some(block);
         let mut random = [0; tls_record::MAX_MAC];
         adjunct::awslc::random(&mut random[..state.tls_mac_size]);
         let Some((length, mac)) = tls_record::open(body, state.tls_mac_size, minimal, &random) else {
-            return state.fail(Reason::CipherFailed);
+            return state.fail(prov::CIPHER_OPERATION_FAILED);
         };
         payload = length;
         state.tls_mac = mac;

@@ -1,8 +1,8 @@
 //! AES-XTS: one call is one data unit, and the IV is its tweak (IEEE 1619, SP 800-38E).
 
 use super::state::{self, Info, State, mode};
-use crate::abi::core::Reason;
 use crate::abi::param::{self, Param};
+use crate::abi::reason::prov;
 use crate::abi::{self, Dispatch, guard, id};
 use crate::entry;
 use adjunct::InOut;
@@ -31,7 +31,7 @@ impl Context {
             return false;
         }
         if len > MAX_UNIT {
-            state.core.raise(Reason::DataUnitTooLarge);
+            state.core.raise(prov::XTS_DATA_UNIT_IS_TOO_LARGE);
             return false;
         }
         // SAFETY: see above.
@@ -82,15 +82,15 @@ unsafe extern "C" fn init<const BITS: usize, const ENCRYPT: bool>(
             // SAFETY: as above.
             let key = unsafe { abi::slice(key, key_len) };
             if key.len() != info(BITS).key {
-                return state.fail(Reason::InvalidKeyLength);
+                return state.fail(prov::INVALID_KEY_LENGTH);
             }
             // Two equal keys are no XTS; what others encrypted with such may be read (SP 800-38E, FIPS 140-2 IG A.9).
             let (data, tweak) = key.split_at(key.len() / 2);
             if ENCRYPT && bool::from(data.ct_eq(tweak)) {
-                return state.fail(Reason::XtsDuplicatedKeys);
+                return state.fail(prov::XTS_DUPLICATED_KEYS);
             }
             if xts.set_key(key, ENCRYPT).is_err() {
-                return state.fail(Reason::InvalidKeyLength);
+                return state.fail(prov::INVALID_KEY_LENGTH);
             }
             state.key_set = true;
         }
@@ -135,11 +135,11 @@ unsafe extern "C" fn update(
         // SAFETY: the pointers are OpenSSL's, valid for the lengths given.
         let Some(c) = (unsafe { abi::context::<Context>(ctx) }) else { return 0 };
         if out_size < len {
-            return c.state.fail(Reason::BufferTooSmall);
+            return c.state.fail(prov::OUTPUT_BUFFER_TOO_SMALL);
         }
         // SAFETY: as above.
         if !unsafe { c.unit(out, input, len) } {
-            return c.state.fail(Reason::CipherFailed);
+            return c.state.fail(prov::CIPHER_OPERATION_FAILED);
         }
         // SAFETY: as above.
         unsafe { *out_len = len };

@@ -2,8 +2,8 @@
 
 use super::{EcKey, State};
 use crate::abi::build::Builder;
-use crate::abi::core::Reason;
 use crate::abi::param::{self, INTEGER, OCTETS, OCTETS_PTR, Param, UNSIGNED, UTF8};
+use crate::abi::reason::prov;
 use crate::abi::{self, Algorithm, Dispatch, guard, id};
 use crate::entry;
 use crate::fallback::{self, forward};
@@ -191,7 +191,7 @@ unsafe extern "C" fn set_peer(context: *mut c_void, peer: *mut c_void) -> c_int 
         if c.delegated.is_none() {
             if let (Some(State::Native(ours)), State::Native(theirs)) = (c.key.as_deref(), &*peer.state) {
                 if ours.curve != theirs.curve {
-                    c.provider.core.raise(Reason::InvalidPeer);
+                    c.provider.core.raise(prov::INVALID_KEY);
                     return 0;
                 }
                 c.peer = Some(peer.state.clone());
@@ -231,7 +231,7 @@ unsafe extern "C" fn derive(context: *mut c_void, out: *mut u8, length: *mut usi
             return done;
         }
         let (Some(State::Native(native)), true) = (c.key.as_deref(), c.peer.is_some()) else {
-            c.provider.core.raise(Reason::MissingKey);
+            c.provider.core.raise(prov::MISSING_KEY);
             return 0;
         };
         if out.is_null() {
@@ -241,7 +241,7 @@ unsafe extern "C" fn derive(context: *mut c_void, out: *mut u8, length: *mut usi
         }
         let mut buffer = Zeroizing::new([0; MAX_FIELD]);
         let Some((secret, outcome)) = c.secret(&mut buffer) else {
-            c.provider.core.raise(Reason::InvalidPeer);
+            c.provider.core.raise(prov::INVALID_KEY);
             return 0;
         };
         c.tally.ran(outcome).count(Direction::Encrypt, 0);

@@ -3,8 +3,8 @@
 use super::params::{self, NotNative};
 use super::{Delegated, EcKey, KEYPAIR, Native, State, curve_of};
 use crate::abi::build::Builder;
-use crate::abi::core::Reason;
 use crate::abi::param::{self, Param};
+use crate::abi::reason::prov;
 use crate::abi::{self, guard, id};
 use crate::fallback::{Context, forward};
 use crate::provider::{Provider, provider};
@@ -93,7 +93,7 @@ pub(super) unsafe extern "C" fn run(
         match generation.run(callback, argument) {
             Some(state) => abi::into_raw(Box::new(EcKey { provider, state: Arc::new(state) })),
             None => {
-                provider.core.raise(Reason::InvalidParameter);
+                provider.core.raise(prov::FAILED_TO_GET_PARAMETER);
                 std::ptr::null_mut()
             }
         }

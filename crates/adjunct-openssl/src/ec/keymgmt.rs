@@ -3,8 +3,8 @@
 use super::params::{self, NotNative};
 use super::{Delegated, EcKey, KEYPAIR, Native, State, generate};
 use crate::abi::build::Builder;
-use crate::abi::core::Reason;
 use crate::abi::param::{self, Param};
+use crate::abi::reason::prov;
 use crate::abi::{self, Algorithm, Dispatch, guard, id};
 use crate::entry;
 use crate::fallback::forward;
@@ -114,7 +114,7 @@ unsafe extern "C" fn validate(keydata: *const c_void, selection: c_int, check: c
                 let pair = selection & KEYPAIR != KEYPAIR || native.key.as_ref().is_some_and(Key::is_pair);
                 let valid = has_parts(native, selection) && pair;
                 if !valid {
-                    ec.provider.core.raise(Reason::InvalidKey);
+                    ec.provider.core.raise(prov::INVALID_KEY);
                 }
                 c_int::from(valid)
             }
@@ -279,7 +279,7 @@ unsafe extern "C" fn get_params(keydata: *mut c_void, params: *mut Param) -> c_i
             match params::answer(native, p) {
                 Some(true) => {}
                 Some(false) => {
-                    ec.provider.core.raise(Reason::BufferTooSmall);
+                    ec.provider.core.raise(prov::OUTPUT_BUFFER_TOO_SMALL);
                     return 0;
                 }
                 // The details of the curve: the default provider answers the whole array.

@@ -1,8 +1,8 @@
 //! What an ECDSA context holds and does.
 
 use super::{EcKey, State};
-use crate::abi::core::Reason;
 use crate::abi::param::{self, Param};
+use crate::abi::reason::{self, prov};
 use crate::abi::{self, id};
 use crate::fallback::{self, forward};
 use crate::provider::Provider;
@@ -85,7 +85,7 @@ impl Context {
         match key {
             Some(key) => self.key = Some(key.state.clone()),
             None if self.key.is_none() => {
-                self.provider.core.raise(Reason::MissingKey);
+                self.provider.core.raise(prov::MISSING_KEY);
                 return 0;
             }
             None => {}
@@ -169,7 +169,7 @@ impl Context {
             match p.name().to_bytes() {
                 b"digest" => match p.get_str().and_then(|name| usable(Method::from_name(name)?)) {
                     Some(method) if fixed && !self.method.is_some_and(|m| std::ptr::eq(m, method)) => {
-                        self.provider.core.raise(Reason::UnsupportedDigest);
+                        self.provider.core.raise(prov::INVALID_DIGEST);
                         return 0;
                     }
                     Some(method) => (self.method, self.digest_size) = (Some(method), method.size),
@@ -241,16 +241,16 @@ impl Context {
             return 1;
         }
         if size < longest {
-            self.provider.core.raise(Reason::BufferTooSmall);
+            self.provider.core.raise(prov::OUTPUT_BUFFER_TOO_SMALL);
             return 0;
         }
         if self.digest_size != 0 && self.digest_size != digest.len() {
-            self.provider.core.raise(Reason::InvalidInputLength);
+            self.provider.core.raise(prov::INVALID_INPUT_LENGTH);
             return 0;
         }
         let mut signature = [0; MAX_SIGNATURE];
         let Some(Ok((signature, outcome))) = self.key().map(|key| key.sign(digest, &mut signature)) else {
-            self.provider.core.raise(Reason::MissingKey);
+            self.provider.core.raise(prov::MISSING_KEY);
             return 0;
         };
         self.sign.ran(outcome).count(Direction::Encrypt, 0);
@@ -267,7 +267,7 @@ impl Context {
             return 0;
         }
         let Some(key) = self.key().filter(|key| key.has_public()) else {
-            self.provider.core.raise(Reason::MissingKey);
+            self.provider.core.raise(prov::MISSING_KEY);
             return -1;
         };
         let (verdict, outcome) = key.verify(digest, signature);
@@ -275,11 +275,11 @@ impl Context {
         match verdict {
             Verdict::Good => 1,
             Verdict::Bad => {
-                self.provider.core.raise(Reason::BadSignature);
+                self.provider.core.raise(reason::ec::BAD_SIGNATURE);
                 0
             }
             Verdict::Malformed => {
-                self.provider.core.raise(Reason::BadSignature);
+                self.provider.core.raise(reason::ec::BAD_SIGNATURE);
                 -1
             }
         }

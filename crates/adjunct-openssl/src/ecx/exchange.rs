@@ -1,8 +1,8 @@
 //! X25519 and Ed25519: key exchange (X25519, RFC 7748).
 
 use super::{EcxKey, Pair};
-use crate::abi::core::Reason;
 use crate::abi::param::Param;
+use crate::abi::reason::prov;
 use crate::abi::{self, Algorithm, Dispatch, guard, id};
 use crate::entry;
 use crate::provider::{Provider, provider};
@@ -88,7 +88,7 @@ unsafe extern "C" fn derive(context: *mut c_void, out: *mut u8, length: *mut usi
         let private = c.key.as_ref().and_then(|pair| pair.private.as_ref());
         let public = c.peer.as_ref().and_then(|pair| pair.public.as_ref());
         let (Some(private), Some(public)) = (private, public) else {
-            c.provider.core.raise(Reason::MissingKey);
+            c.provider.core.raise(prov::MISSING_KEY);
             return 0;
         };
         if out.is_null() {
@@ -97,13 +97,13 @@ unsafe extern "C" fn derive(context: *mut c_void, out: *mut u8, length: *mut usi
             return 1;
         }
         if size < KEY {
-            c.provider.core.raise(Reason::BufferTooSmall);
+            c.provider.core.raise(prov::OUTPUT_BUFFER_TOO_SMALL);
             return 0;
         }
         let (secret, outcome) = curve::x25519(private, public);
         c.tally.ran(outcome).count(Direction::Encrypt, 0);
         let Some(secret) = secret else {
-            c.provider.core.raise(Reason::InvalidPeer);
+            c.provider.core.raise(prov::INVALID_KEY);
             return 0;
         };
         // SAFETY: a buffer of `size` bytes and a length, both OpenSSL's.

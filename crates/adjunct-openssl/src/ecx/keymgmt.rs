@@ -2,8 +2,8 @@
 
 use super::{EcxKey, Pair, type_name};
 use crate::abi::build::Builder;
-use crate::abi::core::Reason;
 use crate::abi::param::{self, INTEGER, OCTETS, Param, UTF8};
+use crate::abi::reason::prov;
 use crate::abi::{self, Algorithm, Dispatch, guard, id};
 use crate::entry;
 use crate::fallback::{Context, forward};
@@ -159,7 +159,7 @@ unsafe extern "C" fn import<const ED: bool>(keydata: *mut c_void, selection: c_i
             (Some(Some(public)), None) => Pair { public: Some(public), private: None },
             (Some(Some(public)), Some(Some(private))) => Pair { public: Some(public), private: Some(private) },
             _ => {
-                ecx.provider.core.raise(Reason::InvalidKey);
+                ecx.provider.core.raise(prov::INVALID_KEY);
                 return 0;
             }
         };
@@ -260,7 +260,7 @@ unsafe extern "C" fn get_params<const ED: bool>(keydata: *mut c_void, params: *m
                 _ => true,
             };
             if !done {
-                ecx.provider.core.raise(Reason::BufferTooSmall);
+                ecx.provider.core.raise(prov::OUTPUT_BUFFER_TOO_SMALL);
                 return 0;
             }
         }
@@ -275,7 +275,7 @@ unsafe extern "C" fn set_params<const ED: bool>(keydata: *mut c_void, params: *c
         let Some(ecx) = ecx else { return 0 };
         let Some(encoded) = encoded.filter(|_| !ED) else { return 1 };
         let Some(public) = encoded.get_octets().and_then(|bytes| <[u8; KEY]>::try_from(bytes).ok()) else {
-            ecx.provider.core.raise(Reason::InvalidKeyLength);
+            ecx.provider.core.raise(prov::INVALID_KEY_LENGTH);
             return 0;
         };
         // Another's public key: ours is no longer its private one.
@@ -331,7 +331,7 @@ unsafe extern "C" fn gen_set_params<const ED: bool>(context: *mut c_void, params
         let Some(generation) = generation else { return 0 };
         let known = |p: &Param| !ED && p.get_str().is_some_and(|name| name.eq_ignore_ascii_case("x25519"));
         if !group.is_none_or(known) {
-            generation.provider.core.raise(Reason::InvalidParameter);
+            generation.provider.core.raise(prov::FAILED_TO_GET_PARAMETER);
             return 0;
         }
         generation.set_material(material);

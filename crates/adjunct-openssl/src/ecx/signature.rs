@@ -3,8 +3,8 @@
 //! Pure Ed25519 is served here; Ed25519ctx and Ed25519ph, which OpenSSL has since 3.2, are handed to the default provider.
 
 use super::{EcxKey, Pair};
-use crate::abi::core::Reason;
 use crate::abi::param::{self, OCTETS, Param};
+use crate::abi::reason::prov;
 use crate::abi::{self, Algorithm, Dispatch, guard, id};
 use crate::entry;
 use crate::fallback::{self, forward};
@@ -147,13 +147,13 @@ impl Context {
         // SAFETY: see above.
         let (key, named) = unsafe { (key.cast::<EcxKey>().as_ref(), !digest.is_null() && *digest != 0) };
         if named {
-            self.provider.core.raise(Reason::UnsupportedDigest);
+            self.provider.core.raise(prov::INVALID_DIGEST);
             return 0;
         }
         match key {
             Some(key) => self.key = Some(key.pair.clone()),
             None if self.key.is_none() => {
-                self.provider.core.raise(Reason::MissingKey);
+                self.provider.core.raise(prov::MISSING_KEY);
                 return 0;
             }
             None => {}
@@ -238,14 +238,14 @@ impl Context {
     unsafe fn sign(&self, out: *mut u8, length: *mut usize, size: usize, message: &[u8]) -> c_int {
         if !out.is_null() {
             if size < SIGNATURE {
-                self.provider.core.raise(Reason::BufferTooSmall);
+                self.provider.core.raise(prov::OUTPUT_BUFFER_TOO_SMALL);
                 return 0;
             }
             let pair = self.key.as_deref();
             let halves = pair.and_then(|pair| Some((pair.private.as_ref()?, pair.public.as_ref()?)));
             let signed = halves.map(|(seed, public)| curve::ed25519_sign(seed, public, message));
             let Some((Some(signature), outcome)) = signed else {
-                self.provider.core.raise(Reason::MissingKey);
+                self.provider.core.raise(prov::MISSING_KEY);
                 return 0;
             };
             curve::ed25519_tally(self.sign, message.len()).ran(outcome).count(Direction::Encrypt, 0);

@@ -6,8 +6,8 @@
 mod cmac;
 mod hmac;
 
-use crate::abi::core::Reason;
 use crate::abi::param::{self, Param};
+use crate::abi::reason::{Reason, prov};
 use crate::abi::{self, Algorithm, context, guard, slice, slice_mut};
 use crate::fallback::{self, Output};
 use crate::provider::{Provider, provider};
@@ -148,11 +148,11 @@ impl<M: Keyed> Context<M> {
             return true;
         }
         if let Some(p) = find(params, M::UNDER) {
-            let Some(name) = p.get_str() else { return self.fail(Reason::InvalidParameter) };
+            let Some(name) = p.get_str() else { return self.fail(prov::FAILED_TO_GET_PARAMETER) };
             let properties = match find(params, c"properties").map(Param::get_str) {
                 None => None,
                 Some(Some(text)) => Some(text),
-                Some(None) => return self.fail(Reason::InvalidParameter),
+                Some(None) => return self.fail(prov::FAILED_TO_GET_PARAMETER),
             };
             self.next = match M::under(name).filter(|_| properties.is_none_or(satisfied)) {
                 Some(under) => Next::Served(under),
@@ -167,7 +167,7 @@ impl<M: Keyed> Context<M> {
         }
         match find(params, c"key") {
             None => true,
-            Some(p) if p.data_type != param::OCTETS => self.fail(Reason::InvalidParameter),
+            Some(p) if p.data_type != param::OCTETS => self.fail(prov::FAILED_TO_GET_PARAMETER),
             Some(p) if p.data.is_null() => self.restart(),
             Some(p) => p.get_octets().is_some_and(|key| self.set_key(key)),
         }
@@ -178,7 +178,7 @@ impl<M: Keyed> Context<M> {
         let under = match (std::mem::replace(&mut self.next, Next::Unchanged), &mut self.engine) {
             (Next::Served(under), _) => under,
             (Next::Unchanged, Engine::Served(mac)) => mac.keyed(),
-            (Next::Unchanged, Engine::None) => return self.fail(Reason::NotInitialised),
+            (Next::Unchanged, Engine::None) => return self.fail(prov::NO_KEY_SET),
             // SAFETY: an empty array.
             (Next::Unchanged, Engine::Delegated(mac)) => return unsafe { mac.init(Some(key), std::ptr::null()) },
             (Next::Delegated(Foreign { mut mac, name, .. }), _) => {
@@ -198,7 +198,7 @@ impl<M: Keyed> Context<M> {
                 self.tally = Some(Tally::new(function, bits));
                 true
             }
-            None => self.fail(Reason::InvalidKeyLength),
+            None => self.fail(prov::INVALID_KEY_LENGTH),
         }
     }
 
@@ -206,7 +206,7 @@ impl<M: Keyed> Context<M> {
     fn restart(&mut self) -> bool {
         self.total = 0;
         match &mut self.engine {
-            Engine::None => self.fail(Reason::MissingKey),
+            Engine::None => self.fail(prov::MISSING_KEY),
             Engine::Served(mac) => {
                 mac.reset();
                 true
@@ -238,7 +238,7 @@ impl<M: Keyed> Context<M> {
                 true
             }
             Engine::Delegated(mac) => mac.update(data),
-            Engine::None => self.fail(Reason::MissingKey),
+            Engine::None => self.fail(prov::MISSING_KEY),
         }
     }
 
@@ -250,7 +250,7 @@ impl<M: Keyed> Context<M> {
                 let size = mac.size();
                 if !output.data.is_null() {
                     if output.size < size {
-                        return self.fail(Reason::BufferTooSmall);
+                        return self.fail(prov::OUTPUT_BUFFER_TOO_SMALL);
                     }
                     // SAFETY: see above.
                     mac.finish(unsafe { slice_mut(output.data, size) });
@@ -263,7 +263,7 @@ impl<M: Keyed> Context<M> {
             }
             // SAFETY: see above.
             Engine::Delegated(mac) => unsafe { mac.finish(output) == 1 },
-            Engine::None => return self.fail(Reason::MissingKey),
+            Engine::None => return self.fail(prov::MISSING_KEY),
         };
         if let (true, false, Some(tally)) = (done, output.data.is_null(), self.tally) {
             tally.count(Direction::Encrypt, self.total);

@@ -3,8 +3,8 @@
 use super::key::{Material, Named, integer, text};
 use super::keymgmt::object;
 use super::padding;
-use crate::abi::core::Reason;
 use crate::abi::param::{self, Param};
+use crate::abi::reason::{self, Reason, prov};
 use crate::abi::{self, Algorithm, Dispatch, guard, id};
 use crate::entry;
 use crate::fallback::{Kind, Operation, Output};
@@ -87,7 +87,7 @@ impl Context {
             self.key = key.material.clone();
         }
         if self.key.is_none() {
-            return self.fail(Reason::MissingKey);
+            return self.fail(prov::MISSING_KEY);
         }
         self.kind = kind;
         self.padding = padding::PKCS1;
@@ -117,11 +117,11 @@ impl Context {
             };
             ask |= matches!(p.name().to_bytes(), b"digest" | b"mgf1-digest");
             if read.is_none() {
-                return self.fail(Reason::InvalidParameter);
+                return self.fail(prov::FAILED_TO_GET_PARAMETER);
             }
         }
         if self.padding == padding::PSS {
-            return self.fail(Reason::UnsupportedPadding);
+            return self.fail(prov::ILLEGAL_OR_UNSUPPORTED_PADDING_MODE);
         }
         if self.padding == padding::OAEP && self.digest.is_none() {
             self.digest = Some(Named::new("SHA1"));
@@ -169,16 +169,19 @@ impl Context {
         let mut block = block();
         let block = &mut block[..size];
         match (self.padding, self.methods()) {
-            (padding::PKCS1, _) => pkcs1_encode(message, block).map_err(|_| Reason::DataTooLarge)?,
+            (padding::PKCS1, _) => {
+                pkcs1_encode(message, block).map_err(|_| reason::rsa::DATA_TOO_LARGE_FOR_KEY_SIZE)?
+            }
             (padding::OAEP, Some((method, mgf1))) => {
-                oaep_encode(method, mgf1, &self.label, message, block).map_err(|_| Reason::DataTooLarge)?;
+                oaep_encode(method, mgf1, &self.label, message, block)
+                    .map_err(|_| reason::rsa::DATA_TOO_LARGE_FOR_KEY_SIZE)?;
             }
             (padding::NONE, _) if message.len() == size => block.copy_from_slice(message),
-            (padding::NONE, _) => return Err(Reason::InvalidInputLength),
-            _ => return Err(Reason::UnsupportedPadding),
+            (padding::NONE, _) => return Err(prov::INVALID_INPUT_LENGTH),
+            _ => return Err(prov::ILLEGAL_OR_UNSUPPORTED_PADDING_MODE),
         }
         key.public_tally().count(Direction::Encrypt, 0);
-        key.public_transform(block, out).map_err(|_| Reason::DataTooLarge)
+        key.public_transform(block, out).map_err(|_| reason::rsa::DATA_TOO_LARGE_FOR_KEY_SIZE)
     }
 
     /// Decrypts into `out`, which has room for the modulus, or for a premaster secret where one is asked for.
@@ -186,11 +189,11 @@ impl Context {
         let size = key.size();
         // OpenSSL reads a shorter ciphertext as the number it is, 3.0 even an empty one.
         if ciphertext.is_empty() && self.provider().version >= (3, 2) {
-            return Err(Reason::InvalidInputLength);
+            return Err(prov::INVALID_INPUT_LENGTH);
         }
-        let start = size.checked_sub(ciphertext.len()).ok_or(Reason::InvalidInputLength)?;
+        let start = size.checked_sub(ciphertext.len()).ok_or(prov::INVALID_INPUT_LENGTH)?;
         if !matches!(self.padding, padding::PKCS1 | padding::NONE | padding::OAEP | padding::TLS) {
-            return Err(Reason::UnsupportedPadding);
+            return Err(prov::ILLEGAL_OR_UNSUPPORTED_PADDING_MODE);
         }
         let mut input = [0; MAX_SIZE];
         let input = &mut input[..size];
@@ -198,27 +201,27 @@ impl Context {
         let mut block = block();
         let block = &mut block[..size];
         key.private_tally().count(Direction::Encrypt, 0);
-        key.private_transform(input, block).map_err(|_| Reason::BadDecrypt)?;
+        key.private_transform(input, block).map_err(|_| prov::BAD_DECRYPT)?;
         let message: &[u8] = match (self.padding, self.methods()) {
             (padding::TLS, _) => {
                 if self.client_version == 0 {
-                    return Err(Reason::InvalidParameter);
+                    return Err(prov::FAILED_TO_GET_PARAMETER);
                 }
                 let mut secret = Zeroizing::new([0; PREMASTER]);
                 premaster_decode(self.client_version, self.alternative_version, block, &mut secret)
-                    .map_err(|_| Reason::KeyTooSmall)?;
+                    .map_err(|_| prov::KEY_SIZE_TOO_SMALL)?;
                 out[..PREMASTER].copy_from_slice(&secret[..]);
                 return Ok(PREMASTER);
             }
             (padding::OAEP, Some((method, mgf1))) => {
-                oaep_decode(method, mgf1, &self.label, block).map_err(|_| Reason::BadDecrypt)?
+                oaep_decode(method, mgf1, &self.label, block).map_err(|_| prov::BAD_DECRYPT)?
             }
             (padding::PKCS1, _) if self.implicit_rejection => {
-                let length = pkcs1_decode_implicit(key, input, block).map_err(|_| Reason::KeyTooSmall)?;
+                let length = pkcs1_decode_implicit(key, input, block).map_err(|_| prov::KEY_SIZE_TOO_SMALL)?;
                 &block[..length]
             }
             (padding::PKCS1, _) => {
-                let length = pkcs1_decode(block).map_err(|_| Reason::BadDecrypt)?;
+                let length = pkcs1_decode(block).map_err(|_| prov::BAD_DECRYPT)?;
                 &block[..length]
             }
             _ => block,
@@ -230,7 +233,7 @@ impl Context {
     /// # Safety
     /// `output` is as it describes itself.
     unsafe fn run(&self, output: Output, input: &[u8]) -> c_int {
-        let Some(material) = &self.key else { return self.fail(Reason::MissingKey) };
+        let Some(material) = &self.key else { return self.fail(prov::MISSING_KEY) };
         let decrypts = self.kind == Kind::Decrypt;
         let room = if decrypts && self.padding == padding::TLS { PREMASTER } else { material.size() };
         // SAFETY: see above.
@@ -240,10 +243,10 @@ impl Context {
                 return 1;
             }
             if output.size < room {
-                return self.fail(Reason::BufferTooSmall);
+                return self.fail(prov::OUTPUT_BUFFER_TOO_SMALL);
             }
             let Some(key) = self.own(material) else {
-                let Some(mut operation) = self.delegate() else { return self.fail(Reason::Delegation) };
+                let Some(mut operation) = self.delegate() else { return self.fail(prov::OPERATION_FAIL) };
                 material.delegated_tally(decrypts).count(Direction::Encrypt, 0);
                 return c_int::from(operation.run(output, input) > 0);
             };

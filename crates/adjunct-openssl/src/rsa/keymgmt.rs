@@ -1,8 +1,8 @@
 //! RSA: keys (provider-keymgmt(7), EVP_PKEY-RSA(7)).
 
 use super::key::{Exported, Foreign, Material, PAIR, PARTS, integer};
-use crate::abi::core::Reason;
 use crate::abi::param::{self, Param};
+use crate::abi::reason::prov;
 use crate::abi::{self, Algorithm, Dispatch, guard, id};
 use crate::fallback::{self, Check, ExportCallback};
 use crate::provider::{Provider, provider};
@@ -146,7 +146,7 @@ unsafe extern "C" fn import(key: *mut c_void, selection: c_int, params: *const P
                 1
             }
             None => {
-                object.provider().core.raise(Reason::InvalidKey);
+                object.provider().core.raise(prov::INVALID_KEY);
                 0
             }
         }
@@ -391,7 +391,7 @@ impl Generation {
         }
         if self.bits < 512 {
             // SAFETY: OpenSSL keeps a provider as long as its objects live.
-            unsafe { &*self.provider }.core.raise(Reason::KeyTooSmall);
+            unsafe { &*self.provider }.core.raise(prov::KEY_SIZE_TOO_SMALL);
             return false;
         }
         true

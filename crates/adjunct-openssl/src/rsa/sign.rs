@@ -2,7 +2,7 @@
 
 use super::padding;
 use super::signature::{Context, context};
-use crate::abi::core::Reason;
+use crate::abi::reason::{self, Reason, prov};
 use crate::abi::{self, guard};
 use crate::fallback::Output;
 use adjunct::awslc::rsa::{Key, MAX_SIZE};
@@ -34,21 +34,22 @@ impl Context {
         let block = &mut block[..size];
         let hash = self.digest.as_ref().and_then(|d| d.hash);
         if hash.is_some_and(|hash| hash.size() != data.len()) {
-            return Err(Reason::InvalidInputLength);
+            return Err(prov::INVALID_INPUT_LENGTH);
         }
         match self.padding {
-            padding::PKCS1 => pkcs1_sign(hash, data, block).map_err(|_| Reason::DataTooLarge)?,
+            padding::PKCS1 => pkcs1_sign(hash, data, block).map_err(|_| reason::rsa::DATA_TOO_LARGE_FOR_KEY_SIZE)?,
             padding::NONE if data.len() == size => block.copy_from_slice(data),
-            padding::NONE => return Err(Reason::InvalidInputLength),
+            padding::NONE => return Err(prov::INVALID_INPUT_LENGTH),
             _ => {
                 let (Some(method), Some(mgf1), Some(salt)) = (self.method(), self.mgf1_method(), self.salt()) else {
-                    return Err(Reason::KeyTooSmall);
+                    return Err(prov::KEY_SIZE_TOO_SMALL);
                 };
-                pss_sign(key.bits(), method, mgf1, salt, data, block).map_err(|_| Reason::DataTooLarge)?;
+                pss_sign(key.bits(), method, mgf1, salt, data, block)
+                    .map_err(|_| reason::rsa::DATA_TOO_LARGE_FOR_KEY_SIZE)?;
             }
         }
         key.private_tally().count(Direction::Encrypt, 0);
-        key.private_transform(block, &mut out[..size]).map_err(|_| Reason::InvalidKey)
+        key.private_transform(block, &mut out[..size]).map_err(|_| prov::INVALID_KEY)
     }
 
     /// Signs `data`, a digest where one is set.
@@ -56,7 +57,7 @@ impl Context {
     /// # Safety
     /// `output` is as it describes itself.
     unsafe fn sign(&self, output: Output, data: &[u8]) -> c_int {
-        let Some(material) = &self.key else { return self.fail(Reason::MissingKey) };
+        let Some(material) = &self.key else { return self.fail(prov::MISSING_KEY) };
         let size = material.size();
         // SAFETY: see above.
         unsafe {
@@ -65,7 +66,7 @@ impl Context {
                 return 1;
             }
             if output.size < size {
-                return self.fail(Reason::BufferTooSmall);
+                return self.fail(prov::OUTPUT_BUFFER_TOO_SMALL);
             }
             if let (true, Some(key)) = (self.is_ours(), material.key()) {
                 return match self.sign_own(key, data, abi::slice_mut(output.data, size)) {
@@ -76,7 +77,7 @@ impl Context {
                     Err(reason) => self.fail(reason),
                 };
             }
-            let Some(mut operation) = self.delegate() else { return self.fail(Reason::Delegation) };
+            let Some(mut operation) = self.delegate() else { return self.fail(prov::OPERATION_FAIL) };
             material.delegated_tally(true).count(Direction::Encrypt, 0);
             c_int::from(operation.run(output, data) > 0)
         }
@@ -109,14 +110,14 @@ impl Context {
     }
 
     fn verify(&self, signature: &[u8], data: &[u8]) -> c_int {
-        let Some(material) = &self.key else { return self.fail(Reason::MissingKey) };
+        let Some(material) = &self.key else { return self.fail(prov::MISSING_KEY) };
         if let (true, Some(key)) = (self.is_ours(), material.key()) {
             if self.verify_own(key, signature, data) {
                 return 1;
             }
-            return self.fail(Reason::BadSignature);
+            return self.fail(reason::rsa::BAD_SIGNATURE);
         }
-        let Some(mut operation) = self.delegate() else { return self.fail(Reason::Delegation) };
+        let Some(mut operation) = self.delegate() else { return self.fail(prov::OPERATION_FAIL) };
         material.delegated_tally(false).count(Direction::Encrypt, 0);
         c_int::from(operation.verify(signature, data) == 1)
     }
@@ -246,23 +247,23 @@ pub(super) unsafe extern "C" fn verify_recover(
         // SAFETY: the context is ours, the buffers OpenSSL's.
         unsafe {
             let Some(ctx) = context(ctx) else { return 0 };
-            let Some(material) = ctx.key.clone() else { return ctx.fail(Reason::MissingKey) };
+            let Some(material) = ctx.key.clone() else { return ctx.fail(prov::MISSING_KEY) };
             if out.is_null() {
                 *length = material.size();
                 return 1;
             }
             let signature = abi::slice(signature, signature_length);
             let (true, Some(key)) = (ctx.is_ours(), material.key()) else {
-                let Some(mut operation) = ctx.delegate() else { return ctx.fail(Reason::Delegation) };
+                let Some(mut operation) = ctx.delegate() else { return ctx.fail(prov::OPERATION_FAIL) };
                 material.delegated_tally(false).count(Direction::Encrypt, 0);
                 return c_int::from(operation.run(Output { data: out, length, size }, signature) > 0);
             };
             let mut block: Block = [0; MAX_SIZE];
             let Some(signed) = ctx.recover_own(key, signature, &mut block) else {
-                return ctx.fail(Reason::BadSignature);
+                return ctx.fail(reason::rsa::BAD_SIGNATURE);
             };
             if size < signed.len() {
-                return ctx.fail(Reason::BufferTooSmall);
+                return ctx.fail(prov::OUTPUT_BUFFER_TOO_SMALL);
             }
             abi::slice_mut(out, signed.len()).copy_from_slice(signed);
             *length = signed.len();

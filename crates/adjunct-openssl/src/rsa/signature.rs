@@ -5,8 +5,8 @@
 use super::key::{Material, Named, integer, text};
 use super::keymgmt::object;
 use super::{identifier, padding};
-use crate::abi::core::Reason;
 use crate::abi::param::{self, Param};
+use crate::abi::reason::{Reason, prov};
 use crate::abi::{self, Algorithm, Dispatch, guard, id};
 use crate::entry;
 use crate::fallback::{DigestOperation, Kind, Operation};
@@ -157,7 +157,7 @@ impl Context {
             None => {}
         }
         if self.key.is_none() {
-            self.fail(Reason::MissingKey);
+            self.fail(prov::MISSING_KEY);
             return false;
         }
         self.kind = kind;
@@ -194,7 +194,7 @@ impl Context {
                 _ => continue,
             };
             if read.is_none() {
-                self.fail(Reason::InvalidParameter);
+                self.fail(prov::FAILED_TO_GET_PARAMETER);
                 return false;
             }
         }
@@ -206,7 +206,7 @@ impl Context {
         };
         let lowest = default_salt(self.provider()).min(salt::MAX);
         if !allowed || ((salted || mgf1.is_some()) && !pss) || (salted && length < lowest) {
-            self.fail(Reason::UnsupportedPadding);
+            self.fail(prov::ILLEGAL_OR_UNSUPPORTED_PADDING_MODE);
             return false;
         }
         if digest.is_none() && self.digest.is_none() && pss {
@@ -220,13 +220,13 @@ impl Context {
                 _ => d.name.eq_ignore_ascii_case(&named.name),
             });
             if !same {
-                self.fail(Reason::UnsupportedDigest);
+                self.fail(prov::INVALID_DIGEST);
                 return false;
             }
             digest = None;
         }
         if mode == padding::NONE && (digest.is_some() || self.digest.is_some()) {
-            self.fail(Reason::UnsupportedPadding);
+            self.fail(prov::ILLEGAL_OR_UNSUPPORTED_PADDING_MODE);
             return false;
         }
         self.padding = mode;
@@ -266,14 +266,14 @@ impl Context {
                 let known = self.digest.as_ref().is_some_and(|d| d.name.eq_ignore_ascii_case(name));
                 if !known {
                     if self.padding == padding::NONE {
-                        self.fail(Reason::UnsupportedPadding);
+                        self.fail(prov::ILLEGAL_OR_UNSUPPORTED_PADDING_MODE);
                         return false;
                     }
                     self.digest = Some(Named::new(name));
                 }
             }
             let Some(digest) = &self.digest else {
-                self.fail(Reason::UnsupportedDigest);
+                self.fail(prov::INVALID_DIGEST);
                 return false;
             };
             self.fixed = true;

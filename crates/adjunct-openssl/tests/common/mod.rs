@@ -6,6 +6,7 @@
 #![allow(dead_code, non_camel_case_types, clippy::missing_safety_doc, clippy::undocumented_unsafe_blocks)]
 
 pub mod pair;
+pub mod record;
 
 use std::ffi::{CStr, CString, c_char, c_int, c_long, c_uint, c_void};
 use std::path::{Path, PathBuf};

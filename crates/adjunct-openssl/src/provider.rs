@@ -6,7 +6,7 @@ use crate::abi::reason::prov;
 use crate::abi::{self, Algorithm, Dispatch, OsslAlgorithm, guard, id};
 use crate::{asynchronous, capabilities, cipher, digest, ec, ecx, fallback, mac, rand, rsa};
 use adjunct::config::{Group, Groups};
-use std::ffi::{CStr, c_int, c_void};
+use std::ffi::{CStr, CString, c_int, c_void};
 
 /// One loaded instance; every context holds a pointer to it, and OpenSSL keeps it alive as long as they live.
 #[derive(Debug)]
@@ -32,6 +32,11 @@ pub unsafe fn provider<'a>(provctx: *mut c_void) -> &'a Provider {
     unsafe { &*provctx.cast::<Provider>() }
 }
 
+/// Hands an object to OpenSSL; null where there is no memory for it.
+pub fn hand_out<T>(object: T) -> *mut c_void {
+    adjunct::memory::boxed(object).map_or(std::ptr::null_mut(), abi::into_raw)
+}
+
 impl Provider {
     /// OpenSSL's default provider, to hand an operation to; where there is none, the reason is raised.
     pub fn fallback(&self) -> Option<&'static fallback::Library> {
@@ -40,6 +45,27 @@ impl Provider {
             self.core.raise(prov::FETCH_FAILED.with(c"no shared libcrypto whose default provider could be asked"));
         }
         library
+    }
+
+    /// Makes those digests known to [`Provider::fallback`] that only the program has: `digest`, and what `params` name.
+    ///
+    /// # Safety
+    /// `params` is a parameter array, or null.
+    pub unsafe fn adopt_digests(&self, digest: Option<&CStr>, params: *const Param) {
+        let Some(library) = self.library.get(&self.core) else { return };
+        let foreign = |name: &&str| adjunct::awslc::digest::Method::from_name(name).is_none();
+        let adopt = |name: &str| {
+            if let Ok(name) = CString::new(name) {
+                library.adopt_digest(&self.core, &name);
+            }
+        };
+        digest.and_then(|name| name.to_str().ok()).filter(foreign).into_iter().for_each(adopt);
+        // SAFETY: see above.
+        for p in unsafe { param::iter(params) } {
+            if matches!(p.name().to_bytes(), b"digest" | b"mgf1-digest") {
+                p.get_str().filter(foreign).into_iter().for_each(adopt);
+            }
+        }
     }
 
     /// Whether a wrong PKCS#1 v1.5 padding can give a message all the same: as OpenSSL does from 3.2 on, and older ones with

@@ -7,14 +7,14 @@ use crate::abi::reason::prov;
 use crate::abi::{self, Algorithm, Dispatch, guard, id};
 use crate::entry;
 use crate::fallback::{Context, forward};
-use crate::provider::{Provider, provider};
+use crate::provider::{Provider, hand_out, provider};
 use adjunct::accelerator::curve;
 use adjunct::awslc::ecx::{self, KEY};
 use adjunct::catalogue::Function;
 use adjunct::counters;
+use adjunct::memory::Shared;
 use adjunct::route::{Direction, Tally};
 use std::ffi::{c_int, c_void};
-use std::sync::Arc;
 use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 
@@ -71,7 +71,7 @@ unsafe fn key<'a>(key: *const c_void) -> Option<&'a EcxKey> {
 }
 
 fn make(provider: &'static Provider, pair: Pair) -> *mut c_void {
-    abi::into_raw(Box::new(EcxKey { provider, pair: Arc::new(pair) }))
+    Shared::new(pair).map_or(std::ptr::null_mut(), |pair| hand_out(EcxKey { provider, pair }))
 }
 
 unsafe extern "C" fn new(provctx: *mut c_void) -> *mut c_void {
@@ -163,7 +163,8 @@ unsafe extern "C" fn import<const ED: bool>(keydata: *mut c_void, selection: c_i
                 return 0;
             }
         };
-        ecx.pair = Arc::new(pair);
+        let Ok(pair) = Shared::new(pair) else { return 0 };
+        ecx.pair = pair;
         1
     })
 }
@@ -279,7 +280,8 @@ unsafe extern "C" fn set_params<const ED: bool>(keydata: *mut c_void, params: *c
             return 0;
         };
         // Another's public key: ours is no longer its private one.
-        ecx.pair = Arc::new(Pair { public: Some(public), private: None });
+        let Ok(pair) = Shared::new(Pair { public: Some(public), private: None }) else { return 0 };
+        ecx.pair = pair;
         1
     })
 }
@@ -301,7 +303,7 @@ unsafe extern "C" fn gen_init(provctx: *mut c_void, selection: c_int, params: *c
         // The type is not known here: a group is looked at by gen_set_params only.
         // SAFETY: the array is OpenSSL's.
         generation.set_material(unsafe { param::find(params, c"dhkem-ikm") });
-        abi::into_raw(Box::new(generation))
+        hand_out(generation)
     })
 }
 

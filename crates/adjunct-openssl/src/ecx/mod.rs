@@ -10,15 +10,15 @@ use crate::abi::param::Param;
 use crate::fallback::{Context, forward};
 use crate::provider::Provider;
 use adjunct::awslc::ecx::{self, KEY};
+use adjunct::memory::Shared;
 use std::ffi::{CStr, c_int, c_void};
-use std::sync::Arc;
 use zeroize::Zeroizing;
 
 /// What OpenSSL holds as key data. Operations keep a reference to the halves they started with.
 #[derive(Debug)]
 pub struct EcxKey {
     provider: &'static Provider,
-    pair: Arc<Pair>,
+    pair: Shared<Pair>,
 }
 
 /// The halves of a key, as far as they are known. Immutable.

@@ -294,28 +294,22 @@ unsafe extern "C" fn get_params(context: *mut c_void, params: *mut Param) -> c_i
     guard(0, || {
         // SAFETY: a context of OpenSSL's.
         let Some(c) = (unsafe { abi::context::<Context>(context) }) else { return 0 };
-        if let Some((algorithm, raw)) = c.raw() {
-            return forward!(
-                algorithm,
-                id::KEYEXCH_GET_CTX_PARAMS,
-                fn(*mut c_void, *mut Param) -> c_int,
-                0,
-                (raw, params)
-            );
-        }
-        // SAFETY: the array is OpenSSL's.
-        for p in unsafe { param::iter_mut(params) } {
-            let done = match p.name().to_bytes() {
+        if c.delegated.is_none() {
+            // SAFETY: the array is OpenSSL's.
+            let answered = unsafe { param::iter_mut(params) }.all(|p| match p.name().to_bytes() {
                 // Keys with the cofactor flag are not ours.
                 b"ecdh-cofactor-mode" => p.set_u64(c.cofactor_mode.max(0) as u64),
                 b"kdf-type" | b"kdf-digest" => p.set_str(c""),
                 b"kdf-outlen" => p.set_usize(0),
                 _ => true,
-            };
-            if !done {
-                return 0;
+            });
+            if answered {
+                return 1;
             }
+            // What cannot be answered is an error of OpenSSL's.
+            c.delegate();
         }
-        1
+        let Some((algorithm, raw)) = c.raw() else { return 0 };
+        forward!(algorithm, id::KEYEXCH_GET_CTX_PARAMS, fn(*mut c_void, *mut Param) -> c_int, 0, (raw, params))
     })
 }

@@ -243,7 +243,16 @@ impl Context {
                 _ => true,
             };
             if !done {
-                return 0;
+                // What cannot be answered is an error of OpenSSL's.
+                let Some(context) = self.judge() else { return 0 };
+                let (algorithm, raw) = (context.algorithm(), context.raw());
+                return forward!(
+                    algorithm,
+                    id::SIGNATURE_GET_CTX_PARAMS,
+                    fn(*mut c_void, *mut Param) -> c_int,
+                    0,
+                    (raw, params)
+                );
             }
         }
         1

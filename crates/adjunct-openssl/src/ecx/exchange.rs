@@ -103,7 +103,7 @@ unsafe extern "C" fn derive(context: *mut c_void, out: *mut u8, length: *mut usi
         let (secret, outcome) = curve::x25519(private, public);
         c.tally.ran(outcome).count(Direction::Encrypt, 0);
         let Some(secret) = secret else {
-            c.provider.core.raise(prov::INVALID_KEY);
+            c.provider.core.raise(prov::FAILED_DURING_DERIVATION);
             return 0;
         };
         // SAFETY: a buffer of `size` bytes and a length, both OpenSSL's.

@@ -159,7 +159,10 @@ unsafe extern "C" fn import<const ED: bool>(keydata: *mut c_void, selection: c_i
             (Some(Some(public)), None) => Pair { public: Some(public), private: None },
             (Some(Some(public)), Some(Some(private))) => Pair { public: Some(public), private: Some(private) },
             _ => {
-                ecx.provider.core.raise(prov::INVALID_KEY);
+                // OpenSSL refuses it with its own errors.
+                if let Some(key) = Pair::default().delegated::<ED>(ecx.provider) {
+                    super::import_into(&key, selection, params);
+                }
                 return 0;
             }
         };
@@ -261,12 +264,20 @@ unsafe extern "C" fn get_params<const ED: bool>(keydata: *mut c_void, params: *m
                 _ => true,
             };
             if !done {
-                ecx.provider.core.raise(prov::OUTPUT_BUFFER_TOO_SMALL);
-                return 0;
+                // What cannot be answered is an error of OpenSSL's.
+                return pair
+                    .delegated::<ED>(ecx.provider)
+                    .map_or(0, |key| with_params(&key, id::KEYMGMT_GET_PARAMS, params));
             }
         }
         1
     })
+}
+
+/// Calls a function of the default provider that takes a key and a parameter array.
+fn with_params(key: &Context, function: c_int, params: *mut Param) -> c_int {
+    let (algorithm, raw) = (key.algorithm(), key.raw());
+    forward!(algorithm, function, fn(*mut c_void, *mut Param) -> c_int, 0, (raw, params))
 }
 
 unsafe extern "C" fn set_params<const ED: bool>(keydata: *mut c_void, params: *const Param) -> c_int {
@@ -276,7 +287,10 @@ unsafe extern "C" fn set_params<const ED: bool>(keydata: *mut c_void, params: *c
         let Some(ecx) = ecx else { return 0 };
         let Some(encoded) = encoded.filter(|_| !ED) else { return 1 };
         let Some(public) = encoded.get_octets().and_then(|bytes| <[u8; KEY]>::try_from(bytes).ok()) else {
-            ecx.provider.core.raise(prov::INVALID_KEY_LENGTH);
+            // OpenSSL refuses it with its own errors.
+            if let Some(key) = ecx.pair.delegated::<ED>(ecx.provider) {
+                with_params(&key, id::KEYMGMT_SET_PARAMS, params.cast_mut());
+            }
             return 0;
         };
         // Another's public key: ours is no longer its private one.
@@ -333,7 +347,7 @@ unsafe extern "C" fn gen_set_params<const ED: bool>(context: *mut c_void, params
         let Some(generation) = generation else { return 0 };
         let known = |p: &Param| !ED && p.get_str().is_some_and(|name| name.eq_ignore_ascii_case("x25519"));
         if !group.is_none_or(known) {
-            generation.provider.core.raise(prov::FAILED_TO_GET_PARAMETER);
+            generation.provider.core.raise(prov::PASSED_INVALID_ARGUMENT);
             return 0;
         }
         generation.set_material(material);

@@ -6,7 +6,7 @@ use crate::abi::reason::prov;
 use crate::abi::{self, Algorithm, Dispatch, OsslAlgorithm, guard, id};
 use crate::{asynchronous, capabilities, cipher, digest, ec, ecx, fallback, mac, rand, rsa};
 use adjunct::config::{Group, Groups};
-use std::ffi::{CStr, c_int, c_void};
+use std::ffi::{CStr, CString, c_int, c_void};
 
 /// One loaded instance; every context holds a pointer to it, and OpenSSL keeps it alive as long as they live.
 #[derive(Debug)]
@@ -17,6 +17,8 @@ pub struct Provider {
     pub version: (u32, u32),
     /// What `algorithms =` switched on.
     pub groups: Groups,
+    /// Whether PKCS#1 v1.5 decryption rejects implicitly where this OpenSSL itself does not (`implicit-rejection = yes`).
+    implicit_rejection: bool,
     library: fallback::Cache,
     tables: Vec<(c_int, Vec<OsslAlgorithm>)>,
 }
@@ -30,6 +32,11 @@ pub unsafe fn provider<'a>(provctx: *mut c_void) -> &'a Provider {
     unsafe { &*provctx.cast::<Provider>() }
 }
 
+/// Hands an object to OpenSSL; null where there is no memory for it.
+pub fn hand_out<T>(object: T) -> *mut c_void {
+    adjunct::memory::boxed(object).map_or(std::ptr::null_mut(), abi::into_raw)
+}
+
 impl Provider {
     /// OpenSSL's default provider, to hand an operation to; where there is none, the reason is raised.
     pub fn fallback(&self) -> Option<&'static fallback::Library> {
@@ -38,6 +45,33 @@ impl Provider {
             self.core.raise(prov::FETCH_FAILED.with(c"no shared libcrypto whose default provider could be asked"));
         }
         library
+    }
+
+    /// Makes those digests known to [`Provider::fallback`] that only the program has: `digest`, and what `params` name.
+    ///
+    /// # Safety
+    /// `params` is a parameter array, or null.
+    pub unsafe fn adopt_digests(&self, digest: Option<&CStr>, params: *const Param) {
+        let Some(library) = self.library.get(&self.core) else { return };
+        let foreign = |name: &&str| adjunct::awslc::digest::Method::from_name(name).is_none();
+        let adopt = |name: &str| {
+            if let Ok(name) = CString::new(name) {
+                library.adopt_digest(&self.core, &name);
+            }
+        };
+        digest.and_then(|name| name.to_str().ok()).filter(foreign).into_iter().for_each(adopt);
+        // SAFETY: see above.
+        for p in unsafe { param::iter(params) } {
+            if matches!(p.name().to_bytes(), b"digest" | b"mgf1-digest") {
+                p.get_str().filter(foreign).into_iter().for_each(adopt);
+            }
+        }
+    }
+
+    /// Whether a wrong PKCS#1 v1.5 padding can give a message all the same: as OpenSSL does from 3.2 on, and older ones with
+    /// a distribution's patch, or where the configuration asks for it.
+    pub fn rejects_implicitly(&self) -> bool {
+        self.implicit_rejection || self.library.get(&self.core).is_some_and(fallback::Library::rejects_implicitly)
     }
 }
 
@@ -48,6 +82,18 @@ fn version(core: &Core) -> (u32, u32) {
     match (numbers.next(), numbers.next()) {
         (Some(major), Some(minor)) => (major, minor),
         _ => (3, 0),
+    }
+}
+
+/// Reads a switch of the configuration.
+fn switched_on(value: &str) -> bool {
+    match value.trim() {
+        v if ["yes", "on", "true", "1"].iter().any(|word| v.eq_ignore_ascii_case(word)) => true,
+        v if ["no", "off", "false", "0", ""].iter().any(|word| v.eq_ignore_ascii_case(word)) => false,
+        _ => {
+            adjunct::diag::warn("openssl.cnf: implicit-rejection is neither yes nor no; it is off");
+            false
+        }
     }
 }
 
@@ -109,7 +155,7 @@ pub unsafe extern "C" fn OSSL_provider_init(
         adjunct::init();
         // SAFETY: the pointers are OpenSSL's.
         let core = unsafe { Core::new(handle, table) };
-        let groups = match core.config("algorithms") {
+        let mut groups = match core.config("algorithms") {
             None => Groups::default(),
             Some(value) => {
                 let (groups, errors) = Groups::parse(&value);
@@ -119,6 +165,14 @@ pub unsafe extern "C" fn OSSL_provider_init(
                 groups
             }
         };
+        // Names that cover what only OpenSSL's default provider can do (another curve, three primes, HMAC over RIPEMD-160) are
+        // left to it where it cannot be handed over: with libcrypto linked statically into a program that exports nothing.
+        if !fallback::reachable(&core) {
+            for group in [Group::Rsa, Group::Ec, Group::Macs] {
+                groups.remove(group);
+            }
+        }
+        let implicit_rejection = core.config("implicit-rejection").is_some_and(|value| switched_on(&value));
         if let Some(value) = core.config("accelerator") {
             adjunct::accelerator::configure("openssl.cnf: accelerator", &value);
         }
@@ -132,7 +186,8 @@ pub unsafe extern "C" fn OSSL_provider_init(
         digest::follow_version(&core.config("openssl-version").unwrap_or_default());
         let version = version(&core);
         let library = fallback::Cache::default();
-        let provider = Box::new(Provider { core, version, groups, library, tables: tables(version, groups) });
+        let tables = tables(version, groups);
+        let provider = Box::new(Provider { core, version, groups, implicit_rejection, library, tables });
         // SAFETY: the out pointers are OpenSSL's.
         unsafe {
             *out = FUNCTIONS.as_ptr();

@@ -65,6 +65,11 @@ impl Groups {
         self.0 |= 1 << group as u8;
     }
 
+    /// Switches `group` off.
+    pub fn remove(&mut self, group: Group) {
+        self.0 &= !(1 << group as u8);
+    }
+
     /// Parses `ALL` or a list of keywords, separated by commas or blanks, in any case. Wrong words are returned beside the
     /// groups the right ones give; a value with no right word at all gives the default.
     pub fn parse(value: &str) -> (Groups, Vec<Error>) {

@@ -3,18 +3,17 @@
 use super::{EcKey, State};
 use crate::abi::build::Builder;
 use crate::abi::param::{self, INTEGER, OCTETS, OCTETS_PTR, Param, UNSIGNED, UTF8};
-use crate::abi::reason::prov;
 use crate::abi::{self, Algorithm, Dispatch, guard, id};
 use crate::entry;
 use crate::fallback::{self, forward};
-use crate::provider::{Provider, provider};
+use crate::provider::{Provider, hand_out, provider};
 use adjunct::accelerator::Outcome;
 use adjunct::awslc::ec::{Key, MAX_FIELD};
 use adjunct::catalogue::Function;
 use adjunct::counters;
+use adjunct::memory::Shared;
 use adjunct::route::{Direction, Tally};
 use std::ffi::{c_int, c_void};
-use std::sync::Arc;
 use zeroize::Zeroizing;
 
 /// What this module offers.
@@ -41,8 +40,8 @@ static FUNCTIONS: [Dispatch; 11] = [
 /// A key exchange.
 struct Context {
     provider: &'static Provider,
-    key: Option<Arc<State>>,
-    peer: Option<Arc<State>>,
+    key: Option<Shared<State>>,
+    peer: Option<Shared<State>>,
     /// As set; -1 leaves it to the key. It changes nothing on curves whose cofactor is 1.
     cofactor_mode: c_int,
     tally: Tally,
@@ -56,7 +55,7 @@ unsafe extern "C" fn newctx(provctx: *mut c_void) -> *mut c_void {
         // SAFETY: OpenSSL keeps the provider as long as its contexts.
         let provider = unsafe { provider(provctx) };
         let tally = Tally::new(Function::Ecdh, 0);
-        abi::into_raw(Box::new(Context { provider, key: None, peer: None, cofactor_mode: -1, tally, delegated: None }))
+        hand_out(Context { provider, key: None, peer: None, cofactor_mode: -1, tally, delegated: None })
     })
 }
 
@@ -84,7 +83,7 @@ unsafe extern "C" fn dupctx(context: *mut c_void) -> *mut c_void {
             }
         };
         let (key, peer) = (c.key.clone(), c.peer.clone());
-        abi::into_raw(Box::new(Context { key, peer, delegated, ..*c }))
+        hand_out(Context { key, peer, delegated, ..*c })
     })
 }
 
@@ -133,7 +132,7 @@ impl Context {
             for p in unsafe { param::iter(params) } {
                 match (p.name().to_bytes(), p.get_i64()) {
                     (b"ecdh-cofactor-mode", Some(mode @ -1..=1)) => self.cofactor_mode = mode as c_int,
-                    (b"ecdh-cofactor-mode", _) => return 0,
+                    (b"ecdh-cofactor-mode", _) => ours = false,
                     // A key derivation, unless the name is empty: none.
                     (b"kdf-type", _) => ours &= p.get_str() == Some(""),
                     (b"kdf-digest" | b"kdf-digest-props" | b"kdf-outlen" | b"kdf-ukm", _) => ours = false,
@@ -151,12 +150,27 @@ impl Context {
         forward!(algorithm, id::KEYEXCH_SET_CTX_PARAMS, fn(*mut c_void, *const Param) -> c_int, 0, (raw, params))
     }
 
+    /// What the default provider derives.
+    fn judged(&mut self, out: *mut u8, length: *mut usize, size: usize) -> c_int {
+        if self.delegated.is_none() && !self.delegate() {
+            return 0;
+        }
+        let Some((algorithm, raw)) = self.raw() else { return 0 };
+        forward!(
+            algorithm,
+            id::KEYEXCH_DERIVE,
+            fn(*mut c_void, *mut u8, *mut usize, usize) -> c_int,
+            0,
+            (raw, out, length, size)
+        )
+    }
+
     fn raw(&self) -> Option<(fallback::Algorithm, *mut c_void)> {
         self.delegated.as_ref().map(|d| (d.algorithm(), d.raw()))
     }
 
     fn secret<'a>(&self, out: &'a mut [u8; MAX_FIELD]) -> Option<(&'a [u8], Outcome)> {
-        fn key(state: &Option<Arc<State>>) -> Option<&Key> {
+        fn key(state: &Option<Shared<State>>) -> Option<&Key> {
             match state.as_deref() {
                 Some(State::Native(native)) => native.key.as_ref(),
                 _ => None,
@@ -190,12 +204,10 @@ unsafe extern "C" fn set_peer(context: *mut c_void, peer: *mut c_void) -> c_int 
         let (Some(c), Some(peer)) = (c, peer) else { return 0 };
         if c.delegated.is_none() {
             if let (Some(State::Native(ours)), State::Native(theirs)) = (c.key.as_deref(), &*peer.state) {
-                if ours.curve != theirs.curve {
-                    c.provider.core.raise(prov::INVALID_KEY);
-                    return 0;
+                if ours.curve == theirs.curve {
+                    c.peer = Some(peer.state.clone());
+                    return 1;
                 }
-                c.peer = Some(peer.state.clone());
-                return 1;
             }
             c.peer = None;
             if !c.delegate() {
@@ -217,32 +229,22 @@ unsafe extern "C" fn derive(context: *mut c_void, out: *mut u8, length: *mut usi
     guard(0, || {
         // SAFETY: a context of OpenSSL's.
         let Some(c) = (unsafe { abi::context::<Context>(context) }) else { return 0 };
-        if let Some((algorithm, raw)) = c.raw() {
-            let done = forward!(
-                algorithm,
-                id::KEYEXCH_DERIVE,
-                fn(*mut c_void, *mut u8, *mut usize, usize) -> c_int,
-                0,
-                (raw, out, length, size)
-            );
+        if c.delegated.is_some() {
+            let done = c.judged(out, length, size);
             if done == 1 && !out.is_null() {
                 c.tally.count(Direction::Encrypt, 0);
             }
             return done;
         }
-        let (Some(State::Native(native)), true) = (c.key.as_deref(), c.peer.is_some()) else {
-            c.provider.core.raise(prov::MISSING_KEY);
-            return 0;
-        };
-        if out.is_null() {
+        if let (true, Some(State::Native(native)), true) = (out.is_null(), c.key.as_deref(), c.peer.is_some()) {
             // SAFETY: a length of OpenSSL's.
             unsafe { *length = native.curve.field_len() };
             return 1;
         }
         let mut buffer = Zeroizing::new([0; MAX_FIELD]);
-        let Some((secret, outcome)) = c.secret(&mut buffer) else {
-            c.provider.core.raise(prov::INVALID_KEY);
-            return 0;
+        let Some((secret, outcome)) = (if out.is_null() { None } else { c.secret(&mut buffer) }) else {
+            // What is missing or wrong, OpenSSL says.
+            return c.judged(out, length, size);
         };
         c.tally.ran(outcome).count(Direction::Encrypt, 0);
         // As OpenSSL: a shorter buffer takes the first bytes.
@@ -292,28 +294,22 @@ unsafe extern "C" fn get_params(context: *mut c_void, params: *mut Param) -> c_i
     guard(0, || {
         // SAFETY: a context of OpenSSL's.
         let Some(c) = (unsafe { abi::context::<Context>(context) }) else { return 0 };
-        if let Some((algorithm, raw)) = c.raw() {
-            return forward!(
-                algorithm,
-                id::KEYEXCH_GET_CTX_PARAMS,
-                fn(*mut c_void, *mut Param) -> c_int,
-                0,
-                (raw, params)
-            );
-        }
-        // SAFETY: the array is OpenSSL's.
-        for p in unsafe { param::iter_mut(params) } {
-            let done = match p.name().to_bytes() {
+        if c.delegated.is_none() {
+            // SAFETY: the array is OpenSSL's.
+            let answered = unsafe { param::iter_mut(params) }.all(|p| match p.name().to_bytes() {
                 // Keys with the cofactor flag are not ours.
                 b"ecdh-cofactor-mode" => p.set_u64(c.cofactor_mode.max(0) as u64),
                 b"kdf-type" | b"kdf-digest" => p.set_str(c""),
                 b"kdf-outlen" => p.set_usize(0),
                 _ => true,
-            };
-            if !done {
-                return 0;
+            });
+            if answered {
+                return 1;
             }
+            // What cannot be answered is an error of OpenSSL's.
+            c.delegate();
         }
-        1
+        let Some((algorithm, raw)) = c.raw() else { return 0 };
+        forward!(algorithm, id::KEYEXCH_GET_CTX_PARAMS, fn(*mut c_void, *mut Param) -> c_int, 0, (raw, params))
     })
 }

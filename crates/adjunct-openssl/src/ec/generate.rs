@@ -1,19 +1,17 @@
 //! Elliptic-curve keys on the NIST curves: generation of keys and parameters.
 
 use super::params::{self, NotNative};
-use super::{Delegated, EcKey, KEYPAIR, Native, State, curve_of};
+use super::{Delegated, KEYPAIR, Native, State, curve_of};
 use crate::abi::build::Builder;
 use crate::abi::param::{self, Param};
-use crate::abi::reason::prov;
 use crate::abi::{self, guard, id};
 use crate::fallback::{Context, forward};
-use crate::provider::{Provider, provider};
+use crate::provider::{Provider, hand_out, provider};
 use adjunct::awslc::ec::{Curve, Form, Key};
 use adjunct::catalogue::Function;
 use adjunct::counters;
 use adjunct::route::{Direction, Tally};
 use std::ffi::{c_int, c_void};
-use std::sync::Arc;
 
 struct Generation {
     provider: &'static Provider,
@@ -37,7 +35,7 @@ pub(super) unsafe extern "C" fn init(provctx: *mut c_void, selection: c_int, par
         let mut generation = Generation { provider, selection, plan, chosen: false, delegated: None };
         // SAFETY: the array is OpenSSL's.
         match unsafe { generation.set(params) } {
-            true => abi::into_raw(Box::new(generation)),
+            true => hand_out(generation),
             false => std::ptr::null_mut(),
         }
     })
@@ -91,11 +89,8 @@ pub(super) unsafe extern "C" fn run(
         let Some(generation) = (unsafe { abi::context::<Generation>(context) }) else { return std::ptr::null_mut() };
         let provider = generation.provider;
         match generation.run(callback, argument) {
-            Some(state) => abi::into_raw(Box::new(EcKey { provider, state: Arc::new(state) })),
-            None => {
-                provider.core.raise(prov::FAILED_TO_GET_PARAMETER);
-                std::ptr::null_mut()
-            }
+            Some(state) => super::keymgmt::key_of(provider, state),
+            None => std::ptr::null_mut(),
         }
     })
 }
@@ -174,6 +169,10 @@ impl Generation {
 
     fn run(&mut self, callback: Option<Progress>, argument: *mut c_void) -> Option<State> {
         let keys = self.selection & KEYPAIR != 0;
+        if !self.chosen {
+            // What a key without a curve is, OpenSSL says.
+            self.delegate()?;
+        }
         if let Some(context) = &self.delegated {
             let (algorithm, raw) = (context.algorithm(), context.raw());
             let null = std::ptr::null_mut();
@@ -184,14 +183,11 @@ impl Generation {
                 null,
                 (raw, callback, argument)
             );
-            let key = Delegated::own(algorithm, raw)?;
+            let key = Delegated::own(self.provider, algorithm, raw)?;
             if keys {
                 Tally::delegated(Function::EcKeygen, key.bits).count(Direction::Encrypt, 0);
             }
             return Some(State::Delegated(key));
-        }
-        if !self.chosen {
-            return None;
         }
         let curve = self.plan.curve;
         if !keys {

@@ -4,14 +4,13 @@ use super::params::{self, NotNative};
 use super::{Delegated, EcKey, KEYPAIR, Native, State, generate};
 use crate::abi::build::Builder;
 use crate::abi::param::{self, Param};
-use crate::abi::reason::prov;
 use crate::abi::{self, Algorithm, Dispatch, guard, id};
 use crate::entry;
 use crate::fallback::forward;
-use crate::provider::provider;
+use crate::provider::{Provider, hand_out, provider};
 use adjunct::awslc::ec::{Form, Key};
+use adjunct::memory::Shared;
 use std::ffi::{c_char, c_int, c_void};
-use std::sync::Arc;
 
 /// What this module offers.
 pub static ALGORITHMS: &[Algorithm] = &[Algorithm {
@@ -58,8 +57,13 @@ unsafe extern "C" fn new(provctx: *mut c_void) -> *mut c_void {
     guard(std::ptr::null_mut(), || {
         // SAFETY: OpenSSL keeps the provider as long as its keys.
         let provider = unsafe { provider(provctx) };
-        abi::into_raw(Box::new(EcKey { provider, state: Arc::new(State::Empty) }))
+        key_of(provider, State::Empty)
     })
+}
+
+/// A new key for OpenSSL; null where there is no memory for it.
+pub(super) fn key_of(provider: &'static Provider, state: State) -> *mut c_void {
+    Shared::new(state).map_or(std::ptr::null_mut(), |state| hand_out(EcKey { provider, state }))
 }
 
 unsafe extern "C" fn free(key: *mut c_void) {
@@ -112,24 +116,20 @@ unsafe extern "C" fn validate(keydata: *const c_void, selection: c_int, check: c
             // The point is on the curve, whose cofactor is 1, and the scalar in range, or the key would not be native.
             State::Native(native) => {
                 let pair = selection & KEYPAIR != KEYPAIR || native.key.as_ref().is_some_and(Key::is_pair);
-                let valid = has_parts(native, selection) && pair;
-                if !valid {
-                    ec.provider.core.raise(prov::INVALID_KEY);
+                if has_parts(native, selection) && pair {
+                    return 1;
                 }
-                c_int::from(valid)
+                native.twin(ec.provider).map_or(0, |d| judged(d, selection, check))
             }
-            State::Delegated(d) => {
-                let (algorithm, raw) = (d.object.algorithm(), d.object.raw());
-                forward!(
-                    algorithm,
-                    id::KEYMGMT_VALIDATE,
-                    fn(*const c_void, c_int, c_int) -> c_int,
-                    0,
-                    (raw, selection, check)
-                )
-            }
+            State::Delegated(d) => judged(d, selection, check),
         }
     })
+}
+
+/// What the default provider's check says.
+fn judged(key: &Delegated, selection: c_int, check: c_int) -> c_int {
+    let (algorithm, raw) = (key.object.algorithm(), key.object.raw());
+    forward!(algorithm, id::KEYMGMT_VALIDATE, fn(*const c_void, c_int, c_int) -> c_int, 0, (raw, selection, check))
 }
 
 unsafe extern "C" fn same(one: *const c_void, other: *const c_void, selection: c_int) -> c_int {
@@ -177,7 +177,8 @@ unsafe extern "C" fn import(keydata: *mut c_void, selection: c_int, params: *con
                 None => return 0,
             },
         };
-        ec.state = Arc::new(state);
+        let Ok(state) = Shared::new(state) else { return 0 };
+        ec.state = state;
         1
     })
 }
@@ -228,24 +229,25 @@ unsafe extern "C" fn dup(keydata: *const c_void, selection: c_int) -> *mut c_voi
     guard(std::ptr::null_mut(), || {
         // SAFETY: a key of OpenSSL's.
         let Some(ec) = (unsafe { key(keydata) }) else { return std::ptr::null_mut() };
-        match copy(&ec.state, selection) {
-            Some(state) => abi::into_raw(Box::new(EcKey { provider: ec.provider, state })),
+        match copy(ec, selection) {
+            Some(state) => hand_out(EcKey { provider: ec.provider, state }),
             None => std::ptr::null_mut(),
         }
     })
 }
 
-fn copy(state: &Arc<State>, selection: c_int) -> Option<Arc<State>> {
+fn copy(ec: &EcKey, selection: c_int) -> Option<Shared<State>> {
+    let state = &ec.state;
     let (parameters, public, private) = (
         selection & id::KEYMGMT_SELECT_DOMAIN_PARAMETERS != 0,
         selection & id::KEYMGMT_SELECT_PUBLIC_KEY != 0,
         selection & id::KEYMGMT_SELECT_PRIVATE_KEY != 0,
     );
     match &**state {
-        State::Empty => Some(Arc::new(State::Empty)),
+        State::Empty => Shared::new(State::Empty).ok(),
         // States do not change, so a copy may share one.
         State::Native(native) if parameters && (native.key.is_none() || public && private) => Some(state.clone()),
-        State::Native(_) if !parameters => Some(Arc::new(State::Empty)),
+        State::Native(_) if !parameters => Shared::new(State::Empty).ok(),
         State::Native(native) => {
             let key = native.key.as_ref();
             let key = if public {
@@ -255,14 +257,14 @@ fn copy(state: &Arc<State>, selection: c_int) -> Option<Arc<State>> {
             } else {
                 None
             };
-            Some(Arc::new(State::Native(native.with_key(key))))
+            Shared::new(State::Native(native.with_key(key))).ok()
         }
         State::Delegated(d) => {
             let (algorithm, raw) = (d.object.algorithm(), d.object.raw());
             let null = std::ptr::null_mut();
             let raw =
                 forward!(algorithm, id::KEYMGMT_DUP, fn(*const c_void, c_int) -> *mut c_void, null, (raw, selection));
-            Some(Arc::new(State::Delegated(Delegated::own(algorithm, raw)?)))
+            Shared::new(State::Delegated(Delegated::own(ec.provider, algorithm, raw)?)).ok()
         }
     }
 }
@@ -278,12 +280,10 @@ unsafe extern "C" fn get_params(keydata: *mut c_void, params: *mut Param) -> c_i
         for p in unsafe { param::iter_mut(params) } {
             match params::answer(native, p) {
                 Some(true) => {}
-                Some(false) => {
-                    ec.provider.core.raise(prov::OUTPUT_BUFFER_TOO_SMALL);
-                    return 0;
+                // The details of the curve, or what cannot be answered: the default provider answers the whole array.
+                Some(false) | None => {
+                    return native.twin(ec.provider).map_or(0, |d| d.call(id::KEYMGMT_GET_PARAMS, params));
                 }
-                // The details of the curve: the default provider answers the whole array.
-                None => return native.twin(ec.provider).map_or(0, |d| d.call(id::KEYMGMT_GET_PARAMS, params)),
             }
         }
         1
@@ -316,7 +316,8 @@ unsafe extern "C" fn set_params(keydata: *mut c_void, params: *const Param) -> c
                 },
             },
         };
-        ec.state = Arc::new(state);
+        let Ok(state) = Shared::new(state) else { return 0 };
+        ec.state = state;
         1
     })
 }

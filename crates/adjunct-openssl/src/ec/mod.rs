@@ -16,8 +16,9 @@ use crate::abi::param::Param;
 use crate::fallback::{Algorithm, Context, forward};
 use crate::provider::Provider;
 use adjunct::awslc::ec::{Curve, Form, Key, MAX_POINT};
+use adjunct::memory::Shared;
 use std::ffi::{CStr, c_char, c_int, c_void};
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 
 /// `OSSL_KEYMGMT_SELECT_KEYPAIR`.
 pub(crate) const KEYPAIR: c_int = id::KEYMGMT_SELECT_PRIVATE_KEY | id::KEYMGMT_SELECT_PUBLIC_KEY;
@@ -26,7 +27,7 @@ pub(crate) const KEYPAIR: c_int = id::KEYMGMT_SELECT_PRIVATE_KEY | id::KEYMGMT_S
 #[derive(Debug)]
 pub struct EcKey {
     provider: &'static Provider,
-    state: Arc<State>,
+    state: Shared<State>,
 }
 
 /// A key.
@@ -64,31 +65,41 @@ impl Delegated {
         provider.fallback()?.algorithm(id::OP_KEYMGMT, c"EC")
     }
 
-    /// Takes over a key made by the default provider's key management.
-    fn own(algorithm: Algorithm, raw: *mut c_void) -> Option<Delegated> {
+    /// Takes over a finished key made by the default provider's key management.
+    fn own(provider: &Provider, algorithm: Algorithm, raw: *mut c_void) -> Option<Delegated> {
         // SAFETY: the caller got `raw` from this algorithm.
         let object = unsafe { Context::own(algorithm, raw, id::KEYMGMT_FREE) }?;
         let mut delegated = Delegated { object, bits: 0 };
-        delegated.measure();
+        delegated.measure(provider);
         Some(delegated)
     }
 
-    /// Asks for the size of the curve, which the counters want; a key without a group has none.
-    fn measure(&mut self) {
-        let mut bits: c_int = 0;
-        let mut request = [Param::describe(c"bits", crate::abi::param::INTEGER, 4), Param::END];
-        request[0].data = (&raw mut bits).cast();
-        self.call(id::KEYMGMT_GET_PARAMS, request.as_mut_ptr());
-        self.bits = usize::try_from(bits).unwrap_or(0);
-    }
-
-    fn import(provider: &Provider, selection: c_int, params: *const Param) -> Option<Delegated> {
+    /// An empty key.
+    fn empty(provider: &Provider) -> Option<Delegated> {
         let algorithm = Delegated::algorithm(provider)?;
         let null = std::ptr::null_mut();
         let context = algorithm.provider_context();
         let raw = forward!(algorithm, id::KEYMGMT_NEW, fn(*mut c_void) -> *mut c_void, null, (context));
-        let mut delegated = Delegated::own(algorithm, raw)?;
-        let raw = delegated.object.raw();
+        // SAFETY: made by the algorithm just now.
+        let object = unsafe { Context::own(algorithm, raw, id::KEYMGMT_FREE) }?;
+        Some(Delegated { object, bits: 0 })
+    }
+
+    /// Asks for the size of the curve, which the counters want; a key without a group has none, which is an error to OpenSSL
+    /// but not to who made the key.
+    fn measure(&mut self, provider: &Provider) {
+        let mut bits: c_int = 0;
+        let mut request = [Param::describe(c"bits", crate::abi::param::INTEGER, 4), Param::END];
+        request[0].data = (&raw mut bits).cast();
+        if let Some(library) = provider.fallback() {
+            library.quietly(|| self.call(id::KEYMGMT_GET_PARAMS, request.as_mut_ptr()));
+        }
+        self.bits = usize::try_from(bits).unwrap_or(0);
+    }
+
+    fn import(provider: &Provider, selection: c_int, params: *const Param) -> Option<Delegated> {
+        let mut delegated = Delegated::empty(provider)?;
+        let (algorithm, raw) = (delegated.object.algorithm(), delegated.object.raw());
         let done = forward!(
             algorithm,
             id::KEYMGMT_IMPORT,
@@ -96,8 +107,11 @@ impl Delegated {
             0,
             (raw, selection, params)
         );
-        delegated.measure();
-        (done == 1).then_some(delegated)
+        if done != 1 {
+            return None;
+        }
+        delegated.measure(provider);
+        Some(delegated)
     }
 
     /// Calls a function that takes the key and a parameter array.

@@ -5,7 +5,7 @@ use crate::abi::param::{OCTETS, Param, UNSIGNED, UTF8};
 use crate::abi::{self, Algorithm, Dispatch, guard, id};
 use crate::entry;
 use crate::fallback::forward;
-use crate::provider::provider;
+use crate::provider::{hand_out, provider};
 use adjunct::awslc::digest::MAX_SIZE;
 use adjunct::counters;
 use adjunct::route::Direction;
@@ -46,7 +46,7 @@ unsafe extern "C" fn newctx(provctx: *mut c_void, _properties: *const c_char) ->
     guard(std::ptr::null_mut(), || {
         counters::attribute();
         // SAFETY: OpenSSL keeps the provider as long as its contexts.
-        abi::into_raw(Box::new(Context::new(unsafe { provider(provctx) })))
+        hand_out(Context::new(unsafe { provider(provctx) }))
     })
 }
 
@@ -60,7 +60,7 @@ unsafe extern "C" fn dupctx(context: *mut c_void) -> *mut c_void {
         counters::attribute();
         // SAFETY: a context of OpenSSL's.
         let copy = unsafe { context_of(context) }.and_then(|c| c.duplicate());
-        copy.map_or(std::ptr::null_mut(), |copy| abi::into_raw(Box::new(copy)))
+        copy.map_or(std::ptr::null_mut(), |copy| hand_out(copy))
     })
 }
 

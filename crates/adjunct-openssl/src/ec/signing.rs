@@ -1,17 +1,18 @@
 //! What an ECDSA context holds and does.
 
 use super::{EcKey, State};
+use crate::abi::build::Builder;
 use crate::abi::param::{self, Param};
-use crate::abi::reason::{self, prov};
+use crate::abi::reason::prov;
 use crate::abi::{self, id};
 use crate::fallback::{self, forward};
 use crate::provider::Provider;
 use adjunct::awslc::digest::{Digest, MAX_SIZE, Method};
 use adjunct::awslc::ec::{Key, MAX_SIGNATURE, Verdict};
 use adjunct::catalogue::Function;
+use adjunct::memory::Shared;
 use adjunct::route::{Direction, Tally};
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
-use std::sync::Arc;
 /// What a context was set up for; the value is the `OSSL_FUNC_*` number of that set-up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Purpose {
@@ -25,7 +26,7 @@ pub(super) enum Purpose {
 pub(super) struct Context {
     provider: &'static Provider,
     purpose: Option<Purpose>,
-    key: Option<Arc<State>>,
+    key: Option<Shared<State>>,
     method: Option<&'static Method>,
     /// The length a digest to sign must have; 0 for any.
     digest_size: usize,
@@ -85,7 +86,7 @@ impl Context {
         match key {
             Some(key) => self.key = Some(key.state.clone()),
             None if self.key.is_none() => {
-                self.provider.core.raise(prov::MISSING_KEY);
+                self.provider.core.raise(prov::NO_KEY_SET);
                 return 0;
             }
             None => {}
@@ -107,7 +108,7 @@ impl Context {
             return 0;
         }
         if streaming && self.delegated.is_none() {
-            let Some(method) = self.method else { return 0 };
+            let Some(method) = self.method else { return c_int::from(self.delegate(None, params)) };
             self.digest = Some(Digest::new(method));
         }
         1
@@ -115,46 +116,63 @@ impl Context {
 
     /// Hands the context to the default provider, set up again as it was here.
     fn delegate(&mut self, name: Option<&CStr>, params: *const Param) -> bool {
-        let set_up = || {
-            let algorithm = self.provider.fallback()?.algorithm(id::OP_SIGNATURE, c"ECDSA")?;
-            let key = self.key.as_ref()?.delegated(self.provider)?;
-            let context = algorithm.provider_context();
-            // Not the caller's property query: it may ask for us, and only the default provider is there.
-            let null = std::ptr::null();
-            let raw = forward!(
-                algorithm,
-                id::SIGNATURE_NEWCTX,
-                fn(*mut c_void, *const c_char) -> *mut c_void,
-                std::ptr::null_mut(),
-                (context, null)
-            );
-            // SAFETY: made by the algorithm just now.
-            let context = unsafe { fallback::Context::own(algorithm, raw, id::SIGNATURE_FREECTX) }?;
-            let (raw, object, purpose) = (context.raw(), key.object.raw(), self.purpose?);
-            let name = name.map_or(null, CStr::as_ptr);
-            let done = match purpose {
-                Purpose::Sign | Purpose::Verify => forward!(
-                    algorithm,
-                    purpose as c_int,
-                    fn(*mut c_void, *mut c_void, *const Param) -> c_int,
-                    0,
-                    (raw, object, params)
-                ),
-                Purpose::DigestSign | Purpose::DigestVerify => forward!(
-                    algorithm,
-                    purpose as c_int,
-                    fn(*mut c_void, *const c_char, *mut c_void, *const Param) -> c_int,
-                    0,
-                    (raw, name, object, params)
-                ),
-            };
-            (done == 1).then_some((context, key.bits))
-        };
-        let Some((context, bits)) = set_up() else { return false };
+        let Some((context, bits)) = self.stock(name, params) else { return false };
         self.sign = Tally::delegated(Function::EcdsaSign, bits);
         self.verify = Tally::delegated(Function::EcdsaVerify, bits);
         self.delegated = Some(context);
         true
+    }
+
+    /// The default provider's context for this operation, and the size of the curve.
+    fn stock(&self, name: Option<&CStr>, params: *const Param) -> Option<(fallback::Context, usize)> {
+        // SAFETY: the array is OpenSSL's, or null.
+        unsafe { self.provider.adopt_digests(name, params) };
+        let algorithm = self.provider.fallback()?.algorithm(id::OP_SIGNATURE, c"ECDSA")?;
+        let key = self.key.as_ref()?.delegated(self.provider)?;
+        let context = algorithm.provider_context();
+        // Not the caller's property query: it may ask for us, and only the default provider is there.
+        let null = std::ptr::null();
+        let raw = forward!(
+            algorithm,
+            id::SIGNATURE_NEWCTX,
+            fn(*mut c_void, *const c_char) -> *mut c_void,
+            std::ptr::null_mut(),
+            (context, null)
+        );
+        // SAFETY: made by the algorithm just now.
+        let context = unsafe { fallback::Context::own(algorithm, raw, id::SIGNATURE_FREECTX) }?;
+        let (raw, object, purpose) = (context.raw(), key.object.raw(), self.purpose?);
+        let name = name.map_or(null, CStr::as_ptr);
+        let done = match purpose {
+            Purpose::Sign | Purpose::Verify => forward!(
+                algorithm,
+                purpose as c_int,
+                fn(*mut c_void, *mut c_void, *const Param) -> c_int,
+                0,
+                (raw, object, params)
+            ),
+            Purpose::DigestSign | Purpose::DigestVerify => forward!(
+                algorithm,
+                purpose as c_int,
+                fn(*mut c_void, *const c_char, *mut c_void, *const Param) -> c_int,
+                0,
+                (raw, name, object, params)
+            ),
+        };
+        (done == 1).then_some((context, key.bits))
+    }
+
+    /// The default provider's context with what has been set here: what is refused is refused by it, with its errors.
+    fn judge(&self) -> Option<fallback::Context> {
+        let mut builder = Builder::default();
+        let name = self.method.and_then(|method| CString::new(method.name).ok());
+        let streams = matches!(self.purpose, Some(Purpose::DigestSign | Purpose::DigestVerify));
+        if let Some(name) = name.as_ref().filter(|_| !streams) {
+            builder.utf8(c"digest", name);
+        } else if !streams && self.digest_size != 0 {
+            builder.number(c"digest-size", &self.digest_size.to_be_bytes());
+        }
+        self.stock(name.as_deref().filter(|_| streams), builder.finish()).map(|(context, _)| context)
     }
 
     /// Sets parameters; what is not for us moves the context to the default provider.
@@ -168,17 +186,14 @@ impl Context {
         for p in unsafe { param::iter(params) } {
             match p.name().to_bytes() {
                 b"digest" => match p.get_str().and_then(|name| usable(Method::from_name(name)?)) {
-                    Some(method) if fixed && !self.method.is_some_and(|m| std::ptr::eq(m, method)) => {
-                        self.provider.core.raise(prov::INVALID_DIGEST);
-                        return 0;
+                    Some(method) if !fixed || self.method.is_some_and(|m| std::ptr::eq(m, method)) => {
+                        (self.method, self.digest_size) = (Some(method), method.size);
                     }
-                    Some(method) => (self.method, self.digest_size) = (Some(method), method.size),
-                    None if fixed => return 0,
-                    None => return self.move_away(params),
+                    _ => return self.move_away(params),
                 },
                 b"digest-size" => match p.get_usize() {
                     Some(size) if !fixed || size == self.digest_size => self.digest_size = size,
-                    _ => return 0,
+                    _ => return self.move_away(params),
                 },
                 // Deterministic nonces (OpenSSL 3.2): AWS-LC has only random ones.
                 b"nonce-type" if p.get_u64() != Some(0) => return self.move_away(params),
@@ -189,11 +204,24 @@ impl Context {
     }
 
     fn move_away(&mut self, params: *const Param) -> c_int {
+        let Some(context) = self.judge() else { return 0 };
+        let (algorithm, raw) = (context.algorithm(), context.raw());
+        // SAFETY: the array is OpenSSL's.
+        unsafe { self.provider.adopt_digests(None, params) };
+        let done =
+            forward!(algorithm, id::SIGNATURE_SET_CTX_PARAMS, fn(*mut c_void, *const Param) -> c_int, 0, (raw, params));
+        if done != 1 {
+            return done;
+        }
         if self.hashed != 0 {
+            // What has passed cannot be moved.
             return 0;
         }
-        let name = self.method.and_then(|method| CString::new(method.name).ok());
-        c_int::from(self.delegate(name.as_deref(), params))
+        let bits = self.key.as_ref().and_then(|key| key.delegated(self.provider)).map_or(0, |key| key.bits);
+        self.sign = Tally::delegated(Function::EcdsaSign, bits);
+        self.verify = Tally::delegated(Function::EcdsaVerify, bits);
+        self.delegated = Some(context);
+        1
     }
 
     /// Answers a parameter request.
@@ -215,7 +243,16 @@ impl Context {
                 _ => true,
             };
             if !done {
-                return 0;
+                // What cannot be answered is an error of OpenSSL's.
+                let Some(context) = self.judge() else { return 0 };
+                let (algorithm, raw) = (context.algorithm(), context.raw());
+                return forward!(
+                    algorithm,
+                    id::SIGNATURE_GET_CTX_PARAMS,
+                    fn(*mut c_void, *mut Param) -> c_int,
+                    0,
+                    (raw, params)
+                );
             }
         }
         1
@@ -240,18 +277,20 @@ impl Context {
             unsafe { *length = longest };
             return 1;
         }
-        if size < longest {
-            self.provider.core.raise(prov::OUTPUT_BUFFER_TOO_SMALL);
-            return 0;
-        }
-        if self.digest_size != 0 && self.digest_size != digest.len() {
-            self.provider.core.raise(prov::INVALID_INPUT_LENGTH);
-            return 0;
-        }
+        let fits = size >= longest && (self.digest_size == 0 || self.digest_size == digest.len());
         let mut signature = [0; MAX_SIGNATURE];
-        let Some(Ok((signature, outcome))) = self.key().map(|key| key.sign(digest, &mut signature)) else {
-            self.provider.core.raise(prov::MISSING_KEY);
-            return 0;
+        let key = self.key().filter(|_| fits);
+        let Some(Ok((signature, outcome))) = key.map(|key| key.sign(digest, &mut signature)) else {
+            let Some(context) = self.judge() else { return 0 };
+            let (algorithm, raw) = (context.algorithm(), context.raw());
+            let (data, data_length) = (digest.as_ptr(), digest.len());
+            return forward!(
+                algorithm,
+                id::SIGNATURE_SIGN,
+                fn(*mut c_void, *mut u8, *mut usize, usize, *const u8, usize) -> c_int,
+                0,
+                (raw, out, length, size, data, data_length)
+            );
         };
         self.sign.ran(outcome).count(Direction::Encrypt, 0);
         // SAFETY: see above; a signature is not longer than the longest.
@@ -263,26 +302,26 @@ impl Context {
     }
 
     pub(super) fn verify(&self, signature: &[u8], digest: &[u8]) -> c_int {
-        if self.digest_size != 0 && self.digest_size != digest.len() {
-            return 0;
-        }
-        let Some(key) = self.key().filter(|key| key.has_public()) else {
-            self.provider.core.raise(prov::MISSING_KEY);
-            return -1;
-        };
-        let (verdict, outcome) = key.verify(digest, signature);
-        self.verify.ran(outcome).count(Direction::Encrypt, 0);
-        match verdict {
-            Verdict::Good => 1,
-            Verdict::Bad => {
-                self.provider.core.raise(reason::ec::BAD_SIGNATURE);
-                0
-            }
-            Verdict::Malformed => {
-                self.provider.core.raise(reason::ec::BAD_SIGNATURE);
-                -1
+        let fits = self.digest_size == 0 || self.digest_size == digest.len();
+        if let Some(key) = self.key().filter(|key| fits && key.has_public()) {
+            let (verdict, outcome) = key.verify(digest, signature);
+            self.verify.ran(outcome).count(Direction::Encrypt, 0);
+            if verdict == Verdict::Good {
+                return 1;
             }
         }
+        // Whether that is an error, and which, or only a signature that does not fit, OpenSSL says.
+        let Some(context) = self.judge() else { return 0 };
+        let (algorithm, raw) = (context.algorithm(), context.raw());
+        let (data, length, signed, signed_length) =
+            (signature.as_ptr(), signature.len(), digest.as_ptr(), digest.len());
+        forward!(
+            algorithm,
+            id::SIGNATURE_VERIFY,
+            fn(*mut c_void, *const u8, usize, *const u8, usize) -> c_int,
+            0,
+            (raw, data, length, signed, signed_length)
+        )
     }
 
     pub(super) fn update(&mut self, data: &[u8]) -> bool {

@@ -5,14 +5,14 @@ use crate::abi::param::Param;
 use crate::abi::reason::prov;
 use crate::abi::{self, Algorithm, Dispatch, guard, id};
 use crate::entry;
-use crate::provider::{Provider, provider};
+use crate::provider::{Provider, hand_out, provider};
 use adjunct::accelerator::curve;
 use adjunct::awslc::ecx::KEY;
 use adjunct::catalogue::Function;
 use adjunct::counters;
+use adjunct::memory::Shared;
 use adjunct::route::{Direction, Tally};
 use std::ffi::{c_int, c_void};
-use std::sync::Arc;
 
 /// What this module offers.
 pub static ALGORITHMS: &[Algorithm] =
@@ -32,8 +32,8 @@ static FUNCTIONS: [Dispatch; 7] = [
 #[derive(Clone)]
 struct Context {
     provider: &'static Provider,
-    key: Option<Arc<Pair>>,
-    peer: Option<Arc<Pair>>,
+    key: Option<Shared<Pair>>,
+    peer: Option<Shared<Pair>>,
     tally: Tally,
 }
 
@@ -43,7 +43,7 @@ unsafe extern "C" fn newctx(provctx: *mut c_void) -> *mut c_void {
         // SAFETY: OpenSSL keeps the provider as long as its contexts.
         let provider = unsafe { provider(provctx) };
         let tally = Tally::new(Function::X25519Derive, 0);
-        abi::into_raw(Box::new(Context { provider, key: None, peer: None, tally }))
+        hand_out(Context { provider, key: None, peer: None, tally })
     })
 }
 
@@ -57,7 +57,7 @@ unsafe extern "C" fn dupctx(context: *mut c_void) -> *mut c_void {
         counters::attribute();
         // SAFETY: a context of OpenSSL's.
         let copy = unsafe { abi::context::<Context>(context) }.map(|c| c.clone());
-        copy.map_or(std::ptr::null_mut(), |copy| abi::into_raw(Box::new(copy)))
+        copy.map_or(std::ptr::null_mut(), |copy| hand_out(copy))
     })
 }
 
@@ -103,7 +103,7 @@ unsafe extern "C" fn derive(context: *mut c_void, out: *mut u8, length: *mut usi
         let (secret, outcome) = curve::x25519(private, public);
         c.tally.ran(outcome).count(Direction::Encrypt, 0);
         let Some(secret) = secret else {
-            c.provider.core.raise(prov::INVALID_KEY);
+            c.provider.core.raise(prov::FAILED_DURING_DERIVATION);
             return 0;
         };
         // SAFETY: a buffer of `size` bytes and a length, both OpenSSL's.

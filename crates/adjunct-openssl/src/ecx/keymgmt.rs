@@ -7,14 +7,14 @@ use crate::abi::reason::prov;
 use crate::abi::{self, Algorithm, Dispatch, guard, id};
 use crate::entry;
 use crate::fallback::{Context, forward};
-use crate::provider::{Provider, provider};
+use crate::provider::{Provider, hand_out, provider};
 use adjunct::accelerator::curve;
 use adjunct::awslc::ecx::{self, KEY};
 use adjunct::catalogue::Function;
 use adjunct::counters;
+use adjunct::memory::Shared;
 use adjunct::route::{Direction, Tally};
 use std::ffi::{c_int, c_void};
-use std::sync::Arc;
 use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 
@@ -71,7 +71,7 @@ unsafe fn key<'a>(key: *const c_void) -> Option<&'a EcxKey> {
 }
 
 fn make(provider: &'static Provider, pair: Pair) -> *mut c_void {
-    abi::into_raw(Box::new(EcxKey { provider, pair: Arc::new(pair) }))
+    Shared::new(pair).map_or(std::ptr::null_mut(), |pair| hand_out(EcxKey { provider, pair }))
 }
 
 unsafe extern "C" fn new(provctx: *mut c_void) -> *mut c_void {
@@ -159,11 +159,15 @@ unsafe extern "C" fn import<const ED: bool>(keydata: *mut c_void, selection: c_i
             (Some(Some(public)), None) => Pair { public: Some(public), private: None },
             (Some(Some(public)), Some(Some(private))) => Pair { public: Some(public), private: Some(private) },
             _ => {
-                ecx.provider.core.raise(prov::INVALID_KEY);
+                // OpenSSL refuses it with its own errors.
+                if let Some(key) = Pair::default().delegated::<ED>(ecx.provider) {
+                    super::import_into(&key, selection, params);
+                }
                 return 0;
             }
         };
-        ecx.pair = Arc::new(pair);
+        let Ok(pair) = Shared::new(pair) else { return 0 };
+        ecx.pair = pair;
         1
     })
 }
@@ -260,12 +264,20 @@ unsafe extern "C" fn get_params<const ED: bool>(keydata: *mut c_void, params: *m
                 _ => true,
             };
             if !done {
-                ecx.provider.core.raise(prov::OUTPUT_BUFFER_TOO_SMALL);
-                return 0;
+                // What cannot be answered is an error of OpenSSL's.
+                return pair
+                    .delegated::<ED>(ecx.provider)
+                    .map_or(0, |key| with_params(&key, id::KEYMGMT_GET_PARAMS, params));
             }
         }
         1
     })
+}
+
+/// Calls a function of the default provider that takes a key and a parameter array.
+fn with_params(key: &Context, function: c_int, params: *mut Param) -> c_int {
+    let (algorithm, raw) = (key.algorithm(), key.raw());
+    forward!(algorithm, function, fn(*mut c_void, *mut Param) -> c_int, 0, (raw, params))
 }
 
 unsafe extern "C" fn set_params<const ED: bool>(keydata: *mut c_void, params: *const Param) -> c_int {
@@ -275,11 +287,15 @@ unsafe extern "C" fn set_params<const ED: bool>(keydata: *mut c_void, params: *c
         let Some(ecx) = ecx else { return 0 };
         let Some(encoded) = encoded.filter(|_| !ED) else { return 1 };
         let Some(public) = encoded.get_octets().and_then(|bytes| <[u8; KEY]>::try_from(bytes).ok()) else {
-            ecx.provider.core.raise(prov::INVALID_KEY_LENGTH);
+            // OpenSSL refuses it with its own errors.
+            if let Some(key) = ecx.pair.delegated::<ED>(ecx.provider) {
+                with_params(&key, id::KEYMGMT_SET_PARAMS, params.cast_mut());
+            }
             return 0;
         };
         // Another's public key: ours is no longer its private one.
-        ecx.pair = Arc::new(Pair { public: Some(public), private: None });
+        let Ok(pair) = Shared::new(Pair { public: Some(public), private: None }) else { return 0 };
+        ecx.pair = pair;
         1
     })
 }
@@ -301,7 +317,7 @@ unsafe extern "C" fn gen_init(provctx: *mut c_void, selection: c_int, params: *c
         // The type is not known here: a group is looked at by gen_set_params only.
         // SAFETY: the array is OpenSSL's.
         generation.set_material(unsafe { param::find(params, c"dhkem-ikm") });
-        abi::into_raw(Box::new(generation))
+        hand_out(generation)
     })
 }
 
@@ -331,7 +347,7 @@ unsafe extern "C" fn gen_set_params<const ED: bool>(context: *mut c_void, params
         let Some(generation) = generation else { return 0 };
         let known = |p: &Param| !ED && p.get_str().is_some_and(|name| name.eq_ignore_ascii_case("x25519"));
         if !group.is_none_or(known) {
-            generation.provider.core.raise(prov::FAILED_TO_GET_PARAMETER);
+            generation.provider.core.raise(prov::PASSED_INVALID_ARGUMENT);
             return 0;
         }
         generation.set_material(material);

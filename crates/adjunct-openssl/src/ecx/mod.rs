@@ -10,15 +10,15 @@ use crate::abi::param::Param;
 use crate::fallback::{Context, forward};
 use crate::provider::Provider;
 use adjunct::awslc::ecx::{self, KEY};
+use adjunct::memory::Shared;
 use std::ffi::{CStr, c_int, c_void};
-use std::sync::Arc;
 use zeroize::Zeroizing;
 
 /// What OpenSSL holds as key data. Operations keep a reference to the halves they started with.
 #[derive(Debug)]
 pub struct EcxKey {
     provider: &'static Provider,
-    pair: Arc<Pair>,
+    pair: Shared<Pair>,
 }
 
 /// The halves of a key, as far as they are known. Immutable.
@@ -57,26 +57,28 @@ impl Pair {
         }
     }
 
-    /// The same key in the default provider, for what only that can do.
+    /// The same key in the default provider, for what only that can do; an empty one there, too.
     fn delegated<const ED: bool>(&self, provider: &Provider) -> Option<Context> {
         let algorithm = provider.fallback()?.algorithm(id::OP_KEYMGMT, type_name::<ED>())?;
         let (context, null) = (algorithm.provider_context(), std::ptr::null_mut());
         let raw = forward!(algorithm, id::KEYMGMT_NEW, fn(*mut c_void) -> *mut c_void, null, (context));
         // SAFETY: made by the algorithm just now.
         let key = unsafe { Context::own(algorithm, raw, id::KEYMGMT_FREE) }?;
+        if self.public.is_none() && self.private.is_none() {
+            return Some(key);
+        }
         let mut builder = Builder::default();
         self.describe(true, &mut builder);
         let mut selection = id::KEYMGMT_SELECT_PUBLIC_KEY;
         if self.private.is_some() {
             selection |= id::KEYMGMT_SELECT_PRIVATE_KEY;
         }
-        let done = forward!(
-            algorithm,
-            id::KEYMGMT_IMPORT,
-            fn(*mut c_void, c_int, *const Param) -> c_int,
-            0,
-            (raw, selection, builder.finish())
-        );
-        (done == 1).then_some(key)
+        (import_into(&key, selection, builder.finish()) == 1).then_some(key)
     }
+}
+
+/// What the default provider says to an import into one of its keys.
+fn import_into(key: &Context, selection: c_int, params: *const Param) -> c_int {
+    let (algorithm, raw) = (key.algorithm(), key.raw());
+    forward!(algorithm, id::KEYMGMT_IMPORT, fn(*mut c_void, c_int, *const Param) -> c_int, 0, (raw, selection, params))
 }

@@ -8,14 +8,14 @@ use crate::abi::reason::prov;
 use crate::abi::{self, Algorithm, Dispatch, guard, id};
 use crate::entry;
 use crate::fallback::{self, forward};
-use crate::provider::{Provider, provider};
+use crate::provider::{Provider, hand_out, provider};
 use adjunct::accelerator::curve;
 use adjunct::awslc::ecx::{self, SIGNATURE};
 use adjunct::catalogue::Function;
 use adjunct::counters;
+use adjunct::memory::Shared;
 use adjunct::route::{Direction, Tally};
 use std::ffi::{c_char, c_int, c_void};
-use std::sync::Arc;
 
 /// What this module offers to an OpenSSL of `version`: from 3.4 on, signing a message without a digest context. An older
 /// one refuses a table that has `sign` but not `sign_init`.
@@ -74,7 +74,7 @@ enum Purpose {
 struct Context {
     provider: &'static Provider,
     purpose: Option<Purpose>,
-    key: Option<Arc<Pair>>,
+    key: Option<Shared<Pair>>,
     sign: Tally,
     verify: Tally,
     /// The default provider's context, which then does everything.
@@ -87,7 +87,7 @@ unsafe extern "C" fn newctx(provctx: *mut c_void, _properties: *const c_char) ->
         // SAFETY: OpenSSL keeps the provider as long as its contexts.
         let provider = unsafe { provider(provctx) };
         let (sign, verify) = tallies();
-        abi::into_raw(Box::new(Context { provider, purpose: None, key: None, sign, verify, delegated: None }))
+        hand_out(Context { provider, purpose: None, key: None, sign, verify, delegated: None })
     })
 }
 
@@ -105,7 +105,7 @@ unsafe extern "C" fn dupctx(context: *mut c_void) -> *mut c_void {
         counters::attribute();
         // SAFETY: a context of OpenSSL's.
         let copy = unsafe { context_of(context) }.and_then(|c| c.duplicate());
-        copy.map_or(std::ptr::null_mut(), |copy| abi::into_raw(Box::new(copy)))
+        copy.map_or(std::ptr::null_mut(), |copy| hand_out(copy))
     })
 }
 

@@ -3,8 +3,8 @@
 //! The libcrypto that loaded this module is found at run time from an address it gave us; a library context of our own,
 //! which reads no configuration and holds only the default provider, then does the work, so nothing can come back to us.
 //! Parameter arrays pass straight through (they are OpenSSL's own type), and errors land on the caller's queue by
-//! themselves. In a program with libcrypto linked statically there may be nothing to find: then [`library`] is `None`, and
-//! [`crate::provider::Provider::fallback`] raises that.
+//! themselves. In a program with libcrypto linked statically there may be nothing to find: [`reachable`] says so, and the provider
+//! then offers no algorithm that could need it.
 //!
 //! No lock is taken here: a context made by two threads at once is made twice and one is dropped, so a fork at any moment
 //! leaves the child a usable state.
@@ -17,14 +17,15 @@ mod random;
 
 pub(crate) use dispatch::forward;
 pub use dispatch::{Algorithm, Context};
-pub use key::{Check, Key};
+pub use key::{Generation, Key};
 pub use mac::Mac;
-pub use operation::{DigestOperation, Kind, Operation};
+pub use operation::{Kind, Operation};
 pub use random::keep_generator_away;
 
 use crate::abi::OsslAlgorithm;
 use crate::abi::core::Core;
-use crate::abi::param::Param;
+use crate::abi::id;
+use crate::abi::param::{self, Param};
 use adjunct::foreign::Object;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -46,62 +47,11 @@ adjunct::functions! {
     provider_capabilities c"OSSL_PROVIDER_get_capabilities" (Opaque, *const c_char, ExportCallback, *mut c_void) -> c_int;
     mark c"ERR_set_mark" () -> c_int;
     pop_to_mark c"ERR_pop_to_mark" () -> c_int;
-    pkey_free c"EVP_PKEY_free" (Opaque);
-    pkey_up_ref c"EVP_PKEY_up_ref" (Opaque) -> c_int;
-    pkey_dup c"EVP_PKEY_dup" (Opaque) -> Opaque;
-    pkey_eq c"EVP_PKEY_eq" (Opaque, Opaque) -> c_int;
-    pkey_parameters_eq c"EVP_PKEY_parameters_eq" (Opaque, Opaque) -> c_int;
-    pkey_export c"EVP_PKEY_export" (Opaque, c_int, ExportCallback, *mut c_void) -> c_int;
-    pkey_get_params c"EVP_PKEY_get_params" (Opaque, *mut Param) -> c_int;
-    pkey_set_params c"EVP_PKEY_set_params" (Opaque, *mut Param) -> c_int;
-    pkey_gettable c"EVP_PKEY_gettable_params" (Opaque) -> *const Param;
-    ctx_from_name c"EVP_PKEY_CTX_new_from_name" (Opaque, *const c_char, *const c_char) -> Opaque;
-    ctx_from_pkey c"EVP_PKEY_CTX_new_from_pkey" (Opaque, Opaque, *const c_char) -> Opaque;
-    ctx_dup c"EVP_PKEY_CTX_dup" (Opaque) -> Opaque;
-    ctx_free c"EVP_PKEY_CTX_free" (Opaque);
-    ctx_set_params c"EVP_PKEY_CTX_set_params" (Opaque, *const Param) -> c_int;
-    ctx_get_params c"EVP_PKEY_CTX_get_params" (Opaque, *mut Param) -> c_int;
-    ctx_settable c"EVP_PKEY_CTX_settable_params" (Opaque) -> *const Param;
-    ctx_gettable c"EVP_PKEY_CTX_gettable_params" (Opaque) -> *const Param;
-    fromdata_init c"EVP_PKEY_fromdata_init" (Opaque) -> c_int;
-    fromdata c"EVP_PKEY_fromdata" (Opaque, *mut Opaque, c_int, *mut Param) -> c_int;
-    keygen_init c"EVP_PKEY_keygen_init" (Opaque) -> c_int;
-    paramgen_init c"EVP_PKEY_paramgen_init" (Opaque) -> c_int;
-    generate c"EVP_PKEY_generate" (Opaque, *mut Opaque) -> c_int;
-    check c"EVP_PKEY_check" (Opaque) -> c_int;
-    public_check c"EVP_PKEY_public_check" (Opaque) -> c_int;
-    public_check_quick c"EVP_PKEY_public_check_quick" (Opaque) -> c_int;
-    private_check c"EVP_PKEY_private_check" (Opaque) -> c_int;
-    pairwise_check c"EVP_PKEY_pairwise_check" (Opaque) -> c_int;
-    param_check c"EVP_PKEY_param_check" (Opaque) -> c_int;
-    param_check_quick c"EVP_PKEY_param_check_quick" (Opaque) -> c_int;
-    sign_init c"EVP_PKEY_sign_init_ex" (Opaque, *const Param) -> c_int;
-    sign c"EVP_PKEY_sign" (Opaque, *mut u8, *mut usize, *const u8, usize) -> c_int;
-    verify_init c"EVP_PKEY_verify_init_ex" (Opaque, *const Param) -> c_int;
-    verify c"EVP_PKEY_verify" (Opaque, *const u8, usize, *const u8, usize) -> c_int;
-    recover_init c"EVP_PKEY_verify_recover_init_ex" (Opaque, *const Param) -> c_int;
-    recover c"EVP_PKEY_verify_recover" (Opaque, *mut u8, *mut usize, *const u8, usize) -> c_int;
-    encrypt_init c"EVP_PKEY_encrypt_init_ex" (Opaque, *const Param) -> c_int;
-    encrypt c"EVP_PKEY_encrypt" (Opaque, *mut u8, *mut usize, *const u8, usize) -> c_int;
-    decrypt_init c"EVP_PKEY_decrypt_init_ex" (Opaque, *const Param) -> c_int;
-    decrypt c"EVP_PKEY_decrypt" (Opaque, *mut u8, *mut usize, *const u8, usize) -> c_int;
-    derive_init c"EVP_PKEY_derive_init_ex" (Opaque, *const Param) -> c_int;
-    derive_set_peer c"EVP_PKEY_derive_set_peer_ex" (Opaque, Opaque, c_int) -> c_int;
-    derive c"EVP_PKEY_derive" (Opaque, *mut u8, *mut usize) -> c_int;
-    md_ctx_new c"EVP_MD_CTX_new" () -> Opaque;
-    md_ctx_free c"EVP_MD_CTX_free" (Opaque);
-    md_ctx_pkey_ctx c"EVP_MD_CTX_get_pkey_ctx" (Opaque) -> Opaque;
-    md_ctx_copy c"EVP_MD_CTX_copy_ex" (Opaque, Opaque) -> c_int;
-    digest_sign_init c"EVP_DigestSignInit_ex"
-        (Opaque, *mut Opaque, *const c_char, Opaque, *const c_char, Opaque, *const Param) -> c_int;
-    digest_sign_update c"EVP_DigestSignUpdate" (Opaque, *const u8, usize) -> c_int;
-    digest_sign_final c"EVP_DigestSignFinal" (Opaque, *mut u8, *mut usize) -> c_int;
-    digest_sign c"EVP_DigestSign" (Opaque, *mut u8, *mut usize, *const u8, usize) -> c_int;
-    digest_verify_init c"EVP_DigestVerifyInit_ex"
-        (Opaque, *mut Opaque, *const c_char, Opaque, *const c_char, Opaque, *const Param) -> c_int;
-    digest_verify_update c"EVP_DigestVerifyUpdate" (Opaque, *const u8, usize) -> c_int;
-    digest_verify_final c"EVP_DigestVerifyFinal" (Opaque, *const u8, usize) -> c_int;
-    digest_verify c"EVP_DigestVerify" (Opaque, *const u8, usize, *const u8, usize) -> c_int;
+    clear_mark c"ERR_clear_last_mark" () -> c_int;
+    provider_name c"OSSL_PROVIDER_get0_name" (Opaque) -> *const c_char;
+    md_fetch c"EVP_MD_fetch" (Opaque, *const c_char, *const c_char) -> Opaque;
+    md_free c"EVP_MD_free" (Opaque);
+    md_provider c"EVP_MD_get0_provider" (Opaque) -> Opaque;
     mac_fetch c"EVP_MAC_fetch" (Opaque, *const c_char, *const c_char) -> Opaque;
     mac_free c"EVP_MAC_free" (Opaque);
     mac_ctx_new c"EVP_MAC_CTX_new" (Opaque) -> Opaque;
@@ -165,6 +115,11 @@ impl Cache {
     }
 }
 
+/// Whether the libcrypto behind `core` can be found, with every function used here.
+pub fn reachable(core: &Core) -> bool {
+    Object::around(core.address(), c"OSSL_LIB_CTX_new").and_then(Functions::find).is_some()
+}
+
 /// The default provider of the libcrypto behind `core`, made ready at the first call.
 pub fn library(core: &Core) -> Option<&'static Library> {
     let handle = Object::around(core.address(), c"OSSL_LIB_CTX_new")?;
@@ -207,6 +162,59 @@ pub fn library(core: &Core) -> Option<&'static Library> {
 }
 
 impl Library {
+    /// Whether this OpenSSL's RSA decryption has implicit rejection, which is on by default then. Its version does not tell:
+    /// distributions have brought it to older ones.
+    pub fn rejects_implicitly(&self) -> bool {
+        let Some(rsa) = self.algorithm(id::OP_ASYM_CIPHER, c"RSA") else { return false };
+        let null = std::ptr::null_mut();
+        let context = rsa.provider_context();
+        let list = forward!(
+            rsa,
+            id::ASYM_CIPHER_SETTABLE_CTX_PARAMS,
+            fn(*mut c_void, *mut c_void) -> *const Param,
+            std::ptr::null(),
+            (null, context)
+        );
+        // SAFETY: a static array of libcrypto's, or null; its functions pass over a null context.
+        unsafe { param::find(list, c"implicit-rejection") }.is_some()
+    }
+
+    /// Makes a digest known here that the program itself has of OpenSSL's legacy provider (MD4, MDC2, RIPEMD-160 of older
+    /// versions): with one of these names, signatures and encryption are handed over, too.
+    pub fn adopt_digest(&self, core: &Core, name: &CStr) {
+        let f = &self.functions;
+        self.quietly(|| {
+            // SAFETY: libcrypto's functions, called as documented; what is fetched is freed.
+            unsafe {
+                let known = (f.md_fetch)(self.context, name.as_ptr(), std::ptr::null());
+                if !known.is_null() {
+                    return (f.md_free)(known);
+                }
+                let theirs = (f.md_fetch)(core.library_context(), name.as_ptr(), std::ptr::null());
+                if theirs.is_null() {
+                    return;
+                }
+                let provider = (f.provider_name)((f.md_provider)(theirs));
+                if !provider.is_null() && CStr::from_ptr(provider) == c"legacy" {
+                    // Kept as long as the context; loaded twice by two threads at once, it counts twice.
+                    (f.provider_load)(self.context, c"legacy".as_ptr());
+                }
+                (f.md_free)(theirs);
+            }
+        });
+    }
+
+    /// Runs `body`, which raises errors, and takes them back where they were not wanted: done either way, so that the time
+    /// it takes does not tell an attacker which it was.
+    pub fn raise_unless(&self, unwanted: bool, body: impl FnOnce()) {
+        // SAFETY: the marks are of this thread's queue.
+        unsafe { (self.functions.mark)() };
+        body();
+        let end = if unwanted { self.functions.pop_to_mark } else { self.functions.clear_mark };
+        // SAFETY: as above.
+        unsafe { end() };
+    }
+
     /// Runs `body` and takes back what it put on the error queue: for questions whose answer may be no.
     pub fn quietly<T>(&self, body: impl FnOnce() -> T) -> T {
         // SAFETY: the marks are of this thread's queue.
@@ -241,22 +249,6 @@ pub struct Output {
     pub length: *mut usize,
     /// How many bytes `data` has room for.
     pub size: usize,
-}
-
-impl Output {
-    /// Calls a function that takes room and length in one in/out argument.
-    ///
-    /// # Safety
-    /// `data` and `length` are valid as described, and `call` writes no more than the length it is given.
-    unsafe fn fill(self, call: impl FnOnce(*mut u8, *mut usize) -> c_int) -> c_int {
-        let mut length = self.size;
-        let result = call(self.data, &raw mut length);
-        if result > 0 && !self.length.is_null() {
-            // SAFETY: see above.
-            unsafe { *self.length = length };
-        }
-        result
-    }
 }
 
 fn name_or_null(name: Option<&CStr>) -> *const c_char {

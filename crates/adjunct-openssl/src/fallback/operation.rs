@@ -1,9 +1,10 @@
-//! Public-key operations in OpenSSL's default provider.
+//! Public-key operations in OpenSSL's default provider, by its own dispatch tables.
 
-use super::key::Scratch;
-use super::{Key, Library, Opaque, Output, name_or_null};
+use super::dispatch::forward;
+use super::{Context, Key, Output, name_or_null};
+use crate::abi::id;
 use crate::abi::param::Param;
-use std::ffi::{CStr, c_int};
+use std::ffi::{CStr, c_char, c_int, c_void};
 
 /// What an [`Operation`] does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,247 +15,232 @@ pub enum Kind {
     Verify,
     /// `EVP_PKEY_verify_recover`.
     VerifyRecover,
+    /// `EVP_DigestSign`.
+    DigestSign,
+    /// `EVP_DigestVerify`.
+    DigestVerify,
     /// `EVP_PKEY_encrypt`.
     Encrypt,
     /// `EVP_PKEY_decrypt`.
     Decrypt,
-    /// `EVP_PKEY_derive`.
-    Derive,
 }
 
-/// An `EVP_PKEY_CTX` set up for one kind of operation; may be used again and again.
+impl Kind {
+    const fn is_cipher(self) -> bool {
+        matches!(self, Kind::Encrypt | Kind::Decrypt)
+    }
+
+    /// Whether the data passes through a digest.
+    pub const fn is_digest(self) -> bool {
+        matches!(self, Kind::DigestSign | Kind::DigestVerify)
+    }
+
+    /// Whether a signature is checked.
+    pub const fn verifies(self) -> bool {
+        matches!(self, Kind::Verify | Kind::DigestVerify)
+    }
+
+    const fn init(self) -> c_int {
+        match self {
+            Kind::Sign => id::SIGNATURE_SIGN_INIT,
+            Kind::Verify => id::SIGNATURE_VERIFY_INIT,
+            Kind::VerifyRecover => id::SIGNATURE_VERIFY_RECOVER_INIT,
+            Kind::DigestSign => id::SIGNATURE_DIGEST_SIGN_INIT,
+            Kind::DigestVerify => id::SIGNATURE_DIGEST_VERIFY_INIT,
+            Kind::Encrypt => id::ASYM_CIPHER_ENCRYPT_INIT,
+            Kind::Decrypt => id::ASYM_CIPHER_DECRYPT_INIT,
+        }
+    }
+}
+
+/// A context of the default provider, set up for one kind of operation.
 #[derive(Debug)]
 pub struct Operation {
-    library: &'static Library,
-    raw: Opaque,
+    context: Context,
     kind: Kind,
-}
-
-// SAFETY: a context may move between threads; it is used by one at a time.
-unsafe impl Send for Operation {}
-
-impl Drop for Operation {
-    fn drop(&mut self) {
-        // SAFETY: made by libcrypto, freed once.
-        unsafe { (self.library.functions.ctx_free)(self.raw) }
-    }
+    // Not every provider takes a reference of its own.
+    _key: Key,
 }
 
 impl Operation {
-    /// Sets the operation up with `key` and `params`.
+    /// Sets the operation up with `key` of type `name`, `params` and, for those that have one, a `digest`.
     ///
     /// # Safety
     /// `params` is a parameter array that lives through the call; null is an empty one.
-    pub unsafe fn new(key: &Key, kind: Kind, params: *const Param) -> Option<Operation> {
-        let scratch = Scratch::of(key)?;
-        let f = &key.library.functions;
-        let init = match kind {
-            Kind::Sign => f.sign_init,
-            Kind::Verify => f.verify_init,
-            Kind::VerifyRecover => f.recover_init,
-            Kind::Encrypt => f.encrypt_init,
-            Kind::Decrypt => f.decrypt_init,
-            Kind::Derive => f.derive_init,
+    pub unsafe fn new(
+        key: &Key,
+        name: &CStr,
+        kind: Kind,
+        digest: Option<&CStr>,
+        params: *const Param,
+    ) -> Option<Operation> {
+        // SAFETY: see above.
+        let (operation, done) = unsafe { Operation::begin(key, name, kind, digest, params) }?;
+        (done == 1).then_some(operation)
+    }
+
+    /// The same, with OpenSSL's result of the set-up: a context may be used on where that has failed.
+    ///
+    /// # Safety
+    /// As for [`Operation::new`].
+    pub unsafe fn begin(
+        key: &Key,
+        name: &CStr,
+        kind: Kind,
+        digest: Option<&CStr>,
+        params: *const Param,
+    ) -> Option<(Operation, c_int)> {
+        let operation = if kind.is_cipher() { id::OP_ASYM_CIPHER } else { id::OP_SIGNATURE };
+        let algorithm = key.library().algorithm(operation, name)?;
+        let (provider, null) = (algorithm.provider_context(), std::ptr::null_mut());
+        let (raw, free) = if kind.is_cipher() {
+            let new = forward!(algorithm, id::ASYM_CIPHER_NEWCTX, fn(*mut c_void) -> *mut c_void, null, (provider));
+            (new, id::ASYM_CIPHER_FREECTX)
+        } else {
+            // Not the caller's property query: it may ask for us, and only the default provider is there.
+            let none = std::ptr::null();
+            let new = forward!(
+                algorithm,
+                id::SIGNATURE_NEWCTX,
+                fn(*mut c_void, *const c_char) -> *mut c_void,
+                null,
+                (provider, none)
+            );
+            (new, id::SIGNATURE_FREECTX)
         };
-        // SAFETY: libcrypto's function, called as documented.
-        if unsafe { init(scratch.raw, params) } != 1 {
-            return None;
-        }
-        let scratch = std::mem::ManuallyDrop::new(scratch);
-        Some(Operation { library: key.library, raw: scratch.raw, kind })
+        // SAFETY: made by the algorithm just now.
+        let context = unsafe { Context::own(algorithm, raw, free) }?;
+        let (raw, object) = (context.raw(), key.raw());
+        let done = if kind.is_digest() {
+            let digest = name_or_null(digest);
+            forward!(
+                algorithm,
+                kind.init(),
+                fn(*mut c_void, *const c_char, *mut c_void, *const Param) -> c_int,
+                0,
+                (raw, digest, object, params)
+            )
+        } else {
+            forward!(
+                algorithm,
+                kind.init(),
+                fn(*mut c_void, *mut c_void, *const Param) -> c_int,
+                0,
+                (raw, object, params)
+            )
+        };
+        Some((Operation { context, kind, _key: key.clone() }, done))
     }
 
-    /// A copy with the same key and parameters.
+    /// A copy with the same key, parameters and data.
     pub fn duplicate(&self) -> Option<Operation> {
-        // SAFETY: as above.
-        let raw = unsafe { (self.library.functions.ctx_dup)(self.raw) };
-        (!raw.is_null()).then_some(Operation { library: self.library, raw, kind: self.kind })
+        let (algorithm, raw) = (self.context.algorithm(), self.context.raw());
+        let (dup, free) = if self.kind.is_cipher() {
+            (id::ASYM_CIPHER_DUPCTX, id::ASYM_CIPHER_FREECTX)
+        } else {
+            (id::SIGNATURE_DUPCTX, id::SIGNATURE_FREECTX)
+        };
+        let copy = forward!(algorithm, dup, fn(*mut c_void) -> *mut c_void, std::ptr::null_mut(), (raw));
+        // SAFETY: made by the algorithm just now.
+        let context = unsafe { Context::own(algorithm, copy, free) }?;
+        Some(Operation { context, kind: self.kind, _key: self._key.clone() })
     }
 
-    /// Sets parameters of the operation.
+    fn with_params(&self, (signature, cipher): (c_int, c_int), params: *mut Param) -> c_int {
+        let (algorithm, raw) = (self.context.algorithm(), self.context.raw());
+        let function = if self.kind.is_cipher() { cipher } else { signature };
+        forward!(algorithm, function, fn(*mut c_void, *mut Param) -> c_int, 0, (raw, params))
+    }
+
+    /// Sets parameters; the result is OpenSSL's.
     ///
     /// # Safety
     /// As for [`Operation::new`].
-    pub unsafe fn set_params(&mut self, params: *const Param) -> bool {
-        // SAFETY: see above.
-        params.is_null() || unsafe { (self.library.functions.ctx_set_params)(self.raw, params) == 1 }
+    pub unsafe fn set_params(&mut self, params: *const Param) -> c_int {
+        // libcrypto only reads the array.
+        self.with_params((id::SIGNATURE_SET_CTX_PARAMS, id::ASYM_CIPHER_SET_CTX_PARAMS), params.cast_mut())
     }
 
-    /// Answers a parameter request.
+    /// Answers a parameter request; the result is OpenSSL's.
     ///
     /// # Safety
     /// As for [`Operation::new`].
-    pub unsafe fn get_params(&self, params: *mut Param) -> bool {
-        // SAFETY: see above.
-        params.is_null() || unsafe { (self.library.functions.ctx_get_params)(self.raw, params) == 1 }
+    pub unsafe fn get_params(&self, params: *mut Param) -> c_int {
+        self.with_params((id::SIGNATURE_GET_CTX_PARAMS, id::ASYM_CIPHER_GET_CTX_PARAMS), params)
     }
 
-    /// What [`Operation::set_params`] takes.
-    pub fn settable(&self) -> *const Param {
-        // SAFETY: libcrypto's function, called as documented.
-        unsafe { (self.library.functions.ctx_settable)(self.raw) }
-    }
-
-    /// What [`Operation::get_params`] answers.
-    pub fn gettable(&self) -> *const Param {
-        // SAFETY: as above.
-        unsafe { (self.library.functions.ctx_gettable)(self.raw) }
-    }
-
-    /// The other side's public key, for [`Kind::Derive`].
-    pub fn set_peer(&mut self, peer: &Key, validate: bool) -> bool {
-        // SAFETY: as above; the context takes its own reference.
-        unsafe { (self.library.functions.derive_set_peer)(self.raw, peer.raw, c_int::from(validate)) == 1 }
-    }
-
-    /// Runs a [`Kind::Sign`], [`Kind::VerifyRecover`], [`Kind::Encrypt`], [`Kind::Decrypt`] or [`Kind::Derive`] (which
-    /// takes no `input`) operation; the result is OpenSSL's.
+    /// Signs, recovers, encrypts or decrypts `input`, which is a digest where the operation has one; the result is OpenSSL's.
     ///
     /// # Safety
     /// `output` is as it describes itself.
     pub unsafe fn run(&mut self, output: Output, input: &[u8]) -> c_int {
-        let f = &self.library.functions;
-        let run = match self.kind {
-            Kind::Sign => f.sign,
-            Kind::VerifyRecover => f.recover,
-            Kind::Encrypt => f.encrypt,
-            Kind::Decrypt => f.decrypt,
-            // SAFETY: see above.
-            Kind::Derive => return unsafe { output.fill(|data, length| (f.derive)(self.raw, data, length)) },
-            Kind::Verify => return 0,
+        let (algorithm, raw) = (self.context.algorithm(), self.context.raw());
+        let function = match self.kind {
+            Kind::Sign | Kind::DigestSign => id::SIGNATURE_SIGN,
+            Kind::VerifyRecover => id::SIGNATURE_VERIFY_RECOVER,
+            Kind::Encrypt => id::ASYM_CIPHER_ENCRYPT,
+            Kind::Decrypt => id::ASYM_CIPHER_DECRYPT,
+            Kind::Verify | Kind::DigestVerify => return 0,
         };
-        // SAFETY: see above.
-        unsafe { output.fill(|data, length| run(self.raw, data, length, input.as_ptr(), input.len())) }
+        let (data, length) = (input.as_ptr(), input.len());
+        forward!(
+            algorithm,
+            function,
+            fn(*mut c_void, *mut u8, *mut usize, usize, *const u8, usize) -> c_int,
+            0,
+            (raw, output.data, output.length, output.size, data, length)
+        )
     }
 
-    /// Runs a [`Kind::Verify`] operation: 1 where the signature fits.
+    /// Checks a signature of `signed`, which is a digest where the operation has one; the result is OpenSSL's.
     pub fn verify(&mut self, signature: &[u8], signed: &[u8]) -> c_int {
-        if self.kind != Kind::Verify {
-            return 0;
-        }
-        let (sig, tbs) = (signature, signed);
-        // SAFETY: the pointers and lengths describe the slices.
-        unsafe { (self.library.functions.verify)(self.raw, sig.as_ptr(), sig.len(), tbs.as_ptr(), tbs.len()) }
-    }
-}
-
-/// An `EVP_MD_CTX` set up to sign or verify what passes through a digest.
-#[derive(Debug)]
-pub struct DigestOperation {
-    library: &'static Library,
-    raw: Opaque,
-    // Owned by `raw`.
-    operation: Opaque,
-    verify: bool,
-}
-
-// SAFETY: a context may move between threads; it is used by one at a time.
-unsafe impl Send for DigestOperation {}
-
-impl Drop for DigestOperation {
-    fn drop(&mut self) {
-        // SAFETY: made by libcrypto, freed once.
-        unsafe { (self.library.functions.md_ctx_free)(self.raw) }
-    }
-}
-
-impl DigestOperation {
-    /// Sets the operation up; without a `digest` the key type's default is used.
-    ///
-    /// # Safety
-    /// `params` is a parameter array that lives through the call; null is an empty one.
-    pub unsafe fn new(key: &Key, verify: bool, digest: Option<&CStr>, params: *const Param) -> Option<DigestOperation> {
-        let library = key.library;
-        let f = &library.functions;
-        // SAFETY: libcrypto's functions, called as documented.
-        let raw = unsafe { (f.md_ctx_new)() };
-        if raw.is_null() {
-            return None;
-        }
-        let mut this = DigestOperation { library, raw, operation: std::ptr::null_mut(), verify };
-        let init = if verify { f.digest_verify_init } else { f.digest_sign_init };
-        let null = std::ptr::null();
-        // SAFETY: as above; the context takes its own reference to the key.
-        let done =
-            unsafe { init(raw, &raw mut this.operation, name_or_null(digest), library.context, null, key.raw, params) };
-        (done == 1).then_some(this)
-    }
-
-    /// A copy with the same state, key and parameters.
-    pub fn duplicate(&self) -> Option<DigestOperation> {
-        let f = &self.library.functions;
-        // SAFETY: libcrypto's functions, called as documented. The copy goes into a fresh context: onto one that signs
-        // already, libcrypto 3.5 crashes.
-        unsafe {
-            let raw = (f.md_ctx_new)();
-            if raw.is_null() {
-                return None;
-            }
-            let operation = std::ptr::null_mut();
-            let mut copy = DigestOperation { library: self.library, raw, operation, verify: self.verify };
-            if (f.md_ctx_copy)(raw, self.raw) != 1 {
-                return None;
-            }
-            copy.operation = (f.md_ctx_pkey_ctx)(raw);
-            Some(copy)
-        }
-    }
-
-    /// Sets parameters of the operation (padding, salt length, ...).
-    ///
-    /// # Safety
-    /// As for [`DigestOperation::new`].
-    pub unsafe fn set_params(&mut self, params: *const Param) -> bool {
-        // SAFETY: see above.
-        params.is_null() || unsafe { (self.library.functions.ctx_set_params)(self.operation, params) == 1 }
-    }
-
-    /// Answers a parameter request (`algorithm-id`, ...).
-    ///
-    /// # Safety
-    /// As for [`DigestOperation::new`].
-    pub unsafe fn get_params(&self, params: *mut Param) -> bool {
-        // SAFETY: see above.
-        params.is_null() || unsafe { (self.library.functions.ctx_get_params)(self.operation, params) == 1 }
+        let (algorithm, raw) = (self.context.algorithm(), self.context.raw());
+        let (data, length, input, input_length) = (signature.as_ptr(), signature.len(), signed.as_ptr(), signed.len());
+        forward!(
+            algorithm,
+            id::SIGNATURE_VERIFY,
+            fn(*mut c_void, *const u8, usize, *const u8, usize) -> c_int,
+            0,
+            (raw, data, length, input, input_length)
+        )
     }
 
     /// Passes `data` through the digest.
-    pub fn update(&mut self, data: &[u8]) -> bool {
-        let f = &self.library.functions;
-        let update = if self.verify { f.digest_verify_update } else { f.digest_sign_update };
-        // SAFETY: the pointer and length describe the slice.
-        unsafe { update(self.raw, data.as_ptr(), data.len()) == 1 }
+    pub fn update(&mut self, data: &[u8]) -> c_int {
+        let (algorithm, raw) = (self.context.algorithm(), self.context.raw());
+        let function = match self.kind {
+            Kind::DigestVerify => id::SIGNATURE_DIGEST_VERIFY_UPDATE,
+            _ => id::SIGNATURE_DIGEST_SIGN_UPDATE,
+        };
+        let (data, length) = (data.as_ptr(), data.len());
+        forward!(algorithm, function, fn(*mut c_void, *const u8, usize) -> c_int, 0, (raw, data, length))
     }
 
-    /// Ends signing; the result is OpenSSL's.
+    /// Signs what has passed; the result is OpenSSL's.
     ///
     /// # Safety
     /// `output` is as it describes itself.
     pub unsafe fn sign_final(&mut self, output: Output) -> c_int {
-        // SAFETY: see above.
-        unsafe { output.fill(|data, length| (self.library.functions.digest_sign_final)(self.raw, data, length)) }
+        let (algorithm, raw) = (self.context.algorithm(), self.context.raw());
+        forward!(
+            algorithm,
+            id::SIGNATURE_DIGEST_SIGN_FINAL,
+            fn(*mut c_void, *mut u8, *mut usize, usize) -> c_int,
+            0,
+            (raw, output.data, output.length, output.size)
+        )
     }
 
-    /// Signs `signed` in one call; the result is OpenSSL's.
-    ///
-    /// # Safety
-    /// `output` is as it describes itself.
-    pub unsafe fn sign(&mut self, output: Output, signed: &[u8]) -> c_int {
-        let sign = self.library.functions.digest_sign;
-        // SAFETY: see above.
-        unsafe { output.fill(|data, length| sign(self.raw, data, length, signed.as_ptr(), signed.len())) }
-    }
-
-    /// Ends verifying: 1 where the signature fits.
+    /// Checks a signature of what has passed; the result is OpenSSL's.
     pub fn verify_final(&mut self, signature: &[u8]) -> c_int {
-        // SAFETY: the pointer and length describe the slice.
-        unsafe { (self.library.functions.digest_verify_final)(self.raw, signature.as_ptr(), signature.len()) }
-    }
-
-    /// Verifies in one call: 1 where the signature fits.
-    pub fn verify(&mut self, signature: &[u8], signed: &[u8]) -> c_int {
-        let (sig, tbs) = (signature, signed);
-        // SAFETY: the pointers and lengths describe the slices.
-        unsafe { (self.library.functions.digest_verify)(self.raw, sig.as_ptr(), sig.len(), tbs.as_ptr(), tbs.len()) }
+        let (algorithm, raw) = (self.context.algorithm(), self.context.raw());
+        let (data, length) = (signature.as_ptr(), signature.len());
+        forward!(
+            algorithm,
+            id::SIGNATURE_DIGEST_VERIFY_FINAL,
+            fn(*mut c_void, *const u8, usize) -> c_int,
+            0,
+            (raw, data, length)
+        )
     }
 }

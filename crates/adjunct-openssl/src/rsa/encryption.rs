@@ -2,21 +2,21 @@
 
 use super::key::{Material, Named, integer, text};
 use super::keymgmt::object;
-use super::padding;
+use super::{is_too_large, padding};
 use crate::abi::param::{self, Param};
-use crate::abi::reason::{self, Reason, prov};
+use crate::abi::reason::{Reason, prov, rsa};
 use crate::abi::{self, Algorithm, Dispatch, guard, id};
 use crate::entry;
 use crate::fallback::{Kind, Operation, Output};
-use crate::provider::{Provider, provider};
+use crate::provider::{Provider, hand_out, provider};
 use adjunct::awslc::digest::Method;
 use adjunct::awslc::rsa::{Key, MAX_SIZE};
 use adjunct::awslc::rsa_padding::{
     PREMASTER, oaep_decode, oaep_encode, pkcs1_decode, pkcs1_decode_implicit, pkcs1_encode, premaster_decode,
 };
+use adjunct::memory::Shared;
 use adjunct::route::Direction;
 use std::ffi::{c_int, c_void};
-use std::sync::Arc;
 use zeroize::Zeroizing;
 
 /// What this module offers.
@@ -42,23 +42,38 @@ static FUNCTIONS: [Dispatch; 12] = [
 ];
 
 /// An encryption or decryption context.
-#[derive(Clone)]
 struct Context {
     provider: *const Provider,
-    key: Option<Arc<Material>>,
+    key: Option<Shared<Material>>,
     kind: Kind,
     padding: i64,
     /// OAEP's digests and label.
     digest: Option<Named>,
     mgf1: Option<Named>,
-    label: Vec<u8>,
+    label: Zeroizing<Vec<u8>>,
     /// The versions that may stand in a TLS premaster secret.
     client_version: u32,
     alternative_version: u32,
-    /// Whether a wrong PKCS#1 v1.5 padding gives a message all the same. On unless turned off, as in OpenSSL since 3.2:
-    /// before, each caller had to hide the difference from Bleichenbacher's attack itself.
+    /// Whether a wrong PKCS#1 v1.5 padding gives a message all the same. On by default only where OpenSSL itself does so: CMS
+    /// of an older one tries every recipient, and would take the first for the right one.
     implicit_rejection: bool,
+    /// The default provider's context, which then does everything.
+    delegated: Option<Operation>,
 }
+
+/// Why an operation was not done here.
+enum NotDone {
+    /// For a reason that everybody may know: the default provider does it over, which gives its result and its errors.
+    Refused,
+    /// What was decrypted is not of the form expected, which has been raised: nothing more that takes its time.
+    Malformed,
+    /// The key is not a pair.
+    Broken,
+}
+
+/// What OpenSSL raises where a padding is wrong.
+const BAD_PKCS1: &[Reason] = &[rsa::PKCS_DECODING_ERROR, rsa::PADDING_CHECK_FAILED];
+const BAD_OAEP: &[Reason] = &[rsa::OAEP_DECODING_ERROR];
 
 /// Room for one block, wiped when it goes.
 type Block = Zeroizing<[u8; MAX_SIZE]>;
@@ -73,12 +88,6 @@ impl Context {
         unsafe { &*self.provider }
     }
 
-    #[cold]
-    fn fail(&self, reason: Reason) -> c_int {
-        self.provider().core.raise(reason);
-        0
-    }
-
     /// # Safety
     /// `key` is null or a key of ours; `params` is a parameter array.
     unsafe fn init(&mut self, key: *const c_void, kind: Kind, params: *const Param) -> c_int {
@@ -86,48 +95,92 @@ impl Context {
         if let Some(key) = unsafe { object(key) } {
             self.key = key.material.clone();
         }
-        if self.key.is_none() {
-            return self.fail(prov::MISSING_KEY);
-        }
+        let Some(key) = &self.key else {
+            self.provider().core.raise(prov::NO_KEY_SET);
+            return 0;
+        };
+        let ours = key.key().is_some();
         self.kind = kind;
         self.padding = padding::PKCS1;
+        self.implicit_rejection = self.provider().rejects_implicitly();
+        self.delegated = None;
+        if !ours {
+            self.delegated = self.delegate();
+            if self.delegated.is_none() {
+                return 0;
+            }
+        }
         // SAFETY: see above.
         unsafe { self.set(params) }
     }
 
+    /// Sets parameters; what is not plainly right moves the context to the default provider. The result is OpenSSL's.
+    ///
     /// # Safety
     /// `params` is a parameter array.
     unsafe fn set(&mut self, params: *const Param) -> c_int {
-        let mut ask = false;
+        if self.delegated.is_none() {
+            // SAFETY: see above.
+            if unsafe { self.take(params) } {
+                return 1;
+            }
+            self.delegated = self.delegate();
+        }
+        // SAFETY: see above.
+        unsafe {
+            self.provider().adopt_digests(None, params);
+            self.delegated.as_mut().map_or(0, |operation| operation.set_params(params))
+        }
+    }
+
+    /// Takes all of `params` over, or none.
+    ///
+    /// # Safety
+    /// `params` is a parameter array.
+    unsafe fn take(&mut self, params: *const Param) -> bool {
+        let (mut digest, mut mgf1, mut padding) = (self.digest, self.mgf1, self.padding);
+        let (mut client, mut alternative) = (self.client_version, self.alternative_version);
+        let (mut label, mut implicit) = (None, self.implicit_rejection);
         // SAFETY: see above.
         for p in unsafe { param::iter(params) } {
-            let read = match p.name().to_bytes() {
-                b"digest" => p.get_str().map(|name| self.digest = Some(Named::new(name))),
-                b"mgf1-digest" => p.get_str().map(|name| self.mgf1 = Some(Named::new(name))),
-                b"pad-mode" if p.data_type == param::UTF8 => {
-                    p.get_str().map(|word| self.padding = padding::number(word).unwrap_or(0))
+            let known = match p.name().to_bytes() {
+                b"digest" => {
+                    digest = p.get_str().and_then(Named::new);
+                    digest.is_some_and(|named| named.method().is_some())
                 }
-                b"pad-mode" => p.get_i64().map(|number| self.padding = number),
-                b"oaep-label" => p.get_octets().map(|label| self.label = label.to_vec()),
-                b"tls-client-version" => p.get_u64().map(|version| self.client_version = version as u32),
-                b"tls-negotiated-version" => p.get_u64().map(|version| self.alternative_version = version as u32),
-                b"implicit-rejection" => p.get_u64().map(|on| self.implicit_rejection = on != 0),
-                _ => continue,
+                b"mgf1-digest" => {
+                    mgf1 = p.get_str().and_then(Named::new);
+                    mgf1.is_some_and(|named| named.method().is_some())
+                }
+                b"pad-mode" if p.data_type == param::UTF8 => {
+                    p.get_str().and_then(padding::number).map(|number| padding = number).is_some()
+                }
+                b"pad-mode" => p.get_i64().map(|number| padding = number).is_some(),
+                b"oaep-label" => p.get_octets().map(|octets| label = Some(octets)).is_some(),
+                b"tls-client-version" => p.get_u64().map(|version| client = version as u32).is_some(),
+                b"tls-negotiated-version" => p.get_u64().map(|version| alternative = version as u32).is_some(),
+                b"implicit-rejection" => p.get_u64().map(|on| implicit = on != 0).is_some(),
+                _ => true,
             };
-            ask |= matches!(p.name().to_bytes(), b"digest" | b"mgf1-digest");
-            if read.is_none() {
-                return self.fail(prov::FAILED_TO_GET_PARAMETER);
+            if !known {
+                return false;
             }
         }
-        if self.padding == padding::PSS {
-            return self.fail(prov::ILLEGAL_OR_UNSUPPORTED_PADDING_MODE);
+        if !matches!(padding, padding::PKCS1 | padding::NONE | padding::OAEP | padding::TLS) {
+            return false;
         }
-        if self.padding == padding::OAEP && self.digest.is_none() {
-            self.digest = Some(Named::new("SHA1"));
+        if let Some(label) = label {
+            let Ok(mut copy) = adjunct::memory::zeros(label.len()) else { return false };
+            copy.copy_from_slice(label);
+            self.label = copy;
         }
-        // A digest we do not know may still be right: the default provider says whether it is.
-        let unknown = [&self.digest, &self.mgf1].into_iter().flatten().any(|named| named.method().is_none());
-        c_int::from(!(ask && unknown) || self.delegate().is_some())
+        if padding == padding::OAEP && digest.is_none() {
+            digest = Named::new("SHA1");
+        }
+        (self.digest, self.mgf1, self.padding) = (digest, mgf1, padding);
+        (self.client_version, self.alternative_version) = (client, alternative);
+        self.implicit_rejection = implicit;
+        true
     }
 
     /// This operation in the default provider, with all that has been set.
@@ -137,19 +190,28 @@ impl Context {
         let (mut client, mut alternative) = (self.client_version as i32, self.alternative_version as i32);
         let mut implicit = i32::from(self.implicit_rejection);
         let unsigned = |p: Param| Param { data_type: param::UNSIGNED, ..p };
-        let mut params = vec![integer(c"pad-mode", &mut mode)];
-        params.extend(self.digest.as_ref().map(|digest| text(c"digest", &digest.name)));
-        params.extend(self.mgf1.as_ref().map(|mgf1| text(c"mgf1-digest", &mgf1.name)));
+        let mut params = [const { Param::END }; 8];
+        let mut used = 0;
+        let mut push = |param| {
+            params[used] = param;
+            used += 1;
+        };
+        push(integer(c"pad-mode", &mut mode));
+        if let Some(digest) = &self.digest {
+            push(text(c"digest", digest.name()));
+        }
+        if let Some(mgf1) = &self.mgf1 {
+            push(text(c"mgf1-digest", mgf1.name()));
+        }
         if !self.label.is_empty() {
             let data = self.label.as_ptr().cast_mut().cast();
-            params.push(Param { data, ..Param::describe(c"oaep-label", param::OCTETS, self.label.len()) });
+            push(Param { data, ..Param::describe(c"oaep-label", param::OCTETS, self.label.len()) });
         }
-        params.push(unsigned(integer(c"tls-client-version", &mut client)));
-        params.push(unsigned(integer(c"tls-negotiated-version", &mut alternative)));
-        params.push(unsigned(integer(c"implicit-rejection", &mut implicit)));
-        params.push(Param::END);
+        push(unsigned(integer(c"tls-client-version", &mut client)));
+        push(unsigned(integer(c"tls-negotiated-version", &mut alternative)));
+        push(unsigned(integer(c"implicit-rejection", &mut implicit)));
         // SAFETY: the array ends and lives through the call.
-        unsafe { Operation::new(&key, self.kind, params.as_ptr()) }
+        unsafe { Operation::new(&key, c"RSA", self.kind, None, params.as_ptr()) }
     }
 
     /// OAEP's two digests, where we have both.
@@ -158,41 +220,32 @@ impl Context {
         Some((method, self.mgf1.as_ref().map_or(Some(method), Named::method)?))
     }
 
-    /// The key, where AWS-LC has it and this operation is one of ours.
-    fn own<'a>(&self, material: &'a Material) -> Option<&'a Key> {
-        material.key().filter(|_| self.padding != padding::OAEP || self.methods().is_some())
-    }
-
-    fn encrypt_own(&self, key: &Key, message: &[u8], out: &mut [u8]) -> Result<(), Reason> {
+    fn encrypt_own(&self, key: &Key, message: &[u8], out: &mut [u8]) -> Result<(), NotDone> {
         let size = key.size();
         let mut block = block();
         let block = &mut block[..size];
         match (self.padding, self.methods()) {
-            (padding::PKCS1, _) => {
-                pkcs1_encode(message, block).map_err(|_| reason::rsa::DATA_TOO_LARGE_FOR_KEY_SIZE)?
-            }
+            (padding::PKCS1, _) => pkcs1_encode(message, block).map_err(|_| NotDone::Refused)?,
             (padding::OAEP, Some((method, mgf1))) => {
-                oaep_encode(method, mgf1, &self.label, message, block)
-                    .map_err(|_| reason::rsa::DATA_TOO_LARGE_FOR_KEY_SIZE)?;
+                oaep_encode(method, mgf1, &self.label, message, block).map_err(|_| NotDone::Refused)?;
             }
             (padding::NONE, _) if message.len() == size => block.copy_from_slice(message),
-            (padding::NONE, _) => return Err(prov::INVALID_INPUT_LENGTH),
-            _ => return Err(prov::ILLEGAL_OR_UNSUPPORTED_PADDING_MODE),
+            _ => return Err(NotDone::Refused),
         }
         key.public_tally().count(Direction::Encrypt, 0);
-        key.public_transform(block, out).map_err(|_| reason::rsa::DATA_TOO_LARGE_FOR_KEY_SIZE)
+        key.public_transform(block, out).map_err(|_| NotDone::Refused)
     }
 
     /// Decrypts into `out`, which has room for the modulus, or for a premaster secret where one is asked for.
-    fn decrypt_own(&self, key: &Key, ciphertext: &[u8], out: &mut [u8]) -> Result<usize, Reason> {
+    fn decrypt_own(&self, key: &Key, ciphertext: &[u8], out: &mut [u8]) -> Result<usize, NotDone> {
         let size = key.size();
         // OpenSSL reads a shorter ciphertext as the number it is, 3.0 even an empty one.
-        if ciphertext.is_empty() && self.provider().version >= (3, 2) {
-            return Err(prov::INVALID_INPUT_LENGTH);
+        if (ciphertext.is_empty() && self.provider().version >= (3, 2)) || !key.is_private() {
+            return Err(NotDone::Refused);
         }
-        let start = size.checked_sub(ciphertext.len()).ok_or(prov::INVALID_INPUT_LENGTH)?;
-        if !matches!(self.padding, padding::PKCS1 | padding::NONE | padding::OAEP | padding::TLS) {
-            return Err(prov::ILLEGAL_OR_UNSUPPORTED_PADDING_MODE);
+        let start = size.checked_sub(ciphertext.len()).ok_or(NotDone::Refused)?;
+        if self.padding == padding::TLS && (self.client_version == 0 || size < PREMASTER + 11) {
+            return Err(NotDone::Refused);
         }
         let mut input = [0; MAX_SIZE];
         let input = &mut input[..size];
@@ -200,28 +253,31 @@ impl Context {
         let mut block = block();
         let block = &mut block[..size];
         key.private_tally().count(Direction::Encrypt, 0);
-        key.private_transform(input, block).map_err(|_| prov::BAD_DECRYPT)?;
+        key.private_transform(input, block).map_err(|_| match is_too_large(key, input) {
+            true => NotDone::Refused,
+            false => NotDone::Broken,
+        })?;
         let message: &[u8] = match (self.padding, self.methods()) {
             (padding::TLS, _) => {
-                if self.client_version == 0 {
-                    return Err(prov::FAILED_TO_GET_PARAMETER);
-                }
                 let mut secret = Zeroizing::new([0; PREMASTER]);
                 premaster_decode(self.client_version, self.alternative_version, block, &mut secret)
-                    .map_err(|_| prov::KEY_SIZE_TOO_SMALL)?;
+                    .map_err(|_| NotDone::Refused)?;
                 out[..PREMASTER].copy_from_slice(&secret[..]);
                 return Ok(PREMASTER);
             }
             (padding::OAEP, Some((method, mgf1))) => {
-                oaep_decode(method, mgf1, &self.label, block).map_err(|_| prov::BAD_DECRYPT)?
+                let message = oaep_decode(method, mgf1, &self.label, block);
+                self.raise_unless(message.is_ok(), BAD_OAEP);
+                message.map_err(|_| NotDone::Malformed)?
             }
             (padding::PKCS1, _) if self.implicit_rejection => {
-                let length = pkcs1_decode_implicit(key, input, block).map_err(|_| prov::KEY_SIZE_TOO_SMALL)?;
+                let length = pkcs1_decode_implicit(key, input, block).map_err(|_| NotDone::Refused)?;
                 &block[..length]
             }
             (padding::PKCS1, _) => {
-                let length = pkcs1_decode(block).map_err(|_| prov::BAD_DECRYPT)?;
-                &block[..length]
+                let length = pkcs1_decode(block);
+                self.raise_unless(length.is_ok(), BAD_PKCS1);
+                &block[..length.map_err(|_| NotDone::Malformed)?]
             }
             _ => block,
         };
@@ -229,11 +285,29 @@ impl Context {
         Ok(message.len())
     }
 
+    /// Raises what a wrong padding raises, and takes it back where the padding was right.
+    fn raise_unless(&self, right: bool, reasons: &[Reason]) {
+        if let Some(library) = self.provider().fallback() {
+            let core = &self.provider().core;
+            library.raise_unless(right, || reasons.iter().for_each(|&reason| core.raise(reason)));
+        }
+    }
+
     /// # Safety
     /// `output` is as it describes itself.
-    unsafe fn run(&self, output: Output, input: &[u8]) -> c_int {
-        let Some(material) = &self.key else { return self.fail(prov::MISSING_KEY) };
+    unsafe fn run(&mut self, output: Output, input: &[u8]) -> c_int {
+        let Some(material) = self.key.clone() else {
+            self.provider().core.raise(prov::NO_KEY_SET);
+            return 0;
+        };
         let decrypts = self.kind == Kind::Decrypt;
+        if let Some(operation) = &mut self.delegated {
+            if !output.data.is_null() {
+                material.delegated_tally(decrypts).count(Direction::Encrypt, 0);
+            }
+            // SAFETY: see above.
+            return unsafe { operation.run(output, input) };
+        }
         let room = if decrypts && self.padding == padding::TLS { PREMASTER } else { material.size() };
         // SAFETY: see above.
         unsafe {
@@ -241,26 +315,28 @@ impl Context {
                 *output.length = room;
                 return 1;
             }
-            if output.size < room {
-                return self.fail(prov::OUTPUT_BUFFER_TOO_SMALL);
-            }
-            let Some(key) = self.own(material) else {
-                let Some(mut operation) = self.delegate() else { return self.fail(prov::OPERATION_FAIL) };
-                material.delegated_tally(decrypts).count(Direction::Encrypt, 0);
-                return c_int::from(operation.run(output, input) > 0);
-            };
-            let out = abi::slice_mut(output.data, room);
-            let done = if decrypts {
-                self.decrypt_own(key, input, out)
-            } else {
-                self.encrypt_own(key, input, out).map(|()| room)
+            let done = match material.key() {
+                Some(key) if output.size >= room => {
+                    let out = abi::slice_mut(output.data, room);
+                    if decrypts {
+                        self.decrypt_own(key, input, out)
+                    } else {
+                        self.encrypt_own(key, input, out).map(|()| room)
+                    }
+                }
+                _ => Err(NotDone::Refused),
             };
             match done {
                 Ok(length) => {
                     *output.length = length;
                     1
                 }
-                Err(reason) => self.fail(reason),
+                Err(NotDone::Malformed) => 0,
+                Err(NotDone::Broken) => {
+                    self.provider().core.raise(prov::INVALID_KEY);
+                    0
+                }
+                Err(NotDone::Refused) => self.delegate().map_or(0, |mut operation| operation.run(output, input)),
             }
         }
     }
@@ -269,7 +345,7 @@ impl Context {
 unsafe extern "C" fn newctx(provctx: *mut c_void) -> *mut c_void {
     guard(std::ptr::null_mut(), || {
         adjunct::counters::attribute();
-        abi::into_raw(Box::new(Context {
+        hand_out(Context {
             // SAFETY: the context is ours.
             provider: unsafe { provider(provctx) },
             key: None,
@@ -277,11 +353,12 @@ unsafe extern "C" fn newctx(provctx: *mut c_void) -> *mut c_void {
             padding: padding::PKCS1,
             digest: None,
             mgf1: None,
-            label: Vec::new(),
+            label: Zeroizing::default(),
             client_version: 0,
             alternative_version: 0,
-            implicit_rejection: true,
-        }))
+            implicit_rejection: false,
+            delegated: None,
+        })
     })
 }
 
@@ -291,10 +368,17 @@ unsafe extern "C" fn freectx(ctx: *mut c_void) {
 }
 
 unsafe extern "C" fn dupctx(ctx: *mut c_void) -> *mut c_void {
-    // SAFETY: the context is ours.
-    guard(std::ptr::null_mut(), || match unsafe { abi::context::<Context>(ctx) } {
-        Some(ctx) => abi::into_raw(Box::new(ctx.clone())),
-        None => std::ptr::null_mut(),
+    guard(std::ptr::null_mut(), || {
+        // SAFETY: the context is ours.
+        let Some(ctx) = (unsafe { abi::context::<Context>(ctx) }) else { return std::ptr::null_mut() };
+        let delegated = match ctx.delegated.as_ref().map(Operation::duplicate) {
+            Some(None) => return std::ptr::null_mut(),
+            Some(copy) => copy,
+            None => None,
+        };
+        let Ok(mut label) = adjunct::memory::zeros(ctx.label.len()) else { return std::ptr::null_mut() };
+        label.copy_from_slice(&ctx.label);
+        hand_out(Context { key: ctx.key.clone(), label, delegated, ..*ctx })
     })
 }
 
@@ -305,12 +389,7 @@ unsafe extern "C" fn encrypt_init(ctx: *mut c_void, key: *mut c_void, params: *c
 
 unsafe extern "C" fn decrypt_init(ctx: *mut c_void, key: *mut c_void, params: *const Param) -> c_int {
     // SAFETY: as above.
-    guard(0, || unsafe {
-        abi::context::<Context>(ctx).map_or(0, |ctx| {
-            ctx.implicit_rejection = true;
-            ctx.init(key, Kind::Decrypt, params)
-        })
-    })
+    guard(0, || unsafe { abi::context::<Context>(ctx).map_or(0, |ctx| ctx.init(key, Kind::Decrypt, params)) })
 }
 
 unsafe extern "C" fn encrypt(
@@ -342,53 +421,18 @@ unsafe extern "C" fn decrypt(
     unsafe { encrypt(ctx, out, length, size, input, input_length) }
 }
 
-static GETTABLE: [Param; 8] = [
+/// What contexts tell and take; the last one only where this OpenSSL or its configuration knows implicit rejection.
+static GETTABLE: [Param; 7] = [
     Param::describe(c"digest", param::UTF8, 0),
     Param::describe(c"pad-mode", param::UTF8, 0),
     Param::describe(c"mgf1-digest", param::UTF8, 0),
     Param::describe(c"oaep-label", param::OCTETS_PTR, 0),
     Param::describe(c"tls-client-version", param::UNSIGNED, 4),
     Param::describe(c"tls-negotiated-version", param::UNSIGNED, 4),
-    Param::describe(c"implicit-rejection", param::UNSIGNED, 4),
     Param::END,
 ];
-
-unsafe extern "C" fn gettable_ctx_params(_ctx: *mut c_void, _provctx: *mut c_void) -> *const Param {
-    GETTABLE.as_ptr()
-}
-
-unsafe extern "C" fn get_ctx_params(ctx: *mut c_void, params: *mut Param) -> c_int {
-    guard(0, || {
-        // SAFETY: the context is ours.
-        let Some(ctx) = (unsafe { abi::context::<Context>(ctx) }) else { return 0 };
-        // As OpenSSL, by the name it has for the digest, not the one that was given.
-        let name = |named: Option<&Named>| {
-            named.map_or("", |n| n.hash.map_or(&n.name[..], |hash| hash.name())).as_bytes().to_vec()
-        };
-        // SAFETY: the array is OpenSSL's.
-        for p in unsafe { param::iter_mut(params) } {
-            let done = match p.name().to_bytes() {
-                b"digest" => p.set_utf8(&name(ctx.digest.as_ref())),
-                b"mgf1-digest" => p.set_utf8(&name(ctx.mgf1.as_ref().or(ctx.digest.as_ref()))),
-                b"pad-mode" if p.data_type == param::UTF8 => {
-                    padding::name(ctx.padding).is_none_or(|name| p.set_str(name))
-                }
-                b"pad-mode" => p.set_i64(ctx.padding),
-                b"oaep-label" => p.set_octets(&ctx.label),
-                b"tls-client-version" => p.set_u64(u64::from(ctx.client_version)),
-                b"tls-negotiated-version" => p.set_u64(u64::from(ctx.alternative_version)),
-                b"implicit-rejection" => p.set_u64(u64::from(ctx.implicit_rejection)),
-                _ => true,
-            };
-            if !done {
-                return 0;
-            }
-        }
-        1
-    })
-}
-
-static SETTABLE: [Param; 10] = [
+static GETTABLE_IMPLICIT: [Param; 8] = with_rejection(&GETTABLE);
+static SETTABLE: [Param; 9] = [
     Param::describe(c"digest", param::UTF8, 0),
     Param::describe(c"digest-props", param::UTF8, 0),
     Param::describe(c"pad-mode", param::UTF8, 0),
@@ -397,12 +441,67 @@ static SETTABLE: [Param; 10] = [
     Param::describe(c"oaep-label", param::OCTETS, 0),
     Param::describe(c"tls-client-version", param::UNSIGNED, 4),
     Param::describe(c"tls-negotiated-version", param::UNSIGNED, 4),
-    Param::describe(c"implicit-rejection", param::UNSIGNED, 4),
     Param::END,
 ];
+static SETTABLE_IMPLICIT: [Param; 10] = with_rejection(&SETTABLE);
 
-unsafe extern "C" fn settable_ctx_params(_ctx: *mut c_void, _provctx: *mut c_void) -> *const Param {
-    SETTABLE.as_ptr()
+const fn with_rejection<const N: usize, const M: usize>(list: &[Param; N]) -> [Param; M] {
+    assert!(M == N + 1);
+    let mut longer = [Param::END; M];
+    let mut i = 0;
+    while i < N - 1 {
+        longer[i] = Param { key: list[i].key, ..Param::describe(c"", list[i].data_type, list[i].data_size) };
+        i += 1;
+    }
+    longer[N - 1] = Param::describe(c"implicit-rejection", param::UNSIGNED, 4);
+    longer
+}
+
+unsafe extern "C" fn gettable_ctx_params(_ctx: *mut c_void, provctx: *mut c_void) -> *const Param {
+    guard(GETTABLE.as_ptr(), || {
+        // SAFETY: the provider's own context.
+        let implicit = unsafe { provider(provctx) }.rejects_implicitly();
+        if implicit { GETTABLE_IMPLICIT.as_ptr() } else { GETTABLE.as_ptr() }
+    })
+}
+
+unsafe extern "C" fn get_ctx_params(ctx: *mut c_void, params: *mut Param) -> c_int {
+    guard(0, || {
+        // SAFETY: the context is ours.
+        let Some(ctx) = (unsafe { abi::context::<Context>(ctx) }) else { return 0 };
+        if let Some(operation) = &ctx.delegated {
+            // SAFETY: the array is OpenSSL's.
+            return unsafe { operation.get_params(params) };
+        }
+        // As OpenSSL, by the name it has for the digest, not the one that was given.
+        let name = |named: Option<&Named>| named.map_or("", |named| named.hash.name()).as_bytes();
+        // SAFETY: as above.
+        let answered = unsafe { param::iter_mut(params) }.all(|p| match p.name().to_bytes() {
+            b"digest" => p.set_utf8(name(ctx.digest.as_ref())),
+            b"mgf1-digest" => p.set_utf8(name(ctx.mgf1.as_ref().or(ctx.digest.as_ref()))),
+            b"pad-mode" if p.data_type == param::UTF8 => padding::name(ctx.padding).is_none_or(|name| p.set_str(name)),
+            b"pad-mode" => p.set_i64(ctx.padding),
+            b"oaep-label" => p.set_octets(&ctx.label),
+            b"tls-client-version" => p.set_u64(u64::from(ctx.client_version)),
+            b"tls-negotiated-version" => p.set_u64(u64::from(ctx.alternative_version)),
+            b"implicit-rejection" => p.set_u64(u64::from(ctx.implicit_rejection)),
+            _ => true,
+        });
+        if answered {
+            return 1;
+        }
+        // What cannot be answered is an error of OpenSSL's.
+        // SAFETY: as above.
+        ctx.delegate().map_or(0, |operation| unsafe { operation.get_params(params) })
+    })
+}
+
+unsafe extern "C" fn settable_ctx_params(_ctx: *mut c_void, provctx: *mut c_void) -> *const Param {
+    guard(SETTABLE.as_ptr(), || {
+        // SAFETY: the provider's own context.
+        let implicit = unsafe { provider(provctx) }.rejects_implicitly();
+        if implicit { SETTABLE_IMPLICIT.as_ptr() } else { SETTABLE.as_ptr() }
+    })
 }
 
 unsafe extern "C" fn set_ctx_params(ctx: *mut c_void, params: *const Param) -> c_int {

@@ -8,7 +8,6 @@ use adjunct::awslc::digest::Method;
 use adjunct::awslc::rsa::{Crt, Key, Numbers, Part};
 use adjunct::awslc::rsa_padding::Hash;
 use adjunct::catalogue::Function;
-use adjunct::error::Error;
 use adjunct::route::Tally;
 use std::ffi::{CStr, c_int};
 use std::sync::OnceLock;
@@ -29,24 +28,35 @@ pub const PARTS: [(Part, &CStr); 8] = [
     (Part::Qinv, c"rsa-coefficient1"),
 ];
 
-/// A digest as the caller named it.
-#[derive(Clone, Debug)]
+/// OpenSSL's `OSSL_MAX_NAME_SIZE`: it takes no longer name of a digest, with the zero at its end.
+const NAME: usize = 50;
+
+/// A digest of ours as the caller named it.
+#[derive(Clone, Copy, Debug)]
 pub struct Named {
-    /// The name.
-    pub name: String,
-    /// The digest; `None` where the default provider has to compute it.
-    pub hash: Option<Hash>,
+    // Ends with a zero.
+    name: [u8; NAME],
+    /// The digest.
+    pub hash: Hash,
 }
 
 impl Named {
-    /// Looks the name up.
-    pub fn new(name: &str) -> Named {
-        Named { name: name.to_owned(), hash: Hash::from_name(name) }
+    /// Looks the name up; `None` where the default provider has to say what it means.
+    pub fn new(name: &str) -> Option<Named> {
+        let hash = Hash::from_name(name).filter(|_| name.len() < NAME)?;
+        let mut copy = [0; NAME];
+        copy[..name.len()].copy_from_slice(name.as_bytes());
+        Some(Named { name: copy, hash })
+    }
+
+    /// The name.
+    pub fn name(&self) -> &CStr {
+        CStr::from_bytes_until_nul(&self.name).unwrap_or(c"")
     }
 
     /// The digest, where it is one of ours and a single one.
     pub fn method(&self) -> Option<&'static Method> {
-        self.hash?.method()
+        self.hash.method()
     }
 }
 
@@ -74,8 +84,8 @@ impl Foreign {
     pub fn new(key: fallback::Key, private: bool) -> Foreign {
         let (mut bits, mut size) = (0i32, 0i32);
         let mut request = [integer(c"bits", &mut bits), integer(c"max-size", &mut size), Param::END];
-        // SAFETY: the array ends and lives through the call.
-        unsafe { key.get_params(request.as_mut_ptr()) };
+        // SAFETY: the array ends and lives through the call. A key without numbers answers nothing.
+        key.library().quietly(|| unsafe { key.get_params(request.as_mut_ptr()) });
         Foreign { key, bits: bits.max(0) as usize, size: size.max(0) as usize, private }
     }
 }
@@ -86,8 +96,8 @@ pub fn integer(name: &'static CStr, value: &mut i32) -> Param {
 }
 
 /// An announcement of a string, which must outlive the parameter.
-pub fn text(name: &'static CStr, value: &str) -> Param {
-    Param { data: value.as_ptr().cast_mut().cast(), ..Param::describe(name, param::UTF8, value.len()) }
+pub fn text(name: &'static CStr, value: &CStr) -> Param {
+    Param { data: value.as_ptr().cast_mut().cast(), ..Param::describe(name, param::UTF8, value.count_bytes()) }
 }
 
 impl Material {
@@ -96,39 +106,21 @@ impl Material {
         Material::Own(key, OnceLock::new())
     }
 
-    /// Makes a key from the parameters of an import or export.
+    /// Makes a key from the parameters of an import or export. What AWS-LC does not take is the default provider's to take or to
+    /// refuse.
     ///
     /// # Safety
     /// `params` is a parameter array that lives through the call.
     pub unsafe fn import(provider: &Provider, selection: c_int, params: *const Param) -> Option<Material> {
         let private = selection & id::KEYMGMT_SELECT_PRIVATE_KEY != 0;
-        let mut numbers: [Option<Zeroizing<Vec<u8>>>; PARTS.len()] = Default::default();
-        let mut more = false;
         // SAFETY: see above.
-        for p in unsafe { param::iter(params) } {
-            match PARTS.iter().position(|(_, name)| *name == p.name()) {
-                Some(i) => numbers[i] = Some(Zeroizing::new(p.get_bignum()?)),
-                None => more |= p.name().to_bytes().starts_with(b"rsa-"),
-            }
-        }
-        let [n, e, d, crt @ ..] = &numbers;
-        let (Some(n), Some(e)) = (n, e) else { return None };
-        let d = d.as_ref().filter(|_| private);
-        let some = d.is_some() && crt.iter().any(Option::is_some);
-        let crt = match crt {
-            [Some(p), Some(q), Some(dp), Some(dq), Some(qinv)] => Some(Crt { p, q, dp, dq, qinv }),
-            _ => None,
-        };
-        if !(private && more) && (!some || crt.is_some()) {
-            match Key::new(&Numbers { n, e, d: d.map(|d| &d[..]), crt }) {
-                Ok(key) => return Some(Material::own(key)),
-                Err(Error::Unsupported(_)) => {}
-                Err(_) => return None,
-            }
+        if let Some(key) = unsafe { own(private, params) } {
+            return Some(Material::own(key));
         }
         // SAFETY: see above.
-        let key = unsafe { fallback::Key::from_params(provider.fallback()?, c"RSA", selection & PAIR, params) }?;
-        Some(Material::Foreign(Foreign::new(key, d.is_some())))
+        let key = unsafe { fallback::Key::from_params(provider.fallback()?, c"RSA", selection, params) }?;
+        let private = key.has(id::KEYMGMT_SELECT_PRIVATE_KEY) == 1;
+        Some(Material::Foreign(Foreign::new(key, private)))
     }
 
     /// The key, where AWS-LC serves it.
@@ -185,6 +177,34 @@ impl Material {
         let crt = private && self.key().is_none_or(|key| key.private_tally().function() == Function::RsaCrt);
         Tally::delegated(if crt { Function::RsaCrt } else { Function::RsaMe }, self.bits())
     }
+}
+
+/// The key that `params` describe, where AWS-LC takes it.
+///
+/// # Safety
+/// `params` is a parameter array that lives through the call.
+pub(super) unsafe fn own(private: bool, params: *const Param) -> Option<Key> {
+    let mut numbers: [Option<Zeroizing<Vec<u8>>>; PARTS.len()] = Default::default();
+    let mut more = false;
+    // SAFETY: see above.
+    for p in unsafe { param::iter(params) } {
+        match PARTS.iter().position(|(_, name)| *name == p.name()) {
+            Some(i) => numbers[i] = Some(Zeroizing::new(p.get_bignum()?)),
+            None => more |= p.name().to_bytes().starts_with(b"rsa-"),
+        }
+    }
+    let [n, e, d, crt @ ..] = &numbers;
+    let (n, e) = (n.as_ref()?, e.as_ref()?);
+    let d = d.as_ref().filter(|_| private);
+    let some = d.is_some() && crt.iter().any(Option::is_some);
+    let crt = match crt {
+        [Some(p), Some(q), Some(dp), Some(dq), Some(qinv)] => Some(Crt { p, q, dp, dq, qinv }),
+        _ => None,
+    };
+    if (private && more) || (some && crt.is_none()) {
+        return None;
+    }
+    Key::new(&Numbers { n, e, d: d.map(|d| &d[..]), crt }).ok()
 }
 
 /// A key's numbers as the parameter array of an export; wiped when it goes.

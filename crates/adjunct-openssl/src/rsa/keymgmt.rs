@@ -1,17 +1,18 @@
 //! RSA: keys (provider-keymgmt(7), EVP_PKEY-RSA(7)).
 
 use super::key::{Exported, Foreign, Material, PAIR, PARTS, integer};
+use crate::abi::build::Builder;
 use crate::abi::param::{self, Param};
-use crate::abi::reason::prov;
+use crate::abi::reason::rsa;
 use crate::abi::{self, Algorithm, Dispatch, guard, id};
-use crate::fallback::{self, Check, ExportCallback};
-use crate::provider::{Provider, provider};
-use crate::{entry, fallback::Key as ForeignKey};
+use crate::entry;
+use crate::fallback::{self, ExportCallback};
+use crate::provider::{Provider, hand_out, provider};
 use adjunct::awslc::rsa::{Key, Part};
 use adjunct::catalogue::Function;
+use adjunct::memory::Shared;
 use adjunct::route::{Direction, Tally};
 use std::ffi::{c_char, c_int, c_void};
-use std::sync::Arc;
 use zeroize::Zeroizing;
 
 /// What this module offers.
@@ -46,13 +47,21 @@ static FUNCTIONS: [Dispatch; 19] = [
 /// What OpenSSL holds as a key: empty until an import.
 pub(super) struct KeyObject {
     provider: *const Provider,
-    pub(super) material: Option<Arc<Material>>,
+    pub(super) material: Option<Shared<Material>>,
 }
 
 impl KeyObject {
     fn provider(&self) -> &Provider {
         // SAFETY: OpenSSL keeps a provider as long as its objects live.
         unsafe { &*self.provider }
+    }
+
+    /// The key in the default provider; an empty one there, too.
+    fn foreign(&self) -> Option<fallback::Key> {
+        match &self.material {
+            Some(material) => material.foreign(self.provider()),
+            None => fallback::Key::empty(self.provider().fallback()?, c"RSA"),
+        }
     }
 }
 
@@ -69,7 +78,7 @@ unsafe extern "C" fn new(provctx: *mut c_void) -> *mut c_void {
     // SAFETY: the context is ours.
     guard(std::ptr::null_mut(), || unsafe {
         adjunct::counters::attribute();
-        abi::into_raw(Box::new(KeyObject { provider: provider(provctx), material: None }))
+        hand_out(KeyObject { provider: provider(provctx), material: None })
     })
 }
 
@@ -94,38 +103,30 @@ unsafe extern "C" fn same(one: *const c_void, other: *const c_void, selection: c
     guard(0, || {
         // SAFETY: the keys are ours.
         let (Some(one), Some(other)) = (unsafe { (object(one), object(other)) }) else { return 0 };
-        let (Some(a), Some(b)) = (&one.material, &other.material) else { return 0 };
-        let equal = match (&**a, &**b) {
-            (Material::Own(a, _), Material::Own(b, _)) => {
-                // As in OpenSSL: the private halves only count where the public ones were not asked for.
-                let part = match selection {
-                    s if s & id::KEYMGMT_SELECT_PUBLIC_KEY != 0 => Some(Part::N),
-                    s if s & id::KEYMGMT_SELECT_PRIVATE_KEY != 0 => Some(Part::D),
-                    _ => None,
-                };
-                a.same(b, Part::E) && part.is_none_or(|part| a.same(b, part))
-            }
-            (Material::Foreign(a), Material::Foreign(b)) => a.key.same_public(&b.key),
-            // A key is always made to be the one or the other.
-            _ => false,
-        };
-        c_int::from(equal)
+        if let (Some(Material::Own(a, _)), Some(Material::Own(b, _))) =
+            (one.material.as_deref(), other.material.as_deref())
+        {
+            // As in OpenSSL: the private halves only count where the public ones were not asked for.
+            let part = match selection {
+                s if s & id::KEYMGMT_SELECT_PUBLIC_KEY != 0 => Some(Part::N),
+                s if s & id::KEYMGMT_SELECT_PRIVATE_KEY != 0 => Some(Part::D),
+                _ => None,
+            };
+            return c_int::from(a.same(b, Part::E) && part.is_none_or(|part| a.same(b, part)));
+        }
+        match (one.foreign(), other.foreign()) {
+            (Some(a), Some(b)) => a.same(&b, selection),
+            _ => 0,
+        }
     })
 }
 
-unsafe extern "C" fn validate(key: *const c_void, selection: c_int, _kind: c_int) -> c_int {
+unsafe extern "C" fn validate(key: *const c_void, selection: c_int, kind: c_int) -> c_int {
     guard(0, || {
         // SAFETY: the key is ours.
         let Some(object) = (unsafe { object(key) }) else { return 0 };
-        let what = match selection & PAIR {
-            0 => return 1,
-            id::KEYMGMT_SELECT_PUBLIC_KEY => Check::Public,
-            id::KEYMGMT_SELECT_PRIVATE_KEY => Check::Private,
-            _ => Check::Pairwise,
-        };
         // Rare, slow (primality tests) and full of rules: the default provider's judgement is the one to give.
-        let foreign = object.material.as_ref().and_then(|m| m.foreign(object.provider()));
-        c_int::from(foreign.is_some_and(|key| key.check(what)))
+        object.foreign().map_or(0, |key| key.validate(selection, kind))
     })
 }
 
@@ -140,16 +141,10 @@ unsafe extern "C" fn import(key: *mut c_void, selection: c_int, params: *const P
             return 1;
         }
         // SAFETY: the array is OpenSSL's.
-        match unsafe { Material::import(object.provider(), selection, params) } {
-            Some(material) => {
-                object.material = Some(Arc::new(material));
-                1
-            }
-            None => {
-                object.provider().core.raise(prov::INVALID_KEY);
-                0
-            }
-        }
+        let imported = unsafe { Material::import(object.provider(), selection, params) };
+        let Some(material) = imported.and_then(|material| Shared::new(material).ok()) else { return 0 };
+        object.material = Some(material);
+        1
     })
 }
 
@@ -162,25 +157,19 @@ unsafe extern "C" fn export(
     guard(0, || {
         // SAFETY: the key is ours.
         let (Some(object), Some(callback)) = (unsafe { object(key) }, callback) else { return 0 };
-        let Some(material) = &object.material else { return 0 };
         if selection & (PAIR | id::KEYMGMT_SELECT_OTHER_PARAMETERS) == 0 {
             return 0;
         }
-        let private = selection & id::KEYMGMT_SELECT_PRIVATE_KEY != 0 && material.is_private();
-        match &**material {
+        let Some(Material::Own(key, _)) = object.material.as_deref() else {
             // SAFETY: the callback and its argument are OpenSSL's.
-            Material::Foreign(foreign) => unsafe {
-                let selection = if private { PAIR } else { id::KEYMGMT_SELECT_PUBLIC_KEY };
-                c_int::from(foreign.key.export(selection, callback, argument))
-            },
-            Material::Own(key, _) => {
-                let none = [Param::END];
-                let exported = (selection & PAIR != 0).then(|| Exported::new(key, private));
-                let params = exported.as_ref().map_or(&none[..], |e| &e.params);
-                // SAFETY: as above.
-                unsafe { callback(params.as_ptr(), argument) }
-            }
-        }
+            return object.foreign().map_or(0, |key| unsafe { key.export(selection, callback, argument) });
+        };
+        let private = selection & id::KEYMGMT_SELECT_PRIVATE_KEY != 0 && key.is_private();
+        let none = [Param::END];
+        let exported = (selection & PAIR != 0).then(|| Exported::new(key, private));
+        let params = exported.as_ref().map_or(&none[..], |e| &e.params);
+        // SAFETY: as above.
+        unsafe { callback(params.as_ptr(), argument) }
     })
 }
 
@@ -196,15 +185,17 @@ unsafe extern "C" fn dup(key: *const c_void, selection: c_int) -> *mut c_void {
             Some(material) if selection & PAIR != 0 => {
                 let public = selection & id::KEYMGMT_SELECT_PRIVATE_KEY == 0 && material.is_private();
                 match material.key().filter(|_| public).map(Key::to_public) {
-                    Some(Ok(key)) => Some(Arc::new(Material::own(key))),
-                    Some(Err(_)) => return std::ptr::null_mut(),
+                    Some(key) => match key.and_then(|key| Shared::new(Material::own(key))) {
+                        Ok(material) => Some(material),
+                        Err(_) => return std::ptr::null_mut(),
+                    },
                     // Keys do not change once they are imported, so a copy can be the same.
                     None => Some(material.clone()),
                 }
             }
             _ => None,
         };
-        abi::into_raw(Box::new(KeyObject { provider: object.provider, material }))
+        hand_out(KeyObject { provider: object.provider, material })
     })
 }
 
@@ -263,39 +254,39 @@ static GETTABLE: [Param; 13] = [
     Param::END,
 ];
 
-unsafe extern "C" fn gettable_params(_provctx: *mut c_void) -> *const Param {
-    GETTABLE.as_ptr()
+unsafe extern "C" fn gettable_params(provctx: *mut c_void) -> *const Param {
+    // SAFETY: OpenSSL's provider context, or null.
+    let list = || unsafe { crate::ec::key_params(provctx, c"RSA") };
+    guard(GETTABLE.as_ptr(), || list().unwrap_or(GETTABLE.as_ptr()))
 }
 
 unsafe extern "C" fn get_params(key: *mut c_void, params: *mut Param) -> c_int {
     guard(0, || {
         // SAFETY: the key is ours.
         let Some(object) = (unsafe { object(key) }) else { return 0 };
-        let own = match object.material.as_deref() {
+        let Some(Material::Own(key, _)) = object.material.as_deref() else {
             // SAFETY: the array is OpenSSL's.
-            Some(Material::Foreign(foreign)) => return c_int::from(unsafe { foreign.key.get_params(params) }),
-            Some(Material::Own(key, _)) => Some(key),
-            None => None,
+            return object.foreign().map_or(0, |key| unsafe { key.get_params(params) });
         };
         // SAFETY: as above.
-        for p in unsafe { param::iter_mut(params) } {
-            let done = match (p.name().to_bytes(), own) {
-                (b"default-digest", _) => p.set_str(c"SHA256"),
-                (b"bits", Some(key)) => p.set_usize(key.bits()),
-                (b"security-bits", Some(key)) => p.set_usize(security_bits(key.bits())),
-                (b"max-size", Some(key)) => p.set_usize(key.size()),
-                (b"bits" | b"security-bits" | b"max-size", None) => false,
-                (_, Some(key)) => match PARTS.iter().find(|(_, name)| *name == p.name()) {
-                    Some((part, _)) => key.number(*part).is_none_or(|number| p.set_bignum(&number)),
-                    None => true,
-                },
-                (_, None) => true,
-            };
-            if !done {
-                return 0;
-            }
+        let answered = unsafe { param::iter_mut(params) }.all(|p| match p.name().to_bytes() {
+            b"default-digest" => p.set_str(c"SHA256"),
+            b"bits" => p.set_usize(key.bits()),
+            b"security-bits" => p.set_usize(security_bits(key.bits())),
+            b"max-size" => p.set_usize(key.size()),
+            // Of post-quantum strength (OpenSSL 3.6): none.
+            b"security-category" => p.set_usize(0),
+            _ => match PARTS.iter().find(|(_, name)| *name == p.name()) {
+                Some((part, _)) => key.number(*part).is_none_or(|number| p.set_bignum(&number)),
+                None => true,
+            },
+        });
+        if answered {
+            return 1;
         }
-        1
+        // What cannot be answered is an error of OpenSSL's.
+        // SAFETY: as above.
+        object.foreign().map_or(0, |key| unsafe { key.get_params(params) })
     })
 }
 
@@ -351,9 +342,12 @@ pub(super) fn security_bits(bits: usize) -> usize {
 /// A key generation being set up.
 struct Generation {
     provider: *const Provider,
+    selection: c_int,
     bits: usize,
     primes: usize,
     e: Zeroizing<Vec<u8>>,
+    /// Once something was set that is not for us, the default provider has it all.
+    delegated: Option<fallback::Generation>,
 }
 
 unsafe extern "C" fn gen_init(provctx: *mut c_void, selection: c_int, params: *const Param) -> *mut c_void {
@@ -364,90 +358,129 @@ unsafe extern "C" fn gen_init(provctx: *mut c_void, selection: c_int, params: *c
         adjunct::counters::attribute();
         // SAFETY: the context is ours.
         let provider: *const Provider = unsafe { provider(provctx) };
-        let mut generation = Generation { provider, bits: 2048, primes: 2, e: Zeroizing::new(vec![1, 0, 1]) };
+        let Ok(mut e) = adjunct::memory::zeros(3) else { return std::ptr::null_mut() };
+        e.copy_from_slice(&[1, 0, 1]);
+        let mut generation = Generation { provider, selection, bits: 2048, primes: 2, e, delegated: None };
         // SAFETY: the array is OpenSSL's.
-        if !unsafe { generation.set(params) } {
+        if unsafe { generation.set(params) } != 1 {
             return std::ptr::null_mut();
         }
-        abi::into_raw(Box::new(generation))
+        hand_out(generation)
     })
 }
 
 impl Generation {
+    /// Sets parameters; those not for us move the generation to the default provider, with what was set before.
+    ///
     /// # Safety
     /// `params` is a parameter array.
-    unsafe fn set(&mut self, params: *const Param) -> bool {
+    unsafe fn set(&mut self, params: *const Param) -> c_int {
+        // SAFETY: see above.
+        if self.delegated.is_none() && unsafe { self.take(params) } {
+            return 1;
+        }
+        if self.delegated.is_none() {
+            self.delegated = self.delegate();
+        }
+        // SAFETY: see above.
+        self.delegated.as_mut().map_or(0, |generation| unsafe { generation.set_params(params) })
+    }
+
+    /// Takes all of `params` over, or none.
+    ///
+    /// # Safety
+    /// `params` is a parameter array.
+    unsafe fn take(&mut self, params: *const Param) -> bool {
+        let (mut bits, mut primes, mut e) = (self.bits, self.primes, None);
         // SAFETY: see above.
         for p in unsafe { param::iter(params) } {
             let done = match p.name().to_bytes() {
-                b"bits" => p.get_usize().map(|bits| self.bits = bits),
-                b"primes" => p.get_usize().map(|primes| self.primes = primes),
-                b"e" => p.get_bignum().map(|e| self.e = Zeroizing::new(e)),
+                b"bits" => p.get_usize().map(|number| bits = number),
+                b"primes" => p.get_usize().map(|number| primes = number),
+                b"e" => p.get_bignum().map(|number| e = Some(Zeroizing::new(number))),
                 _ => continue,
             };
             if done.is_none() {
                 return false;
             }
         }
-        if self.bits < 512 {
-            // SAFETY: OpenSSL keeps a provider as long as its objects live.
-            unsafe { &*self.provider }.core.raise(prov::KEY_SIZE_TOO_SMALL);
+        // OpenSSL's least, for which it has an error.
+        if bits < 512 {
             return false;
+        }
+        (self.bits, self.primes) = (bits, primes);
+        if let Some(e) = e {
+            self.e = e;
         }
         true
     }
 
-    fn run(&self, report: Option<&mut dyn FnMut(i32, i32) -> bool>) -> Option<Material> {
+    /// The same in the default provider.
+    fn delegate(&self) -> Option<fallback::Generation> {
         // SAFETY: OpenSSL keeps a provider as long as its objects live.
         let provider = unsafe { &*self.provider };
-        if self.primes == 2 && Key::generates(self.bits, &self.e) {
-            let key = Key::generate(self.bits, &self.e, report).ok()?;
+        let mut builder = Builder::default();
+        builder.number(c"bits", &self.bits.to_be_bytes());
+        builder.number(c"primes", &self.primes.to_be_bytes());
+        builder.number(c"e", &self.e);
+        // SAFETY: the array ends and lives through the call.
+        unsafe { fallback::Generation::new(provider.fallback()?, c"RSA", self.selection, builder.finish()) }
+    }
+
+    fn run(&mut self, callback: Option<ExportCallback>, argument: *mut c_void) -> Option<Material> {
+        // SAFETY: OpenSSL keeps a provider as long as its objects live.
+        let provider = unsafe { &*self.provider };
+        if self.delegated.is_none() && self.primes == 2 && Key::generates(self.bits, &self.e) {
+            let mut report = callback.map(|callback| {
+                move |mut potential: i32, mut iteration: i32| {
+                    // AWS-LC tells of every candidate it drops, most of them after a trial division; OpenSSL does not.
+                    if potential == 2 {
+                        return true;
+                    }
+                    let params =
+                        [integer(c"potential", &mut potential), integer(c"iteration", &mut iteration), Param::END];
+                    // SAFETY: the callback and its argument are OpenSSL's.
+                    unsafe { callback(params.as_ptr(), argument) != 0 }
+                }
+            });
+            let report = report.as_mut().map(|r| r as &mut dyn FnMut(i32, i32) -> bool);
+            let Ok(key) = Key::generate(self.bits, &self.e, report) else {
+                // The program stopped it, or memory was short.
+                provider.core.raise(rsa::BN_LIB);
+                return None;
+            };
             Tally::new(Function::RsaKeygenCrt, self.bits).count(Direction::Encrypt, 0);
             return Some(Material::own(key));
         }
-        let mut bits = i32::try_from(self.bits).ok()?;
-        let mut primes = i32::try_from(self.primes).ok()?;
-        let mut e = self.e.clone();
-        if cfg!(target_endian = "little") {
-            e.reverse();
+        if self.delegated.is_none() {
+            self.delegated = self.delegate();
         }
-        let exponent = Param { data: e.as_mut_ptr().cast(), ..Param::describe(c"e", param::UNSIGNED, e.len()) };
-        let params = [integer(c"bits", &mut bits), integer(c"primes", &mut primes), exponent, Param::END];
-        // SAFETY: the array ends and lives through the call.
-        let key = unsafe { ForeignKey::generate(provider.fallback()?, c"RSA", None, false, params.as_ptr()) }?;
-        Tally::delegated(Function::RsaKeygenCrt, self.bits).count(Direction::Encrypt, 0);
-        adopt(provider, key)
+        // SAFETY: the callback and its argument are OpenSSL's.
+        let key = unsafe { self.delegated.as_mut()?.run(callback, argument) }?;
+        let material = adopt(key);
+        Tally::delegated(Function::RsaKeygenCrt, material.bits()).count(Direction::Encrypt, 0);
+        Some(material)
     }
 }
 
 /// A key the default provider generated, taken over where AWS-LC serves its kind.
-fn adopt(provider: &Provider, key: fallback::Key) -> Option<Material> {
-    struct Adoption<'a> {
-        provider: &'a Provider,
-        material: Option<Material>,
-    }
+fn adopt(key: fallback::Key) -> Material {
     unsafe extern "C" fn import(params: *const Param, argument: *mut c_void) -> c_int {
         guard(0, || {
             // SAFETY: the argument is the one passed below; the array is OpenSSL's.
-            unsafe {
-                let adoption = &mut *argument.cast::<Adoption<'_>>();
-                adoption.material = Material::import(adoption.provider, PAIR, params);
-            }
+            unsafe { *argument.cast::<Option<Key>>() = super::key::own(true, params) };
             1
         })
     }
-    let mut adoption = Adoption { provider, material: None };
+    let mut own: Option<Key> = None;
     // SAFETY: callback and argument belong together.
-    unsafe { key.export(PAIR, import, (&raw mut adoption).cast()) };
-    Some(match adoption.material {
-        Some(Material::Own(own, cell)) => Material::Own(own, cell),
-        _ => Material::Foreign(Foreign::new(key, true)),
-    })
+    key.library().quietly(|| unsafe { key.export(PAIR, import, (&raw mut own).cast()) });
+    own.map_or_else(|| Material::Foreign(Foreign::new(key, true)), Material::own)
 }
 
 unsafe extern "C" fn gen_set_params(generation: *mut c_void, params: *const Param) -> c_int {
     // SAFETY: the context is ours, the array OpenSSL's.
-    guard(0, || unsafe { c_int::from(abi::context::<Generation>(generation).is_some_and(|g| g.set(params))) })
+    guard(0, || unsafe { abi::context::<Generation>(generation).map_or(0, |g| g.set(params)) })
 }
 
 static GEN_SETTABLE: [Param; 4] = [
@@ -469,23 +502,10 @@ unsafe extern "C" fn generate(
     guard(std::ptr::null_mut(), || {
         // SAFETY: the context is ours.
         let Some(generation) = (unsafe { abi::context::<Generation>(generation) }) else { return std::ptr::null_mut() };
-        let mut report = callback.map(|callback| {
-            move |mut potential: i32, mut iteration: i32| {
-                // AWS-LC tells of every candidate it drops, most of them after a trial division; OpenSSL does not.
-                if potential == 2 {
-                    return true;
-                }
-                let params = [integer(c"potential", &mut potential), integer(c"iteration", &mut iteration), Param::END];
-                // SAFETY: the callback and its argument are OpenSSL's.
-                unsafe { callback(params.as_ptr(), argument) != 0 }
-            }
-        });
-        match generation.run(report.as_mut().map(|r| r as &mut dyn FnMut(i32, i32) -> bool)) {
-            Some(material) => {
-                let object = KeyObject { provider: generation.provider, material: Some(Arc::new(material)) };
-                abi::into_raw(Box::new(object))
-            }
-            None => std::ptr::null_mut(),
+        let Some(material) = generation.run(callback, argument) else { return std::ptr::null_mut() };
+        match Shared::new(material) {
+            Ok(material) => hand_out(KeyObject { provider: generation.provider, material: Some(material) }),
+            Err(_) => std::ptr::null_mut(),
         }
     })
 }

@@ -1,15 +1,14 @@
 //! RSA: making and opening signatures.
 
-use super::padding;
 use super::signature::{Context, context};
-use crate::abi::reason::{self, Reason, prov};
+use super::{is_too_large, padding};
+use crate::abi::reason::prov;
 use crate::abi::{self, guard};
 use crate::fallback::Output;
 use adjunct::awslc::rsa::{Key, MAX_SIZE};
 use adjunct::awslc::rsa_padding::{Hash, pkcs1_sign, pkcs1_signed, pss_sign, pss_verify};
 use adjunct::route::{Direction, Tally};
 use std::ffi::{c_int, c_void};
-use std::sync::Arc;
 
 /// Room for one block; `Key` limits its size.
 type Block = [u8; MAX_SIZE];
@@ -26,38 +25,55 @@ fn open<'a>(key: &Key, signature: &[u8], out: &'a mut Block) -> Option<&'a mut [
     Some(&mut out[..size])
 }
 
+/// Why an operation was not done here.
+enum NotDone {
+    /// For what it was asked: the default provider does it over, which gives its result and its errors.
+    Refused,
+    /// The key is not a pair.
+    Broken,
+}
+
 impl Context {
     /// Signs `data`, a digest where one is set, into `out`, which has room for the modulus.
-    fn sign_own(&self, key: &Key, data: &[u8], out: &mut [u8]) -> Result<(), Reason> {
+    fn sign_own(&self, key: &Key, data: &[u8], out: &mut [u8]) -> Result<(), NotDone> {
         let size = key.size();
         let mut block: Block = [0; MAX_SIZE];
         let block = &mut block[..size];
-        let hash = self.digest.as_ref().and_then(|d| d.hash);
-        if hash.is_some_and(|hash| hash.size() != data.len()) {
-            return Err(prov::INVALID_INPUT_LENGTH);
+        let hash = self.digest.as_ref().map(|d| d.hash);
+        if hash.is_some_and(|hash| hash.size() != data.len()) || !key.is_private() {
+            return Err(NotDone::Refused);
         }
         match self.padding {
-            padding::PKCS1 => pkcs1_sign(hash, data, block).map_err(|_| reason::rsa::DATA_TOO_LARGE_FOR_KEY_SIZE)?,
+            padding::PKCS1 => pkcs1_sign(hash, data, block).map_err(|_| NotDone::Refused)?,
             padding::NONE if data.len() == size => block.copy_from_slice(data),
-            padding::NONE => return Err(prov::INVALID_INPUT_LENGTH),
-            _ => {
+            padding::PSS => {
                 let (Some(method), Some(mgf1), Some(salt)) = (self.method(), self.mgf1_method(), self.salt()) else {
-                    return Err(prov::KEY_SIZE_TOO_SMALL);
+                    return Err(NotDone::Refused);
                 };
-                pss_sign(key.bits(), method, mgf1, salt, data, block)
-                    .map_err(|_| reason::rsa::DATA_TOO_LARGE_FOR_KEY_SIZE)?;
+                pss_sign(key.bits(), method, mgf1, salt, data, block).map_err(|_| NotDone::Refused)?;
             }
+            _ => return Err(NotDone::Refused),
         }
         key.private_tally().count(Direction::Encrypt, 0);
-        key.private_transform(block, &mut out[..size]).map_err(|_| prov::INVALID_KEY)
+        key.private_transform(block, &mut out[..size]).map_err(|_| match is_too_large(key, block) {
+            true => NotDone::Refused,
+            false => NotDone::Broken,
+        })
     }
 
     /// Signs `data`, a digest where one is set.
     ///
     /// # Safety
     /// `output` is as it describes itself.
-    unsafe fn sign(&self, output: Output, data: &[u8]) -> c_int {
-        let Some(material) = &self.key else { return self.fail(prov::MISSING_KEY) };
+    unsafe fn sign(&mut self, output: Output, data: &[u8]) -> c_int {
+        let Some(material) = self.key.clone() else { return 0 };
+        if let Some(operation) = &mut self.delegated {
+            if !output.data.is_null() {
+                material.delegated_tally(true).count(Direction::Encrypt, 0);
+            }
+            // SAFETY: see above.
+            return unsafe { operation.run(output, data) };
+        }
         let size = material.size();
         // SAFETY: see above.
         unsafe {
@@ -65,26 +81,25 @@ impl Context {
                 *output.length = size;
                 return 1;
             }
-            if output.size < size {
-                return self.fail(prov::OUTPUT_BUFFER_TOO_SMALL);
-            }
-            if let (true, Some(key)) = (self.is_ours(), material.key()) {
-                return match self.sign_own(key, data, abi::slice_mut(output.data, size)) {
+            if let Some(key) = material.key().filter(|_| output.size >= size) {
+                match self.sign_own(key, data, abi::slice_mut(output.data, size)) {
                     Ok(()) => {
                         *output.length = size;
-                        1
+                        return 1;
                     }
-                    Err(reason) => self.fail(reason),
-                };
+                    Err(NotDone::Refused) => {}
+                    Err(NotDone::Broken) => {
+                        self.provider().core.raise(prov::INVALID_KEY);
+                        return 0;
+                    }
+                }
             }
-            let Some(mut operation) = self.delegate() else { return self.fail(prov::OPERATION_FAIL) };
-            material.delegated_tally(true).count(Direction::Encrypt, 0);
-            c_int::from(operation.run(output, data) > 0)
+            self.delegate().map_or(0, |mut operation| operation.run(output, data))
         }
     }
 
     fn verify_own(&self, key: &Key, signature: &[u8], data: &[u8]) -> bool {
-        let hash = self.digest.as_ref().and_then(|d| d.hash);
+        let hash = self.digest.as_ref().map(|d| d.hash);
         let size = key.size();
         let mut block = [0; MAX_SIZE];
         // RSA_verify wants the full length; where there is no digest, and for PSS, OpenSSL does not.
@@ -109,23 +124,22 @@ impl Context {
         }
     }
 
-    fn verify(&self, signature: &[u8], data: &[u8]) -> c_int {
-        let Some(material) = &self.key else { return self.fail(prov::MISSING_KEY) };
-        if let (true, Some(key)) = (self.is_ours(), material.key()) {
-            if self.verify_own(key, signature, data) {
-                return 1;
-            }
-            return self.fail(reason::rsa::BAD_SIGNATURE);
+    fn verify(&mut self, signature: &[u8], data: &[u8]) -> c_int {
+        let Some(material) = self.key.clone() else { return 0 };
+        if let Some(operation) = &mut self.delegated {
+            material.delegated_tally(false).count(Direction::Encrypt, 0);
+            return operation.verify(signature, data);
         }
-        let Some(mut operation) = self.delegate() else { return self.fail(prov::OPERATION_FAIL) };
-        material.delegated_tally(false).count(Direction::Encrypt, 0);
-        c_int::from(operation.verify(signature, data) == 1)
+        if material.key().is_some_and(|key| self.verify_own(key, signature, data)) {
+            return 1;
+        }
+        self.delegate().map_or(0, |mut operation| operation.verify(signature, data))
     }
 
     /// What a signature carries, for the digest that is set.
     fn recover_own<'a>(&self, key: &Key, signature: &[u8], block: &'a mut Block) -> Option<&'a [u8]> {
         let size = key.size();
-        let hash = self.digest.as_ref().and_then(|d| d.hash);
+        let hash = self.digest.as_ref().map(|d| d.hash);
         if hash.is_some() && (self.padding != padding::PKCS1 || signature.len() != size) {
             return None;
         }
@@ -145,60 +159,87 @@ impl Context {
     fn finish(&mut self) -> Option<([u8; 64], usize)> {
         let mut out = [0; 64];
         let length = self.hasher.as_mut()?.finish(&mut out);
-        if let Some(Hash::One(method)) = self.digest.as_ref().and_then(|d| d.hash) {
+        if let Some(Hash::One(method)) = self.digest.as_ref().map(|d| d.hash) {
             Tally::new(method.function, 0).count(Direction::Encrypt, self.hashed);
         }
         self.hashed = 0;
         Some((out, length))
     }
 
-    fn update(&mut self, data: &[u8]) -> bool {
-        if let Some(foreign) = &mut self.foreign {
-            return foreign.update(data);
+    fn update(&mut self, data: &[u8]) -> c_int {
+        if let Some(hasher) = &mut self.hasher {
+            hasher.update(data);
+            self.hashed += data.len();
+            return 1;
         }
-        let Some(hasher) = &mut self.hasher else { return false };
-        hasher.update(data);
-        self.hashed += data.len();
-        true
+        self.delegated.as_mut().map_or(0, |operation| operation.update(data))
     }
 
     /// # Safety
     /// `output` is as it describes itself.
     unsafe fn digest_sign(&mut self, output: Output, data: &[u8]) -> c_int {
-        let material = self.key.as_ref().map(Arc::clone);
-        if let (Some(foreign), Some(material)) = (&mut self.foreign, material) {
-            // SAFETY: see above.
-            unsafe {
-                if output.data.is_null() {
-                    return c_int::from(foreign.sign_final(output) > 0);
-                }
-                material.delegated_tally(true).count(Direction::Encrypt, 0);
-                return c_int::from(foreign.update(data) && foreign.sign_final(output) > 0);
-            }
+        if output.data.is_null() && self.hasher.is_some() {
+            // SAFETY: see above; a null output asks for the size only.
+            return unsafe { self.sign(output, &[]) };
         }
-        if output.data.is_null() {
-            // SAFETY: as above; a null output asks for the size only.
-            return if self.hasher.is_some() { unsafe { self.sign(output, &[]) } } else { 0 };
-        }
-        if !self.update(data) {
+        if !output.data.is_null() && self.update(data) != 1 {
             return 0;
         }
+        if self.hasher.is_none() {
+            let Some(operation) = &mut self.delegated else { return 0 };
+            if let (Some(material), false) = (&self.key, output.data.is_null()) {
+                material.delegated_tally(true).count(Direction::Encrypt, 0);
+            }
+            // SAFETY: see above.
+            return unsafe { operation.sign_final(output) };
+        }
         let Some((digest, length)) = self.finish() else { return 0 };
-        // SAFETY: as above.
+        // SAFETY: see above.
         unsafe { self.sign(output, &digest[..length]) }
     }
 
     fn digest_verify(&mut self, signature: &[u8], data: &[u8]) -> c_int {
-        let material = self.key.as_ref().map(Arc::clone);
-        if let (Some(foreign), Some(material)) = (&mut self.foreign, material) {
-            material.delegated_tally(false).count(Direction::Encrypt, 0);
-            return c_int::from(foreign.update(data) && foreign.verify_final(signature) == 1);
-        }
-        if !self.update(data) {
+        if self.update(data) != 1 {
             return 0;
+        }
+        if self.hasher.is_none() {
+            let Some(operation) = &mut self.delegated else { return 0 };
+            if let Some(material) = &self.key {
+                material.delegated_tally(false).count(Direction::Encrypt, 0);
+            }
+            return operation.verify_final(signature);
         }
         let Some((digest, length)) = self.finish() else { return 0 };
         self.verify(signature, &digest[..length])
+    }
+
+    /// # Safety
+    /// `output` is as it describes itself.
+    unsafe fn recover(&mut self, output: Output, signature: &[u8]) -> c_int {
+        let Some(material) = self.key.clone() else { return 0 };
+        if let Some(operation) = &mut self.delegated {
+            material.delegated_tally(false).count(Direction::Encrypt, 0);
+            // SAFETY: see above.
+            return unsafe { operation.run(output, signature) };
+        }
+        if output.data.is_null() {
+            // SAFETY: as above.
+            unsafe { *output.length = material.size() };
+            return 1;
+        }
+        let mut block: Block = [0; MAX_SIZE];
+        if let Some(signed) = material.key().and_then(|key| self.recover_own(key, signature, &mut block))
+            && signed.len() <= output.size
+        {
+            // SAFETY: as above.
+            unsafe {
+                abi::slice_mut(output.data, signed.len()).copy_from_slice(signed);
+                *output.length = signed.len();
+            }
+            return 1;
+        }
+        // SAFETY: as above.
+        self.delegate().map_or(0, |mut operation| unsafe { operation.run(output, signature) })
     }
 }
 
@@ -247,27 +288,7 @@ pub(super) unsafe extern "C" fn verify_recover(
         // SAFETY: the context is ours, the buffers OpenSSL's.
         unsafe {
             let Some(ctx) = context(ctx) else { return 0 };
-            let Some(material) = ctx.key.clone() else { return ctx.fail(prov::MISSING_KEY) };
-            if out.is_null() {
-                *length = material.size();
-                return 1;
-            }
-            let signature = abi::slice(signature, signature_length);
-            let (true, Some(key)) = (ctx.is_ours(), material.key()) else {
-                let Some(mut operation) = ctx.delegate() else { return ctx.fail(prov::OPERATION_FAIL) };
-                material.delegated_tally(false).count(Direction::Encrypt, 0);
-                return c_int::from(operation.run(Output { data: out, length, size }, signature) > 0);
-            };
-            let mut block: Block = [0; MAX_SIZE];
-            let Some(signed) = ctx.recover_own(key, signature, &mut block) else {
-                return ctx.fail(reason::rsa::BAD_SIGNATURE);
-            };
-            if size < signed.len() {
-                return ctx.fail(prov::OUTPUT_BUFFER_TOO_SMALL);
-            }
-            abi::slice_mut(out, signed.len()).copy_from_slice(signed);
-            *length = signed.len();
-            1
+            ctx.recover(Output { data: out, length, size }, abi::slice(signature, signature_length))
         }
     })
 }
@@ -275,7 +296,7 @@ pub(super) unsafe extern "C" fn verify_recover(
 pub(super) unsafe extern "C" fn digest_update(ctx: *mut c_void, data: *const u8, length: usize) -> c_int {
     guard(0, || {
         // SAFETY: the context is ours, the buffer OpenSSL's.
-        unsafe { context(ctx).map_or(0, |ctx| c_int::from(ctx.update(abi::slice(data, length)))) }
+        unsafe { context(ctx).map_or(0, |ctx| ctx.update(abi::slice(data, length))) }
     })
 }
 

@@ -6,14 +6,14 @@ use super::key::{Material, Named, integer, text};
 use super::keymgmt::object;
 use super::{identifier, padding};
 use crate::abi::param::{self, Param};
-use crate::abi::reason::{Reason, prov};
+use crate::abi::reason::prov;
 use crate::abi::{self, Algorithm, Dispatch, guard, id};
 use crate::entry;
-use crate::fallback::{DigestOperation, Kind, Operation};
-use crate::provider::{Provider, provider};
+use crate::fallback::{Kind, Operation};
+use crate::provider::{Provider, hand_out, provider};
 use adjunct::awslc::rsa_padding::{Hasher, Salt, pss_max_salt};
-use std::ffi::{CStr, CString, c_char, c_int, c_void};
-use std::sync::Arc;
+use adjunct::memory::Shared;
+use std::ffi::{CStr, c_char, c_int, c_void};
 
 /// What this module offers.
 pub static ALGORITHMS: &[Algorithm] = &[Algorithm {
@@ -62,7 +62,7 @@ mod salt {
 /// A signature context.
 pub(super) struct Context {
     provider: *const Provider,
-    pub key: Option<Arc<Material>>,
+    pub key: Option<Shared<Material>>,
     pub kind: Kind,
     pub padding: i64,
     pub digest: Option<Named>,
@@ -73,31 +73,25 @@ pub(super) struct Context {
     fixed: bool,
     /// Bytes that went through `hasher`.
     pub hashed: usize,
-    /// A digest_sign or digest_verify over a digest we lack: the default provider does all of it.
-    pub foreign: Option<DigestOperation>,
+    /// The default provider's context, once something was set that is not for us; all but `hasher` is its then.
+    pub delegated: Option<Operation>,
+}
+
+/// Why parameters are not taken here: the default provider decides, with its own errors.
+struct NotOurs;
+
+/// What parameters set.
+struct Plan {
+    padding: i64,
+    salt: i64,
+    digest: Option<Named>,
+    mgf1: Option<Named>,
 }
 
 impl Context {
     pub fn provider(&self) -> &Provider {
         // SAFETY: OpenSSL keeps a provider as long as its contexts live.
         unsafe { &*self.provider }
-    }
-
-    /// Raises an error; for the ends of functions that failed.
-    #[cold]
-    pub fn fail(&self, reason: Reason) -> c_int {
-        self.provider().core.raise(reason);
-        0
-    }
-
-    /// Whether AWS-LC computes this operation: it has the key, the digests and the encoding.
-    pub fn is_ours(&self) -> bool {
-        let known = |named: &Option<Named>| named.as_ref().is_none_or(|n| n.hash.is_some());
-        let pss = self.padding != padding::PSS || (self.method().is_some() && self.mgf1_method().is_some());
-        self.padding != padding::X931
-            && pss
-            && known(&self.digest)
-            && self.key.as_ref().is_some_and(|key| key.key().is_some())
     }
 
     /// The digest, where it is one PSS can be computed with.
@@ -114,7 +108,7 @@ impl Context {
     pub fn salt(&self) -> Option<Salt> {
         let bits = self.key.as_ref()?.bits();
         let hash = self.method()?.size;
-        let verify = self.kind == Kind::Verify;
+        let verify = self.kind.verifies();
         let most = pss_max_salt(bits, hash);
         Some(match self.salt {
             salt::DIGEST => Salt::Bytes(hash),
@@ -129,166 +123,176 @@ impl Context {
 
     /// This operation in the default provider, with all that has been set.
     pub fn delegate(&self) -> Option<Operation> {
-        let key = self.key.as_ref()?.foreign(self.provider())?;
         let mut mode = self.padding as c_int;
         let mut length = self.salt as c_int;
-        let mut params = vec![integer(c"pad-mode", &mut mode)];
-        if let Some(digest) = &self.digest {
-            params.push(text(c"digest", &digest.name));
+        let mut params = [Param::END, Param::END, Param::END, Param::END, Param::END];
+        let mut used = 0;
+        let mut push = |param| {
+            params[used] = param;
+            used += 1;
+        };
+        push(integer(c"pad-mode", &mut mode));
+        if let Some(digest) = self.digest.as_ref().filter(|_| !self.kind.is_digest()) {
+            push(text(c"digest", digest.name()));
         }
         if self.padding == padding::PSS {
-            params.push(integer(c"saltlen", &mut length));
+            push(integer(c"saltlen", &mut length));
             if let Some(mgf1) = &self.mgf1 {
-                params.push(text(c"mgf1-digest", &mgf1.name));
+                push(text(c"mgf1-digest", mgf1.name()));
             }
         }
-        params.push(Param::END);
         // SAFETY: the array ends and lives through the call.
-        unsafe { Operation::new(&key, self.kind, params.as_ptr()) }
+        let begun = unsafe { self.delegate_with(self.digest.as_ref().map(Named::name), params.as_ptr()) };
+        begun.filter(|(_, done)| *done == 1).map(|(operation, _)| operation)
+    }
+
+    /// This operation in the default provider, with `params` alone, and what its set-up gave.
+    ///
+    /// # Safety
+    /// `params` is a parameter array.
+    unsafe fn delegate_with(&self, digest: Option<&CStr>, params: *const Param) -> Option<(Operation, c_int)> {
+        let provider = self.provider();
+        let key = self.key.as_ref()?.foreign(provider)?;
+        // SAFETY: see above.
+        unsafe {
+            provider.adopt_digests(digest, params);
+            Operation::begin(&key, c"RSA", self.kind, digest, params)
+        }
     }
 
     /// # Safety
-    /// `key` is null or a key of ours; `params` is a parameter array.
-    unsafe fn init(&mut self, key: *const c_void, kind: Kind, params: *const Param) -> bool {
+    /// `key` is null or a key of ours; `params` is a parameter array; `digest` is for kinds that have one.
+    unsafe fn init(&mut self, digest: Option<&CStr>, key: *const c_void, kind: Kind, params: *const Param) -> bool {
         // SAFETY: see above.
-        match unsafe { object(key) } {
-            Some(key) => self.key = key.material.clone(),
-            None if self.key.is_some() => {}
-            None => {}
+        if let Some(key) = unsafe { object(key) } {
+            self.key = key.material.clone();
         }
-        if self.key.is_none() {
-            self.fail(prov::MISSING_KEY);
+        let Some(key) = &self.key else {
+            self.provider().core.raise(prov::NO_KEY_SET);
             return false;
-        }
+        };
+        let ours = key.key().is_some();
         self.kind = kind;
         self.padding = padding::PKCS1;
         self.salt = default_salt(self.provider());
-        self.fixed = false;
-        self.hasher = None;
-        self.foreign = None;
-        self.hashed = 0;
+        (self.fixed, self.hasher, self.hashed, self.delegated) = (false, None, 0, None);
         // SAFETY: see above.
-        unsafe { self.set(params) }
+        let taken = ours && unsafe { self.plan(params) }.is_ok_and(|plan| self.start(plan, digest));
+        if taken {
+            return true;
+        }
+        let known = self.digest;
+        let digest = digest.or(known.as_ref().map(Named::name));
+        // SAFETY: see above.
+        let begun = unsafe { self.delegate_with(digest, params) };
+        let good = begun.as_ref().is_some_and(|(_, done)| *done == 1);
+        self.delegated = begun.map(|(operation, _)| operation);
+        good
     }
 
-    /// # Safety
-    /// `params` is a parameter array.
-    unsafe fn set(&mut self, params: *const Param) -> bool {
-        let (mut mode, mut length) = (self.padding, self.salt);
-        let (mut digest, mut mgf1) = (None, None);
-        let mut salted = false;
-        // SAFETY: see above.
-        for p in unsafe { param::iter(params) } {
-            let read = match p.name().to_bytes() {
-                b"digest" => p.get_str().map(|name| digest = Some(Named::new(name))),
-                b"mgf1-digest" => p.get_str().map(|name| mgf1 = Some(Named::new(name))),
-                b"pad-mode" if p.data_type == param::UTF8 => {
-                    // A word that is not known changes nothing, as in OpenSSL.
-                    p.get_str().map(|word| mode = padding::number(word).unwrap_or(mode))
-                }
-                b"pad-mode" => p.get_i64().map(|number| mode = number),
-                b"saltlen" => {
-                    salted = true;
-                    read_salt(p).map(|number| length = number)
-                }
-                _ => continue,
-            };
-            if read.is_none() {
-                self.fail(prov::FAILED_TO_GET_PARAMETER);
+    /// Begins with what parameters have set, and a digest to pass data through where the operation has one.
+    fn start(&mut self, plan: Plan, digest: Option<&CStr>) -> bool {
+        let named = match digest.map(|name| name.to_str().ok().and_then(Named::new)) {
+            Some(None) => return false,
+            Some(Some(named)) => Some(named),
+            None => plan.digest.or(self.digest),
+        };
+        if self.kind.is_digest() {
+            let Some(named) = named else { return false };
+            if plan.padding == padding::NONE || (plan.padding == padding::PSS && named.method().is_none()) {
                 return false;
             }
+            self.hasher = Some(Hasher::new(named.hash));
+            self.fixed = true;
         }
-        let pss = mode == padding::PSS;
-        let allowed = match mode {
-            padding::PKCS1 | padding::NONE | padding::X931 => true,
-            padding::PSS => self.kind != Kind::VerifyRecover,
+        self.take(Plan { digest: named, ..plan });
+        true
+    }
+
+    fn take(&mut self, plan: Plan) {
+        (self.padding, self.salt, self.digest, self.mgf1) = (plan.padding, plan.salt, plan.digest, plan.mgf1);
+    }
+
+    /// What `params` make of the context, where they are plainly right.
+    ///
+    /// # Safety
+    /// `params` is a parameter array.
+    unsafe fn plan(&self, params: *const Param) -> Result<Plan, NotOurs> {
+        let mut plan = Plan { padding: self.padding, salt: self.salt, digest: self.digest, mgf1: self.mgf1 };
+        let (mut salted, mut masked, mut hashed) = (false, false, false);
+        // SAFETY: see above.
+        for p in unsafe { param::iter(params) } {
+            match p.name().to_bytes() {
+                b"digest" => {
+                    plan.digest = Some(p.get_str().and_then(Named::new).ok_or(NotOurs)?);
+                    hashed = true;
+                }
+                b"mgf1-digest" => {
+                    plan.mgf1 = Some(p.get_str().and_then(Named::new).ok_or(NotOurs)?);
+                    masked = true;
+                }
+                b"pad-mode" if p.data_type == param::UTF8 => {
+                    plan.padding = p.get_str().and_then(padding::number).ok_or(NotOurs)?;
+                }
+                b"pad-mode" => plan.padding = p.get_i64().ok_or(NotOurs)?,
+                b"saltlen" => {
+                    plan.salt = read_salt(p).ok_or(NotOurs)?;
+                    salted = true;
+                }
+                _ => {}
+            }
+        }
+        let pss = plan.padding == padding::PSS;
+        if pss && plan.digest.is_none() {
+            plan.digest = Named::new("SHA1");
+        }
+        let allowed = match plan.padding {
+            padding::PKCS1 => true,
+            padding::NONE => plan.digest.is_none(),
+            padding::PSS => {
+                let single = |named: &Option<Named>| named.as_ref().is_none_or(|named| named.method().is_some());
+                self.kind != Kind::VerifyRecover && single(&plan.digest) && single(&plan.mgf1)
+            }
             _ => false,
         };
         let lowest = default_salt(self.provider()).min(salt::MAX);
-        if !allowed || ((salted || mgf1.is_some()) && !pss) || (salted && length < lowest) {
-            self.fail(prov::ILLEGAL_OR_UNSUPPORTED_PADDING_MODE);
-            return false;
-        }
-        if digest.is_none() && self.digest.is_none() && pss {
-            digest = Some(Named::new("SHA1"));
-        }
-        if let Some(named) = &digest
-            && self.fixed
+        let changed = || match (&self.digest, &plan.digest) {
+            (Some(a), Some(b)) => a.hash != b.hash,
+            _ => true,
+        };
+        if !allowed
+            || ((salted || masked) && !pss)
+            || (salted && plan.salt < lowest)
+            || (self.fixed && hashed && changed())
         {
-            let same = self.digest.as_ref().is_some_and(|d| match (d.hash, named.hash) {
-                (Some(a), Some(b)) => a == b,
-                _ => d.name.eq_ignore_ascii_case(&named.name),
-            });
-            if !same {
-                self.fail(prov::INVALID_DIGEST);
-                return false;
-            }
-            digest = None;
+            return Err(NotOurs);
         }
-        if mode == padding::NONE && (digest.is_some() || self.digest.is_some()) {
-            self.fail(prov::ILLEGAL_OR_UNSUPPORTED_PADDING_MODE);
-            return false;
+        if self.fixed {
+            plan.digest = self.digest;
         }
-        self.padding = mode;
-        self.salt = length;
-        let unknown = |named: &Option<Named>| named.as_ref().is_some_and(|n| n.hash.is_none());
-        let ask = unknown(&digest) || unknown(&mgf1) || mode == padding::X931;
-        if digest.is_some() {
-            self.digest = digest;
-        }
-        if mgf1.is_some() {
-            self.mgf1 = mgf1;
-        }
-        // What we do not know may still be right: the default provider says whether it is.
-        if ask && self.delegate().is_none() {
-            return false;
-        }
-        true
+        Ok(plan)
     }
 
+    /// Sets parameters; the result is OpenSSL's.
+    ///
     /// # Safety
-    /// `name` is null or a C string, `key` null or a key of ours, `params` a parameter array.
-    unsafe fn digest_init(
-        &mut self,
-        name: *const c_char,
-        key: *const c_void,
-        kind: Kind,
-        params: *const Param,
-    ) -> bool {
-        // SAFETY: see above.
-        unsafe {
-            if !self.init(key, kind, params) {
-                return false;
-            }
+    /// `params` is a parameter array.
+    unsafe fn set(&mut self, params: *const Param) -> c_int {
+        if self.delegated.is_none() {
             // SAFETY: see above.
-            let name = (!name.is_null()).then(|| CStr::from_ptr(name)).and_then(|n| n.to_str().ok());
-            if let Some(name) = name {
-                let known = self.digest.as_ref().is_some_and(|d| d.name.eq_ignore_ascii_case(name));
-                if !known {
-                    if self.padding == padding::NONE {
-                        self.fail(prov::ILLEGAL_OR_UNSUPPORTED_PADDING_MODE);
-                        return false;
-                    }
-                    self.digest = Some(Named::new(name));
+            match unsafe { self.plan(params) } {
+                Ok(plan) => {
+                    self.take(plan);
+                    return 1;
                 }
-            }
-            let Some(digest) = &self.digest else {
-                self.fail(prov::INVALID_DIGEST);
-                return false;
-            };
-            self.fixed = true;
-            match digest.hash {
-                Some(hash) => self.hasher = Some(Hasher::new(hash)),
-                None => {
-                    let Ok(name) = CString::new(digest.name.as_str()) else { return false };
-                    let Some(material) = self.key.clone() else { return false };
-                    let Some(key) = material.foreign(self.provider()) else { return false };
-                    self.foreign = DigestOperation::new(&key, kind == Kind::Verify, Some(&name), params);
-                    return self.foreign.is_some();
-                }
+                Err(NotOurs) => self.delegated = self.delegate(),
             }
         }
-        true
+        // SAFETY: see above.
+        unsafe {
+            self.provider().adopt_digests(None, params);
+            self.delegated.as_mut().map_or(0, |operation| operation.set_params(params))
+        }
     }
 
     /// The AlgorithmIdentifier of the signature.
@@ -345,7 +349,7 @@ unsafe extern "C" fn newctx(provctx: *mut c_void, _properties: *const c_char) ->
         adjunct::counters::attribute();
         // SAFETY: the context is ours.
         let provider = unsafe { provider(provctx) };
-        abi::into_raw(Box::new(Context {
+        hand_out(Context {
             provider,
             key: None,
             kind: Kind::Sign,
@@ -356,8 +360,8 @@ unsafe extern "C" fn newctx(provctx: *mut c_void, _properties: *const c_char) ->
             hasher: None,
             fixed: false,
             hashed: 0,
-            foreign: None,
-        }))
+            delegated: None,
+        })
     })
 }
 
@@ -370,24 +374,13 @@ unsafe extern "C" fn dupctx(ctx: *mut c_void) -> *mut c_void {
     guard(std::ptr::null_mut(), || {
         // SAFETY: the context is ours.
         let Some(ctx) = (unsafe { context(ctx) }) else { return std::ptr::null_mut() };
-        let foreign = match ctx.foreign.as_ref().map(DigestOperation::duplicate) {
+        let delegated = match ctx.delegated.as_ref().map(Operation::duplicate) {
             Some(None) => return std::ptr::null_mut(),
             Some(copy) => copy,
             None => None,
         };
-        abi::into_raw(Box::new(Context {
-            provider: ctx.provider,
-            key: ctx.key.clone(),
-            kind: ctx.kind,
-            padding: ctx.padding,
-            digest: ctx.digest.clone(),
-            mgf1: ctx.mgf1.clone(),
-            salt: ctx.salt,
-            hasher: ctx.hasher.clone(),
-            fixed: ctx.fixed,
-            hashed: ctx.hashed,
-            foreign,
-        }))
+        let (key, hasher) = (ctx.key.clone(), ctx.hasher.clone());
+        hand_out(Context { key, hasher, delegated, ..*ctx })
     })
 }
 
@@ -396,7 +389,7 @@ macro_rules! inits {
         unsafe extern "C" fn $name(ctx: *mut c_void, key: *mut c_void, params: *const Param) -> c_int {
             guard(0, || {
                 // SAFETY: context and key are ours, the array OpenSSL's.
-                unsafe { context(ctx).map_or(0, |ctx| c_int::from(ctx.init(key, Kind::$kind, params))) }
+                unsafe { context(ctx).map_or(0, |ctx| c_int::from(ctx.init(None, key, Kind::$kind, params))) }
             })
         }
     )*};
@@ -418,15 +411,18 @@ macro_rules! digest_inits {
         ) -> c_int {
             guard(0, || {
                 // SAFETY: context and key are ours, the name and the array OpenSSL's.
-                unsafe { context(ctx).map_or(0, |ctx| c_int::from(ctx.digest_init(digest, key, Kind::$kind, params))) }
+                unsafe {
+                    let digest = (!digest.is_null()).then(|| CStr::from_ptr(digest));
+                    context(ctx).map_or(0, |ctx| c_int::from(ctx.init(digest, key, Kind::$kind, params)))
+                }
             })
         }
     )*};
 }
 
 digest_inits! {
-    digest_sign_init Sign;
-    digest_verify_init Verify;
+    digest_sign_init DigestSign;
+    digest_verify_init DigestVerify;
 }
 
 static GETTABLE: [Param; 6] = [
@@ -446,40 +442,36 @@ unsafe extern "C" fn get_ctx_params(ctx: *mut c_void, params: *mut Param) -> c_i
     guard(0, || {
         // SAFETY: the context is ours.
         let Some(ctx) = (unsafe { context(ctx) }) else { return 0 };
-        if let Some(foreign) = &ctx.foreign {
+        if let Some(operation) = &ctx.delegated {
             // SAFETY: the array is OpenSSL's.
-            return c_int::from(unsafe { foreign.get_params(params) });
+            return unsafe { operation.get_params(params) };
+        }
+        fn name(named: Option<&Named>) -> &[u8] {
+            named.map_or(b"", |named| named.name().to_bytes())
         }
         // SAFETY: as above.
-        for p in unsafe { param::iter_mut(params) } {
-            let done = match p.name().to_bytes() {
-                b"algorithm-id" => match ctx.identifier() {
-                    Some(identifier) => p.set_octets(&identifier),
-                    None => false,
-                },
-                b"pad-mode" if p.data_type == param::UTF8 => {
-                    padding::name(ctx.padding).is_none_or(|name| p.set_str(name))
-                }
-                b"pad-mode" => p.set_u64(ctx.padding as u64),
-                b"digest" => p.set_utf8(ctx.digest.as_ref().map_or(b"", |d| d.name.as_bytes())),
-                b"mgf1-digest" => {
-                    p.set_utf8(ctx.mgf1.as_ref().or(ctx.digest.as_ref()).map_or(b"", |d| d.name.as_bytes()))
-                }
-                b"saltlen" if p.data_type == param::UTF8 => match ctx.salt {
-                    salt::DIGEST => p.set_str(c"digest"),
-                    salt::MAX => p.set_str(c"max"),
-                    salt::AUTO => p.set_str(c"auto"),
-                    salt::AUTO_DIGEST_MAX => p.set_str(c"auto-digestmax"),
-                    length => p.set_utf8(length.to_string().as_bytes()),
-                },
-                b"saltlen" => p.set_i64(ctx.salt),
-                _ => true,
-            };
-            if !done {
-                return 0;
-            }
+        let answered = unsafe { param::iter_mut(params) }.all(|p| match p.name().to_bytes() {
+            b"algorithm-id" => ctx.identifier().is_some_and(|identifier| p.set_octets(&identifier)),
+            b"pad-mode" if p.data_type == param::UTF8 => padding::name(ctx.padding).is_none_or(|name| p.set_str(name)),
+            b"pad-mode" => p.set_u64(ctx.padding as u64),
+            b"digest" => p.set_utf8(name(ctx.digest.as_ref())),
+            b"mgf1-digest" => p.set_utf8(name(ctx.mgf1.as_ref().or(ctx.digest.as_ref()))),
+            b"saltlen" if p.data_type == param::UTF8 => match ctx.salt {
+                salt::DIGEST => p.set_str(c"digest"),
+                salt::MAX => p.set_str(c"max"),
+                salt::AUTO => p.set_str(c"auto"),
+                salt::AUTO_DIGEST_MAX => p.set_str(c"auto-digestmax"),
+                length => p.set_utf8(length.to_string().as_bytes()),
+            },
+            b"saltlen" => p.set_i64(ctx.salt),
+            _ => true,
+        });
+        if answered {
+            return 1;
         }
-        1
+        // What cannot be answered is an error of OpenSSL's.
+        // SAFETY: as above.
+        ctx.delegate().map_or(0, |operation| unsafe { operation.get_params(params) })
     })
 }
 
@@ -502,12 +494,6 @@ unsafe extern "C" fn settable_ctx_params(ctx: *mut c_void, _provctx: *mut c_void
 unsafe extern "C" fn set_ctx_params(ctx: *mut c_void, params: *const Param) -> c_int {
     guard(0, || {
         // SAFETY: the context is ours, the array OpenSSL's.
-        unsafe {
-            let Some(ctx) = context(ctx) else { return 0 };
-            if let Some(foreign) = &mut ctx.foreign {
-                return c_int::from(foreign.set_params(params));
-            }
-            c_int::from(ctx.set(params))
-        }
+        unsafe { context(ctx).map_or(0, |ctx| ctx.set(params)) }
     })
 }

@@ -18,6 +18,16 @@ pub fn compile(name: &str) -> PathBuf {
     build(&format!("{name}/program.c"), name, &[], &["-lcrypto", "-ldl"])
 }
 
+/// Compiles `tests/NAME/program.c` with libcrypto inside; `None` where there is no `libcrypto.a`.
+pub fn compile_static(name: &str) -> Option<PathBuf> {
+    let compiler = std::env::var("CC").unwrap_or_else(|_| "cc".to_owned());
+    let found = Command::new(compiler).arg("-print-file-name=libcrypto.a").output().ok()?;
+    // A bare name is none that was found.
+    let archive = PathBuf::from(String::from_utf8(found.stdout).ok()?.trim());
+    let archive = archive.to_str().filter(|_| archive.is_absolute())?;
+    Some(build(&format!("{name}/program.c"), name, &[], &[archive, "-ldl"]))
+}
+
 /// Compiles `tests/SOURCE` to a shared library.
 pub fn compile_library(source: &str, name: &str) -> PathBuf {
     build(source, name, &["-shared", "-fPIC"], &[])

@@ -186,9 +186,12 @@ impl Param {
     /// Answers a big-number request with all of `big_endian`, leading zeros included, so that the size does not tell the
     /// value.
     pub fn set_number(&mut self, big_endian: &[u8]) -> bool {
-        if self.data.is_null() || self.data_size < big_endian.len() {
+        if self.data.is_null() {
             self.return_size = big_endian.len();
-            return self.data.is_null() && self.data_type == UNSIGNED;
+            return self.data_type == UNSIGNED;
+        }
+        if self.data_size < big_endian.len() {
+            return false;
         }
         self.data_size = big_endian.len();
         self.set_bignum(big_endian)
@@ -215,7 +218,25 @@ impl Param {
                 // SAFETY: data points to 8 bytes.
                 unsafe { self.data.cast::<u64>().write_unaligned(value) };
             }
-            _ => return false,
+            4 | 8 => return false,
+            size => {
+                // As OpenSSL, integers of any size, where the value has room.
+                let used = (64 - value.leading_zeros() + limit).div_ceil(8) as usize;
+                if size < used {
+                    return false;
+                }
+                self.return_size = size;
+                // SAFETY: data points to data_size bytes.
+                let out = unsafe { std::slice::from_raw_parts_mut(self.data.cast::<u8>(), size) };
+                out.fill(0);
+                let bytes = value.to_le_bytes();
+                let little = bytes.iter().take(size);
+                if cfg!(target_endian = "little") {
+                    out.iter_mut().zip(little).for_each(|(o, b)| *o = *b);
+                } else {
+                    out.iter_mut().rev().zip(little).for_each(|(o, b)| *o = *b);
+                }
+            }
         }
         true
     }

@@ -31,7 +31,7 @@ pub use ticket::Ticket;
 
 use crate::counters::{self, Event};
 use crate::cpu::{self, Feature};
-use crate::{config, diag};
+use crate::{config, diag, sandbox};
 use board::Board;
 use std::sync::OnceLock;
 use std::sync::atomic::AtomicBool;
@@ -46,6 +46,8 @@ pub(crate) struct Engine {
 
 static ENGINE: OnceLock<Option<Engine>> = OnceLock::new();
 static OFF: AtomicBool = AtomicBool::new(false);
+/// Somebody has asked for it by name: then it is on under a filter of system calls too.
+static ASKED: AtomicBool = AtomicBool::new(false);
 
 /// Whether this CPU has lanes: AVX-512 and its IFMA extension. Where it has not, [`run`] is [`Kind::scalar`].
 pub fn available() -> bool {
@@ -56,7 +58,7 @@ pub fn available() -> bool {
 /// Whether operations that threads ask for at the same time are done in lanes here: this CPU has them, and nobody has switched
 /// them off.
 pub fn on() -> bool {
-    available() && !OFF.load(Relaxed)
+    available() && !OFF.load(Relaxed) && (ASKED.load(Relaxed) || !sandbox::filtered())
 }
 
 /// Takes `ADJUNCT_ACCELERATOR` into account.
@@ -67,6 +69,7 @@ pub fn from_environment() {
 }
 
 /// Maps the engine's memory where there are lanes; the only system calls of a process that never has two requests at a time.
+/// Not where a filter of system calls is in force: it may kill for those of a batch, though the program has threads.
 pub(crate) fn prime() {
     from_environment();
     if on() {
@@ -78,7 +81,12 @@ pub(crate) fn prime() {
 /// one place stays off. Call it while a module loads.
 pub fn configure(place: &'static str, value: &str) {
     match config::accelerator(place, value) {
-        Ok(true) => {}
+        Ok(true) => {
+            ASKED.store(true, Relaxed);
+            if sandbox::filtered() && on() {
+                start();
+            }
+        }
         Ok(false) => switch_off(),
         Err(error) => diag::warn(&format!("{error}; the value is ignored")),
     }

@@ -3,7 +3,7 @@
  *
  *     cargo build --release -p adjunct-ica && crates/adjunct-ica/link target/release/libadjunct_ica.a target/ica
  *     cc -O2 -pthread -Icrates/adjunct-ica/include -o target/ica-rsa benches/ica-rsa.c -Ltarget/ica -lica -lcrypto
- *     LD_LIBRARY_PATH=target/ica OPENSSL_CONF=/dev/null target/ica-rsa [SECONDS [THREADS...]]
+ *     ADJUNCT_STATS=off LD_LIBRARY_PATH=target/ica OPENSSL_CONF=/dev/null target/ica-rsa [SECONDS [THREADS...]]
  */
 #define OPENSSL_SUPPRESS_DEPRECATED
 #include <ica_api.h>

@@ -112,7 +112,8 @@ impl Lab {
 
     /// The environment that leads to this lab's counters.
     pub fn environment(&self) -> Vec<(String, String)> {
-        vec![("ADJUNCT_STATS_KEY".to_owned(), self.key.clone())]
+        let set = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        vec![set("ADJUNCT_STATS_KEY", &self.key), set("ADJUNCT_STATS", "on")]
     }
 
     /// A program of `system` with one of the configurations and this lab's counters.

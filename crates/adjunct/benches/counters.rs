@@ -181,7 +181,7 @@ fn main() {
     // SAFETY: no other thread runs yet.
     unsafe {
         std::env::set_var("ADJUNCT_STATS_KEY", format!("{:x}", 0xbe00_0000 | std::process::id()));
-        std::env::remove_var("ADJUNCT_STATS");
+        std::env::set_var("ADJUNCT_STATS", "on");
     }
     counters::open();
 

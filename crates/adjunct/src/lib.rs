@@ -15,6 +15,7 @@
 //! * [`nonce`]: ECDSA nonces for signatures in lanes.
 //! * [`foreign`]: what every module inside a foreign process needs.
 //! * [`config`]: the `algorithms =` keywords.
+//! * [`sandbox`]: whether a filter of system calls is in force.
 
 pub mod accelerator;
 pub mod awslc;
@@ -33,6 +34,7 @@ mod fork;
 pub mod memory;
 pub mod nonce;
 pub mod route;
+pub mod sandbox;
 pub mod tls_record;
 
 pub use adjunct_kernels::{InOut, opaque_debug, wipe};
@@ -48,6 +50,7 @@ pub const LIBICA_VERSION: [u32; 3] = [4, 4, 0];
 pub fn init() {
     static ONCE: std::sync::Once = std::sync::Once::new();
     ONCE.call_once(|| {
+        sandbox::prime();
         cpu::features();
         awslc::prime();
         counters::open();

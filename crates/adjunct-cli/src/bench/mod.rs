@@ -10,6 +10,7 @@ pub mod accelerator;
 pub mod bulk;
 mod libcrypto;
 mod measure;
+mod meter;
 pub mod openssl;
 mod place;
 mod publickey;
@@ -19,6 +20,7 @@ mod symmetric;
 mod units;
 
 use crate::Failure;
+use meter::Meter;
 pub(crate) use report::civil;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -42,10 +44,12 @@ enum Command {
 /// # Errors
 /// [`Failure`] with the one line to show.
 pub fn run(args: &Args) -> Result<ExitCode, Failure> {
+    // Before anything opens the counters.
+    let meter = Meter::start();
     match &args.command {
         Command::Openssl(args) => openssl::run(args),
         Command::Bulk(args) => bulk::run(args),
-        Command::Accelerator(args) => accelerator::run(args),
+        Command::Accelerator(args) => accelerator::run(args, meter),
     }
 }
 

@@ -162,7 +162,7 @@ pub(in crate::ssh) fn again() -> Failure {
     }
     let time = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |d| d.subsec_nanos());
     let key = (time ^ std::process::id().rotate_left(16)).max(1) & 0x7fff_ffff;
-    let error = command.args(args).env(KEY, format!("{key:#x}")).exec();
+    let error = command.args(args).env(KEY, format!("{key:#x}")).env("ADJUNCT_STATS", "on").exec();
     Failure::new(format!("{}: {error}", program.display()))
 }
 

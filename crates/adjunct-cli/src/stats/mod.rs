@@ -27,7 +27,11 @@ Examples:
 ENC and DEC count encryption and decryption apart, CRYPT what has one direction. Hardware means that the code that ran
 used dedicated instructions. Below them the accelerator: private-key operations done in lanes, up to eight threads' in one
 batch, and alone; lanes that went wrong (done again alone, and never let out); and how many batches had 1, 2, ... 8 lanes
-filled. In JSON that is users[].accelerator[], with the keys queue, lanes, alone, corrupted, batches. The counters live until they are reset or deleted, or the machine restarts.";
+filled. In JSON that is users[].accelerator[], with the keys queue, lanes, alone, corrupted, batches. The counters live until they are reset or deleted, or the machine restarts.
+
+What programs that start as root (sshd, nginx) do as another user is counted for that user, and shown to root:
+sudo adjunct stats -U USER. Your own programs' counters are yours. What keeps programs from counting (another's shared memory in
+the way, the system's limits, a filter of system calls) is said here, on standard error.";
 
 const OF_Z: &str = "\
 Rows that this tool does not have on IBM Z (AES CCM, RSA-3072, ...) are shown once they have counted.
@@ -108,6 +112,8 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
 trait View {
     /// The name the command was called by.
     const NAME: &str;
+    /// Whether it says what that name does not on Z.
+    const REMARKS: bool;
     fn table(&self, user: &User, snapshot: &Snapshot) -> String;
     fn json(&self, users: &[(User, Snapshot)]) -> String;
     /// The line that says that the counters of `user` were changed.
@@ -116,6 +122,7 @@ trait View {
 
 impl View for Args {
     const NAME: &str = "adjunct";
+    const REMARKS: bool = true;
 
     fn table(&self, user: &User, snapshot: &Snapshot) -> String {
         let look = Look { bytes: self.bytes, used: self.used, style: output::Style::of_stdout() };
@@ -133,6 +140,7 @@ impl View for Args {
 
 impl View for IcaStats {
     const NAME: &str = "icastats";
+    const REMARKS: bool = false;
 
     fn table(&self, user: &User, snapshot: &Snapshot) -> String {
         let head = if self.selection.all { format!("user: {user}\n") } else { String::new() };
@@ -186,6 +194,10 @@ impl Selection {
         }
         let mut found = Vec::new();
         let code = each::<V>(users, |user| {
+            // Programs say nothing of what keeps them from counting: it is said here.
+            for remark in counters::remarks(user.uid).into_iter().filter(|_| V::REMARKS) {
+                Failure::new(remark.to_string()).report(V::NAME);
+            }
             let snapshot = counters::read(user.uid)?;
             found.push((user.clone(), snapshot.unwrap_or_else(|| Snapshot::new(user.uid))));
             Ok(())

@@ -115,7 +115,10 @@ fn main() {
         }
     }
     // SAFETY: no other thread runs yet.
-    unsafe { std::env::set_var("ADJUNCT_STATS_KEY", format!("{:x}", 0xbe10_0000 | std::process::id())) };
+    unsafe {
+        std::env::set_var("ADJUNCT_STATS_KEY", format!("{:x}", 0xbe10_0000 | std::process::id()));
+        std::env::set_var("ADJUNCT_STATS", "on");
+    };
     let library = common::libraries().join("libica.so.4");
     let (ica, openssl) = (interface::load(&library), openssl::load());
     let mut rows = Vec::new();

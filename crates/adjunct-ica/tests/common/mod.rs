@@ -24,7 +24,7 @@ pub fn run(command: &mut Command) -> String {
 /// memory, `None` where nothing was counted.
 pub fn counted(name: &str, work: impl FnOnce(&dyn Fn(&mut Command) -> String)) -> Result<Option<Snapshot>, Error> {
     let word = format!("libica-{name}-{}", std::process::id());
-    work(&|command| run(command.env_remove("ADJUNCT_STATS").env("ADJUNCT_STATS_KEY", &word)));
+    work(&|command| run(command.env("ADJUNCT_STATS", "on").env("ADJUNCT_STATS_KEY", &word)));
     let apart = Apart::of(&word);
     // SAFETY: no requirements.
     let uid = unsafe { libc::geteuid() };

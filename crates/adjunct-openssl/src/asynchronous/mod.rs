@@ -17,6 +17,10 @@ use adjunct::accelerator::pause::{self, Held, Pause};
 pub fn prepare(core: &Core) {
     if stack::SWITCHES {
         libcrypto::find(core);
+        if !adjunct::sandbox::filtered() {
+            // Libcrypto readies its jobs when it is first asked, with a system call.
+            libcrypto::current();
+        }
         pause::install(&Jobs);
     }
 }

@@ -37,9 +37,9 @@ pub(super) fn cpus() -> usize {
     std::thread::available_parallelism().map_or(1, |n| n.get())
 }
 
-/// This thread's id.
+/// This thread's id; a system call where the C library does not tell.
 pub(super) fn thread_id() -> u32 {
-    rustix::thread::gettid().as_raw_nonzero().get().cast_unsigned()
+    crate::sandbox::thread_id().unwrap_or_else(|| rustix::thread::gettid().as_raw_nonzero().get().cast_unsigned())
 }
 
 /// Whether a thread of this process has ended.

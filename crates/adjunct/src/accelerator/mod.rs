@@ -36,11 +36,11 @@ pub use ticket::Ticket;
 use crate::config::{self, Accelerator};
 use crate::counters::{self, Event};
 use crate::cpu::{self, Feature};
-use crate::diag;
+use crate::{diag, sandbox};
 use board::Board;
 use std::sync::OnceLock;
-use std::sync::atomic::AtomicU8;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicU8};
 
 /// What stays the same in the life of a process.
 pub(crate) struct Engine {
@@ -52,6 +52,8 @@ pub(crate) struct Engine {
 static ENGINE: OnceLock<Option<Engine>> = OnceLock::new();
 /// The greatest [`Accelerator`] asked for.
 static ASKED: AtomicU8 = AtomicU8::new(Accelerator::On as u8);
+/// Somebody has asked for it by name: then it is on under a filter of system calls too.
+static BY_NAME: AtomicBool = AtomicBool::new(false);
 
 /// Whether this CPU has lanes: AVX-512 and its IFMA extension. Where it has not, [`run`] is [`Kind::scalar`].
 pub fn available() -> bool {
@@ -62,7 +64,7 @@ pub fn available() -> bool {
 /// Whether operations that come at the same time are done in lanes here, those of asynchronous jobs at least: this CPU has them,
 /// and nobody has switched them off.
 pub fn on() -> bool {
-    available() && !is(Accelerator::Off)
+    available() && !is(Accelerator::Off) && (BY_NAME.load(Relaxed) || !sandbox::filtered())
 }
 
 /// Whether those of plain threads are, too.
@@ -83,6 +85,7 @@ pub fn from_environment() {
 }
 
 /// Maps the engine's memory where there are lanes; the only system calls of a process that never has two requests at a time.
+/// Not where a filter of system calls is in force: it may kill for those of a batch, though the program has threads.
 pub(crate) fn prime() {
     from_environment();
     if on() {
@@ -94,7 +97,13 @@ pub(crate) fn prime() {
 /// off in one place stays off; else what one place asks for all threads holds. Call it while a module loads.
 pub fn configure(place: &'static str, value: &str) {
     match config::accelerator(place, value) {
-        Ok(asked) => ask(asked),
+        Ok(asked) => {
+            BY_NAME.store(true, Relaxed);
+            ask(asked);
+            if sandbox::filtered() && on() {
+                start();
+            }
+        }
         Err(error) => diag::warn(&format!("{error}; the value is ignored")),
     }
 }

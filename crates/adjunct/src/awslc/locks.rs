@@ -170,10 +170,46 @@ impl Lock {
     }
 }
 
+/// Runs `initialise` where it has not been run with this word. The C library's own wakes waiters by a system call each time it has
+/// run something, though nobody waits. A child goes on where its parent's other thread was: from the start.
+fn once(word: &AtomicU32, initialise: impl FnOnce()) {
+    const DONE: u32 = 2;
+    // Odd, so neither 0 nor DONE.
+    let running = generation() << 1 | 1;
+    let mut seen = word.load(Acquire);
+    while seen != DONE {
+        if seen == running {
+            nap();
+            seen = word.load(Acquire);
+            continue;
+        }
+        match word.compare_exchange(seen, running, Acquire, Acquire) {
+            Ok(_) => {
+                initialise();
+                word.store(DONE, Release);
+                return;
+            }
+            Err(other) => seen = other,
+        }
+    }
+}
+
+/// Sleeps a little by the one call that threads who wait for each other make anyway: a filter of system calls that is closed
+/// by now may kill for another, as sched_yield.
+#[cold]
+fn nap() {
+    let word = AtomicU32::new(0);
+    let limit = libc::timespec { tv_sec: 0, tv_nsec: 50_000 };
+    let wait = libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG;
+    // SAFETY: a word of this function's own, which nobody changes: the limit ends it.
+    unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), wait, 0, &raw const limit) };
+}
+
 /// What AWS-LC calls in our modules instead of the C library's functions (`link/module.args`). The linker names them so.
 mod wrap {
-    use super::{Lock, MUTEX, generation};
+    use super::{Lock, MUTEX, generation, nap, once};
     use std::ffi::{c_int, c_void};
+    use std::sync::atomic::AtomicU32;
     use std::sync::atomic::Ordering::Release;
 
     // No module shows them to its program.
@@ -182,6 +218,7 @@ mod wrap {
         ".hidden __wrap_pthread_rwlock_wrlock",
         ".hidden __wrap_pthread_rwlock_unlock",
         ".hidden __wrap_pthread_mutex_lock",
+        ".hidden __wrap_pthread_once",
     );
 
     /// The lock at `place`.
@@ -223,8 +260,17 @@ mod wrap {
         generation();
         // SAFETY: an initialised mutex that is not robust.
         while unsafe { libc::pthread_mutex_trylock(mutex) } == libc::EBUSY {
-            std::thread::yield_now();
+            nap();
         }
+        0
+    }
+
+    /// Runs `initialise` once, of all threads that ask with the same `control`.
+    #[unsafe(no_mangle)]
+    unsafe extern "C" fn __wrap_pthread_once(control: *mut c_void, initialise: extern "C" fn()) -> c_int {
+        const { assert!(size_of::<AtomicU32>() == size_of::<libc::c_int>()) };
+        // SAFETY: a `pthread_once_t`, which is an int that begins as 0, and which only this function uses.
+        once(unsafe { AtomicU32::from_ptr(control.cast()) }, || initialise());
         0
     }
 }
@@ -233,6 +279,26 @@ mod wrap {
 mod tests {
     use super::*;
     use std::sync::atomic::AtomicUsize;
+
+    #[test]
+    fn what_is_done_once_is_done_before_any_goes_on() {
+        let (word, runs) = (AtomicU32::new(0), AtomicUsize::new(0));
+        std::thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| {
+                    once(&word, || {
+                        std::thread::sleep(std::time::Duration::from_millis(20));
+                        runs.fetch_add(1, AcqRel);
+                    });
+                    assert_eq!(runs.load(Acquire), 1);
+                });
+            }
+        });
+        // Begun by a parent's thread that the child does not have.
+        let left = AtomicU32::new(generation().wrapping_sub(1) << 1 | 1);
+        once(&left, || _ = runs.fetch_add(1, AcqRel));
+        assert_eq!(runs.load(Acquire), 2);
+    }
 
     #[test]
     fn one_writes_or_many_read() {

@@ -1,15 +1,18 @@
 //! The system calls of the counters and the memory they give: the only unsafe code here beside [`super::thread`].
 
-use super::layout::Segment;
+use super::layout::Head;
+use super::segment::Segment;
+use super::switched::Switched;
 use std::ffi::c_int;
 use std::io;
 use std::ops::Deref;
 use std::ptr::{null, null_mut};
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use std::sync::atomic::{AtomicPtr, AtomicU64};
+use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64};
 
-const SIZE: usize = size_of::<Segment>();
 const MODE: u32 = 0o600;
+/// In the mode of a segment that was removed and is gone once nobody has it mapped. The system takes its key away.
+const REMOVED: u32 = 0o1000;
 // Missing in the libc crate; <bits/shm.h> and <linux/shm.h>.
 const SHM_STAT: c_int = 13;
 const SHM_INFO: c_int = 14;
@@ -42,13 +45,13 @@ impl Stat {
         }
     }
 
-    /// What keeps this from being the counters of `uid`, if anything.
-    pub(super) fn wrong(&self, uid: u32) -> Option<Wrong> {
+    /// What keeps this from being a segment of `uid` and of `size`, if anything.
+    pub(super) fn wrong(&self, uid: u32, size: usize) -> Option<Wrong> {
         if self.uid != uid || self.creator != uid {
             Some(Wrong::Owner)
         } else if self.mode != MODE {
             Some(Wrong::Mode)
-        } else if self.size != SIZE {
+        } else if self.size != size {
             Some(Wrong::Size)
         } else {
             None
@@ -71,6 +74,42 @@ pub(super) enum Wrong {
     System(&'static str, io::Error),
 }
 
+impl Wrong {
+    /// Whether only this key is out of the question: somebody else's segment has it, or a damaged one, or one that was removed
+    /// just now.
+    pub(super) fn is_of_this_key(&self) -> bool {
+        match self {
+            Wrong::System("shmget", error) => matches!(error.raw_os_error(), Some(libc::EACCES | libc::EINVAL)),
+            Wrong::System(_, error) => matches!(error.raw_os_error(), Some(libc::EACCES | libc::EINVAL | libc::EIDRM)),
+            _ => true,
+        }
+    }
+}
+
+/// A kind of segment.
+///
+/// # Safety
+/// It is made of atomic words, for which any bytes are valid and which others may change, and is no larger than it says.
+pub(super) unsafe trait Kind: Sized + 'static {
+    const SIZE: usize = size_of::<Self>();
+
+    fn head(&self) -> &Head;
+}
+
+// SAFETY: its fields are atomic words and arrays of them.
+unsafe impl Kind for Segment {
+    fn head(&self) -> &Head {
+        self.head()
+    }
+}
+
+// SAFETY: its fields are atomic words and arrays of them.
+unsafe impl Kind for Switched {
+    fn head(&self) -> &Head {
+        self.head()
+    }
+}
+
 fn failed(call: &'static str) -> Wrong {
     Wrong::System(call, io::Error::last_os_error())
 }
@@ -86,7 +125,7 @@ fn stat(id: c_int) -> Result<Stat, Wrong> {
     }
 }
 
-/// All shared memory segments of this IPC namespace.
+/// All shared memory segments of this IPC namespace, without those removed.
 pub(super) fn segments() -> io::Result<Vec<Stat>> {
     // SHM_INFO wants a struct shm_info, which is smaller.
     let mut ds = std::mem::MaybeUninit::<libc::shmid_ds>::zeroed();
@@ -102,7 +141,9 @@ pub(super) fn segments() -> io::Result<Vec<Stat>> {
                 -1 => libc::shmctl(index, SHM_STAT, ds.as_mut_ptr()),
                 id => id,
             };
-            (id >= 0).then(|| Stat::new(id, ds.assume_init_ref()))
+            #[allow(clippy::unnecessary_cast, reason = "the widths differ between architectures")]
+            let here = id >= 0 && ds.assume_init_ref().shm_perm.mode as u32 & REMOVED == 0;
+            here.then(|| Stat::new(id, ds.assume_init_ref()))
         };
         Ok((0..=highest).filter_map(stat).collect())
     }
@@ -110,30 +151,30 @@ pub(super) fn segments() -> io::Result<Vec<Stat>> {
 
 /// A segment mapped here.
 #[derive(Debug)]
-pub(super) struct Mapped {
-    place: &'static Segment,
+pub(super) struct Mapped<T: Kind> {
+    place: &'static T,
     /// Its number, as `ipcs -m` lists it.
     pub(super) id: c_int,
 }
 
-impl Mapped {
+impl<T: Kind> Mapped<T> {
     /// Keeps it mapped until the process ends.
-    pub(super) fn keep(self) -> &'static Segment {
+    pub(super) fn keep(self) -> &'static T {
         let place = self.place;
         std::mem::forget(self);
         place
     }
 }
 
-impl Deref for Mapped {
-    type Target = Segment;
+impl<T: Kind> Deref for Mapped<T> {
+    type Target = T;
 
-    fn deref(&self) -> &Segment {
+    fn deref(&self) -> &T {
         self.place
     }
 }
 
-impl Drop for Mapped {
+impl<T: Kind> Drop for Mapped<T> {
     fn drop(&mut self) {
         // SAFETY: `place` came from shmat, and every reference to it was borrowed from this value.
         unsafe { libc::shmdt(std::ptr::from_ref(self.place).cast()) };
@@ -143,34 +184,44 @@ impl Drop for Mapped {
 /// How a segment is mapped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Access {
-    /// Only to read; `None` where there is none.
+    /// Only to read.
     Read,
-    /// To read and write; `None` where there is none.
+    /// To read and write.
     Write,
-    /// To read and write; made where there is none.
-    Create,
 }
 
-/// Maps the segment of `uid` under `key`. Makes the calls shmget, shmctl, shmat, in this order, and no other; a refused
-/// one ends it.
+/// A key that no other segment can have taken: the system gives the new segment none.
+pub(super) const NO_KEY: i32 = libc::IPC_PRIVATE;
+
+/// Maps the segment under `key`, made where there is none, which has to be one of `uid` and with this identity. Makes the
+/// calls shmget, shmctl, shmat, in this order, and no other; a refused one ends it.
 ///
 /// # Errors
 /// [`Wrong`], with what the system says of the segment where it got that far.
-pub(super) fn map(key: i32, uid: u32, access: Access) -> Result<Option<Mapped>, Wrong> {
-    // A segment cannot be truncated, unlike a file: checked once, its size holds.
+pub(super) fn create<T: Kind>(key: i32, uid: u32, identity: u64) -> Result<Mapped<T>, Wrong> {
     // SAFETY: no memory is involved.
-    let id = unsafe {
-        match access {
-            Access::Create => libc::shmget(key, SIZE, libc::IPC_CREAT | MODE as c_int),
-            _ => libc::shmget(key, 0, 0),
-        }
-    };
+    let id = unsafe { libc::shmget(key, T::SIZE, libc::IPC_CREAT | MODE as c_int) };
     if id < 0 {
-        let error = io::Error::last_os_error();
-        let none = access != Access::Create && error.raw_os_error() == Some(libc::ENOENT);
-        return if none { Ok(None) } else { Err(Wrong::System("shmget", error)) };
+        return Err(failed("shmget"));
     }
-    if let Some(wrong) = stat(id)?.wrong(uid) {
+    let mapped = map::<T>(id, uid, Access::Write)?;
+    mapped.head().identify(identity, true).map_err(Wrong::Content)?;
+    Ok(mapped)
+}
+
+/// Maps a segment that was found, if it is one of `uid` and has this identity.
+///
+/// # Errors
+/// [`Wrong`], as of [`create`].
+pub(super) fn attach<T: Kind>(id: c_int, uid: u32, identity: u64, access: Access) -> Result<Mapped<T>, Wrong> {
+    let mapped = map::<T>(id, uid, access)?;
+    mapped.head().identify(identity, false).map_err(Wrong::Content)?;
+    Ok(mapped)
+}
+
+fn map<T: Kind>(id: c_int, uid: u32, access: Access) -> Result<Mapped<T>, Wrong> {
+    // A segment cannot be truncated, unlike a file: checked once, its size holds.
+    if let Some(wrong) = stat(id)?.wrong(uid, T::SIZE) {
         return Err(wrong);
     }
     let flags = if access == Access::Read { libc::SHM_RDONLY } else { 0 };
@@ -179,19 +230,27 @@ pub(super) fn map(key: i32, uid: u32, access: Access) -> Result<Option<Mapped>, 
     if place as isize == -1 || place.is_null() {
         return Err(failed("shmat"));
     }
-    // SAFETY: shmat gave SIZE bytes on a page boundary, mapped until Mapped is dropped; a Segment is made of atomic words,
-    // which may hold anything and which others may change. Mapped read-only, it is only loaded from: `Access::Read` is
-    // used with `identify(false)` and `read` alone.
-    let mapped = Mapped { place: unsafe { &*place.cast::<Segment>() }, id };
-    match mapped.identify(access == Access::Create) {
-        Ok(()) => Ok(Some(mapped)),
-        Err(found) => Err(Wrong::Content(found)),
-    }
+    // SAFETY: shmat gave SIZE bytes on a page boundary, mapped until Mapped is dropped, and `Kind` says that any bytes there
+    // are a T. Mapped read-only, it is only loaded from: `Access::Read` is used with `identify(_, false)` and `read` alone.
+    Ok(Mapped { place: unsafe { &*place.cast::<T>() }, id })
 }
 
-/// Whether this process's mapping is the only one. It is, only if every process that had the segment mapped is gone.
-pub(super) fn alone(mapped: &Mapped) -> bool {
-    stat(mapped.id).is_ok_and(|s| s.attached == 1)
+/// Whether the system would make a segment now: one without a name, removed at once.
+///
+/// # Errors
+/// [`Wrong`] with what it says against it.
+pub(super) fn probe<T: Kind>() -> Result<(), Wrong> {
+    // SAFETY: no memory is involved.
+    let id = unsafe { libc::shmget(NO_KEY, T::SIZE, libc::IPC_CREAT | MODE as c_int) };
+    if id < 0 {
+        return Err(failed("shmget"));
+    }
+    remove(id).map_err(|e| Wrong::System("shmctl", e))
+}
+
+/// Whether this process's `mappings` of it are the only ones: then every other process that had the segment mapped is gone.
+pub(super) fn alone<T: Kind>(mapped: &Mapped<T>, mappings: u64) -> bool {
+    stat(mapped.id).is_ok_and(|s| s.attached == mappings)
 }
 
 /// Removes a segment; it lives on, nameless, until the last process that has it mapped ends.
@@ -203,48 +262,59 @@ pub(super) fn remove(id: c_int) -> io::Result<()> {
     Ok(())
 }
 
-/// The segments this process counts in, by user. Only grows: threads may hold any of them.
+/// A segment this process counts in, for as long as it lives.
 #[derive(Debug)]
-pub(super) struct Mapping {
-    /// The user; valid once the entry is within the table's length.
-    pub(super) uid: AtomicU64,
-    /// Failed tries to map it.
-    pub(super) tries: AtomicU64,
-    segment: AtomicPtr<Segment>,
-}
+pub(super) struct Kept<T>(AtomicPtr<T>);
 
-impl Mapping {
-    pub(super) const fn new() -> Mapping {
-        Mapping { uid: AtomicU64::new(0), tries: AtomicU64::new(0), segment: AtomicPtr::new(null_mut()) }
+impl<T: Kind> Kept<T> {
+    pub(super) const fn none() -> Kept<T> {
+        Kept(AtomicPtr::new(null_mut()))
     }
 
-    pub(super) fn segment(&self) -> Option<&'static Segment> {
-        // SAFETY: only `set_segment` writes it, with a reference that never ends.
-        unsafe { self.segment.load(Acquire).as_ref() }
+    pub(super) fn get(&self) -> Option<&'static T> {
+        // SAFETY: only `set` writes it, with a reference that never ends.
+        unsafe { self.0.load(Acquire).as_ref() }
     }
 
-    pub(super) fn set_segment(&self, segment: &'static Segment) {
-        self.segment.store(std::ptr::from_ref(segment).cast_mut(), Release);
+    pub(super) fn set(&self, segment: Mapped<T>) {
+        self.0.store(std::ptr::from_ref(segment.keep()).cast_mut(), Release);
     }
 }
 
-static DORMANT: AtomicU64 = AtomicU64::new(0);
-static EPOCH: AtomicPtr<AtomicU64> = AtomicPtr::new((&raw const DORMANT).cast_mut());
+/// What is another in each process along a line of forks.
+#[repr(C)]
+#[derive(Debug)]
+pub(super) struct Identity {
+    /// A number that is another one in each process that ever counts. 0 just after a fork, and before [`start_epochs`].
+    pub(super) epoch: AtomicU64,
+    /// The process that the module was loaded in; 0 in all others.
+    pub(super) pid: AtomicU32,
+}
 
-/// The epoch: a number that is another one in each process that ever counts, along a line of forks. 0 just after a fork,
-/// and before [`start_epochs`].
+static DORMANT: Identity = Identity { epoch: AtomicU64::new(0), pid: AtomicU32::new(0) };
+static IDENTITY: AtomicPtr<Identity> = AtomicPtr::new((&raw const DORMANT).cast_mut());
+
+/// This process.
+#[inline(always)]
+pub(super) fn this_process() -> &'static Identity {
+    // SAFETY: it points to a static, or to a page that is never unmapped.
+    unsafe { &*IDENTITY.load(Relaxed) }
+}
+
+/// This process's epoch.
 #[inline(always)]
 pub(super) fn epoch() -> &'static AtomicU64 {
-    // SAFETY: it points to a static, or to a page that is never unmapped.
-    unsafe { &*EPOCH.load(Relaxed) }
+    &this_process().epoch
 }
 
-/// Puts the epoch where a fork resets it to 0, whoever forks and by whatever call. False if no memory is to be had.
+/// Puts epoch and pid where a fork resets them to 0, whoever forks and by whatever call. False if no memory is to be had.
 pub(super) fn start_epochs() -> bool {
     extern "C" fn forked() {
-        epoch().store(0, Relaxed);
+        let child = this_process();
+        child.pid.store(0, Relaxed);
+        child.epoch.store(0, Relaxed);
     }
-    // SAFETY: a new page; on success it is never unmapped, and zero bytes are a valid AtomicU64. The handler only stores.
+    // SAFETY: a new page; on success it is never unmapped, and zero bytes are a valid Identity. The handler only stores.
     unsafe {
         let length = libc::sysconf(libc::_SC_PAGESIZE).max(4096) as usize;
         let (protection, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
@@ -257,7 +327,7 @@ pub(super) fn start_epochs() -> bool {
             libc::munmap(page, length);
             return false;
         }
-        EPOCH.store(page.cast(), Release);
+        IDENTITY.store(page.cast(), Release);
     }
     true
 }

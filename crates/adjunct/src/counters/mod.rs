@@ -53,11 +53,16 @@
 //! hashed into the keys; who sets it removes them in the end ([`delete`]). Both are ignored in programs that run with
 //! another's rights.
 
+mod find;
 mod layout;
 mod memory;
+mod owner;
+mod proc;
 mod process;
 mod reader;
+mod segment;
 mod snapshot;
+mod switched;
 mod thread;
 
 pub(crate) use layout::{Event, Place};
@@ -70,7 +75,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// The size of a segment in bytes. Only what is used of it takes memory.
-pub const SEGMENT_SIZE: usize = size_of::<layout::Segment>();
+pub const SEGMENT_SIZE: usize = size_of::<segment::Segment>();
 
 /// Whether this process counts. Of this copy of the code alone: a provider beside libica has its own.
 static COUNTING: AtomicBool = AtomicBool::new(true);
@@ -85,7 +90,8 @@ fn counting() -> bool {
     COUNTING.load(Relaxed)
 }
 
-/// Maps the counters of the effective user. Never fails; without them nothing is counted and one warning says why.
+/// Maps the counters of the effective user, and for root those of the users it may become. Never fails and says nothing: where
+/// there are none to be had, nothing is counted, and [`remarks`] say why.
 pub fn open() {
     process::open();
 }
@@ -94,7 +100,7 @@ pub fn open() {
 /// of now. The user is not looked up each time (see above); [`attribute_now`] does.
 #[inline]
 pub fn attribute() {
-    if counting() {
+    if counting() && process::looks() {
         thread::with(process::attribute);
     }
 }
@@ -102,7 +108,7 @@ pub fn attribute() {
 /// Like [`attribute`], and looks the user up each time: for contexts that are rare beside what they cost (public-key
 /// operations).
 pub fn attribute_now() {
-    if counting() {
+    if counting() && process::looks() {
         thread::with(process::attribute_now);
     }
 }
@@ -142,7 +148,7 @@ pub fn users() -> Result<Vec<u32>, Error> {
 /// What `uid` has counted since the last reset; `None` where the user has no counters.
 ///
 /// # Errors
-/// [`Error::Counters`] with the cause: permission, wrong owner or mode, damaged.
+/// [`Error::Counters`] with the cause: no permission, or the system gives no list of its segments.
 pub fn read(uid: u32) -> Result<Option<Snapshot>, Error> {
     reader::read(reader::prefix(), uid)
 }
@@ -151,9 +157,10 @@ pub fn read(uid: u32) -> Result<Option<Snapshot>, Error> {
 /// never lost between them and never in two.
 ///
 /// # Errors
-/// As for [`read`]; another process that has been resetting them for half a minute, as a stopped one does.
+/// As for [`read`]; another process that has been resetting them for half a minute, as a stopped one does; one that writes
+/// there what adjunct does not.
 pub fn take(uid: u32) -> Result<Option<Snapshot>, Error> {
-    reader::take(uid)
+    reader::take(reader::prefix(), uid)
 }
 
 /// Sets the counters of `uid` to zero; what running processes count from now on is kept.
@@ -167,14 +174,20 @@ pub fn reset(uid: u32) -> Result<(), Error> {
 /// Removes the counters of `uid`; processes that have them mapped go on, uncounted.
 ///
 /// # Errors
-/// As for [`read`], except that damaged counters are removed.
+/// As for [`read`]; damaged counters are removed too.
 pub fn delete(uid: u32) -> Result<(), Error> {
     reader::delete(reader::prefix(), uid)
 }
 
-/// The key of the shared memory segment with the counters of `uid`, as `ipcs -m` lists it.
+/// What keeps the programs of `uid` from counting, or did so in their first place: another user's segment in the way, a damaged
+/// one, the system's limits, a filter of system calls. Programs themselves say nothing of it.
+pub fn remarks(uid: u32) -> Vec<Error> {
+    reader::remarks(reader::prefix(), uid)
+}
+
+/// The key of the shared memory segment with the counters of `uid`, as `ipcs -m` lists it: the first of those that are tried.
 pub fn key(uid: u32) -> i32 {
-    reader::own_key(uid)
+    reader::key(reader::prefix(), uid)
 }
 
 /// The counters of programs that run with another `ADJUNCT_STATS_KEY` than this one: who starts programs with a key of

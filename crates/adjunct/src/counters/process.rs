@@ -1,30 +1,35 @@
 //! What this process and its threads do to count: find the user's segment, take a slot, give it back.
 //!
-//! Nothing here waits: a child may be forked while another thread is anywhere in this code, and finds every lock open.
+//! Nothing here waits: a child may be forked while another thread is anywhere in this code, and finds every lock open. After
+//! [`open`] the only system call is geteuid, in processes that were loaded as root where no filter was in force.
 #![forbid(unsafe_code)]
 
-use super::layout::{Block, Claim, Event, Owner, Place, Segment};
-use super::memory::{self, Access, Mapping};
+use super::find::Sought;
+use super::layout::{Block, Event, Place, SLOTS};
+use super::memory::{self, Kept, Kind, Mapped};
+use super::owner::{Claim, Owner, Owners};
+use super::proc;
 use super::reader::{self, Settings};
+use super::segment::Segment;
+use super::switched::Switched;
 use super::thread::{self, Thread};
 use crate::accelerator::Queue;
 use crate::route::Direction;
+use crate::sandbox;
 use rustix::process::getpid;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
-use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, AtomicUsize};
+use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU32, AtomicU64};
 
-/// Users a process can count for. A daemon that becomes more than these in one life counts the others to the last.
-const USERS: usize = 32;
-/// Tries to map a user's segment; in a sandbox, each is one system call that is refused.
-const TRIES: u64 = 3;
 /// geteuid costs as much as 500 counts here. A process that changes its user does so soon after it starts.
 const EAGER: u16 = 256;
 const BETWEEN_CHECKS: u16 = 63;
 /// Counts in the shared slot before a thread looks again for one of its own.
 const PATIENCE: u16 = 4096;
 /// Slots owned from which on a comer looks for dead owners, and from which on it also looks for reused pids.
-const CROWDED: usize = super::layout::SLOTS / 16;
-const FULL: usize = super::layout::SLOTS / 2;
+const CROWDED: usize = SLOTS / 16;
+const FULL: usize = SLOTS / 2;
+/// The same where a slot is one user's for good: those of the dead are wanted back before the next user takes new ones.
+const CROWDED_BY_USERS: usize = 8;
 /// Owners a comer asks for at most, and start times it looks up at most: loading the module must stay quick.
 const ASKED: usize = 256;
 const LOOKUPS: usize = 32;
@@ -34,14 +39,14 @@ const NEW: u32 = 0;
 const OPENING: u32 = 1;
 const OPEN: u32 = 2;
 
-static MAPPINGS: [Mapping; USERS] = [const { Mapping::new() }; USERS];
-static MAPPED: AtomicUsize = AtomicUsize::new(0);
-/// The epoch of the process that is changing the table; that of a parent that was forked meanwhile counts for nothing.
-static MAPPING_IN: AtomicU64 = AtomicU64::new(0);
-/// The mapping that threads start with, plus 1.
-static LAST: AtomicU32 = AtomicU32::new(0);
+/// The segment of the user the module was loaded as.
+static OWN: Kept<Segment> = Kept::none();
+static BORN: AtomicU32 = AtomicU32::new(0);
+/// That of switched users: where there is none, all is counted for the user the module was loaded as.
+static SWITCHED: Kept<Switched> = Kept::none();
+/// Whether the effective user is looked up.
+static LOOKS: AtomicBool = AtomicBool::new(false);
 static NEXT_EPOCH: AtomicU64 = AtomicU64::new(1);
-static KEY_PREFIX: AtomicU32 = AtomicU32::new(0);
 
 // What identifies this process to others; see `Owner`.
 static NAMESPACES: AtomicU16 = AtomicU16::new(0);
@@ -53,50 +58,64 @@ pub(super) fn open() {
     if STATE.compare_exchange(NEW, OPENING, AcqRel, Relaxed).is_err() {
         return;
     }
-    let Settings::On { prefix } = reader::settings() else { return };
+    let Settings::On { prefix, even_filtered } = reader::settings() else { return };
+    let filtered = sandbox::filtered();
+    if filtered && !even_filtered {
+        return;
+    }
     let uid = memory::effective_user();
-    KEY_PREFIX.store(prefix, Relaxed);
+    sandbox::compare();
     NAMESPACES.store(proc::namespaces(), Relaxed);
     START.store(proc::own_start(), Relaxed);
     IMAGE.store(memory::image().into(), Relaxed);
     if !memory::start_epochs() {
-        crate::diag::warn("no memory for the counters; nothing is counted");
         return;
     }
+    memory::this_process().pid.store(getpid().as_raw_nonzero().get().cast_unsigned(), Relaxed);
     let Some(epoch) = renew() else { return };
-    let key = reader::key(prefix, uid);
-    match memory::map(key, uid, Access::Create) {
-        Ok(Some(segment)) => {
-            let claims = segment.claims();
-            // The owners first, then the question: whoever owned a slot then and is alive has the segment mapped still.
-            if memory::alone(&segment) {
-                claims.iter().for_each(|c| _ = segment.release(*c));
-            } else {
-                reclaim(&segment, claims, ASKED);
-            }
-            enter(0, uid, Some(segment.keep()));
-        }
-        Ok(None) => enter(0, uid, None),
-        Err(wrong) => {
-            crate::diag::warn(&format!("{}; nothing is counted", reader::explain(uid, key, &wrong)));
-            enter(0, uid, None);
-        }
+    // Nothing is said where there are no counters: it is not this program's user who can mend that. `adjunct stats` says it.
+    let Ok(own) = Sought::of(prefix, uid).open() else { return };
+    tidy(&own, own.owners(), CROWDED);
+    OWN.set(own);
+    BORN.store(uid, Relaxed);
+    // Only who starts as root becomes another user; and a filter that is in force may kill for geteuid.
+    if uid == 0
+        && !filtered
+        && let Ok(switched) = Sought::switched(prefix).open()
+    {
+        tidy(&switched, switched.owners(), CROWDED_BY_USERS);
+        SWITCHED.set(switched);
+        LOOKS.store(true, Relaxed);
     }
     STATE.store(OPEN, Release);
-    // The loading thread's slot now, not in a sandbox later.
+    // The loading thread's slot now: its memory, and the note to free it, are there before a sandbox closes.
     thread::with(|t| {
+        t.uid.set(uid);
         look(t, epoch);
         take_slot(t, epoch);
     });
 }
 
-fn enter(at: usize, uid: u32, segment: Option<&'static Segment>) {
-    let Some(entry) = MAPPINGS.get(at) else { return };
-    entry.uid.store(uid.into(), Relaxed);
-    if let Some(segment) = segment {
-        entry.set_segment(segment);
+/// Frees the slots of the dead.
+fn tidy<T: Kind>(segment: &Mapped<T>, owners: Owners<'_>, crowded: usize) {
+    let claims = owners.claims();
+    // The owners first, then the question: whoever owned a slot then and is alive has the segment mapped still.
+    if memory::alone(segment, 1) {
+        claims.iter().for_each(|c| _ = owners.release(*c));
+    } else if claims.len() >= crowded {
+        reclaim(owners, claims, ASKED);
     }
-    MAPPED.fetch_max(at + 1, Release);
+}
+
+/// Whether the effective user is looked up in this process.
+#[inline]
+pub(super) fn looks() -> bool {
+    LOOKS.load(Relaxed)
+}
+
+/// How many mappings of the segment of switched users this process has by itself.
+pub(super) fn switched_mappings() -> u64 {
+    SWITCHED.get().is_some().into()
 }
 
 /// This process's epoch, a new one if it was just forked; `None` while nothing is open.
@@ -111,13 +130,9 @@ fn current_epoch() -> Option<u64> {
 }
 
 fn renew() -> Option<u64> {
-    // Only a new process comes here after `open`: its start time is not known, and asking is not allowed everywhere.
-    if STATE.load(Acquire) == OPEN {
-        START.store(0, Relaxed);
-        // The first of a new pid namespace, made by unshare and fork: its pids mean nothing where it came from.
-        if getpid().is_init() {
-            NAMESPACES.store(0, Relaxed);
-        }
+    // The first of a new pid namespace, made by unshare and fork: its pids mean nothing where it came from.
+    if STATE.load(Acquire) == OPEN && sandbox::thread_id() == Some(1) {
+        NAMESPACES.store(0, Relaxed);
     }
     let fresh = NEXT_EPOCH.fetch_add(1, Relaxed);
     match memory::epoch().compare_exchange(0, fresh, AcqRel, Acquire) {
@@ -126,19 +141,20 @@ fn renew() -> Option<u64> {
     }
 }
 
-fn this_process(namespaces: u16, start: u16, image: u8) -> Option<Owner> {
-    let pid = u32::try_from(getpid().as_raw_nonzero().get()).ok()?;
-    Owner::new(pid, namespaces, start, image)
-}
-
-/// Who this process is.
+/// This process as the owner of a slot. In a child, whose pid would take a system call to know, the thread: it owns the slot no
+/// longer than it lives. `None` where the C library does not tell that either.
 pub(super) fn me() -> Option<Owner> {
-    this_process(NAMESPACES.load(Relaxed), START.load(Relaxed), IMAGE.load(Relaxed) as u8)
+    let (namespaces, image) = (NAMESPACES.load(Relaxed), IMAGE.load(Relaxed) as u8);
+    match memory::this_process().pid.load(Relaxed) {
+        0 => Owner::new(sandbox::thread_id()?, namespaces, 0, image),
+        pid => Owner::new(pid, namespaces, START.load(Relaxed), image),
+    }
 }
 
 /// This process as the holder of the reset lock. `call` tells its calls apart.
 pub(super) fn holder(call: u8) -> Option<Owner> {
-    this_process(proc::namespaces(), proc::own_start(), call)
+    let pid = u32::try_from(getpid().as_raw_nonzero().get()).ok()?;
+    Owner::new(pid, proc::namespaces(), proc::own_start(), call)
 }
 
 /// Whether the process behind such a word lives; `None` where that cannot be told from here. Calls kill and opens files.
@@ -185,12 +201,14 @@ fn find_block(thread: &Thread) -> Option<(&'static Block, bool)> {
     take_slot(thread, epoch);
     match thread.slot(epoch) {
         Some(slot) => Some((slot, true)),
-        None => segment_of(thread).map(|segment| (segment.shared_slot(), false)),
+        None if switched(thread) => SWITCHED.get().map(|s| (s.shared_slot(), false)),
+        None => OWN.get().map(|s| (s.shared_slot(), false)),
     }
 }
 
-fn segment_of(thread: &Thread) -> Option<&'static Segment> {
-    MAPPINGS.get((thread.mapping.get() as usize).wrapping_sub(1))?.segment()
+/// Whether the thread counts for another user than the one the module was loaded as.
+fn switched(thread: &Thread) -> bool {
+    looks() && thread.uid.get() != BORN.load(Relaxed)
 }
 
 fn take_slot(thread: &Thread, epoch: u64) {
@@ -202,14 +220,24 @@ fn take_slot(thread: &Thread, epoch: u64) {
         thread.patience.set(patience - 1);
         return;
     }
-    let Some(segment) = segment_of(thread) else { return };
     if !thread::free_at_exit() {
         thread.finished.set(true);
         return;
     }
-    let claim = me().and_then(|me| segment.claim(me));
-    match claim.and_then(|c| Some((c, segment.slot(c.place)?))) {
-        Some((claim, slot)) => thread.hold(slot, claim, epoch),
+    let switched = switched(thread);
+    let taken = me().and_then(|me| {
+        if switched {
+            let segment = SWITCHED.get()?;
+            let claim = segment.claim(me, thread.uid.get())?;
+            Some((claim, segment.slot(claim.place)?))
+        } else {
+            let segment = OWN.get()?;
+            let claim = segment.owners().claim(me, |_| true)?;
+            Some((claim, segment.slot(claim.place)?))
+        }
+    });
+    match taken {
+        Some((claim, slot)) => thread.hold(slot, claim, switched, epoch),
         None => thread.patience.set(PATIENCE),
     }
 }
@@ -217,8 +245,10 @@ fn take_slot(thread: &Thread, epoch: u64) {
 fn free_slot(thread: &Thread) {
     // In a forked child the slot is the parent's: the epoch tells, and drop_slot gives nothing out.
     let epoch = memory::epoch().load(Acquire);
-    if let (Some(claim), Some(segment)) = (thread.drop_slot(epoch), segment_of(thread)) {
-        segment.release(claim);
+    let Some((claim, switched)) = thread.drop_slot(epoch) else { return };
+    let owners = if switched { SWITCHED.get().map(Switched::owners) } else { OWN.get().map(Segment::owners) };
+    if let Some(owners) = owners {
+        owners.release(claim);
     }
 }
 
@@ -252,84 +282,29 @@ pub(super) fn attribute_now(thread: &Thread) {
 
 /// Looks who the effective user is, and has the thread count for them.
 fn look(thread: &Thread, epoch: u64) {
-    let uid = memory::effective_user();
-    let first = thread.attributed.replace(epoch) != epoch;
-    if first {
+    if thread.attributed.replace(epoch) != epoch {
         thread.eager.set(EAGER);
         thread.patience.set(0);
+    }
+    if !looks() {
+        return;
     }
     let eager = thread.eager.get();
     thread.eager.set(eager.saturating_sub(1));
     thread.unchecked.set(if eager > 0 { 0 } else { BETWEEN_CHECKS });
-    if thread.mapping.get() == 0 {
-        thread.mapping.set(LAST.load(Relaxed).max(1));
-    } else if thread.uid.get() == uid {
-        return;
-    }
-    match mapping(uid, epoch) {
-        Found::At(at) => {
-            let number = at as u32 + 1;
-            if thread.mapping.get() != number {
-                free_slot(thread);
-                thread.patience.set(0);
-                thread.mapping.set(number);
-            }
-            LAST.store(number, Relaxed);
-            thread.uid.set(uid);
-        }
-        // Goes on for the user it counted for so far: in sshd's sandbox that is root, who started it.
-        Found::Refused => thread.uid.set(uid),
-        // Asks again at the next look.
-        Found::Busy => thread.uid.set(!uid),
+    let uid = memory::effective_user();
+    if thread.uid.replace(uid) != uid {
+        free_slot(thread);
+        thread.patience.set(0);
     }
 }
 
-enum Found {
-    At(usize),
-    Refused,
-    Busy,
-}
-
-/// Finds the mapping of a user, maps their segment if it must. No system calls but those of [`memory::map`].
-fn mapping(uid: u32, epoch: u64) -> Found {
-    let known = |count: usize| MAPPINGS[..count].iter().position(|m| m.uid.load(Relaxed) == u64::from(uid));
-    let refused = |at: usize| MAPPINGS[at].segment().is_none() && MAPPINGS[at].tries.load(Relaxed) >= TRIES;
-    match known(MAPPED.load(Acquire).min(USERS)) {
-        Some(at) if MAPPINGS[at].segment().is_some() => return Found::At(at),
-        Some(at) if refused(at) => return Found::Refused,
-        _ => {}
-    }
-    let holder = MAPPING_IN.load(Relaxed);
-    if holder == epoch || MAPPING_IN.compare_exchange(holder, epoch, Acquire, Relaxed).is_err() {
-        return Found::Busy;
-    }
-    let count = MAPPED.load(Acquire).min(USERS);
-    let at = known(count).unwrap_or(count);
-    let found = match MAPPINGS.get(at) {
-        None => Found::Refused,
-        Some(entry) if entry.segment().is_some() => Found::At(at),
-        Some(entry) => match memory::map(reader::key(KEY_PREFIX.load(Relaxed), uid), uid, Access::Create) {
-            Ok(Some(segment)) => {
-                enter(at, uid, Some(segment.keep()));
-                Found::At(at)
-            }
-            _ => {
-                entry.tries.fetch_add(1, Relaxed);
-                enter(at, uid, None);
-                Found::Refused
-            }
-        },
-    };
-    MAPPING_IN.store(0, Release);
-    found
-}
-
-/// Frees the slots of dead owners, when few are left: their counts stay where they are. Calls kill and opens files: only
-/// while the module loads. Asks for `asked` owners at most, not always the same.
-fn reclaim(segment: &Segment, mut claims: Vec<Claim>, asked: usize) {
+/// Frees the slots of dead owners: their counts stay where they are. Calls kill and opens files: only while the module loads.
+/// Asks for `asked` owners at most, not always the same.
+fn reclaim(owners: Owners<'_>, mut claims: Vec<Claim>, asked: usize) {
     let Some(me) = me() else { return };
     let taken = claims.len();
-    if taken < CROWDED || me.namespaces() == 0 {
+    if taken == 0 || me.namespaces() == 0 {
         return;
     }
     claims.rotate_left(me.pid() as usize % taken);
@@ -340,7 +315,7 @@ fn reclaim(segment: &Segment, mut claims: Vec<Claim>, asked: usize) {
         // Our own pid in another image: that was us, before exec.
         let dead = if owner.pid() == me.pid() { owner.image() != me.image() } else { memory::is_gone(owner.pid()) };
         if dead {
-            segment.release(claim);
+            owners.release(claim);
         } else {
             living.push(claim);
         }
@@ -351,71 +326,7 @@ fn reclaim(segment: &Segment, mut claims: Vec<Claim>, asked: usize) {
     let known = living.into_iter().filter(|c| c.owner.start() != 0 && c.owner.pid() != me.pid());
     for claim in known.take(LOOKUPS) {
         if is_reused(claim.owner) {
-            segment.release(claim);
-        }
-    }
-}
-
-/// What /proc says of processes.
-mod proc {
-    use rustix::process::getpid;
-
-    /// 16 bits of the pid namespace and the time namespace (which start times are relative to); 0 where not known.
-    pub(super) fn namespaces() -> u16 {
-        let inode = |path| rustix::fs::stat(path).map_or(0, |s| s.st_ino as u32);
-        let pid = inode("/proc/self/ns/pid");
-        // No such file: a kernel without time namespaces, or one in which all are in the first.
-        let time = inode("/proc/self/ns/time");
-        if pid == 0 { 0 } else { (pid ^ time.wrapping_mul(0x9e37)) as u16 }
-    }
-
-    /// This process's start time as in [`start`]; 0 where not known.
-    pub(super) fn own_start() -> u16 {
-        // A /proc of another pid namespace shows other processes under these numbers.
-        let pid = std::fs::read_link("/proc/self").ok().and_then(|p| p.to_str()?.parse().ok());
-        let me = getpid().as_raw_nonzero().get() as u32;
-        if pid == Some(me) { start(me).unwrap_or(0) } else { 0 }
-    }
-
-    /// A process's start time in clock ticks, as a number from 1 to 4095: that of its first thread, which is the same. For
-    /// qemu's user mode makes up the file that is named for the process, with another start time in each thread.
-    pub(super) fn start(pid: u32) -> Option<u16> {
-        let line = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/stat")).ok()?;
-        parse_start(&line)
-    }
-
-    fn parse_start(line: &str) -> Option<u16> {
-        // The second field is a name in parentheses, which may hold blanks and parentheses; this is the 22nd.
-        let (_, rest) = line.rsplit_once(')')?;
-        let ticks: u64 = rest.split_ascii_whitespace().nth(19)?.parse().ok()?;
-        Some((ticks % 4095 + 1) as u16)
-    }
-
-    #[cfg(test)]
-    mod tests {
-        #[test]
-        fn a_name_cannot_shift_the_fields() {
-            let rest = "S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 4095 20";
-            for name in ["a", "a b", ") S 1 2 (", ")"] {
-                assert_eq!(super::parse_start(&format!("12 ({name}) {rest}")), Some(1));
-            }
-            for bad in ["", "12 (a", "12 (a) S 1", "12 (a) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 x"] {
-                assert_eq!(super::parse_start(bad), None);
-            }
-        }
-
-        #[test]
-        fn this_process_has_a_start_and_a_namespace() {
-            assert_ne!(super::own_start(), 0);
-            assert_ne!(super::namespaces(), 0);
-        }
-
-        #[test]
-        fn every_thread_sees_the_same_start() {
-            let first = super::own_start();
-            // Some clock ticks.
-            std::thread::sleep(std::time::Duration::from_millis(50));
-            assert_eq!(std::thread::spawn(super::own_start).join().unwrap(), first);
+            owners.release(claim);
         }
     }
 }
@@ -426,27 +337,37 @@ mod tests {
     use std::sync::{Mutex, MutexGuard, PoisonError};
 
     /// A segment of the test's own, removed when it ends.
-    struct Scratch(memory::Mapped);
+    struct Scratch<T: Kind = Segment>(Mapped<T>);
 
-    impl Scratch {
-        fn new(name: u32) -> Scratch {
+    impl<T: Kind> Scratch<T> {
+        fn of(sought: &Sought<T>) -> Scratch<T> {
             NAMESPACES.store(proc::namespaces(), Relaxed);
             START.store(proc::own_start(), Relaxed);
             IMAGE.store(memory::image().into(), Relaxed);
-            let key = reader::key(0x7e57_0000 ^ std::process::id() << 4 ^ name, 0);
-            Scratch(memory::map(key, memory::effective_user(), Access::Create).unwrap().unwrap())
-        }
-
-        fn claim(&self, pid: u32, namespaces: u16, start: u16, image: u8) -> Claim {
-            self.0.claim(Owner::new(pid, namespaces, start, image).unwrap()).unwrap()
-        }
-
-        fn places(&self) -> Vec<usize> {
-            self.0.claims().iter().map(|c| c.place).collect()
+            memory::this_process().pid.store(std::process::id(), Relaxed);
+            Scratch(sought.open().unwrap())
         }
     }
 
-    impl Drop for Scratch {
+    fn prefix(name: u32) -> u32 {
+        0x7e57_0000 ^ std::process::id() << 4 ^ name
+    }
+
+    impl Scratch {
+        fn new(name: u32) -> Scratch {
+            Scratch::of(&Sought::of(prefix(name), memory::effective_user()))
+        }
+
+        fn claim(&self, pid: u32, namespaces: u16, start: u16, image: u8) -> Claim {
+            self.0.owners().claim(Owner::new(pid, namespaces, start, image).unwrap(), |_| true).unwrap()
+        }
+
+        fn places(&self) -> Vec<usize> {
+            self.0.owners().claims().iter().map(|c| c.place).collect()
+        }
+    }
+
+    impl<T: Kind> Drop for Scratch<T> {
         fn drop(&mut self) {
             memory::remove(self.0.id).unwrap();
         }
@@ -486,11 +407,12 @@ mod tests {
         .map(|c| c.place);
         scratch.claim(me.pid(), ns, me.start(), me.image() ^ 1);
         scratch.claim(dead, ns, 7, 7);
-        // Few are taken: nobody looks.
-        reclaim(&scratch.0, scratch.0.claims(), usize::MAX);
+        // Few are taken: nobody looks. The second mapping stands for another process.
+        let _second = Sought::of(prefix(1), memory::effective_user()).open().unwrap();
+        tidy(&scratch.0, scratch.0.owners(), CROWDED);
         assert_eq!(scratch.places().len(), 6);
         (0..CROWDED).for_each(|i| _ = scratch.claim(dead, ns, i as u16 & 0xfff, i as u8));
-        reclaim(&scratch.0, scratch.0.claims(), usize::MAX);
+        reclaim(scratch.0.owners(), scratch.0.owners().claims(), usize::MAX);
         living.kill().unwrap();
         living.wait().unwrap();
         assert_eq!(scratch.places(), kept);
@@ -508,9 +430,9 @@ mod tests {
         let reused: Vec<_> = (0..20).map(|_| scratch.claim(living.id(), me.namespaces(), other, 0).place).collect();
         let left = |scratch: &Scratch| reused.iter().filter(|p| scratch.places().contains(p)).count();
         // A comer looks some of them up; where it begins depends on its pid, which here stays the same.
-        let mut all = scratch.0.claims();
+        let mut all = scratch.0.owners().claims();
         for _ in 0..=all.len() / LOOKUPS {
-            reclaim(&scratch.0, all.clone(), ASKED);
+            reclaim(scratch.0.owners(), all.clone(), ASKED);
             all.rotate_left(LOOKUPS);
         }
         living.kill().unwrap();
@@ -541,22 +463,53 @@ mod tests {
         let _turn = one_at_a_time();
         let scratch = Scratch::new(3);
         let uid = memory::effective_user();
-        assert!(memory::alone(&scratch.0));
-        let key = reader::key(0x7e57_0000 ^ std::process::id() << 4 ^ 3, 0);
-        let second = memory::map(key, uid, Access::Read).unwrap().unwrap();
-        assert!(!memory::alone(&scratch.0));
+        assert!(memory::alone(&scratch.0, 1));
+        let second = Sought::of(prefix(3), uid).open().unwrap();
+        assert_eq!(second.id, scratch.0.id);
+        assert!(!memory::alone(&scratch.0, 1) && memory::alone(&scratch.0, 2));
         drop(second);
-        assert!(memory::alone(&scratch.0));
+        assert!(memory::alone(&scratch.0, 1));
     }
 
     #[test]
     fn a_released_slot_is_not_released_for_its_next_owner() {
         let scratch = Scratch::new(4);
         let first = scratch.claim(10, 1, 1, 1);
-        assert!(scratch.0.release(first));
+        assert!(scratch.0.owners().release(first));
         let second = scratch.claim(10, 1, 1, 1);
         assert_eq!(first.place, second.place);
-        assert!(!scratch.0.release(first), "the use count tells them apart");
-        assert!(scratch.0.release(second));
+        assert!(!scratch.0.owners().release(first), "the use count tells them apart");
+        assert!(scratch.0.owners().release(second));
+    }
+
+    #[test]
+    fn a_slot_of_switched_users_stays_its_first_users() {
+        use crate::catalogue::Function;
+        use crate::route::{Path, Reason};
+        if memory::effective_user() != 0 {
+            return println!("SKIPPED: root alone has this segment");
+        }
+        let scratch = Scratch::of(&Sought::switched(prefix(5)));
+        let segment = &*scratch.0;
+        let me = me().unwrap();
+        let place = Place::new(Function::Sha256.row(0), Function::Sha256, Path::Software(Reason::Delegated));
+        let count = |uid: u32, calls: u64| {
+            let claim = segment.claim(me, uid).unwrap();
+            segment.slot(claim.place).unwrap().add_alone(place, Direction::Encrypt, calls, 0);
+            assert!(segment.owners().release(claim));
+            claim.place
+        };
+        let calls = |uid: u32| segment.read(uid).function(Function::Sha256).software_calls();
+        let (first, second) = (count(1000, 5), count(1001, 7));
+        assert_ne!(first, second);
+        assert_eq!((count(1000, 1), count(1001, 1), count(u32::MAX - 1, 1)), (first, second, second + 1));
+        segment.shared_slot().add_shared(place, Direction::Encrypt, 2, 0);
+        assert_eq!((calls(1000), calls(1001), calls(u32::MAX - 1), calls(0), calls(7)), (6, 8, 1, 2, 0));
+        assert_eq!(segment.users(), [0, 1000, 1001, u32::MAX - 1]);
+        assert_eq!(segment.take(1000).function(Function::Sha256).software_calls(), 6);
+        assert_eq!((calls(1000), calls(1001)), (0, 8));
+        assert_eq!(segment.users(), [0, 1001, u32::MAX - 1]);
+        count(1000, 3);
+        assert_eq!(calls(1000), 3);
     }
 }

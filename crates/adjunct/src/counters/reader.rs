@@ -1,12 +1,17 @@
-//! The command's side: who has counters, what they say, back to zero, away with them.
+//! The command's side: who has counters, what they say, back to zero, away with them; and what keeps them from being counted.
 #![forbid(unsafe_code)]
 
-use super::layout::{Fnv, Owner, identity};
-use super::memory::{self, Access, Mapped, Stat, Wrong};
+use super::find::Sought;
+use super::layout::{Fnv, Head};
+use super::memory::{self, Access, Stat, Wrong};
+use super::owner::Owner;
 use super::process;
+use super::segment::Segment;
 use super::snapshot::Snapshot;
+use super::switched::Switched;
 use crate::cpu::secure_env;
 use crate::error::Error;
+use crate::sandbox;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// What the environment says.
@@ -15,22 +20,22 @@ pub(super) enum Settings {
     On {
         /// Made of `ADJUNCT_STATS_KEY`, 0 where it is not set.
         prefix: u32,
+        /// `ADJUNCT_STATS=on`: also where a filter of system calls is in force, which then has to allow shmget, shmctl and shmat.
+        even_filtered: bool,
     },
     /// `ADJUNCT_STATS=off`.
     Off,
 }
 
+const VARIABLE: &str = "ADJUNCT_STATS";
+
 pub(super) fn settings() -> Settings {
-    if let Some(word) = secure_env("ADJUNCT_STATS") {
-        if word.eq_ignore_ascii_case("off") {
-            return Settings::Off;
-        }
-        if !word.is_empty() && !word.eq_ignore_ascii_case("on") {
-            let (place, known) = ("ADJUNCT_STATS", "on off".to_owned());
-            crate::diag::warn(&format!("{}; counting is on", Error::UnknownWord { place, word, known }));
+    match secure_env(VARIABLE) {
+        Some(word) if word.eq_ignore_ascii_case("off") => Settings::Off,
+        word => {
+            Settings::On { prefix: prefix(), even_filtered: word.is_some_and(|word| word.eq_ignore_ascii_case("on")) }
         }
     }
-    Settings::On { prefix: prefix() }
 }
 
 pub(super) fn prefix() -> u32 {
@@ -50,42 +55,9 @@ pub(super) fn prefix_of(word: &str) -> u32 {
     hash.fold().max(1)
 }
 
-/// The key of a user's segment. The layout goes into it: a new version of adjunct with another layout makes new segments
-/// and leaves those of processes that still run the old one alone. Never 0, which is no key.
-pub(super) fn key(prefix: u32, uid: u32) -> i32 {
-    let mut hash = Fnv::new();
-    hash.add(&identity().to_le_bytes());
-    hash.add(&prefix.to_le_bytes());
-    hash.add(&uid.to_le_bytes());
-    hash.fold().max(1).cast_signed()
-}
-
 /// See [`super::key`].
-pub(super) fn own_key(uid: u32) -> i32 {
-    key(prefix(), uid)
-}
-
-/// The words for a segment that is not mapped: what is wrong, where, whose it is and what to do.
-pub(super) fn explain(uid: u32, key: i32, wrong: &Wrong) -> Error {
-    let found = memory::segments().ok().and_then(|all| all.into_iter().find(|s| s.key == key));
-    let what = match wrong {
-        // What looks like a system's refusal is mostly somebody else's segment, which we may not even look at.
-        Wrong::System(call, error) => match found.and_then(|s| s.wrong(uid)) {
-            Some(wrong) => describe(&wrong),
-            None => format!("{call}: {error}"),
-        },
-        wrong => describe(wrong),
-    };
-    let cause = match found {
-        Some(Stat { id, uid: owner, creator, mode, size, .. }) => format!(
-            "{what} (shared memory segment {id}, key {key:#010x}, owner {owner}, creator {creator}, mode {mode:04o}, \
-             {size} bytes); remove it with 'ipcrm -m {id}'"
-        ),
-        None => {
-            format!("{what} (shared memory key {key:#010x}); see 'ipcs -lm' and 'ipcs -um' for the system's limits")
-        }
-    };
-    Error::Counters { uid, cause }
+pub(super) fn key(prefix: u32, uid: u32) -> i32 {
+    Sought::of(prefix, uid).keys().next().unwrap_or_default()
 }
 
 fn describe(wrong: &Wrong) -> String {
@@ -98,55 +70,151 @@ fn describe(wrong: &Wrong) -> String {
     }
 }
 
+fn words(found: &Stat, wrong: &Wrong) -> String {
+    let Stat { id, key, uid, creator, mode, size, .. } = found;
+    let what = describe(wrong);
+    format!(
+        "{what} (shared memory segment {id}, key {key:#010x}, owner {uid}, creator {creator}, mode {mode:04o}, {size} \
+         bytes); remove it with 'ipcrm -m {id}'"
+    )
+}
+
+/// Segments in the way that are told one by one.
+const TOLD: usize = 3;
+
+/// See [`super::remarks`].
+pub(super) fn remarks(prefix: u32, uid: u32) -> Vec<Error> {
+    let remark = |cause| Error::Counters { uid, cause };
+    let mut remarks = Vec::new();
+    let word = secure_env(VARIABLE).unwrap_or_default();
+    if !["", "on", "off"].iter().any(|known| word.eq_ignore_ascii_case(known)) {
+        let error = Error::UnknownWord { place: VARIABLE, word: word.clone(), known: "on off".to_owned() };
+        remarks.push(remark(format!("{error}; counting is on")));
+    }
+    if sandbox::filtered() && !word.eq_ignore_ascii_case("on") {
+        remarks.push(remark(
+            "a filter of system calls is in force here (as in a container, or a service with SystemCallFilter=); what is \
+             started under it counts only with ADJUNCT_STATS=on"
+                .to_owned(),
+        ));
+    }
+    let listed = match memory::segments() {
+        Ok(listed) => listed,
+        Err(error) => {
+            remarks.push(remark(format!("the system's list of segments: {error}")));
+            return remarks;
+        }
+    };
+    let own = Sought::of(prefix, uid);
+    let mut in_the_way = own.in_the_way(&listed);
+    if uid == 0 {
+        in_the_way.append(&mut Sought::switched(prefix).in_the_way(&listed));
+    }
+    let rest = in_the_way.len().saturating_sub(TOLD);
+    remarks.extend(in_the_way.iter().take(TOLD).map(|(found, wrong)| remark(words(found, wrong))));
+    if rest > 0 {
+        remarks.push(remark(format!("{rest} more of their places are taken; 'ipcs -m' lists them")));
+    }
+    if !own.is_in(&listed)
+        && uid == memory::effective_user()
+        && let Err(wrong) = memory::probe::<Segment>()
+    {
+        let cause = describe(&wrong);
+        remarks.push(remark(format!("{cause}; see 'ipcs -lm' and 'ipcs -um' for the system's limits")));
+    }
+    remarks
+}
+
+fn listed(uid: u32) -> Result<Vec<Stat>, Error> {
+    memory::segments().map_err(|e| Error::Counters { uid, cause: format!("the system's list of segments: {e}") })
+}
+
 /// See [`super::users`].
 pub(super) fn users(prefix: u32) -> Result<Vec<u32>, Error> {
     let me = memory::effective_user();
-    let all = memory::segments()
-        .map_err(|e| Error::Counters { uid: me, cause: format!("the system's list of segments: {e}") })?;
-    let theirs = |s: &Stat| s.key == key(prefix, s.uid) && s.creator == s.uid && (me == 0 || me == s.uid);
-    let mut users: Vec<u32> = all.iter().filter(|s| theirs(s)).map(|s| s.uid).collect();
+    let listed = listed(me)?;
+    let mut users: Vec<u32> = listed.iter().map(|s| s.uid).filter(|&uid| me == 0 || me == uid).collect();
     users.sort_unstable();
     users.dedup();
+    users.retain(|&uid| Sought::of(prefix, uid).is_in(&listed));
+    if me == 0 {
+        let switched = Sought::switched(prefix).all(&listed, Access::Read);
+        users.extend(switched.iter().flat_map(|s| s.users()));
+        users.sort_unstable();
+        users.dedup();
+    }
     Ok(users)
 }
 
-fn mapped(prefix: u32, uid: u32, access: Access) -> Result<Option<Mapped>, Error> {
+fn permitted(uid: u32, what: &str) -> Result<(), Error> {
     let me = memory::effective_user();
     if me != 0 && me != uid {
-        return Err(Error::Counters { uid, cause: "only root may see or change the counters of others".into() });
+        return Err(Error::Counters { uid, cause: format!("only root may {what} the counters of others") });
     }
-    let key = key(prefix, uid);
-    memory::map(key, uid, access).map_err(|wrong| explain(uid, key, &wrong))
+    Ok(())
+}
+
+/// The sum of what stands in a user's own segments and in those of switched users, which only root may see; `None` for nothing.
+fn sum(parts: impl Iterator<Item = Snapshot>) -> Option<Snapshot> {
+    parts.reduce(|sum, part| sum.plus(&part))
+}
+
+/// The segments of switched users, for root: with what counts for `uid`.
+fn switched(prefix: u32, uid: u32, listed: &[Stat], access: Access) -> impl Iterator<Item = memory::Mapped<Switched>> {
+    let all = if memory::effective_user() == 0 { Sought::switched(prefix).all(listed, access) } else { Vec::new() };
+    all.into_iter().filter(move |s| s.users().contains(&uid))
 }
 
 /// See [`super::read`].
 pub(super) fn read(prefix: u32, uid: u32) -> Result<Option<Snapshot>, Error> {
-    Ok(mapped(prefix, uid, Access::Read)?.map(|segment| segment.read(uid)))
+    permitted(uid, "see or change")?;
+    let listed = listed(uid)?;
+    let own = Sought::of(prefix, uid).all(&listed, Access::Read);
+    let switched = switched(prefix, uid, &listed, Access::Read);
+    Ok(sum(own.iter().map(|s| s.read(uid)).chain(switched.map(|s| s.read(uid)))))
 }
 
 /// How long others may hold the reset lock, which takes microseconds, before that is an error.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// After how long a holder in another namespace, of whom nothing can be known, was killed with the lock.
 const STRANGER: Duration = Duration::from_secs(3);
+/// Resets that find another's beside theirs, though they hold the lock, before that is an error. In a sound segment that takes
+/// a holder who was given up for dead.
+const DISTURBED: usize = 16;
 
 /// See [`super::take`].
-pub(super) fn take(uid: u32) -> Result<Option<Snapshot>, Error> {
-    let Some(segment) = mapped(prefix(), uid, Access::Write)? else { return Ok(None) };
+pub(super) fn take(prefix: u32, uid: u32) -> Result<Option<Snapshot>, Error> {
+    permitted(uid, "see or change")?;
+    let listed = listed(uid)?;
+    let mut taken = Vec::new();
+    for segment in Sought::of(prefix, uid).all(&listed, Access::Write) {
+        taken.push(exclusively(segment.head(), uid, || segment.take(uid))?);
+    }
+    for segment in switched(prefix, uid, &listed, Access::Write) {
+        taken.push(exclusively(segment.head(), uid, || Some(segment.take(uid)))?);
+    }
+    Ok(sum(taken.into_iter()))
+}
+
+/// Runs `work` with the reset lock held, again where somebody else was at it all the same. Ends whatever others write there.
+fn exclusively<R>(head: &Head, uid: u32, work: impl Fn() -> Option<R>) -> Result<R, Error> {
     let failed = |cause| Error::Counters { uid, cause };
     let call = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.subsec_micros() as u8);
     let me = process::holder(call).ok_or_else(|| failed("this process's number is no pid of Linux".into()))?.word();
     let start = Instant::now();
     let mut waiting: Option<(u64, Instant)> = None;
-    loop {
+    let mut disturbed = 0;
+    while disturbed < DISTURBED {
         let left =
             waiting.filter(|w| process::lives(Owner::from_word(w.0)).map_or(w.1.elapsed() > STRANGER, |lives| !lives));
-        match segment.lock_resets(left.map_or(0, |w| w.0), me) {
+        match head.lock_resets(left.map_or(0, |w| w.0), me) {
             Ok(()) => {
-                let taken = segment.take(uid);
-                segment.unlock_resets(me);
-                if taken.is_some() {
-                    return Ok(taken);
+                let done = work();
+                head.unlock_resets(me);
+                if let Some(done) = done {
+                    return Ok(done);
                 }
+                disturbed += 1;
             }
             Err(holder) => {
                 if start.elapsed() > PATIENCE {
@@ -163,26 +231,39 @@ pub(super) fn take(uid: u32) -> Result<Option<Snapshot>, Error> {
             }
         }
     }
+    Err(failed("they are being changed by something else than adjunct; delete them".into()))
 }
 
 /// See [`super::delete`].
 pub(super) fn delete(prefix: u32, uid: u32) -> Result<(), Error> {
-    let me = memory::effective_user();
-    if me != 0 && me != uid {
-        return Err(Error::Counters { uid, cause: "only root may remove the counters of others".into() });
-    }
-    let key = key(prefix, uid);
-    let all = memory::segments()
-        .map_err(|e| Error::Counters { uid, cause: format!("the system's list of segments: {e}") })?;
-    let Some(found) = all.into_iter().find(|s| s.key == key) else { return Ok(()) };
-    // A damaged one is removed all the same, one that is not theirs is not.
-    if found.uid != uid || found.creator != uid {
-        return Err(explain(uid, key, &Wrong::Owner));
-    }
-    match memory::remove(found.id) {
+    permitted(uid, "remove")?;
+    let listed = listed(uid)?;
+    let remove = |id| match memory::remove(id) {
         Err(error) if error.raw_os_error() != Some(libc::EINVAL) && error.raw_os_error() != Some(libc::EIDRM) => {
-            Err(explain(uid, key, &Wrong::System("shmctl", error)))
+            Err(Error::Counters { uid, cause: format!("shmctl: {error}") })
         }
         _ => Ok(()),
+    };
+    for found in Sought::of(prefix, uid).own(&listed) {
+        remove(found.id)?;
     }
+    if memory::effective_user() != 0 {
+        return Ok(());
+    }
+    let of_switched = Sought::switched(prefix);
+    for segment in of_switched.all(&listed, Access::Write) {
+        exclusively(segment.head(), uid, || Some(segment.take(uid)))?;
+        // It has others' counters too. What programs have mapped they go on to count in; those of a test are the test's.
+        let empty = segment.users().is_empty();
+        if empty && (prefix != 0 || memory::alone(&segment, 1 + process::switched_mappings())) {
+            remove(segment.id)?;
+        }
+    }
+    if uid == 0 {
+        let damaged = of_switched.own(&listed).into_iter().filter(|s| !of_switched.is_sound(s));
+        for found in damaged {
+            remove(found.id)?;
+        }
+    }
+    Ok(())
 }

@@ -4,7 +4,8 @@
 //! count. On x86-64 glibc the variable is therefore declared in assembly with the initial-exec model: its offset from the
 //! thread pointer is fixed when the module is loaded. That uses 56 bytes of the surplus glibc keeps for modules loaded late.
 
-use super::layout::{Block, Claim, Owner};
+use super::layout::Block;
+use super::owner::{Claim, Owner};
 use std::cell::Cell;
 
 /// Never the number of an epoch, see [`super::memory::epoch`].
@@ -25,8 +26,8 @@ pub(super) struct Thread {
     place: Cell<u32>,
     /// The user last seen.
     pub(super) uid: Cell<u32>,
-    /// Which of the process's mappings this thread counts in, plus 1; 0 for none.
-    pub(super) mapping: Cell<u32>,
+    /// Whether the slot is in the segment of switched users: 0 or 1.
+    switched: Cell<u32>,
     /// Contexts to come before the next look at the effective user.
     pub(super) unchecked: Cell<u16>,
     /// Looks still to take at every context.
@@ -45,19 +46,21 @@ impl Thread {
     }
 
     /// Notes a slot just taken.
-    pub(super) fn hold(&self, slot: &'static Block, claim: Claim, epoch: u64) {
+    pub(super) fn hold(&self, slot: &'static Block, claim: Claim, switched: bool, epoch: u64) {
         self.slot.set(Some(slot));
+        self.switched.set(switched.into());
         self.place.set(claim.place as u32);
         self.owner.set(claim.owner.word());
         self.epoch.set(epoch);
     }
 
-    /// Forgets the slot, and gives it out to be freed where it was taken in `epoch`.
-    pub(super) fn drop_slot(&self, epoch: u64) -> Option<Claim> {
+    /// Forgets the slot, and gives it out to be freed where it was taken in `epoch`, with whether it is a switched user's.
+    pub(super) fn drop_slot(&self, epoch: u64) -> Option<(Claim, bool)> {
         let held = self.slot(epoch).is_some();
         self.epoch.set(NEVER);
         self.slot.set(None);
-        held.then(|| Claim { place: self.place.get() as usize, owner: Owner::from_word(self.owner.get()) })
+        let claim = Claim { place: self.place.get() as usize, owner: Owner::from_word(self.owner.get()) };
+        held.then_some((claim, self.switched.get() != 0))
     }
 }
 
@@ -113,7 +116,7 @@ mod place {
                 owner: Cell::new(0),
                 place: Cell::new(0),
                 uid: Cell::new(0),
-                mapping: Cell::new(0),
+                switched: Cell::new(0),
                 unchecked: Cell::new(0),
                 eager: Cell::new(0),
                 patience: Cell::new(0),

@@ -15,12 +15,12 @@ mod subject;
 
 use super::libcrypto::{Functions, Side};
 use super::measure::{self, Work, median};
+use super::meter::Meter;
 use super::publickey;
 use super::report::Header;
 use super::units::Unit;
 use super::{Error, no_rows, place, seconds, sink, wanted};
 use crate::{Failure, output};
-use lanes::Meter;
 use library::Key;
 use load::Measured;
 use report::{KernelRow, Report, SIDES, Units};
@@ -238,13 +238,16 @@ fn same(function: Function, one: &str, a: &Work, other: &str, b: &Work) -> Resul
 ///
 /// # Errors
 /// [`Failure`] with the one line to show.
-pub fn run(args: &Args) -> Result<ExitCode, Failure> {
+pub(super) fn run(args: &Args, meter: Meter) -> Result<ExitCode, Failure> {
     let mut functions = Function::ALL.to_vec();
     functions.retain(|function| wanted(&function.title(), &args.filter));
     if functions.is_empty() {
         return Err(no_rows(&args.filter));
     }
-    let meter = Meter::start(args.always);
+    if args.always {
+        // SAFETY: no other thread reads or changes the environment: none has been started.
+        unsafe { std::env::set_var("ADJUNCT_ACCELERATOR", "always") };
+    }
     adjunct::init();
     let library = Functions::load(args.libcrypto.as_deref())?;
     let adjunct = match args.noise {

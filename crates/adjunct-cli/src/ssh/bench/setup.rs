@@ -51,10 +51,10 @@ pub fn sides(place: &Place, provider: &Path, counted: &Counted) -> Result<Sides,
         let mut side = Side::with_conf(column.text(), conf);
         // What the user has set for other runs must not make a side what it is not called.
         for environment in [&mut side.client, &mut side.server] {
-            let others = ["OPENSSL_ia32cap", "OPENSSL_armcap", "ADJUNCT_CPU", "ADJUNCT_STATS"];
+            let others = ["OPENSSL_ia32cap", "OPENSSL_armcap", "ADJUNCT_CPU"];
             environment.remove.extend(others.map(str::to_owned));
         }
-        side.and("ADJUNCT_STATS_KEY", counted.word())
+        side.and("ADJUNCT_STATS_KEY", counted.word()).and("ADJUNCT_STATS", "on")
     };
     Ok([
         mask().map(|(name, value)| side(Column::Software, &stock).and(name, value)),

@@ -1,0 +1,75 @@
+//! Whose counters are touched by what: benchmarks leave the user's alone, and `adjunct stats` says what is in their way.
+#![cfg(target_os = "linux")]
+
+use adjunct::counters::Apart;
+use std::path::Path;
+use std::process::{Command, Output};
+
+/// The counters of a user who has set this word: what programs count without one of their own.
+struct Counters {
+    word: String,
+}
+
+impl Counters {
+    fn new(name: &str) -> Counters {
+        Counters { word: format!("{name}-{}", std::process::id()) }
+    }
+
+    fn apart(&self) -> Apart {
+        Apart::of(&self.word)
+    }
+
+    fn adjunct(&self, words: &[&str]) -> Output {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_adjunct"));
+        command.args(words).env("ADJUNCT_STATS_KEY", &self.word).env("ADJUNCT_STATS", "on");
+        command.output().expect("the command runs")
+    }
+}
+
+impl Drop for Counters {
+    fn drop(&mut self) {
+        let _ = self.apart().delete(me());
+    }
+}
+
+fn me() -> u32 {
+    // SAFETY: no requirements.
+    unsafe { libc::geteuid() }
+}
+
+#[test]
+fn a_benchmark_leaves_the_users_counters_alone() {
+    let counters = Counters::new("bench");
+    // With the module where it was built for the tests too: it counts in the command's process.
+    let deps = std::env::current_exe().expect("a path");
+    let module = deps.with_file_name("libadjunct_openssl.so").to_string_lossy().into_owned();
+    let sides = if Path::new(&module).is_file() { vec!["--module", &module] } else { vec!["--noise"] };
+    for what in [
+        &["openssl", "--filter", "sha2-256", "--sizes", "64", "--seconds", "0.002"][..],
+        &["bulk", "--filter", "128-ctr", "--sizes", "64", "--seconds", "0.002"],
+        &["accelerator", "--filter", "P-256", "--kernels", "--seconds", "0.002"],
+    ] {
+        let output = counters.adjunct(&[&["bench"], what, &sides, &["--json", "-"]].concat());
+        let said = String::from_utf8_lossy(&output.stderr);
+        // Where this CPU has no lanes the last says so; it opens no counters of the user's all the same.
+        assert!(output.status.success() || what[0] == "accelerator", "{what:?}: {said}");
+        assert_eq!(counters.apart().users().expect("a list"), [], "{what:?}");
+    }
+}
+
+#[test]
+fn what_is_in_the_way_of_counters_is_said() {
+    let counters = Counters::new("way");
+    let quiet = counters.adjunct(&["stats", "--used"]);
+    assert!(quiet.status.success() && quiet.stderr.is_empty(), "{}", String::from_utf8_lossy(&quiet.stderr));
+    // SAFETY: no memory is involved.
+    let id = unsafe { libc::shmget(counters.apart().key(me()), 4096, libc::IPC_CREAT | libc::IPC_EXCL | 0o600) };
+    assert!(id >= 0, "{}", std::io::Error::last_os_error());
+    let output = counters.adjunct(&["stats", "--used"]);
+    // SAFETY: no buffer is taken.
+    unsafe { libc::shmctl(id, libc::IPC_RMID, std::ptr::null_mut()) };
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{said}");
+    assert!(said.contains("wrong size") && said.contains(&format!("'ipcrm -m {id}'")), "{said}");
+    assert!(String::from_utf8_lossy(&output.stdout).contains("nothing was counted"));
+}

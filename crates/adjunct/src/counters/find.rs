@@ -1,0 +1,134 @@
+//! Which segment is whose: the keys that are tried, and what is found under them.
+//!
+//! A key is a hash, so anybody can compute another user's and make a segment under it first. So there are several, tried in
+//! turn; and for who finds them all taken a segment without a key, which nobody can take, found in the system's list by its
+//! owner, creator, mode, size and identity. A program that looks on the way to its segment thus does two system calls for
+//! each key that was taken, and nothing keeps it from counting but the system's own limits.
+#![forbid(unsafe_code)]
+
+use super::layout::{Fnv, identity};
+use super::memory::{self, Access, Kind, Mapped, NO_KEY, Stat, Wrong};
+use std::marker::PhantomData;
+
+/// Keys tried before a segment without one.
+pub(super) const KEYS: u32 = 16;
+/// The user in the keys of the segment of switched users: nobody's uid (to the system it means "leave it as it is").
+const SWITCHED: u32 = u32::MAX;
+
+/// A segment to be found: under a prefix, of a user, of one kind.
+#[derive(Debug)]
+pub(super) struct Sought<T> {
+    whose: [u32; 2],
+    /// Whose the segment has to be.
+    pub(super) uid: u32,
+    kind: PhantomData<T>,
+}
+
+impl Sought<super::segment::Segment> {
+    /// The segment of a user.
+    pub(super) fn of(prefix: u32, uid: u32) -> Self {
+        Sought { whose: [prefix, uid], uid, kind: PhantomData }
+    }
+}
+
+impl Sought<super::switched::Switched> {
+    /// The segment of switched users, which is root's.
+    pub(super) fn switched(prefix: u32) -> Self {
+        Sought { whose: [prefix, SWITCHED], uid: 0, kind: PhantomData }
+    }
+}
+
+impl<T: Kind> Sought<T> {
+    /// The keys, in the order in which they are tried. The layout goes into them: a version of adjunct with another layout makes
+    /// segments of its own and leaves those of processes that still run the old one alone.
+    pub(super) fn keys(&self) -> impl Iterator<Item = i32> {
+        let layout = identity(&[]);
+        let whose = self.whose;
+        (0..KEYS).map(move |turn| {
+            let mut hash = Fnv::new();
+            hash.add(&layout.to_le_bytes());
+            whose.iter().for_each(|w| hash.add(&w.to_le_bytes()));
+            hash.add(&turn.to_le_bytes());
+            // Never 0, which is no key.
+            hash.fold().max(1).cast_signed()
+        })
+    }
+
+    fn identity(&self) -> u64 {
+        identity(&self.whose)
+    }
+
+    /// Maps the segment to count in, made where there is none.
+    ///
+    /// # Errors
+    /// [`Wrong`], where the system makes none.
+    pub(super) fn open(&self) -> Result<Mapped<T>, Wrong> {
+        for key in self.keys() {
+            match memory::create(key, self.uid, self.identity()) {
+                Err(wrong) if wrong.is_of_this_key() => {}
+                other => return other,
+            }
+        }
+        // All taken. Two who come here at the same time may make one each: readers add them up.
+        let listed = memory::segments().map_err(|e| Wrong::System("shmctl", e))?;
+        let without = listed.iter().filter(|s| s.key == NO_KEY);
+        match without.filter_map(|s| self.attach(s, Access::Write).ok()).next() {
+            Some(found) => Ok(found),
+            None => memory::create(NO_KEY, self.uid, self.identity()),
+        }
+    }
+
+    fn attach(&self, found: &Stat, access: Access) -> Result<Mapped<T>, Wrong> {
+        match found.wrong(self.uid, T::SIZE) {
+            Some(wrong) => Err(wrong),
+            None => memory::attach(found.id, self.uid, self.identity(), access),
+        }
+    }
+
+    /// Maps all its segments among the `listed`: there are several where a taken key was given up by who had taken it.
+    pub(super) fn all(&self, listed: &[Stat], access: Access) -> Vec<Mapped<T>> {
+        let keys: Vec<i32> = self.keys().collect();
+        let possible = listed.iter().filter(|s| s.key == NO_KEY || keys.contains(&s.key));
+        possible.filter_map(|s| self.attach(s, access).ok()).collect()
+    }
+
+    /// Whether there is one among the `listed`.
+    pub(super) fn is_in(&self, listed: &[Stat]) -> bool {
+        let mut fitting = listed.iter().filter(|s| s.wrong(self.uid, T::SIZE).is_none());
+        fitting.any(|s| match s.key {
+            NO_KEY => self.attach(s, Access::Read).is_ok(),
+            key => self.keys().any(|k| k == key),
+        })
+    }
+
+    /// Whether this is one of its segments, and whole.
+    pub(super) fn is_sound(&self, found: &Stat) -> bool {
+        self.attach(found, Access::Read).is_ok()
+    }
+
+    /// What is under the keys that come before the segment's own, and why it is not that: all of them where it has none.
+    pub(super) fn in_the_way(&self, listed: &[Stat]) -> Vec<(Stat, Wrong)> {
+        let mut found = Vec::new();
+        for key in self.keys() {
+            let Some(stat) = listed.iter().find(|s| s.key == key) else { break };
+            match self.attach(stat, Access::Read) {
+                Ok(_) => break,
+                // Made, and its maker has not come further yet.
+                Err(Wrong::Content(0)) => break,
+                Err(wrong) => found.push((*stat, wrong)),
+            }
+        }
+        found
+    }
+
+    /// The segments that are this user's to remove: damaged ones too.
+    pub(super) fn own(&self, listed: &[Stat]) -> Vec<Stat> {
+        let keys: Vec<i32> = self.keys().collect();
+        let own = |s: &&Stat| s.uid == self.uid && s.creator == self.uid;
+        let ours = |s: &&Stat| match s.key {
+            NO_KEY => self.attach(s, Access::Read).is_ok(),
+            key => keys.contains(&key),
+        };
+        listed.iter().filter(own).filter(ours).copied().collect()
+    }
+}

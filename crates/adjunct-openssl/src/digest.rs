@@ -3,9 +3,12 @@
 //! Offered are those the CPU library has in constant space; MD5-SHA1, which only TLS 1.1 and older uses, is left to the
 //! default provider with the rest.
 
+use crate::abi::core::Core;
 use crate::abi::param::{self, Param};
+use crate::abi::reason::prov;
 use crate::abi::{self, Algorithm, Dispatch, context, guard, id, slice, slice_mut};
 use crate::entry;
+use crate::provider::provider;
 use adjunct::awslc::digest::{self, Digest, Method};
 use adjunct::route::{Direction, Tally};
 use std::ffi::{c_int, c_void};
@@ -14,6 +17,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// What OpenSSL's `algctx` points to.
 struct Context {
+    /// OpenSSL, for errors.
+    core: &'static Core,
     tally: Tally,
     total: usize,
     /// Length of the result; only an extendable-output function's may differ from the method's.
@@ -24,12 +29,15 @@ struct Context {
 }
 
 impl Context {
-    fn create(method: &'static Method) -> *mut c_void {
+    /// # Safety
+    /// `provctx` is OpenSSL's, which keeps the provider alive as long as its contexts.
+    unsafe fn create(method: &'static Method, provctx: *mut c_void) -> *mut c_void {
         adjunct::counters::attribute();
         let mut place = Box::<Context>::new_uninit();
         let raw = place.as_mut_ptr();
         // SAFETY: every field is written.
         unsafe {
+            (&raw mut (*raw).core).write(&provider(provctx).core);
             (&raw mut (*raw).tally).write(Tally::new(method.function, 0));
             (&raw mut (*raw).total).write(0);
             (&raw mut (*raw).size).write(default_size(method));
@@ -44,6 +52,7 @@ impl Context {
         let raw = place.as_mut_ptr();
         // SAFETY: every field is written.
         unsafe {
+            (&raw mut (*raw).core).write(self.core);
             (&raw mut (*raw).tally).write(self.tally);
             (&raw mut (*raw).total).write(self.total);
             (&raw mut (*raw).size).write(self.size);
@@ -74,8 +83,17 @@ impl Context {
         // SAFETY: the array is OpenSSL's.
         for p in unsafe { param::iter(params) } {
             let done = match p.name().to_bytes() {
-                b"xoflen" if self.digest.method().xof => p.get_usize().map(|size| self.size = size).is_some(),
-                b"ssl3-ms" if std::ptr::eq(self.digest.method(), &digest::SHA1) => {
+                b"xoflen" if self.digest.method().xof => match p.get_usize() {
+                    Some(size) => {
+                        self.size = size;
+                        true
+                    }
+                    None => {
+                        self.core.raise(prov::FAILED_TO_GET_PARAMETER);
+                        false
+                    }
+                },
+                b"ssl3-ms" if p.data_type == param::OCTETS && std::ptr::eq(self.digest.method(), &digest::SHA1) => {
                     p.get_octets().is_some_and(|secret| ssl3_finish(&mut self.digest, secret))
                 }
                 _ => true,
@@ -291,8 +309,9 @@ macro_rules! offer {
         $(mod $module {
             use super::*;
 
-            unsafe extern "C" fn newctx(_provctx: *mut c_void) -> *mut c_void {
-                guard(std::ptr::null_mut(), || Context::create(&digest::$method))
+            unsafe extern "C" fn newctx(provctx: *mut c_void) -> *mut c_void {
+                // SAFETY: the pointer is the provider's.
+                guard(std::ptr::null_mut(), || unsafe { Context::create(&digest::$method, provctx) })
             }
 
             unsafe extern "C" fn get_params(params: *mut Param) -> c_int {

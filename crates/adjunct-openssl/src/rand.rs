@@ -54,12 +54,17 @@ impl Context {
         self.reseeded.store(unsafe { libc::time(std::ptr::null_mut()) }, Relaxed);
     }
 
-    fn generate(&self, out: &mut [u8], strength: c_uint, resist: bool, additional: &[u8]) -> c_int {
-        if self.state.load(Relaxed) != READY {
-            return self.fail(prov::NOT_INSTANTIATED);
+    /// As in OpenSSL, what is asked before it was instantiated, or after it was uninstantiated, is instantiated by that.
+    fn start(&self) {
+        if self.state.swap(READY, Relaxed) != READY {
+            self.seeded();
         }
+    }
+
+    fn generate(&self, out: &mut [u8], strength: c_uint, resist: bool, additional: &[u8]) -> c_int {
+        self.start();
         if strength > STRENGTH {
-            return self.fail(prov::FAILED_TO_SET_PARAMETER);
+            return self.fail(prov::INSUFFICIENT_DRBG_STRENGTH);
         }
         if out.len() > MAX_REQUEST {
             return self.fail(prov::REQUEST_TOO_LARGE_FOR_DRBG);
@@ -81,17 +86,17 @@ impl Context {
         let done = unsafe { param::iter(params) }.all(|p| match p.name().to_bytes() {
             // Whatever AES it is: this one is never weaker.
             b"cipher" => p.get_str().is_some_and(|name| {
-                name.len() > 3
-                    && name.is_char_boundary(name.len() - 3)
-                    && name[name.len() - 3..].eq_ignore_ascii_case("CTR")
+                let counter = name.len() > 3 && name.as_bytes()[name.len() - 3..].eq_ignore_ascii_case(b"CTR");
+                if !counter {
+                    self.fail(prov::REQUIRE_CTR_MODE_CIPHER);
+                }
+                counter
             }),
-            b"reseed_requests" => {
-                p.get_u64().and_then(|v| v.try_into().ok()).map(|v| self.reseed_requests.store(v, Relaxed)).is_some()
-            }
+            b"reseed_requests" => p.get_u32().map(|v| self.reseed_requests.store(v, Relaxed)).is_some(),
             b"reseed_time_interval" => p.get_i64().map(|v| self.reseed_interval.store(v, Relaxed)).is_some(),
             _ => true,
         });
-        if done { 1 } else { self.fail(prov::FAILED_TO_SET_PARAMETER) }
+        done.into()
     }
 
     fn get_params(&self, params: *mut Param) -> bool {
@@ -159,10 +164,14 @@ unsafe extern "C" fn instantiate(
                 return 0;
             }
             if strength > STRENGTH {
-                return c.fail(prov::FAILED_TO_SET_PARAMETER);
+                return c.fail(prov::INSUFFICIENT_DRBG_STRENGTH);
             }
-            c.seeded();
-            c.state.store(READY, Relaxed);
+            if c.state.load(Relaxed) == READY {
+                // An error that OpenSSL's own tells, and no failure.
+                c.fail(prov::ALREADY_INSTANTIATED);
+                return 1;
+            }
+            c.start();
             1
         })
     }
@@ -204,9 +213,7 @@ unsafe extern "C" fn reseed(
     // SAFETY: the context is ours.
     unsafe {
         with(ctx, |c| {
-            if c.state.load(Relaxed) != READY {
-                return c.fail(prov::NOT_INSTANTIATED);
-            }
+            c.start();
             // The next bytes are taken with fresh ones from the operating system.
             if !awslc::random_with(&mut [0; 1], &[], true) {
                 return c.fail(prov::INTERNAL_ERROR);

@@ -155,6 +155,7 @@ library! { prov "`ERR_LIB_PROV`: the providers themselves; the newest reasons ar
     PERSONALISATION_STRING_TOO_LONG 195
     PSS_SALTLEN_TOO_SMALL 172
     REQUEST_TOO_LARGE_FOR_DRBG 196
+    REQUIRE_CTR_MODE_CIPHER 206
     RESEED_ERROR 197
     SEED_SOURCES_MUST_NOT_HAVE_A_PARENT 229
     TAG_NOT_NEEDED 120
@@ -288,6 +289,7 @@ library! { ec "`ERR_LIB_EC`: what the functions of curves below the provider rai
 library! { evp "`ERR_LIB_EVP`." 6 "EVP_R_":
     INVALID_DIGEST 152
     INVALID_KEY_LENGTH 130
+    MESSAGE_DIGEST_IS_NULL 159
     XTS_DUPLICATED_KEYS 192
 }
 

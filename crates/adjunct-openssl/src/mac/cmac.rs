@@ -2,6 +2,7 @@
 
 use super::{Context, Keyed, dup, gettable, with};
 use crate::abi::param::{self, Param};
+use crate::abi::reason::{Reason, evp};
 use crate::abi::{self, Dispatch, guard, id, slice};
 use crate::entry;
 use crate::fallback::Output;
@@ -29,6 +30,8 @@ impl Keyed for Cmac {
     type Under = BlockCipher;
     const NAME: &CStr = c"CMAC";
     const UNDER: &CStr = c"cipher";
+    const COPIES_UNKEYED: bool = false;
+    const KEY_LENGTH: Option<Reason> = Some(evp::INVALID_KEY_LENGTH);
     const BLOCK: Option<fn(BlockCipher) -> usize> = None;
 
     fn under(name: &str) -> Option<BlockCipher> {
@@ -63,8 +66,8 @@ impl Keyed for Cmac {
         Cmac::finish(self, out);
     }
 
-    fn size(&self) -> usize {
-        self.cipher().block()
+    fn size(under: BlockCipher) -> usize {
+        under.block()
     }
 }
 

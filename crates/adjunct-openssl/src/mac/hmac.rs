@@ -2,6 +2,7 @@
 
 use super::{Context, Engine, Foreign, Keyed, alias, dup, find, gettable, with};
 use crate::abi::param::{self, Param};
+use crate::abi::reason::{Reason, evp};
 use crate::abi::{self, Dispatch, guard, id, slice};
 use crate::entry;
 use crate::fallback::Output;
@@ -15,6 +16,7 @@ impl Keyed for Hmac {
     type Under = &'static Method;
     const NAME: &CStr = c"HMAC";
     const UNDER: &CStr = c"digest";
+    const NO_SIZE: Option<Reason> = Some(evp::MESSAGE_DIGEST_IS_NULL);
     const BLOCK: Option<fn(&'static Method) -> usize> = Some(|method| method.block);
 
     fn under(name: &str) -> Option<&'static Method> {
@@ -48,8 +50,9 @@ impl Keyed for Hmac {
         Hmac::finish(self, out);
     }
 
-    fn size(&self) -> usize {
-        self.method().size
+    #[inline]
+    fn size(under: &'static Method) -> usize {
+        under.size
     }
 }
 
@@ -125,7 +128,7 @@ impl TlsContext {
             Engine::Served(hmac) => hmac,
             // SAFETY: see above.
             Engine::Delegated(mac) => return unsafe { mac.update_record(data, length) },
-            Engine::None => return false,
+            Engine::None | Engine::Unkeyed(_) => return false,
         };
         let Some(header) = &self.record.header else {
             // SAFETY: the buffer is OpenSSL's.

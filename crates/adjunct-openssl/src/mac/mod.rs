@@ -41,7 +41,13 @@ trait Keyed: Clone {
     fn update(&mut self, data: &[u8]);
     fn finish(&mut self, out: &mut [u8]);
     /// Length of the result in bytes.
-    fn size(&self) -> usize;
+    fn size(under: Self::Under) -> usize;
+    /// Whether OpenSSL copies a context that has no key.
+    const COPIES_UNKEYED: bool = true;
+    /// What OpenSSL says of the length of a result that no digest was set for.
+    const NO_SIZE: Option<Reason> = None;
+    /// What it says of a key of the wrong length.
+    const KEY_LENGTH: Option<Reason> = None;
     /// Length of a block in bytes, where it is told apart from the result's and before there is a key.
     const BLOCK: Option<fn(Self::Under) -> usize>;
 }
@@ -62,8 +68,10 @@ struct Foreign {
 }
 
 /// What computes.
-enum Engine<M> {
+enum Engine<M: Keyed> {
     None,
+    /// Nothing: the first key for this digest or cipher was of the wrong length.
+    Unkeyed(M::Under),
     Served(M),
     Delegated(fallback::Mac),
 }
@@ -110,11 +118,6 @@ impl<M: Keyed> Context<M> {
         Context { provider, next: Next::Unchanged, tally: None, total: 0, engine: Engine::None }
     }
 
-    fn fail(&self, reason: Reason) -> bool {
-        self.provider.core.raise(reason);
-        false
-    }
-
     fn duplicate(&self) -> Option<Context<M>> {
         let next = match &self.next {
             Next::Unchanged => Next::Unchanged,
@@ -122,7 +125,9 @@ impl<M: Keyed> Context<M> {
             Next::Delegated(f) => Next::Delegated(self.delegate(f.name.clone(), f.properties.clone())?),
         };
         let engine = match &self.engine {
+            Engine::None | Engine::Unkeyed(_) if !M::COPIES_UNKEYED => return None,
             Engine::None => Engine::None,
+            Engine::Unkeyed(under) => Engine::Unkeyed(*under),
             Engine::Served(mac) => Engine::Served(mac.clone()),
             Engine::Delegated(mac) => Engine::Delegated(mac.duplicate()?),
         };
@@ -148,11 +153,11 @@ impl<M: Keyed> Context<M> {
             return true;
         }
         if let Some(p) = find(params, M::UNDER) {
-            let Some(name) = p.get_str() else { return self.fail(prov::FAILED_TO_GET_PARAMETER) };
+            let Some(name) = p.get_str() else { return false };
             let properties = match find(params, c"properties").map(Param::get_str) {
                 None => None,
                 Some(Some(text)) => Some(text),
-                Some(None) => return self.fail(prov::FAILED_TO_GET_PARAMETER),
+                Some(None) => return false,
             };
             self.next = match M::under(name).filter(|_| properties.is_none_or(satisfied)) {
                 Some(under) => Next::Served(under),
@@ -167,7 +172,7 @@ impl<M: Keyed> Context<M> {
         }
         match find(params, c"key") {
             None => true,
-            Some(p) if p.data_type != param::OCTETS => self.fail(prov::FAILED_TO_GET_PARAMETER),
+            Some(p) if p.data_type != param::OCTETS => false,
             Some(p) if p.data.is_null() => self.restart(),
             Some(p) => p.get_octets().is_some_and(|key| self.set_key(key)),
         }
@@ -178,7 +183,8 @@ impl<M: Keyed> Context<M> {
         let under = match (std::mem::replace(&mut self.next, Next::Unchanged), &mut self.engine) {
             (Next::Served(under), _) => under,
             (Next::Unchanged, Engine::Served(mac)) => mac.keyed(),
-            (Next::Unchanged, Engine::None) => return self.fail(prov::NO_KEY_SET),
+            (Next::Unchanged, Engine::Unkeyed(under)) => *under,
+            (Next::Unchanged, Engine::None) => return false,
             // SAFETY: an empty array.
             (Next::Unchanged, Engine::Delegated(mac)) => return unsafe { mac.init(Some(key), std::ptr::null()) },
             (Next::Delegated(Foreign { mut mac, name, .. }), _) => {
@@ -198,7 +204,11 @@ impl<M: Keyed> Context<M> {
                 self.tally = Some(Tally::new(function, bits));
                 true
             }
-            None => self.fail(prov::INVALID_KEY_LENGTH),
+            None => {
+                self.engine = Engine::Unkeyed(under);
+                M::KEY_LENGTH.inspect(|&reason| self.provider.core.raise(reason));
+                false
+            }
         }
     }
 
@@ -206,7 +216,7 @@ impl<M: Keyed> Context<M> {
     fn restart(&mut self) -> bool {
         self.total = 0;
         match &mut self.engine {
-            Engine::None => self.fail(prov::MISSING_KEY),
+            Engine::None | Engine::Unkeyed(_) => false,
             Engine::Served(mac) => {
                 mac.reset();
                 true
@@ -238,7 +248,7 @@ impl<M: Keyed> Context<M> {
                 true
             }
             Engine::Delegated(mac) => mac.update(data),
-            Engine::None => self.fail(prov::MISSING_KEY),
+            Engine::None | Engine::Unkeyed(_) => false,
         }
     }
 
@@ -247,10 +257,11 @@ impl<M: Keyed> Context<M> {
     unsafe fn finish(&mut self, output: Output) -> bool {
         let done = match &mut self.engine {
             Engine::Served(mac) => {
-                let size = mac.size();
+                let size = M::size(mac.keyed());
                 if !output.data.is_null() {
                     if output.size < size {
-                        return self.fail(prov::OUTPUT_BUFFER_TOO_SMALL);
+                        self.provider.core.raise(prov::OUTPUT_BUFFER_TOO_SMALL);
+                        return false;
                     }
                     // SAFETY: see above.
                     mac.finish(unsafe { slice_mut(output.data, size) });
@@ -263,7 +274,7 @@ impl<M: Keyed> Context<M> {
             }
             // SAFETY: see above.
             Engine::Delegated(mac) => unsafe { mac.finish(output) == 1 },
-            Engine::None => return self.fail(prov::MISSING_KEY),
+            Engine::None | Engine::Unkeyed(_) => return false,
         };
         if let (true, false, Some(tally)) = (done, output.data.is_null(), self.tally) {
             tally.count(Direction::Encrypt, self.total);
@@ -277,6 +288,7 @@ impl<M: Keyed> Context<M> {
             (Next::Served(under), _) => p.set_usize(block(*under)),
             (Next::Delegated(Foreign { mac, .. }), _) | (Next::Unchanged, Engine::Delegated(mac)) => ask(mac, p),
             (Next::Unchanged, Engine::Served(mac)) => p.set_usize(block(mac.keyed())),
+            (Next::Unchanged, Engine::Unkeyed(under)) => p.set_usize(block(*under)),
             (Next::Unchanged, Engine::None) => p.set_usize(0),
         }
     }
@@ -286,8 +298,12 @@ impl<M: Keyed> Context<M> {
         unsafe { param::iter_mut(params) }.all(|p| match (p.name().to_bytes(), M::BLOCK, &self.engine) {
             (b"block-size", Some(block), _) => self.get_block_size(p, block),
             (b"size" | b"block-size", _, Engine::Delegated(mac)) => ask(mac, p),
-            (b"size" | b"block-size", _, Engine::Served(mac)) => p.set_usize(mac.size()),
-            (b"size" | b"block-size", _, Engine::None) => p.set_usize(0),
+            (b"size" | b"block-size", _, Engine::Served(mac)) => p.set_usize(M::size(mac.keyed())),
+            (b"size" | b"block-size", _, Engine::Unkeyed(under)) => p.set_usize(M::size(*under)),
+            (b"size" | b"block-size", _, Engine::None) => {
+                M::NO_SIZE.inspect(|&reason| self.provider.core.raise(reason));
+                p.set_usize(0)
+            }
             _ => true,
         })
     }

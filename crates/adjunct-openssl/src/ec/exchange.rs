@@ -101,12 +101,13 @@ impl Context {
             let raw = context.raw();
             let mut builder = Builder::default();
             builder.int(c"ecdh-cofactor-mode", self.cofactor_mode);
+            let params = builder.finish()?.cast_const();
             let mut done = forward!(
                 algorithm,
                 id::KEYEXCH_INIT,
                 fn(*mut c_void, *mut c_void, *const Param) -> c_int,
                 0,
-                (raw, object, builder.finish())
+                (raw, object, params)
             );
             if let Some(peer) = &self.peer {
                 let peer = peer.delegated(self.provider)?.object.raw();

@@ -7,8 +7,8 @@
 use super::group::{self, Group, Owned, clear, refused};
 use crate::accelerator::Outcome;
 use crate::error::Error;
+use crate::memory::{Shared, zeros};
 use aws_lc_sys as lc;
-use std::sync::Arc;
 use zeroize::Zeroizing;
 
 /// A curve served here.
@@ -96,7 +96,7 @@ pub enum Verdict {
 
 /// A public key, a private key, or both, on one of the curves. Immutable; usable from all threads; a clone is the same key.
 #[derive(Clone)]
-pub struct Key(Arc<Inner>);
+pub struct Key(Shared<Inner>);
 
 struct Inner {
     key: group::Key,
@@ -118,7 +118,7 @@ impl Key {
     /// Generates a key pair (FIPS 186-5 A.2.2).
     pub(crate) fn generate_alone(curve: Curve) -> Result<(Key, Outcome), Error> {
         let (key, outcome) = group::Key::generate(curve.group())?;
-        Ok((Key(Arc::new(Inner { key, curve, coordinates: None })), outcome))
+        Ok((Key(Shared::new(Inner { key, curve, coordinates: None })?), outcome))
     }
 
     /// A key from an encoded point, a big-endian private scalar of [`Curve::field_len`] bytes, or both. That the two belong
@@ -135,7 +135,7 @@ impl Key {
             known[..length].copy_from_slice(&public[1..]);
             known
         });
-        Ok(Key(Arc::new(Inner { key, curve, coordinates })))
+        Ok(Key(Shared::new(Inner { key, curve, coordinates })?))
     }
 
     /// The same public key alone.
@@ -144,7 +144,7 @@ impl Key {
     /// [`Error::InvalidKey`] where there is none.
     pub fn public_only(&self) -> Result<Key, Error> {
         let (key, curve, coordinates) = (self.0.key.public_only()?, self.curve(), self.0.coordinates);
-        Ok(Key(Arc::new(Inner { key, curve, coordinates })))
+        Ok(Key(Shared::new(Inner { key, curve, coordinates })?))
     }
 
     /// The same key, for operations that have no lanes.
@@ -204,7 +204,10 @@ impl Key {
 
     /// The private scalar, big-endian, in [`Curve::field_len`] bytes.
     pub fn private(&self) -> Option<Zeroizing<Vec<u8>>> {
-        self.scalar().map(|scalar| Zeroizing::new(scalar.to_vec()))
+        let scalar = self.scalar()?;
+        let mut copy = zeros(scalar.len()).ok()?;
+        copy.copy_from_slice(&scalar);
+        Some(copy)
     }
 
     /// Whether the private and the public half belong together; false where one is missing.

@@ -204,11 +204,11 @@ unsafe extern "C" fn set_peer(context: *mut c_void, peer: *mut c_void) -> c_int 
         let (c, peer) = unsafe { (abi::context::<Context>(context), peer.cast::<EcKey>().as_ref()) };
         let (Some(c), Some(peer)) = (c, peer) else { return 0 };
         if c.delegated.is_none() {
-            if let (Some(State::Native(ours)), State::Native(theirs)) = (c.key.as_deref(), &*peer.state) {
-                if ours.curve == theirs.curve {
-                    c.peer = Some(peer.state.clone());
-                    return 1;
-                }
+            if let (Some(State::Native(ours)), State::Native(theirs)) = (c.key.as_deref(), &*peer.state)
+                && ours.curve == theirs.curve
+            {
+                c.peer = Some(peer.state.clone());
+                return 1;
             }
             c.peer = None;
             if !c.delegate() {

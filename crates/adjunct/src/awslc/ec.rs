@@ -206,7 +206,7 @@ impl Key {
     pub fn private(&self) -> Option<Zeroizing<Vec<u8>>> {
         let scalar = self.scalar()?;
         let mut copy = zeros(scalar.len()).ok()?;
-        copy.copy_from_slice(&scalar);
+        copy.copy_from_slice(scalar);
         Some(copy)
     }
 

@@ -6,7 +6,7 @@ use crate::abi::reason::prov;
 use crate::abi::{self, Algorithm, Dispatch, OsslAlgorithm, guard, id};
 use crate::{asynchronous, capabilities, cipher, digest, ec, ecx, fallback, mac, rand, rsa};
 use adjunct::config::{Group, Groups};
-use std::ffi::{CStr, CString, c_int, c_void};
+use std::ffi::{CStr, c_int, c_void};
 
 /// One loaded instance; every context holds a pointer to it, and OpenSSL keeps it alive as long as they live.
 #[derive(Debug)]
@@ -55,8 +55,11 @@ impl Provider {
         let Some(library) = self.library.get(&self.core) else { return };
         let foreign = |name: &&str| adjunct::awslc::digest::Method::from_name(name).is_none();
         let adopt = |name: &str| {
-            if let Ok(name) = CString::new(name) {
-                library.adopt_digest(&self.core, &name);
+            // OpenSSL takes no name that is longer.
+            let mut terminated = [0; 50];
+            if name.len() < terminated.len() {
+                terminated[..name.len()].copy_from_slice(name.as_bytes());
+                library.adopt_digest(&self.core, CStr::from_bytes_until_nul(&terminated).unwrap_or(c""));
             }
         };
         digest.and_then(|name| name.to_str().ok()).filter(foreign).into_iter().for_each(adopt);

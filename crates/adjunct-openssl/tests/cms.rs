@@ -42,7 +42,7 @@ impl Mail {
     fn run(&self, who: &str, line: &str) -> Output {
         let mut command = Command::new("openssl");
         command.args(line.split_whitespace()).current_dir(self.folder.path());
-        command.env("OPENSSL_CONF", self.path(&format!("{who}.cnf"))).output().unwrap()
+        command.env("OPENSSL_CONF", self.path(format!("{who}.cnf"))).output().unwrap()
     }
 
     fn ok(&self, who: &str, line: &str) {
@@ -74,6 +74,7 @@ fn mail_is_read_without_naming_the_recipient_as_with_stock() {
     assert_eq!(mail.read("stock"), RECIPIENTS * MESSAGES);
     assert_eq!(mail.read("ours"), RECIPIENTS * MESSAGES);
     // From 3.2 on, CMS turns implicit rejection off where it tries recipients; before, it does not know of it.
+    // SAFETY: functions without arguments.
     let version = unsafe { (common::OPENSSL_version_major(), common::OPENSSL_version_minor()) };
     let read = mail.read("implicit");
     assert_eq!(read == RECIPIENTS * MESSAGES, version >= (3, 2), "with the key in the module's section: {read}");

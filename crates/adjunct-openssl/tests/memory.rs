@@ -1,46 +1,19 @@
-//! Memory that runs out while operations of several callers are done in one batch, in a foreign program (`memory/program.c`): an
-//! error for the one caller whose operation it was for, at most; the others get theirs done, and the process lives.
-//! `ADJUNCT_DEEP` tries every size and curve.
+//! Memory that runs out in the middle of a call on a key: the call fails, and the process lives.
 
-#[cfg(target_env = "gnu")]
 mod foreign;
 
-/// What each kind of operation asked for at most, and how many failed, as `NAME ALLOCATIONS FAILED` lines.
-#[cfg(target_env = "gnu")]
-fn run(how: &str, more: &str) -> Vec<(String, u32, u32)> {
-    use std::process::{Command, Output};
-    use std::sync::OnceLock;
-    static PROGRAM: OnceLock<std::path::PathBuf> = OnceLock::new();
-    let program = PROGRAM.get_or_init(|| foreign::compile("memory"));
+use std::process::Command;
+
+#[test]
+fn out_of_memory_is_an_error_of_the_call() {
+    let program = foreign::compile("memory");
     let folder = tempfile::tempdir().expect("a folder");
-    let config = foreign::config(folder.path(), more);
-    let mut command = Command::new("timeout");
-    command.arg("600").arg(program).arg(&config).arg(how).env("OPENSSL_CONF", "/dev/null");
-    let Output { status, stdout, stderr } = command.output().expect("the program runs");
-    let (out, err) = (String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr));
-    assert!(status.success() && err.is_empty(), "{how}: {status}: {out}{err}");
+    let config = foreign::config(folder.path(), "");
+    let mut command = Command::new(program);
+    command.arg(&config).arg("provider=adjunct").env("OPENSSL_CONF", "/dev/null");
+    let output = command.output().expect("it runs");
+    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     println!("{out}");
-    let line = |line: &str| {
-        let [name, asked, failed] = line.split(' ').collect::<Vec<_>>()[..] else { panic!("{line}") };
-        (name.to_owned(), asked.parse().expect("a number"), failed.parse().expect("a number"))
-    };
-    out.lines().map(line).collect()
-}
-
-#[test]
-#[cfg(target_env = "gnu")]
-fn a_batch_of_jobs_without_memory_fails_at_most_whose_it_was() {
-    let kinds = run("jobs", "");
-    assert!(kinds.len() >= 5, "{kinds:?}");
-    if adjunct::accelerator::available() {
-        // Each job asks for what it is parked in; keys of RSA for their form and the room of a batch.
-        assert!(kinds.iter().all(|(_, asked, _)| *asked >= 8), "{kinds:?}");
-    }
-}
-
-#[test]
-#[cfg(target_env = "gnu")]
-fn a_batch_of_threads_without_memory_fails_at_most_whose_it_was() {
-    let kinds = run("threads", "accelerator = always\n");
-    assert!(kinds.len() >= 4, "{kinds:?}");
+    let ended = out.lines().last().is_some_and(|line| line == "good" || line.starts_with("SKIPPED"));
+    assert!(output.status.success() && ended, "{}: {out}{err}", output.status);
 }

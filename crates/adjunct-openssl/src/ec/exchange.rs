@@ -101,12 +101,13 @@ impl Context {
             let raw = context.raw();
             let mut builder = Builder::default();
             builder.int(c"ecdh-cofactor-mode", self.cofactor_mode);
+            let params = builder.finish()?.cast_const();
             let mut done = forward!(
                 algorithm,
                 id::KEYEXCH_INIT,
                 fn(*mut c_void, *mut c_void, *const Param) -> c_int,
                 0,
-                (raw, object, builder.finish())
+                (raw, object, params)
             );
             if let Some(peer) = &self.peer {
                 let peer = peer.delegated(self.provider)?.object.raw();
@@ -203,11 +204,11 @@ unsafe extern "C" fn set_peer(context: *mut c_void, peer: *mut c_void) -> c_int 
         let (c, peer) = unsafe { (abi::context::<Context>(context), peer.cast::<EcKey>().as_ref()) };
         let (Some(c), Some(peer)) = (c, peer) else { return 0 };
         if c.delegated.is_none() {
-            if let (Some(State::Native(ours)), State::Native(theirs)) = (c.key.as_deref(), &*peer.state) {
-                if ours.curve == theirs.curve {
-                    c.peer = Some(peer.state.clone());
-                    return 1;
-                }
+            if let (Some(State::Native(ours)), State::Native(theirs)) = (c.key.as_deref(), &*peer.state)
+                && ours.curve == theirs.curve
+            {
+                c.peer = Some(peer.state.clone());
+                return 1;
             }
             c.peer = None;
             if !c.delegate() {

@@ -152,6 +152,7 @@ impl Generation {
             if self.plan.group_form != Form::Uncompressed {
                 builder.utf8(c"point-format", super::form_name(self.plan.group_form));
             }
+            let params = builder.finish()?.cast_const();
             let algorithm = Delegated::algorithm(self.provider)?;
             let context = algorithm.provider_context();
             let raw = forward!(
@@ -159,7 +160,7 @@ impl Generation {
                 id::KEYMGMT_GEN_INIT,
                 fn(*mut c_void, c_int, *const Param) -> *mut c_void,
                 std::ptr::null_mut(),
-                (context, self.selection, builder.finish())
+                (context, self.selection, params)
             );
             // SAFETY: made by the algorithm just now.
             self.delegated = unsafe { Context::own(algorithm, raw, id::KEYMGMT_GEN_CLEANUP) };

@@ -205,7 +205,7 @@ unsafe extern "C" fn export(
                 let mut builder = Builder::default();
                 params::describe(native, selection, &mut builder);
                 // SAFETY: OpenSSL's callback with its argument; the array lives through the call.
-                unsafe { callback(builder.finish(), argument) }
+                builder.finish().map_or(0, |params| unsafe { callback(params, argument) })
             }
             State::Delegated(d) => {
                 let (algorithm, raw) = (d.object.algorithm(), d.object.raw());

@@ -151,7 +151,7 @@ impl Native {
             if self.key.is_some() {
                 selection |= KEYPAIR;
             }
-            let delegated = Delegated::import(provider, selection, builder.finish())?;
+            let delegated = Delegated::import(provider, selection, builder.finish()?)?;
             let mut point = [0; MAX_POINT];
             if self.key_form != self.group_form
                 && let Some(public) = self.public_part(self.key_form, &mut point)
@@ -159,7 +159,7 @@ impl Native {
                 // Setting a point sets the form for the key alone.
                 let mut builder = Builder::default();
                 builder.octets(c"encoded-pub-key", public);
-                delegated.call(id::KEYMGMT_SET_PARAMS, builder.finish());
+                delegated.call(id::KEYMGMT_SET_PARAMS, builder.finish()?);
             }
             Some(delegated)
         };

@@ -12,7 +12,7 @@ use adjunct::awslc::ec::{Key, MAX_SIGNATURE, Verdict};
 use adjunct::catalogue::Function;
 use adjunct::memory::Shared;
 use adjunct::route::{Direction, Tally};
-use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::ffi::{CStr, c_char, c_int, c_void};
 /// What a context was set up for; the value is the `OSSL_FUNC_*` number of that set-up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Purpose {
@@ -165,14 +165,15 @@ impl Context {
     /// The default provider's context with what has been set here: what is refused is refused by it, with its errors.
     fn judge(&self) -> Option<fallback::Context> {
         let mut builder = Builder::default();
-        let name = self.method.and_then(|method| CString::new(method.name).ok());
+        let mut buffer = [0; NAME];
+        let name = self.method.map(|method| terminated(method.name, &mut buffer));
         let streams = matches!(self.purpose, Some(Purpose::DigestSign | Purpose::DigestVerify));
-        if let Some(name) = name.as_ref().filter(|_| !streams) {
+        if let Some(name) = name.filter(|_| !streams) {
             builder.utf8(c"digest", name);
         } else if !streams && self.digest_size != 0 {
             builder.number(c"digest-size", &self.digest_size.to_be_bytes());
         }
-        self.stock(name.as_deref().filter(|_| streams), builder.finish()).map(|(context, _)| context)
+        self.stock(name.filter(|_| streams), builder.finish()?).map(|(context, _)| context)
     }
 
     /// Sets parameters; what is not for us moves the context to the default provider.
@@ -347,6 +348,16 @@ impl Context {
     pub(super) fn raw(&self) -> Option<(fallback::Algorithm, *mut c_void)> {
         self.delegated.as_ref().map(|d| (d.algorithm(), d.raw()))
     }
+}
+
+/// Room for the name of a digest of ours.
+const NAME: usize = 32;
+
+/// `name` as a string of C's.
+fn terminated<'a>(name: &str, buffer: &'a mut [u8; NAME]) -> &'a CStr {
+    let length = name.len().min(NAME - 1);
+    buffer[..length].copy_from_slice(&name.as_bytes()[..length]);
+    CStr::from_bytes_until_nul(buffer).unwrap_or(c"")
 }
 
 /// The method of a digest OpenSSL names, where ECDSA takes it here.

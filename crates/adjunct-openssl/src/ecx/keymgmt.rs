@@ -189,7 +189,7 @@ unsafe extern "C" fn export(
         let mut builder = Builder::default();
         ecx.pair.describe(selection & PRIVATE != 0, &mut builder);
         // SAFETY: OpenSSL's callback with its argument; the array lives through the call.
-        unsafe { callback(builder.finish(), argument) }
+        builder.finish().map_or(0, |params| unsafe { callback(params, argument) })
     })
 }
 
@@ -398,12 +398,13 @@ fn derived(generation: &Generation, material: &[u8]) -> Option<Pair> {
     let (context, null) = (algorithm.provider_context(), std::ptr::null_mut());
     let mut builder = Builder::default();
     builder.octets(c"dhkem-ikm", material);
+    let params = builder.finish()?.cast_const();
     let raw = forward!(
         algorithm,
         id::KEYMGMT_GEN_INIT,
         fn(*mut c_void, c_int, *const Param) -> *mut c_void,
         null,
-        (context, generation.selection, builder.finish())
+        (context, generation.selection, params)
     );
     // SAFETY: made by the algorithm just now.
     let maker = unsafe { Context::own(algorithm, raw, id::KEYMGMT_GEN_CLEANUP) }?;

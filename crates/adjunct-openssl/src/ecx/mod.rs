@@ -73,7 +73,7 @@ impl Pair {
         if self.private.is_some() {
             selection |= id::KEYMGMT_SELECT_PRIVATE_KEY;
         }
-        (import_into(&key, selection, builder.finish()) == 1).then_some(key)
+        (import_into(&key, selection, builder.finish()?) == 1).then_some(key)
     }
 }
 

@@ -105,7 +105,7 @@ unsafe extern "C" fn dupctx(context: *mut c_void) -> *mut c_void {
         counters::attribute();
         // SAFETY: a context of OpenSSL's.
         let copy = unsafe { context_of(context) }.and_then(|c| c.duplicate());
-        copy.map_or(std::ptr::null_mut(), |copy| hand_out(copy))
+        copy.map_or(std::ptr::null_mut(), hand_out)
     })
 }
 

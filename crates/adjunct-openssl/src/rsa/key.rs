@@ -140,7 +140,7 @@ impl Material {
         if let Some(known) = cell.get() {
             return Some(known.clone());
         }
-        let exported = Exported::new(key, key.is_private());
+        let exported = Exported::new(key, key.is_private())?;
         let selection = if key.is_private() { PAIR } else { id::KEYMGMT_SELECT_PUBLIC_KEY };
         let library = provider.fallback()?;
         // SAFETY: the array ends and lives through the call.
@@ -210,26 +210,29 @@ pub(super) unsafe fn own(private: bool, params: *const Param) -> Option<Key> {
 /// A key's numbers as the parameter array of an export; wiped when it goes.
 pub struct Exported {
     // Holds what `params` points to.
-    _numbers: Vec<Zeroizing<Vec<u8>>>,
+    _numbers: [Option<Zeroizing<Vec<u8>>>; PARTS.len()],
     /// The array, with its end.
-    pub params: Vec<Param>,
+    pub params: [Param; PARTS.len() + 1],
 }
 
 impl Exported {
-    /// The numbers of `key`, with the private ones where told.
-    pub fn new(key: &Key, private: bool) -> Exported {
+    /// The numbers of `key`, with the private ones where told; `None` where there is no memory for them.
+    pub fn new(key: &Key, private: bool) -> Option<Exported> {
         let count = if private { PARTS.len() } else { 2 };
-        let (mut numbers, mut params) = (Vec::with_capacity(count), Vec::with_capacity(count + 1));
+        let mut numbers = [const { None }; PARTS.len()];
+        let mut params = [const { Param::END }; PARTS.len() + 1];
+        let mut used = 0;
         for (part, name) in &PARTS[..count] {
-            let Some(mut number) = key.number(*part) else { continue };
+            let Some(mut number) = key.try_number(*part).ok()? else { continue };
             if cfg!(target_endian = "little") {
                 number.reverse();
             }
+            // The heap buffer stays where it is when the vector that holds it moves.
             let data = number.as_mut_ptr().cast();
-            params.push(Param { data, ..Param::describe(name, param::UNSIGNED, number.len()) });
-            numbers.push(number);
+            params[used] = Param { data, ..Param::describe(name, param::UNSIGNED, number.len()) };
+            numbers[used] = Some(number);
+            used += 1;
         }
-        params.push(Param::END);
-        Exported { _numbers: numbers, params }
+        Some(Exported { _numbers: numbers, params })
     }
 }

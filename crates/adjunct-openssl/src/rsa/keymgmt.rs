@@ -166,7 +166,13 @@ unsafe extern "C" fn export(
         };
         let private = selection & id::KEYMGMT_SELECT_PRIVATE_KEY != 0 && key.is_private();
         let none = [Param::END];
-        let exported = (selection & PAIR != 0).then(|| Exported::new(key, private));
+        let exported = match selection & PAIR {
+            0 => None,
+            _ => match Exported::new(key, private) {
+                Some(exported) => Some(exported),
+                None => return 0,
+            },
+        };
         let params = exported.as_ref().map_or(&none[..], |e| &e.params);
         // SAFETY: as above.
         unsafe { callback(params.as_ptr(), argument) }
@@ -424,7 +430,7 @@ impl Generation {
         builder.number(c"primes", &self.primes.to_be_bytes());
         builder.number(c"e", &self.e);
         // SAFETY: the array ends and lives through the call.
-        unsafe { fallback::Generation::new(provider.fallback()?, c"RSA", self.selection, builder.finish()) }
+        unsafe { fallback::Generation::new(provider.fallback()?, c"RSA", self.selection, builder.finish()?) }
     }
 
     fn run(&mut self, callback: Option<ExportCallback>, argument: *mut c_void) -> Option<Material> {

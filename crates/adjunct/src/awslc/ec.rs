@@ -7,7 +7,7 @@
 use super::group::{self, Group, Owned, clear, refused};
 use crate::accelerator::Outcome;
 use crate::error::Error;
-use crate::memory::Shared;
+use crate::memory::{Shared, zeros};
 use aws_lc_sys as lc;
 use zeroize::Zeroizing;
 
@@ -135,7 +135,7 @@ impl Key {
             known[..length].copy_from_slice(&public[1..]);
             known
         });
-        Shared::new(Inner { key, curve, coordinates }).map(Key)
+        Ok(Key(Shared::new(Inner { key, curve, coordinates })?))
     }
 
     /// The same public key alone.
@@ -144,7 +144,7 @@ impl Key {
     /// [`Error::InvalidKey`] where there is none.
     pub fn public_only(&self) -> Result<Key, Error> {
         let (key, curve, coordinates) = (self.0.key.public_only()?, self.curve(), self.0.coordinates);
-        Shared::new(Inner { key, curve, coordinates }).map(Key)
+        Ok(Key(Shared::new(Inner { key, curve, coordinates })?))
     }
 
     /// The same key, for operations that have no lanes.
@@ -204,7 +204,10 @@ impl Key {
 
     /// The private scalar, big-endian, in [`Curve::field_len`] bytes.
     pub fn private(&self) -> Option<Zeroizing<Vec<u8>>> {
-        self.scalar().map(|scalar| Zeroizing::new(scalar.to_vec()))
+        let scalar = self.scalar()?;
+        let mut copy = zeros(scalar.len()).ok()?;
+        copy.copy_from_slice(scalar);
+        Some(copy)
     }
 
     /// Whether the private and the public half belong together; false where one is missing.

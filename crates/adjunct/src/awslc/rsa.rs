@@ -308,13 +308,14 @@ impl Key {
 
     /// A number of the key as big-endian bytes without leading zeros; `None` where the key lacks it.
     pub fn number(&self, part: Part) -> Option<Zeroizing<Vec<u8>>> {
-        let mut out = Zeroizing::new(vec![0; self.length(part)?]);
-        self.write(part, &mut out);
-        Some(out)
+        self.try_number(part).ok()?
     }
 
     /// The same, where it is an error that there is no memory.
-    pub(crate) fn try_number(&self, part: Part) -> Result<Option<Zeroizing<Vec<u8>>>, Error> {
+    ///
+    /// # Errors
+    /// [`Error::Memory`].
+    pub fn try_number(&self, part: Part) -> Result<Option<Zeroizing<Vec<u8>>>, Error> {
         let Some(length) = self.length(part) else { return Ok(None) };
         let mut out = zeros(length)?;
         self.write(part, &mut out);

@@ -154,7 +154,10 @@ impl Param {
             return None;
         }
         // SAFETY: data points to data_size bytes.
-        let mut bytes = unsafe { std::slice::from_raw_parts(self.data.cast::<u8>(), self.data_size) }.to_vec();
+        let data = unsafe { std::slice::from_raw_parts(self.data.cast::<u8>(), self.data_size) };
+        let mut bytes = Vec::new();
+        bytes.try_reserve_exact(data.len()).ok()?;
+        bytes.extend_from_slice(data);
         if cfg!(target_endian = "little") {
             bytes.reverse();
         }

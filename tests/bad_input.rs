@@ -197,7 +197,7 @@ impl Machine {
 
     /// `adjunct openssl enable` for some programs, with a module that is there.
     fn enable<'a>(&self, whose: &'a str, module: &'a str) -> Vec<&'a str> {
-        vec!["openssl", "enable", "--for", whose, "--yes", "--module", module]
+        vec!["openssl", "enable", "--for", whose, "--yes", "--trust-module", "--module", module]
     }
 
     fn without_sshd(self) -> Machine {

@@ -55,8 +55,8 @@ or a file:
   first = [\"aes256-gcm@openssh.com\"]         # whatever they cost; last likewise
 
 A list never gets anything that is not in force without adjunct's file: what OpenSSH leaves out by default, what the RHEL
-family's crypto-policies or an administrator's own settings forbid stays out. Costs that are not clearly apart leave
-OpenSSH's own order. The order of host keys is left to ssh, which prefers the type that known_hosts has.
+family's crypto-policies or an administrator's own settings forbid stays out. Where costs are not clearly apart, ciphers
+that this machine has instructions for go first, and else OpenSSH's own order stays. The order of host keys is left to ssh, which prefers the type that known_hosts has.
 
 Exit status: 0 done or shown, 1 it failed and nothing was changed (one line says why), 2 the command line or the policy file
 is wrong.";
@@ -315,7 +315,8 @@ fn doubts(survey: &Survey, programs: &Programs) -> Result<Vec<String>, Failure> 
     let scatter = super::copy::median(scatter);
     if scatter > MUCH {
         doubts.push(format!(
-            "the figures are only sure to {:.0} % (is the machine busy?): what is not clearly apart keeps OpenSSH's order",
+            "the figures are only sure to {:.0} % (is the machine busy?): what is not clearly apart goes by the CPU's \
+                 instructions, then by OpenSSH's order",
             scatter * 100.0
         ));
     }

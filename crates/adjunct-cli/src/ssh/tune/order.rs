@@ -1,12 +1,16 @@
-//! The order of algorithms: by policy, then by what they cost here, then as OpenSSH has it.
+//! The order of algorithms: by policy, then by what they cost here, then by what this machine has instructions for, then as
+//! OpenSSH has it.
 
 use super::algorithms::{Kind, authenticates, measured_as};
 use super::policy::Policy;
 use super::survey::Survey;
 use crate::ssh::measure::Spread;
+use crate::ssh::verify::knowledge;
+use adjunct::route;
 
-/// Those of `names` that the policy allows, the cheapest first within each rank. Costs that are not clearly apart keep the
-/// order they had in `names`; what was not measured stays behind what was.
+/// Those of `names` that the policy allows, the cheapest first within each rank. Where costs are not clearly apart, ciphers that
+/// this machine has instructions for go first, and otherwise the order they had in `names` stays; what was not measured stays
+/// behind what was.
 pub fn order(policy: &Policy, kind: Kind, names: &[String], cost: impl Fn(&str) -> Option<Spread>) -> Vec<String> {
     let mut ranked: Vec<(usize, &String)> =
         names.iter().filter_map(|name| Some((policy.rank(kind, name)?, name))).collect();
@@ -15,7 +19,7 @@ pub fn order(policy: &Policy, kind: Kind, names: &[String], cost: impl Fn(&str) 
     for same in ranked.chunk_by(|a, b| a.0 == b.0) {
         let (mut left, unknown): (Vec<_>, Vec<_>) =
             same.iter().map(|(_, name)| (*name, cost(name))).partition(|(_, cost)| cost.is_some());
-        while let Some(next) = next(&left) {
+        while let Some(next) = next(kind, &left) {
             out.push(left.remove(next).0.clone());
         }
         out.extend(unknown.into_iter().map(|(name, _)| name.clone()));
@@ -23,12 +27,28 @@ pub fn order(policy: &Policy, kind: Kind, names: &[String], cost: impl Fn(&str) 
     out
 }
 
-/// The first of those that nothing is clearly cheaper than the cheapest of: so that "not clearly apart", which is no
-/// order, always gives one.
-fn next(left: &[(&String, Option<Spread>)]) -> Option<usize> {
+/// The first, by [`without_instructions`] and then by place, of those that nothing is clearly cheaper than the cheapest of: so
+/// that "not clearly apart", which is no order, always gives one.
+fn next(kind: Kind, left: &[(&String, Option<Spread>)]) -> Option<usize> {
     let costs = || left.iter().filter_map(|(_, cost)| *cost);
     let least = costs().min_by(|a, b| a.median.total_cmp(&b.median))?;
-    left.iter().position(|(_, cost)| cost.is_some_and(|cost| !least.clearly_below(&cost)))
+    let near = |&at: &usize| left[at].1.is_some_and(|cost| !least.clearly_below(&cost));
+    (0..left.len()).filter(near).min_by_key(|&at| without_instructions(kind, left[at].0))
+}
+
+/// What decides where the figures do not, as on a busy machine: 0 for a cipher that is hardware here and needs no MAC beside it,
+/// 1 for another that is hardware, 2 for the rest, and nothing for what is no cipher.
+fn without_instructions(kind: Kind, name: &str) -> u8 {
+    if kind != Kind::Ciphers {
+        return 0;
+    }
+    let reach = knowledge::cipher(name);
+    let hardware = |&function| matches!(route::path(function, reach.bits), route::Path::Hardware);
+    match (!reach.functions.is_empty() && reach.functions.iter().all(hardware), authenticates(name)) {
+        (true, true) => 0,
+        (true, false) => 1,
+        (false, _) => 2,
+    }
 }
 
 /// The lists of one program, in the policy's and the costs' order.
@@ -86,6 +106,7 @@ fn mean(figures: impl Iterator<Item = Spread>) -> Option<Spread> {
 mod tests {
     use super::*;
     use crate::ssh::tune::survey::{Login, Pair};
+    use adjunct::catalogue::Function;
     use proptest::prelude::*;
 
     fn spread(median: f64, error: f64) -> Spread {
@@ -179,6 +200,24 @@ mod tests {
         };
         let names = words("x a b c");
         assert_eq!(order(&policy, Kind::HostKeys, &names, costs), words("c a b x"));
+    }
+
+    #[test]
+    fn what_the_machine_has_instructions_for_goes_first_where_figures_do_not_tell() {
+        let policy = Policy::named("modern").unwrap();
+        let names = words("chacha20-poly1305@openssh.com aes128-ctr aes128-gcm@openssh.com");
+        let hardware = |function| matches!(route::path(function, 128), route::Path::Hardware);
+        let expected = match (hardware(Function::AesGcm), hardware(Function::AesCtr)) {
+            (true, true) => "aes128-gcm@openssh.com aes128-ctr chacha20-poly1305@openssh.com",
+            (true, false) => "aes128-gcm@openssh.com chacha20-poly1305@openssh.com aes128-ctr",
+            (false, true) => "aes128-ctr chacha20-poly1305@openssh.com aes128-gcm@openssh.com",
+            (false, false) => "chacha20-poly1305@openssh.com aes128-ctr aes128-gcm@openssh.com",
+        };
+        let unclear = |_: &str| Some(spread(1.0, 0.6));
+        assert_eq!(order(&policy, Kind::Ciphers, &names, unclear), words(expected));
+        // A clear figure is a better reason than any.
+        let clear = |name: &str| Some(spread(if name.starts_with("chacha20") { 0.5 } else { 1.0 }, 0.01));
+        assert!(order(&policy, Kind::Ciphers, &names, clear)[0].starts_with("chacha20"));
     }
 
     proptest! {

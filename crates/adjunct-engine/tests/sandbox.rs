@@ -20,7 +20,10 @@ fn program() -> &'static Path {
         let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("engine-sandbox-{}", std::process::id()));
         let compiler = std::env::var("CC").unwrap_or_else(|_| "cc".to_owned());
         let mut command = Command::new(&compiler);
-        command.args(["-O1", "-Wall", "-Wextra", "-Werror", "-pthread", "-o"]).args([&program, &source]).arg("-lcrypto");
+        command
+            .args(["-O1", "-Wall", "-Wextra", "-Werror", "-pthread", "-o"])
+            .args([&program, &source])
+            .arg("-lcrypto");
         let built = command.output().unwrap_or_else(|e| panic!("{compiler}: {e}; a C compiler is needed"));
         assert!(built.status.success(), "libssl-dev is needed: {}", said(&built));
         program

@@ -6,12 +6,15 @@ use std::mem::MaybeUninit;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{Ordering, compiler_fence};
 
+/// [`Work::run`] of one kind.
+type Run = unsafe fn(&[*mut u8], bool, &dyn Fn() -> bool) -> Option<u8>;
+
 /// What a leader needs of a kind.
 pub(super) struct Work {
     pub(super) queue: Queue,
     pub(super) break_even: usize,
     size: usize,
-    run: unsafe fn(&[*mut u8], bool, &dyn Fn() -> bool) -> Option<u8>,
+    run: Run,
     end: unsafe fn(*mut u8),
 }
 

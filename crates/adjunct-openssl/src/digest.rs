@@ -10,6 +10,7 @@ use crate::abi::{self, Algorithm, Dispatch, context, guard, id, slice, slice_mut
 use crate::entry;
 use crate::provider::provider;
 use adjunct::awslc::digest::{self, Digest, Method};
+use adjunct::memory::boxed;
 use adjunct::route::{Direction, Tally};
 use std::ffi::{c_int, c_void};
 use std::mem::MaybeUninit;
@@ -33,7 +34,7 @@ impl Context {
     /// `provctx` is OpenSSL's, which keeps the provider alive as long as its contexts.
     unsafe fn create(method: &'static Method, provctx: *mut c_void) -> *mut c_void {
         adjunct::counters::attribute();
-        let mut place = Box::<Context>::new_uninit();
+        let Ok(mut place) = boxed(MaybeUninit::<Context>::uninit()) else { return std::ptr::null_mut() };
         let raw = place.as_mut_ptr();
         // SAFETY: every field is written.
         unsafe {
@@ -48,7 +49,7 @@ impl Context {
     }
 
     fn duplicate(&self) -> *mut c_void {
-        let mut place = Box::<Context>::new_uninit();
+        let Ok(mut place) = boxed(MaybeUninit::<Context>::uninit()) else { return std::ptr::null_mut() };
         let raw = place.as_mut_ptr();
         // SAFETY: every field is written.
         unsafe {

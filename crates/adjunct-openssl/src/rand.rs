@@ -13,7 +13,7 @@ use adjunct::awslc;
 use adjunct::catalogue::Function;
 use adjunct::route::{Direction, Tally};
 use std::ffi::{c_int, c_uint, c_void};
-use std::sync::atomic::{AtomicI64, AtomicU8, AtomicU32, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU32, Ordering::Relaxed};
 
 /// What this module offers.
 pub static ALGORITHMS: &[Algorithm] = &[Algorithm { names: c"CTR-DRBG", dispatch: DISPATCH, description: c"CTR-DRBG" }];
@@ -35,6 +35,8 @@ struct Context {
     provider: &'static Provider,
     tally: Tally,
     state: AtomicU8,
+    /// Whether a cipher was ever set: without one OpenSSL's own is not instantiated.
+    cipher: AtomicBool,
     reseeds: AtomicU32,
     reseeded: AtomicI64,
     /// What OpenSSL set and may ask for again; this generator reseeds by its own rule.
@@ -54,15 +56,27 @@ impl Context {
         self.reseeded.store(unsafe { libc::time(std::ptr::null_mut()) }, Relaxed);
     }
 
-    /// As in OpenSSL, what is asked before it was instantiated, or after it was uninstantiated, is instantiated by that.
     fn start(&self) {
         if self.state.swap(READY, Relaxed) != READY {
             self.seeded();
         }
     }
 
+    /// As in OpenSSL, what is asked before it was instantiated, or after it was uninstantiated, is instantiated by that.
+    fn ready(&self) -> bool {
+        let may = self.state.load(Relaxed) == READY || self.cipher.load(Relaxed);
+        if may {
+            self.start();
+        } else {
+            self.fail(prov::NOT_INSTANTIATED);
+        }
+        may
+    }
+
     fn generate(&self, out: &mut [u8], strength: c_uint, resist: bool, additional: &[u8]) -> c_int {
-        self.start();
+        if !self.ready() {
+            return 0;
+        }
         if strength > STRENGTH {
             return self.fail(prov::INSUFFICIENT_DRBG_STRENGTH);
         }
@@ -87,6 +101,7 @@ impl Context {
             // Whatever AES it is: this one is never weaker.
             b"cipher" => p.get_str().is_some_and(|name| {
                 let counter = name.len() > 3 && name.as_bytes()[name.len() - 3..].eq_ignore_ascii_case(b"CTR");
+                self.cipher.fetch_or(counter, Relaxed);
                 if !counter {
                     self.fail(prov::REQUIRE_CTR_MODE_CIPHER);
                 }
@@ -131,16 +146,17 @@ unsafe fn with(ctx: *mut c_void, body: impl FnOnce(&Context) -> c_int) -> c_int 
 unsafe extern "C" fn newctx(provctx: *mut c_void, _parent: *mut c_void, _parent_calls: *const Dispatch) -> *mut c_void {
     guard(std::ptr::null_mut(), || {
         adjunct::counters::attribute();
-        abi::into_raw(Box::new(Context {
+        abi::give(Context {
             // SAFETY: the pointer is the provider's, which outlives its contexts.
             provider: unsafe { provider(provctx) },
             tally: Tally::new(Function::Prng, 0),
             state: AtomicU8::new(UNINITIALISED),
+            cipher: AtomicBool::new(false),
             reseeds: AtomicU32::new(0),
             reseeded: AtomicI64::new(0),
             reseed_requests: AtomicU32::new(1 << 8),
             reseed_interval: AtomicI64::new(60 * 60),
-        }))
+        })
     })
 }
 
@@ -213,7 +229,9 @@ unsafe extern "C" fn reseed(
     // SAFETY: the context is ours.
     unsafe {
         with(ctx, |c| {
-            c.start();
+            if !c.ready() {
+                return 0;
+            }
             // The next bytes are taken with fresh ones from the operating system.
             if !awslc::random_with(&mut [0; 1], &[], true) {
                 return c.fail(prov::INTERNAL_ERROR);

@@ -185,6 +185,17 @@ static void gcm_messages(int nid)
             CHECK(memcmp(a, in, length) == 0);
             tb[0] ^= 1;
         }
+        /* Ended by EVP_Cipher: by the right tag, then by a wrong one. */
+        for (int bad = 0; bad < 2; bad++) {
+            for (int i = 0; i < 2; i++) {
+                CHECK(EVP_DecryptInit_ex(c[i], NULL, NULL, key, iv) == 1);
+                CHECK(EVP_CIPHER_CTX_ctrl(c[i], EVP_CTRL_AEAD_SET_TAG, 16, tb) == 1);
+                CHECK(EVP_DecryptUpdate(c[i], NULL, &n, aad, head) == 1);
+                CHECK(EVP_DecryptUpdate(c[i], a, &n, b, length) == 1 && n == length);
+                CHECK((EVP_Cipher(c[i], a, NULL, 0) >= 0) == !bad, "tag wrong: %d", bad);
+            }
+            tb[15] ^= 1;
+        }
         ERR_clear_error();
         EVP_CIPHER_CTX_free(c[0]);
         EVP_CIPHER_CTX_free(c[1]);

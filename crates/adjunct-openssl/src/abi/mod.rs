@@ -7,7 +7,7 @@ pub mod reason;
 
 pub use adjunct::foreign::{guard, param};
 
-use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
 
 /// A dispatch function with its type erased, as OpenSSL passes it.
 pub type AnyFunction = unsafe extern "C" fn();
@@ -104,6 +104,20 @@ impl Algorithm {
 /// A context pointer on its way to OpenSSL.
 pub fn into_raw<T>(context: Box<T>) -> *mut c_void {
     Box::into_raw(context).cast()
+}
+
+/// A new context on its way to OpenSSL; null where there is no memory for it, as OpenSSL's own give.
+pub fn give<T>(context: T) -> *mut c_void {
+    adjunct::memory::boxed(context).map_or(std::ptr::null_mut(), into_raw)
+}
+
+/// A copy of a text as C has it; `None` where there is no memory for it, or a zero byte in it.
+pub fn c_string(text: &[u8]) -> Option<CString> {
+    let mut bytes = Vec::new();
+    bytes.try_reserve_exact(text.len() + 1).ok()?;
+    bytes.extend_from_slice(text);
+    bytes.push(0);
+    CString::from_vec_with_nul(bytes).ok()
 }
 
 /// The context behind a pointer OpenSSL hands back.

@@ -172,7 +172,7 @@ pub trait Aead: Clone {
 unsafe extern "C" fn newctx<A: Aead, const BITS: usize>(provctx: *mut c_void) -> *mut c_void {
     guard(std::ptr::null_mut(), move || {
         adjunct::counters::attribute();
-        abi::into_raw(Box::new(A::new(Shared {
+        abi::give(A::new(Shared {
             // SAFETY: OpenSSL keeps the provider until its last context is gone.
             core: unsafe { &provider(provctx).core },
             tally: A::tally(BITS),
@@ -180,7 +180,7 @@ unsafe extern "C" fn newctx<A: Aead, const BITS: usize>(provctx: *mut c_void) ->
             key_len: BITS / 8,
             tls_aad: None,
             tls_pad: 0,
-        })))
+        }))
     })
 }
 
@@ -193,7 +193,7 @@ unsafe extern "C" fn dupctx<A: Aead>(ctx: *mut c_void) -> *mut c_void {
     guard(std::ptr::null_mut(), move || {
         // SAFETY: from newctx or dupctx.
         let context = unsafe { abi::context::<A>(ctx) };
-        context.map_or(std::ptr::null_mut(), |c| abi::into_raw(Box::new(c.clone())))
+        context.map_or(std::ptr::null_mut(), |c| abi::give(c.clone()))
     })
 }
 

@@ -328,8 +328,11 @@ impl Aead for Context {
             // EVP_CTRL_GCM_SET_IV_FIXED with a length of -1 sets the whole IV; the array then has no length of its own.
             b"tlsivfixed" if p.data_type == param::OCTETS && p.data_size == usize::MAX => {
                 // SAFETY: by the rule of that control call the data is as long as the IV.
-                let iv = unsafe { abi::slice(p.data.cast(), self.iv_len) }.to_vec();
-                self.fixed_iv(&iv).then_some(()).ok_or(prov::FAILED_TO_GET_PARAMETER)?;
+                let given = unsafe { abi::slice(p.data.cast(), self.iv_len) };
+                // Apart from the context, which it may lie in.
+                let mut iv = [0; MAX_IV];
+                iv[..given.len()].copy_from_slice(given);
+                self.fixed_iv(&iv[..given.len()]).then_some(()).ok_or(prov::FAILED_TO_GET_PARAMETER)?;
             }
             b"tlsivfixed" => {
                 let fixed =

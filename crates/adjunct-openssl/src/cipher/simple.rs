@@ -13,7 +13,7 @@ unsafe extern "C" fn newctx<M: Mode>(provctx: *mut c_void) -> *mut c_void {
     guard(std::ptr::null_mut(), move || {
         // SAFETY: provctx is OpenSSL's.
         let state = unsafe { State::new(provctx, M::FUNCTION, M::BITS, &M::INFO) };
-        abi::into_raw(Box::new(Context { state, mode: M::default() }))
+        abi::give(Context { state, mode: M::default() })
     })
 }
 
@@ -26,7 +26,7 @@ unsafe extern "C" fn dupctx<M: Mode>(ctx: *mut c_void) -> *mut c_void {
     guard(std::ptr::null_mut(), move || {
         // SAFETY: from newctx or dupctx.
         let context = unsafe { abi::context::<Context<M>>(ctx) };
-        context.map_or(std::ptr::null_mut(), |c| abi::into_raw(Box::new(c.clone())))
+        context.map_or(std::ptr::null_mut(), |c| abi::give(c.clone()))
     })
 }
 

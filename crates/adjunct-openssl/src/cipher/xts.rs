@@ -45,7 +45,7 @@ unsafe extern "C" fn newctx<const BITS: usize>(provctx: *mut c_void) -> *mut c_v
     guard(std::ptr::null_mut(), move || {
         // SAFETY: provctx is OpenSSL's.
         let state = unsafe { State::new(provctx, Function::AesXts, BITS, &info(BITS)) };
-        abi::into_raw(Box::new(Context { state, xts: Xts::default() }))
+        abi::give(Context { state, xts: Xts::default() })
     })
 }
 
@@ -58,7 +58,7 @@ unsafe extern "C" fn dupctx(ctx: *mut c_void) -> *mut c_void {
     guard(std::ptr::null_mut(), move || {
         // SAFETY: from newctx or dupctx.
         let context = unsafe { abi::context::<Context>(ctx) };
-        context.map_or(std::ptr::null_mut(), |c| abi::into_raw(Box::new(c.clone())))
+        context.map_or(std::ptr::null_mut(), |c| abi::give(c.clone()))
     })
 }
 

@@ -73,7 +73,7 @@ impl Keyed for Cmac {
 
 unsafe extern "C" fn newctx(provctx: *mut c_void) -> *mut c_void {
     // SAFETY: the pointer is the provider's.
-    guard(std::ptr::null_mut(), || abi::into_raw(Box::new(unsafe { Context::<Cmac>::create(provctx) })))
+    guard(std::ptr::null_mut(), || abi::give(unsafe { Context::<Cmac>::create(provctx) }))
 }
 
 unsafe extern "C" fn dupctx(ctx: *mut c_void) -> *mut c_void {

@@ -103,8 +103,8 @@ impl TlsContext {
             if self.record.size == 0 || hmac.has_tls_record() {
                 return true;
             }
-            let name = std::ffi::CString::new(hmac.method().name).unwrap_or_default();
-            let Some(Foreign { mac: mut delegate, .. }) = self.mac.delegate(name, None) else { return false };
+            let Some(name) = abi::c_string(hmac.method().name.as_bytes()) else { return false };
+            let Some(Foreign { mac: mut delegate, .. }) = self.mac.delegate(&name, None) else { return false };
             // SAFETY: an empty array.
             if !unsafe { delegate.init(Some(hmac.block_key()), std::ptr::null()) } {
                 return false;
@@ -178,7 +178,7 @@ unsafe extern "C" fn newctx(provctx: *mut c_void) -> *mut c_void {
     guard(std::ptr::null_mut(), || {
         // SAFETY: the pointer is the provider's.
         let mac = unsafe { Context::create(provctx) };
-        abi::into_raw(Box::new(TlsContext { mac, record: Record::NONE }))
+        abi::give(TlsContext { mac, record: Record::NONE })
     })
 }
 

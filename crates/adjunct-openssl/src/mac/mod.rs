@@ -8,7 +8,7 @@ mod hmac;
 
 use crate::abi::param::{self, Param};
 use crate::abi::reason::{Reason, prov};
-use crate::abi::{self, Algorithm, context, guard, slice, slice_mut};
+use crate::abi::{self, Algorithm, c_string, context, guard, slice, slice_mut};
 use crate::fallback::{self, Output};
 use crate::provider::{Provider, provider};
 use adjunct::catalogue::Function;
@@ -122,7 +122,7 @@ impl<M: Keyed> Context<M> {
         let next = match &self.next {
             Next::Unchanged => Next::Unchanged,
             Next::Served(under) => Next::Served(*under),
-            Next::Delegated(f) => Next::Delegated(self.delegate(f.name.clone(), f.properties.clone())?),
+            Next::Delegated(f) => Next::Delegated(self.delegate(&f.name, f.properties.as_deref())?),
         };
         let engine = match &self.engine {
             Engine::None | Engine::Unkeyed(_) if !M::COPIES_UNKEYED => return None,
@@ -135,7 +135,12 @@ impl<M: Keyed> Context<M> {
     }
 
     /// A context of the default provider's with this digest or cipher.
-    fn delegate(&self, name: CString, properties: Option<CString>) -> Option<Foreign> {
+    fn delegate(&self, name: &CStr, properties: Option<&CStr>) -> Option<Foreign> {
+        let name = c_string(name.to_bytes())?;
+        let properties = match properties {
+            Some(text) => Some(c_string(text.to_bytes())?),
+            None => None,
+        };
         let text = |key: &'static CStr, value: &CString| Param {
             data: value.as_ptr().cast_mut().cast(),
             ..Param::describe(key, param::UTF8, value.count_bytes())
@@ -162,8 +167,13 @@ impl<M: Keyed> Context<M> {
             self.next = match M::under(name).filter(|_| properties.is_none_or(satisfied)) {
                 Some(under) => Next::Served(under),
                 None => {
-                    let owned = |text: &str| CString::new(text).unwrap_or_default();
-                    match self.delegate(owned(name), properties.map(owned)) {
+                    let properties = properties.map(|text| c_string(text.as_bytes()));
+                    if properties.as_ref().is_some_and(Option::is_none) {
+                        return false;
+                    }
+                    let delegated = c_string(name.as_bytes())
+                        .and_then(|name| self.delegate(&name, properties.flatten().as_deref()));
+                    match delegated {
                         Some(foreign) => Next::Delegated(foreign),
                         None => return false,
                     }
@@ -321,7 +331,7 @@ unsafe fn dup<C>(ctx: *mut c_void, copy: impl FnOnce(&C) -> Option<C>) -> *mut c
     guard(std::ptr::null_mut(), || {
         // SAFETY: the context is ours.
         let copied = unsafe { context::<C>(ctx) }.and_then(|c| copy(c));
-        copied.map_or(std::ptr::null_mut(), |c| abi::into_raw(Box::new(c)))
+        copied.map_or(std::ptr::null_mut(), |c| abi::give(c))
     })
 }
 

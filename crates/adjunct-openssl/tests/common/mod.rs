@@ -7,6 +7,7 @@
 
 pub mod pair;
 pub mod record;
+pub mod subject;
 
 use std::ffi::{CStr, CString, c_char, c_int, c_long, c_uint, c_void};
 use std::path::{Path, PathBuf};

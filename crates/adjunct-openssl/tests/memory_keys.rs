@@ -6,7 +6,7 @@ use std::process::Command;
 
 #[test]
 fn out_of_memory_is_an_error_of_the_call() {
-    let program = foreign::compile("memory");
+    let program = foreign::compile("memory_keys");
     let folder = tempfile::tempdir().expect("a folder");
     let config = foreign::config(folder.path(), "");
     let mut command = Command::new(program);

@@ -1,0 +1,46 @@
+//! Memory that runs out ends no program: a context is null, or a call fails, as with OpenSSL's own. The program is C
+//! (`memory_contexts/program.c`): it stands in for the allocator of everything in its process.
+
+mod foreign;
+
+use std::process::Command;
+
+/// Every kind of context: of ciphers, digests, MACs (served, and handed to the default provider) and the generator.
+const NAMES: [&str; 24] = [
+    "c AES-128-CBC",
+    "c AES-256-CTR",
+    "c AES-128-CFB",
+    "c AES-128-CFB8",
+    "c AES-128-CFB1",
+    "c AES-128-OFB",
+    "c AES-128-ECB",
+    "c DES-EDE3-CBC",
+    "c ChaCha20",
+    "c AES-256-XTS",
+    "c AES-128-GCM",
+    "c AES-256-CCM",
+    "c ChaCha20-Poly1305",
+    "d SHA2-256",
+    "d SHA1",
+    "d SHA2-512",
+    "d SHA3-256",
+    "d SHAKE-128",
+    "m HMAC:SHA2-256",
+    "m HMAC:SHA3-512",
+    "m HMAC:RIPEMD160",
+    "m CMAC:AES-128-CBC",
+    "m CMAC:CAMELLIA-128-CBC",
+    "r CTR-DRBG",
+];
+
+#[test]
+fn no_context_ends_the_process_for_want_of_memory() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let config = foreign::config(folder.path(), "algorithms = ALL ECB RAND\n");
+    let mut command = Command::new(foreign::compile("memory_contexts"));
+    command.arg(&config).arg(foreign::module()).args(NAMES).env("OPENSSL_CONF", "/dev/null");
+    let output = command.output().expect("the program runs");
+    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{}: {out}{err}", output.status);
+    assert_eq!(err, "");
+}

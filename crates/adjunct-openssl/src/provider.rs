@@ -135,7 +135,7 @@ fn tables(version: (u32, u32), groups: Groups) -> Vec<(c_int, Vec<OsslAlgorithm>
         offer(id::OP_KEYEXCH, ec::exchange::ALGORITHMS);
         offer(id::OP_KEYMGMT, ecx::keymgmt::ALGORITHMS);
         offer(id::OP_SIGNATURE, ecx::signature::algorithms(version));
-        offer(id::OP_KEYEXCH, ecx::exchange::ALGORITHMS);
+        offer(id::OP_KEYEXCH, ecx::exchange::algorithms(version));
     }
     for (_, list) in &mut tables {
         list.push(Algorithm::end());

@@ -135,7 +135,7 @@ impl Generation {
                     return Err(NotNative);
                 }
                 // A key derived from keying material (RFC 9180; OpenSSL 3.2).
-                b"dhkem-ikm" if p.get_octets().is_none_or(|material| !material.is_empty()) => return Err(NotNative),
+                b"dhkem-ikm" => return Err(NotNative),
                 _ => params::setting(&mut plan, p, false)?,
             }
         }

@@ -18,7 +18,8 @@ pub static ALGORITHMS: &[Algorithm] = &[Algorithm {
     description: c"adjunct ECDSA: P-256, P-384, P-521 by AWS-LC, other curves by OpenSSL",
 }];
 
-static FUNCTIONS: [Dispatch; 20] = [
+// None that digests and signs at once: EVP lets such a context be used once, and stock's is used again.
+static FUNCTIONS: [Dispatch; 18] = [
     entry!(id::SIGNATURE_NEWCTX, newctx),
     entry!(id::SIGNATURE_FREECTX, freectx),
     entry!(id::SIGNATURE_DUPCTX, dupctx),
@@ -29,11 +30,9 @@ static FUNCTIONS: [Dispatch; 20] = [
     entry!(id::SIGNATURE_DIGEST_SIGN_INIT, digest_sign_init),
     entry!(id::SIGNATURE_DIGEST_SIGN_UPDATE, digest_sign_update),
     entry!(id::SIGNATURE_DIGEST_SIGN_FINAL, digest_sign_final),
-    entry!(id::SIGNATURE_DIGEST_SIGN, digest_sign),
     entry!(id::SIGNATURE_DIGEST_VERIFY_INIT, digest_verify_init),
     entry!(id::SIGNATURE_DIGEST_VERIFY_UPDATE, digest_verify_update),
     entry!(id::SIGNATURE_DIGEST_VERIFY_FINAL, digest_verify_final),
-    entry!(id::SIGNATURE_DIGEST_VERIFY, digest_verify),
     entry!(id::SIGNATURE_GET_CTX_PARAMS, get_params),
     entry!(id::SIGNATURE_GETTABLE_CTX_PARAMS, gettable_params),
     entry!(id::SIGNATURE_SET_CTX_PARAMS, set_params),
@@ -209,29 +208,14 @@ unsafe extern "C" fn digest_sign_final(context: *mut c_void, out: *mut u8, lengt
     })
 }
 
-/// Update and final in one: OpenSSL would else copy the context before the final step.
-unsafe extern "C" fn digest_sign(
-    context: *mut c_void,
-    out: *mut u8,
-    length: *mut usize,
-    size: usize,
-    data: *const u8,
-    data_len: usize,
-) -> c_int {
-    // SAFETY: as above; a question for the size passes nothing through.
-    unsafe {
-        if !out.is_null() && digest_sign_update(context, data, data_len) != 1 {
-            return 0;
-        }
-        digest_sign_final(context, out, length, size)
-    }
-}
-
 unsafe extern "C" fn digest_verify_final(context: *mut c_void, signature: *const u8, length: usize) -> c_int {
     guard(0, || {
         // SAFETY: as above.
         let Some(c) = (unsafe { context_of(context) }) else { return 0 };
         let Some((algorithm, raw)) = c.raw() else {
+            if length == 0 {
+                return c.verify_nothing();
+            }
             let mut buffer = [0; MAX_SIZE];
             let Some(digest) = c.finish(&mut buffer) else { return 0 };
             // SAFETY: as above.
@@ -246,22 +230,6 @@ unsafe extern "C" fn digest_verify_final(context: *mut c_void, signature: *const
             (raw, signature, length)
         )
     })
-}
-
-unsafe extern "C" fn digest_verify(
-    context: *mut c_void,
-    signature: *const u8,
-    length: usize,
-    data: *const u8,
-    data_len: usize,
-) -> c_int {
-    // SAFETY: as above.
-    unsafe {
-        if digest_verify_update(context, data, data_len) != 1 {
-            return 0;
-        }
-        digest_verify_final(context, signature, length)
-    }
 }
 
 static GETTABLE: [Param; 4] = [

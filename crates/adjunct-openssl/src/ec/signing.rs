@@ -116,7 +116,8 @@ impl Context {
 
     /// Hands the context to the default provider, set up again as it was here.
     fn delegate(&mut self, name: Option<&CStr>, params: *const Param) -> bool {
-        let Some((context, bits)) = self.stock(name, params) else { return false };
+        let Some(purpose) = self.purpose else { return false };
+        let Some((context, bits)) = self.stock(purpose, name, params) else { return false };
         self.sign = Tally::delegated(Function::EcdsaSign, bits);
         self.verify = Tally::delegated(Function::EcdsaVerify, bits);
         self.delegated = Some(context);
@@ -124,7 +125,7 @@ impl Context {
     }
 
     /// The default provider's context for this operation, and the size of the curve.
-    fn stock(&self, name: Option<&CStr>, params: *const Param) -> Option<(fallback::Context, usize)> {
+    fn stock(&self, purpose: Purpose, name: Option<&CStr>, params: *const Param) -> Option<(fallback::Context, usize)> {
         // SAFETY: the array is OpenSSL's, or null.
         unsafe { self.provider.adopt_digests(name, params) };
         let algorithm = self.provider.fallback()?.algorithm(id::OP_SIGNATURE, c"ECDSA")?;
@@ -141,7 +142,7 @@ impl Context {
         );
         // SAFETY: made by the algorithm just now.
         let context = unsafe { fallback::Context::own(algorithm, raw, id::SIGNATURE_FREECTX) }?;
-        let (raw, object, purpose) = (context.raw(), key.object.raw(), self.purpose?);
+        let (raw, object) = (context.raw(), key.object.raw());
         let name = name.map_or(null, CStr::as_ptr);
         let done = match purpose {
             Purpose::Sign | Purpose::Verify => forward!(
@@ -162,18 +163,26 @@ impl Context {
         (done == 1).then_some((context, key.bits))
     }
 
-    /// The default provider's context with what has been set here: what is refused is refused by it, with its errors.
+    /// The default provider's context with what has been set here: what is refused is refused by it, with its errors. Where data
+    /// has passed here, it is one for a digest: from 3.4 on, one that digests takes what is signed by it for the message.
     fn judge(&self) -> Option<fallback::Context> {
+        self.judge_as(match self.purpose? {
+            Purpose::Sign | Purpose::DigestSign => Purpose::Sign,
+            Purpose::Verify | Purpose::DigestVerify => Purpose::Verify,
+        })
+    }
+
+    fn judge_as(&self, purpose: Purpose) -> Option<fallback::Context> {
         let mut builder = Builder::default();
         let mut buffer = [0; NAME];
         let name = self.method.map(|method| terminated(method.name, &mut buffer));
-        let streams = matches!(self.purpose, Some(Purpose::DigestSign | Purpose::DigestVerify));
+        let streams = matches!(purpose, Purpose::DigestSign | Purpose::DigestVerify);
         if let Some(name) = name.filter(|_| !streams) {
             builder.utf8(c"digest", name);
         } else if !streams && self.digest_size != 0 {
             builder.number(c"digest-size", &self.digest_size.to_be_bytes());
         }
-        self.stock(name.filter(|_| streams), builder.finish()?).map(|(context, _)| context)
+        self.stock(purpose, name.filter(|_| streams), builder.finish()?).map(|(context, _)| context)
     }
 
     /// Sets parameters; what is not for us moves the context to the default provider.
@@ -205,7 +214,7 @@ impl Context {
     }
 
     fn move_away(&mut self, params: *const Param) -> c_int {
-        let Some(context) = self.judge() else { return 0 };
+        let Some(context) = self.purpose.and_then(|purpose| self.judge_as(purpose)) else { return 0 };
         let (algorithm, raw) = (context.algorithm(), context.raw());
         // SAFETY: the array is OpenSSL's.
         unsafe { self.provider.adopt_digests(None, params) };
@@ -245,7 +254,7 @@ impl Context {
             };
             if !done {
                 // What cannot be answered is an error of OpenSSL's.
-                let Some(context) = self.judge() else { return 0 };
+                let Some(context) = self.purpose.and_then(|purpose| self.judge_as(purpose)) else { return 0 };
                 let (algorithm, raw) = (context.algorithm(), context.raw());
                 return forward!(
                     algorithm,
@@ -322,6 +331,20 @@ impl Context {
             fn(*mut c_void, *const u8, usize, *const u8, usize) -> c_int,
             0,
             (raw, data, length, signed, signed_length)
+        )
+    }
+
+    /// What OpenSSL says to no signature at all of what has passed, which it never takes.
+    pub(super) fn verify_nothing(&self) -> c_int {
+        let Some(context) = self.purpose.and_then(|purpose| self.judge_as(purpose)) else { return 0 };
+        let (algorithm, raw, none) = (context.algorithm(), context.raw(), [0u8; 1]);
+        let signature = none.as_ptr();
+        forward!(
+            algorithm,
+            id::SIGNATURE_DIGEST_VERIFY_FINAL,
+            fn(*mut c_void, *const u8, usize) -> c_int,
+            0,
+            (raw, signature, 0)
         )
     }
 

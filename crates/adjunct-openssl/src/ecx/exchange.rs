@@ -14,19 +14,45 @@ use adjunct::memory::Shared;
 use adjunct::route::{Direction, Tally};
 use std::ffi::{c_int, c_void};
 
-/// What this module offers.
-pub static ALGORITHMS: &[Algorithm] =
-    &[Algorithm { names: c"X25519:1.3.101.110", dispatch: &FUNCTIONS, description: c"adjunct X25519 by AWS-LC" }];
+/// What this module offers to an OpenSSL of `version`: from 3.4 on, a context has parameters, if none that we know.
+pub fn algorithms(version: (u32, u32)) -> &'static [Algorithm] {
+    if version >= (3, 4) { ANSWERING } else { PLAIN }
+}
 
-static FUNCTIONS: [Dispatch; 7] = [
-    entry!(id::KEYEXCH_NEWCTX, newctx),
-    entry!(id::KEYEXCH_FREECTX, freectx),
-    entry!(id::KEYEXCH_DUPCTX, dupctx),
-    entry!(id::KEYEXCH_INIT, init),
-    entry!(id::KEYEXCH_SET_PEER, set_peer),
-    entry!(id::KEYEXCH_DERIVE, derive),
-    Dispatch::END,
-];
+const NAMES: &std::ffi::CStr = c"X25519:1.3.101.110";
+const DESCRIPTION: &std::ffi::CStr = c"adjunct X25519 by AWS-LC";
+static PLAIN: &[Algorithm] = &[Algorithm { names: NAMES, dispatch: &PLAIN_FUNCTIONS, description: DESCRIPTION }];
+static ANSWERING: &[Algorithm] =
+    &[Algorithm { names: NAMES, dispatch: &ANSWERING_FUNCTIONS, description: DESCRIPTION }];
+
+macro_rules! table {
+    ($($more:expr),* $(,)?) => {
+        [
+            entry!(id::KEYEXCH_NEWCTX, newctx),
+            entry!(id::KEYEXCH_FREECTX, freectx),
+            entry!(id::KEYEXCH_DUPCTX, dupctx),
+            entry!(id::KEYEXCH_INIT, init),
+            entry!(id::KEYEXCH_SET_PEER, set_peer),
+            entry!(id::KEYEXCH_DERIVE, derive),
+            $($more,)*
+            Dispatch::END,
+        ]
+    };
+}
+
+static PLAIN_FUNCTIONS: [Dispatch; 7] = table!();
+static ANSWERING_FUNCTIONS: [Dispatch; 9] =
+    table!(entry!(id::KEYEXCH_GET_CTX_PARAMS, get_params), entry!(id::KEYEXCH_GETTABLE_CTX_PARAMS, gettable_params),);
+
+unsafe extern "C" fn get_params(_context: *mut c_void, _params: *mut Param) -> c_int {
+    1
+}
+
+static GETTABLE: [Param; 1] = [Param::END];
+
+unsafe extern "C" fn gettable_params(_context: *mut c_void, _provctx: *mut c_void) -> *const Param {
+    GETTABLE.as_ptr()
+}
 
 /// A key exchange.
 #[derive(Clone)]

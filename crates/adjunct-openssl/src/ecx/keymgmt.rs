@@ -367,8 +367,8 @@ unsafe extern "C" fn generate<const ED: bool>(
         let pair = match &generation.material {
             // Parameters alone: there are none.
             _ if generation.selection & KEYPAIR == 0 => return make(generation.provider, Pair::default()),
-            Some(material) if !ED => {
-                let Some(pair) = derived(generation, material) else { return std::ptr::null_mut() };
+            Some(material) => {
+                let Some(pair) = derived::<ED>(generation, material) else { return std::ptr::null_mut() };
                 Tally::delegated(function, 0).count(Direction::Encrypt, 0);
                 pair
             }
@@ -392,9 +392,9 @@ impl Generation {
     }
 }
 
-/// The X25519 key the default provider derives from keying material.
-fn derived(generation: &Generation, material: &[u8]) -> Option<Pair> {
-    let algorithm = generation.provider.fallback()?.algorithm(id::OP_KEYMGMT, type_name::<false>())?;
+/// The key that the default provider makes of keying material; Ed25519 knows none, which OpenSSL may refuse or pass over.
+fn derived<const ED: bool>(generation: &Generation, material: &[u8]) -> Option<Pair> {
+    let algorithm = generation.provider.fallback()?.algorithm(id::OP_KEYMGMT, type_name::<ED>())?;
     let (context, null) = (algorithm.provider_context(), std::ptr::null_mut());
     let mut builder = Builder::default();
     builder.octets(c"dhkem-ikm", material);
@@ -428,5 +428,5 @@ fn derived(generation: &Generation, material: &[u8]) -> Option<Pair> {
         0,
         (raw, request.as_mut_ptr())
     );
-    (done == 1 && request[0].return_size == KEY).then(|| Pair::of_private::<false>(private))
+    (done == 1 && request[0].return_size == KEY).then(|| Pair::of_private::<ED>(private))
 }

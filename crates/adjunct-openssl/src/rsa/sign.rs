@@ -177,13 +177,10 @@ impl Context {
 
     /// # Safety
     /// `output` is as it describes itself.
-    unsafe fn digest_sign(&mut self, output: Output, data: &[u8]) -> c_int {
+    unsafe fn digest_sign(&mut self, output: Output) -> c_int {
         if output.data.is_null() && self.hasher.is_some() {
             // SAFETY: see above; a null output asks for the size only.
             return unsafe { self.sign(output, &[]) };
-        }
-        if !output.data.is_null() && self.update(data) != 1 {
-            return 0;
         }
         if self.hasher.is_none() {
             let Some(operation) = &mut self.delegated else { return 0 };
@@ -198,10 +195,7 @@ impl Context {
         unsafe { self.sign(output, &digest[..length]) }
     }
 
-    fn digest_verify(&mut self, signature: &[u8], data: &[u8]) -> c_int {
-        if self.update(data) != 1 {
-            return 0;
-        }
+    fn digest_verify(&mut self, signature: &[u8]) -> c_int {
         if self.hasher.is_none() {
             let Some(operation) = &mut self.delegated else { return 0 };
             if let Some(material) = &self.key {
@@ -306,45 +300,15 @@ pub(super) unsafe extern "C" fn digest_sign_final(
     length: *mut usize,
     size: usize,
 ) -> c_int {
-    // SAFETY: as OpenSSL calls it.
-    unsafe { digest_sign(ctx, signature, length, size, std::ptr::null(), 0) }
-}
-
-/// In one call, which spares OpenSSL the copy of the context it makes before a final.
-pub(super) unsafe extern "C" fn digest_sign(
-    ctx: *mut c_void,
-    signature: *mut u8,
-    length: *mut usize,
-    size: usize,
-    data: *const u8,
-    data_length: usize,
-) -> c_int {
     guard(0, || {
         // SAFETY: the context is ours, the buffers OpenSSL's.
-        unsafe {
-            let Some(ctx) = context(ctx) else { return 0 };
-            ctx.digest_sign(Output { data: signature, length, size }, abi::slice(data, data_length))
-        }
+        unsafe { context(ctx).map_or(0, |ctx| ctx.digest_sign(Output { data: signature, length, size })) }
     })
 }
 
 pub(super) unsafe extern "C" fn digest_verify_final(ctx: *mut c_void, signature: *const u8, length: usize) -> c_int {
-    // SAFETY: as OpenSSL calls it.
-    unsafe { digest_verify(ctx, signature, length, std::ptr::null(), 0) }
-}
-
-pub(super) unsafe extern "C" fn digest_verify(
-    ctx: *mut c_void,
-    signature: *const u8,
-    signature_length: usize,
-    data: *const u8,
-    data_length: usize,
-) -> c_int {
     guard(0, || {
-        // SAFETY: the context is ours, the buffers OpenSSL's.
-        unsafe {
-            let Some(ctx) = context(ctx) else { return 0 };
-            ctx.digest_verify(abi::slice(signature, signature_length), abi::slice(data, data_length))
-        }
+        // SAFETY: the context is ours, the buffer OpenSSL's.
+        unsafe { context(ctx).map_or(0, |ctx| ctx.digest_verify(abi::slice(signature, length))) }
     })
 }

@@ -22,11 +22,10 @@ pub static ALGORITHMS: &[Algorithm] = &[Algorithm {
     description: c"adjunct RSA signatures",
 }];
 
-use super::sign::{
-    digest_sign, digest_sign_final, digest_update, digest_verify, digest_verify_final, sign, verify, verify_recover,
-};
+use super::sign::{digest_sign_final, digest_update, digest_verify_final, sign, verify, verify_recover};
 
-static FUNCTIONS: [Dispatch; 22] = [
+// None that digests and signs at once: EVP lets such a context be used once, and stock's is used again.
+static FUNCTIONS: [Dispatch; 20] = [
     entry!(id::SIGNATURE_NEWCTX, newctx),
     entry!(id::SIGNATURE_FREECTX, freectx),
     entry!(id::SIGNATURE_DUPCTX, dupctx),
@@ -39,11 +38,9 @@ static FUNCTIONS: [Dispatch; 22] = [
     entry!(id::SIGNATURE_DIGEST_SIGN_INIT, digest_sign_init),
     entry!(id::SIGNATURE_DIGEST_SIGN_UPDATE, digest_update),
     entry!(id::SIGNATURE_DIGEST_SIGN_FINAL, digest_sign_final),
-    entry!(id::SIGNATURE_DIGEST_SIGN, digest_sign),
     entry!(id::SIGNATURE_DIGEST_VERIFY_INIT, digest_verify_init),
     entry!(id::SIGNATURE_DIGEST_VERIFY_UPDATE, digest_update),
     entry!(id::SIGNATURE_DIGEST_VERIFY_FINAL, digest_verify_final),
-    entry!(id::SIGNATURE_DIGEST_VERIFY, digest_verify),
     entry!(id::SIGNATURE_GET_CTX_PARAMS, get_ctx_params),
     entry!(id::SIGNATURE_GETTABLE_CTX_PARAMS, gettable_ctx_params),
     entry!(id::SIGNATURE_SET_CTX_PARAMS, set_ctx_params),
@@ -121,18 +118,28 @@ impl Context {
         })
     }
 
-    /// This operation in the default provider, with all that has been set.
+    /// This operation in the default provider, with all that has been set; where data has passed here, for the digest of it.
     pub fn delegate(&self) -> Option<Operation> {
+        let kind = match self.kind {
+            // From 3.4 on, a context that digests takes what is signed by it for the message.
+            Kind::DigestSign if self.hasher.is_some() => Kind::Sign,
+            Kind::DigestVerify if self.hasher.is_some() => Kind::Verify,
+            kind => kind,
+        };
+        self.delegate_as(kind)
+    }
+
+    fn delegate_as(&self, kind: Kind) -> Option<Operation> {
         let mut mode = self.padding as c_int;
         let mut length = self.salt as c_int;
-        let mut params = [Param::END, Param::END, Param::END, Param::END, Param::END];
+        let mut params = [const { Param::END }; 5];
         let mut used = 0;
         let mut push = |param| {
             params[used] = param;
             used += 1;
         };
         push(integer(c"pad-mode", &mut mode));
-        if let Some(digest) = self.digest.as_ref().filter(|_| !self.kind.is_digest()) {
+        if let Some(digest) = self.digest.as_ref().filter(|_| !kind.is_digest()) {
             push(text(c"digest", digest.name()));
         }
         if self.padding == padding::PSS {
@@ -141,22 +148,28 @@ impl Context {
                 push(text(c"mgf1-digest", mgf1.name()));
             }
         }
+        let digest = self.digest.as_ref().map(Named::name);
         // SAFETY: the array ends and lives through the call.
-        let begun = unsafe { self.delegate_with(self.digest.as_ref().map(Named::name), params.as_ptr()) };
+        let begun = unsafe { self.delegate_with(kind, digest, params.as_ptr()) };
         begun.filter(|(_, done)| *done == 1).map(|(operation, _)| operation)
     }
 
-    /// This operation in the default provider, with `params` alone, and what its set-up gave.
+    /// An operation in the default provider with `params` alone, and what its set-up gave.
     ///
     /// # Safety
     /// `params` is a parameter array.
-    unsafe fn delegate_with(&self, digest: Option<&CStr>, params: *const Param) -> Option<(Operation, c_int)> {
+    unsafe fn delegate_with(
+        &self,
+        kind: Kind,
+        digest: Option<&CStr>,
+        params: *const Param,
+    ) -> Option<(Operation, c_int)> {
         let provider = self.provider();
         let key = self.key.as_ref()?.foreign(provider)?;
         // SAFETY: see above.
         unsafe {
             provider.adopt_digests(digest, params);
-            Operation::begin(&key, c"RSA", self.kind, digest, params)
+            Operation::begin(&key, c"RSA", kind, digest, params)
         }
     }
 
@@ -184,7 +197,7 @@ impl Context {
         let known = self.digest;
         let digest = digest.or(known.as_ref().map(Named::name));
         // SAFETY: see above.
-        let begun = unsafe { self.delegate_with(digest, params) };
+        let begun = unsafe { self.delegate_with(kind, digest, params) };
         let good = begun.as_ref().is_some_and(|(_, done)| *done == 1);
         self.delegated = begun.map(|(operation, _)| operation);
         good
@@ -285,7 +298,22 @@ impl Context {
                     self.take(plan);
                     return 1;
                 }
-                Err(NotOurs) => self.delegated = self.delegate(),
+                Err(NotOurs) if self.hashed == 0 => {
+                    self.hasher = None;
+                    self.delegated = self.delegate();
+                }
+                Err(NotOurs) => {
+                    // Data has passed here: first, what OpenSSL says to this in the middle of a message.
+                    if self.hasher.is_some() {
+                        let judge = self.delegate_as(self.kind);
+                        // SAFETY: see above.
+                        let result = judge.map_or(0, |mut operation| unsafe { operation.set_params(params) });
+                        if result != 1 {
+                            return result;
+                        }
+                    }
+                    self.delegated = self.delegate();
+                }
             }
         }
         // SAFETY: see above.
@@ -471,7 +499,7 @@ unsafe extern "C" fn get_ctx_params(ctx: *mut c_void, params: *mut Param) -> c_i
         }
         // What cannot be answered is an error of OpenSSL's.
         // SAFETY: as above.
-        ctx.delegate().map_or(0, |operation| unsafe { operation.get_params(params) })
+        ctx.delegate_as(ctx.kind).map_or(0, |operation| unsafe { operation.get_params(params) })
     })
 }
 

@@ -3,7 +3,7 @@
 //!
 //! `ADJUNCT_DEEP=1` has the newer suites' OpenSSL, too.
 
-use adjunct_e2e::lab::Lab;
+use adjunct_e2e::lab::{Lab, adjunct_conf};
 use adjunct_e2e::skipped;
 use adjunct_e2e::system::{System, is_root, namespaces, target};
 use std::path::{Path, PathBuf};
@@ -138,6 +138,26 @@ fn what_enable_writes_does_no_harm_by_the_engine() {
     let written = enabled(&lab);
     it_comes_to_programs_that_call_low_level_functions_themselves(&lab, &written);
     keys_answer_as_without_the_engine(&lab, &written);
+    padding_needs_no_generator_of_the_default_context(&lab);
+}
+
+/// With the engine as stock, in a program whose default library context has no generator.
+fn padding_needs_no_generator_of_the_default_context(lab: &Lab) {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("battery/context.c");
+    let program = compile(lab, "context", &source, &[]);
+    let asked = lab.write("asked.cnf", adjunct_conf(&lab.module(), "engine = RSA,EC", ""));
+    for system in systems() {
+        let run = |conf: &Path| {
+            let mut command = system.run(&program);
+            command.arg(conf).env("OPENSSL_CONF", "/dev/null").envs(lab.environment());
+            let out = command.output().expect("it starts");
+            assert!(out.status.success(), "{}: {out:?}", system.name);
+            String::from_utf8_lossy(&out.stdout).into_owned()
+        };
+        let stock = run(lab.stock());
+        assert!(stock.starts_with("random 0, key 1\n"), "{}: {stock}", system.name);
+        assert_eq!(run(&asked), stock, "{}", system.name);
+    }
 }
 
 /// Each configuration as it was written compared with the same without the engine; and with the default provider in front,

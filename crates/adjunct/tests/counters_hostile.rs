@@ -409,18 +409,22 @@ fn restless() {
     let all = std::env::var_os("ADJUNCT_DEEP").is_some();
     for places in [2..3, 3..words.len(), 1..2, 0..words.len()].into_iter().take(if all { 4 } else { 2 }) {
         let stop = std::sync::atomic::AtomicBool::new(false);
+        let turns = std::sync::atomic::AtomicU64::new(0);
         thread::scope(|s| {
             s.spawn(|| {
-                let mut value = 0;
                 while !stop.load(Relaxed) {
-                    value += 1;
+                    let value = turns.fetch_add(1, Relaxed) + 1;
                     for word in &words[places.clone()] {
                         word.store(value << 22, Relaxed);
                     }
                 }
             });
+            while turns.load(Relaxed) < 2 {
+                thread::yield_now();
+            }
             let start = std::time::Instant::now();
-            for _ in 0..3 {
+            let rounds = if places.contains(&1) { 3 } else { 30 };
+            for _ in 0..rounds {
                 let _ = counters::read(uid);
                 let _ = counters::take(uid);
             }

@@ -1,16 +1,19 @@
 //! Calls and bytes per user and function, shared by all processes of the machine.
 //!
 //! # Where they live
-//! One segment of SysV shared memory per user. Not a file in /dev/shm: a segment cannot be truncated under those who have
-//! it mapped (no SIGBUS), needs no mounted file system with room, no descriptor that a daemon may close, and no path that
-//! a chroot hides. Its key is a hash of the layout and the uid ([`key`]), so a version with another layout makes its own.
-//! A segment is used only if its owner *and* its creator are the user, its mode is 0600, its size exact and its first word
-//! (magic, version, layout hash) ours. Otherwise one warning, while the module loads, says what is wrong and which
-//! `ipcrm` ends it, and the work goes on uncounted. Nothing read from a segment is used as an index, length or pointer.
+//! One segment of SysV shared memory per user ([`segment`]), and one of root's for switched users ([`switched`]): what processes
+//! that were loaded as root count while they are somebody else. Not a file in /dev/shm: a segment cannot be truncated under
+//! those who have it mapped (no SIGBUS), needs no mounted file system with room, no descriptor that a daemon may close, and
+//! no path that a chroot hides. A segment is used only if its owner *and* its creator are the user, its mode is 0600, its size
+//! exact and its first word (magic, version, hash of the layout and of whose it is) ours; else the next of several keys is
+//! tried, and last a segment without a key ([`find`]). So nobody can take another's place, and two versions with different
+//! layouts never read each other's numbers. Nothing read from a segment is used as an index, length or pointer.
+//!
+//! A module says nothing in a foreign program of what keeps it from counting: [`remarks`] do, in `adjunct stats`.
 //!
 //! # What stands in it
 //! ```text
-//! identity | resets | reset lock | 1024 owner words | 2 baselines | 1024 slots
+//! identity | reset lock | resets | 1024 owner words | 2 baselines | 1024 slots
 //! ```
 //! A slot is a 64-byte line per catalogue row (hardware, software x encrypt, decrypt x calls, bytes) and the fallbacks by
 //! function and reason, and the accelerator's queues (batches by lanes filled, operations in lanes and alone, lanes that went
@@ -30,26 +33,40 @@
 //!
 //! # Fork
 //! A page that the kernel wipes in the child (MADV_WIPEONFORK) holds the *epoch*; a thread's slot is valid in the epoch it
-//! was taken in. So a child's first count sees that the slot is its parent's, and takes its own with one getpid and
-//! memory operations. Nothing waits for a lock, so it does not matter where the parent's other threads were.
+//! was taken in. So a child's first count sees that the slot is its parent's, and takes its own with memory operations alone:
+//! its owner word says the thread, whose id the C library knows ([`crate::sandbox`]), since the page with the pid is wiped too.
+//! Nothing waits for a lock, so it does not matter where the parent's other threads were.
 //!
 //! # Whose counts
-//! The effective user's, per thread, looked up by [`attribute`] when a context is made: at each of a thread's first 256
-//! after start or fork, then at every 64th, since geteuid costs as much as many operations. If the new user's segment
-//! cannot be mapped, as in sshd's sandbox, the thread goes on counting for the user it counted for. The only system calls
-//! after loading are geteuid, getpid, and, at most three times per user, shmget (shmctl, shmat if that was allowed).
+//! The effective user's, per thread. Only a process that was loaded as root becomes another, so only such a process looks, in
+//! [`attribute`], when a context is made: at each of a thread's first 256 after start or fork, then at every 64th, since geteuid
+//! costs as much as many operations. While it is another user it counts in slots of the segment of switched users, each of which
+//! belongs to the first user who counted there. That segment was mapped while the module loaded, so becoming a user takes no
+//! system call but geteuid; and where a filter of system calls was in force then, nothing is counted and none is made at all.
+//! Nothing in memory tells that the effective user has changed, so geteuid stays: a filter that a program loaded as root closes
+//! later has to allow it.
+//!
+//! *Why a segment of its own.* Its slots are sticky, so many users would use up root's. It is root's alone to read: whoever could
+//! read it would see the size of each record of other users' connections while they go on, which tells passwords typed and pages
+//! read. So what sshd does for a user is shown to root (`adjunct stats -U`), and to the user what their own programs do. A process
+//! that gives up root keeps root's segments mapped, this and root's own, and may falsify the numbers there, no more: the mappings
+//! cannot be given up without a system call, and pages taken away could be mapped again.
 //!
 //! # Known limits
-//! * A process that is forked into a new pid namespace without exec records pids of that namespace as if of its parent's
-//!   (except the namespace's first process), and could be taken for dead: two writers in one slot may lose single counts.
-//! * A child killed after fork without exec leaves a slot without start time: it stays taken while its pid is reused.
-//! * More than 32 users in the life of one process: the others count for the last one.
+//! * A process that is forked into a new pid namespace without exec records ids of that namespace as if of its parent's
+//!   (except the namespace's first process), and could be taken for dead: two writers in one slot may lose single counts. So could
+//!   a child made by a bare clone, past the C library, once its parent is gone.
+//! * A child killed after fork without exec leaves a slot without start time: it stays taken while its id is reused.
+//! * With no slot left for another user (1023, of all users together, and of each as many as once counted at the same time) what
+//!   switched users do counts as root's.
+//! * Programs loaded as another user than root count for that user alone, whatever they become later.
 //! * A service or container with an IPC namespace of its own (`PrivateIPC=yes`) has counters of its own, seen from inside.
 //! * systemd-logind removes the shared memory of a user who has logged out of their last session, unless a process still
 //!   has it mapped or `RemoveIPC=no` stands in logind.conf. It spares root and system users, so daemons' counters stay.
 //!
 //! # Environment
-//! `ADJUNCT_STATS=off` switches counting off. `ADJUNCT_STATS_KEY=<any word>` gives tests counters of their own: it is
+//! `ADJUNCT_STATS=off` switches counting off; `on` counts also under a filter of system calls, which then has to allow shmget,
+//! shmctl and shmat. `ADJUNCT_STATS_KEY=<any word>` gives tests counters of their own: it is
 //! hashed into the keys; who sets it removes them in the end ([`delete`]). Both are ignored in programs that run with
 //! another's rights.
 

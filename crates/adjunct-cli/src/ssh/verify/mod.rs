@@ -403,7 +403,8 @@ fn ordinary() -> Result<BTreeMap<u32, Snapshot>, Failure> {
     Ok(all)
 }
 
-/// What root, for whom the login is counted, and the session's user counted meanwhile.
+/// What root, for whom the login is counted, and the session's user counted meanwhile. An sshd that starts as root counts both in
+/// root's shared memory: only root sees it.
 fn of_server(before: &BTreeMap<u32, Snapshot>, after: &BTreeMap<u32, Snapshot>, uid: u32) -> Seen {
     let me = rustix::process::geteuid().as_raw();
     let mut moved = Snapshot::new(uid);
@@ -411,5 +412,5 @@ fn of_server(before: &BTreeMap<u32, Snapshot>, after: &BTreeMap<u32, Snapshot>, 
         let Some(after) = after.get(&uid) else { continue };
         moved = moved.plus(&before.get(&uid).map_or_else(|| after.clone(), |before| after.since(before)));
     }
-    Seen::Ordinary { moved, login: me == 0, bulk: me == 0 || me == uid }
+    Seen::Ordinary { moved, login: me == 0, bulk: me == 0 }
 }

@@ -51,6 +51,14 @@ impl Outcome {
 /// # Errors
 /// One line: it cannot be started, or was ended.
 pub fn run(command: &mut Command) -> Result<Outcome, String> {
+    run_within(LIMIT, command)
+}
+
+/// Runs a program to its end, or to `limit`.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_within(limit: Duration, command: &mut Command) -> Result<Outcome, String> {
     let name = command.get_program().to_string_lossy().into_owned();
     // Files in place of pipes: a program that writes much does not wait for us, and we do not wait for its children. In
     // memory: what a program says does not depend on room in the folder for temporary files.
@@ -70,10 +78,10 @@ pub fn run(command: &mut Command) -> Result<Outcome, String> {
             Ok(None) => {}
         }
         let stop = interrupted().err().map(|e| e.to_string());
-        if stop.is_some() || start.elapsed() > LIMIT {
+        if stop.is_some() || start.elapsed() > limit {
             server::kill_tree(child.id());
             let _ = child.wait();
-            return Err(stop.unwrap_or_else(|| format!("{name} did not end within {} seconds", LIMIT.as_secs())));
+            return Err(stop.unwrap_or_else(|| format!("{name} did not end within {} seconds", limit.as_secs())));
         }
         std::thread::sleep(Duration::from_millis(2));
     };

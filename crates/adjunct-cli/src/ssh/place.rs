@@ -2,13 +2,14 @@
 
 use crate::Failure;
 use crate::failure::cause;
-use crate::openssl::programs::run;
+use crate::openssl::programs::{run, run_within};
 use nix::unistd::{User, geteuid};
 use std::fs;
 use std::io::{ErrorKind, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::Duration;
 use tempfile::TempDir;
 
 /// The OpenSSH programs to use.
@@ -162,9 +163,11 @@ impl Place {
     /// # Errors
     /// [`Failure`] with ssh-keygen's own words.
     pub fn keygen(&self, path: &Path, kind: &str, bits: u32) -> Result<String, Failure> {
+        /// A long RSA key takes minutes on a busy machine.
+        const LIMIT: Duration = Duration::from_secs(900);
         let mut command = Command::new(&self.programs.keygen);
         command.args(["-q", "-t", kind, "-b", &bits.to_string(), "-N", "", "-C", "adjunct-private", "-f"]);
-        let output = run(command.arg(path).stdin(Stdio::null())).map_err(Failure::new)?;
+        let output = run_within(LIMIT, command.arg(path).stdin(Stdio::null())).map_err(Failure::new)?;
         match fs::read_to_string(path.with_extension("pub")) {
             Ok(text) if output.success => Ok(text.trim().to_owned()),
             _ => {

@@ -132,13 +132,13 @@ fn statistics_that_are_too_short_kill_nobody() {
         [(64, 0o600), (4096, 0o600), (SEGMENT_SIZE - 1, 0o600), (SEGMENT_SIZE, 0o666), (SEGMENT_SIZE, 0)]
     {
         let segment = Segment::new(own.apart().key(me()), size, mode);
-        let said = good(&own.program(&["work"]).output().unwrap());
-        assert_eq!(said.lines().count(), 1, "one warning: {said}");
-        assert!(said.contains(&format!("ipcrm -m {}", segment.id)), "{said}");
+        let before = own.hashes(me());
+        assert_eq!(good(&own.program(&["many", "10"]).output().unwrap()), "", "the program's standard error");
+        assert_eq!(own.hashes(me()), before + 10, "counted elsewhere");
         assert!(mode == 0 && me() != 0 || segment.is_untouched(size.min(4096)), "written to");
     }
     good(&own.program(&["many", "10"]).output().unwrap());
-    assert_eq!(own.hashes(me()), 10, "and where all is well, it counts");
+    assert_eq!(own.hashes(me()), 60, "and where all is well, it counts");
 }
 
 /// Nor does a file where the original has its own.
@@ -165,8 +165,9 @@ fn statistics_of_another_user_are_not_used() {
     let own = Own::new("squatted");
     for mode in [0o600, 0o666, 0o000] {
         let segment = Segment::of_nobody(own.apart().key(0), SEGMENT_SIZE, mode);
-        let said = good(&own.program(&["work"]).output().unwrap());
-        assert!(said.contains("taken by another user") && said.lines().count() == 1, "{said}");
+        let before = own.hashes(0);
+        assert_eq!(good(&own.program(&["many", "10"]).output().unwrap()), "", "the program's standard error");
+        assert_eq!(own.hashes(0), before + 10, "counted elsewhere");
         assert!(segment.is_untouched(SEGMENT_SIZE), "written to");
     }
 }

@@ -12,7 +12,7 @@ mod sandbox;
 
 use adjunct::catalogue::Function;
 use adjunct::counters::Apart;
-use sandbox::{Calls, list, recorded, root, said};
+use sandbox::{Calls, by_chance, list, recorded, root, said};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
@@ -78,7 +78,7 @@ impl Drop for Run {
 
 /// What the module may do beside that, by the way the program went.
 fn more(steps: &str) -> Calls {
-    let mut calls = Calls::new();
+    let mut calls = by_chance(steps);
     // Loaded by root: it looks who the user is.
     if root() && !steps.starts_with('U') {
         calls.insert(libc::SYS_geteuid);

@@ -43,6 +43,20 @@ pub fn recorded(command: &mut Command) -> Option<Calls> {
     Some(line.split(',').filter_map(|number| number.parse().ok()).chain(ANY).collect())
 }
 
+/// What a run of `steps` does or does not do by which of its threads and processes comes first: a parent waits before its child has
+/// closed the sandbox or after it (F); threads are waited for or have ended, and are told of another user by a signal, or have ended
+/// (P, T).
+pub fn by_chance(steps: &str) -> Calls {
+    let mut calls = Calls::new();
+    if steps.contains('F') {
+        calls.insert(libc::SYS_wait4);
+    }
+    if steps.contains(['P', 'T']) {
+        calls.extend([libc::SYS_futex, libc::SYS_rt_sigreturn]);
+    }
+    calls
+}
+
 pub fn list(calls: &Calls) -> String {
     calls.iter().map(|call| format!("{call},")).collect()
 }

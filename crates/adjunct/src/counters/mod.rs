@@ -1,12 +1,12 @@
 //! Calls and bytes per user and function, shared by all processes of the machine.
 //!
 //! # Where they live
-//! One segment of SysV shared memory per user ([`segment`]), and one of root's for switched users ([`switched`]): what processes
+//! One segment of SysV shared memory per user (`segment.rs`), and one of root's for switched users (`switched.rs`): what processes
 //! that were loaded as root count while they are somebody else. Not a file in /dev/shm: a segment cannot be truncated under
 //! those who have it mapped (no SIGBUS), needs no mounted file system with room, no descriptor that a daemon may close, and
 //! no path that a chroot hides. A segment is used only if its owner *and* its creator are the user, its mode is 0600, its size
 //! exact and its first word (magic, version, hash of the layout and of whose it is) ours; else the next of several keys is
-//! tried, and last a segment without a key ([`find`]). So nobody can take another's place, and two versions with different
+//! tried, and last a segment without a key (`find.rs`). So nobody can take another's place, and two versions with different
 //! layouts never read each other's numbers. Nothing read from a segment is used as an index, length or pointer.
 //!
 //! A module says nothing in a foreign program of what keeps it from counting: [`remarks`] do, in `adjunct stats`.

@@ -262,7 +262,7 @@ fn enable_interrupted_changes_nothing() {
 fn try_names_a_missing_sshd_and_can_be_interrupted() {
     let Some(machine) = Machine::new() else { return };
     let module = machine.module();
-    let args = ["ssh", "try", "--size", "64M", "--module", &module];
+    let args = ["ssh", "try", "--size", "64M", "--trust-module", "--module", &module];
     machine.interrupted(&args, &[0.02, 0.3, 1.0]);
     machine.without_sshd().refuses(&args, 1, &NO_SSHD);
 }
@@ -327,7 +327,7 @@ fn tune_interrupted_changes_nothing() {
 fn bench_names_a_missing_sshd_and_can_be_interrupted() {
     let Some(machine) = Machine::new() else { return };
     let module = machine.module();
-    let args = ["ssh", "bench", "--quick", "--module", &module];
+    let args = ["ssh", "bench", "--quick", "--trust-module", "--module", &module];
     machine.interrupted(&args, &[0.02, 0.3, 1.5]);
     machine.without_sshd().refuses(&args, 1, &NO_SSHD);
 }

@@ -10,6 +10,7 @@ mod files;
 pub mod generate;
 pub mod info;
 mod interrupt;
+mod module;
 pub mod name;
 pub mod openssl;
 pub mod openssl_conf;

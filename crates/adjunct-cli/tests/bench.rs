@@ -123,7 +123,7 @@ fn an_accelerator_row_has_what_scripts_know() {
 fn threads_share_batches_only_where_asked() {
     let Some(module) = module::module().filter(|path| path.to_string_lossy().contains("adjunct")) else { return };
     let lanes = |words: &[&str]| {
-        let module = ["--module", module.to_str().unwrap()];
+        let module = ["--trust-module", "--module", module.to_str().unwrap()];
         let fixed = ["--filter", "rsa-2048", "--threads", "8", "--seconds", "0.3", "--json", "-"];
         let output = run("accelerator", &[&fixed[..], &module, words].concat());
         let report: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
@@ -167,7 +167,7 @@ fn a_run_leaves_no_counters_behind() {
         command.spawn().unwrap()
     };
     let mut seen = 0;
-    for words in [&[&measured[..], &["2"]].concat()[..], &["--module", "/nonexistent.so"]] {
+    for words in [&[&measured[..], &["2"]].concat()[..], &["--module", env!("CARGO_BIN_EXE_adjunct")]] {
         let mut child = run(words);
         while child.try_wait().unwrap().is_none() {
             seen += made_by(child.id());
@@ -191,16 +191,19 @@ fn what_cannot_be_measured_is_one_line() {
     let lib = dir.path().join("usr/lib");
     std::fs::create_dir_all(&lib).unwrap();
     let crypto = lib.join("libcrypto.so.3");
-    let module = ["--module", "/nonexistent.so"];
+    // No module, and beside the program: root takes it for a run.
+    let none = env!("CARGO_BIN_EXE_adjunct");
+    let module = ["--module", none];
     for what in ["openssl", "bulk", "accelerator"] {
         refuse(what, &["--noise", "--filter", "no such row"], "no row");
         refuse(what, &["--libcrypto", "/nonexistent.so"], "no usable libcrypto");
-        refuse(what, &module, "does not load /nonexistent.so");
+        refuse(what, &module, &format!("does not load {none}"));
+        refuse(what, &["--module", "/nonexistent.so"], "/nonexistent.so: No such file");
         refuse(what, &["--noise", "--json", "/nonexistent/rows.json"], "No such file");
         refuse(what, &["--noise", "--json", root], "directory");
     }
-    let newest = |text: &str| refuse("bulk", &["--newest", root, "--module", "/any.so"], text);
-    refuse("bulk", &["--newest", "/nonexistent", "--module", "/any.so"], "/nonexistent: no such folder");
+    let newest = |text: &str| refuse("bulk", &["--newest", root, "--module", none], text);
+    refuse("bulk", &["--newest", "/nonexistent", "--module", none], "/nonexistent: no such folder");
     newest("no libcrypto.so");
     std::fs::write(&crypto, "text").unwrap();
     newest("no dynamic loader");

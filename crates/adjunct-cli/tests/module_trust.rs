@@ -1,4 +1,4 @@
-//! As root, `adjunct openssl enable` names only a module that nobody but root can change.
+//! As root, every command that names or loads a module takes only one that nobody but root can change.
 
 mod copy;
 mod module;
@@ -8,7 +8,7 @@ use module::module;
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, chown, symlink};
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 use tempfile::TempDir;
 
 fn dry_run(config: &Path, module: &Path, more: &[&str]) -> Output {
@@ -82,4 +82,86 @@ fn as_root_a_module_is_roots_alone() {
     chown(path("folder"), Some(0), None).unwrap();
     chown(&own, Some(65534), None).unwrap();
     refused(&own, "is another user's");
+}
+
+/// The commands that load the module themselves.
+const RUNS: [&[&str]; 6] = [
+    &["ssh", "try"],
+    &["ssh", "bench", "--quick"],
+    &["ssh", "tune", "--quick"],
+    &["bench", "openssl", "--filter", "sha2-256", "--sizes", "64", "--seconds", "0.001"],
+    &["bench", "bulk", "--filter", "128-ctr", "--sizes", "64", "--seconds", "0.001"],
+    &["bench", "accelerator", "--filter", "X25519 keygen", "--threads", "1", "--seconds", "0.001"],
+];
+
+/// What the command says on standard error, once.
+fn run(program: &Path, words: &[&str], module: &Path, trusted: bool) -> String {
+    let mut command = Command::new(program);
+    command.args(words);
+    match words[1] {
+        "tune" => command.arg(format!("--module={}", module.display())),
+        _ => command.arg("--module").arg(module),
+    };
+    if trusted {
+        command.arg("--trust-module");
+    }
+    // No temporary files: none of them comes as far as to measure.
+    command.env_remove("OPENSSL_CONF").env("TMPDIR", "/nonexistent").stdin(Stdio::null());
+    String::from_utf8(command.output().unwrap().stderr).unwrap()
+}
+
+#[test]
+fn as_root_no_command_loads_a_module_that_others_can_change() {
+    if !nix::unistd::geteuid().is_root() {
+        return eprintln!("SKIPPED: only root is asked for that");
+    }
+    // No module: whoever takes it fails to load it.
+    let anywhere = tempfile::tempdir().unwrap();
+    let elsewhere = anywhere.path().join("adjunct.so");
+    fs::write(&elsewhere, "no module").unwrap();
+    fs::set_permissions(&elsewhere, Permissions::from_mode(0o644)).unwrap();
+    let refused = |line: &str| line.contains("others than root may write") && line.contains("--trust-module");
+    let adjunct = Path::new(env!("CARGO_BIN_EXE_adjunct"));
+    for words in RUNS {
+        // Without OpenSSH the commands of ssh have that to say instead.
+        let here = words[0] == "bench" || Path::new("/usr/sbin/sshd").exists();
+        let line = run(adjunct, words, &elsewhere, false);
+        assert!(!here || refused(&line) && line.lines().count() == 1, "{words:?}: {line}");
+        // With it each goes on, to what does not load and to a folder that is not there.
+        let line = run(adjunct, words, &elsewhere, true);
+        let further = if words[0] == "bench" { "does not load" } else { "/nonexistent" };
+        assert!(!here || line.contains(further) && !line.contains("--trust-module"), "{words:?}: {line}");
+    }
+}
+
+/// What lies beside the program, as a build leaves it, needs no more trust than the program; not so a file that another user has
+/// put there, nor where the configuration stays.
+#[test]
+fn as_root_a_module_beside_the_program_is_trusted_for_a_run() {
+    if !nix::unistd::geteuid().is_root() {
+        return eprintln!("SKIPPED: only root is asked for that");
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name);
+    // Where everybody may add files, as in /tmp.
+    fs::set_permissions(dir.path(), Permissions::from_mode(0o1777)).unwrap();
+    copy(env!("CARGO_BIN_EXE_adjunct"), &path("adjunct"));
+    let module = path("libadjunct_openssl.so");
+    fs::write(&module, "no module").unwrap();
+    fs::set_permissions(&module, Permissions::from_mode(0o644)).unwrap();
+    let said = || run(&path("adjunct"), RUNS[3], &module, false);
+    assert!(said().contains("does not load"), "{}", said());
+    let config = path("openssl.cnf");
+    fs::write(&config, "a = b\n").unwrap();
+    let enable = ["openssl", "enable", "--dry-run", "--config", config.to_str().unwrap()];
+    let line = run(&path("adjunct"), &enable, &module, false);
+    assert!(line.contains("others than root may write") && line.contains("--trust-module"), "{line}");
+    fs::set_permissions(&module, Permissions::from_mode(0o664)).unwrap();
+    assert!(said().contains("--trust-module"), "{}", said());
+    fs::set_permissions(&module, Permissions::from_mode(0o644)).unwrap();
+    chown(&module, Some(65534), None).unwrap();
+    assert!(said().contains("--trust-module"), "{}", said());
+    fs::remove_file(&module).unwrap();
+    symlink("/dev/null", &module).unwrap();
+    assert!(said().contains("is no regular file"), "{}", said());
 }

@@ -129,7 +129,7 @@ impl Etc {
     }
 
     fn enable(&self) -> Output {
-        self.adjunct(&["enable", "--for", "sshd", "--module", self.module.to_str().unwrap()])
+        self.adjunct(&["enable", "--for", "sshd", "--trust-module", "--module", self.module.to_str().unwrap()])
     }
 
     /// Refused with one line that has these words; /etc is as it was.
@@ -273,7 +273,7 @@ fn others_than_root_are_told_so() {
     copy(ADJUNCT, &program);
     fs::copy(&etc.module, &own).unwrap();
     let mut command = etc.command("setpriv", &["--reuid", "65534", "--regid", "65534", "--clear-groups"]);
-    command.arg(&program).args(["openssl", "enable", "--for", "sshd", "--module"]).arg(&own);
+    command.arg(&program).args(["openssl", "enable", "--for", "sshd", "--trust-module", "--module"]).arg(&own);
     let line = failed(&command.output().unwrap());
     assert!(line.contains("run it as root"), "{line}");
     assert_eq!(etc.differences(), "");
@@ -293,7 +293,8 @@ fn a_restart_is_seen_to_work() {
             script(&bin.join(name), &text);
         }
         let _ = fs::remove_file(&log);
-        let mut command = etc.command(ADJUNCT, &["openssl", "enable", "--for", "sshd", "--restart", "--module"]);
+        let mut command =
+            etc.command(ADJUNCT, &["openssl", "enable", "--for", "sshd", "--restart", "--trust-module", "--module"]);
         let output = command.arg(&etc.module).env("PATH", &path).output().unwrap();
         let restarts = fs::read_to_string(log).unwrap().matches("restart").count();
         if done {
@@ -314,7 +315,7 @@ fn an_interrupt_leaves_nothing_half_done() {
     let Some(etc) = Etc::new() else { return };
     let mut interrupted = 0;
     for after in [50, 400, 900, 1500, 2300] {
-        let mut command = etc.command(ADJUNCT, &["openssl", "enable", "--for", "sshd", "--module"]);
+        let mut command = etc.command(ADJUNCT, &["openssl", "enable", "--for", "sshd", "--trust-module", "--module"]);
         let child = command.arg(&etc.module).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
         std::thread::sleep(Duration::from_millis(after));
         // unshare and sh have become the command by now, or have not started it yet.
@@ -364,7 +365,7 @@ impl Home {
     }
 
     fn enable(&self) -> Output {
-        self.adjunct(&["enable", "--for", "ssh", "--module", self.module.to_str().unwrap()])
+        self.adjunct(&["enable", "--for", "ssh", "--trust-module", "--module", self.module.to_str().unwrap()])
     }
 
     /// Every file and folder.
@@ -440,7 +441,11 @@ fn another_users_home_and_closed_folders_are_one_line() {
     fs::set_permissions(home.dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
     let enable = || {
         let mut command = home.command(&program);
-        command.args(["openssl", "enable", "--for", "ssh", "--module"]).arg(&module).uid(65534).gid(65534);
+        command
+            .args(["openssl", "enable", "--for", "ssh", "--trust-module", "--module"])
+            .arg(&module)
+            .uid(65534)
+            .gid(65534);
         failed(&command.output().unwrap())
     };
     assert!(enable().contains("is another user's"));

@@ -158,7 +158,7 @@ fn startup_files_have_no_part_in_them() {
         let module = machine.module.to_str().unwrap().to_owned();
         let cipher = "Ciphers=aes128-gcm@openssh.com";
         let verify = ["ssh", "verify", "--private", "--size", "100K", "-o", cipher];
-        let try_it = ["ssh", "try", "--size", "1M", "--runs", "1", "--module", &module];
+        let try_it = ["ssh", "try", "--size", "1M", "--runs", "1", "--trust-module", "--module", &module];
         let said = within(&mut machine.enable(""), Duration::from_secs(50));
         let text = String::from_utf8_lossy(&said.stdout).into_owned();
         assert!(said.status.success() && text.contains("a login over loopback works: yes"), "{shell}: {said:?}");
@@ -206,7 +206,7 @@ fn after_an_interrupt_no_process_lives_on() {
     use rustix::process::Signal;
     let Some(machine) = Machine::new("/bin/bash") else { return };
     let module = machine.module.to_str().unwrap().to_owned();
-    let try_it: &[&str] = &["ssh", "try", "--size", "300M", "--runs", "9", "--module", &module];
+    let try_it: &[&str] = &["ssh", "try", "--size", "300M", "--runs", "9", "--trust-module", "--module", &module];
     let tune: &[&str] = &["ssh", "tune", "--time", "60"];
     let deep = std::env::var_os("ADJUNCT_DEEP").is_some();
     let times: &[u64] = if deep { &[50, 200, 400, 700, 1100, 1700, 2600] } else { &[300, 1200] };

@@ -27,7 +27,10 @@ impl Desk {
         command.args(["ssh", "bench"]).args(words).current_dir(self.0.path());
         command.env("TMPDIR", temporary).stdin(Stdio::null());
         if let Some(module) = module() {
-            command.env("PATH", std::env::var_os("PATH").unwrap_or_default()).arg("--module").arg(module);
+            command
+                .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+                .args(["--trust-module", "--module"])
+                .arg(module);
         }
         command
     }

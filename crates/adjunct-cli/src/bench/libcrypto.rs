@@ -1,12 +1,14 @@
 //! The libcrypto that is measured: loaded at run time, so that the command itself never links one.
 
 use super::Error;
+use crate::Failure;
+use crate::module::{self, Choice, Purpose};
 pub use adjunct::foreign::param::Param;
 use libloading::Library;
 use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_void};
 use std::io::Write;
 use std::os::fd::OwnedFd;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Any of OpenSSL's opaque objects.
 pub type Object = *mut c_void;
@@ -136,8 +138,16 @@ impl Functions {
         unsafe { CStr::from_ptr((self.OpenSSL_version)(0)) }.to_string_lossy().into_owned()
     }
 
+    /// The module to measure: the one chosen, or the one beside this program or where this libcrypto looks for modules.
+    ///
+    /// # Errors
+    /// [`Failure`] where there is none, or one that root must not load.
+    pub(crate) fn module(&self, choice: Choice<'_>) -> Result<PathBuf, Failure> {
+        module::find(choice, Purpose::Run, || self.modules_directory())
+    }
+
     /// Where this libcrypto looks for modules.
-    pub fn modules_directory(&self) -> Option<std::path::PathBuf> {
+    fn modules_directory(&self) -> Option<PathBuf> {
         // SAFETY: null or a static string.
         unsafe {
             let text = (self.OPENSSL_info)(INFO_MODULES_DIR);

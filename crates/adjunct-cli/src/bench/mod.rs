@@ -12,7 +12,6 @@ mod libcrypto;
 mod measure;
 mod meter;
 pub mod openssl;
-mod place;
 mod publickey;
 mod report;
 mod sink;

@@ -4,10 +4,11 @@ use super::check::{self, Check, Depth};
 use super::file::ConfigFile;
 use super::includes::FromDisk;
 use super::report::{self, Report};
-use super::{Consent, DisableArgs, EnableArgs, Target, engine, module, programs};
+use super::{Consent, DisableArgs, EnableArgs, Target, engine, programs};
 use crate::failure::cause;
 use crate::files;
 use crate::interrupt::Hold;
+use crate::module::{self, Purpose};
 use crate::openssl_conf::{self, Model, Options, State};
 use crate::output::{self, Style, shown};
 use crate::ssh::server::interrupted;
@@ -36,7 +37,7 @@ pub(super) fn wanted(args: &EnableArgs, original: &[u8]) -> Result<Wanted, Failu
     let state = state(original);
     let (engine, note) = engine::choose(args, state.as_ref())?;
     programs::require_providers(&programs::openssl_version()?)?;
-    let module = module::find(args.module.as_deref(), args.trust_module)?;
+    let module = module::find(args.module.choice(), Purpose::Configuration, programs::modules_dir)?;
     let options = Options::new(&module.to_string_lossy(), algorithms.as_deref()).with_engine(engine.as_deref());
     let mut notes: Vec<String> = note.into_iter().collect();
     if state.is_some_and(|s| s.engines.iter().any(|id| id != b"adjunct")) {

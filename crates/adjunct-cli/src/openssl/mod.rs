@@ -10,7 +10,6 @@ mod change;
 mod engine;
 mod explain;
 mod includes;
-mod module;
 pub(crate) mod report;
 mod status;
 pub mod users;
@@ -77,12 +76,8 @@ enum Command {
 pub struct EnableArgs {
     #[command(flatten)]
     common: Common,
-    /// The provider module; by default the one beside this program or in OpenSSL's modules folder
-    #[arg(long, value_name = "PATH")]
-    module: Option<PathBuf>,
-    /// As root: take the module though others than root could change it, or a folder above it
-    #[arg(long)]
-    trust_module: bool,
+    #[command(flatten)]
+    module: crate::module::Args,
     /// What adjunct offers: ALL, or any of RSA, EC, CIPHERS, DIGESTS, MACS, RAND, ECB, separated by commas
     #[arg(long, value_name = "LIST")]
     algorithms: Option<String>,

@@ -3,6 +3,7 @@
 use super::copy::{Cost, Suite, copy, median, random_file};
 use super::place::{Place, Programs};
 use super::server::{Settings, interrupted};
+use crate::module::{self, Choice, Purpose};
 use crate::{Failure, output};
 use adjunct::catalogue::Function;
 use adjunct::counters::{self, Snapshot};
@@ -42,9 +43,8 @@ pub struct Args {
     /// Copies on each side; the medians are shown
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
     runs: u32,
-    /// The provider module; by default beside this program or in OpenSSL's modules folder
-    #[arg(long)]
-    module: Option<PathBuf>,
+    #[command(flatten)]
+    module: crate::module::Args,
     /// The ssh client to use
     #[arg(long)]
     ssh: Option<PathBuf>,
@@ -100,7 +100,7 @@ struct Moved {
 /// [`Failure`] with the one line to show: no sshd, an unknown algorithm, a copy that differs, adjunct not used, ...
 pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     let programs = Programs::find(args.ssh.as_deref(), args.sshd.as_deref())?;
-    let module = module(args.module.as_deref())?;
+    let module = module(args.module.choice())?;
     let suite = Suite { cipher: args.cipher.clone(), mac: args.mac.clone(), kex: args.kex.clone() };
     check_names(&programs, &suite)?;
     if std::env::var_os(KEY).is_none() {
@@ -348,20 +348,9 @@ fn openssl_conf(module: Option<&Path>) -> String {
     }
 }
 
-/// The module to load: the one given, or the one built or installed with this program.
-pub(super) fn module(given: Option<&Path>) -> Result<PathBuf, Failure> {
-    const NAMES: [&str; 2] = ["adjunct.so", "libadjunct_openssl.so"];
-    if let Some(path) = given {
-        let full = std::fs::canonicalize(path).and_then(|p| crate::files::open(&p).map(|_| p));
-        return full.map_err(|e| Failure::new(format!("{}: {e}", path.display())));
-    }
-    let beside = std::env::current_exe().ok().and_then(|p| p.parent().map(Path::to_path_buf));
-    let mut folders: Vec<PathBuf> = beside.into_iter().collect();
-    folders.extend(crate::openssl::programs::modules_dir());
-    let candidates = folders.iter().flat_map(|dir| NAMES.map(|name| dir.join(name)));
-    candidates.into_iter().find(|p| p.is_file()).ok_or_else(|| {
-        Failure::new("adjunct.so not found beside this program or in OpenSSL's modules folder; give --module")
-    })
+/// The module to load in sessions of this command's own.
+pub(super) fn module(choice: Choice<'_>) -> Result<PathBuf, Failure> {
+    module::find(choice, Purpose::Run, crate::openssl::programs::modules_dir)
 }
 
 /// Parses `65536`, `200M`, `1G`.

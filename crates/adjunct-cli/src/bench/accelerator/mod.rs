@@ -19,7 +19,7 @@ use super::meter::Meter;
 use super::publickey;
 use super::report::Header;
 use super::units::Unit;
-use super::{Error, no_rows, place, seconds, sink, wanted};
+use super::{Error, no_rows, seconds, sink, wanted};
 use crate::{Failure, output};
 use library::Key;
 use load::Measured;
@@ -87,9 +87,8 @@ pub struct Args {
     /// Write the rows as JSON to FILE ("-": to standard output, instead of the tables)
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// The provider module [default: the one beside this command, or the installed one]
-    #[arg(long, value_name = "PATH")]
-    module: Option<PathBuf>,
+    #[command(flatten)]
+    module: crate::module::Args,
     /// The libcrypto to use [default: the system's]
     #[arg(long, value_name = "PATH")]
     libcrypto: Option<PathBuf>,
@@ -252,7 +251,7 @@ pub(super) fn run(args: &Args, meter: Meter) -> Result<ExitCode, Failure> {
     let library = Functions::load(args.libcrypto.as_deref())?;
     let adjunct = match args.noise {
         true => Side::stock(library)?,
-        false => Side::adjunct(library, &place::module(args.module.as_deref(), library)?)?,
+        false => Side::adjunct(library, &library.module(args.module.choice())?)?,
     };
     let json = sink::Json::open(args.json.as_deref())?;
     let bench = Bench { stock: Side::stock(library)?, adjunct, meter, interrupted: on_signals()? };

@@ -11,7 +11,7 @@ use super::libcrypto::{Functions, Side};
 use super::measure::{self, Plan, Work};
 use super::report::Header;
 use super::units::Unit;
-use super::{Error, no_rows, place, seconds, sink, wanted};
+use super::{Error, no_rows, seconds, sink, wanted};
 use crate::{Failure, output};
 use report::{AesUnit, Rates, Report, Row};
 use std::cell::RefCell;
@@ -65,9 +65,8 @@ pub struct Args {
     /// The root of a system with the newest OpenSSL, as benches/bulk unpacks one
     #[arg(long, value_name = "ROOT")]
     newest: Option<PathBuf>,
-    /// The provider module [default: the one beside this command, or the installed one]
-    #[arg(long, value_name = "PATH")]
-    module: Option<PathBuf>,
+    #[command(flatten)]
+    module: crate::module::Args,
     /// The libcrypto of stock and adjunct [default: the system's]
     #[arg(long, value_name = "PATH")]
     libcrypto: Option<PathBuf>,
@@ -145,7 +144,7 @@ impl Bench {
 /// [`Failure`] with the one line to show.
 pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     if args.worker {
-        return worker::serve(args.libcrypto.as_deref(), args.module.as_deref());
+        return worker::serve(args.libcrypto.as_deref(), args.module.choice());
     }
     let mut subjects = Subject::all();
     subjects.retain(|subject| wanted(&subject.title(), &args.filter));
@@ -157,7 +156,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     let (adjunct, newest) = if args.noise {
         (Side::stock(library)?, None)
     } else {
-        let module = place::module(args.module.as_deref(), library)?;
+        let module = library.module(args.module.choice())?;
         let newest = args.newest.as_deref().map(|root| Worker::start(root, &module)).transpose()?;
         (Side::adjunct(library, &module)?, newest)
     };

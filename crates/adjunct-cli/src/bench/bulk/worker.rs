@@ -7,9 +7,10 @@
 use super::root::Root;
 use super::subject::Subject;
 use crate::Failure;
+use crate::bench::Error;
 use crate::bench::libcrypto::{Functions, Side};
 use crate::bench::measure::Work;
-use crate::bench::{Error, place};
+use crate::module::{self, Choice};
 use std::cell::RefCell;
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -36,7 +37,7 @@ impl Worker {
     pub fn start(folder: &Path, module: &Path) -> Result<Worker, Error> {
         let root = Root::find(folder)?;
         let wrong = |cause: String| Error::Root(folder.to_owned(), cause);
-        let own = place::command().map_err(|e| wrong(crate::failure::cause(&e)))?;
+        let own = module::program().map_err(|e| wrong(crate::failure::cause(&e)))?;
         let libraries = std::env::join_paths(&root.libraries).map_err(|e| wrong(e.to_string()))?;
         let mut child = Command::new(&root.loader)
             .arg("--library-path")
@@ -44,7 +45,8 @@ impl Worker {
             .arg(own)
             .args(["bench", "bulk", "--worker", "--libcrypto"])
             .arg(&root.libcrypto)
-            .arg("--module")
+            // It was looked at here.
+            .args(["--trust-module", "--module"])
             .arg(module)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -123,11 +125,11 @@ impl Drop for Worker {
 ///
 /// # Errors
 /// [`Failure`] where there is no libcrypto, or it does not load the module.
-pub fn serve(libcrypto: Option<&Path>, module: Option<&Path>) -> Result<ExitCode, Failure> {
+pub fn serve(libcrypto: Option<&Path>, module: Choice<'_>) -> Result<ExitCode, Failure> {
     let library = Functions::load(libcrypto)?;
     let mut sides = [
         Slot { name: "stock", side: Side::stock(library)?, work: None },
-        Slot { name: "adjunct", side: Side::adjunct(library, &place::module(module, library)?)?, work: None },
+        Slot { name: "adjunct", side: Side::adjunct(library, &library.module(module)?)?, work: None },
     ];
     let (mut input, mut output) = (std::io::stdin().lock(), std::io::stdout().lock());
     let mut say = |line: String| {

@@ -4,7 +4,7 @@ mod report;
 
 use super::libcrypto::{Functions, Side};
 use super::measure::{self, Plan, Work};
-use super::{Error, no_rows, place, publickey, seconds, sink, symmetric, wanted};
+use super::{Error, no_rows, publickey, seconds, sink, symmetric, wanted};
 use crate::{Failure, output};
 use report::{Report, Row};
 use std::path::PathBuf;
@@ -52,9 +52,8 @@ pub struct Args {
     /// Write the rows as JSON to FILE ("-": to standard output, instead of the table)
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// The provider module [default: the one beside this command, or the installed one]
-    #[arg(long, value_name = "PATH")]
-    module: Option<PathBuf>,
+    #[command(flatten)]
+    module: crate::module::Args,
     /// The libcrypto to use [default: the system's]
     #[arg(long, value_name = "PATH")]
     libcrypto: Option<PathBuf>,
@@ -156,7 +155,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     };
     let adjunct = match args.noise {
         true => Side::stock(library)?,
-        false => Side::adjunct(library, &place::module(args.module.as_deref(), library)?)?,
+        false => Side::adjunct(library, &library.module(args.module.choice())?)?,
     };
     let bench = Bench { stock: Side::stock(stock_library)?, adjunct, plan: plan(args) };
     let json = sink::Json::open(args.json.as_deref())?;

@@ -102,9 +102,8 @@ pub struct Args {
     /// Measure nothing: show and write again what an earlier run wrote by --json
     #[arg(long, value_name = "FILE", conflicts_with_all = ["part", "filter", "size", "runs", "quick"])]
     from: Option<PathBuf>,
-    /// The provider module; by default beside this program or in OpenSSL's modules folder
-    #[arg(long)]
-    module: Option<PathBuf>,
+    #[command(flatten)]
+    module: crate::module::Args,
     /// The ssh client to use; scp and ssh-keygen are taken from beside it
     #[arg(long)]
     ssh: Option<PathBuf>,
@@ -201,7 +200,7 @@ impl<'a> Run<'a> {
             return Err(Failure::Words(format!("no row's name contains {}", args.filter.join(" or "))));
         }
         let programs = Programs::find(args.ssh.as_deref(), args.sshd.as_deref())?;
-        let (provider, scp) = (module(args.module.as_deref())?, setup::scp(&programs)?);
+        let (provider, scp) = (module(args.module.choice())?, setup::scp(&programs)?);
         let mut header = setup::header(&programs)?;
         let known = Known {
             version: header.openssh.clone(),

@@ -22,6 +22,7 @@ use super::server::interrupted;
 use super::tryout::{self, Counters};
 use crate::Failure;
 use crate::failure::cause;
+use crate::module::Choice;
 use crate::output::{self, Style};
 use algorithms::Kind;
 use config::Program;
@@ -85,6 +86,9 @@ pub struct Args {
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, conflicts_with = "from")]
     #[allow(clippy::option_option)]
     module: Option<Option<PathBuf>>,
+    /// With --module, as root: take it though others than root could change it, or a folder above it
+    #[arg(long, requires = "module")]
+    trust_module: bool,
     /// Take the figures of an earlier --json instead of measuring
     #[arg(long, value_name = "FILE")]
     from: Option<PathBuf>,
@@ -149,7 +153,9 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     let policy = Policy::named(&args.policy)?;
     let former = args.from.as_deref().map(former).transpose()?;
     let programs = Programs::find(args.ssh.as_deref(), args.sshd.as_deref())?;
-    let modules = args.module.as_ref().map(|given| tryout::module(given.as_deref())).transpose()?;
+    let chosen =
+        |given: &Option<PathBuf>| tryout::module(Choice { path: given.as_deref(), trusted: args.trust_module });
+    let modules = args.module.as_ref().map(chosen).transpose()?;
     if tryout::needs_own_counters() {
         return Err(tryout::again());
     }

@@ -1,0 +1,245 @@
+//! The provider module: found, and looked at before anybody is told to load it.
+
+use crate::Failure;
+use crate::failure::cause;
+use crate::files;
+use std::ffi::OsString;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Component, Path, PathBuf};
+
+/// The names of the module: installed, and as cargo builds it.
+const NAMES: [&str; 2] = ["adjunct.so", "libadjunct_openssl.so"];
+
+/// The module as it was chosen on the command line.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Choice<'a> {
+    /// The one given.
+    pub path: Option<&'a Path>,
+    /// As root: take it though others could change it.
+    pub trusted: bool,
+}
+
+/// What the module is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// A configuration that stays, for programs that start later.
+    Configuration,
+    /// A run of this command and of what it starts.
+    Run,
+}
+
+/// The options of commands that load the module themselves.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct Args {
+    /// The provider module; by default the one beside this program or in OpenSSL's modules folder
+    #[arg(id = "module", long = "module", value_name = "PATH")]
+    path: Option<PathBuf>,
+    /// As root: take the module though others than root could change it, or a folder above it
+    #[arg(id = "trust_module", long = "trust-module")]
+    trusted: bool,
+}
+
+impl Args {
+    /// What was chosen.
+    pub fn choice(&self) -> Choice<'_> {
+        Choice { path: self.path.as_deref(), trusted: self.trusted }
+    }
+}
+
+/// The module to load: the one given, or the one beside this program or in the folder where OpenSSL looks for `installed` ones.
+///
+/// Root takes only what nobody else can change, or what `--trust-module` is said for. For a [`Purpose::Run`], what lies beside the
+/// program needs no more trust than the program, which root runs: who can replace a file there can replace the program. A
+/// configuration outlives that decision, and is read by programs of every user, so that there is no such exception for it.
+///
+/// # Errors
+/// [`Failure`]: none found, or one that must not be loaded.
+pub(crate) fn find(
+    choice: Choice<'_>,
+    purpose: Purpose,
+    installed: impl FnOnce() -> Option<PathBuf>,
+) -> Result<PathBuf, Failure> {
+    let program = program().ok();
+    let path = match choice.path {
+        Some(path) => path.to_owned(),
+        None => {
+            let beside = program.as_deref().and_then(Path::parent).map(Path::to_owned);
+            let folders = beside.into_iter().chain(installed());
+            let found = folders.flat_map(|dir| NAMES.map(|name| dir.join(name))).find(|p| p.is_file());
+            found.ok_or_else(|| {
+                Failure::new("adjunct.so is neither beside this program nor in OpenSSL's modules folder; give --module")
+            })?
+        }
+    };
+    let failed = |what: &str| Failure::new(format!("{}: {what}", path.display()));
+    // Links stay: the name of an installed module outlives the version it leads to.
+    let full = std::path::absolute(&path).map_err(|e| failed(&cause(&e)))?;
+    let metadata = files::open(&full).and_then(|file| file.metadata()).map_err(|e| failed(&cause(&e)))?;
+    if metadata.mode() & 0o002 != 0 {
+        return Err(failed("everybody may write it, and every program that uses OpenSSL would run what they write"));
+    }
+    let as_program = || program.as_deref().filter(|_| purpose == Purpose::Run).and_then(|p| no_worse(&full, p));
+    let full = if choice.trusted || !nix::unistd::geteuid().is_root() {
+        full
+    } else if let Some(why) = changeable(&full) {
+        let Some(beside) = as_program() else {
+            let who = match purpose {
+                Purpose::Configuration => "every program of every user",
+                Purpose::Run => "root",
+            };
+            return Err(failed(&format!(
+                "{why}: {who} would run what they put there; install the module, or say --trust-module"
+            )));
+        };
+        beside
+    } else {
+        full
+    };
+    if full.to_str().is_none_or(|p| p.chars().any(char::is_control)) {
+        return Err(failed("a path with such characters cannot be written into openssl.cnf"));
+    }
+    Ok(full)
+}
+
+/// The file of this command. Run by a loader of another root, the command is its argument, not the running program.
+///
+/// # Errors
+/// Where the system does not say.
+pub(crate) fn program() -> std::io::Result<PathBuf> {
+    let running = std::env::current_exe()?;
+    let by_loader = running.file_name().is_some_and(|name| name.to_string_lossy().starts_with("ld-"));
+    let called = || std::env::args_os().next().and_then(|p| std::path::absolute(p).ok());
+    Ok(by_loader.then(called).flatten().unwrap_or(running))
+}
+
+/// The module's path without links, where only those can change it who can change `program`: it lies in the same folder, is no
+/// link, is the program's owner's or root's (in a folder as /tmp, everybody may add a file of his own), and nobody may write it
+/// who may not write the program.
+fn no_worse(module: &Path, program: &Path) -> Option<PathBuf> {
+    let folder = fs::canonicalize(program.parent()?).ok()?;
+    let same = fs::canonicalize(module.parent()?).ok()? == folder;
+    // From here on by the program's folder: the one given may lead there by a link that others can turn.
+    let module = folder.join(module.file_name()?);
+    let (of, beside) = (fs::symlink_metadata(&module).ok()?, fs::symlink_metadata(program).ok()?);
+    let writers = |m: &fs::Metadata| m.mode() & 0o022;
+    let group = writers(&of) & 0o020 == 0 || of.gid() == beside.gid();
+    let owner = of.uid() == 0 || of.uid() == beside.uid();
+    (same && of.is_file() && beside.is_file() && owner && writers(&of) & !writers(&beside) == 0 && group)
+        .then_some(module)
+}
+
+/// Why others than root could put something else in the place of `path`: a folder or link on the way to it, or the file itself,
+/// is not root's, or others may write it. Every link is followed, and the folders on its way looked at, too.
+fn changeable(path: &Path) -> Option<String> {
+    /// As many as the kernel follows.
+    const MOST_LINKS: u32 = 40;
+    let mut rest: Vec<OsString> = parts(path);
+    let (mut here, mut links) = (PathBuf::from("/"), 0);
+    loop {
+        let about = match fs::symlink_metadata(&here) {
+            Ok(about) => about,
+            Err(e) => return Some(format!("{}: {}", here.display(), cause(&e))),
+        };
+        if about.uid() != 0 {
+            return Some(format!("{} is another user's than root's", here.display()));
+        }
+        if about.is_symlink() {
+            links += 1;
+            let to = fs::read_link(&here).ok().filter(|_| links <= MOST_LINKS);
+            let Some(to) = to else { return Some(format!("{}: a link that leads nowhere", here.display())) };
+            here.pop();
+            if to.is_absolute() {
+                here = PathBuf::from("/");
+            }
+            rest.extend(parts(&to));
+        } else if about.mode() & 0o022 != 0 {
+            // Access lists show here, too: where there is one, the group's bits are the most that it gives.
+            return Some(format!("others than root may write {}", here.display()));
+        }
+        match rest.pop() {
+            None if !about.is_symlink() => return None,
+            None => {}
+            Some(part) if part == ".." => drop(here.pop()),
+            Some(part) => here.push(part),
+        }
+    }
+}
+
+/// The parts of a path, the first at the end.
+fn parts(path: &Path) -> Vec<OsString> {
+    let parts = path.components().filter(|c| matches!(c, Component::Normal(_) | Component::ParentDir));
+    parts.map(|c| c.as_os_str().to_owned()).collect::<Vec<_>>().into_iter().rev().collect()
+}
+
+/// Why users other than its owner could not load the module; they would go on in software.
+pub(crate) fn unreadable_for_others(module: &Path) -> Option<String> {
+    let real = fs::canonicalize(module).ok()?;
+    let module = real.as_path();
+    let closed = |path: &Path, bits: u32| fs::metadata(path).is_ok_and(|m| m.mode() & bits != bits);
+    let folder = module.ancestors().skip(1).find(|dir| closed(dir, 0o001));
+    let what = folder.or_else(|| closed(module, 0o004).then_some(module))?;
+    let text = "is closed to other users; for their programs OpenSSL goes on without adjunct";
+    Some(format!("{} {text}", what.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs::Permissions;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn modules_that_must_not_be_named_are_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let line = |name: &str| {
+            let path = dir.path().join(name);
+            let choice = Choice { path: Some(&path), trusted: true };
+            find(choice, Purpose::Configuration, || None).unwrap_err().to_string()
+        };
+        assert!(line("missing.so").contains("No such file"));
+        fs::create_dir(dir.path().join("dir.so")).unwrap();
+        assert!(line("dir.so").contains("is a folder"));
+        for (name, mode, words) in [("open.so", 0o666, "everybody"), ("odd\n.so", 0o644, "characters")] {
+            fs::write(dir.path().join(name), "").unwrap();
+            fs::set_permissions(dir.path().join(name), Permissions::from_mode(mode)).unwrap();
+            assert!(line(name).contains(words), "{name:?}");
+        }
+    }
+
+    #[test]
+    fn what_lies_beside_the_program_is_no_worse_than_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let made = |name: &str, mode: u32| {
+            let path = dir.path().join(name);
+            fs::write(&path, "").unwrap();
+            fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
+            path
+        };
+        let (program, module) = (made("adjunct", 0o755), made("a.so", 0o644));
+        assert!(no_worse(&module, &program).is_some());
+        assert!(no_worse(&made("group.so", 0o664), &program).is_none());
+        assert!(no_worse(&made("group.so", 0o664), &made("grouped", 0o775)).is_some());
+        std::os::unix::fs::symlink(&module, dir.path().join("link.so")).unwrap();
+        assert!(no_worse(&dir.path().join("link.so"), &program).is_none());
+        fs::create_dir(dir.path().join("sub")).unwrap();
+        assert!(no_worse(&made("sub/a.so", 0o644), &program).is_none());
+        assert_eq!(no_worse(&dir.path().join("sub/../a.so"), &program), Some(module.canonicalize().unwrap()));
+        if nix::unistd::geteuid().is_root() {
+            std::os::unix::fs::chown(&module, Some(65534), None).unwrap();
+            assert!(no_worse(&module, &program).is_none());
+            std::os::unix::fs::chown(&program, Some(65534), None).unwrap();
+            assert!(no_worse(&module, &program).is_some());
+        }
+    }
+
+    #[test]
+    fn a_closed_folder_is_named() {
+        let dir = tempfile::tempdir().unwrap();
+        let module = dir.path().join("adjunct.so");
+        fs::write(&module, "").unwrap();
+        fs::set_permissions(dir.path(), Permissions::from_mode(0o700)).unwrap();
+        assert!(unreadable_for_others(&module).unwrap().contains("closed to other users"));
+        assert_eq!(unreadable_for_others(Path::new("/bin/sh")), None);
+    }
+}

@@ -4,14 +4,10 @@
 //! `ADJUNCT_DEEP=1` has the newer suites' OpenSSL, too.
 
 use adjunct_e2e::lab::{Lab, adjunct_conf};
-use adjunct_e2e::skipped;
 use adjunct_e2e::system::{System, is_root, namespaces, target};
+use adjunct_e2e::{deep, skipped};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-
-fn deep() -> bool {
-    std::env::var_os("ADJUNCT_DEEP").is_some_and(|value| value == "1")
-}
 
 fn systems() -> Vec<System> {
     if deep() { System::all() } else { vec![System::here()] }

@@ -4,14 +4,11 @@
 //! `ADJUNCT_DEEP=1` also counts, of 2000 children beside busy threads, how many hang: OpenSSL's own locks make some, with stock
 //! as with adjunct.
 
+use adjunct_e2e::deep;
 use adjunct_e2e::lab::{Lab, adjunct_conf};
 use adjunct_e2e::system::System;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-
-fn deep() -> bool {
-    std::env::var_os("ADJUNCT_DEEP").is_some_and(|value| value == "1")
-}
 
 fn program(lab: &Lab) -> PathBuf {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("battery/fork.c");

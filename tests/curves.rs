@@ -67,14 +67,37 @@ impl Bench {
         }
         ours.out
     }
+
+    /// A new key in DER, which versions of OpenSSL write in one structure or the other.
+    fn new_der(&self, args: &[&str]) {
+        let (ours, stock) = (self.run(true, args, b""), self.run(false, args, b""));
+        self.judge(args, &ours, &stock, form(&ours.out) == form(&stock.out));
+        if ours.status == Some(0) {
+            let again: &[&str] = match version(&ours.out) {
+                Some(1) => &["pkey", "-inform", "DER", "-outform", "DER", "-traditional"],
+                _ => &["pkey", "-inform", "DER", "-outform", "DER"],
+            };
+            let back = self.run(false, again, &ours.out);
+            assert_eq!(back.status, Some(0), "{} {args:?} {again:?}: {:?}", self.system.name, back.said);
+            assert!(ours.out == back.out, "{} {args:?}: {:02x?}, {:02x?}", self.system.name, ours.out, back.out);
+        }
+    }
 }
 
-/// What does not depend on the key: of text the lines that are neither Base64 nor hexadecimal, of DER no more than that it is some.
+/// What does not depend on the key: of text the lines that are neither Base64 nor hexadecimal, of DER what a private key
+/// begins with, the version of its structure.
 fn form(output: &[u8]) -> Vec<String> {
-    let Ok(text) = std::str::from_utf8(output) else { return vec!["DER".to_owned()] };
+    let Ok(text) = std::str::from_utf8(output) else { return vec![format!("DER {:?}", version(output))] };
     let kept =
         |line: &&str| line.starts_with("-----") || !line.starts_with(' ') && line.contains(": ") || line.ends_with(':');
     text.lines().filter(kept).filter(|line| !line.starts_with(' ')).map(str::to_owned).collect()
+}
+
+/// The version that the structure of a private key in DER begins with: 0 of PKCS #8, 1 of an EC key by itself (RFC 5915).
+fn version(der: &[u8]) -> Option<u8> {
+    let length = usize::from(*der.get(1)?);
+    let header = if length < 0x80 { 2 } else { 2 + (length & 0x7f) };
+    der.get(header..)?.strip_prefix(&[2, 1])?.first().copied()
 }
 
 /// The curves to try, as the command lists them: `  secp256k1 : SECG curve over a 256 bit prime field`.
@@ -112,7 +135,7 @@ fn one_curve(bench: &Bench, curve: &str) {
         bench.same(&command(&["-genparam", "-text"]), b"");
 
         let key = bench.new_key(&command(&[]), &["pkey"]);
-        bench.new_key(&command(&["-outform", "DER"]), &["pkey", "-inform", "DER", "-outform", "DER"]);
+        bench.new_der(&command(&["-outform", "DER"]));
         bench.new_key(&command(&["-text"]), &["pkey", "-text"]);
         if !parameters.is_empty() {
             let file = bench.lab.write("parameters.pem", &parameters);

@@ -4,9 +4,11 @@ use crate::abi::core::Core;
 use crate::abi::param::{self, Param};
 use crate::abi::reason::prov;
 use crate::abi::{self, Algorithm, Dispatch, OsslAlgorithm, guard, id};
+use crate::ec::encoder::Encoders;
 use crate::{asynchronous, capabilities, cipher, digest, ec, ecx, fallback, mac, rand, rsa};
 use adjunct::config::{Group, Groups};
 use std::ffi::{CStr, c_int, c_void};
+use std::sync::atomic::{AtomicPtr, Ordering};
 
 /// One loaded instance; every context holds a pointer to it, and OpenSSL keeps it alive as long as they live.
 #[derive(Debug)]
@@ -21,6 +23,15 @@ pub struct Provider {
     implicit_rejection: bool,
     library: fallback::Cache,
     tables: Vec<(c_int, Vec<OsslAlgorithm>)>,
+    /// Made when they are first asked for; null until then.
+    encoders: AtomicPtr<Encoders>,
+}
+
+impl Drop for Provider {
+    fn drop(&mut self) {
+        // SAFETY: what was published by `encoders`, if anything; nobody has the provider any more.
+        unsafe { abi::free::<Encoders>(self.encoders.get_mut().cast()) };
+    }
 }
 
 /// The provider behind the `provctx` OpenSSL passes to every `newctx`.
@@ -45,6 +56,30 @@ impl Provider {
             self.core.raise(prov::FETCH_FAILED.with(c"no shared libcrypto whose default provider could be asked"));
         }
         library
+    }
+
+    /// The encoders for EC keys, with the library they are of; `None` where keys are not served, or there is no library. No lock
+    /// is taken: made by two threads at once, they are made twice and one is dropped.
+    pub fn encoders(&self) -> Option<(&'static fallback::Library, &Encoders)> {
+        if !self.groups.has(Group::Ec) {
+            return None;
+        }
+        let library = self.library.get(&self.core)?;
+        let null = std::ptr::null_mut();
+        let mut made = self.encoders.load(Ordering::Acquire);
+        if made.is_null() {
+            let fresh = abi::give(Encoders::of(library)?).cast::<Encoders>();
+            made = match self.encoders.compare_exchange(null, fresh, Ordering::AcqRel, Ordering::Acquire) {
+                Ok(_) => fresh,
+                Err(theirs) => {
+                    // SAFETY: made just now, and not published.
+                    unsafe { abi::free::<Encoders>(fresh.cast()) };
+                    theirs
+                }
+            };
+        }
+        // SAFETY: once published it is not changed, and freed with the provider.
+        unsafe { made.as_ref() }.map(|encoders| (library, encoders))
     }
 
     /// Makes those digests known to [`Provider::fallback`] that only the program has: `digest`, and what `params` name.
@@ -190,7 +225,8 @@ pub unsafe extern "C" fn OSSL_provider_init(
         let version = version(&core);
         let library = fallback::Cache::default();
         let tables = tables(version, groups);
-        let provider = Box::new(Provider { core, version, groups, implicit_rejection, library, tables });
+        let encoders = AtomicPtr::default();
+        let provider = Box::new(Provider { core, version, groups, implicit_rejection, library, tables, encoders });
         // SAFETY: the out pointers are OpenSSL's.
         unsafe {
             *out = FUNCTIONS.as_ptr();
@@ -229,6 +265,9 @@ unsafe extern "C" fn query_operation(
             }
             provider(provctx)
         };
+        if operation == id::OP_ENCODER {
+            return provider.encoders().map_or(std::ptr::null(), |(_, encoders)| encoders.list());
+        }
         let found = provider.tables.iter().find(|(op, _)| *op == operation);
         found.map_or(std::ptr::null(), |(_, list)| list.as_ptr())
     })

@@ -53,9 +53,34 @@ impl OsslAlgorithm {
     pub fn is_end(&self) -> bool {
         self.names.is_null()
     }
+
+    /// An entry of ours whose names and properties are made at run time; both live as long as the list it is put in.
+    pub fn made(names: &CStr, properties: &CStr, dispatch: &'static [Dispatch], description: &'static CStr) -> Self {
+        debug_assert!(dispatch.last().is_some_and(|d| d.id == 0));
+        OsslAlgorithm {
+            names: names.as_ptr(),
+            properties: properties.as_ptr(),
+            implementation: dispatch.as_ptr(),
+            description: description.as_ptr(),
+        }
+    }
+
+    /// The properties of another provider's entry; empty where it has none.
+    ///
+    /// # Safety
+    /// It is an entry before the end of a provider's algorithm list.
+    pub unsafe fn properties<'a>(&self) -> &'a CStr {
+        // SAFETY: a C string of the provider's, or null.
+        if self.properties.is_null() { c"" } else { unsafe { CStr::from_ptr(self.properties) } }
+    }
+
+    /// The functions.
+    pub fn implementation(&self) -> *const Dispatch {
+        self.implementation
+    }
 }
 
-// SAFETY: all pointers are to immutable statics.
+// SAFETY: what is pointed to is not changed.
 unsafe impl Sync for OsslAlgorithm {}
 // SAFETY: as above.
 unsafe impl Send for OsslAlgorithm {}

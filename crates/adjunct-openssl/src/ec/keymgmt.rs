@@ -10,11 +10,14 @@ use crate::fallback::forward;
 use crate::provider::{Provider, hand_out, provider};
 use adjunct::awslc::ec::{Form, Key};
 use adjunct::memory::Shared;
-use std::ffi::{c_char, c_int, c_void};
+use std::ffi::{CStr, c_char, c_int, c_void};
+
+/// What keys of this module are called, as in the default provider.
+pub(super) const NAMES: &CStr = c"EC:id-ecPublicKey:1.2.840.10045.2.1";
 
 /// What this module offers.
 pub static ALGORITHMS: &[Algorithm] = &[Algorithm {
-    names: c"EC:id-ecPublicKey:1.2.840.10045.2.1",
+    names: NAMES,
     dispatch: &FUNCTIONS,
     description: c"adjunct EC keys: P-256, P-384, P-521 by AWS-LC, other curves by OpenSSL",
 }];

@@ -3,6 +3,7 @@
 //! P-256, P-384 and P-521 as named curves are served here; every other key (another curve, explicit parameters, the
 //! cofactor flag, a scalar out of range, ...) is held by OpenSSL's default provider and every call on it is passed on.
 
+pub mod encoder;
 pub mod exchange;
 mod generate;
 pub mod keymgmt;

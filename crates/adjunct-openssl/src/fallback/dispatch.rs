@@ -40,6 +40,11 @@ impl Library {
 }
 
 impl Algorithm {
+    /// A table of functions, with the context of a provider that has it.
+    pub(super) fn of(context: Opaque, functions: *const Dispatch) -> Algorithm {
+        Algorithm { context, functions }
+    }
+
     /// The `provctx` its constructors take.
     pub fn provider_context(self) -> *mut c_void {
         self.context

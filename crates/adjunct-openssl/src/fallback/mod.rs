@@ -10,6 +10,7 @@
 //! leaves the child a usable state.
 
 mod dispatch;
+mod encoders;
 mod key;
 mod mac;
 mod operation;
@@ -17,6 +18,7 @@ mod random;
 
 pub(crate) use dispatch::forward;
 pub use dispatch::{Algorithm, Context};
+pub use encoders::Template;
 pub use key::{Generation, Key};
 pub use mac::Mac;
 pub use operation::{Kind, Operation};
@@ -43,6 +45,7 @@ adjunct::functions! {
     lib_ctx_free c"OSSL_LIB_CTX_free" (Opaque);
     provider_load c"OSSL_PROVIDER_load" (Opaque, *const c_char) -> Opaque;
     provider_context c"OSSL_PROVIDER_get0_provider_ctx" (Opaque) -> Opaque;
+    provider_do_all c"OSSL_PROVIDER_do_all" (Opaque, encoders::Visitor, *mut c_void) -> c_int;
     provider_query c"OSSL_PROVIDER_query_operation" (Opaque, c_int, *mut c_int) -> *const OsslAlgorithm;
     provider_capabilities c"OSSL_PROVIDER_get_capabilities" (Opaque, *const c_char, ExportCallback, *mut c_void) -> c_int;
     mark c"ERR_set_mark" () -> c_int;

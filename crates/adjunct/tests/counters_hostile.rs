@@ -18,9 +18,13 @@ const NOBODY: u32 = 65534;
 
 #[cfg(not(target_arch = "s390x"))]
 const SYS_SHMGET: libc::c_long = libc::SYS_shmget;
+#[cfg(not(target_arch = "s390x"))]
+const SHM_CALLS: [libc::c_long; 3] = [SYS_SHMGET, libc::SYS_shmctl, libc::SYS_shmat];
 // Missing in the libc crate; <asm/unistd.h>, since Linux 5.1.
 #[cfg(target_arch = "s390x")]
 const SYS_SHMGET: libc::c_long = 395;
+#[cfg(target_arch = "s390x")]
+const SHM_CALLS: [libc::c_long; 3] = [SYS_SHMGET, 396, 397];
 
 #[test]
 #[ignore = "the part that the other tests play in processes of their own"]
@@ -293,7 +297,8 @@ fn filtered() -> bool {
 /// Nothing is counted, and no call made that a sandbox may kill for, where a filter is in force while the counters are opened.
 fn under_a_filter() {
     use std::os::unix::process::CommandExt;
-    let calls = [SYS_SHMGET, libc::SYS_shmctl, libc::SYS_shmat, libc::SYS_geteuid];
+    let [get, control, attach] = SHM_CALLS;
+    let calls = [get, control, attach, libc::SYS_geteuid];
     let run = |value: &str| {
         let mut command = another("counts-only");
         command.env("ADJUNCT_STATS", value);

@@ -7,7 +7,7 @@ mod common;
 #[path = "common/evp.rs"]
 mod evp;
 
-use common::record::{Comparison, Recorder};
+use common::record::{Comparison, Recorder, deep};
 use common::*;
 use evp::*;
 use std::ffi::{CStr, CString, c_int};
@@ -42,10 +42,6 @@ impl Type {
         unsafe { ERR_clear_error() };
         data
     }
-}
-
-fn deep() -> bool {
-    std::env::var_os("ADJUNCT_DEEP").is_some()
 }
 
 fn key(r: &mut Recorder, query: &'static CStr, kind: Type, values: &[Value]) -> Option<Key> {

@@ -7,15 +7,11 @@ mod common;
 #[path = "common/evp.rs"]
 mod evp;
 
-use common::record::{Comparison, Recorder};
+use common::record::{Comparison, Recorder, deep};
 use common::*;
 use evp::*;
 use std::ffi::{CStr, c_int};
 use std::ptr::{null, null_mut};
-
-fn deep() -> bool {
-    std::env::var_os("ADJUNCT_DEEP").is_some()
-}
 
 /// One of the default provider's, as data for both.
 fn material(sets: &[Value]) -> Vec<Value> {

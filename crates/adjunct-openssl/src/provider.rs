@@ -21,6 +21,8 @@ pub struct Provider {
     pub groups: Groups,
     /// Whether PKCS#1 v1.5 decryption rejects implicitly where this OpenSSL itself does not (`implicit-rejection = yes`).
     implicit_rejection: bool,
+    /// The engines of this libcrypto.
+    pub engines: fallback::Engines,
     library: fallback::Cache,
     tables: Vec<(c_int, Vec<OsslAlgorithm>)>,
     /// Made when they are first asked for; null until then.
@@ -223,10 +225,11 @@ pub unsafe extern "C" fn OSSL_provider_init(
         asynchronous::prepare(&core);
         digest::follow_version(&core.config("openssl-version").unwrap_or_default());
         let version = version(&core);
+        let engines = fallback::Engines::of(&core);
         let library = fallback::Cache::default();
         let tables = tables(version, groups);
         let encoders = AtomicPtr::default();
-        let provider = Box::new(Provider { core, version, groups, implicit_rejection, library, tables, encoders });
+        let provider = Box::new(Provider { core, version, groups, implicit_rejection, engines, library, tables, encoders });
         // SAFETY: the out pointers are OpenSSL's.
         unsafe {
             *out = FUNCTIONS.as_ptr();

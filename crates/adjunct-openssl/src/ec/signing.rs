@@ -100,7 +100,7 @@ impl Context {
         (self.sign, self.verify) = (Tally::new(Function::EcdsaSign, bits), Tally::new(Function::EcdsaVerify, bits));
         let streaming = matches!(purpose, Purpose::DigestSign | Purpose::DigestVerify);
         if streaming && name.is_some() {
-            let Some(method) = name.and_then(method_of) else { return c_int::from(self.delegate(name, params)) };
+            let Some(method) = name.and_then(|name| self.method_of(name.to_str().ok()?)) else { return c_int::from(self.delegate(name, params)) };
             (self.method, self.digest_size) = (Some(method), method.size);
         }
         // SAFETY: see above.
@@ -112,6 +112,13 @@ impl Context {
             self.digest = Some(Digest::new(method));
         }
         1
+    }
+
+    /// The method of a digest OpenSSL names, where ECDSA takes it here: no extendable-output function, and none that an engine
+    /// replaces.
+    fn method_of(&self, name: &str) -> Option<&'static Method> {
+        let method = Method::from_name(name)?;
+        (!method.xof && !self.provider.engines.replace_digest(method.name)).then_some(method)
     }
 
     /// Hands the context to the default provider, set up again as it was here.
@@ -195,7 +202,7 @@ impl Context {
         // SAFETY: see above.
         for p in unsafe { param::iter(params) } {
             match p.name().to_bytes() {
-                b"digest" => match p.get_str().and_then(|name| usable(Method::from_name(name)?)) {
+                b"digest" => match p.get_str().and_then(|name| self.method_of(name)) {
                     Some(method) if !fixed || self.method.is_some_and(|m| std::ptr::eq(m, method)) => {
                         (self.method, self.digest_size) = (Some(method), method.size);
                     }
@@ -381,15 +388,6 @@ fn terminated<'a>(name: &str, buffer: &'a mut [u8; NAME]) -> &'a CStr {
     let length = name.len().min(NAME - 1);
     buffer[..length].copy_from_slice(&name.as_bytes()[..length]);
     CStr::from_bytes_until_nul(buffer).unwrap_or(c"")
-}
-
-/// The method of a digest OpenSSL names, where ECDSA takes it here.
-fn method_of(name: &CStr) -> Option<&'static Method> {
-    usable(Method::from_name(name.to_str().ok()?)?)
-}
-
-fn usable(method: &'static Method) -> Option<&'static Method> {
-    (!method.xof).then_some(method)
 }
 
 /// The DER AlgorithmIdentifier of ECDSA with a digest (RFC 5758, and NIST's for SHA-3); empty where none is registered.

@@ -11,6 +11,7 @@
 
 mod dispatch;
 mod encoders;
+mod engines;
 mod key;
 mod mac;
 mod operation;
@@ -19,6 +20,7 @@ mod random;
 pub(crate) use dispatch::forward;
 pub use dispatch::{Algorithm, Context};
 pub use encoders::Template;
+pub use engines::Engines;
 pub use key::{Generation, Key};
 pub use mac::Mac;
 pub use operation::{Kind, Operation};

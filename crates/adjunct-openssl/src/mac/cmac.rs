@@ -5,7 +5,7 @@ use crate::abi::param::{self, Param};
 use crate::abi::reason::{Reason, evp};
 use crate::abi::{self, Dispatch, guard, id, slice};
 use crate::entry;
-use crate::fallback::Output;
+use crate::fallback::{Engines, Output};
 use adjunct::awslc::mac::{BlockCipher, Cmac};
 use adjunct::catalogue::Function;
 use std::ffi::{CStr, c_int, c_void};
@@ -36,6 +36,17 @@ impl Keyed for Cmac {
 
     fn under(name: &str) -> Option<BlockCipher> {
         CIPHERS.iter().find(|(n, _)| n.eq_ignore_ascii_case(name)).map(|&(_, cipher)| cipher)
+    }
+
+    fn replaced(under: BlockCipher, engines: &Engines) -> bool {
+        // NID_aes_128_cbc, NID_aes_192_cbc, NID_aes_256_cbc, NID_des_ede3_cbc, NID_des_cbc.
+        engines.replace_cipher(match under {
+            BlockCipher::Aes(16) => 419,
+            BlockCipher::Aes(24) => 423,
+            BlockCipher::Aes(_) => 427,
+            BlockCipher::TripleDes => 44,
+            BlockCipher::Des => 31,
+        })
     }
 
     fn function(under: BlockCipher) -> (Function, usize) {

@@ -5,7 +5,7 @@ use crate::abi::param::{self, Param};
 use crate::abi::reason::{Reason, evp};
 use crate::abi::{self, Dispatch, guard, id, slice};
 use crate::entry;
-use crate::fallback::Output;
+use crate::fallback::{Engines, Output};
 use adjunct::awslc::digest::{MAX_SIZE, Method};
 use adjunct::awslc::mac::{Hmac, TLS_HEADER};
 use adjunct::catalogue::Function;
@@ -21,6 +21,10 @@ impl Keyed for Hmac {
 
     fn under(name: &str) -> Option<&'static Method> {
         Method::from_name(name).filter(|method| method.hmac.is_some())
+    }
+
+    fn replaced(under: &'static Method, engines: &Engines) -> bool {
+        engines.replace_digest(under.name)
     }
 
     fn function(under: &'static Method) -> (Function, usize) {

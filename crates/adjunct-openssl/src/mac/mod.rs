@@ -31,6 +31,8 @@ trait Keyed: Clone {
     const UNDER: &CStr;
     /// What is served under this name.
     fn under(name: &str) -> Option<Self::Under>;
+    /// Whether an engine of the program replaces it.
+    fn replaced(under: Self::Under, engines: &fallback::Engines) -> bool;
     /// The function it counts as, and the bits of its key.
     fn function(under: Self::Under) -> (Function, usize);
     /// Keys it.
@@ -164,7 +166,9 @@ impl<M: Keyed> Context<M> {
                 Some(Some(text)) => Some(text),
                 Some(None) => return false,
             };
-            self.next = match M::under(name).filter(|_| properties.is_none_or(satisfied)) {
+            self.next = match M::under(name)
+                .filter(|under| properties.is_none_or(satisfied) && !M::replaced(*under, &self.provider.engines))
+            {
                 Some(under) => Next::Served(under),
                 None => {
                     let properties = properties.map(|text| c_string(text.as_bytes()));

@@ -145,11 +145,11 @@ impl Context {
         for p in unsafe { param::iter(params) } {
             let known = match p.name().to_bytes() {
                 b"digest" => {
-                    digest = p.get_str().and_then(Named::new);
+                    digest = p.get_str().and_then(|name| Named::new(self.provider(), name));
                     digest.is_some_and(|named| named.method().is_some())
                 }
                 b"mgf1-digest" => {
-                    mgf1 = p.get_str().and_then(Named::new);
+                    mgf1 = p.get_str().and_then(|name| Named::new(self.provider(), name));
                     mgf1.is_some_and(|named| named.method().is_some())
                 }
                 b"pad-mode" if p.data_type == param::UTF8 => {
@@ -169,13 +169,16 @@ impl Context {
         if !matches!(padding, padding::PKCS1 | padding::NONE | padding::OAEP | padding::TLS) {
             return false;
         }
+        if padding == padding::OAEP && digest.is_none() {
+            digest = Named::new(self.provider(), "SHA1");
+            if digest.is_none() {
+                return false;
+            }
+        }
         if let Some(label) = label {
             let Ok(mut copy) = adjunct::memory::zeros(label.len()) else { return false };
             copy.copy_from_slice(label);
             self.label = copy;
-        }
-        if padding == padding::OAEP && digest.is_none() {
-            digest = Named::new("SHA1");
         }
         (self.digest, self.mgf1, self.padding) = (digest, mgf1, padding);
         (self.client_version, self.alternative_version) = (client, alternative);

@@ -41,9 +41,12 @@ pub struct Named {
 }
 
 impl Named {
-    /// Looks the name up; `None` where the default provider has to say what it means.
-    pub fn new(name: &str) -> Option<Named> {
+    /// Looks the name up; `None` where the default provider has to say what it means, or an engine replaces the digest.
+    pub fn new(provider: &Provider, name: &str) -> Option<Named> {
         let hash = Hash::from_name(name).filter(|_| name.len() < NAME)?;
+        if provider.engines.replace_digest(hash.method().map_or("MD5-SHA1", |method| method.name)) {
+            return None;
+        }
         let mut copy = [0; NAME];
         copy[..name.len()].copy_from_slice(name.as_bytes());
         Some(Named { name: copy, hash })

@@ -205,7 +205,7 @@ impl Context {
 
     /// Begins with what parameters have set, and a digest to pass data through where the operation has one.
     fn start(&mut self, plan: Plan, digest: Option<&CStr>) -> bool {
-        let named = match digest.map(|name| name.to_str().ok().and_then(Named::new)) {
+        let named = match digest.map(|name| name.to_str().ok().and_then(|name| Named::new(self.provider(), name))) {
             Some(None) => return false,
             Some(Some(named)) => Some(named),
             None => plan.digest.or(self.digest),
@@ -237,11 +237,11 @@ impl Context {
         for p in unsafe { param::iter(params) } {
             match p.name().to_bytes() {
                 b"digest" => {
-                    plan.digest = Some(p.get_str().and_then(Named::new).ok_or(NotOurs)?);
+                    plan.digest = Some(p.get_str().and_then(|name| Named::new(self.provider(), name)).ok_or(NotOurs)?);
                     hashed = true;
                 }
                 b"mgf1-digest" => {
-                    plan.mgf1 = Some(p.get_str().and_then(Named::new).ok_or(NotOurs)?);
+                    plan.mgf1 = Some(p.get_str().and_then(|name| Named::new(self.provider(), name)).ok_or(NotOurs)?);
                     masked = true;
                 }
                 b"pad-mode" if p.data_type == param::UTF8 => {
@@ -257,7 +257,7 @@ impl Context {
         }
         let pss = plan.padding == padding::PSS;
         if pss && plan.digest.is_none() {
-            plan.digest = Named::new("SHA1");
+            plan.digest = Some(Named::new(self.provider(), "SHA1").ok_or(NotOurs)?);
         }
         let allowed = match plan.padding {
             padding::PKCS1 => true,

@@ -1,0 +1,76 @@
+//! Digests and ciphers that an ENGINE of the program replaces.
+//!
+//! The default provider's MACs and signatures digest and encipher through EVP, which asks for the engine that is registered for a
+//! digest or cipher first. What is computed here would pass such an engine over, so these operations are handed over then.
+
+use super::Opaque;
+use crate::abi::core::Core;
+use adjunct::foreign::Object;
+use std::ffi::c_int;
+
+adjunct::functions! {
+    /// The functions of libcrypto used here; all exist until OpenSSL 3.6, unless it was built without engines.
+    Functions:
+    digest_engine c"ENGINE_get_digest_engine" (c_int) -> Opaque;
+    cipher_engine c"ENGINE_get_cipher_engine" (c_int) -> Opaque;
+    finish c"ENGINE_finish" (Opaque) -> c_int;
+}
+
+/// The engines of the libcrypto behind a provider, where it has engines and can be found.
+pub struct Engines(Option<Functions>);
+
+impl std::fmt::Debug for Engines {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Engines").field(&self.0.is_some()).finish()
+    }
+}
+
+/// The numbers of digests (`NID_*`), by our names for them.
+const DIGESTS: [(&str, c_int); 13] = [
+    ("MD5", 4),
+    ("SHA1", 64),
+    ("MD5-SHA1", 114),
+    ("SHA2-256", 672),
+    ("SHA2-384", 673),
+    ("SHA2-512", 674),
+    ("SHA2-224", 675),
+    ("SHA2-512/224", 1094),
+    ("SHA2-512/256", 1095),
+    ("SHA3-224", 1096),
+    ("SHA3-256", 1097),
+    ("SHA3-384", 1098),
+    ("SHA3-512", 1099),
+];
+
+impl Engines {
+    /// Those of the libcrypto behind `core`.
+    pub fn of(core: &Core) -> Engines {
+        Engines(Object::around(core.address(), c"OSSL_LIB_CTX_new").and_then(Functions::find))
+    }
+
+    /// Whether one is registered for the digest of this name of ours.
+    pub fn replace_digest(&self, name: &str) -> bool {
+        let Some(functions) = &self.0 else { return false };
+        let number = DIGESTS.iter().find(|(known, _)| *known == name);
+        number.is_some_and(|&(_, number)| functions.has(functions.digest_engine, number))
+    }
+
+    /// Whether one is registered for the cipher of this number (`NID_*`).
+    pub fn replace_cipher(&self, number: c_int) -> bool {
+        self.0.as_ref().is_some_and(|functions| functions.has(functions.cipher_engine, number))
+    }
+}
+
+impl Functions {
+    /// Takes no lock in libcrypto where no engine is registered for any digest or cipher.
+    fn has(&self, get: unsafe extern "C" fn(c_int) -> Opaque, number: c_int) -> bool {
+        // SAFETY: libcrypto's functions, called as documented.
+        unsafe {
+            let engine = get(number);
+            !engine.is_null() && {
+                (self.finish)(engine);
+                true
+            }
+        }
+    }
+}

@@ -28,8 +28,8 @@ pub unsafe extern "C" fn get_capabilities(
         let (provider, capability) = unsafe { (provider(provctx), CStr::from_ptr(capability)) };
         let Some(callback) = callback else { return 0 };
         if !capability.to_bytes().eq_ignore_ascii_case(TLS_GROUP.to_bytes()) || !provider.groups.has(Group::Ec) {
-            // What OpenSSL expects of a capability a provider does not have.
-            return 0;
+            // An empty list. As a failure it would end every SSL_CTX_new: libssl asks all providers, and wants success of each.
+            return 1;
         }
         let mut next = Next { callback, argument };
         match fallback::library(&provider.core) {

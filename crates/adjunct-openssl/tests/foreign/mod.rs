@@ -18,14 +18,22 @@ pub fn compile(name: &str) -> PathBuf {
     build(&format!("{name}/program.c"), name, &[], &["-lcrypto", "-ldl"])
 }
 
-/// Compiles `tests/NAME/program.c` with libcrypto inside; `None` where there is no `libcrypto.a`.
+/// Compiles `tests/NAME/program.c`, which does TLS.
+pub fn compile_tls(name: &str) -> PathBuf {
+    build(&format!("{name}/program.c"), name, &[], &["-lssl", "-lcrypto"])
+}
+
+/// Compiles `tests/NAME/program.c` with libssl and libcrypto inside; `None` where there is no `libcrypto.a`.
 pub fn compile_static(name: &str) -> Option<PathBuf> {
     let compiler = std::env::var("CC").unwrap_or_else(|_| "cc".to_owned());
-    let found = Command::new(compiler).arg("-print-file-name=libcrypto.a").output().ok()?;
-    // A bare name is none that was found.
-    let archive = PathBuf::from(String::from_utf8(found.stdout).ok()?.trim());
-    let archive = archive.to_str().filter(|_| archive.is_absolute())?;
-    Some(build(&format!("{name}/program.c"), name, &[], &[archive, "-ldl"]))
+    let find = |archive: &str| {
+        let found = Command::new(&compiler).arg(format!("-print-file-name={archive}")).output().ok()?;
+        // A bare name is none that was found.
+        let path = String::from_utf8(found.stdout).ok()?.trim().to_owned();
+        Path::new(&path).is_absolute().then_some(path)
+    };
+    let (ssl, crypto) = (find("libssl.a")?, find("libcrypto.a")?);
+    Some(build(&format!("{name}/program.c"), &format!("{name}-static"), &[], &[&ssl, &crypto, "-ldl"]))
 }
 
 /// Compiles `tests/SOURCE` to a shared library.

@@ -45,11 +45,6 @@ pub unsafe fn provider<'a>(provctx: *mut c_void) -> &'a Provider {
     unsafe { &*provctx.cast::<Provider>() }
 }
 
-/// Hands an object to OpenSSL; null where there is no memory for it.
-pub fn hand_out<T>(object: T) -> *mut c_void {
-    adjunct::memory::boxed(object).map_or(std::ptr::null_mut(), abi::into_raw)
-}
-
 impl Provider {
     /// OpenSSL's default provider, to hand an operation to; where there is none, the reason is raised.
     pub fn fallback(&self) -> Option<&'static fallback::Library> {

@@ -6,7 +6,7 @@ use crate::abi::param::{self, INTEGER, OCTETS, OCTETS_PTR, Param, UNSIGNED, UTF8
 use crate::abi::{self, Algorithm, Dispatch, guard, id};
 use crate::entry;
 use crate::fallback::{self, forward};
-use crate::provider::{Provider, hand_out, provider};
+use crate::provider::{Provider, provider};
 use adjunct::accelerator::Outcome;
 use adjunct::awslc::ec::{Key, MAX_FIELD};
 use adjunct::catalogue::Function;
@@ -55,7 +55,7 @@ unsafe extern "C" fn newctx(provctx: *mut c_void) -> *mut c_void {
         // SAFETY: OpenSSL keeps the provider as long as its contexts.
         let provider = unsafe { provider(provctx) };
         let tally = Tally::new(Function::Ecdh, 0);
-        hand_out(Context { provider, key: None, peer: None, cofactor_mode: -1, tally, delegated: None })
+        abi::give(Context { provider, key: None, peer: None, cofactor_mode: -1, tally, delegated: None })
     })
 }
 
@@ -83,7 +83,7 @@ unsafe extern "C" fn dupctx(context: *mut c_void) -> *mut c_void {
             }
         };
         let (key, peer) = (c.key.clone(), c.peer.clone());
-        hand_out(Context { key, peer, delegated, ..*c })
+        abi::give(Context { key, peer, delegated, ..*c })
     })
 }
 

@@ -6,7 +6,7 @@ use crate::abi::build::Builder;
 use crate::abi::param::{self, Param};
 use crate::abi::{self, guard, id};
 use crate::fallback::{Context, forward};
-use crate::provider::{Provider, hand_out, provider};
+use crate::provider::{Provider, provider};
 use adjunct::awslc::ec::{Curve, Form, Key};
 use adjunct::catalogue::Function;
 use adjunct::counters;
@@ -35,7 +35,7 @@ pub(super) unsafe extern "C" fn init(provctx: *mut c_void, selection: c_int, par
         let mut generation = Generation { provider, selection, plan, chosen: false, delegated: None };
         // SAFETY: the array is OpenSSL's.
         match unsafe { generation.set(params) } {
-            true => hand_out(generation),
+            true => abi::give(generation),
             false => std::ptr::null_mut(),
         }
     })

@@ -7,7 +7,7 @@ use crate::abi::param::{self, Param};
 use crate::abi::{self, Algorithm, Dispatch, guard, id};
 use crate::entry;
 use crate::fallback::forward;
-use crate::provider::{Provider, hand_out, provider};
+use crate::provider::{Provider, provider};
 use adjunct::awslc::ec::{Form, Key};
 use adjunct::memory::Shared;
 use std::ffi::{CStr, c_char, c_int, c_void};
@@ -66,7 +66,7 @@ unsafe extern "C" fn new(provctx: *mut c_void) -> *mut c_void {
 
 /// A new key for OpenSSL; null where there is no memory for it.
 pub(super) fn key_of(provider: &'static Provider, state: State) -> *mut c_void {
-    Shared::new(state).map_or(std::ptr::null_mut(), |state| hand_out(EcKey { provider, state }))
+    Shared::new(state).map_or(std::ptr::null_mut(), |state| abi::give(EcKey { provider, state }))
 }
 
 unsafe extern "C" fn free(key: *mut c_void) {
@@ -233,7 +233,7 @@ unsafe extern "C" fn dup(keydata: *const c_void, selection: c_int) -> *mut c_voi
         // SAFETY: a key of OpenSSL's.
         let Some(ec) = (unsafe { key(keydata) }) else { return std::ptr::null_mut() };
         match copy(ec, selection) {
-            Some(state) => hand_out(EcKey { provider: ec.provider, state }),
+            Some(state) => abi::give(EcKey { provider: ec.provider, state }),
             None => std::ptr::null_mut(),
         }
     })

@@ -5,7 +5,7 @@ use crate::abi::param::{OCTETS, Param, UNSIGNED, UTF8};
 use crate::abi::{self, Algorithm, Dispatch, guard, id};
 use crate::entry;
 use crate::fallback::forward;
-use crate::provider::{hand_out, provider};
+use crate::provider::provider;
 use adjunct::awslc::digest::MAX_SIZE;
 use adjunct::counters;
 use adjunct::route::Direction;
@@ -45,7 +45,7 @@ unsafe extern "C" fn newctx(provctx: *mut c_void, _properties: *const c_char) ->
     guard(std::ptr::null_mut(), || {
         counters::attribute();
         // SAFETY: OpenSSL keeps the provider as long as its contexts.
-        hand_out(Context::new(unsafe { provider(provctx) }))
+        abi::give(Context::new(unsafe { provider(provctx) }))
     })
 }
 
@@ -59,7 +59,7 @@ unsafe extern "C" fn dupctx(context: *mut c_void) -> *mut c_void {
         counters::attribute();
         // SAFETY: a context of OpenSSL's.
         let copy = unsafe { context_of(context) }.and_then(|c| c.duplicate());
-        copy.map_or(std::ptr::null_mut(), hand_out)
+        copy.map_or(std::ptr::null_mut(), abi::give)
     })
 }
 

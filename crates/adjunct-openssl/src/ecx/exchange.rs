@@ -5,7 +5,7 @@ use crate::abi::param::Param;
 use crate::abi::reason::prov;
 use crate::abi::{self, Algorithm, Dispatch, guard, id};
 use crate::entry;
-use crate::provider::{Provider, hand_out, provider};
+use crate::provider::{Provider, provider};
 use adjunct::accelerator::curve;
 use adjunct::awslc::ecx::KEY;
 use adjunct::catalogue::Function;
@@ -69,7 +69,7 @@ unsafe extern "C" fn newctx(provctx: *mut c_void) -> *mut c_void {
         // SAFETY: OpenSSL keeps the provider as long as its contexts.
         let provider = unsafe { provider(provctx) };
         let tally = Tally::new(Function::X25519Derive, 0);
-        hand_out(Context { provider, key: None, peer: None, tally })
+        abi::give(Context { provider, key: None, peer: None, tally })
     })
 }
 
@@ -83,7 +83,7 @@ unsafe extern "C" fn dupctx(context: *mut c_void) -> *mut c_void {
         counters::attribute();
         // SAFETY: a context of OpenSSL's.
         let copy = unsafe { abi::context::<Context>(context) }.map(|c| c.clone());
-        copy.map_or(std::ptr::null_mut(), hand_out)
+        copy.map_or(std::ptr::null_mut(), abi::give)
     })
 }
 

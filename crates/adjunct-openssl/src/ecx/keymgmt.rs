@@ -7,7 +7,7 @@ use crate::abi::reason::prov;
 use crate::abi::{self, Algorithm, Dispatch, guard, id};
 use crate::entry;
 use crate::fallback::{Context, forward};
-use crate::provider::{Provider, hand_out, provider};
+use crate::provider::{Provider, provider};
 use adjunct::accelerator::curve;
 use adjunct::awslc::ecx::{self, KEY};
 use adjunct::catalogue::Function;
@@ -71,7 +71,7 @@ unsafe fn key<'a>(key: *const c_void) -> Option<&'a EcxKey> {
 }
 
 fn make(provider: &'static Provider, pair: Pair) -> *mut c_void {
-    Shared::new(pair).map_or(std::ptr::null_mut(), |pair| hand_out(EcxKey { provider, pair }))
+    Shared::new(pair).map_or(std::ptr::null_mut(), |pair| abi::give(EcxKey { provider, pair }))
 }
 
 unsafe extern "C" fn new(provctx: *mut c_void) -> *mut c_void {
@@ -317,7 +317,7 @@ unsafe extern "C" fn gen_init(provctx: *mut c_void, selection: c_int, params: *c
         // The type is not known here: a group is looked at by gen_set_params only.
         // SAFETY: the array is OpenSSL's.
         generation.set_material(unsafe { param::find(params, c"dhkem-ikm") });
-        hand_out(generation)
+        abi::give(generation)
     })
 }
 

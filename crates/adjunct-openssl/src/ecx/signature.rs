@@ -8,7 +8,7 @@ use crate::abi::reason::prov;
 use crate::abi::{self, Algorithm, Dispatch, guard, id};
 use crate::entry;
 use crate::fallback::{self, forward};
-use crate::provider::{Provider, hand_out, provider};
+use crate::provider::{Provider, provider};
 use adjunct::accelerator::curve;
 use adjunct::awslc::ecx::{self, SIGNATURE};
 use adjunct::catalogue::Function;
@@ -87,7 +87,7 @@ unsafe extern "C" fn newctx(provctx: *mut c_void, _properties: *const c_char) ->
         // SAFETY: OpenSSL keeps the provider as long as its contexts.
         let provider = unsafe { provider(provctx) };
         let (sign, verify) = tallies();
-        hand_out(Context { provider, purpose: None, key: None, sign, verify, delegated: None })
+        abi::give(Context { provider, purpose: None, key: None, sign, verify, delegated: None })
     })
 }
 
@@ -105,7 +105,7 @@ unsafe extern "C" fn dupctx(context: *mut c_void) -> *mut c_void {
         counters::attribute();
         // SAFETY: a context of OpenSSL's.
         let copy = unsafe { context_of(context) }.and_then(|c| c.duplicate());
-        copy.map_or(std::ptr::null_mut(), hand_out)
+        copy.map_or(std::ptr::null_mut(), abi::give)
     })
 }
 

@@ -8,7 +8,7 @@ use crate::abi::reason::{Reason, prov, rsa};
 use crate::abi::{self, Algorithm, Dispatch, guard, id};
 use crate::entry;
 use crate::fallback::{Kind, Operation, Output};
-use crate::provider::{Provider, hand_out, provider};
+use crate::provider::{Provider, provider};
 use adjunct::awslc::digest::Method;
 use adjunct::awslc::rsa::{Key, MAX_SIZE};
 use adjunct::awslc::rsa_padding::{
@@ -348,7 +348,7 @@ impl Context {
 unsafe extern "C" fn newctx(provctx: *mut c_void) -> *mut c_void {
     guard(std::ptr::null_mut(), || {
         adjunct::counters::attribute();
-        hand_out(Context {
+        abi::give(Context {
             // SAFETY: the context is ours.
             provider: unsafe { provider(provctx) },
             key: None,
@@ -381,7 +381,7 @@ unsafe extern "C" fn dupctx(ctx: *mut c_void) -> *mut c_void {
         };
         let Ok(mut label) = adjunct::memory::zeros(ctx.label.len()) else { return std::ptr::null_mut() };
         label.copy_from_slice(&ctx.label);
-        hand_out(Context { key: ctx.key.clone(), label, delegated, ..*ctx })
+        abi::give(Context { key: ctx.key.clone(), label, delegated, ..*ctx })
     })
 }
 

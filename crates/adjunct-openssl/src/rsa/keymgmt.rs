@@ -7,7 +7,7 @@ use crate::abi::reason::rsa;
 use crate::abi::{self, Algorithm, Dispatch, guard, id};
 use crate::entry;
 use crate::fallback::{self, ExportCallback};
-use crate::provider::{Provider, hand_out, provider};
+use crate::provider::{Provider, provider};
 use adjunct::awslc::rsa::{Key, Part};
 use adjunct::catalogue::Function;
 use adjunct::memory::Shared;
@@ -78,7 +78,7 @@ unsafe extern "C" fn new(provctx: *mut c_void) -> *mut c_void {
     // SAFETY: the context is ours.
     guard(std::ptr::null_mut(), || unsafe {
         adjunct::counters::attribute();
-        hand_out(KeyObject { provider: provider(provctx), material: None })
+        abi::give(KeyObject { provider: provider(provctx), material: None })
     })
 }
 
@@ -201,7 +201,7 @@ unsafe extern "C" fn dup(key: *const c_void, selection: c_int) -> *mut c_void {
             }
             _ => None,
         };
-        hand_out(KeyObject { provider: object.provider, material })
+        abi::give(KeyObject { provider: object.provider, material })
     })
 }
 
@@ -371,7 +371,7 @@ unsafe extern "C" fn gen_init(provctx: *mut c_void, selection: c_int, params: *c
         if unsafe { generation.set(params) } != 1 {
             return std::ptr::null_mut();
         }
-        hand_out(generation)
+        abi::give(generation)
     })
 }
 
@@ -510,7 +510,7 @@ unsafe extern "C" fn generate(
         let Some(generation) = (unsafe { abi::context::<Generation>(generation) }) else { return std::ptr::null_mut() };
         let Some(material) = generation.run(callback, argument) else { return std::ptr::null_mut() };
         match Shared::new(material) {
-            Ok(material) => hand_out(KeyObject { provider: generation.provider, material: Some(material) }),
+            Ok(material) => abi::give(KeyObject { provider: generation.provider, material: Some(material) }),
             Err(_) => std::ptr::null_mut(),
         }
     })

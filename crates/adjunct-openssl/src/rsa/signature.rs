@@ -10,7 +10,7 @@ use crate::abi::reason::prov;
 use crate::abi::{self, Algorithm, Dispatch, guard, id};
 use crate::entry;
 use crate::fallback::{Kind, Operation};
-use crate::provider::{Provider, hand_out, provider};
+use crate::provider::{Provider, provider};
 use adjunct::awslc::rsa_padding::{Hasher, Salt, pss_max_salt};
 use adjunct::memory::Shared;
 use std::ffi::{CStr, c_char, c_int, c_void};
@@ -377,7 +377,7 @@ unsafe extern "C" fn newctx(provctx: *mut c_void, _properties: *const c_char) ->
         adjunct::counters::attribute();
         // SAFETY: the context is ours.
         let provider = unsafe { provider(provctx) };
-        hand_out(Context {
+        abi::give(Context {
             provider,
             key: None,
             kind: Kind::Sign,
@@ -408,7 +408,7 @@ unsafe extern "C" fn dupctx(ctx: *mut c_void) -> *mut c_void {
             None => None,
         };
         let (key, hasher) = (ctx.key.clone(), ctx.hasher.clone());
-        hand_out(Context { key, hasher, delegated, ..*ctx })
+        abi::give(Context { key, hasher, delegated, ..*ctx })
     })
 }
 

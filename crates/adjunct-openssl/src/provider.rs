@@ -224,7 +224,8 @@ pub unsafe extern "C" fn OSSL_provider_init(
         let library = fallback::Cache::default();
         let tables = tables(version, groups);
         let encoders = AtomicPtr::default();
-        let provider = Box::new(Provider { core, version, groups, implicit_rejection, engines, library, tables, encoders });
+        let provider =
+            Box::new(Provider { core, version, groups, implicit_rejection, engines, library, tables, encoders });
         // SAFETY: the out pointers are OpenSSL's.
         unsafe {
             *out = FUNCTIONS.as_ptr();

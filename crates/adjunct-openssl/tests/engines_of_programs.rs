@@ -55,7 +55,12 @@ unsafe impl Send for Replaced {}
 static DIGEST: std::sync::OnceLock<Replaced> = std::sync::OnceLock::new();
 static CIPHER: std::sync::OnceLock<Replaced> = std::sync::OnceLock::new();
 
-unsafe fn choose(replaced: &'static Replaced, method: *mut *mut Opaque, list: *mut *const c_int, wanted: c_int) -> c_int {
+unsafe fn choose(
+    replaced: &'static Replaced,
+    method: *mut *mut Opaque,
+    list: *mut *const c_int,
+    wanted: c_int,
+) -> c_int {
     unsafe {
         if method.is_null() {
             *list = &raw const replaced.0;
@@ -132,7 +137,12 @@ fn mac(name: &CStr, query: &CStr, under: (&'static CStr, &CStr)) -> Vec<u8> {
         let context = EVP_MAC_CTX_new(mac);
         let params = [OSSL_PARAM::utf8(under.0, under.1), OSSL_PARAM::END];
         let (mut out, mut length) = (vec![0; 64], 0);
-        assert_eq!(EVP_MAC_init(context, [7; 16].as_ptr(), 16, params.as_ptr()), 1, "{name:?} {query:?} {under:?} {}", errors());
+        assert_eq!(
+            EVP_MAC_init(context, [7; 16].as_ptr(), 16, params.as_ptr()),
+            1,
+            "{name:?} {query:?} {under:?} {}",
+            errors()
+        );
         assert_eq!(EVP_MAC_update(context, [9; 100].as_ptr(), 100), 1, "{name:?} {query:?} {under:?} {}", errors());
         assert_eq!(EVP_MAC_final(context, out.as_mut_ptr(), &raw mut length, out.len()), 1);
         out.truncate(length);
@@ -163,7 +173,9 @@ fn what_an_engine_replaces_is_used_under_macs_signatures_and_encryption() {
         // Key, public and domain parameters.
         let ours = moved(name, &made, ADJUNCT, 0x87).expect("the key here");
         let theirs = moved(name, &made, DEFAULT, 0x87).expect("the key there");
-        for (signs, signer, verifies, verifier) in [(&ours, ADJUNCT, &theirs, DEFAULT), (&theirs, DEFAULT, &ours, ADJUNCT)] {
+        for (signs, signer, verifies, verifier) in
+            [(&ours, ADJUNCT, &theirs, DEFAULT), (&theirs, DEFAULT, &ours, ADJUNCT)]
+        {
             let signature = evp::digest_sign(signs, signer, Some(c"SHA256"), b"one", None, sets).expect("a signature");
             // The engine's digest of both messages is the same.
             let verified = evp::digest_verify(verifies, verifier, Some(c"SHA256"), b"another", &signature, sets);

@@ -22,7 +22,8 @@ fn compare(program: &Path) {
         let ours = foreign::config(folder.path(), &format!("algorithms = {groups}\n"));
         let text = std::fs::read_to_string(&ours).expect("the configuration");
         let preferred = text.replace("[main]\n", "[main]\nalg_section = preferred\n");
-        std::fs::write(&ours, preferred + "[preferred]\ndefault_properties = ?provider=adjunct\n").expect("it is written");
+        std::fs::write(&ours, preferred + "[preferred]\ndefault_properties = ?provider=adjunct\n")
+            .expect("it is written");
         assert_eq!(run(program, &ours), (stock.clone(), true), "algorithms = {groups}");
     }
 }

@@ -100,7 +100,9 @@ impl Context {
         (self.sign, self.verify) = (Tally::new(Function::EcdsaSign, bits), Tally::new(Function::EcdsaVerify, bits));
         let streaming = matches!(purpose, Purpose::DigestSign | Purpose::DigestVerify);
         if streaming && name.is_some() {
-            let Some(method) = name.and_then(|name| self.method_of(name.to_str().ok()?)) else { return c_int::from(self.delegate(name, params)) };
+            let Some(method) = name.and_then(|name| self.method_of(name.to_str().ok()?)) else {
+                return c_int::from(self.delegate(name, params));
+            };
             (self.method, self.digest_size) = (Some(method), method.size);
         }
         // SAFETY: see above.

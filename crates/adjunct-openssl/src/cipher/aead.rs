@@ -164,19 +164,6 @@ unsafe extern "C" fn newctx<A: Aead, const BITS: usize>(provctx: *mut c_void) ->
     })
 }
 
-unsafe extern "C" fn freectx<A: Aead>(ctx: *mut c_void) {
-    // SAFETY: from newctx or dupctx.
-    guard((), move || unsafe { abi::free::<A>(ctx) });
-}
-
-unsafe extern "C" fn dupctx<A: Aead>(ctx: *mut c_void) -> *mut c_void {
-    guard(std::ptr::null_mut(), move || {
-        // SAFETY: from newctx or dupctx.
-        let context = unsafe { abi::context::<A>(ctx) };
-        context.map_or(std::ptr::null_mut(), |c| abi::give(c.clone()))
-    })
-}
-
 unsafe extern "C" fn init<A: Aead, const ENCRYPT: bool>(
     ctx: *mut c_void,
     key: *const u8,
@@ -339,8 +326,8 @@ unsafe extern "C" fn settable_ctx_params<A: Aead>(_ctx: *mut c_void, _provctx: *
 pub const fn table<A: Aead, const BITS: usize>() -> [Dispatch; 15] {
     [
         entry!(id::CIPHER_NEWCTX, newctx::<A, BITS>),
-        entry!(id::CIPHER_FREECTX, freectx::<A>),
-        entry!(id::CIPHER_DUPCTX, dupctx::<A>),
+        entry!(id::CIPHER_FREECTX, abi::freed::<A>),
+        entry!(id::CIPHER_DUPCTX, abi::copied::<A>),
         entry!(id::CIPHER_ENCRYPT_INIT, init::<A, true>),
         entry!(id::CIPHER_DECRYPT_INIT, init::<A, false>),
         entry!(id::CIPHER_UPDATE, update::<A>),

@@ -27,6 +27,9 @@ mod group_cpacf;
 pub mod locks;
 pub mod mac;
 mod poly1305;
+mod private;
+#[cfg(test)]
+mod private_tests;
 pub mod rsa;
 pub mod rsa_any;
 pub mod rsa_crt;

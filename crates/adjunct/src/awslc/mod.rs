@@ -26,6 +26,7 @@ pub mod group;
 mod group_cpacf;
 pub mod locks;
 pub mod mac;
+mod memory;
 mod poly1305;
 pub mod rsa;
 pub mod rsa_any;

@@ -26,6 +26,7 @@ pub mod group;
 mod group_cpacf;
 pub mod locks;
 pub mod mac;
+mod memory;
 mod poly1305;
 mod private;
 #[cfg(test)]

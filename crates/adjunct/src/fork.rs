@@ -48,7 +48,7 @@ pub(crate) fn this_process() -> &'static Process {
 
 /// A number that is another one in each process along a line of forks, and never 0.
 #[inline]
-pub(crate) fn generation() -> u32 {
+pub fn generation() -> u32 {
     match this_process().generation.load(Relaxed) {
         0 => renew(),
         generation => generation,

@@ -482,7 +482,14 @@ unsafe extern "C" fn get_ctx_params(ctx: *mut c_void, params: *mut Param) -> c_i
         let answered = unsafe { param::iter_mut(params) }.all(|p| match p.name().to_bytes() {
             b"digest" => p.set_utf8(name(ctx.digest.as_ref())),
             b"mgf1-digest" => p.set_utf8(name(ctx.mgf1.as_ref().or(ctx.digest.as_ref()))),
-            b"pad-mode" if p.data_type == param::UTF8 => padding::name(ctx.padding).is_none_or(|name| p.set_str(name)),
+            b"pad-mode" if p.data_type == param::UTF8 => match padding::name(ctx.padding) {
+                Some(name) => p.set_str(name),
+                // As OpenSSL: it has no name for the padding of TLS.
+                None => {
+                    ctx.provider().core.raise(prov::INTERNAL_ERROR);
+                    true
+                }
+            },
             b"pad-mode" => p.set_i64(ctx.padding),
             b"oaep-label" => p.set_octets(&ctx.label),
             b"tls-client-version" => p.set_u64(u64::from(ctx.client_version)),

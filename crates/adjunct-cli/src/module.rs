@@ -31,6 +31,8 @@ pub(crate) enum Purpose {
 
 /// The options of commands that load the module themselves.
 #[derive(Debug, Clone, clap::Args)]
+// Without a group of its own, whose name would be that of the command's own arguments.
+#[group(skip)]
 pub(crate) struct Args {
     /// The provider module; by default the one beside this program or in OpenSSL's modules folder
     #[arg(id = "module", long = "module", value_name = "PATH")]

@@ -309,8 +309,8 @@ unsafe extern "C" fn private_encrypt(
                 NONE => encoded[..size].copy_from_slice(block(key, from, length)?),
                 _ => return None,
             }
-            key.private_transform(&encoded[..size], std::slice::from_raw_parts_mut(to, size)).ok()?;
-            count(key.private_tally(), Direction::Encrypt);
+            let ran = key.private_transform(&encoded[..size], std::slice::from_raw_parts_mut(to, size)).ok()?;
+            count(key.private_tally().ran(ran), Direction::Encrypt);
             Some(size as c_int)
         })
     }
@@ -333,8 +333,8 @@ unsafe extern "C" fn private_decrypt(
             }
             let input = block(key, from, length)?;
             let plain = &mut plain[..size];
-            key.private_transform(input, plain).ok()?;
-            count(key.private_tally(), Direction::Encrypt);
+            let ran = key.private_transform(input, plain).ok()?;
+            count(key.private_tally().ran(ran), Direction::Encrypt);
             let num = size as c_int;
             Some(match padding {
                 NONE => {

@@ -147,6 +147,14 @@ fn without_memory_there_is_an_error() {
     runs(lacking(), "memory", "");
 }
 
+/// AWS-LC's allocator would be asked for by name where the module lacks its own, and be another library's where it shows it.
+#[test]
+fn the_modules_allocator_is_its_own_and_nobody_elses() {
+    let output = Command::new("readelf").args(["-W", "--dyn-syms"]).arg(module()).output().expect("readelf");
+    let symbols = String::from_utf8_lossy(&output.stdout);
+    assert!(symbols.contains("bind_engine") && !symbols.contains("OPENSSL_memory_"), "{symbols}");
+}
+
 /// A configuration in the papers' words; `keys` are the engine's section.
 fn config_of(folder: &Path, keys: &str) -> PathBuf {
     let path = folder.join("openssl.cnf");

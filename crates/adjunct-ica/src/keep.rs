@@ -163,7 +163,7 @@ fn tag(prefix: &[u8; 32], numbers: &[&[u8]]) -> Tag {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use adjunct::awslc::locks::generation;
+    use adjunct::fork::generation;
 
     fn get(kept: &Kept<u8>, number: u8) -> (Shared<u8>, bool) {
         let mut made = false;

@@ -4,7 +4,7 @@
 //! it open, though its parent's thread that was inside is not there to leave, and is told that what it finds may be half
 //! changed. A body that panics leaves it open too. To be held for microseconds only: who waits yields, and may instead give up.
 
-use adjunct::awslc::locks::generation;
+use adjunct::fork::generation;
 use std::cell::UnsafeCell;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};

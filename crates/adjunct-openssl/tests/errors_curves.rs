@@ -7,7 +7,7 @@ mod common;
 #[path = "common/evp.rs"]
 mod evp;
 
-use common::record::{Comparison, Recorder, deep};
+use common::record::{Comparison, Recorder};
 use common::*;
 use evp::*;
 use std::ffi::{CStr, CString, c_int};
@@ -31,6 +31,11 @@ const TYPES: &[Type] = &[
 ];
 
 impl Type {
+    /// Whether a message can be given in pieces. OpenSSL 3.0 calls null where it cannot: with stock as with ours.
+    fn streams(self) -> bool {
+        self.0 != c"ED25519"
+    }
+
     fn sets(self) -> Vec<Value> {
         self.1.map(|group| Value::utf8(c"group", group)).into_iter().collect()
     }
@@ -118,13 +123,10 @@ const ANSWERS: &[(&CStr, u32)] =
 #[test]
 fn signatures() {
     let mut comparison = Comparison::new();
-    for (at, &kind) in TYPES.iter().enumerate() {
+    for &kind in TYPES {
         let values = kind.material();
         let public: Vec<Value> = values.iter().filter(|v| v.name.as_c_str() != c"priv").cloned().collect();
-        for (number, digest) in DIGESTS.iter().enumerate() {
-            if !deep() && at > 1 && number % 4 != at % 4 {
-                continue;
-            }
+        for digest in DIGESTS {
             let name = digest.map(|d| CString::new(d).expect("a name"));
             let stock = from_data(kind.0, DEFAULT, ALL, &values).expect("a key");
             let data = [7u8; 32];
@@ -195,6 +197,9 @@ fn signatures() {
                             r.call(format!("verify at once {signature:02x?}"), || {
                                 EVP_DigestVerify(again.0, sig, length, b"text".as_ptr(), 4)
                             });
+                            if !kind.streams() {
+                                continue;
+                            }
                             let again = Digest(EVP_MD_CTX_new());
                             r.call("copy", || EVP_MD_CTX_copy_ex(again.0, ctx.0));
                             r.call("update", || EVP_DigestVerifyUpdate(again.0, c"text".as_ptr().cast(), 4));
@@ -212,6 +217,9 @@ fn signatures() {
                         r.call(format!("sign into {room}"), || {
                             EVP_DigestSign(copy.0, out.as_mut_ptr(), &raw mut n, b"text".as_ptr(), 4)
                         });
+                    }
+                    if !kind.streams() {
+                        continue;
                     }
                     r.call("update", || EVP_DigestSignUpdate(ctx.0, c"text".as_ptr().cast(), 4));
                     n = 3;
@@ -247,13 +255,7 @@ fn exchanges() {
     for (kind, values) in &keys {
         let public: Vec<Value> = values.iter().filter(|v| v.name.as_c_str() != c"priv").cloned().collect();
         for (other, theirs) in &keys {
-            if !deep() && kind.1 != other.1 && other.1 != Some("P-384") && kind.1 != Some("P-256") {
-                continue;
-            }
             for settings in &settings {
-                if !deep() && kind.1 != other.1 && !settings.is_empty() {
-                    continue;
-                }
                 comparison.run(format!("{kind:?} with {other:?}, {settings:?}"), |r, query| unsafe {
                     let Some(peer) = key(r, query, *other, theirs) else { return };
                     for values in [values, &public] {

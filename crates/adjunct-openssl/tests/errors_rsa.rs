@@ -64,15 +64,21 @@ fn look(r: &mut Recorder, ctx: PkeyCtx) {
     }
 }
 
-/// The value that a case has of each setting: all of them, or one after the other.
+/// Cases at most, spread over all that could be made of the settings.
+const MOST: usize = 6000;
+
+/// The value that a case has of each setting: one after the other, or where everything is tried all of them.
 fn cases<const N: usize>(settings: [usize; N]) -> Vec<[usize; N]> {
     if !deep() {
         let most = settings.iter().copied().max().unwrap_or(0);
         return (0..most * 2).map(|i| std::array::from_fn(|at| (i * (at + 1) + i / most) % settings[at])).collect();
     }
-    let all = settings.iter().product();
-    (0..all)
-        .map(|mut i| {
+    let all: usize = settings.iter().product();
+    // A prime, so that the steps meet every case before the first again.
+    const STEP: usize = 1_000_003;
+    (0..all.min(MOST))
+        .map(|i| {
+            let mut i = i * STEP % all;
             std::array::from_fn(|at| {
                 let value = i % settings[at];
                 i /= settings[at];

@@ -44,3 +44,12 @@ fn no_context_ends_the_process_for_want_of_memory() {
     assert!(output.status.success(), "{}: {out}{err}", output.status);
     assert_eq!(err, "");
 }
+
+/// AWS-LC's allocator would be asked for by name where the module lacks its own, and be another library's where it shows it.
+#[test]
+#[cfg(target_os = "linux")]
+fn the_modules_allocator_is_its_own_and_nobody_elses() {
+    let output = Command::new("readelf").args(["-W", "--dyn-syms"]).arg(foreign::module()).output().expect("readelf");
+    let symbols = String::from_utf8_lossy(&output.stdout);
+    assert!(symbols.contains("OSSL_provider_init") && !symbols.contains("OPENSSL_memory_"), "{symbols}");
+}

@@ -6,12 +6,13 @@
 #![allow(clippy::undocumented_unsafe_blocks)]
 
 mod common;
+#[path = "common/counted.rs"]
+mod counted;
 
 use adjunct::catalogue::Function;
-use adjunct::counters::{self, Snapshot};
 use common::*;
+use counted::{alone, counted, forget};
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
-use std::process::Command;
 
 unsafe extern "C" {
     fn RAND_bytes_ex(ctx: LibCtx, out: *mut u8, length: usize, strength: c_uint) -> c_int;
@@ -52,28 +53,6 @@ unsafe extern "C" {
         length: usize,
         params: *const OSSL_PARAM,
     ) -> c_int;
-}
-
-/// Runs the test `name` (kept from the usual run by `#[ignore]`) in a process of its own.
-fn alone(name: &str, environment: &[(&str, &str)]) {
-    static NUMBER: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
-    let number = NUMBER.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-    let key = format!("{:x}", u64::from(std::process::id()) << 8 | number);
-    let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args([name, "--exact", "--ignored", "--nocapture"]).env("ADJUNCT_STATS_KEY", &key);
-    let output = command.envs(environment.iter().copied()).output().unwrap();
-    let text = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success() && text.contains("1 passed"), "{text}");
-}
-
-fn counted() -> Snapshot {
-    let uid = unsafe { libc::geteuid() };
-    counters::read(uid).unwrap().unwrap_or_else(|| Snapshot::new(uid))
-}
-
-/// Ends the life of the counters this process was given.
-fn forget() {
-    counters::delete(unsafe { libc::geteuid() }).unwrap();
 }
 
 fn preferred(algorithms: &str) -> LibCtx {

@@ -1,6 +1,98 @@
-//! Memory that a child of fork finds empty.
+//! Which process along a line of forks this is: a number in a page that the kernel empties in every child (MADV_WIPEONFORK).
+//!
+//! It takes no system call to ask, and tells of a fork by whatever call: pthread_atfork(3) does not see a bare clone, and a pid is no
+//! name, for the first processes of two pid namespaces have the same.
 
 #![allow(unsafe_code)]
+
+use std::ptr::null_mut;
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
+use std::sync::atomic::{AtomicPtr, AtomicU32};
+
+/// What is another in each process along a line of forks.
+#[repr(C)]
+#[derive(Debug)]
+pub(crate) struct Process {
+    /// The number of this process; 0 just after a fork, and before the first call of [`generation`].
+    generation: AtomicU32,
+    /// The process that the module was loaded in; 0 in all others, and before it is stored here.
+    pub(crate) pid: AtomicU32,
+}
+
+impl Process {
+    const fn new() -> Process {
+        Process { generation: AtomicU32::new(0), pid: AtomicU32::new(0) }
+    }
+
+    /// Its number; 0 while nobody has asked [`generation`] in it.
+    #[inline(always)]
+    pub(crate) fn number(&self) -> u64 {
+        self.generation.load(Relaxed).into()
+    }
+}
+
+/// Before there is a page.
+static UNKNOWN: Process = Process::new();
+/// Where no page can be had. A bare clone goes unseen then.
+static NO_PAGE: Process = Process::new();
+static PROCESS: AtomicPtr<Process> = AtomicPtr::new((&raw const UNKNOWN).cast_mut());
+static NEXT: AtomicU32 = AtomicU32::new(1);
+
+/// This process.
+#[inline(always)]
+pub(crate) fn this_process() -> &'static Process {
+    // Relaxed: the page holds nothing that was written before its address was.
+    // SAFETY: it points to a static, or to a page that is never unmapped.
+    unsafe { &*PROCESS.load(Relaxed) }
+}
+
+/// A number that is another one in each process along a line of forks, and never 0.
+#[inline]
+pub fn generation() -> u32 {
+    match this_process().generation.load(Relaxed) {
+        0 => renew(),
+        generation => generation,
+    }
+}
+
+#[cold]
+fn renew() -> u32 {
+    prime();
+    let word = &this_process().generation;
+    let fresh = NEXT.fetch_add(1, Relaxed).max(1);
+    word.compare_exchange(0, fresh, AcqRel, Acquire).map_or_else(|other| other, |_| fresh)
+}
+
+/// Maps the page, if that has not been done. False where there is none to be had.
+pub(crate) fn prime() -> bool {
+    extern "C" fn forked() {
+        let child = this_process();
+        child.pid.store(0, Relaxed);
+        child.generation.store(0, Relaxed);
+    }
+    let unknown = (&raw const UNKNOWN).cast_mut();
+    let no_page = (&raw const NO_PAGE).cast_mut();
+    if PROCESS.load(Acquire) == unknown {
+        // SAFETY: a new page, unmapped only if nobody has seen it; zero bytes are a valid Process. The handler only stores.
+        unsafe {
+            let length = libc::sysconf(libc::_SC_PAGESIZE).max(4096) as usize;
+            let (protection, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+            let page = libc::mmap(null_mut(), length, protection, flags, -1, 0);
+            let mapped = page != libc::MAP_FAILED;
+            let process = if mapped { page.cast() } else { no_page };
+            // Linux before 4.14 and some sandboxed kernels do not empty it; then fork() at least is seen.
+            let seen = mapped && wipe_in_children(page, length);
+            if PROCESS.compare_exchange(unknown, process, AcqRel, Acquire).is_ok() {
+                if !seen {
+                    libc::pthread_atfork(None, None, Some(forked));
+                }
+            } else if mapped {
+                libc::munmap(page, length);
+            }
+        }
+    }
+    PROCESS.load(Acquire) != no_page
+}
 
 /// Has the system empty these pages in every child of this process, whoever forks and by whatever call. False where it cannot:
 /// Linux before 4.14, and emulators that know no advice at all but call every one a success.
@@ -10,4 +102,28 @@
 pub(crate) unsafe fn wipe_in_children(place: *mut libc::c_void, length: usize) -> bool {
     // SAFETY: -1 is no advice; the other changes what a child sees, for which the caller answers.
     unsafe { libc::madvise(place, length, -1) != 0 && libc::madvise(place, length, libc::MADV_WIPEONFORK) == 0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_child_has_another_number_and_no_pid() {
+        let mine = generation();
+        assert_eq!((generation(), this_process().number()), (mine, u64::from(mine)));
+        this_process().pid.store(std::process::id(), Relaxed);
+        // SAFETY: the child only looks at memory, and ends.
+        let child = unsafe { libc::fork() };
+        if child == 0 {
+            let fresh = this_process().number() == 0 && this_process().pid.load(Relaxed) == 0;
+            let other = generation() != mine && generation() != 0;
+            // SAFETY: nothing of the parent's is flushed or freed.
+            unsafe { libc::_exit(if fresh && other { 0 } else { 1 }) };
+        }
+        let mut status = -1;
+        // SAFETY: a child of this process.
+        assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
+        assert_eq!((status, generation()), (0, mine));
+    }
 }

@@ -14,6 +14,7 @@
 //! * [`drbg`]: Hash_DRBG over SHA-512.
 //! * [`memory`]: boxes and buffers that may not be had.
 //! * [`nonce`]: ECDSA nonces for signatures in lanes.
+//! * [`fork`]: which process along a line of forks this is.
 //! * [`config`]: the `algorithms =` keywords.
 //! * [`sandbox`]: whether a filter of system calls is in force.
 
@@ -30,7 +31,7 @@ pub mod curve448;
 pub mod diag;
 pub mod drbg;
 pub mod error;
-mod fork;
+pub mod fork;
 pub mod memory;
 pub mod nonce;
 pub mod route;

@@ -16,12 +16,13 @@
 
 void *__libc_malloc(size_t), *__libc_calloc(size_t, size_t), *__libc_realloc(void *, size_t), *__libc_memalign(size_t, size_t);
 
-/* How many allocations are still granted; none is refused below zero. */
+/* How many allocations are still granted; none is refused below zero. And whether those after the first that is refused are again. */
 static long granted = -1;
+static int once;
 
 static int refused(void)
 {
-    return granted >= 0 && granted-- == 0 ? (granted = 0, 1) : 0;
+    return granted >= 0 && granted-- == 0 ? (granted = once ? -1 : 0, 1) : 0;
 }
 
 void *malloc(size_t n) { return refused() ? NULL : __libc_malloc(n); }
@@ -158,7 +159,8 @@ static int ecdsa_do_sign(void)
 }
 static int agree(void) { return ECDH_compute_key(plain, 32, EC_KEY_get0_public_key(ec), ec, NULL) == 32; }
 
-/* Each operation with ever more memory, until it has enough: it fails or is right, and a further one is right. */
+/* Each operation with ever more memory, until it has enough, and then with one allocation refused, the first, the second and so on:
+ * it fails or is right, and a further one is right. */
 static void memory(void)
 {
     static int (*const uses[])(void) = { sign, verify, encrypt, decrypt, generate, ecdsa_sign, ecdsa_verify, ecdsa_do_sign, agree };
@@ -167,22 +169,24 @@ static void memory(void)
     EC_GROUP *group = EC_GROUP_new_by_curve_name(NID_X9_62_prime256v1);
     CHECK(EC_KEY_set_group(ec, group) == 1);
     EC_GROUP_free(group);
-    for (size_t u = 0; u < sizeof uses / sizeof *uses; u++) {
+    for (size_t u = 0; u < 2 * sizeof uses / sizeof *uses; u++) {
+        int (*const use)(void) = uses[u / 2];
         int failed = 0, enough = 0;
         for (long grant = 0; !enough && grant < 2000; grant++) {
             /* What a key makes ready is made again. */
             RSA_free(rsa);
             rsa = ours(15);
+            once = u % 2;
             granted = grant;
-            int good = uses[u]();
+            int good = use();
             enough = granted > 0;
             granted = -1;
             failed += good != 1;
             ERR_clear_error();
-            CHECK(uses[u]() == 1, "use %zu after %ld allocations", u, grant);
+            CHECK(use() == 1, "use %zu after %ld allocations", u / 2, grant);
         }
-        CHECK(enough, "use %zu", u);
-        printf("use %zu failed %d times\n", u, failed);
+        CHECK(enough, "use %zu", u / 2);
+        printf("use %zu failed %d times%s\n", u / 2, failed, u % 2 ? " with one allocation refused" : "");
     }
 }
 

@@ -211,9 +211,7 @@ int main(void)
 		try_out("ed448", new_ed448, NULL, -1);
 	}
 	for (i = 0; i < call_count; i++)
-		/* AWS-LC 0.47.0 itself does not look whether it got all it asked for: EC_POINT_new, EC_KEY_check_fips. */
-		if (strncmp(calls[i].name, "ec", 2))
-			try_out(calls[i].name, listed, &calls[i], 0);
+		try_out(calls[i].name, listed, &calls[i], 0);
 	puts("good");
 	return 0;
 }

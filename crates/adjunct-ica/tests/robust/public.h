@@ -156,8 +156,8 @@ static ICA_EC_KEY *ec_key(const struct call *c, const unsigned char *x, const un
 	unsigned int length = 0;
 	ICA_EC_KEY *key = ica(ec_key_new)(c->number, &length);
 
-	CHECK(key && length == c->key);
-	*error = ica(ec_key_init)(x, y, d, key);
+	CHECK(!key || length == c->key);
+	*error = key ? ica(ec_key_init)(x, y, d, key) : ENOMEM;
 	return key;
 }
 

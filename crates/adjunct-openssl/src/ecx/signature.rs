@@ -17,15 +17,20 @@ use adjunct::memory::Shared;
 use adjunct::route::{Direction, Tally};
 use std::ffi::{c_char, c_int, c_void};
 
-/// What this module offers to an OpenSSL of `version`: from 3.4 on, signing a message without a digest context. An older
-/// one refuses a table that has `sign` but not `sign_init`.
+/// What this module offers to an OpenSSL of `version`: from 3.4 on, signing a message without a digest context (an older one
+/// refuses a table that has `sign` but not `sign_init`), from 3.2 on the parameters of Ed25519ctx and Ed25519ph.
 pub fn algorithms(version: (u32, u32)) -> &'static [Algorithm] {
-    if version >= (3, 4) { MESSAGE } else { PLAIN }
+    match version {
+        (3, 0 | 1) => PLAIN,
+        (3, 2 | 3) => INSTANCES,
+        _ => MESSAGE,
+    }
 }
 
 const NAMES: &std::ffi::CStr = c"ED25519:1.3.101.112";
 const DESCRIPTION: &std::ffi::CStr = c"adjunct Ed25519 by AWS-LC";
 static PLAIN: &[Algorithm] = &[Algorithm { names: NAMES, dispatch: &PLAIN_FUNCTIONS, description: DESCRIPTION }];
+static INSTANCES: &[Algorithm] = &[Algorithm { names: NAMES, dispatch: &INSTANCE_FUNCTIONS, description: DESCRIPTION }];
 static MESSAGE: &[Algorithm] = &[Algorithm { names: NAMES, dispatch: &MESSAGE_FUNCTIONS, description: DESCRIPTION }];
 
 macro_rules! table {
@@ -40,16 +45,20 @@ macro_rules! table {
             entry!(id::SIGNATURE_DIGEST_VERIFY, digest_verify),
             entry!(id::SIGNATURE_GET_CTX_PARAMS, get_params),
             entry!(id::SIGNATURE_GETTABLE_CTX_PARAMS, gettable_params),
-            entry!(id::SIGNATURE_SET_CTX_PARAMS, set_params),
-            entry!(id::SIGNATURE_SETTABLE_CTX_PARAMS, settable_params),
             $($more,)*
             Dispatch::END,
         ]
     };
 }
 
-static PLAIN_FUNCTIONS: [Dispatch; 12] = table!();
+static PLAIN_FUNCTIONS: [Dispatch; 10] = table!();
+static INSTANCE_FUNCTIONS: [Dispatch; 12] = table!(
+    entry!(id::SIGNATURE_SET_CTX_PARAMS, set_params),
+    entry!(id::SIGNATURE_SETTABLE_CTX_PARAMS, settable_params),
+);
 static MESSAGE_FUNCTIONS: [Dispatch; 18] = table!(
+    entry!(id::SIGNATURE_SET_CTX_PARAMS, set_params),
+    entry!(id::SIGNATURE_SETTABLE_CTX_PARAMS, settable_params),
     entry!(id::SIGNATURE_SIGN_MESSAGE_INIT, sign_message_init),
     entry!(id::SIGNATURE_SIGN_INIT, sign_init),
     entry!(id::SIGNATURE_SIGN, sign),
@@ -240,7 +249,7 @@ impl Context {
             let halves = pair.and_then(|pair| Some((pair.private.as_ref()?, pair.public.as_ref()?)));
             let signed = halves.map(|(seed, public)| curve::ed25519_sign(seed, public, message));
             let Some((Some(signature), outcome)) = signed else {
-                self.provider.core.raise(prov::MISSING_KEY);
+                self.provider.core.raise(prov::NOT_A_PRIVATE_KEY);
                 return 0;
             };
             curve::ed25519_tally(self.sign, message.len()).ran(outcome).count(Direction::Encrypt, 0);
@@ -427,13 +436,14 @@ unsafe extern "C" fn get_params(context: *mut c_void, params: *mut Param) -> c_i
                 (raw, params)
             );
         }
+        let instances = c.provider.version >= (3, 2);
         // SAFETY: the array is OpenSSL's.
         for p in unsafe { param::iter_mut(params) } {
             let done = match p.name().to_bytes() {
                 // SEQUENCE { OID id-Ed25519 } (RFC 8410).
                 b"algorithm-id" => p.set_octets(b"\x30\x05\x06\x03\x2b\x65\x70"),
-                b"instance" => p.set_str(c"Ed25519"),
-                b"context-string" => p.set_octets(&[]),
+                b"instance" if instances => p.set_str(c"Ed25519"),
+                b"context-string" if instances => p.set_octets(&[]),
                 _ => true,
             };
             if !done {

@@ -235,8 +235,9 @@ impl Context {
             (padding::NONE, _) if message.len() == size => block.copy_from_slice(message),
             _ => return Err(NotDone::Refused),
         }
+        key.public_transform(block, out).map_err(|_| NotDone::Refused)?;
         key.public_tally().count(Direction::Encrypt, 0);
-        key.public_transform(block, out).map_err(|_| NotDone::Refused)
+        Ok(())
     }
 
     /// Decrypts into `out`, which has room for the modulus, or for a premaster secret where one is asked for.
@@ -255,11 +256,11 @@ impl Context {
         input[start..].copy_from_slice(ciphertext);
         let mut block = block();
         let block = &mut block[..size];
-        key.private_tally().count(Direction::Encrypt, 0);
-        key.private_transform(input, block).map_err(|_| match is_too_large(key, input) {
+        let ran = key.private_transform(input, block).map_err(|_| match is_too_large(key, input) {
             true => NotDone::Refused,
             false => NotDone::Broken,
         })?;
+        key.private_tally().ran(ran).count(Direction::Encrypt, 0);
         let message: &[u8] = match (self.padding, self.methods()) {
             (padding::TLS, _) => {
                 let mut secret = Zeroizing::new([0; PREMASTER]);
@@ -305,11 +306,8 @@ impl Context {
         };
         let decrypts = self.kind == Kind::Decrypt;
         if let Some(operation) = &mut self.delegated {
-            if !output.data.is_null() {
-                material.delegated_tally(decrypts).count(Direction::Encrypt, 0);
-            }
             // SAFETY: see above.
-            return unsafe { operation.run(output, input) };
+            return material.delegated(decrypts, output, unsafe { operation.run(output, input) });
         }
         let room = if decrypts && self.padding == padding::TLS { PREMASTER } else { material.size() };
         // SAFETY: see above.
@@ -339,7 +337,9 @@ impl Context {
                     self.provider().core.raise(prov::INVALID_KEY);
                     0
                 }
-                Err(NotDone::Refused) => self.delegate().map_or(0, |mut operation| operation.run(output, input)),
+                Err(NotDone::Refused) => self
+                    .delegate()
+                    .map_or(0, |mut operation| material.delegated(decrypts, output, operation.run(output, input))),
             }
         }
     }
@@ -477,7 +477,14 @@ unsafe extern "C" fn get_ctx_params(ctx: *mut c_void, params: *mut Param) -> c_i
         let answered = unsafe { param::iter_mut(params) }.all(|p| match p.name().to_bytes() {
             b"digest" => p.set_utf8(name(ctx.digest.as_ref())),
             b"mgf1-digest" => p.set_utf8(name(ctx.mgf1.as_ref().or(ctx.digest.as_ref()))),
-            b"pad-mode" if p.data_type == param::UTF8 => padding::name(ctx.padding).is_none_or(|name| p.set_str(name)),
+            b"pad-mode" if p.data_type == param::UTF8 => match padding::name(ctx.padding) {
+                Some(name) => p.set_str(name),
+                // As OpenSSL: it has no name for the padding of TLS.
+                None => {
+                    ctx.provider().core.raise(prov::INTERNAL_ERROR);
+                    true
+                }
+            },
             b"pad-mode" => p.set_i64(ctx.padding),
             b"oaep-label" => p.set_octets(&ctx.label),
             b"tls-client-version" => p.set_u64(u64::from(ctx.client_version)),

@@ -2,13 +2,13 @@
 
 use crate::abi::id;
 use crate::abi::param::{self, Param};
-use crate::fallback;
+use crate::fallback::{self, Output};
 use crate::provider::Provider;
 use adjunct::awslc::digest::Method;
 use adjunct::awslc::rsa::{Crt, Key, Numbers, Part};
 use adjunct::awslc::rsa_padding::Hash;
 use adjunct::catalogue::Function;
-use adjunct::route::Tally;
+use adjunct::route::{Direction, Tally};
 use adjunct_ossl::default_provider;
 use std::ffi::{CStr, c_int};
 use std::sync::OnceLock;
@@ -182,6 +182,15 @@ impl Material {
     pub fn delegated_tally(&self, private: bool) -> Tally {
         let crt = private && self.key().is_none_or(|key| key.private_tally().function() == Function::RsaCrt);
         Tally::delegated(if crt { Function::RsaCrt } else { Function::RsaMe }, self.bits())
+    }
+
+    /// Counts an operation that the default provider was given, by its result: where it was refused, or asked for a length only,
+    /// nothing is counted. The result is passed on.
+    pub fn delegated(&self, private: bool, output: Output, done: c_int) -> c_int {
+        if done == 1 && !output.data.is_null() {
+            self.delegated_tally(private).count(Direction::Encrypt, 0);
+        }
+        done
     }
 }
 

@@ -4,7 +4,7 @@ use super::signature::{Context, context};
 use super::{is_too_large, padding};
 use crate::abi::reason::prov;
 use crate::abi::{self, guard};
-use crate::fallback::Output;
+use crate::fallback::{Operation, Output};
 use adjunct::awslc::rsa::{Key, MAX_SIZE};
 use adjunct::awslc::rsa_padding::{Hash, pkcs1_sign, pkcs1_signed, pss_sign, pss_verify};
 use adjunct::route::{Direction, Tally};
@@ -20,8 +20,8 @@ fn open<'a>(key: &Key, signature: &[u8], out: &'a mut Block) -> Option<&'a mut [
     let start = size.checked_sub(signature.len())?;
     let mut input = [0; MAX_SIZE];
     input[start..size].copy_from_slice(signature);
-    key.public_tally().count(Direction::Encrypt, 0);
     key.public_transform(&input[..size], &mut out[..size]).ok()?;
+    key.public_tally().count(Direction::Encrypt, 0);
     Some(&mut out[..size])
 }
 
@@ -54,11 +54,12 @@ impl Context {
             }
             _ => return Err(NotDone::Refused),
         }
-        key.private_tally().count(Direction::Encrypt, 0);
-        key.private_transform(block, &mut out[..size]).map_err(|_| match is_too_large(key, block) {
+        let ran = key.private_transform(block, &mut out[..size]).map_err(|_| match is_too_large(key, block) {
             true => NotDone::Refused,
             false => NotDone::Broken,
-        })
+        })?;
+        key.private_tally().ran(ran).count(Direction::Encrypt, 0);
+        Ok(())
     }
 
     /// Signs `data`, a digest where one is set.
@@ -68,11 +69,8 @@ impl Context {
     unsafe fn sign(&mut self, output: Output, data: &[u8]) -> c_int {
         let Some(material) = self.key.clone() else { return 0 };
         if let Some(operation) = &mut self.delegated {
-            if !output.data.is_null() {
-                material.delegated_tally(true).count(Direction::Encrypt, 0);
-            }
             // SAFETY: see above.
-            return unsafe { operation.run(output, data) };
+            return material.delegated(true, output, unsafe { operation.run(output, data) });
         }
         let size = material.size();
         // SAFETY: see above.
@@ -94,7 +92,7 @@ impl Context {
                     }
                 }
             }
-            self.delegate().map_or(0, |mut operation| operation.run(output, data))
+            self.delegate().map_or(0, |mut operation| material.delegated(true, output, operation.run(output, data)))
         }
     }
 
@@ -184,11 +182,9 @@ impl Context {
         }
         if self.hasher.is_none() {
             let Some(operation) = &mut self.delegated else { return 0 };
-            if let (Some(material), false) = (&self.key, output.data.is_null()) {
-                material.delegated_tally(true).count(Direction::Encrypt, 0);
-            }
             // SAFETY: see above.
-            return unsafe { operation.sign_final(output) };
+            let done = unsafe { operation.sign_final(output) };
+            return self.key.as_ref().map_or(done, |material| material.delegated(true, output, done));
         }
         let Some((digest, length)) = self.finish() else { return 0 };
         // SAFETY: see above.
@@ -212,9 +208,8 @@ impl Context {
     unsafe fn recover(&mut self, output: Output, signature: &[u8]) -> c_int {
         let Some(material) = self.key.clone() else { return 0 };
         if let Some(operation) = &mut self.delegated {
-            material.delegated_tally(false).count(Direction::Encrypt, 0);
             // SAFETY: see above.
-            return unsafe { operation.run(output, signature) };
+            return material.delegated(false, output, unsafe { operation.run(output, signature) });
         }
         if output.data.is_null() {
             // SAFETY: as above.
@@ -233,7 +228,8 @@ impl Context {
             return 1;
         }
         // SAFETY: as above.
-        self.delegate().map_or(0, |mut operation| unsafe { operation.run(output, signature) })
+        let run = |mut operation: Operation| unsafe { operation.run(output, signature) };
+        self.delegate().map_or(0, |operation| material.delegated(false, output, run(operation)))
     }
 }
 

@@ -30,7 +30,6 @@ use super::kind::{LANES, Queue};
 use super::memory::{Quiet, Taken};
 use crate::counters::{self, Event};
 use std::cell::Cell;
-use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
 
 /// Requests without company until the engine takes itself for idle again.
@@ -109,7 +108,6 @@ impl Board {
 
     /// Readies the board in a process that has not used it; says the process's epoch. `None` while another thread does it.
     pub(super) fn open(&self) -> Option<u64> {
-        static EPOCHS: AtomicU64 = AtomicU64::new(1);
         match self.epoch.load(Acquire) {
             0 => {}
             epoch => return Some(epoch),
@@ -121,7 +119,7 @@ impl Board {
         if !sound {
             return None;
         }
-        let fresh = EPOCHS.fetch_add(1, Relaxed);
+        let fresh = u64::from(crate::fork::generation());
         self.epoch.store(fresh, Release);
         Some(fresh)
     }

@@ -104,12 +104,14 @@ impl Drop for Private {
 }
 
 impl Private {
-    fn alone(&mut self) {
+    fn alone(&mut self) -> Outcome {
         let size = self.key.size();
         let mut out = [0; MAX_SIZE];
-        self.done = self.key.private_alone(&self.block[..size], &mut out[..size]).is_ok();
+        let ran = self.key.private_alone(&self.block[..size], &mut out[..size]);
+        self.done = ran.is_ok();
         self.block = out;
         out.zeroize();
+        ran.unwrap_or(Outcome::Scalar)
     }
 }
 
@@ -124,8 +126,7 @@ macro_rules! kind {
             type Job = Private;
 
             fn scalar(job: &mut Private) -> Outcome {
-                job.alone();
-                Outcome::Scalar
+                job.alone()
             }
 
             #[cfg(target_arch = "x86_64")]

@@ -1,64 +1,14 @@
 //! Numbers of any size, as AWS-LC's own RSA uses them: wiped when they are freed, and, but where it says "public", without a
 //! branch or an index that depends on their value. How long a number is, in words, is no secret.
 
+// AWS-LC's public functions lack a division and an inverse in constant time.
+use super::private;
 use crate::error::Error;
 use crate::memory::zeros;
 use aws_lc_sys as sys;
 use std::ffi::{c_int, c_uint};
 use std::ptr::{null, null_mut};
 use zeroize::Zeroizing;
-
-// What AWS-LC's public functions lack is a division and an inverse in constant time; hence the exact version pin.
-unsafe extern "C" {
-    #[link_name = "aws_lc_0_47_0_bn_mul_consttime"]
-    fn bn_mul_consttime(
-        r: *mut sys::BIGNUM,
-        a: *const sys::BIGNUM,
-        b: *const sys::BIGNUM,
-        ctx: *mut sys::BN_CTX,
-    ) -> c_int;
-    #[link_name = "aws_lc_0_47_0_bn_div_consttime"]
-    fn bn_div_consttime(
-        quotient: *mut sys::BIGNUM,
-        remainder: *mut sys::BIGNUM,
-        a: *const sys::BIGNUM,
-        m: *const sys::BIGNUM,
-        least_bits: c_uint,
-        ctx: *mut sys::BN_CTX,
-    ) -> c_int;
-    #[link_name = "aws_lc_0_47_0_bn_mod_inverse_consttime"]
-    fn bn_mod_inverse_consttime(
-        r: *mut sys::BIGNUM,
-        none: *mut c_int,
-        a: *const sys::BIGNUM,
-        m: *const sys::BIGNUM,
-        ctx: *mut sys::BN_CTX,
-    ) -> c_int;
-    #[link_name = "aws_lc_0_47_0_bn_is_relatively_prime"]
-    fn bn_is_relatively_prime(
-        coprime: *mut c_int,
-        a: *const sys::BIGNUM,
-        b: *const sys::BIGNUM,
-        ctx: *mut sys::BN_CTX,
-    ) -> c_int;
-    #[link_name = "aws_lc_0_47_0_bn_lcm_consttime"]
-    fn bn_lcm_consttime(
-        r: *mut sys::BIGNUM,
-        a: *const sys::BIGNUM,
-        b: *const sys::BIGNUM,
-        ctx: *mut sys::BN_CTX,
-    ) -> c_int;
-    #[link_name = "aws_lc_0_47_0_bn_mod_sub_consttime"]
-    fn bn_mod_sub_consttime(
-        r: *mut sys::BIGNUM,
-        a: *const sys::BIGNUM,
-        b: *const sys::BIGNUM,
-        m: *const sys::BIGNUM,
-        ctx: *mut sys::BN_CTX,
-    ) -> c_int;
-    #[link_name = "aws_lc_0_47_0_bn_uadd_consttime"]
-    fn bn_uadd_consttime(r: *mut sys::BIGNUM, a: *const sys::BIGNUM, b: *const sys::BIGNUM) -> c_int;
-}
 
 /// Forgets what AWS-LC noted about a failure; its callers here have errors of their own.
 #[cold]
@@ -200,20 +150,20 @@ impl Ctx {
     pub(super) fn product(&self, a: &Bn, b: &Bn) -> Result<Bn, Error> {
         let product = Bn::new(&[])?;
         // SAFETY: live numbers, and a context of this thread's.
-        check(unsafe { bn_mul_consttime(product.0, a.0, b.0, self.0) }, "multiplication").map(|()| product)
+        check(unsafe { private::bn_mul_consttime(product.0, a.0, b.0, self.0) }, "multiplication").map(|()| product)
     }
 
     pub(super) fn sum(&self, a: &Bn, b: &Bn) -> Result<Bn, Error> {
         let sum = Bn::new(&[])?;
         // SAFETY: live numbers.
-        check(unsafe { bn_uadd_consttime(sum.0, a.0, b.0) }, "addition").map(|()| sum)
+        check(unsafe { private::bn_uadd_consttime(sum.0, a.0, b.0) }, "addition").map(|()| sum)
     }
 
     /// `a mod m`. The length of `m` in bits is public.
     pub(super) fn remainder(&self, a: &Bn, m: &Bn) -> Result<Bn, Error> {
         let rest = Bn::new(&[])?;
         // SAFETY: live numbers, and a context of this thread's; no quotient is asked for.
-        let done = unsafe { bn_div_consttime(null_mut(), rest.0, a.0, m.0, m.bits() as c_uint, self.0) };
+        let done = unsafe { private::bn_div_consttime(null_mut(), rest.0, a.0, m.0, m.bits() as c_uint, self.0) };
         check(done, "division").map(|()| rest)
     }
 
@@ -221,14 +171,14 @@ impl Ctx {
     pub(super) fn difference(&self, a: &Bn, b: &Bn, m: &Bn) -> Result<Bn, Error> {
         let rest = Bn::new(&[])?;
         // SAFETY: live numbers, and a context of this thread's.
-        check(unsafe { bn_mod_sub_consttime(rest.0, a.0, b.0, m.0, self.0) }, "subtraction").map(|()| rest)
+        check(unsafe { private::bn_mod_sub_consttime(rest.0, a.0, b.0, m.0, self.0) }, "subtraction").map(|()| rest)
     }
 
     /// `1/a mod m`, `a` below `m`; `None` where there is none.
     pub(super) fn inverse(&self, a: &Bn, m: &Bn) -> Result<Option<Bn>, Error> {
         let (inverse, mut none) = (Bn::new(&[])?, 0);
         // SAFETY: live numbers, and a context of this thread's.
-        let done = unsafe { bn_mod_inverse_consttime(inverse.0, &mut none, a.0, m.0, self.0) };
+        let done = unsafe { private::bn_mod_inverse_consttime(inverse.0, &mut none, a.0, m.0, self.0) };
         if none == 1 {
             clear_errors();
             return Ok(None);
@@ -239,7 +189,7 @@ impl Ctx {
     pub(super) fn coprime(&self, a: &Bn, b: &Bn) -> Result<bool, Error> {
         let mut coprime = 0;
         // SAFETY: live numbers, and a context of this thread's.
-        check(unsafe { bn_is_relatively_prime(&mut coprime, a.0, b.0, self.0) }, "greatest common divisor")?;
+        check(unsafe { private::bn_is_relatively_prime(&mut coprime, a.0, b.0, self.0) }, "greatest common divisor")?;
         Ok(coprime == 1)
     }
 
@@ -247,7 +197,8 @@ impl Ctx {
     pub(super) fn multiple(&self, a: &Bn, b: &Bn) -> Result<Bn, Error> {
         let multiple = Bn::new(&[])?;
         // SAFETY: live numbers, and a context of this thread's.
-        check(unsafe { bn_lcm_consttime(multiple.0, a.0, b.0, self.0) }, "least common multiple").map(|()| multiple)
+        check(unsafe { private::bn_lcm_consttime(multiple.0, a.0, b.0, self.0) }, "least common multiple")
+            .map(|()| multiple)
     }
 }
 

@@ -3,13 +3,8 @@
 
 #[cfg(target_arch = "x86_64")]
 mod words {
-    use std::sync::atomic::{AtomicU32, Ordering};
-
-    unsafe extern "C" {
-        // CPUID leaf 1 EDX and ECX, leaf 7 EBX and ECX, as AWS-LC's internal.h documents them.
-        #[link_name = "aws_lc_0_47_0_OPENSSL_ia32cap_P"]
-        static CAPABILITIES: [AtomicU32; 4];
-    }
+    use crate::awslc::private::CAPABILITIES;
+    use std::sync::atomic::Ordering;
 
     /// The capability words now in force, less what the operating system, OPENSSL_ia32cap or a mask took away.
     pub fn read() -> [u32; 4] {
@@ -32,13 +27,8 @@ mod words {
 
 #[cfg(target_arch = "aarch64")]
 mod words {
-    use std::sync::atomic::{AtomicU32, Ordering};
-
-    unsafe extern "C" {
-        // The ARMV8_* bits of AWS-LC's arm_arch.h.
-        #[link_name = "aws_lc_0_47_0_OPENSSL_armcap_P"]
-        static CAPABILITIES: AtomicU32;
-    }
+    use crate::awslc::private::CAPABILITIES;
+    use std::sync::atomic::Ordering;
 
     /// The capability word now in force.
     pub fn read() -> [u32; 4] {

@@ -1,6 +1,8 @@
 //! AES: the key schedule and the modes that work on it directly, with no context of the library in between.
 
 #[cfg(target_arch = "x86_64")]
+use super::private;
+#[cfg(target_arch = "x86_64")]
 use crate::cpu::{self, Feature};
 use crate::error::Error;
 use adjunct_kernels::InOut;
@@ -244,7 +246,9 @@ impl AesKey {
         #[cfg(target_arch = "x86_64")]
         if self.single() {
             // SAFETY: whole blocks; AES-NI is in force.
-            return unsafe { hw::ecb(io.input(), io.output(), io.len(), self.raw(), encrypt.into()) };
+            return unsafe {
+                private::aes_hw_ecb_encrypt(io.input(), io.output(), io.len(), self.raw(), encrypt.into())
+            };
         }
         let block = if encrypt { lc::AES_encrypt } else { lc::AES_decrypt };
         for i in (0..io.len()).step_by(BLOCK) {
@@ -287,7 +291,9 @@ impl AesKey {
         #[cfg(target_arch = "x86_64")]
         if self.single() {
             // SAFETY: whole blocks; AES-NI is in force, which encryption would have taken already.
-            return unsafe { hw::cbc(io.input(), io.output(), io.len(), self.raw(), iv.as_mut_ptr(), 0) };
+            return unsafe {
+                private::aes_hw_cbc_encrypt(io.input(), io.output(), io.len(), self.raw(), iv.as_mut_ptr(), 0)
+            };
         }
         // SAFETY: whole blocks.
         unsafe { lc::AES_cbc_encrypt(io.input(), io.output(), io.len(), self.raw(), iv.as_mut_ptr(), encrypt.into()) };
@@ -463,20 +469,6 @@ impl AesKey {
 #[inline]
 pub(super) fn xor(block: &mut Block, with: &Block) {
     *block = (u128::from_ne_bytes(*block) ^ u128::from_ne_bytes(*with)).to_ne_bytes();
-}
-
-#[cfg(target_arch = "x86_64")]
-pub(super) mod hw {
-    use aws_lc_sys::AES_KEY;
-    use std::ffi::c_int;
-
-    // Not in the headers. The public ECB takes one block a call: a quarter of the speed.
-    unsafe extern "C" {
-        #[link_name = "aws_lc_0_47_0_aes_hw_ecb_encrypt"]
-        pub fn ecb(input: *const u8, output: *mut u8, len: usize, key: *const AES_KEY, encrypt: c_int);
-        #[link_name = "aws_lc_0_47_0_aes_hw_cbc_encrypt"]
-        pub fn cbc(input: *const u8, output: *mut u8, len: usize, key: *const AES_KEY, iv: *mut u8, encrypt: c_int);
-    }
 }
 
 #[cfg(test)]

@@ -118,26 +118,27 @@ impl ChaCha20 {
                 self.advance(blocks as u32);
                 io = rest;
             } else {
-                self.make();
+                self.make(io.len());
             }
         }
     }
 
     /// How many of so many whole blocks to do at once, without key stream made ahead.
     fn at_once(&self, blocks: usize) -> usize {
-        // The kernel takes 16 blocks, or 8; from 12 on the 16 are no slower.
-        let few = !self.first && wide() && blocks % 16 < 12;
+        // The kernel takes 16 blocks, or up to 12 by fours. Of fewer than 8 key stream made ahead serves the next piece, too.
+        let few = !self.first && wide() && blocks % 16 < 8;
         let blocks = if few { blocks - blocks % 8 } else { blocks };
         // The library counts in 32 bits.
         let room = (1u64 << 32) - u64::from(self.counter[0]);
         (blocks as u64).min(room).min(1 << 28) as usize
     }
 
-    /// Makes key stream ahead.
-    fn make(&mut self) {
+    /// Makes key stream ahead, at least a block, for a piece of so many bytes.
+    fn make(&mut self, length: usize) {
         let blocks = match wide() {
             // The library counts in 32 bits.
             true if self.counter[0] > u32::MAX - 8 => 1,
+            true if self.first && length <= BLOCK => 1,
             true if self.first => 4,
             true => 8,
             false => 1,
@@ -157,6 +158,11 @@ impl ChaCha20 {
         } else if blocks == 8 {
             // SAFETY: see above.
             return unsafe { chacha::eight(&self.key, self.counter, &mut self.stream) };
+        }
+        #[cfg(target_arch = "x86_64")]
+        if let (true, Some((one, _))) = (wide(), self.stream.split_first_chunk_mut()) {
+            // SAFETY: AVX-512, VL included, is in force.
+            return unsafe { chacha::one(&self.key, self.counter, one) };
         }
         self.stream[..BLOCK].fill(0);
         run(&self.key, self.counter, InOut::in_place(&mut self.stream[..BLOCK]));
@@ -226,7 +232,7 @@ impl ChaCha20Poly1305 {
             return;
         }
         (self.cipher.counter[0], self.cipher.first) = (0, false);
-        self.cipher.make();
+        self.cipher.make(usize::MAX);
         // The one-time key is the first 32 bytes of block 0; the message's own blocks follow it.
         if let Some(key) = self.cipher.stream.first_chunk() {
             self.poly.restart(key);

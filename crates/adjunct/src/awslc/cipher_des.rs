@@ -1,42 +1,9 @@
 //! DES and triple DES (FIPS 46-3, SP 800-67).
 
 use super::cipher_stream as stream;
+use super::private::{self, DesKeySchedule};
 use crate::error::Error;
 use adjunct_kernels::{InOut, opaque_debug, wipe};
-use std::ffi::{c_int, c_void};
-
-/// `DES_key_schedule`: 16 round keys of two words.
-type Schedule = [u32; 32];
-
-// In AWS-LC's des.h, which aws-lc-sys does not bind for every target.
-unsafe extern "C" {
-    #[link_name = "aws_lc_0_47_0_DES_set_key_unchecked"]
-    fn set_key_unchecked(key: *const u8, schedule: *mut c_void);
-    #[link_name = "aws_lc_0_47_0_DES_ecb_encrypt"]
-    fn ecb(input: *const u8, output: *mut u8, schedule: *const c_void, encrypt: c_int);
-    #[link_name = "aws_lc_0_47_0_DES_ecb3_encrypt"]
-    fn ecb3(
-        input: *const u8,
-        output: *mut u8,
-        first: *const c_void,
-        second: *const c_void,
-        third: *const c_void,
-        encrypt: c_int,
-    );
-    #[link_name = "aws_lc_0_47_0_DES_ncbc_encrypt"]
-    fn ncbc(input: *const u8, output: *mut u8, len: usize, schedule: *const c_void, iv: *mut u8, encrypt: c_int);
-    #[link_name = "aws_lc_0_47_0_DES_ede3_cbc_encrypt"]
-    fn ede3_cbc(
-        input: *const u8,
-        output: *mut u8,
-        len: usize,
-        first: *const c_void,
-        second: *const c_void,
-        third: *const c_void,
-        iv: *mut u8,
-        encrypt: c_int,
-    );
-}
 
 /// The block length in bytes.
 pub const BLOCK: usize = 8;
@@ -45,7 +12,7 @@ pub const KEY: usize = 24;
 
 /// The three key schedules; wiped when dropped.
 #[derive(Clone, Default)]
-pub struct TripleDes([Schedule; 3], #[cfg(target_arch = "s390x")] super::cipher_cpacf::Given);
+pub struct TripleDes([DesKeySchedule; 3], #[cfg(target_arch = "s390x")] super::cipher_cpacf::Given);
 
 opaque_debug!(TripleDes);
 
@@ -64,7 +31,7 @@ impl TripleDes {
         self.1.set(Some(adjunct_kernels::cpacf::Cipher::TripleDes), key);
         for (schedule, part) in self.0.iter_mut().zip(key.as_chunks::<BLOCK>().0) {
             // SAFETY: a key is eight bytes.
-            unsafe { set_key_unchecked(part.as_ptr(), schedule.as_mut_ptr().cast()) };
+            unsafe { private::DES_set_key_unchecked(part.as_ptr(), schedule.as_mut_ptr().cast()) };
         }
     }
 
@@ -81,7 +48,7 @@ impl TripleDes {
         let [a, b, c] = self.0.each_ref().map(|s| s.as_ptr().cast());
         // SAFETY: whole blocks; the IV is one.
         unsafe {
-            ede3_cbc(io.input(), io.output(), io.len(), a, b, c, iv.as_mut_ptr(), encrypt.into());
+            private::DES_ede3_cbc_encrypt(io.input(), io.output(), io.len(), a, b, c, iv.as_mut_ptr(), encrypt.into());
         }
     }
 }
@@ -105,7 +72,7 @@ impl Default for Des {
 
 /// The schedule of one key; wiped when dropped.
 #[derive(Clone, Default)]
-pub struct SingleDes(Schedule, #[cfg(target_arch = "s390x")] super::cipher_cpacf::Given);
+pub struct SingleDes(DesKeySchedule, #[cfg(target_arch = "s390x")] super::cipher_cpacf::Given);
 
 opaque_debug!(SingleDes);
 
@@ -147,7 +114,7 @@ impl Des {
         };
         for (schedule, part) in schedules.iter_mut().zip(key.as_chunks::<BLOCK>().0) {
             // SAFETY: a key is eight bytes.
-            unsafe { set_key_unchecked(part.as_ptr(), schedule.as_mut_ptr().cast()) };
+            unsafe { private::DES_set_key_unchecked(part.as_ptr(), schedule.as_mut_ptr().cast()) };
         }
         Ok(())
     }
@@ -226,10 +193,10 @@ impl Des {
             unsafe {
                 let (input, output) = (io.input().add(at), io.output().add(at));
                 match self {
-                    Des::Single(key) => ecb(input, output, key.0.as_ptr().cast(), encrypt.into()),
+                    Des::Single(key) => private::DES_ecb_encrypt(input, output, key.0.as_ptr().cast(), encrypt.into()),
                     Des::Triple(keys) => {
                         let [a, b, c] = keys.0.each_ref().map(|s| s.as_ptr().cast());
-                        ecb3(input, output, a, b, c, encrypt.into());
+                        private::DES_ecb3_encrypt(input, output, a, b, c, encrypt.into());
                     }
                 }
             }
@@ -251,7 +218,9 @@ impl Des {
                 }
                 let (input, output, schedule) = (io.input(), io.output(), key.0.as_ptr().cast());
                 // SAFETY: whole blocks; the IV is one.
-                unsafe { ncbc(input, output, io.len(), schedule, iv.as_mut_ptr(), encrypt.into()) };
+                unsafe {
+                    private::DES_ncbc_encrypt(input, output, io.len(), schedule, iv.as_mut_ptr(), encrypt.into())
+                };
             }
         }
     }

@@ -3,6 +3,7 @@
 use super::cipher::AesKey;
 #[cfg(target_arch = "x86_64")]
 use super::cipher::wide;
+use super::private::{self, Block128, GcmContext, GcmKey};
 use crate::cpu::{self, Feature};
 use crate::error::Error;
 use adjunct_kernels::InOut;
@@ -16,80 +17,8 @@ use aws_lc_sys as lc;
 /// The longest tag in bytes.
 pub const TAG: usize = 16;
 
-type Function = Option<unsafe extern "C" fn()>;
-type Block128 = unsafe extern "C" fn(*const u8, *mut u8, *const lc::AES_KEY);
-#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-type Ctr128 = unsafe extern "C" fn(*const u8, *mut u8, usize, *const lc::AES_KEY, *const u8);
-
-// GCM128_KEY and GCM128_CONTEXT of AWS-LC's modes/internal.h. The public API has GCM only as one-shot AEAD or behind
-// EVP_CIPHER, which costs more than the cipher at 16 bytes.
-#[repr(C)]
-#[derive(Clone)]
-struct KeyTable {
-    htable: [[u64; 2]; 16],
-    gmult: Function,
-    ghash: Function,
-    block: Option<Block128>,
-    use_hw_gcm_crypt: u32,
-}
-
-#[repr(C, align(16))]
-#[derive(Clone)]
-struct Context {
-    yi: [u8; 16],
-    eki: [u8; 16],
-    ek0: [u8; 16],
-    len: [u64; 2],
-    xi: [u8; 16],
-    key: KeyTable,
-    mres: u32,
-    ares: u32,
-}
-
-unsafe extern "C" {
-    #[link_name = "aws_lc_0_47_0_CRYPTO_gcm128_init_key"]
-    fn init_key(table: *mut KeyTable, key: *const lc::AES_KEY, block: Block128, block_is_hwaes: i32);
-    #[link_name = "aws_lc_0_47_0_CRYPTO_ghash_init"]
-    fn ghash_init(gmult: *mut Function, ghash: *mut Function, table: *mut [u64; 2], avx: *mut i32, subkey: *const u8);
-    #[link_name = "aws_lc_0_47_0_CRYPTO_gcm128_setiv"]
-    fn setiv(ctx: *mut Context, key: *const lc::AES_KEY, iv: *const u8, len: usize);
-    #[link_name = "aws_lc_0_47_0_CRYPTO_gcm128_aad"]
-    fn aad(ctx: *mut Context, aad: *const u8, len: usize) -> i32;
-    #[link_name = "aws_lc_0_47_0_CRYPTO_gcm128_encrypt"]
-    fn encrypt(ctx: *mut Context, key: *const lc::AES_KEY, input: *const u8, output: *mut u8, len: usize) -> i32;
-    #[link_name = "aws_lc_0_47_0_CRYPTO_gcm128_decrypt"]
-    fn decrypt(ctx: *mut Context, key: *const lc::AES_KEY, input: *const u8, output: *mut u8, len: usize) -> i32;
-    #[link_name = "aws_lc_0_47_0_CRYPTO_gcm128_tag"]
-    fn tag(ctx: *mut Context, tag: *mut u8, len: usize);
-    #[link_name = "aws_lc_0_47_0_AES_encrypt"]
-    fn aes_encrypt(input: *const u8, output: *mut u8, key: *const lc::AES_KEY);
-}
-
-#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-unsafe extern "C" {
-    #[link_name = "aws_lc_0_47_0_CRYPTO_gcm128_encrypt_ctr32"]
-    fn encrypt_ctr32(
-        ctx: *mut Context,
-        key: *const lc::AES_KEY,
-        input: *const u8,
-        output: *mut u8,
-        len: usize,
-        ctr: Ctr128,
-    ) -> i32;
-    #[link_name = "aws_lc_0_47_0_CRYPTO_gcm128_decrypt_ctr32"]
-    fn decrypt_ctr32(
-        ctx: *mut Context,
-        key: *const lc::AES_KEY,
-        input: *const u8,
-        output: *mut u8,
-        len: usize,
-        ctr: Ctr128,
-    ) -> i32;
-    #[link_name = "aws_lc_0_47_0_aes_hw_encrypt"]
-    fn aes_hw_encrypt(input: *const u8, output: *mut u8, key: *const lc::AES_KEY);
-    #[link_name = "aws_lc_0_47_0_aes_hw_ctr32_encrypt_blocks"]
-    fn aes_hw_ctr32(input: *const u8, output: *mut u8, blocks: usize, key: *const lc::AES_KEY, ivec: *const u8);
-}
+// The public API has GCM only as one-shot AEAD or behind EVP_CIPHER, which costs more than the cipher at 16 bytes: hence the private
+// functions.
 
 /// AES-GCM with its key and the state of one message; wiped when dropped.
 #[derive(Clone)]
@@ -108,7 +37,7 @@ enum Engine {
     /// No key yet.
     None,
     /// AWS-LC, with AES instructions or without.
-    Library { ctx: Context, hardware: bool },
+    Library { ctx: GcmContext, hardware: bool },
     /// A kernel of ours on vectors.
     #[cfg(target_arch = "x86_64")]
     Vector(Table),
@@ -131,15 +60,15 @@ impl Default for Gcm {
     }
 }
 
-impl Default for Context {
-    fn default() -> Context {
-        let key = KeyTable { htable: [[0; 2]; 16], gmult: None, ghash: None, block: None, use_hw_gcm_crypt: 0 };
+impl Default for GcmContext {
+    fn default() -> GcmContext {
+        let key = GcmKey { htable: [[0; 2]; 16], gmult: None, ghash: None, block: None, use_hw_gcm_crypt: 0 };
         let zero = [0; 16];
-        Context { yi: zero, eki: zero, ek0: zero, len: [0; 2], xi: zero, key, mres: 0, ares: 0 }
+        GcmContext { yi: zero, eki: zero, ek0: zero, len: [0; 2], xi: zero, key, mres: 0, ares: 0 }
     }
 }
 
-impl Drop for Context {
+impl Drop for GcmContext {
     fn drop(&mut self) {
         wipe(self.key.htable.as_flattened_mut());
         for block in [&mut self.yi, &mut self.eki, &mut self.ek0, &mut self.xi] {
@@ -259,17 +188,17 @@ impl Gcm {
         let features = cpu::features();
         let hardware = features.has(Feature::Aes) || features.has(Feature::ArmAes);
         #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-        let block: Block128 = if hardware { aes_hw_encrypt } else { aes_encrypt };
+        let block: Block128 = if hardware { private::aes_hw_encrypt } else { private::AES_encrypt };
         #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-        let block: Block128 = aes_encrypt;
-        self.engine = Engine::Library { ctx: Context::default(), hardware };
+        let block: Block128 = private::AES_encrypt;
+        self.engine = Engine::Library { ctx: GcmContext::default(), hardware };
         if let Engine::Library { ctx, .. } = &mut self.engine {
             // SAFETY: the table has GCM128_KEY's layout; the schedule was made for the block function.
-            unsafe { init_key(&mut ctx.key, self.key.raw(), block, hardware.into()) };
+            unsafe { private::CRYPTO_gcm128_init_key(&mut ctx.key, self.key.raw(), block, hardware.into()) };
             if let Some(subkey) = subkey {
-                let KeyTable { htable, gmult, ghash, .. } = &mut ctx.key;
+                let GcmKey { htable, gmult, ghash, .. } = &mut ctx.key;
                 // SAFETY: 16 entries. What it says of AVX the table has been told already.
-                unsafe { ghash_init(gmult, ghash, htable.as_mut_ptr(), &mut 0, subkey.as_ptr()) };
+                unsafe { private::CRYPTO_ghash_init(gmult, ghash, htable.as_mut_ptr(), &mut 0, subkey.as_ptr()) };
             }
         }
     }
@@ -305,7 +234,9 @@ impl Gcm {
             #[cfg(target_arch = "s390x")]
             Engine::Assist(gcm) => assert!(gcm.start(crate::cpacf::assist(), iv).is_ok(), "AES-GCM by CPACF"),
             // SAFETY: the context has GCM128_CONTEXT's layout and a key.
-            Engine::Library { ctx, .. } => unsafe { setiv(ctx, self.key.raw(), iv.as_ptr(), iv.len()) },
+            Engine::Library { ctx, .. } => unsafe {
+                private::CRYPTO_gcm128_setiv(ctx, self.key.raw(), iv.as_ptr(), iv.len())
+            },
             Engine::None => panic!("no key"),
         }
     }
@@ -337,7 +268,7 @@ impl Gcm {
                     && gcm.aad(crate::cpacf::assist(), data).is_ok()
             }
             // SAFETY: as above.
-            Engine::Library { ctx, .. } => unsafe { aad(ctx, data.as_ptr(), data.len()) == 1 },
+            Engine::Library { ctx, .. } => unsafe { private::CRYPTO_gcm128_aad(ctx, data.as_ptr(), data.len()) == 1 },
             Engine::None => false,
         };
         if done { Ok(()) } else { Err(Error::Failed("AES-GCM additional data")) }
@@ -454,7 +385,7 @@ impl Gcm {
             Engine::Library { ctx, .. } => {
                 let mut out = [0; TAG];
                 // SAFETY: the tag has the length given.
-                unsafe { tag(ctx, out.as_mut_ptr(), TAG) };
+                unsafe { private::CRYPTO_gcm128_tag(ctx, out.as_mut_ptr(), TAG) };
                 out
             }
             Engine::None => panic!("no key"),
@@ -464,17 +395,25 @@ impl Gcm {
 
 /// # Safety
 /// As for AWS-LC's functions.
-unsafe fn library(ctx: &mut Context, key: *const lc::AES_KEY, hardware: bool, encrypting: bool, io: InOut<'_>) -> bool {
+unsafe fn library(
+    ctx: &mut GcmContext,
+    key: *const lc::AES_KEY,
+    hardware: bool,
+    encrypting: bool,
+    io: InOut<'_>,
+) -> bool {
     let (input, output, len) = (io.input(), io.output(), io.len());
     // SAFETY: see above.
     let done = unsafe {
         #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
         if hardware {
-            let run = if encrypting { encrypt_ctr32 } else { decrypt_ctr32 };
-            return run(ctx, key, input, output, len, aes_hw_ctr32) == 1;
+            let run =
+                if encrypting { private::CRYPTO_gcm128_encrypt_ctr32 } else { private::CRYPTO_gcm128_decrypt_ctr32 };
+            return run(ctx, key, input, output, len, private::aes_hw_ctr32_encrypt_blocks) == 1;
         }
         let _ = hardware;
-        if encrypting { encrypt(ctx, key, input, output, len) } else { decrypt(ctx, key, input, output, len) }
+        let run = if encrypting { private::CRYPTO_gcm128_encrypt } else { private::CRYPTO_gcm128_decrypt };
+        run(ctx, key, input, output, len)
     };
     done == 1
 }

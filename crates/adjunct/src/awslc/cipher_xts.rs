@@ -3,6 +3,8 @@
 #[cfg(target_arch = "x86_64")]
 use super::cipher::wide;
 use super::cipher::{AesKey, BLOCK, Block, xor};
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+use super::private;
 use crate::error::Error;
 #[cfg(target_arch = "x86_64")]
 use adjunct_kernels::aes::ni;
@@ -21,32 +23,10 @@ pub struct Xts {
     encrypt: bool,
 }
 
+// The public API has XTS behind EVP_CIPHER and with 256-bit keys only. These private functions take every key size (the AVX-512 ones
+// beside them do not).
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 type Unit = unsafe extern "C" fn(*const u8, *mut u8, usize, *const lc::AES_KEY, *const lc::AES_KEY, *const u8);
-
-// Not in the headers: the public API has XTS behind EVP_CIPHER and with 256-bit keys only. These take every key size
-// (the AVX-512 ones beside them do not).
-#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-unsafe extern "C" {
-    #[link_name = "aws_lc_0_47_0_aes_hw_xts_encrypt"]
-    fn hw_encrypt(
-        input: *const u8,
-        output: *mut u8,
-        len: usize,
-        data: *const lc::AES_KEY,
-        tweak: *const lc::AES_KEY,
-        iv: *const u8,
-    );
-    #[link_name = "aws_lc_0_47_0_aes_hw_xts_decrypt"]
-    fn hw_decrypt(
-        input: *const u8,
-        output: *mut u8,
-        len: usize,
-        data: *const lc::AES_KEY,
-        tweak: *const lc::AES_KEY,
-        iv: *const u8,
-    );
-}
 
 impl Xts {
     /// Sets both keys: the first half is the data's, the second the tweak's.
@@ -92,7 +72,7 @@ impl Xts {
         }
         #[cfg(target_arch = "x86_64")]
         if self.data.single() && !self.data.vector() {
-            let unit: Unit = if self.encrypt { hw_encrypt } else { hw_decrypt };
+            let unit: Unit = if self.encrypt { private::aes_hw_xts_encrypt } else { private::aes_hw_xts_decrypt };
             // SAFETY: the length has been checked; AES-NI is in force and made both schedules.
             unsafe { unit(io.input(), io.output(), io.len(), self.data.raw(), self.tweak.raw(), iv.as_ptr()) };
             return Ok(());
@@ -101,7 +81,7 @@ impl Xts {
         // The library's code for arm64 is of AES-256 alone: shorter keys go block by block, each by the AES instructions.
         // SAFETY: the schedule has AES_KEY's layout.
         if crate::cpu::features().has(crate::cpu::Feature::ArmAes) && unsafe { (*self.data.raw()).rounds } == 14 {
-            let unit: Unit = if self.encrypt { hw_encrypt } else { hw_decrypt };
+            let unit: Unit = if self.encrypt { private::aes_hw_xts_encrypt } else { private::aes_hw_xts_decrypt };
             // SAFETY: the length has been checked; the AES instructions are in force and made both schedules.
             unsafe { unit(io.input(), io.output(), io.len(), self.data.raw(), self.tweak.raw(), iv.as_ptr()) };
             return Ok(());

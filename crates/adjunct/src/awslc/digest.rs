@@ -1,8 +1,9 @@
 //! Message digests: the library's low-level functions on a state held in place, without allocation.
 
+use super::private::{self, Keccak, Md5};
 use crate::catalogue::Function;
 use crate::error::Error;
-use std::ffi::{CStr, c_int, c_void};
+use std::ffi::{CStr, c_void};
 use std::mem::MaybeUninit;
 
 /// The largest state: that of SHAKE-128.
@@ -39,49 +40,6 @@ impl std::fmt::Debug for Method {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(self.name)
     }
-}
-
-/// `KECCAK1600_CTX` of the library's internal.h.
-#[repr(C)]
-pub(super) struct Keccak {
-    pub(super) state: [u64; 25],
-    block_size: usize,
-    md_size: usize,
-    pub(super) buf_load: usize,
-    pub(super) buf: [u8; 168],
-    pad: u8,
-    pub(super) phase: u8,
-}
-
-/// `MD5_CTX` of the library's md5.h.
-#[repr(C)]
-struct Md5 {
-    state: [u32; 4],
-    bits: [u32; 2],
-    buf: [u8; 64],
-    num: u32,
-}
-
-// MD5 is not in aws-lc-sys's universal bindings. SHA-3 and SHAKE have no low-level functions in the public headers, and their EVP layer allocates.
-unsafe extern "C" {
-    #[link_name = "aws_lc_0_47_0_MD5_Init"]
-    fn md5_init(context: *mut c_void) -> c_int;
-    #[link_name = "aws_lc_0_47_0_MD5_Update"]
-    fn md5_update(context: *mut c_void, data: *const u8, length: usize) -> c_int;
-    #[link_name = "aws_lc_0_47_0_MD5_Final"]
-    fn md5_final(out: *mut u8, context: *mut c_void) -> c_int;
-    #[link_name = "aws_lc_0_47_0_SHA3_Init"]
-    fn sha3_init(context: *mut c_void, bits: usize) -> c_int;
-    #[link_name = "aws_lc_0_47_0_SHA3_Update"]
-    fn sha3_update(context: *mut c_void, data: *const u8, length: usize) -> c_int;
-    #[link_name = "aws_lc_0_47_0_SHA3_Final"]
-    fn sha3_final(out: *mut u8, context: *mut c_void) -> c_int;
-    #[link_name = "aws_lc_0_47_0_SHAKE_Init"]
-    fn shake_init(context: *mut c_void, block: usize) -> c_int;
-    #[link_name = "aws_lc_0_47_0_SHAKE_Absorb"]
-    fn shake_absorb(context: *mut c_void, data: *const u8, length: usize) -> c_int;
-    #[link_name = "aws_lc_0_47_0_SHAKE_Squeeze"]
-    fn shake_squeeze(out: *mut u8, context: *mut c_void, length: usize) -> c_int;
 }
 
 macro_rules! methods {
@@ -223,8 +181,8 @@ use Function::{HmacMd5, HmacSha1, HmacSha2_256, HmacSha2_512, HmacSha3};
 
 methods! {
     MD5 "MD5" c"MD5:SSL3-MD5:1.2.840.113549.2.5" Md5 Some(HmacMd5), 16 64 false Md5,
-        |c, data, length, out| md5_init(c),
-        md5_update(c, data, length), md5_final(out, c);
+        |c, data, length, out| private::MD5_Init(c),
+        private::MD5_Update(c, data, length), private::MD5_Final(out, c);
     SHA1 "SHA1" c"SHA1:SHA-1:SSL3-SHA1:1.3.14.3.2.26" Sha1 Some(HmacSha1), 20 64 false aws_lc_sys::SHA_CTX,
         |c, data, length, out| aws_lc_sys::SHA1_Init(c.cast()),
         aws_lc_sys::SHA1_Update(c.cast(), data.cast(), length), aws_lc_sys::SHA1_Final(out, c.cast());
@@ -247,17 +205,17 @@ methods! {
         |c, data, length, out| aws_lc_sys::SHA512_256_Init(c.cast()),
         sha512_update(c, data, length), sha512_final(out, c);
     SHA3_224 "SHA3-224" c"SHA3-224:2.16.840.1.101.3.4.2.7" Sha3_224 Some(HmacSha3), 28 144 false Keccak,
-        |c, data, length, out| sha3_init(c, 224), sha3_update(c, data, length), sha3_final(out, c);
+        |c, data, length, out| private::SHA3_Init(c, 224), private::SHA3_Update(c, data, length), private::SHA3_Final(out, c);
     SHA3_256 "SHA3-256" c"SHA3-256:2.16.840.1.101.3.4.2.8" Sha3_256 Some(HmacSha3), 32 136 false Keccak,
-        |c, data, length, out| sha3_init(c, 256), sha3_update(c, data, length), sha3_final(out, c);
+        |c, data, length, out| private::SHA3_Init(c, 256), private::SHA3_Update(c, data, length), private::SHA3_Final(out, c);
     SHA3_384 "SHA3-384" c"SHA3-384:2.16.840.1.101.3.4.2.9" Sha3_384 Some(HmacSha3), 48 104 false Keccak,
-        |c, data, length, out| sha3_init(c, 384), sha3_update(c, data, length), sha3_final(out, c);
+        |c, data, length, out| private::SHA3_Init(c, 384), private::SHA3_Update(c, data, length), private::SHA3_Final(out, c);
     SHA3_512 "SHA3-512" c"SHA3-512:2.16.840.1.101.3.4.2.10" Sha3_512 Some(HmacSha3), 64 72 false Keccak,
-        |c, data, length, out| sha3_init(c, 512), sha3_update(c, data, length), sha3_final(out, c);
+        |c, data, length, out| private::SHA3_Init(c, 512), private::SHA3_Update(c, data, length), private::SHA3_Final(out, c);
     SHAKE128 "SHAKE-128" c"SHAKE-128:SHAKE128:2.16.840.1.101.3.4.2.11" Shake128 None, 16 168 true Keccak,
-        |c, data, length, out| shake_init(c, 168), shake_absorb(c, data, length), shake_squeeze(out, c, length);
+        |c, data, length, out| private::SHAKE_Init(c, 168), private::SHAKE_Absorb(c, data, length), private::SHAKE_Squeeze(out, c, length);
     SHAKE256 "SHAKE-256" c"SHAKE-256:SHAKE256:2.16.840.1.101.3.4.2.12" Shake256 None, 32 136 true Keccak,
-        |c, data, length, out| shake_init(c, 136), shake_absorb(c, data, length), shake_squeeze(out, c, length);
+        |c, data, length, out| private::SHAKE_Init(c, 136), private::SHAKE_Absorb(c, data, length), private::SHAKE_Squeeze(out, c, length);
 }
 
 /// Methods whose states are of one type.

@@ -1,6 +1,7 @@
 //! Digests by CPACF, on the library's own states: SHA-1's and SHA-2's words lie in memory as the instructions want them.
 
-use super::digest::{Keccak, Method};
+use super::digest::Method;
+use super::private::Keccak;
 use crate::cpacf::{self, Host};
 use adjunct_kernels::cpacf::{Assist, Hash, Instruction, Refused};
 use std::ffi::c_void;

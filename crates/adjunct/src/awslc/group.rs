@@ -6,6 +6,7 @@
 //! Nonces are random and hedged: AWS-LC draws them from its generator with a hash of the private scalar and the digest as
 //! additional data. Scalars live in memory that is cleared when it is freed.
 
+use super::private;
 use crate::accelerator::Outcome;
 use crate::error::Error;
 use crate::nonce::Secret;
@@ -13,22 +14,6 @@ use aws_lc_sys as lc;
 use std::ffi::CStr;
 use std::ptr::{NonNull, null_mut};
 use std::sync::OnceLock;
-
-unsafe extern "C" {
-    // The raw x coordinate; the public ECDH_compute_key copies it through a key derivation callback. Checks the peer's point.
-    #[link_name = "aws_lc_0_47_0_ECDH_compute_shared_secret"]
-    fn ecdh_shared_secret(out: *mut u8, length: *mut usize, peer: *const lc::EC_POINT, key: *const lc::EC_KEY) -> i32;
-
-    // Leaks the key where two digests are signed with one nonce, hence the name; otherwise as ECDSA_do_sign.
-    #[link_name = "aws_lc_0_47_0_ECDSA_sign_with_nonce_and_leak_private_key_for_testing"]
-    fn ecdsa_sign_with_nonce(
-        digest: *const u8,
-        length: usize,
-        key: *const lc::EC_KEY,
-        nonce: *const u8,
-        nonce_length: usize,
-    ) -> *mut lc::ECDSA_SIG;
-}
 
 /// The longest scalar or coordinate, in bytes.
 pub const MAX_FIELD: usize = 66;
@@ -394,7 +379,15 @@ impl Key {
         }
         let (data, length) = (digest.as_ptr(), digest.len());
         // SAFETY: pointers and lengths describe the slices.
-        let signature = unsafe { ecdsa_sign_with_nonce(data, length, self.raw.get(), nonce.as_ptr(), nonce.len()) };
+        let signature = unsafe {
+            private::ECDSA_sign_with_nonce_and_leak_private_key_for_testing(
+                data,
+                length,
+                self.raw.get(),
+                nonce.as_ptr(),
+                nonce.len(),
+            )
+        };
         self.halves(signature, out)
     }
 
@@ -460,7 +453,7 @@ impl Key {
         let peer = peer.point().ok_or(Error::InvalidKey("no public key"))?;
         let mut length = out.len();
         // SAFETY: `out` has room for the longest coordinate.
-        match unsafe { ecdh_shared_secret(out.as_mut_ptr(), &raw mut length, peer, self.raw.get()) } {
+        match unsafe { private::ECDH_compute_shared_secret(out.as_mut_ptr(), &raw mut length, peer, self.raw.get()) } {
             1 => Ok((&out[..self.group.field_len()], Outcome::LIBRARY)),
             _ => Err(refused("key agreement")),
         }

@@ -1,4 +1,4 @@
-//! Locks for AWS-LC that a fork opens, and the number that tells one process along a line of forks from another.
+//! Locks for AWS-LC that a fork opens.
 //!
 //! AWS-LC guards its random generator and its keys with the C library's read-write locks. A child that is forked while another
 //! thread holds one, be it for reading, finds it held for good, for that thread is not there: its first random byte asks for the
@@ -8,74 +8,19 @@
 //! library's by the linker's `--wrap` (`link/module.args`). They live in the memory of a `pthread_rwlock_t`, zeros at first as that
 //! is; initialising and destroying one the C library's way suits them.
 
+use crate::fork::generation;
 use std::ptr::null_mut;
-use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64};
 
-/// Where the number lies: a page that the kernel wipes in a child.
-static PAGE: AtomicPtr<AtomicU32> = AtomicPtr::new(null_mut());
-/// Where it lies when there is no such page.
-static NO_PAGE: AtomicU32 = AtomicU32::new(0);
-static NEXT: AtomicU32 = AtomicU32::new(1);
 /// The one mutex that AWS-LC takes: that of its thread-local variables.
 static MUTEX: AtomicPtr<libc::pthread_mutex_t> = AtomicPtr::new(null_mut());
 
-/// A number that is another one in each process along a line of forks, by whatever call; never 0. A process's pid says less: the
-/// first processes of two namespaces have the same.
-#[inline]
-pub fn generation() -> u32 {
-    let page = PAGE.load(Acquire);
-    // SAFETY: null, or a word that is never unmapped.
-    let word = unsafe { page.as_ref() }.unwrap_or_else(map);
-    match word.load(Relaxed) {
-        0 => renew(word),
-        generation => generation,
-    }
-}
-
-#[cold]
-fn renew(word: &AtomicU32) -> u32 {
-    let fresh = NEXT.fetch_add(1, Relaxed).max(1);
-    word.compare_exchange(0, fresh, AcqRel, Acquire).map_or_else(|other| other, |_| fresh)
-}
-
+/// Opens AWS-LC's mutex in a child.
 extern "C" fn forked() {
-    // SAFETY: as in `generation`. A child has one thread, which is here: nobody holds the mutex.
-    unsafe {
-        if let Some(word) = PAGE.load(Acquire).as_ref() {
-            word.store(0, Relaxed);
-        }
-        if let Some(mutex) = MUTEX.load(Acquire).as_mut() {
-            *mutex = libc::PTHREAD_MUTEX_INITIALIZER;
-        }
-    }
-}
-
-#[cold]
-fn map() -> &'static AtomicU32 {
-    // SAFETY: a new page, which is unmapped only if nobody has seen it; zeros are a valid word. The handler only stores.
-    unsafe {
-        let length = libc::sysconf(libc::_SC_PAGESIZE).max(4096) as usize;
-        let (protection, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
-        let page = libc::mmap(null_mut(), length, protection, flags, -1, 0);
-        let mapped = page != libc::MAP_FAILED;
-        if mapped {
-            // Where the kernel, or an emulator that says it did, does not wipe it, the handler does.
-            libc::madvise(page, length, libc::MADV_WIPEONFORK);
-        }
-        let word = if mapped { page.cast() } else { (&raw const NO_PAGE).cast_mut() };
-        match PAGE.compare_exchange(null_mut(), word, AcqRel, Acquire) {
-            Ok(_) => {
-                libc::pthread_atfork(None, None, Some(forked));
-                &*word
-            }
-            Err(other) => {
-                if mapped {
-                    libc::munmap(page, length);
-                }
-                &*other
-            }
-        }
+    // SAFETY: null, or a mutex in static memory. A child has one thread, which is here: nobody holds it.
+    if let Some(mutex) = unsafe { MUTEX.load(Acquire).as_mut() } {
+        *mutex = libc::PTHREAD_MUTEX_INITIALIZER;
     }
 }
 
@@ -207,10 +152,10 @@ fn nap() {
 
 /// What AWS-LC calls in our modules instead of the C library's functions (`link/module.args`). The linker names them so.
 mod wrap {
-    use super::{Lock, MUTEX, generation, nap, once};
+    use super::{Lock, MUTEX, forked, nap, once};
     use std::ffi::{c_int, c_void};
     use std::sync::atomic::AtomicU32;
-    use std::sync::atomic::Ordering::Release;
+    use std::sync::atomic::Ordering::AcqRel;
 
     // No module shows them to its program.
     std::arch::global_asm!(
@@ -255,9 +200,10 @@ mod wrap {
     /// Takes AWS-LC's one mutex, which is in static memory, and remembers it for a child.
     #[unsafe(no_mangle)]
     unsafe extern "C" fn __wrap_pthread_mutex_lock(mutex: *mut libc::pthread_mutex_t) -> c_int {
-        MUTEX.store(mutex, Release);
-        // For the handler of forks.
-        generation();
+        if MUTEX.swap(mutex, AcqRel).is_null() {
+            // SAFETY: the handler only stores.
+            unsafe { libc::pthread_atfork(None, None, Some(forked)) };
+        }
         // SAFETY: an initialised mutex that is not robust.
         while unsafe { libc::pthread_mutex_trylock(mutex) } == libc::EBUSY {
             nap();
@@ -279,6 +225,7 @@ mod wrap {
 mod tests {
     use super::*;
     use std::sync::atomic::AtomicUsize;
+    use std::sync::atomic::Ordering::AcqRel;
 
     #[test]
     fn what_is_done_once_is_done_before_any_goes_on() {

@@ -3,10 +3,10 @@
 use super::cipher::AesKey;
 use super::cipher_des::Des;
 use super::digest::{self, Digest, Method};
+use super::private;
 use crate::error::Error;
 use adjunct_kernels::short::number;
 use adjunct_kernels::{InOut, opaque_debug, wipe};
-use std::ffi::c_int;
 
 /// HMAC (RFC 2104, FIPS 198-1), keyed once: the states after the padded keys are kept, so that each message costs only
 /// itself and two blocks.
@@ -35,20 +35,6 @@ pub const TLS_HEADER: usize = 13;
 
 // The library's TLS layer has this as a part of its own; no public function computes the MAC of a record whose length is
 // secret.
-unsafe extern "C" {
-    #[link_name = "aws_lc_0_47_0_EVP_tls_cbc_digest_record"]
-    fn tls_cbc_digest_record(
-        md: *const aws_lc_sys::EVP_MD,
-        out: *mut u8,
-        out_length: *mut usize,
-        header: *const u8,
-        data: *const u8,
-        data_length: usize,
-        record_length: usize,
-        key: *const u8,
-        key_length: u32,
-    ) -> c_int;
-}
 
 impl Hmac {
     /// Keys an HMAC over `method`, ready for a first message.
@@ -160,7 +146,7 @@ impl Hmac {
         let key = self.block_key();
         // SAFETY: the pointers and lengths describe the slices; the longest result fits.
         let done = unsafe {
-            tls_cbc_digest_record(
+            private::EVP_tls_cbc_digest_record(
                 md,
                 out.as_mut_ptr(),
                 &raw mut length,

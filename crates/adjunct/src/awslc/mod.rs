@@ -26,7 +26,11 @@ pub mod group;
 mod group_cpacf;
 pub mod locks;
 pub mod mac;
+mod memory;
 mod poly1305;
+mod private;
+#[cfg(test)]
+mod private_tests;
 pub mod rsa;
 pub mod rsa_any;
 pub mod rsa_crt;

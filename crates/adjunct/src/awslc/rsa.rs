@@ -8,11 +8,12 @@
 
 use super::bn::{Bn, Ctx, clear_errors, no_memory};
 use super::digest::{Digest, SHA256};
+use crate::accelerator::Outcome;
 use crate::accelerator::rsa::Prepared;
 use crate::catalogue::Function;
 use crate::error::Error;
 use crate::memory::{Shared, zeros};
-use crate::route::Tally;
+use crate::route::{Reason, Tally};
 use adjunct_kernels::opaque_debug;
 use aws_lc_sys as sys;
 use std::ffi::{c_int, c_void};
@@ -370,32 +371,33 @@ impl Key {
     }
 
     /// `input^d mod n`, checked with `e`: signing and decryption, in the batch engine where it has lanes for the key. Both
-    /// buffers have [`Key::size`] bytes.
+    /// buffers have [`Key::size`] bytes. Says what did it, for [`Tally::ran`].
     ///
     /// # Errors
     /// [`Error::Length`] where they do not, [`Error::Unsupported`] where `input` is not below the modulus,
     /// [`Error::InvalidKey`] without a private exponent or with one that does not belong to `e`.
-    pub fn private_transform(&self, input: &[u8], out: &mut [u8]) -> Result<(), Error> {
+    pub fn private_transform(&self, input: &[u8], out: &mut [u8]) -> Result<Outcome, Error> {
         self.check_lengths(input, out)?;
         if !self.private {
             return Err(Error::InvalidKey("no private exponent"));
         }
         match crate::accelerator::rsa::private(self, input, out) {
-            Some(_) => Ok(()),
+            Some(outcome) => Ok(outcome),
             None => self.private_alone(input, out),
         }
     }
 
     /// [`Key::private_transform`] by AWS-LC: blinded.
-    pub(crate) fn private_alone(&self, input: &[u8], out: &mut [u8]) -> Result<(), Error> {
+    pub(crate) fn private_alone(&self, input: &[u8], out: &mut [u8]) -> Result<Outcome, Error> {
         if self.run_private(input, out) {
-            return Ok(());
+            return Ok(Outcome::Scalar);
         }
         self.private_after_all(input, out).inspect_err(|_| out.fill(0))
     }
 
-    /// What [`Key::run_private`] has refused.
-    fn private_after_all(&self, input: &[u8], out: &mut [u8]) -> Result<(), Error> {
+    /// What [`Key::run_private`] has refused: done in software, whatever the key's primes are of a size for.
+    fn private_after_all(&self, input: &[u8], out: &mut [u8]) -> Result<Outcome, Error> {
+        const SOFTWARE: Outcome = Outcome::Software(Reason::Parameter);
         let n = self.try_number(Part::N)?.unwrap_or_default();
         if input >= &n[..] {
             return Err(Error::Unsupported("RSA input above the modulus"));
@@ -405,7 +407,7 @@ impl Key {
         let tiny = last <= 1 && front.iter().all(|&b| b == 0);
         if tiny || (front == &n[..front.len()] && last == n[front.len()] - 1) {
             out.copy_from_slice(input);
-            return Ok(());
+            return Ok(SOFTWARE);
         }
         // A key whose CRT values are wrong still signs in OpenSSL, by way of d; here too, and checked as ever.
         if self.crt && !self.no_d {
@@ -415,7 +417,7 @@ impl Key {
                 if let Some(lanes) = &self.lanes {
                     lanes.unfit();
                 }
-                return Ok(());
+                return Ok(SOFTWARE);
             }
         }
         Err(Error::InvalidKey("private exponent"))

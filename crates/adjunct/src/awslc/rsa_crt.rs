@@ -138,7 +138,7 @@ impl CrtKey {
         match &self.way {
             Way::Key(key) => match accelerator::rsa::private(key, input, out) {
                 Some(outcome) => Ok(outcome),
-                None => key.private_alone(input, out).map(|()| Outcome::Scalar).map_err(|error| match error {
+                None => key.private_alone(input, out).map_err(|error| match error {
                     Error::Memory => error,
                     _ => Error::Verify,
                 }),

@@ -7,8 +7,8 @@ use std::ffi::c_int;
 use std::io;
 use std::ops::Deref;
 use std::ptr::{null, null_mut};
-use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64};
+use std::sync::atomic::AtomicPtr;
+use std::sync::atomic::Ordering::{Acquire, Release};
 
 const MODE: u32 = 0o600;
 /// In the mode of a segment that was removed and is gone once nobody has it mapped. The system takes its key away.
@@ -279,57 +279,6 @@ impl<T: Kind> Kept<T> {
     pub(super) fn set(&self, segment: Mapped<T>) {
         self.0.store(std::ptr::from_ref(segment.keep()).cast_mut(), Release);
     }
-}
-
-/// What is another in each process along a line of forks.
-#[repr(C)]
-#[derive(Debug)]
-pub(super) struct Identity {
-    /// A number that is another one in each process that ever counts. 0 just after a fork, and before [`start_epochs`].
-    pub(super) epoch: AtomicU64,
-    /// The process that the module was loaded in; 0 in all others.
-    pub(super) pid: AtomicU32,
-}
-
-static DORMANT: Identity = Identity { epoch: AtomicU64::new(0), pid: AtomicU32::new(0) };
-static IDENTITY: AtomicPtr<Identity> = AtomicPtr::new((&raw const DORMANT).cast_mut());
-
-/// This process.
-#[inline(always)]
-pub(super) fn this_process() -> &'static Identity {
-    // SAFETY: it points to a static, or to a page that is never unmapped.
-    unsafe { &*IDENTITY.load(Relaxed) }
-}
-
-/// This process's epoch.
-#[inline(always)]
-pub(super) fn epoch() -> &'static AtomicU64 {
-    &this_process().epoch
-}
-
-/// Puts epoch and pid where a fork resets them to 0, whoever forks and by whatever call. False if no memory is to be had.
-pub(super) fn start_epochs() -> bool {
-    extern "C" fn forked() {
-        let child = this_process();
-        child.pid.store(0, Relaxed);
-        child.epoch.store(0, Relaxed);
-    }
-    // SAFETY: a new page; on success it is never unmapped, and zero bytes are a valid Identity. The handler only stores.
-    unsafe {
-        let length = libc::sysconf(libc::_SC_PAGESIZE).max(4096) as usize;
-        let (protection, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
-        let page = libc::mmap(null_mut(), length, protection, flags, -1, 0);
-        if page == libc::MAP_FAILED {
-            return false;
-        }
-        // Linux before 4.14 and some sandboxed kernels do not have it; then fork() at least is seen.
-        if !crate::fork::wipe_in_children(page, length) && libc::pthread_atfork(None, None, Some(forked)) != 0 {
-            libc::munmap(page, length);
-            return false;
-        }
-        IDENTITY.store(page.cast(), Release);
-    }
-    true
 }
 
 /// Whether no process has this pid in our pid namespace. A zombie still has it.

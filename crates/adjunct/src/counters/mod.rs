@@ -32,8 +32,8 @@
 //! owner in another pid or time namespace is left alone. If all are taken, counts go to slot 0: slower, still exact.
 //!
 //! # Fork
-//! A page that the kernel wipes in the child (MADV_WIPEONFORK) holds the *epoch*; a thread's slot is valid in the epoch it
-//! was taken in. So a child's first count sees that the slot is its parent's, and takes its own with memory operations alone:
+//! The process's generation ([`crate::fork`]) is the *epoch*; a thread's slot is valid in the epoch it was taken in. So a child's
+//! first count sees that the slot is its parent's, and takes its own with memory operations alone:
 //! its owner word says the thread, whose id the C library knows ([`crate::sandbox`]), since the page with the pid is wiped too.
 //! Nothing waits for a lock, so it does not matter where the parent's other threads were.
 //!
@@ -87,6 +87,7 @@ pub use snapshot::{Cell, Counts, Lanes, Snapshot};
 
 use crate::accelerator::Queue;
 use crate::error::Error;
+use crate::fork;
 use crate::route::{Direction, Tally};
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
@@ -136,7 +137,7 @@ pub fn add(tally: Tally, direction: Direction, calls: u64, bytes: u64) {
     if !counting() {
         return;
     }
-    thread::with(|t| match t.slot(memory::epoch().load(Relaxed)) {
+    thread::with(|t| match t.slot(fork::this_process().number()) {
         Some(slot) => slot.add_alone(tally.place(), direction, calls, bytes),
         None => process::count_slowly(t, tally.place(), direction, calls, bytes),
     });
@@ -148,7 +149,7 @@ pub(crate) fn note(queue: Queue, event: Event) {
     if !counting() {
         return;
     }
-    thread::with(|t| match t.slot(memory::epoch().load(Relaxed)) {
+    thread::with(|t| match t.slot(fork::this_process().number()) {
         Some(slot) => slot.note_alone(queue, event),
         None => process::note_slowly(t, queue, event),
     });

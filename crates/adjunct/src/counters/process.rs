@@ -14,11 +14,12 @@ use super::segment::Segment;
 use super::switched::Switched;
 use super::thread::{self, Thread};
 use crate::accelerator::Queue;
+use crate::fork;
 use crate::route::Direction;
 use crate::sandbox;
 use rustix::process::getpid;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
-use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU32, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU32};
 
 /// geteuid costs as much as 500 counts here. A process that changes its user does so soon after it starts.
 const EAGER: u16 = 256;
@@ -46,7 +47,8 @@ static BORN: AtomicU32 = AtomicU32::new(0);
 static SWITCHED: Kept<Switched> = Kept::none();
 /// Whether the effective user is looked up.
 static LOOKS: AtomicBool = AtomicBool::new(false);
-static NEXT_EPOCH: AtomicU64 = AtomicU64::new(1);
+/// The process, by its generation, whose pid namespace has been looked at.
+static LOOKED: AtomicU32 = AtomicU32::new(0);
 
 // What identifies this process to others; see `Owner`.
 static NAMESPACES: AtomicU16 = AtomicU16::new(0);
@@ -68,11 +70,13 @@ pub(super) fn open() {
     NAMESPACES.store(proc::namespaces(), Relaxed);
     START.store(proc::own_start(), Relaxed);
     IMAGE.store(memory::image().into(), Relaxed);
-    if !memory::start_epochs() {
+    if !fork::prime() {
         return;
     }
-    memory::this_process().pid.store(getpid().as_raw_nonzero().get().cast_unsigned(), Relaxed);
-    let Some(epoch) = renew() else { return };
+    fork::this_process().pid.store(getpid().as_raw_nonzero().get().cast_unsigned(), Relaxed);
+    let generation = fork::generation();
+    LOOKED.store(generation, Release);
+    let epoch = u64::from(generation);
     // Nothing is said where there are no counters: it is not this program's user who can mend that. `adjunct stats` says it.
     let Ok(own) = Sought::of(prefix, uid).open() else { return };
     tidy(&own, own.owners(), CROWDED);
@@ -118,34 +122,27 @@ pub(super) fn switched_mappings() -> u64 {
     SWITCHED.get().is_some().into()
 }
 
-/// This process's epoch, a new one if it was just forked; `None` while nothing is open.
+/// This process's generation; `None` while nothing is open.
 fn current_epoch() -> Option<u64> {
     if STATE.load(Acquire) != OPEN {
         return None;
     }
-    match memory::epoch().load(Acquire) {
-        0 => renew(),
-        epoch => Some(epoch),
+    let generation = fork::generation();
+    if LOOKED.load(Acquire) != generation {
+        // The first of a new pid namespace, made by unshare and fork: its pids mean nothing where it came from.
+        if sandbox::thread_id() == Some(1) {
+            NAMESPACES.store(0, Relaxed);
+        }
+        LOOKED.store(generation, Release);
     }
-}
-
-fn renew() -> Option<u64> {
-    // The first of a new pid namespace, made by unshare and fork: its pids mean nothing where it came from.
-    if STATE.load(Acquire) == OPEN && sandbox::thread_id() == Some(1) {
-        NAMESPACES.store(0, Relaxed);
-    }
-    let fresh = NEXT_EPOCH.fetch_add(1, Relaxed);
-    match memory::epoch().compare_exchange(0, fresh, AcqRel, Acquire) {
-        Ok(_) => Some(fresh),
-        Err(other) => Some(other),
-    }
+    Some(generation.into())
 }
 
 /// This process as the owner of a slot. In a child, whose pid would take a system call to know, the thread: it owns the slot no
 /// longer than it lives. `None` where the C library does not tell that either.
 pub(super) fn me() -> Option<Owner> {
     let (namespaces, image) = (NAMESPACES.load(Relaxed), IMAGE.load(Relaxed) as u8);
-    match memory::this_process().pid.load(Relaxed) {
+    match fork::this_process().pid.load(Relaxed) {
         0 => Owner::new(sandbox::thread_id()?, namespaces, 0, image),
         pid => Owner::new(pid, namespaces, START.load(Relaxed), image),
     }
@@ -244,7 +241,7 @@ fn take_slot(thread: &Thread, epoch: u64) {
 
 fn free_slot(thread: &Thread) {
     // In a forked child the slot is the parent's: the epoch tells, and drop_slot gives nothing out.
-    let epoch = memory::epoch().load(Acquire);
+    let epoch = fork::this_process().number();
     let Some((claim, switched)) = thread.drop_slot(epoch) else { return };
     let owners = if switched { SWITCHED.get().map(Switched::owners) } else { OWN.get().map(Segment::owners) };
     if let Some(owners) = owners {
@@ -264,7 +261,7 @@ pub(super) fn thread_ends() {
 #[inline]
 pub(super) fn attribute(thread: &Thread) {
     let left = thread.unchecked.get();
-    if left > 0 && thread.attributed.get() == memory::epoch().load(Relaxed) {
+    if left > 0 && thread.attributed.get() == fork::this_process().number() {
         thread.unchecked.set(left - 1);
     } else {
         attribute_now(thread);
@@ -344,7 +341,7 @@ mod tests {
             NAMESPACES.store(proc::namespaces(), Relaxed);
             START.store(proc::own_start(), Relaxed);
             IMAGE.store(memory::image().into(), Relaxed);
-            memory::this_process().pid.store(std::process::id(), Relaxed);
+            fork::this_process().pid.store(std::process::id(), Relaxed);
             Scratch(sought.open().unwrap())
         }
     }

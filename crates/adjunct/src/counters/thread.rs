@@ -8,7 +8,7 @@ use super::layout::Block;
 use super::owner::{Claim, Owner};
 use std::cell::Cell;
 
-/// Never the number of an epoch, see [`super::memory::epoch`].
+/// Never the number of an epoch, which is a generation of [`crate::fork`].
 const NEVER: u64 = u64::MAX;
 
 /// A thread's view.

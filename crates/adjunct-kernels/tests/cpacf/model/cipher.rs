@@ -1,34 +1,42 @@
 //! Block ciphers by AWS-LC.
 
 use aws_lc_sys as lc;
-use std::ffi::{c_int, c_void};
+use std::ffi::c_int;
+use std::ptr::null_mut;
 
-// In AWS-LC's des.h, which aws-lc-sys does not bind for every target.
-unsafe extern "C" {
-    #[link_name = "aws_lc_0_47_0_DES_set_key_unchecked"]
-    fn des_set_key(key: *const u8, schedule: *mut c_void);
-    #[link_name = "aws_lc_0_47_0_DES_ecb_encrypt"]
-    fn des_ecb(input: *const u8, output: *mut u8, schedule: *const c_void, encrypt: c_int);
+/// One block by single DES.
+fn des(key: &[u8], encrypt: bool, block: &mut [u8]) {
+    let (mut out, mut length) = ([0; 16], 0);
+    let (p, n) = (block.as_ptr(), block.len() as c_int);
+    // SAFETY: the key and the block have eight bytes, and the output has room for two blocks.
+    unsafe {
+        let context = lc::EVP_CIPHER_CTX_new();
+        let (cipher, none) = (lc::EVP_des_ecb(), null_mut());
+        assert_eq!(lc::EVP_CipherInit_ex(context, cipher, none, key.as_ptr(), null_mut(), c_int::from(encrypt)), 1);
+        assert_eq!(lc::EVP_CIPHER_CTX_set_padding(context, 0), 1);
+        assert_eq!(lc::EVP_CipherUpdate(context, out.as_mut_ptr(), &raw mut length, p, n), 1);
+        lc::EVP_CIPHER_CTX_free(context);
+    }
+    assert_eq!(length, n);
+    block.copy_from_slice(&out[..block.len()]);
 }
 
 /// A block of 8 bytes by DES or triple DES, one of 16 by AES.
 pub fn run(key: &[u8], size: usize, encrypt: bool, block: &mut [u8]) {
     assert_eq!(block.len(), size);
+    if size == 8 {
+        let mut parts: Vec<&[u8]> = key.chunks(8).collect();
+        if !encrypt {
+            parts.reverse();
+        }
+        for (i, part) in parts.iter().enumerate() {
+            des(part, encrypt ^ (i % 2 == 1), block);
+        }
+        return;
+    }
     let p = block.as_mut_ptr();
     // SAFETY: keys and blocks are of the lengths the functions take.
     unsafe {
-        if size == 8 {
-            let mut parts: Vec<&[u8]> = key.chunks(8).collect();
-            if !encrypt {
-                parts.reverse();
-            }
-            for (i, part) in parts.iter().enumerate() {
-                let mut schedule = [0u32; 32];
-                des_set_key(part.as_ptr(), schedule.as_mut_ptr().cast());
-                des_ecb(p, p, schedule.as_ptr().cast(), c_int::from(encrypt ^ (i % 2 == 1)));
-            }
-            return;
-        }
         let mut schedule = lc::AES_KEY { rd_key: [0; 60], rounds: 0 };
         let bits = key.len() as u32 * 8;
         if encrypt {

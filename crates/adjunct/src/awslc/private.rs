@@ -1,0 +1,310 @@
+//! What AWS-LC has in its library and not in its headers, or not in those that aws-lc-sys binds for every target: functions, under
+//! AWS-LC's own names, and the layouts of the structures they work on.
+//!
+//! The one place that names AWS-LC's version. Another version is taken by changing it here and in Cargo.toml: a function that is gone
+//! fails to link, and where a structure has changed the tests of [`super::private_tests`] fail.
+
+use aws_lc_sys as lc;
+use std::ffi::{c_int, c_uint, c_void};
+
+/// The symbol that aws-lc-sys gives to AWS-LC's `$name`.
+macro_rules! symbol {
+    ($name:ident) => {
+        concat!("aws_lc_0_47_0_", stringify!($name))
+    };
+}
+
+/// Declares functions of AWS-LC.
+macro_rules! functions {
+    ($($(#[$attribute:meta])* fn $name:ident($($argument:ident: $type:ty),* $(,)?) $(-> $result:ty)?;)*) => {
+        #[allow(non_snake_case, reason = "the names are AWS-LC's")]
+        unsafe extern "C" {
+            $($(#[$attribute])* #[link_name = symbol!($name)] pub(super) fn $name($($argument: $type),*) $(-> $result)?;)*
+        }
+    };
+}
+
+/// `DES_key_schedule` of des.h: 16 round keys of two words.
+pub(super) type DesKeySchedule = [u32; 32];
+
+// crypto/fipsmodule/des/internal.h and des.h. DES_set_key_unchecked takes a key of any parity.
+functions! {
+    fn DES_set_key_unchecked(key: *const u8, schedule: *mut c_void);
+    fn DES_ecb_encrypt(input: *const u8, output: *mut u8, schedule: *const c_void, encrypt: c_int);
+    fn DES_ecb3_encrypt(
+        input: *const u8,
+        output: *mut u8,
+        first: *const c_void,
+        second: *const c_void,
+        third: *const c_void,
+        encrypt: c_int,
+    );
+    fn DES_ncbc_encrypt(
+        input: *const u8,
+        output: *mut u8,
+        length: usize,
+        schedule: *const c_void,
+        iv: *mut u8,
+        encrypt: c_int,
+    );
+    fn DES_ede3_cbc_encrypt(
+        input: *const u8,
+        output: *mut u8,
+        length: usize,
+        first: *const c_void,
+        second: *const c_void,
+        third: *const c_void,
+        iv: *mut u8,
+        encrypt: c_int,
+    );
+}
+
+// crypto/fipsmodule/bn/internal.h: what takes as long for every number of the same width.
+functions! {
+    fn bn_mul_consttime(r: *mut lc::BIGNUM, a: *const lc::BIGNUM, b: *const lc::BIGNUM, ctx: *mut lc::BN_CTX) -> c_int;
+    fn bn_div_consttime(
+        quotient: *mut lc::BIGNUM,
+        remainder: *mut lc::BIGNUM,
+        a: *const lc::BIGNUM,
+        m: *const lc::BIGNUM,
+        least_bits: c_uint,
+        ctx: *mut lc::BN_CTX,
+    ) -> c_int;
+    fn bn_mod_inverse_consttime(
+        r: *mut lc::BIGNUM,
+        none: *mut c_int,
+        a: *const lc::BIGNUM,
+        m: *const lc::BIGNUM,
+        ctx: *mut lc::BN_CTX,
+    ) -> c_int;
+    fn bn_is_relatively_prime(
+        coprime: *mut c_int,
+        a: *const lc::BIGNUM,
+        b: *const lc::BIGNUM,
+        ctx: *mut lc::BN_CTX,
+    ) -> c_int;
+    fn bn_lcm_consttime(r: *mut lc::BIGNUM, a: *const lc::BIGNUM, b: *const lc::BIGNUM, ctx: *mut lc::BN_CTX) -> c_int;
+    fn bn_mod_sub_consttime(
+        r: *mut lc::BIGNUM,
+        a: *const lc::BIGNUM,
+        b: *const lc::BIGNUM,
+        m: *const lc::BIGNUM,
+        ctx: *mut lc::BN_CTX,
+    ) -> c_int;
+    fn bn_uadd_consttime(r: *mut lc::BIGNUM, a: *const lc::BIGNUM, b: *const lc::BIGNUM) -> c_int;
+}
+
+// crypto/ecdh_extra and crypto/fipsmodule/ec.
+functions! {
+    /// The raw x coordinate; the public ECDH_compute_key copies it through a key derivation callback. Checks the peer's point.
+    fn ECDH_compute_shared_secret(
+        out: *mut u8,
+        length: *mut usize,
+        peer: *const lc::EC_POINT,
+        key: *const lc::EC_KEY,
+    ) -> c_int;
+    /// As ECDSA_do_sign, with a nonce that is given. Where two digests are signed with one nonce, that tells the key: hence the name.
+    fn ECDSA_sign_with_nonce_and_leak_private_key_for_testing(
+        digest: *const u8,
+        length: usize,
+        key: *const lc::EC_KEY,
+        nonce: *const u8,
+        nonce_length: usize,
+    ) -> *mut lc::ECDSA_SIG;
+}
+
+/// `KECCAK1600_CTX` of crypto/fipsmodule/sha/internal.h.
+#[repr(C)]
+pub(super) struct Keccak {
+    pub(super) state: [u64; 25],
+    pub(super) block_size: usize,
+    pub(super) md_size: usize,
+    pub(super) buf_load: usize,
+    pub(super) buf: [u8; 168],
+    pub(super) pad: u8,
+    pub(super) phase: u8,
+}
+
+/// `MD5_CTX` of md5.h.
+#[repr(C)]
+pub(super) struct Md5 {
+    pub(super) state: [u32; 4],
+    pub(super) bits: [u32; 2],
+    pub(super) buf: [u8; 64],
+    pub(super) num: u32,
+}
+
+// md5.h, whose context aws-lc-sys does not bind for every target, and crypto/fipsmodule/sha/internal.h.
+functions! {
+    fn MD5_Init(context: *mut c_void) -> c_int;
+    fn MD5_Update(context: *mut c_void, data: *const u8, length: usize) -> c_int;
+    fn MD5_Final(out: *mut u8, context: *mut c_void) -> c_int;
+    fn SHA3_Init(context: *mut c_void, bits: usize) -> c_int;
+    fn SHA3_Update(context: *mut c_void, data: *const u8, length: usize) -> c_int;
+    fn SHA3_Final(out: *mut u8, context: *mut c_void) -> c_int;
+    fn SHAKE_Init(context: *mut c_void, block: usize) -> c_int;
+    fn SHAKE_Absorb(context: *mut c_void, data: *const u8, length: usize) -> c_int;
+    fn SHAKE_Squeeze(out: *mut u8, context: *mut c_void, length: usize) -> c_int;
+}
+
+// crypto/cipher_extra/internal.h: the MAC of a TLS record whose length is secret.
+functions! {
+    fn EVP_tls_cbc_digest_record(
+        md: *const lc::EVP_MD,
+        out: *mut u8,
+        out_length: *mut usize,
+        header: *const u8,
+        data: *const u8,
+        data_length: usize,
+        record_length: usize,
+        key: *const u8,
+        key_length: c_uint,
+    ) -> c_int;
+}
+
+/// A function pointer in a structure that only the library calls through.
+pub(super) type Function = Option<unsafe extern "C" fn()>;
+/// `block128_f` of crypto/fipsmodule/modes/internal.h.
+pub(super) type Block128 = unsafe extern "C" fn(*const u8, *mut u8, *const lc::AES_KEY);
+/// `ctr128_f` of crypto/fipsmodule/modes/internal.h.
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+pub(super) type Ctr128 = unsafe extern "C" fn(*const u8, *mut u8, usize, *const lc::AES_KEY, *const u8);
+
+/// `GCM128_KEY` of crypto/fipsmodule/modes/internal.h.
+#[repr(C)]
+#[derive(Clone)]
+pub(super) struct GcmKey {
+    pub(super) htable: [[u64; 2]; 16],
+    pub(super) gmult: Function,
+    pub(super) ghash: Function,
+    pub(super) block: Option<Block128>,
+    pub(super) use_hw_gcm_crypt: u32,
+}
+
+/// `GCM128_CONTEXT` of crypto/fipsmodule/modes/internal.h.
+#[repr(C, align(16))]
+#[derive(Clone)]
+pub(super) struct GcmContext {
+    pub(super) yi: [u8; 16],
+    pub(super) eki: [u8; 16],
+    pub(super) ek0: [u8; 16],
+    pub(super) len: [u64; 2],
+    pub(super) xi: [u8; 16],
+    pub(super) key: GcmKey,
+    pub(super) mres: u32,
+    pub(super) ares: u32,
+}
+
+// crypto/fipsmodule/modes/internal.h and aes.h.
+functions! {
+    fn CRYPTO_gcm128_init_key(table: *mut GcmKey, key: *const lc::AES_KEY, block: Block128, block_is_hwaes: c_int);
+    fn CRYPTO_ghash_init(
+        gmult: *mut Function,
+        ghash: *mut Function,
+        table: *mut [u64; 2],
+        avx: *mut c_int,
+        subkey: *const u8,
+    );
+    fn CRYPTO_gcm128_setiv(ctx: *mut GcmContext, key: *const lc::AES_KEY, iv: *const u8, length: usize);
+    fn CRYPTO_gcm128_aad(ctx: *mut GcmContext, aad: *const u8, length: usize) -> c_int;
+    fn CRYPTO_gcm128_encrypt(
+        ctx: *mut GcmContext,
+        key: *const lc::AES_KEY,
+        input: *const u8,
+        output: *mut u8,
+        length: usize,
+    ) -> c_int;
+    fn CRYPTO_gcm128_decrypt(
+        ctx: *mut GcmContext,
+        key: *const lc::AES_KEY,
+        input: *const u8,
+        output: *mut u8,
+        length: usize,
+    ) -> c_int;
+    fn CRYPTO_gcm128_tag(ctx: *mut GcmContext, tag: *mut u8, length: usize);
+    fn AES_encrypt(input: *const u8, output: *mut u8, key: *const lc::AES_KEY);
+}
+
+// crypto/fipsmodule/modes/internal.h and crypto/fipsmodule/aes/internal.h, where there are AES instructions.
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+functions! {
+    fn CRYPTO_gcm128_encrypt_ctr32(
+        ctx: *mut GcmContext,
+        key: *const lc::AES_KEY,
+        input: *const u8,
+        output: *mut u8,
+        length: usize,
+        ctr: Ctr128,
+    ) -> c_int;
+    fn CRYPTO_gcm128_decrypt_ctr32(
+        ctx: *mut GcmContext,
+        key: *const lc::AES_KEY,
+        input: *const u8,
+        output: *mut u8,
+        length: usize,
+        ctr: Ctr128,
+    ) -> c_int;
+    fn aes_hw_encrypt(input: *const u8, output: *mut u8, key: *const lc::AES_KEY);
+    fn aes_hw_ctr32_encrypt_blocks(
+        input: *const u8,
+        output: *mut u8,
+        blocks: usize,
+        key: *const lc::AES_KEY,
+        ivec: *const u8,
+    );
+    fn aes_hw_xts_encrypt(
+        input: *const u8,
+        output: *mut u8,
+        length: usize,
+        data: *const lc::AES_KEY,
+        tweak: *const lc::AES_KEY,
+        iv: *const u8,
+    );
+    fn aes_hw_xts_decrypt(
+        input: *const u8,
+        output: *mut u8,
+        length: usize,
+        data: *const lc::AES_KEY,
+        tweak: *const lc::AES_KEY,
+        iv: *const u8,
+    );
+}
+
+// crypto/fipsmodule/aes/internal.h. The public ECB takes one block a call: a quarter of the speed.
+#[cfg(target_arch = "x86_64")]
+functions! {
+    fn aes_hw_ecb_encrypt(input: *const u8, output: *mut u8, length: usize, key: *const lc::AES_KEY, encrypt: c_int);
+    fn aes_hw_cbc_encrypt(
+        input: *const u8,
+        output: *mut u8,
+        length: usize,
+        key: *const lc::AES_KEY,
+        iv: *mut u8,
+        encrypt: c_int,
+    );
+}
+
+/// The words that AWS-LC's dispatchers read.
+#[cfg(target_arch = "x86_64")]
+mod capabilities {
+    use std::sync::atomic::AtomicU32;
+    unsafe extern "C" {
+        /// CPUID leaf 1 EDX and ECX, leaf 7 EBX and ECX, as crypto/internal.h documents them.
+        #[link_name = symbol!(OPENSSL_ia32cap_P)]
+        pub(in super::super) static CAPABILITIES: [AtomicU32; 4];
+    }
+}
+
+/// The word that AWS-LC's dispatchers read.
+#[cfg(target_arch = "aarch64")]
+mod capabilities {
+    use std::sync::atomic::AtomicU32;
+    unsafe extern "C" {
+        /// The ARMV8_* bits of arm_arch.h.
+        #[link_name = symbol!(OPENSSL_armcap_P)]
+        pub(in super::super) static CAPABILITIES: AtomicU32;
+    }
+}
+
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+pub(super) use capabilities::CAPABILITIES;

@@ -70,7 +70,8 @@ impl Aead for Context {
     unsafe fn process(&mut self, out: *mut u8, input: *const u8, len: usize) -> Option<usize> {
         let Context { session, shared } = self;
         let encrypt = shared.encrypt;
-        if let Some(aad) = shared.tls_aad.take() {
+        if let Some(aad) = shared.tls_aad {
+            shared.tls_aad = None;
             let in_place = out.cast_const() == input && !out.is_null();
             // SAFETY: see above; input and output are the same.
             let record = in_place.then(|| unsafe { abi::slice_mut(out, len) });
@@ -85,8 +86,7 @@ impl Aead for Context {
         if !session.has_key() {
             return None;
         }
-        session.random_iv(encrypt);
-        if !session.begin() {
+        if !session.begin() && !(session.random_iv(encrypt) && session.begin()) {
             return None;
         }
         if input.is_null() {

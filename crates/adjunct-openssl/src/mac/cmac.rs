@@ -100,6 +100,7 @@ impl Object for Context<Cmac> {
         Context::duplicate(self)
     }
 
+    #[inline]
     unsafe fn init(&mut self, key: *const u8, length: usize, params: *const Param) -> bool {
         // SAFETY: the pointers are OpenSSL's.
         unsafe { Context::init(self, key, length, params) }
@@ -117,10 +118,12 @@ impl Object for Context<Cmac> {
         unsafe { Context::finish(self, output) }
     }
 
+    #[inline]
     fn get_params(&self, params: *mut Param) -> bool {
         Context::get_params(self, params)
     }
 
+    #[inline]
     fn set_params(&mut self, params: *const Param) -> bool {
         Context::set_params(self, params)
     }

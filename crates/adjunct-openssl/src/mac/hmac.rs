@@ -180,6 +180,7 @@ impl Object for TlsContext {
         Some(TlsContext { mac: self.mac.duplicate()?, record: self.record })
     }
 
+    #[inline]
     unsafe fn init(&mut self, key: *const u8, length: usize, params: *const Param) -> bool {
         // SAFETY: the pointers are OpenSSL's.
         if !self.set_params(params) || !unsafe { self.mac.init(key, length, std::ptr::null()) } {
@@ -206,10 +207,12 @@ impl Object for TlsContext {
         unsafe { if self.in_record() { self.finish_record(output) } else { self.mac.finish(output) } }
     }
 
+    #[inline]
     fn get_params(&self, params: *mut Param) -> bool {
         self.mac.get_params(params)
     }
 
+    #[inline]
     fn set_params(&mut self, params: *const Param) -> bool {
         if !self.mac.set_params(params) {
             return false;

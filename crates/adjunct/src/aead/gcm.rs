@@ -117,6 +117,7 @@ impl Session {
     }
 
     /// Sets an IV, and its length. False for a length that cannot be.
+    #[inline]
     pub fn set_iv(&mut self, iv: &[u8]) -> bool {
         if iv.is_empty() || iv.len() > MAX_IV {
             return false;
@@ -129,14 +130,15 @@ impl Session {
     }
 
     /// Makes a random IV where there is none yet (SP 800-38D 8.2.2): at least 96 bits of it, and for encryption only.
-    #[inline]
-    pub fn random_iv(&mut self, encrypt: bool) {
+    #[cold]
+    pub fn random_iv(&mut self, encrypt: bool) -> bool {
         if self.state != Iv::Unset || !encrypt || self.iv_length < DEFAULT_IV {
-            return;
+            return false;
         }
         random(&mut self.iv[..self.iv_length]);
         self.state = Iv::Set;
         self.random = true;
+        true
     }
 
     /// Sets the part of the IV that stays for a connection, or, where `whole` says so, all of it: as many bytes as it has.
@@ -215,11 +217,17 @@ impl Session {
     // Copies of it in update and final cost short messages more than the calls do.
     #[inline(never)]
     pub fn close(&mut self, encrypt: bool) -> bool {
+        let length = match self.tag_length {
+            _ if encrypt => TAG,
+            Some(length) => length,
+            None => return false,
+        };
+        let made = self.gcm.tag();
         if encrypt {
-            (self.tag, self.tag_length) = (self.gcm.tag(), Some(TAG));
+            (self.tag, self.tag_length) = (made, Some(TAG));
             return true;
         }
-        self.tag_length.is_some_and(|length| same_tag(&self.gcm.tag(), &self.tag, length))
+        same_tag(&made, &self.tag, length)
     }
 
     /// Lets the IV be used no more.
@@ -235,6 +243,7 @@ impl Session {
     }
 
     /// The first bytes of the tag that was made; `None` where none was, or for a length that cannot be.
+    #[inline]
     pub fn tag(&self, length: usize, encrypt: bool) -> Option<&[u8]> {
         (encrypt && self.tag_length.is_some() && (1..=TAG).contains(&length)).then(|| &self.tag[..length])
     }

@@ -3,6 +3,7 @@
 use crate::Failure;
 use crate::failure::cause;
 use crate::files;
+use crate::scratch;
 use rustix::fs::{XattrFlags, fchown, fgetxattr, flistxattr, fsetxattr};
 use rustix::process::{Gid, Uid};
 use std::fs::{self, File, Permissions};
@@ -113,11 +114,7 @@ impl ConfigFile {
     /// A new file beside this one with `bytes`, this one's owner, mode and attributes, safe on disk.
     fn prepared(&self, bytes: &[u8]) -> Result<NamedTempFile, Failure> {
         let folder = self.path.parent().unwrap_or(Path::new("/"));
-        let mut new = tempfile::Builder::new()
-            .prefix(".adjunct-")
-            .suffix(".tmp")
-            .tempfile_in(folder)
-            .map_err(|e| self.failed(&e))?;
+        let mut new = scratch::beside(folder, 0o600).map_err(|e| self.failed(&e))?;
         new.write_all(bytes).map_err(|e| self.failed(&e))?;
         let file = new.as_file();
         let made = file.metadata().map_err(|e| self.failed(&e))?;

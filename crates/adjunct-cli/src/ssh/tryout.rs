@@ -1,8 +1,11 @@
 //! `adjunct ssh try`: the same data through the same OpenSSH, stock and with adjunct, and the counters that moved.
 
-use super::copy::{Cost, Suite, copy, median, random_file};
-use super::place::{Place, Programs};
-use super::server::{Settings, interrupted};
+use super::copy::{Suite, copy, random_file};
+use super::lab::{Environment, Place, Programs};
+use super::measure::side::{Modules, openssl_conf};
+use super::measure::{Cost, spread::median};
+use crate::failure::cannot_write;
+use crate::interrupt::interrupted;
 use crate::module::{self, Choice, Purpose};
 use crate::{Failure, output};
 use adjunct::catalogue::Function;
@@ -109,14 +112,14 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     let (openssh, openssl) = programs.versions()?;
     let place = Place::new(programs)?;
     let _counters = Counters;
-    let side = |conf: PathBuf| Settings { port: args.port, openssl_conf: Some(conf), ..Settings::default() };
+    let modules = Modules { provider: Some(module.clone()), engine: None };
     let sides = [
-        side(place.write("stock.cnf", &openssl_conf(None))?),
-        side(place.write("adjunct.cnf", &openssl_conf(Some(&module)))?),
+        Environment::with_conf(&place.write("stock.cnf", &openssl_conf(&Modules::default()))?),
+        Environment::with_conf(&place.write("adjunct.cnf", &openssl_conf(&modules))?),
     ];
     let before = snapshot()?;
     let (file, bytes) = warm_up(args, &place, &suite, &sides)?;
-    let costs = copies(args.runs, &place, &suite, &sides, &file, bytes)?;
+    let costs = copies(args, &place, &suite, &sides, &file, bytes)?;
     let moved = snapshot()?.since(&before);
     let report = Report {
         cpu: cpu::model_name(),
@@ -202,15 +205,15 @@ fn rows(moved: &Snapshot) -> BTreeMap<&'static str, Moved> {
 
 /// Gives the data and its length: the user's file, or random bytes, as many as were asked for or as take about two seconds.
 /// One copy on each side, untimed, goes ahead of those that count.
-fn warm_up(args: &Args, place: &Place, suite: &Suite, sides: &[Settings; 2]) -> Result<(PathBuf, u64), Failure> {
+fn warm_up(args: &Args, place: &Place, suite: &Suite, sides: &[Environment; 2]) -> Result<(PathBuf, u64), Failure> {
     let (mut file, mut bytes) = match &args.file {
         Some(file) => user_file(file, place)?,
         None => random_bytes(place, args.size.unwrap_or(SMALLEST))?,
     };
     let bar = Bar::new(bytes * 2);
     let mut seconds: f64 = 0.0;
-    for settings in sides {
-        seconds = copy(place, suite, settings, &file, &mut |n| bar.add(n))?.seconds;
+    for side in sides {
+        seconds = copy(place, suite, args.port, side, &file, &mut |n| bar.add(n))?.seconds;
     }
     if args.file.is_none() && args.size.is_none() {
         let fit = 2.0 / seconds.max(0.01);
@@ -222,20 +225,20 @@ fn warm_up(args: &Args, place: &Place, suite: &Suite, sides: &[Settings; 2]) -> 
 
 /// The copies of both sides in turns, the first of each pair alternating.
 fn copies(
-    runs: u32,
+    args: &Args,
     place: &Place,
     suite: &Suite,
-    sides: &[Settings; 2],
+    sides: &[Environment; 2],
     file: &Path,
     bytes: u64,
 ) -> Result<[Vec<Cost>; 2], Failure> {
-    let bar = Bar::new(bytes * 2 * u64::from(runs));
+    let bar = Bar::new(bytes * 2 * u64::from(args.runs));
     let mut costs = [Vec::new(), Vec::new()];
-    for run in 0..runs {
+    for run in 0..args.runs {
         for turn in 0..2 {
             let side = (turn + run as usize) % 2;
             bar.say(if side == 0 { "stock" } else { "adjunct" });
-            costs[side].push(copy(place, suite, &sides[side], file, &mut |n| bar.add(n))?);
+            costs[side].push(copy(place, suite, args.port, &sides[side], file, &mut |n| bar.add(n))?);
             interrupted()?;
         }
     }
@@ -298,7 +301,7 @@ fn table(report: &Report, costs: &[Vec<Cost>; 2], moved: &Snapshot) -> String {
 
 fn write_json(path: &Path, report: &Report) -> Result<(), Failure> {
     let text = serde_json::to_string_pretty(report).map_err(|e| Failure::new(format!("JSON: {e}")))?;
-    std::fs::write(path, text + "\n").map_err(|e| super::place::cannot_write(path, &e))
+    std::fs::write(path, text + "\n").map_err(|e| cannot_write(path, &e))
 }
 
 fn random_bytes(place: &Place, bytes: u64) -> Result<(PathBuf, u64), Failure> {
@@ -330,22 +333,6 @@ fn check_names(programs: &Programs, suite: &Suite) -> Result<(), Failure> {
         }
     }
     Ok(())
-}
-
-/// An OpenSSL configuration of the default provider alone, or with adjunct's `module` before it.
-fn openssl_conf(module: Option<&Path>) -> String {
-    let head = "openssl_conf = openssl_init\n[openssl_init]\nproviders = provider_sect\n";
-    let default = "[default_sect]\nactivate = 1\n";
-    match module {
-        None => format!("{head}[provider_sect]\ndefault = default_sect\n{default}"),
-        // The random generator keeps to OpenSSL's own AES: what it takes is not the copies'.
-        Some(module) => format!(
-            "{head}alg_section = evp_sect\nrandom = random_sect\n[provider_sect]\ndefault = default_sect\n\
-             adjunct = adjunct_sect\n{default}[adjunct_sect]\nmodule = {}\nactivate = 1\n[evp_sect]\n\
-             default_properties = ?provider=adjunct\n[random_sect]\nproperties = ?provider=default\n",
-            module.display()
-        ),
-    }
 }
 
 /// The module to load in sessions of this command's own.
@@ -421,15 +408,5 @@ mod tests {
         for bad in ["", "0", "M", "1T", "-1", "18446744073709551616", "18446744073709551615K", "1é"] {
             assert!(parse_size(bad).is_err(), "{bad}");
         }
-    }
-
-    #[test]
-    fn both_configurations_keep_the_default_provider() {
-        let with = openssl_conf(Some(Path::new("/m/adjunct.so")));
-        assert!(with.contains("[default_sect]\nactivate = 1\n") && with.contains("module = /m/adjunct.so\n"));
-        assert!(with.contains("?provider=adjunct"));
-        assert!(
-            openssl_conf(None).contains("[default_sect]\nactivate = 1\n") && !openssl_conf(None).contains("adjunct")
-        );
     }
 }

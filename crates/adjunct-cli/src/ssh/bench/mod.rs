@@ -20,8 +20,8 @@ mod small;
 mod summary;
 mod table;
 
+use super::lab::Programs;
 use super::measure::Rig;
-use super::place::Programs;
 use super::tryout::{module, parse_size};
 use crate::output::Style;
 use crate::{Failure, output};
@@ -200,7 +200,7 @@ impl<'a> Run<'a> {
             return Err(Failure::Words(format!("no row's name contains {}", args.filter.join(" or "))));
         }
         let programs = Programs::find(args.ssh.as_deref(), args.sshd.as_deref())?;
-        let (provider, scp) = (module(args.module.choice())?, setup::scp(&programs)?);
+        let (provider, scp) = (module(args.module.choice())?, programs.scp()?);
         let mut header = setup::header(&programs)?;
         let known = Known {
             version: header.openssh.clone(),

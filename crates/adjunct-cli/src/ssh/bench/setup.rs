@@ -3,29 +3,15 @@
 use super::counted::Counted;
 use super::report::{Column, Header, Served};
 use crate::Failure;
+use crate::ssh::lab::{Place, Programs};
 use crate::ssh::measure::side::{Modules, SOFTWARE_IA32CAP};
 use crate::ssh::measure::{Side, openssl_conf};
-use crate::ssh::place::{Place, Programs};
 use adjunct::cpu::{self, Feature};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The sides, in the order of [`Column::ALL`]; software is missing where nothing is known that takes instructions away.
 pub type Sides = [Option<Side>; 3];
-
-/// scp: the one beside this ssh, or the one in `PATH`.
-///
-/// # Errors
-/// [`Failure`] where there is none.
-pub fn scp(programs: &Programs) -> Result<PathBuf, Failure> {
-    let beside = programs.ssh.with_file_name("scp");
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let in_path = std::env::split_paths(&path).map(|dir| dir.join("scp"));
-    std::iter::once(beside)
-        .chain(in_path)
-        .find(|p| p.is_absolute() && p.is_file())
-        .ok_or_else(|| Failure::new("no scp found; install it: apt-get install openssh-client"))
-}
 
 /// The variable that takes the crypto instructions away from OpenSSL on this machine.
 pub fn mask() -> Option<(&'static str, &'static str)> {
@@ -99,8 +85,8 @@ pub fn header(programs: &Programs) -> Result<Header, Failure> {
 /// The MAC that is negotiated where none is asked for: the first of the client's.
 pub fn default_mac(programs: &Programs) -> Option<String> {
     let mut command = std::process::Command::new(&programs.ssh);
-    command.args(["-F", "/dev/null", "-G", "localhost"]).stdin(std::process::Stdio::null());
-    let text = crate::openssl::programs::run(&mut command).ok()?.text();
+    command.args(["-F", "/dev/null", "-G", "localhost"]);
+    let text = crate::process::run(&mut command).ok()?.text();
     let line = text.lines().find_map(|line| line.strip_prefix("macs "))?;
     line.split(',').next().map(str::to_owned)
 }

@@ -15,13 +15,13 @@ pub mod report;
 pub mod survey;
 pub mod system;
 
+use super::lab::Programs;
 use super::measure::side::Modules;
 use super::measure::{Progress, Rig, Side, openssl_conf};
-use super::place::Programs;
-use super::server::interrupted;
 use super::tryout::{self, Counters};
 use crate::Failure;
-use crate::failure::cause;
+use crate::failure::{cannot_write, cause};
+use crate::interrupt::interrupted;
 use crate::module::Choice;
 use crate::output::{self, Style};
 use algorithms::Kind;
@@ -165,7 +165,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     let service = Service::read(&root);
     let mut rig = Rig::new(programs.clone())?;
     let stage = rig.place().path("stage");
-    std::fs::create_dir(&stage).map_err(|e| super::place::cannot_write(&stage, &e))?;
+    std::fs::create_dir(&stage).map_err(|e| cannot_write(&stage, &e))?;
     let host_key = rig.key("ssh-ed25519", 0)?;
     let ground = Ground { programs: &programs, root: &root, stage: &stage, service: &service, host_key: &host_key };
     if args.apply {
@@ -318,7 +318,7 @@ fn doubts(survey: &Survey, programs: &Programs) -> Result<Vec<String>, Failure> 
         ));
     }
     let scatter: Vec<f64> = survey.pairs.iter().map(|p| p.cpu_s_per_gb.relative()).collect();
-    let scatter = super::copy::median(scatter);
+    let scatter = super::measure::spread::median(scatter);
     if scatter > MUCH {
         doubts.push(format!(
             "the figures are only sure to {:.0} % (is the machine busy?): what is not clearly apart goes by the CPU's \
@@ -404,7 +404,7 @@ fn last_words(args: &Args, plans: &[Plan], reload: Option<&apply::Reload>, told:
 
 fn write_json(path: &Path, document: &report::Document<'_>) -> Result<(), Failure> {
     let text = serde_json::to_string_pretty(document).map_err(|e| Failure::new(format!("JSON: {e}")))?;
-    std::fs::write(path, text + "\n").map_err(|e| super::place::cannot_write(path, &e))
+    std::fs::write(path, text + "\n").map_err(|e| cannot_write(path, &e))
 }
 
 fn undo(args: &Args, root: &Path) -> Result<ExitCode, Failure> {

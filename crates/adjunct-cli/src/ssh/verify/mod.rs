@@ -13,10 +13,13 @@ mod report;
 mod session;
 mod target;
 
+use crate::failure::cannot_write;
+use crate::interrupt::interrupted;
 use crate::output::{self, Style};
-use crate::ssh::place::{Place, Programs};
-use crate::ssh::server::interrupted;
-use crate::{Failure, ssh::place};
+use crate::process::{last_line, run as run_program};
+use crate::ssh::copy::quoted;
+use crate::ssh::lab::{HOST, Place, Programs, locate};
+use crate::{Failure, scratch};
 use adjunct::counters::{Apart, Snapshot};
 use judge::{End, Judge, Role, Seen, What, algorithm};
 use knowledge::Program;
@@ -115,14 +118,10 @@ fn size(text: &str) -> Result<u64, String> {
 /// # Errors
 /// [`Failure`] with the one line to show.
 pub fn run(args: &Args) -> Result<ExitCode, Failure> {
-    let ssh = place::locate("ssh", args.ssh.as_deref(), "openssh-client")?;
+    let ssh = locate("ssh", args.ssh.as_deref(), "openssh-client")?;
     let facts = Client::ask(&ssh)?;
-    let folder = tempfile::Builder::new()
-        .prefix("adjunct-")
-        .permissions(std::fs::Permissions::from_mode(0o700))
-        .tempdir()
-        .map_err(|e| Failure::new(format!("{}: {e}", std::env::temp_dir().display())))?;
-    place::room()?;
+    scratch::room()?;
+    let folder = scratch::folder()?;
     let run = Run { args, ssh, facts, folder, keys: Keys::new() };
     let report = run.report()?;
     if args.json {
@@ -142,12 +141,11 @@ struct Client {
 
 impl Client {
     fn ask(ssh: &Path) -> Result<Client, Failure> {
-        let outcome = crate::openssl::programs::run(Command::new(ssh).arg("-V").stdin(std::process::Stdio::null()))
-            .map_err(Failure::new)?;
+        let outcome = run_program(Command::new(ssh).arg("-V")).map_err(Failure::new)?;
         let text = outcome.stderr;
         let line = text.lines().find(|l| l.starts_with("OpenSSH_"));
         let Some(line) = line else {
-            return Err(Failure::new(format!("{} is no OpenSSH: {}", ssh.display(), place::last_line(&text))));
+            return Err(Failure::new(format!("{} is no OpenSSH: {}", ssh.display(), last_line(&text))));
         };
         let openssl = line.split_once(", ").map(|(_, openssl)| openssl.trim().to_owned());
         Ok(Client { program: Program::parse(line), openssl })
@@ -275,13 +273,13 @@ impl Run<'_> {
     fn private(&self, notes: Vec<String>) -> Result<Report, Failure> {
         let programs = Programs::find(Some(&self.ssh), self.args.sshd.as_deref())?;
         let place = Place::new(programs)?;
-        let effective = Effective::ask(&self.client(), place::HOST)?;
+        let effective = Effective::ask(&self.client(), HOST)?;
         let private = Private::start(&place, &effective, self.args, &self.keys.server)?;
         let mut command = target::client(&self.ssh, self.facts.program.at_least(8, 7), self.args);
         command.env("ADJUNCT_STATS_KEY", &self.keys.client).env("ADJUNCT_STATS", "on").env_remove("SSH_AUTH_SOCK");
         target::add_options(&mut command, &private.options);
         let Private { sshd, configured, .. } = private;
-        let session = self.session(command, place::HOST, false).map_err(|failure| with_cause(failure, &sshd.log()))?;
+        let session = self.session(command, HOST, false).map_err(|failure| with_cause(failure, &sshd.log()))?;
         sshd.stop()?;
         let server = End {
             role: Role::Server,
@@ -291,7 +289,7 @@ impl Run<'_> {
             modules: session.server_modules.clone(),
             configured,
         };
-        Ok(self.judge(place::HOST, "private", &session, &server, notes))
+        Ok(self.judge(HOST, "private", &session, &server, notes))
     }
 
     fn session(&self, command: Command, host: &str, interactive: bool) -> Result<Session, Failure> {
@@ -308,12 +306,11 @@ impl Run<'_> {
     fn uncounted_ssh(&self, command: &mut Command) -> Result<(), Failure> {
         let folder = self.folder.path().join("bin");
         let script = folder.join("ssh");
-        let quoted = self.ssh.display().to_string().replace('\'', "'\\''");
-        let text = format!("#!/bin/sh\nADJUNCT_STATS=off exec '{quoted}' \"$@\"\n");
+        let text = format!("#!/bin/sh\nADJUNCT_STATS=off exec {} \"$@\"\n", quoted(&self.ssh));
         let written = std::fs::create_dir_all(&folder)
             .and_then(|()| std::fs::write(&script, text))
             .and_then(|()| std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o700)));
-        written.map_err(|e| place::cannot_write(&script, &e))?;
+        written.map_err(|e| cannot_write(&script, &e))?;
         let path = std::env::var_os("PATH").unwrap_or_default();
         let folders = std::iter::once(folder).chain(std::env::split_paths(&path));
         if let Ok(path) = std::env::join_paths(folders) {

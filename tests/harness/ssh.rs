@@ -67,8 +67,8 @@ impl Ssh {
 
 /// Lines of configuration, an OpenSSL configuration, and where is counted.
 fn setup(lab: &Lab, conf: &Path, lines: &[String]) -> Setup {
-    let environment = lab.environment().into_iter();
-    let environment = environment.fold(Environment::with_conf(conf), |all, (name, value)| all.and(&name, value));
+    let mut environment = Environment::with_conf(conf);
+    environment.set.extend(lab.environment().into_iter().map(|(name, value)| (name, value.into())));
     Setup::new(lines, &environment)
 }
 

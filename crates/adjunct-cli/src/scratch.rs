@@ -44,9 +44,6 @@ pub(crate) fn folder() -> Result<TempDir, Failure> {
 }
 
 /// A configuration of OpenSSL that only this user reads.
-///
-/// # Errors
-/// As the system has it.
 pub(crate) fn config(text: &[u8]) -> io::Result<NamedTempFile> {
     let mut file = Builder::new().prefix("adjunct-").suffix(".cnf").tempfile()?;
     file.write_all(text)?;
@@ -54,17 +51,11 @@ pub(crate) fn config(text: &[u8]) -> io::Result<NamedTempFile> {
 }
 
 /// An empty file in `folder`, to be filled and renamed. The umask takes from its mode.
-///
-/// # Errors
-/// As the system has it.
 pub(crate) fn beside(folder: &Path, mode: u32) -> io::Result<NamedTempFile> {
     Builder::new().prefix(".adjunct-").suffix(".tmp").permissions(Permissions::from_mode(mode)).tempfile_in(folder)
 }
 
 /// A file in `folder` of exactly this mode, whole on disk, to be renamed.
-///
-/// # Errors
-/// As the system has it.
 pub(crate) fn whole(folder: &Path, bytes: &[u8], mode: u32) -> io::Result<NamedTempFile> {
     let mut file = beside(folder, 0o600)?;
     file.write_all(bytes)?;

@@ -145,10 +145,15 @@ impl ConfigFile {
     }
 
     fn failed(&self, error: &std::io::Error) -> Failure {
-        let denied = error.kind() == ErrorKind::PermissionDenied && !nix::unistd::geteuid().is_root();
-        let hint = if denied { "; run it as root" } else { "" };
-        Failure::new(format!("{}: {}{hint}", self.path.display(), cause(error)))
+        failed(&self.path, error)
     }
+}
+
+/// The failure of a change, with what to do where a right is lacking.
+pub(super) fn failed(path: &Path, error: &std::io::Error) -> Failure {
+    let denied = error.kind() == ErrorKind::PermissionDenied && !nix::unistd::geteuid().is_root();
+    let hint = if denied { "; run it as root" } else { "" };
+    Failure::new(format!("{}: {}{hint}", path.display(), cause(error)))
 }
 
 /// `path` with `suffix` added to its last part.

@@ -1,6 +1,6 @@
 //! Programs that this command runs: to their end within a time limit, or watched while they run; ended by their number.
 //!
-//! [`tree`] knows the processes below another one, and what sessions leave behind.
+//! `tree` knows the processes below another one, and what sessions leave behind.
 
 pub(crate) mod tree;
 
@@ -150,17 +150,11 @@ impl Running {
     }
 
     /// How it ended, if it has.
-    ///
-    /// # Errors
-    /// [`Failure`] where the system does not say.
     pub fn ended(&mut self) -> Result<Option<ExitStatus>, Failure> {
         self.child.try_wait().map_err(|e| Failure::new(format!("waiting for a program: {e}")))
     }
 
     /// Waits for its end; `None` after `limit`.
-    ///
-    /// # Errors
-    /// [`Failure`] where the system does not say.
     pub fn wait(&mut self, limit: Duration) -> Result<Option<ExitStatus>, Failure> {
         let mut status = Ok(None);
         wait_for(limit, || {

@@ -1,15 +1,15 @@
 //! `adjunct ssh try`: the same data through the same OpenSSH, stock and with adjunct, and the counters that moved.
 
 use super::copy::{Suite, copy, random_file};
+use super::lab::counted::{Counted, KEY, unique};
 use super::lab::{Environment, Place, Programs};
 use super::measure::side::{Modules, openssl_conf};
 use super::measure::{Cost, spread::median};
-use crate::failure::cannot_write;
 use crate::interrupt::interrupted;
 use crate::module::{self, Choice, Purpose};
 use crate::{Failure, output};
 use adjunct::catalogue::Function;
-use adjunct::counters::{self, Snapshot};
+use adjunct::counters::Snapshot;
 use adjunct::cpu::{self, Feature};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
@@ -63,9 +63,6 @@ pub struct Args {
     json: Option<Option<PathBuf>>,
 }
 
-/// `ADJUNCT_STATS_KEY` gives a process and its children counters of their own, apart from the users'.
-const KEY: &str = "ADJUNCT_STATS_KEY";
-
 /// The least and the most random data that is copied where no size is given, in bytes.
 const SMALLEST: u64 = 50_000_000;
 const LARGEST: u64 = 400_000_000;
@@ -106,21 +103,21 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     let module = module(args.module.choice())?;
     let suite = Suite { cipher: args.cipher.clone(), mac: args.mac.clone(), kex: args.kex.clone() };
     check_names(&programs, &suite)?;
-    if std::env::var_os(KEY).is_none() {
+    if needs_own_counters() {
         return Err(again());
     }
     let (openssh, openssl) = programs.versions()?;
     let place = Place::new(programs)?;
-    let _counters = Counters;
+    let counted = Counted::inherited();
     let modules = Modules { provider: Some(module.clone()), engine: None };
     let sides = [
         Environment::with_conf(&place.write("stock.cnf", &openssl_conf(&Modules::default()))?),
         Environment::with_conf(&place.write("adjunct.cnf", &openssl_conf(&modules))?),
     ];
-    let before = snapshot()?;
+    let before = counted.sum()?;
     let (file, bytes) = warm_up(args, &place, &suite, &sides)?;
     let costs = copies(args, &place, &suite, &sides, &file, bytes)?;
-    let moved = snapshot()?.since(&before);
+    let moved = counted.sum()?.since(&before);
     let report = Report {
         cpu: cpu::model_name(),
         openssl,
@@ -134,7 +131,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     match &args.json {
         Some(None) => output::print_json(&report)?,
         Some(Some(path)) => {
-            write_json(path, &report)?;
+            output::write_json(path, &report)?;
             output::print(&table(&report, &costs, &moved))?;
         }
         None => output::print(&table(&report, &costs, &moved))?,
@@ -163,37 +160,8 @@ pub(in crate::ssh) fn again() -> Failure {
     if let Some(name) = args.next() {
         command.arg0(name);
     }
-    let time = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |d| d.subsec_nanos());
-    let key = (time ^ std::process::id().rotate_left(16)).max(1) & 0x7fff_ffff;
-    let error = command.args(args).env(KEY, format!("{key:#x}")).env("ADJUNCT_STATS", "on").exec();
+    let error = command.args(args).env(KEY, format!("{:#x}", unique())).env("ADJUNCT_STATS", "on").exec();
     Failure::new(format!("{}: {error}", program.display()))
-}
-
-/// The counters of everybody this user may read, added up.
-fn snapshot() -> Result<Snapshot, Failure> {
-    let mut sum = Snapshot::new(rustix::process::geteuid().as_raw());
-    for uid in counters::users()? {
-        if let Some(snapshot) = counters::read(uid)? {
-            sum = sum.plus(&snapshot);
-        }
-    }
-    Ok(sum)
-}
-
-/// The counters of [`again`]; removed when this is dropped.
-pub(in crate::ssh) struct Counters;
-
-impl Drop for Counters {
-    fn drop(&mut self) {
-        for uid in counters::users().unwrap_or_default() {
-            let _ = counters::delete(uid);
-        }
-    }
-}
-
-/// Whether anything was counted.
-pub(in crate::ssh) fn counted() -> bool {
-    snapshot().is_ok_and(|s| Function::ALL.iter().any(|&f| !s.function(f).is_zero()))
 }
 
 fn rows(moved: &Snapshot) -> BTreeMap<&'static str, Moved> {
@@ -297,11 +265,6 @@ fn table(report: &Report, costs: &[Vec<Cost>; 2], moved: &Snapshot) -> String {
         out += "none\n";
     }
     out
-}
-
-fn write_json(path: &Path, report: &Report) -> Result<(), Failure> {
-    let text = serde_json::to_string_pretty(report).map_err(|e| Failure::new(format!("JSON: {e}")))?;
-    std::fs::write(path, text + "\n").map_err(|e| cannot_write(path, &e))
 }
 
 fn random_bytes(place: &Place, bytes: u64) -> Result<(PathBuf, u64), Failure> {

@@ -2,14 +2,14 @@
 //! that name it. Nothing else reaches ssh alone: its own configuration cannot set its environment, and a variable set at
 //! login reaches every program. scp and sftp call ssh by its full path, git and rsync by its name.
 
-use super::steps::{Steps, failed};
+use super::steps::Steps;
 use super::{Target, TargetState};
 use crate::Failure;
 use crate::files;
 use crate::interrupt::interrupted;
 use crate::openssl::change::{self, Done};
 use crate::openssl::check::{self, Check, Depth, Verdict};
-use crate::openssl::file::ConfigFile;
+use crate::openssl::file::{ConfigFile, failed};
 use crate::openssl::includes::FromDisk;
 use crate::openssl::report::{self, Report};
 use crate::openssl::{DisableArgs, EnableArgs};

@@ -3,10 +3,9 @@
 use crate::Failure;
 use crate::failure::cause;
 use crate::interrupt::Hold;
-use crate::openssl::file::ConfigFile;
+use crate::openssl::file::{ConfigFile, failed};
 use crate::scratch;
 use std::fs;
-use std::io::ErrorKind;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
@@ -106,13 +105,6 @@ impl Drop for Steps {
     fn drop(&mut self) {
         self.take_back();
     }
-}
-
-/// The failure of a change, with what to do where a right is lacking.
-pub(super) fn failed(path: &Path, error: &std::io::Error) -> Failure {
-    let denied = error.kind() == ErrorKind::PermissionDenied && !nix::unistd::geteuid().is_root();
-    let hint = if denied { "; run it as root" } else { "" };
-    Failure::new(format!("{}: {}{hint}", path.display(), cause(error)))
 }
 
 #[cfg(test)]

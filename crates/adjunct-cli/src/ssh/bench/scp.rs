@@ -1,9 +1,9 @@
 //! Real copies by scp to a private sshd, one after another or several at once, with the time they took and the processor
 //! seconds of both sides.
 
-use super::counted::Counted;
 use crate::Failure;
 use crate::interrupt::interrupted;
+use crate::ssh::lab::counted::Counted;
 use crate::ssh::lab::{HOST, Login, Setup};
 use crate::ssh::measure::{Rig, Side};
 use std::path::{Path, PathBuf};
@@ -71,7 +71,7 @@ impl Copier {
     /// # Errors
     /// [`Failure`] with OpenSSH's own words, or where a copy stalls.
     pub fn run(&mut self, side: &Side, job: &Job) -> Result<Taken, Failure> {
-        let key = self.rig.key(&job.key, job.rsa_bits)?.display().to_string();
+        let key = self.rig.place().key_for(&job.key, job.rsa_bits)?.display().to_string();
         let lines = |line: &str, more: &[&str]| {
             let key_line = format!("{line} {key}");
             job.both.iter().cloned().chain([key_line]).chain(more.iter().map(|l| (*l).to_owned())).collect::<Vec<_>>()
@@ -85,7 +85,7 @@ impl Copier {
         let start = Instant::now();
         while done < job.copies || !copies.is_empty() {
             interrupted()?;
-            let running = copies.iter().filter(|copy| copy.login.client_runs()).count();
+            let running = copies.iter().filter(|copy| copy.login.runs()[0]).count();
             if started < job.copies && running < job.at_once.max(1) {
                 copies.push(self.start(&client, job)?);
                 started += 1;
@@ -94,13 +94,13 @@ impl Copier {
             let mut moved = false;
             for copy in &mut copies {
                 moved |= copy.step(&server, &mut taken, job.limit)?;
-                if !copy.login.client_runs() && !copy.counted {
+                if !copy.login.runs()[0] && !copy.counted {
                     copy.counted = true;
                     done += 1;
                     taken.seconds = start.elapsed().as_secs_f64();
                 }
             }
-            copies.retain(|copy| copy.login.client_runs() || copy.login.server_runs());
+            copies.retain(|copy| copy.login.runs() != [false, false]);
             if !moved {
                 std::thread::sleep(Duration::from_micros(300));
             }
@@ -134,17 +134,14 @@ impl OneCopy<'_> {
         if self.login.answered(server)? {
             return Ok(true);
         }
-        let mut moved = false;
-        if let Some((status, spent)) = self.login.client_ended()? {
+        let [client, server] = self.login.ended()?;
+        let moved = client.is_some() || server.is_some();
+        taken.server += server.map_or(0.0, |(_, spent)| spent.all());
+        if let Some((status, spent)) = client {
             (taken.user, taken.client) = (taken.user + spent.user, taken.client + spent.all());
-            moved = true;
             if !status.success() {
                 return Err(self.login.explain(None));
             }
-        }
-        if let Some((_, spent)) = self.login.server_ended()? {
-            taken.server += spent.all();
-            moved = true;
         }
         if !moved && self.login.start.elapsed() > limit {
             return Err(Failure::new(format!("a copy took more than {} s and was given up", limit.as_secs())));

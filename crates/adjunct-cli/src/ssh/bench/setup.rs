@@ -1,9 +1,9 @@
 //! The programs, the sides that are compared, and what the report says of both.
 
-use super::counted::Counted;
 use super::report::{Column, Header, Served};
 use crate::Failure;
-use crate::ssh::lab::{Place, Programs};
+use crate::ssh::lab::counted::Counted;
+use crate::ssh::lab::{Environment, Place, Programs};
 use crate::ssh::measure::side::{Modules, SOFTWARE_IA32CAP};
 use crate::ssh::measure::{Side, openssl_conf};
 use adjunct::cpu::{self, Feature};
@@ -34,13 +34,10 @@ pub fn sides(place: &Place, provider: &Path, counted: &Counted) -> Result<Sides,
     let stock = place.write("bench_stock.cnf", &openssl_conf(&Modules::default()))?;
     let adjunct = place.write("bench_adjunct.cnf", &openssl_conf(&modules))?;
     let side = |column: Column, conf: &Path| {
-        let mut side = Side::with_conf(column.text(), conf);
+        let side = Side::with_conf(column.text(), conf);
         // What the user has set for other runs must not make a side what it is not called.
-        for environment in [&mut side.client, &mut side.server] {
-            let others = ["OPENSSL_ia32cap", "OPENSSL_armcap", "ADJUNCT_CPU"];
-            environment.remove.extend(others.map(str::to_owned));
-        }
-        side.and("ADJUNCT_STATS_KEY", counted.word()).and("ADJUNCT_STATS", "on")
+        let others = ["OPENSSL_ia32cap", "OPENSSL_armcap", "ADJUNCT_CPU"].map(str::to_owned).to_vec();
+        side.with(&Environment { remove: others, ..counted.environment() })
     };
     Ok([
         mask().map(|(name, value)| side(Column::Software, &stock).and(name, value)),

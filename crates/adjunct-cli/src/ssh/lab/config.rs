@@ -46,7 +46,7 @@ fn way(place: &Place, port: u16) -> [(&'static str, String); 13] {
         ("HostKeyAlias", word(HOST)),
         ("Port", port.to_string()),
         ("User", place.user.clone()),
-        ("UserKnownHostsFile", place.known_hosts().display().to_string()),
+        ("UserKnownHostsFile", place.path("known_hosts").display().to_string()),
         ("GlobalKnownHostsFile", word("/dev/null")),
         ("StrictHostKeyChecking", word("yes")),
         ("CheckHostIP", word("no")),

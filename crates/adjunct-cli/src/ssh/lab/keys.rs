@@ -91,11 +91,6 @@ impl Place {
         Ok(())
     }
 
-    /// The host keys that clients know.
-    pub fn known_hosts(&self) -> PathBuf {
-        self.path("known_hosts")
-    }
-
     /// The keys whose owners sshd lets in.
     pub fn authorized_keys(&self) -> PathBuf {
         self.path("authorized_keys")

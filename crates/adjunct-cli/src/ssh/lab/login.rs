@@ -47,18 +47,12 @@ pub(in crate::ssh) fn ssh(place: &Place, remote: &str) -> impl FnOnce(&Path) -> 
 
 impl<'a> Login<'a> {
     /// Starts ssh, which logs in to a server that listens.
-    ///
-    /// # Errors
-    /// [`Failure`] where it cannot be started.
     pub fn through(server: &Sshd, place: &'a Place, setup: &Setup, remote: &str) -> Result<Login<'a>, Failure> {
         Login::new(place, server.port(), setup, ssh(place, remote))
     }
 
     /// Starts a program that logs in, made for a configuration. It is given a server of its own when it connects; nothing
     /// listens for strangers.
-    ///
-    /// # Errors
-    /// [`Failure`] where it cannot be started.
     pub fn alone(
         place: &'a Place,
         setup: &Setup,
@@ -99,9 +93,6 @@ impl<'a> Login<'a> {
     }
 
     /// Starts the server if the client has connected meanwhile; whether it has just now.
-    ///
-    /// # Errors
-    /// [`Failure`] where it cannot be started.
     pub fn answered(&mut self, setup: &Setup) -> Result<bool, Failure> {
         let Some(Ok((socket, _))) = self.listener.as_ref().map(TcpListener::accept) else { return Ok(false) };
         self.listener = None;
@@ -159,9 +150,6 @@ impl<'a> Login<'a> {
     }
 
     /// Waits for the client's end. Where its output went wrong (`failed`) it is ended.
-    ///
-    /// # Errors
-    /// [`Failure`] where it does not end.
     pub fn end_client(&mut self, failed: bool) -> Result<ExitStatus, Failure> {
         let mut client = self.client.take().ok_or_else(|| Failure::new("the client is gone"))?;
         if failed {
@@ -173,9 +161,6 @@ impl<'a> Login<'a> {
     }
 
     /// Waits for the end of a server of its own.
-    ///
-    /// # Errors
-    /// [`Failure`] where it does not end.
     pub fn end_server(&mut self) -> Result<(), Failure> {
         let Some(server) = &mut self.server else { return Ok(()) };
         match server.process().wait(Duration::from_secs(30))? {
@@ -184,37 +169,21 @@ impl<'a> Login<'a> {
         }
     }
 
-    /// How its client ended, and what it spent with its children: once, when it has ended.
-    ///
-    /// # Errors
-    /// [`Failure`] where the system does not say.
-    pub fn client_ended(&mut self) -> Result<Option<(ExitStatus, Spent)>, Failure> {
-        let ended = self.client.as_mut().map_or(Ok(None), account)?;
-        if ended.is_some() {
+    /// How the client and a server of its own have ended, and what they spent with their children: once each.
+    pub fn ended(&mut self) -> Result<[Option<(ExitStatus, Spent)>; 2], Failure> {
+        let client = self.client.as_mut().map_or(Ok(None), account)?;
+        if client.is_some() {
             self.client = None;
         }
-        Ok(ended)
-    }
-
-    /// The same of a server of its own.
-    ///
-    /// # Errors
-    /// [`Failure`] where the system does not say.
-    pub fn server_ended(&mut self) -> Result<Option<(ExitStatus, Spent)>, Failure> {
         let server = self.server.as_mut().filter(|_| !self.server_ended);
-        let ended = server.map_or(Ok(None), |server| account(server.process()))?;
-        self.server_ended |= ended.is_some();
-        Ok(ended)
+        let server = server.map_or(Ok(None), |server| account(server.process()))?;
+        self.server_ended |= server.is_some();
+        Ok([client, server])
     }
 
-    /// Whether there is a client that was not seen to end.
-    pub fn client_runs(&self) -> bool {
-        self.client.is_some()
-    }
-
-    /// Whether there is a server of its own that was not seen to end.
-    pub fn server_runs(&self) -> bool {
-        self.server.is_some() && !self.server_ended
+    /// Whether there is a client, and a server of its own, that was not seen to end.
+    pub fn runs(&self) -> [bool; 2] {
+        [self.client.is_some(), self.server.is_some() && !self.server_ended]
     }
 
     /// What went wrong, from what both sides wrote; `server` is the log of a server that is not its own.

@@ -8,7 +8,6 @@ use crate::process::{Spent, tree};
 use crate::ssh::lab::keys::Type;
 use crate::ssh::lab::{Login, Place, Programs, Setup, runtime, ssh};
 use serde::{Deserialize, Serialize};
-use std::path::PathBuf;
 use std::time::Duration;
 
 /// The algorithms of a connection, by OpenSSH's names.
@@ -119,17 +118,9 @@ impl Rig {
         self.run(side, client, server, "exit 0", None)
     }
 
-    /// The private key for a signature algorithm, made where there is none yet; the same for host and user.
-    ///
-    /// # Errors
-    /// [`Failure`] where no key of ours can stand for it (certificates, tokens), or none can be made.
-    pub fn key(&mut self, algorithm: &str, rsa_bits: u32) -> Result<PathBuf, Failure> {
-        self.place.key_for(algorithm, rsa_bits)
-    }
-
     fn connect(&mut self, side: &Side, suite: &Suite, command: &str, expect: Expected<'_>) -> Result<Cost, Failure> {
-        let host = self.key(&suite.host_key, suite.rsa_bits)?;
-        let user = self.key(&suite.user_key, suite.rsa_bits)?;
+        let host = self.place.key_for(&suite.host_key, suite.rsa_bits)?;
+        let user = self.place.key_for(&suite.user_key, suite.rsa_bits)?;
         let both = [
             ("Ciphers", &suite.cipher),
             ("MACs", &suite.mac),

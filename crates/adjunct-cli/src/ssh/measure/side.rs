@@ -28,9 +28,17 @@ impl Side {
 
     /// Sets one more variable for both programs.
     #[must_use]
-    pub fn and(mut self, name: &str, value: &str) -> Side {
-        self.client = self.client.and(name, value);
-        self.server = self.server.and(name, value);
+    pub fn and(self, name: &str, value: &str) -> Side {
+        self.with(&Environment::default().and(name, value))
+    }
+
+    /// Changes more in the environment of both programs.
+    #[must_use]
+    pub fn with(mut self, more: &Environment) -> Side {
+        for environment in [&mut self.client, &mut self.server] {
+            environment.set.extend_from_slice(&more.set);
+            environment.remove.extend_from_slice(&more.remove);
+        }
         self
     }
 }

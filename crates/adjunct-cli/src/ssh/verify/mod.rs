@@ -18,9 +18,10 @@ use crate::interrupt::interrupted;
 use crate::output::{self, Style};
 use crate::process::{last_line, run as run_program};
 use crate::ssh::copy::quoted;
+use crate::ssh::lab::counted::{Counted, unique};
 use crate::ssh::lab::{HOST, Place, Programs, locate};
 use crate::{Failure, scratch};
-use adjunct::counters::{Apart, Snapshot};
+use adjunct::counters::Snapshot;
 use judge::{End, Judge, Role, Seen, What, algorithm};
 use knowledge::Program;
 use loaded::{Configured, configured};
@@ -122,7 +123,9 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     let facts = Client::ask(&ssh)?;
     scratch::room()?;
     let folder = scratch::folder()?;
-    let run = Run { args, ssh, facts, folder, keys: Keys::new() };
+    let counted = |whose: &str, key: u32| Counted::new(&format!("verify-{whose}-{key:x}"));
+    let key = unique();
+    let run = Run { args, ssh, facts, folder, client: counted("client", key), server: counted("server", key) };
     let report = run.report()?;
     if args.json {
         output::print_json(&report)?;
@@ -152,38 +155,14 @@ impl Client {
     }
 }
 
-/// Counters of their own for the client and a private server; removed in the end.
-#[derive(Debug)]
-struct Keys {
-    client: String,
-    server: String,
-}
-
-impl Keys {
-    fn new() -> Keys {
-        let time = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |d| d.subsec_nanos());
-        let key = time ^ std::process::id().rotate_left(16);
-        Keys { client: format!("verify-client-{key:x}"), server: format!("verify-server-{key:x}") }
-    }
-}
-
-impl Drop for Keys {
-    fn drop(&mut self) {
-        for key in [&self.client, &self.server] {
-            let apart = Apart::of(key);
-            for uid in apart.users().unwrap_or_default() {
-                let _ = apart.delete(uid);
-            }
-        }
-    }
-}
-
 struct Run<'a> {
     args: &'a Args,
     ssh: PathBuf,
     facts: Client,
     folder: TempDir,
-    keys: Keys,
+    /// Counters of the client, and of a private server.
+    client: Counted,
+    server: Counted,
 }
 
 impl Run<'_> {
@@ -198,7 +177,7 @@ impl Run<'_> {
                 }
                 return self.private(Vec::new());
             }
-            let mut command = self.client();
+            let mut command = self.ssh_client();
             target::own(&mut command, self.folder.path());
             let why = match self.with("127.0.0.1", "own", command, false) {
                 Ok(report) => return Ok(report),
@@ -211,16 +190,16 @@ impl Run<'_> {
             return self.private(vec![format!("this machine's sshd was not used: {why}")]);
         };
         let interactive = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
-        let mut command = self.client();
+        let mut command = self.ssh_client();
         if !interactive {
             target::add_options(&mut command, &["BatchMode=yes"]);
         }
         self.with(host, "host", command, interactive)
     }
 
-    fn client(&self) -> Command {
+    fn ssh_client(&self) -> Command {
         let mut command = target::client(&self.ssh, self.facts.program.at_least(8, 7), self.args);
-        command.env("ADJUNCT_STATS_KEY", &self.keys.client).env("ADJUNCT_STATS", "on");
+        self.client.environment().apply(&mut command);
         command
     }
 
@@ -273,10 +252,10 @@ impl Run<'_> {
     fn private(&self, notes: Vec<String>) -> Result<Report, Failure> {
         let programs = Programs::find(Some(&self.ssh), self.args.sshd.as_deref())?;
         let place = Place::new(programs)?;
-        let effective = Effective::ask(&self.client(), HOST)?;
-        let private = Private::start(&place, &effective, self.args, &self.keys.server)?;
-        let mut command = target::client(&self.ssh, self.facts.program.at_least(8, 7), self.args);
-        command.env("ADJUNCT_STATS_KEY", &self.keys.client).env("ADJUNCT_STATS", "on").env_remove("SSH_AUTH_SOCK");
+        let effective = Effective::ask(&self.ssh_client(), HOST)?;
+        let private = Private::start(&place, &effective, self.args, &self.server)?;
+        let mut command = self.ssh_client();
+        command.env_remove("SSH_AUTH_SOCK");
         target::add_options(&mut command, &private.options);
         let Private { sshd, configured, .. } = private;
         let session = self.session(command, HOST, false).map_err(|failure| with_cause(failure, &sshd.log()))?;
@@ -285,7 +264,7 @@ impl Run<'_> {
             role: Role::Server,
             program: session.log.server.as_deref().map_or(Program::Other, Program::parse),
             openssl: target::openssl_of(&place.programs),
-            seen: Seen::Exactly(sum(&Apart::of(&self.keys.server))?),
+            seen: Seen::Exactly(self.server.sum()?),
             modules: session.server_modules.clone(),
             configured,
         };
@@ -333,7 +312,7 @@ impl Run<'_> {
             role: Role::Client,
             program: self.facts.program.clone(),
             openssl: self.facts.openssl.clone(),
-            seen: sum(&Apart::of(&self.keys.client)).map_or(Seen::Not("its counters cannot be read"), Seen::Exactly),
+            seen: self.client.sum().map_or(Seen::Not("its counters cannot be read"), Seen::Exactly),
             modules: session.client_modules.clone(),
             configured: configured(session.client_conf.as_deref()),
         };
@@ -376,17 +355,6 @@ fn with_cause(failure: Failure, log: &str) -> Failure {
         Some(cause) => Failure::new(format!("{failure} (sshd: {})", cause.trim())),
         None => failure,
     }
-}
-
-/// All that was counted apart.
-fn sum(apart: &Apart) -> Result<Snapshot, Failure> {
-    let mut sum = Snapshot::new(0);
-    for uid in apart.users()? {
-        if let Some(snapshot) = apart.read(uid)? {
-            sum = sum.plus(&snapshot);
-        }
-    }
-    Ok(sum)
 }
 
 /// The ordinary counters that this user may read.

@@ -5,6 +5,7 @@ use super::loaded::{Configured, configured};
 use crate::Failure;
 use crate::files;
 use crate::process::{last_line, run};
+use crate::ssh::lab::counted::Counted;
 use crate::ssh::lab::keys::Type;
 use crate::ssh::lab::{Environment, Place, Programs, Setup, Sshd, client_options};
 use std::io::Read;
@@ -146,8 +147,13 @@ impl Private {
     ///
     /// # Errors
     /// [`Failure`]: a key cannot be made, sshd does not start, ...
-    pub(super) fn start(place: &Place, prefers: &Effective, args: &Args, key: &str) -> Result<Private, Failure> {
-        let environment = environment(key);
+    pub(super) fn start(
+        place: &Place,
+        prefers: &Effective,
+        args: &Args,
+        counted: &Counted,
+    ) -> Result<Private, Failure> {
+        let environment = environment(counted);
         let mut lines = algorithms(&place.programs.sshd);
         let kinds = [first(prefers.any(&["hostkeyalgorithms"])), Type::Ed25519];
         for (at, &kind) in kinds.iter().enumerate() {
@@ -174,8 +180,8 @@ impl Private {
 }
 
 /// The environment of the machine's own sshd, as far as it matters here, and counters of its own.
-fn environment(key: &str) -> Environment {
-    let mut environment = Environment::default().and("ADJUNCT_STATS_KEY", key).and("ADJUNCT_STATS", "on");
+fn environment(counted: &Counted) -> Environment {
+    let mut environment = counted.environment();
     for name in TELLING {
         let of_service = || {
             let files = ["/etc/default/ssh", "/etc/sysconfig/sshd", "/etc/sysconfig/ssh", "/etc/conf.d/sshd"];

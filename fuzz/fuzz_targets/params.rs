@@ -1,7 +1,7 @@
 //! `OSSL_PARAM` values of any type, width and content, read and written.
 #![no_main]
 
-use adjunct_openssl::abi::param::{self, Param};
+use adjunct_ossl::param::{self, Param};
 use libfuzzer_sys::fuzz_target;
 use std::ffi::c_void;
 

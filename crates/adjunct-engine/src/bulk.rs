@@ -25,7 +25,7 @@ pub type DigestCopy = unsafe extern "C" fn(to: Opaque, from: Opaque) -> c_int;
 pub type Selector =
     unsafe extern "C" fn(engine: Opaque, method: *mut Opaque, nids: *mut *const c_int, nid: c_int) -> c_int;
 
-adjunct::functions! {
+adjunct_ossl::functions! {
     /// What bulk algorithms use of libcrypto.
     pub Bulk:
     engine_set_ciphers c"ENGINE_set_ciphers" (Opaque, Selector) -> c_int;

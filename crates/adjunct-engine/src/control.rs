@@ -4,7 +4,7 @@
 //! start: OpenSSH from 10.3 on does, which locks people out. So every name is taken; one that means nothing here costs a line.
 
 use crate::libcrypto::Opaque;
-use adjunct::foreign::guard;
+use adjunct_ossl::guard;
 use std::ffi::{CStr, c_char, c_int, c_long, c_void};
 
 /// `ENGINE_CTRL_*`.

@@ -3,8 +3,8 @@
 use crate::bulk::{self, Made, bulk};
 use crate::libcrypto::Opaque;
 use adjunct::awslc::digest::{self, Digest, Method};
-use adjunct::foreign::guard;
 use adjunct::route::{Direction, Tally};
+use adjunct_ossl::guard;
 use std::ffi::{c_int, c_ulong, c_void};
 
 /// `EVP_MD_FLAG_XOF`.

@@ -7,8 +7,9 @@ use crate::tables::{self, Tables};
 use adjunct::accelerator::Outcome;
 use adjunct::awslc::ec::{Curve, Form, Key, MAX_FIELD, MAX_POINT, MAX_SIGNATURE, Verdict};
 use adjunct::catalogue::Function;
-use adjunct::foreign::guard;
 use adjunct::route::{Direction, Tally};
+use adjunct_ossl::guard;
+use adjunct_ossl::reason::ec as reason;
 use std::ffi::{c_int, c_uint};
 use std::ptr::null_mut;
 use std::sync::OnceLock;
@@ -16,9 +17,6 @@ use zeroize::Zeroizing;
 
 /// `NID_X9_62_prime256v1`, `NID_secp384r1`, `NID_secp521r1`.
 const CURVES: [(c_int, Curve); 3] = [(415, Curve::P256), (715, Curve::P384), (716, Curve::P521)];
-const ERR_LIB_EC: c_int = 16;
-/// `EC_R_MISSING_PARAMETERS`.
-const MISSING_PARAMETERS: c_int = 124;
 /// `POINT_CONVERSION_UNCOMPRESSED`.
 const UNCOMPRESSED: c_int = 4;
 
@@ -126,15 +124,12 @@ unsafe fn curve(key: Opaque) -> Option<Curve> {
 /// a public point.
 unsafe fn lacks_curve(key: Opaque) -> bool {
     let f = functions();
-    // SAFETY: a live key; no text follows.
-    unsafe {
-        let lacks = (f.ec_group)(key).is_null();
-        if lacks {
-            (f.error_new)();
-            (f.error_set)(ERR_LIB_EC, MISSING_PARAMETERS, std::ptr::null());
-        }
-        lacks
+    // SAFETY: a live key.
+    let lacks = unsafe { (f.ec_group)(key).is_null() };
+    if lacks {
+        f.errors.raise(reason::MISSING_PARAMETERS);
     }
+    lacks
 }
 
 /// The encoding of a point in a buffer of ours.

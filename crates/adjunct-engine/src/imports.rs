@@ -1,7 +1,8 @@
 //! What the process's program itself calls of other objects, read from its own dynamic section in memory: no file is opened,
 //! which a process without its file system could not do.
 
-use std::ffi::{CStr, c_char, c_int, c_void};
+use adjunct_ossl::object::{self, Loaded};
+use std::ffi::{CStr, c_char};
 use std::mem::size_of;
 
 /// `Elf64_Dyn`, `Elf32_Dyn`.
@@ -45,31 +46,20 @@ mod tag {
 /// Which of some lists of functions have one that the program refers to and does not bring itself. Its libraries' references
 /// do not count, nor what it looks up while it runs.
 pub fn of_program<const N: usize>(lists: [&[&str]; N]) -> [bool; N] {
-    let mut search = Search { lists, found: [false; N] };
-    // SAFETY: `visit` is called with `search` before this returns, and unwinds nowhere.
-    unsafe { libc::dl_iterate_phdr(Some(visit::<N>), (&raw mut search).cast()) };
-    search.found
-}
-
-struct Search<'a, const N: usize> {
-    lists: [&'a [&'a str]; N],
-    found: [bool; N],
-}
-
-/// Looks at the first object, which is the program (dl_iterate_phdr(3)), and ends the walk.
-unsafe extern "C" fn visit<const N: usize>(info: *mut libc::dl_phdr_info, _size: usize, search: *mut c_void) -> c_int {
-    // SAFETY: the loader's description of the program; the search is that of `of_program`.
-    unsafe {
-        let (info, search) = (&*info, &mut *search.cast::<Search<'_, N>>());
-        if let Some(program) = Program::read(info) {
+    let mut found = [false; N];
+    // The first object is the program (dl_iterate_phdr(3)), with which the walk ends.
+    object::find_loaded(|loaded| {
+        // SAFETY: what the loader says of it.
+        if let Some(program) = unsafe { Program::read(loaded) } {
             program.imports(|name| {
-                for (list, found) in search.lists.iter().zip(&mut search.found) {
+                for (list, found) in lists.iter().zip(&mut found) {
                     *found |= list.iter().any(|function| function.as_bytes() == name);
                 }
             });
         }
-    }
-    1
+        Some(())
+    });
+    found
 }
 
 /// The tables of a program.
@@ -85,22 +75,15 @@ impl Program {
     /// `None` where it is linked statically.
     ///
     /// # Safety
-    /// What the loader says of a loaded object.
-    unsafe fn read(info: &libc::dl_phdr_info) -> Option<Program> {
-        let base = info.dlpi_addr as usize;
-        if info.dlpi_phnum == 0 {
-            return None;
-        }
-        // SAFETY: the loader's program headers, and the dynamic section they tell of, which ends with a null tag.
-        let dynamic = unsafe {
-            let headers = std::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into());
-            let header = headers.iter().find(|header| header.p_type == libc::PT_DYNAMIC)?;
-            base.wrapping_add(header.p_vaddr as usize) as *const Dynamic
-        };
+    /// The object is as the loader describes it.
+    unsafe fn read(object: Loaded<'_>) -> Option<Program> {
+        let base = object.base;
+        let header = object.headers.iter().find(|header| header.p_type == libc::PT_DYNAMIC)?;
+        let dynamic = object.start(header) as *const Dynamic;
         let value = |wanted: isize| {
             (0..)
                 .map(|at| {
-                    // SAFETY: not past the entry with the null tag, where the walk ends.
+                    // SAFETY: the program's dynamic section, not past the entry with the null tag, where the walk ends.
                     unsafe { *dynamic.add(at) }
                 })
                 .take_while(|entry| entry.tag != tag::NULL)

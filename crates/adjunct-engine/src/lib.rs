@@ -18,7 +18,7 @@ pub mod register;
 pub mod rsa;
 pub mod tables;
 
-use adjunct::foreign::guard;
+use adjunct_ossl::guard;
 use libcrypto::{Functions, Opaque};
 use std::ffi::{c_char, c_int, c_ulong, c_void};
 

@@ -1,12 +1,11 @@
 //! The libcrypto that loaded the engine: its functions, found at run time as the provider finds them, so that the module
 //! links none and serves whichever one calls it.
 
-use adjunct::foreign::Object;
+pub use adjunct_ossl::Opaque;
+use adjunct_ossl::errors::Errors;
+use adjunct_ossl::object::Object;
 use std::ffi::{c_char, c_int, c_long, c_uint, c_ulong, c_void};
 use std::sync::OnceLock;
-
-/// An opaque object of OpenSSL.
-pub type Opaque = *mut c_void;
 
 /// `RSA_METHOD`'s four operations.
 pub type RsaOperation =
@@ -66,15 +65,10 @@ pub type ExDup = unsafe extern "C" fn(
 pub type ExFree =
     unsafe extern "C" fn(parent: Opaque, data: Opaque, all: Opaque, index: c_int, long: c_long, argument: Opaque);
 
-adjunct::functions! {
+adjunct_ossl::functions! {
     /// What is used of libcrypto; all exist in every OpenSSL 3.
-    pub Functions:
+    pub Functions { errors: Errors }:
     version c"OpenSSL_version_num" () -> c_ulong;
-    error_new c"ERR_new" ();
-    error_set c"ERR_set_error" (c_int, c_int, *const c_char);
-    error_mark c"ERR_set_mark" () -> c_int;
-    error_to_mark c"ERR_pop_to_mark" () -> c_int;
-    error_keep c"ERR_clear_last_mark" () -> c_int;
     malloc c"CRYPTO_malloc" (usize, *const c_char, c_int) -> Opaque;
     engine_set_id c"ENGINE_set_id" (Opaque, *const c_char) -> c_int;
     engine_set_name c"ENGINE_set_name" (Opaque, *const c_char) -> c_int;

@@ -2,8 +2,8 @@
 
 use adjunct::awslc;
 use adjunct::catalogue::Function;
-use adjunct::foreign::guard;
 use adjunct::route::{Direction, Tally};
+use adjunct_ossl::guard;
 use std::ffi::{c_int, c_void};
 
 /// `RAND_METHOD`.

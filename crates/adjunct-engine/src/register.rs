@@ -8,13 +8,14 @@
 use crate::libcrypto::{self, Opaque};
 use crate::{ec, imports, rand, rsa};
 use adjunct::config::engine_methods::{AUTO, DH, EC, EC_CALLS, RAND, RSA, RSA_CALLS};
-use adjunct::foreign::Object;
+use adjunct_ossl::errors::Errors;
+use adjunct_ossl::object::Object;
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-adjunct::functions! {
+adjunct_ossl::functions! {
     /// What registers an engine; none of it exists in an OpenSSL without engines.
-    Registry:
+    Registry { errors: Errors }:
     new c"ENGINE_new" () -> Opaque;
     free c"ENGINE_free" (Opaque) -> c_int;
     finish c"ENGINE_finish" (Opaque) -> c_int;
@@ -29,8 +30,6 @@ adjunct::functions! {
     random c"RAND_get_rand_method" () -> Opaque;
     own_random c"RAND_OpenSSL" () -> Opaque;
     set_random c"RAND_set_rand_method" (*const c_void) -> c_int;
-    mark c"ERR_set_mark" () -> c_int;
-    to_mark c"ERR_pop_to_mark" () -> c_int;
 }
 
 /// Lays the engine's methods under the low-level functions of the libcrypto around the address `inside`, for `groups`
@@ -61,17 +60,17 @@ pub fn register(inside: *const c_void, groups: &str) -> bool {
     if DONE.swap(true, Ordering::AcqRel) {
         return false;
     }
-    // SAFETY: libcrypto's functions, on engines it gave.
-    unsafe {
-        (registry.mark)();
-        methods &= !registry.taken(methods);
-        let done = methods != 0 && !registry.is_there() && registry.add_engine(functions);
-        if done {
-            registry.install(functions, methods);
+    registry.errors.quietly(|| {
+        // SAFETY: libcrypto's functions, on engines it gave.
+        unsafe {
+            methods &= !registry.taken(methods);
+            let done = methods != 0 && !registry.is_there() && registry.add_engine(functions);
+            if done {
+                registry.install(functions, methods);
+            }
+            done
         }
-        (registry.to_mark)();
-        done
-    }
+    })
 }
 
 impl Registry {

@@ -5,9 +5,10 @@ use crate::tables::{self, Tables};
 use adjunct::awslc::digest::SHA1;
 use adjunct::awslc::rsa::{Crt, Key, MAX_SIZE, Numbers};
 use adjunct::awslc::rsa_padding::{oaep_encode, pkcs1_decode_implicit, pkcs1_encode, pkcs1_sign};
-use adjunct::foreign::guard;
 use adjunct::memory::{self, Shared};
 use adjunct::route::{Direction, Tally};
+use adjunct_ossl::guard;
+use adjunct_ossl::reason::rsa as reason;
 use std::ffi::{c_int, c_long};
 use std::ptr::null_mut;
 use std::sync::{Mutex, OnceLock};
@@ -21,9 +22,6 @@ const PKCS1: c_int = 1;
 const NONE: c_int = 3;
 const OAEP: c_int = 4;
 /// `RSA_R_PADDING_CHECK_FAILED`, `RSA_R_VALUE_MISSING`.
-const PADDING_CHECK_FAILED: c_int = 114;
-const VALUE_MISSING: c_int = 147;
-const ERR_LIB_RSA: c_int = 4;
 /// The first OpenSSL whose PKCS#1 v1.5 decryption rejects implicitly.
 const IMPLICIT_REJECTION: u64 = 0x3020_0000;
 
@@ -233,23 +231,9 @@ unsafe fn key(rsa: Opaque) -> Option<Shared<Key>> {
 
 /// The result of a padding check of OpenSSL's; as in its own method, a further error follows that of the check. It is raised
 /// in any case and taken back, for what the padding was is not to be told by the time that takes.
-unsafe fn checked(f: &Functions, length: c_int) -> c_int {
-    // SAFETY: libcrypto's functions.
-    unsafe {
-        (f.error_mark)();
-        raise(f, PADDING_CHECK_FAILED);
-        let end = if length < 0 { f.error_keep } else { f.error_to_mark };
-        end();
-    }
+fn checked(f: &Functions, length: c_int) -> c_int {
+    f.errors.raise_unless(length >= 0, || f.errors.raise(reason::PADDING_CHECK_FAILED));
     length
-}
-
-unsafe fn raise(f: &Functions, reason: c_int) {
-    // SAFETY: libcrypto's functions; no text follows.
-    unsafe {
-        (f.error_new)();
-        (f.error_set)(ERR_LIB_RSA, reason, std::ptr::null());
-    }
 }
 
 /// Whether a key has no modulus, or, where `exponent` says that one is needed, no public exponent: OpenSSL's own functions
@@ -294,7 +278,7 @@ unsafe fn either(
         // SAFETY: a live RSA object.
         unsafe {
             if lacks(f, rsa, public) {
-                raise(f, VALUE_MISSING);
+                f.errors.raise(reason::VALUE_MISSING);
                 return Some(-1);
             }
             if !TABLES.has((f.rsa_table)(rsa)) {

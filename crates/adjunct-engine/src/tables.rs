@@ -9,6 +9,7 @@
 //!
 //! So the functions are set in libcrypto's own tables: the keys stay its own, and no lock is taken that stock does not take.
 
+use adjunct_ossl::object;
 use std::ffi::{c_int, c_void};
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -49,11 +50,6 @@ impl Default for Tables {
         Tables::new()
     }
 }
-
-#[cfg(target_pointer_width = "64")]
-type Header = libc::Elf64_Phdr;
-#[cfg(target_pointer_width = "32")]
-type Header = libc::Elf32_Phdr;
 
 /// How many bytes of a table hold functions that are set: both have fifteen words, ours among them.
 const LENGTH: usize = 16 * size_of::<usize>();
@@ -103,22 +99,8 @@ fn protect(at: usize, page: usize, protection: c_int) -> bool {
 /// How the loader has left the page of an address: as its segment says, without writing where relocation was the last to.
 /// `None` for an address in no loaded object.
 fn protection(address: usize, page: usize) -> Option<c_int> {
-    struct Asked {
-        address: usize,
-        page: usize,
-        found: Option<c_int>,
-    }
-    unsafe extern "C" fn visit(info: *mut libc::dl_phdr_info, _size: usize, asked: *mut c_void) -> c_int {
-        // SAFETY: the loader's description of an object, with its headers; `asked` is that of the caller.
-        let (info, asked) = unsafe { (&*info, &mut *asked.cast::<Asked>()) };
-        let headers = match info.dlpi_phnum {
-            0 => &[],
-            // SAFETY: the loader's headers of the object.
-            n => unsafe { std::slice::from_raw_parts(info.dlpi_phdr, n.into()) },
-        };
-        let start = |header: &Header| (info.dlpi_addr as usize).wrapping_add(header.p_vaddr as usize);
-        let holds = |header: &&Header| asked.address.wrapping_sub(start(header)) < header.p_memsz as usize;
-        let Some(segment) = headers.iter().filter(|h| h.p_type == libc::PT_LOAD).find(holds) else { return 0 };
+    object::find_loaded(|object| {
+        let segment = object.segment(address)?;
         let mut found = libc::PROT_NONE;
         for (flag, protection) in
             [(libc::PF_R, libc::PROT_READ), (libc::PF_W, libc::PROT_WRITE), (libc::PF_X, libc::PROT_EXEC)]
@@ -126,16 +108,11 @@ fn protection(address: usize, page: usize) -> Option<c_int> {
             found |= if segment.p_flags & flag != 0 { protection } else { 0 };
         }
         // The last page of it stays writable where other data begins on it.
-        let down = |address: usize| address & !(asked.page - 1);
-        let relocated = headers.iter().filter(|h| h.p_type == libc::PT_GNU_RELRO).any(|header| {
-            let end = down(start(header).wrapping_add(header.p_memsz as usize));
-            (down(start(header))..end).contains(&asked.address)
+        let down = |address: usize| address & !(page - 1);
+        let relocated = object.headers.iter().filter(|h| h.p_type == libc::PT_GNU_RELRO).any(|header| {
+            let start = object.start(header);
+            (down(start)..down(start.wrapping_add(header.p_memsz as usize))).contains(&address)
         });
-        asked.found = Some(if relocated { found & !libc::PROT_WRITE } else { found });
-        1
-    }
-    let mut asked = Asked { address, page, found: None };
-    // SAFETY: `visit` is called with `asked` before this returns, and unwinds nowhere.
-    unsafe { libc::dl_iterate_phdr(Some(visit), (&raw mut asked).cast()) };
-    asked.found
+        Some(if relocated { found & !libc::PROT_WRITE } else { found })
+    })
 }

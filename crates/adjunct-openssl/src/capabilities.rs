@@ -32,9 +32,9 @@ pub unsafe extern "C" fn get_capabilities(
             return 1;
         }
         let mut next = Next { callback, argument };
-        match fallback::library(&provider.core) {
+        match provider.core.libcrypto().and_then(fallback::library) {
             // SAFETY: `pass_on` takes a `Next`, which outlives the call.
-            Some(library) => unsafe { fallback::capabilities(library, TLS_GROUP, pass_on, (&raw mut next).cast()) },
+            Some(library) => unsafe { library.capabilities(TLS_GROUP, pass_on, (&raw mut next).cast()) },
             None => 0,
         }
     })

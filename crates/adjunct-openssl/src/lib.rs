@@ -16,3 +16,5 @@ pub mod mac;
 pub mod provider;
 pub mod rand;
 pub mod rsa;
+
+use adjunct_ossl::entry;

@@ -7,6 +7,8 @@ use crate::abi::{self, Algorithm, Dispatch, OsslAlgorithm, guard, id};
 use crate::ec::encoder::Encoders;
 use crate::{asynchronous, capabilities, cipher, digest, ec, ecx, fallback, mac, rand, rsa};
 use adjunct::config::{Group, Groups};
+use adjunct_ossl::engines::Engines;
+use adjunct_ossl::random;
 use std::ffi::{CStr, c_int, c_void};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
@@ -22,7 +24,7 @@ pub struct Provider {
     /// Whether PKCS#1 v1.5 decryption rejects implicitly where this OpenSSL itself does not (`implicit-rejection = yes`).
     implicit_rejection: bool,
     /// The engines of this libcrypto.
-    pub engines: fallback::Engines,
+    pub engines: Engines,
     library: fallback::Cache,
     tables: Vec<(c_int, Vec<OsslAlgorithm>)>,
     /// Made when they are first asked for; null until then.
@@ -170,7 +172,7 @@ fn tables(version: (u32, u32), groups: Groups) -> Vec<(c_int, Vec<OsslAlgorithm>
         offer(id::OP_KEYEXCH, ecx::exchange::algorithms(version));
     }
     for (_, list) in &mut tables {
-        list.push(Algorithm::end());
+        list.push(OsslAlgorithm::END);
     }
     tables
 }
@@ -202,7 +204,7 @@ pub unsafe extern "C" fn OSSL_provider_init(
         };
         // Names that cover what only OpenSSL's default provider can do (another curve, three primes, HMAC over RIPEMD-160) are
         // left to it where it cannot be handed over: with libcrypto linked statically into a program that exports nothing.
-        if !fallback::reachable(&core) {
+        if !core.libcrypto().is_some_and(fallback::reachable) {
             for group in [Group::Rsa, Group::Ec, Group::Macs] {
                 groups.remove(group);
             }
@@ -215,12 +217,12 @@ pub unsafe extern "C" fn OSSL_provider_init(
             adjunct_engine::register::register(core.address(), &value);
         }
         if !groups.has(Group::Rand) {
-            fallback::keep_generator_away(&core);
+            random::build_generator_of(c"provider!=adjunct", &core);
         }
         asynchronous::prepare(&core);
         digest::follow_version(&core.config("openssl-version").unwrap_or_default());
         let version = version(&core);
-        let engines = fallback::Engines::of(&core);
+        let engines = Engines::of(core.libcrypto());
         let library = fallback::Cache::default();
         let tables = tables(version, groups);
         let encoders = AtomicPtr::default();

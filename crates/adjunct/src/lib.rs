@@ -13,7 +13,6 @@
 //! * [`drbg`]: Hash_DRBG over SHA-512.
 //! * [`memory`]: boxes and buffers that may not be had.
 //! * [`nonce`]: ECDSA nonces for signatures in lanes.
-//! * [`foreign`]: what every module inside a foreign process needs.
 //! * [`fork`]: which process along a line of forks this is.
 //! * [`config`]: the `algorithms =` keywords.
 //! * [`sandbox`]: whether a filter of system calls is in force.
@@ -30,7 +29,6 @@ pub mod curve448;
 pub mod diag;
 pub mod drbg;
 pub mod error;
-pub mod foreign;
 pub mod fork;
 pub mod memory;
 pub mod nonce;

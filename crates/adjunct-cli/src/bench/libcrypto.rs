@@ -3,7 +3,7 @@
 use super::Error;
 use crate::Failure;
 use crate::module::{self, Choice, Purpose};
-pub use adjunct::foreign::param::Param;
+pub use adjunct_ossl::param::Param;
 use libloading::Library;
 use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_void};
 use std::io::Write;

@@ -3,7 +3,8 @@
 use super::Facts;
 use adjunct::catalogue::Function;
 use adjunct::config::LibicaModes;
-use adjunct::{cpu, foreign, route};
+use adjunct::{cpu, route};
+use adjunct_ossl::object;
 use serde::Serialize;
 
 /// The line about FIPS; adjunct's CPU library is not built in its FIPS mode.
@@ -78,7 +79,7 @@ impl Report {
     }
 
     fn with(facts: &Facts, library: Library, modes: LibicaModes) -> Report {
-        let libcrypto = foreign::libcrypto().is_some();
+        let libcrypto = object::libcrypto().is_some();
         let software = |function| modes.in_software(function, || libcrypto);
         let functions = Function::ALL.iter().filter(|function| function.info().z);
         let curves = facts.curves.iter().filter(|curve| curve.z || library == Library::OpenSsl);

@@ -11,7 +11,7 @@ mod unit;
 
 use crate::bulk::{self, Made, bulk};
 use crate::libcrypto::Opaque;
-use adjunct::foreign::guard;
+use adjunct_ossl::guard;
 use std::ffi::{c_int, c_ulong, c_void};
 use std::sync::atomic::{AtomicBool, Ordering};
 

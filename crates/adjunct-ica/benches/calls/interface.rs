@@ -1,6 +1,6 @@
 //! libica's functions, found in the shared library that a program is linked with.
 
-use adjunct::foreign::Object;
+use adjunct_ossl::object::Object;
 use std::ffi::{CStr, CString, c_int, c_uint, c_ulong, c_void};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -23,7 +23,7 @@ pub fn load(path: &Path) -> &'static Ica {
     Box::leak(Box::new(Ica::find(object).expect("libica's functions")))
 }
 
-adjunct::functions! {
+adjunct_ossl::functions! {
     #[derive(Debug)]
     pub Ica:
         aes_ecb c"ica_aes_ecb" (*const u8, *mut u8, c_ulong, *const u8, c_uint, c_uint) -> c_uint;

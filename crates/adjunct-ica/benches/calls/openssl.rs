@@ -3,7 +3,7 @@
 #![allow(clippy::too_many_arguments, reason = "as OpenSSL's functions have")]
 
 use super::interface::object;
-use adjunct::foreign::param::Param;
+use adjunct_ossl::param::Param;
 use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_void};
 use std::ptr::{null, null_mut};
 
@@ -13,7 +13,7 @@ const SET_IV_LENGTH: c_int = 0x9;
 const GET_TAG: c_int = 0x10;
 const SET_TAG: c_int = 0x11;
 
-adjunct::functions! {
+adjunct_ossl::functions! {
     #[derive(Debug)]
     pub OpenSsl:
         version_text c"OpenSSL_version" (c_int) -> *const c_char;

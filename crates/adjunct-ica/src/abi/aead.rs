@@ -7,8 +7,8 @@ use crate::serve::{self, Operation};
 use adjunct::awslc::cipher_ccm::Ccm;
 use adjunct::awslc::cipher_gcm_part::State;
 use adjunct::catalogue::Function;
-use adjunct::foreign::guard;
 use adjunct::{InOut, wipe};
+use adjunct_ossl::guard;
 use std::ffi::{c_int, c_uint, c_ulong};
 use subtle::ConstantTimeEq;
 

@@ -1,9 +1,10 @@
 //! `ica_x25519_*`, `ica_x448_*`, `ica_ed25519_*` and `ica_ed448_*`: 0 or -1, and nothing is written but by a success.
 
+use super::traceless::traceless;
 use super::{array, bytes, handle, put};
 use crate::ecx::{Agreement, Curve, Ed448, Ed25519, Key, Signatures, X448, X25519};
 use crate::error::Errno;
-use adjunct::foreign::{guard, traceless};
+use adjunct_ossl::guard;
 use std::ffi::c_int;
 
 fn status(body: impl FnOnce() -> Result<(), Errno>) -> c_int {

@@ -5,8 +5,8 @@ use crate::error::Errno;
 use crate::machine::{Machine, machine};
 use crate::serve::{self, Operation};
 use adjunct::catalogue::Function;
-use adjunct::foreign::guard;
 use adjunct::route::Direction;
+use adjunct_ossl::guard;
 use std::ffi::{c_char, c_int, c_uint};
 
 /// `DRIVER_NOT_LOADED`: there is no card of the kernel's.

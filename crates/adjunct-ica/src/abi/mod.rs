@@ -9,11 +9,13 @@ pub mod library;
 pub mod list;
 pub mod random;
 pub mod rsa;
+mod traceless;
 
 use crate::error::Errno;
 use adjunct::InOut;
-use adjunct::foreign::{guard, traceless, traceless_where};
+use adjunct_ossl::guard;
 use std::ffi::{c_int, c_uint};
+use traceless::{traceless, traceless_where};
 use zeroize::Zeroizing;
 
 /// Runs a function of the interface that returns an errno, or 0.

@@ -1,12 +1,13 @@
 //! `ica_drbg_*`.
 
+use super::traceless::traceless_within;
 use super::{bytes, bytes_mut};
 use crate::drbg::{self, Drbg, Refused};
 use crate::error::Errno;
 use crate::serve::Operation;
 use adjunct::catalogue::Function;
-use adjunct::foreign::{guard, traceless_within};
 use adjunct::route::Direction;
+use adjunct_ossl::guard;
 use std::ffi::{c_int, c_void};
 use zeroize::Zeroizing;
 

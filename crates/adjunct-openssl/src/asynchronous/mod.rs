@@ -3,23 +3,25 @@
 //! Such a server has one thread for many connections, so that its operations could never meet in a batch. In a job they
 //! do: the operation queues its request and pauses the job, the loop goes on to the next connection, whose operation does
 //! the same, and the batch runs when eight wait or when the loop has come round without anything new. What decides when is
-//! [`adjunct::accelerator::pause`]; here is how: `libcrypto` finds OpenSSL's functions, `wait` wakes the loop, and `stack`
-//! has room for a batch, which the fiber of a job has not.
+//! [`adjunct::accelerator::pause`]; here is how: `wait` wakes the loop, and `stack` has room for a batch, which the fiber of a job
+//! has not.
 
-mod libcrypto;
 mod stack;
 mod wait;
 
 use crate::abi::core::Core;
 use adjunct::accelerator::pause::{self, Held, Pause};
+use adjunct_ossl::jobs;
 
 /// Prepares for jobs of the libcrypto behind `core`; to be called when the module is loaded.
 pub fn prepare(core: &Core) {
     if stack::SWITCHES {
-        libcrypto::find(core);
+        if let Some(libcrypto) = core.libcrypto() {
+            jobs::find(libcrypto);
+        }
         if !adjunct::sandbox::filtered() {
             // Libcrypto readies its jobs when it is first asked, with a system call.
-            libcrypto::current();
+            jobs::current();
         }
         pause::install(&Jobs);
     }
@@ -31,11 +33,11 @@ struct Jobs;
 impl Pause for Jobs {
     #[inline]
     fn possible(&self) -> bool {
-        libcrypto::current().is_some()
+        jobs::current().is_some()
     }
 
     fn pause(&self, held: &mut Held) -> bool {
-        let Some((functions, job)) = libcrypto::current() else { return false };
+        let Some((functions, job)) = jobs::current() else { return false };
         // SAFETY: the job is the one this thread is in.
         let Some(waker) = (unsafe { wait::Waker::of(functions, job) }) else { return false };
         // SAFETY: as above; the function comes back at once where the job must not pause (ASYNC_block_pause(3)).

@@ -5,9 +5,10 @@
 //! (HAProxy forgets it only when it closes the connection). A wait context that is freed while its job is paused tells us
 //! that the job will never be resumed.
 
-use super::libcrypto::{Callback, Functions, Opaque, STATUS_OK};
 use adjunct::accelerator::pause::Held;
 use adjunct::memory::boxed;
+use adjunct_ossl::Opaque;
+use adjunct_ossl::jobs::{Callback, Jobs, STATUS_OK};
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
@@ -41,7 +42,7 @@ impl Waker {
     ///
     /// # Safety
     /// `job` is the job this thread is in, of the library of `functions`.
-    pub unsafe fn of(functions: &Functions, job: Opaque) -> Option<Waker> {
+    pub unsafe fn of(functions: &Jobs, job: Opaque) -> Option<Waker> {
         // SAFETY: see above; the out pointers are to locals, and the data of our key is a `Wait` of `attach`.
         unsafe {
             let context = (functions.wait_ctx)(job);
@@ -116,7 +117,7 @@ impl Wait {
 ///
 /// # Safety
 /// `context` is a wait context of the library of `functions`.
-unsafe fn attach(functions: &Functions, context: Opaque) -> Option<*mut c_void> {
+unsafe fn attach(functions: &Jobs, context: Opaque) -> Option<*mut c_void> {
     // SAFETY: a new descriptor; the limit goes to a local.
     let fd = unsafe {
         let fd = libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK);

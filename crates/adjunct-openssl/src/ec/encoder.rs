@@ -32,20 +32,16 @@ impl Encoders {
     pub fn of(library: &Library) -> Option<Encoders> {
         let mut templates = Vec::new();
         templates.try_reserve_exact(TABLES.len()).ok()?;
-        library.encoders(c"EC", |template| {
-            if templates.len() < TABLES.len() {
-                templates.push(template);
-            }
-        });
+        templates.extend(library.encoders(c"EC").take(TABLES.len()));
         let (mut properties, mut list) = (Vec::new(), Vec::new());
         properties.try_reserve_exact(templates.len()).ok()?;
         list.try_reserve_exact(templates.len() + 1).ok()?;
         for (template, table) in templates.iter().zip(&TABLES) {
             let text = ours(template.properties)?;
-            list.push(OsslAlgorithm::made(keymgmt::NAMES, &text, table, c"adjunct EC keys, written by OpenSSL"));
+            list.push(OsslAlgorithm::new(keymgmt::NAMES, &text, table, c"adjunct EC keys, written by OpenSSL"));
             properties.push(text);
         }
-        list.push(abi::Algorithm::end());
+        list.push(OsslAlgorithm::END);
         Some(Encoders { templates, _properties: properties, list })
     }
 

@@ -93,7 +93,7 @@ impl Delegated {
         let mut request = [Param::describe(c"bits", crate::abi::param::INTEGER, 4), Param::END];
         request[0].data = (&raw mut bits).cast();
         if let Some(library) = provider.fallback() {
-            library.quietly(|| self.call(id::KEYMGMT_GET_PARAMS, request.as_mut_ptr()));
+            library.errors().quietly(|| self.call(id::KEYMGMT_GET_PARAMS, request.as_mut_ptr()));
         }
         self.bits = usize::try_from(bits).unwrap_or(0);
     }

@@ -5,9 +5,10 @@ use crate::abi::param::{self, Param};
 use crate::abi::reason::{Reason, evp};
 use crate::abi::{self, Dispatch, guard, id, slice};
 use crate::entry;
-use crate::fallback::{Engines, Output};
+use crate::fallback::Output;
 use adjunct::awslc::mac::{BlockCipher, Cmac};
 use adjunct::catalogue::Function;
+use adjunct_ossl::engines::Engines;
 use std::ffi::{CStr, c_int, c_void};
 
 /// The ciphers served, by all names OpenSSL's default provider knows them by.

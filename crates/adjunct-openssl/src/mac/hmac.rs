@@ -5,11 +5,12 @@ use crate::abi::param::{self, Param};
 use crate::abi::reason::{Reason, evp};
 use crate::abi::{self, Dispatch, guard, id, slice};
 use crate::entry;
-use crate::fallback::{Engines, Output};
+use crate::fallback::Output;
 use adjunct::awslc::digest::{MAX_SIZE, Method};
 use adjunct::awslc::mac::{Hmac, TLS_HEADER};
 use adjunct::catalogue::Function;
 use adjunct::route::Tally;
+use adjunct_ossl::engines::Engines;
 use std::ffi::{CStr, c_int, c_void};
 
 impl Keyed for Hmac {

@@ -13,6 +13,7 @@ use crate::fallback::{self, Output};
 use crate::provider::{Provider, provider};
 use adjunct::catalogue::Function;
 use adjunct::route::{Direction, Tally};
+use adjunct_ossl::engines::Engines;
 use std::ffi::{CStr, CString, c_int, c_void};
 
 /// What this module offers.
@@ -32,7 +33,7 @@ trait Keyed: Clone {
     /// What is served under this name.
     fn under(name: &str) -> Option<Self::Under>;
     /// Whether an engine of the program replaces it.
-    fn replaced(under: Self::Under, engines: &fallback::Engines) -> bool;
+    fn replaced(under: Self::Under, engines: &Engines) -> bool;
     /// The function it counts as, and the bits of its key.
     fn function(under: Self::Under) -> (Function, usize);
     /// Keys it.

@@ -214,7 +214,7 @@ impl Context {
         push(unsigned(integer(c"tls-negotiated-version", &mut alternative)));
         push(unsigned(integer(c"implicit-rejection", &mut implicit)));
         // SAFETY: the array ends and lives through the call.
-        unsafe { Operation::new(&key, c"RSA", self.kind, None, params.as_ptr()) }
+        unsafe { Operation::new(key, c"RSA", self.kind, None, params.as_ptr()) }
     }
 
     /// OAEP's two digests, where we have both.
@@ -293,7 +293,7 @@ impl Context {
     fn raise_unless(&self, right: bool, reasons: &[Reason]) {
         if let Some(library) = self.provider().fallback() {
             let core = &self.provider().core;
-            library.raise_unless(right, || reasons.iter().for_each(|&reason| core.raise(reason)));
+            library.errors().raise_unless(right, || reasons.iter().for_each(|&reason| core.raise(reason)));
         }
     }
 

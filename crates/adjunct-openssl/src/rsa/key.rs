@@ -9,6 +9,7 @@ use adjunct::awslc::rsa::{Crt, Key, Numbers, Part};
 use adjunct::awslc::rsa_padding::Hash;
 use adjunct::catalogue::Function;
 use adjunct::route::{Direction, Tally};
+use adjunct_ossl::default_provider;
 use std::ffi::{CStr, c_int};
 use std::sync::OnceLock;
 use zeroize::Zeroizing;
@@ -88,7 +89,7 @@ impl Foreign {
         let (mut bits, mut size) = (0i32, 0i32);
         let mut request = [integer(c"bits", &mut bits), integer(c"max-size", &mut size), Param::END];
         // SAFETY: the array ends and lives through the call. A key without numbers answers nothing.
-        key.library().quietly(|| unsafe { key.get_params(request.as_mut_ptr()) });
+        key.library().errors().quietly(|| unsafe { key.get_params(request.as_mut_ptr()) });
         Foreign { key, bits: bits.max(0) as usize, size: size.max(0) as usize, private }
     }
 }
@@ -121,7 +122,8 @@ impl Material {
             return Some(Material::own(key));
         }
         // SAFETY: see above.
-        let key = unsafe { fallback::Key::from_params(provider.fallback()?, c"RSA", selection, params) }?;
+        let key = unsafe { default_provider::Key::from_params(provider.fallback()?, c"RSA", selection, params) }?;
+        let key = fallback::shared(key)?;
         let private = key.has(id::KEYMGMT_SELECT_PRIVATE_KEY) == 1;
         Some(Material::Foreign(Foreign::new(key, private)))
     }
@@ -147,7 +149,8 @@ impl Material {
         let selection = if key.is_private() { PAIR } else { id::KEYMGMT_SELECT_PUBLIC_KEY };
         let library = provider.fallback()?;
         // SAFETY: the array ends and lives through the call.
-        let made = unsafe { fallback::Key::from_params(library, c"RSA", selection, exported.params.as_ptr()) }?;
+        let made = unsafe { default_provider::Key::from_params(library, c"RSA", selection, exported.params.as_ptr()) }?;
+        let made = fallback::shared(made)?;
         Some(cell.get_or_init(|| made).clone())
     }
 

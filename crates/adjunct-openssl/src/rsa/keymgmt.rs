@@ -12,6 +12,7 @@ use adjunct::awslc::rsa::{Key, Part};
 use adjunct::catalogue::Function;
 use adjunct::memory::Shared;
 use adjunct::route::{Direction, Tally};
+use adjunct_ossl::default_provider;
 use std::ffi::{c_char, c_int, c_void};
 use zeroize::Zeroizing;
 
@@ -60,7 +61,7 @@ impl KeyObject {
     fn foreign(&self) -> Option<fallback::Key> {
         match &self.material {
             Some(material) => material.foreign(self.provider()),
-            None => fallback::Key::empty(self.provider().fallback()?, c"RSA"),
+            None => fallback::shared(default_provider::Key::empty(self.provider().fallback()?, c"RSA")?),
         }
     }
 }
@@ -463,7 +464,7 @@ impl Generation {
         }
         // SAFETY: the callback and its argument are OpenSSL's.
         let key = unsafe { self.delegated.as_mut()?.run(callback, argument) }?;
-        let material = adopt(key);
+        let material = adopt(fallback::shared(key)?);
         Tally::delegated(Function::RsaKeygenCrt, material.bits()).count(Direction::Encrypt, 0);
         Some(material)
     }
@@ -480,7 +481,7 @@ fn adopt(key: fallback::Key) -> Material {
     }
     let mut own: Option<Key> = None;
     // SAFETY: callback and argument belong together.
-    key.library().quietly(|| unsafe { key.export(PAIR, import, (&raw mut own).cast()) });
+    key.library().errors().quietly(|| unsafe { key.export(PAIR, import, (&raw mut own).cast()) });
     own.map_or_else(|| Material::Foreign(Foreign::new(key, true)), Material::own)
 }
 

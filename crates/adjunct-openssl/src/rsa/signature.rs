@@ -169,7 +169,7 @@ impl Context {
         // SAFETY: see above.
         unsafe {
             provider.adopt_digests(digest, params);
-            Operation::begin(&key, c"RSA", kind, digest, params)
+            Operation::begin(key, c"RSA", kind, digest, params)
         }
     }
 

@@ -1,7 +1,6 @@
 //! Parameter arrays to hand out.
 
-use super::param::{self, Param};
-use adjunct::opaque_debug;
+use crate::param::{self, Param};
 use std::ffi::{CStr, c_uint};
 use zeroize::Zeroizing;
 
@@ -14,7 +13,12 @@ pub struct Builder {
     failed: bool,
 }
 
-opaque_debug!(Builder);
+impl std::fmt::Debug for Builder {
+    /// Not the values, which may be secret.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Builder").finish_non_exhaustive()
+    }
+}
 
 impl Builder {
     /// Adds `value`, of which `length` bytes count.

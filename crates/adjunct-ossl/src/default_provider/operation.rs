@@ -1,10 +1,10 @@
 //! Public-key operations in OpenSSL's default provider, by its own dispatch tables.
 
-use super::dispatch::forward;
 use super::{Context, Key, Output, name_or_null};
-use crate::abi::id;
-use crate::abi::param::Param;
+use crate::param::Param;
+use crate::{forward, id};
 use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ops::Deref;
 
 /// What an [`Operation`] does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,27 +53,27 @@ impl Kind {
     }
 }
 
-/// A context of the default provider, set up for one kind of operation.
+/// A context of the default provider, set up for one kind of operation. `K` holds the key, alone or with others.
 #[derive(Debug)]
-pub struct Operation {
+pub struct Operation<K> {
     context: Context,
     kind: Kind,
     // Not every provider takes a reference of its own.
-    _key: Key,
+    key: K,
 }
 
-impl Operation {
+impl<K: Deref<Target = Key>> Operation<K> {
     /// Sets the operation up with `key` of type `name`, `params` and, for those that have one, a `digest`.
     ///
     /// # Safety
     /// `params` is a parameter array that lives through the call; null is an empty one.
     pub unsafe fn new(
-        key: &Key,
+        key: K,
         name: &CStr,
         kind: Kind,
         digest: Option<&CStr>,
         params: *const Param,
-    ) -> Option<Operation> {
+    ) -> Option<Operation<K>> {
         // SAFETY: see above.
         let (operation, done) = unsafe { Operation::begin(key, name, kind, digest, params) }?;
         (done == 1).then_some(operation)
@@ -84,12 +84,12 @@ impl Operation {
     /// # Safety
     /// As for [`Operation::new`].
     pub unsafe fn begin(
-        key: &Key,
+        key: K,
         name: &CStr,
         kind: Kind,
         digest: Option<&CStr>,
         params: *const Param,
-    ) -> Option<(Operation, c_int)> {
+    ) -> Option<(Operation<K>, c_int)> {
         let operation = if kind.is_cipher() { id::OP_ASYM_CIPHER } else { id::OP_SIGNATURE };
         let algorithm = key.library().algorithm(operation, name)?;
         let (provider, null) = (algorithm.provider_context(), std::ptr::null_mut());
@@ -129,11 +129,14 @@ impl Operation {
                 (raw, object, params)
             )
         };
-        Some((Operation { context, kind, _key: key.clone() }, done))
+        Some((Operation { context, kind, key }, done))
     }
 
     /// A copy with the same key, parameters and data.
-    pub fn duplicate(&self) -> Option<Operation> {
+    pub fn duplicate(&self) -> Option<Operation<K>>
+    where
+        K: Clone,
+    {
         let (algorithm, raw) = (self.context.algorithm(), self.context.raw());
         let (dup, free) = if self.kind.is_cipher() {
             (id::ASYM_CIPHER_DUPCTX, id::ASYM_CIPHER_FREECTX)
@@ -143,7 +146,7 @@ impl Operation {
         let copy = forward!(algorithm, dup, fn(*mut c_void) -> *mut c_void, std::ptr::null_mut(), (raw));
         // SAFETY: made by the algorithm just now.
         let context = unsafe { Context::own(algorithm, copy, free) }?;
-        Some(Operation { context, kind: self.kind, _key: self._key.clone() })
+        Some(Operation { context, kind: self.kind, key: self.key.clone() })
     }
 
     fn with_params(&self, (signature, cipher): (c_int, c_int), params: *mut Param) -> c_int {

@@ -1,12 +1,12 @@
 //! The default provider's own dispatch tables.
 //!
-//! Where one algorithm name covers what we serve and what we do not (every curve is an `EC` key), a key or context we do
-//! not serve *is* the default provider's: OpenSSL's calls are passed on one to one, so nothing can differ. Whatever the
-//! installed libcrypto knows that we do not (a newer parameter, another curve) works the same way.
+//! Where one algorithm name covers what a provider serves and what it does not (every curve is an `EC` key), a key or context that
+//! it does not serve *is* the default provider's: OpenSSL's calls are passed on one to one, so nothing can differ. Whatever the
+//! installed libcrypto knows beyond that (a newer parameter, another curve) works the same way.
 
-use super::{Library, Opaque};
-use crate::abi::{AnyFunction, Dispatch, OsslAlgorithm};
-use std::ffi::{CStr, c_int, c_void};
+use crate::Opaque;
+use crate::dispatch::{AnyFunction, Dispatch};
+use std::ffi::{c_int, c_void};
 
 /// One algorithm of the default provider.
 #[derive(Debug, Clone, Copy)]
@@ -19,25 +19,6 @@ pub struct Algorithm {
 unsafe impl Send for Algorithm {}
 // SAFETY: as above.
 unsafe impl Sync for Algorithm {}
-
-impl Library {
-    /// The default provider's algorithm called `name` for an `OSSL_OP_*` operation.
-    pub fn algorithm(&self, operation: c_int, name: &CStr) -> Option<Algorithm> {
-        let mut no_cache = 0;
-        // SAFETY: libcrypto's functions, called as documented; the list is a static of libcrypto that ends with no name.
-        unsafe {
-            let mut entry = (self.functions.provider_query)(self.provider, operation, &raw mut no_cache);
-            while !entry.is_null() && !OsslAlgorithm::is_end(&*entry) {
-                if let Some(functions) = crate::abi::Algorithm::named(&*entry, name) {
-                    let context = (self.functions.provider_context)(self.provider);
-                    return Some(Algorithm { context, functions });
-                }
-                entry = entry.add(1);
-            }
-        }
-        None
-    }
-}
 
 impl Algorithm {
     /// A table of functions, with the context of a provider that has it.
@@ -118,10 +99,12 @@ impl Context {
 /// Calls the default provider's function of a number, and is `$failure` where this libcrypto has none:
 /// `forward!(algorithm, id::KEYMGMT_HAS, fn(*const c_void, c_int) -> c_int, 0, (raw, selection))`. To be used where the
 /// arguments are those OpenSSL gave, so that their validity is OpenSSL's.
+#[macro_export]
 macro_rules! forward {
     ($algorithm:expr, $id:expr, fn($($type:ty),*) -> $result:ty, $failure:expr, ($($argument:expr),*)) => {{
-        let algorithm: $crate::fallback::Algorithm = $algorithm;
+        let algorithm: $crate::default_provider::Algorithm = $algorithm;
         // SAFETY: the type is that of the number, the arguments are OpenSSL's or the object the algorithm made.
+        #[allow(clippy::macro_metavars_in_unsafe, reason = "the head says what they must be")]
         unsafe {
             match algorithm.function::<unsafe extern "C" fn($($type),*) -> $result>($id) {
                 Some(function) => function($($argument),*),
@@ -130,4 +113,3 @@ macro_rules! forward {
         }
     }};
 }
-pub(crate) use forward;

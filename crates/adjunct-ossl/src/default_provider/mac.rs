@@ -1,7 +1,8 @@
 //! MACs in OpenSSL's default provider.
 
-use super::{Library, Opaque, Output};
-use crate::abi::param::Param;
+use super::{Library, Output};
+use crate::Opaque;
+use crate::param::Param;
 use std::ffi::{CStr, c_int};
 
 /// An `EVP_MAC_CTX` of the default provider.

@@ -1,14 +1,13 @@
 //! Digests and ciphers that an ENGINE of the program replaces.
 //!
 //! The default provider's MACs and signatures digest and encipher through EVP, which asks for the engine that is registered for a
-//! digest or cipher first. What is computed here would pass such an engine over, so these operations are handed over then.
+//! digest or cipher first. A provider that computes them itself would pass such an engine over.
 
-use super::Opaque;
-use crate::abi::core::Core;
-use adjunct::foreign::Object;
+use crate::Opaque;
+use crate::object::Object;
 use std::ffi::c_int;
 
-adjunct::functions! {
+crate::functions! {
     /// The functions of libcrypto used here; all exist until OpenSSL 3.6, unless it was built without engines.
     Functions:
     digest_engine c"ENGINE_get_digest_engine" (c_int) -> Opaque;
@@ -25,7 +24,7 @@ impl std::fmt::Debug for Engines {
     }
 }
 
-/// The numbers of digests (`NID_*`), by our names for them.
+/// The numbers of digests (`NID_*`), by the first of their names in the default provider.
 const DIGESTS: [(&str, c_int); 13] = [
     ("MD5", 4),
     ("SHA1", 64),
@@ -43,12 +42,12 @@ const DIGESTS: [(&str, c_int); 13] = [
 ];
 
 impl Engines {
-    /// Those of the libcrypto behind `core`.
-    pub fn of(core: &Core) -> Engines {
-        Engines(Object::around(core.address(), c"OSSL_LIB_CTX_new").and_then(Functions::find))
+    /// Those of a libcrypto; none where it was not found.
+    pub fn of(libcrypto: Option<Object>) -> Engines {
+        Engines(libcrypto.and_then(Functions::find))
     }
 
-    /// Whether one is registered for the digest of this name of ours.
+    /// Whether one is registered for the digest of this name, the first that the default provider has for it.
     pub fn replace_digest(&self, name: &str) -> bool {
         let Some(functions) = &self.0 else { return false };
         let number = DIGESTS.iter().find(|(known, _)| *known == name);

@@ -1,48 +1,42 @@
-//! Hands what the CPU library lacks to OpenSSL's default provider.
+//! What OpenSSL's default provider computes, by its own dispatch tables.
 //!
-//! The libcrypto that loaded this module is found at run time from an address it gave us; a library context of our own,
-//! which reads no configuration and holds only the default provider, then does the work, so nothing can come back to us.
-//! Parameter arrays pass straight through (they are OpenSSL's own type), and errors land on the caller's queue by
-//! themselves. In a program with libcrypto linked statically there may be nothing to find: [`reachable`] says so, and the provider
-//! then offers no algorithm that could need it.
+//! Of a libcrypto found at run time a library context of our own, which reads no configuration and holds only the default provider,
+//! does the work, so nothing can come back to who asks. Parameter arrays pass straight through (they are OpenSSL's own type), and
+//! errors land on the caller's queue by themselves. In a program with libcrypto linked statically there may be nothing to find:
+//! [`reachable`] says so.
 //!
 //! No lock is taken here: a context made by two threads at once is made twice and one is dropped, so a fork at any moment
 //! leaves the child a usable state.
 
-mod dispatch;
+mod algorithm;
 mod encoders;
-mod engines;
 mod key;
 mod mac;
 mod operation;
-mod random;
 
-pub(crate) use dispatch::forward;
-pub use dispatch::{Algorithm, Context};
+pub use crate::forward;
+pub use algorithm::{Algorithm, Context};
 pub use encoders::Template;
-pub use engines::Engines;
 pub use key::{Generation, Key};
 pub use mac::Mac;
 pub use operation::{Kind, Operation};
-pub use random::keep_generator_away;
 
-use crate::abi::OsslAlgorithm;
-use crate::abi::core::Core;
-use crate::abi::id;
-use crate::abi::param::{self, Param};
-use adjunct::foreign::Object;
+use crate::core::Core;
+use crate::dispatch::OsslAlgorithm;
+use crate::errors::Errors;
+use crate::known::Known;
+use crate::object::Object;
+use crate::param::{self, Param};
+use crate::{Opaque, id};
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::atomic::{AtomicPtr, Ordering};
-
-/// A pointer to one of OpenSSL's opaque objects.
-type Opaque = *mut c_void;
 
 /// What `OSSL_FUNC_KEYMGMT_EXPORT` and `EVP_PKEY_export` call with a key's parameters (`OSSL_CALLBACK`).
 pub type ExportCallback = unsafe extern "C" fn(params: *const Param, argument: *mut c_void) -> c_int;
 
-adjunct::functions! {
+crate::functions! {
     /// The functions of libcrypto used here; all exist since OpenSSL 3.0.
-    Functions:
+    Functions { errors: Errors }:
     lib_ctx_new c"OSSL_LIB_CTX_new" () -> Opaque;
     lib_ctx_free c"OSSL_LIB_CTX_free" (Opaque);
     provider_load c"OSSL_PROVIDER_load" (Opaque, *const c_char) -> Opaque;
@@ -50,9 +44,6 @@ adjunct::functions! {
     provider_do_all c"OSSL_PROVIDER_do_all" (Opaque, encoders::Visitor, *mut c_void) -> c_int;
     provider_query c"OSSL_PROVIDER_query_operation" (Opaque, c_int, *mut c_int) -> *const OsslAlgorithm;
     provider_capabilities c"OSSL_PROVIDER_get_capabilities" (Opaque, *const c_char, ExportCallback, *mut c_void) -> c_int;
-    mark c"ERR_set_mark" () -> c_int;
-    pop_to_mark c"ERR_pop_to_mark" () -> c_int;
-    clear_mark c"ERR_clear_last_mark" () -> c_int;
     provider_name c"OSSL_PROVIDER_get0_name" (Opaque) -> *const c_char;
     md_fetch c"EVP_MD_fetch" (Opaque, *const c_char, *const c_char) -> Opaque;
     md_free c"EVP_MD_free" (Opaque);
@@ -69,18 +60,16 @@ adjunct::functions! {
     mac_set_params c"EVP_MAC_CTX_set_params" (Opaque, *const Param) -> c_int;
 }
 
-/// A libcrypto with a library context of our own in it. Lives as long as the process.
+/// A libcrypto with a library context of our own in it. Lives as long as the process once [`library`] has given it.
 pub struct Library {
     functions: Functions,
     context: Opaque,
     provider: Opaque,
-    base: usize,
-    next: *const Library,
 }
 
 impl std::fmt::Debug for Library {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Library").field("base", &self.base).finish_non_exhaustive()
+        f.debug_struct("Library").field("context", &self.context).finish_non_exhaustive()
     }
 }
 
@@ -89,19 +78,16 @@ unsafe impl Send for Library {}
 // SAFETY: as above.
 unsafe impl Sync for Library {}
 
-/// Those found so far; a process may hold more than one libcrypto.
-static KNOWN: AtomicPtr<Library> = AtomicPtr::new(std::ptr::null_mut());
-
-fn known(mut next: *const Library, base: usize) -> Option<&'static Library> {
-    // SAFETY: entries are leaked, never changed once published.
-    while let Some(library) = unsafe { next.as_ref() } {
-        if library.base == base {
-            return Some(library);
-        }
-        next = library.next;
+impl Drop for Library {
+    /// Of one that another thread has made as well.
+    fn drop(&mut self) {
+        // SAFETY: nobody else knows this context.
+        unsafe { (self.functions.lib_ctx_free)(self.context) };
     }
-    None
 }
+
+/// Those found so far; a process may hold more than one libcrypto.
+static KNOWN: Known<Library> = Known::new();
 
 /// A provider instance's way to its library: [`library`], remembered.
 #[derive(Debug, Default)]
@@ -109,64 +95,75 @@ pub struct Cache(AtomicPtr<Library>);
 
 impl Cache {
     /// The default provider of the libcrypto behind `core`.
+    #[inline]
     pub fn get(&self, core: &Core) -> Option<&'static Library> {
         // SAFETY: a library once made lives as long as the process.
         if let Some(library) = unsafe { self.0.load(Ordering::Acquire).as_ref() } {
             return Some(library);
         }
-        let library = library(core)?;
+        let library = library(core.libcrypto()?)?;
         self.0.store(std::ptr::from_ref(library).cast_mut(), Ordering::Release);
         Some(library)
     }
 }
 
-/// Whether the libcrypto behind `core` can be found, with every function used here.
-pub fn reachable(core: &Core) -> bool {
-    Object::around(core.address(), c"OSSL_LIB_CTX_new").and_then(Functions::find).is_some()
+/// Whether a libcrypto has every function used here.
+pub fn reachable(libcrypto: Object) -> bool {
+    Functions::find(libcrypto).is_some()
 }
 
-/// The default provider of the libcrypto behind `core`, made ready at the first call.
-pub fn library(core: &Core) -> Option<&'static Library> {
-    let handle = Object::around(core.address(), c"OSSL_LIB_CTX_new")?;
-    let mut head = KNOWN.load(Ordering::Acquire);
-    if let Some(library) = known(head, handle.base()) {
-        return Some(library);
-    }
-    let functions = Functions::find(handle)?;
-    // SAFETY: libcrypto's functions, called as documented.
-    let context = unsafe { (functions.lib_ctx_new)() };
-    if context.is_null() {
-        return None;
-    }
-    // SAFETY: as above.
-    let provider = unsafe { (functions.provider_load)(context, c"default".as_ptr()) };
-    if provider.is_null() {
-        // SAFETY: as above; nobody else knows this context.
-        unsafe { (functions.lib_ctx_free)(context) };
-        return None;
-    }
-    let mut library = Box::new(Library { functions, context, provider, base: handle.base(), next: head });
-    loop {
-        library.next = head;
-        let raw = Box::into_raw(library);
-        match KNOWN.compare_exchange(head, raw, Ordering::AcqRel, Ordering::Acquire) {
-            // SAFETY: published, from here on never changed or freed.
-            Ok(_) => return Some(unsafe { &*raw }),
-            Err(now) => {
-                // SAFETY: not published.
-                library = unsafe { Box::from_raw(raw) };
-                head = now;
-                if let Some(theirs) = known(head, handle.base()) {
-                    // SAFETY: nobody else knows this context.
-                    unsafe { (library.functions.lib_ctx_free)(library.context) };
-                    return Some(theirs);
-                }
-            }
-        }
-    }
+/// The default provider of a libcrypto, made ready at the first call.
+pub fn library(libcrypto: Object) -> Option<&'static Library> {
+    KNOWN.of(libcrypto).or_else(|| Some(KNOWN.give(libcrypto, Library::new(Functions::find(libcrypto)?)?)))
 }
 
 impl Library {
+    fn new(functions: Functions) -> Option<Library> {
+        // SAFETY: libcrypto's functions, called as documented.
+        let context = unsafe { (functions.lib_ctx_new)() };
+        if context.is_null() {
+            return None;
+        }
+        let null = std::ptr::null_mut();
+        let mut library = Library { functions, context, provider: null };
+        // SAFETY: as above.
+        library.provider = unsafe { (library.functions.provider_load)(context, c"default".as_ptr()) };
+        (!library.provider.is_null()).then_some(library)
+    }
+
+    /// The queue of errors of this libcrypto.
+    pub const fn errors(&self) -> &Errors {
+        &self.functions.errors
+    }
+
+    /// The default provider's algorithms for an `OSSL_OP_*` operation.
+    fn algorithms(&self, operation: c_int) -> impl Iterator<Item = &'static OsslAlgorithm> {
+        // SAFETY: a provider of this libcrypto.
+        unsafe { self.algorithms_of(self.provider, operation) }
+    }
+
+    /// Those of another provider of this libcrypto.
+    ///
+    /// # Safety
+    /// `provider` is one, whose lists are statics.
+    unsafe fn algorithms_of(&self, provider: Opaque, operation: c_int) -> impl Iterator<Item = &'static OsslAlgorithm> {
+        let mut no_cache = 0;
+        // SAFETY: libcrypto's functions, called as documented; the list is a static of libcrypto that ends with no name.
+        unsafe { OsslAlgorithm::list((self.functions.provider_query)(provider, operation, &raw mut no_cache)) }
+    }
+
+    /// The context of the default provider, which the constructors of its algorithms take.
+    fn provider_context(&self) -> Opaque {
+        // SAFETY: a provider of this libcrypto.
+        unsafe { (self.functions.provider_context)(self.provider) }
+    }
+
+    /// The default provider's algorithm called `name` for an `OSSL_OP_*` operation.
+    pub fn algorithm(&self, operation: c_int, name: &CStr) -> Option<Algorithm> {
+        let entry = self.algorithms(operation).find(|entry| entry.is_named(name))?;
+        Some(Algorithm::of(self.provider_context(), entry.implementation()))
+    }
+
     /// Whether this OpenSSL's RSA decryption has implicit rejection, which is on by default then. Its version does not tell:
     /// distributions have brought it to older ones.
     pub fn rejects_implicitly(&self) -> bool {
@@ -188,7 +185,7 @@ impl Library {
     /// versions): with one of these names, signatures and encryption are handed over, too.
     pub fn adopt_digest(&self, core: &Core, name: &CStr) {
         let f = &self.functions;
-        self.quietly(|| {
+        self.errors().quietly(|| {
             // SAFETY: libcrypto's functions, called as documented; what is fetched is freed.
             unsafe {
                 let known = (f.md_fetch)(self.context, name.as_ptr(), std::ptr::null());
@@ -209,40 +206,14 @@ impl Library {
         });
     }
 
-    /// Runs `body`, which raises errors, and takes them back where they were not wanted: done either way, so that the time
-    /// it takes does not tell an attacker which it was.
-    pub fn raise_unless(&self, unwanted: bool, body: impl FnOnce()) {
-        // SAFETY: the marks are of this thread's queue.
-        unsafe { (self.functions.mark)() };
-        body();
-        let end = if unwanted { self.functions.pop_to_mark } else { self.functions.clear_mark };
-        // SAFETY: as above.
-        unsafe { end() };
+    /// Calls `callback` with each entry of a `capability` of the default provider; the result is OpenSSL's.
+    ///
+    /// # Safety
+    /// `callback` takes `argument` as its own.
+    pub unsafe fn capabilities(&self, capability: &CStr, callback: ExportCallback, argument: *mut c_void) -> c_int {
+        // SAFETY: see above.
+        unsafe { (self.functions.provider_capabilities)(self.provider, capability.as_ptr(), callback, argument) }
     }
-
-    /// Runs `body` and takes back what it put on the error queue: for questions whose answer may be no.
-    pub fn quietly<T>(&self, body: impl FnOnce() -> T) -> T {
-        // SAFETY: the marks are of this thread's queue.
-        unsafe { (self.functions.mark)() };
-        let result = body();
-        // SAFETY: as above.
-        unsafe { (self.functions.pop_to_mark)() };
-        result
-    }
-}
-
-/// Calls `callback` with each entry of a `capability` of the default provider; the result is OpenSSL's.
-///
-/// # Safety
-/// `callback` takes `argument` as its own, and `capability` is a C string.
-pub unsafe fn capabilities(
-    library: &Library,
-    capability: &CStr,
-    callback: ExportCallback,
-    argument: *mut c_void,
-) -> c_int {
-    // SAFETY: see above.
-    unsafe { (library.functions.provider_capabilities)(library.provider, capability.as_ptr(), callback, argument) }
 }
 
 /// A buffer OpenSSL may be asked to fill.

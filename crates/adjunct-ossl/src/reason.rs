@@ -1,5 +1,5 @@
 //! The reasons of OpenSSL's error queue, as its own providers raise them: what programs compare is the number of the library and
-//! of the reason. `tests/abi.rs` compares them with the headers.
+//! of the reason. `tests/headers.rs` compares them with the headers.
 //!
 //! A caller names the module of the library and the reason as the header has it: `prov::BAD_DECRYPT` is `ERR_LIB_PROV` and
 //! `PROV_R_BAD_DECRYPT`, `rsa::BN_LIB` is `ERR_LIB_RSA` and `ERR_R_BN_LIB`. Words of our own go with it as the error's data:
@@ -7,7 +7,7 @@
 
 #![allow(missing_docs)]
 
-use std::ffi::CStr;
+use std::ffi::{CStr, c_int};
 
 /// An error for OpenSSL's queue ([`super::core::Core::raise`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,6 +37,11 @@ impl Reason {
     /// Library and reason as one number (`ERR_PACK`), which the core takes in place of a reason of the provider's own library.
     pub const fn code(self) -> u32 {
         (self.library as u32) << 23 | self.number
+    }
+
+    /// Library and reason as `ERR_set_error` takes them.
+    pub(crate) const fn parts(self) -> (c_int, c_int) {
+        (self.library as c_int, self.number as c_int)
     }
 
     /// The words that go with it.

@@ -1,8 +1,9 @@
 //! The default provider's encoders, which write keys: what there are, and how to call one as the program itself would.
 
-use super::{Algorithm, Library, Opaque};
-use crate::abi::core::Core;
-use crate::abi::{self, Dispatch, OsslAlgorithm, id};
+use super::{Algorithm, Library};
+use crate::core::Core;
+use crate::dispatch::Dispatch;
+use crate::{Opaque, guard, id};
 use std::ffi::{CStr, c_int, c_void};
 
 /// What `OSSL_PROVIDER_do_all` calls with each active provider.
@@ -24,19 +25,10 @@ struct Search<'a> {
 }
 
 impl Library {
-    /// Calls `each` with the default provider's encoders for keys called `name`, in its own order.
-    pub fn encoders(&self, name: &CStr, mut each: impl FnMut(Template)) {
-        let mut no_cache = 0;
-        // SAFETY: libcrypto's functions, called as documented; the list is a static of libcrypto that ends with no name.
-        unsafe {
-            let mut entry = (self.functions.provider_query)(self.provider, id::OP_ENCODER, &raw mut no_cache);
-            while !entry.is_null() && !OsslAlgorithm::is_end(&*entry) {
-                if let Some(functions) = abi::Algorithm::named(&*entry, name) {
-                    each(Template { properties: (*entry).properties(), functions });
-                }
-                entry = entry.add(1);
-            }
-        }
+    /// The default provider's encoders for keys called `name`, in its own order.
+    pub fn encoders(&self, name: &CStr) -> impl Iterator<Item = Template> {
+        let named = self.algorithms(id::OP_ENCODER).filter(move |entry| entry.is_named(name));
+        named.map(|entry| Template { properties: entry.properties(), functions: entry.implementation() })
     }
 
     /// The encoder as one of a provider of the program's own library context (its default or its base provider): ciphers are
@@ -50,31 +42,26 @@ impl Library {
 
     /// The encoder as one of the context of our own, for what it says of itself.
     pub fn encoder(&self, template: &Template) -> Algorithm {
-        // SAFETY: libcrypto's function, called as documented.
-        Algorithm::of(unsafe { (self.functions.provider_context)(self.provider) }, template.functions)
+        Algorithm::of(self.provider_context(), template.functions)
     }
 }
 
 /// Stops at a provider that has the very functions wanted, so that it is one of this libcrypto.
 unsafe extern "C" fn visit(provider: Opaque, argument: *mut c_void) -> c_int {
-    abi::guard(1, || {
+    guard(1, || {
         // SAFETY: the caller's search; no one else has it.
         let search = unsafe { &mut *argument.cast::<Search<'_>>() };
         let f = &search.library.functions;
-        let mut no_cache = 0;
-        // SAFETY: libcrypto's functions, called as documented; the list ends with no name.
+        // SAFETY: libcrypto's functions, called as documented; both providers' lists are statics of libcrypto.
         unsafe {
             let name = (f.provider_name)(provider);
             if name.is_null() || !matches!(CStr::from_ptr(name).to_bytes(), b"default" | b"base") {
                 return 1;
             }
-            let mut entry = (f.provider_query)(provider, id::OP_ENCODER, &raw mut no_cache);
-            while !entry.is_null() && !OsslAlgorithm::is_end(&*entry) {
-                if std::ptr::eq((*entry).implementation(), search.wanted) {
-                    search.found = Some((f.provider_context)(provider));
-                    return 0;
-                }
-                entry = entry.add(1);
+            let mut encoders = search.library.algorithms_of(provider, id::OP_ENCODER);
+            if encoders.any(|entry| std::ptr::eq(entry.implementation(), search.wanted)) {
+                search.found = Some((f.provider_context)(provider));
+                return 0;
             }
         }
         1

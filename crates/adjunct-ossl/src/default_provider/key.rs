@@ -1,18 +1,16 @@
 //! Keys held by OpenSSL's default provider, by its own dispatch tables: what they return and raise is what a program that never
 //! met us gets.
 
-use super::dispatch::forward;
 use super::{Algorithm, Context, ExportCallback, Library};
-use crate::abi::id;
-use crate::abi::param::Param;
-use adjunct::memory::Shared;
+use crate::param::Param;
+use crate::{forward, id};
 use std::ffi::{CStr, c_int, c_void};
 
-/// A key of the default provider. A clone refers to the same key.
-#[derive(Debug, Clone)]
+/// A key of the default provider.
+#[derive(Debug)]
 pub struct Key {
     library: &'static Library,
-    object: Shared<Context>,
+    object: Context,
 }
 
 impl Key {
@@ -20,12 +18,15 @@ impl Key {
     fn own(library: &'static Library, algorithm: Algorithm, raw: *mut c_void) -> Option<Key> {
         // SAFETY: the caller got `raw` from this algorithm just now.
         let object = unsafe { Context::own(algorithm, raw, id::KEYMGMT_FREE) }?;
-        Some(Key { library, object: Shared::new(object).ok()? })
+        Some(Key { library, object })
     }
 
     /// An empty key of type `name`.
     pub fn empty(library: &'static Library, name: &CStr) -> Option<Key> {
-        let algorithm = library.algorithm(id::OP_KEYMGMT, name)?;
+        Key::empty_of(library, library.algorithm(id::OP_KEYMGMT, name)?)
+    }
+
+    fn empty_of(library: &'static Library, algorithm: Algorithm) -> Option<Key> {
         let null = std::ptr::null_mut();
         let context = algorithm.provider_context();
         let raw = forward!(algorithm, id::KEYMGMT_NEW, fn(*mut c_void) -> *mut c_void, null, (context));
@@ -42,8 +43,22 @@ impl Key {
         selection: c_int,
         params: *const Param,
     ) -> Option<Key> {
-        let key = Key::empty(library, name)?;
-        let (algorithm, raw) = (key.object.algorithm(), key.raw());
+        // SAFETY: see above.
+        unsafe { Key::import(library, library.algorithm(id::OP_KEYMGMT, name)?, selection, params) }
+    }
+
+    /// The same where the type's key management of that library is known.
+    ///
+    /// # Safety
+    /// As for [`Key::from_params`].
+    pub unsafe fn import(
+        library: &'static Library,
+        algorithm: Algorithm,
+        selection: c_int,
+        params: *const Param,
+    ) -> Option<Key> {
+        let key = Key::empty_of(library, algorithm)?;
+        let raw = key.raw();
         let done = forward!(
             algorithm,
             id::KEYMGMT_IMPORT,

@@ -1,10 +1,10 @@
-//! Handing operations to OpenSSL's default provider, through the interface the other modules use.
+//! Operations of OpenSSL's default provider.
 
-use adjunct_openssl::abi::core::Core;
-use adjunct_openssl::abi::param::{self, Param};
-use adjunct_openssl::abi::{Dispatch, id};
-use adjunct_openssl::entry;
-use adjunct_openssl::fallback::{self, Generation, Key, Kind, Library, Mac, Operation, Output};
+use adjunct_ossl::core::Core;
+use adjunct_ossl::default_provider::{self, Generation, Key, Kind, Library, Mac, Operation, Output};
+use adjunct_ossl::dispatch::Dispatch;
+use adjunct_ossl::param::{self, Param};
+use adjunct_ossl::{entry, id};
 use std::ffi::{CStr, c_int, c_void};
 
 #[link(name = "crypto")]
@@ -21,7 +21,7 @@ fn library() -> &'static Library {
     let table = [entry!(id::CORE_GET_PARAMS, OSSL_LIB_CTX_new), Dispatch::END];
     // SAFETY: the table ends; the function is only used for its address.
     let core = unsafe { Core::new(std::ptr::null(), table.as_ptr()) };
-    fallback::library(&core).expect("libcrypto is found")
+    default_provider::library(core.libcrypto().expect("libcrypto is found")).expect("its default provider")
 }
 
 fn text(key: &'static CStr, value: &'static CStr) -> Param {
@@ -48,7 +48,7 @@ fn without_libcrypto_there_is_no_library() {
     let table = [entry!(id::CORE_GET_PARAMS, not_in_libcrypto), Dispatch::END];
     // SAFETY: the table ends; the function is only used for its address.
     let core = unsafe { Core::new(std::ptr::null(), table.as_ptr()) };
-    assert!(fallback::library(&core).is_none());
+    assert!(core.libcrypto().is_none());
 }
 
 #[test]

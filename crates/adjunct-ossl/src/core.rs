@@ -1,8 +1,10 @@
 //! What OpenSSL's core gives a provider: parameters of its configuration section, and its error queue.
 
-use super::param::{self, Param};
-use super::reason::Reason;
-use super::{Dispatch, id};
+use crate::dispatch::Dispatch;
+use crate::id;
+use crate::object::Object;
+use crate::param::{self, Param};
+use crate::reason::Reason;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 
 type GetParams = unsafe extern "C" fn(*const c_void, *mut Param) -> c_int;
@@ -21,6 +23,7 @@ pub struct Core {
     new_error: Option<NewError>,
     set_error_debug: Option<SetErrorDebug>,
     vset_error: Option<VsetError>,
+    libcrypto: Option<Object>,
 }
 
 // SAFETY: the handle is a provider object that OpenSSL locks itself; the functions may be called from any thread.
@@ -41,6 +44,7 @@ impl Core {
             new_error: None,
             set_error_debug: None,
             vset_error: None,
+            libcrypto: None,
         };
         // SAFETY: the table ends with id 0, and each id stands for the type it is cast to (core_dispatch.h).
         unsafe {
@@ -65,6 +69,7 @@ impl Core {
                 table = table.add(1);
             }
         }
+        core.libcrypto = Object::around(core.address(), c"OSSL_LIB_CTX_new");
         core
     }
 
@@ -101,6 +106,11 @@ impl Core {
     /// An address inside the libcrypto that loaded the provider.
     pub fn address(&self) -> *const c_void {
         self.get_params.map_or(std::ptr::null(), |f| f as *const c_void)
+    }
+
+    /// The libcrypto that loaded the provider; `None` where it is linked statically into a program that does not export it.
+    pub const fn libcrypto(&self) -> Option<Object> {
+        self.libcrypto
     }
 
     /// Puts an error on OpenSSL's queue, under the library and reason that OpenSSL's own providers give.

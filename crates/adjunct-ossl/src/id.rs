@@ -1,4 +1,4 @@
-//! Numbers of core_dispatch.h and core.h (OpenSSL 3.0). `tests/abi.rs` compares them with the headers.
+//! Numbers of core_dispatch.h and core.h (OpenSSL 3.0). `tests/headers.rs` compares them with the headers.
 
 #![allow(missing_docs)]
 

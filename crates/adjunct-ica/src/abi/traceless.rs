@@ -1,0 +1,36 @@
+//! Calls that leave no secrets on the stack.
+
+/// How much of the stack a call may leave secrets on, in bytes: the deepest multiplication on a curve uses some 13,000.
+const STACK: usize = 16 * 1024;
+
+/// Runs `body`, then overwrites the stack below it: what is moved, and what the CPU library keeps in variables, leaves copies of
+/// keys there that nobody wipes.
+#[inline]
+pub(super) fn traceless<T>(body: impl FnOnce() -> T) -> T {
+    traceless_within::<STACK, T>(body)
+}
+
+/// The same where it is known that `body` uses no more than so many bytes of it: a thread may not have many.
+#[inline]
+pub(super) fn traceless_within<const BYTES: usize, T>(body: impl FnOnce() -> T) -> T {
+    traceless_where::<BYTES, T>(|_| true, body)
+}
+
+/// The same only after those results that `secret` says it of: where nothing is to be kept from the caller but after a failure.
+#[inline]
+pub(super) fn traceless_where<const BYTES: usize, T>(secret: impl FnOnce(&T) -> bool, body: impl FnOnce() -> T) -> T {
+    // Frames of their own, from the same place downwards.
+    #[inline(never)]
+    fn run<T>(body: impl FnOnce() -> T) -> T {
+        body()
+    }
+    #[inline(never)]
+    fn wipe<const BYTES: usize>() {
+        std::hint::black_box(&mut [0u8; BYTES]);
+    }
+    let result = run(body);
+    if secret(&result) {
+        wipe::<BYTES>();
+    }
+    result
+}

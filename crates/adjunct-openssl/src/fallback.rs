@@ -1,0 +1,21 @@
+//! Hands what the CPU library lacks to OpenSSL's default provider: that of the libcrypto that loaded this module, so that nothing can
+//! come back to us.
+
+pub use adjunct_ossl::default_provider::{
+    Algorithm, Cache, Context, ExportCallback, Generation, Kind, Library, Mac, Output, Template, forward, library,
+    reachable,
+};
+
+use adjunct::memory::Shared;
+use adjunct_ossl::default_provider;
+
+/// A key of the default provider. A clone refers to the same key.
+pub type Key = Shared<default_provider::Key>;
+
+/// A public-key operation of the default provider.
+pub type Operation = default_provider::Operation<Key>;
+
+/// A key just made; `None` where there is no memory to share it.
+pub fn shared(key: default_provider::Key) -> Option<Key> {
+    Shared::new(key).ok()
+}

@@ -1,0 +1,47 @@
+//! libcrypto's queue of errors, each thread's own, for those that are no provider (those have [`crate::core::Core::raise`]).
+
+use crate::reason::Reason;
+use std::ffi::{c_char, c_int};
+
+crate::functions! {
+    /// The functions of the queue used here; all exist since OpenSSL 3.0.
+    pub Errors:
+    new c"ERR_new" ();
+    set c"ERR_set_error" (c_int, c_int, *const c_char);
+    mark c"ERR_set_mark" () -> c_int;
+    pop_to_mark c"ERR_pop_to_mark" () -> c_int;
+    clear_last_mark c"ERR_clear_last_mark" () -> c_int;
+}
+
+impl Errors {
+    /// Puts an error on the queue.
+    pub fn raise(&self, reason: Reason) {
+        let (library, number) = reason.parts();
+        // SAFETY: the functions of this libcrypto; no text follows.
+        unsafe {
+            (self.new)();
+            (self.set)(library, number, std::ptr::null());
+        }
+    }
+
+    /// Runs `body` and takes back what it put on the queue: for questions whose answer may be no.
+    pub fn quietly<T>(&self, body: impl FnOnce() -> T) -> T {
+        self.marked(true, body)
+    }
+
+    /// Runs `body`, which raises errors, and takes them back where they were not wanted: done either way, so that the time
+    /// it takes does not tell an attacker which it was.
+    pub fn raise_unless(&self, unwanted: bool, body: impl FnOnce()) {
+        self.marked(unwanted, body);
+    }
+
+    fn marked<T>(&self, take_back: bool, body: impl FnOnce() -> T) -> T {
+        // SAFETY: the marks are of this thread's queue.
+        unsafe { (self.mark)() };
+        let result = body();
+        let end = if take_back { self.pop_to_mark } else { self.clear_last_mark };
+        // SAFETY: as above.
+        unsafe { end() };
+        result
+    }
+}

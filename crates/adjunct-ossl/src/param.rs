@@ -50,7 +50,7 @@ fn is_negative(bytes: &[u8]) -> bool {
 }
 
 /// A number of any width, as OpenSSL takes it, in 64 bits. What is above them must be `fill`, which also stands in where it is narrower.
-/// `None` where it does not fit, and for one of no bytes.
+/// `None` where it does not fit. A number of no bytes is 0.
 #[inline]
 fn narrow(bytes: &[u8], fill: u8) -> Option<u64> {
     if let Ok(word) = bytes.try_into() {
@@ -65,7 +65,7 @@ fn narrow(bytes: &[u8], fill: u8) -> Option<u64> {
             None => {}
         }
     }
-    (!bytes.is_empty()).then_some(u64::from_le_bytes(value))
+    Some(u64::from_le_bytes(value))
 }
 
 impl Param {
@@ -472,8 +472,8 @@ mod tests {
                 }
             }
         }
-        assert_eq!(param(UNSIGNED, &mut []).get_u64(), None);
-        assert_eq!(param(INTEGER, &mut []).get_i64(), None);
+        assert_eq!(param(UNSIGNED, &mut []).get_u64(), Some(0));
+        assert_eq!(param(INTEGER, &mut []).get_i64(), Some(0));
         assert_eq!(param(OCTETS, &mut [1; 8]).get_u64(), None);
     }
 }

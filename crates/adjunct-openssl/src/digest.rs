@@ -210,11 +210,6 @@ unsafe extern "C" fn squeeze(ctx: *mut c_void, out: *mut u8, out_length: *mut us
     })
 }
 
-unsafe extern "C" fn freectx(ctx: *mut c_void) {
-    // SAFETY: the context is ours and not used again.
-    guard((), || unsafe { abi::free::<Context>(ctx) });
-}
-
 unsafe extern "C" fn dupctx(ctx: *mut c_void) -> *mut c_void {
     // SAFETY: the context is ours.
     guard(std::ptr::null_mut(), || unsafe { context::<Context>(ctx) }.map_or(std::ptr::null_mut(), |c| c.duplicate()))
@@ -337,7 +332,7 @@ macro_rules! offer {
                 entry!(id::DIGEST_UPDATE, update),
                 entry!(id::DIGEST_FINAL, finish),
                 entry!(id::DIGEST_DIGEST, digest),
-                entry!(id::DIGEST_FREECTX, freectx),
+                entry!(id::DIGEST_FREECTX, abi::freed::<Context>),
                 entry!(id::DIGEST_DUPCTX, dupctx),
                 entry!(id::DIGEST_COPYCTX, copyctx),
                 entry!(id::DIGEST_GET_PARAMS, get_params),

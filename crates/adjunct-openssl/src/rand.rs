@@ -160,11 +160,6 @@ unsafe extern "C" fn newctx(provctx: *mut c_void, _parent: *mut c_void, _parent_
     })
 }
 
-unsafe extern "C" fn freectx(ctx: *mut c_void) {
-    // SAFETY: the context is ours and not used again.
-    guard((), || unsafe { abi::free::<Context>(ctx) });
-}
-
 unsafe extern "C" fn instantiate(
     ctx: *mut c_void,
     strength: c_uint,
@@ -350,7 +345,7 @@ unsafe extern "C" fn settable(_ctx: *mut c_void, _provctx: *mut c_void) -> *cons
 
 static DISPATCH: &[Dispatch] = &[
     entry!(id::RAND_NEWCTX, newctx),
-    entry!(id::RAND_FREECTX, freectx),
+    entry!(id::RAND_FREECTX, abi::freed::<Context>),
     entry!(id::RAND_INSTANTIATE, instantiate),
     entry!(id::RAND_UNINSTANTIATE, uninstantiate),
     entry!(id::RAND_GENERATE, generate),

@@ -8,6 +8,7 @@
 //! * [`counters`]: calls and bytes per user and function, shared by all processes.
 //! * [`awslc`]: safe wrappers of the CPU library; the one place that calls it.
 //! * [`tls_record`]: padding and MAC of TLS records under CBC ciphers, taken off in constant time.
+//! * [`aead`]: the IVs, tags and TLS records of ciphers that authenticate, as OpenSSL's interfaces have them.
 //! * [`accelerator`]: public-key operations of several threads in one batch.
 //! * [`curve448`]: X448 and Ed448, where CPACF has them.
 //! * [`drbg`]: Hash_DRBG over SHA-512.
@@ -18,6 +19,7 @@
 //! * [`sandbox`]: whether a filter of system calls is in force.
 
 pub mod accelerator;
+pub mod aead;
 pub mod awslc;
 pub mod catalogue;
 pub mod config;

@@ -63,6 +63,27 @@ pub unsafe fn free<T>(pointer: *mut c_void) {
     }
 }
 
+/// The function that OpenSSL frees contexts and keys of a type with.
+///
+/// # Safety
+/// As for [`free`].
+pub unsafe extern "C" fn freed<T>(pointer: *mut c_void) {
+    // SAFETY: see above.
+    guard((), || unsafe { free::<T>(pointer) });
+}
+
+/// The function that OpenSSL copies contexts of a type with; null where there is no memory.
+///
+/// # Safety
+/// As for [`context`].
+pub unsafe extern "C" fn copied<T: Clone>(pointer: *mut c_void) -> *mut c_void {
+    guard(std::ptr::null_mut(), || {
+        // SAFETY: see above.
+        let context = unsafe { context::<T>(pointer) };
+        context.map_or(std::ptr::null_mut(), |c| give(c.clone()))
+    })
+}
+
 /// A buffer OpenSSL passes as pointer and length; an empty one may be null.
 ///
 /// # Safety

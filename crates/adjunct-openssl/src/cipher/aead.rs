@@ -8,17 +8,9 @@ use crate::abi::reason::{Reason, prov};
 use crate::abi::{self, Dispatch, guard, id};
 use crate::entry;
 use crate::provider::provider;
+use adjunct::aead::{DEFAULT_IV, EXPLICIT_IV, TLS_AAD, shorten_tls};
 use adjunct::route::{Direction, Tally};
 use std::ffi::{c_int, c_void};
-
-/// The additional data of a TLS record: sequence number, type, version, length.
-pub const TLS_AAD: usize = 13;
-/// The part of a TLS 1.2 nonce of GCM and CCM that travels in the record; in GCM the invocation field of SP 800-38D 8.2.1.
-pub const EXPLICIT_IV: usize = 8;
-/// The part that stays for a connection.
-pub const FIXED_IV: usize = 4;
-/// The length of an IV or nonce where the caller sets none.
-pub const DEFAULT_IV: usize = 12;
 
 /// What every context has.
 #[derive(Clone)]
@@ -66,18 +58,6 @@ impl Shared {
         shorten_tls(self.tls_aad.insert(aad), overhead)?;
         Some(tag)
     }
-}
-
-/// The length in the header of a TLS record.
-pub fn tls_length(aad: &[u8; TLS_AAD]) -> usize {
-    usize::from(u16::from_be_bytes([aad[TLS_AAD - 2], aad[TLS_AAD - 1]]))
-}
-
-/// Takes `overhead` off the length in the header of a TLS record.
-pub fn shorten_tls(aad: &mut [u8; TLS_AAD], overhead: usize) -> Option<()> {
-    let length = tls_length(aad).checked_sub(overhead)?;
-    aad[TLS_AAD - 2..].copy_from_slice(&(length as u16).to_be_bytes());
-    Some(())
 }
 
 /// Why a parameter is not taken or answered.
@@ -181,19 +161,6 @@ unsafe extern "C" fn newctx<A: Aead, const BITS: usize>(provctx: *mut c_void) ->
             tls_aad: None,
             tls_pad: 0,
         }))
-    })
-}
-
-unsafe extern "C" fn freectx<A: Aead>(ctx: *mut c_void) {
-    // SAFETY: from newctx or dupctx.
-    guard((), move || unsafe { abi::free::<A>(ctx) });
-}
-
-unsafe extern "C" fn dupctx<A: Aead>(ctx: *mut c_void) -> *mut c_void {
-    guard(std::ptr::null_mut(), move || {
-        // SAFETY: from newctx or dupctx.
-        let context = unsafe { abi::context::<A>(ctx) };
-        context.map_or(std::ptr::null_mut(), |c| abi::give(c.clone()))
     })
 }
 
@@ -359,8 +326,8 @@ unsafe extern "C" fn settable_ctx_params<A: Aead>(_ctx: *mut c_void, _provctx: *
 pub const fn table<A: Aead, const BITS: usize>() -> [Dispatch; 15] {
     [
         entry!(id::CIPHER_NEWCTX, newctx::<A, BITS>),
-        entry!(id::CIPHER_FREECTX, freectx::<A>),
-        entry!(id::CIPHER_DUPCTX, dupctx::<A>),
+        entry!(id::CIPHER_FREECTX, abi::freed::<A>),
+        entry!(id::CIPHER_DUPCTX, abi::copied::<A>),
         entry!(id::CIPHER_ENCRYPT_INIT, init::<A, true>),
         entry!(id::CIPHER_DECRYPT_INIT, init::<A, false>),
         entry!(id::CIPHER_UPDATE, update::<A>),
@@ -374,12 +341,4 @@ pub const fn table<A: Aead, const BITS: usize>() -> [Dispatch; 15] {
         entry!(id::CIPHER_SETTABLE_CTX_PARAMS, settable_ctx_params::<A>),
         Dispatch::END,
     ]
-}
-
-/// Whether the first `length` bytes of two tags are the same. In one comparison of 128 bits: the time tells nothing of
-/// where they differ, and it costs a few nanoseconds where a comparison byte by byte takes longer than a short message.
-#[inline]
-pub(super) fn same_tag(a: &[u8; 16], b: &[u8; 16], length: usize) -> bool {
-    let kept = if length >= 16 { u128::MAX } else { (1 << (8 * length)) - 1 };
-    std::hint::black_box((u128::from_le_bytes(*a) ^ u128::from_le_bytes(*b)) & kept) == 0
 }

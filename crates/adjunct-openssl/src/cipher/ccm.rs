@@ -1,11 +1,12 @@
 //! AES-CCM: lengths first, then one message in one piece (SP 800-38C), and TLS 1.2 records (RFC 6655).
 
-use super::aead::{self, Aead, EXPLICIT_IV, FIXED_IV, Refusal, Shared, TLS_AAD, answered, octets, same_tag};
+use super::aead::{self, Aead, Refusal, Shared, answered, octets};
 use super::state::mode;
 use crate::abi::param::{self, Param};
 use crate::abi::reason::{Reason, prov};
 use crate::abi::{self, Dispatch};
 use adjunct::InOut;
+use adjunct::aead::{EXPLICIT_IV, FIXED_IV, TLS_AAD, same_tag};
 use adjunct::awslc::cipher_ccm::Ccm;
 use adjunct::catalogue::Function;
 use adjunct::route::Tally;

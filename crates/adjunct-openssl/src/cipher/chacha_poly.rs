@@ -1,17 +1,18 @@
 //! ChaCha20-Poly1305 as a stream (RFC 8439), and TLS 1.2 records (RFC 7905).
 
-use super::aead::{self, Aead, Refusal, Shared, TLS_AAD, answered, octets, same_tag, shorten_tls, tls_length};
+use super::aead::{self, Aead, Refusal, Shared, answered, octets};
 use super::state::mode;
 use crate::abi::param::{self, Param};
 use crate::abi::reason::{Reason, prov};
 use crate::abi::{self, Dispatch};
 use adjunct::InOut;
+use adjunct::aead::{DEFAULT_IV, TLS_AAD, same_tag, shorten_tls, tls_length};
 use adjunct::awslc::cipher_chacha::{ChaCha20Poly1305, KEY, TAG};
 use adjunct::catalogue::Function;
 use adjunct::route::Tally;
 use zeroize::Zeroize;
 
-const NONCE: usize = aead::DEFAULT_IV;
+const NONCE: usize = DEFAULT_IV;
 
 #[derive(Clone)]
 struct Context {

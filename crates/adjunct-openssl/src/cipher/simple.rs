@@ -17,19 +17,6 @@ unsafe extern "C" fn newctx<M: Mode>(provctx: *mut c_void) -> *mut c_void {
     })
 }
 
-unsafe extern "C" fn freectx<M: Mode>(ctx: *mut c_void) {
-    // SAFETY: from newctx or dupctx.
-    guard((), move || unsafe { abi::free::<Context<M>>(ctx) });
-}
-
-unsafe extern "C" fn dupctx<M: Mode>(ctx: *mut c_void) -> *mut c_void {
-    guard(std::ptr::null_mut(), move || {
-        // SAFETY: from newctx or dupctx.
-        let context = unsafe { abi::context::<Context<M>>(ctx) };
-        context.map_or(std::ptr::null_mut(), |c| abi::give(c.clone()))
-    })
-}
-
 unsafe extern "C" fn get_params<M: Mode>(params: *mut Param) -> c_int {
     // SAFETY: params is OpenSSL's.
     guard(0, move || unsafe { state::describe(&M::INFO, params) })
@@ -373,8 +360,8 @@ impl<M: Mode> Table<M> {
     const fn table(update: *const (), last: *const ()) -> [Dispatch; 15] {
         [
             entry!(id::CIPHER_NEWCTX, newctx::<M>),
-            entry!(id::CIPHER_FREECTX, freectx::<M>),
-            entry!(id::CIPHER_DUPCTX, dupctx::<M>),
+            entry!(id::CIPHER_FREECTX, abi::freed::<Context<M>>),
+            entry!(id::CIPHER_DUPCTX, abi::copied::<Context<M>>),
             entry!(id::CIPHER_ENCRYPT_INIT, init::<M, true>),
             entry!(id::CIPHER_DECRYPT_INIT, init::<M, false>),
             entry!(id::CIPHER_UPDATE, update),

@@ -49,19 +49,6 @@ unsafe extern "C" fn newctx<const BITS: usize>(provctx: *mut c_void) -> *mut c_v
     })
 }
 
-unsafe extern "C" fn freectx(ctx: *mut c_void) {
-    // SAFETY: from newctx or dupctx.
-    guard((), move || unsafe { abi::free::<Context>(ctx) });
-}
-
-unsafe extern "C" fn dupctx(ctx: *mut c_void) -> *mut c_void {
-    guard(std::ptr::null_mut(), move || {
-        // SAFETY: from newctx or dupctx.
-        let context = unsafe { abi::context::<Context>(ctx) };
-        context.map_or(std::ptr::null_mut(), |c| abi::give(c.clone()))
-    })
-}
-
 unsafe extern "C" fn init<const BITS: usize, const ENCRYPT: bool>(
     ctx: *mut c_void,
     key: *const u8,
@@ -193,8 +180,8 @@ unsafe extern "C" fn settable_ctx_params(_ctx: *mut c_void, _provctx: *mut c_voi
 const fn table<const BITS: usize>() -> [Dispatch; 15] {
     [
         entry!(id::CIPHER_NEWCTX, newctx::<BITS>),
-        entry!(id::CIPHER_FREECTX, freectx),
-        entry!(id::CIPHER_DUPCTX, dupctx),
+        entry!(id::CIPHER_FREECTX, abi::freed::<Context>),
+        entry!(id::CIPHER_DUPCTX, abi::copied::<Context>),
         entry!(id::CIPHER_ENCRYPT_INIT, init::<BITS, true>),
         entry!(id::CIPHER_DECRYPT_INIT, init::<BITS, false>),
         entry!(id::CIPHER_UPDATE, update),

@@ -77,7 +77,7 @@ static TABLES: [[Dispatch; 7]; 24] = tables!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 
 const fn table<const INDEX: usize>() -> [Dispatch; 7] {
     [
         entry!(id::ENCODER_NEWCTX, new::<INDEX>),
-        entry!(id::ENCODER_FREECTX, free),
+        entry!(id::ENCODER_FREECTX, abi::freed::<Encoder>),
         entry!(id::ENCODER_SET_CTX_PARAMS, set_params),
         entry!(id::ENCODER_SETTABLE_CTX_PARAMS, settable_params::<INDEX>),
         entry!(id::ENCODER_DOES_SELECTION, does_selection::<INDEX>),
@@ -115,11 +115,6 @@ unsafe extern "C" fn new<const INDEX: usize>(provctx: *mut c_void) -> *mut c_voi
         let theirs = unsafe { Context::own(algorithm, raw, id::ENCODER_FREECTX) };
         theirs.map_or(null, |theirs| abi::give(Encoder { theirs }))
     })
-}
-
-unsafe extern "C" fn free(context: *mut c_void) {
-    // SAFETY: OpenSSL frees a context once.
-    guard((), || unsafe { abi::free::<Encoder>(context) });
 }
 
 unsafe extern "C" fn does_selection<const INDEX: usize>(provctx: *mut c_void, selection: c_int) -> c_int {

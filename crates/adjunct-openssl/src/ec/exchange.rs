@@ -25,7 +25,7 @@ pub static ALGORITHMS: &[Algorithm] = &[Algorithm {
 
 static FUNCTIONS: [Dispatch; 11] = [
     entry!(id::KEYEXCH_NEWCTX, newctx),
-    entry!(id::KEYEXCH_FREECTX, freectx),
+    entry!(id::KEYEXCH_FREECTX, abi::freed::<Context>),
     entry!(id::KEYEXCH_DUPCTX, dupctx),
     entry!(id::KEYEXCH_INIT, init),
     entry!(id::KEYEXCH_SET_PEER, set_peer),
@@ -57,11 +57,6 @@ unsafe extern "C" fn newctx(provctx: *mut c_void) -> *mut c_void {
         let tally = Tally::new(Function::Ecdh, 0);
         abi::give(Context { provider, key: None, peer: None, cofactor_mode: -1, tally, delegated: None })
     })
-}
-
-unsafe extern "C" fn freectx(context: *mut c_void) {
-    // SAFETY: OpenSSL frees a context once.
-    guard((), || unsafe { abi::free::<Context>(context) });
 }
 
 unsafe extern "C" fn dupctx(context: *mut c_void) -> *mut c_void {

@@ -24,7 +24,7 @@ pub static ALGORITHMS: &[Algorithm] = &[Algorithm {
 
 static FUNCTIONS: [Dispatch; 22] = [
     entry!(id::KEYMGMT_NEW, new),
-    entry!(id::KEYMGMT_FREE, free),
+    entry!(id::KEYMGMT_FREE, abi::freed::<EcKey>),
     entry!(id::KEYMGMT_GEN_INIT, generate::init),
     entry!(id::KEYMGMT_GEN_SET_TEMPLATE, generate::set_template),
     entry!(id::KEYMGMT_GEN_SET_PARAMS, generate::set_params),
@@ -67,11 +67,6 @@ unsafe extern "C" fn new(provctx: *mut c_void) -> *mut c_void {
 /// A new key for OpenSSL; null where there is no memory for it.
 pub(super) fn key_of(provider: &'static Provider, state: State) -> *mut c_void {
     Shared::new(state).map_or(std::ptr::null_mut(), |state| abi::give(EcKey { provider, state }))
-}
-
-unsafe extern "C" fn free(key: *mut c_void) {
-    // SAFETY: OpenSSL frees a key once.
-    guard((), || unsafe { abi::free::<EcKey>(key) });
 }
 
 unsafe extern "C" fn query_operation_name(operation: c_int) -> *const c_char {

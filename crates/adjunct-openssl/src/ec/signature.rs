@@ -21,7 +21,7 @@ pub static ALGORITHMS: &[Algorithm] = &[Algorithm {
 // None that digests and signs at once: EVP lets such a context be used once, and stock's is used again.
 static FUNCTIONS: [Dispatch; 18] = [
     entry!(id::SIGNATURE_NEWCTX, newctx),
-    entry!(id::SIGNATURE_FREECTX, freectx),
+    entry!(id::SIGNATURE_FREECTX, abi::freed::<Context>),
     entry!(id::SIGNATURE_DUPCTX, dupctx),
     entry!(id::SIGNATURE_SIGN_INIT, sign_init),
     entry!(id::SIGNATURE_SIGN, sign),
@@ -47,11 +47,6 @@ unsafe extern "C" fn newctx(provctx: *mut c_void, _properties: *const c_char) ->
         // SAFETY: OpenSSL keeps the provider as long as its contexts.
         abi::give(Context::new(unsafe { provider(provctx) }))
     })
-}
-
-unsafe extern "C" fn freectx(context: *mut c_void) {
-    // SAFETY: OpenSSL frees a context once.
-    guard((), || unsafe { abi::free::<Context>(context) });
 }
 
 unsafe extern "C" fn dupctx(context: *mut c_void) -> *mut c_void {

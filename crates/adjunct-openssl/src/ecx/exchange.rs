@@ -29,7 +29,7 @@ macro_rules! table {
     ($($more:expr),* $(,)?) => {
         [
             entry!(id::KEYEXCH_NEWCTX, newctx),
-            entry!(id::KEYEXCH_FREECTX, freectx),
+            entry!(id::KEYEXCH_FREECTX, abi::freed::<Context>),
             entry!(id::KEYEXCH_DUPCTX, dupctx),
             entry!(id::KEYEXCH_INIT, init),
             entry!(id::KEYEXCH_SET_PEER, set_peer),
@@ -71,11 +71,6 @@ unsafe extern "C" fn newctx(provctx: *mut c_void) -> *mut c_void {
         let tally = Tally::new(Function::X25519Derive, 0);
         abi::give(Context { provider, key: None, peer: None, tally })
     })
-}
-
-unsafe extern "C" fn freectx(context: *mut c_void) {
-    // SAFETY: OpenSSL frees a context once.
-    guard((), || unsafe { abi::free::<Context>(context) });
 }
 
 unsafe extern "C" fn dupctx(context: *mut c_void) -> *mut c_void {

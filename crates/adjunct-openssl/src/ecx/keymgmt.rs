@@ -35,12 +35,12 @@ pub static ALGORITHMS: &[Algorithm] = &[
 const fn functions<const ED: bool>() -> [Dispatch; 20] {
     [
         entry!(id::KEYMGMT_NEW, new),
-        entry!(id::KEYMGMT_FREE, free),
+        entry!(id::KEYMGMT_FREE, abi::freed::<EcxKey>),
         entry!(id::KEYMGMT_GEN_INIT, gen_init),
         entry!(id::KEYMGMT_GEN_SET_PARAMS, gen_set_params::<ED>),
         entry!(id::KEYMGMT_GEN_SETTABLE_PARAMS, gen_settable_params),
         entry!(id::KEYMGMT_GEN, generate::<ED>),
-        entry!(id::KEYMGMT_GEN_CLEANUP, gen_cleanup),
+        entry!(id::KEYMGMT_GEN_CLEANUP, abi::freed::<Generation>),
         entry!(id::KEYMGMT_GET_PARAMS, get_params::<ED>),
         entry!(id::KEYMGMT_GETTABLE_PARAMS, gettable_params::<ED>),
         entry!(id::KEYMGMT_SET_PARAMS, set_params::<ED>),
@@ -77,11 +77,6 @@ fn make(provider: &'static Provider, pair: Pair) -> *mut c_void {
 unsafe extern "C" fn new(provctx: *mut c_void) -> *mut c_void {
     // SAFETY: OpenSSL keeps the provider as long as its keys.
     guard(std::ptr::null_mut(), || make(unsafe { provider(provctx) }, Pair::default()))
-}
-
-unsafe extern "C" fn free(key: *mut c_void) {
-    // SAFETY: OpenSSL frees a key once.
-    guard((), || unsafe { abi::free::<EcxKey>(key) });
 }
 
 unsafe extern "C" fn has(keydata: *const c_void, selection: c_int) -> c_int {
@@ -319,11 +314,6 @@ unsafe extern "C" fn gen_init(provctx: *mut c_void, selection: c_int, params: *c
         generation.set_material(unsafe { param::find(params, c"dhkem-ikm") });
         abi::give(generation)
     })
-}
-
-unsafe extern "C" fn gen_cleanup(context: *mut c_void) {
-    // SAFETY: OpenSSL frees a context once.
-    guard((), || unsafe { abi::free::<Generation>(context) });
 }
 
 static GENERATION: [Param; 4] = [

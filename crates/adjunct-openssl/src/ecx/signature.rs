@@ -37,7 +37,7 @@ macro_rules! table {
     ($($more:expr),* $(,)?) => {
         [
             entry!(id::SIGNATURE_NEWCTX, newctx),
-            entry!(id::SIGNATURE_FREECTX, freectx),
+            entry!(id::SIGNATURE_FREECTX, abi::freed::<Context>),
             entry!(id::SIGNATURE_DUPCTX, dupctx),
             entry!(id::SIGNATURE_DIGEST_SIGN_INIT, digest_sign_init),
             entry!(id::SIGNATURE_DIGEST_SIGN, digest_sign),
@@ -102,11 +102,6 @@ unsafe extern "C" fn newctx(provctx: *mut c_void, _properties: *const c_char) ->
 
 fn tallies() -> (Tally, Tally) {
     (Tally::new(Function::Ed25519Sign, 0), Tally::new(Function::Ed25519Verify, 0))
-}
-
-unsafe extern "C" fn freectx(context: *mut c_void) {
-    // SAFETY: OpenSSL frees a context once.
-    guard((), || unsafe { abi::free::<Context>(context) });
 }
 
 unsafe extern "C" fn dupctx(context: *mut c_void) -> *mut c_void {

@@ -1,15 +1,15 @@
 //! CMAC over AES and triple DES in CBC.
 
-use super::{Context, Keyed, dup, gettable, with};
+use super::dispatch::{self, Object};
+use super::{Context, Keyed};
 use crate::abi::param::{self, Param};
 use crate::abi::reason::{Reason, evp};
-use crate::abi::{self, Dispatch, guard, id, slice};
-use crate::entry;
+use crate::abi::{Dispatch, slice};
 use crate::fallback::Output;
 use adjunct::awslc::mac::{BlockCipher, Cmac};
 use adjunct::catalogue::Function;
 use adjunct_ossl::engines::Engines;
-use std::ffi::{CStr, c_int, c_void};
+use std::ffi::{CStr, c_void};
 
 /// The ciphers served, by all names OpenSSL's default provider knows them by.
 const CIPHERS: &[(&str, BlockCipher)] = &[
@@ -83,68 +83,48 @@ impl Keyed for Cmac {
     }
 }
 
-unsafe extern "C" fn newctx(provctx: *mut c_void) -> *mut c_void {
-    // SAFETY: the pointer is the provider's.
-    guard(std::ptr::null_mut(), || abi::give(unsafe { Context::<Cmac>::create(provctx) }))
-}
+impl Object for Context<Cmac> {
+    const SETTABLE: &'static [Param] = &[
+        Param::describe(c"cipher", param::UTF8, 0),
+        Param::describe(c"properties", param::UTF8, 0),
+        Param::describe(c"key", param::OCTETS, 0),
+        Param::END,
+    ];
 
-unsafe extern "C" fn dupctx(ctx: *mut c_void) -> *mut c_void {
-    // SAFETY: the context is ours.
-    unsafe { dup(ctx, Context::<Cmac>::duplicate) }
-}
+    unsafe fn create(provctx: *mut c_void) -> Context<Cmac> {
+        // SAFETY: the pointer is OpenSSL's.
+        unsafe { Context::create(provctx) }
+    }
 
-unsafe extern "C" fn freectx(ctx: *mut c_void) {
-    // SAFETY: the context is ours and not used again.
-    guard((), || unsafe { abi::free::<Context<Cmac>>(ctx) });
-}
+    fn duplicate(&self) -> Option<Context<Cmac>> {
+        Context::duplicate(self)
+    }
 
-unsafe extern "C" fn init(ctx: *mut c_void, key: *const u8, length: usize, params: *const Param) -> c_int {
-    // SAFETY: the context is ours, the rest OpenSSL's.
-    unsafe { with::<Context<Cmac>>(ctx, |c| c.init(key, length, params)) }
-}
+    unsafe fn init(&mut self, key: *const u8, length: usize, params: *const Param) -> bool {
+        // SAFETY: the pointers are OpenSSL's.
+        unsafe { Context::init(self, key, length, params) }
+    }
 
-unsafe extern "C" fn update(ctx: *mut c_void, data: *const u8, length: usize) -> c_int {
-    // SAFETY: as above.
-    unsafe { with::<Context<Cmac>>(ctx, |c| c.update(slice(data, length))) }
-}
+    #[inline]
+    unsafe fn update(&mut self, data: *const u8, length: usize) -> bool {
+        // SAFETY: the data is OpenSSL's.
+        Context::update(self, unsafe { slice(data, length) })
+    }
 
-unsafe extern "C" fn finish(ctx: *mut c_void, data: *mut u8, length: *mut usize, size: usize) -> c_int {
-    // SAFETY: as above.
-    unsafe { with::<Context<Cmac>>(ctx, |c| c.finish(Output { data, length, size })) }
-}
+    #[inline]
+    unsafe fn finish(&mut self, output: Output) -> bool {
+        // SAFETY: the output is OpenSSL's.
+        unsafe { Context::finish(self, output) }
+    }
 
-unsafe extern "C" fn get_ctx_params(ctx: *mut c_void, params: *mut Param) -> c_int {
-    // SAFETY: as above.
-    unsafe { with::<Context<Cmac>>(ctx, |c| c.get_params(params)) }
-}
+    fn get_params(&self, params: *mut Param) -> bool {
+        Context::get_params(self, params)
+    }
 
-unsafe extern "C" fn set_ctx_params(ctx: *mut c_void, params: *const Param) -> c_int {
-    // SAFETY: as above.
-    unsafe { with::<Context<Cmac>>(ctx, |c| c.set_params(params)) }
-}
-
-static SETTABLE: [Param; 4] = [
-    Param::describe(c"cipher", param::UTF8, 0),
-    Param::describe(c"properties", param::UTF8, 0),
-    Param::describe(c"key", param::OCTETS, 0),
-    Param::END,
-];
-
-unsafe extern "C" fn settable(_ctx: *mut c_void, _provctx: *mut c_void) -> *const Param {
-    SETTABLE.as_ptr()
+    fn set_params(&mut self, params: *const Param) -> bool {
+        Context::set_params(self, params)
+    }
 }
 
 /// What OpenSSL calls for a CMAC.
-pub static DISPATCH: &[Dispatch] = &[
-    entry!(id::MAC_NEWCTX, newctx),
-    entry!(id::MAC_DUPCTX, dupctx),
-    entry!(id::MAC_FREECTX, freectx),
-    entry!(id::MAC_INIT, init),
-    entry!(id::MAC_UPDATE, update),
-    entry!(id::MAC_FINAL, finish),
-    entry!(id::MAC_GET_CTX_PARAMS, get_ctx_params),
-    entry!(id::MAC_GETTABLE_CTX_PARAMS, gettable),
-    entry!(id::MAC_SET_CTX_PARAMS, set_ctx_params),
-    entry!(id::MAC_SETTABLE_CTX_PARAMS, settable),
-    Dispatch::END,
-];
+pub static DISPATCH: [Dispatch; 11] = dispatch::table::<Context<Cmac>>();

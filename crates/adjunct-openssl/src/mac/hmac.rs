@@ -1,17 +1,17 @@
 //! HMAC, with the constant-time MAC of TLS records that libssl asks for by `tls-data-size`.
 
-use super::{Context, Engine, Foreign, Keyed, alias, dup, find, gettable, with};
+use super::dispatch::{self, Object};
+use super::{Context, Engine, Foreign, Keyed, alias, find};
 use crate::abi::param::{self, Param};
 use crate::abi::reason::{Reason, evp};
-use crate::abi::{self, Dispatch, guard, id, slice};
-use crate::entry;
+use crate::abi::{self, Dispatch, slice};
 use crate::fallback::Output;
 use adjunct::awslc::digest::{MAX_SIZE, Method};
 use adjunct::awslc::mac::{Hmac, TLS_HEADER};
 use adjunct::catalogue::Function;
 use adjunct::route::Tally;
 use adjunct_ossl::engines::Engines;
-use std::ffi::{CStr, c_int, c_void};
+use std::ffi::{CStr, c_void};
 
 impl Keyed for Hmac {
     type Under = &'static Method;
@@ -82,26 +82,6 @@ struct TlsContext {
 }
 
 impl TlsContext {
-    fn duplicate(&self) -> Option<TlsContext> {
-        Some(TlsContext { mac: self.mac.duplicate()?, record: self.record })
-    }
-
-    fn set_params(&mut self, params: *const Param) -> bool {
-        if !self.mac.set_params(params) {
-            return false;
-        }
-        match find(params, c"tls-data-size") {
-            None => true,
-            Some(p) => match p.get_usize() {
-                Some(size) => {
-                    self.record = Record { size, ..Record::NONE };
-                    self.hand_over_record(p)
-                }
-                None => false,
-            },
-        }
-    }
-
     /// Leaves records under a digest that the CPU library has no constant-time function for to the default provider.
     fn hand_over_record(&mut self, size: &Param) -> bool {
         if let Engine::Served(hmac) = &self.mac.engine {
@@ -179,90 +159,73 @@ impl TlsContext {
     }
 }
 
-unsafe extern "C" fn newctx(provctx: *mut c_void) -> *mut c_void {
-    guard(std::ptr::null_mut(), || {
-        // SAFETY: the pointer is the provider's.
-        let mac = unsafe { Context::create(provctx) };
-        abi::give(TlsContext { mac, record: Record::NONE })
-    })
-}
+impl Object for TlsContext {
+    const SETTABLE: &'static [Param] = &[
+        Param::describe(c"digest", param::UTF8, 0),
+        Param::describe(c"properties", param::UTF8, 0),
+        Param::describe(c"key", param::OCTETS, 0),
+        // Hints to OpenSSL's own digests; the results do not depend on them.
+        Param::describe(c"digest-noinit", param::INTEGER, 4),
+        Param::describe(c"digest-oneshot", param::INTEGER, 4),
+        Param::describe(c"tls-data-size", param::UNSIGNED, 8),
+        Param::END,
+    ];
 
-unsafe extern "C" fn dupctx(ctx: *mut c_void) -> *mut c_void {
-    // SAFETY: the context is ours.
-    unsafe { dup(ctx, TlsContext::duplicate) }
-}
-
-unsafe extern "C" fn freectx(ctx: *mut c_void) {
-    // SAFETY: the context is ours and not used again.
-    guard((), || unsafe { abi::free::<TlsContext>(ctx) });
-}
-
-unsafe extern "C" fn init(ctx: *mut c_void, key: *const u8, length: usize, params: *const Param) -> c_int {
-    // SAFETY: the context is ours, the rest OpenSSL's.
-    unsafe {
-        with::<TlsContext>(ctx, |c| {
-            c.set_params(params) && c.mac.init(key, length, std::ptr::null()) && {
-                let size = c.record.size;
-                let mut value = size;
-                let data = (&raw mut value).cast();
-                let p = Param { data, ..Param::describe(c"tls-data-size", param::UNSIGNED, size_of::<usize>()) };
-                size == 0 || c.hand_over_record(&p)
-            }
-        })
+    unsafe fn create(provctx: *mut c_void) -> TlsContext {
+        // SAFETY: the pointer is OpenSSL's.
+        TlsContext { mac: unsafe { Context::create(provctx) }, record: Record::NONE }
     }
-}
 
-unsafe extern "C" fn update(ctx: *mut c_void, data: *const u8, length: usize) -> c_int {
-    // SAFETY: as above.
-    unsafe {
-        with::<TlsContext>(ctx, |c| {
-            if c.record.size > 0 { c.update_record(data, length) } else { c.mac.update(slice(data, length)) }
-        })
+    fn duplicate(&self) -> Option<TlsContext> {
+        Some(TlsContext { mac: self.mac.duplicate()?, record: self.record })
     }
-}
 
-unsafe extern "C" fn finish(ctx: *mut c_void, data: *mut u8, length: *mut usize, size: usize) -> c_int {
-    let output = Output { data, length, size };
-    // SAFETY: as above.
-    unsafe { with::<TlsContext>(ctx, |c| if c.in_record() { c.finish_record(output) } else { c.mac.finish(output) }) }
-}
+    unsafe fn init(&mut self, key: *const u8, length: usize, params: *const Param) -> bool {
+        // SAFETY: the pointers are OpenSSL's.
+        if !self.set_params(params) || !unsafe { self.mac.init(key, length, std::ptr::null()) } {
+            return false;
+        }
+        let size = self.record.size;
+        let mut value = size;
+        let data = (&raw mut value).cast();
+        let p = Param { data, ..Param::describe(c"tls-data-size", param::UNSIGNED, size_of::<usize>()) };
+        size == 0 || self.hand_over_record(&p)
+    }
 
-unsafe extern "C" fn get_ctx_params(ctx: *mut c_void, params: *mut Param) -> c_int {
-    // SAFETY: as above.
-    unsafe { with::<TlsContext>(ctx, |c| c.mac.get_params(params)) }
-}
+    #[inline]
+    unsafe fn update(&mut self, data: *const u8, length: usize) -> bool {
+        // SAFETY: the data is OpenSSL's.
+        unsafe {
+            if self.record.size > 0 { self.update_record(data, length) } else { self.mac.update(slice(data, length)) }
+        }
+    }
 
-unsafe extern "C" fn set_ctx_params(ctx: *mut c_void, params: *const Param) -> c_int {
-    // SAFETY: as above.
-    unsafe { with::<TlsContext>(ctx, |c| c.set_params(params)) }
-}
+    #[inline]
+    unsafe fn finish(&mut self, output: Output) -> bool {
+        // SAFETY: the output is OpenSSL's.
+        unsafe { if self.in_record() { self.finish_record(output) } else { self.mac.finish(output) } }
+    }
 
-static SETTABLE: [Param; 7] = [
-    Param::describe(c"digest", param::UTF8, 0),
-    Param::describe(c"properties", param::UTF8, 0),
-    Param::describe(c"key", param::OCTETS, 0),
-    // Hints to OpenSSL's own digests; the results do not depend on them.
-    Param::describe(c"digest-noinit", param::INTEGER, 4),
-    Param::describe(c"digest-oneshot", param::INTEGER, 4),
-    Param::describe(c"tls-data-size", param::UNSIGNED, 8),
-    Param::END,
-];
+    fn get_params(&self, params: *mut Param) -> bool {
+        self.mac.get_params(params)
+    }
 
-unsafe extern "C" fn settable(_ctx: *mut c_void, _provctx: *mut c_void) -> *const Param {
-    SETTABLE.as_ptr()
+    fn set_params(&mut self, params: *const Param) -> bool {
+        if !self.mac.set_params(params) {
+            return false;
+        }
+        match find(params, c"tls-data-size") {
+            None => true,
+            Some(p) => match p.get_usize() {
+                Some(size) => {
+                    self.record = Record { size, ..Record::NONE };
+                    self.hand_over_record(p)
+                }
+                None => false,
+            },
+        }
+    }
 }
 
 /// What OpenSSL calls for an HMAC.
-pub static DISPATCH: &[Dispatch] = &[
-    entry!(id::MAC_NEWCTX, newctx),
-    entry!(id::MAC_DUPCTX, dupctx),
-    entry!(id::MAC_FREECTX, freectx),
-    entry!(id::MAC_INIT, init),
-    entry!(id::MAC_UPDATE, update),
-    entry!(id::MAC_FINAL, finish),
-    entry!(id::MAC_GET_CTX_PARAMS, get_ctx_params),
-    entry!(id::MAC_GETTABLE_CTX_PARAMS, gettable),
-    entry!(id::MAC_SET_CTX_PARAMS, set_ctx_params),
-    entry!(id::MAC_SETTABLE_CTX_PARAMS, settable),
-    Dispatch::END,
-];
+pub static DISPATCH: [Dispatch; 11] = dispatch::table::<TlsContext>();

@@ -4,22 +4,23 @@
 //! and those wanted with properties, are handed to the default provider, the whole MAC with them.
 
 mod cmac;
+mod dispatch;
 mod hmac;
 
 use crate::abi::param::{self, Param};
 use crate::abi::reason::{Reason, prov};
-use crate::abi::{self, Algorithm, c_string, context, guard, slice, slice_mut};
+use crate::abi::{Algorithm, c_string, slice, slice_mut};
 use crate::fallback::{self, Output};
 use crate::provider::{Provider, provider};
 use adjunct::catalogue::Function;
 use adjunct::route::{Direction, Tally};
 use adjunct_ossl::engines::Engines;
-use std::ffi::{CStr, CString, c_int, c_void};
+use std::ffi::{CStr, CString, c_void};
 
 /// What this module offers.
 pub static ALGORITHMS: &[Algorithm] = &[
-    Algorithm { names: c"HMAC", dispatch: hmac::DISPATCH, description: c"HMAC" },
-    Algorithm { names: c"CMAC", dispatch: cmac::DISPATCH, description: c"CMAC" },
+    Algorithm { names: c"HMAC", dispatch: &hmac::DISPATCH, description: c"HMAC" },
+    Algorithm { names: c"CMAC", dispatch: &cmac::DISPATCH, description: c"CMAC" },
 ];
 
 /// A MAC as this module serves it, keyed.
@@ -322,27 +323,4 @@ impl<M: Keyed> Context<M> {
             _ => true,
         })
     }
-}
-
-static GETTABLE: [Param; 3] =
-    [Param::describe(c"size", param::UNSIGNED, 8), Param::describe(c"block-size", param::UNSIGNED, 8), Param::END];
-
-unsafe extern "C" fn gettable(_ctx: *mut c_void, _provctx: *mut c_void) -> *const Param {
-    GETTABLE.as_ptr()
-}
-
-/// A duplicate of the context behind `ctx` by `copy`, on its way to OpenSSL.
-unsafe fn dup<C>(ctx: *mut c_void, copy: impl FnOnce(&C) -> Option<C>) -> *mut c_void {
-    guard(std::ptr::null_mut(), || {
-        // SAFETY: the context is ours.
-        let copied = unsafe { context::<C>(ctx) }.and_then(|c| copy(c));
-        copied.map_or(std::ptr::null_mut(), |c| abi::give(c))
-    })
-}
-
-/// Runs `body` on the context behind `ctx`: 1 where it says yes, else (and for a null context) 0.
-#[inline]
-unsafe fn with<C: 'static>(ctx: *mut c_void, body: impl FnOnce(&mut C) -> bool) -> c_int {
-    // SAFETY: the context is ours.
-    guard(0, || unsafe { context::<C>(ctx) }.is_some_and(body).into())
 }

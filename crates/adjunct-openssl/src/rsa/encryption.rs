@@ -28,7 +28,7 @@ pub static ALGORITHMS: &[Algorithm] = &[Algorithm {
 
 static FUNCTIONS: [Dispatch; 12] = [
     entry!(id::ASYM_CIPHER_NEWCTX, newctx),
-    entry!(id::ASYM_CIPHER_FREECTX, freectx),
+    entry!(id::ASYM_CIPHER_FREECTX, abi::freed::<Context>),
     entry!(id::ASYM_CIPHER_DUPCTX, dupctx),
     entry!(id::ASYM_CIPHER_ENCRYPT_INIT, encrypt_init),
     entry!(id::ASYM_CIPHER_ENCRYPT, encrypt),
@@ -363,11 +363,6 @@ unsafe extern "C" fn newctx(provctx: *mut c_void) -> *mut c_void {
             delegated: None,
         })
     })
-}
-
-unsafe extern "C" fn freectx(ctx: *mut c_void) {
-    // SAFETY: OpenSSL frees a context once.
-    guard((), || unsafe { abi::free::<Context>(ctx) });
 }
 
 unsafe extern "C" fn dupctx(ctx: *mut c_void) -> *mut c_void {

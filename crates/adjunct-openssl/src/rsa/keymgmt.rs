@@ -29,8 +29,8 @@ static FUNCTIONS: [Dispatch; 19] = [
     entry!(id::KEYMGMT_GEN_SET_PARAMS, gen_set_params),
     entry!(id::KEYMGMT_GEN_SETTABLE_PARAMS, gen_settable_params),
     entry!(id::KEYMGMT_GEN, generate),
-    entry!(id::KEYMGMT_GEN_CLEANUP, gen_cleanup),
-    entry!(id::KEYMGMT_FREE, free),
+    entry!(id::KEYMGMT_GEN_CLEANUP, abi::freed::<Generation>),
+    entry!(id::KEYMGMT_FREE, abi::freed::<KeyObject>),
     entry!(id::KEYMGMT_GET_PARAMS, get_params),
     entry!(id::KEYMGMT_GETTABLE_PARAMS, gettable_params),
     entry!(id::KEYMGMT_HAS, has),
@@ -81,11 +81,6 @@ unsafe extern "C" fn new(provctx: *mut c_void) -> *mut c_void {
         adjunct::counters::attribute();
         abi::give(KeyObject { provider: provider(provctx), material: None })
     })
-}
-
-unsafe extern "C" fn free(key: *mut c_void) {
-    // SAFETY: OpenSSL frees a key once.
-    guard((), || unsafe { abi::free::<KeyObject>(key) });
 }
 
 unsafe extern "C" fn has(key: *const c_void, selection: c_int) -> c_int {
@@ -515,11 +510,6 @@ unsafe extern "C" fn generate(
             Err(_) => std::ptr::null_mut(),
         }
     })
-}
-
-unsafe extern "C" fn gen_cleanup(generation: *mut c_void) {
-    // SAFETY: OpenSSL frees a context once.
-    guard((), || unsafe { abi::free::<Generation>(generation) });
 }
 
 /// The name under which the other operations take keys of this type.

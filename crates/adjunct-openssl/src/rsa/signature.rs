@@ -27,7 +27,7 @@ use super::sign::{digest_sign_final, digest_update, digest_verify_final, sign, v
 // None that digests and signs at once: EVP lets such a context be used once, and stock's is used again.
 static FUNCTIONS: [Dispatch; 20] = [
     entry!(id::SIGNATURE_NEWCTX, newctx),
-    entry!(id::SIGNATURE_FREECTX, freectx),
+    entry!(id::SIGNATURE_FREECTX, abi::freed::<Context>),
     entry!(id::SIGNATURE_DUPCTX, dupctx),
     entry!(id::SIGNATURE_SIGN_INIT, sign_init),
     entry!(id::SIGNATURE_SIGN, sign),
@@ -391,11 +391,6 @@ unsafe extern "C" fn newctx(provctx: *mut c_void, _properties: *const c_char) ->
             delegated: None,
         })
     })
-}
-
-unsafe extern "C" fn freectx(ctx: *mut c_void) {
-    // SAFETY: OpenSSL frees a context once.
-    guard((), || unsafe { abi::free::<Context>(ctx) });
 }
 
 unsafe extern "C" fn dupctx(ctx: *mut c_void) -> *mut c_void {

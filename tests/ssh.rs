@@ -1,7 +1,8 @@
 //! Real ssh through real sshd, this machine's and newer ones, on the provider alone: versions that speak to each other,
 //! privilege separation, the sandbox, and processes killed in mid-transfer. Every algorithm is in `matrix`.
 
-use adjunct_cli::ssh::server::{Sshd, descendants};
+use adjunct_cli::process::descendants;
+use adjunct_cli::ssh::lab::Sshd;
 use adjunct_e2e::lab::{Lab, spawn};
 use adjunct_e2e::listener::until;
 use adjunct_e2e::random;
@@ -82,8 +83,8 @@ fn the_sandboxed_child_has_the_module_and_no_rights() {
 
 /// Reads `bytes` bytes of an endless copy.
 fn endless(ssh: &Ssh, lab: &Lab, conf: &Path, sshd: &Sshd, cipher: &str, bytes: usize) -> std::process::Child {
-    let mut command = ssh.place.client(sshd.port(), &[format!("Ciphers {cipher}")], conf).expect("configuration");
-    command.envs(lab.environment()).arg("cat /dev/zero").stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut command = ssh.client(lab, conf, sshd.port(), &[format!("Ciphers {cipher}")]);
+    command.arg("cat /dev/zero").stdout(Stdio::piped()).stderr(Stdio::null());
     let mut client = spawn(&mut command);
     let mut data = vec![1; bytes];
     client.stdout.as_mut().expect("stdout").read_exact(&mut data).expect("data");

@@ -1,7 +1,7 @@
 //! `adjunct ssh verify`: its verdicts against real sessions, old and new OpenSSH, with and without adjunct on either side, and
 //! what it says when there is no session.
 
-use adjunct_cli::ssh::server::Sshd;
+use adjunct_cli::ssh::lab::Sshd;
 use adjunct_e2e::lab::{Lab, adjunct_conf, has_hardware};
 use adjunct_e2e::ports::Refusing;
 use adjunct_e2e::session::LIMIT;
@@ -193,10 +193,11 @@ fn peer(ssh: &Ssh, lab: &Lab, conf: &Path, more: &str) -> (Sshd, PathBuf) {
     let sshd = ssh.serve(lab, conf, &["AllowTcpForwarding yes".to_owned()]);
     let dir = ssh.place.dir().display();
     let text = format!(
-        "Host *\nHostKeyAlias adjunct-private\nUser {}\nIdentityFile {dir}/user_key\nIdentitiesOnly yes\nIdentityAgent none\n\
+        "Host *\nHostKeyAlias adjunct-private\nUser {}\nIdentityFile {}\nIdentitiesOnly yes\nIdentityAgent none\n\
          UserKnownHostsFile {dir}/known_hosts\nGlobalKnownHostsFile /dev/null\nStrictHostKeyChecking yes\n{more}\n\
          Host peer jump\nHostName 127.0.0.1\nPort {}\n",
         ssh.place.user,
+        ssh.key().display(),
         sshd.port()
     );
     (sshd, ssh.place.write("peer_config", &text).expect("ssh_config"))
@@ -270,7 +271,7 @@ fn an_agent_signs_for_itself() {
     let start = Instant::now();
     let added = loop {
         let mut add = lab.command(&system, "ssh-add", lab.stock());
-        let out = add.env("SSH_AUTH_SOCK", &socket).arg(ssh.place.path("user_key")).output().expect("ssh-add runs");
+        let out = add.env("SSH_AUTH_SOCK", &socket).arg(ssh.key()).output().expect("ssh-add runs");
         if out.status.success() || start.elapsed() > LIMIT {
             break out;
         }
@@ -293,8 +294,9 @@ fn an_agent_signs_for_itself() {
 fn a_forced_command_is_said() {
     let (lab, system) = (Lab::new(), System::here());
     let ssh = Ssh::new(&system, &system);
-    let key = std::fs::read_to_string(ssh.place.path("user_key.pub")).expect("the public key");
-    std::fs::write(ssh.place.path("user_key.pub"), format!("command=\"true\" {key}")).expect("authorized keys");
+    let keys = ssh.place.authorized_keys();
+    let key = std::fs::read_to_string(&keys).expect("the public key");
+    std::fs::write(keys, format!("command=\"true\" {key}")).expect("authorized keys");
     let (_server, config) = peer(&ssh, &lab, lab.adjunct(), "");
     let (report, _) = report(&mut with_peer(&lab, &system, lab.adjunct(), &config));
     assert_eq!(report["bytes"], 0);
@@ -308,7 +310,7 @@ fn this_machines_own_server_is_preferred() {
     let (lab, system) = (Lab::new(), System::here());
     let ssh = Ssh::new(&system, &system);
     let server = ssh.serve(&lab, lab.adjunct(), &[]);
-    let (port, key) = (server.port().to_string(), ssh.place.path("user_key"));
+    let (port, key) = (server.port().to_string(), ssh.key());
     let out = verify(&lab, lab.adjunct(), &["-F", "none", "-p", &port, "-o", GCM, "-o", "IdentityAgent=none", "-i"])
         .arg(key)
         .output()
@@ -351,7 +353,7 @@ fn no_session_is_one_line() {
     refused(&run(&["--size", "0", "peer"]), 2, "from 1 byte");
     refused(&run(&["--", "-oProxyCommand=true"]), 2, "not a host");
 
-    let known = std::fs::read_to_string(ssh.place.path("user_key.pub")).expect("a key");
+    let known = ssh.place.keygen(&ssh.place.path("another"), "ed25519", 256).expect("a key");
     ssh.place.write("known_hosts", &format!("adjunct-private {known}")).expect("known_hosts");
     refused(&to_peer(&[]), 1, "not the known one");
     drop(server);
@@ -364,7 +366,7 @@ fn no_session_is_one_line() {
 
 /// The children of a process.
 fn children(pid: u32) -> Vec<u32> {
-    adjunct_cli::ssh::server::descendants(pid)
+    adjunct_cli::process::descendants(pid)
 }
 
 #[test]

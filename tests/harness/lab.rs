@@ -1,18 +1,18 @@
 //! A lab: a folder with a copy of the module, OpenSSL configurations, and counters apart from everybody's.
 
+use crate::counted::Counted;
 use crate::system::{System, target};
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 /// A lab; its folder and its counters go when it is dropped.
 #[derive(Debug)]
 pub struct Lab {
     dir: tempfile::TempDir,
-    key: String,
+    counted: Counted,
     stock: PathBuf,
     adjunct: PathBuf,
 }
@@ -36,15 +36,13 @@ pub type Counters = BTreeMap<String, (u64, u64)>;
 impl Lab {
     /// A new lab, below `/tmp`, which every [`System`] sees.
     pub fn new() -> Lab {
-        static NUMBER: AtomicU32 = AtomicU32::new(1);
         let dir = tempfile::Builder::new().prefix("adjunct-e2e-").tempdir_in("/tmp").expect("a folder in /tmp");
         // Programs that drop root's rights still open the module and the configuration.
         open_to_all(dir.path());
-        let key = format!("{:#x}", 0x0e2e_0000u32 ^ (std::process::id() << 8) ^ NUMBER.fetch_add(1, Ordering::Relaxed));
         let built = target().join("libadjunct_openssl.so");
         let module = dir.path().join("adjunct.so");
         std::fs::copy(&built, &module).unwrap_or_else(|e| panic!("{}: {e}; run ./check", built.display()));
-        let mut lab = Lab { dir, key, stock: PathBuf::new(), adjunct: PathBuf::new() };
+        let mut lab = Lab { dir, counted: Counted::new(), stock: PathBuf::new(), adjunct: PathBuf::new() };
         lab.stock = lab.write("stock.cnf", stock_conf(""));
         lab.adjunct = lab.write("adjunct.cnf", adjunct_conf(&module, "", ""));
         lab
@@ -112,8 +110,7 @@ impl Lab {
 
     /// The environment that leads to this lab's counters.
     pub fn environment(&self) -> Vec<(String, String)> {
-        let set = |name: &str, value: &str| (name.to_owned(), value.to_owned());
-        vec![set("ADJUNCT_STATS_KEY", &self.key), set("ADJUNCT_STATS", "on")]
+        vec![self.counted.environment(), ("ADJUNCT_STATS".to_owned(), "on".to_owned())]
     }
 
     /// A program of `system` with one of the configurations and this lab's counters.
@@ -146,44 +143,13 @@ impl Lab {
 
     /// What was counted in this lab, all users together; only what is not zero.
     pub fn counters(&self) -> Counters {
-        let out = self.stats(&["-S", "--json"]);
-        let report: serde_json::Value = serde_json::from_slice(&out.stdout)
-            .unwrap_or_else(|e| panic!("adjunct stats: {e}: {}", String::from_utf8_lossy(&out.stderr)));
-        let mut counters = Counters::new();
-        let functions = report["users"].as_array().into_iter().flatten().filter_map(|u| u["functions"].as_array());
-        for row in functions.flatten() {
-            let sum = |side: &str| -> u64 {
-                let cells = row.as_object().into_iter().flatten();
-                cells
-                    .filter(|(k, _)| k.starts_with(side) && !k.ends_with("bytes"))
-                    .map(|(_, v)| v.as_u64().unwrap_or(0))
-                    .sum()
-            };
-            let (hardware, software) = (sum("hw-"), sum("sw-"));
-            if hardware + software > 0 {
-                counters.insert(row["function"].as_str().unwrap_or_default().to_owned(), (hardware, software));
-            }
-        }
-        counters
+        let counts = self.counted.read().into_iter();
+        counts.map(|(function, count)| (function, (count.hardware, count.software))).collect()
     }
 
     /// Bytes counted for a function in this lab, all users, paths and directions together.
     pub fn bytes(&self, function: &str) -> u64 {
-        let out = self.stats(&["-S", "--json"]);
-        let report: serde_json::Value = serde_json::from_slice(&out.stdout).expect("adjunct stats --json");
-        let functions = report["users"].as_array().into_iter().flatten().filter_map(|u| u["functions"].as_array());
-        let rows = functions.flatten().filter(|row| row["function"] == function);
-        rows.filter_map(|row| row.as_object())
-            .flatten()
-            .filter_map(|(key, value)| value.as_u64().filter(|_| key.ends_with("bytes")))
-            .sum()
-    }
-
-    fn stats(&self, args: &[&str]) -> Output {
-        let adjunct = target().join("adjunct");
-        let mut command = Command::new(&adjunct);
-        command.arg("stats").args(args).envs(self.environment()).stdin(Stdio::null());
-        command.output().unwrap_or_else(|e| panic!("{}: {e}; run ./check", adjunct.display()))
+        self.counted.read().get(function).map_or(0, |count| count.bytes)
     }
 
     /// Asserts that every function named was counted since `before` on the path this machine has for it, and only there.
@@ -206,13 +172,6 @@ impl Lab {
 impl Default for Lab {
     fn default() -> Lab {
         Lab::new()
-    }
-}
-
-impl Drop for Lab {
-    fn drop(&mut self) {
-        self.stats(&["--delete-all"]);
-        self.stats(&["--delete"]);
     }
 }
 

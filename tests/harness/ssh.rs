@@ -2,10 +2,10 @@
 
 use crate::lab::{Lab, feed};
 use crate::system::System;
-use adjunct_cli::ssh::place::{Place, Programs};
-use adjunct_cli::ssh::server::{Settings, Sshd};
-use std::path::Path;
-use std::process::Output;
+use adjunct_cli::ssh::lab::keys::Type;
+use adjunct_cli::ssh::lab::{Environment, Place, Programs, Setup, Sshd};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
 
 /// A client and a server, each of a system.
 #[derive(Debug)]
@@ -27,21 +27,23 @@ impl Ssh {
 
     /// Starts the server with an OpenSSL configuration.
     pub fn serve(&self, lab: &Lab, conf: &Path, options: &[String]) -> Sshd {
-        let settings = Settings {
-            port: None,
-            options: [options, &self.always].concat(),
-            openssl_conf: Some(conf.to_owned()),
-            environment: lab.environment(),
-        };
-        Sshd::start(&self.place, &settings).expect("sshd starts")
+        let setup = setup(lab, conf, &[options, &self.always].concat());
+        Sshd::start(&self.place, None, &setup).expect("sshd starts")
     }
 
     /// Logs in and runs `remote` with `input`; the client logs at DEBUG1.
     pub fn run(&self, lab: &Lab, conf: &Path, port: u16, options: &[String], remote: &str, input: &[u8]) -> Output {
-        let mut options = options.to_vec();
-        options.push("LogLevel DEBUG1".to_owned());
-        let mut command = self.place.client(port, &options, conf).expect("the client's configuration");
-        feed(command.envs(lab.environment()).arg(remote), input)
+        feed(self.client(lab, conf, port, &[options, &["LogLevel DEBUG1".to_owned()]].concat()).arg(remote), input)
+    }
+
+    /// The client, without its remote command.
+    pub fn client(&self, lab: &Lab, conf: &Path, port: u16, options: &[String]) -> Command {
+        self.place.client(port, &setup(lab, conf, options)).expect("the client's configuration")
+    }
+
+    /// The private key that host and user have.
+    pub fn key(&self) -> PathBuf {
+        self.place.key(Type::Ed25519).expect("a key")
     }
 
     /// Sends `data` to a remote `cat` and gets it back: both directions at once. It must come back unchanged.
@@ -61,6 +63,13 @@ impl Ssh {
         assert!(!known.is_empty(), "ssh -Q {query} gives nothing");
         known
     }
+}
+
+/// Lines of configuration, an OpenSSL configuration, and where is counted.
+fn setup(lab: &Lab, conf: &Path, lines: &[String]) -> Setup {
+    let mut environment = Environment::with_conf(conf);
+    environment.set.extend(lab.environment().into_iter().map(|(name, value)| (name, value.into())));
+    Setup::new(lines, &environment)
 }
 
 /// The end of a log.

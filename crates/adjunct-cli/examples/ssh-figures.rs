@@ -4,10 +4,9 @@
 //! programs with OpenSSL's default provider.
 
 use adjunct_cli::Failure;
+use adjunct_cli::ssh::lab::{Environment, Programs, Setup, Sshd};
 use adjunct_cli::ssh::measure::side::Modules;
 use adjunct_cli::ssh::measure::{Data, Limits, Rig, Side, Spread, Suite, interleave, openssl_conf};
-use adjunct_cli::ssh::place::Programs;
-use adjunct_cli::ssh::server::{Settings, Sshd};
 use clap::Parser;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -172,17 +171,12 @@ fn burst(args: &Args, rig: &Rig, conf: &Path) -> Result<(), Failure> {
         return Ok(());
     }
     let place = rig.place();
-    let settings = Settings {
-        port: None,
-        options: vec![format!("MaxStartups {}\nLoginGraceTime 600", 2 * args.burst)],
-        openssl_conf: Some(conf.to_owned()),
-        environment: Vec::new(),
-    };
-    let sshd = Sshd::start(place, &settings)?;
+    let setup = |line: String| Setup::new([line], &Environment::with_conf(conf));
+    let sshd = Sshd::start(place, None, &setup(format!("MaxStartups {}\nLoginGraceTime 600", 2 * args.burst)))?;
     let start = Instant::now();
     let mut clients = Vec::new();
     // One configuration for all, written before the first reads it.
-    let mut command = place.client(sshd.port(), &["ConnectTimeout 600".to_owned()], conf)?;
+    let mut command = place.client(sshd.port(), &setup("ConnectTimeout 600".to_owned()))?;
     command.arg("exit 0").stdout(Stdio::null()).stderr(Stdio::null());
     for _ in 0..args.burst {
         clients.push(command.spawn().map_err(|e| Failure::new(format!("ssh: {e}")))?);

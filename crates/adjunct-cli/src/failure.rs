@@ -47,6 +47,13 @@ pub(crate) fn cause(error: &std::io::Error) -> String {
     }
 }
 
+/// The failure of a write, in words; a full disk is named as such.
+pub(crate) fn cannot_write(path: &std::path::Path, error: &std::io::Error) -> Failure {
+    let full = error.kind() == std::io::ErrorKind::StorageFull;
+    let what = if full { "the disk is full" } else { &error.to_string() };
+    Failure::new(format!("{}: {what}", path.display()))
+}
+
 /// `eprintln!` panics where standard error is closed or full; this does not.
 fn eprint_line(name: &str, line: &str) {
     use std::io::Write;

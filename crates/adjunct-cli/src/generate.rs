@@ -87,11 +87,13 @@ fn leak(name: &str) -> &'static str {
 }
 
 /// The page of a command. `parent` is the page to see beside the pages of its subcommands, which it names itself.
-fn page(command: clap::Command, date: &str, parent: Option<&str>) -> Result<String, Failure> {
+fn page(mut command: clap::Command, date: &str, parent: Option<&str>) -> Result<String, Failure> {
     let name = command.get_name().to_owned();
     let below = command.get_after_long_help().or(command.get_after_help()).map(ToString::to_string);
     let subcommands = command.get_subcommands().any(|c| !c.is_hide_set());
-    // The version stands in the page's last line, where one looks for it, and not beside the name.
+    // The version stands in the page's last line, where one looks for it, and not beside the name. Built before it is taken away: clap
+    // wants one where an option shows it.
+    command.build();
     let man = clap_mangen::Man::new(command.version(None::<&str>));
     let mut text = Vec::new();
     let done = man

@@ -1,7 +1,7 @@
 //! Signals that ask the command to end: it ends what it started, removes what it made, and goes; or is made to go.
 
 use crate::Failure;
-use crate::ssh::server::{descendants, kill};
+use crate::process::tree::{descendants, kill};
 use rustix::process::Signal;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::io::Read;

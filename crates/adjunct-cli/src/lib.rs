@@ -15,6 +15,8 @@ pub mod name;
 pub mod openssl;
 pub mod openssl_conf;
 pub mod output;
+pub mod process;
+mod scratch;
 pub mod ssh;
 pub mod stats;
 
@@ -95,7 +97,7 @@ fn run(name: Name, args: Vec<OsString>) -> Result<ExitCode, Failure> {
 /// what the user has to know first.
 fn interrupted(failure: Failure) -> Failure {
     match failure {
-        Failure::Failed(line) if ssh::server::interrupted().is_err() && !line.contains("interrupted") => {
+        Failure::Failed(line) if interrupt::interrupted().is_err() && !line.contains("interrupted") => {
             Failure::Failed(format!("interrupted: {line}"))
         }
         other => other,

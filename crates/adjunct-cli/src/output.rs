@@ -1,9 +1,11 @@
 //! Standard output: whole reports, no panic when the reader goes away, colours only where a person looks.
 
 use crate::Failure;
+use crate::failure::cannot_write;
 use std::ffi::OsStr;
 use std::fmt::Write as _;
 use std::io::{ErrorKind, IsTerminal, Write};
+use std::path::Path;
 
 /// Writes a report. A reader that went away (`| head`) is no failure; a full disk is.
 ///
@@ -15,6 +17,15 @@ pub fn print(text: &str) -> Result<(), Failure> {
         Err(e) if e.kind() != ErrorKind::BrokenPipe => Err(Failure::new(format!("standard output: {e}"))),
         _ => Ok(()),
     }
+}
+
+/// Writes `value` as JSON, two blanks deep, with a line end, to a file.
+///
+/// # Errors
+/// [`Failure`] with the path and the cause.
+pub(crate) fn write_json(path: &Path, value: &impl serde::Serialize) -> Result<(), Failure> {
+    let text = serde_json::to_string_pretty(value).map_err(|e| Failure::new(format!("JSON: {e}")))?;
+    std::fs::write(path, text + "\n").map_err(|e| cannot_write(path, &e))
 }
 
 /// Writes `value` as JSON, two blanks deep, with a line end.

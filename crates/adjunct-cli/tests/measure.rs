@@ -1,7 +1,7 @@
 //! Measured connections, through the machine's real ssh and sshd.
 
+use adjunct_cli::ssh::lab::Programs;
 use adjunct_cli::ssh::measure::{Cost, Data, Limits, Rig, Side, Suite, interleave};
-use adjunct_cli::ssh::place::Programs;
 use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 

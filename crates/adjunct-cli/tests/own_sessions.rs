@@ -146,7 +146,7 @@ fn a_measured_login() {
     if std::env::var_os(INSIDE).is_none() {
         return;
     }
-    let programs = adjunct_cli::ssh::place::Programs::find(None, None).unwrap();
+    let programs = adjunct_cli::ssh::lab::Programs::find(None, None).unwrap();
     Rig::new(programs).unwrap().login(&Side::as_is("as configured"), &Suite::default()).unwrap();
 }
 

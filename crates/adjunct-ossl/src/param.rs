@@ -36,6 +36,38 @@ pub const OCTETS_PTR: c_uint = 7;
 /// `OSSL_PARAM_UNMODIFIED`.
 pub const UNMODIFIED: usize = usize::MAX;
 
+/// Byte `i` of a number in memory, the least significant first.
+fn byte(bytes: &[u8], i: usize) -> Option<u8> {
+    match cfg!(target_endian = "little") {
+        true => bytes.get(i).copied(),
+        false => bytes.len().checked_sub(i + 1).map(|i| bytes[i]),
+    }
+}
+
+/// Whether a signed number is below 0.
+fn is_negative(bytes: &[u8]) -> bool {
+    bytes.len().checked_sub(1).and_then(|top| byte(bytes, top)).is_some_and(|top| top & 0x80 != 0)
+}
+
+/// A number of any width, as OpenSSL takes it, in 64 bits. What is above them must be `fill`, which also stands in where it is narrower.
+/// `None` where it does not fit. A number of no bytes is 0.
+#[inline]
+fn narrow(bytes: &[u8], fill: u8) -> Option<u64> {
+    if let Ok(word) = bytes.try_into() {
+        return Some(u64::from_ne_bytes(word));
+    }
+    let mut value = [fill; 8];
+    for i in 0..bytes.len() {
+        let byte = byte(bytes, i)?;
+        match value.get_mut(i) {
+            Some(place) => *place = byte,
+            None if byte != fill => return None,
+            None => {}
+        }
+    }
+    Some(u64::from_le_bytes(value))
+}
+
 impl Param {
     /// The end of an array.
     pub const END: Param =
@@ -75,16 +107,9 @@ impl Param {
         }
         // SAFETY: data points to data_size bytes.
         let bytes = unsafe { std::slice::from_raw_parts(self.data.cast::<u8>(), self.data_size) };
-        let value = match bytes.len() {
-            4 => u64::from(u32::from_ne_bytes(bytes.try_into().ok()?)),
-            8 => u64::from_ne_bytes(bytes.try_into().ok()?),
-            1 => u64::from(bytes[0]),
-            2 => u64::from(u16::from_ne_bytes(bytes.try_into().ok()?)),
-            _ => return None,
-        };
         match self.data_type {
-            UNSIGNED => Some(value),
-            INTEGER if value >> (bytes.len() * 8 - 1) == 0 => Some(value),
+            UNSIGNED => narrow(bytes, 0),
+            INTEGER if !is_negative(bytes) => narrow(bytes, 0),
             _ => None,
         }
     }
@@ -109,11 +134,9 @@ impl Param {
         }
         // SAFETY: data points to data_size bytes.
         let bytes = unsafe { std::slice::from_raw_parts(self.data.cast::<u8>(), self.data_size) };
-        match bytes.len() {
-            4 => Some(i64::from(i32::from_ne_bytes(bytes.try_into().ok()?))),
-            8 => Some(i64::from_ne_bytes(bytes.try_into().ok()?)),
-            _ => None,
-        }
+        let negative = is_negative(bytes);
+        let value = narrow(bytes, if negative { 0xff } else { 0 })?.cast_signed();
+        ((value < 0) == negative).then_some(value)
     }
 
     /// Reads an octet string (or the string an octet pointer points to).
@@ -400,4 +423,57 @@ pub unsafe fn iter_mut<'a>(array: *mut Param) -> impl Iterator<Item = &'a mut Pa
             Some(current)
         }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn param(data_type: u32, bytes: &mut [u8]) -> Param {
+        Param { data: bytes.as_mut_ptr().cast(), ..Param::describe(c"number", data_type, bytes.len()) }
+    }
+
+    #[test]
+    fn numbers_of_any_width_are_read() {
+        for width in 1..=24 {
+            for number in [
+                0i128,
+                1,
+                0x7f,
+                0x80,
+                0xff,
+                0x1234,
+                0x8000,
+                i64::MAX.into(),
+                i64::MIN.into(),
+                -1,
+                -128,
+                -129,
+                u64::MAX.into(),
+            ] {
+                let wide = [number.to_le_bytes(), [if number < 0 { 0xff } else { 0 }; 16]].concat();
+                let mut bytes = wide[..width].to_vec();
+                let fits = |fill: u8| wide[width..].iter().all(|&b| b == fill);
+                if cfg!(target_endian = "big") {
+                    bytes.reverse();
+                }
+                let negative = number < 0;
+                if !negative && fits(0) {
+                    let read = param(UNSIGNED, &mut bytes);
+                    assert_eq!(read.get_u64(), u64::try_from(number).ok(), "{number} in {width}");
+                }
+                // In as many bits as it takes with its sign.
+                let signed = if negative { fits(0xff) } else { fits(0) };
+                let top = wide[width - 1] & 0x80 != 0;
+                if signed && top == negative {
+                    let read = param(INTEGER, &mut bytes);
+                    assert_eq!(read.get_i64(), i64::try_from(number).ok(), "{number} in {width}");
+                    assert_eq!(read.get_u64(), u64::try_from(number).ok(), "{number} in {width}");
+                }
+            }
+        }
+        assert_eq!(param(UNSIGNED, &mut []).get_u64(), Some(0));
+        assert_eq!(param(INTEGER, &mut []).get_i64(), Some(0));
+        assert_eq!(param(OCTETS, &mut [1; 8]).get_u64(), None);
+    }
 }

@@ -7,15 +7,15 @@ use super::report::{self, Report};
 use super::{Consent, DisableArgs, EnableArgs, Target, engine, programs};
 use crate::failure::cause;
 use crate::files;
-use crate::interrupt::Hold;
+use crate::interrupt::{Hold, interrupted};
 use crate::module::{self, Purpose};
 use crate::openssl_conf::{self, Model, Options, State};
 use crate::output::{self, Style, shown};
-use crate::ssh::server::interrupted;
+use crate::scratch;
 use crate::{Failure, openssl_conf::Refused};
 use adjunct::config::{Group, Groups};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
 /// What was done for one target, and the words for it.
@@ -217,8 +217,7 @@ impl Change<'_> {
 /// The checks under a copy of `bytes` in a private place, before the file itself is touched.
 pub(super) fn elsewhere(bytes: &[u8], adjunct: bool, depth: Depth) -> Result<Vec<Check>, Failure> {
     let failed = |e: std::io::Error| Failure::new(format!("a temporary file: {}", cause(&e)));
-    let mut copy = tempfile::Builder::new().prefix("adjunct-").suffix(".cnf").tempfile().map_err(failed)?;
-    copy.write_all(bytes).map_err(failed)?;
+    let copy = scratch::config(bytes).map_err(failed)?;
     Ok(check::all(copy.path(), adjunct, depth))
 }
 

@@ -1,17 +1,17 @@
 //! What is checked before and after an edit: that OpenSSL, ssh and sshd still work, a real login included.
 
 use super::includes::FromDisk;
-use super::programs::{self, run};
-use super::{engine, explain};
+use super::{engine, explain, programs};
 use crate::Failure;
 use crate::files;
 use crate::openssl_conf::{self, Model};
-use crate::ssh::place::{self, Place, Programs, last_line};
-use crate::ssh::server::{Settings, Sshd};
+use crate::process::{LIMIT, last_line, run, run_within};
+use crate::scratch;
+use crate::ssh::lab::{Environment, Place, Programs, Setup, Sshd, runtime};
 use serde::Serialize;
 use std::ffi::OsStr;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 /// How a check ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -82,10 +82,10 @@ pub fn all(config: &Path, adjunct: bool, depth: Depth) -> Vec<Check> {
 /// of the edit.
 pub fn before(check: impl FnOnce() -> Result<Vec<Check>, Failure>) -> Result<Vec<Check>, Failure> {
     let nothing = |why: Failure| Failure::new(format!("{why}; nothing was changed"));
-    place::room().map_err(nothing)?;
+    scratch::room().map_err(nothing)?;
     let checks = check()?;
     // It may have filled up meanwhile.
-    place::room().map_err(nothing)?;
+    scratch::room().map_err(nothing)?;
     Ok(checks)
 }
 
@@ -146,7 +146,7 @@ fn ssh_parses(config: &Path) -> Tried {
         return Err(Verdict::Skipped("ssh is not installed".to_owned()));
     };
     let mut command = Command::new(&found.ssh);
-    let outcome = run(command.args(["-G", "localhost"]).env("OPENSSL_CONF", config).stdin(Stdio::null()));
+    let outcome = run(command.args(["-G", "localhost"]).env("OPENSSL_CONF", config));
     match outcome.map_err(failed)? {
         o if o.success => Ok("ssh -G".to_owned()),
         o => Err(failed(format!("ssh -G: {}", o.why()))),
@@ -160,19 +160,18 @@ fn sshd_parses(config: &Path) -> Tried {
     if !nix::unistd::geteuid().is_root() {
         return Err(Verdict::Skipped("only root can read sshd's keys".to_owned()));
     }
-    const MISSING: &str = "Missing privilege separation directory: ";
     let test = |words: &[&OsStr]| {
         let mut command = Command::new(words[0]);
-        run(command.args(&words[1..]).arg("-t").env("OPENSSL_CONF", config).stdin(Stdio::null())).map_err(failed)
+        run(command.args(&words[1..]).arg("-t").env("OPENSSL_CONF", config)).map_err(failed)
     };
     let mut outcome = test(&[found.sshd.as_os_str()])?;
-    if let Some(dir) = outcome.why().strip_prefix(MISSING).map(str::to_owned) {
+    let why = outcome.why();
+    if let Some(dir) = runtime::missing(&why) {
         // It is made when sshd is started; here in a mount namespace that ends with the test.
-        let script = "mount -t tmpfs -o mode=755 adjunct \"${0%/*}\" && mkdir -m 755 \"$0\" && exec \"$@\"";
-        let words = ["unshare", "--mount", "sh", "-c", script, &dir].map(OsStr::new);
+        let words = runtime::in_its_own(dir).map(OsStr::new);
         match test(&[&words[..], &[found.sshd.as_os_str()]].concat()) {
             Ok(o) if o.success || o.stderr.contains("sshd") => outcome = o,
-            _ => return Err(Verdict::Skipped(format!("sshd -t: {MISSING}{dir}"))),
+            _ => return Err(Verdict::Skipped(format!("sshd -t: {why}"))),
         }
     }
     if outcome.success { Ok("sshd -t".to_owned()) } else { Err(failed(format!("sshd -t: {}", outcome.why()))) }
@@ -185,16 +184,16 @@ fn login(config: &Path) -> Tried {
     };
     let words = |e: Failure| failed(e.to_string());
     let place = Place::new(found).map_err(words)?;
-    let settings = Settings { openssl_conf: Some(config.to_owned()), ..Settings::default() };
-    let server = Sshd::start(&place, &settings).map_err(words)?;
+    let setup = |lines: &[String]| Setup::new(lines, &Environment::with_conf(config));
+    let server = Sshd::start(&place, None, &setup(&[])).map_err(words)?;
     let data: Vec<u8> = (0..1u32 << 18).map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
     let file = place.path("data");
     std::fs::write(&file, &data).map_err(|e| failed(format!("{}: {e}", file.display())))?;
     let aes = ["Ciphers aes128-gcm@openssh.com,aes128-ctr".to_owned()];
-    for options in [&[][..], &aes] {
-        let mut client = place.client(server.port(), options, config).map_err(words)?;
+    for lines in [&[][..], &aes] {
+        let mut client = place.client(server.port(), &setup(lines)).map_err(words)?;
         let input = std::fs::File::open(&file).map_err(|e| failed(format!("{}: {e}", file.display())))?;
-        let outcome = run(client.arg("cat").stdin(input)).map_err(failed)?;
+        let outcome = run_within(LIMIT, client.arg("cat").stdin(input)).map_err(failed)?;
         if !outcome.success {
             let log = server.log();
             let why = log.lines().rfind(|l| l.contains("fatal") || l.contains("error")).unwrap_or_default();

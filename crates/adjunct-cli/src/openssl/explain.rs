@@ -4,7 +4,7 @@ use super::includes::FromDisk;
 use super::programs;
 use crate::files;
 use crate::openssl_conf::{self, Model};
-use std::io::Write;
+use crate::scratch;
 use std::path::{Path, PathBuf};
 
 /// One line: what keeps the module of `config` from being loaded.
@@ -21,8 +21,7 @@ pub(super) fn not_loaded(config: &Path) -> String {
 /// What OpenSSL says of a configuration when it may not be silent about it.
 fn stops(config: &Path) -> Option<String> {
     let text = files::config(config).ok()?;
-    let mut copy = tempfile::Builder::new().prefix("adjunct-").suffix(".cnf").tempfile().ok()?;
-    copy.write_all(&text).and_then(|()| copy.write_all(b"\n\n[default]\nconfig_diagnostics = 1\n")).ok()?;
+    let copy = scratch::config(&[&text, &b"\n\n[default]\nconfig_diagnostics = 1\n"[..]].concat()).ok()?;
     let outcome = programs::openssl(&["list", "-providers"], Some(copy.path())).ok()?;
     if outcome.success { None } else { first_error(&outcome.stderr) }
 }

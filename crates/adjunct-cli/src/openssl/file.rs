@@ -3,6 +3,7 @@
 use crate::Failure;
 use crate::failure::cause;
 use crate::files;
+use crate::scratch;
 use rustix::fs::{XattrFlags, fchown, fgetxattr, flistxattr, fsetxattr};
 use rustix::process::{Gid, Uid};
 use std::fs::{self, File, Permissions};
@@ -113,11 +114,7 @@ impl ConfigFile {
     /// A new file beside this one with `bytes`, this one's owner, mode and attributes, safe on disk.
     fn prepared(&self, bytes: &[u8]) -> Result<NamedTempFile, Failure> {
         let folder = self.path.parent().unwrap_or(Path::new("/"));
-        let mut new = tempfile::Builder::new()
-            .prefix(".adjunct-")
-            .suffix(".tmp")
-            .tempfile_in(folder)
-            .map_err(|e| self.failed(&e))?;
+        let mut new = scratch::beside(folder, 0o600).map_err(|e| self.failed(&e))?;
         new.write_all(bytes).map_err(|e| self.failed(&e))?;
         let file = new.as_file();
         let made = file.metadata().map_err(|e| self.failed(&e))?;
@@ -148,10 +145,15 @@ impl ConfigFile {
     }
 
     fn failed(&self, error: &std::io::Error) -> Failure {
-        let denied = error.kind() == ErrorKind::PermissionDenied && !nix::unistd::geteuid().is_root();
-        let hint = if denied { "; run it as root" } else { "" };
-        Failure::new(format!("{}: {}{hint}", self.path.display(), cause(error)))
+        failed(&self.path, error)
     }
+}
+
+/// The failure of a change, with what to do where a right is lacking.
+pub(super) fn failed(path: &Path, error: &std::io::Error) -> Failure {
+    let denied = error.kind() == ErrorKind::PermissionDenied && !nix::unistd::geteuid().is_root();
+    let hint = if denied { "; run it as root" } else { "" };
+    Failure::new(format!("{}: {}{hint}", path.display(), cause(error)))
 }
 
 /// `path` with `suffix` added to its last part.

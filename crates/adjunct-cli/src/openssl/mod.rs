@@ -3,7 +3,7 @@
 
 pub mod check;
 pub mod file;
-pub mod programs;
+pub(crate) mod programs;
 pub mod target;
 
 mod change;

@@ -1,97 +1,11 @@
-//! The programs of OpenSSL and OpenSSH: run with a time limit, asked for their versions.
+//! The `openssl` program: what it says of its version, its folders and its providers.
 
 use crate::Failure;
-use crate::failure::cause;
 use crate::files;
-use crate::ssh::server::{self, interrupted};
+use crate::process::{Outcome, run, tree};
 use std::ffi::OsStr;
-use std::fs::File;
-use std::io::Seek;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus, Stdio};
-use std::time::{Duration, Instant};
-
-/// How long a program may take before it is ended.
-const LIMIT: Duration = Duration::from_secs(30);
-/// More than this no program here has to say.
-const LONGEST: u64 = 64 << 20;
-
-/// How a program ended and what it wrote.
-#[derive(Debug, Clone)]
-pub struct Outcome {
-    /// Whether it ended with status 0.
-    pub success: bool,
-    /// Its standard output.
-    pub stdout: Vec<u8>,
-    /// Its standard error, as text.
-    pub stderr: String,
-    status: ExitStatus,
-}
-
-impl Outcome {
-    /// Why it failed: the first line it said, or how it ended.
-    pub fn why(&self) -> String {
-        use std::os::unix::process::ExitStatusExt;
-        let said = self.stderr.lines().map(str::trim).find(|l| !l.is_empty());
-        match (self.status.signal(), said) {
-            (Some(signal), _) => format!("it crashed (signal {signal})"),
-            (None, Some(said)) => said.to_owned(),
-            (None, None) => format!("it ended with {} and gave no reason", self.status),
-        }
-    }
-
-    /// Standard output as text.
-    pub fn text(&self) -> String {
-        String::from_utf8_lossy(&self.stdout).into_owned()
-    }
-}
-
-/// Runs a program to its end, or to its time limit.
-///
-/// # Errors
-/// One line: it cannot be started, or was ended.
-pub fn run(command: &mut Command) -> Result<Outcome, String> {
-    run_within(LIMIT, command)
-}
-
-/// Runs a program to its end, or to `limit`.
-///
-/// # Errors
-/// As [`run`].
-pub fn run_within(limit: Duration, command: &mut Command) -> Result<Outcome, String> {
-    let name = command.get_program().to_string_lossy().into_owned();
-    // Files in place of pipes: a program that writes much does not wait for us, and we do not wait for its children. In
-    // memory: what a program says does not depend on room in the folder for temporary files.
-    let file = || {
-        let made = rustix::fs::memfd_create(c"adjunct", rustix::fs::MemfdFlags::CLOEXEC);
-        made.map(File::from).map_err(|e| format!("a file in memory: {e}"))
-    };
-    let (mut stdout, mut stderr) = (file()?, file()?);
-    let share = |f: &File| f.try_clone().map(Stdio::from).map_err(|e| e.to_string());
-    command.stdout(share(&stdout)?).stderr(share(&stderr)?);
-    let mut child = command.spawn().map_err(|e| format!("cannot run {name}: {}", cause(&e)))?;
-    let start = Instant::now();
-    let status = loop {
-        match child.try_wait() {
-            Ok(Some(status)) => break status,
-            Err(e) => return Err(format!("{name}: {e}")),
-            Ok(None) => {}
-        }
-        let stop = interrupted().err().map(|e| e.to_string());
-        if stop.is_some() || start.elapsed() > limit {
-            server::kill_tree(child.id());
-            let _ = child.wait();
-            return Err(stop.unwrap_or_else(|| format!("{name} did not end within {} seconds", limit.as_secs())));
-        }
-        std::thread::sleep(Duration::from_millis(2));
-    };
-    let read = |file: &mut File| {
-        let done = file.rewind().and_then(|()| files::all(file, LONGEST));
-        done.map_err(|e| format!("{name}: its output {}", cause(&e)))
-    };
-    let (stdout, stderr) = (read(&mut stdout)?, read(&mut stderr)?);
-    Ok(Outcome { success: status.success(), stdout, stderr: String::from_utf8_lossy(&stderr).into_owned(), status })
-}
+use std::process::Command;
 
 /// `openssl ARGS`, under `config` where one is given.
 ///
@@ -99,7 +13,7 @@ pub fn run_within(limit: Duration, command: &mut Command) -> Result<Outcome, Str
 /// As [`run`]; also where there is no such program.
 pub fn openssl<S: AsRef<OsStr>>(args: &[S], config: Option<&Path>) -> Result<Outcome, String> {
     let mut command = Command::new("openssl");
-    command.args(args).stdin(Stdio::null());
+    command.args(args);
     if let Some(config) = config {
         command.env("OPENSSL_CONF", config);
     }
@@ -109,7 +23,7 @@ pub fn openssl<S: AsRef<OsStr>>(args: &[S], config: Option<&Path>) -> Result<Out
 /// One line of `openssl version`, without what the configuration could break.
 fn version(option: &str) -> Result<String, Failure> {
     let mut command = Command::new("openssl");
-    command.args(["version", option]).env("OPENSSL_CONF", "/dev/null").stdin(Stdio::null());
+    command.args(["version", option]).env("OPENSSL_CONF", "/dev/null");
     match run(&mut command) {
         Ok(outcome) if outcome.success => Ok(outcome.text().trim().to_owned()),
         Ok(outcome) => Err(Failure::new(format!("openssl version {option}: {}", outcome.why()))),
@@ -167,7 +81,7 @@ pub fn services(name: &str) -> Vec<u32> {
     let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     let all = entries.filter_map(|e| e.file_name().to_str()?.parse::<u32>().ok());
     // Process 1, which may be it in a container, has no parent.
-    all.filter(|&pid| of(pid).trim() == name && server::parent(pid).is_some_and(|parent| parent <= 1)).collect()
+    all.filter(|&pid| of(pid).trim() == name && tree::parent(pid).is_some_and(|parent| parent <= 1)).collect()
 }
 
 /// A provider as `openssl list -providers` shows it.
@@ -235,11 +149,5 @@ mod tests {
         assert!(require_providers("OpenSSL 1.1.1w  11 Sep 2023").is_err());
         assert!(require_providers("LibreSSL 3.8.2").is_err());
         assert_eq!(quoted_path("OPENSSLDIR: \"/usr/lib/ssl\""), Some("/usr/lib/ssl".into()));
-    }
-
-    #[test]
-    fn a_program_that_fails_is_told_from_one_that_is_missing() {
-        assert!(!run(&mut Command::new("false")).unwrap().success);
-        assert!(run(&mut Command::new("/nonexistent/program")).unwrap_err().starts_with("cannot run"));
     }
 }

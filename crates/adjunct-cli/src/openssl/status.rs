@@ -8,7 +8,7 @@ use super::{StatusArgs, Target, engine, explain, programs};
 use crate::failure::cause;
 use crate::openssl_conf::{self, Model, State};
 use crate::output::{self, Style, shown};
-use crate::ssh::place::Programs;
+use crate::ssh::lab::Programs;
 use crate::{Failure, info};
 use adjunct::config::{Group, Groups};
 use serde::Serialize;

@@ -1,17 +1,13 @@
 //! `adjunct ssh`: OpenSSH on this machine's crypto hardware.
 //!
-//! [`place`] and [`server`] are a private OpenSSH on loopback, with what its sshd needs of the system ([`runtime`])
-//! and what its sessions leave out (`session`); [`copy`] is
-//! one measured copy through it, [`tryout`] is the subcommand. [`measure`] measures connections of any suite, one by one;
-//! [`tune`] chooses by that.
+//! [`lab`] is a private OpenSSH on loopback, which all here and the checks of `adjunct openssl` log in to; [`copy`] is one measured
+//! copy through it, [`tryout`] is the subcommand. [`measure`] measures connections of any suite, one by one; [`tune`] chooses by
+//! that.
 
 pub mod bench;
 pub mod copy;
+pub mod lab;
 pub mod measure;
-pub mod place;
-pub mod runtime;
-pub mod server;
-mod session;
 pub mod tryout;
 pub mod tune;
 pub mod verify;

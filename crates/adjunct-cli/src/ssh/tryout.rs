@@ -1,12 +1,15 @@
 //! `adjunct ssh try`: the same data through the same OpenSSH, stock and with adjunct, and the counters that moved.
 
-use super::copy::{Cost, Suite, copy, median, random_file};
-use super::place::{Place, Programs};
-use super::server::{Settings, interrupted};
+use super::copy::{Suite, copy, random_file};
+use super::lab::counted::{Counted, KEY, unique};
+use super::lab::{Environment, Place, Programs};
+use super::measure::side::{Modules, openssl_conf};
+use super::measure::{Cost, spread::median};
+use crate::interrupt::interrupted;
 use crate::module::{self, Choice, Purpose};
 use crate::{Failure, output};
 use adjunct::catalogue::Function;
-use adjunct::counters::{self, Snapshot};
+use adjunct::counters::Snapshot;
 use adjunct::cpu::{self, Feature};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
@@ -60,9 +63,6 @@ pub struct Args {
     json: Option<Option<PathBuf>>,
 }
 
-/// `ADJUNCT_STATS_KEY` gives a process and its children counters of their own, apart from the users'.
-const KEY: &str = "ADJUNCT_STATS_KEY";
-
 /// The least and the most random data that is copied where no size is given, in bytes.
 const SMALLEST: u64 = 50_000_000;
 const LARGEST: u64 = 400_000_000;
@@ -103,21 +103,21 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     let module = module(args.module.choice())?;
     let suite = Suite { cipher: args.cipher.clone(), mac: args.mac.clone(), kex: args.kex.clone() };
     check_names(&programs, &suite)?;
-    if std::env::var_os(KEY).is_none() {
+    if needs_own_counters() {
         return Err(again());
     }
     let (openssh, openssl) = programs.versions()?;
     let place = Place::new(programs)?;
-    let _counters = Counters;
-    let side = |conf: PathBuf| Settings { port: args.port, openssl_conf: Some(conf), ..Settings::default() };
+    let counted = Counted::inherited();
+    let modules = Modules { provider: Some(module.clone()), engine: None };
     let sides = [
-        side(place.write("stock.cnf", &openssl_conf(None))?),
-        side(place.write("adjunct.cnf", &openssl_conf(Some(&module)))?),
+        Environment::with_conf(&place.write("stock.cnf", &openssl_conf(&Modules::default()))?),
+        Environment::with_conf(&place.write("adjunct.cnf", &openssl_conf(&modules))?),
     ];
-    let before = snapshot()?;
+    let before = counted.sum()?;
     let (file, bytes) = warm_up(args, &place, &suite, &sides)?;
-    let costs = copies(args.runs, &place, &suite, &sides, &file, bytes)?;
-    let moved = snapshot()?.since(&before);
+    let costs = copies(args, &place, &suite, &sides, &file, bytes)?;
+    let moved = counted.sum()?.since(&before);
     let report = Report {
         cpu: cpu::model_name(),
         openssl,
@@ -131,7 +131,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     match &args.json {
         Some(None) => output::print_json(&report)?,
         Some(Some(path)) => {
-            write_json(path, &report)?;
+            output::write_json(path, &report)?;
             output::print(&table(&report, &costs, &moved))?;
         }
         None => output::print(&table(&report, &costs, &moved))?,
@@ -160,37 +160,8 @@ pub(in crate::ssh) fn again() -> Failure {
     if let Some(name) = args.next() {
         command.arg0(name);
     }
-    let time = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |d| d.subsec_nanos());
-    let key = (time ^ std::process::id().rotate_left(16)).max(1) & 0x7fff_ffff;
-    let error = command.args(args).env(KEY, format!("{key:#x}")).env("ADJUNCT_STATS", "on").exec();
+    let error = command.args(args).env(KEY, format!("{:#x}", unique())).env("ADJUNCT_STATS", "on").exec();
     Failure::new(format!("{}: {error}", program.display()))
-}
-
-/// The counters of everybody this user may read, added up.
-fn snapshot() -> Result<Snapshot, Failure> {
-    let mut sum = Snapshot::new(rustix::process::geteuid().as_raw());
-    for uid in counters::users()? {
-        if let Some(snapshot) = counters::read(uid)? {
-            sum = sum.plus(&snapshot);
-        }
-    }
-    Ok(sum)
-}
-
-/// The counters of [`again`]; removed when this is dropped.
-pub(in crate::ssh) struct Counters;
-
-impl Drop for Counters {
-    fn drop(&mut self) {
-        for uid in counters::users().unwrap_or_default() {
-            let _ = counters::delete(uid);
-        }
-    }
-}
-
-/// Whether anything was counted.
-pub(in crate::ssh) fn counted() -> bool {
-    snapshot().is_ok_and(|s| Function::ALL.iter().any(|&f| !s.function(f).is_zero()))
 }
 
 fn rows(moved: &Snapshot) -> BTreeMap<&'static str, Moved> {
@@ -202,15 +173,15 @@ fn rows(moved: &Snapshot) -> BTreeMap<&'static str, Moved> {
 
 /// Gives the data and its length: the user's file, or random bytes, as many as were asked for or as take about two seconds.
 /// One copy on each side, untimed, goes ahead of those that count.
-fn warm_up(args: &Args, place: &Place, suite: &Suite, sides: &[Settings; 2]) -> Result<(PathBuf, u64), Failure> {
+fn warm_up(args: &Args, place: &Place, suite: &Suite, sides: &[Environment; 2]) -> Result<(PathBuf, u64), Failure> {
     let (mut file, mut bytes) = match &args.file {
         Some(file) => user_file(file, place)?,
         None => random_bytes(place, args.size.unwrap_or(SMALLEST))?,
     };
     let bar = Bar::new(bytes * 2);
     let mut seconds: f64 = 0.0;
-    for settings in sides {
-        seconds = copy(place, suite, settings, &file, &mut |n| bar.add(n))?.seconds;
+    for side in sides {
+        seconds = copy(place, suite, args.port, side, &file, &mut |n| bar.add(n))?.seconds;
     }
     if args.file.is_none() && args.size.is_none() {
         let fit = 2.0 / seconds.max(0.01);
@@ -222,20 +193,20 @@ fn warm_up(args: &Args, place: &Place, suite: &Suite, sides: &[Settings; 2]) -> 
 
 /// The copies of both sides in turns, the first of each pair alternating.
 fn copies(
-    runs: u32,
+    args: &Args,
     place: &Place,
     suite: &Suite,
-    sides: &[Settings; 2],
+    sides: &[Environment; 2],
     file: &Path,
     bytes: u64,
 ) -> Result<[Vec<Cost>; 2], Failure> {
-    let bar = Bar::new(bytes * 2 * u64::from(runs));
+    let bar = Bar::new(bytes * 2 * u64::from(args.runs));
     let mut costs = [Vec::new(), Vec::new()];
-    for run in 0..runs {
+    for run in 0..args.runs {
         for turn in 0..2 {
             let side = (turn + run as usize) % 2;
             bar.say(if side == 0 { "stock" } else { "adjunct" });
-            costs[side].push(copy(place, suite, &sides[side], file, &mut |n| bar.add(n))?);
+            costs[side].push(copy(place, suite, args.port, &sides[side], file, &mut |n| bar.add(n))?);
             interrupted()?;
         }
     }
@@ -296,11 +267,6 @@ fn table(report: &Report, costs: &[Vec<Cost>; 2], moved: &Snapshot) -> String {
     out
 }
 
-fn write_json(path: &Path, report: &Report) -> Result<(), Failure> {
-    let text = serde_json::to_string_pretty(report).map_err(|e| Failure::new(format!("JSON: {e}")))?;
-    std::fs::write(path, text + "\n").map_err(|e| super::place::cannot_write(path, &e))
-}
-
 fn random_bytes(place: &Place, bytes: u64) -> Result<(PathBuf, u64), Failure> {
     Ok((random_file(&place.path("data"), bytes)?, bytes))
 }
@@ -330,22 +296,6 @@ fn check_names(programs: &Programs, suite: &Suite) -> Result<(), Failure> {
         }
     }
     Ok(())
-}
-
-/// An OpenSSL configuration of the default provider alone, or with adjunct's `module` before it.
-fn openssl_conf(module: Option<&Path>) -> String {
-    let head = "openssl_conf = openssl_init\n[openssl_init]\nproviders = provider_sect\n";
-    let default = "[default_sect]\nactivate = 1\n";
-    match module {
-        None => format!("{head}[provider_sect]\ndefault = default_sect\n{default}"),
-        // The random generator keeps to OpenSSL's own AES: what it takes is not the copies'.
-        Some(module) => format!(
-            "{head}alg_section = evp_sect\nrandom = random_sect\n[provider_sect]\ndefault = default_sect\n\
-             adjunct = adjunct_sect\n{default}[adjunct_sect]\nmodule = {}\nactivate = 1\n[evp_sect]\n\
-             default_properties = ?provider=adjunct\n[random_sect]\nproperties = ?provider=default\n",
-            module.display()
-        ),
-    }
 }
 
 /// The module to load in sessions of this command's own.
@@ -421,15 +371,5 @@ mod tests {
         for bad in ["", "0", "M", "1T", "-1", "18446744073709551616", "18446744073709551615K", "1é"] {
             assert!(parse_size(bad).is_err(), "{bad}");
         }
-    }
-
-    #[test]
-    fn both_configurations_keep_the_default_provider() {
-        let with = openssl_conf(Some(Path::new("/m/adjunct.so")));
-        assert!(with.contains("[default_sect]\nactivate = 1\n") && with.contains("module = /m/adjunct.so\n"));
-        assert!(with.contains("?provider=adjunct"));
-        assert!(
-            openssl_conf(None).contains("[default_sect]\nactivate = 1\n") && !openssl_conf(None).contains("adjunct")
-        );
     }
 }

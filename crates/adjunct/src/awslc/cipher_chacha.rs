@@ -111,7 +111,8 @@ impl ChaCha20 {
             if io.is_empty() {
                 return;
             }
-            let blocks = self.at_once(io.len() / BLOCK);
+            // One block by itself is soonest there as key stream.
+            let blocks = if self.first && io.len() == BLOCK { 0 } else { self.at_once(io.len() / BLOCK) };
             if blocks > 0 {
                 let (part, rest) = io.split_at(blocks * BLOCK);
                 run(&self.key, self.counter, part);

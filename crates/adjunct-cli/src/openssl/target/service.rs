@@ -3,10 +3,10 @@
 use super::environment::{self, Setting};
 use crate::Failure;
 use crate::files;
-use crate::openssl::programs;
+use crate::process::run;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 /// Where the environment of sshd is set.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -133,7 +133,7 @@ impl Service {
         };
         for words in self.commands().chain([check]) {
             let mut command = Command::new(words[0]);
-            let outcome = programs::run(command.args(&words[1..]).stdin(Stdio::null()))?;
+            let outcome = run(command.args(&words[1..]))?;
             if !outcome.success {
                 return Err(format!("{}: {}", words.join(" "), outcome.why()));
             }

@@ -2,25 +2,25 @@
 //! that name it. Nothing else reaches ssh alone: its own configuration cannot set its environment, and a variable set at
 //! login reaches every program. scp and sftp call ssh by its full path, git and rsync by its name.
 
-use super::steps::{Steps, failed};
+use super::steps::Steps;
 use super::{Target, TargetState};
 use crate::Failure;
 use crate::files;
+use crate::interrupt::interrupted;
 use crate::openssl::change::{self, Done};
 use crate::openssl::check::{self, Check, Depth, Verdict};
-use crate::openssl::file::ConfigFile;
+use crate::openssl::file::{ConfigFile, failed};
 use crate::openssl::includes::FromDisk;
-use crate::openssl::programs::run;
 use crate::openssl::report::{self, Report};
 use crate::openssl::{DisableArgs, EnableArgs};
 use crate::openssl_conf;
-use crate::ssh::server::interrupted;
+use crate::process::run;
 use std::ffi::OsStr;
 use std::fs;
 use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 /// The programs that get a script.
 const PROGRAMS: [&str; 3] = ["ssh", "scp", "sftp"];
@@ -221,7 +221,7 @@ fn scripts_run(scripts: &[NewFile]) -> Check {
     let ssh = scripts.iter().map(|(path, ..)| path).find(|p| p.file_name() == Some(OsStr::new("ssh")));
     let tried = ssh.map_or(Err("there is none".to_owned()), |ssh| {
         let mut command = Command::new(ssh);
-        run(command.arg("-V").env_remove("OPENSSL_CONF").stdin(Stdio::null()))
+        run(command.arg("-V").env_remove("OPENSSL_CONF"))
     });
     let verdict = match tried {
         Ok(outcome) if outcome.success => Verdict::Passed(outcome.stderr.trim().to_owned()),

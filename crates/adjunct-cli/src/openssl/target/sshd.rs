@@ -2,19 +2,19 @@
 
 use super::environment;
 use super::service::{self, Environment, Service, VARIABLE};
-use super::steps::{Steps, failed};
+use super::steps::Steps;
 use super::{Target, TargetState};
 use crate::Failure;
 use crate::files;
+use crate::interrupt::interrupted;
 use crate::openssl::change::{self, Done, Wanted};
 use crate::openssl::check::{self, Check, Depth, Verdict};
-use crate::openssl::file::ConfigFile;
+use crate::openssl::file::{ConfigFile, failed};
 use crate::openssl::includes::FromDisk;
 use crate::openssl::report::{self, Report};
 use crate::openssl::{DisableArgs, EnableArgs, programs};
 use crate::openssl_conf;
-use crate::ssh::place::Programs;
-use crate::ssh::server::interrupted;
+use crate::ssh::lab::Programs;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};

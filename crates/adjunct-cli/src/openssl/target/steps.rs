@@ -3,10 +3,10 @@
 use crate::Failure;
 use crate::failure::cause;
 use crate::interrupt::Hold;
-use crate::openssl::file::ConfigFile;
-use std::fs::{self, Permissions};
-use std::io::{ErrorKind, Write};
-use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use crate::openssl::file::{ConfigFile, failed};
+use crate::scratch;
+use std::fs;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
 
@@ -49,12 +49,7 @@ impl Steps {
     /// [`Failure`]; also where there is such a file.
     pub fn create(&mut self, path: &Path, bytes: &[u8], mode: u32) -> Result<(), Failure> {
         let folder = path.parent().unwrap_or(Path::new("/"));
-        let made = tempfile::Builder::new().prefix(".adjunct-").suffix(".tmp").tempfile_in(folder);
-        let mut new = made.map_err(|e| failed(path, &e))?;
-        new.write_all(bytes)
-            .and_then(|()| new.as_file().set_permissions(Permissions::from_mode(mode)))
-            .and_then(|()| new.as_file().sync_all())
-            .map_err(|e| failed(path, &e))?;
+        let new = scratch::whole(folder, bytes, mode).map_err(|e| failed(path, &e))?;
         new.persist_noclobber(path).map_err(|e| failed(path, &e.error))?;
         self.note(Undo::Remove(path.to_owned()));
         Ok(())
@@ -110,13 +105,6 @@ impl Drop for Steps {
     fn drop(&mut self) {
         self.take_back();
     }
-}
-
-/// The failure of a change, with what to do where a right is lacking.
-pub(super) fn failed(path: &Path, error: &std::io::Error) -> Failure {
-    let denied = error.kind() == ErrorKind::PermissionDenied && !nix::unistd::geteuid().is_root();
-    let hint = if denied { "; run it as root" } else { "" };
-    Failure::new(format!("{}: {}{hint}", path.display(), cause(error)))
 }
 
 #[cfg(test)]

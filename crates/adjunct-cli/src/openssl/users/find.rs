@@ -2,7 +2,7 @@
 
 use super::process;
 use crate::Failure;
-use crate::ssh::server::interrupted;
+use crate::interrupt::interrupted;
 use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::os::unix::fs::MetadataExt;

@@ -268,9 +268,9 @@ pub fn counted(copier: &mut Copier, side: &Side, job: &Job) -> Result<(Taken, Se
     if side.name != "adjunct" {
         return Ok((copier.run(side, job)?, Served::default()));
     }
-    let before = copier.counted().served()?;
+    let before = Served::of(&copier.counted().sum()?);
     let taken = copier.run(side, job)?;
-    let after = copier.counted().served()?;
+    let after = Served::of(&copier.counted().sum()?);
     let served = Served {
         hardware: after.hardware.saturating_sub(before.hardware),
         software: after.software.saturating_sub(before.software),

@@ -3,7 +3,7 @@
 
 use crate::Failure;
 use crate::failure::cause;
-use crate::ssh::server::interrupted;
+use crate::interrupt::interrupted;
 use std::fs::File;
 use std::io::Write;
 use std::os::unix::fs::MetadataExt;

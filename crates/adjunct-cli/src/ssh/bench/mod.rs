@@ -5,7 +5,6 @@
 
 mod bulk;
 mod clock;
-mod counted;
 mod csv;
 #[cfg(test)]
 mod example;
@@ -20,17 +19,17 @@ mod small;
 mod summary;
 mod table;
 
+use super::lab::Programs;
+use super::lab::counted::{Counted, unique};
 use super::measure::Rig;
-use super::place::Programs;
 use super::tryout::{module, parse_size};
 use crate::output::Style;
 use crate::{Failure, output};
 use bulk::{Known, Subject};
 use clock::{Clock, about};
-use counted::Counted;
 use file::Source;
 use plan::Key;
-use report::{FORMAT, Header, Report, Section};
+use report::{FORMAT, Header, Report, Section, Served};
 use scp::{Copier, Job};
 use setup::Sides;
 use sink::Sink;
@@ -200,7 +199,7 @@ impl<'a> Run<'a> {
             return Err(Failure::Words(format!("no row's name contains {}", args.filter.join(" or "))));
         }
         let programs = Programs::find(args.ssh.as_deref(), args.sshd.as_deref())?;
-        let (provider, scp) = (module(args.module.choice())?, setup::scp(&programs)?);
+        let (provider, scp) = (module(args.module.choice())?, programs.scp()?);
         let mut header = setup::header(&programs)?;
         let known = Known {
             version: header.openssh.clone(),
@@ -208,7 +207,7 @@ impl<'a> Run<'a> {
             macs: programs.known("mac")?,
             default_mac: setup::default_mac(&programs),
         };
-        let counted = Counted::new();
+        let counted = Counted::new(&format!("{:#x}", unique()));
         let rig = Rig::new(programs)?;
         let sides = setup::sides(rig.place(), &provider, &counted)?;
         let mut copier = Copier::new(rig, scp, counted);
@@ -251,8 +250,8 @@ impl<'a> Run<'a> {
             self.clock.hide();
             add(vec![section])?;
         }
-        self.header.served = self.copier.counted().served()?;
-        if self.header.served == report::Served::default() {
+        self.header.served = Served::of(&self.copier.counted().sum()?);
+        if self.header.served == Served::default() {
             return Err(Failure::new("adjunct was not used: no counter moved; does the module load?"));
         }
         Ok(Report { format: FORMAT, header: self.header, sections })
@@ -372,7 +371,7 @@ fn earlier(path: &Path) -> Result<Report, Failure> {
 /// What every output says of the machine and how it was measured.
 fn facts(header: &Header) -> Vec<(&'static str, String)> {
     let served = format!("{} calls in hardware, {} in software", header.served.hardware, header.served.software);
-    let counted = header.served != report::Served::default();
+    let counted = header.served != Served::default();
     let mut facts = vec![
         ("CPU", format!("{}, {} of them", header.cpu, header.cpus)),
         ("instructions", header.instructions.join(" ")),

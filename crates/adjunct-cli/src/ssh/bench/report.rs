@@ -1,6 +1,8 @@
 //! What a run found: figures with their spread, in the sections of the papers. Every output is made from this, so that all
 //! of them show the same numbers.
 
+use adjunct::catalogue::Function;
+use adjunct::counters::Snapshot;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -61,6 +63,14 @@ pub struct Served {
 }
 
 impl Served {
+    /// Of counters.
+    pub(super) fn of(counted: &Snapshot) -> Served {
+        Function::ALL.iter().map(|&function| counted.function(function)).fold(Served::default(), |sum, counts| Served {
+            hardware: sum.hardware + counts.hardware_calls(),
+            software: sum.software + counts.software_calls(),
+        })
+    }
+
     /// In a word.
     pub fn text(self) -> &'static str {
         match self {

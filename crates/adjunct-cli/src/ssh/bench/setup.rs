@@ -1,31 +1,17 @@
 //! The programs, the sides that are compared, and what the report says of both.
 
-use super::counted::Counted;
 use super::report::{Column, Header, Served};
 use crate::Failure;
+use crate::ssh::lab::counted::Counted;
+use crate::ssh::lab::{Environment, Place, Programs};
 use crate::ssh::measure::side::{Modules, SOFTWARE_IA32CAP};
 use crate::ssh::measure::{Side, openssl_conf};
-use crate::ssh::place::{Place, Programs};
 use adjunct::cpu::{self, Feature};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The sides, in the order of [`Column::ALL`]; software is missing where nothing is known that takes instructions away.
 pub type Sides = [Option<Side>; 3];
-
-/// scp: the one beside this ssh, or the one in `PATH`.
-///
-/// # Errors
-/// [`Failure`] where there is none.
-pub fn scp(programs: &Programs) -> Result<PathBuf, Failure> {
-    let beside = programs.ssh.with_file_name("scp");
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let in_path = std::env::split_paths(&path).map(|dir| dir.join("scp"));
-    std::iter::once(beside)
-        .chain(in_path)
-        .find(|p| p.is_absolute() && p.is_file())
-        .ok_or_else(|| Failure::new("no scp found; install it: apt-get install openssh-client"))
-}
 
 /// The variable that takes the crypto instructions away from OpenSSL on this machine.
 pub fn mask() -> Option<(&'static str, &'static str)> {
@@ -48,13 +34,10 @@ pub fn sides(place: &Place, provider: &Path, counted: &Counted) -> Result<Sides,
     let stock = place.write("bench_stock.cnf", &openssl_conf(&Modules::default()))?;
     let adjunct = place.write("bench_adjunct.cnf", &openssl_conf(&modules))?;
     let side = |column: Column, conf: &Path| {
-        let mut side = Side::with_conf(column.text(), conf);
+        let side = Side::with_conf(column.text(), conf);
         // What the user has set for other runs must not make a side what it is not called.
-        for environment in [&mut side.client, &mut side.server] {
-            let others = ["OPENSSL_ia32cap", "OPENSSL_armcap", "ADJUNCT_CPU"];
-            environment.remove.extend(others.map(str::to_owned));
-        }
-        side.and("ADJUNCT_STATS_KEY", counted.word()).and("ADJUNCT_STATS", "on")
+        let others = ["OPENSSL_ia32cap", "OPENSSL_armcap", "ADJUNCT_CPU"].map(str::to_owned).to_vec();
+        side.with(&Environment { remove: others, ..counted.environment() })
     };
     Ok([
         mask().map(|(name, value)| side(Column::Software, &stock).and(name, value)),
@@ -99,8 +82,8 @@ pub fn header(programs: &Programs) -> Result<Header, Failure> {
 /// The MAC that is negotiated where none is asked for: the first of the client's.
 pub fn default_mac(programs: &Programs) -> Option<String> {
     let mut command = std::process::Command::new(&programs.ssh);
-    command.args(["-F", "/dev/null", "-G", "localhost"]).stdin(std::process::Stdio::null());
-    let text = crate::openssl::programs::run(&mut command).ok()?.text();
+    command.args(["-F", "/dev/null", "-G", "localhost"]);
+    let text = crate::process::run(&mut command).ok()?.text();
     let line = text.lines().find_map(|line| line.strip_prefix("macs "))?;
     line.split(',').next().map(str::to_owned)
 }

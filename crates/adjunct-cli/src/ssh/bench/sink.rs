@@ -1,7 +1,7 @@
 //! The files a report is written to: tried before anything is measured, and written whole or not at all.
 
 use crate::failure::cause;
-use crate::{Failure, output};
+use crate::{Failure, output, scratch};
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -97,11 +97,9 @@ fn replace(path: &Path, text: &str) -> std::io::Result<()> {
 
 /// A file in the same folder, that vanishes where it is not renamed.
 fn beside(path: &Path) -> std::io::Result<tempfile::NamedTempFile> {
-    use std::os::unix::fs::PermissionsExt;
     let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut builder = tempfile::Builder::new();
     // As any new file: the umask takes from this what it takes.
-    builder.prefix(".adjunct-").permissions(fs::Permissions::from_mode(0o666)).tempfile_in(folder)
+    scratch::beside(folder, 0o666)
 }
 
 #[cfg(test)]

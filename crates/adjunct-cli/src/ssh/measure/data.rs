@@ -2,9 +2,9 @@
 //! disk or memory than the block, and every byte that arrives can be compared.
 
 use crate::Failure;
-use crate::ssh::copy::random_file;
+use crate::failure::cannot_write;
+use crate::ssh::copy::{quoted, random_file};
 use std::fs;
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// The shortest block that is repeated, in bytes: it stays in a processor's caches while it is compared.
@@ -29,12 +29,12 @@ impl Data {
     pub fn new(folder: &Path, name: &str, bytes: u64) -> Result<Data, Failure> {
         let length = bytes.min(BLOCK.max(bytes.div_ceil(REPEATS)));
         let file = random_file(&folder.join(name), length)?;
-        let block = fs::read(&file).map_err(|e| failed(&file, &e))?;
+        let block = fs::read(&file).map_err(|e| cannot_write(&file, &e))?;
         let rest = (bytes % length.max(1)) as usize;
         let mut tail = None;
         if rest > 0 {
             let path = folder.join(format!("{name}_tail"));
-            fs::write(&path, &block[..rest]).map_err(|e| failed(&path, &e))?;
+            fs::write(&path, &block[..rest]).map_err(|e| cannot_write(&path, &e))?;
             tail = Some(path);
         }
         Ok(Data { block, file, tail, bytes })
@@ -84,15 +84,6 @@ impl Drop for Data {
             let _ = fs::remove_file(tail);
         }
     }
-}
-
-fn failed(path: &Path, error: &std::io::Error) -> Failure {
-    let what = if error.kind() == ErrorKind::StorageFull { "the disk is full" } else { &error.to_string() };
-    Failure::new(format!("{}: {what}", path.display()))
-}
-
-fn quoted(path: &Path) -> String {
-    format!("'{}'", path.display().to_string().replace('\'', "'\\''"))
 }
 
 #[cfg(test)]

@@ -8,17 +8,16 @@
 //! [`interleave`] repeats many jobs in turns, and [`Spread`] says what the repetitions tell, and how surely.
 
 pub mod data;
-pub mod keys;
-pub(super) mod orphans;
 pub mod progress;
 pub mod rig;
 pub mod rounds;
 pub mod side;
 pub mod spread;
 
+pub use super::lab::Environment;
 pub use data::Data;
 pub use progress::Progress;
 pub use rig::{Cost, Rig, Suite};
 pub use rounds::{Costs, Limits, interleave};
-pub use side::{Environment, Side, openssl_conf};
+pub use side::{Side, openssl_conf};
 pub use spread::Spread;

@@ -1,38 +1,7 @@
 //! What the two programs of a connection are told about OpenSSL: by their environment.
 
+use crate::ssh::lab::Environment;
 use std::path::{Path, PathBuf};
-use std::process::Command;
-
-/// What is changed in a program's environment.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Environment {
-    /// Variables that are set.
-    pub set: Vec<(String, String)>,
-    /// Variables that are taken away before that.
-    pub remove: Vec<String>,
-}
-
-impl Environment {
-    /// Only the OpenSSL configuration is changed.
-    pub fn with_conf(conf: &Path) -> Environment {
-        Environment { set: vec![("OPENSSL_CONF".to_owned(), conf.display().to_string())], remove: Vec::new() }
-    }
-
-    /// Sets one more variable.
-    #[must_use]
-    pub fn and(mut self, name: &str, value: &str) -> Environment {
-        self.set.push((name.to_owned(), value.to_owned()));
-        self
-    }
-
-    /// Changes a command's environment.
-    pub fn apply(&self, command: &mut Command) {
-        for name in &self.remove {
-            command.env_remove(name);
-        }
-        command.envs(self.set.iter().map(|(name, value)| (name, value)));
-    }
-}
 
 /// One of the things that are compared: how both programs of a connection are run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -59,9 +28,17 @@ impl Side {
 
     /// Sets one more variable for both programs.
     #[must_use]
-    pub fn and(mut self, name: &str, value: &str) -> Side {
-        self.client = self.client.and(name, value);
-        self.server = self.server.and(name, value);
+    pub fn and(self, name: &str, value: &str) -> Side {
+        self.with(&Environment::default().and(name, value))
+    }
+
+    /// Changes more in the environment of both programs.
+    #[must_use]
+    pub fn with(mut self, more: &Environment) -> Side {
+        for environment in [&mut self.client, &mut self.server] {
+            environment.set.extend_from_slice(&more.set);
+            environment.remove.extend_from_slice(&more.remove);
+        }
         self
     }
 }
@@ -110,16 +87,5 @@ mod tests {
         }
         assert!(with.contains("?provider=adjunct") && with.contains("module = /m/adjunct.so\n"));
         assert!(with.contains("engine = RSA,EC\n") && !without.contains("adjunct"));
-    }
-
-    #[test]
-    fn an_environment_is_changed() {
-        let environment = Environment { remove: vec!["PATH".to_owned()], ..Environment::with_conf(Path::new("/c")) };
-        let mut command = Command::new("env");
-        environment.and("A", "b").apply(&mut command);
-        let changes: Vec<_> = command.get_envs().map(|(n, v)| (n.to_str(), v.and_then(|v| v.to_str()))).collect();
-        for change in [(Some("A"), Some("b")), (Some("OPENSSL_CONF"), Some("/c")), (Some("PATH"), None)] {
-            assert!(changes.contains(&change), "{changes:?}");
-        }
     }
 }

@@ -18,14 +18,12 @@ impl Spread {
     /// Of these values; of none, 0 with an infinite error.
     pub fn of(values: &[f64]) -> Spread {
         let count = values.len();
-        let mut sorted = values.to_vec();
-        sorted.sort_by(f64::total_cmp);
-        let middle = median(&sorted);
+        let middle = median(values.iter().copied());
         let error = match count {
             0 => f64::INFINITY,
             // One value says nothing of its error.
             1 => middle.abs(),
-            _ => deviation(&sorted, middle) * standard_errors(count),
+            _ => deviation(values, middle) * standard_errors(count),
         };
         Spread { median: middle, error, count }
     }
@@ -72,9 +70,8 @@ pub fn pool(rows: &mut [&mut Spread]) {
     if freedom < 8 {
         return;
     }
-    squares.sort_by(f64::total_cmp);
     // The middle, not the mean: a few disturbed rows say nothing of the others.
-    let common = median(&squares).sqrt();
+    let common = median(squares).sqrt();
     for row in rows.iter_mut().filter(|row| told(row)) {
         if scatter(row) < common * APART {
             row.error = common * row.median * 2.0 * MEDIAN / (row.count as f64).sqrt();
@@ -99,33 +96,40 @@ fn standard_errors(count: usize) -> f64 {
     t * MEDIAN / (count as f64).sqrt()
 }
 
-/// The standard deviation of sorted values: from the median absolute deviation where there are enough, so that one
+/// The standard deviation of values: from the median absolute deviation where there are enough, so that one
 /// disturbed value does not count.
-fn deviation(sorted: &[f64], middle: f64) -> f64 {
-    let n = sorted.len() as f64;
-    if sorted.len() < 7 {
-        let mean = sorted.iter().sum::<f64>() / n;
-        return (sorted.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / (n - 1.0)).sqrt();
+fn deviation(values: &[f64], middle: f64) -> f64 {
+    let n = values.len() as f64;
+    if values.len() < 7 {
+        let mean = values.iter().sum::<f64>() / n;
+        return (values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / (n - 1.0)).sqrt();
     }
-    let mut away: Vec<f64> = sorted.iter().map(|v| (v - middle).abs()).collect();
-    away.sort_by(f64::total_cmp);
     // 1.4826 makes it a standard deviation, for normal errors.
-    1.4826 * median(&away)
+    1.4826 * median(values.iter().map(|v| (v - middle).abs()))
 }
 
-/// The middle of sorted values; 0 of none.
-fn median(sorted: &[f64]) -> f64 {
-    let middle = sorted.len() / 2;
-    match sorted.len() {
+/// The middle of `values`; 0 of none.
+pub(in crate::ssh) fn median(values: impl IntoIterator<Item = f64>) -> f64 {
+    let mut values: Vec<f64> = values.into_iter().collect();
+    values.sort_by(f64::total_cmp);
+    let middle = values.len() / 2;
+    match values.len() {
         0 => 0.0,
-        n if n % 2 == 1 => sorted[middle],
-        _ => f64::midpoint(sorted[middle - 1], sorted[middle]),
+        n if n % 2 == 1 => values[middle],
+        _ => f64::midpoint(values[middle - 1], values[middle]),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn medians() {
+        assert_eq!(median([3.0, 1.0, 2.0]), 2.0);
+        assert_eq!(median([4.0, 1.0, 2.0, 3.0]), 2.5);
+        assert_eq!(median([]), 0.0);
+    }
 
     #[test]
     fn the_error_covers_what_the_values_differ() {

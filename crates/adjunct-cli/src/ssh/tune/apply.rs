@@ -8,15 +8,16 @@ use super::system::effective;
 use crate::Failure;
 use crate::failure::cause;
 use crate::files;
-use crate::openssl::programs::run;
+use crate::interrupt::interrupted;
+use crate::process::{last_line, run};
+use crate::scratch;
+use crate::ssh::lab::Programs;
 use crate::ssh::measure::{Rig, Side};
-use crate::ssh::place::{Programs, last_line};
-use crate::ssh::server::interrupted;
 use std::fs::{self, File, Permissions};
-use std::io::{ErrorKind, Write};
+use std::io::ErrorKind;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 /// Tries the planned files on copies: `sshd -t` and `ssh -G`, then real logins over loopback, the new client to the new
 /// server and each to the other's defaults. Gives what was tried, a line each.
@@ -34,7 +35,7 @@ pub fn try_out(ground: &Ground<'_>, rig: &mut Rig, side: &Side, plans: &[Plan]) 
         let (tree, effective) = ground.with(program, text.as_deref())?;
         if program == Program::Sshd {
             let mut command = Command::new(&ground.programs.sshd);
-            command.args(["-t", "-h"]).arg(ground.host_key).arg("-f").arg(tree.main()).stdin(Stdio::null());
+            command.args(["-t", "-h"]).arg(ground.host_key).arg("-f").arg(tree.main());
             let outcome = run(&mut command).map_err(Failure::new)?;
             if !outcome.success {
                 let said = tree.in_real_names(&outcome.stderr);
@@ -112,7 +113,7 @@ fn real_sshd(ground: &Ground<'_>) -> Option<Result<(), String>> {
     if ground.root != Path::new("/") || !nix::unistd::geteuid().is_root() {
         return None;
     }
-    let outcome = run(Command::new(&ground.programs.sshd).arg("-t").stdin(Stdio::null())).ok()?;
+    let outcome = run(Command::new(&ground.programs.sshd).arg("-t")).ok()?;
     Some(if outcome.success { Ok(()) } else { Err(last_line(&outcome.stderr).to_owned()) })
 }
 
@@ -149,14 +150,7 @@ fn put(path: &Path, text: Option<&str>, was: Option<&str>) -> Result<(), Failure
                 fs::create_dir(folder).map_err(|e| failed(&e))?;
                 fs::set_permissions(folder, Permissions::from_mode(0o755)).map_err(|e| failed(&e))?;
             }
-            let mut new = tempfile::Builder::new()
-                .prefix(".adjunct-")
-                .suffix(".tmp")
-                .tempfile_in(folder)
-                .map_err(|e| failed(&e))?;
-            new.write_all(text.as_bytes()).map_err(|e| failed(&e))?;
-            new.as_file().set_permissions(Permissions::from_mode(0o644)).map_err(|e| failed(&e))?;
-            new.as_file().sync_all().map_err(|e| failed(&e))?;
+            let new = scratch::whole(folder, text.as_bytes(), 0o644).map_err(|e| failed(&e))?;
             new.persist(path).map_err(|e| failed(&e.error))?;
         }
         None => match fs::remove_file(path) {
@@ -190,11 +184,7 @@ pub fn writable(ground: &Ground<'_>, programs: &[Program]) -> Result<(), Failure
         let folder = ground.real(Path::new(program.folder()));
         let parent = folder.parent().unwrap_or(Path::new("/"));
         let there = if folder.is_dir() { &folder } else { parent };
-        tempfile::Builder::new()
-            .prefix(".adjunct-")
-            .suffix(".tmp")
-            .tempfile_in(there)
-            .map_err(|e| failed(there, &e))?;
+        scratch::beside(there, 0o600).map_err(|e| failed(there, &e))?;
     }
     Ok(())
 }
@@ -209,7 +199,7 @@ impl Reload {
         for unit in ["ssh", "sshd"] {
             let mut command = Command::new("systemctl");
             let service = format!("{unit}.service");
-            if run(command.args(["is-active", "--quiet", &service]).stdin(Stdio::null())).is_ok_and(|o| o.success) {
+            if run(command.args(["is-active", "--quiet", &service])).is_ok_and(|o| o.success) {
                 return Some(Reload(["systemctl", "reload", unit].map(str::to_owned).to_vec()));
             }
         }
@@ -229,7 +219,7 @@ impl Reload {
     /// # Errors
     /// [`Failure`] with its own words.
     pub fn run(&self) -> Result<(), Failure> {
-        let outcome = run(Command::new(&self.0[0]).args(&self.0[1..]).stdin(Stdio::null())).map_err(Failure::new)?;
+        let outcome = run(Command::new(&self.0[0]).args(&self.0[1..])).map_err(Failure::new)?;
         if outcome.success { Ok(()) } else { Err(Failure::new(format!("{}: {}", self.command(), outcome.why()))) }
     }
 }

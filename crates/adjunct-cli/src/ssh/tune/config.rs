@@ -196,7 +196,7 @@ impl Reader<'_> {
             out.push('\n');
         }
         self.only = above;
-        fs::write(&copy, out).map_err(|e| crate::ssh::place::cannot_write(&copy, &e))?;
+        fs::write(&copy, out).map_err(|e| crate::failure::cannot_write(&copy, &e))?;
         Ok(copy)
     }
 

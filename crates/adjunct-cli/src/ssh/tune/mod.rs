@@ -15,13 +15,15 @@ pub mod report;
 pub mod survey;
 pub mod system;
 
+use super::lab::Programs;
+use super::lab::counted::Counted;
+use super::lab::keys::Type;
 use super::measure::side::Modules;
 use super::measure::{Progress, Rig, Side, openssl_conf};
-use super::place::Programs;
-use super::server::interrupted;
-use super::tryout::{self, Counters};
+use super::tryout;
 use crate::Failure;
-use crate::failure::cause;
+use crate::failure::{cannot_write, cause};
+use crate::interrupt::interrupted;
 use crate::module::Choice;
 use crate::output::{self, Style};
 use algorithms::Kind;
@@ -159,14 +161,14 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     if tryout::needs_own_counters() {
         return Err(tryout::again());
     }
-    let _counters = Counters;
+    let counted = Counted::inherited();
     // Before the file systems of this thread may change: who runs now.
     let reload = (root == Path::new("/")).then(apply::Reload::find).flatten();
     let service = Service::read(&root);
     let mut rig = Rig::new(programs.clone())?;
     let stage = rig.place().path("stage");
-    std::fs::create_dir(&stage).map_err(|e| super::place::cannot_write(&stage, &e))?;
-    let host_key = rig.key("ssh-ed25519", 0)?;
+    std::fs::create_dir(&stage).map_err(|e| cannot_write(&stage, &e))?;
+    let host_key = rig.place().key(Type::Ed25519)?;
     let ground = Ground { programs: &programs, root: &root, stage: &stage, service: &service, host_key: &host_key };
     if args.apply {
         apply::writable(&ground, args.whose.programs())?;
@@ -175,7 +177,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     let side = side(&rig, modules.as_deref(), &service)?;
     let survey = match former {
         Some(survey) => survey,
-        None => measured(args, &ground, &mut rig, &side, modules.as_deref(), (&policy, &before))?,
+        None => measured(args, &ground, &mut rig, &side, (modules.as_deref(), &counted), (&policy, &before))?,
     };
     let plans: Vec<Plan> = args
         .whose
@@ -223,14 +225,14 @@ fn measured(
     ground: &Ground<'_>,
     rig: &mut Rig,
     side: &Side,
-    module: Option<&Path>,
+    (module, counted): (Option<&Path>, &Counted),
     chosen: (&Policy, &[Lists; 2]),
 ) -> Result<Survey, Failure> {
     let wanted = wanted(args, ground, chosen.0, chosen.1)?;
     let survey = survey::survey(rig, side, &wanted, &Progress::new())?;
     interrupted()?;
     let (openssh, openssl) = ground.programs.versions()?;
-    let adjunct = match (module, tryout::counted()) {
+    let adjunct = match (module, counted.any()) {
         (Some(module), true) => format!("in use: {}", module.display()),
         (Some(module), false) => {
             return Err(Failure::new(format!(
@@ -318,7 +320,7 @@ fn doubts(survey: &Survey, programs: &Programs) -> Result<Vec<String>, Failure> 
         ));
     }
     let scatter: Vec<f64> = survey.pairs.iter().map(|p| p.cpu_s_per_gb.relative()).collect();
-    let scatter = super::copy::median(scatter);
+    let scatter = super::measure::spread::median(scatter);
     if scatter > MUCH {
         doubts.push(format!(
             "the figures are only sure to {:.0} % (is the machine busy?): what is not clearly apart goes by the CPU's \
@@ -360,7 +362,7 @@ fn finish(
             output::print_json(&document)?;
             return Ok(ExitCode::SUCCESS);
         }
-        Some(Some(path)) => write_json(path, &document)?,
+        Some(Some(path)) => output::write_json(path, &document)?,
         None => {}
     }
     let style = Style::of_stdout();
@@ -400,11 +402,6 @@ fn last_words(args: &Args, plans: &[Plan], reload: Option<&apply::Reload>, told:
         _ => {}
     }
     text
-}
-
-fn write_json(path: &Path, document: &report::Document<'_>) -> Result<(), Failure> {
-    let text = serde_json::to_string_pretty(document).map_err(|e| Failure::new(format!("JSON: {e}")))?;
-    std::fs::write(path, text + "\n").map_err(|e| super::place::cannot_write(path, &e))
 }
 
 fn undo(args: &Args, root: &Path) -> Result<ExitCode, Failure> {

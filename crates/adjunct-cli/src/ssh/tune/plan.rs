@@ -8,7 +8,7 @@ use super::survey::Survey;
 use super::system::{Effective, Service, effective, key_types};
 use crate::Failure;
 use crate::files;
-use crate::ssh::place::Programs;
+use crate::ssh::lab::Programs;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 

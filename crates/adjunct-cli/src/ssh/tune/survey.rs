@@ -2,10 +2,10 @@
 
 use super::algorithms::{authenticates, measured_as};
 use crate::Failure;
-use crate::ssh::measure::keys::Type;
+use crate::interrupt::interrupted;
+use crate::ssh::lab::keys::Type;
 use crate::ssh::measure::spread::pool;
 use crate::ssh::measure::{Cost, Costs, Data, Limits, Progress, Rig, Side, Spread, Suite, interleave};
-use crate::ssh::server::interrupted;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};

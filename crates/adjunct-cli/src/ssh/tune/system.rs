@@ -6,11 +6,10 @@ use super::config::{Program, Tree, words};
 use super::order::Lists;
 use crate::Failure;
 use crate::files;
-use crate::openssl::programs::run;
-use crate::ssh::measure::Environment;
-use crate::ssh::place::Programs;
+use crate::process::run;
+use crate::ssh::lab::{Environment, Programs};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 /// Files from which sshd's service takes its environment: Debian's, the RHEL family's, and RHEL 8's crypto policy.
 const ENVIRONMENT_FILES: [&str; 3] =
@@ -49,7 +48,8 @@ impl Service {
     /// The environment that sshd runs in: the service's, not this user's.
     pub fn environment(&self) -> Environment {
         let remove = ["OPENSSL_CONF", "OPENSSL_MODULES", "OPENSSL_ENGINES", "OPENSSL_ia32cap", "ADJUNCT_CPU"];
-        Environment { set: self.environment.clone(), remove: remove.map(str::to_owned).to_vec() }
+        let set = self.environment.iter().map(|(name, value)| (name.clone(), value.into())).collect();
+        Environment { set, remove: remove.map(str::to_owned).to_vec() }
     }
 
     /// The option that sets a list, if any, with its file.
@@ -125,7 +125,7 @@ pub fn effective(
             command
         }
     };
-    let outcome = run(command.stdin(Stdio::null())).map_err(Failure::new)?;
+    let outcome = run(&mut command).map_err(Failure::new)?;
     if !outcome.success {
         let said = tree.in_real_names(&outcome.stderr);
         return Err(Failure::new(format!("{} refuses its configuration: {}", program.name(), reason(&said))));
@@ -178,7 +178,7 @@ pub fn key_types(root: &Path, keys: &[PathBuf]) -> Option<Vec<String>> {
 pub fn rsa_bits(programs: &Programs, root: &Path) -> u32 {
     const USUAL: u32 = 3072;
     let key = root.join("etc/ssh/ssh_host_rsa_key.pub");
-    let told = crate::openssl::programs::run(Command::new(&programs.keygen).arg("-lf").arg(key).stdin(Stdio::null()));
+    let told = run(Command::new(&programs.keygen).arg("-lf").arg(key));
     let text = told.map(|out| String::from_utf8_lossy(&out.stdout).into_owned()).unwrap_or_default();
     let bits = text.split_whitespace().next().and_then(|b| b.parse().ok());
     bits.filter(|bits| (1024..=8192).contains(bits)).unwrap_or(USUAL)

@@ -13,11 +13,15 @@ mod report;
 mod session;
 mod target;
 
+use crate::failure::cannot_write;
+use crate::interrupt::interrupted;
 use crate::output::{self, Style};
-use crate::ssh::place::{Place, Programs};
-use crate::ssh::server::interrupted;
-use crate::{Failure, ssh::place};
-use adjunct::counters::{Apart, Snapshot};
+use crate::process::{last_line, run as run_program};
+use crate::ssh::copy::quoted;
+use crate::ssh::lab::counted::{Counted, unique};
+use crate::ssh::lab::{HOST, Place, Programs, locate};
+use crate::{Failure, scratch};
+use adjunct::counters::Snapshot;
 use judge::{End, Judge, Role, Seen, What, algorithm};
 use knowledge::Program;
 use loaded::{Configured, configured};
@@ -115,15 +119,13 @@ fn size(text: &str) -> Result<u64, String> {
 /// # Errors
 /// [`Failure`] with the one line to show.
 pub fn run(args: &Args) -> Result<ExitCode, Failure> {
-    let ssh = place::locate("ssh", args.ssh.as_deref(), "openssh-client")?;
+    let ssh = locate("ssh", args.ssh.as_deref(), "openssh-client")?;
     let facts = Client::ask(&ssh)?;
-    let folder = tempfile::Builder::new()
-        .prefix("adjunct-")
-        .permissions(std::fs::Permissions::from_mode(0o700))
-        .tempdir()
-        .map_err(|e| Failure::new(format!("{}: {e}", std::env::temp_dir().display())))?;
-    place::room()?;
-    let run = Run { args, ssh, facts, folder, keys: Keys::new() };
+    scratch::room()?;
+    let folder = scratch::folder()?;
+    let counted = |whose: &str, key: u32| Counted::new(&format!("verify-{whose}-{key:x}"));
+    let key = unique();
+    let run = Run { args, ssh, facts, folder, client: counted("client", key), server: counted("server", key) };
     let report = run.report()?;
     if args.json {
         output::print_json(&report)?;
@@ -142,41 +144,14 @@ struct Client {
 
 impl Client {
     fn ask(ssh: &Path) -> Result<Client, Failure> {
-        let outcome = crate::openssl::programs::run(Command::new(ssh).arg("-V").stdin(std::process::Stdio::null()))
-            .map_err(Failure::new)?;
+        let outcome = run_program(Command::new(ssh).arg("-V")).map_err(Failure::new)?;
         let text = outcome.stderr;
         let line = text.lines().find(|l| l.starts_with("OpenSSH_"));
         let Some(line) = line else {
-            return Err(Failure::new(format!("{} is no OpenSSH: {}", ssh.display(), place::last_line(&text))));
+            return Err(Failure::new(format!("{} is no OpenSSH: {}", ssh.display(), last_line(&text))));
         };
         let openssl = line.split_once(", ").map(|(_, openssl)| openssl.trim().to_owned());
         Ok(Client { program: Program::parse(line), openssl })
-    }
-}
-
-/// Counters of their own for the client and a private server; removed in the end.
-#[derive(Debug)]
-struct Keys {
-    client: String,
-    server: String,
-}
-
-impl Keys {
-    fn new() -> Keys {
-        let time = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |d| d.subsec_nanos());
-        let key = time ^ std::process::id().rotate_left(16);
-        Keys { client: format!("verify-client-{key:x}"), server: format!("verify-server-{key:x}") }
-    }
-}
-
-impl Drop for Keys {
-    fn drop(&mut self) {
-        for key in [&self.client, &self.server] {
-            let apart = Apart::of(key);
-            for uid in apart.users().unwrap_or_default() {
-                let _ = apart.delete(uid);
-            }
-        }
     }
 }
 
@@ -185,7 +160,9 @@ struct Run<'a> {
     ssh: PathBuf,
     facts: Client,
     folder: TempDir,
-    keys: Keys,
+    /// Counters of the client, and of a private server.
+    client: Counted,
+    server: Counted,
 }
 
 impl Run<'_> {
@@ -200,7 +177,7 @@ impl Run<'_> {
                 }
                 return self.private(Vec::new());
             }
-            let mut command = self.client();
+            let mut command = self.ssh_client();
             target::own(&mut command, self.folder.path());
             let why = match self.with("127.0.0.1", "own", command, false) {
                 Ok(report) => return Ok(report),
@@ -213,16 +190,16 @@ impl Run<'_> {
             return self.private(vec![format!("this machine's sshd was not used: {why}")]);
         };
         let interactive = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
-        let mut command = self.client();
+        let mut command = self.ssh_client();
         if !interactive {
             target::add_options(&mut command, &["BatchMode=yes"]);
         }
         self.with(host, "host", command, interactive)
     }
 
-    fn client(&self) -> Command {
+    fn ssh_client(&self) -> Command {
         let mut command = target::client(&self.ssh, self.facts.program.at_least(8, 7), self.args);
-        command.env("ADJUNCT_STATS_KEY", &self.keys.client).env("ADJUNCT_STATS", "on");
+        self.client.environment().apply(&mut command);
         command
     }
 
@@ -275,23 +252,23 @@ impl Run<'_> {
     fn private(&self, notes: Vec<String>) -> Result<Report, Failure> {
         let programs = Programs::find(Some(&self.ssh), self.args.sshd.as_deref())?;
         let place = Place::new(programs)?;
-        let effective = Effective::ask(&self.client(), place::HOST)?;
-        let private = Private::start(&place, &effective, self.args, &self.keys.server)?;
-        let mut command = target::client(&self.ssh, self.facts.program.at_least(8, 7), self.args);
-        command.env("ADJUNCT_STATS_KEY", &self.keys.client).env("ADJUNCT_STATS", "on").env_remove("SSH_AUTH_SOCK");
+        let effective = Effective::ask(&self.ssh_client(), HOST)?;
+        let private = Private::start(&place, &effective, self.args, &self.server)?;
+        let mut command = self.ssh_client();
+        command.env_remove("SSH_AUTH_SOCK");
         target::add_options(&mut command, &private.options);
         let Private { sshd, configured, .. } = private;
-        let session = self.session(command, place::HOST, false).map_err(|failure| with_cause(failure, &sshd.log()))?;
+        let session = self.session(command, HOST, false).map_err(|failure| with_cause(failure, &sshd.log()))?;
         sshd.stop()?;
         let server = End {
             role: Role::Server,
             program: session.log.server.as_deref().map_or(Program::Other, Program::parse),
             openssl: target::openssl_of(&place.programs),
-            seen: Seen::Exactly(sum(&Apart::of(&self.keys.server))?),
+            seen: Seen::Exactly(self.server.sum()?),
             modules: session.server_modules.clone(),
             configured,
         };
-        Ok(self.judge(place::HOST, "private", &session, &server, notes))
+        Ok(self.judge(HOST, "private", &session, &server, notes))
     }
 
     fn session(&self, command: Command, host: &str, interactive: bool) -> Result<Session, Failure> {
@@ -308,12 +285,11 @@ impl Run<'_> {
     fn uncounted_ssh(&self, command: &mut Command) -> Result<(), Failure> {
         let folder = self.folder.path().join("bin");
         let script = folder.join("ssh");
-        let quoted = self.ssh.display().to_string().replace('\'', "'\\''");
-        let text = format!("#!/bin/sh\nADJUNCT_STATS=off exec '{quoted}' \"$@\"\n");
+        let text = format!("#!/bin/sh\nADJUNCT_STATS=off exec {} \"$@\"\n", quoted(&self.ssh));
         let written = std::fs::create_dir_all(&folder)
             .and_then(|()| std::fs::write(&script, text))
             .and_then(|()| std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o700)));
-        written.map_err(|e| place::cannot_write(&script, &e))?;
+        written.map_err(|e| cannot_write(&script, &e))?;
         let path = std::env::var_os("PATH").unwrap_or_default();
         let folders = std::iter::once(folder).chain(std::env::split_paths(&path));
         if let Ok(path) = std::env::join_paths(folders) {
@@ -336,7 +312,7 @@ impl Run<'_> {
             role: Role::Client,
             program: self.facts.program.clone(),
             openssl: self.facts.openssl.clone(),
-            seen: sum(&Apart::of(&self.keys.client)).map_or(Seen::Not("its counters cannot be read"), Seen::Exactly),
+            seen: self.client.sum().map_or(Seen::Not("its counters cannot be read"), Seen::Exactly),
             modules: session.client_modules.clone(),
             configured: configured(session.client_conf.as_deref()),
         };
@@ -379,17 +355,6 @@ fn with_cause(failure: Failure, log: &str) -> Failure {
         Some(cause) => Failure::new(format!("{failure} (sshd: {})", cause.trim())),
         None => failure,
     }
-}
-
-/// All that was counted apart.
-fn sum(apart: &Apart) -> Result<Snapshot, Failure> {
-    let mut sum = Snapshot::new(0);
-    for uid in apart.users()? {
-        if let Some(snapshot) = apart.read(uid)? {
-            sum = sum.plus(&snapshot);
-        }
-    }
-    Ok(sum)
 }
 
 /// The ordinary counters that this user may read.

@@ -3,15 +3,14 @@
 use super::log::Log;
 use crate::Failure;
 use crate::failure::cause;
+use crate::interrupt::interrupted;
+use crate::process::{Running, readable};
 use crate::ssh::measure::Progress;
-use crate::ssh::server::{interrupted, kill_tree};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdout, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::process::{ChildStdout, Command, Stdio};
+use std::time::Duration;
 
 /// Starts what the other side says of itself.
 const MARK: &str = "adjunct-verify ";
@@ -79,11 +78,12 @@ pub(super) fn run(plan: Plan<'_>) -> Result<Session, Failure> {
     let program = PathBuf::from(command.get_program());
     command.args(["-vvv", "-T", "-E"]).arg(&log).arg(host).arg(REMOTE);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child =
-        Guard(command.spawn().map_err(|e| Failure::new(format!("cannot run {}: {}", program.display(), cause(&e))))?);
+    let spawned = command.spawn().map_err(|e| Failure::new(format!("cannot run {}: {}", program.display(), cause(&e))));
+    let mut ssh = Running::new(spawned?);
     let data = random(bytes)?;
-    let pid = child.0.id();
-    let (stdin, stdout, stderr) = (child.0.stdin.take(), child.0.stdout.take(), child.0.stderr.take());
+    let pid = ssh.id();
+    let child = ssh.child();
+    let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     let (Some(mut stdin), Some(stdout), Some(stderr)) = (stdin, stdout, stderr) else {
         return Err(Failure::new("no pipes to ssh"));
     };
@@ -94,9 +94,9 @@ pub(super) fn run(plan: Plan<'_>) -> Result<Session, Failure> {
     let mut reader = Reader { stdout, data: &data, interactive, progress: Progress::new(), pid };
     let answer = reader.read();
     if answer.is_err() {
-        kill_tree(child.0.id());
+        ssh.kill();
     }
-    let _ = child.0.wait();
+    let _ = ssh.child().wait();
     interrupted()?;
     let said = said.join().unwrap_or_default();
     let text = fs::read(&log).map(|b| String::from_utf8_lossy(&b).into_owned()).unwrap_or_default();
@@ -115,18 +115,6 @@ pub(super) fn run(plan: Plan<'_>) -> Result<Session, Failure> {
         client_conf: answer.client_conf,
         server_modules: answer.server_modules,
     })
-}
-
-/// Ends the client however this is left.
-struct Guard(Child);
-
-impl Drop for Guard {
-    fn drop(&mut self) {
-        if let Ok(None) = self.0.try_wait() {
-            kill_tree(self.0.id());
-            let _ = self.0.wait();
-        }
-    }
 }
 
 /// Collects what ssh writes to standard error. Where a person sits there, what is meant for them (a banner, "touch your key")
@@ -210,18 +198,11 @@ impl Reader<'_> {
 
     /// Reads what comes; 0 at the end.
     fn some(&mut self, buffer: &mut [u8], login: bool) -> Result<usize, Failure> {
-        let start = Instant::now();
-        loop {
-            interrupted()?;
-            let mut fds = [PollFd::from_borrowed_fd(self.stdout.as_fd(), PollFlags::IN)];
-            if matches!(poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 100_000_000 })), Ok(0) | Err(_)) {
-                if start.elapsed() > STALLED && !(self.interactive && login) {
-                    return Err(Failure::new("the session stalled: nothing came for a minute"));
-                }
-                continue;
-            }
-            return self.stdout.read(buffer).map_err(|e| Failure::new(format!("the session's data: {}", cause(&e))));
+        let limit = if self.interactive && login { Duration::MAX } else { STALLED };
+        if !readable(&self.stdout, limit)? {
+            return Err(Failure::new("the session stalled: nothing came for a minute"));
         }
+        self.stdout.read(buffer).map_err(|e| Failure::new(format!("the session's data: {}", cause(&e))))
     }
 }
 

@@ -4,13 +4,14 @@ use super::Args;
 use super::loaded::{Configured, configured};
 use crate::Failure;
 use crate::files;
-use crate::openssl::programs;
-use crate::ssh::place::{HOST, Place, Programs, last_line};
-use crate::ssh::server::{Settings, Sshd};
+use crate::process::{last_line, run};
+use crate::ssh::lab::counted::Counted;
+use crate::ssh::lab::keys::Type;
+use crate::ssh::lab::{Environment, Place, Programs, Setup, Sshd, client_options};
 use std::io::Read;
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::time::Duration;
 
 /// The environment variables that decide what an sshd loads and counts.
@@ -74,8 +75,8 @@ impl Effective {
     /// [`Failure`] with ssh's own words: an unknown option, a bad configuration file.
     pub(super) fn ask(command: &Command, host: &str) -> Result<Effective, Failure> {
         let mut asked = Command::new(command.get_program());
-        asked.args(command.get_args()).arg("-G").arg(host).stdin(Stdio::null());
-        let outcome = programs::run(&mut asked).map_err(Failure::new)?;
+        asked.args(command.get_args()).arg("-G").arg(host);
+        let outcome = run(&mut asked).map_err(Failure::new)?;
         if !outcome.success {
             // Where a file is wrong, the last line only counts what the one before it names.
             let counts = |line: &&str| line.contains(": terminating, ");
@@ -146,79 +147,48 @@ impl Private {
     ///
     /// # Errors
     /// [`Failure`]: a key cannot be made, sshd does not start, ...
-    pub(super) fn start(place: &Place, prefers: &Effective, args: &Args, key: &str) -> Result<Private, Failure> {
-        let dir = place.dir().display().to_string();
-        let environment = environment(key);
+    pub(super) fn start(
+        place: &Place,
+        prefers: &Effective,
+        args: &Args,
+        counted: &Counted,
+    ) -> Result<Private, Failure> {
+        let environment = environment(counted);
         let mut lines = algorithms(&place.programs.sshd);
-        let host = first(prefers.any(&["hostkeyalgorithms"]));
-        let user = first(prefers.any(&["pubkeyacceptedalgorithms", "pubkeyacceptedkeytypes"]));
-        let mut known = read(&place.path("known_hosts"))?;
-        if let Some(kind) = host {
-            let public = make_key(place, "host_key_asked", kind)?;
-            known += &format!("{HOST} {public}\n");
-            lines.push(format!("HostKey {dir}/host_key_asked"));
-        }
-        place.write("known_hosts", &known)?;
-        let mut identities = Vec::new();
-        let mut authorized = String::new();
-        for file in &args.identity {
-            authorized += &read(&with_pub(file))?;
-            identities.push(file.display().to_string());
-        }
-        if identities.is_empty() {
-            let name = if user.is_some() { "user_key_asked" } else { "user_key" };
-            if let Some(kind) = user {
-                make_key(place, name, kind)?;
+        let kinds = [first(prefers.any(&["hostkeyalgorithms"])), Type::Ed25519];
+        for (at, &kind) in kinds.iter().enumerate() {
+            if !kinds[..at].contains(&kind) {
+                lines.push(format!("HostKey {}", place.key(kind)?.display()));
             }
-            authorized += &read(&place.path(&format!("{name}.pub")))?;
-            identities.push(format!("{dir}/{name}"));
         }
-        place.write("authorized", &authorized)?;
-        lines.push(format!("AuthorizedKeysFile {dir}/authorized"));
-        let conf = environment.iter().find(|(name, _)| name == "OPENSSL_CONF").map(|(_, value)| PathBuf::from(value));
-        let settings = Settings { port: None, options: lines, openssl_conf: None, environment };
-        let sshd = Sshd::start(place, &settings)?;
-        let options = options(place, sshd.port(), &identities);
+        let mut identities = args.identity.clone();
+        if identities.is_empty() {
+            let user = first(prefers.any(&["pubkeyacceptedalgorithms", "pubkeyacceptedkeytypes"]));
+            identities.push(place.key(user)?);
+        } else {
+            let public: String = identities.iter().map(|file| read(&with_pub(file))).collect::<Result<_, _>>()?;
+            lines.push(format!("AuthorizedKeysFile {}", place.write("authorized", &public)?.display()));
+        }
+        let conf =
+            environment.set.iter().find(|(name, _)| name == "OPENSSL_CONF").map(|(_, value)| PathBuf::from(value));
+        let sshd = Sshd::start(place, None, &Setup { lines, environment })?;
+        let mut options = client_options(place, sshd.port());
+        options.push("ProxyCommand=none".to_owned());
+        options.extend(identities.iter().map(|file| format!("IdentityFile={}", file.display())));
         Ok(Private { sshd, configured: configured(conf.as_deref()), options })
     }
 }
 
-fn options(place: &Place, port: u16, identities: &[String]) -> Vec<String> {
-    let dir = place.dir().display();
-    let mut options = vec![
-        "HostName=127.0.0.1".to_owned(),
-        format!("HostKeyAlias={HOST}"),
-        format!("Port={port}"),
-        format!("User={}", place.user),
-        format!("UserKnownHostsFile={dir}/known_hosts"),
-    ];
-    let fixed = [
-        "ProxyCommand=none",
-        "IdentitiesOnly=yes",
-        "IdentityAgent=none",
-        "GlobalKnownHostsFile=/dev/null",
-        "StrictHostKeyChecking=yes",
-        "CheckHostIP=no",
-        "BatchMode=yes",
-        "PreferredAuthentications=publickey",
-        "ConnectTimeout=20",
-    ];
-    options.extend(fixed.map(str::to_owned));
-    options.extend(identities.iter().map(|i| format!("IdentityFile={i}")));
-    options
-}
-
 /// The environment of the machine's own sshd, as far as it matters here, and counters of its own.
-fn environment(key: &str) -> Vec<(String, String)> {
-    let mut environment =
-        vec![("ADJUNCT_STATS_KEY".to_owned(), key.to_owned()), ("ADJUNCT_STATS".to_owned(), "on".to_owned())];
+fn environment(counted: &Counted) -> Environment {
+    let mut environment = counted.environment();
     for name in TELLING {
         let of_service = || {
             let files = ["/etc/default/ssh", "/etc/sysconfig/sshd", "/etc/sysconfig/ssh", "/etc/conf.d/sshd"];
             files.iter().find_map(|file| variable(&files::text(Path::new(file)).ok()?, name))
         };
         if let Some(value) = std::env::var(name).ok().or_else(of_service) {
-            environment.push((name.to_owned(), value));
+            environment = environment.and(name, value);
         }
     }
     environment
@@ -244,7 +214,7 @@ fn algorithms(sshd: &Path) -> Vec<String> {
         "requiredrsasize",
     ];
     // From OpenSSH 9.3 on -G also answers where -T misses host keys or the folder for privilege separation.
-    let asked = ["-T", "-G"].map(|option| programs::run(Command::new(sshd).arg(option).stdin(Stdio::null())));
+    let asked = ["-T", "-G"].map(|option| run(Command::new(sshd).arg(option)));
     let Some(outcome) = asked.into_iter().flatten().find(|o| o.success) else { return Vec::new() };
     let text = outcome.text();
     let pairs =
@@ -252,36 +222,10 @@ fn algorithms(sshd: &Path) -> Vec<String> {
     pairs.map(str::to_owned).collect()
 }
 
-/// A kind of key, for ssh-keygen.
-type KeyKind = (&'static str, &'static str);
-
-/// The kind of key behind the algorithm that a list prefers; `None` for Ed25519, which there is always.
-fn first(list: &str) -> Option<KeyKind> {
-    let plain = list
-        .split(',')
-        .find(|name| !name.contains("cert") && !name.starts_with("sk-") && !name.starts_with("webauthn"))?;
-    match plain {
-        "ecdsa-sha2-nistp256" => Some(("ecdsa", "256")),
-        "ecdsa-sha2-nistp384" => Some(("ecdsa", "384")),
-        "ecdsa-sha2-nistp521" => Some(("ecdsa", "521")),
-        "rsa-sha2-512" | "rsa-sha2-256" | "ssh-rsa" => Some(("rsa", "3072")),
-        _ => None,
-    }
-}
-
-/// Makes a key; gives its public half.
-fn make_key(place: &Place, name: &str, (kind, bits): KeyKind) -> Result<String, Failure> {
-    let path = place.path(name);
-    let mut command = Command::new(&place.programs.keygen);
-    command
-        .args(["-q", "-t", kind, "-b", bits, "-N", "", "-C", "adjunct-private", "-f"])
-        .arg(&path)
-        .stdin(Stdio::null());
-    let outcome = programs::run(&mut command).map_err(Failure::new)?;
-    if !outcome.success {
-        return Err(Failure::new(format!("no {kind} key made: {}", outcome.why())));
-    }
-    read(&with_pub(&path)).map(|text| text.trim().to_owned())
+/// The type of key for the algorithm that a list prefers.
+fn first(list: &str) -> Type {
+    let plain = |name: &&str| !name.contains("cert") && !name.starts_with("sk-") && !name.starts_with("webauthn");
+    list.split(',').find(plain).and_then(|name| Type::of(name, 3072)).unwrap_or(Type::Ed25519)
 }
 
 fn with_pub(path: &Path) -> PathBuf {
@@ -296,7 +240,7 @@ fn read(path: &Path) -> Result<String, Failure> {
 
 /// The version of OpenSSL that `sshd` uses, where it says so.
 pub(super) fn openssl_of(programs: &Programs) -> Option<String> {
-    let outcome = programs::run(Command::new(&programs.sshd).arg("-V").stdin(Stdio::null())).ok()?;
+    let outcome = run(Command::new(&programs.sshd).arg("-V")).ok()?;
     let line = outcome.stderr.lines().find(|l| l.starts_with("OpenSSH_"))?.to_owned();
     line.split_once(", ").map(|(_, openssl)| openssl.to_owned())
 }
@@ -315,10 +259,10 @@ mod tests {
 
     #[test]
     fn the_kind_of_key_a_list_prefers() {
-        assert_eq!(first("ssh-ed25519-cert-v01@openssh.com,ssh-ed25519,rsa-sha2-512"), None);
-        assert_eq!(first("sk-ssh-ed25519@openssh.com,rsa-sha2-256,ssh-ed25519"), Some(("rsa", "3072")));
-        assert_eq!(first("ecdsa-sha2-nistp384"), Some(("ecdsa", "384")));
-        assert_eq!(first(""), None);
+        assert_eq!(first("ssh-ed25519-cert-v01@openssh.com,ssh-ed25519,rsa-sha2-512"), Type::Ed25519);
+        assert_eq!(first("sk-ssh-ed25519@openssh.com,rsa-sha2-256,ssh-ed25519"), Type::Rsa(3072));
+        assert_eq!(first("ecdsa-sha2-nistp384"), Type::Ecdsa(384));
+        assert_eq!(first(""), Type::Ed25519);
     }
 
     #[test]

@@ -2,35 +2,75 @@
 //! there for us alone, or, where that is not allowed, made as sshd's service makes it.
 
 use crate::Failure;
-use crate::openssl::programs::run;
+use crate::process::{last_line, run};
+use crate::ssh::lab::Environment;
 use nix::mount::{MsFlags, mount};
 use nix::sched::{CloneFlags, unshare};
 use std::fs;
 use std::io::ErrorKind;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
+
+/// The words before a program and its own, which run it where `dir`, below /run, is all there is of its parent: in a mount
+/// namespace of its own.
+pub(crate) fn in_its_own(dir: &str) -> [&str; 6] {
+    let script = "mount -t tmpfs -o mode=755 adjunct \"${0%/*}\" && mkdir -m 755 \"$0\" && exec \"$@\"";
+    ["unshare", "--mount", "sh", "-c", script, dir]
+}
+
+/// Sees to it that sshd, run with the configuration `config` in this environment, starts: gives the words to run it by, before
+/// its own name.
+///
+/// # Errors
+/// [`Failure`] with sshd's own words where something else keeps it from starting.
+pub(super) fn words(sshd: &Path, config: &Path, environment: &Environment) -> Result<Vec<String>, Failure> {
+    let mut words: Vec<&str> = Vec::new();
+    let refused = refused(sshd, config, environment)?;
+    if let Err(said) = &refused {
+        let Some(dir) = missing(said) else {
+            return Err(Failure::new(format!("sshd refuses its configuration: {}", last_line(said))));
+        };
+        let own = in_its_own(dir);
+        if runs(&[&own[..], &["true"]].concat()) {
+            words.extend(own);
+        } else {
+            make(Path::new(dir))?;
+        }
+    }
+    // It dies with us.
+    let with_us = ["setpriv", "--pdeathsig", "TERM"];
+    if runs(&[&with_us[..], &["true"]].concat()) {
+        words.extend(with_us);
+    }
+    Ok(words.into_iter().map(str::to_owned).collect())
+}
+
+fn runs(words: &[&str]) -> bool {
+    run(Command::new(words[0]).args(&words[1..])).is_ok_and(|outcome| outcome.success)
+}
 
 /// Sees to it that sshd, run by this thread with the configuration `config`, starts.
 ///
 /// A missing folder below /run is made in a mount namespace, which only this thread and the programs it starts live in from
-/// here on; where that is not allowed, it is made for real.
+/// here on; where that is not allowed, it is made for real. Nothing then runs between us and sshd that would cost time.
 ///
 /// # Errors
 /// [`Failure`] with sshd's own words where something else keeps it from starting.
-pub fn provide(sshd: &Path, config: &Path) -> Result<(), Failure> {
-    let Err(said) = refused(sshd, config)? else { return Ok(()) };
+pub(in crate::ssh) fn provide(sshd: &Path, config: &Path) -> Result<(), Failure> {
+    let refused = || refused(sshd, config, &Environment::default());
+    let Err(said) = refused()? else { return Ok(()) };
     let Some(dir) = missing(&said).map(Path::new) else {
-        return Err(Failure::new(format!("sshd does not start: {}", super::place::last_line(&said))));
+        return Err(Failure::new(format!("sshd does not start: {}", last_line(&said))));
     };
-    if in_a_namespace(dir) && refused(sshd, config)?.is_ok() {
+    if in_a_namespace(dir) && refused()?.is_ok() {
         return Ok(());
     }
     make(dir)
 }
 
 /// The folder that sshd says it misses, if it is that.
-pub fn missing(said: &str) -> Option<&str> {
+pub(crate) fn missing(said: &str) -> Option<&str> {
     said.lines().find_map(|l| l.trim().strip_prefix("Missing privilege separation directory: "))
 }
 
@@ -39,7 +79,7 @@ pub fn missing(said: &str) -> Option<&str> {
 ///
 /// # Errors
 /// [`Failure`] where that is not allowed.
-pub fn make(dir: &Path) -> Result<(), Failure> {
+fn make(dir: &Path) -> Result<(), Failure> {
     match fs::DirBuilder::new().mode(0o755).create(dir) {
         Err(e) if e.kind() != ErrorKind::AlreadyExists => {
             Err(Failure::new(format!("{}, which sshd needs: {e}", dir.display())))
@@ -49,8 +89,10 @@ pub fn make(dir: &Path) -> Result<(), Failure> {
 }
 
 /// What sshd says against its configuration, if anything.
-fn refused(sshd: &Path, config: &Path) -> Result<Result<(), String>, Failure> {
-    let outcome = run(Command::new(sshd).args(["-t", "-f"]).arg(config).stdin(Stdio::null())).map_err(Failure::new)?;
+fn refused(sshd: &Path, config: &Path, environment: &Environment) -> Result<Result<(), String>, Failure> {
+    let mut command = Command::new(sshd);
+    environment.apply(&mut command);
+    let outcome = run(command.args(["-t", "-f"]).arg(config)).map_err(Failure::new)?;
     Ok(if outcome.success { Ok(()) } else { Err(outcome.stderr) })
 }
 

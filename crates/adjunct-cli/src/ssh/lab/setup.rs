@@ -1,0 +1,80 @@
+//! What a server or a client is told beyond the usual.
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::process::Command;
+
+/// Lines of its configuration and its environment.
+#[derive(Debug, Clone, Default)]
+pub struct Setup {
+    /// Lines of `sshd_config` or `ssh_config`; they win over the usual ones.
+    pub lines: Vec<String>,
+    /// What is changed in its environment.
+    pub environment: Environment,
+}
+
+impl Setup {
+    /// These lines, in this environment.
+    pub fn new(lines: impl Into<Vec<String>>, environment: &Environment) -> Setup {
+        Setup { lines: lines.into(), environment: environment.clone() }
+    }
+
+    /// Whether a line sets this option.
+    pub(super) fn sets(&self, option: &str) -> bool {
+        let word = |line: &str| line.trim().split([' ', '=']).next().is_some_and(|w| w.eq_ignore_ascii_case(option));
+        self.lines.iter().flat_map(|lines| lines.lines()).any(word)
+    }
+}
+
+/// What is changed in a program's environment.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Environment {
+    /// Variables that are set.
+    pub set: Vec<(String, OsString)>,
+    /// Variables that are taken away before that.
+    pub remove: Vec<String>,
+}
+
+impl Environment {
+    /// Only the OpenSSL configuration is changed.
+    pub fn with_conf(conf: &Path) -> Environment {
+        Environment { set: vec![("OPENSSL_CONF".to_owned(), conf.into())], remove: Vec::new() }
+    }
+
+    /// Sets one more variable.
+    #[must_use]
+    pub fn and(mut self, name: &str, value: impl Into<OsString>) -> Environment {
+        self.set.push((name.to_owned(), value.into()));
+        self
+    }
+
+    /// Changes a command's environment.
+    pub fn apply(&self, command: &mut Command) {
+        for name in &self.remove {
+            command.env_remove(name);
+        }
+        command.envs(self.set.iter().map(|(name, value)| (name, value)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_environment_is_changed() {
+        let environment = Environment { remove: vec!["PATH".to_owned()], ..Environment::with_conf(Path::new("/c")) };
+        let mut command = Command::new("env");
+        environment.and("A", "b").apply(&mut command);
+        let changes: Vec<_> = command.get_envs().map(|(n, v)| (n.to_str(), v.and_then(|v| v.to_str()))).collect();
+        for change in [(Some("A"), Some("b")), (Some("OPENSSL_CONF"), Some("/c")), (Some("PATH"), None)] {
+            assert!(changes.contains(&change), "{changes:?}");
+        }
+    }
+
+    #[test]
+    fn an_option_is_found_in_any_line() {
+        let setup = Setup { lines: vec!["Ciphers a\nhostkey /k".to_owned()], ..Setup::default() };
+        assert!(setup.sets("HostKey") && setup.sets("Ciphers") && !setup.sets("HostKeyAlgorithms"));
+    }
+}

@@ -86,7 +86,7 @@ impl Aead for Context {
         if !session.has_key() {
             return None;
         }
-        if !session.begin() && !(session.random_iv(encrypt) && session.begin()) {
+        if !(session.begin() || session.random_iv(encrypt) && session.begin()) {
             return None;
         }
         if input.is_null() {

@@ -111,8 +111,7 @@ impl ChaCha20 {
             if io.is_empty() {
                 return;
             }
-            // One block by itself is soonest there as key stream.
-            let blocks = if self.first && io.len() == BLOCK { 0 } else { self.at_once(io.len() / BLOCK) };
+            let blocks = self.at_once(io.len());
             if blocks > 0 {
                 let (part, rest) = io.split_at(blocks * BLOCK);
                 run(&self.key, self.counter, part);
@@ -124,11 +123,17 @@ impl ChaCha20 {
         }
     }
 
-    /// How many of so many whole blocks to do at once, without key stream made ahead.
-    fn at_once(&self, blocks: usize) -> usize {
-        // The kernel takes 16 blocks, or up to 12 by fours. Of fewer than 8 key stream made ahead serves the next piece, too.
-        let few = !self.first && wide() && blocks % 16 < 8;
-        let blocks = if few { blocks - blocks % 8 } else { blocks };
+    /// How many whole blocks of so many bytes to do at once, without key stream made ahead.
+    fn at_once(&self, length: usize) -> usize {
+        let mut blocks = length / BLOCK;
+        if wide() && self.first && length == BLOCK {
+            // By itself a block is soonest there as key stream.
+            return 0;
+        }
+        if wide() && !self.first && blocks % 16 < 8 {
+            // The kernel takes 16, or up to 12 by fours. Of fewer than 8 key stream made ahead serves the next piece, too.
+            blocks -= blocks % 8;
+        }
         // The library counts in 32 bits.
         let room = (1u64 << 32) - u64::from(self.counter[0]);
         (blocks as u64).min(room).min(1 << 28) as usize

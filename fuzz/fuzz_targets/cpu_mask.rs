@@ -1,7 +1,8 @@
 //! The value of `ADJUNCT_CPU`.
 #![no_main]
 
-use adjunct::cpu::{Feature, HERE, parse_mask};
+use adjunct::catalogue::{Feature, HERE};
+use adjunct::cpu::parse_mask;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|value: &str| {

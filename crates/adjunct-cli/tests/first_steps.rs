@@ -65,7 +65,7 @@ fn the_first_three_commands_end_in_hardware() {
     assert!(said.contains("the files are in place"), "{said}");
     let after = run(&verify);
     let text = String::from_utf8_lossy(&after.stdout).into_owned();
-    let hardware = adjunct::cpu::features().has(adjunct::cpu::Feature::Aes);
+    let hardware = adjunct::cpu::features().has(adjunct::catalogue::Feature::Aes);
     if cfg!(target_arch = "x86_64") && hardware {
         assert_eq!(after.status.code(), Some(0), "{text}");
         assert!(text.contains("the data were encrypted and authenticated in hardware, both ways"), "{text}");

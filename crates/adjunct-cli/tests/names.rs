@@ -2,8 +2,9 @@
 
 mod copy;
 
+use adjunct::catalogue::Direction;
 use adjunct::catalogue::Function;
-use adjunct::route::{Direction, Tally};
+use adjunct::ops::Tally;
 use std::os::unix::fs::symlink;
 use std::os::unix::process::CommandExt;
 use std::path::Path;

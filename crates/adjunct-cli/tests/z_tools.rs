@@ -2,8 +2,9 @@
 
 mod copy;
 
+use adjunct::catalogue::Direction;
 use adjunct::catalogue::Function;
-use adjunct::route::{Direction, Tally};
+use adjunct::ops::Tally;
 use copy::copy;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;

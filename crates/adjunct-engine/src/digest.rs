@@ -2,8 +2,9 @@
 
 use crate::bulk::{self, Made, bulk};
 use crate::libcrypto::Opaque;
-use adjunct::awslc::digest::{self, Digest, Method};
-use adjunct::route::{Direction, Tally};
+use adjunct::adapter::cpu::awslc::digest::{self, Digest, Method};
+use adjunct::catalogue::Direction;
+use adjunct::ops::Tally;
 use adjunct_ossl::guard;
 use std::ffi::{c_int, c_ulong, c_void};
 

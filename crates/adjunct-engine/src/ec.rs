@@ -4,10 +4,11 @@ use crate::libcrypto::{
     ComputeKey, Functions, Generate, Opaque, Sign, SignSetup, SignSig, Verify, VerifySig, functions,
 };
 use crate::tables::{self, Tables};
-use adjunct::accelerator::Outcome;
-use adjunct::awslc::ec::{Curve, Form, Key, MAX_FIELD, MAX_POINT, MAX_SIGNATURE, Verdict};
+use adjunct::adapter::Outcome;
+use adjunct::adapter::cpu::awslc::ec::{Curve, Form, Key, MAX_FIELD, MAX_POINT, MAX_SIGNATURE, Verdict};
+use adjunct::catalogue::Direction;
 use adjunct::catalogue::Function;
-use adjunct::route::{Direction, Tally};
+use adjunct::ops::Tally;
 use adjunct_ossl::guard;
 use adjunct_ossl::reason::ec as reason;
 use std::ffi::{c_int, c_uint};

@@ -1,8 +1,9 @@
 //! `RAND_METHOD`: random bytes of the core's generator, which seeds itself from the operating system and notices forks.
 
-use adjunct::awslc;
+use adjunct::adapter::cpu::awslc;
+use adjunct::catalogue::Direction;
 use adjunct::catalogue::Function;
-use adjunct::route::{Direction, Tally};
+use adjunct::ops::Tally;
 use adjunct_ossl::guard;
 use std::ffi::{c_int, c_void};
 

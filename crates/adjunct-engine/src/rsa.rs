@@ -2,11 +2,12 @@
 
 use crate::libcrypto::{Functions, Opaque, RsaOperation, functions};
 use crate::tables::{self, Tables};
-use adjunct::awslc::digest::SHA1;
-use adjunct::awslc::rsa::{Crt, Key, MAX_SIZE, Numbers};
-use adjunct::awslc::rsa_padding::{oaep_encode, pkcs1_decode_implicit, pkcs1_encode, pkcs1_sign};
+use adjunct::adapter::cpu::awslc::digest::SHA1;
+use adjunct::adapter::cpu::awslc::rsa::{Crt, Key, MAX_SIZE, Numbers};
+use adjunct::adapter::cpu::awslc::rsa_padding::{oaep_encode, pkcs1_decode_implicit, pkcs1_encode, pkcs1_sign};
+use adjunct::catalogue::Direction;
 use adjunct::memory::{self, Shared};
-use adjunct::route::{Direction, Tally};
+use adjunct::ops::Tally;
 use adjunct_ossl::guard;
 use adjunct_ossl::reason::rsa as reason;
 use std::ffi::{c_int, c_long};

@@ -2,9 +2,9 @@
 
 use crate::error::Errno;
 use crate::serve::Operation;
-use adjunct::awslc::mac::{BlockCipher, Cmac};
+use adjunct::adapter::cpu::awslc::mac::{BlockCipher, Cmac};
+use adjunct::catalogue::Direction;
 use adjunct::catalogue::Function;
-use adjunct::route::Direction;
 use adjunct::wipe;
 use subtle::ConstantTimeEq;
 

@@ -1,7 +1,7 @@
 //! Generators of the core's Hash_DRBG, seeded from the CPU library's generator.
 
 use crate::lock::Lock;
-use adjunct::drbg::State;
+use adjunct::ops::drbg::State;
 use std::sync::atomic::{AtomicBool, Ordering};
 use zeroize::Zeroizing;
 
@@ -28,7 +28,7 @@ pub enum Refused {
 /// Bytes of the CPU library's generator, which knows of forks however they were made: its state is wiped in the child.
 fn fresh<const N: usize>() -> Zeroizing<[u8; N]> {
     let mut bytes = Zeroizing::new([0; N]);
-    adjunct::awslc::random(&mut bytes[..]);
+    adjunct::adapter::cpu::awslc::random(&mut bytes[..]);
     bytes
 }
 

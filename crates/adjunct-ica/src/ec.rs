@@ -3,10 +3,10 @@
 
 use crate::error::Errno;
 use crate::serve::Operation;
-use adjunct::awslc::ec::{self, MAX_FIELD, MAX_POINT, MAX_SIGNATURE};
-use adjunct::awslc::group::{self, Group};
+use adjunct::adapter::cpu::awslc::ec::{self, MAX_FIELD, MAX_POINT, MAX_SIGNATURE};
+use adjunct::adapter::cpu::awslc::group::{self, Group};
 use adjunct::catalogue::Function;
-use adjunct::route::Tally;
+use adjunct::ops::Tally;
 use std::ffi::c_uint;
 
 /// A curve of the interface, and what serves it.
@@ -294,7 +294,7 @@ mod tests {
     #[test]
     fn brainpool_curves_have_no_lanes() {
         let tally = |nid| Curve::from_nid(nid).unwrap().tally(Function::EcdsaSign);
-        assert_eq!(tally(927).path(), adjunct::route::Path::Software(adjunct::route::Reason::Parameter));
+        assert_eq!(tally(927).path(), adjunct::catalogue::Path::Software(adjunct::catalogue::Reason::Parameter));
         assert_eq!(tally(927).row(), tally(415).row());
         assert!(Curve::from_nid(416).is_none());
     }

@@ -5,11 +5,13 @@
 use crate::error::Errno;
 use crate::libcrypto;
 use crate::serve::Operation;
-use adjunct::accelerator::{Outcome, curve};
-use adjunct::awslc::{self, ecx};
+use adjunct::adapter::Outcome;
+use adjunct::adapter::cpu::awslc::{self, ecx};
+use adjunct::adapter::cpu::curve448;
+use adjunct::adapter::lanes::curve;
 use adjunct::catalogue::Function;
-use adjunct::curve448;
-use adjunct::route::{Path, Reason, Tally};
+use adjunct::catalogue::{Path, Reason};
+use adjunct::ops::Tally;
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use zeroize::Zeroizing;
@@ -126,7 +128,7 @@ const DELEGATED: Outcome = Outcome::Software(Reason::Delegated);
 /// By the instructions, or where they have not done it by libcrypto.
 fn first<T>(instructions: Option<T>, libcrypto: impl FnOnce() -> Option<T>) -> (Option<T>, Outcome) {
     match instructions {
-        Some(done) => (Some(done), Outcome::Scalar),
+        Some(done) => (Some(done), Outcome::Instructions),
         None => (libcrypto(), DELEGATED),
     }
 }

@@ -2,10 +2,10 @@
 
 use crate::error::Errno;
 use crate::serve::{Operation, direction};
-use adjunct::awslc::cipher_gcm::Gcm;
-use adjunct::awslc::cipher_gcm_part::{self, Start, State};
+use adjunct::adapter::cpu::awslc::cipher_gcm::Gcm;
+use adjunct::adapter::cpu::awslc::cipher_gcm_part::{self, Start, State};
+use adjunct::catalogue::Direction;
 use adjunct::catalogue::Function;
-use adjunct::route::Direction;
 use adjunct::{InOut, wipe};
 use subtle::ConstantTimeEq;
 

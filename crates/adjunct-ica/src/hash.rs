@@ -2,8 +2,8 @@
 
 use crate::error::Errno;
 use crate::serve::Operation;
-use adjunct::awslc::digest::{Digest, MAX_CHAIN, Method};
-use adjunct::route::Direction;
+use adjunct::adapter::cpu::awslc::digest::{Digest, MAX_CHAIN, Method};
+use adjunct::catalogue::Direction;
 
 /// `SHA_MSG_PART_*`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

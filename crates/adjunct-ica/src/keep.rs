@@ -9,7 +9,7 @@
 
 use crate::error::Errno;
 use crate::lock::{Lock, Taken};
-use adjunct::awslc::digest::{Digest, SHA256};
+use adjunct::adapter::cpu::awslc::digest::{Digest, SHA256};
 use adjunct::memory::Shared;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::SeqCst;
@@ -78,7 +78,7 @@ impl<T> Kept<T> {
         let wishes = self.wishes.load(SeqCst);
         if state.generation != taken.generation {
             let mut prefix = [0; 32];
-            adjunct::awslc::random(&mut prefix);
+            adjunct::adapter::cpu::awslc::random(&mut prefix);
             let own = State { generation: taken.generation, wiped: wishes, prefix, keys: Vec::new() };
             let inherited = std::mem::replace(state, own);
             if taken.abandoned {

@@ -4,7 +4,8 @@
 
 use crate::serve;
 use adjunct::catalogue::Function;
-use adjunct::route::{self, Served};
+use adjunct::ops::choice as route;
+use adjunct::ops::choice::Served;
 
 /// `ICA_FLAG_SHW`: the processor's own instructions.
 pub const STATIC: u32 = 4;

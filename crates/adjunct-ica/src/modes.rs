@@ -1,8 +1,8 @@
 //! The modes of DES, triple DES and AES (NIST SP 800-38A and its addendum) as the interface has them.
 
 use crate::error::Errno;
-use adjunct::awslc::cipher::AesKey;
-use adjunct::awslc::cipher_des::Des;
+use adjunct::adapter::cpu::awslc::cipher::AesKey;
+use adjunct::adapter::cpu::awslc::cipher_des::Des;
 use adjunct::{InOut, wipe};
 
 /// A block cipher with a key.

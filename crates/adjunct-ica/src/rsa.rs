@@ -3,12 +3,12 @@
 use crate::error::Errno;
 use crate::keep::Kept;
 use crate::serve::Operation;
-use adjunct::awslc::rsa::Crt;
-use adjunct::awslc::rsa_any::{self, Generated};
-use adjunct::awslc::rsa_crt::{self, CrtKey};
+use adjunct::adapter::cpu::awslc::rsa::Crt;
+use adjunct::adapter::cpu::awslc::rsa_any::{self, Generated};
+use adjunct::adapter::cpu::awslc::rsa_crt::{self, CrtKey};
+use adjunct::catalogue::Direction;
 use adjunct::catalogue::Function;
 use adjunct::error::Error;
-use adjunct::route::Direction;
 use zeroize::Zeroizing;
 
 /// The longest modulus, in bits: the cards' limit.
@@ -129,7 +129,7 @@ pub fn generate(form: Form, bits: usize, exponent: &mut u64) -> Result<Generated
 fn random_exponent(bits: usize) -> u64 {
     loop {
         let mut exponent = [0; 8];
-        adjunct::awslc::random(&mut exponent);
+        adjunct::adapter::cpu::awslc::random(&mut exponent);
         let exponent = u64::from_ne_bytes(exponent) >> (65usize.saturating_sub(bits)) | 1;
         if exponent > 1 {
             return exponent;

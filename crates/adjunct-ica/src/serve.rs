@@ -1,10 +1,11 @@
 //! What serves an operation, by the modes the program has chosen, and where it counts.
 
 use crate::error::Errno;
-use adjunct::accelerator::Outcome;
+use adjunct::adapter::Outcome;
 use adjunct::catalogue::Function;
+use adjunct::catalogue::{Direction, Path};
 use adjunct::config::LibicaModes;
-use adjunct::route::{Direction, Path, Tally};
+use adjunct::ops::Tally;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// `ica_set_fallback_mode`: whether software serves what hardware does not.

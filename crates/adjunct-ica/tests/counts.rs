@@ -4,9 +4,10 @@
 
 mod common;
 
+use adjunct::catalogue::Path;
 use adjunct::catalogue::{Function, Kind, Row};
 use adjunct::counters::{Apart, Snapshot};
-use adjunct::route::{self, Path};
+use adjunct::ops::choice as route;
 use common::{PLAIN, emulated, program_of};
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Write};

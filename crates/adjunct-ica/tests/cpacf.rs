@@ -3,7 +3,8 @@
 #![cfg(target_arch = "s390x")]
 
 use adjunct::catalogue::Function;
-use adjunct::route::{self, Path};
+use adjunct::catalogue::Path;
+use adjunct::ops::choice as route;
 use adjunct_ica::abi::{hash, library};
 
 const NO_DEVICE: u32 = 19;

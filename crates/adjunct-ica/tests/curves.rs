@@ -5,7 +5,7 @@
 
 mod common;
 
-use adjunct::awslc::digest::{self, Digest, MAX_SIZE, Method};
+use adjunct::adapter::cpu::awslc::digest::{self, Digest, MAX_SIZE, Method};
 use adjunct_ica::abi::ec as ica;
 use adjunct_ica::ec::{CURVES, Key};
 use common::{every, hex};

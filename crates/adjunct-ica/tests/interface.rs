@@ -5,7 +5,8 @@
 mod common;
 
 use adjunct::catalogue::Function;
-use adjunct::route::{Path, Reason, path};
+use adjunct::catalogue::{Path, Reason};
+use adjunct::ops::choice::path;
 use common::{PLAIN, counted, emulated, is_good, program, program_of, run};
 
 #[test]

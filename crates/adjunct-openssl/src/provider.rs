@@ -87,7 +87,7 @@ impl Provider {
     /// `params` is a parameter array, or null.
     pub unsafe fn adopt_digests(&self, digest: Option<&CStr>, params: *const Param) {
         let Some(library) = self.library.get(&self.core) else { return };
-        let foreign = |name: &&str| adjunct::awslc::digest::Method::from_name(name).is_none();
+        let foreign = |name: &&str| adjunct::adapter::cpu::awslc::digest::Method::from_name(name).is_none();
         let adopt = |name: &str| {
             // OpenSSL takes no name that is longer.
             let mut terminated = [0; 50];
@@ -211,7 +211,7 @@ pub unsafe extern "C" fn OSSL_provider_init(
         }
         let implicit_rejection = core.config("implicit-rejection").is_some_and(|value| switched_on(&value));
         if let Some(value) = core.config("accelerator") {
-            adjunct::accelerator::configure("openssl.cnf: accelerator", &value);
+            adjunct::adapter::lanes::configure("openssl.cnf: accelerator", &value);
         }
         if let Some(value) = core.config("engine") {
             adjunct_engine::register::register(core.address(), &value);

@@ -9,9 +9,10 @@ use crate::abi::reason::{Reason, prov};
 use crate::abi::{self, Algorithm, Dispatch, guard, id, slice, slice_mut};
 use crate::entry;
 use crate::provider::{Provider, provider};
-use adjunct::awslc;
+use adjunct::adapter::cpu::awslc;
+use adjunct::catalogue::Direction;
 use adjunct::catalogue::Function;
-use adjunct::route::{Direction, Tally};
+use adjunct::ops::Tally;
 use std::ffi::{c_int, c_uint, c_void};
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU32, Ordering::Relaxed};
 

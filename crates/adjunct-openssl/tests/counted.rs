@@ -9,7 +9,7 @@ mod counted;
 mod rsa;
 
 use adjunct::catalogue::Function;
-use adjunct::route::Reason;
+use adjunct::catalogue::Reason;
 use common::*;
 use counted::{alone, counted, forget};
 use rsa::*;

@@ -7,9 +7,10 @@
 
 mod foreign;
 
+use adjunct::catalogue::Feature;
 use adjunct::catalogue::Function;
-use adjunct::cpu::Feature;
-use adjunct::route::{self, Path as Route, Reason};
+use adjunct::catalogue::{Path as Route, Reason};
+use adjunct::ops::choice as route;
 use iced_x86::{CpuidFeature, Decoder, DecoderOptions, Mnemonic};
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;

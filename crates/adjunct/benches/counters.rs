@@ -9,7 +9,8 @@
 #![allow(clippy::undocumented_unsafe_blocks, reason = "plain system calls on our own children")]
 
 use adjunct::catalogue::Function;
-use adjunct::route::{Direction, Path, Tally};
+use adjunct::catalogue::{Direction, Path};
+use adjunct::ops::Tally;
 use adjunct::{counters, cpu};
 use std::hint::black_box;
 use std::sync::atomic::{AtomicU64, Ordering::*};

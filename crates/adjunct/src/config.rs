@@ -1,8 +1,8 @@
 //! The values of the module's section: `algorithms =` and `engine =`, with the keywords of the papers, and `accelerator =`; and the
 //! modes of libica's programs.
 
+use crate::adapter::cpu;
 use crate::catalogue::Function;
-use crate::cpu;
 use crate::error::Error;
 
 /// A group of algorithms, as the papers name it.

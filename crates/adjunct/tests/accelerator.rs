@@ -5,7 +5,9 @@ mod counters_support;
 mod runner;
 
 use accelerator_support::*;
-use adjunct::accelerator::{self, Kind, Outcome, Queue};
+use adjunct::adapter::Outcome;
+use adjunct::adapter::lanes::{self, Kind};
+use adjunct::catalogue::Queue;
 use counters_support::{play, scenario};
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Barrier};
@@ -73,7 +75,7 @@ mod parts {
     pub fn one_thread_works_alone() {
         start(2);
         for i in 0..1000 {
-            assert_eq!(run::<A>(Job::new(i)), Outcome::Scalar);
+            assert_eq!(run::<A>(Job::new(i)), Outcome::Library);
         }
         assert_eq!(batches(), []);
     }
@@ -91,7 +93,7 @@ mod parts {
         assert_eq!(lanes(&join(threads)), 8);
         assert_eq!(batches(), [8]);
         door.open();
-        assert_eq!(other.join().unwrap(), Outcome::Scalar);
+        assert_eq!(other.join().unwrap(), Outcome::Library);
     }
 
     pub fn more_than_eight_make_two_batches() {
@@ -215,7 +217,7 @@ mod parts {
     pub fn a_ticket_is_taken_along() {
         start(1);
         let busy = Busy::new(1);
-        let mut tickets: Vec<_> = (0..3).map(|i| accelerator::enqueue::<A>(Job::new(50 + i)).unwrap()).collect();
+        let mut tickets: Vec<_> = (0..3).map(|i| lanes::enqueue::<A>(Job::new(50 + i)).unwrap()).collect();
         assert!(tickets.iter().all(|t| !t.is_done()));
         let threads = spawn_all::<A>(0..5);
         until_waiting(8);
@@ -232,8 +234,8 @@ mod parts {
 
     pub fn a_ticket_leads_its_batch() {
         start(2);
-        let mut tickets: Vec<_> = (0..11).map(|i| accelerator::enqueue::<A>(Job::new(i)).unwrap()).collect();
-        assert_eq!(accelerator::waiting(), 11);
+        let mut tickets: Vec<_> = (0..11).map(|i| lanes::enqueue::<A>(Job::new(i)).unwrap()).collect();
+        assert_eq!(lanes::waiting(), 11);
         let last = tickets.pop().unwrap().finish();
         last.0.assert_done();
         assert_eq!(last.1, Outcome::Lanes);
@@ -243,23 +245,23 @@ mod parts {
             ticket.finish().0.assert_done();
         }
         assert_eq!(batches(), [8, 3]);
-        let (job, outcome) = accelerator::enqueue::<A>(Job::new(5)).unwrap().finish();
+        let (job, outcome) = lanes::enqueue::<A>(Job::new(5)).unwrap().finish();
         job.assert_done();
-        assert_eq!(outcome, Outcome::Scalar);
+        assert_eq!(outcome, Outcome::Library);
     }
 
     pub fn a_dropped_ticket_harms_nobody() {
         start(1);
         for _ in 0..1000 {
-            let tickets: Vec<_> = (0..4).map(|i| accelerator::enqueue::<A>(Job::new(i)).unwrap()).collect();
+            let tickets: Vec<_> = (0..4).map(|i| lanes::enqueue::<A>(Job::new(i)).unwrap()).collect();
             drop(tickets);
-            assert_eq!(accelerator::waiting(), 0);
+            assert_eq!(lanes::waiting(), 0);
         }
         // Dropped while a leader has it.
         let door = Door::new();
-        let tickets: Vec<_> = (0..4).map(|i| accelerator::enqueue::<A>(Job::new(i).at(&door)).unwrap()).collect();
+        let tickets: Vec<_> = (0..4).map(|i| lanes::enqueue::<A>(Job::new(i).at(&door)).unwrap()).collect();
         let leader = {
-            let job = accelerator::enqueue::<A>(Job::new(9)).unwrap();
+            let job = lanes::enqueue::<A>(Job::new(9)).unwrap();
             thread::spawn(move || job.finish().0.assert_done())
         };
         door.until_inside(1);
@@ -267,17 +269,17 @@ mod parts {
         door.open();
         leader.join().unwrap();
         // Nobody's slots are lost by it.
-        let all: Vec<_> = (0..256).map(|i| accelerator::enqueue::<A>(Job::new(i)).unwrap()).collect();
+        let all: Vec<_> = (0..256).map(|i| lanes::enqueue::<A>(Job::new(i)).unwrap()).collect();
         assert_eq!(all.len(), 256);
         assert_eq!(Arc::strong_count(&door), 1);
     }
 
     pub fn full_means_alone() {
         start(1);
-        let tickets: Vec<_> = (0..256).map(|i| accelerator::enqueue::<A>(Job::new(i)).unwrap()).collect();
-        assert!(accelerator::enqueue::<A>(Job::new(1)).is_err());
+        let tickets: Vec<_> = (0..256).map(|i| lanes::enqueue::<A>(Job::new(i)).unwrap()).collect();
+        assert!(lanes::enqueue::<A>(Job::new(1)).is_err());
         let busy = Busy::new(0);
-        assert_eq!(run::<A>(Job::new(3)), Outcome::Scalar);
+        assert_eq!(run::<A>(Job::new(3)), Outcome::Library);
         busy.end();
         for ticket in tickets {
             ticket.finish().0.assert_done();
@@ -285,11 +287,11 @@ mod parts {
         assert_eq!(batches(), [8; 32]);
         // What a thread leaves that has ended is cleared when slots are scarce. It can be joined a moment before the kernel says
         // that it is gone.
-        thread::spawn(|| (0..256).for_each(|i| std::mem::forget(accelerator::enqueue::<A>(Job::new(i)).unwrap())))
+        thread::spawn(|| (0..256).for_each(|i| std::mem::forget(lanes::enqueue::<A>(Job::new(i)).unwrap())))
             .join()
             .unwrap();
         until(|| {
-            let ticket = accelerator::enqueue::<A>(Job::new(7));
+            let ticket = lanes::enqueue::<A>(Job::new(7));
             ticket.is_ok_and(|ticket| {
                 ticket.finish().0.assert_done();
                 true
@@ -299,10 +301,10 @@ mod parts {
 
     pub fn off_means_alone() {
         start(1);
-        accelerator::switch_off();
-        assert!(accelerator::enqueue::<A>(Job::new(1)).is_err());
+        lanes::switch_off();
+        assert!(lanes::enqueue::<A>(Job::new(1)).is_err());
         let busy = Busy::new(4);
-        assert_eq!(run::<A>(Job::new(3)), Outcome::Scalar);
+        assert_eq!(run::<A>(Job::new(3)), Outcome::Library);
         busy.end();
         assert_eq!(batches(), []);
     }
@@ -344,26 +346,26 @@ mod parts {
     /// By default those who come at the same time each work alone, at once; a job that can wait is still done in lanes.
     pub fn plain_threads_share_batches_only_where_asked() {
         for setting in [None, Some("on"), Some("sometimes")] {
-            setting.into_iter().for_each(|value| accelerator::configure("accelerator", value));
-            accelerator::start_with(2);
+            setting.into_iter().for_each(|value| lanes::configure("accelerator", value));
+            lanes::start_with(2);
             let busy = Busy::new(4);
             // They would wait for the door otherwise.
             assert_eq!(lanes(&join(spawn_all::<A>(0..8))), 0);
             busy.end();
         }
         assert_eq!(batches(), []);
-        let tickets: Vec<_> = (0..8).map(|i| accelerator::enqueue::<A>(Job::new(i)).unwrap()).collect();
+        let tickets: Vec<_> = (0..8).map(|i| lanes::enqueue::<A>(Job::new(i)).unwrap()).collect();
         for ticket in tickets {
             let (job, outcome) = ticket.finish();
             job.assert_done();
             assert_eq!(outcome, Outcome::Lanes);
         }
         assert_eq!(batches(), [8]);
-        assert!(accelerator::on() == accelerator::available() && !accelerator::of_threads());
+        assert!(lanes::on() == lanes::available() && !lanes::of_threads());
         // From here on they do, and from there on nothing does, whatever is said after.
-        accelerator::configure("accelerator", "Always");
-        accelerator::configure("accelerator", "on");
-        assert_eq!(accelerator::of_threads(), accelerator::available());
+        lanes::configure("accelerator", "Always");
+        lanes::configure("accelerator", "on");
+        assert_eq!(lanes::of_threads(), lanes::available());
         // The batch was company enough for both to lead.
         let busy = Busy::new(1);
         let threads = spawn_all::<A>(0..8);
@@ -372,10 +374,10 @@ mod parts {
         assert_eq!(join(threads).len(), 8);
         assert_eq!(batches().iter().sum::<usize>() + ALONE.lock().unwrap().len(), 3 * (8 + 5) + 8 + 2 + 8);
         assert!(batches().len() > 1);
-        accelerator::configure("accelerator", "off");
-        accelerator::configure("accelerator", "always");
-        assert!(!accelerator::on() && !accelerator::of_threads());
-        assert!(accelerator::enqueue::<A>(Job::new(1)).is_err());
+        lanes::configure("accelerator", "off");
+        lanes::configure("accelerator", "always");
+        assert!(!lanes::on() && !lanes::of_threads());
+        assert!(lanes::enqueue::<A>(Job::new(1)).is_err());
     }
 
     pub fn off_in_the_environment() {
@@ -383,7 +385,7 @@ mod parts {
         unsafe { std::env::set_var("ADJUNCT_ACCELERATOR", "Off") };
         adjunct::init();
         start(1);
-        assert!(accelerator::enqueue::<A>(Job::new(1)).is_err());
-        assert_eq!(run::<A>(Job::new(3)), Outcome::Scalar);
+        assert!(lanes::enqueue::<A>(Job::new(1)).is_err());
+        assert_eq!(run::<A>(Job::new(3)), Outcome::Library);
     }
 }

@@ -5,7 +5,8 @@ mod counters_support;
 mod runner;
 
 use accelerator_support::*;
-use adjunct::accelerator::{self, Outcome};
+use adjunct::adapter::Outcome;
+use adjunct::adapter::lanes;
 use counters_support::{play, scenario};
 use std::ffi::{c_int, c_void};
 use std::ptr::null_mut;
@@ -87,7 +88,7 @@ extern "C" fn bare(job: *mut c_void) -> *mut c_void {
     let job: &mut Job = unsafe { &mut *job.cast() };
     // SAFETY: 1 is PTHREAD_CANCEL_ASYNCHRONOUS.
     unsafe { libc_extra::pthread_setcanceltype(1, null_mut()) };
-    accelerator::run::<A>(job);
+    lanes::run::<A>(job);
     job.assert_done();
     FINISHED.fetch_add(1, SeqCst);
     null_mut()
@@ -154,12 +155,12 @@ fn all_is_well() {
     // One at each place: what is put down is never done alone.
     for i in 0..PLACES.load(SeqCst) {
         let job = Job::new(500 + i as u64).at(&door);
-        threads.push(thread::spawn(move || accelerator::enqueue::<A>(job).unwrap().finish().1));
+        threads.push(thread::spawn(move || lanes::enqueue::<A>(job).unwrap().finish().1));
         door.until_inside(i + 1);
     }
     // So of nine more one may work alone, and all others wait.
     threads.extend((0..9).map(|i| spawn(Job::new(i).at(&door))));
-    until(|| accelerator::waiting() >= 8);
+    until(|| lanes::waiting() >= 8);
     door.open();
     for thread in threads {
         thread.join().unwrap();
@@ -177,8 +178,8 @@ fn wait_for_child(child: i32) -> i32 {
 /// What a forked child does: everything works in it, and says so by its exit code.
 fn child_works() -> ! {
     let worked = std::panic::catch_unwind(|| {
-        assert_eq!(accelerator::waiting(), 0);
-        assert_eq!(run::<A>(Job::new(3)), Outcome::Scalar);
+        assert_eq!(lanes::waiting(), 0);
+        assert_eq!(run::<A>(Job::new(3)), Outcome::Library);
         all_is_well();
     });
     // SAFETY: ends the child without the parent's cleanup.
@@ -203,7 +204,7 @@ mod parts {
         until_waiting(7);
         busy.end();
         for thread in others {
-            assert_eq!(thread.join().unwrap(), Outcome::Scalar);
+            assert_eq!(thread.join().unwrap(), Outcome::Library);
         }
         assert_eq!(batches(), [7]);
         all_is_well();
@@ -230,7 +231,7 @@ mod parts {
         let _dead = Bare::new(Job::new(1).with(Deed::Exit));
         until_waiting(1);
         busy.end();
-        until(|| accelerator::waiting() == 0);
+        until(|| lanes::waiting() == 0);
         for i in 0..10 {
             run::<A>(Job::new(i));
         }
@@ -369,7 +370,7 @@ mod parts {
         // nothing with this one's variables.
         unsafe {
             if sigsetjmp(BUFFER.as_ptr().cast_mut().cast(), 1) == 0 {
-                accelerator::run::<A>(&mut *job.cast::<Job>());
+                lanes::run::<A>(&mut *job.cast::<Job>());
                 FINISHED.fetch_add(1, SeqCst);
             }
         }
@@ -543,7 +544,7 @@ mod parts {
                 let mut right = true;
                 for _ in 0..20 {
                     let mut job = Quiet::new(9);
-                    right &= accelerator::run::<QuietKind>(&mut job) == Outcome::Scalar && job.1 == 81;
+                    right &= lanes::run::<QuietKind>(&mut job) == Outcome::Library && job.1 == 81;
                 }
                 // SAFETY: ends the child.
                 unsafe { libc::_exit(if right { 7 } else { 1 }) }
@@ -565,14 +566,14 @@ mod parts {
 
     struct QuietKind;
 
-    impl accelerator::Kind for QuietKind {
-        const QUEUE: accelerator::Queue = accelerator::Queue::TestA;
+    impl lanes::Kind for QuietKind {
+        const QUEUE: adjunct::catalogue::Queue = adjunct::catalogue::Queue::TestA;
         const BREAK_EVEN: usize = 2;
         type Job = Quiet;
 
         fn scalar(job: &mut Quiet) -> Outcome {
             job.1 = job.0 * job.0;
-            Outcome::Scalar
+            Outcome::Library
         }
 
         fn lanes(jobs: &mut [Quiet]) -> Option<u8> {
@@ -583,7 +584,7 @@ mod parts {
 
     pub fn a_ticket_in_a_child() {
         start_with(1);
-        let tickets: Vec<_> = (0..9).map(|i| accelerator::enqueue::<A>(Job::new(i)).unwrap()).collect();
+        let tickets: Vec<_> = (0..9).map(|i| lanes::enqueue::<A>(Job::new(i)).unwrap()).collect();
         // SAFETY: no other threads.
         let child = unsafe { libc::fork() };
         if child == 0 {
@@ -596,9 +597,9 @@ mod parts {
             unsafe { libc::_exit(if worked.is_ok() { 7 } else { 1 }) }
         }
         assert_child_worked(child);
-        assert_eq!(accelerator::waiting(), 9);
+        assert_eq!(lanes::waiting(), 9);
         drop(tickets);
-        assert_eq!(accelerator::waiting(), 0);
+        assert_eq!(lanes::waiting(), 0);
         all_is_well();
     }
 }

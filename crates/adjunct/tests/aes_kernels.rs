@@ -6,7 +6,8 @@
 #![allow(clippy::undocumented_unsafe_blocks)]
 
 use adjunct::InOut;
-use adjunct::cpu::{self, Feature};
+use adjunct::catalogue::Feature;
+use adjunct::cpu;
 use adjunct_kernels::aes::gcm::{Message, Table};
 use adjunct_kernels::aes::{Keys, gcm_once, vaes256, vaes512};
 use aws_lc_sys as lc;

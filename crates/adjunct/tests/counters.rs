@@ -370,7 +370,7 @@ fn killed_everywhere() {
             }
             for _ in 0..2 {
                 begun.fetch_add(1, SeqCst);
-                tally.count(adjunct::route::Direction::Encrypt, BYTES as usize);
+                tally.count(adjunct::catalogue::Direction::Encrypt, BYTES as usize);
                 done.fetch_add(1, SeqCst);
             }
             unsafe { libc::_exit(0) };

@@ -7,9 +7,9 @@
 // Every kernel is called only where `lanes()` has asked for its instructions.
 #![allow(clippy::undocumented_unsafe_blocks)]
 
-use adjunct::awslc::ec::{Curve, Form, Key, MAX_FIELD, MAX_POINT, Verdict};
-use adjunct::awslc::rsa::{self, Part};
-use adjunct::awslc::{ecx, random};
+use adjunct::adapter::cpu::awslc::ec::{Curve, Form, Key, MAX_FIELD, MAX_POINT, Verdict};
+use adjunct::adapter::cpu::awslc::rsa::{self, Part};
+use adjunct::adapter::cpu::awslc::{ecx, random};
 use adjunct_kernels::curve25519::{self, X25519Job};
 use adjunct_kernels::nist::{self, DeriveJob};
 use adjunct_kernels::rsa::{PrivateJob, PrivateKey, PublicJob, PublicKey};

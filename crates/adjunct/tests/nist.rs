@@ -4,8 +4,8 @@
 // Every call is under `lanes()`, which asks for the instructions.
 #![allow(clippy::undocumented_unsafe_blocks)]
 
-use adjunct::awslc::ec::{self, Form, Key, MAX_FIELD, MAX_POINT, Verdict};
-use adjunct::nonce::{Nonces, truncate};
+use adjunct::adapter::cpu::awslc::ec::{self, Form, Key, MAX_FIELD, MAX_POINT, Verdict};
+use adjunct::adapter::cpu::nonce::{Nonces, truncate};
 use adjunct_kernels::nist::{self, DeriveJob, P256, P384, P521, PublicJob, SignJob};
 use aws_lc_sys as lc;
 use std::ptr::null_mut;
@@ -470,13 +470,17 @@ fn hex(text: &str) -> Vec<u8> {
 }
 
 /// RFC 6979, A.2.5 and A.2.6, with the curves' own hashes.
-fn deterministic<C: Pair>(method: &'static adjunct::awslc::digest::Method, private: &str, vectors: [(&str, &str); 2]) {
+fn deterministic<C: Pair>(
+    method: &'static adjunct::adapter::cpu::awslc::digest::Method,
+    private: &str,
+    vectors: [(&str, &str); 2],
+) {
     if !lanes() {
         return;
     }
     let nonces = Nonces::new(C::CURVE, &hex(private)).unwrap();
     for (message, signature) in vectors {
-        let (mut hash, mut digest) = (adjunct::awslc::digest::Digest::new(method), [0; 64]);
+        let (mut hash, mut digest) = (adjunct::adapter::cpu::awslc::digest::Digest::new(method), [0; 64]);
         hash.update(message.as_bytes());
         hash.finish(&mut digest);
         let (digest, mut nonce) = (truncate(C::CURVE, &digest[..method.size]), [0; MAX_FIELD]);
@@ -488,7 +492,7 @@ fn deterministic<C: Pair>(method: &'static adjunct::awslc::digest::Method, priva
 
 #[test]
 fn rfc_6979s_signatures() {
-    use adjunct::awslc::digest::{SHA256, SHA384};
+    use adjunct::adapter::cpu::awslc::digest::{SHA256, SHA384};
     deterministic::<P256>(
         &SHA256,
         "c9afa9d845ba75166b5c215767b1d6934e50c3db36e89b127b8a622b120f6721",
@@ -534,7 +538,7 @@ fn rfc_6979s_signatures() {
 fn together(curve: ec::Curve) -> usize {
     let lanes = std::sync::atomic::AtomicUsize::new(0);
     let count = |outcome| {
-        if outcome == adjunct::accelerator::Outcome::Lanes {
+        if outcome == adjunct::adapter::Outcome::Lanes {
             lanes.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         }
     };
@@ -566,9 +570,9 @@ fn together(curve: ec::Curve) -> usize {
 
 #[test]
 fn threads_sign_agree_and_make_keys_together() {
-    adjunct::accelerator::configure("accelerator", "always");
+    adjunct::adapter::lanes::configure("accelerator", "always");
     adjunct::init();
     let met = [ec::Curve::P256, ec::Curve::P384, ec::Curve::P521].map(together);
     // 8 threads that do nothing else do meet.
-    assert!(!adjunct::accelerator::available() || met.iter().sum::<usize>() > 0, "{met:?}");
+    assert!(!adjunct::adapter::lanes::available() || met.iter().sum::<usize>() > 0, "{met:?}");
 }

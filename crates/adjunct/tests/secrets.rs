@@ -1,19 +1,19 @@
 //! What holds a secret prints no bytes: a program's log, or a panic's line, gives nothing away.
 
-use adjunct::awslc::cipher::AesKey;
-use adjunct::awslc::cipher_ccm::Ccm;
-use adjunct::awslc::cipher_chacha::ChaCha20Poly1305;
-use adjunct::awslc::cipher_des::TripleDes;
-use adjunct::awslc::cipher_gcm::Gcm;
-use adjunct::awslc::cipher_gcm_part::{self, State};
-use adjunct::awslc::cipher_xts::Xts;
-use adjunct::awslc::digest::SHA256;
-use adjunct::awslc::ec::Curve;
-use adjunct::awslc::mac::{BlockCipher, Cmac, Hmac};
-use adjunct::awslc::rsa::{Crt, Numbers};
-use adjunct::awslc::rsa_any;
-use adjunct::drbg;
-use adjunct::nonce::Nonces;
+use adjunct::adapter::cpu::awslc::cipher::AesKey;
+use adjunct::adapter::cpu::awslc::cipher_ccm::Ccm;
+use adjunct::adapter::cpu::awslc::cipher_chacha::ChaCha20Poly1305;
+use adjunct::adapter::cpu::awslc::cipher_des::TripleDes;
+use adjunct::adapter::cpu::awslc::cipher_gcm::Gcm;
+use adjunct::adapter::cpu::awslc::cipher_gcm_part::{self, State};
+use adjunct::adapter::cpu::awslc::cipher_xts::Xts;
+use adjunct::adapter::cpu::awslc::digest::SHA256;
+use adjunct::adapter::cpu::awslc::ec::Curve;
+use adjunct::adapter::cpu::awslc::mac::{BlockCipher, Cmac, Hmac};
+use adjunct::adapter::cpu::awslc::rsa::{Crt, Numbers};
+use adjunct::adapter::cpu::awslc::rsa_any;
+use adjunct::adapter::cpu::nonce::Nonces;
+use adjunct::ops::drbg;
 use adjunct_kernels::cpacf::{ChainBlock, DigestBlock, KeyBlock, XtsBlock};
 use std::fmt::Debug;
 

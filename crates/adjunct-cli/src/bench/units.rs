@@ -1,8 +1,9 @@
 //! What the CPU's units can do at most: the rate of their widest instructions, in chains that do not wait for each other.
 
 use super::measure::Work;
+use adjunct::catalogue::Feature;
 #[cfg(target_arch = "x86_64")]
-use adjunct::cpu::{self, Feature};
+use adjunct::cpu;
 #[cfg(target_arch = "x86_64")]
 use adjunct_kernels::aes::{UNIT_CHAINS as CHAINS, vaes256, vaes512};
 #[cfg(target_arch = "x86_64")]

@@ -1,9 +1,12 @@
 //! What `info` reports, as plain values: made from the core once, then only rendered.
 
-use adjunct::accelerator;
-use adjunct::catalogue::{Function, Software};
-use adjunct::cpu::{self, Feature, Features};
-use adjunct::route::{self, Path, Served};
+use adjunct::adapter::lanes;
+use adjunct::catalogue::Feature;
+use adjunct::catalogue::Path;
+use adjunct::catalogue::{Arch, Function, HERE, Software};
+use adjunct::cpu::{self, Features};
+use adjunct::ops::choice as route;
+use adjunct::ops::choice::Served;
 use serde::Serialize;
 
 /// Everything `info` knows of a machine.
@@ -75,11 +78,11 @@ impl Facts {
     /// The facts of the machine this runs on.
     pub fn of_this_machine() -> Facts {
         let features = cpu::features();
-        let mine = |f: &Feature| Some(f.arch()) == cpu::HERE;
+        let mine = |f: &Feature| Some(f.arch()) == HERE;
         let list = |keep: &dyn Fn(Feature) -> bool| {
             Feature::ALL.iter().copied().filter(mine).filter(|&f| keep(f)).map(Feature::text).collect()
         };
-        accelerator::from_environment();
+        lanes::from_environment();
         Facts {
             cpu: cpu::model_name(),
             architecture: std::env::consts::ARCH,
@@ -131,7 +134,7 @@ impl FunctionFacts {
     fn of(function: Function, features: Features) -> FunctionFacts {
         let info = function.info();
         let needs = match route::instructions(function) {
-            [] if cpu::HERE == Some(cpu::Arch::X86) => function.batch_instructions(0),
+            [] if HERE == Some(Arch::X86) => function.batch_instructions(0),
             needs => needs,
         };
         let (path, served) = (route::path(function, 0), route::served(function, 0));
@@ -173,7 +176,7 @@ fn widest(function: Function, features: Features) -> &'static [Feature] {
 
 /// What this machine lacks, and what it uses instead.
 fn notes(features: Features) -> Vec<String> {
-    if cpu::HERE != Some(cpu::Arch::X86) {
+    if HERE != Some(Arch::X86) {
         return Vec::new();
     }
     let mut notes = Vec::new();

@@ -3,7 +3,8 @@
 use super::Facts;
 use adjunct::catalogue::Function;
 use adjunct::config::LibicaModes;
-use adjunct::{cpu, route};
+use adjunct::cpu;
+use adjunct::ops::choice as route;
 use adjunct_ossl::object;
 use serde::Serialize;
 

@@ -2,8 +2,8 @@
 
 use super::host::Host;
 use super::{Line, Rows, User, lines};
+use adjunct::catalogue::Reason;
 use adjunct::counters::{Cell, Snapshot};
-use adjunct::route::Reason;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 

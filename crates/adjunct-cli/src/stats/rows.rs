@@ -1,6 +1,6 @@
 //! The rows of the statistics: which, in which order, under which names.
 
-use adjunct::accelerator::Queue;
+use adjunct::catalogue::Queue;
 use adjunct::catalogue::{Function, Kind};
 use adjunct::counters::{Counts, Lanes, Snapshot};
 
@@ -104,7 +104,7 @@ pub(super) fn queues(snapshot: &Snapshot) -> impl Iterator<Item = (&'static str,
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use adjunct::route::{Direction, Reason};
+    use adjunct::catalogue::{Direction, Reason};
 
     /// A snapshot with a few counters of every shape.
     pub(in crate::stats) fn sample() -> Snapshot {

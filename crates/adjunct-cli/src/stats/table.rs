@@ -3,8 +3,8 @@
 use super::{Line, Rows, User, lines};
 use crate::output::Style;
 use adjunct::catalogue::Function;
+use adjunct::catalogue::Reason;
 use adjunct::counters::{Cell, Snapshot};
-use adjunct::route::Reason;
 use std::fmt::Write;
 
 /// The table of `icastats`, column for column.
@@ -180,7 +180,7 @@ Accelerator: operations, and batches by the lanes filled
     #[test]
     fn bytes_widen_the_columns_and_stay_aligned() {
         let mut snapshot = sample();
-        let cell = snapshot.row_mut(Function::AesGcm.row(256)).cell_mut(true, adjunct::route::Direction::Encrypt);
+        let cell = snapshot.row_mut(Function::AesGcm.row(256)).cell_mut(true, adjunct::catalogue::Direction::Encrypt);
         cell.bytes = u64::MAX;
         let text = report_table(&user(), &snapshot, false, Look { bytes: true, ..LOOK });
         assert!(text.contains("18446744073709551615"));

@@ -4,10 +4,11 @@ use super::{Cipher, UNSUPPORTED};
 use crate::bulk::bulk;
 use crate::libcrypto::Opaque;
 use adjunct::InOut;
-use adjunct::aead::gcm::{Session, TAG};
-use adjunct::aead::{EXPLICIT_IV, TLS_AAD, shorten_tls};
+use adjunct::catalogue::Direction;
 use adjunct::catalogue::Function;
-use adjunct::route::{Direction, Tally};
+use adjunct::ops::Tally;
+use adjunct::ops::aead::gcm::{Session, TAG};
+use adjunct::ops::aead::{EXPLICIT_IV, TLS_AAD, shorten_tls};
 use std::ffi::{c_int, c_void};
 
 /// `EVP_CTRL_*`.

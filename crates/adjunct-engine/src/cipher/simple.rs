@@ -4,10 +4,11 @@ use super::{Cipher, UNSUPPORTED, flag};
 use crate::bulk::bulk;
 use crate::libcrypto::Opaque;
 use adjunct::InOut;
-use adjunct::awslc::cipher::{AesKey, Block};
-use adjunct::awslc::cipher_des::{self, TripleDes};
+use adjunct::adapter::cpu::awslc::cipher::{AesKey, Block};
+use adjunct::adapter::cpu::awslc::cipher_des::{self, TripleDes};
+use adjunct::catalogue::Direction;
 use adjunct::catalogue::Function;
-use adjunct::route::{Direction, Tally};
+use adjunct::ops::Tally;
 use std::ffi::{c_int, c_void};
 use zeroize::Zeroize;
 
@@ -166,7 +167,7 @@ impl<M: Mode, const BITS: usize> Cipher for Simple<M, BITS> {
         }
         // SAFETY: EVP_CIPHER_CTX_rand_key passes room for a key.
         let key = unsafe { std::slice::from_raw_parts_mut(pointer.cast::<u8>(), BITS / 8) };
-        adjunct::awslc::random(key);
+        adjunct::adapter::cpu::awslc::random(key);
         cipher_des::set_odd_parity(key);
         1
     }

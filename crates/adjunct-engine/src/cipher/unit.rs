@@ -3,11 +3,12 @@
 use super::Cipher;
 use crate::libcrypto::Opaque;
 use adjunct::InOut;
-use adjunct::awslc::cipher::Block;
-use adjunct::awslc::cipher_chacha::{self, ChaCha20};
-use adjunct::awslc::cipher_xts::Xts;
+use adjunct::adapter::cpu::awslc::cipher::Block;
+use adjunct::adapter::cpu::awslc::cipher_chacha::{self, ChaCha20};
+use adjunct::adapter::cpu::awslc::cipher_xts::Xts;
+use adjunct::catalogue::Direction;
 use adjunct::catalogue::Function;
-use adjunct::route::{Direction, Tally};
+use adjunct::ops::Tally;
 use std::ffi::c_int;
 use subtle::ConstantTimeEq;
 

@@ -4,8 +4,8 @@ use super::{aes_key, array, bytes, bytes_mut, code, encrypts, handle, in_out, nu
 use crate::error::Errno;
 use crate::gcm::{self, Stream, Tag, tag_length};
 use crate::serve::{self, Operation};
-use adjunct::awslc::cipher_ccm::Ccm;
-use adjunct::awslc::cipher_gcm_part::State;
+use adjunct::adapter::cpu::awslc::cipher_ccm::Ccm;
+use adjunct::adapter::cpu::awslc::cipher_gcm_part::State;
 use adjunct::catalogue::Function;
 use adjunct::{InOut, wipe};
 use adjunct_ossl::guard;
@@ -188,7 +188,7 @@ pub unsafe extern "C" fn ica_aes_gcm_initialize_fips(
         }
         begin(iv_length, (aes_key, key_length), [icb, ucb, subkey], direction, |encrypt| {
             if encrypt {
-                adjunct::awslc::random(bytes_mut(iv, iv_length)?);
+                adjunct::adapter::cpu::awslc::random(bytes_mut(iv, iv_length)?);
             }
             bytes(iv, iv_length)
         })
@@ -336,7 +336,7 @@ pub unsafe extern "C" fn ica_aes_gcm_kma_init_fips(
             return Err(Errno::INVALID);
         }
         let mut iv = [0; MOST_IV];
-        adjunct::awslc::random(&mut iv[..length]);
+        adjunct::adapter::cpu::awslc::random(&mut iv[..length]);
         context(ctx)?.start(true, self::aes_key(aes_key, key_length)?, &iv[..length])
     })
 }

@@ -4,8 +4,8 @@ use super::{bytes_mut, code, number};
 use crate::error::Errno;
 use crate::machine::{Machine, machine};
 use crate::serve::{self, Operation};
+use adjunct::catalogue::Direction;
 use adjunct::catalogue::Function;
-use adjunct::route::Direction;
 use adjunct_ossl::guard;
 use std::ffi::{c_char, c_int, c_uint};
 
@@ -18,7 +18,7 @@ pub extern "C" fn adjunct_ica_load() {
     guard((), || {
         serve::from_environment();
         adjunct::init();
-        adjunct::awslc::group::prime();
+        adjunct::adapter::cpu::awslc::group::prime();
         machine();
         crate::libcrypto::load();
     });
@@ -136,7 +136,7 @@ pub unsafe extern "C" fn ica_random_number_generate(length: c_uint, data: *mut u
         // SAFETY: see above.
         let out = unsafe { bytes_mut(data, length) }?;
         let operation = Operation::new(Function::Prng, 0)?;
-        adjunct::awslc::random(out);
+        adjunct::adapter::cpu::awslc::random(out);
         operation.done(Direction::Encrypt, out.len());
         Ok(())
     })

@@ -3,8 +3,8 @@
 use super::{bytes, code};
 use crate::error::Errno;
 use crate::rsa::{self, Form, MAX_BITS, MAX_LENGTH, MIN_LENGTH};
-use adjunct::awslc::rsa::Crt;
-use adjunct::awslc::rsa_any::Generated;
+use adjunct::adapter::cpu::awslc::rsa::Crt;
+use adjunct::adapter::cpu::awslc::rsa_any::Generated;
 use std::ffi::{c_int, c_uint};
 use zeroize::Zeroizing;
 

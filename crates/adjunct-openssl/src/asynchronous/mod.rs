@@ -3,14 +3,14 @@
 //! Such a server has one thread for many connections, so that its operations could never meet in a batch. In a job they
 //! do: the operation queues its request and pauses the job, the loop goes on to the next connection, whose operation does
 //! the same, and the batch runs when eight wait or when the loop has come round without anything new. What decides when is
-//! [`adjunct::accelerator::pause`]; here is how: `wait` wakes the loop, and `stack` has room for a batch, which the fiber of a job
+//! [`adjunct::adapter::lanes::pause`]; here is how: `wait` wakes the loop, and `stack` has room for a batch, which the fiber of a job
 //! has not.
 
 mod stack;
 mod wait;
 
 use crate::abi::core::Core;
-use adjunct::accelerator::pause::{self, Held, Pause};
+use adjunct::adapter::lanes::pause::{self, Held, Pause};
 use adjunct_ossl::jobs;
 
 /// Prepares for jobs of the libcrypto behind `core`; to be called when the module is loaded.

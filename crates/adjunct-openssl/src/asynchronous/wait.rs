@@ -5,7 +5,7 @@
 //! (HAProxy forgets it only when it closes the connection). A wait context that is freed while its job is paused tells us
 //! that the job will never be resumed.
 
-use adjunct::accelerator::pause::Held;
+use adjunct::adapter::lanes::pause::Held;
 use adjunct::memory::boxed;
 use adjunct_ossl::Opaque;
 use adjunct_ossl::jobs::{Callback, Jobs, STATUS_OK};

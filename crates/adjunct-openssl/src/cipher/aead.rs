@@ -8,8 +8,9 @@ use crate::abi::reason::{Reason, prov};
 use crate::abi::{self, Dispatch, guard, id};
 use crate::entry;
 use crate::provider::provider;
-use adjunct::aead::{DEFAULT_IV, EXPLICIT_IV, TLS_AAD, shorten_tls};
-use adjunct::route::{Direction, Tally};
+use adjunct::catalogue::Direction;
+use adjunct::ops::Tally;
+use adjunct::ops::aead::{DEFAULT_IV, EXPLICIT_IV, TLS_AAD, shorten_tls};
 use std::ffi::{c_int, c_void};
 
 /// What every context has.

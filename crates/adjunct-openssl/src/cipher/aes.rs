@@ -4,7 +4,7 @@ use super::simple::Table;
 use super::state::{Info, Mode, State, mode};
 use crate::abi::Dispatch;
 use adjunct::InOut;
-use adjunct::awslc::cipher::AesKey;
+use adjunct::adapter::cpu::awslc::cipher::AesKey;
 use adjunct::catalogue::Function;
 
 macro_rules! modes {

@@ -6,10 +6,10 @@ use crate::abi::param::{self, Param};
 use crate::abi::reason::{Reason, prov};
 use crate::abi::{self, Dispatch};
 use adjunct::InOut;
-use adjunct::aead::{EXPLICIT_IV, FIXED_IV, TLS_AAD, same_tag};
-use adjunct::awslc::cipher_ccm::Ccm;
+use adjunct::adapter::cpu::awslc::cipher_ccm::Ccm;
 use adjunct::catalogue::Function;
-use adjunct::route::Tally;
+use adjunct::ops::Tally;
+use adjunct::ops::aead::{EXPLICIT_IV, FIXED_IV, TLS_AAD, same_tag};
 use zeroize::Zeroize;
 
 #[derive(Clone)]

@@ -4,7 +4,7 @@ use super::simple::Table;
 use super::state::{Info, Mode, State, mode};
 use crate::abi::Dispatch;
 use adjunct::InOut;
-use adjunct::awslc::cipher_chacha::{COUNTER, ChaCha20, KEY};
+use adjunct::adapter::cpu::awslc::cipher_chacha::{COUNTER, ChaCha20, KEY};
 use adjunct::catalogue::Function;
 
 /// ChaCha20.

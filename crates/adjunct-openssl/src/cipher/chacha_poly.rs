@@ -6,10 +6,10 @@ use crate::abi::param::{self, Param};
 use crate::abi::reason::{Reason, prov};
 use crate::abi::{self, Dispatch};
 use adjunct::InOut;
-use adjunct::aead::{DEFAULT_IV, TLS_AAD, same_tag, shorten_tls, tls_length};
-use adjunct::awslc::cipher_chacha::{ChaCha20Poly1305, KEY, TAG};
+use adjunct::adapter::cpu::awslc::cipher_chacha::{ChaCha20Poly1305, KEY, TAG};
 use adjunct::catalogue::Function;
-use adjunct::route::Tally;
+use adjunct::ops::Tally;
+use adjunct::ops::aead::{DEFAULT_IV, TLS_AAD, same_tag, shorten_tls, tls_length};
 use zeroize::Zeroize;
 
 const NONCE: usize = DEFAULT_IV;

@@ -4,7 +4,7 @@ use super::simple::Table;
 use super::state::{Info, Mode, State, mode};
 use crate::abi::Dispatch;
 use adjunct::InOut;
-use adjunct::awslc::cipher_des::{BLOCK, KEY, TripleDes};
+use adjunct::adapter::cpu::awslc::cipher_des::{BLOCK, KEY, TripleDes};
 use adjunct::catalogue::Function;
 
 /// 3DES-CBC with three keys.

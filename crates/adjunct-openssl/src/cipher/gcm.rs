@@ -6,10 +6,10 @@ use crate::abi::param::{self, Param};
 use crate::abi::reason::{Reason, prov};
 use crate::abi::{self, Dispatch};
 use adjunct::InOut;
-use adjunct::aead::TLS_AAD;
-use adjunct::aead::gcm::{MAX_IV, Session, TAG};
 use adjunct::catalogue::Function;
-use adjunct::route::Tally;
+use adjunct::ops::Tally;
+use adjunct::ops::aead::TLS_AAD;
+use adjunct::ops::aead::gcm::{MAX_IV, Session, TAG};
 
 #[derive(Clone)]
 struct Context {

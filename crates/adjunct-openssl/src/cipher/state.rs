@@ -4,8 +4,9 @@ use crate::abi::core::Core;
 use crate::abi::param::{self, Param};
 use crate::abi::reason::{Reason, prov};
 use crate::provider::provider;
+use adjunct::catalogue::Direction;
 use adjunct::catalogue::Function;
-use adjunct::route::{Direction, Tally};
+use adjunct::ops::Tally;
 use adjunct::{InOut, opaque_debug};
 use std::ffi::{c_int, c_void};
 use zeroize::Zeroize;
@@ -304,8 +305,8 @@ impl State {
                     }
                     // SAFETY: EVP_CIPHER_CTX_rand_key passes room for a key, and 0 as its size.
                     let key = unsafe { crate::abi::slice_mut(p.data.cast(), info.key) };
-                    adjunct::awslc::random(key);
-                    adjunct::awslc::cipher_des::set_odd_parity(key);
+                    adjunct::adapter::cpu::awslc::random(key);
+                    adjunct::adapter::cpu::awslc::cipher_des::set_odd_parity(key);
                     true
                 }
                 b"tls-mac" => match &self.tls_mac {

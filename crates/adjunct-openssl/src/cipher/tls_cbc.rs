@@ -4,7 +4,8 @@
 
 use super::state::{Mode, State};
 use crate::abi::reason::prov;
-use adjunct::{InOut, tls_record};
+use adjunct::InOut;
+use adjunct::ops::tls_record;
 use std::ffi::c_int;
 use zeroize::Zeroize;
 
@@ -59,7 +60,7 @@ pub(super) unsafe fn update<M: Mode>(
         };
         let minimal = (state.tls_version == SSL3).then_some(block);
         let mut random = [0; tls_record::MAX_MAC];
-        adjunct::awslc::random(&mut random[..state.tls_mac_size]);
+        adjunct::adapter::cpu::awslc::random(&mut random[..state.tls_mac_size]);
         let Some((length, mac)) = tls_record::open(body, state.tls_mac_size, minimal, &random) else {
             return state.fail(prov::CIPHER_OPERATION_FAILED);
         };

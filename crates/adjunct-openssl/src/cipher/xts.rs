@@ -6,7 +6,7 @@ use crate::abi::reason::prov;
 use crate::abi::{self, Dispatch, guard, id};
 use crate::entry;
 use adjunct::InOut;
-use adjunct::awslc::cipher_xts::{MAX_UNIT, Xts};
+use adjunct::adapter::cpu::awslc::cipher_xts::{MAX_UNIT, Xts};
 use adjunct::catalogue::Function;
 use std::ffi::{c_int, c_void};
 use subtle::ConstantTimeEq;

@@ -7,12 +7,13 @@ use crate::abi::{self, Algorithm, Dispatch, guard, id};
 use crate::entry;
 use crate::fallback::{self, forward};
 use crate::provider::{Provider, provider};
-use adjunct::accelerator::Outcome;
-use adjunct::awslc::ec::{Key, MAX_FIELD};
+use adjunct::adapter::Outcome;
+use adjunct::adapter::cpu::awslc::ec::{Key, MAX_FIELD};
+use adjunct::catalogue::Direction;
 use adjunct::catalogue::Function;
 use adjunct::counters;
 use adjunct::memory::Shared;
-use adjunct::route::{Direction, Tally};
+use adjunct::ops::Tally;
 use std::ffi::{c_int, c_void};
 use zeroize::Zeroizing;
 

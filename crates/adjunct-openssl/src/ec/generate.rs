@@ -7,10 +7,11 @@ use crate::abi::param::{self, Param};
 use crate::abi::{self, guard, id};
 use crate::fallback::{Context, forward};
 use crate::provider::{Provider, provider};
-use adjunct::awslc::ec::{Curve, Form, Key};
+use adjunct::adapter::cpu::awslc::ec::{Curve, Form, Key};
+use adjunct::catalogue::Direction;
 use adjunct::catalogue::Function;
 use adjunct::counters;
-use adjunct::route::{Direction, Tally};
+use adjunct::ops::Tally;
 use std::ffi::{c_int, c_void};
 
 struct Generation {

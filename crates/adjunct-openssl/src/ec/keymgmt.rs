@@ -8,7 +8,7 @@ use crate::abi::{self, Algorithm, Dispatch, guard, id};
 use crate::entry;
 use crate::fallback::forward;
 use crate::provider::{Provider, provider};
-use adjunct::awslc::ec::{Form, Key};
+use adjunct::adapter::cpu::awslc::ec::{Form, Key};
 use adjunct::memory::Shared;
 use std::ffi::{CStr, c_char, c_int, c_void};
 
@@ -335,7 +335,7 @@ unsafe fn changed(native: &Native, params: *const Param) -> Result<Native, NotNa
             _ => params::setting(&mut changed, p, true)?,
         }
     }
-    let mut encoded = [0; adjunct::awslc::ec::MAX_POINT];
+    let mut encoded = [0; adjunct::adapter::cpu::awslc::ec::MAX_POINT];
     let kept = native.public_part(Form::Uncompressed, &mut encoded);
     if let Some(public) = public {
         // As OpenSSL, the form of what comes in is the form of what goes out.
@@ -357,7 +357,7 @@ unsafe fn changed(native: &Native, params: *const Param) -> Result<Native, NotNa
 fn moved(ec: &EcKey, native: &Native, params: *const Param) -> Option<Delegated> {
     let copy = native.with_key(None);
     let key = native.key.as_ref();
-    let mut encoded = [0; adjunct::awslc::ec::MAX_POINT];
+    let mut encoded = [0; adjunct::adapter::cpu::awslc::ec::MAX_POINT];
     let public = native.public_part(Form::Uncompressed, &mut encoded);
     let private = key.and_then(Key::private);
     let private = private.as_deref().map(Vec::as_slice);

@@ -16,7 +16,7 @@ use crate::abi::id;
 use crate::abi::param::Param;
 use crate::fallback::{Algorithm, Context, forward};
 use crate::provider::Provider;
-use adjunct::awslc::ec::{Curve, Form, Key, MAX_POINT};
+use adjunct::adapter::cpu::awslc::ec::{Curve, Form, Key, MAX_POINT};
 use adjunct::memory::Shared;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::OnceLock;

@@ -4,7 +4,7 @@ use super::{KEYPAIR, Native, curve_of, form_name, form_of, name_of};
 use crate::abi::build::Builder;
 use crate::abi::id;
 use crate::abi::param::{self, INTEGER, OCTETS, Param, UNSIGNED, UTF8};
-use adjunct::awslc::ec::{Form, Key, MAX_FIELD, MAX_POINT};
+use adjunct::adapter::cpu::awslc::ec::{Form, Key, MAX_FIELD, MAX_POINT};
 use std::ffi::c_int;
 use zeroize::Zeroizing;
 

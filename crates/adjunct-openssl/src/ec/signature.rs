@@ -6,9 +6,9 @@ use crate::abi::{self, Algorithm, Dispatch, guard, id};
 use crate::entry;
 use crate::fallback::forward;
 use crate::provider::provider;
-use adjunct::awslc::digest::MAX_SIZE;
+use adjunct::adapter::cpu::awslc::digest::MAX_SIZE;
+use adjunct::catalogue::Direction;
 use adjunct::counters;
-use adjunct::route::Direction;
 use std::ffi::{c_char, c_int, c_void};
 
 /// What this module offers.

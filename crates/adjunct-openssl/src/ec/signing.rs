@@ -7,11 +7,12 @@ use crate::abi::reason::prov;
 use crate::abi::{self, id};
 use crate::fallback::{self, forward};
 use crate::provider::Provider;
-use adjunct::awslc::digest::{Digest, MAX_SIZE, Method};
-use adjunct::awslc::ec::{Key, MAX_SIGNATURE, Verdict};
+use adjunct::adapter::cpu::awslc::digest::{Digest, MAX_SIZE, Method};
+use adjunct::adapter::cpu::awslc::ec::{Key, MAX_SIGNATURE, Verdict};
+use adjunct::catalogue::Direction;
 use adjunct::catalogue::Function;
 use adjunct::memory::Shared;
-use adjunct::route::{Direction, Tally};
+use adjunct::ops::Tally;
 use std::ffi::{CStr, c_char, c_int, c_void};
 /// What a context was set up for; the value is the `OSSL_FUNC_*` number of that set-up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,12 +6,13 @@ use crate::abi::reason::prov;
 use crate::abi::{self, Algorithm, Dispatch, guard, id};
 use crate::entry;
 use crate::provider::{Provider, provider};
-use adjunct::accelerator::curve;
-use adjunct::awslc::ecx::KEY;
+use adjunct::adapter::cpu::awslc::ecx::KEY;
+use adjunct::adapter::lanes::curve;
+use adjunct::catalogue::Direction;
 use adjunct::catalogue::Function;
 use adjunct::counters;
 use adjunct::memory::Shared;
-use adjunct::route::{Direction, Tally};
+use adjunct::ops::Tally;
 use std::ffi::{c_int, c_void};
 
 /// What this module offers to an OpenSSL of `version`: from 3.4 on, a context has parameters, if none that we know.

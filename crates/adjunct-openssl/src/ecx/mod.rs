@@ -9,7 +9,7 @@ use crate::abi::id;
 use crate::abi::param::Param;
 use crate::fallback::{Context, forward};
 use crate::provider::Provider;
-use adjunct::awslc::ecx::{self, KEY};
+use adjunct::adapter::cpu::awslc::ecx::{self, KEY};
 use adjunct::memory::Shared;
 use std::ffi::{CStr, c_int, c_void};
 use zeroize::Zeroizing;

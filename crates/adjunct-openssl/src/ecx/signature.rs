@@ -9,12 +9,13 @@ use crate::abi::{self, Algorithm, Dispatch, guard, id};
 use crate::entry;
 use crate::fallback::{self, forward};
 use crate::provider::{Provider, provider};
-use adjunct::accelerator::curve;
-use adjunct::awslc::ecx::{self, SIGNATURE};
+use adjunct::adapter::cpu::awslc::ecx::{self, SIGNATURE};
+use adjunct::adapter::lanes::curve;
+use adjunct::catalogue::Direction;
 use adjunct::catalogue::Function;
 use adjunct::counters;
 use adjunct::memory::Shared;
-use adjunct::route::{Direction, Tally};
+use adjunct::ops::Tally;
 use std::ffi::{c_char, c_int, c_void};
 
 /// What this module offers to an OpenSSL of `version`: from 3.4 on, signing a message without a digest context (an older one

@@ -6,7 +6,7 @@ use crate::abi::param::{self, Param};
 use crate::abi::reason::{Reason, evp};
 use crate::abi::{Dispatch, slice};
 use crate::fallback::Output;
-use adjunct::awslc::mac::{BlockCipher, Cmac};
+use adjunct::adapter::cpu::awslc::mac::{BlockCipher, Cmac};
 use adjunct::catalogue::Function;
 use adjunct_ossl::engines::Engines;
 use std::ffi::{CStr, c_void};

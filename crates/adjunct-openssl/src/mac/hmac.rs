@@ -6,10 +6,10 @@ use crate::abi::param::{self, Param};
 use crate::abi::reason::{Reason, evp};
 use crate::abi::{self, Dispatch, slice};
 use crate::fallback::Output;
-use adjunct::awslc::digest::{MAX_SIZE, Method};
-use adjunct::awslc::mac::{Hmac, TLS_HEADER};
+use adjunct::adapter::cpu::awslc::digest::{MAX_SIZE, Method};
+use adjunct::adapter::cpu::awslc::mac::{Hmac, TLS_HEADER};
 use adjunct::catalogue::Function;
-use adjunct::route::Tally;
+use adjunct::ops::Tally;
 use adjunct_ossl::engines::Engines;
 use std::ffi::{CStr, c_void};
 
@@ -148,7 +148,7 @@ impl TlsContext {
             }
         }
         if let Some(tally) = self.mac.tally {
-            tally.count(adjunct::route::Direction::Encrypt, self.mac.total);
+            tally.count(adjunct::catalogue::Direction::Encrypt, self.mac.total);
         }
         true
     }

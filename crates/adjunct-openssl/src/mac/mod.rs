@@ -12,8 +12,9 @@ use crate::abi::reason::{Reason, prov};
 use crate::abi::{Algorithm, c_string, slice, slice_mut};
 use crate::fallback::{self, Output};
 use crate::provider::{Provider, provider};
+use adjunct::catalogue::Direction;
 use adjunct::catalogue::Function;
-use adjunct::route::{Direction, Tally};
+use adjunct::ops::Tally;
 use adjunct_ossl::engines::Engines;
 use std::ffi::{CStr, CString, c_void};
 

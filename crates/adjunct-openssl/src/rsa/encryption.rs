@@ -9,13 +9,13 @@ use crate::abi::{self, Algorithm, Dispatch, guard, id};
 use crate::entry;
 use crate::fallback::{Kind, Operation, Output};
 use crate::provider::{Provider, provider};
-use adjunct::awslc::digest::Method;
-use adjunct::awslc::rsa::{Key, MAX_SIZE};
-use adjunct::awslc::rsa_padding::{
+use adjunct::adapter::cpu::awslc::digest::Method;
+use adjunct::adapter::cpu::awslc::rsa::{Key, MAX_SIZE};
+use adjunct::adapter::cpu::awslc::rsa_padding::{
     PREMASTER, oaep_decode, oaep_encode, pkcs1_decode, pkcs1_decode_implicit, pkcs1_encode, premaster_decode,
 };
+use adjunct::catalogue::Direction;
 use adjunct::memory::Shared;
-use adjunct::route::Direction;
 use std::ffi::{c_int, c_void};
 use zeroize::Zeroizing;
 

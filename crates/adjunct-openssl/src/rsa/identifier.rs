@@ -1,7 +1,7 @@
 //! The DER AlgorithmIdentifier of a signature (RFC 8017, appendix A.2; RFC 4055; NIST's for SHA-3).
 
-use adjunct::awslc::digest::Method;
-use adjunct::awslc::rsa_padding::oid;
+use adjunct::adapter::cpu::awslc::digest::Method;
+use adjunct::adapter::cpu::awslc::rsa_padding::oid;
 
 fn tlv(tag: u8, parts: &[&[u8]]) -> Vec<u8> {
     let length: usize = parts.iter().map(|p| p.len()).sum();
@@ -74,7 +74,7 @@ pub fn pss_signature(method: &Method, mgf1: &Method, salt: usize) -> Option<Vec<
 #[cfg(test)]
 mod tests {
     use super::*;
-    use adjunct::awslc::digest::{SHA1, SHA256, SHA384};
+    use adjunct::adapter::cpu::awslc::digest::{SHA1, SHA256, SHA384};
 
     fn hex(bytes: Option<Vec<u8>>) -> String {
         bytes.expect("known").iter().map(|b| format!("{b:02x}")).collect()

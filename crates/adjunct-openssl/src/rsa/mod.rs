@@ -9,8 +9,8 @@ pub mod signature;
 
 /// Why a private operation that failed did so: a number that is no residue of the modulus, which OpenSSL has an error for. Else
 /// the key is not a pair, and nothing that was computed with it may leave.
-fn is_too_large(key: &adjunct::awslc::rsa::Key, input: &[u8]) -> bool {
-    let modulus = key.number(adjunct::awslc::rsa::Part::N);
+fn is_too_large(key: &adjunct::adapter::cpu::awslc::rsa::Key, input: &[u8]) -> bool {
+    let modulus = key.number(adjunct::adapter::cpu::awslc::rsa::Part::N);
     // Big endian, as the input, which is of its length.
     modulus.is_some_and(|modulus| input >= &modulus[..])
 }

@@ -5,9 +5,10 @@ use super::{is_too_large, padding};
 use crate::abi::reason::prov;
 use crate::abi::{self, guard};
 use crate::fallback::{Operation, Output};
-use adjunct::awslc::rsa::{Key, MAX_SIZE};
-use adjunct::awslc::rsa_padding::{Hash, pkcs1_sign, pkcs1_signed, pss_sign, pss_verify};
-use adjunct::route::{Direction, Tally};
+use adjunct::adapter::cpu::awslc::rsa::{Key, MAX_SIZE};
+use adjunct::adapter::cpu::awslc::rsa_padding::{Hash, pkcs1_sign, pkcs1_signed, pss_sign, pss_verify};
+use adjunct::catalogue::Direction;
+use adjunct::ops::Tally;
 use std::ffi::{c_int, c_void};
 
 /// Room for one block; `Key` limits its size.

@@ -11,7 +11,7 @@ use crate::abi::{self, Algorithm, Dispatch, guard, id};
 use crate::entry;
 use crate::fallback::{Kind, Operation};
 use crate::provider::{Provider, provider};
-use adjunct::awslc::rsa_padding::{Hasher, Salt, pss_max_salt};
+use adjunct::adapter::cpu::awslc::rsa_padding::{Hasher, Salt, pss_max_salt};
 use adjunct::memory::Shared;
 use std::ffi::{CStr, c_char, c_int, c_void};
 
@@ -92,12 +92,12 @@ impl Context {
     }
 
     /// The digest, where it is one PSS can be computed with.
-    pub fn method(&self) -> Option<&'static adjunct::awslc::digest::Method> {
+    pub fn method(&self) -> Option<&'static adjunct::adapter::cpu::awslc::digest::Method> {
         self.digest.as_ref()?.method()
     }
 
     /// MGF1's digest: the digest unless another was set.
-    pub fn mgf1_method(&self) -> Option<&'static adjunct::awslc::digest::Method> {
+    pub fn mgf1_method(&self) -> Option<&'static adjunct::adapter::cpu::awslc::digest::Method> {
         self.mgf1.as_ref().or(self.digest.as_ref())?.method()
     }
 

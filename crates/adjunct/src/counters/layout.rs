@@ -5,9 +5,9 @@
 use super::segment::Segment;
 use super::snapshot::{Cell, Lanes, Snapshot};
 use super::switched::Switched;
-use crate::accelerator::{LANES, Outcome, Queue};
+use crate::catalogue::{Direction, Path, Reason};
 use crate::catalogue::{Function, Row};
-use crate::route::{Direction, Path, Reason};
+use crate::catalogue::{LANES, Queue};
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
@@ -59,8 +59,10 @@ impl Place {
 pub(crate) enum Event {
     /// A batch of so many jobs was run in lanes.
     Batch(usize),
-    /// An operation was done.
-    Done(Outcome),
+    /// An operation was done in lanes.
+    InLanes,
+    /// An operation was done alone.
+    Alone,
     /// A lane went wrong.
     Corrupted,
 }
@@ -71,8 +73,8 @@ impl Event {
         let at = match self {
             Event::Batch(filled) if 0 < filled && filled <= LANES => filled - 1,
             Event::Batch(_) => LANES - 1,
-            Event::Done(Outcome::Lanes) => LANES,
-            Event::Done(Outcome::Scalar | Outcome::Software(_)) => LANES + 1,
+            Event::InLanes => LANES,
+            Event::Alone => LANES + 1,
             Event::Corrupted => LANES + 2,
         };
         QUEUES + queue as usize * QUEUE + at

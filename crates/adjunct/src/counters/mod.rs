@@ -85,10 +85,9 @@ mod thread;
 pub(crate) use layout::{Event, Place};
 pub use snapshot::{Cell, Counts, Lanes, Snapshot};
 
-use crate::accelerator::Queue;
+use crate::catalogue::{Direction, Queue};
 use crate::error::Error;
 use crate::fork;
-use crate::route::{Direction, Tally};
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -133,13 +132,13 @@ pub fn attribute_now() {
 
 /// Counts `calls` calls and `bytes` bytes.
 #[inline]
-pub fn add(tally: Tally, direction: Direction, calls: u64, bytes: u64) {
+pub(crate) fn add(place: Place, direction: Direction, calls: u64, bytes: u64) {
     if !counting() {
         return;
     }
     thread::with(|t| match t.slot(fork::this_process().number()) {
-        Some(slot) => slot.add_alone(tally.place(), direction, calls, bytes),
-        None => process::count_slowly(t, tally.place(), direction, calls, bytes),
+        Some(slot) => slot.add_alone(place, direction, calls, bytes),
+        None => process::count_slowly(t, place, direction, calls, bytes),
     });
 }
 

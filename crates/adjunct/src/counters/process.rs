@@ -13,9 +13,9 @@ use super::reader::{self, Settings};
 use super::segment::Segment;
 use super::switched::Switched;
 use super::thread::{self, Thread};
-use crate::accelerator::Queue;
+use crate::catalogue::Direction;
+use crate::catalogue::Queue;
 use crate::fork;
-use crate::route::Direction;
 use crate::sandbox;
 use rustix::process::getpid;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
@@ -482,7 +482,7 @@ mod tests {
     #[test]
     fn a_slot_of_switched_users_stays_its_first_users() {
         use crate::catalogue::Function;
-        use crate::route::{Path, Reason};
+        use crate::catalogue::{Path, Reason};
         if memory::effective_user() != 0 {
             return println!("SKIPPED: root alone has this segment");
         }

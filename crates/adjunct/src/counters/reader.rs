@@ -9,7 +9,7 @@ use super::process;
 use super::segment::Segment;
 use super::snapshot::Snapshot;
 use super::switched::Switched;
-use crate::cpu::secure_env;
+use crate::adapter::cpu::secure_env;
 use crate::error::Error;
 use crate::sandbox;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};

@@ -1,8 +1,8 @@
 //! A user's counters at one moment, as plain numbers.
 
-use crate::accelerator::{LANES, Queue};
+use crate::catalogue::{Direction, Reason};
 use crate::catalogue::{Function, Row};
-use crate::route::{Direction, Reason};
+use crate::catalogue::{LANES, Queue};
 
 /// Calls and bytes of one direction on one path.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -2,15 +2,17 @@
 
 #![allow(dead_code, reason = "each test program uses its part")]
 
-use adjunct::accelerator::{self, Kind, Outcome, Queue};
+use adjunct::adapter::Outcome;
+use adjunct::adapter::lanes::{self, Kind};
+use adjunct::catalogue::Queue;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// Starts the engine with so many leaders, for plain threads too.
 pub fn start(leaders: usize) {
-    accelerator::configure("accelerator", "always");
-    accelerator::start_with(leaders);
+    lanes::configure("accelerator", "always");
+    lanes::start_with(leaders);
 }
 
 /// A door that jobs wait at.
@@ -70,7 +72,7 @@ pub fn memory_can_be_wiped() -> bool {
 /// Waits until so many jobs wait on the board, and their owners sleep: one who is still on its way to bed would take a place that
 /// gets free before the oldest is woken for it.
 pub fn until_waiting(count: usize) {
-    until(|| accelerator::waiting() == count && others_sleep());
+    until(|| lanes::waiting() == count && others_sleep());
 }
 
 /// Whether every other thread of this process sleeps.
@@ -177,7 +179,7 @@ fn scalar(queue: Queue, job: &mut Job) -> Outcome {
         misbehave(std::mem::replace(&mut job.deed, Deed::Nothing));
     }
     job.square();
-    Outcome::Scalar
+    Outcome::Library
 }
 
 fn lanes(queue: Queue, jobs: &mut [Job]) -> Option<u8> {
@@ -233,7 +235,7 @@ impl Kind for B {
 
 /// Runs a job and checks it.
 pub fn run<K: Kind<Job = Job>>(mut job: Job) -> Outcome {
-    let outcome = accelerator::run::<K>(&mut job);
+    let outcome = lanes::run::<K>(&mut job);
     job.assert_done();
     outcome
 }
@@ -260,7 +262,7 @@ impl Busy {
     pub fn end(self) {
         self.door.open();
         for thread in self.threads {
-            assert_eq!(thread.join().unwrap(), Outcome::Scalar);
+            assert_eq!(thread.join().unwrap(), Outcome::Library);
         }
     }
 }

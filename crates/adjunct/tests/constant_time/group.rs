@@ -5,7 +5,7 @@
 
 use super::cases::{Case, Prepared, bytes, region};
 use super::memcheck;
-use adjunct::awslc::group::{Group, Key, MAX_FIELD};
+use adjunct::adapter::cpu::awslc::group::{Group, Key, MAX_FIELD};
 use std::rc::Rc;
 
 pub fn cases() -> Vec<Case> {

@@ -4,9 +4,10 @@
 #![allow(dead_code, reason = "each test program uses its part")]
 
 use super::runner::itself;
+use adjunct::catalogue::Direction;
 use adjunct::catalogue::Function;
 use adjunct::counters::{self, Snapshot};
-use adjunct::route::{Direction, Tally};
+use adjunct::ops::Tally;
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -76,7 +77,7 @@ pub fn calls(snapshot: &Snapshot) -> u64 {
     let counts = snapshot.function(Function::AesCbc);
     let calls = counts.software_calls();
     assert_eq!(counts.software.iter().map(|c| c.bytes).sum::<u64>(), BYTES * calls);
-    assert_eq!(snapshot.fallbacks(Function::AesCbc, adjunct::route::Reason::Delegated), calls);
+    assert_eq!(snapshot.fallbacks(Function::AesCbc, adjunct::catalogue::Reason::Delegated), calls);
     assert_eq!(counts.hardware_calls(), 0);
     assert_eq!(counts, snapshot.row(Function::AesCbc.row(192)));
     calls

@@ -3,9 +3,9 @@
 use super::library::Key;
 use super::subject::{Curve, Function, MESSAGE};
 use crate::bench::measure::Work;
-use adjunct::accelerator;
-use adjunct::awslc::digest::{Digest, SHA256};
-use adjunct::awslc::rsa_padding::{Hash, pkcs1_sign};
+use adjunct::adapter::cpu::awslc::digest::{Digest, SHA256};
+use adjunct::adapter::cpu::awslc::rsa_padding::{Hash, pkcs1_sign};
+use adjunct::adapter::lanes;
 use adjunct_kernels::curve25519;
 use adjunct_kernels::nist::{self, P256, P384};
 use adjunct_kernels::rsa;
@@ -26,7 +26,7 @@ pub struct Kernel {
 
 /// The kernel of a row, with `key` where the row has one; `None` where this CPU has no lanes or the key does not fit.
 pub fn kernel(function: Function, key: Option<&Key>) -> Option<Kernel> {
-    if !accelerator::available() {
+    if !lanes::available() {
         return None;
     }
     match function {

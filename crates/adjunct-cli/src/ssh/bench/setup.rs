@@ -6,7 +6,8 @@ use crate::ssh::lab::counted::Counted;
 use crate::ssh::lab::{Environment, Place, Programs};
 use crate::ssh::measure::side::{Modules, SOFTWARE_IA32CAP};
 use crate::ssh::measure::{Side, openssl_conf};
-use adjunct::cpu::{self, Feature};
+use adjunct::catalogue::Feature;
+use adjunct::cpu;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 

@@ -6,7 +6,7 @@ use super::policy::Policy;
 use super::survey::Survey;
 use crate::ssh::measure::Spread;
 use crate::ssh::verify::knowledge;
-use adjunct::route;
+use adjunct::ops::choice as route;
 
 /// Those of `names` that the policy allows, the cheapest first within each rank. Where costs are not clearly apart, ciphers that
 /// this machine has instructions for go first, and otherwise the order they had in `names` stays; what was not measured stays
@@ -43,7 +43,7 @@ fn without_instructions(kind: Kind, name: &str) -> u8 {
         return 0;
     }
     let reach = knowledge::cipher(name);
-    let hardware = |&function| matches!(route::path(function, reach.bits), route::Path::Hardware);
+    let hardware = |&function| matches!(route::path(function, reach.bits), adjunct::catalogue::Path::Hardware);
     match (!reach.functions.is_empty() && reach.functions.iter().all(hardware), authenticates(name)) {
         (true, true) => 0,
         (true, false) => 1,
@@ -206,7 +206,7 @@ mod tests {
     fn what_the_machine_has_instructions_for_goes_first_where_figures_do_not_tell() {
         let policy = Policy::named("modern").unwrap();
         let names = words("chacha20-poly1305@openssh.com aes128-ctr aes128-gcm@openssh.com");
-        let hardware = |function| matches!(route::path(function, 128), route::Path::Hardware);
+        let hardware = |function| matches!(route::path(function, 128), adjunct::catalogue::Path::Hardware);
         let expected = match (hardware(Function::AesGcm), hardware(Function::AesCtr)) {
             (true, true) => "aes128-gcm@openssh.com aes128-ctr chacha20-poly1305@openssh.com",
             (true, false) => "aes128-gcm@openssh.com chacha20-poly1305@openssh.com aes128-ctr",

@@ -3,9 +3,9 @@
 use super::knowledge::{self, Act, Program, Reach, Way};
 use super::loaded::Configured;
 use super::log::{Log, Stream};
+use adjunct::catalogue::{Direction, Reason};
 use adjunct::catalogue::{Function, Kind};
 use adjunct::counters::{Cell, Snapshot};
-use adjunct::route::{Direction, Reason};
 use serde::Serialize;
 use std::path::PathBuf;
 

@@ -3,7 +3,7 @@
 use super::judge::{Cause, Proof, Role, Served, Verdict, What};
 use crate::output::{Style, shown};
 use adjunct::cpu;
-use adjunct::route::instructions;
+use adjunct::ops::choice::instructions;
 use serde::Serialize;
 use std::fmt::Write as _;
 use std::path::PathBuf;

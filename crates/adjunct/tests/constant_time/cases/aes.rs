@@ -2,7 +2,7 @@
 
 use super::{Case, call};
 use adjunct::InOut;
-use adjunct::cpu::Feature;
+use adjunct::catalogue::Feature;
 use adjunct_kernels::aes::gcm::{Message, Table};
 use adjunct_kernels::aes::{Keys, ccm, gcm_once, key, ni, vaes256, vaes512};
 use std::mem::MaybeUninit;

@@ -1,7 +1,7 @@
 //! X25519 and Ed25519 in lanes: private keys are secret; peers, public keys and messages are not.
 
 use super::{Case, Prepared, bytes, region};
-use adjunct::cpu::Feature;
+use adjunct::catalogue::Feature;
 use adjunct_kernels::curve25519::{self as curve, PublicJob, SignJob, X25519Job};
 
 const NEEDS: &[Feature] = &[Feature::Avx512, Feature::Ifma];

@@ -10,7 +10,7 @@ mod padding;
 mod rsa;
 mod stream;
 
-use adjunct::cpu::Feature;
+use adjunct::catalogue::Feature;
 
 /// A kernel and how to call it.
 pub struct Case {

@@ -1,9 +1,9 @@
 //! ECDSA, ECDH and public keys on the NIST curves in eight lanes, and the nonces made for them.
 
 use super::{Case, Prepared, bytes, region};
-use adjunct::awslc::ec::{self, MAX_FIELD};
-use adjunct::cpu::Feature::{Avx512, Ifma};
-use adjunct::nonce::Nonces;
+use adjunct::adapter::cpu::awslc::ec::{self, MAX_FIELD};
+use adjunct::adapter::cpu::nonce::Nonces;
+use adjunct::catalogue::Feature::{Avx512, Ifma};
 use adjunct_kernels::nist::{Curve, DeriveJob, P256, P384, P521, PublicJob, SignJob, derive, public, sign};
 
 pub fn cases() -> Vec<Case> {

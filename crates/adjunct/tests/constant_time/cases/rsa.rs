@@ -1,7 +1,7 @@
 //! RSA in eight lanes: the private operation of the smallest size, which runs the code of all.
 
 use super::{Case, Prepared, bytes, region};
-use adjunct::cpu::Feature;
+use adjunct::catalogue::Feature;
 use adjunct_kernels::rsa::{PrivateJob, PrivateKey2048, private};
 
 /// `a` * `b`, big-endian.

@@ -2,7 +2,7 @@
 
 use super::{Case, call};
 use adjunct::InOut;
-use adjunct::cpu::Feature;
+use adjunct::catalogue::Feature;
 use adjunct_kernels::poly1305::Poly1305;
 use adjunct_kernels::{chacha, sha512};
 

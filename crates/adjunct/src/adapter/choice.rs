@@ -1,0 +1,122 @@
+//! Which of hardware and software serves a function on this machine.
+
+use super::cpu::{self, awslc};
+use super::lanes;
+use crate::catalogue::{Arch, Feature, Function, HERE, Path, Reason, Row};
+use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
+
+/// A path that has been found out, or not yet.
+struct Known(AtomicU8);
+
+/// The path of each row.
+static KNOWN: [Known; Row::COUNT] = [const { Known(AtomicU8::new(Known::NOT_YET)) }; Row::COUNT];
+
+impl Known {
+    const NOT_YET: u8 = 0;
+    const HARDWARE: u8 = 1;
+    const SOFTWARE: u8 = 2;
+
+    /// Threads that ask at the same time find out the same.
+    #[inline]
+    fn get(&self, find: impl FnOnce() -> Path) -> Path {
+        match self.0.load(Relaxed) {
+            Known::HARDWARE => Path::Hardware,
+            Known::NOT_YET => {
+                let path = find();
+                self.0.store(Known::word(path), Relaxed);
+                path
+            }
+            reason => Path::Software(Reason::ALL[(reason - Known::SOFTWARE) as usize]),
+        }
+    }
+
+    const fn word(path: Path) -> u8 {
+        match path {
+            Path::Hardware => Known::HARDWARE,
+            Path::Software(reason) => Known::SOFTWARE + reason as u8,
+        }
+    }
+}
+
+/// What serves an operation of `row`, whose answer is always the same: asked for once.
+#[inline]
+pub(crate) fn known(function: Function, bits: usize, row: Row) -> Path {
+    KNOWN[row.index()].get(|| path(function, bits))
+}
+
+/// The instructions that make `function` hardware on this architecture; empty where none exist.
+pub fn instructions(function: Function) -> &'static [Feature] {
+    match HERE {
+        Some(Arch::X86) => function.info().x86,
+        Some(Arch::Arm) => function.info().arm,
+        Some(Arch::S390) => function.info().s390,
+        None => &[],
+    }
+}
+
+/// What serves `function` with a key of `bits` on this machine, one operation at a time.
+pub fn path(function: Function, bits: usize) -> Path {
+    let needed = instructions(function);
+    if needed.is_empty() {
+        let batches = function.batch_instructions(bits);
+        if batches.is_empty() || HERE != Some(Arch::X86) {
+            return Path::Software(Reason::NoInstruction);
+        }
+        return Path::Software(lacking(batches).unwrap_or(Reason::Alone));
+    }
+    if let Some(reason) = lacking(needed) {
+        return Path::Software(reason);
+    }
+    #[cfg(target_arch = "s390x")]
+    if let Some(reason) = super::cpu::cpacf::lacking(function, bits) {
+        return Path::Software(reason);
+    }
+    // AWS-LC's SHA-NI code for SHA-1, unlike that for SHA-256, also wants SSSE3, and goes without SHA-NI where it is masked.
+    let sha1 = matches!(function, Function::Sha1 | Function::HmacSha1);
+    if cfg!(target_arch = "x86_64")
+        && sha1
+        && let Some(reason) = lacking(&[Feature::Ssse3])
+    {
+        return Path::Software(reason);
+    }
+    // AWS-LC's Keccak leaves the SHA3 instructions of Arm's Neoverse cores alone: there they are slower than plain ones.
+    if cfg!(target_arch = "aarch64") && needed == [Feature::ArmSha3] && awslc::caps::neoverse() {
+        return Path::Software(Reason::Parameter);
+    }
+    // AWS-LC's AVX-512 IFMA exponentiation exists for primes of 1024, 1536 and 2048 bits; `Tally::rsa_crt` looks at them.
+    if function == Function::RsaCrt && !matches!(bits, 2048 | 3072 | 4096) && bits != 0 {
+        return Path::Software(Reason::Parameter);
+    }
+    Path::Hardware
+}
+
+/// What of this machine's hardware serves a function.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Served {
+    /// Dedicated instructions, one operation at a time: *static* in the tables of the Z tools.
+    pub instructions: bool,
+    /// Batches of several threads' operations, which stand for a card: *dynamic* there. Only where the configuration asks for
+    /// them; and where nothing but a card is hardware, what the instructions of batches do alone, too.
+    pub batches: bool,
+    /// Batches of asynchronous jobs' operations.
+    pub jobs: bool,
+}
+
+/// What serves `function` with a key of `bits` (0: of any size) on this machine.
+pub fn served(function: Function, bits: usize) -> Served {
+    let batches = function.batch_instructions(bits);
+    let (path, only) = (path(function, bits), cpu::batches_only());
+    let lanes = HERE == Some(Arch::X86) && !batches.is_empty() && lacking(batches).is_none();
+    Served {
+        instructions: path == Path::Hardware && !only,
+        batches: lanes && (lanes::of_threads() || only && path == Path::Hardware),
+        jobs: lanes && lanes::on(),
+    }
+}
+
+/// Why not all of `needed` can be used, if so.
+fn lacking(needed: &[Feature]) -> Option<Reason> {
+    let features = cpu::features();
+    let missing = needed.iter().find(|&&feature| !features.has(feature))?;
+    Some(if features.masked(*missing) { Reason::Masked } else { Reason::CpuLacks })
+}

@@ -1,0 +1,556 @@
+//! Message digests: the library's low-level functions on a state held in place, without allocation.
+
+use super::private::{self, Keccak, Md5};
+use crate::catalogue::Function;
+use crate::error::Error;
+use std::ffi::{CStr, c_void};
+use std::mem::MaybeUninit;
+
+/// The largest state: that of SHAKE-128.
+const WORDS: usize = size_of::<Keccak>().div_ceil(8);
+
+/// A digest's state, in the library's own layout.
+type State = [MaybeUninit<u64>; WORDS];
+
+/// A digest algorithm.
+pub struct Method {
+    /// The name OpenSSL prints (`SHA2-256`).
+    pub name: &'static str,
+    /// All names and object identifiers OpenSSL's default provider knows it by, separated by colons.
+    pub names: &'static CStr,
+    /// The row it counts in.
+    pub function: Function,
+    /// The row an HMAC over it counts in; none is computed over an extendable-output function.
+    pub hmac: Option<Function>,
+    /// Length of the result in bytes; for an extendable-output function that of its usual use.
+    pub size: usize,
+    /// Length of a block in bytes.
+    pub block: usize,
+    /// Whether the length of the result can be chosen.
+    pub xof: bool,
+    /// Bytes of the state in use.
+    length: usize,
+    // They cannot fail on a state of their own type.
+    init: unsafe fn(*mut c_void),
+    update: unsafe fn(*mut c_void, *const u8, usize),
+    finish: unsafe fn(*mut c_void, *mut u8, usize),
+}
+
+impl std::fmt::Debug for Method {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+macro_rules! methods {
+    ($($ident:ident $name:literal $names:literal $function:ident $hmac:expr, $size:literal $block:literal $xof:literal $state:ty,
+        |$c:ident, $data:ident, $length:ident, $out:ident| $init:expr, $update:expr, $finish:expr;)*) => {
+        $(
+            #[doc = $name]
+            pub static $ident: Method = Method {
+                name: $name,
+                names: $names,
+                function: Function::$function,
+                hmac: $hmac,
+                size: $size,
+                block: $block,
+                xof: $xof,
+                length: size_of::<$state>(),
+                init: |$c| {
+                    // SAFETY: the state is of this method's type. So for the next two, whose pointers are from slices.
+                    unsafe { $init };
+                },
+                update: |$c, $data, $length| {
+                    // SAFETY: as above.
+                    unsafe { $update };
+                },
+                finish: |$c, $out, $length| {
+                    let _ = $length;
+                    // SAFETY: as above.
+                    unsafe { $finish };
+                },
+            };
+        )*
+
+        /// The names of each method as OpenSSL wants them (C strings).
+        pub mod names {
+            use std::ffi::CStr;
+            $(
+                #[doc = $name]
+                pub const $ident: &CStr = $names;
+            )*
+        }
+
+        /// Every method.
+        pub static METHODS: &[&Method] = &[$(&$ident),*];
+    };
+}
+
+/// Takes in data for any of the SHA-512 family, whose state is the library's also where the kernel works on it: where the
+/// kernel's instructions are not there, the library does.
+///
+/// # Safety
+/// As for `SHA512_Update`.
+#[inline]
+unsafe fn sha512_update(context: *mut c_void, data: *const u8, length: usize) {
+    #[cfg(target_arch = "x86_64")]
+    if wide_sha512() {
+        use adjunct_kernels::sha512::{BLOCK, compress};
+        if length == 0 {
+            return;
+        }
+        // SAFETY: the context is initialised; the data is `length` bytes; the CPU has the kernel's instructions.
+        unsafe {
+            let context = &mut *context.cast::<aws_lc_sys::SHA512_CTX>();
+            let mut data = std::slice::from_raw_parts(data, length);
+            set_sha512_bits(context, sha512_bits(context).wrapping_add((length as u128) << 3));
+            let used = context.num as usize;
+            if used > 0 {
+                let (now, later) = data.split_at(length.min(BLOCK - used));
+                context.p[used..used + now.len()].copy_from_slice(now);
+                context.num += now.len() as u32;
+                if used + now.len() < BLOCK {
+                    return;
+                }
+                compress(&mut context.h, std::slice::from_ref(&context.p));
+                data = later;
+            }
+            let (blocks, tail) = data.as_chunks();
+            compress(&mut context.h, blocks);
+            context.p[..tail.len()].copy_from_slice(tail);
+            context.num = tail.len() as u32;
+        }
+        return;
+    }
+    // SAFETY: see above.
+    unsafe { aws_lc_sys::SHA512_Update(context.cast(), data.cast(), length) };
+}
+
+/// Writes the result of any of the SHA-512 family.
+///
+/// # Safety
+/// As for `SHA512_Final`.
+#[inline]
+unsafe fn sha512_final(out: *mut u8, context: *mut c_void) {
+    #[cfg(target_arch = "x86_64")]
+    if wide_sha512() {
+        // SAFETY: the context is initialised; `out` has room for the result; the CPU has the kernel's instructions.
+        unsafe {
+            let context = &mut *context.cast::<aws_lc_sys::SHA512_CTX>();
+            let (used, bits) = (context.num as usize, sha512_bits(context));
+            adjunct_kernels::sha512::finish(&mut context.h, &context.p, used, bits);
+            let out = std::slice::from_raw_parts_mut(out, context.md_len as usize);
+            let (words, half) = out.as_chunks_mut();
+            for (word, h) in words.iter_mut().zip(context.h) {
+                *word = h.to_be_bytes();
+            }
+            // SHA-512/224 ends in the middle of a word.
+            if let Some(h) = context.h.get(words.len()) {
+                half.copy_from_slice(&h.to_be_bytes()[..half.len()]);
+            }
+        }
+        return;
+    }
+    // SAFETY: see above; the function is the same for the whole family.
+    unsafe { aws_lc_sys::SHA512_Final(out, context.cast()) };
+}
+
+/// The length so far, which the library keeps in two words.
+#[cfg(target_arch = "x86_64")]
+#[inline]
+fn sha512_bits(context: &aws_lc_sys::SHA512_CTX) -> u128 {
+    u128::from(context.Nh) << 64 | u128::from(context.Nl)
+}
+
+#[cfg(target_arch = "x86_64")]
+#[inline]
+fn set_sha512_bits(context: &mut aws_lc_sys::SHA512_CTX, bits: u128) {
+    (context.Nh, context.Nl) = ((bits >> 64) as u64, bits as u64);
+}
+
+/// Whether the kernel's instructions are there, and not masked.
+#[cfg(target_arch = "x86_64")]
+#[inline]
+fn wide_sha512() -> bool {
+    use crate::catalogue::Feature::{Avx2, Avx512, Bmi2};
+    let features = crate::adapter::cpu::features();
+    features.has(Avx512) && features.has(Avx2) && features.has(Bmi2)
+}
+
+use Function::{HmacMd5, HmacSha1, HmacSha2_256, HmacSha2_512, HmacSha3};
+
+methods! {
+    MD5 "MD5" c"MD5:SSL3-MD5:1.2.840.113549.2.5" Md5 Some(HmacMd5), 16 64 false Md5,
+        |c, data, length, out| private::MD5_Init(c),
+        private::MD5_Update(c, data, length), private::MD5_Final(out, c);
+    SHA1 "SHA1" c"SHA1:SHA-1:SSL3-SHA1:1.3.14.3.2.26" Sha1 Some(HmacSha1), 20 64 false aws_lc_sys::SHA_CTX,
+        |c, data, length, out| aws_lc_sys::SHA1_Init(c.cast()),
+        aws_lc_sys::SHA1_Update(c.cast(), data.cast(), length), aws_lc_sys::SHA1_Final(out, c.cast());
+    SHA224 "SHA2-224" c"SHA2-224:SHA-224:SHA224:2.16.840.1.101.3.4.2.4" Sha224 Some(HmacSha2_256), 28 64 false aws_lc_sys::SHA256_CTX,
+        |c, data, length, out| aws_lc_sys::SHA224_Init(c.cast()),
+        aws_lc_sys::SHA224_Update(c.cast(), data.cast(), length), aws_lc_sys::SHA224_Final(out, c.cast());
+    SHA256 "SHA2-256" c"SHA2-256:SHA-256:SHA256:2.16.840.1.101.3.4.2.1" Sha256 Some(HmacSha2_256), 32 64 false aws_lc_sys::SHA256_CTX,
+        |c, data, length, out| aws_lc_sys::SHA256_Init(c.cast()),
+        aws_lc_sys::SHA256_Update(c.cast(), data.cast(), length), aws_lc_sys::SHA256_Final(out, c.cast());
+    SHA384 "SHA2-384" c"SHA2-384:SHA-384:SHA384:2.16.840.1.101.3.4.2.2" Sha384 Some(HmacSha2_512), 48 128 false aws_lc_sys::SHA512_CTX,
+        |c, data, length, out| aws_lc_sys::SHA384_Init(c.cast()),
+        sha512_update(c, data, length), sha512_final(out, c);
+    SHA512 "SHA2-512" c"SHA2-512:SHA-512:SHA512:2.16.840.1.101.3.4.2.3" Sha512 Some(HmacSha2_512), 64 128 false aws_lc_sys::SHA512_CTX,
+        |c, data, length, out| aws_lc_sys::SHA512_Init(c.cast()),
+        sha512_update(c, data, length), sha512_final(out, c);
+    SHA512_224 "SHA2-512/224" c"SHA2-512/224:SHA-512/224:SHA512-224:2.16.840.1.101.3.4.2.5" Sha512_224 Some(HmacSha2_512), 28 128 false aws_lc_sys::SHA512_CTX,
+        |c, data, length, out| aws_lc_sys::SHA512_224_Init(c.cast()),
+        sha512_update(c, data, length), sha512_final(out, c);
+    SHA512_256 "SHA2-512/256" c"SHA2-512/256:SHA-512/256:SHA512-256:2.16.840.1.101.3.4.2.6" Sha512_256 Some(HmacSha2_512), 32 128 false aws_lc_sys::SHA512_CTX,
+        |c, data, length, out| aws_lc_sys::SHA512_256_Init(c.cast()),
+        sha512_update(c, data, length), sha512_final(out, c);
+    SHA3_224 "SHA3-224" c"SHA3-224:2.16.840.1.101.3.4.2.7" Sha3_224 Some(HmacSha3), 28 144 false Keccak,
+        |c, data, length, out| private::SHA3_Init(c, 224), private::SHA3_Update(c, data, length), private::SHA3_Final(out, c);
+    SHA3_256 "SHA3-256" c"SHA3-256:2.16.840.1.101.3.4.2.8" Sha3_256 Some(HmacSha3), 32 136 false Keccak,
+        |c, data, length, out| private::SHA3_Init(c, 256), private::SHA3_Update(c, data, length), private::SHA3_Final(out, c);
+    SHA3_384 "SHA3-384" c"SHA3-384:2.16.840.1.101.3.4.2.9" Sha3_384 Some(HmacSha3), 48 104 false Keccak,
+        |c, data, length, out| private::SHA3_Init(c, 384), private::SHA3_Update(c, data, length), private::SHA3_Final(out, c);
+    SHA3_512 "SHA3-512" c"SHA3-512:2.16.840.1.101.3.4.2.10" Sha3_512 Some(HmacSha3), 64 72 false Keccak,
+        |c, data, length, out| private::SHA3_Init(c, 512), private::SHA3_Update(c, data, length), private::SHA3_Final(out, c);
+    SHAKE128 "SHAKE-128" c"SHAKE-128:SHAKE128:2.16.840.1.101.3.4.2.11" Shake128 None, 16 168 true Keccak,
+        |c, data, length, out| private::SHAKE_Init(c, 168), private::SHAKE_Absorb(c, data, length), private::SHAKE_Squeeze(out, c, length);
+    SHAKE256 "SHAKE-256" c"SHAKE-256:SHAKE256:2.16.840.1.101.3.4.2.12" Shake256 None, 32 136 true Keccak,
+        |c, data, length, out| private::SHAKE_Init(c, 136), private::SHAKE_Absorb(c, data, length), private::SHAKE_Squeeze(out, c, length);
+}
+
+/// Methods whose states are of one type.
+#[derive(Clone, Copy)]
+pub(super) enum Family {
+    Sha1,
+    Sha256,
+    Sha512,
+    Keccak,
+}
+
+impl Family {
+    /// The length of a chaining value in bytes.
+    const fn chain(self) -> usize {
+        match self {
+            Family::Sha1 => 20,
+            Family::Sha256 => 32,
+            Family::Sha512 => 64,
+            Family::Keccak => MAX_CHAIN,
+        }
+    }
+}
+
+impl Method {
+    #[inline]
+    pub(super) fn family(&self) -> Option<Family> {
+        Some(match (self.length, self.block) {
+            (l, _) if l == size_of::<Keccak>() => Family::Keccak,
+            (_, 128) => Family::Sha512,
+            (_, 64) if self.size == 20 => Family::Sha1,
+            (_, 64) if self.size != 16 => Family::Sha256,
+            _ => return None,
+        })
+    }
+
+    /// The method OpenSSL knows by this name or object identifier, in any case.
+    pub fn from_name(name: &str) -> Option<&'static Method> {
+        METHODS
+            .iter()
+            .copied()
+            .find(|m| m.names.to_bytes().split(|&b| b == b':').any(|n| n.eq_ignore_ascii_case(name.as_bytes())))
+    }
+}
+
+/// The longest chaining value, in bytes: that of SHA-3 and SHAKE.
+pub const MAX_CHAIN: usize = 200;
+
+/// The longest result of a method that is not an extendable-output function, in bytes.
+pub const MAX_SIZE: usize = 64;
+/// The longest block, in bytes.
+pub const MAX_BLOCK: usize = 168;
+
+/// A digest in progress. Its state is wiped when it goes.
+pub struct Digest {
+    method: &'static Method,
+    state: State,
+}
+
+impl std::fmt::Debug for Digest {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Digest").field("method", &self.method).finish_non_exhaustive()
+    }
+}
+
+impl Clone for Digest {
+    #[inline]
+    fn clone(&self) -> Digest {
+        let mut copy = MaybeUninit::uninit();
+        self.clone_into_place(&mut copy);
+        // SAFETY: just filled.
+        unsafe { copy.assume_init() }
+    }
+}
+
+impl Drop for Digest {
+    fn drop(&mut self) {
+        wipe(&mut self.state, self.method.length);
+    }
+}
+
+/// Overwrites the first `length` bytes of a state so that the compiler cannot leave it out.
+fn wipe(state: &mut State, length: usize) {
+    // SAFETY: zeros are a value of any integer, and `length` is at most the size of the state.
+    unsafe { state.as_mut_ptr().cast::<u8>().write_bytes(0, length) };
+    std::hint::black_box(state);
+}
+
+impl Digest {
+    /// A digest of nothing yet.
+    pub fn new(method: &'static Method) -> Digest {
+        let mut digest = Digest { method, state: [const { MaybeUninit::uninit() }; WORDS] };
+        digest.reset();
+        digest
+    }
+
+    /// Makes a digest of nothing yet where it is to live: for contexts on the heap, whose copy would cost more.
+    pub fn new_in_place<'a>(place: &'a mut MaybeUninit<Digest>, method: &'static Method) -> &'a mut Digest {
+        let raw = place.as_mut_ptr();
+        // SAFETY: the method is written, a state may be uninitialised memory, and `reset` fills it.
+        unsafe {
+            (&raw mut (*raw).method).write(method);
+            (*raw).reset();
+            &mut *raw
+        }
+    }
+
+    /// Copies this digest to where the copy is to live; only the part of the state in use is copied.
+    #[inline]
+    pub fn clone_into_place(&self, place: &mut MaybeUninit<Digest>) {
+        let raw = place.as_mut_ptr();
+        // SAFETY: as in `new_in_place`; the methods' states are plain data without pointers.
+        unsafe {
+            (&raw mut (*raw).method).write(self.method);
+            let to = (&raw mut (*raw).state).cast::<u8>();
+            std::ptr::copy_nonoverlapping(self.state.as_ptr().cast::<u8>(), to, self.method.length);
+        }
+    }
+
+    /// Takes over the state of `other`, which must be of the same method.
+    ///
+    /// # Panics
+    /// Where the methods differ.
+    #[inline]
+    pub fn copy_from(&mut self, other: &Digest) {
+        assert!(std::ptr::eq(self.method, other.method), "digests of one method");
+        let to = self.state.as_mut_ptr().cast::<u8>();
+        // SAFETY: both states are of this method's type.
+        unsafe { std::ptr::copy_nonoverlapping(other.state.as_ptr().cast::<u8>(), to, self.method.length) };
+    }
+
+    /// The algorithm.
+    #[inline]
+    pub fn method(&self) -> &'static Method {
+        self.method
+    }
+
+    /// Begins anew.
+    #[inline]
+    pub fn reset(&mut self) {
+        // SAFETY: the state is of this method's type.
+        unsafe { (self.method.init)(self.state.as_mut_ptr().cast()) };
+    }
+
+    /// Takes in `data`; not to be called after [`Digest::finish`] or [`Digest::squeeze`] without a [`Digest::reset`].
+    #[inline]
+    pub fn update(&mut self, data: &[u8]) {
+        #[cfg(target_arch = "s390x")]
+        // SAFETY: as below.
+        if unsafe { super::digest_cpacf::update(self.method, self.state.as_mut_ptr().cast(), data) } {
+            return;
+        }
+        // SAFETY: the state is of this method's type.
+        unsafe { (self.method.update)(self.state.as_mut_ptr().cast(), data.as_ptr(), data.len()) };
+    }
+
+    /// Writes the result: all of `out` by an extendable-output function, else the first [`Method::size`] bytes.
+    ///
+    /// # Panics
+    /// Where `out` is too short.
+    #[inline]
+    pub fn finish(&mut self, out: &mut [u8]) {
+        assert!(self.method.xof || out.len() >= self.method.size, "room for the digest");
+        #[cfg(target_arch = "s390x")]
+        // SAFETY: as below.
+        if unsafe { super::digest_cpacf::finish(self.method, self.state.as_mut_ptr().cast(), out) } {
+            return;
+        }
+        // SAFETY: the state is of this method's type, and `out` has the room.
+        unsafe { (self.method.finish)(self.state.as_mut_ptr().cast(), out.as_mut_ptr(), out.len()) };
+    }
+
+    /// The chaining value after whole blocks, as FIPS 180-4 and FIPS 202 write it into bytes; `None` for MD5.
+    pub fn chain<'a>(&self, out: &'a mut [u8; MAX_CHAIN]) -> Option<&'a [u8]> {
+        let state = self.state.as_ptr();
+        let words = |out: &'a mut [u8; MAX_CHAIN], h: &[u32]| -> &'a [u8] {
+            for (bytes, word) in out.as_chunks_mut::<4>().0.iter_mut().zip(h) {
+                *bytes = word.to_be_bytes();
+            }
+            &out[..h.len() * 4]
+        };
+        // SAFETY: each state is of its family's type.
+        unsafe {
+            Some(match self.method.family()? {
+                Family::Sha1 => words(out, &(*state.cast::<aws_lc_sys::SHA_CTX>()).h),
+                Family::Sha256 => words(out, &(*state.cast::<aws_lc_sys::SHA256_CTX>()).h),
+                Family::Sha512 => {
+                    let h = (*state.cast::<aws_lc_sys::SHA512_CTX>()).h;
+                    out.as_chunks_mut().0.iter_mut().zip(h).for_each(|(bytes, word)| *bytes = word.to_be_bytes());
+                    &out[..64]
+                }
+                Family::Keccak => {
+                    let lanes = (*state.cast::<Keccak>()).state;
+                    out.as_chunks_mut().0.iter_mut().zip(lanes).for_each(|(bytes, lane)| *bytes = lane.to_le_bytes());
+                    &out[..]
+                }
+            })
+        }
+    }
+
+    /// Goes on after `length` bytes, which were whole blocks, from what [`Digest::chain`] gave there. SHA-3 does not look at the
+    /// length.
+    ///
+    /// # Errors
+    /// [`Error::Length`] where the chaining value is not as long as the method's; [`Error::Unsupported`] for MD5.
+    pub fn resume(&mut self, chain: &[u8], length: u128) -> Result<(), Error> {
+        let family = self.method.family().ok_or(Error::Unsupported("a chaining value of MD5"))?;
+        if chain.len() != family.chain() {
+            return Err(Error::Length { what: "chaining value", got: chain.len(), expected: "the digest's" });
+        }
+        self.reset();
+        let state = self.state.as_mut_ptr();
+        let bits = length << 3;
+        let words = |h: &mut [u32]| {
+            h.iter_mut().zip(chain.as_chunks().0).for_each(|(word, bytes)| *word = u32::from_be_bytes(*bytes));
+        };
+        // SAFETY: each state is of its family's type, and initialised.
+        unsafe {
+            match family {
+                Family::Sha1 => {
+                    let context = &mut *state.cast::<aws_lc_sys::SHA_CTX>();
+                    words(&mut context.h);
+                    (context.Nl, context.Nh) = (bits as u32, (bits >> 32) as u32);
+                }
+                Family::Sha256 => {
+                    let context = &mut *state.cast::<aws_lc_sys::SHA256_CTX>();
+                    words(&mut context.h);
+                    (context.Nl, context.Nh) = (bits as u32, (bits >> 32) as u32);
+                }
+                Family::Sha512 => {
+                    let context = &mut *state.cast::<aws_lc_sys::SHA512_CTX>();
+                    context.h.iter_mut().zip(chain.as_chunks().0).for_each(|(h, b)| *h = u64::from_be_bytes(*b));
+                    (context.Nl, context.Nh) = (bits as u64, (bits >> 64) as u64);
+                }
+                Family::Keccak => {
+                    let context = &mut *state.cast::<Keccak>();
+                    context.state.iter_mut().zip(chain.as_chunks().0).for_each(|(l, b)| *l = u64::from_le_bytes(*b));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes the next bytes of an extendable-output function's result.
+    ///
+    /// # Panics
+    /// Where the method is not one.
+    pub fn squeeze(&mut self, out: &mut [u8]) {
+        assert!(self.method.xof, "an extendable-output function");
+        self.finish(out);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hex(bytes: &[u8]) -> String {
+        bytes.iter().map(|b| format!("{b:02x}")).collect()
+    }
+
+    #[test]
+    fn standard_vectors() {
+        // FIPS 180-4, FIPS 202 and RFC 1321 examples of "abc".
+        for (method, expected) in [
+            (&MD5, "900150983cd24fb0d6963f7d28e17f72"),
+            (&SHA1, "a9993e364706816aba3e25717850c26c9cd0d89d"),
+            (&SHA224, "23097d223405d8228642a477bda255b32aadbce4bda0b3f7e36c9da7"),
+            (&SHA256, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"),
+            (&SHA512_256, "53048e2681941ef99b2e29b76b4c7dabe4c2d0c634fc6d46e0e2f13107e7af23"),
+            (&SHA512_224, "4634270f707b6a54daae7530460842e20e37ed265ceee9a43e8924aa"),
+            (&SHA3_256, "3a985da74fe225b2045c172d6bd390bd855f086e3e9d525b46bfe24511431532"),
+            (&SHAKE128, "5881092dd818bf5cf8a3ddb793fbcba7"),
+        ] {
+            let mut digest = Digest::new(method);
+            digest.update(b"a");
+            let mut copy = digest.clone();
+            copy.update(b"bc");
+            let mut out = vec![0; method.size];
+            copy.finish(&mut out);
+            assert_eq!(hex(&out), expected, "{method:?}");
+            digest.copy_from(&Digest::new(method));
+            digest.update(b"abc");
+            digest.finish(&mut out);
+            assert_eq!(hex(&out), expected, "{method:?}");
+        }
+    }
+
+    #[test]
+    fn squeezing_in_pieces_gives_the_same_stream() {
+        for method in [&SHAKE128, &SHAKE256] {
+            let mut whole = Digest::new(method);
+            whole.update(b"seed");
+            let mut pieces = whole.clone();
+            let (mut a, mut b) = ([0; 1000], [0; 1000]);
+            whole.squeeze(&mut a);
+            let mut rest = &mut b[..];
+            for length in [1, 167, 168, 0, 169, 136, 300, 59] {
+                let (now, later) = rest.split_at_mut(length);
+                pieces.squeeze(now);
+                rest = later;
+            }
+            assert!(rest.is_empty());
+            assert_eq!(a, b);
+        }
+    }
+
+    #[test]
+    fn a_digest_goes_on_from_its_chaining_value() {
+        let message: Vec<u8> = (0..2000u32).map(|i| (i * 7) as u8).collect();
+        for method in METHODS {
+            let mut first = Digest::new(method);
+            let at = 3 * method.block;
+            first.update(&message[..at]);
+            let mut place = [0; MAX_CHAIN];
+            let Some(chain) = first.chain(&mut place) else {
+                assert!(std::ptr::eq(*method, &MD5) && Digest::new(method).resume(&[], 0).is_err());
+                continue;
+            };
+            let mut second = Digest::new(method);
+            assert!(second.resume(&chain[1..], at as u128).is_err());
+            second.resume(chain, at as u128).expect("a chaining value");
+            let (mut a, mut b) = ([0; MAX_SIZE], [0; MAX_SIZE]);
+            for (digest, out) in [(&mut first, &mut a), (&mut second, &mut b)] {
+                digest.update(&message[at..]);
+                digest.finish(&mut out[..method.size]);
+            }
+            assert_eq!(a, b, "{method:?}");
+        }
+    }
+
+    #[test]
+    fn names_find_their_method() {
+        assert!(std::ptr::eq(Method::from_name("sha256").expect("known"), &SHA256));
+        assert!(std::ptr::eq(Method::from_name("1.3.14.3.2.26").expect("known"), &SHA1));
+        assert!(Method::from_name("RIPEMD160").is_none());
+        assert!(Method::from_name("").is_none());
+    }
+}

@@ -1,0 +1,495 @@
+//! RSA keys and the two raw operations on them; the encodings around them are in [`super::rsa_padding`].
+//!
+//! What protects a private key here, and where: AWS-LC blinds every private operation (our lanes need no blinding: nothing they
+//! do depends on a secret) and, as our lanes do, raises its result to `e` again before it leaves
+//! (`rsa_default_private_transform` in fipsmodule/rsa/rsa_impl.c, with and without CRT), so a fault cannot reveal a factor; it
+//! compares neither operands nor exponents in variable time; and its allocator wipes what it frees (`OPENSSL_free` in
+//! crypto/mem.c), which is where the numbers of a key live.
+
+use super::bn::{Bn, Ctx, clear_errors, no_memory};
+use super::digest::{Digest, SHA256};
+use crate::adapter::Outcome;
+use crate::adapter::cpu;
+use crate::adapter::lanes::rsa::Prepared;
+use crate::catalogue::Reason;
+use crate::catalogue::{Feature, Function};
+use crate::error::Error;
+use crate::memory::{Shared, zeros};
+use crate::ops::Tally;
+use adjunct_kernels::opaque_debug;
+use aws_lc_sys as sys;
+use std::ffi::{c_int, c_void};
+use std::sync::OnceLock;
+use zeroize::Zeroizing;
+
+/// The largest modulus served, in bytes (16384 bits).
+pub const MAX_SIZE: usize = 2048;
+
+/// The numbers of a key as big-endian bytes.
+#[derive(Clone, Copy)]
+pub struct Numbers<'a> {
+    /// The modulus.
+    pub n: &'a [u8],
+    /// The public exponent.
+    pub e: &'a [u8],
+    /// The private exponent; `None` for a public key.
+    pub d: Option<&'a [u8]>,
+    /// The two primes and what goes with them; `None` where only `d` is known.
+    pub crt: Option<Crt<'a>>,
+}
+
+opaque_debug!(Numbers<'_>);
+
+/// The Chinese-remainder part of a private key of two primes.
+#[derive(Clone, Copy)]
+pub struct Crt<'a> {
+    /// The first prime.
+    pub p: &'a [u8],
+    /// The second prime.
+    pub q: &'a [u8],
+    /// `d mod (p - 1)`.
+    pub dp: &'a [u8],
+    /// `d mod (q - 1)`.
+    pub dq: &'a [u8],
+    /// `q^-1 mod p`.
+    pub qinv: &'a [u8],
+}
+
+opaque_debug!(Crt<'_>);
+
+/// One number of a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum Part {
+    N,
+    E,
+    D,
+    P,
+    Q,
+    Dp,
+    Dq,
+    Qinv,
+}
+
+/// A key, public or private. Immutable; threads share it.
+pub struct Key {
+    raw: *mut sys::RSA,
+    bits: usize,
+    private: bool,
+    /// Whether private operations use the two primes.
+    crt: bool,
+    /// Whether AWS-LC raises to the private exponents with AVX-512 IFMA.
+    instructions: bool,
+    /// What stands for the private exponent is not one: only the two primes are known.
+    no_d: bool,
+    /// What the batch engine needs of it; `None` where it has no lanes for this key.
+    lanes: Option<Shared<Prepared>>,
+    /// SHA-256 of `d`, the key's part in implicit rejection.
+    d_hash: OnceLock<Zeroizing<[u8; 32]>>,
+}
+
+opaque_debug!(Key);
+
+impl Clone for Key {
+    /// Another handle of the same numbers.
+    fn clone(&self) -> Key {
+        // SAFETY: a live key, which lives until the last handle is dropped.
+        unsafe { sys::RSA_up_ref(self.raw) };
+        let Key { raw, bits, private, crt, instructions, no_d, ref lanes, .. } = *self;
+        Key { raw, bits, private, crt, instructions, no_d, lanes: lanes.clone(), d_hash: OnceLock::new() }
+    }
+}
+
+// SAFETY: AWS-LC locks what it caches in a key; everything else is read only.
+unsafe impl Send for Key {}
+// SAFETY: as above.
+unsafe impl Sync for Key {}
+
+impl Drop for Key {
+    fn drop(&mut self) {
+        // SAFETY: made by AWS-LC, freed once.
+        unsafe { sys::RSA_free(self.raw) }
+    }
+}
+
+/// Whether `BN_mod_exp_mont_consttime_x2` (fipsmodule/bn/exponentiation.c) has a path with AVX-512 IFMA for two primes of these
+/// sizes here.
+fn instructions(p_bits: usize, q_bits: usize) -> bool {
+    let features = cpu::features();
+    let here = features.has(Feature::Avx512) && features.has(Feature::Ifma);
+    here && p_bits == q_bits && matches!(p_bits, 1024 | 1536 | 2048)
+}
+
+struct Progress<'a>(&'a mut dyn FnMut(i32, i32) -> bool);
+
+unsafe extern "C" fn progress(potential: c_int, iteration: c_int, callback: *mut sys::BN_GENCB) -> c_int {
+    // SAFETY: the argument is the one `generate` set, alive through the call.
+    let progress = unsafe { &mut *sys::BN_GENCB_get_arg(callback).cast::<Progress<'_>>() };
+    let run = std::panic::AssertUnwindSafe(|| (progress.0)(potential, iteration));
+    c_int::from(std::panic::catch_unwind(run).unwrap_or(false))
+}
+
+impl Key {
+    /// A key from its numbers. Cheap: no primality test. Checked is what later operations rely on: sizes, oddness,
+    /// `n = pq` and reduced CRT values; what is wrong beyond that shows when each result is checked against `e`.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] for keys that OpenSSL may take but AWS-LC does not: modulus even, below 512 or above 16384
+    /// bits; `e` even, below 3, not below `n`, or (RFC 8017 allows it, OpenSSL only up to 3072-bit moduli) above 64 bits;
+    /// CRT values that do not belong to the modulus.
+    pub fn new(numbers: &Numbers<'_>) -> Result<Key, Error> {
+        let (n, e) = (Bn::new(numbers.n)?, Bn::new(numbers.e)?);
+        let bits = n.bits();
+        if !(512..=MAX_SIZE * 8).contains(&bits) || !n.is_odd() {
+            return Err(Error::Unsupported("RSA modulus"));
+        }
+        if !e.is_odd() || e.bits() < 2 || !e.less_than(&n) || (bits > 3072 && e.bits() > 64) {
+            return Err(Error::Unsupported("RSA public exponent"));
+        }
+        let d = numbers.d.map(Bn::new).transpose()?;
+        if d.as_ref().is_some_and(|d| !d.less_than(&n) || d.bits() == 0) {
+            return Err(Error::Unsupported("RSA private exponent"));
+        }
+        // SAFETY: allocates or returns null.
+        let raw = unsafe { sys::RSA_new() };
+        if raw.is_null() {
+            return Err(no_memory());
+        }
+        let mut key = Key {
+            raw,
+            bits,
+            private: d.is_some(),
+            crt: false,
+            instructions: false,
+            no_d: false,
+            lanes: None,
+            d_hash: OnceLock::new(),
+        };
+        if let (Some(crt), true) = (numbers.crt, key.private) {
+            let (p, q) = (Bn::new(crt.p)?, Bn::new(crt.q)?);
+            let (dp, dq, qinv) = (Bn::new(crt.dp)?, Bn::new(crt.dq)?, Bn::new(crt.qinv)?);
+            let reduced = dp.less_than(&p) && dq.less_than(&q) && qinv.less_than(&p);
+            if p.bits() < 2 || q.bits() < 2 || !reduced || !Ctx::new()?.product(&p, &q)?.equals(&n) {
+                return Err(Error::Unsupported("RSA factors"));
+            }
+            // AWS-LC reduces by Montgomery's method, for which the primes must be of one width in words; for others it
+            // takes the way without CRT.
+            key.crt = p.bits().div_ceil(64) == q.bits().div_ceil(64);
+            key.instructions = instructions(p.bits(), q.bits());
+            // SAFETY: the numbers are given away.
+            let set = unsafe {
+                sys::RSA_set0_factors(raw, p.give(), q.give()) == 1
+                    && sys::RSA_set0_crt_params(raw, dp.give(), dq.give(), qinv.give()) == 1
+            };
+            if !set {
+                return Err(Error::Failed("RSA_set0_factors"));
+            }
+        }
+        let large = e.bits() > 33;
+        let d = d.map_or(std::ptr::null_mut(), Bn::give);
+        // SAFETY: the numbers are given away.
+        unsafe {
+            if sys::RSA_set0_key(raw, n.give(), e.give(), d) != 1 {
+                return Err(Error::Failed("RSA_set0_key"));
+            }
+            if large {
+                sys::RSA_set_flags(raw, sys::RSA_FLAG_LARGE_PUBLIC_EXPONENT);
+            }
+        }
+        if key.crt {
+            key.lanes = Prepared::new(numbers)?;
+        }
+        Ok(key)
+    }
+
+    /// A private key without a private exponent (`d` is not looked at): it works by its two primes only.
+    ///
+    /// # Errors
+    /// As for [`Key::new`]; [`Error::Unsupported`] also where AWS-LC would not use the primes.
+    pub(super) fn from_crt(numbers: &Numbers<'_>) -> Result<Key, Error> {
+        // AWS-LC wants a number there, and reads it only where it does not use the primes.
+        let mut key = Key::new(&Numbers { d: Some(&[1]), ..*numbers })?;
+        key.no_d = true;
+        if key.crt { Ok(key) } else { Err(Error::Unsupported("RSA primes")) }
+    }
+
+    /// Looks for lanes for a key that was generated.
+    fn prepare(&mut self) -> Result<(), Error> {
+        // SAFETY: a live key with both primes.
+        let size = |prime| unsafe { sys::BN_num_bits(prime) as usize };
+        self.instructions = instructions(size(self.part(Part::P)), size(self.part(Part::Q)));
+        let number = |part| Ok::<_, Error>(self.try_number(part)?.unwrap_or_default());
+        let (n, e, p, q) = (number(Part::N)?, number(Part::E)?, number(Part::P)?, number(Part::Q)?);
+        // The others are never looked at.
+        let crt = Crt { p: &p, q: &q, dp: &[], dq: &[], qinv: &[] };
+        self.lanes = Prepared::new(&Numbers { n: &n, e: &e, d: None, crt: Some(crt) })?;
+        Ok(())
+    }
+
+    /// What the batch engine needs of it.
+    pub(crate) fn prepared(&self) -> Option<&Shared<Prepared>> {
+        self.lanes.as_ref()
+    }
+
+    /// Whether [`Key::generate`] makes keys of this size and exponent: AWS-LC rounds sizes down to a multiple of 128 bits
+    /// and takes exponents of at most 32 bits.
+    pub fn generates(bits: usize, e: &[u8]) -> bool {
+        let e = &e[e.iter().take_while(|&&b| b == 0).count()..];
+        let odd = e.last().is_some_and(|&b| b & 1 == 1 && (e.len() > 1 || b > 1));
+        (512..=MAX_SIZE * 8).contains(&bits) && bits.is_multiple_of(128) && e.len() <= 4 && odd
+    }
+
+    /// Generates a key of two primes. `report` hears of each step with the two numbers of `BN_GENCB` and ends the search
+    /// with `false`.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] where [`Key::generates`] is false; [`Error::Failed`] when told to end, and once in 2^80.
+    pub fn generate(bits: usize, e: &[u8], report: Option<&mut dyn FnMut(i32, i32) -> bool>) -> Result<Key, Error> {
+        if !Key::generates(bits, e) {
+            return Err(Error::Unsupported("RSA key size"));
+        }
+        let e = Bn::new(e)?;
+        // SAFETY: allocates or returns null.
+        let raw = unsafe { sys::RSA_new() };
+        if raw.is_null() {
+            return Err(no_memory());
+        }
+        let mut key = Key {
+            raw,
+            bits,
+            private: true,
+            crt: true,
+            instructions: false,
+            no_d: false,
+            lanes: None,
+            d_hash: OnceLock::new(),
+        };
+        let mut report = report.map(Progress);
+        // SAFETY: the callback's argument outlives the call; the callback object is freed after it.
+        let done = unsafe {
+            let callback = match &mut report {
+                None => std::ptr::null_mut(),
+                Some(report) => {
+                    let callback = sys::BN_GENCB_new();
+                    if callback.is_null() {
+                        return Err(Error::Failed("BN_GENCB_new"));
+                    }
+                    sys::BN_GENCB_set(callback, Some(progress), std::ptr::from_mut(report).cast::<c_void>());
+                    callback
+                }
+            };
+            let done = sys::RSA_generate_key_ex(raw, bits as c_int, e.raw(), callback);
+            sys::BN_GENCB_free(callback);
+            done
+        };
+        if done != 1 {
+            clear_errors();
+            return Err(Error::Failed("RSA key generation"));
+        }
+        key.prepare()?;
+        Ok(key)
+    }
+
+    /// The size of the modulus in bits.
+    pub fn bits(&self) -> usize {
+        self.bits
+    }
+
+    /// The size of the modulus, a signature or a ciphertext in bytes.
+    pub fn size(&self) -> usize {
+        self.bits.div_ceil(8)
+    }
+
+    /// Whether the private exponent is there.
+    pub fn is_private(&self) -> bool {
+        self.private
+    }
+
+    /// Where private operations count: with CRT or without, hardware where the two primes are of a size for which
+    /// `BN_mod_exp_mont_consttime_x2` (fipsmodule/bn/exponentiation.c) has an AVX-512 IFMA path.
+    pub fn private_tally(&self) -> Tally {
+        if !self.crt {
+            return Tally::new(Function::RsaMe, self.bits);
+        }
+        // SAFETY: a live key with both primes.
+        let (p, q) = unsafe {
+            (sys::BN_num_bits(sys::RSA_get0_p(self.raw)) as usize, sys::BN_num_bits(sys::RSA_get0_q(self.raw)) as usize)
+        };
+        Tally::rsa_crt(self.bits, p, q)
+    }
+
+    /// Where public operations count.
+    pub fn public_tally(&self) -> Tally {
+        Tally::new(Function::RsaMe, self.bits)
+    }
+
+    fn part(&self, part: Part) -> *const sys::BIGNUM {
+        // SAFETY: a live key; the numbers live as long.
+        unsafe {
+            match part {
+                Part::N => sys::RSA_get0_n(self.raw),
+                Part::E => sys::RSA_get0_e(self.raw),
+                Part::D if self.no_d => std::ptr::null(),
+                Part::D => sys::RSA_get0_d(self.raw),
+                Part::P => sys::RSA_get0_p(self.raw),
+                Part::Q => sys::RSA_get0_q(self.raw),
+                Part::Dp => sys::RSA_get0_dmp1(self.raw),
+                Part::Dq => sys::RSA_get0_dmq1(self.raw),
+                Part::Qinv => sys::RSA_get0_iqmp(self.raw),
+            }
+        }
+    }
+
+    /// A number of the key as big-endian bytes without leading zeros; `None` where the key lacks it.
+    pub fn number(&self, part: Part) -> Option<Zeroizing<Vec<u8>>> {
+        self.try_number(part).ok()?
+    }
+
+    /// The same, where it is an error that there is no memory.
+    ///
+    /// # Errors
+    /// [`Error::Memory`].
+    pub fn try_number(&self, part: Part) -> Result<Option<Zeroizing<Vec<u8>>>, Error> {
+        let Some(length) = self.length(part) else { return Ok(None) };
+        let mut out = zeros(length)?;
+        self.write(part, &mut out);
+        Ok(Some(out))
+    }
+
+    fn length(&self, part: Part) -> Option<usize> {
+        let number = self.part(part);
+        // SAFETY: a live number.
+        (!number.is_null()).then(|| unsafe { sys::BN_num_bytes(number) as usize })
+    }
+
+    /// Writes a number that is there and not longer than `out`.
+    fn write(&self, part: Part, out: &mut [u8]) {
+        // SAFETY: a live number; the pointer and length describe the slice.
+        unsafe { sys::BN_bn2bin_padded(out.as_mut_ptr(), out.len(), self.part(part)) };
+    }
+
+    /// Whether two keys have the same number there; both lacking it counts as different.
+    pub fn same(&self, other: &Key, part: Part) -> bool {
+        let (a, b) = (self.part(part), other.part(part));
+        // SAFETY: live numbers.
+        !a.is_null() && !b.is_null() && unsafe { sys::BN_cmp(a, b) == 0 }
+    }
+
+    /// The public half.
+    ///
+    /// # Errors
+    /// [`Error::Failed`] out of memory.
+    pub fn to_public(&self) -> Result<Key, Error> {
+        let (n, e) = (self.number(Part::N).unwrap_or_default(), self.number(Part::E).unwrap_or_default());
+        Key::new(&Numbers { n: &n, e: &e, d: None, crt: None })
+    }
+
+    /// `input^e mod n`: verification and encryption. Both buffers have [`Key::size`] bytes.
+    ///
+    /// # Errors
+    /// [`Error::Length`] where they do not, [`Error::Unsupported`] where `input` is not below the modulus.
+    pub fn public_transform(&self, input: &[u8], out: &mut [u8]) -> Result<(), Error> {
+        self.check_lengths(input, out)?;
+        let mut length = 0;
+        // SAFETY: the pointers and lengths describe the slices.
+        let done = unsafe {
+            let (to, from) = (out.as_mut_ptr(), input.as_ptr());
+            sys::RSA_verify_raw(self.raw, &mut length, to, out.len(), from, input.len(), sys::RSA_NO_PADDING)
+        };
+        if done != 1 {
+            clear_errors();
+            return Err(Error::Unsupported("RSA input above the modulus"));
+        }
+        Ok(())
+    }
+
+    /// `input^d mod n`, checked with `e`: signing and decryption, in the batch engine where it has lanes for the key. Both
+    /// buffers have [`Key::size`] bytes. Says what did it, for [`Tally::ran`].
+    ///
+    /// # Errors
+    /// [`Error::Length`] where they do not, [`Error::Unsupported`] where `input` is not below the modulus,
+    /// [`Error::InvalidKey`] without a private exponent or with one that does not belong to `e`.
+    pub fn private_transform(&self, input: &[u8], out: &mut [u8]) -> Result<Outcome, Error> {
+        self.check_lengths(input, out)?;
+        if !self.private {
+            return Err(Error::InvalidKey("no private exponent"));
+        }
+        match crate::adapter::lanes::rsa::private(self, input, out) {
+            Some(outcome) => Ok(outcome),
+            None => self.private_alone(input, out),
+        }
+    }
+
+    /// [`Key::private_transform`] by AWS-LC: blinded.
+    pub(crate) fn private_alone(&self, input: &[u8], out: &mut [u8]) -> Result<Outcome, Error> {
+        if self.run_private(input, out) {
+            return Ok(if self.instructions { Outcome::Instructions } else { Outcome::Library });
+        }
+        self.private_after_all(input, out).inspect_err(|_| out.fill(0))
+    }
+
+    /// What [`Key::run_private`] has refused: done in software, whatever the key's primes are of a size for.
+    fn private_after_all(&self, input: &[u8], out: &mut [u8]) -> Result<Outcome, Error> {
+        const SOFTWARE: Outcome = Outcome::Software(Reason::Parameter);
+        let n = self.try_number(Part::N)?.unwrap_or_default();
+        if input >= &n[..] {
+            return Err(Error::Unsupported("RSA input above the modulus"));
+        }
+        // 0, 1 and n - 1 are their own powers (d is odd). AWS-LC refuses them because no padding makes them.
+        let (last, front) = (input[input.len() - 1], &input[..input.len() - 1]);
+        let tiny = last <= 1 && front.iter().all(|&b| b == 0);
+        if tiny || (front == &n[..front.len()] && last == n[front.len()] - 1) {
+            out.copy_from_slice(input);
+            return Ok(SOFTWARE);
+        }
+        // A key whose CRT values are wrong still signs in OpenSSL, by way of d; here too, and checked as ever.
+        if self.crt && !self.no_d {
+            let (e, d) = (self.try_number(Part::E)?.unwrap_or_default(), self.try_number(Part::D)?.unwrap_or_default());
+            let plain = Key::new(&Numbers { n: &n, e: &e, d: Some(&d), crt: None })?;
+            if plain.run_private(input, out) {
+                if let Some(lanes) = &self.lanes {
+                    lanes.unfit();
+                }
+                return Ok(SOFTWARE);
+            }
+        }
+        Err(Error::InvalidKey("private exponent"))
+    }
+
+    fn run_private(&self, input: &[u8], out: &mut [u8]) -> bool {
+        let mut length = 0;
+        // SAFETY: the pointers and lengths describe the slices.
+        let done = unsafe {
+            let (to, from) = (out.as_mut_ptr(), input.as_ptr());
+            sys::RSA_decrypt(self.raw, &mut length, to, out.len(), from, input.len(), sys::RSA_NO_PADDING)
+        };
+        if done != 1 {
+            clear_errors();
+        }
+        done == 1
+    }
+
+    fn check_lengths(&self, input: &[u8], out: &[u8]) -> Result<(), Error> {
+        let size = self.size();
+        match [input.len(), out.len()].into_iter().find(|&l| l != size) {
+            Some(got) => Err(Error::Length { what: "RSA block", got, expected: "the modulus's" }),
+            None => Ok(()),
+        }
+    }
+
+    /// SHA-256 of the private exponent, padded to the modulus's length; all zero for a public key.
+    pub(super) fn d_hash(&self) -> &[u8; 32] {
+        self.d_hash.get_or_init(|| {
+            let mut hash = Zeroizing::new([0; 32]);
+            if let Some(d) = self.number(Part::D) {
+                let mut padded = Zeroizing::new(vec![0; self.size()]);
+                let start = padded.len() - d.len();
+                padded[start..].copy_from_slice(&d);
+                let mut digest = Digest::new(&SHA256);
+                digest.update(&padded);
+                digest.finish(&mut hash[..]);
+            }
+            hash
+        })
+    }
+}

@@ -1,0 +1,469 @@
+//! ECDSA signatures, ECDH and key generation on the NIST curves as kinds of the engine.
+
+use super::{Kind, run};
+use crate::adapter::Outcome;
+use crate::adapter::cpu::awslc::ec::{Curve, Key, MAX_FIELD, MAX_SIGNATURE};
+use crate::adapter::cpu::nonce::Secret;
+use crate::catalogue::Queue;
+use crate::error::Error;
+#[cfg(target_arch = "x86_64")]
+use adjunct_kernels::nist;
+use std::marker::PhantomData;
+
+/// A curve with lanes.
+trait Lanes: 'static {
+    const CURVE: Curve;
+    /// Of signatures, shared secrets and key pairs.
+    const QUEUES: [Queue; 3];
+    /// See [`Kind::BREAK_EVEN`].
+    const BREAK_EVENS: [usize; 3];
+    fn sign(jobs: &mut [SignJob]) -> Option<u8>;
+    fn derive(jobs: &mut [DeriveJob]) -> Option<u8>;
+    fn keygen(jobs: &mut [KeygenJob]) -> Option<u8>;
+}
+
+struct P256;
+struct P384;
+struct P521;
+
+macro_rules! lanes {
+    ($($curve:ident $queues:expr, $break_evens:expr;)*) => { $(
+        impl Lanes for $curve {
+            const CURVE: Curve = Curve::$curve;
+            const QUEUES: [Queue; 3] = $queues;
+            const BREAK_EVENS: [usize; 3] = $break_evens;
+            #[cfg(target_arch = "x86_64")]
+            fn sign(jobs: &mut [SignJob]) -> Option<u8> {
+                // SAFETY: lanes run only where the engine has found the instructions.
+                Some(kernel::sign::<Self>(jobs, |work| unsafe { nist::sign::<nist::$curve, _>(work) }))
+            }
+            #[cfg(target_arch = "x86_64")]
+            fn derive(jobs: &mut [DeriveJob]) -> Option<u8> {
+                // SAFETY: lanes run only where the engine has found the instructions.
+                Some(kernel::derive::<Self>(jobs, |work| unsafe { nist::derive::<nist::$curve, _>(work) }))
+            }
+            #[cfg(target_arch = "x86_64")]
+            fn keygen(jobs: &mut [KeygenJob]) -> Option<u8> {
+                // SAFETY: lanes run only where the engine has found the instructions.
+                Some(kernel::keygen::<Self>(jobs, |work| unsafe { nist::public::<nist::$curve, _>(work) }))
+            }
+            #[cfg(not(target_arch = "x86_64"))]
+            fn sign(_: &mut [SignJob]) -> Option<u8> {
+                None
+            }
+            #[cfg(not(target_arch = "x86_64"))]
+            fn derive(_: &mut [DeriveJob]) -> Option<u8> {
+                None
+            }
+            #[cfg(not(target_arch = "x86_64"))]
+            fn keygen(_: &mut [KeygenJob]) -> Option<u8> {
+                None
+            }
+        }
+    )* };
+}
+
+lanes! {
+    P256 [Queue::P256Sign, Queue::P256Derive, Queue::P256Keygen], [2, 2, 3];
+    P384 [Queue::P384Sign, Queue::P384Derive, Queue::P384Keygen], [2, 2, 2];
+    P521 [Queue::P521Sign, Queue::P521Derive, Queue::P521Keygen], [2, 5, 3];
+}
+
+/// ECDSA (FIPS 186-5, 6.4.1).
+struct Sign<C>(PhantomData<C>);
+
+#[derive(Clone)]
+struct SignJob {
+    key: Key,
+    /// What of the digest counts, and its length.
+    digest: ([u8; MAX_FIELD], usize),
+    /// The DER signature and its length.
+    signature: Option<([u8; MAX_SIGNATURE], usize)>,
+}
+
+impl<C: Lanes> Kind for Sign<C> {
+    const QUEUE: Queue = C::QUEUES[0];
+    const BREAK_EVEN: usize = C::BREAK_EVENS[0];
+    type Job = SignJob;
+
+    fn scalar(job: &mut SignJob) -> Outcome {
+        let mut out = [0; MAX_SIGNATURE];
+        let made = job.key.sign_alone(&job.digest.0[..job.digest.1], &mut out);
+        let (length, outcome) = made.ok().unzip();
+        job.signature = length.map(|length| (out, length));
+        outcome.unwrap_or(Outcome::Library)
+    }
+
+    fn lanes(jobs: &mut [SignJob]) -> Option<u8> {
+        C::sign(jobs)
+    }
+}
+
+/// ECDH (SP 800-56A, 5.7.1.2).
+struct Derive<C>(PhantomData<C>);
+
+#[derive(Clone)]
+struct DeriveJob {
+    key: Key,
+    peer: Key,
+    secret: Option<Secret<MAX_FIELD>>,
+}
+
+impl<C: Lanes> Kind for Derive<C> {
+    const QUEUE: Queue = C::QUEUES[1];
+    const BREAK_EVEN: usize = C::BREAK_EVENS[1];
+    type Job = DeriveJob;
+
+    fn scalar(job: &mut DeriveJob) -> Outcome {
+        let mut out = Secret([0; MAX_FIELD]);
+        let made = job.key.shared_secret_alone(&job.peer, &mut out);
+        job.secret = made.is_ok().then_some(out);
+        made.unwrap_or(Outcome::Library)
+    }
+
+    fn lanes(jobs: &mut [DeriveJob]) -> Option<u8> {
+        C::derive(jobs)
+    }
+}
+
+/// Key pairs (FIPS 186-5, A.2.2: candidates are drawn until one is below the order).
+struct Keygen<C>(PhantomData<C>);
+
+#[derive(Clone)]
+struct KeygenJob {
+    private: Secret<MAX_FIELD>,
+    public: [u8; 2 * MAX_FIELD],
+    /// The whole key, where the scalar path made it.
+    key: Option<Key>,
+}
+
+impl<C: Lanes> Kind for Keygen<C> {
+    const QUEUE: Queue = C::QUEUES[2];
+    const BREAK_EVEN: usize = C::BREAK_EVENS[2];
+    type Job = KeygenJob;
+
+    fn scalar(job: &mut KeygenJob) -> Outcome {
+        let (key, outcome) = Key::generate_alone(C::CURVE).ok().unzip();
+        job.key = key;
+        outcome.unwrap_or(Outcome::Library)
+    }
+
+    fn lanes(jobs: &mut [KeygenJob]) -> Option<u8> {
+        C::keygen(jobs)
+    }
+}
+
+/// From jobs to the kernels' numbers and back.
+#[cfg(target_arch = "x86_64")]
+mod kernel {
+    use super::*;
+    use crate::adapter::cpu::awslc::random;
+    use crate::adapter::cpu::nonce::{ADDED, Nonces, in_range, truncate};
+    use crate::catalogue::LANES;
+
+    /// A number of each job, wiped when they go.
+    type Numbers<const N: usize> = [Secret<N>; LANES];
+
+    fn numbers<const N: usize>() -> Numbers<N> {
+        std::array::from_fn(|_| Secret([0; N]))
+    }
+
+    pub(super) fn sign<C: Lanes>(jobs: &mut [SignJob], run: impl FnOnce(&mut [nist::SignJob]) -> u8) -> u8 {
+        let length = C::CURVE.field_len();
+        let mut added = Secret([0; LANES * ADDED]);
+        random(&mut added[..jobs.len() * ADDED]);
+        let (mut nonces, mut signatures) = (numbers::<MAX_FIELD>(), [[0; 2 * MAX_FIELD]; LANES]);
+        let mut digests = [[0; MAX_FIELD]; LANES];
+        for (job, digest) in jobs.iter().zip(&mut digests) {
+            *digest = truncate(C::CURVE, &job.digest.0[..job.digest.1]);
+        }
+        for (((job, digest), nonce), added) in jobs.iter().zip(&digests).zip(&mut nonces).zip(added.chunks(ADDED)) {
+            // Without a private key the nonce stays 0, and the kernel refuses the job.
+            if let Some(key) = job.key.scalar().and_then(|scalar| Nonces::new(C::CURVE, scalar)) {
+                key.nonce(digest, added, nonce);
+            }
+        }
+        let mut inputs = jobs.iter().zip(&digests).zip(&nonces);
+        // On the stack, and as many as there can be: a leader asks for no memory.
+        let mut work = signatures.each_mut().map(|signature| {
+            let ((job, digest), nonce) = inputs.next().unwrap_or(((&jobs[0], &digests[0]), &nonces[0]));
+            nist::SignJob {
+                private: job.key.scalar().unwrap_or(&[]),
+                digest: &digest[..length],
+                nonce: &nonce[..length],
+                signature: &mut signature[..2 * length],
+            }
+        });
+        let good = run(&mut work[..jobs.len()]);
+        for (job, signature) in jobs.iter_mut().zip(&signatures) {
+            job.signature = Some(der(&signature[..2 * length]));
+        }
+        good
+    }
+
+    pub(super) fn derive<C: Lanes>(jobs: &mut [DeriveJob], run: impl FnOnce(&mut [nist::DeriveJob]) -> u8) -> u8 {
+        let length = C::CURVE.field_len();
+        let (mut secrets, mut peers) = (numbers::<MAX_FIELD>(), [[0; 2 * MAX_FIELD]; LANES]);
+        for (job, peer) in jobs.iter().zip(&mut peers) {
+            // Zeros, where there is no public key, are no point of the curve.
+            job.peer.coordinates(&mut peer[..2 * length]);
+        }
+        let mut inputs = jobs.iter().zip(&peers);
+        let mut work = secrets.each_mut().map(|secret| {
+            let (job, peer) = inputs.next().unwrap_or((&jobs[0], &peers[0]));
+            nist::DeriveJob {
+                private: job.key.scalar().unwrap_or(&[]),
+                peer: &peer[..2 * length],
+                secret: &mut secret[..length],
+            }
+        });
+        let good = run(&mut work[..jobs.len()]);
+        for (job, secret) in jobs.iter_mut().zip(secrets) {
+            job.secret = Some(secret);
+        }
+        good
+    }
+
+    pub(super) fn keygen<C: Lanes>(jobs: &mut [KeygenJob], run: impl FnOnce(&mut [nist::PublicJob]) -> u8) -> u8 {
+        let length = C::CURVE.field_len();
+        for job in jobs.iter_mut() {
+            loop {
+                random(&mut job.private[..length]);
+                // No longer than the order: of P-521's bytes, else, one draw in 128 would do.
+                job.private[0] &= 0xFF >> (8 * length - C::CURVE.bits());
+                if in_range(C::CURVE, &job.private[..length]) {
+                    break;
+                }
+            }
+        }
+        let mut publics = [[0; 2 * MAX_FIELD]; LANES];
+        let mut inputs = jobs.iter();
+        let mut work = publics.each_mut().map(|public| {
+            let job = inputs.next().unwrap_or(&jobs[0]);
+            nist::PublicJob { private: &job.private[..length], public: &mut public[..2 * length] }
+        });
+        let good = run(&mut work[..jobs.len()]);
+        jobs.iter_mut().zip(publics).for_each(|(job, public)| job.public = public);
+        good
+    }
+}
+
+impl Key {
+    /// Signs a digest; the DER signature is the part of `out` that was written. Says what has made it.
+    ///
+    /// # Errors
+    /// [`Error::InvalidKey`] without a private key.
+    pub fn sign<'a>(&self, digest: &[u8], out: &'a mut [u8; MAX_SIGNATURE]) -> Result<(&'a [u8], Outcome), Error> {
+        let mut job = SignJob { key: self.clone(), digest: leftmost(digest), signature: None };
+        let outcome = match self.curve() {
+            Curve::P256 => run::<Sign<P256>>(&mut job),
+            Curve::P384 => run::<Sign<P384>>(&mut job),
+            Curve::P521 => run::<Sign<P521>>(&mut job),
+        };
+        let (signature, length) = job.signature.ok_or(Error::InvalidKey("private key"))?;
+        *out = signature;
+        Ok((&out[..length], outcome))
+    }
+
+    /// The x coordinate of private * `peer`, in [`Curve::field_len`] bytes: the part of `out` that was written. Says what
+    /// has computed it.
+    ///
+    /// # Errors
+    /// [`Error::InvalidKey`] for keys without the half needed, and of different curves.
+    pub fn shared_secret<'a>(&self, peer: &Key, out: &'a mut [u8; MAX_FIELD]) -> Result<(&'a [u8], Outcome), Error> {
+        let mut job = DeriveJob { key: self.clone(), peer: peer.clone(), secret: None };
+        let outcome = match self.curve() {
+            curve if curve != peer.curve() => return Err(Error::InvalidKey("curves differ")),
+            Curve::P256 => run::<Derive<P256>>(&mut job),
+            Curve::P384 => run::<Derive<P384>>(&mut job),
+            Curve::P521 => run::<Derive<P521>>(&mut job),
+        };
+        *out = *job.secret.ok_or(Error::InvalidKey("key agreement"))?;
+        Ok((&out[..self.curve().field_len()], outcome))
+    }
+
+    /// Generates a key pair (FIPS 186-5, A.2.2), and says what has made it.
+    ///
+    /// # Errors
+    /// [`Error::Failed`] where memory runs out.
+    pub fn generate(curve: Curve) -> Result<(Key, Outcome), Error> {
+        let mut job = KeygenJob { private: Secret([0; MAX_FIELD]), public: [0; 2 * MAX_FIELD], key: None };
+        let outcome = match curve {
+            Curve::P256 => run::<Keygen<P256>>(&mut job),
+            Curve::P384 => run::<Keygen<P384>>(&mut job),
+            Curve::P521 => run::<Keygen<P521>>(&mut job),
+        };
+        Ok((finish(curve, outcome, job)?, outcome))
+    }
+}
+
+/// The key that a job made.
+fn finish(curve: Curve, outcome: Outcome, job: KeygenJob) -> Result<Key, Error> {
+    if outcome != Outcome::Lanes {
+        return job.key.ok_or(Error::Failed("key generation"));
+    }
+    let length = curve.field_len();
+    let mut point = [4; 1 + 2 * MAX_FIELD];
+    point[1..].copy_from_slice(&job.public);
+    Key::new(curve, Some(&point[..1 + 2 * length]), Some(&job.private[..length]))
+}
+
+/// The part of a digest that any curve uses.
+fn leftmost(digest: &[u8]) -> ([u8; MAX_FIELD], usize) {
+    let (mut out, length) = ([0; MAX_FIELD], digest.len().min(MAX_FIELD));
+    out[..length].copy_from_slice(&digest[..length]);
+    (out, length)
+}
+
+/// `Ecdsa-Sig-Value` (RFC 3279, 2.2.3) of r and s, one after the other; and its length.
+#[cfg(any(test, target_arch = "x86_64", target_arch = "s390x"))]
+pub(crate) fn der(signature: &[u8]) -> ([u8; MAX_SIGNATURE], usize) {
+    // A header of three bytes, of which a short signature needs two.
+    let (mut out, mut at) = ([0; MAX_SIGNATURE], 3);
+    for number in signature.chunks(signature.len() / 2) {
+        // The lengths of r and s tell of them what the signature tells anyway.
+        let number = &number[number.iter().take_while(|b| **b == 0).count().min(number.len() - 1)..];
+        let sign = usize::from(number[0] >> 7);
+        (out[at], out[at + 1]) = (0x02, (sign + number.len()) as u8);
+        at += 2 + sign;
+        out[at..at + number.len()].copy_from_slice(number);
+        at += number.len();
+    }
+    let length = (at - 3) as u8;
+    if length < 0x80 {
+        out.copy_within(1..at, 0);
+        at -= 1;
+        (out[0], out[1]) = (0x30, length);
+    } else {
+        (out[0], out[1], out[2]) = (0x30, 0x81, length);
+    }
+    (out, at)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::available;
+    use super::*;
+    use crate::adapter::cpu::awslc::ec::{Form, MAX_POINT, Verdict};
+    use crate::catalogue::LANES;
+
+    fn keys<C: Lanes>(count: usize) -> Vec<Key> {
+        (0..count).map(|_| Key::generate_alone(C::CURVE).unwrap().0).collect()
+    }
+
+    fn all(count: usize) -> u8 {
+        (0xFFu16 >> (LANES - count)) as u8
+    }
+
+    fn both_paths<C: Lanes>() {
+        if !available() {
+            return;
+        }
+        let length = C::CURVE.field_len();
+        for count in 1..=LANES {
+            let keys = keys::<C>(count);
+            for size in [20, length, 64, 80] {
+                let digest: Vec<u8> = (0..size).map(|i| (i * 31 + count) as u8).collect();
+                let digest = leftmost(&digest);
+                let mut jobs: Vec<_> =
+                    keys.iter().map(|key| SignJob { key: key.clone(), digest, signature: None }).collect();
+                assert_eq!(Sign::<C>::lanes(&mut jobs), Some(all(count)));
+                let first = jobs[0].signature.unwrap().0;
+                for job in &mut jobs {
+                    for lane in [true, false] {
+                        if !lane {
+                            Sign::<C>::scalar(job);
+                        }
+                        let (signature, made) = job.signature.unwrap();
+                        assert_eq!(job.key.verify(&digest.0[..digest.1], &signature[..made]).0, Verdict::Good);
+                    }
+                }
+                // The nonce has randomness added.
+                assert_eq!(Sign::<C>::lanes(&mut jobs[..1]), Some(1));
+                assert_ne!(jobs[0].signature.unwrap().0, first);
+            }
+            // Peers that were decoded, uncompressed and compressed, and one that was made here.
+            let peers: Vec<Key> = self::keys::<C>(count)
+                .into_iter()
+                .enumerate()
+                .map(|(i, key)| {
+                    let form = [Form::Uncompressed, Form::Compressed, Form::Hybrid][i % 3];
+                    let mut point = [0; MAX_POINT];
+                    let mut decoded = || Key::new(C::CURVE, Some(key.public(form, &mut point).unwrap()), None);
+                    if i % 4 == 3 { key.clone() } else { decoded().unwrap().public_only().unwrap() }
+                })
+                .collect();
+            let mut jobs: Vec<_> = keys
+                .iter()
+                .zip(&peers)
+                .map(|(key, peer)| DeriveJob { key: key.clone(), peer: peer.clone(), secret: None })
+                .collect();
+            assert_eq!(Derive::<C>::lanes(&mut jobs), Some(all(count)));
+            for job in &mut jobs {
+                let secret = job.secret.take().unwrap();
+                Derive::<C>::scalar(job);
+                assert_eq!(*secret, *job.secret.take().unwrap());
+            }
+            let job = KeygenJob { private: Secret([0; MAX_FIELD]), public: [0; 2 * MAX_FIELD], key: None };
+            let mut jobs = vec![job; count];
+            assert_eq!(Keygen::<C>::lanes(&mut jobs), Some(all(count)));
+            for job in jobs {
+                let key = finish(C::CURVE, Outcome::Lanes, job).unwrap();
+                assert!(key.is_pair());
+            }
+        }
+    }
+
+    #[test]
+    fn lanes_and_the_scalar_path_agree() {
+        both_paths::<P256>();
+        both_paths::<P384>();
+        both_paths::<P521>();
+    }
+
+    #[test]
+    fn keys_without_the_half_needed_are_refused_on_both_paths() {
+        let whole = Key::generate_alone(Curve::P256).unwrap().0;
+        let public = whole.public_only().unwrap();
+        let private = Key::new(Curve::P256, None, whole.scalar()).unwrap();
+        let other = Key::generate_alone(Curve::P384).unwrap().0;
+        assert!(public.sign(&[1; 32], &mut [0; MAX_SIGNATURE]).is_err());
+        assert!(private.sign(&[1; 32], &mut [0; MAX_SIGNATURE]).is_ok());
+        for (key, peer) in [(&public, &public), (&whole, &private), (&whole, &other), (&other, &whole)] {
+            assert!(key.shared_secret(peer, &mut [0; MAX_FIELD]).is_err());
+        }
+        if available() {
+            let job = |key: &Key| SignJob { key: key.clone(), digest: leftmost(&[1; 32]), signature: None };
+            assert_eq!(Sign::<P256>::lanes(&mut [job(&whole), job(&public), job(&private)]), Some(0b101));
+            let job = |key: &Key, peer: &Key| DeriveJob { key: key.clone(), peer: peer.clone(), secret: None };
+            assert_eq!(
+                Derive::<P256>::lanes(&mut [job(&public, &public), job(&whole, &private), job(&private, &public)]),
+                Some(0b100)
+            );
+        }
+    }
+
+    #[test]
+    fn signatures_are_encoded_as_the_library_does() {
+        for (r, s) in [
+            (vec![0x7F; 32], vec![0x80; 32]),
+            (vec![0; 32], vec![0xFF; 32]),
+            ((0..32).collect(), vec![0; 32]),
+            (vec![1; 66], vec![1; 66]),
+            (vec![1; 58], vec![0x80; 58]),
+            (vec![1; 62], vec![1; 62]),
+            (vec![1; 61], vec![1; 61]),
+        ] {
+            let (ours, length) = der(&[&r[..], &s].concat());
+            let short = |n: &[u8]| {
+                let n: Vec<u8> = n.iter().copied().skip_while(|b| *b == 0).collect();
+                let n = if n.first().is_none_or(|b| *b > 0x7F) { [&[0][..], &n].concat() } else { n };
+                [&[2, n.len() as u8][..], &n].concat()
+            };
+            let body = [short(&r), short(&s)].concat();
+            let header = [0x30, 0x81, body.len() as u8];
+            let header = if body.len() < 128 { vec![header[0], header[2]] } else { header.to_vec() };
+            assert_eq!(ours[..length], [header, body].concat());
+        }
+    }
+}

@@ -1,0 +1,386 @@
+//! RSA private operations by CRT (RFC 8017, 5.1.2 and 5.2.1) in the batch engine: 2048, 3072 and 4096 bits, two primes of half
+//! the size each. Other keys, and every key where the CPU has no lanes, are AWS-LC's alone.
+
+#![allow(unsafe_code)]
+
+use super::{Kind, available, run};
+use crate::adapter::Outcome;
+#[cfg(target_arch = "x86_64")]
+use crate::adapter::cpu::awslc::rsa::Part;
+use crate::adapter::cpu::awslc::rsa::{Key, Numbers};
+use crate::catalogue::Queue;
+use crate::error::Error;
+use crate::memory::{Shared, zeros};
+use std::sync::atomic::{AtomicBool, Ordering};
+use zeroize::{Zeroize, Zeroizing};
+
+/// The largest modulus with lanes, in bytes.
+const MAX_SIZE: usize = 512;
+
+/// What lanes need beside a key of AWS-LC's.
+#[derive(Debug)]
+pub struct Prepared {
+    queue: Queue,
+    /// The modulus; inputs must be below it.
+    n: Zeroizing<Vec<u8>>,
+    /// The CRT values turned out not to belong to the key: it works only by `d`, so never in lanes.
+    unfit: AtomicBool,
+    #[cfg(target_arch = "x86_64")]
+    keys: lanes::Keys,
+}
+
+impl Prepared {
+    /// For a key of these numbers; `None` where it has no lanes. The lanes' form of the key is made when the first batch
+    /// wants it, since most keys are loaded by programs that never have two operations at a time.
+    ///
+    /// # Errors
+    /// [`Error::Memory`].
+    pub fn new(numbers: &Numbers<'_>) -> Result<Option<Shared<Prepared>>, Error> {
+        let bits = |number: &[u8]| {
+            let number = &number[number.iter().take_while(|&&b| b == 0).count()..];
+            number.first().map_or(0, |b| number.len() * 8 - b.leading_zeros() as usize)
+        };
+        let queue = match bits(numbers.n) {
+            2048 => Queue::Rsa2048,
+            3072 => Queue::Rsa3072,
+            4096 => Queue::Rsa4096,
+            _ => return Ok(None),
+        };
+        let Some(crt) = numbers.crt else { return Ok(None) };
+        let halves = [crt.p, crt.q].iter().all(|prime| 2 * bits(prime) == bits(numbers.n));
+        if !available() || !halves || bits(numbers.e) > 64 {
+            return Ok(None);
+        }
+        let number = &numbers.n[numbers.n.iter().take_while(|&&b| b == 0).count()..];
+        let mut n = zeros(number.len())?;
+        n.copy_from_slice(number);
+        let prepared = Prepared {
+            queue,
+            n,
+            unfit: AtomicBool::new(false),
+            #[cfg(target_arch = "x86_64")]
+            keys: lanes::Keys::default(),
+        };
+        Shared::new(prepared).map(Some)
+    }
+
+    /// Notes that the CRT values do not belong to the key.
+    pub fn unfit(&self) {
+        self.unfit.store(true, Ordering::Relaxed);
+    }
+}
+
+/// `input^d mod n` where the key has lanes: in a batch, or alone if it is alone. `None` where it has none or something is
+/// wrong with the key or the input: the caller does it then, and says what.
+pub fn private(key: &Key, input: &[u8], out: &mut [u8]) -> Option<Outcome> {
+    let prepared = key.prepared()?;
+    if prepared.unfit.load(Ordering::Relaxed) || input.len() != prepared.n.len() || input >= &prepared.n[..] {
+        return None;
+    }
+    let mut job = Private { key: key.clone(), block: [0; MAX_SIZE], done: false };
+    job.block[..input.len()].copy_from_slice(input);
+    let outcome = match prepared.queue {
+        Queue::Rsa2048 => run::<Rsa2048>(&mut job),
+        Queue::Rsa3072 => run::<Rsa3072>(&mut job),
+        _ => run::<Rsa4096>(&mut job),
+    };
+    job.done.then(|| {
+        out.copy_from_slice(&job.block[..out.len()]);
+        outcome
+    })
+}
+
+/// A private operation.
+#[derive(Clone)]
+pub struct Private {
+    key: Key,
+    /// The input, then the output; as long as the modulus.
+    block: [u8; MAX_SIZE],
+    done: bool,
+}
+
+impl Drop for Private {
+    fn drop(&mut self) {
+        self.block.zeroize();
+    }
+}
+
+impl Private {
+    fn alone(&mut self) -> Outcome {
+        let size = self.key.size();
+        let mut out = [0; MAX_SIZE];
+        let ran = self.key.private_alone(&self.block[..size], &mut out[..size]);
+        self.done = ran.is_ok();
+        self.block = out;
+        out.zeroize();
+        ran.unwrap_or(Outcome::Library)
+    }
+}
+
+macro_rules! kind {
+    ($name:ident, $bits:literal, $break_even:literal, $form:ident) => {
+        #[doc = concat!("RSA private operations of ", $bits, " bits.")]
+        pub struct $name;
+
+        impl Kind for $name {
+            const QUEUE: Queue = Queue::$name;
+            const BREAK_EVEN: usize = $break_even;
+            type Job = Private;
+
+            fn scalar(job: &mut Private) -> Outcome {
+                job.alone()
+            }
+
+            #[cfg(target_arch = "x86_64")]
+            fn lanes(jobs: &mut [Private]) -> Option<u8> {
+                lanes::private(jobs, |keys| &keys.$form, &lanes::$form)
+            }
+
+            #[cfg(not(target_arch = "x86_64"))]
+            fn lanes(_: &mut [Private]) -> Option<u8> {
+                None
+            }
+        }
+    };
+}
+
+// A batch takes as long as 1.8 operations of AWS-LC's on Sapphire Rapids, and more on Zen 5, where AWS-LC is faster.
+kind!(Rsa2048, "2048", 3, RSA_2048);
+kind!(Rsa3072, "3072", 3, RSA_3072);
+kind!(Rsa4096, "4096", 3, RSA_4096);
+
+#[cfg(target_arch = "x86_64")]
+mod lanes {
+    use super::*;
+    use crate::catalogue::LANES;
+    use crate::memory::{boxed, room};
+    use adjunct_kernels::rsa::{self as kernel, PrivateJob, PrivateKey, Scratch};
+    use std::mem::MaybeUninit;
+    use std::ptr::null_mut;
+    use std::sync::atomic::AtomicPtr;
+
+    /// The lanes' form of a key, in the place of its size.
+    #[derive(Debug, Default)]
+    #[allow(non_snake_case)]
+    pub struct Keys {
+        pub RSA_2048: Slot<kernel::PrivateKey2048>,
+        pub RSA_3072: Slot<kernel::PrivateKey3072>,
+        pub RSA_4096: Slot<kernel::PrivateKey4096>,
+    }
+
+    pub static RSA_2048: Scratches<MaybeUninit<kernel::Scratch2048>> = Scratches::new();
+    pub static RSA_3072: Scratches<MaybeUninit<kernel::Scratch3072>> = Scratches::new();
+    pub static RSA_4096: Scratches<MaybeUninit<kernel::Scratch4096>> = Scratches::new();
+
+    /// A place for a box. Without a lock: a fork in the middle leaves the child none that is held.
+    #[derive(Debug)]
+    pub struct Slot<T>(AtomicPtr<T>);
+
+    // SAFETY: a box is moved in and out whole; `get` shares it.
+    unsafe impl<T: Send + Sync> Sync for Slot<T> {}
+
+    impl<T> Default for Slot<T> {
+        fn default() -> Slot<T> {
+            Slot::new()
+        }
+    }
+
+    impl<T> Slot<T> {
+        const fn new() -> Slot<T> {
+            Slot(AtomicPtr::new(null_mut()))
+        }
+
+        /// Puts a box there, or gives it back where there is one.
+        fn put(&self, value: Box<T>) -> Option<Box<T>> {
+            let value = Box::into_raw(value);
+            match self.0.compare_exchange(null_mut(), value, Ordering::AcqRel, Ordering::Acquire) {
+                Ok(_) => None,
+                // SAFETY: a box until a moment ago.
+                Err(_) => Some(unsafe { Box::from_raw(value) }),
+            }
+        }
+
+        fn take(&self) -> Option<Box<T>> {
+            let value = self.0.swap(null_mut(), Ordering::AcqRel);
+            // SAFETY: what `put` made of a box, taken by nobody else.
+            (!value.is_null()).then(|| unsafe { Box::from_raw(value) })
+        }
+    }
+
+    impl<T> Drop for Slot<T> {
+        fn drop(&mut self) {
+            drop(self.take());
+        }
+    }
+
+    impl<const P: usize, const M: usize> Slot<PrivateKey<P, M>> {
+        /// The key in lanes' form, made now if it is not there; `None` for a key that has none after all. Keys are never taken
+        /// out while the slot lives.
+        ///
+        /// # Errors
+        /// [`Error::Memory`].
+        fn key(&self, key: &Key) -> Result<Option<&PrivateKey<P, M>>, Error> {
+            if self.0.load(Ordering::Acquire).is_null() {
+                let number = |part| Ok::<_, Error>(key.try_number(part)?.unwrap_or_default());
+                let (n, e, p, q) = (number(Part::N)?, number(Part::E)?, number(Part::P)?, number(Part::Q)?);
+                let (dp, dq, qinv) = (number(Part::Dp)?, number(Part::Dq)?, number(Part::Qinv)?);
+                let Some(made) = PrivateKey::new(&n, &e, &p, &q, &dp, &dq, &qinv) else { return Ok(None) };
+                drop(self.put(boxed(made)?));
+            }
+            // SAFETY: what `put` made of a box, which lives as long as the slot.
+            Ok(unsafe { self.0.load(Ordering::Acquire).as_ref() })
+        }
+    }
+
+    /// Working memory of leaders that are done, for the next ones: more than a stack may hold, and more than is nice to map
+    /// for each batch. As many as there may be leaders on a middling machine; the others' is freed.
+    pub struct Scratches<T>([Slot<T>; 16]);
+
+    impl<T> Scratches<T> {
+        const fn new() -> Self {
+            Scratches([const { Slot::new() }; 16])
+        }
+    }
+
+    impl<T> Scratches<MaybeUninit<T>> {
+        fn take(&self) -> Result<Box<MaybeUninit<T>>, Error> {
+            self.0.iter().find_map(Slot::take).map_or_else(room, Ok)
+        }
+
+        fn give(&self, scratch: Box<MaybeUninit<T>>) {
+            // The one that is left over is dropped.
+            let _ = self.0.iter().try_fold(scratch, |scratch, slot| slot.put(scratch));
+        }
+    }
+
+    /// Does one to eight private operations in lanes; `None` without the memory for it.
+    pub fn private<const P: usize, const M: usize>(
+        jobs: &mut [Private],
+        form: impl Fn(&Keys) -> &Slot<PrivateKey<P, M>>,
+        scratches: &Scratches<MaybeUninit<Scratch<P, M>>>,
+    ) -> Option<u8> {
+        let keys: [_; LANES] = std::array::from_fn(|i| jobs.get(i).and_then(|job| job.key.prepared().cloned()));
+        // A key that has no form for lanes after all is the scalar path's.
+        let mut forms = [None; LANES];
+        for ((form_of, key), job) in forms.iter_mut().zip(&keys).zip(jobs.iter()) {
+            if let Some(key) = key {
+                *form_of = form(&key.keys).key(&job.key).ok()?;
+            }
+        }
+        let fit = || forms.iter().enumerate().filter_map(|(place, form)| Some((place, (*form)?)));
+        let Some(first) = fit().next() else { return Some(0) };
+        let mut scratch = scratches.take().ok()?;
+        let (mut outputs, mut inputs) = ([[0; MAX_SIZE]; LANES], fit());
+        let size = PrivateKey::<P, M>::BYTES;
+        let mut work = outputs.each_mut().map(|output| {
+            let (place, key) = inputs.next().unwrap_or(first);
+            PrivateJob { key, input: &jobs[place].block[..size], output: &mut output[..size] }
+        });
+        // SAFETY: the engine asks for lanes where there are the instructions for them.
+        let done = unsafe { kernel::private(&mut work[..fit().count()], &mut scratch) };
+        scratches.give(scratch);
+        let mut right = 0;
+        for (lane, (place, _)) in fit().enumerate() {
+            if done >> lane & 1 == 1 {
+                right |= 1 << place;
+                (jobs[place].block, jobs[place].done) = (outputs[lane], true);
+            }
+        }
+        outputs.zeroize();
+        Some(right)
+    }
+}
+
+#[cfg(all(test, target_arch = "x86_64"))]
+mod tests {
+    use super::*;
+    use crate::adapter::cpu::awslc::rsa::Crt;
+    use crate::catalogue::LANES;
+
+    const E: [u8; 3] = [1, 0, 1];
+
+    /// Random, and below any modulus of this size.
+    fn input(key: &Key) -> Vec<u8> {
+        let mut input = vec![0; key.size()];
+        crate::adapter::cpu::awslc::random(&mut input);
+        input[0] &= 0x7F;
+        input
+    }
+
+    fn job(key: &Key, input: &[u8]) -> Private {
+        let mut job = Private { key: key.clone(), block: [0; MAX_SIZE], done: false };
+        job.block[..input.len()].copy_from_slice(input);
+        job
+    }
+
+    /// Both paths of a kind, for every number of jobs.
+    fn both<K: Kind<Job = Private>>(keys: &[Key]) {
+        assert!(keys.iter().all(|key| key.prepared().is_some_and(|p| p.queue == K::QUEUE)));
+        for count in 1..=LANES {
+            let mut jobs: Vec<_> = (0..count).map(|i| job(&keys[i % keys.len()], &input(&keys[0]))).collect();
+            let mut alone = jobs.clone();
+            alone.iter_mut().for_each(|job| _ = K::scalar(job));
+            assert_eq!(K::lanes(&mut jobs), Some(u8::MAX >> (LANES - count)), "{count} jobs");
+            assert!(jobs.iter().zip(&alone).all(|(a, b)| a.block == b.block && a.done && b.done), "{count} jobs");
+        }
+    }
+
+    #[test]
+    fn lanes_give_what_the_scalar_path_gives() {
+        if available() {
+            let keys = |bits, count| -> Vec<_> { (0..count).map(|_| Key::generate(bits, &E, None).unwrap()).collect() };
+            both::<Rsa2048>(&keys(2048, 3));
+            both::<Rsa3072>(&keys(3072, 2));
+            both::<Rsa4096>(&keys(4096, 1));
+            assert!(keys(1024, 1)[0].prepared().is_none());
+        }
+    }
+
+    /// The key again, some of its CRT values changed.
+    fn changed(key: &Key, change: impl Fn(&mut [Vec<u8>; 5])) -> Key {
+        let number = |part| key.number(part).unwrap().to_vec();
+        let mut crt = [Part::P, Part::Q, Part::Dp, Part::Dq, Part::Qinv].map(number);
+        change(&mut crt);
+        let [p, q, dp, dq, qinv] = &crt;
+        let (n, e, d) = (number(Part::N), number(Part::E), number(Part::D));
+        let crt = Crt { p, q, dp, dq, qinv };
+        Key::new(&Numbers { n: &n, e: &e, d: Some(&d), crt: Some(crt) }).unwrap()
+    }
+
+    #[test]
+    fn a_wrong_key_leaves_the_others_alone_and_is_kept_out() {
+        if available() {
+            let good = Key::generate(2048, &E, None).unwrap();
+            // OpenSSL takes a key with a wrong dp, and signs by d.
+            let wrong = changed(&good, |crt| *crt[2].last_mut().unwrap() ^= 2);
+            let inputs = [input(&good), input(&good), input(&good)];
+            let mut jobs = [job(&good, &inputs[0]), job(&wrong, &inputs[1]), job(&good, &inputs[2])];
+            assert_eq!(Rsa2048::lanes(&mut jobs), Some(0b101));
+            for (i, key) in [(0, &good), (1, &wrong), (2, &good)] {
+                let (mut out, mut expected) = (vec![0; 256], vec![0; 256]);
+                key.private_transform(&inputs[i], &mut out).unwrap();
+                good.private_alone(&inputs[i], &mut expected).unwrap();
+                assert_eq!(out, expected);
+            }
+            assert!(wrong.prepared().unwrap().unfit.load(Ordering::Relaxed));
+            assert!(private(&wrong, &inputs[0], &mut [0; 256]).is_none());
+        }
+    }
+
+    #[test]
+    fn edge_values_are_the_scalar_paths_too() {
+        let key = Key::generate(2048, &E, None).unwrap();
+        let n = key.number(Part::N).unwrap().to_vec();
+        let small = |value| [vec![0; 255], vec![value]].concat();
+        let mut last = n.clone();
+        last[255] -= 1;
+        for own in [small(0), small(1), last] {
+            let mut out = vec![0xAA; 256];
+            key.private_transform(&own, &mut out).unwrap();
+            assert_eq!(out, own);
+        }
+        let mut out = vec![0xAA; 256];
+        assert!(key.private_transform(&n, &mut out).is_err());
+        assert!(key.private_transform(&[0xFF; 256], &mut out).is_err());
+    }
+}

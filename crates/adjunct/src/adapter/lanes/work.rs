@@ -1,0 +1,118 @@
+//! A kind with its type erased, so that whoever leads can do the jobs of others.
+
+use super::kind::Kind;
+use crate::adapter::Outcome;
+use crate::catalogue::{LANES, Queue};
+use std::marker::PhantomData;
+use std::mem::MaybeUninit;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{Ordering, compiler_fence};
+
+/// [`Work::run`] of one kind.
+type Run = unsafe fn(&[*mut u8], bool, &dyn Fn() -> bool) -> Option<Done>;
+
+/// What did each of the jobs; `None` for one that went wrong.
+pub(super) type Done = [Option<Outcome>; LANES];
+
+/// What a leader needs of a kind.
+pub(super) struct Work {
+    pub(super) queue: Queue,
+    pub(super) break_even: usize,
+    size: usize,
+    run: Run,
+    end: unsafe fn(*mut u8),
+}
+
+struct Of<K>(PhantomData<K>);
+
+impl<K: Kind> Of<K> {
+    const WORK: Work =
+        Work { queue: K::QUEUE, break_even: K::BREAK_EVEN, size: size_of::<K::Job>(), run: run::<K>, end: end::<K> };
+}
+
+impl Work {
+    /// That of a kind.
+    pub(super) fn of<K: Kind>() -> &'static Work {
+        &Of::<K>::WORK
+    }
+
+    /// Does the jobs at `places`, in lanes or one by one, and leaves them there done; `None` where there was no
+    /// memory for lanes. Where `still` says no afterwards (a child was forked meanwhile and this is it, the places are not ours), nothing is left.
+    ///
+    /// # Safety
+    /// At each of the places, at most [`LANES`], stands a job of this kind that is the caller's alone.
+    pub(super) unsafe fn run(&self, places: &[*mut u8], lanes: bool, still: &dyn Fn() -> bool) -> Option<Done> {
+        // SAFETY: as above.
+        unsafe { (self.run)(places, lanes, still) }
+    }
+
+    /// Drops the job at `place` and wipes it.
+    ///
+    /// # Safety
+    /// There stands a job of this kind that is the caller's alone; afterwards none does.
+    pub(super) unsafe fn end(&self, place: *mut u8) {
+        // SAFETY: as above.
+        unsafe {
+            (self.end)(place);
+            wipe(place, self.size);
+        }
+    }
+}
+
+unsafe fn end<K: Kind>(place: *mut u8) {
+    // SAFETY: by the caller's word. A drop that panics must not end the leader.
+    let _ = catch_unwind(AssertUnwindSafe(|| unsafe { place.cast::<K::Job>().drop_in_place() }));
+}
+
+/// Writes zeros where a job was.
+///
+/// # Safety
+/// `size` bytes at `place`, aligned for words, are the caller's to write, and hold nothing that needs a drop.
+pub(super) unsafe fn wipe(place: *mut u8, size: usize) {
+    for at in 0..size / 8 {
+        // SAFETY: within the place. Volatile, so that it is done though nobody reads it.
+        unsafe { place.cast::<u64>().add(at).write_volatile(0) };
+    }
+    for at in size / 8 * 8..size {
+        // SAFETY: as above.
+        unsafe { place.add(at).write_volatile(0) };
+    }
+    compiler_fence(Ordering::SeqCst);
+}
+
+/// Moves the jobs to this thread's stack, so that the kernel works on memory no one else ever touches, and back.
+unsafe fn run<K: Kind>(places: &[*mut u8], lanes: bool, still: &dyn Fn() -> bool) -> Option<Done> {
+    #[repr(C, align(64))]
+    struct Bench<J>([MaybeUninit<J>; LANES]);
+    let mut bench: Bench<K::Job> = Bench([const { MaybeUninit::uninit() }; LANES]);
+    let count = places.len().min(LANES);
+    for (seat, place) in bench.0.iter_mut().zip(places) {
+        // SAFETY: a job stands there, the caller's; it is moved, and moved back or dropped below.
+        seat.write(unsafe { place.cast::<K::Job>().read() });
+    }
+    // SAFETY: the first `count` have just been written.
+    let jobs = unsafe { std::slice::from_raw_parts_mut(bench.0.as_mut_ptr().cast::<K::Job>(), count) };
+    let done = catch_unwind(AssertUnwindSafe(|| {
+        let mut done: Done = [None; LANES];
+        if lanes {
+            let right = K::lanes(jobs)?;
+            done.iter_mut().enumerate().for_each(|(i, done)| *done = (right >> i & 1 == 1).then_some(Outcome::Lanes));
+        } else {
+            done.iter_mut().zip(jobs).for_each(|(done, job)| *done = Some(K::scalar(job)));
+        }
+        Some(done)
+    }));
+    let ours = still();
+    for (seat, place) in bench.0.iter_mut().zip(places) {
+        // SAFETY: each job is either moved back to its place or dropped here.
+        unsafe {
+            match ours {
+                true => place.cast::<K::Job>().write(seat.assume_init_read()),
+                false => seat.assume_init_drop(),
+            }
+        }
+    }
+    // SAFETY: no job is left there.
+    unsafe { wipe((&raw mut bench).cast(), count * size_of::<K::Job>()) };
+    done.unwrap_or(Some([None; LANES]))
+}

@@ -1,0 +1,22 @@
+//! What runs operations: the CPU (its instructions, else software) and the lanes (batches in this process).
+//!
+//! [`choice`] says which of hardware and software serves a function here; an adapter says what ran each operation.
+
+pub mod choice;
+pub mod cpu;
+pub mod lanes;
+
+use crate::catalogue::Reason;
+
+/// What ran a public-key operation, as the adapter that ran it says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// The lanes: a batch on AVX-512 IFMA. Hardware.
+    Lanes,
+    /// The CPU, with instructions of the function's own (CPACF; AVX-512 IFMA for RSA). Hardware.
+    Instructions,
+    /// The CPU without them: software, for the reason that is known of the function and key ([`choice::path`]).
+    Library,
+    /// The CPU without them, for this reason, though it has them for other operations of the function.
+    Software(Reason),
+}

@@ -1,0 +1,70 @@
+//! What an operation is counted by: its path, hardware or software and why, and its direction.
+
+/// Why an operation ran in software.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[repr(u8)]
+#[non_exhaustive]
+pub enum Reason {
+    /// No instruction for this function exists on this architecture.
+    NoInstruction = 0,
+    /// This CPU lacks the instruction, or the operating system or `OPENSSL_ia32cap` hides it.
+    CpuLacks = 1,
+    /// `ADJUNCT_CPU` took the instruction away.
+    Masked = 2,
+    /// The hardware path does not take this parameter (key size, curve, mode).
+    Parameter = 3,
+    /// The operation was handed to OpenSSL's default provider.
+    Delegated = 4,
+    /// Not in a batch, and only batches run on the instruction: nobody asked for another at the same time, or its caller shares
+    /// none ([`accelerator`]: a plain thread, unless the configuration says otherwise).
+    Alone = 5,
+}
+
+impl Reason {
+    /// Every reason.
+    pub const ALL: &[Reason] =
+        &[Reason::NoInstruction, Reason::CpuLacks, Reason::Masked, Reason::Parameter, Reason::Delegated, Reason::Alone];
+
+    /// The words of the reports.
+    pub const fn text(self) -> &'static str {
+        match self {
+            Reason::NoInstruction => "no instruction for it on this architecture",
+            Reason::CpuLacks => "this CPU lacks the instruction",
+            Reason::Masked => "masked by ADJUNCT_CPU",
+            Reason::Parameter => "no hardware path for this key size or parameter",
+            Reason::Delegated => "handed to OpenSSL's default provider",
+            Reason::Alone => "ran alone; batches of it run on AVX-512 IFMA",
+        }
+    }
+
+    /// The key in `--json`.
+    pub const fn key(self) -> &'static str {
+        match self {
+            Reason::NoInstruction => "no-instruction",
+            Reason::CpuLacks => "cpu-lacks",
+            Reason::Masked => "masked",
+            Reason::Parameter => "parameter",
+            Reason::Delegated => "delegated",
+            Reason::Alone => "alone",
+        }
+    }
+}
+
+/// What serves an operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Path {
+    /// Dedicated instructions.
+    Hardware,
+    /// Everything else, and why.
+    Software(Reason),
+}
+
+/// The direction of a counted operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Direction {
+    /// Encrypt; also the one direction of digests and public-key operations.
+    Encrypt = 0,
+    /// Decrypt.
+    Decrypt = 1,
+}

@@ -1,0 +1,17 @@
+//! The operations that interfaces call: each checks its input, has an adapter run it, and counts itself after it ran, by what ran it.
+//! What is refused counts nothing.
+//!
+//! Whose counts they are is said by [`attribute`] when a context is made, or by [`attribute_now`] before an operation that is rare
+//! beside what it costs.
+
+pub mod aead;
+mod delegated;
+pub mod drbg;
+
+mod tally;
+pub mod tls_record;
+
+pub use crate::adapter::choice;
+pub use crate::counters::{attribute, attribute_now};
+pub use delegated::Delegated;
+pub use tally::Tally;

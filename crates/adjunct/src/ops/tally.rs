@@ -1,0 +1,117 @@
+//! Where an operation counts: resolved once, when a context gets its key.
+
+use crate::adapter::choice::{known, path};
+use crate::adapter::{Outcome, lanes};
+use crate::catalogue::{Direction, Function, Path, Reason, Row};
+use crate::counters;
+
+/// Where a context counts: a row and a path. Copy it into the context once the key is known; [`Tally::count`] is then a
+/// few instructions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tally {
+    row: Row,
+    function: Function,
+    path: Path,
+    place: counters::Place,
+}
+
+impl Tally {
+    /// The tally of an operation of `function` with a key of `bits` (0 where it has none), on the path that serves it here.
+    #[inline]
+    pub fn new(function: Function, bits: usize) -> Tally {
+        let (row, listed) = function.row_of(bits);
+        // Rows of one size, or of functions without any: the answer is always the same, and asked for at every call of libica.
+        let path = if bits == 0 && function.info().sizes.is_empty() || listed {
+            known(function, bits, row)
+        } else {
+            path(function, bits)
+        };
+        Tally::at(path, function, row)
+    }
+
+    /// The same operation, handed to OpenSSL's default provider.
+    pub fn delegated(function: Function, bits: usize) -> Tally {
+        Tally::on(Path::Software(Reason::Delegated), function, bits)
+    }
+
+    /// The same operation on a curve that has no lanes, though another of its size has.
+    pub fn without_lanes(function: Function, bits: usize) -> Tally {
+        Tally::on(Path::Software(Reason::Parameter), function, bits)
+    }
+
+    /// The same for an operation that the batches of its function do not take (a nonce that is given, a long message): alone or
+    /// not, it is software.
+    #[must_use]
+    pub fn out_of_batches(self) -> Tally {
+        match self.path {
+            Path::Software(Reason::Alone) => Tally::at(Path::Software(Reason::Parameter), self.function, self.row),
+            _ => self,
+        }
+    }
+
+    fn on(path: Path, function: Function, bits: usize) -> Tally {
+        Tally::at(path, function, function.row(bits))
+    }
+
+    // The only place that makes one: `place` follows from the other three.
+    fn at(path: Path, function: Function, row: Row) -> Tally {
+        Tally { row, function, path, place: counters::Place::new(row, function, path) }
+    }
+
+    /// The tally of RSA private operations with the Chinese remainder theorem: AWS-LC's AVX-512 IFMA exponentiation takes
+    /// two primes of 1024, 1536 or 2048 bits each, whatever the size of their product (RSA-2047 can have two of 1024).
+    pub fn rsa_crt(bits: usize, p_bits: usize, q_bits: usize) -> Tally {
+        let path = match path(Function::RsaCrt, 0) {
+            Path::Hardware if !(p_bits == q_bits && matches!(p_bits, 1024 | 1536 | 2048)) => {
+                Path::Software(Reason::Parameter)
+            }
+            path => path,
+        };
+        Tally::on(path, Function::RsaCrt, bits)
+    }
+
+    /// Where one public-key operation counts, by what ran it.
+    #[must_use]
+    pub fn ran(self, outcome: Outcome) -> Tally {
+        let path = match (outcome, self.path) {
+            (Outcome::Lanes | Outcome::Instructions, _) => Path::Hardware,
+            // Instructions serve others of the function and size, and have left this one.
+            (Outcome::Library, Path::Hardware) => Path::Software(Reason::Parameter),
+            (Outcome::Software(reason), Path::Hardware) => Path::Software(reason),
+            (Outcome::Library | Outcome::Software(_), software) => software,
+        };
+        if path == self.path { self } else { Tally::at(path, self.function, self.row) }
+    }
+
+    /// Whether such operations of plain threads run in batches on this machine, so that one is software only where it is alone.
+    pub fn batches(self) -> bool {
+        self.path == Path::Software(Reason::Alone) && lanes::of_threads()
+    }
+
+    /// The path counted.
+    pub const fn path(self) -> Path {
+        self.path
+    }
+
+    /// The row counted.
+    pub const fn row(self) -> Row {
+        self.row
+    }
+
+    /// The function counted.
+    pub const fn function(self) -> Function {
+        self.function
+    }
+
+    /// Counts one operation over `bytes` bytes (0 for public-key operations).
+    #[inline]
+    pub fn count(self, direction: Direction, bytes: usize) {
+        counters::add(self.place, direction, 1, bytes as u64);
+    }
+
+    /// Counts `bytes` more bytes of an operation already counted.
+    #[inline]
+    pub fn count_bytes(self, direction: Direction, bytes: usize) {
+        counters::add(self.place, direction, 0, bytes as u64);
+    }
+}

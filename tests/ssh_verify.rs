@@ -309,7 +309,7 @@ fn a_forced_command_is_said() {
 fn this_machines_own_server_is_preferred() {
     let (lab, system) = (Lab::new(), System::here());
     let ssh = Ssh::new(&system, &system);
-    let server = ssh.serve(&lab, lab.adjunct(), &[]);
+    let server = ssh.serve(&lab, lab.adjunct(), &["AllowTcpForwarding yes".to_owned()]);
     let (port, key) = (server.port().to_string(), ssh.key());
     let out = verify(&lab, lab.adjunct(), &["-F", "none", "-p", &port, "-o", GCM, "-o", "IdentityAgent=none", "-i"])
         .arg(key)
@@ -319,6 +319,33 @@ fn this_machines_own_server_is_preferred() {
     assert_eq!(out.status.code() == Some(0), has_hardware("AES GCM"), "{text}{}", String::from_utf8_lossy(&out.stderr));
     assert!(text.contains("with this machine's sshd (127.0.0.1)") && text.contains("AES GCM 128 enc: "), "{text}");
     assert!(text.contains("the cipher authenticates by itself"), "{text}");
+}
+
+/// Data go to this machine's own server and back without a shell of the account's, which would run its startup files; a server
+/// that does not allow it is not used.
+#[test]
+fn this_machines_own_server_runs_no_shell() {
+    let (lab, system) = (Lab::new(), System::here());
+    let ssh = Ssh::new(&system, &system);
+    let keys = ssh.place.authorized_keys();
+    let key = std::fs::read_to_string(&keys).expect("the public key");
+    let ran = lab.path("ran");
+    let server = ssh.serve(&lab, lab.adjunct(), &["AllowTcpForwarding yes".to_owned()]);
+    let port = server.port().to_string();
+    let run = |options: &str| {
+        std::fs::write(&keys, format!("{options} {key}")).expect("authorized keys");
+        let mut command = verify(&lab, lab.adjunct(), &["--json", "-F", "none", "-p", &port, "-o", GCM, "-i"]);
+        command.arg(ssh.key()).args(["-o", "IdentityAgent=none"]).output().expect("adjunct runs")
+    };
+    // A forced command runs in the shell whenever any command or shell is asked for.
+    let forced = format!("command=\"echo >{}\"", ran.display());
+    let out = run(&forced);
+    let report: serde_json::Value = serde_json::from_slice(&out.stdout).expect("a report");
+    assert_eq!((report["target"].as_str(), report["bytes"].as_u64()), (Some("own"), Some(300_000)), "{report:#}");
+    assert_eq!(report["bulk_in_hardware"], has_hardware("AES GCM"), "{report:#}");
+    assert!(!ran.exists(), "a shell ran");
+    refused(&run(&format!("restrict,{forced}")), 1, "forwards no connection (AllowTcpForwarding");
+    assert!(!ran.exists(), "a shell ran");
 }
 
 /// One line on standard error, nothing on standard output.

@@ -37,7 +37,7 @@ pub(crate) struct Args {
     /// The provider module; by default the one beside this program or in OpenSSL's modules folder
     #[arg(id = "module", long = "module", value_name = "PATH")]
     path: Option<PathBuf>,
-    /// As root: take the module though others than root could change it, or a folder above it
+    /// As root: load the module, and another libcrypto, though others than root could change them, or a folder above them
     #[arg(id = "trust_module", long = "trust-module")]
     trusted: bool,
 }
@@ -102,6 +102,26 @@ pub(crate) fn find(
         return Err(failed("a path with such characters cannot be written into openssl.cnf"));
     }
     Ok(full)
+}
+
+/// Sees to it that root loads `library`, of another make than this program, only where nobody else can change it, or where
+/// `--trust-module` is said. A name without a folder is left to the loader, which finds the system's own by it.
+///
+/// # Errors
+/// [`Failure`] that says who else could change it.
+pub(crate) fn check_library(library: &Path, trusted: bool) -> Result<(), Failure> {
+    if trusted || !nix::unistd::geteuid().is_root() || library.components().count() == 1 && !library.is_absolute() {
+        return Ok(());
+    }
+    let full = std::path::absolute(library).and_then(|full| fs::metadata(&full).map(|_| full));
+    let full = full.map_err(|e| Failure::new(format!("{}: {}", library.display(), cause(&e))))?;
+    match changeable(&full) {
+        None => Ok(()),
+        Some(why) => Err(Failure::new(format!(
+            "{}: {why}: root would run what they put there; copy it to a folder of root's, or say --trust-module",
+            library.display()
+        ))),
+    }
 }
 
 /// The file of this command. Run by a loader of another root, the command is its argument, not the running program.

@@ -196,13 +196,13 @@ fn what_cannot_be_measured_is_one_line() {
     let module = ["--module", none];
     for what in ["openssl", "bulk", "accelerator"] {
         refuse(what, &["--noise", "--filter", "no such row"], "no row");
-        refuse(what, &["--libcrypto", "/nonexistent.so"], "no usable libcrypto");
+        refuse(what, &["--libcrypto", "/nonexistent.so"], "/nonexistent.so: ");
         refuse(what, &module, &format!("does not load {none}"));
         refuse(what, &["--module", "/nonexistent.so"], "/nonexistent.so: No such file");
         refuse(what, &["--noise", "--json", "/nonexistent/rows.json"], "No such file");
         refuse(what, &["--noise", "--json", root], "directory");
     }
-    let newest = |text: &str| refuse("bulk", &["--newest", root, "--module", none], text);
+    let newest = |text: &str| refuse("bulk", &["--newest", root, "--trust-module", "--module", none], text);
     refuse("bulk", &["--newest", "/nonexistent", "--module", none], "/nonexistent: no such folder");
     newest("no libcrypto.so");
     std::fs::write(&crypto, "text").unwrap();

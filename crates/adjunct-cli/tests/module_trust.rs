@@ -134,6 +134,44 @@ fn as_root_no_command_loads_a_module_that_others_can_change() {
     }
 }
 
+/// Another libcrypto, or another system's root, runs as root as much as the module does.
+#[test]
+fn as_root_no_benchmark_loads_a_library_that_others_can_change() {
+    if !nix::unistd::geteuid().is_root() {
+        return eprintln!("SKIPPED: only root is asked for that");
+    }
+    let anywhere = tempfile::tempdir().unwrap();
+    let (library, root) = (anywhere.path().join("libcrypto.so.3"), anywhere.path().join("root"));
+    fs::write(&library, "no library").unwrap();
+    fs::create_dir_all(root.join("usr/lib")).unwrap();
+    for name in ["libcrypto.so.3", "ld-linux.so.2"] {
+        copy(env!("CARGO_BIN_EXE_adjunct"), &root.join("usr/lib").join(name));
+    }
+    // Beside the program: root takes it as the module for a run.
+    let module = env!("CARGO_BIN_EXE_adjunct");
+    let said = |words: &[&str], path: &Path, trusted: bool| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_adjunct"));
+        command.args(words).arg(path).args(["--module", module]).args(trusted.then_some("--trust-module"));
+        let output = command.env_remove("OPENSSL_CONF").stdin(Stdio::null()).output().unwrap();
+        assert_eq!(output.status.code(), Some(1), "{words:?}: {output:?}");
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let cases: [(&[&str], &Path, &str); 5] = [
+        (&["bench", "openssl", "--libcrypto"], &library, "no usable libcrypto"),
+        (&["bench", "bulk", "--libcrypto"], &library, "no usable libcrypto"),
+        (&["bench", "accelerator", "--libcrypto"], &library, "no usable libcrypto"),
+        (&["bench", "openssl", "--against"], &library, "no usable libcrypto"),
+        (&["bench", "bulk", "--newest"], &root, "does not run under its libraries"),
+    ];
+    for (words, path, further) in cases {
+        let line = said(words, path, false);
+        let refused = line.contains("others than root may write") && line.contains("--trust-module");
+        assert!(refused && line.lines().count() == 1, "{words:?}: {line}");
+        let line = said(words, path, true);
+        assert!(line.contains(further), "{words:?}: {line}");
+    }
+}
+
 /// What lies beside the program, as a build leaves it, needs no more trust than the program; not so a file that another user has
 /// put there, nor where the configuration stays.
 #[test]

@@ -105,7 +105,13 @@ const INFO_MODULES_DIR: c_int = 1003;
 
 impl Functions {
     /// Loads libcrypto from `path`, or the system's own. It stays loaded: contexts outlive every scope.
-    pub fn load(path: Option<&Path>) -> Result<&'static Functions, Error> {
+    ///
+    /// # Errors
+    /// [`Failure`] where it does not load, and where root must not load it (`choice` says what root trusts).
+    pub fn load(path: Option<&Path>, choice: Choice<'_>) -> Result<&'static Functions, Failure> {
+        if let Some(path) = path {
+            module::check_library(path, choice.trusted)?;
+        }
         let candidates: Vec<&Path> = match path {
             Some(path) => vec![path],
             None => vec![Path::new("libcrypto.so.3"), Path::new("libcrypto.so.4")],
@@ -129,7 +135,7 @@ impl Functions {
                 Err(error) => cause = Some(reason(&error)),
             }
         }
-        Err(Error::Library(cause.unwrap_or_default()))
+        Err(Error::Library(cause.unwrap_or_default()).into())
     }
 
     /// `OpenSSL 3.0.17 1 Jul 2025`.

@@ -248,7 +248,7 @@ pub(super) fn run(args: &Args, meter: Meter) -> Result<ExitCode, Failure> {
         unsafe { std::env::set_var("ADJUNCT_ACCELERATOR", "always") };
     }
     adjunct::init();
-    let library = Functions::load(args.libcrypto.as_deref())?;
+    let library = Functions::load(args.libcrypto.as_deref(), args.module.choice())?;
     let adjunct = match args.noise {
         true => Side::stock(library)?,
         false => Side::adjunct(library, &library.module(args.module.choice())?)?,

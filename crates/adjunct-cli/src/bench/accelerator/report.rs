@@ -292,7 +292,7 @@ mod tests {
 
     #[test]
     fn a_row_has_the_values_in_the_order_that_scripts_know() {
-        let library = crate::bench::libcrypto::Functions::load(None).unwrap();
+        let library = crate::bench::libcrypto::Functions::load(None, crate::module::Choice::default()).unwrap();
         let plan = crate::bench::measure::Plan { slice: std::time::Duration::from_millis(1), repeats: 1 };
         let mut report = Report::new(Header::new(library, plan), Units::default(), true);
         let side =

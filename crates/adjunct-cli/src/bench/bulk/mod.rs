@@ -152,12 +152,13 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
         return Err(no_rows(&args.filter));
     }
     stay_here();
-    let library = Functions::load(args.libcrypto.as_deref())?;
+    let library = Functions::load(args.libcrypto.as_deref(), args.module.choice())?;
     let (adjunct, newest) = if args.noise {
         (Side::stock(library)?, None)
     } else {
         let module = library.module(args.module.choice())?;
-        let newest = args.newest.as_deref().map(|root| Worker::start(root, &module)).transpose()?;
+        let newest =
+            args.newest.as_deref().map(|root| Worker::start(root, &module, args.module.choice())).transpose()?;
         (Side::adjunct(library, &module)?, newest)
     };
     let json = sink::Json::open(args.json.as_deref())?;

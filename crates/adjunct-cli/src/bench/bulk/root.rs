@@ -48,6 +48,16 @@ impl Root {
         }
         Ok(Root { loader, libcrypto, libraries: folders })
     }
+
+    /// All that its loader could load into a program: itself, the folders of libraries, and the libraries there.
+    pub fn loadable(&self) -> Vec<PathBuf> {
+        let libraries =
+            self.libraries.iter().flat_map(|folder| std::fs::read_dir(folder).into_iter().flatten().flatten());
+        let libraries = libraries.map(|entry| entry.path()).filter(|path| {
+            path.file_name().is_some_and(|name| name.to_string_lossy().contains(".so")) && path.is_file()
+        });
+        [self.loader.clone()].into_iter().chain(self.libraries.clone()).chain(libraries).collect()
+    }
 }
 
 /// The folders that hold libraries in any distribution's order, those that are there.

@@ -30,13 +30,16 @@ pub struct Worker {
 }
 
 impl Worker {
-    /// Starts it, with the provider `module`.
+    /// Starts it, with the provider `module`; `choice` says what root trusts.
     ///
     /// # Errors
-    /// [`Error::Root`] where it does not start, with its own words.
-    pub fn start(folder: &Path, module: &Path) -> Result<Worker, Error> {
+    /// [`Failure`] where it does not start, with its own words, and where root must not run what lies in `folder`.
+    pub fn start(folder: &Path, module: &Path, choice: Choice<'_>) -> Result<Worker, Failure> {
         let root = Root::find(folder)?;
-        let wrong = |cause: String| Error::Root(folder.to_owned(), cause);
+        for path in root.loadable() {
+            module::check_library(&path, choice.trusted)?;
+        }
+        let wrong = |cause: String| Failure::from(Error::Root(folder.to_owned(), cause));
         let own = module::program().map_err(|e| wrong(crate::failure::cause(&e)))?;
         let libraries = std::env::join_paths(&root.libraries).map_err(|e| wrong(e.to_string()))?;
         let mut child = Command::new(&root.loader)
@@ -126,7 +129,7 @@ impl Drop for Worker {
 /// # Errors
 /// [`Failure`] where there is no libcrypto, or it does not load the module.
 pub fn serve(libcrypto: Option<&Path>, module: Choice<'_>) -> Result<ExitCode, Failure> {
-    let library = Functions::load(libcrypto)?;
+    let library = Functions::load(libcrypto, module)?;
     let mut sides = [
         Slot { name: "stock", side: Side::stock(library)?, work: None },
         Slot { name: "adjunct", side: Side::adjunct(library, &library.module(module)?)?, work: None },

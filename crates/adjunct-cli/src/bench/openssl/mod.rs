@@ -148,9 +148,9 @@ impl Bench {
 /// [`Failure`] with the one line to show.
 pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     let subjects = subjects(args)?;
-    let library = Functions::load(args.libcrypto.as_deref())?;
+    let library = Functions::load(args.libcrypto.as_deref(), args.module.choice())?;
     let stock_library = match &args.against {
-        Some(path) => Functions::load(Some(path))?,
+        Some(path) => Functions::load(Some(path), args.module.choice())?,
         None => library,
     };
     let adjunct = match args.noise {

@@ -6,6 +6,7 @@
 pub mod knowledge;
 pub mod log;
 
+mod echo;
 mod judge;
 mod loaded;
 mod refusal;
@@ -22,11 +23,12 @@ use crate::ssh::lab::counted::{Counted, unique};
 use crate::ssh::lab::{HOST, Place, Programs, locate};
 use crate::{Failure, scratch};
 use adjunct::counters::Snapshot;
+use echo::Echo;
 use judge::{End, Judge, Role, Seen, What, algorithm};
 use knowledge::Program;
 use loaded::{Configured, configured};
 use report::{Part, Report};
-use session::{Plan, Session};
+use session::{Other, Plan, Session};
 use std::collections::BTreeMap;
 use std::io::IsTerminal;
 use std::os::unix::fs::PermissionsExt;
@@ -56,6 +58,7 @@ each direction the report says what was negotiated and who computed it:
   not visible     the other machine's counters, or another user's, cannot be read from here
 The client runs with counters of its own, so its figures are exact. So does a private sshd; this machine's own sshd counts
 in the ordinary counters (as root: all of it; as the session's user: the data), where other programs' traffic is, too.
+With this machine's own sshd the data go through a forwarded connection, so that no shell runs; on a named host a command runs.
 Without a terminal ssh asks nothing (BatchMode). An unknown host key is not accepted: connect by hand first.
 
 Exit status: 0 the data's way (cipher, and MAC where there is one, both directions) is hardware at every end that can be seen,
@@ -179,7 +182,7 @@ impl Run<'_> {
             }
             let mut command = self.ssh_client();
             target::own(&mut command, self.folder.path());
-            let why = match self.with("127.0.0.1", "own", command, false) {
+            let why = match self.with("127.0.0.1", "own", Other::Echo(Echo::start()?), command, false) {
                 Ok(report) => return Ok(report),
                 Err(failure) => failure.to_string(),
             };
@@ -194,7 +197,7 @@ impl Run<'_> {
         if !interactive {
             target::add_options(&mut command, &["BatchMode=yes"]);
         }
-        self.with(host, "host", command, interactive)
+        self.with(host, "host", Other::Command, command, interactive)
     }
 
     fn ssh_client(&self) -> Command {
@@ -208,6 +211,7 @@ impl Run<'_> {
         &self,
         host: &str,
         target: &'static str,
+        other: Other,
         mut command: Command,
         interactive: bool,
     ) -> Result<Report, Failure> {
@@ -222,7 +226,7 @@ impl Run<'_> {
             self.uncounted_ssh(&mut command)?;
         }
         let before = ordinary()?;
-        let session = self.session(command, host, interactive)?;
+        let session = self.session(other, command, host, interactive)?;
         let moved = ordinary()?;
         let mut notes = Vec::new();
         let seen = match &session.there {
@@ -258,7 +262,8 @@ impl Run<'_> {
         command.env_remove("SSH_AUTH_SOCK");
         target::add_options(&mut command, &private.options);
         let Private { sshd, configured, .. } = private;
-        let session = self.session(command, HOST, false).map_err(|failure| with_cause(failure, &sshd.log()))?;
+        let session =
+            self.session(Other::Command, command, HOST, false).map_err(|failure| with_cause(failure, &sshd.log()))?;
         sshd.stop()?;
         let server = End {
             role: Role::Server,
@@ -271,8 +276,8 @@ impl Run<'_> {
         Ok(self.judge(HOST, "private", &session, &server, notes))
     }
 
-    fn session(&self, command: Command, host: &str, interactive: bool) -> Result<Session, Failure> {
-        let plan = Plan { command, host, folder: self.folder.path(), bytes: self.args.size, interactive };
+    fn session(&self, other: Other, command: Command, host: &str, interactive: bool) -> Result<Session, Failure> {
+        let plan = Plan { other, command, host, folder: self.folder.path(), bytes: self.args.size, interactive };
         let session = session::run(plan)?;
         if !session.log.authenticated() {
             return Err(Failure::new(refusal::explain(&session.log, host)));

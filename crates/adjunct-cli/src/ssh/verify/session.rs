@@ -1,5 +1,6 @@
 //! One real session: ssh is run with its log on, data goes to the other side and comes back, compared.
 
+use super::echo::Echo;
 use super::log::Log;
 use crate::Failure;
 use crate::failure::cause;
@@ -13,7 +14,7 @@ use std::process::{ChildStdout, Command, Stdio};
 use std::time::Duration;
 
 /// Starts what the other side says of itself.
-const MARK: &str = "adjunct-verify ";
+pub(super) const MARK: &str = "adjunct-verify ";
 
 /// What the other side runs: it says which machine it is on, whose session it is and which process serves it, then sends
 /// back what it gets. In a shell of its own, because the login shell may be any; it must not need anything but a cat.
@@ -52,9 +53,20 @@ pub(super) struct Session {
     pub server_modules: Option<Vec<PathBuf>>,
 }
 
+/// What sends the data back.
+#[derive(Debug)]
+pub(super) enum Other {
+    /// A command that the account's shell runs on the host: [`REMOTE`].
+    Command,
+    /// A listener of this process, to which sshd forwards: the host is this machine.
+    Echo(Echo),
+}
+
 /// How to run the session.
 #[derive(Debug)]
 pub(super) struct Plan<'a> {
+    /// What the data is sent to.
+    pub other: Other,
     /// ssh with all options but those for the log, without host and command.
     pub command: Command,
     /// The host as the user wrote it.
@@ -72,11 +84,15 @@ pub(super) struct Plan<'a> {
 /// # Errors
 /// [`Failure`]: ssh does not run, data came back changed, the session stalled, an interrupt.
 pub(super) fn run(plan: Plan<'_>) -> Result<Session, Failure> {
-    let Plan { mut command, host, folder, bytes, interactive } = plan;
+    let Plan { other, mut command, host, folder, bytes, interactive } = plan;
     let log = folder.join("ssh_log");
     let _ = fs::remove_file(&log);
     let program = PathBuf::from(command.get_program());
-    command.args(["-vvv", "-T", "-E"]).arg(&log).arg(host).arg(REMOTE);
+    command.args(["-vvv", "-T", "-E"]).arg(&log);
+    match &other {
+        Other::Command => command.arg(host).arg(REMOTE),
+        Other::Echo(echo) => command.arg("-W").arg(echo.address()).arg(host),
+    };
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let spawned = command.spawn().map_err(|e| Failure::new(format!("cannot run {}: {}", program.display(), cause(&e))));
     let mut ssh = Running::new(spawned?);
@@ -107,6 +123,13 @@ pub(super) fn run(plan: Plan<'_>) -> Result<Session, Failure> {
         parsed.last = Log::parse(&said).last.or(parsed.last);
     }
     let answer = answer?;
+    if let (Other::Echo(_), None, true) = (&other, &answer.there, parsed.authenticated()) {
+        let said = parsed.last.as_deref().unwrap_or("no reason given");
+        return Err(Failure::new(format!(
+            "it forwards no connection (AllowTcpForwarding, PermitOpen: {said}), and a command would run the shell's startup files; \
+             adjunct ssh verify {host} runs one all the same"
+        )));
+    }
     Ok(Session {
         log: parsed,
         echoed: answer.echoed,
@@ -206,18 +229,37 @@ impl Reader<'_> {
     }
 }
 
+/// What tells this machine and its containers apart from others.
+#[derive(Debug)]
+pub(super) struct Here {
+    /// The kernel's number since it was started.
+    pub boot: String,
+    /// The namespace of shared memory.
+    pub ipc: String,
+    /// The namespace of processes' numbers.
+    pub pids: String,
+}
+
+impl Here {
+    /// Of this process.
+    pub(super) fn new() -> Here {
+        let link = |path: &str| fs::read_link(path).map(|l| l.display().to_string()).unwrap_or_default();
+        let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned();
+        Here { boot, ipc: link("/proc/self/ns/ipc"), pids: link("/proc/self/ns/pid") }
+    }
+}
+
 /// The other side's line about itself in `head`, and where the data after it starts.
-fn there(head: &[u8]) -> Option<(There, usize)> {
+pub(super) fn there(head: &[u8]) -> Option<(There, usize)> {
     let start = head.windows(MARK.len()).position(|w| w == MARK.as_bytes())? + MARK.len();
     let length = head[start..].iter().position(|&b| b == b'\n')?;
     let line = String::from_utf8_lossy(&head[start..start + length]).into_owned();
     let words: Vec<&str> = line.split(' ').map(str::trim).collect();
-    let ours = |path: &str| fs::read_link(path).map(|l| l.display().to_string()).unwrap_or_default();
-    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-    let same = |word: Option<&&str>, ours: &str| word.is_some_and(|w| !w.is_empty() && *w == ours.trim());
-    let here = same(words.first(), &boot) && same(words.get(1), &ours("/proc/self/ns/ipc"));
+    let Here { boot, ipc, pids } = Here::new();
+    let same = |word: Option<&&str>, ours: &str| word.is_some_and(|w| !w.is_empty() && *w == ours);
+    let here = same(words.first(), &boot) && same(words.get(1), &ipc);
     let number = |i: usize| words.get(i).and_then(|w| w.parse::<u32>().ok());
-    let pid = number(4).filter(|_| here && same(words.get(2), &ours("/proc/self/ns/pid")));
+    let pid = number(4).filter(|_| here && same(words.get(2), &pids));
     Some((There { uid: number(3).unwrap_or(u32::MAX), pid, here }, start + length + 1))
 }
 

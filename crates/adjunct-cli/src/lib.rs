@@ -2,7 +2,7 @@
 //!
 //! One module per subcommand, each with its `Args` (what clap reads) and `run`. What a subcommand reports goes through
 //! [`output::print`], what went wrong comes back as a [`Failure`].
-#![deny(unsafe_code)]
+#![forbid(unsafe_code)]
 
 pub mod bench;
 pub mod failure;

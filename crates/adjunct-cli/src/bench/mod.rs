@@ -1,27 +1,21 @@
 //! `adjunct bench`: adjunct beside what the machine would otherwise use.
 //!
-//! The parts that the commands share: the libcrypto that is called (`libcrypto`) and what is done with it (`symmetric`,
-//! `publickey`), interleaved timing (`measure`), the rates of the CPU's units (`units`), what a report says of machine and
-//! libraries (`report`), and where it goes (`sink`).
-
-#![allow(unsafe_code)]
+//! Here are the options and reports; what calls libcrypto, AWS-LC and the kernels, and times them, is [`adjunct_bench`].
+//! The commands share what a report says of machine and libraries (`report`), and where it goes (`sink`).
 
 pub mod accelerator;
 pub mod bulk;
-mod libcrypto;
-mod measure;
-mod meter;
 pub mod openssl;
-mod publickey;
 mod report;
 mod sink;
-mod symmetric;
-mod units;
 
 use crate::Failure;
-use meter::Meter;
+use crate::module::{self, Choice, Purpose};
+use adjunct_bench::Error;
+use adjunct_bench::libcrypto::Functions;
+use adjunct_bench::meter::Meter;
 pub(crate) use report::civil;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// Measure adjunct beside what this machine would otherwise use
@@ -52,19 +46,23 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     }
 }
 
-/// Why nothing, or one row, could be measured.
-#[derive(Debug, thiserror::Error)]
-enum Error {
-    #[error("no usable libcrypto (OpenSSL 3.0 or newer): {0}")]
-    Library(String),
-    #[error("OpenSSL does not load {path}: {cause}", path = .0.display(), cause = .1)]
-    Module(PathBuf, String),
-    #[error("{path}: {cause}", path = .0.display(), cause = .1)]
-    Root(PathBuf, String),
-    #[error("{0}")]
-    Operation(String),
-    #[error("{0}")]
-    Io(std::io::Error),
+/// The libcrypto to measure: the one at `path`, or the system's own; `choice` says what root trusts.
+///
+/// # Errors
+/// [`Failure`] where it does not load, and where root must not load it.
+fn library(path: Option<&Path>, choice: Choice<'_>) -> Result<&'static Functions, Failure> {
+    if let Some(path) = path {
+        module::check_library(path, choice.trusted)?;
+    }
+    Ok(Functions::load(path)?)
+}
+
+/// The module to measure: the one chosen, or the one beside this program or where `library` looks for modules.
+///
+/// # Errors
+/// [`Failure`] where there is none, or one that root must not load.
+fn module(library: &Functions, choice: Choice<'_>) -> Result<PathBuf, Failure> {
+    module::find(choice, Purpose::Run, || library.modules_directory())
 }
 
 impl From<Error> for Failure {

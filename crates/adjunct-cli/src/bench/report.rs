@@ -1,8 +1,8 @@
 //! What every report says first: the machine, the libraries, when and how.
 
-use super::libcrypto::Functions;
-use super::measure::Plan;
 use adjunct::cpu;
+use adjunct_bench::libcrypto::Functions;
+use adjunct_bench::measure::Plan;
 use serde::Serialize;
 use std::fmt::Write;
 use std::time::{SystemTime, UNIX_EPOCH};

@@ -1,6 +1,5 @@
 //! What `info` reports, as plain values: made from the core once, then only rendered.
 
-use adjunct::adapter::lanes;
 use adjunct::catalogue::Feature;
 use adjunct::catalogue::Path;
 use adjunct::catalogue::{Arch, Function, HERE, Software};
@@ -82,7 +81,7 @@ impl Facts {
         let list = |keep: &dyn Fn(Feature) -> bool| {
             Feature::ALL.iter().copied().filter(mine).filter(|&f| keep(f)).map(Feature::text).collect()
         };
-        lanes::from_environment();
+        route::from_environment();
         Facts {
             cpu: cpu::model_name(),
             architecture: std::env::consts::ARCH,

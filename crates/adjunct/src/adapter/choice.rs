@@ -38,6 +38,11 @@ impl Known {
     }
 }
 
+/// Takes the settings of the environment into account, in a process that only asks and never sets the core up.
+pub fn from_environment() {
+    lanes::from_environment();
+}
+
 /// What serves an operation of `row`, whose answer is always the same: asked for once.
 #[inline]
 pub(crate) fn known(function: Function, bits: usize, row: Row) -> Path {

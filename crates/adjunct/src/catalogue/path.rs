@@ -16,7 +16,7 @@ pub enum Reason {
     /// The operation was handed to OpenSSL's default provider.
     Delegated = 4,
     /// Not in a batch, and only batches run on the instruction: nobody asked for another at the same time, or its caller shares
-    /// none ([`accelerator`]: a plain thread, unless the configuration says otherwise).
+    /// none (a plain thread, unless the configuration says otherwise).
     Alone = 5,
 }
 

@@ -2,34 +2,27 @@
 //!
 //! It is also what decides, with `--always`, for which functions threads that call at once are better off in one batch.
 
-#[cfg(target_arch = "x86_64")]
-mod kernels;
-#[cfg(not(target_arch = "x86_64"))]
-#[path = "no_kernels.rs"]
-mod kernels;
 mod lanes;
-mod library;
-mod load;
 mod report;
-mod subject;
 
-use super::libcrypto::{Functions, Side};
-use super::measure::{self, Work, median};
-use super::meter::Meter;
-use super::publickey;
 use super::report::Header;
-use super::units::Unit;
-use super::{Error, no_rows, seconds, sink, wanted};
+use super::{no_rows, seconds, sink, wanted};
 use crate::{Failure, output};
-use library::Key;
-use load::Measured;
+use adjunct_bench::accelerator::kernels;
+use adjunct_bench::accelerator::library::{self, Key};
+use adjunct_bench::accelerator::load::{self, Measured};
+use adjunct_bench::accelerator::subject::Function;
+use adjunct_bench::libcrypto::Side;
+use adjunct_bench::measure::{self, Work, median};
+use adjunct_bench::meter::{self, Meter};
+use adjunct_bench::units::Unit;
+use adjunct_bench::{Error, publickey};
 use report::{KernelRow, Report, SIDES, Units};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use subject::Function;
 
 const LONG: &str = "\
 Measure private-key operations as a card's are measured: with 1 job at a time, with 8, and with more than the machine has CPUs
@@ -244,14 +237,13 @@ pub(super) fn run(args: &Args, meter: Meter) -> Result<ExitCode, Failure> {
         return Err(no_rows(&args.filter));
     }
     if args.always {
-        // SAFETY: no other thread reads or changes the environment: none has been started.
-        unsafe { std::env::set_var("ADJUNCT_ACCELERATOR", "always") };
+        meter::have_threads_share_batches();
     }
     adjunct::init();
-    let library = Functions::load(args.libcrypto.as_deref(), args.module.choice())?;
+    let library = super::library(args.libcrypto.as_deref(), args.module.choice())?;
     let adjunct = match args.noise {
         true => Side::stock(library)?,
-        false => Side::adjunct(library, &library.module(args.module.choice())?)?,
+        false => Side::adjunct(library, &super::module(library, args.module.choice())?)?,
     };
     let json = sink::Json::open(args.json.as_deref())?;
     let bench = Bench { stock: Side::stock(library)?, adjunct, meter, interrupted: on_signals()? };

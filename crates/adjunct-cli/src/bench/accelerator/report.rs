@@ -1,9 +1,9 @@
 //! The accelerator's report: rows as tables and as JSON.
 
-use super::load::Measured;
-use super::subject::Function;
 use crate::bench::report::Header;
 use crate::output::Style;
+use adjunct_bench::accelerator::load::Measured;
+use adjunct_bench::accelerator::subject::Function;
 use serde::Serialize;
 use std::fmt::Write;
 
@@ -292,8 +292,8 @@ mod tests {
 
     #[test]
     fn a_row_has_the_values_in_the_order_that_scripts_know() {
-        let library = crate::bench::libcrypto::Functions::load(None, crate::module::Choice::default()).unwrap();
-        let plan = crate::bench::measure::Plan { slice: std::time::Duration::from_millis(1), repeats: 1 };
+        let library = adjunct_bench::libcrypto::Functions::load(None).unwrap();
+        let plan = adjunct_bench::measure::Plan { slice: std::time::Duration::from_millis(1), repeats: 1 };
         let mut report = Report::new(Header::new(library, plan), Units::default(), true);
         let side =
             |rate: f64| Measured { rate, cpu_rate: rate, spread: (0.9, 1.1), p50: 1.5, p99: 2.5, extra: Vec::new() };

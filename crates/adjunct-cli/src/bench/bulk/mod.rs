@@ -1,25 +1,23 @@
 //! `adjunct bench bulk`: every library's bulk encryption in one run, beside what the CPU's AES unit can do at most.
 
-mod kernel;
-mod library;
 mod report;
-mod root;
-mod subject;
 mod worker;
 
-use super::libcrypto::{Functions, Side};
-use super::measure::{self, Plan, Work};
 use super::report::Header;
-use super::units::Unit;
-use super::{Error, no_rows, seconds, sink, wanted};
+use super::{no_rows, seconds, sink, wanted};
 use crate::{Failure, output};
+use adjunct_bench::Error;
+use adjunct_bench::bulk::subject::Subject;
+use adjunct_bench::bulk::{kernel, library};
+use adjunct_bench::libcrypto::Side;
+use adjunct_bench::measure::{self, Plan, Work};
+use adjunct_bench::units::Unit;
 use report::{AesUnit, Rates, Report, Row};
 use std::cell::RefCell;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::rc::Rc;
 use std::time::Duration;
-use subject::Subject;
 use worker::Worker;
 
 const LONG: &str = "\
@@ -152,11 +150,11 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
         return Err(no_rows(&args.filter));
     }
     stay_here();
-    let library = Functions::load(args.libcrypto.as_deref(), args.module.choice())?;
+    let library = super::library(args.libcrypto.as_deref(), args.module.choice())?;
     let (adjunct, newest) = if args.noise {
         (Side::stock(library)?, None)
     } else {
-        let module = library.module(args.module.choice())?;
+        let module = super::module(library, args.module.choice())?;
         let newest =
             args.newest.as_deref().map(|root| Worker::start(root, &module, args.module.choice())).transpose()?;
         (Side::adjunct(library, &module)?, newest)

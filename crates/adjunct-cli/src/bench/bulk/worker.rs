@@ -4,13 +4,14 @@
 //! that side's row N times and gives `time NANOSECONDS` of CPU time, `error TEXT` answers either. SIDE is `stock` or
 //! `adjunct`. The first line comes unasked: `ready VERSION`.
 
-use super::root::Root;
-use super::subject::Subject;
 use crate::Failure;
-use crate::bench::Error;
-use crate::bench::libcrypto::{Functions, Side};
-use crate::bench::measure::Work;
+use crate::bench;
 use crate::module::{self, Choice};
+use adjunct_bench::Error;
+use adjunct_bench::bulk::root::Root;
+use adjunct_bench::bulk::subject::Subject;
+use adjunct_bench::libcrypto::Side;
+use adjunct_bench::measure::Work;
 use std::cell::RefCell;
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -129,10 +130,10 @@ impl Drop for Worker {
 /// # Errors
 /// [`Failure`] where there is no libcrypto, or it does not load the module.
 pub fn serve(libcrypto: Option<&Path>, module: Choice<'_>) -> Result<ExitCode, Failure> {
-    let library = Functions::load(libcrypto, module)?;
+    let library = bench::library(libcrypto, module)?;
     let mut sides = [
         Slot { name: "stock", side: Side::stock(library)?, work: None },
-        Slot { name: "adjunct", side: Side::adjunct(library, &library.module(module)?)?, work: None },
+        Slot { name: "adjunct", side: Side::adjunct(library, &bench::module(library, module)?)?, work: None },
     ];
     let (mut input, mut output) = (std::io::stdin().lock(), std::io::stdout().lock());
     let mut say = |line: String| {

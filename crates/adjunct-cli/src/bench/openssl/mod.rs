@@ -2,10 +2,11 @@
 
 mod report;
 
-use super::libcrypto::{Functions, Side};
-use super::measure::{self, Plan, Work};
-use super::{Error, no_rows, publickey, seconds, sink, symmetric, wanted};
+use super::{no_rows, seconds, sink, wanted};
 use crate::{Failure, output};
+use adjunct_bench::libcrypto::Side;
+use adjunct_bench::measure::{self, Plan, Work};
+use adjunct_bench::{Error, publickey, symmetric};
 use report::{Report, Row};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -148,14 +149,14 @@ impl Bench {
 /// [`Failure`] with the one line to show.
 pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     let subjects = subjects(args)?;
-    let library = Functions::load(args.libcrypto.as_deref(), args.module.choice())?;
+    let library = super::library(args.libcrypto.as_deref(), args.module.choice())?;
     let stock_library = match &args.against {
-        Some(path) => Functions::load(Some(path), args.module.choice())?,
+        Some(path) => super::library(Some(path), args.module.choice())?,
         None => library,
     };
     let adjunct = match args.noise {
         true => Side::stock(library)?,
-        false => Side::adjunct(library, &library.module(args.module.choice())?)?,
+        false => Side::adjunct(library, &super::module(library, args.module.choice())?)?,
     };
     let bench = Bench { stock: Side::stock(stock_library)?, adjunct, plan: plan(args) };
     let json = sink::Json::open(args.json.as_deref())?;

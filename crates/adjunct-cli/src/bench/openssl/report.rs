@@ -1,9 +1,9 @@
 //! What the benchmark reports: rows as a table and as JSON.
 
-use crate::bench::libcrypto::Functions;
-use crate::bench::measure::{Plan, Rates};
 use crate::bench::report::Header;
 use crate::output::Style;
+use adjunct_bench::libcrypto::Functions;
+use adjunct_bench::measure::{Plan, Rates};
 use serde::Serialize;
 use std::fmt::Write;
 

@@ -79,7 +79,7 @@ fn is(asked: Accelerator) -> bool {
 }
 
 /// Takes `ADJUNCT_ACCELERATOR` into account.
-pub fn from_environment() {
+pub(crate) fn from_environment() {
     if let Some(value) = cpu::secure_env("ADJUNCT_ACCELERATOR") {
         configure("ADJUNCT_ACCELERATOR", &value);
     }

@@ -1,6 +1,6 @@
 //! The root of another system, whose OpenSSL is measured: its loader, its libcrypto, the folder of its libraries.
 
-use crate::bench::Error;
+use crate::Error;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -91,7 +91,7 @@ fn machine_here() -> Result<u16, String> {
 fn machine(path: &Path) -> Result<u16, String> {
     let mut header = Vec::new();
     let read = File::open(path).and_then(|file| file.take(20).read_to_end(&mut header));
-    read.map_err(|error| crate::failure::cause(&error))?;
+    read.map_err(|error| crate::cause(&error))?;
     match header[..] {
         [0x7f, b'E', b'L', b'F', _, order, .., a, b] if header.len() == 20 => {
             Ok(if order == 2 { u16::from_be_bytes([a, b]) } else { u16::from_le_bytes([a, b]) })

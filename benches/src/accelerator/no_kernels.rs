@@ -2,7 +2,7 @@
 
 use super::library::Key;
 use super::subject::Function;
-use crate::bench::measure::Work;
+use crate::measure::Work;
 
 /// Jobs of a call.
 pub const LANES: usize = 8;

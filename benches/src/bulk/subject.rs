@@ -1,9 +1,9 @@
 //! The rows of the bulk report: the modes that run in parallel, and the two that want more than AES.
 
-use crate::bench::Error;
-use crate::bench::libcrypto::Side;
-use crate::bench::measure::Work;
-use crate::bench::symmetric::{self, Cipher};
+use crate::Error;
+use crate::libcrypto::Side;
+use crate::measure::Work;
+use crate::symmetric::{self, Cipher};
 
 /// A mode of operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

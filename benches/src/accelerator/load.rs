@@ -1,7 +1,7 @@
 //! Load: so many threads call the same function at once, of one side and then of the next.
 
-use crate::bench::Error;
-use crate::bench::measure::{Work, median};
+use crate::Error;
+use crate::measure::{Work, median};
 use rustix::time::{ClockId, clock_gettime};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Barrier, Mutex, PoisonError};
@@ -91,7 +91,7 @@ pub fn load(
         let mut start = control.start.lock().unwrap_or_else(PoisonError::into_inner);
         for _ in 0..threads {
             if let Err(error) = std::thread::Builder::new().spawn_scoped(scope, || worker(sides, &control)) {
-                return Err(Error::Operation(format!("no {threads} threads: {}", crate::failure::cause(&error))));
+                return Err(Error::Operation(format!("no {threads} threads: {}", crate::cause(&error))));
             }
         }
         *start = true;

@@ -2,7 +2,7 @@
 
 use super::library::Key;
 use super::subject::{Curve, Function, MESSAGE};
-use crate::bench::measure::Work;
+use crate::measure::Work;
 use adjunct::adapter::cpu::awslc::digest::{Digest, SHA256};
 use adjunct::adapter::cpu::awslc::rsa_padding::{Hash, pkcs1_sign};
 use adjunct::adapter::lanes;

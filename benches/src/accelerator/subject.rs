@@ -1,6 +1,6 @@
 //! The rows: private-key operations that eight can share a batch of.
 
-use crate::bench::publickey::{Kind, Operation, Row};
+use crate::publickey::{Kind, Operation, Row};
 
 /// What AWS-LC and the kernels are asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

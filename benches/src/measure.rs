@@ -1,6 +1,6 @@
 //! Timing: slices of all sides in turn, medians, ratios.
 
-use super::Error;
+use crate::Error;
 use rustix::time::{ClockId, clock_gettime};
 use std::time::Duration;
 

@@ -1,8 +1,8 @@
 //! adjunct's own code, called without OpenSSL: the core's functions, which the provider calls, over the kernels.
 
 use super::subject::{Mode, Subject};
-use crate::bench::measure::Work;
-use crate::bench::symmetric::{AAD, IV, TAG, key};
+use crate::measure::Work;
+use crate::symmetric::{AAD, IV, TAG, key};
 use adjunct::InOut;
 use adjunct::adapter::cpu::awslc::cipher::AesKey;
 use adjunct::adapter::cpu::awslc::cipher_chacha::ChaCha20Poly1305;

@@ -1,8 +1,8 @@
 //! Ciphers, digests and MACs: one message of a given size, as a program would process it.
 
-use super::Error;
 use super::libcrypto::{Owned, Params, Side};
 use super::measure::Work;
+use crate::Error;
 use std::ffi::{CString, c_int, c_uint};
 use std::ptr::{null, null_mut};
 

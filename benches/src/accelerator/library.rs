@@ -1,7 +1,7 @@
 //! AWS-LC by itself, as a program that links it would call it: one operation after the other, no lanes.
 
 use super::subject::{Curve, Function, MESSAGE};
-use crate::bench::measure::Work;
+use crate::measure::Work;
 use aws_lc_sys as lc;
 use std::ffi::c_int;
 use std::ptr::null_mut;

@@ -1,8 +1,8 @@
 //! AWS-LC by itself, as a program that links it would call it: for each mode the fastest of its public functions.
 
 use super::subject::{Mode, Subject};
-use crate::bench::measure::Work;
-use crate::bench::symmetric::{AAD, IV, TAG, key};
+use crate::measure::Work;
+use crate::symmetric::{AAD, IV, TAG, key};
 use aws_lc_sys as lc;
 use std::ffi::c_int;
 use std::ptr::{null, null_mut};

@@ -23,6 +23,13 @@ impl Meter {
     }
 }
 
+/// Has the threads of this process share batches, as `accelerator = always` does. Call it before the core is set up and before
+/// there is another thread.
+pub fn have_threads_share_batches() {
+    // SAFETY: no other thread reads or changes the environment.
+    unsafe { std::env::set_var("ADJUNCT_ACCELERATOR", "always") };
+}
+
 impl Drop for Meter {
     fn drop(&mut self) {
         let _ = counters::delete(self.uid);

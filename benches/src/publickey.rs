@@ -1,8 +1,8 @@
 //! Public-key operations, each with a context that is set up once and used again, as `openssl speed` does it.
 
-use super::Error;
 use super::libcrypto::{Functions, Object, Owned, Param, Params, Side};
 use super::measure::Work;
+use crate::Error;
 use std::cell::RefCell;
 use std::ffi::{CStr, CString, c_char, c_int};
 use std::ptr::{null, null_mut};

@@ -1,8 +1,6 @@
 //! The libcrypto that is measured: loaded at run time, so that the command itself never links one.
 
-use super::Error;
-use crate::Failure;
-use crate::module::{self, Choice, Purpose};
+use crate::Error;
 pub use adjunct_ossl::param::Param;
 use libloading::Library;
 use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_void};
@@ -18,7 +16,7 @@ macro_rules! functions {
         /// The functions of libcrypto that the benchmark calls.
         #[allow(non_snake_case)]
         #[derive(Debug)]
-        pub struct Functions { $(pub $name: unsafe extern "C" fn($($arg),*) $(-> $result)?,)* }
+        pub struct Functions { $(#[allow(missing_docs)] pub $name: unsafe extern "C" fn($($arg),*) $(-> $result)?,)* }
 
         impl Functions {
             fn resolve(library: &Library) -> Result<Functions, libloading::Error> {
@@ -107,11 +105,8 @@ impl Functions {
     /// Loads libcrypto from `path`, or the system's own. It stays loaded: contexts outlive every scope.
     ///
     /// # Errors
-    /// [`Failure`] where it does not load, and where root must not load it (`choice` says what root trusts).
-    pub fn load(path: Option<&Path>, choice: Choice<'_>) -> Result<&'static Functions, Failure> {
-        if let Some(path) = path {
-            module::check_library(path, choice.trusted)?;
-        }
+    /// [`Error::Library`] where it does not load.
+    pub fn load(path: Option<&Path>) -> Result<&'static Functions, Error> {
         let candidates: Vec<&Path> = match path {
             Some(path) => vec![path],
             None => vec![Path::new("libcrypto.so.3"), Path::new("libcrypto.so.4")],
@@ -135,7 +130,7 @@ impl Functions {
                 Err(error) => cause = Some(reason(&error)),
             }
         }
-        Err(Error::Library(cause.unwrap_or_default()).into())
+        Err(Error::Library(cause.unwrap_or_default()))
     }
 
     /// `OpenSSL 3.0.17 1 Jul 2025`.
@@ -144,16 +139,8 @@ impl Functions {
         unsafe { CStr::from_ptr((self.OpenSSL_version)(0)) }.to_string_lossy().into_owned()
     }
 
-    /// The module to measure: the one chosen, or the one beside this program or where this libcrypto looks for modules.
-    ///
-    /// # Errors
-    /// [`Failure`] where there is none, or one that root must not load.
-    pub(crate) fn module(&self, choice: Choice<'_>) -> Result<PathBuf, Failure> {
-        module::find(choice, Purpose::Run, || self.modules_directory())
-    }
-
     /// Where this libcrypto looks for modules.
-    fn modules_directory(&self) -> Option<PathBuf> {
+    pub fn modules_directory(&self) -> Option<PathBuf> {
         // SAFETY: null or a static string.
         unsafe {
             let text = (self.OPENSSL_info)(INFO_MODULES_DIR);

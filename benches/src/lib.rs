@@ -1,0 +1,47 @@
+//! What `adjunct bench` measures: adjunct beside OpenSSL through EVP, and AWS-LC and our kernels called directly.
+//!
+//! * [`libcrypto`]: the libcrypto that is called, loaded at run time; [`symmetric`] and [`publickey`]: what is done with it.
+//! * [`measure`]: interleaved timing; [`meter`]: counters of the run's own; [`units`]: the rates of the CPU's units.
+//! * [`bulk`]: encryption of whole buffers, by the library and the kernels; [`accelerator`]: public-key operations of several threads.
+//!
+//! The command has the options and the reports. It calls no library and no kernel itself, and has no unsafe code.
+
+#![allow(unsafe_code)]
+
+pub mod accelerator;
+pub mod bulk;
+pub mod libcrypto;
+pub mod measure;
+pub mod meter;
+pub mod publickey;
+pub mod symmetric;
+pub mod units;
+
+use std::path::PathBuf;
+
+/// Why nothing, or one row, could be measured.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// There is no libcrypto, or it lacks what is called; with the loader's words.
+    #[error("no usable libcrypto (OpenSSL 3.0 or newer): {0}")]
+    Library(String),
+    /// OpenSSL does not load the provider; with its words.
+    #[error("OpenSSL does not load {path}: {cause}", path = .0.display(), cause = .1)]
+    Module(PathBuf, String),
+    /// The root of another system cannot be used.
+    #[error("{path}: {cause}", path = .0.display(), cause = .1)]
+    Root(PathBuf, String),
+    /// A call that is measured failed.
+    #[error("{0}")]
+    Operation(String),
+    /// The system refused.
+    #[error("{0}")]
+    Io(std::io::Error),
+}
+
+/// An error of the system in words, without its number.
+fn cause(error: &std::io::Error) -> String {
+    let text = error.to_string();
+    text.split(" (os error").next().unwrap_or(&text).to_owned()
+}

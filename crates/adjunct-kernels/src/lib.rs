@@ -12,6 +12,8 @@ pub mod curve25519;
 pub mod fault;
 pub mod inout;
 #[cfg(target_arch = "x86_64")]
+pub mod keccak;
+#[cfg(target_arch = "x86_64")]
 pub mod lanes;
 #[cfg(target_arch = "x86_64")]
 pub mod nist;

@@ -4,7 +4,7 @@ use super::{Case, call};
 use adjunct::InOut;
 use adjunct::catalogue::Feature;
 use adjunct_kernels::poly1305::Poly1305;
-use adjunct_kernels::{chacha, sha512};
+use adjunct_kernels::{chacha, keccak, sha512};
 
 pub fn cases() -> Vec<Case> {
     let chacha = |seed| {
@@ -52,6 +52,18 @@ pub fn cases() -> Vec<Case> {
             }
         })
     };
+    let keccak = |seed| {
+        call(seed, |blocks: &[u8; 1000], state: &mut [u8; 200], _: &mut [u8; 1]| {
+            let mut words: [u64; keccak::WORDS] = std::array::from_fn(|i| u64::from_le_bytes(state.as_chunks().0[i]));
+            unsafe {
+                keccak::absorb(&mut words, blocks, 136);
+                keccak::permute(&mut words);
+            }
+            for (bytes, word) in state.as_chunks_mut().0.iter_mut().zip(words) {
+                *bytes = word.to_le_bytes();
+            }
+        })
+    };
     let wide = &[Feature::Avx512];
     let case = |name: &str, needs, memcheck, prepare| Case { name: name.into(), needs, memcheck, prepare };
     vec![
@@ -61,5 +73,6 @@ pub fn cases() -> Vec<Case> {
         case("Poly1305 in lanes", &[Feature::Ifma], false, Box::new(lanes)),
         case("Poly1305 in lanes, AVX2", &[Feature::Avx2], true, Box::new(avx2)),
         case("SHA-512, 7 blocks and the last", wide, false, Box::new(sha512)),
+        case("Keccak, 7 blocks and one more", wide, false, Box::new(keccak)),
     ]
 }

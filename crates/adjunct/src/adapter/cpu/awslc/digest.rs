@@ -1,5 +1,6 @@
 //! Message digests: the library's low-level functions on a state held in place, without allocation.
 
+use super::digest_keccak;
 use super::private::{self, Keccak, Md5};
 use crate::catalogue::Function;
 use crate::error::Error;
@@ -205,17 +206,17 @@ methods! {
         |c, data, length, out| aws_lc_sys::SHA512_256_Init(c.cast()),
         sha512_update(c, data, length), sha512_final(out, c);
     SHA3_224 "SHA3-224" c"SHA3-224:2.16.840.1.101.3.4.2.7" Sha3_224 Some(HmacSha3), 28 144 false Keccak,
-        |c, data, length, out| private::SHA3_Init(c, 224), private::SHA3_Update(c, data, length), private::SHA3_Final(out, c);
+        |c, data, length, out| private::SHA3_Init(c, 224), digest_keccak::update(c, data, length), digest_keccak::finish(out, c);
     SHA3_256 "SHA3-256" c"SHA3-256:2.16.840.1.101.3.4.2.8" Sha3_256 Some(HmacSha3), 32 136 false Keccak,
-        |c, data, length, out| private::SHA3_Init(c, 256), private::SHA3_Update(c, data, length), private::SHA3_Final(out, c);
+        |c, data, length, out| private::SHA3_Init(c, 256), digest_keccak::update(c, data, length), digest_keccak::finish(out, c);
     SHA3_384 "SHA3-384" c"SHA3-384:2.16.840.1.101.3.4.2.9" Sha3_384 Some(HmacSha3), 48 104 false Keccak,
-        |c, data, length, out| private::SHA3_Init(c, 384), private::SHA3_Update(c, data, length), private::SHA3_Final(out, c);
+        |c, data, length, out| private::SHA3_Init(c, 384), digest_keccak::update(c, data, length), digest_keccak::finish(out, c);
     SHA3_512 "SHA3-512" c"SHA3-512:2.16.840.1.101.3.4.2.10" Sha3_512 Some(HmacSha3), 64 72 false Keccak,
-        |c, data, length, out| private::SHA3_Init(c, 512), private::SHA3_Update(c, data, length), private::SHA3_Final(out, c);
+        |c, data, length, out| private::SHA3_Init(c, 512), digest_keccak::update(c, data, length), digest_keccak::finish(out, c);
     SHAKE128 "SHAKE-128" c"SHAKE-128:SHAKE128:2.16.840.1.101.3.4.2.11" Shake128 None, 16 168 true Keccak,
-        |c, data, length, out| private::SHAKE_Init(c, 168), private::SHAKE_Absorb(c, data, length), private::SHAKE_Squeeze(out, c, length);
+        |c, data, length, out| private::SHAKE_Init(c, 168), digest_keccak::update_xof(c, data, length), digest_keccak::squeeze(out, c, length);
     SHAKE256 "SHAKE-256" c"SHAKE-256:SHAKE256:2.16.840.1.101.3.4.2.12" Shake256 None, 32 136 true Keccak,
-        |c, data, length, out| private::SHAKE_Init(c, 136), private::SHAKE_Absorb(c, data, length), private::SHAKE_Squeeze(out, c, length);
+        |c, data, length, out| private::SHAKE_Init(c, 136), digest_keccak::update_xof(c, data, length), digest_keccak::squeeze(out, c, length);
 }
 
 /// Methods whose states are of one type.

@@ -18,6 +18,7 @@ pub mod cipher_xts;
 pub mod digest;
 #[cfg(target_arch = "s390x")]
 mod digest_cpacf;
+mod digest_keccak;
 mod digest_once;
 pub mod ec;
 pub mod ecx;

@@ -193,15 +193,41 @@ impl Side {
     }
 
     /// adjunct's module, beside the default provider, as `adjunct openssl enable` configures it, and with AES-ECB.
+    ///
+    /// # Errors
+    /// [`Error::Module`] where OpenSSL does not load it, with its words.
     pub fn adjunct(f: &'static Functions, module: &Path) -> Result<Side, Error> {
+        Side::of_module(f, module, module, "", "adjunct")
+    }
+
+    /// The same with the accelerator off: each operation is done by itself. From a copy of the module, which has settings of its own.
+    ///
+    /// # Errors
+    /// As for [`Side::adjunct`]; [`Error::Io`] where the module cannot be copied into memory.
+    pub fn alone(f: &'static Functions, module: &Path) -> Result<Side, Error> {
+        let file = memory_file("adjunct.so", &std::fs::read(module).map_err(Error::Io)?).map_err(Error::Io)?;
+        let path = path_of(&file);
+        let side = Side::of_module(f, module, &path, "accelerator = off\n", "alone");
+        // Another file under its number would be taken for it.
+        std::mem::forget(file);
+        side
+    }
+
+    /// `module` for messages, `path` where it is loaded from, `more` lines for its section.
+    fn of_module(
+        f: &'static Functions,
+        module: &Path,
+        path: &Path,
+        more: &str,
+        name: &'static str,
+    ) -> Result<Side, Error> {
         let configuration = format!(
             "openssl_conf = main\n[main]\nproviders = providers\n[providers]\ndefault = stock\nadjunct = ours\n\
-             [stock]\nactivate = 1\n[ours]\nmodule = {}\nactivate = 1\nalgorithms = ALL,ECB\n",
-            module.display()
+             [stock]\nactivate = 1\n[ours]\nmodule = {}\nactivate = 1\nalgorithms = ALL,ECB\n{more}",
+            path.display()
         );
-        let file = memory_file(configuration.as_bytes()).map_err(Error::Io)?;
-        let path =
-            CString::new(format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&file))).unwrap_or_default();
+        let file = memory_file("openssl.cnf", configuration.as_bytes()).map_err(Error::Io)?;
+        let path = CString::new(path_of(&file).into_os_string().into_encoded_bytes()).unwrap_or_default();
         // SAFETY: the path is a terminated string; the context is new.
         let context = unsafe {
             let context = (f.OSSL_LIB_CTX_new)();
@@ -211,7 +237,7 @@ impl Side {
             (f.EVP_set_default_properties)(context, c"?provider=adjunct".as_ptr());
             context
         };
-        let side = Side { f, context, query: c"provider=adjunct", name: "adjunct" };
+        let side = Side { f, context, query: c"provider=adjunct", name };
         side.checked(c"adjunct").map_err(|error| match error {
             Error::Library(cause) if cause.is_empty() => Error::Module(module.to_owned(), "no reason given".to_owned()),
             Error::Library(cause) => Error::Module(module.to_owned(), cause),
@@ -301,10 +327,15 @@ impl Params {
     }
 }
 
-/// A file without a name that holds `text`.
-fn memory_file(text: &[u8]) -> std::io::Result<OwnedFd> {
-    let file = rustix::fs::memfd_create("openssl.cnf", rustix::fs::MemfdFlags::CLOEXEC)?;
+/// A file in memory that holds `bytes`; `name` is for those who look at the process.
+fn memory_file(name: &str, bytes: &[u8]) -> std::io::Result<OwnedFd> {
+    let file = rustix::fs::memfd_create(name, rustix::fs::MemfdFlags::CLOEXEC)?;
     let mut file = std::fs::File::from(file);
-    file.write_all(text)?;
+    file.write_all(bytes)?;
     Ok(file.into())
+}
+
+/// A path that leads to an open file in this process.
+fn path_of(file: &OwnedFd) -> PathBuf {
+    format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(file)).into()
 }

@@ -99,16 +99,18 @@ fn an_accelerator_row_has_what_scripts_know() {
     let rows = report["rows"].as_array().unwrap();
     assert_eq!(rows.len(), 2 * 7, "{rows:?}");
     for row in rows {
-        let expected = ["function", "threads", "stock", "library", "adjunct", "ratio", "p50_us", "p99_us", "lanes"];
-        assert_eq!(names(row), expected);
-        for key in &expected[2..8] {
+        let expected = ["function", "threads", "stock", "library", "adjunct", "ratio", "p50_us", "p99_us"];
+        let besides = ["lanes", "alone", "alone_ratio", "alone_cpu_ratio", "library_ratio", "cpus", "capacity"];
+        assert_eq!(names(row), [&expected[..], &besides].concat());
+        assert_eq!(row["capacity"].is_f64(), report["units"]["ifma"].is_f64(), "{row}");
+        for key in expected[2..].iter().chain(&besides[1..6]) {
             assert!(row[key].as_f64().unwrap() > 0.0, "{key}: {row}");
         }
         assert!(row["p99_us"].as_f64() >= row["p50_us"].as_f64(), "{row}");
         // Stock fills no lanes.
         assert!(row["lanes"].is_null(), "{row}");
     }
-    assert_eq!(report["details"].as_array().unwrap().len(), rows.len() * 3);
+    assert_eq!(report["details"].as_array().unwrap().len(), rows.len() * 4);
     // One kernel a function where there are lanes, none where there are not, and the unit's rate says so too.
     let kernels = report["kernels"].as_array().unwrap();
     assert_eq!(kernels.len(), if report["units"]["ifma"].is_f64() { 7 } else { 0 });
@@ -128,7 +130,10 @@ fn threads_share_batches_only_where_asked() {
         let output = run("accelerator", &[&fixed[..], &module, words].concat());
         let report: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
         assert_eq!(report["failed"].as_array().unwrap().len(), 0, "{report}");
-        report["rows"][0]["lanes"].as_f64()
+        // A copy of the module works alone, whatever the environment asks for.
+        let row = &report["rows"][0];
+        assert!(row["alone"].as_f64().is_some_and(|rate| rate > 0.0), "{row}");
+        row["lanes"].as_f64()
     };
     assert_eq!(lanes(&[]), None);
     let asked = lanes(&["--always"]);

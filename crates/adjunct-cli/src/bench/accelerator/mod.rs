@@ -32,9 +32,11 @@ do. The sides take turns in slices of wall time, in changing order; the table sh
 
   stock     OpenSSL's default provider
   AWS-LC    the library by itself, called directly by the same threads, one operation after the other
+  alone     the provider with accelerator = off: the same EVP calls, each operation by itself
   adjunct   the provider; with --always it does what several threads ask for at the same time together, in lanes, as with \
 accelerator = always in openssl.cnf, else each thread works alone, as by default
-  ratio     adjunct over stock, operations a second of wall time; CPU: the same of CPU time
+  ratio     adjunct over stock, operations a second of wall time; then over AWS-LC (lib), and over alone by wall and by CPU time
+  CPUs      that adjunct's threads kept busy, on average; cap: its share of what the kernel would do on all CPUs (see below)
   p50, p99  microseconds that half, and 99 of 100, of adjunct's operations took at most, waiting included; then stock's
   lanes     jobs in a batch, on average ('-': there was none)
   +-        half the way from the slowest slice of adjunct's to the fastest
@@ -46,7 +48,7 @@ before anything is timed, or verified by stock where they are random.
 With --always the last line names the functions that were at least as fast as stock and as AWS-LC in every row: those for which \
 accelerator = always pays on this machine, under such a load.
 
-Then the kernels by themselves, eight lanes full on one core: operations a second of CPU time, beside AWS-LC's; the IFMA \
+Before that the kernels by themselves, eight lanes full on one core: operations a second of CPU time, beside AWS-LC's; the IFMA \
 instructions of one operation (an eighth of a batch's); how many operations the unit's measured rate would allow if it did \
 nothing else, and the share of that reached.
 
@@ -117,6 +119,7 @@ impl Args {
 
 struct Bench {
     stock: Side,
+    alone: Side,
     adjunct: Side,
     meter: Meter,
     interrupted: Arc<AtomicBool>,
@@ -125,6 +128,7 @@ struct Bench {
 /// The keys of a row, on each side; none where it makes keys.
 struct Keys {
     stock: Option<publickey::Keys>,
+    alone: Option<publickey::Keys>,
     adjunct: Option<publickey::Keys>,
     library: Option<Key>,
 }
@@ -133,13 +137,13 @@ impl Bench {
     fn keys(&self, function: Function) -> Result<Keys, Error> {
         let row = function.evp();
         if row.operation == publickey::Operation::Generate {
-            return Ok(Keys { stock: None, adjunct: None, library: None });
+            return Ok(Keys { stock: None, alone: None, adjunct: None, library: None });
         }
         let keys = |side| row.keys(side, self.stock)?.ok_or_else(|| missing(function, side.name));
-        let (stock, adjunct) = (keys(self.stock)?, keys(self.adjunct)?);
+        let (stock, alone, adjunct) = (keys(self.stock)?, keys(self.alone)?, keys(self.adjunct)?);
         let der = publickey::to_der(self.stock, &stock.original)?;
         let library = Key::new(&der).ok_or_else(|| missing(function, "AWS-LC"))?;
-        Ok(Keys { stock: Some(stock), adjunct: Some(adjunct), library: Some(library) })
+        Ok(Keys { stock: Some(stock), alone: Some(alone), adjunct: Some(adjunct), library: Some(library) })
     }
 
     /// What makes the work of a thread of each side, in the order of [`SIDES`].
@@ -156,8 +160,12 @@ impl Bench {
         };
         let library = keys.library.clone();
         let library = move || library_work(function, library.as_ref());
-        let makers: [load::Maker; 3] =
-            [through_evp(self.stock, &keys.stock), Box::new(library), through_evp(self.adjunct, &keys.adjunct)];
+        let makers: [load::Maker; SIDES.len()] = [
+            through_evp(self.stock, &keys.stock),
+            Box::new(library),
+            through_evp(self.alone, &keys.alone),
+            through_evp(self.adjunct, &keys.adjunct),
+        ];
         SIDES.into_iter().zip(makers).map(|(name, maker)| load::Side { name, maker }).collect()
     }
 
@@ -166,11 +174,11 @@ impl Bench {
         sides: &[load::Side],
         threads: usize,
         plan: load::Plan,
-    ) -> Result<([Measured; 3], Option<f64>), Error> {
+    ) -> Result<([Measured; SIDES.len()], Option<f64>), Error> {
         let measured = load::load(sides, threads, plan, &self.interrupted, &|| self.meter.histogram())?;
-        let measured: [Measured; 3] =
-            measured.try_into().map_err(|_| Error::Operation("not three sides".to_owned()))?;
-        let lanes = lanes::mean(&measured[2].extra);
+        let measured: [Measured; SIDES.len()] =
+            measured.try_into().map_err(|_| Error::Operation("a side is missing".to_owned()))?;
+        let lanes = measured.last().and_then(|adjunct| lanes::mean(&adjunct.extra));
         Ok((measured, lanes))
     }
 
@@ -241,12 +249,14 @@ pub(super) fn run(args: &Args, meter: Meter) -> Result<ExitCode, Failure> {
     }
     adjunct::init();
     let library = super::library(args.libcrypto.as_deref(), args.module.choice())?;
-    let adjunct = match args.noise {
-        true => Side::stock(library)?,
-        false => Side::adjunct(library, &super::module(library, args.module.choice())?)?,
+    let (alone, adjunct) = if args.noise {
+        (Side::stock(library)?, Side::stock(library)?)
+    } else {
+        let module = super::module(library, args.module.choice())?;
+        (Side::alone(library, &module)?, Side::adjunct(library, &module)?)
     };
     let json = sink::Json::open(args.json.as_deref())?;
-    let bench = Bench { stock: Side::stock(library)?, adjunct, meter, interrupted: on_signals()? };
+    let bench = Bench { stock: Side::stock(library)?, alone, adjunct, meter, interrupted: on_signals()? };
     let load_plan = args.load_plan();
     let mut header = Header::new(library, args.kernel_plan());
     if !args.kernels {
@@ -259,9 +269,6 @@ pub(super) fn run(args: &Args, meter: Meter) -> Result<ExitCode, Failure> {
     let show = |text: &str| if table { output::print(text) } else { Ok(()) };
     show(&report.heading())?;
     let bar = sink::progress(functions.len() * (args.threads().len() + 1));
-    if !args.threads().is_empty() {
-        show(&report.load_head())?;
-    }
     let mut prepared = Vec::new();
     for function in functions {
         bar.set_message(function.title());
@@ -269,6 +276,23 @@ pub(super) fn run(args: &Args, meter: Meter) -> Result<ExitCode, Failure> {
             Ok(keys) => prepared.push((function, keys)),
             Err(error) => bar.suspend(|| show(&report.fail(function, &error.to_string())))?,
         }
+    }
+    if Unit::ifma().is_some() {
+        bar.suspend(|| show(&report.kernel_head()))?;
+        for (function, keys) in &prepared {
+            bench.interrupted()?;
+            bar.set_message(format!("{}, the kernel", function.title()));
+            let line = match bench.kernel(*function, keys, args.kernel_plan()) {
+                Ok(Some(row)) => report.add_kernel(row),
+                Ok(None) => String::new(),
+                Err(error) => report.fail(*function, &error.to_string()),
+            };
+            bar.suspend(|| show(&line))?;
+            bar.inc(1);
+        }
+    }
+    if !args.threads().is_empty() {
+        bar.suspend(|| show(&report.load_head()))?;
     }
     for (function, keys) in &prepared {
         let sides = bench.sides(*function, keys);
@@ -284,20 +308,6 @@ pub(super) fn run(args: &Args, meter: Meter) -> Result<ExitCode, Failure> {
             bar.inc(1);
         }
         report.papers(*function);
-    }
-    if Unit::ifma().is_some() {
-        bar.suspend(|| show(&report.kernel_head()))?;
-        for (function, keys) in &prepared {
-            bench.interrupted()?;
-            bar.set_message(format!("{}, the kernel", function.title()));
-            let line = match bench.kernel(*function, keys, args.kernel_plan()) {
-                Ok(Some(row)) => report.add_kernel(row),
-                Ok(None) => String::new(),
-                Err(error) => report.fail(*function, &error.to_string()),
-            };
-            bar.suspend(|| show(&line))?;
-            bar.inc(1);
-        }
     }
     bar.finish_and_clear();
     bench.interrupted()?;

@@ -23,6 +23,16 @@ pub struct Row {
     p99_us: f64,
     /// Lanes filled in a batch, on average; null where there was no batch, or nobody counted.
     lanes: Option<f64>,
+    /// Operations a second with the accelerator off, and adjunct's over that, by wall and by CPU time.
+    alone: f64,
+    alone_ratio: f64,
+    alone_cpu_ratio: f64,
+    /// adjunct over AWS-LC.
+    library_ratio: f64,
+    /// CPUs that adjunct's threads kept busy, on average.
+    cpus: f64,
+    /// Its share of what the kernel would do on all CPUs; null where the function has none.
+    capacity: Option<f64>,
 }
 
 /// What is known of one side in one row, besides.
@@ -95,8 +105,8 @@ pub struct Report {
     style: Style,
 }
 
-/// The three sides of a row, in the order of the table.
-pub const SIDES: [&str; 3] = ["stock", "library", "adjunct"];
+/// The sides of a row, in the order of the table.
+pub const SIDES: [&str; 4] = ["stock", "library", "alone", "adjunct"];
 
 impl Report {
     /// An empty report.
@@ -131,14 +141,19 @@ impl Report {
     /// The head of the table of loads.
     pub fn load_head(&self) -> String {
         let columns = format!(
-            "{:<18}{:>4}{:>9}{:>9}{:>9}{:>7}{:>6}{:>9}{:>9}{:>11}{:>9}{:>6}{:>7}",
+            "{:<18}{:>4}{:>9}{:>9}{:>9}{:>9}{:>7}{:>6}{:>7}{:>6}{:>6}{:>6}{:>9}{:>9}{:>11}{:>9}{:>6}{:>7}",
             "operations/s",
             "thr",
             "stock",
             "AWS-LC",
+            "alone",
             "adjunct",
             "ratio",
+            "lib",
+            "alone",
             "CPU",
+            "CPUs",
+            "cap",
             "p50 us",
             "p99 us",
             "stock p50",
@@ -150,8 +165,14 @@ impl Report {
     }
 
     /// Adds a row; its line.
-    pub fn add(&mut self, function: Function, threads: usize, sides: &[Measured; 3], lanes: Option<f64>) -> String {
-        let [stock, library, adjunct] = sides;
+    pub fn add(
+        &mut self,
+        function: Function,
+        threads: usize,
+        sides: &[Measured; SIDES.len()],
+        lanes: Option<f64>,
+    ) -> String {
+        let [stock, library, alone, adjunct] = sides;
         let title = function.title();
         for (side, m) in SIDES.into_iter().zip(sides) {
             self.details.push(Detail {
@@ -166,6 +187,7 @@ impl Report {
                 p99_us: m.p99,
             });
         }
+        let kernel = self.kernels.iter().find(|row| row.function == title).map(|row| row.operations);
         let row = Row {
             function: title,
             threads,
@@ -176,16 +198,27 @@ impl Report {
             p50_us: adjunct.p50,
             p99_us: adjunct.p99,
             lanes,
+            alone: alone.rate,
+            alone_ratio: adjunct.rate / alone.rate,
+            alone_cpu_ratio: adjunct.cpu_rate / alone.cpu_rate,
+            library_ratio: adjunct.rate / library.rate,
+            cpus: adjunct.rate / adjunct.cpu_rate,
+            capacity: kernel.map(|rate| adjunct.rate / (rate * self.cpus as f64)),
         };
         let line = format!(
-            "{:<18}{:>4}{:>9}{:>9}{:>9}{:>7.2}{:>6.2}{:>9}{:>9}{:>11}{:>9}{:>6}{:>7}\n",
+            "{:<18}{:>4}{:>9}{:>9}{:>9}{:>9}{:>7.2}{:>6.2}{:>7.2}{:>6.2}{:>6.2}{:>6}{:>9}{:>9}{:>11}{:>9}{:>6}{:>7}\n",
             row.function,
             threads,
             number(row.stock),
             number(row.library),
+            number(row.alone),
             number(row.adjunct),
             row.ratio,
-            adjunct.cpu_rate / stock.cpu_rate,
+            row.library_ratio,
+            row.alone_ratio,
+            row.alone_cpu_ratio,
+            row.cpus,
+            row.capacity.map_or("-".to_owned(), |capacity| format!("{capacity:.2}")),
             number(row.p50_us),
             number(row.p99_us),
             number(stock.p50),
@@ -297,7 +330,7 @@ mod tests {
         let mut report = Report::new(Header::new(library, plan), Units::default(), true);
         let side =
             |rate: f64| Measured { rate, cpu_rate: rate, spread: (0.9, 1.1), p50: 1.5, p99: 2.5, extra: Vec::new() };
-        let sides = [side(10.0), side(20.0), side(30.0)];
+        let sides = [side(10.0), side(20.0), side(15.0), side(30.0)];
         for threads in [1, 8] {
             report.add(Function::Rsa(2048), threads, &sides, Some(7.5));
         }
@@ -305,14 +338,15 @@ mod tests {
         let json = serde_json::to_value(&report).unwrap();
         let expected = serde_json::json!({
             "function": "RSA-2048 sign", "threads": 1, "stock": 10.0, "library": 20.0, "adjunct": 30.0, "ratio": 3.0,
-            "p50_us": 1.5, "p99_us": 2.5, "lanes": 7.5});
+            "p50_us": 1.5, "p99_us": 2.5, "lanes": 7.5, "alone": 15.0, "alone_ratio": 2.0, "alone_cpu_ratio": 2.0,
+            "library_ratio": 1.5, "cpus": 1.0, "capacity": null});
         assert_eq!(json["rows"][0].to_string(), expected.to_string());
-        assert_eq!(json["details"].as_array().unwrap().len(), 6);
+        assert_eq!(json["details"].as_array().unwrap().len(), 8);
         assert!(report.summary().contains("1912") && report.heading().contains("no lanes"));
         // One row below AWS-LC is enough, and one below stock.
         report.add(Function::Rsa(3072), 2, &sides, None);
-        report.add(Function::Rsa(3072), 4, &[side(10.0), side(40.0), side(30.0)], None);
-        report.add(Function::Rsa(4096), 2, &[side(31.0), side(20.0), side(30.0)], None);
+        report.add(Function::Rsa(3072), 4, &[side(10.0), side(40.0), side(15.0), side(30.0)], None);
+        report.add(Function::Rsa(4096), 2, &[side(31.0), side(20.0), side(15.0), side(30.0)], None);
         assert_eq!(report.paying(), ["RSA-2048 sign"]);
         assert!(report.summary().contains("in every row: RSA-2048 sign\n"));
     }

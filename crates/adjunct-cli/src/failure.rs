@@ -57,7 +57,7 @@ pub(crate) fn cannot_write(path: &std::path::Path, error: &std::io::Error) -> Fa
 /// `eprintln!` panics where standard error is closed or full; this does not.
 fn eprint_line(name: &str, line: &str) {
     use std::io::Write;
-    let _ = writeln!(std::io::stderr(), "{name}: {}", crate::output::shown(line));
+    let _ = writeln!(std::io::stderr(), "{name}: {}", crate::escape::shown(line));
 }
 
 impl fmt::Display for Failure {

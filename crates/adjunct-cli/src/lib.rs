@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 pub mod bench;
+mod escape;
 pub mod failure;
 mod files;
 pub mod generate;

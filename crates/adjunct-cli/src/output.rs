@@ -1,8 +1,8 @@
 //! Standard output: whole reports, no panic when the reader goes away, colours only where a person looks.
 
 use crate::Failure;
+use crate::escape::escaped;
 use crate::failure::cannot_write;
-use std::ffi::OsStr;
 use std::fmt::Write as _;
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::path::Path;
@@ -42,12 +42,6 @@ pub fn print_json(value: &impl serde::Serialize) -> Result<(), Failure> {
     print(&(text + "\n"))
 }
 
-/// What somebody else chose (a path, a name, a version, what a program said), as it stands in a report for people: on one
-/// line, and without what drives a terminal or turns the text around.
-pub fn shown(text: &(impl AsRef<OsStr> + ?Sized)) -> String {
-    escaped(&text.as_ref().to_string_lossy(), |text, c| text.extend(c.escape_default()))
-}
-
 /// A whole report: its lines and tabs, and the colours of [`Style`], may stand.
 fn harmless(report: &str) -> String {
     let mut parts = report.split('\x1b');
@@ -68,24 +62,6 @@ fn harmless(report: &str) -> String {
         }
     }
     text
-}
-
-/// `text` with what is not harmless on a terminal written by `escape`.
-fn escaped(text: &str, mut escape: impl FnMut(&mut String, char)) -> String {
-    text.chars().fold(String::with_capacity(text.len()), |mut shown, c| {
-        if is_control(c) {
-            escape(&mut shown, c)
-        } else {
-            shown.push(c)
-        }
-        shown
-    })
-}
-
-/// Control characters, those that end a line, and those that change the direction of what follows.
-fn is_control(c: char) -> bool {
-    c.is_control()
-        || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// What [`Style`] writes between `ESC [` and `m`.
@@ -146,8 +122,6 @@ mod tests {
 
     #[test]
     fn what_drives_a_terminal_is_written_out() {
-        assert_eq!(shown("a b\u{e9}"), "a b\u{e9}");
-        assert_eq!(shown("\x1b]0;x\x07\n\r\t\x7f\u{9b}\u{202e}"), "\\u{1b}]0;x\\u{7}\\n\\r\\t\\u{7f}\\u{9b}\\u{202e}");
         let report = format!("{}\tb\n", Style::COLOUR.good("a"));
         assert_eq!(harmless(&report), report);
         assert_eq!(harmless("\x1b[31mx\x1b[2J\x1b\u{9b}0m\r\n"), "\x1b[31mx\\u{1b}[2J\\u{1b}\\u{9b}0m\\r\n");

@@ -2,7 +2,8 @@
 
 use super::Target;
 use super::check::{Check, Verdict};
-use crate::output::{Style, shown};
+use crate::escape::shown;
+use crate::output::Style;
 use serde::Serialize;
 use similar::TextDiff;
 use std::fmt::Write;

@@ -2,7 +2,8 @@
 
 use super::judge::{Gets, listed, some};
 use super::survey::{Program, Survey};
-use crate::output::{Style, shown};
+use crate::escape::shown;
+use crate::output::Style;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::Path;

@@ -1,7 +1,8 @@
 //! The report: a table for people, JSON for programs, and what to do about what is not hardware.
 
 use super::judge::{Cause, Proof, Role, Served, Verdict, What};
-use crate::output::{Style, shown};
+use crate::escape::shown;
+use crate::output::Style;
 use adjunct::cpu;
 use adjunct::ops::choice::instructions;
 use serde::Serialize;

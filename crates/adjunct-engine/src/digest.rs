@@ -2,9 +2,7 @@
 
 use crate::bulk::{self, Made, bulk};
 use crate::libcrypto::Opaque;
-use adjunct::adapter::cpu::awslc::digest::{self, Digest, Method};
-use adjunct::catalogue::Direction;
-use adjunct::ops::Tally;
+use adjunct::ops::digest::{self, Digest, Method};
 use adjunct_ossl::guard;
 use std::ffi::{c_int, c_ulong, c_void};
 
@@ -18,10 +16,8 @@ const SET_LENGTH: c_int = 3;
 #[derive(Clone)]
 struct Context {
     digest: Digest,
-    total: usize,
     /// Length of the result; only that of an extendable-output function may differ from the method's.
     size: usize,
-    tally: Tally,
 }
 
 /// The context behind one of libcrypto's.
@@ -38,12 +34,11 @@ fn begin(context: Opaque, method: &'static Method) -> c_int {
         match unsafe { place.as_mut() } {
             Some(this) => {
                 this.digest.reset();
-                (this.total, this.size) = (0, method.size);
+                this.size = method.size;
             }
             None => {
-                adjunct::counters::attribute();
-                let tally = Tally::new(method.function, 0);
-                let new = Context { digest: Digest::new(method), total: 0, size: method.size, tally };
+                adjunct::ops::attribute();
+                let new = Context { digest: Digest::new(method), size: method.size };
                 *place = Box::into_raw(Box::new(new));
             }
         }
@@ -56,7 +51,6 @@ unsafe extern "C" fn update(context: Opaque, data: *const u8, length: usize) -> 
         // SAFETY: libcrypto's arguments.
         let Some(this) = (unsafe { held(context) }) else { return 0 };
         if length > 0 {
-            this.total = this.total.wrapping_add(length);
             // SAFETY: as above.
             this.digest.update(unsafe { std::slice::from_raw_parts(data, length) });
         }
@@ -69,10 +63,8 @@ unsafe extern "C" fn finish(context: Opaque, out: *mut u8) -> c_int {
         // SAFETY: libcrypto's arguments; there is room for the length that is known to it.
         unsafe {
             let Some(this) = held(context) else { return 0 };
-            if this.size > 0 {
-                this.digest.finish(std::slice::from_raw_parts_mut(out, this.size));
-            }
-            this.tally.count(Direction::Encrypt, this.total);
+            let out = if this.size > 0 { std::slice::from_raw_parts_mut(out, this.size) } else { &mut [] };
+            this.digest.finish(out);
         }
         1
     })
@@ -118,13 +110,13 @@ unsafe extern "C" fn control(context: Opaque, command: c_int, argument: c_int, _
 }
 
 /// An `EVP_MD`; `signed` is the NID of RSA signatures over it, by which old programs know it.
-fn method(nid: c_int, signed: c_int, init: bulk::OfContext, core: &'static Method) -> Opaque {
+fn method(signed: c_int, init: bulk::OfContext, core: &'static Method) -> Opaque {
     let b = bulk();
     let xof = if core.xof { XOF } else { 0 };
     let flags = xof | if std::ptr::eq(core, &digest::MD5) { 0 } else { ALGORITHM_ALONE };
     // SAFETY: libcrypto's functions on an object just made.
     unsafe {
-        let method = (b.digest_new)(nid, signed);
+        let method = (b.digest_new)(core.nid, signed);
         if method.is_null() {
             return method;
         }
@@ -147,34 +139,34 @@ fn method(nid: c_int, signed: c_int, init: bulk::OfContext, core: &'static Metho
 }
 
 macro_rules! digests {
-    ($($nid:literal $signed:literal $method:ident;)*) => {
-        const NIDS: &[c_int] = &[$($nid),*];
+    ($($signed:literal $method:ident;)*) => {
+        const NIDS: &[c_int] = &[$(digest::$method.nid),*];
         type Make = fn() -> Opaque;
         static DIGESTS: [(Make, Made); NIDS.len()] = [$({
             unsafe extern "C" fn init(context: Opaque) -> c_int {
                 begin(context, &digest::$method)
             }
-            (|| method($nid, $signed, init, &digest::$method), Made::new())
+            (|| method($signed, init, &digest::$method), Made::new())
         }),*];
     };
 }
 
-// The numbers are obj_mac.h's NIDs.
+// The numbers are obj_mac.h's NIDs of RSA signatures over the digests.
 digests! {
-    4 8 MD5;
-    64 65 SHA1;
-    675 671 SHA224;
-    672 668 SHA256;
-    673 669 SHA384;
-    674 670 SHA512;
-    1094 1145 SHA512_224;
-    1095 1146 SHA512_256;
-    1096 1116 SHA3_224;
-    1097 1117 SHA3_256;
-    1098 1118 SHA3_384;
-    1099 1119 SHA3_512;
-    1100 0 SHAKE128;
-    1101 0 SHAKE256;
+    8 MD5;
+    65 SHA1;
+    671 SHA224;
+    668 SHA256;
+    669 SHA384;
+    670 SHA512;
+    1145 SHA512_224;
+    1146 SHA512_256;
+    1116 SHA3_224;
+    1117 SHA3_256;
+    1118 SHA3_384;
+    1119 SHA3_512;
+    0 SHAKE128;
+    0 SHAKE256;
 }
 
 /// What `ENGINE_set_digests` takes.

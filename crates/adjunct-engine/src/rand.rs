@@ -1,9 +1,6 @@
 //! `RAND_METHOD`: random bytes of the core's generator, which seeds itself from the operating system and notices forks.
 
-use adjunct::adapter::cpu::awslc;
-use adjunct::catalogue::Direction;
-use adjunct::catalogue::Function;
-use adjunct::ops::Tally;
+use adjunct::ops::random::Generator;
 use adjunct_ossl::guard;
 use std::ffi::{c_int, c_void};
 
@@ -37,12 +34,10 @@ unsafe extern "C" fn status() -> c_int {
 unsafe extern "C" fn bytes(out: *mut u8, length: c_int) -> c_int {
     guard(0, || {
         let Ok(length) = usize::try_from(length) else { return 0 };
-        if length > 0 {
-            // SAFETY: the caller's buffer.
-            awslc::random(unsafe { std::slice::from_raw_parts_mut(out, length) });
-        }
-        adjunct::counters::attribute_now();
-        Tally::new(Function::Prng, 0).count(Direction::Encrypt, length);
+        // SAFETY: the caller's buffer.
+        let out = if length > 0 { unsafe { std::slice::from_raw_parts_mut(out, length) } } else { &mut [] };
+        adjunct::ops::attribute_now();
+        Generator::new().generate(out);
         1
     })
 }

@@ -1,19 +1,18 @@
 //! CMAC (NIST SP 800-38B) in one call or in parts, with the chain in the caller's hands.
 
 use crate::error::Errno;
-use crate::serve::Operation;
-use adjunct::adapter::cpu::awslc::mac::{BlockCipher, Cmac};
+use crate::serve::begin;
 use adjunct::catalogue::Direction;
-use adjunct::catalogue::Function;
+use adjunct::ops::mac::{BlockCipher, CmacOnce};
 use adjunct::wipe;
 use subtle::ConstantTimeEq;
 
-fn function(cipher: BlockCipher) -> (Function, usize) {
-    match cipher {
-        BlockCipher::Aes(length) => (Function::AesCmac, length * 8),
-        BlockCipher::TripleDes => (Function::TdesCmac, 0),
-        BlockCipher::Des => (Function::DesCmac, 0),
-    }
+/// One that may run.
+#[inline]
+fn allowed(cipher: BlockCipher) -> Result<CmacOnce, Errno> {
+    let once = CmacOnce::new(cipher);
+    begin(cipher.cmac().0, once.in_hardware())?;
+    Ok(once)
 }
 
 /// Takes in a part that others follow: `chain`, a block, goes from where the message has come to before it to where it comes to.
@@ -24,14 +23,7 @@ pub fn intermediate(cipher: BlockCipher, key: &[u8], message: &[u8], chain: &mut
     if message.is_empty() || !message.len().is_multiple_of(cipher.block()) {
         return Err(Errno::INVALID);
     }
-    let mut cmac = Cmac::default();
-    cmac.set_key(cipher, key)?;
-    let (function, bits) = function(cipher);
-    let operation = Operation::new(function, bits)?;
-    cmac.resume(chain);
-    chain.copy_from_slice(cmac.chain(message));
-    operation.done(Direction::Decrypt, message.len());
-    Ok(())
+    Ok(allowed(cipher)?.absorb(Direction::Decrypt, key, message, chain)?)
 }
 
 /// What to do with a MAC.
@@ -55,22 +47,23 @@ pub fn last(cipher: BlockCipher, key: &[u8], message: &[u8], chain: Option<&[u8]
     if length == 0 || length > cipher.block() {
         return Err(Errno::INVALID);
     }
-    let (function, bits) = function(cipher);
-    let operation = Operation::new(function, bits)?;
+    let direction = match &mac {
+        Mac::Make(_) => Direction::Encrypt,
+        Mac::Verify(_) => Direction::Decrypt,
+    };
     let mut made = [0; 16];
-    Cmac::once(cipher, key, chain, message, &mut made)?;
-    let (direction, right) = match mac {
+    allowed(cipher)?.finish(direction, key, chain, message, &mut made)?;
+    let right = match mac {
         Mac::Make(out) => {
             match <&mut [u8; 16]>::try_from(&mut *out) {
                 Ok(out) => *out = made,
                 Err(_) => out.copy_from_slice(&made[..length]),
             }
-            (Direction::Encrypt, true)
+            true
         }
-        Mac::Verify(given) => (Direction::Decrypt, made[..length].ct_eq(given).into()),
+        Mac::Verify(given) => made[..length].ct_eq(given).into(),
     };
     // What it should have been is nobody's to find.
     wipe(&mut made);
-    operation.done(direction, message.len());
     if right { Ok(()) } else { Err(Errno::FAULT) }
 }

@@ -1,9 +1,8 @@
 //! Hashes in one call or in parts, with the chaining value in the caller's context.
 
 use crate::error::Errno;
-use crate::serve::Operation;
-use adjunct::adapter::cpu::awslc::digest::{Digest, MAX_CHAIN, Method};
-use adjunct::catalogue::Direction;
+use crate::serve::begin;
+use adjunct::ops::digest::{Digest, MAX_CHAIN, Method, Once};
 
 /// `SHA_MSG_PART_*`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,9 +57,9 @@ pub struct Context<'a> {
 /// [`Errno::NO_DEVICE`].
 #[inline(always)]
 pub fn whole(method: &'static Method, data: &[u8], out: &mut [u8]) -> Result<(), Errno> {
-    let operation = Operation::new(method.function, 0)?;
-    Digest::once(method, data, out);
-    operation.done(Direction::Encrypt, data.len());
+    let once = Once::new(method);
+    begin(method.function, once.in_hardware())?;
+    once.run(data, out);
     Ok(())
 }
 
@@ -85,8 +84,6 @@ pub fn hash(
 pub struct Absorbed {
     digest: Digest,
     part: Part,
-    operation: Operation,
-    bytes: usize,
 }
 
 /// The first half of [`hash`].
@@ -97,8 +94,8 @@ pub fn absorb(method: &'static Method, part: Part, data: &[u8], context: &mut Co
     if !part.ends() && !data.len().is_multiple_of(method.block) {
         return Err(Errno::INVALID);
     }
-    let operation = Operation::new(method.function, 0)?;
     let mut digest = Digest::new(method);
+    begin(method.function, digest.in_hardware())?;
     if part.begins() {
         context.length = 0;
     } else {
@@ -107,7 +104,7 @@ pub fn absorb(method: &'static Method, part: Part, data: &[u8], context: &mut Co
     digest.update(data);
     // Of a context that is no real one, perhaps.
     context.length = context.length.wrapping_add(data.len() as u128);
-    Ok(Absorbed { digest, part, operation, bytes: data.len() })
+    Ok(Absorbed { digest, part })
 }
 
 impl Absorbed {
@@ -121,12 +118,11 @@ impl Absorbed {
             leave(context, out);
         } else {
             let mut place = [0; MAX_CHAIN];
-            let chain = self.digest.chain(&mut place).ok_or(Errno::IO)?;
+            let chain = self.digest.suspend(&mut place).ok_or(Errno::IO)?;
             context.chain.copy_from_slice(chain);
             let length = out.len().min(chain.len());
             out[..length].copy_from_slice(&chain[..length]);
         }
-        self.operation.done(Direction::Encrypt, self.bytes);
         Ok(())
     }
 }

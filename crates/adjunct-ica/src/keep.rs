@@ -9,8 +9,9 @@
 
 use crate::error::Errno;
 use crate::lock::{Lock, Taken};
-use adjunct::adapter::cpu::awslc::digest::{Digest, SHA256};
 use adjunct::memory::Shared;
+use adjunct::ops::digest::{Part, SHA256};
+use adjunct::ops::random::random;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::SeqCst;
 use subtle::ConstantTimeEq;
@@ -78,7 +79,7 @@ impl<T> Kept<T> {
         let wishes = self.wishes.load(SeqCst);
         if state.generation != taken.generation {
             let mut prefix = [0; 32];
-            adjunct::adapter::cpu::awslc::random(&mut prefix);
+            random(&mut prefix);
             let own = State { generation: taken.generation, wiped: wishes, prefix, keys: Vec::new() };
             let inherited = std::mem::replace(state, own);
             if taken.abandoned {
@@ -149,7 +150,7 @@ impl<T> Default for Kept<T> {
 }
 
 fn tag(prefix: &[u8; 32], numbers: &[&[u8]]) -> Tag {
-    let mut digest = Digest::new(&SHA256);
+    let mut digest = Part::new(&SHA256);
     digest.update(prefix);
     for number in numbers {
         digest.update(&number.len().to_be_bytes());

@@ -46,6 +46,20 @@ pub const fn direction(encrypt: bool) -> Direction {
     if encrypt { Direction::Encrypt } else { Direction::Decrypt }
 }
 
+/// Whether an operation of `function` may run, which counts itself from here on for the user of now; `in_hardware` says whether
+/// instructions of this machine serve it.
+///
+/// # Errors
+/// [`Errno::NO_DEVICE`] where only software has it and fallbacks are off.
+#[inline(always)]
+pub fn begin(function: Function, in_hardware: bool) -> Result<(), Errno> {
+    if !in_hardware && !in_software(function) {
+        return Err(Errno::NO_DEVICE);
+    }
+    adjunct::ops::attribute();
+    Ok(())
+}
+
 /// An operation that is allowed to run.
 #[derive(Debug, Clone, Copy)]
 pub struct Operation {

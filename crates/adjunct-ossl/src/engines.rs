@@ -24,34 +24,15 @@ impl std::fmt::Debug for Engines {
     }
 }
 
-/// The numbers of digests (`NID_*`), by the first of their names in the default provider.
-const DIGESTS: [(&str, c_int); 13] = [
-    ("MD5", 4),
-    ("SHA1", 64),
-    ("MD5-SHA1", 114),
-    ("SHA2-256", 672),
-    ("SHA2-384", 673),
-    ("SHA2-512", 674),
-    ("SHA2-224", 675),
-    ("SHA2-512/224", 1094),
-    ("SHA2-512/256", 1095),
-    ("SHA3-224", 1096),
-    ("SHA3-256", 1097),
-    ("SHA3-384", 1098),
-    ("SHA3-512", 1099),
-];
-
 impl Engines {
     /// Those of a libcrypto; none where it was not found.
     pub fn of(libcrypto: Option<Object>) -> Engines {
         Engines(libcrypto.and_then(Functions::find))
     }
 
-    /// Whether one is registered for the digest of this name, the first that the default provider has for it.
-    pub fn replace_digest(&self, name: &str) -> bool {
-        let Some(functions) = &self.0 else { return false };
-        let number = DIGESTS.iter().find(|(known, _)| *known == name);
-        number.is_some_and(|&(_, number)| functions.has(functions.digest_engine, number))
+    /// Whether one is registered for the digest of this number (`NID_*`).
+    pub fn replace_digest(&self, number: c_int) -> bool {
+        self.0.as_ref().is_some_and(|functions| functions.has(functions.digest_engine, number))
     }
 
     /// Whether one is registered for the cipher of this number (`NID_*`).

@@ -8,8 +8,8 @@ use crate::serve::{Operation, direction};
 use adjunct::adapter::cpu::awslc::cipher::AesKey;
 use adjunct::adapter::cpu::awslc::cipher_des::Des;
 use adjunct::adapter::cpu::awslc::cipher_xts::{MAX_UNIT, Xts};
-use adjunct::adapter::cpu::awslc::mac::BlockCipher;
 use adjunct::catalogue::Function;
+use adjunct::ops::mac::BlockCipher;
 use adjunct::wipe;
 use std::ffi::{c_uint, c_ulong};
 

@@ -3,7 +3,7 @@
 use super::{bytes, bytes_mut, code};
 use crate::error::Errno;
 use crate::hash::{Context, Part, absorb, hash, whole};
-use adjunct::adapter::cpu::awslc::digest::{self, Method};
+use adjunct::ops::digest::{self, Method};
 use std::ffi::c_uint;
 
 /// The contexts of the header: a length of one word or two, and the chaining value behind it.

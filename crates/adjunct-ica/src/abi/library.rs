@@ -3,9 +3,9 @@
 use super::{bytes_mut, code, number};
 use crate::error::Errno;
 use crate::machine::{Machine, machine};
-use crate::serve::{self, Operation};
-use adjunct::catalogue::Direction;
+use crate::serve;
 use adjunct::catalogue::Function;
+use adjunct::ops::random::Generator;
 use adjunct_ossl::guard;
 use std::ffi::{c_char, c_int, c_uint};
 
@@ -135,9 +135,9 @@ pub unsafe extern "C" fn ica_random_number_generate(length: c_uint, data: *mut u
         }
         // SAFETY: see above.
         let out = unsafe { bytes_mut(data, length) }?;
-        let operation = Operation::new(Function::Prng, 0)?;
-        adjunct::adapter::cpu::awslc::random(out);
-        operation.done(Direction::Encrypt, out.len());
+        let generator = Generator::new();
+        serve::begin(Function::Prng, generator.in_hardware())?;
+        generator.generate(out);
         Ok(())
     })
 }

@@ -4,9 +4,9 @@ use super::traceless::traceless_within;
 use super::{bytes, bytes_mut};
 use crate::drbg::{self, Drbg, Refused};
 use crate::error::Errno;
-use crate::serve::Operation;
-use adjunct::catalogue::Direction;
+use crate::serve::begin;
 use adjunct::catalogue::Function;
+use adjunct::ops;
 use adjunct_ossl::guard;
 use std::ffi::{c_int, c_void};
 use zeroize::Zeroizing;
@@ -136,10 +136,8 @@ pub unsafe extern "C" fn ica_drbg_generate(
             return Err(Errno::INVALID.into());
         }
         let out = bytes_mut(out, length)?;
-        let operation = Operation::new(Function::DrbgSha512, 0)?;
-        drbg.generate(strength, prediction_resistance, additional, out)?;
-        operation.done(Direction::Encrypt, length);
-        Ok(())
+        begin(Function::DrbgSha512, ops::drbg::in_hardware())?;
+        Ok(drbg.generate(strength, prediction_resistance, additional, out)?)
     })
 }
 

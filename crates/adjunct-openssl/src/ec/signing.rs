@@ -121,7 +121,7 @@ impl Context {
     /// replaces.
     fn method_of(&self, name: &str) -> Option<&'static Method> {
         let method = Method::from_name(name)?;
-        (!method.xof && !self.provider.engines.replace_digest(method.name)).then_some(method)
+        (!method.xof && !self.provider.engines.replace_digest(method.nid)).then_some(method)
     }
 
     /// Hands the context to the default provider, set up again as it was here.

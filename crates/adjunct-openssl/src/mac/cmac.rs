@@ -6,8 +6,8 @@ use crate::abi::param::{self, Param};
 use crate::abi::reason::{Reason, evp};
 use crate::abi::{Dispatch, slice};
 use crate::fallback::Output;
-use adjunct::adapter::cpu::awslc::mac::{BlockCipher, Cmac};
 use adjunct::catalogue::Function;
+use adjunct::ops::mac::{BlockCipher, Cmac};
 use adjunct_ossl::engines::Engines;
 use std::ffi::{CStr, c_void};
 
@@ -51,11 +51,7 @@ impl Keyed for Cmac {
     }
 
     fn function(under: BlockCipher) -> (Function, usize) {
-        match under {
-            BlockCipher::Aes(length) => (Function::AesCmac, length * 8),
-            BlockCipher::TripleDes => (Function::TdesCmac, 0),
-            BlockCipher::Des => (Function::DesCmac, 0),
-        }
+        under.cmac()
     }
 
     fn key(under: BlockCipher, key: &[u8]) -> Option<Cmac> {

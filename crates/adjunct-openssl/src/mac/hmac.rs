@@ -4,12 +4,12 @@ use super::dispatch::{self, Object};
 use super::{Context, Engine, Foreign, Keyed, alias, find};
 use crate::abi::param::{self, Param};
 use crate::abi::reason::{Reason, evp};
-use crate::abi::{self, Dispatch, slice};
+use crate::abi::{self, Dispatch, slice, slice_mut};
 use crate::fallback::Output;
-use adjunct::adapter::cpu::awslc::digest::{MAX_SIZE, Method};
-use adjunct::adapter::cpu::awslc::mac::{Hmac, TLS_HEADER};
 use adjunct::catalogue::Function;
-use adjunct::ops::Tally;
+use adjunct::ops::Delegated;
+use adjunct::ops::digest::Method;
+use adjunct::ops::mac::{Hmac, RecordMac, TLS_HEADER};
 use adjunct_ossl::engines::Engines;
 use std::ffi::{CStr, c_void};
 
@@ -25,7 +25,7 @@ impl Keyed for Hmac {
     }
 
     fn replaced(under: &'static Method, engines: &Engines) -> bool {
-        engines.replace_digest(under.name)
+        engines.replace_digest(under.nid)
     }
 
     fn function(under: &'static Method) -> (Function, usize) {
@@ -67,12 +67,11 @@ struct Record {
     /// Length of content, MAC and padding in bytes; 0 where no record is meant.
     size: usize,
     header: Option<[u8; TLS_HEADER]>,
-    mac: [u8; MAX_SIZE],
-    mac_length: usize,
+    mac: Option<RecordMac>,
 }
 
 impl Record {
-    const NONE: Record = Record { size: 0, header: None, mac: [0; MAX_SIZE], mac_length: 0 };
+    const NONE: Record = Record { size: 0, header: None, mac: None };
 }
 
 /// A context that may be told of TLS records.
@@ -94,12 +93,12 @@ impl TlsContext {
             if !unsafe { delegate.init(Some(hmac.block_key()), std::ptr::null()) } {
                 return false;
             }
-            self.mac.tally = hmac.method().hmac.map(|function| Tally::delegated(function, 0));
-            self.mac.engine = Engine::Delegated(delegate);
+            let counts = hmac.method().hmac.map(|function| Delegated::new(function, 0));
+            self.mac.engine = Engine::Delegated { mac: delegate, counts, total: 0 };
         }
         match &mut self.mac.engine {
             // SAFETY: the array ends.
-            Engine::Delegated(mac) => unsafe { mac.set_params([alias(size), Param::END].as_ptr()) },
+            Engine::Delegated { mac, .. } => unsafe { mac.set_params([alias(size), Param::END].as_ptr()) },
             _ => true,
         }
     }
@@ -112,7 +111,7 @@ impl TlsContext {
         let hmac = match &mut self.mac.engine {
             Engine::Served(hmac) => hmac,
             // SAFETY: see above.
-            Engine::Delegated(mac) => return unsafe { mac.update_record(data, length) },
+            Engine::Delegated { mac, .. } => return unsafe { mac.update_record(data, length) },
             Engine::None | Engine::Unkeyed(_) => return false,
         };
         let Some(header) = &self.record.header else {
@@ -124,31 +123,26 @@ impl TlsContext {
             return false;
         }
         // SAFETY: see above.
-        let Ok((mac, size)) = hmac.tls_record(header, unsafe { slice(data, self.record.size) }, length) else {
+        let Ok(mac) = hmac.tls_record(header, unsafe { slice(data, self.record.size) }, length) else {
             return false;
         };
-        // The length of the record, not of its secret content.
-        self.mac.total = self.record.size;
-        (self.record.mac, self.record.mac_length) = (mac, size);
+        self.record.mac = Some(mac);
         true
     }
 
     /// # Safety
     /// `output` is as it describes itself.
     unsafe fn finish_record(&mut self, output: Output) -> bool {
-        let length = self.record.mac_length;
-        if length == 0 || output.size < length || output.data.is_null() {
+        let Some(mac) = self.record.mac else { return false };
+        if output.size < mac.length() || output.data.is_null() {
             return false;
         }
         // SAFETY: see above.
         unsafe {
-            std::ptr::copy_nonoverlapping(self.record.mac.as_ptr(), output.data, length);
+            mac.finish(slice_mut(output.data, mac.length()));
             if !output.length.is_null() {
-                *output.length = length;
+                *output.length = mac.length();
             }
-        }
-        if let Some(tally) = self.mac.tally {
-            tally.count(adjunct::catalogue::Direction::Encrypt, self.mac.total);
         }
         true
     }

@@ -14,7 +14,7 @@ use crate::fallback::{self, Output};
 use crate::provider::{Provider, provider};
 use adjunct::catalogue::Direction;
 use adjunct::catalogue::Function;
-use adjunct::ops::Tally;
+use adjunct::ops::Delegated;
 use adjunct_ossl::engines::Engines;
 use std::ffi::{CStr, CString, c_void};
 
@@ -44,6 +44,7 @@ trait Keyed: Clone {
     fn keyed(&self) -> Self::Under;
     fn reset(&mut self);
     fn update(&mut self, data: &[u8]);
+    /// Ends the message, which counts itself.
     fn finish(&mut self, out: &mut [u8]);
     /// Length of the result in bytes.
     fn size(under: Self::Under) -> usize;
@@ -78,15 +79,20 @@ enum Engine<M: Keyed> {
     /// Nothing: the first key for this digest or cipher was of the wrong length.
     Unkeyed(M::Under),
     Served(M),
-    Delegated(fallback::Mac),
+    /// The default provider, and where its messages count.
+    Delegated {
+        mac: fallback::Mac,
+        /// `None` where the catalogue has no row for it.
+        counts: Option<Delegated>,
+        /// The bytes of the message so far.
+        total: usize,
+    },
 }
 
 /// What OpenSSL's `algctx` points to.
 struct Context<M: Keyed> {
     provider: &'static Provider,
     next: Next<M>,
-    tally: Option<Tally>,
-    total: usize,
     engine: Engine<M>,
 }
 
@@ -117,10 +123,10 @@ impl<M: Keyed> Context<M> {
     /// # Safety
     /// `provctx` is OpenSSL's, which keeps the provider alive as long as its contexts.
     unsafe fn create(provctx: *mut c_void) -> Context<M> {
-        adjunct::counters::attribute();
+        adjunct::ops::attribute();
         // SAFETY: see above.
         let provider = unsafe { provider(provctx) };
-        Context { provider, next: Next::Unchanged, tally: None, total: 0, engine: Engine::None }
+        Context { provider, next: Next::Unchanged, engine: Engine::None }
     }
 
     fn duplicate(&self) -> Option<Context<M>> {
@@ -134,9 +140,11 @@ impl<M: Keyed> Context<M> {
             Engine::None => Engine::None,
             Engine::Unkeyed(under) => Engine::Unkeyed(*under),
             Engine::Served(mac) => Engine::Served(mac.clone()),
-            Engine::Delegated(mac) => Engine::Delegated(mac.duplicate()?),
+            Engine::Delegated { mac, counts, total } => {
+                Engine::Delegated { mac: mac.duplicate()?, counts: *counts, total: *total }
+            }
         };
-        Some(Context { provider: self.provider, next, tally: self.tally, total: self.total, engine })
+        Some(Context { provider: self.provider, next, engine })
     }
 
     /// A context of the default provider's with this digest or cipher.
@@ -196,29 +204,28 @@ impl<M: Keyed> Context<M> {
     }
 
     fn set_key(&mut self, key: &[u8]) -> bool {
-        self.total = 0;
         let under = match (std::mem::replace(&mut self.next, Next::Unchanged), &mut self.engine) {
             (Next::Served(under), _) => under,
             (Next::Unchanged, Engine::Served(mac)) => mac.keyed(),
             (Next::Unchanged, Engine::Unkeyed(under)) => *under,
             (Next::Unchanged, Engine::None) => return false,
-            // SAFETY: an empty array.
-            (Next::Unchanged, Engine::Delegated(mac)) => return unsafe { mac.init(Some(key), std::ptr::null()) },
+            (Next::Unchanged, Engine::Delegated { mac, total, .. }) => {
+                *total = 0;
+                // SAFETY: an empty array.
+                return unsafe { mac.init(Some(key), std::ptr::null()) };
+            }
             (Next::Delegated(Foreign { mut mac, name, .. }), _) => {
                 // SAFETY: an empty array.
                 let done = unsafe { mac.init(Some(key), std::ptr::null()) };
-                self.engine = Engine::Delegated(mac);
-                // A digest or cipher that is not in the catalogue has no row to count in.
-                self.tally =
-                    name.to_str().ok().and_then(M::under).map(M::function).map(|(f, b)| Tally::delegated(f, b));
+                let function = name.to_str().ok().and_then(M::under).map(M::function);
+                let counts = function.map(|(function, bits)| Delegated::new(function, bits));
+                self.engine = Engine::Delegated { mac, counts, total: 0 };
                 return done;
             }
         };
         match M::key(under, key) {
             Some(mac) => {
                 self.engine = Engine::Served(mac);
-                let (function, bits) = M::function(under);
-                self.tally = Some(Tally::new(function, bits));
                 true
             }
             None => {
@@ -231,15 +238,17 @@ impl<M: Keyed> Context<M> {
 
     /// Begins a new message with the same key.
     fn restart(&mut self) -> bool {
-        self.total = 0;
         match &mut self.engine {
             Engine::None | Engine::Unkeyed(_) => false,
             Engine::Served(mac) => {
                 mac.reset();
                 true
             }
-            // SAFETY: an empty array.
-            Engine::Delegated(mac) => unsafe { mac.init(None, std::ptr::null()) },
+            Engine::Delegated { mac, total, .. } => {
+                *total = 0;
+                // SAFETY: an empty array.
+                unsafe { mac.init(None, std::ptr::null()) }
+            }
         }
     }
 
@@ -258,13 +267,15 @@ impl<M: Keyed> Context<M> {
 
     #[inline]
     fn update(&mut self, data: &[u8]) -> bool {
-        self.total = self.total.wrapping_add(data.len());
         match &mut self.engine {
             Engine::Served(mac) => {
                 mac.update(data);
                 true
             }
-            Engine::Delegated(mac) => mac.update(data),
+            Engine::Delegated { mac, total, .. } => {
+                *total = total.wrapping_add(data.len());
+                mac.update(data)
+            }
             Engine::None | Engine::Unkeyed(_) => false,
         }
     }
@@ -272,7 +283,7 @@ impl<M: Keyed> Context<M> {
     /// # Safety
     /// `output` is as it describes itself.
     unsafe fn finish(&mut self, output: Output) -> bool {
-        let done = match &mut self.engine {
+        match &mut self.engine {
             Engine::Served(mac) => {
                 let size = M::size(mac.keyed());
                 if !output.data.is_null() {
@@ -289,21 +300,24 @@ impl<M: Keyed> Context<M> {
                 }
                 true
             }
-            // SAFETY: see above.
-            Engine::Delegated(mac) => unsafe { mac.finish(output) == 1 },
-            Engine::None | Engine::Unkeyed(_) => return false,
-        };
-        if let (true, false, Some(tally)) = (done, output.data.is_null(), self.tally) {
-            tally.count(Direction::Encrypt, self.total);
+            Engine::Delegated { mac, counts, total } => {
+                let asks_length = output.data.is_null();
+                // SAFETY: see above.
+                let done = unsafe { mac.finish(output) == 1 };
+                if let (true, false, Some(counts)) = (done, asks_length, *counts) {
+                    counts.done(Direction::Encrypt, *total);
+                }
+                done
+            }
+            Engine::None | Engine::Unkeyed(_) => false,
         }
-        done
     }
 
     /// Answers what OpenSSL asks of the digest that the next key is for, or the last was.
     fn get_block_size(&self, p: &mut Param, block: fn(M::Under) -> usize) -> bool {
         match (&self.next, &self.engine) {
             (Next::Served(under), _) => p.set_usize(block(*under)),
-            (Next::Delegated(Foreign { mac, .. }), _) | (Next::Unchanged, Engine::Delegated(mac)) => ask(mac, p),
+            (Next::Delegated(Foreign { mac, .. }), _) | (Next::Unchanged, Engine::Delegated { mac, .. }) => ask(mac, p),
             (Next::Unchanged, Engine::Served(mac)) => p.set_usize(block(mac.keyed())),
             (Next::Unchanged, Engine::Unkeyed(under)) => p.set_usize(block(*under)),
             (Next::Unchanged, Engine::None) => p.set_usize(0),
@@ -314,7 +328,7 @@ impl<M: Keyed> Context<M> {
         // SAFETY: the array is OpenSSL's.
         unsafe { param::iter_mut(params) }.all(|p| match (p.name().to_bytes(), M::BLOCK, &self.engine) {
             (b"block-size", Some(block), _) => self.get_block_size(p, block),
-            (b"size" | b"block-size", _, Engine::Delegated(mac)) => ask(mac, p),
+            (b"size" | b"block-size", _, Engine::Delegated { mac, .. }) => ask(mac, p),
             (b"size" | b"block-size", _, Engine::Served(mac)) => p.set_usize(M::size(mac.keyed())),
             (b"size" | b"block-size", _, Engine::Unkeyed(under)) => p.set_usize(M::size(*under)),
             (b"size" | b"block-size", _, Engine::None) => {

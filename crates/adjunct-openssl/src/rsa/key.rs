@@ -33,6 +33,9 @@ pub const PARTS: [(Part, &CStr); 8] = [
 /// OpenSSL's `OSSL_MAX_NAME_SIZE`: it takes no longer name of a digest, with the zero at its end.
 const NAME: usize = 50;
 
+/// OpenSSL's number for TLS 1.0's MD5 and SHA-1 side by side.
+const NID_MD5_SHA1: c_int = 114;
+
 /// A digest of ours as the caller named it.
 #[derive(Clone, Copy, Debug)]
 pub struct Named {
@@ -46,7 +49,7 @@ impl Named {
     /// Looks the name up; `None` where the default provider has to say what it means, or an engine replaces the digest.
     pub fn new(provider: &Provider, name: &str) -> Option<Named> {
         let hash = Hash::from_name(name).filter(|_| name.len() < NAME)?;
-        if provider.engines.replace_digest(hash.method().map_or("MD5-SHA1", |method| method.name)) {
+        if provider.engines.replace_digest(hash.method().map_or(NID_MD5_SHA1, |method| method.nid)) {
             return None;
         }
         let mut copy = [0; NAME];

@@ -1,7 +1,9 @@
 //! Hash_DRBG over SHA-512 (NIST SP 800-90A, revision 1, 10.1.1): the mechanism alone. Who seeds it, when again, and who may ask for
-//! how much is the interface's.
+//! how much is the interface's. A request counts itself; seeding and the health test count nothing.
 
+use super::Tally;
 use crate::adapter::cpu::awslc::digest::{Digest, SHA512};
+use crate::catalogue::{Direction, Function, Path};
 use adjunct_kernels::opaque_debug;
 use zeroize::{Zeroize, Zeroizing};
 
@@ -9,6 +11,16 @@ use zeroize::{Zeroize, Zeroizing};
 const SEED: usize = 111;
 /// The length of a hash in bytes.
 const OUT: usize = 64;
+
+/// Where requests count.
+fn tally() -> Tally {
+    Tally::new(Function::DrbgSha512, 0)
+}
+
+/// Whether instructions of this machine serve requests.
+pub fn in_hardware() -> bool {
+    tally().path() == Path::Hardware
+}
 
 /// A byte string modulo 2^(8 SEED), big-endian.
 type Seed = [u8; SEED];
@@ -73,6 +85,11 @@ impl State {
 
     /// Fills `out` as one request, with the parts of an additional input.
     pub fn generate(&mut self, additional: &[&[u8]], out: &mut [u8]) {
+        self.fill(additional, out);
+        tally().count(Direction::Encrypt, out.len());
+    }
+
+    fn fill(&mut self, additional: &[&[u8]], out: &mut [u8]) {
         if additional.iter().any(|part| !part.is_empty()) {
             let more = hash([&[2][..], &self.value].into_iter().chain(additional.iter().copied()));
             add(&mut self.value, &more[..]);
@@ -114,6 +131,34 @@ impl State {
     }
 }
 
+/// The health test (11.3): whether the answers come out that OpenSSL's HASH-DRBG has for the same seeds and requests under its
+/// TEST-RAND.
+#[must_use]
+pub fn known_answers() -> bool {
+    const ANSWERS: [[u8; 8]; 3] = [
+        [0x44, 0x40, 0x68, 0xd5, 0x0c, 0xfe, 0xdc, 0x34],
+        [0x1c, 0x24, 0x5d, 0x66, 0xa7, 0x5b, 0x7b, 0xef],
+        [0xa8, 0x44, 0x8d, 0x18, 0x6e, 0xe0, 0x62, 0xf1],
+    ];
+    const fn count<const N: usize>(from: u8) -> [u8; N] {
+        let (mut bytes, mut i) = ([from; N], 0);
+        while i < N {
+            bytes[i] += i as u8;
+            i += 1;
+        }
+        bytes
+    }
+    let (seed, nonce, name) = (count::<96>(0), count::<16>(0x40), count::<20>(0x60));
+    let (first, second) = (count::<24>(0x80), count::<24>(0xa0));
+    let mut state = State::new(&[&seed, &nonce, &name]);
+    let mut out = [[0; 64]; 3];
+    state.fill(&[&first], &mut out[0]);
+    state.reseed(&seed, &second);
+    state.fill(&[], &mut out[1]);
+    state.fill(&[&first], &mut out[2]);
+    out.iter().zip(ANSWERS).all(|(out, answer)| out.starts_with(&answer))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -146,6 +191,11 @@ mod tests {
             tried += 1;
         }
         assert_eq!(tried, 3);
+    }
+
+    #[test]
+    fn the_known_answers_come_out() {
+        assert!(known_answers());
     }
 
     #[test]

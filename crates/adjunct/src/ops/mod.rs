@@ -6,8 +6,10 @@
 
 pub mod aead;
 mod delegated;
+pub mod digest;
 pub mod drbg;
-
+pub mod mac;
+pub mod random;
 mod tally;
 pub mod tls_record;
 

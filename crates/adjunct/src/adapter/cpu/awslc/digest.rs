@@ -19,6 +19,8 @@ pub struct Method {
     pub name: &'static str,
     /// All names and object identifiers OpenSSL's default provider knows it by, separated by colons.
     pub names: &'static CStr,
+    /// OpenSSL's number for it (`NID_*` of `obj_mac.h`).
+    pub nid: i32,
     /// The row it counts in.
     pub function: Function,
     /// The row an HMAC over it counts in; none is computed over an extendable-output function.
@@ -44,13 +46,14 @@ impl std::fmt::Debug for Method {
 }
 
 macro_rules! methods {
-    ($($ident:ident $name:literal $names:literal $function:ident $hmac:expr, $size:literal $block:literal $xof:literal $state:ty,
+    ($($ident:ident $name:literal $names:literal $nid:literal $function:ident $hmac:expr, $size:literal $block:literal $xof:literal $state:ty,
         |$c:ident, $data:ident, $length:ident, $out:ident| $init:expr, $update:expr, $finish:expr;)*) => {
         $(
             #[doc = $name]
             pub static $ident: Method = Method {
                 name: $name,
                 names: $names,
+                nid: $nid,
                 function: Function::$function,
                 hmac: $hmac,
                 size: $size,
@@ -181,41 +184,41 @@ fn wide_sha512() -> bool {
 use Function::{HmacMd5, HmacSha1, HmacSha2_256, HmacSha2_512, HmacSha3};
 
 methods! {
-    MD5 "MD5" c"MD5:SSL3-MD5:1.2.840.113549.2.5" Md5 Some(HmacMd5), 16 64 false Md5,
+    MD5 "MD5" c"MD5:SSL3-MD5:1.2.840.113549.2.5" 4 Md5 Some(HmacMd5), 16 64 false Md5,
         |c, data, length, out| private::MD5_Init(c),
         private::MD5_Update(c, data, length), private::MD5_Final(out, c);
-    SHA1 "SHA1" c"SHA1:SHA-1:SSL3-SHA1:1.3.14.3.2.26" Sha1 Some(HmacSha1), 20 64 false aws_lc_sys::SHA_CTX,
+    SHA1 "SHA1" c"SHA1:SHA-1:SSL3-SHA1:1.3.14.3.2.26" 64 Sha1 Some(HmacSha1), 20 64 false aws_lc_sys::SHA_CTX,
         |c, data, length, out| aws_lc_sys::SHA1_Init(c.cast()),
         aws_lc_sys::SHA1_Update(c.cast(), data.cast(), length), aws_lc_sys::SHA1_Final(out, c.cast());
-    SHA224 "SHA2-224" c"SHA2-224:SHA-224:SHA224:2.16.840.1.101.3.4.2.4" Sha224 Some(HmacSha2_256), 28 64 false aws_lc_sys::SHA256_CTX,
+    SHA224 "SHA2-224" c"SHA2-224:SHA-224:SHA224:2.16.840.1.101.3.4.2.4" 675 Sha224 Some(HmacSha2_256), 28 64 false aws_lc_sys::SHA256_CTX,
         |c, data, length, out| aws_lc_sys::SHA224_Init(c.cast()),
         aws_lc_sys::SHA224_Update(c.cast(), data.cast(), length), aws_lc_sys::SHA224_Final(out, c.cast());
-    SHA256 "SHA2-256" c"SHA2-256:SHA-256:SHA256:2.16.840.1.101.3.4.2.1" Sha256 Some(HmacSha2_256), 32 64 false aws_lc_sys::SHA256_CTX,
+    SHA256 "SHA2-256" c"SHA2-256:SHA-256:SHA256:2.16.840.1.101.3.4.2.1" 672 Sha256 Some(HmacSha2_256), 32 64 false aws_lc_sys::SHA256_CTX,
         |c, data, length, out| aws_lc_sys::SHA256_Init(c.cast()),
         aws_lc_sys::SHA256_Update(c.cast(), data.cast(), length), aws_lc_sys::SHA256_Final(out, c.cast());
-    SHA384 "SHA2-384" c"SHA2-384:SHA-384:SHA384:2.16.840.1.101.3.4.2.2" Sha384 Some(HmacSha2_512), 48 128 false aws_lc_sys::SHA512_CTX,
+    SHA384 "SHA2-384" c"SHA2-384:SHA-384:SHA384:2.16.840.1.101.3.4.2.2" 673 Sha384 Some(HmacSha2_512), 48 128 false aws_lc_sys::SHA512_CTX,
         |c, data, length, out| aws_lc_sys::SHA384_Init(c.cast()),
         sha512_update(c, data, length), sha512_final(out, c);
-    SHA512 "SHA2-512" c"SHA2-512:SHA-512:SHA512:2.16.840.1.101.3.4.2.3" Sha512 Some(HmacSha2_512), 64 128 false aws_lc_sys::SHA512_CTX,
+    SHA512 "SHA2-512" c"SHA2-512:SHA-512:SHA512:2.16.840.1.101.3.4.2.3" 674 Sha512 Some(HmacSha2_512), 64 128 false aws_lc_sys::SHA512_CTX,
         |c, data, length, out| aws_lc_sys::SHA512_Init(c.cast()),
         sha512_update(c, data, length), sha512_final(out, c);
-    SHA512_224 "SHA2-512/224" c"SHA2-512/224:SHA-512/224:SHA512-224:2.16.840.1.101.3.4.2.5" Sha512_224 Some(HmacSha2_512), 28 128 false aws_lc_sys::SHA512_CTX,
+    SHA512_224 "SHA2-512/224" c"SHA2-512/224:SHA-512/224:SHA512-224:2.16.840.1.101.3.4.2.5" 1094 Sha512_224 Some(HmacSha2_512), 28 128 false aws_lc_sys::SHA512_CTX,
         |c, data, length, out| aws_lc_sys::SHA512_224_Init(c.cast()),
         sha512_update(c, data, length), sha512_final(out, c);
-    SHA512_256 "SHA2-512/256" c"SHA2-512/256:SHA-512/256:SHA512-256:2.16.840.1.101.3.4.2.6" Sha512_256 Some(HmacSha2_512), 32 128 false aws_lc_sys::SHA512_CTX,
+    SHA512_256 "SHA2-512/256" c"SHA2-512/256:SHA-512/256:SHA512-256:2.16.840.1.101.3.4.2.6" 1095 Sha512_256 Some(HmacSha2_512), 32 128 false aws_lc_sys::SHA512_CTX,
         |c, data, length, out| aws_lc_sys::SHA512_256_Init(c.cast()),
         sha512_update(c, data, length), sha512_final(out, c);
-    SHA3_224 "SHA3-224" c"SHA3-224:2.16.840.1.101.3.4.2.7" Sha3_224 Some(HmacSha3), 28 144 false Keccak,
+    SHA3_224 "SHA3-224" c"SHA3-224:2.16.840.1.101.3.4.2.7" 1096 Sha3_224 Some(HmacSha3), 28 144 false Keccak,
         |c, data, length, out| private::SHA3_Init(c, 224), digest_keccak::update(c, data, length), digest_keccak::finish(out, c);
-    SHA3_256 "SHA3-256" c"SHA3-256:2.16.840.1.101.3.4.2.8" Sha3_256 Some(HmacSha3), 32 136 false Keccak,
+    SHA3_256 "SHA3-256" c"SHA3-256:2.16.840.1.101.3.4.2.8" 1097 Sha3_256 Some(HmacSha3), 32 136 false Keccak,
         |c, data, length, out| private::SHA3_Init(c, 256), digest_keccak::update(c, data, length), digest_keccak::finish(out, c);
-    SHA3_384 "SHA3-384" c"SHA3-384:2.16.840.1.101.3.4.2.9" Sha3_384 Some(HmacSha3), 48 104 false Keccak,
+    SHA3_384 "SHA3-384" c"SHA3-384:2.16.840.1.101.3.4.2.9" 1098 Sha3_384 Some(HmacSha3), 48 104 false Keccak,
         |c, data, length, out| private::SHA3_Init(c, 384), digest_keccak::update(c, data, length), digest_keccak::finish(out, c);
-    SHA3_512 "SHA3-512" c"SHA3-512:2.16.840.1.101.3.4.2.10" Sha3_512 Some(HmacSha3), 64 72 false Keccak,
+    SHA3_512 "SHA3-512" c"SHA3-512:2.16.840.1.101.3.4.2.10" 1099 Sha3_512 Some(HmacSha3), 64 72 false Keccak,
         |c, data, length, out| private::SHA3_Init(c, 512), digest_keccak::update(c, data, length), digest_keccak::finish(out, c);
-    SHAKE128 "SHAKE-128" c"SHAKE-128:SHAKE128:2.16.840.1.101.3.4.2.11" Shake128 None, 16 168 true Keccak,
+    SHAKE128 "SHAKE-128" c"SHAKE-128:SHAKE128:2.16.840.1.101.3.4.2.11" 1100 Shake128 None, 16 168 true Keccak,
         |c, data, length, out| private::SHAKE_Init(c, 168), digest_keccak::update_xof(c, data, length), digest_keccak::squeeze(out, c, length);
-    SHAKE256 "SHAKE-256" c"SHAKE-256:SHAKE256:2.16.840.1.101.3.4.2.12" Shake256 None, 32 136 true Keccak,
+    SHAKE256 "SHAKE-256" c"SHAKE-256:SHAKE256:2.16.840.1.101.3.4.2.12" 1101 Shake256 None, 32 136 true Keccak,
         |c, data, length, out| private::SHAKE_Init(c, 136), digest_keccak::update_xof(c, data, length), digest_keccak::squeeze(out, c, length);
 }
 

@@ -4,6 +4,7 @@ use super::cipher::AesKey;
 use super::cipher_des::Des;
 use super::digest::{self, Digest, Method};
 use super::private;
+use crate::catalogue::Function;
 use crate::error::Error;
 use adjunct_kernels::short::number;
 use adjunct_kernels::{InOut, opaque_debug, wipe};
@@ -188,6 +189,16 @@ impl BlockCipher {
             BlockCipher::Aes(length) => length,
             BlockCipher::TripleDes => 24,
             BlockCipher::Des => 8,
+        }
+    }
+
+    /// The function that a CMAC with it counts as, and the bits of the key that it counts by.
+    #[inline]
+    pub const fn cmac(self) -> (Function, usize) {
+        match self {
+            BlockCipher::Aes(length) => (Function::AesCmac, length * 8),
+            BlockCipher::TripleDes => (Function::TdesCmac, 0),
+            BlockCipher::Des => (Function::DesCmac, 0),
         }
     }
 }

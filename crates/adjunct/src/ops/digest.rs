@@ -1,0 +1,242 @@
+//! Message digests: [`Digest`] takes a message in parts, [`Once`] one that is there as a whole; each counts itself at the message's
+//! end, once, over the bytes of the message. [`Part`] is a digest within another operation.
+
+#![allow(unsafe_code)]
+
+use super::Tally;
+use crate::adapter::cpu::awslc::digest::Digest as State;
+pub use crate::adapter::cpu::awslc::digest::{
+    MAX_BLOCK, MAX_CHAIN, MAX_SIZE, MD5, METHODS, Method, SHA1, SHA3_224, SHA3_256, SHA3_384, SHA3_512, SHA224, SHA256,
+    SHA384, SHA512, SHA512_224, SHA512_256, SHAKE128, SHAKE256, names,
+};
+use crate::catalogue::{Direction, Path};
+use crate::error::Error;
+use std::mem::MaybeUninit;
+
+/// Length of the master secret of SSL 3.0, in bytes.
+const MASTER_SECRET: usize = 48;
+
+/// A digest in progress. Its state is wiped when it goes.
+#[derive(Clone, Debug)]
+pub struct Digest {
+    tally: Tally,
+    /// The bytes of the message so far.
+    total: usize,
+    /// Whether a part of an extendable-output function's result has been given out.
+    squeezing: bool,
+    state: State,
+}
+
+impl Digest {
+    /// A digest of nothing yet.
+    #[inline]
+    pub fn new(method: &'static Method) -> Digest {
+        Digest { tally: Tally::new(method.function, 0), total: 0, squeezing: false, state: State::new(method) }
+    }
+
+    /// Makes a digest of nothing yet where it is to live: for contexts on the heap, whose copy would cost more.
+    #[inline]
+    pub fn new_in_place<'a>(place: &'a mut MaybeUninit<Digest>, method: &'static Method) -> &'a mut Digest {
+        let raw = place.as_mut_ptr();
+        // SAFETY: `raw` points to room for a digest, each of whose fields is written here.
+        unsafe {
+            (&raw mut (*raw).tally).write(Tally::new(method.function, 0));
+            (&raw mut (*raw).total).write(0);
+            (&raw mut (*raw).squeezing).write(false);
+            State::new_in_place(&mut *(&raw mut (*raw).state).cast(), method);
+            &mut *raw
+        }
+    }
+
+    /// Copies this digest to where the copy is to live; only the part of the state in use is copied.
+    #[inline]
+    pub fn clone_into_place(&self, place: &mut MaybeUninit<Digest>) {
+        let raw = place.as_mut_ptr();
+        // SAFETY: `raw` points to room for a digest, each of whose fields is written here.
+        unsafe {
+            (&raw mut (*raw).tally).write(self.tally);
+            (&raw mut (*raw).total).write(self.total);
+            (&raw mut (*raw).squeezing).write(self.squeezing);
+            self.state.clone_into_place(&mut *(&raw mut (*raw).state).cast());
+        }
+    }
+
+    /// Takes over the state of `other`, which must be of the same method.
+    ///
+    /// # Panics
+    /// Where the methods differ.
+    #[inline]
+    pub fn copy_from(&mut self, other: &Digest) {
+        (self.tally, self.total, self.squeezing) = (other.tally, other.total, other.squeezing);
+        self.state.copy_from(&other.state);
+    }
+
+    /// The algorithm.
+    #[inline]
+    pub fn method(&self) -> &'static Method {
+        self.state.method()
+    }
+
+    /// Whether instructions of this machine serve it.
+    #[inline]
+    pub fn in_hardware(&self) -> bool {
+        self.tally.path() == Path::Hardware
+    }
+
+    /// Whether a part of an extendable-output function's result has been given out: the message has ended, and there is no more than
+    /// [`Digest::squeeze`] and [`Digest::reset`].
+    #[inline]
+    pub fn is_squeezing(&self) -> bool {
+        self.squeezing
+    }
+
+    /// Begins anew.
+    #[inline]
+    pub fn reset(&mut self) {
+        (self.total, self.squeezing) = (0, false);
+        self.state.reset();
+    }
+
+    /// Takes in `data`; not to be called after [`Digest::finish`] or [`Digest::squeeze`] without a [`Digest::reset`].
+    #[inline]
+    pub fn update(&mut self, data: &[u8]) {
+        self.total = self.total.wrapping_add(data.len());
+        self.state.update(data);
+    }
+
+    /// Ends the message and writes the result: all of `out` by an extendable-output function, else the first [`Method::size`]
+    /// bytes. An extendable-output function of which no byte is wanted ends as well, but stays as it is.
+    ///
+    /// # Panics
+    /// Where `out` is too short.
+    #[inline]
+    pub fn finish(&mut self, out: &mut [u8]) {
+        let xof = self.method().xof;
+        if !(xof && out.is_empty()) {
+            self.state.finish(out);
+            self.squeezing = xof;
+        }
+        self.tally.count(Direction::Encrypt, self.total);
+    }
+
+    /// Writes the next bytes of an extendable-output function's result; the first call ends the message.
+    ///
+    /// # Panics
+    /// Where the method is not one.
+    pub fn squeeze(&mut self, out: &mut [u8]) {
+        self.state.squeeze(out);
+        if !std::mem::replace(&mut self.squeezing, true) {
+            self.tally.count(Direction::Encrypt, self.total);
+        }
+    }
+
+    /// Takes in the end of what SSL 3.0 hashes with SHA-1 in its Finished and CertificateVerify messages, so that only
+    /// [`Digest::finish`] is left to do (RFC 6101, 5.6.8 and 5.6.9). False for a secret that is not of 48 bytes.
+    ///
+    /// What is hashed in between is a part of the digest, and not counted.
+    #[must_use]
+    pub fn ssl3_finish(&mut self, secret: &[u8]) -> bool {
+        if secret.len() != MASTER_SECRET || !std::ptr::eq(self.method(), &SHA1) {
+            return false;
+        }
+        let mut inner = [0; 20];
+        self.state.update(secret);
+        self.state.update(&[0x36; 40]);
+        self.state.finish(&mut inner);
+        self.state.reset();
+        self.state.update(secret);
+        self.state.update(&[0x5c; 40]);
+        self.state.update(&inner);
+        true
+    }
+
+    /// Goes on with a message whose first `length` bytes, whole blocks, came to the chaining value that [`Digest::suspend`] gave. Only
+    /// what comes now is counted. SHA-3 does not look at the length.
+    ///
+    /// # Errors
+    /// [`Error::Length`] where the chaining value is not as long as the method's; [`Error::Unsupported`] for MD5.
+    pub fn resume(&mut self, chain: &[u8], length: u128) -> Result<(), Error> {
+        (self.total, self.squeezing) = (0, false);
+        self.state.resume(chain, length)
+    }
+
+    /// Ends a part of a message, of whole blocks, that another digest goes on with: its chaining value, as FIPS 180-4 and FIPS 202
+    /// write it into bytes. An operation of its own over the bytes of the part. `None` for MD5, which counts nothing.
+    pub fn suspend<'a>(&mut self, out: &'a mut [u8; MAX_CHAIN]) -> Option<&'a [u8]> {
+        let chain = self.state.chain(out)?;
+        self.tally.count(Direction::Encrypt, self.total);
+        Some(chain)
+    }
+}
+
+/// A digest of a message that is there as a whole.
+#[derive(Clone, Copy, Debug)]
+pub struct Once {
+    method: &'static Method,
+    tally: Tally,
+}
+
+impl Once {
+    /// With that algorithm.
+    #[inline(always)]
+    pub fn new(method: &'static Method) -> Once {
+        Once { method, tally: Tally::new(method.function, 0) }
+    }
+
+    /// Whether instructions of this machine serve it.
+    #[inline(always)]
+    pub fn in_hardware(self) -> bool {
+        self.tally.path() == Path::Hardware
+    }
+
+    /// Writes the result of `data`: all of `out` by an extendable-output function, else the first [`Method::size`] bytes. A message of
+    /// one block of SHA-1 or SHA-256 takes little more than its compression. Inlined, for a method that the compiler knows.
+    ///
+    /// # Panics
+    /// Where `out` is too short.
+    #[inline(always)]
+    pub fn run(self, data: &[u8], out: &mut [u8]) {
+        State::once(self.method, data, out);
+        self.tally.count(Direction::Encrypt, data.len());
+    }
+}
+
+/// A digest that is a part of another operation (a signature's, a padding's, a key derivation's) or of none that the catalogue has
+/// (the name of a cached key): it counts nothing, for what it is a part of counts itself. Its state is wiped when it goes.
+#[derive(Clone, Debug)]
+pub struct Part(State);
+
+impl Part {
+    /// A digest of nothing yet.
+    #[inline]
+    pub fn new(method: &'static Method) -> Part {
+        Part(State::new(method))
+    }
+
+    /// The algorithm.
+    #[inline]
+    pub fn method(&self) -> &'static Method {
+        self.0.method()
+    }
+
+    /// Begins anew.
+    #[inline]
+    pub fn reset(&mut self) {
+        self.0.reset();
+    }
+
+    /// Takes in `data`; not to be called after [`Part::finish`] without a [`Part::reset`].
+    #[inline]
+    pub fn update(&mut self, data: &[u8]) {
+        self.0.update(data);
+    }
+
+    /// Writes the result: all of `out` by an extendable-output function, else the first [`Method::size`] bytes.
+    ///
+    /// # Panics
+    /// Where `out` is too short.
+    #[inline]
+    pub fn finish(&mut self, out: &mut [u8]) {
+        self.0.finish(out);
+    }
+}

@@ -1,0 +1,222 @@
+//! HMAC and CMAC: each message counts itself when its MAC is given, once, over the bytes of the message. The digests and block ciphers
+//! within count nothing.
+
+use super::Tally;
+use super::digest::{MAX_SIZE, Method};
+use crate::adapter::cpu::awslc::mac as cpu;
+pub use crate::adapter::cpu::awslc::mac::{BlockCipher, TLS_HEADER};
+use crate::catalogue::{Direction, Path};
+use crate::error::Error;
+use adjunct_kernels::opaque_debug;
+
+/// HMAC (RFC 2104, FIPS 198-1), keyed once.
+#[derive(Clone, Debug)]
+pub struct Hmac {
+    tally: Tally,
+    /// The bytes of the message so far.
+    total: usize,
+    mac: cpu::Hmac,
+}
+
+impl Hmac {
+    /// Keys an HMAC over `method`, ready for a first message.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] for an extendable-output function, over which none is defined.
+    pub fn new(method: &'static Method, key: &[u8]) -> Result<Hmac, Error> {
+        let function = method.hmac.ok_or(Error::Unsupported("HMAC over an extendable-output function"))?;
+        Ok(Hmac { mac: cpu::Hmac::new(method, key)?, tally: Tally::new(function, 0), total: 0 })
+    }
+
+    /// The digest.
+    #[inline]
+    pub fn method(&self) -> &'static Method {
+        self.mac.method()
+    }
+
+    /// The key in the form HMAC uses: another HMAC keyed with it gives the same results.
+    pub fn block_key(&self) -> &[u8] {
+        self.mac.block_key()
+    }
+
+    /// Begins a new message with the same key.
+    #[inline]
+    pub fn reset(&mut self) {
+        self.total = 0;
+        self.mac.reset();
+    }
+
+    /// Takes in a part of the message.
+    #[inline]
+    pub fn update(&mut self, data: &[u8]) {
+        self.total = self.total.wrapping_add(data.len());
+        self.mac.update(data);
+    }
+
+    /// Ends the message: the first [`Method::size`] bytes of `out`.
+    ///
+    /// # Panics
+    /// Where `out` is too short.
+    #[inline]
+    pub fn finish(&mut self, out: &mut [u8]) {
+        self.mac.finish(out);
+        self.tally.count(Direction::Encrypt, self.total);
+    }
+
+    /// Whether [`Hmac::tls_record`] serves this digest.
+    pub fn has_tls_record(&self) -> bool {
+        self.mac.has_tls_record()
+    }
+
+    /// The MAC of a decrypted TLS record in CBC whose content's length is secret: `record` is content, MAC and padding
+    /// together, `content` the length of the first. Neither timing nor memory accesses tell it (CVE-2013-0169).
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] where [`Hmac::has_tls_record`] says no, [`Error::Length`] for lengths no record has.
+    pub fn tls_record(&self, header: &[u8; TLS_HEADER], record: &[u8], content: usize) -> Result<RecordMac, Error> {
+        let (mac, length) = self.mac.tls_record(header, record, content)?;
+        // The length of the record, not of its secret content.
+        Ok(RecordMac { mac, length, total: record.len(), tally: self.tally })
+    }
+}
+
+/// The MAC of a TLS record, which has not been given out yet.
+#[derive(Clone, Copy)]
+pub struct RecordMac {
+    mac: [u8; MAX_SIZE],
+    length: usize,
+    total: usize,
+    tally: Tally,
+}
+
+opaque_debug!(RecordMac);
+
+impl RecordMac {
+    /// Its length in bytes.
+    pub const fn length(&self) -> usize {
+        self.length
+    }
+
+    /// Gives it out, in the first [`RecordMac::length`] bytes of `out`.
+    ///
+    /// # Panics
+    /// Where `out` is too short.
+    pub fn finish(&self, out: &mut [u8]) {
+        out[..self.length].copy_from_slice(&self.mac[..self.length]);
+        self.tally.count(Direction::Encrypt, self.total);
+    }
+}
+
+fn tally(cipher: BlockCipher) -> Tally {
+    let (function, bits) = cipher.cmac();
+    Tally::new(function, bits)
+}
+
+/// CMAC (NIST SP 800-38B), keyed once.
+#[derive(Clone, Debug)]
+pub struct Cmac {
+    tally: Tally,
+    /// The bytes of the message so far.
+    total: usize,
+    mac: cpu::Cmac,
+}
+
+impl Cmac {
+    /// Keys a CMAC, ready for a first message.
+    ///
+    /// # Errors
+    /// [`Error::Length`] where the key's length is not the cipher's.
+    pub fn new(cipher: BlockCipher, key: &[u8]) -> Result<Cmac, Error> {
+        Ok(Cmac { mac: cpu::Cmac::new(cipher, key)?, tally: tally(cipher), total: 0 })
+    }
+
+    /// The cipher.
+    #[inline]
+    pub fn cipher(&self) -> BlockCipher {
+        self.mac.cipher()
+    }
+
+    /// Begins a new message with the same key.
+    #[inline]
+    pub fn reset(&mut self) {
+        self.total = 0;
+        self.mac.reset();
+    }
+
+    /// Takes in a part of the message.
+    #[inline]
+    pub fn update(&mut self, data: &[u8]) {
+        self.total = self.total.wrapping_add(data.len());
+        self.mac.update(data);
+    }
+
+    /// Ends the message: the first [`BlockCipher::block`] bytes of `out`.
+    ///
+    /// # Panics
+    /// Where `out` is too short.
+    #[inline]
+    pub fn finish(&mut self, out: &mut [u8]) {
+        self.mac.finish(out);
+        self.tally.count(Direction::Encrypt, self.total);
+    }
+}
+
+/// CMAC of a message, or of a part of one whose chaining block the caller keeps, under a key of which nothing is kept.
+#[derive(Clone, Copy, Debug)]
+pub struct CmacOnce {
+    cipher: BlockCipher,
+    tally: Tally,
+}
+
+impl CmacOnce {
+    /// With that cipher.
+    #[inline]
+    pub fn new(cipher: BlockCipher) -> CmacOnce {
+        CmacOnce { cipher, tally: tally(cipher) }
+    }
+
+    /// Whether instructions of this machine serve it.
+    #[inline]
+    pub fn in_hardware(self) -> bool {
+        self.tally.path() == Path::Hardware
+    }
+
+    /// The MAC of a message, or of what ends one after parts that came to `chain`: the first [`BlockCipher::block`] bytes of `mac`.
+    /// Counts in `direction`, for what the caller does with it.
+    ///
+    /// # Errors
+    /// [`Error::Length`] where the key's length is not the cipher's.
+    ///
+    /// # Panics
+    /// Where `chain` is not a block.
+    #[inline]
+    pub fn finish(
+        self,
+        direction: Direction,
+        key: &[u8],
+        chain: Option<&[u8]>,
+        message: &[u8],
+        mac: &mut [u8; 16],
+    ) -> Result<(), Error> {
+        cpu::Cmac::once(self.cipher, key, chain, message, mac)?;
+        self.tally.count(direction, message.len());
+        Ok(())
+    }
+
+    /// Takes in a part of a message that others follow, of whole blocks: `chain`, a block, goes from where the message has come to
+    /// before it to where it comes to. Counts in `direction`.
+    ///
+    /// # Errors
+    /// [`Error::Length`] where the key's length is not the cipher's.
+    ///
+    /// # Panics
+    /// Where `chain` is not a block.
+    pub fn absorb(self, direction: Direction, key: &[u8], blocks: &[u8], chain: &mut [u8]) -> Result<(), Error> {
+        let mut cmac = cpu::Cmac::default();
+        cmac.set_key(self.cipher, key)?;
+        cmac.resume(chain);
+        chain.copy_from_slice(cmac.chain(blocks));
+        self.tally.count(direction, blocks.len());
+        Ok(())
+    }
+}

@@ -46,6 +46,19 @@ pub const fn direction(encrypt: bool) -> Direction {
     if encrypt { Direction::Encrypt } else { Direction::Decrypt }
 }
 
+/// Whether an operation of `function` with a key of `bits` (0: it has none) is allowed to run. It counts as the user's of now.
+///
+/// # Errors
+/// [`Errno::NO_DEVICE`] where only software has it and fallbacks are off.
+#[inline]
+pub fn allow(function: Function, bits: usize) -> Result<(), Errno> {
+    if !in_software(function) && !adjunct::ops::in_hardware(function, bits) {
+        return Err(Errno::NO_DEVICE);
+    }
+    adjunct::ops::attribute();
+    Ok(())
+}
+
 /// An operation that is allowed to run.
 #[derive(Debug, Clone, Copy)]
 pub struct Operation {

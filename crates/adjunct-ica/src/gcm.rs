@@ -1,11 +1,9 @@
 //! GCM (NIST SP 800-38D) as libica has it: in one call, as a stream whose state is the caller's, and by a context.
 
 use crate::error::Errno;
-use crate::serve::{Operation, direction};
-use adjunct::adapter::cpu::awslc::cipher_gcm::Gcm;
-use adjunct::adapter::cpu::awslc::cipher_gcm_part::{self, Start, State};
-use adjunct::catalogue::Direction;
+use crate::serve::allow;
 use adjunct::catalogue::Function;
+use adjunct::ops::aead::gcm_parts::{self, Start, State};
 use adjunct::{InOut, wipe};
 use subtle::ConstantTimeEq;
 
@@ -46,11 +44,9 @@ pub fn message(key: &[u8], iv: &[u8], aad: &[u8], mut text: InOut<'_>, tag: Tag<
     if iv.is_empty() || matches!(&tag, Tag::Verify(given) if !tag_length(given.len())) {
         return Err(Errno::INVALID);
     }
-    let operation = Operation::new(Function::AesGcm, key.len() * 8)?;
-    let (encrypt, bytes) = (matches!(tag, Tag::Make(_)), text.len());
+    allow(Function::AesGcm, key.len() * 8)?;
     let mut made = [0; BLOCK];
-    Gcm::once(key, encrypt, iv, aad, text.reborrow(), &mut made)?;
-    operation.done(direction(encrypt), bytes);
+    gcm_parts::message(key, matches!(tag, Tag::Make(_)), iv, aad, text.reborrow(), &mut made)?;
     let right = match tag {
         Tag::Make(out) => {
             *out = made;
@@ -81,15 +77,15 @@ pub fn clear(text: &mut InOut<'_>) {
     std::hint::black_box(text.output());
 }
 
-/// Whether a stream with so long an initialization vector may begin; what it counts as that it is hashed, if it is.
+/// Whether a stream with so long an initialization vector may begin.
 ///
 /// # Errors
 /// [`Errno::INVALID`] for none; [`Errno::NO_DEVICE`] where it would have to be hashed in software and fallbacks are off.
-pub fn may_start(iv: usize) -> Result<Option<Operation>, Errno> {
+pub fn may_start(iv: usize) -> Result<(), Errno> {
     match iv {
         0 => Err(Errno::INVALID),
-        12 => Ok(None),
-        _ => Operation::new(Function::Ghash, 0).map(Some),
+        length if gcm_parts::hashes(length) => allow(Function::Ghash, 0),
+        _ => Ok(()),
     }
 }
 
@@ -97,12 +93,8 @@ pub fn may_start(iv: usize) -> Result<Option<Operation>, Errno> {
 ///
 /// # Errors
 /// [`Errno::INVALID`] for a key that cannot be.
-pub fn start(key: &[u8], iv: &[u8], hashed: Option<Operation>) -> Result<Start, Errno> {
-    let start = cipher_gcm_part::start(key, iv)?;
-    if let Some(operation) = hashed {
-        operation.done(Direction::Encrypt, iv.len());
-    }
-    Ok(start)
+pub fn start(key: &[u8], iv: &[u8]) -> Result<Start, Errno> {
+    Ok(gcm_parts::start(key, iv)?)
 }
 
 /// A part of a stream: additional data, then text.
@@ -110,11 +102,8 @@ pub fn start(key: &[u8], iv: &[u8], hashed: Option<Operation>) -> Result<Start, 
 /// # Errors
 /// [`Errno::INVALID`] for a key that cannot be, or too long a message.
 pub fn part(key: &[u8], state: &mut State, encrypt: bool, aad: &[u8], text: InOut<'_>) -> Result<(), Errno> {
-    let operation = Operation::new(Function::AesGcm, key.len() * 8)?;
-    let bytes = text.len();
-    cipher_gcm_part::part(key, state, encrypt, aad, text)?;
-    operation.done(direction(encrypt), bytes);
-    Ok(())
+    allow(Function::AesGcm, key.len() * 8)?;
+    Ok(gcm_parts::part(key, state, encrypt, aad, text)?)
 }
 
 /// Ends a stream of such lengths: `hash` becomes its tag.
@@ -122,16 +111,14 @@ pub fn part(key: &[u8], state: &mut State, encrypt: bool, aad: &[u8], text: InOu
 /// # Errors
 /// [`Errno::INVALID`] for a key that cannot be.
 pub fn finish(key: &[u8], subkey: &Block, icb: &Block, aad: u64, text: u64, hash: &mut Block) -> Result<(), Errno> {
-    let operation = Operation::new(Function::Ghash, 0)?;
-    cipher_gcm_part::last(key, subkey, icb, aad, text, hash)?;
-    operation.done(Direction::Encrypt, BLOCK);
-    Ok(())
+    allow(Function::Ghash, 0)?;
+    Ok(gcm_parts::last(key, subkey, icb, aad, text, hash)?)
 }
 
 /// A message by a context (`kma_ctx`).
 #[derive(Debug, Default)]
 pub struct Stream {
-    gcm: Gcm,
+    gcm: gcm_parts::Stream,
     encrypt: bool,
     bits: usize,
     iv: Vec<u8>,
@@ -160,8 +147,7 @@ impl Stream {
             return Err(Errno::INVALID);
         }
         self.iv.try_reserve_exact(iv.len().saturating_sub(self.iv.len())).map_err(|_| Errno::NO_MEMORY)?;
-        self.gcm.set_key(key)?;
-        self.gcm.set_iv(iv);
+        self.gcm.start(key, iv)?;
         let (encrypt, bits) = (encrypt, key.len() * 8);
         (self.encrypt, self.bits, self.aad_ended, self.done, self.tag) = (encrypt, bits, false, 0, None);
         self.iv.clear();
@@ -201,23 +187,16 @@ impl Stream {
     /// As for [`Stream::allows`].
     pub fn part(&mut self, aad: &[u8], aad_ends: bool, text: InOut<'_>, text_ends: bool) -> Result<(), Errno> {
         self.allows(aad.len(), aad_ends, text.len(), text_ends)?;
-        let operation = Operation::new(Function::AesGcm, self.bits)?;
-        // After text not even none may come.
-        if !self.aad_ended {
-            self.gcm.aad(aad)?;
-        }
-        self.aad_ended |= aad_ends;
+        allow(Function::AesGcm, self.bits)?;
         let bytes = text.len();
-        if self.encrypt {
-            self.gcm.encrypt(text)?
-        } else {
-            self.gcm.decrypt(text)?
-        }
+        // After text not even none may come.
+        let aad = (!self.aad_ended).then_some(aad);
+        self.gcm.part(self.encrypt, aad, text)?;
+        self.aad_ended |= aad_ends;
         self.done += bytes as u64;
         if self.aad_ended && text_ends {
             self.tag = Some(self.gcm.tag());
         }
-        operation.done(direction(self.encrypt), bytes);
         Ok(())
     }
 

@@ -17,6 +17,5 @@ pub mod libcrypto;
 pub mod list;
 pub mod lock;
 pub mod machine;
-pub mod modes;
 pub mod rsa;
 pub mod serve;

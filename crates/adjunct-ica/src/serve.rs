@@ -60,6 +60,15 @@ pub fn begin(function: Function, in_hardware: bool) -> Result<(), Errno> {
     Ok(())
 }
 
+/// The same for an operation of `function` with a key of `bits` (0: it has none), by what this machine has for it.
+///
+/// # Errors
+/// As for [`begin`].
+#[inline]
+pub fn allow(function: Function, bits: usize) -> Result<(), Errno> {
+    begin(function, adjunct::ops::in_hardware(function, bits))
+}
+
 /// An operation that is allowed to run.
 #[derive(Debug, Clone, Copy)]
 pub struct Operation {

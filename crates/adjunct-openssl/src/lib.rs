@@ -12,6 +12,7 @@ pub mod digest;
 pub mod ec;
 pub mod ecx;
 pub mod fallback;
+pub mod init;
 pub mod mac;
 pub mod provider;
 pub mod rand;

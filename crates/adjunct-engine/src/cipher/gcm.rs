@@ -4,9 +4,6 @@ use super::{Cipher, UNSUPPORTED};
 use crate::bulk::bulk;
 use crate::libcrypto::Opaque;
 use adjunct::InOut;
-use adjunct::catalogue::Direction;
-use adjunct::catalogue::Function;
-use adjunct::ops::Tally;
 use adjunct::ops::aead::gcm::{Session, TAG};
 use adjunct::ops::aead::{EXPLICIT_IV, TLS_AAD, shorten_tls};
 use std::ffi::{c_int, c_void};
@@ -28,16 +25,11 @@ mod command {
 #[derive(Clone)]
 pub struct Context<const BITS: usize> {
     session: Session,
-    tally: Tally,
     encrypt: bool,
     tls_aad: Option<[u8; TLS_AAD]>,
 }
 
 impl<const BITS: usize> Context<BITS> {
-    fn count(&self, bytes: usize) {
-        self.tally.count(if self.encrypt { Direction::Encrypt } else { Direction::Decrypt }, bytes);
-    }
-
     /// The header of the next record, with the length that its payload will have; the bytes a record grows by.
     fn tls_header(&mut self, mut aad: [u8; TLS_AAD]) -> Option<usize> {
         shorten_tls(&mut aad, EXPLICIT_IV + if self.encrypt { 0 } else { TAG })?;
@@ -53,11 +45,7 @@ impl<const BITS: usize> Context<BITS> {
             let in_place = out.cast_const() == input && !out.is_null();
             // SAFETY: libcrypto's buffer, which is input and output.
             let record = in_place.then(|| unsafe { std::slice::from_raw_parts_mut(out, length) });
-            let (mut ran, done) = (None, record);
-            let done = done.and_then(|record| self.session.tls_record(encrypt, aad, record, |bytes| ran = Some(bytes)));
-            if let Some(bytes) = ran {
-                self.count(bytes);
-            }
+            let done = record.and_then(|record| self.session.tls_record(encrypt, aad, record));
             self.session.end();
             return done;
         }
@@ -74,11 +62,7 @@ impl<const BITS: usize> Context<BITS> {
             return self.session.aad(unsafe { std::slice::from_raw_parts(input, length) }).then_some(length);
         }
         // SAFETY: libcrypto's buffers.
-        if !self.session.crypt(encrypt, unsafe { InOut::from_raw(input, out, length) }) {
-            return None;
-        }
-        self.count(length);
-        Some(length)
+        self.session.crypt(encrypt, unsafe { InOut::from_raw(input, out, length) }).then_some(length)
     }
 }
 
@@ -86,8 +70,7 @@ impl<const BITS: usize> Cipher for Context<BITS> {
     const FAILED: c_int = -1;
 
     fn new() -> Self {
-        let tally = Tally::new(Function::AesGcm, BITS);
-        Context { session: Session::default(), tally, encrypt: false, tls_aad: None }
+        Context { session: Session::default(), encrypt: false, tls_aad: None }
     }
 
     unsafe fn init(&mut self, context: Opaque, key: *const u8, iv: *const u8, encrypt: bool) -> bool {

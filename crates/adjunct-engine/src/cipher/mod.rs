@@ -80,7 +80,7 @@ unsafe fn held<'a, C: Cipher>(context: Opaque, make: bool) -> Option<&'a mut C> 
     unsafe {
         let place = bulk::place::<C>((bulk().cipher_data)(context))?;
         if place.is_null() && make {
-            adjunct::counters::attribute();
+            adjunct::ops::attribute();
             *place = Box::into_raw(Box::new(C::new()));
         }
         place.as_mut()
@@ -163,8 +163,10 @@ macro_rules! ciphers {
     };
 }
 
+use adjunct::ops::cipher::aes::{Cbc, Cfb, Cfb1, Cfb8, Ctr, Ofb};
+use adjunct::ops::cipher::des;
 use flag::{AEAD, ALWAYS_CALL_INIT, CUSTOM_CIPHER, CUSTOM_IV, CUSTOM_IV_LENGTH, RAND_KEY};
-use simple::{Cbc, Cfb, Cfb1, Cfb8, Ctr, Ofb, Simple, Tdes};
+use simple::Simple;
 
 const GCM: c_ulong = mode::GCM | CUSTOM_IV | ALWAYS_CALL_INIT | CUSTOM_CIPHER | CUSTOM_IV_LENGTH | AEAD;
 const XTS: c_ulong = mode::XTS | CUSTOM_IV | ALWAYS_CALL_INIT;
@@ -198,7 +200,7 @@ ciphers! {
     420 Simple<Ofb, 128>, [1, 16, 16], mode::OFB;
     424 Simple<Ofb, 192>, [1, 24, 16], mode::OFB;
     428 Simple<Ofb, 256>, [1, 32, 16], mode::OFB;
-    44 Simple<Tdes, 192>, [8, 24, 8], mode::CBC | RAND_KEY;
+    44 Simple<des::Cbc, 192>, [8, 24, 8], mode::CBC | RAND_KEY;
 }
 
 static OFFER_ALL: AtomicBool = AtomicBool::new(false);

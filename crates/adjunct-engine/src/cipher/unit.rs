@@ -3,18 +3,10 @@
 use super::Cipher;
 use crate::libcrypto::Opaque;
 use adjunct::InOut;
-use adjunct::adapter::cpu::awslc::cipher::Block;
-use adjunct::adapter::cpu::awslc::cipher_chacha::{self, ChaCha20};
-use adjunct::adapter::cpu::awslc::cipher_xts::Xts;
-use adjunct::catalogue::Direction;
-use adjunct::catalogue::Function;
-use adjunct::ops::Tally;
+use adjunct::ops::cipher::xts::Xts;
+use adjunct::ops::cipher::{Block, Counted, chacha};
 use std::ffi::c_int;
 use subtle::ConstantTimeEq;
-
-const fn direction(encrypt: bool) -> Direction {
-    if encrypt { Direction::Encrypt } else { Direction::Decrypt }
-}
 
 /// AES-XTS with two keys of `BITS` bits each.
 #[derive(Clone)]
@@ -22,18 +14,14 @@ pub struct Context<const BITS: usize> {
     xts: Xts,
     iv: Option<Block>,
     keyed: bool,
-    encrypt: bool,
-    tally: Tally,
 }
 
 impl<const BITS: usize> Cipher for Context<BITS> {
     fn new() -> Self {
-        let tally = Tally::new(Function::AesXts, BITS);
-        Context { xts: Xts::default(), iv: None, keyed: false, encrypt: false, tally }
+        Context { xts: Xts::default(), iv: None, keyed: false }
     }
 
     unsafe fn init(&mut self, _context: Opaque, key: *const u8, iv: *const u8, encrypt: bool) -> bool {
-        self.encrypt = encrypt;
         if !iv.is_null() {
             // SAFETY: an IV of the method's length.
             self.iv = Some(unsafe { *iv.cast::<Block>() });
@@ -52,54 +40,42 @@ impl<const BITS: usize> Cipher for Context<BITS> {
     unsafe fn run(&mut self, _context: Opaque, out: *mut u8, input: *const u8, length: usize) -> c_int {
         let Some(iv) = self.iv.filter(|_| self.keyed && !out.is_null() && !input.is_null()) else { return 0 };
         // SAFETY: libcrypto's buffers.
-        let done = self.xts.unit(&iv, unsafe { InOut::from_raw(input, out, length) });
-        if done.is_ok() {
-            self.tally.count(direction(self.encrypt), length);
-        }
-        done.is_ok().into()
+        self.xts.unit(&iv, unsafe { InOut::from_raw(input, out, length) }).is_ok().into()
     }
 }
 
 /// ChaCha20, whose IV is counter and nonce.
 #[derive(Clone)]
 pub struct Stream {
-    stream: ChaCha20,
-    keyed: bool,
+    stream: Counted<chacha::Stream>,
     encrypt: bool,
-    tally: Tally,
 }
 
 impl Cipher for Stream {
     fn new() -> Self {
-        let tally = Tally::new(Function::ChaCha20, 0);
-        Stream { stream: ChaCha20::default(), keyed: false, encrypt: false, tally }
+        Stream { stream: Counted::default(), encrypt: false }
     }
 
     unsafe fn init(&mut self, _context: Opaque, key: *const u8, iv: *const u8, encrypt: bool) -> bool {
         self.encrypt = encrypt;
         // SAFETY: key and IV of the method's lengths, or null.
         unsafe {
-            if !key.is_null() {
-                self.stream.set_key(&*key.cast::<[u8; cipher_chacha::KEY]>());
-                self.keyed = true;
-            }
             if !iv.is_null() {
-                self.stream.set_counter(&*iv.cast::<[u8; cipher_chacha::COUNTER]>());
+                self.stream.set_counter(&*iv.cast::<[u8; chacha::COUNTER]>());
             }
+            key.is_null() || self.stream.set_key(&*key.cast::<[u8; chacha::KEY]>(), encrypt).is_ok()
         }
-        true
     }
 
     unsafe fn run(&mut self, _context: Opaque, out: *mut u8, input: *const u8, length: usize) -> c_int {
         if length == 0 {
             return 1;
         }
-        if !self.keyed || out.is_null() || input.is_null() {
+        if !self.stream.has_key() || out.is_null() || input.is_null() {
             return 0;
         }
         // SAFETY: libcrypto's buffers.
-        self.stream.apply(unsafe { InOut::from_raw(input, out, length) });
-        self.tally.count(direction(self.encrypt), length);
+        self.stream.apply(self.encrypt, unsafe { InOut::from_raw(input, out, length) });
         1
     }
 }

@@ -3,10 +3,11 @@
 use super::{aes_key, array, bytes, bytes_mut, code, encrypts, handle, in_out, number, put, put_tag, verified};
 use crate::error::Errno;
 use crate::gcm::{self, Stream, Tag, tag_length};
-use crate::serve::{self, Operation};
-use adjunct::adapter::cpu::awslc::cipher_ccm::Ccm;
-use adjunct::adapter::cpu::awslc::cipher_gcm_part::State;
+use crate::serve::allow;
 use adjunct::catalogue::Function;
+use adjunct::ops::aead::ccm::Ccm;
+use adjunct::ops::aead::gcm_parts::State;
+use adjunct::ops::aead::random_iv;
 use adjunct::{InOut, wipe};
 use adjunct_ossl::guard;
 use std::ffi::{c_int, c_uint, c_ulong};
@@ -55,7 +56,7 @@ pub unsafe extern "C" fn ica_aes_ccm(
         ccm.set_key(key)?;
         ccm.start(bytes(nonce, nonce_length)?, mac_length as usize, super::length(length)?)?;
         let aad = bytes(aad, aad_length)?;
-        let operation = Operation::new(Function::AesCcm, key.len() * 8)?;
+        allow(Function::AesCcm, key.len() * 8)?;
         // Before the output is written, which may lie there.
         let mac = cipher.add(length as usize);
         let mut given = [0; 16];
@@ -64,7 +65,6 @@ pub unsafe extern "C" fn ica_aes_ccm(
         }
         text(encrypt, payload, cipher, length, |mut io| {
             let (mut made, mac_length) = (ccm.whole(encrypt, aad, io.reborrow())?, mac_length as usize);
-            operation.done(serve::direction(encrypt), length as usize);
             if encrypt {
                 put_tag(mac, &made, mac_length);
                 return Ok(());
@@ -137,10 +137,10 @@ unsafe fn begin<'a>(
         if icb.is_null() || ucb.is_null() || subkey.is_null() {
             return Err(Errno::INVALID);
         }
-        let hashed = gcm::may_start(super::length(iv_length)?)?;
+        gcm::may_start(super::length(iv_length)?)?;
         // The key is looked at after the vector, which may be written.
         let iv = iv(encrypt)?;
-        let start = gcm::start(self::aes_key(aes_key, key_length)?, iv, hashed)?;
+        let start = gcm::start(self::aes_key(aes_key, key_length)?, iv)?;
         put(icb, &start.first);
         put(ucb, &start.next);
         put(subkey, &start.subkey);
@@ -188,7 +188,7 @@ pub unsafe extern "C" fn ica_aes_gcm_initialize_fips(
         }
         begin(iv_length, (aes_key, key_length), [icb, ucb, subkey], direction, |encrypt| {
             if encrypt {
-                adjunct::adapter::cpu::awslc::random(bytes_mut(iv, iv_length)?);
+                random_iv(bytes_mut(iv, iv_length)?);
             }
             bytes(iv, iv_length)
         })
@@ -336,7 +336,7 @@ pub unsafe extern "C" fn ica_aes_gcm_kma_init_fips(
             return Err(Errno::INVALID);
         }
         let mut iv = [0; MOST_IV];
-        adjunct::adapter::cpu::awslc::random(&mut iv[..length]);
+        random_iv(&mut iv[..length]);
         context(ctx)?.start(true, self::aes_key(aes_key, key_length)?, &iv[..length])
     })
 }

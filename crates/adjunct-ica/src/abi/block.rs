@@ -3,24 +3,23 @@
 use super::{aes_key, array, bytes, code, encrypts, in_out, length, put, put_tag, verified};
 use crate::cmac::{self, Mac};
 use crate::error::Errno;
-use crate::modes;
-use crate::serve::{Operation, direction};
-use adjunct::adapter::cpu::awslc::cipher::AesKey;
-use adjunct::adapter::cpu::awslc::cipher_des::Des;
-use adjunct::adapter::cpu::awslc::cipher_xts::{MAX_UNIT, Xts};
+use crate::serve::allow;
 use adjunct::catalogue::Function;
+use adjunct::error::Error;
+use adjunct::ops::cipher::once::{self, Aes, Cipher, SingleDes, TripleDes};
+use adjunct::ops::cipher::xts::{MAX_UNIT, Xts};
 use adjunct::ops::mac::BlockCipher;
-use adjunct::wipe;
+use adjunct::{InOut, wipe};
 use std::ffi::{c_uint, c_ulong};
 
-/// The functions of one cipher, each by its mode and its row. The shape: the cipher, its block, what its functions take beside the
-/// key, the key's name, a slice of it, the bits it counts by, and its CMAC.
+/// The functions of one cipher, each by its mode. The shape: the cipher, its block, what its functions take beside the
+/// key, the key's name, a slice of it, and its CMAC.
 macro_rules! cipher {
-    ($shape:tt; $($name:ident $mode:ident $function:ident;)*) => {$(
-        cipher!(@ $mode $name $function $shape);
+    ($shape:tt; $($name:ident $mode:ident;)*) => {$(
+        cipher!(@ $mode $name $shape);
     )*};
-    (@ ecb $name:ident $function:ident
-     [$type:ty, $block:literal, ($($extra:ident)?), $raw:ident, $key:expr, $bits:expr, $mac:expr]
+    (@ ecb $name:ident
+     [$type:ty, $block:literal, ($($extra:ident)?), $raw:ident, $key:expr, $mac:expr]
     ) => {
         /// # Safety
         /// The caller's buffers, of the lengths given.
@@ -32,21 +31,21 @@ macro_rules! cipher {
             code(|| unsafe {
                 let length = whole::<$block>(length)?;
                 let (key, encrypt) = ($key?, encrypts(direction)?);
-                run(Function::$function, $bits(key), encrypt, input, output, length, |io| {
-                    modes::ecb::<$type, $block>(key, encrypt, io)
+                run(<$type>::ECB, <$type>::bits(key), input, output, length, |io| {
+                    once::ecb::<$type, $block>(key, encrypt, io)
                 })
             })
         }
     };
     // A vector goes in and the next one comes out. The mode by what lengths it takes, its number before or after the direction,
     // and what does it.
-    (@ cbc $($rest:tt)*) => { cipher!(@ chained whole [] [] cbc $($rest)*); };
-    (@ cbc_cs $($rest:tt)*) => { cipher!(@ chained at_least [] [variant] cbc_stealing $($rest)*); };
-    (@ cfb $($rest:tt)*) => { cipher!(@ chained any [feedback] [] cfb $($rest)*); };
-    (@ ofb $($rest:tt)*) => { cipher!(@ chained any [] [] ofb $($rest)*); };
-    (@ ctr $($rest:tt)*) => { cipher!(@ chained any [width] [] ctr $($rest)*); };
-    (@ chained $lengths:ident [$($before:ident)?] [$($after:ident)?] $mode:ident $name:ident $function:ident
-     [$type:ty, $block:literal, ($($extra:ident)?), $raw:ident, $key:expr, $bits:expr, $mac:expr]
+    (@ cbc $($rest:tt)*) => { cipher!(@ chained whole CBC [] [] cbc $($rest)*); };
+    (@ cbc_cs $($rest:tt)*) => { cipher!(@ chained at_least CBC [] [variant] cbc_stealing $($rest)*); };
+    (@ cfb $($rest:tt)*) => { cipher!(@ chained any CFB [feedback] [] cfb $($rest)*); };
+    (@ ofb $($rest:tt)*) => { cipher!(@ chained any OFB [] [] ofb $($rest)*); };
+    (@ ctr $($rest:tt)*) => { cipher!(@ chained any CTR [width] [] ctr $($rest)*); };
+    (@ chained $lengths:ident $function:ident [$($before:ident)?] [$($after:ident)?] $mode:ident $name:ident
+     [$type:ty, $block:literal, ($($extra:ident)?), $raw:ident, $key:expr, $mac:expr]
     ) => {
         /// # Safety
         /// The caller's buffers, of the lengths given; the vector is a block.
@@ -60,16 +59,16 @@ macro_rules! cipher {
                 let length = $lengths::<$block>(length)?;
                 let (key, encrypt) = ($key?, encrypts(direction)?);
                 let mut chain = *array::<$block>(iv)?;
-                run(Function::$function, $bits(key), encrypt, input, output, length, |io| {
-                    modes::$mode::<$type, $block>(key, &mut chain, encrypt, $($before,)? $($after,)? io)
+                run(<$type>::$function, <$type>::bits(key), input, output, length, |io| {
+                    once::$mode::<$type, $block>(key, &mut chain, encrypt, $($before,)? $($after,)? io)
                 })?;
                 put(iv, &chain);
                 Ok(())
             })
         }
     };
-    (@ ctrlist $name:ident $function:ident
-     [$type:ty, $block:literal, ($($extra:ident)?), $raw:ident, $key:expr, $bits:expr, $mac:expr]
+    (@ ctrlist $name:ident
+     [$type:ty, $block:literal, ($($extra:ident)?), $raw:ident, $key:expr, $mac:expr]
     ) => {
         /// # Safety
         /// The caller's buffers, of the lengths given; the list is of whole blocks.
@@ -84,14 +83,14 @@ macro_rules! cipher {
                 let list = bytes(list, self::length(length)?.next_multiple_of($block))?;
                 let copy = beside(list, output)?;
                 let list = copy.as_deref().unwrap_or(list);
-                run(Function::$function, $bits(key), encrypt, input, output, length, |io| {
-                    modes::ctr_list::<$type, $block>(key, list, io)
+                run(<$type>::CTR, <$type>::bits(key), input, output, length, |io| {
+                    once::ctr_list::<$type, $block>(key, list, encrypt, io)
                 })
             })
         }
     };
-    (@ cmac $name:ident $function:ident
-     [$type:ty, $block:literal, ($($extra:ident)?), $raw:ident, $key:expr, $bits:expr, $mac:expr]
+    (@ cmac $name:ident
+     [$type:ty, $block:literal, ($($extra:ident)?), $raw:ident, $key:expr, $mac:expr]
     ) => {
         /// # Safety
         /// The caller's buffers, of the lengths given.
@@ -109,8 +108,8 @@ macro_rules! cipher {
             }) as c_uint
         }
     };
-    (@ cmac_intermediate $name:ident $function:ident
-     [$type:ty, $block:literal, ($($extra:ident)?), $raw:ident, $key:expr, $bits:expr, $mac:expr]
+    (@ cmac_intermediate $name:ident
+     [$type:ty, $block:literal, ($($extra:ident)?), $raw:ident, $key:expr, $mac:expr]
     ) => {
         /// # Safety
         /// The caller's buffers, of the lengths given; the vector is a block.
@@ -128,8 +127,8 @@ macro_rules! cipher {
             })
         }
     };
-    (@ cmac_last $name:ident $function:ident
-     [$type:ty, $block:literal, ($($extra:ident)?), $raw:ident, $key:expr, $bits:expr, $mac:expr]
+    (@ cmac_last $name:ident
+     [$type:ty, $block:literal, ($($extra:ident)?), $raw:ident, $key:expr, $mac:expr]
     ) => {
         /// # Safety
         /// The caller's buffers, of the lengths given; the vector is null or a block.
@@ -180,17 +179,14 @@ fn beside(list: &[u8], output: *const u8) -> Result<Option<Vec<u8>>, Errno> {
 unsafe fn run(
     function: Function,
     bits: usize,
-    encrypt: bool,
     input: *const u8,
     output: *mut u8,
     length: c_ulong,
-    mode: impl FnOnce(adjunct::InOut<'_>) -> Result<(), Errno>,
+    mode: impl FnOnce(InOut<'_>) -> Result<(), Error>,
 ) -> Result<(), Errno> {
-    let operation = Operation::new(function, bits)?;
+    allow(function, bits)?;
     // SAFETY: the caller's buffers.
-    unsafe { in_out(input, output, length, mode) }?;
-    operation.done(direction(encrypt), length as usize);
-    Ok(())
+    unsafe { in_out(input, output, length, |io| Ok(mode(io)?)) }
 }
 
 /// Verifies a MAC, or makes one of so many bytes, which the caller writes: it may lie where the message does.
@@ -219,14 +215,6 @@ unsafe fn last(
     Ok((made, 0))
 }
 
-const fn no_bits(_key: &[u8]) -> usize {
-    0
-}
-
-const fn all_bits(key: &[u8]) -> usize {
-    key.len() * 8
-}
-
 const fn des_cipher(_key: &[u8]) -> BlockCipher {
     BlockCipher::Des
 }
@@ -240,45 +228,45 @@ const fn aes_cipher(key: &[u8]) -> BlockCipher {
 }
 
 cipher! {
-    [Des, 8, (), key, bytes(key, 8u32), no_bits, des_cipher];
-    ica_des_ecb ecb DesEcb;
-    ica_des_cbc cbc DesCbc;
-    ica_des_cbc_cs cbc_cs DesCbc;
-    ica_des_cfb cfb DesCfb;
-    ica_des_ofb ofb DesOfb;
-    ica_des_ctr ctr DesCtr;
-    ica_des_ctrlist ctrlist DesCtr;
-    ica_des_cmac cmac DesCmac;
-    ica_des_cmac_intermediate cmac_intermediate DesCmac;
-    ica_des_cmac_last cmac_last DesCmac;
+    [SingleDes, 8, (), key, bytes(key, 8u32), des_cipher];
+    ica_des_ecb ecb;
+    ica_des_cbc cbc;
+    ica_des_cbc_cs cbc_cs;
+    ica_des_cfb cfb;
+    ica_des_ofb ofb;
+    ica_des_ctr ctr;
+    ica_des_ctrlist ctrlist;
+    ica_des_cmac cmac;
+    ica_des_cmac_intermediate cmac_intermediate;
+    ica_des_cmac_last cmac_last;
 }
 
 cipher! {
-    [Des, 8, (), key, bytes(key, 24u32), no_bits, triple_des_cipher];
-    ica_3des_ecb ecb TdesEcb;
-    ica_3des_cbc cbc TdesCbc;
-    ica_3des_cbc_cs cbc_cs TdesCbc;
-    ica_3des_cfb cfb TdesCfb;
-    ica_3des_ofb ofb TdesOfb;
-    ica_3des_ctr ctr TdesCtr;
-    ica_3des_ctrlist ctrlist TdesCtr;
-    ica_3des_cmac cmac TdesCmac;
-    ica_3des_cmac_intermediate cmac_intermediate TdesCmac;
-    ica_3des_cmac_last cmac_last TdesCmac;
+    [TripleDes, 8, (), key, bytes(key, 24u32), triple_des_cipher];
+    ica_3des_ecb ecb;
+    ica_3des_cbc cbc;
+    ica_3des_cbc_cs cbc_cs;
+    ica_3des_cfb cfb;
+    ica_3des_ofb ofb;
+    ica_3des_ctr ctr;
+    ica_3des_ctrlist ctrlist;
+    ica_3des_cmac cmac;
+    ica_3des_cmac_intermediate cmac_intermediate;
+    ica_3des_cmac_last cmac_last;
 }
 
 cipher! {
-    [AesKey, 16, (key_length), key, aes_key(key, key_length), all_bits, aes_cipher];
-    ica_aes_ecb ecb AesEcb;
-    ica_aes_cbc cbc AesCbc;
-    ica_aes_cbc_cs cbc_cs AesCbc;
-    ica_aes_cfb cfb AesCfb;
-    ica_aes_ofb ofb AesOfb;
-    ica_aes_ctr ctr AesCtr;
-    ica_aes_ctrlist ctrlist AesCtr;
-    ica_aes_cmac cmac AesCmac;
-    ica_aes_cmac_intermediate cmac_intermediate AesCmac;
-    ica_aes_cmac_last cmac_last AesCmac;
+    [Aes, 16, (key_length), key, aes_key(key, key_length), aes_cipher];
+    ica_aes_ecb ecb;
+    ica_aes_cbc cbc;
+    ica_aes_cbc_cs cbc_cs;
+    ica_aes_cfb cfb;
+    ica_aes_ofb ofb;
+    ica_aes_ctr ctr;
+    ica_aes_ctrlist ctrlist;
+    ica_aes_cmac cmac;
+    ica_aes_cmac_intermediate cmac_intermediate;
+    ica_aes_cmac_last cmac_last;
 }
 
 /// Sets both keys.
@@ -317,14 +305,14 @@ pub unsafe extern "C" fn ica_aes_xts(
         let first = *array::<16>(tweak)?;
         let mut xts = Xts::default();
         xts_keys(&mut xts, data_key, tweak_key, key_length, encrypt)?;
-        run(Function::AesXts, key_length as usize * 8, encrypt, input, output, length, |io| {
+        run(Function::AesXts, key_length as usize * 8, input, output, length, |io| {
             if io.len() <= MAX_UNIT {
-                return Ok(xts.unit(&first, io)?);
+                return xts.unit(&first, io);
             }
             let mut tweak = xts.tweak(&first);
             let done = xts.part(&mut tweak, io);
             wipe(&mut tweak);
-            Ok(done?)
+            done
         })
     })
 }
@@ -349,9 +337,7 @@ pub unsafe extern "C" fn ica_aes_xts_ex(
         let mut xts = Xts::default();
         xts_keys(&mut xts, data_key, tweak_key, key_length, encrypt)?;
         let mut next = if tweak.is_null() { *array::<16>(iv)? } else { xts.tweak(array::<16>(tweak)?) };
-        let done = run(Function::AesXts, key_length as usize * 8, encrypt, input, output, length, |io| {
-            Ok(xts.part(&mut next, io)?)
-        });
+        let done = run(Function::AesXts, key_length as usize * 8, input, output, length, |io| xts.part(&mut next, io));
         if done.is_ok() && !iv.is_null() {
             put(iv, &next);
         }

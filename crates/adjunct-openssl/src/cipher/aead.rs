@@ -8,8 +8,6 @@ use crate::abi::reason::{Reason, prov};
 use crate::abi::{self, Dispatch, guard, id};
 use crate::entry;
 use crate::provider::provider;
-use adjunct::catalogue::Direction;
-use adjunct::ops::Tally;
 use adjunct::ops::aead::{DEFAULT_IV, EXPLICIT_IV, TLS_AAD, shorten_tls};
 use std::ffi::{c_int, c_void};
 
@@ -18,8 +16,6 @@ use std::ffi::{c_int, c_void};
 pub struct Shared {
     /// OpenSSL, for errors.
     pub core: &'static Core,
-    /// Where it counts.
-    pub tally: Tally,
     /// The direction of the last initialisation.
     pub encrypt: bool,
     /// The key's length.
@@ -44,12 +40,6 @@ impl Shared {
             Refusal::Told(reason) => self.fail(reason),
             Refusal::Untold => 0,
         }
-    }
-
-    /// Counts one call.
-    #[inline]
-    pub fn count(&self, bytes: usize) {
-        self.tally.count(if self.encrypt { Direction::Encrypt } else { Direction::Decrypt }, bytes);
     }
 
     /// [`Aead::tls_header`] where the record carries a part of the nonce (RFC 5288, RFC 6655).
@@ -103,9 +93,6 @@ pub trait Aead: Clone {
     /// Whether `EVP_Cipher` tells what was written. Where not, it tells the input's length, for TLS records too.
     const TELLS_WRITTEN: bool = false;
 
-    /// Where a key of `bits` counts.
-    fn tally(bits: usize) -> Tally;
-
     /// A context without key and IV.
     fn new(shared: Shared) -> Self;
 
@@ -152,11 +139,10 @@ pub trait Aead: Clone {
 
 unsafe extern "C" fn newctx<A: Aead, const BITS: usize>(provctx: *mut c_void) -> *mut c_void {
     guard(std::ptr::null_mut(), move || {
-        adjunct::counters::attribute();
+        adjunct::ops::attribute();
         abi::give(A::new(Shared {
             // SAFETY: OpenSSL keeps the provider until its last context is gone.
             core: unsafe { &provider(provctx).core },
-            tally: A::tally(BITS),
             encrypt: false,
             key_len: BITS / 8,
             tls_aad: None,

@@ -6,9 +6,7 @@ use crate::abi::param::{self, Param};
 use crate::abi::reason::{Reason, prov};
 use crate::abi::{self, Dispatch};
 use adjunct::InOut;
-use adjunct::adapter::cpu::awslc::cipher_ccm::Ccm;
-use adjunct::catalogue::Function;
-use adjunct::ops::Tally;
+use adjunct::ops::aead::ccm::Ccm;
 use adjunct::ops::aead::{EXPLICIT_IV, FIXED_IV, TLS_AAD, same_tag};
 use zeroize::Zeroize;
 
@@ -16,7 +14,6 @@ use zeroize::Zeroize;
 struct Context {
     ccm: Ccm,
     shared: Shared,
-    key_set: bool,
     iv_set: bool,
     tag_set: bool,
     /// Whether the lengths were given, which a new key or nonce does not change: a message that ended, or failed, must have been
@@ -60,7 +57,6 @@ impl Context {
         if !std::mem::take(&mut self.begun) || self.ccm.message(self.shared.encrypt, io).is_err() {
             return false;
         }
-        self.shared.count(len);
         let tag = self.ccm.tag();
         if let Some(expected) = expected {
             if self.tag_len == self.in_force.1 && same_tag(&tag, &expected, self.tag_len) {
@@ -128,15 +124,10 @@ impl Aead for Context {
     ];
     const EMPTY_UPDATES: bool = true;
 
-    fn tally(bits: usize) -> Tally {
-        Tally::new(Function::AesCcm, bits)
-    }
-
     fn new(shared: Shared) -> Context {
         Context {
             ccm: Ccm::default(),
             shared,
-            key_set: false,
             iv_set: false,
             tag_set: false,
             length_set: false,
@@ -168,7 +159,6 @@ impl Aead for Context {
         if key.len() != self.shared.key_len || self.ccm.set_key(key).is_err() {
             return Err(prov::INVALID_KEY_LENGTH);
         }
-        self.key_set = true;
         // Lengths that were set stay, as in OpenSSL, but a message begun under another key does not go on.
         self.begun = false;
         self.in_force = (self.width, self.tag_len);
@@ -180,7 +170,7 @@ impl Aead for Context {
     /// # Safety
     /// As in the trait.
     unsafe fn process(&mut self, out: *mut u8, input: *const u8, len: usize) -> Option<usize> {
-        if !self.key_set {
+        if !self.ccm.has_key() {
             return None;
         }
         if let Some(aad) = self.shared.tls_aad {
@@ -232,7 +222,7 @@ impl Aead for Context {
 
     /// The end. A message that was never given is an empty one: its tag is made, or must verify, here.
     unsafe fn finish(&mut self, _out: *mut u8) -> bool {
-        if !self.key_set || self.shared.tls_aad.is_some() {
+        if !self.ccm.has_key() || self.shared.tls_aad.is_some() {
             return false;
         }
         if !self.iv_set || self.shared.encrypt && self.tag_set {

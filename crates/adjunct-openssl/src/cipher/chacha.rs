@@ -3,38 +3,26 @@
 use super::simple::Table;
 use super::state::{Info, Mode, State, mode};
 use crate::abi::Dispatch;
-use adjunct::InOut;
-use adjunct::adapter::cpu::awslc::cipher_chacha::{COUNTER, ChaCha20, KEY};
-use adjunct::catalogue::Function;
+use adjunct::ops::cipher::Counted;
+use adjunct::ops::cipher::chacha::{self, COUNTER, KEY};
 
 /// ChaCha20.
-#[derive(Debug, Clone, Default)]
-pub struct Stream(ChaCha20);
+#[derive(Debug, Clone)]
+pub struct Stream;
 
 impl Mode for Stream {
+    type Cipher = chacha::Stream;
     const INFO: Info = Info { custom_iv: true, ..Info::plain(mode::STREAM, KEY, 1, COUNTER) };
-    const FUNCTION: Function = Function::ChaCha20;
-    const BITS: usize = 0;
     const FIXED: bool = true;
 
-    fn set_key(&mut self, key: &[u8], _encrypt: bool) -> bool {
-        let Ok(key) = key.try_into() else { return false };
-        self.0.set_key(key);
-        true
-    }
-
-    fn set_iv(&mut self, iv: &[u8]) {
+    fn set_iv(cipher: &mut Counted<chacha::Stream>, iv: &[u8]) {
         if let Ok(iv) = iv.try_into() {
-            self.0.set_counter(iv);
+            cipher.set_counter(iv);
         }
     }
 
-    fn updated_iv(&self, _state: &State) -> [u8; 16] {
-        self.0.counter()
-    }
-
-    fn run(&mut self, _state: &mut State, io: InOut<'_>) {
-        self.0.apply(io);
+    fn updated_iv(cipher: &Counted<chacha::Stream>, _state: &State) -> [u8; 16] {
+        cipher.counter()
     }
 }
 

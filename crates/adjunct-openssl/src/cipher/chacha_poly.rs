@@ -6,19 +6,14 @@ use crate::abi::param::{self, Param};
 use crate::abi::reason::{Reason, prov};
 use crate::abi::{self, Dispatch};
 use adjunct::InOut;
-use adjunct::adapter::cpu::awslc::cipher_chacha::{ChaCha20Poly1305, KEY, TAG};
-use adjunct::catalogue::Function;
-use adjunct::ops::Tally;
-use adjunct::ops::aead::{DEFAULT_IV, TLS_AAD, same_tag, shorten_tls, tls_length};
+use adjunct::ops::aead::chacha::{ChaCha20Poly1305, KEY, NONCE, TAG};
+use adjunct::ops::aead::{TLS_AAD, same_tag, shorten_tls, tls_length};
 use zeroize::Zeroize;
-
-const NONCE: usize = DEFAULT_IV;
 
 #[derive(Clone)]
 struct Context {
     aead: ChaCha20Poly1305,
     shared: Shared,
-    key_set: bool,
     nonce: [u8; NONCE],
     tag: [u8; TAG],
     tag_len: usize,
@@ -32,11 +27,6 @@ impl Drop for Context {
 }
 
 impl Context {
-    fn message(&mut self, io: InOut<'_>) {
-        self.shared.count(io.len());
-        self.aead.message(self.shared.encrypt, io);
-    }
-
     /// One TLS record: payload and tag. Gives the length of the result.
     ///
     /// # Safety
@@ -50,7 +40,7 @@ impl Context {
             InOut::from_raw(input, out, payload)
         };
         self.aead.aad(&aad);
-        self.message(io);
+        self.aead.message(self.shared.encrypt, io);
         let tag = self.aead.tag();
         if self.shared.encrypt {
             self.tag = tag;
@@ -89,20 +79,8 @@ impl Aead for Context {
     const UPDATE_ERROR: Option<Reason> = None;
     const TELLS_WRITTEN: bool = true;
 
-    /// It has no key size to tell apart.
-    fn tally(_bits: usize) -> Tally {
-        Tally::new(Function::ChaCha20Poly1305, 0)
-    }
-
     fn new(shared: Shared) -> Context {
-        Context {
-            aead: ChaCha20Poly1305::default(),
-            shared,
-            key_set: false,
-            nonce: [0; NONCE],
-            tag: [0; TAG],
-            tag_len: 0,
-        }
+        Context { aead: ChaCha20Poly1305::default(), shared, nonce: [0; NONCE], tag: [0; TAG], tag_len: 0 }
     }
 
     #[inline]
@@ -119,14 +97,13 @@ impl Aead for Context {
     }
 
     fn set_key(&mut self, key: &[u8]) -> Result<(), Reason> {
-        self.aead.set_key(key.try_into().map_err(|_| prov::INVALID_KEY_LENGTH)?);
+        self.aead.set_key(key).map_err(|_| prov::INVALID_KEY_LENGTH)?;
         self.shared.tls_aad = None;
-        self.key_set = true;
         Ok(())
     }
 
     unsafe fn process(&mut self, out: *mut u8, input: *const u8, len: usize) -> Option<usize> {
-        if !self.key_set {
+        if !self.aead.has_key() {
             self.shared.core.raise(prov::NO_KEY_SET);
             return None;
         }
@@ -157,7 +134,7 @@ impl Aead for Context {
             self.aead.aad(unsafe { abi::slice(input, len) });
         } else {
             // SAFETY: see above.
-            self.message(unsafe { InOut::from_raw(input, out, len) });
+            self.aead.message(self.shared.encrypt, unsafe { InOut::from_raw(input, out, len) });
         }
         Some(len)
     }

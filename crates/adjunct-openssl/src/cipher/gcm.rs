@@ -6,8 +6,6 @@ use crate::abi::param::{self, Param};
 use crate::abi::reason::{Reason, prov};
 use crate::abi::{self, Dispatch};
 use adjunct::InOut;
-use adjunct::catalogue::Function;
-use adjunct::ops::Tally;
 use adjunct::ops::aead::TLS_AAD;
 use adjunct::ops::aead::gcm::{MAX_IV, Session, TAG};
 
@@ -42,10 +40,6 @@ impl Aead for Context {
 
     const HEADER_ERROR: Reason = prov::INVALID_AAD;
 
-    fn tally(bits: usize) -> Tally {
-        Tally::new(Function::AesGcm, bits)
-    }
-
     fn new(shared: Shared) -> Context {
         Context { session: Session::default(), shared }
     }
@@ -76,7 +70,7 @@ impl Aead for Context {
             // SAFETY: see above; input and output are the same.
             let record = in_place.then(|| unsafe { abi::slice_mut(out, len) });
             let done = record.and_then(|record| {
-                let done = session.tls_record(encrypt, aad, record, |bytes| shared.count(bytes))?;
+                let done = session.tls_record(encrypt, aad, record)?;
                 session.tag_of_record(encrypt, record);
                 Some(done)
             });
@@ -101,11 +95,7 @@ impl Aead for Context {
             return session.aad(unsafe { abi::slice(input, len) }).then_some(len);
         }
         // SAFETY: see above.
-        if !session.crypt(encrypt, unsafe { InOut::from_raw(input, out, len) }) {
-            return None;
-        }
-        shared.count(len);
-        Some(len)
+        session.crypt(encrypt, unsafe { InOut::from_raw(input, out, len) }).then_some(len)
     }
 
     fn tls_header(&mut self, aad: [u8; TLS_AAD]) -> Option<usize> {

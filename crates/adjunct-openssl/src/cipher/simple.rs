@@ -7,13 +7,14 @@ use crate::abi::reason::{Reason, prov};
 use crate::abi::{self, Dispatch, guard, id};
 use crate::entry;
 use adjunct::InOut;
+use adjunct::ops::cipher::{self, Counted, Pieces};
 use std::ffi::{c_int, c_void};
 
 unsafe extern "C" fn newctx<M: Mode>(provctx: *mut c_void) -> *mut c_void {
     guard(std::ptr::null_mut(), move || {
         // SAFETY: provctx is OpenSSL's.
-        let state = unsafe { State::new(provctx, M::FUNCTION, M::BITS, &M::INFO) };
-        abi::give(Context { state, mode: M::default() })
+        let state = unsafe { State::new(provctx, &M::INFO) };
+        abi::give(Context::<M> { state, cipher: Counted::default() })
     })
 }
 
@@ -26,7 +27,7 @@ unsafe extern "C" fn get_ctx_params<M: Mode>(ctx: *mut c_void, params: *mut Para
     // SAFETY: both are OpenSSL's.
     guard(0, move || unsafe {
         let Some(c) = abi::context::<Context<M>>(ctx) else { return 0 };
-        let updated = c.mode.updated_iv(&c.state);
+        let updated = M::updated_iv(&c.cipher, &c.state);
         if M::FIXED {
             return c.state.get_fixed(&M::INFO, updated, params);
         }
@@ -70,7 +71,7 @@ unsafe extern "C" fn init<M: Mode, const ENCRYPT: bool>(
 ) -> c_int {
     guard(0, move || {
         // SAFETY: the pointers are OpenSSL's, valid for the lengths given.
-        let Some(Context { state, mode }) = (unsafe { abi::context::<Context<M>>(ctx) }) else { return 0 };
+        let Some(Context { state, cipher }) = (unsafe { abi::context::<Context<M>>(ctx) }) else { return 0 };
         state.num = 0;
         state.buffered = 0;
         state.encrypt = ENCRYPT;
@@ -80,7 +81,7 @@ unsafe extern "C" fn init<M: Mode, const ENCRYPT: bool>(
             if !state.set_iv(iv, M::INFO.iv) {
                 return 0;
             }
-            mode.set_iv(iv);
+            M::set_iv(cipher, iv);
         } else if state.iv_set && matches!(M::INFO.mode, mode::CBC | mode::CFB | mode::OFB) {
             // A new message under the same key without a new IV begins where the first did, as in OpenSSL 1.1.1.
             state.iv = state.original_iv;
@@ -88,10 +89,9 @@ unsafe extern "C" fn init<M: Mode, const ENCRYPT: bool>(
         if !key.is_null() {
             // SAFETY: as above.
             let key = unsafe { abi::slice(key, key_len) };
-            if key.len() != state.key_len || !mode.set_key(key, ENCRYPT) {
+            if key.len() != state.key_len || cipher.set_key(key, ENCRYPT).is_err() {
                 return state.fail(prov::INVALID_KEY_LENGTH);
             }
-            state.key_set = true;
         }
         if params.is_null() {
             return 1;
@@ -112,8 +112,8 @@ unsafe extern "C" fn cipher<M: Mode>(
 ) -> c_int {
     guard(0, move || {
         // SAFETY: the pointers are OpenSSL's, valid for the lengths given.
-        let Some(Context { state, mode }) = (unsafe { abi::context::<Context<M>>(ctx) }) else { return 0 };
-        if !state.key_set {
+        let Some(Context { state, cipher }) = (unsafe { abi::context::<Context<M>>(ctx) }) else { return 0 };
+        if !cipher.has_key() {
             return state.fail(prov::NO_KEY_SET);
         }
         if out_size < len {
@@ -129,8 +129,7 @@ unsafe extern "C" fn cipher<M: Mode>(
                 return 0;
             }
             // SAFETY: as above.
-            mode.run(state, unsafe { InOut::from_raw(input, out, usable) });
-            state.count(usable);
+            cipher.run(state.encrypt, state.chain(), unsafe { InOut::from_raw(input, out, usable) });
         }
         // SAFETY: as above.
         unsafe { *out_len = len };
@@ -158,8 +157,8 @@ unsafe extern "C" fn stream_final<M: Mode>(
 ) -> c_int {
     guard(0, move || {
         // SAFETY: the pointers are OpenSSL's.
-        let Some(Context { state, .. }) = (unsafe { abi::context::<Context<M>>(ctx) }) else { return 0 };
-        if !state.key_set {
+        let Some(Context { state, cipher }) = (unsafe { abi::context::<Context<M>>(ctx) }) else { return 0 };
+        if !cipher.has_key() {
             return state.fail(prov::NO_KEY_SET);
         }
         // SAFETY: as above.
@@ -178,13 +177,13 @@ unsafe extern "C" fn block_update<M: Mode>(
 ) -> c_int {
     guard(0, move || {
         // SAFETY: the pointers are OpenSSL's, valid for the lengths given.
-        let Some(Context { state, mode }) = (unsafe { abi::context::<Context<M>>(ctx) }) else { return 0 };
-        if !state.key_set {
+        let Some(Context { state, cipher }) = (unsafe { abi::context::<Context<M>>(ctx) }) else { return 0 };
+        if !cipher.has_key() {
             return state.fail(prov::NO_KEY_SET);
         }
         if state.tls_version > 0 {
             // SAFETY: as above.
-            return unsafe { tls_cbc::update(state, mode, out, out_len, out_size, input, len) };
+            return unsafe { tls_cbc::update::<M>(state, cipher, out, out_len, out_size, input, len) };
         }
         if input.is_null() && len > 0 {
             return 0;
@@ -197,16 +196,16 @@ unsafe extern "C" fn block_update<M: Mode>(
             && !out.is_null()
         {
             // SAFETY: as above.
-            mode.run(state, unsafe { InOut::from_raw(input, out, len) });
-            state.count(len);
+            cipher.run(state.encrypt, state.chain(), unsafe { InOut::from_raw(input, out, len) });
             // SAFETY: as above.
             unsafe { *out_len = len };
             return 1;
         }
-        // SAFETY: as above.
-        let written = unsafe { blocks(state, mode, out, out_size, input, len) };
+        let written = cipher.update(state.encrypt, len, |pieces| {
+            // SAFETY: as above.
+            unsafe { blocks(state, pieces, out, out_size, input, len) }
+        });
         let Some(written) = written else { return state.fail(prov::OUTPUT_BUFFER_TOO_SMALL) };
-        state.count(len);
         // SAFETY: as above.
         unsafe { *out_len = written };
         1
@@ -219,15 +218,15 @@ unsafe extern "C" fn block_update<M: Mode>(
 /// # Safety
 /// `input` is valid for `len` bytes and `out` for `out_size`.
 #[inline]
-unsafe fn blocks<M: Mode>(
+unsafe fn blocks<C: cipher::Mode>(
     state: &mut State,
-    mode: &mut M,
+    mut pieces: Pieces<'_, C>,
     mut out: *mut u8,
     out_size: usize,
     mut input: *const u8,
     mut len: usize,
 ) -> Option<usize> {
-    let block = M::INFO.block;
+    let block = C::BLOCK;
     let keep_last = !state.encrypt && state.pad;
     let mut written = 0;
     if state.buffered > 0 {
@@ -244,7 +243,7 @@ unsafe fn blocks<M: Mode>(
             }
             let full = state.buffer;
             // SAFETY: the output has room for a block.
-            mode.run(state, unsafe { InOut::from_raw(full.as_ptr(), out, block) });
+            pieces.run(state.chain(), unsafe { InOut::from_raw(full.as_ptr(), out, block) });
             state.buffered = 0;
             written = block;
             // SAFETY: within the output.
@@ -260,7 +259,7 @@ unsafe fn blocks<M: Mode>(
             return None;
         }
         // SAFETY: whole bytes remain in the input and fit in the output.
-        mode.run(state, unsafe { InOut::from_raw(input, out, whole) });
+        pieces.run(state.chain(), unsafe { InOut::from_raw(input, out, whole) });
         written += whole;
         // SAFETY: within the input.
         input = unsafe { input.add(whole) };
@@ -282,8 +281,8 @@ unsafe extern "C" fn block_final<M: Mode>(
 ) -> c_int {
     guard(0, move || {
         // SAFETY: the pointers are OpenSSL's.
-        let Some(Context { state, mode }) = (unsafe { abi::context::<Context<M>>(ctx) }) else { return 0 };
-        if !state.key_set {
+        let Some(Context { state, cipher }) = (unsafe { abi::context::<Context<M>>(ctx) }) else { return 0 };
+        if !cipher.has_key() {
             return state.fail(prov::NO_KEY_SET);
         }
         if state.tls_version > 0 {
@@ -293,7 +292,7 @@ unsafe extern "C" fn block_final<M: Mode>(
         let block = M::INFO.block;
         let mut last = [0u8; 16];
         let last = &mut last[..block];
-        let length = match finish(state, mode, last) {
+        let length = match finish::<M>(state, cipher, last) {
             Ok(length) => length,
             Err(reason) => return state.fail(reason),
         };
@@ -312,7 +311,7 @@ unsafe extern "C" fn block_final<M: Mode>(
 }
 
 /// The last block, into `last`: how many of its bytes are output.
-fn finish<M: Mode>(state: &mut State, mode: &mut M, last: &mut [u8]) -> Result<usize, Reason> {
+fn finish<M: Mode>(state: &mut State, cipher: &mut Counted<M::Cipher>, last: &mut [u8]) -> Result<usize, Reason> {
     let block = last.len();
     let held = state.buffered;
     if state.encrypt {
@@ -327,7 +326,7 @@ fn finish<M: Mode>(state: &mut State, mode: &mut M, last: &mut [u8]) -> Result<u
         return if held == 0 && !state.pad { Ok(0) } else { Err(prov::WRONG_FINAL_BLOCK_LENGTH) };
     }
     last.copy_from_slice(&state.buffer[..block]);
-    mode.run(state, InOut::in_place(last));
+    cipher.last(state.encrypt, state.chain(), InOut::in_place(last));
     if state.encrypt || !state.pad {
         return Ok(block);
     }

@@ -4,10 +4,8 @@ use crate::abi::core::Core;
 use crate::abi::param::{self, Param};
 use crate::abi::reason::{Reason, prov};
 use crate::provider::provider;
-use adjunct::catalogue::Direction;
-use adjunct::catalogue::Function;
-use adjunct::ops::Tally;
-use adjunct::{InOut, opaque_debug};
+use adjunct::opaque_debug;
+use adjunct::ops::cipher::{self, Chain, Counted};
 use std::ffi::{c_int, c_void};
 use zeroize::Zeroize;
 
@@ -109,12 +107,8 @@ pub struct State {
     pub original_iv: [u8; 16],
     /// OpenSSL, for errors.
     pub core: &'static Core,
-    /// Where it counts.
-    pub tally: Tally,
     /// The direction of the last initialisation.
     pub encrypt: bool,
-    /// Whether a key is set.
-    pub key_set: bool,
     /// Whether an IV was ever set.
     pub iv_set: bool,
     /// PKCS#7 padding.
@@ -151,14 +145,12 @@ impl State {
     ///
     /// # Safety
     /// `provctx` is OpenSSL's.
-    pub unsafe fn new(provctx: *mut c_void, function: Function, bits: usize, info: &Info) -> State {
-        adjunct::counters::attribute();
+    pub unsafe fn new(provctx: *mut c_void, info: &Info) -> State {
+        adjunct::ops::attribute();
         State {
             // SAFETY: OpenSSL keeps the provider until its last context is gone.
             core: unsafe { &provider(provctx).core },
-            tally: Tally::new(function, bits),
             encrypt: false,
-            key_set: false,
             iv_set: false,
             pad: true,
             use_bits: false,
@@ -181,10 +173,10 @@ impl State {
         0
     }
 
-    /// Counts one call.
+    /// Where the message has come to.
     #[inline]
-    pub fn count(&self, bytes: usize) {
-        self.tally.count(if self.encrypt { Direction::Encrypt } else { Direction::Decrypt }, bytes);
+    pub fn chain(&mut self) -> Chain<'_> {
+        Chain { iv: &mut self.iv, stream: &mut self.buffer, used: &mut self.num, bits: self.use_bits }
     }
 
     /// Sets the IV.
@@ -204,40 +196,32 @@ impl State {
     }
 }
 
-/// A mode over a key: the part that differs between the simple ciphers.
-pub trait Mode: Default + Clone {
+/// A cipher of OpenSSL's over a mode: the part that differs between the simple ciphers.
+pub trait Mode: Clone {
+    /// The mode.
+    type Cipher: cipher::Mode;
     /// What it says of itself.
     const INFO: Info;
-    /// The function it counts as.
-    const FUNCTION: Function;
-    /// The key size it counts as, in bits.
-    const BITS: usize;
 
     /// Whether its only parameters are the lengths, which cannot change (ChaCha20).
     const FIXED: bool = false;
 
-    /// Sets the key; false if the length is wrong.
-    fn set_key(&mut self, key: &[u8], encrypt: bool) -> bool;
-
     /// Learns of a new IV; most modes take it from the state.
-    fn set_iv(&mut self, _iv: &[u8]) {}
+    fn set_iv(_cipher: &mut Counted<Self::Cipher>, _iv: &[u8]) {}
 
     /// The IV or counter as it stands now.
-    fn updated_iv(&self, state: &State) -> [u8; 16] {
+    fn updated_iv(_cipher: &Counted<Self::Cipher>, state: &State) -> [u8; 16] {
         state.iv
     }
-
-    /// Works on `io`: whole blocks for block modes, anything for stream modes.
-    fn run(&mut self, state: &mut State, io: InOut<'_>);
 }
 
 /// The context OpenSSL holds.
 #[derive(Clone)]
-pub struct Context<M> {
+pub struct Context<M: Mode> {
     /// What all share.
     pub state: State,
     /// The key and what else the mode needs.
-    pub mode: M,
+    pub cipher: Counted<M::Cipher>,
 }
 
 /// The parameters `get_ctx_params` answers for simple modes.
@@ -305,8 +289,7 @@ impl State {
                     }
                     // SAFETY: EVP_CIPHER_CTX_rand_key passes room for a key, and 0 as its size.
                     let key = unsafe { crate::abi::slice_mut(p.data.cast(), info.key) };
-                    adjunct::adapter::cpu::awslc::random(key);
-                    adjunct::adapter::cpu::awslc::cipher_des::set_odd_parity(key);
+                    cipher::des::random_key(key);
                     true
                 }
                 b"tls-mac" => match &self.tls_mac {

@@ -5,6 +5,7 @@
 use super::state::{Mode, State};
 use crate::abi::reason::prov;
 use adjunct::InOut;
+use adjunct::ops::cipher::Counted;
 use adjunct::ops::tls_record;
 use std::ffi::c_int;
 use zeroize::Zeroize;
@@ -20,7 +21,7 @@ const EXPLICIT_IV: [u32; 5] = [0x0302, 0x0303, 0xFEFF, 0xFEFD, 0x0100];
 /// `input` is valid for `len` bytes and `out` for `out_size`.
 pub(super) unsafe fn update<M: Mode>(
     state: &mut State,
-    mode: &mut M,
+    cipher: &mut Counted<M::Cipher>,
     out: *mut u8,
     out_len: *mut usize,
     out_size: usize,
@@ -47,8 +48,7 @@ pub(super) unsafe fn update<M: Mode>(
     }
     // SAFETY: len is at most out_size, and the input is the output.
     let record = unsafe { std::slice::from_raw_parts_mut(out, len) };
-    mode.run(state, InOut::in_place(record));
-    state.count(len);
+    cipher.run(state.encrypt, state.chain(), InOut::in_place(record));
     state.tls_mac.zeroize();
     state.tls_mac = None;
     let mut payload = len;
@@ -59,9 +59,7 @@ pub(super) unsafe fn update<M: Mode>(
             return state.fail(prov::CIPHER_OPERATION_FAILED);
         };
         let minimal = (state.tls_version == SSL3).then_some(block);
-        let mut random = [0; tls_record::MAX_MAC];
-        adjunct::adapter::cpu::awslc::random(&mut random[..state.tls_mac_size]);
-        let Some((length, mac)) = tls_record::open(body, state.tls_mac_size, minimal, &random) else {
+        let Some((length, mac)) = tls_record::open(body, state.tls_mac_size, minimal) else {
             return state.fail(prov::CIPHER_OPERATION_FAILED);
         };
         payload = length;

@@ -6,8 +6,7 @@ use crate::abi::reason::prov;
 use crate::abi::{self, Dispatch, guard, id};
 use crate::entry;
 use adjunct::InOut;
-use adjunct::adapter::cpu::awslc::cipher_xts::{MAX_UNIT, Xts};
-use adjunct::catalogue::Function;
+use adjunct::ops::cipher::xts::{MAX_UNIT, Xts};
 use std::ffi::{c_int, c_void};
 use subtle::ConstantTimeEq;
 
@@ -27,7 +26,7 @@ impl Context {
     /// The pointers are null or valid for the lengths given.
     unsafe fn unit(&mut self, out: *mut u8, input: *const u8, len: usize) -> bool {
         let state = &self.state;
-        if !state.key_set || !state.iv_set || out.is_null() || input.is_null() || len < 16 {
+        if !self.xts.has_key() || !state.iv_set || out.is_null() || input.is_null() || len < 16 {
             return false;
         }
         if len > MAX_UNIT {
@@ -35,16 +34,14 @@ impl Context {
             return false;
         }
         // SAFETY: see above.
-        let done = self.xts.unit(&state.iv, unsafe { InOut::from_raw(input, out, len) });
-        state.count(len);
-        done.is_ok()
+        self.xts.unit(&state.iv, unsafe { InOut::from_raw(input, out, len) }).is_ok()
     }
 }
 
 unsafe extern "C" fn newctx<const BITS: usize>(provctx: *mut c_void) -> *mut c_void {
     guard(std::ptr::null_mut(), move || {
         // SAFETY: provctx is OpenSSL's.
-        let state = unsafe { State::new(provctx, Function::AesXts, BITS, &info(BITS)) };
+        let state = unsafe { State::new(provctx, &info(BITS)) };
         abi::give(Context { state, xts: Xts::default() })
     })
 }
@@ -79,7 +76,6 @@ unsafe extern "C" fn init<const BITS: usize, const ENCRYPT: bool>(
             if xts.set_key(key, ENCRYPT).is_err() {
                 return state.fail(prov::INVALID_KEY_LENGTH);
             }
-            state.key_set = true;
         }
         if params.is_null() {
             return 1;

@@ -5,6 +5,7 @@
 //! beside what it costs.
 
 pub mod aead;
+pub mod cipher;
 mod delegated;
 pub mod digest;
 pub mod drbg;
@@ -16,4 +17,4 @@ pub mod tls_record;
 pub use crate::adapter::choice;
 pub use crate::counters::{attribute, attribute_now};
 pub use delegated::Delegated;
-pub use tally::Tally;
+pub use tally::{Tally, in_hardware};

@@ -115,3 +115,10 @@ impl Tally {
         counters::add(self.place, direction, 0, bytes as u64);
     }
 }
+
+/// Whether hardware serves `function` with a key of `bits` (0 where it has none). What runs in batches on this machine is hardware
+/// here, though one alone is done in software: whether another thread asks at the same time is not the program's to know.
+pub fn in_hardware(function: Function, bits: usize) -> bool {
+    let tally = Tally::new(function, bits);
+    tally.path() == Path::Hardware || tally.batches()
+}

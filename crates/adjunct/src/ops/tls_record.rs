@@ -1,6 +1,7 @@
 //! What stands around the payload of a TLS record under a CBC cipher, taken off in constant time (RFC 5246, 6.2.3.2;
 //! RFC 6101, 5.2.3.2). `tests/constant_time` checks that.
 
+use crate::adapter::cpu::awslc;
 use std::hint::black_box;
 
 /// The longest MAC, in bytes.
@@ -18,6 +19,13 @@ fn same(a: u32, b: u32) -> u32 {
     below(a ^ b, 1)
 }
 
+/// [`open_with`] random bytes made here. `None` also for a MAC that is longer than [`MAX_MAC`].
+pub fn open(record: &[u8], mac_size: usize, minimal: Option<usize>) -> Option<(usize, Option<[u8; MAX_MAC]>)> {
+    let mut random = [0; MAX_MAC];
+    awslc::random(random.get_mut(..mac_size)?);
+    open_with(record, mac_size, minimal, &random)
+}
+
 /// Takes padding and MAC off a decrypted record: the payload's length and the MAC.
 ///
 /// Runs in constant time for a given record and MAC length: neither timing nor memory access tells whether the padding
@@ -26,7 +34,7 @@ fn same(a: u32, b: u32) -> u32 {
 /// padding.
 ///
 /// `minimal`: SSL 3.0, whose padding is shorter than this block and otherwise arbitrary.
-pub fn open(
+pub fn open_with(
     record: &[u8],
     mac_size: usize,
     minimal: Option<usize>,
@@ -109,7 +117,7 @@ mod tests {
         for mac in [0, 16, 20, 32, 48, 64] {
             for pad in 0..256 {
                 for payload in [0, 1, 15, 400] {
-                    let (length, found) = open(&record(payload, mac, pad), mac, None, &RANDOM).unwrap();
+                    let (length, found) = open_with(&record(payload, mac, pad), mac, None, &RANDOM).unwrap();
                     assert_eq!(length, payload, "mac {mac} pad {pad}");
                     let expected: Vec<u8> = (0..mac as u8).map(|i| i + 1).collect();
                     assert_eq!(found.map_or(Vec::new(), |m| m[..mac].to_vec()), expected);
@@ -124,14 +132,14 @@ mod tests {
             let mut r = record(100, 20, 40);
             let at = r.len() - 1 - bad;
             r[at] ^= 0x80;
-            let (_, mac) = open(&r, 20, None, &RANDOM).unwrap();
+            let (_, mac) = open_with(&r, 20, None, &RANDOM).unwrap();
             assert_ne!(mac.unwrap()[..20], (1..=20).collect::<Vec<u8>>()[..], "byte {bad} from the end");
             let mut r = record(100, 0, 40);
             let at = r.len() - 1 - bad;
             r[at] ^= 0x80;
-            assert_eq!(open(&r, 0, None, &RANDOM), None);
+            assert_eq!(open_with(&r, 0, None, &RANDOM), None);
         }
-        assert_eq!(open(&[0; 20], 20, None, &RANDOM), None);
+        assert_eq!(open_with(&[0; 20], 20, None, &RANDOM), None);
     }
 
     #[test]
@@ -139,8 +147,8 @@ mod tests {
         let mut r = record(50, 20, 7);
         let end = r.len();
         r[end - 8..end - 1].copy_from_slice(b"padding");
-        assert_eq!(open(&r, 20, Some(16), &RANDOM).unwrap().0, 50);
+        assert_eq!(open_with(&r, 20, Some(16), &RANDOM).unwrap().0, 50);
         let long = record(50, 20, 16);
-        assert_eq!(open(&long, 20, Some(16), &RANDOM).unwrap().0, long.len() - 20);
+        assert_eq!(open_with(&long, 20, Some(16), &RANDOM).unwrap().0, long.len() - 20);
     }
 }

@@ -1,11 +1,14 @@
 //! AES-GCM with the rules of its IV (SP 800-38D, 8.2): each is good for one message; one that a context makes is counted up. And
-//! TLS 1.2 records in place (RFC 5288).
+//! TLS 1.2 records in place (RFC 5288). Each piece of text and each record counts once, after it was encrypted or decrypted.
 
 use super::{DEFAULT_IV, EXPLICIT_IV, FIXED_IV, TLS_AAD, same_tag};
 use crate::adapter::cpu::awslc::cipher_gcm::Gcm;
 pub use crate::adapter::cpu::awslc::cipher_gcm::TAG;
 use crate::adapter::cpu::awslc::random;
+use crate::catalogue::Function;
 use crate::error::Error;
+use crate::ops::Tally;
+use crate::ops::cipher::direction;
 use adjunct_kernels::{InOut, opaque_debug, wipe};
 
 /// The longest IV in bytes.
@@ -28,6 +31,8 @@ enum Iv {
 #[derive(Clone)]
 pub struct Session {
     gcm: Gcm,
+    /// `None` before a key is set.
+    tally: Option<Tally>,
     state: Iv,
     /// Whether IVs are made here, after the part that is fixed.
     generates: bool,
@@ -54,6 +59,7 @@ impl Default for Session {
     fn default() -> Session {
         Session {
             gcm: Gcm::default(),
+            tally: None,
             state: Iv::Unset,
             generates: false,
             random: false,
@@ -69,8 +75,8 @@ impl Default for Session {
 impl Session {
     /// Whether there is a key.
     #[inline]
-    pub fn has_key(&self) -> bool {
-        self.gcm.has_key()
+    pub const fn has_key(&self) -> bool {
+        self.tally.is_some()
     }
 
     /// Sets the key. A message begun under another one cannot go on under it.
@@ -79,6 +85,7 @@ impl Session {
     /// [`Error::Length`] if it is not 16, 24 or 32 bytes.
     pub fn set_key(&mut self, key: &[u8]) -> Result<(), Error> {
         self.gcm.set_key(key)?;
+        self.tally = Some(Tally::new(Function::AesGcm, key.len() * 8));
         self.tls_records = 0;
         if self.state == Iv::Used {
             self.state = Iv::Set;
@@ -205,11 +212,15 @@ impl Session {
         self.gcm.aad(data).is_ok()
     }
 
-    /// Encrypts or decrypts the next piece of a message that is begun; false beyond 2^36 - 32 bytes.
+    /// Encrypts or decrypts the next piece of a message that is begun, and counts it; false without a key and beyond 2^36 - 32 bytes.
     #[inline]
     pub fn crypt(&mut self, encrypt: bool, io: InOut<'_>) -> bool {
-        let done = if encrypt { self.gcm.encrypt(io) } else { self.gcm.decrypt(io) };
-        done.is_ok()
+        let (Some(tally), bytes) = (self.tally, io.len()) else { return false };
+        let done = if encrypt { self.gcm.encrypt(io) } else { self.gcm.decrypt(io) }.is_ok();
+        if done {
+            tally.count(direction(encrypt), bytes);
+        }
+        done
     }
 
     /// Ends the message: makes the tag, or compares it with the one that was set. Where none was, that is false, and the message goes
@@ -258,15 +269,9 @@ impl Session {
         true
     }
 
-    /// One TLS record in place: explicit IV, payload, tag. Gives the length of the result. The length of the payload goes to `ran`
-    /// once it is encrypted or decrypted, whether or not the tag is right.
-    pub fn tls_record(
-        &mut self,
-        encrypt: bool,
-        aad: [u8; TLS_AAD],
-        record: &mut [u8],
-        ran: impl FnOnce(usize),
-    ) -> Option<usize> {
+    /// One TLS record in place: explicit IV, payload, tag. Gives the length of the result. The payload counts once it is encrypted or
+    /// decrypted, whether or not the tag is right.
+    pub fn tls_record(&mut self, encrypt: bool, aad: [u8; TLS_AAD], record: &mut [u8]) -> Option<usize> {
         if !self.has_key() || record.len() < EXPLICIT_IV + TAG {
             return None;
         }
@@ -280,7 +285,6 @@ impl Session {
         if !started || !self.aad(&aad) || !self.crypt(encrypt, InOut::in_place(payload)) {
             return None;
         }
-        ran(payload.len());
         let made = self.gcm.tag();
         if encrypt {
             *tag = made;
@@ -352,13 +356,12 @@ mod tests {
         for forged in [false, true] {
             let mut record = [0; 8 + 5 + TAG];
             record[8..13].copy_from_slice(b"hello");
-            let mut ran = 0;
-            assert_eq!(one.tls_record(true, [3; TLS_AAD], &mut record, |bytes| ran += bytes), Some(29));
+            assert_eq!(one.tls_record(true, [3; TLS_AAD], &mut record), Some(29));
             record[28] ^= u8::from(forged);
-            let opened = other.tls_record(false, [3; TLS_AAD], &mut record, |bytes| ran += bytes);
+            let opened = other.tls_record(false, [3; TLS_AAD], &mut record);
             assert_eq!(
-                (opened, &record[8..13], ran),
-                if forged { (None, &[0; 5][..], 10) } else { (Some(5), b"hello".as_slice(), 10) }
+                (opened, &record[8..13]),
+                if forged { (None, &[0; 5][..]) } else { (Some(5), b"hello".as_slice()) }
             );
         }
     }

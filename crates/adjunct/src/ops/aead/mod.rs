@@ -1,6 +1,9 @@
-//! What ciphers that authenticate have in common behind OpenSSL's interfaces: the headers of TLS records, and tags compared.
+//! Ciphers that authenticate, and what they have in common behind OpenSSL's interfaces: the headers of TLS records, and tags compared.
 
+pub mod ccm;
+pub mod chacha;
 pub mod gcm;
+pub mod gcm_parts;
 
 /// The additional data of a TLS record: sequence number, type, version, length.
 pub const TLS_AAD: usize = 13;
@@ -10,6 +13,11 @@ pub const EXPLICIT_IV: usize = 8;
 pub const FIXED_IV: usize = 4;
 /// The length of an IV or nonce where the caller sets none.
 pub const DEFAULT_IV: usize = 12;
+
+/// Fills an IV with random bytes.
+pub fn random_iv(iv: &mut [u8]) {
+    crate::adapter::cpu::awslc::random(iv);
+}
 
 /// The length in the header of a TLS record.
 #[inline]

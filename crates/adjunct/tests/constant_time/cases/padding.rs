@@ -17,7 +17,7 @@ fn record(seed: u64) -> Prepared {
     let random = bytes::<64>(seed + 1);
     let secrets = vec![region(&*record)];
     let run = move || {
-        black_box(tls_record::open(&record[..], 20, None, &random));
+        black_box(tls_record::open_with(&record[..], 20, None, &random));
     };
     Prepared { secrets, run: Box::new(run) }
 }

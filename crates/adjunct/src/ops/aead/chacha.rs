@@ -1,0 +1,87 @@
+//! ChaCha20-Poly1305 (RFC 8439) as a stream: each piece of a message counts once, with its bytes, after it ran.
+
+use crate::adapter::cpu::awslc::cipher_chacha;
+pub use crate::adapter::cpu::awslc::cipher_chacha::TAG;
+use crate::catalogue::Function;
+use crate::error::Error;
+use crate::ops::Tally;
+pub use crate::ops::cipher::chacha::KEY;
+use crate::ops::cipher::{chacha, direction};
+use adjunct_kernels::InOut;
+
+/// The length of a nonce in bytes.
+pub const NONCE: usize = super::DEFAULT_IV;
+
+/// The key; of one form there is nothing to be found out in a call.
+#[derive(Debug, Clone)]
+enum Key {
+    /// As the application has it, and the state of a message.
+    Clear(cipher_chacha::ChaCha20Poly1305),
+}
+
+/// A key and the message at hand; wiped when dropped.
+#[derive(Debug, Clone)]
+pub struct ChaCha20Poly1305 {
+    key: Key,
+    /// `None` before a key is set.
+    tally: Option<Tally>,
+}
+
+impl Default for ChaCha20Poly1305 {
+    #[inline]
+    fn default() -> ChaCha20Poly1305 {
+        ChaCha20Poly1305 { key: Key::Clear(cipher_chacha::ChaCha20Poly1305::default()), tally: None }
+    }
+}
+
+impl ChaCha20Poly1305 {
+    /// Whether there is a key.
+    #[inline]
+    pub const fn has_key(&self) -> bool {
+        self.tally.is_some()
+    }
+
+    /// Sets the key; a message begun is dropped.
+    ///
+    /// # Errors
+    /// [`Error::Length`] if it is not 32 bytes.
+    pub fn set_key(&mut self, key: &[u8]) -> Result<(), Error> {
+        let Key::Clear(aead) = &mut self.key;
+        aead.set_key(chacha::key(key)?);
+        self.tally = Some(Tally::new(Function::ChaCha20Poly1305, 0));
+        Ok(())
+    }
+
+    /// Sets the nonce; a message begun is dropped.
+    #[inline]
+    pub fn set_nonce(&mut self, nonce: &[u8; NONCE]) {
+        let Key::Clear(aead) = &mut self.key;
+        aead.set_nonce(nonce);
+    }
+
+    /// Takes additional data.
+    #[inline]
+    pub fn aad(&mut self, data: &[u8]) {
+        let Key::Clear(aead) = &mut self.key;
+        aead.aad(data);
+    }
+
+    /// Encrypts or decrypts the next piece of the message.
+    ///
+    /// # Panics
+    /// Without a key.
+    #[inline]
+    pub fn message(&mut self, encrypt: bool, io: InOut<'_>) {
+        let tally = self.tally.expect("a key");
+        let (Key::Clear(aead), bytes) = (&mut self.key, io.len());
+        aead.message(encrypt, io);
+        tally.count(direction(encrypt), bytes);
+    }
+
+    /// Ends the message and gives its tag.
+    #[inline]
+    pub fn tag(&mut self) -> [u8; TAG] {
+        let Key::Clear(aead) = &mut self.key;
+        aead.tag()
+    }
+}

@@ -1,0 +1,75 @@
+//! AES in the modes of SP 800-38A, for [`super::Counted`].
+
+use super::modes::Work;
+use super::{Chain, Mode};
+use crate::adapter::cpu::awslc::cipher::AesKey;
+use crate::catalogue::Function;
+use crate::error::Error;
+use adjunct_kernels::InOut;
+
+/// The key. Of one form there is nothing to be found out in a call.
+#[derive(Debug, Clone)]
+enum Key {
+    /// As the application has it.
+    Clear(AesKey),
+}
+
+impl Default for Key {
+    #[inline]
+    fn default() -> Key {
+        Key::Clear(AesKey::default())
+    }
+}
+
+macro_rules! modes {
+    ($($(#[$doc:meta])* $name:ident $function:ident $block:literal [$($yes:ident)*] decrypts $decrypts:literal,
+       |$key:ident, $encrypt:ident, $chain:ident, $io:ident| $run:expr;)*) => {$(
+        $(#[$doc])*
+        #[derive(Debug, Clone, Default)]
+        pub struct $name(Key);
+
+        impl Work for $name {
+            #[inline]
+            fn set_key(&mut self, key: &[u8], encrypt: bool) -> Result<(), Error> {
+                let Key::Clear(schedule) = &mut self.0;
+                if !encrypt && $decrypts { schedule.set_decrypt(key) } else { schedule.set_encrypt(key) }
+            }
+
+            #[inline]
+            fn run(&mut self, $encrypt: bool, $chain: Chain<'_>, $io: InOut<'_>) {
+                let Key::Clear($key) = &self.0;
+                $run
+            }
+        }
+
+        impl Mode for $name {
+            const FUNCTION: Function = Function::$function;
+            const BLOCK: usize = $block;
+            $(const $yes: bool = true;)*
+        }
+    )*};
+}
+
+modes! {
+    /// ECB.
+    Ecb AesEcb 16 [] decrypts true, |key, encrypt, _chain, io| key.ecb(encrypt, io);
+    /// CBC.
+    Cbc AesCbc 16 [] decrypts true, |key, encrypt, chain, io| key.cbc(encrypt, chain.iv, io);
+    /// CTR.
+    Ctr AesCtr 1 [PARTIAL] decrypts false, |key, _encrypt, chain, io| key.ctr(chain.iv, chain.stream, chain.used, io);
+    /// CFB with segments of 128 bits.
+    Cfb AesCfb 1 [PARTIAL] decrypts false, |key, encrypt, chain, io| key.cfb(encrypt, chain.iv, chain.used, io);
+    /// CFB with segments of 8 bits.
+    Cfb8 AesCfb 1 [] decrypts false, |key, encrypt, chain, io| key.cfb8(encrypt, chain.iv, io);
+    /// CFB with segments of 1 bit.
+    Cfb1 AesCfb 1 [IN_BITS] decrypts false, |key, encrypt, chain, io| cfb1(key, encrypt, chain, io);
+    /// OFB.
+    Ofb AesOfb 1 [PARTIAL] decrypts false, |key, _encrypt, chain, io| key.ofb(chain.iv, chain.used, io);
+}
+
+fn cfb1(key: &AesKey, encrypt: bool, chain: Chain<'_>, io: InOut<'_>) {
+    let bits = if chain.bits { io.len() } else { io.len() * 8 };
+    // SAFETY: no longer than what was given, which is valid for as many bytes as the bits need (`Chain::bits`).
+    let io = unsafe { InOut::from_raw(io.input(), io.output(), bits.div_ceil(8)) };
+    key.cfb1(encrypt, chain.iv, bits, io);
+}

@@ -1,0 +1,78 @@
+//! ChaCha20 as a stream. Its IV is the 32-bit counter and the nonce of RFC 8439, as OpenSSL has it.
+
+use super::modes::Work;
+use super::{Chain, Counted, Mode};
+use crate::adapter::cpu::awslc::cipher_chacha::ChaCha20;
+pub use crate::adapter::cpu::awslc::cipher_chacha::{COUNTER, KEY};
+use crate::catalogue::Function;
+use crate::error::Error;
+use adjunct_kernels::InOut;
+
+/// A key as 32 bytes.
+///
+/// # Errors
+/// [`Error::Length`] for any other length.
+#[inline]
+pub(in crate::ops) fn key(key: &[u8]) -> Result<&[u8; KEY], Error> {
+    key.try_into().map_err(|_| Error::Length { what: "ChaCha20 key", got: key.len(), expected: "32" })
+}
+
+/// The key; of one form there is nothing to be found out in a call.
+#[derive(Debug, Clone)]
+enum Key {
+    /// As the application has it, and the place in the stream.
+    Clear(ChaCha20),
+}
+
+impl Default for Key {
+    fn default() -> Key {
+        Key::Clear(ChaCha20::default())
+    }
+}
+
+/// ChaCha20, which keeps its counter itself.
+#[derive(Debug, Clone, Default)]
+pub struct Stream(Key);
+
+impl Work for Stream {
+    fn set_key(&mut self, key: &[u8], _encrypt: bool) -> Result<(), Error> {
+        let Key::Clear(cipher) = &mut self.0;
+        cipher.set_key(self::key(key)?);
+        Ok(())
+    }
+
+    #[inline]
+    fn run(&mut self, _encrypt: bool, _chain: Chain<'_>, io: InOut<'_>) {
+        let Key::Clear(cipher) = &mut self.0;
+        cipher.apply(io);
+    }
+}
+
+impl Mode for Stream {
+    const FUNCTION: Function = Function::ChaCha20;
+    const BLOCK: usize = 1;
+    const SIZES: bool = false;
+}
+
+impl Counted<Stream> {
+    /// Sets counter and nonce.
+    pub fn set_counter(&mut self, counter: &[u8; COUNTER]) {
+        let Key::Clear(cipher) = &mut self.mode.0;
+        cipher.set_counter(counter);
+    }
+
+    /// Counter and nonce of the block that is begun, else of the next.
+    pub fn counter(&self) -> [u8; COUNTER] {
+        let Key::Clear(cipher) = &self.mode.0;
+        cipher.counter()
+    }
+
+    /// One call that encrypts or decrypts all it is given.
+    ///
+    /// # Panics
+    /// Without a key.
+    #[inline]
+    pub fn apply(&mut self, encrypt: bool, io: InOut<'_>) {
+        self.run(encrypt, Chain { iv: &mut [0; 16], stream: &mut [0; 16], used: &mut 0, bits: false }, io);
+    }
+}

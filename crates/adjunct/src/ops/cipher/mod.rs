@@ -1,0 +1,187 @@
+//! Ciphers that do not authenticate: a key whose messages come in calls ([`Counted`], [`xts`]), and a key for one call ([`once`]).
+
+pub mod aes;
+pub mod chacha;
+pub mod des;
+pub mod once;
+pub mod xts;
+
+use super::Tally;
+use crate::catalogue::{Direction, Function};
+use crate::error::Error;
+use adjunct_kernels::InOut;
+use modes::Work;
+
+/// A block of AES, or an IV with zeros behind it.
+pub type Block = [u8; 16];
+
+/// The direction an operation counts in.
+#[inline]
+pub(crate) const fn direction(encrypt: bool) -> Direction {
+    if encrypt { Direction::Encrypt } else { Direction::Decrypt }
+}
+
+/// Where a message has come to, which the interface keeps between its calls. Modes leave alone what they have no use for.
+#[derive(Debug)]
+pub struct Chain<'a> {
+    /// The running IV, counter or shift register.
+    pub iv: &'a mut Block,
+    /// A begun block of CTR's key stream.
+    pub stream: &'a mut Block,
+    /// How many bytes of a begun block are used up, where a mode is [`Mode::PARTIAL`]; below 16.
+    pub used: &'a mut u32,
+    /// Whether what CFB-1 is given has its length in bits; the buffers are as long as those need.
+    pub bits: bool,
+}
+
+mod modes {
+    use super::Chain;
+    use crate::error::Error;
+    use adjunct_kernels::InOut;
+
+    /// What a mode does, for [`super::Counted`] alone: here nothing is counted.
+    pub trait Work: Default + Clone {
+        /// Sets a key.
+        fn set_key(&mut self, key: &[u8], encrypt: bool) -> Result<(), Error>;
+
+        /// Works on `io`.
+        fn run(&mut self, encrypt: bool, chain: Chain<'_>, io: InOut<'_>);
+    }
+}
+
+/// A mode over a key, for [`Counted`].
+pub trait Mode: Work {
+    /// The function it counts as.
+    const FUNCTION: Function;
+    /// The length of a block in bytes where it takes whole ones only, else 1.
+    const BLOCK: usize;
+    /// Whether a message may go on within a block ([`Chain::used`]).
+    const PARTIAL: bool = false;
+    /// Whether its key sizes are counted apart.
+    const SIZES: bool = true;
+    /// Whether its keys have bits of parity: [`des::random_key`] makes one.
+    const PARITY: bool = false;
+    /// Whether it may be given a length in bits ([`Chain::bits`]).
+    const IN_BITS: bool = false;
+}
+
+/// A mode and where it counts: each call once, with its bytes, in its direction, after it ran.
+#[derive(Debug, Clone)]
+pub struct Counted<M> {
+    mode: M,
+    /// `None` before a key is set.
+    tally: Option<Tally>,
+}
+
+impl<M: Default> Default for Counted<M> {
+    #[inline]
+    fn default() -> Counted<M> {
+        Counted { mode: M::default(), tally: None }
+    }
+}
+
+impl<M: Mode> Counted<M> {
+    /// Whether a key is set.
+    #[inline]
+    pub const fn has_key(&self) -> bool {
+        self.tally.is_some()
+    }
+
+    /// Sets the key for one direction. One that is refused leaves the one before in force.
+    ///
+    /// # Errors
+    /// [`Error::Length`] where the cipher has no key of that length.
+    #[inline]
+    pub fn set_key(&mut self, key: &[u8], encrypt: bool) -> Result<(), Error> {
+        self.mode.set_key(key, encrypt)?;
+        self.tally = Some(Tally::new(M::FUNCTION, if M::SIZES { key.len() * 8 } else { 0 }));
+        Ok(())
+    }
+
+    /// One call that works on all it is given: whole blocks for modes that take no others.
+    ///
+    /// # Panics
+    /// Without a key; for a length or a [`Chain::used`] that the mode does not take.
+    #[inline]
+    pub fn run(&mut self, encrypt: bool, chain: Chain<'_>, io: InOut<'_>) {
+        let tally = self.tally.expect("a key");
+        let bytes = if M::IN_BITS && chain.bits { io.len().div_ceil(8) } else { io.len() };
+        self.mode.run(encrypt, chain, io);
+        tally.count(direction(encrypt), bytes);
+    }
+
+    /// One call that takes `bytes` bytes: `work` runs the whole blocks that they make with those taken before, piece by piece. `None`
+    /// says that the call is refused.
+    ///
+    /// # Panics
+    /// As for [`Counted::run`].
+    #[inline]
+    pub fn update<R>(
+        &mut self,
+        encrypt: bool,
+        bytes: usize,
+        work: impl FnOnce(Pieces<'_, M>) -> Option<R>,
+    ) -> Option<R> {
+        let tally = self.tally.expect("a key");
+        let done = work(Pieces { mode: &mut self.mode, encrypt })?;
+        tally.count(direction(encrypt), bytes);
+        Some(done)
+    }
+
+    /// The last block of a message, of bytes that [`Counted::update`] has taken and padding. It counts nothing: those are counted.
+    ///
+    /// # Panics
+    /// As for [`Counted::run`].
+    #[inline]
+    pub fn last(&mut self, encrypt: bool, chain: Chain<'_>, block: InOut<'_>) {
+        assert!(self.has_key() && block.len() == M::BLOCK);
+        self.mode.run(encrypt, chain, block);
+    }
+}
+
+/// The pieces of one call: [`Counted::update`] counts them.
+#[derive(Debug)]
+pub struct Pieces<'a, M> {
+    mode: &'a mut M,
+    encrypt: bool,
+}
+
+impl<M: Mode> Pieces<'_, M> {
+    /// Works on whole blocks.
+    ///
+    /// # Panics
+    /// As for [`Counted::run`].
+    #[inline]
+    pub fn run(&mut self, chain: Chain<'_>, io: InOut<'_>) {
+        self.mode.run(self.encrypt, chain, io);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Chain, Counted, aes};
+    use adjunct_kernels::InOut;
+
+    #[test]
+    fn a_key_of_another_length_changes_nothing() {
+        let mut cipher = Counted::<aes::Ctr>::default();
+        assert!(cipher.set_key(&[0; 15], true).is_err() && !cipher.has_key());
+        assert!(cipher.set_key(&[0; 16], true).is_ok() && cipher.has_key());
+        let run = |cipher: &mut Counted<aes::Ctr>| {
+            let (mut iv, mut text) = ([0; 16], [0; 16]);
+            let chain = Chain { iv: &mut iv, stream: &mut [0; 16], used: &mut 0, bits: false };
+            cipher.run(true, chain, InOut::in_place(&mut text));
+            text
+        };
+        let first = run(&mut cipher);
+        assert!(cipher.set_key(&[1; 17], true).is_err() && cipher.has_key());
+        assert_eq!(run(&mut cipher), first);
+    }
+
+    #[test]
+    #[should_panic(expected = "a key")]
+    fn nothing_runs_without_a_key() {
+        let chain = Chain { iv: &mut [0; 16], stream: &mut [0; 16], used: &mut 0, bits: false };
+        Counted::<aes::Cbc>::default().run(true, chain, InOut::in_place(&mut [0; 16]));
+    }
+}

@@ -1,0 +1,102 @@
+//! AES-XTS (IEEE 1619, SP 800-38E).
+
+use super::{Block, direction};
+use crate::adapter::cpu::awslc::cipher_xts;
+pub use crate::adapter::cpu::awslc::cipher_xts::MAX_UNIT;
+use crate::catalogue::Function;
+use crate::error::Error;
+use crate::ops::Tally;
+use adjunct_kernels::InOut;
+
+/// Both keys; of one form there is nothing to be found out in a call.
+#[derive(Debug, Clone)]
+enum Keys {
+    /// As the application has them.
+    Clear(cipher_xts::Xts),
+}
+
+/// Both keys and where they count: each call once, in the direction of the keys, after it ran.
+#[derive(Debug, Clone)]
+pub struct Xts {
+    keys: Keys,
+    encrypt: bool,
+    /// `None` before keys are set.
+    tally: Option<Tally>,
+}
+
+impl Default for Xts {
+    #[inline]
+    fn default() -> Xts {
+        Xts { keys: Keys::Clear(cipher_xts::Xts::default()), encrypt: false, tally: None }
+    }
+}
+
+impl Xts {
+    /// Whether keys are set.
+    #[inline]
+    pub const fn has_key(&self) -> bool {
+        self.tally.is_some()
+    }
+
+    /// Sets both keys for one direction: the first half is the data's, the second the tweak's.
+    ///
+    /// # Errors
+    /// [`Error::Length`] if it is not 32 or 64 bytes.
+    pub fn set_key(&mut self, key: &[u8], encrypt: bool) -> Result<(), Error> {
+        let (data, tweak) = key.split_at(key.len() / 2);
+        self.set_keys(data, tweak, encrypt)
+    }
+
+    /// Sets both keys for one direction.
+    ///
+    /// # Errors
+    /// [`Error::Length`] if they are not 16 or 32 bytes each.
+    #[inline]
+    pub fn set_keys(&mut self, data: &[u8], tweak: &[u8], encrypt: bool) -> Result<(), Error> {
+        let Keys::Clear(keys) = &mut self.keys;
+        keys.set_keys(data, tweak, encrypt)?;
+        self.encrypt = encrypt;
+        self.tally = Some(Tally::new(Function::AesXts, data.len() * 8));
+        Ok(())
+    }
+
+    /// Works on one data unit.
+    ///
+    /// # Errors
+    /// [`Error::Length`] below one block or above [`MAX_UNIT`]; [`Error::Failed`] without keys.
+    #[inline]
+    pub fn unit(&self, iv: &Block, io: InOut<'_>) -> Result<(), Error> {
+        self.counted(io, |keys, io| keys.unit(iv, io))
+    }
+
+    /// The tweak that [`Xts::part`] begins with. It counts nothing: it is a part of that.
+    #[inline]
+    pub fn tweak(&self, iv: &Block) -> Block {
+        assert!(self.has_key());
+        let Keys::Clear(keys) = &self.keys;
+        keys.tweak(iv)
+    }
+
+    /// Works on a part of a data unit of any length; `tweak` becomes the next part's. Only the last part may be other than whole
+    /// blocks.
+    ///
+    /// # Errors
+    /// [`Error::Length`] below one block; [`Error::Failed`] without keys.
+    #[inline]
+    pub fn part(&self, tweak: &mut Block, io: InOut<'_>) -> Result<(), Error> {
+        self.counted(io, |keys, io| keys.part(tweak, io))
+    }
+
+    #[inline]
+    fn counted(
+        &self,
+        io: InOut<'_>,
+        work: impl FnOnce(&cipher_xts::Xts, InOut<'_>) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let Some(tally) = self.tally else { return Err(Error::Failed("AES-XTS without keys")) };
+        let (Keys::Clear(keys), bytes) = (&self.keys, io.len());
+        work(keys, io)?;
+        tally.count(direction(self.encrypt), bytes);
+        Ok(())
+    }
+}

@@ -1,6 +1,6 @@
 //! Keys that are dear to prepare, kept for the next call: the interface passes a key's bare numbers every time.
 //!
-//! A key is found again by SHA-256 of its numbers behind a random prefix, compared in constant time: what is kept to compare
+//! A key is found again by a fingerprint of its numbers ([`Fingerprints`]), compared in constant time: what is kept to compare
 //! says nothing about a key. At most [`Kept::MOST`] keys; one that has to make room is wiped when its last user is done.
 //!
 //! Nobody waits long: who does not get the lock prepares a key of his own, and who wants all wiped leaves a note, which the one
@@ -9,8 +9,8 @@
 
 use crate::error::Errno;
 use crate::lock::{Lock, Taken};
-use adjunct::adapter::cpu::awslc::digest::{Digest, SHA256};
 use adjunct::memory::Shared;
+use adjunct::ops::Fingerprints;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::SeqCst;
 use subtle::ConstantTimeEq;
@@ -32,7 +32,7 @@ struct State<T> {
     generation: u32,
     /// Of the wishes, how many are fulfilled.
     wiped: u32,
-    prefix: [u8; 32],
+    fingerprints: Fingerprints,
     keys: Keys<T>,
 }
 
@@ -47,7 +47,7 @@ impl<T> Kept<T> {
 
     /// Without any.
     pub const fn new() -> Kept<T> {
-        let state = State { generation: 0, wiped: 0, prefix: [0; 32], keys: Vec::new() };
+        let state = State { generation: 0, wiped: 0, fingerprints: Fingerprints::UNSET, keys: Vec::new() };
         Kept { state: Lock::new(state), wishes: AtomicU32::new(0) }
     }
 
@@ -77,9 +77,8 @@ impl<T> Kept<T> {
     fn settle(&self, state: &mut State<T>, taken: Taken) -> Keys<T> {
         let wishes = self.wishes.load(SeqCst);
         if state.generation != taken.generation {
-            let mut prefix = [0; 32];
-            adjunct::adapter::cpu::awslc::random(&mut prefix);
-            let own = State { generation: taken.generation, wiped: wishes, prefix, keys: Vec::new() };
+            let fingerprints = Fingerprints::new();
+            let own = State { generation: taken.generation, wiped: wishes, fingerprints, keys: Vec::new() };
             let inherited = std::mem::replace(state, own);
             if taken.abandoned {
                 // What a parent's thread was changing is not looked at, not even to drop it.
@@ -101,10 +100,10 @@ impl<T> Kept<T> {
     /// Those of `make`; [`Errno::NO_MEMORY`].
     pub fn get(&self, numbers: &[&[u8]], make: impl FnOnce() -> Result<T, Errno>) -> Result<Shared<T>, Errno> {
         let make = || Ok(Shared::new(make()?)?);
-        let Some((prefix, wiped)) = self.hold(|state| (state.prefix, state.wiped)) else {
+        let Some((fingerprints, wiped)) = self.hold(|state| (state.fingerprints, state.wiped)) else {
             return make();
         };
-        let tag = tag(&prefix, numbers);
+        let tag = fingerprints.of(numbers);
         let find = |state: &mut State<T>| {
             let place = state.keys.iter().position(|(other, _)| bool::from(other[..].ct_eq(&tag[..])))?;
             state.keys[place..].rotate_left(1);
@@ -146,18 +145,6 @@ impl<T> Default for Kept<T> {
     fn default() -> Kept<T> {
         Kept::new()
     }
-}
-
-fn tag(prefix: &[u8; 32], numbers: &[&[u8]]) -> Tag {
-    let mut digest = Digest::new(&SHA256);
-    digest.update(prefix);
-    for number in numbers {
-        digest.update(&number.len().to_be_bytes());
-        digest.update(number);
-    }
-    let mut tag = Zeroizing::new([0; 32]);
-    digest.finish(&mut tag[..]);
-    tag
 }
 
 #[cfg(test)]
@@ -276,10 +263,10 @@ mod tests {
     fn a_child_wipes_what_it_inherits() {
         let (wiped, kept) = (AtomicU32::new(0), Kept::new());
         prepare(&kept, &wiped, 0..5);
-        let before = kept.hold(|state| state.prefix);
+        let before = kept.hold(|state| state.fingerprints);
         inherited(&kept, false);
         assert_eq!((prepare(&kept, &wiped, 0..5), wiped.load(SeqCst)), (5, 5));
-        assert!(kept.hold(|state| state.prefix) != before && prepare(&kept, &wiped, 0..5) == 0);
+        assert!(kept.hold(|state| state.fingerprints) != before && prepare(&kept, &wiped, 0..5) == 0);
         // Also by a wish alone.
         inherited(&kept, false);
         kept.clear();

@@ -2,8 +2,7 @@
 
 use crate::error::Errno;
 use adjunct::adapter::Outcome;
-use adjunct::catalogue::Function;
-use adjunct::catalogue::{Direction, Path};
+use adjunct::catalogue::{Direction, Function};
 use adjunct::config::LibicaModes;
 use adjunct::ops::Tally;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -46,6 +45,14 @@ pub const fn direction(encrypt: bool) -> Direction {
     if encrypt { Direction::Encrypt } else { Direction::Decrypt }
 }
 
+/// Whether an operation of `function` may run, which `hardware` serves or does not (instructions, or batches of this machine).
+///
+/// # Errors
+/// [`Errno::NO_DEVICE`] where only software has it and fallbacks are off.
+pub fn permit(function: Function, hardware: bool) -> Result<(), Errno> {
+    if hardware || in_software(function) { Ok(()) } else { Err(Errno::NO_DEVICE) }
+}
+
 /// An operation that is allowed to run.
 #[derive(Debug, Clone, Copy)]
 pub struct Operation {
@@ -61,16 +68,12 @@ impl Operation {
         Operation::of(Tally::new(function, bits))
     }
 
-    /// The same where the tally is known. What runs in batches on this machine is hardware here, though one alone is done in
-    /// software: whether another thread asks at the same time is not the program's to know.
+    /// The same where the tally is known.
     ///
     /// # Errors
     /// As for [`Operation::new`].
     pub fn of(tally: Tally) -> Result<Operation, Errno> {
-        if tally.path() != Path::Hardware && !in_software(tally.function()) && !tally.batches() {
-            return Err(Errno::NO_DEVICE);
-        }
-        Ok(Operation { tally })
+        permit(tally.function(), tally.in_hardware()).map(|()| Operation { tally })
     }
 
     /// Counts it, done over `bytes` bytes.

@@ -1,7 +1,6 @@
 //! The DER AlgorithmIdentifier of a signature (RFC 8017, appendix A.2; RFC 4055; NIST's for SHA-3).
 
-use adjunct::adapter::cpu::awslc::digest::Method;
-use adjunct::adapter::cpu::awslc::rsa_padding::oid;
+use adjunct::ops::rsa::{Method, oid};
 
 fn tlv(tag: u8, parts: &[&[u8]]) -> Vec<u8> {
     let length: usize = parts.iter().map(|p| p.len()).sum();

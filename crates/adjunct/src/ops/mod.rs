@@ -7,11 +7,21 @@
 pub mod aead;
 mod delegated;
 pub mod drbg;
-
+mod fingerprint;
+pub mod rsa;
 mod tally;
 pub mod tls_record;
 
 pub use crate::adapter::choice;
 pub use crate::counters::{attribute, attribute_now};
 pub use delegated::Delegated;
+pub use fingerprint::Fingerprints;
 pub use tally::Tally;
+
+use crate::catalogue::Function;
+
+/// Whether hardware serves `function` with a key of `bits` (0 where it has none) on this machine: instructions, or batches of plain
+/// threads' operations. For interfaces that may refuse what only software has.
+pub fn in_hardware(function: Function, bits: usize) -> bool {
+    Tally::new(function, bits).in_hardware()
+}

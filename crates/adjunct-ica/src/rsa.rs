@@ -33,8 +33,8 @@ pub fn mod_expo(input: &[u8], exponent: &[u8], modulus: &[u8], out: &mut [u8]) -
     })
 }
 
-/// The private operation by the Chinese remainder theorem, checked (see [`CrtKey::private`]). Input and output are of one length, that of
-/// the modulus or more. A key with p below q is turned round, and its `qinv` not looked at.
+/// The private operation by the Chinese remainder theorem, checked (see [`CrtKey::private`]). Input and output are of one length,
+/// that of the modulus or more. A key with p below q is turned round, and its `qinv` not looked at.
 ///
 /// # Errors
 /// [`Errno::INVALID`] for numbers that are no key and an input that is not below the modulus; [`Errno::PERMISSION`] for a modulus

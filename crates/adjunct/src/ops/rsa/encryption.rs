@@ -28,8 +28,8 @@ impl Key {
     /// Encrypts `message` into `out`, which has [`Key::size`] bytes.
     ///
     /// # Errors
-    /// [`Error::Length`] for a raw message of another length than the modulus; [`Error::Unsupported`] for one that does not fit into
-    /// it; else as for [`Key::public`].
+    /// [`Error::Length`] for a raw message of another length than the modulus; [`Error::Unsupported`] for one that does not fit
+    /// into it; else as for [`Key::public`].
     pub fn encrypt(&self, scheme: Encryption<'_>, message: &[u8], out: &mut [u8]) -> Result<(), Error> {
         let mut block = Zeroizing::new([0; MAX_SIZE]);
         let block = &mut block[..self.size()];

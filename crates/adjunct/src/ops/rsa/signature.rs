@@ -98,3 +98,44 @@ impl Key {
         Ok(&mut room[..size])
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::SHA1;
+    use super::*;
+
+    #[test]
+    fn what_is_signed_verifies_and_nothing_else_does() {
+        let key = Key::generate(1024, &[1, 0, 1], None).unwrap();
+        let public = key.to_public().unwrap();
+        let mut raw = [7; 128];
+        raw[0] = 0;
+        for (scheme, data) in [
+            (Signature::Pkcs1(Some(Hash::One(&SHA1))), &[1; 20][..]),
+            (Signature::Pkcs1(Some(Hash::Md5Sha1)), &[1; 36]),
+            (Signature::Pkcs1(None), b"as it stands"),
+            (Signature::Pss { hash: &SHA1, mgf1: &SHA1, salt: Salt::Auto }, &[1; 20]),
+            (Signature::Raw, &raw),
+        ] {
+            let mut signature = [0; 128];
+            key.sign(scheme, data, &mut signature).unwrap();
+            assert!(public.verify(scheme, &signature, data), "{scheme:?}");
+            let mut other = data.to_vec();
+            other[3] ^= 1;
+            assert!(!public.verify(scheme, &signature, &other), "{scheme:?}");
+            assert!(!public.verify(scheme, &signature, &data[1..]), "{scheme:?}");
+            assert!(!public.verify(scheme, &signature[..127], data), "{scheme:?}");
+            assert!(matches!(public.sign(scheme, data, &mut signature), Err(Error::InvalidKey(_))), "{scheme:?}");
+            if scheme.hashed().is_some() {
+                assert!(
+                    matches!(key.sign(scheme, &data[1..], &mut signature), Err(Error::Length { .. })),
+                    "{scheme:?}"
+                );
+            }
+        }
+        let mut out = [0; 128];
+        assert!(matches!(key.sign(Signature::Pkcs1(None), &[1; 118], &mut out), Err(Error::Unsupported(_))));
+        assert!(matches!(key.sign(Signature::Raw, &[0xff; 128], &mut out), Err(Error::Unsupported(_))));
+        assert!(matches!(key.sign(Signature::Raw, &[1; 127], &mut out), Err(Error::Length { .. })));
+    }
+}

@@ -2,12 +2,9 @@
 
 use crate::libcrypto::{Functions, Opaque, RsaOperation, functions};
 use crate::tables::{self, Tables};
-use adjunct::adapter::cpu::awslc::digest::SHA1;
-use adjunct::adapter::cpu::awslc::rsa::{Crt, Key, MAX_SIZE, Numbers};
-use adjunct::adapter::cpu::awslc::rsa_padding::{oaep_encode, pkcs1_decode_implicit, pkcs1_encode, pkcs1_sign};
-use adjunct::catalogue::Direction;
 use adjunct::memory::{self, Shared};
-use adjunct::ops::Tally;
+use adjunct::ops;
+use adjunct::ops::rsa::{Crt, Encryption, Key, MAX_SIZE, Numbers, SHA1, Signature, pkcs1_decode_implicit};
 use adjunct_ossl::guard;
 use adjunct_ossl::reason::rsa as reason;
 use std::ffi::{c_int, c_long};
@@ -22,7 +19,6 @@ const EX_INDEX: c_int = 9;
 const PKCS1: c_int = 1;
 const NONE: c_int = 3;
 const OAEP: c_int = 4;
-/// `RSA_R_PADDING_CHECK_FAILED`, `RSA_R_VALUE_MISSING`.
 /// The first OpenSSL whose PKCS#1 v1.5 decryption rejects implicitly.
 const IMPLICIT_REJECTION: u64 = 0x3020_0000;
 
@@ -246,12 +242,6 @@ unsafe fn lacks(f: &Functions, rsa: Opaque, exponent: bool) -> bool {
     n.is_null() || (exponent && e.is_null())
 }
 
-/// Counts an operation to the user of now.
-fn count(tally: Tally, direction: Direction) {
-    adjunct::counters::attribute_now();
-    tally.count(direction, 0);
-}
-
 /// The caller's input.
 unsafe fn input<'a>(from: *const u8, length: c_int) -> Option<&'a [u8]> {
     match usize::try_from(length).ok()? {
@@ -267,8 +257,18 @@ unsafe fn block<'a>(key: &Key, from: *const u8, length: c_int) -> Option<&'a [u8
     unsafe { input(from, length) }.filter(|input| input.len() == key.size())
 }
 
-/// The one shape of the four operations: ours, or `None` for OpenSSL's, which also raises the errors. `public`: it needs the
-/// public exponent.
+/// Writes a result, which is of our own: the caller's input and output may be one.
+///
+/// # Safety
+/// `to` has room for it.
+unsafe fn put(result: &[u8], to: *mut u8) -> c_int {
+    // SAFETY: see above.
+    unsafe { std::ptr::copy_nonoverlapping(result.as_ptr(), to, result.len()) };
+    result.len() as c_int
+}
+
+/// The one shape of the four operations: ours, which counts to the user of now, or `None` for OpenSSL's, which also raises the
+/// errors. `public`: it needs the public exponent.
 unsafe fn either(
     (length, from, to, rsa, padding): (c_int, *const u8, *mut u8, Opaque, c_int),
     (theirs, public): (RsaOperation, bool),
@@ -285,7 +285,9 @@ unsafe fn either(
             if !TABLES.has((f.rsa_table)(rsa)) {
                 return None;
             }
-            ours(&*key(rsa)?, &mut Zeroizing::new([0; MAX_SIZE]))
+            let key = key(rsa)?;
+            ops::attribute_now();
+            ours(&key, &mut Zeroizing::new([0; MAX_SIZE]))
         }
     });
     // SAFETY: the caller's own arguments.
@@ -301,18 +303,15 @@ unsafe extern "C" fn private_encrypt(
 ) -> c_int {
     // SAFETY: OpenSSL's arguments; `to` has room for the modulus.
     unsafe {
-        either((length, from, to, rsa, padding), (original().priv_enc, false), |key, encoded| {
-            let size = key.size();
-            match padding {
-                PKCS1 => {
-                    pkcs1_sign(None, input(from, length)?, &mut encoded[..size]).ok()?;
-                }
-                NONE => encoded[..size].copy_from_slice(block(key, from, length)?),
+        either((length, from, to, rsa, padding), (original().priv_enc, false), |key, signature| {
+            let scheme = match padding {
+                PKCS1 => Signature::Pkcs1(None),
+                NONE => Signature::Raw,
                 _ => return None,
-            }
-            let ran = key.private_transform(&encoded[..size], std::slice::from_raw_parts_mut(to, size)).ok()?;
-            count(key.private_tally().ran(ran), Direction::Encrypt);
-            Some(size as c_int)
+            };
+            let signature = &mut signature[..key.size()];
+            key.sign(scheme, input(from, length)?, signature).ok()?;
+            Some(put(signature, to))
         })
     }
 }
@@ -334,19 +333,12 @@ unsafe extern "C" fn private_decrypt(
             }
             let input = block(key, from, length)?;
             let plain = &mut plain[..size];
-            let ran = key.private_transform(input, plain).ok()?;
-            count(key.private_tally().ran(ran), Direction::Encrypt);
+            key.private(input, plain).ok()?;
             let num = size as c_int;
             Some(match padding {
-                NONE => {
-                    std::ptr::copy_nonoverlapping(plain.as_ptr(), to, size);
-                    num
-                }
+                NONE => put(plain, to),
                 PKCS1 if original().implicit => match pkcs1_decode_implicit(key, input, plain) {
-                    Ok(length) => {
-                        std::ptr::copy_nonoverlapping(plain.as_ptr(), to, length);
-                        length as c_int
-                    }
+                    Ok(length) => put(&plain[..length], to),
                     Err(_) => -1,
                 },
                 PKCS1 => checked(f, (f.check_type_2)(to, num, plain.as_ptr(), num, num)),
@@ -359,20 +351,18 @@ unsafe extern "C" fn private_decrypt(
 unsafe extern "C" fn public_encrypt(length: c_int, from: *const u8, to: *mut u8, rsa: Opaque, padding: c_int) -> c_int {
     // SAFETY: OpenSSL's arguments; `to` has room for the modulus.
     unsafe {
-        either((length, from, to, rsa, padding), (original().pub_enc, true), |key, encoded| {
-            let size = key.size();
-            let encoded = &mut encoded[..size];
+        either((length, from, to, rsa, padding), (original().pub_enc, true), |key, ciphertext| {
             // Padded by the core's generator: OpenSSL's functions for it would draw from that of the default library context,
             // where a program with contexts of its own need not have any.
-            match padding {
-                PKCS1 => pkcs1_encode(input(from, length)?, encoded).ok()?,
-                OAEP => oaep_encode(&SHA1, &SHA1, &[], input(from, length)?, encoded).ok()?,
-                NONE => encoded.copy_from_slice(block(key, from, length)?),
+            let scheme = match padding {
+                PKCS1 => Encryption::Pkcs1,
+                OAEP => Encryption::Oaep { hash: &SHA1, mgf1: &SHA1, label: &[] },
+                NONE => Encryption::Raw,
                 _ => return None,
-            }
-            key.public_transform(encoded, std::slice::from_raw_parts_mut(to, size)).ok()?;
-            count(key.public_tally(), Direction::Encrypt);
-            Some(size as c_int)
+            };
+            let ciphertext = &mut ciphertext[..key.size()];
+            key.encrypt(scheme, input(from, length)?, ciphertext).ok()?;
+            Some(put(ciphertext, to))
         })
     }
 }
@@ -387,14 +377,12 @@ unsafe extern "C" fn public_decrypt(length: c_int, from: *const u8, to: *mut u8,
                 return None;
             }
             let opened = &mut opened[..size];
-            key.public_transform(block(key, from, length)?, opened).ok()?;
-            count(key.public_tally(), Direction::Encrypt);
+            key.public(block(key, from, length)?, opened).ok()?;
             let num = size as c_int;
             if padding == PKCS1 {
                 return Some(checked(f, (f.check_type_1)(to, num, opened.as_ptr(), num, num)));
             }
-            std::ptr::copy_nonoverlapping(opened.as_ptr(), to, size);
-            Some(num)
+            Some(put(opened, to))
         })
     }
 }

@@ -2,13 +2,11 @@
 
 use crate::error::Errno;
 use crate::keep::Kept;
-use crate::serve::Operation;
-use adjunct::adapter::cpu::awslc::rsa::Crt;
-use adjunct::adapter::cpu::awslc::rsa_any::{self, Generated};
-use adjunct::adapter::cpu::awslc::rsa_crt::{self, CrtKey};
-use adjunct::catalogue::Direction;
+use crate::serve;
 use adjunct::catalogue::Function;
 use adjunct::error::Error;
+use adjunct::ops;
+use adjunct::ops::rsa::{self, Crt, CrtKey, Form, Generated};
 use zeroize::Zeroizing;
 
 /// The longest modulus, in bits: the cards' limit.
@@ -21,29 +19,22 @@ pub const MIN_LENGTH: usize = 8;
 /// Preparing a key takes longer than an operation with it.
 static PREPARED: Kept<CrtKey> = Kept::new();
 
-/// The significant bits of a big-endian number.
-fn bits(number: &[u8]) -> usize {
-    let zeros = number.iter().take_while(|&&b| b == 0).count();
-    number.get(zeros).map_or(0, |b| (number.len() - zeros) * 8 - b.leading_zeros() as usize)
-}
-
 /// `input^exponent mod modulus`; all four are of one length.
 ///
 /// # Errors
 /// [`Errno::INVALID`] for a modulus that is even or below 3, an exponent of 0 and an input that is not below the modulus.
 pub fn mod_expo(input: &[u8], exponent: &[u8], modulus: &[u8], out: &mut [u8]) -> Result<(), Errno> {
-    let operation = Operation::new(Function::RsaMe, bits(modulus))?;
-    rsa_any::power(input, exponent, modulus, out).map_err(|error| match error {
+    serve::permit(Function::RsaMe, ops::in_hardware(Function::RsaMe, rsa::bits(modulus)))?;
+    ops::attribute();
+    rsa::power(input, exponent, modulus, out).map_err(|error| match error {
         Error::InvalidKey(_) | Error::Unsupported(_) => Errno::INVALID,
         Error::Memory => Errno::NO_MEMORY,
         _ => Errno::IO,
-    })?;
-    operation.done(Direction::Encrypt, 0);
-    Ok(())
+    })
 }
 
-/// The private operation by the Chinese remainder theorem, checked (see [`rsa_crt`]). Input and output are of one length, that of
-/// the modulus or more. A key with p below q is turned round, and its `qinv` not looked at.
+/// The private operation by the Chinese remainder theorem, checked (see [`CrtKey::private`]). Input and output are of one length,
+/// that of the modulus or more. A key with p below q is turned round, and its `qinv` not looked at.
 ///
 /// # Errors
 /// [`Errno::INVALID`] for numbers that are no key and an input that is not below the modulus; [`Errno::PERMISSION`] for a modulus
@@ -56,17 +47,16 @@ pub fn crt(input: &[u8], key: &Crt<'_>, out: &mut [u8]) -> Result<(), Errno> {
     if prepared.bits() > input.len() * 8 || !prepared.takes(input) {
         return Err(Errno::INVALID);
     }
-    let operation = Operation::of(prepared.tally())?;
-    let outcome = prepared.private(input, out).map_err(|error| {
+    serve::permit(Function::RsaCrt, prepared.in_hardware())?;
+    ops::attribute_now();
+    prepared.private(input, out).map_err(|error| {
         if error == Error::Memory {
             return Errno::NO_MEMORY;
         }
         // The fault may be in what is kept.
         forget();
         Errno::IO
-    })?;
-    operation.ran(outcome);
-    Ok(())
+    })
 }
 
 fn prepare(key: &Crt<'_>) -> Result<CrtKey, Errno> {
@@ -95,16 +85,7 @@ fn of_a_key(error: Error) -> Errno {
 /// # Errors
 /// [`Errno::INVALID`] for primes that are even, one number or not coprime.
 pub fn turned(key: &Crt<'_>) -> Result<Option<Zeroizing<Vec<u8>>>, Errno> {
-    rsa_crt::turned(key.p, key.q).map_err(of_a_key)
-}
-
-/// Which form a key is made for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Form {
-    /// Modulus and exponent.
-    ModExpo,
-    /// The Chinese-remainder form.
-    Crt,
+    rsa::turned(key.p, key.q).map_err(of_a_key)
 }
 
 /// Makes a key of `bits` bits with the public exponent given, or a random one in its place where that is 0.
@@ -112,27 +93,14 @@ pub enum Form {
 /// # Errors
 /// [`Errno::INVALID`] for an exponent that is even, 1 or not below the modulus; [`Errno::FAULT`] where no key was found.
 pub fn generate(form: Form, bits: usize, exponent: &mut u64) -> Result<Generated, Errno> {
-    let function = if form == Form::Crt { Function::RsaKeygenCrt } else { Function::RsaKeygenMe };
-    let operation = Operation::new(function, bits)?;
-    let chosen = if *exponent == 0 { random_exponent(bits) } else { *exponent };
-    let key = rsa_any::generate(bits, chosen).map_err(|error| match error {
+    serve::permit(form.function(), ops::in_hardware(form.function(), bits))?;
+    ops::attribute();
+    let chosen = if *exponent == 0 { rsa::random_exponent(bits) } else { *exponent };
+    let key = rsa::generate(form, bits, chosen).map_err(|error| match error {
         Error::Unsupported(_) => Errno::INVALID,
         Error::Memory => Errno::NO_MEMORY,
         _ => Errno::FAULT,
     })?;
     *exponent = chosen;
-    operation.done(Direction::Encrypt, 0);
     Ok(key)
-}
-
-/// A random odd number above 1, of 64 bits and less, and shorter than a modulus of so many.
-fn random_exponent(bits: usize) -> u64 {
-    loop {
-        let mut exponent = [0; 8];
-        adjunct::adapter::cpu::awslc::random(&mut exponent);
-        let exponent = u64::from_ne_bytes(exponent) >> (65usize.saturating_sub(bits)) | 1;
-        if exponent > 1 {
-            return exponent;
-        }
-    }
 }

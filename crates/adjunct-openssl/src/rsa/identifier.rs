@@ -1,7 +1,6 @@
 //! The DER AlgorithmIdentifier of a signature (RFC 8017, appendix A.2; RFC 4055; NIST's for SHA-3).
 
-use adjunct::adapter::cpu::awslc::digest::Method;
-use adjunct::adapter::cpu::awslc::rsa_padding::oid;
+use adjunct::ops::rsa::{Method, oid};
 
 fn tlv(tag: u8, parts: &[&[u8]]) -> Vec<u8> {
     let length: usize = parts.iter().map(|p| p.len()).sum();
@@ -74,7 +73,6 @@ pub fn pss_signature(method: &Method, mgf1: &Method, salt: usize) -> Option<Vec<
 #[cfg(test)]
 mod tests {
     use super::*;
-    use adjunct::adapter::cpu::awslc::digest::{SHA1, SHA256, SHA384};
 
     fn hex(bytes: Option<Vec<u8>>) -> String {
         bytes.expect("known").iter().map(|b| format!("{b:02x}")).collect()
@@ -82,14 +80,15 @@ mod tests {
 
     #[test]
     fn identifiers_are_those_of_the_standards() {
-        assert_eq!(hex(pkcs1_signature(&SHA256)), "300d06092a864886f70d01010b0500");
-        assert_eq!(hex(pss_signature(&SHA1, &SHA1, 20)), "300d06092a864886f70d01010a3000");
+        let [sha1, sha256, sha384] = ["SHA1", "SHA256", "SHA384"].map(|name| Method::from_name(name).expect("known"));
+        assert_eq!(hex(pkcs1_signature(sha256)), "300d06092a864886f70d01010b0500");
+        assert_eq!(hex(pss_signature(sha1, sha1, 20)), "300d06092a864886f70d01010a3000");
         // RFC 4055's sha256 with MGF1 over sha256, and a salt of 32, as certificates carry it.
-        let sha256 = "300d06096086480165030402010500";
+        let id = "300d06096086480165030402010500";
         assert_eq!(
-            hex(pss_signature(&SHA256, &SHA256, 32)),
-            format!("304106092a864886f70d01010a3034a00f{sha256}a11c301a06092a864886f70d010108{sha256}a203020120")
+            hex(pss_signature(sha256, sha256, 32)),
+            format!("304106092a864886f70d01010a3034a00f{id}a11c301a06092a864886f70d010108{id}a203020120")
         );
-        assert!(hex(pss_signature(&SHA384, &SHA256, 200)).ends_with("a204020200c8"));
+        assert!(hex(pss_signature(sha384, sha256, 200)).ends_with("a204020200c8"));
     }
 }

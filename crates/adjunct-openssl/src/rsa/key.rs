@@ -1,15 +1,12 @@
-//! A key as the RSA operations see it: the core's, or one OpenSSL's default provider holds because AWS-LC does not take it.
+//! A key as the RSA operations see it: the core's, or one OpenSSL's default provider holds because the core does not take it.
 
 use crate::abi::id;
 use crate::abi::param::{self, Param};
 use crate::fallback::{self, Output};
 use crate::provider::Provider;
-use adjunct::adapter::cpu::awslc::digest::Method;
-use adjunct::adapter::cpu::awslc::rsa::{Crt, Key, Numbers, Part};
-use adjunct::adapter::cpu::awslc::rsa_padding::Hash;
-use adjunct::catalogue::Direction;
-use adjunct::catalogue::Function;
-use adjunct::ops::Tally;
+use adjunct::catalogue::{Direction, Function};
+use adjunct::ops::Delegated;
+use adjunct::ops::rsa::{Crt, Hash, Key, Method, Numbers, Part};
 use adjunct_ossl::default_provider;
 use std::ffi::{CStr, c_int};
 use std::sync::OnceLock;
@@ -71,9 +68,9 @@ impl Named {
 /// A key. Shared by the key object OpenSSL holds and the operations that use it.
 #[derive(Debug)]
 pub enum Material {
-    /// Served by AWS-LC; with the same key in the default provider once an operation had to be handed over.
+    /// Served by the core; with the same key in the default provider once an operation had to be handed over.
     Own(Key, OnceLock<fallback::Key>),
-    /// Held by the default provider: more than two primes, an exponent or size AWS-LC does not take, odd factors.
+    /// Held by the default provider: more than two primes, an exponent or size the core does not take, odd factors.
     Foreign(Foreign),
 }
 
@@ -109,12 +106,12 @@ pub fn text(name: &'static CStr, value: &CStr) -> Param {
 }
 
 impl Material {
-    /// A key served by AWS-LC.
+    /// A key served by the core.
     pub fn own(key: Key) -> Material {
         Material::Own(key, OnceLock::new())
     }
 
-    /// Makes a key from the parameters of an import or export. What AWS-LC does not take is the default provider's to take or to
+    /// Makes a key from the parameters of an import or export. What the core does not take is the default provider's to take or to
     /// refuse.
     ///
     /// # Safety
@@ -132,7 +129,7 @@ impl Material {
         Some(Material::Foreign(Foreign::new(key, private)))
     }
 
-    /// The key, where AWS-LC serves it.
+    /// The key, where the core serves it.
     pub fn key(&self) -> Option<&Key> {
         match self {
             Material::Own(key, _) => Some(key),
@@ -182,23 +179,36 @@ impl Material {
         }
     }
 
-    /// Where an operation handed to the default provider counts.
-    pub fn delegated_tally(&self, private: bool) -> Tally {
-        let crt = private && self.key().is_none_or(|key| key.private_tally().function() == Function::RsaCrt);
-        Tally::delegated(if crt { Function::RsaCrt } else { Function::RsaMe }, self.bits())
+    /// A private or public operation that the default provider does.
+    fn delegation(&self, private: bool) -> Delegated {
+        let function = match self.key() {
+            Some(key) if private => key.private_function(),
+            None if private => Function::RsaCrt,
+            _ => Function::RsaMe,
+        };
+        Delegated::new(function, self.bits())
     }
 
     /// Counts an operation that the default provider was given, by its result: where it was refused, or asked for a length only,
     /// nothing is counted. The result is passed on.
     pub fn delegated(&self, private: bool, output: Output, done: c_int) -> c_int {
         if done == 1 && !output.data.is_null() {
-            self.delegated_tally(private).count(Direction::Encrypt, 0);
+            self.delegation(private).done(Direction::Encrypt, 0);
+        }
+        done
+    }
+
+    /// Counts a verification that the default provider was given, whether the signature fits or not; but none of a signature longer
+    /// than the modulus, which it has refused, and no error. The result is passed on.
+    pub fn delegated_verification(&self, signature: &[u8], done: c_int) -> c_int {
+        if done >= 0 && signature.len() <= self.size() {
+            self.delegation(false).done(Direction::Encrypt, 0);
         }
         done
     }
 }
 
-/// The key that `params` describe, where AWS-LC takes it.
+/// The key that `params` describe, where the core takes it.
 ///
 /// # Safety
 /// `params` is a parameter array that lives through the call.
@@ -242,7 +252,7 @@ impl Exported {
         let mut params = [const { Param::END }; PARTS.len() + 1];
         let mut used = 0;
         for (part, name) in &PARTS[..count] {
-            let Some(mut number) = key.try_number(*part).ok()? else { continue };
+            let Some(mut number) = key.number(*part).ok()? else { continue };
             if cfg!(target_endian = "little") {
                 number.reverse();
             }

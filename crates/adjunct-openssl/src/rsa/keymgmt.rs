@@ -8,11 +8,10 @@ use crate::abi::{self, Algorithm, Dispatch, guard, id};
 use crate::entry;
 use crate::fallback::{self, ExportCallback};
 use crate::provider::{Provider, provider};
-use adjunct::adapter::cpu::awslc::rsa::{Key, Part};
-use adjunct::catalogue::Direction;
-use adjunct::catalogue::Function;
+use adjunct::catalogue::{Direction, Function};
 use adjunct::memory::Shared;
-use adjunct::ops::Tally;
+use adjunct::ops::rsa::{Key, Part};
+use adjunct::ops::{self, Delegated};
 use adjunct_ossl::default_provider;
 use std::ffi::{c_char, c_int, c_void};
 use zeroize::Zeroizing;
@@ -79,7 +78,7 @@ pub(super) unsafe fn object<'a>(pointer: *const c_void) -> Option<&'a KeyObject>
 unsafe extern "C" fn new(provctx: *mut c_void) -> *mut c_void {
     // SAFETY: the context is ours.
     guard(std::ptr::null_mut(), || unsafe {
-        adjunct::counters::attribute();
+        ops::attribute();
         abi::give(KeyObject { provider: provider(provctx), material: None })
     })
 }
@@ -280,7 +279,7 @@ unsafe extern "C" fn get_params(key: *mut c_void, params: *mut Param) -> c_int {
             // Of post-quantum strength (OpenSSL 3.6): none.
             b"security-category" => p.set_usize(0),
             _ => match PARTS.iter().find(|(_, name)| *name == p.name()) {
-                Some((part, _)) => key.number(*part).is_none_or(|number| p.set_bignum(&number)),
+                Some((part, _)) => key.number(*part).ok().flatten().is_none_or(|number| p.set_bignum(&number)),
                 None => true,
             },
         });
@@ -358,7 +357,7 @@ unsafe extern "C" fn gen_init(provctx: *mut c_void, selection: c_int, params: *c
         if selection & PAIR == 0 {
             return std::ptr::null_mut();
         }
-        adjunct::counters::attribute();
+        ops::attribute();
         // SAFETY: the context is ours.
         let provider: *const Provider = unsafe { provider(provctx) };
         let Ok(mut e) = adjunct::memory::zeros(3) else { return std::ptr::null_mut() };
@@ -436,7 +435,7 @@ impl Generation {
         if self.delegated.is_none() && self.primes == 2 && Key::generates(self.bits, &self.e) {
             let mut report = callback.map(|callback| {
                 move |mut potential: i32, mut iteration: i32| {
-                    // AWS-LC tells of every candidate it drops, most of them after a trial division; OpenSSL does not.
+                    // The core tells of every candidate it drops, most of them after a trial division; OpenSSL does not.
                     if potential == 2 {
                         return true;
                     }
@@ -452,7 +451,6 @@ impl Generation {
                 provider.core.raise(rsa::BN_LIB);
                 return None;
             };
-            Tally::new(Function::RsaKeygenCrt, self.bits).count(Direction::Encrypt, 0);
             return Some(Material::own(key));
         }
         if self.delegated.is_none() {
@@ -461,12 +459,12 @@ impl Generation {
         // SAFETY: the callback and its argument are OpenSSL's.
         let key = unsafe { self.delegated.as_mut()?.run(callback, argument) }?;
         let material = adopt(fallback::shared(key)?);
-        Tally::delegated(Function::RsaKeygenCrt, material.bits()).count(Direction::Encrypt, 0);
+        Delegated::new(Function::RsaKeygenCrt, material.bits()).done(Direction::Encrypt, 0);
         Some(material)
     }
 }
 
-/// A key the default provider generated, taken over where AWS-LC serves its kind.
+/// A key the default provider generated, taken over where the core serves its kind.
 fn adopt(key: fallback::Key) -> Material {
     unsafe extern "C" fn import(params: *const Param, argument: *mut c_void) -> c_int {
         guard(0, || {

@@ -7,12 +7,26 @@ pub mod keymgmt;
 mod sign;
 pub mod signature;
 
-/// Why a private operation that failed did so: a number that is no residue of the modulus, which OpenSSL has an error for. Else
-/// the key is not a pair, and nothing that was computed with it may leave.
-fn is_too_large(key: &adjunct::adapter::cpu::awslc::rsa::Key, input: &[u8]) -> bool {
-    let modulus = key.number(adjunct::adapter::cpu::awslc::rsa::Part::N);
-    // Big endian, as the input, which is of its length.
-    modulus.is_some_and(|modulus| input >= &modulus[..])
+use adjunct::Error;
+
+/// Why an operation was not done here.
+enum NotDone {
+    /// For what it was asked, which everybody may know: the default provider does it over, which gives its result and its errors.
+    Refused,
+    /// What was decrypted is not of the form expected, which has been raised: nothing more that takes its time.
+    Malformed,
+    /// The key is not a pair, and nothing that was computed with it may leave; or there is no memory.
+    Broken,
+}
+
+impl From<Error> for NotDone {
+    fn from(error: Error) -> NotDone {
+        match error {
+            // Too long for the modulus, or not below it: OpenSSL has errors for these.
+            Error::Unsupported(_) | Error::Length { .. } => NotDone::Refused,
+            _ => NotDone::Broken,
+        }
+    }
 }
 
 /// `RSA_*_PADDING` of rsa.h: how OpenSSL numbers the encodings.

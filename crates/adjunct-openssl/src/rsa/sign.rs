@@ -1,66 +1,25 @@
 //! RSA: making and opening signatures.
 
 use super::signature::{Context, context};
-use super::{is_too_large, padding};
+use super::{NotDone, padding};
 use crate::abi::reason::prov;
 use crate::abi::{self, guard};
 use crate::fallback::{Operation, Output};
-use adjunct::adapter::cpu::awslc::rsa::{Key, MAX_SIZE};
-use adjunct::adapter::cpu::awslc::rsa_padding::{Hash, pkcs1_sign, pkcs1_signed, pss_sign, pss_verify};
-use adjunct::catalogue::Direction;
-use adjunct::ops::Tally;
+use adjunct::ops::rsa::{Hash, Key, MAX_SIZE, pkcs1_sign, pkcs1_signed};
 use std::ffi::{c_int, c_void};
 
 /// Room for one block; `Key` limits its size.
 type Block = [u8; MAX_SIZE];
 
-/// The result of opening a signature: the block with the public operation undone.
-fn open<'a>(key: &Key, signature: &[u8], out: &'a mut Block) -> Option<&'a mut [u8]> {
-    let size = key.size();
-    // OpenSSL reads a shorter signature as the number it is.
-    let start = size.checked_sub(signature.len())?;
-    let mut input = [0; MAX_SIZE];
-    input[start..size].copy_from_slice(signature);
-    key.public_transform(&input[..size], &mut out[..size]).ok()?;
-    key.public_tally().count(Direction::Encrypt, 0);
-    Some(&mut out[..size])
-}
-
-/// Why an operation was not done here.
-enum NotDone {
-    /// For what it was asked: the default provider does it over, which gives its result and its errors.
-    Refused,
-    /// The key is not a pair.
-    Broken,
-}
-
 impl Context {
+    fn hash(&self) -> Option<Hash> {
+        self.digest.as_ref().map(|named| named.hash)
+    }
+
     /// Signs `data`, a digest where one is set, into `out`, which has room for the modulus.
     fn sign_own(&self, key: &Key, data: &[u8], out: &mut [u8]) -> Result<(), NotDone> {
-        let size = key.size();
-        let mut block: Block = [0; MAX_SIZE];
-        let block = &mut block[..size];
-        let hash = self.digest.as_ref().map(|d| d.hash);
-        if hash.is_some_and(|hash| hash.size() != data.len()) || !key.is_private() {
-            return Err(NotDone::Refused);
-        }
-        match self.padding {
-            padding::PKCS1 => pkcs1_sign(hash, data, block).map_err(|_| NotDone::Refused)?,
-            padding::NONE if data.len() == size => block.copy_from_slice(data),
-            padding::PSS => {
-                let (Some(method), Some(mgf1), Some(salt)) = (self.method(), self.mgf1_method(), self.salt()) else {
-                    return Err(NotDone::Refused);
-                };
-                pss_sign(key.bits(), method, mgf1, salt, data, block).map_err(|_| NotDone::Refused)?;
-            }
-            _ => return Err(NotDone::Refused),
-        }
-        let ran = key.private_transform(block, &mut out[..size]).map_err(|_| match is_too_large(key, block) {
-            true => NotDone::Refused,
-            false => NotDone::Broken,
-        })?;
-        key.private_tally().ran(ran).count(Direction::Encrypt, 0);
-        Ok(())
+        let scheme = self.scheme().filter(|_| key.is_private()).ok_or(NotDone::Refused)?;
+        Ok(key.sign(scheme, data, out)?)
     }
 
     /// Signs `data`, a digest where one is set.
@@ -87,7 +46,7 @@ impl Context {
                         return 1;
                     }
                     Err(NotDone::Refused) => {}
-                    Err(NotDone::Broken) => {
+                    Err(NotDone::Malformed | NotDone::Broken) => {
                         self.provider().core.raise(prov::INVALID_KEY);
                         return 0;
                     }
@@ -97,39 +56,13 @@ impl Context {
         }
     }
 
-    fn verify_own(&self, key: &Key, signature: &[u8], data: &[u8]) -> bool {
-        let hash = self.digest.as_ref().map(|d| d.hash);
-        let size = key.size();
-        let mut block = [0; MAX_SIZE];
-        // RSA_verify wants the full length; where there is no digest, and for PSS, OpenSSL does not.
-        if hash.is_some() && self.padding == padding::PKCS1 && signature.len() != size {
-            return false;
-        }
-        if hash.is_some_and(|hash| hash.size() != data.len()) {
-            return false;
-        }
-        let Some(block) = open(key, signature, &mut block) else { return false };
-        match (self.padding, hash) {
-            (padding::PKCS1, Some(_)) => {
-                let mut expected: Block = [0; MAX_SIZE];
-                pkcs1_sign(hash, data, &mut expected[..size]).is_ok() && *block == expected[..size]
-            }
-            (padding::PKCS1, None) => pkcs1_signed(block).is_some_and(|signed| !signed.is_empty() && signed == data),
-            (padding::NONE, _) => block == data,
-            _ => match (self.method(), self.mgf1_method(), self.salt()) {
-                (Some(method), Some(mgf1), Some(salt)) => pss_verify(key.bits(), method, mgf1, salt, data, block),
-                _ => false,
-            },
-        }
-    }
-
     fn verify(&mut self, signature: &[u8], data: &[u8]) -> c_int {
         let Some(material) = self.key.clone() else { return 0 };
         if let Some(operation) = &mut self.delegated {
-            material.delegated_tally(false).count(Direction::Encrypt, 0);
-            return operation.verify(signature, data);
+            return material.delegated_verification(signature, operation.verify(signature, data));
         }
-        if material.key().is_some_and(|key| self.verify_own(key, signature, data)) {
+        let fits = |key: &Key| self.scheme().is_some_and(|scheme| key.verify(scheme, signature, data));
+        if material.key().is_some_and(fits) {
             return 1;
         }
         self.delegate().map_or(0, |mut operation| operation.verify(signature, data))
@@ -138,11 +71,11 @@ impl Context {
     /// What a signature carries, for the digest that is set.
     fn recover_own<'a>(&self, key: &Key, signature: &[u8], block: &'a mut Block) -> Option<&'a [u8]> {
         let size = key.size();
-        let hash = self.digest.as_ref().map(|d| d.hash);
+        let hash = self.hash();
         if hash.is_some() && (self.padding != padding::PKCS1 || signature.len() != size) {
             return None;
         }
-        let opened = open(key, signature, block)?;
+        let opened = key.open(signature, block).ok()?;
         if self.padding == padding::NONE {
             return Some(opened);
         }
@@ -154,21 +87,16 @@ impl Context {
         (*opened == expected[..size]).then(|| &opened[size - hash.size()..])
     }
 
-    /// Ends the running digest and counts it.
+    /// Ends the running digest.
     fn finish(&mut self) -> Option<([u8; 64], usize)> {
         let mut out = [0; 64];
         let length = self.hasher.as_mut()?.finish(&mut out);
-        if let Some(Hash::One(method)) = self.digest.as_ref().map(|d| d.hash) {
-            Tally::new(method.function, 0).count(Direction::Encrypt, self.hashed);
-        }
-        self.hashed = 0;
         Some((out, length))
     }
 
     fn update(&mut self, data: &[u8]) -> c_int {
         if let Some(hasher) = &mut self.hasher {
             hasher.update(data);
-            self.hashed += data.len();
             return 1;
         }
         self.delegated.as_mut().map_or(0, |operation| operation.update(data))
@@ -195,10 +123,8 @@ impl Context {
     fn digest_verify(&mut self, signature: &[u8]) -> c_int {
         if self.hasher.is_none() {
             let Some(operation) = &mut self.delegated else { return 0 };
-            if let Some(material) = &self.key {
-                material.delegated_tally(false).count(Direction::Encrypt, 0);
-            }
-            return operation.verify_final(signature);
+            let done = operation.verify_final(signature);
+            return self.key.as_ref().map_or(done, |material| material.delegated_verification(signature, done));
         }
         let Some((digest, length)) = self.finish() else { return 0 };
         self.verify(signature, &digest[..length])

@@ -11,8 +11,9 @@ use crate::abi::{self, Algorithm, Dispatch, guard, id};
 use crate::entry;
 use crate::fallback::{Kind, Operation};
 use crate::provider::{Provider, provider};
-use adjunct::adapter::cpu::awslc::rsa_padding::{Hasher, Salt, pss_max_salt};
 use adjunct::memory::Shared;
+use adjunct::ops;
+use adjunct::ops::rsa::{MessageDigest, Method, Salt, Signature, pss_max_salt};
 use std::ffi::{CStr, c_char, c_int, c_void};
 
 /// What this module offers.
@@ -66,10 +67,8 @@ pub(super) struct Context {
     mgf1: Option<Named>,
     salt: i64,
     /// The running digest of a digest_sign or digest_verify, during which the digest must not be changed.
-    pub hasher: Option<Hasher>,
+    pub hasher: Option<MessageDigest>,
     fixed: bool,
-    /// Bytes that went through `hasher`.
-    pub hashed: usize,
     /// The default provider's context, once something was set that is not for us; all but `hasher` is its then.
     pub delegated: Option<Operation>,
 }
@@ -92,12 +91,12 @@ impl Context {
     }
 
     /// The digest, where it is one PSS can be computed with.
-    pub fn method(&self) -> Option<&'static adjunct::adapter::cpu::awslc::digest::Method> {
+    pub fn method(&self) -> Option<&'static Method> {
         self.digest.as_ref()?.method()
     }
 
     /// MGF1's digest: the digest unless another was set.
-    pub fn mgf1_method(&self) -> Option<&'static adjunct::adapter::cpu::awslc::digest::Method> {
+    pub fn mgf1_method(&self) -> Option<&'static Method> {
         self.mgf1.as_ref().or(self.digest.as_ref())?.method()
     }
 
@@ -115,6 +114,16 @@ impl Context {
             salt::AUTO_DIGEST_MAX if verify => Salt::Auto,
             salt::AUTO_DIGEST_MAX => Salt::Bytes(most?.min(hash)),
             length => Salt::Bytes(length as usize),
+        })
+    }
+
+    /// The scheme of the signature, where it is one of ours.
+    pub fn scheme(&self) -> Option<Signature> {
+        Some(match self.padding {
+            padding::PKCS1 => Signature::Pkcs1(self.digest.as_ref().map(|named| named.hash)),
+            padding::NONE => Signature::Raw,
+            padding::PSS => Signature::Pss { hash: self.method()?, mgf1: self.mgf1_method()?, salt: self.salt()? },
+            _ => return None,
         })
     }
 
@@ -188,7 +197,7 @@ impl Context {
         self.kind = kind;
         self.padding = padding::PKCS1;
         self.salt = default_salt(self.provider());
-        (self.fixed, self.hasher, self.hashed, self.delegated) = (false, None, 0, None);
+        (self.fixed, self.hasher, self.delegated) = (false, None, None);
         // SAFETY: see above.
         let taken = ours && unsafe { self.plan(params) }.is_ok_and(|plan| self.start(plan, digest));
         if taken {
@@ -215,7 +224,7 @@ impl Context {
             if plan.padding == padding::NONE || (plan.padding == padding::PSS && named.method().is_none()) {
                 return false;
             }
-            self.hasher = Some(Hasher::new(named.hash));
+            self.hasher = Some(MessageDigest::new(named.hash));
             self.fixed = true;
         }
         self.take(Plan { digest: named, ..plan });
@@ -298,19 +307,17 @@ impl Context {
                     self.take(plan);
                     return 1;
                 }
-                Err(NotOurs) if self.hashed == 0 => {
+                Err(NotOurs) if self.hasher.as_ref().is_none_or(MessageDigest::is_empty) => {
                     self.hasher = None;
                     self.delegated = self.delegate();
                 }
                 Err(NotOurs) => {
                     // Data has passed here: first, what OpenSSL says to this in the middle of a message.
-                    if self.hasher.is_some() {
-                        let judge = self.delegate_as(self.kind);
-                        // SAFETY: see above.
-                        let result = judge.map_or(0, |mut operation| unsafe { operation.set_params(params) });
-                        if result != 1 {
-                            return result;
-                        }
+                    let judge = self.delegate_as(self.kind);
+                    // SAFETY: see above.
+                    let result = judge.map_or(0, |mut operation| unsafe { operation.set_params(params) });
+                    if result != 1 {
+                        return result;
                     }
                     self.delegated = self.delegate();
                 }
@@ -374,7 +381,7 @@ pub(super) unsafe fn context<'a>(pointer: *mut c_void) -> Option<&'a mut Context
 
 unsafe extern "C" fn newctx(provctx: *mut c_void, _properties: *const c_char) -> *mut c_void {
     guard(std::ptr::null_mut(), || {
-        adjunct::counters::attribute();
+        ops::attribute();
         // SAFETY: the context is ours.
         let provider = unsafe { provider(provctx) };
         abi::give(Context {
@@ -387,7 +394,6 @@ unsafe extern "C" fn newctx(provctx: *mut c_void, _properties: *const c_char) ->
             salt: default_salt(provider),
             hasher: None,
             fixed: false,
-            hashed: 0,
             delegated: None,
         })
     })

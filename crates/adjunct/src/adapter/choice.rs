@@ -88,8 +88,8 @@ pub fn path(function: Function, bits: usize) -> Path {
     if cfg!(target_arch = "aarch64") && needed == [Feature::ArmSha3] && awslc::caps::neoverse() {
         return Path::Software(Reason::Parameter);
     }
-    // AWS-LC's AVX-512 IFMA exponentiation exists for primes of 1024, 1536 and 2048 bits; `Tally::rsa_crt` looks at them.
-    if function == Function::RsaCrt && !matches!(bits, 2048 | 3072 | 4096) && bits != 0 {
+    // A key says itself what serves it (`awslc::rsa::Key::by_primes`); this is what serves the usual ones, whose primes are halves.
+    if function == Function::RsaCrt && bits != 0 && !awslc::rsa::has_instructions(bits / 2, bits.div_ceil(2)) {
         return Path::Software(Reason::Parameter);
     }
     Path::Hardware

@@ -11,6 +11,7 @@ pub mod digest;
 pub mod drbg;
 pub mod mac;
 pub mod random;
+pub mod rsa;
 mod tally;
 pub mod tls_record;
 

@@ -49,25 +49,14 @@ impl Tally {
         }
     }
 
-    fn on(path: Path, function: Function, bits: usize) -> Tally {
+    /// The tally of an operation whose key says what serves it.
+    pub(super) fn on(path: Path, function: Function, bits: usize) -> Tally {
         Tally::at(path, function, function.row(bits))
     }
 
     // The only place that makes one: `place` follows from the other three.
     fn at(path: Path, function: Function, row: Row) -> Tally {
         Tally { row, function, path, place: counters::Place::new(row, function, path) }
-    }
-
-    /// The tally of RSA private operations with the Chinese remainder theorem: AWS-LC's AVX-512 IFMA exponentiation takes
-    /// two primes of 1024, 1536 or 2048 bits each, whatever the size of their product (RSA-2047 can have two of 1024).
-    pub fn rsa_crt(bits: usize, p_bits: usize, q_bits: usize) -> Tally {
-        let path = match path(Function::RsaCrt, 0) {
-            Path::Hardware if !(p_bits == q_bits && matches!(p_bits, 1024 | 1536 | 2048)) => {
-                Path::Software(Reason::Parameter)
-            }
-            path => path,
-        };
-        Tally::on(path, Function::RsaCrt, bits)
     }
 
     /// Where one public-key operation counts, by what ran it.
@@ -83,9 +72,10 @@ impl Tally {
         if path == self.path { self } else { Tally::at(path, self.function, self.row) }
     }
 
-    /// Whether such operations of plain threads run in batches on this machine, so that one is software only where it is alone.
-    pub fn batches(self) -> bool {
-        self.path == Path::Software(Reason::Alone) && lanes::of_threads()
+    /// Whether hardware serves such operations: instructions, or batches of plain threads' operations on this machine, though one
+    /// alone is done in software. Whether another thread asks at the same time is not the caller's to know.
+    pub fn in_hardware(self) -> bool {
+        self.path == Path::Hardware || self.path == Path::Software(Reason::Alone) && lanes::of_threads()
     }
 
     /// The path counted.
@@ -116,9 +106,8 @@ impl Tally {
     }
 }
 
-/// Whether hardware serves `function` with a key of `bits` (0 where it has none). What runs in batches on this machine is hardware
-/// here, though one alone is done in software: whether another thread asks at the same time is not the program's to know.
+/// Whether hardware serves `function` with a key of `bits` (0 where it has none) on this machine: instructions, or batches of plain
+/// threads' operations. For interfaces that may refuse what only software has.
 pub fn in_hardware(function: Function, bits: usize) -> bool {
-    let tally = Tally::new(function, bits);
-    tally.path() == Path::Hardware || tally.batches()
+    Tally::new(function, bits).in_hardware()
 }

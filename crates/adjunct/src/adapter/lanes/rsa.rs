@@ -5,12 +5,10 @@
 
 use super::{Kind, available, run};
 use crate::adapter::Outcome;
-#[cfg(target_arch = "x86_64")]
-use crate::adapter::cpu::awslc::rsa::Part;
-use crate::adapter::cpu::awslc::rsa::{Key, Numbers};
+use crate::adapter::cpu::awslc::rsa::{Key, Part};
 use crate::catalogue::Queue;
 use crate::error::Error;
-use crate::memory::{Shared, zeros};
+use crate::memory::Shared;
 use std::sync::atomic::{AtomicBool, Ordering};
 use zeroize::{Zeroize, Zeroizing};
 
@@ -30,33 +28,25 @@ pub struct Prepared {
 }
 
 impl Prepared {
-    /// For a key of these numbers; `None` where it has no lanes. The lanes' form of the key is made when the first batch
-    /// wants it, since most keys are loaded by programs that never have two operations at a time.
+    /// For a key; `None` where it has no lanes. The lanes' form of the key is made when the first batch wants it, since most keys
+    /// are loaded by programs that never have two operations at a time.
     ///
     /// # Errors
     /// [`Error::Memory`].
-    pub fn new(numbers: &Numbers<'_>) -> Result<Option<Shared<Prepared>>, Error> {
-        let bits = |number: &[u8]| {
-            let number = &number[number.iter().take_while(|&&b| b == 0).count()..];
-            number.first().map_or(0, |b| number.len() * 8 - b.leading_zeros() as usize)
-        };
-        let queue = match bits(numbers.n) {
+    pub fn new(key: &Key) -> Result<Option<Shared<Prepared>>, Error> {
+        let queue = match key.bits() {
             2048 => Queue::Rsa2048,
             3072 => Queue::Rsa3072,
             4096 => Queue::Rsa4096,
             _ => return Ok(None),
         };
-        let Some(crt) = numbers.crt else { return Ok(None) };
-        let halves = [crt.p, crt.q].iter().all(|prime| 2 * bits(prime) == bits(numbers.n));
-        if !available() || !halves || bits(numbers.e) > 64 {
+        let halves = [Part::P, Part::Q].iter().all(|&prime| 2 * key.bits_of(prime) == key.bits());
+        if key.by_primes().is_none() || !available() || !halves || key.bits_of(Part::E) > 64 {
             return Ok(None);
         }
-        let number = &numbers.n[numbers.n.iter().take_while(|&&b| b == 0).count()..];
-        let mut n = zeros(number.len())?;
-        n.copy_from_slice(number);
         let prepared = Prepared {
             queue,
-            n,
+            n: key.number(Part::N)?.unwrap_or_default(),
             unfit: AtomicBool::new(false),
             #[cfg(target_arch = "x86_64")]
             keys: lanes::Keys::default(),
@@ -64,20 +54,24 @@ impl Prepared {
         Shared::new(prepared).map(Some)
     }
 
+    /// The length of the modulus in bytes.
+    pub fn size(&self) -> usize {
+        self.n.len()
+    }
+
     /// Notes that the CRT values do not belong to the key.
-    pub fn unfit(&self) {
+    fn unfit(&self) {
         self.unfit.store(true, Ordering::Relaxed);
     }
 }
 
-/// `input^d mod n` where the key has lanes: in a batch, or alone if it is alone. `None` where it has none or something is
-/// wrong with the key or the input: the caller does it then, and says what.
-pub fn private(key: &Key, input: &[u8], out: &mut [u8]) -> Option<Outcome> {
-    let prepared = key.prepared()?;
+/// `input^d mod n` for a key and what was prepared of it: in a batch, or alone if it is alone. `out` is as long as `input`. `None`
+/// where something is wrong with the key or the input: the caller has the CPU do it then, which says what.
+pub fn private(key: &Key, prepared: &Shared<Prepared>, input: &[u8], out: &mut [u8]) -> Option<Outcome> {
     if prepared.unfit.load(Ordering::Relaxed) || input.len() != prepared.n.len() || input >= &prepared.n[..] {
         return None;
     }
-    let mut job = Private { key: key.clone(), block: [0; MAX_SIZE], done: false };
+    let mut job = Private { key: key.clone(), prepared: prepared.clone(), block: [0; MAX_SIZE], done: false };
     job.block[..input.len()].copy_from_slice(input);
     let outcome = match prepared.queue {
         Queue::Rsa2048 => run::<Rsa2048>(&mut job),
@@ -94,6 +88,7 @@ pub fn private(key: &Key, input: &[u8], out: &mut [u8]) -> Option<Outcome> {
 #[derive(Clone)]
 pub struct Private {
     key: Key,
+    prepared: Shared<Prepared>,
     /// The input, then the output; as long as the modulus.
     block: [u8; MAX_SIZE],
     done: bool,
@@ -109,11 +104,14 @@ impl Private {
     fn alone(&mut self) -> Outcome {
         let size = self.key.size();
         let mut out = [0; MAX_SIZE];
-        let ran = self.key.private_alone(&self.block[..size], &mut out[..size]);
+        let ran = self.key.private(&self.block[..size], &mut out[..size]);
         self.done = ran.is_ok();
         self.block = out;
         out.zeroize();
-        ran.unwrap_or(Outcome::Library)
+        if ran.as_ref().is_ok_and(|ran| ran.wrong_crt) {
+            self.prepared.unfit();
+        }
+        ran.map_or(Outcome::Library, |ran| ran.outcome)
     }
 }
 
@@ -221,7 +219,7 @@ mod lanes {
         /// [`Error::Memory`].
         fn key(&self, key: &Key) -> Result<Option<&PrivateKey<P, M>>, Error> {
             if self.0.load(Ordering::Acquire).is_null() {
-                let number = |part| Ok::<_, Error>(key.try_number(part)?.unwrap_or_default());
+                let number = |part| Ok::<_, Error>(key.number(part)?.unwrap_or_default());
                 let (n, e, p, q) = (number(Part::N)?, number(Part::E)?, number(Part::P)?, number(Part::Q)?);
                 let (dp, dq, qinv) = (number(Part::Dp)?, number(Part::Dq)?, number(Part::Qinv)?);
                 let Some(made) = PrivateKey::new(&n, &e, &p, &q, &dp, &dq, &qinv) else { return Ok(None) };
@@ -259,7 +257,7 @@ mod lanes {
         form: impl Fn(&Keys) -> &Slot<PrivateKey<P, M>>,
         scratches: &Scratches<MaybeUninit<Scratch<P, M>>>,
     ) -> Option<u8> {
-        let keys: [_; LANES] = std::array::from_fn(|i| jobs.get(i).and_then(|job| job.key.prepared().cloned()));
+        let keys: [_; LANES] = std::array::from_fn(|i| jobs.get(i).map(|job| job.prepared.clone()));
         // A key that has no form for lanes after all is the scalar path's.
         let mut forms = [None; LANES];
         for ((form_of, key), job) in forms.iter_mut().zip(&keys).zip(jobs.iter()) {
@@ -294,28 +292,53 @@ mod lanes {
 #[cfg(all(test, target_arch = "x86_64"))]
 mod tests {
     use super::*;
-    use crate::adapter::cpu::awslc::rsa::Crt;
+    use crate::adapter::cpu::awslc::rsa::{Crt, Numbers};
     use crate::catalogue::LANES;
 
     const E: [u8; 3] = [1, 0, 1];
 
+    /// A key and what lanes need of it.
+    struct Ready {
+        key: Key,
+        prepared: Option<Shared<Prepared>>,
+    }
+
+    impl Ready {
+        fn new(key: Key) -> Ready {
+            Ready { prepared: Prepared::new(&key).unwrap(), key }
+        }
+
+        fn generate(bits: usize) -> Ready {
+            Ready::new(Key::generate(bits, &E, None).unwrap())
+        }
+
+        /// In lanes where that can be, else by the CPU.
+        fn private(&self, input: &[u8], out: &mut [u8]) -> Result<Outcome, Error> {
+            match self.prepared.as_ref().and_then(|prepared| private(&self.key, prepared, input, out)) {
+                Some(outcome) => Ok(outcome),
+                None => self.key.private(input, out).map(|ran| ran.outcome),
+            }
+        }
+    }
+
     /// Random, and below any modulus of this size.
-    fn input(key: &Key) -> Vec<u8> {
-        let mut input = vec![0; key.size()];
+    fn input(key: &Ready) -> Vec<u8> {
+        let mut input = vec![0; key.key.size()];
         crate::adapter::cpu::awslc::random(&mut input);
         input[0] &= 0x7F;
         input
     }
 
-    fn job(key: &Key, input: &[u8]) -> Private {
-        let mut job = Private { key: key.clone(), block: [0; MAX_SIZE], done: false };
+    fn job(of: &Ready, input: &[u8]) -> Private {
+        let (key, prepared) = (of.key.clone(), of.prepared.clone().unwrap());
+        let mut job = Private { key, prepared, block: [0; MAX_SIZE], done: false };
         job.block[..input.len()].copy_from_slice(input);
         job
     }
 
     /// Both paths of a kind, for every number of jobs.
-    fn both<K: Kind<Job = Private>>(keys: &[Key]) {
-        assert!(keys.iter().all(|key| key.prepared().is_some_and(|p| p.queue == K::QUEUE)));
+    fn both<K: Kind<Job = Private>>(keys: &[Ready]) {
+        assert!(keys.iter().all(|key| key.prepared.as_ref().is_some_and(|p| p.queue == K::QUEUE)));
         for count in 1..=LANES {
             let mut jobs: Vec<_> = (0..count).map(|i| job(&keys[i % keys.len()], &input(&keys[0]))).collect();
             let mut alone = jobs.clone();
@@ -328,17 +351,17 @@ mod tests {
     #[test]
     fn lanes_give_what_the_scalar_path_gives() {
         if available() {
-            let keys = |bits, count| -> Vec<_> { (0..count).map(|_| Key::generate(bits, &E, None).unwrap()).collect() };
+            let keys = |bits, count| -> Vec<_> { (0..count).map(|_| Ready::generate(bits)).collect() };
             both::<Rsa2048>(&keys(2048, 3));
             both::<Rsa3072>(&keys(3072, 2));
             both::<Rsa4096>(&keys(4096, 1));
-            assert!(keys(1024, 1)[0].prepared().is_none());
+            assert!(keys(1024, 1)[0].prepared.is_none());
         }
     }
 
     /// The key again, some of its CRT values changed.
     fn changed(key: &Key, change: impl Fn(&mut [Vec<u8>; 5])) -> Key {
-        let number = |part| key.number(part).unwrap().to_vec();
+        let number = |part| key.number(part).unwrap().unwrap().to_vec();
         let mut crt = [Part::P, Part::Q, Part::Dp, Part::Dq, Part::Qinv].map(number);
         change(&mut crt);
         let [p, q, dp, dq, qinv] = &crt;
@@ -350,37 +373,38 @@ mod tests {
     #[test]
     fn a_wrong_key_leaves_the_others_alone_and_is_kept_out() {
         if available() {
-            let good = Key::generate(2048, &E, None).unwrap();
+            let good = Ready::generate(2048);
             // OpenSSL takes a key with a wrong dp, and signs by d.
-            let wrong = changed(&good, |crt| *crt[2].last_mut().unwrap() ^= 2);
+            let wrong = Ready::new(changed(&good.key, |crt| *crt[2].last_mut().unwrap() ^= 2));
             let inputs = [input(&good), input(&good), input(&good)];
             let mut jobs = [job(&good, &inputs[0]), job(&wrong, &inputs[1]), job(&good, &inputs[2])];
             assert_eq!(Rsa2048::lanes(&mut jobs), Some(0b101));
             for (i, key) in [(0, &good), (1, &wrong), (2, &good)] {
                 let (mut out, mut expected) = (vec![0; 256], vec![0; 256]);
-                key.private_transform(&inputs[i], &mut out).unwrap();
-                good.private_alone(&inputs[i], &mut expected).unwrap();
+                key.private(&inputs[i], &mut out).unwrap();
+                good.key.private(&inputs[i], &mut expected).unwrap();
                 assert_eq!(out, expected);
             }
-            assert!(wrong.prepared().unwrap().unfit.load(Ordering::Relaxed));
-            assert!(private(&wrong, &inputs[0], &mut [0; 256]).is_none());
+            let prepared = wrong.prepared.as_ref().unwrap();
+            assert!(prepared.unfit.load(Ordering::Relaxed));
+            assert!(private(&wrong.key, prepared, &inputs[0], &mut [0; 256]).is_none());
         }
     }
 
     #[test]
     fn edge_values_are_the_scalar_paths_too() {
-        let key = Key::generate(2048, &E, None).unwrap();
-        let n = key.number(Part::N).unwrap().to_vec();
+        let key = Ready::generate(2048);
+        let n = key.key.number(Part::N).unwrap().unwrap().to_vec();
         let small = |value| [vec![0; 255], vec![value]].concat();
         let mut last = n.clone();
         last[255] -= 1;
         for own in [small(0), small(1), last] {
             let mut out = vec![0xAA; 256];
-            key.private_transform(&own, &mut out).unwrap();
+            key.private(&own, &mut out).unwrap();
             assert_eq!(out, own);
         }
         let mut out = vec![0xAA; 256];
-        assert!(key.private_transform(&n, &mut out).is_err());
-        assert!(key.private_transform(&[0xFF; 256], &mut out).is_err());
+        assert!(key.private(&n, &mut out).is_err());
+        assert!(key.private(&[0xFF; 256], &mut out).is_err());
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{Case, Prepared, bytes, call, region};
 use adjunct::adapter::cpu::awslc::digest::SHA256;
-use adjunct::adapter::cpu::awslc::rsa_padding::{PREMASTER, oaep_decode, pkcs1_decode, premaster_choose};
+use adjunct::ops::rsa::{PREMASTER, oaep_decode, pkcs1_decode, premaster_choose};
 use adjunct::ops::tls_record;
 use std::hint::black_box;
 

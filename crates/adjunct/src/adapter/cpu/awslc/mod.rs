@@ -35,7 +35,6 @@ mod private_tests;
 pub mod rsa;
 pub mod rsa_any;
 pub mod rsa_crt;
-pub mod rsa_padding;
 
 /// Seeds the library's random generator and its fork detection, so that nothing is opened or mapped later.
 pub(crate) fn prime() {

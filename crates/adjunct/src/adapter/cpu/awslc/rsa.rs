@@ -1,4 +1,4 @@
-//! RSA keys and the two raw operations on them; the encodings around them are in [`super::rsa_padding`].
+//! RSA keys and the two raw operations on them.
 //!
 //! What protects a private key here, and where: AWS-LC blinds every private operation (our lanes need no blinding: nothing they
 //! do depends on a secret) and, as our lanes do, raises its result to `e` again before it leaves
@@ -7,19 +7,13 @@
 //! crypto/mem.c), which is where the numbers of a key live.
 
 use super::bn::{Bn, Ctx, clear_errors, no_memory};
-use super::digest::{Digest, SHA256};
-use crate::adapter::Outcome;
-use crate::adapter::cpu;
-use crate::adapter::lanes::rsa::Prepared;
-use crate::catalogue::Reason;
-use crate::catalogue::{Feature, Function};
+use crate::adapter::{Outcome, choice};
+use crate::catalogue::{Function, Path, Reason};
 use crate::error::Error;
-use crate::memory::{Shared, zeros};
-use crate::ops::Tally;
+use crate::memory::zeros;
 use adjunct_kernels::opaque_debug;
 use aws_lc_sys as sys;
 use std::ffi::{c_int, c_void};
-use std::sync::OnceLock;
 use zeroize::Zeroizing;
 
 /// The largest modulus served, in bytes (16384 bits).
@@ -76,16 +70,10 @@ pub struct Key {
     raw: *mut sys::RSA,
     bits: usize,
     private: bool,
-    /// Whether private operations use the two primes.
-    crt: bool,
-    /// Whether AWS-LC raises to the private exponents with AVX-512 IFMA.
-    instructions: bool,
+    /// What raises to the two private exponents; `None` where private operations do not use the primes.
+    by_primes: Option<Path>,
     /// What stands for the private exponent is not one: only the two primes are known.
     no_d: bool,
-    /// What the batch engine needs of it; `None` where it has no lanes for this key.
-    lanes: Option<Shared<Prepared>>,
-    /// SHA-256 of `d`, the key's part in implicit rejection.
-    d_hash: OnceLock<Zeroizing<[u8; 32]>>,
 }
 
 opaque_debug!(Key);
@@ -95,8 +83,7 @@ impl Clone for Key {
     fn clone(&self) -> Key {
         // SAFETY: a live key, which lives until the last handle is dropped.
         unsafe { sys::RSA_up_ref(self.raw) };
-        let Key { raw, bits, private, crt, instructions, no_d, ref lanes, .. } = *self;
-        Key { raw, bits, private, crt, instructions, no_d, lanes: lanes.clone(), d_hash: OnceLock::new() }
+        Key { ..*self }
     }
 }
 
@@ -113,11 +100,26 @@ impl Drop for Key {
 }
 
 /// Whether `BN_mod_exp_mont_consttime_x2` (fipsmodule/bn/exponentiation.c) has a path with AVX-512 IFMA for two primes of these
-/// sizes here.
-fn instructions(p_bits: usize, q_bits: usize) -> bool {
-    let features = cpu::features();
-    let here = features.has(Feature::Avx512) && features.has(Feature::Ifma);
-    here && p_bits == q_bits && matches!(p_bits, 1024 | 1536 | 2048)
+/// sizes, whatever the size of their product (RSA-2047 can have two of 1024 bits).
+pub(crate) fn has_instructions(p_bits: usize, q_bits: usize) -> bool {
+    p_bits == q_bits && matches!(p_bits, 1024 | 1536 | 2048)
+}
+
+/// What raises to the private exponents of two primes of these sizes here.
+pub(super) fn path(p_bits: usize, q_bits: usize) -> Path {
+    match choice::path(Function::RsaCrt, 0) {
+        Path::Hardware if !has_instructions(p_bits, q_bits) => Path::Software(Reason::Parameter),
+        path => path,
+    }
+}
+
+/// How a private operation was done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ran {
+    /// What ran it.
+    pub outcome: Outcome,
+    /// The CRT values turned out not to belong to the key: it works by its private exponent only.
+    pub wrong_crt: bool,
 }
 
 struct Progress<'a>(&'a mut dyn FnMut(i32, i32) -> bool);
@@ -155,16 +157,7 @@ impl Key {
         if raw.is_null() {
             return Err(no_memory());
         }
-        let mut key = Key {
-            raw,
-            bits,
-            private: d.is_some(),
-            crt: false,
-            instructions: false,
-            no_d: false,
-            lanes: None,
-            d_hash: OnceLock::new(),
-        };
+        let mut key = Key { raw, bits, private: d.is_some(), by_primes: None, no_d: false };
         if let (Some(crt), true) = (numbers.crt, key.private) {
             let (p, q) = (Bn::new(crt.p)?, Bn::new(crt.q)?);
             let (dp, dq, qinv) = (Bn::new(crt.dp)?, Bn::new(crt.dq)?, Bn::new(crt.qinv)?);
@@ -174,8 +167,8 @@ impl Key {
             }
             // AWS-LC reduces by Montgomery's method, for which the primes must be of one width in words; for others it
             // takes the way without CRT.
-            key.crt = p.bits().div_ceil(64) == q.bits().div_ceil(64);
-            key.instructions = instructions(p.bits(), q.bits());
+            let one_width = p.bits().div_ceil(64) == q.bits().div_ceil(64);
+            key.by_primes = one_width.then(|| path(p.bits(), q.bits()));
             // SAFETY: the numbers are given away.
             let set = unsafe {
                 sys::RSA_set0_factors(raw, p.give(), q.give()) == 1
@@ -196,9 +189,6 @@ impl Key {
                 sys::RSA_set_flags(raw, sys::RSA_FLAG_LARGE_PUBLIC_EXPONENT);
             }
         }
-        if key.crt {
-            key.lanes = Prepared::new(numbers)?;
-        }
         Ok(key)
     }
 
@@ -210,25 +200,7 @@ impl Key {
         // AWS-LC wants a number there, and reads it only where it does not use the primes.
         let mut key = Key::new(&Numbers { d: Some(&[1]), ..*numbers })?;
         key.no_d = true;
-        if key.crt { Ok(key) } else { Err(Error::Unsupported("RSA primes")) }
-    }
-
-    /// Looks for lanes for a key that was generated.
-    fn prepare(&mut self) -> Result<(), Error> {
-        // SAFETY: a live key with both primes.
-        let size = |prime| unsafe { sys::BN_num_bits(prime) as usize };
-        self.instructions = instructions(size(self.part(Part::P)), size(self.part(Part::Q)));
-        let number = |part| Ok::<_, Error>(self.try_number(part)?.unwrap_or_default());
-        let (n, e, p, q) = (number(Part::N)?, number(Part::E)?, number(Part::P)?, number(Part::Q)?);
-        // The others are never looked at.
-        let crt = Crt { p: &p, q: &q, dp: &[], dq: &[], qinv: &[] };
-        self.lanes = Prepared::new(&Numbers { n: &n, e: &e, d: None, crt: Some(crt) })?;
-        Ok(())
-    }
-
-    /// What the batch engine needs of it.
-    pub(crate) fn prepared(&self) -> Option<&Shared<Prepared>> {
-        self.lanes.as_ref()
+        if key.by_primes.is_some() { Ok(key) } else { Err(Error::Unsupported("RSA primes")) }
     }
 
     /// Whether [`Key::generate`] makes keys of this size and exponent: AWS-LC rounds sizes down to a multiple of 128 bits
@@ -254,16 +226,7 @@ impl Key {
         if raw.is_null() {
             return Err(no_memory());
         }
-        let mut key = Key {
-            raw,
-            bits,
-            private: true,
-            crt: true,
-            instructions: false,
-            no_d: false,
-            lanes: None,
-            d_hash: OnceLock::new(),
-        };
+        let mut key = Key { raw, bits, private: true, by_primes: None, no_d: false };
         let mut report = report.map(Progress);
         // SAFETY: the callback's argument outlives the call; the callback object is freed after it.
         let done = unsafe {
@@ -286,7 +249,7 @@ impl Key {
             clear_errors();
             return Err(Error::Failed("RSA key generation"));
         }
-        key.prepare()?;
+        key.by_primes = Some(path(key.bits_of(Part::P), key.bits_of(Part::Q)));
         Ok(key)
     }
 
@@ -305,22 +268,9 @@ impl Key {
         self.private
     }
 
-    /// Where private operations count: with CRT or without, hardware where the two primes are of a size for which
-    /// `BN_mod_exp_mont_consttime_x2` (fipsmodule/bn/exponentiation.c) has an AVX-512 IFMA path.
-    pub fn private_tally(&self) -> Tally {
-        if !self.crt {
-            return Tally::new(Function::RsaMe, self.bits);
-        }
-        // SAFETY: a live key with both primes.
-        let (p, q) = unsafe {
-            (sys::BN_num_bits(sys::RSA_get0_p(self.raw)) as usize, sys::BN_num_bits(sys::RSA_get0_q(self.raw)) as usize)
-        };
-        Tally::rsa_crt(self.bits, p, q)
-    }
-
-    /// Where public operations count.
-    pub fn public_tally(&self) -> Tally {
-        Tally::new(Function::RsaMe, self.bits)
+    /// What runs private operations by the Chinese remainder theorem; `None` where they do not use the primes.
+    pub fn by_primes(&self) -> Option<Path> {
+        self.by_primes
     }
 
     fn part(&self, part: Part) -> *const sys::BIGNUM {
@@ -341,25 +291,23 @@ impl Key {
     }
 
     /// A number of the key as big-endian bytes without leading zeros; `None` where the key lacks it.
-    pub fn number(&self, part: Part) -> Option<Zeroizing<Vec<u8>>> {
-        self.try_number(part).ok()?
-    }
-
-    /// The same, where it is an error that there is no memory.
     ///
     /// # Errors
     /// [`Error::Memory`].
-    pub fn try_number(&self, part: Part) -> Result<Option<Zeroizing<Vec<u8>>>, Error> {
-        let Some(length) = self.length(part) else { return Ok(None) };
-        let mut out = zeros(length)?;
+    pub fn number(&self, part: Part) -> Result<Option<Zeroizing<Vec<u8>>>, Error> {
+        if self.part(part).is_null() {
+            return Ok(None);
+        }
+        let mut out = zeros(self.bits_of(part).div_ceil(8))?;
         self.write(part, &mut out);
         Ok(Some(out))
     }
 
-    fn length(&self, part: Part) -> Option<usize> {
+    /// The size of a number in bits; 0 where the key lacks it.
+    pub fn bits_of(&self, part: Part) -> usize {
         let number = self.part(part);
         // SAFETY: a live number.
-        (!number.is_null()).then(|| unsafe { sys::BN_num_bytes(number) as usize })
+        if number.is_null() { 0 } else { unsafe { sys::BN_num_bits(number) as usize } }
     }
 
     /// Writes a number that is there and not longer than `out`.
@@ -378,9 +326,9 @@ impl Key {
     /// The public half.
     ///
     /// # Errors
-    /// [`Error::Failed`] out of memory.
+    /// [`Error::Memory`]; [`Error::Failed`] out of AWS-LC's.
     pub fn to_public(&self) -> Result<Key, Error> {
-        let (n, e) = (self.number(Part::N).unwrap_or_default(), self.number(Part::E).unwrap_or_default());
+        let (n, e) = (self.number(Part::N)?.unwrap_or_default(), self.number(Part::E)?.unwrap_or_default());
         Key::new(&Numbers { n: &n, e: &e, d: None, crt: None })
     }
 
@@ -388,7 +336,7 @@ impl Key {
     ///
     /// # Errors
     /// [`Error::Length`] where they do not, [`Error::Unsupported`] where `input` is not below the modulus.
-    pub fn public_transform(&self, input: &[u8], out: &mut [u8]) -> Result<(), Error> {
+    pub fn public(&self, input: &[u8], out: &mut [u8]) -> Result<(), Error> {
         self.check_lengths(input, out)?;
         let mut length = 0;
         // SAFETY: the pointers and lengths describe the slices.
@@ -403,35 +351,28 @@ impl Key {
         Ok(())
     }
 
-    /// `input^d mod n`, checked with `e`: signing and decryption, in the batch engine where it has lanes for the key. Both
-    /// buffers have [`Key::size`] bytes. Says what did it, for [`Tally::ran`].
+    /// `input^d mod n`, blinded and checked with `e`: signing and decryption. Both buffers have [`Key::size`] bytes.
     ///
     /// # Errors
     /// [`Error::Length`] where they do not, [`Error::Unsupported`] where `input` is not below the modulus,
-    /// [`Error::InvalidKey`] without a private exponent or with one that does not belong to `e`.
-    pub fn private_transform(&self, input: &[u8], out: &mut [u8]) -> Result<Outcome, Error> {
+    /// [`Error::InvalidKey`] without a private exponent or with one that does not belong to `e`, [`Error::Memory`].
+    pub fn private(&self, input: &[u8], out: &mut [u8]) -> Result<Ran, Error> {
         self.check_lengths(input, out)?;
         if !self.private {
             return Err(Error::InvalidKey("no private exponent"));
         }
-        match crate::adapter::lanes::rsa::private(self, input, out) {
-            Some(outcome) => Ok(outcome),
-            None => self.private_alone(input, out),
-        }
-    }
-
-    /// [`Key::private_transform`] by AWS-LC: blinded.
-    pub(crate) fn private_alone(&self, input: &[u8], out: &mut [u8]) -> Result<Outcome, Error> {
         if self.run_private(input, out) {
-            return Ok(if self.instructions { Outcome::Instructions } else { Outcome::Library });
+            let hardware = self.by_primes == Some(Path::Hardware);
+            let outcome = if hardware { Outcome::Instructions } else { Outcome::Library };
+            return Ok(Ran { outcome, wrong_crt: false });
         }
         self.private_after_all(input, out).inspect_err(|_| out.fill(0))
     }
 
     /// What [`Key::run_private`] has refused: done in software, whatever the key's primes are of a size for.
-    fn private_after_all(&self, input: &[u8], out: &mut [u8]) -> Result<Outcome, Error> {
-        const SOFTWARE: Outcome = Outcome::Software(Reason::Parameter);
-        let n = self.try_number(Part::N)?.unwrap_or_default();
+    fn private_after_all(&self, input: &[u8], out: &mut [u8]) -> Result<Ran, Error> {
+        let software = |wrong_crt| Ran { outcome: Outcome::Software(Reason::Parameter), wrong_crt };
+        let n = self.number(Part::N)?.unwrap_or_default();
         if input >= &n[..] {
             return Err(Error::Unsupported("RSA input above the modulus"));
         }
@@ -440,17 +381,14 @@ impl Key {
         let tiny = last <= 1 && front.iter().all(|&b| b == 0);
         if tiny || (front == &n[..front.len()] && last == n[front.len()] - 1) {
             out.copy_from_slice(input);
-            return Ok(SOFTWARE);
+            return Ok(software(false));
         }
         // A key whose CRT values are wrong still signs in OpenSSL, by way of d; here too, and checked as ever.
-        if self.crt && !self.no_d {
-            let (e, d) = (self.try_number(Part::E)?.unwrap_or_default(), self.try_number(Part::D)?.unwrap_or_default());
+        if self.by_primes.is_some() && !self.no_d {
+            let (e, d) = (self.number(Part::E)?.unwrap_or_default(), self.number(Part::D)?.unwrap_or_default());
             let plain = Key::new(&Numbers { n: &n, e: &e, d: Some(&d), crt: None })?;
             if plain.run_private(input, out) {
-                if let Some(lanes) = &self.lanes {
-                    lanes.unfit();
-                }
-                return Ok(SOFTWARE);
+                return Ok(software(true));
             }
         }
         Err(Error::InvalidKey("private exponent"))
@@ -475,21 +413,5 @@ impl Key {
             Some(got) => Err(Error::Length { what: "RSA block", got, expected: "the modulus's" }),
             None => Ok(()),
         }
-    }
-
-    /// SHA-256 of the private exponent, padded to the modulus's length; all zero for a public key.
-    pub(super) fn d_hash(&self) -> &[u8; 32] {
-        self.d_hash.get_or_init(|| {
-            let mut hash = Zeroizing::new([0; 32]);
-            if let Some(d) = self.number(Part::D) {
-                let mut padded = Zeroizing::new(vec![0; self.size()]);
-                let start = padded.len() - d.len();
-                padded[start..].copy_from_slice(&d);
-                let mut digest = Digest::new(&SHA256);
-                digest.update(&padded);
-                digest.finish(&mut hash[..]);
-            }
-            hash
-        })
     }
 }

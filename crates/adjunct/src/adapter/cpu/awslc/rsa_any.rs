@@ -141,7 +141,7 @@ fn assemble(bits: usize, e: &Bn, p: &Bn, q: &Bn, ctx: &Ctx) -> Result<Option<Gen
 
 fn taken_apart(key: &Key) -> Result<Generated, Error> {
     let number = |part, length: usize| {
-        let number = key.try_number(part)?.ok_or(Error::Failed("RSA key generation"))?;
+        let number = key.number(part)?.ok_or(Error::Failed("RSA key generation"))?;
         let mut whole = zeros(length)?;
         whole[length - number.len()..].copy_from_slice(&number);
         Ok::<_, Error>(whole)

@@ -12,11 +12,11 @@
 //! replaced; whether p and q are primes is not tested.
 
 use super::bn::{Bn, Ctx, Modulus, trim};
-use super::rsa::{Crt, Key, Numbers};
-use crate::adapter::{Outcome, lanes};
+use super::rsa::{self, Crt, Key, Numbers};
+use crate::adapter::Outcome;
+use crate::catalogue::Path;
 use crate::error::Error;
 use crate::memory::{boxed, zeros};
-use crate::ops::Tally;
 use zeroize::Zeroizing;
 
 /// Public exponents that are tried before an inverse is computed, the most usual first.
@@ -35,7 +35,7 @@ pub struct CrtKey {
 
 #[derive(Debug)]
 enum Way {
-    /// AWS-LC's RSA, blinded, and the batch engine.
+    /// AWS-LC's RSA, blinded.
     Key(Key),
     /// The same arithmetic by its parts, for what AWS-LC's RSA does not take.
     Parts(Box<Parts>),
@@ -110,17 +110,25 @@ impl CrtKey {
         number.len() < self.n.len() || (number.len() == self.n.len() && *number < self.n[..])
     }
 
-    /// Where private operations count.
-    pub fn tally(&self) -> Tally {
+    /// What runs private operations.
+    pub fn path(&self) -> Path {
         match &self.way {
-            Way::Key(key) => key.private_tally(),
+            // One that does not use its primes would not be there.
+            Way::Key(key) => key.by_primes().unwrap_or_else(|| rsa::path(0, 0)),
             // Of no size with instructions: its two halves are raised one by one.
-            Way::Parts(_) => Tally::rsa_crt(self.bits, 0, 0),
+            Way::Parts(_) => rsa::path(0, 0),
         }
     }
 
-    /// `input^d mod n`, checked, in the batch engine where it has lanes for the key. Both buffers have one length, that of the
-    /// modulus or more.
+    /// The key as AWS-LC's RSA has it, where that takes it: without `d`, of the modulus [`CrtKey::bits`] tells the size of.
+    pub(crate) fn key(&self) -> Option<&Key> {
+        match &self.way {
+            Way::Key(key) => Some(key),
+            Way::Parts(_) => None,
+        }
+    }
+
+    /// `input^d mod n`, checked. Both buffers have one length, that of the modulus or more.
     ///
     /// # Errors
     /// [`Error::Unsupported`] where `input` is not below the modulus, [`Error::Length`] where the buffers are too short or
@@ -136,13 +144,10 @@ impl CrtKey {
         front.fill(0);
         let input = &input[zeros..];
         match &self.way {
-            Way::Key(key) => match lanes::rsa::private(key, input, out) {
-                Some(outcome) => Ok(outcome),
-                None => key.private_alone(input, out).map_err(|error| match error {
-                    Error::Memory => error,
-                    _ => Error::Verify,
-                }),
-            },
+            Way::Key(key) => key.private(input, out).map(|ran| ran.outcome).map_err(|error| match error {
+                Error::Memory => error,
+                _ => Error::Verify,
+            }),
             Way::Parts(parts) => parts.private(input, out).map(|()| Outcome::Library).inspect_err(|_| out.fill(0)),
         }
     }

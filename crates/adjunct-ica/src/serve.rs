@@ -2,8 +2,8 @@
 
 use crate::error::Errno;
 use adjunct::adapter::Outcome;
+use adjunct::catalogue::Direction;
 use adjunct::catalogue::Function;
-use adjunct::catalogue::{Direction, Path};
 use adjunct::config::LibicaModes;
 use adjunct::ops::Tally;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -46,6 +46,14 @@ pub const fn direction(encrypt: bool) -> Direction {
     if encrypt { Direction::Encrypt } else { Direction::Decrypt }
 }
 
+/// Whether an operation of `function` may run, which hardware serves here or not.
+///
+/// # Errors
+/// [`Errno::NO_DEVICE`] where only software has it and fallbacks are off.
+pub fn allowed(function: Function, in_hardware: bool) -> Result<(), Errno> {
+    if in_hardware || in_software(function) { Ok(()) } else { Err(Errno::NO_DEVICE) }
+}
+
 /// An operation that is allowed to run.
 #[derive(Debug, Clone, Copy)]
 pub struct Operation {
@@ -67,9 +75,7 @@ impl Operation {
     /// # Errors
     /// As for [`Operation::new`].
     pub fn of(tally: Tally) -> Result<Operation, Errno> {
-        if tally.path() != Path::Hardware && !in_software(tally.function()) && !tally.batches() {
-            return Err(Errno::NO_DEVICE);
-        }
+        allowed(tally.function(), tally.in_hardware())?;
         Ok(Operation { tally })
     }
 

@@ -3,6 +3,8 @@
 #![allow(clippy::undocumented_unsafe_blocks)] // contexts live until freed, and buffers are as long as said
 
 mod common;
+#[path = "counted/curves.rs"]
+mod curves;
 #[path = "common/counted.rs"]
 mod counted;
 #[path = "common/rsa.rs"]

@@ -7,11 +7,22 @@
 pub mod aead;
 mod delegated;
 pub mod drbg;
-
+pub mod ec;
+pub mod ecx;
+mod signed;
 mod tally;
 pub mod tls_record;
 
 pub use crate::adapter::choice;
 pub use crate::counters::{attribute, attribute_now};
 pub use delegated::Delegated;
+pub use signed::{MAX_DIGEST, Method, Signed};
 pub use tally::Tally;
+
+use crate::catalogue::Function;
+
+/// Whether hardware serves `function` with a key of `bits` (0 where it has none) on this machine: instructions, or batches of plain
+/// threads' operations. For interfaces that may refuse what only software has.
+pub fn in_hardware(function: Function, bits: usize) -> bool {
+    Tally::new(function, bits).in_hardware()
+}

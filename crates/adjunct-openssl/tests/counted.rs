@@ -3,10 +3,10 @@
 #![allow(clippy::undocumented_unsafe_blocks)] // contexts live until freed, and buffers are as long as said
 
 mod common;
-#[path = "counted/curves.rs"]
-mod curves;
 #[path = "common/counted.rs"]
 mod counted;
+#[path = "counted/curves.rs"]
+mod curves;
 #[path = "common/rsa.rs"]
 mod rsa;
 

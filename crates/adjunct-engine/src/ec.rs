@@ -4,11 +4,8 @@ use crate::libcrypto::{
     ComputeKey, Functions, Generate, Opaque, Sign, SignSetup, SignSig, Verify, VerifySig, functions,
 };
 use crate::tables::{self, Tables};
-use adjunct::adapter::Outcome;
-use adjunct::adapter::cpu::awslc::ec::{Curve, Form, Key, MAX_FIELD, MAX_POINT, MAX_SIGNATURE, Verdict};
-use adjunct::catalogue::Direction;
-use adjunct::catalogue::Function;
-use adjunct::ops::Tally;
+use adjunct::ops;
+use adjunct::ops::ec::{Curve, Form, Key, MAX_FIELD, MAX_POINT, MAX_SIGNATURE};
 use adjunct_ossl::guard;
 use adjunct_ossl::reason::ec as reason;
 use std::ffi::{c_int, c_uint};
@@ -102,11 +99,6 @@ pub unsafe fn install(f: &'static Functions) -> bool {
     }
 }
 
-fn count(function: Function, curve: Curve, outcome: Outcome) {
-    adjunct::counters::attribute_now();
-    Tally::new(function, curve.bits()).ran(outcome).count(Direction::Encrypt, 0);
-}
-
 /// The curve of a key; `None` for one the core does not have, and for a key with another's table.
 unsafe fn curve(key: Opaque) -> Option<Curve> {
     let f = functions();
@@ -174,22 +166,15 @@ unsafe fn slice<'a>(data: *const u8, length: c_int) -> Option<&'a [u8]> {
     Some(if length == 0 { &[] } else { unsafe { std::slice::from_raw_parts(data, length) } })
 }
 
-/// Signs; `None` where OpenSSL should.
-unsafe fn sign_own(
-    digest: *const u8,
-    length: c_int,
-    given: [Opaque; 2],
-    key: Opaque,
-    out: &mut [u8; MAX_SIGNATURE],
-) -> Option<&[u8]> {
+/// The key to sign with and the digest; `None` where OpenSSL should sign.
+unsafe fn to_sign<'a>(digest: *const u8, length: c_int, given: [Opaque; 2], key: Opaque) -> Option<(Key, &'a [u8])> {
     if given.iter().any(|number| !number.is_null()) {
         return None;
     }
     // SAFETY: OpenSSL's arguments.
-    let (key, digest) = unsafe { (convert(key, true)?, slice(digest, length)?) };
-    let (signature, outcome) = key.sign(digest, out).ok()?;
-    count(Function::EcdsaSign, key.curve(), outcome);
-    Some(signature)
+    let both = unsafe { (convert(key, true)?, slice(digest, length)?) };
+    ops::attribute_now();
+    Some(both)
 }
 
 unsafe extern "C" fn sign(
@@ -214,7 +199,8 @@ unsafe extern "C" fn sign(
         let mut out = [0; MAX_SIGNATURE];
         // SAFETY: OpenSSL's arguments; the caller's buffer has room for ECDSA_size.
         unsafe {
-            let Some(made) = sign_own(digest, length, [kinv, r], key, &mut out) else { return false };
+            let Some((key, digest)) = to_sign(digest, length, [kinv, r], key) else { return false };
+            let Ok(made) = key.sign(digest, &mut out) else { return false };
             std::ptr::copy_nonoverlapping(made.as_ptr(), signature, made.len());
             *signature_length = made.len() as c_uint;
         }
@@ -228,24 +214,6 @@ unsafe extern "C" fn sign(
     }
 }
 
-/// The two numbers of a DER signature as the core makes them.
-fn numbers(mut der: &[u8]) -> Option<[&[u8]; 2]> {
-    let mut header = |tag: u8, keep: bool| {
-        let (&found, rest) = der.split_first()?;
-        let (&short, mut rest) = rest.split_first()?;
-        let mut length = short as usize;
-        if short == 0x81 {
-            let (&long, more) = rest.split_first()?;
-            (length, rest) = (long as usize, more);
-        }
-        let body = rest.get(..length).filter(|_| found == tag)?;
-        der = if keep { body } else { &rest[length..] };
-        Some(body)
-    };
-    header(0x30, true)?;
-    Some([header(2, false)?, header(2, false)?])
-}
-
 unsafe extern "C" fn sign_sig(digest: *const u8, length: c_int, kinv: Opaque, r: Opaque, key: Opaque) -> Opaque {
     // SAFETY: OpenSSL's key.
     if unsafe { lacks_curve(key) } {
@@ -253,13 +221,16 @@ unsafe extern "C" fn sign_sig(digest: *const u8, length: c_int, kinv: Opaque, r:
     }
     let f = functions();
     let made = guard(null_mut(), || {
-        let mut out = [0; MAX_SIGNATURE];
+        let mut out = [0; 2 * MAX_FIELD];
         // SAFETY: OpenSSL's arguments; its objects are made and given away by its own functions.
         unsafe {
-            let Some(parts) = sign_own(digest, length, [kinv, r], key, &mut out).and_then(numbers) else {
+            let Some((key, digest)) = to_sign(digest, length, [kinv, r], key) else { return null_mut() };
+            let pair = &mut out[..2 * key.group().field_len()];
+            if key.sign_pair(digest, pair).is_err() {
                 return null_mut();
-            };
-            let [r, s] = parts.map(|n| (f.bn_from_bytes)(n.as_ptr(), n.len() as c_int, null_mut()));
+            }
+            let (r, s) = pair.split_at(key.group().field_len());
+            let [r, s] = [r, s].map(|n| (f.bn_from_bytes)(n.as_ptr(), n.len() as c_int, null_mut()));
             let made = (f.signature_new)();
             if !made.is_null() && !r.is_null() && !s.is_null() && (f.signature_set)(made, r, s) == 1 {
                 return made;
@@ -277,18 +248,12 @@ unsafe extern "C" fn sign_sig(digest: *const u8, length: c_int, kinv: Opaque, r:
     }
 }
 
-/// Verifies a DER signature; `None` where OpenSSL should, which is also where it is malformed: it knows the error.
-unsafe fn verify_own(digest: *const u8, length: c_int, signature: &[u8], key: Opaque) -> Option<c_int> {
+/// The key to verify with and the digest; `None` where OpenSSL should verify.
+unsafe fn to_verify<'a>(digest: *const u8, length: c_int, key: Opaque) -> Option<(Key, &'a [u8])> {
     // SAFETY: OpenSSL's arguments.
-    let (key, digest) = unsafe { (convert(key, false)?, slice(digest, length)?) };
-    let (verdict, outcome) = key.verify(digest, signature);
-    let good = match verdict {
-        Verdict::Good => 1,
-        Verdict::Bad => 0,
-        Verdict::Malformed => return None,
-    };
-    count(Function::EcdsaVerify, key.curve(), outcome);
-    Some(good)
+    let both = unsafe { (convert(key, false)?, slice(digest, length)?) };
+    ops::attribute_now();
+    Some(both)
 }
 
 unsafe extern "C" fn verify(
@@ -305,42 +270,16 @@ unsafe extern "C" fn verify(
     }
     let done = guard(None, || {
         // SAFETY: OpenSSL's arguments.
-        unsafe { verify_own(digest, length, slice(signature, signature_length)?, key) }
+        let ((key, digest), signature) =
+            unsafe { (to_verify(digest, length, key)?, slice(signature, signature_length)?) };
+        // What is malformed is OpenSSL's: it knows the error.
+        key.verify(digest, signature).ok().map(c_int::from)
     });
     match (done, original().verify) {
         (Some(result), _) => result,
         // SAFETY: the caller's own arguments.
         (None, Some(theirs)) => unsafe { theirs(kind, digest, length, signature, signature_length, key) },
         (None, None) => -1,
-    }
-}
-
-/// A DER signature that is put together.
-struct Der {
-    bytes: [u8; 3 + 2 * (MAX_FIELD + 3)],
-    length: usize,
-}
-
-impl Der {
-    fn add(&mut self, more: &[u8]) {
-        self.bytes[self.length..][..more.len()].copy_from_slice(more);
-        self.length += more.len();
-    }
-
-    /// Of two numbers of at most [`MAX_FIELD`] bytes.
-    fn of(numbers: [&[u8]; 2]) -> Der {
-        let numbers = numbers.map(|number| &number[number.iter().take_while(|&&b| b == 0).count()..]);
-        // What begins with a set bit, or is nothing, gets a zero in front.
-        let zero = |number: &[u8]| usize::from(number.first().is_none_or(|&b| b & 0x80 != 0));
-        let body: usize = numbers.iter().map(|number| 2 + zero(number) + number.len()).sum();
-        let mut der = Der { bytes: [0; 3 + 2 * (MAX_FIELD + 3)], length: 0 };
-        der.add(&[0x30, 0x81][..1 + usize::from(body > 127)]);
-        der.add(&[body as u8]);
-        for number in numbers {
-            der.add(&[2, (zero(number) + number.len()) as u8, 0][..2 + zero(number)]);
-            der.add(number);
-        }
-        der
     }
 }
 
@@ -355,20 +294,20 @@ unsafe extern "C" fn verify_sig(digest: *const u8, length: c_int, signature: Opa
             return None;
         }
         let mut numbers = [null_mut(); 2];
-        let mut bytes = [[0; MAX_FIELD]; 2];
+        let mut pair = [0; 2 * MAX_FIELD];
         // SAFETY: OpenSSL's arguments, and places for what a signature holds.
         unsafe {
             let [r, s] = &mut numbers;
             (f.signature_get)(signature, r, s);
             let field = curve(key)?.field_len();
-            for (number, bytes) in numbers.into_iter().zip(&mut bytes) {
+            for (number, half) in numbers.into_iter().zip(pair.chunks_mut(field)) {
                 // A number too long for the field, or null, is OpenSSL's to refuse.
-                if number.is_null() || (f.bn_to_bytes)(number, bytes.as_mut_ptr(), field as c_int) < 0 {
+                if number.is_null() || (f.bn_to_bytes)(number, half.as_mut_ptr(), field as c_int) < 0 {
                     return None;
                 }
             }
-            let der = Der::of(bytes.each_ref().map(|bytes| &bytes[..field]));
-            verify_own(digest, length, &der.bytes[..der.length], key)
+            let (key, digest) = to_verify(digest, length, key)?;
+            key.verify_pair(digest, &pair[..2 * field]).ok().map(c_int::from)
         }
     });
     match (done, original().verify_sig) {
@@ -389,9 +328,10 @@ unsafe extern "C" fn generate(key: Opaque) -> c_int {
         // SAFETY: OpenSSL's key; its objects are made, copied from and freed by its own functions.
         unsafe {
             let Some(curve) = curve(key) else { return false };
-            let Ok((fresh, outcome)) = Key::generate(curve) else { return false };
+            ops::attribute_now();
+            let Ok(fresh) = Key::generate(curve) else { return false };
             let mut point = [0; MAX_POINT];
-            let (Some(private), Some(public)) = (fresh.scalar(), fresh.public(Form::Uncompressed, &mut point)) else {
+            let (Some(private), Some(public)) = (fresh.private(), fresh.public(Form::Uncompressed, &mut point)) else {
                 return false;
             };
             let scalar = (f.bn_from_bytes)(private.as_ptr(), private.len() as c_int, null_mut());
@@ -403,9 +343,6 @@ unsafe extern "C" fn generate(key: Opaque) -> c_int {
                 && (f.ec_set_public)(key, place) == 1;
             (f.bn_clear_free)(scalar);
             (f.point_free)(place);
-            if set {
-                count(Function::EcKeygen, curve, outcome);
-            }
             set
         }
     });
@@ -429,9 +366,9 @@ unsafe extern "C" fn compute_key(secret: *mut *mut u8, length: *mut usize, peer:
         // SAFETY: OpenSSL's arguments; the secret is given to the caller in OpenSSL's own memory.
         unsafe {
             let Some(ours) = convert(key, true) else { return false };
-            let theirs = encode(key, peer, &mut point).and_then(|p| Key::new(ours.curve(), Some(p), None).ok());
-            let Some((made, outcome)) = theirs.as_ref().and_then(|theirs| ours.shared_secret(theirs, &mut out).ok())
-            else {
+            let theirs = encode(key, peer, &mut point).and_then(|p| Key::new(ours.group(), Some(p), None).ok());
+            ops::attribute_now();
+            let Some(made) = theirs.as_ref().and_then(|theirs| ours.shared_secret(theirs, &mut out).ok()) else {
                 return false;
             };
             let place = (f.malloc)(made.len(), c"adjunct".as_ptr(), 0).cast::<u8>();
@@ -440,7 +377,6 @@ unsafe extern "C" fn compute_key(secret: *mut *mut u8, length: *mut usize, peer:
             }
             std::ptr::copy_nonoverlapping(made.as_ptr(), place, made.len());
             (*secret, *length) = (place, made.len());
-            count(Function::Ecdh, ours.curve(), outcome);
         }
         true
     });

@@ -4,36 +4,24 @@
 
 use crate::error::Errno;
 use crate::libcrypto;
-use crate::serve::Operation;
-use adjunct::adapter::Outcome;
-use adjunct::adapter::cpu::awslc::{self, ecx};
-use adjunct::adapter::cpu::curve448;
-use adjunct::adapter::lanes::curve;
+use crate::serve::permit;
 use adjunct::catalogue::Function;
-use adjunct::catalogue::{Path, Reason};
-use adjunct::ops::Tally;
+use adjunct::ops;
+use adjunct::ops::ecx::{Private, ed448, ed25519, x448, x25519};
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use zeroize::Zeroizing;
 
-/// A curve with keys of `N` bytes.
+/// A curve with keys of `N` bytes. What computes gives `None` where it fails.
 pub trait Curve<const N: usize> {
     /// What a public key counts as.
     const KEYGEN: Function;
 
-    /// Whether an operation is allowed, and where it counts.
-    ///
-    /// # Errors
-    /// [`Errno::NO_DEVICE`] where nothing serves it.
-    fn operation(function: Function) -> Result<Operation, Errno> {
-        Operation::new(function, 0)
-    }
-
-    /// A private key of these random bytes.
-    fn clamp(_random: &mut [u8; N]) {}
+    /// A key pair.
+    fn generate() -> Option<(Private<N>, [u8; N])>;
 
     /// The public key of a private key.
-    fn public(private: &[u8; N]) -> Option<([u8; N], Outcome)>;
+    fn public(private: &Private<N>) -> Option<[u8; N]>;
 }
 
 /// A curve for key agreement.
@@ -42,7 +30,7 @@ pub trait Agreement<const N: usize>: Curve<N> {
     const DERIVE: Function;
 
     /// The shared secret; `None` where it is all zeros.
-    fn derive(private: &[u8; N], peer: &[u8; N]) -> (Option<Zeroizing<[u8; N]>>, Outcome);
+    fn derive(private: &Private<N>, peer: &[u8; N]) -> Option<Zeroizing<[u8; N]>>;
 }
 
 /// A curve for signatures of `S` bytes.
@@ -52,42 +40,38 @@ pub trait Signatures<const N: usize, const S: usize>: Curve<N> {
     /// What its verification counts as.
     const VERIFY: Function;
 
-    /// Whether a message of so many bytes may be signed, and where that counts.
-    ///
-    /// # Errors
-    /// As for [`Curve::operation`].
-    fn signing(_message: usize) -> Result<Operation, Errno> {
-        Self::operation(Self::SIGN)
+    /// Whether hardware signs a message of so many bytes.
+    fn signs_in_hardware(_message: usize) -> bool {
+        ops::in_hardware(Self::SIGN, 0)
     }
 
     /// Signs; `public` is the public key of `private`.
-    fn sign(private: &[u8; N], public: &[u8; N], message: &[u8]) -> (Option<[u8; S]>, Outcome);
+    fn sign(private: &Private<N>, public: &[u8; N], message: &[u8]) -> Option<[u8; S]>;
     /// Whether it is a signature of the message.
-    fn verify(public: &[u8; N], message: &[u8], signature: &[u8; S]) -> (bool, Outcome);
+    fn verify(public: &[u8; N], message: &[u8], signature: &[u8; S]) -> bool;
 }
 
 /// X25519.
 #[derive(Debug)]
 pub struct X25519;
 
-impl Curve<32> for X25519 {
+impl Curve<{ x25519::KEY }> for X25519 {
     const KEYGEN: Function = Function::X25519Keygen;
 
-    fn clamp(random: &mut [u8; 32]) {
-        random[0] &= 248;
-        random[31] = random[31] & 127 | 64;
+    fn generate() -> Option<(Private<{ x25519::KEY }>, [u8; x25519::KEY])> {
+        Some(x25519::generate())
     }
 
-    fn public(private: &[u8; 32]) -> Option<([u8; 32], Outcome)> {
-        Some(curve::x25519_public(private))
+    fn public(private: &Private<{ x25519::KEY }>) -> Option<[u8; x25519::KEY]> {
+        Some(x25519::public(private))
     }
 }
 
-impl Agreement<32> for X25519 {
+impl Agreement<{ x25519::KEY }> for X25519 {
     const DERIVE: Function = Function::X25519Derive;
 
-    fn derive(private: &[u8; 32], peer: &[u8; 32]) -> (Option<Zeroizing<[u8; 32]>>, Outcome) {
-        curve::x25519(private, peer)
+    fn derive(private: &Private<{ x25519::KEY }>, peer: &[u8; x25519::KEY]) -> Option<Zeroizing<[u8; x25519::KEY]>> {
+        x25519::shared_secret(private, peer)
     }
 }
 
@@ -95,81 +79,61 @@ impl Agreement<32> for X25519 {
 #[derive(Debug)]
 pub struct Ed25519;
 
-impl Curve<32> for Ed25519 {
+impl Curve<{ ed25519::KEY }> for Ed25519 {
     const KEYGEN: Function = Function::Ed25519Keygen;
 
-    fn public(private: &[u8; 32]) -> Option<([u8; 32], Outcome)> {
-        Some(curve::ed25519_public(private))
+    fn generate() -> Option<(Private<{ ed25519::KEY }>, [u8; ed25519::KEY])> {
+        Some(ed25519::generate())
+    }
+
+    fn public(private: &Private<{ ed25519::KEY }>) -> Option<[u8; ed25519::KEY]> {
+        Some(ed25519::public(private))
     }
 }
 
-impl Signatures<32, 64> for Ed25519 {
+impl Signatures<{ ed25519::KEY }, { ed25519::SIGNATURE }> for Ed25519 {
     const SIGN: Function = Function::Ed25519Sign;
     const VERIFY: Function = Function::Ed25519Verify;
 
-    fn signing(message: usize) -> Result<Operation, Errno> {
-        Operation::of(curve::ed25519_tally(Tally::new(Self::SIGN, 0), message))
+    fn signs_in_hardware(message: usize) -> bool {
+        ed25519::signs_in_hardware(message)
     }
 
-    fn sign(private: &[u8; 32], public: &[u8; 32], message: &[u8]) -> (Option<[u8; 64]>, Outcome) {
-        curve::ed25519_sign(private, public, message)
+    fn sign(
+        private: &Private<{ ed25519::KEY }>,
+        public: &[u8; ed25519::KEY],
+        message: &[u8],
+    ) -> Option<[u8; ed25519::SIGNATURE]> {
+        ed25519::sign(private, public, message).ok()
     }
 
-    fn verify(public: &[u8; 32], message: &[u8], signature: &[u8; 64]) -> (bool, Outcome) {
-        let (good, outcome) = ecx::ed25519_verify(public, message, signature);
+    fn verify(public: &[u8; ed25519::KEY], message: &[u8], signature: &[u8; ed25519::SIGNATURE]) -> bool {
         // RFC 8032, 5.1.3: the CPU library decodes some that are no encodings.
-        (good && ecx::ed25519_is_ordinary(public), outcome)
+        ed25519::verify(public, message, signature) && ed25519::is_ordinary(public)
     }
-}
-
-/// By libcrypto, whatever serves others of this function.
-const DELEGATED: Outcome = Outcome::Software(Reason::Delegated);
-
-/// By the instructions, or where they have not done it by libcrypto.
-fn first<T>(instructions: Option<T>, libcrypto: impl FnOnce() -> Option<T>) -> (Option<T>, Outcome) {
-    match instructions {
-        Some(done) => (Some(done), Outcome::Instructions),
-        None => (libcrypto(), DELEGATED),
-    }
-}
-
-/// Instructions, where they have it, or libcrypto.
-fn of_448(function: Function) -> Result<Operation, Errno> {
-    let tally = Tally::new(function, 0);
-    if tally.path() == Path::Hardware { Operation::of(tally) } else { Operation::of(Tally::delegated(function, 0)) }
 }
 
 /// X448.
 #[derive(Debug)]
 pub struct X448;
 
-impl Curve<{ libcrypto::X448 }> for X448 {
+impl Curve<{ x448::KEY }> for X448 {
     const KEYGEN: Function = Function::X448Keygen;
 
-    fn operation(function: Function) -> Result<Operation, Errno> {
-        of_448(function)
+    fn generate() -> Option<(Private<{ x448::KEY }>, [u8; x448::KEY])> {
+        x448::generate(libcrypto::x448_public)
     }
 
-    fn clamp(random: &mut [u8; libcrypto::X448]) {
-        random[0] &= 252;
-        random[55] |= 128;
-    }
-
-    fn public(private: &[u8; libcrypto::X448]) -> Option<([u8; libcrypto::X448], Outcome)> {
-        let (public, outcome) = first(curve448::x448_public(private), || libcrypto::x448_public(private));
-        Some((public?, outcome))
+    fn public(private: &Private<{ x448::KEY }>) -> Option<[u8; x448::KEY]> {
+        x448::public(private, libcrypto::x448_public)
     }
 }
 
-impl Agreement<{ libcrypto::X448 }> for X448 {
+impl Agreement<{ x448::KEY }> for X448 {
     const DERIVE: Function = Function::X448Derive;
 
-    fn derive(
-        private: &[u8; libcrypto::X448],
-        peer: &[u8; libcrypto::X448],
-    ) -> (Option<Zeroizing<[u8; libcrypto::X448]>>, Outcome) {
-        let (secret, outcome) = first(curve448::x448(private, peer), || libcrypto::x448(private, peer));
-        (secret.filter(|secret| secret.iter().fold(0, |all, b| all | b) != 0), outcome)
+    fn derive(private: &Private<{ x448::KEY }>, peer: &[u8; x448::KEY]) -> Option<Zeroizing<[u8; x448::KEY]>> {
+        x448::shared_secret(private, peer, libcrypto::x448)
     }
 }
 
@@ -177,41 +141,38 @@ impl Agreement<{ libcrypto::X448 }> for X448 {
 #[derive(Debug)]
 pub struct Ed448;
 
-impl Curve<{ libcrypto::ED448 }> for Ed448 {
+impl Curve<{ ed448::KEY }> for Ed448 {
     const KEYGEN: Function = Function::Ed448Keygen;
 
-    fn operation(function: Function) -> Result<Operation, Errno> {
-        of_448(function)
+    fn generate() -> Option<(Private<{ ed448::KEY }>, [u8; ed448::KEY])> {
+        ed448::generate(libcrypto::ed448_public)
     }
 
-    fn public(private: &[u8; libcrypto::ED448]) -> Option<([u8; libcrypto::ED448], Outcome)> {
-        let (public, outcome) = first(curve448::ed448_public(private), || libcrypto::ed448_public(private));
-        Some((public?, outcome))
+    fn public(private: &Private<{ ed448::KEY }>) -> Option<[u8; ed448::KEY]> {
+        ed448::public(private, libcrypto::ed448_public)
     }
 }
 
-impl Signatures<{ libcrypto::ED448 }, { libcrypto::SIGNATURE }> for Ed448 {
+impl Signatures<{ ed448::KEY }, { ed448::SIGNATURE }> for Ed448 {
     const SIGN: Function = Function::Ed448Sign;
     const VERIFY: Function = Function::Ed448Verify;
 
     fn sign(
-        private: &[u8; libcrypto::ED448],
-        public: &[u8; libcrypto::ED448],
+        private: &Private<{ ed448::KEY }>,
+        public: &[u8; ed448::KEY],
         message: &[u8],
-    ) -> (Option<[u8; libcrypto::SIGNATURE]>, Outcome) {
-        let signature = curve448::ed448_sign(private, message);
-        first(signature, || libcrypto::ed448_sign(private, public, message))
+    ) -> Option<[u8; ed448::SIGNATURE]> {
+        ed448::sign(private, public, message, libcrypto::ed448_sign)
     }
 
-    fn verify(
-        public: &[u8; libcrypto::ED448],
-        message: &[u8],
-        signature: &[u8; libcrypto::SIGNATURE],
-    ) -> (bool, Outcome) {
-        let verified = curve448::ed448_verify(public, message, signature);
-        let (good, outcome) = first(verified, || libcrypto::ed448_verify(public, message, signature));
-        (good == Some(true), outcome)
+    fn verify(public: &[u8; ed448::KEY], message: &[u8], signature: &[u8; ed448::SIGNATURE]) -> bool {
+        ed448::verify(public, message, signature, libcrypto::ed448_verify) == Some(true)
     }
+}
+
+/// Whether an operation may run.
+fn allow(function: Function) -> Result<(), Errno> {
+    permit(function, ops::in_hardware(function, 0))
 }
 
 /// Bytes that any thread may fill in, all with the same value. A lock here could be held by a thread that a fork leaves behind.
@@ -239,7 +200,7 @@ impl<const N: usize> Once<N> {
 
 /// A key: `ICA_X25519_CTX` and its like.
 pub struct Key<C, const N: usize> {
-    private: Option<Zeroizing<[u8; N]>>,
+    private: Option<Private<N>>,
     /// The public key the program has set, whatever the private one is: it may be another's, to verify with.
     public: Option<[u8; N]>,
     /// The public key of the private one.
@@ -259,7 +220,7 @@ impl<C: Curve<N>, const N: usize> Key<C, N> {
     /// # Errors
     /// [`Errno::NO_DEVICE`] where nothing serves this curve: that is how programs ask.
     pub fn new() -> Result<Key<C, N>, Errno> {
-        C::operation(C::KEYGEN)?;
+        allow(C::KEYGEN)?;
         Ok(Key { private: None, public: None, own: Once::new(), curve: PhantomData })
     }
 
@@ -272,16 +233,11 @@ impl<C: Curve<N>, const N: usize> Key<C, N> {
             return Err(Errno::INVALID);
         }
         if let Some(private) = private {
-            self.set_private(private);
+            Private::put(&mut self.private, private);
+            self.own = Once::new();
         }
         self.public = public.copied().or(self.public);
         Ok(())
-    }
-
-    /// Copied in place: what is moved leaves its bytes behind.
-    fn set_private(&mut self, private: &[u8; N]) {
-        self.private.get_or_insert_with(|| Zeroizing::new([0; N])).copy_from_slice(private);
-        self.own = Once::new();
     }
 
     /// The private half.
@@ -289,7 +245,11 @@ impl<C: Curve<N>, const N: usize> Key<C, N> {
     /// # Errors
     /// [`Errno::INVALID`] where there is none.
     pub fn private(&self) -> Result<&[u8; N], Errno> {
-        self.private.as_deref().ok_or(Errno::INVALID)
+        self.held()?.bytes().ok_or(Errno::INVALID)
+    }
+
+    fn held(&self) -> Result<&Private<N>, Errno> {
+        self.private.as_ref().ok_or(Errno::INVALID)
     }
 
     /// The public half: that which was set, or else that of the private one.
@@ -302,13 +262,13 @@ impl<C: Curve<N>, const N: usize> Key<C, N> {
 
     /// The public key of the private one; computing it counts, at whatever call.
     fn own(&self) -> Result<[u8; N], Errno> {
-        let private = self.private()?;
+        let private = self.held()?;
         if let Some(public) = self.own.get() {
             return Ok(public);
         }
-        let operation = C::operation(C::KEYGEN)?;
-        let (public, outcome) = C::public(private).ok_or(Errno::IO)?;
-        operation.ran(outcome);
+        allow(C::KEYGEN)?;
+        ops::attribute_now();
+        let public = C::public(private).ok_or(Errno::IO)?;
         self.own.set(&public);
         Ok(public)
     }
@@ -318,13 +278,10 @@ impl<C: Curve<N>, const N: usize> Key<C, N> {
     /// # Errors
     /// [`Errno::NO_DEVICE`] where nothing serves it; the key is as it was.
     pub fn generate(&mut self) -> Result<(), Errno> {
-        let operation = C::operation(C::KEYGEN)?;
-        let mut private = Zeroizing::new([0; N]);
-        awslc::random(&mut private[..]);
-        C::clamp(&mut private);
-        let (public, outcome) = C::public(&private).ok_or(Errno::IO)?;
-        operation.ran(outcome);
-        self.set_private(&private);
+        allow(C::KEYGEN)?;
+        ops::attribute_now();
+        let (private, public) = C::generate().ok_or(Errno::IO)?;
+        (self.private, self.own) = (Some(private), Once::new());
         self.public = None;
         self.own.set(&public);
         Ok(())
@@ -338,11 +295,10 @@ impl<C: Curve<N>, const N: usize> Key<C, N> {
     where
         C: Agreement<N>,
     {
-        let private = self.private()?;
-        let operation = C::operation(C::DERIVE)?;
-        let (secret, outcome) = C::derive(private, peer);
-        operation.ran(outcome);
-        secret.ok_or(Errno::IO)
+        let private = self.held()?;
+        allow(C::DERIVE)?;
+        ops::attribute_now();
+        C::derive(private, peer).ok_or(Errno::IO)
     }
 
     /// Signs a message.
@@ -353,13 +309,12 @@ impl<C: Curve<N>, const N: usize> Key<C, N> {
     where
         C: Signatures<N, S>,
     {
-        let private = self.private()?;
-        let operation = C::signing(message.len())?;
+        let private = self.held()?;
+        permit(C::SIGN, C::signs_in_hardware(message.len()))?;
         // Never with the public key that was set: signatures of one message with two public keys give the private key away.
         let public = self.own()?;
-        let (signature, outcome) = C::sign(private, &public, message);
-        operation.ran(outcome);
-        signature.ok_or(Errno::IO)
+        ops::attribute_now();
+        C::sign(private, &public, message).ok_or(Errno::IO)
     }
 
     /// Verifies a signature.
@@ -371,9 +326,8 @@ impl<C: Curve<N>, const N: usize> Key<C, N> {
         C: Signatures<N, S>,
     {
         let public = self.public()?;
-        let operation = C::operation(C::VERIFY)?;
-        let (right, outcome) = C::verify(&public, message, signature);
-        operation.ran(outcome);
-        if right { Ok(()) } else { Err(Errno::FAULT) }
+        allow(C::VERIFY)?;
+        ops::attribute_now();
+        if C::verify(&public, message, signature) { Ok(()) } else { Err(Errno::FAULT) }
     }
 }

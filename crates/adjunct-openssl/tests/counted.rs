@@ -5,6 +5,8 @@
 mod common;
 #[path = "common/counted.rs"]
 mod counted;
+#[path = "counted/curves.rs"]
+mod curves;
 #[path = "common/rsa.rs"]
 mod rsa;
 

@@ -7,9 +7,10 @@
 // Every kernel is called only where `lanes()` has asked for its instructions.
 #![allow(clippy::undocumented_unsafe_blocks)]
 
-use adjunct::adapter::cpu::awslc::ec::{Curve, Form, Key, MAX_FIELD, MAX_POINT, Verdict};
+use adjunct::adapter::cpu::awslc::ec::Key;
 use adjunct::adapter::cpu::awslc::rsa::{self, Part};
 use adjunct::adapter::cpu::awslc::{ecx, random};
+use adjunct::adapter::cpu::curve::{Curve, Form, MAX_FIELD, MAX_POINT};
 use adjunct_kernels::curve25519::{self, X25519Job};
 use adjunct_kernels::nist::{self, DeriveJob};
 use adjunct_kernels::rsa::{PrivateJob, PrivateKey, PublicJob, PublicKey};
@@ -123,24 +124,17 @@ const P256: Pair =
 const P384: Pair =
     Pair { curve: Curve::P384, sign: nist::sign::<nist::P384, _>, derive: nist::derive::<nist::P384, _> };
 
-fn integer(der: &mut Vec<u8>, number: &[u8]) {
-    let number = &number[number.iter().take_while(|b| **b == 0).count()..];
-    let sign = number.first().is_none_or(|b| b & 0x80 != 0);
-    der.extend([2, (number.len() + usize::from(sign)) as u8]);
-    der.extend(sign.then_some(0));
-    der.extend(number);
-}
-
 fn signatures(pair: &Pair, count: usize) {
     let field = pair.curve.field_len();
-    let keys: Vec<Key> = (0..32).map(|_| Key::generate(pair.curve).expect("a key").0).collect();
-    let scalars: Vec<_> = keys.iter().map(|k| k.private().expect("private")).collect();
+    let keys: Vec<Key> = (0..32).map(|_| Key::generate(pair.curve.group()).expect("a key").0).collect();
+    let scalars: Vec<_> = keys.iter().map(|k| k.scalar().expect("private").to_vec()).collect();
     batches(count, |size| {
         let (digests, choice) = (bytes::<{ 8 * 48 }>(), bytes::<8>());
         let key = |i: usize| usize::from(choice[i]) % keys.len();
         // A private key of another pair is as good a nonce as any.
-        let nonces: Vec<_> =
-            (0..size).map(|_| Key::generate(pair.curve).expect("a key").0.private().expect("private")).collect();
+        let nonces: Vec<_> = (0..size)
+            .map(|_| Key::generate(pair.curve.group()).expect("a key").0.scalar().expect("private").to_vec())
+            .collect();
         let mut made = vec![0; 8 * 2 * field];
         let mut jobs: Vec<_> = (made.chunks_mut(2 * field).enumerate().take(size))
             .map(|(i, signature)| nist::SignJob {
@@ -152,35 +146,29 @@ fn signatures(pair: &Pair, count: usize) {
             .collect();
         assert_eq!(unsafe { (pair.sign)(&mut jobs) }, full(size));
         for i in 0..size {
-            let (r, s) = made[2 * field * i..][..2 * field].split_at(field);
-            let mut body = Vec::new();
-            integer(&mut body, r);
-            integer(&mut body, s);
-            let mut der = vec![0x30, body.len() as u8];
-            der.extend(body);
-            let verdict = keys[key(i)].verify(&digests[48 * i..][..field], &der);
-            assert_eq!(verdict.0, Verdict::Good, "private {:x?}, nonce {:x?}", scalars[key(i)], nonces[i]);
+            let verdict = keys[key(i)].verify(&digests[48 * i..][..field], &made[2 * field * i..][..2 * field]);
+            assert!(verdict.expect("a public key").0, "private {:x?}, nonce {:x?}", scalars[key(i)], nonces[i]);
         }
     });
 }
 
 fn secrets(pair: &Pair, count: usize) {
     let field = pair.curve.field_len();
-    let keys: Vec<Key> = (0..32).map(|_| Key::generate(pair.curve).expect("a key").0).collect();
-    let scalars: Vec<_> = keys.iter().map(|k| k.private().expect("private")).collect();
+    let keys: Vec<Key> = (0..32).map(|_| Key::generate(pair.curve.group()).expect("a key").0).collect();
+    let scalars: Vec<_> = keys.iter().map(|k| k.scalar().expect("private").to_vec()).collect();
     let points: Vec<Vec<u8>> =
         keys.iter().map(|k| k.public(Form::Uncompressed, &mut [0; MAX_POINT]).expect("public")[1..].to_vec()).collect();
     batches(count, |size| {
         // One fresh key a batch, so that no run is like another.
-        let fresh = Key::generate(pair.curve).expect("a key").0;
-        let fresh_scalar = fresh.private().expect("private");
+        let fresh = Key::generate(pair.curve.group()).expect("a key").0;
+        let fresh_scalar = fresh.scalar().expect("private");
         let choice = bytes::<16>();
         let (one, two) =
             (|i: usize| usize::from(choice[i]) % keys.len(), |i: usize| usize::from(choice[8 + i]) % keys.len());
         let mut made = vec![0; 8 * field];
         let mut jobs: Vec<_> = (made.chunks_mut(field).enumerate().take(size))
             .map(|(i, secret)| DeriveJob {
-                private: if i == 0 { &fresh_scalar } else { &scalars[one(i)] },
+                private: if i == 0 { fresh_scalar } else { &scalars[one(i)] },
                 peer: &points[two(i)],
                 secret,
             })

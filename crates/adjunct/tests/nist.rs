@@ -4,8 +4,10 @@
 // Every call is under `lanes()`, which asks for the instructions.
 #![allow(clippy::undocumented_unsafe_blocks)]
 
-use adjunct::adapter::cpu::awslc::ec::{self, Form, Key, MAX_FIELD, MAX_POINT, Verdict};
+use adjunct::adapter::cpu::awslc::ec::Key;
+use adjunct::adapter::cpu::curve::{Curve, Form, MAX_FIELD, MAX_POINT};
 use adjunct::adapter::cpu::nonce::{Nonces, truncate};
+use adjunct::adapter::lanes::nist as together;
 use adjunct_kernels::nist::{self, DeriveJob, P256, P384, P521, PublicJob, SignJob};
 use aws_lc_sys as lc;
 use std::ptr::null_mut;
@@ -16,7 +18,7 @@ fn lanes() -> bool {
 
 /// A curve as both sides know it.
 trait Pair {
-    const CURVE: ec::Curve;
+    const CURVE: Curve;
     const BYTES: usize = Self::CURVE.field_len();
     fn sign(jobs: &mut [SignJob]) -> u8;
     fn derive(jobs: &mut [DeriveJob]) -> u8;
@@ -26,7 +28,7 @@ trait Pair {
 macro_rules! pair {
     ($($curve:ident)*) => { $(
         impl Pair for $curve {
-            const CURVE: ec::Curve = ec::Curve::$curve;
+            const CURVE: Curve = Curve::$curve;
             fn sign(jobs: &mut [SignJob]) -> u8 { unsafe { nist::sign::<$curve, _>(jobs) } }
             fn derive(jobs: &mut [DeriveJob]) -> u8 { unsafe { nist::derive::<$curve, _>(jobs) } }
             fn public(jobs: &mut [PublicJob]) -> u8 { unsafe { nist::public::<$curve, _>(jobs) } }
@@ -55,9 +57,9 @@ fn bytes<C: Pair>(number: *const lc::BIGNUM) -> Vec<u8> {
 fn group<C: Pair>() -> *const lc::EC_GROUP {
     unsafe {
         match C::CURVE {
-            ec::Curve::P256 => lc::EC_group_p256(),
-            ec::Curve::P384 => lc::EC_group_p384(),
-            ec::Curve::P521 => lc::EC_group_p521(),
+            Curve::P256 => lc::EC_group_p256(),
+            Curve::P384 => lc::EC_group_p384(),
+            Curve::P521 => lc::EC_group_p521(),
         }
     }
 }
@@ -89,7 +91,7 @@ fn multiple<C: Pair>(scalar: &[u8]) -> Option<Vec<u8>> {
 }
 
 fn key<C: Pair>(public: &[u8], private: Option<&[u8]>) -> Result<Key, adjunct::Error> {
-    Key::new(C::CURVE, Some(&[&[4], public].concat()), private)
+    Key::new(C::CURVE.group(), Some(&[&[4], public].concat()), private)
 }
 
 /// Scalars where digits, windows and limbs have their edges, all of [1, n - 1].
@@ -192,17 +194,6 @@ fn sign<C: Pair>(work: &[[Vec<u8>; 3]]) -> (u8, Vec<Vec<u8>>) {
     (good, out)
 }
 
-fn der(signature: &[u8]) -> Vec<u8> {
-    let (mut out, mut length) = (null_mut(), 0);
-    let (r, s) = signature.split_at(signature.len() / 2);
-    unsafe {
-        let object = lc::ECDSA_SIG_new();
-        lc::ECDSA_SIG_set0(object, number(r), number(s));
-        assert_eq!(lc::ECDSA_SIG_to_bytes(&raw mut out, &raw mut length, object), 1);
-        std::slice::from_raw_parts(out, length).to_vec()
-    }
-}
-
 fn public_keys_of_edges<C: Pair>() {
     if !lanes() {
         return;
@@ -254,9 +245,9 @@ fn secrets_of_edges_are_aws_lcs() {
 }
 
 fn pair<C: Pair>() -> (Vec<u8>, Vec<u8>) {
-    let (key, _) = Key::generate(C::CURVE).unwrap();
+    let (key, _) = Key::generate(C::CURVE.group()).unwrap();
     let mut point = [0; MAX_POINT];
-    (key.private().unwrap().to_vec(), key.public(Form::Uncompressed, &mut point).unwrap()[1..].to_vec())
+    (key.scalar().unwrap().to_vec(), key.public(Form::Uncompressed, &mut point).unwrap()[1..].to_vec())
 }
 
 fn random_operations<C: Pair>(count: usize) {
@@ -280,7 +271,7 @@ fn random_operations<C: Pair>(count: usize) {
         let (good, out) = sign::<C>(&jobs);
         assert_eq!(good, all(batch.len()));
         for ((_, public, digest), signature) in batch.iter().zip(out) {
-            assert_eq!(key::<C>(public, None).unwrap().verify(digest, &der(&signature)).0, Verdict::Good);
+            assert!(key::<C>(public, None).unwrap().verify(digest, &signature).unwrap().0);
         }
     }
 }
@@ -317,7 +308,7 @@ fn signatures_of_edges<C: Pair>() {
         assert_eq!(good, all(batch.len()), "{batch:02x?}");
         for ([private, digest, _], signature) in batch.iter().zip(out) {
             let public = multiple::<C>(private).unwrap();
-            assert_eq!(key::<C>(&public, None).unwrap().verify(digest, &der(&signature)).0, Verdict::Good);
+            assert!(key::<C>(&public, None).unwrap().verify(digest, &signature).unwrap().0);
         }
     }
 }
@@ -366,7 +357,7 @@ fn refusals<C: Pair>() {
     };
     let sqrt_b = {
         // A point with x = 0, whose x + p would be an encoding above p.
-        let point = Key::new(C::CURVE, Some(&[&[2][..], &zero].concat()), None).unwrap();
+        let point = Key::new(C::CURVE.group(), Some(&[&[2][..], &zero].concat()), None).unwrap();
         let mut out = [0; MAX_POINT];
         point.public(Form::Uncompressed, &mut out).unwrap()[1 + C::BYTES..].to_vec()
     };
@@ -535,7 +526,7 @@ fn rfc_6979s_signatures() {
     );
 }
 
-fn together(curve: ec::Curve) -> usize {
+fn meetings(curve: Curve) -> usize {
     let lanes = std::sync::atomic::AtomicUsize::new(0);
     let count = |outcome| {
         if outcome == adjunct::adapter::Outcome::Lanes {
@@ -546,20 +537,20 @@ fn together(curve: ec::Curve) -> usize {
         for thread in 0..8u8 {
             let count = &count;
             scope.spawn(move || {
-                let (mut ours, outcome) = Key::generate(curve).unwrap();
+                let (mut ours, outcome) = together::generate(curve).unwrap();
                 count(outcome);
                 for i in 0..100u8 {
-                    let (digest, mut out) = ([thread ^ i; 80], [0; ec::MAX_SIGNATURE]);
+                    let digest = [thread ^ i; 80];
                     let digest = &digest[..20 + usize::from(i % 4) * 20];
-                    let (signature, outcome) = ours.sign(digest, &mut out).unwrap();
+                    let (signature, outcome) = together::sign(curve, &ours, digest).unwrap();
                     count(outcome);
-                    assert_eq!(ours.verify(digest, signature).0, Verdict::Good);
-                    let (theirs, outcome) = Key::generate(curve).unwrap();
+                    assert!(ours.verify(digest, &signature[..2 * curve.field_len()]).unwrap().0);
+                    let (theirs, outcome) = together::generate(curve).unwrap();
                     count(outcome);
                     let (mut a, mut b) = ([0; MAX_FIELD], [0; MAX_FIELD]);
-                    let (a, outcome) = ours.shared_secret(&theirs, &mut a).unwrap();
+                    let (a, outcome) = together::shared_secret(curve, &ours, &theirs, &mut a).unwrap();
                     count(outcome);
-                    assert_eq!(a, theirs.shared_secret(&ours, &mut b).unwrap().0);
+                    assert_eq!(a, together::shared_secret(curve, &theirs, &ours, &mut b).unwrap().0);
                     ours = theirs;
                 }
             });
@@ -572,7 +563,7 @@ fn together(curve: ec::Curve) -> usize {
 fn threads_sign_agree_and_make_keys_together() {
     adjunct::adapter::lanes::configure("accelerator", "always");
     adjunct::init();
-    let met = [ec::Curve::P256, ec::Curve::P384, ec::Curve::P521].map(together);
+    let met = [Curve::P256, Curve::P384, Curve::P521].map(meetings);
     // 8 threads that do nothing else do meet.
     assert!(!adjunct::adapter::lanes::available() || met.iter().sum::<usize>() > 0, "{met:?}");
 }

@@ -4,7 +4,7 @@
 use super::{handle, number, secret};
 use crate::ec::{Curve, Key};
 use crate::error::Errno;
-use adjunct::adapter::cpu::awslc::ec::{MAX_FIELD, MAX_POINT};
+use adjunct::ops::ec::{MAX_FIELD, MAX_POINT};
 use adjunct_ossl::guard;
 use std::ffi::{c_int, c_uint};
 use std::ptr::null_mut;

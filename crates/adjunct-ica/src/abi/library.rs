@@ -18,7 +18,7 @@ pub extern "C" fn adjunct_ica_load() {
     guard((), || {
         serve::from_environment();
         adjunct::init();
-        adjunct::adapter::cpu::awslc::group::prime();
+        adjunct::ops::ec::prime();
         machine();
         crate::libcrypto::load();
     });

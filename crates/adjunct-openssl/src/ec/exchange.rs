@@ -7,13 +7,10 @@ use crate::abi::{self, Algorithm, Dispatch, guard, id};
 use crate::entry;
 use crate::fallback::{self, forward};
 use crate::provider::{Provider, provider};
-use adjunct::adapter::Outcome;
-use adjunct::adapter::cpu::awslc::ec::{Key, MAX_FIELD};
-use adjunct::catalogue::Direction;
-use adjunct::catalogue::Function;
-use adjunct::counters;
+use adjunct::catalogue::{Direction, Function};
 use adjunct::memory::Shared;
-use adjunct::ops::Tally;
+use adjunct::ops;
+use adjunct::ops::ec::{Key, MAX_FIELD};
 use std::ffi::{c_int, c_void};
 use zeroize::Zeroizing;
 
@@ -45,18 +42,18 @@ struct Context {
     peer: Option<Shared<State>>,
     /// As set; -1 leaves it to the key. It changes nothing on curves whose cofactor is 1.
     cofactor_mode: c_int,
-    tally: Tally,
+    /// The size of the curve where the default provider has it.
+    bits: usize,
     /// The default provider's context, which then does everything.
     delegated: Option<fallback::Context>,
 }
 
 unsafe extern "C" fn newctx(provctx: *mut c_void) -> *mut c_void {
     guard(std::ptr::null_mut(), || {
-        counters::attribute();
+        ops::attribute();
         // SAFETY: OpenSSL keeps the provider as long as its contexts.
         let provider = unsafe { provider(provctx) };
-        let tally = Tally::new(Function::Ecdh, 0);
-        abi::give(Context { provider, key: None, peer: None, cofactor_mode: -1, tally, delegated: None })
+        abi::give(Context { provider, key: None, peer: None, cofactor_mode: -1, bits: 0, delegated: None })
     })
 }
 
@@ -64,7 +61,7 @@ unsafe extern "C" fn dupctx(context: *mut c_void) -> *mut c_void {
     guard(std::ptr::null_mut(), || {
         // SAFETY: a context of OpenSSL's.
         let Some(c) = (unsafe { abi::context::<Context>(context) }) else { return std::ptr::null_mut() };
-        counters::attribute();
+        ops::attribute();
         let delegated = match &c.delegated {
             None => None,
             Some(d) => {
@@ -113,8 +110,7 @@ impl Context {
             (done == 1).then_some((context, key.bits))
         };
         let Some((context, bits)) = set_up() else { return false };
-        self.tally = Tally::delegated(Function::Ecdh, bits);
-        self.delegated = Some(context);
+        (self.bits, self.delegated) = (bits, Some(context));
         true
     }
 
@@ -147,26 +143,30 @@ impl Context {
         forward!(algorithm, id::KEYEXCH_SET_CTX_PARAMS, fn(*mut c_void, *const Param) -> c_int, 0, (raw, params))
     }
 
-    /// What the default provider derives.
+    /// What the default provider derives, which counts.
     fn judged(&mut self, out: *mut u8, length: *mut usize, size: usize) -> c_int {
         if self.delegated.is_none() && !self.delegate() {
             return 0;
         }
         let Some((algorithm, raw)) = self.raw() else { return 0 };
-        forward!(
+        let done = forward!(
             algorithm,
             id::KEYEXCH_DERIVE,
             fn(*mut c_void, *mut u8, *mut usize, usize) -> c_int,
             0,
             (raw, out, length, size)
-        )
+        );
+        if done == 1 && !out.is_null() {
+            ops::Delegated::new(Function::Ecdh, self.bits).done(Direction::Encrypt, 0);
+        }
+        done
     }
 
     fn raw(&self) -> Option<(fallback::Algorithm, *mut c_void)> {
         self.delegated.as_ref().map(|d| (d.algorithm(), d.raw()))
     }
 
-    fn secret<'a>(&self, out: &'a mut [u8; MAX_FIELD]) -> Option<(&'a [u8], Outcome)> {
+    fn secret<'a>(&self, out: &'a mut [u8; MAX_FIELD]) -> Option<&'a [u8]> {
         fn key(state: &Option<Shared<State>>) -> Option<&Key> {
             match state.as_deref() {
                 Some(State::Native(native)) => native.key.as_ref(),
@@ -185,7 +185,7 @@ unsafe extern "C" fn init(context: *mut c_void, key: *mut c_void, params: *const
         c.key = Some(key.state.clone());
         (c.peer, c.delegated, c.cofactor_mode) = (None, None, -1);
         match &*key.state {
-            State::Native(native) => c.tally = Tally::new(Function::Ecdh, native.curve.bits()),
+            State::Native(_) => {}
             _ if c.delegate() => {}
             _ => return 0,
         }
@@ -227,11 +227,7 @@ unsafe extern "C" fn derive(context: *mut c_void, out: *mut u8, length: *mut usi
         // SAFETY: a context of OpenSSL's.
         let Some(c) = (unsafe { abi::context::<Context>(context) }) else { return 0 };
         if c.delegated.is_some() {
-            let done = c.judged(out, length, size);
-            if done == 1 && !out.is_null() {
-                c.tally.count(Direction::Encrypt, 0);
-            }
-            return done;
+            return c.judged(out, length, size);
         }
         if let (true, Some(State::Native(native)), true) = (out.is_null(), c.key.as_deref(), c.peer.is_some()) {
             // SAFETY: a length of OpenSSL's.
@@ -239,11 +235,10 @@ unsafe extern "C" fn derive(context: *mut c_void, out: *mut u8, length: *mut usi
             return 1;
         }
         let mut buffer = Zeroizing::new([0; MAX_FIELD]);
-        let Some((secret, outcome)) = (if out.is_null() { None } else { c.secret(&mut buffer) }) else {
+        let Some(secret) = (if out.is_null() { None } else { c.secret(&mut buffer) }) else {
             // What is missing or wrong, OpenSSL says.
             return c.judged(out, length, size);
         };
-        c.tally.ran(outcome).count(Direction::Encrypt, 0);
         // As OpenSSL: a shorter buffer takes the first bytes.
         let secret = &secret[..secret.len().min(size)];
         // SAFETY: a buffer of `size` bytes and a length, both OpenSSL's.

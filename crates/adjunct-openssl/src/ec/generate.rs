@@ -5,13 +5,11 @@ use super::{Delegated, KEYPAIR, Native, State, curve_of};
 use crate::abi::build::Builder;
 use crate::abi::param::{self, Param};
 use crate::abi::{self, guard, id};
-use crate::fallback::{Context, forward};
+use crate::fallback::{self, ExportCallback};
 use crate::provider::{Provider, provider};
-use adjunct::adapter::cpu::awslc::ec::{Curve, Form, Key};
-use adjunct::catalogue::Direction;
-use adjunct::catalogue::Function;
-use adjunct::counters;
-use adjunct::ops::Tally;
+use adjunct::catalogue::{Direction, Function};
+use adjunct::ops;
+use adjunct::ops::ec::{Curve, Form, Key};
 use std::ffi::{c_int, c_void};
 
 struct Generation {
@@ -21,7 +19,7 @@ struct Generation {
     plan: Native,
     chosen: bool,
     /// Once something was set that is not for us, the default provider has it all.
-    delegated: Option<Context>,
+    delegated: Option<fallback::Generation>,
 }
 
 pub(super) unsafe extern "C" fn init(provctx: *mut c_void, selection: c_int, params: *const Param) -> *mut c_void {
@@ -29,7 +27,7 @@ pub(super) unsafe extern "C" fn init(provctx: *mut c_void, selection: c_int, par
         if selection & (KEYPAIR | id::KEYMGMT_SELECT_DOMAIN_PARAMETERS) == 0 {
             return std::ptr::null_mut();
         }
-        counters::attribute();
+        ops::attribute();
         // SAFETY: OpenSSL keeps the provider as long as its contexts.
         let provider = unsafe { provider(provctx) };
         let plan = Native::new(Curve::P256, None);
@@ -72,17 +70,14 @@ pub(super) unsafe extern "C" fn set_template(context: *mut c_void, template: *mu
         }
         let Some(key) = template.state.delegated(template.provider) else { return 0 };
         let key = key.object.raw();
-        let Some(context) = generation.delegate() else { return 0 };
-        let (algorithm, raw) = (context.algorithm(), context.raw());
-        forward!(algorithm, id::KEYMGMT_GEN_SET_TEMPLATE, fn(*mut c_void, *mut c_void) -> c_int, 0, (raw, key))
+        // SAFETY: a key of the default provider's, made as the generation is by that of this libcrypto.
+        generation.delegate().map_or(0, |theirs| unsafe { theirs.set_template(key) })
     })
 }
 
-type Progress = unsafe extern "C" fn(*const Param, *mut c_void) -> c_int;
-
 pub(super) unsafe extern "C" fn run(
     context: *mut c_void,
-    callback: Option<Progress>,
+    callback: Option<ExportCallback>,
     argument: *mut c_void,
 ) -> *mut c_void {
     guard(std::ptr::null_mut(), || {
@@ -109,9 +104,8 @@ impl Generation {
                 return true;
             }
         }
-        let Some(context) = self.delegate() else { return false };
-        let (algorithm, raw) = (context.algorithm(), context.raw());
-        forward!(algorithm, id::KEYMGMT_GEN_SET_PARAMS, fn(*mut c_void, *const Param) -> c_int, 0, (raw, params)) == 1
+        // SAFETY: see above.
+        self.delegate().is_some_and(|theirs| unsafe { theirs.set_params(params) } == 1)
     }
 
     /// What `params` make of the plan, and whether a curve is chosen then.
@@ -144,7 +138,7 @@ impl Generation {
     }
 
     /// Moves the generation to the default provider.
-    fn delegate(&mut self) -> Option<&Context> {
+    fn delegate(&mut self) -> Option<&mut fallback::Generation> {
         if self.delegated.is_none() {
             let mut builder = Builder::default();
             if self.chosen {
@@ -153,41 +147,25 @@ impl Generation {
             if self.plan.group_form != Form::Uncompressed {
                 builder.utf8(c"point-format", super::form_name(self.plan.group_form));
             }
-            let params = builder.finish()?.cast_const();
-            let algorithm = Delegated::algorithm(self.provider)?;
-            let context = algorithm.provider_context();
-            let raw = forward!(
-                algorithm,
-                id::KEYMGMT_GEN_INIT,
-                fn(*mut c_void, c_int, *const Param) -> *mut c_void,
-                std::ptr::null_mut(),
-                (context, self.selection, params)
-            );
-            // SAFETY: made by the algorithm just now.
-            self.delegated = unsafe { Context::own(algorithm, raw, id::KEYMGMT_GEN_CLEANUP) };
+            let (library, params) = (self.provider.fallback()?, builder.finish()?);
+            // SAFETY: the array ends and lives through the call.
+            self.delegated = unsafe { fallback::Generation::new(library, c"EC", self.selection, params) };
         }
-        self.delegated.as_ref()
+        self.delegated.as_mut()
     }
 
-    fn run(&mut self, callback: Option<Progress>, argument: *mut c_void) -> Option<State> {
+    fn run(&mut self, callback: Option<ExportCallback>, argument: *mut c_void) -> Option<State> {
         let keys = self.selection & KEYPAIR != 0;
         if !self.chosen {
             // What a key without a curve is, OpenSSL says.
             self.delegate()?;
         }
-        if let Some(context) = &self.delegated {
-            let (algorithm, raw) = (context.algorithm(), context.raw());
-            let null = std::ptr::null_mut();
-            let raw = forward!(
-                algorithm,
-                id::KEYMGMT_GEN,
-                fn(*mut c_void, Option<Progress>, *mut c_void) -> *mut c_void,
-                null,
-                (raw, callback, argument)
-            );
-            let key = Delegated::own(self.provider, algorithm, raw)?;
+        if let Some(theirs) = &mut self.delegated {
+            // SAFETY: the callback and its argument are OpenSSL's.
+            let object = unsafe { theirs.run(callback, argument) }?.into_object();
+            let key = Delegated::own(self.provider, object);
             if keys {
-                Tally::delegated(Function::EcKeygen, key.bits).count(Direction::Encrypt, 0);
+                ops::Delegated::new(Function::EcKeygen, key.bits).done(Direction::Encrypt, 0);
             }
             return Some(State::Delegated(key));
         }
@@ -195,8 +173,6 @@ impl Generation {
         if !keys {
             return Some(State::Native(self.plan.with_key(None)));
         }
-        let (key, outcome) = Key::generate(curve).ok()?;
-        Tally::new(Function::EcKeygen, curve.bits()).ran(outcome).count(Direction::Encrypt, 0);
-        Some(State::Native(self.plan.with_key(Some(key))))
+        Some(State::Native(self.plan.with_key(Some(Key::generate(curve).ok()?))))
     }
 }

@@ -6,10 +6,10 @@ use crate::abi::build::Builder;
 use crate::abi::param::{self, Param};
 use crate::abi::{self, Algorithm, Dispatch, guard, id};
 use crate::entry;
-use crate::fallback::forward;
+use crate::fallback::{Context, forward};
 use crate::provider::{Provider, provider};
-use adjunct::adapter::cpu::awslc::ec::{Form, Key};
 use adjunct::memory::Shared;
+use adjunct::ops::ec::{Form, Key, MAX_POINT};
 use std::ffi::{CStr, c_char, c_int, c_void};
 
 /// What keys of this module are called, as in the default provider.
@@ -251,7 +251,7 @@ fn copy(ec: &EcKey, selection: c_int) -> Option<Shared<State>> {
             let key = if public {
                 key.and_then(|key| key.public_only().ok())
             } else if private {
-                key.and_then(Key::private).and_then(|scalar| Key::new(native.curve, None, Some(&scalar)).ok())
+                key.and_then(Key::private).and_then(|scalar| Key::new(native.curve, None, Some(scalar)).ok())
             } else {
                 None
             };
@@ -262,7 +262,9 @@ fn copy(ec: &EcKey, selection: c_int) -> Option<Shared<State>> {
             let null = std::ptr::null_mut();
             let raw =
                 forward!(algorithm, id::KEYMGMT_DUP, fn(*const c_void, c_int) -> *mut c_void, null, (raw, selection));
-            Shared::new(State::Delegated(Delegated::own(ec.provider, algorithm, raw)?)).ok()
+            // SAFETY: made by the algorithm just now.
+            let object = unsafe { Context::own(algorithm, raw, id::KEYMGMT_FREE) }?;
+            Shared::new(State::Delegated(Delegated::own(ec.provider, object))).ok()
         }
     }
 }
@@ -335,7 +337,7 @@ unsafe fn changed(native: &Native, params: *const Param) -> Result<Native, NotNa
             _ => params::setting(&mut changed, p, true)?,
         }
     }
-    let mut encoded = [0; adjunct::adapter::cpu::awslc::ec::MAX_POINT];
+    let mut encoded = [0; MAX_POINT];
     let kept = native.public_part(Form::Uncompressed, &mut encoded);
     if let Some(public) = public {
         // As OpenSSL, the form of what comes in is the form of what goes out.
@@ -347,7 +349,6 @@ unsafe fn changed(native: &Native, params: *const Param) -> Result<Native, NotNa
     }
     let public = public.or(kept);
     if public.is_some() || private.is_some() {
-        let private = private.as_deref().map(Vec::as_slice);
         changed.key = Some(Key::new(native.curve, public, private).map_err(|_| NotNative)?);
     }
     Ok(changed)
@@ -357,10 +358,9 @@ unsafe fn changed(native: &Native, params: *const Param) -> Result<Native, NotNa
 fn moved(ec: &EcKey, native: &Native, params: *const Param) -> Option<Delegated> {
     let copy = native.with_key(None);
     let key = native.key.as_ref();
-    let mut encoded = [0; adjunct::adapter::cpu::awslc::ec::MAX_POINT];
+    let mut encoded = [0; MAX_POINT];
     let public = native.public_part(Form::Uncompressed, &mut encoded);
     let private = key.and_then(Key::private);
-    let private = private.as_deref().map(Vec::as_slice);
     let copy = match key {
         Some(_) => copy.with_key(Some(Key::new(native.curve, public, private).ok()?)),
         None => copy,

@@ -16,8 +16,8 @@ use crate::abi::id;
 use crate::abi::param::Param;
 use crate::fallback::{Algorithm, Context, forward};
 use crate::provider::Provider;
-use adjunct::adapter::cpu::awslc::ec::{Curve, Form, Key, MAX_POINT};
 use adjunct::memory::Shared;
+use adjunct::ops::ec::{Curve, Form, Key, MAX_POINT};
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::OnceLock;
 
@@ -67,12 +67,10 @@ impl Delegated {
     }
 
     /// Takes over a finished key made by the default provider's key management.
-    fn own(provider: &Provider, algorithm: Algorithm, raw: *mut c_void) -> Option<Delegated> {
-        // SAFETY: the caller got `raw` from this algorithm.
-        let object = unsafe { Context::own(algorithm, raw, id::KEYMGMT_FREE) }?;
+    fn own(provider: &Provider, object: Context) -> Delegated {
         let mut delegated = Delegated { object, bits: 0 };
         delegated.measure(provider);
-        Some(delegated)
+        delegated
     }
 
     /// An empty key.

@@ -4,7 +4,7 @@ use super::{KEYPAIR, Native, curve_of, form_name, form_of, name_of};
 use crate::abi::build::Builder;
 use crate::abi::id;
 use crate::abi::param::{self, INTEGER, OCTETS, Param, UNSIGNED, UTF8};
-use adjunct::adapter::cpu::awslc::ec::{Form, Key, MAX_FIELD, MAX_POINT};
+use adjunct::ops::ec::{Form, Key, MAX_FIELD, MAX_POINT};
 use std::ffi::c_int;
 use zeroize::Zeroizing;
 
@@ -167,7 +167,7 @@ pub(super) fn describe(native: &Native, selection: c_int, builder: &mut Builder)
         if selection & id::KEYMGMT_SELECT_PRIVATE_KEY != 0
             && let Some(private) = native.key.as_ref().and_then(Key::private)
         {
-            builder.number(c"priv", &private);
+            builder.number(c"priv", private);
         }
     }
     if selection & id::KEYMGMT_SELECT_OTHER_PARAMETERS != 0 {
@@ -210,7 +210,7 @@ pub(super) fn answer(native: &Native, p: &mut Param) -> Option<bool> {
             None => true,
         },
         b"priv" => match native.key.as_ref().and_then(Key::private) {
-            Some(private) => p.set_number(&private),
+            Some(private) => p.set_number(private),
             None => true,
         },
         _ if GETTABLE.iter().take(GETTABLE.len() - 1).any(|known| known.name() == p.name()) => return None,

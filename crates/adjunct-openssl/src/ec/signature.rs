@@ -6,9 +6,8 @@ use crate::abi::{self, Algorithm, Dispatch, guard, id};
 use crate::entry;
 use crate::fallback::forward;
 use crate::provider::provider;
-use adjunct::adapter::cpu::awslc::digest::MAX_SIZE;
-use adjunct::catalogue::Direction;
-use adjunct::counters;
+use adjunct::catalogue::Function;
+use adjunct::ops::{self, MAX_DIGEST};
 use std::ffi::{c_char, c_int, c_void};
 
 /// What this module offers.
@@ -43,7 +42,7 @@ static FUNCTIONS: [Dispatch; 18] = [
 // The property query is for fetching digests, which are not fetched here.
 unsafe extern "C" fn newctx(provctx: *mut c_void, _properties: *const c_char) -> *mut c_void {
     guard(std::ptr::null_mut(), || {
-        counters::attribute();
+        ops::attribute();
         // SAFETY: OpenSSL keeps the provider as long as its contexts.
         abi::give(Context::new(unsafe { provider(provctx) }))
     })
@@ -51,7 +50,7 @@ unsafe extern "C" fn newctx(provctx: *mut c_void, _properties: *const c_char) ->
 
 unsafe extern "C" fn dupctx(context: *mut c_void) -> *mut c_void {
     guard(std::ptr::null_mut(), || {
-        counters::attribute();
+        ops::attribute();
         // SAFETY: a context of OpenSSL's.
         let copy = unsafe { context_of(context) }.and_then(|c| c.duplicate());
         copy.map_or(std::ptr::null_mut(), abi::give)
@@ -120,7 +119,7 @@ unsafe extern "C" fn sign(
             (raw, out, length, size, data, data_len)
         );
         if done == 1 && !out.is_null() {
-            c.sign.count(Direction::Encrypt, 0);
+            c.done(Function::EcdsaSign);
         }
         done
     })
@@ -140,14 +139,18 @@ unsafe extern "C" fn verify(
             // SAFETY: as above.
             return unsafe { c.verify(abi::slice(signature, length), abi::slice(data, data_len)) };
         };
-        c.verify.count(Direction::Encrypt, 0);
-        forward!(
+        let done = forward!(
             algorithm,
             id::SIGNATURE_VERIFY,
             fn(*mut c_void, *const u8, usize, *const u8, usize) -> c_int,
             0,
             (raw, signature, length, data, data_len)
-        )
+        );
+        // A negative result is an error. So is 0 where what was signed has not the length of the digest.
+        if done == 1 || done == 0 && c.takes(data_len) {
+            c.done(Function::EcdsaVerify);
+        }
+        done
     })
 }
 
@@ -184,7 +187,7 @@ unsafe extern "C" fn digest_sign_final(context: *mut c_void, out: *mut u8, lengt
                 // SAFETY: as above.
                 return unsafe { c.sign(out, length, size, &[]) };
             }
-            let mut buffer = [0; MAX_SIZE];
+            let mut buffer = [0; MAX_DIGEST];
             let Some(digest) = c.finish(&mut buffer) else { return 0 };
             // SAFETY: as above.
             return unsafe { c.sign(out, length, size, digest) };
@@ -197,7 +200,7 @@ unsafe extern "C" fn digest_sign_final(context: *mut c_void, out: *mut u8, lengt
             (raw, out, length, size)
         );
         if done == 1 && !out.is_null() {
-            c.sign.count(Direction::Encrypt, 0);
+            c.done(Function::EcdsaSign);
         }
         done
     })
@@ -211,19 +214,22 @@ unsafe extern "C" fn digest_verify_final(context: *mut c_void, signature: *const
             if length == 0 {
                 return c.verify_nothing();
             }
-            let mut buffer = [0; MAX_SIZE];
+            let mut buffer = [0; MAX_DIGEST];
             let Some(digest) = c.finish(&mut buffer) else { return 0 };
             // SAFETY: as above.
             return c.verify(unsafe { abi::slice(signature, length) }, digest);
         };
-        c.verify.count(Direction::Encrypt, 0);
-        forward!(
+        let done = forward!(
             algorithm,
             id::SIGNATURE_DIGEST_VERIFY_FINAL,
             fn(*mut c_void, *const u8, usize) -> c_int,
             0,
             (raw, signature, length)
-        )
+        );
+        if done >= 0 {
+            c.done(Function::EcdsaVerify);
+        }
+        done
     })
 }
 

@@ -7,13 +7,12 @@ use crate::abi::reason::prov;
 use crate::abi::{self, id};
 use crate::fallback::{self, forward};
 use crate::provider::Provider;
-use adjunct::adapter::cpu::awslc::digest::{Digest, MAX_SIZE, Method};
-use adjunct::adapter::cpu::awslc::ec::{Key, MAX_SIGNATURE, Verdict};
-use adjunct::catalogue::Direction;
-use adjunct::catalogue::Function;
+use adjunct::catalogue::{Direction, Function};
 use adjunct::memory::Shared;
-use adjunct::ops::Tally;
+use adjunct::ops::ec::{Key, MAX_SIGNATURE};
+use adjunct::ops::{self, MAX_DIGEST, Method, Signed};
 use std::ffi::{CStr, c_char, c_int, c_void};
+
 /// What a context was set up for; the value is the `OSSL_FUNC_*` number of that set-up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Purpose {
@@ -31,10 +30,9 @@ pub(super) struct Context {
     method: Option<&'static Method>,
     /// The length a digest to sign must have; 0 for any.
     digest_size: usize,
-    digest: Option<Digest>,
-    hashed: usize,
-    pub(super) sign: Tally,
-    pub(super) verify: Tally,
+    digest: Option<Signed>,
+    /// The size of the curve where the default provider has it.
+    bits: usize,
     /// The default provider's context, which then does everything.
     delegated: Option<fallback::Context>,
 }
@@ -48,9 +46,7 @@ impl Context {
             method: None,
             digest_size: 0,
             digest: None,
-            hashed: 0,
-            sign: Tally::new(Function::EcdsaSign, 0),
-            verify: Tally::new(Function::EcdsaVerify, 0),
+            bits: 0,
             delegated: None,
         }
     }
@@ -93,12 +89,10 @@ impl Context {
             None => {}
         }
         self.purpose = Some(purpose);
-        (self.delegated, self.digest, self.hashed) = (None, None, 0);
-        let Some(State::Native(native)) = self.key.as_deref() else {
+        (self.delegated, self.digest) = (None, None);
+        let Some(State::Native(_)) = self.key.as_deref() else {
             return c_int::from(self.delegate(name, params));
         };
-        let bits = native.curve.bits();
-        (self.sign, self.verify) = (Tally::new(Function::EcdsaSign, bits), Tally::new(Function::EcdsaVerify, bits));
         let streaming = matches!(purpose, Purpose::DigestSign | Purpose::DigestVerify);
         if streaming && name.is_some() {
             let Some(method) = name.and_then(|name| self.method_of(name.to_str().ok()?)) else {
@@ -112,7 +106,7 @@ impl Context {
         }
         if streaming && self.delegated.is_none() {
             let Some(method) = self.method else { return c_int::from(self.delegate(None, params)) };
-            self.digest = Some(Digest::new(method));
+            self.digest = Some(Signed::new(method));
         }
         1
     }
@@ -128,9 +122,7 @@ impl Context {
     fn delegate(&mut self, name: Option<&CStr>, params: *const Param) -> bool {
         let Some(purpose) = self.purpose else { return false };
         let Some((context, bits)) = self.stock(purpose, name, params) else { return false };
-        self.sign = Tally::delegated(Function::EcdsaSign, bits);
-        self.verify = Tally::delegated(Function::EcdsaVerify, bits);
-        self.delegated = Some(context);
+        (self.bits, self.delegated) = (bits, Some(context));
         true
     }
 
@@ -233,14 +225,12 @@ impl Context {
         if done != 1 {
             return done;
         }
-        if self.hashed != 0 {
+        if self.digest.as_ref().is_some_and(|digest| digest.length() != 0) {
             // What has passed cannot be moved.
             return 0;
         }
         let bits = self.key.as_ref().and_then(|key| key.delegated(self.provider)).map_or(0, |key| key.bits);
-        self.sign = Tally::delegated(Function::EcdsaSign, bits);
-        self.verify = Tally::delegated(Function::EcdsaVerify, bits);
-        self.delegated = Some(context);
+        (self.bits, self.delegated) = (bits, Some(context));
         1
     }
 
@@ -300,19 +290,22 @@ impl Context {
         let fits = size >= longest && (self.digest_size == 0 || self.digest_size == digest.len());
         let mut signature = [0; MAX_SIGNATURE];
         let key = self.key().filter(|_| fits);
-        let Some(Ok((signature, outcome))) = key.map(|key| key.sign(digest, &mut signature)) else {
+        let Some(Ok(signature)) = key.map(|key| key.sign(digest, &mut signature)) else {
             let Some(context) = self.judge() else { return 0 };
             let (algorithm, raw) = (context.algorithm(), context.raw());
             let (data, data_length) = (digest.as_ptr(), digest.len());
-            return forward!(
+            let done = forward!(
                 algorithm,
                 id::SIGNATURE_SIGN,
                 fn(*mut c_void, *mut u8, *mut usize, usize, *const u8, usize) -> c_int,
                 0,
                 (raw, out, length, size, data, data_length)
             );
+            if done == 1 {
+                ops::Delegated::new(Function::EcdsaSign, native.curve.bits()).done(Direction::Encrypt, 0);
+            }
+            return done;
         };
-        self.sign.ran(outcome).count(Direction::Encrypt, 0);
         // SAFETY: see above; a signature is not longer than the longest.
         unsafe {
             abi::slice_mut(out, signature.len()).copy_from_slice(signature);
@@ -323,25 +316,26 @@ impl Context {
 
     pub(super) fn verify(&self, signature: &[u8], digest: &[u8]) -> c_int {
         let fits = self.digest_size == 0 || self.digest_size == digest.len();
-        if let Some(key) = self.key().filter(|key| fits && key.has_public()) {
-            let (verdict, outcome) = key.verify(digest, signature);
-            self.verify.ran(outcome).count(Direction::Encrypt, 0);
-            if verdict == Verdict::Good {
-                return 1;
-            }
+        let verified = self.key().filter(|_| fits).map(|key| key.verify(digest, signature));
+        if verified == Some(Ok(true)) {
+            return 1;
         }
         // Whether that is an error, and which, or only a signature that does not fit, OpenSSL says.
         let Some(context) = self.judge() else { return 0 };
         let (algorithm, raw) = (context.algorithm(), context.raw());
         let (data, length, signed, signed_length) =
             (signature.as_ptr(), signature.len(), digest.as_ptr(), digest.len());
-        forward!(
+        let done = forward!(
             algorithm,
             id::SIGNATURE_VERIFY,
             fn(*mut c_void, *const u8, usize, *const u8, usize) -> c_int,
             0,
             (raw, data, length, signed, signed_length)
-        )
+        );
+        if let (Some(Err(_)), Some(key), 0..) = (verified, self.key(), done) {
+            ops::Delegated::new(Function::EcdsaVerify, key.group().bits()).done(Direction::Encrypt, 0);
+        }
+        done
     }
 
     /// What OpenSSL says to no signature at all of what has passed, which it never takes.
@@ -359,23 +353,28 @@ impl Context {
     }
 
     pub(super) fn update(&mut self, data: &[u8]) -> bool {
-        match &mut self.digest {
-            Some(digest) => {
-                digest.update(data);
-                self.hashed += data.len();
-                true
-            }
-            None => false,
-        }
+        self.digest.as_mut().map(|digest| digest.update(data)).is_some()
     }
 
     /// The digest of what has passed, which may go on passing.
-    pub(super) fn finish<'a>(&self, out: &'a mut [u8; MAX_SIZE]) -> Option<&'a [u8]> {
-        let mut digest = self.digest.as_ref()?.clone();
-        digest.finish(out);
-        let method = digest.method();
-        Tally::new(method.function, 0).count(Direction::Encrypt, self.hashed);
-        Some(&out[..method.size])
+    pub(super) fn finish<'a>(&self, out: &'a mut [u8; MAX_DIGEST]) -> Option<&'a [u8]> {
+        Some(self.digest.as_ref()?.digest(out))
+    }
+
+    /// Counts what the default provider has done.
+    pub(super) fn done(&self, function: Function) {
+        ops::Delegated::new(function, self.bits).done(Direction::Encrypt, 0);
+    }
+
+    /// Whether the default provider's context takes a digest of so many bytes.
+    pub(super) fn takes(&self, length: usize) -> bool {
+        let Some((algorithm, raw)) = self.raw() else { return false };
+        let mut size = 0usize;
+        let mut request = [Param::describe(c"digest-size", param::UNSIGNED, size_of::<usize>()), Param::END];
+        request[0].data = (&raw mut size).cast();
+        let params = request.as_mut_ptr();
+        forward!(algorithm, id::SIGNATURE_GET_CTX_PARAMS, fn(*mut c_void, *mut Param) -> c_int, 0, (raw, params));
+        size == 0 || size == length
     }
 
     pub(super) fn raw(&self) -> Option<(fallback::Algorithm, *mut c_void)> {

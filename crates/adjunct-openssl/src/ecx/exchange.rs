@@ -6,13 +6,9 @@ use crate::abi::reason::prov;
 use crate::abi::{self, Algorithm, Dispatch, guard, id};
 use crate::entry;
 use crate::provider::{Provider, provider};
-use adjunct::adapter::cpu::awslc::ecx::KEY;
-use adjunct::adapter::lanes::curve;
-use adjunct::catalogue::Direction;
-use adjunct::catalogue::Function;
-use adjunct::counters;
 use adjunct::memory::Shared;
-use adjunct::ops::Tally;
+use adjunct::ops;
+use adjunct::ops::ecx::x25519::{self, KEY};
 use std::ffi::{c_int, c_void};
 
 /// What this module offers to an OpenSSL of `version`: from 3.4 on, a context has parameters, if none that we know.
@@ -61,22 +57,20 @@ struct Context {
     provider: &'static Provider,
     key: Option<Shared<Pair>>,
     peer: Option<Shared<Pair>>,
-    tally: Tally,
 }
 
 unsafe extern "C" fn newctx(provctx: *mut c_void) -> *mut c_void {
     guard(std::ptr::null_mut(), || {
-        counters::attribute();
+        ops::attribute();
         // SAFETY: OpenSSL keeps the provider as long as its contexts.
         let provider = unsafe { provider(provctx) };
-        let tally = Tally::new(Function::X25519Derive, 0);
-        abi::give(Context { provider, key: None, peer: None, tally })
+        abi::give(Context { provider, key: None, peer: None })
     })
 }
 
 unsafe extern "C" fn dupctx(context: *mut c_void) -> *mut c_void {
     guard(std::ptr::null_mut(), || {
-        counters::attribute();
+        ops::attribute();
         // SAFETY: a context of OpenSSL's.
         let copy = unsafe { abi::context::<Context>(context) }.map(|c| c.clone());
         copy.map_or(std::ptr::null_mut(), abi::give)
@@ -122,9 +116,7 @@ unsafe extern "C" fn derive(context: *mut c_void, out: *mut u8, length: *mut usi
             c.provider.core.raise(prov::OUTPUT_BUFFER_TOO_SMALL);
             return 0;
         }
-        let (secret, outcome) = curve::x25519(private, public);
-        c.tally.ran(outcome).count(Direction::Encrypt, 0);
-        let Some(secret) = secret else {
+        let Some(secret) = x25519::shared_secret(private, public) else {
             c.provider.core.raise(prov::FAILED_DURING_DERIVATION);
             return 0;
         };

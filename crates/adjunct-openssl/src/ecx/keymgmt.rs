@@ -6,17 +6,13 @@ use crate::abi::param::{self, INTEGER, OCTETS, Param, UTF8};
 use crate::abi::reason::prov;
 use crate::abi::{self, Algorithm, Dispatch, guard, id};
 use crate::entry;
-use crate::fallback::{Context, forward};
+use crate::fallback::{self, Context, forward};
 use crate::provider::{Provider, provider};
-use adjunct::adapter::cpu::awslc::ecx::{self, KEY};
-use adjunct::adapter::lanes::curve;
-use adjunct::catalogue::Direction;
-use adjunct::catalogue::Function;
-use adjunct::counters;
+use adjunct::catalogue::{Direction, Function};
 use adjunct::memory::Shared;
-use adjunct::ops::Tally;
+use adjunct::ops;
+use adjunct::ops::ecx::{Private, ed25519, x25519, x25519::KEY};
 use std::ffi::{c_int, c_void};
-use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 
 /// What this module offers.
@@ -99,7 +95,7 @@ unsafe extern "C" fn validate<const ED: bool>(keydata: *const c_void, selection:
             return 1;
         }
         // What a public key must be has changed between versions of OpenSSL; where it is not an ordinary one, ask.
-        if ED && selection & PUBLIC != 0 && ecx.pair.public.is_some_and(|public| !ecx::ed25519_is_ordinary(&public)) {
+        if ED && selection & PUBLIC != 0 && ecx.pair.public.is_some_and(|public| !ed25519::is_ordinary(&public)) {
             let Some(d) = ecx.pair.delegated::<ED>(ecx.provider) else { return 0 };
             let (algorithm, raw) = (d.algorithm(), d.raw());
             return forward!(
@@ -133,7 +129,7 @@ unsafe extern "C" fn same(one: *const c_void, other: *const c_void, selection: c
             return c_int::from(a == b);
         }
         match (selection & PRIVATE != 0, &a.pair.private, &b.pair.private) {
-            (true, Some(a), Some(b)) => c_int::from(bool::from(a[..].ct_eq(&b[..]))),
+            (true, Some(a), Some(b)) => c_int::from(a.is(b)),
             _ => 0,
         }
     })
@@ -149,8 +145,10 @@ unsafe extern "C" fn import<const ED: bool>(keydata: *mut c_void, selection: c_i
         // SAFETY: the array is OpenSSL's.
         let (public, private) = unsafe { (param::find(params, c"pub"), param::find(params, c"priv")) };
         let private = private.filter(|_| selection & PRIVATE != 0);
-        let read = |p: &Param| p.get_octets().and_then(|bytes| <[u8; KEY]>::try_from(bytes).ok());
-        let pair = match (public.map(read), private.map(|p| read(p).map(Zeroizing::new))) {
+        fn read(p: &Param) -> Option<&[u8; KEY]> {
+            p.get_octets()?.try_into().ok()
+        }
+        let pair = match (public.map(|p| read(p).copied()), private.map(|p| read(p).map(Private::new))) {
             (None, Some(Some(private))) => Pair::of_private::<ED>(private),
             (Some(Some(public)), None) => Pair { public: Some(public), private: None },
             (Some(Some(public)), Some(Some(private))) => Pair { public: Some(public), private: Some(private) },
@@ -250,13 +248,13 @@ unsafe extern "C" fn get_params<const ED: bool>(keydata: *mut c_void, params: *m
             let done = match p.name().to_bytes() {
                 b"bits" => p.set_usize(if ED { 256 } else { 253 }),
                 b"security-bits" => p.set_usize(128),
-                b"max-size" => p.set_usize(if ED { ecx::SIGNATURE } else { KEY }),
+                b"max-size" => p.set_usize(if ED { ed25519::SIGNATURE } else { KEY }),
                 // Of post-quantum strength (OpenSSL 3.6): none.
                 b"security-category" => p.set_usize(0),
                 b"mandatory-digest" if ED => p.set_str(c""),
                 b"encoded-pub-key" if !ED => pair.public.as_ref().is_some_and(|public| p.set_octets(public)),
                 b"pub" => pair.public.as_ref().is_none_or(|public| p.set_octets(public)),
-                b"priv" => pair.private.as_ref().is_none_or(|private| p.set_octets(&private[..])),
+                b"priv" => pair.private.as_ref().and_then(Private::bytes).is_none_or(|private| p.set_octets(private)),
                 _ => true,
             };
             if !done {
@@ -306,7 +304,7 @@ struct Generation {
 
 unsafe extern "C" fn gen_init(provctx: *mut c_void, selection: c_int, params: *const Param) -> *mut c_void {
     guard(std::ptr::null_mut(), || {
-        counters::attribute();
+        ops::attribute();
         // SAFETY: OpenSSL keeps the provider as long as its contexts.
         let provider = unsafe { provider(provctx) };
         let mut generation = Generation { provider, selection, material: None };
@@ -354,20 +352,17 @@ unsafe extern "C" fn generate<const ED: bool>(
     guard(std::ptr::null_mut(), || {
         // SAFETY: a context of OpenSSL's.
         let Some(generation) = (unsafe { abi::context::<Generation>(context) }) else { return std::ptr::null_mut() };
-        let function = if ED { Function::Ed25519Keygen } else { Function::X25519Keygen };
         let pair = match &generation.material {
             // Parameters alone: there are none.
             _ if generation.selection & KEYPAIR == 0 => return make(generation.provider, Pair::default()),
             Some(material) => {
                 let Some(pair) = derived::<ED>(generation, material) else { return std::ptr::null_mut() };
-                Tally::delegated(function, 0).count(Direction::Encrypt, 0);
+                let function = if ED { Function::Ed25519Keygen } else { Function::X25519Keygen };
+                ops::Delegated::new(function, 0).done(Direction::Encrypt, 0);
                 pair
             }
             _ => {
-                let private = if ED { ecx::ed25519_generate() } else { ecx::x25519_generate() };
-                let (public, outcome) =
-                    if ED { curve::ed25519_public(&private) } else { curve::x25519_public(&private) };
-                Tally::new(function, 0).ran(outcome).count(Direction::Encrypt, 0);
+                let (private, public) = if ED { ed25519::generate() } else { x25519::generate() };
                 Pair { public: Some(public), private: Some(private) }
             }
         };
@@ -385,39 +380,17 @@ impl Generation {
 
 /// The key that the default provider makes of keying material; Ed25519 knows none, which OpenSSL may refuse or pass over.
 fn derived<const ED: bool>(generation: &Generation, material: &[u8]) -> Option<Pair> {
-    let algorithm = generation.provider.fallback()?.algorithm(id::OP_KEYMGMT, type_name::<ED>())?;
-    let (context, null) = (algorithm.provider_context(), std::ptr::null_mut());
     let mut builder = Builder::default();
     builder.octets(c"dhkem-ikm", material);
-    let params = builder.finish()?.cast_const();
-    let raw = forward!(
-        algorithm,
-        id::KEYMGMT_GEN_INIT,
-        fn(*mut c_void, c_int, *const Param) -> *mut c_void,
-        null,
-        (context, generation.selection, params)
-    );
-    // SAFETY: made by the algorithm just now.
-    let maker = unsafe { Context::own(algorithm, raw, id::KEYMGMT_GEN_CLEANUP) }?;
-    let raw = forward!(
-        algorithm,
-        id::KEYMGMT_GEN,
-        fn(*mut c_void, *mut c_void, *mut c_void) -> *mut c_void,
-        null,
-        (maker.raw(), null, null)
-    );
-    // SAFETY: as above.
-    let key = unsafe { Context::own(algorithm, raw, id::KEYMGMT_FREE) }?;
-    let mut private = Zeroizing::new([0; KEY]);
-    let mut request = [Param::describe(c"priv", OCTETS, KEY), Param::END];
-    request[0].data = private.as_mut_ptr().cast();
-    let raw = key.raw();
-    let done = forward!(
-        algorithm,
-        id::KEYMGMT_GET_PARAMS,
-        fn(*mut c_void, *mut Param) -> c_int,
-        0,
-        (raw, request.as_mut_ptr())
-    );
-    (done == 1 && request[0].return_size == KEY).then(|| Pair::of_private::<ED>(private))
+    let (library, params) = (generation.provider.fallback()?, builder.finish()?);
+    // SAFETY: both arrays end and live through the calls; there is nothing to report to.
+    unsafe {
+        let mut maker = fallback::Generation::new(library, type_name::<ED>(), generation.selection, params)?;
+        let key = maker.run(None, std::ptr::null_mut())?;
+        let mut private = Zeroizing::new([0; KEY]);
+        let mut request = [Param::describe(c"priv", OCTETS, KEY), Param::END];
+        request[0].data = private.as_mut_ptr().cast();
+        let done = key.get_params(request.as_mut_ptr());
+        (done == 1 && request[0].return_size == KEY).then(|| Pair::of_private::<ED>(Private::new(&private)))
+    }
 }

@@ -9,10 +9,9 @@ use crate::abi::id;
 use crate::abi::param::Param;
 use crate::fallback::{Context, forward};
 use crate::provider::Provider;
-use adjunct::adapter::cpu::awslc::ecx::{self, KEY};
 use adjunct::memory::Shared;
+use adjunct::ops::ecx::{Private, ed25519, x25519, x25519::KEY};
 use std::ffi::{CStr, c_int, c_void};
-use zeroize::Zeroizing;
 
 /// What OpenSSL holds as key data. Operations keep a reference to the halves they started with.
 #[derive(Debug)]
@@ -25,7 +24,7 @@ pub struct EcxKey {
 #[derive(Default)]
 pub struct Pair {
     public: Option<[u8; KEY]>,
-    private: Option<Zeroizing<[u8; KEY]>>,
+    private: Option<Private<KEY>>,
 }
 
 impl std::fmt::Debug for Pair {
@@ -39,12 +38,12 @@ const fn type_name<const ED: bool>() -> &'static CStr {
     if ED { c"ED25519" } else { c"X25519" }
 }
 
-fn public_of<const ED: bool>(private: &[u8; KEY]) -> [u8; KEY] {
-    if ED { ecx::ed25519_public(private).0 } else { ecx::x25519_public(private).0 }
+fn public_of<const ED: bool>(private: &Private<KEY>) -> [u8; KEY] {
+    if ED { ed25519::other_half(private) } else { x25519::other_half(private) }
 }
 
 impl Pair {
-    fn of_private<const ED: bool>(private: Zeroizing<[u8; KEY]>) -> Pair {
+    fn of_private<const ED: bool>(private: Private<KEY>) -> Pair {
         Pair { public: Some(public_of::<ED>(&private)), private: Some(private) }
     }
 
@@ -52,7 +51,7 @@ impl Pair {
         if let Some(public) = &self.public {
             builder.octets(c"pub", public);
         }
-        if let (Some(secret), true) = (&self.private, private) {
+        if let (Some(secret), true) = (self.private.as_ref().and_then(Private::bytes), private) {
             builder.octets(c"priv", &secret[..]);
         }
     }

@@ -9,13 +9,10 @@ use crate::abi::{self, Algorithm, Dispatch, guard, id};
 use crate::entry;
 use crate::fallback::{self, forward};
 use crate::provider::{Provider, provider};
-use adjunct::adapter::cpu::awslc::ecx::{self, SIGNATURE};
-use adjunct::adapter::lanes::curve;
-use adjunct::catalogue::Direction;
-use adjunct::catalogue::Function;
-use adjunct::counters;
+use adjunct::catalogue::{Direction, Function};
 use adjunct::memory::Shared;
-use adjunct::ops::Tally;
+use adjunct::ops;
+use adjunct::ops::ecx::ed25519::{self, SIGNATURE};
 use std::ffi::{c_char, c_int, c_void};
 
 /// What this module offers to an OpenSSL of `version`: from 3.4 on, signing a message without a digest context (an older one
@@ -85,29 +82,22 @@ struct Context {
     provider: &'static Provider,
     purpose: Option<Purpose>,
     key: Option<Shared<Pair>>,
-    sign: Tally,
-    verify: Tally,
     /// The default provider's context, which then does everything.
     delegated: Option<fallback::Context>,
 }
 
 unsafe extern "C" fn newctx(provctx: *mut c_void, _properties: *const c_char) -> *mut c_void {
     guard(std::ptr::null_mut(), || {
-        counters::attribute();
+        ops::attribute();
         // SAFETY: OpenSSL keeps the provider as long as its contexts.
         let provider = unsafe { provider(provctx) };
-        let (sign, verify) = tallies();
-        abi::give(Context { provider, purpose: None, key: None, sign, verify, delegated: None })
+        abi::give(Context { provider, purpose: None, key: None, delegated: None })
     })
-}
-
-fn tallies() -> (Tally, Tally) {
-    (Tally::new(Function::Ed25519Sign, 0), Tally::new(Function::Ed25519Verify, 0))
 }
 
 unsafe extern "C" fn dupctx(context: *mut c_void) -> *mut c_void {
     guard(std::ptr::null_mut(), || {
-        counters::attribute();
+        ops::attribute();
         // SAFETY: a context of OpenSSL's.
         let copy = unsafe { context_of(context) }.and_then(|c| c.duplicate());
         copy.map_or(std::ptr::null_mut(), abi::give)
@@ -165,10 +155,9 @@ impl Context {
         }
         self.purpose = Some(purpose);
         self.delegated = None;
-        (self.sign, self.verify) = tallies();
         // An encoding of a public key that decoders disagree on: OpenSSL's says what OpenSSL accepts.
         let public = self.key.as_ref().and_then(|pair| pair.public.as_ref());
-        let odd = public.is_some_and(|public| !ecx::ed25519_is_ordinary(public));
+        let odd = public.is_some_and(|public| !ed25519::is_ordinary(public));
         if odd || matches!(purpose, Purpose::Sign | Purpose::Verify) {
             return c_int::from(self.delegate(params));
         }
@@ -226,8 +215,6 @@ impl Context {
             (done == 1).then_some(context)
         };
         let Some(context) = set_up() else { return false };
-        self.sign = Tally::delegated(Function::Ed25519Sign, 0);
-        self.verify = Tally::delegated(Function::Ed25519Verify, 0);
         self.delegated = Some(context);
         true
     }
@@ -248,12 +235,11 @@ impl Context {
             }
             let pair = self.key.as_deref();
             let halves = pair.and_then(|pair| Some((pair.private.as_ref()?, pair.public.as_ref()?)));
-            let signed = halves.map(|(seed, public)| curve::ed25519_sign(seed, public, message));
-            let Some((Some(signature), outcome)) = signed else {
+            let signed = halves.map(|(private, public)| ed25519::sign(private, public, message));
+            let Some(Ok(signature)) = signed else {
                 self.provider.core.raise(prov::NOT_A_PRIVATE_KEY);
                 return 0;
             };
-            curve::ed25519_tally(self.sign, message.len()).ran(outcome).count(Direction::Encrypt, 0);
             // SAFETY: see above.
             unsafe { abi::slice_mut(out, SIGNATURE).copy_from_slice(&signature) };
         }
@@ -265,9 +251,7 @@ impl Context {
     fn verify(&self, signature: &[u8], message: &[u8]) -> c_int {
         let public = self.key.as_ref().and_then(|pair| pair.public.as_ref());
         let (Some(public), Ok(signature)) = (public, signature.try_into()) else { return 0 };
-        let (good, outcome) = ecx::ed25519_verify(public, message, signature);
-        self.verify.ran(outcome).count(Direction::Encrypt, 0);
-        c_int::from(good)
+        c_int::from(ed25519::verify(public, message, signature))
     }
 }
 
@@ -336,7 +320,7 @@ unsafe fn run_sign(
             (raw, out, length, size, message, message_len)
         );
         if done == 1 && !out.is_null() {
-            c.sign.count(Direction::Encrypt, 0);
+            ops::Delegated::new(Function::Ed25519Sign, 0).done(Direction::Encrypt, 0);
         }
         done
     })
@@ -355,14 +339,18 @@ unsafe fn run_verify(
             // SAFETY: as above.
             return unsafe { c.verify(abi::slice(signature, length), abi::slice(message, message_len)) };
         };
-        c.verify.count(Direction::Encrypt, 0);
-        forward!(
+        let done = forward!(
             algorithm,
             function,
             fn(*mut c_void, *const u8, usize, *const u8, usize) -> c_int,
             0,
             (raw, signature, length, message, message_len)
-        )
+        );
+        // OpenSSL looks at no signature of another length, and has the same result for it.
+        if done == 1 || done == 0 && length == SIGNATURE {
+            ops::Delegated::new(Function::Ed25519Verify, 0).done(Direction::Encrypt, 0);
+        }
+        done
     })
 }
 

@@ -74,6 +74,11 @@ impl Key {
         self.object.raw()
     }
 
+    /// The object alone.
+    pub fn into_object(self) -> Context {
+        self.object
+    }
+
     /// Where it came from.
     pub fn library(&self) -> &'static Library {
         self.library
@@ -176,6 +181,15 @@ impl Generation {
     pub unsafe fn set_params(&mut self, params: *const Param) -> c_int {
         let (algorithm, raw) = (self.context.algorithm(), self.context.raw());
         forward!(algorithm, id::KEYMGMT_GEN_SET_PARAMS, fn(*mut c_void, *const Param) -> c_int, 0, (raw, params))
+    }
+
+    /// Takes the parameters of a key of the same type over; the result is OpenSSL's.
+    ///
+    /// # Safety
+    /// `template` is a key of this library's default provider.
+    pub unsafe fn set_template(&mut self, template: *mut c_void) -> c_int {
+        let (algorithm, raw) = (self.context.algorithm(), self.context.raw());
+        forward!(algorithm, id::KEYMGMT_GEN_SET_TEMPLATE, fn(*mut c_void, *mut c_void) -> c_int, 0, (raw, template))
     }
 
     /// Makes the key, and reports to `callback`.

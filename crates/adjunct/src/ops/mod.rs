@@ -9,13 +9,17 @@ pub mod cipher;
 mod delegated;
 pub mod digest;
 pub mod drbg;
+pub mod ec;
+pub mod ecx;
 pub mod mac;
 pub mod random;
 pub mod rsa;
+mod signed;
 mod tally;
 pub mod tls_record;
 
 pub use crate::adapter::choice;
 pub use crate::counters::{attribute, attribute_now};
 pub use delegated::Delegated;
+pub use signed::{MAX_DIGEST, Method, Signed};
 pub use tally::{Tally, in_hardware};

@@ -34,15 +34,15 @@ impl Tally {
         Tally::on(Path::Software(Reason::Delegated), function, bits)
     }
 
-    /// The same operation on a curve that has no lanes, though another of its size has.
-    pub fn without_lanes(function: Function, bits: usize) -> Tally {
+    /// The same operation with a parameter that no instructions and no batches take, though they take others of its size.
+    pub(super) fn of_parameter(function: Function, bits: usize) -> Tally {
         Tally::on(Path::Software(Reason::Parameter), function, bits)
     }
 
     /// The same for an operation that the batches of its function do not take (a nonce that is given, a long message): alone or
     /// not, it is software.
     #[must_use]
-    pub fn out_of_batches(self) -> Tally {
+    pub(super) fn out_of_batches(self) -> Tally {
         match self.path {
             Path::Software(Reason::Alone) => Tally::at(Path::Software(Reason::Parameter), self.function, self.row),
             _ => self,

@@ -5,7 +5,8 @@
 
 use super::cases::{Case, Prepared, bytes, region};
 use super::memcheck;
-use adjunct::adapter::cpu::awslc::group::{Group, Key, MAX_FIELD};
+use adjunct::adapter::cpu::awslc::ec::Key;
+use adjunct::adapter::cpu::curve::{Group, MAX_FIELD};
 use std::rc::Rc;
 
 pub fn cases() -> Vec<Case> {

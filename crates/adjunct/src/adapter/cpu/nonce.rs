@@ -1,13 +1,12 @@
-//! ECDSA's nonces for signatures in lanes: RFC 6979, 3.2, with randomness added as in 3.6.
+//! ECDSA's nonces for signatures in lanes and by CPACF: RFC 6979, 3.2, with randomness added as in 3.6.
 //!
 //! HMAC-DRBG over the private key and the digest gives a nonce that no weak generator can repeat or skew; the added
 //! randomness keeps a faulted computation from being compared with a good one over the same nonce. The hash is the one of
 //! the curve's strength, whatever hashed the message: SHA-256, SHA-384 and SHA-512.
 
 use crate::adapter::cpu::awslc::digest::{self, Digest, MAX_SIZE, Method};
-use crate::adapter::cpu::awslc::ec::{Curve, MAX_FIELD};
-use adjunct_kernels::opaque_debug;
-use std::ops::{Deref, DerefMut};
+use crate::adapter::cpu::curve::{Curve, MAX_FIELD};
+use crate::adapter::cpu::secret::Secret;
 
 /// Length of the randomness that belongs to a nonce, in bytes.
 pub const ADDED: usize = 32;
@@ -22,32 +21,6 @@ pub struct Nonces {
     private: Secret<MAX_FIELD>,
     first: Keyed,
 }
-
-/// Bytes that are overwritten when they go, all at once, which costs less than one by one.
-#[derive(Clone)]
-pub(crate) struct Secret<const N: usize>(pub(crate) [u8; N]);
-
-impl<const N: usize> Drop for Secret<N> {
-    fn drop(&mut self) {
-        self.0.fill(0);
-        std::hint::black_box(&mut self.0);
-    }
-}
-
-impl<const N: usize> Deref for Secret<N> {
-    type Target = [u8; N];
-    fn deref(&self) -> &[u8; N] {
-        &self.0
-    }
-}
-
-impl<const N: usize> DerefMut for Secret<N> {
-    fn deref_mut(&mut self) -> &mut [u8; N] {
-        &mut self.0
-    }
-}
-
-opaque_debug!(Secret<const N>);
 
 /// HMAC (FIPS 198-1) under one key: the states after its two pads.
 #[derive(Debug)]

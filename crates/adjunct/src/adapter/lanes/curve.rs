@@ -1,6 +1,6 @@
 //! X25519 (RFC 7748) and Ed25519 (RFC 8032) in the batch engine.
 //!
-//! Each function gives its result and the path it took, for the counters ([`Tally::ran`](crate::ops::Tally::ran)).
+//! Each function gives its result and what has computed it.
 
 #![allow(unsafe_code)]
 
@@ -10,7 +10,6 @@ use crate::adapter::cpu::awslc::ecx::{self, KEY, SIGNATURE};
 #[cfg(any(test, target_arch = "x86_64"))]
 use crate::catalogue::LANES;
 use crate::catalogue::Queue;
-use crate::ops::Tally;
 #[cfg(target_arch = "x86_64")]
 use adjunct_kernels::curve25519 as kernel;
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
@@ -40,15 +39,15 @@ pub fn ed25519_public(seed: &[u8; KEY]) -> ([u8; KEY], Outcome) {
     (job.public, outcome)
 }
 
-/// Where a signature of a message of so many bytes counts, of the function's tally.
-pub fn ed25519_tally(tally: Tally, message: usize) -> Tally {
-    if message > MESSAGE { tally.out_of_batches() } else { tally }
+/// Whether lanes sign a message of so many bytes; [`ed25519_sign`] has the CPU sign others.
+pub const fn takes(message: usize) -> bool {
+    message <= MESSAGE
 }
 
 /// Signs `message` by Ed25519. `public` must be the public key of `seed`: a signature made with another gives the private
 /// key away.
 pub fn ed25519_sign(seed: &[u8; KEY], public: &[u8; KEY], message: &[u8]) -> (Option<[u8; SIGNATURE]>, Outcome) {
-    if message.len() > MESSAGE {
+    if !takes(message.len()) {
         return ecx::ed25519_sign(seed, public, message);
     }
     let mut job = Sign {

@@ -22,15 +22,13 @@ pub mod curve;
 mod engine;
 mod kind;
 mod memory;
-mod nist;
+pub mod nist;
 pub mod pause;
 pub mod rsa;
 mod ticket;
 mod work;
 
 pub use kind::{Kind, MAX_JOB};
-#[cfg(target_arch = "s390x")]
-pub(crate) use nist::der;
 pub use ticket::Ticket;
 
 use crate::adapter::{Outcome, cpu};

@@ -2,8 +2,11 @@
 
 use super::{Kind, run};
 use crate::adapter::Outcome;
-use crate::adapter::cpu::awslc::ec::{Curve, Key, MAX_FIELD, MAX_SIGNATURE};
-use crate::adapter::cpu::nonce::Secret;
+use crate::adapter::cpu::awslc::ec::Key;
+#[cfg(target_arch = "x86_64")]
+use crate::adapter::cpu::curve::MAX_POINT;
+use crate::adapter::cpu::curve::{Curve, MAX_FIELD};
+use crate::adapter::cpu::secret::Secret;
 use crate::catalogue::Queue;
 use crate::error::Error;
 #[cfg(target_arch = "x86_64")]
@@ -77,8 +80,8 @@ struct SignJob {
     key: Key,
     /// What of the digest counts, and its length.
     digest: ([u8; MAX_FIELD], usize),
-    /// The DER signature and its length.
-    signature: Option<([u8; MAX_SIGNATURE], usize)>,
+    /// r and s, one after the other.
+    signature: Option<[u8; 2 * MAX_FIELD]>,
 }
 
 impl<C: Lanes> Kind for Sign<C> {
@@ -87,11 +90,10 @@ impl<C: Lanes> Kind for Sign<C> {
     type Job = SignJob;
 
     fn scalar(job: &mut SignJob) -> Outcome {
-        let mut out = [0; MAX_SIGNATURE];
-        let made = job.key.sign_alone(&job.digest.0[..job.digest.1], &mut out);
-        let (length, outcome) = made.ok().unzip();
-        job.signature = length.map(|length| (out, length));
-        outcome.unwrap_or(Outcome::Library)
+        let mut out = [0; 2 * MAX_FIELD];
+        let made = job.key.sign(&job.digest.0[..job.digest.1], &mut out);
+        job.signature = made.is_ok().then_some(out);
+        made.unwrap_or(Outcome::Library)
     }
 
     fn lanes(jobs: &mut [SignJob]) -> Option<u8> {
@@ -116,7 +118,7 @@ impl<C: Lanes> Kind for Derive<C> {
 
     fn scalar(job: &mut DeriveJob) -> Outcome {
         let mut out = Secret([0; MAX_FIELD]);
-        let made = job.key.shared_secret_alone(&job.peer, &mut out);
+        let made = job.key.shared_secret(&job.peer, &mut out).map(|(_, outcome)| outcome);
         job.secret = made.is_ok().then_some(out);
         made.unwrap_or(Outcome::Library)
     }
@@ -143,7 +145,7 @@ impl<C: Lanes> Kind for Keygen<C> {
     type Job = KeygenJob;
 
     fn scalar(job: &mut KeygenJob) -> Outcome {
-        let (key, outcome) = Key::generate_alone(C::CURVE).ok().unzip();
+        let (key, outcome) = Key::generate(C::CURVE.group()).ok().unzip();
         job.key = key;
         outcome.unwrap_or(Outcome::Library)
     }
@@ -196,7 +198,7 @@ mod kernel {
         });
         let good = run(&mut work[..jobs.len()]);
         for (job, signature) in jobs.iter_mut().zip(&signatures) {
-            job.signature = Some(der(&signature[..2 * length]));
+            job.signature = Some(*signature);
         }
         good
     }
@@ -206,7 +208,9 @@ mod kernel {
         let (mut secrets, mut peers) = (numbers::<MAX_FIELD>(), [[0; 2 * MAX_FIELD]; LANES]);
         for (job, peer) in jobs.iter().zip(&mut peers) {
             // Zeros, where there is no public key, are no point of the curve.
-            job.peer.coordinates(&mut peer[..2 * length]);
+            if let Some(point) = job.peer.coordinates(&mut [0; MAX_POINT]) {
+                peer[..2 * length].copy_from_slice(point);
+            }
         }
         let mut inputs = jobs.iter().zip(&peers);
         let mut work = secrets.each_mut().map(|secret| {
@@ -248,53 +252,53 @@ mod kernel {
     }
 }
 
-impl Key {
-    /// Signs a digest; the DER signature is the part of `out` that was written. Says what has made it.
-    ///
-    /// # Errors
-    /// [`Error::InvalidKey`] without a private key.
-    pub fn sign<'a>(&self, digest: &[u8], out: &'a mut [u8; MAX_SIGNATURE]) -> Result<(&'a [u8], Outcome), Error> {
-        let mut job = SignJob { key: self.clone(), digest: leftmost(digest), signature: None };
-        let outcome = match self.curve() {
-            Curve::P256 => run::<Sign<P256>>(&mut job),
-            Curve::P384 => run::<Sign<P384>>(&mut job),
-            Curve::P521 => run::<Sign<P521>>(&mut job),
-        };
-        let (signature, length) = job.signature.ok_or(Error::InvalidKey("private key"))?;
-        *out = signature;
-        Ok((&out[..length], outcome))
-    }
+/// Signs a digest with a key of that curve: r and s, one after the other, in twice [`Curve::field_len`] bytes. Says what has made it.
+///
+/// # Errors
+/// [`Error::InvalidKey`] without a private key.
+pub fn sign(curve: Curve, key: &Key, digest: &[u8]) -> Result<([u8; 2 * MAX_FIELD], Outcome), Error> {
+    let mut job = SignJob { key: key.clone(), digest: leftmost(digest), signature: None };
+    let outcome = match curve {
+        Curve::P256 => run::<Sign<P256>>(&mut job),
+        Curve::P384 => run::<Sign<P384>>(&mut job),
+        Curve::P521 => run::<Sign<P521>>(&mut job),
+    };
+    Ok((job.signature.ok_or(Error::InvalidKey("private key"))?, outcome))
+}
 
-    /// The x coordinate of private * `peer`, in [`Curve::field_len`] bytes: the part of `out` that was written. Says what
-    /// has computed it.
-    ///
-    /// # Errors
-    /// [`Error::InvalidKey`] for keys without the half needed, and of different curves.
-    pub fn shared_secret<'a>(&self, peer: &Key, out: &'a mut [u8; MAX_FIELD]) -> Result<(&'a [u8], Outcome), Error> {
-        let mut job = DeriveJob { key: self.clone(), peer: peer.clone(), secret: None };
-        let outcome = match self.curve() {
-            curve if curve != peer.curve() => return Err(Error::InvalidKey("curves differ")),
-            Curve::P256 => run::<Derive<P256>>(&mut job),
-            Curve::P384 => run::<Derive<P384>>(&mut job),
-            Curve::P521 => run::<Derive<P521>>(&mut job),
-        };
-        *out = *job.secret.ok_or(Error::InvalidKey("key agreement"))?;
-        Ok((&out[..self.curve().field_len()], outcome))
-    }
+/// The x coordinate of private * `peer`, of two keys of that curve, in [`Curve::field_len`] bytes: the part of `out` that was
+/// written. Says what has computed it.
+///
+/// # Errors
+/// [`Error::InvalidKey`] for keys without the half needed.
+pub fn shared_secret<'a>(
+    curve: Curve,
+    key: &Key,
+    peer: &Key,
+    out: &'a mut [u8; MAX_FIELD],
+) -> Result<(&'a [u8], Outcome), Error> {
+    let mut job = DeriveJob { key: key.clone(), peer: peer.clone(), secret: None };
+    let outcome = match curve {
+        Curve::P256 => run::<Derive<P256>>(&mut job),
+        Curve::P384 => run::<Derive<P384>>(&mut job),
+        Curve::P521 => run::<Derive<P521>>(&mut job),
+    };
+    *out = *job.secret.ok_or(Error::InvalidKey("key agreement"))?;
+    Ok((&out[..curve.field_len()], outcome))
+}
 
-    /// Generates a key pair (FIPS 186-5, A.2.2), and says what has made it.
-    ///
-    /// # Errors
-    /// [`Error::Failed`] where memory runs out.
-    pub fn generate(curve: Curve) -> Result<(Key, Outcome), Error> {
-        let mut job = KeygenJob { private: Secret([0; MAX_FIELD]), public: [0; 2 * MAX_FIELD], key: None };
-        let outcome = match curve {
-            Curve::P256 => run::<Keygen<P256>>(&mut job),
-            Curve::P384 => run::<Keygen<P384>>(&mut job),
-            Curve::P521 => run::<Keygen<P521>>(&mut job),
-        };
-        Ok((finish(curve, outcome, job)?, outcome))
-    }
+/// Generates a key pair (FIPS 186-5, A.2.2), and says what has made it.
+///
+/// # Errors
+/// [`Error::Failed`] where memory runs out.
+pub fn generate(curve: Curve) -> Result<(Key, Outcome), Error> {
+    let mut job = KeygenJob { private: Secret([0; MAX_FIELD]), public: [0; 2 * MAX_FIELD], key: None };
+    let outcome = match curve {
+        Curve::P256 => run::<Keygen<P256>>(&mut job),
+        Curve::P384 => run::<Keygen<P384>>(&mut job),
+        Curve::P521 => run::<Keygen<P521>>(&mut job),
+    };
+    Ok((finish(curve, outcome, job)?, outcome))
 }
 
 /// The key that a job made.
@@ -305,7 +309,7 @@ fn finish(curve: Curve, outcome: Outcome, job: KeygenJob) -> Result<Key, Error> 
     let length = curve.field_len();
     let mut point = [4; 1 + 2 * MAX_FIELD];
     point[1..].copy_from_slice(&job.public);
-    Key::new(curve, Some(&point[..1 + 2 * length]), Some(&job.private[..length]))
+    Key::new(curve.group(), Some(&point[..1 + 2 * length]), Some(&job.private[..length]))
 }
 
 /// The part of a digest that any curve uses.
@@ -315,40 +319,15 @@ fn leftmost(digest: &[u8]) -> ([u8; MAX_FIELD], usize) {
     (out, length)
 }
 
-/// `Ecdsa-Sig-Value` (RFC 3279, 2.2.3) of r and s, one after the other; and its length.
-#[cfg(any(test, target_arch = "x86_64", target_arch = "s390x"))]
-pub(crate) fn der(signature: &[u8]) -> ([u8; MAX_SIGNATURE], usize) {
-    // A header of three bytes, of which a short signature needs two.
-    let (mut out, mut at) = ([0; MAX_SIGNATURE], 3);
-    for number in signature.chunks(signature.len() / 2) {
-        // The lengths of r and s tell of them what the signature tells anyway.
-        let number = &number[number.iter().take_while(|b| **b == 0).count().min(number.len() - 1)..];
-        let sign = usize::from(number[0] >> 7);
-        (out[at], out[at + 1]) = (0x02, (sign + number.len()) as u8);
-        at += 2 + sign;
-        out[at..at + number.len()].copy_from_slice(number);
-        at += number.len();
-    }
-    let length = (at - 3) as u8;
-    if length < 0x80 {
-        out.copy_within(1..at, 0);
-        at -= 1;
-        (out[0], out[1]) = (0x30, length);
-    } else {
-        (out[0], out[1], out[2]) = (0x30, 0x81, length);
-    }
-    (out, at)
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::available;
     use super::*;
-    use crate::adapter::cpu::awslc::ec::{Form, MAX_POINT, Verdict};
+    use crate::adapter::cpu::curve::Form;
     use crate::catalogue::LANES;
 
     fn keys<C: Lanes>(count: usize) -> Vec<Key> {
-        (0..count).map(|_| Key::generate_alone(C::CURVE).unwrap().0).collect()
+        (0..count).map(|_| Key::generate(C::CURVE.group()).unwrap().0).collect()
     }
 
     fn all(count: usize) -> u8 {
@@ -368,19 +347,20 @@ mod tests {
                 let mut jobs: Vec<_> =
                     keys.iter().map(|key| SignJob { key: key.clone(), digest, signature: None }).collect();
                 assert_eq!(Sign::<C>::lanes(&mut jobs), Some(all(count)));
-                let first = jobs[0].signature.unwrap().0;
+                let first = jobs[0].signature.unwrap();
                 for job in &mut jobs {
                     for lane in [true, false] {
                         if !lane {
                             Sign::<C>::scalar(job);
                         }
-                        let (signature, made) = job.signature.unwrap();
-                        assert_eq!(job.key.verify(&digest.0[..digest.1], &signature[..made]).0, Verdict::Good);
+                        let signature = job.signature.unwrap();
+                        let verified = job.key.verify(&digest.0[..digest.1], &signature[..2 * length]);
+                        assert!(verified.unwrap().0);
                     }
                 }
                 // The nonce has randomness added.
                 assert_eq!(Sign::<C>::lanes(&mut jobs[..1]), Some(1));
-                assert_ne!(jobs[0].signature.unwrap().0, first);
+                assert_ne!(jobs[0].signature.unwrap(), first);
             }
             // Peers that were decoded, uncompressed and compressed, and one that was made here.
             let peers: Vec<Key> = self::keys::<C>(count)
@@ -389,7 +369,7 @@ mod tests {
                 .map(|(i, key)| {
                     let form = [Form::Uncompressed, Form::Compressed, Form::Hybrid][i % 3];
                     let mut point = [0; MAX_POINT];
-                    let mut decoded = || Key::new(C::CURVE, Some(key.public(form, &mut point).unwrap()), None);
+                    let mut decoded = || Key::new(C::CURVE.group(), Some(key.public(form, &mut point).unwrap()), None);
                     if i % 4 == 3 { key.clone() } else { decoded().unwrap().public_only().unwrap() }
                 })
                 .collect();
@@ -423,14 +403,13 @@ mod tests {
 
     #[test]
     fn keys_without_the_half_needed_are_refused_on_both_paths() {
-        let whole = Key::generate_alone(Curve::P256).unwrap().0;
+        let whole = Key::generate(Curve::P256.group()).unwrap().0;
         let public = whole.public_only().unwrap();
-        let private = Key::new(Curve::P256, None, whole.scalar()).unwrap();
-        let other = Key::generate_alone(Curve::P384).unwrap().0;
-        assert!(public.sign(&[1; 32], &mut [0; MAX_SIGNATURE]).is_err());
-        assert!(private.sign(&[1; 32], &mut [0; MAX_SIGNATURE]).is_ok());
-        for (key, peer) in [(&public, &public), (&whole, &private), (&whole, &other), (&other, &whole)] {
-            assert!(key.shared_secret(peer, &mut [0; MAX_FIELD]).is_err());
+        let private = Key::new(Curve::P256.group(), None, whole.scalar()).unwrap();
+        assert!(sign(Curve::P256, &public, &[1; 32]).is_err());
+        assert!(sign(Curve::P256, &private, &[1; 32]).is_ok());
+        for (key, peer) in [(&public, &public), (&whole, &private)] {
+            assert!(shared_secret(Curve::P256, key, peer, &mut [0; MAX_FIELD]).is_err());
         }
         if available() {
             let job = |key: &Key| SignJob { key: key.clone(), digest: leftmost(&[1; 32]), signature: None };
@@ -440,30 +419,6 @@ mod tests {
                 Derive::<P256>::lanes(&mut [job(&public, &public), job(&whole, &private), job(&private, &public)]),
                 Some(0b100)
             );
-        }
-    }
-
-    #[test]
-    fn signatures_are_encoded_as_the_library_does() {
-        for (r, s) in [
-            (vec![0x7F; 32], vec![0x80; 32]),
-            (vec![0; 32], vec![0xFF; 32]),
-            ((0..32).collect(), vec![0; 32]),
-            (vec![1; 66], vec![1; 66]),
-            (vec![1; 58], vec![0x80; 58]),
-            (vec![1; 62], vec![1; 62]),
-            (vec![1; 61], vec![1; 61]),
-        ] {
-            let (ours, length) = der(&[&r[..], &s].concat());
-            let short = |n: &[u8]| {
-                let n: Vec<u8> = n.iter().copied().skip_while(|b| *b == 0).collect();
-                let n = if n.first().is_none_or(|b| *b > 0x7F) { [&[0][..], &n].concat() } else { n };
-                [&[2, n.len() as u8][..], &n].concat()
-            };
-            let body = [short(&r), short(&s)].concat();
-            let header = [0x30, 0x81, body.len() as u8];
-            let header = if body.len() < 128 { vec![header[0], header[2]] } else { header.to_vec() };
-            assert_eq!(ours[..length], [header, body].concat());
         }
     }
 }

@@ -1,7 +1,7 @@
 //! ECDSA, ECDH and public keys on the NIST curves in eight lanes, and the nonces made for them.
 
 use super::{Case, Prepared, bytes, region};
-use adjunct::adapter::cpu::awslc::ec::{self, MAX_FIELD};
+use adjunct::adapter::cpu::curve::{self, MAX_FIELD};
 use adjunct::adapter::cpu::nonce::Nonces;
 use adjunct::catalogue::Feature::{Avx512, Ifma};
 use adjunct_kernels::nist::{Curve, DeriveJob, P256, P384, P521, PublicJob, SignJob, derive, public, sign};
@@ -90,7 +90,7 @@ fn nonce(seed: u64) -> Prepared {
     let (secret, mut out) = (bytes::<32>(seed), Box::new([0; MAX_FIELD]));
     let secrets = vec![region(&*secret)];
     let run = move || {
-        let nonces = Nonces::new(ec::Curve::P256, &*secret).expect("a key of this length");
+        let nonces = Nonces::new(curve::Curve::P256, &*secret).expect("a key of this length");
         nonces.nonce(&[7; MAX_FIELD], &[9; 32], &mut out);
     };
     Prepared { secrets, run: Box::new(run) }

@@ -1,189 +1,179 @@
-//! Elliptic-curve keys on the NIST prime curves: ECDSA (FIPS 186-5) and ECDH (SP 800-56A).
+//! Elliptic-curve keys: ECDSA (FIPS 186-5; RFC 5639's curves too), ECDH (SP 800-56A) and key pairs, one operation at a time.
 //!
-//! Here is the scalar path, for what also has lanes by way of [`crate::adapter::lanes`]; [`super::group`] has it for the other
-//! curves. Nonces are random and hedged: there as crate::adapter::cpu::nonce says, and here by AWS-LC, so neither a repeated generator
-//! state nor a faulted digest repeats a nonce.
+//! Nonces are random and hedged: by CPACF as [`nonce`](crate::adapter::cpu::nonce) says, and else by AWS-LC, which draws them from its
+//! generator with a hash of the private scalar and the digest as additional data. So neither a repeated generator state nor a faulted
+//! digest repeats a nonce. Scalars live in memory that is cleared when it is freed.
 
-use super::group::{self, Group, Owned, clear, refused};
+#[cfg(target_arch = "s390x")]
+use super::ec_cpacf as cpacf;
+use super::group::{Owned, clear, failed, refused};
+use super::private;
 use crate::adapter::Outcome;
+use crate::adapter::cpu::curve::{Curve, Form, Group, MAX_FIELD, MAX_POINT};
+use crate::adapter::cpu::secret::Secret;
 use crate::error::Error;
-use crate::memory::{Shared, zeros};
+use crate::memory::Shared;
 use aws_lc_sys as lc;
-use zeroize::Zeroizing;
+use std::ptr::null_mut;
 
-/// A curve served here.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Curve {
-    /// NIST P-256, secp256r1, prime256v1.
-    P256,
-    /// NIST P-384, secp384r1.
-    P384,
-    /// NIST P-521, secp521r1.
-    P521,
-}
-
-pub use super::group::MAX_FIELD;
-
-/// The longest encoded point, in bytes.
-pub const MAX_POINT: usize = 1 + 2 * MAX_FIELD;
-/// The longest DER signature, in bytes.
-pub const MAX_SIGNATURE: usize = 139;
-
-impl Curve {
-    /// The size of the order, in bits.
-    pub const fn bits(self) -> usize {
-        match self {
-            Curve::P256 => 256,
-            Curve::P384 => 384,
-            Curve::P521 => 521,
-        }
-    }
-
-    /// The length of a coordinate and of a private scalar, in bytes.
-    pub const fn field_len(self) -> usize {
-        self.bits().div_ceil(8)
-    }
-
-    /// The symmetric strength, in bits (SP 800-57).
-    pub const fn security_bits(self) -> usize {
-        match self {
-            Curve::P256 => 128,
-            Curve::P384 => 192,
-            Curve::P521 => 256,
-        }
-    }
-
-    /// The longest DER signature, in bytes.
-    pub const fn max_signature(self) -> usize {
-        match self {
-            Curve::P256 => 72,
-            Curve::P384 => 104,
-            Curve::P521 => MAX_SIGNATURE,
-        }
-    }
-
-    /// The same curve, for operations that have no lanes.
-    pub const fn group(self) -> Group {
-        match self {
-            Curve::P256 => Group::P256,
-            Curve::P384 => Group::P384,
-            Curve::P521 => Group::P521,
-        }
-    }
-}
-
-/// How a point is encoded (SEC 1, 2.3.3).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Form {
-    /// x and the sign of y.
-    Compressed = 2,
-    /// x and y.
-    Uncompressed = 4,
-    /// x and y, and the sign of y besides.
-    Hybrid = 6,
-}
-
-/// What became of a signature check.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
-    /// The signature fits.
-    Good,
-    /// It does not.
-    Bad,
-    /// It is not the DER encoding of a signature at all.
-    Malformed,
-}
+pub use super::group::prime;
 
 /// A public key, a private key, or both, on one of the curves. Immutable; usable from all threads; a clone is the same key.
 #[derive(Clone)]
 pub struct Key(Shared<Inner>);
 
 struct Inner {
-    key: group::Key,
-    curve: Curve,
-    /// The point as lanes take it, x and y, where the key was made of them: to compute them costs an inversion.
+    raw: Owned<lc::EC_KEY>,
+    group: Group,
+    /// The private scalar, big-endian.
+    scalar: Option<Secret<MAX_FIELD>>,
+    /// The point's x and y, one after the other, where the key was made of them: to compute them costs an inversion.
     coordinates: Option<[u8; 2 * MAX_FIELD]>,
 }
+
+// SAFETY: after construction the library only reads the key.
+unsafe impl Send for Inner {}
+// SAFETY: as above.
+unsafe impl Sync for Inner {}
 
 impl std::fmt::Debug for Key {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Key")
-            .field("curve", &self.curve())
-            .field("private", &self.has_private())
+            .field("group", &self.group())
+            .field("private", &self.scalar().is_some())
             .finish_non_exhaustive()
     }
 }
 
-impl Key {
-    /// Generates a key pair (FIPS 186-5 A.2.2).
-    pub(crate) fn generate_alone(curve: Curve) -> Result<(Key, Outcome), Error> {
-        let (key, outcome) = group::Key::generate(curve.group())?;
-        Ok((Key(Shared::new(Inner { key, curve, coordinates: None })?), outcome))
+impl Inner {
+    fn empty(group: Group) -> Result<Inner, Error> {
+        // SAFETY: a plain constructor.
+        let raw = Owned::new(unsafe { lc::EC_KEY_new() }, lc::EC_KEY_free)?;
+        // SAFETY: both live. Of the library's own groups the key takes the pointer, of the others a copy.
+        if unsafe { lc::EC_KEY_set_group(raw.get(), group.raw()?) } != 1 {
+            return Err(failed("EC_KEY_set_group"));
+        }
+        Ok(Inner { raw, group, scalar: None, coordinates: None })
     }
 
-    /// A key from an encoded point, a big-endian private scalar of [`Curve::field_len`] bytes, or both. That the two belong
-    /// together is not checked; [`Key::is_pair`] does.
+    fn done(self) -> Result<Key, Error> {
+        Ok(Key(Shared::new(self)?))
+    }
+}
+
+impl Key {
+    /// Generates a key pair (FIPS 186-5, A.2.2), and says what has.
+    ///
+    /// # Errors
+    /// [`Error::Failed`] and [`Error::Memory`] where memory runs out.
+    pub fn generate(group: Group) -> Result<(Key, Outcome), Error> {
+        #[cfg(target_arch = "s390x")]
+        if let Some((private, point)) = group.curve().and_then(|curve| cpacf::generate(curve, || group.base())) {
+            let key = Key::new(group, Some(&[&[4], &point[..]].concat()), Some(&private))?;
+            return Ok((key, Outcome::Instructions));
+        }
+        let mut key = Inner::empty(group)?;
+        // SAFETY: a key with a group.
+        if unsafe { lc::EC_KEY_generate_key(key.raw.get()) } != 1 {
+            return Err(failed("EC_KEY_generate_key"));
+        }
+        let mut scalar = Secret([0; MAX_FIELD]);
+        // SAFETY: the key was just made with a scalar, which is below the order, and that has this length.
+        let done = unsafe {
+            let number = lc::EC_KEY_get0_private_key(key.raw.get());
+            lc::BN_bn2bin_padded(scalar.0.as_mut_ptr(), group.field_len(), number)
+        };
+        key.scalar = (done == 1).then_some(scalar);
+        Ok((key.done()?, Outcome::Library))
+    }
+
+    /// A key from an encoded point (SEC 1, 2.3.3), a big-endian private scalar of [`Group::field_len`] bytes, or both. That
+    /// the two belong together is not checked; [`Key::is_pair`] does.
     ///
     /// # Errors
     /// [`Error::InvalidKey`] for a point off the curve, at infinity or badly encoded, and a scalar that is zero or not
     /// below the order; [`Error::Memory`].
-    pub fn new(curve: Curve, public: Option<&[u8]>, private: Option<&[u8]>) -> Result<Key, Error> {
-        let key = group::Key::new(curve.group(), public, private)?;
-        let length = 2 * curve.field_len();
-        let coordinates = public.filter(|public| public.len() == 1 + length).map(|public| {
-            let mut known = [0; 2 * MAX_FIELD];
-            known[..length].copy_from_slice(&public[1..]);
-            known
-        });
-        Ok(Key(Shared::new(Inner { key, curve, coordinates })?))
+    pub fn new(group: Group, public: Option<&[u8]>, private: Option<&[u8]>) -> Result<Key, Error> {
+        let (mut key, curve) = (Inner::empty(group)?, group.raw()?);
+        if let Some(public) = public {
+            // SAFETY: the group is never freed.
+            let point = Owned::new(unsafe { lc::EC_POINT_new(curve) }, lc::EC_POINT_free)?;
+            // SAFETY: pointer and length describe the slice. Decoding refuses points off the curve, setting infinity.
+            let set = unsafe {
+                lc::EC_POINT_oct2point(curve, point.get(), public.as_ptr(), public.len(), null_mut()) == 1
+                    && lc::EC_KEY_set_public_key(key.raw.get(), point.get()) == 1
+            };
+            if !set {
+                return Err(refused("public key"));
+            }
+            let length = 2 * group.field_len();
+            if public.len() == 1 + length {
+                key.coordinates.insert([0; 2 * MAX_FIELD])[..length].copy_from_slice(&public[1..]);
+            }
+        }
+        if let Some(private) = private {
+            if private.len() != group.field_len() {
+                return Err(Error::InvalidKey("length of the private key"));
+            }
+            // SAFETY: pointer and length describe the slice.
+            let number = unsafe { lc::BN_bin2bn(private.as_ptr(), private.len(), null_mut()) };
+            let number = Owned::new(number, lc::BN_clear_free)?;
+            // SAFETY: both live; the scalar is copied.
+            if unsafe { lc::EC_KEY_set_private_key(key.raw.get(), number.get()) } != 1 {
+                return Err(refused("private key"));
+            }
+            key.scalar.insert(Secret([0; MAX_FIELD]))[..private.len()].copy_from_slice(private);
+        }
+        key.done()
     }
 
     /// The same public key alone.
     ///
     /// # Errors
-    /// [`Error::InvalidKey`] where there is none.
+    /// [`Error::InvalidKey`] where there is none; [`Error::Failed`] and [`Error::Memory`] where memory runs out.
     pub fn public_only(&self) -> Result<Key, Error> {
-        let (key, curve, coordinates) = (self.0.key.public_only()?, self.curve(), self.0.coordinates);
-        Ok(Key(Shared::new(Inner { key, curve, coordinates })?))
-    }
-
-    /// The same key, for operations that have no lanes.
-    pub fn alone(&self) -> &group::Key {
-        &self.0.key
+        let (mut key, point) = (Inner::empty(self.group())?, self.point().ok_or(Error::InvalidKey("no public key"))?);
+        // SAFETY: both live; the point is copied.
+        if unsafe { lc::EC_KEY_set_public_key(key.raw.get(), point) } != 1 {
+            return Err(failed("EC_KEY_set_public_key"));
+        }
+        key.coordinates = self.0.coordinates;
+        key.done()
     }
 
     /// The curve.
-    pub fn curve(&self) -> Curve {
-        self.0.curve
+    pub fn group(&self) -> Group {
+        self.0.group
+    }
+
+    /// The curve where it is one that has instructions or lanes.
+    pub fn curve(&self) -> Option<Curve> {
+        self.0.group.curve()
+    }
+
+    fn raw(&self) -> *mut lc::EC_KEY {
+        self.0.raw.get()
+    }
+
+    #[cfg(all(test, target_arch = "s390x"))]
+    pub(crate) fn raw_for_tests(&self) -> *mut lc::EC_KEY {
+        self.raw()
     }
 
     fn point(&self) -> Option<*const lc::EC_POINT> {
-        self.0.key.point()
+        // SAFETY: a read of the key's field.
+        let point = unsafe { lc::EC_KEY_get0_public_key(self.raw()) };
+        (!point.is_null()).then_some(point)
     }
 
-    /// The private scalar, big-endian, in [`Curve::field_len`] bytes.
+    /// The private scalar, big-endian, in [`Group::field_len`] bytes.
     pub fn scalar(&self) -> Option<&[u8]> {
-        self.0.key.scalar()
-    }
-
-    /// Writes the public key's x and y, one after the other; leaves `out` where there is none.
-    #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code, reason = "for lanes"))]
-    pub(crate) fn coordinates(&self, out: &mut [u8]) {
-        if let Some(known) = &self.0.coordinates {
-            out.copy_from_slice(&known[..out.len()]);
-        } else if let Some(point) = self.public(Form::Uncompressed, &mut [0; MAX_POINT]) {
-            out.copy_from_slice(&point[1..]);
-        }
+        self.0.scalar.as_ref().map(|scalar| &scalar[..self.group().field_len()])
     }
 
     /// Whether the key has its public half.
     pub fn has_public(&self) -> bool {
         self.point().is_some()
-    }
-
-    /// Whether the key has its private half.
-    pub fn has_private(&self) -> bool {
-        self.scalar().is_some()
     }
 
     /// Encodes the public key; the result is the part of `out` that was written, `None` without a public key.
@@ -193,102 +183,161 @@ impl Key {
             Form::Uncompressed => lc::point_conversion_form_t::POINT_CONVERSION_UNCOMPRESSED,
             Form::Hybrid => lc::point_conversion_form_t::POINT_CONVERSION_HYBRID,
         };
-        let (data, size) = (out.as_mut_ptr(), out.len());
+        let (group, point) = (self.group().raw().ok()?, self.point()?);
         // SAFETY: pointer and length describe the array.
-        let length = unsafe {
-            let group = self.curve().group().raw().ok()?;
-            lc::EC_POINT_point2oct(group, self.point()?, form, data, size, std::ptr::null_mut())
-        };
+        let length = unsafe { lc::EC_POINT_point2oct(group, point, form, out.as_mut_ptr(), out.len(), null_mut()) };
         (length != 0).then_some(&out[..length])
     }
 
-    /// The private scalar, big-endian, in [`Curve::field_len`] bytes.
-    pub fn private(&self) -> Option<Zeroizing<Vec<u8>>> {
-        let scalar = self.scalar()?;
-        let mut copy = zeros(scalar.len()).ok()?;
-        copy.copy_from_slice(scalar);
-        Some(copy)
+    /// The public key's x and y, one after the other, in twice [`Group::field_len`] bytes: the part of `out` that was written;
+    /// `None` without a public key.
+    pub fn coordinates<'a>(&self, out: &'a mut [u8; MAX_POINT]) -> Option<&'a [u8]> {
+        let Some(known) = &self.0.coordinates else {
+            return self.public(Form::Uncompressed, out).map(|point| &point[1..]);
+        };
+        let out = &mut out[..2 * self.group().field_len()];
+        out.copy_from_slice(&known[..out.len()]);
+        Some(out)
     }
 
     /// Whether the private and the public half belong together; false where one is missing.
     pub fn is_pair(&self) -> bool {
         // SAFETY: a live key; the check compares private * G with the point in constant time.
-        self.has_private() && self.has_public() && unsafe { lc::EC_KEY_check_key(self.0.key.raw()) == 1 }
+        self.scalar().is_some() && self.has_public() && unsafe { lc::EC_KEY_check_key(self.raw()) == 1 }
     }
 
     /// Whether both have the same public key; `None` where one has none.
     pub fn same_public(&self, other: &Key) -> Option<bool> {
         let (ours, theirs) = (self.point()?, other.point()?);
-        let group = self.curve().group().raw().ok()?;
+        let group = self.group().raw().ok()?;
         // SAFETY: live points; different curves are an error, not equal.
-        Some(unsafe { lc::EC_POINT_cmp(group, ours, theirs, std::ptr::null_mut()) == 0 })
+        Some(unsafe { lc::EC_POINT_cmp(group, ours, theirs, null_mut()) == 0 })
     }
 
     /// Whether both have the same private key; `None` where one has none.
     pub fn same_private(&self, other: &Key) -> Option<bool> {
         let (ours, theirs) = (self.scalar()?, other.scalar()?);
-        Some(self.curve() == other.curve() && subtle::ConstantTimeEq::ct_eq(ours, theirs).into())
+        Some(self.group() == other.group() && subtle::ConstantTimeEq::ct_eq(ours, theirs).into())
     }
 
-    /// Signs a digest; the DER signature is written to `out`, and its length and what has made it are the result.
-    pub(crate) fn sign_alone(&self, digest: &[u8], out: &mut [u8; MAX_SIGNATURE]) -> Result<(usize, Outcome), Error> {
+    /// Signs a digest: r and s, one after the other, each big-endian in [`Group::field_len`] bytes; what is longer in `out`
+    /// stays. Says what has.
+    ///
+    /// # Errors
+    /// [`Error::InvalidKey`] without a private key; [`Error::Length`] for an `out` that is too short.
+    pub fn sign(&self, digest: &[u8], out: &mut [u8]) -> Result<Outcome, Error> {
         #[cfg(target_arch = "s390x")]
-        {
-            let (mut pair, field) = ([0; 2 * MAX_FIELD], self.curve().field_len());
-            if super::group_cpacf::sign(&self.0.key, digest, None, &mut pair).is_some() {
-                let (made, length) = crate::adapter::lanes::der(&pair[..2 * field]);
-                out[..length].copy_from_slice(&made[..length]);
-                return Ok((length, Outcome::Instructions));
-            }
+        if self.sign_by_cpacf(digest, None, out).is_some() {
+            return Ok(Outcome::Instructions);
         }
-        let mut length = 0;
-        let (data, size) = (digest.as_ptr(), digest.len());
-        // SAFETY: `out` has room for the longest signature of any of the curves.
-        match unsafe { lc::ECDSA_sign(0, data, size, out.as_mut_ptr(), &raw mut length, self.0.key.raw()) } {
-            1 => Ok((length as usize, Outcome::Library)),
-            _ => Err(refused("private key")),
-        }
+        // SAFETY: pointer and length describe the slice.
+        let signature = unsafe { lc::ECDSA_do_sign(digest.as_ptr(), digest.len(), self.raw()) };
+        self.halves(signature, out)
     }
 
-    /// Checks a DER signature of a digest, and says what has. Only the one DER encoding of a signature is accepted, as by
-    /// OpenSSL.
-    pub fn verify(&self, digest: &[u8], signature: &[u8]) -> (Verdict, Outcome) {
-        // SAFETY: pointers and lengths describe the slices; the parser takes strict DER with nothing after it.
-        let parsed = unsafe { lc::ECDSA_SIG_from_bytes(signature.as_ptr(), signature.len()) };
-        let Ok(parsed) = Owned::new(parsed, lc::ECDSA_SIG_free) else {
-            clear();
-            return (Verdict::Malformed, Outcome::Library);
+    /// The same with a nonce that is given, big-endian in [`Group::field_len`] bytes: for known answers. Two digests signed
+    /// with one nonce give the private key away.
+    ///
+    /// # Errors
+    /// As for [`Key::sign`]; and [`Error::InvalidKey`] for a nonce that is zero or not below the order.
+    pub fn sign_with_nonce(&self, digest: &[u8], nonce: &[u8], out: &mut [u8]) -> Result<Outcome, Error> {
+        #[cfg(target_arch = "s390x")]
+        if self.sign_by_cpacf(digest, Some(nonce), out).is_some() {
+            return Ok(Outcome::Instructions);
+        }
+        let (data, length) = (digest.as_ptr(), digest.len());
+        // SAFETY: pointers and lengths describe the slices.
+        let signature = unsafe {
+            private::ECDSA_sign_with_nonce_and_leak_private_key_for_testing(
+                data,
+                length,
+                self.raw(),
+                nonce.as_ptr(),
+                nonce.len(),
+            )
         };
-        #[cfg(target_arch = "s390x")]
-        if let Some(good) = self.verify_by_cpacf(digest, parsed.get()) {
-            return (if good { Verdict::Good } else { Verdict::Bad }, Outcome::Instructions);
-        }
-        // SAFETY: as above.
-        let good = unsafe { lc::ECDSA_do_verify(digest.as_ptr(), digest.len(), parsed.get(), self.0.key.raw()) } == 1;
-        if !good {
-            clear();
-        }
-        (if good { Verdict::Good } else { Verdict::Bad }, Outcome::Library)
+        self.halves(signature, out)
     }
 
     #[cfg(target_arch = "s390x")]
-    fn verify_by_cpacf(&self, digest: &[u8], signature: *const lc::ECDSA_SIG) -> Option<bool> {
-        let (mut pair, length) = ([0; 2 * MAX_FIELD], self.curve().field_len());
-        let (r, s) = pair[..2 * length].split_at_mut(length);
-        // SAFETY: a live signature; pointers and lengths describe the halves. A number that is longer is none.
-        let fits = unsafe {
-            lc::BN_bn2bin_padded(r.as_mut_ptr(), length, lc::ECDSA_SIG_get0_r(signature)) == 1
-                && lc::BN_bn2bin_padded(s.as_mut_ptr(), length, lc::ECDSA_SIG_get0_s(signature)) == 1
-        };
-        if !fits {
-            clear();
-            return Some(false);
-        }
-        super::group_cpacf::verify(&self.0.key, digest, &pair[..2 * length])
+    fn sign_by_cpacf(&self, digest: &[u8], nonce: Option<&[u8]>, out: &mut [u8]) -> Option<()> {
+        cpacf::sign(self.curve()?, self.scalar()?, digest, nonce, out)
     }
 
-    /// Writes the x coordinate of private * `peer`, in [`Curve::field_len`] bytes, and says what has computed it.
-    pub(crate) fn shared_secret_alone(&self, peer: &Key, out: &mut [u8; MAX_FIELD]) -> Result<Outcome, Error> {
-        self.0.key.shared_secret(&peer.0.key, out).map(|(_, outcome)| outcome)
+    fn halves(&self, signature: *mut lc::ECDSA_SIG, out: &mut [u8]) -> Result<Outcome, Error> {
+        let length = self.group().field_len();
+        let signature = Owned::new(signature, lc::ECDSA_SIG_free).map_err(|_| refused("private key or nonce"))?;
+        let Some(out) = out.get_mut(..2 * length) else {
+            return Err(Error::Length { what: "signature", got: out.len(), expected: "twice the private key's" });
+        };
+        let (r, s) = out.split_at_mut(length);
+        // SAFETY: both numbers are below the order, which has the length of each half.
+        let written = unsafe {
+            lc::BN_bn2bin_padded(r.as_mut_ptr(), length, lc::ECDSA_SIG_get0_r(signature.get())) == 1
+                && lc::BN_bn2bin_padded(s.as_mut_ptr(), length, lc::ECDSA_SIG_get0_s(signature.get())) == 1
+        };
+        if written { Ok(Outcome::Library) } else { Err(failed("BN_bn2bin_padded")) }
+    }
+
+    /// Whether a signature, r and s as [`Key::sign`] writes them, is one of a digest. Says what has checked it.
+    ///
+    /// # Errors
+    /// [`Error::Length`] for a signature of another length; [`Error::InvalidKey`] without a public key; [`Error::Failed`] where
+    /// memory runs out.
+    pub fn verify(&self, digest: &[u8], signature: &[u8]) -> Result<(bool, Outcome), Error> {
+        let length = self.group().field_len();
+        if !self.has_public() {
+            return Err(Error::InvalidKey("no public key"));
+        }
+        if signature.len() != 2 * length {
+            return Err(Error::Length { what: "signature", got: signature.len(), expected: "twice the private key's" });
+        }
+        #[cfg(target_arch = "s390x")]
+        if let (Some(curve), Some(point)) = (self.curve(), self.coordinates(&mut [0; MAX_POINT]))
+            && let Some(good) = cpacf::verify(curve, point, digest, signature)
+        {
+            return Ok((good, Outcome::Instructions));
+        }
+        let (r, s) = signature.split_at(length);
+        // SAFETY: pointers and lengths describe the slices; of the numbers, the signature owns what it was given.
+        let good = unsafe {
+            let made = Owned::new(lc::ECDSA_SIG_new(), lc::ECDSA_SIG_free)?;
+            let r = Owned::new(lc::BN_bin2bn(r.as_ptr(), length, null_mut()), lc::BN_free)?;
+            let s = Owned::new(lc::BN_bin2bn(s.as_ptr(), length, null_mut()), lc::BN_free)?;
+            if lc::ECDSA_SIG_set0(made.get(), r.get(), s.get()) != 1 {
+                return Err(failed("ECDSA_SIG_set0"));
+            }
+            std::mem::forget((r, s));
+            lc::ECDSA_do_verify(digest.as_ptr(), digest.len(), made.get(), self.raw()) == 1
+        };
+        if !good {
+            clear();
+        }
+        Ok((good, Outcome::Library))
+    }
+
+    /// Writes the x coordinate of private * `peer`: [`Group::field_len`] bytes, the part of `out` that is the result. Says
+    /// what has.
+    ///
+    /// # Errors
+    /// [`Error::InvalidKey`] for keys without the half needed, and of different curves.
+    pub fn shared_secret<'a>(&self, peer: &Key, out: &'a mut [u8; MAX_FIELD]) -> Result<(&'a [u8], Outcome), Error> {
+        #[cfg(target_arch = "s390x")]
+        if let Some(length) = self.agree_by_cpacf(peer, out) {
+            return Ok((&out[..length], Outcome::Instructions));
+        }
+        let peer = peer.point().ok_or(Error::InvalidKey("no public key"))?;
+        let mut length = out.len();
+        // SAFETY: `out` has room for the longest coordinate.
+        match unsafe { private::ECDH_compute_shared_secret(out.as_mut_ptr(), &raw mut length, peer, self.raw()) } {
+            1 => Ok((&out[..self.group().field_len()], Outcome::Library)),
+            _ => Err(refused("key agreement")),
+        }
+    }
+
+    #[cfg(target_arch = "s390x")]
+    fn agree_by_cpacf(&self, peer: &Key, out: &mut [u8; MAX_FIELD]) -> Option<usize> {
+        let curve = self.curve().filter(|_| peer.group() == self.group())?;
+        cpacf::shared_secret(curve, self.scalar()?, peer.coordinates(&mut [0; MAX_POINT])?, out)
     }
 }

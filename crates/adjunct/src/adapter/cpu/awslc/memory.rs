@@ -200,8 +200,9 @@ mod replaced {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::adapter::cpu::awslc::group::{Group, Key};
+    use crate::adapter::cpu::awslc::ec::Key;
     use crate::adapter::cpu::awslc::{ecx, random};
+    use crate::adapter::cpu::curve::Group;
     use aws_lc_sys::{OPENSSL_free, OPENSSL_malloc, OPENSSL_realloc};
     use std::cell::Cell;
     use std::sync::{Mutex, PoisonError};

@@ -21,10 +21,10 @@ mod digest_cpacf;
 mod digest_keccak;
 mod digest_once;
 pub mod ec;
-pub mod ecx;
-pub mod group;
 #[cfg(target_arch = "s390x")]
-mod group_cpacf;
+mod ec_cpacf;
+pub mod ecx;
+mod group;
 pub mod locks;
 pub mod mac;
 mod memory;

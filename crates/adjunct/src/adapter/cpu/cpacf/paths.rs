@@ -11,9 +11,10 @@ use crate::adapter::cpu::awslc::cipher_gcm::Gcm;
 use crate::adapter::cpu::awslc::cipher_stream as stream;
 use crate::adapter::cpu::awslc::cipher_xts::Xts;
 use crate::adapter::cpu::awslc::digest::{self, Digest};
-use crate::adapter::cpu::awslc::group::{Group, Key, MAX_FIELD};
+use crate::adapter::cpu::awslc::ec::Key;
+use crate::adapter::cpu::awslc::ecx;
 use crate::adapter::cpu::awslc::mac::{BlockCipher, Cmac};
-use crate::adapter::cpu::awslc::{ec, ecx};
+use crate::adapter::cpu::curve::{Curve, MAX_FIELD, MAX_POINT};
 use crate::catalogue::Function;
 use crate::catalogue::{Path, Reason};
 use crate::ops::Tally;
@@ -326,43 +327,49 @@ fn digests_of_every_method() {
 
 #[test]
 fn curves_sign_verify_and_agree() {
-    for (group, curve) in
-        [(Group::P256, ec::Curve::P256), (Group::P384, ec::Curve::P384), (Group::P521, ec::Curve::P521)]
-    {
-        let length = group.field_len();
+    for curve in [Curve::P256, Curve::P384, Curve::P521] {
+        let (group, length) = (curve.group(), curve.field_len());
         let [ours, theirs] = [(); 2].map(|()| hardware(Key::generate(group).expect("a key")));
         let (mut a, mut b) = ([0; MAX_FIELD], [0; MAX_FIELD]);
         let a = hardware(ours.shared_secret(&theirs, &mut a).expect("a secret")).to_vec();
         assert_eq!(a, hardware(theirs.shared_secret(&ours, &mut b).expect("a secret")));
+        let private = ours.scalar().expect("private").to_vec();
+        let public = [&[4][..], ours.coordinates(&mut [0; MAX_POINT]).expect("public")].concat();
+        let key = Key::new(group, Some(&public), Some(&private)).expect("a key");
+        assert!(key.is_pair(), "PCC's point is the library's");
         for digest in [20, 32, 64, 70] {
             let digest = bytes(digest, 9);
             let mut signature = vec![0; 2 * length];
             assert_eq!(ours.sign(&digest, &mut signature), Ok(Outcome::Instructions));
-            assert_eq!(ours.verify(&digest, &signature), Ok((true, Outcome::Instructions)));
+            for key in [&ours, &key] {
+                assert_eq!(key.verify(&digest, &signature), Ok((true, Outcome::Instructions)));
+            }
             assert_eq!(theirs.verify(&digest, &signature), Ok((false, Outcome::Instructions)));
             assert_eq!(ours.verify(&digest, &vec![0xff; 2 * length]), Ok((false, Outcome::Instructions)));
-            // The library, by DER, of what the instruction signed, and the other way round.
-            let private = ours.scalar().expect("private").to_vec();
-            let mut place = [0; 1 + 2 * MAX_FIELD];
-            let public = [&[4][..], ours.coordinates(&mut place).expect("public")].concat();
-            let key = ec::Key::new(curve, Some(&public), Some(&private)).expect("a key");
-            assert!(key.is_pair(), "PCC's point is the library's");
-            let mut der = [0; ec::MAX_SIGNATURE];
-            let made = hardware(key.sign_alone(&digest, &mut der).expect("a signature"));
-            assert_eq!(key.verify(&digest, &der[..made]), (ec::Verdict::Good, Outcome::Instructions));
-            // SAFETY: pointers and lengths describe the slices.
-            let good =
-                unsafe { lc::ECDSA_verify(0, digest.as_ptr(), digest.len(), der.as_ptr(), made, ours.raw_for_tests()) };
+            // The library's own code, of what the instruction signed, and the other way round.
+            let (r, s) = signature.split_at(length);
+            // SAFETY: pointers and lengths describe the slices; the signature owns its numbers.
+            let good = unsafe {
+                let made = lc::ECDSA_SIG_new();
+                let number = |n: &[u8]| lc::BN_bin2bn(n.as_ptr(), n.len(), std::ptr::null_mut());
+                assert_eq!(lc::ECDSA_SIG_set0(made, number(r), number(s)), 1);
+                let good = lc::ECDSA_do_verify(digest.as_ptr(), digest.len(), made, ours.raw_for_tests());
+                lc::ECDSA_SIG_free(made);
+                good
+            };
             assert_eq!(good, 1, "{group:?}");
-            let (mut theirs, mut size) = ([0; ec::MAX_SIGNATURE], 0);
+            let mut theirs = vec![0; 2 * length];
+            let (r, s) = theirs.split_at_mut(length);
             // SAFETY: as above.
             unsafe {
-                let out = theirs.as_mut_ptr();
-                lc::ECDSA_sign(0, digest.as_ptr(), digest.len(), out, &raw mut size, ours.raw_for_tests())
-            };
-            assert_eq!(key.verify(&digest, &theirs[..size as usize]).0, ec::Verdict::Good);
+                let made = lc::ECDSA_do_sign(digest.as_ptr(), digest.len(), ours.raw_for_tests());
+                lc::BN_bn2bin_padded(r.as_mut_ptr(), length, lc::ECDSA_SIG_get0_r(made));
+                lc::BN_bn2bin_padded(s.as_mut_ptr(), length, lc::ECDSA_SIG_get0_s(made));
+                lc::ECDSA_SIG_free(made);
+            }
+            assert_eq!(key.verify(&digest, &theirs), Ok((true, Outcome::Instructions)));
             theirs[10] ^= 1;
-            assert_ne!(key.verify(&digest, &theirs[..size as usize]).0, ec::Verdict::Good);
+            assert_eq!(key.verify(&digest, &theirs), Ok((false, Outcome::Instructions)));
         }
     }
 }
@@ -390,7 +397,7 @@ fn curve25519_is_the_librarys() {
 
 #[test]
 fn what_an_instruction_refuses_is_done_and_counted_in_software() {
-    use crate::adapter::lanes::curve;
+    use crate::adapter::lanes::{curve, nist};
     let software = |function, bits, outcome| {
         let tally = Tally::new(function, bits);
         assert_eq!(tally.path(), Path::Hardware);
@@ -400,7 +407,8 @@ fn what_an_instruction_refuses_is_done_and_counted_in_software() {
         let delegated = Tally::delegated(function, bits);
         assert_eq!(delegated.ran(outcome), delegated);
     };
-    for (group, curve, bits) in [(Group::P256, ec::Curve::P256, 256), (Group::P521, ec::Curve::P521, 521)] {
+    for nist_curve in [Curve::P256, Curve::P521] {
+        let (group, bits) = (nist_curve.group(), nist_curve.bits());
         let ours = hardware(Key::generate(group).expect("a key"));
         let (theirs, outcome) = model::refusing(|| Key::generate(group)).expect("a key");
         software(Function::EcKeygen, bits, outcome);
@@ -413,16 +421,15 @@ fn what_an_instruction_refuses_is_done_and_counted_in_software() {
         let outcome = model::refusing(|| ours.sign(&[7; 32], &mut signature)).expect("a signature");
         software(Function::EcdsaSign, bits, outcome);
         assert_eq!(ours.verify(&[7; 32], &signature), Ok((true, Outcome::Instructions)));
-        // The same by way of the accelerator, as the interfaces ask for it.
-        let (key, outcome) = model::refusing(|| ec::Key::generate(curve)).expect("a key");
+        // The same by way of the lanes, as operations ask for it.
+        let (key, outcome) = model::refusing(|| nist::generate(nist_curve)).expect("a key");
         software(Function::EcKeygen, bits, outcome);
-        let mut der = [0; ec::MAX_SIGNATURE];
-        let (der, outcome) = model::refusing(|| key.sign(&[7; 32], &mut der)).expect("a signature");
+        let (made, outcome) = model::refusing(|| nist::sign(nist_curve, &key, &[7; 32])).expect("a signature");
         software(Function::EcdsaSign, bits, outcome);
-        assert_eq!(key.verify(&[7; 32], der), (ec::Verdict::Good, Outcome::Instructions));
-        let (_, outcome) =
-            model::refusing(|| key.shared_secret(&key, &mut [0; MAX_FIELD]).map(|(_, o)| ((), o))).expect("a secret");
-        software(Function::Ecdh, bits, outcome);
+        assert_eq!(key.verify(&[7; 32], &made[..2 * group.field_len()]), Ok((true, Outcome::Instructions)));
+        let mut secret = [0; MAX_FIELD];
+        let agreed = model::refusing(|| nist::shared_secret(nist_curve, &key, &key, &mut secret));
+        software(Function::Ecdh, bits, agreed.expect("a secret").1);
     }
     let (public, outcome) = model::refusing(|| curve::ed25519_public(&[5; 32]));
     software(Function::Ed25519Keygen, 0, outcome);

@@ -1,0 +1,64 @@
+//! Ed25519 (RFC 8032, 5.1).
+
+use super::{Private, count};
+use crate::adapter::cpu::awslc::ecx as cpu;
+use crate::adapter::lanes::curve as lanes;
+use crate::catalogue::{Direction, Function};
+use crate::error::Error;
+use crate::ops::Tally;
+
+/// The length of every key, in bytes.
+pub const KEY: usize = cpu::KEY;
+/// The length of a signature, in bytes.
+pub const SIGNATURE: usize = cpu::SIGNATURE;
+
+pub use cpu::ed25519_is_ordinary as is_ordinary;
+
+/// Generates a key pair.
+pub fn generate() -> (Private<KEY>, [u8; KEY]) {
+    let private = Private::new(&cpu::ed25519_generate());
+    let public = public(&private);
+    (private, public)
+}
+
+/// The public key of a private key, as an operation: it counts as the key pair's generation.
+pub fn public(private: &Private<KEY>) -> [u8; KEY] {
+    let (public, outcome) = lanes::ed25519_public(private.clear());
+    count(Function::Ed25519Keygen, outcome);
+    public
+}
+
+/// The public key of a private key that is imported or checked. A part of that, which counts nothing.
+pub fn other_half(private: &Private<KEY>) -> [u8; KEY] {
+    cpu::ed25519_public(private.clear()).0
+}
+
+/// Whether hardware serves a signature of a message of so many bytes on this machine: instructions, or batches of plain threads'
+/// operations. For interfaces that may refuse what only software has.
+pub fn signs_in_hardware(message: usize) -> bool {
+    tally(message).in_hardware()
+}
+
+/// Where a signature of a message of so many bytes counts.
+fn tally(message: usize) -> Tally {
+    let tally = Tally::new(Function::Ed25519Sign, 0);
+    if lanes::takes(message) { tally } else { tally.out_of_batches() }
+}
+
+/// Signs `message`. `public` must be the public key of `private`: a signature made with another gives the private key away.
+///
+/// # Errors
+/// [`Error::Failed`] where memory runs out.
+pub fn sign(private: &Private<KEY>, public: &[u8; KEY], message: &[u8]) -> Result<[u8; SIGNATURE], Error> {
+    let (signature, outcome) = lanes::ed25519_sign(private.clear(), public, message);
+    let signature = signature.ok_or(Error::Failed("ED25519_sign"))?;
+    tally(message.len()).ran(outcome).count(Direction::Encrypt, 0);
+    Ok(signature)
+}
+
+/// Whether `signature` is one of `message` by `public`.
+pub fn verify(public: &[u8; KEY], message: &[u8], signature: &[u8; SIGNATURE]) -> bool {
+    let (good, outcome) = cpu::ed25519_verify(public, message, signature);
+    count(Function::Ed25519Verify, outcome);
+    good
+}

@@ -1,0 +1,49 @@
+//! Ed448 (RFC 8032, 5.2), without a context: by instructions, or else by the caller's `library`, which gives `None` where it fails.
+
+use super::{Private, first};
+use crate::adapter::cpu::awslc::random;
+use crate::adapter::cpu::curve448 as cpu;
+use crate::catalogue::Function;
+use zeroize::Zeroizing;
+
+/// The length of every key, in bytes.
+pub const KEY: usize = cpu::ED448;
+/// The length of a signature, in bytes.
+pub const SIGNATURE: usize = cpu::SIGNATURE;
+
+/// Generates a key pair; `library` gives the public key of a private one.
+pub fn generate(library: impl FnOnce(&[u8; KEY]) -> Option<[u8; KEY]>) -> Option<(Private<KEY>, [u8; KEY])> {
+    let mut bytes = Zeroizing::new([0; KEY]);
+    random(&mut bytes[..]);
+    let private = Private::new(&bytes);
+    let public = public(&private, library)?;
+    Some((private, public))
+}
+
+/// The public key of a private key.
+pub fn public(private: &Private<KEY>, library: impl FnOnce(&[u8; KEY]) -> Option<[u8; KEY]>) -> Option<[u8; KEY]> {
+    let private = private.clear();
+    first(Function::Ed448Keygen, cpu::ed448_public(private), || library(private))
+}
+
+/// Signs `message`. `public` must be the public key of `private`: a signature made with another gives the private key away.
+pub fn sign(
+    private: &Private<KEY>,
+    public: &[u8; KEY],
+    message: &[u8],
+    library: impl FnOnce(&[u8; KEY], &[u8; KEY], &[u8]) -> Option<[u8; SIGNATURE]>,
+) -> Option<[u8; SIGNATURE]> {
+    let private = private.clear();
+    first(Function::Ed448Sign, cpu::ed448_sign(private, message), || library(private, public, message))
+}
+
+/// Whether `signature` is one of `message` by `public`.
+pub fn verify(
+    public: &[u8; KEY],
+    message: &[u8],
+    signature: &[u8; SIGNATURE],
+    library: impl FnOnce(&[u8; KEY], &[u8], &[u8; SIGNATURE]) -> Option<bool>,
+) -> Option<bool> {
+    let verified = cpu::ed448_verify(public, message, signature);
+    first(Function::Ed448Verify, verified, || library(public, message, signature))
+}

@@ -137,7 +137,7 @@ fn threads_share_batches_only_where_asked() {
     };
     assert_eq!(lanes(&[]), None);
     let asked = lanes(&["--always"]);
-    let there = cfg!(target_arch = "x86_64") && adjunct::adapter::lanes::available();
+    let there = cfg!(target_arch = "x86_64") && adjunct::ops::batches::available();
     assert!(!there || asked.is_some_and(|mean| mean > 2.0), "{asked:?}");
 }
 

@@ -1,10 +1,8 @@
 //! What serves an operation, by the modes the program has chosen, and where it counts.
 
 use crate::error::Errno;
-use adjunct::adapter::Outcome;
 use adjunct::catalogue::{Direction, Function};
 use adjunct::config::LibicaModes;
-use adjunct::ops::Tally;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// `ica_set_fallback_mode`: whether software serves what hardware does not.
@@ -72,41 +70,4 @@ pub fn begin(function: Function, in_hardware: bool) -> Result<(), Errno> {
 #[inline]
 pub fn allow(function: Function, bits: usize) -> Result<(), Errno> {
     begin(function, adjunct::ops::in_hardware(function, bits))
-}
-
-/// An operation that is allowed to run.
-#[derive(Debug, Clone, Copy)]
-pub struct Operation {
-    tally: Tally,
-}
-
-impl Operation {
-    /// An operation of `function` with a key of `bits` (0: it has none).
-    ///
-    /// # Errors
-    /// [`Errno::NO_DEVICE`] where only software has it and fallbacks are off.
-    pub fn new(function: Function, bits: usize) -> Result<Operation, Errno> {
-        Operation::of(Tally::new(function, bits))
-    }
-
-    /// The same where the tally is known.
-    ///
-    /// # Errors
-    /// As for [`Operation::new`].
-    pub fn of(tally: Tally) -> Result<Operation, Errno> {
-        permit(tally.function(), tally.in_hardware()).map(|()| Operation { tally })
-    }
-
-    /// Counts it, done over `bytes` bytes.
-    #[inline]
-    pub fn done(self, direction: Direction, bytes: usize) {
-        adjunct::counters::attribute();
-        self.tally.count(direction, bytes);
-    }
-
-    /// Counts a public-key operation that the accelerator has had.
-    pub fn ran(self, outcome: Outcome) {
-        adjunct::counters::attribute_now();
-        self.tally.ran(outcome).count(Direction::Encrypt, 0);
-    }
 }

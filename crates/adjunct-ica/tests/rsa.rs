@@ -63,7 +63,7 @@ fn threads_get_right_results_and_fill_batches() {
     let (bits, times) = if emulated() { (1024, 4) } else { (2048, 40) };
     let row = counts.row(Function::RsaCrt.row(bits));
     assert_eq!(row.hardware_calls() + row.software_calls(), 16 * times);
-    if adjunct::adapter::lanes::available() {
+    if adjunct::ops::batches::available() {
         assert_eq!(row.software_calls(), 0);
         assert!(counts.lanes(Queue::Rsa2048).in_lanes > 0);
     }

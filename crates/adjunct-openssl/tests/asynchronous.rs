@@ -40,7 +40,7 @@ fn run_with(scenario: &str, cpu: &str, more: &str) -> String {
 fn run(scenario: &str) -> Option<Vec<(String, u32)>> {
     run_on(scenario, "-ifma");
     let out = run_on(scenario, "");
-    let lanes = adjunct::adapter::lanes::available();
+    let lanes = adjunct::ops::batches::available();
     lanes.then(|| {
         let line = |line: &str| {
             let (name, number) = line.rsplit_once(' ').expect("two words");

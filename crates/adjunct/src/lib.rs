@@ -3,14 +3,19 @@
 //! * [`catalogue`]: every countable function (a row of `icainfo` and `icastats`), the instructions that make it hardware, and the
 //!   words for what ran it.
 //! * [`ops`]: the operations that interfaces call.
-//! * [`adapter`]: what runs them: the CPU, and the lanes (batches of several threads' public-key operations).
+//! * `adapter`: what runs them: the CPU, and the lanes (batches of several threads' public-key operations). Not public.
 //! * [`counters`]: calls and bytes per user and function, shared by all processes.
 //! * [`memory`]: boxes and buffers that may not be had.
 //! * [`fork`]: which process along a line of forks this is.
 //! * [`config`]: the `algorithms =` keywords.
 //! * [`sandbox`]: whether a filter of system calls is in force.
 
+// The wall: interfaces see operations and nothing below. Benchmarks and the core's own tests, which compare and probe, ask for more.
+#[cfg(feature = "internals")]
 pub mod adapter;
+#[cfg(not(feature = "internals"))]
+#[allow(dead_code)]
+mod adapter;
 pub mod catalogue;
 pub mod config;
 pub mod counters;
@@ -21,9 +26,15 @@ pub mod memory;
 pub mod ops;
 pub mod sandbox;
 
-pub use adapter::cpu;
 pub use adjunct_kernels::{InOut, opaque_debug, wipe};
 pub use error::Error;
+
+/// The CPU, for reports and for tests: its name, the instructions it has, and the mask of `ADJUNCT_CPU`.
+pub mod cpu {
+    pub use crate::adapter::cpu::{
+        Features, batches_only, features, mask_all_but_batches, model_name, msa_level, parse_mask, secure_env,
+    };
+}
 
 /// The version of libica whose interface and tools are served.
 pub const LIBICA_VERSION: [u32; 3] = [4, 4, 0];
@@ -37,7 +48,7 @@ pub fn init() {
     ONCE.call_once(|| {
         sandbox::prime();
         cpu::features();
-        cpu::awslc::prime();
+        adapter::cpu::awslc::prime();
         counters::open();
         adapter::lanes::prime();
     });

@@ -10,7 +10,7 @@ mod stack;
 mod wait;
 
 use crate::abi::core::Core;
-use adjunct::adapter::lanes::pause::{self, Held, Pause};
+use adjunct::ops::batches::{self, Held, Pause};
 use adjunct_ossl::jobs;
 
 /// Prepares for jobs of the libcrypto behind `core`; to be called when the module is loaded.
@@ -23,7 +23,7 @@ pub fn prepare(core: &Core) {
             // Libcrypto readies its jobs when it is first asked, with a system call.
             jobs::current();
         }
-        pause::install(&Jobs);
+        batches::install(&Jobs);
     }
 }
 

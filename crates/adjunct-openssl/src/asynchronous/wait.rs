@@ -5,8 +5,8 @@
 //! (HAProxy forgets it only when it closes the connection). A wait context that is freed while its job is paused tells us
 //! that the job will never be resumed.
 
-use adjunct::adapter::lanes::pause::Held;
 use adjunct::memory::boxed;
+use adjunct::ops::batches::Held;
 use adjunct_ossl::Opaque;
 use adjunct_ossl::jobs::{Callback, Jobs, STATUS_OK};
 use std::ffi::{c_int, c_void};

@@ -5,6 +5,7 @@
 //! beside what it costs.
 
 pub mod aead;
+pub mod batches;
 pub mod cipher;
 mod delegated;
 pub mod digest;
@@ -22,4 +23,8 @@ pub use crate::adapter::choice;
 pub use crate::counters::{attribute, attribute_now};
 pub use delegated::Delegated;
 pub use signed::{MAX_DIGEST, Method, Signed};
-pub use tally::{Tally, in_hardware};
+#[cfg(feature = "internals")]
+pub use tally::Tally;
+#[cfg(not(feature = "internals"))]
+pub(crate) use tally::Tally;
+pub use tally::in_hardware;

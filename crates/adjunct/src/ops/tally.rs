@@ -84,7 +84,8 @@ impl Tally {
     }
 
     /// The row counted.
-    pub const fn row(self) -> Row {
+    #[cfg(test)]
+    pub(super) const fn row(self) -> Row {
         self.row
     }
 
@@ -97,12 +98,6 @@ impl Tally {
     #[inline]
     pub fn count(self, direction: Direction, bytes: usize) {
         counters::add(self.place, direction, 1, bytes as u64);
-    }
-
-    /// Counts `bytes` more bytes of an operation already counted.
-    #[inline]
-    pub fn count_bytes(self, direction: Direction, bytes: usize) {
-        counters::add(self.place, direction, 0, bytes as u64);
     }
 }
 

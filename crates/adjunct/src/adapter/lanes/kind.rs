@@ -4,7 +4,7 @@ use crate::adapter::Outcome;
 use crate::catalogue::Queue;
 
 /// The largest job, in bytes.
-pub const MAX_JOB: usize = 2048;
+pub(super) const MAX_JOB: usize = 2048;
 
 /// An operation that can be done one at a time or in lanes.
 ///

@@ -28,7 +28,7 @@ pub mod rsa;
 mod ticket;
 mod work;
 
-pub use kind::{Kind, MAX_JOB};
+pub use kind::Kind;
 pub use ticket::Ticket;
 
 use crate::adapter::{Outcome, cpu};

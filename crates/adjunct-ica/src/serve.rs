@@ -41,11 +41,6 @@ pub fn from_environment() {
     set_statistics(statistics);
 }
 
-/// The direction an operation counts in.
-pub const fn direction(encrypt: bool) -> Direction {
-    if encrypt { Direction::Encrypt } else { Direction::Decrypt }
-}
-
 /// Whether an operation of `function` with a key of `bits` (0: it has none) is allowed to run. It counts as the user's of now.
 ///
 /// # Errors

@@ -1,7 +1,7 @@
 //! What serves an operation, by the modes the program has chosen, and where it counts.
 
 use crate::error::Errno;
-use adjunct::catalogue::{Direction, Function};
+use adjunct::catalogue::Function;
 use adjunct::config::LibicaModes;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
@@ -36,11 +36,6 @@ pub fn from_environment() {
     set_fallbacks(fallbacks);
     CURVE_FALLBACKS.store(curve_fallbacks, Relaxed);
     set_statistics(statistics);
-}
-
-/// The direction an operation counts in.
-pub const fn direction(encrypt: bool) -> Direction {
-    if encrypt { Direction::Encrypt } else { Direction::Decrypt }
 }
 
 /// Whether an operation of `function` may run, which `in_hardware` says that this machine's hardware serves (instructions, or batches).

@@ -35,7 +35,8 @@ macro_rules! modes {
                 if !encrypt && $decrypts { schedule.set_decrypt(key) } else { schedule.set_encrypt(key) }
             }
 
-            #[inline]
+            // So that a mode is given only what it uses of the chain: the rest need not go through memory.
+            #[inline(always)]
             fn run(&mut self, $encrypt: bool, $chain: Chain<'_>, $io: InOut<'_>) {
                 let Key::Clear($key) = &self.0;
                 $run

@@ -102,7 +102,8 @@ impl<M: Mode> Counted<M> {
     ///
     /// # Panics
     /// Without a key; for a length or a [`Chain::used`] that the mode does not take.
-    #[inline]
+    // A frame of its own, with what it is given passed on, costs a short message 30 instructions of 800.
+    #[inline(always)]
     pub fn run(&mut self, encrypt: bool, chain: Chain<'_>, io: InOut<'_>) {
         let tally = self.tally.expect("a key");
         let bytes = if M::IN_BITS && chain.bits { io.len().div_ceil(8) } else { io.len() };

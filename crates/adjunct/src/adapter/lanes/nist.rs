@@ -3,8 +3,6 @@
 use super::{Kind, run};
 use crate::adapter::Outcome;
 use crate::adapter::cpu::awslc::ec::Key;
-#[cfg(target_arch = "x86_64")]
-use crate::adapter::cpu::curve::MAX_POINT;
 use crate::adapter::cpu::curve::{Curve, MAX_FIELD};
 use crate::adapter::cpu::secret::Secret;
 use crate::catalogue::Queue;
@@ -160,6 +158,7 @@ impl<C: Lanes> Kind for Keygen<C> {
 mod kernel {
     use super::*;
     use crate::adapter::cpu::awslc::random;
+    use crate::adapter::cpu::curve::MAX_POINT;
     use crate::adapter::cpu::nonce::{ADDED, Nonces, in_range, truncate};
     use crate::catalogue::LANES;
 
@@ -323,7 +322,7 @@ fn leftmost(digest: &[u8]) -> ([u8; MAX_FIELD], usize) {
 mod tests {
     use super::super::available;
     use super::*;
-    use crate::adapter::cpu::curve::Form;
+    use crate::adapter::cpu::curve::{Form, MAX_POINT};
     use crate::catalogue::LANES;
 
     fn keys<C: Lanes>(count: usize) -> Vec<Key> {

@@ -46,7 +46,7 @@ fn all_of_the_catalogue_that_names_instructions_is_hardware_on_the_model() {
         let named = !function.info().s390.is_empty();
         assert_eq!(route::path(function, 0) == Path::Hardware, named, "{function:?}");
     }
-    assert_eq!(route::path(Function::Ecdh, 192), Path::Software(route::Reason::Parameter));
+    assert_eq!(route::path(Function::Ecdh, 192), Path::Software(Reason::Parameter));
     assert_eq!(route::path(Function::AesXts, 128), Path::Hardware);
 }
 

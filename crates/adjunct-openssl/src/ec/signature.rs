@@ -7,7 +7,8 @@ use crate::entry;
 use crate::fallback::forward;
 use crate::provider::provider;
 use adjunct::catalogue::Function;
-use adjunct::ops::{self, MAX_DIGEST};
+use adjunct::ops;
+use adjunct::ops::digest::MAX_SIZE;
 use std::ffi::{c_char, c_int, c_void};
 
 /// What this module offers.
@@ -187,7 +188,7 @@ unsafe extern "C" fn digest_sign_final(context: *mut c_void, out: *mut u8, lengt
                 // SAFETY: as above.
                 return unsafe { c.sign(out, length, size, &[]) };
             }
-            let mut buffer = [0; MAX_DIGEST];
+            let mut buffer = [0; MAX_SIZE];
             let Some(digest) = c.finish(&mut buffer) else { return 0 };
             // SAFETY: as above.
             return unsafe { c.sign(out, length, size, digest) };
@@ -214,7 +215,7 @@ unsafe extern "C" fn digest_verify_final(context: *mut c_void, signature: *const
             if length == 0 {
                 return c.verify_nothing();
             }
-            let mut buffer = [0; MAX_DIGEST];
+            let mut buffer = [0; MAX_SIZE];
             let Some(digest) = c.finish(&mut buffer) else { return 0 };
             // SAFETY: as above.
             return c.verify(unsafe { abi::slice(signature, length) }, digest);

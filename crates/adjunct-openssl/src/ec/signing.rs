@@ -9,8 +9,9 @@ use crate::fallback::{self, forward};
 use crate::provider::Provider;
 use adjunct::catalogue::{Direction, Function};
 use adjunct::memory::Shared;
+use adjunct::ops;
+use adjunct::ops::digest::{Digest, MAX_SIZE, Method};
 use adjunct::ops::ec::{Key, MAX_SIGNATURE};
-use adjunct::ops::{self, MAX_DIGEST, Method, Signed};
 use std::ffi::{CStr, c_char, c_int, c_void};
 
 /// What a context was set up for; the value is the `OSSL_FUNC_*` number of that set-up.
@@ -30,7 +31,7 @@ pub(super) struct Context {
     method: Option<&'static Method>,
     /// The length a digest to sign must have; 0 for any.
     digest_size: usize,
-    digest: Option<Signed>,
+    digest: Option<Digest>,
     /// The size of the curve where the default provider has it.
     bits: usize,
     /// The default provider's context, which then does everything.
@@ -106,7 +107,7 @@ impl Context {
         }
         if streaming && self.delegated.is_none() {
             let Some(method) = self.method else { return c_int::from(self.delegate(None, params)) };
-            self.digest = Some(Signed::new(method));
+            self.digest = Some(Digest::new(method));
         }
         1
     }
@@ -225,7 +226,7 @@ impl Context {
         if done != 1 {
             return done;
         }
-        if self.digest.as_ref().is_some_and(|digest| digest.length() != 0) {
+        if self.digest.as_ref().is_some_and(|digest| !digest.is_empty()) {
             // What has passed cannot be moved.
             return 0;
         }
@@ -357,8 +358,10 @@ impl Context {
     }
 
     /// The digest of what has passed, which may go on passing.
-    pub(super) fn finish<'a>(&self, out: &'a mut [u8; MAX_DIGEST]) -> Option<&'a [u8]> {
-        Some(self.digest.as_ref()?.digest(out))
+    pub(super) fn finish<'a>(&self, out: &'a mut [u8; MAX_SIZE]) -> Option<&'a [u8]> {
+        let mut digest = self.digest.as_ref()?.clone();
+        digest.finish(out);
+        Some(&out[..digest.method().size])
     }
 
     /// Counts what the default provider has done.

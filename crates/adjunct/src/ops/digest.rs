@@ -77,6 +77,12 @@ impl Digest {
         self.state.method()
     }
 
+    /// Whether nothing of a message has been taken in yet.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.total == 0
+    }
+
     /// Whether instructions of this machine serve it.
     #[inline]
     pub fn in_hardware(&self) -> bool {

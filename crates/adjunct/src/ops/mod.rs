@@ -15,14 +15,12 @@ pub mod ecx;
 pub mod mac;
 pub mod random;
 pub mod rsa;
-mod signed;
 mod tally;
 pub mod tls_record;
 
 pub use crate::adapter::choice;
 pub use crate::counters::{attribute, attribute_now};
 pub use delegated::Delegated;
-pub use signed::{MAX_DIGEST, Method, Signed};
 #[cfg(feature = "internals")]
 pub use tally::Tally;
 #[cfg(not(feature = "internals"))]

@@ -1,9 +1,6 @@
 //! Digests as signatures name them, and the digest of a message that is signed.
 
-use super::Method;
-use crate::adapter::cpu::awslc::digest::{Digest, MD5, SHA1};
-use crate::catalogue::Direction;
-use crate::ops::Tally;
+use crate::ops::digest::{Digest, MAX_SIZE, MD5, Method, Part, SHA1};
 
 /// A digest as signatures name it: a method, or TLS 1.0's MD5 and SHA-1 side by side, which has no DigestInfo.
 #[derive(Debug, Clone, Copy)]
@@ -61,52 +58,60 @@ impl Hash {
 /// The digest of a message that is signed, or whose signature is verified, in progress. It counts as a function of its own when it
 /// is finished, but for TLS 1.0's, which has no row.
 #[derive(Debug, Clone)]
-pub struct MessageDigest {
-    digest: Digest,
-    /// SHA-1 beside MD5, for TLS 1.0; on the heap because hardly any signature has it.
-    beside: Option<Box<Digest>>,
-    /// Bytes taken in.
-    taken: usize,
+// Nearly all are of the large variant, which lies within its signature's context.
+#[allow(clippy::large_enum_variant)]
+pub enum MessageDigest {
+    /// One digest.
+    One(Digest),
+    /// MD5 beside SHA-1, on the heap because hardly any signature has it, and whether something was taken in.
+    Two(Box<[Part; 2]>, bool),
 }
 
 impl MessageDigest {
     /// A digest of nothing yet.
     pub fn new(hash: Hash) -> MessageDigest {
-        let (method, beside) = match hash {
-            Hash::One(method) => (method, None),
-            Hash::Md5Sha1 => (&MD5, Some(Box::new(Digest::new(&SHA1)))),
-        };
-        MessageDigest { digest: Digest::new(method), beside, taken: 0 }
+        match hash {
+            Hash::One(method) => MessageDigest::One(Digest::new(method)),
+            Hash::Md5Sha1 => MessageDigest::Two(Box::new([Part::new(&MD5), Part::new(&SHA1)]), false),
+        }
     }
 
     /// Whether nothing was taken in yet.
     pub fn is_empty(&self) -> bool {
-        self.taken == 0
+        match self {
+            MessageDigest::One(digest) => digest.is_empty(),
+            MessageDigest::Two(_, begun) => !begun,
+        }
     }
 
     /// Takes in `data`.
     pub fn update(&mut self, data: &[u8]) {
-        self.taken += data.len();
-        self.digest.update(data);
-        if let Some(beside) = &mut self.beside {
-            beside.update(data);
+        match self {
+            MessageDigest::One(digest) => digest.update(data),
+            MessageDigest::Two(both, begun) => {
+                both.iter_mut().for_each(|digest| digest.update(data));
+                *begun |= !data.is_empty();
+            }
         }
     }
 
     /// Writes the result to the front of `out`, gives its length and begins anew.
-    pub fn finish(&mut self, out: &mut [u8; 64]) -> usize {
-        let mut length = self.digest.method().size;
-        self.digest.finish(out);
-        self.digest.reset();
-        if let Some(beside) = &mut self.beside {
-            beside.finish(&mut out[length..]);
-            beside.reset();
-            length += beside.method().size;
-        } else {
-            Tally::new(self.digest.method().function, 0).count(Direction::Encrypt, self.taken);
+    pub fn finish(&mut self, out: &mut [u8; MAX_SIZE]) -> usize {
+        match self {
+            MessageDigest::One(digest) => {
+                digest.finish(out);
+                digest.reset();
+                digest.method().size
+            }
+            MessageDigest::Two(both, begun) => {
+                *begun = false;
+                both.iter_mut().fold(0, |length, digest| {
+                    digest.finish(&mut out[length..]);
+                    digest.reset();
+                    length + digest.method().size
+                })
+            }
         }
-        self.taken = 0;
-        length
     }
 }
 

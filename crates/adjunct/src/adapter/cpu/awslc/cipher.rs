@@ -4,6 +4,7 @@
 use super::private;
 #[cfg(target_arch = "x86_64")]
 use crate::adapter::cpu;
+#[cfg(target_arch = "x86_64")]
 use crate::catalogue::Feature;
 use crate::error::Error;
 use adjunct_kernels::InOut;

@@ -79,8 +79,8 @@ impl Xts {
         }
         #[cfg(target_arch = "aarch64")]
         // The library's code for arm64 is of AES-256 alone: shorter keys go block by block, each by the AES instructions.
-        // SAFETY: the schedule has AES_KEY's layout.
         if crate::adapter::cpu::features().has(crate::catalogue::Feature::ArmAes)
+            // SAFETY: the schedule has AES_KEY's layout.
             && unsafe { (*self.data.raw()).rounds } == 14
         {
             let unit: Unit = if self.encrypt { private::aes_hw_xts_encrypt } else { private::aes_hw_xts_decrypt };

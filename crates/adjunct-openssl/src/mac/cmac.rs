@@ -58,6 +58,10 @@ impl Keyed for Cmac {
         Cmac::new(under, key).ok()
     }
 
+    fn rekey(&mut self, under: BlockCipher, key: &[u8]) -> bool {
+        self.cipher() == under && self.set_key(key).is_ok()
+    }
+
     fn keyed(&self) -> BlockCipher {
         self.cipher()
     }

@@ -36,6 +36,14 @@ impl Keyed for Hmac {
         Hmac::new(under, key).ok()
     }
 
+    fn rekey(&mut self, under: &'static Method, key: &[u8]) -> bool {
+        let same = std::ptr::eq(self.method(), under);
+        if same {
+            self.set_key(key);
+        }
+        same
+    }
+
     fn keyed(&self) -> &'static Method {
         self.method()
     }

@@ -40,6 +40,9 @@ trait Keyed: Clone {
     fn function(under: Self::Under) -> (Function, usize);
     /// Keys it.
     fn key(under: Self::Under, key: &[u8]) -> Option<Self>;
+    /// Keys it anew in place, which costs less; false, and nothing has changed, where `under` is not what it is keyed over or the key
+    /// is not one for it.
+    fn rekey(&mut self, under: Self::Under, key: &[u8]) -> bool;
     /// What it is keyed over.
     fn keyed(&self) -> Self::Under;
     fn reset(&mut self);
@@ -73,7 +76,8 @@ struct Foreign {
     mac: fallback::Mac,
 }
 
-/// What computes.
+/// What computes. The tag is one of its own: read out of values that a field of the MAC cannot have, it costs every call more.
+#[repr(usize)]
 enum Engine<M: Keyed> {
     None,
     /// Nothing: the first key for this digest or cipher was of the wrong length.
@@ -223,6 +227,11 @@ impl<M: Keyed> Context<M> {
                 return done;
             }
         };
+        if let Engine::Served(mac) = &mut self.engine
+            && mac.rekey(under, key)
+        {
+            return true;
+        }
         match M::key(under, key) {
             Some(mac) => {
                 self.engine = Engine::Served(mac);

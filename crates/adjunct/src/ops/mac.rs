@@ -23,9 +23,17 @@ impl Hmac {
     ///
     /// # Errors
     /// [`Error::Unsupported`] for an extendable-output function, over which none is defined.
+    #[inline]
     pub fn new(method: &'static Method, key: &[u8]) -> Result<Hmac, Error> {
         let function = method.hmac.ok_or(Error::Unsupported("HMAC over an extendable-output function"))?;
         Ok(Hmac { mac: cpu::Hmac::new(method, key)?, tally: Tally::new(function, 0), total: 0 })
+    }
+
+    /// Keys it anew in place, over the same digest, ready for a first message.
+    #[inline]
+    pub fn set_key(&mut self, key: &[u8]) {
+        self.total = 0;
+        self.mac.set_key(key);
     }
 
     /// The digest.
@@ -126,8 +134,22 @@ impl Cmac {
     ///
     /// # Errors
     /// [`Error::Length`] where the key's length is not the cipher's.
+    #[inline]
     pub fn new(cipher: BlockCipher, key: &[u8]) -> Result<Cmac, Error> {
-        Ok(Cmac { mac: cpu::Cmac::new(cipher, key)?, tally: tally(cipher), total: 0 })
+        let mut cmac = Cmac { tally: tally(cipher), total: 0, mac: cpu::Cmac::default() };
+        cmac.mac.set_key(cipher, key)?;
+        Ok(cmac)
+    }
+
+    /// Keys it anew in place, with the same cipher, ready for a first message.
+    ///
+    /// # Errors
+    /// [`Error::Length`] where the key's length is not the cipher's: nothing has changed.
+    #[inline]
+    pub fn set_key(&mut self, key: &[u8]) -> Result<(), Error> {
+        self.mac.set_key(self.mac.cipher(), key)?;
+        self.total = 0;
+        Ok(())
     }
 
     /// The cipher.

@@ -31,6 +31,7 @@ impl Generator {
     }
 
     /// Fills `out`.
+    #[inline]
     pub fn generate(self, out: &mut [u8]) {
         awslc::random(out);
         self.0.count(Direction::Encrypt, out.len());

@@ -46,25 +46,40 @@ impl Hmac {
         if method.xof {
             return Err(Error::Unsupported("HMAC over an extendable-output function"));
         }
-        let mut block = BlockKey([0; digest::MAX_BLOCK]);
-        let mut inner = Digest::new(method);
+        let fresh = || Digest::new(method);
+        let key_block = BlockKey([0; digest::MAX_BLOCK]);
+        let mut hmac = Hmac { key: key_block, inner: fresh(), outer: fresh(), current: fresh() };
+        hmac.begin(key);
+        Ok(hmac)
+    }
+
+    /// Keys it anew in place, over the same digest, ready for a first message.
+    pub fn set_key(&mut self, key: &[u8]) {
+        wipe(&mut self.key.0);
+        self.inner.reset();
+        self.outer.reset();
+        self.begin(key);
+    }
+
+    /// Keys it where the key is zero, and both states are of nothing yet.
+    fn begin(&mut self, key: &[u8]) {
+        let method = self.method();
         if key.len() > method.block {
-            inner.update(key);
-            inner.finish(&mut block.0);
-            inner.reset();
+            self.inner.update(key);
+            self.inner.finish(&mut self.key.0);
+            self.inner.reset();
         } else {
-            block.0[..key.len()].copy_from_slice(key);
+            self.key.0[..key.len()].copy_from_slice(key);
         }
+        let key = &self.key;
         let pad = |digest: &mut Digest, with: u8| {
-            let mut padded = BlockKey(block.0);
+            let mut padded = BlockKey(key.0);
             padded.0.iter_mut().for_each(|b| *b ^= with);
             digest.update(&padded.0[..method.block]);
         };
-        pad(&mut inner, 0x36);
-        let mut outer = Digest::new(method);
-        pad(&mut outer, 0x5c);
-        let current = inner.clone();
-        Ok(Hmac { key: block, inner, outer, current })
+        pad(&mut self.inner, 0x36);
+        pad(&mut self.outer, 0x5c);
+        self.current.copy_from(&self.inner);
     }
 
     /// The digest.
@@ -525,6 +540,20 @@ mod tests {
             assert_eq!(out[..4], [0x5b, 0xdc, 0xc1, 0x46]);
             hmac.reset();
         }
+        // Another key in place, of more than a block, and the first one again.
+        let (long, mut other) = ([7; 100], [0; 32]);
+        hmac.set_key(&long);
+        hmac.update(b"what do ya want for nothing?");
+        hmac.finish(&mut other);
+        let mut made = Hmac::new(&digest::SHA256, &long).expect("a key");
+        made.update(b"what do ya want for nothing?");
+        let mut same = [0; 32];
+        made.finish(&mut same);
+        assert_eq!(other, same);
+        made.set_key(b"Jefe");
+        made.update(b"what do ya want for nothing?");
+        made.finish(&mut same);
+        assert_eq!(out, same);
         again.update(b"what do ya want for nothing?");
         let mut same = [0; 32];
         again.finish(&mut same);

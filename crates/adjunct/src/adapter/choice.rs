@@ -88,11 +88,25 @@ pub fn path(function: Function, bits: usize) -> Path {
     if cfg!(target_arch = "aarch64") && needed == [Feature::ArmSha3] && awslc::caps::neoverse() {
         return Path::Software(Reason::Parameter);
     }
-    // A key says itself what serves it (`awslc::rsa::Key::by_primes`); this is what serves the usual ones, whose primes are halves.
-    if function == Function::RsaCrt && bits != 0 && !awslc::rsa::has_instructions(bits / 2, bits.div_ceil(2)) {
+    // Of a key that is there, the primes tell ([`rsa_crt`]); those of the usual ones are halves.
+    if function == Function::RsaCrt && bits != 0 && !ifma_takes_primes(bits / 2, bits.div_ceil(2)) {
         return Path::Software(Reason::Parameter);
     }
     Path::Hardware
+}
+
+/// What serves RSA's private operations with two primes of these sizes.
+pub fn rsa_crt(p_bits: usize, q_bits: usize) -> Path {
+    match path(Function::RsaCrt, 0) {
+        Path::Hardware if !ifma_takes_primes(p_bits, q_bits) => Path::Software(Reason::Parameter),
+        path => path,
+    }
+}
+
+/// Whether AWS-LC's `BN_mod_exp_mont_consttime_x2` (fipsmodule/bn/exponentiation.c) has a path with AVX-512 IFMA for two primes of
+/// these sizes, whatever the size of their product (RSA-2047 can have two of 1024 bits).
+fn ifma_takes_primes(p_bits: usize, q_bits: usize) -> bool {
+    p_bits == q_bits && matches!(p_bits, 1024 | 1536 | 2048)
 }
 
 /// What of this machine's hardware serves a function.

@@ -1,7 +1,7 @@
 //! The other end of a session with this machine's own sshd: a listener on loopback, to which sshd forwards the connection
 //! (`ssh -W`, RFC 4254 7.2). No shell of the account runs for it, and so none of its startup files.
 
-use super::session::{Here, MARK};
+use super::here::{Here, MARK};
 use crate::Failure;
 use crate::failure::cause;
 use std::fs;
@@ -106,7 +106,7 @@ fn entry(line: &str, peer: SocketAddrV4, address: SocketAddrV4) -> Option<(u32, 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ssh::verify::session::there;
+    use crate::ssh::verify::here::there;
     use std::io::Read;
 
     #[test]

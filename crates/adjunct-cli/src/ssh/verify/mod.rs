@@ -7,6 +7,7 @@ pub mod knowledge;
 pub mod log;
 
 mod echo;
+mod here;
 mod judge;
 mod loaded;
 mod refusal;

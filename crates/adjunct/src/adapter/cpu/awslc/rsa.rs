@@ -8,7 +8,7 @@
 
 use super::bn::{Bn, Ctx, clear_errors, no_memory};
 use crate::adapter::{Outcome, choice};
-use crate::catalogue::{Function, Path, Reason};
+use crate::catalogue::{Path, Reason};
 use crate::error::Error;
 use crate::memory::zeros;
 use adjunct_kernels::opaque_debug;
@@ -99,20 +99,6 @@ impl Drop for Key {
     }
 }
 
-/// Whether `BN_mod_exp_mont_consttime_x2` (fipsmodule/bn/exponentiation.c) has a path with AVX-512 IFMA for two primes of these
-/// sizes, whatever the size of their product (RSA-2047 can have two of 1024 bits).
-pub(crate) fn has_instructions(p_bits: usize, q_bits: usize) -> bool {
-    p_bits == q_bits && matches!(p_bits, 1024 | 1536 | 2048)
-}
-
-/// What raises to the private exponents of two primes of these sizes here.
-pub(super) fn path(p_bits: usize, q_bits: usize) -> Path {
-    match choice::path(Function::RsaCrt, 0) {
-        Path::Hardware if !has_instructions(p_bits, q_bits) => Path::Software(Reason::Parameter),
-        path => path,
-    }
-}
-
 /// How a private operation was done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ran {
@@ -168,7 +154,7 @@ impl Key {
             // AWS-LC reduces by Montgomery's method, for which the primes must be of one width in words; for others it
             // takes the way without CRT.
             let one_width = p.bits().div_ceil(64) == q.bits().div_ceil(64);
-            key.by_primes = one_width.then(|| path(p.bits(), q.bits()));
+            key.by_primes = one_width.then(|| choice::rsa_crt(p.bits(), q.bits()));
             // SAFETY: the numbers are given away.
             let set = unsafe {
                 sys::RSA_set0_factors(raw, p.give(), q.give()) == 1
@@ -249,7 +235,7 @@ impl Key {
             clear_errors();
             return Err(Error::Failed("RSA key generation"));
         }
-        key.by_primes = Some(path(key.bits_of(Part::P), key.bits_of(Part::Q)));
+        key.by_primes = Some(choice::rsa_crt(key.bits_of(Part::P), key.bits_of(Part::Q)));
         Ok(key)
     }
 

@@ -12,8 +12,8 @@
 //! replaced; whether p and q are primes is not tested.
 
 use super::bn::{Bn, Ctx, Modulus, trim};
-use super::rsa::{self, Crt, Key, Numbers};
-use crate::adapter::Outcome;
+use super::rsa::{Crt, Key, Numbers};
+use crate::adapter::{Outcome, choice};
 use crate::catalogue::Path;
 use crate::error::Error;
 use crate::memory::{boxed, zeros};
@@ -114,9 +114,9 @@ impl CrtKey {
     pub fn path(&self) -> Path {
         match &self.way {
             // One that does not use its primes would not be there.
-            Way::Key(key) => key.by_primes().unwrap_or_else(|| rsa::path(0, 0)),
+            Way::Key(key) => key.by_primes().unwrap_or_else(|| choice::rsa_crt(0, 0)),
             // Of no size with instructions: its two halves are raised one by one.
-            Way::Parts(_) => rsa::path(0, 0),
+            Way::Parts(_) => choice::rsa_crt(0, 0),
         }
     }
 

@@ -24,7 +24,11 @@ const UNITS: usize = 64;
 /// more, looks whether it got it, and would use the reserve up.
 const LONGEST: usize = 16;
 
-static RESERVE: Reserve<16> = Reserve::new();
+/// Blocks of the reserve: 64 KB. On s390x AWS-LC's code for curves is plain C, which has its room from the heap: four threads at once
+/// need more.
+const BLOCKS: usize = if cfg!(target_arch = "s390x") { 64 } else { 16 };
+
+static RESERVE: Reserve<BLOCKS> = Reserve::new();
 
 /// Memory in blocks of 4 KB, given away in pieces of whole units. A piece is taken and given back by one atomic instruction on its
 /// block's word: no lock that a signal's handler or a forked child could find held, and no system call.
@@ -219,14 +223,17 @@ mod tests {
         let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
         let work = &work;
         std::thread::scope(|scope| {
-            for thread in 0..threads {
+            let run = |thread| {
                 scope.spawn(move || {
                     random(&mut [0]);
                     REFUSED.set(true);
                     work(thread);
                     REFUSED.set(false);
-                });
-            }
+                })
+            };
+            let running: Vec<_> = (0..threads).map(run).collect();
+            // To the end of each: AWS-LC gives back what it had for a thread's errors when the thread ends.
+            running.into_iter().for_each(|thread| thread.join().expect("the work is done"));
         });
         assert!(RESERVE.taken.iter().all(|word| word.load(Acquire) == 0));
         // SAFETY: all has been given back, and nobody else takes any while this holds the mutex.
@@ -335,7 +342,7 @@ mod tests {
 
     #[test]
     fn operations_without_memory_are_done_right() {
-        without_memory(4, |_| {
+        let work = |_| {
             for group in [Group::P256, Group::P384, Group::P521] {
                 let (own, peer) = (Key::generate(group).unwrap().0, Key::generate(group).unwrap().0);
                 let (mut signature, mut one, mut other) = ([0; 132], [0; 66], [0; 66]);
@@ -351,6 +358,9 @@ mod tests {
             let public = ecx::ed25519_public(&secret).0;
             let signature = ecx::ed25519_sign(&secret, &public, b"text").0.expect("a signature");
             assert!(ecx::ed25519_verify(&public, b"text", &signature).0);
-        });
+        };
+        // What AWS-LC keeps of a curve, where it is not among its constants (s390x), is made at the first use.
+        work(0);
+        without_memory(4, work);
     }
 }

@@ -6,6 +6,7 @@ use crate::abi::param::{self, Param};
 use crate::abi::reason::{Reason, evp};
 use crate::abi::{Dispatch, slice};
 use crate::fallback::Output;
+use adjunct::Error;
 use adjunct::catalogue::Function;
 use adjunct::ops::mac::{BlockCipher, Cmac};
 use adjunct_ossl::engines::Engines;
@@ -54,8 +55,8 @@ impl Keyed for Cmac {
         under.cmac()
     }
 
-    fn key(under: BlockCipher, key: &[u8]) -> Option<Cmac> {
-        Cmac::new(under, key).ok()
+    fn key(under: BlockCipher, key: &[u8]) -> Result<Cmac, Error> {
+        Cmac::new(under, key)
     }
 
     fn rekey(&mut self, under: BlockCipher, key: &[u8]) -> bool {

@@ -6,6 +6,7 @@ use crate::abi::param::{self, Param};
 use crate::abi::reason::{Reason, evp};
 use crate::abi::{self, Dispatch, slice, slice_mut};
 use crate::fallback::Output;
+use adjunct::Error;
 use adjunct::catalogue::Function;
 use adjunct::ops::Delegated;
 use adjunct::ops::digest::Method;
@@ -32,8 +33,8 @@ impl Keyed for Hmac {
         (under.hmac.unwrap_or(Function::HmacSha2_256), 0)
     }
 
-    fn key(under: &'static Method, key: &[u8]) -> Option<Hmac> {
-        Hmac::new(under, key).ok()
+    fn key(under: &'static Method, key: &[u8]) -> Result<Hmac, Error> {
+        Hmac::new(under, key)
     }
 
     fn rekey(&mut self, under: &'static Method, key: &[u8]) -> bool {

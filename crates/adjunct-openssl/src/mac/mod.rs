@@ -12,6 +12,7 @@ use crate::abi::reason::{Reason, prov};
 use crate::abi::{Algorithm, c_string, slice, slice_mut};
 use crate::fallback::{self, Output};
 use crate::provider::{Provider, provider};
+use adjunct::Error;
 use adjunct::catalogue::Direction;
 use adjunct::catalogue::Function;
 use adjunct::ops::Delegated;
@@ -39,7 +40,7 @@ trait Keyed: Clone {
     /// The function it counts as, and the bits of its key.
     fn function(under: Self::Under) -> (Function, usize);
     /// Keys it.
-    fn key(under: Self::Under, key: &[u8]) -> Option<Self>;
+    fn key(under: Self::Under, key: &[u8]) -> Result<Self, Error>;
     /// Keys it anew in place, which costs less; false, and nothing has changed, where `under` is not what it is keyed over or the key
     /// is not one for it.
     fn rekey(&mut self, under: Self::Under, key: &[u8]) -> bool;
@@ -233,11 +234,11 @@ impl<M: Keyed> Context<M> {
             return true;
         }
         match M::key(under, key) {
-            Some(mac) => {
+            Ok(mac) => {
                 self.engine = Engine::Served(mac);
                 true
             }
-            None => {
+            Err(_) => {
                 self.engine = Engine::Unkeyed(under);
                 M::KEY_LENGTH.inspect(|&reason| self.provider.core.raise(reason));
                 false

@@ -8,6 +8,7 @@ use crate::catalogue::Function;
 use crate::error::Error;
 use adjunct_kernels::short::number;
 use adjunct_kernels::{InOut, opaque_debug, wipe};
+use std::mem::MaybeUninit;
 
 /// HMAC (RFC 2104, FIPS 198-1), keyed once: the states after the padded keys are kept, so that each message costs only
 /// itself and two blocks.
@@ -42,15 +43,24 @@ impl Hmac {
     ///
     /// # Errors
     /// [`Error::Unsupported`] for an extendable-output function, over which none is defined.
+    #[inline(always)]
     pub fn new(method: &'static Method, key: &[u8]) -> Result<Hmac, Error> {
         if method.xof {
             return Err(Error::Unsupported("HMAC over an extendable-output function"));
         }
-        let fresh = || Digest::new(method);
-        let key_block = BlockKey([0; digest::MAX_BLOCK]);
-        let mut hmac = Hmac { key: key_block, inner: fresh(), outer: fresh(), current: fresh() };
-        hmac.begin(key);
-        Ok(hmac)
+        let mut place = MaybeUninit::<Hmac>::uninit();
+        let raw = place.as_mut_ptr();
+        // SAFETY: `raw` points to room for an HMAC, each of whose fields is written before it is used. In place, because the states
+        // are large to copy.
+        unsafe {
+            let block = &raw mut (*raw).key;
+            block.write(BlockKey([0; digest::MAX_BLOCK]));
+            let inner = Digest::new_in_place(&mut *(&raw mut (*raw).inner).cast(), method);
+            let outer = Digest::new_in_place(&mut *(&raw mut (*raw).outer).cast(), method);
+            begin(&mut *block, inner, outer, key);
+            inner.clone_into_place(&mut *(&raw mut (*raw).current).cast());
+            Ok(place.assume_init())
+        }
     }
 
     /// Keys it anew in place, over the same digest, ready for a first message.
@@ -58,27 +68,7 @@ impl Hmac {
         wipe(&mut self.key.0);
         self.inner.reset();
         self.outer.reset();
-        self.begin(key);
-    }
-
-    /// Keys it where the key is zero, and both states are of nothing yet.
-    fn begin(&mut self, key: &[u8]) {
-        let method = self.method();
-        if key.len() > method.block {
-            self.inner.update(key);
-            self.inner.finish(&mut self.key.0);
-            self.inner.reset();
-        } else {
-            self.key.0[..key.len()].copy_from_slice(key);
-        }
-        let key = &self.key;
-        let pad = |digest: &mut Digest, with: u8| {
-            let mut padded = BlockKey(key.0);
-            padded.0.iter_mut().for_each(|b| *b ^= with);
-            digest.update(&padded.0[..method.block]);
-        };
-        pad(&mut self.inner, 0x36);
-        pad(&mut self.outer, 0x5c);
+        begin(&mut self.key, &mut self.inner, &mut self.outer, key);
         self.current.copy_from(&self.inner);
     }
 
@@ -176,6 +166,25 @@ impl Hmac {
         };
         if done == 1 { Ok((out, length)) } else { Err(Error::Failed("MAC of a TLS record")) }
     }
+}
+
+/// Keys both states of an HMAC, which are of nothing yet; `block` is zero, and becomes the key as HMAC uses it.
+fn begin(block: &mut BlockKey, inner: &mut Digest, outer: &mut Digest, key: &[u8]) {
+    let method = inner.method();
+    if key.len() > method.block {
+        inner.update(key);
+        inner.finish(&mut block.0);
+        inner.reset();
+    } else {
+        block.0[..key.len()].copy_from_slice(key);
+    }
+    let pad = |digest: &mut Digest, with: u8| {
+        let mut padded = BlockKey(block.0);
+        padded.0.iter_mut().for_each(|b| *b ^= with);
+        digest.update(&padded.0[..method.block]);
+    };
+    pad(inner, 0x36);
+    pad(outer, 0x5c);
 }
 
 /// The block ciphers CMAC is served with.

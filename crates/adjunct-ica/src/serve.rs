@@ -58,11 +58,16 @@ pub fn begin(function: Function, in_hardware: bool) -> Result<(), Errno> {
     Ok(())
 }
 
-/// The same for an operation of `function` with a key of `bits` (0: it has none), by what this machine has for it.
+/// The same for an operation of `function` with a key of `bits` (0: it has none), by what this machine has for it: asked only where
+/// software may not serve, for each call comes here.
 ///
 /// # Errors
 /// As for [`permit`].
 #[inline]
 pub fn allow(function: Function, bits: usize) -> Result<(), Errno> {
-    begin(function, adjunct::ops::in_hardware(function, bits))
+    if !in_software(function) {
+        permit(function, adjunct::ops::in_hardware(function, bits))?;
+    }
+    adjunct::ops::attribute();
+    Ok(())
 }

@@ -56,16 +56,24 @@ pub trait Cipher<const B: usize>: Schedule<B> {
     }
 }
 
-/// A key of `C` that has been set for one operation.
+/// One operation with a key of its own: sets it (for encryption where `schedule` says so), has `work` done, and counts it as
+/// `function`.
 #[inline]
-fn keyed<C: Cipher<B>, const B: usize>(
-    cipher: &mut C,
-    key: &[u8],
-    encrypt: bool,
+fn once<C: Cipher<B>, const B: usize>(
     function: Function,
-) -> Result<Tally, Error> {
-    cipher.set_key(key, encrypt)?;
-    Ok(Tally::new(function, C::bits(key)))
+    key: &[u8],
+    schedule: bool,
+    encrypt: bool,
+    io: InOut<'_>,
+    work: impl FnOnce(&C, InOut<'_>),
+) -> Result<(), Error> {
+    let mut cipher = C::default();
+    cipher.set_key(key, schedule)?;
+    let tally = Tally::new(function, C::bits(key));
+    let bytes = io.len();
+    work(&cipher, io);
+    tally.count(direction(encrypt), bytes);
+    Ok(())
 }
 
 /// AES. Only the functions of this file do something with it.
@@ -184,12 +192,7 @@ des! {
 /// [`Error::Length`] unless there are whole blocks.
 pub fn ecb<C: Cipher<B>, const B: usize>(key: &[u8], encrypt: bool, io: InOut<'_>) -> Result<(), Error> {
     whole::<B>(&io)?;
-    let mut cipher = C::default();
-    let tally = keyed(&mut cipher, key, encrypt, C::ECB)?;
-    let bytes = io.len();
-    cipher.ecb(encrypt, io);
-    tally.count(direction(encrypt), bytes);
-    Ok(())
+    once(C::ECB, key, encrypt, encrypt, io, |cipher: &C, io| cipher.ecb(encrypt, io))
 }
 
 /// CBC.
@@ -203,12 +206,7 @@ pub fn cbc<C: Cipher<B>, const B: usize>(
     io: InOut<'_>,
 ) -> Result<(), Error> {
     whole::<B>(&io)?;
-    let mut cipher = C::default();
-    let tally = keyed(&mut cipher, key, encrypt, C::CBC)?;
-    let bytes = io.len();
-    cipher.cbc(encrypt, iv, io);
-    tally.count(direction(encrypt), bytes);
-    Ok(())
+    once(C::CBC, key, encrypt, encrypt, io, |cipher: &C, io| cipher.cbc(encrypt, iv, io))
 }
 
 fn whole<const B: usize>(io: &InOut<'_>) -> Result<(), Error> {
@@ -251,15 +249,10 @@ pub fn cbc_stealing<C: Cipher<B>, const B: usize>(
             });
         }
     };
-    let mut cipher = C::default();
-    let tally = keyed(&mut cipher, key, encrypt, C::CBC)?;
-    if length == B || last == B && !switched {
-        cipher.cbc(encrypt, iv, io);
-    } else {
-        steal(&cipher, iv, encrypt, switched, io);
-    }
-    tally.count(direction(encrypt), length);
-    Ok(())
+    once(C::CBC, key, encrypt, encrypt, io, |cipher: &C, io| match length == B || last == B && !switched {
+        true => cipher.cbc(encrypt, iv, io),
+        false => steal(cipher, iv, encrypt, switched, io),
+    })
 }
 
 /// The rest of [`cbc_stealing`]: the last two blocks, of which the last is short or they are switched.
@@ -380,12 +373,7 @@ pub fn cfb<C: Cipher<B>, const B: usize>(
     if feedback == 0 || feedback > B {
         return Err(Error::Length { what: "CFB segment", got: feedback, expected: "1 to a block" });
     }
-    let mut cipher = C::default();
-    let tally = keyed(&mut cipher, key, true, C::CFB)?;
-    let bytes = io.len();
-    cipher.cfb(encrypt, feedback, iv, io);
-    tally.count(direction(encrypt), bytes);
-    Ok(())
+    once(C::CFB, key, true, encrypt, io, |cipher: &C, io| cipher.cfb(encrypt, feedback, iv, io))
 }
 
 /// OFB, the same in both directions; `iv` becomes the last block of the stream.
@@ -398,12 +386,7 @@ pub fn ofb<C: Cipher<B>, const B: usize>(
     encrypt: bool,
     io: InOut<'_>,
 ) -> Result<(), Error> {
-    let mut cipher = C::default();
-    let tally = keyed(&mut cipher, key, true, C::OFB)?;
-    let bytes = io.len();
-    cipher.ofb(iv, io);
-    tally.count(direction(encrypt), bytes);
-    Ok(())
+    once(C::OFB, key, true, encrypt, io, |cipher: &C, io| cipher.ofb(iv, io))
 }
 
 /// CTR, the same in both directions, of which the last `width` bits count, without carry into those before.
@@ -415,28 +398,25 @@ pub fn ctr<C: Cipher<B>, const B: usize>(
     counter: &mut [u8; B],
     encrypt: bool,
     width: u32,
-    mut io: InOut<'_>,
+    io: InOut<'_>,
 ) -> Result<(), Error> {
     let width = width as usize;
     if width == 0 || width > 8 * B || !width.is_multiple_of(8) {
         return Err(Error::Length { what: "counter", got: width / 8, expected: "1 to a block" });
     }
-    let mut cipher = C::default();
-    let tally = keyed(&mut cipher, key, true, C::CTR)?;
-    let bytes = io.len();
     let fixed = B - width / 8;
     let prefix = *counter;
-    while !io.is_empty() {
-        // As many blocks as it takes until the counting bits are all zeros: the others stay as they are up to there.
-        let left = distance(&counter[fixed..]);
-        let at_most = usize::try_from(left).ok().and_then(|blocks| blocks.checked_mul(B)).unwrap_or(usize::MAX);
-        let (now, later) = io.split_head(at_most);
-        cipher.ctr(counter, now);
-        counter[..fixed].copy_from_slice(&prefix[..fixed]);
-        io = later;
-    }
-    tally.count(direction(encrypt), bytes);
-    Ok(())
+    once(C::CTR, key, true, encrypt, io, |cipher: &C, mut io| {
+        while !io.is_empty() {
+            // As many blocks as it takes until the counting bits are all zeros: the others stay as they are up to there.
+            let left = distance(&counter[fixed..]);
+            let at_most = usize::try_from(left).ok().and_then(|blocks| blocks.checked_mul(B)).unwrap_or(usize::MAX);
+            let (now, later) = io.split_head(at_most);
+            cipher.ctr(counter, now);
+            counter[..fixed].copy_from_slice(&prefix[..fixed]);
+            io = later;
+        }
+    })
 }
 
 /// How often a big-endian number counts until it is all zeros, or `u64::MAX` where that is more than any message has blocks.
@@ -462,10 +442,5 @@ pub fn ctr_list<C: Cipher<B>, const B: usize>(
     if list.len() < io.len().next_multiple_of(B) {
         return Err(Error::Length { what: "list of counters", got: list.len(), expected: "as long as the message" });
     }
-    let mut cipher = C::default();
-    let tally = keyed(&mut cipher, key, true, C::CTR)?;
-    let bytes = io.len();
-    cipher.ctr_list(list, io);
-    tally.count(direction(encrypt), bytes);
-    Ok(())
+    once(C::CTR, key, true, encrypt, io, |cipher: &C, io| cipher.ctr_list(list, io))
 }

@@ -46,15 +46,20 @@ pub(super) fn pss_sign(
     db[..start - 1].fill(0);
     db[start - 1] = 1;
     random(&mut db[start..]);
-    let mut digest = Digest::new(method);
-    digest.update(&[0; 8]);
-    digest.update(hashed);
-    digest.update(&db[start..]);
-    digest.finish(rest);
+    salted(method, hashed, &db[start..], rest);
     rest[method.size] = 0xbc;
     mgf1_xor(mgf1, &rest[..method.size], db);
     db[0] &= top_mask(bits);
     Ok(())
+}
+
+/// The digest of the padded message digest and the salt (RFC 8017, 9.1.1, steps 5 and 6), in the first bytes of `out`.
+fn salted(method: &'static Method, hashed: &[u8], salt: &[u8], out: &mut [u8]) {
+    let mut digest = Digest::new(method);
+    digest.update(&[0; 8]);
+    digest.update(hashed);
+    digest.update(salt);
+    digest.finish(out);
 }
 
 /// The bits of an encoding's first byte that may be set.
@@ -90,11 +95,7 @@ pub(super) fn pss_verify(
     if db.get(zeros) != Some(&1) || matches!(salt, Salt::Bytes(n) if n != db.len() - zeros - 1) {
         return false;
     }
-    let mut digest = Digest::new(method);
     let mut expected = [0; 64];
-    digest.update(&[0; 8]);
-    digest.update(hashed);
-    digest.update(&db[zeros + 1..]);
-    digest.finish(&mut expected);
+    salted(method, hashed, &db[zeros + 1..], &mut expected);
     expected[..method.size] == rest[..method.size]
 }

@@ -95,6 +95,7 @@ pub(super) fn open() {
     // The loading thread's slot now: its memory, and the note to free it, are there before a sandbox closes.
     thread::with(|t| {
         t.uid.set(uid);
+        thread::free_at_exit_of_process();
         look(t, epoch);
         take_slot(t, epoch);
     });
@@ -218,7 +219,7 @@ fn take_slot(thread: &Thread, epoch: u64) {
         return;
     }
     if !thread::free_at_exit() {
-        thread.finished.set(true);
+        thread.patience.set(PATIENCE);
         return;
     }
     let switched = switched(thread);

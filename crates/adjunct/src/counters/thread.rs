@@ -6,6 +6,7 @@
 
 use super::layout::Block;
 use super::owner::{Claim, Owner};
+use crate::thread::Key;
 use std::cell::Cell;
 
 /// Never the number of an epoch, which is a generation of [`crate::fork`].
@@ -134,7 +135,7 @@ mod place {
 
 pub(super) use place::with;
 
-/// Frees the thread's slot when the thread ends.
+/// Frees the loading thread's slot when the process ends, or that thread before it.
 struct AtExit;
 
 impl Drop for AtExit {
@@ -147,8 +148,21 @@ thread_local! {
     static AT_EXIT: AtExit = const { AtExit };
 }
 
-/// Has the slot freed when this thread ends; false where its destructors run already. Std keeps the module mapped until
-/// then.
+/// The same for the thread that loads the module, whose slot is freed when the process ends as well. Std asks for memory here, which
+/// is there at that time, and keeps the module mapped until then.
+pub(super) fn free_at_exit_of_process() {
+    let _ = AT_EXIT.try_with(|_| ());
+}
+
+/// Marked in threads that have a slot.
+static ENDS: Key = Key::new(ends);
+
+unsafe extern "C" fn ends(_: *mut std::ffi::c_void) {
+    super::process::thread_ends();
+}
+
+/// Has the slot freed when this thread ends; false where there is no memory to note that.
 pub(super) fn free_at_exit() -> bool {
-    AT_EXIT.try_with(|_| ()).is_ok()
+    // SAFETY: the function above looks at no pointer.
+    unsafe { ENDS.set(std::ptr::dangling_mut()) }
 }

@@ -112,7 +112,7 @@ fn system(length: usize) -> *mut u8 {
 
 /// Memory of `size` bytes after a prefix that holds this length.
 #[inline]
-fn allocate(size: usize) -> *mut u8 {
+pub(super) fn allocate(size: usize) -> *mut u8 {
     let Some(length) = size.checked_add(PREFIX) else { return null_mut() };
     let mut place = system(length);
     if place.is_null() {
@@ -143,7 +143,7 @@ unsafe fn size(given: *mut u8) -> usize {
 /// # Safety
 /// It comes from [`allocate`], is not released, and nobody uses it any more.
 #[inline]
-unsafe fn release(given: *mut u8) {
+pub(super) unsafe fn release(given: *mut u8) {
     // SAFETY: what `allocate` gave, with its prefix, is of this length and its owner's alone, initialised or not: it is written
     // only. What is not of the reserve is malloc's.
     unsafe {

@@ -9,7 +9,7 @@ use adjunct::adapter::Outcome;
 use adjunct::adapter::lanes::{self, Kind};
 use adjunct::catalogue::Queue;
 use counters_support::{play, scenario};
-use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Barrier};
 use std::thread::{self, JoinHandle};
 
@@ -33,21 +33,21 @@ macro_rules! scenarios {
 scenarios! {
     one_thread_works_alone
     those_who_come_meanwhile_share_a_batch
-    more_than_eight_make_two_batches
+    who_waits_is_called_when_nobody_leads
     too_few_are_done_one_by_one
-    kinds_do_not_mix_and_the_oldest_goes_first
+    kinds_do_not_mix
     a_lane_that_goes_wrong_is_done_again
     a_panic_in_a_kernel_is_nobodys_end
     sixty_four_threads_of_two_kinds
     the_last_of_many_are_served
-    a_ticket_is_taken_along
     a_ticket_leads_its_batch
     a_dropped_ticket_harms_nobody
-    full_means_alone
+    a_ticket_is_finished_by_another_thread
     off_means_alone
     every_operation_is_counted
     off_in_the_environment
-    plain_threads_share_batches_only_where_asked
+    short_operations_are_done_alone
+    long_operations_share_batches_where_threads_outnumber_cpus
 }
 
 fn spawn<K: Kind<Job = Job>>(job: Job) -> JoinHandle<Outcome> {
@@ -82,28 +82,24 @@ mod parts {
 
     pub fn those_who_come_meanwhile_share_a_batch() {
         start(2);
-        let busy = Busy::new(1);
-        // At the other place until all is done: two leaders who begin at the same moment share the eight between them.
-        let door = Door::new();
-        let other = spawn::<A>(Job::new(77).at(&door));
-        door.until_inside(1);
-        let threads = spawn_all::<A>(0..8);
-        until_waiting(8);
-        busy.end();
+        let busy = Busy::new(2);
+        let mut threads = spawn_all::<A>(0..7);
+        until_waiting(7);
+        // The eighth leads, though all CPUs have something to do.
+        threads.push(spawn::<A>(Job::new(7)));
         assert_eq!(lanes(&join(threads)), 8);
         assert_eq!(batches(), [8]);
-        door.open();
-        assert_eq!(other.join().unwrap(), Outcome::Library);
+        busy.end();
     }
 
-    pub fn more_than_eight_make_two_batches() {
+    pub fn who_waits_is_called_when_nobody_leads() {
         start(1);
         let busy = Busy::new(1);
-        let threads = spawn_all::<A>(0..13);
-        until_waiting(13);
+        let threads = spawn_all::<A>(0..5);
+        until_waiting(5);
         busy.end();
-        assert_eq!(lanes(&join(threads)), 13);
-        assert_eq!(batches(), [8, 5]);
+        assert_eq!(lanes(&join(threads)), 5);
+        assert_eq!(batches(), [5]);
     }
 
     pub fn too_few_are_done_one_by_one() {
@@ -116,24 +112,18 @@ mod parts {
         assert_eq!(batches(), []);
     }
 
-    pub fn kinds_do_not_mix_and_the_oldest_goes_first() {
+    pub fn kinds_do_not_mix() {
         start(1);
-        let busy = Busy::new(1);
-        let mut threads = Vec::new();
-        let mut count = 0;
-        let mut add = |thread: JoinHandle<Outcome>| {
-            threads.push(thread);
-            count += 1;
-            until_waiting(count);
-        };
-        // A B A B B A A, then nine of B: the first batch is of A, all of them; then B.
-        for (i, kind) in "ABABBAABBBBBBBBB".chars().enumerate() {
-            add(if kind == 'A' { spawn::<A>(Job::new(i as u64)) } else { spawn::<B>(Job::new(i as u64)) });
-        }
+        let (busy, other) = (Busy::of::<A>(1), Busy::of::<B>(1));
+        let mut threads = spawn_all::<A>(0..3);
+        threads.extend(spawn_all::<B>(10..15));
+        until_waiting(8);
         busy.end();
-        assert_eq!(lanes(&join(threads)), 16);
-        let run = BATCHES.lock().unwrap().clone();
-        assert_eq!(run, [(Queue::TestA, 4), (Queue::TestB, 8), (Queue::TestB, 4)]);
+        other.end();
+        assert_eq!(lanes(&join(threads)), 8);
+        let mut run = BATCHES.lock().unwrap().clone();
+        run.sort_by_key(|batch| batch.1);
+        assert_eq!(run, [(Queue::TestA, 3), (Queue::TestB, 5)]);
     }
 
     pub fn a_lane_that_goes_wrong_is_done_again() {
@@ -141,26 +131,26 @@ mod parts {
         let busy = Busy::new(1);
         let mut threads = spawn_all::<A>(0..6);
         threads.push(spawn::<A>(Job::new(77).with(Deed::Corrupt)));
+        until_waiting(7);
         threads.push(spawn::<A>(Job::new(78).with(Deed::Corrupt)));
-        until_waiting(8);
-        busy.end();
         assert_eq!(lanes(&join(threads)), 6);
         assert_eq!(batches(), [8]);
         let alone = ALONE.lock().unwrap().clone();
         assert!(alone.contains(&(Queue::TestA, 77)) && alone.contains(&(Queue::TestA, 78)), "{alone:?}");
+        busy.end();
     }
 
     pub fn a_panic_in_a_kernel_is_nobodys_end() {
         start(1);
         let busy = Busy::new(1);
-        let mut threads = Vec::new();
-        for i in 0..24 {
-            threads.push(spawn::<A>(Job::new(i).with(if i % 8 == 3 { Deed::Panic } else { Deed::Nothing })));
-            until_waiting(i as usize + 1);
+        for _ in 0..3 {
+            let mut threads = spawn_all::<A>(0..7);
+            until_waiting(7);
+            threads.push(spawn::<A>(Job::new(7).with(Deed::Panic)));
+            assert_eq!(lanes(&join(threads)), 0);
         }
-        busy.end();
-        assert_eq!(lanes(&join(threads)), 0);
         assert_eq!(batches(), [8, 8, 8]);
+        busy.end();
     }
 
     pub fn sixty_four_threads_of_two_kinds() {
@@ -214,24 +204,6 @@ mod parts {
         }
     }
 
-    pub fn a_ticket_is_taken_along() {
-        start(1);
-        let busy = Busy::new(1);
-        let mut tickets: Vec<_> = (0..3).map(|i| lanes::enqueue::<A>(Job::new(50 + i)).unwrap()).collect();
-        assert!(tickets.iter().all(|t| !t.is_done()));
-        let threads = spawn_all::<A>(0..5);
-        until_waiting(8);
-        busy.end();
-        assert_eq!(lanes(&join(threads)), 5);
-        for ticket in tickets.drain(..) {
-            assert!(ticket.is_done());
-            let (job, outcome) = ticket.finish();
-            job.assert_done();
-            assert_eq!(outcome, Outcome::Lanes);
-        }
-        assert_eq!(batches(), [8]);
-    }
-
     pub fn a_ticket_leads_its_batch() {
         start(2);
         let mut tickets: Vec<_> = (0..11).map(|i| lanes::enqueue::<A>(Job::new(i)).unwrap()).collect();
@@ -257,52 +229,51 @@ mod parts {
             drop(tickets);
             assert_eq!(lanes::waiting(), 0);
         }
-        // Dropped while a leader has it.
+        // Dropped by another thread while this one leads.
         let door = Door::new();
         let tickets: Vec<_> = (0..4).map(|i| lanes::enqueue::<A>(Job::new(i).at(&door)).unwrap()).collect();
-        let leader = {
-            let job = lanes::enqueue::<A>(Job::new(9)).unwrap();
-            thread::spawn(move || job.finish().0.assert_done())
+        let own = lanes::enqueue::<A>(Job::new(9)).unwrap();
+        let other = {
+            let door = Arc::clone(&door);
+            thread::spawn(move || {
+                door.until_inside(1);
+                drop(tickets);
+                door.open();
+            })
         };
-        door.until_inside(1);
-        drop(tickets);
-        door.open();
-        leader.join().unwrap();
-        // Nobody's slots are lost by it.
-        let all: Vec<_> = (0..256).map(|i| lanes::enqueue::<A>(Job::new(i)).unwrap()).collect();
-        assert_eq!(all.len(), 256);
+        own.finish().0.assert_done();
+        other.join().unwrap();
+        assert_eq!((lanes::waiting(), batches()), (0, vec![5]));
+        // Nothing of them is left.
         assert_eq!(Arc::strong_count(&door), 1);
-    }
-
-    pub fn full_means_alone() {
-        start(1);
-        let tickets: Vec<_> = (0..256).map(|i| lanes::enqueue::<A>(Job::new(i)).unwrap()).collect();
-        assert!(lanes::enqueue::<A>(Job::new(1)).is_err());
-        let busy = Busy::new(0);
-        assert_eq!(run::<A>(Job::new(3)), Outcome::Library);
-        busy.end();
-        for ticket in tickets {
-            ticket.finish().0.assert_done();
-        }
-        assert_eq!(batches(), [8; 32]);
-        // What a thread leaves that has ended is cleared when slots are scarce. It can be joined a moment before the kernel says
-        // that it is gone.
-        thread::spawn(|| (0..256).for_each(|i| std::mem::forget(lanes::enqueue::<A>(Job::new(i)).unwrap())))
+        // Nor of those that their thread forgets and leaves behind.
+        let forgotten = Arc::clone(&door);
+        thread::spawn(move || (0..3).for_each(|i| drop(lanes::enqueue::<A>(Job::new(i).at(&forgotten)).unwrap())))
             .join()
             .unwrap();
-        until(|| {
-            let ticket = lanes::enqueue::<A>(Job::new(7));
-            ticket.is_ok_and(|ticket| {
-                ticket.finish().0.assert_done();
-                true
-            })
-        });
+        until(|| Arc::strong_count(&door) == 1);
+    }
+
+    pub fn a_ticket_is_finished_by_another_thread() {
+        start(1);
+        let tickets: Vec<_> = (0..3).map(|i| lanes::enqueue::<A>(Job::new(i)).unwrap()).collect();
+        thread::spawn(|| {
+            for ticket in tickets {
+                let (job, outcome) = ticket.finish();
+                job.assert_done();
+                assert_eq!(outcome, Outcome::Library);
+            }
+        })
+        .join()
+        .unwrap();
+        assert_eq!((lanes::waiting(), batches()), (0, vec![]));
     }
 
     pub fn off_means_alone() {
         start(1);
         lanes::switch_off();
         assert!(lanes::enqueue::<A>(Job::new(1)).is_err());
+        // Each alone, at once: they would wait for the door otherwise.
         let busy = Busy::new(4);
         assert_eq!(run::<A>(Job::new(3)), Outcome::Library);
         busy.end();
@@ -343,14 +314,15 @@ mod parts {
         assert!(adjunct::counters::read(uid).unwrap().unwrap().all_lanes().is_zero());
     }
 
-    /// By default those who come at the same time each work alone, at once; a job that can wait is still done in lanes.
-    pub fn plain_threads_share_batches_only_where_asked() {
+    /// By default what takes no time is done alone, at once, however many come.
+    pub fn short_operations_are_done_alone() {
         for setting in [None, Some("on"), Some("sometimes")] {
             setting.into_iter().for_each(|value| lanes::configure("accelerator", value));
             lanes::start_with(2);
             let busy = Busy::new(4);
-            // They would wait for the door otherwise.
-            assert_eq!(lanes(&join(spawn_all::<A>(0..8))), 0);
+            for _ in 0..20 {
+                assert_eq!(lanes(&join(spawn_all::<A>(0..8))), 0);
+            }
             busy.end();
         }
         assert_eq!(batches(), []);
@@ -362,22 +334,90 @@ mod parts {
         }
         assert_eq!(batches(), [8]);
         assert!(lanes::on() == lanes::available() && !lanes::of_threads());
-        // From here on they do, and from there on nothing does, whatever is said after.
+        // From here on they share batches, and from there on nothing does, whatever is said after.
         lanes::configure("accelerator", "Always");
         lanes::configure("accelerator", "on");
         assert_eq!(lanes::of_threads(), lanes::available());
-        // The batch was company enough for both to lead.
-        let busy = Busy::new(1);
-        let threads = spawn_all::<A>(0..8);
-        until_waiting(8);
+        let busy = Busy::new(2);
+        let mut threads = spawn_all::<A>(0..7);
+        until_waiting(7);
+        threads.push(spawn::<A>(Job::new(7)));
+        assert_eq!(lanes(&join(threads)), 8);
         busy.end();
-        assert_eq!(join(threads).len(), 8);
-        assert_eq!(batches().iter().sum::<usize>() + ALONE.lock().unwrap().len(), 3 * (8 + 5) + 8 + 2 + 8);
-        assert!(batches().len() > 1);
         lanes::configure("accelerator", "off");
         lanes::configure("accelerator", "always");
         assert!(!lanes::on() && !lanes::of_threads());
         assert!(lanes::enqueue::<A>(Job::new(1)).is_err());
+    }
+
+    /// An operation of which a batch of eight takes as long as two.
+    struct Long;
+
+    static DONE: AtomicBool = AtomicBool::new(false);
+
+    impl Kind for Long {
+        const QUEUE: Queue = Queue::TestB;
+        const BREAK_EVEN: usize = 3;
+        type Job = u64;
+
+        fn scalar(job: &mut u64) -> Outcome {
+            work(400);
+            *job *= *job;
+            Outcome::Library
+        }
+
+        fn lanes(jobs: &mut [u64]) -> Option<u8> {
+            BATCHES.lock().unwrap().push((Queue::TestB, jobs.len()));
+            work(800);
+            jobs.iter_mut().for_each(|job| *job *= *job);
+            Some(u8::MAX)
+        }
+    }
+
+    /// Takes so many microseconds of CPU time, or a little more.
+    fn work(microseconds: u64) {
+        let time = || {
+            let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+            // SAFETY: the time is written.
+            unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
+            time.tv_sec as u64 * 1_000_000 + time.tv_nsec as u64 / 1000
+        };
+        let begin = time();
+        while time() - begin < microseconds {}
+    }
+
+    pub fn long_operations_share_batches_where_threads_outnumber_cpus() {
+        lanes::start_with(2);
+        let ask = |input: u64| {
+            let mut job = input;
+            let outcome = lanes::run::<Long>(&mut job);
+            assert_eq!(job, input * input);
+            outcome
+        };
+        // One thread, and as many as there are CPUs: alone.
+        (0..50).for_each(|i| assert_eq!(ask(i), Outcome::Library));
+        let two: Vec<_> = (0..2).map(|_| thread::spawn(move || (0..100).all(|i| ask(i) == Outcome::Library))).collect();
+        assert!(two.into_iter().all(|thread| thread.join().unwrap()));
+        // Sixteen share batches before long. A thread that has a CPU only when no other wants it does not.
+        let sharing: Vec<_> = (0..16)
+            .map(|_| {
+                thread::spawn(move || {
+                    while !DONE.load(SeqCst) {
+                        ask(3);
+                    }
+                })
+            })
+            .collect();
+        until(|| batches().iter().filter(|jobs| **jobs == 8).count() > 20);
+        let idle = thread::spawn(move || {
+            let policy = libc::sched_param { sched_priority: 0 };
+            // SAFETY: of this thread.
+            assert_eq!(unsafe { libc::sched_setscheduler(0, libc::SCHED_IDLE, &raw const policy) }, 0);
+            (0..5).all(|i| ask(i) == Outcome::Library)
+        });
+        assert!(idle.join().unwrap());
+        DONE.store(true, SeqCst);
+        sharing.into_iter().for_each(|thread| thread.join().unwrap());
     }
 
     pub fn off_in_the_environment() {

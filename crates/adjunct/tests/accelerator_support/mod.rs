@@ -9,10 +9,10 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// Starts the engine with so many leaders, for plain threads too.
-pub fn start(leaders: usize) {
+/// Starts the engine as if there were so many CPUs; threads always share batches.
+pub fn start(cpus: usize) {
     lanes::configure("accelerator", "always");
-    lanes::start_with(leaders);
+    lanes::start_with(cpus);
 }
 
 /// A door that jobs wait at.
@@ -69,8 +69,7 @@ pub fn memory_can_be_wiped() -> bool {
     honest
 }
 
-/// Waits until so many jobs wait on the board, and their owners sleep: one who is still on its way to bed would take a place that
-/// gets free before the oldest is woken for it.
+/// Waits until so many jobs wait, and their owners sleep.
 pub fn until_waiting(count: usize) {
     until(|| lanes::waiting() == count && others_sleep());
 }
@@ -94,8 +93,6 @@ pub enum Deed {
     Corrupt,
     /// The kernel panics, in lanes.
     Panic,
-    /// The leading thread ends without a word.
-    Exit,
     /// The leading thread forks; the child says by its exit code whether it went on well.
     Fork,
     /// The leading thread sends itself a signal.
@@ -156,8 +153,6 @@ pub fn batches() -> Vec<usize> {
 fn misbehave(deed: Deed) {
     match deed {
         Deed::Panic => panic!("on purpose"),
-        // SAFETY: ends this thread alone; its locks stay as they are, which is what is tested.
-        Deed::Exit => unsafe { _ = libc::syscall(libc::SYS_exit, 0) },
         Deed::Fork => {
             // SAFETY: the child goes on in the engine, which is what is tested, and then ends.
             let child = unsafe { libc::fork() };
@@ -240,19 +235,23 @@ pub fn run<K: Kind<Job = Job>>(mut job: Job) -> Outcome {
     outcome
 }
 
-/// Has the engine busy: one thread works alone behind a door, and `leaders` lead behind it, so that whoever comes waits.
+/// Has every CPU busy at a kind's gate: so many threads lead there, behind a door, so that whoever comes waits, but for the eighth.
 pub struct Busy {
     door: Arc<Door>,
     threads: Vec<std::thread::JoinHandle<Outcome>>,
 }
 
 impl Busy {
-    pub fn new(leaders: usize) -> Busy {
+    pub fn new(cpus: usize) -> Busy {
+        Busy::of::<A>(cpus)
+    }
+
+    pub fn of<K: Kind<Job = Job>>(cpus: usize) -> Busy {
         let door = Door::new();
         let mut threads = Vec::new();
-        for i in 0..=leaders {
+        for i in 0..cpus {
             let job = Job::new(1000 + i as u64).at(&door);
-            threads.push(std::thread::spawn(move || run::<A>(job)));
+            threads.push(std::thread::spawn(move || run::<K>(job)));
             door.until_inside(i + 1);
         }
         Busy { door, threads }

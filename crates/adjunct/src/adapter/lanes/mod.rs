@@ -1,51 +1,61 @@
-//! The batch engine: operations that threads ask for at the same time are done together, in lanes.
+//! The batch engine: operations that are asked for at the same time are done together, in lanes.
 //!
-//! *Who shares batches.* Operations in OpenSSL's asynchronous jobs ([`pause`]); those of plain threads only where the
-//! configuration asks for it, for no function is as fast by it as alone at every number of threads (docs/accelerator.md). A
-//! plain thread's operation is done at once, alone: it waits for nobody and touches no memory of the engine's.
-//!
-//! Self-clocking: whoever finds the engine idle works at once, alone, on the scalar path; requests that come meanwhile form
-//! the next batch. No thread of its own, no timer, no sleep. How it goes is told in `engine`, what lies where in
-//! `board`, and what the system does for it in `memory`.
+//! *Whose.* Those of a thread's asynchronous jobs ([`pause`], `jobs`), and those of several threads, where that is faster than each
+//! alone, as measured while they run (`company`). There is no thread of its own, no timer and no polling: threads meet at a gate, where
+//! whoever comes at the right time does a batch for the others, which sleep meanwhile. `gate` has the decisions about who does, with the
+//! argument that nobody is forgotten; `board` carries them out; `memory` is what the system does for it.
 //!
 //! # Environment
-//! `ADJUNCT_ACCELERATOR`, or `accelerator =` in the module's section of openssl.cnf: `always` for plain threads too, `off` for
-//! nobody. The first is ignored in programs that run with another's rights.
+//! `ADJUNCT_ACCELERATOR`, or `accelerator =` in the module's section of openssl.cnf: `always` has threads share batches whether that is
+//! faster or not, `off` is for nobody. The first is ignored in programs that run with another's rights.
 //!
 //! # Limits
-//! * A handler of a signal that an instruction caused (SIGSEGV and the like) inside a kernel, which leaves it by a jump,
-//!   keeps its place for ever: those whose jobs it led wait. Kernels touch nothing that can cause one.
-//! * A thread that has put a job down with [`enqueue`] and ends leaves its slot taken until slots get scarce.
+//! * A handler of a signal that an instruction caused (SIGSEGV and the like) inside a kernel, which leaves it by a jump, leaves those
+//!   whose jobs it led waiting. Kernels touch nothing that can cause one.
+//! * The same where a filter of system calls ends single threads for the calls of a batch (futex, rt_sigprocmask).
 
 mod board;
+mod company;
 pub mod curve;
-mod engine;
+mod gate;
+mod jobs;
 mod kind;
 mod memory;
 pub mod nist;
 pub mod pause;
 pub mod rsa;
-mod ticket;
 mod work;
 
+pub use jobs::Ticket;
 pub use kind::Kind;
-pub use ticket::Ticket;
 
 use crate::adapter::{Outcome, cpu};
-use crate::catalogue::{Feature, Queue};
+use crate::catalogue::Feature;
 use crate::config::{self, Accelerator};
 use crate::counters::{self, Event};
 use crate::{diag, sandbox};
-use board::Board;
+use board::{Board, Result};
+use company::{Visit, Way};
+use memory::Quiet;
 use std::sync::OnceLock;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicU8};
+use work::Work;
 
 /// What stays the same in the life of a process.
 pub(crate) struct Engine {
     board: &'static Board,
-    /// Leaders at the same time.
-    places: usize,
+    /// The CPUs of this process.
+    cpus: usize,
+    /// How the thread that loaded the module was scheduled.
+    scheduling: u64,
+}
+
+impl Engine {
+    /// Whether what was measured decides if threads share batches; else they always do.
+    fn measures(&self) -> bool {
+        !is(Accelerator::Always)
+    }
 }
 
 static ENGINE: OnceLock<Option<Engine>> = OnceLock::new();
@@ -115,23 +125,16 @@ fn start() {
     start_with(memory::cpus());
 }
 
-/// Starts the engine on any CPU, with so many leaders: for tests with kinds of their own.
+/// Starts the engine on any CPU, as if there were so many: for tests with kinds of their own.
 #[doc(hidden)]
-pub fn start_with(leaders: usize) {
-    ENGINE.get_or_init(|| {
-        let places = leaders.clamp(1, board::PLACES);
-        memory::map().map(|board| Engine { board, places })
-    });
+pub fn start_with(cpus: usize) {
+    let start = || memory::map().map(|board| Engine { board, cpus: cpus.max(1), scheduling: memory::scheduling() });
+    ENGINE.get_or_init(start);
 }
 
-/// Jobs that wait to be taken.
+/// Jobs that wait to be taken: of all threads that sleep for theirs, and those that this one has put down.
 pub fn waiting() -> usize {
-    running().map_or(0, |engine| engine.board.waiting())
-}
-
-/// Those of one queue.
-fn waiting_in(queue: Queue) -> usize {
-    running().map_or(0, |engine| engine.board.waiting_in(queue))
+    running().map_or(0, |engine| engine.board.waiting() + jobs::waiting())
 }
 
 /// Has every operation from now on done alone.
@@ -145,22 +148,50 @@ fn running() -> Option<&'static Engine> {
     (!is(Accelerator::Off)).then_some(engine)
 }
 
-/// Does `job`. A caller who can pause ([`pause`]) waits for others; a plain thread's job is done at once, alone, or, where the
-/// configuration asks for batches of threads, so where the engine is idle and together with the others' where it is not.
+/// Does `job`: of a caller who can pause ([`pause`]), together with others of its thread; else alone, or with those of other threads
+/// where that is faster.
 #[inline]
 pub fn run<K: Kind>(job: &mut K::Job) -> Outcome {
     let Some(engine) = running() else { return alone::<K>(job) };
     if let Some(pauser) = pause::caller() {
         return pause::run::<K>(job, pauser);
     }
-    if !is(Accelerator::Always) {
-        return alone::<K>(job);
+    match Visit::begin(engine, Work::of::<K>()) {
+        Some((visit, Way::Together)) => visit.handing(|| together::<K>(engine, job)),
+        Some((visit, Way::Measured)) => visit.measure(|| alone::<K>(job)),
+        // A visit lasts while the job is done: others see it.
+        Some((_visit, Way::Alone)) => alone::<K>(job),
+        None => alone::<K>(job),
     }
-    match engine.board.enter_alone() {
-        // Held while the job is done: others see that they are not alone.
-        Some(_alone) => alone::<K>(job),
-        None => ticket::together::<K>(engine, job),
+}
+
+/// Does `job` at a gate, with the others that are there.
+#[cold]
+#[inline(never)]
+fn together<K: Kind>(engine: &Engine, job: &mut K::Job) -> Outcome {
+    let copy = job.clone();
+    let quiet = Quiet::new();
+    let served = engine.board.serve::<K>(engine, copy);
+    let (done, result) = served.unwrap_or((None, Result::Alone));
+    let outcome = match (done, result.outcome()) {
+        (Some(done), Some(outcome)) => {
+            *job = done;
+            outcome
+        }
+        _ => again::<K>(job, result),
+    };
+    counters::note(K::QUEUE, self::done(outcome));
+    // Last: a signal that was put off may end the thread here.
+    drop(quiet);
+    outcome
+}
+
+/// Does a job again that went wrong with others, or was not done.
+fn again<K: Kind>(job: &mut K::Job, result: Result) -> Outcome {
+    if result == Result::Wrong {
+        counters::note(K::QUEUE, Event::Corrupted);
     }
+    K::scalar(job)
 }
 
 /// Does `job` here.
@@ -176,14 +207,14 @@ fn done(outcome: Outcome) -> Event {
     if outcome == Outcome::Lanes { Event::InLanes } else { Event::Alone }
 }
 
-/// Puts `job` down to be taken along by whoever leads next; never waits. Gives it back where that cannot be: the caller then
-/// uses [`run`]. [`Ticket::finish`] forces the batch when the caller has nothing else to do.
+/// Puts `job` down, to be done with others of this thread: by [`Ticket::finish`] of one of them. Gives it back where that cannot be: the
+/// caller then uses [`run`].
 ///
 /// # Errors
-/// The job, where the engine is off or full, or this CPU has no lanes.
-pub fn enqueue<K: Kind>(job: K::Job) -> Result<Ticket<K>, K::Job> {
+/// The job, where the engine is off, this CPU has no lanes, or there is no memory.
+pub fn enqueue<K: Kind>(job: K::Job) -> std::result::Result<Ticket<K>, K::Job> {
     match running() {
-        Some(engine) => Ticket::new(engine, job),
+        Some(_) => Ticket::new(job),
         None => Err(job),
     }
 }

@@ -4,8 +4,8 @@
 //! is queued without being run. It runs as soon as eight of its kind wait; else when the loop comes back to the caller and
 //! has queued nothing new since it was there last; and with any batch that another thread runs meanwhile.
 
+use super::jobs::{self, Ticket};
 use super::kind::Kind;
-use super::ticket::Ticket;
 use crate::adapter::Outcome;
 use crate::catalogue::LANES;
 use crate::memory::boxed;
@@ -85,7 +85,7 @@ pub(super) fn run<K: Kind>(job: &mut K::Job, pauser: &dyn Pause) -> Outcome {
     // Each round brings at least one request more, of whatever kind; a stream of others must not keep this one for ever.
     for _ in 0..LANES {
         let arrivals = ARRIVALS.get();
-        if super::waiting_in(K::QUEUE) >= LANES || !pauser.pause(&mut held) {
+        if jobs::waiting_in(K::QUEUE) >= LANES || !pauser.pause(&mut held) {
             break;
         }
         let parked = held.downcast_ref::<Parked<K>>().and_then(|parked| parked.ticket.as_ref());

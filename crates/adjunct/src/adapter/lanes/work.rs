@@ -1,5 +1,6 @@
 //! A kind with its type erased, so that whoever leads can do the jobs of others.
 
+use super::company::{self, Function};
 use super::kind::Kind;
 use crate::adapter::Outcome;
 use crate::catalogue::{LANES, Queue};
@@ -34,6 +35,11 @@ impl Work {
     /// That of a kind.
     pub(super) fn of<K: Kind>() -> &'static Work {
         &Of::<K>::WORK
+    }
+
+    /// What is known of its function.
+    pub(super) fn function(&self) -> &'static Function {
+        company::function(self.queue)
     }
 
     /// Does the jobs at `places`, in lanes or one by one, and leaves them there done; `None` where there was no

@@ -1,0 +1,412 @@
+//! Whether threads that ask for the same function at the same time share batches: decided for each function by what was measured while it
+//! ran.
+//!
+//! A thread says in its *seat* which function it is in; that takes a store before the operation and one after it. Every so often it looks at
+//! all seats (a *survey*): the threads inside the function, and inside any. If there are no more than CPUs, each works alone. Else
+//! their share of the CPUs does, alone, one operation in the time measured for that; in batches of `k`, one in a `k`th of the
+//! measured time of a batch and the time that handing it over takes, which is the CPU time of a thread's operation without
+//! that in the kernel. The faster is done. What is decided holds until a survey says otherwise by more than its noise; where batches
+//! turned out worse than expected, they are tried again after more and more surveys.
+//!
+//! Threads of another scheduling policy or niceness than the module's loader had work alone: others would wait for them while they wait for
+//! a CPU.
+
+use super::board::{Board, SEATS};
+use super::work::Work;
+use super::{Engine, memory};
+use crate::catalogue::{LANES, Queue};
+use crate::thread::Key;
+use std::cell::Cell;
+use std::ffi::c_void;
+use std::sync::OnceLock;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32};
+use std::time::{Duration, Instant};
+
+/// Nanoseconds of operations between two surveys of a thread, which takes one or two thousand.
+const BETWEEN_SURVEYS: u32 = 400_000;
+/// Operations between two surveys at most.
+const MOST_BETWEEN: u32 = 64;
+/// Operations in batches for one whose CPU time is measured.
+const ONE_IN: u16 = 16;
+/// Operations that could be in batches for a look at the thread's scheduling.
+const LOOK: u16 = 1024;
+/// Nanoseconds that handing a job over is expected to take before it is measured.
+const EXPECTED_HANDING: u32 = 8000;
+/// Milliseconds that a thread has a CPU for while others wait for it.
+const SLICE: f32 = 4.0;
+/// Nanoseconds of operations that one in a hundred loses its CPU in the middle of, where threads wait for CPUs: those that are shorter are
+/// mostly over before, and would come late more often by waiting for others.
+const LONG: f32 = SLICE * 1e6 / 100.0;
+/// Leaders that tell too little.
+const FEW: u32 = 32;
+/// Surveys before batches are tried again that were not worth it, at first and at most.
+const FIRST_PAUSE: u32 = 16;
+const LAST_PAUSE: u32 = 4096;
+
+/// A thread's sign of presence.
+#[repr(C, align(64))]
+pub(super) struct Seat {
+    taken: AtomicBool,
+    /// The function it is in, plus 1; 0 in none.
+    inside: AtomicU8,
+}
+
+/// What a thread knows of itself.
+struct Me {
+    /// The process in which the seat was taken.
+    generation: Cell<u32>,
+    /// The seat, plus 1; 0 for none.
+    seat: Cell<u16>,
+    /// In an operation: a request from a handler or a kernel works alone.
+    inside: Cell<bool>,
+    /// Operations before the next survey.
+    countdown: Cell<u16>,
+    /// Operations in batches before one whose CPU time is measured.
+    unmeasured: Cell<u16>,
+    /// Operations that could be in batches before the next look at how the thread is scheduled, and what the last one said.
+    unseen: Cell<u16>,
+    equal: Cell<bool>,
+}
+
+thread_local! {
+    static ME: Me = const {
+        Me {
+            generation: Cell::new(0),
+            seat: Cell::new(0),
+            inside: Cell::new(false),
+            countdown: Cell::new(1),
+            unmeasured: Cell::new(0),
+            unseen: Cell::new(0),
+            equal: Cell::new(false),
+        }
+    };
+}
+
+/// Gives a thread's seat back when it ends: its address.
+static SEATED: Key = Key::new(ended);
+
+unsafe extern "C" fn ended(seat: *mut c_void) {
+    // SAFETY: a seat of the board, which is never unmapped. In a child it is nobody's, which this says, too.
+    let seat = unsafe { &*seat.cast::<Seat>() };
+    seat.inside.store(0, Relaxed);
+    seat.taken.store(false, Release);
+}
+
+/// What is known of a function. It holds in forked children, too.
+#[derive(Debug)]
+pub(super) struct Function {
+    /// Whether threads share batches.
+    shares: AtomicBool,
+    /// Nanoseconds of an operation alone, of a batch, and of handing a job over; 0 while not measured, and for the last
+    /// what is expected.
+    alone: AtomicU32,
+    batch: AtomicU32,
+    handing: AtomicU32,
+    /// What leaders at gates did of late: jobs, in sixteenths for each leader, and the time that takes undisturbed, in sixteenths of
+    /// microseconds.
+    led: AtomicU32,
+    spent: AtomicU32,
+    /// Leaders since batches began, and milliseconds of [`now`] until which they are given time to fill.
+    leaders: AtomicU32,
+    trial: AtomicU32,
+    /// Threads inside, in sixteenths: averages of surveys.
+    present: AtomicU32,
+    all_present: AtomicU32,
+    /// Surveys to come before batches are tried again, and how many those were the last time.
+    pause: AtomicU32,
+    last_pause: AtomicU32,
+}
+
+static FUNCTIONS: [Function; Queue::ALL.len()] = [const { Function::new() }; Queue::ALL.len()];
+
+/// That of a queue.
+pub(super) fn function(queue: Queue) -> &'static Function {
+    &FUNCTIONS[queue as usize]
+}
+
+fn nanoseconds(time: Duration) -> u32 {
+    u32::try_from(time.as_nanos()).unwrap_or(u32::MAX).max(1)
+}
+
+/// An average of the last few, and of the first.
+fn average(place: &AtomicU32, sample: u32, weight: u32) {
+    let before = place.load(Relaxed);
+    let next = if before == 0 { sample } else { (before - before / weight).saturating_add(sample / weight) };
+    place.store(next, Relaxed);
+}
+
+/// The shortest of late: what another program or an interrupt adds is not the operation's.
+fn shortest(place: &AtomicU32, sample: u32) {
+    let before = place.load(Relaxed);
+    let next = if before == 0 { sample } else { sample.min(before.saturating_add(before / 64 + 1)) };
+    place.store(next, Relaxed);
+}
+
+impl Function {
+    const fn new() -> Function {
+        Function {
+            shares: AtomicBool::new(false),
+            alone: AtomicU32::new(0),
+            batch: AtomicU32::new(0),
+            handing: AtomicU32::new(EXPECTED_HANDING),
+            led: AtomicU32::new(0),
+            spent: AtomicU32::new(0),
+            leaders: AtomicU32::new(0),
+            trial: AtomicU32::new(0),
+            present: AtomicU32::new(0),
+            all_present: AtomicU32::new(0),
+            pause: AtomicU32::new(0),
+            last_pause: AtomicU32::new(0),
+        }
+    }
+
+    /// Whether `count` jobs take less time in lanes than one after the other. Where nothing is measured, as of `work`.
+    pub(super) fn pays(&self, count: usize, work: &Work, measures: bool) -> bool {
+        let (alone, batch) = (self.alone.load(Relaxed), self.batch.load(Relaxed));
+        if !measures || alone == 0 || batch == 0 {
+            return count >= work.break_even.max(2);
+        }
+        count >= 2 && count as u64 * u64::from(alone) > u64::from(batch)
+    }
+
+    /// So many jobs were done, in lanes or one after the other, in that much CPU time.
+    pub(super) fn took(&self, count: usize, lanes: bool, time: Duration) {
+        match lanes {
+            true => shortest(&self.batch, nanoseconds(time)),
+            false => shortest(&self.alone, nanoseconds(time / count.max(1) as u32)),
+        }
+    }
+
+    /// A leader at a gate has done so many jobs, in lanes or one after the other.
+    pub(super) fn led(&self, count: usize, lanes: bool) {
+        let time = if lanes { self.batch.load(Relaxed) } else { self.alone.load(Relaxed).saturating_mul(count as u32) };
+        self.leaders.fetch_add(1, Relaxed);
+        average(&self.led, 16 * count as u32, 16);
+        average(&self.spent, time / 64, 16);
+    }
+
+    /// Decides anew by the threads inside the function and inside any, of a process that has so many CPUs.
+    fn survey(&self, here: u32, all: u32, cpus: usize, break_even: usize) {
+        average(&self.present, 16 * here, 4);
+        average(&self.all_present, 16 * all, 4);
+        let alone = self.alone.load(Relaxed) as f32;
+        if alone == 0.0 {
+            return;
+        }
+        let (here, all) = (self.present.load(Relaxed) as f32 / 16.0, self.all_present.load(Relaxed) as f32 / 16.0);
+        // The CPUs that are this function's.
+        let own = (cpus as f32 * here / all.max(1.0)).min(here);
+        // What sharing does to the rate, where each leader has so many jobs that take so long together.
+        let handing = self.handing.load(Relaxed) as f32;
+        let gain = |jobs: f32, time: f32| {
+            let busy = own.min(here / jobs);
+            busy * alone / (own * (time / jobs + handing))
+        };
+        let crowded = all > cpus as f32;
+        let jobs = here.clamp(1.0, LANES as f32);
+        let batch = match self.batch.load(Relaxed) {
+            0 => alone * break_even as f32,
+            measured => measured as f32,
+        };
+        let expected = gain(jobs, batch);
+        if !self.shares.load(Relaxed) {
+            let pause = self.pause.load(Relaxed);
+            if pause > 0 {
+                self.pause.store(pause - 1, Relaxed);
+            } else if crowded && alone > LONG && expected > 1.1 {
+                // Threads that wait for a CPU come to the gate when they get one, each after a time slice of those before it.
+                let slices = here / cpus as f32 + 2.0;
+                self.trial.store(now().wrapping_add((slices * SLICE) as u32), Relaxed);
+                for place in [&self.leaders, &self.led, &self.spent] {
+                    place.store(0, Relaxed);
+                }
+                self.shares.store(true, Relaxed);
+            }
+            return;
+        }
+        let time_left = self.trial.load(Relaxed).wrapping_sub(now()) as i32;
+        let on_trial = time_left > 0 || self.leaders.load(Relaxed) < FEW;
+        let found = gain(self.led.load(Relaxed).max(16) as f32 / 16.0, self.spent.load(Relaxed) as f32 * 64.0);
+        if crowded && (on_trial || found > 1.0) {
+            if !on_trial {
+                self.last_pause.store(0, Relaxed);
+            }
+            return;
+        }
+        self.shares.store(false, Relaxed);
+        // Not as good as expected of so many threads.
+        if crowded && expected > 1.1 {
+            let pause = (2 * self.last_pause.load(Relaxed)).clamp(FIRST_PAUSE, LAST_PAUSE);
+            self.last_pause.store(pause, Relaxed);
+            self.pause.store(pause, Relaxed);
+        }
+    }
+}
+
+/// Milliseconds since some time.
+fn now() -> u32 {
+    static BEGIN: OnceLock<Instant> = OnceLock::new();
+    BEGIN.get_or_init(Instant::now).elapsed().as_millis() as u32
+}
+
+/// How an operation is to be done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Way {
+    Alone,
+    /// Alone, with [`Visit::measure`].
+    Measured,
+    Together,
+}
+
+/// A thread in an operation.
+pub(super) struct Visit<'a> {
+    engine: &'a Engine,
+    seat: Option<&'a Seat>,
+    work: &'static Work,
+}
+
+impl Drop for Visit<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        if let Some(seat) = self.seat {
+            seat.inside.store(0, Relaxed);
+        }
+        ME.with(|me| me.inside.set(false));
+    }
+}
+
+impl<'a> Visit<'a> {
+    /// Begins one, and says how; `None` in one already.
+    #[inline]
+    pub(super) fn begin(engine: &'a Engine, work: &'static Work) -> Option<(Visit<'a>, Way)> {
+        ME.with(|me| {
+            if me.inside.replace(true) {
+                return None;
+            }
+            let seat = me.seat(engine.board);
+            let visit = Visit { engine, seat, work };
+            if !engine.measures() {
+                return Some((visit, Way::Together));
+            }
+            let Some(seat) = seat else { return Some((visit, Way::Alone)) };
+            seat.inside.store(work.queue as u8 + 1, Relaxed);
+            let left = me.countdown.get() - 1;
+            me.countdown.set(left);
+            if left == 0 {
+                me.count_down(work.function());
+                visit.survey();
+            }
+            let shares = work.function().shares.load(Relaxed);
+            let way = match (shares && me.is_equal(engine), left) {
+                (true, _) => Way::Together,
+                (false, 0) => Way::Measured,
+                (false, _) => Way::Alone,
+            };
+            Some((visit, way))
+        })
+    }
+
+    /// Looks at all seats and decides for this function.
+    fn survey(&self) {
+        let (mut here, mut all) = (0, 0);
+        let top = self.engine.board.top.load(Relaxed) as usize;
+        for seat in self.engine.board.seats.iter().take(top) {
+            let inside = seat.inside.load(Relaxed);
+            all += u32::from(inside != 0);
+            here += u32::from(inside == self.work.queue as u8 + 1);
+        }
+        self.work.function().survey(here, all, self.engine.cpus, self.work.break_even);
+    }
+
+    /// Measures an operation done alone.
+    pub(super) fn measure<T>(&self, operation: impl FnOnce() -> T) -> T {
+        let begin = Instant::now();
+        let done = operation();
+        let function = self.work.function();
+        shortest(&function.alone, nanoseconds(begin.elapsed()));
+        ME.with(|me| me.count_down(function));
+        done
+    }
+
+    /// Measures handing a job over: one of many.
+    pub(super) fn handing<T>(&self, operation: impl FnOnce() -> T) -> T {
+        let left = ME.with(|me| {
+            let left = me.unmeasured.get();
+            me.unmeasured.set(left.checked_sub(1).unwrap_or(ONE_IN));
+            left
+        });
+        if !self.engine.measures() || left != 0 {
+            return operation();
+        }
+        let begin = memory::cpu_time().saturating_sub(LED.get());
+        let done = operation();
+        let time = memory::cpu_time().saturating_sub(LED.get()).saturating_sub(begin);
+        average(&self.work.function().handing, nanoseconds(Duration::from_nanos(time)), 16);
+        done
+    }
+}
+
+thread_local! {
+    /// Nanoseconds of CPU time of the batches that this thread has led, ever.
+    static LED: Cell<u64> = const { Cell::new(0) };
+}
+
+/// Runs a batch; says how much CPU time it took.
+pub(super) fn timed<T>(batch: impl FnOnce() -> T) -> (T, Duration) {
+    let begin = memory::cpu_time();
+    let done = batch();
+    let time = memory::cpu_time().saturating_sub(begin);
+    LED.set(LED.get() + time);
+    (done, Duration::from_nanos(time))
+}
+
+impl Me {
+    /// This thread's seat; `None` where all are taken.
+    #[inline]
+    fn seat<'a>(&self, board: &'a Board) -> Option<&'a Seat> {
+        if self.generation.get() != crate::fork::generation() {
+            self.take_seat(board);
+        }
+        board.seats.get(usize::from(self.seat.get()).wrapping_sub(1))
+    }
+
+    #[cold]
+    fn take_seat(&self, board: &Board) {
+        self.generation.set(crate::fork::generation());
+        self.seat.set(0);
+        for (at, seat) in board.seats.iter().enumerate() {
+            if seat.taken.load(Relaxed) || seat.taken.swap(true, Acquire) {
+                continue;
+            }
+            // SAFETY: a seat lives as long as the process.
+            if unsafe { SEATED.set(std::ptr::from_ref(seat).cast_mut().cast()) } {
+                board.top.fetch_max(at as u32 + 1, Relaxed);
+                self.seat.set(at as u16 + 1);
+            } else {
+                seat.taken.store(false, Release);
+            }
+            return;
+        }
+    }
+
+    /// Sets the operations before the next survey.
+    fn count_down(&self, function: &Function) {
+        let between = BETWEEN_SURVEYS / function.alone.load(Relaxed).max(1);
+        self.countdown.set(between.clamp(1, MOST_BETWEEN) as u16);
+    }
+
+    /// Whether the thread is scheduled as others are; asked before its first operation in a batch, and from time to time.
+    fn is_equal(&self, engine: &Engine) -> bool {
+        match self.unseen.get() {
+            0 => {
+                self.unseen.set(LOOK);
+                self.equal.set(memory::scheduling() == engine.scheduling);
+            }
+            left => self.unseen.set(left - 1),
+        }
+        self.equal.get()
+    }
+}
+
+const _: () = assert!(SEATS < u16::MAX as usize);

@@ -1,0 +1,380 @@
+//! Who works and who waits at one gate, as one word, and the decisions about it: functions of that word alone, each of which one
+//! compare-and-exchange carries out.
+//!
+//! A *gate* is where threads that ask for the same function meet. A thread that has put its job into a slot of the gate either *leads*
+//! (does a batch of jobs, its own and those of others) or *waits* (sleeps until its job is done, or until it is called to lead). A thread
+//! at the gate that does neither is *awake*: it has been served or called, and is on its way out. All of them have their signals put
+//! off until they are out, so that none of them leaves by a jump or ends on its way.
+//!
+//! # The argument
+//! *Nobody is forgotten.* Wherever the word says that a job waits, it says that somebody is awake or leads:
+//! * who arrives waits only where another is awake or leads ([`Word::arrive`]);
+//! * who leads is awake when the batch is done ([`Word::finish`]);
+//! * who is the last awake and sees that a job waits and nobody leads does not leave: it hands its place in the count of those
+//!   awake to the owner of a job that waits, which it wakes ([`Word::leave`]); that one leads, or finds that its job has been taken by
+//!   somebody who leads meanwhile, and leaves in the same way.
+//!
+//! Both are on their way: they run no code of the program's, and wait for nothing. So every job that waits is taken.
+//!
+//! *Nobody starves.* A leader takes its own job and up to seven others, round from where the last one stopped. There are [`SLOTS`] slots: a
+//! job is passed over by less than `SLOTS / 7` batches.
+//!
+//! *Batches are full.* While others are awake, they mostly come back with the next job: who arrives waits for that, and the eighth leads. Where
+//! a CPU is idle, the sixth does: some of those that are awake may be waiting for another CPU. (To give the CPU to them by
+//! sched_yield(2) fills two batches on two CPUs better; but beside a program that wants the CPU all the time it did an eighth of the work.)
+//! Where nobody is awake to come back and a CPU is idle, whoever arrives leads.
+//!
+//! The tests at the end go through all interleavings of a few threads, with these functions.
+
+use crate::catalogue::LANES;
+
+/// Slots of a gate.
+pub(super) const SLOTS: usize = 40;
+
+/// A bit for each slot with a job that waits to be taken (40), threads that are awake (12), and that lead (12).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub(super) struct Word(pub(super) u64);
+
+/// Slots, a bit each.
+pub(super) type Slots = u64;
+
+/// What a thread does that has brought a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Arrival {
+    /// It leads, and has taken these jobs, its own among them.
+    Leads(Slots),
+    Waits,
+}
+
+/// What a thread does whose job is done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Leave {
+    /// It goes.
+    Goes,
+    /// It calls the owner of the job in this slot to lead, in its place: the word stays as it is.
+    Calls(usize),
+}
+
+impl Word {
+    const AWAKE: u64 = 1 << SLOTS;
+    const LEADS: u64 = 1 << (SLOTS + 12);
+
+    /// The jobs that wait.
+    pub(super) fn waiting(self) -> Slots {
+        self.0 & (Word::AWAKE - 1)
+    }
+
+    fn awake(self) -> u64 {
+        (self.0 / Word::AWAKE) & 0xfff
+    }
+
+    fn leading(self) -> u64 {
+        self.0 / Word::LEADS
+    }
+
+    /// The thread that has put a job into slot `own` arrives. `idle` says whether a CPU has nothing to do, `full` how many jobs fill a
+    /// batch, `turn` from which slot on others' jobs are taken.
+    pub(super) fn arrive(self, own: usize, idle: bool, full: usize, turn: usize) -> (Word, Arrival) {
+        let enough = if idle { (3 * full).div_ceil(4) } else { full };
+        let filled = self.waiting().count_ones() as usize + 1 >= enough;
+        if !filled && (self.awake() > 0 || self.leading() > 0 && !idle) {
+            return (Word(self.0 | 1 << own), Arrival::Waits);
+        }
+        let others = some(self.waiting(), full - 1, turn);
+        (Word((self.0 & !others) + Word::LEADS), Arrival::Leads(others | 1 << own))
+    }
+
+    /// The owner of slot `own`, which was called and is awake, leads; `None` where its job has been taken.
+    pub(super) fn lead(self, own: usize, full: usize, turn: usize) -> Option<(Word, Slots)> {
+        if self.waiting() >> own & 1 == 0 {
+            return None;
+        }
+        let taken = some(self.waiting() & !(1 << own), full - 1, turn) | 1 << own;
+        Some((Word((self.0 & !taken) + Word::LEADS - Word::AWAKE), taken))
+    }
+
+    /// A leader is done. From here on it is awake, and so are those whose jobs it did: `woken` of all these, which are not counted yet.
+    pub(super) fn finish(self, woken: usize) -> Word {
+        Word(self.0 - Word::LEADS + woken as u64 * Word::AWAKE)
+    }
+
+    /// Somebody awake goes, or calls another.
+    pub(super) fn leave(self, idle: bool, turn: usize) -> (Word, Leave) {
+        if self.awake() == 1 && self.waiting() != 0 && (self.leading() == 0 || idle) {
+            return (self, Leave::Calls(some(self.waiting(), 1, turn).trailing_zeros() as usize));
+        }
+        (Word(self.0 - Word::AWAKE), Leave::Goes)
+    }
+}
+
+/// Up to `count` of `slots`, from `turn` on, round.
+fn some(slots: Slots, count: usize, turn: usize) -> Slots {
+    let (mut rest, mut taken) = (slots, 0);
+    for _ in 0..count.min(LANES) {
+        let from = rest >> turn << turn;
+        let next = if from != 0 { from } else { rest };
+        let bit = next & next.wrapping_neg();
+        taken |= bit;
+        rest &= !bit;
+    }
+    taken
+}
+
+/// What state a slot is in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub(super) enum State {
+    Free = 0,
+    /// To be taken; its owner sleeps, or is about to arrive, or to sleep.
+    Waits,
+    /// The same, and its owner was called to lead: it is among those awake. Called is who has the slot by then: the call may have been for
+    /// an earlier owner, and is as good for the one that is about to arrive.
+    Called,
+    /// A leader does the job.
+    Taken,
+    Done,
+}
+
+impl State {
+    /// Whether the owner of a job that was taken in this state is still to be counted as awake when it is done.
+    pub(super) fn is_uncounted(self) -> bool {
+        self != State::Called
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    #[test]
+    fn jobs_are_taken_round() {
+        assert_eq!(some(0b1011_0110, 3, 4), 0b1011_0000);
+        assert_eq!(some(0b1011_0110, 4, 5), 0b1010_0110);
+        assert_eq!(some(0b110, 7, 39), 0b110);
+        assert_eq!(some(0, 7, 3), 0);
+    }
+
+    /// Where a thread of the model stands.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    enum Step {
+        /// Works elsewhere; so many jobs are still to be brought.
+        Out,
+        /// Its job is in its slot.
+        Arrives,
+        /// Has read the count of wakes, and looks at its slot.
+        Looks {
+            wakes: u8,
+        },
+        /// Asleep unless the count has changed.
+        Sleeps {
+            wakes: u8,
+        },
+        /// Called, and has taken the call back from its slot.
+        IsCalled,
+        /// Takes these jobs, one after the other; so many of their owners are to be counted.
+        Takes {
+            left: Slots,
+            all: Slots,
+            woken: u8,
+        },
+        /// Does them.
+        Works {
+            all: Slots,
+            woken: u8,
+        },
+        /// Says of each that it is done.
+        Says {
+            left: Slots,
+        },
+        /// Counts the wake, after which it wakes.
+        Counts,
+        Wakes,
+        /// Awake: `back` where it sleeps again.
+        Leaves {
+            back: bool,
+        },
+        /// Calls the owner of a slot.
+        Calls {
+            slot: u8,
+            back: bool,
+        },
+        CountsCall {
+            back: bool,
+        },
+        WakesCalled {
+            back: bool,
+        },
+    }
+
+    #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+    struct Model {
+        word: Word,
+        wakes: u8,
+        threads: Vec<(Step, u8)>,
+        slots: Vec<State>,
+        /// Who sleeps in the kernel.
+        asleep: u64,
+        turn: u8,
+    }
+
+    const FULL: usize = 2;
+
+    impl Model {
+        /// Every state after a step of thread `me`; none where it cannot go on.
+        fn steps(&self, me: usize) -> Vec<Model> {
+            let (step, jobs) = self.threads[me];
+            let to = |change: &dyn Fn(&mut Model)| {
+                let mut next = self.clone();
+                change(&mut next);
+                next
+            };
+            let at = |step: Step| to(&|m| m.threads[me].0 = step);
+            let wake = |m: &mut Model| {
+                // Whoever is woken looks again. All: which bits are woken changes nothing for those that need it.
+                for (thread, (step, _)) in m.threads.iter_mut().enumerate() {
+                    if m.asleep >> thread & 1 == 1 {
+                        *step = Step::Looks { wakes: m.wakes };
+                    }
+                }
+                m.asleep = 0;
+            };
+            match step {
+                Step::Out if jobs == 0 => vec![],
+                Step::Out => vec![to(&|m| {
+                    m.threads[me] = (Step::Arrives, jobs - 1);
+                    m.slots[me] = State::Waits;
+                })],
+                Step::Arrives => [false, true]
+                    .iter()
+                    .map(|&idle| {
+                        let (word, arrival) = self.word.arrive(me, idle, FULL, self.turn as usize);
+                        to(&|m| {
+                            m.word = word;
+                            m.threads[me].0 = match arrival {
+                                Arrival::Waits => Step::Looks { wakes: m.wakes },
+                                Arrival::Leads(all) => Step::Takes { left: all, all, woken: 0 },
+                            };
+                        })
+                    })
+                    .collect(),
+                Step::Looks { wakes } => match self.slots[me] {
+                    State::Done => vec![at(Step::Leaves { back: false })],
+                    State::Called => vec![to(&|m| {
+                        m.slots[me] = State::Waits;
+                        m.threads[me].0 = Step::IsCalled;
+                    })],
+                    _ => vec![at(Step::Sleeps { wakes })],
+                },
+                Step::Sleeps { .. } if self.asleep >> me & 1 == 1 => vec![],
+                Step::Sleeps { wakes } if wakes != self.wakes => vec![at(Step::Looks { wakes: self.wakes })],
+                Step::Sleeps { .. } => vec![to(&|m| m.asleep |= 1 << me)],
+                Step::IsCalled => match self.word.lead(me, FULL, self.turn as usize) {
+                    Some((word, all)) => vec![to(&|m| {
+                        m.word = word;
+                        m.threads[me].0 = Step::Takes { left: all, all, woken: 0 };
+                    })],
+                    None => vec![at(Step::Leaves { back: true })],
+                },
+                Step::Takes { left: 0, all, woken } => vec![at(Step::Works { all, woken })],
+                Step::Takes { left, all, woken } => {
+                    let slot = left.trailing_zeros() as usize;
+                    vec![to(&|m| {
+                        let before = std::mem::replace(&mut m.slots[slot], State::Taken);
+                        assert!(matches!(before, State::Waits | State::Called), "{before:?}");
+                        let woken = woken + u8::from(before.is_uncounted());
+                        m.threads[me].0 = Step::Takes { left: left & (left - 1), all, woken };
+                        m.turn = (slot as u8 + 1) % m.threads.len() as u8;
+                    })]
+                }
+                Step::Works { all, woken } => vec![to(&|m| {
+                    m.word = m.word.finish(woken.into());
+                    m.threads[me].0 = Step::Says { left: all };
+                })],
+                Step::Says { left: 0 } => vec![at(Step::Counts)],
+                Step::Says { left } => vec![to(&|m| {
+                    m.slots[left.trailing_zeros() as usize] = State::Done;
+                    m.threads[me].0 = Step::Says { left: left & (left - 1) };
+                })],
+                Step::Counts => vec![to(&|m| {
+                    m.wakes = m.wakes.wrapping_add(1);
+                    m.threads[me].0 = Step::Wakes;
+                })],
+                Step::Wakes => vec![to(&|m| {
+                    wake(m);
+                    m.threads[me].0 = Step::Leaves { back: false };
+                })],
+                Step::Leaves { back } => [false, true]
+                    .iter()
+                    .map(|&idle| match self.word.leave(idle, self.turn as usize) {
+                        (word, Leave::Goes) => to(&|m| {
+                            m.word = word;
+                            m.threads[me].0 = if back { Step::Looks { wakes: m.wakes } } else { Step::Out };
+                            if !back {
+                                m.slots[me] = State::Free;
+                            }
+                        }),
+                        (_, Leave::Calls(slot)) => at(Step::Calls { slot: slot as u8, back }),
+                    })
+                    .collect(),
+                Step::Calls { slot, back } => vec![match self.slots[slot as usize] {
+                    State::Waits => to(&|m| {
+                        m.slots[slot as usize] = State::Called;
+                        m.threads[me].0 = Step::CountsCall { back };
+                    }),
+                    _ => at(Step::Leaves { back }),
+                }],
+                Step::CountsCall { back } => vec![to(&|m| {
+                    m.wakes = m.wakes.wrapping_add(1);
+                    m.threads[me].0 = Step::WakesCalled { back };
+                })],
+                Step::WakesCalled { back } => vec![to(&|m| {
+                    wake(m);
+                    m.threads[me].0 = if back { Step::Looks { wakes: m.wakes } } else { Step::Out };
+                    if !back {
+                        m.slots[me] = State::Free;
+                    }
+                })],
+            }
+        }
+
+        fn is_sound(&self) {
+            // A called owner whose job is taken before it leads counts twice until it sleeps again: as called, and as served.
+            let most = 2 * self.threads.len() as u64;
+            assert!(self.word.leading() <= most / 2 && self.word.awake() <= most, "{self:?}");
+            assert!(self.word.waiting() == 0 || self.word.awake() + self.word.leading() > 0, "{self:?}");
+        }
+    }
+
+    /// All states that threads with so many jobs each can come to: none where all wait for each other.
+    fn explore(jobs: &[u8]) -> usize {
+        let first = Model {
+            word: Word::default(),
+            wakes: 0,
+            threads: jobs.iter().map(|&jobs| (Step::Out, jobs)).collect(),
+            slots: vec![State::Free; jobs.len()],
+            asleep: 0,
+            turn: 0,
+        };
+        let (mut seen, mut todo) = (HashSet::from([first.clone()]), vec![first]);
+        while let Some(model) = todo.pop() {
+            model.is_sound();
+            let next: Vec<_> = (0..jobs.len()).flat_map(|me| model.steps(me)).collect();
+            if next.is_empty() {
+                assert!(model.threads.iter().all(|&(step, jobs)| (step, jobs) == (Step::Out, 0)), "stuck: {model:?}");
+                assert_eq!(model.word, Word::default());
+            }
+            todo.extend(next.into_iter().filter(|next| seen.insert(next.clone())));
+        }
+        seen.len()
+    }
+
+    #[test]
+    fn all_jobs_are_done_whatever_comes_first() {
+        let (some, all) = ([&[3u8][..], &[4, 4], &[2, 1, 1]], [&[2u8, 2, 2][..], &[1, 1, 1, 1]]);
+        let deep = std::env::var_os("ADJUNCT_DEEP").is_some();
+        for jobs in some.into_iter().chain(all.into_iter().filter(|_| deep)) {
+            println!("{jobs:?}: {} states", explore(jobs));
+        }
+    }
+}

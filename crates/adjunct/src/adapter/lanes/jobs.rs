@@ -1,0 +1,223 @@
+//! Operations that a thread has put down, to do something else meanwhile: those of OpenSSL's asynchronous jobs ([`super::pause`]).
+//!
+//! An event loop's thread does them itself, eight of a kind at a time: whoever of its jobs finds that eight wait, or that the loop has
+//! nothing else to do. Other threads have no part in it, so that nobody ever waits for a loop that does not come back.
+
+use super::board::{Result, Room};
+use super::company;
+use super::kind::Kind;
+use super::memory::Quiet;
+use super::work::Work;
+use crate::adapter::Outcome;
+use crate::catalogue::{LANES, Queue};
+use crate::counters::{self, Event};
+use crate::memory::{Shared, boxed};
+use crate::thread::Key;
+use std::cell::{Cell, UnsafeCell};
+use std::ffi::c_void;
+use std::sync::atomic::AtomicU8;
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+
+/// To be done.
+const WAITS: u8 = 0;
+/// In a batch.
+const TAKEN: u8 = 1;
+/// Its ticket was dropped: nobody does it any more.
+const DROPPED: u8 = 2;
+/// Done, with a [`Result`] from here on.
+const DONE: u8 = 3;
+
+/// A job, for its ticket and for its thread.
+struct Waiting {
+    state: AtomicU8,
+    work: &'static Work,
+    /// Whether a job is in the room; changed by who may touch it.
+    full: Cell<bool>,
+    room: UnsafeCell<Room>,
+}
+
+// SAFETY: the job is sent; room and mark are touched by who has changed the state to TAKEN, and by the ticket's owner when it is done.
+unsafe impl Send for Waiting {}
+// SAFETY: as above.
+unsafe impl Sync for Waiting {}
+
+impl Waiting {
+    fn place(&self) -> *mut u8 {
+        self.room.get().cast()
+    }
+
+    fn becomes(&self, from: u8, to: u8) -> bool {
+        self.state.compare_exchange(from, to, AcqRel, Acquire).is_ok()
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        if self.full.get() {
+            // SAFETY: the last owner, and a job of this kind.
+            unsafe { self.work.end(self.place()) };
+        }
+    }
+}
+
+/// Those of one thread, oldest first, by queue.
+struct Mine([Vec<Shared<Waiting>>; Queue::ALL.len()]);
+
+static MINE: Key = Key::new(ended);
+
+unsafe extern "C" fn ended(mine: *mut c_void) {
+    // SAFETY: what `Mine::of_thread` put there, which nobody uses any more.
+    drop(unsafe { Box::from_raw(mine.cast::<Mine>()) });
+}
+
+thread_local! {
+    /// In a batch: what a handler asks for in it is done alone.
+    static INSIDE: Cell<bool> = const { Cell::new(false) };
+}
+
+impl Mine {
+    /// Calls `body` with this thread's; `None` where there is no memory for it, or inside `body`.
+    fn with<T>(make: bool, body: impl FnOnce(&mut Mine) -> T) -> Option<T> {
+        let mut mine = MINE.get().cast::<Mine>();
+        if mine.is_null() && make {
+            let fresh = Box::into_raw(boxed(Mine([const { Vec::new() }; Queue::ALL.len()])).ok()?);
+            // SAFETY: a box, taken back where the thread does not keep it.
+            unsafe {
+                if !MINE.set(fresh.cast()) {
+                    drop(Box::from_raw(fresh));
+                    return None;
+                }
+            }
+            mine = fresh;
+        }
+        if mine.is_null() || INSIDE.replace(true) {
+            return None;
+        }
+        // SAFETY: this thread's, and nobody else's while the mark is set: for good, where a handler leaves from here by a jump.
+        let value = body(unsafe { &mut *mine });
+        INSIDE.set(false);
+        Some(value)
+    }
+
+    fn waiting(&self, queue: Queue) -> usize {
+        self.0[queue as usize].iter().filter(|waiting| waiting.state.load(Relaxed) == WAITS).count()
+    }
+
+    /// Does the oldest jobs of this queue, eight at most.
+    fn lead(&mut self, queue: Queue) {
+        let list = &mut self.0[queue as usize];
+        let mut taken: [Option<Shared<Waiting>>; LANES] = [const { None }; LANES];
+        let mut count = 0;
+        list.retain(|waiting| {
+            if count < LANES && waiting.becomes(WAITS, TAKEN) {
+                taken[count] = Some(waiting.clone());
+                count += 1;
+                return false;
+            }
+            waiting.state.load(Relaxed) == WAITS
+        });
+        let mut places = [std::ptr::null_mut(); LANES];
+        places.iter_mut().zip(taken.iter().flatten()).for_each(|(place, waiting)| *place = waiting.place());
+        let Some(work) = taken[0].as_ref().map(|waiting| waiting.work) else { return };
+        let lanes = work.function().pays(count, work, true);
+        // A handler that left by a jump would leave secrets on the stack.
+        let quiet = Quiet::new();
+        // SAFETY: this thread has taken these jobs, of this kind.
+        let (done, time) = company::timed(|| unsafe { work.run(&places[..count], lanes, &|| true) });
+        work.function().took(count, lanes, time);
+        drop(quiet);
+        if lanes && done.is_some() {
+            counters::note(work.queue, Event::Batch(count));
+        }
+        for (at, waiting) in taken.iter().flatten().enumerate() {
+            waiting.state.store(DONE + Result::of(done, at) as u8, Release);
+        }
+    }
+}
+
+/// Jobs of this thread that wait to be done.
+pub(super) fn waiting() -> usize {
+    Mine::with(false, |mine| Queue::ALL.iter().map(|&(queue, _)| mine.waiting(queue)).sum()).unwrap_or(0)
+}
+
+/// Those of one queue.
+pub(super) fn waiting_in(queue: Queue) -> usize {
+    Mine::with(false, |mine| mine.waiting(queue)).unwrap_or(0)
+}
+
+/// A job that was put down; see [`super::enqueue`].
+pub struct Ticket<K: Kind> {
+    /// The owner's own copy.
+    job: Option<K::Job>,
+    waiting: Shared<Waiting>,
+}
+
+impl<K: Kind> std::fmt::Debug for Ticket<K> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Ticket").field("done", &self.is_done()).finish_non_exhaustive()
+    }
+}
+
+impl<K: Kind> Ticket<K> {
+    pub(super) fn new(job: K::Job) -> std::result::Result<Ticket<K>, K::Job> {
+        let fresh = Waiting {
+            state: AtomicU8::new(WAITS),
+            work: Work::of::<K>(),
+            full: Cell::new(true),
+            room: UnsafeCell::new(Room::new()),
+        };
+        // SAFETY: room for any job, aligned for it.
+        unsafe { fresh.place().cast::<K::Job>().write(job.clone()) };
+        let Ok(waiting) = Shared::new(fresh) else { return Err(job) };
+        let kept = Mine::with(true, |mine| {
+            let list = &mut mine.0[K::QUEUE as usize];
+            list.try_reserve(1).is_ok_and(|()| {
+                list.push(waiting.clone());
+                true
+            })
+        });
+        if kept == Some(true) { Ok(Ticket { job: Some(job), waiting }) } else { Err(job) }
+    }
+
+    /// Whether [`Ticket::finish`] has nothing left to do.
+    pub fn is_done(&self) -> bool {
+        self.waiting.state.load(Acquire) >= DONE
+    }
+
+    /// The job, done: if it is not yet, this thread does it and those of its kind that wait with it.
+    pub fn finish(mut self) -> (K::Job, Outcome) {
+        let Some(mut job) = self.job.take() else { unreachable!("only finish takes it") };
+        let waits = || self.waiting.state.load(Acquire) == WAITS;
+        while waits() && Mine::with(false, |mine| mine.lead(K::QUEUE)).is_some() && waits() && waiting_in(K::QUEUE) > 0
+        {
+        }
+        // In another thread's list, or in a batch that never ended, for its thread left it by a jump: it is done again.
+        let result = match self.waiting.state.load(Acquire) {
+            state @ DONE.. => Result::from_number(state - DONE),
+            _ => Result::Not,
+        };
+        let outcome = match result.outcome() {
+            Some(outcome) => {
+                self.waiting.full.set(false);
+                // SAFETY: done, and the ticket's: it is moved out, and wiped.
+                unsafe {
+                    job = self.waiting.place().cast::<K::Job>().read();
+                    super::work::wipe(self.waiting.place(), size_of::<K::Job>());
+                }
+                outcome
+            }
+            None => {
+                self.waiting.becomes(WAITS, DROPPED);
+                super::again::<K>(&mut job, result)
+            }
+        };
+        counters::note(K::QUEUE, super::done(outcome));
+        (job, outcome)
+    }
+}
+
+impl<K: Kind> Drop for Ticket<K> {
+    fn drop(&mut self) {
+        self.waiting.becomes(WAITS, DROPPED);
+    }
+}

@@ -135,10 +135,7 @@ fn detect() -> u64 {
 /// The level of the message-security assist, by the facilities that are installed: the highest extension's number, 1 for the
 /// assist alone; 0 where there is none, as on every machine but IBM Z. What is masked counts.
 pub fn msa_level() -> u32 {
-    #[cfg(target_arch = "s390x")]
-    return adjunct_kernels::cpacf::level(&adjunct_kernels::cpacf::Processor);
-    #[cfg(not(target_arch = "s390x"))]
-    0
+    super::cpacf::host::level()
 }
 
 /// The CPU's own name, for reports.

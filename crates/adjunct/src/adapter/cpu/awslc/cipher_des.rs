@@ -2,7 +2,9 @@
 
 use super::cipher_stream as stream;
 use super::private::{self, DesKeySchedule};
+use crate::adapter::cpu::cpacf::cipher::Given;
 use crate::error::Error;
+use adjunct_kernels::cpacf::{Cipher, Instruction};
 use adjunct_kernels::{InOut, opaque_debug, wipe};
 
 /// The block length in bytes.
@@ -12,7 +14,7 @@ pub const KEY: usize = 24;
 
 /// The three key schedules; wiped when dropped.
 #[derive(Clone, Default)]
-pub struct TripleDes([DesKeySchedule; 3], #[cfg(target_arch = "s390x")] super::cipher_cpacf::Given);
+pub struct TripleDes([DesKeySchedule; 3], Given);
 
 opaque_debug!(TripleDes);
 
@@ -27,8 +29,7 @@ impl Drop for TripleDes {
 impl TripleDes {
     /// Sets the key. Parity and weak keys are not looked at, as in OpenSSL.
     pub fn set_key(&mut self, key: &[u8; KEY]) {
-        #[cfg(target_arch = "s390x")]
-        self.1.set(Some(adjunct_kernels::cpacf::Cipher::TripleDes), key);
+        self.1.set(Some(Cipher::TripleDes), key);
         for (schedule, part) in self.0.iter_mut().zip(key.as_chunks::<BLOCK>().0) {
             // SAFETY: a key is eight bytes.
             unsafe { private::DES_set_key_unchecked(part.as_ptr(), schedule.as_mut_ptr().cast()) };
@@ -39,10 +40,9 @@ impl TripleDes {
     ///
     /// # Panics
     /// If the length is not a multiple of the block.
-    pub fn cbc(&self, encrypt: bool, iv: &mut [u8; BLOCK], io: InOut<'_>) {
+    pub fn cbc(&self, encrypt: bool, iv: &mut [u8; BLOCK], mut io: InOut<'_>) {
         assert!(io.len().is_multiple_of(BLOCK));
-        #[cfg(target_arch = "s390x")]
-        if self.1.cbc(encrypt, iv, &io) {
+        if self.1.cbc(encrypt, iv, &mut io) {
             return;
         }
         let [a, b, c] = self.0.each_ref().map(|s| s.as_ptr().cast());
@@ -72,7 +72,7 @@ impl Default for Des {
 
 /// The schedule of one key; wiped when dropped.
 #[derive(Clone, Default)]
-pub struct SingleDes(DesKeySchedule, #[cfg(target_arch = "s390x")] super::cipher_cpacf::Given);
+pub struct SingleDes(DesKeySchedule, Given);
 
 opaque_debug!(SingleDes);
 
@@ -103,10 +103,9 @@ impl Des {
             KEY => *self = Des::Triple(TripleDes::default()),
             other => return Err(Error::Length { what: "DES key", got: other, expected: "8 or 24" }),
         }
-        #[cfg(target_arch = "s390x")]
         match self {
-            Des::Single(single) => single.1.set(Some(adjunct_kernels::cpacf::Cipher::Des), key),
-            Des::Triple(triple) => triple.1.set(Some(adjunct_kernels::cpacf::Cipher::TripleDes), key),
+            Des::Single(single) => single.1.set(Some(Cipher::Des), key),
+            Des::Triple(triple) => triple.1.set(Some(Cipher::TripleDes), key),
         }
         let schedules = match self {
             Des::Single(single) => std::slice::from_mut(&mut single.0),
@@ -120,8 +119,7 @@ impl Des {
     }
 
     /// The key as CPACF takes it.
-    #[cfg(target_arch = "s390x")]
-    pub(super) fn given(&self) -> &super::cipher_cpacf::Given {
+    pub(super) fn given(&self) -> &Given {
         match self {
             Des::Single(single) => &single.1,
             Des::Triple(triple) => &triple.1,
@@ -129,23 +127,23 @@ impl Des {
     }
 
     /// Has an instruction for all of a mode do the whole units of a message, where there is one; gives what is left of it.
-    #[cfg(target_arch = "s390x")]
     fn at_once<'a>(
         &self,
         unit: usize,
         mut io: InOut<'a>,
-        work: impl FnOnce(&super::cipher_cpacf::Given, &InOut<'_>) -> bool,
+        work: impl FnOnce(&Given, &mut InOut<'_>) -> bool,
     ) -> InOut<'a> {
-        let whole = io.len() / unit * unit;
         // What counts as hardware is KM's, which the end of a message needs.
-        let there = self.given().has(adjunct_kernels::cpacf::Instruction::Km);
-        let done = there && whole > 0 && work(self.given(), &io.reborrow().split_at(whole).0);
+        if !self.given().has(Instruction::Km) {
+            return io;
+        }
+        let whole = io.len() / unit * unit;
+        let done = whole > 0 && work(self.given(), &mut io.reborrow().split_at(whole).0);
         if done { io.split_at(whole).1 } else { io }
     }
 
     /// CTR over any length, with a big-endian counter over the whole block, which becomes the next.
     pub fn ctr(&self, counter: &mut [u8; BLOCK], io: InOut<'_>) {
-        #[cfg(target_arch = "s390x")]
         let io = self.at_once(BLOCK, io, |given, io| given.ctr(counter, io));
         stream::ctr(counter, io, |io| self.ecb(true, io));
     }
@@ -156,7 +154,6 @@ impl Des {
     /// If the list is shorter.
     pub fn ctr_list(&self, list: &[u8], io: InOut<'_>) {
         let all = io.len();
-        #[cfg(target_arch = "s390x")]
         let io = self.at_once(BLOCK, io, |given, io| given.counters(&list[..io.len()], io));
         stream::ctr_list::<BLOCK>(&list[all - io.len()..], io, |io| self.ecb(true, io));
     }
@@ -166,14 +163,12 @@ impl Des {
     /// # Panics
     /// For any other segment.
     pub fn cfb(&self, encrypt: bool, segment: usize, iv: &mut [u8; BLOCK], io: InOut<'_>) {
-        #[cfg(target_arch = "s390x")]
         let io = self.at_once(segment, io, |given, io| given.cfb(encrypt, segment, iv, io));
         stream::cfb(encrypt, segment, iv, io, |io| self.ecb(true, io));
     }
 
     /// OFB over any length; `iv` becomes the last block of the stream.
     pub fn ofb(&self, iv: &mut [u8; BLOCK], io: InOut<'_>) {
-        #[cfg(target_arch = "s390x")]
         let io = self.at_once(BLOCK, io, |given, io| given.ofb(iv, io));
         stream::ofb(iv, io, |io| self.ecb(true, io));
     }
@@ -182,10 +177,9 @@ impl Des {
     ///
     /// # Panics
     /// If the length is not a multiple of the block.
-    pub fn ecb(&self, encrypt: bool, io: InOut<'_>) {
+    pub fn ecb(&self, encrypt: bool, mut io: InOut<'_>) {
         assert!(io.len().is_multiple_of(BLOCK));
-        #[cfg(target_arch = "s390x")]
-        if self.given().ecb(encrypt, &io) {
+        if self.given().ecb(encrypt, &mut io) {
             return;
         }
         for at in (0..io.len()).step_by(BLOCK) {
@@ -207,13 +201,12 @@ impl Des {
     ///
     /// # Panics
     /// If the length is not a multiple of the block.
-    pub fn cbc(&self, encrypt: bool, iv: &mut [u8; BLOCK], io: InOut<'_>) {
+    pub fn cbc(&self, encrypt: bool, iv: &mut [u8; BLOCK], mut io: InOut<'_>) {
         match self {
             Des::Triple(keys) => keys.cbc(encrypt, iv, io),
             Des::Single(key) => {
                 assert!(io.len().is_multiple_of(BLOCK));
-                #[cfg(target_arch = "s390x")]
-                if key.1.cbc(encrypt, iv, &io) {
+                if key.1.cbc(encrypt, iv, &mut io) {
                     return;
                 }
                 let (input, output, schedule) = (io.input(), io.output(), key.0.as_ptr().cast());

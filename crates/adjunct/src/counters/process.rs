@@ -9,8 +9,8 @@ use super::layout::{Block, Event, Place, SLOTS};
 use super::memory::{self, Kept, Kind, Mapped};
 use super::owner::{Claim, Owner, Owners};
 use super::proc;
-use super::reader::{self, Settings};
 use super::segment::Segment;
+use super::settings::{self, Settings};
 use super::switched::Switched;
 use super::thread::{self, Thread};
 use crate::catalogue::Direction;
@@ -60,7 +60,7 @@ pub(super) fn open() {
     if STATE.compare_exchange(NEW, OPENING, AcqRel, Relaxed).is_err() {
         return;
     }
-    let Settings::On { prefix, even_filtered } = reader::settings() else { return };
+    let Settings::On { prefix, even_filtered } = settings::settings() else { return };
     let filtered = sandbox::filtered();
     if filtered && !even_filtered {
         return;
@@ -217,7 +217,7 @@ fn take_slot(thread: &Thread, epoch: u64) {
         thread.patience.set(patience - 1);
         return;
     }
-    if !thread::free_at_exit() {
+    if !free_at_exit() {
         thread.finished.set(true);
         return;
     }
@@ -249,12 +249,26 @@ fn free_slot(thread: &Thread) {
     }
 }
 
-/// The thread's destructors run. It may count again all the same, in a later one: then in the shared slot.
-pub(super) fn thread_ends() {
-    thread::with(|t| {
-        t.finished.set(true);
-        free_slot(t);
-    });
+/// Frees the thread's slot when its destructors run. It may count again all the same, in a later one: then in the shared slot.
+struct AtExit;
+
+impl Drop for AtExit {
+    fn drop(&mut self) {
+        thread::with(|t| {
+            t.finished.set(true);
+            free_slot(t);
+        });
+    }
+}
+
+thread_local! {
+    static AT_EXIT: AtExit = const { AtExit };
+}
+
+/// Has the slot freed when this thread ends; false where its destructors run already. Std keeps the module mapped until
+/// then.
+fn free_at_exit() -> bool {
+    AT_EXIT.try_with(|_| ()).is_ok()
 }
 
 /// See [`super::attribute`].

@@ -133,22 +133,3 @@ mod place {
 }
 
 pub(super) use place::with;
-
-/// Frees the thread's slot when the thread ends.
-struct AtExit;
-
-impl Drop for AtExit {
-    fn drop(&mut self) {
-        super::process::thread_ends();
-    }
-}
-
-thread_local! {
-    static AT_EXIT: AtExit = const { AtExit };
-}
-
-/// Has the slot freed when this thread ends; false where its destructors run already. Std keeps the module mapped until
-/// then.
-pub(super) fn free_at_exit() -> bool {
-    AT_EXIT.try_with(|_| ()).is_ok()
-}

@@ -6,6 +6,7 @@
 
 use super::awslc::caps;
 use crate::catalogue::{Arch, Feature, HERE};
+use crate::environment::secure_env;
 use crate::error::Error;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -73,15 +74,6 @@ pub fn features() -> Features {
         let present = detect();
         Features { present, masked: before & !present }
     })
-}
-
-/// An environment variable, unless the program runs with another's rights (setuid, file capabilities).
-pub fn secure_env(name: &str) -> Option<String> {
-    // SAFETY: getauxval only reads the process's auxiliary vector.
-    if unsafe { libc::getauxval(libc::AT_SECURE) } != 0 {
-        return None;
-    }
-    std::env::var(name).ok()
 }
 
 /// Parses `-vaes,-aes`: the features to take away, with those that cannot stand without them (VAES without AES-NI).

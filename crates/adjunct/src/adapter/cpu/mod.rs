@@ -15,6 +15,5 @@ mod features;
 pub mod nonce;
 pub(crate) mod secret;
 
-pub use features::{
-    Features, batches_only, features, mask_all_but_batches, model_name, msa_level, parse_mask, secure_env,
-};
+pub(crate) use crate::environment::secure_env;
+pub use features::{Features, batches_only, features, mask_all_but_batches, model_name, msa_level, parse_mask};

@@ -12,8 +12,8 @@ pub mod signature;
 mod signing;
 
 use crate::abi::build::Builder;
-use crate::abi::id;
 use crate::abi::param::Param;
+use crate::abi::{self, id};
 use crate::fallback::{Algorithm, Context, forward};
 use crate::provider::Provider;
 use adjunct::memory::Shared;
@@ -29,6 +29,20 @@ pub(crate) const KEYPAIR: c_int = id::KEYMGMT_SELECT_PRIVATE_KEY | id::KEYMGMT_S
 pub struct EcKey {
     provider: &'static Provider,
     state: Shared<State>,
+}
+
+/// The key behind a pointer of OpenSSL's. Shared: several threads may hold the same key.
+///
+/// # Safety
+/// `key` is null or came from [`key_of`] and has not been freed.
+unsafe fn key<'a>(key: *const c_void) -> Option<&'a EcKey> {
+    // SAFETY: see above.
+    unsafe { key.cast::<EcKey>().as_ref() }
+}
+
+/// A new key for OpenSSL; null where there is no memory for it.
+fn key_of(provider: &'static Provider, state: State) -> *mut c_void {
+    Shared::new(state).map_or(std::ptr::null_mut(), |state| abi::give(EcKey { provider, state }))
 }
 
 /// A key.

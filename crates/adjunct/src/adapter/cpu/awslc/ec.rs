@@ -1,6 +1,6 @@
 //! Elliptic-curve keys: ECDSA (FIPS 186-5; RFC 5639's curves too), ECDH (SP 800-56A) and key pairs, one operation at a time.
 //!
-//! Nonces are random and hedged: by CPACF as [`nonce`](crate::adapter::cpu::nonce) says, and else by AWS-LC, which draws them from its
+//! Nonces are random and hedged: by CPACF as [`nonce`] says, and else by AWS-LC, which draws them from its
 //! generator with a hash of the private scalar and the digest as additional data. So neither a repeated generator state nor a faulted
 //! digest repeats a nonce. Scalars live in memory that is cleared when it is freed.
 

@@ -83,10 +83,6 @@ fn more(steps: &str) -> Calls {
     if root() && !steps.starts_with('U') {
         calls.insert(libc::SYS_geteuid);
     }
-    // A thread's own generator is seeded by the system, where stock's is by its parent, which the system seeds every hour.
-    if steps.contains(['P', 'T']) {
-        calls.insert(libc::SYS_getrandom);
-    }
     calls
 }
 

@@ -75,9 +75,8 @@ pub(crate) fn prime() -> bool {
     if PROCESS.load(Acquire) == unknown {
         // SAFETY: a new page, unmapped only if nobody has seen it; zero bytes are a valid Process. The handler only stores.
         unsafe {
-            let length = libc::sysconf(libc::_SC_PAGESIZE).max(4096) as usize;
-            let (protection, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
-            let page = libc::mmap(null_mut(), length, protection, flags, -1, 0);
+            let length = page_size();
+            let page = new_page(length);
             let mapped = page != libc::MAP_FAILED;
             let process = if mapped { page.cast() } else { no_page };
             // Linux before 4.14 and some sandboxed kernels do not empty it; then fork() at least is seen.
@@ -92,6 +91,37 @@ pub(crate) fn prime() -> bool {
         }
     }
     PROCESS.load(Acquire) != no_page
+}
+
+/// Bytes of a page.
+fn page_size() -> usize {
+    // SAFETY: no requirements.
+    unsafe { libc::sysconf(libc::_SC_PAGESIZE) }.max(4096) as usize
+}
+
+/// `length` bytes of new memory, or MAP_FAILED.
+fn new_page(length: usize) -> *mut libc::c_void {
+    let (protection, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+    // SAFETY: new memory, where nothing is yet.
+    unsafe { libc::mmap(null_mut(), length, protection, flags, -1, 0) }
+}
+
+/// A page of zeros, of 4 KB or more, that is never unmapped and is zeros again in every child, whoever forks and by whatever call.
+/// `None` where the system cannot do that.
+pub(crate) fn page_wiped_in_children() -> Option<*mut libc::c_void> {
+    let length = page_size();
+    let page = new_page(length);
+    // SAFETY: the page is new, and unmapped only where nobody has seen it.
+    unsafe {
+        if page == libc::MAP_FAILED {
+            return None;
+        }
+        if !wipe_in_children(page, length) {
+            libc::munmap(page, length);
+            return None;
+        }
+    }
+    Some(page)
 }
 
 /// Has the system empty these pages in every child of this process, whoever forks and by whatever call. False where it cannot:

@@ -6,6 +6,7 @@
 //! * `adapter`: what runs them: the CPU, and the lanes (batches of several threads' public-key operations). Not public.
 //! * [`counters`]: calls and bytes per user and function, shared by all processes.
 //! * [`memory`]: boxes and buffers that may not be had.
+//! * [`thread`]: what ends with a thread.
 //! * [`fork`]: which process along a line of forks this is.
 //! * [`config`]: the `algorithms =` keywords.
 //! * [`sandbox`]: whether a filter of system calls is in force.
@@ -26,6 +27,7 @@ pub mod fork;
 pub mod memory;
 pub mod ops;
 pub mod sandbox;
+pub mod thread;
 
 pub use adjunct_kernels::{InOut, opaque_debug, wipe};
 pub use error::Error;

@@ -59,8 +59,7 @@ pub(crate) fn thread_id() -> Option<u32> {
     if NOTED.load(Relaxed) { noted_thread_id() } else { None }
 }
 
-/// The C library knows its threads' ids, and notes them as the owners of mutexes that check who unlocks them. (By trylock: a
-/// module's calls of pthread_mutex_lock go to AWS-LC's locks, see `awslc/locks.rs`.)
+/// The C library knows its threads' ids, and notes them as the owners of mutexes that check who unlocks them.
 #[cfg(target_env = "gnu")]
 fn noted_thread_id() -> Option<u32> {
     /// The words of glibc's mutex before its owner: the lock and the count, on all architectures of 64 bits.

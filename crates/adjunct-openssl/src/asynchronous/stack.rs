@@ -1,8 +1,9 @@
 //! A stack with room for a batch: the fibers of OpenSSL's jobs have 32 KB and no guard page, which operations of the CPU
 //! library fit in (the deepest takes 8 KB) and eight lanes do not.
 
-use std::cell::Cell;
+use adjunct::thread::Key;
 use std::ffi::c_void;
+use std::ptr::{NonNull, null_mut};
 
 /// Bytes of a stack; pages that were never touched cost nothing.
 const SIZE: usize = 512 * 1024;
@@ -15,18 +16,28 @@ struct Stack {
     base: *mut c_void,
 }
 
-thread_local! {
-    /// One for each thread that has needed one.
-    static KEPT: Cell<Option<Stack>> = const { Cell::new(None) };
+/// One for each thread that has needed one: its base.
+static KEPT: Key = Key::new(ended);
+
+unsafe extern "C" fn ended(base: *mut c_void) {
+    drop(Stack { base });
 }
 
 /// Runs `body` on a stack of ours and returns when it does, which must be without a pause in between. False where there is
 /// no memory for one, and `body` was not run.
 pub(super) fn run(body: &mut dyn FnMut()) -> bool {
-    let kept = KEPT.try_with(Cell::take).ok().flatten();
+    let kept = NonNull::new(KEPT.get()).map(|base| Stack { base: base.as_ptr() });
+    if kept.is_some() {
+        // What runs on it takes another. This is not refused: there is a place for it.
+        // SAFETY: null.
+        let _ = unsafe { KEPT.set(null_mut()) };
+    }
     let Some(stack) = kept.or_else(Stack::new) else { return false };
     stack.run(body);
-    let _ = KEPT.try_with(|kept| kept.set(Some(stack)));
+    // SAFETY: a stack on which nothing runs, and which is not dropped here.
+    if KEPT.get().is_null() && unsafe { KEPT.set(stack.base) } {
+        std::mem::forget(stack);
+    }
     true
 }
 
@@ -132,7 +143,7 @@ mod tests {
                 panic!("one that is not");
             }));
         }
-        let base = KEPT.take().expect("kept").base as usize;
+        let base = KEPT.get() as usize;
         assert_eq!(caught, 2);
         assert!((base..base + SIZE).contains(&there));
         assert!(!(base..base + SIZE).contains(&(&raw const here as usize)));

@@ -2,10 +2,10 @@
  * program CONFIG jobs|threads. It exits with 0 when all went well; otherwise it says what did not. tests/memory_batches.rs compiles and
  * runs it.
  *
- * Each kind of operation is done again and again by eight callers at a time: with the first allocation of the module refused, then
- * with the second, and so on until none is; and each time once more with all that come after refused as well. What one allocation
- * was refused for may fail, once; the other seven succeed. Contexts are made, and libcrypto's own allocations are never refused:
- * this is about batches. */
+ * Each kind of operation is done again and again by eight callers at a time: with the first allocation of the module (or of the C
+ * library for it) refused, then with the second, and so on until none is; and each time once more with all that come after refused as
+ * well. What one allocation was refused for may fail, once; the other seven succeed. Contexts are made, and libcrypto's own
+ * allocations are never refused: this is about batches. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <link.h>
@@ -38,12 +38,18 @@ extern void *__libc_malloc(size_t), *__libc_calloc(size_t, size_t), *__libc_real
 /* The allocation that is refused, from 1; 0: none, and nothing is counted. And whether those after it are as well. */
 static atomic_uint refused, asked;
 static atomic_int for_good;
-/* Where the module's code is: of its allocations alone one is refused. */
-static uintptr_t module_start, module_end;
+/* Where the code of the module and of the C library is: of their allocations alone one is refused. */
+static struct part {
+    uintptr_t start, end;
+} module, c_library;
+
+static int within(const struct part *part, const void *place) {
+    return (uintptr_t)place >= part->start && (uintptr_t)place < part->end;
+}
 
 static int refuses(const void *caller) {
     unsigned at = refused, this;
-    if (at == 0 || (uintptr_t)caller < module_start || (uintptr_t)caller >= module_end)
+    if (at == 0 || !(within(&module, caller) || within(&c_library, caller)))
         return 0;
     this = ++asked;
     if (this == at || (for_good && this > at)) {
@@ -78,18 +84,19 @@ int posix_memalign(void **memory, size_t alignment, size_t size) {
     return *memory ? 0 : ENOMEM;
 }
 
-static int is_module(struct dl_phdr_info *info, size_t size, void *unused) {
+static int find(struct dl_phdr_info *info, size_t size, void *unused) {
+    struct part *found = strstr(info->dlpi_name, "adjunct_openssl") ? &module : strstr(info->dlpi_name, "/libc.so") ? &c_library : NULL;
     (void)size, (void)unused;
-    if (strstr(info->dlpi_name, "adjunct") == NULL)
+    if (found == NULL)
         return 0;
     for (int i = 0; i < info->dlpi_phnum; i++) {
         const ElfW(Phdr) *part = &info->dlpi_phdr[i];
         if (part->p_type != PT_LOAD || !(part->p_flags & PF_X))
             continue;
-        module_start = info->dlpi_addr + part->p_vaddr;
-        module_end = module_start + part->p_memsz;
+        found->start = info->dlpi_addr + part->p_vaddr;
+        found->end = found->start + part->p_memsz;
     }
-    return 1;
+    return 0;
 }
 
 static const char *const OURS = "provider=adjunct";
@@ -207,24 +214,30 @@ static void in_jobs(struct caller *callers) {
             }
 }
 
-/* Threads that wait for the next round, since their first operation of the module is done: what a thread is given once, by the C
- * library and by AWS-LC's random generator, cannot be refused. */
+/* New threads for each round: what a thread is given once, by the C library and for AWS-LC's random generator, is refused as well. */
 static pthread_barrier_t begin, end;
 static struct caller *shared;
 
 static void *thread(void *argument) {
-    for (;;) {
-        pthread_barrier_wait(&begin);
-        operate(&shared[(intptr_t)argument]);
-        pthread_barrier_wait(&end);
-    }
+    pthread_barrier_wait(&begin);
+    operate(&shared[(intptr_t)argument]);
+    pthread_barrier_wait(&end);
     return NULL;
 }
 
 static void in_threads(struct caller *callers) {
+    pthread_t ids[CALLERS];
+    unsigned at = refused;
+    refused = 0;
     shared = callers;
+    for (intptr_t i = 0; i < CALLERS; i++)
+        MUST(pthread_create(&ids[i], NULL, thread, (void *)i) == 0);
+    refused = at;
     pthread_barrier_wait(&begin);
     pthread_barrier_wait(&end);
+    refused = 0;
+    for (int i = 0; i < CALLERS; i++)
+        MUST(pthread_join(ids[i], NULL) == 0);
 }
 
 static void try_out(const struct kind *kind, void (*round)(struct caller *)) {
@@ -271,27 +284,13 @@ static void try_out(const struct kind *kind, void (*round)(struct caller *)) {
 
 int main(int argc, char **argv) {
     int jobs = argc == 3 && strcmp(argv[2], "jobs") == 0;
-    pthread_t id;
     MUST(argc == 3 && (ctx = OSSL_LIB_CTX_new()) != NULL && OSSL_LIB_CTX_load_config(ctx, argv[1]) == 1);
     MUST(OSSL_PROVIDER_available(ctx, "adjunct") == 1);
-    dl_iterate_phdr(is_module, NULL);
-    MUST(module_end > module_start);
+    dl_iterate_phdr(find, NULL);
+    MUST(module.end > module.start && c_library.end > c_library.start);
     MUST(pthread_barrier_init(&begin, NULL, CALLERS + 1) == 0 && pthread_barrier_init(&end, NULL, CALLERS + 1) == 0);
-    if (!jobs) {
-        struct caller callers[CALLERS];
-        EVP_PKEY *key = fresh(&kinds[3]);
-        for (intptr_t i = 0; i < CALLERS; i++) {
-            MUST(pthread_create(&id, NULL, thread, (void *)i) == 0);
-            ready(&callers[i], &kinds[3], i, key, NULL);
-        }
-        in_threads(callers);
-        for (int i = 0; i < CALLERS; i++)
-            MUST(judge(&callers[i], key, NULL) == 0);
-        EVP_PKEY_free(key);
-    }
     for (int i = 0; i < KINDS; i++)
         if (!kinds[i].deep || getenv("ADJUNCT_DEEP"))
             try_out(&kinds[i], jobs ? in_jobs : in_threads);
-    /* The threads end with the process. */
     return 0;
 }

@@ -12,12 +12,13 @@ use super::proc;
 use super::segment::Segment;
 use super::settings::{self, Settings};
 use super::switched::Switched;
-use super::thread::{self, Thread};
+use super::thread::{self, AtEnd, Thread};
 use crate::catalogue::Direction;
 use crate::catalogue::Queue;
 use crate::fork;
 use crate::sandbox;
 use rustix::process::getpid;
+use std::ffi::c_void;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU32};
 
@@ -95,6 +96,7 @@ pub(super) fn open() {
     // The loading thread's slot now: its memory, and the note to free it, are there before a sandbox closes.
     thread::with(|t| {
         t.uid.set(uid);
+        free_at_exit_of_process();
         look(t, epoch);
         take_slot(t, epoch);
     });
@@ -217,8 +219,8 @@ fn take_slot(thread: &Thread, epoch: u64) {
         thread.patience.set(patience - 1);
         return;
     }
-    if !free_at_exit() {
-        thread.finished.set(true);
+    if !ENDS.ask() {
+        thread.patience.set(PATIENCE);
         return;
     }
     let switched = switched(thread);
@@ -249,15 +251,27 @@ fn free_slot(thread: &Thread) {
     }
 }
 
-/// Frees the thread's slot when its destructors run. It may count again all the same, in a later one: then in the shared slot.
+/// The thread's destructors run. It may count again all the same, in a later one: then in the shared slot.
+fn thread_ends() {
+    thread::with(|t| {
+        t.finished.set(true);
+        free_slot(t);
+    });
+}
+
+/// Has the slots of threads freed when they end.
+static ENDS: AtEnd = AtEnd::new(ends);
+
+extern "C" fn ends(_: *mut c_void) {
+    thread_ends();
+}
+
+/// Frees the loading thread's slot when the process ends, or that thread before it.
 struct AtExit;
 
 impl Drop for AtExit {
     fn drop(&mut self) {
-        thread::with(|t| {
-            t.finished.set(true);
-            free_slot(t);
-        });
+        thread_ends();
     }
 }
 
@@ -265,10 +279,10 @@ thread_local! {
     static AT_EXIT: AtExit = const { AtExit };
 }
 
-/// Has the slot freed when this thread ends; false where its destructors run already. Std keeps the module mapped until
-/// then.
-fn free_at_exit() -> bool {
-    AT_EXIT.try_with(|_| ()).is_ok()
+/// Has the slot of the thread that loads the module freed when the process ends as well. Std asks for memory here, which is there at
+/// that time, and keeps the module mapped until then.
+fn free_at_exit_of_process() {
+    let _ = AT_EXIT.try_with(|_| ());
 }
 
 /// See [`super::attribute`].

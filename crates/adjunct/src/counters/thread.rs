@@ -6,7 +6,9 @@
 
 use super::layout::Block;
 use super::owner::{Claim, Owner};
+use crate::thread::Key;
 use std::cell::Cell;
+use std::ffi::c_void;
 
 /// Never the number of an epoch, which is a generation of [`crate::fork`].
 const NEVER: u64 = u64::MAX;
@@ -133,3 +135,20 @@ mod place {
 }
 
 pub(super) use place::with;
+
+/// What is done at the end of each thread that has asked for it.
+#[derive(Debug)]
+pub(super) struct AtEnd(Key);
+
+impl AtEnd {
+    /// `ended` is called in the thread, with a pointer that says nothing.
+    pub(super) const fn new(ended: extern "C" fn(*mut c_void)) -> AtEnd {
+        AtEnd(Key::new(ended))
+    }
+
+    /// Has it done when the calling thread ends; false where there is no memory to note that.
+    pub(super) fn ask(&self) -> bool {
+        // SAFETY: a safe function, which takes any pointer.
+        unsafe { self.0.set(std::ptr::dangling_mut()) }
+    }
+}

@@ -23,13 +23,23 @@ type Operation = unsafe extern "C" fn(
     *mut lc::BN_CTX,
 ) -> i32;
 
+/// Room for intermediate results.
+struct Context(*mut lc::BN_CTX);
+
+impl Drop for Context {
+    fn drop(&mut self) {
+        // SAFETY: made by the library, for this thread alone, which ends.
+        unsafe { lc::BN_CTX_free(self.0) }
+    }
+}
+
 thread_local! {
-    // SAFETY: a plain constructor; the thread's until the process ends.
-    static CONTEXT: *mut lc::BN_CTX = unsafe { lc::BN_CTX_new() };
+    // SAFETY: a plain constructor.
+    static CONTEXT: Context = Context(unsafe { lc::BN_CTX_new() });
 }
 
 fn context() -> *mut lc::BN_CTX {
-    CONTEXT.with(|context| *context)
+    CONTEXT.with(|context| context.0)
 }
 
 impl Number {
@@ -167,7 +177,8 @@ fn combine(curve: u8, base: Option<&Number>, point: Option<(&Number, &Number, &N
     let group = nist(curve).0;
     // SAFETY: live objects of one group, freed at the end.
     unsafe {
-        let (result, given) = (lc::EC_POINT_new(group), lc::EC_POINT_new(group));
+        let points = [lc::EC_POINT_new(group), lc::EC_POINT_new(group)];
+        let [result, given] = points;
         let (x, y) = (Number::new(), Number::new());
         let right = point
             .as_ref()
@@ -179,6 +190,7 @@ fn combine(curve: u8, base: Option<&Number>, point: Option<(&Number, &Number, &N
             && lc::EC_POINT_mul(group, result, base, given, scalar, context()) == 1
             && lc::EC_POINT_get_affine_coordinates_GFp(group, result, x.0, y.0, context()) == 1;
         lc::ERR_clear_error();
+        points.into_iter().for_each(|point| lc::EC_POINT_free(point));
         done.then_some((x, y))
     }
 }

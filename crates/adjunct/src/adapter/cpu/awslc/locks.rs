@@ -9,20 +9,8 @@
 //! is; initialising and destroying one the C library's way suits them.
 
 use crate::fork::generation;
-use std::ptr::null_mut;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64};
-
-/// The one mutex that AWS-LC takes: that of its thread-local variables.
-static MUTEX: AtomicPtr<libc::pthread_mutex_t> = AtomicPtr::new(null_mut());
-
-/// Opens AWS-LC's mutex in a child.
-extern "C" fn forked() {
-    // SAFETY: null, or a mutex in static memory. A child has one thread, which is here: nobody holds it.
-    if let Some(mutex) = unsafe { MUTEX.load(Acquire).as_mut() } {
-        *mutex = libc::PTHREAD_MUTEX_INITIALIZER;
-    }
-}
+use std::sync::atomic::{AtomicU32, AtomicU64};
 
 /// A read-write lock in the memory of a `pthread_rwlock_t`.
 #[derive(Debug)]
@@ -43,6 +31,11 @@ const fn pack(generation: u32, state: u32) -> u64 {
 }
 
 impl Lock {
+    /// An open one.
+    pub(super) const fn new() -> Lock {
+        Lock { word: AtomicU64::new(0) }
+    }
+
     /// Takes it, to read or, alone, to write.
     pub fn lock(&self, write: bool) {
         let generation = generation();
@@ -152,17 +145,15 @@ fn nap() {
 
 /// What AWS-LC calls in our modules instead of the C library's functions (`link/module.args`). The linker names them so.
 mod wrap {
-    use super::{Lock, MUTEX, forked, nap, once};
+    use super::{Lock, once};
     use std::ffi::{c_int, c_void};
     use std::sync::atomic::AtomicU32;
-    use std::sync::atomic::Ordering::AcqRel;
 
     // No module shows them to its program.
     std::arch::global_asm!(
         ".hidden __wrap_pthread_rwlock_rdlock",
         ".hidden __wrap_pthread_rwlock_wrlock",
         ".hidden __wrap_pthread_rwlock_unlock",
-        ".hidden __wrap_pthread_mutex_lock",
         ".hidden __wrap_pthread_once",
     );
 
@@ -194,20 +185,6 @@ mod wrap {
     unsafe extern "C" fn __wrap_pthread_rwlock_unlock(lock: *mut c_void) -> c_int {
         // SAFETY: a lock that this thread has.
         unsafe { at(lock) }.unlock();
-        0
-    }
-
-    /// Takes AWS-LC's one mutex, which is in static memory, and remembers it for a child.
-    #[unsafe(no_mangle)]
-    unsafe extern "C" fn __wrap_pthread_mutex_lock(mutex: *mut libc::pthread_mutex_t) -> c_int {
-        if MUTEX.swap(mutex, AcqRel).is_null() {
-            // SAFETY: the handler only stores.
-            unsafe { libc::pthread_atfork(None, None, Some(forked)) };
-        }
-        // SAFETY: an initialised mutex that is not robust.
-        while unsafe { libc::pthread_mutex_trylock(mutex) } == libc::EBUSY {
-            nap();
-        }
         0
     }
 
@@ -249,7 +226,7 @@ mod tests {
 
     #[test]
     fn one_writes_or_many_read() {
-        let lock = Lock { word: AtomicU64::new(0) };
+        let lock = Lock::new();
         let (readers, writers) = (AtomicUsize::new(0), AtomicUsize::new(0));
         std::thread::scope(|scope| {
             for thread in 0..8 {

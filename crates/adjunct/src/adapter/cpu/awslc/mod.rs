@@ -29,6 +29,8 @@ mod private_tests;
 pub mod rsa;
 pub mod rsa_any;
 pub mod rsa_crt;
+mod seed;
+mod threads;
 
 /// Seeds the library's random generator and its fork detection, so that nothing is opened or mapped later.
 pub(crate) fn prime() {
@@ -65,7 +67,7 @@ fn random_mixed(out: &mut [u8], mixed: &[u8; 32]) -> bool {
     unsafe { aws_lc_sys::RAND_bytes_with_user_prediction_resistance(data, length, mixed.as_ptr()) == 1 }
 }
 
-/// Fills `out` from the library's generator (CTR-DRBG seeded by the operating system; fork-safe). On s390x with bytes of the
+/// Fills `out` from the library's generator (CTR-DRBG, fork-safe; [`seed`] says what seeds it). On s390x with bytes of the
 /// true random number generator mixed in, each time, where there is one: never those alone.
 pub fn random(out: &mut [u8]) {
     #[cfg(target_arch = "s390x")]

@@ -1,8 +1,9 @@
 //! What AWS-LC has in its library and not in its headers, or not in those that aws-lc-sys binds for every target: functions, under
 //! AWS-LC's own names, and the layouts of the structures they work on.
 //!
-//! The one place that names AWS-LC's version. Another version is taken by changing it here and in Cargo.toml: a function that is gone
-//! fails to link, and where a structure has changed the tests of [`super::private_tests`] fail.
+//! The one place that names AWS-LC's version, but for the linker's flags (`link/module.args`). Another version is taken by changing it here
+//! and in Cargo.toml: a function that is gone fails to link, and where a structure or the flags differ the tests of
+//! [`super::private_tests`] fail.
 
 use aws_lc_sys as lc;
 use std::ffi::{c_int, c_uint, c_void};
@@ -13,6 +14,8 @@ macro_rules! symbol {
         concat!("aws_lc_0_47_0_", stringify!($name))
     };
 }
+
+pub(super) use symbol;
 
 /// Declares functions of AWS-LC.
 macro_rules! functions {
@@ -160,6 +163,14 @@ functions! {
         key: *const u8,
         key_length: c_uint,
     ) -> c_int;
+}
+
+// crypto/rand_extra/internal.h and crypto/ube/internal.h.
+functions! {
+    /// Bytes of the operating system; 0 where it has none yet, after a start of the machine. Ends the process where it refuses them.
+    fn CRYPTO_sysrand_if_available(out: *mut u8, length: usize) -> c_int;
+    /// 0 where it cannot be known.
+    fn CRYPTO_get_ube_generation_number(number: *mut u64) -> c_int;
 }
 
 /// A function pointer in a structure that only the library calls through.

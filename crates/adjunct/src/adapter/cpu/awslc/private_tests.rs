@@ -124,3 +124,12 @@ fn des() {
         assert!(schedule.checked().iter().all(|&word| word != 0), "all of it is used");
     }
 }
+
+/// A name that AWS-LC does not have would be passed over by the linker.
+#[test]
+fn modules_replace_functions_that_there_are() {
+    let flags = include_str!("../../../../link/module.args");
+    for name in [symbol!(CRYPTO_sysrand), symbol!(CRYPTO_get_thread_local), symbol!(CRYPTO_set_thread_local)] {
+        assert!(flags.contains(&format!("--wrap={name}")), "{name}");
+    }
+}

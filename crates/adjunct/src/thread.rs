@@ -1,0 +1,105 @@
+//! A value of each thread, and what is done with it when the thread ends: a key of the C library (pthread_key_create(3)).
+//!
+//! `std::thread_local!` with a destructor asks for memory when a thread first uses it, and ends the process where there is none. A
+//! key asks for none, but in a program that has more than 31 others, and there [`Key::set`] says whether it was refused.
+
+#![allow(unsafe_code)]
+
+use std::ffi::c_void;
+use std::ptr::null_mut;
+use std::sync::atomic::AtomicU32;
+use std::sync::atomic::Ordering::{AcqRel, Acquire};
+
+/// A pointer for each thread, null at first.
+#[derive(Debug)]
+pub struct Key {
+    /// The C library's key and one; 0 while there is none.
+    word: AtomicU32,
+    ended: unsafe extern "C" fn(*mut c_void),
+}
+
+impl Key {
+    /// When a thread ends whose pointer is not null, `ended` is called with it in that thread, after the destructors of
+    /// `std::thread_local!`, and not when the process ends.
+    pub const fn new(ended: unsafe extern "C" fn(*mut c_void)) -> Key {
+        Key { word: AtomicU32::new(0), ended }
+    }
+
+    /// The calling thread's pointer.
+    #[inline]
+    pub fn get(&self) -> *mut c_void {
+        match self.key() {
+            // SAFETY: a key of the C library, which is never deleted.
+            Some(key) => unsafe { libc::pthread_getspecific(key) },
+            None => null_mut(),
+        }
+    }
+
+    /// Changes the calling thread's pointer; false where the C library has no key or no memory.
+    ///
+    /// # Safety
+    /// Null, or what the function of [`Key::new`] may be called with when the thread ends.
+    #[must_use]
+    pub unsafe fn set(&self, value: *mut c_void) -> bool {
+        // SAFETY: a key of the C library, which is never deleted; the caller answers for the pointer.
+        self.key().is_some_and(|key| unsafe { libc::pthread_setspecific(key, value) } == 0)
+    }
+
+    #[inline]
+    fn key(&self) -> Option<libc::pthread_key_t> {
+        match self.word.load(Acquire) {
+            0 => self.create(),
+            word => Some(word - 1),
+        }
+    }
+
+    #[cold]
+    fn create(&self) -> Option<libc::pthread_key_t> {
+        let mut key = 0;
+        // SAFETY: the key is written where the call succeeds.
+        if unsafe { libc::pthread_key_create(&raw mut key, Some(self.ended)) } != 0 {
+            return None;
+        }
+        match self.word.compare_exchange(0, key + 1, AcqRel, Acquire) {
+            Ok(_) => Some(key),
+            Err(other) => {
+                // SAFETY: this call's own, which nobody has seen.
+                unsafe { libc::pthread_key_delete(key) };
+                Some(other - 1)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::AtomicUsize;
+
+    static ENDED: AtomicUsize = AtomicUsize::new(0);
+    static KEY: Key = Key::new(ended);
+
+    unsafe extern "C" fn ended(value: *mut c_void) {
+        ENDED.fetch_add(value.addr(), AcqRel);
+    }
+
+    #[test]
+    fn each_thread_has_its_own_until_it_ends() {
+        std::thread::scope(|scope| {
+            for number in 1..=8usize {
+                scope.spawn(move || {
+                    assert!(KEY.get().is_null());
+                    // SAFETY: any number may be added.
+                    assert!(unsafe { KEY.set(std::ptr::without_provenance_mut(number)) });
+                    std::thread::yield_now();
+                    assert_eq!(KEY.get().addr(), number);
+                });
+            }
+        });
+        // A scope ends before the destructors of its threads do.
+        while ENDED.load(Acquire) < 36 {
+            std::thread::yield_now();
+        }
+        assert!(KEY.get().is_null() && ENDED.load(Acquire) == 36);
+    }
+}

@@ -165,7 +165,7 @@ unsafe extern "C" fn query_operation(
             provider(provctx)
         };
         if operation == id::OP_ENCODER {
-            return provider.encoders().map_or(std::ptr::null(), |(_, encoders)| encoders.list());
+            return ec::encoder::list(provider);
         }
         let found = provider.tables.iter().find(|(op, _)| *op == operation);
         found.map_or(std::ptr::null(), |(_, list)| list.as_ptr())

@@ -11,6 +11,7 @@ pub mod cipher;
 pub mod digest;
 pub mod ec;
 pub mod ecx;
+pub mod encoders;
 pub mod fallback;
 pub mod init;
 pub mod mac;

@@ -5,9 +5,9 @@ use crate::abi::core::Core;
 use crate::abi::param::{self, Param};
 use crate::abi::reason::prov;
 use crate::abi::{self, OsslAlgorithm};
-use crate::ec::encoder::Encoders;
+use crate::encoders::Encoders;
 use crate::fallback;
-use adjunct::config::{Group, Groups};
+use adjunct::config::Groups;
 use adjunct_ossl::engines::Engines;
 use std::ffi::{CStr, c_int, c_void};
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -58,17 +58,17 @@ impl Provider {
         library
     }
 
-    /// The encoders for EC keys, with the library they are of; `None` where keys are not served, or there is no library. No lock
-    /// is taken: made by two threads at once, they are made twice and one is dropped.
-    pub fn encoders(&self) -> Option<(&'static fallback::Library, &Encoders)> {
-        if !self.groups.has(Group::Ec) {
-            return None;
-        }
+    /// The encoders, which `make` makes at the first call, with the library they are of; `None` where there is none. No lock is taken:
+    /// made by two threads at once, they are made twice and one is dropped.
+    pub fn encoders(
+        &self,
+        make: impl FnOnce(&fallback::Library) -> Option<Encoders>,
+    ) -> Option<(&'static fallback::Library, &Encoders)> {
         let library = self.library.get(&self.core)?;
         let null = std::ptr::null_mut();
         let mut made = self.encoders.load(Ordering::Acquire);
         if made.is_null() {
-            let fresh = abi::give(Encoders::of(library)?).cast::<Encoders>();
+            let fresh = abi::give(make(library)?).cast::<Encoders>();
             made = match self.encoders.compare_exchange(null, fresh, Ordering::AcqRel, Ordering::Acquire) {
                 Ok(_) => fresh,
                 Err(theirs) => {

@@ -1,8 +1,8 @@
 //! The values of the module's section: `algorithms =` and `engine =`, with the keywords of the papers, and `accelerator =`; and the
 //! modes of libica's programs.
 
-use crate::adapter::cpu;
 use crate::catalogue::Function;
+use crate::environment::secure_env;
 use crate::error::Error;
 
 /// A group of algorithms, as the papers name it.
@@ -216,7 +216,7 @@ impl Default for LibicaModes {
 impl LibicaModes {
     /// What the environment says, where the program may have one: numbers, as the original's.
     pub fn from_environment() -> LibicaModes {
-        let number = |name| cpu::secure_env(name)?.trim().parse::<i64>().ok();
+        let number = |name| secure_env(name)?.trim().parse::<i64>().ok();
         let on = |name, otherwise| number(name).map_or(otherwise, |number| number != 0);
         let otherwise = LibicaModes::default();
         LibicaModes {

@@ -21,6 +21,7 @@ pub mod catalogue;
 pub mod config;
 pub mod counters;
 pub mod diag;
+mod environment;
 pub mod error;
 pub mod fork;
 pub mod memory;
@@ -34,7 +35,7 @@ pub use error::Error;
 /// The CPU, for reports and for tests: its name, the instructions it has, and the mask of `ADJUNCT_CPU`.
 pub mod cpu {
     pub use crate::adapter::cpu::{
-        Features, batches_only, features, mask_all_but_batches, model_name, msa_level, parse_mask, secure_env,
+        Features, batches_only, features, mask_all_but_batches, model_name, msa_level, parse_mask,
     };
 }
 

@@ -3,7 +3,7 @@
 use adjunct::adapter::cpu::awslc::cipher::AesKey;
 use adjunct::adapter::cpu::awslc::cipher_ccm::Ccm;
 use adjunct::adapter::cpu::awslc::cipher_chacha::ChaCha20Poly1305;
-use adjunct::adapter::cpu::awslc::cipher_des::TripleDes;
+use adjunct::adapter::cpu::awslc::cipher_des::Des;
 use adjunct::adapter::cpu::awslc::cipher_gcm::Gcm;
 use adjunct::adapter::cpu::awslc::cipher_gcm_part::{self, State};
 use adjunct::adapter::cpu::awslc::cipher_xts::Xts;
@@ -32,9 +32,9 @@ fn ciphers() {
     gcm.set_key(&KEY).unwrap();
     ccm.set_key(&KEY).unwrap();
     closed((aes, gcm, ccm));
-    let (mut xts, mut des, mut chacha) = (Xts::default(), TripleDes::default(), ChaCha20Poly1305::default());
+    let (mut xts, mut des, mut chacha) = (Xts::default(), Des::default(), ChaCha20Poly1305::default());
     xts.set_keys(&KEY, &[0x7a; 32], true).unwrap();
-    des.set_key(&[0xa7; 24]);
+    des.set_key(&[0xa7; 24]).unwrap();
     chacha.set_key(&KEY);
     closed((xts, des, chacha));
     closed(cipher_gcm_part::start(&KEY, &[1; 12]).unwrap());

@@ -101,7 +101,7 @@ unsafe extern "C" fn init<M: Mode, const ENCRYPT: bool>(
     })
 }
 
-/// One call over everything, without padding: what `EVP_Cipher` is.
+/// One call over everything, without padding: what `EVP_Cipher` is, and an update of the modes that take any length.
 unsafe extern "C" fn cipher<M: Mode>(
     ctx: *mut c_void,
     out: *mut u8,
@@ -135,18 +135,6 @@ unsafe extern "C" fn cipher<M: Mode>(
         unsafe { *out_len = len };
         1
     })
-}
-
-unsafe extern "C" fn stream_update<M: Mode>(
-    ctx: *mut c_void,
-    out: *mut u8,
-    out_len: *mut usize,
-    out_size: usize,
-    input: *const u8,
-    len: usize,
-) -> c_int {
-    // SAFETY: as given by OpenSSL. An empty update does nothing, as in `cipher`.
-    unsafe { cipher::<M>(ctx, out, out_len, out_size, input, len) }
 }
 
 unsafe extern "C" fn stream_final<M: Mode>(
@@ -354,7 +342,7 @@ impl<M: Mode> Table<M> {
     /// For modes that take whole blocks.
     pub const BLOCK: [Dispatch; 15] = Self::table(block_update::<M> as *const (), block_final::<M> as *const ());
     /// For modes that take any length.
-    pub const STREAM: [Dispatch; 15] = Self::table(stream_update::<M> as *const (), stream_final::<M> as *const ());
+    pub const STREAM: [Dispatch; 15] = Self::table(cipher::<M> as *const (), stream_final::<M> as *const ());
 
     const fn table(update: *const (), last: *const ()) -> [Dispatch; 15] {
         [

@@ -8,62 +8,25 @@
 use super::{Delegated, State, keymgmt};
 use crate::abi::param::Param;
 use crate::abi::{self, Dispatch, OsslAlgorithm, guard, id};
+use crate::encoders::Encoders;
 use crate::entry;
 use crate::fallback::{Algorithm, Context, Library, Template, forward};
 use crate::provider::{Provider, provider};
-use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use adjunct::config::Group;
+use std::ffi::{c_char, c_int, c_void};
 
-/// The encoders offered.
-#[derive(Debug)]
-pub struct Encoders {
-    templates: Vec<Template>,
-    /// What `list` points to.
-    _properties: Vec<CString>,
-    list: Vec<OsslAlgorithm>,
+/// The encoders, with the library they are of; `None` where EC keys are not served, or there is no library.
+fn encoders(provider: &Provider) -> Option<(&'static Library, &Encoders)> {
+    if !provider.groups.has(Group::Ec) {
+        return None;
+    }
+    let description = c"adjunct EC keys, written by OpenSSL";
+    provider.encoders(|library| Encoders::of(library, c"EC", keymgmt::NAMES, &TABLES, description))
 }
 
-// SAFETY: never changed once made; what templates point to are statics of libcrypto.
-unsafe impl Send for Encoders {}
-// SAFETY: as above.
-unsafe impl Sync for Encoders {}
-
-impl Encoders {
-    /// What this libcrypto's default provider has; `None` where there is no memory for it.
-    pub fn of(library: &Library) -> Option<Encoders> {
-        let mut templates = Vec::new();
-        templates.try_reserve_exact(TABLES.len()).ok()?;
-        templates.extend(library.encoders(c"EC").take(TABLES.len()));
-        let (mut properties, mut list) = (Vec::new(), Vec::new());
-        properties.try_reserve_exact(templates.len()).ok()?;
-        list.try_reserve_exact(templates.len() + 1).ok()?;
-        for (template, table) in templates.iter().zip(&TABLES) {
-            let text = ours(template.properties)?;
-            list.push(OsslAlgorithm::new(keymgmt::NAMES, &text, table, c"adjunct EC keys, written by OpenSSL"));
-            properties.push(text);
-        }
-        list.push(OsslAlgorithm::END);
-        Some(Encoders { templates, _properties: properties, list })
-    }
-
-    /// The list OpenSSL reads.
-    pub fn list(&self) -> *const OsslAlgorithm {
-        self.list.as_ptr()
-    }
-}
-
-/// The default provider's properties of an encoder as those of ours.
-fn ours(theirs: &CStr) -> Option<CString> {
-    const PROVIDER: &[u8] = b"provider=adjunct";
-    let mut text = Vec::new();
-    text.try_reserve_exact(PROVIDER.len() + theirs.count_bytes() + 2).ok()?;
-    text.extend_from_slice(PROVIDER);
-    for property in theirs.to_bytes().split(|&b| b == b',') {
-        if property.starts_with(b"output=") || property.starts_with(b"structure=") {
-            text.push(b',');
-            text.extend_from_slice(property);
-        }
-    }
-    abi::c_string(&text)
+/// The list of encoders OpenSSL reads; null for none.
+pub fn list(provider: &Provider) -> *const OsslAlgorithm {
+    encoders(provider).map_or(std::ptr::null(), |(_, encoders)| encoders.list())
 }
 
 macro_rules! tables {
@@ -98,8 +61,8 @@ struct Encoder {
 unsafe fn template(provctx: *mut c_void, index: usize) -> Option<(&'static Provider, &'static Library, Template)> {
     // SAFETY: OpenSSL keeps the provider as long as its contexts.
     let provider: &'static Provider = unsafe { provider(provctx) };
-    let (library, encoders) = provider.encoders()?;
-    Some((provider, library, *encoders.templates.get(index)?))
+    let (library, encoders) = encoders(provider)?;
+    Some((provider, library, encoders.template(index)?))
 }
 
 /// A null result leaves OpenSSL with the encoders of other providers.
@@ -169,7 +132,7 @@ unsafe extern "C" fn encode(
 ) -> c_int {
     guard(0, || {
         // SAFETY: a context of OpenSSL's and, as no other is taken, a key of this module's key management.
-        let (encoder, key) = unsafe { (abi::context::<Encoder>(context), keymgmt::key(key)) };
+        let (encoder, key) = unsafe { (abi::context::<Encoder>(context), super::key(key)) };
         let Some(encoder) = encoder else { return 0 };
         let empty;
         let key = match key.map(|ec| (ec.provider, &*ec.state)) {

@@ -1,7 +1,7 @@
 //! Elliptic-curve keys on the NIST curves: generation of keys and parameters.
 
 use super::params::{self, NotNative};
-use super::{Delegated, KEYPAIR, Native, State, curve_of};
+use super::{Delegated, KEYPAIR, Native, State, curve_of, key, key_of};
 use crate::abi::build::Builder;
 use crate::abi::param::{self, Param};
 use crate::abi::{self, guard, id};
@@ -59,7 +59,7 @@ pub(super) unsafe extern "C" fn set_params(context: *mut c_void, params: *const 
 pub(super) unsafe extern "C" fn set_template(context: *mut c_void, template: *mut c_void) -> c_int {
     guard(0, || {
         // SAFETY: a context and a key of OpenSSL's.
-        let (generation, template) = unsafe { (abi::context::<Generation>(context), super::keymgmt::key(template)) };
+        let (generation, template) = unsafe { (abi::context::<Generation>(context), key(template)) };
         let (Some(generation), Some(template)) = (generation, template) else { return 0 };
         if let (None, State::Native(native)) = (&generation.delegated, &*template.state) {
             // Only the group is taken over, and the form it came with; a key starts with the default one.
@@ -85,7 +85,7 @@ pub(super) unsafe extern "C" fn run(
         let Some(generation) = (unsafe { abi::context::<Generation>(context) }) else { return std::ptr::null_mut() };
         let provider = generation.provider;
         match generation.run(callback, argument) {
-            Some(state) => super::keymgmt::key_of(provider, state),
+            Some(state) => key_of(provider, state),
             None => std::ptr::null_mut(),
         }
     })

@@ -1,13 +1,13 @@
 //! Elliptic-curve keys on the NIST curves: keys.
 
 use super::params::{self, NotNative};
-use super::{Delegated, EcKey, KEYPAIR, Native, State, generate};
+use super::{Delegated, EcKey, KEYPAIR, Native, State, generate, key, key_of};
 use crate::abi::build::Builder;
 use crate::abi::param::{self, Param};
 use crate::abi::{self, Algorithm, Dispatch, guard, id};
 use crate::entry;
 use crate::fallback::{Context, forward};
-use crate::provider::{Provider, provider};
+use crate::provider::provider;
 use adjunct::memory::Shared;
 use adjunct::ops::ec::{Form, Key, MAX_POINT};
 use std::ffi::{CStr, c_char, c_int, c_void};
@@ -47,26 +47,12 @@ static FUNCTIONS: [Dispatch; 22] = [
     Dispatch::END,
 ];
 
-/// The key behind a pointer of OpenSSL's. Shared: several threads may hold the same key.
-///
-/// # Safety
-/// `key` is null or came from this key management and has not been freed.
-pub(super) unsafe fn key<'a>(key: *const c_void) -> Option<&'a EcKey> {
-    // SAFETY: see above.
-    unsafe { key.cast::<EcKey>().as_ref() }
-}
-
 unsafe extern "C" fn new(provctx: *mut c_void) -> *mut c_void {
     guard(std::ptr::null_mut(), || {
         // SAFETY: OpenSSL keeps the provider as long as its keys.
         let provider = unsafe { provider(provctx) };
         key_of(provider, State::Empty)
     })
-}
-
-/// A new key for OpenSSL; null where there is no memory for it.
-pub(super) fn key_of(provider: &'static Provider, state: State) -> *mut c_void {
-    Shared::new(state).map_or(std::ptr::null_mut(), |state| abi::give(EcKey { provider, state }))
 }
 
 unsafe extern "C" fn query_operation_name(operation: c_int) -> *const c_char {

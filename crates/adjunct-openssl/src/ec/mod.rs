@@ -3,6 +3,7 @@
 //! P-256, P-384 and P-521 as named curves are served here; every other key (another curve, explicit parameters, the
 //! cofactor flag, a scalar out of range, ...) is held by OpenSSL's default provider and every call on it is passed on.
 
+pub(crate) mod dispatch;
 pub mod encoder;
 pub mod exchange;
 mod generate;
@@ -12,13 +13,13 @@ pub mod signature;
 mod signing;
 
 use crate::abi::build::Builder;
-use crate::abi::id;
 use crate::abi::param::Param;
+use crate::abi::{self, id};
 use crate::fallback::{Algorithm, Context, forward};
 use crate::provider::Provider;
 use adjunct::memory::Shared;
 use adjunct::ops::ec::{Curve, Form, Key, MAX_POINT};
-use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ffi::{CStr, c_int, c_void};
 use std::sync::OnceLock;
 
 /// `OSSL_KEYMGMT_SELECT_KEYPAIR`.
@@ -29,6 +30,20 @@ pub(crate) const KEYPAIR: c_int = id::KEYMGMT_SELECT_PRIVATE_KEY | id::KEYMGMT_S
 pub struct EcKey {
     provider: &'static Provider,
     state: Shared<State>,
+}
+
+/// The key behind a pointer of OpenSSL's. Shared: several threads may hold the same key.
+///
+/// # Safety
+/// `key` is null or came from [`key_of`] and has not been freed.
+unsafe fn key<'a>(key: *const c_void) -> Option<&'a EcKey> {
+    // SAFETY: see above.
+    unsafe { key.cast::<EcKey>().as_ref() }
+}
+
+/// A new key for OpenSSL; null where there is no memory for it.
+fn key_of(provider: &'static Provider, state: State) -> *mut c_void {
+    Shared::new(state).map_or(std::ptr::null_mut(), |state| abi::give(EcKey { provider, state }))
 }
 
 /// A key.
@@ -227,29 +242,6 @@ fn form_name(form: Form) -> &'static CStr {
         Form::Compressed => c"compressed",
         Form::Hybrid => c"hybrid",
     }
-}
-
-/// What the default provider's signature algorithm of that name says by `function`: what its contexts take
-/// (`SIGNATURE_SETTABLE_CTX_PARAMS`) or tell (`SIGNATURE_GETTABLE_CTX_PARAMS`).
-///
-/// # Safety
-/// `provctx` is OpenSSL's, or null.
-pub(crate) unsafe fn signature_params(provctx: *mut c_void, name: &CStr, function: c_int) -> Option<*const Param> {
-    // SAFETY: see above.
-    let algorithm = unsafe { default_algorithm(provctx, id::OP_SIGNATURE, name) }?;
-    let (context, null) = (algorithm.provider_context(), std::ptr::null());
-    let raw = forward!(
-        algorithm,
-        id::SIGNATURE_NEWCTX,
-        fn(*mut c_void, *const c_char) -> *mut c_void,
-        std::ptr::null_mut(),
-        (context, null)
-    );
-    // SAFETY: made by the algorithm just now.
-    let object = unsafe { Context::own(algorithm, raw, id::SIGNATURE_FREECTX) }?;
-    let raw = object.raw();
-    let list = forward!(algorithm, function, fn(*mut c_void, *mut c_void) -> *const Param, null.cast(), (raw, context));
-    (!list.is_null()).then_some(list)
 }
 
 /// What keys of that name tell in the default provider: newer versions have more.

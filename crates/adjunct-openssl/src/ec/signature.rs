@@ -1,15 +1,14 @@
 //! Elliptic-curve keys on the NIST curves: signatures (ECDSA, FIPS 186-5).
 
-use super::signing::{Context, Purpose};
-use crate::abi::param::{OCTETS, Param, UNSIGNED, UTF8};
+use super::dispatch::{
+    Signer, digest_init, dupctx, get_params, gettable_params, init, newctx, set_params, settable_params, sign, verify,
+};
+use super::signing::Context;
 use crate::abi::{self, Algorithm, Dispatch, guard, id};
 use crate::entry;
 use crate::fallback::forward;
-use crate::provider::provider;
-use adjunct::catalogue::Function;
-use adjunct::ops;
 use adjunct::ops::digest::MAX_SIZE;
-use std::ffi::{c_char, c_int, c_void};
+use std::ffi::{c_int, c_void};
 
 /// What this module offers.
 pub static ALGORITHMS: &[Algorithm] = &[Algorithm {
@@ -20,149 +19,37 @@ pub static ALGORITHMS: &[Algorithm] = &[Algorithm {
 
 // None that digests and signs at once: EVP lets such a context be used once, and stock's is used again.
 static FUNCTIONS: [Dispatch; 18] = [
-    entry!(id::SIGNATURE_NEWCTX, newctx),
+    entry!(id::SIGNATURE_NEWCTX, newctx::<Context>),
     entry!(id::SIGNATURE_FREECTX, abi::freed::<Context>),
-    entry!(id::SIGNATURE_DUPCTX, dupctx),
-    entry!(id::SIGNATURE_SIGN_INIT, sign_init),
-    entry!(id::SIGNATURE_SIGN, sign),
-    entry!(id::SIGNATURE_VERIFY_INIT, verify_init),
-    entry!(id::SIGNATURE_VERIFY, verify),
-    entry!(id::SIGNATURE_DIGEST_SIGN_INIT, digest_sign_init),
+    entry!(id::SIGNATURE_DUPCTX, dupctx::<Context>),
+    entry!(id::SIGNATURE_SIGN_INIT, init::<Context, { id::SIGNATURE_SIGN_INIT }>),
+    entry!(id::SIGNATURE_SIGN, sign::<Context, { id::SIGNATURE_SIGN }>),
+    entry!(id::SIGNATURE_VERIFY_INIT, init::<Context, { id::SIGNATURE_VERIFY_INIT }>),
+    entry!(id::SIGNATURE_VERIFY, verify::<Context, { id::SIGNATURE_VERIFY }>),
+    entry!(id::SIGNATURE_DIGEST_SIGN_INIT, digest_init::<Context, { id::SIGNATURE_DIGEST_SIGN_INIT }>),
     entry!(id::SIGNATURE_DIGEST_SIGN_UPDATE, digest_sign_update),
     entry!(id::SIGNATURE_DIGEST_SIGN_FINAL, digest_sign_final),
-    entry!(id::SIGNATURE_DIGEST_VERIFY_INIT, digest_verify_init),
+    entry!(id::SIGNATURE_DIGEST_VERIFY_INIT, digest_init::<Context, { id::SIGNATURE_DIGEST_VERIFY_INIT }>),
     entry!(id::SIGNATURE_DIGEST_VERIFY_UPDATE, digest_verify_update),
     entry!(id::SIGNATURE_DIGEST_VERIFY_FINAL, digest_verify_final),
-    entry!(id::SIGNATURE_GET_CTX_PARAMS, get_params),
-    entry!(id::SIGNATURE_GETTABLE_CTX_PARAMS, gettable_params),
-    entry!(id::SIGNATURE_SET_CTX_PARAMS, set_params),
-    entry!(id::SIGNATURE_SETTABLE_CTX_PARAMS, settable_params),
+    entry!(id::SIGNATURE_GET_CTX_PARAMS, get_params::<Context>),
+    entry!(id::SIGNATURE_GETTABLE_CTX_PARAMS, gettable_params::<Context>),
+    entry!(id::SIGNATURE_SET_CTX_PARAMS, set_params::<Context>),
+    entry!(id::SIGNATURE_SETTABLE_CTX_PARAMS, settable_params::<Context>),
     Dispatch::END,
 ];
 
-// The property query is for fetching digests, which are not fetched here.
-unsafe extern "C" fn newctx(provctx: *mut c_void, _properties: *const c_char) -> *mut c_void {
-    guard(std::ptr::null_mut(), || {
-        ops::attribute();
-        // SAFETY: OpenSSL keeps the provider as long as its contexts.
-        abi::give(Context::new(unsafe { provider(provctx) }))
-    })
-}
-
-unsafe extern "C" fn dupctx(context: *mut c_void) -> *mut c_void {
-    guard(std::ptr::null_mut(), || {
-        ops::attribute();
-        // SAFETY: a context of OpenSSL's.
-        let copy = unsafe { context_of(context) }.and_then(|c| c.duplicate());
-        copy.map_or(std::ptr::null_mut(), abi::give)
-    })
-}
-
-/// The context behind a pointer of OpenSSL's.
-///
 /// # Safety
-/// As for [`abi::context`].
-unsafe fn context_of<'a>(context: *mut c_void) -> Option<&'a mut Context> {
-    // SAFETY: see above.
-    unsafe { abi::context::<Context>(context) }
-}
-
-unsafe extern "C" fn sign_init(context: *mut c_void, key: *mut c_void, params: *const Param) -> c_int {
-    // SAFETY: pointers from OpenSSL. So below.
-    guard(0, || unsafe { context_of(context).map_or(0, |c| c.init(Purpose::Sign, std::ptr::null(), key, params)) })
-}
-
-unsafe extern "C" fn verify_init(context: *mut c_void, key: *mut c_void, params: *const Param) -> c_int {
-    // SAFETY: as above.
-    guard(0, || unsafe { context_of(context).map_or(0, |c| c.init(Purpose::Verify, std::ptr::null(), key, params)) })
-}
-
-unsafe extern "C" fn digest_sign_init(
-    context: *mut c_void,
-    digest: *const c_char,
-    key: *mut c_void,
-    params: *const Param,
-) -> c_int {
-    // SAFETY: as above.
-    guard(0, || unsafe { context_of(context).map_or(0, |c| c.init(Purpose::DigestSign, digest, key, params)) })
-}
-
-unsafe extern "C" fn digest_verify_init(
-    context: *mut c_void,
-    digest: *const c_char,
-    key: *mut c_void,
-    params: *const Param,
-) -> c_int {
-    // SAFETY: as above.
-    guard(0, || unsafe { context_of(context).map_or(0, |c| c.init(Purpose::DigestVerify, digest, key, params)) })
-}
-
-unsafe extern "C" fn sign(
-    context: *mut c_void,
-    out: *mut u8,
-    length: *mut usize,
-    size: usize,
-    data: *const u8,
-    data_len: usize,
-) -> c_int {
-    guard(0, || {
-        // SAFETY: as above.
-        let Some(c) = (unsafe { context_of(context) }) else { return 0 };
-        let Some((algorithm, raw)) = c.raw() else {
-            // SAFETY: as above.
-            return unsafe { c.sign(out, length, size, abi::slice(data, data_len)) };
-        };
-        let done = forward!(
-            algorithm,
-            id::SIGNATURE_SIGN,
-            fn(*mut c_void, *mut u8, *mut usize, usize, *const u8, usize) -> c_int,
-            0,
-            (raw, out, length, size, data, data_len)
-        );
-        if done == 1 && !out.is_null() {
-            c.done(Function::EcdsaSign);
-        }
-        done
-    })
-}
-
-unsafe extern "C" fn verify(
-    context: *mut c_void,
-    signature: *const u8,
-    length: usize,
-    data: *const u8,
-    data_len: usize,
-) -> c_int {
-    guard(0, || {
-        // SAFETY: as above.
-        let Some(c) = (unsafe { context_of(context) }) else { return 0 };
-        let Some((algorithm, raw)) = c.raw() else {
-            // SAFETY: as above.
-            return unsafe { c.verify(abi::slice(signature, length), abi::slice(data, data_len)) };
-        };
-        let done = forward!(
-            algorithm,
-            id::SIGNATURE_VERIFY,
-            fn(*mut c_void, *const u8, usize, *const u8, usize) -> c_int,
-            0,
-            (raw, signature, length, data, data_len)
-        );
-        // A negative result is an error. So is 0 where what was signed has not the length of the digest.
-        if done == 1 || done == 0 && c.takes(data_len) {
-            c.done(Function::EcdsaVerify);
-        }
-        done
-    })
-}
-
+/// The pointers are OpenSSL's.
 unsafe fn pass(context: *mut c_void, function: c_int, data: *const u8, length: usize) -> c_int {
     guard(0, || {
-        // SAFETY: as above.
-        let Some(c) = (unsafe { context_of(context) }) else { return 0 };
-        match c.raw() {
+        // SAFETY: a context of OpenSSL's, and buffers of the lengths given. So below.
+        let Some(c) = (unsafe { abi::context::<Context>(context) }) else { return 0 };
+        match c.delegated() {
             // SAFETY: as above.
             None => c_int::from(c.update(unsafe { abi::slice(data, length) })),
-            Some((algorithm, raw)) => {
+            Some(stock) => {
+                let (algorithm, raw) = (stock.algorithm(), stock.raw());
                 forward!(algorithm, function, fn(*mut c_void, *const u8, usize) -> c_int, 0, (raw, data, length))
             }
         }
@@ -182,8 +69,8 @@ unsafe extern "C" fn digest_verify_update(context: *mut c_void, data: *const u8,
 unsafe extern "C" fn digest_sign_final(context: *mut c_void, out: *mut u8, length: *mut usize, size: usize) -> c_int {
     guard(0, || {
         // SAFETY: as above.
-        let Some(c) = (unsafe { context_of(context) }) else { return 0 };
-        let Some((algorithm, raw)) = c.raw() else {
+        let Some(c) = (unsafe { abi::context::<Context>(context) }) else { return 0 };
+        let Some(stock) = c.delegated() else {
             if out.is_null() {
                 // SAFETY: as above.
                 return unsafe { c.sign(out, length, size, &[]) };
@@ -193,6 +80,7 @@ unsafe extern "C" fn digest_sign_final(context: *mut c_void, out: *mut u8, lengt
             // SAFETY: as above.
             return unsafe { c.sign(out, length, size, digest) };
         };
+        let (algorithm, raw) = (stock.algorithm(), stock.raw());
         let done = forward!(
             algorithm,
             id::SIGNATURE_DIGEST_SIGN_FINAL,
@@ -201,7 +89,7 @@ unsafe extern "C" fn digest_sign_final(context: *mut c_void, out: *mut u8, lengt
             (raw, out, length, size)
         );
         if done == 1 && !out.is_null() {
-            c.done(Function::EcdsaSign);
+            c.done(Context::SIGN);
         }
         done
     })
@@ -210,8 +98,8 @@ unsafe extern "C" fn digest_sign_final(context: *mut c_void, out: *mut u8, lengt
 unsafe extern "C" fn digest_verify_final(context: *mut c_void, signature: *const u8, length: usize) -> c_int {
     guard(0, || {
         // SAFETY: as above.
-        let Some(c) = (unsafe { context_of(context) }) else { return 0 };
-        let Some((algorithm, raw)) = c.raw() else {
+        let Some(c) = (unsafe { abi::context::<Context>(context) }) else { return 0 };
+        let Some(stock) = c.delegated() else {
             if length == 0 {
                 return c.verify_nothing();
             }
@@ -220,6 +108,7 @@ unsafe extern "C" fn digest_verify_final(context: *mut c_void, signature: *const
             // SAFETY: as above.
             return c.verify(unsafe { abi::slice(signature, length) }, digest);
         };
+        let (algorithm, raw) = (stock.algorithm(), stock.raw());
         let done = forward!(
             algorithm,
             id::SIGNATURE_DIGEST_VERIFY_FINAL,
@@ -228,72 +117,8 @@ unsafe extern "C" fn digest_verify_final(context: *mut c_void, signature: *const
             (raw, signature, length)
         );
         if done >= 0 {
-            c.done(Function::EcdsaVerify);
+            c.done(Context::VERIFY);
         }
         done
-    })
-}
-
-static GETTABLE: [Param; 4] = [
-    Param::describe(c"algorithm-id", OCTETS, 0),
-    Param::describe(c"digest-size", UNSIGNED, 8),
-    Param::describe(c"digest", UTF8, 0),
-    Param::END,
-];
-
-static SETTABLE: [Param; 4] = [
-    Param::describe(c"digest", UTF8, 0),
-    Param::describe(c"digest-size", UNSIGNED, 8),
-    Param::describe(c"properties", UTF8, 0),
-    Param::END,
-];
-
-// What the installed OpenSSL tells and takes, as anything may be handed on; `-sigopt` looks names up here.
-
-unsafe extern "C" fn gettable_params(_context: *mut c_void, provctx: *mut c_void) -> *const Param {
-    // SAFETY: OpenSSL's provider context, or null.
-    let list = || unsafe { super::signature_params(provctx, c"ECDSA", id::SIGNATURE_GETTABLE_CTX_PARAMS) };
-    guard(GETTABLE.as_ptr(), || list().unwrap_or(GETTABLE.as_ptr()))
-}
-
-unsafe extern "C" fn settable_params(_context: *mut c_void, provctx: *mut c_void) -> *const Param {
-    // SAFETY: as above.
-    let list = || unsafe { super::signature_params(provctx, c"ECDSA", id::SIGNATURE_SETTABLE_CTX_PARAMS) };
-    guard(SETTABLE.as_ptr(), || list().unwrap_or(SETTABLE.as_ptr()))
-}
-
-unsafe extern "C" fn set_params(context: *mut c_void, params: *const Param) -> c_int {
-    guard(0, || {
-        // SAFETY: as above.
-        let Some(c) = (unsafe { context_of(context) }) else { return 0 };
-        match c.raw() {
-            // SAFETY: as above.
-            None => unsafe { c.set(params) },
-            Some((algorithm, raw)) => forward!(
-                algorithm,
-                id::SIGNATURE_SET_CTX_PARAMS,
-                fn(*mut c_void, *const Param) -> c_int,
-                0,
-                (raw, params)
-            ),
-        }
-    })
-}
-
-unsafe extern "C" fn get_params(context: *mut c_void, params: *mut Param) -> c_int {
-    guard(0, || {
-        // SAFETY: as above.
-        let Some(c) = (unsafe { context_of(context) }) else { return 0 };
-        if let Some((algorithm, raw)) = c.raw() {
-            return forward!(
-                algorithm,
-                id::SIGNATURE_GET_CTX_PARAMS,
-                fn(*mut c_void, *mut Param) -> c_int,
-                0,
-                (raw, params)
-            );
-        }
-        // SAFETY: as above.
-        unsafe { c.answer(params) }
     })
 }

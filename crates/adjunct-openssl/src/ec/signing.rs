@@ -1,8 +1,9 @@
 //! What an ECDSA context holds and does.
 
+use super::dispatch::{Purpose, Signer, stock_begin, stock_copy, stock_get, stock_set, stock_sign, stock_verify};
 use super::{EcKey, State};
 use crate::abi::build::Builder;
-use crate::abi::param::{self, Param};
+use crate::abi::param::{self, OCTETS, Param, UNSIGNED, UTF8};
 use crate::abi::reason::prov;
 use crate::abi::{self, id};
 use crate::fallback::{self, forward};
@@ -13,15 +14,6 @@ use adjunct::ops;
 use adjunct::ops::digest::{Digest, MAX_SIZE, Method};
 use adjunct::ops::ec::{Key, MAX_SIGNATURE};
 use std::ffi::{CStr, c_char, c_int, c_void};
-
-/// What a context was set up for; the value is the `OSSL_FUNC_*` number of that set-up.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Purpose {
-    Sign = id::SIGNATURE_SIGN_INIT as isize,
-    Verify = id::SIGNATURE_VERIFY_INIT as isize,
-    DigestSign = id::SIGNATURE_DIGEST_SIGN_INIT as isize,
-    DigestVerify = id::SIGNATURE_DIGEST_VERIFY_INIT as isize,
-}
 
 /// A signing or verifying context.
 pub(super) struct Context {
@@ -38,8 +30,24 @@ pub(super) struct Context {
     delegated: Option<fallback::Context>,
 }
 
-impl Context {
-    pub(super) fn new(provider: &'static Provider) -> Context {
+impl Signer for Context {
+    const NAME: &'static CStr = c"ECDSA";
+    const SIGN: Function = Function::EcdsaSign;
+    const VERIFY: Function = Function::EcdsaVerify;
+    const GETTABLE: &'static [Param] = &[
+        Param::describe(c"algorithm-id", OCTETS, 0),
+        Param::describe(c"digest-size", UNSIGNED, 8),
+        Param::describe(c"digest", UTF8, 0),
+        Param::END,
+    ];
+    const SETTABLE: &'static [Param] = &[
+        Param::describe(c"digest", UTF8, 0),
+        Param::describe(c"digest-size", UNSIGNED, 8),
+        Param::describe(c"properties", UTF8, 0),
+        Param::END,
+    ];
+
+    fn new(provider: &'static Provider) -> Context {
         Context {
             provider,
             purpose: None,
@@ -52,33 +60,20 @@ impl Context {
         }
     }
 
-    /// A copy with the same key and all that has passed through.
-    pub(super) fn duplicate(&self) -> Option<Context> {
-        let delegated = match self.raw() {
-            None => None,
-            Some((algorithm, raw)) => {
-                let null = std::ptr::null_mut();
-                let raw = forward!(algorithm, id::SIGNATURE_DUPCTX, fn(*mut c_void) -> *mut c_void, null, (raw));
-                // SAFETY: made by the algorithm just now.
-                Some(unsafe { fallback::Context::own(algorithm, raw, id::SIGNATURE_FREECTX) }?)
-            }
-        };
+    fn duplicate(&self) -> Option<Context> {
+        let delegated = stock_copy(self.delegated())?;
         let (key, digest) = (self.key.clone(), self.digest.clone());
         Some(Context { key, digest, delegated, ..*self })
     }
 
-    /// Sets up for `purpose`; without a key the last one is used again.
-    ///
-    /// # Safety
-    /// The pointers are OpenSSL's.
-    pub(super) unsafe fn init(
+    unsafe fn init(
         &mut self,
         purpose: Purpose,
         digest: *const c_char,
         key: *mut c_void,
         params: *const Param,
     ) -> c_int {
-        // SAFETY: see above.
+        // SAFETY: as the trait says.
         let (key, name) =
             unsafe { (key.cast::<EcKey>().as_ref(), (!digest.is_null()).then(|| CStr::from_ptr(digest))) };
         match key {
@@ -94,14 +89,14 @@ impl Context {
         let Some(State::Native(_)) = self.key.as_deref() else {
             return c_int::from(self.delegate(name, params));
         };
-        let streaming = matches!(purpose, Purpose::DigestSign | Purpose::DigestVerify);
+        let streaming = purpose.is_digest();
         if streaming && name.is_some() {
             let Some(method) = name.and_then(|name| self.method_of(name.to_str().ok()?)) else {
                 return c_int::from(self.delegate(name, params));
             };
             (self.method, self.digest_size) = (Some(method), method.size);
         }
-        // SAFETY: see above.
+        // SAFETY: as the trait says.
         if unsafe { self.set(params) } != 1 {
             return 0;
         }
@@ -112,90 +107,71 @@ impl Context {
         1
     }
 
-    /// The method of a digest OpenSSL names, where ECDSA takes it here: no extendable-output function, and none that an engine
-    /// replaces.
-    fn method_of(&self, name: &str) -> Option<&'static Method> {
-        let method = Method::from_name(name)?;
-        (!method.xof && !self.provider.engines.replace_digest(method.nid)).then_some(method)
+    fn delegated(&self) -> Option<&fallback::Context> {
+        self.delegated.as_ref()
     }
 
-    /// Hands the context to the default provider, set up again as it was here.
-    fn delegate(&mut self, name: Option<&CStr>, params: *const Param) -> bool {
-        let Some(purpose) = self.purpose else { return false };
-        let Some((context, bits)) = self.stock(purpose, name, params) else { return false };
-        (self.bits, self.delegated) = (bits, Some(context));
-        true
+    fn bits(&self) -> usize {
+        self.bits
     }
 
-    /// The default provider's context for this operation, and the size of the curve.
-    fn stock(&self, purpose: Purpose, name: Option<&CStr>, params: *const Param) -> Option<(fallback::Context, usize)> {
-        // SAFETY: the array is OpenSSL's, or null.
-        unsafe { self.provider.adopt_digests(name, params) };
-        let algorithm = self.provider.fallback()?.algorithm(id::OP_SIGNATURE, c"ECDSA")?;
-        let key = self.key.as_ref()?.delegated(self.provider)?;
-        let context = algorithm.provider_context();
-        // Not the caller's property query: it may ask for us, and only the default provider is there.
-        let null = std::ptr::null();
-        let raw = forward!(
-            algorithm,
-            id::SIGNATURE_NEWCTX,
-            fn(*mut c_void, *const c_char) -> *mut c_void,
-            std::ptr::null_mut(),
-            (context, null)
-        );
-        // SAFETY: made by the algorithm just now.
-        let context = unsafe { fallback::Context::own(algorithm, raw, id::SIGNATURE_FREECTX) }?;
-        let (raw, object) = (context.raw(), key.object.raw());
-        let name = name.map_or(null, CStr::as_ptr);
-        let done = match purpose {
-            Purpose::Sign | Purpose::Verify => forward!(
-                algorithm,
-                purpose as c_int,
-                fn(*mut c_void, *mut c_void, *const Param) -> c_int,
-                0,
-                (raw, object, params)
-            ),
-            Purpose::DigestSign | Purpose::DigestVerify => forward!(
-                algorithm,
-                purpose as c_int,
-                fn(*mut c_void, *const c_char, *mut c_void, *const Param) -> c_int,
-                0,
-                (raw, name, object, params)
-            ),
-        };
-        (done == 1).then_some((context, key.bits))
+    /// It has where it takes a digest of that length.
+    fn looked(&self, _signature: usize, length: usize) -> bool {
+        let Some(context) = &self.delegated else { return false };
+        let mut size = 0usize;
+        let mut request = [Param::describe(c"digest-size", param::UNSIGNED, size_of::<usize>()), Param::END];
+        request[0].data = (&raw mut size).cast();
+        stock_get(context, request.as_mut_ptr());
+        size == 0 || size == length
     }
 
-    /// The default provider's context with what has been set here: what is refused is refused by it, with its errors. Where data
-    /// has passed here, it is one for a digest: from 3.4 on, one that digests takes what is signed by it for the message.
-    fn judge(&self) -> Option<fallback::Context> {
-        self.judge_as(match self.purpose? {
-            Purpose::Sign | Purpose::DigestSign => Purpose::Sign,
-            Purpose::Verify | Purpose::DigestVerify => Purpose::Verify,
-        })
-    }
-
-    fn judge_as(&self, purpose: Purpose) -> Option<fallback::Context> {
-        let mut builder = Builder::default();
-        let mut buffer = [0; NAME];
-        let name = self.method.map(|method| terminated(method.name, &mut buffer));
-        let streams = matches!(purpose, Purpose::DigestSign | Purpose::DigestVerify);
-        if let Some(name) = name.filter(|_| !streams) {
-            builder.utf8(c"digest", name);
-        } else if !streams && self.digest_size != 0 {
-            builder.number(c"digest-size", &self.digest_size.to_be_bytes());
+    unsafe fn sign(&self, out: *mut u8, length: *mut usize, size: usize, digest: &[u8]) -> c_int {
+        let Some(State::Native(native)) = self.key.as_deref() else { return 0 };
+        let longest = native.curve.max_signature();
+        if out.is_null() {
+            // SAFETY: as the trait says.
+            unsafe { *length = longest };
+            return 1;
         }
-        self.stock(purpose, name.filter(|_| streams), builder.finish()?).map(|(context, _)| context)
+        let fits = size >= longest && (self.digest_size == 0 || self.digest_size == digest.len());
+        let mut signature = [0; MAX_SIGNATURE];
+        let key = self.key().filter(|_| fits);
+        let Some(Ok(signature)) = key.map(|key| key.sign(digest, &mut signature)) else {
+            let Some(context) = self.judge() else { return 0 };
+            let done = stock_sign(&context, id::SIGNATURE_SIGN, (out, length, size), (digest.as_ptr(), digest.len()));
+            if done == 1 {
+                ops::Delegated::new(Function::EcdsaSign, native.curve.bits()).done(Direction::Encrypt, 0);
+            }
+            return done;
+        };
+        // SAFETY: as the trait says; a signature is not longer than the longest.
+        unsafe {
+            abi::slice_mut(out, signature.len()).copy_from_slice(signature);
+            *length = signature.len();
+        }
+        1
     }
 
-    /// Sets parameters; what is not for us moves the context to the default provider.
-    ///
-    /// # Safety
-    /// `params` is OpenSSL's.
-    pub(super) unsafe fn set(&mut self, params: *const Param) -> c_int {
+    fn verify(&self, signature: &[u8], digest: &[u8]) -> c_int {
+        let fits = self.digest_size == 0 || self.digest_size == digest.len();
+        let verified = self.key().filter(|_| fits).map(|key| key.verify(digest, signature));
+        if verified == Some(Ok(true)) {
+            return 1;
+        }
+        // Whether that is an error, and which, or only a signature that does not fit, OpenSSL says.
+        let Some(context) = self.judge() else { return 0 };
+        let (signature, digest) = ((signature.as_ptr(), signature.len()), (digest.as_ptr(), digest.len()));
+        let done = stock_verify(&context, id::SIGNATURE_VERIFY, signature, digest);
+        if let (Some(Err(_)), Some(key), 0..) = (verified, self.key(), done) {
+            ops::Delegated::new(Function::EcdsaVerify, key.group().bits()).done(Direction::Encrypt, 0);
+        }
+        done
+    }
+
+    unsafe fn set(&mut self, params: *const Param) -> c_int {
         // A digest name stays as it is while its data passes through.
-        let fixed = matches!(self.purpose, Some(Purpose::DigestSign | Purpose::DigestVerify)) && self.method.is_some();
-        // SAFETY: see above.
+        let fixed = self.purpose.is_some_and(Purpose::is_digest) && self.method.is_some();
+        // SAFETY: as the trait says.
         for p in unsafe { param::iter(params) } {
             match p.name().to_bytes() {
                 b"digest" => match p.get_str().and_then(|name| self.method_of(name)) {
@@ -216,31 +192,8 @@ impl Context {
         1
     }
 
-    fn move_away(&mut self, params: *const Param) -> c_int {
-        let Some(context) = self.purpose.and_then(|purpose| self.judge_as(purpose)) else { return 0 };
-        let (algorithm, raw) = (context.algorithm(), context.raw());
-        // SAFETY: the array is OpenSSL's.
-        unsafe { self.provider.adopt_digests(None, params) };
-        let done =
-            forward!(algorithm, id::SIGNATURE_SET_CTX_PARAMS, fn(*mut c_void, *const Param) -> c_int, 0, (raw, params));
-        if done != 1 {
-            return done;
-        }
-        if self.digest.as_ref().is_some_and(|digest| !digest.is_empty()) {
-            // What has passed cannot be moved.
-            return 0;
-        }
-        let bits = self.key.as_ref().and_then(|key| key.delegated(self.provider)).map_or(0, |key| key.bits);
-        (self.bits, self.delegated) = (bits, Some(context));
-        1
-    }
-
-    /// Answers a parameter request.
-    ///
-    /// # Safety
-    /// `params` is OpenSSL's.
-    pub(super) unsafe fn answer(&self, params: *mut Param) -> c_int {
-        // SAFETY: see above.
+    unsafe fn answer(&self, params: *mut Param) -> c_int {
+        // SAFETY: as the trait says.
         for p in unsafe { param::iter_mut(params) } {
             let done = match p.name().to_bytes() {
                 // As OpenSSL: where there is none, that is an error.
@@ -256,16 +209,75 @@ impl Context {
             if !done {
                 // What cannot be answered is an error of OpenSSL's.
                 let Some(context) = self.purpose.and_then(|purpose| self.judge_as(purpose)) else { return 0 };
-                let (algorithm, raw) = (context.algorithm(), context.raw());
-                return forward!(
-                    algorithm,
-                    id::SIGNATURE_GET_CTX_PARAMS,
-                    fn(*mut c_void, *mut Param) -> c_int,
-                    0,
-                    (raw, params)
-                );
+                return stock_get(&context, params);
             }
         }
+        1
+    }
+}
+
+impl Context {
+    /// The method of a digest OpenSSL names, where ECDSA takes it here: no extendable-output function, and none that an engine
+    /// replaces.
+    fn method_of(&self, name: &str) -> Option<&'static Method> {
+        let method = Method::from_name(name)?;
+        (!method.xof && !self.provider.engines.replace_digest(method.nid)).then_some(method)
+    }
+
+    /// Hands the context to the default provider, set up again as it was here.
+    fn delegate(&mut self, name: Option<&CStr>, params: *const Param) -> bool {
+        let Some(purpose) = self.purpose else { return false };
+        let Some((context, bits)) = self.stock(purpose, name, params) else { return false };
+        (self.bits, self.delegated) = (bits, Some(context));
+        true
+    }
+
+    /// The default provider's context for this operation, and the size of the curve.
+    fn stock(&self, purpose: Purpose, name: Option<&CStr>, params: *const Param) -> Option<(fallback::Context, usize)> {
+        // SAFETY: the array is OpenSSL's, or null.
+        unsafe { self.provider.adopt_digests(name, params) };
+        let algorithm = self.provider.fallback()?.algorithm(id::OP_SIGNATURE, Context::NAME)?;
+        let key = self.key.as_ref()?.delegated(self.provider)?;
+        let context = stock_begin(algorithm, purpose, name, key.object.raw(), params)?;
+        Some((context, key.bits))
+    }
+
+    /// The default provider's context with what has been set here: what is refused is refused by it, with its errors. Where data
+    /// has passed here, it is one for a digest: from 3.4 on, one that digests takes what is signed by it for the message.
+    fn judge(&self) -> Option<fallback::Context> {
+        self.judge_as(match self.purpose? {
+            Purpose::Sign | Purpose::DigestSign | Purpose::SignMessage => Purpose::Sign,
+            Purpose::Verify | Purpose::DigestVerify | Purpose::VerifyMessage => Purpose::Verify,
+        })
+    }
+
+    fn judge_as(&self, purpose: Purpose) -> Option<fallback::Context> {
+        let mut builder = Builder::default();
+        let mut buffer = [0; ROOM];
+        let name = self.method.map(|method| terminated(method.name, &mut buffer));
+        let streams = purpose.is_digest();
+        if let Some(name) = name.filter(|_| !streams) {
+            builder.utf8(c"digest", name);
+        } else if !streams && self.digest_size != 0 {
+            builder.number(c"digest-size", &self.digest_size.to_be_bytes());
+        }
+        self.stock(purpose, name.filter(|_| streams), builder.finish()?).map(|(context, _)| context)
+    }
+
+    fn move_away(&mut self, params: *const Param) -> c_int {
+        let Some(context) = self.purpose.and_then(|purpose| self.judge_as(purpose)) else { return 0 };
+        // SAFETY: the array is OpenSSL's.
+        unsafe { self.provider.adopt_digests(None, params) };
+        let done = stock_set(&context, params);
+        if done != 1 {
+            return done;
+        }
+        if self.digest.as_ref().is_some_and(|digest| !digest.is_empty()) {
+            // What has passed cannot be moved.
+            return 0;
+        }
+        let bits = self.key.as_ref().and_then(|key| key.delegated(self.provider)).map_or(0, |key| key.bits);
+        (self.bits, self.delegated) = (bits, Some(context));
         1
     }
 
@@ -274,69 +286,6 @@ impl Context {
             Some(State::Native(native)) => native.key.as_ref(),
             _ => None,
         }
-    }
-
-    /// Signs `digest`; a null `out` asks for the size.
-    ///
-    /// # Safety
-    /// `out` is null or has room for `size` bytes, `length` is valid.
-    pub(super) unsafe fn sign(&self, out: *mut u8, length: *mut usize, size: usize, digest: &[u8]) -> c_int {
-        let Some(State::Native(native)) = self.key.as_deref() else { return 0 };
-        let longest = native.curve.max_signature();
-        if out.is_null() {
-            // SAFETY: see above.
-            unsafe { *length = longest };
-            return 1;
-        }
-        let fits = size >= longest && (self.digest_size == 0 || self.digest_size == digest.len());
-        let mut signature = [0; MAX_SIGNATURE];
-        let key = self.key().filter(|_| fits);
-        let Some(Ok(signature)) = key.map(|key| key.sign(digest, &mut signature)) else {
-            let Some(context) = self.judge() else { return 0 };
-            let (algorithm, raw) = (context.algorithm(), context.raw());
-            let (data, data_length) = (digest.as_ptr(), digest.len());
-            let done = forward!(
-                algorithm,
-                id::SIGNATURE_SIGN,
-                fn(*mut c_void, *mut u8, *mut usize, usize, *const u8, usize) -> c_int,
-                0,
-                (raw, out, length, size, data, data_length)
-            );
-            if done == 1 {
-                ops::Delegated::new(Function::EcdsaSign, native.curve.bits()).done(Direction::Encrypt, 0);
-            }
-            return done;
-        };
-        // SAFETY: see above; a signature is not longer than the longest.
-        unsafe {
-            abi::slice_mut(out, signature.len()).copy_from_slice(signature);
-            *length = signature.len();
-        }
-        1
-    }
-
-    pub(super) fn verify(&self, signature: &[u8], digest: &[u8]) -> c_int {
-        let fits = self.digest_size == 0 || self.digest_size == digest.len();
-        let verified = self.key().filter(|_| fits).map(|key| key.verify(digest, signature));
-        if verified == Some(Ok(true)) {
-            return 1;
-        }
-        // Whether that is an error, and which, or only a signature that does not fit, OpenSSL says.
-        let Some(context) = self.judge() else { return 0 };
-        let (algorithm, raw) = (context.algorithm(), context.raw());
-        let (data, length, signed, signed_length) =
-            (signature.as_ptr(), signature.len(), digest.as_ptr(), digest.len());
-        let done = forward!(
-            algorithm,
-            id::SIGNATURE_VERIFY,
-            fn(*mut c_void, *const u8, usize, *const u8, usize) -> c_int,
-            0,
-            (raw, data, length, signed, signed_length)
-        );
-        if let (Some(Err(_)), Some(key), 0..) = (verified, self.key(), done) {
-            ops::Delegated::new(Function::EcdsaVerify, key.group().bits()).done(Direction::Encrypt, 0);
-        }
-        done
     }
 
     /// What OpenSSL says to no signature at all of what has passed, which it never takes.
@@ -363,34 +312,14 @@ impl Context {
         digest.finish(out);
         Some(&out[..digest.method().size])
     }
-
-    /// Counts what the default provider has done.
-    pub(super) fn done(&self, function: Function) {
-        ops::Delegated::new(function, self.bits).done(Direction::Encrypt, 0);
-    }
-
-    /// Whether the default provider's context takes a digest of so many bytes.
-    pub(super) fn takes(&self, length: usize) -> bool {
-        let Some((algorithm, raw)) = self.raw() else { return false };
-        let mut size = 0usize;
-        let mut request = [Param::describe(c"digest-size", param::UNSIGNED, size_of::<usize>()), Param::END];
-        request[0].data = (&raw mut size).cast();
-        let params = request.as_mut_ptr();
-        forward!(algorithm, id::SIGNATURE_GET_CTX_PARAMS, fn(*mut c_void, *mut Param) -> c_int, 0, (raw, params));
-        size == 0 || size == length
-    }
-
-    pub(super) fn raw(&self) -> Option<(fallback::Algorithm, *mut c_void)> {
-        self.delegated.as_ref().map(|d| (d.algorithm(), d.raw()))
-    }
 }
 
 /// Room for the name of a digest of ours.
-const NAME: usize = 32;
+const ROOM: usize = 32;
 
 /// `name` as a string of C's.
-fn terminated<'a>(name: &str, buffer: &'a mut [u8; NAME]) -> &'a CStr {
-    let length = name.len().min(NAME - 1);
+fn terminated<'a>(name: &str, buffer: &'a mut [u8; ROOM]) -> &'a CStr {
+    let length = name.len().min(ROOM - 1);
     buffer[..length].copy_from_slice(&name.as_bytes()[..length]);
     CStr::from_bytes_until_nul(buffer).unwrap_or(c"")
 }

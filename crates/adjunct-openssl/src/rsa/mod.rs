@@ -1,5 +1,6 @@
 //! RSA: keys, signatures, encryption. RSA-PSS keys are not offered, so the default provider keeps them.
 
+mod context;
 pub mod encryption;
 mod identifier;
 mod key;

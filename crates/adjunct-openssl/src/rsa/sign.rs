@@ -1,12 +1,12 @@
 //! RSA: making and opening signatures.
 
-use super::signature::{Context, context};
+use super::context::Context;
 use super::{NotDone, padding};
+use crate::abi;
 use crate::abi::reason::prov;
-use crate::abi::{self, guard};
 use crate::fallback::{Operation, Output};
 use adjunct::ops::rsa::{Hash, Key, MAX_SIZE, pkcs1_sign, pkcs1_signed};
-use std::ffi::{c_int, c_void};
+use std::ffi::c_int;
 
 /// Room for one block; `Key` limits its size.
 type Block = [u8; MAX_SIZE];
@@ -26,7 +26,7 @@ impl Context {
     ///
     /// # Safety
     /// `output` is as it describes itself.
-    unsafe fn sign(&mut self, output: Output, data: &[u8]) -> c_int {
+    pub(super) unsafe fn sign(&mut self, output: Output, data: &[u8]) -> c_int {
         let Some(material) = self.key.clone() else { return 0 };
         if let Some(operation) = &mut self.delegated {
             // SAFETY: see above.
@@ -56,7 +56,7 @@ impl Context {
         }
     }
 
-    fn verify(&mut self, signature: &[u8], data: &[u8]) -> c_int {
+    pub(super) fn verify(&mut self, signature: &[u8], data: &[u8]) -> c_int {
         let Some(material) = self.key.clone() else { return 0 };
         if let Some(operation) = &mut self.delegated {
             return material.delegated_verification(signature, operation.verify(signature, data));
@@ -94,7 +94,7 @@ impl Context {
         Some((out, length))
     }
 
-    fn update(&mut self, data: &[u8]) -> c_int {
+    pub(super) fn update(&mut self, data: &[u8]) -> c_int {
         if let Some(hasher) = &mut self.hasher {
             hasher.update(data);
             return 1;
@@ -104,7 +104,7 @@ impl Context {
 
     /// # Safety
     /// `output` is as it describes itself.
-    unsafe fn digest_sign(&mut self, output: Output) -> c_int {
+    pub(super) unsafe fn digest_sign(&mut self, output: Output) -> c_int {
         if output.data.is_null() && self.hasher.is_some() {
             // SAFETY: see above; a null output asks for the size only.
             return unsafe { self.sign(output, &[]) };
@@ -120,7 +120,7 @@ impl Context {
         unsafe { self.sign(output, &digest[..length]) }
     }
 
-    fn digest_verify(&mut self, signature: &[u8]) -> c_int {
+    pub(super) fn digest_verify(&mut self, signature: &[u8]) -> c_int {
         if self.hasher.is_none() {
             let Some(operation) = &mut self.delegated else { return 0 };
             let done = operation.verify_final(signature);
@@ -132,7 +132,7 @@ impl Context {
 
     /// # Safety
     /// `output` is as it describes itself.
-    unsafe fn recover(&mut self, output: Output, signature: &[u8]) -> c_int {
+    pub(super) unsafe fn recover(&mut self, output: Output, signature: &[u8]) -> c_int {
         let Some(material) = self.key.clone() else { return 0 };
         if let Some(operation) = &mut self.delegated {
             // SAFETY: see above.
@@ -158,80 +158,4 @@ impl Context {
         let run = |mut operation: Operation| unsafe { operation.run(output, signature) };
         self.delegate().map_or(0, |operation| material.delegated(false, output, run(operation)))
     }
-}
-
-pub(super) unsafe extern "C" fn sign(
-    ctx: *mut c_void,
-    signature: *mut u8,
-    length: *mut usize,
-    size: usize,
-    data: *const u8,
-    data_length: usize,
-) -> c_int {
-    guard(0, || {
-        // SAFETY: the context is ours, the buffers OpenSSL's.
-        unsafe {
-            let Some(ctx) = context(ctx) else { return 0 };
-            ctx.sign(Output { data: signature, length, size }, abi::slice(data, data_length))
-        }
-    })
-}
-
-pub(super) unsafe extern "C" fn verify(
-    ctx: *mut c_void,
-    signature: *const u8,
-    signature_length: usize,
-    data: *const u8,
-    data_length: usize,
-) -> c_int {
-    guard(0, || {
-        // SAFETY: the context is ours, the buffers OpenSSL's.
-        unsafe {
-            let Some(ctx) = context(ctx) else { return 0 };
-            ctx.verify(abi::slice(signature, signature_length), abi::slice(data, data_length))
-        }
-    })
-}
-
-pub(super) unsafe extern "C" fn verify_recover(
-    ctx: *mut c_void,
-    out: *mut u8,
-    length: *mut usize,
-    size: usize,
-    signature: *const u8,
-    signature_length: usize,
-) -> c_int {
-    guard(0, || {
-        // SAFETY: the context is ours, the buffers OpenSSL's.
-        unsafe {
-            let Some(ctx) = context(ctx) else { return 0 };
-            ctx.recover(Output { data: out, length, size }, abi::slice(signature, signature_length))
-        }
-    })
-}
-
-pub(super) unsafe extern "C" fn digest_update(ctx: *mut c_void, data: *const u8, length: usize) -> c_int {
-    guard(0, || {
-        // SAFETY: the context is ours, the buffer OpenSSL's.
-        unsafe { context(ctx).map_or(0, |ctx| ctx.update(abi::slice(data, length))) }
-    })
-}
-
-pub(super) unsafe extern "C" fn digest_sign_final(
-    ctx: *mut c_void,
-    signature: *mut u8,
-    length: *mut usize,
-    size: usize,
-) -> c_int {
-    guard(0, || {
-        // SAFETY: the context is ours, the buffers OpenSSL's.
-        unsafe { context(ctx).map_or(0, |ctx| ctx.digest_sign(Output { data: signature, length, size })) }
-    })
-}
-
-pub(super) unsafe extern "C" fn digest_verify_final(ctx: *mut c_void, signature: *const u8, length: usize) -> c_int {
-    guard(0, || {
-        // SAFETY: the context is ours, the buffer OpenSSL's.
-        unsafe { context(ctx).map_or(0, |ctx| ctx.digest_verify(abi::slice(signature, length))) }
-    })
 }

@@ -72,7 +72,6 @@ pub fn path(function: Function, bits: usize) -> Path {
     if let Some(reason) = lacking(needed) {
         return Path::Software(reason);
     }
-    #[cfg(target_arch = "s390x")]
     if let Some(reason) = super::cpu::cpacf::lacking(function, bits) {
         return Path::Software(reason);
     }

@@ -6,14 +6,35 @@
 //! each key that was taken, and nothing keeps it from counting but the system's own limits.
 #![forbid(unsafe_code)]
 
-use super::layout::{Fnv, identity};
+use super::layout::{Fnv, REASONS, SLOTS, VERSION};
 use super::memory::{self, Access, Kind, Mapped, NO_KEY, Stat, Wrong};
+use super::segment::Segment;
+use super::switched::Switched;
+use crate::catalogue::{Function, Queue, Reason, Row};
 use std::marker::PhantomData;
 
 /// Keys tried before a segment without one.
 pub(super) const KEYS: u32 = 16;
 /// The user in the keys of the segment of switched users: nobody's uid (to the system it means "leave it as it is").
 const SWITCHED: u32 = u32::MAX;
+
+/// Magic, version and a hash of everything that gives the words their meaning, and of whose segment it is.
+fn identity(whose: &[u32]) -> u64 {
+    let mut hash = Fnv::new();
+    for word in [SLOTS, Row::COUNT, REASONS, size_of::<Segment>(), size_of::<Switched>()] {
+        hash.add(&word.to_le_bytes());
+    }
+    whose.iter().for_each(|w| hash.add(&w.to_le_bytes()));
+    for function in Function::ALL {
+        let info = function.info();
+        hash.add(info.name.as_bytes());
+        info.sizes.iter().for_each(|s| hash.add(&s.to_le_bytes()));
+    }
+    Reason::ALL.iter().for_each(|r| hash.add(r.key().as_bytes()));
+    Queue::ALL.iter().for_each(|q| hash.add(q.1.as_bytes()));
+    let magic = u64::from_be_bytes([b'a', b'd', b'j', VERSION as u8, 0, 0, 0, 0]);
+    magic | u64::from(hash.fold())
+}
 
 /// A segment to be found: under a prefix, of a user, of one kind.
 #[derive(Debug)]
@@ -24,14 +45,14 @@ pub(super) struct Sought<T> {
     kind: PhantomData<T>,
 }
 
-impl Sought<super::segment::Segment> {
+impl Sought<Segment> {
     /// The segment of a user.
     pub(super) fn of(prefix: u32, uid: u32) -> Self {
         Sought { whose: [prefix, uid], uid, kind: PhantomData }
     }
 }
 
-impl Sought<super::switched::Switched> {
+impl Sought<Switched> {
     /// The segment of switched users, which is root's.
     pub(super) fn switched(prefix: u32) -> Self {
         Sought { whose: [prefix, SWITCHED], uid: 0, kind: PhantomData }

@@ -2,9 +2,7 @@
 //! there, and a hostile one may write anything, so nothing read here is ever used as an index, a length or a pointer.
 #![forbid(unsafe_code)]
 
-use super::segment::Segment;
 use super::snapshot::{Cell, Lanes, Snapshot};
-use super::switched::Switched;
 use crate::catalogue::{Direction, Path, Reason};
 use crate::catalogue::{Function, Row};
 use crate::catalogue::{LANES, Queue};
@@ -14,9 +12,9 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 /// Slots in a segment of either kind. Slot 0 is shared by all threads that found no other.
 pub(super) const SLOTS: usize = 1024;
 /// Raised when the meaning of the words changes in a way the layout hash does not see.
-const VERSION: u64 = 3;
+pub(super) const VERSION: u64 = 3;
 const CELLS: usize = 8;
-const REASONS: usize = Reason::ALL.len();
+pub(super) const REASONS: usize = Reason::ALL.len();
 /// Where the fallbacks stand in a block, where the accelerator's queues, and where it ends.
 const FALLBACKS: usize = Row::COUNT * CELLS;
 const QUEUES: usize = FALLBACKS + Function::ALL.len() * REASONS;
@@ -169,24 +167,6 @@ impl Head {
     }
 }
 
-/// Magic, version and a hash of everything that gives the words their meaning, and of whose segment it is.
-pub(super) fn identity(whose: &[u32]) -> u64 {
-    let mut hash = Fnv::new();
-    for word in [SLOTS, Row::COUNT, REASONS, size_of::<Segment>(), size_of::<Switched>()] {
-        hash.add(&word.to_le_bytes());
-    }
-    whose.iter().for_each(|w| hash.add(&w.to_le_bytes()));
-    for function in Function::ALL {
-        let info = function.info();
-        hash.add(info.name.as_bytes());
-        info.sizes.iter().for_each(|s| hash.add(&s.to_le_bytes()));
-    }
-    Reason::ALL.iter().for_each(|r| hash.add(r.key().as_bytes()));
-    Queue::ALL.iter().for_each(|q| hash.add(q.1.as_bytes()));
-    let magic = u64::from_be_bytes([b'a', b'd', b'j', VERSION as u8, 0, 0, 0, 0]);
-    magic | u64::from(hash.fold())
-}
-
 /// FNV-1a. Nothing here is secret; it only has to spread.
 pub(super) struct Fnv(u64);
 
@@ -245,7 +225,5 @@ mod tests {
     fn a_line_holds_one_row_and_blocks_share_none() {
         assert_eq!(CELLS * size_of::<AtomicU64>(), 64);
         assert_eq!(size_of::<Block>() % 128, 0);
-        assert!(size_of::<Segment>() < 24 << 20, "{}", size_of::<Segment>());
-        assert!(size_of::<Switched>() < 48 << 20, "{}", size_of::<Switched>());
     }
 }

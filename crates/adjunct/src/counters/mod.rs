@@ -78,6 +78,7 @@ mod proc;
 mod process;
 mod reader;
 mod segment;
+mod settings;
 mod snapshot;
 mod switched;
 mod thread;
@@ -159,7 +160,7 @@ pub(crate) fn note(queue: Queue, event: Event) {
 /// # Errors
 /// [`Error::Counters`] where the system refuses.
 pub fn users() -> Result<Vec<u32>, Error> {
-    reader::users(reader::prefix())
+    reader::users(settings::prefix())
 }
 
 /// What `uid` has counted since the last reset; `None` where the user has no counters.
@@ -167,7 +168,7 @@ pub fn users() -> Result<Vec<u32>, Error> {
 /// # Errors
 /// [`Error::Counters`] with the cause: no permission, or the system gives no list of its segments.
 pub fn read(uid: u32) -> Result<Option<Snapshot>, Error> {
-    reader::read(reader::prefix(), uid)
+    reader::read(settings::prefix(), uid)
 }
 
 /// Sets the counters of `uid` to zero and returns what they were: a call is in one such answer, or still in the counters,
@@ -177,7 +178,7 @@ pub fn read(uid: u32) -> Result<Option<Snapshot>, Error> {
 /// As for [`read`]; another process that has been resetting them for half a minute, as a stopped one does; one that writes
 /// there what adjunct does not.
 pub fn take(uid: u32) -> Result<Option<Snapshot>, Error> {
-    reader::take(reader::prefix(), uid)
+    reader::take(settings::prefix(), uid)
 }
 
 /// Sets the counters of `uid` to zero; what running processes count from now on is kept.
@@ -193,18 +194,18 @@ pub fn reset(uid: u32) -> Result<(), Error> {
 /// # Errors
 /// As for [`read`]; damaged counters are removed too.
 pub fn delete(uid: u32) -> Result<(), Error> {
-    reader::delete(reader::prefix(), uid)
+    reader::delete(settings::prefix(), uid)
 }
 
 /// What keeps the programs of `uid` from counting, or did so in their first place: another user's segment in the way, a damaged
 /// one, the system's limits, a filter of system calls. Programs themselves say nothing of it.
 pub fn remarks(uid: u32) -> Vec<Error> {
-    reader::remarks(reader::prefix(), uid)
+    reader::remarks(settings::prefix(), uid)
 }
 
 /// The key of the shared memory segment with the counters of `uid`, as `ipcs -m` lists it: the first of those that are tried.
 pub fn key(uid: u32) -> i32 {
-    reader::key(reader::prefix(), uid)
+    reader::key(settings::prefix(), uid)
 }
 
 /// The counters of programs that run with another `ADJUNCT_STATS_KEY` than this one: who starts programs with a key of
@@ -217,7 +218,7 @@ pub struct Apart {
 impl Apart {
     /// The counters under `ADJUNCT_STATS_KEY=word`; an empty word leads to the users' ordinary counters.
     pub fn of(word: &str) -> Apart {
-        Apart { prefix: reader::prefix_of(word) }
+        Apart { prefix: settings::prefix_of(word) }
     }
 
     /// As [`key`].

@@ -9,15 +9,16 @@ use super::layout::{Block, Event, Place, SLOTS};
 use super::memory::{self, Kept, Kind, Mapped};
 use super::owner::{Claim, Owner, Owners};
 use super::proc;
-use super::reader::{self, Settings};
 use super::segment::Segment;
+use super::settings::{self, Settings};
 use super::switched::Switched;
-use super::thread::{self, Thread};
+use super::thread::{self, AtEnd, Thread};
 use crate::catalogue::Direction;
 use crate::catalogue::Queue;
 use crate::fork;
 use crate::sandbox;
 use rustix::process::getpid;
+use std::ffi::c_void;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU32};
 
@@ -60,7 +61,7 @@ pub(super) fn open() {
     if STATE.compare_exchange(NEW, OPENING, AcqRel, Relaxed).is_err() {
         return;
     }
-    let Settings::On { prefix, even_filtered } = reader::settings() else { return };
+    let Settings::On { prefix, even_filtered } = settings::settings() else { return };
     let filtered = sandbox::filtered();
     if filtered && !even_filtered {
         return;
@@ -95,7 +96,7 @@ pub(super) fn open() {
     // The loading thread's slot now: its memory, and the note to free it, are there before a sandbox closes.
     thread::with(|t| {
         t.uid.set(uid);
-        thread::free_at_exit_of_process();
+        free_at_exit_of_process();
         look(t, epoch);
         take_slot(t, epoch);
     });
@@ -218,7 +219,7 @@ fn take_slot(thread: &Thread, epoch: u64) {
         thread.patience.set(patience - 1);
         return;
     }
-    if !thread::free_at_exit() {
+    if !ENDS.ask() {
         thread.patience.set(PATIENCE);
         return;
     }
@@ -251,11 +252,37 @@ fn free_slot(thread: &Thread) {
 }
 
 /// The thread's destructors run. It may count again all the same, in a later one: then in the shared slot.
-pub(super) fn thread_ends() {
+fn thread_ends() {
     thread::with(|t| {
         t.finished.set(true);
         free_slot(t);
     });
+}
+
+/// Has the slots of threads freed when they end.
+static ENDS: AtEnd = AtEnd::new(ends);
+
+extern "C" fn ends(_: *mut c_void) {
+    thread_ends();
+}
+
+/// Frees the loading thread's slot when the process ends, or that thread before it.
+struct AtExit;
+
+impl Drop for AtExit {
+    fn drop(&mut self) {
+        thread_ends();
+    }
+}
+
+thread_local! {
+    static AT_EXIT: AtExit = const { AtExit };
+}
+
+/// Has the slot of the thread that loads the module freed when the process ends as well. Std asks for memory here, which is there at
+/// that time, and keeps the module mapped until then.
+fn free_at_exit_of_process() {
+    let _ = AT_EXIT.try_with(|_| ());
 }
 
 /// See [`super::attribute`].

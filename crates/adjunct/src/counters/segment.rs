@@ -19,6 +19,8 @@ pub(super) struct Segment {
     slots: [Block; SLOTS],
 }
 
+const _: () = assert!(size_of::<Segment>() < 24 << 20);
+
 impl Segment {
     pub(super) fn head(&self) -> &Head {
         &self.head

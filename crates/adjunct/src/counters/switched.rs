@@ -20,6 +20,8 @@ pub(super) struct Switched {
     slots: [Slot; SLOTS],
 }
 
+const _: () = assert!(size_of::<Switched>() < 48 << 20);
+
 #[repr(C)]
 #[derive(Debug)]
 struct Slot {

@@ -8,6 +8,7 @@ use super::layout::Block;
 use super::owner::{Claim, Owner};
 use crate::thread::Key;
 use std::cell::Cell;
+use std::ffi::c_void;
 
 /// Never the number of an epoch, which is a generation of [`crate::fork`].
 const NEVER: u64 = u64::MAX;
@@ -135,34 +136,19 @@ mod place {
 
 pub(super) use place::with;
 
-/// Frees the loading thread's slot when the process ends, or that thread before it.
-struct AtExit;
+/// What is done at the end of each thread that has asked for it.
+#[derive(Debug)]
+pub(super) struct AtEnd(Key);
 
-impl Drop for AtExit {
-    fn drop(&mut self) {
-        super::process::thread_ends();
+impl AtEnd {
+    /// `ended` is called in the thread, with a pointer that says nothing.
+    pub(super) const fn new(ended: extern "C" fn(*mut c_void)) -> AtEnd {
+        AtEnd(Key::new(ended))
     }
-}
 
-thread_local! {
-    static AT_EXIT: AtExit = const { AtExit };
-}
-
-/// The same for the thread that loads the module, whose slot is freed when the process ends as well. Std asks for memory here, which
-/// is there at that time, and keeps the module mapped until then.
-pub(super) fn free_at_exit_of_process() {
-    let _ = AT_EXIT.try_with(|_| ());
-}
-
-/// Marked in threads that have a slot.
-static ENDS: Key = Key::new(ends);
-
-unsafe extern "C" fn ends(_: *mut std::ffi::c_void) {
-    super::process::thread_ends();
-}
-
-/// Has the slot freed when this thread ends; false where there is no memory to note that.
-pub(super) fn free_at_exit() -> bool {
-    // SAFETY: the function above looks at no pointer.
-    unsafe { ENDS.set(std::ptr::dangling_mut()) }
+    /// Has it done when the calling thread ends; false where there is no memory to note that.
+    pub(super) fn ask(&self) -> bool {
+        // SAFETY: a safe function, which takes any pointer.
+        unsafe { self.0.set(std::ptr::dangling_mut()) }
+    }
 }

@@ -4,6 +4,7 @@
 #![allow(unsafe_code)]
 
 use super::Tally;
+use super::tally::Message;
 use crate::adapter::cpu::awslc::digest::Digest as State;
 pub use crate::adapter::cpu::awslc::digest::{
     MAX_BLOCK, MAX_CHAIN, MAX_SIZE, MD5, METHODS, Method, SHA1, SHA3_224, SHA3_256, SHA3_384, SHA3_512, SHA224, SHA256,
@@ -19,19 +20,22 @@ const MASTER_SECRET: usize = 48;
 /// A digest in progress. Its state is wiped when it goes.
 #[derive(Clone, Debug)]
 pub struct Digest {
-    tally: Tally,
-    /// The bytes of the message so far.
-    total: usize,
+    message: Message,
     /// Whether a part of an extendable-output function's result has been given out.
     squeezing: bool,
     state: State,
+}
+
+#[inline]
+fn message(method: &'static Method) -> Message {
+    Message::new(Tally::new(method.function, 0))
 }
 
 impl Digest {
     /// A digest of nothing yet.
     #[inline]
     pub fn new(method: &'static Method) -> Digest {
-        Digest { tally: Tally::new(method.function, 0), total: 0, squeezing: false, state: State::new(method) }
+        Digest { message: message(method), squeezing: false, state: State::new(method) }
     }
 
     /// Makes a digest of nothing yet where it is to live: for contexts on the heap, whose copy would cost more.
@@ -40,8 +44,7 @@ impl Digest {
         let raw = place.as_mut_ptr();
         // SAFETY: `raw` points to room for a digest, each of whose fields is written here.
         unsafe {
-            (&raw mut (*raw).tally).write(Tally::new(method.function, 0));
-            (&raw mut (*raw).total).write(0);
+            (&raw mut (*raw).message).write(message(method));
             (&raw mut (*raw).squeezing).write(false);
             State::new_in_place(&mut *(&raw mut (*raw).state).cast(), method);
             &mut *raw
@@ -54,8 +57,7 @@ impl Digest {
         let raw = place.as_mut_ptr();
         // SAFETY: `raw` points to room for a digest, each of whose fields is written here.
         unsafe {
-            (&raw mut (*raw).tally).write(self.tally);
-            (&raw mut (*raw).total).write(self.total);
+            (&raw mut (*raw).message).write(self.message);
             (&raw mut (*raw).squeezing).write(self.squeezing);
             self.state.clone_into_place(&mut *(&raw mut (*raw).state).cast());
         }
@@ -67,7 +69,7 @@ impl Digest {
     /// Where the methods differ.
     #[inline]
     pub fn copy_from(&mut self, other: &Digest) {
-        (self.tally, self.total, self.squeezing) = (other.tally, other.total, other.squeezing);
+        (self.message, self.squeezing) = (other.message, other.squeezing);
         self.state.copy_from(&other.state);
     }
 
@@ -80,13 +82,13 @@ impl Digest {
     /// Whether nothing of a message has been taken in yet.
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.total == 0
+        self.message.bytes == 0
     }
 
     /// Whether instructions of this machine serve it.
     #[inline]
     pub fn in_hardware(&self) -> bool {
-        self.tally.path() == Path::Hardware
+        self.message.tally.path() == Path::Hardware
     }
 
     /// Whether a part of an extendable-output function's result has been given out: the message has ended, and there is no more than
@@ -99,14 +101,14 @@ impl Digest {
     /// Begins anew.
     #[inline]
     pub fn reset(&mut self) {
-        (self.total, self.squeezing) = (0, false);
+        (self.message.bytes, self.squeezing) = (0, false);
         self.state.reset();
     }
 
     /// Takes in `data`; not to be called after [`Digest::finish`] or [`Digest::squeeze`] without a [`Digest::reset`].
     #[inline]
     pub fn update(&mut self, data: &[u8]) {
-        self.total = self.total.wrapping_add(data.len());
+        self.message.add(data);
         self.state.update(data);
     }
 
@@ -122,7 +124,7 @@ impl Digest {
             self.state.finish(out);
             self.squeezing = xof;
         }
-        self.tally.count(Direction::Encrypt, self.total);
+        self.message.count();
     }
 
     /// Writes the next bytes of an extendable-output function's result; the first call ends the message.
@@ -132,7 +134,7 @@ impl Digest {
     pub fn squeeze(&mut self, out: &mut [u8]) {
         self.state.squeeze(out);
         if !std::mem::replace(&mut self.squeezing, true) {
-            self.tally.count(Direction::Encrypt, self.total);
+            self.message.count();
         }
     }
 
@@ -162,7 +164,7 @@ impl Digest {
     /// # Errors
     /// [`Error::Length`] where the chaining value is not as long as the method's; [`Error::Unsupported`] for MD5.
     pub fn resume(&mut self, chain: &[u8], length: u128) -> Result<(), Error> {
-        (self.total, self.squeezing) = (0, false);
+        (self.message.bytes, self.squeezing) = (0, false);
         self.state.resume(chain, length)
     }
 
@@ -170,7 +172,7 @@ impl Digest {
     /// write it into bytes. An operation of its own over the bytes of the part. `None` for MD5, which counts nothing.
     pub fn suspend<'a>(&mut self, out: &'a mut [u8; MAX_CHAIN]) -> Option<&'a [u8]> {
         let chain = self.state.chain(out)?;
-        self.tally.count(Direction::Encrypt, self.total);
+        self.message.count();
         Some(chain)
     }
 }

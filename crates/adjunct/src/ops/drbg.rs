@@ -3,7 +3,9 @@
 
 use super::Tally;
 use crate::adapter::cpu::awslc::digest::{Digest, SHA512};
+use crate::adapter::cpu::cpacf;
 use crate::catalogue::{Direction, Function, Path};
+use adjunct_kernels::cpacf::DrbgBlock;
 use adjunct_kernels::opaque_debug;
 use zeroize::{Zeroize, Zeroizing};
 
@@ -94,7 +96,6 @@ impl State {
             let more = hash([&[2][..], &self.value].into_iter().chain(additional.iter().copied()));
             add(&mut self.value, &more[..]);
         }
-        #[cfg(target_arch = "s390x")]
         if self.at_once(out) {
             return;
         }
@@ -112,17 +113,14 @@ impl State {
     }
 
     /// The rest of a request by PRNO, whose count has 32 bits; whether it has the function.
-    #[cfg(target_arch = "s390x")]
     fn at_once(&mut self, out: &mut [u8]) -> bool {
-        let Some(request) = u32::try_from(self.requests).ok().filter(|&request| request < u32::MAX) else {
-            return false;
-        };
+        let (Some(cpacf), Ok(request)) = (cpacf::here(), u32::try_from(self.requests)) else { return false };
         // What counts as hardware is the hash's, of which seeds and additional inputs are made.
-        if crate::adapter::cpu::cpacf::lacking(crate::catalogue::Function::DrbgSha512, 0).is_some() {
+        if request == u32::MAX || cpacf::lacking(Function::DrbgSha512, 0).is_some() {
             return false;
         }
-        let mut block = adjunct_kernels::cpacf::DrbgBlock::new(&self.value, &self.constant, request);
-        let done = crate::adapter::cpu::cpacf::assist().drbg_generate(&mut block, out).is_ok();
+        let mut block = DrbgBlock::new(&self.value, &self.constant, request);
+        let done = cpacf.drbg_generate(&mut block, out).is_ok();
         if done {
             self.value.copy_from_slice(&block.value[1..]);
             self.requests += 1;

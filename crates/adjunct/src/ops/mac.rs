@@ -3,6 +3,7 @@
 
 use super::Tally;
 use super::digest::{MAX_SIZE, Method};
+use super::tally::Message;
 use crate::adapter::cpu::awslc::mac as cpu;
 pub use crate::adapter::cpu::awslc::mac::{BlockCipher, TLS_HEADER};
 use crate::catalogue::{Direction, Path};
@@ -12,9 +13,7 @@ use adjunct_kernels::opaque_debug;
 /// HMAC (RFC 2104, FIPS 198-1), keyed once.
 #[derive(Clone, Debug)]
 pub struct Hmac {
-    tally: Tally,
-    /// The bytes of the message so far.
-    total: usize,
+    message: Message,
     mac: cpu::Hmac,
 }
 
@@ -26,13 +25,13 @@ impl Hmac {
     #[inline]
     pub fn new(method: &'static Method, key: &[u8]) -> Result<Hmac, Error> {
         let function = method.hmac.ok_or(Error::Unsupported("HMAC over an extendable-output function"))?;
-        Ok(Hmac { mac: cpu::Hmac::new(method, key)?, tally: Tally::new(function, 0), total: 0 })
+        Ok(Hmac { mac: cpu::Hmac::new(method, key)?, message: Message::new(Tally::new(function, 0)) })
     }
 
     /// Keys it anew in place, over the same digest, ready for a first message.
     #[inline]
     pub fn set_key(&mut self, key: &[u8]) {
-        self.total = 0;
+        self.message.bytes = 0;
         self.mac.set_key(key);
     }
 
@@ -50,14 +49,14 @@ impl Hmac {
     /// Begins a new message with the same key.
     #[inline]
     pub fn reset(&mut self) {
-        self.total = 0;
+        self.message.bytes = 0;
         self.mac.reset();
     }
 
     /// Takes in a part of the message.
     #[inline]
     pub fn update(&mut self, data: &[u8]) {
-        self.total = self.total.wrapping_add(data.len());
+        self.message.add(data);
         self.mac.update(data);
     }
 
@@ -68,7 +67,7 @@ impl Hmac {
     #[inline]
     pub fn finish(&mut self, out: &mut [u8]) {
         self.mac.finish(out);
-        self.tally.count(Direction::Encrypt, self.total);
+        self.message.count();
     }
 
     /// Whether [`Hmac::tls_record`] serves this digest.
@@ -84,7 +83,7 @@ impl Hmac {
     pub fn tls_record(&self, header: &[u8; TLS_HEADER], record: &[u8], content: usize) -> Result<RecordMac, Error> {
         let (mac, length) = self.mac.tls_record(header, record, content)?;
         // The length of the record, not of its secret content.
-        Ok(RecordMac { mac, length, total: record.len(), tally: self.tally })
+        Ok(RecordMac { mac, length, message: Message { bytes: record.len(), ..self.message } })
     }
 }
 
@@ -93,8 +92,7 @@ impl Hmac {
 pub struct RecordMac {
     mac: [u8; MAX_SIZE],
     length: usize,
-    total: usize,
-    tally: Tally,
+    message: Message,
 }
 
 opaque_debug!(RecordMac);
@@ -111,7 +109,7 @@ impl RecordMac {
     /// Where `out` is too short.
     pub fn finish(&self, out: &mut [u8]) {
         out[..self.length].copy_from_slice(&self.mac[..self.length]);
-        self.tally.count(Direction::Encrypt, self.total);
+        self.message.count();
     }
 }
 
@@ -123,9 +121,7 @@ fn tally(cipher: BlockCipher) -> Tally {
 /// CMAC (NIST SP 800-38B), keyed once.
 #[derive(Clone, Debug)]
 pub struct Cmac {
-    tally: Tally,
-    /// The bytes of the message so far.
-    total: usize,
+    message: Message,
     mac: cpu::Cmac,
 }
 
@@ -136,7 +132,7 @@ impl Cmac {
     /// [`Error::Length`] where the key's length is not the cipher's.
     #[inline]
     pub fn new(cipher: BlockCipher, key: &[u8]) -> Result<Cmac, Error> {
-        let mut cmac = Cmac { tally: tally(cipher), total: 0, mac: cpu::Cmac::default() };
+        let mut cmac = Cmac { message: Message::new(tally(cipher)), mac: cpu::Cmac::default() };
         cmac.mac.set_key(cipher, key)?;
         Ok(cmac)
     }
@@ -148,7 +144,7 @@ impl Cmac {
     #[inline]
     pub fn set_key(&mut self, key: &[u8]) -> Result<(), Error> {
         self.mac.set_key(self.mac.cipher(), key)?;
-        self.total = 0;
+        self.message.bytes = 0;
         Ok(())
     }
 
@@ -161,14 +157,14 @@ impl Cmac {
     /// Begins a new message with the same key.
     #[inline]
     pub fn reset(&mut self) {
-        self.total = 0;
+        self.message.bytes = 0;
         self.mac.reset();
     }
 
     /// Takes in a part of the message.
     #[inline]
     pub fn update(&mut self, data: &[u8]) {
-        self.total = self.total.wrapping_add(data.len());
+        self.message.add(data);
         self.mac.update(data);
     }
 
@@ -179,7 +175,7 @@ impl Cmac {
     #[inline]
     pub fn finish(&mut self, out: &mut [u8]) {
         self.mac.finish(out);
-        self.tally.count(Direction::Encrypt, self.total);
+        self.message.count();
     }
 }
 

@@ -12,6 +12,7 @@ pub mod digest;
 pub mod drbg;
 pub mod ec;
 pub mod ecx;
+mod held;
 pub mod mac;
 pub mod random;
 pub mod rsa;

@@ -101,6 +101,33 @@ impl Tally {
     }
 }
 
+/// A message that comes in parts and is one operation, which counts when it ends.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Message {
+    pub(super) tally: Tally,
+    /// What has come so far.
+    pub(super) bytes: usize,
+}
+
+impl Message {
+    #[inline]
+    pub(super) fn new(tally: Tally) -> Message {
+        Message { tally, bytes: 0 }
+    }
+
+    /// Takes in a part.
+    #[inline(always)]
+    pub(super) fn add(&mut self, data: &[u8]) {
+        self.bytes = self.bytes.wrapping_add(data.len());
+    }
+
+    /// Counts it, as ended. Another begins by setting the bytes to none.
+    #[inline(always)]
+    pub(super) fn count(self) {
+        self.tally.count(Direction::Encrypt, self.bytes);
+    }
+}
+
 /// Whether hardware serves `function` with a key of `bits` (0 where it has none) on this machine: instructions, or batches of plain
 /// threads' operations. For interfaces that may refuse what only software has.
 pub fn in_hardware(function: Function, bits: usize) -> bool {

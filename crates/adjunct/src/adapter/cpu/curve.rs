@@ -1,4 +1,6 @@
-//! The elliptic curves there are here, as plain data.
+//! The elliptic curves there are here, as plain data, and what of ECDSA needs no more than a curve's order.
+
+use super::secret::Secret;
 
 /// The longest scalar or coordinate, in bytes.
 pub const MAX_FIELD: usize = 66;
@@ -45,6 +47,49 @@ impl Curve {
         }
     }
 
+    /// The leftmost bits of a digest as a number of the order's length (FIPS 186-5, 6.4.1, step 2): the first
+    /// [`Curve::field_len`] bytes, big-endian.
+    pub fn truncate(self, digest: &[u8]) -> [u8; MAX_FIELD] {
+        let length = self.field_len();
+        let digest = &digest[..digest.len().min(length)];
+        let mut out = [0; MAX_FIELD];
+        out[length - digest.len()..length].copy_from_slice(digest);
+        if digest.len() == length {
+            shift_right(&mut out[..length], 8 * length - self.bits());
+        }
+        out
+    }
+
+    /// Whether a big-endian number is of [1, n - 1]. Of a number that is, the time tells nothing.
+    pub(crate) fn in_range(self, number: &[u8]) -> bool {
+        let mut less = Secret([0; MAX_FIELD]);
+        minus(number, self.order(), &mut less[..number.len()]) != 0 && number.iter().fold(0, |all, b| all | b) != 0
+    }
+
+    /// The group's order n (SP 800-186, 3.2.1).
+    pub(super) fn order(self) -> &'static [u8] {
+        const fn hex<const N: usize>(text: &str) -> [u8; N] {
+            let (text, mut out, mut i) = (text.as_bytes(), [0; N], 0);
+            while i < 2 * N {
+                out[i / 2] = out[i / 2] << 4 | (text[i] as char).to_digit(16).unwrap() as u8;
+                i += 1;
+            }
+            out
+        }
+        const P256: [u8; 32] = hex("ffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551");
+        const P384: [u8; 48] =
+            hex("ffffffffffffffffffffffffffffffffffffffffffffffffc7634d81f4372ddf581a0db248b0a77aecec196accc52973");
+        const P521: [u8; 66] = hex(concat!(
+            "01fffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffa",
+            "51868783bf2f966b7fcc0148f709a5d03bb5c9b8899c47aebb6fb71e91386409"
+        ));
+        match self {
+            Curve::P256 => &P256,
+            Curve::P384 => &P384,
+            Curve::P521 => &P521,
+        }
+    }
+
     /// The same curve among all there are.
     pub const fn group(self) -> Group {
         match self {
@@ -53,6 +98,27 @@ impl Curve {
             Curve::P521 => Group::P521,
         }
     }
+}
+
+/// Shifts a big-endian number, by fewer than 8 bits.
+pub(super) fn shift_right(bytes: &mut [u8], by: usize) {
+    let mut over = 0u16;
+    for byte in bytes {
+        let wide = over << 8 | u16::from(*byte);
+        *byte = (wide >> by) as u8;
+        over = wide & 0xFF;
+    }
+}
+
+/// `a` - `b`; the borrow, 0xFF or 0, is the result.
+pub(super) fn minus(a: &[u8], b: &[u8], out: &mut [u8]) -> u8 {
+    let mut over = 0i16;
+    for ((out, a), b) in out.iter_mut().zip(a).zip(b).rev() {
+        over += i16::from(*a) - i16::from(*b);
+        *out = over as u8;
+        over >>= 8;
+    }
+    over as u8
 }
 
 /// A curve, with its base point.

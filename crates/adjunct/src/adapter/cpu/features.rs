@@ -6,6 +6,7 @@
 
 use super::awslc::caps;
 use crate::catalogue::{Arch, Feature, HERE};
+use crate::environment::secure_env;
 use crate::error::Error;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -75,15 +76,6 @@ pub fn features() -> Features {
     })
 }
 
-/// An environment variable, unless the program runs with another's rights (setuid, file capabilities).
-pub fn secure_env(name: &str) -> Option<String> {
-    // SAFETY: getauxval only reads the process's auxiliary vector.
-    if unsafe { libc::getauxval(libc::AT_SECURE) } != 0 {
-        return None;
-    }
-    std::env::var(name).ok()
-}
-
 /// Parses `-vaes,-aes`: the features to take away, with those that cannot stand without them (VAES without AES-NI).
 ///
 /// # Errors
@@ -135,10 +127,7 @@ fn detect() -> u64 {
 /// The level of the message-security assist, by the facilities that are installed: the highest extension's number, 1 for the
 /// assist alone; 0 where there is none, as on every machine but IBM Z. What is masked counts.
 pub fn msa_level() -> u32 {
-    #[cfg(target_arch = "s390x")]
-    return adjunct_kernels::cpacf::level(&adjunct_kernels::cpacf::Processor);
-    #[cfg(not(target_arch = "s390x"))]
-    0
+    super::cpacf::host::level()
 }
 
 /// The CPU's own name, for reports.

@@ -2,13 +2,12 @@
 //!
 //! * `features`: what this CPU has, less what `ADJUNCT_CPU` takes away.
 //! * [`awslc`]: safe wrappers of the CPU library; the one place that calls it.
-//! * `cpacf`: which functions of CPACF serve a function of the catalogue, on s390x.
+//! * `cpacf`: CPACF, on s390x; `awslc` asks it first.
 //! * [`curve`]: the elliptic curves, as plain data.
 //! * [`curve448`]: X448 and Ed448, where CPACF has them.
 //! * [`nonce`]: ECDSA nonces for signatures in lanes and by CPACF.
 
 pub mod awslc;
-#[cfg(any(target_arch = "s390x", test))]
 pub(crate) mod cpacf;
 pub mod curve;
 pub mod curve448;
@@ -16,6 +15,5 @@ mod features;
 pub mod nonce;
 pub(crate) mod secret;
 
-pub use features::{
-    Features, batches_only, features, mask_all_but_batches, model_name, msa_level, parse_mask, secure_env,
-};
+pub(crate) use crate::environment::secure_env;
+pub use features::{Features, batches_only, features, mask_all_but_batches, model_name, msa_level, parse_mask};

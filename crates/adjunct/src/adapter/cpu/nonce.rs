@@ -5,7 +5,7 @@
 //! the curve's strength, whatever hashed the message: SHA-256, SHA-384 and SHA-512.
 
 use crate::adapter::cpu::awslc::digest::{self, Digest, MAX_SIZE, Method};
-use crate::adapter::cpu::curve::{Curve, MAX_FIELD};
+use crate::adapter::cpu::curve::{Curve, MAX_FIELD, minus, shift_right};
 use crate::adapter::cpu::secret::Secret;
 
 /// Length of the randomness that belongs to a nonce, in bytes.
@@ -90,7 +90,7 @@ impl Nonces {
     /// `added` is of [`ADDED`] random bytes; with none, this is RFC 6979's deterministic nonce.
     pub fn nonce(&self, digest: &[u8; MAX_FIELD], added: &[u8], out: &mut [u8; MAX_FIELD]) {
         let length = self.curve.field_len();
-        let (order, method) = (order(self.curve), self.first.inner.method());
+        let (order, method) = (self.curve.order(), self.first.inner.method());
         let size = method.size;
         // bits2octets: the digest modulo the order, of which it is below the double.
         let mut reduced = Secret([0; MAX_FIELD]);
@@ -127,74 +127,20 @@ impl Nonces {
     }
 }
 
-/// The leftmost bits of a digest as a number of the order's length (FIPS 186-5, 6.4.1, step 2): the first
-/// [`Curve::field_len`] bytes, big-endian.
+/// [`Curve::truncate`].
 pub fn truncate(curve: Curve, digest: &[u8]) -> [u8; MAX_FIELD] {
-    let length = curve.field_len();
-    let digest = &digest[..digest.len().min(length)];
-    let mut out = [0; MAX_FIELD];
-    out[length - digest.len()..length].copy_from_slice(digest);
-    if digest.len() == length {
-        shift_right(&mut out[..length], 8 * length - curve.bits());
-    }
-    out
+    curve.truncate(digest)
 }
 
-/// Whether a big-endian number is of [1, n - 1]. Of a number that is, the time tells nothing.
+/// [`Curve::in_range`].
 pub(crate) fn in_range(curve: Curve, number: &[u8]) -> bool {
-    let mut less = Secret([0; MAX_FIELD]);
-    minus(number, order(curve), &mut less[..number.len()]) != 0 && number.iter().fold(0, |all, b| all | b) != 0
-}
-
-/// By fewer than 8 bits.
-fn shift_right(bytes: &mut [u8], by: usize) {
-    let mut over = 0u16;
-    for byte in bytes {
-        let wide = over << 8 | u16::from(*byte);
-        *byte = (wide >> by) as u8;
-        over = wide & 0xFF;
-    }
-}
-
-/// `a` - `b`; the borrow, 0xFF or 0, is the result.
-fn minus(a: &[u8], b: &[u8], out: &mut [u8]) -> u8 {
-    let mut over = 0i16;
-    for ((out, a), b) in out.iter_mut().zip(a).zip(b).rev() {
-        over += i16::from(*a) - i16::from(*b);
-        *out = over as u8;
-        over >>= 8;
-    }
-    over as u8
+    curve.in_range(number)
 }
 
 /// `out` becomes `other` where `choose` is 0xFF, and stays where it is 0.
 fn select(choose: u8, out: &mut [u8], other: &[u8]) {
     let choose = std::hint::black_box(choose);
     out.iter_mut().zip(other).for_each(|(out, other)| *out = *out & !choose | other & choose);
-}
-
-/// The group's order n (SP 800-186, 3.2.1).
-fn order(curve: Curve) -> &'static [u8] {
-    const fn hex<const N: usize>(text: &str) -> [u8; N] {
-        let (text, mut out, mut i) = (text.as_bytes(), [0; N], 0);
-        while i < 2 * N {
-            out[i / 2] = out[i / 2] << 4 | (text[i] as char).to_digit(16).unwrap() as u8;
-            i += 1;
-        }
-        out
-    }
-    const P256: [u8; 32] = hex("ffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551");
-    const P384: [u8; 48] =
-        hex("ffffffffffffffffffffffffffffffffffffffffffffffffc7634d81f4372ddf581a0db248b0a77aecec196accc52973");
-    const P521: [u8; 66] = hex(concat!(
-        "01fffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffa",
-        "51868783bf2f966b7fcc0148f709a5d03bb5c9b8899c47aebb6fb71e91386409"
-    ));
-    match curve {
-        Curve::P256 => &P256,
-        Curve::P384 => &P384,
-        Curve::P521 => &P521,
-    }
 }
 
 #[cfg(test)]

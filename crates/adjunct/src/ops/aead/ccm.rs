@@ -5,28 +5,15 @@ use crate::catalogue::Function;
 use crate::error::Error;
 use crate::ops::Tally;
 use crate::ops::cipher::{Block, direction};
+use crate::ops::held::Held;
 use adjunct_kernels::InOut;
 
-/// The key; of one form there is nothing to be found out in a call.
-#[derive(Debug, Clone)]
-enum Key {
-    /// As the application has it, and the state of a message.
-    Clear(cipher_ccm::Ccm),
-}
-
 /// A key and the message at hand; wiped when dropped.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Ccm {
-    key: Key,
+    key: Held<cipher_ccm::Ccm>,
     /// `None` before a key is set.
     tally: Option<Tally>,
-}
-
-impl Default for Ccm {
-    #[inline]
-    fn default() -> Ccm {
-        Ccm { key: Key::Clear(cipher_ccm::Ccm::default()), tally: None }
-    }
 }
 
 impl Ccm {
@@ -42,8 +29,7 @@ impl Ccm {
     /// [`Error::Length`] if it is not 16, 24 or 32 bytes.
     #[inline]
     pub fn set_key(&mut self, key: &[u8]) -> Result<(), Error> {
-        let Key::Clear(ccm) = &mut self.key;
-        ccm.set_key(key)?;
+        self.key.clear_mut().set_key(key)?;
         self.tally = Some(Tally::new(Function::AesCcm, key.len() * 8));
         Ok(())
     }
@@ -55,14 +41,13 @@ impl Ccm {
     /// [`Error::Length`] if one of the three does not fit.
     #[inline]
     pub fn start(&mut self, nonce: &[u8], tag: usize, message: usize) -> Result<(), Error> {
-        let Key::Clear(ccm) = &mut self.key;
-        ccm.start(nonce, tag, message)
+        self.key.clear_mut().start(nonce, tag, message)
     }
 
     /// Takes the additional data, all at once; of several the last counts. Without a key it does nothing.
     #[inline]
     pub fn aad(&mut self, data: &[u8]) {
-        let Key::Clear(ccm) = &mut self.key;
+        let ccm = self.key.clear_mut();
         if self.tally.is_some() {
             ccm.aad(data);
         }
@@ -94,7 +79,7 @@ impl Ccm {
         work: impl FnOnce(&mut cipher_ccm::Ccm, InOut<'_>) -> Result<R, Error>,
     ) -> Result<R, Error> {
         let Some(tally) = self.tally else { return Err(Error::Failed("AES-CCM without a key")) };
-        let (Key::Clear(ccm), bytes) = (&mut self.key, io.len());
+        let (ccm, bytes) = (self.key.clear_mut(), io.len());
         let done = work(ccm, io)?;
         tally.count(direction(encrypt), bytes);
         Ok(done)
@@ -102,7 +87,6 @@ impl Ccm {
 
     /// The tag of the message, of which the first bytes count.
     pub fn tag(&self) -> Block {
-        let Key::Clear(ccm) = &self.key;
-        ccm.tag()
+        self.key.clear().tag()
     }
 }

@@ -7,31 +7,18 @@ use crate::error::Error;
 use crate::ops::Tally;
 pub use crate::ops::cipher::chacha::KEY;
 use crate::ops::cipher::{chacha, direction};
+use crate::ops::held::Held;
 use adjunct_kernels::InOut;
 
 /// The length of a nonce in bytes.
 pub const NONCE: usize = super::DEFAULT_IV;
 
-/// The key; of one form there is nothing to be found out in a call.
-#[derive(Debug, Clone)]
-enum Key {
-    /// As the application has it, and the state of a message.
-    Clear(cipher_chacha::ChaCha20Poly1305),
-}
-
 /// A key and the message at hand; wiped when dropped.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct ChaCha20Poly1305 {
-    key: Key,
+    key: Held<cipher_chacha::ChaCha20Poly1305>,
     /// `None` before a key is set.
     tally: Option<Tally>,
-}
-
-impl Default for ChaCha20Poly1305 {
-    #[inline]
-    fn default() -> ChaCha20Poly1305 {
-        ChaCha20Poly1305 { key: Key::Clear(cipher_chacha::ChaCha20Poly1305::default()), tally: None }
-    }
 }
 
 impl ChaCha20Poly1305 {
@@ -46,8 +33,7 @@ impl ChaCha20Poly1305 {
     /// # Errors
     /// [`Error::Length`] if it is not 32 bytes.
     pub fn set_key(&mut self, key: &[u8]) -> Result<(), Error> {
-        let Key::Clear(aead) = &mut self.key;
-        aead.set_key(chacha::key(key)?);
+        self.key.clear_mut().set_key(chacha::key(key)?);
         self.tally = Some(Tally::new(Function::ChaCha20Poly1305, 0));
         Ok(())
     }
@@ -55,15 +41,13 @@ impl ChaCha20Poly1305 {
     /// Sets the nonce; a message begun is dropped.
     #[inline]
     pub fn set_nonce(&mut self, nonce: &[u8; NONCE]) {
-        let Key::Clear(aead) = &mut self.key;
-        aead.set_nonce(nonce);
+        self.key.clear_mut().set_nonce(nonce);
     }
 
     /// Takes additional data.
     #[inline]
     pub fn aad(&mut self, data: &[u8]) {
-        let Key::Clear(aead) = &mut self.key;
-        aead.aad(data);
+        self.key.clear_mut().aad(data);
     }
 
     /// Encrypts or decrypts the next piece of the message.
@@ -73,7 +57,7 @@ impl ChaCha20Poly1305 {
     #[inline]
     pub fn message(&mut self, encrypt: bool, io: InOut<'_>) {
         let tally = self.tally.expect("a key");
-        let (Key::Clear(aead), bytes) = (&mut self.key, io.len());
+        let (aead, bytes) = (self.key.clear_mut(), io.len());
         aead.message(encrypt, io);
         tally.count(direction(encrypt), bytes);
     }
@@ -81,7 +65,6 @@ impl ChaCha20Poly1305 {
     /// Ends the message and gives its tag.
     #[inline]
     pub fn tag(&mut self) -> [u8; TAG] {
-        let Key::Clear(aead) = &mut self.key;
-        aead.tag()
+        self.key.clear_mut().tag()
     }
 }

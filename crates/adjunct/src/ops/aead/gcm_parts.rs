@@ -8,6 +8,7 @@ use crate::catalogue::{Direction, Function};
 use crate::error::Error;
 use crate::ops::Tally;
 use crate::ops::cipher::{Block, direction};
+use crate::ops::held::Held;
 use adjunct_kernels::InOut;
 
 /// A whole message under a key of which nothing is kept, and its tag. Decrypting, what comes out is not authenticated until the tag has
@@ -67,24 +68,10 @@ pub fn last(key: &[u8], subkey: &Block, first: &Block, aad: u64, text: u64, hash
     Ok(())
 }
 
-/// The key; of one form there is nothing to be found out in a call.
-#[derive(Debug, Clone)]
-enum Key {
-    /// As the application has it, and the state of a message.
-    Clear(Gcm),
-}
-
-impl Default for Key {
-    #[inline]
-    fn default() -> Key {
-        Key::Clear(Gcm::default())
-    }
-}
-
 /// A key and the message at hand; wiped when dropped.
 #[derive(Debug, Clone, Default)]
 pub struct Stream {
-    key: Key,
+    key: Held<Gcm>,
     /// `None` before a key is set.
     tally: Option<Tally>,
 }
@@ -103,7 +90,7 @@ impl Stream {
         if iv.is_empty() {
             return Err(Error::Length { what: "AES-GCM IV", got: 0, expected: "1 and more" });
         }
-        let Key::Clear(gcm) = &mut self.key;
+        let gcm = self.key.clear_mut();
         gcm.set_key(key)?;
         gcm.set_iv(iv);
         self.tally = Some(Tally::new(Function::AesGcm, key.len() * 8));
@@ -116,7 +103,7 @@ impl Stream {
     /// [`Error::Failed`] before the start, for additional data (even none) after text, and for too long a message.
     pub fn part(&mut self, encrypt: bool, aad: Option<&[u8]>, text: InOut<'_>) -> Result<(), Error> {
         let Some(tally) = self.tally else { return Err(Error::Failed("AES-GCM without a key")) };
-        let (Key::Clear(gcm), bytes) = (&mut self.key, text.len());
+        let (gcm, bytes) = (self.key.clear_mut(), text.len());
         if let Some(aad) = aad {
             gcm.aad(aad)?;
         }
@@ -130,7 +117,6 @@ impl Stream {
     /// # Panics
     /// Before the start.
     pub fn tag(&mut self) -> Block {
-        let Key::Clear(gcm) = &mut self.key;
-        gcm.tag()
+        self.key.clear_mut().tag()
     }
 }

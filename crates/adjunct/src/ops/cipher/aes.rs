@@ -5,40 +5,27 @@ use super::{Chain, Mode};
 use crate::adapter::cpu::awslc::cipher::AesKey;
 use crate::catalogue::Function;
 use crate::error::Error;
+use crate::ops::held::Held;
 use adjunct_kernels::InOut;
-
-/// The key. Of one form there is nothing to be found out in a call.
-#[derive(Debug, Clone)]
-enum Key {
-    /// As the application has it.
-    Clear(AesKey),
-}
-
-impl Default for Key {
-    #[inline]
-    fn default() -> Key {
-        Key::Clear(AesKey::default())
-    }
-}
 
 macro_rules! modes {
     ($($(#[$doc:meta])* $name:ident $function:ident $block:literal [$($yes:ident)*] decrypts $decrypts:literal,
        |$key:ident, $encrypt:ident, $chain:ident, $io:ident| $run:expr;)*) => {$(
         $(#[$doc])*
         #[derive(Debug, Clone, Default)]
-        pub struct $name(Key);
+        pub struct $name(Held<AesKey>);
 
         impl Work for $name {
             #[inline]
             fn set_key(&mut self, key: &[u8], encrypt: bool) -> Result<(), Error> {
-                let Key::Clear(schedule) = &mut self.0;
+                let schedule = self.0.clear_mut();
                 if !encrypt && $decrypts { schedule.set_decrypt(key) } else { schedule.set_encrypt(key) }
             }
 
             // So that a mode is given only what it uses of the chain: the rest need not go through memory.
             #[inline(always)]
             fn run(&mut self, $encrypt: bool, $chain: Chain<'_>, $io: InOut<'_>) {
-                let Key::Clear($key) = &self.0;
+                let $key = self.0.clear();
                 $run
             }
         }

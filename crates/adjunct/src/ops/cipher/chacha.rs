@@ -6,6 +6,7 @@ use crate::adapter::cpu::awslc::cipher_chacha::ChaCha20;
 pub use crate::adapter::cpu::awslc::cipher_chacha::{COUNTER, KEY};
 use crate::catalogue::Function;
 use crate::error::Error;
+use crate::ops::held::Held;
 use adjunct_kernels::InOut;
 
 /// A key as 32 bytes.
@@ -17,34 +18,19 @@ pub(in crate::ops) fn key(key: &[u8]) -> Result<&[u8; KEY], Error> {
     key.try_into().map_err(|_| Error::Length { what: "ChaCha20 key", got: key.len(), expected: "32" })
 }
 
-/// The key; of one form there is nothing to be found out in a call.
-#[derive(Debug, Clone)]
-enum Key {
-    /// As the application has it, and the place in the stream.
-    Clear(ChaCha20),
-}
-
-impl Default for Key {
-    fn default() -> Key {
-        Key::Clear(ChaCha20::default())
-    }
-}
-
 /// ChaCha20, which keeps its counter itself.
 #[derive(Debug, Clone, Default)]
-pub struct Stream(Key);
+pub struct Stream(Held<ChaCha20>);
 
 impl Work for Stream {
     fn set_key(&mut self, key: &[u8], _encrypt: bool) -> Result<(), Error> {
-        let Key::Clear(cipher) = &mut self.0;
-        cipher.set_key(self::key(key)?);
+        self.0.clear_mut().set_key(self::key(key)?);
         Ok(())
     }
 
     #[inline]
     fn run(&mut self, _encrypt: bool, _chain: Chain<'_>, io: InOut<'_>) {
-        let Key::Clear(cipher) = &mut self.0;
-        cipher.apply(io);
+        self.0.clear_mut().apply(io);
     }
 }
 
@@ -57,14 +43,12 @@ impl Mode for Stream {
 impl Counted<Stream> {
     /// Sets counter and nonce.
     pub fn set_counter(&mut self, counter: &[u8; COUNTER]) {
-        let Key::Clear(cipher) = &mut self.mode.0;
-        cipher.set_counter(counter);
+        self.mode.0.clear_mut().set_counter(counter);
     }
 
     /// Counter and nonce of the block that is begun, else of the next.
     pub fn counter(&self) -> [u8; COUNTER] {
-        let Key::Clear(cipher) = &self.mode.0;
-        cipher.counter()
+        self.mode.0.clear().counter()
     }
 
     /// One call that encrypts or decrypts all it is given.

@@ -2,44 +2,30 @@
 
 use super::modes::Work;
 use super::{Chain, Mode};
-use crate::adapter::cpu::awslc::cipher_des::{self, TripleDes};
+use crate::adapter::cpu::awslc::cipher_des::{self, Des};
 pub use crate::adapter::cpu::awslc::cipher_des::{BLOCK, KEY};
 use crate::adapter::cpu::awslc::random;
 use crate::catalogue::Function;
 use crate::error::Error;
+use crate::ops::held::Held;
 use adjunct_kernels::InOut;
-
-/// The key; of one form there is nothing to be found out in a call.
-#[derive(Debug, Clone)]
-enum Key {
-    /// As the application has it.
-    Clear(TripleDes),
-}
-
-impl Default for Key {
-    fn default() -> Key {
-        Key::Clear(TripleDes::default())
-    }
-}
 
 /// CBC with three keys. The IV is the first 8 bytes of [`Chain::iv`].
 #[derive(Debug, Clone, Default)]
-pub struct Cbc(Key);
+pub struct Cbc(Held<Des>);
 
 impl Work for Cbc {
     fn set_key(&mut self, key: &[u8], _encrypt: bool) -> Result<(), Error> {
-        let Ok(bytes) = key.try_into() else {
+        if key.len() != KEY {
             return Err(Error::Length { what: "triple DES key", got: key.len(), expected: "24" });
-        };
-        let Key::Clear(schedules) = &mut self.0;
-        schedules.set_key(bytes);
-        Ok(())
+        }
+        self.0.clear_mut().set_key(key)
     }
 
     fn run(&mut self, encrypt: bool, chain: Chain<'_>, io: InOut<'_>) {
-        let Key::Clear(schedules) = &self.0;
+        let des = self.0.clear();
         if let Some(iv) = chain.iv.first_chunk_mut() {
-            schedules.cbc(encrypt, iv, io);
+            des.cbc(encrypt, iv, io);
         }
     }
 }

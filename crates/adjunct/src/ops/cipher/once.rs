@@ -9,6 +9,7 @@ use crate::error::Error;
 use crate::ops::Tally;
 use adjunct_kernels::{InOut, wipe};
 use schedule::Schedule;
+use zeroize::Zeroizing;
 
 mod schedule {
     use super::{Error, InOut};
@@ -34,8 +35,10 @@ mod schedule {
     }
 }
 
-/// A block cipher by the functions its modes count as.
-pub trait Cipher<const B: usize>: Schedule<B> {
+/// A block cipher by the functions its modes count as. Only the functions of this file do something with it.
+pub trait Cipher<const B: usize> {
+    /// Its key schedule.
+    type Key: Schedule<B>;
     /// ECB.
     const ECB: Function;
     /// CBC, with ciphertext stealing too.
@@ -46,13 +49,13 @@ pub trait Cipher<const B: usize>: Schedule<B> {
     const OFB: Function;
     /// CTR, with a list of counters too.
     const CTR: Function;
-    /// Whether its key sizes are counted apart.
-    const SIZES: bool;
+    /// The one length of its keys, and how an error tells it; the schedule knows where there are several, which are counted apart.
+    const LENGTH: Option<(usize, &'static str)>;
 
     /// The bits that a key counts by; 0 where its size is not counted apart.
     #[inline]
     fn bits(key: &[u8]) -> usize {
-        if Self::SIZES { key.len() * 8 } else { 0 }
+        if Self::LENGTH.is_none() { key.len() * 8 } else { 0 }
     }
 }
 
@@ -65,9 +68,14 @@ fn once<C: Cipher<B>, const B: usize>(
     schedule: bool,
     encrypt: bool,
     io: InOut<'_>,
-    work: impl FnOnce(&C, InOut<'_>),
+    work: impl FnOnce(&C::Key, InOut<'_>),
 ) -> Result<(), Error> {
-    let mut cipher = C::default();
+    if let Some((length, expected)) = C::LENGTH
+        && key.len() != length
+    {
+        return Err(Error::Length { what: "key", got: key.len(), expected });
+    }
+    let mut cipher = C::Key::default();
     cipher.set_key(key, schedule)?;
     let tally = Tally::new(function, C::bits(key));
     let bytes = io.len();
@@ -76,114 +84,101 @@ fn once<C: Cipher<B>, const B: usize>(
     Ok(())
 }
 
-/// AES. Only the functions of this file do something with it.
-#[derive(Debug, Default)]
-pub struct Aes(AesKey);
-
-impl Cipher<16> for Aes {
-    const ECB: Function = Function::AesEcb;
-    const CBC: Function = Function::AesCbc;
-    const CFB: Function = Function::AesCfb;
-    const OFB: Function = Function::AesOfb;
-    const CTR: Function = Function::AesCtr;
-    const SIZES: bool = true;
-}
-
-impl Schedule<16> for Aes {
-    #[inline]
-    fn set_key(&mut self, key: &[u8], encrypt: bool) -> Result<(), Error> {
-        if encrypt { self.0.set_encrypt(key) } else { self.0.set_decrypt(key) }
-    }
-
-    #[inline]
-    fn ecb(&self, encrypt: bool, io: InOut<'_>) {
-        self.0.ecb(encrypt, io);
-    }
-
-    #[inline]
-    fn cbc(&self, encrypt: bool, iv: &mut [u8; 16], io: InOut<'_>) {
-        self.0.cbc(encrypt, iv, io);
-    }
-
-    #[inline]
-    fn ctr(&self, counter: &mut [u8; 16], io: InOut<'_>) {
-        let mut stream = [0; 16];
-        self.0.ctr(counter, &mut stream, &mut 0, io);
-        // What is left of the last block's is nobody's to find.
-        wipe(&mut stream);
-    }
-
-    #[inline]
-    fn ctr_list(&self, list: &[u8], io: InOut<'_>) {
-        self.0.ctr_list(list, io);
-    }
-
-    #[inline]
-    fn cfb(&self, encrypt: bool, feedback: usize, iv: &mut [u8; 16], io: InOut<'_>) {
-        self.0.cfb_segments(encrypt, feedback, iv, io);
-    }
-
-    #[inline]
-    fn ofb(&self, iv: &mut [u8; 16], io: InOut<'_>) {
-        self.0.ofb(iv, &mut 0, io);
-    }
-}
-
-macro_rules! des {
-    ($($(#[$doc:meta])* $name:ident $key:literal $ecb:ident $cbc:ident $cfb:ident $ofb:ident $ctr:ident;)*) => {$(
+macro_rules! ciphers {
+    ($($(#[$doc:meta])* $name:ident $block:literal $key:ident $length:expr, $ecb:ident $cbc:ident $cfb:ident $ofb:ident $ctr:ident;)*) => {$(
         $(#[$doc])*
-        #[derive(Debug, Default)]
-        pub struct $name(Des);
+        #[derive(Debug)]
+        pub struct $name;
 
-        impl Cipher<8> for $name {
+        impl Cipher<$block> for $name {
+            type Key = $key;
             const ECB: Function = Function::$ecb;
             const CBC: Function = Function::$cbc;
             const CFB: Function = Function::$cfb;
             const OFB: Function = Function::$ofb;
             const CTR: Function = Function::$ctr;
-            const SIZES: bool = false;
-        }
-
-        impl Schedule<8> for $name {
-            fn set_key(&mut self, key: &[u8], _encrypt: bool) -> Result<(), Error> {
-                if key.len() != $key {
-                    return Err(Error::Length { what: "DES key", got: key.len(), expected: stringify!($key) });
-                }
-                self.0.set_key(key)
-            }
-
-            fn ecb(&self, encrypt: bool, io: InOut<'_>) {
-                self.0.ecb(encrypt, io);
-            }
-
-            fn cbc(&self, encrypt: bool, iv: &mut [u8; 8], io: InOut<'_>) {
-                self.0.cbc(encrypt, iv, io);
-            }
-
-            fn ctr(&self, counter: &mut [u8; 8], io: InOut<'_>) {
-                self.0.ctr(counter, io);
-            }
-
-            fn ctr_list(&self, list: &[u8], io: InOut<'_>) {
-                self.0.ctr_list(list, io);
-            }
-
-            fn cfb(&self, encrypt: bool, feedback: usize, iv: &mut [u8; 8], io: InOut<'_>) {
-                self.0.cfb(encrypt, feedback, iv, io);
-            }
-
-            fn ofb(&self, iv: &mut [u8; 8], io: InOut<'_>) {
-                self.0.ofb(iv, io);
-            }
+            const LENGTH: Option<(usize, &'static str)> = $length;
         }
     )*};
 }
 
-des! {
-    /// DES with one key of 8 bytes. Only the functions of this file do something with it.
-    SingleDes 8 DesEcb DesCbc DesCfb DesOfb DesCtr;
-    /// DES with three keys, 24 bytes. Only the functions of this file do something with it.
-    TripleDes 24 TdesEcb TdesCbc TdesCfb TdesOfb TdesCtr;
+ciphers! {
+    /// AES.
+    Aes 16 AesKey None, AesEcb AesCbc AesCfb AesOfb AesCtr;
+    /// DES with one key of 8 bytes.
+    SingleDes 8 Des Some((8, "8")), DesEcb DesCbc DesCfb DesOfb DesCtr;
+    /// DES with three keys, 24 bytes.
+    TripleDes 8 Des Some((24, "24")), TdesEcb TdesCbc TdesCfb TdesOfb TdesCtr;
+}
+
+impl Schedule<16> for AesKey {
+    #[inline]
+    fn set_key(&mut self, key: &[u8], encrypt: bool) -> Result<(), Error> {
+        if encrypt { self.set_encrypt(key) } else { self.set_decrypt(key) }
+    }
+
+    #[inline]
+    fn ctr(&self, counter: &mut [u8; 16], io: InOut<'_>) {
+        let mut stream = [0; 16];
+        self.ctr(counter, &mut stream, &mut 0, io);
+        // What is left of the last block's is nobody's to find.
+        wipe(&mut stream);
+    }
+
+    #[inline]
+    fn cfb(&self, encrypt: bool, feedback: usize, iv: &mut [u8; 16], io: InOut<'_>) {
+        self.cfb_segments(encrypt, feedback, iv, io);
+    }
+
+    #[inline]
+    fn ofb(&self, iv: &mut [u8; 16], io: InOut<'_>) {
+        self.ofb(iv, &mut 0, io);
+    }
+
+    #[inline]
+    fn ecb(&self, encrypt: bool, io: InOut<'_>) {
+        self.ecb(encrypt, io);
+    }
+
+    #[inline]
+    fn cbc(&self, encrypt: bool, iv: &mut [u8; 16], io: InOut<'_>) {
+        self.cbc(encrypt, iv, io);
+    }
+
+    #[inline]
+    fn ctr_list(&self, list: &[u8], io: InOut<'_>) {
+        self.ctr_list(list, io);
+    }
+}
+
+impl Schedule<8> for Des {
+    fn set_key(&mut self, key: &[u8], _encrypt: bool) -> Result<(), Error> {
+        self.set_key(key)
+    }
+
+    fn ctr(&self, counter: &mut [u8; 8], io: InOut<'_>) {
+        self.ctr(counter, io);
+    }
+
+    fn cfb(&self, encrypt: bool, feedback: usize, iv: &mut [u8; 8], io: InOut<'_>) {
+        self.cfb(encrypt, feedback, iv, io);
+    }
+
+    fn ofb(&self, iv: &mut [u8; 8], io: InOut<'_>) {
+        self.ofb(iv, io);
+    }
+
+    fn ecb(&self, encrypt: bool, io: InOut<'_>) {
+        self.ecb(encrypt, io);
+    }
+
+    fn cbc(&self, encrypt: bool, iv: &mut [u8; 8], io: InOut<'_>) {
+        self.cbc(encrypt, iv, io);
+    }
+
+    fn ctr_list(&self, list: &[u8], io: InOut<'_>) {
+        self.ctr_list(list, io);
+    }
 }
 
 /// ECB.
@@ -192,7 +187,7 @@ des! {
 /// [`Error::Length`] unless there are whole blocks.
 pub fn ecb<C: Cipher<B>, const B: usize>(key: &[u8], encrypt: bool, io: InOut<'_>) -> Result<(), Error> {
     whole::<B>(&io)?;
-    once(C::ECB, key, encrypt, encrypt, io, |cipher: &C, io| cipher.ecb(encrypt, io))
+    once::<C, B>(C::ECB, key, encrypt, encrypt, io, |cipher, io| cipher.ecb(encrypt, io))
 }
 
 /// CBC.
@@ -206,7 +201,7 @@ pub fn cbc<C: Cipher<B>, const B: usize>(
     io: InOut<'_>,
 ) -> Result<(), Error> {
     whole::<B>(&io)?;
-    once(C::CBC, key, encrypt, encrypt, io, |cipher: &C, io| cipher.cbc(encrypt, iv, io))
+    once::<C, B>(C::CBC, key, encrypt, encrypt, io, |cipher, io| cipher.cbc(encrypt, iv, io))
 }
 
 fn whole<const B: usize>(io: &InOut<'_>) -> Result<(), Error> {
@@ -249,112 +244,54 @@ pub fn cbc_stealing<C: Cipher<B>, const B: usize>(
             });
         }
     };
-    once(C::CBC, key, encrypt, encrypt, io, |cipher: &C, io| match length == B || last == B && !switched {
+    once::<C, B>(C::CBC, key, encrypt, encrypt, io, |cipher, io| match length == B || last == B && !switched {
         true => cipher.cbc(encrypt, iv, io),
         false => steal(cipher, iv, encrypt, switched, io),
     })
 }
 
 /// The rest of [`cbc_stealing`]: the last two blocks, of which the last is short or they are switched.
-fn steal<C: Cipher<B>, const B: usize>(cipher: &C, iv: &mut [u8; B], encrypt: bool, switched: bool, io: InOut<'_>) {
+fn steal<K: Schedule<B>, const B: usize>(key: &K, iv: &mut [u8; B], encrypt: bool, switched: bool, io: InOut<'_>) {
     let last = (io.len() - 1) % B + 1;
     let length = io.len();
-    let (run, tail) = io.split_at(length - last - B);
-    cipher.cbc(encrypt, iv, run);
-    let mut pair = Pair::read(&tail);
+    let (run, mut tail) = io.split_at(length - last - B);
+    key.cbc(encrypt, iv, run);
+    // Two blocks, of which the longest has 16 bytes.
+    let mut room = Zeroizing::new([0; 32]);
+    let pair = &mut room[..2 * B];
+    for (i, byte) in pair[..B + last].iter_mut().enumerate() {
+        *byte = tail.get(i);
+    }
     if encrypt {
         // Plain CBC over the two, the last one padded with zeros; of its first block only as much stays as the last one had.
-        pair.bytes_mut()[B + last..2 * B].fill(0);
-        cipher.cbc(true, iv, InOut::in_place(&mut pair.bytes_mut()[..2 * B]));
+        key.cbc(true, iv, InOut::in_place(pair));
         if switched {
-            pair.swap(B, last);
+            pair.rotate_left(B);
         } else {
-            pair.close(B, last);
+            pair.copy_within(B.., last);
         }
     } else {
+        // The short piece of the first block goes in front, the whole second one behind it at B.
         if switched {
-            pair.unswap(B, last);
+            pair.rotate_right(B);
         } else {
-            pair.open(B, last);
+            pair.copy_within(last..last + B, B);
         }
-        // Now: the short piece of the first block in front, the whole second one behind it at B.
-        let mut second = [0; B];
-        second.copy_from_slice(&pair.bytes()[B..2 * B]);
-        let mut plain = zeroize::Zeroizing::new(second);
-        cipher.cbc(false, &mut [0; B], InOut::in_place(&mut plain[..]));
+        let (first, second) = pair.split_at_mut(B);
+        let mut plain = Zeroizing::new([0; B]);
+        plain.copy_from_slice(second);
+        let next = *plain;
+        key.cbc(false, &mut [0; B], InOut::in_place(&mut plain[..]));
         // What was stolen from the first block is the end of what the second one decrypts to.
-        let mut first = [0; B];
-        first[..last].copy_from_slice(&pair.bytes()[..last]);
         first[last..].copy_from_slice(&plain[last..]);
-        let bytes = pair.bytes_mut();
-        bytes[..B].copy_from_slice(&first);
-        cipher.cbc(false, iv, InOut::in_place(&mut bytes[..B]));
         for i in 0..last {
-            bytes[B + i] = plain[i] ^ first[i];
+            second[i] = plain[i] ^ first[i];
         }
-        *iv = second;
+        key.cbc(false, iv, InOut::in_place(first));
+        *iv = next;
     }
-    pair.write(tail);
-}
-
-/// The last two blocks of a message, the second perhaps short. The longest block has 16 bytes.
-struct Pair {
-    bytes: [u8; 32],
-}
-
-impl Drop for Pair {
-    fn drop(&mut self) {
-        wipe(&mut self.bytes);
-    }
-}
-
-impl Pair {
-    fn read(io: &InOut<'_>) -> Pair {
-        let mut bytes = [0; 32];
-        for (i, byte) in bytes.iter_mut().enumerate().take(io.len()) {
-            *byte = io.get(i);
-        }
-        Pair { bytes }
-    }
-
-    fn write(&self, mut io: InOut<'_>) {
-        for i in 0..io.len() {
-            io.set(i, self.bytes[i]);
-        }
-    }
-
-    fn bytes(&self) -> &[u8; 32] {
-        &self.bytes
-    }
-
-    fn bytes_mut(&mut self) -> &mut [u8; 32] {
-        &mut self.bytes
-    }
-
-    /// Two whole blocks become the beginning of the first and the second.
-    fn close(&mut self, block: usize, last: usize) {
-        self.bytes.copy_within(block..2 * block, last);
-    }
-
-    /// The reverse: the second to its own place.
-    fn open(&mut self, block: usize, last: usize) {
-        self.bytes.copy_within(last..last + block, block);
-    }
-
-    /// Two whole blocks become the second and the beginning of the first.
-    fn swap(&mut self, block: usize, last: usize) {
-        let mut first = [0; 16];
-        first[..last].copy_from_slice(&self.bytes[..last]);
-        self.bytes.copy_within(block..2 * block, 0);
-        self.bytes[block..block + last].copy_from_slice(&first[..last]);
-    }
-
-    /// The reverse: the beginning of the first in front, the second at its place.
-    fn unswap(&mut self, block: usize, last: usize) {
-        let mut first = [0; 16];
-        first[..last].copy_from_slice(&self.bytes[block..block + last]);
-        self.bytes.copy_within(0..block, block);
-        self.bytes[..last].copy_from_slice(&first[..last]);
+    for (i, byte) in pair[..B + last].iter().enumerate() {
+        tail.set(i, *byte);
     }
 }
 
@@ -373,7 +310,7 @@ pub fn cfb<C: Cipher<B>, const B: usize>(
     if feedback == 0 || feedback > B {
         return Err(Error::Length { what: "CFB segment", got: feedback, expected: "1 to a block" });
     }
-    once(C::CFB, key, true, encrypt, io, |cipher: &C, io| cipher.cfb(encrypt, feedback, iv, io))
+    once::<C, B>(C::CFB, key, true, encrypt, io, |cipher, io| cipher.cfb(encrypt, feedback, iv, io))
 }
 
 /// OFB, the same in both directions; `iv` becomes the last block of the stream.
@@ -386,7 +323,7 @@ pub fn ofb<C: Cipher<B>, const B: usize>(
     encrypt: bool,
     io: InOut<'_>,
 ) -> Result<(), Error> {
-    once(C::OFB, key, true, encrypt, io, |cipher: &C, io| cipher.ofb(iv, io))
+    once::<C, B>(C::OFB, key, true, encrypt, io, |cipher, io| cipher.ofb(iv, io))
 }
 
 /// CTR, the same in both directions, of which the last `width` bits count, without carry into those before.
@@ -406,7 +343,7 @@ pub fn ctr<C: Cipher<B>, const B: usize>(
     }
     let fixed = B - width / 8;
     let prefix = *counter;
-    once(C::CTR, key, true, encrypt, io, |cipher: &C, mut io| {
+    once::<C, B>(C::CTR, key, true, encrypt, io, |cipher, mut io| {
         while !io.is_empty() {
             // As many blocks as it takes until the counting bits are all zeros: the others stay as they are up to there.
             let left = distance(&counter[fixed..]);
@@ -442,5 +379,5 @@ pub fn ctr_list<C: Cipher<B>, const B: usize>(
     if list.len() < io.len().next_multiple_of(B) {
         return Err(Error::Length { what: "list of counters", got: list.len(), expected: "as long as the message" });
     }
-    once(C::CTR, key, true, encrypt, io, |cipher: &C, io| cipher.ctr_list(list, io))
+    once::<C, B>(C::CTR, key, true, encrypt, io, |cipher, io| cipher.ctr_list(list, io))
 }

@@ -6,29 +6,16 @@ pub use crate::adapter::cpu::awslc::cipher_xts::MAX_UNIT;
 use crate::catalogue::Function;
 use crate::error::Error;
 use crate::ops::Tally;
+use crate::ops::held::Held;
 use adjunct_kernels::InOut;
 
-/// Both keys; of one form there is nothing to be found out in a call.
-#[derive(Debug, Clone)]
-enum Keys {
-    /// As the application has them.
-    Clear(cipher_xts::Xts),
-}
-
 /// Both keys and where they count: each call once, in the direction of the keys, after it ran.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Xts {
-    keys: Keys,
+    keys: Held<cipher_xts::Xts>,
     encrypt: bool,
     /// `None` before keys are set.
     tally: Option<Tally>,
-}
-
-impl Default for Xts {
-    #[inline]
-    fn default() -> Xts {
-        Xts { keys: Keys::Clear(cipher_xts::Xts::default()), encrypt: false, tally: None }
-    }
 }
 
 impl Xts {
@@ -53,8 +40,7 @@ impl Xts {
     /// [`Error::Length`] if they are not 16 or 32 bytes each.
     #[inline]
     pub fn set_keys(&mut self, data: &[u8], tweak: &[u8], encrypt: bool) -> Result<(), Error> {
-        let Keys::Clear(keys) = &mut self.keys;
-        keys.set_keys(data, tweak, encrypt)?;
+        self.keys.clear_mut().set_keys(data, tweak, encrypt)?;
         self.encrypt = encrypt;
         self.tally = Some(Tally::new(Function::AesXts, data.len() * 8));
         Ok(())
@@ -73,8 +59,7 @@ impl Xts {
     #[inline]
     pub fn tweak(&self, iv: &Block) -> Block {
         assert!(self.has_key());
-        let Keys::Clear(keys) = &self.keys;
-        keys.tweak(iv)
+        self.keys.clear().tweak(iv)
     }
 
     /// Works on a part of a data unit of any length; `tweak` becomes the next part's. Only the last part may be other than whole
@@ -94,7 +79,7 @@ impl Xts {
         work: impl FnOnce(&cipher_xts::Xts, InOut<'_>) -> Result<(), Error>,
     ) -> Result<(), Error> {
         let Some(tally) = self.tally else { return Err(Error::Failed("AES-XTS without keys")) };
-        let (Keys::Clear(keys), bytes) = (&self.keys, io.len());
+        let (keys, bytes) = (self.keys.clear(), io.len());
         work(keys, io)?;
         tally.count(direction(self.encrypt), bytes);
         Ok(())

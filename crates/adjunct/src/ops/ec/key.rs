@@ -6,22 +6,17 @@ use crate::adapter::lanes::nist as lanes;
 use crate::catalogue::Direction;
 use crate::error::Error;
 use crate::ops::Tally;
+use crate::ops::held::Held;
 
 /// A public key, a private key, or both, on one of the curves, and where its operations count. Immutable; usable from all threads;
 /// a clone is the same key.
 #[derive(Debug, Clone)]
 pub struct Key {
-    held: Held,
+    /// There may be no private half.
+    held: Held<cpu::Key>,
     sign: Tally,
     verify: Tally,
     agree: Tally,
-}
-
-/// Who has the private half.
-#[derive(Debug, Clone)]
-enum Held {
-    /// This process, or nobody: there may be none.
-    Clear(cpu::Key),
 }
 
 /// Counts one operation by what ran it.
@@ -30,17 +25,15 @@ fn count(tally: Tally, outcome: Outcome) {
 }
 
 impl Key {
-    fn of(held: Held) -> Key {
-        let Held::Clear(key) = &held;
+    fn of(key: cpu::Key) -> Key {
         let tally = |operation: Operation| operation.tally(key.group());
         let (sign, verify, agree) = (tally(Operation::Sign), tally(Operation::Verify), tally(Operation::Agree));
-        Key { held, sign, verify, agree }
+        Key { held: Held::Clear(key), sign, verify, agree }
     }
 
     /// The key as the CPU and the lanes take it.
     fn clear(&self) -> &cpu::Key {
-        let Held::Clear(key) = &self.held;
-        key
+        self.held.clear()
     }
 
     /// Generates a key pair (FIPS 186-5, A.2.2).
@@ -54,7 +47,7 @@ impl Key {
             None => cpu::Key::generate(group)?,
         };
         count(Operation::Generate.tally(group), outcome);
-        Ok(Key::of(Held::Clear(key)))
+        Ok(Key::of(key))
     }
 
     /// A key from an encoded point (SEC 1, 2.3.3), a big-endian private scalar of [`Group::field_len`] bytes, or both. That
@@ -64,7 +57,7 @@ impl Key {
     /// [`Error::InvalidKey`] for a point off the curve, at infinity or badly encoded, and a scalar that is zero or not
     /// below the order; [`Error::Memory`].
     pub fn new(group: impl Into<Group>, public: Option<&[u8]>, private: Option<&[u8]>) -> Result<Key, Error> {
-        Ok(Key::of(Held::Clear(cpu::Key::new(group.into(), public, private)?)))
+        Ok(Key::of(cpu::Key::new(group.into(), public, private)?))
     }
 
     /// The same public key alone.
@@ -72,7 +65,7 @@ impl Key {
     /// # Errors
     /// [`Error::InvalidKey`] where there is none; [`Error::Failed`] and [`Error::Memory`] where memory runs out.
     pub fn public_only(&self) -> Result<Key, Error> {
-        Ok(Key::of(Held::Clear(self.clear().public_only()?)))
+        Ok(Key::of(self.clear().public_only()?))
     }
 
     /// The curve.

@@ -6,6 +6,7 @@ pub mod ed448;
 pub mod x25519;
 pub mod x448;
 
+use super::held::Held;
 use super::{Delegated, Tally};
 use crate::adapter::Outcome;
 use crate::catalogue::{Direction, Function};
@@ -14,14 +15,7 @@ use zeroize::Zeroizing;
 
 /// A private key of `N` bytes.
 #[derive(Clone)]
-pub struct Private<const N: usize>(Held<N>);
-
-/// Who has a private key.
-#[derive(Clone)]
-enum Held<const N: usize> {
-    /// This process.
-    Clear(Zeroizing<[u8; N]>),
-}
+pub struct Private<const N: usize>(Held<Zeroizing<[u8; N]>>);
 
 opaque_debug!(Private<const N>);
 
@@ -50,13 +44,11 @@ impl<const N: usize> Private<N> {
 
     /// The key as the CPU and the lanes take it.
     fn clear(&self) -> &[u8; N] {
-        let Held::Clear(bytes) = &self.0;
-        bytes
+        self.0.clear()
     }
 
     fn clear_mut(&mut self) -> &mut [u8; N] {
-        let Held::Clear(bytes) = &mut self.0;
-        bytes
+        self.0.clear_mut()
     }
 }
 

@@ -8,21 +8,16 @@ use crate::catalogue::{Direction, Function};
 use crate::error::Error;
 use crate::memory::Shared;
 use crate::ops::Tally;
+use crate::ops::held::Held;
 use adjunct_kernels::opaque_debug;
 use std::sync::OnceLock;
 use zeroize::Zeroizing;
 
 /// A key, public or private, and where its operations count. Immutable; threads share it.
 pub struct Key {
-    held: Held,
+    held: Held<Clear>,
     private: Tally,
     public: Tally,
-}
-
-/// Who has the numbers of a key.
-enum Held {
-    /// This process.
-    Clear(Clear),
 }
 
 struct Clear {
@@ -77,14 +72,12 @@ impl Key {
     /// # Errors
     /// [`Error::Memory`], [`Error::Failed`].
     pub fn to_public(&self) -> Result<Key, Error> {
-        let Held::Clear(clear) = &self.held;
-        Key::clear(clear.cpu.to_public()?)
+        Key::clear(self.held.clear().cpu.to_public()?)
     }
 
     /// The size of the modulus in bits.
     pub fn bits(&self) -> usize {
-        let Held::Clear(clear) = &self.held;
-        clear.cpu.bits()
+        self.held.clear().cpu.bits()
     }
 
     /// The size of the modulus, a signature or a ciphertext in bytes.
@@ -94,8 +87,7 @@ impl Key {
 
     /// Whether there is a private half.
     pub fn is_private(&self) -> bool {
-        let Held::Clear(clear) = &self.held;
-        clear.cpu.is_private()
+        self.held.clear().cpu.is_private()
     }
 
     /// A number of the key as big-endian bytes without leading zeros; `None` where the key lacks it or does not give it.
@@ -103,14 +95,12 @@ impl Key {
     /// # Errors
     /// [`Error::Memory`].
     pub fn number(&self, part: Part) -> Result<Option<Zeroizing<Vec<u8>>>, Error> {
-        let Held::Clear(clear) = &self.held;
-        clear.cpu.number(part)
+        self.held.clear().cpu.number(part)
     }
 
     /// Whether two keys have the same number there; where either lacks it, they have not.
     pub fn same(&self, other: &Key, part: Part) -> bool {
-        let (Held::Clear(one), Held::Clear(other)) = (&self.held, &other.held);
-        one.cpu.same(&other.cpu, part)
+        self.held.clear().cpu.same(&other.held.clear().cpu, part)
     }
 
     /// The function that private operations are: with the Chinese remainder theorem or without.
@@ -123,8 +113,7 @@ impl Key {
     /// # Errors
     /// [`Error::Length`] where they do not, [`Error::Unsupported`] where `input` is not below the modulus.
     pub fn public(&self, input: &[u8], out: &mut [u8]) -> Result<(), Error> {
-        let Held::Clear(clear) = &self.held;
-        clear.cpu.public(input, out)?;
+        self.held.clear().cpu.public(input, out)?;
         self.public.count(Direction::Encrypt, 0);
         Ok(())
     }
@@ -136,7 +125,7 @@ impl Key {
     /// [`Error::Length`] where they do not, [`Error::Unsupported`] where `input` is not below the modulus,
     /// [`Error::InvalidKey`] without a private exponent or with one that does not belong to `e`, [`Error::Memory`].
     pub fn private(&self, input: &[u8], out: &mut [u8]) -> Result<(), Error> {
-        let Held::Clear(Clear { cpu, lanes, .. }) = &self.held;
+        let Clear { cpu, lanes, .. } = self.held.clear();
         let in_lanes = match lanes {
             Some(prepared) if out.len() == input.len() => lanes::private(cpu, prepared, input, out),
             _ => None,
@@ -155,7 +144,7 @@ impl Key {
     /// # Errors
     /// [`Error::Memory`].
     pub(super) fn d_hash(&self) -> Result<&[u8; 32], Error> {
-        let Held::Clear(clear) = &self.held;
+        let clear = self.held.clear();
         if let Some(hash) = clear.d_hash.get() {
             return Ok(hash);
         }

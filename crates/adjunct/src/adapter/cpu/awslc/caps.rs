@@ -51,31 +51,7 @@ mod words {
 }
 
 #[cfg(target_arch = "s390x")]
-mod words {
-    use crate::adapter::cpu::cpacf::Host;
-    use adjunct_kernels::cpacf::{Functions, Instruction};
-    use std::sync::LazyLock;
-    use std::sync::atomic::{AtomicU32, Ordering};
-
-    /// The library uses no special instructions here: the words are those of CPACF, one bit an instruction.
-    static PRESENT: LazyLock<AtomicU32> = LazyLock::new(|| {
-        let host: Host = Default::default();
-        let functions = Functions::of(&host);
-        let useful = |instruction: &Instruction| functions.query(*instruction).codes().any(|code| code != 0);
-        AtomicU32::new(Instruction::ALL.iter().filter(|i| useful(i)).map(|i| 1 << *i as u32).sum())
-    });
-
-    /// The instructions now in force.
-    pub fn read() -> [u32; 4] {
-        [PRESENT.load(Ordering::Relaxed), 0, 0, 0]
-    }
-
-    /// Clears bits of the word; there is only word 0.
-    pub fn clear(word: usize, bits: u32) {
-        debug_assert_eq!(word, 0);
-        PRESENT.fetch_and(!bits, Ordering::Relaxed);
-    }
-}
+use crate::adapter::cpu::cpacf::words;
 
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "s390x")))]
 mod words {

@@ -4,12 +4,16 @@
 use super::private;
 #[cfg(target_arch = "x86_64")]
 use crate::adapter::cpu;
+use crate::adapter::cpu::cpacf::cipher::Given;
 #[cfg(target_arch = "x86_64")]
 use crate::catalogue::Feature;
 use crate::error::Error;
 use adjunct_kernels::InOut;
 #[cfg(target_arch = "x86_64")]
 use adjunct_kernels::aes::{ccm, key, ni};
+use adjunct_kernels::cpacf::Cipher;
+#[cfg(not(target_arch = "x86_64"))]
+use adjunct_kernels::cpacf::Instruction;
 use adjunct_kernels::{opaque_debug, wipe};
 use aws_lc_sys as lc;
 use std::mem::MaybeUninit;
@@ -78,8 +82,7 @@ pub struct AesKey {
     /// How many blocks of the words are round keys: none before a key is set.
     round_keys: u8,
     level: Level,
-    #[cfg(target_arch = "s390x")]
-    given: super::cipher_cpacf::Given,
+    given: Given,
 }
 
 const _: () = assert!(std::mem::size_of::<lc::AES_KEY>() == 244);
@@ -102,8 +105,7 @@ impl Default for AesKey {
             library_rounds: 0,
             round_keys: 0,
             level: Level::Library,
-            #[cfg(target_arch = "s390x")]
-            given: Default::default(),
+            given: Given::default(),
         }
     }
 }
@@ -133,8 +135,7 @@ impl AesKey {
             return Err(Error::Length { what: "AES key", got: key.len(), expected: "16, 24 or 32" });
         }
         self.level = level();
-        #[cfg(target_arch = "s390x")]
-        self.given.set(adjunct_kernels::cpacf::Cipher::aes(key.len()), key);
+        self.given.set(Cipher::aes(key.len()), key);
         #[cfg(target_arch = "x86_64")]
         if self.single() {
             // SAFETY: AES-NI is in force.
@@ -191,8 +192,7 @@ impl AesKey {
             // SAFETY: AES-NI is in force.
             return unsafe { ni::encrypt_block(self.keys(), block) };
         }
-        #[cfg(target_arch = "s390x")]
-        if self.given.ecb(true, &InOut::in_place(block)) {
+        if self.given.ecb(true, &mut InOut::in_place(block)) {
             return;
         }
         let p = block.as_mut_ptr();
@@ -208,8 +208,7 @@ impl AesKey {
             // SAFETY: AES-NI is in force.
             return unsafe { ni::decrypt_block(self.keys(), block) };
         }
-        #[cfg(target_arch = "s390x")]
-        if self.given.ecb(false, &InOut::in_place(block)) {
+        if self.given.ecb(false, &mut InOut::in_place(block)) {
             return;
         }
         let p = block.as_mut_ptr();
@@ -222,7 +221,7 @@ impl AesKey {
     /// # Panics
     /// If the length is not a multiple of the block.
     #[inline]
-    pub fn ecb(&self, encrypt: bool, io: InOut<'_>) {
+    pub fn ecb(&self, encrypt: bool, mut io: InOut<'_>) {
         assert!(io.len().is_multiple_of(BLOCK));
         #[cfg(target_arch = "x86_64")]
         // SAFETY: whole blocks; the instructions are in force.
@@ -234,8 +233,7 @@ impl AesKey {
                 return wide!(self, ecb(self.keys(), encrypt, io));
             }
         }
-        #[cfg(target_arch = "s390x")]
-        if self.given.ecb(encrypt, &io) {
+        if self.given.ecb(encrypt, &mut io) {
             return;
         }
         self.ecb_narrow(encrypt, io);
@@ -264,7 +262,7 @@ impl AesKey {
     /// # Panics
     /// If the length is not a multiple of the block.
     #[inline]
-    pub fn cbc(&self, encrypt: bool, iv: &mut Block, io: InOut<'_>) {
+    pub fn cbc(&self, encrypt: bool, iv: &mut Block, mut io: InOut<'_>) {
         assert!(io.len().is_multiple_of(BLOCK));
         #[cfg(target_arch = "x86_64")]
         // SAFETY: the instructions are in force.
@@ -279,8 +277,7 @@ impl AesKey {
                 return wide!(self, cbc_decrypt(self.keys(), iv, io));
             }
         }
-        #[cfg(target_arch = "s390x")]
-        if self.given.cbc(encrypt, iv, &io) {
+        if self.given.cbc(encrypt, iv, &mut io) {
             return;
         }
         self.cbc_narrow(encrypt, iv, io);
@@ -312,7 +309,6 @@ impl AesKey {
             // SAFETY: AES-NI is in force.
             return unsafe { ccm::absorb(self.keys(), mac, blocks) };
         }
-        #[cfg(target_arch = "s390x")]
         if self.given.absorb(mac, blocks) {
             return;
         }
@@ -366,10 +362,8 @@ impl AesKey {
         self.ctr_any(counter, keystream, used, io);
     }
 
-    #[cfg_attr(not(target_arch = "x86_64"), allow(unused_mut))]
     fn ctr_any(&self, counter: &mut Block, keystream: &mut Block, used: &mut u32, mut io: InOut<'_>) {
         assert!((*used as usize) < BLOCK);
-        #[cfg(any(target_arch = "x86_64", target_arch = "s390x"))]
         if self.has_ctr() {
             if *used > 0 {
                 let (mut head, rest) = io.split_head(BLOCK - *used as usize);
@@ -377,9 +371,8 @@ impl AesKey {
                 *used = (*used + head.len() as u32) % BLOCK as u32;
                 io = rest;
             }
-            let (whole, mut tail) = io.split_whole(BLOCK);
-            #[cfg(target_arch = "s390x")]
-            self.given.ctr(counter, &whole);
+            let (mut whole, mut tail) = io.split_whole(BLOCK);
+            self.given.ctr(counter, &mut whole);
             #[cfg(target_arch = "x86_64")]
             // SAFETY: the instructions are in force.
             unsafe {
@@ -417,20 +410,17 @@ impl AesKey {
     }
 
     /// Whether CTR runs on instructions, over whole blocks.
-    #[cfg(target_arch = "x86_64")]
+    #[inline]
     fn has_ctr(&self) -> bool {
-        self.single()
-    }
-
-    /// Whether CTR runs on instructions, over whole blocks.
-    #[cfg(target_arch = "s390x")]
-    fn has_ctr(&self) -> bool {
-        self.given.has(adjunct_kernels::cpacf::Instruction::Kmctr)
+        #[cfg(target_arch = "x86_64")]
+        return self.single();
+        #[cfg(not(target_arch = "x86_64"))]
+        self.given.has(Instruction::Kmctr)
     }
 
     /// The key as CPACF takes it.
-    #[cfg(target_arch = "s390x")]
-    pub(super) fn given(&self) -> &super::cipher_cpacf::Given {
+    #[inline]
+    pub(super) fn given(&self) -> &Given {
         &self.given
     }
 
@@ -452,8 +442,7 @@ impl AesKey {
             // SAFETY: the instructions are in force.
             return unsafe { wide!(self, ctr_list(self.keys(), counters, whole)) };
         }
-        #[cfg(target_arch = "s390x")]
-        if self.given.counters(counters, &whole) {
+        if self.given.counters(counters, &mut whole) {
             return;
         }
         let mut stream = [0; 1024];

@@ -2,83 +2,31 @@
 
 use super::cipher_stream as stream;
 use super::private::{self, DesKeySchedule};
+use crate::adapter::cpu::cpacf::cipher::Given;
 use crate::error::Error;
+use adjunct_kernels::cpacf::{Cipher, Instruction};
 use adjunct_kernels::{InOut, opaque_debug, wipe};
+use std::ffi::c_void;
 
 /// The block length in bytes.
 pub const BLOCK: usize = 8;
 /// The key length in bytes: three keys.
 pub const KEY: usize = 24;
 
-/// The three key schedules; wiped when dropped.
+/// DES with one key or with three, in the modes the library has and in those that are made of blocks here; wiped when dropped.
 #[derive(Clone, Default)]
-pub struct TripleDes([DesKeySchedule; 3], #[cfg(target_arch = "s390x")] super::cipher_cpacf::Given);
+pub struct Des {
+    /// Of one key the first alone.
+    schedules: [DesKeySchedule; 3],
+    triple: bool,
+    given: Given,
+}
 
-opaque_debug!(TripleDes);
+opaque_debug!(Des);
 
-impl Drop for TripleDes {
+impl Drop for Des {
     fn drop(&mut self) {
-        for schedule in &mut self.0 {
-            wipe(schedule);
-        }
-    }
-}
-
-impl TripleDes {
-    /// Sets the key. Parity and weak keys are not looked at, as in OpenSSL.
-    pub fn set_key(&mut self, key: &[u8; KEY]) {
-        #[cfg(target_arch = "s390x")]
-        self.1.set(Some(adjunct_kernels::cpacf::Cipher::TripleDes), key);
-        for (schedule, part) in self.0.iter_mut().zip(key.as_chunks::<BLOCK>().0) {
-            // SAFETY: a key is eight bytes.
-            unsafe { private::DES_set_key_unchecked(part.as_ptr(), schedule.as_mut_ptr().cast()) };
-        }
-    }
-
-    /// CBC over whole blocks; `iv` becomes the last ciphertext block.
-    ///
-    /// # Panics
-    /// If the length is not a multiple of the block.
-    pub fn cbc(&self, encrypt: bool, iv: &mut [u8; BLOCK], io: InOut<'_>) {
-        assert!(io.len().is_multiple_of(BLOCK));
-        #[cfg(target_arch = "s390x")]
-        if self.1.cbc(encrypt, iv, &io) {
-            return;
-        }
-        let [a, b, c] = self.0.each_ref().map(|s| s.as_ptr().cast());
-        // SAFETY: whole blocks; the IV is one.
-        unsafe {
-            private::DES_ede3_cbc_encrypt(io.input(), io.output(), io.len(), a, b, c, iv.as_mut_ptr(), encrypt.into());
-        }
-    }
-}
-
-/// DES with one key or with three, in the modes the library has and in those that are made of blocks here. It lies where it is
-/// used, for one call.
-#[allow(clippy::large_enum_variant)]
-#[derive(Clone, Debug)]
-pub enum Des {
-    /// One key of eight bytes.
-    Single(SingleDes),
-    /// Three keys.
-    Triple(TripleDes),
-}
-
-impl Default for Des {
-    fn default() -> Des {
-        Des::Single(SingleDes::default())
-    }
-}
-
-/// The schedule of one key; wiped when dropped.
-#[derive(Clone, Default)]
-pub struct SingleDes(DesKeySchedule, #[cfg(target_arch = "s390x")] super::cipher_cpacf::Given);
-
-opaque_debug!(SingleDes);
-
-impl Drop for SingleDes {
-    fn drop(&mut self) {
-        wipe(&mut self.0);
+        wipe(self.schedules.as_flattened_mut());
     }
 }
 
@@ -98,21 +46,14 @@ impl Des {
     /// # Errors
     /// As for [`Des::new`].
     pub fn set_key(&mut self, key: &[u8]) -> Result<(), Error> {
-        match key.len() {
-            BLOCK => *self = Des::Single(SingleDes::default()),
-            KEY => *self = Des::Triple(TripleDes::default()),
+        let cipher = match key.len() {
+            BLOCK => Cipher::Des,
+            KEY => Cipher::TripleDes,
             other => return Err(Error::Length { what: "DES key", got: other, expected: "8 or 24" }),
-        }
-        #[cfg(target_arch = "s390x")]
-        match self {
-            Des::Single(single) => single.1.set(Some(adjunct_kernels::cpacf::Cipher::Des), key),
-            Des::Triple(triple) => triple.1.set(Some(adjunct_kernels::cpacf::Cipher::TripleDes), key),
-        }
-        let schedules = match self {
-            Des::Single(single) => std::slice::from_mut(&mut single.0),
-            Des::Triple(triple) => &mut triple.0[..],
         };
-        for (schedule, part) in schedules.iter_mut().zip(key.as_chunks::<BLOCK>().0) {
+        self.triple = key.len() == KEY;
+        self.given.set(Some(cipher), key);
+        for (schedule, part) in self.schedules.iter_mut().zip(key.as_chunks::<BLOCK>().0) {
             // SAFETY: a key is eight bytes.
             unsafe { private::DES_set_key_unchecked(part.as_ptr(), schedule.as_mut_ptr().cast()) };
         }
@@ -120,32 +61,33 @@ impl Des {
     }
 
     /// The key as CPACF takes it.
-    #[cfg(target_arch = "s390x")]
-    pub(super) fn given(&self) -> &super::cipher_cpacf::Given {
-        match self {
-            Des::Single(single) => &single.1,
-            Des::Triple(triple) => &triple.1,
-        }
+    pub(super) fn given(&self) -> &Given {
+        &self.given
+    }
+
+    /// The schedules as the library takes them.
+    fn raw(&self) -> [*const c_void; 3] {
+        self.schedules.each_ref().map(|s| s.as_ptr().cast())
     }
 
     /// Has an instruction for all of a mode do the whole units of a message, where there is one; gives what is left of it.
-    #[cfg(target_arch = "s390x")]
     fn at_once<'a>(
         &self,
         unit: usize,
         mut io: InOut<'a>,
-        work: impl FnOnce(&super::cipher_cpacf::Given, &InOut<'_>) -> bool,
+        work: impl FnOnce(&Given, &mut InOut<'_>) -> bool,
     ) -> InOut<'a> {
-        let whole = io.len() / unit * unit;
         // What counts as hardware is KM's, which the end of a message needs.
-        let there = self.given().has(adjunct_kernels::cpacf::Instruction::Km);
-        let done = there && whole > 0 && work(self.given(), &io.reborrow().split_at(whole).0);
+        if !self.given.has(Instruction::Km) {
+            return io;
+        }
+        let whole = io.len() / unit * unit;
+        let done = whole > 0 && work(&self.given, &mut io.reborrow().split_at(whole).0);
         if done { io.split_at(whole).1 } else { io }
     }
 
     /// CTR over any length, with a big-endian counter over the whole block, which becomes the next.
     pub fn ctr(&self, counter: &mut [u8; BLOCK], io: InOut<'_>) {
-        #[cfg(target_arch = "s390x")]
         let io = self.at_once(BLOCK, io, |given, io| given.ctr(counter, io));
         stream::ctr(counter, io, |io| self.ecb(true, io));
     }
@@ -156,7 +98,6 @@ impl Des {
     /// If the list is shorter.
     pub fn ctr_list(&self, list: &[u8], io: InOut<'_>) {
         let all = io.len();
-        #[cfg(target_arch = "s390x")]
         let io = self.at_once(BLOCK, io, |given, io| given.counters(&list[..io.len()], io));
         stream::ctr_list::<BLOCK>(&list[all - io.len()..], io, |io| self.ecb(true, io));
     }
@@ -166,14 +107,12 @@ impl Des {
     /// # Panics
     /// For any other segment.
     pub fn cfb(&self, encrypt: bool, segment: usize, iv: &mut [u8; BLOCK], io: InOut<'_>) {
-        #[cfg(target_arch = "s390x")]
         let io = self.at_once(segment, io, |given, io| given.cfb(encrypt, segment, iv, io));
         stream::cfb(encrypt, segment, iv, io, |io| self.ecb(true, io));
     }
 
     /// OFB over any length; `iv` becomes the last block of the stream.
     pub fn ofb(&self, iv: &mut [u8; BLOCK], io: InOut<'_>) {
-        #[cfg(target_arch = "s390x")]
         let io = self.at_once(BLOCK, io, |given, io| given.ofb(iv, io));
         stream::ofb(iv, io, |io| self.ecb(true, io));
     }
@@ -182,22 +121,20 @@ impl Des {
     ///
     /// # Panics
     /// If the length is not a multiple of the block.
-    pub fn ecb(&self, encrypt: bool, io: InOut<'_>) {
+    pub fn ecb(&self, encrypt: bool, mut io: InOut<'_>) {
         assert!(io.len().is_multiple_of(BLOCK));
-        #[cfg(target_arch = "s390x")]
-        if self.given().ecb(encrypt, &io) {
+        if self.given.ecb(encrypt, &mut io) {
             return;
         }
+        let ([a, b, c], enc) = (self.raw(), encrypt.into());
         for at in (0..io.len()).step_by(BLOCK) {
             // SAFETY: a block lies at `at` in both buffers.
             unsafe {
                 let (input, output) = (io.input().add(at), io.output().add(at));
-                match self {
-                    Des::Single(key) => private::DES_ecb_encrypt(input, output, key.0.as_ptr().cast(), encrypt.into()),
-                    Des::Triple(keys) => {
-                        let [a, b, c] = keys.0.each_ref().map(|s| s.as_ptr().cast());
-                        private::DES_ecb3_encrypt(input, output, a, b, c, encrypt.into());
-                    }
+                if self.triple {
+                    private::DES_ecb3_encrypt(input, output, a, b, c, enc);
+                } else {
+                    private::DES_ecb_encrypt(input, output, a, enc);
                 }
             }
         }
@@ -207,20 +144,18 @@ impl Des {
     ///
     /// # Panics
     /// If the length is not a multiple of the block.
-    pub fn cbc(&self, encrypt: bool, iv: &mut [u8; BLOCK], io: InOut<'_>) {
-        match self {
-            Des::Triple(keys) => keys.cbc(encrypt, iv, io),
-            Des::Single(key) => {
-                assert!(io.len().is_multiple_of(BLOCK));
-                #[cfg(target_arch = "s390x")]
-                if key.1.cbc(encrypt, iv, &io) {
-                    return;
-                }
-                let (input, output, schedule) = (io.input(), io.output(), key.0.as_ptr().cast());
-                // SAFETY: whole blocks; the IV is one.
-                unsafe {
-                    private::DES_ncbc_encrypt(input, output, io.len(), schedule, iv.as_mut_ptr(), encrypt.into())
-                };
+    pub fn cbc(&self, encrypt: bool, iv: &mut [u8; BLOCK], mut io: InOut<'_>) {
+        assert!(io.len().is_multiple_of(BLOCK));
+        if self.given.cbc(encrypt, iv, &mut io) {
+            return;
+        }
+        let ([a, b, c], iv, enc) = (self.raw(), iv.as_mut_ptr(), encrypt.into());
+        // SAFETY: whole blocks; the IV is one.
+        unsafe {
+            if self.triple {
+                private::DES_ede3_cbc_encrypt(io.input(), io.output(), io.len(), a, b, c, iv, enc);
+            } else {
+                private::DES_ncbc_encrypt(io.input(), io.output(), io.len(), a, iv, enc);
             }
         }
     }

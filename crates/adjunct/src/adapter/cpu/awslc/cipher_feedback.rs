@@ -3,9 +3,11 @@
 #[cfg(target_arch = "x86_64")]
 use super::cipher::wide;
 use super::cipher::{AesKey, BLOCK, Block};
+use super::cipher_stream;
 use adjunct_kernels::InOut;
 #[cfg(target_arch = "x86_64")]
 use adjunct_kernels::aes::ni;
+use adjunct_kernels::cpacf::Instruction;
 use aws_lc_sys as lc;
 
 impl AesKey {
@@ -39,7 +41,7 @@ impl AesKey {
                 *v = if encrypt { input ^ *v } else { input };
             }
         };
-        self.segments(iv, used, io, segment, |iv, io| {
+        self.segments(iv, used, io, segment, |iv, mut io| {
             #[cfg(target_arch = "x86_64")]
             // SAFETY: the instructions are in force.
             unsafe {
@@ -53,8 +55,7 @@ impl AesKey {
                     return ni::cfb_decrypt(self.keys(), iv, io);
                 }
             }
-            #[cfg(target_arch = "s390x")]
-            if self.given().cfb(encrypt, BLOCK, iv, &io) {
+            if self.given().cfb(encrypt, BLOCK, iv, &mut io) {
                 return;
             }
             let mut num = 0;
@@ -70,14 +71,13 @@ impl AesKey {
     /// If `used` is not below 16.
     pub fn ofb(&self, iv: &mut Block, used: &mut u32, io: InOut<'_>) {
         let segment = |iv: &mut Block, at: usize, io: &mut InOut<'_>| io.xor(&iv[at..]);
-        self.segments(iv, used, io, segment, |iv, io| {
+        self.segments(iv, used, io, segment, |iv, mut io| {
             #[cfg(target_arch = "x86_64")]
             if self.single() {
                 // SAFETY: the instructions are in force.
                 return unsafe { ni::ofb(self.keys(), iv, io) };
             }
-            #[cfg(target_arch = "s390x")]
-            if self.given().ofb(iv, &io) {
+            if self.given().ofb(iv, &mut io) {
                 return;
             }
             let mut num = 0;
@@ -117,14 +117,13 @@ impl AesKey {
     }
 
     /// CFB with segments of 8 bits.
-    pub fn cfb8(&self, encrypt: bool, iv: &mut Block, io: InOut<'_>) {
+    pub fn cfb8(&self, encrypt: bool, iv: &mut Block, mut io: InOut<'_>) {
         #[cfg(target_arch = "x86_64")]
         if self.single() {
             // SAFETY: AES-NI is in force.
             return unsafe { ni::cfb8(self.keys(), encrypt, iv, io) };
         }
-        #[cfg(target_arch = "s390x")]
-        if self.given().cfb(encrypt, 1, iv, &io) {
+        if self.given().cfb(encrypt, 1, iv, &mut io) {
             return;
         }
         let (mut num, enc) = (0, encrypt.into());
@@ -143,9 +142,8 @@ impl AesKey {
             // SAFETY: AES-NI is in force.
             return unsafe { ni::cfb1(self.keys(), encrypt, iv, bits, io) };
         }
-        #[cfg(target_arch = "s390x")]
-        if self.given().has(adjunct_kernels::cpacf::Instruction::Km) {
-            return super::cipher_cpacf::cfb1(self, encrypt, iv, bits, io);
+        if self.given().has(Instruction::Km) {
+            return cipher_stream::cfb1(encrypt, iv, bits, io, |io| self.ecb(true, io));
         }
         let (mut num, enc) = (0, encrypt.into());
         // SAFETY: the buffers hold that many bits.

@@ -5,6 +5,7 @@ use super::cipher::AesKey;
 use super::cipher::wide;
 use super::private::{self, Block128, GcmContext, GcmKey};
 use crate::adapter::cpu;
+use crate::adapter::cpu::cpacf::{self, Here};
 use crate::catalogue::Feature;
 use crate::error::Error;
 use adjunct_kernels::InOut;
@@ -43,8 +44,7 @@ enum Engine {
     #[cfg(target_arch = "x86_64")]
     Vector(Table),
     /// CPACF.
-    #[cfg(target_arch = "s390x")]
-    Assist(adjunct_kernels::cpacf::Gcm),
+    Assist(Here, adjunct_kernels::cpacf::Gcm),
 }
 
 opaque_debug!(Gcm);
@@ -79,10 +79,8 @@ impl Drop for GcmContext {
 }
 
 /// The most bytes of one message and of its additional data (SP 800-38D 5.2.1.1).
-#[cfg(any(target_arch = "x86_64", target_arch = "s390x"))]
 const MOST: [u64; 2] = [(1 << 36) - 32, 1 << 61];
 
-#[cfg(any(target_arch = "x86_64", target_arch = "s390x"))]
 fn within(before: u64, more: usize, most: u64) -> bool {
     before.checked_add(more as u64).is_some_and(|all| all <= most)
 }
@@ -158,11 +156,7 @@ impl Gcm {
     }
 
     /// Chooses what runs for the key that has been set, and makes the hash key where none is given.
-    fn set_engine(
-        &mut self,
-        #[cfg_attr(not(target_arch = "s390x"), expect(unused))] key: &[u8],
-        subkey: Option<&[u8; 16]>,
-    ) {
+    fn set_engine(&mut self, key: &[u8], subkey: Option<&[u8; 16]>) {
         #[cfg(target_arch = "x86_64")]
         if self.key.vector() {
             // Made where it stays: a copy on the stack would not be wiped, and costs as much as a short message.
@@ -170,7 +164,7 @@ impl Gcm {
                 Engine::Vector(_) => self.message = Message::default(),
                 // SAFETY: nothing is to be dropped of what stands there.
                 Engine::None => unsafe { (&raw mut self.engine).write(Engine::Vector(Table::default())) },
-                Engine::Library { .. } => self.engine = Engine::Vector(Table::default()),
+                Engine::Library { .. } | Engine::Assist(..) => self.engine = Engine::Vector(Table::default()),
             }
             if let Engine::Vector(table) = &mut self.engine {
                 // SAFETY: the instructions are in force.
@@ -178,12 +172,13 @@ impl Gcm {
             }
             return;
         }
-        #[cfg(target_arch = "s390x")]
-        if let Some(mut gcm) = adjunct_kernels::cpacf::Gcm::new(crate::adapter::cpu::cpacf::assist(), key) {
+        if let Some(here) = cpacf::here()
+            && let Some(mut gcm) = adjunct_kernels::cpacf::Gcm::new(&here, key)
+        {
             if let Some(subkey) = subkey {
                 gcm.set_subkey(subkey);
             }
-            self.engine = Engine::Assist(gcm);
+            self.engine = Engine::Assist(here, gcm);
             return;
         }
         let features = cpu::features();
@@ -232,10 +227,7 @@ impl Gcm {
                 }
                 wide!(self.key, gcm_start(self.key.keys(), table, &mut self.message, iv));
             },
-            #[cfg(target_arch = "s390x")]
-            Engine::Assist(gcm) => {
-                assert!(gcm.start(crate::adapter::cpu::cpacf::assist(), iv).is_ok(), "AES-GCM by CPACF")
-            }
+            Engine::Assist(here, gcm) => assert!(gcm.start(here, iv).is_ok(), "AES-GCM by CPACF"),
             // SAFETY: the context has GCM128_CONTEXT's layout and a key.
             Engine::Library { ctx, .. } => unsafe {
                 private::CRYPTO_gcm128_setiv(ctx, self.key.raw(), iv.as_ptr(), iv.len())
@@ -264,11 +256,8 @@ impl Gcm {
                 }
                 right
             }
-            #[cfg(target_arch = "s390x")]
-            Engine::Assist(gcm) => {
-                gcm.text_length() == 0
-                    && within(gcm.aad_length(), data.len(), MOST[1])
-                    && gcm.aad(crate::adapter::cpu::cpacf::assist(), data).is_ok()
+            Engine::Assist(here, gcm) => {
+                gcm.text_length() == 0 && within(gcm.aad_length(), data.len(), MOST[1]) && gcm.aad(here, data).is_ok()
             }
             // SAFETY: as above.
             Engine::Library { ctx, .. } => unsafe { private::CRYPTO_gcm128_aad(ctx, data.as_ptr(), data.len()) == 1 },
@@ -311,10 +300,8 @@ impl Gcm {
                 }
                 right
             }
-            #[cfg(target_arch = "s390x")]
-            Engine::Assist(gcm) => {
-                within(gcm.text_length(), io.len(), MOST[0])
-                    && gcm.crypt(crate::adapter::cpu::cpacf::assist(), encrypting, io).is_ok()
+            Engine::Assist(here, gcm) => {
+                within(gcm.text_length(), io.len(), MOST[0]) && gcm.crypt(here, encrypting, io).is_ok()
             }
             Engine::Library { ctx, hardware } => {
                 let (key, hardware) = (self.key.raw(), *hardware);
@@ -337,8 +324,7 @@ impl Gcm {
             #[cfg(target_arch = "x86_64")]
             // SAFETY: the instructions are in force.
             Engine::Vector(_) => unsafe { wide!(self.key, gcm_resume(&mut self.message, counter, hash)) },
-            #[cfg(target_arch = "s390x")]
-            Engine::Assist(gcm) => gcm.resume(counter, hash),
+            Engine::Assist(_, gcm) => gcm.resume(counter, hash),
             Engine::Library { ctx, .. } => {
                 (ctx.yi, ctx.xi) = (*counter, *hash);
                 (ctx.len, ctx.mres, ctx.ares) = ([0; 2], 0, 0);
@@ -361,8 +347,7 @@ impl Gcm {
                 unsafe { wide!(self.key, gcm_progress(&self.message, &mut counter, &mut hash)) };
                 (counter, hash)
             }
-            #[cfg(target_arch = "s390x")]
-            Engine::Assist(gcm) => gcm.progress(),
+            Engine::Assist(_, gcm) => gcm.progress(),
             Engine::Library { ctx, .. } => (ctx.yi, ctx.xi),
             Engine::None => panic!("no key"),
         }
@@ -383,8 +368,7 @@ impl Gcm {
                 }
                 wide!(self.key, gcm_tag(table, &mut self.message))
             },
-            #[cfg(target_arch = "s390x")]
-            Engine::Assist(gcm) => gcm.tag(crate::adapter::cpu::cpacf::assist()).expect("AES-GCM by CPACF"),
+            Engine::Assist(here, gcm) => gcm.tag(here).expect("AES-GCM by CPACF"),
             Engine::Library { ctx, .. } => {
                 let mut out = [0; TAG];
                 // SAFETY: the tag has the length given.

@@ -15,9 +15,8 @@ impl AesKey {
             1 => self.cfb8(encrypt, iv, io),
             16 => self.cfb(encrypt, iv, &mut 0, io),
             _ => {
-                let (whole, tail) = io.split_whole(segment);
-                #[cfg(target_arch = "s390x")]
-                if self.given().cfb(encrypt, segment, iv, &whole) {
+                let (mut whole, tail) = io.split_whole(segment);
+                if self.given().cfb(encrypt, segment, iv, &mut whole) {
                     return cfb(encrypt, segment, iv, tail, |io| self.ecb(true, io));
                 }
                 for part in [whole, tail] {
@@ -91,6 +90,26 @@ pub(crate) fn cfb<const B: usize>(
         }
         wipe(&mut stream);
         io = later;
+    }
+}
+
+/// CFB with segments of one bit over `bits` bits of AES, the highest of a byte first.
+///
+/// # Panics
+/// If the buffers hold fewer.
+pub(super) fn cfb1(encrypting: bool, iv: &mut [u8; 16], bits: usize, mut io: InOut<'_>, encrypt: impl Fn(InOut<'_>)) {
+    for at in 0..bits {
+        let mut stream = *iv;
+        encrypt(InOut::in_place(&mut stream));
+        let (byte, place) = (at / 8, 7 - at % 8);
+        let input = io.get(byte) >> place & 1;
+        let output = input ^ stream[0] >> 7;
+        // SAFETY: within the output, of whose byte the other bits stay.
+        let there = unsafe { *io.output().add(byte) };
+        io.set(byte, there & !(1 << place) | output << place);
+        let cipher = if encrypting { output } else { input };
+        *iv = (u128::from_be_bytes(*iv) << 1 | u128::from(cipher)).to_be_bytes();
+        wipe(&mut stream);
     }
 }
 

@@ -111,7 +111,6 @@ impl Xts {
     }
 
     fn begin(&self, tweak: &mut Block) {
-        #[cfg(target_arch = "s390x")]
         if self.tweak.given().tweak(tweak) {
             return;
         }
@@ -143,7 +142,7 @@ impl Xts {
         }
     }
 
-    fn blocks(&self, tweak: &mut Block, io: InOut<'_>) {
+    fn blocks(&self, tweak: &mut Block, mut io: InOut<'_>) {
         if io.is_empty() {
             return;
         }
@@ -152,8 +151,7 @@ impl Xts {
             // SAFETY: the instructions are in force.
             return unsafe { wide!(self.data, xts(self.data.keys(), None, self.encrypt, tweak, io)) };
         }
-        #[cfg(target_arch = "s390x")]
-        if self.data.given().xts(self.encrypt, tweak, &io) {
+        if self.data.given().xts(self.encrypt, tweak, &mut io) {
             return;
         }
         for at in (0..io.len()).step_by(BLOCK) {

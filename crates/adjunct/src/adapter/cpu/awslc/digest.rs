@@ -1,9 +1,11 @@
 //! Message digests: the library's low-level functions on a state held in place, without allocation.
 
+mod state;
+
 use super::digest_keccak;
 use super::private::{self, Keccak, Md5};
+use crate::adapter::cpu::cpacf;
 use crate::catalogue::Function;
-use crate::error::Error;
 use std::ffi::{CStr, c_void};
 use std::mem::MaybeUninit;
 
@@ -222,39 +224,7 @@ methods! {
         |c, data, length, out| private::SHAKE_Init(c, 136), digest_keccak::update_xof(c, data, length), digest_keccak::squeeze(out, c, length);
 }
 
-/// Methods whose states are of one type.
-#[derive(Clone, Copy)]
-pub(super) enum Family {
-    Sha1,
-    Sha256,
-    Sha512,
-    Keccak,
-}
-
-impl Family {
-    /// The length of a chaining value in bytes.
-    const fn chain(self) -> usize {
-        match self {
-            Family::Sha1 => 20,
-            Family::Sha256 => 32,
-            Family::Sha512 => 64,
-            Family::Keccak => MAX_CHAIN,
-        }
-    }
-}
-
 impl Method {
-    #[inline]
-    pub(super) fn family(&self) -> Option<Family> {
-        Some(match (self.length, self.block) {
-            (l, _) if l == size_of::<Keccak>() => Family::Keccak,
-            (_, 128) => Family::Sha512,
-            (_, 64) if self.size == 20 => Family::Sha1,
-            (_, 64) if self.size != 16 => Family::Sha256,
-            _ => return None,
-        })
-    }
-
     /// The method OpenSSL knows by this name or object identifier, in any case.
     pub fn from_name(name: &str) -> Option<&'static Method> {
         METHODS
@@ -263,6 +233,8 @@ impl Method {
             .find(|m| m.names.to_bytes().split(|&b| b == b':').any(|n| n.eq_ignore_ascii_case(name.as_bytes())))
     }
 }
+
+pub(super) use state::Family;
 
 /// The longest chaining value, in bytes: that of SHA-3 and SHAKE.
 pub const MAX_CHAIN: usize = 200;
@@ -366,10 +338,8 @@ impl Digest {
     /// Takes in `data`; not to be called after [`Digest::finish`] or [`Digest::squeeze`] without a [`Digest::reset`].
     #[inline]
     pub fn update(&mut self, data: &[u8]) {
-        #[cfg(target_arch = "s390x")]
-        // SAFETY: as below.
-        if unsafe { super::digest_cpacf::update(self.method, self.state.as_mut_ptr().cast(), data) } {
-            return;
+        if let Some(served) = cpacf::digest::served(self.method.function) {
+            return self.update_by(served, data);
         }
         // SAFETY: the state is of this method's type.
         unsafe { (self.method.update)(self.state.as_mut_ptr().cast(), data.as_ptr(), data.len()) };
@@ -382,84 +352,11 @@ impl Digest {
     #[inline]
     pub fn finish(&mut self, out: &mut [u8]) {
         assert!(self.method.xof || out.len() >= self.method.size, "room for the digest");
-        #[cfg(target_arch = "s390x")]
-        // SAFETY: as below.
-        if unsafe { super::digest_cpacf::finish(self.method, self.state.as_mut_ptr().cast(), out) } {
-            return;
+        if let Some(served) = cpacf::digest::served(self.method.function) {
+            return self.finish_by(served, out);
         }
         // SAFETY: the state is of this method's type, and `out` has the room.
         unsafe { (self.method.finish)(self.state.as_mut_ptr().cast(), out.as_mut_ptr(), out.len()) };
-    }
-
-    /// The chaining value after whole blocks, as FIPS 180-4 and FIPS 202 write it into bytes; `None` for MD5.
-    pub fn chain<'a>(&self, out: &'a mut [u8; MAX_CHAIN]) -> Option<&'a [u8]> {
-        let state = self.state.as_ptr();
-        let words = |out: &'a mut [u8; MAX_CHAIN], h: &[u32]| -> &'a [u8] {
-            for (bytes, word) in out.as_chunks_mut::<4>().0.iter_mut().zip(h) {
-                *bytes = word.to_be_bytes();
-            }
-            &out[..h.len() * 4]
-        };
-        // SAFETY: each state is of its family's type.
-        unsafe {
-            Some(match self.method.family()? {
-                Family::Sha1 => words(out, &(*state.cast::<aws_lc_sys::SHA_CTX>()).h),
-                Family::Sha256 => words(out, &(*state.cast::<aws_lc_sys::SHA256_CTX>()).h),
-                Family::Sha512 => {
-                    let h = (*state.cast::<aws_lc_sys::SHA512_CTX>()).h;
-                    out.as_chunks_mut().0.iter_mut().zip(h).for_each(|(bytes, word)| *bytes = word.to_be_bytes());
-                    &out[..64]
-                }
-                Family::Keccak => {
-                    let lanes = (*state.cast::<Keccak>()).state;
-                    out.as_chunks_mut().0.iter_mut().zip(lanes).for_each(|(bytes, lane)| *bytes = lane.to_le_bytes());
-                    &out[..]
-                }
-            })
-        }
-    }
-
-    /// Goes on after `length` bytes, which were whole blocks, from what [`Digest::chain`] gave there. SHA-3 does not look at the
-    /// length.
-    ///
-    /// # Errors
-    /// [`Error::Length`] where the chaining value is not as long as the method's; [`Error::Unsupported`] for MD5.
-    pub fn resume(&mut self, chain: &[u8], length: u128) -> Result<(), Error> {
-        let family = self.method.family().ok_or(Error::Unsupported("a chaining value of MD5"))?;
-        if chain.len() != family.chain() {
-            return Err(Error::Length { what: "chaining value", got: chain.len(), expected: "the digest's" });
-        }
-        self.reset();
-        let state = self.state.as_mut_ptr();
-        let bits = length << 3;
-        let words = |h: &mut [u32]| {
-            h.iter_mut().zip(chain.as_chunks().0).for_each(|(word, bytes)| *word = u32::from_be_bytes(*bytes));
-        };
-        // SAFETY: each state is of its family's type, and initialised.
-        unsafe {
-            match family {
-                Family::Sha1 => {
-                    let context = &mut *state.cast::<aws_lc_sys::SHA_CTX>();
-                    words(&mut context.h);
-                    (context.Nl, context.Nh) = (bits as u32, (bits >> 32) as u32);
-                }
-                Family::Sha256 => {
-                    let context = &mut *state.cast::<aws_lc_sys::SHA256_CTX>();
-                    words(&mut context.h);
-                    (context.Nl, context.Nh) = (bits as u32, (bits >> 32) as u32);
-                }
-                Family::Sha512 => {
-                    let context = &mut *state.cast::<aws_lc_sys::SHA512_CTX>();
-                    context.h.iter_mut().zip(chain.as_chunks().0).for_each(|(h, b)| *h = u64::from_be_bytes(*b));
-                    (context.Nl, context.Nh) = (bits as u64, (bits >> 64) as u64);
-                }
-                Family::Keccak => {
-                    let context = &mut *state.cast::<Keccak>();
-                    context.state.iter_mut().zip(chain.as_chunks().0).for_each(|(l, b)| *l = u64::from_le_bytes(*b));
-                }
-            }
-        }
-        Ok(())
     }
 
     /// Writes the next bytes of an extendable-output function's result.

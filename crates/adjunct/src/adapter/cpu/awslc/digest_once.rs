@@ -1,6 +1,7 @@
 //! A digest of a message that is there as a whole.
 
 use super::digest::{Digest, Family, Method};
+use crate::adapter::cpu::cpacf;
 use adjunct_kernels::{short, wipe};
 use aws_lc_sys::{SHA_CTX, SHA1_Transform, SHA256_TransformBlocks};
 use std::mem::MaybeUninit;
@@ -20,8 +21,8 @@ impl Digest {
     /// Where `out` is too short.
     #[inline(always)]
     pub fn once(method: &'static Method, data: &[u8], out: &mut [u8]) {
-        // On s390x the instructions pad by themselves.
-        if cfg!(not(target_arch = "s390x")) && data.len() <= short::MOST {
+        // CPACF pads by itself.
+        if cpacf::here().is_none() && data.len() <= short::MOST {
             match method.family() {
                 Some(Family::Sha1) => return sha1(data, &mut out[..method.size]),
                 Some(Family::Sha256) => return sha256(method.size, data, &mut out[..method.size]),

@@ -1,15 +1,16 @@
 //! Elliptic-curve keys: ECDSA (FIPS 186-5; RFC 5639's curves too), ECDH (SP 800-56A) and key pairs, one operation at a time.
 //!
-//! Nonces are random and hedged: by CPACF as [`nonce`](crate::adapter::cpu::nonce) says, and else by AWS-LC, which draws them from its
+//! Nonces are random and hedged: by CPACF as [`nonce`] says, and else by AWS-LC, which draws them from its
 //! generator with a hash of the private scalar and the digest as additional data. So neither a repeated generator state nor a faulted
 //! digest repeats a nonce. Scalars live in memory that is cleared when it is freed.
 
-#[cfg(target_arch = "s390x")]
-use super::ec_cpacf as cpacf;
 use super::group::{Owned, clear, failed, refused};
 use super::private;
+use super::random_alone;
 use crate::adapter::Outcome;
+use crate::adapter::cpu::cpacf;
 use crate::adapter::cpu::curve::{Curve, Form, Group, MAX_FIELD, MAX_POINT};
+use crate::adapter::cpu::nonce::{self, Nonces};
 use crate::adapter::cpu::secret::Secret;
 use crate::error::Error;
 use crate::memory::Shared;
@@ -67,8 +68,8 @@ impl Key {
     /// # Errors
     /// [`Error::Failed`] and [`Error::Memory`] where memory runs out.
     pub fn generate(group: Group) -> Result<(Key, Outcome), Error> {
-        #[cfg(target_arch = "s390x")]
-        if let Some((private, point)) = group.curve().and_then(|curve| cpacf::generate(curve, || group.base())) {
+        let assisted = group.curve().and_then(|curve| cpacf::curve::generate(curve, random_alone, || group.base()));
+        if let Some((private, point)) = assisted {
             let key = Key::new(group, Some(&[&[4], &point[..]].concat()), Some(&private))?;
             return Ok((key, Outcome::Instructions));
         }
@@ -226,7 +227,6 @@ impl Key {
     /// # Errors
     /// [`Error::InvalidKey`] without a private key; [`Error::Length`] for an `out` that is too short.
     pub fn sign(&self, digest: &[u8], out: &mut [u8]) -> Result<Outcome, Error> {
-        #[cfg(target_arch = "s390x")]
         if self.sign_by_cpacf(digest, None, out).is_some() {
             return Ok(Outcome::Instructions);
         }
@@ -241,7 +241,6 @@ impl Key {
     /// # Errors
     /// As for [`Key::sign`]; and [`Error::InvalidKey`] for a nonce that is zero or not below the order.
     pub fn sign_with_nonce(&self, digest: &[u8], nonce: &[u8], out: &mut [u8]) -> Result<Outcome, Error> {
-        #[cfg(target_arch = "s390x")]
         if self.sign_by_cpacf(digest, Some(nonce), out).is_some() {
             return Ok(Outcome::Instructions);
         }
@@ -259,9 +258,21 @@ impl Key {
         self.halves(signature, out)
     }
 
-    #[cfg(target_arch = "s390x")]
+    /// With a nonce that is given, or a hedged one.
     fn sign_by_cpacf(&self, digest: &[u8], nonce: Option<&[u8]>, out: &mut [u8]) -> Option<()> {
-        cpacf::sign(self.curve()?, self.scalar()?, digest, nonce, out)
+        let (curve, private) = (self.curve()?, self.scalar()?);
+        let make = |digest: &[u8; MAX_FIELD]| {
+            let mut made = Secret([0; MAX_FIELD]);
+            if let Some(nonce) = nonce {
+                made.get_mut(..nonce.len()).filter(|_| nonce.len() == curve.field_len())?.copy_from_slice(nonce);
+            } else {
+                let mut added = Secret([0; nonce::ADDED]);
+                random_alone(&mut *added);
+                Nonces::new(curve, private)?.nonce(digest, &*added, &mut made);
+            }
+            Some(made)
+        };
+        cpacf::curve::sign(curve, private, digest, make, out)
     }
 
     fn halves(&self, signature: *mut lc::ECDSA_SIG, out: &mut [u8]) -> Result<Outcome, Error> {
@@ -292,10 +303,7 @@ impl Key {
         if signature.len() != 2 * length {
             return Err(Error::Length { what: "signature", got: signature.len(), expected: "twice the private key's" });
         }
-        #[cfg(target_arch = "s390x")]
-        if let (Some(curve), Some(point)) = (self.curve(), self.coordinates(&mut [0; MAX_POINT]))
-            && let Some(good) = cpacf::verify(curve, point, digest, signature)
-        {
+        if let Some(good) = self.verify_by_cpacf(digest, signature) {
             return Ok((good, Outcome::Instructions));
         }
         let (r, s) = signature.split_at(length);
@@ -316,13 +324,18 @@ impl Key {
         Ok((good, Outcome::Library))
     }
 
+    fn verify_by_cpacf(&self, digest: &[u8], signature: &[u8]) -> Option<bool> {
+        // Before the coordinates, which may take an inversion.
+        cpacf::here()?;
+        cpacf::curve::verify(self.curve()?, self.coordinates(&mut [0; MAX_POINT])?, digest, signature)
+    }
+
     /// Writes the x coordinate of private * `peer`: [`Group::field_len`] bytes, the part of `out` that is the result. Says
     /// what has.
     ///
     /// # Errors
     /// [`Error::InvalidKey`] for keys without the half needed, and of different curves.
     pub fn shared_secret<'a>(&self, peer: &Key, out: &'a mut [u8; MAX_FIELD]) -> Result<(&'a [u8], Outcome), Error> {
-        #[cfg(target_arch = "s390x")]
         if let Some(length) = self.agree_by_cpacf(peer, out) {
             return Ok((&out[..length], Outcome::Instructions));
         }
@@ -335,9 +348,9 @@ impl Key {
         }
     }
 
-    #[cfg(target_arch = "s390x")]
     fn agree_by_cpacf(&self, peer: &Key, out: &mut [u8; MAX_FIELD]) -> Option<usize> {
+        cpacf::here()?;
         let curve = self.curve().filter(|_| peer.group() == self.group())?;
-        cpacf::shared_secret(curve, self.scalar()?, peer.coordinates(&mut [0; MAX_POINT])?, out)
+        cpacf::curve::shared_secret(curve, self.scalar()?, peer.coordinates(&mut [0; MAX_POINT])?, out)
     }
 }

@@ -2,7 +2,7 @@
 
 use super::random;
 use crate::adapter::Outcome;
-#[cfg(target_arch = "s390x")]
+use crate::adapter::cpu::cpacf;
 use adjunct_kernels::cpacf::{Edwards, Montgomery};
 use aws_lc_sys as lc;
 use zeroize::Zeroizing;
@@ -23,11 +23,10 @@ pub fn x25519_generate() -> Zeroizing<[u8; KEY]> {
 
 /// The X25519 public key of a private key.
 pub fn x25519_public(private: &[u8; KEY]) -> ([u8; KEY], Outcome) {
-    #[cfg(target_arch = "s390x")]
-    {
+    if let Some(cpacf) = cpacf::here() {
         let mut u = [0; KEY];
         u[0] = 9;
-        if crate::adapter::cpu::cpacf::assist().exchange(Montgomery::X25519, private, &mut u).is_ok() {
+        if cpacf.exchange(Montgomery::X25519, private, &mut u).is_ok() {
             return (u, Outcome::Instructions);
         }
     }
@@ -40,10 +39,9 @@ pub fn x25519_public(private: &[u8; KEY]) -> ([u8; KEY], Outcome) {
 /// The X25519 shared secret; `None` where it is all zeros (a peer point of small order).
 pub fn x25519(private: &[u8; KEY], peer: &[u8; KEY]) -> (Option<Zeroizing<[u8; KEY]>>, Outcome) {
     let mut secret = Zeroizing::new([0; KEY]);
-    #[cfg(target_arch = "s390x")]
-    {
+    if let Some(cpacf) = cpacf::here() {
         *secret = *peer;
-        if crate::adapter::cpu::cpacf::assist().exchange(Montgomery::X25519, private, &mut secret[..]).is_ok() {
+        if cpacf.exchange(Montgomery::X25519, private, &mut secret[..]).is_ok() {
             return ((secret.iter().fold(0, |all, b| all | b) != 0).then_some(secret), Outcome::Instructions);
         }
     }
@@ -62,8 +60,7 @@ pub fn ed25519_generate() -> Zeroizing<[u8; KEY]> {
 /// The Ed25519 public key of a private key.
 pub fn ed25519_public(seed: &[u8; KEY]) -> ([u8; KEY], Outcome) {
     let (mut public, mut private) = ([0; KEY], Zeroizing::new([0; 2 * KEY]));
-    #[cfg(target_arch = "s390x")]
-    {
+    if let Some(cpacf) = cpacf::here() {
         // RFC 8032, 5.1.5.
         let mut digest = super::digest::Digest::new(&super::digest::SHA512);
         digest.update(seed);
@@ -71,7 +68,7 @@ pub fn ed25519_public(seed: &[u8; KEY]) -> ([u8; KEY], Outcome) {
         let scalar = &mut private[..KEY];
         scalar[0] &= 248;
         scalar[31] = scalar[31] & 63 | 64;
-        if crate::adapter::cpu::cpacf::assist().edwards_public(Edwards::Ed25519, scalar, &mut public).is_ok() {
+        if cpacf.edwards_public(Edwards::Ed25519, scalar, &mut public).is_ok() {
             return (public, Outcome::Instructions);
         }
     }
@@ -82,10 +79,9 @@ pub fn ed25519_public(seed: &[u8; KEY]) -> ([u8; KEY], Outcome) {
 
 /// Signs `message`. `public` must be the public key of `seed`; the pair saves computing it again.
 pub fn ed25519_sign(seed: &[u8; KEY], public: &[u8; KEY], message: &[u8]) -> (Option<[u8; SIGNATURE]>, Outcome) {
-    #[cfg(target_arch = "s390x")]
-    {
+    if let Some(cpacf) = cpacf::here() {
         let mut signature = [0; SIGNATURE];
-        if crate::adapter::cpu::cpacf::assist().eddsa_sign(Edwards::Ed25519, seed, message, &mut signature).is_ok() {
+        if cpacf.eddsa_sign(Edwards::Ed25519, seed, message, &mut signature).is_ok() {
             return (Some(signature), Outcome::Instructions);
         }
     }
@@ -100,8 +96,8 @@ pub fn ed25519_sign(seed: &[u8; KEY], public: &[u8; KEY], message: &[u8]) -> (Op
 
 /// Whether `signature` is one of `message` by `public`.
 pub fn ed25519_verify(public: &[u8; KEY], message: &[u8], signature: &[u8; SIGNATURE]) -> (bool, Outcome) {
-    #[cfg(target_arch = "s390x")]
-    if let Ok(good) = crate::adapter::cpu::cpacf::assist().eddsa_verify(Edwards::Ed25519, public, message, signature) {
+    if let Some(Ok(good)) = cpacf::here().map(|cpacf| cpacf.eddsa_verify(Edwards::Ed25519, public, message, signature))
+    {
         return (good, Outcome::Instructions);
     }
     // SAFETY: as above.

@@ -11,7 +11,6 @@ use std::sync::OnceLock;
 
 impl Group {
     /// The base point's x and y, one after the other.
-    #[cfg(target_arch = "s390x")]
     pub(super) fn base(self) -> Option<Vec<u8>> {
         let (group, mut out) = (self.raw().ok()?, vec![0; 1 + 2 * self.field_len()]);
         let form = lc::point_conversion_form_t::POINT_CONVERSION_UNCOMPRESSED;

@@ -4,6 +4,7 @@ use super::cipher::AesKey;
 use super::cipher_des::Des;
 use super::digest::{self, Digest, Method};
 use super::private;
+use crate::adapter::cpu::cpacf;
 use crate::catalogue::Function;
 use crate::error::Error;
 use adjunct_kernels::short::number;
@@ -331,7 +332,7 @@ impl Cmac {
         message: &[u8],
         mac: &mut [u8; 16],
     ) -> Result<(), Error> {
-        if matches!(cipher, BlockCipher::Aes(length) if length == key.len()) && cfg!(not(target_arch = "s390x")) {
+        if matches!(cipher, BlockCipher::Aes(length) if length == key.len()) && cpacf::here().is_none() {
             let mut aes = AesKey::default();
             aes.set_encrypt(key)?;
             *mac = chain.map_or([0; 16], |chain| chain.try_into().expect("a block"));
@@ -380,7 +381,6 @@ impl Cmac {
     fn encrypt(&mut self, blocks: &[u8]) {
         match &self.schedule {
             Schedule::Aes(key) => key.absorb(&mut self.chain, blocks),
-            #[cfg(target_arch = "s390x")]
             Schedule::Des(key) if key.given().absorb(&mut self.chain[..8], blocks) => {}
             Schedule::Des(key) => {
                 let mut scratch = [0u8; 1024];
@@ -436,15 +436,12 @@ impl Cmac {
     /// Where `out` is too short.
     pub fn finish(&mut self, out: &mut [u8]) {
         let block = self.cipher.block();
-        #[cfg(target_arch = "s390x")]
-        {
-            let key = match &self.schedule {
-                Schedule::Aes(key) => key.given(),
-                Schedule::Des(key) => key.given(),
-            };
-            if key.cmac_last(&mut self.chain[..block], &self.last[..self.used]) {
-                return out[..block].copy_from_slice(&self.chain[..block]);
-            }
+        let key = match &self.schedule {
+            Schedule::Aes(key) => key.given(),
+            Schedule::Des(key) => key.given(),
+        };
+        if key.cmac_last(&mut self.chain[..block], &self.last[..self.used]) {
+            return out[..block].copy_from_slice(&self.chain[..block]);
         }
         let full = self.used == block;
         let mut last = number(&self.last[..self.used]);

@@ -7,8 +7,6 @@ pub mod caps;
 pub mod cipher;
 pub mod cipher_ccm;
 pub mod cipher_chacha;
-#[cfg(target_arch = "s390x")]
-mod cipher_cpacf;
 pub mod cipher_des;
 mod cipher_feedback;
 pub mod cipher_gcm;
@@ -16,13 +14,9 @@ pub mod cipher_gcm_part;
 pub(crate) mod cipher_stream;
 pub mod cipher_xts;
 pub mod digest;
-#[cfg(target_arch = "s390x")]
-mod digest_cpacf;
 mod digest_keccak;
 mod digest_once;
 pub mod ec;
-#[cfg(target_arch = "s390x")]
-mod ec_cpacf;
 pub mod ecx;
 mod group;
 pub mod locks;

@@ -1,6 +1,7 @@
 //! The ways to CPACF, run on the model: each function of the core against the library's, which knows nothing of it.
 
-use super::{assist, model};
+use super::assist;
+use super::host::model;
 use crate::InOut;
 use crate::adapter::Outcome;
 use crate::adapter::choice as route;

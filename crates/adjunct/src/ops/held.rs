@@ -1,0 +1,29 @@
+//! Who has a key.
+
+/// A key, by who has it. Of one form there is nothing to be found out in a call.
+#[derive(Debug, Clone)]
+pub(super) enum Held<T> {
+    /// This process, as the CPU and the lanes take it, with the state of a message where it has one.
+    Clear(T),
+}
+
+impl<T: Default> Default for Held<T> {
+    #[inline]
+    fn default() -> Held<T> {
+        Held::Clear(T::default())
+    }
+}
+
+impl<T> Held<T> {
+    #[inline(always)]
+    pub(super) fn clear(&self) -> &T {
+        let Held::Clear(key) = self;
+        key
+    }
+
+    #[inline(always)]
+    pub(super) fn clear_mut(&mut self) -> &mut T {
+        let Held::Clear(key) = self;
+        key
+    }
+}

@@ -1,9 +1,9 @@
 //! Where threads meet: the gates, with a slot for each thread's job. All of it lies in one mapping that a fork's child finds zeroed,
 //! which is an empty board.
 
-use super::company::{self, Seat};
 use super::gate::{Arrival, Leave, SLOTS, Slots, State, Word};
 use super::kind::{Kind, MAX_JOB};
+use super::sharing::{self, Presence};
 use super::work::{Done, Work};
 use super::{Engine, memory};
 use crate::adapter::Outcome;
@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64};
 /// Gates of a function: a thread takes the first that has a free slot.
 const GATES: usize = 4;
 /// Threads whose presence is known.
-pub(super) const SEATS: usize = 256;
+pub(super) const THREADS: usize = 256;
 
 /// See the module's words.
 #[repr(C, align(4096))]
@@ -25,7 +25,7 @@ pub(super) struct Board {
     leading: AtomicU32,
     /// Seats from here on were never used.
     pub(super) top: AtomicU32,
-    pub(super) seats: [Seat; SEATS],
+    pub(super) entries: [Presence; THREADS],
     gates: [[Gate; GATES]; Queue::ALL.len()],
 }
 
@@ -115,11 +115,17 @@ fn each(mut slots: Slots) -> impl Iterator<Item = usize> {
 }
 
 /// The bit by which the owner of a slot is woken. Of more than 32 slots two share one: the other looks, and sleeps again.
-fn bell(slot: usize) -> u32 {
+fn wake_bit(slot: usize) -> u32 {
     1 << (slot % 32)
 }
 
 impl Board {
+    /// An empty one for this process; `None` where the system cannot empty it in children.
+    pub(super) fn map() -> Option<&'static Board> {
+        // SAFETY: atomic words, and bytes that only hold what was written there.
+        unsafe { memory::map() }
+    }
+
     /// Puts `job` into a slot of `K`'s gates, has it done there, and takes it out again; `None` where there is no free slot. The caller has
     /// its signals put off.
     pub(super) fn serve<K: Kind>(&self, engine: &Engine, job: K::Job) -> Option<(Option<K::Job>, Result)> {
@@ -129,8 +135,8 @@ impl Board {
         // SAFETY: the slot is this thread's, holds no job, and has the room and alignment.
         unsafe { slot.job.get().cast::<K::Job>().write(job) };
         slot.state.store(State::Waits as u8, Release);
-        let party = Party { gate, board: self, engine, work: Work::of::<K>(), generation: crate::fork::generation() };
-        if !party.wait_or_lead(own) {
+        let caller = Caller { gate, board: self, engine, work: Work::of::<K>(), generation: crate::fork::generation() };
+        if !caller.wait_or_lead(own) {
             // A child, forked meanwhile: the board is empty here, and the job was dropped where it was.
             return Some((None, Result::Not));
         }
@@ -144,7 +150,7 @@ impl Board {
         let result = Result::from_number(slot.result.load(Relaxed));
         slot.state.store(State::Free as u8, Relaxed);
         gate.owned.fetch_and(!(1 << own), Release);
-        party.leave();
+        caller.leave();
         Some((Some(job), result))
     }
 
@@ -187,13 +193,13 @@ impl Gate {
     fn wake(&self, slots: Slots) {
         if slots != 0 {
             self.wakes.fetch_add(1, SeqCst);
-            memory::wake(&self.wakes, each(slots).fold(0, |bits, slot| bits | bell(slot)));
+            memory::wake(&self.wakes, each(slots).fold(0, |bits, slot| bits | wake_bit(slot)));
         }
     }
 }
 
 /// A thread at a gate.
-struct Party<'a> {
+struct Caller<'a> {
     gate: &'a Gate,
     board: &'a Board,
     engine: &'a Engine,
@@ -201,7 +207,7 @@ struct Party<'a> {
     generation: u32,
 }
 
-impl Party<'_> {
+impl Caller<'_> {
     /// Whether a CPU has nothing to do, as far as this engine knows.
     fn idle(&self) -> bool {
         (self.board.leading.load(Relaxed) as usize) < self.engine.cpus
@@ -210,7 +216,11 @@ impl Party<'_> {
     /// Has the job in slot `own` done: leads, or sleeps while others do. The thread is awake then. False in a forked child.
     fn wait_or_lead(&self, own: usize) -> bool {
         let gate = self.gate;
-        let arrival = gate.change(|word| Some(word.arrive(own, self.idle(), LANES, gate.turn())));
+        let arrival = gate.change(|word| {
+            let idle = self.idle();
+            let enough = if idle { self.work.function().enough() } else { LANES };
+            Some(word.arrive(own, idle, enough, LANES, gate.turn()))
+        });
         if let Some(Arrival::Leads(taken)) = arrival {
             return self.lead(taken, own);
         }
@@ -222,7 +232,7 @@ impl Party<'_> {
                 return true;
             }
             if state != called {
-                memory::sleep(&gate.wakes, seen, bell(own));
+                memory::sleep(&gate.wakes, seen, wake_bit(own));
                 continue;
             }
             if gate.state(own).compare_exchange(called, waits, SeqCst, SeqCst).is_err() {
@@ -254,7 +264,7 @@ impl Party<'_> {
         let lanes = function.pays(count, self.work, self.engine.measures());
         let still = || crate::fork::generation() == self.generation;
         // SAFETY: these slots are taken, by this thread, and their jobs of this kind.
-        let (done, time) = company::timed(|| unsafe { self.work.run(&jobs[..count], lanes, &still) });
+        let (done, time) = sharing::timed(|| unsafe { self.work.run(&jobs[..count], lanes, &still) });
         if !still() {
             return false;
         }

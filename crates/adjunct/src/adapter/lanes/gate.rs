@@ -20,9 +20,9 @@
 //! job is passed over by less than `SLOTS / 7` batches.
 //!
 //! *Batches are full.* While others are awake, they mostly come back with the next job: who arrives waits for that, and the eighth leads. Where
-//! a CPU is idle, the sixth does: some of those that are awake may be waiting for another CPU. (To give the CPU to them by
-//! sched_yield(2) fills two batches on two CPUs better; but beside a program that wants the CPU all the time it did an eighth of the work.)
-//! Where nobody is awake to come back and a CPU is idle, whoever arrives leads.
+//! a CPU is idle and a batch does not take much longer than handing its jobs over, the sixth does: some of those that are awake may be
+//! waiting for another CPU. (To give the CPU to them by sched_yield(2) fills two batches on two CPUs better; but beside a program that
+//! wants the CPU all the time it did an eighth of the work.) Where nobody is awake to come back and a CPU is idle, whoever arrives leads.
 //!
 //! The tests at the end go through all interleavings of a few threads, with these functions.
 
@@ -72,10 +72,9 @@ impl Word {
         self.0 / Word::LEADS
     }
 
-    /// The thread that has put a job into slot `own` arrives. `idle` says whether a CPU has nothing to do, `full` how many jobs fill a
-    /// batch, `turn` from which slot on others' jobs are taken.
-    pub(super) fn arrive(self, own: usize, idle: bool, full: usize, turn: usize) -> (Word, Arrival) {
-        let enough = if idle { (3 * full).div_ceil(4) } else { full };
+    /// The thread that has put a job into slot `own` arrives. `idle` says whether a CPU has nothing to do, `enough` how many jobs are worth a
+    /// batch at once, `full` how many are the most, `turn` from which slot on others' jobs are taken.
+    pub(super) fn arrive(self, own: usize, idle: bool, enough: usize, full: usize, turn: usize) -> (Word, Arrival) {
         let filled = self.waiting().count_ones() as usize + 1 >= enough;
         if !filled && (self.awake() > 0 || self.leading() > 0 && !idle) {
             return (Word(self.0 | 1 << own), Arrival::Waits);
@@ -245,10 +244,10 @@ mod tests {
                     m.threads[me] = (Step::Arrives, jobs - 1);
                     m.slots[me] = State::Waits;
                 })],
-                Step::Arrives => [false, true]
+                Step::Arrives => [(false, FULL), (true, FULL), (true, 1)]
                     .iter()
-                    .map(|&idle| {
-                        let (word, arrival) = self.word.arrive(me, idle, FULL, self.turn as usize);
+                    .map(|&(idle, enough)| {
+                        let (word, arrival) = self.word.arrive(me, idle, enough, FULL, self.turn as usize);
                         to(&|m| {
                             m.word = word;
                             m.threads[me].0 = match arrival {

@@ -1,16 +1,18 @@
 //! The engine's memory and its system calls.
 
-use super::board::Board;
 use std::ptr::{null, null_mut};
 use std::sync::atomic::AtomicU32;
 
-/// Maps a board: zeros, in a child of fork again, and in no core dump. `None` where the system cannot do that (Linux
+/// Maps a value of zeros that is zeros again in a child of fork, and in no core dump. `None` where the system cannot do that (Linux
 /// before 4.14).
-pub(super) fn map() -> Option<&'static Board> {
-    let length = size_of::<Board>();
+///
+/// # Safety
+/// Zeros are a value of `T`, which needs no more than a page's alignment.
+pub(super) unsafe fn map<T>() -> Option<&'static T> {
+    let length = size_of::<T>();
     let (protection, flags) =
         (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE);
-    // SAFETY: a new mapping, never unmapped where it is kept; a board is made of atomic words and bytes, all of which may be zero.
+    // SAFETY: a new mapping, never unmapped where it is kept; the caller answers for zeros.
     unsafe {
         let place = libc::mmap(null_mut(), length, protection, flags, -1, 0);
         if place == libc::MAP_FAILED {
@@ -21,7 +23,7 @@ pub(super) fn map() -> Option<&'static Board> {
             return None;
         }
         libc::madvise(place, length, libc::MADV_DONTDUMP);
-        Some(&*place.cast::<Board>())
+        Some(&*place.cast::<T>())
     }
 }
 

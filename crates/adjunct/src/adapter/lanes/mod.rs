@@ -1,7 +1,7 @@
 //! The batch engine: operations that are asked for at the same time are done together, in lanes.
 //!
 //! *Whose.* Those of a thread's asynchronous jobs ([`pause`], `jobs`), and those of several threads, where that is faster than each
-//! alone, as measured while they run (`company`). There is no thread of its own, no timer and no polling: threads meet at a gate, where
+//! alone, as measured while they run (`sharing`). There is no thread of its own, no timer and no polling: threads meet at a gate, where
 //! whoever comes at the right time does a batch for the others, which sleep meanwhile. `gate` has the decisions about who does, with the
 //! argument that nobody is forgotten; `board` carries them out; `memory` is what the system does for it.
 //!
@@ -15,7 +15,6 @@
 //! * The same where a filter of system calls ends single threads for the calls of a batch (futex, rt_sigprocmask).
 
 mod board;
-mod company;
 pub mod curve;
 mod gate;
 mod jobs;
@@ -24,6 +23,7 @@ mod memory;
 pub mod nist;
 pub mod pause;
 pub mod rsa;
+mod sharing;
 mod work;
 
 pub use jobs::Ticket;
@@ -35,8 +35,8 @@ use crate::config::{self, Accelerator};
 use crate::counters::{self, Event};
 use crate::{diag, sandbox};
 use board::{Board, Result};
-use company::{Visit, Way};
 use memory::Quiet;
+use sharing::{Operation, Way};
 use std::sync::OnceLock;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicU8};
@@ -128,7 +128,7 @@ fn start() {
 /// Starts the engine on any CPU, as if there were so many: for tests with kinds of their own.
 #[doc(hidden)]
 pub fn start_with(cpus: usize) {
-    let start = || memory::map().map(|board| Engine { board, cpus: cpus.max(1), scheduling: memory::scheduling() });
+    let start = || Board::map().map(|board| Engine { board, cpus: cpus.max(1), scheduling: memory::scheduling() });
     ENGINE.get_or_init(start);
 }
 
@@ -156,11 +156,11 @@ pub fn run<K: Kind>(job: &mut K::Job) -> Outcome {
     if let Some(pauser) = pause::caller() {
         return pause::run::<K>(job, pauser);
     }
-    match Visit::begin(engine, Work::of::<K>()) {
-        Some((visit, Way::Together)) => visit.handing(|| together::<K>(engine, job)),
-        Some((visit, Way::Measured)) => visit.measure(|| alone::<K>(job)),
-        // A visit lasts while the job is done: others see it.
-        Some((_visit, Way::Alone)) => alone::<K>(job),
+    match Operation::begin(engine, Work::of::<K>()) {
+        Some((operation, Way::Together)) => operation.handing(|| together::<K>(engine, job)),
+        Some((operation, Way::Measured)) => operation.measure(|| alone::<K>(job)),
+        // A operation lasts while the job is done: others see it.
+        Some((_operation, Way::Alone)) => alone::<K>(job),
         None => alone::<K>(job),
     }
 }

@@ -1,7 +1,7 @@
 //! A kind with its type erased, so that whoever leads can do the jobs of others.
 
-use super::company::{self, Function};
 use super::kind::Kind;
+use super::sharing::{self, Function};
 use crate::adapter::Outcome;
 use crate::catalogue::{LANES, Queue};
 use std::marker::PhantomData;
@@ -39,7 +39,7 @@ impl Work {
 
     /// What is known of its function.
     pub(super) fn function(&self) -> &'static Function {
-        company::function(self.queue)
+        sharing::function(self.queue)
     }
 
     /// Does the jobs at `places`, in lanes or one by one, and leaves them there done; `None` where there was no
@@ -89,15 +89,15 @@ pub(super) unsafe fn wipe(place: *mut u8, size: usize) {
 /// Moves the jobs to this thread's stack, so that the kernel works on memory no one else ever touches, and back.
 unsafe fn run<K: Kind>(places: &[*mut u8], lanes: bool, still: &dyn Fn() -> bool) -> Option<Done> {
     #[repr(C, align(64))]
-    struct Bench<J>([MaybeUninit<J>; LANES]);
-    let mut bench: Bench<K::Job> = Bench([const { MaybeUninit::uninit() }; LANES]);
+    struct Copies<J>([MaybeUninit<J>; LANES]);
+    let mut copies: Copies<K::Job> = Copies([const { MaybeUninit::uninit() }; LANES]);
     let count = places.len().min(LANES);
-    for (seat, place) in bench.0.iter_mut().zip(places) {
+    for (copy, place) in copies.0.iter_mut().zip(places) {
         // SAFETY: a job stands there, the caller's; it is moved, and moved back or dropped below.
-        seat.write(unsafe { place.cast::<K::Job>().read() });
+        copy.write(unsafe { place.cast::<K::Job>().read() });
     }
     // SAFETY: the first `count` have just been written.
-    let jobs = unsafe { std::slice::from_raw_parts_mut(bench.0.as_mut_ptr().cast::<K::Job>(), count) };
+    let jobs = unsafe { std::slice::from_raw_parts_mut(copies.0.as_mut_ptr().cast::<K::Job>(), count) };
     let done = catch_unwind(AssertUnwindSafe(|| {
         let mut done: Done = [None; LANES];
         if lanes {
@@ -109,16 +109,16 @@ unsafe fn run<K: Kind>(places: &[*mut u8], lanes: bool, still: &dyn Fn() -> bool
         Some(done)
     }));
     let ours = still();
-    for (seat, place) in bench.0.iter_mut().zip(places) {
+    for (copy, place) in copies.0.iter_mut().zip(places) {
         // SAFETY: each job is either moved back to its place or dropped here.
         unsafe {
             match ours {
-                true => place.cast::<K::Job>().write(seat.assume_init_read()),
-                false => seat.assume_init_drop(),
+                true => place.cast::<K::Job>().write(copy.assume_init_read()),
+                false => copy.assume_init_drop(),
             }
         }
     }
     // SAFETY: no job is left there.
-    unsafe { wipe((&raw mut bench).cast(), count * size_of::<K::Job>()) };
+    unsafe { wipe((&raw mut copies).cast(), count * size_of::<K::Job>()) };
     done.unwrap_or(Some([None; LANES]))
 }

@@ -1,17 +1,21 @@
 //! Whether threads that ask for the same function at the same time share batches: decided for each function by what was measured while it
 //! ran.
 //!
-//! A thread says in its *seat* which function it is in; that takes a store before the operation and one after it. Every so often it looks at
-//! all seats (a *survey*): the threads inside the function, and inside any. If there are no more than CPUs, each works alone. Else
-//! their share of the CPUs does, alone, one operation in the time measured for that; in batches of `k`, one in a `k`th of the
-//! measured time of a batch and the time that handing it over takes, which is the CPU time of a thread's operation without
-//! that in the kernel. The faster is done. What is decided holds until a survey says otherwise by more than its noise; where batches
-//! turned out worse than expected, they are tried again after more and more surveys.
+//! A thread says in its entry of the board which function it is in; that takes a store before the operation and one after it. Every so
+//! often it looks at all entries (a *survey*): how many threads are inside the function, and inside any. If there are no more than CPUs,
+//! each works alone. Else two rates are compared, of the CPUs that are this function's share:
+//! * alone, each does one operation in the time measured for that;
+//! * in batches of `k`, each of those that `k` threads can keep busy does one in a `k`th of the measured time of a batch, and the
+//!   time of handing it over: the CPU time of a thread's operation without that of the batch it may have led.
 //!
-//! Threads of another scheduling policy or niceness than the module's loader had work alone: others would wait for them while they wait for
-//! a CPU.
+//! The faster is done. When sharing begins, batches are given time to fill, for threads come to the gate one time slice after the
+//! other. After that `k` is what leaders found. Where that turns out to be slower than alone, sharing is tried again after more and
+//! more surveys.
+//!
+//! Short operations are never shared ([`LONG`]): their 99th percentile would become worse. Threads of another scheduling policy or
+//! niceness than the module's loader had work alone: others would wait for them while they wait for a CPU.
 
-use super::board::{Board, SEATS};
+use super::board::{Board, THREADS};
 use super::work::Work;
 use super::{Engine, memory};
 use crate::catalogue::{LANES, Queue};
@@ -46,7 +50,7 @@ const LAST_PAUSE: u32 = 4096;
 
 /// A thread's sign of presence.
 #[repr(C, align(64))]
-pub(super) struct Seat {
+pub(super) struct Presence {
     taken: AtomicBool,
     /// The function it is in, plus 1; 0 in none.
     inside: AtomicU8,
@@ -54,10 +58,10 @@ pub(super) struct Seat {
 
 /// What a thread knows of itself.
 struct Me {
-    /// The process in which the seat was taken.
+    /// The process in which the entry was taken.
     generation: Cell<u32>,
-    /// The seat, plus 1; 0 for none.
-    seat: Cell<u16>,
+    /// The entry, plus 1; 0 for none.
+    entry: Cell<u16>,
     /// In an operation: a request from a handler or a kernel works alone.
     inside: Cell<bool>,
     /// Operations before the next survey.
@@ -73,7 +77,7 @@ thread_local! {
     static ME: Me = const {
         Me {
             generation: Cell::new(0),
-            seat: Cell::new(0),
+            entry: Cell::new(0),
             inside: Cell::new(false),
             countdown: Cell::new(1),
             unmeasured: Cell::new(0),
@@ -83,14 +87,14 @@ thread_local! {
     };
 }
 
-/// Gives a thread's seat back when it ends: its address.
-static SEATED: Key = Key::new(ended);
+/// Gives a thread's entry back when it ends: its address.
+static PRESENT: Key = Key::new(ended);
 
-unsafe extern "C" fn ended(seat: *mut c_void) {
-    // SAFETY: a seat of the board, which is never unmapped. In a child it is nobody's, which this says, too.
-    let seat = unsafe { &*seat.cast::<Seat>() };
-    seat.inside.store(0, Relaxed);
-    seat.taken.store(false, Release);
+unsafe extern "C" fn ended(entry: *mut c_void) {
+    // SAFETY: an entry of the board, which is never unmapped. In a child it is nobody's, which this says, too.
+    let entry = unsafe { &*entry.cast::<Presence>() };
+    entry.inside.store(0, Relaxed);
+    entry.taken.store(false, Release);
 }
 
 /// What is known of a function. It holds in forked children, too.
@@ -168,6 +172,12 @@ impl Function {
             return count >= work.break_even.max(2);
         }
         count >= 2 && count as u64 * u64::from(alone) > u64::from(batch)
+    }
+
+    /// The jobs with which a batch begins where a CPU is idle, though more are on their way: all, where it takes much longer than they do.
+    pub(super) fn enough(&self) -> usize {
+        let on_their_way = self.handing.load(Relaxed).saturating_mul(LANES as u32);
+        if self.batch.load(Relaxed) / 8 > on_their_way { LANES } else { LANES * 3 / 4 }
     }
 
     /// So many jobs were done, in lanes or one after the other, in that much CPU time.
@@ -254,48 +264,48 @@ fn now() -> u32 {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Way {
     Alone,
-    /// Alone, with [`Visit::measure`].
+    /// Alone, with [`Operation::measure`].
     Measured,
     Together,
 }
 
 /// A thread in an operation.
-pub(super) struct Visit<'a> {
+pub(super) struct Operation<'a> {
     engine: &'a Engine,
-    seat: Option<&'a Seat>,
+    entry: Option<&'a Presence>,
     work: &'static Work,
 }
 
-impl Drop for Visit<'_> {
+impl Drop for Operation<'_> {
     #[inline]
     fn drop(&mut self) {
-        if let Some(seat) = self.seat {
-            seat.inside.store(0, Relaxed);
+        if let Some(entry) = self.entry {
+            entry.inside.store(0, Relaxed);
         }
         ME.with(|me| me.inside.set(false));
     }
 }
 
-impl<'a> Visit<'a> {
+impl<'a> Operation<'a> {
     /// Begins one, and says how; `None` in one already.
     #[inline]
-    pub(super) fn begin(engine: &'a Engine, work: &'static Work) -> Option<(Visit<'a>, Way)> {
+    pub(super) fn begin(engine: &'a Engine, work: &'static Work) -> Option<(Operation<'a>, Way)> {
         ME.with(|me| {
             if me.inside.replace(true) {
                 return None;
             }
-            let seat = me.seat(engine.board);
-            let visit = Visit { engine, seat, work };
+            let entry = me.entry(engine.board);
+            let operation = Operation { engine, entry, work };
             if !engine.measures() {
-                return Some((visit, Way::Together));
+                return Some((operation, Way::Together));
             }
-            let Some(seat) = seat else { return Some((visit, Way::Alone)) };
-            seat.inside.store(work.queue as u8 + 1, Relaxed);
+            let Some(entry) = entry else { return Some((operation, Way::Alone)) };
+            entry.inside.store(work.queue as u8 + 1, Relaxed);
             let left = me.countdown.get() - 1;
             me.countdown.set(left);
             if left == 0 {
                 me.count_down(work.function());
-                visit.survey();
+                operation.survey();
             }
             let shares = work.function().shares.load(Relaxed);
             let way = match (shares && me.is_equal(engine), left) {
@@ -303,16 +313,16 @@ impl<'a> Visit<'a> {
                 (false, 0) => Way::Measured,
                 (false, _) => Way::Alone,
             };
-            Some((visit, way))
+            Some((operation, way))
         })
     }
 
-    /// Looks at all seats and decides for this function.
+    /// Looks at all entries and decides for this function.
     fn survey(&self) {
         let (mut here, mut all) = (0, 0);
         let top = self.engine.board.top.load(Relaxed) as usize;
-        for seat in self.engine.board.seats.iter().take(top) {
-            let inside = seat.inside.load(Relaxed);
+        for entry in self.engine.board.entries.iter().take(top) {
+            let inside = entry.inside.load(Relaxed);
             all += u32::from(inside != 0);
             here += u32::from(inside == self.work.queue as u8 + 1);
         }
@@ -362,29 +372,29 @@ pub(super) fn timed<T>(batch: impl FnOnce() -> T) -> (T, Duration) {
 }
 
 impl Me {
-    /// This thread's seat; `None` where all are taken.
+    /// This thread's entry; `None` where all are taken.
     #[inline]
-    fn seat<'a>(&self, board: &'a Board) -> Option<&'a Seat> {
+    fn entry<'a>(&self, board: &'a Board) -> Option<&'a Presence> {
         if self.generation.get() != crate::fork::generation() {
-            self.take_seat(board);
+            self.take_entry(board);
         }
-        board.seats.get(usize::from(self.seat.get()).wrapping_sub(1))
+        board.entries.get(usize::from(self.entry.get()).wrapping_sub(1))
     }
 
     #[cold]
-    fn take_seat(&self, board: &Board) {
+    fn take_entry(&self, board: &Board) {
         self.generation.set(crate::fork::generation());
-        self.seat.set(0);
-        for (at, seat) in board.seats.iter().enumerate() {
-            if seat.taken.load(Relaxed) || seat.taken.swap(true, Acquire) {
+        self.entry.set(0);
+        for (at, entry) in board.entries.iter().enumerate() {
+            if entry.taken.load(Relaxed) || entry.taken.swap(true, Acquire) {
                 continue;
             }
-            // SAFETY: a seat lives as long as the process.
-            if unsafe { SEATED.set(std::ptr::from_ref(seat).cast_mut().cast()) } {
+            // SAFETY: an entry lives as long as the process.
+            if unsafe { PRESENT.set(std::ptr::from_ref(entry).cast_mut().cast()) } {
                 board.top.fetch_max(at as u32 + 1, Relaxed);
-                self.seat.set(at as u16 + 1);
+                self.entry.set(at as u16 + 1);
             } else {
-                seat.taken.store(false, Release);
+                entry.taken.store(false, Release);
             }
             return;
         }
@@ -409,4 +419,89 @@ impl Me {
     }
 }
 
-const _: () = assert!(SEATS < u16::MAX as usize);
+const _: () = assert!(THREADS < u16::MAX as usize);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One whose operation takes so many nanoseconds alone, and a batch, and handing over.
+    fn measured(alone: u32, batch: u32, handing: u32) -> Function {
+        let function = Function::new();
+        function.alone.store(alone, Relaxed);
+        function.batch.store(batch, Relaxed);
+        function.handing.store(handing, Relaxed);
+        function
+    }
+
+    /// Whether so many threads share after some surveys, on so many CPUs.
+    fn shares(function: &Function, here: u32, all: u32, cpus: usize) -> bool {
+        (0..32).for_each(|_| function.survey(here, all, cpus, 3));
+        function.shares.load(Relaxed)
+    }
+
+    /// RSA-2048 on a Zen 4: 230 microseconds, a batch 1010.
+    const RSA: [u32; 3] = [230_000, 1_010_000, 8000];
+
+    fn rsa() -> Function {
+        measured(RSA[0], RSA[1], RSA[2])
+    }
+
+    #[test]
+    fn only_where_threads_outnumber_cpus_and_batches_fill() {
+        for (here, cpus, expected) in [
+            (1, 1, false),
+            (2, 2, false),
+            (4, 2, false),
+            (8, 2, false),
+            (12, 2, true),
+            (16, 2, true),
+            (64, 2, true),
+            (64, 64, false),
+        ] {
+            assert_eq!(shares(&rsa(), here, here, cpus), expected, "{here} threads, {cpus} CPUs");
+        }
+        // With one CPU any batch that is faster than its jobs alone; not with three of eight lanes filled.
+        assert!(shares(&rsa(), 8, 8, 1) && shares(&rsa(), 6, 6, 1) && !shares(&rsa(), 3, 3, 1));
+        // The others' threads take CPUs too: eight batches cannot be kept busy, one can.
+        assert!(shares(&rsa(), 8, 64, 2));
+    }
+
+    #[test]
+    fn slow_wakes_and_short_operations_are_not_worth_it() {
+        assert!(!shares(&measured(RSA[0], RSA[1], 150_000), 16, 16, 2));
+        assert!(shares(&measured(45_000, 84_000, 8000), 16, 16, 2));
+        // Faster by far, but mostly over within a time slice.
+        assert!(!shares(&measured(24_000, 43_000, 1000), 16, 16, 2));
+        assert!(!shares(&Function::new(), 16, 16, 2));
+    }
+
+    #[test]
+    fn batches_that_do_not_fill_end_it_and_are_tried_ever_more_rarely() {
+        let function = rsa();
+        let mut pauses = Vec::new();
+        for _ in 0..12 {
+            let mut surveys = 0;
+            while !function.shares.load(Relaxed) {
+                function.survey(16, 16, 2, 3);
+                surveys += 1;
+            }
+            pauses.push(surveys);
+            // Long enough, and each leader with its own job alone.
+            function.trial.store(now().wrapping_sub(1), Relaxed);
+            (0..FEW).for_each(|_| function.led(1, false));
+            function.survey(16, 16, 2, 3);
+            assert!(!function.shares.load(Relaxed));
+        }
+        assert!(pauses[..3] == [1, FIRST_PAUSE + 1, 2 * FIRST_PAUSE + 1] && pauses[11] == LAST_PAUSE + 1, "{pauses:?}");
+    }
+
+    #[test]
+    fn threads_that_go_end_it_at_once_and_may_come_back() {
+        let function = rsa();
+        assert!(shares(&function, 16, 16, 2));
+        function.trial.store(now().wrapping_sub(1), Relaxed);
+        (0..FEW).for_each(|_| function.led(8, true));
+        assert!(shares(&function, 16, 16, 2) && !shares(&function, 2, 2, 2) && shares(&function, 16, 16, 2));
+    }
+}

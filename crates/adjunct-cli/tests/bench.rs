@@ -120,13 +120,13 @@ fn an_accelerator_row_has_what_scripts_know() {
     }
 }
 
-/// By default threads that call at once each work alone, and are as fast as that; they share batches where it is asked for.
+/// One thread works alone; several share batches where it is asked for.
 #[test]
-fn threads_share_batches_only_where_asked() {
+fn several_threads_share_batches_where_asked() {
     let Some(module) = module::module().filter(|path| path.to_string_lossy().contains("adjunct")) else { return };
-    let lanes = |words: &[&str]| {
+    let lanes = |threads: &str, words: &[&str]| {
         let module = ["--trust-module", "--module", module.to_str().unwrap()];
-        let fixed = ["--filter", "rsa-2048", "--threads", "8", "--seconds", "0.3", "--json", "-"];
+        let fixed = ["--filter", "rsa-2048", "--threads", threads, "--seconds", "0.3", "--json", "-"];
         let output = run("accelerator", &[&fixed[..], &module, words].concat());
         let report: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
         assert_eq!(report["failed"].as_array().unwrap().len(), 0, "{report}");
@@ -135,8 +135,8 @@ fn threads_share_batches_only_where_asked() {
         assert!(row["alone"].as_f64().is_some_and(|rate| rate > 0.0), "{row}");
         row["lanes"].as_f64()
     };
-    assert_eq!(lanes(&[]), None);
-    let asked = lanes(&["--always"]);
+    assert_eq!(lanes("1", &[]), None);
+    let asked = lanes("8", &["--always"]);
     let there = cfg!(target_arch = "x86_64") && adjunct::ops::batches::available();
     assert!(!there || asked.is_some_and(|mean| mean > 2.0), "{asked:?}");
 }

@@ -21,7 +21,8 @@ Examples:
   ADJUNCT_CPU=-vaes adjunct info     what would be left without VAES
 
 'in batches' is hardware where several operations come at the same time, and software alone: operations of asynchronous jobs, and \
-those of plain threads where ADJUNCT_ACCELERATOR=always, or accelerator = always in openssl.cnf (which is not read here), asks for it.";
+those of several threads where that was measured to be faster, or where ADJUNCT_ACCELERATOR=always, or accelerator = always in openssl.cnf \
+(which is not read here), asks for it.";
 
 const OF_Z: &str = "\
 Static hardware is the processor's own instructions; dynamic hardware are batches of several threads' operations, which stand for \

@@ -15,8 +15,8 @@ pub enum Reason {
     Parameter = 3,
     /// The operation was handed to OpenSSL's default provider.
     Delegated = 4,
-    /// Not in a batch, and only batches run on the instruction: nobody asked for another at the same time, or its caller shares
-    /// none (a plain thread, unless the configuration says otherwise).
+    /// Not in a batch, and only batches run on the instruction: nobody asked for another at the same time, or alone
+    /// was faster.
     Alone = 5,
 }
 

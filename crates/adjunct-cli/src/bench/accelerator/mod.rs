@@ -33,8 +33,8 @@ do. The sides take turns in slices of wall time, in changing order; the table sh
   stock     OpenSSL's default provider
   AWS-LC    the library by itself, called directly by the same threads, one operation after the other
   alone     the provider with accelerator = off: the same EVP calls, each operation by itself
-  adjunct   the provider; with --always it does what several threads ask for at the same time together, in lanes, as with \
-accelerator = always in openssl.cnf, else each thread works alone, as by default
+  adjunct   the provider, which does what several threads ask for at the same time together, in lanes, where it has measured that to be \
+faster; with --always in any case, as with accelerator = always in openssl.cnf
   ratio     adjunct over stock, operations a second of wall time; then over AWS-LC (lib), and over alone by wall and by CPU time
   CPUs      that adjunct's threads kept busy, on average; cap: its share of what the kernel would do on all CPUs (see below)
   p50, p99  microseconds that half, and 99 of 100, of adjunct's operations took at most, waiting included; then stock's
@@ -76,7 +76,7 @@ pub struct Args {
     /// Only the kernels, no threads
     #[arg(long, conflicts_with = "threads")]
     kernels: bool,
-    /// Have the threads share batches, which they do by default only in asynchronous jobs
+    /// Have the threads always share batches, which they do by default where that was measured to be faster
     #[arg(long, conflicts_with_all = ["kernels", "noise"])]
     always: bool,
     /// Write the rows as JSON to FILE ("-": to standard output, instead of the tables)

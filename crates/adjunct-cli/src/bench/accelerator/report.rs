@@ -131,9 +131,9 @@ impl Report {
                         after the other, as AWS-LC does.\n";
             out += &self.style.notice(text);
         } else if self.always {
-            out += "Threads that call at once share batches, as with accelerator = always in openssl.cnf.\n";
+            out += "Threads that call at once always share batches, as with accelerator = always in openssl.cnf.\n";
         } else {
-            out += "Each thread works alone, as by default; with --always threads that call at once share batches.\n";
+            out += "Threads that call at once share batches where that was measured to be faster, as by default.\n";
         }
         out
     }

@@ -42,6 +42,8 @@ const SLICE: f32 = 4.0;
 /// Nanoseconds of operations that one in a hundred loses its CPU in the middle of, where threads wait for CPUs: those that are shorter are
 /// mostly over before, and would come late more often by waiting for others.
 const LONG: f32 = SLICE * 1e6 / 100.0;
+/// What averages are kept in.
+const PARTS: u32 = 256;
 /// Leaders that tell too little.
 const FEW: u32 = 32;
 /// Surveys before batches are tried again that were not worth it, at first and at most.
@@ -107,14 +109,14 @@ pub(super) struct Function {
     alone: AtomicU32,
     batch: AtomicU32,
     handing: AtomicU32,
-    /// What leaders at gates did of late: jobs, in sixteenths for each leader, and the time that takes undisturbed, in sixteenths of
-    /// microseconds.
-    led: AtomicU32,
-    spent: AtomicU32,
+    /// What leaders at gates did of late, in [`PARTS`]th for each: jobs, batches in lanes, and jobs one by one.
+    jobs: AtomicU32,
+    batches: AtomicU32,
+    singly: AtomicU32,
     /// Leaders since batches began, and milliseconds of [`now`] until which they are given time to fill.
     leaders: AtomicU32,
     trial: AtomicU32,
-    /// Threads inside, in sixteenths: averages of surveys.
+    /// Threads inside, in [`PARTS`]th: averages of surveys.
     present: AtomicU32,
     all_present: AtomicU32,
     /// Surveys to come before batches are tried again, and how many those were the last time.
@@ -154,8 +156,9 @@ impl Function {
             alone: AtomicU32::new(0),
             batch: AtomicU32::new(0),
             handing: AtomicU32::new(EXPECTED_HANDING),
-            led: AtomicU32::new(0),
-            spent: AtomicU32::new(0),
+            jobs: AtomicU32::new(0),
+            batches: AtomicU32::new(0),
+            singly: AtomicU32::new(0),
             leaders: AtomicU32::new(0),
             trial: AtomicU32::new(0),
             present: AtomicU32::new(0),
@@ -190,21 +193,24 @@ impl Function {
 
     /// A leader at a gate has done so many jobs, in lanes or one after the other.
     pub(super) fn led(&self, count: usize, lanes: bool) {
-        let time = if lanes { self.batch.load(Relaxed) } else { self.alone.load(Relaxed).saturating_mul(count as u32) };
         self.leaders.fetch_add(1, Relaxed);
-        average(&self.led, 16 * count as u32, 16);
-        average(&self.spent, time / 64, 16);
+        let jobs = PARTS * count as u32;
+        let (batches, singly) = if lanes { (PARTS, 0) } else { (0, jobs) };
+        for (place, sample) in [(&self.jobs, jobs), (&self.batches, batches), (&self.singly, singly)] {
+            average(place, sample.max(1), 16);
+        }
     }
 
     /// Decides anew by the threads inside the function and inside any, of a process that has so many CPUs.
     fn survey(&self, here: u32, all: u32, cpus: usize, break_even: usize) {
-        average(&self.present, 16 * here, 4);
-        average(&self.all_present, 16 * all, 4);
+        average(&self.present, PARTS * here, 4);
+        average(&self.all_present, PARTS * all, 4);
+        let of_late = |place: &AtomicU32| place.load(Relaxed) as f32 / PARTS as f32;
         let alone = self.alone.load(Relaxed) as f32;
         if alone == 0.0 {
             return;
         }
-        let (here, all) = (self.present.load(Relaxed) as f32 / 16.0, self.all_present.load(Relaxed) as f32 / 16.0);
+        let (here, all) = (of_late(&self.present), of_late(&self.all_present));
         // The CPUs that are this function's.
         let own = (cpus as f32 * here / all.max(1.0)).min(here);
         // What sharing does to the rate, where each leader has so many jobs that take so long together.
@@ -228,7 +234,7 @@ impl Function {
                 // Threads that wait for a CPU come to the gate when they get one, each after a time slice of those before it.
                 let slices = here / cpus as f32 + 2.0;
                 self.trial.store(now().wrapping_add((slices * SLICE) as u32), Relaxed);
-                for place in [&self.leaders, &self.led, &self.spent] {
+                for place in [&self.leaders, &self.jobs, &self.batches, &self.singly] {
                     place.store(0, Relaxed);
                 }
                 self.shares.store(true, Relaxed);
@@ -237,7 +243,7 @@ impl Function {
         }
         let time_left = self.trial.load(Relaxed).wrapping_sub(now()) as i32;
         let on_trial = time_left > 0 || self.leaders.load(Relaxed) < FEW;
-        let found = gain(self.led.load(Relaxed).max(16) as f32 / 16.0, self.spent.load(Relaxed) as f32 * 64.0);
+        let found = gain(of_late(&self.jobs).max(1.0), of_late(&self.batches) * batch + of_late(&self.singly) * alone);
         if crowded && (on_trial || found > 1.0) {
             if !on_trial {
                 self.last_pause.store(0, Relaxed);

@@ -79,10 +79,6 @@ const TABLE: &[Row] = &[
 
 /// How the operation of this name goes.
 pub fn way(name: &str, versions: Versions) -> Way {
-    // The generator of OpenSSL 3.5 leaves the default provider's AES-256-CTR in libcrypto's cache, where ssh then finds it.
-    if name == "aes256-ctr" && versions.openssl == (3, 5) {
-        return Neither;
-    }
     let row = TABLE.iter().find(|(start, _, _)| name.starts_with(start));
     match row.unwrap_or_else(|| panic!("{name} is not in the table of what reaches adjunct")) {
         (_, Some((since, before)), _) if versions.ssh < *since => *before,
@@ -191,6 +187,11 @@ pub fn check(counts: &Counts, versions: Versions, modules: Modules, role: Role, 
     }
     for name in [&suite.cipher, &suite.mac] {
         let Some(function) = bulk(name) else { continue };
+        // The generator of OpenSSL 3.5 before 3.5.8 or 3.5.9 leaves the default provider's AES-256-CTR in libcrypto's cache, where ssh
+        // then finds it.
+        if name == "aes256-ctr" && versions.openssl == (3, 5) {
+            continue;
+        }
         let counted = counts.get(function).copied().unwrap_or_default();
         if way(name, versions).reaches(modules) {
             assert!(counted.bytes >= bytes, "{function}: {} bytes of {bytes}: {}", counted.bytes, what());

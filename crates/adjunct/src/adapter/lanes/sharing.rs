@@ -44,6 +44,9 @@ const SLICE: f32 = 4.0;
 const LONG: f32 = SLICE * 1e6 / 100.0;
 /// What averages are kept in.
 const PARTS: u32 = 256;
+/// Batches before their time is believed, and full ones for one that is done in lanes only to be measured.
+const WARM: u32 = 4;
+const REMEASURED: u32 = 64;
 /// Leaders that tell too little.
 const FEW: u32 = 32;
 /// Surveys before batches are tried again that were not worth it, at first and at most.
@@ -109,6 +112,8 @@ pub(super) struct Function {
     alone: AtomicU32,
     batch: AtomicU32,
     handing: AtomicU32,
+    /// Batches done.
+    done: AtomicU32,
     /// What leaders at gates did of late, in [`PARTS`]th for each: jobs, batches in lanes, and jobs one by one.
     jobs: AtomicU32,
     batches: AtomicU32,
@@ -156,6 +161,7 @@ impl Function {
             alone: AtomicU32::new(0),
             batch: AtomicU32::new(0),
             handing: AtomicU32::new(EXPECTED_HANDING),
+            done: AtomicU32::new(0),
             jobs: AtomicU32::new(0),
             batches: AtomicU32::new(0),
             singly: AtomicU32::new(0),
@@ -168,24 +174,31 @@ impl Function {
         }
     }
 
-    /// Whether `count` jobs take less time in lanes than one after the other. Where nothing is measured, as of `work`.
+    /// Whether `count` jobs take less time in lanes than one after the other. Where nothing is measured, as of `work`; and a full batch is
+    /// done in lanes from time to time whatever was measured, so that it is measured again.
     pub(super) fn pays(&self, count: usize, work: &Work, measures: bool) -> bool {
-        let (alone, batch) = (self.alone.load(Relaxed), self.batch.load(Relaxed));
-        if !measures || alone == 0 || batch == 0 {
-            return count >= work.break_even.max(2);
-        }
-        count >= 2 && count as u64 * u64::from(alone) > u64::from(batch)
+        let (alone, batch) = (self.alone.load(Relaxed), self.batch());
+        let (true, Some(batch), 1..) = (measures, batch, alone) else { return count >= work.break_even.max(2) };
+        let again = || count == LANES && self.done.fetch_add(1, Relaxed).is_multiple_of(REMEASURED);
+        count >= 2 && count as u64 * u64::from(alone) > u64::from(batch) || again()
+    }
+
+    /// The time of a batch, where enough were measured: a first one makes the tables of its function, and forms of keys.
+    fn batch(&self) -> Option<u32> {
+        (self.done.load(Relaxed) > WARM).then(|| self.batch.load(Relaxed))
     }
 
     /// The jobs with which a batch begins where a CPU is idle, though more are on their way: all, where it takes much longer than they do.
     pub(super) fn enough(&self) -> usize {
         let on_their_way = self.handing.load(Relaxed).saturating_mul(LANES as u32);
-        if self.batch.load(Relaxed) / 8 > on_their_way { LANES } else { LANES * 3 / 4 }
+        if self.batch().is_some_and(|batch| batch / 8 > on_their_way) { LANES } else { LANES * 3 / 4 }
     }
 
     /// So many jobs were done, in lanes or one after the other, in that much CPU time.
     pub(super) fn took(&self, count: usize, lanes: bool, time: Duration) {
         match lanes {
+            // The very first is not the shortest of anything.
+            true if self.done.fetch_add(1, Relaxed) == 0 => {}
             true => shortest(&self.batch, nanoseconds(time)),
             false => shortest(&self.alone, nanoseconds(time / count.max(1) as u32)),
         }
@@ -221,10 +234,7 @@ impl Function {
         };
         let crowded = all > cpus as f32;
         let jobs = here.clamp(1.0, LANES as f32);
-        let batch = match self.batch.load(Relaxed) {
-            0 => alone * break_even as f32,
-            measured => measured as f32,
-        };
+        let batch = self.batch().map_or(alone * break_even as f32, |measured| measured as f32);
         let expected = gain(jobs, batch);
         if !self.shares.load(Relaxed) {
             let pause = self.pause.load(Relaxed);
@@ -437,6 +447,7 @@ mod tests {
         function.alone.store(alone, Relaxed);
         function.batch.store(batch, Relaxed);
         function.handing.store(handing, Relaxed);
+        function.done.store(WARM + 1, Relaxed);
         function
     }
 
@@ -500,6 +511,22 @@ mod tests {
             assert!(!function.shares.load(Relaxed));
         }
         assert!(pauses[..3] == [1, FIRST_PAUSE + 1, 2 * FIRST_PAUSE + 1] && pauses[11] == LAST_PAUSE + 1, "{pauses:?}");
+    }
+
+    /// A first batch that makes its tables is not what all are judged by.
+    #[test]
+    fn a_slow_first_batch_is_forgotten() {
+        let (function, work) = (Function::new(), Work::of::<crate::adapter::lanes::rsa::Rsa2048>());
+        function.took(1, false, Duration::from_micros(8));
+        for microseconds in [1400, 40, 30, 30, 30, 30] {
+            assert!(function.pays(LANES, work, true));
+            function.took(LANES, true, Duration::from_micros(microseconds));
+        }
+        assert!(function.pays(5, work, true) && !function.pays(3, work, true) && function.batch() == Some(30_000));
+        // What is slow is tried again, but rarely.
+        function.batch.store(1_000_000, Relaxed);
+        let tried = (0..10 * REMEASURED).filter(|_| function.pays(LANES, work, true)).count();
+        assert_eq!(tried, 10);
     }
 
     #[test]

@@ -60,8 +60,23 @@ impl Drop for Waiting {
     }
 }
 
-/// Those of one thread, oldest first, by queue.
-struct Mine([Vec<Shared<Waiting>>; Queue::ALL.len()]);
+/// Batches of one job after which the next operations of their kind are not put down, and how many those are. A loop that has one
+/// operation at a time pays for the way round it, and has nothing of it.
+const LONELY: u8 = 4;
+const AT_ONCE: u8 = 128;
+
+/// Those of one thread, by queue.
+struct Mine([List; Queue::ALL.len()]);
+
+/// Those of one queue.
+struct List {
+    /// Oldest first.
+    waiting: Vec<Shared<Waiting>>,
+    /// Batches of one job, one after the other.
+    lonely: u8,
+    /// Operations to come that are done at once.
+    at_once: u8,
+}
 
 static MINE: Key = Key::new(ended);
 
@@ -80,7 +95,9 @@ impl Mine {
     fn with<T>(make: bool, body: impl FnOnce(&mut Mine) -> T) -> Option<T> {
         let mut mine = MINE.get().cast::<Mine>();
         if mine.is_null() && make {
-            let fresh = Box::into_raw(boxed(Mine([const { Vec::new() }; Queue::ALL.len()])).ok()?);
+            let fresh = Box::into_raw(
+                boxed(Mine([const { List { waiting: Vec::new(), lonely: 0, at_once: 0 } }; Queue::ALL.len()])).ok()?,
+            );
             // SAFETY: a box, taken back where the thread does not keep it.
             unsafe {
                 if !MINE.set(fresh.cast()) {
@@ -100,7 +117,7 @@ impl Mine {
     }
 
     fn waiting(&self, queue: Queue) -> usize {
-        self.0[queue as usize].iter().filter(|waiting| waiting.state.load(Relaxed) == WAITS).count()
+        self.0[queue as usize].waiting.iter().filter(|waiting| waiting.state.load(Relaxed) == WAITS).count()
     }
 
     /// Does the oldest jobs of this queue, eight at most.
@@ -108,7 +125,7 @@ impl Mine {
         let list = &mut self.0[queue as usize];
         let mut taken: [Option<Shared<Waiting>>; LANES] = [const { None }; LANES];
         let mut count = 0;
-        list.retain(|waiting| {
+        list.waiting.retain(|waiting| {
             if count < LANES && waiting.becomes(WAITS, TAKEN) {
                 taken[count] = Some(waiting.clone());
                 count += 1;
@@ -118,6 +135,10 @@ impl Mine {
         });
         let mut places = [std::ptr::null_mut(); LANES];
         places.iter_mut().zip(taken.iter().flatten()).for_each(|(place, waiting)| *place = waiting.place());
+        list.lonely = if count == 1 { list.lonely + 1 } else { 0 };
+        if list.lonely == LONELY {
+            (list.lonely, list.at_once) = (0, AT_ONCE);
+        }
         let Some(work) = taken[0].as_ref().map(|waiting| waiting.work) else { return };
         let lanes = work.function().pays(count, work, true);
         // A handler that left by a jump would leave secrets on the stack.
@@ -138,6 +159,17 @@ impl Mine {
 /// Jobs of this thread that wait to be done.
 pub(super) fn waiting() -> usize {
     Mine::with(false, |mine| Queue::ALL.iter().map(|&(queue, _)| mine.waiting(queue)).sum()).unwrap_or(0)
+}
+
+/// Whether an operation of this queue is worth being put down: not where the last ones of this thread had no company. Ask once for each.
+pub(super) fn worth_waiting(queue: Queue) -> bool {
+    let worth = |mine: &mut Mine| {
+        let list = &mut mine.0[queue as usize];
+        let worth = list.at_once == 0;
+        list.at_once = list.at_once.saturating_sub(1);
+        worth
+    };
+    Mine::with(false, worth).unwrap_or(true)
 }
 
 /// Those of one queue.
@@ -171,8 +203,8 @@ impl<K: Kind> Ticket<K> {
         let Ok(waiting) = Shared::new(fresh) else { return Err(job) };
         let kept = Mine::with(true, |mine| {
             let list = &mut mine.0[K::QUEUE as usize];
-            list.try_reserve(1).is_ok_and(|()| {
-                list.push(waiting.clone());
+            list.waiting.try_reserve(1).is_ok_and(|()| {
+                list.waiting.push(waiting.clone());
                 true
             })
         });

@@ -76,6 +76,9 @@ impl<K: Kind> Drop for Parked<K> {
 #[cold]
 #[inline(never)]
 pub(super) fn run<K: Kind>(job: &mut K::Job, pauser: &dyn Pause) -> Outcome {
+    if !jobs::worth_waiting(K::QUEUE) {
+        return super::alone::<K>(job);
+    }
     // The memory first: what is queued may be with a leader already.
     let Ok(mut parked) = boxed(Parked { ticket: None, job: &raw mut *job }) else { return super::alone::<K>(job) };
     let Ok(ticket) = super::enqueue::<K>(job.clone()) else { return super::alone::<K>(job) };

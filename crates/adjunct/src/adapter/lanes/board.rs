@@ -1,9 +1,9 @@
 //! Where threads meet: the gates, with a slot for each thread's job. All of it lies in one mapping that a fork's child finds zeroed,
 //! which is an empty board.
 
+use super::function;
 use super::gate::{Arrival, Leave, SLOTS, Slots, State, Word};
 use super::kind::{Kind, MAX_JOB};
-use super::sharing::{self, Presence};
 use super::work::{Done, Work};
 use super::{Engine, memory};
 use crate::adapter::Outcome;
@@ -11,7 +11,7 @@ use crate::catalogue::{LANES, Queue};
 use crate::counters::{self, Event};
 use std::cell::UnsafeCell;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
-use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64};
 
 /// Gates of a function: a thread takes the first that has a free slot.
 const GATES: usize = 4;
@@ -27,6 +27,14 @@ pub(super) struct Board {
     pub(super) top: AtomicU32,
     pub(super) entries: [Presence; THREADS],
     gates: [[Gate; GATES]; Queue::ALL.len()],
+}
+
+/// A thread's sign of presence.
+#[repr(C, align(64))]
+pub(super) struct Presence {
+    pub(super) taken: AtomicBool,
+    /// The function it is in, plus 1; 0 in none.
+    pub(super) inside: AtomicU8,
 }
 
 /// Where threads that ask for the same function meet.
@@ -260,16 +268,16 @@ impl Caller<'_> {
         }
         let last = each(taken & !(1 << own)).last().map_or(own, |last| last + 1);
         gate.turn.store(last as u32, Relaxed);
-        let function = self.work.function();
-        let lanes = function.pays(count, self.work, self.engine.measures());
+        let measured = self.work.function();
+        let lanes = measured.pays(count, self.work.break_even, self.engine.measures());
         let still = || crate::fork::generation() == self.generation;
         // SAFETY: these slots are taken, by this thread, and their jobs of this kind.
-        let (done, time) = sharing::timed(|| unsafe { self.work.run(&jobs[..count], lanes, &still) });
+        let (done, time) = function::timed(|| unsafe { self.work.run(&jobs[..count], lanes, &still) });
         if !still() {
             return false;
         }
-        function.took(count, lanes, time);
-        function.led(count, lanes);
+        measured.took(count, lanes, time);
+        measured.led(count, lanes);
         if lanes && done.is_some() {
             counters::note(self.work.queue, Event::Batch(count));
         }

@@ -4,9 +4,9 @@
 //! nothing else to do. Other threads have no part in it, so that nobody ever waits for a loop that does not come back.
 
 use super::board::{Result, Room};
+use super::function;
 use super::kind::Kind;
 use super::memory::Quiet;
-use super::sharing;
 use super::work::Work;
 use crate::adapter::Outcome;
 use crate::catalogue::{LANES, Queue};
@@ -140,11 +140,11 @@ impl Mine {
             (list.lonely, list.at_once) = (0, AT_ONCE);
         }
         let Some(work) = taken[0].as_ref().map(|waiting| waiting.work) else { return };
-        let lanes = work.function().pays(count, work, true);
+        let lanes = work.function().pays(count, work.break_even, true);
         // A handler that left by a jump would leave secrets on the stack.
         let quiet = Quiet::new();
         // SAFETY: this thread has taken these jobs, of this kind.
-        let (done, time) = sharing::timed(|| unsafe { work.run(&places[..count], lanes, &|| true) });
+        let (done, time) = function::timed(|| unsafe { work.run(&places[..count], lanes, &|| true) });
         work.function().took(count, lanes, time);
         drop(quiet);
         if lanes && done.is_some() {

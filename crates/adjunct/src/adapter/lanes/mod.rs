@@ -1,9 +1,9 @@
 //! The batch engine: operations that are asked for at the same time are done together, in lanes.
 //!
 //! *Whose.* Those of a thread's asynchronous jobs ([`pause`], `jobs`), and those of several threads, where that is faster than each
-//! alone, as measured while they run (`sharing`). There is no thread of its own, no timer and no polling: threads meet at a gate, where
-//! whoever comes at the right time does a batch for the others, which sleep meanwhile. `gate` has the decisions about who does, with the
-//! argument that nobody is forgotten; `board` carries them out; `memory` is what the system does for it.
+//! alone, as measured while they run (`function`, by what `presence` counts). There is no thread of its own, no timer and no polling:
+//! threads meet at a gate, where whoever comes at the right time does a batch for the others, which sleep meanwhile. `gate` has the
+//! decisions about who does, with the argument that nobody is forgotten; `board` carries them out; `memory` is what the system does for it.
 //!
 //! # Environment
 //! `ADJUNCT_ACCELERATOR`, or `accelerator =` in the module's section of openssl.cnf: `always` has threads share batches whether that is
@@ -16,14 +16,15 @@
 
 mod board;
 pub mod curve;
+mod function;
 mod gate;
 mod jobs;
 mod kind;
 mod memory;
 pub mod nist;
 pub mod pause;
+mod presence;
 pub mod rsa;
-mod sharing;
 mod work;
 
 pub use jobs::Ticket;
@@ -36,7 +37,7 @@ use crate::counters::{self, Event};
 use crate::{diag, sandbox};
 use board::{Board, Result};
 use memory::Quiet;
-use sharing::{Operation, Way};
+use presence::{Operation, Way};
 use std::sync::OnceLock;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicU8};

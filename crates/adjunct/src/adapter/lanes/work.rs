@@ -1,7 +1,7 @@
 //! A kind with its type erased, so that whoever leads can do the jobs of others.
 
+use super::function::{self, Function};
 use super::kind::Kind;
-use super::sharing::{self, Function};
 use crate::adapter::Outcome;
 use crate::catalogue::{LANES, Queue};
 use std::marker::PhantomData;
@@ -39,7 +39,7 @@ impl Work {
 
     /// What is known of its function.
     pub(super) fn function(&self) -> &'static Function {
-        sharing::function(self.queue)
+        function::function(self.queue)
     }
 
     /// Does the jobs at `places`, in lanes or one by one, and leaves them there done; `None` where there was no

@@ -1,9 +1,8 @@
 //! Whether threads that ask for the same function at the same time share batches: decided for each function by what was measured while it
 //! ran.
 //!
-//! A thread says in its entry of the board which function it is in; that takes a store before the operation and one after it. Every so
-//! often it looks at all entries (a *survey*): how many threads are inside the function, and inside any. If there are no more than CPUs,
-//! each works alone. Else two rates are compared, of the CPUs that are this function's share:
+//! Every so often a thread counts those that are inside the function, and inside any (a *survey*, by [`super::presence`]). If there are no
+//! more than CPUs, each works alone. Else two rates are compared, of the CPUs that are this function's share:
 //! * alone, each does one operation in the time measured for that;
 //! * in batches of `k`, each of those that `k` threads can keep busy does one in a `k`th of the measured time of a batch, and the
 //!   time of handing it over: the CPU time of a thread's operation without that of the batch it may have led.
@@ -12,29 +11,16 @@
 //! other. After that `k` is what leaders found. Where that turns out to be slower than alone, sharing is tried again after more and
 //! more surveys.
 //!
-//! Short operations are never shared ([`LONG`]): their 99th percentile would become worse. Threads of another scheduling policy or
-//! niceness than the module's loader had work alone: others would wait for them while they wait for a CPU.
+//! Short operations are never shared ([`LONG`]): their 99th percentile would become worse.
 
-use super::board::{Board, THREADS};
-use super::work::Work;
-use super::{Engine, memory};
+use super::memory;
 use crate::catalogue::{LANES, Queue};
-use crate::thread::Key;
 use std::cell::Cell;
-use std::ffi::c_void;
 use std::sync::OnceLock;
-use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32};
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicU32};
 use std::time::{Duration, Instant};
 
-/// Nanoseconds of operations between two surveys of a thread, which takes one or two thousand.
-const BETWEEN_SURVEYS: u32 = 400_000;
-/// Operations between two surveys at most.
-const MOST_BETWEEN: u32 = 64;
-/// Operations in batches for one whose CPU time is measured.
-const ONE_IN: u16 = 16;
-/// Operations that could be in batches for a look at the thread's scheduling.
-const LOOK: u16 = 1024;
 /// Nanoseconds that handing a job over is expected to take before it is measured.
 const EXPECTED_HANDING: u32 = 8000;
 /// Milliseconds that a thread has a CPU for while others wait for it.
@@ -53,63 +39,14 @@ const FEW: u32 = 32;
 const FIRST_PAUSE: u32 = 16;
 const LAST_PAUSE: u32 = 4096;
 
-/// A thread's sign of presence.
-#[repr(C, align(64))]
-pub(super) struct Presence {
-    taken: AtomicBool,
-    /// The function it is in, plus 1; 0 in none.
-    inside: AtomicU8,
-}
-
-/// What a thread knows of itself.
-struct Me {
-    /// The process in which the entry was taken.
-    generation: Cell<u32>,
-    /// The entry, plus 1; 0 for none.
-    entry: Cell<u16>,
-    /// In an operation: a request from a handler or a kernel works alone.
-    inside: Cell<bool>,
-    /// Operations before the next survey.
-    countdown: Cell<u16>,
-    /// Operations in batches before one whose CPU time is measured.
-    unmeasured: Cell<u16>,
-    /// Operations that could be in batches before the next look at how the thread is scheduled, and what the last one said.
-    unseen: Cell<u16>,
-    equal: Cell<bool>,
-}
-
-thread_local! {
-    static ME: Me = const {
-        Me {
-            generation: Cell::new(0),
-            entry: Cell::new(0),
-            inside: Cell::new(false),
-            countdown: Cell::new(1),
-            unmeasured: Cell::new(0),
-            unseen: Cell::new(0),
-            equal: Cell::new(false),
-        }
-    };
-}
-
-/// Gives a thread's entry back when it ends: its address.
-static PRESENT: Key = Key::new(ended);
-
-unsafe extern "C" fn ended(entry: *mut c_void) {
-    // SAFETY: an entry of the board, which is never unmapped. In a child it is nobody's, which this says, too.
-    let entry = unsafe { &*entry.cast::<Presence>() };
-    entry.inside.store(0, Relaxed);
-    entry.taken.store(false, Release);
-}
-
 /// What is known of a function. It holds in forked children, too.
 #[derive(Debug)]
 pub(super) struct Function {
     /// Whether threads share batches.
-    shares: AtomicBool,
+    pub(super) shares: AtomicBool,
     /// Nanoseconds of an operation alone, of a batch, and of handing a job over; 0 while not measured, and for the last
     /// what is expected.
-    alone: AtomicU32,
+    pub(super) alone: AtomicU32,
     batch: AtomicU32,
     handing: AtomicU32,
     /// Batches done.
@@ -174,11 +111,11 @@ impl Function {
         }
     }
 
-    /// Whether `count` jobs take less time in lanes than one after the other. Where nothing is measured, as of `work`; and a full batch is
+    /// Whether `count` jobs take less time in lanes than one after the other. Where nothing is measured, where they are `break_even`; and a full batch is
     /// done in lanes from time to time whatever was measured, so that it is measured again.
-    pub(super) fn pays(&self, count: usize, work: &Work, measures: bool) -> bool {
+    pub(super) fn pays(&self, count: usize, break_even: usize, measures: bool) -> bool {
         let (alone, batch) = (self.alone.load(Relaxed), self.batch());
-        let (true, Some(batch), 1..) = (measures, batch, alone) else { return count >= work.break_even.max(2) };
+        let (true, Some(batch), 1..) = (measures, batch, alone) else { return count >= break_even.max(2) };
         let again = || count == LANES && self.done.fetch_add(1, Relaxed).is_multiple_of(REMEASURED);
         count >= 2 && count as u64 * u64::from(alone) > u64::from(batch) || again()
     }
@@ -204,6 +141,11 @@ impl Function {
         }
     }
 
+    /// Handing a job over took so much CPU time.
+    pub(super) fn handed(&self, time: Duration) {
+        average(&self.handing, nanoseconds(time), 16);
+    }
+
     /// A leader at a gate has done so many jobs, in lanes or one after the other.
     pub(super) fn led(&self, count: usize, lanes: bool) {
         self.leaders.fetch_add(1, Relaxed);
@@ -215,7 +157,7 @@ impl Function {
     }
 
     /// Decides anew by the threads inside the function and inside any, of a process that has so many CPUs.
-    fn survey(&self, here: u32, all: u32, cpus: usize, break_even: usize) {
+    pub(super) fn survey(&self, here: u32, all: u32, cpus: usize, break_even: usize) {
         average(&self.present, PARTS * here, 4);
         average(&self.all_present, PARTS * all, 4);
         let of_late = |place: &AtomicU32| place.load(Relaxed) as f32 / PARTS as f32;
@@ -276,103 +218,6 @@ fn now() -> u32 {
     BEGIN.get_or_init(Instant::now).elapsed().as_millis() as u32
 }
 
-/// How an operation is to be done.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Way {
-    Alone,
-    /// Alone, with [`Operation::measure`].
-    Measured,
-    Together,
-}
-
-/// A thread in an operation.
-pub(super) struct Operation<'a> {
-    engine: &'a Engine,
-    entry: Option<&'a Presence>,
-    work: &'static Work,
-}
-
-impl Drop for Operation<'_> {
-    #[inline]
-    fn drop(&mut self) {
-        if let Some(entry) = self.entry {
-            entry.inside.store(0, Relaxed);
-        }
-        ME.with(|me| me.inside.set(false));
-    }
-}
-
-impl<'a> Operation<'a> {
-    /// Begins one, and says how; `None` in one already.
-    #[inline]
-    pub(super) fn begin(engine: &'a Engine, work: &'static Work) -> Option<(Operation<'a>, Way)> {
-        ME.with(|me| {
-            if me.inside.replace(true) {
-                return None;
-            }
-            let entry = me.entry(engine.board);
-            let operation = Operation { engine, entry, work };
-            if !engine.measures() {
-                return Some((operation, Way::Together));
-            }
-            let Some(entry) = entry else { return Some((operation, Way::Alone)) };
-            entry.inside.store(work.queue as u8 + 1, Relaxed);
-            let left = me.countdown.get() - 1;
-            me.countdown.set(left);
-            if left == 0 {
-                me.count_down(work.function());
-                operation.survey();
-            }
-            let shares = work.function().shares.load(Relaxed);
-            let way = match (shares && me.is_equal(engine), left) {
-                (true, _) => Way::Together,
-                (false, 0) => Way::Measured,
-                (false, _) => Way::Alone,
-            };
-            Some((operation, way))
-        })
-    }
-
-    /// Looks at all entries and decides for this function.
-    fn survey(&self) {
-        let (mut here, mut all) = (0, 0);
-        let top = self.engine.board.top.load(Relaxed) as usize;
-        for entry in self.engine.board.entries.iter().take(top) {
-            let inside = entry.inside.load(Relaxed);
-            all += u32::from(inside != 0);
-            here += u32::from(inside == self.work.queue as u8 + 1);
-        }
-        self.work.function().survey(here, all, self.engine.cpus, self.work.break_even);
-    }
-
-    /// Measures an operation done alone.
-    pub(super) fn measure<T>(&self, operation: impl FnOnce() -> T) -> T {
-        let begin = Instant::now();
-        let done = operation();
-        let function = self.work.function();
-        shortest(&function.alone, nanoseconds(begin.elapsed()));
-        ME.with(|me| me.count_down(function));
-        done
-    }
-
-    /// Measures handing a job over: one of many.
-    pub(super) fn handing<T>(&self, operation: impl FnOnce() -> T) -> T {
-        let left = ME.with(|me| {
-            let left = me.unmeasured.get();
-            me.unmeasured.set(left.checked_sub(1).unwrap_or(ONE_IN));
-            left
-        });
-        if !self.engine.measures() || left != 0 {
-            return operation();
-        }
-        let begin = memory::cpu_time().saturating_sub(LED.get());
-        let done = operation();
-        let time = memory::cpu_time().saturating_sub(LED.get()).saturating_sub(begin);
-        average(&self.work.function().handing, nanoseconds(Duration::from_nanos(time)), 16);
-        done
-    }
-}
-
 thread_local! {
     /// Nanoseconds of CPU time of the batches that this thread has led, ever.
     static LED: Cell<u64> = const { Cell::new(0) };
@@ -387,55 +232,10 @@ pub(super) fn timed<T>(batch: impl FnOnce() -> T) -> (T, Duration) {
     (done, Duration::from_nanos(time))
 }
 
-impl Me {
-    /// This thread's entry; `None` where all are taken.
-    #[inline]
-    fn entry<'a>(&self, board: &'a Board) -> Option<&'a Presence> {
-        if self.generation.get() != crate::fork::generation() {
-            self.take_entry(board);
-        }
-        board.entries.get(usize::from(self.entry.get()).wrapping_sub(1))
-    }
-
-    #[cold]
-    fn take_entry(&self, board: &Board) {
-        self.generation.set(crate::fork::generation());
-        self.entry.set(0);
-        for (at, entry) in board.entries.iter().enumerate() {
-            if entry.taken.load(Relaxed) || entry.taken.swap(true, Acquire) {
-                continue;
-            }
-            // SAFETY: an entry lives as long as the process.
-            if unsafe { PRESENT.set(std::ptr::from_ref(entry).cast_mut().cast()) } {
-                board.top.fetch_max(at as u32 + 1, Relaxed);
-                self.entry.set(at as u16 + 1);
-            } else {
-                entry.taken.store(false, Release);
-            }
-            return;
-        }
-    }
-
-    /// Sets the operations before the next survey.
-    fn count_down(&self, function: &Function) {
-        let between = BETWEEN_SURVEYS / function.alone.load(Relaxed).max(1);
-        self.countdown.set(between.clamp(1, MOST_BETWEEN) as u16);
-    }
-
-    /// Whether the thread is scheduled as others are; asked before its first operation in a batch, and from time to time.
-    fn is_equal(&self, engine: &Engine) -> bool {
-        match self.unseen.get() {
-            0 => {
-                self.unseen.set(LOOK);
-                self.equal.set(memory::scheduling() == engine.scheduling);
-            }
-            left => self.unseen.set(left - 1),
-        }
-        self.equal.get()
-    }
+/// Nanoseconds of CPU time of this thread without those of batches that it has led.
+pub(super) fn time_outside_batches() -> u64 {
+    memory::cpu_time().saturating_sub(LED.get())
 }
-
-const _: () = assert!(THREADS < u16::MAX as usize);
 
 #[cfg(test)]
 mod tests {
@@ -516,16 +316,16 @@ mod tests {
     /// A first batch that makes its tables is not what all are judged by.
     #[test]
     fn a_slow_first_batch_is_forgotten() {
-        let (function, work) = (Function::new(), Work::of::<crate::adapter::lanes::rsa::Rsa2048>());
+        let function = Function::new();
         function.took(1, false, Duration::from_micros(8));
         for microseconds in [1400, 40, 30, 30, 30, 30] {
-            assert!(function.pays(LANES, work, true));
+            assert!(function.pays(LANES, 3, true));
             function.took(LANES, true, Duration::from_micros(microseconds));
         }
-        assert!(function.pays(5, work, true) && !function.pays(3, work, true) && function.batch() == Some(30_000));
+        assert!(function.pays(5, 3, true) && !function.pays(3, 3, true) && function.batch() == Some(30_000));
         // What is slow is tried again, but rarely.
         function.batch.store(1_000_000, Relaxed);
-        let tried = (0..10 * REMEASURED).filter(|_| function.pays(LANES, work, true)).count();
+        let tried = (0..10 * REMEASURED).filter(|_| function.pays(LANES, 3, true)).count();
         assert_eq!(tried, 10);
     }
 

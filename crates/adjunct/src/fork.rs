@@ -76,7 +76,7 @@ pub(crate) fn prime() -> bool {
         // SAFETY: a new page, unmapped only if nobody has seen it; zero bytes are a valid Process. The handler only stores.
         unsafe {
             let length = page_size();
-            let page = new_page(length);
+            let page = new_memory(length);
             let mapped = page != libc::MAP_FAILED;
             let process = if mapped { page.cast() } else { no_page };
             // Linux before 4.14 and some sandboxed kernels do not empty it; then fork() at least is seen.
@@ -100,28 +100,29 @@ fn page_size() -> usize {
 }
 
 /// `length` bytes of new memory, or MAP_FAILED.
-fn new_page(length: usize) -> *mut libc::c_void {
-    let (protection, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+fn new_memory(length: usize) -> *mut libc::c_void {
+    let (protection, flags) =
+        (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE);
     // SAFETY: new memory, where nothing is yet.
     unsafe { libc::mmap(null_mut(), length, protection, flags, -1, 0) }
 }
 
-/// A page of zeros, of 4 KB or more, that is never unmapped and is zeros again in every child, whoever forks and by whatever call.
-/// `None` where the system cannot do that.
-pub(crate) fn page_wiped_in_children() -> Option<*mut libc::c_void> {
-    let length = page_size();
-    let page = new_page(length);
-    // SAFETY: the page is new, and unmapped only where nobody has seen it.
+/// New memory of `length` bytes, zeros, that is never unmapped, in no core dump, and zeros again in every child, whoever forks and by
+/// whatever call. `None` where the system cannot do that: Linux before 4.14.
+pub(crate) fn memory_wiped_in_children(length: usize) -> Option<*mut libc::c_void> {
+    let place = new_memory(length);
+    // SAFETY: the memory is new, and unmapped only where nobody has seen it.
     unsafe {
-        if page == libc::MAP_FAILED {
+        if place == libc::MAP_FAILED {
             return None;
         }
-        if !wipe_in_children(page, length) {
-            libc::munmap(page, length);
+        if !wipe_in_children(place, length) {
+            libc::munmap(place, length);
             return None;
         }
+        libc::madvise(place, length, libc::MADV_DONTDUMP);
     }
-    Some(page)
+    Some(place)
 }
 
 /// Has the system empty these pages in every child of this process, whoever forks and by whatever call. False where it cannot:
@@ -129,7 +130,7 @@ pub(crate) fn page_wiped_in_children() -> Option<*mut libc::c_void> {
 ///
 /// # Safety
 /// The pages are the caller's own, private and anonymous.
-pub(crate) unsafe fn wipe_in_children(place: *mut libc::c_void, length: usize) -> bool {
+unsafe fn wipe_in_children(place: *mut libc::c_void, length: usize) -> bool {
     // SAFETY: -1 is no advice; the other changes what a child sees, for which the caller answers.
     unsafe { libc::madvise(place, length, -1) != 0 && libc::madvise(place, length, libc::MADV_WIPEONFORK) == 0 }
 }

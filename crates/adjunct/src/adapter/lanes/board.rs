@@ -130,8 +130,10 @@ fn wake_bit(slot: usize) -> u32 {
 impl Board {
     /// An empty one for this process; `None` where the system cannot empty it in children.
     pub(super) fn map() -> Option<&'static Board> {
-        // SAFETY: atomic words, and bytes that only hold what was written there.
-        unsafe { memory::map() }
+        let place = crate::fork::memory_wiped_in_children(size_of::<Board>())?;
+        // SAFETY: memory of that length, aligned to a page and never unmapped; zeros are a board, of atomic words and bytes that only hold
+        // what was written there.
+        Some(unsafe { &*place.cast::<Board>() })
     }
 
     /// Puts `job` into a slot of `K`'s gates, has it done there, and takes it out again; `None` where there is no free slot. The caller has
@@ -260,9 +262,9 @@ impl Caller<'_> {
         self.board.leading.fetch_add(1, Relaxed);
         let (mut jobs, mut count, mut uncounted) = ([std::ptr::null_mut(); LANES], 0, 0);
         for slot in each(taken) {
-            let called = gate.state(slot).swap(State::Taken as u8, SeqCst) == State::Called as u8;
-            let before = if called { State::Called } else { State::Waits };
-            uncounted += usize::from(before.is_uncounted());
+            let before = gate.state(slot).swap(State::Taken as u8, SeqCst);
+            // The owner of a called job is among those awake already.
+            uncounted += usize::from(before != State::Called as u8);
             jobs[count] = gate.slots[slot].job.get().cast::<u8>();
             count += 1;
         }

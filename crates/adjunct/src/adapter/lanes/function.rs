@@ -49,7 +49,7 @@ pub(super) struct Function {
     pub(super) alone: AtomicU32,
     batch: AtomicU32,
     handing: AtomicU32,
-    /// Batches done.
+    /// Batches done in lanes, and full ones that were not.
     done: AtomicU32,
     /// What leaders at gates did of late, in [`PARTS`]th for each: jobs, batches in lanes, and jobs one by one.
     jobs: AtomicU32,
@@ -111,8 +111,8 @@ impl Function {
         }
     }
 
-    /// Whether `count` jobs take less time in lanes than one after the other. Where nothing is measured, where they are `break_even`; and a full batch is
-    /// done in lanes from time to time whatever was measured, so that it is measured again.
+    /// Whether `count` jobs take less time in lanes than one after the other: where nothing is measured, `break_even` jobs do. A full
+    /// batch is done in lanes from time to time whatever was measured, so that it is measured again.
     pub(super) fn pays(&self, count: usize, break_even: usize, measures: bool) -> bool {
         let (alone, batch) = (self.alone.load(Relaxed), self.batch());
         let (true, Some(batch), 1..) = (measures, batch, alone) else { return count >= break_even.max(2) };

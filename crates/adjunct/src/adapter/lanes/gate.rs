@@ -134,13 +134,6 @@ pub(super) enum State {
     Done,
 }
 
-impl State {
-    /// Whether the owner of a job that was taken in this state is still to be counted as awake when it is done.
-    pub(super) fn is_uncounted(self) -> bool {
-        self != State::Called
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -281,7 +274,7 @@ mod tests {
                     vec![to(&|m| {
                         let before = std::mem::replace(&mut m.slots[slot], State::Taken);
                         assert!(matches!(before, State::Waits | State::Called), "{before:?}");
-                        let woken = woken + u8::from(before.is_uncounted());
+                        let woken = woken + u8::from(before != State::Called);
                         m.threads[me].0 = Step::Takes { left: left & (left - 1), all, woken };
                         m.turn = (slot as u8 + 1) % m.threads.len() as u8;
                     })]

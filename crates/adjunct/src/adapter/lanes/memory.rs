@@ -3,30 +3,6 @@
 use std::ptr::{null, null_mut};
 use std::sync::atomic::AtomicU32;
 
-/// Maps a value of zeros that is zeros again in a child of fork, and in no core dump. `None` where the system cannot do that (Linux
-/// before 4.14).
-///
-/// # Safety
-/// Zeros are a value of `T`, which needs no more than a page's alignment.
-pub(super) unsafe fn map<T>() -> Option<&'static T> {
-    let length = size_of::<T>();
-    let (protection, flags) =
-        (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE);
-    // SAFETY: a new mapping, never unmapped where it is kept; the caller answers for zeros.
-    unsafe {
-        let place = libc::mmap(null_mut(), length, protection, flags, -1, 0);
-        if place == libc::MAP_FAILED {
-            return None;
-        }
-        if !crate::fork::wipe_in_children(place, length) {
-            libc::munmap(place, length);
-            return None;
-        }
-        libc::madvise(place, length, libc::MADV_DONTDUMP);
-        Some(&*place.cast::<T>())
-    }
-}
-
 /// The CPUs this process may use, by affinity and by its control group's quota. Opens files: only while the module loads.
 pub(super) fn cpus() -> usize {
     std::thread::available_parallelism().map_or(1, |n| n.get())

@@ -45,7 +45,8 @@ static LOCK: Lock = Lock::new();
 /// The page; `None` where there is none that is emptied in children.
 fn page() -> Option<&'static Page> {
     static PAGE: OnceLock<Option<Page>> = OnceLock::new();
-    PAGE.get_or_init(|| fork::page_wiped_in_children().map(|page| Page(page.cast()))).as_ref()
+    let map = || fork::memory_wiped_in_children(size_of::<Generator>()).map(|page| Page(page.cast()));
+    PAGE.get_or_init(map).as_ref()
 }
 
 /// Bytes of the operating system.

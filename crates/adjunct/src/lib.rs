@@ -10,6 +10,7 @@
 //! * [`fork`]: which process along a line of forks this is.
 //! * [`config`]: the `algorithms =` keywords.
 //! * [`sandbox`]: whether a filter of system calls is in force.
+//! * [`slab`]: values that have numbers.
 
 // The wall: interfaces see operations and nothing below. Benchmarks and the core's own tests, which compare and probe, ask for more.
 #[cfg(feature = "internals")]
@@ -27,6 +28,7 @@ pub mod fork;
 pub mod memory;
 pub mod ops;
 pub mod sandbox;
+pub mod slab;
 pub mod thread;
 
 pub use adjunct_kernels::{InOut, opaque_debug, wipe};

@@ -60,7 +60,7 @@ extern "C" fn bare(job: *mut c_void) -> *mut c_void {
     let job: &mut Job = unsafe { &mut *job.cast() };
     // SAFETY: 1 is PTHREAD_CANCEL_ASYNCHRONOUS.
     unsafe { libc_extra::pthread_setcanceltype(1, null_mut()) };
-    lanes::run::<A>(job);
+    ask::<A>(job);
     job.assert_done();
     FINISHED.fetch_add(1, SeqCst);
     null_mut()
@@ -248,7 +248,7 @@ mod parts {
         // nothing with this one's variables.
         unsafe {
             if sigsetjmp(BUFFER.as_ptr().cast_mut().cast(), 1) == 0 {
-                lanes::run::<A>(&mut *job.cast::<Job>());
+                accelerator_support::ask::<A>(&mut *job.cast::<Job>());
                 FINISHED.fetch_add(1, SeqCst);
             }
         }
@@ -421,7 +421,7 @@ mod parts {
                 let mut right = true;
                 for _ in 0..20 {
                     let mut job = Quiet::new(9);
-                    right &= lanes::run::<QuietKind>(&mut job) == Outcome::Library && job.1 == 81;
+                    right &= accelerator_support::ask::<QuietKind>(&mut job) == Outcome::Library && job.1 == 81;
                 }
                 // SAFETY: ends the child.
                 unsafe { libc::_exit(if right { 7 } else { 1 }) }
@@ -432,7 +432,7 @@ mod parts {
     }
 
     /// A kind that takes no lock: usable in a child of a process with threads.
-    #[derive(Clone)]
+    #[derive(Clone, Copy)]
     struct Quiet(u64, u64);
 
     impl Quiet {
@@ -466,7 +466,7 @@ mod parts {
         let child = unsafe { libc::fork() };
         if child == 0 {
             let worked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-                tickets.into_iter().for_each(|t| t.finish().0.assert_done());
+                tickets.into_iter().for_each(|t| t.finish().unwrap().0.assert_done());
                 all_is_well();
             }));
             // SAFETY: ends the child.

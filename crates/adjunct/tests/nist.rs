@@ -542,7 +542,8 @@ fn meetings(curve: Curve) -> usize {
                 for i in 0..100u8 {
                     let digest = [thread ^ i; 80];
                     let digest = &digest[..20 + usize::from(i % 4) * 20];
-                    let (signature, outcome) = together::sign(curve, &ours, digest).unwrap();
+                    let mut signature = vec![0; 2 * curve.field_len()];
+                    let outcome = together::sign(curve, &ours, digest, &mut signature).unwrap();
                     count(outcome);
                     assert!(ours.verify(digest, &signature[..2 * curve.field_len()]).unwrap().0);
                     let (theirs, outcome) = together::generate(curve).unwrap();

@@ -1,10 +1,12 @@
 //! What runs operations: the CPU (its instructions, else software) and the lanes (batches in this process).
 //!
-//! [`choice`] says which of hardware and software serves a function here; an adapter says what ran each operation.
+//! [`choice`] says which of hardware and software serves a function here, [`registry`] which adapter a key's operations go to; an adapter
+//! says what ran each operation.
 
 pub mod choice;
 pub mod cpu;
 pub mod lanes;
+pub mod registry;
 
 use crate::catalogue::Reason;
 

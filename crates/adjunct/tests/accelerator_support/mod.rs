@@ -3,10 +3,11 @@
 #![allow(dead_code, reason = "each test program uses its part")]
 
 use adjunct::adapter::Outcome;
-use adjunct::adapter::lanes::{self, Kind};
+use adjunct::adapter::lanes::{self, Asked, Kind};
 use adjunct::catalogue::Queue;
+use adjunct::slab::{Entry, Number, Slab};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// Starts the engine as if there were so many CPUs; threads always share batches.
@@ -22,9 +23,12 @@ pub struct Door {
     inside: AtomicUsize,
 }
 
+/// Jobs name their doors, as they do keys.
+static DOORS: Slab<Door> = Slab::new();
+
 impl Door {
-    pub fn new() -> Arc<Door> {
-        Arc::default()
+    pub fn new() -> Entry<Door> {
+        DOORS.insert(Door::default()).unwrap()
     }
 
     fn pass(&self) {
@@ -102,12 +106,12 @@ pub enum Deed {
 }
 
 /// Squares a number.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy)]
 pub struct Job {
     pub input: u64,
     pub output: u64,
     pub deed: Deed,
-    pub door: Option<Arc<Door>>,
+    pub door: Option<Number>,
     // Makes the job as large as a real one, and shows where it was not moved whole.
     filler: [u64; 64],
 }
@@ -122,8 +126,8 @@ impl Job {
         self
     }
 
-    pub fn at(mut self, door: &Arc<Door>) -> Job {
-        self.door = Some(Arc::clone(door));
+    pub fn at(mut self, door: &Entry<Door>) -> Job {
+        self.door = Some(door.number());
         self
     }
 
@@ -133,7 +137,7 @@ impl Job {
     }
 
     fn square(&mut self) {
-        if let Some(door) = &self.door {
+        if let Some(door) = self.door.and_then(|door| DOORS.get(door)) {
             door.pass();
         }
         self.output = self.input * self.input;
@@ -228,16 +232,27 @@ impl Kind for B {
     }
 }
 
+/// Has a job done with others, or does it.
+pub fn ask<K: Kind>(job: &mut K::Job) -> Outcome {
+    match lanes::ask::<K>(|| *job) {
+        Asked::Done(done, outcome) => {
+            *job = *done;
+            outcome
+        }
+        Asked::Alone(alone) => alone.run(|| K::scalar(job)),
+    }
+}
+
 /// Runs a job and checks it.
 pub fn run<K: Kind<Job = Job>>(mut job: Job) -> Outcome {
-    let outcome = lanes::run::<K>(&mut job);
+    let outcome = ask::<K>(&mut job);
     job.assert_done();
     outcome
 }
 
 /// Has every CPU busy at a kind's gate: so many threads lead there, behind a door, so that whoever comes waits, but for the eighth.
 pub struct Busy {
-    door: Arc<Door>,
+    door: Entry<Door>,
     threads: Vec<std::thread::JoinHandle<Outcome>>,
 }
 

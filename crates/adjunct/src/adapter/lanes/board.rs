@@ -3,7 +3,7 @@
 
 use super::function;
 use super::gate::{Arrival, Leave, SLOTS, Slots, State, Word};
-use super::kind::{Kind, MAX_JOB};
+use super::kind::{Kind, MAX_JOB, Own};
 use super::work::{Done, Work};
 use super::{Engine, memory};
 use crate::adapter::Outcome;
@@ -138,23 +138,24 @@ impl Board {
 
     /// Puts `job` into a slot of `K`'s gates, has it done there, and takes it out again; `None` where there is no free slot. The caller has
     /// its signals put off.
-    pub(super) fn serve<K: Kind>(&self, engine: &Engine, job: K::Job) -> Option<(Option<K::Job>, Result)> {
+    pub(super) fn serve<K: Kind>(&self, engine: &Engine, job: Own<K::Job>) -> Option<(Option<Own<K::Job>>, Result)> {
         const { assert!(size_of::<K::Job>() <= MAX_JOB && align_of::<K::Job>() <= 64) }
         let (gate, own) = self.gates[K::QUEUE as usize].iter().find_map(|gate| Some((gate, gate.claim()?)))?;
         let slot = &gate.slots[own];
         // SAFETY: the slot is this thread's, holds no job, and has the room and alignment.
-        unsafe { slot.job.get().cast::<K::Job>().write(job) };
+        unsafe { slot.job.get().cast::<K::Job>().write(*job) };
+        drop(job);
         slot.state.store(State::Waits as u8, Release);
         let caller = Caller { gate, board: self, engine, work: Work::of::<K>(), generation: crate::fork::generation() };
         if !caller.wait_or_lead(own) {
-            // A child, forked meanwhile: the board is empty here, and the job was dropped where it was.
+            // A child, forked meanwhile: the board is empty here.
             return Some((None, Result::Not));
         }
-        // SAFETY: the job is done, and this thread's again: it is moved out, and wiped.
+        // SAFETY: the job is done, and this thread's again: it is copied, and wiped there.
         let job = unsafe {
             let place = slot.job.get().cast::<K::Job>();
-            let job = place.read();
-            super::work::wipe(place.cast(), size_of::<K::Job>());
+            let job = Own::new(place.read());
+            caller.work.wipe(place.cast());
             job
         };
         let result = Result::from_number(slot.result.load(Relaxed));

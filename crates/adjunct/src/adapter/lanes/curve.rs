@@ -4,7 +4,7 @@
 
 #![allow(unsafe_code)]
 
-use super::{Kind, run};
+use super::{Asked, Kind, ask};
 use crate::adapter::Outcome;
 use crate::adapter::cpu::awslc::ecx::{self, KEY, SIGNATURE};
 #[cfg(any(test, target_arch = "x86_64"))]
@@ -12,7 +12,8 @@ use crate::catalogue::LANES;
 use crate::catalogue::Queue;
 #[cfg(target_arch = "x86_64")]
 use adjunct_kernels::curve25519 as kernel;
-use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
+use adjunct_kernels::opaque_debug;
+use zeroize::Zeroizing;
 
 /// The longest message that is signed in lanes, in bytes: longer ones would have their batch wait for one lane's hash.
 /// TLS signs up to 146 bytes, SSH a hash or a few hundred.
@@ -20,23 +21,26 @@ pub const MESSAGE: usize = 512;
 
 /// The shared secret of a private key and a peer's public key; `None` where it is all zeros (a peer of small order).
 pub fn x25519(private: &[u8; KEY], peer: &[u8; KEY]) -> (Option<Zeroizing<[u8; KEY]>>, Outcome) {
-    let mut job = Derive { private: *private, peer: *peer, secret: [0; KEY], sound: false };
-    let outcome = run::<X25519>(&mut job);
-    (job.sound.then(|| Zeroizing::new(job.secret)), outcome)
+    match ask::<X25519>(|| Derive { private: *private, peer: *peer, secret: [0; KEY], sound: false }) {
+        Asked::Done(job, outcome) => (job.sound.then(|| Zeroizing::new(job.secret)), outcome),
+        Asked::Alone(alone) => alone.run(|| ecx::x25519(private, peer)),
+    }
 }
 
 /// The X25519 public key of a private key.
 pub fn x25519_public(private: &[u8; KEY]) -> ([u8; KEY], Outcome) {
-    let mut job = Keygen { private: *private, public: [0; KEY] };
-    let outcome = run::<X25519Keygen>(&mut job);
-    (job.public, outcome)
+    match ask::<X25519Keygen>(|| Keygen { private: *private, public: [0; KEY] }) {
+        Asked::Done(job, outcome) => (job.public, outcome),
+        Asked::Alone(alone) => alone.run(|| ecx::x25519_public(private)),
+    }
 }
 
 /// The Ed25519 public key of a private key.
 pub fn ed25519_public(seed: &[u8; KEY]) -> ([u8; KEY], Outcome) {
-    let mut job = Keygen { private: *seed, public: [0; KEY] };
-    let outcome = run::<Ed25519Keygen>(&mut job);
-    (job.public, outcome)
+    match ask::<Ed25519Keygen>(|| Keygen { private: *seed, public: [0; KEY] }) {
+        Asked::Done(job, outcome) => (job.public, outcome),
+        Asked::Alone(alone) => alone.run(|| ecx::ed25519_public(seed)),
+    }
 }
 
 /// Whether lanes sign a message of so many bytes; [`ed25519_sign`] has the CPU sign others.
@@ -50,24 +54,29 @@ pub fn ed25519_sign(seed: &[u8; KEY], public: &[u8; KEY], message: &[u8]) -> (Op
     if !takes(message.len()) {
         return ecx::ed25519_sign(seed, public, message);
     }
-    let mut job = Sign {
-        seed: *seed,
-        public: *public,
-        message: [0; MESSAGE],
-        length: message.len(),
-        signature: [0; SIGNATURE],
-        done: false,
+    let job = || {
+        let mut job = Sign {
+            seed: *seed,
+            public: *public,
+            message: [0; MESSAGE],
+            length: message.len(),
+            signature: [0; SIGNATURE],
+            done: false,
+        };
+        job.message[..message.len()].copy_from_slice(message);
+        job
     };
-    job.message[..message.len()].copy_from_slice(message);
-    let outcome = run::<Ed25519Sign>(&mut job);
-    (job.done.then_some(job.signature), outcome)
+    match ask::<Ed25519Sign>(job) {
+        Asked::Done(job, outcome) => (job.done.then_some(job.signature), outcome),
+        Asked::Alone(alone) => alone.run(|| ecx::ed25519_sign(seed, public, message)),
+    }
 }
 
 /// X25519 key agreement.
 pub struct X25519;
 
 /// An X25519 key agreement.
-#[derive(Clone, Zeroize, ZeroizeOnDrop)]
+#[derive(Clone, Copy)]
 pub struct Derive {
     private: [u8; KEY],
     peer: [u8; KEY],
@@ -120,7 +129,7 @@ pub struct X25519Keygen;
 pub struct Ed25519Keygen;
 
 /// A public key to compute.
-#[derive(Clone, Zeroize, ZeroizeOnDrop)]
+#[derive(Clone, Copy)]
 pub struct Keygen {
     private: [u8; KEY],
     public: [u8; KEY],
@@ -184,11 +193,13 @@ fn publics(jobs: &mut [Keygen], call: unsafe fn(&mut [kernel::PublicJob]) -> u8)
     right
 }
 
+opaque_debug!(Derive, Keygen, Sign);
+
 /// Ed25519 signatures.
 pub struct Ed25519Sign;
 
 /// A message to sign.
-#[derive(Clone, Zeroize, ZeroizeOnDrop)]
+#[derive(Clone, Copy)]
 pub struct Sign {
     seed: [u8; KEY],
     public: [u8; KEY],

@@ -5,7 +5,7 @@
 
 use super::board::{Result, Room};
 use super::function;
-use super::kind::Kind;
+use super::kind::{Kind, Own};
 use super::memory::Quiet;
 use super::work::Work;
 use crate::adapter::Outcome;
@@ -15,6 +15,7 @@ use crate::memory::{Shared, boxed};
 use crate::thread::Key;
 use std::cell::{Cell, UnsafeCell};
 use std::ffi::c_void;
+use std::marker::PhantomData;
 use std::sync::atomic::AtomicU8;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
@@ -31,12 +32,10 @@ const DONE: u8 = 3;
 struct Waiting {
     state: AtomicU8,
     work: &'static Work,
-    /// Whether a job is in the room; changed by who may touch it.
-    full: Cell<bool>,
     room: UnsafeCell<Room>,
 }
 
-// SAFETY: the job is sent; room and mark are touched by who has changed the state to TAKEN, and by the ticket's owner when it is done.
+// SAFETY: the job is sent; the room is touched by who has changed the state to TAKEN, and by the ticket's owner when it is done.
 unsafe impl Send for Waiting {}
 // SAFETY: as above.
 unsafe impl Sync for Waiting {}
@@ -53,10 +52,8 @@ impl Waiting {
 
 impl Drop for Waiting {
     fn drop(&mut self) {
-        if self.full.get() {
-            // SAFETY: the last owner, and a job of this kind.
-            unsafe { self.work.end(self.place()) };
-        }
+        // SAFETY: the last owner, and a job of this kind.
+        unsafe { self.work.wipe(self.place()) };
     }
 }
 
@@ -179,9 +176,8 @@ pub(super) fn waiting_in(queue: Queue) -> usize {
 
 /// A job that was put down; see [`super::enqueue`].
 pub struct Ticket<K: Kind> {
-    /// The owner's own copy.
-    job: Option<K::Job>,
     waiting: Shared<Waiting>,
+    kind: PhantomData<fn() -> K>,
 }
 
 impl<K: Kind> std::fmt::Debug for Ticket<K> {
@@ -191,16 +187,16 @@ impl<K: Kind> std::fmt::Debug for Ticket<K> {
 }
 
 impl<K: Kind> Ticket<K> {
-    pub(super) fn new(job: K::Job) -> std::result::Result<Ticket<K>, K::Job> {
-        let fresh = Waiting {
+    pub(super) fn new(job: K::Job) -> Option<Ticket<K>> {
+        let job = Own::new(job);
+        let waiting = Shared::new(Waiting {
             state: AtomicU8::new(WAITS),
             work: Work::of::<K>(),
-            full: Cell::new(true),
             room: UnsafeCell::new(Room::new()),
-        };
-        // SAFETY: room for any job, aligned for it.
-        unsafe { fresh.place().cast::<K::Job>().write(job.clone()) };
-        let Ok(waiting) = Shared::new(fresh) else { return Err(job) };
+        });
+        let waiting = waiting.ok()?;
+        // SAFETY: room for any job, aligned for it, and nobody else's yet.
+        unsafe { waiting.place().cast::<K::Job>().write(*job) };
         let kept = Mine::with(true, |mine| {
             let list = &mut mine.0[K::QUEUE as usize];
             list.waiting.try_reserve(1).is_ok_and(|()| {
@@ -208,7 +204,7 @@ impl<K: Kind> Ticket<K> {
                 true
             })
         });
-        if kept == Some(true) { Ok(Ticket { job: Some(job), waiting }) } else { Err(job) }
+        (kept == Some(true)).then_some(Ticket { waiting, kind: PhantomData })
     }
 
     /// Whether [`Ticket::finish`] has nothing left to do.
@@ -216,35 +212,21 @@ impl<K: Kind> Ticket<K> {
         self.waiting.state.load(Acquire) >= DONE
     }
 
-    /// The job, done: if it is not yet, this thread does it and those of its kind that wait with it.
-    pub fn finish(mut self) -> (K::Job, Outcome) {
-        let Some(mut job) = self.job.take() else { unreachable!("only finish takes it") };
+    /// The job, done: if it is not yet, this thread does it and those of its kind that wait with it. `None` where it is another
+    /// thread's, or went wrong: the caller is to do it.
+    pub fn finish(self) -> Option<(Own<K::Job>, Outcome)> {
         let waits = || self.waiting.state.load(Acquire) == WAITS;
         while waits() && Mine::with(false, |mine| mine.lead(K::QUEUE)).is_some() && waits() && waiting_in(K::QUEUE) > 0
         {
         }
-        // In another thread's list, or in a batch that never ended, for its thread left it by a jump: it is done again.
+        // In another thread's list, or in a batch that never ended, for its thread left it by a jump, it is not done.
         let result = match self.waiting.state.load(Acquire) {
             state @ DONE.. => Result::from_number(state - DONE),
             _ => Result::Not,
         };
-        let outcome = match result.outcome() {
-            Some(outcome) => {
-                self.waiting.full.set(false);
-                // SAFETY: done, and the ticket's: it is moved out, and wiped.
-                unsafe {
-                    job = self.waiting.place().cast::<K::Job>().read();
-                    super::work::wipe(self.waiting.place(), size_of::<K::Job>());
-                }
-                outcome
-            }
-            None => {
-                self.waiting.becomes(WAITS, DROPPED);
-                super::again::<K>(&mut job, result)
-            }
-        };
-        counters::note(K::QUEUE, super::done(outcome));
-        (job, outcome)
+        let outcome = super::note_done::<K>(result)?;
+        // SAFETY: done, and the ticket's: a job of this kind.
+        Some((Own::new(unsafe { self.waiting.place().cast::<K::Job>().read() }), outcome))
     }
 }
 

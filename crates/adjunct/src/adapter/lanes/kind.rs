@@ -1,29 +1,66 @@
 //! What can be run in lanes: the queues, and the trait that ties one to its scalar and its lane path.
 
+use super::work::wipe;
 use crate::adapter::Outcome;
 use crate::catalogue::Queue;
+use std::ops::{Deref, DerefMut};
 
 /// The largest job, in bytes.
 pub(super) const MAX_JOB: usize = 2048;
 
-/// An operation that can be done one at a time or in lanes.
+/// A public-key operation that can be done one at a time or in lanes.
 ///
-/// A job is copied into memory of the engine and may be worked on by another thread, so it owns all it needs: numbers by
-/// value, keys by `Arc`; and it wipes its secrets when it is dropped (the engine wipes the places it moved a job from).
-/// The results are fields of the job, a failure among them. Neither path keeps locks, blocks, or calls back into the engine, and
-/// neither ends the process where memory runs out: the jobs of others are among those it does.
+/// A job is the request and its reply as plain data: numbers and bytes by value, a key by its number ([`crate::slab`]). It lies in
+/// memory of the engine while it waits, is copied and wiped there without its type being known, and whoever leads does it. A number
+/// whose key is gone is a failure, as any other that the reply's fields tell. Neither path keeps locks, blocks, or calls
+/// back into the engine, and neither ends the process where memory runs out: the jobs of others are among those it does.
 pub trait Kind: 'static {
     /// Where its requests wait; one kind per queue.
     const QUEUE: Queue;
-    /// The fewest jobs for which [`Kind::lanes`] takes less time than as many calls of [`Kind::scalar`], as measured.
+    /// The fewest jobs for which [`Kind::lanes`] takes less time than as many operations alone, as measured.
     const BREAK_EVEN: usize;
     /// The operation's input and output.
-    type Job: Clone + Send + 'static;
+    type Job: Copy + Send + 'static;
 
-    /// Does one job: the low-latency path, and what is done again where a lane went wrong. Says what did it.
+    /// Does one job for a thread that waits for it. Says what did it.
     fn scalar(job: &mut Self::Job) -> Outcome;
 
     /// Does 1 to [`LANES`](crate::catalogue::LANES) jobs at once. Bit `i` of the result says that job `i` is right; of the others nothing is used. `None`
     /// where there was no memory to do any: each is then done alone. Called only where [`super::available`].
     fn lanes(jobs: &mut [Self::Job]) -> Option<u8>;
+}
+
+/// A job that is this thread's, wiped when it goes.
+pub struct Own<J: Copy>(J);
+
+impl<J: Copy> std::fmt::Debug for Own<J> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Own").finish_non_exhaustive()
+    }
+}
+
+impl<J: Copy> Own<J> {
+    pub(super) fn new(job: J) -> Own<J> {
+        Own(job)
+    }
+}
+
+impl<J: Copy> Deref for Own<J> {
+    type Target = J;
+
+    fn deref(&self) -> &J {
+        &self.0
+    }
+}
+
+impl<J: Copy> DerefMut for Own<J> {
+    fn deref_mut(&mut self) -> &mut J {
+        &mut self.0
+    }
+}
+
+impl<J: Copy> Drop for Own<J> {
+    fn drop(&mut self) {
+        wipe(&mut self.0);
+    }
 }

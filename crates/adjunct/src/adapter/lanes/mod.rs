@@ -28,10 +28,11 @@ pub mod rsa;
 mod work;
 
 pub use jobs::Ticket;
-pub use kind::Kind;
+pub use kind::{Kind, Own};
 
+use crate::adapter::registry::{self, Adapter};
 use crate::adapter::{Outcome, cpu};
-use crate::catalogue::Feature;
+use crate::catalogue::{Feature, Queue};
 use crate::config::{self, Accelerator};
 use crate::counters::{self, Event};
 use crate::{diag, sandbox};
@@ -39,7 +40,7 @@ use board::{Board, Result};
 use memory::Quiet;
 use presence::{Operation, Way};
 use std::sync::OnceLock;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::atomic::{AtomicBool, AtomicU8};
 use work::Work;
 
@@ -65,7 +66,7 @@ static ASKED: AtomicU8 = AtomicU8::new(Accelerator::On as u8);
 /// Somebody has asked for it by name: then it is on under a filter of system calls too.
 static BY_NAME: AtomicBool = AtomicBool::new(false);
 
-/// Whether this CPU has lanes: AVX-512 and its IFMA extension. Where it has not, [`run`] is [`Kind::scalar`].
+/// Whether this CPU has lanes: AVX-512 and its IFMA extension. Where it has not, callers of [`ask`] do all themselves.
 pub fn available() -> bool {
     let features = cpu::features();
     features.has(Feature::Avx512) && features.has(Feature::Ifma)
@@ -109,7 +110,7 @@ pub fn configure(place: &'static str, value: &str) {
     match config::accelerator(place, value) {
         Ok(asked) => {
             BY_NAME.store(true, Relaxed);
-            ask(asked);
+            raise(asked);
             if sandbox::filtered() && on() {
                 start();
             }
@@ -118,8 +119,12 @@ pub fn configure(place: &'static str, value: &str) {
     }
 }
 
-fn ask(asked: Accelerator) {
-    ASKED.fetch_max(asked as u8, Relaxed);
+/// Takes a setting into account: the greatest holds.
+fn raise(asked: Accelerator) {
+    ASKED.fetch_max(asked as u8, SeqCst);
+    if is(Accelerator::Off) {
+        registry::set_online(Adapter::Lanes, false);
+    }
 }
 
 fn start() {
@@ -130,7 +135,12 @@ fn start() {
 #[doc(hidden)]
 pub fn start_with(cpus: usize) {
     let start = || Board::map().map(|board| Engine { board, cpus: cpus.max(1), scheduling: memory::scheduling() });
-    ENGINE.get_or_init(start);
+    let there = ENGINE.get_or_init(start).is_some();
+    registry::set_online(Adapter::Lanes, there);
+    // Switched off before, or just now by another thread.
+    if is(Accelerator::Off) {
+        registry::set_online(Adapter::Lanes, false);
+    }
 }
 
 /// Jobs that wait to be taken: of all threads that sleep for theirs, and those that this one has put down.
@@ -138,84 +148,103 @@ pub fn waiting() -> usize {
     running().map_or(0, |engine| engine.board.waiting() + jobs::waiting())
 }
 
-/// Has every operation from now on done alone.
+/// Has every operation from now on done alone, for good.
 pub fn switch_off() {
-    ask(Accelerator::Off);
+    raise(Accelerator::Off);
 }
 
 #[inline]
 fn running() -> Option<&'static Engine> {
-    let engine = ENGINE.get()?.as_ref()?;
-    (!is(Accelerator::Off)).then_some(engine)
+    if !registry::online(Adapter::Lanes) {
+        return None;
+    }
+    ENGINE.get()?.as_ref()
 }
 
-/// Does `job`: of a caller who can pause ([`pause`]), together with others of its thread; else alone, or with those of other threads
-/// where that is faster.
+/// What came of a request.
+#[derive(Debug)]
+pub enum Asked<J: Copy> {
+    /// It was done, with others or for this thread by another.
+    Done(Own<J>, Outcome),
+    /// The caller is to do it.
+    Alone(Alone),
+}
+
+/// An operation that its caller does.
+#[must_use]
+pub struct Alone {
+    /// Where it counts; nowhere while the engine is off.
+    queue: Option<Queue>,
+    /// What others see of it while it lasts.
+    operation: Option<Operation<'static>>,
+    measured: bool,
+}
+
+adjunct_kernels::opaque_debug!(Alone);
+
+impl Alone {
+    /// Does it.
+    #[inline]
+    pub fn run<T>(self, operation: impl FnOnce() -> T) -> T {
+        let done = match &self.operation {
+            Some(ours) if self.measured => ours.measure(operation),
+            _ => operation(),
+        };
+        if let Some(queue) = self.queue {
+            counters::note(queue, Event::Alone);
+        }
+        done
+    }
+}
+
+/// Asks for an operation: of a caller who can pause ([`pause`]), together with others of its thread; with those of other threads
+/// where that is faster; else the caller is to do it. `job` is made only where somebody else may do it.
 #[inline]
-pub fn run<K: Kind>(job: &mut K::Job) -> Outcome {
-    let Some(engine) = running() else { return alone::<K>(job) };
+pub fn ask<K: Kind>(job: impl FnOnce() -> K::Job) -> Asked<K::Job> {
+    let Some(engine) = running() else {
+        return Asked::Alone(Alone { queue: None, operation: None, measured: false });
+    };
+    let alone = |operation, measured| Asked::Alone(Alone { queue: Some(K::QUEUE), operation, measured });
     if let Some(pauser) = pause::caller() {
-        return pause::run::<K>(job, pauser);
+        let done = pause::run::<K>(job, pauser);
+        return done.map_or_else(|| alone(None, false), |(job, outcome)| Asked::Done(job, outcome));
     }
     match Operation::begin(engine, Work::of::<K>()) {
-        Some((operation, Way::Together)) => operation.handing(|| together::<K>(engine, job)),
-        Some((operation, Way::Measured)) => operation.measure(|| alone::<K>(job)),
-        // A operation lasts while the job is done: others see it.
-        Some((_operation, Way::Alone)) => alone::<K>(job),
-        None => alone::<K>(job),
+        Some((operation, Way::Together)) => match operation.handing(|| together::<K>(engine, Own::new(job()))) {
+            Some((job, outcome)) => Asked::Done(job, outcome),
+            None => alone(Some(operation), false),
+        },
+        // An operation lasts while the caller does it: others see it.
+        Some((operation, way)) => alone(Some(operation), way == Way::Measured),
+        None => alone(None, false),
     }
 }
 
-/// Does `job` at a gate, with the others that are there.
+/// Has `job` done at a gate, with the others that are there; `None` where it was not, or went wrong.
 #[cold]
 #[inline(never)]
-fn together<K: Kind>(engine: &Engine, job: &mut K::Job) -> Outcome {
-    let copy = job.clone();
+fn together<K: Kind>(engine: &Engine, job: Own<K::Job>) -> Option<(Own<K::Job>, Outcome)> {
     let quiet = Quiet::new();
-    let served = engine.board.serve::<K>(engine, copy);
-    let (done, result) = served.unwrap_or((None, Result::Alone));
-    let outcome = match (done, result.outcome()) {
-        (Some(done), Some(outcome)) => {
-            *job = done;
-            outcome
-        }
-        _ => again::<K>(job, result),
-    };
-    counters::note(K::QUEUE, self::done(outcome));
+    let (job, result) = engine.board.serve::<K>(engine, job).unwrap_or((None, Result::Not));
+    let done = note_done::<K>(result).and_then(|outcome| Some((job?, outcome)));
     // Last: a signal that was put off may end the thread here.
     drop(quiet);
-    outcome
+    done
 }
 
-/// Does a job again that went wrong with others, or was not done.
-fn again<K: Kind>(job: &mut K::Job, result: Result) -> Outcome {
+/// Counts what came of a request; `None` where it is to be done again, by its owner.
+fn note_done<K: Kind>(result: Result) -> Option<Outcome> {
     if result == Result::Wrong {
         counters::note(K::QUEUE, Event::Corrupted);
     }
-    K::scalar(job)
+    let outcome = result.outcome()?;
+    counters::note(K::QUEUE, if outcome == Outcome::Lanes { Event::InLanes } else { Event::Alone });
+    Some(outcome)
 }
 
-/// Does `job` here.
-#[inline]
-fn alone<K: Kind>(job: &mut K::Job) -> Outcome {
-    let outcome = K::scalar(job);
-    counters::note(K::QUEUE, done(outcome));
-    outcome
-}
-
-/// What an operation that was done counts as.
-fn done(outcome: Outcome) -> Event {
-    if outcome == Outcome::Lanes { Event::InLanes } else { Event::Alone }
-}
-
-/// Puts `job` down, to be done with others of this thread: by [`Ticket::finish`] of one of them. Gives it back where that cannot be: the
-/// caller then uses [`run`].
-///
-/// # Errors
-/// The job, where the engine is off, this CPU has no lanes, or there is no memory.
-pub fn enqueue<K: Kind>(job: K::Job) -> std::result::Result<Ticket<K>, K::Job> {
-    match running() {
-        Some(_) => Ticket::new(job),
-        None => Err(job),
-    }
+/// Puts a job down, to be done with others of this thread: by [`Ticket::finish`] of one of them. `None` where that cannot be: the
+/// engine is off, this CPU has no lanes, or there is no memory. The caller then uses [`ask`].
+pub fn enqueue<K: Kind>(job: K::Job) -> Option<Ticket<K>> {
+    running()?;
+    Ticket::new(job)
 }

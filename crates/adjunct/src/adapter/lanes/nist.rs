@@ -1,12 +1,12 @@
 //! ECDSA signatures, ECDH and key generation on the NIST curves as kinds of the engine.
 
-use super::{Kind, run};
+use super::{Asked, Kind, ask};
 use crate::adapter::Outcome;
 use crate::adapter::cpu::awslc::ec::Key;
-use crate::adapter::cpu::curve::{Curve, MAX_FIELD};
-use crate::adapter::cpu::secret::Secret;
+use crate::adapter::cpu::curve::{Curve, MAX_FIELD, MAX_POINT};
 use crate::catalogue::Queue;
 use crate::error::Error;
+use crate::slab::Number;
 #[cfg(target_arch = "x86_64")]
 use adjunct_kernels::nist;
 use std::marker::PhantomData;
@@ -73,13 +73,14 @@ lanes! {
 /// ECDSA (FIPS 186-5, 6.4.1).
 struct Sign<C>(PhantomData<C>);
 
-#[derive(Clone)]
+#[derive(Clone, Copy)]
 struct SignJob {
-    key: Key,
+    key: Number,
     /// What of the digest counts, and its length.
     digest: ([u8; MAX_FIELD], usize),
     /// r and s, one after the other.
-    signature: Option<[u8; 2 * MAX_FIELD]>,
+    signature: [u8; 2 * MAX_FIELD],
+    done: bool,
 }
 
 impl<C: Lanes> Kind for Sign<C> {
@@ -88,9 +89,9 @@ impl<C: Lanes> Kind for Sign<C> {
     type Job = SignJob;
 
     fn scalar(job: &mut SignJob) -> Outcome {
-        let mut out = [0; 2 * MAX_FIELD];
-        let made = job.key.sign(&job.digest.0[..job.digest.1], &mut out);
-        job.signature = made.is_ok().then_some(out);
+        let Some(key) = Key::of_number(job.key) else { return Outcome::Library };
+        let made = key.sign(&job.digest.0[..job.digest.1], &mut job.signature);
+        job.done = made.is_ok();
         made.unwrap_or(Outcome::Library)
     }
 
@@ -102,11 +103,12 @@ impl<C: Lanes> Kind for Sign<C> {
 /// ECDH (SP 800-56A, 5.7.1.2).
 struct Derive<C>(PhantomData<C>);
 
-#[derive(Clone)]
+#[derive(Clone, Copy)]
 struct DeriveJob {
-    key: Key,
-    peer: Key,
-    secret: Option<Secret<MAX_FIELD>>,
+    key: Number,
+    peer: Number,
+    secret: [u8; MAX_FIELD],
+    done: bool,
 }
 
 impl<C: Lanes> Kind for Derive<C> {
@@ -115,9 +117,11 @@ impl<C: Lanes> Kind for Derive<C> {
     type Job = DeriveJob;
 
     fn scalar(job: &mut DeriveJob) -> Outcome {
-        let mut out = Secret([0; MAX_FIELD]);
-        let made = job.key.shared_secret(&job.peer, &mut out).map(|(_, outcome)| outcome);
-        job.secret = made.is_ok().then_some(out);
+        let (Some(key), Some(peer)) = (Key::of_number(job.key), Key::of_number(job.peer)) else {
+            return Outcome::Library;
+        };
+        let made = key.shared_secret(&peer, &mut job.secret).map(|(_, outcome)| outcome);
+        job.done = made.is_ok();
         made.unwrap_or(Outcome::Library)
     }
 
@@ -129,12 +133,12 @@ impl<C: Lanes> Kind for Derive<C> {
 /// Key pairs (FIPS 186-5, A.2.2: candidates are drawn until one is below the order).
 struct Keygen<C>(PhantomData<C>);
 
-#[derive(Clone)]
+#[derive(Clone, Copy)]
 struct KeygenJob {
-    private: Secret<MAX_FIELD>,
+    private: [u8; MAX_FIELD],
+    /// x and y, one after the other.
     public: [u8; 2 * MAX_FIELD],
-    /// The whole key, where the scalar path made it.
-    key: Option<Key>,
+    done: bool,
 }
 
 impl<C: Lanes> Kind for Keygen<C> {
@@ -143,9 +147,14 @@ impl<C: Lanes> Kind for Keygen<C> {
     type Job = KeygenJob;
 
     fn scalar(job: &mut KeygenJob) -> Outcome {
-        let (key, outcome) = Key::generate(C::CURVE.group()).ok().unzip();
-        job.key = key;
-        outcome.unwrap_or(Outcome::Library)
+        let Ok((key, outcome)) = Key::generate(C::CURVE.group()) else { return Outcome::Library };
+        let length = C::CURVE.field_len();
+        if let (Some(scalar), Some(point)) = (key.scalar(), key.coordinates(&mut [0; MAX_POINT])) {
+            job.private[..length].copy_from_slice(scalar);
+            job.public[..2 * length].copy_from_slice(point);
+            job.done = true;
+        }
+        outcome
     }
 
     fn lanes(jobs: &mut [KeygenJob]) -> Option<u8> {
@@ -158,8 +167,8 @@ impl<C: Lanes> Kind for Keygen<C> {
 mod kernel {
     use super::*;
     use crate::adapter::cpu::awslc::random;
-    use crate::adapter::cpu::curve::MAX_POINT;
     use crate::adapter::cpu::nonce::{ADDED, Nonces, in_range, truncate};
+    use crate::adapter::cpu::secret::Secret;
     use crate::catalogue::LANES;
 
     /// A number of each job, wiped when they go.
@@ -167,6 +176,16 @@ mod kernel {
 
     fn numbers<const N: usize>() -> Numbers<N> {
         std::array::from_fn(|_| Secret([0; N]))
+    }
+
+    /// A key of each job; `None` where it is gone.
+    fn keys<J>(jobs: &[J], number: impl Fn(&J) -> Number) -> [Option<Key>; LANES] {
+        std::array::from_fn(|i| jobs.get(i).and_then(|job| Key::of_number(number(job))))
+    }
+
+    /// Its scalar: nothing, which the kernels refuse, where there is none.
+    fn scalar(key: &Option<Key>) -> &[u8] {
+        key.as_ref().and_then(Key::scalar).unwrap_or(&[])
     }
 
     pub(super) fn sign<C: Lanes>(jobs: &mut [SignJob], run: impl FnOnce(&mut [nist::SignJob]) -> u8) -> u8 {
@@ -178,18 +197,19 @@ mod kernel {
         for (job, digest) in jobs.iter().zip(&mut digests) {
             *digest = truncate(C::CURVE, &job.digest.0[..job.digest.1]);
         }
-        for (((job, digest), nonce), added) in jobs.iter().zip(&digests).zip(&mut nonces).zip(added.chunks(ADDED)) {
+        let keys = keys(jobs, |job| job.key);
+        for (((key, digest), nonce), added) in keys.iter().zip(&digests).zip(&mut nonces).zip(added.chunks(ADDED)) {
             // Without a private key the nonce stays 0, and the kernel refuses the job.
-            if let Some(key) = job.key.scalar().and_then(|scalar| Nonces::new(C::CURVE, scalar)) {
+            if let Some(key) = key.as_ref().and_then(Key::scalar).and_then(|scalar| Nonces::new(C::CURVE, scalar)) {
                 key.nonce(digest, added, nonce);
             }
         }
-        let mut inputs = jobs.iter().zip(&digests).zip(&nonces);
+        let mut inputs = keys.iter().zip(&digests).zip(&nonces);
         // On the stack, and as many as there can be: a leader asks for no memory.
         let mut work = signatures.each_mut().map(|signature| {
-            let ((job, digest), nonce) = inputs.next().unwrap_or(((&jobs[0], &digests[0]), &nonces[0]));
+            let ((key, digest), nonce) = inputs.next().unwrap_or(((&None, &digests[0]), &nonces[0]));
             nist::SignJob {
-                private: job.key.scalar().unwrap_or(&[]),
+                private: scalar(key),
                 digest: &digest[..length],
                 nonce: &nonce[..length],
                 signature: &mut signature[..2 * length],
@@ -197,7 +217,7 @@ mod kernel {
         });
         let good = run(&mut work[..jobs.len()]);
         for (job, signature) in jobs.iter_mut().zip(&signatures) {
-            job.signature = Some(*signature);
+            (job.signature, job.done) = (*signature, true);
         }
         good
     }
@@ -205,24 +225,22 @@ mod kernel {
     pub(super) fn derive<C: Lanes>(jobs: &mut [DeriveJob], run: impl FnOnce(&mut [nist::DeriveJob]) -> u8) -> u8 {
         let length = C::CURVE.field_len();
         let (mut secrets, mut peers) = (numbers::<MAX_FIELD>(), [[0; 2 * MAX_FIELD]; LANES]);
-        for (job, peer) in jobs.iter().zip(&mut peers) {
+        for (key, peer) in keys(jobs, |job| job.peer).iter().zip(&mut peers) {
             // Zeros, where there is no public key, are no point of the curve.
-            if let Some(point) = job.peer.coordinates(&mut [0; MAX_POINT]) {
+            let mut room = [0; MAX_POINT];
+            if let Some(point) = key.as_ref().and_then(|key| key.coordinates(&mut room)) {
                 peer[..2 * length].copy_from_slice(point);
             }
         }
-        let mut inputs = jobs.iter().zip(&peers);
+        let keys = keys(jobs, |job| job.key);
+        let mut inputs = keys.iter().zip(&peers);
         let mut work = secrets.each_mut().map(|secret| {
-            let (job, peer) = inputs.next().unwrap_or((&jobs[0], &peers[0]));
-            nist::DeriveJob {
-                private: job.key.scalar().unwrap_or(&[]),
-                peer: &peer[..2 * length],
-                secret: &mut secret[..length],
-            }
+            let (key, peer) = inputs.next().unwrap_or((&None, &peers[0]));
+            nist::DeriveJob { private: scalar(key), peer: &peer[..2 * length], secret: &mut secret[..length] }
         });
         let good = run(&mut work[..jobs.len()]);
-        for (job, secret) in jobs.iter_mut().zip(secrets) {
-            job.secret = Some(secret);
+        for (job, secret) in jobs.iter_mut().zip(&secrets) {
+            (job.secret, job.done) = (**secret, true);
         }
         good
     }
@@ -246,23 +264,31 @@ mod kernel {
             nist::PublicJob { private: &job.private[..length], public: &mut public[..2 * length] }
         });
         let good = run(&mut work[..jobs.len()]);
-        jobs.iter_mut().zip(publics).for_each(|(job, public)| job.public = public);
+        jobs.iter_mut().zip(publics).for_each(|(job, public)| (job.public, job.done) = (public, true));
         good
     }
 }
 
-/// Signs a digest with a key of that curve: r and s, one after the other, in twice [`Curve::field_len`] bytes. Says what has made it.
+/// Signs a digest with a key of that curve: r and s, one after the other, in twice [`Curve::field_len`] bytes of `out`. Says what has
+/// made it.
 ///
 /// # Errors
-/// [`Error::InvalidKey`] without a private key.
-pub fn sign(curve: Curve, key: &Key, digest: &[u8]) -> Result<([u8; 2 * MAX_FIELD], Outcome), Error> {
-    let mut job = SignJob { key: key.clone(), digest: leftmost(digest), signature: None };
-    let outcome = match curve {
-        Curve::P256 => run::<Sign<P256>>(&mut job),
-        Curve::P384 => run::<Sign<P384>>(&mut job),
-        Curve::P521 => run::<Sign<P521>>(&mut job),
+/// [`Error::InvalidKey`] without a private key; [`Error::Length`] for an `out` that is too short.
+pub fn sign(curve: Curve, key: &Key, digest: &[u8], out: &mut [u8]) -> Result<Outcome, Error> {
+    let job = || SignJob { key: key.number(), digest: leftmost(digest), signature: [0; 2 * MAX_FIELD], done: false };
+    let asked = match curve {
+        Curve::P256 => ask::<Sign<P256>>(job),
+        Curve::P384 => ask::<Sign<P384>>(job),
+        Curve::P521 => ask::<Sign<P521>>(job),
     };
-    Ok((job.signature.ok_or(Error::InvalidKey("private key"))?, outcome))
+    match asked {
+        Asked::Done(job, outcome) if job.done && out.len() == 2 * curve.field_len() => {
+            out.copy_from_slice(&job.signature[..out.len()]);
+            Ok(outcome)
+        }
+        Asked::Done(..) => key.sign(digest, out),
+        Asked::Alone(alone) => alone.run(|| key.sign(digest, out)),
+    }
 }
 
 /// The x coordinate of private * `peer`, of two keys of that curve, in [`Curve::field_len`] bytes: the part of `out` that was
@@ -276,14 +302,20 @@ pub fn shared_secret<'a>(
     peer: &Key,
     out: &'a mut [u8; MAX_FIELD],
 ) -> Result<(&'a [u8], Outcome), Error> {
-    let mut job = DeriveJob { key: key.clone(), peer: peer.clone(), secret: None };
-    let outcome = match curve {
-        Curve::P256 => run::<Derive<P256>>(&mut job),
-        Curve::P384 => run::<Derive<P384>>(&mut job),
-        Curve::P521 => run::<Derive<P521>>(&mut job),
+    let job = || DeriveJob { key: key.number(), peer: peer.number(), secret: [0; MAX_FIELD], done: false };
+    let asked = match curve {
+        Curve::P256 => ask::<Derive<P256>>(job),
+        Curve::P384 => ask::<Derive<P384>>(job),
+        Curve::P521 => ask::<Derive<P521>>(job),
     };
-    *out = *job.secret.ok_or(Error::InvalidKey("key agreement"))?;
-    Ok((&out[..curve.field_len()], outcome))
+    match asked {
+        Asked::Done(job, outcome) if job.done => {
+            *out = job.secret;
+            Ok((&out[..curve.field_len()], outcome))
+        }
+        Asked::Done(..) => key.shared_secret(peer, out),
+        Asked::Alone(alone) => alone.run(|| key.shared_secret(peer, out)),
+    }
 }
 
 /// Generates a key pair (FIPS 186-5, A.2.2), and says what has made it.
@@ -291,19 +323,22 @@ pub fn shared_secret<'a>(
 /// # Errors
 /// [`Error::Failed`] where memory runs out.
 pub fn generate(curve: Curve) -> Result<(Key, Outcome), Error> {
-    let mut job = KeygenJob { private: Secret([0; MAX_FIELD]), public: [0; 2 * MAX_FIELD], key: None };
-    let outcome = match curve {
-        Curve::P256 => run::<Keygen<P256>>(&mut job),
-        Curve::P384 => run::<Keygen<P384>>(&mut job),
-        Curve::P521 => run::<Keygen<P521>>(&mut job),
+    let job = || KeygenJob { private: [0; MAX_FIELD], public: [0; 2 * MAX_FIELD], done: false };
+    let asked = match curve {
+        Curve::P256 => ask::<Keygen<P256>>(job),
+        Curve::P384 => ask::<Keygen<P384>>(job),
+        Curve::P521 => ask::<Keygen<P521>>(job),
     };
-    Ok((finish(curve, outcome, job)?, outcome))
+    match asked {
+        Asked::Done(job, outcome) => Ok((finish(curve, &job)?, outcome)),
+        Asked::Alone(alone) => alone.run(|| Key::generate(curve.group())),
+    }
 }
 
 /// The key that a job made.
-fn finish(curve: Curve, outcome: Outcome, job: KeygenJob) -> Result<Key, Error> {
-    if outcome != Outcome::Lanes {
-        return job.key.ok_or(Error::Failed("key generation"));
+fn finish(curve: Curve, job: &KeygenJob) -> Result<Key, Error> {
+    if !job.done {
+        return Err(Error::Failed("key generation"));
     }
     let length = curve.field_len();
     let mut point = [4; 1 + 2 * MAX_FIELD];
@@ -322,11 +357,19 @@ fn leftmost(digest: &[u8]) -> ([u8; MAX_FIELD], usize) {
 mod tests {
     use super::super::available;
     use super::*;
-    use crate::adapter::cpu::curve::{Form, MAX_POINT};
+    use crate::adapter::cpu::curve::Form;
     use crate::catalogue::LANES;
 
     fn keys<C: Lanes>(count: usize) -> Vec<Key> {
         (0..count).map(|_| Key::generate(C::CURVE.group()).unwrap().0).collect()
+    }
+
+    fn sign_job(key: &Key, digest: ([u8; MAX_FIELD], usize)) -> SignJob {
+        SignJob { key: key.number(), digest, signature: [0; 2 * MAX_FIELD], done: false }
+    }
+
+    fn derive_job(key: &Key, peer: &Key) -> DeriveJob {
+        DeriveJob { key: key.number(), peer: peer.number(), secret: [0; MAX_FIELD], done: false }
     }
 
     fn all(count: usize) -> u8 {
@@ -343,23 +386,21 @@ mod tests {
             for size in [20, length, 64, 80] {
                 let digest: Vec<u8> = (0..size).map(|i| (i * 31 + count) as u8).collect();
                 let digest = leftmost(&digest);
-                let mut jobs: Vec<_> =
-                    keys.iter().map(|key| SignJob { key: key.clone(), digest, signature: None }).collect();
+                let mut jobs: Vec<_> = keys.iter().map(|key| sign_job(key, digest)).collect();
                 assert_eq!(Sign::<C>::lanes(&mut jobs), Some(all(count)));
-                let first = jobs[0].signature.unwrap();
-                for job in &mut jobs {
+                let first = jobs[0].signature;
+                for (job, key) in jobs.iter_mut().zip(&keys) {
                     for lane in [true, false] {
                         if !lane {
                             Sign::<C>::scalar(job);
                         }
-                        let signature = job.signature.unwrap();
-                        let verified = job.key.verify(&digest.0[..digest.1], &signature[..2 * length]);
-                        assert!(verified.unwrap().0);
+                        let verified = key.verify(&digest.0[..digest.1], &job.signature[..2 * length]);
+                        assert!(job.done && verified.unwrap().0);
                     }
                 }
                 // The nonce has randomness added.
                 assert_eq!(Sign::<C>::lanes(&mut jobs[..1]), Some(1));
-                assert_ne!(jobs[0].signature.unwrap(), first);
+                assert_ne!(jobs[0].signature, first);
             }
             // Peers that were decoded, uncompressed and compressed, and one that was made here.
             let peers: Vec<Key> = self::keys::<C>(count)
@@ -372,24 +413,18 @@ mod tests {
                     if i % 4 == 3 { key.clone() } else { decoded().unwrap().public_only().unwrap() }
                 })
                 .collect();
-            let mut jobs: Vec<_> = keys
-                .iter()
-                .zip(&peers)
-                .map(|(key, peer)| DeriveJob { key: key.clone(), peer: peer.clone(), secret: None })
-                .collect();
+            let mut jobs: Vec<_> = keys.iter().zip(&peers).map(|(key, peer)| derive_job(key, peer)).collect();
             assert_eq!(Derive::<C>::lanes(&mut jobs), Some(all(count)));
             for job in &mut jobs {
-                let secret = job.secret.take().unwrap();
+                let secret = std::mem::take(&mut job.done).then_some(job.secret);
                 Derive::<C>::scalar(job);
-                assert_eq!(*secret, *job.secret.take().unwrap());
+                assert_eq!(secret, job.done.then_some(job.secret));
             }
-            let job = KeygenJob { private: Secret([0; MAX_FIELD]), public: [0; 2 * MAX_FIELD], key: None };
-            let mut jobs = vec![job; count];
-            assert_eq!(Keygen::<C>::lanes(&mut jobs), Some(all(count)));
-            for job in jobs {
-                let key = finish(C::CURVE, Outcome::Lanes, job).unwrap();
-                assert!(key.is_pair());
-            }
+            let job = KeygenJob { private: [0; MAX_FIELD], public: [0; 2 * MAX_FIELD], done: false };
+            let mut jobs = vec![job; count + 1];
+            assert_eq!(Keygen::<C>::lanes(&mut jobs[..count]), Some(all(count)));
+            Keygen::<C>::scalar(&mut jobs[count]);
+            assert!(jobs.iter().all(|job| finish(C::CURVE, job).unwrap().is_pair()));
         }
     }
 
@@ -405,15 +440,15 @@ mod tests {
         let whole = Key::generate(Curve::P256.group()).unwrap().0;
         let public = whole.public_only().unwrap();
         let private = Key::new(Curve::P256.group(), None, whole.scalar()).unwrap();
-        assert!(sign(Curve::P256, &public, &[1; 32]).is_err());
-        assert!(sign(Curve::P256, &private, &[1; 32]).is_ok());
+        assert!(sign(Curve::P256, &public, &[1; 32], &mut [0; 64]).is_err());
+        assert!(sign(Curve::P256, &private, &[1; 32], &mut [0; 64]).is_ok());
         for (key, peer) in [(&public, &public), (&whole, &private)] {
             assert!(shared_secret(Curve::P256, key, peer, &mut [0; MAX_FIELD]).is_err());
         }
         if available() {
-            let job = |key: &Key| SignJob { key: key.clone(), digest: leftmost(&[1; 32]), signature: None };
+            let job = |key: &Key| sign_job(key, leftmost(&[1; 32]));
             assert_eq!(Sign::<P256>::lanes(&mut [job(&whole), job(&public), job(&private)]), Some(0b101));
-            let job = |key: &Key, peer: &Key| DeriveJob { key: key.clone(), peer: peer.clone(), secret: None };
+            let job = derive_job;
             assert_eq!(
                 Derive::<P256>::lanes(&mut [job(&public, &public), job(&whole, &private), job(&private, &public)]),
                 Some(0b100)

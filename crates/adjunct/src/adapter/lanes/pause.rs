@@ -5,7 +5,7 @@
 //! has queued nothing new since it was there last; and with any batch that another thread runs meanwhile.
 
 use super::jobs::{self, Ticket};
-use super::kind::Kind;
+use super::kind::{Kind, Own};
 use crate::adapter::Outcome;
 use crate::catalogue::LANES;
 use crate::memory::boxed;
@@ -51,38 +51,16 @@ thread_local! {
     static ARRIVALS: Cell<u64> = const { Cell::new(0) };
 }
 
-/// A queued request and its caller's own copy of the job, which lies on the caller's stack.
-struct Parked<K: Kind> {
-    /// Taken by a caller who goes on.
-    ticket: Option<Ticket<K>>,
-    job: *mut K::Job,
-}
-
-// SAFETY: the job is sent with its request, and touched by nobody else while the caller is paused.
-unsafe impl<K: Kind> Send for Parked<K> {}
-
-impl<K: Kind> Drop for Parked<K> {
-    fn drop(&mut self) {
-        // A caller that unwinds goes on, in its way, and drops its job itself.
-        if self.ticket.take().is_some() && !std::thread::panicking() {
-            // SAFETY: the caller never goes on, so that its stack is never used again; and it stays where it is, as OpenSSL
-            // frees only jobs that have ended. A job wipes its secrets when it is dropped.
-            unsafe { self.job.drop_in_place() };
-        }
-    }
-}
-
-/// Does the job of a caller who can pause.
+/// Has the job of a caller who can pause done; `None` where the caller is to do it.
 #[cold]
 #[inline(never)]
-pub(super) fn run<K: Kind>(job: &mut K::Job, pauser: &dyn Pause) -> Outcome {
+pub(super) fn run<K: Kind>(job: impl FnOnce() -> K::Job, pauser: &dyn Pause) -> Option<(Own<K::Job>, Outcome)> {
     if !jobs::worth_waiting(K::QUEUE) {
-        return super::alone::<K>(job);
+        return None;
     }
-    // The memory first: what is queued may be with a leader already.
-    let Ok(mut parked) = boxed(Parked { ticket: None, job: &raw mut *job }) else { return super::alone::<K>(job) };
-    let Ok(ticket) = super::enqueue::<K>(job.clone()) else { return super::alone::<K>(job) };
-    parked.ticket = Some(ticket);
+    // The memory first, and the ticket in it: dropped with what a caller that never goes on leaves behind, it takes the job back.
+    let mut parked = boxed(None::<Ticket<K>>).ok()?;
+    *parked = Some(super::enqueue::<K>(job())?);
     ARRIVALS.set(ARRIVALS.get() + 1);
     let mut held: Held = parked;
     // Each round brings at least one request more, of whatever kind; a stream of others must not keep this one for ever.
@@ -91,19 +69,13 @@ pub(super) fn run<K: Kind>(job: &mut K::Job, pauser: &dyn Pause) -> Outcome {
         if jobs::waiting_in(K::QUEUE) >= LANES || !pauser.pause(&mut held) {
             break;
         }
-        let parked = held.downcast_ref::<Parked<K>>().and_then(|parked| parked.ticket.as_ref());
+        let parked = held.downcast_ref::<Option<Ticket<K>>>().and_then(Option::as_ref);
         if parked.is_none_or(Ticket::is_done) || ARRIVALS.get() == arrivals {
             break;
         }
     }
-    let mut ticket = held.downcast_mut::<Parked<K>>().and_then(|parked| parked.ticket.take());
-    let mut result = None;
-    pauser.with_room(&mut || result = ticket.take().map(Ticket::finish));
-    match result {
-        Some((done, outcome)) => {
-            *job = done;
-            outcome
-        }
-        None => super::alone::<K>(job),
-    }
+    let mut ticket = held.downcast_mut::<Option<Ticket<K>>>().and_then(Option::take);
+    let mut done = None;
+    pauser.with_room(&mut || done = ticket.take().and_then(Ticket::finish));
+    done
 }

@@ -3,21 +3,26 @@
 
 #![allow(unsafe_code)]
 
-use super::{Kind, available, run};
+use super::{Asked, Kind, ask, available};
 use crate::adapter::Outcome;
 use crate::adapter::cpu::awslc::rsa::{Key, Part};
 use crate::catalogue::Queue;
 use crate::error::Error;
-use crate::memory::Shared;
+use crate::slab::{Entry, Number, Slab};
+use adjunct_kernels::opaque_debug;
 use std::sync::atomic::{AtomicBool, Ordering};
-use zeroize::{Zeroize, Zeroizing};
+use zeroize::Zeroizing;
 
 /// The largest modulus with lanes, in bytes.
 const MAX_SIZE: usize = 512;
 
-/// What lanes need beside a key of AWS-LC's.
+/// The keys that requests name.
+static KEYS: Slab<Prepared> = Slab::new();
+
+/// A key with what lanes need of it.
 #[derive(Debug)]
 pub struct Prepared {
+    key: Key,
     queue: Queue,
     /// The modulus; inputs must be below it.
     n: Zeroizing<Vec<u8>>,
@@ -33,7 +38,7 @@ impl Prepared {
     ///
     /// # Errors
     /// [`Error::Memory`].
-    pub fn new(key: &Key) -> Result<Option<Shared<Prepared>>, Error> {
+    pub fn new(key: &Key) -> Result<Option<Entry<Prepared>>, Error> {
         let queue = match key.bits() {
             2048 => Queue::Rsa2048,
             3072 => Queue::Rsa3072,
@@ -45,13 +50,14 @@ impl Prepared {
             return Ok(None);
         }
         let prepared = Prepared {
+            key: key.clone(),
             queue,
             n: key.number(Part::N)?.unwrap_or_default(),
             unfit: AtomicBool::new(false),
             #[cfg(target_arch = "x86_64")]
             keys: lanes::Keys::default(),
         };
-        Shared::new(prepared).map(Some)
+        KEYS.insert(prepared).map(Some)
     }
 
     /// The length of the modulus in bytes.
@@ -59,59 +65,59 @@ impl Prepared {
         self.n.len()
     }
 
-    /// Notes that the CRT values do not belong to the key.
-    fn unfit(&self) {
-        self.unfit.store(true, Ordering::Relaxed);
+    /// The CPU's private operation. Notes where the CRT values do not belong to the key.
+    fn alone(&self, input: &[u8], out: &mut [u8]) -> Result<Outcome, Error> {
+        let ran = self.key.private(input, out)?;
+        if ran.wrong_crt {
+            self.unfit.store(true, Ordering::Relaxed);
+        }
+        Ok(ran.outcome)
     }
 }
 
-/// `input^d mod n` for a key and what was prepared of it: in a batch, or alone if it is alone. `out` is as long as `input`. `None`
+/// `input^d mod n` for a key that was prepared: in a batch, or alone if it is alone. `out` is as long as `input`. `None`
 /// where something is wrong with the key or the input: the caller has the CPU do it then, which says what.
-pub fn private(key: &Key, prepared: &Shared<Prepared>, input: &[u8], out: &mut [u8]) -> Option<Outcome> {
-    if prepared.unfit.load(Ordering::Relaxed) || input.len() != prepared.n.len() || input >= &prepared.n[..] {
+pub fn private(key: &Entry<Prepared>, input: &[u8], out: &mut [u8]) -> Option<Outcome> {
+    if key.unfit.load(Ordering::Relaxed) || input.len() != key.n.len() || input >= &key.n[..] {
         return None;
     }
-    let mut job = Private { key: key.clone(), prepared: prepared.clone(), block: [0; MAX_SIZE], done: false };
-    job.block[..input.len()].copy_from_slice(input);
-    let outcome = match prepared.queue {
-        Queue::Rsa2048 => run::<Rsa2048>(&mut job),
-        Queue::Rsa3072 => run::<Rsa3072>(&mut job),
-        _ => run::<Rsa4096>(&mut job),
+    let job = || {
+        let mut job = Private { key: key.number(), block: [0; MAX_SIZE], done: false };
+        job.block[..input.len()].copy_from_slice(input);
+        job
     };
-    job.done.then(|| {
-        out.copy_from_slice(&job.block[..out.len()]);
-        outcome
-    })
+    let asked = match key.queue {
+        Queue::Rsa2048 => ask::<Rsa2048>(job),
+        Queue::Rsa3072 => ask::<Rsa3072>(job),
+        _ => ask::<Rsa4096>(job),
+    };
+    match asked {
+        Asked::Alone(alone) => alone.run(|| key.alone(input, out)).ok(),
+        Asked::Done(job, outcome) => job.done.then(|| {
+            out.copy_from_slice(&job.block[..out.len()]);
+            outcome
+        }),
+    }
 }
 
 /// A private operation.
-#[derive(Clone)]
+#[derive(Clone, Copy)]
 pub struct Private {
-    key: Key,
-    prepared: Shared<Prepared>,
+    key: Number,
     /// The input, then the output; as long as the modulus.
     block: [u8; MAX_SIZE],
     done: bool,
 }
 
-impl Drop for Private {
-    fn drop(&mut self) {
-        self.block.zeroize();
-    }
-}
+opaque_debug!(Private);
 
 impl Private {
     fn alone(&mut self) -> Outcome {
-        let size = self.key.size();
-        let mut out = [0; MAX_SIZE];
-        let ran = self.key.private(&self.block[..size], &mut out[..size]);
-        self.done = ran.is_ok();
-        self.block = out;
-        out.zeroize();
-        if ran.as_ref().is_ok_and(|ran| ran.wrong_crt) {
-            self.prepared.unfit();
-        }
-        ran.map_or(Outcome::Library, |ran| ran.outcome)
+        let Some(key) = KEYS.get(self.key) else { return Outcome::Library };
+        let mut out = Zeroizing::new([0; MAX_SIZE]);
+        let ran = key.alone(&self.block[..key.size()], &mut out[..key.size()]);
+        (self.block, self.done) = (*out, ran.is_ok());
+        ran.unwrap_or(Outcome::Library)
     }
 }
 
@@ -156,6 +162,7 @@ mod lanes {
     use std::mem::MaybeUninit;
     use std::ptr::null_mut;
     use std::sync::atomic::AtomicPtr;
+    use zeroize::Zeroize;
 
     /// The lanes' form of a key, in the place of its size.
     #[derive(Debug, Default)]
@@ -257,12 +264,12 @@ mod lanes {
         form: impl Fn(&Keys) -> &Slot<PrivateKey<P, M>>,
         scratches: &Scratches<MaybeUninit<Scratch<P, M>>>,
     ) -> Option<u8> {
-        let keys: [_; LANES] = std::array::from_fn(|i| jobs.get(i).map(|job| job.prepared.clone()));
-        // A key that has no form for lanes after all is the scalar path's.
+        let keys: [_; LANES] = std::array::from_fn(|i| jobs.get(i).and_then(|job| KEYS.get(job.key)));
+        // A key that has no form for lanes after all is its owner's.
         let mut forms = [None; LANES];
-        for ((form_of, key), job) in forms.iter_mut().zip(&keys).zip(jobs.iter()) {
+        for (form_of, key) in forms.iter_mut().zip(&keys) {
             if let Some(key) = key {
-                *form_of = form(&key.keys).key(&job.key).ok()?;
+                *form_of = form(&key.keys).key(&key.key).ok()?;
             }
         }
         let fit = || forms.iter().enumerate().filter_map(|(place, form)| Some((place, (*form)?)));
@@ -300,7 +307,7 @@ mod tests {
     /// A key and what lanes need of it.
     struct Ready {
         key: Key,
-        prepared: Option<Shared<Prepared>>,
+        prepared: Option<Entry<Prepared>>,
     }
 
     impl Ready {
@@ -314,7 +321,7 @@ mod tests {
 
         /// In lanes where that can be, else by the CPU.
         fn private(&self, input: &[u8], out: &mut [u8]) -> Result<Outcome, Error> {
-            match self.prepared.as_ref().and_then(|prepared| private(&self.key, prepared, input, out)) {
+            match self.prepared.as_ref().and_then(|prepared| private(prepared, input, out)) {
                 Some(outcome) => Ok(outcome),
                 None => self.key.private(input, out).map(|ran| ran.outcome),
             }
@@ -330,8 +337,7 @@ mod tests {
     }
 
     fn job(of: &Ready, input: &[u8]) -> Private {
-        let (key, prepared) = (of.key.clone(), of.prepared.clone().unwrap());
-        let mut job = Private { key, prepared, block: [0; MAX_SIZE], done: false };
+        let mut job = Private { key: of.prepared.as_ref().unwrap().number(), block: [0; MAX_SIZE], done: false };
         job.block[..input.len()].copy_from_slice(input);
         job
     }
@@ -387,7 +393,7 @@ mod tests {
             }
             let prepared = wrong.prepared.as_ref().unwrap();
             assert!(prepared.unfit.load(Ordering::Relaxed));
-            assert!(private(&wrong.key, prepared, &inputs[0], &mut [0; 256]).is_none());
+            assert!(private(prepared, &inputs[0], &mut [0; 256]).is_none());
         }
     }
 

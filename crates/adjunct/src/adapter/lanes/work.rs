@@ -21,14 +21,12 @@ pub(super) struct Work {
     pub(super) break_even: usize,
     size: usize,
     run: Run,
-    end: unsafe fn(*mut u8),
 }
 
 struct Of<K>(PhantomData<K>);
 
 impl<K: Kind> Of<K> {
-    const WORK: Work =
-        Work { queue: K::QUEUE, break_even: K::BREAK_EVEN, size: size_of::<K::Job>(), run: run::<K>, end: end::<K> };
+    const WORK: Work = Work { queue: K::QUEUE, break_even: K::BREAK_EVEN, size: size_of::<K::Job>(), run: run::<K> };
 }
 
 impl Work {
@@ -52,48 +50,47 @@ impl Work {
         unsafe { (self.run)(places, lanes, still) }
     }
 
-    /// Drops the job at `place` and wipes it.
+    /// Wipes the job at `place`.
     ///
     /// # Safety
-    /// There stands a job of this kind that is the caller's alone; afterwards none does.
-    pub(super) unsafe fn end(&self, place: *mut u8) {
+    /// There stands a job of this kind that is the caller's alone.
+    pub(super) unsafe fn wipe(&self, place: *mut u8) {
         // SAFETY: as above.
-        unsafe {
-            (self.end)(place);
-            wipe(place, self.size);
-        }
+        unsafe { zero(place, self.size) };
     }
 }
 
-unsafe fn end<K: Kind>(place: *mut u8) {
-    // SAFETY: by the caller's word. A drop that panics must not end the leader.
-    let _ = catch_unwind(AssertUnwindSafe(|| unsafe { place.cast::<K::Job>().drop_in_place() }));
+/// Writes zeros over plain data.
+pub(super) fn wipe<J: Copy>(job: &mut J) {
+    // SAFETY: plain data need no drop, and nobody reads them as a job any more: callers wipe what goes.
+    unsafe { zero((&raw mut *job).cast(), size_of::<J>()) };
 }
 
 /// Writes zeros where a job was.
 ///
 /// # Safety
-/// `size` bytes at `place`, aligned for words, are the caller's to write, and hold nothing that needs a drop.
-pub(super) unsafe fn wipe(place: *mut u8, size: usize) {
-    for at in 0..size / 8 {
-        // SAFETY: within the place. Volatile, so that it is done though nobody reads it.
+/// `size` bytes at `place` are the caller's to write, and are not read as a job again.
+unsafe fn zero(place: *mut u8, size: usize) {
+    let words = if place.addr().is_multiple_of(8) { size / 8 } else { 0 };
+    for at in 0..words {
+        // SAFETY: within the place, aligned. Volatile, so that it is done though nobody reads it.
         unsafe { place.cast::<u64>().add(at).write_volatile(0) };
     }
-    for at in size / 8 * 8..size {
-        // SAFETY: as above.
+    for at in words * 8..size {
+        // SAFETY: within the place.
         unsafe { place.add(at).write_volatile(0) };
     }
     compiler_fence(Ordering::SeqCst);
 }
 
-/// Moves the jobs to this thread's stack, so that the kernel works on memory no one else ever touches, and back.
+/// Copies the jobs to this thread's stack, so that the kernel works on memory no one else ever touches, and back.
 unsafe fn run<K: Kind>(places: &[*mut u8], lanes: bool, still: &dyn Fn() -> bool) -> Option<Done> {
     #[repr(C, align(64))]
     struct Copies<J>([MaybeUninit<J>; LANES]);
     let mut copies: Copies<K::Job> = Copies([const { MaybeUninit::uninit() }; LANES]);
     let count = places.len().min(LANES);
     for (copy, place) in copies.0.iter_mut().zip(places) {
-        // SAFETY: a job stands there, the caller's; it is moved, and moved back or dropped below.
+        // SAFETY: a job stands there, the caller's.
         copy.write(unsafe { place.cast::<K::Job>().read() });
     }
     // SAFETY: the first `count` have just been written.
@@ -104,21 +101,16 @@ unsafe fn run<K: Kind>(places: &[*mut u8], lanes: bool, still: &dyn Fn() -> bool
             let right = K::lanes(jobs)?;
             done.iter_mut().enumerate().for_each(|(i, done)| *done = (right >> i & 1 == 1).then_some(Outcome::Lanes));
         } else {
-            done.iter_mut().zip(jobs).for_each(|(done, job)| *done = Some(K::scalar(job)));
+            done.iter_mut().zip(&mut *jobs).for_each(|(done, job)| *done = Some(K::scalar(job)));
         }
         Some(done)
     }));
-    let ours = still();
-    for (copy, place) in copies.0.iter_mut().zip(places) {
-        // SAFETY: each job is either moved back to its place or dropped here.
-        unsafe {
-            match ours {
-                true => place.cast::<K::Job>().write(copy.assume_init_read()),
-                false => copy.assume_init_drop(),
-            }
+    if still() {
+        for (job, place) in jobs.iter().zip(places) {
+            // SAFETY: the place is the caller's.
+            unsafe { place.cast::<K::Job>().write(*job) };
         }
     }
-    // SAFETY: no job is left there.
-    unsafe { wipe((&raw mut copies).cast(), count * size_of::<K::Job>()) };
+    jobs.iter_mut().for_each(wipe);
     done.unwrap_or(Some([None; LANES]))
 }

@@ -1,8 +1,9 @@
 //! A key, and what is done with it.
 
-use super::{Form, Group, MAX_FIELD, MAX_POINT, MAX_SIGNATURE, Operation, cpu, der};
+use super::{Curve, Form, Group, MAX_FIELD, MAX_POINT, MAX_SIGNATURE, Operation, cpu, der};
 use crate::adapter::Outcome;
 use crate::adapter::lanes::nist as lanes;
+use crate::adapter::registry::{Adapter, Route, online};
 use crate::catalogue::Direction;
 use crate::error::Error;
 use crate::ops::Tally;
@@ -14,6 +15,7 @@ use crate::ops::held::Held;
 pub struct Key {
     /// There may be no private half.
     held: Held<cpu::Key>,
+    route: Route,
     sign: Tally,
     verify: Tally,
     agree: Tally,
@@ -28,12 +30,18 @@ impl Key {
     fn of(key: cpu::Key) -> Key {
         let tally = |operation: Operation| operation.tally(key.group());
         let (sign, verify, agree) = (tally(Operation::Sign), tally(Operation::Verify), tally(Operation::Agree));
-        Key { held: Held::Clear(key), sign, verify, agree }
+        Key { held: Held::Clear(key), route: Route::new(), sign, verify, agree }
     }
 
     /// The key as the CPU and the lanes take it.
     fn clear(&self) -> &cpu::Key {
         self.held.clear()
+    }
+
+    /// The curve, where operations go to the lanes.
+    fn in_lanes(&self) -> Option<Curve> {
+        let curve = self.clear().curve();
+        curve.filter(|_| self.route.find(|| curve.map(|_| Adapter::Lanes)) == Adapter::Lanes)
     }
 
     /// Generates a key pair (FIPS 186-5, A.2.2).
@@ -42,7 +50,7 @@ impl Key {
     /// [`Error::Failed`] and [`Error::Memory`] where memory runs out.
     pub fn generate(group: impl Into<Group>) -> Result<Key, Error> {
         let group = group.into();
-        let (key, outcome) = match group.curve() {
+        let (key, outcome) = match group.curve().filter(|_| online(Adapter::Lanes)) {
             Some(curve) => lanes::generate(curve)?,
             None => cpu::Key::generate(group)?,
         };
@@ -132,12 +140,8 @@ impl Key {
     pub fn sign_pair(&self, digest: &[u8], out: &mut [u8]) -> Result<(), Error> {
         let key = self.clear();
         self.halves(out)?;
-        let outcome = match key.curve() {
-            Some(curve) => {
-                let (pair, outcome) = lanes::sign(curve, key, digest)?;
-                out.copy_from_slice(&pair[..out.len()]);
-                outcome
-            }
+        let outcome = match self.in_lanes() {
+            Some(curve) => lanes::sign(curve, key, digest, out)?,
             None => key.sign(digest, out)?,
         };
         count(self.sign, outcome);
@@ -196,7 +200,7 @@ impl Key {
         if key.group() != peer.group() {
             return Err(Error::InvalidKey("curves differ"));
         }
-        let (secret, outcome) = match key.curve() {
+        let (secret, outcome) = match self.in_lanes() {
             Some(curve) => lanes::shared_secret(curve, key, peer, out)?,
             None => key.shared_secret(peer, out)?,
         };

@@ -6,17 +6,19 @@ use super::Crt;
 use crate::adapter::Outcome;
 use crate::adapter::cpu::awslc::rsa_crt as cpu;
 use crate::adapter::lanes::rsa::{self as lanes, Prepared};
+use crate::adapter::registry::{Adapter, Route};
 use crate::catalogue::{Direction, Function};
 use crate::error::Error;
-use crate::memory::Shared;
 use crate::ops::Tally;
+use crate::slab::Entry;
 
 /// A private key without its public exponent, of any two odd primes, and where its operations count. Immutable; threads share it.
 #[derive(Debug)]
 pub struct CrtKey {
     cpu: cpu::CrtKey,
     /// What the lanes need of it; `None` where they do not take it.
-    lanes: Option<Shared<Prepared>>,
+    lanes: Option<Entry<Prepared>>,
+    route: Route,
     tally: Tally,
 }
 
@@ -30,7 +32,7 @@ impl CrtKey {
         let cpu = cpu::CrtKey::new(crt)?;
         let lanes = cpu.key().map(Prepared::new).transpose()?.flatten();
         let tally = Tally::on(cpu.path(), Function::RsaCrt, cpu.bits());
-        Ok(CrtKey { cpu, lanes, tally })
+        Ok(CrtKey { cpu, lanes, route: Route::new(), tally })
     }
 
     /// The size of the modulus in bits.
@@ -54,7 +56,11 @@ impl CrtKey {
     /// [`Error::Unsupported`] where `input` is not below the modulus, [`Error::Length`] where the buffers are too short or
     /// differ, [`Error::Verify`] where the result is wrong, [`Error::Memory`]; nothing of it is in `out` then.
     pub fn private(&self, input: &[u8], out: &mut [u8]) -> Result<(), Error> {
-        let outcome = match self.in_lanes(input, out) {
+        let in_lanes = match self.route.find(|| self.lanes.as_ref().map(|_| Adapter::Lanes)) {
+            Adapter::Lanes => self.in_lanes(input, out),
+            Adapter::Cpu => None,
+        };
+        let outcome = match in_lanes {
             Some(outcome) => outcome,
             None => self.cpu.private(input, out)?,
         };
@@ -64,13 +70,13 @@ impl CrtKey {
 
     /// In lanes; `None` where they do not take the key, or something is wrong with it or the input.
     fn in_lanes(&self, input: &[u8], out: &mut [u8]) -> Option<Outcome> {
-        let (key, prepared) = (self.cpu.key()?, self.lanes.as_ref()?);
+        let prepared = self.lanes.as_ref()?;
         let zeros = out.len().checked_sub(prepared.size()).filter(|_| input.len() == out.len())?;
         if !self.takes(input) {
             return None;
         }
         let (front, out) = out.split_at_mut(zeros);
-        let outcome = lanes::private(key, prepared, &input[zeros..], out)?;
+        let outcome = lanes::private(prepared, &input[zeros..], out)?;
         front.fill(0);
         Some(outcome)
     }

@@ -4,11 +4,12 @@ use super::{Numbers, Part};
 use crate::adapter::cpu::awslc::digest::{Digest, SHA256};
 use crate::adapter::cpu::awslc::rsa as cpu;
 use crate::adapter::lanes::rsa::{self as lanes, Prepared};
+use crate::adapter::registry::{Adapter, Route};
 use crate::catalogue::{Direction, Function};
 use crate::error::Error;
-use crate::memory::Shared;
 use crate::ops::Tally;
 use crate::ops::held::Held;
+use crate::slab::Entry;
 use adjunct_kernels::opaque_debug;
 use std::sync::OnceLock;
 use zeroize::Zeroizing;
@@ -23,7 +24,8 @@ pub struct Key {
 struct Clear {
     cpu: cpu::Key,
     /// What the lanes need of it; `None` where they do not take it.
-    lanes: Option<Shared<Prepared>>,
+    lanes: Option<Entry<Prepared>>,
+    route: Route,
     /// SHA-256 of `d`, the key's part in implicit rejection.
     d_hash: OnceLock<Zeroizing<[u8; 32]>>,
 }
@@ -64,7 +66,11 @@ impl Key {
         let public = Tally::new(Function::RsaMe, cpu.bits());
         let private = cpu.by_primes().map_or(public, |path| Tally::on(path, Function::RsaCrt, cpu.bits()));
         let lanes = Prepared::new(&cpu)?;
-        Ok(Key { held: Held::Clear(Clear { cpu, lanes, d_hash: OnceLock::new() }), private, public })
+        Ok(Key {
+            held: Held::Clear(Clear { cpu, lanes, route: Route::new(), d_hash: OnceLock::new() }),
+            private,
+            public,
+        })
     }
 
     /// The public half.
@@ -125,9 +131,9 @@ impl Key {
     /// [`Error::Length`] where they do not, [`Error::Unsupported`] where `input` is not below the modulus,
     /// [`Error::InvalidKey`] without a private exponent or with one that does not belong to `e`, [`Error::Memory`].
     pub fn private(&self, input: &[u8], out: &mut [u8]) -> Result<(), Error> {
-        let Clear { cpu, lanes, .. } = self.held.clear();
-        let in_lanes = match lanes {
-            Some(prepared) if out.len() == input.len() => lanes::private(cpu, prepared, input, out),
+        let Clear { cpu, lanes, route, .. } = self.held.clear();
+        let in_lanes = match (route.find(|| lanes.as_ref().map(|_| Adapter::Lanes)), lanes) {
+            (Adapter::Lanes, Some(prepared)) if out.len() == input.len() => lanes::private(prepared, input, out),
             _ => None,
         };
         let outcome = match in_lanes {

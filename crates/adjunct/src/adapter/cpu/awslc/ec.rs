@@ -13,15 +13,18 @@ use crate::adapter::cpu::curve::{Curve, Form, Group, MAX_FIELD, MAX_POINT};
 use crate::adapter::cpu::nonce::{self, Nonces};
 use crate::adapter::cpu::secret::Secret;
 use crate::error::Error;
-use crate::memory::Shared;
+use crate::slab::{Entry, Number, Slab};
 use aws_lc_sys as lc;
 use std::ptr::null_mut;
 
 pub use super::group::prime;
 
+/// The keys that requests name.
+static KEYS: Slab<Inner> = Slab::new();
+
 /// A public key, a private key, or both, on one of the curves. Immutable; usable from all threads; a clone is the same key.
 #[derive(Clone)]
-pub struct Key(Shared<Inner>);
+pub struct Key(Entry<Inner>);
 
 struct Inner {
     raw: Owned<lc::EC_KEY>,
@@ -58,7 +61,7 @@ impl Inner {
     }
 
     fn done(self) -> Result<Key, Error> {
-        Ok(Key(Shared::new(self)?))
+        KEYS.insert(self).map(Key)
     }
 }
 
@@ -126,6 +129,16 @@ impl Key {
             key.scalar.insert(Secret([0; MAX_FIELD]))[..private.len()].copy_from_slice(private);
         }
         key.done()
+    }
+
+    /// What requests name the key by.
+    pub fn number(&self) -> Number {
+        self.0.number()
+    }
+
+    /// The key of a number; `None` where it is gone.
+    pub fn of_number(number: Number) -> Option<Key> {
+        KEYS.get(number).map(Key)
     }
 
     /// The same public key alone.

@@ -425,7 +425,8 @@ fn what_an_instruction_refuses_is_done_and_counted_in_software() {
         // The same by way of the lanes, as operations ask for it.
         let (key, outcome) = model::refusing(|| nist::generate(nist_curve)).expect("a key");
         software(Function::EcKeygen, bits, outcome);
-        let (made, outcome) = model::refusing(|| nist::sign(nist_curve, &key, &[7; 32])).expect("a signature");
+        let mut made = vec![0; 2 * nist_curve.field_len()];
+        let outcome = model::refusing(|| nist::sign(nist_curve, &key, &[7; 32], &mut made)).expect("a signature");
         software(Function::EcdsaSign, bits, outcome);
         assert_eq!(key.verify(&[7; 32], &made[..2 * group.field_len()]), Ok((true, Outcome::Instructions)));
         let mut secret = [0; MAX_FIELD];

@@ -5,10 +5,11 @@
 
 use crate::error::Error;
 use std::alloc::{Layout, alloc};
+use std::cell::UnsafeCell;
 use std::mem::MaybeUninit;
 use std::ops::Deref;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicUsize, Ordering, fence};
+use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering, fence};
 use zeroize::Zeroizing;
 
 /// A value in memory of its own, as by `Box::new`.
@@ -107,9 +108,76 @@ impl<T> Drop for Shared<T> {
     }
 }
 
+/// A value that is computed once and kept, by whichever thread is first. Nobody waits for another: who comes while the first writes
+/// uses a value of its own, as does everybody in a child that was forked at that moment.
+#[derive(Debug)]
+pub struct WriteOnce<T> {
+    state: AtomicU8,
+    value: UnsafeCell<MaybeUninit<T>>,
+}
+
+// SAFETY: written by the one thread that has changed the state for it, and shared only after that.
+unsafe impl<T: Send + Sync> Sync for WriteOnce<T> {}
+
+/// Nothing is there; somebody writes; there it is.
+const NOTHING: u8 = 0;
+const WRITING: u8 = 1;
+const THERE: u8 = 2;
+
+impl<T> Default for WriteOnce<T> {
+    fn default() -> WriteOnce<T> {
+        WriteOnce { state: AtomicU8::new(NOTHING), value: UnsafeCell::new(MaybeUninit::uninit()) }
+    }
+}
+
+impl<T> WriteOnce<T> {
+    /// The value, if it is there.
+    #[inline]
+    pub fn get(&self) -> Option<&T> {
+        // SAFETY: what is there was written before, and is not changed.
+        (self.state.load(Ordering::Acquire) == THERE).then(|| unsafe { (*self.value.get()).assume_init_ref() })
+    }
+
+    /// Keeps a value, unless one is there or being written.
+    pub fn keep(&self, value: T) {
+        if self.state.compare_exchange(NOTHING, WRITING, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
+            // SAFETY: nobody else writes, and nobody reads yet.
+            unsafe { (*self.value.get()).write(value) };
+            self.state.store(THERE, Ordering::Release);
+        }
+    }
+}
+
+impl<T> Drop for WriteOnce<T> {
+    fn drop(&mut self) {
+        if *self.state.get_mut() == THERE {
+            // SAFETY: it is there, and goes with its place.
+            unsafe { self.value.get_mut().assume_init_drop() };
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_kept_is_the_first() {
+        let gone = AtomicUsize::new(0);
+        struct Last<'a>(u8, &'a AtomicUsize);
+        impl Drop for Last<'_> {
+            fn drop(&mut self) {
+                self.1.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+        let kept = WriteOnce::default();
+        assert!(kept.get().is_none());
+        kept.keep(Last(1, &gone));
+        kept.keep(Last(2, &gone));
+        assert_eq!((kept.get().unwrap().0, gone.load(Ordering::Relaxed)), (1, 1));
+        drop(kept);
+        assert_eq!(gone.into_inner(), 2);
+    }
 
     #[test]
     fn a_box_is_aligned_and_may_be_of_nothing() {

@@ -12,6 +12,7 @@ use adjunct_bench::accelerator::kernels;
 use adjunct_bench::accelerator::library::{self, Key};
 use adjunct_bench::accelerator::load::{self, Measured};
 use adjunct_bench::accelerator::subject::Function;
+use adjunct_bench::handover::handing_over;
 use adjunct_bench::libcrypto::Side;
 use adjunct_bench::measure::{self, Work, median};
 use adjunct_bench::meter::{self, Meter};
@@ -50,7 +51,8 @@ accelerator = always pays on this machine, under such a load.
 
 Before that the kernels by themselves, eight lanes full on one core: operations a second of CPU time, beside AWS-LC's; the IFMA \
 instructions of one operation (an eighth of a batch's); how many operations the unit's measured rate would allow if it did \
-nothing else, and the share of that reached.
+nothing else, and the share of that reached. reach is the share of the kernel's rate that is left to threads that hand their \
+operations over, as the heading's figure for that has it: the most that cap can be.
 
 For scale, the last table has a Crypto Express7S accelerator of a z15 (PKD CRT, IBM's figures) beside the columns of 1 and 8 jobs.
 
@@ -123,6 +125,8 @@ struct Bench {
     adjunct: Side,
     meter: Meter,
     interrupted: Arc<AtomicBool>,
+    /// Nanoseconds that handing an operation over costs at least.
+    handing_over_ns: f64,
 }
 
 /// The keys of a row, on each side; none where it makes keys.
@@ -200,6 +204,7 @@ impl Bench {
             operations,
             library: rates[1],
             ratio: operations / rates[1],
+            reach: 1.0 / (1.0 + operations * self.handing_over_ns / 1e9),
             instructions,
             limit,
             share: operations / limit,
@@ -256,14 +261,16 @@ pub(super) fn run(args: &Args, meter: Meter) -> Result<ExitCode, Failure> {
         (Side::alone(library, &module)?, Side::adjunct(library, &module)?)
     };
     let json = sink::Json::open(args.json.as_deref())?;
-    let bench = Bench { stock: Side::stock(library)?, alone, adjunct, meter, interrupted: on_signals()? };
+    let units = units(args.kernel_plan())?;
+    let (stock, interrupted, handing_over_ns) = (Side::stock(library)?, on_signals()?, units.handing_over_ns);
+    let bench = Bench { stock, alone, adjunct, meter, interrupted, handing_over_ns };
     let load_plan = args.load_plan();
     let mut header = Header::new(library, args.kernel_plan());
     if !args.kernels {
         header = Header::new(library, measure::Plan { slice: load_plan.slice, repeats: load_plan.repeats });
         header.clock = "wall";
     }
-    let mut report = Report::new(header, units(args.kernel_plan())?, args.always);
+    let mut report = Report::new(header, units, args.always);
 
     let table = !json.replaces_table();
     let show = |text: &str| if table { output::print(text) } else { Ok(()) };
@@ -337,6 +344,7 @@ fn units(plan: measure::Plan) -> Result<Units, Error> {
         ifma: ifma.as_mut().map(rate).transpose()?,
         aes: aes.as_mut().map(rate).transpose()?,
         aes_instruction: aes.map(|unit| unit.name),
+        handing_over_ns: handing_over(plan.slice * plan.repeats as u32),
     })
 }
 

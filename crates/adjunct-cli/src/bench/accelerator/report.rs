@@ -62,6 +62,8 @@ pub struct KernelRow {
     pub library: f64,
     /// The first over the second.
     pub ratio: f64,
+    /// The share of the first that is left where threads hand each operation over, as measured without the operations.
+    pub reach: f64,
     /// IFMA instructions an operation: an eighth of a batch's.
     pub instructions: f64,
     /// Operations a second if the unit did nothing else.
@@ -85,6 +87,8 @@ pub struct Units {
     pub aes: Option<f64>,
     /// Its instruction.
     pub aes_instruction: Option<&'static str>,
+    /// Nanoseconds of CPU time that handing an operation over costs at least.
+    pub handing_over_ns: f64,
 }
 
 /// Everything that was measured; what serializes is the content of `--json`.
@@ -126,6 +130,11 @@ impl Report {
         let all: Vec<String> = ifma.into_iter().chain(aes).collect();
         let _ =
             writeln!(out, "{}", if all.is_empty() { "neither IFMA nor AES here".to_owned() } else { all.join(", ") });
+        let microseconds = self.units.handing_over_ns / 1e3;
+        let _ = writeln!(
+            out,
+            "Handing an operation over: {microseconds:.1} us of CPU time (64 threads, eight that sleep and wake together)"
+        );
         if self.units.ifma.is_none() {
             let text = "No AVX-512 IFMA (not in this CPU, or taken away): there are no lanes, and adjunct does these operations one \
                         after the other, as AWS-LC does.\n";
@@ -245,8 +254,8 @@ impl Report {
     /// The head of the kernels' table.
     pub fn kernel_head(&self) -> String {
         let columns = format!(
-            "{:<18}{:>13}{:>9}{:>7}{:>9}{:>11}{:>7}",
-            "eight lanes full", "op/s a core", "AWS-LC", "ratio", "IFMA/op", "limit op/s", "share"
+            "{:<18}{:>13}{:>9}{:>7}{:>9}{:>11}{:>7}{:>7}",
+            "eight lanes full", "op/s a core", "AWS-LC", "ratio", "IFMA/op", "limit op/s", "share", "reach"
         );
         format!("\n{}\n", self.style.strong(&columns))
     }
@@ -254,14 +263,15 @@ impl Report {
     /// Adds a kernel's row; its line.
     pub fn add_kernel(&mut self, row: KernelRow) -> String {
         let line = format!(
-            "{:<18}{:>13}{:>9}{:>7.2}{:>9}{:>11}{:>7}\n",
+            "{:<18}{:>13}{:>9}{:>7.2}{:>9}{:>11}{:>7}{:>7.2}\n",
             row.function,
             number(row.operations),
             number(row.library),
             row.ratio,
             number(row.instructions),
             number(row.limit),
-            format!("{:.0} %", row.share * 100.0)
+            format!("{:.0} %", row.share * 100.0),
+            row.reach,
         );
         self.kernels.push(row);
         line

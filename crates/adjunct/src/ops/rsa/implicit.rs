@@ -60,7 +60,7 @@ pub fn pkcs1_decode_implicit(key: &Key, ciphertext: &[u8], block: &mut [u8]) -> 
     if !(11..=MAX_SIZE).contains(&size) {
         return Err(Error::Length { what: "RSA block", got: size, expected: "the modulus's" });
     }
-    let kdk = Hmac::new(key.d_hash()?).mac(&[ciphertext]);
+    let kdk = Hmac::new(&*key.d_hash()?).mac(&[ciphertext]);
     let hmac = Hmac::new(&kdk);
     let mut lengths = Zeroizing::new([0; 256]);
     hmac.expand(b"length", &mut lengths[..]);

@@ -7,11 +7,11 @@ use crate::adapter::lanes::rsa::{self as lanes, Prepared};
 use crate::adapter::registry::{Adapter, Route};
 use crate::catalogue::{Direction, Function};
 use crate::error::Error;
+use crate::memory::WriteOnce;
 use crate::ops::Tally;
 use crate::ops::held::Held;
 use crate::slab::Entry;
 use adjunct_kernels::opaque_debug;
-use std::sync::OnceLock;
 use zeroize::Zeroizing;
 
 /// A key, public or private, and where its operations count. Immutable; threads share it.
@@ -27,7 +27,7 @@ struct Clear {
     lanes: Option<Entry<Prepared>>,
     route: Route,
     /// SHA-256 of `d`, the key's part in implicit rejection.
-    d_hash: OnceLock<Zeroizing<[u8; 32]>>,
+    d_hash: WriteOnce<Zeroizing<[u8; 32]>>,
 }
 
 opaque_debug!(Key);
@@ -67,7 +67,7 @@ impl Key {
         let private = cpu.by_primes().map_or(public, |path| Tally::on(path, Function::RsaCrt, cpu.bits()));
         let lanes = Prepared::new(&cpu)?;
         Ok(Key {
-            held: Held::Clear(Clear { cpu, lanes, route: Route::new(), d_hash: OnceLock::new() }),
+            held: Held::Clear(Clear { cpu, lanes, route: Route::new(), d_hash: WriteOnce::default() }),
             private,
             public,
         })
@@ -149,10 +149,10 @@ impl Key {
     ///
     /// # Errors
     /// [`Error::Memory`].
-    pub(super) fn d_hash(&self) -> Result<&[u8; 32], Error> {
+    pub(super) fn d_hash(&self) -> Result<Zeroizing<[u8; 32]>, Error> {
         let clear = self.held.clear();
         if let Some(hash) = clear.d_hash.get() {
-            return Ok(hash);
+            return Ok(hash.clone());
         }
         let mut hash = Zeroizing::new([0; 32]);
         if let Some(d) = clear.cpu.number(Part::D)? {
@@ -162,6 +162,7 @@ impl Key {
             digest.update(&d);
             digest.finish(&mut hash[..]);
         }
-        Ok(clear.d_hash.get_or_init(|| hash))
+        clear.d_hash.keep(hash.clone());
+        Ok(hash)
     }
 }

@@ -13,6 +13,7 @@ use crate::adapter::cpu::curve::{Curve, Form, Group, MAX_FIELD, MAX_POINT};
 use crate::adapter::cpu::nonce::{self, Nonces};
 use crate::adapter::cpu::secret::Secret;
 use crate::error::Error;
+use crate::memory::WriteOnce;
 use crate::slab::{Entry, Number, Slab};
 use aws_lc_sys as lc;
 use std::ptr::null_mut;
@@ -31,8 +32,8 @@ struct Inner {
     group: Group,
     /// The private scalar, big-endian.
     scalar: Option<Secret<MAX_FIELD>>,
-    /// The point's x and y, one after the other, where the key was made of them: to compute them costs an inversion.
-    coordinates: Option<[u8; 2 * MAX_FIELD]>,
+    /// The point's x and y, one after the other, where they are known: to compute them costs an inversion.
+    coordinates: WriteOnce<[u8; 2 * MAX_FIELD]>,
 }
 
 // SAFETY: after construction the library only reads the key.
@@ -57,7 +58,7 @@ impl Inner {
         if unsafe { lc::EC_KEY_set_group(raw.get(), group.raw()?) } != 1 {
             return Err(failed("EC_KEY_set_group"));
         }
-        Ok(Inner { raw, group, scalar: None, coordinates: None })
+        Ok(Inner { raw, group, scalar: None, coordinates: WriteOnce::default() })
     }
 
     fn done(self) -> Result<Key, Error> {
@@ -112,7 +113,9 @@ impl Key {
             }
             let length = 2 * group.field_len();
             if public.len() == 1 + length {
-                key.coordinates.insert([0; 2 * MAX_FIELD])[..length].copy_from_slice(&public[1..]);
+                let mut known = [0; 2 * MAX_FIELD];
+                known[..length].copy_from_slice(&public[1..]);
+                key.coordinates.keep(known);
             }
         }
         if let Some(private) = private {
@@ -146,12 +149,12 @@ impl Key {
     /// # Errors
     /// [`Error::InvalidKey`] where there is none; [`Error::Failed`] and [`Error::Memory`] where memory runs out.
     pub fn public_only(&self) -> Result<Key, Error> {
-        let (mut key, point) = (Inner::empty(self.group())?, self.point().ok_or(Error::InvalidKey("no public key"))?);
+        let (key, point) = (Inner::empty(self.group())?, self.point().ok_or(Error::InvalidKey("no public key"))?);
         // SAFETY: both live; the point is copied.
         if unsafe { lc::EC_KEY_set_public_key(key.raw.get(), point) } != 1 {
             return Err(failed("EC_KEY_set_public_key"));
         }
-        key.coordinates = self.0.coordinates;
+        self.0.coordinates.get().into_iter().for_each(|known| key.coordinates.keep(*known));
         key.done()
     }
 
@@ -206,12 +209,16 @@ impl Key {
     /// The public key's x and y, one after the other, in twice [`Group::field_len`] bytes: the part of `out` that was written;
     /// `None` without a public key.
     pub fn coordinates<'a>(&self, out: &'a mut [u8; MAX_POINT]) -> Option<&'a [u8]> {
-        let Some(known) = &self.0.coordinates else {
-            return self.public(Form::Uncompressed, out).map(|point| &point[1..]);
+        let length = 2 * self.group().field_len();
+        let Some(known) = self.0.coordinates.get() else {
+            let point = &self.public(Form::Uncompressed, out)?[1..];
+            let mut known = [0; 2 * MAX_FIELD];
+            known[..length].copy_from_slice(point);
+            self.0.coordinates.keep(known);
+            return Some(point);
         };
-        let out = &mut out[..2 * self.group().field_len()];
-        out.copy_from_slice(&known[..out.len()]);
-        Some(out)
+        out[..length].copy_from_slice(&known[..length]);
+        Some(&out[..length])
     }
 
     /// Whether the private and the public half belong together; false where one is missing.

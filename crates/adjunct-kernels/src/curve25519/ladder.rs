@@ -112,7 +112,7 @@ pub(super) fn ladder(scalars: &[Vector; 4], peers: &[Vector; 4]) -> ([Vector; 4]
     let (near, far) = (point(0), point(1));
     let mut right = check(&x, &near, &far);
     let [x2, z2] = near;
-    let inverse = invert(&z2);
+    let inverse = invert::<false>(&z2);
     let mut secret = product(&x2, &inverse);
     let unit = product(&z2, &inverse).sum().plus(&Sum::bias()).minus(&one).carry();
     right &= unit.is_zero() & !secret.is_zero();

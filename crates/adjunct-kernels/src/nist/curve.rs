@@ -1,6 +1,7 @@
 //! The curves as data: y^2 = x^3 - 3x + b over p, of prime order n (NIST SP 800-186, 3.2.1).
 
 use crate::lanes::MASK;
+use crate::lanes::montgomery::minus;
 
 /// A curve in limbs of 52 bits, N of them; all else is derived from what stands here.
 pub trait Curve<const N: usize>: sealed::Sealed {
@@ -139,40 +140,6 @@ const fn sum<const N: usize>(terms: &[(u32, bool)]) -> [u64; N] {
         i += 1;
     }
     assert!(over == 0);
-    out
-}
-
-/// 2^`power` modulo `m`.
-pub(super) const fn power_of_two<const N: usize>(power: usize, m: &[u64; N]) -> [u64; N] {
-    let (mut value, mut done) = ([0; N], 0);
-    value[0] = 1;
-    while done < power {
-        let (mut over, mut i) = (0, 0);
-        while i < N {
-            over += 2 * value[i];
-            value[i] = over & MASK;
-            over >>= 52;
-            i += 1;
-        }
-        // The moduli leave the top limb room for a bit.
-        let less = minus(&value, m);
-        if less[N - 1] >> 52 == 0 {
-            value = less;
-        }
-        done += 1;
-    }
-    value
-}
-
-/// `a` - `b`, the highest limb with what was borrowed in it.
-pub(super) const fn minus<const N: usize>(a: &[u64; N], b: &[u64; N]) -> [u64; N] {
-    let (mut out, mut over, mut i) = ([0; N], 0i64, 0);
-    while i < N {
-        over += a[i] as i64 - b[i] as i64;
-        out[i] = if i == N - 1 { over as u64 } else { over as u64 & MASK };
-        over >>= 52;
-        i += 1;
-    }
     out
 }
 

@@ -14,8 +14,9 @@
 // Columns are addressed by the sum of two indices.
 #![allow(clippy::missing_safety_doc, clippy::needless_range_loop)]
 
-use super::curve::{Curve, power_of_two};
-use super::inverse;
+use super::curve::Curve;
+use crate::lanes::inverse;
+use crate::lanes::montgomery::power_of_two;
 use crate::lanes::{Number, Vector, carry_signed, constant, high, low, montgomery, same, subtract_once, zero};
 use std::arch::x86_64::*;
 
@@ -239,11 +240,11 @@ pub const fn invert_ifma<C: Curve<N>, const N: usize>() -> u64 {
     inverse::ifma::<N>(C::BITS) + product_ifma::<C, N>()
 }
 
-/// 1 / `a`, carried; 0 of 0. `a` is below 4p.
+/// 1 / `a`, carried; 0 of 0. `a` is below 4p, and with SHARED the same in all lanes.
 #[inline]
 #[target_feature(enable = "avx512f,avx512ifma")]
-pub fn invert<C: Curve<N>, const N: usize>(a: &Number<N>) -> Number<N> {
-    let inverse = inverse::invert(&canonical::<C, N>(a), &C::P, C::BITS);
+pub fn invert<const SHARED: bool, C: Curve<N>, const N: usize>(a: &Number<N>) -> Number<N> {
+    let inverse = inverse::invert::<SHARED, _>(&canonical::<C, N>(a), &C::P, C::BITS);
     carry(multiply::<C, N>(&inverse, &constant(&const { inverse::factor(&C::P, C::BITS) })))
 }
 

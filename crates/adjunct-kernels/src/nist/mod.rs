@@ -18,7 +18,6 @@
 mod comb;
 mod curve;
 mod field;
-mod inverse;
 mod order;
 mod point;
 #[cfg(test)]
@@ -26,9 +25,9 @@ mod tests;
 
 pub use curve::{Curve, P256, P384, P521};
 
-use crate::lanes::{LANES, Number, gather, limbs_from_be, limbs_to_be, scatter, select, zero};
+use crate::lanes::{LANES, Number, constant, gather, limbs_from_be, limbs_to_be, scatter, select, zero};
 use crate::opaque_debug;
-use point::Affine;
+use point::{Affine, Point};
 use std::arch::x86_64::*;
 
 /// An ECDSA signature to be made. All numbers are big-endian and of [`Curve::BYTES`] bytes.
@@ -173,7 +172,15 @@ fn sign_lanes<C: Curve<N>, const N: usize>(
 #[inline]
 #[target_feature(enable = "avx512f,avx512ifma")]
 fn generate<C: Curve<N>, const N: usize>(scalar: &Number<N>) -> (__mmask8, Affine<N>) {
-    let point = leave::<C, N>(&point::affine::<C, N>(&comb::multiply::<C, N>(scalar).point));
+    checked::<false, C, N>(&comb::multiply::<C, N>(scalar).point)
+}
+
+/// The affine coordinates of points, and whether they came out as points of the curve; with SHARED of one that is the same in all
+/// lanes.
+#[inline]
+#[target_feature(enable = "avx512f,avx512ifma")]
+fn checked<const SHARED: bool, C: Curve<N>, const N: usize>(point: &Point<N>) -> (__mmask8, Affine<N>) {
+    let point = leave::<C, N>(&point::affine::<SHARED, C, N>(point));
     // The result itself is checked, the way out of Montgomery form included.
     (point::on_curve::<C, N>(&enter::<C, N>(&point)), point)
 }
@@ -224,7 +231,7 @@ fn derive_lanes<C: Curve<N>, const N: usize>(
     let below = order::below(x, &C::P) & order::below(y, &C::P);
     let peer = enter::<C, N>(&Affine { x: *x, y: *y });
     let valid = below & point::on_curve::<C, N>(&peer) & order::in_range::<C, N>(private);
-    let product = leave::<C, N>(&point::affine::<C, N>(&point::multiply::<C, N>(private, &peer).point));
+    let product = leave::<C, N>(&point::affine::<false, C, N>(&point::multiply::<C, N>(private, &peer).point));
     (valid & point::on_curve::<C, N>(&enter::<C, N>(&product)), product.x)
 }
 
@@ -255,6 +262,31 @@ fn public_lanes<C: Curve<N>, const N: usize>(private: &Number<N>) -> (__mmask8, 
     let in_range = order::in_range::<C, N>(private);
     let (on_curve, point) = generate::<C, N>(private);
     (in_range & on_curve, point.x, point.y)
+}
+
+/// Computes the public key of one private key, whose work the lanes share: x and y, as [`PublicJob`] has them. False, and zeros, as for
+/// the bits of jobs.
+#[target_feature(enable = "avx512f,avx512ifma")]
+pub fn public_shared<C: Curve<N>, const N: usize>(private: &[u8], public: &mut [u8]) -> bool {
+    let good = public_lane::<C, N>(private, public);
+    burn::<N>();
+    good
+}
+
+#[inline(never)]
+#[target_feature(enable = "avx512f,avx512ifma")]
+fn public_lane<C: Curve<N>, const N: usize>(private: &[u8], public: &mut [u8]) -> bool {
+    let lengths = private.len() == C::BYTES && public.len() == 2 * C::BYTES;
+    let mut limbs = limbs_from_be(private);
+    let in_range = order::in_range::<C, N>(&constant(&limbs));
+    let (on_curve, point) = checked::<true, C, N>(&comb::multiply_shared::<C, N>(&limbs).point);
+    wipe(&mut limbs);
+    let good = lengths && in_range & on_curve == 0xFF;
+    let chosen = __mmask8::from(good).wrapping_neg();
+    let (x, y) = halves(public);
+    store(chosen, &point.x, std::iter::once(x));
+    store(chosen, &point.y, std::iter::once(y));
+    good
 }
 
 /// Overwrites `value` with zeros so that the compiler cannot leave it out; for types to which zeros are a value.

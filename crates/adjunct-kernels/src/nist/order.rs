@@ -5,8 +5,9 @@
 // The one safety rule is the target feature; the lint takes it for an unsafe function.
 #![allow(clippy::missing_safety_doc)]
 
-use super::curve::{Curve, power_of_two};
-use super::inverse;
+use super::curve::Curve;
+use crate::lanes::inverse;
+use crate::lanes::montgomery::power_of_two;
 use crate::lanes::{Number, carry, constant, montgomery, same, subtract_once, zero};
 use std::arch::x86_64::*;
 
@@ -86,7 +87,7 @@ pub const fn invert_ifma<C: Curve<N>, const N: usize>() -> u64 {
 #[inline]
 #[target_feature(enable = "avx512f,avx512ifma")]
 pub fn invert<C: Curve<N>, const N: usize>(a: &Number<N>) -> Number<N> {
-    let inverse = inverse::invert(&canonical::<C, N>(a), &C::ORDER, C::BITS);
+    let inverse = inverse::invert::<false, _>(&canonical::<C, N>(a), &C::ORDER, C::BITS);
     multiply::<C, N>(&inverse, &constant(&const { inverse::factor(&C::ORDER, C::BITS) }))
 }
 

@@ -1,4 +1,4 @@
-//! Inverses modulo any odd number in eight lanes, in constant time: one code for p and n of both curves.
+//! Inverses modulo any odd number in eight lanes, in constant time: one code for the primes and the orders of all curves.
 //!
 //! Bernstein and Yang, "Fast constant-time gcd computation and modular inversion", CHES 2019, with the divstep that begins
 //! at 1/2 (Wuille, libsecp256k1): (9437 * bits + 1) / 4096 steps are always enough, 590 for 256 and 885 for 384 bits. A step
@@ -15,8 +15,8 @@
 // The one safety rule is the target feature; the lint takes it for an unsafe function.
 #![allow(clippy::missing_safety_doc)]
 
-use super::curve::power_of_two;
-use crate::lanes::{LIMB, MASK, Number, Vector, carry_signed, constant, high, low, montgomery, same, select, zero};
+use super::montgomery::{self, power_of_two};
+use super::{LIMB, MASK, Number, Vector, carry_signed, constant, high, low, same, select, zero};
 use std::arch::x86_64::*;
 
 /// Steps of a round: the matrix's numbers are below 2^52, with room for the sign.
@@ -32,16 +32,22 @@ pub const fn ifma<const N: usize>(bits: usize) -> u64 {
     rounds(bits) as u64 * (20 * N as u64 + 6)
 }
 
+/// The factor that makes of [`invert`]'s result for x the number 1 / x.
+pub const fn correction<const N: usize>(m: &[u64; N], bits: usize) -> [u64; N] {
+    power_of_two(rounds(bits) * (LIMB as usize - STEPS), m)
+}
+
 /// The factor that makes of [`invert`]'s result for x * R the number R^3 / (x * R), so that a product by Montgomery's
 /// method gives R / x.
 pub const fn factor<const N: usize>(m: &[u64; N], bits: usize) -> [u64; N] {
     power_of_two(rounds(bits) * (LIMB as usize - STEPS) + 3 * LIMB as usize * N, m)
 }
 
-/// 2^-2r / `a` modulo `m`, r being the rounds, below 3m and carried; 0 of 0. `a` is below `m`, which is of `bits` bits.
+/// 2^-2r / `a` modulo `m`, r being the rounds, below 3m and carried; 0 of 0. `a` is below `m`, which is of `bits` bits. With SHARED it
+/// is the same in all lanes: the steps are then done once.
 #[inline(never)]
 #[target_feature(enable = "avx512f,avx512ifma")]
-pub fn invert<const N: usize>(a: &Number<N>, m: &[u64; N], bits: usize) -> Number<N> {
+pub fn invert<const SHARED: bool, const N: usize>(a: &Number<N>, m: &[u64; N], bits: usize) -> Number<N> {
     let (m, k0) = (constant(m), same(montgomery::k0(m[0])));
     let (mut f, mut g) = (m, *a);
     let (mut d, mut e) = ([zero(); N], [zero(); N]);
@@ -49,7 +55,7 @@ pub fn invert<const N: usize>(a: &Number<N>, m: &[u64; N], bits: usize) -> Numbe
     // -(delta + 1/2)
     let mut zeta = same(u64::MAX);
     for _ in 0..rounds(bits) {
-        let rows = steps(&mut zeta, f[0], g[0]);
+        let rows = if SHARED { steps_once(&mut zeta, f[0], g[0]) } else { steps(&mut zeta, f[0], g[0]) };
         (f, g) = (shrink(&rows[0], &f, &g), shrink(&rows[1], &f, &g));
         (d, e) = (follow(&rows[0], &d, &e, &m, k0), follow(&rows[1], &d, &e, &m, k0));
     }
@@ -68,6 +74,14 @@ struct Row {
     u: Vector,
     v: Vector,
     minus: [__mmask8; 2],
+}
+
+impl Row {
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512ifma")]
+    fn new(u: Vector, v: Vector) -> Row {
+        Row { u, v, minus: [u, v].map(|x| _mm512_cmplt_epi64_mask(x, zero())) }
+    }
 }
 
 /// The steps of a round on the lowest limbs.
@@ -94,7 +108,28 @@ fn steps(zeta: &mut Vector, mut f: Vector, mut g: Vector) -> [Row; 2] {
         g = _mm512_srli_epi64::<1>(g);
         (u, v) = (_mm512_add_epi64(u, u), _mm512_add_epi64(v, v));
     }
-    let row = |u, v| Row { u, v, minus: [_mm512_cmplt_epi64_mask(u, zero), _mm512_cmplt_epi64_mask(v, zero)] };
+    [Row::new(u, v), Row::new(q, r)]
+}
+
+/// As [`steps`] of what is the same in all lanes: a general register does a step in half the time of a vector.
+#[inline]
+#[target_feature(enable = "avx512f,avx512ifma")]
+fn steps_once(zeta: &mut Vector, f: Vector, g: Vector) -> [Row; 2] {
+    let first = |x: Vector| _mm_cvtsi128_si64(_mm512_castsi512_si128(x));
+    let (mut z, mut f, mut g) = (first(*zeta), first(f), first(g));
+    let (mut u, mut v, mut q, mut r) = (1, 0, 0, 1);
+    for _ in 0..STEPS {
+        // All ones or zeros, as the masks above.
+        let (turn, odd) = (z >> 63, -(g & 1));
+        let signed = |x: i64| ((x ^ turn) - turn) & odd;
+        (g, q, r) = (g.wrapping_add(signed(f)), q + signed(u), r + signed(v));
+        let turn = turn & odd;
+        z = (z ^ turn) - 1;
+        (f, u, v) = (f.wrapping_add(g & turn), u + (q & turn), v + (r & turn));
+        (g, u, v) = (g >> 1, 2 * u, 2 * v);
+    }
+    *zeta = _mm512_set1_epi64(z);
+    let row = |u, v| Row::new(_mm512_set1_epi64(u), _mm512_set1_epi64(v));
     [row(u, v), row(q, r)]
 }
 

@@ -32,7 +32,7 @@ pub use kind::{Kind, Own};
 
 use crate::adapter::registry::{self, Adapter};
 use crate::adapter::{Outcome, cpu};
-use crate::catalogue::{Feature, Queue};
+use crate::catalogue::Queue;
 use crate::config::{self, Accelerator};
 use crate::counters::{self, Event};
 use crate::{diag, sandbox};
@@ -68,8 +68,7 @@ static BY_NAME: AtomicBool = AtomicBool::new(false);
 
 /// Whether this CPU has lanes: AVX-512 and its IFMA extension. Where it has not, callers of [`ask`] do all themselves.
 pub fn available() -> bool {
-    let features = cpu::features();
-    features.has(Feature::Avx512) && features.has(Feature::Ifma)
+    cpu::lanes()
 }
 
 /// Whether operations that come at the same time are done in lanes here, those of asynchronous jobs at least: this CPU has them,

@@ -91,6 +91,20 @@ fn x25519_public_keys() {
 }
 
 #[test]
+fn key_pairs_whose_work_the_lanes_share() {
+    if !lanes() {
+        return;
+    }
+    for _ in 0..operations(30) {
+        for curve in [Curve::P256, Curve::P384, Curve::P521] {
+            let (key, outcome) = Key::generate(curve.group()).unwrap();
+            assert_eq!(outcome, Outcome::Instructions);
+            assert!(key.is_pair(), "private {:x?}", key.scalar());
+        }
+    }
+}
+
+#[test]
 fn ed25519_signatures() {
     if !lanes() {
         return;

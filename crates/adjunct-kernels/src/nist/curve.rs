@@ -20,6 +20,9 @@ pub trait Curve<const N: usize>: sealed::Sealed {
     /// The comb's table, made by the test `tables_are_multiples_of_the_generator`: see comb.rs.
     #[doc(hidden)]
     const TABLE: &'static [u8];
+    /// The table of one multiple whose work the lanes share, made by the same test: see shared.rs.
+    #[doc(hidden)]
+    const SHARED_TABLE: &'static [u8];
 
     /// p.
     const P: [u64; N] = sum(Self::TERMS);
@@ -53,8 +56,11 @@ pub struct P521;
 struct Aligned<T: ?Sized>(T);
 
 static P256_TABLE: &Aligned<[u8]> = &Aligned(*include_bytes!("p256.bin"));
+static P256_SHARED: &Aligned<[u8]> = &Aligned(*include_bytes!("p256-shared.bin"));
 static P384_TABLE: &Aligned<[u8]> = &Aligned(*include_bytes!("p384.bin"));
+static P384_SHARED: &Aligned<[u8]> = &Aligned(*include_bytes!("p384-shared.bin"));
 static P521_TABLE: &Aligned<[u8]> = &Aligned(*include_bytes!("p521.bin"));
+static P521_SHARED: &Aligned<[u8]> = &Aligned(*include_bytes!("p521-shared.bin"));
 
 impl Curve<5> for P256 {
     const BITS: usize = 256;
@@ -67,6 +73,7 @@ impl Curve<5> for P256 {
         hex("4fe342e2fe1a7f9b8ee7eb4a7c0f9e162bce33576b315ececbb6406837bf51f5"),
     ];
     const TABLE: &'static [u8] = &P256_TABLE.0;
+    const SHARED_TABLE: &'static [u8] = &P256_SHARED.0;
 }
 
 impl Curve<8> for P384 {
@@ -82,6 +89,7 @@ impl Curve<8> for P384 {
         hex("3617de4a96262c6f5d9e98bf9292dc29f8f41dbd289a147ce9da3113b5f0b8c00a60b1ce1d7e819d7a431d7c90ea0e5f"),
     ];
     const TABLE: &'static [u8] = &P384_TABLE.0;
+    const SHARED_TABLE: &'static [u8] = &P384_SHARED.0;
 }
 
 impl Curve<11> for P521 {
@@ -107,6 +115,7 @@ impl Curve<11> for P521 {
         )),
     ];
     const TABLE: &'static [u8] = &P521_TABLE.0;
+    const SHARED_TABLE: &'static [u8] = &P521_SHARED.0;
 }
 
 const fn hex<const N: usize>(text: &str) -> [u64; N] {

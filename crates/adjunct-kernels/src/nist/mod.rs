@@ -20,6 +20,7 @@ mod curve;
 mod field;
 mod order;
 mod point;
+mod shared;
 #[cfg(test)]
 mod tests;
 
@@ -121,7 +122,7 @@ fn present<J>(jobs: &[J], lengths: impl Fn(&J) -> bool) -> u8 {
 #[target_feature(enable = "avx512f,avx512ifma")]
 pub fn sign<C: Curve<N>, const N: usize>(jobs: &mut [SignJob]) -> u8 {
     let good = sign_jobs::<C, N>(jobs);
-    burn::<N>();
+    burn::<1024, N>();
     good
 }
 
@@ -203,7 +204,7 @@ fn leave<C: Curve<N>, const N: usize>(point: &Affine<N>) -> Affine<N> {
 #[target_feature(enable = "avx512f,avx512ifma")]
 pub fn derive<C: Curve<N>, const N: usize>(jobs: &mut [DeriveJob]) -> u8 {
     let good = derive_jobs::<C, N>(jobs);
-    burn::<N>();
+    burn::<1024, N>();
     good
 }
 
@@ -239,7 +240,7 @@ fn derive_lanes<C: Curve<N>, const N: usize>(
 #[target_feature(enable = "avx512f,avx512ifma")]
 pub fn public<C: Curve<N>, const N: usize>(jobs: &mut [PublicJob]) -> u8 {
     let good = public_jobs::<C, N>(jobs);
-    burn::<N>();
+    burn::<1024, N>();
     good
 }
 
@@ -269,7 +270,7 @@ fn public_lanes<C: Curve<N>, const N: usize>(private: &Number<N>) -> (__mmask8, 
 #[target_feature(enable = "avx512f,avx512ifma")]
 pub fn public_shared<C: Curve<N>, const N: usize>(private: &[u8], public: &mut [u8]) -> bool {
     let good = public_lane::<C, N>(private, public);
-    burn::<N>();
+    burn::<512, N>();
     good
 }
 
@@ -279,7 +280,7 @@ fn public_lane<C: Curve<N>, const N: usize>(private: &[u8], public: &mut [u8]) -
     let lengths = private.len() == C::BYTES && public.len() == 2 * C::BYTES;
     let mut limbs = limbs_from_be(private);
     let in_range = order::in_range::<C, N>(&constant(&limbs));
-    let (on_curve, point) = checked::<true, C, N>(&comb::multiply_shared::<C, N>(&limbs).point);
+    let (on_curve, point) = checked::<true, C, N>(&shared::multiply::<C, N>(&limbs).point);
     wipe(&mut limbs);
     let good = lengths && in_range & on_curve == 0xFF;
     let chosen = __mmask8::from(good).wrapping_neg();
@@ -296,10 +297,11 @@ fn wipe<T: Copy>(value: &mut T) {
     std::hint::black_box(value);
 }
 
-/// Overwrites the stack below the caller, where the functions it called had what they worked on: up to 77 KB for P-521.
+/// Overwrites the stack below the caller, where the functions it called had what they worked on: up to 77 KB for P-521, and half
+/// of it where the lanes share the work, without a table.
 #[inline(never)]
-fn burn<const N: usize>() {
-    let mut stack = std::mem::MaybeUninit::<[[u64; 1024]; N]>::uninit();
-    stack.write([[0; 1024]; N]);
+fn burn<const WORDS: usize, const N: usize>() {
+    let mut stack = std::mem::MaybeUninit::<[[u64; WORDS]; N]>::uninit();
+    stack.write([[0; WORDS]; N]);
     std::hint::black_box(&mut stack);
 }

@@ -5,18 +5,18 @@ fn supported() -> bool {
     is_x86_feature_detected!("avx512ifma")
 }
 
-/// The comb's table computed by the multiplication that needs none.
+/// A table of the first multiples of every `bits`th doubling, computed by the multiplication that needs none.
 #[target_feature(enable = "avx512f,avx512ifma")]
-fn table<C: Curve<N>, const N: usize>() -> Vec<u8> {
+fn table<C: Curve<N>, const N: usize>(places: usize, bits: usize, multiples: usize) -> Vec<u8> {
     let generator = C::GENERATOR.each_ref().map(|c| field::enter::<C, N>(&constant(c)));
     let generator = Affine { x: generator[0], y: generator[1] };
     let mut out = Vec::new();
-    for window in 0..point::digits::<C, N>(comb::WINDOW).div_ceil(2) {
+    for place in 0..places {
         let mut entries = Vec::new();
-        for group in 0..comb::ENTRIES / LANES {
+        for group in 0..multiples / LANES {
             let scalars: [[u64; N]; LANES] = std::array::from_fn(|lane| {
                 let multiple = (group * LANES + lane + 1) as u64;
-                let power = montgomery::power_of_two(2 * comb::WINDOW * window, &C::ORDER);
+                let power = montgomery::power_of_two(bits * place, &C::ORDER);
                 times(&power, multiple, &C::ORDER)
             });
             let sum = point::multiply::<C, N>(&gather(&scalars), &generator);
@@ -59,25 +59,30 @@ fn check<C: Curve<N>, const N: usize>(name: &str) {
         return;
     }
     // SAFETY: just asked.
-    let table = unsafe { table::<C, N>() };
+    let (comb, shared) = unsafe {
+        let windows = point::digits::<C, N>(comb::WINDOW).div_ceil(2);
+        let comb = table::<C, N>(windows, 2 * comb::WINDOW, comb::ENTRIES);
+        (comb, table::<C, N>(shared::places::<C, N>(), shared::WINDOW, shared::ENTRIES))
+    };
     if std::env::var_os("ADJUNCT_WRITE_TABLES").is_some() {
         let path = format!("{}/src/nist/{name}", env!("CARGO_MANIFEST_DIR"));
-        std::fs::write(path, &table).unwrap();
+        std::fs::write(format!("{path}.bin"), &comb).unwrap();
+        std::fs::write(format!("{path}-shared.bin"), &shared).unwrap();
     } else {
-        assert!(C::TABLE == table);
+        assert!(C::TABLE == comb && C::SHARED_TABLE == shared);
     }
 }
 
 #[test]
 fn tables_are_multiples_of_the_generator() {
-    check::<P256, 5>("p256.bin");
-    check::<P384, 8>("p384.bin");
-    check::<P521, 11>("p521.bin");
+    check::<P256, 5>("p256");
+    check::<P384, 8>("p384");
+    check::<P521, 11>("p521");
 }
 
 /// Keys of extreme digits, and random ones: as eight lanes do each. What is out of range is refused by both.
 #[target_feature(enable = "avx512f,avx512ifma")]
-fn shared<C: Curve<N>, const N: usize>() {
+fn one_as_eight<C: Curve<N>, const N: usize>() {
     let order = {
         let mut bytes = vec![0; C::BYTES];
         crate::lanes::limbs_to_be(&C::ORDER, &mut bytes);
@@ -134,6 +139,6 @@ fn shared<C: Curve<N>, const N: usize>() {
 fn a_shared_key_is_what_eight_lanes_make_of_it() {
     if supported() {
         // SAFETY: just asked.
-        unsafe { (shared::<P256, 5>(), shared::<P384, 8>(), shared::<P521, 11>()) };
+        unsafe { (one_as_eight::<P256, 5>(), one_as_eight::<P384, 8>(), one_as_eight::<P521, 11>()) };
     }
 }

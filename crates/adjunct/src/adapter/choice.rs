@@ -75,6 +75,9 @@ pub fn path(function: Function, bits: usize) -> Path {
     if let Some(reason) = super::cpu::cpacf::lacking(function, bits) {
         return Path::Software(reason);
     }
+    if function == Function::EcKeygen && HERE == Some(Arch::X86) && function.batch_instructions(bits).is_empty() {
+        return Path::Software(Reason::Parameter);
+    }
     // AWS-LC's SHA-NI code for SHA-1, unlike that for SHA-256, also wants SSSE3, and goes without SHA-NI where it is masked.
     let sha1 = matches!(function, Function::Sha1 | Function::HmacSha1);
     if cfg!(target_arch = "x86_64")

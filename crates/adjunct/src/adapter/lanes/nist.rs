@@ -167,7 +167,7 @@ impl<C: Lanes> Kind for Keygen<C> {
 mod kernel {
     use super::*;
     use crate::adapter::cpu::awslc::random;
-    use crate::adapter::cpu::nonce::{ADDED, Nonces, in_range, truncate};
+    use crate::adapter::cpu::nonce::{ADDED, Nonces, truncate};
     use crate::adapter::cpu::secret::Secret;
     use crate::catalogue::LANES;
 
@@ -248,14 +248,7 @@ mod kernel {
     pub(super) fn keygen<C: Lanes>(jobs: &mut [KeygenJob], run: impl FnOnce(&mut [nist::PublicJob]) -> u8) -> u8 {
         let length = C::CURVE.field_len();
         for job in jobs.iter_mut() {
-            loop {
-                random(&mut job.private[..length]);
-                // No longer than the order: of P-521's bytes, else, one draw in 128 would do.
-                job.private[0] &= 0xFF >> (8 * length - C::CURVE.bits());
-                if in_range(C::CURVE, &job.private[..length]) {
-                    break;
-                }
-            }
+            C::CURVE.draw(random, &mut job.private[..length]);
         }
         let mut publics = [[0; 2 * MAX_FIELD]; LANES];
         let mut inputs = jobs.iter();

@@ -6,8 +6,12 @@
 
 use super::group::{Owned, clear, failed, refused};
 use super::private;
+#[cfg(target_arch = "x86_64")]
+use super::random;
 use super::random_alone;
 use crate::adapter::Outcome;
+#[cfg(target_arch = "x86_64")]
+use crate::adapter::cpu;
 use crate::adapter::cpu::cpacf;
 use crate::adapter::cpu::curve::{Curve, Form, Group, MAX_FIELD, MAX_POINT};
 use crate::adapter::cpu::nonce::{self, Nonces};
@@ -15,6 +19,8 @@ use crate::adapter::cpu::secret::Secret;
 use crate::error::Error;
 use crate::memory::WriteOnce;
 use crate::slab::{Entry, Number, Slab};
+#[cfg(target_arch = "x86_64")]
+use adjunct_kernels::nist;
 use aws_lc_sys as lc;
 use std::ptr::null_mut;
 
@@ -66,6 +72,27 @@ impl Inner {
     }
 }
 
+/// A private key and its point, uncompressed, which the lanes of AVX-512 IFMA share the work of; `None` where there are none, or a check
+/// found a fault.
+#[cfg(target_arch = "x86_64")]
+fn in_lanes(curve: Curve) -> Option<(Secret<MAX_FIELD>, [u8; MAX_POINT])> {
+    if !cpu::lanes() {
+        return None;
+    }
+    let (mut private, mut point) = (Secret([0; MAX_FIELD]), [4; MAX_POINT]);
+    let (number, public) = (&mut private[..curve.field_len()], &mut point[1..1 + 2 * curve.field_len()]);
+    curve.draw(random, number);
+    // SAFETY: the instructions were just asked for.
+    let made = unsafe {
+        match curve {
+            Curve::P256 => nist::public_shared::<nist::P256, _>(number, public),
+            Curve::P384 => nist::public_shared::<nist::P384, _>(number, public),
+            Curve::P521 => nist::public_shared::<nist::P521, _>(number, public),
+        }
+    };
+    made.then_some((private, point))
+}
+
 impl Key {
     /// Generates a key pair (FIPS 186-5, A.2.2), and says what has.
     ///
@@ -77,6 +104,17 @@ impl Key {
             let key = Key::new(group, Some(&[&[4], &point[..]].concat()), Some(&private))?;
             return Ok((key, Outcome::Instructions));
         }
+        #[cfg(target_arch = "x86_64")]
+        if let Some((private, point)) = group.curve().and_then(in_lanes) {
+            let length = group.field_len();
+            let key = Key::new(group, Some(&point[..1 + 2 * length]), Some(&private[..length]))?;
+            return Ok((key, Outcome::Instructions));
+        }
+        Ok((Key::generate_by_library(group)?, Outcome::Library))
+    }
+
+    /// As [`Key::generate`], by AWS-LC alone.
+    fn generate_by_library(group: Group) -> Result<Key, Error> {
         let mut key = Inner::empty(group)?;
         // SAFETY: a key with a group.
         if unsafe { lc::EC_KEY_generate_key(key.raw.get()) } != 1 {
@@ -89,7 +127,7 @@ impl Key {
             lc::BN_bn2bin_padded(scalar.0.as_mut_ptr(), group.field_len(), number)
         };
         key.scalar = (done == 1).then_some(scalar);
-        Ok((key.done()?, Outcome::Library))
+        key.done()
     }
 
     /// A key from an encoded point (SEC 1, 2.3.3), a big-endian private scalar of [`Group::field_len`] bytes, or both. That

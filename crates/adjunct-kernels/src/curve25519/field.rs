@@ -339,6 +339,8 @@ pub(super) fn product(a: &Factor, b: &Factor) -> Factor {
 /// 1 / `a`, and 0 for 0; with SHARED of what is the same in all lanes.
 #[target_feature(enable = "avx512f,avx512ifma")]
 pub(super) fn invert<const SHARED: bool>(a: &Factor) -> Factor {
-    let inverse = Sum(inverse::invert::<SHARED, _>(&a.canonical(), &PRIME, BITS));
+    let a = a.canonical();
+    let inverse = if SHARED { inverse::invert_same(&a, &PRIME, BITS) } else { inverse::invert(&a, &PRIME, BITS) };
+    let inverse = Sum(inverse);
     product(&inverse.carry(), &Factor(constant(&const { inverse::correction(&PRIME, BITS) })))
 }

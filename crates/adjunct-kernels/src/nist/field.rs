@@ -244,7 +244,8 @@ pub const fn invert_ifma<C: Curve<N>, const N: usize>() -> u64 {
 #[inline]
 #[target_feature(enable = "avx512f,avx512ifma")]
 pub fn invert<const SHARED: bool, C: Curve<N>, const N: usize>(a: &Number<N>) -> Number<N> {
-    let inverse = inverse::invert::<SHARED, _>(&canonical::<C, N>(a), &C::P, C::BITS);
+    let a = canonical::<C, N>(a);
+    let inverse = if SHARED { inverse::invert_same(&a, &C::P, C::BITS) } else { inverse::invert(&a, &C::P, C::BITS) };
     carry(multiply::<C, N>(&inverse, &constant(&const { inverse::factor(&C::P, C::BITS) })))
 }
 

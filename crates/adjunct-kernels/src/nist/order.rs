@@ -87,7 +87,7 @@ pub const fn invert_ifma<C: Curve<N>, const N: usize>() -> u64 {
 #[inline]
 #[target_feature(enable = "avx512f,avx512ifma")]
 pub fn invert<C: Curve<N>, const N: usize>(a: &Number<N>) -> Number<N> {
-    let inverse = inverse::invert::<false, _>(&canonical::<C, N>(a), &C::ORDER, C::BITS);
+    let inverse = inverse::invert(&canonical::<C, N>(a), &C::ORDER, C::BITS);
     multiply::<C, N>(&inverse, &constant(&const { inverse::factor(&C::ORDER, C::BITS) }))
 }
 

@@ -99,7 +99,7 @@ impl Point {
     fn add(&self, entry: &Entry, negative: __mmask8) -> Self {
         let [minus, plus, t] = carry_all([self.y.minus(&self.x), self.y.plus(&self.x), self.t]);
         let start = [Sum::zero(), Sum::bias(), Sum::zero()];
-        let [a, b, c] = multiply_all(start, [&minus, &plus, &t], [&entry.minus, &entry.plus, &entry.product]);
+        let [a, b, c] = multiply_all::<3, _>(start, [&minus, &plus, &t], [&entry.minus, &entry.plus, &entry.product]);
         let d = self.z.plus(&self.z);
         let (f, g) = (d.plus_or_minus(&c, !negative), d.plus_or_minus(&c, negative));
         let [e, f, g, h] = carry_all([b.minus(&a), f, g, b.plus(&a)]);
@@ -111,13 +111,21 @@ impl Point {
     #[target_feature(enable = "avx512f,avx512ifma")]
     fn add_lanes<const BY: i32>(&self) -> Self {
         let [x, y, z, t] = [&self.x, &self.y, &self.z, &self.t].map(|sum| Sum(rotate::<BY, LIMBS>(&sum.0)));
-        let factors = [self.y.minus(&self.x), self.y.plus(&self.x), self.t, self.z];
-        let [minus, plus, t1, z1] = carry_all(factors);
-        let [other_minus, other_plus, t2, z2] = carry_all([y.minus(&x), y.plus(&x), t.plus(&t), z]);
+        self.add_point(&Point { x, y, z, t })
+    }
+
+    // Not inlined: the products are, where they have few callers.
+    #[inline(never)]
+    #[target_feature(enable = "avx512f,avx512ifma")]
+    fn add_point(&self, other: &Point) -> Self {
+        let [minus, plus, t1, z1] = carry_all([self.y.minus(&self.x), self.y.plus(&self.x), self.t, self.z]);
+        let doubled = other.t.plus(&other.t);
+        let [other_minus, other_plus, t2, z2] =
+            carry_all([other.y.minus(&other.x), other.y.plus(&other.x), doubled, other.z]);
         let dt = product(&t2, &Factor(constant(&D)));
-        let (start, bias) = (Sum::zero(), Sum::bias());
-        let [a, b] = multiply_all([start, bias], [&minus, &plus], [&other_minus, &other_plus]);
-        let [c, zz] = multiply_all([start, bias], [&t1, &z1], [&dt, &z2]);
+        let start = [Sum::zero(), Sum::bias(), Sum::zero(), Sum::bias()];
+        let [a, b, c, zz] =
+            multiply_all::<4, _>(start, [&minus, &plus, &t1, &z1], [&other_minus, &other_plus, &dt, &z2]);
         let d = zz.plus(&zz);
         let [e, f, g, h] = carry_all([b.minus(&a), d.minus(&c), d.plus(&c), b.plus(&a)]);
         Point::from_factors(&e, &f, &g, &h)
@@ -127,19 +135,19 @@ impl Point {
     #[target_feature(enable = "avx512f,avx512ifma")]
     fn double(&self) -> Self {
         let [x, y, z, whole] = carry_all([self.x, self.y, self.z, self.x.plus(&self.y)]);
-        let [a, b] = square_all([true, false], [&x, &y]);
-        let [zz, whole] = square_all([false, false], [&z, &whole]);
+        let [a, b] = square_all::<5, _>([true, false], [&x, &y]);
+        let [zz, whole] = square_all::<6, _>([false, false], [&z, &whole]);
         // The paper's E, F, G and H, each with its sign turned: the signs cancel in the products.
         let (h, g) = (a.plus(&b), a.minus(&b));
         let [e, f, g, h] = carry_all([h.minus(&whole), g.plus(&zz).plus(&zz), g, h]);
         Point::from_factors(&e, &f, &g, &h)
     }
 
-    #[inline]
+    #[inline(never)]
     #[target_feature(enable = "avx512f,avx512ifma")]
     fn from_factors(e: &Factor, f: &Factor, g: &Factor, h: &Factor) -> Self {
-        let [x, t] = multiply_all([Sum::zero(), Sum::zero()], [e, e], [f, h]);
-        let [y, z] = multiply_all([Sum::bias(), Sum::bias()], [g, g], [h, f]);
+        let [x, t] = multiply_all::<7, _>([Sum::zero(), Sum::zero()], [e, e], [f, h]);
+        let [y, z] = multiply_all::<8, _>([Sum::bias(), Sum::bias()], [g, g], [h, f]);
         Point { x, y, z, t }
     }
 

@@ -226,14 +226,19 @@ fn fold<const N: usize>(mut t: [[Vector; 2 * LIMBS]; N]) -> [Sum; N] {
 #[inline]
 #[target_feature(enable = "avx512f,avx512ifma")]
 pub(super) fn multiply(start: Sum, a: &Factor, b: &Factor) -> Sum {
-    multiply_all([start], [a], [b])[0]
+    multiply_all::<1, _>([start], [a], [b])[0]
 }
 
 /// Every `start` + `a` * `b`. A product's sums wait for one another longer than their instructions take; of two or three
-/// products that are worked on in turn, one fills the other's gaps.
+/// products that are worked on in turn, one fills the other's gaps. `CALL` is another number at each call: the compiler inlines what
+/// has one caller, and numbers that go through memory cost a third of the time.
 #[inline]
 #[target_feature(enable = "avx512f,avx512ifma")]
-pub(super) fn multiply_all<const N: usize>(start: [Sum; N], a: [&Factor; N], b: [&Factor; N]) -> [Sum; N] {
+pub(super) fn multiply_all<const CALL: u32, const N: usize>(
+    start: [Sum; N],
+    a: [&Factor; N],
+    b: [&Factor; N],
+) -> [Sum; N] {
     let mut t = [[zero(); 2 * LIMBS]; N];
     for n in 0..N {
         t[n][..LIMBS].copy_from_slice(&start[n].0);
@@ -257,13 +262,13 @@ pub(super) fn multiply_all<const N: usize>(start: [Sum; N], a: [&Factor; N], b: 
 #[inline]
 #[target_feature(enable = "avx512f,avx512ifma")]
 pub(super) fn square<const BIASED: bool>(a: &Factor) -> Sum {
-    square_all([BIASED], [a])[0]
+    square_all::<2, _>([BIASED], [a])[0]
 }
 
 /// The squares of all `a`, with [`Sum::bias`] in those that are `biased`.
 #[inline]
 #[target_feature(enable = "avx512f,avx512ifma")]
-pub(super) fn square_all<const N: usize>(biased: [bool; N], a: [&Factor; N]) -> [Sum; N] {
+pub(super) fn square_all<const CALL: u32, const N: usize>(biased: [bool; N], a: [&Factor; N]) -> [Sum; N] {
     let mut t = [[zero(); 2 * LIMBS]; N];
     for n in 0..N {
         if biased[n] {

@@ -62,7 +62,9 @@ pub fn instructions(function: Function) -> &'static [Feature] {
 /// What serves `function` with a key of `bits` on this machine, one operation at a time.
 pub fn path(function: Function, bits: usize) -> Path {
     let needed = instructions(function);
-    if needed.is_empty() {
+    // One P-256 key pair is AWS-LC's, and the other curves have no kernel (`awslc::ec`).
+    let alone = function != Function::EcKeygen || HERE != Some(Arch::X86) || matches!(bits, 0 | 384 | 521);
+    if needed.is_empty() || !alone {
         let batches = function.batch_instructions(bits);
         if batches.is_empty() || HERE != Some(Arch::X86) {
             return Path::Software(Reason::NoInstruction);
@@ -74,9 +76,6 @@ pub fn path(function: Function, bits: usize) -> Path {
     }
     if let Some(reason) = super::cpu::cpacf::lacking(function, bits) {
         return Path::Software(reason);
-    }
-    if function == Function::EcKeygen && HERE == Some(Arch::X86) && function.batch_instructions(bits).is_empty() {
-        return Path::Software(Reason::Parameter);
     }
     // AWS-LC's SHA-NI code for SHA-1, unlike that for SHA-256, also wants SSSE3, and goes without SHA-NI where it is masked.
     let sha1 = matches!(function, Function::Sha1 | Function::HmacSha1);

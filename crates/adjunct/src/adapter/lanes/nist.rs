@@ -66,7 +66,7 @@ macro_rules! lanes {
 
 lanes! {
     P256 [Queue::P256Sign, Queue::P256Derive, Queue::P256Keygen], [2, 2, 3];
-    P384 [Queue::P384Sign, Queue::P384Derive, Queue::P384Keygen], [2, 2, 2];
+    P384 [Queue::P384Sign, Queue::P384Derive, Queue::P384Keygen], [2, 2, 4];
     P521 [Queue::P521Sign, Queue::P521Derive, Queue::P521Keygen], [2, 5, 3];
 }
 

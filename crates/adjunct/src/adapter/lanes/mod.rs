@@ -134,6 +134,7 @@ fn start() {
 #[doc(hidden)]
 pub fn start_with(cpus: usize) {
     let start = || Board::map().map(|board| Engine { board, cpus: cpus.max(1), scheduling: memory::scheduling() });
+    function::now();
     let there = ENGINE.get_or_init(start).is_some();
     registry::set_online(Adapter::Lanes, there);
     // Switched off before, or just now by another thread.

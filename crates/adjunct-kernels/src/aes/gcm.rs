@@ -386,7 +386,7 @@ fn anew<T>(place: &T) -> &T {
     let mut place: *const T = place;
     // SAFETY: no instruction at all; the reference stays as it was.
     unsafe {
-        asm!("/* {} */", inout(reg) place, options(nomem, nostack, preserves_flags));
+        asm!("/* {} */", inout(reg) place, options(readonly, nostack, preserves_flags));
         &*place
     }
 }
@@ -410,13 +410,13 @@ impl<'l, W: Width> Counters<'l, W> {
     #[inline(always)]
     fn new(first: __m128i, key: W, low: &'l mut Aligned<[W; WIDE]>) -> Self {
         let mask = W::of(every(Self::BLOCKS - 1));
-        let (first, mut place) = (W::broadcast(first), W::broadcast(first).and(mask).add32(W::of(PLACES)));
+        let (first, place) = (W::broadcast(first), W::broadcast(first).and(mask).add32(W::of(PLACES)));
         let upper = first.xor(first.and(mask));
         each!(WIDE, |i| {
+            let place = place.add32(W::of(every((i * W::BYTES / 16) as i64)));
             // The bit above the lower ones, which says "higher", goes on to all above it.
             let extended = place.xor(W::of(every(Self::BLOCKS))).add32(W::of(every(-Self::BLOCKS & 0xffff_ffff)));
             low.0[i] = extended.reversed();
-            place = place.add32(W::of(every(W::BYTES as i64 / 16)));
         });
         Counters { low, upper, base: upper.reversed().xor(key) }
     }

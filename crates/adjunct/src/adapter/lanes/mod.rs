@@ -22,13 +22,15 @@ mod jobs;
 mod kind;
 mod memory;
 pub mod nist;
+mod own;
 pub mod pause;
 mod presence;
 pub mod rsa;
 mod work;
 
 pub use jobs::Ticket;
-pub use kind::{Kind, Own};
+pub use kind::Kind;
+pub use own::Own;
 
 use crate::adapter::registry::{self, Adapter};
 use crate::adapter::{Outcome, cpu};

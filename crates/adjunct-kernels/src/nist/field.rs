@@ -60,13 +60,25 @@ impl<const N: usize> Columns<N> {
 #[target_feature(enable = "avx512f,avx512ifma")]
 pub fn columns<const N: usize>(a: &Number<N>, b: &Number<N>) -> Columns<N> {
     let mut out = Columns([[zero(); N]; 2]);
-    for i in 0..N {
+    rows::<false, N>(&mut out, a, b);
+    rows::<true, N>(&mut out, a, b);
+    out
+}
+
+/// Adds `a` times the lower or the upper half of `b`: the compiler unrolls the halves, but not a loop over 11 limbs.
+#[inline]
+#[target_feature(enable = "avx512f,avx512ifma")]
+fn rows<const UPPER: bool, const N: usize>(out: &mut Columns<N>, a: &Number<N>, b: &Number<N>) {
+    for i in half::<UPPER, N>() {
         for j in 0..N {
             *out.at(i + j) = low(*out.at(i + j), a[j], b[i]);
             *out.at(i + j + 1) = high(*out.at(i + j + 1), a[j], b[i]);
         }
     }
-    out
+}
+
+const fn half<const UPPER: bool, const N: usize>() -> std::ops::Range<usize> {
+    if UPPER { N / 2..N } else { 0..N / 2 }
 }
 
 /// `a`^2, not reduced.
@@ -74,12 +86,8 @@ pub fn columns<const N: usize>(a: &Number<N>, b: &Number<N>) -> Columns<N> {
 #[target_feature(enable = "avx512f,avx512ifma")]
 pub fn square_columns<const N: usize>(a: &Number<N>) -> Columns<N> {
     let mut out = Columns([[zero(); N]; 2]);
-    for i in 0..N {
-        for j in i + 1..N {
-            *out.at(i + j) = low(*out.at(i + j), a[i], a[j]);
-            *out.at(i + j + 1) = high(*out.at(i + j + 1), a[i], a[j]);
-        }
-    }
+    square_rows::<false, N>(&mut out, a);
+    square_rows::<true, N>(&mut out, a);
     for i in 1..2 * N {
         *out.at(i) = _mm512_add_epi64(*out.at(i), *out.at(i));
     }
@@ -90,10 +98,22 @@ pub fn square_columns<const N: usize>(a: &Number<N>) -> Columns<N> {
     out
 }
 
+/// Adds the products of the lower or the upper half of `a` with the limbs above each.
+#[inline]
+#[target_feature(enable = "avx512f,avx512ifma")]
+fn square_rows<const UPPER: bool, const N: usize>(out: &mut Columns<N>, a: &Number<N>) {
+    for i in half::<UPPER, N>() {
+        for j in i + 1..N {
+            *out.at(i + j) = low(*out.at(i + j), a[i], a[j]);
+            *out.at(i + j + 1) = high(*out.at(i + j + 1), a[i], a[j]);
+        }
+    }
+}
+
 /// The columns divided by R modulo p, loose.
 #[inline]
 #[target_feature(enable = "avx512f,avx512ifma")]
-pub fn reduce<C: Curve<N>, const N: usize>(mut c: Columns<N>) -> Number<N> {
+pub fn reduce<const SQUARE: bool, C: Curve<N>, const N: usize>(mut c: Columns<N>) -> Number<N> {
     // What is to be taken away, as IFMA only adds.
     let mut minus = Columns([[zero(); N]; 2]);
     for i in 0..N {
@@ -130,17 +150,17 @@ pub fn reduce<C: Curve<N>, const N: usize>(mut c: Columns<N>) -> Number<N> {
 }
 
 /// `a` * `b` / R, loose, of carried factors.
-#[inline]
+#[inline(never)]
 #[target_feature(enable = "avx512f,avx512ifma")]
 pub fn multiply<C: Curve<N>, const N: usize>(a: &Number<N>, b: &Number<N>) -> Number<N> {
-    reduce::<C, N>(columns(a, b))
+    reduce::<false, C, N>(columns(a, b))
 }
 
 /// `a`^2 / R, loose, of a carried number.
-#[inline]
+#[inline(never)]
 #[target_feature(enable = "avx512f,avx512ifma")]
 pub fn square<C: Curve<N>, const N: usize>(a: &Number<N>) -> Number<N> {
-    reduce::<C, N>(square_columns(a))
+    reduce::<true, C, N>(square_columns(a))
 }
 
 /// `a` + `b`, loose.

@@ -58,17 +58,17 @@ impl<const N: usize> Columns<N> {
 /// `a` * `b`, not reduced.
 #[inline]
 #[target_feature(enable = "avx512f,avx512ifma")]
-pub fn columns<const N: usize>(a: &Number<N>, b: &Number<N>) -> Columns<N> {
+fn columns<const CALL: u32, const N: usize>(a: &Number<N>, b: &Number<N>) -> Columns<N> {
     let mut out = Columns([[zero(); N]; 2]);
-    rows::<false, N>(&mut out, a, b);
-    rows::<true, N>(&mut out, a, b);
+    rows::<false, CALL, N>(&mut out, a, b);
+    rows::<true, CALL, N>(&mut out, a, b);
     out
 }
 
 /// Adds `a` times the lower or the upper half of `b`: the compiler unrolls the halves, but not a loop over 11 limbs.
 #[inline]
 #[target_feature(enable = "avx512f,avx512ifma")]
-fn rows<const UPPER: bool, const N: usize>(out: &mut Columns<N>, a: &Number<N>, b: &Number<N>) {
+fn rows<const UPPER: bool, const CALL: u32, const N: usize>(out: &mut Columns<N>, a: &Number<N>, b: &Number<N>) {
     for i in half::<UPPER, N>() {
         for j in 0..N {
             *out.at(i + j) = low(*out.at(i + j), a[j], b[i]);
@@ -84,10 +84,10 @@ const fn half<const UPPER: bool, const N: usize>() -> std::ops::Range<usize> {
 /// `a`^2, not reduced.
 #[inline]
 #[target_feature(enable = "avx512f,avx512ifma")]
-pub fn square_columns<const N: usize>(a: &Number<N>) -> Columns<N> {
+fn square_columns<const CALL: u32, const N: usize>(a: &Number<N>) -> Columns<N> {
     let mut out = Columns([[zero(); N]; 2]);
-    square_rows::<false, N>(&mut out, a);
-    square_rows::<true, N>(&mut out, a);
+    square_rows::<false, CALL, N>(&mut out, a);
+    square_rows::<true, CALL, N>(&mut out, a);
     for i in 1..2 * N {
         *out.at(i) = _mm512_add_epi64(*out.at(i), *out.at(i));
     }
@@ -101,7 +101,7 @@ pub fn square_columns<const N: usize>(a: &Number<N>) -> Columns<N> {
 /// Adds the products of the lower or the upper half of `a` with the limbs above each.
 #[inline]
 #[target_feature(enable = "avx512f,avx512ifma")]
-fn square_rows<const UPPER: bool, const N: usize>(out: &mut Columns<N>, a: &Number<N>) {
+fn square_rows<const UPPER: bool, const CALL: u32, const N: usize>(out: &mut Columns<N>, a: &Number<N>) {
     for i in half::<UPPER, N>() {
         for j in i + 1..N {
             *out.at(i + j) = low(*out.at(i + j), a[i], a[j]);
@@ -113,7 +113,7 @@ fn square_rows<const UPPER: bool, const N: usize>(out: &mut Columns<N>, a: &Numb
 /// The columns divided by R modulo p, loose.
 #[inline]
 #[target_feature(enable = "avx512f,avx512ifma")]
-pub fn reduce<const SQUARE: bool, C: Curve<N>, const N: usize>(mut c: Columns<N>) -> Number<N> {
+fn reduce<const CALL: u32, C: Curve<N>, const N: usize>(mut c: Columns<N>) -> Number<N> {
     // What is to be taken away, as IFMA only adds.
     let mut minus = Columns([[zero(); N]; 2]);
     for i in 0..N {
@@ -150,17 +150,33 @@ pub fn reduce<const SQUARE: bool, C: Curve<N>, const N: usize>(mut c: Columns<N>
 }
 
 /// `a` * `b` / R, loose, of carried factors.
+// Inlined everywhere, it would be slower but with 5 limbs, and the code four times as long.
 #[inline(never)]
 #[target_feature(enable = "avx512f,avx512ifma")]
 pub fn multiply<C: Curve<N>, const N: usize>(a: &Number<N>, b: &Number<N>) -> Number<N> {
-    reduce::<false, C, N>(columns(a, b))
+    multiply_inlined::<0, C, N>(a, b)
 }
 
 /// `a`^2 / R, loose, of a carried number.
 #[inline(never)]
 #[target_feature(enable = "avx512f,avx512ifma")]
 pub fn square<C: Curve<N>, const N: usize>(a: &Number<N>) -> Number<N> {
-    reduce::<true, C, N>(square_columns(a))
+    square_inlined::<1, C, N>(a)
+}
+
+/// As [`multiply`], where most of the time is spent. `CALL` is another number at each call: the compiler inlines what has one
+/// caller.
+#[inline]
+#[target_feature(enable = "avx512f,avx512ifma")]
+pub fn multiply_inlined<const CALL: u32, C: Curve<N>, const N: usize>(a: &Number<N>, b: &Number<N>) -> Number<N> {
+    reduce::<CALL, C, N>(columns::<CALL, N>(a, b))
+}
+
+/// As [`square`]; for `CALL` see [`multiply_inlined`].
+#[inline]
+#[target_feature(enable = "avx512f,avx512ifma")]
+pub fn square_inlined<const CALL: u32, C: Curve<N>, const N: usize>(a: &Number<N>) -> Number<N> {
+    reduce::<CALL, C, N>(square_columns::<CALL, N>(a))
 }
 
 /// `a` + `b`, loose.

@@ -94,18 +94,19 @@ pub fn signed<C: Curve<N>, const N: usize>(digit: &Digit, y: &Number<N>) -> Numb
 #[inline(never)]
 #[target_feature(enable = "avx512f,avx512ifma")]
 pub fn double<C: Curve<N>, const N: usize>(a: &mut Point<N>) {
-    let delta = s::<C, N>(&a.z);
-    let gamma = carry(s::<C, N>(&a.y));
-    let z = m::<C, N>(&a.y, &a.z);
-    let beta = m::<C, N>(&a.x, &gamma);
+    use field::{multiply_inlined as m, square_inlined as s};
+    let delta = s::<2, C, N>(&a.z);
+    let gamma = carry(s::<3, C, N>(&a.y));
+    let z = m::<4, C, N>(&a.y, &a.z);
+    let beta = m::<5, C, N>(&a.x, &gamma);
     let less = shrink::<C, N>(subtract(&a.x, &delta));
-    let alpha = m::<C, N>(&less, &carry(add(&a.x, &delta)));
+    let alpha = m::<6, C, N>(&less, &carry(add(&a.x, &delta)));
     let alpha = carry(add(&alpha, &shift::<1, N>(&alpha)));
     a.z = carry(shift::<1, N>(&z));
     let beta4 = shift::<2, N>(&beta);
-    a.x = shrink::<C, N>(subtract(&s::<C, N>(&alpha), &shift::<1, N>(&beta4)));
-    let step = m::<C, N>(&alpha, &shrink::<C, N>(subtract(&beta4, &a.x)));
-    a.y = shrink::<C, N>(subtract(&step, &shift::<3, N>(&s::<C, N>(&gamma))));
+    a.x = shrink::<C, N>(subtract(&s::<7, C, N>(&alpha), &shift::<1, N>(&beta4)));
+    let step = m::<8, C, N>(&alpha, &shrink::<C, N>(subtract(&beta4, &a.x)));
+    a.y = shrink::<C, N>(subtract(&step, &shift::<3, N>(&s::<9, C, N>(&gamma))));
 }
 
 /// One number for each of W additions that do not depend on each other: the CPU works on one while another's last product

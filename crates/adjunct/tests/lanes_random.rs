@@ -98,7 +98,7 @@ fn key_pairs_whose_work_the_lanes_share() {
     for _ in 0..operations(30) {
         for curve in [Curve::P256, Curve::P384, Curve::P521] {
             let (key, outcome) = Key::generate(curve.group()).unwrap();
-            assert_eq!(outcome == Outcome::Instructions, curve != Curve::P256);
+            assert_eq!(outcome, Outcome::Instructions);
             assert!(key.is_pair(), "private {:x?}", key.scalar());
         }
     }

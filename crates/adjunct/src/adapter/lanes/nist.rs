@@ -334,9 +334,7 @@ fn finish(curve: Curve, job: &KeygenJob) -> Result<Key, Error> {
         return Err(Error::Failed("key generation"));
     }
     let length = curve.field_len();
-    let mut point = [4; 1 + 2 * MAX_FIELD];
-    point[1..].copy_from_slice(&job.public);
-    Key::new(curve.group(), Some(&point[..1 + 2 * length]), Some(&job.private[..length]))
+    Key::of_pair(curve.group(), &job.private[..length], &job.public[..2 * length])
 }
 
 /// The part of a digest that any curve uses.

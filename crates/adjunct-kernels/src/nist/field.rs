@@ -150,7 +150,7 @@ fn reduce<const CALL: u32, C: Curve<N>, const N: usize>(mut c: Columns<N>) -> Nu
 }
 
 /// `a` * `b` / R, loose, of carried factors.
-// Inlined everywhere, it would be slower but with 5 limbs, and the code four times as long.
+// Left to inline it, the compiler makes calls of its parts in a large program, and the columns go through memory.
 #[inline(never)]
 #[target_feature(enable = "avx512f,avx512ifma")]
 pub fn multiply<C: Curve<N>, const N: usize>(a: &Number<N>, b: &Number<N>) -> Number<N> {

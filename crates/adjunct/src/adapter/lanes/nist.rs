@@ -67,7 +67,7 @@ macro_rules! lanes {
 lanes! {
     P256 [Queue::P256Sign, Queue::P256Derive, Queue::P256Keygen], [2, 2, 3];
     P384 [Queue::P384Sign, Queue::P384Derive, Queue::P384Keygen], [2, 2, 4];
-    P521 [Queue::P521Sign, Queue::P521Derive, Queue::P521Keygen], [2, 5, 3];
+    P521 [Queue::P521Sign, Queue::P521Derive, Queue::P521Keygen], [2, 3, 4];
 }
 
 /// ECDSA (FIPS 186-5, 6.4.1).

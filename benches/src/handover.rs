@@ -1,7 +1,7 @@
 //! What it costs at least that threads do each other's operations: each sleeps and is woken once for each.
 
+use crate::accelerator::load::cpu_time;
 use rustix::thread::futex::{Flags, wait, wake};
-use rustix::time::{ClockId, clock_gettime};
 use std::sync::atomic::Ordering::SeqCst;
 use std::sync::atomic::{AtomicBool, AtomicU32};
 use std::time::Duration;
@@ -55,12 +55,6 @@ pub fn handing_over(time: Duration) -> f64 {
     });
     let cpu = cpu_time().saturating_sub(begin);
     cpu.as_nanos() as f64 / f64::from(arrivals.into_inner().max(1))
-}
-
-/// CPU time of this process.
-fn cpu_time() -> Duration {
-    let time = clock_gettime(ClockId::ProcessCPUTime);
-    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
 #[cfg(test)]

@@ -220,7 +220,8 @@ fn percentile(times: &[u32], percent: usize) -> f64 {
     times.get(at).map_or(0.0, |&nanoseconds| f64::from(nanoseconds) / 1e3)
 }
 
-fn cpu_time() -> Duration {
+/// CPU time of this process.
+pub(crate) fn cpu_time() -> Duration {
     let now = clock_gettime(ClockId::ProcessCPUTime);
     Duration::new(now.tv_sec as u64, now.tv_nsec as u32)
 }

@@ -44,7 +44,8 @@ pub const fn factor<const N: usize>(m: &[u64; N], bits: usize) -> [u64; N] {
     power_of_two(rounds(bits) * (LIMB as usize - STEPS) + 3 * LIMB as usize * N, m)
 }
 
-/// 2^-2r / `a` modulo `m`, r being the rounds, below 3m and carried; 0 of 0. `a` is below `m`, which is of `bits` bits.#[inline(never)]
+/// 2^-2r / `a` modulo `m`, r being the rounds, below 3m and carried; 0 of 0. `a` is below `m`, which is of `bits` bits.
+#[inline(never)]
 #[target_feature(enable = "avx512f,avx512ifma")]
 pub fn invert<const N: usize>(a: &Number<N>, m: &[u64; N], bits: usize) -> Number<N> {
     let (m, k0) = (constant(m), same(montgomery::k0(m[0])));

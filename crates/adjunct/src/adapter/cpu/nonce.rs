@@ -117,7 +117,7 @@ impl Nonces {
             }
             shift_right(&mut out[..length], 8 * length - self.curve.bits());
             // A refused candidate tells nothing of the one that is taken.
-            if in_range(self.curve, &out[..length]) {
+            if self.curve.in_range(&out[..length]) {
                 return;
             }
             keyed.mac(&[&v[..size], &[0]], &mut k);
@@ -130,11 +130,6 @@ impl Nonces {
 /// [`Curve::truncate`].
 pub fn truncate(curve: Curve, digest: &[u8]) -> [u8; MAX_FIELD] {
     curve.truncate(digest)
-}
-
-/// [`Curve::in_range`].
-pub(crate) fn in_range(curve: Curve, number: &[u8]) -> bool {
-    curve.in_range(number)
 }
 
 /// `out` becomes `other` where `choose` is 0xFF, and stays where it is 0.

@@ -1,8 +1,8 @@
 //! Callers whose thread can do something else while their request waits.
 //!
 //! An event loop runs one operation at a time, so that a batch forms only if the operation lets the loop go on. The request
-//! is queued without being run. It runs as soon as eight of its kind wait; else when the loop comes back to the caller and
-//! has queued nothing new since it was there last; and with any batch that another thread runs meanwhile.
+//! is queued without being run. It runs as soon as eight of its kind wait in this thread; else when the loop comes back to the
+//! caller and has queued nothing new since it was there last.
 
 use super::jobs::{self, Ticket};
 use super::kind::Kind;

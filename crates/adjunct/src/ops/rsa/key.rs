@@ -7,7 +7,7 @@ use crate::adapter::lanes::rsa::{self as lanes, Prepared};
 use crate::adapter::registry::{Adapter, Route};
 use crate::catalogue::{Direction, Function};
 use crate::error::Error;
-use crate::memory::WriteOnce;
+use crate::memory::{Kept, WriteOnce};
 use crate::ops::Tally;
 use crate::ops::held::Held;
 use crate::slab::Entry;
@@ -149,20 +149,18 @@ impl Key {
     ///
     /// # Errors
     /// [`Error::Memory`].
-    pub(super) fn d_hash(&self) -> Result<Zeroizing<[u8; 32]>, Error> {
+    pub(super) fn d_hash(&self) -> Result<Kept<'_, Zeroizing<[u8; 32]>>, Error> {
         let clear = self.held.clear();
-        if let Some(hash) = clear.d_hash.get() {
-            return Ok(hash.clone());
-        }
-        let mut hash = Zeroizing::new([0; 32]);
-        if let Some(d) = clear.cpu.number(Part::D)? {
-            let zeros = [0; super::MAX_SIZE];
-            let mut digest = Digest::new(&SHA256);
-            digest.update(&zeros[..self.size() - d.len()]);
-            digest.update(&d);
-            digest.finish(&mut hash[..]);
-        }
-        clear.d_hash.keep(hash.clone());
-        Ok(hash)
+        clear.d_hash.get_or_make(|| {
+            let mut hash = Zeroizing::new([0; 32]);
+            if let Some(d) = clear.cpu.number(Part::D)? {
+                let zeros = [0; super::MAX_SIZE];
+                let mut digest = Digest::new(&SHA256);
+                digest.update(&zeros[..self.size() - d.len()]);
+                digest.update(&d);
+                digest.finish(&mut hash[..]);
+            }
+            Ok(hash)
+        })
     }
 }

@@ -115,7 +115,10 @@ fn an_accelerator_row_has_what_scripts_know() {
     let kernels = report["kernels"].as_array().unwrap();
     assert_eq!(kernels.len(), if report["units"]["ifma"].is_f64() { 7 } else { 0 });
     for row in kernels {
-        assert_eq!(names(row), ["function", "operations", "library", "ratio", "reach", "instructions", "limit", "share"]);
+        assert_eq!(
+            names(row),
+            ["function", "operations", "library", "ratio", "reach", "instructions", "limit", "share"]
+        );
         assert!(row["share"].as_f64().unwrap() > 0.0 && row["instructions"].as_f64().unwrap() > 100.0, "{row}");
     }
 }

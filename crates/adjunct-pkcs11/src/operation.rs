@@ -58,6 +58,11 @@ pub trait Cipher: Send {
     /// As the mechanism has them.
     fn finish(self: Box<Self>, out: &mut [u8]) -> Result<usize>;
 
+    /// Whether the lengths it tells are those of the results. Else they may be shorter, which only shows when they are made.
+    fn exact(&self) -> bool {
+        true
+    }
+
     /// The most that all of a message gives, at once.
     fn once_length(&self, input: usize) -> usize {
         self.update_length(input) + self.final_length()

@@ -7,6 +7,8 @@ use crate::mechanism::params::Params;
 use crate::rv::{Result, Rv, ensure};
 use cryptoki_sys::*;
 
+/// The length of AES's block.
+const BLOCK: usize = 16;
 const INVALID: Rv = Rv(CKR_MECHANISM_PARAM_INVALID);
 
 /// The mechanism at a pointer.
@@ -67,11 +69,15 @@ unsafe fn params<'a>(mechanism: &CK_MECHANISM) -> Result<Params<'a>> {
                 let bits = u32::try_from(counter.ulCounterBits).map_err(|_| INVALID)?;
                 Params::Counter { bits, block: counter.cb }
             }
-            CKM_AES_GCM => gcm(mechanism)?,
-            CKM_AES_CCM => {
-                let ccm: CK_CCM_PARAMS = read(mechanism)?;
-                let (nonce, aad) = (bytes(ccm.pNonce, ccm.ulNonceLen)?, bytes(ccm.pAAD, ccm.ulAADLen)?);
-                Params::Ccm { data: ccm.ulDataLen as u64, nonce, aad, mac: ccm.ulMACLen as u64 }
+            // An IV alone stands for a tag of 128 bits.
+            CKM_AES_GMAC if mechanism.ulParameterLen as usize <= BLOCK => Params::Bytes(plain()?),
+            CKM_AES_GCM | CKM_AES_GMAC => gcm(mechanism)?,
+            CKM_AES_CCM => ccm(mechanism)?,
+            CKM_CHACHA20 => {
+                let given: CK_CHACHA20_PARAMS = read(mechanism)?;
+                let size = |bits: CK_ULONG| if bits.is_multiple_of(8) { Ok(bits / 8) } else { Err(INVALID) };
+                let counter = bytes(given.pBlockCounter, size(given.blockCounterBits)?)?;
+                Params::ChaCha { counter, nonce: bytes(given.pNonce, size(given.ulNonceBits)?)? }
             }
             CKM_CHACHA20_POLY1305 => {
                 let given: CK_SALSA20_CHACHA20_POLY1305_PARAMS = read(mechanism)?;
@@ -133,9 +139,13 @@ struct OldGcm {
 unsafe fn gcm<'a>(mechanism: &CK_MECHANISM) -> Result<Params<'a>> {
     // SAFETY: as the caller of `mechanism` says.
     unsafe {
-        let old = mechanism.ulParameterLen as usize == size_of::<OldGcm>();
-        let given = if old {
+        let size = mechanism.ulParameterLen as usize;
+        let given = if size == size_of::<OldGcm>() {
             read::<OldGcm>(mechanism)?
+        } else if size == size_of::<CK_GCM_WRAP_PARAMS>() {
+            let wrap: CK_GCM_WRAP_PARAMS = read(mechanism)?;
+            let (iv, iv_len, aad, aad_len) = (wrap.pIv, wrap.ulIvLen, wrap.pAAD, wrap.ulAADLen);
+            OldGcm { iv, iv_len, aad, aad_len, tag_bits: wrap.ulTagBits }
         } else {
             let new: CK_GCM_PARAMS = read(mechanism)?;
             let (iv, iv_len, aad, aad_len) = (new.pIv, new.ulIvLen, new.pAAD, new.ulAADLen);
@@ -143,5 +153,27 @@ unsafe fn gcm<'a>(mechanism: &CK_MECHANISM) -> Result<Params<'a>> {
         };
         let (iv, aad) = (bytes(given.iv, given.iv_len)?, bytes(given.aad, given.aad_len)?);
         Ok(Params::Gcm { iv, aad, tag_bits: given.tag_bits as u64 })
+    }
+}
+
+/// CK_CCM_PARAMS, or CK_CCM_WRAP_PARAMS, which says besides how a nonce is made.
+unsafe fn ccm<'a>(mechanism: &CK_MECHANISM) -> Result<Params<'a>> {
+    // SAFETY: as the caller of `mechanism` says.
+    unsafe {
+        let given = if mechanism.ulParameterLen as usize == size_of::<CK_CCM_WRAP_PARAMS>() {
+            let wrap: CK_CCM_WRAP_PARAMS = read(mechanism)?;
+            CK_CCM_PARAMS {
+                ulDataLen: wrap.ulDataLen,
+                pNonce: wrap.pNonce,
+                ulNonceLen: wrap.ulNonceLen,
+                pAAD: wrap.pAAD,
+                ulAADLen: wrap.ulAADLen,
+                ulMACLen: wrap.ulMACLen,
+            }
+        } else {
+            read::<CK_CCM_PARAMS>(mechanism)?
+        };
+        let (nonce, aad) = (bytes(given.pNonce, given.ulNonceLen)?, bytes(given.pAAD, given.ulAADLen)?);
+        Ok(Params::Ccm { data: given.ulDataLen as u64, nonce, aad, mac: given.ulMACLen as u64 })
     }
 }

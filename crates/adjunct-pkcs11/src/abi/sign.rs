@@ -3,7 +3,7 @@
 use super::args::{Out, slice};
 use super::params::mechanism;
 use super::{calls, module};
-use crate::mechanism::{Mechanism, sign};
+use crate::mechanism::{Mechanism, mac, sign};
 use crate::objects;
 use crate::operation::{Signer, Verifier};
 use crate::rv::{Result, ensure, fail};
@@ -25,7 +25,11 @@ fn verifies(active: &mut Active) -> &mut Option<Verifying> {
 fn begin_sign(session: &Session, mechanism: Mechanism<'_>, key: CK_OBJECT_HANDLE) -> Result {
     ensure(!session.runs(signs), CKR_OPERATION_ACTIVE)?;
     let object = objects::key(session, key, CKA_SIGN, mechanism.kind)?;
-    let signer = sign::signer(mechanism, object.key()?)?;
+    let signer = if mac::serves(mechanism.kind) {
+        mac::signer(mechanism, &object)?
+    } else {
+        sign::signer(mechanism, object.key()?)?
+    };
     let locked = object.attributes.is(CKA_ALWAYS_AUTHENTICATE);
     session.begin(signs, Running::new(mechanism.kind, locked, signer))
 }
@@ -34,7 +38,11 @@ fn begin_sign(session: &Session, mechanism: Mechanism<'_>, key: CK_OBJECT_HANDLE
 fn begin_verify(session: &Session, mechanism: Mechanism<'_>, key: CK_OBJECT_HANDLE) -> Result {
     ensure(!session.runs(verifies), CKR_OPERATION_ACTIVE)?;
     let object = objects::key(session, key, CKA_VERIFY, mechanism.kind)?;
-    let verifier = sign::verifier(mechanism, object.key()?)?;
+    let verifier = if mac::serves(mechanism.kind) {
+        mac::verifier(mechanism, &object)?
+    } else {
+        sign::verifier(mechanism, object.key()?)?
+    };
     session.begin(verifies, Running::new(mechanism.kind, false, verifier))
 }
 

@@ -5,6 +5,7 @@ use super::params::Params;
 use crate::object::attributes::Attributes;
 use crate::object::key::{Curve, Key};
 use crate::rv::{Result, Rv, ensure, fail};
+use adjunct::ops::cipher::des;
 use adjunct::ops::ec;
 use adjunct::ops::ecx::{ed25519, x25519};
 use adjunct::ops::random::random;
@@ -19,18 +20,49 @@ use zeroize::Zeroizing;
 /// `CKR_MECHANISM_INVALID`, `CKR_TEMPLATE_INCOMPLETE`, `CKR_KEY_SIZE_RANGE`, `CKR_HOST_MEMORY`.
 pub fn secret(mechanism: Mechanism<'_>, template: &Attributes) -> Result<(CK_KEY_TYPE, Zeroizing<Vec<u8>>)> {
     ensure(mechanism.params == Params::None, CKR_MECHANISM_PARAM_INVALID)?;
-    let length = template.number(CKA_VALUE_LEN);
+    let given = template.number(CKA_VALUE_LEN);
+    let length = given.ok_or(Rv(CKR_TEMPLATE_INCOMPLETE));
     let (kind, length) = match mechanism.kind {
-        CKM_AES_KEY_GEN => (CKK_AES, length.ok_or(Rv(CKR_TEMPLATE_INCOMPLETE))?),
-        CKM_GENERIC_SECRET_KEY_GEN => (CKK_GENERIC_SECRET, length.ok_or(Rv(CKR_TEMPLATE_INCOMPLETE))?),
-        _ => return fail(CKR_MECHANISM_INVALID),
+        CKM_AES_KEY_GEN => (CKK_AES, length?),
+        CKM_AES_XTS_KEY_GEN => (CKK_AES_XTS, length?),
+        CKM_GENERIC_SECRET_KEY_GEN => (CKK_GENERIC_SECRET, length?),
+        CKM_DES2_KEY_GEN => (CKK_DES2, given.unwrap_or(16)),
+        CKM_DES3_KEY_GEN => (CKK_DES3, given.unwrap_or(24)),
+        CKM_CHACHA20_KEY_GEN => (CKK_CHACHA20, given.unwrap_or(32)),
+        // Of an HMAC as long as its result, where the template does not say.
+        kind => {
+            let (kind, size) = hmac(kind).ok_or(Rv(CKR_MECHANISM_INVALID))?;
+            (kind, given.unwrap_or(size))
+        }
     };
     let sizes = super::table::find(mechanism.kind).ok_or(Rv(CKR_MECHANISM_INVALID))?;
     ensure((sizes.least..=sizes.most).contains(&length), CKR_KEY_SIZE_RANGE)?;
     ensure(kind != CKK_AES || matches!(length, 16 | 24 | 32), CKR_KEY_SIZE_RANGE)?;
+    ensure(kind != CKK_AES_XTS || matches!(length, 32 | 64), CKR_KEY_SIZE_RANGE)?;
     let mut value = adjunct::memory::zeros(length as usize)?;
-    random(&mut value);
+    match kind {
+        CKK_DES2 | CKK_DES3 => des::random_key(&mut value),
+        _ => random(&mut value),
+    }
     Ok((kind, value))
+}
+
+/// The type of keys for one HMAC alone, and the length of its result.
+const fn hmac(mechanism: CK_MECHANISM_TYPE) -> Option<(CK_KEY_TYPE, CK_ULONG)> {
+    Some(match mechanism {
+        CKM_SHA_1_KEY_GEN => (CKK_SHA_1_HMAC, 20),
+        CKM_SHA224_KEY_GEN => (CKK_SHA224_HMAC, 28),
+        CKM_SHA256_KEY_GEN => (CKK_SHA256_HMAC, 32),
+        CKM_SHA384_KEY_GEN => (CKK_SHA384_HMAC, 48),
+        CKM_SHA512_KEY_GEN => (CKK_SHA512_HMAC, 64),
+        CKM_SHA512_224_KEY_GEN => (CKK_SHA512_224_HMAC, 28),
+        CKM_SHA512_256_KEY_GEN => (CKK_SHA512_256_HMAC, 32),
+        CKM_SHA3_224_KEY_GEN => (CKK_SHA3_224_HMAC, 28),
+        CKM_SHA3_256_KEY_GEN => (CKK_SHA3_256_HMAC, 32),
+        CKM_SHA3_384_KEY_GEN => (CKK_SHA3_384_HMAC, 48),
+        CKM_SHA3_512_KEY_GEN => (CKK_SHA3_512_HMAC, 64),
+        _ => return None,
+    })
 }
 
 /// A new key pair.

@@ -1,11 +1,18 @@
 //! Mechanisms: which there are, and the operations that they give.
 
+pub mod aead;
+pub mod blocks;
+pub mod cipher;
 pub mod digest;
 pub mod generate;
 pub mod hash;
+pub mod mac;
 pub mod params;
 pub mod sign;
+pub mod streams;
 pub mod table;
+pub mod wrap;
+pub mod xts;
 
 use cryptoki_sys::CK_MECHANISM_TYPE;
 use params::Params;

@@ -27,6 +27,11 @@ pub enum Params<'a> {
         bits: u32,
         block: [u8; 16],
     },
+    /// CK_CHACHA20_PARAMS.
+    ChaCha {
+        counter: &'a [u8],
+        nonce: &'a [u8],
+    },
     /// CK_GCM_PARAMS; the tag's length in bits.
     Gcm {
         iv: &'a [u8],

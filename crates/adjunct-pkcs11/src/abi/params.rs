@@ -26,14 +26,15 @@ pub unsafe fn mechanism<'a>(pointer: *const CK_MECHANISM) -> Result<Mechanism<'a
 }
 
 /// A structure of parameters.
-unsafe fn read<T: Copy>(mechanism: &CK_MECHANISM) -> Result<T> {
+pub(super) unsafe fn read<T: Copy>(mechanism: &CK_MECHANISM) -> Result<T> {
     let fits = mechanism.ulParameterLen as usize == size_of::<T>() && !mechanism.pParameter.is_null();
     ensure(fits, CKR_MECHANISM_PARAM_INVALID)?;
     // SAFETY: as the caller of `mechanism` says; alignment is not asked for.
     Ok(unsafe { mechanism.pParameter.cast::<T>().read_unaligned() })
 }
 
-unsafe fn bytes<'a>(pointer: *const u8, length: CK_ULONG) -> Result<&'a [u8]> {
+/// Bytes that a structure points to.
+pub(super) unsafe fn bytes<'a>(pointer: *const u8, length: CK_ULONG) -> Result<&'a [u8]> {
     // SAFETY: as the caller of `mechanism` says.
     unsafe { slice(pointer, length) }.map_err(|_| INVALID)
 }
@@ -83,12 +84,6 @@ unsafe fn params<'a>(mechanism: &CK_MECHANISM) -> Result<Params<'a>> {
                 let given: CK_SALSA20_CHACHA20_POLY1305_PARAMS = read(mechanism)?;
                 let (nonce, aad) = (bytes(given.pNonce, given.ulNonceLen)?, bytes(given.pAAD, given.ulAADLen)?);
                 Params::ChaChaPoly { nonce, aad }
-            }
-            CKM_ECDH1_DERIVE | CKM_ECDH1_COFACTOR_DERIVE => {
-                let ecdh: CK_ECDH1_DERIVE_PARAMS = read(mechanism)?;
-                let shared = bytes(ecdh.pSharedData, ecdh.ulSharedDataLen)?;
-                let public = bytes(ecdh.pPublicData, ecdh.ulPublicDataLen)?;
-                Params::Ecdh { kdf: ecdh.kdf as u64, shared, public }
             }
             CKM_EDDSA if mechanism.ulParameterLen != 0 => {
                 let eddsa: CK_EDDSA_PARAMS = read(mechanism)?;

@@ -3,6 +3,8 @@
 pub mod attributes;
 pub mod complete;
 pub mod key;
+pub mod lattice;
+pub mod pkcs8;
 pub mod schema;
 pub mod spki;
 pub mod table;

@@ -4,8 +4,8 @@ use crate::handle::Handle;
 use crate::mechanism::{Mechanism, generate};
 use crate::object::attributes::Attributes;
 use crate::object::complete::Origin;
-use crate::objects::insert;
-use crate::rv::{Result, ensure};
+use crate::objects::{insert, insert_all};
+use crate::rv::{Result, ensure, fail};
 use crate::session::Session;
 use cryptoki_sys::*;
 
@@ -60,14 +60,9 @@ pub fn generate_pair(
     }
     let public = defaults.object_of(public, origin, Some(pair.key.clone()))?;
     let private = defaults.object_of(private, origin, Some(pair.key))?;
-    let token = &session.slot().token;
-    let public = insert(session, own, public)?;
-    match insert(session, own, private) {
-        Ok(private) => Ok((public, private)),
-        Err(error) => {
-            // Both or none.
-            let _ = token.objects.remove(public);
-            Err(error)
-        }
+    let handles = insert_all(session, own, [public, private])?;
+    match handles[..] {
+        [public, private] => Ok((public, private)),
+        _ => fail(CKR_FUNCTION_FAILED),
     }
 }

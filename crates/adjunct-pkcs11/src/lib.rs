@@ -3,6 +3,7 @@
 //!
 //! * `abi`: the foreign layer.
 //! * `module`, `session`, `token`: what is initialized, what is open, what slots hold.
+//! * `store`: what stays of tokens when a program ends.
 //! * `object`, `objects`, `keys`, `derive`, `encapsulate`: objects, and what sessions do with them.
 //! * `mechanism`, `operation`: what can be done with keys, and what runs.
 
@@ -19,6 +20,7 @@ mod objects;
 mod operation;
 mod rv;
 mod session;
+mod store;
 mod token;
 
 use cryptoki_sys::*;

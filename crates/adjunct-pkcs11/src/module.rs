@@ -3,6 +3,7 @@
 use crate::handle::Handle;
 use crate::rv::{Result, Rv, fail};
 use crate::session::{self, Session};
+use crate::store::config;
 use crate::token::Token;
 use adjunct::fork;
 use adjunct::slab::Entry;
@@ -66,7 +67,10 @@ impl Module {
             let fresh = epoch % 2 == 0 && module.epoch.compare_exchange(epoch, epoch + 1, AcqRel, Acquire).is_ok();
             return if fresh { Ok(()) } else { fail(CKR_CRYPTOKI_ALREADY_INITIALIZED) };
         }
-        let slots = vec![Slot { id: ACCELERATOR, token: Token::accelerator() }];
+        let (stores, wrong) = config::stores();
+        wrong.iter().for_each(|line| adjunct::diag::warn(line));
+        let stores = stores.into_iter().map(|(id, store)| Slot { id, token: Token::kept(store) });
+        let slots = std::iter::once(Slot { id: ACCELERATOR, token: Token::accelerator() }).chain(stores).collect();
         let module = Box::into_raw(Box::new(Module { process, epoch: AtomicU64::new(1), slots }));
         if MODULE.compare_exchange(old, module, AcqRel, Acquire).is_err() {
             // SAFETY: made above, and seen by nobody.

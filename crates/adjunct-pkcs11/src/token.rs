@@ -3,7 +3,8 @@
 use crate::handle::Handle;
 use crate::object::complete::Defaults;
 use crate::object::table::Table;
-use crate::rv::{Result, fail};
+use crate::rv::{Result, Rv, ensure, fail};
+use crate::store::{Holder, Info, Store};
 use cryptoki_sys::*;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 use std::sync::atomic::{AtomicU8, AtomicUsize};
@@ -30,13 +31,11 @@ struct Shard {
 /// A token.
 #[derive(Debug)]
 pub struct Token {
-    pub label: &'static str,
     pub model: &'static str,
-    pub serial: &'static str,
-    /// `CKF_` of C_GetTokenInfo, less what depends on the state.
-    pub flags: CK_FLAGS,
     pub defaults: Defaults,
     pub objects: Table,
+    /// Where its objects stay. The accelerator keeps none, and everybody may do everything there.
+    store: Option<Store>,
     user: AtomicU8,
     shards: [Shard; SHARDS],
 }
@@ -44,16 +43,54 @@ pub struct Token {
 impl Token {
     /// The accelerator token: no login, session objects, keys that may do all their type can.
     pub fn accelerator() -> Token {
-        Token {
-            label: "icatok",
-            model: "ICA",
-            serial: "0000000000000001",
-            flags: CKF_RNG | CKF_TOKEN_INITIALIZED | CKF_DUAL_CRYPTO_OPERATIONS,
-            defaults: Defaults { open: true },
-            objects: Table::new(),
-            user: AtomicU8::new(User::Nobody as u8),
-            shards: Default::default(),
+        Token::new("ICA", Defaults { open: true }, None)
+    }
+
+    /// A token with PINs and objects that stay.
+    pub fn kept(store: Store) -> Token {
+        Token::new("Store", Defaults { open: false }, Some(store))
+    }
+
+    fn new(model: &'static str, defaults: Defaults, store: Option<Store>) -> Token {
+        let user = AtomicU8::new(User::Nobody as u8);
+        Token { model, defaults, objects: Table::new(), store, user, shards: Default::default() }
+    }
+
+    /// What it says of itself.
+    ///
+    /// # Errors
+    /// Those of [`Store::refresh`].
+    pub fn info(&self, slot: CK_SLOT_ID) -> Result<Info> {
+        match &self.store {
+            Some(store) => store.info(&self.objects, slot),
+            None => {
+                let mut label = [b' '; 32];
+                label[..6].copy_from_slice(b"icatok");
+                let flags = CKF_RNG | CKF_TOKEN_INITIALIZED | CKF_DUAL_CRYPTO_OPERATIONS;
+                Ok(Info { label, serial: *b"0000000000000001", flags })
+            }
         }
+    }
+
+    /// Sees what other processes have made of its objects.
+    ///
+    /// # Errors
+    /// Those of [`Store::refresh`].
+    pub fn refresh(&self) -> Result {
+        if let Some(store) = &self.store
+            && !store.refresh(&self.objects)?
+        {
+            self.ended();
+        }
+        Ok(())
+    }
+
+    /// Whether sessions can be opened.
+    ///
+    /// # Errors
+    /// `CKR_TOKEN_NOT_INITIALIZED`, and those of [`Store::refresh`].
+    pub fn must_be_initialized(&self) -> Result {
+        self.store.as_ref().map_or(Ok(()), |store| store.must_be_initialized(&self.objects))
     }
 
     /// Who is logged in.
@@ -67,30 +104,90 @@ impl Token {
 
     /// Whether private objects are seen.
     pub fn sees_private(&self) -> bool {
-        self.user() == User::User || self.flags & CKF_LOGIN_REQUIRED == 0
+        self.store.is_none() || self.user() == User::User
     }
 
-    /// Whether objects that stay can be made here.
-    pub fn keeps_objects(&self) -> bool {
-        false
+    /// Where objects stay that may be made now.
+    ///
+    /// # Errors
+    /// `CKR_TOKEN_WRITE_PROTECTED`, `CKR_USER_NOT_LOGGED_IN`.
+    pub fn keeping(&self) -> Result<&Store> {
+        let store = self.store.as_ref().ok_or(Rv(CKR_TOKEN_WRITE_PROTECTED))?;
+        store.may_write().map(|()| store)
+    }
+
+    /// A token with PINs.
+    fn with_pins(&self) -> Result<&Store> {
+        self.store.as_ref().ok_or(Rv(CKR_FUNCTION_NOT_SUPPORTED))
     }
 
     /// Logs a user in.
     ///
     /// # Errors
-    /// `CKR_USER_ALREADY_LOGGED_IN`, `CKR_USER_ANOTHER_ALREADY_LOGGED_IN`; `CKR_USER_TYPE_INVALID` for one that the token has not.
-    pub fn login(&self, user: CK_USER_TYPE, _pin: Option<&[u8]>) -> Result {
-        match (user, self.user()) {
-            (CKU_USER, User::User) | (CKU_SO, User::SecurityOfficer) => fail(CKR_USER_ALREADY_LOGGED_IN),
-            (CKU_USER | CKU_SO, User::User | User::SecurityOfficer) => fail(CKR_USER_ANOTHER_ALREADY_LOGGED_IN),
-            (CKU_CONTEXT_SPECIFIC, _) => fail(CKR_OPERATION_NOT_INITIALIZED),
-            // Whoever logs in though nobody has to is let in: programs do, with any PIN.
-            (CKU_USER, User::Nobody) => {
-                self.user.store(User::User as u8, Relaxed);
-                Ok(())
-            }
-            _ => fail(CKR_USER_TYPE_INVALID),
+    /// `CKR_USER_ALREADY_LOGGED_IN`, `CKR_USER_ANOTHER_ALREADY_LOGGED_IN`; `CKR_USER_TYPE_INVALID` for one that the token has not; those of
+    /// [`Store::check_pin`].
+    pub fn login(&self, user: CK_USER_TYPE, pin: &[u8]) -> Result {
+        let (user, holder) = match user {
+            CKU_USER => (User::User, Holder::User),
+            CKU_SO => (User::SecurityOfficer, Holder::SecurityOfficer),
+            _ => return fail(CKR_USER_TYPE_INVALID),
+        };
+        match self.user() {
+            User::Nobody => {}
+            other if other == user => return fail(CKR_USER_ALREADY_LOGGED_IN),
+            _ => return fail(CKR_USER_ANOTHER_ALREADY_LOGGED_IN),
         }
+        match &self.store {
+            Some(store) => {
+                // Another thread may log in meanwhile: it waits its turn, and finds that somebody is.
+                let enter = || self.user.compare_exchange(User::Nobody as u8, user as u8, AcqRel, Acquire);
+                store.log_in(&self.objects, holder, pin, || enter().is_ok())?;
+            }
+            // Whoever logs in though nobody has to is let in: programs do, with any PIN. A security officer there is not.
+            None if user == User::User => self.user.store(User::User as u8, Relaxed),
+            None => return fail(CKR_USER_TYPE_INVALID),
+        }
+        Ok(())
+    }
+
+    /// Checks the user's PIN once more, for a key that wants that.
+    ///
+    /// # Errors
+    /// Those of [`Store::check_pin`]; `CKR_USER_NOT_LOGGED_IN`.
+    pub fn check_again(&self, pin: &[u8]) -> Result {
+        let Some(store) = &self.store else { return Ok(()) };
+        ensure(self.user() == User::User, CKR_USER_NOT_LOGGED_IN)?;
+        store.check_pin(&self.objects, Holder::User, pin)
+    }
+
+    /// C_InitToken.
+    ///
+    /// # Errors
+    /// `CKR_SESSION_EXISTS`, `CKR_FUNCTION_NOT_SUPPORTED` of a token that is what it is; those of [`Store::initialize`].
+    pub fn initialize(&self, pin: &[u8], label: &[u8; 32]) -> Result {
+        let store = self.with_pins()?;
+        ensure(self.sessions().0 == 0, CKR_SESSION_EXISTS)?;
+        store.initialize(&self.objects, pin, label)
+    }
+
+    /// C_InitPIN.
+    ///
+    /// # Errors
+    /// `CKR_USER_NOT_LOGGED_IN` if the security officer is not, `CKR_FUNCTION_NOT_SUPPORTED`; those of [`Store::initialize_pin`].
+    pub fn initialize_pin(&self, pin: &[u8]) -> Result {
+        let store = self.with_pins()?;
+        ensure(self.user() == User::SecurityOfficer, CKR_USER_NOT_LOGGED_IN)?;
+        store.initialize_pin(&self.objects, pin)
+    }
+
+    /// C_SetPIN: of whoever is logged in, else of the user.
+    ///
+    /// # Errors
+    /// `CKR_FUNCTION_NOT_SUPPORTED`; those of [`Store::set_pin`].
+    pub fn set_pin(&self, old: &[u8], new: &[u8]) -> Result {
+        let store = self.with_pins()?;
+        let holder = if self.user() == User::SecurityOfficer { Holder::SecurityOfficer } else { Holder::User };
+        store.set_pin(&self.objects, holder, old, new)
     }
 
     /// Logs out; private session objects end.
@@ -101,10 +198,17 @@ impl Token {
         if self.user.swap(User::Nobody as u8, AcqRel) == User::Nobody as u8 {
             return fail(CKR_USER_NOT_LOGGED_IN);
         }
-        if self.flags & CKF_LOGIN_REQUIRED != 0 {
-            self.objects.remove_all(|place| place.session().is_some() && place.object().is_private());
+        if let Some(store) = &self.store {
+            store.log_out();
+            self.ended();
         }
         Ok(())
+    }
+
+    /// Nobody is logged in any more: what is private goes.
+    fn ended(&self) {
+        self.user.store(User::Nobody as u8, Relaxed);
+        self.objects.remove_all(|place| place.object().is_private());
     }
 
     /// Counts a session that opens; where it counts.

@@ -6,6 +6,7 @@ use super::{calls, module, trace};
 use crate::mechanism::table::{self, MECHANISMS};
 use crate::module::{Module, Slot};
 use crate::rv::{Rv, ensure, fail};
+use crate::store::PIN_LENGTHS;
 use cryptoki_sys::*;
 use std::ffi::c_void;
 
@@ -50,21 +51,22 @@ fn slot_info(slot: &Slot) -> CK_SLOT_INFO {
     }
 }
 
-fn token_info(slot: &Slot) -> CK_TOKEN_INFO {
+fn token_info(slot: &Slot) -> crate::rv::Result<CK_TOKEN_INFO> {
     let token = &slot.token;
+    let info = token.info(slot.id)?;
     let (sessions, read_write) = token.sessions();
-    CK_TOKEN_INFO {
-        label: padded(token.label),
+    Ok(CK_TOKEN_INFO {
+        label: info.label,
         manufacturerID: padded(MANUFACTURER),
         model: padded(token.model),
-        serialNumber: padded(token.serial),
-        flags: token.flags,
+        serialNumber: info.serial,
+        flags: info.flags,
         ulMaxSessionCount: CK_EFFECTIVELY_INFINITE,
         ulSessionCount: sessions as CK_ULONG,
         ulMaxRwSessionCount: CK_EFFECTIVELY_INFINITE,
         ulRwSessionCount: read_write as CK_ULONG,
-        ulMaxPinLen: 256,
-        ulMinPinLen: 4,
+        ulMaxPinLen: PIN_LENGTHS[1] as CK_ULONG,
+        ulMinPinLen: PIN_LENGTHS[0] as CK_ULONG,
         ulTotalPublicMemory: CK_UNAVAILABLE_INFORMATION,
         ulFreePublicMemory: CK_UNAVAILABLE_INFORMATION,
         ulTotalPrivateMemory: CK_UNAVAILABLE_INFORMATION,
@@ -72,7 +74,7 @@ fn token_info(slot: &Slot) -> CK_TOKEN_INFO {
         hardwareVersion: CK_VERSION { major: 0, minor: 0 },
         firmwareVersion: VERSION,
         utcTime: [b' '; 16],
-    }
+    })
 }
 
 /// Writes a list, or how long it is.
@@ -153,7 +155,7 @@ calls! {
     /// PKCS #11 5.5.3.
     fn C_GetTokenInfo(slotID: CK_SLOT_ID, pInfo: *mut CK_TOKEN_INFO) {
         let slot = module::<FORK_SAFE>()?.slot(slotID)?;
-        *value(pInfo)? = token_info(slot);
+        *value(pInfo)? = token_info(slot)?;
         Ok(())
     }
 

@@ -132,7 +132,9 @@ calls! {
         let session = module::<FORK_SAFE>()?.session(hSession)?;
         ensure(!session.runs(|active| &mut active.find), CKR_OPERATION_ACTIVE)?;
         let token = &session.slot().token;
-        let found = token.objects.find(&template(pTemplate, ulCount)?, token.sees_private());
+        let template = template(pTemplate, ulCount)?;
+        token.refresh()?;
+        let found = token.objects.find(&template, token.sees_private());
         session.begin(|active| &mut active.find, Find { found, given: 0 })
     }
 

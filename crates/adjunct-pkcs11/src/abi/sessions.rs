@@ -19,19 +19,24 @@ fn state(session: &Session) -> CK_STATE {
 }
 
 /// Gives the PIN once more, for an operation with a key that wants that.
-fn context_specific(session: &Session) -> Result {
-    let mut found = false;
-    macro_rules! unlock {
-        ($($field:ident)*) => { $(
-            if let Ok(mut running) = session.take(|active| &mut active.$field) {
-                found |= running.locked;
-                running.locked = false;
-                session.put(|active| &mut active.$field, running);
-            }
-        )* };
-    }
-    unlock!(sign decrypt);
-    ensure(found, CKR_OPERATION_NOT_INITIALIZED)
+fn context_specific(session: &Session, pin: &[u8]) -> Result {
+    let each = |unlock: bool| {
+        let mut found = false;
+        macro_rules! look {
+            ($($field:ident)*) => { $(
+                if let Ok(mut running) = session.take(|active| &mut active.$field) {
+                    found |= running.locked;
+                    running.locked &= !unlock;
+                    session.put(|active| &mut active.$field, running);
+                }
+            )* };
+        }
+        look!(sign decrypt);
+        found
+    };
+    ensure(each(false), CKR_OPERATION_NOT_INITIALIZED)?;
+    session.slot().token.check_again(pin)?;
+    ensure(each(true), CKR_OPERATION_NOT_INITIALIZED)
 }
 
 unsafe fn login(session: &Session, user: CK_USER_TYPE, pin: *const u8, length: CK_ULONG) -> Result {
@@ -39,36 +44,40 @@ unsafe fn login(session: &Session, user: CK_USER_TYPE, pin: *const u8, length: C
     let pin = unsafe { slice(pin, length)? };
     let token = &session.slot().token;
     if user == CKU_CONTEXT_SPECIFIC {
-        return context_specific(session);
+        return context_specific(session, pin);
     }
     let read_only = token.sessions().0 != token.sessions().1;
     ensure(user != CKU_SO || !read_only, CKR_SESSION_READ_ONLY_EXISTS)?;
-    token.login(user, Some(pin))
+    token.login(user, pin)
 }
 
 calls! {
     /// PKCS #11 5.5.7.
-    fn C_InitToken(slotID: CK_SLOT_ID, _pPin: *mut CK_UTF8CHAR, _ulPinLen: CK_ULONG, _pLabel: *mut CK_UTF8CHAR) {
-        module::<FORK_SAFE>()?.slot(slotID)?;
-        fail(CKR_FUNCTION_NOT_SUPPORTED)
+    fn C_InitToken(slotID: CK_SLOT_ID, pPin: *mut CK_UTF8CHAR, ulPinLen: CK_ULONG, pLabel: *mut CK_UTF8CHAR) {
+        let slot = module::<FORK_SAFE>()?.slot(slotID)?;
+        ensure(!pPin.is_null() && !pLabel.is_null(), CKR_ARGUMENTS_BAD)?;
+        let mut label = [0; 32];
+        label.copy_from_slice(slice(pLabel, 32)?);
+        slot.token.initialize(slice(pPin, ulPinLen)?, &label)
     }
 
     /// PKCS #11 5.5.8.
-    fn C_InitPIN(hSession: CK_SESSION_HANDLE, _pPin: *mut CK_UTF8CHAR, _ulPinLen: CK_ULONG) {
-        module::<FORK_SAFE>()?.session(hSession)?;
-        fail(CKR_FUNCTION_NOT_SUPPORTED)
+    fn C_InitPIN(hSession: CK_SESSION_HANDLE, pPin: *mut CK_UTF8CHAR, ulPinLen: CK_ULONG) {
+        let session = module::<FORK_SAFE>()?.session(hSession)?;
+        session.slot().token.initialize_pin(slice(pPin, ulPinLen)?)
     }
 
     /// PKCS #11 5.5.9.
     fn C_SetPIN(
         hSession: CK_SESSION_HANDLE,
-        _pOldPin: *mut CK_UTF8CHAR,
-        _ulOldLen: CK_ULONG,
-        _pNewPin: *mut CK_UTF8CHAR,
-        _ulNewLen: CK_ULONG,
+        pOldPin: *mut CK_UTF8CHAR,
+        ulOldLen: CK_ULONG,
+        pNewPin: *mut CK_UTF8CHAR,
+        ulNewLen: CK_ULONG,
     ) {
-        module::<FORK_SAFE>()?.session(hSession)?;
-        fail(CKR_FUNCTION_NOT_SUPPORTED)
+        let session = module::<FORK_SAFE>()?.session(hSession)?;
+        ensure(session.is_read_write(), CKR_SESSION_READ_ONLY)?;
+        session.slot().token.set_pin(slice(pOldPin, ulOldLen)?, slice(pNewPin, ulNewLen)?)
     }
 
     /// PKCS #11 5.6.1.
@@ -85,6 +94,7 @@ calls! {
         ensure(flags & CKF_SERIAL_SESSION != 0, CKR_SESSION_PARALLEL_NOT_SUPPORTED)?;
         ensure(flags & CKF_ASYNC_SESSION == 0, CKR_SESSION_ASYNC_NOT_SUPPORTED)?;
         let read_write = flags & CKF_RW_SESSION != 0;
+        slot.token.must_be_initialized()?;
         ensure(read_write || slot.token.user() != User::SecurityOfficer, CKR_SESSION_READ_WRITE_SO_EXISTS)?;
         *place = session::open(module, slot, read_write)?.get();
         Ok(())

@@ -73,8 +73,8 @@ impl Defaults {
         schema::check(class, kind, &attributes)?;
         let set = attributes.iter().find(|(kind, _)| schema::is_read_only(*kind));
         ensure(set.is_none(), CKR_ATTRIBUTE_READ_ONLY)?;
-        // Whoever creates objects cannot say what only the security officer may, or the standard's own objects.
-        ensure(!attributes.is(CKA_TRUSTED) && class != CKO_PROFILE, CKR_ATTRIBUTE_READ_ONLY)?;
+        // Nobody makes the standard's own objects.
+        ensure(class != CKO_PROFILE, CKR_ATTRIBUTE_READ_ONLY)?;
         self.storage(&mut attributes, class)?;
         match kind {
             Some(kind) => self.key(attributes, class, kind, origin, key),

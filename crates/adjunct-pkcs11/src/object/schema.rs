@@ -140,7 +140,7 @@ fn kinds(class: CK_OBJECT_CLASS, key: Option<CK_KEY_TYPE>) -> Result<[Kinds; 4]>
 
 /// What values an attribute takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Form {
+pub enum Form {
     Boolean,
     Number,
     /// Year, month and day in digits, or nothing.
@@ -149,7 +149,8 @@ enum Form {
     Template,
 }
 
-const fn form(kind: CK_ATTRIBUTE_TYPE) -> Form {
+/// What values an attribute takes.
+pub const fn form(kind: CK_ATTRIBUTE_TYPE) -> Form {
     match kind {
         CKA_TOKEN
         | CKA_PRIVATE

@@ -16,6 +16,8 @@ pub struct Unit {
     pub name: &'static str,
     /// Bytes of its operand.
     pub width: usize,
+    /// How many times a repetition does it.
+    pub times: u64,
     /// A fixed number of instructions a repetition, see [`Unit::instructions`].
     pub work: Work,
 }
@@ -51,7 +53,30 @@ impl Unit {
             black_box(unsafe { chains(n * PASSES) });
             true
         };
-        Some(Unit { name, width, work: Work::new(Vec::new(), run) })
+        Some(Unit { name, width, times: PASSES * CHAINS as u64, work: Work::new(Vec::new(), run) })
+    }
+
+    /// A round of AES encryption among the products that GCM takes for so many rounds, as wide as this CPU has both; `None` where it has
+    /// them for single blocks only.
+    #[cfg(target_arch = "x86_64")]
+    pub fn gcm(rounds: usize) -> Option<Unit> {
+        let features = cpu::features();
+        if !(features.has(Feature::Vaes) && features.has(Feature::Vpclmul)) {
+            return None;
+        }
+        let (name, width, chains): (_, _, unsafe fn(usize, u64) -> [u8; 16]) = if features.has(Feature::Avx512) {
+            ("vaesenc and vpclmulqdq, 512 bits", 64, vaes512::unit_gcm)
+        } else if features.has(Feature::Avx2) {
+            ("vaesenc and vpclmulqdq, 256 bits", 32, vaes256::unit_gcm)
+        } else {
+            return None;
+        };
+        let run = move |n| {
+            // SAFETY: the features of each are those just asked for.
+            black_box(unsafe { chains(rounds, n * PASSES) });
+            true
+        };
+        Some(Unit { name, width, times: PASSES * rounds as u64, work: Work::new(Vec::new(), run) })
     }
 
     /// One IFMA multiplication in eight lanes; `None` where this CPU has none.
@@ -66,12 +91,19 @@ impl Unit {
             black_box(unsafe { x86::ifma(n * PASSES) });
             true
         };
-        Some(Unit { name: "vpmadd52luq, 512 bits", width: 64, work: Work::new(Vec::new(), run) })
+        let times = PASSES * CHAINS as u64;
+        Some(Unit { name: "vpmadd52luq, 512 bits", width: 64, times, work: Work::new(Vec::new(), run) })
     }
 
     /// Other architectures' units are not measured.
     #[cfg(not(target_arch = "x86_64"))]
     pub fn aes() -> Option<Unit> {
+        None
+    }
+
+    /// Nor these.
+    #[cfg(not(target_arch = "x86_64"))]
+    pub fn gcm(_rounds: usize) -> Option<Unit> {
         None
     }
 
@@ -122,7 +154,7 @@ mod tests {
 
     #[test]
     fn every_unit_that_is_there_runs() {
-        for mut unit in [Unit::aes(), Unit::ifma()].into_iter().flatten() {
+        for mut unit in [Unit::aes(), Unit::gcm(10), Unit::gcm(12), Unit::gcm(14), Unit::ifma()].into_iter().flatten() {
             assert!(unit.work.timed(1000).is_some_and(|t| !t.is_zero()), "{}", unit.name);
         }
     }

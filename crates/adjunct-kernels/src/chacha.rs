@@ -16,9 +16,23 @@ const SIGMA: [u32; 4] = [0x6170_7865, 0x3320_646E, 0x7962_2D32, 0x6B20_6574];
 ///
 /// # Panics
 /// If the length is not a multiple of 64.
+#[inline]
 #[target_feature(enable = "avx512f")]
-pub fn blocks(key: &[u8; 32], mut counter: [u32; 4], io: InOut<'_>) {
+pub fn blocks(key: &[u8; 32], counter: [u32; 4], io: InOut<'_>) {
     assert!(io.len().is_multiple_of(BLOCK));
+    if io.len() <= 4 * BLOCK { few(key, counter, io) } else { many(key, counter, io) }
+}
+
+/// Up to four blocks, in a function of their own: the frame of the other costs them more than a round.
+#[inline(never)]
+#[target_feature(enable = "avx512f")]
+fn few(key: &[u8; 32], counter: [u32; 4], io: InOut<'_>) {
+    rows(streams::<1>(key, counter), &io, 0);
+}
+
+#[inline(never)]
+#[target_feature(enable = "avx512f")]
+fn many(key: &[u8; 32], mut counter: [u32; 4], io: InOut<'_>) {
     let mut at = 0;
     while io.len() - at >= 12 * BLOCK {
         at += sixteen(key, counter, &io, at);
@@ -27,9 +41,9 @@ pub fn blocks(key: &[u8; 32], mut counter: [u32; 4], io: InOut<'_>) {
     while at < io.len() {
         let sets = (io.len() - at).div_ceil(4 * BLOCK);
         at += match sets {
-            1 => rows::<1>(key, counter, &io, at),
-            2 => rows::<2>(key, counter, &io, at),
-            _ => rows::<3>(key, counter, &io, at),
+            1 => rows(apart::<1>(key, counter), &io, at),
+            2 => rows(apart::<2>(key, counter), &io, at),
+            _ => rows(apart::<3>(key, counter), &io, at),
         };
         counter[0] = counter[0].wrapping_add(4 * sets as u32);
     }
@@ -82,7 +96,7 @@ pub fn one(key: &[u8; 32], counter: [u32; 4], out: &mut [u8; BLOCK]) {
 /// Eight blocks of key stream, the first with `counter`; the 32-bit count wraps. This takes little longer than four.
 #[target_feature(enable = "avx512f")]
 pub fn eight(key: &[u8; 32], counter: [u32; 4], out: &mut [u8; 8 * BLOCK]) {
-    store(streams::<2>(key, counter).as_flattened(), out);
+    store(apart::<2>(key, counter).as_flattened(), out);
 }
 
 #[inline]
@@ -129,11 +143,11 @@ fn apply(io: &InOut<'_>, at: usize, index: usize, stream: __m512i) {
     }
 }
 
-/// Up to 4 * S blocks; gives the bytes done.
+/// Applies up to 4 * S blocks; gives the bytes done.
 #[inline]
 #[target_feature(enable = "avx512f")]
-fn rows<const S: usize>(key: &[u8; 32], counter: [u32; 4], io: &InOut<'_>, at: usize) -> usize {
-    for (s, streams) in streams::<S>(key, counter).into_iter().enumerate() {
+fn rows<const S: usize>(streams: [[__m512i; 4]; S], io: &InOut<'_>, at: usize) -> usize {
+    for (s, streams) in streams.into_iter().enumerate() {
         for (i, stream) in streams.into_iter().enumerate() {
             apply(io, at, 4 * s + i, stream);
         }
@@ -141,50 +155,59 @@ fn rows<const S: usize>(key: &[u8; 32], counter: [u32; 4], io: &InOut<'_>, at: u
     (io.len() - at).min(4 * S * BLOCK)
 }
 
-/// 4 * S blocks of key stream.
-#[inline]
+/// 4 * S blocks of key stream, by way of memory.
+#[inline(never)]
 #[target_feature(enable = "avx512f")]
+fn apart<const S: usize>(key: &[u8; 32], counter: [u32; 4]) -> [[__m512i; 4]; S] {
+    streams(key, counter)
+}
+
+/// 4 * S blocks of key stream. It names no instructions, which its callers do: so it is inlined, and what a message of up to four
+/// blocks takes stays in registers.
+#[inline(always)]
 fn streams<const S: usize>(key: &[u8; 32], counter: [u32; 4]) -> [[__m512i; 4]; S] {
-    // SAFETY: 16 bytes lie at each.
-    let row = |from: *const u8| unsafe { _mm512_broadcast_i32x4(_mm_loadu_si128(from.cast())) };
-    let (a0, b0, c0) = (row(SIGMA.as_ptr().cast()), row(key.as_ptr()), row(key[16..].as_ptr()));
-    // Word by word: the caller has just counted the first up, and loading all as one would wait for that store.
-    let [w0, w1, w2, w3] = counter.map(|w| w as i32);
-    let mut d0 = [_mm512_broadcast_i32x4(_mm_set_epi32(w3, w2, w1, w0)); S];
-    let mut lane = _mm512_set_epi32(0, 0, 0, 3, 0, 0, 0, 2, 0, 0, 0, 1, 0, 0, 0, 0);
-    for d in &mut d0 {
-        *d = _mm512_add_epi32(*d, lane);
-        lane = _mm512_add_epi32(lane, _mm512_set4_epi32(0, 0, 0, 4));
-    }
-    let (mut a, mut b, mut c, mut d) = ([a0; S], [b0; S], [c0; S], d0);
-    for _ in 0..10 {
-        // The columns, then with the rows turned the diagonals.
-        for half in 0..2 {
-            for s in 0..S {
-                mix::<16>(&mut a[s], b[s], &mut d[s]);
-                mix::<12>(&mut c[s], d[s], &mut b[s]);
-                mix::<8>(&mut a[s], b[s], &mut d[s]);
-                mix::<7>(&mut c[s], d[s], &mut b[s]);
-                // The second row is done last: the others turn while it is under way.
-                if half == 0 {
-                    a[s] = _mm512_shuffle_epi32::<0x93>(a[s]);
-                    c[s] = _mm512_shuffle_epi32::<0x39>(c[s]);
-                } else {
-                    a[s] = _mm512_shuffle_epi32::<0x39>(a[s]);
-                    c[s] = _mm512_shuffle_epi32::<0x93>(c[s]);
+    // SAFETY: the callers name the instructions; 16 bytes lie where a row is loaded.
+    unsafe {
+        let row = |from: *const u8| _mm512_broadcast_i32x4(_mm_loadu_si128(from.cast()));
+        let (a0, b0, c0) = (row(SIGMA.as_ptr().cast()), row(key.as_ptr()), row(key[16..].as_ptr()));
+        // Word by word: the caller has just counted the first up, and loading all as one would wait for that store.
+        let [w0, w1, w2, w3] = counter.map(|w| w as i32);
+        let mut d0 = [_mm512_broadcast_i32x4(_mm_set_epi32(w3, w2, w1, w0)); S];
+        let mut lane = _mm512_set_epi32(0, 0, 0, 3, 0, 0, 0, 2, 0, 0, 0, 1, 0, 0, 0, 0);
+        for d in &mut d0 {
+            *d = _mm512_add_epi32(*d, lane);
+            lane = _mm512_add_epi32(lane, _mm512_set4_epi32(0, 0, 0, 4));
+        }
+        let (mut a, mut b, mut c, mut d) = ([a0; S], [b0; S], [c0; S], d0);
+        for _ in 0..10 {
+            // The columns, then with the rows turned the diagonals.
+            for half in 0..2 {
+                for s in 0..S {
+                    mix::<16>(&mut a[s], b[s], &mut d[s]);
+                    mix::<12>(&mut c[s], d[s], &mut b[s]);
+                    mix::<8>(&mut a[s], b[s], &mut d[s]);
+                    mix::<7>(&mut c[s], d[s], &mut b[s]);
+                    // The second row is done last: the others turn while it is under way.
+                    if half == 0 {
+                        a[s] = _mm512_shuffle_epi32::<0x93>(a[s]);
+                        c[s] = _mm512_shuffle_epi32::<0x39>(c[s]);
+                    } else {
+                        a[s] = _mm512_shuffle_epi32::<0x39>(a[s]);
+                        c[s] = _mm512_shuffle_epi32::<0x93>(c[s]);
+                    }
+                    d[s] = _mm512_shuffle_epi32::<0x4E>(d[s]);
                 }
-                d[s] = _mm512_shuffle_epi32::<0x4E>(d[s]);
             }
         }
+        std::array::from_fn(|s| {
+            gather(
+                _mm512_add_epi32(a[s], a0),
+                _mm512_add_epi32(b[s], b0),
+                _mm512_add_epi32(c[s], c0),
+                _mm512_add_epi32(d[s], d0[s]),
+            )
+        })
     }
-    std::array::from_fn(|s| {
-        gather(
-            _mm512_add_epi32(a[s], a0),
-            _mm512_add_epi32(b[s], b0),
-            _mm512_add_epi32(c[s], c0),
-            _mm512_add_epi32(d[s], d0[s]),
-        )
-    })
 }
 
 /// Up to 16 blocks; gives the bytes done.

@@ -139,11 +139,43 @@ impl<T> WriteOnce<T> {
     }
 
     /// Keeps a value, unless one is there or being written.
-    pub fn keep(&self, value: T) {
-        if self.state.compare_exchange(NOTHING, WRITING, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
-            // SAFETY: nobody else writes, and nobody reads yet.
-            unsafe { (*self.value.get()).write(value) };
-            self.state.store(THERE, Ordering::Release);
+    pub fn keep(&self, value: T) -> Kept<'_, T> {
+        if self.state.compare_exchange(NOTHING, WRITING, Ordering::Relaxed, Ordering::Relaxed).is_err() {
+            return Kept::Own(value);
+        }
+        // SAFETY: nobody else writes, and nobody reads yet.
+        let value = unsafe { (*self.value.get()).write(value) };
+        self.state.store(THERE, Ordering::Release);
+        Kept::There(value)
+    }
+
+    /// The value, which is made and kept where there is none.
+    ///
+    /// # Errors
+    /// Those of `make`.
+    pub fn get_or_make<E>(&self, make: impl FnOnce() -> Result<T, E>) -> Result<Kept<'_, T>, E> {
+        match self.get() {
+            Some(value) => Ok(Kept::There(value)),
+            None => Ok(self.keep(make()?)),
+        }
+    }
+}
+
+/// What is to be used as a [`WriteOnce`]'s value: that, or one's own.
+pub enum Kept<'a, T> {
+    /// What is kept.
+    There(&'a T),
+    /// What was made while another thread wrote.
+    Own(T),
+}
+
+impl<T> std::ops::Deref for Kept<'_, T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        match self {
+            Kept::There(value) => value,
+            Kept::Own(value) => value,
         }
     }
 }
@@ -172,8 +204,11 @@ mod tests {
         }
         let kept = WriteOnce::default();
         assert!(kept.get().is_none());
-        kept.keep(Last(1, &gone));
-        kept.keep(Last(2, &gone));
+        assert!(kept.get_or_make(|| Err(())).is_err() && kept.get().is_none());
+        assert_eq!(kept.get_or_make(|| Ok::<_, ()>(Last(1, &gone))).unwrap().0, 1);
+        assert_eq!(kept.get_or_make(|| Err(())).unwrap().0, 1);
+        // Who came too late uses its own.
+        assert_eq!(kept.keep(Last(2, &gone)).0, 2);
         assert_eq!((kept.get().unwrap().0, gone.load(Ordering::Relaxed)), (1, 1));
         drop(kept);
         assert_eq!(gone.into_inner(), 2);

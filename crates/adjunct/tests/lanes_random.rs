@@ -7,6 +7,7 @@
 // Every kernel is called only where `lanes()` has asked for its instructions.
 #![allow(clippy::undocumented_unsafe_blocks)]
 
+use adjunct::adapter::Outcome;
 use adjunct::adapter::cpu::awslc::ec::Key;
 use adjunct::adapter::cpu::awslc::rsa::{self, Part};
 use adjunct::adapter::cpu::awslc::{ecx, random};
@@ -81,9 +82,26 @@ fn x25519_public_keys() {
             .collect();
         assert_eq!(unsafe { curve25519::x25519_public(&mut jobs) }, full(size));
         for i in 0..size {
-            assert_eq!(publics[i], ecx::x25519_public(&privates[i]).0, "private {:x?}", privates[i]);
+            let theirs = ecx::x25519_public_of_library(&privates[i]);
+            assert_eq!(publics[i], theirs, "private {:x?}", privates[i]);
+            let shared = unsafe { curve25519::x25519_public_shared(&privates[i]) };
+            assert_eq!(shared, Some(theirs), "private {:x?}", privates[i]);
         }
     });
+}
+
+#[test]
+fn key_pairs_whose_work_the_lanes_share() {
+    if !lanes() {
+        return;
+    }
+    for _ in 0..operations(30) {
+        for curve in [Curve::P256, Curve::P384, Curve::P521] {
+            let (key, outcome) = Key::generate(curve.group()).unwrap();
+            assert_eq!(outcome, Outcome::Instructions);
+            assert!(key.is_pair(), "private {:x?}", key.scalar());
+        }
+    }
 }
 
 #[test]
@@ -93,7 +111,8 @@ fn ed25519_signatures() {
     }
     batches(operations(200), |size| {
         let (seeds, messages) = ([(); 8].map(|()| bytes::<32>()), bytes::<256>());
-        let publics = seeds.map(|seed| ecx::ed25519_public(&seed).0);
+        let publics = seeds.map(|seed| ecx::ed25519_public_of_library(&seed));
+        assert_eq!(seeds.map(|seed| ecx::ed25519_public(&seed)), publics.map(|public| (public, Outcome::Instructions)));
         let message = |i: usize| &messages[i..][..usize::from(messages[i]) % 200];
         let mut signatures = [[0; 64]; 8];
         let mut jobs: Vec<_> = (signatures.iter_mut().enumerate().take(size))

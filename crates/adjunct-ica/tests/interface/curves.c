@@ -433,7 +433,9 @@ static void without_fallbacks(void)
 		rc = ica_ecdsa_sign(DRIVER_NOT_LOADED, key, hash, 32, made, 2 * n);
 		CHECK(rc == ENODEV || (lanes && rc == 0));
 		CHECK(ica_ecdh_derive_secret(DRIVER_NOT_LOADED, key, key, made, n) == rc);
-		CHECK(ica_ec_key_generate(DRIVER_NOT_LOADED, key) == rc);
+		/* One key pair may be hardware where the others are in batches alone. */
+		int made_key = ica_ec_key_generate(DRIVER_NOT_LOADED, key);
+		CHECK(made_key == rc || (lanes && made_key == 0));
 #ifndef __s390x__
 		/* No batch takes a nonce. */
 		rc = ENODEV;

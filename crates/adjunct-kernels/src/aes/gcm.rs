@@ -8,8 +8,9 @@
 //!
 //! n blocks take one reduction: block i meets the table's H^(n - i), the products are added in three parts, and the sum
 //! is reduced. Eight vectors are a group; of 512 bits they hold 32 blocks. A vector costs 10, 12 or 14 rounds on the AES
-//! unit; four products, a byte shuffle and four xors for GHASH; a counter, its byte shuffle and two xors. A group adds one
-//! reduction of two products. In long runs the GHASH of a group stands between the rounds of another.
+//! unit; four products, a byte shuffle and three xors for GHASH; its counters and an xor. A group adds one reduction of two
+//! products. In long runs the GHASH of a group stands between the rounds of another, and the counters of a vector are one
+//! instruction ([`Counters`]): where AES and products share their units with other instructions, each of those costs them time.
 
 use super::modes::{WIDE, each, schedule};
 use super::ni::{self, from_bytes, load, part, store, to_bytes};
@@ -18,6 +19,7 @@ pub use super::powers::{Table, extend, table};
 use super::width::Width;
 use super::{Keys, by_length};
 use crate::{InOut, opaque_debug, wipe};
+use std::arch::asm;
 use std::arch::x86_64::*;
 
 /// The state of one message; wiped when dropped.
@@ -101,12 +103,14 @@ struct Hasher<'t, W> {
     table: &'t Table,
     /// Blocks left, at most a group.
     blocks: usize,
+    /// The outer products of a vector of a group that waits for its second.
+    waiting: [W; 2],
 }
 
 impl<'t, W: Width> Hasher<'t, W> {
     #[inline(always)]
     fn new(table: &'t Table, hash: __m128i, blocks: usize) -> Self {
-        Hasher { sum: Sum::new(), before: W::from_first(hash), table, blocks }
+        Hasher { sum: Sum::new(), before: W::from_first(hash), table, blocks, waiting: [W::zero(); 2] }
     }
 
     /// A vector of ciphertext, zeros where it has none.
@@ -117,6 +121,23 @@ impl<'t, W: Width> Hasher<'t, W> {
         self.sum.add(vector.reversed().xor(self.before), powers);
         self.before = W::zero();
         self.blocks = self.blocks.saturating_sub(W::BYTES / 16);
+    }
+
+    /// Vector `index` of a group: all eight in any order, by twos, of which this is the second or not.
+    #[inline(always)]
+    fn of_group(&mut self, index: usize, second: bool, vector: W) {
+        // SAFETY: a vector from any power lies in the table.
+        let powers = unsafe { W::load(self.table.at_power((WIDE - index) * W::BYTES / 16)) };
+        let vector = vector.reversed();
+        let vector = if index == 0 { vector.xor(self.before) } else { vector };
+        let outer = [vector.multiply::<0x00>(powers), vector.multiply::<0x11>(powers)];
+        let Sum { low, middle, high } = &mut self.sum;
+        *middle = middle.xor3(vector.multiply::<0x01>(powers), vector.multiply::<0x10>(powers));
+        if second {
+            (*low, *high) = (low.xor3(self.waiting[0], outer[0]), high.xor3(self.waiting[1], outer[1]));
+        } else {
+            self.waiting = outer;
+        }
     }
 
     #[inline(always)]
@@ -282,35 +303,45 @@ unsafe fn run<W: Width, const N: usize, const ENCRYPT: bool>(
     io: InOut<'_>,
 ) -> __m128i {
     let group = WIDE * W::BYTES;
-    let mut work =
-        Work::<W, N> { k: schedule(keys), next: W::broadcast(counter).add32(W::of([0, 0, 1, 0, 2, 0, 3, 0])) };
+    let mut work = Work::<W, N> { k: schedule(keys), next: from(counter) };
     let (mut input, mut output, mut rest) = (io.input(), io.output(), io.len());
     // SAFETY: see above.
     unsafe {
         if rest >= group {
+            // To begin with `Counters` takes as long as they save in some groups.
+            let long = rest >= LONG * group;
+            let mut low = Aligned([W::zero(); WIDE]);
+            let mut counters = long.then(|| Counters::new(counter, work.k[0], &mut low));
             if ENCRYPT {
-                // The hash is one group behind: it takes the output.
-                work.group::<false>(input, output, input, &mut Hasher::new(table, hash, group / 16));
-                (input, output, rest) = (input.add(group), output.add(group), rest - group);
+                // The hash is behind, for it takes the output: by two groups in a long run, as what has just been written is slow to read.
+                let behind = if long { 2 } else { 1 };
+                for _ in 0..behind {
+                    work.group::<false>(input, output, input, &mut counters, &mut Hasher::new(table, hash, 0));
+                    (input, output, rest) = (input.add(group), output.add(group), rest - group);
+                }
                 while rest >= group {
                     let mut hasher = Hasher::new(table, hash, group / 16);
-                    work.group::<true>(input, output, output.sub(group), &mut hasher);
+                    work.group::<true>(input, output, output.sub(behind * group), &mut counters, &mut hasher);
                     hash = hasher.done();
                     (input, output, rest) = (input.add(group), output.add(group), rest - group);
                 }
-                let mut hasher = Hasher::<W>::new(table, hash, group / 16);
-                each!(WIDE, |i| hasher.take(W::load(output.sub(group).add(i * W::BYTES))));
-                hash = hasher.done();
+                for left in (1..=behind).rev() {
+                    let (hashed, mut hasher) = (output.sub(left * group), Hasher::new(table, hash, group / 16));
+                    each!(WIDE, |i| hasher.of_group(i, i % 2 == 1, W::load(hashed.add(i * W::BYTES))));
+                    hash = hasher.done();
+                }
             } else {
                 while rest >= group {
                     let mut hasher = Hasher::new(table, hash, group / 16);
-                    work.group::<true>(input, output, input, &mut hasher);
+                    work.group::<true>(input, output, input, &mut counters, &mut hasher);
                     hash = hasher.done();
                     (input, output, rest) = (input.add(group), output.add(group), rest - group);
                 }
             }
         }
         if rest > 0 {
+            let done = (io.len() - rest) / 16;
+            work.next = from(_mm_add_epi32(counter, _mm_set_epi32(0, 0, 0, done as i32)));
             let mut hasher = Hasher::new(table, hash, rest / 16);
             if rest > 4 * W::BYTES {
                 work.part::<4, ENCRYPT>(input, output, 4 * W::BYTES, &mut hasher);
@@ -326,6 +357,83 @@ unsafe fn run<W: Width, const N: usize, const ENCRYPT: bool>(
         }
     }
     hash
+}
+
+/// The groups of a long run.
+const LONG: usize = 8;
+
+/// The place of each block in a vector.
+const PLACES: [i64; 8] = [0, 0, 1, 0, 2, 0, 3, 0];
+
+/// A vector of counters from this one on, byte-reversed.
+#[inline(always)]
+fn from<W: Width>(counter: __m128i) -> W {
+    W::broadcast(counter).add32(W::of(PLACES))
+}
+
+/// A number in the first half of every block.
+const fn every(number: i64) -> [i64; 8] {
+    [number, 0, number, 0, number, 0, number, 0]
+}
+
+/// In cache lines of its own.
+#[repr(C, align(64))]
+struct Aligned<T>(T);
+
+/// The same, of which the compiler does not know that: it would keep what lies there in registers that it has not.
+#[inline(always)]
+fn anew<T>(place: &T) -> &T {
+    let mut place: *const T = place;
+    // SAFETY: no instruction at all; the reference stays as it was.
+    unsafe {
+        asm!("/* {} */", inout(reg) place, options(readonly, nostack, preserves_flags));
+        &*place
+    }
+}
+
+/// The counters of the groups of a run, xored with the first round key.
+///
+/// A group has as many blocks as a power of two. So in the bits above those that count within a group its counters are all alike, or
+/// from some block on higher by one. From which, and what the lower bits are, is the same in every group.
+struct Counters<'l, W> {
+    /// For each block of a group the lower bits of its counter, and above them ones where the upper are higher by one.
+    low: &'l Aligned<[W; WIDE]>,
+    /// The upper bits of the next group's first counter, byte-reversed.
+    upper: W,
+    /// What its blocks begin with that are not higher: those bits and the key.
+    base: W,
+}
+
+impl<'l, W: Width> Counters<'l, W> {
+    const BLOCKS: i64 = (WIDE * W::BYTES / 16) as i64;
+
+    #[inline(always)]
+    fn new(first: __m128i, key: W, low: &'l mut Aligned<[W; WIDE]>) -> Self {
+        let mask = W::of(every(Self::BLOCKS - 1));
+        let (first, place) = (W::broadcast(first), W::broadcast(first).and(mask).add32(W::of(PLACES)));
+        let upper = first.xor(first.and(mask));
+        each!(WIDE, |i| {
+            let place = place.add32(W::of(every((i * W::BYTES / 16) as i64)));
+            // The bit above the lower ones, which says "higher", goes on to all above it.
+            let extended = place.xor(W::of(every(Self::BLOCKS))).add32(W::of(every(-Self::BLOCKS & 0xffff_ffff)));
+            low.0[i] = extended.reversed();
+        });
+        Counters { low, upper, base: upper.reversed().xor(key) }
+    }
+
+    /// The next group's.
+    #[inline(always)]
+    fn group(&mut self, key: W) -> [W; WIDE] {
+        let base = self.base;
+        self.upper = self.upper.add32(W::of(every(Self::BLOCKS)));
+        self.base = self.upper.reversed().xor(key);
+        // What becomes of the upper bits, which are zero in the mask, and all lower ones.
+        let change = base.xor3(self.base, W::of(every(Self::BLOCKS - 1)).reversed());
+        let low = anew(self.low);
+        let mut v = [W::zero(); WIDE];
+        each!(WIDE, |i| v[i] = base.xor_and(change, low.0[i]));
+        v
+    }
 }
 
 /// The counter mode of a run.
@@ -348,7 +456,7 @@ impl<W: Width, const N: usize> Work<W, N> {
         v
     }
 
-    /// Eight vectors, and between their rounds the hash of the eight at `hashed`.
+    /// Eight vectors, whose counters are the next ones, and between their rounds the hash of the eight at `hashed`.
     ///
     /// # Safety
     /// Eight vectors can be read at `input` and `hashed` and written at `output`.
@@ -358,15 +466,22 @@ impl<W: Width, const N: usize> Work<W, N> {
         input: *const u8,
         output: *mut u8,
         hashed: *const u8,
+        counters: &mut Option<Counters<'_, W>>,
         hasher: &mut Hasher<'_, W>,
     ) {
-        let mut v = self.counters::<WIDE>();
+        let mut v = match counters {
+            Some(counters) => counters.group(self.k[0]),
+            None => self.counters(),
+        };
+        hasher.table = anew(hasher.table);
         // SAFETY: see above.
         unsafe {
             each!(15: N - 2, |r| {
                 each!(WIDE, |i| v[i] = v[i].enc(self.k[r + 1]));
                 if HASH && r < WIDE {
-                    hasher.take(W::load(hashed.add(r * W::BYTES)));
+                    // The first is last: it waits for the hash before.
+                    let i = (r + 1) % WIDE;
+                    hasher.of_group(i, r % 2 == 1, W::load(hashed.add(i * W::BYTES)));
                     let Sum { low, middle, high } = &mut hasher.sum;
                     W::pin(&mut v, [low, middle, high]);
                 }

@@ -190,6 +190,21 @@ macro_rules! kernels {
             pub fn unit(passes: u64) -> [u8; 16] {
                 modes::unit::<Vector>(passes)
             }
+
+            /// `passes` times what a vector of GCM takes of the AES and the carry-less units, and nothing else of it: `rounds` rounds
+            /// (10, 12 or 14) and four products, none of which wait for each other.
+            ///
+            /// # Panics
+            /// For other rounds.
+            #[target_feature(enable = $features)]
+            pub fn unit_gcm(rounds: usize, passes: u64) -> [u8; 16] {
+                match rounds {
+                    10 => modes::unit_gcm::<Vector, 10>(passes),
+                    12 => modes::unit_gcm::<Vector, 12>(passes),
+                    14 => modes::unit_gcm::<Vector, 14>(passes),
+                    other => unreachable!("{other} rounds"),
+                }
+            }
         }
     };
 }

@@ -41,6 +41,10 @@ pub trait Width: Copy {
     fn xor(self, other: Self) -> Self;
     /// Exclusive or of three.
     fn xor3(self, b: Self, c: Self) -> Self;
+    /// The bits both have.
+    fn and(self, other: Self) -> Self;
+    /// Exclusive or with the bits that the other two both have.
+    fn xor_and(self, b: Self, c: Self) -> Self;
     /// One round of encryption.
     fn enc(self, key: Self) -> Self;
     /// The last round of encryption.
@@ -103,6 +107,7 @@ impl Width for __m512i {
 
     instructions! {
         xor(other) = _mm512_xor_si512;
+        and(other) = _mm512_and_si512;
         enc(key) = _mm512_aesenc_epi128;
         enc_last(key) = _mm512_aesenclast_epi128;
         dec(key) = _mm512_aesdec_epi128;
@@ -158,6 +163,11 @@ impl Width for __m512i {
     fn xor3(self, b: Self, c: Self) -> Self {
         // SAFETY: as above.
         unsafe { _mm512_ternarylogic_epi64::<0x96>(self, b, c) }
+    }
+    #[inline(always)]
+    fn xor_and(self, b: Self, c: Self) -> Self {
+        // SAFETY: as above.
+        unsafe { _mm512_ternarylogic_epi64::<0x78>(self, b, c) }
     }
     #[inline(always)]
     fn delayed(self, before: Self) -> Self {
@@ -234,6 +244,7 @@ impl Width for __m256i {
 
     instructions! {
         xor(other) = _mm256_xor_si256;
+        and(other) = _mm256_and_si256;
         enc(key) = _mm256_aesenc_epi128;
         enc_last(key) = _mm256_aesenclast_epi128;
         dec(key) = _mm256_aesdec_epi128;
@@ -289,6 +300,10 @@ impl Width for __m256i {
     #[inline(always)]
     fn xor3(self, b: Self, c: Self) -> Self {
         self.xor(b).xor(c)
+    }
+    #[inline(always)]
+    fn xor_and(self, b: Self, c: Self) -> Self {
+        self.xor(b.and(c))
     }
     #[inline(always)]
     fn delayed(self, before: Self) -> Self {

@@ -83,13 +83,13 @@ fn responses(inputs: &Inputs, r: &[[u8; KEY]; LANES], scalars: &[Vector; 4], non
 #[target_feature(enable = "avx512f,avx512ifma")]
 pub(super) fn sign(inputs: &Inputs) -> ([[u8; KEY]; LANES], [[u8; KEY]; LANES], u8) {
     let (scalars, nonce, point) = nonces(inputs);
-    let affine = point.affine();
+    let affine = point.affine::<false>();
     let mut r = bytes(&edwards::encode(&affine));
     let mut s = responses(inputs, &r, &scalars, &nonce);
 
     let again = inputs.rotated();
     let (scalars, nonce, point) = nonces(&again);
-    let affine = affine.map(|a| Factor(edwards::rotate(&a.0)));
+    let affine = affine.map(|a| Factor(edwards::rotate::<1, _>(&a.0)));
     let same_point = point.equals(&affine);
     r.rotate_left(1);
     let r_again = bytes(&edwards::encode(&affine));
@@ -114,5 +114,13 @@ pub(super) fn sign(inputs: &Inputs) -> ([[u8; KEY]; LANES], [[u8; KEY]; LANES], 
 pub(super) fn public(seeds: &[[u8; KEY]; LANES]) -> ([[u8; KEY]; LANES], u8) {
     let (scalars, _) = expand(seeds);
     let point = Zeroizing::new(edwards::multiply_base(&scalars));
-    (bytes(&edwards::encode(&point.affine())), point.is_on_curve())
+    (bytes(&edwards::encode(&point.affine::<false>())), point.is_on_curve())
+}
+
+/// The public key of a clamped secret scalar (RFC 8032, 5.1.5), and the lanes, which all work on it, whose point is on the curve.
+#[inline(never)]
+#[target_feature(enable = "avx512f,avx512ifma")]
+pub(super) fn public_shared(scalar: &[Vector; 4]) -> ([[u8; KEY]; LANES], u8) {
+    let point = Zeroizing::new(edwards::multiply_base_shared(scalar));
+    (bytes(&edwards::encode(&point.affine::<true>())), point.is_on_curve())
 }

@@ -15,7 +15,7 @@ use super::field::{
     square_all,
 };
 use super::table::{D, PLACES, Row, TABLE};
-use crate::lanes::{Vector, constant, same, zero};
+use crate::lanes::{LANES, Vector, constant, same, zero};
 use std::arch::x86_64::*;
 use zeroize::Zeroize;
 
@@ -47,33 +47,41 @@ struct Entry {
     product: Factor,
 }
 
-/// The eight numbers of a row that `index` names, `default` in the lanes not in `mask`.
+/// The lanes that look into the `n`th of `N` places: all into the only one, or each into its own.
+const fn lanes_of<const N: usize>(n: usize) -> __mmask8 {
+    const { assert!(N == 1 || N == LANES) };
+    if N == 1 { 0xFF } else { 1 << n }
+}
+
+/// The numbers that `index` names in one coordinate's rows of the lanes' places, `default` in the lanes not in `mask`.
 #[inline]
 #[target_feature(enable = "avx512f,avx512ifma")]
-fn pick(row: &Row, mask: __mmask8, index: Vector, default: u64) -> Factor {
+fn pick<const N: usize>(rows: [&Row; N], mask: __mmask8, index: Vector, default: u64) -> Factor {
     let mut limbs = [zero(); LIMBS];
     limbs[0] = same(default);
-    for (limb, words) in limbs.iter_mut().zip(row) {
-        // SAFETY: the array has a vector's 64 bytes.
-        let all = unsafe { _mm512_loadu_si512(words.as_ptr().cast()) };
-        *limb = _mm512_mask_permutexvar_epi64(*limb, mask, index, all);
+    for (n, row) in rows.iter().enumerate() {
+        for (limb, words) in limbs.iter_mut().zip(*row) {
+            // SAFETY: the array has a vector's 64 bytes.
+            let all = unsafe { _mm512_loadu_si512(words.as_ptr().cast()) };
+            *limb = _mm512_mask_permutexvar_epi64(*limb, mask & lanes_of::<N>(n), index, all);
+        }
     }
     Factor(limbs)
 }
 
-/// The table's entries of a place for digits from -8 to 8, and the lanes whose point must be negated: y + x and y - x are
-/// exchanged already, the sign of the product is left to the addition.
+/// The table's entries of the lanes' places, one for all or each its own, for digits from -8 to 8, and the lanes whose point must
+/// be negated: y + x and y - x are exchanged already, the sign of the product is left to the addition.
 #[inline]
 #[target_feature(enable = "avx512f,avx512ifma")]
-fn lookup(place: usize, digit: Vector) -> (Entry, __mmask8) {
-    let [plus, minus, product] = &TABLE.0[place];
+fn lookup<const N: usize>(places: &[[Row; 3]; N], digit: Vector) -> (Entry, __mmask8) {
     let (negative, nonzero) = (_mm512_cmplt_epi64_mask(digit, zero()), _mm512_test_epi64_mask(digit, digit));
     let index = _mm512_sub_epi64(_mm512_abs_epi64(digit), same(1));
-    let (plus, minus) = (pick(plus, nonzero, index, 1), pick(minus, nonzero, index, 1));
+    let plus = pick(places.each_ref().map(|p| &p[0]), nonzero, index, 1);
+    let minus = pick(places.each_ref().map(|p| &p[1]), nonzero, index, 1);
     let entry = Entry {
         plus: Factor::select(negative, &plus, &minus),
         minus: Factor::select(negative, &minus, &plus),
-        product: pick(product, nonzero, index, 0),
+        product: pick(places.each_ref().map(|p| &p[2]), nonzero, index, 0),
     };
     (entry, negative)
 }
@@ -91,10 +99,35 @@ impl Point {
     fn add(&self, entry: &Entry, negative: __mmask8) -> Self {
         let [minus, plus, t] = carry_all([self.y.minus(&self.x), self.y.plus(&self.x), self.t]);
         let start = [Sum::zero(), Sum::bias(), Sum::zero()];
-        let [a, b, c] = multiply_all(start, [&minus, &plus, &t], [&entry.minus, &entry.plus, &entry.product]);
+        let [a, b, c] = multiply_all::<3, _>(start, [&minus, &plus, &t], [&entry.minus, &entry.plus, &entry.product]);
         let d = self.z.plus(&self.z);
         let (f, g) = (d.plus_or_minus(&c, !negative), d.plus_or_minus(&c, negative));
         let [e, f, g, h] = carry_all([b.minus(&a), f, g, b.plus(&a)]);
+        Point::from_factors(&e, &f, &g, &h)
+    }
+
+    /// Each lane's point and the one `BY` lanes down.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512ifma")]
+    fn add_lanes<const BY: i32>(&self) -> Self {
+        let [x, y, z, t] = [&self.x, &self.y, &self.z, &self.t].map(|sum| Sum(rotate::<BY, LIMBS>(&sum.0)));
+        self.add_point(&Point { x, y, z, t })
+    }
+
+    // Not inlined: the products are, where they have few callers.
+    #[inline(never)]
+    #[target_feature(enable = "avx512f,avx512ifma")]
+    fn add_point(&self, other: &Point) -> Self {
+        let [minus, plus, t1, z1] = carry_all([self.y.minus(&self.x), self.y.plus(&self.x), self.t, self.z]);
+        let doubled = other.t.plus(&other.t);
+        let [other_minus, other_plus, t2, z2] =
+            carry_all([other.y.minus(&other.x), other.y.plus(&other.x), doubled, other.z]);
+        let dt = product(&t2, &Factor(constant(&D)));
+        let start = [Sum::zero(), Sum::bias(), Sum::zero(), Sum::bias()];
+        let [a, b, c, zz] =
+            multiply_all::<4, _>(start, [&minus, &plus, &t1, &z1], [&other_minus, &other_plus, &dt, &z2]);
+        let d = zz.plus(&zz);
+        let [e, f, g, h] = carry_all([b.minus(&a), d.minus(&c), d.plus(&c), b.plus(&a)]);
         Point::from_factors(&e, &f, &g, &h)
     }
 
@@ -102,36 +135,36 @@ impl Point {
     #[target_feature(enable = "avx512f,avx512ifma")]
     fn double(&self) -> Self {
         let [x, y, z, whole] = carry_all([self.x, self.y, self.z, self.x.plus(&self.y)]);
-        let [a, b] = square_all([true, false], [&x, &y]);
-        let [zz, whole] = square_all([false, false], [&z, &whole]);
+        let [a, b] = square_all::<5, _>([true, false], [&x, &y]);
+        let [zz, whole] = square_all::<6, _>([false, false], [&z, &whole]);
         // The paper's E, F, G and H, each with its sign turned: the signs cancel in the products.
         let (h, g) = (a.plus(&b), a.minus(&b));
         let [e, f, g, h] = carry_all([h.minus(&whole), g.plus(&zz).plus(&zz), g, h]);
         Point::from_factors(&e, &f, &g, &h)
     }
 
-    #[inline]
+    #[inline(never)]
     #[target_feature(enable = "avx512f,avx512ifma")]
     fn from_factors(e: &Factor, f: &Factor, g: &Factor, h: &Factor) -> Self {
-        let [x, t] = multiply_all([Sum::zero(), Sum::zero()], [e, e], [f, h]);
-        let [y, z] = multiply_all([Sum::bias(), Sum::bias()], [g, g], [h, f]);
+        let [x, t] = multiply_all::<7, _>([Sum::zero(), Sum::zero()], [e, e], [f, h]);
+        let [y, z] = multiply_all::<8, _>([Sum::bias(), Sum::bias()], [g, g], [h, f]);
         Point { x, y, z, t }
     }
 
     /// x and y.
     #[target_feature(enable = "avx512f,avx512ifma")]
-    pub fn affine(&self) -> [Factor; 2] {
-        let inverse = invert(&self.z.carry());
+    pub fn affine<const SHARED: bool>(&self) -> [Factor; 2] {
+        let inverse = invert::<SHARED>(&self.z.carry());
         [product(&self.x.carry(), &inverse), product(&self.y.carry(), &inverse)]
     }
 
     /// The u coordinate on the birationally equivalent Montgomery curve (RFC 7748, 4.1): (1 + y) / (1 - y); and the lanes
     /// whose inversion was right.
     #[target_feature(enable = "avx512f,avx512ifma")]
-    pub fn montgomery(&self) -> (Factor, __mmask8) {
+    pub fn montgomery<const SHARED: bool>(&self) -> (Factor, __mmask8) {
         // Both hold a bias; the one subtracted loses nothing but two times another.
         let below = Sum::bias().plus(&Sum::bias()).plus(&self.z).minus(&self.y).carry();
-        let inverse = invert(&below);
+        let inverse = invert::<SHARED>(&below);
         let unit = product(&below, &inverse).sum().plus(&Sum::bias()).minus(&Sum::small(1)).carry();
         (product(&self.z.plus(&self.y).carry(), &inverse), unit.is_zero())
     }
@@ -199,7 +232,7 @@ pub(super) fn multiply_base(scalar: &[Vector; 4]) -> Point {
             let word = _mm512_srlv_epi64(digits[at / 16], same(at as u64 % 16 * 4));
             let excess = if at == 2 * PLACES - 1 { 0 } else { 8 };
             let digit = _mm512_sub_epi64(_mm512_and_si512(word, same(15)), same(excess));
-            let (entry, negative) = lookup(place, digit);
+            let (entry, negative) = lookup(std::array::from_ref(&TABLE.0[place]), digit);
             point = point.add(&entry, negative);
             fault::inject(fault::COMB, at, &mut point.x.0[0]);
         }
@@ -213,6 +246,34 @@ pub(super) fn multiply_base(scalar: &[Vector; 4]) -> Point {
     point
 }
 
+/// As [`multiply_base`] for one `scalar`, the same in all lanes, which share the work and all end with the product: a lane sums the
+/// digits of every eighth place, and three additions sum the lanes.
+#[inline(never)]
+#[target_feature(enable = "avx512f,avx512ifma")]
+pub(super) fn multiply_base_shared(scalar: &[Vector; 4]) -> Point {
+    let mut digits = recode(scalar);
+    let mut point = Point::neutral();
+    for odd in [1, 0] {
+        // Of a word's 16 digits, lane i takes one of the two of byte i.
+        let shifts = _mm512_add_epi64(_mm512_set_epi64(56, 48, 40, 32, 24, 16, 8, 0), same(4 * odd));
+        for (i, (word, places)) in digits.iter().zip(TABLE.0.as_chunks::<LANES>().0).enumerate() {
+            let last: __mmask8 = if odd == 1 && i == 3 { 1 << 7 } else { 0 };
+            let excess = _mm512_maskz_mov_epi64(!last, same(8));
+            let digit = _mm512_sub_epi64(_mm512_and_si512(_mm512_srlv_epi64(*word, shifts), same(15)), excess);
+            let (entry, negative) = lookup(places, digit);
+            point = point.add(&entry, negative);
+            fault::inject(fault::COMB, 2 * i + odd as usize, &mut point.x.0[0]);
+        }
+        if odd == 1 {
+            for _ in 0..4 {
+                point = point.double();
+            }
+        }
+    }
+    digits.zeroize();
+    point.add_lanes::<4>().add_lanes::<2>().add_lanes::<1>()
+}
+
 /// The encoding of affine points (RFC 8032, 5.1.2): y, and the lowest bit of x on top.
 #[target_feature(enable = "avx512f,avx512ifma")]
 pub(super) fn encode([x, y]: &[Factor; 2]) -> [Vector; 4] {
@@ -224,12 +285,13 @@ pub(super) fn encode([x, y]: &[Factor; 2]) -> [Vector; 4] {
 /// IFMA instructions of [`encode`].
 pub(super) const ENCODE: u64 = 2;
 
-/// The elements one lane down, the first in the last.
+/// The elements `BY` lanes down, the first in the last.
+#[inline]
 #[target_feature(enable = "avx512f,avx512ifma")]
-pub(super) fn rotate<const N: usize>(vectors: &[Vector; N]) -> [Vector; N] {
+pub(super) fn rotate<const BY: i32, const N: usize>(vectors: &[Vector; N]) -> [Vector; N] {
     let mut out = *vectors;
     for v in &mut out {
-        *v = _mm512_alignr_epi64::<1>(*v, *v);
+        *v = _mm512_alignr_epi64::<BY>(*v, *v);
     }
     out
 }

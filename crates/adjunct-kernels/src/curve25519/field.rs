@@ -11,7 +11,7 @@
 // The one safety rule is the target feature; the lint takes it for an unsafe function.
 #![allow(clippy::missing_safety_doc)]
 
-use crate::lanes::{MASK, Vector, constant, high, low, same, zero};
+use crate::lanes::{MASK, Number, Vector, constant, high, inverse, low, same, zero};
 use std::arch::x86_64::*;
 
 /// Limbs of an element.
@@ -19,6 +19,9 @@ pub(super) const LIMBS: usize = 5;
 /// The top limb's bits: 4 * 52 + 47 = 255.
 const TOP: u32 = 47;
 const TOP_MASK: u64 = (1 << TOP) - 1;
+/// The prime and its length.
+const PRIME: [u64; LIMBS] = [MASK - 18, MASK, MASK, MASK, TOP_MASK];
+const BITS: usize = 255;
 /// 2^260 modulo the prime.
 const FOLD: u64 = 608;
 
@@ -29,7 +32,7 @@ pub(super) const SQUARE: u64 = 30 + 9;
 /// IFMA instructions of [`Sum::carry`].
 pub(super) const CARRY: u64 = 1;
 /// IFMA instructions of [`invert`].
-pub(super) const INVERT: u64 = 254 * (30 + 13 + CARRY) + 11 * (MULTIPLY + CARRY);
+pub(super) const INVERT: u64 = 1 + inverse::ifma::<LIMBS>(BITS) + CARRY + MULTIPLY + CARRY;
 
 /// Eight elements ready to be multiplied: the low 52 bits of the first four limbs count, the fifth is below 2^47 + 2^12.
 #[derive(Clone, Copy)]
@@ -152,10 +155,10 @@ impl Factor {
         Factor(crate::lanes::select(choose, &a.0, &b.0))
     }
 
-    /// The one representative below the prime, as four 64-bit words.
+    /// The one representative below the prime.
     #[inline]
     #[target_feature(enable = "avx512f,avx512ifma")]
-    pub fn to_words(self) -> [Vector; 4] {
+    fn canonical(self) -> Number<LIMBS> {
         // The number v is below 2^255 + 2^221, less than twice the prime: v + 19 reaches 2^255 exactly where v is not
         // below the prime, and then v + 19 less 2^255 is the answer.
         let v = self.sum();
@@ -169,7 +172,14 @@ impl Factor {
         let mut limbs = v.0;
         limbs[0] = low(limbs[0], reach, same(19));
         let [a, b, c, d, e] = over(Sum(limbs));
-        let e = _mm512_and_si512(e, same(TOP_MASK));
+        [a, b, c, d, _mm512_and_si512(e, same(TOP_MASK))]
+    }
+
+    /// The one representative below the prime, as four 64-bit words.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512ifma")]
+    pub fn to_words(self) -> [Vector; 4] {
+        let [a, b, c, d, e] = self.canonical();
         [
             _mm512_or_si512(a, _mm512_slli_epi64::<52>(b)),
             _mm512_or_si512(_mm512_srli_epi64::<12>(b), _mm512_slli_epi64::<40>(c)),
@@ -216,14 +226,19 @@ fn fold<const N: usize>(mut t: [[Vector; 2 * LIMBS]; N]) -> [Sum; N] {
 #[inline]
 #[target_feature(enable = "avx512f,avx512ifma")]
 pub(super) fn multiply(start: Sum, a: &Factor, b: &Factor) -> Sum {
-    multiply_all([start], [a], [b])[0]
+    multiply_all::<1, _>([start], [a], [b])[0]
 }
 
 /// Every `start` + `a` * `b`. A product's sums wait for one another longer than their instructions take; of two or three
-/// products that are worked on in turn, one fills the other's gaps.
+/// products that are worked on in turn, one fills the other's gaps. `CALL` is another number at each call: the compiler inlines what
+/// has one caller, and numbers that go through memory cost a third of the time.
 #[inline]
 #[target_feature(enable = "avx512f,avx512ifma")]
-pub(super) fn multiply_all<const N: usize>(start: [Sum; N], a: [&Factor; N], b: [&Factor; N]) -> [Sum; N] {
+pub(super) fn multiply_all<const CALL: u32, const N: usize>(
+    start: [Sum; N],
+    a: [&Factor; N],
+    b: [&Factor; N],
+) -> [Sum; N] {
     let mut t = [[zero(); 2 * LIMBS]; N];
     for n in 0..N {
         t[n][..LIMBS].copy_from_slice(&start[n].0);
@@ -247,13 +262,13 @@ pub(super) fn multiply_all<const N: usize>(start: [Sum; N], a: [&Factor; N], b: 
 #[inline]
 #[target_feature(enable = "avx512f,avx512ifma")]
 pub(super) fn square<const BIASED: bool>(a: &Factor) -> Sum {
-    square_all([BIASED], [a])[0]
+    square_all::<2, _>([BIASED], [a])[0]
 }
 
 /// The squares of all `a`, with [`Sum::bias`] in those that are `biased`.
 #[inline]
 #[target_feature(enable = "avx512f,avx512ifma")]
-pub(super) fn square_all<const N: usize>(biased: [bool; N], a: [&Factor; N]) -> [Sum; N] {
+pub(super) fn square_all<const CALL: u32, const N: usize>(biased: [bool; N], a: [&Factor; N]) -> [Sum; N] {
     let mut t = [[zero(); 2 * LIMBS]; N];
     for n in 0..N {
         if biased[n] {
@@ -326,67 +341,11 @@ pub(super) fn product(a: &Factor, b: &Factor) -> Factor {
     multiply(Sum::zero(), a, b).carry()
 }
 
-/// The square of `a`, carried: as [`square`], in less time when nothing else fills the gaps. The halves of products go to
-/// sums of their own, and what exceeds the upper columns is folded apart, so that fewer instructions wait for one another.
-#[inline]
+/// 1 / `a`, and 0 for 0; with SHARED of what is the same in all lanes.
 #[target_feature(enable = "avx512f,avx512ifma")]
-fn square_at_once(a: &Factor) -> Factor {
-    let a = &a.0;
-    let add = |a, b| _mm512_add_epi64(a, b);
-    let (mut lows, mut highs) = ([zero(); 2 * LIMBS], [zero(); 2 * LIMBS]);
-    for j in 1..LIMBS {
-        for i in 0..j {
-            lows[i + j] = low(lows[i + j], a[i], a[j]);
-            highs[i + j + 1] = high(highs[i + j + 1], a[i], a[j]);
-        }
-    }
-    let mut t = [zero(); 2 * LIMBS];
-    for i in 0..LIMBS {
-        t[2 * i] = low(zero(), a[i], a[i]);
-        t[2 * i + 1] = high(zero(), a[i], a[i]);
-    }
-    for i in 0..2 * LIMBS {
-        let mixed = add(lows[i], highs[i]);
-        t[i] = add(t[i], add(mixed, mixed));
-    }
-    let by = same(FOLD);
-    let mut r = [t[0], t[1], t[2], t[3], t[4]];
-    for i in 0..LIMBS {
-        r[i] = low(r[i], t[i + LIMBS], by);
-    }
-    for i in 0..LIMBS - 1 {
-        let over = low(zero(), _mm512_srli_epi64::<52>(t[i + LIMBS]), by);
-        r[i + 1] = add(r[i + 1], high(over, t[i + LIMBS], by));
-    }
-    Sum(r).carry()
-}
-
-/// `a` to the power 2^N.
-#[inline(never)]
-#[target_feature(enable = "avx512f,avx512ifma")]
-fn squares(a: &Factor, times: u32) -> Factor {
-    let mut a = *a;
-    for _ in 0..times {
-        a = square_at_once(&a);
-    }
-    a
-}
-
-/// 1 / `a`, and 0 for 0: `a` to the power 2^255 - 21, by the addition chain of the first implementation (Bernstein,
-/// "Curve25519: new Diffie-Hellman speed records", PKC 2006): 254 squares, 11 products.
-#[target_feature(enable = "avx512f,avx512ifma")]
-pub(super) fn invert(a: &Factor) -> Factor {
-    let a2 = squares(a, 1);
-    let a9 = product(&squares(&a2, 2), a);
-    let a11 = product(&a9, &a2);
-    // aN_0 is a to the power 2^N - 1.
-    let a5_0 = product(&squares(&a11, 1), &a9);
-    let a10_0 = product(&squares(&a5_0, 5), &a5_0);
-    let a20_0 = product(&squares(&a10_0, 10), &a10_0);
-    let a40_0 = product(&squares(&a20_0, 20), &a20_0);
-    let a50_0 = product(&squares(&a40_0, 10), &a10_0);
-    let a100_0 = product(&squares(&a50_0, 50), &a50_0);
-    let a200_0 = product(&squares(&a100_0, 100), &a100_0);
-    let a250_0 = product(&squares(&a200_0, 50), &a50_0);
-    product(&squares(&a250_0, 5), &a11)
+pub(super) fn invert<const SHARED: bool>(a: &Factor) -> Factor {
+    let a = a.canonical();
+    let inverse = if SHARED { inverse::invert_same(&a, &PRIME, BITS) } else { inverse::invert(&a, &PRIME, BITS) };
+    let inverse = Sum(inverse);
+    product(&inverse.carry(), &Factor(constant(&const { inverse::correction(&PRIME, BITS) })))
 }

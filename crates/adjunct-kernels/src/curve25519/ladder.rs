@@ -43,15 +43,15 @@ fn step(points: &mut Points, other: __mmask8, x: &Factor) {
     let Points { plus: [a, c], minus: [b, d] } = points;
     // In the order that keeps the units busiest, as measured: neighbours do not wait for one another.
     let near = [&Factor::select(other, a, c), &Factor::select(other, b, d)];
-    let [aa, bb] = square_all([true, false], near);
-    let [da, cb] = multiply_all([Sum::bias(), Sum::zero()], [d, c], [a, b]);
+    let [aa, bb] = square_all::<9, _>([true, false], near);
+    let [da, cb] = multiply_all::<10, _>([Sum::bias(), Sum::zero()], [d, c], [a, b]);
     let [e, aa_factor, bb] = carry_all([aa.minus(&bb), aa, bb]);
     let [sum, difference] = carry_all([da.plus(&cb), da.minus(&cb)]);
     let f = multiply_small(aa, &e, A24).carry();
-    let [x3, z3] = square_all([true, false], [&sum, &difference]);
+    let [x3, z3] = square_all::<11, _>([true, false], [&sum, &difference]);
     let x2 = multiply(Sum::bias(), &aa_factor, &bb);
     let z3 = z3.carry();
-    let [z2, z3] = multiply_all([Sum::zero(), Sum::zero()], [&e, x], [&f, &z3]);
+    let [z2, z3] = multiply_all::<12, _>([Sum::zero(), Sum::zero()], [&e, x], [&f, &z3]);
     let [a, b] = carry_all([x2.plus(&z2), x2.minus(&z2)]);
     let [c, d] = carry_all([x3.plus(&z3), x3.minus(&z3)]);
     *points = Points { plus: [a, c], minus: [b, d] };
@@ -112,7 +112,7 @@ pub(super) fn ladder(scalars: &[Vector; 4], peers: &[Vector; 4]) -> ([Vector; 4]
     let (near, far) = (point(0), point(1));
     let mut right = check(&x, &near, &far);
     let [x2, z2] = near;
-    let inverse = invert(&z2);
+    let inverse = invert::<false>(&z2);
     let mut secret = product(&x2, &inverse);
     let unit = product(&z2, &inverse).sum().plus(&Sum::bias()).minus(&one).carry();
     right &= unit.is_zero() & !secret.is_zero();

@@ -23,7 +23,7 @@ mod scalar;
 mod table;
 mod words;
 
-use crate::lanes::LANES;
+use crate::lanes::{LANES, Vector, same, zero};
 use zeroize::{Zeroize, Zeroizing};
 
 /// The length of a key, a seed, a u coordinate and a shared secret, in bytes.
@@ -108,7 +108,7 @@ pub fn x25519_public(jobs: &mut [PublicJob]) -> u8 {
     scalars.iter_mut().for_each(|s| *s = clamp(*s));
     let words = Zeroizing::new(words::words(&scalars));
     let point = Zeroizing::new(edwards::multiply_base(&words));
-    let (u, right) = point.montgomery();
+    let (u, right) = point.montgomery::<false>();
     publish(jobs, &words::bytes(&u.to_words()), right & point.is_on_curve())
 }
 
@@ -134,6 +134,37 @@ fn publish(jobs: &mut [PublicJob], publics: &[[u8; KEY]; LANES], right: u8) -> u
     }
     right
 }
+
+/// The X25519 public key of one private key, whose work the lanes share; `None` where a check found a fault.
+#[target_feature(enable = "avx512f,avx512ifma")]
+pub fn x25519_public_shared(private: &[u8; KEY]) -> Option<[u8; KEY]> {
+    let point = Zeroizing::new(edwards::multiply_base_shared(&all_lanes(&Zeroizing::new(clamp(*private)))));
+    let (u, right) = point.montgomery::<true>();
+    let publics = words::bytes(&u.to_words());
+    (right & point.is_on_curve() == ALL).then_some(publics[0])
+}
+
+/// The Ed25519 public key of one secret scalar, clamped, the lower half of the seed's hash (RFC 8032, 5.1.5), whose work the lanes
+/// share; `None` where a check found a fault.
+#[target_feature(enable = "avx512f,avx512ifma")]
+pub fn ed25519_public_shared(scalar: &[u8; KEY]) -> Option<[u8; KEY]> {
+    let (publics, right) = ed25519::public_shared(&all_lanes(scalar));
+    (right == ALL).then_some(publics[0])
+}
+
+/// The words of one number in all lanes.
+#[inline]
+#[target_feature(enable = "avx512f,avx512ifma")]
+fn all_lanes(number: &[u8; KEY]) -> Zeroizing<[Vector; 4]> {
+    let mut out = Zeroizing::new([zero(); 4]);
+    for (word, bytes) in out.iter_mut().zip(number.as_chunks::<8>().0) {
+        *word = same(u64::from_le_bytes(*bytes));
+    }
+    out
+}
+
+/// A bit for each lane.
+const ALL: u8 = 0xFF;
 
 /// Signs one to eight messages (surplus ones are not signed); a bit for each signature that is right.
 #[target_feature(enable = "avx512f,avx512ifma")]

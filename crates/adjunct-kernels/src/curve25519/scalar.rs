@@ -8,7 +8,8 @@
 
 use super::hash::DIGEST;
 use super::words::byte_columns;
-use crate::lanes::{LANES, MASK, Number, Vector, carry, constant, montgomery, same, subtract_once, zero};
+use crate::lanes::montgomery::{self, power_of_two};
+use crate::lanes::{LANES, MASK, Number, Vector, carry, constant, same, subtract_once, zero};
 use std::arch::x86_64::*;
 use zeroize::Zeroize;
 
@@ -17,8 +18,8 @@ const LIMBS: usize = 5;
 const ORDER: [u64; LIMBS] = [0x2631a5cf5d3ed, 0xdea2f79cd6581, 0x14def9, 0, 1 << 44];
 const K0: u64 = montgomery::k0(ORDER[0]);
 /// R^2 and R^3 modulo L.
-const R2: [u64; LIMBS] = power(2 * 260);
-const R3: [u64; LIMBS] = power(3 * 260);
+const R2: [u64; LIMBS] = power_of_two(2 * 260, &ORDER);
+const R3: [u64; LIMBS] = power_of_two(3 * 260, &ORDER);
 
 /// IFMA instructions of a Montgomery product.
 const PRODUCT: u64 = (4 * LIMBS * LIMBS + LIMBS) as u64;
@@ -28,29 +29,6 @@ pub(super) const REDUCE: u64 = 2 * PRODUCT;
 pub(super) const WORDS: u64 = PRODUCT;
 /// IFMA instructions of [`Reduced::multiply_add`].
 pub(super) const MULTIPLY_ADD: u64 = 2 * PRODUCT;
-
-/// 2^exponent modulo L.
-const fn power(exponent: u32) -> [u64; LIMBS] {
-    let mut value = [1, 0, 0, 0, 0];
-    let mut i = 0;
-    while i < exponent {
-        let (mut double, mut less) = ([0; LIMBS], [0; LIMBS]);
-        let (mut over, mut borrow) = (0, 0);
-        let mut l = 0;
-        while l < LIMBS {
-            let sum = value[l] * 2 + over;
-            double[l] = sum & MASK;
-            over = sum >> 52;
-            let difference = double[l].wrapping_sub(ORDER[l]).wrapping_sub(borrow);
-            less[l] = difference & MASK;
-            borrow = difference >> 63;
-            l += 1;
-        }
-        value = if borrow == 0 { less } else { double };
-        i += 1;
-    }
-    value
-}
 
 /// Eight numbers times R, below 4 L.
 pub(super) struct Reduced(Number<LIMBS>);

@@ -57,6 +57,11 @@ fn signatures(inputs: &[([u8; KEY], Vec<u8>)]) -> Vec<Option<[u8; SIGNATURE]>> {
     answers(right, &out, [0; SIGNATURE])
 }
 
+fn shared(call: unsafe fn(&[u8; KEY]) -> Option<[u8; KEY]>, private: &[u8; KEY]) -> Option<[u8; KEY]> {
+    // SAFETY: every test asks for lanes first.
+    unsafe { call(private) }
+}
+
 /// What is wrong must be zeroed.
 fn answers<T: Copy + PartialEq + std::fmt::Debug>(right: u8, out: &[T], zero: T) -> Vec<Option<T>> {
     assert_eq!(right & !filled(out.len()), 0, "a bit without a job");
@@ -87,6 +92,14 @@ fn stock_public(seed: &[u8; KEY]) -> [u8; KEY] {
     // SAFETY: as above.
     unsafe { lc::ED25519_keypair_from_seed(public.as_mut_ptr(), private.as_mut_ptr(), seed.as_ptr()) };
     public
+}
+
+/// The secret scalar of a seed (RFC 8032, 5.1.5).
+fn stock_scalar(seed: &[u8; KEY]) -> [u8; KEY] {
+    let mut digest = [0; 64];
+    // SAFETY: the arrays have the lengths the function takes.
+    unsafe { lc::SHA512(seed.as_ptr(), KEY, digest.as_mut_ptr()) };
+    clamp(digest[..KEY].try_into().unwrap())
 }
 
 fn stock_signature(seed: &[u8; KEY], message: &[u8]) -> [u8; SIGNATURE] {
@@ -241,6 +254,10 @@ fn random_keys_give_what_aws_lc_gives() {
         assert_eq!(publics(x25519_public, &privates), expected);
         let expected: Vec<_> = privates.iter().map(|p| Some(stock_public(p))).collect();
         assert_eq!(publics(ed25519_public, &privates), expected);
+        for private in &privates {
+            assert_eq!(shared(x25519_public_shared, private), Some(stock_x25519_public(private)));
+            assert_eq!(shared(ed25519_public_shared, &stock_scalar(private)), Some(stock_public(private)));
+        }
         let inputs: Vec<_> = privates.iter().map(|p| (*p, random::<200>()[..p[1] as usize % 200].to_vec())).collect();
         let expected: Vec<_> = inputs.iter().map(|(seed, m)| Some(stock_signature(seed, m))).collect();
         assert_eq!(signatures(&inputs), expected);
@@ -269,6 +286,8 @@ fn keys_of_extreme_bits_give_what_aws_lc_gives() {
         assert_eq!(secrets(&pairs), expected);
         let expected: Vec<_> = keys.iter().map(|k| Some(stock_x25519_public(k))).collect();
         assert_eq!(publics(x25519_public, keys), expected);
+        let shared: Vec<_> = keys.iter().map(|k| shared(x25519_public_shared, k)).collect();
+        assert_eq!(shared, expected);
     }
 }
 
@@ -411,6 +430,28 @@ fn a_lane_with_a_fault_gives_nothing() {
     // The first time and the second.
     let twice: Vec<_> = digits.iter().flat_map(|&(digit, _)| [(digit, 0), (digit, 1)]).collect();
     struck(fault::COMB, &twice, sign);
+}
+
+#[test]
+fn a_fault_in_any_lane_of_a_shared_key_gives_nothing() {
+    if !lanes_here() {
+        return;
+    }
+    let private = random();
+    let scalar = stock_scalar(&private);
+    for place in 0..8 {
+        for lane in 0..8 {
+            for (call, key) in
+                [(x25519_public_shared as unsafe fn(&_) -> _, &private), (ed25519_public_shared, &scalar)]
+            {
+                let bits = 1 << ((place * 8 + lane) * 7 % 52);
+                fault::set(Some(Fault { site: fault::COMB, place, after: 0, lane, bits }));
+                assert_eq!(shared(call, key), None, "place {place}, lane {lane}");
+                assert!(fault::set(None).is_none(), "never struck");
+                assert!(shared(call, key).is_some());
+            }
+        }
+    }
 }
 
 #[test]

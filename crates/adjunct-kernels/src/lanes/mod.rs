@@ -8,6 +8,7 @@
 // The one safety rule is the target feature; the lint takes it for an unsafe function.
 #![allow(clippy::missing_safety_doc)]
 
+pub mod inverse;
 pub mod montgomery;
 
 use std::arch::x86_64::*;

@@ -7,7 +7,7 @@
 // The one safety rule is the target feature; the lint takes it for an unsafe function.
 #![allow(clippy::missing_safety_doc)]
 
-use super::{Number, Vector, carry, high, low, zero};
+use super::{MASK, Number, Vector, carry, high, low, zero};
 use std::arch::x86_64::*;
 
 /// `a` * `b` / R modulo `m`, below 2m and carried, for carried factors below 2m; `k0` is -1/m modulo 2^52.
@@ -47,7 +47,41 @@ pub const fn k0(m0: u64) -> u64 {
         inverse = inverse.wrapping_mul(2u64.wrapping_sub(m0.wrapping_mul(inverse)));
         i += 1;
     }
-    inverse.wrapping_neg() & super::MASK
+    inverse.wrapping_neg() & MASK
+}
+
+/// 2^`power` modulo `m`.
+pub const fn power_of_two<const N: usize>(power: usize, m: &[u64; N]) -> [u64; N] {
+    let (mut value, mut done) = ([0; N], 0);
+    value[0] = 1;
+    while done < power {
+        let (mut over, mut i) = (0, 0);
+        while i < N {
+            over += 2 * value[i];
+            value[i] = over & MASK;
+            over >>= 52;
+            i += 1;
+        }
+        // The moduli leave the top limb room for a bit.
+        let less = minus(&value, m);
+        if less[N - 1] >> 52 == 0 {
+            value = less;
+        }
+        done += 1;
+    }
+    value
+}
+
+/// `a` - `b`, the highest limb with what was borrowed in it.
+pub const fn minus<const N: usize>(a: &[u64; N], b: &[u64; N]) -> [u64; N] {
+    let (mut out, mut over, mut i) = ([0; N], 0i64, 0);
+    while i < N {
+        over += a[i] as i64 - b[i] as i64;
+        out[i] = if i == N - 1 { over as u64 } else { over as u64 & MASK };
+        over >>= 52;
+        i += 1;
+    }
+    out
 }
 
 #[cfg(test)]

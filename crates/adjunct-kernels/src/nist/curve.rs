@@ -1,6 +1,7 @@
 //! The curves as data: y^2 = x^3 - 3x + b over p, of prime order n (NIST SP 800-186, 3.2.1).
 
 use crate::lanes::MASK;
+use crate::lanes::montgomery::minus;
 
 /// A curve in limbs of 52 bits, N of them; all else is derived from what stands here.
 pub trait Curve<const N: usize>: sealed::Sealed {
@@ -19,6 +20,9 @@ pub trait Curve<const N: usize>: sealed::Sealed {
     /// The comb's table, made by the test `tables_are_multiples_of_the_generator`: see comb.rs.
     #[doc(hidden)]
     const TABLE: &'static [u8];
+    /// The table of one multiple whose work the lanes share, made by the same test: see shared.rs.
+    #[doc(hidden)]
+    const SHARED_TABLE: &'static [u8];
 
     /// p.
     const P: [u64; N] = sum(Self::TERMS);
@@ -52,8 +56,11 @@ pub struct P521;
 struct Aligned<T: ?Sized>(T);
 
 static P256_TABLE: &Aligned<[u8]> = &Aligned(*include_bytes!("p256.bin"));
+static P256_SHARED: &Aligned<[u8]> = &Aligned(*include_bytes!("p256-shared.bin"));
 static P384_TABLE: &Aligned<[u8]> = &Aligned(*include_bytes!("p384.bin"));
+static P384_SHARED: &Aligned<[u8]> = &Aligned(*include_bytes!("p384-shared.bin"));
 static P521_TABLE: &Aligned<[u8]> = &Aligned(*include_bytes!("p521.bin"));
+static P521_SHARED: &Aligned<[u8]> = &Aligned(*include_bytes!("p521-shared.bin"));
 
 impl Curve<5> for P256 {
     const BITS: usize = 256;
@@ -66,6 +73,7 @@ impl Curve<5> for P256 {
         hex("4fe342e2fe1a7f9b8ee7eb4a7c0f9e162bce33576b315ececbb6406837bf51f5"),
     ];
     const TABLE: &'static [u8] = &P256_TABLE.0;
+    const SHARED_TABLE: &'static [u8] = &P256_SHARED.0;
 }
 
 impl Curve<8> for P384 {
@@ -81,6 +89,7 @@ impl Curve<8> for P384 {
         hex("3617de4a96262c6f5d9e98bf9292dc29f8f41dbd289a147ce9da3113b5f0b8c00a60b1ce1d7e819d7a431d7c90ea0e5f"),
     ];
     const TABLE: &'static [u8] = &P384_TABLE.0;
+    const SHARED_TABLE: &'static [u8] = &P384_SHARED.0;
 }
 
 impl Curve<11> for P521 {
@@ -106,6 +115,7 @@ impl Curve<11> for P521 {
         )),
     ];
     const TABLE: &'static [u8] = &P521_TABLE.0;
+    const SHARED_TABLE: &'static [u8] = &P521_SHARED.0;
 }
 
 const fn hex<const N: usize>(text: &str) -> [u64; N] {
@@ -139,40 +149,6 @@ const fn sum<const N: usize>(terms: &[(u32, bool)]) -> [u64; N] {
         i += 1;
     }
     assert!(over == 0);
-    out
-}
-
-/// 2^`power` modulo `m`.
-pub(super) const fn power_of_two<const N: usize>(power: usize, m: &[u64; N]) -> [u64; N] {
-    let (mut value, mut done) = ([0; N], 0);
-    value[0] = 1;
-    while done < power {
-        let (mut over, mut i) = (0, 0);
-        while i < N {
-            over += 2 * value[i];
-            value[i] = over & MASK;
-            over >>= 52;
-            i += 1;
-        }
-        // The moduli leave the top limb room for a bit.
-        let less = minus(&value, m);
-        if less[N - 1] >> 52 == 0 {
-            value = less;
-        }
-        done += 1;
-    }
-    value
-}
-
-/// `a` - `b`, the highest limb with what was borrowed in it.
-pub(super) const fn minus<const N: usize>(a: &[u64; N], b: &[u64; N]) -> [u64; N] {
-    let (mut out, mut over, mut i) = ([0; N], 0i64, 0);
-    while i < N {
-        over += a[i] as i64 - b[i] as i64;
-        out[i] = if i == N - 1 { over as u64 } else { over as u64 & MASK };
-        over >>= 52;
-        i += 1;
-    }
     out
 }
 

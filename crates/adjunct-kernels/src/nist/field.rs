@@ -14,8 +14,9 @@
 // Columns are addressed by the sum of two indices.
 #![allow(clippy::missing_safety_doc, clippy::needless_range_loop)]
 
-use super::curve::{Curve, power_of_two};
-use super::inverse;
+use super::curve::Curve;
+use crate::lanes::inverse;
+use crate::lanes::montgomery::power_of_two;
 use crate::lanes::{Number, Vector, carry_signed, constant, high, low, montgomery, same, subtract_once, zero};
 use std::arch::x86_64::*;
 
@@ -57,28 +58,36 @@ impl<const N: usize> Columns<N> {
 /// `a` * `b`, not reduced.
 #[inline]
 #[target_feature(enable = "avx512f,avx512ifma")]
-pub fn columns<const N: usize>(a: &Number<N>, b: &Number<N>) -> Columns<N> {
+fn columns<const CALL: u32, const N: usize>(a: &Number<N>, b: &Number<N>) -> Columns<N> {
     let mut out = Columns([[zero(); N]; 2]);
-    for i in 0..N {
+    rows::<false, CALL, N>(&mut out, a, b);
+    rows::<true, CALL, N>(&mut out, a, b);
+    out
+}
+
+/// Adds `a` times the lower or the upper half of `b`: the compiler unrolls the halves, but not a loop over 11 limbs.
+#[inline]
+#[target_feature(enable = "avx512f,avx512ifma")]
+fn rows<const UPPER: bool, const CALL: u32, const N: usize>(out: &mut Columns<N>, a: &Number<N>, b: &Number<N>) {
+    for i in half::<UPPER, N>() {
         for j in 0..N {
             *out.at(i + j) = low(*out.at(i + j), a[j], b[i]);
             *out.at(i + j + 1) = high(*out.at(i + j + 1), a[j], b[i]);
         }
     }
-    out
+}
+
+const fn half<const UPPER: bool, const N: usize>() -> std::ops::Range<usize> {
+    if UPPER { N / 2..N } else { 0..N / 2 }
 }
 
 /// `a`^2, not reduced.
 #[inline]
 #[target_feature(enable = "avx512f,avx512ifma")]
-pub fn square_columns<const N: usize>(a: &Number<N>) -> Columns<N> {
+fn square_columns<const CALL: u32, const N: usize>(a: &Number<N>) -> Columns<N> {
     let mut out = Columns([[zero(); N]; 2]);
-    for i in 0..N {
-        for j in i + 1..N {
-            *out.at(i + j) = low(*out.at(i + j), a[i], a[j]);
-            *out.at(i + j + 1) = high(*out.at(i + j + 1), a[i], a[j]);
-        }
-    }
+    square_rows::<false, CALL, N>(&mut out, a);
+    square_rows::<true, CALL, N>(&mut out, a);
     for i in 1..2 * N {
         *out.at(i) = _mm512_add_epi64(*out.at(i), *out.at(i));
     }
@@ -89,10 +98,22 @@ pub fn square_columns<const N: usize>(a: &Number<N>) -> Columns<N> {
     out
 }
 
+/// Adds the products of the lower or the upper half of `a` with the limbs above each.
+#[inline]
+#[target_feature(enable = "avx512f,avx512ifma")]
+fn square_rows<const UPPER: bool, const CALL: u32, const N: usize>(out: &mut Columns<N>, a: &Number<N>) {
+    for i in half::<UPPER, N>() {
+        for j in i + 1..N {
+            *out.at(i + j) = low(*out.at(i + j), a[i], a[j]);
+            *out.at(i + j + 1) = high(*out.at(i + j + 1), a[i], a[j]);
+        }
+    }
+}
+
 /// The columns divided by R modulo p, loose.
 #[inline]
 #[target_feature(enable = "avx512f,avx512ifma")]
-pub fn reduce<C: Curve<N>, const N: usize>(mut c: Columns<N>) -> Number<N> {
+fn reduce<const CALL: u32, C: Curve<N>, const N: usize>(mut c: Columns<N>) -> Number<N> {
     // What is to be taken away, as IFMA only adds.
     let mut minus = Columns([[zero(); N]; 2]);
     for i in 0..N {
@@ -129,17 +150,33 @@ pub fn reduce<C: Curve<N>, const N: usize>(mut c: Columns<N>) -> Number<N> {
 }
 
 /// `a` * `b` / R, loose, of carried factors.
-#[inline]
+// Left to inline it, the compiler makes calls of its parts in a large program, and the columns go through memory.
+#[inline(never)]
 #[target_feature(enable = "avx512f,avx512ifma")]
 pub fn multiply<C: Curve<N>, const N: usize>(a: &Number<N>, b: &Number<N>) -> Number<N> {
-    reduce::<C, N>(columns(a, b))
+    multiply_inlined::<0, C, N>(a, b)
 }
 
 /// `a`^2 / R, loose, of a carried number.
-#[inline]
+#[inline(never)]
 #[target_feature(enable = "avx512f,avx512ifma")]
 pub fn square<C: Curve<N>, const N: usize>(a: &Number<N>) -> Number<N> {
-    reduce::<C, N>(square_columns(a))
+    square_inlined::<1, C, N>(a)
+}
+
+/// As [`multiply`], where most of the time is spent. `CALL` is another number at each call: the compiler inlines what has one
+/// caller.
+#[inline]
+#[target_feature(enable = "avx512f,avx512ifma")]
+pub fn multiply_inlined<const CALL: u32, C: Curve<N>, const N: usize>(a: &Number<N>, b: &Number<N>) -> Number<N> {
+    reduce::<CALL, C, N>(columns::<CALL, N>(a, b))
+}
+
+/// As [`square`]; for `CALL` see [`multiply_inlined`].
+#[inline]
+#[target_feature(enable = "avx512f,avx512ifma")]
+pub fn square_inlined<const CALL: u32, C: Curve<N>, const N: usize>(a: &Number<N>) -> Number<N> {
+    reduce::<CALL, C, N>(square_columns::<CALL, N>(a))
 }
 
 /// `a` + `b`, loose.
@@ -239,11 +276,12 @@ pub const fn invert_ifma<C: Curve<N>, const N: usize>() -> u64 {
     inverse::ifma::<N>(C::BITS) + product_ifma::<C, N>()
 }
 
-/// 1 / `a`, carried; 0 of 0. `a` is below 4p.
+/// 1 / `a`, carried; 0 of 0. `a` is below 4p, and with SHARED the same in all lanes.
 #[inline]
 #[target_feature(enable = "avx512f,avx512ifma")]
-pub fn invert<C: Curve<N>, const N: usize>(a: &Number<N>) -> Number<N> {
-    let inverse = inverse::invert(&canonical::<C, N>(a), &C::P, C::BITS);
+pub fn invert<const SHARED: bool, C: Curve<N>, const N: usize>(a: &Number<N>) -> Number<N> {
+    let a = canonical::<C, N>(a);
+    let inverse = if SHARED { inverse::invert_same(&a, &C::P, C::BITS) } else { inverse::invert(&a, &C::P, C::BITS) };
     carry(multiply::<C, N>(&inverse, &constant(&const { inverse::factor(&C::P, C::BITS) })))
 }
 

@@ -18,17 +18,17 @@
 mod comb;
 mod curve;
 mod field;
-mod inverse;
 mod order;
 mod point;
+mod shared;
 #[cfg(test)]
 mod tests;
 
 pub use curve::{Curve, P256, P384, P521};
 
-use crate::lanes::{LANES, Number, gather, limbs_from_be, limbs_to_be, scatter, select, zero};
+use crate::lanes::{LANES, Number, constant, gather, limbs_from_be, limbs_to_be, scatter, select, zero};
 use crate::opaque_debug;
-use point::Affine;
+use point::{Affine, Point};
 use std::arch::x86_64::*;
 
 /// An ECDSA signature to be made. All numbers are big-endian and of [`Curve::BYTES`] bytes.
@@ -122,7 +122,7 @@ fn present<J>(jobs: &[J], lengths: impl Fn(&J) -> bool) -> u8 {
 #[target_feature(enable = "avx512f,avx512ifma")]
 pub fn sign<C: Curve<N>, const N: usize>(jobs: &mut [SignJob]) -> u8 {
     let good = sign_jobs::<C, N>(jobs);
-    burn::<N>();
+    burn::<1024, N>();
     good
 }
 
@@ -173,7 +173,15 @@ fn sign_lanes<C: Curve<N>, const N: usize>(
 #[inline]
 #[target_feature(enable = "avx512f,avx512ifma")]
 fn generate<C: Curve<N>, const N: usize>(scalar: &Number<N>) -> (__mmask8, Affine<N>) {
-    let point = leave::<C, N>(&point::affine::<C, N>(&comb::multiply::<C, N>(scalar).point));
+    checked::<false, C, N>(&comb::multiply::<C, N>(scalar).point)
+}
+
+/// The affine coordinates of points, and whether they came out as points of the curve; with SHARED of one that is the same in all
+/// lanes.
+#[inline]
+#[target_feature(enable = "avx512f,avx512ifma")]
+fn checked<const SHARED: bool, C: Curve<N>, const N: usize>(point: &Point<N>) -> (__mmask8, Affine<N>) {
+    let point = leave::<C, N>(&point::affine::<SHARED, C, N>(point));
     // The result itself is checked, the way out of Montgomery form included.
     (point::on_curve::<C, N>(&enter::<C, N>(&point)), point)
 }
@@ -196,7 +204,7 @@ fn leave<C: Curve<N>, const N: usize>(point: &Affine<N>) -> Affine<N> {
 #[target_feature(enable = "avx512f,avx512ifma")]
 pub fn derive<C: Curve<N>, const N: usize>(jobs: &mut [DeriveJob]) -> u8 {
     let good = derive_jobs::<C, N>(jobs);
-    burn::<N>();
+    burn::<1024, N>();
     good
 }
 
@@ -224,7 +232,7 @@ fn derive_lanes<C: Curve<N>, const N: usize>(
     let below = order::below(x, &C::P) & order::below(y, &C::P);
     let peer = enter::<C, N>(&Affine { x: *x, y: *y });
     let valid = below & point::on_curve::<C, N>(&peer) & order::in_range::<C, N>(private);
-    let product = leave::<C, N>(&point::affine::<C, N>(&point::multiply::<C, N>(private, &peer).point));
+    let product = leave::<C, N>(&point::affine::<false, C, N>(&point::multiply::<C, N>(private, &peer).point));
     (valid & point::on_curve::<C, N>(&enter::<C, N>(&product)), product.x)
 }
 
@@ -232,7 +240,7 @@ fn derive_lanes<C: Curve<N>, const N: usize>(
 #[target_feature(enable = "avx512f,avx512ifma")]
 pub fn public<C: Curve<N>, const N: usize>(jobs: &mut [PublicJob]) -> u8 {
     let good = public_jobs::<C, N>(jobs);
-    burn::<N>();
+    burn::<1024, N>();
     good
 }
 
@@ -257,6 +265,31 @@ fn public_lanes<C: Curve<N>, const N: usize>(private: &Number<N>) -> (__mmask8, 
     (in_range & on_curve, point.x, point.y)
 }
 
+/// Computes the public key of one private key, whose work the lanes share: x and y, as [`PublicJob`] has them. False, and zeros, as for
+/// the bits of jobs.
+#[target_feature(enable = "avx512f,avx512ifma")]
+pub fn public_shared<C: Curve<N>, const N: usize>(private: &[u8], public: &mut [u8]) -> bool {
+    let good = public_lane::<C, N>(private, public);
+    burn::<512, N>();
+    good
+}
+
+#[inline(never)]
+#[target_feature(enable = "avx512f,avx512ifma")]
+fn public_lane<C: Curve<N>, const N: usize>(private: &[u8], public: &mut [u8]) -> bool {
+    let lengths = private.len() == C::BYTES && public.len() == 2 * C::BYTES;
+    let mut limbs = limbs_from_be(private);
+    let in_range = order::in_range::<C, N>(&constant(&limbs));
+    let (on_curve, point) = checked::<true, C, N>(&shared::multiply::<C, N>(&limbs).point);
+    wipe(&mut limbs);
+    let good = lengths && in_range & on_curve == 0xFF;
+    let chosen = __mmask8::from(good).wrapping_neg();
+    let (x, y) = halves(public);
+    store(chosen, &point.x, std::iter::once(x));
+    store(chosen, &point.y, std::iter::once(y));
+    good
+}
+
 /// Overwrites `value` with zeros so that the compiler cannot leave it out; for types to which zeros are a value.
 fn wipe<T: Copy>(value: &mut T) {
     // SAFETY: exclusive and of this size; used on arrays of integers and vectors only.
@@ -264,10 +297,11 @@ fn wipe<T: Copy>(value: &mut T) {
     std::hint::black_box(value);
 }
 
-/// Overwrites the stack below the caller, where the functions it called had what they worked on: up to 77 KB for P-521.
+/// Overwrites the stack below the caller, where the functions it called had what they worked on: up to 77 KB for P-521, and half
+/// of it where the lanes share the work, without a table.
 #[inline(never)]
-fn burn<const N: usize>() {
-    let mut stack = std::mem::MaybeUninit::<[[u64; 1024]; N]>::uninit();
-    stack.write([[0; 1024]; N]);
+fn burn<const WORDS: usize, const N: usize>() {
+    let mut stack = std::mem::MaybeUninit::<[[u64; WORDS]; N]>::uninit();
+    stack.write([[0; WORDS]; N]);
     std::hint::black_box(&mut stack);
 }

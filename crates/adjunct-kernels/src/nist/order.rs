@@ -5,8 +5,9 @@
 // The one safety rule is the target feature; the lint takes it for an unsafe function.
 #![allow(clippy::missing_safety_doc)]
 
-use super::curve::{Curve, power_of_two};
-use super::inverse;
+use super::curve::Curve;
+use crate::lanes::inverse;
+use crate::lanes::montgomery::power_of_two;
 use crate::lanes::{Number, carry, constant, montgomery, same, subtract_once, zero};
 use std::arch::x86_64::*;
 

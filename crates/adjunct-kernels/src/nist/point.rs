@@ -68,6 +68,13 @@ pub fn digit<const N: usize>(scalar: &Number<N>, i: usize, w: usize) -> Digit {
         let next = if limb + 1 < N { scalar[limb + 1] } else { zero() };
         _mm512_or_si512(bits, _mm512_sll_epi64(next, _mm_cvtsi32_si128(52 - from as i32)))
     };
+    digit_of(bits, w)
+}
+
+/// The digit of a window's bits and the one below them, whatever stands above.
+#[inline]
+#[target_feature(enable = "avx512f,avx512ifma")]
+pub fn digit_of(bits: Vector, w: usize) -> Digit {
     let ones = same((2 << w) - 1);
     let bits = _mm512_and_si512(bits, ones);
     let negative = _mm512_test_epi64_mask(bits, same(1 << w));
@@ -87,18 +94,19 @@ pub fn signed<C: Curve<N>, const N: usize>(digit: &Digit, y: &Number<N>) -> Numb
 #[inline(never)]
 #[target_feature(enable = "avx512f,avx512ifma")]
 pub fn double<C: Curve<N>, const N: usize>(a: &mut Point<N>) {
-    let delta = s::<C, N>(&a.z);
-    let gamma = carry(s::<C, N>(&a.y));
-    let z = m::<C, N>(&a.y, &a.z);
-    let beta = m::<C, N>(&a.x, &gamma);
+    use field::{multiply_inlined as m, square_inlined as s};
+    let delta = s::<2, C, N>(&a.z);
+    let gamma = carry(s::<3, C, N>(&a.y));
+    let z = m::<4, C, N>(&a.y, &a.z);
+    let beta = m::<5, C, N>(&a.x, &gamma);
     let less = shrink::<C, N>(subtract(&a.x, &delta));
-    let alpha = m::<C, N>(&less, &carry(add(&a.x, &delta)));
+    let alpha = m::<6, C, N>(&less, &carry(add(&a.x, &delta)));
     let alpha = carry(add(&alpha, &shift::<1, N>(&alpha)));
     a.z = carry(shift::<1, N>(&z));
     let beta4 = shift::<2, N>(&beta);
-    a.x = shrink::<C, N>(subtract(&s::<C, N>(&alpha), &shift::<1, N>(&beta4)));
-    let step = m::<C, N>(&alpha, &shrink::<C, N>(subtract(&beta4, &a.x)));
-    a.y = shrink::<C, N>(subtract(&step, &shift::<3, N>(&s::<C, N>(&gamma))));
+    a.x = shrink::<C, N>(subtract(&s::<7, C, N>(&alpha), &shift::<1, N>(&beta4)));
+    let step = m::<8, C, N>(&alpha, &shrink::<C, N>(subtract(&beta4, &a.x)));
+    a.y = shrink::<C, N>(subtract(&step, &shift::<3, N>(&s::<9, C, N>(&gamma))));
 }
 
 /// One number for each of W additions that do not depend on each other: the CPU works on one while another's last product
@@ -251,11 +259,11 @@ pub const fn on_curve_ifma<C: Curve<N>, const N: usize>() -> u64 {
     2 * field::square_ifma::<C, N>() + 2 * field::product_ifma::<C, N>()
 }
 
-/// The affine coordinates in Montgomery form.
+/// The affine coordinates in Montgomery form; with SHARED of a point that is the same in all lanes.
 #[inline(never)]
 #[target_feature(enable = "avx512f,avx512ifma")]
-pub fn affine<C: Curve<N>, const N: usize>(a: &Point<N>) -> Affine<N> {
-    let inverse = field::invert::<C, N>(&a.z);
+pub fn affine<const SHARED: bool, C: Curve<N>, const N: usize>(a: &Point<N>) -> Affine<N> {
+    let inverse = field::invert::<SHARED, C, N>(&a.z);
     let square = carry(s::<C, N>(&inverse));
     Affine { x: carry(m::<C, N>(&a.x, &square)), y: carry(m::<C, N>(&a.y, &carry(m::<C, N>(&inverse, &square)))) }
 }

@@ -1,26 +1,26 @@
 use super::*;
-use crate::lanes::{MASK, constant};
+use crate::lanes::{MASK, constant, montgomery};
 
 fn supported() -> bool {
     is_x86_feature_detected!("avx512ifma")
 }
 
-/// The comb's table computed by the multiplication that needs none.
+/// A table of the first multiples of every `bits`th doubling, computed by the multiplication that needs none.
 #[target_feature(enable = "avx512f,avx512ifma")]
-fn table<C: Curve<N>, const N: usize>() -> Vec<u8> {
+fn table<C: Curve<N>, const N: usize>(places: usize, bits: usize, multiples: usize) -> Vec<u8> {
     let generator = C::GENERATOR.each_ref().map(|c| field::enter::<C, N>(&constant(c)));
     let generator = Affine { x: generator[0], y: generator[1] };
     let mut out = Vec::new();
-    for window in 0..point::digits::<C, N>(comb::WINDOW).div_ceil(2) {
+    for place in 0..places {
         let mut entries = Vec::new();
-        for group in 0..comb::ENTRIES / LANES {
+        for group in 0..multiples / LANES {
             let scalars: [[u64; N]; LANES] = std::array::from_fn(|lane| {
                 let multiple = (group * LANES + lane + 1) as u64;
-                let power = curve::power_of_two(2 * comb::WINDOW * window, &C::ORDER);
+                let power = montgomery::power_of_two(bits * place, &C::ORDER);
                 times(&power, multiple, &C::ORDER)
             });
             let sum = point::multiply::<C, N>(&gather(&scalars), &generator);
-            let affine = point::affine::<C, N>(&sum.point);
+            let affine = point::affine::<false, C, N>(&sum.point);
             let x = scatter(&field::canonical::<C, N>(&affine.x));
             let y = scatter(&field::canonical::<C, N>(&affine.y));
             entries.extend(x.into_iter().zip(y));
@@ -45,7 +45,7 @@ fn times<const N: usize>(a: &[u64; N], by: u64, m: &[u64; N]) -> [u64; N] {
             *o = over & MASK;
             over >>= 52;
         }
-        let less = curve::minus(&out, m);
+        let less = montgomery::minus(&out, m);
         if less[N - 1] >> 63 == 0 {
             out = less;
         }
@@ -59,18 +59,86 @@ fn check<C: Curve<N>, const N: usize>(name: &str) {
         return;
     }
     // SAFETY: just asked.
-    let table = unsafe { table::<C, N>() };
+    let (comb, shared) = unsafe {
+        let windows = point::digits::<C, N>(comb::WINDOW).div_ceil(2);
+        let comb = table::<C, N>(windows, 2 * comb::WINDOW, comb::ENTRIES);
+        (comb, table::<C, N>(shared::places::<C, N>(), shared::WINDOW, shared::ENTRIES))
+    };
     if std::env::var_os("ADJUNCT_WRITE_TABLES").is_some() {
         let path = format!("{}/src/nist/{name}", env!("CARGO_MANIFEST_DIR"));
-        std::fs::write(path, &table).unwrap();
+        std::fs::write(format!("{path}.bin"), &comb).unwrap();
+        std::fs::write(format!("{path}-shared.bin"), &shared).unwrap();
     } else {
-        assert!(C::TABLE == table);
+        assert!(C::TABLE == comb && C::SHARED_TABLE == shared);
     }
 }
 
 #[test]
 fn tables_are_multiples_of_the_generator() {
-    check::<P256, 5>("p256.bin");
-    check::<P384, 8>("p384.bin");
-    check::<P521, 11>("p521.bin");
+    check::<P256, 5>("p256");
+    check::<P384, 8>("p384");
+    check::<P521, 11>("p521");
+}
+
+/// Keys of extreme digits, and random ones: as eight lanes do each. What is out of range is refused by both.
+#[target_feature(enable = "avx512f,avx512ifma")]
+fn one_as_eight<C: Curve<N>, const N: usize>() {
+    let order = {
+        let mut bytes = vec![0; C::BYTES];
+        crate::lanes::limbs_to_be(&C::ORDER, &mut bytes);
+        bytes
+    };
+    let near = |by: i16| {
+        let mut number = order.clone();
+        let last = number.len() - 1;
+        number[last] = (i16::from(number[last]) + by) as u8;
+        number
+    };
+    let small = |value: u8| {
+        let mut number = vec![0; C::BYTES];
+        number[C::BYTES - 1] = value;
+        number
+    };
+    let mut keys = vec![order.clone(), near(-1), near(-2), near(1), small(0), small(1), small(2), small(32), small(33)];
+    keys.extend([0x20, 0x41, 0x55, 0x82, 0x08, 0xAA, 0x7F, 0xFF].map(|byte| {
+        let mut number = vec![byte; C::BYTES];
+        number[0] &= (0xFFu32 >> (8 * C::BYTES - C::BITS)) as u8;
+        number
+    }));
+    for bit in 0..C::BITS {
+        let mut number = vec![0; C::BYTES];
+        number[C::BYTES - 1 - bit / 8] = 1 << (bit % 8);
+        keys.push(number.clone());
+        // n - 2^bit, for the carries.
+        let mut over = 0i16;
+        for (n, o) in number.iter_mut().zip(&order).rev() {
+            let d = i16::from(*o) - i16::from(*n) + over;
+            (*n, over) = (d as u8, d >> 8);
+        }
+        keys.push(number);
+    }
+    for _ in 0..200 {
+        let mut number = vec![0; C::BYTES];
+        // SAFETY: the pointer and length describe the bytes.
+        unsafe { aws_lc_sys::RAND_bytes(number.as_mut_ptr(), number.len()) };
+        number[0] &= (0xFFu32 >> (8 * C::BYTES - C::BITS)) as u8;
+        keys.push(number);
+    }
+    for private in &keys {
+        let (mut one, mut other) = (vec![0xAA; 2 * C::BYTES], vec![0x55; 2 * C::BYTES]);
+        let good = public_shared::<C, N>(private, &mut one);
+        let bits = public::<C, N>(&mut [PublicJob { private, public: &mut other }]);
+        assert_eq!((good, &one), (bits == 1, &other), "{private:x?}");
+        assert_eq!(good, private.iter().any(|b| *b != 0) && private < &order, "{private:x?}");
+    }
+    assert!(!public_shared::<C, N>(&keys[1][1..], &mut vec![0; 2 * C::BYTES]));
+    assert!(!public_shared::<C, N>(&keys[1], &mut vec![0; 2 * C::BYTES - 1]));
+}
+
+#[test]
+fn a_shared_key_is_what_eight_lanes_make_of_it() {
+    if supported() {
+        // SAFETY: just asked.
+        unsafe { (one_as_eight::<P256, 5>(), one_as_eight::<P384, 8>(), one_as_eight::<P521, 11>()) };
+    }
 }

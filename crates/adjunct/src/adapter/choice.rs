@@ -62,8 +62,10 @@ pub fn instructions(function: Function) -> &'static [Feature] {
 /// What serves `function` with a key of `bits` on this machine, one operation at a time.
 pub fn path(function: Function, bits: usize) -> Path {
     let needed = instructions(function);
-    if needed.is_empty() {
-        let batches = function.batch_instructions(bits);
+    // There is no kernel for the other curves.
+    let batches = function.batch_instructions(bits);
+    let kernel = function != Function::EcKeygen || HERE != Some(Arch::X86) || !batches.is_empty();
+    if needed.is_empty() || !kernel {
         if batches.is_empty() || HERE != Some(Arch::X86) {
             return Path::Software(Reason::NoInstruction);
         }

@@ -114,14 +114,14 @@ catalogue! {
     Ecdh "ECDH" "ECDH" Crypt EC_SIZES, &[], &[], &[Pcc], AwsLc true;
     EcdsaSign "ECDSA Sign" "ECDSA Sign" Crypt EC_SIZES, &[], &[], &[Kdsa], AwsLc true;
     EcdsaVerify "ECDSA Verify" "ECDSA Verify" Crypt EC_SIZES, &[], &[], &[Kdsa], AwsLc true;
-    EcKeygen "EC Keygen" "EC Keygen" Crypt EC_SIZES, &[], &[], &[Pcc], AwsLc true;
-    Ed25519Keygen "Ed25519 Keygen" "Ed25519 Keygen" Crypt &[], &[], &[], &[Pcc], AwsLc true;
+    EcKeygen "EC Keygen" "EC Keygen" Crypt EC_SIZES, &[Avx512, Ifma], &[], &[Pcc], AwsLc true;
+    Ed25519Keygen "Ed25519 Keygen" "Ed25519 Keygen" Crypt &[], &[Avx512, Ifma], &[], &[Pcc], AwsLc true;
     Ed25519Sign "Ed25519 Sign" "Ed25519 Sign" Crypt &[], &[], &[], &[Kdsa], AwsLc true;
     Ed25519Verify "Ed25519 Verify" "Ed25519 Verify" Crypt &[], &[], &[], &[Kdsa], AwsLc true;
     Ed448Keygen "Ed448 Keygen" "Ed448 Keygen" Crypt &[], &[], &[], &[Pcc], OpenSsl true;
     Ed448Sign "Ed448 Sign" "Ed448 Sign" Crypt &[], &[], &[], &[Kdsa], OpenSsl true;
     Ed448Verify "Ed448 Verify" "Ed448 Verify" Crypt &[], &[], &[], &[Kdsa], OpenSsl true;
-    X25519Keygen "X25519 Keygen" "X25519 Keygen" Crypt &[], &[], &[], &[Pcc], AwsLc true;
+    X25519Keygen "X25519 Keygen" "X25519 Keygen" Crypt &[], &[Avx512, Ifma], &[], &[Pcc], AwsLc true;
     X25519Derive "X25519 Derive" "X25519 Derive" Crypt &[], &[], &[], &[Pcc], AwsLc true;
     X448Keygen "X448 Keygen" "X448 Keygen" Crypt &[], &[], &[], &[Pcc], OpenSsl true;
     X448Derive "X448 Derive" "X448 Derive" Crypt &[], &[], &[], &[Pcc], OpenSsl true;
@@ -179,7 +179,7 @@ impl Function {
     }
 
     /// The instructions, x86-64's, on which operations with a key of `bits` (0: of any size) run in batches; empty where they do
-    /// not. One alone is software, but for RSA, which uses the same instructions.
+    /// not. One alone is software, but for those that use the same instructions: RSA and key pairs.
     pub fn batch_instructions(self, bits: usize) -> &'static [Feature] {
         let sizes: &[usize] = match self {
             Function::RsaCrt => &[0, 2048, 3072, 4096],

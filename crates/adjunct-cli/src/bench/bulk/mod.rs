@@ -7,7 +7,7 @@ use super::report::Header;
 use super::{no_rows, seconds, sink, wanted};
 use crate::{Failure, output};
 use adjunct_bench::Error;
-use adjunct_bench::bulk::subject::Subject;
+use adjunct_bench::bulk::subject::{Mode, Subject};
 use adjunct_bench::bulk::{kernel, library};
 use adjunct_bench::libcrypto::Side;
 use adjunct_bench::measure::{self, Plan, Work};
@@ -33,7 +33,8 @@ second time counts):
   AWS-LC, kernel    without OpenSSL: AWS-LC, the fastest of its public functions for the mode, and adjunct's own code
 
   share    the kernel's share of the unit's limit: AES rounds done, of those the CPU can do. The rate of the widest AES \
-instruction this CPU has is measured in the same turns, in chains that do not wait for each other
+instruction this CPU has is measured in the same turns, in chains that do not wait for each other; for GCM with its four \
+carry-less products a vector among them, which is what both units allow together
   EVP      what the first adjunct column is of the kernel's speed (marked below 85 % at 16384 bytes and more)
 
 One operation is a message: init with the IV (the key stays), update; ECB: EVP_Cipher; GCM and Poly1305: init with the IV, 13 \
@@ -114,15 +115,16 @@ impl Bench {
     fn measure(&mut self, subject: Subject, size: usize, sides: &mut [(&str, Work)], plan: Plan) -> Result<Row, Error> {
         let mut turns: Vec<(&str, &mut Work)> = sides.iter_mut().map(|(name, work)| (*name, work)).collect();
         let rounds = subject.rounds();
-        let unit = self.unit.as_mut().filter(|_| rounds.is_some());
-        let width = unit.as_ref().map_or(0, |unit| unit.width);
+        // GCM's products are done by units that also do rounds, or beside them.
+        let mut with_products = rounds.filter(|_| subject.mode == Mode::Gcm).and_then(Unit::gcm);
+        let unit = with_products.as_mut().or(self.unit.as_mut()).filter(|_| rounds.is_some());
+        let bytes = unit.as_ref().map_or(0, |unit| unit.width as u64 * unit.times);
         turns.extend(unit.map(|unit| ("unit", &mut unit.work)));
         let rates = measure::interleave(&mut turns, plan)?;
         let rate = |name: &str| turns.iter().position(|(n, _)| *n == name).map(|at| rates[at]);
         let speed = |name: &str| rate(name).map(|r| r * size as f64 / 1e9);
-        // A block of 16 bytes takes this many rounds, and an instruction does one of them for `width` bytes.
-        let limit =
-            rate("unit").zip(rounds).map(|(r, rounds)| Unit::instructions(r) * width as f64 / rounds as f64 / 1e9);
+        // A block of 16 bytes takes this many rounds, and a repetition does one of them for so many bytes.
+        let limit = rate("unit").zip(rounds).map(|(r, rounds)| r * bytes as f64 / rounds as f64 / 1e9);
         let rates = Rates {
             stock: speed("stock"),
             adjunct: speed("adjunct"),

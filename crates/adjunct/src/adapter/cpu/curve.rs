@@ -66,6 +66,18 @@ impl Curve {
         minus(number, self.order(), &mut less[..number.len()]) != 0 && number.iter().fold(0, |all, b| all | b) != 0
     }
 
+    /// Fills `number` with a private key of bytes that `random` gives (FIPS 186-5, A.2.2): candidates no longer than the order, until one
+    /// is in range. Of P-521's whole bytes one draw in 128 would do.
+    pub(crate) fn draw(self, random: impl Fn(&mut [u8]), number: &mut [u8]) {
+        loop {
+            random(number);
+            number[0] &= 0xFF >> (8 * number.len() - self.bits());
+            if self.in_range(number) {
+                return;
+            }
+        }
+    }
+
     /// The group's order n (SP 800-186, 3.2.1).
     pub(super) fn order(self) -> &'static [u8] {
         const fn hex<const N: usize>(text: &str) -> [u8; N] {

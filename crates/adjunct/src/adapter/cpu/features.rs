@@ -50,6 +50,11 @@ pub fn batches_only() -> bool {
     BATCHES_ONLY.load(Ordering::Relaxed)
 }
 
+/// Whether kernels in eight lanes run here: they take AVX-512 and its IFMA extension.
+pub fn lanes() -> bool {
+    features().has(Feature::Avx512) && features().has(Feature::Ifma)
+}
+
 /// The features in force: detected once, on first use, after the mask of `ADJUNCT_CPU` has been applied.
 pub fn features() -> Features {
     static FEATURES: OnceLock<Features> = OnceLock::new();

@@ -3,7 +3,8 @@
 
 use super::function;
 use super::gate::{Arrival, Leave, SLOTS, Slots, State, Word};
-use super::kind::{Kind, MAX_JOB, Own};
+use super::kind::{Kind, MAX_JOB};
+use super::own::Own;
 use super::work::{Done, Work};
 use super::{Engine, memory};
 use crate::adapter::Outcome;

@@ -137,7 +137,7 @@ pub struct Keygen {
 
 impl Kind for X25519Keygen {
     const QUEUE: Queue = Queue::X25519Keygen;
-    const BREAK_EVEN: usize = 2;
+    const BREAK_EVEN: usize = 3;
     type Job = Keygen;
 
     fn scalar(job: &mut Keygen) -> Outcome {
@@ -159,7 +159,7 @@ impl Kind for X25519Keygen {
 
 impl Kind for Ed25519Keygen {
     const QUEUE: Queue = Queue::Ed25519Keygen;
-    const BREAK_EVEN: usize = 2;
+    const BREAK_EVEN: usize = 3;
     type Job = Keygen;
 
     fn scalar(job: &mut Keygen) -> Outcome {

@@ -212,8 +212,8 @@ impl Function {
     }
 }
 
-/// Milliseconds since some time.
-fn now() -> u32 {
+/// Milliseconds since the engine was started, which asks first: who comes later waits for nobody.
+pub(super) fn now() -> u32 {
     static BEGIN: OnceLock<Instant> = OnceLock::new();
     BEGIN.get_or_init(Instant::now).elapsed().as_millis() as u32
 }

@@ -5,8 +5,9 @@
 
 use super::board::{Result, Room};
 use super::function;
-use super::kind::{Kind, Own};
+use super::kind::Kind;
 use super::memory::Quiet;
+use super::own::Own;
 use super::work::Work;
 use crate::adapter::Outcome;
 use crate::catalogue::{LANES, Queue};

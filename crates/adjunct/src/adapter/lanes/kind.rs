@@ -1,9 +1,7 @@
 //! What can be run in lanes: the queues, and the trait that ties one to its scalar and its lane path.
 
-use super::work::wipe;
 use crate::adapter::Outcome;
 use crate::catalogue::Queue;
-use std::ops::{Deref, DerefMut};
 
 /// The largest job, in bytes.
 pub(super) const MAX_JOB: usize = 2048;
@@ -28,39 +26,4 @@ pub trait Kind: 'static {
     /// Does 1 to [`LANES`](crate::catalogue::LANES) jobs at once. Bit `i` of the result says that job `i` is right; of the others nothing is used. `None`
     /// where there was no memory to do any: each is then done alone. Called only where [`super::available`].
     fn lanes(jobs: &mut [Self::Job]) -> Option<u8>;
-}
-
-/// A job that is this thread's, wiped when it goes.
-pub struct Own<J: Copy>(J);
-
-impl<J: Copy> std::fmt::Debug for Own<J> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Own").finish_non_exhaustive()
-    }
-}
-
-impl<J: Copy> Own<J> {
-    pub(super) fn new(job: J) -> Own<J> {
-        Own(job)
-    }
-}
-
-impl<J: Copy> Deref for Own<J> {
-    type Target = J;
-
-    fn deref(&self) -> &J {
-        &self.0
-    }
-}
-
-impl<J: Copy> DerefMut for Own<J> {
-    fn deref_mut(&mut self) -> &mut J {
-        &mut self.0
-    }
-}
-
-impl<J: Copy> Drop for Own<J> {
-    fn drop(&mut self) {
-        wipe(&mut self.0);
-    }
 }

@@ -22,17 +22,19 @@ mod jobs;
 mod kind;
 mod memory;
 pub mod nist;
+mod own;
 pub mod pause;
 mod presence;
 pub mod rsa;
 mod work;
 
 pub use jobs::Ticket;
-pub use kind::{Kind, Own};
+pub use kind::Kind;
+pub use own::Own;
 
 use crate::adapter::registry::{self, Adapter};
 use crate::adapter::{Outcome, cpu};
-use crate::catalogue::{Feature, Queue};
+use crate::catalogue::Queue;
 use crate::config::{self, Accelerator};
 use crate::counters::{self, Event};
 use crate::{diag, sandbox};
@@ -68,8 +70,7 @@ static BY_NAME: AtomicBool = AtomicBool::new(false);
 
 /// Whether this CPU has lanes: AVX-512 and its IFMA extension. Where it has not, callers of [`ask`] do all themselves.
 pub fn available() -> bool {
-    let features = cpu::features();
-    features.has(Feature::Avx512) && features.has(Feature::Ifma)
+    cpu::lanes()
 }
 
 /// Whether operations that come at the same time are done in lanes here, those of asynchronous jobs at least: this CPU has them,
@@ -135,6 +136,7 @@ fn start() {
 #[doc(hidden)]
 pub fn start_with(cpus: usize) {
     let start = || Board::map().map(|board| Engine { board, cpus: cpus.max(1), scheduling: memory::scheduling() });
+    function::now();
     let there = ENGINE.get_or_init(start).is_some();
     registry::set_online(Adapter::Lanes, there);
     // Switched off before, or just now by another thread.

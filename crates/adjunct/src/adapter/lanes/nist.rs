@@ -66,8 +66,8 @@ macro_rules! lanes {
 
 lanes! {
     P256 [Queue::P256Sign, Queue::P256Derive, Queue::P256Keygen], [2, 2, 3];
-    P384 [Queue::P384Sign, Queue::P384Derive, Queue::P384Keygen], [2, 2, 2];
-    P521 [Queue::P521Sign, Queue::P521Derive, Queue::P521Keygen], [2, 5, 3];
+    P384 [Queue::P384Sign, Queue::P384Derive, Queue::P384Keygen], [2, 2, 4];
+    P521 [Queue::P521Sign, Queue::P521Derive, Queue::P521Keygen], [2, 3, 4];
 }
 
 /// ECDSA (FIPS 186-5, 6.4.1).
@@ -167,7 +167,7 @@ impl<C: Lanes> Kind for Keygen<C> {
 mod kernel {
     use super::*;
     use crate::adapter::cpu::awslc::random;
-    use crate::adapter::cpu::nonce::{ADDED, Nonces, in_range, truncate};
+    use crate::adapter::cpu::nonce::{ADDED, Nonces, truncate};
     use crate::adapter::cpu::secret::Secret;
     use crate::catalogue::LANES;
 
@@ -248,14 +248,7 @@ mod kernel {
     pub(super) fn keygen<C: Lanes>(jobs: &mut [KeygenJob], run: impl FnOnce(&mut [nist::PublicJob]) -> u8) -> u8 {
         let length = C::CURVE.field_len();
         for job in jobs.iter_mut() {
-            loop {
-                random(&mut job.private[..length]);
-                // No longer than the order: of P-521's bytes, else, one draw in 128 would do.
-                job.private[0] &= 0xFF >> (8 * length - C::CURVE.bits());
-                if in_range(C::CURVE, &job.private[..length]) {
-                    break;
-                }
-            }
+            C::CURVE.draw(random, &mut job.private[..length]);
         }
         let mut publics = [[0; 2 * MAX_FIELD]; LANES];
         let mut inputs = jobs.iter();
@@ -341,9 +334,7 @@ fn finish(curve: Curve, job: &KeygenJob) -> Result<Key, Error> {
         return Err(Error::Failed("key generation"));
     }
     let length = curve.field_len();
-    let mut point = [4; 1 + 2 * MAX_FIELD];
-    point[1..].copy_from_slice(&job.public);
-    Key::new(curve.group(), Some(&point[..1 + 2 * length]), Some(&job.private[..length]))
+    Key::of_pair(curve.group(), &job.private[..length], &job.public[..2 * length])
 }
 
 /// The part of a digest that any curve uses.

@@ -5,7 +5,8 @@
 //! has queued nothing new since it was there last; and with any batch that another thread runs meanwhile.
 
 use super::jobs::{self, Ticket};
-use super::kind::{Kind, Own};
+use super::kind::Kind;
+use super::own::Own;
 use crate::adapter::Outcome;
 use crate::catalogue::LANES;
 use crate::memory::boxed;

@@ -2,12 +2,12 @@
 
 use super::function::{self, Function};
 use super::kind::Kind;
+use super::own::{wipe, zero};
 use crate::adapter::Outcome;
 use crate::catalogue::{LANES, Queue};
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{Ordering, compiler_fence};
 
 /// [`Work::run`] of one kind.
 type Run = unsafe fn(&[*mut u8], bool, &dyn Fn() -> bool) -> Option<Done>;
@@ -58,29 +58,6 @@ impl Work {
         // SAFETY: as above.
         unsafe { zero(place, self.size) };
     }
-}
-
-/// Writes zeros over plain data.
-pub(super) fn wipe<J: Copy>(job: &mut J) {
-    // SAFETY: plain data need no drop, and nobody reads them as a job any more: callers wipe what goes.
-    unsafe { zero((&raw mut *job).cast(), size_of::<J>()) };
-}
-
-/// Writes zeros where a job was.
-///
-/// # Safety
-/// `size` bytes at `place` are the caller's to write, and are not read as a job again.
-unsafe fn zero(place: *mut u8, size: usize) {
-    let words = if place.addr().is_multiple_of(8) { size / 8 } else { 0 };
-    for at in 0..words {
-        // SAFETY: within the place, aligned. Volatile, so that it is done though nobody reads it.
-        unsafe { place.cast::<u64>().add(at).write_volatile(0) };
-    }
-    for at in words * 8..size {
-        // SAFETY: within the place.
-        unsafe { place.add(at).write_volatile(0) };
-    }
-    compiler_fence(Ordering::SeqCst);
 }
 
 /// Copies the jobs to this thread's stack, so that the kernel works on memory no one else ever touches, and back.

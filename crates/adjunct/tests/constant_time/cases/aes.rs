@@ -7,8 +7,8 @@ use adjunct_kernels::aes::gcm::{Message, Table};
 use adjunct_kernels::aes::{Keys, ccm, gcm_once, key, ni, vaes256, vaes512};
 use std::mem::MaybeUninit;
 
-/// Long enough for every branch by length: whole chunks, and a rest of three blocks.
-const DATA: usize = 1024 + 48;
+/// Long enough for every branch by length: whole chunks, what GCM does in long runs, and a rest of three blocks.
+const DATA: usize = 4096 + 1024 + 48;
 
 const NI: &[Feature] = &[Feature::Aes];
 const NI_PRODUCT: &[Feature] = &[Feature::Aes, Feature::Pclmul, Feature::Ssse3];

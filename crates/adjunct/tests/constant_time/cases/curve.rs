@@ -36,17 +36,23 @@ fn sign(keys: &[[u8; 32]; 8]) {
     assert_eq!(unsafe { curve::ed25519_sign(&mut jobs) }, 255);
 }
 
+fn shared(keys: &[[u8; 32]; 8], kernel: unsafe fn(&[u8; 32]) -> Option<[u8; 32]>) {
+    assert!(unsafe { kernel(&keys[0]) }.is_some());
+}
+
 type Kernel = fn(&[[u8; 32]; 8]);
 
 pub fn cases() -> Vec<Case> {
-    let kernels: [(&str, Kernel); 4] = [
-        ("X25519", x25519),
-        ("X25519 public key", |keys| publics(keys, curve::x25519_public)),
-        ("Ed25519 public key", |keys| publics(keys, curve::ed25519_public)),
-        ("Ed25519 sign", sign),
+    let kernels: [(&str, Kernel); 6] = [
+        ("X25519, eight lanes", x25519),
+        ("X25519 public key, eight lanes", |keys| publics(keys, curve::x25519_public)),
+        ("X25519 public key, shared", |keys| shared(keys, curve::x25519_public_shared)),
+        ("Ed25519 public key, eight lanes", |keys| publics(keys, curve::ed25519_public)),
+        ("Ed25519 public key, shared", |keys| shared(keys, curve::ed25519_public_shared)),
+        ("Ed25519 sign, eight lanes", sign),
     ];
     let case = |(name, kernel): (&str, Kernel)| Case {
-        name: format!("curve25519: {name}, eight lanes"),
+        name: format!("curve25519: {name}"),
         needs: NEEDS,
         memcheck: false,
         prepare: Box::new(move |seed| call(seed, kernel)),

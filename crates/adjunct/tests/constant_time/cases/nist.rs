@@ -4,7 +4,9 @@ use super::{Case, Prepared, bytes, region};
 use adjunct::adapter::cpu::curve::{self, MAX_FIELD};
 use adjunct::adapter::cpu::nonce::Nonces;
 use adjunct::catalogue::Feature::{Avx512, Ifma};
-use adjunct_kernels::nist::{Curve, DeriveJob, P256, P384, P521, PublicJob, SignJob, derive, public, sign};
+use adjunct_kernels::nist::{
+    Curve, DeriveJob, P256, P384, P521, PublicJob, SignJob, derive, public, public_shared, sign,
+};
 
 pub fn cases() -> Vec<Case> {
     let mut cases = curve::<P256, 5>("P-256");
@@ -56,6 +58,17 @@ fn curve<C: Curve<N> + 'static, const N: usize>(name: &str) -> Vec<Case> {
                         .map(|(private, secret)| DeriveJob { private, peer: &peer, secret })
                         .collect();
                     unsafe { derive::<C, N>(&mut jobs) };
+                };
+                Prepared { secrets, run: Box::new(run) }
+            }),
+        ),
+        case(
+            "public key, shared",
+            Box::new(|seed| {
+                let (secret, mut out) = (bytes::<1024>(seed), Box::new([0; 256]));
+                let secrets = vec![region(&*secret)];
+                let run = move || {
+                    _ = unsafe { public_shared::<C, N>(&secret[..C::BYTES], &mut out[..2 * C::BYTES]) };
                 };
                 Prepared { secrets, run: Box::new(run) }
             }),

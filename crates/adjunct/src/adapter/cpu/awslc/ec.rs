@@ -6,15 +6,21 @@
 
 use super::group::{Owned, clear, failed, refused};
 use super::private;
+#[cfg(target_arch = "x86_64")]
+use super::random;
 use super::random_alone;
 use crate::adapter::Outcome;
+#[cfg(target_arch = "x86_64")]
+use crate::adapter::cpu;
 use crate::adapter::cpu::cpacf;
 use crate::adapter::cpu::curve::{Curve, Form, Group, MAX_FIELD, MAX_POINT};
 use crate::adapter::cpu::nonce::{self, Nonces};
 use crate::adapter::cpu::secret::Secret;
 use crate::error::Error;
-use crate::memory::WriteOnce;
+use crate::memory::{Kept, WriteOnce};
 use crate::slab::{Entry, Number, Slab};
+#[cfg(target_arch = "x86_64")]
+use adjunct_kernels::nist;
 use aws_lc_sys as lc;
 use std::ptr::null_mut;
 
@@ -28,7 +34,8 @@ static KEYS: Slab<Inner> = Slab::new();
 pub struct Key(Entry<Inner>);
 
 struct Inner {
-    raw: Owned<lc::EC_KEY>,
+    /// What the library's operations take. A key whose coordinates are known may do without until there is one.
+    raw: WriteOnce<Owned<lc::EC_KEY>>,
     group: Group,
     /// The private scalar, big-endian.
     scalar: Option<Secret<MAX_FIELD>>,
@@ -36,7 +43,7 @@ struct Inner {
     coordinates: WriteOnce<[u8; 2 * MAX_FIELD]>,
 }
 
-// SAFETY: after construction the library only reads the key.
+// SAFETY: the library only reads a key that is made.
 unsafe impl Send for Inner {}
 // SAFETY: as above.
 unsafe impl Sync for Inner {}
@@ -51,19 +58,89 @@ impl std::fmt::Debug for Key {
 }
 
 impl Inner {
-    fn empty(group: Group) -> Result<Inner, Error> {
-        // SAFETY: a plain constructor.
-        let raw = Owned::new(unsafe { lc::EC_KEY_new() }, lc::EC_KEY_free)?;
-        // SAFETY: both live. Of the library's own groups the key takes the pointer, of the others a copy.
-        if unsafe { lc::EC_KEY_set_group(raw.get(), group.raw()?) } != 1 {
-            return Err(failed("EC_KEY_set_group"));
-        }
-        Ok(Inner { raw, group, scalar: None, coordinates: WriteOnce::default() })
+    fn new(group: Group) -> Inner {
+        Inner { raw: WriteOnce::default(), group, scalar: None, coordinates: WriteOnce::default() }
+    }
+
+    fn know(&self, coordinates: &[u8]) {
+        let mut known = [0; 2 * MAX_FIELD];
+        known[..coordinates.len()].copy_from_slice(coordinates);
+        self.coordinates.keep(known);
     }
 
     fn done(self) -> Result<Key, Error> {
         KEYS.insert(self).map(Key)
     }
+}
+
+fn empty(group: Group) -> Result<Owned<lc::EC_KEY>, Error> {
+    // SAFETY: a plain constructor.
+    let raw = Owned::new(unsafe { lc::EC_KEY_new() }, lc::EC_KEY_free)?;
+    // SAFETY: both live. Of the library's own groups the key takes the pointer, of the others a copy.
+    if unsafe { lc::EC_KEY_set_group(raw.get(), group.raw()?) } != 1 {
+        return Err(failed("EC_KEY_set_group"));
+    }
+    Ok(raw)
+}
+
+/// The library's key of an encoded point and a scalar, which it checks.
+fn import(group: Group, public: Option<&[u8]>, private: Option<&[u8]>) -> Result<Owned<lc::EC_KEY>, Error> {
+    let (key, curve) = (empty(group)?, group.raw()?);
+    if let Some(public) = public {
+        // SAFETY: the group is never freed.
+        let point = Owned::new(unsafe { lc::EC_POINT_new(curve) }, lc::EC_POINT_free)?;
+        // SAFETY: pointer and length describe the slice. Decoding refuses points off the curve, setting infinity.
+        let set = unsafe {
+            lc::EC_POINT_oct2point(curve, point.get(), public.as_ptr(), public.len(), null_mut()) == 1
+                && lc::EC_KEY_set_public_key(key.get(), point.get()) == 1
+        };
+        if !set {
+            return Err(refused("public key"));
+        }
+    }
+    if let Some(private) = private {
+        // SAFETY: pointer and length describe the slice.
+        let number = unsafe { lc::BN_bin2bn(private.as_ptr(), private.len(), null_mut()) };
+        let number = Owned::new(number, lc::BN_clear_free)?;
+        // SAFETY: both live; the scalar is copied.
+        if unsafe { lc::EC_KEY_set_private_key(key.get(), number.get()) } != 1 {
+            return Err(refused("private key"));
+        }
+    }
+    Ok(key)
+}
+
+/// A private key and its point's x and y, which the lanes of AVX-512 IFMA share the work of; `None` where there are none, or a check
+/// found a fault.
+#[cfg(target_arch = "x86_64")]
+fn in_lanes(curve: Curve) -> Option<(Secret<MAX_FIELD>, [u8; 2 * MAX_FIELD])> {
+    if !cpu::lanes() {
+        return None;
+    }
+    let (mut private, mut point) = (Secret([0; MAX_FIELD]), [0; 2 * MAX_FIELD]);
+    let (number, public) = (&mut private[..curve.field_len()], &mut point[..2 * curve.field_len()]);
+    curve.draw(random, number);
+    // SAFETY: the instructions were just asked for.
+    let made = unsafe {
+        match curve {
+            Curve::P256 => nist::public_shared::<nist::P256, _>(number, public),
+            Curve::P384 => nist::public_shared::<nist::P384, _>(number, public),
+            Curve::P521 => nist::public_shared::<nist::P521, _>(number, public),
+        }
+    };
+    made.then_some((private, point))
+}
+
+fn point(raw: &Owned<lc::EC_KEY>) -> Option<*const lc::EC_POINT> {
+    // SAFETY: a read of the key's field.
+    let point = unsafe { lc::EC_KEY_get0_public_key(raw.get()) };
+    (!point.is_null()).then_some(point)
+}
+
+fn secret(scalar: &[u8]) -> Secret<MAX_FIELD> {
+    let mut out = Secret([0; MAX_FIELD]);
+    out[..scalar.len()].copy_from_slice(scalar);
+    out
 }
 
 impl Key {
@@ -77,19 +154,31 @@ impl Key {
             let key = Key::new(group, Some(&[&[4], &point[..]].concat()), Some(&private))?;
             return Ok((key, Outcome::Instructions));
         }
-        let mut key = Inner::empty(group)?;
+        #[cfg(target_arch = "x86_64")]
+        if let Some((private, point)) = group.curve().and_then(in_lanes) {
+            let length = group.field_len();
+            let key = Key::of_pair(group, &private[..length], &point[..2 * length])?;
+            return Ok((key, Outcome::Instructions));
+        }
+        Ok((Key::generate_by_library(group)?, Outcome::Library))
+    }
+
+    /// As [`Key::generate`], by AWS-LC alone.
+    fn generate_by_library(group: Group) -> Result<Key, Error> {
+        let (mut key, raw) = (Inner::new(group), empty(group)?);
         // SAFETY: a key with a group.
-        if unsafe { lc::EC_KEY_generate_key(key.raw.get()) } != 1 {
+        if unsafe { lc::EC_KEY_generate_key(raw.get()) } != 1 {
             return Err(failed("EC_KEY_generate_key"));
         }
         let mut scalar = Secret([0; MAX_FIELD]);
         // SAFETY: the key was just made with a scalar, which is below the order, and that has this length.
         let done = unsafe {
-            let number = lc::EC_KEY_get0_private_key(key.raw.get());
+            let number = lc::EC_KEY_get0_private_key(raw.get());
             lc::BN_bn2bin_padded(scalar.0.as_mut_ptr(), group.field_len(), number)
         };
         key.scalar = (done == 1).then_some(scalar);
-        Ok((key.done()?, Outcome::Library))
+        key.raw.keep(raw);
+        key.done()
     }
 
     /// A key from an encoded point (SEC 1, 2.3.3), a big-endian private scalar of [`Group::field_len`] bytes, or both. That
@@ -99,38 +188,26 @@ impl Key {
     /// [`Error::InvalidKey`] for a point off the curve, at infinity or badly encoded, and a scalar that is zero or not
     /// below the order; [`Error::Memory`].
     pub fn new(group: Group, public: Option<&[u8]>, private: Option<&[u8]>) -> Result<Key, Error> {
-        let (mut key, curve) = (Inner::empty(group)?, group.raw()?);
-        if let Some(public) = public {
-            // SAFETY: the group is never freed.
-            let point = Owned::new(unsafe { lc::EC_POINT_new(curve) }, lc::EC_POINT_free)?;
-            // SAFETY: pointer and length describe the slice. Decoding refuses points off the curve, setting infinity.
-            let set = unsafe {
-                lc::EC_POINT_oct2point(curve, point.get(), public.as_ptr(), public.len(), null_mut()) == 1
-                    && lc::EC_KEY_set_public_key(key.raw.get(), point.get()) == 1
-            };
-            if !set {
-                return Err(refused("public key"));
-            }
-            let length = 2 * group.field_len();
-            if public.len() == 1 + length {
-                let mut known = [0; 2 * MAX_FIELD];
-                known[..length].copy_from_slice(&public[1..]);
-                key.coordinates.keep(known);
-            }
+        if private.is_some_and(|private| private.len() != group.field_len()) {
+            return Err(Error::InvalidKey("length of the private key"));
         }
-        if let Some(private) = private {
-            if private.len() != group.field_len() {
-                return Err(Error::InvalidKey("length of the private key"));
-            }
-            // SAFETY: pointer and length describe the slice.
-            let number = unsafe { lc::BN_bin2bn(private.as_ptr(), private.len(), null_mut()) };
-            let number = Owned::new(number, lc::BN_clear_free)?;
-            // SAFETY: both live; the scalar is copied.
-            if unsafe { lc::EC_KEY_set_private_key(key.raw.get(), number.get()) } != 1 {
-                return Err(refused("private key"));
-            }
-            key.scalar.insert(Secret([0; MAX_FIELD]))[..private.len()].copy_from_slice(private);
+        let mut key = Inner::new(group);
+        key.raw.keep(import(group, public, private)?);
+        if let Some(public) = public.filter(|public| public.len() == 1 + 2 * group.field_len()) {
+            key.know(&public[1..]);
         }
+        key.scalar = private.map(secret);
+        key.done()
+    }
+
+    /// A key from a private scalar and its point's x and y, each big-endian in [`Group::field_len`] bytes: computed here, not given by
+    /// anybody, as the library checks them only when it first has something to do with the key.
+    ///
+    /// # Errors
+    /// [`Error::Memory`].
+    pub(crate) fn of_pair(group: Group, private: &[u8], public: &[u8]) -> Result<Key, Error> {
+        let key = Inner { scalar: Some(secret(private)), ..Inner::new(group) };
+        key.know(public);
         key.done()
     }
 
@@ -149,12 +226,8 @@ impl Key {
     /// # Errors
     /// [`Error::InvalidKey`] where there is none; [`Error::Failed`] and [`Error::Memory`] where memory runs out.
     pub fn public_only(&self) -> Result<Key, Error> {
-        let (key, point) = (Inner::empty(self.group())?, self.point().ok_or(Error::InvalidKey("no public key"))?);
-        // SAFETY: both live; the point is copied.
-        if unsafe { lc::EC_KEY_set_public_key(key.raw.get(), point) } != 1 {
-            return Err(failed("EC_KEY_set_public_key"));
-        }
-        self.0.coordinates.get().into_iter().for_each(|known| key.coordinates.keep(*known));
+        let key = Inner::new(self.group());
+        key.know(self.coordinates(&mut [0; MAX_POINT]).ok_or(Error::InvalidKey("no public key"))?);
         key.done()
     }
 
@@ -168,19 +241,18 @@ impl Key {
         self.0.group.curve()
     }
 
-    fn raw(&self) -> *mut lc::EC_KEY {
-        self.0.raw.get()
+    /// The library's key, made now if it was not.
+    fn raw(&self) -> Result<Kept<'_, Owned<lc::EC_KEY>>, Error> {
+        self.0.raw.get_or_make(|| {
+            let mut room = [0; MAX_POINT];
+            import(self.group(), self.public(Form::Uncompressed, &mut room), self.scalar())
+        })
     }
 
     #[cfg(all(test, target_arch = "s390x"))]
     pub(crate) fn raw_for_tests(&self) -> *mut lc::EC_KEY {
-        self.raw()
-    }
-
-    fn point(&self) -> Option<*const lc::EC_POINT> {
-        // SAFETY: a read of the key's field.
-        let point = unsafe { lc::EC_KEY_get0_public_key(self.raw()) };
-        (!point.is_null()).then_some(point)
+        self.raw().unwrap();
+        self.0.raw.get().unwrap().get()
     }
 
     /// The private scalar, big-endian, in [`Group::field_len`] bytes.
@@ -190,49 +262,55 @@ impl Key {
 
     /// Whether the key has its public half.
     pub fn has_public(&self) -> bool {
-        self.point().is_some()
+        self.0.coordinates.get().is_some() || self.0.raw.get().and_then(point).is_some()
     }
 
     /// Encodes the public key; the result is the part of `out` that was written, `None` without a public key.
     pub fn public<'a>(&self, form: Form, out: &'a mut [u8; MAX_POINT]) -> Option<&'a [u8]> {
-        let form = match form {
-            Form::Compressed => lc::point_conversion_form_t::POINT_CONVERSION_COMPRESSED,
-            Form::Uncompressed => lc::point_conversion_form_t::POINT_CONVERSION_UNCOMPRESSED,
-            Form::Hybrid => lc::point_conversion_form_t::POINT_CONVERSION_HYBRID,
+        let (length, mut room) = (self.group().field_len(), [0; MAX_POINT]);
+        let coordinates = self.coordinates(&mut room)?;
+        let odd = coordinates[2 * length - 1] & 1;
+        let (first, end) = match form {
+            Form::Compressed => (2 | odd, length),
+            Form::Uncompressed => (4, 2 * length),
+            Form::Hybrid => (6 | odd, 2 * length),
         };
-        let (group, point) = (self.group().raw().ok()?, self.point()?);
-        // SAFETY: pointer and length describe the array.
-        let length = unsafe { lc::EC_POINT_point2oct(group, point, form, out.as_mut_ptr(), out.len(), null_mut()) };
-        (length != 0).then_some(&out[..length])
+        out[0] = first;
+        out[1..=end].copy_from_slice(&coordinates[..end]);
+        Some(&out[..=end])
     }
 
     /// The public key's x and y, one after the other, in twice [`Group::field_len`] bytes: the part of `out` that was written;
     /// `None` without a public key.
     pub fn coordinates<'a>(&self, out: &'a mut [u8; MAX_POINT]) -> Option<&'a [u8]> {
         let length = 2 * self.group().field_len();
-        let Some(known) = self.0.coordinates.get() else {
-            let point = &self.public(Form::Uncompressed, out)?[1..];
-            let mut known = [0; 2 * MAX_FIELD];
-            known[..length].copy_from_slice(point);
-            self.0.coordinates.keep(known);
-            return Some(point);
-        };
-        out[..length].copy_from_slice(&known[..length]);
-        Some(&out[..length])
+        if let Some(known) = self.0.coordinates.get() {
+            out[..length].copy_from_slice(&known[..length]);
+            return Some(&out[..length]);
+        }
+        let (group, point) = (self.group().raw().ok()?, point(self.0.raw.get()?)?);
+        let form = lc::point_conversion_form_t::POINT_CONVERSION_UNCOMPRESSED;
+        // SAFETY: pointer and length describe the array.
+        let written = unsafe { lc::EC_POINT_point2oct(group, point, form, out.as_mut_ptr(), out.len(), null_mut()) };
+        let coordinates = out[..written].get(1..)?;
+        self.0.know(coordinates);
+        Some(coordinates)
     }
 
     /// Whether the private and the public half belong together; false where one is missing.
     pub fn is_pair(&self) -> bool {
-        // SAFETY: a live key; the check compares private * G with the point in constant time.
-        self.scalar().is_some() && self.has_public() && unsafe { lc::EC_KEY_check_key(self.raw()) == 1 }
+        let good = |raw: &Owned<lc::EC_KEY>| {
+            // SAFETY: a live key; the check compares private * G with the point in constant time.
+            unsafe { lc::EC_KEY_check_key(raw.get()) == 1 }
+        };
+        self.scalar().is_some() && self.has_public() && self.raw().is_ok_and(|raw| good(&raw))
     }
 
     /// Whether both have the same public key; `None` where one has none.
     pub fn same_public(&self, other: &Key) -> Option<bool> {
-        let (ours, theirs) = (self.point()?, other.point()?);
-        let group = self.group().raw().ok()?;
-        // SAFETY: live points; different curves are an error, not equal.
-        Some(unsafe { lc::EC_POINT_cmp(group, ours, theirs, null_mut()) == 0 })
+        let (mut ours, mut theirs) = ([0; MAX_POINT], [0; MAX_POINT]);
+        let (ours, theirs) = (self.coordinates(&mut ours)?, other.coordinates(&mut theirs)?);
+        Some(self.group() == other.group() && ours == theirs)
     }
 
     /// Whether both have the same private key; `None` where one has none.
@@ -250,8 +328,9 @@ impl Key {
         if self.sign_by_cpacf(digest, None, out).is_some() {
             return Ok(Outcome::Instructions);
         }
+        let raw = self.raw()?;
         // SAFETY: pointer and length describe the slice.
-        let signature = unsafe { lc::ECDSA_do_sign(digest.as_ptr(), digest.len(), self.raw()) };
+        let signature = unsafe { lc::ECDSA_do_sign(digest.as_ptr(), digest.len(), raw.get()) };
         self.halves(signature, out)
     }
 
@@ -264,13 +343,13 @@ impl Key {
         if self.sign_by_cpacf(digest, Some(nonce), out).is_some() {
             return Ok(Outcome::Instructions);
         }
-        let (data, length) = (digest.as_ptr(), digest.len());
+        let (data, length, raw) = (digest.as_ptr(), digest.len(), self.raw()?);
         // SAFETY: pointers and lengths describe the slices.
         let signature = unsafe {
             private::ECDSA_sign_with_nonce_and_leak_private_key_for_testing(
                 data,
                 length,
-                self.raw(),
+                raw.get(),
                 nonce.as_ptr(),
                 nonce.len(),
             )
@@ -326,7 +405,7 @@ impl Key {
         if let Some(good) = self.verify_by_cpacf(digest, signature) {
             return Ok((good, Outcome::Instructions));
         }
-        let (r, s) = signature.split_at(length);
+        let ((r, s), raw) = (signature.split_at(length), self.raw()?);
         // SAFETY: pointers and lengths describe the slices; of the numbers, the signature owns what it was given.
         let good = unsafe {
             let made = Owned::new(lc::ECDSA_SIG_new(), lc::ECDSA_SIG_free)?;
@@ -336,7 +415,7 @@ impl Key {
                 return Err(failed("ECDSA_SIG_set0"));
             }
             std::mem::forget((r, s));
-            lc::ECDSA_do_verify(digest.as_ptr(), digest.len(), made.get(), self.raw()) == 1
+            lc::ECDSA_do_verify(digest.as_ptr(), digest.len(), made.get(), raw.get()) == 1
         };
         if !good {
             clear();
@@ -359,10 +438,11 @@ impl Key {
         if let Some(length) = self.agree_by_cpacf(peer, out) {
             return Ok((&out[..length], Outcome::Instructions));
         }
-        let peer = peer.point().ok_or(Error::InvalidKey("no public key"))?;
+        let (raw, peer) = (self.raw()?, peer.raw()?);
+        let peer = point(&peer).ok_or(Error::InvalidKey("no public key"))?;
         let mut length = out.len();
         // SAFETY: `out` has room for the longest coordinate.
-        match unsafe { private::ECDH_compute_shared_secret(out.as_mut_ptr(), &raw mut length, peer, self.raw()) } {
+        match unsafe { private::ECDH_compute_shared_secret(out.as_mut_ptr(), &raw mut length, peer, raw.get()) } {
             1 => Ok((&out[..self.group().field_len()], Outcome::Library)),
             _ => Err(refused("key agreement")),
         }

@@ -1,9 +1,16 @@
 //! X25519 (RFC 7748) and Ed25519 (RFC 8032), on plain arrays. What computes says what has done it, for the counters.
+//!
+//! A public key is half the work of AWS-LC's where the lanes of AVX-512 IFMA share it; a result that fails its check there is AWS-LC's.
 
+use super::digest::{Digest, SHA512};
 use super::random;
 use crate::adapter::Outcome;
+#[cfg(target_arch = "x86_64")]
+use crate::adapter::cpu;
 use crate::adapter::cpu::cpacf;
 use adjunct_kernels::cpacf::{Edwards, Montgomery};
+#[cfg(target_arch = "x86_64")]
+use adjunct_kernels::curve25519 as kernel;
 use aws_lc_sys as lc;
 use zeroize::Zeroizing;
 
@@ -30,10 +37,22 @@ pub fn x25519_public(private: &[u8; KEY]) -> ([u8; KEY], Outcome) {
             return (u, Outcome::Instructions);
         }
     }
+    #[cfg(target_arch = "x86_64")]
+    if cpu::lanes() {
+        // SAFETY: the instructions were just asked for.
+        if let Some(public) = unsafe { kernel::x25519_public_shared(private) } {
+            return (public, Outcome::Instructions);
+        }
+    }
+    (x25519_public_of_library(private), Outcome::Library)
+}
+
+/// As [`x25519_public`], by AWS-LC alone.
+pub fn x25519_public_of_library(private: &[u8; KEY]) -> [u8; KEY] {
     let mut public = [0; KEY];
     // SAFETY: both arrays have the length the function takes.
     unsafe { lc::X25519_public_from_private(public.as_mut_ptr(), private.as_ptr()) };
-    (public, Outcome::Library)
+    public
 }
 
 /// The X25519 shared secret; `None` where it is all zeros (a peer point of small order).
@@ -59,22 +78,40 @@ pub fn ed25519_generate() -> Zeroizing<[u8; KEY]> {
 
 /// The Ed25519 public key of a private key.
 pub fn ed25519_public(seed: &[u8; KEY]) -> ([u8; KEY], Outcome) {
-    let (mut public, mut private) = ([0; KEY], Zeroizing::new([0; 2 * KEY]));
     if let Some(cpacf) = cpacf::here() {
-        // RFC 8032, 5.1.5.
-        let mut digest = super::digest::Digest::new(&super::digest::SHA512);
-        digest.update(seed);
-        digest.finish(&mut private[..]);
-        let scalar = &mut private[..KEY];
-        scalar[0] &= 248;
-        scalar[31] = scalar[31] & 63 | 64;
-        if cpacf.edwards_public(Edwards::Ed25519, scalar, &mut public).is_ok() {
+        let mut public = [0; KEY];
+        if cpacf.edwards_public(Edwards::Ed25519, &scalar(seed)[..], &mut public).is_ok() {
             return (public, Outcome::Instructions);
         }
     }
+    #[cfg(target_arch = "x86_64")]
+    if cpu::lanes() {
+        // SAFETY: the instructions were just asked for.
+        if let Some(public) = unsafe { kernel::ed25519_public_shared(&scalar(seed)) } {
+            return (public, Outcome::Instructions);
+        }
+    }
+    (ed25519_public_of_library(seed), Outcome::Library)
+}
+
+/// The secret scalar of a seed (RFC 8032, 5.1.5).
+fn scalar(seed: &[u8; KEY]) -> Zeroizing<[u8; KEY]> {
+    let (mut hash, mut scalar) = (Zeroizing::new([0; 2 * KEY]), Zeroizing::new([0; KEY]));
+    let mut digest = Digest::new(&SHA512);
+    digest.update(seed);
+    digest.finish(&mut hash[..]);
+    scalar.copy_from_slice(&hash[..KEY]);
+    scalar[0] &= 248;
+    scalar[31] = scalar[31] & 63 | 64;
+    scalar
+}
+
+/// As [`ed25519_public`], by AWS-LC alone.
+pub fn ed25519_public_of_library(seed: &[u8; KEY]) -> [u8; KEY] {
+    let (mut public, mut private) = ([0; KEY], Zeroizing::new([0; 2 * KEY]));
     // SAFETY: the arrays have the lengths the function takes.
     unsafe { lc::ED25519_keypair_from_seed(public.as_mut_ptr(), private.as_mut_ptr(), seed.as_ptr()) };
-    (public, Outcome::Library)
+    public
 }
 
 /// Signs `message`. `public` must be the public key of `seed`; the pair saves computing it again.

@@ -30,14 +30,7 @@ pub(crate) fn generate(
     let (here, nist) = served(curve, Instruction::Pcc, Nist::multiply_code)?;
     let length = nist.length();
     let mut private = Zeroizing::new(vec![0; length]);
-    // FIPS 186-5, A.2.2: candidates of the order's size, until one is in range.
-    loop {
-        random(&mut private);
-        private[0] &= 0xff >> (8 * length - curve.bits());
-        if curve.in_range(&private) {
-            break;
-        }
-    }
+    curve.draw(random, &mut private);
     let mut point = base()?;
     let (x, y) = point.split_at_mut(length);
     here.multiply(nist, &private, x, y).ok()?;

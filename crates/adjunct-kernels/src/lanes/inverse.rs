@@ -1,4 +1,4 @@
-//! Inverses modulo any odd number in eight lanes, in constant time: one code for p and n of both curves.
+//! Inverses modulo any odd number in eight lanes, in constant time: one code for the primes and the orders of all curves.
 //!
 //! Bernstein and Yang, "Fast constant-time gcd computation and modular inversion", CHES 2019, with the divstep that begins
 //! at 1/2 (Wuille, libsecp256k1): (9437 * bits + 1) / 4096 steps are always enough, 590 for 256 and 885 for 384 bits. A step
@@ -15,9 +15,10 @@
 // The one safety rule is the target feature; the lint takes it for an unsafe function.
 #![allow(clippy::missing_safety_doc)]
 
-use super::curve::power_of_two;
-use crate::lanes::{LIMB, MASK, Number, Vector, carry_signed, constant, high, low, montgomery, same, select, zero};
+use super::montgomery::{self, power_of_two};
+use super::{LIMB, MASK, Number, Vector, carry_signed, constant, high, low, same, select, zero};
 use std::arch::x86_64::*;
+use zeroize::Zeroize;
 
 /// Steps of a round: the matrix's numbers are below 2^52, with room for the sign.
 const STEPS: usize = 50;
@@ -32,14 +33,18 @@ pub const fn ifma<const N: usize>(bits: usize) -> u64 {
     rounds(bits) as u64 * (20 * N as u64 + 6)
 }
 
+/// The factor that makes of [`invert`]'s result for x the number 1 / x.
+pub const fn correction<const N: usize>(m: &[u64; N], bits: usize) -> [u64; N] {
+    power_of_two(rounds(bits) * (LIMB as usize - STEPS), m)
+}
+
 /// The factor that makes of [`invert`]'s result for x * R the number R^3 / (x * R), so that a product by Montgomery's
 /// method gives R / x.
 pub const fn factor<const N: usize>(m: &[u64; N], bits: usize) -> [u64; N] {
     power_of_two(rounds(bits) * (LIMB as usize - STEPS) + 3 * LIMB as usize * N, m)
 }
 
-/// 2^-2r / `a` modulo `m`, r being the rounds, below 3m and carried; 0 of 0. `a` is below `m`, which is of `bits` bits.
-#[inline(never)]
+/// 2^-2r / `a` modulo `m`, r being the rounds, below 3m and carried; 0 of 0. `a` is below `m`, which is of `bits` bits.#[inline(never)]
 #[target_feature(enable = "avx512f,avx512ifma")]
 pub fn invert<const N: usize>(a: &Number<N>, m: &[u64; N], bits: usize) -> Number<N> {
     let (m, k0) = (constant(m), same(montgomery::k0(m[0])));
@@ -70,6 +75,14 @@ struct Row {
     minus: [__mmask8; 2],
 }
 
+impl Row {
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512ifma")]
+    fn new(u: Vector, v: Vector) -> Row {
+        Row { u, v, minus: [u, v].map(|x| _mm512_cmplt_epi64_mask(x, zero())) }
+    }
+}
+
 /// The steps of a round on the lowest limbs.
 #[inline]
 #[target_feature(enable = "avx512f,avx512ifma")]
@@ -94,8 +107,7 @@ fn steps(zeta: &mut Vector, mut f: Vector, mut g: Vector) -> [Row; 2] {
         g = _mm512_srli_epi64::<1>(g);
         (u, v) = (_mm512_add_epi64(u, u), _mm512_add_epi64(v, v));
     }
-    let row = |u, v| Row { u, v, minus: [_mm512_cmplt_epi64_mask(u, zero), _mm512_cmplt_epi64_mask(v, zero)] };
-    [row(u, v), row(q, r)]
+    [Row::new(u, v), Row::new(q, r)]
 }
 
 /// The lanes where a number in two's complement is below 0.
@@ -163,5 +175,89 @@ fn follow<const N: usize>(row: &Row, d: &Number<N>, e: &Number<N>, m: &Number<N>
         }
     }
     carry_signed(&mut out);
+    out
+}
+
+/// As [`invert`] of what is the same in all lanes: general registers take a third of the time of vectors for one number.
+#[inline(never)]
+#[target_feature(enable = "avx512f,avx512ifma")]
+pub fn invert_same<const N: usize>(a: &Number<N>, m: &[u64; N], bits: usize) -> Number<N> {
+    let k0 = montgomery::k0(m[0]);
+    let [mut g, ..] = super::scatter(a).map(|a| a.map(|limb| limb as i64));
+    let mut f = m.map(|limb| limb as i64);
+    let (mut d, mut e) = ([0; N], [0; N]);
+    e[0] = 1;
+    // -(delta + 1/2)
+    let mut zeta = -1;
+    for _ in 0..rounds(bits) {
+        let rows = steps_of_one(&mut zeta, f[0], g[0]);
+        (f, g) = (shrink_one(rows[0], &f, &g), shrink_one(rows[1], &f, &g));
+        (d, e) = (follow_one(rows[0], &d, &e, m, k0), follow_one(rows[1], &d, &e, m, k0));
+    }
+    // f is 1 or -1 now. The compiler shall not make a branch of it.
+    let minus = std::hint::black_box(f[N - 1] >> 63);
+    let (mut out, mut over) = ([0; N], 0);
+    for i in 0..N {
+        let less = 3 * m[i] as i64 - d[i] + over;
+        over = less >> LIMB;
+        let limb = if i + 1 < N { less & MASK as i64 } else { less };
+        out[i] = (limb & minus | d[i] & !minus) as u64;
+    }
+    let vectors = constant(&out);
+    (f, g, d, e).zeroize();
+    out.zeroize();
+    vectors
+}
+
+/// As [`steps`], of one number; the matrix by its rows.
+#[inline]
+fn steps_of_one(zeta: &mut i64, mut f: i64, mut g: i64) -> [[i64; 2]; 2] {
+    let (mut u, mut v, mut q, mut r) = (1, 0, 0, 1);
+    for _ in 0..STEPS {
+        // All ones or zeros, as the masks there.
+        let (turn, odd) = (*zeta >> 63, -(g & 1));
+        let signed = |x: i64| ((x ^ turn) - turn) & odd;
+        (g, q, r) = (g.wrapping_add(signed(f)), q + signed(u), r + signed(v));
+        let turn = turn & odd;
+        *zeta = (*zeta ^ turn) - 1;
+        (f, u, v) = (f.wrapping_add(g & turn), u + (q & turn), v + (r & turn));
+        (g, u, v) = (g >> 1, 2 * u, 2 * v);
+    }
+    [[u, v], [q, r]]
+}
+
+/// As [`shrink`], of one number, whose highest limb has the sign.
+#[inline]
+fn shrink_one<const N: usize>([u, v]: [i64; 2], f: &[i64; N], g: &[i64; N]) -> [i64; N] {
+    let (mut out, mut over) = ([0; N], 0i128);
+    for i in 0..N {
+        over += i128::from(u) * i128::from(f[i]) + i128::from(v) * i128::from(g[i]);
+        let limb = over as i64 & MASK as i64;
+        over >>= LIMB;
+        out[i] = limb >> STEPS;
+        if i > 0 {
+            out[i - 1] |= limb << (LIMB as usize - STEPS) & MASK as i64;
+        }
+    }
+    out[N - 1] |= (over as i64) << (LIMB as usize - STEPS);
+    out
+}
+
+/// As [`follow`], of one number.
+#[inline]
+fn follow_one<const N: usize>([u, v]: [i64; 2], d: &[i64; N], e: &[i64; N], m: &[u64; N], k0: u64) -> [i64; N] {
+    let column = |i: usize| i128::from(u) * i128::from(d[i]) + i128::from(v) * i128::from(e[i]);
+    let mut over = column(0);
+    let q = (over as u64).wrapping_mul(k0) & MASK;
+    let reduction = |i: usize| (u128::from(q) * u128::from(m[i])) as i128;
+    over = (over + reduction(0)) >> LIMB;
+    let mut out = [0; N];
+    for i in 1..N {
+        // m keeps it above 0.
+        over += column(i) + reduction(i) + i128::from(m[i - 1]);
+        out[i - 1] = over as i64 & MASK as i64;
+        over >>= LIMB;
+    }
+    out[N - 1] = over as i64 + m[N - 1] as i64;
     out
 }

@@ -3,7 +3,7 @@
 //!
 //! * `abi`: the foreign layer.
 //! * `module`, `session`, `token`: what is initialized, what is open, what slots hold.
-//! * `object`, `objects`, `keys`: objects, and what sessions do with them.
+//! * `object`, `objects`, `keys`, `wrapping`: objects, and what sessions do with them.
 //! * `mechanism`, `operation`: what can be done with keys, and what runs.
 
 mod abi;
@@ -18,6 +18,7 @@ mod operation;
 mod rv;
 mod session;
 mod token;
+mod wrapping;
 
 use cryptoki_sys::*;
 

@@ -6,6 +6,7 @@ pub mod cipher;
 pub mod digest;
 pub mod generate;
 pub mod hash;
+pub mod iv;
 pub mod mac;
 pub mod params;
 pub mod sign;

@@ -2,7 +2,7 @@
 //! thread, no libcrypto.
 //!
 //! * `abi`: the foreign layer.
-//! * `module`, `session`, `token`: what is initialized, what is open, what slots hold.
+//! * `module`, `session`, `state`, `token`: what is initialized, what is open, what is saved of it, what slots hold.
 //! * `object`, `objects`, `keys`, `wrapping`: objects, and what sessions do with them.
 //! * `mechanism`, `operation`: what can be done with keys, and what runs.
 
@@ -17,6 +17,7 @@ mod objects;
 mod operation;
 mod rv;
 mod session;
+mod state;
 mod token;
 mod wrapping;
 

@@ -3,6 +3,7 @@
 use crate::handle::Handle;
 use crate::rv::{Result, Rv, fail};
 use crate::session::{self, Session};
+use crate::state;
 use crate::token::Token;
 use adjunct::fork;
 use adjunct::slab::Entry;
@@ -22,6 +23,8 @@ pub struct Module {
     /// Changes with each C_Initialize and C_Finalize; odd while it is initialized.
     epoch: AtomicU64,
     slots: Vec<Slot>,
+    /// For the states of operations.
+    pub state_keys: state::Keys,
 }
 
 /// A slot, with its token.
@@ -67,7 +70,12 @@ impl Module {
             return if fresh { Ok(()) } else { fail(CKR_CRYPTOKI_ALREADY_INITIALIZED) };
         }
         let slots = vec![Slot { id: ACCELERATOR, token: Token::accelerator() }];
-        let module = Box::into_raw(Box::new(Module { process, epoch: AtomicU64::new(1), slots }));
+        let module = Box::into_raw(Box::new(Module {
+            process,
+            epoch: AtomicU64::new(1),
+            slots,
+            state_keys: state::Keys::new(),
+        }));
         if MODULE.compare_exchange(old, module, AcqRel, Acquire).is_err() {
             // SAFETY: made above, and seen by nobody.
             drop(unsafe { Box::from_raw(module) });

@@ -68,6 +68,11 @@ impl<O: ?Sized> Running<O> {
     pub fn new(mechanism: CK_MECHANISM_TYPE, locked: bool, operation: Box<O>) -> Running<O> {
         Running { mechanism, locked, parts: false, ready: None, operation: Some(operation) }
     }
+
+    /// One that was saved.
+    pub fn restored(mechanism: CK_MECHANISM_TYPE, parts: bool, operation: Box<O>) -> Running<O> {
+        Running { parts, ..Running::new(mechanism, false, operation) }
+    }
 }
 
 /// The place of a kind of operation in [`Active`].
@@ -169,6 +174,15 @@ impl Session {
             *place = Some(operation);
             Ok(())
         })
+    }
+
+    /// Puts other operations there than those that run. A search goes on.
+    pub fn replace(&self, mut operations: Active) {
+        let old = self.hold(|active| {
+            operations.find = active.find.take();
+            std::mem::replace(active, operations)
+        });
+        drop(old);
     }
 
     /// Whether such an operation runs.

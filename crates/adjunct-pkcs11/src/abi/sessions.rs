@@ -4,11 +4,12 @@ use super::args::{Out, slice, value};
 use super::{calls, module};
 use crate::rv::{Result, ensure, fail};
 use crate::session::{self, Session};
+use crate::state;
 use crate::token::User;
 use cryptoki_sys::*;
 use std::ffi::c_void;
 
-fn state(session: &Session) -> CK_STATE {
+fn session_state(session: &Session) -> CK_STATE {
     match (session.slot().token.user(), session.is_read_write()) {
         (User::Nobody, false) => CKS_RO_PUBLIC_SESSION,
         (User::Nobody, true) => CKS_RW_PUBLIC_SESSION,
@@ -108,7 +109,7 @@ calls! {
         let writes = if session.is_read_write() { CKF_RW_SESSION } else { 0 };
         *value(pInfo)? = CK_SESSION_INFO {
             slotID: session.slot().id,
-            state: state(&session),
+            state: session_state(&session),
             flags: CKF_SERIAL_SESSION | writes,
             ulDeviceError: 0,
         };
@@ -131,22 +132,24 @@ calls! {
 
     /// PKCS #11 5.6.6.
     fn C_GetOperationState(hSession: CK_SESSION_HANDLE, pOperationState: *mut CK_BYTE, pulLength: *mut CK_ULONG) {
-        let session = module::<FORK_SAFE>()?.session(hSession)?;
-        let _out = Out::new(pOperationState, pulLength)?;
-        ensure(session.runs(|active| &mut active.digest), CKR_OPERATION_NOT_INITIALIZED)?;
-        fail(CKR_STATE_UNSAVEABLE)
+        let module = module::<FORK_SAFE>()?;
+        let session = module.session(hSession)?;
+        let mut out = Out::new(pOperationState, pulLength)?;
+        out.put(&state::save(&module.state_keys, &session)?)
     }
 
     /// PKCS #11 5.6.7.
     fn C_SetOperationState(
         hSession: CK_SESSION_HANDLE,
-        _pOperationState: *mut CK_BYTE,
-        _ulLength: CK_ULONG,
-        _hEncryptionKey: CK_OBJECT_HANDLE,
-        _hAuthenticationKey: CK_OBJECT_HANDLE,
+        pOperationState: *mut CK_BYTE,
+        ulLength: CK_ULONG,
+        hEncryptionKey: CK_OBJECT_HANDLE,
+        hAuthenticationKey: CK_OBJECT_HANDLE,
     ) {
-        module::<FORK_SAFE>()?.session(hSession)?;
-        fail(CKR_SAVED_STATE_INVALID)
+        let module = module::<FORK_SAFE>()?;
+        let session = module.session(hSession)?;
+        let saved = slice(pOperationState, ulLength)?;
+        state::restore(&module.state_keys, &session, saved, hEncryptionKey, hAuthenticationKey)
     }
 
     /// PKCS #11 5.6.8.

@@ -4,12 +4,13 @@
 //! * `abi`: the foreign layer.
 //! * `module`, `session`, `state`, `token`: what is initialized, what is open, what is saved of it, what slots hold.
 //! * `object`, `objects`, `keys`, `wrapping`: objects, and what sessions do with them.
-//! * `mechanism`, `operation`: what can be done with keys, and what runs.
+//! * `mechanism`, `operation`, `messages`: what can be done with keys, and what runs.
 
 mod abi;
 mod handle;
 mod keys;
 mod mechanism;
+mod messages;
 mod module;
 pub mod names;
 mod object;

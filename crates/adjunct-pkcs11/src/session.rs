@@ -2,6 +2,7 @@
 
 use crate::abi::args::{Out, Room};
 use crate::handle::Handle;
+use crate::messages;
 use crate::module::{Module, Slot};
 use crate::operation::{Cipher, Digester, Signer, Verifier};
 use crate::rv::{Result, Rv, ensure, fail};
@@ -35,6 +36,10 @@ pub struct Active {
     pub verify: Option<Running<dyn Verifier>>,
     /// A signature that C_VerifySignatureInit was given.
     pub signature: Option<Vec<u8>>,
+    pub message_encrypt: Option<Box<messages::Ciphering>>,
+    pub message_decrypt: Option<Box<messages::Ciphering>>,
+    pub message_sign: Option<Box<messages::Signing<dyn Signer>>>,
+    pub message_verify: Option<Box<messages::Signing<dyn Verifier>>>,
 }
 
 impl std::fmt::Debug for Active {

@@ -31,7 +31,7 @@ fn context_specific(session: &Session) -> Result {
             }
         )* };
     }
-    unlock!(sign decrypt);
+    unlock!(sign decrypt message_sign);
     ensure(found, CKR_OPERATION_NOT_INITIALIZED)
 }
 
@@ -126,7 +126,11 @@ calls! {
                 }
             )* };
         }
-        cancel!(CKF_ENCRYPT encrypt CKF_DECRYPT decrypt CKF_DIGEST digest CKF_SIGN sign CKF_VERIFY verify CKF_FIND_OBJECTS find);
+        cancel! {
+            CKF_ENCRYPT encrypt CKF_DECRYPT decrypt CKF_DIGEST digest CKF_SIGN sign CKF_VERIFY verify CKF_VERIFY signature
+            CKF_FIND_OBJECTS find CKF_MESSAGE_ENCRYPT message_encrypt CKF_MESSAGE_DECRYPT message_decrypt
+            CKF_MESSAGE_SIGN message_sign CKF_MESSAGE_VERIFY message_verify
+        }
         Ok(())
     }
 

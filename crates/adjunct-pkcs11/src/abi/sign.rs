@@ -1,9 +1,9 @@
 //! Signatures and MACs, made and checked.
 
 use super::args::{Out, slice};
-use super::params::mechanism;
+use super::params;
 use super::{calls, module};
-use crate::mechanism::{Mechanism, mac, sign};
+use crate::mechanism::{self, Mechanism};
 use crate::objects;
 use crate::operation::{Signer, Verifier};
 use crate::rv::{Result, ensure, fail};
@@ -25,11 +25,7 @@ fn verifies(active: &mut Active) -> &mut Option<Verifying> {
 fn begin_sign(session: &Session, mechanism: Mechanism<'_>, key: CK_OBJECT_HANDLE) -> Result {
     ensure(!session.runs(signs), CKR_OPERATION_ACTIVE)?;
     let object = objects::key(session, key, CKA_SIGN, mechanism.kind)?;
-    let signer = if mac::serves(mechanism.kind) {
-        mac::signer(mechanism, &object)?
-    } else {
-        sign::signer(mechanism, object.key()?)?
-    };
+    let signer = mechanism::signer(mechanism, &object)?;
     let locked = object.attributes.is(CKA_ALWAYS_AUTHENTICATE);
     session.begin(signs, Running::new(mechanism.kind, locked, signer))
 }
@@ -38,11 +34,7 @@ fn begin_sign(session: &Session, mechanism: Mechanism<'_>, key: CK_OBJECT_HANDLE
 fn begin_verify(session: &Session, mechanism: Mechanism<'_>, key: CK_OBJECT_HANDLE) -> Result {
     ensure(!session.runs(verifies), CKR_OPERATION_ACTIVE)?;
     let object = objects::key(session, key, CKA_VERIFY, mechanism.kind)?;
-    let verifier = if mac::serves(mechanism.kind) {
-        mac::verifier(mechanism, &object)?
-    } else {
-        sign::verifier(mechanism, object.key()?)?
-    };
+    let verifier = mechanism::verifier(mechanism, &object)?;
     session.begin(verifies, Running::new(mechanism.kind, false, verifier))
 }
 
@@ -108,7 +100,7 @@ calls! {
             session.cancel(signs);
             return Ok(());
         }
-        begin_sign(&session, mechanism(pMechanism)?, hKey)
+        begin_sign(&session, params::mechanism(pMechanism)?, hKey)
     }
 
     /// PKCS #11 5.13.2.
@@ -163,7 +155,7 @@ calls! {
             session.cancel(verifies);
             return Ok(());
         }
-        begin_verify(&session, mechanism(pMechanism)?, hKey)
+        begin_verify(&session, params::mechanism(pMechanism)?, hKey)
     }
 
     /// PKCS #11 5.15.2.
@@ -225,7 +217,7 @@ calls! {
             return Ok(());
         }
         let signature = slice(pSignature, ulSignatureLen)?.to_vec();
-        begin_verify(&session, mechanism(pMechanism)?, hKey)?;
+        begin_verify(&session, params::mechanism(pMechanism)?, hKey)?;
         session.put(|active| &mut active.signature, signature);
         Ok(())
     }

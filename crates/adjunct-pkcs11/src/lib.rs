@@ -2,10 +2,10 @@
 //! thread, no libcrypto.
 //!
 //! * `abi`: the foreign layer.
-//! * `module`, `session`, `token`: what is initialized, what is open, what slots hold.
+//! * `module`, `session`, `state`, `token`: what is initialized, what is open, what is saved of it, what slots hold.
 //! * `store`: what stays of tokens when a program ends.
-//! * `object`, `objects`, `keys`, `derive`, `encapsulate`: objects, and what sessions do with them.
-//! * `mechanism`, `operation`: what can be done with keys, and what runs.
+//! * `object`, `objects`, `keys`, `wrapping`, `derive`, `encapsulate`: objects, and what sessions do with them.
+//! * `mechanism`, `operation`, `messages`: what can be done with keys, and what runs.
 
 mod abi;
 mod derive;
@@ -13,6 +13,7 @@ mod encapsulate;
 mod handle;
 mod keys;
 mod mechanism;
+mod messages;
 mod module;
 pub mod names;
 mod object;
@@ -20,8 +21,10 @@ mod objects;
 mod operation;
 mod rv;
 mod session;
+mod state;
 mod store;
 mod token;
+mod wrapping;
 
 use cryptoki_sys::*;
 

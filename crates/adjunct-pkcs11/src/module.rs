@@ -3,6 +3,7 @@
 use crate::handle::Handle;
 use crate::rv::{Result, Rv, fail};
 use crate::session::{self, Session};
+use crate::state;
 use crate::store::config;
 use crate::token::Token;
 use adjunct::fork;
@@ -23,6 +24,8 @@ pub struct Module {
     /// Changes with each C_Initialize and C_Finalize; odd while it is initialized.
     epoch: AtomicU64,
     slots: Vec<Slot>,
+    /// For the states of operations.
+    pub state_keys: state::Keys,
 }
 
 /// A slot, with its token.
@@ -71,7 +74,12 @@ impl Module {
         wrong.iter().for_each(|line| adjunct::diag::warn(line));
         let stores = stores.into_iter().map(|(id, store)| Slot { id, token: Token::kept(store) });
         let slots = std::iter::once(Slot { id: ACCELERATOR, token: Token::accelerator() }).chain(stores).collect();
-        let module = Box::into_raw(Box::new(Module { process, epoch: AtomicU64::new(1), slots }));
+        let module = Box::into_raw(Box::new(Module {
+            process,
+            epoch: AtomicU64::new(1),
+            slots,
+            state_keys: state::Keys::new(),
+        }));
         if MODULE.compare_exchange(old, module, AcqRel, Acquire).is_err() {
             // SAFETY: made above, and seen by nobody.
             drop(unsafe { Box::from_raw(module) });

@@ -36,6 +36,11 @@ pub trait Verifier: Send {
     /// # Errors
     /// `CKR_SIGNATURE_INVALID`, `CKR_SIGNATURE_LEN_RANGE`.
     fn finish(self: Box<Self>, signature: &[u8]) -> Result;
+
+    /// What goes on later (C_GetOperationState); `None` of what cannot.
+    fn state(&self) -> Option<zeroize::Zeroizing<Vec<u8>>> {
+        None
+    }
 }
 
 /// Encrypts or decrypts.

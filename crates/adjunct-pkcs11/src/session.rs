@@ -2,6 +2,7 @@
 
 use crate::abi::args::{Out, Room};
 use crate::handle::Handle;
+use crate::messages;
 use crate::module::{Module, Slot};
 use crate::operation::{Cipher, Digester, Signer, Verifier};
 use crate::rv::{Result, Rv, ensure, fail};
@@ -37,6 +38,10 @@ pub struct Active {
     pub verify_recover: Option<Running<dyn Cipher>>,
     /// A signature that C_VerifySignatureInit was given.
     pub signature: Option<Vec<u8>>,
+    pub message_encrypt: Option<Box<messages::Ciphering>>,
+    pub message_decrypt: Option<Box<messages::Ciphering>>,
+    pub message_sign: Option<Box<messages::Signing<dyn Signer>>>,
+    pub message_verify: Option<Box<messages::Signing<dyn Verifier>>>,
 }
 
 impl std::fmt::Debug for Active {
@@ -69,6 +74,11 @@ impl<O: ?Sized> Running<O> {
     /// One that begins.
     pub fn new(mechanism: CK_MECHANISM_TYPE, locked: bool, operation: Box<O>) -> Running<O> {
         Running { mechanism, locked, parts: false, ready: None, operation: Some(operation) }
+    }
+
+    /// One that was saved.
+    pub fn restored(mechanism: CK_MECHANISM_TYPE, parts: bool, operation: Box<O>) -> Running<O> {
+        Running { parts, ..Running::new(mechanism, false, operation) }
     }
 }
 
@@ -171,6 +181,15 @@ impl Session {
             *place = Some(operation);
             Ok(())
         })
+    }
+
+    /// Puts other operations there than those that run. A search goes on.
+    pub fn replace(&self, mut operations: Active) {
+        let old = self.hold(|active| {
+            operations.find = active.find.take();
+            std::mem::replace(active, operations)
+        });
+        drop(old);
     }
 
     /// Whether such an operation runs.

@@ -4,6 +4,7 @@ use super::args::{Out, Room, slice};
 use super::params::mechanism;
 use super::{calls, digest, module, sign};
 use crate::mechanism::cipher;
+use crate::messages::copied;
 use crate::objects;
 use crate::operation::Cipher;
 use crate::rv::{Result, ensure, fail};
@@ -35,14 +36,6 @@ unsafe fn begin(session: &Session, pointer: *mut CK_MECHANISM, key: CK_OBJECT_HA
     let operation = cipher::begin(mechanism, &object, encrypt)?;
     let locked = !encrypt && object.attributes.is(CKA_ALWAYS_AUTHENTICATE);
     session.begin(field, Running::new(mechanism.kind, locked, operation))
-}
-
-/// A copy of what a result is about to be written over.
-fn copied(input: &[u8]) -> Result<Zeroizing<Vec<u8>>> {
-    let mut copy = Zeroizing::new(Vec::new());
-    copy.try_reserve_exact(input.len())?;
-    copy.extend_from_slice(input);
-    Ok(copy)
 }
 
 /// Ends a message into `out`, of `data` more.

@@ -1,11 +1,13 @@
 //! Keys: made, wrapped, unwrapped, derived, encapsulated.
 
-use super::args::{Out, Room, slice, template, value};
-use super::params::mechanism;
+use super::args::{Out, Room, slice, slice_mut, template, value};
+use super::params::{mechanism, read};
 use super::{calls, derive, module};
 use crate::encapsulate::{Encapsulating, decapsulate};
 use crate::keys;
-use crate::rv::fail;
+use crate::mechanism::iv::Generator;
+use crate::rv::{Result, ensure};
+use crate::wrapping::{self, Leaving};
 use cryptoki_sys::*;
 
 calls! {
@@ -49,30 +51,33 @@ calls! {
     fn C_WrapKey(
         hSession: CK_SESSION_HANDLE,
         pMechanism: *mut CK_MECHANISM,
-        _hWrappingKey: CK_OBJECT_HANDLE,
-        _hKey: CK_OBJECT_HANDLE,
+        hWrappingKey: CK_OBJECT_HANDLE,
+        hKey: CK_OBJECT_HANDLE,
         pWrappedKey: *mut CK_BYTE,
         pulWrappedKeyLen: *mut CK_ULONG,
     ) {
-        module::<FORK_SAFE>()?.session(hSession)?;
-        let (_out, _) = (Out::new(pWrappedKey, pulWrappedKeyLen)?, mechanism(pMechanism)?);
-        fail(CKR_MECHANISM_INVALID)
+        let session = module::<FORK_SAFE>()?.session(hSession)?;
+        let out = Out::new(pWrappedKey, pulWrappedKeyLen)?;
+        fill_iv(pMechanism)?;
+        wrap(wrapping::wrap(&session, mechanism(pMechanism)?, hWrappingKey, hKey)?, out)
     }
 
     /// PKCS #11 5.18.4.
     fn C_UnwrapKey(
         hSession: CK_SESSION_HANDLE,
         pMechanism: *mut CK_MECHANISM,
-        _hUnwrappingKey: CK_OBJECT_HANDLE,
-        _pWrappedKey: *mut CK_BYTE,
-        _ulWrappedKeyLen: CK_ULONG,
-        _pTemplate: *mut CK_ATTRIBUTE,
-        _ulAttributeCount: CK_ULONG,
-        _phKey: *mut CK_OBJECT_HANDLE,
+        hUnwrappingKey: CK_OBJECT_HANDLE,
+        pWrappedKey: *mut CK_BYTE,
+        ulWrappedKeyLen: CK_ULONG,
+        pTemplate: *mut CK_ATTRIBUTE,
+        ulAttributeCount: CK_ULONG,
+        phKey: *mut CK_OBJECT_HANDLE,
     ) {
-        module::<FORK_SAFE>()?.session(hSession)?;
-        mechanism(pMechanism)?;
-        fail(CKR_MECHANISM_INVALID)
+        let session = module::<FORK_SAFE>()?.session(hSession)?;
+        let (place, template) = (value(phKey)?, template(pTemplate, ulAttributeCount)?);
+        let (mechanism, wrapped) = (mechanism(pMechanism)?, slice(pWrappedKey, ulWrappedKeyLen)?);
+        *place = wrapping::unwrap(&session, hSession.into(), mechanism, hUnwrappingKey, wrapped, template)?.get();
+        Ok(())
     }
 
     /// PKCS #11 5.18.5.
@@ -128,37 +133,74 @@ calls! {
         Ok(())
     }
 
-    /// PKCS #11 5.18.6.
+    /// PKCS #11 5.18.6. The tag stands behind the key.
     fn C_WrapKeyAuthenticated(
         hSession: CK_SESSION_HANDLE,
         pMechanism: *mut CK_MECHANISM,
-        _hWrappingKey: CK_OBJECT_HANDLE,
-        _hKey: CK_OBJECT_HANDLE,
-        _pAssociatedData: *mut CK_BYTE,
-        _ulAssociatedDataLen: CK_ULONG,
-        _pWrappedKey: *mut CK_BYTE,
-        _pulWrappedKeyLen: *mut CK_ULONG,
+        hWrappingKey: CK_OBJECT_HANDLE,
+        hKey: CK_OBJECT_HANDLE,
+        pAssociatedData: *mut CK_BYTE,
+        ulAssociatedDataLen: CK_ULONG,
+        pWrappedKey: *mut CK_BYTE,
+        pulWrappedKeyLen: *mut CK_ULONG,
     ) {
-        module::<FORK_SAFE>()?.session(hSession)?;
-        mechanism(pMechanism)?;
-        fail(CKR_MECHANISM_INVALID)
+        let session = module::<FORK_SAFE>()?.session(hSession)?;
+        let out = Out::new(pWrappedKey, pulWrappedKeyLen)?;
+        fill_iv(pMechanism)?;
+        let aad = slice(pAssociatedData, ulAssociatedDataLen)?;
+        let mechanism = wrapping::with_aad(mechanism(pMechanism)?, aad)?;
+        wrap(wrapping::wrap(&session, mechanism, hWrappingKey, hKey)?, out)
     }
 
     /// PKCS #11 5.18.7.
     fn C_UnwrapKeyAuthenticated(
         hSession: CK_SESSION_HANDLE,
         pMechanism: *mut CK_MECHANISM,
-        _hUnwrappingKey: CK_OBJECT_HANDLE,
-        _pWrappedKey: *mut CK_BYTE,
-        _ulWrappedKeyLen: CK_ULONG,
-        _pTemplate: *mut CK_ATTRIBUTE,
-        _ulAttributeCount: CK_ULONG,
-        _pAssociatedData: *mut CK_BYTE,
-        _ulAssociatedDataLen: CK_ULONG,
-        _phKey: *mut CK_OBJECT_HANDLE,
+        hUnwrappingKey: CK_OBJECT_HANDLE,
+        pWrappedKey: *mut CK_BYTE,
+        ulWrappedKeyLen: CK_ULONG,
+        pTemplate: *mut CK_ATTRIBUTE,
+        ulAttributeCount: CK_ULONG,
+        pAssociatedData: *mut CK_BYTE,
+        ulAssociatedDataLen: CK_ULONG,
+        phKey: *mut CK_OBJECT_HANDLE,
     ) {
-        module::<FORK_SAFE>()?.session(hSession)?;
-        mechanism(pMechanism)?;
-        fail(CKR_MECHANISM_INVALID)
+        let session = module::<FORK_SAFE>()?.session(hSession)?;
+        let (place, template) = (value(phKey)?, template(pTemplate, ulAttributeCount)?);
+        let (aad, wrapped) = (slice(pAssociatedData, ulAssociatedDataLen)?, slice(pWrappedKey, ulWrappedKeyLen)?);
+        let mechanism = wrapping::with_aad(mechanism(pMechanism)?, aad)?;
+        *place = wrapping::unwrap(&session, hSession.into(), mechanism, hUnwrappingKey, wrapped, template)?.get();
+        Ok(())
+    }
+}
+
+/// Writes a key that leaves, or how long it is.
+fn wrap(leaving: Leaving, mut out: Out<'_>) -> Result {
+    if let Room::Here(room) = out.room(leaving.length())? {
+        let length = leaving.wrap(room)?;
+        out.wrote(length);
+    }
+    Ok(())
+}
+
+/// Makes the IV of a key that is to be wrapped, where its parameter says so. One key is wrapped by one call, so that nothing is there to
+/// be counted: it is random, whatever way was asked for.
+unsafe fn fill_iv(mechanism: *const CK_MECHANISM) -> Result {
+    ensure(!mechanism.is_null() && mechanism.is_aligned(), CKR_ARGUMENTS_BAD)?;
+    // SAFETY: as the caller says.
+    unsafe {
+        let size = (*mechanism).ulParameterLen as usize;
+        let (iv, fixed, generator) = match (*mechanism).mechanism {
+            CKM_AES_GCM if size == size_of::<CK_GCM_WRAP_PARAMS>() => {
+                let given: CK_GCM_WRAP_PARAMS = read(&*mechanism)?;
+                (slice_mut(given.pIv, given.ulIvLen)?, given.ulIvFixedBits, given.ivGenerator)
+            }
+            CKM_AES_CCM if size == size_of::<CK_CCM_WRAP_PARAMS>() => {
+                let given: CK_CCM_WRAP_PARAMS = read(&*mechanism)?;
+                (slice_mut(given.pNonce, given.ulNonceLen)?, given.ulNonceFixedBits, given.nonceGenerator)
+            }
+            _ => return Ok(()),
+        };
+        if generator == CKG_NO_GENERATE { Ok(()) } else { Generator::random(iv, fixed) }
     }
 }

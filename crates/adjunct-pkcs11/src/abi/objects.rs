@@ -3,7 +3,7 @@
 use super::args::{slice_mut, template, value};
 use super::{calls, module};
 use crate::object::attributes::{Attributes, Value};
-use crate::object::schema;
+use crate::object::{check, schema};
 use crate::objects;
 use crate::rv::{Result, ensure};
 use crate::session::Find;
@@ -15,7 +15,15 @@ unsafe fn answer(place: &mut CK_ATTRIBUTE, of: &Attributes) -> CK_RV {
     if schema::is_secret(of, place.type_) {
         return CKR_ATTRIBUTE_SENSITIVE;
     }
-    let Some(value) = of.get(place.type_) else { return CKR_ATTRIBUTE_TYPE_INVALID };
+    let computed = match place.type_ {
+        CKA_CHECK_VALUE => check::value(of),
+        _ => Ok(None),
+    };
+    let computed = match computed {
+        Ok(computed) => computed,
+        Err(error) => return error.0,
+    };
+    let Some(value) = of.get(place.type_).or(computed.as_ref()) else { return CKR_ATTRIBUTE_TYPE_INVALID };
     let needed = match value {
         Value::Bytes(bytes) => bytes.len(),
         Value::Template(nested) => nested.len() * size_of::<CK_ATTRIBUTE>(),

@@ -29,7 +29,10 @@ pub unsafe fn mechanism<'a>(pointer: *const CK_MECHANISM) -> Result<Mechanism<'a
 }
 
 /// A structure of parameters.
-pub(super) unsafe fn read<T: Copy>(mechanism: &CK_MECHANISM) -> Result<T> {
+///
+/// # Safety
+/// As for [`mechanism`].
+pub unsafe fn read<T: Copy>(mechanism: &CK_MECHANISM) -> Result<T> {
     let fits = mechanism.ulParameterLen as usize == size_of::<T>() && !mechanism.pParameter.is_null();
     ensure(fits, CKR_MECHANISM_PARAM_INVALID)?;
     // SAFETY: as the caller of `mechanism` says; alignment is not asked for.

@@ -2,13 +2,14 @@
 
 use super::args::{Out, slice, value};
 use super::{calls, module};
-use crate::rv::{Result, ensure, fail};
+use crate::rv::{Result, ensure};
 use crate::session::{self, Session};
+use crate::state;
 use crate::token::User;
 use cryptoki_sys::*;
 use std::ffi::c_void;
 
-fn state(session: &Session) -> CK_STATE {
+fn session_state(session: &Session) -> CK_STATE {
     match (session.slot().token.user(), session.is_read_write()) {
         (User::Nobody, false) => CKS_RO_PUBLIC_SESSION,
         (User::Nobody, true) => CKS_RW_PUBLIC_SESSION,
@@ -31,7 +32,7 @@ fn context_specific(session: &Session, pin: &[u8]) -> Result {
                 }
             )* };
         }
-        look!(sign decrypt);
+        look!(sign decrypt message_sign sign_recover);
         found
     };
     ensure(each(false), CKR_OPERATION_NOT_INITIALIZED)?;
@@ -118,7 +119,7 @@ calls! {
         let writes = if session.is_read_write() { CKF_RW_SESSION } else { 0 };
         *value(pInfo)? = CK_SESSION_INFO {
             slotID: session.slot().id,
-            state: state(&session),
+            state: session_state(&session),
             flags: CKF_SERIAL_SESSION | writes,
             ulDeviceError: 0,
         };
@@ -135,29 +136,35 @@ calls! {
                 }
             )* };
         }
-        cancel!(CKF_ENCRYPT encrypt CKF_DECRYPT decrypt CKF_DIGEST digest CKF_SIGN sign CKF_VERIFY verify CKF_FIND_OBJECTS find);
-        cancel!(CKF_SIGN_RECOVER sign_recover CKF_VERIFY_RECOVER verify_recover);
+        cancel! {
+            CKF_ENCRYPT encrypt CKF_DECRYPT decrypt CKF_DIGEST digest CKF_SIGN sign CKF_VERIFY verify CKF_VERIFY signature
+            CKF_FIND_OBJECTS find CKF_MESSAGE_ENCRYPT message_encrypt CKF_MESSAGE_DECRYPT message_decrypt
+            CKF_MESSAGE_SIGN message_sign CKF_MESSAGE_VERIFY message_verify CKF_SIGN_RECOVER sign_recover
+            CKF_VERIFY_RECOVER verify_recover
+        }
         Ok(())
     }
 
     /// PKCS #11 5.6.6.
     fn C_GetOperationState(hSession: CK_SESSION_HANDLE, pOperationState: *mut CK_BYTE, pulLength: *mut CK_ULONG) {
-        let session = module::<FORK_SAFE>()?.session(hSession)?;
-        let _out = Out::new(pOperationState, pulLength)?;
-        ensure(session.runs(|active| &mut active.digest), CKR_OPERATION_NOT_INITIALIZED)?;
-        fail(CKR_STATE_UNSAVEABLE)
+        let module = module::<FORK_SAFE>()?;
+        let session = module.session(hSession)?;
+        let mut out = Out::new(pOperationState, pulLength)?;
+        out.put(&state::save(&module.state_keys, &session)?)
     }
 
     /// PKCS #11 5.6.7.
     fn C_SetOperationState(
         hSession: CK_SESSION_HANDLE,
-        _pOperationState: *mut CK_BYTE,
-        _ulLength: CK_ULONG,
-        _hEncryptionKey: CK_OBJECT_HANDLE,
-        _hAuthenticationKey: CK_OBJECT_HANDLE,
+        pOperationState: *mut CK_BYTE,
+        ulLength: CK_ULONG,
+        hEncryptionKey: CK_OBJECT_HANDLE,
+        hAuthenticationKey: CK_OBJECT_HANDLE,
     ) {
-        module::<FORK_SAFE>()?.session(hSession)?;
-        fail(CKR_SAVED_STATE_INVALID)
+        let module = module::<FORK_SAFE>()?;
+        let session = module.session(hSession)?;
+        let saved = slice(pOperationState, ulLength)?;
+        state::restore(&module.state_keys, &session, saved, hEncryptionKey, hAuthenticationKey)
     }
 
     /// PKCS #11 5.6.8.

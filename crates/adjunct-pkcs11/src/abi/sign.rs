@@ -1,9 +1,9 @@
 //! Signatures and MACs, made and checked.
 
 use super::args::{Out, slice};
-use super::params::mechanism;
+use super::params;
 use super::{calls, module};
-use crate::mechanism::{Mechanism, mac, mldsa, recover, sign, tls_mac};
+use crate::mechanism::{self, Mechanism};
 use crate::objects;
 use crate::operation::{Cipher, Signer, Verifier};
 use crate::rv::{Result, ensure, fail};
@@ -34,12 +34,7 @@ fn verify_recovers(active: &mut Active) -> &mut Option<Opening> {
 fn begin_sign(session: &Session, mechanism: Mechanism<'_>, key: CK_OBJECT_HANDLE) -> Result {
     ensure(!session.runs(signs), CKR_OPERATION_ACTIVE)?;
     let object = objects::key(session, key, CKA_SIGN, mechanism.kind)?;
-    let signer = match mechanism.kind {
-        kind if mac::serves(kind) => mac::signer(mechanism, &object)?,
-        kind if tls_mac::serves(kind) => tls_mac::signer(mechanism, &object)?,
-        kind if mldsa::serves(kind) => mldsa::signer(mechanism, object.key()?)?,
-        _ => sign::signer(mechanism, object.key()?)?,
-    };
+    let signer = mechanism::signer(mechanism, &object)?;
     let locked = object.attributes.is(CKA_ALWAYS_AUTHENTICATE);
     session.begin(signs, Running::new(mechanism.kind, locked, signer))
 }
@@ -48,12 +43,7 @@ fn begin_sign(session: &Session, mechanism: Mechanism<'_>, key: CK_OBJECT_HANDLE
 fn begin_verify(session: &Session, mechanism: Mechanism<'_>, key: CK_OBJECT_HANDLE) -> Result {
     ensure(!session.runs(verifies), CKR_OPERATION_ACTIVE)?;
     let object = objects::key(session, key, CKA_VERIFY, mechanism.kind)?;
-    let verifier = match mechanism.kind {
-        kind if mac::serves(kind) => mac::verifier(mechanism, &object)?,
-        kind if tls_mac::serves(kind) => tls_mac::verifier(mechanism, &object)?,
-        kind if mldsa::serves(kind) => mldsa::verifier(mechanism, object.key()?)?,
-        _ => sign::verifier(mechanism, object.key()?)?,
-    };
+    let verifier = mechanism::verifier(mechanism, &object)?;
     session.begin(verifies, Running::new(mechanism.kind, false, verifier))
 }
 
@@ -129,7 +119,7 @@ calls! {
             session.cancel(signs);
             return Ok(());
         }
-        begin_sign(&session, mechanism(pMechanism)?, hKey)
+        begin_sign(&session, params::mechanism(pMechanism)?, hKey)
     }
 
     /// PKCS #11 5.13.2.
@@ -167,9 +157,9 @@ calls! {
             return Ok(());
         }
         ensure(!session.runs(sign_recovers), CKR_OPERATION_ACTIVE)?;
-        let mechanism = mechanism(pMechanism)?;
+        let mechanism = params::mechanism(pMechanism)?;
         let object = objects::key(&session, hKey, CKA_SIGN_RECOVER, mechanism.kind)?;
-        let signer = recover::signer(mechanism, object.key()?)?;
+        let signer = mechanism::recover::signer(mechanism, object.key()?)?;
         let locked = object.attributes.is(CKA_ALWAYS_AUTHENTICATE);
         session.begin(sign_recovers, Running::new(mechanism.kind, locked, signer))
     }
@@ -195,7 +185,7 @@ calls! {
             session.cancel(verifies);
             return Ok(());
         }
-        begin_verify(&session, mechanism(pMechanism)?, hKey)
+        begin_verify(&session, params::mechanism(pMechanism)?, hKey)
     }
 
     /// PKCS #11 5.15.2.
@@ -232,9 +222,9 @@ calls! {
             return Ok(());
         }
         ensure(!session.runs(verify_recovers), CKR_OPERATION_ACTIVE)?;
-        let mechanism = mechanism(pMechanism)?;
+        let mechanism = params::mechanism(pMechanism)?;
         let object = objects::key(&session, hKey, CKA_VERIFY_RECOVER, mechanism.kind)?;
-        let opener = recover::opener(mechanism, object.key()?)?;
+        let opener = mechanism::recover::opener(mechanism, object.key()?)?;
         session.begin(verify_recovers, Running::new(mechanism.kind, false, opener))
     }
 
@@ -267,7 +257,7 @@ calls! {
             return Ok(());
         }
         let signature = slice(pSignature, ulSignatureLen)?.to_vec();
-        begin_verify(&session, mechanism(pMechanism)?, hKey)?;
+        begin_verify(&session, params::mechanism(pMechanism)?, hKey)?;
         session.put(|active| &mut active.signature, signature);
         Ok(())
     }

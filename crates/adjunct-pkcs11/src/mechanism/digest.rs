@@ -5,7 +5,7 @@ use super::hash::Hash;
 use super::params::Params;
 use crate::operation::Digester;
 use crate::rv::{Result, Rv, ensure};
-use adjunct::ops::digest::Digest;
+use adjunct::ops::digest::{Digest, MAX_SAVED};
 use cryptoki_sys::*;
 use zeroize::Zeroizing;
 
@@ -19,6 +19,17 @@ pub fn begin(mechanism: Mechanism<'_>) -> Result<Box<dyn Digester>> {
     let hash = Hash::of(mechanism.kind).map_err(|_| Rv(CKR_MECHANISM_INVALID))?;
     ensure(mechanism.params == Params::None, CKR_MECHANISM_PARAM_INVALID)?;
     Ok(Box::new(Hashing(Digest::new(hash.method()))))
+}
+
+/// Goes on with a hash that was saved.
+///
+/// # Errors
+/// `CKR_SAVED_STATE_INVALID`.
+pub fn restore(mechanism: CK_MECHANISM_TYPE, state: &[u8]) -> Result<Box<dyn Digester>> {
+    let invalid = Rv(CKR_SAVED_STATE_INVALID);
+    let mut digest = Digest::new(Hash::of(mechanism).map_err(|_| invalid)?.method());
+    digest.restore(state).map_err(|_| invalid)?;
+    Ok(Box::new(Hashing(digest)))
 }
 
 impl Digester for Hashing {
@@ -35,6 +46,8 @@ impl Digester for Hashing {
     }
 
     fn state(&self) -> Option<Zeroizing<Vec<u8>>> {
-        None
+        let mut room = Zeroizing::new([0; MAX_SAVED]);
+        let saved = self.0.save(&mut room)?;
+        Some(Zeroizing::new(saved.to_vec()))
     }
 }

@@ -9,7 +9,7 @@ use crate::operation::{Signer, Verifier};
 use crate::rv::{Result, Rv, ensure, fail};
 use adjunct::InOut;
 use adjunct::ops::aead::gcm_parts;
-use adjunct::ops::digest::MAX_SIZE;
+use adjunct::ops::digest::{MAX_SAVED, MAX_SIZE, Part, SHA256};
 use adjunct::ops::mac::{BlockCipher, Cmac, Hmac};
 use cryptoki_sys::*;
 use std::sync::Arc;
@@ -142,6 +142,32 @@ impl Mac {
         Ok(Box::new(Mac { computing, length }))
     }
 
+    /// What is saved of it: the length of the result, a hash of the key, and the message so far. `None` of what is not an HMAC.
+    fn save(&self) -> Option<Zeroizing<Vec<u8>>> {
+        let Computing::Hmac(hmac) = &self.computing else { return None };
+        let mut room = Zeroizing::new([0; MAX_SAVED]);
+        let saved = hmac.save(&mut room);
+        let mut state = Zeroizing::new(Vec::with_capacity(1 + KEY_HASH + MAX_SAVED));
+        state.push(self.length as u8);
+        state.extend_from_slice(&key_hash(hmac));
+        state.extend_from_slice(saved);
+        Some(state)
+    }
+
+    /// Goes on with what was saved.
+    fn restore(mechanism: CK_MECHANISM_TYPE, key: &Arc<Object>, state: &[u8]) -> Result<Box<Mac>> {
+        let invalid = Rv(CKR_SAVED_STATE_INVALID);
+        let (_, general) = kind(mechanism).ok_or(invalid)?;
+        let (length, state) = state.split_first().ok_or(invalid)?;
+        let (hash, state) = state.split_first_chunk::<KEY_HASH>().ok_or(invalid)?;
+        let params = if general { Params::Number(u64::from(*length)) } else { Params::None };
+        let mut mac = Mac::new(Mechanism { kind: mechanism, params }, key)?;
+        let Computing::Hmac(hmac) = &mut mac.computing else { return Err(invalid) };
+        ensure(bool::from(key_hash(hmac).ct_eq(hash)), CKR_KEY_CHANGED)?;
+        hmac.restore(state).map_err(|_| invalid)?;
+        Ok(mac)
+    }
+
     fn take(&mut self, part: &[u8]) -> Result {
         match &mut self.computing {
             Computing::Hmac(hmac) => hmac.update(part),
@@ -184,6 +210,32 @@ pub fn verifier(mechanism: Mechanism<'_>, key: &Arc<Object>) -> Result<Box<dyn V
     Ok(Mac::new(mechanism, key)?)
 }
 
+/// Goes on with a MAC that was saved.
+///
+/// # Errors
+/// `CKR_SAVED_STATE_INVALID`, `CKR_KEY_CHANGED`, `CKR_KEY_TYPE_INCONSISTENT`.
+pub fn restore_signer(mechanism: CK_MECHANISM_TYPE, key: &Arc<Object>, state: &[u8]) -> Result<Box<dyn Signer>> {
+    Ok(Mac::restore(mechanism, key, state)?)
+}
+
+/// Goes on with the check of a MAC that was saved.
+///
+/// # Errors
+/// As [`restore_signer`].
+pub fn restore_verifier(mechanism: CK_MECHANISM_TYPE, key: &Arc<Object>, state: &[u8]) -> Result<Box<dyn Verifier>> {
+    Ok(Mac::restore(mechanism, key, state)?)
+}
+
+const KEY_HASH: usize = 32;
+
+/// What tells a key from others.
+fn key_hash(hmac: &Hmac) -> [u8; KEY_HASH] {
+    let (mut digest, mut out) = (Part::new(&SHA256), [0; KEY_HASH]);
+    digest.update(hmac.block_key());
+    digest.finish(&mut out);
+    out
+}
+
 impl Signer for Mac {
     fn update(&mut self, data: &[u8]) -> Result {
         self.take(data)
@@ -199,6 +251,10 @@ impl Signer for Mac {
         out.copy_from_slice(&made[..self.length]);
         Ok(self.length)
     }
+
+    fn state(&self) -> Option<Zeroizing<Vec<u8>>> {
+        self.save()
+    }
 }
 
 impl Verifier for Mac {
@@ -210,5 +266,9 @@ impl Verifier for Mac {
         ensure(signature.len() == self.length, CKR_SIGNATURE_LEN_RANGE)?;
         let made = self.result()?;
         ensure(bool::from(made[..self.length].ct_eq(signature)), CKR_SIGNATURE_INVALID)
+    }
+
+    fn state(&self) -> Option<Zeroizing<Vec<u8>>> {
+        self.save()
     }
 }

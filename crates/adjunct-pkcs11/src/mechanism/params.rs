@@ -79,3 +79,16 @@ pub enum Params<'a> {
         hash: Option<u64>,
     },
 }
+
+impl Params<'_> {
+    /// The same where they point to nothing of the caller's, and so stay what they are.
+    pub fn detached(self) -> Option<Params<'static>> {
+        Some(match self {
+            Params::None => Params::None,
+            Params::Number(number) => Params::Number(number),
+            Params::Pss { hash, mgf1, salt } => Params::Pss { hash, mgf1, salt },
+            Params::Eddsa { prehash, context: &[] } => Params::Eddsa { prehash, context: &[] },
+            _ => return None,
+        })
+    }
+}

@@ -12,7 +12,7 @@ pub struct Entry {
     pub flags: CK_FLAGS,
 }
 
-const SIGNS: CK_FLAGS = CKF_SIGN | CKF_VERIFY;
+const SIGNS: CK_FLAGS = CKF_SIGN | CKF_VERIFY | CKF_MESSAGE_SIGN | CKF_MESSAGE_VERIFY | CKF_MULTI_MESSAGE;
 const CIPHERS: CK_FLAGS = CKF_ENCRYPT | CKF_DECRYPT;
 const WRAPS: CK_FLAGS = CKF_WRAP | CKF_UNWRAP;
 /// Calls of many messages with one key.
@@ -141,7 +141,8 @@ pub const MECHANISMS: &[Entry] = &[
     entry(CKM_AES_CCM, 16, 32, CIPHERS | WRAPS | MESSAGES),
     entry(CKM_AES_CMAC, 16, 32, SIGNS),
     entry(CKM_AES_CMAC_GENERAL, 16, 32, SIGNS),
-    entry(CKM_AES_GMAC, 16, 32, SIGNS),
+    // Each message has an IV of its own.
+    entry(CKM_AES_GMAC, 16, 32, CKF_SIGN | CKF_VERIFY),
     entry(CKM_AES_KEY_WRAP, 16, 32, CIPHERS | WRAPS),
     entry(CKM_AES_KEY_WRAP_PAD, 16, 32, CIPHERS | WRAPS),
     entry(CKM_AES_KEY_WRAP_KWP, 16, 32, CIPHERS | WRAPS),

@@ -3,7 +3,7 @@
 use super::Object;
 use super::attributes::Attributes;
 use super::key::{Curve, Key, octet_string};
-use super::{lattice, schema, spki};
+use super::{check, lattice, schema, spki};
 use crate::rv::{Result, Rv, ensure};
 use adjunct::ops::ec::MAX_POINT;
 use adjunct::ops::random::random;
@@ -133,6 +133,7 @@ impl Defaults {
             ensure(given.is_none_or(|given| given == length), CKR_TEMPLATE_INCONSISTENT)?;
             attributes.set_number(CKA_VALUE_LEN, length)?;
             check_length(kind, length)?;
+            check::check(&mut attributes)?;
         } else {
             attributes.default_to(CKA_SUBJECT, b"")?;
         }
@@ -207,7 +208,10 @@ fn public_parts(attributes: &mut Attributes, class: CK_OBJECT_CLASS, key: &Key) 
 }
 
 /// Checks the length of a secret key of a type that has some.
-fn check_length(kind: CK_KEY_TYPE, length: CK_ULONG) -> Result {
+///
+/// # Errors
+/// `CKR_ATTRIBUTE_VALUE_INVALID`.
+pub fn check_length(kind: CK_KEY_TYPE, length: CK_ULONG) -> Result {
     let fits = match kind {
         CKK_AES => matches!(length, 16 | 24 | 32),
         CKK_AES_XTS => matches!(length, 32 | 64),

@@ -1,6 +1,7 @@
 //! Objects: their attributes, and the keys made of them.
 
 pub mod attributes;
+pub mod check;
 pub mod complete;
 pub mod key;
 pub mod lattice;

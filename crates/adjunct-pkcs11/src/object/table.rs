@@ -206,7 +206,9 @@ impl Default for Table {
 /// Whether an object has all attributes of a template; of secrets that do not leave it, none.
 fn visible_match(object: &Object, template: &Attributes) -> bool {
     template.iter().all(|(kind, value): (_, &Value)| {
-        object.attributes.get(kind) == Some(value) && !super::schema::is_secret(&object.attributes, kind)
+        let computed = kind == CKA_CHECK_VALUE && super::check::value(&object.attributes) == Ok(Some(value.clone()));
+        let same = object.attributes.get(kind) == Some(value) || computed;
+        same && !super::schema::is_secret(&object.attributes, kind)
     })
 }
 

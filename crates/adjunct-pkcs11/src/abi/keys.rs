@@ -2,7 +2,7 @@
 
 use super::args::{Out, Room, slice, slice_mut, template, value};
 use super::params::{mechanism, read};
-use super::{calls, module};
+use super::{calls, derive, module};
 use crate::keys;
 use crate::mechanism::iv::Generator;
 use crate::rv::{Result, ensure, fail};
@@ -83,14 +83,14 @@ calls! {
     fn C_DeriveKey(
         hSession: CK_SESSION_HANDLE,
         pMechanism: *mut CK_MECHANISM,
-        _hBaseKey: CK_OBJECT_HANDLE,
-        _pTemplate: *mut CK_ATTRIBUTE,
-        _ulAttributeCount: CK_ULONG,
-        _phKey: *mut CK_OBJECT_HANDLE,
+        hBaseKey: CK_OBJECT_HANDLE,
+        pTemplate: *mut CK_ATTRIBUTE,
+        ulAttributeCount: CK_ULONG,
+        phKey: *mut CK_OBJECT_HANDLE,
     ) {
-        module::<FORK_SAFE>()?.session(hSession)?;
-        mechanism(pMechanism)?;
-        fail(CKR_MECHANISM_INVALID)
+        let session = module::<FORK_SAFE>()?.session(hSession)?;
+        let template = template(pTemplate, ulAttributeCount)?;
+        derive::derive(&session, hSession.into(), pMechanism, hBaseKey, template, phKey)
     }
 
     /// PKCS #11 5.18.8.

@@ -7,6 +7,7 @@
 
 pub mod args;
 pub mod cipher;
+pub mod derive;
 pub mod digest;
 pub mod general;
 pub mod keys;

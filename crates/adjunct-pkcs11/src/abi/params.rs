@@ -36,7 +36,8 @@ pub unsafe fn read<T: Copy>(mechanism: &CK_MECHANISM) -> Result<T> {
     Ok(unsafe { mechanism.pParameter.cast::<T>().read_unaligned() })
 }
 
-unsafe fn bytes<'a>(pointer: *const u8, length: CK_ULONG) -> Result<&'a [u8]> {
+/// Bytes that a structure points to.
+pub(super) unsafe fn bytes<'a>(pointer: *const u8, length: CK_ULONG) -> Result<&'a [u8]> {
     // SAFETY: as the caller of `mechanism` says.
     unsafe { slice(pointer, length) }.map_err(|_| INVALID)
 }
@@ -86,12 +87,6 @@ unsafe fn params<'a>(mechanism: &CK_MECHANISM) -> Result<Params<'a>> {
                 let given: CK_SALSA20_CHACHA20_POLY1305_PARAMS = read(mechanism)?;
                 let (nonce, aad) = (bytes(given.pNonce, given.ulNonceLen)?, bytes(given.pAAD, given.ulAADLen)?);
                 Params::ChaChaPoly { nonce, aad }
-            }
-            CKM_ECDH1_DERIVE | CKM_ECDH1_COFACTOR_DERIVE => {
-                let ecdh: CK_ECDH1_DERIVE_PARAMS = read(mechanism)?;
-                let shared = bytes(ecdh.pSharedData, ecdh.ulSharedDataLen)?;
-                let public = bytes(ecdh.pPublicData, ecdh.ulPublicDataLen)?;
-                Params::Ecdh { kdf: ecdh.kdf as u64, shared, public }
             }
             CKM_EDDSA if mechanism.ulParameterLen != 0 => {
                 let eddsa: CK_EDDSA_PARAMS = read(mechanism)?;

@@ -67,6 +67,25 @@ impl Hash {
         })
     }
 
+    /// That of an HMAC.
+    pub const fn of_hmac(kind: CK_MECHANISM_TYPE) -> Option<Hash> {
+        Some(match kind {
+            CKM_SHA_1_HMAC => Hash::Sha1,
+            CKM_SHA224_HMAC => Hash::Sha224,
+            CKM_SHA256_HMAC => Hash::Sha256,
+            CKM_SHA384_HMAC => Hash::Sha384,
+            CKM_SHA512_HMAC => Hash::Sha512,
+            CKM_SHA512_224_HMAC => Hash::Sha512_224,
+            CKM_SHA512_256_HMAC => Hash::Sha512_256,
+            CKM_SHA3_224_HMAC => Hash::Sha3_224,
+            CKM_SHA3_256_HMAC => Hash::Sha3_256,
+            CKM_SHA3_384_HMAC => Hash::Sha3_384,
+            CKM_SHA3_512_HMAC => Hash::Sha3_512,
+            CKM_MD5_HMAC => Hash::Md5,
+            _ => return None,
+        })
+    }
+
     /// That of a mask generation function.
     ///
     /// # Errors

@@ -3,6 +3,7 @@
 pub mod aead;
 pub mod blocks;
 pub mod cipher;
+pub mod derive;
 pub mod digest;
 pub mod generate;
 pub mod hash;

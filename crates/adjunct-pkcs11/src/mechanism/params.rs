@@ -50,12 +50,6 @@ pub enum Params<'a> {
         nonce: &'a [u8],
         aad: &'a [u8],
     },
-    /// CK_ECDH1_DERIVE_PARAMS.
-    Ecdh {
-        kdf: u64,
-        shared: &'a [u8],
-        public: &'a [u8],
-    },
     /// CK_EDDSA_PARAMS.
     Eddsa {
         prehash: bool,

@@ -3,11 +3,12 @@
 //!
 //! * `abi`: the foreign layer.
 //! * `module`, `session`, `token`: what is initialized, what is open, what slots hold.
-//! * `object`, `objects`, `keys`, `wrapping`, `derive`: objects, and what sessions do with them.
+//! * `object`, `objects`, `keys`, `wrapping`, `derive`, `encapsulate`: objects, and what sessions do with them.
 //! * `mechanism`, `operation`: what can be done with keys, and what runs.
 
 mod abi;
 mod derive;
+mod encapsulate;
 mod handle;
 mod keys;
 mod mechanism;

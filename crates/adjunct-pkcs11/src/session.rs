@@ -33,6 +33,8 @@ pub struct Active {
     pub digest: Option<Running<dyn Digester>>,
     pub sign: Option<Running<dyn Signer>>,
     pub verify: Option<Running<dyn Verifier>>,
+    pub sign_recover: Option<Running<dyn Signer>>,
+    pub verify_recover: Option<Running<dyn Cipher>>,
     /// A signature that C_VerifySignatureInit was given.
     pub signature: Option<Vec<u8>>,
 }

@@ -3,6 +3,7 @@
 use super::args::{Out, Room, slice, slice_mut, template, value};
 use super::params::{mechanism, read};
 use super::{calls, derive, module};
+use crate::encapsulate::{Encapsulating, decapsulate};
 use crate::keys;
 use crate::mechanism::iv::Generator;
 use crate::rv::{Result, ensure, fail};
@@ -97,32 +98,39 @@ calls! {
     fn C_EncapsulateKey(
         hSession: CK_SESSION_HANDLE,
         pMechanism: *mut CK_MECHANISM,
-        _hPublicKey: CK_OBJECT_HANDLE,
-        _pTemplate: *mut CK_ATTRIBUTE,
-        _ulAttributeCount: CK_ULONG,
-        _pCiphertext: *mut CK_BYTE,
-        _pulCiphertextLen: *mut CK_ULONG,
-        _phKey: *mut CK_OBJECT_HANDLE,
+        hPublicKey: CK_OBJECT_HANDLE,
+        pTemplate: *mut CK_ATTRIBUTE,
+        ulAttributeCount: CK_ULONG,
+        pCiphertext: *mut CK_BYTE,
+        pulCiphertextLen: *mut CK_ULONG,
+        phKey: *mut CK_OBJECT_HANDLE,
     ) {
-        module::<FORK_SAFE>()?.session(hSession)?;
-        mechanism(pMechanism)?;
-        fail(CKR_MECHANISM_INVALID)
+        let session = module::<FORK_SAFE>()?.session(hSession)?;
+        let mut out = Out::new(pCiphertext, pulCiphertextLen)?;
+        let encapsulating = Encapsulating::new(&session, mechanism(pMechanism)?, hPublicKey)?;
+        if let Room::Here(room) = out.room(encapsulating.length()?)? {
+            let (place, template) = (value(phKey)?, template(pTemplate, ulAttributeCount)?);
+            *place = encapsulating.run(&session, hSession.into(), template, room)?.get();
+        }
+        Ok(())
     }
 
     /// PKCS #11 5.18.9.
     fn C_DecapsulateKey(
         hSession: CK_SESSION_HANDLE,
         pMechanism: *mut CK_MECHANISM,
-        _hPrivateKey: CK_OBJECT_HANDLE,
-        _pTemplate: *mut CK_ATTRIBUTE,
-        _ulAttributeCount: CK_ULONG,
-        _pCiphertext: *mut CK_BYTE,
-        _ulCiphertextLen: CK_ULONG,
-        _phKey: *mut CK_OBJECT_HANDLE,
+        hPrivateKey: CK_OBJECT_HANDLE,
+        pTemplate: *mut CK_ATTRIBUTE,
+        ulAttributeCount: CK_ULONG,
+        pCiphertext: *mut CK_BYTE,
+        ulCiphertextLen: CK_ULONG,
+        phKey: *mut CK_OBJECT_HANDLE,
     ) {
-        module::<FORK_SAFE>()?.session(hSession)?;
-        mechanism(pMechanism)?;
-        fail(CKR_MECHANISM_INVALID)
+        let session = module::<FORK_SAFE>()?.session(hSession)?;
+        let (place, mechanism) = (value(phKey)?, mechanism(pMechanism)?);
+        let (template, ciphertext) = (template(pTemplate, ulAttributeCount)?, slice(pCiphertext, ulCiphertextLen)?);
+        *place = decapsulate(&session, hSession.into(), mechanism, hPrivateKey, template, ciphertext)?.get();
+        Ok(())
     }
 
     /// PKCS #11 5.18.6. The tag stands behind the key.

@@ -1,14 +1,17 @@
 //! Parameters of mechanisms as callers pass them: structures with pointers in them.
 
-use super::args::slice;
-use crate::mechanism::Mechanism;
+use super::args::{slice, value};
+use crate::mechanism::derive::tls::Prf;
 use crate::mechanism::hash::Hash;
 use crate::mechanism::params::Params;
+use crate::mechanism::{Mechanism, mldsa};
 use crate::rv::{Result, Rv, ensure};
 use cryptoki_sys::*;
 
 /// The length of AES's block.
 const BLOCK: usize = 16;
+/// Nothing is mapped below, and no password is as long.
+const LOWEST_ADDRESS: CK_ULONG = 65536;
 const INVALID: Rv = Rv(CKR_MECHANISM_PARAM_INVALID);
 
 /// The mechanism at a pointer.
@@ -93,10 +96,74 @@ unsafe fn params<'a>(mechanism: &CK_MECHANISM) -> Result<Params<'a>> {
                 let context = bytes(eddsa.pContextData, eddsa.ulContextDataLen)?;
                 Params::Eddsa { prehash: eddsa.phFlag != CK_FALSE, context }
             }
+            CKM_PKCS5_PBKD2 => pbkdf2(mechanism)?,
+            CKM_TLS_PRE_MASTER_KEY_GEN => {
+                let version: CK_VERSION = read(mechanism)?;
+                Params::Version([version.major, version.minor])
+            }
+            CKM_TLS_MAC | CKM_TLS12_MAC => {
+                let given: CK_TLS_MAC_PARAMS = read(mechanism)?;
+                let server = match given.ulServerOrClient {
+                    1 => true,
+                    2 => false,
+                    _ => return Err(INVALID),
+                };
+                Params::TlsMac { prf: Prf::of(given.prfHashMechanism)?, length: given.ulMacLength as u64, server }
+            }
+            CKM_HASH_ML_DSA if mechanism.ulParameterLen != 0 => {
+                let given: CK_HASH_SIGN_ADDITIONAL_CONTEXT = read(mechanism)?;
+                let context = bytes(given.pContext, given.ulContextLen)?;
+                let deterministic = deterministic(given.hedgeVariant)?;
+                Params::SignContext { deterministic, context, hash: Some(given.hash as u64) }
+            }
+            kind if mldsa::serves(kind) && mechanism.ulParameterLen != 0 => {
+                let given: CK_SIGN_ADDITIONAL_CONTEXT = read(mechanism)?;
+                let context = bytes(given.pContext, given.ulContextLen)?;
+                Params::SignContext { deterministic: deterministic(given.hedgeVariant)?, context, hash: None }
+            }
             kind if general(kind) => Params::Number(read::<CK_ULONG>(mechanism)? as u64),
             _ if mechanism.ulParameterLen == 0 => Params::None,
             _ => Params::Bytes(plain()?),
         })
+    }
+}
+
+/// Whether a signature is to be made without randomness.
+fn deterministic(variant: CK_HEDGE_TYPE) -> Result<bool> {
+    match variant {
+        CKH_HEDGE_PREFERRED | CKH_HEDGE_REQUIRED => Ok(false),
+        CKH_DETERMINISTIC_REQUIRED => Ok(true),
+        _ => Err(INVALID),
+    }
+}
+
+/// CK_PKCS5_PBKD2_PARAMS2, or the older CK_PKCS5_PBKD2_PARAMS, which points to the password's length. Both are as long as each other:
+/// a number that can only be one of a password is taken for the length, as others do too.
+unsafe fn pbkdf2<'a>(mechanism: &CK_MECHANISM) -> Result<Params<'a>> {
+    // SAFETY: as the caller of `mechanism` says.
+    unsafe {
+        let given: CK_PKCS5_PBKD2_PARAMS2 = read(mechanism)?;
+        let length = if given.ulPasswordLen < LOWEST_ADDRESS {
+            given.ulPasswordLen
+        } else {
+            let pointer = std::ptr::with_exposed_provenance_mut::<CK_ULONG>(given.ulPasswordLen as usize);
+            *value(pointer).map_err(|_| INVALID)?
+        };
+        let sound = given.saltSource == CKZ_SALT_SPECIFIED && given.ulPrfDataLen == 0 && given.iterations > 0;
+        ensure(sound && length < LOWEST_ADDRESS, CKR_MECHANISM_PARAM_INVALID)?;
+        let hash = match given.prf {
+            CKP_PKCS5_PBKD2_HMAC_SHA1 => Hash::Sha1,
+            CKP_PKCS5_PBKD2_HMAC_SHA224 => Hash::Sha224,
+            CKP_PKCS5_PBKD2_HMAC_SHA256 => Hash::Sha256,
+            CKP_PKCS5_PBKD2_HMAC_SHA384 => Hash::Sha384,
+            CKP_PKCS5_PBKD2_HMAC_SHA512 => Hash::Sha512,
+            CKP_PKCS5_PBKD2_HMAC_SHA512_224 => Hash::Sha512_224,
+            CKP_PKCS5_PBKD2_HMAC_SHA512_256 => Hash::Sha512_256,
+            _ => return Err(INVALID),
+        };
+        let password = bytes(given.pPassword, length)?;
+        let salt = bytes(given.pSaltSourceData.cast(), given.ulSaltSourceDataLen)?;
+        Ok(Params::Pbkdf2 { hash, password, salt, iterations: given.iterations as u64 })
     }
 }
 

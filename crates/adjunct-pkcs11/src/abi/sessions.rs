@@ -126,6 +126,7 @@ calls! {
             )* };
         }
         cancel!(CKF_ENCRYPT encrypt CKF_DECRYPT decrypt CKF_DIGEST digest CKF_SIGN sign CKF_VERIFY verify CKF_FIND_OBJECTS find);
+        cancel!(CKF_SIGN_RECOVER sign_recover CKF_VERIFY_RECOVER verify_recover);
         Ok(())
     }
 

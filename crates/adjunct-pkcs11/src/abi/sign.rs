@@ -3,15 +3,16 @@
 use super::args::{Out, slice};
 use super::params::mechanism;
 use super::{calls, module};
-use crate::mechanism::{Mechanism, mac, sign};
+use crate::mechanism::{Mechanism, mac, mldsa, recover, sign, tls_mac};
 use crate::objects;
-use crate::operation::{Signer, Verifier};
+use crate::operation::{Cipher, Signer, Verifier};
 use crate::rv::{Result, ensure, fail};
-use crate::session::{Active, Running, Session};
+use crate::session::{Active, Field, Running, Session};
 use cryptoki_sys::*;
 
 type Signing = Running<dyn Signer>;
 type Verifying = Running<dyn Verifier>;
+type Opening = Running<dyn Cipher>;
 
 fn signs(active: &mut Active) -> &mut Option<Signing> {
     &mut active.sign
@@ -21,14 +22,23 @@ fn verifies(active: &mut Active) -> &mut Option<Verifying> {
     &mut active.verify
 }
 
+fn sign_recovers(active: &mut Active) -> &mut Option<Signing> {
+    &mut active.sign_recover
+}
+
+fn verify_recovers(active: &mut Active) -> &mut Option<Opening> {
+    &mut active.verify_recover
+}
+
 /// Begins a signature with a key.
 fn begin_sign(session: &Session, mechanism: Mechanism<'_>, key: CK_OBJECT_HANDLE) -> Result {
     ensure(!session.runs(signs), CKR_OPERATION_ACTIVE)?;
     let object = objects::key(session, key, CKA_SIGN, mechanism.kind)?;
-    let signer = if mac::serves(mechanism.kind) {
-        mac::signer(mechanism, &object)?
-    } else {
-        sign::signer(mechanism, object.key()?)?
+    let signer = match mechanism.kind {
+        kind if mac::serves(kind) => mac::signer(mechanism, &object)?,
+        kind if tls_mac::serves(kind) => tls_mac::signer(mechanism, &object)?,
+        kind if mldsa::serves(kind) => mldsa::signer(mechanism, object.key()?)?,
+        _ => sign::signer(mechanism, object.key()?)?,
     };
     let locked = object.attributes.is(CKA_ALWAYS_AUTHENTICATE);
     session.begin(signs, Running::new(mechanism.kind, locked, signer))
@@ -38,17 +48,18 @@ fn begin_sign(session: &Session, mechanism: Mechanism<'_>, key: CK_OBJECT_HANDLE
 fn begin_verify(session: &Session, mechanism: Mechanism<'_>, key: CK_OBJECT_HANDLE) -> Result {
     ensure(!session.runs(verifies), CKR_OPERATION_ACTIVE)?;
     let object = objects::key(session, key, CKA_VERIFY, mechanism.kind)?;
-    let verifier = if mac::serves(mechanism.kind) {
-        mac::verifier(mechanism, &object)?
-    } else {
-        sign::verifier(mechanism, object.key()?)?
+    let verifier = match mechanism.kind {
+        kind if mac::serves(kind) => mac::verifier(mechanism, &object)?,
+        kind if tls_mac::serves(kind) => tls_mac::verifier(mechanism, &object)?,
+        kind if mldsa::serves(kind) => mldsa::verifier(mechanism, object.key()?)?,
+        _ => sign::verifier(mechanism, object.key()?)?,
     };
     session.begin(verifies, Running::new(mechanism.kind, false, verifier))
 }
 
 /// Ends a signature into `out`, of `data` more.
-fn end_sign(session: &Session, data: Option<&[u8]>, out: &mut Out<'_>) -> Result {
-    session.work(signs, |mut running: Signing| {
+fn end_sign(session: &Session, field: Field<Signing>, data: Option<&[u8]>, out: &mut Out<'_>) -> Result {
+    session.work(field, |mut running: Signing| {
         if data.is_some() && running.parts {
             return (Some(running), fail(CKR_OPERATION_ACTIVE));
         }
@@ -95,6 +106,16 @@ fn end_verify(session: &Session, data: Option<&[u8]>, signature: &[u8]) -> Resul
     })
 }
 
+/// Opens a signature into `out`.
+fn open(session: &Session, signature: &[u8], out: &mut Out<'_>) -> Result {
+    session.work(verify_recovers, |running: Opening| {
+        let needed = running.operation.as_ref().map_or(0, |operation| operation.once_length(signature.len()));
+        // The data may lie where the signature does.
+        let signature = signature.to_vec();
+        running.end(out, needed, false, |operation, room| operation.once(&signature, room))
+    })
+}
+
 /// The signature that C_VerifySignatureInit was given.
 fn signature(session: &Session) -> Result<Vec<u8>> {
     session.take(|active| &mut active.signature)
@@ -122,7 +143,7 @@ calls! {
         let session = module::<FORK_SAFE>()?.session(hSession)?;
         let mut out = Out::new(pSignature, pulSignatureLen).inspect_err(|_| session.cancel(signs))?;
         let data = slice(pData, ulDataLen).inspect_err(|_| session.cancel(signs))?;
-        end_sign(&session, Some(data), &mut out)
+        end_sign(&session, signs, Some(data), &mut out)
     }
 
     /// PKCS #11 5.13.3.
@@ -135,25 +156,36 @@ calls! {
     fn C_SignFinal(hSession: CK_SESSION_HANDLE, pSignature: *mut CK_BYTE, pulSignatureLen: *mut CK_ULONG) {
         let session = module::<FORK_SAFE>()?.session(hSession)?;
         let mut out = Out::new(pSignature, pulSignatureLen).inspect_err(|_| session.cancel(signs))?;
-        end_sign(&session, None, &mut out)
+        end_sign(&session, signs, None, &mut out)
     }
 
-    /// PKCS #11 5.13.5.
-    fn C_SignRecoverInit(hSession: CK_SESSION_HANDLE, _pMechanism: *mut CK_MECHANISM, _hKey: CK_OBJECT_HANDLE) {
-        module::<FORK_SAFE>()?.session(hSession)?;
-        fail(CKR_FUNCTION_NOT_SUPPORTED)
+    /// PKCS #11 5.13.5. A mechanism that is null ends the signature that runs.
+    fn C_SignRecoverInit(hSession: CK_SESSION_HANDLE, pMechanism: *mut CK_MECHANISM, hKey: CK_OBJECT_HANDLE) {
+        let session = module::<FORK_SAFE>()?.session(hSession)?;
+        if pMechanism.is_null() {
+            session.cancel(sign_recovers);
+            return Ok(());
+        }
+        ensure(!session.runs(sign_recovers), CKR_OPERATION_ACTIVE)?;
+        let mechanism = mechanism(pMechanism)?;
+        let object = objects::key(&session, hKey, CKA_SIGN_RECOVER, mechanism.kind)?;
+        let signer = recover::signer(mechanism, object.key()?)?;
+        let locked = object.attributes.is(CKA_ALWAYS_AUTHENTICATE);
+        session.begin(sign_recovers, Running::new(mechanism.kind, locked, signer))
     }
 
     /// PKCS #11 5.13.6.
     fn C_SignRecover(
         hSession: CK_SESSION_HANDLE,
-        _pData: *mut CK_BYTE,
-        _ulDataLen: CK_ULONG,
-        _pSignature: *mut CK_BYTE,
-        _pulSignatureLen: *mut CK_ULONG,
+        pData: *mut CK_BYTE,
+        ulDataLen: CK_ULONG,
+        pSignature: *mut CK_BYTE,
+        pulSignatureLen: *mut CK_ULONG,
     ) {
-        module::<FORK_SAFE>()?.session(hSession)?;
-        fail(CKR_FUNCTION_NOT_SUPPORTED)
+        let session = module::<FORK_SAFE>()?.session(hSession)?;
+        let mut out = Out::new(pSignature, pulSignatureLen).inspect_err(|_| session.cancel(sign_recovers))?;
+        let data = slice(pData, ulDataLen).inspect_err(|_| session.cancel(sign_recovers))?;
+        end_sign(&session, sign_recovers, Some(data), &mut out)
     }
 
     /// PKCS #11 5.15.1. A mechanism that is null ends the check that runs.
@@ -192,22 +224,32 @@ calls! {
         end_verify(&session, None, slice(pSignature, ulSignatureLen).inspect_err(|_| session.cancel(verifies))?)
     }
 
-    /// PKCS #11 5.15.5.
-    fn C_VerifyRecoverInit(hSession: CK_SESSION_HANDLE, _pMechanism: *mut CK_MECHANISM, _hKey: CK_OBJECT_HANDLE) {
-        module::<FORK_SAFE>()?.session(hSession)?;
-        fail(CKR_FUNCTION_NOT_SUPPORTED)
+    /// PKCS #11 5.15.5. A mechanism that is null ends the one that runs.
+    fn C_VerifyRecoverInit(hSession: CK_SESSION_HANDLE, pMechanism: *mut CK_MECHANISM, hKey: CK_OBJECT_HANDLE) {
+        let session = module::<FORK_SAFE>()?.session(hSession)?;
+        if pMechanism.is_null() {
+            session.cancel(verify_recovers);
+            return Ok(());
+        }
+        ensure(!session.runs(verify_recovers), CKR_OPERATION_ACTIVE)?;
+        let mechanism = mechanism(pMechanism)?;
+        let object = objects::key(&session, hKey, CKA_VERIFY_RECOVER, mechanism.kind)?;
+        let opener = recover::opener(mechanism, object.key()?)?;
+        session.begin(verify_recovers, Running::new(mechanism.kind, false, opener))
     }
 
     /// PKCS #11 5.15.6.
     fn C_VerifyRecover(
         hSession: CK_SESSION_HANDLE,
-        _pSignature: *mut CK_BYTE,
-        _ulSignatureLen: CK_ULONG,
-        _pData: *mut CK_BYTE,
-        _pulDataLen: *mut CK_ULONG,
+        pSignature: *mut CK_BYTE,
+        ulSignatureLen: CK_ULONG,
+        pData: *mut CK_BYTE,
+        pulDataLen: *mut CK_ULONG,
     ) {
-        module::<FORK_SAFE>()?.session(hSession)?;
-        fail(CKR_FUNCTION_NOT_SUPPORTED)
+        let session = module::<FORK_SAFE>()?.session(hSession)?;
+        let mut out = Out::new(pData, pulDataLen).inspect_err(|_| session.cancel(verify_recovers))?;
+        let signature = slice(pSignature, ulSignatureLen).inspect_err(|_| session.cancel(verify_recovers))?;
+        open(&session, signature, &mut out)
     }
 
     /// PKCS #11 5.15.7: the signature comes before the data.

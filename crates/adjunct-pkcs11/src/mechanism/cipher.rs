@@ -1,7 +1,7 @@
 //! Encryption and decryption: which operation a mechanism and a key give.
 
 use super::params::Params;
-use super::{Mechanism, aead, blocks, streams, wrap, xts};
+use super::{Mechanism, aead, blocks, rsa_cipher, streams, wrap, xts};
 use crate::object::Object;
 use crate::operation::Cipher;
 use crate::rv::{Result, Rv, ensure, fail};
@@ -26,6 +26,7 @@ pub fn begin(mechanism: Mechanism<'_>, key: &Arc<Object>, encrypt: bool) -> Resu
         CKM_AES_KEY_WRAP | CKM_AES_KEY_WRAP_PAD | CKM_AES_KEY_WRAP_KWP | CKM_AES_KEY_WRAP_PKCS7 => {
             wrap::begin(mechanism, key, encrypt)
         }
+        CKM_RSA_PKCS | CKM_RSA_X_509 | CKM_RSA_PKCS_OAEP => rsa_cipher::begin(mechanism, key.key()?, encrypt),
         _ => fail(CKR_MECHANISM_INVALID),
     }
 }

@@ -1,31 +1,54 @@
 //! Keys and key pairs that are made here.
 
 use super::Mechanism;
+use super::derive::tls;
 use super::params::Params;
 use crate::object::attributes::Attributes;
 use crate::object::key::{Curve, Key};
+use crate::object::lattice;
 use crate::rv::{Result, Rv, ensure, fail};
 use adjunct::ops::cipher::des;
 use adjunct::ops::ec;
 use adjunct::ops::ecx::{ed25519, x25519};
 use adjunct::ops::random::random;
 use adjunct::ops::rsa::{self, Part};
+use adjunct::ops::{kdf, mldsa, mlkem};
 use cryptoki_sys::*;
 use std::sync::Arc;
 use zeroize::Zeroizing;
+
+/// The longest key of a password, in bytes.
+const LONGEST: CK_ULONG = 4096;
 
 /// The bytes and the type of a new secret key, by a template.
 ///
 /// # Errors
 /// `CKR_MECHANISM_INVALID`, `CKR_TEMPLATE_INCOMPLETE`, `CKR_KEY_SIZE_RANGE`, `CKR_HOST_MEMORY`.
 pub fn secret(mechanism: Mechanism<'_>, template: &Attributes) -> Result<(CK_KEY_TYPE, Zeroizing<Vec<u8>>)> {
-    ensure(mechanism.params == Params::None, CKR_MECHANISM_PARAM_INVALID)?;
     let given = template.number(CKA_VALUE_LEN);
+    match (mechanism.kind, mechanism.params) {
+        (CKM_PKCS5_PBKD2, Params::Pbkdf2 { hash, password, salt, iterations }) => {
+            let length = given.or_else(|| own_length(template)).ok_or(Rv(CKR_TEMPLATE_INCOMPLETE))?;
+            ensure((1..=LONGEST).contains(&length), CKR_KEY_SIZE_RANGE)?;
+            let mut value = adjunct::memory::zeros(length as usize)?;
+            kdf::pbkdf2(hash.method(), password, salt, iterations, &mut value)?;
+            return Ok((CKK_GENERIC_SECRET, value));
+        }
+        (CKM_TLS_PRE_MASTER_KEY_GEN, Params::Version(version)) => {
+            ensure(given.is_none_or(|length| length == tls::SECRET as CK_ULONG), CKR_TEMPLATE_INCONSISTENT)?;
+            let mut value = adjunct::memory::zeros(tls::SECRET)?;
+            random(&mut value);
+            value[..2].copy_from_slice(&version);
+            return Ok((CKK_GENERIC_SECRET, value));
+        }
+        (_, params) => ensure(params == Params::None, CKR_MECHANISM_PARAM_INVALID)?,
+    }
     let length = given.ok_or(Rv(CKR_TEMPLATE_INCOMPLETE));
     let (kind, length) = match mechanism.kind {
         CKM_AES_KEY_GEN => (CKK_AES, length?),
         CKM_AES_XTS_KEY_GEN => (CKK_AES_XTS, length?),
         CKM_GENERIC_SECRET_KEY_GEN => (CKK_GENERIC_SECRET, length?),
+        CKM_HKDF_KEY_GEN => (CKK_HKDF, length?),
         CKM_DES2_KEY_GEN => (CKK_DES2, given.unwrap_or(16)),
         CKM_DES3_KEY_GEN => (CKK_DES3, given.unwrap_or(24)),
         CKM_CHACHA20_KEY_GEN => (CKK_CHACHA20, given.unwrap_or(32)),
@@ -45,6 +68,16 @@ pub fn secret(mechanism: Mechanism<'_>, template: &Attributes) -> Result<(CK_KEY
         _ => random(&mut value),
     }
     Ok((kind, value))
+}
+
+/// The length of keys of a type that has one.
+fn own_length(template: &Attributes) -> Option<CK_ULONG> {
+    match template.number(CKA_KEY_TYPE)? {
+        CKK_DES2 => Some(16),
+        CKK_DES3 => Some(24),
+        CKK_CHACHA20 => Some(32),
+        _ => None,
+    }
 }
 
 /// The type of keys for one HMAC alone, and the length of its result.
@@ -87,8 +120,27 @@ pub fn pair(mechanism: Mechanism<'_>, template: &Attributes) -> Result<Pair> {
         CKM_EC_KEY_PAIR_GEN | CKM_EC_EDWARDS_KEY_PAIR_GEN | CKM_EC_MONTGOMERY_KEY_PAIR_GEN => {
             curve_pair(mechanism.kind, template)
         }
+        CKM_ML_DSA_KEY_PAIR_GEN => {
+            let (key, seed) = mldsa::Key::generate(lattice::mldsa_set(template)?)?;
+            let public = key.public_bytes().to_vec();
+            lattice_pair(CKK_ML_DSA, template, &public, &seed[..], Key::MlDsa(key))
+        }
+        CKM_ML_KEM_KEY_PAIR_GEN => {
+            let (key, seed) = mlkem::Key::generate(lattice::mlkem_set(template)?)?;
+            let public = key.public_bytes().to_vec();
+            lattice_pair(CKK_ML_KEM, template, &public, &seed[..], Key::MlKem(key))
+        }
         _ => fail(CKR_MECHANISM_INVALID),
     }
+}
+
+fn lattice_pair(kind: CK_KEY_TYPE, template: &Attributes, value: &[u8], seed: &[u8], key: Key) -> Result<Pair> {
+    let (mut public, mut private) = (Attributes::default(), Attributes::default());
+    public.set(CKA_VALUE, value)?;
+    private.set(CKA_PARAMETER_SET, template.need(CKA_PARAMETER_SET)?)?;
+    private.set(CKA_SEED, seed)?;
+    lattice::private_value(&mut private, &key)?;
+    Ok(Pair { kind, public, private, key: Arc::new(key) })
 }
 
 fn rsa_pair(template: &Attributes) -> Result<Pair> {

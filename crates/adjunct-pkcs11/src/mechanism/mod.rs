@@ -9,10 +9,14 @@ pub mod generate;
 pub mod hash;
 pub mod iv;
 pub mod mac;
+pub mod mldsa;
 pub mod params;
+pub mod recover;
+pub mod rsa_cipher;
 pub mod sign;
 pub mod streams;
 pub mod table;
+pub mod tls_mac;
 pub mod wrap;
 pub mod xts;
 

@@ -1,5 +1,6 @@
 //! The parameters of mechanisms, read from the callers' structures.
 
+use super::derive::tls::Prf;
 use super::hash::Hash;
 
 /// Parameters, by what they are.
@@ -54,5 +55,27 @@ pub enum Params<'a> {
     Eddsa {
         prehash: bool,
         context: &'a [u8],
+    },
+    /// CK_PKCS5_PBKD2_PARAMS, CK_PKCS5_PBKD2_PARAMS2.
+    Pbkdf2 {
+        hash: Hash,
+        password: &'a [u8],
+        salt: &'a [u8],
+        iterations: u64,
+    },
+    /// CK_VERSION.
+    Version([u8; 2]),
+    /// CK_TLS_MAC_PARAMS.
+    TlsMac {
+        prf: Prf,
+        length: u64,
+        server: bool,
+    },
+    /// CK_SIGN_ADDITIONAL_CONTEXT, CK_HASH_SIGN_ADDITIONAL_CONTEXT.
+    SignContext {
+        deterministic: bool,
+        context: &'a [u8],
+        /// The mechanism of the hash that the caller has computed.
+        hash: Option<u64>,
     },
 }

@@ -148,10 +148,14 @@ impl Cipher for Rsa {
     fn update(&mut self, input: &[u8], _out: &mut [u8]) -> Result<usize> {
         ensure(input.len() <= self.most().saturating_sub(self.message.len()), self.length_error())?;
         // At once, so that no copy stays behind in memory given back.
-        let most = self.most();
-        self.message.try_reserve_exact(most - self.message.len())?;
+        let more = self.most() - self.message.len();
+        self.message.try_reserve_exact(more)?;
         self.message.extend_from_slice(input);
         Ok(0)
+    }
+
+    fn exact(&self) -> bool {
+        self.encrypt || matches!(self.scheme, Scheme::Raw)
     }
 
     fn final_length(&self) -> usize {

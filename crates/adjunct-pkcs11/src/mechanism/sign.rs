@@ -40,50 +40,87 @@ enum Data {
 struct Signing {
     key: Arc<Key>,
     scheme: Scheme,
+    /// Of Ed25519: whether of a digest, and the context; `None` of the plain form.
+    form: Option<(bool, Vec<u8>)>,
     data: Data,
 }
 
-/// The hash of a mechanism that hashes what it signs.
-const fn hash_of(kind: CK_MECHANISM_TYPE) -> Option<Hash> {
+/// What a mechanism signs by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Family {
+    Pkcs1,
+    Raw,
+    Pss,
+    Ecdsa,
+    Eddsa,
+}
+
+/// The scheme of a mechanism, and the hash of one that hashes what it signs.
+const fn family(kind: CK_MECHANISM_TYPE) -> Option<(Family, Option<Hash>)> {
     Some(match kind {
-        CKM_SHA1_RSA_PKCS | CKM_SHA1_RSA_PKCS_PSS | CKM_ECDSA_SHA1 => Hash::Sha1,
-        CKM_SHA224_RSA_PKCS | CKM_SHA224_RSA_PKCS_PSS | CKM_ECDSA_SHA224 => Hash::Sha224,
-        CKM_SHA256_RSA_PKCS | CKM_SHA256_RSA_PKCS_PSS | CKM_ECDSA_SHA256 => Hash::Sha256,
-        CKM_SHA384_RSA_PKCS | CKM_SHA384_RSA_PKCS_PSS | CKM_ECDSA_SHA384 => Hash::Sha384,
-        CKM_SHA512_RSA_PKCS | CKM_SHA512_RSA_PKCS_PSS | CKM_ECDSA_SHA512 => Hash::Sha512,
+        CKM_RSA_PKCS => (Family::Pkcs1, None),
+        CKM_SHA1_RSA_PKCS => (Family::Pkcs1, Some(Hash::Sha1)),
+        CKM_SHA224_RSA_PKCS => (Family::Pkcs1, Some(Hash::Sha224)),
+        CKM_SHA256_RSA_PKCS => (Family::Pkcs1, Some(Hash::Sha256)),
+        CKM_SHA384_RSA_PKCS => (Family::Pkcs1, Some(Hash::Sha384)),
+        CKM_SHA512_RSA_PKCS => (Family::Pkcs1, Some(Hash::Sha512)),
+        CKM_SHA3_224_RSA_PKCS => (Family::Pkcs1, Some(Hash::Sha3_224)),
+        CKM_SHA3_256_RSA_PKCS => (Family::Pkcs1, Some(Hash::Sha3_256)),
+        CKM_SHA3_384_RSA_PKCS => (Family::Pkcs1, Some(Hash::Sha3_384)),
+        CKM_SHA3_512_RSA_PKCS => (Family::Pkcs1, Some(Hash::Sha3_512)),
+        CKM_RSA_X_509 => (Family::Raw, None),
+        CKM_RSA_PKCS_PSS => (Family::Pss, None),
+        CKM_SHA1_RSA_PKCS_PSS => (Family::Pss, Some(Hash::Sha1)),
+        CKM_SHA224_RSA_PKCS_PSS => (Family::Pss, Some(Hash::Sha224)),
+        CKM_SHA256_RSA_PKCS_PSS => (Family::Pss, Some(Hash::Sha256)),
+        CKM_SHA384_RSA_PKCS_PSS => (Family::Pss, Some(Hash::Sha384)),
+        CKM_SHA512_RSA_PKCS_PSS => (Family::Pss, Some(Hash::Sha512)),
+        CKM_SHA3_224_RSA_PKCS_PSS => (Family::Pss, Some(Hash::Sha3_224)),
+        CKM_SHA3_256_RSA_PKCS_PSS => (Family::Pss, Some(Hash::Sha3_256)),
+        CKM_SHA3_384_RSA_PKCS_PSS => (Family::Pss, Some(Hash::Sha3_384)),
+        CKM_SHA3_512_RSA_PKCS_PSS => (Family::Pss, Some(Hash::Sha3_512)),
+        CKM_ECDSA => (Family::Ecdsa, None),
+        CKM_ECDSA_SHA1 => (Family::Ecdsa, Some(Hash::Sha1)),
+        CKM_ECDSA_SHA224 => (Family::Ecdsa, Some(Hash::Sha224)),
+        CKM_ECDSA_SHA256 => (Family::Ecdsa, Some(Hash::Sha256)),
+        CKM_ECDSA_SHA384 => (Family::Ecdsa, Some(Hash::Sha384)),
+        CKM_ECDSA_SHA512 => (Family::Ecdsa, Some(Hash::Sha512)),
+        CKM_ECDSA_SHA3_224 => (Family::Ecdsa, Some(Hash::Sha3_224)),
+        CKM_ECDSA_SHA3_256 => (Family::Ecdsa, Some(Hash::Sha3_256)),
+        CKM_ECDSA_SHA3_384 => (Family::Ecdsa, Some(Hash::Sha3_384)),
+        CKM_ECDSA_SHA3_512 => (Family::Ecdsa, Some(Hash::Sha3_512)),
+        CKM_EDDSA => (Family::Eddsa, None),
         _ => return None,
     })
 }
 
+/// The form of Ed25519 that parameters ask for; `None` of the plain one (PKCS #11 3.2, 6.3.14).
+fn eddsa_form(params: Params<'_>) -> Result<Option<(bool, Vec<u8>)>> {
+    match params {
+        Params::None | Params::Eddsa { prehash: false, context: &[] } => Ok(None),
+        Params::Eddsa { prehash, context } if context.len() <= 255 => Ok(Some((prehash, context.to_vec()))),
+        _ => fail(CKR_MECHANISM_PARAM_INVALID),
+    }
+}
+
 impl Signing {
     fn new(mechanism: Mechanism<'_>, key: Arc<Key>) -> Result<Signing> {
-        let kind = mechanism.kind;
-        let hash = hash_of(kind);
-        let scheme = match kind {
-            CKM_RSA_PKCS | CKM_SHA1_RSA_PKCS | CKM_SHA224_RSA_PKCS | CKM_SHA256_RSA_PKCS | CKM_SHA384_RSA_PKCS
-            | CKM_SHA512_RSA_PKCS => Scheme::Pkcs1(hash),
-            CKM_RSA_X_509 => Scheme::Raw,
-            CKM_RSA_PKCS_PSS
-            | CKM_SHA1_RSA_PKCS_PSS
-            | CKM_SHA224_RSA_PKCS_PSS
-            | CKM_SHA256_RSA_PKCS_PSS
-            | CKM_SHA384_RSA_PKCS_PSS
-            | CKM_SHA512_RSA_PKCS_PSS => {
-                let Params::Pss { hash: named, mgf1, salt } = mechanism.params else {
-                    return fail(CKR_MECHANISM_PARAM_INVALID);
-                };
+        let (family, hash) = family(mechanism.kind).ok_or(Rv(CKR_MECHANISM_INVALID))?;
+        let mut form = None;
+        let scheme = match (family, mechanism.params) {
+            (Family::Pss, Params::Pss { hash: named, mgf1, salt }) => {
                 ensure(hash.is_none_or(|hash| hash == named), CKR_MECHANISM_PARAM_INVALID)?;
                 Scheme::Pss { hash: named, mgf1, salt }
             }
-            CKM_ECDSA | CKM_ECDSA_SHA1 | CKM_ECDSA_SHA224 | CKM_ECDSA_SHA256 | CKM_ECDSA_SHA384 | CKM_ECDSA_SHA512 => {
-                Scheme::Ecdsa
+            (Family::Eddsa, params) => {
+                form = eddsa_form(params)?;
+                Scheme::Eddsa
             }
-            CKM_EDDSA => Scheme::Eddsa,
-            _ => return fail(CKR_MECHANISM_INVALID),
+            (Family::Pkcs1, Params::None) => Scheme::Pkcs1(hash),
+            (Family::Raw, Params::None) => Scheme::Raw,
+            (Family::Ecdsa, Params::None) => Scheme::Ecdsa,
+            _ => return fail(CKR_MECHANISM_PARAM_INVALID),
         };
-        let plain = matches!(scheme, Scheme::Pss { .. }) || mechanism.params == Params::None;
-        let eddsa = matches!(mechanism.params, Params::Eddsa { prehash: false, context: &[] });
-        ensure(plain || scheme == Scheme::Eddsa && eddsa, CKR_MECHANISM_PARAM_INVALID)?;
         let most = match (&*key, scheme) {
             (Key::Rsa(key), Scheme::Pkcs1(None)) => key.size().saturating_sub(11),
             (Key::Rsa(key), Scheme::Pkcs1(_) | Scheme::Raw) => key.size(),
@@ -95,7 +132,7 @@ impl Signing {
             Some(hash) => Data::Hashed(Box::new(Digest::new(hash.method()))),
             None => Data::Plain { data: Vec::new(), most },
         };
-        Ok(Signing { key, scheme, data })
+        Ok(Signing { key, scheme, form, data })
     }
 
     fn length(&self) -> usize {
@@ -119,14 +156,18 @@ impl Signing {
     }
 
     /// Calls `body` with what is signed: the digest, or data as they are.
-    fn signed<R>(&mut self, body: impl FnOnce(&Key, Scheme, &[u8]) -> Result<R>) -> Result<R> {
+    fn signed<R>(
+        &mut self,
+        body: impl FnOnce(&Key, Scheme, Option<ed25519::Form<'_>>, &[u8]) -> Result<R>,
+    ) -> Result<R> {
+        let form = self.form.as_ref().map(|(prehash, context)| ed25519::Form { prehash: *prehash, context });
         match &mut self.data {
             Data::Hashed(digest) => {
                 let (mut room, size) = ([0; MAX_SIZE], digest.method().size);
                 digest.finish(&mut room[..size]);
-                body(&self.key, self.scheme, &room[..size])
+                body(&self.key, self.scheme, form, &room[..size])
             }
-            Data::Plain { data, .. } => body(&self.key, self.scheme, data),
+            Data::Plain { data, .. } => body(&self.key, self.scheme, form, data),
         }
     }
 }
@@ -186,7 +227,7 @@ impl Signer for Signing {
     }
 
     fn finish(mut self: Box<Self>, out: &mut [u8]) -> Result<usize> {
-        self.signed(|key, scheme, data| {
+        self.signed(|key, scheme, form, data| {
             match key {
                 Key::Rsa(key) if scheme == Scheme::Raw => {
                     let mut padded = zeroize::Zeroizing::new([0; rsa::MAX_SIZE]);
@@ -198,7 +239,11 @@ impl Signer for Signing {
                 Key::Rsa(key) => key.sign(rsa_scheme(scheme, data)?, data, out).map_err(failed)?,
                 Key::Ec(key) => key.sign_pair(data, out).map_err(failed)?,
                 Key::Ed25519 { private: Some(private), public } => {
-                    out.copy_from_slice(&ed25519::sign(private, public, data).map_err(failed)?);
+                    let signature = match form {
+                        Some(form) => ed25519::sign_form(form, private, public, data),
+                        None => ed25519::sign(private, public, data),
+                    };
+                    out.copy_from_slice(&signature.map_err(failed)?);
                 }
                 _ => return fail(CKR_KEY_TYPE_INCONSISTENT),
             }
@@ -214,7 +259,7 @@ impl Verifier for Signing {
 
     fn finish(mut self: Box<Self>, signature: &[u8]) -> Result {
         ensure(signature.len() == self.length(), CKR_SIGNATURE_LEN_RANGE)?;
-        let good = self.signed(|key, scheme, data| {
+        let good = self.signed(|key, scheme, form, data| {
             Ok(match key {
                 Key::Rsa(key) if scheme == Scheme::Raw => {
                     let mut room = [0; rsa::MAX_SIZE];
@@ -228,7 +273,10 @@ impl Verifier for Signing {
                 Key::Ec(key) => key.verify_pair(data, signature).map_err(failed)?,
                 Key::Ed25519 { public, .. } => {
                     let signature = signature.try_into().map_err(|_| Rv(CKR_SIGNATURE_LEN_RANGE))?;
-                    ed25519::verify(public, data, signature)
+                    match form {
+                        Some(form) => ed25519::verify_form(form, public, data, signature),
+                        None => ed25519::verify(public, data, signature),
+                    }
                 }
                 _ => return fail(CKR_KEY_TYPE_INCONSISTENT),
             })

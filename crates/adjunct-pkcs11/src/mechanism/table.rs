@@ -6,7 +6,7 @@ use cryptoki_sys::*;
 #[derive(Debug, Clone, Copy)]
 pub struct Entry {
     pub kind: CK_MECHANISM_TYPE,
-    /// Sizes of keys: in bits for RSA and curves, else in bytes; 0 where there is no key.
+    /// Sizes of keys: in bits for RSA and curves, else in bytes (of ML-DSA and ML-KEM the public key's); 0 where there is no key.
     pub least: CK_ULONG,
     pub most: CK_ULONG,
     pub flags: CK_FLAGS,
@@ -17,6 +17,9 @@ const CIPHERS: CK_FLAGS = CKF_ENCRYPT | CKF_DECRYPT;
 const WRAPS: CK_FLAGS = CKF_WRAP | CKF_UNWRAP;
 /// Calls of many messages with one key.
 const MESSAGES: CK_FLAGS = CKF_MESSAGE_ENCRYPT | CKF_MESSAGE_DECRYPT | CKF_MULTI_MESSAGE;
+/// What takes a message whole, and gives it back: encryption, and signatures with recovery.
+const WHOLE: CK_FLAGS = CKF_ENCRYPT | CKF_DECRYPT;
+const RECOVERS: CK_FLAGS = CKF_SIGN_RECOVER | CKF_VERIFY_RECOVER;
 const CURVES: CK_FLAGS = CKF_EC_F_P | CKF_EC_OID | CKF_EC_CURVENAME | CKF_EC_UNCOMPRESS;
 
 /// The longest secret key of any bytes that is made here.
@@ -29,19 +32,28 @@ const fn entry(kind: CK_MECHANISM_TYPE, least: CK_ULONG, most: CK_ULONG, flags: 
 /// All, in the order of C_GetMechanismList.
 pub const MECHANISMS: &[Entry] = &[
     entry(CKM_RSA_PKCS_KEY_PAIR_GEN, 512, 16384, CKF_GENERATE_KEY_PAIR),
-    entry(CKM_RSA_PKCS, 512, 16384, SIGNS),
-    entry(CKM_RSA_X_509, 512, 16384, SIGNS),
+    entry(CKM_RSA_PKCS, 512, 16384, WHOLE | SIGNS | RECOVERS),
+    entry(CKM_RSA_X_509, 512, 16384, WHOLE | SIGNS | RECOVERS),
+    entry(CKM_RSA_PKCS_OAEP, 512, 16384, WHOLE),
     entry(CKM_SHA1_RSA_PKCS, 512, 16384, SIGNS),
     entry(CKM_SHA224_RSA_PKCS, 512, 16384, SIGNS),
     entry(CKM_SHA256_RSA_PKCS, 512, 16384, SIGNS),
     entry(CKM_SHA384_RSA_PKCS, 512, 16384, SIGNS),
     entry(CKM_SHA512_RSA_PKCS, 512, 16384, SIGNS),
+    entry(CKM_SHA3_224_RSA_PKCS, 512, 16384, SIGNS),
+    entry(CKM_SHA3_256_RSA_PKCS, 512, 16384, SIGNS),
+    entry(CKM_SHA3_384_RSA_PKCS, 512, 16384, SIGNS),
+    entry(CKM_SHA3_512_RSA_PKCS, 512, 16384, SIGNS),
     entry(CKM_RSA_PKCS_PSS, 512, 16384, SIGNS),
     entry(CKM_SHA1_RSA_PKCS_PSS, 512, 16384, SIGNS),
     entry(CKM_SHA224_RSA_PKCS_PSS, 512, 16384, SIGNS),
     entry(CKM_SHA256_RSA_PKCS_PSS, 512, 16384, SIGNS),
     entry(CKM_SHA384_RSA_PKCS_PSS, 512, 16384, SIGNS),
     entry(CKM_SHA512_RSA_PKCS_PSS, 512, 16384, SIGNS),
+    entry(CKM_SHA3_224_RSA_PKCS_PSS, 512, 16384, SIGNS),
+    entry(CKM_SHA3_256_RSA_PKCS_PSS, 512, 16384, SIGNS),
+    entry(CKM_SHA3_384_RSA_PKCS_PSS, 512, 16384, SIGNS),
+    entry(CKM_SHA3_512_RSA_PKCS_PSS, 512, 16384, SIGNS),
     entry(CKM_EC_KEY_PAIR_GEN, 160, 521, CKF_GENERATE_KEY_PAIR | CURVES),
     entry(CKM_ECDSA, 160, 521, SIGNS | CURVES),
     entry(CKM_ECDSA_SHA1, 160, 521, SIGNS | CURVES),
@@ -49,9 +61,28 @@ pub const MECHANISMS: &[Entry] = &[
     entry(CKM_ECDSA_SHA256, 160, 521, SIGNS | CURVES),
     entry(CKM_ECDSA_SHA384, 160, 521, SIGNS | CURVES),
     entry(CKM_ECDSA_SHA512, 160, 521, SIGNS | CURVES),
+    entry(CKM_ECDSA_SHA3_224, 160, 521, SIGNS | CURVES),
+    entry(CKM_ECDSA_SHA3_256, 160, 521, SIGNS | CURVES),
+    entry(CKM_ECDSA_SHA3_384, 160, 521, SIGNS | CURVES),
+    entry(CKM_ECDSA_SHA3_512, 160, 521, SIGNS | CURVES),
     entry(CKM_EC_EDWARDS_KEY_PAIR_GEN, 255, 255, CKF_GENERATE_KEY_PAIR | CURVES),
     entry(CKM_EDDSA, 255, 255, SIGNS | CURVES),
     entry(CKM_EC_MONTGOMERY_KEY_PAIR_GEN, 255, 255, CKF_GENERATE_KEY_PAIR | CURVES),
+    entry(CKM_ML_DSA_KEY_PAIR_GEN, 1312, 2592, CKF_GENERATE_KEY_PAIR),
+    entry(CKM_ML_DSA, 1312, 2592, SIGNS),
+    entry(CKM_HASH_ML_DSA, 1312, 2592, SIGNS),
+    entry(CKM_HASH_ML_DSA_SHA224, 1312, 2592, SIGNS),
+    entry(CKM_HASH_ML_DSA_SHA256, 1312, 2592, SIGNS),
+    entry(CKM_HASH_ML_DSA_SHA384, 1312, 2592, SIGNS),
+    entry(CKM_HASH_ML_DSA_SHA512, 1312, 2592, SIGNS),
+    entry(CKM_HASH_ML_DSA_SHA3_224, 1312, 2592, SIGNS),
+    entry(CKM_HASH_ML_DSA_SHA3_256, 1312, 2592, SIGNS),
+    entry(CKM_HASH_ML_DSA_SHA3_384, 1312, 2592, SIGNS),
+    entry(CKM_HASH_ML_DSA_SHA3_512, 1312, 2592, SIGNS),
+    entry(CKM_HASH_ML_DSA_SHAKE128, 1312, 2592, SIGNS),
+    entry(CKM_HASH_ML_DSA_SHAKE256, 1312, 2592, SIGNS),
+    entry(CKM_ML_KEM_KEY_PAIR_GEN, 800, 1568, CKF_GENERATE_KEY_PAIR),
+    entry(CKM_ML_KEM, 800, 1568, CKF_ENCAPSULATE | CKF_DECAPSULATE),
     entry(CKM_ECDH1_DERIVE, 160, 521, CKF_DERIVE | CURVES),
     entry(CKM_ECDH1_COFACTOR_DERIVE, 160, 521, CKF_DERIVE | CURVES),
     entry(CKM_HKDF_DERIVE, 1, LONG, CKF_DERIVE),
@@ -92,6 +123,11 @@ pub const MECHANISMS: &[Entry] = &[
     entry(CKM_TLS12_KEY_SAFE_DERIVE, 48, 48, CKF_DERIVE),
     entry(CKM_TLS12_KDF, 1, LONG, CKF_DERIVE),
     entry(CKM_TLS_KDF, 1, LONG, CKF_DERIVE),
+    entry(CKM_TLS_MAC, 1, LONG, SIGNS),
+    entry(CKM_TLS12_MAC, 1, LONG, SIGNS),
+    entry(CKM_TLS_PRE_MASTER_KEY_GEN, 48, 48, CKF_GENERATE),
+    entry(CKM_PKCS5_PBKD2, 1, LONG, CKF_GENERATE),
+    entry(CKM_HKDF_KEY_GEN, 1, LONG, CKF_GENERATE),
     entry(CKM_GENERIC_SECRET_KEY_GEN, 1, LONG, CKF_GENERATE),
     entry(CKM_AES_KEY_GEN, 16, 32, CKF_GENERATE),
     entry(CKM_AES_ECB, 16, 32, CIPHERS | WRAPS),

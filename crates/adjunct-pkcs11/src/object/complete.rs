@@ -3,7 +3,7 @@
 use super::Object;
 use super::attributes::Attributes;
 use super::key::{Curve, Key, octet_string};
-use super::{check, schema, spki};
+use super::{check, lattice, schema, spki};
 use crate::rv::{Result, Rv, ensure};
 use adjunct::ops::ec::MAX_POINT;
 use adjunct::ops::random::random;
@@ -187,6 +187,9 @@ fn public_parts(attributes: &mut Attributes, class: CK_OBJECT_CLASS, key: &Key) 
     let curve = attributes.bytes(CKA_EC_PARAMS).map(Curve::of).transpose()?;
     if let (Key::Rsa(key), CKO_PUBLIC_KEY) = (key, class) {
         attributes.set_number(CKA_MODULUS_BITS, key.bits() as CK_ULONG)?;
+    }
+    if class == CKO_PRIVATE_KEY {
+        lattice::private_value(attributes, key)?;
     }
     // In the form of the standard, whichever was given: DER for curves of Weierstrass form, bytes as they are for the others.
     let mut room = [0; MAX_POINT];

@@ -1,10 +1,12 @@
 //! Keys as the core takes them, made of attributes.
 
 use super::attributes::Attributes;
+use super::lattice;
 use crate::rv::{Result, Rv, ensure, fail};
 use adjunct::ops::ec::{self, Form, Group, MAX_POINT};
 use adjunct::ops::ecx::{Private, ed25519, x25519};
 use adjunct::ops::rsa::{self, Crt, Numbers};
+use adjunct::ops::{mldsa, mlkem};
 use cryptoki_sys::*;
 use spki::ObjectIdentifier;
 
@@ -22,6 +24,8 @@ pub enum Key {
         private: Option<Private<{ x25519::KEY }>>,
         public: [u8; x25519::KEY],
     },
+    MlDsa(mldsa::Key),
+    MlKem(mlkem::Key),
     /// Bytes: the value of the object.
     Secret,
 }
@@ -176,6 +180,8 @@ impl Key {
             (CKO_PUBLIC_KEY | CKO_PRIVATE_KEY, CKK_EC | CKK_EC_EDWARDS | CKK_EC_MONTGOMERY) => {
                 Key::curve(attributes, kind, private)
             }
+            (CKO_PUBLIC_KEY | CKO_PRIVATE_KEY, CKK_ML_DSA) => lattice::mldsa(attributes, private).map(Key::MlDsa),
+            (CKO_PUBLIC_KEY | CKO_PRIVATE_KEY, CKK_ML_KEM) => lattice::mlkem(attributes, private).map(Key::MlKem),
             _ => fail(CKR_KEY_TYPE_INCONSISTENT),
         }
     }
@@ -255,7 +261,7 @@ fn scalar(group: Group, value: &[u8]) -> Result<zeroize::Zeroizing<Vec<u8>>> {
 }
 
 /// What is said of numbers that are no key.
-fn not_a_key(error: adjunct::Error) -> Rv {
+pub(super) fn not_a_key(error: adjunct::Error) -> Rv {
     match error {
         adjunct::Error::Memory => Rv(CKR_HOST_MEMORY),
         _ => Rv(CKR_ATTRIBUTE_VALUE_INVALID),

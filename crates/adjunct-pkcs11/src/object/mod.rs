@@ -4,6 +4,8 @@ pub mod attributes;
 pub mod check;
 pub mod complete;
 pub mod key;
+pub mod lattice;
+pub mod pkcs8;
 pub mod schema;
 pub mod spki;
 pub mod table;

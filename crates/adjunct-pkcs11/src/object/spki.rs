@@ -1,6 +1,7 @@
 //! Public keys as X.509 writes them (RFC 5280, 4.1.2.7; RFC 5480; RFC 8410): `CKA_PUBLIC_KEY_INFO`.
 
 use super::key::{Curve, Key};
+use super::lattice;
 use crate::rv::{Result, Rv};
 use adjunct::ops::ec::MAX_POINT;
 use adjunct::ops::rsa::Part;
@@ -30,6 +31,9 @@ pub fn of(key: &Key, curve: Option<Curve>) -> Result<Option<Vec<u8>>> {
         };
         let bits = numbers.to_der().map_err(failed)?;
         return encode(ALGORITHM_OID, Some(AnyRef::NULL), &bits).map(Some);
+    }
+    if let Some((oid, bits)) = lattice::public(key) {
+        return encode(oid, None, bits).map(Some);
     }
     let mut room = [0; MAX_POINT];
     let (Some(point), Some(curve)) = (key.point(&mut room), curve) else { return Ok(None) };

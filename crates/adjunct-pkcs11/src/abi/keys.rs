@@ -6,7 +6,7 @@ use super::{calls, derive, module};
 use crate::encapsulate::{Encapsulating, decapsulate};
 use crate::keys;
 use crate::mechanism::iv::Generator;
-use crate::rv::{Result, ensure, fail};
+use crate::rv::{Result, ensure};
 use crate::wrapping::{self, Leaving};
 use cryptoki_sys::*;
 

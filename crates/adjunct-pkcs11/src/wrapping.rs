@@ -6,6 +6,7 @@ use crate::mechanism::{Mechanism, cipher, table};
 use crate::object::Object;
 use crate::object::attributes::{Attributes, Value};
 use crate::object::complete::{self, Origin};
+use crate::object::pkcs8;
 use crate::objects;
 use crate::operation::Cipher;
 use crate::rv::{Result, Rv, ensure, fail};
@@ -84,7 +85,8 @@ fn bytes(key: &Object, unit: usize) -> Result<Zeroizing<Vec<u8>>> {
             padded[..value.len()].copy_from_slice(value);
             Ok(padded)
         }
-        // Private keys leave as PKCS #8: here is where its DER goes.
+        // What fills it up with zeros cannot tell them from DER.
+        CKO_PRIVATE_KEY if unit == 1 => pkcs8::to_der(key),
         _ => fail(CKR_KEY_NOT_WRAPPABLE),
     }
 }
@@ -182,7 +184,13 @@ pub fn unwrap(
             complete::check_length(kind, length as CK_ULONG).map_err(|_| Rv(CKR_WRAPPED_KEY_LEN_RANGE))?;
             template.set(CKA_VALUE, &room[..length])?;
         }
-        // Private keys come as PKCS #8: here is where its DER is read, into the template.
+        CKO_PRIVATE_KEY => {
+            for (kind, value) in pkcs8::from_der(&room[..count])?.iter() {
+                let same = template.get(kind).is_none_or(|given| given == value);
+                ensure(same, CKR_TEMPLATE_INCONSISTENT)?;
+                template.insert(kind, value.clone());
+            }
+        }
         _ => return fail(CKR_TEMPLATE_INCONSISTENT),
     }
     let object = session.slot().token.defaults.object(template, Origin::Unwrapped)?;

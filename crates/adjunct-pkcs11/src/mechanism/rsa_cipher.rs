@@ -1,4 +1,4 @@
-//! Encryption with RSA (RFC 8017, 7), and keys wrapped by it.
+//! Encryption with RSA (RFC 8017, 7), also of keys that are wrapped.
 //!
 //! A wrong padding of PKCS #1 v1.5 is told to nobody: decryption then gives bytes that follow from the key and the ciphertext, of a
 //! length that does too (implicit rejection; the same that OpenSSL 3.2 and later give), with `CKR_OK`, in the same time. Programs that
@@ -170,53 +170,4 @@ impl Cipher for Rsa {
         ensure(self.message.len() == key.size(), CKR_ENCRYPTED_DATA_LEN_RANGE)?;
         self.decrypt(key, out)
     }
-}
-
-/// The length of a wrapped key; `None` where the scheme does not fit into the modulus.
-///
-/// # Errors
-/// As [`begin`].
-pub fn wrapped_length(mechanism: Mechanism<'_>, key: &Key) -> Result<usize> {
-    Scheme::of(mechanism)?;
-    Ok(rsa_key(key, true)?.size())
-}
-
-/// Wraps a secret key's value into `out`, of [`wrapped_length`] bytes.
-///
-/// # Errors
-/// As [`begin`], and `CKR_KEY_SIZE_RANGE` for a value that does not fit.
-pub fn wrap(mechanism: Mechanism<'_>, key: Arc<Key>, value: &[u8], out: &mut [u8]) -> Result<usize> {
-    let too_long = |error| if error == Rv(CKR_DATA_LEN_RANGE) { Rv(CKR_KEY_SIZE_RANGE) } else { error };
-    begin(mechanism, key, true)?.once(value, out).map_err(too_long)
-}
-
-/// The value of a wrapped secret key; of X.509's scheme, which has no padding, the last `wanted` bytes.
-///
-/// # Errors
-/// As [`begin`]; `CKR_WRAPPED_KEY_LEN_RANGE`, `CKR_WRAPPED_KEY_INVALID`, `CKR_TEMPLATE_INCOMPLETE` of X.509's without a length.
-pub fn unwrap(
-    mechanism: Mechanism<'_>,
-    key: Arc<Key>,
-    wrapped: &[u8],
-    wanted: Option<usize>,
-) -> Result<Zeroizing<Vec<u8>>> {
-    let wrong = |error| match error {
-        Rv(CKR_ENCRYPTED_DATA_LEN_RANGE) => Rv(CKR_WRAPPED_KEY_LEN_RANGE),
-        Rv(CKR_ENCRYPTED_DATA_INVALID | CKR_DATA_INVALID) => Rv(CKR_WRAPPED_KEY_INVALID),
-        other => other,
-    };
-    let cipher = begin(mechanism, key, false)?;
-    let mut value = adjunct::memory::zeros(cipher.final_length())?;
-    let length = cipher.once(wrapped, &mut value).map_err(wrong)?;
-    value.truncate(length);
-    if mechanism.kind == CKM_RSA_X_509 {
-        let start = length.checked_sub(wanted.ok_or(Rv(CKR_TEMPLATE_INCOMPLETE))?);
-        let start = start.ok_or(Rv(CKR_WRAPPED_KEY_LEN_RANGE))?;
-        let kept = length - start;
-        value.copy_within(start.., 0);
-        value.truncate(kept);
-    }
-    // Where the padding was wrong the length is as likely to be this one as any: the caller learns no more than of a wrong message.
-    ensure(wanted.is_none_or(|wanted| wanted == value.len()) && !value.is_empty(), CKR_WRAPPED_KEY_INVALID)?;
-    Ok(value)
 }

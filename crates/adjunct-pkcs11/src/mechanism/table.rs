@@ -17,8 +17,7 @@ const CIPHERS: CK_FLAGS = CKF_ENCRYPT | CKF_DECRYPT;
 const WRAPS: CK_FLAGS = CKF_WRAP | CKF_UNWRAP;
 /// Calls of many messages with one key.
 const MESSAGES: CK_FLAGS = CKF_MESSAGE_ENCRYPT | CKF_MESSAGE_DECRYPT | CKF_MULTI_MESSAGE;
-/// What takes a message whole, and gives it back: encryption, and signatures with recovery.
-const WHOLE: CK_FLAGS = CKF_ENCRYPT | CKF_DECRYPT;
+/// Signatures that give back what they sign.
 const RECOVERS: CK_FLAGS = CKF_SIGN_RECOVER | CKF_VERIFY_RECOVER;
 const CURVES: CK_FLAGS = CKF_EC_F_P | CKF_EC_OID | CKF_EC_CURVENAME | CKF_EC_UNCOMPRESS;
 
@@ -32,9 +31,9 @@ const fn entry(kind: CK_MECHANISM_TYPE, least: CK_ULONG, most: CK_ULONG, flags: 
 /// All, in the order of C_GetMechanismList.
 pub const MECHANISMS: &[Entry] = &[
     entry(CKM_RSA_PKCS_KEY_PAIR_GEN, 512, 16384, CKF_GENERATE_KEY_PAIR),
-    entry(CKM_RSA_PKCS, 512, 16384, WHOLE | SIGNS | RECOVERS),
-    entry(CKM_RSA_X_509, 512, 16384, WHOLE | SIGNS | RECOVERS),
-    entry(CKM_RSA_PKCS_OAEP, 512, 16384, WHOLE),
+    entry(CKM_RSA_PKCS, 512, 16384, CIPHERS | WRAPS | SIGNS | RECOVERS),
+    entry(CKM_RSA_X_509, 512, 16384, CIPHERS | SIGNS | RECOVERS),
+    entry(CKM_RSA_PKCS_OAEP, 512, 16384, CIPHERS | WRAPS),
     entry(CKM_SHA1_RSA_PKCS, 512, 16384, SIGNS),
     entry(CKM_SHA224_RSA_PKCS, 512, 16384, SIGNS),
     entry(CKM_SHA256_RSA_PKCS, 512, 16384, SIGNS),

@@ -16,6 +16,8 @@ mod file;
 mod format;
 mod pins;
 mod read;
+#[cfg(test)]
+mod tests;
 mod trouble;
 mod write;
 

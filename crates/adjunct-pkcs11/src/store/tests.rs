@@ -88,6 +88,9 @@ fn a_file_cut_at_any_byte_holds_what_was_acknowledged() {
     let cut = directory.path().join("cut");
     for zeros in [0, 5, 4096] {
         for length in history[0].0..=whole.len() as u64 {
+            if zeros > 0 && length % 5 != 0 {
+                continue;
+            }
             let mut bytes = whole[..length as usize].to_vec();
             // Behind a cut a power failure may leave zeros.
             bytes.resize(length as usize + zeros, 0);
@@ -97,7 +100,7 @@ fn a_file_cut_at_any_byte_holds_what_was_acknowledged() {
             store.refresh(&objects).unwrap();
             assert_eq!(&labels(&objects), expected, "{length} and {zeros} zeros");
             // It goes on from there.
-            if length % 16 == 0 {
+            if length % 64 == 0 {
                 store.change(&objects, vec![Change::New(object("next", CKO_DATA, false))]).unwrap();
                 let (again, seen) = (super::tests::store(&cut, &login), Table::new());
                 again.refresh(&seen).unwrap();

@@ -1,7 +1,7 @@
 //! Tokens: what a slot holds, who is logged in, and its objects.
 
 use crate::handle::Handle;
-use crate::object::complete::Defaults;
+use crate::object::complete::{self, Defaults};
 use crate::object::table::Table;
 use crate::rv::{Result, Rv, ensure, fail};
 use crate::store::{Holder, Info, Store};
@@ -53,7 +53,14 @@ impl Token {
 
     fn new(model: &'static str, defaults: Defaults, store: Option<Store>) -> Token {
         let user = AtomicU8::new(User::Nobody as u8);
-        Token { model, defaults, objects: Table::new(), store, user, shards: Default::default() }
+        let token = Token { model, defaults, objects: Table::new(), store, user, shards: Default::default() };
+        if token.store.is_some()
+            && let Ok(profile) = complete::profile(CKP_BASELINE_PROVIDER)
+        {
+            // Without it a program only knows less.
+            let _ = token.objects.insert(profile, None);
+        }
+        token
     }
 
     /// What it says of itself.

@@ -167,6 +167,23 @@ impl Defaults {
     }
 }
 
+/// The object that says which profile of the standard a token keeps to.
+///
+/// # Errors
+/// `CKR_HOST_MEMORY`.
+pub fn profile(profile: CK_PROFILE_ID) -> Result<Object> {
+    let mut attributes = Attributes::default();
+    attributes.set_number(CKA_CLASS, CKO_PROFILE)?;
+    attributes.set_number(CKA_PROFILE_ID, profile)?;
+    attributes.set_bool(CKA_TOKEN, true)?;
+    for kind in [CKA_PRIVATE, CKA_MODIFIABLE, CKA_COPYABLE, CKA_DESTROYABLE] {
+        attributes.set_bool(kind, false)?;
+    }
+    attributes.set(CKA_LABEL, b"")?;
+    new_unique_id(&mut attributes)?;
+    Ok(Object::new(attributes))
+}
+
 /// Sets an identifier that no other object has.
 ///
 /// # Errors

@@ -144,7 +144,11 @@ impl Place {
         let directory = self.directory();
         if fs::access(directory, Access::EXISTS) == Err(Errno::NOENT) {
             let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(directory);
-            made.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))?;
+            made.map_err(|error| match Errno::from_io_error(&error) {
+                // As in /proc: nothing can be made there.
+                Some(Errno::NOENT) => Errno::ROFS,
+                errno => errno.unwrap_or(Errno::IO),
+            })?;
         }
         if !is_safe(&fs::stat(directory)?, FileType::Directory) {
             return Err(Trouble::Unsafe);
@@ -201,7 +205,8 @@ fn wait(begin: Instant) -> Result<()> {
     if spent > PATIENCE {
         return Err(Trouble::Busy);
     }
-    std::thread::sleep((spent / 8).clamp(Duration::from_micros(50), Duration::from_millis(2)));
+    // Short: whoever makes one change after the other leaves it open for moments only.
+    std::thread::sleep((spent / 16).clamp(Duration::from_micros(20), Duration::from_micros(300)));
     Ok(())
 }
 

@@ -275,7 +275,7 @@ pub fn frames(bytes: &[u8], after: u64) -> Result<Vec<Frame<'_>>> {
             break;
         }
         if !crc_fits(&rest[..length]) {
-            if rest.len() > length {
+            if rest[length..].iter().any(|byte| *byte != 0) {
                 return Err(Trouble::Damaged);
             }
             torn()?;

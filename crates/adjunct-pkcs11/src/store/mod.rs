@@ -16,6 +16,8 @@ mod file;
 mod format;
 mod pins;
 mod read;
+#[cfg(test)]
+mod tests;
 mod trouble;
 mod write;
 
@@ -254,7 +256,8 @@ impl Store {
     /// # Errors
     /// `CKR_TOKEN_WRITE_PROTECTED`, `CKR_USER_NOT_LOGGED_IN`.
     pub fn may_write(&self) -> Result {
-        let writable = self.with_state(|state| state.token.as_ref().is_some_and(|token| token.writable));
+        // Where nothing is known (a child of fork, which reads all again) the change itself will tell.
+        let writable = self.with_state(|state| state.token.as_ref().is_none_or(|token| token.writable));
         ensure(writable, CKR_TOKEN_WRITE_PROTECTED)?;
         ensure(self.login().is_some(), CKR_USER_NOT_LOGGED_IN)
     }

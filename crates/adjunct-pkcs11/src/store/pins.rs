@@ -1,5 +1,5 @@
-//! PINs: tried, set, counted. A try is written down before the derivation begins, whoever tries, and wherever; who would try in two
-//! processes at once waits.
+//! PINs: tried, set, counted. A try is written down before the derivation begins, whoever tries, and wherever: one that is killed while
+//! it tries has tried. Who would try in two processes at once waits.
 
 use super::crypt::Keys;
 use super::file::{self, Held};

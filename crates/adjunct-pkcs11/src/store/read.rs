@@ -40,10 +40,12 @@ pub fn find(objects: &Table, uid: &Uid) -> Option<Handle> {
     found.into_iter().find(|handle| objects.get(*handle).is_ok_and(|place| place.session().is_none()))
 }
 
-/// Takes the file's objects out of the table, less those that `stay`.
+/// Takes the file's objects out of the table, less those that `stay`. The standard's own objects are in no file.
 pub fn forget(objects: &Table, stay: impl Fn(&Uid) -> bool) {
     objects.remove_all(|place| {
-        place.session().is_none() && uid_of(&place.object().attributes).is_none_or(|uid| !stay(&uid))
+        let object = place.object();
+        let goes = || uid_of(&object.attributes).is_none_or(|uid| !stay(&uid));
+        place.session().is_none() && object.class() != CKO_PROFILE && goes()
     });
 }
 

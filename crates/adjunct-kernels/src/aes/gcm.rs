@@ -10,7 +10,7 @@
 //! is reduced. Eight vectors are a group; of 512 bits they hold 32 blocks. A vector costs 10, 12 or 14 rounds on the AES
 //! unit; four products, a byte shuffle and three xors for GHASH; its counters and an xor. A group adds one reduction of two
 //! products. In long runs the GHASH of a group stands between the rounds of another, and the counters of a vector are one
-//! instruction ([`Counters`]): where AES and products share their units with other instructions, each of those costs them time.
+//! instruction (`Counters`): where AES and products share their units with other instructions, each of those costs them time.
 
 use super::modes::{WIDE, each, schedule};
 use super::ni::{self, from_bytes, load, part, store, to_bytes};

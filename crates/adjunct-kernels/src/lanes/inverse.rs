@@ -2,14 +2,14 @@
 //!
 //! Bernstein and Yang, "Fast constant-time gcd computation and modular inversion", CHES 2019, with the divstep that begins
 //! at 1/2 (Wuille, libsecp256k1): (9437 * bits + 1) / 4096 steps are always enough, 590 for 256 and 885 for 384 bits. A step
-//! looks at the lowest bits of two numbers only, so [`STEPS`] of them are done on single words, which gives a matrix, and
+//! looks at the lowest bits of two numbers only, so `STEPS` of them are done on single words, which gives a matrix, and
 //! then once on the whole numbers: f and g, which shrink to 1 and 0, and d and e, which follow them modulo m.
 //!
 //! f and g are of 52N bits in two's complement. d and e are divided by 2^52 where f and g are by 2^STEPS, that is, reduced
 //! by one of Montgomery's steps; what this makes of the inverse is one factor in the end. With |u| + |v| <= 2^50 in a row of
 //! the matrix and m added, d and e stay between m/3 and 8m/3.
 //!
-//! IFMA instructions: 20N + 6 a round of [`STEPS`], of about 1100 instructions in all for N = 5; the power by m - 2
+//! IFMA instructions: 20N + 6 a round of `STEPS`, of about 1100 instructions in all for N = 5; the power by m - 2
 //! takes 17 times as many IFMAs for 256 bits, one product after the other.
 
 // The one safety rule is the target feature; the lint takes it for an unsafe function.

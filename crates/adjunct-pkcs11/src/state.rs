@@ -86,7 +86,8 @@ const DIGEST: u8 = 1;
 const SIGN: u8 = 2;
 const VERIFY: u8 = 3;
 /// Kind, mechanism, whether parts have come, length.
-const HEAD: usize = 1 + 8 + 1 + 4;
+const HEAD: usize = 1 + NUMBER + 1 + 4;
+const NUMBER: usize = size_of::<CK_MECHANISM_TYPE>();
 
 /// Adds an operation, where one runs.
 fn add<O: ?Sized>(
@@ -98,14 +99,14 @@ fn add<O: ?Sized>(
 ) -> Result {
     let Ok(running) = session.take(field) else { return Ok(()) };
     let saved = running.operation.as_deref().filter(|_| !running.locked).and_then(state);
-    let (mechanism, parts) = (running.mechanism as u64, running.parts);
+    let (mechanism, parts) = (running.mechanism, running.parts);
     session.put(field, running);
     let saved = saved.ok_or(Rv(CKR_STATE_UNSAVEABLE))?;
     let mut more = Zeroizing::new(Vec::new());
     more.try_reserve_exact(all.len() + HEAD + saved.len() + TAG)?;
     more.extend_from_slice(all);
     more.push(kind);
-    more.extend_from_slice(&mechanism.to_be_bytes());
+    more.extend_from_slice(&mechanism.to_ne_bytes());
     more.push(u8::from(parts));
     more.extend_from_slice(&(saved.len() as u32).to_be_bytes());
     more.extend_from_slice(&saved);
@@ -151,11 +152,11 @@ struct Saved<'a> {
 /// Takes the next saved operation off the front.
 fn next<'a>(rest: &mut &'a [u8]) -> Option<Saved<'a>> {
     let (head, more) = rest.split_first_chunk::<HEAD>()?;
-    let (mechanism, length) = (head[1..9].try_into().ok()?, head[10..].try_into().ok()?);
-    let (state, more) = more.split_at_checked(u32::from_be_bytes(length) as usize)?;
+    let (mechanism, parts, length) = (&head[1..=NUMBER], head[1 + NUMBER] != 0, head.last_chunk()?);
+    let mechanism = CK_MECHANISM_TYPE::from_ne_bytes(mechanism.try_into().ok()?);
+    let (state, more) = more.split_at_checked(u32::from_be_bytes(*length) as usize)?;
     *rest = more;
-    let mechanism = u64::from_be_bytes(mechanism) as CK_MECHANISM_TYPE;
-    Some(Saved { kind: head[0], mechanism, parts: head[9] != 0, state })
+    Some(Saved { kind: head[0], mechanism, parts, state })
 }
 
 /// C_SetOperationState: what was saved takes the place of what runs, whole or not at all.

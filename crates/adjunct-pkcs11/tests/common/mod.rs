@@ -48,14 +48,18 @@ pub fn old_functions() -> &'static CK_FUNCTION_LIST {
 }
 
 /// Calls a function of the list; its return value.
-#[allow(clippy::macro_metavars_in_unsafe)]
 #[macro_export]
 macro_rules! p11 {
-    ($name:ident($($argument:expr),* $(,)?)) => {{
+    // The arguments are computed one after the other, outside of what is unsafe.
+    (@ $name:ident [$($done:ident)*]) => {{
         let function = $crate::common::functions().$name.expect(stringify!($name));
         // SAFETY: the arguments are what the standard says, or what a test wants to be refused without being read.
-        unsafe { function($($argument),*) }
+        unsafe { function($($done),*) }
     }};
+    (@ $name:ident [$($done:ident)*] $argument:expr, $($rest:expr,)*) => {
+        match $argument { argument => $crate::p11!(@ $name [$($done)* argument] $($rest,)*) }
+    };
+    ($name:ident($($argument:expr),* $(,)?)) => { $crate::p11!(@ $name [] $($argument,)*) };
 }
 
 /// A pointer to bytes that a call reads; null for none.

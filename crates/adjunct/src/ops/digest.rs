@@ -199,11 +199,11 @@ pub(super) const COUNTED: usize = 8;
 pub const MAX_SAVED: usize = COUNTED + cpu::MAX_SAVED;
 
 /// Writes what is saved of a message: its bytes, then what `save` writes.
-pub(super) fn saved<'a>(
+pub(super) fn saved(
     message: Message,
-    out: &'a mut [u8; MAX_SAVED],
+    out: &mut [u8; MAX_SAVED],
     save: impl FnOnce(&mut [u8; cpu::MAX_SAVED]) -> usize,
-) -> &'a [u8] {
+) -> &[u8] {
     out[..COUNTED].copy_from_slice(&(message.bytes as u64).to_be_bytes());
     let length = out.last_chunk_mut().map_or(0, save);
     &out[..COUNTED + length]

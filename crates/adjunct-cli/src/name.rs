@@ -97,7 +97,7 @@ impl Name {
                 Box::new(move || it.run())
             }
             Name::PkcsConf => {
-                let it = pkcsconf::Request::of(&args);
+                let it = pkcsconf::Request::of(&args, pkcsconf::other_module().is_some());
                 Box::new(move || pkcsconf::run(it))
             }
         })

@@ -35,8 +35,10 @@ const USAGE: &str = " [-itsmIupPh] [-c slotnumber -U userPIN -S SOPin -n newpin]
 \t-P set the SO PIN
 \t-h show this help
 ";
-/// Slots have numbers below this.
+/// The number of slots that openCryptoki and our module have at most.
 const SLOTS: i64 = 1024;
+/// Above all numbers of slots that other modules use.
+const SLOTS_OF_OTHERS: i64 = 1 << 32;
 /// The status after a wrong command line, and where that of a return value would be taken for success.
 const WRONG: u8 = 255;
 /// That of -ENODEV, for a module without slots.
@@ -103,11 +105,12 @@ pub(crate) struct Usage {
 }
 
 impl Request {
-    /// What `args` ask for.
+    /// What `args` ask for, of ours or of the `other` module that PKCSLIB names.
     ///
     /// # Errors
     /// The [`Usage`] is to be shown.
-    pub(crate) fn of(args: &[OsString]) -> Result<Request, Usage> {
+    pub(crate) fn of(args: &[OsString], other: bool) -> Result<Request, Usage> {
+        let slots = if other { SLOTS_OF_OTHERS } else { SLOTS };
         let called = args.first().map_or_else(|| NAME.to_owned(), crate::escape::shown);
         let (mut request, mut lines) = (Request::default(), Vec::new());
         let (parts, words) = parse(OPTIONS, args);
@@ -120,7 +123,7 @@ impl Request {
                 Part::Option('c', Some(value)) => {
                     request.letters.push('c');
                     request.slot =
-                        slot(&value).map_err(|words| lines.extend(words.iter().map(ToString::to_string))).ok();
+                        slot(&value, slots).map_err(|words| lines.extend(words.iter().map(ToString::to_string))).ok();
                 }
                 Part::Option(letter, Some(value)) => {
                     let (pin, what) = match letter {
@@ -154,14 +157,14 @@ impl Request {
 }
 
 /// The number of a slot as strtol(3) reads it: what follows the digits does not matter.
-fn slot(value: &OsStr) -> Result<CK_SLOT_ID, Vec<String>> {
+fn slot(value: &OsStr, slots: i64) -> Result<CK_SLOT_ID, Vec<String>> {
     let wrong = || format!("{NAME}: Must specify a decimal number as slot.");
     let text = value.as_bytes().trim_ascii_start();
     let digits = text.strip_prefix(b"-").or_else(|| text.strip_prefix(b"+")).unwrap_or(text);
     let digits: String = digits.iter().take_while(|byte| byte.is_ascii_digit()).map(|&byte| char::from(byte)).collect();
     let sign = if text.starts_with(b"-") { "-" } else { "" };
     match (digits.is_empty(), format!("{sign}{digits}").parse::<i64>()) {
-        (false, Ok(number @ 0..SLOTS)) => CK_SLOT_ID::try_from(number).map_err(|_| vec![wrong()]),
+        (false, Ok(number)) if (0..slots).contains(&number) => CK_SLOT_ID::try_from(number).map_err(|_| vec![wrong()]),
         (false, Err(_)) => Err(vec!["strtol: Numerical result out of range".to_owned(), wrong()]),
         _ => Err(vec![wrong()]),
     }
@@ -411,12 +414,17 @@ impl Token<'_> {
     }
 }
 
+/// The module that stands in PKCSLIB, where one does.
+pub(crate) fn other_module() -> Option<OsString> {
+    std::env::var_os("PKCSLIB").filter(|path| !path.is_empty())
+}
+
 /// The module, loaded and initialized.
 ///
 /// # Errors
 /// The lines to be said.
 fn load() -> Result<Module, Vec<String>> {
-    let path = std::env::var_os("PKCSLIB").filter(|path| !path.is_empty());
+    let path = other_module();
     let path = match path.as_ref().map(Path::new) {
         // A name without a folder is the loader's to find.
         Some(name) if !name.as_os_str().as_bytes().contains(&b'/') => name.to_owned(),

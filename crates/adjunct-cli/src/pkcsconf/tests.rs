@@ -4,7 +4,7 @@ use super::*;
 
 fn request(words: &[&str]) -> Result<Request, Vec<String>> {
     let args: Vec<OsString> = ["./pkcsconf"].iter().chain(words).map(OsString::from).collect();
-    Request::of(&args).map_err(|usage| usage.lines)
+    Request::of(&args, false).map_err(|usage| usage.lines)
 }
 
 fn pin(text: &str) -> Option<Line> {
@@ -36,7 +36,7 @@ fn wrong_command_lines_are_told_and_answered_with_the_usage() {
 
 #[test]
 fn slots_are_read_as_strtol_does() {
-    let number = |text: &str| slot(OsStr::new(text)).map_err(|lines| lines.len());
+    let number = |text: &str| slot(OsStr::new(text), SLOTS).map_err(|lines| lines.len());
     for (text, slot) in [("0", 0), (" \t+3", 3), ("7x", 7), ("1023", 1023), ("0x10", 0), ("-0", 0)] {
         assert_eq!(number(text), Ok(slot), "{text}");
     }
@@ -44,6 +44,7 @@ fn slots_are_read_as_strtol_does() {
         assert_eq!(number(text), Err(1), "{text}");
     }
     assert_eq!(number("99999999999999999999"), Err(2));
+    assert_eq!(slot(OsStr::new("1804289383"), SLOTS_OF_OTHERS), Ok(1_804_289_383));
 }
 
 #[test]

@@ -7,7 +7,7 @@ use crate::object::{Object, schema};
 use crate::rv::{Result, Rv, ensure};
 use crate::session::Session;
 use crate::store::Change;
-use crate::token::User;
+use crate::token::LoggedIn;
 use cryptoki_sys::*;
 use std::sync::Arc;
 
@@ -61,7 +61,7 @@ pub fn insert_all<const N: usize>(session: &Session, own: Handle, objects: [Obje
 
 /// Whether an object may become trusted.
 fn may_trust(session: &Session, attributes: &Attributes) -> Result {
-    let officer = session.slot().token.user() == User::SecurityOfficer;
+    let officer = session.slot().token.user() == LoggedIn::SecurityOfficer;
     ensure(officer || !attributes.is(CKA_TRUSTED), CKR_ATTRIBUTE_READ_ONLY)
 }
 

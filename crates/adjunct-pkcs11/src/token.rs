@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU8, AtomicUsize};
 /// Who is logged in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
-pub enum User {
+pub enum LoggedIn {
     Nobody = 0,
     User = 1,
     SecurityOfficer = 2,
@@ -52,7 +52,7 @@ impl Token {
     }
 
     fn new(model: &'static str, defaults: Defaults, store: Option<Store>) -> Token {
-        let user = AtomicU8::new(User::Nobody as u8);
+        let user = AtomicU8::new(LoggedIn::Nobody as u8);
         let token = Token { model, defaults, objects: Table::new(), store, user, shards: Default::default() };
         if token.store.is_some()
             && let Ok(profile) = complete::profile(CKP_BASELINE_PROVIDER)
@@ -101,17 +101,17 @@ impl Token {
     }
 
     /// Who is logged in.
-    pub fn user(&self) -> User {
+    pub fn user(&self) -> LoggedIn {
         match self.user.load(Acquire) {
-            1 => User::User,
-            2 => User::SecurityOfficer,
-            _ => User::Nobody,
+            1 => LoggedIn::User,
+            2 => LoggedIn::SecurityOfficer,
+            _ => LoggedIn::Nobody,
         }
     }
 
     /// Whether private objects are seen.
     pub fn sees_private(&self) -> bool {
-        self.store.is_none() || self.user() == User::User
+        self.store.is_none() || self.user() == LoggedIn::User
     }
 
     /// Where objects stay that may be made now.
@@ -135,23 +135,23 @@ impl Token {
     /// [`Store::check_pin`].
     pub fn login(&self, user: CK_USER_TYPE, pin: &[u8]) -> Result {
         let (user, holder) = match user {
-            CKU_USER => (User::User, Holder::User),
-            CKU_SO => (User::SecurityOfficer, Holder::SecurityOfficer),
+            CKU_USER => (LoggedIn::User, Holder::User),
+            CKU_SO => (LoggedIn::SecurityOfficer, Holder::SecurityOfficer),
             _ => return fail(CKR_USER_TYPE_INVALID),
         };
         match self.user() {
-            User::Nobody => {}
+            LoggedIn::Nobody => {}
             other if other == user => return fail(CKR_USER_ALREADY_LOGGED_IN),
             _ => return fail(CKR_USER_ANOTHER_ALREADY_LOGGED_IN),
         }
         match &self.store {
             Some(store) => {
                 // Another thread may log in meanwhile: it waits its turn, and finds that somebody is.
-                let enter = || self.user.compare_exchange(User::Nobody as u8, user as u8, AcqRel, Acquire);
+                let enter = || self.user.compare_exchange(LoggedIn::Nobody as u8, user as u8, AcqRel, Acquire);
                 store.log_in(&self.objects, holder, pin, || enter().is_ok())?;
             }
             // Whoever logs in though nobody has to is let in: programs do, with any PIN. A security officer there is not.
-            None if user == User::User => self.user.store(User::User as u8, Relaxed),
+            None if user == LoggedIn::User => self.user.store(LoggedIn::User as u8, Relaxed),
             None => return fail(CKR_USER_TYPE_INVALID),
         }
         Ok(())
@@ -163,7 +163,7 @@ impl Token {
     /// Those of [`Store::check_pin`]; `CKR_USER_NOT_LOGGED_IN`.
     pub fn check_again(&self, pin: &[u8]) -> Result {
         let Some(store) = &self.store else { return Ok(()) };
-        ensure(self.user() == User::User, CKR_USER_NOT_LOGGED_IN)?;
+        ensure(self.user() == LoggedIn::User, CKR_USER_NOT_LOGGED_IN)?;
         store.check_pin(&self.objects, Holder::User, pin)
     }
 
@@ -183,7 +183,7 @@ impl Token {
     /// `CKR_USER_NOT_LOGGED_IN` if the security officer is not, `CKR_FUNCTION_NOT_SUPPORTED`; those of [`Store::initialize_pin`].
     pub fn initialize_pin(&self, pin: &[u8]) -> Result {
         let store = self.with_pins()?;
-        ensure(self.user() == User::SecurityOfficer, CKR_USER_NOT_LOGGED_IN)?;
+        ensure(self.user() == LoggedIn::SecurityOfficer, CKR_USER_NOT_LOGGED_IN)?;
         store.initialize_pin(&self.objects, pin)
     }
 
@@ -193,7 +193,7 @@ impl Token {
     /// `CKR_FUNCTION_NOT_SUPPORTED`; those of [`Store::set_pin`].
     pub fn set_pin(&self, old: &[u8], new: &[u8]) -> Result {
         let store = self.with_pins()?;
-        let holder = if self.user() == User::SecurityOfficer { Holder::SecurityOfficer } else { Holder::User };
+        let holder = if self.user() == LoggedIn::SecurityOfficer { Holder::SecurityOfficer } else { Holder::User };
         store.set_pin(&self.objects, holder, old, new)
     }
 
@@ -202,7 +202,7 @@ impl Token {
     /// # Errors
     /// `CKR_USER_NOT_LOGGED_IN`.
     pub fn logout(&self) -> Result {
-        if self.user.swap(User::Nobody as u8, AcqRel) == User::Nobody as u8 {
+        if self.user.swap(LoggedIn::Nobody as u8, AcqRel) == LoggedIn::Nobody as u8 {
             return fail(CKR_USER_NOT_LOGGED_IN);
         }
         if let Some(store) = &self.store {
@@ -214,7 +214,7 @@ impl Token {
 
     /// Nobody is logged in any more: what is private goes.
     fn ended(&self) {
-        self.user.store(User::Nobody as u8, Relaxed);
+        self.user.store(LoggedIn::Nobody as u8, Relaxed);
         self.objects.remove_all(|place| place.object().is_private());
     }
 
@@ -236,7 +236,7 @@ impl Token {
             counts.read_write.fetch_sub(1, Relaxed);
         }
         let last = counts.sessions.fetch_sub(1, AcqRel) == 1;
-        if last && self.user() != User::Nobody && self.sessions().0 == 0 {
+        if last && self.user() != LoggedIn::Nobody && self.sessions().0 == 0 {
             let _ = self.logout();
         }
     }

@@ -120,7 +120,7 @@ unsafe fn derivation<'a>(mechanism: &CK_MECHANISM) -> Result<(Derivation<'a>, Ou
             CKM_CONCATENATE_BASE_AND_DATA => Derivation::BaseAndData(string()?),
             CKM_CONCATENATE_DATA_AND_BASE => Derivation::DataAndBase(string()?),
             CKM_XOR_BASE_AND_DATA => Derivation::Xor(string()?),
-            CKM_EXTRACT_KEY_FROM_KEY => Derivation::Extract(u64::from(read::<CK_EXTRACT_PARAMS>(mechanism)?)),
+            CKM_EXTRACT_KEY_FROM_KEY => Derivation::Extract(read::<CK_EXTRACT_PARAMS>(mechanism)?),
             CKM_AES_ECB_ENCRYPT_DATA => Derivation::Encrypt(Encrypt { mode: Cipher::AesEcb, data: string()? }),
             CKM_DES3_ECB_ENCRYPT_DATA => Derivation::Encrypt(Encrypt { mode: Cipher::Des3Ecb, data: string()? }),
             CKM_AES_CBC_ENCRYPT_DATA => {

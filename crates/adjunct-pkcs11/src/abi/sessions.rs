@@ -5,17 +5,17 @@ use super::{calls, module};
 use crate::rv::{Result, ensure};
 use crate::session::{self, Session};
 use crate::state;
-use crate::token::User;
+use crate::token::LoggedIn;
 use cryptoki_sys::*;
 use std::ffi::c_void;
 
 fn session_state(session: &Session) -> CK_STATE {
     match (session.slot().token.user(), session.is_read_write()) {
-        (User::Nobody, false) => CKS_RO_PUBLIC_SESSION,
-        (User::Nobody, true) => CKS_RW_PUBLIC_SESSION,
-        (User::User, false) => CKS_RO_USER_FUNCTIONS,
-        (User::User, true) => CKS_RW_USER_FUNCTIONS,
-        (User::SecurityOfficer, _) => CKS_RW_SO_FUNCTIONS,
+        (LoggedIn::Nobody, false) => CKS_RO_PUBLIC_SESSION,
+        (LoggedIn::Nobody, true) => CKS_RW_PUBLIC_SESSION,
+        (LoggedIn::User, false) => CKS_RO_USER_FUNCTIONS,
+        (LoggedIn::User, true) => CKS_RW_USER_FUNCTIONS,
+        (LoggedIn::SecurityOfficer, _) => CKS_RW_SO_FUNCTIONS,
     }
 }
 
@@ -96,7 +96,7 @@ calls! {
         ensure(flags & CKF_ASYNC_SESSION == 0, CKR_SESSION_ASYNC_NOT_SUPPORTED)?;
         let read_write = flags & CKF_RW_SESSION != 0;
         slot.token.must_be_initialized()?;
-        ensure(read_write || slot.token.user() != User::SecurityOfficer, CKR_SESSION_READ_WRITE_SO_EXISTS)?;
+        ensure(read_write || slot.token.user() != LoggedIn::SecurityOfficer, CKR_SESSION_READ_WRITE_SO_EXISTS)?;
         *place = session::open(module, slot, read_write)?.get();
         Ok(())
     }

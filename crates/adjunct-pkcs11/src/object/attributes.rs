@@ -150,11 +150,6 @@ impl Attributes {
         self.0.len()
     }
 
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
     /// Whether all of `others` are here with the same values.
     pub fn matches(&self, others: &Attributes) -> bool {
         others.iter().all(|(kind, value)| self.get(kind) == Some(value))

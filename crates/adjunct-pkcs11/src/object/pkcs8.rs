@@ -177,9 +177,7 @@ fn lattice_attributes(der: &[u8], attributes: &mut Attributes) -> Result {
     let choice: AnyRef<'_> = reader.decode().map_err(invalid)?;
     ensure(reader.is_finished(), CKR_WRAPPED_KEY_INVALID)?;
     match pkcs1::der::Tagged::tag(&choice) {
-        Tag::ContextSpecific { constructed: false, number } if number == TagNumber(0) => {
-            attributes.set(CKA_SEED, choice.value())
-        }
+        Tag::ContextSpecific { constructed: false, number: TagNumber(0) } => attributes.set(CKA_SEED, choice.value()),
         Tag::OctetString => attributes.set(CKA_VALUE, choice.value()),
         Tag::Sequence => {
             let mut both = SliceReader::new(choice.value()).map_err(invalid)?;

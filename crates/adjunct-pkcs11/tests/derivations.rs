@@ -501,3 +501,60 @@ fn tls_secrets_and_keys() {
     }
     assert_eq!(session.sign_init(&Mechanism::with(CKM_TLS12_MAC, mac(3)), base), Err(CKR_MECHANISM_PARAM_INVALID));
 }
+
+#[test]
+fn what_is_no_derivation_is_refused() {
+    let session = Session::open();
+    let base = secret(&session, &[7; 48]);
+    let none = Attributes::new();
+    // Parameters of no length, of another, and of zeros: null pointers and numbers that name nothing.
+    let derivations = [
+        CKM_ECDH1_DERIVE,
+        CKM_ECDH1_COFACTOR_DERIVE,
+        CKM_HKDF_DERIVE,
+        CKM_HKDF_DATA,
+        CKM_SP800_108_COUNTER_KDF,
+        CKM_SP800_108_FEEDBACK_KDF,
+        CKM_SP800_108_DOUBLE_PIPELINE_KDF,
+        CKM_CONCATENATE_BASE_AND_KEY,
+        CKM_AES_ECB_ENCRYPT_DATA,
+        CKM_AES_CBC_ENCRYPT_DATA,
+        CKM_DES3_ECB_ENCRYPT_DATA,
+        CKM_DES3_CBC_ENCRYPT_DATA,
+        CKM_TLS_MASTER_KEY_DERIVE,
+        CKM_TLS_KEY_AND_MAC_DERIVE,
+        CKM_TLS_PRF,
+        CKM_TLS12_MASTER_KEY_DERIVE,
+        CKM_TLS12_EXTENDED_MASTER_KEY_DERIVE,
+        CKM_TLS12_KEY_AND_MAC_DERIVE,
+        CKM_TLS12_KEY_SAFE_DERIVE,
+        CKM_TLS_KDF,
+    ];
+    for kind in derivations {
+        for size in [0, 1, 7, 8, 9, 16, 24, 32, 40, 48, 56, 64, 72, 80, 88, 96, 104, 112] {
+            let derived = session.derive(&Mechanism::bytes(kind, &vec![0; size]), base, &none);
+            // Zeros are parameters of TLS 1.0's, with empty randoms.
+            assert!(derived.is_err() || kind == CKM_TLS_MASTER_KEY_DERIVE, "{kind:#x} {size}");
+        }
+    }
+    let huge = CK_KEY_DERIVATION_STRING_DATA { pData: null_mut(), ulLen: CK_ULONG::MAX };
+    for kind in [CKM_XOR_BASE_AND_DATA, CKM_CONCATENATE_BASE_AND_DATA, CKM_AES_ECB_ENCRYPT_DATA] {
+        assert_eq!(session.derive(&Mechanism::with(kind, huge), base, &none), Err(CKR_MECHANISM_PARAM_INVALID));
+    }
+    let params = hkdf_params(CKM_SHA256, [false, false], &[], 0, &[]);
+    let mechanism = Mechanism::with(CKM_HKDF_DERIVE, params);
+    assert_eq!(session.derive(&mechanism, base, &generic(16)), Err(CKR_MECHANISM_PARAM_INVALID));
+    let params = hkdf_params(CKM_SHA256, [true, true], &[], 0, &[]);
+    let mechanism = Mechanism::with(CKM_HKDF_DERIVE, params);
+    assert_eq!(session.derive(&mechanism, base, &none), Err(CKR_TEMPLATE_INCOMPLETE));
+    assert_eq!(session.derive(&mechanism, 0, &generic(16)), Err(CKR_KEY_HANDLE_INVALID));
+    let aes = Attributes::key(CKO_SECRET_KEY, CKK_AES).number(CKA_VALUE_LEN, 17);
+    assert_eq!(session.derive(&mechanism, base, &aes), Err(CKR_ATTRIBUTE_VALUE_INVALID));
+    let given = generic(16).bytes(CKA_VALUE, b"given");
+    assert_eq!(session.derive(&mechanism, base, &given), Err(CKR_TEMPLATE_INCONSISTENT));
+    assert_eq!(p11!(C_DeriveKey(session.0, null_mut(), base, null_mut(), 0, null_mut())), CKR_ARGUMENTS_BAD);
+    generic(16).with(|list, count| {
+        let mut raw = mechanism.raw();
+        assert_eq!(p11!(C_DeriveKey(session.0, &raw mut raw, base, list, count, null_mut())), CKR_ARGUMENTS_BAD);
+    });
+}

@@ -16,22 +16,24 @@ use crate::object::attributes::Attributes;
 use crate::rv::{Result, Rv, ensure, fail};
 use crate::session::Session;
 use cryptoki_sys::*;
+use std::ptr::null_mut;
 
 const INVALID: Rv = Rv(CKR_MECHANISM_PARAM_INVALID);
 /// The most parts and keys of a derivation.
 const MOST: CK_ULONG = 1024;
 
-/// Where results go besides the handle.
-enum Outputs<'a> {
+/// Where results go besides the handle: pointers, for what callers give may be one with each other, and with what is read. They have
+/// been looked at, and none is null.
+enum Outputs {
     None,
-    /// The version within a premaster secret.
-    Version(Option<&'a mut CK_VERSION>),
-    /// The handles of TLS's keys, and the room for both IVs.
-    Keys(&'a mut CK_SSL3_KEY_MAT_OUT, [&'a mut [u8]; 2]),
+    /// The version within a premaster secret, where the caller wants it.
+    Version(*mut CK_VERSION),
+    /// The handles of TLS's keys, and the room for IVs of so many bytes.
+    Keys(*mut CK_SSL3_KEY_MAT_OUT, usize),
     /// The handles of more keys.
-    More(Vec<&'a mut CK_OBJECT_HANDLE>),
-    /// Bytes.
-    Bytes(&'a mut [u8]),
+    More(Vec<*mut CK_OBJECT_HANDLE>),
+    /// So many bytes.
+    Bytes(*mut u8, usize),
 }
 
 /// Derives a key; `place` is for its handle.
@@ -56,45 +58,54 @@ pub unsafe fn derive(
     let (derivation, outputs) = unsafe { derivation(mechanism)? };
     let deriving = Deriving::new(session, own, mechanism.mechanism, &derivation, base)?;
     match (&derivation, outputs) {
-        (Derivation::TlsPrf(seed), Outputs::Bytes(out)) => {
-            out.copy_from_slice(&seed.derive(deriving.base_value()?)?);
+        (Derivation::TlsPrf(seed), Outputs::Bytes(out, length)) => {
+            let made = seed.derive(deriving.base_value()?)?;
+            // SAFETY: as the caller says.
+            unsafe { slice_mut(out, length as CK_ULONG)? }.copy_from_slice(&made);
         }
-        (Derivation::TlsKeys(keys), Outputs::Keys(out, ivs)) => {
+        (Derivation::TlsKeys(keys), Outputs::Keys(out, iv)) => {
             let made = deriving.key_block(keys, template)?;
+            // SAFETY: as the caller says.
+            let out = unsafe { value(out)? };
             [out.hClientMacSecret, out.hServerMacSecret] = made.macs;
             [out.hClientKey, out.hServerKey] = made.keys;
-            ivs.into_iter().zip(&made.ivs).for_each(|(room, iv)| room.copy_from_slice(iv));
+            for (room, made) in [out.pIVClient, out.pIVServer].into_iter().zip(&made.ivs) {
+                // SAFETY: as the caller says.
+                unsafe { slice_mut(room, iv as CK_ULONG)? }.copy_from_slice(made);
+            }
         }
-        (Derivation::Sp800108(..), Outputs::More(mut places)) => {
-            // SAFETY: as the caller says.
-            let place = unsafe { value(place)? };
+        (Derivation::Sp800108(..), Outputs::More(places)) => {
+            // SAFETY: as the caller says, for each of them.
+            let write = |place, handle| unsafe { value(place).map(|place| *place = handle) };
+            ensure(!place.is_null() && place.is_aligned(), CKR_ARGUMENTS_BAD)?;
             let handles = deriving.several(&derivation, template).map_err(|(wrong, error)| {
-                if let Some(place) = wrong.and_then(|at| places.get_mut(at)) {
-                    **place = CK_INVALID_HANDLE;
+                if let Some(place) = wrong.and_then(|at| places.get(at)) {
+                    let _ = write(*place, CK_INVALID_HANDLE);
                 }
                 error
             })?;
-            let all = std::iter::once(place).chain(places);
-            all.zip(handles).for_each(|(place, handle)| *place = handle.get());
+            for (place, handle) in std::iter::once(place).chain(places).zip(handles) {
+                write(place, handle.get())?;
+            }
         }
         (_, outputs) => {
-            // SAFETY: as the caller says.
-            let place = unsafe { value(place)? };
             let data = mechanism.mechanism == CKM_HKDF_DATA;
-            let version = match outputs {
-                Outputs::Version(version) => version.map(|place| (place, deriving.base_value())),
-                _ => None,
-            };
-            *place = deriving.one(&derivation, template, data)?.get();
-            if let Some((place, Ok([major, minor, ..]))) = version {
-                *place = CK_VERSION { major: *major, minor: *minor };
+            ensure(!place.is_null() && place.is_aligned(), CKR_ARGUMENTS_BAD)?;
+            let made = deriving.one(&derivation, template, data)?.get();
+            // SAFETY: as the caller says.
+            unsafe { *value(place)? = made };
+            if let (Outputs::Version(place), Ok([major, minor, ..])) = (outputs, deriving.base_value())
+                && !place.is_null()
+            {
+                // SAFETY: as the caller says.
+                unsafe { *value(place)? = CK_VERSION { major: *major, minor: *minor } };
             }
         }
     }
     Ok(())
 }
 
-unsafe fn derivation<'a>(mechanism: &CK_MECHANISM) -> Result<(Derivation<'a>, Outputs<'a>)> {
+unsafe fn derivation<'a>(mechanism: &CK_MECHANISM) -> Result<(Derivation<'a>, Outputs)> {
     let kind = mechanism.mechanism;
     // SAFETY: as the caller of `derive` says, for all that is read here.
     unsafe {
@@ -181,7 +192,7 @@ unsafe fn hkdf<'a>(mechanism: &CK_MECHANISM) -> Result<Hkdf<'a>> {
     }
 }
 
-unsafe fn sp800108<'a>(mechanism: &CK_MECHANISM) -> Result<(Derivation<'a>, Outputs<'a>)> {
+unsafe fn sp800108<'a>(mechanism: &CK_MECHANISM) -> Result<(Derivation<'a>, Outputs)> {
     // SAFETY: as the caller of `derive` says.
     unsafe {
         let (mode, given) = if mechanism.mechanism == CKM_SP800_108_FEEDBACK_KDF {
@@ -206,7 +217,8 @@ unsafe fn sp800108<'a>(mechanism: &CK_MECHANISM) -> Result<(Derivation<'a>, Outp
         let (mut templates, mut places) = (Vec::new(), Vec::new());
         for key in slice(given.pAdditionalDerivedKeys, given.ulAdditionalDerivedKeys).map_err(|_| INVALID)? {
             templates.push(template(key.pTemplate, key.ulAttributeCount)?);
-            places.push(value(key.phKey)?);
+            value(key.phKey)?;
+            places.push(key.phKey);
         }
         Ok((Derivation::Sp800108(kdf, templates), Outputs::More(places)))
     }
@@ -268,12 +280,12 @@ unsafe fn randoms<'a>(given: &CK_SSL3_RANDOM_DATA) -> Result<Randoms<'a>> {
     }
 }
 
-unsafe fn tls<'a>(mechanism: &CK_MECHANISM) -> Result<(Derivation<'a>, Outputs<'a>)> {
+unsafe fn tls<'a>(mechanism: &CK_MECHANISM) -> Result<(Derivation<'a>, Outputs)> {
     let kind = mechanism.mechanism;
     // SAFETY: as the caller of `derive` says.
     unsafe {
         let master = |prf, seed, version: *mut CK_VERSION, rsa: bool| {
-            let version = if rsa && !version.is_null() { Some(value(version)?) } else { None };
+            let version = if rsa { version } else { null_mut() };
             Ok((Derivation::TlsMaster(Master { prf, seed, rsa }), Outputs::Version(version)))
         };
         match kind {
@@ -325,10 +337,9 @@ unsafe fn tls<'a>(mechanism: &CK_MECHANISM) -> Result<(Derivation<'a>, Outputs<'
             CKM_TLS_PRF => {
                 let given: CK_TLS_PRF_PARAMS = read(mechanism)?;
                 let length = *value(given.pulOutputLen)?;
-                let out = slice_mut(given.pOutput, length).map_err(|_| INVALID)?;
+                let length = slice_mut(given.pOutput, length).map_err(|_| INVALID)?.len();
                 let (label, seed) = (bytes(given.pLabel, given.ulLabelLen)?, bytes(given.pSeed, given.ulSeedLen)?);
-                let seed = tls::Seed { label, seed, length: out.len() };
-                Ok((Derivation::TlsPrf(seed), Outputs::Bytes(out)))
+                Ok((Derivation::TlsPrf(tls::Seed { label, seed, length }), Outputs::Bytes(given.pOutput, length)))
             }
             _ => fail(CKR_MECHANISM_INVALID),
         }
@@ -336,11 +347,7 @@ unsafe fn tls<'a>(mechanism: &CK_MECHANISM) -> Result<(Derivation<'a>, Outputs<'
 }
 
 /// TLS's keys. IVs are only given where `ivs`; export ciphers are not there at all.
-unsafe fn key_material<'a>(
-    given: &CK_SSL3_KEY_MAT_PARAMS,
-    prf: Prf,
-    ivs: bool,
-) -> Result<(Derivation<'a>, Outputs<'a>)> {
+unsafe fn key_material<'a>(given: &CK_SSL3_KEY_MAT_PARAMS, prf: Prf, ivs: bool) -> Result<(Derivation<'a>, Outputs)> {
     let length = |bits: CK_ULONG| -> Result<usize> {
         // No cipher of TLS has more.
         ensure(bits.is_multiple_of(8) && bits <= 4096, CKR_MECHANISM_PARAM_INVALID)?;
@@ -353,8 +360,9 @@ unsafe fn key_material<'a>(
     unsafe {
         let keys = tls::Keys { prf, randoms: randoms(&given.RandomInfo)?, mac, key, iv };
         let out = value(given.pReturnedKeyMaterial).map_err(|_| INVALID)?;
-        let room = |pointer| slice_mut(pointer, iv as CK_ULONG).map_err(|_| INVALID);
-        let ivs = [room(out.pIVClient)?, room(out.pIVServer)?];
-        Ok((Derivation::TlsKeys(keys), Outputs::Keys(out, ivs)))
+        for room in [out.pIVClient, out.pIVServer] {
+            slice_mut(room, iv as CK_ULONG).map_err(|_| INVALID)?;
+        }
+        Ok((Derivation::TlsKeys(keys), Outputs::Keys(given.pReturnedKeyMaterial, iv)))
     }
 }

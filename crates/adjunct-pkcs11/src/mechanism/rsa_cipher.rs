@@ -1,10 +1,10 @@
 //! Encryption with RSA (RFC 8017, 7), also of keys that are wrapped.
 //!
 //! A wrong padding of PKCS #1 v1.5 is told to nobody: decryption then gives bytes that follow from the key and the ciphertext, of a
-//! length that does too (implicit rejection; the same that OpenSSL 3.2 and later give), with `CKR_OK`, in the same time. Programs that
-//! treat padding as an oracle's answer, as TLS servers and OpenSSL's provider of PKCS #11 do by themselves, see no difference; those
-//! that expect `CKR_ENCRYPTED_DATA_INVALID` find data that make no sense, as they would of a message made by an attacker. A code of its
-//! own would be what Bleichenbacher's attack asks for. OAEP tells that a message is wrong, and not what is wrong about it.
+//! length that does too (implicit rejection; the same bytes that OpenSSL 3.2 and later give), with `CKR_OK`, in the same time. A code of
+//! its own is what Bleichenbacher's attack needs, whatever a program does with it. What the program gets instead fails where it is used:
+//! a premaster secret of another length or version, a key that opens nothing. OAEP tells that a message is wrong, and not what is wrong
+//! about it.
 
 use super::Mechanism;
 use super::params::Params;

@@ -32,8 +32,8 @@ use read::Depth;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
-use std::sync::atomic::{AtomicBool, AtomicU8};
+use std::sync::atomic::Ordering::{Acquire, Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64};
 use std::time::Duration;
 use trouble::Trouble;
 pub use write::Change;
@@ -63,6 +63,8 @@ pub struct Store {
     place: Place,
     state: Lock<State>,
     login: Lock<Option<Arc<Login>>>,
+    /// [`Seen::print`] of the file when all of it was in the table; 0 while it may not be. Whoever finds it unchanged needs no lock.
+    current: AtomicU64,
     /// There is a token, as far as was seen.
     initialized: AtomicBool,
     /// Wrong PINs that could not be written down, of the user and of the security officer.
@@ -134,6 +136,7 @@ impl Store {
             place: Place { path, read_only },
             state: Lock::new(State::default()),
             login: Lock::new(None),
+            current: AtomicU64::new(0),
             initialized: AtomicBool::new(false),
             unwritten: [AtomicU8::new(0), AtomicU8::new(0)],
         }
@@ -186,6 +189,10 @@ impl Store {
     /// # Errors
     /// What is wrong with the file: `CKR_TOKEN_NOT_RECOGNIZED`, `CKR_DEVICE_ERROR`, `CKR_HOST_MEMORY`.
     pub fn refresh(&self, objects: &Table) -> Result<bool> {
+        let current = self.current.load(Acquire);
+        if current != 0 && self.place.look()?.is_some_and(|seen| seen.print() == current) {
+            return Ok(true);
+        }
         let login = self.login();
         let token = self.with_state(|state| {
             self.sync(state, objects, login.as_deref(), Depth::Objects)?;

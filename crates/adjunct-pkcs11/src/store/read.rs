@@ -1,6 +1,6 @@
 //! What is in the file, seen: read, checked, and put into the token's table.
 
-use super::file;
+use super::file::{self, Seen};
 use super::format::{self, COUNTERS, FRAMES, Frame, HEADER, Header, Kind, Record, Role, Uid};
 use super::trouble::Trouble;
 use super::{Holder, Initialized, Known, Login, State, Store, body};
@@ -10,7 +10,7 @@ use crate::object::attributes::Attributes;
 use crate::object::table::Table;
 use cryptoki_sys::*;
 use std::collections::BTreeMap;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::Ordering::{Relaxed, Release};
 
 type Result<T = ()> = std::result::Result<T, Trouble>;
 
@@ -60,6 +60,7 @@ impl Store {
                 forget(objects, |_| false);
             }
             *state = State::default();
+            self.current.store(0, Relaxed);
             self.initialized.store(false, Relaxed);
             return Ok(());
         };
@@ -69,14 +70,26 @@ impl Store {
             }
             let current = |token: &Initialized| token.end == seen.length && (token.loaded || depth == Depth::Head);
             if state.token.as_ref().is_some_and(current) {
+                self.note_current(state);
                 return Ok(());
             }
         }
+        self.current.store(0, Relaxed);
         let read = self.read(state, objects, login, depth);
         if let Err(trouble @ (Trouble::Damaged | Trouble::Newer(_))) = read {
             (state.seen, state.trouble) = (Some(seen), Some(trouble));
         }
+        self.note_current(state);
         read
+    }
+
+    /// Notes whether all of the file, as it was seen, is in the table.
+    fn note_current(&self, state: &State) {
+        let whole = |seen: &Seen| {
+            state.trouble.is_none()
+                && state.token.as_ref().is_some_and(|token| token.loaded && token.end == seen.length)
+        };
+        self.current.store(state.seen.filter(whole).map_or(0, |seen| seen.print()), Release);
     }
 
     fn read(&self, state: &mut State, objects: &Table, login: Option<&Login>, depth: Depth) -> Result {

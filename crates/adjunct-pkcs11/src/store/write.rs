@@ -13,6 +13,7 @@ use crate::rv::{Result, Rv, fail};
 use cryptoki_sys::*;
 use file::Held;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 
 /// From this length on, a file is written anew when half of it no longer counts.
 const COMPACT: u64 = 64 << 10;
@@ -163,6 +164,7 @@ impl Store {
         let before = token.link.ok_or(Trouble::Damaged)?;
         let number = token.number + 1;
         let (frame, link) = format::frame(number, records, |head| link(&login.keys, &before, head, records))?;
+        self.current.store(0, Relaxed);
         file::append(&file, token.end, &frame)?;
         token.end += frame.len() as u64;
         (token.number, token.link) = (number, Some(link));

@@ -353,3 +353,44 @@ fn two_operations_go_on_together() {
     assert_eq!(session.decrypt_verify_update(&wrapped).as_ref(), Ok(&text));
     assert_eq!((session.verify_final(&mac), session.decrypt_final()), (Ok(()), Ok(vec![])));
 }
+
+#[test]
+fn macs_of_block_ciphers() {
+    let session = Session::open();
+    let (aes, des, text) = (key(&session, CKK_AES, 16), key(&session, CKK_DES3, 24), data(50));
+    // GMAC is the tag of GCM with additional data alone, with an IV for a parameter or GCM's structure.
+    let tag = session.encrypt(&Mechanism::gcm(&IV[..12], &text, 128), aes, b"").unwrap();
+    let (iv, size, none) = (input(&IV), 12, std::ptr::null_mut());
+    let short = CK_GCM_PARAMS { pIv: iv, ulIvLen: size, ulIvBits: 8 * size, pAAD: none, ulAADLen: 0, ulTagBits: 96 };
+    let short = Mechanism::with(CKM_AES_GMAC, short);
+    let gmac = Mechanism::bytes(CKM_AES_GMAC, &IV[..12]);
+    for (mechanism, length) in [(gmac, 16), (short, 12)] {
+        let mut mac = session.sign_parts(&mechanism, aes, &[&text[..7], &text[7..]]).unwrap();
+        assert_eq!(mac, tag[..length]);
+        session.verify(&mechanism, aes, &text, &mac).unwrap();
+        mac[length - 1] ^= 1;
+        assert_eq!(session.verify(&mechanism, aes, &text, &mac), Err(CKR_SIGNATURE_INVALID));
+    }
+    let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02X}")).collect::<String>();
+    let mut child = Command::new("openssl")
+        .args(["mac", "-cipher", "DES-EDE3-CBC", "-macopt", &format!("hexkey:{}", hex(&data(24))), "CMAC"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("openssl");
+    child.stdin.take().expect("a pipe").write_all(&text).expect("openssl reads");
+    let expected = String::from_utf8(child.wait_with_output().expect("openssl ends").stdout).expect("hex");
+    let mac = session.sign(&Mechanism::new(CKM_DES3_CMAC), des, &text).unwrap();
+    assert_eq!(hex(&mac), expected.trim());
+    assert_eq!(session.sign(&Mechanism::number(CKM_DES3_CMAC_GENERAL, 4), des, &text).as_deref(), Ok(&mac[..4]));
+    for (mechanism, key, rv) in [
+        (Mechanism::number(CKM_DES3_CMAC_GENERAL, 9), des, CKR_MECHANISM_PARAM_INVALID),
+        (Mechanism::number(CKM_AES_CMAC_GENERAL, 0), aes, CKR_MECHANISM_PARAM_INVALID),
+        (Mechanism::bytes(CKM_AES_CMAC, &IV), aes, CKR_MECHANISM_PARAM_INVALID),
+        (Mechanism::new(CKM_AES_GMAC), aes, CKR_MECHANISM_PARAM_INVALID),
+        (Mechanism::new(CKM_AES_CMAC), des, CKR_KEY_TYPE_INCONSISTENT),
+        (Mechanism::new(CKM_SHA256_HMAC), aes, CKR_KEY_TYPE_INCONSISTENT),
+    ] {
+        assert_eq!(session.sign_init(&mechanism, key), Err(rv));
+    }
+}

@@ -164,7 +164,11 @@ struct Sealing<S> {
     begun: bool,
 }
 
-fn copied(bytes: &[u8]) -> Result<Box<[u8]>> {
+/// Bytes of a caller's in a box of their own.
+///
+/// # Errors
+/// `CKR_HOST_MEMORY`.
+pub fn boxed(bytes: &[u8]) -> Result<Box<[u8]>> {
     let mut copy = Vec::new();
     copy.try_reserve_exact(bytes.len())?;
     copy.extend_from_slice(bytes);
@@ -181,8 +185,8 @@ pub fn begin(mechanism: Mechanism<'_>, key: &Arc<Object>, encrypt: bool) -> Resu
     let whole = Whole {
         cipher: Keyed::new(kind, key)?,
         encrypt,
-        nonce: copied(given.nonce)?,
-        aad: copied(given.aad)?,
+        nonce: boxed(given.nonce)?,
+        aad: boxed(given.aad)?,
         tag: given.tag as usize,
         data: given.data,
         waiting: Zeroizing::new(Vec::new()),

@@ -1,9 +1,9 @@
 //! MACs: HMAC, CMAC and GMAC, made and checked.
 
-use super::Mechanism;
 use super::cipher::{des3, keep, key_size, secret};
 use super::hash::Hash;
 use super::params::Params;
+use super::{Mechanism, aead};
 use crate::object::Object;
 use crate::operation::{Signer, Verifier};
 use crate::rv::{Result, Rv, ensure, fail};
@@ -130,7 +130,7 @@ impl Mac {
                 };
                 ensure(!iv.is_empty() && (4..=16).contains(&length), CKR_MECHANISM_PARAM_INVALID)?;
                 secret(key, CKK_AES)?;
-                let gmac = Gmac { key: key.clone(), iv: iv.into(), message: Zeroizing::new(Vec::new()) };
+                let gmac = Gmac { key: key.clone(), iv: aead::boxed(iv)?, message: Zeroizing::new(Vec::new()) };
                 return Ok(Box::new(Mac { computing: Computing::Gmac(gmac), length: length as usize }));
             }
         };

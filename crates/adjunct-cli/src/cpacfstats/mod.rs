@@ -149,16 +149,15 @@ impl Request {
         require_root("the counters of all users")?;
         let (raw, code) = raw()?;
         let chosen: Vec<Counter> = Counter::ALL.into_iter().filter(|one| counter.is_none_or(|c| c == *one)).collect();
-        let state = state::change(|state| {
-            for counter in &chosen {
-                match action {
-                    Action::Enable => state.enable(*counter, &raw),
-                    Action::Disable => state.disable(*counter, &raw),
-                    Action::Reset => state.reset(*counter, &raw),
-                    Action::Print => {}
-                }
-            }
-        })?;
+        let each = |work: fn(&mut State, Counter, &Raw)| {
+            state::change(|state| chosen.iter().for_each(|&counter| work(state, counter, &raw)))
+        };
+        let state = match action {
+            Action::Enable => each(State::enable)?,
+            Action::Disable => each(State::disable)?,
+            Action::Reset => each(State::reset)?,
+            Action::Print => state::read()?,
+        };
         output::print(&if json { as_json(&chosen, &state, &raw) } else { as_text(&chosen, &state, &raw) })?;
         Ok(code)
     }

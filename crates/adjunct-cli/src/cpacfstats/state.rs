@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use std::fs::{DirBuilder, File};
 use std::io::ErrorKind;
 use std::os::unix::fs::DirBuilderExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// What each user has counted, by counter.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -118,33 +118,47 @@ impl State {
     }
 }
 
+const FOLDER: &str = "/run/adjunct";
+
+/// The file of the state of this command's counters.
+fn path() -> PathBuf {
+    Path::new(FOLDER).join(format!("cpacfstats-{:08x}.json", counters::key(0)))
+}
+
+fn failed(e: &std::io::Error) -> Failure {
+    Failure::new(format!("{}: {}", path().display(), cause(e)))
+}
+
+/// The state.
+///
+/// # Errors
+/// [`Failure`] with the file, where it is damaged.
+pub(super) fn read() -> Result<State, Failure> {
+    match files::config(&path()) {
+        Ok(bytes) => serde_json::from_slice(&bytes)
+            .map_err(|e| Failure::new(format!("{}: damaged ({e}); remove it", path().display()))),
+        Err(e) if e.kind() == ErrorKind::NotFound => Ok(State::default()),
+        Err(e) => Err(failed(&e)),
+    }
+}
+
 /// The state, after `work` has changed it. Another that comes at the same time waits.
 ///
 /// # Errors
-/// [`Failure`] with the file: no room, or it is damaged.
+/// As [`read`]; [`Failure`] where there is no room.
 pub(super) fn change(work: impl FnOnce(&mut State)) -> Result<State, Failure> {
-    let folder = Path::new("/run/adjunct");
-    let path = folder.join(format!("cpacfstats-{:08x}.json", counters::key(0)));
-    let failed = |e: &std::io::Error| Failure::new(format!("{}: {}", path.display(), cause(e)));
+    let folder = Path::new(FOLDER);
     match DirBuilder::new().mode(0o755).create(folder) {
         Err(e) if e.kind() != ErrorKind::AlreadyExists => return Err(cannot_write(folder, &e)),
         _ => {}
     }
     let lock = File::open(folder).map_err(|e| failed(&e))?;
     flock(&lock, FlockOperation::LockExclusive).map_err(|e| failed(&e.into()))?;
-    let mut state = match files::config(&path) {
-        Ok(bytes) => serde_json::from_slice(&bytes)
-            .map_err(|e| Failure::new(format!("{}: damaged ({e}); remove it", path.display())))?,
-        Err(e) if e.kind() == ErrorKind::NotFound => State::default(),
-        Err(e) => return Err(failed(&e)),
-    };
-    let before = state.clone();
+    let mut state = read()?;
     work(&mut state);
-    if state != before {
-        let bytes = serde_json::to_vec(&state).map_err(|e| Failure::new(format!("JSON: {e}")))?;
-        let file = scratch::whole(folder, &bytes, 0o600).map_err(|e| cannot_write(&path, &e))?;
-        file.persist(&path).map_err(|e| cannot_write(&path, &e.error))?;
-    }
+    let bytes = serde_json::to_vec(&state).map_err(|e| Failure::new(format!("JSON: {e}")))?;
+    let file = scratch::whole(folder, &bytes, 0o600).map_err(|e| cannot_write(&path(), &e))?;
+    file.persist(path()).map_err(|e| cannot_write(&path(), &e.error))?;
     Ok(state)
 }
 

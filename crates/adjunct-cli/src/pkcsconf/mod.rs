@@ -15,6 +15,7 @@ use adjunct_pkcs11_client::{LoadError, Module, Rv, Session};
 use clap::{Arg, ArgAction, Command};
 use prompt::Line;
 use std::ffi::{OsStr, OsString};
+use std::fmt;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -85,7 +86,7 @@ pub(crate) fn command() -> Command {
 }
 
 /// A command line.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Default, PartialEq, Eq)]
 pub(crate) struct Request {
     /// The letters of options without a value, each once.
     letters: Vec<char>,
@@ -93,6 +94,13 @@ pub(crate) struct Request {
     so_pin: Option<Line>,
     user_pin: Option<Line>,
     new_pin: Option<Line>,
+}
+
+impl fmt::Debug for Request {
+    /// Without the PINs.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Request").field("letters", &self.letters).field("slot", &self.slot).finish_non_exhaustive()
+    }
 }
 
 /// How to use it, where a command line asks for nothing.

@@ -11,6 +11,7 @@ mod files;
 pub mod generate;
 pub mod info;
 mod interrupt;
+pub mod java;
 mod module;
 pub mod name;
 pub mod openssl;
@@ -57,6 +58,7 @@ enum Command {
     Stats(stats::Args),
     Openssl(openssl::Args),
     Ssh(ssh::Args),
+    Java(java::Args),
     Bench(bench::Args),
     #[command(flatten)]
     Generate(generate::Command),
@@ -69,6 +71,7 @@ impl Cli {
             Command::Stats(args) => stats::run(&args),
             Command::Openssl(args) => openssl::run(&args),
             Command::Ssh(args) => ssh::run(&args),
+            Command::Java(args) => java::run(&args),
             Command::Bench(args) => bench::run(&args),
             Command::Generate(args) => generate::run(&args),
         }

@@ -8,8 +8,32 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 
-/// The names of the module: installed, and as cargo builds it.
-const NAMES: [&str; 2] = ["adjunct.so", "libadjunct_openssl.so"];
+/// A module of ours, by what is told of it.
+#[derive(Debug, Clone, Copy)]
+struct Sort {
+    /// Its names: installed, and as cargo builds it.
+    names: &'static [&'static str],
+    /// What to say where there is none.
+    missing: &'static str,
+    /// Who loads it by a configuration.
+    users: &'static str,
+    /// The configuration that names it.
+    file: &'static str,
+}
+
+const PROVIDER: Sort = Sort {
+    names: &["adjunct.so", "libadjunct_openssl.so"],
+    missing: "adjunct.so is neither beside this program nor in OpenSSL's modules folder; give --module",
+    users: "every program that uses OpenSSL",
+    file: "openssl.cnf",
+};
+
+const PKCS11: Sort = Sort {
+    names: &["libadjunct_pkcs11.so"],
+    missing: "libadjunct_pkcs11.so is neither beside this program nor in the folder of PKCS #11 modules; give --module",
+    users: "every program that uses the configuration",
+    file: "a configuration of Java's",
+};
 
 /// The module as it was chosen on the command line.
 #[derive(Debug, Clone, Copy, Default)]
@@ -62,16 +86,35 @@ pub(crate) fn find(
     purpose: Purpose,
     installed: impl FnOnce() -> Option<PathBuf>,
 ) -> Result<PathBuf, Failure> {
+    find_sort(PROVIDER, choice, purpose, || installed().into_iter().collect())
+}
+
+/// The PKCS #11 module to name or load: the one given, or ours beside this program or in a folder where such modules lie. Root takes
+/// only what nobody else can change, as of [`find`].
+///
+/// # Errors
+/// As [`find`].
+pub(crate) fn find_pkcs11(path: Option<&Path>, trusted: bool, purpose: Purpose) -> Result<PathBuf, Failure> {
+    let triplet = format!("/usr/lib/{}-linux-gnu/pkcs11", std::env::consts::ARCH);
+    let installed =
+        [triplet.as_str(), "/usr/lib64/pkcs11", "/usr/lib/pkcs11", "/usr/local/lib/pkcs11"].map(PathBuf::from);
+    find_sort(PKCS11, Choice { path, trusted }, purpose, || installed.into())
+}
+
+fn find_sort(
+    sort: Sort,
+    choice: Choice<'_>,
+    purpose: Purpose,
+    installed: impl FnOnce() -> Vec<PathBuf>,
+) -> Result<PathBuf, Failure> {
     let program = program().ok();
     let path = match choice.path {
         Some(path) => path.to_owned(),
         None => {
             let beside = program.as_deref().and_then(Path::parent).map(Path::to_owned);
             let folders = beside.into_iter().chain(installed());
-            let found = folders.flat_map(|dir| NAMES.map(|name| dir.join(name))).find(|p| p.is_file());
-            found.ok_or_else(|| {
-                Failure::new("adjunct.so is neither beside this program nor in OpenSSL's modules folder; give --module")
-            })?
+            let found = folders.flat_map(|dir| sort.names.iter().map(move |name| dir.join(name))).find(|p| p.is_file());
+            found.ok_or_else(|| Failure::new(sort.missing))?
         }
     };
     let failed = |what: &str| Failure::new(format!("{}: {what}", path.display()));
@@ -79,7 +122,7 @@ pub(crate) fn find(
     let full = std::path::absolute(&path).map_err(|e| failed(&cause(&e)))?;
     let metadata = files::open(&full).and_then(|file| file.metadata()).map_err(|e| failed(&cause(&e)))?;
     if metadata.mode() & 0o002 != 0 {
-        return Err(failed("everybody may write it, and every program that uses OpenSSL would run what they write"));
+        return Err(failed(&format!("everybody may write it, and {} would run what they write", sort.users)));
     }
     let as_program = || program.as_deref().filter(|_| purpose == Purpose::Run).and_then(|p| no_worse(&full, p));
     let full = if choice.trusted || !nix::unistd::geteuid().is_root() {
@@ -99,7 +142,7 @@ pub(crate) fn find(
         full
     };
     if full.to_str().is_none_or(|p| p.chars().any(char::is_control)) {
-        return Err(failed("a path with such characters cannot be written into openssl.cnf"));
+        return Err(failed(&format!("a path with such characters cannot be written into {}", sort.file)));
     }
     Ok(full)
 }

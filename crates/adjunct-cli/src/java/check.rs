@@ -126,7 +126,8 @@ struct Checker {
 
 impl Checker {
     fn file(&mut self, file: &Path, kind: Option<Kind>) -> Result<(), Failure> {
-        if self.done.iter().any(|c| c.file == file) {
+        let real = |file: &Path| std::fs::canonicalize(file).ok();
+        if self.done.iter().any(|c| c.file == file || real(&c.file).is_some_and(|done| real(file) == Some(done))) {
             return Ok(());
         }
         let bytes = files::config(file).map_err(|e| Failure::new(format!("{}: {}", file.display(), cause(&e))))?;

@@ -174,6 +174,8 @@ fn lost(
             continue;
         }
         match by {
+            // What is said of the provider itself is enough.
+            Some(by) if !dialect.ships(name_of(by.value.trim())) && name_of(by.value.trim()) != dialect.provider() => {}
             Some(by) => findings.error(
                 by.line,
                 format!("{} takes the place of {old}, which is nowhere else in the list: {dialect} is left without its algorithms", by.key),

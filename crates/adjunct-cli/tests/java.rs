@@ -199,7 +199,8 @@ fn the_reader_refuses_what_the_jdk_refuses_in_its_words() {
             );
             refused += usize::from(java != "taken");
         }
-        assert!(refused > 100 && refused + 100 < names.len(), "{refused} of {}", names.len());
+        // Most of what is random is refused; both have to be there.
+        assert!(refused > 100 && refused + 20 < names.len(), "{refused} of {}", names.len());
     }
 }
 

@@ -13,6 +13,7 @@ pub mod generate;
 mod getopt;
 pub mod info;
 mod interrupt;
+pub mod java;
 mod module;
 pub mod name;
 pub mod openssl;
@@ -61,6 +62,7 @@ enum Command {
     Stats(stats::Args),
     Openssl(openssl::Args),
     Ssh(ssh::Args),
+    Java(java::Args),
     Bench(bench::Args),
     #[command(flatten)]
     Generate(generate::Command),
@@ -73,6 +75,7 @@ impl Cli {
             Command::Stats(args) => stats::run(&args),
             Command::Openssl(args) => openssl::run(&args),
             Command::Ssh(args) => ssh::run(&args),
+            Command::Java(args) => java::run(&args),
             Command::Bench(args) => bench::run(&args),
             Command::Generate(args) => generate::run(&args),
         }

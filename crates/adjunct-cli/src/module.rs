@@ -19,8 +19,8 @@ pub(crate) struct Make {
     users: &'static str,
     /// How root loads one that others could change.
     remedy: &'static str,
-    /// Whether its path is written into openssl.cnf.
-    configured: bool,
+    /// The configuration that its path is written into, if any.
+    file: Option<&'static str>,
 }
 
 impl Make {
@@ -30,7 +30,7 @@ impl Make {
         missing: "adjunct.so is neither beside this program nor in OpenSSL's modules folder; give --module",
         users: "every program that uses OpenSSL",
         remedy: "install the module, or say --trust-module",
-        configured: true,
+        file: Some("openssl.cnf"),
     };
     /// The module of PKCS #11.
     pub const PKCS11: Make = Make {
@@ -38,7 +38,15 @@ impl Make {
         missing: "adjunct-pkcs11.so is neither beside this program nor where modules of PKCS #11 are installed; set PKCSLIB",
         users: "this program",
         remedy: "install the module, or copy it to a folder of root's",
-        configured: false,
+        file: None,
+    };
+    /// The module of PKCS #11, named in a configuration of Java's.
+    pub const PKCS11_OF_JAVA: Make = Make {
+        missing: "adjunct-pkcs11.so is neither beside this program nor where modules of PKCS #11 are installed; give --module",
+        users: "every program that uses the configuration",
+        remedy: "install the module, or say --trust-module",
+        file: Some("a configuration of Java's"),
+        ..Make::PKCS11
     };
 }
 
@@ -138,10 +146,18 @@ pub(crate) fn find_of<F: IntoIterator<Item = PathBuf>>(
     } else {
         full
     };
-    if make.configured && full.to_str().is_none_or(|p| p.chars().any(char::is_control)) {
-        return Err(failed("a path with such characters cannot be written into openssl.cnf"));
+    if let Some(file) = make.file
+        && full.to_str().is_none_or(|p| p.chars().any(char::is_control))
+    {
+        return Err(failed(&format!("a path with such characters cannot be written into {file}")));
     }
     Ok(full)
+}
+
+/// Where modules are installed: Debian's folder of the architecture, and those of other systems.
+pub(crate) fn pkcs11_folders() -> impl Iterator<Item = PathBuf> {
+    let triplet = format!("/usr/lib/{}-linux-gnu/pkcs11", std::env::consts::ARCH);
+    [triplet.as_str(), "/usr/lib64/pkcs11", "/usr/lib/pkcs11"].map(PathBuf::from).into_iter()
 }
 
 /// Sees to it that root loads `library`, of another make than this program, only where nobody else can change it, or where

@@ -436,7 +436,7 @@ fn load() -> Result<Module, Vec<String>> {
     let path = match path.as_ref().map(Path::new) {
         // A name without a folder is the loader's to find.
         Some(name) if !name.as_os_str().as_bytes().contains(&b'/') => name.to_owned(),
-        path => module::find_of(&Make::PKCS11, Choice { path, trusted: false }, Purpose::Run, installed)
+        path => module::find_of(&Make::PKCS11, Choice { path, trusted: false }, Purpose::Run, module::pkcs11_folders)
             .map_err(|failure| vec!["Error loading PKCS#11 library".to_owned(), failure.to_string()])?,
     };
     let mut module = Module::load(&path).map_err(|error| {
@@ -453,12 +453,6 @@ fn load() -> Result<Module, Vec<String>> {
         vec![format!("Error initializing the PKCS11 library: 0x{rv:X} ({})", show::return_value(rv))]
     })?;
     Ok(module)
-}
-
-/// Where modules are installed: Debian's folder of the architecture, and those of other systems.
-fn installed() -> impl Iterator<Item = PathBuf> {
-    let triplet = format!("/usr/lib/{}-linux-gnu/pkcs11", std::env::consts::ARCH);
-    [triplet.as_str(), "/usr/lib64/pkcs11", "/usr/lib/pkcs11"].map(PathBuf::from).into_iter()
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use super::program::{self, Fields, Served, Shown};
 use super::{cfg, finding, lint};
 use crate::escape::shown;
 use crate::failure::{cannot_write, cause};
-use crate::module::{self, Choice, Make, Purpose};
+use crate::module::{self, Make, Purpose};
 use crate::output::Style;
 use crate::ssh::measure::progress::Progress;
 use crate::{Failure, output, scratch};
@@ -103,7 +103,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     let own = jdk.providers()?;
     let module = module::find_of(
         &Make::PKCS11_OF_JAVA,
-        Choice { path: args.module.as_deref(), trusted: args.trust_module },
+        module::Choice { path: args.module.as_deref(), trusted: args.trust_module },
         Purpose::Configuration,
         module::pkcs11_folders,
     )?;

@@ -54,10 +54,14 @@ pub(crate) fn cannot_write(path: &std::path::Path, error: &std::io::Error) -> Fa
     Failure::new(format!("{}: {what}", path.display()))
 }
 
-/// `eprintln!` panics where standard error is closed or full; this does not.
 fn eprint_line(name: &str, line: &str) {
+    eprint(&format!("{name}: {line}"));
+}
+
+/// Writes a line to standard error. `eprintln!` panics where that is closed or full; this does not.
+pub(crate) fn eprint(line: &str) {
     use std::io::Write;
-    let _ = writeln!(std::io::stderr(), "{name}: {}", crate::escape::shown(line));
+    let _ = writeln!(std::io::stderr(), "{}", crate::escape::shown(line));
 }
 
 impl fmt::Display for Failure {

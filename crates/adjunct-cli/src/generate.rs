@@ -11,7 +11,7 @@ pub enum Command {
     /// Write the man pages, or adjunct(1) to standard output
     #[command(hide = true)]
     Man {
-        /// The folder that takes adjunct.1, adjunct-info.1, ..., icainfo.1, icainfo-cex.1 and icastats.1
+        /// The folder that takes adjunct.1, adjunct-info.1, ..., icainfo.1 and the other names' pages
         dir: Option<PathBuf>,
         /// The date below the pages, as in 2026-11-21; by default none
         #[arg(long, default_value = "", hide_default_value = true)]
@@ -58,10 +58,9 @@ impl Pages<'_> {
         let mut command = Cli::command().disable_help_subcommand(true);
         command.build();
         self.tree(&command, "adjunct", None)?;
-        for name in Name::ALL {
-            if let Some(subcommand) = name.subcommand() {
-                self.page(name.text(), name.parser(), Some(&format!("adjunct-{subcommand}")))?;
-            }
+        for name in Name::ALL.into_iter().filter(|name| *name != Name::Adjunct) {
+            let see = name.subcommand().map_or_else(|| "adjunct".to_owned(), |sub| format!("adjunct-{sub}"));
+            self.page(name.text(), name.parser(), Some(&see))?;
         }
         Ok(())
     }

@@ -5,17 +5,21 @@
 #![forbid(unsafe_code)]
 
 pub mod bench;
+mod cpacfstats;
 mod escape;
 pub mod failure;
 mod files;
 pub mod generate;
+mod getopt;
 pub mod info;
 mod interrupt;
+pub mod java;
 mod module;
 pub mod name;
 pub mod openssl;
 pub mod openssl_conf;
 pub mod output;
+mod pkcsconf;
 pub mod process;
 mod scratch;
 pub mod ssh;
@@ -38,7 +42,8 @@ Examples:
   adjunct stats                        what was used: hardware and software, per function
   sudo adjunct stats --all --used      of every user, only what was used
 
-Called by the name icainfo, icainfo-cex or icastats, the command takes those tools' options and prints their tables.
+Called by the name icainfo, icainfo-cex, icastats, cpacfstats or pkcsconf, the command is the tool of that name: it takes its options
+and prints what it prints.
 
 Exit status: 0 done, 1 it failed (one line says why), 2 the command line is wrong (1 by those names).";
 
@@ -57,6 +62,7 @@ enum Command {
     Stats(stats::Args),
     Openssl(openssl::Args),
     Ssh(ssh::Args),
+    Java(java::Args),
     Bench(bench::Args),
     #[command(flatten)]
     Generate(generate::Command),
@@ -69,6 +75,7 @@ impl Cli {
             Command::Stats(args) => stats::run(&args),
             Command::Openssl(args) => openssl::run(&args),
             Command::Ssh(args) => ssh::run(&args),
+            Command::Java(args) => java::run(&args),
             Command::Bench(args) => bench::run(&args),
             Command::Generate(args) => generate::run(&args),
         }
@@ -86,11 +93,11 @@ pub fn main(args: Vec<OsString>) -> ExitCode {
 }
 
 fn run(name: Name, args: Vec<OsString>) -> Result<ExitCode, Failure> {
-    match (name.parser().try_get_matches_from(args), name.version()) {
-        (Err(error), Some(version)) if error.kind() == ErrorKind::DisplayVersion => {
+    match (name.ready(args), name.version()) {
+        (Err(Failure::Usage(error)), Some(version)) if error.kind() == ErrorKind::DisplayVersion => {
             output::print(&version).map(|()| ExitCode::SUCCESS)
         }
-        (matches, _) => name.ready(&matches?)?(),
+        (ready, _) => ready?(),
     }
 }
 
@@ -107,8 +114,7 @@ fn interrupted(failure: Failure) -> Failure {
 
 /// Parses a command line and runs nothing: whether it would be accepted. For fuzzing; it must never panic.
 pub fn parse_args(args: Vec<OsString>) -> bool {
-    let name = Name::of(&args);
-    name.parser().try_get_matches_from(args).is_ok_and(|matches| name.ready(&matches).is_ok())
+    Name::of(&args).ready(args).is_ok()
 }
 
 #[cfg(test)]
@@ -131,6 +137,9 @@ mod tests {
         assert!(!parse_args(words(&["icainfo-cex", "-k"])));
         assert!(!parse_args(words(&["icainfo", "--json", "-c"])));
         assert!(!parse_args(words(&["adjunct", "-k"])));
+        assert!(parse_args(words(&["/sbin/cpacfstats", "-je", "sha"])));
+        assert!(!parse_args(words(&["cpacfstats", "prng"])));
+        assert!(parse_args(words(&["pkcsconf", "-itc", "1"])));
         assert!(!parse_args(Vec::new()));
     }
 }

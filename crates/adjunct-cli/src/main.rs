@@ -1,4 +1,4 @@
-//! The `adjunct` command; also answers as `icainfo`, `icainfo-cex` and `icastats`.
+//! The `adjunct` command; also answers as `icainfo`, `icainfo-cex`, `icastats`, `cpacfstats` and `pkcsconf`.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! The provider module: found, and looked at before anybody is told to load it.
+//! Our modules, OpenSSL's provider and that of PKCS #11: found, and looked at before anybody is told to load them.
 
 use crate::Failure;
 use crate::failure::cause;
@@ -8,8 +8,47 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 
-/// The names of the module: installed, and as cargo builds it.
-const NAMES: [&str; 2] = ["adjunct.so", "libadjunct_openssl.so"];
+/// A module of ours, or another in its place.
+#[derive(Debug)]
+pub(crate) struct Make {
+    /// Its names: installed, and as cargo builds it.
+    names: [&'static str; 2],
+    /// What is said where there is none.
+    missing: &'static str,
+    /// Who loads it.
+    users: &'static str,
+    /// How root loads one that others could change.
+    remedy: &'static str,
+    /// The configuration that its path is written into, if any.
+    file: Option<&'static str>,
+}
+
+impl Make {
+    /// OpenSSL's provider.
+    const PROVIDER: Make = Make {
+        names: ["adjunct.so", "libadjunct_openssl.so"],
+        missing: "adjunct.so is neither beside this program nor in OpenSSL's modules folder; give --module",
+        users: "every program that uses OpenSSL",
+        remedy: "install the module, or say --trust-module",
+        file: Some("openssl.cnf"),
+    };
+    /// The module of PKCS #11.
+    pub const PKCS11: Make = Make {
+        names: ["adjunct-pkcs11.so", "libadjunct_pkcs11.so"],
+        missing: "adjunct-pkcs11.so is neither beside this program nor where modules of PKCS #11 are installed; set PKCSLIB",
+        users: "this program",
+        remedy: "install the module, or copy it to a folder of root's",
+        file: None,
+    };
+    /// The module of PKCS #11, named in a configuration of Java's.
+    pub const PKCS11_OF_JAVA: Make = Make {
+        missing: "adjunct-pkcs11.so is neither beside this program nor where modules of PKCS #11 are installed; give --module",
+        users: "every program that uses the configuration",
+        remedy: "install the module, or say --trust-module",
+        file: Some("a configuration of Java's"),
+        ..Make::PKCS11
+    };
+}
 
 /// The module as it was chosen on the command line.
 #[derive(Debug, Clone, Copy, Default)]
@@ -62,16 +101,27 @@ pub(crate) fn find(
     purpose: Purpose,
     installed: impl FnOnce() -> Option<PathBuf>,
 ) -> Result<PathBuf, Failure> {
+    find_of(&Make::PROVIDER, choice, purpose, installed)
+}
+
+/// The same of a module of any make; `installed` are the folders where such modules are.
+///
+/// # Errors
+/// As [`find`].
+pub(crate) fn find_of<F: IntoIterator<Item = PathBuf>>(
+    make: &Make,
+    choice: Choice<'_>,
+    purpose: Purpose,
+    installed: impl FnOnce() -> F,
+) -> Result<PathBuf, Failure> {
     let program = program().ok();
     let path = match choice.path {
         Some(path) => path.to_owned(),
         None => {
             let beside = program.as_deref().and_then(Path::parent).map(Path::to_owned);
             let folders = beside.into_iter().chain(installed());
-            let found = folders.flat_map(|dir| NAMES.map(|name| dir.join(name))).find(|p| p.is_file());
-            found.ok_or_else(|| {
-                Failure::new("adjunct.so is neither beside this program nor in OpenSSL's modules folder; give --module")
-            })?
+            let found = folders.flat_map(|dir| make.names.map(|name| dir.join(name))).find(|p| p.is_file());
+            found.ok_or_else(|| Failure::new(make.missing))?
         }
     };
     let failed = |what: &str| Failure::new(format!("{}: {what}", path.display()));
@@ -79,7 +129,7 @@ pub(crate) fn find(
     let full = std::path::absolute(&path).map_err(|e| failed(&cause(&e)))?;
     let metadata = files::open(&full).and_then(|file| file.metadata()).map_err(|e| failed(&cause(&e)))?;
     if metadata.mode() & 0o002 != 0 {
-        return Err(failed("everybody may write it, and every program that uses OpenSSL would run what they write"));
+        return Err(failed(&format!("everybody may write it, and {} would run what they write", make.users)));
     }
     let as_program = || program.as_deref().filter(|_| purpose == Purpose::Run).and_then(|p| no_worse(&full, p));
     let full = if choice.trusted || !nix::unistd::geteuid().is_root() {
@@ -90,18 +140,24 @@ pub(crate) fn find(
                 Purpose::Configuration => "every program of every user",
                 Purpose::Run => "root",
             };
-            return Err(failed(&format!(
-                "{why}: {who} would run what they put there; install the module, or say --trust-module"
-            )));
+            return Err(failed(&format!("{why}: {who} would run what they put there; {}", make.remedy)));
         };
         beside
     } else {
         full
     };
-    if full.to_str().is_none_or(|p| p.chars().any(char::is_control)) {
-        return Err(failed("a path with such characters cannot be written into openssl.cnf"));
+    if let Some(file) = make.file
+        && full.to_str().is_none_or(|p| p.chars().any(char::is_control))
+    {
+        return Err(failed(&format!("a path with such characters cannot be written into {file}")));
     }
     Ok(full)
+}
+
+/// Where modules are installed: Debian's folder of the architecture, and those of other systems.
+pub(crate) fn pkcs11_folders() -> impl Iterator<Item = PathBuf> {
+    let triplet = format!("/usr/lib/{}-linux-gnu/pkcs11", std::env::consts::ARCH);
+    [triplet.as_str(), "/usr/lib64/pkcs11", "/usr/lib/pkcs11"].map(PathBuf::from).into_iter()
 }
 
 /// Sees to it that root loads `library`, of another make than this program, only where nobody else can change it, or where

@@ -2,8 +2,8 @@
 
 use crate::info::{IcaInfo, Library};
 use crate::stats::IcaStats;
-use crate::{Cli, Failure};
-use clap::{ArgMatches, CommandFactory, FromArgMatches};
+use crate::{Cli, Failure, cpacfstats, pkcsconf};
+use clap::{CommandFactory, FromArgMatches};
 use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
@@ -19,14 +19,19 @@ pub enum Name {
     IcaInfoCex,
     /// `icastats`.
     IcaStats,
+    /// `cpacfstats`.
+    CpacfStats,
+    /// `pkcsconf`.
+    PkcsConf,
 }
 
 /// A command line that was understood, not yet done.
-type Ready = Box<dyn FnOnce() -> Result<ExitCode, Failure>>;
+pub type Ready = Box<dyn FnOnce() -> Result<ExitCode, Failure>>;
 
 impl Name {
     /// Every name.
-    pub const ALL: [Name; 4] = [Name::Adjunct, Name::IcaInfo, Name::IcaInfoCex, Name::IcaStats];
+    pub const ALL: [Name; 6] =
+        [Name::Adjunct, Name::IcaInfo, Name::IcaInfoCex, Name::IcaStats, Name::CpacfStats, Name::PkcsConf];
 
     /// The name a command line starts with; the command's own where it is none of these.
     pub fn of(args: &[OsString]) -> Name {
@@ -41,48 +46,68 @@ impl Name {
             Name::IcaInfo => "icainfo",
             Name::IcaInfoCex => "icainfo-cex",
             Name::IcaStats => "icastats",
+            Name::CpacfStats => "cpacfstats",
+            Name::PkcsConf => "pkcsconf",
         }
     }
 
-    /// The subcommand that shows more than this tool for IBM Z; none for the command itself.
+    /// The subcommand that shows more than this tool; none for the command itself, and for tools that no subcommand replaces.
     pub const fn subcommand(self) -> Option<&'static str> {
         match self {
-            Name::Adjunct => None,
+            Name::Adjunct | Name::PkcsConf => None,
             Name::IcaInfo | Name::IcaInfoCex => Some("info"),
-            Name::IcaStats => Some("stats"),
+            Name::IcaStats | Name::CpacfStats => Some("stats"),
         }
     }
 
-    /// The definition of its command line.
+    /// The definition of its command line, for its man page and completions where the tool reads it in its own way.
     pub fn parser(self) -> clap::Command {
         match self {
             Name::Adjunct => Cli::command(),
             Name::IcaInfo => IcaInfo::command(),
             Name::IcaInfoCex => IcaInfo::command_of_cex(),
             Name::IcaStats => IcaStats::command(),
+            Name::CpacfStats => cpacfstats::command(),
+            Name::PkcsConf => pkcsconf::command(),
         }
     }
 
-    /// What `matches` asks for.
+    /// What the command line `args` asks for.
     ///
     /// # Errors
     /// Where it makes no sense.
-    pub fn ready(self, matches: &ArgMatches) -> Result<Ready, clap::Error> {
+    pub fn ready(self, args: Vec<OsString>) -> Result<Ready, Failure> {
+        let matches = || self.parser().try_get_matches_from(args.iter());
         Ok(match self {
-            Name::Adjunct => Cli::from_arg_matches(matches).map(|it| Box::new(|| it.run()) as Ready)?,
-            Name::IcaInfo => IcaInfo::from_arg_matches(matches).map(|it| Box::new(move || it.run(Library::Ica)))?,
-            Name::IcaInfoCex => {
-                IcaInfo::from_arg_matches(matches).map(|it| Box::new(move || it.run(Library::IcaCex)))?
+            Name::Adjunct => {
+                let it = Cli::from_arg_matches(&matches()?)?;
+                Box::new(|| it.run())
             }
-            Name::IcaStats => IcaStats::from_arg_matches(matches).map(|it| Box::new(move || it.run()))?,
+            Name::IcaInfo | Name::IcaInfoCex => {
+                let library = if self == Name::IcaInfo { Library::Ica } else { Library::IcaCex };
+                let it = IcaInfo::from_arg_matches(&matches()?)?;
+                Box::new(move || it.run(library))
+            }
+            Name::IcaStats => {
+                let it = IcaStats::from_arg_matches(&matches()?)?;
+                Box::new(move || it.run())
+            }
+            Name::CpacfStats => {
+                let it = cpacfstats::Request::of(&args)?;
+                Box::new(move || it.run())
+            }
+            Name::PkcsConf => {
+                let it = pkcsconf::Request::of(&args, pkcsconf::other_module().is_some());
+                Box::new(move || pkcsconf::run(it))
+            }
         })
     }
 
     /// What `-v` says: as the tools for IBM Z do the version of libica first, where scripts look for it, then the build. None for
-    /// the command itself, of which clap has it.
+    /// the command itself, of which clap has it, and for tools that say it themselves.
     pub fn version(self) -> Option<String> {
         let library = match self {
-            Name::Adjunct => return None,
+            Name::Adjunct | Name::CpacfStats | Name::PkcsConf => return None,
             Name::IcaInfo | Name::IcaStats => "libica",
             Name::IcaInfoCex => "libica-cex",
         };

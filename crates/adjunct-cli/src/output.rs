@@ -12,11 +12,23 @@ use std::path::Path;
 /// # Errors
 /// [`Failure::Failed`] where standard output takes no more.
 pub fn print(text: &str) -> Result<(), Failure> {
+    write(&harmless(text))
+}
+
+fn write(text: &str) -> Result<(), Failure> {
     let mut out = std::io::stdout().lock();
-    match out.write_all(harmless(text).as_bytes()).and_then(|()| out.flush()) {
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(e) if e.kind() != ErrorKind::BrokenPipe => Err(Failure::new(format!("standard output: {e}"))),
         _ => Ok(()),
     }
+}
+
+/// Writes what is exact to the byte, backspaces too; the caller has made harmless what others chose.
+///
+/// # Errors
+/// As [`print()`].
+pub(crate) fn print_with_backspaces(text: &str) -> Result<(), Failure> {
+    write(&text.split('\x08').map(harmless).collect::<Vec<_>>().join("\x08"))
 }
 
 /// Writes `value` as JSON, two blanks deep, with a line end, to a file.

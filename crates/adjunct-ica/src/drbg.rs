@@ -1,6 +1,6 @@
 //! Generators of the core's Hash_DRBG, seeded from the CPU library's generator.
 
-use crate::lock::Lock;
+use adjunct::lock::Lock;
 use adjunct::ops::drbg::{self, State};
 use adjunct::ops::random::random;
 use std::sync::atomic::{AtomicBool, Ordering};

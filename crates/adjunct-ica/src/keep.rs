@@ -8,7 +8,7 @@
 //! changing, which is not looked at, and a key that another thread was using.
 
 use crate::error::Errno;
-use crate::lock::{Lock, Taken};
+use adjunct::lock::{Lock, Taken};
 use adjunct::memory::Shared;
 use adjunct::ops::digest::{Part, SHA256};
 use adjunct::ops::random::random;

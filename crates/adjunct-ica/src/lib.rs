@@ -15,7 +15,6 @@ pub mod hash;
 pub mod keep;
 pub mod libcrypto;
 pub mod list;
-pub mod lock;
 pub mod machine;
 pub mod rsa;
 pub mod serve;

@@ -8,6 +8,7 @@
 //! * [`memory`]: boxes and buffers that may not be had.
 //! * [`thread`]: what ends with a thread.
 //! * [`fork`]: which process along a line of forks this is.
+//! * [`lock`]: a lock that a fork opens.
 //! * [`config`]: the `algorithms =` keywords.
 //! * [`sandbox`]: whether a filter of system calls is in force.
 //! * [`slab`]: values that have numbers.
@@ -22,9 +23,10 @@ pub mod catalogue;
 pub mod config;
 pub mod counters;
 pub mod diag;
-mod environment;
+pub mod environment;
 pub mod error;
 pub mod fork;
+pub mod lock;
 pub mod memory;
 pub mod ops;
 pub mod sandbox;

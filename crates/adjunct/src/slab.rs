@@ -23,8 +23,10 @@ const FIRST: usize = 64;
 const PIECES: usize = 26;
 /// Lists of free places; a thread begins at one of its own.
 const LISTS: usize = 8;
-/// One owner, in a place's word: the generation is above.
-const OWNERS: u64 = u32::MAX as u64;
+/// The owners, in a place's word: the generation is above.
+const OWNERS: u64 = RETIRED - 1;
+/// The bit that says that the value is not found by its number any more.
+const RETIRED: u64 = 1 << 31;
 
 /// The name of a value in a [`Slab`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -215,11 +217,41 @@ impl<T> Slab<T> {
     pub fn get(&'static self, number: Number) -> Option<Entry<T>> {
         let place = self.place(number.place())?;
         let owned = |word: u64| {
-            let owners = word & OWNERS;
-            (word >> 32 == u64::from(number.generation()) && owners != 0 && owners != OWNERS).then_some(word + 1)
+            let found = word >> 32 == u64::from(number.generation()) && word & RETIRED == 0;
+            (found && word & OWNERS != 0 && word & OWNERS != OWNERS).then_some(word + 1)
         };
         place.word.fetch_update(Acquire, Relaxed, owned).ok()?;
         Some(Entry { slab: self, place, number: number.place() })
+    }
+
+    /// Has the slab itself own the value from now on; [`Slab::retire`] ends that.
+    pub fn keep(&'static self, entry: Entry<T>) -> Number {
+        let number = entry.number();
+        std::mem::forget(entry);
+        number
+    }
+
+    /// The value that [`Slab::keep`] was given, which no number finds from now on: of several who ask, one gets it.
+    pub fn retire(&'static self, number: Number) -> Option<Entry<T>> {
+        let place = self.place(number.place())?;
+        let retired = |word: u64| {
+            let found = word >> 32 == u64::from(number.generation()) && word & RETIRED == 0 && word & OWNERS != 0;
+            found.then_some(word | RETIRED)
+        };
+        place.word.fetch_update(Acquire, Relaxed, retired).ok()?;
+        Some(Entry { slab: self, place, number: number.place() })
+    }
+
+    /// Calls `body` with each value that a number finds. Those that come meanwhile may be missed.
+    pub fn each(&'static self, mut body: impl FnMut(Entry<T>)) {
+        for place in 0..self.fresh.load(Acquire) {
+            let generation = self.place(place).map_or(0, |place| (place.word.load(Relaxed) >> 32) as u32);
+            if generation != 0
+                && let Some(entry) = self.get(Number::new(generation, place))
+            {
+                body(entry);
+            }
+        }
     }
 }
 
@@ -318,6 +350,31 @@ mod tests {
         }
         assert_eq!(Number::from_integer(0), None);
         assert_eq!(Number::from_integer(next.number().get()), Some(next.number()));
+    }
+
+    #[test]
+    fn what_is_kept_is_found_until_it_is_retired() {
+        static SLAB: Slab<u32> = Slab::new();
+        let numbers: Vec<_> = (0..100).map(|i| SLAB.keep(SLAB.insert(i).unwrap())).collect();
+        let mut sum = 0;
+        SLAB.each(|entry| sum += *entry);
+        assert_eq!(sum, (0..100).sum());
+        let held = SLAB.get(numbers[7]).unwrap();
+        assert_eq!(*SLAB.retire(numbers[7]).unwrap(), 7);
+        assert!(SLAB.retire(numbers[7]).is_none() && SLAB.get(numbers[7]).is_none());
+        assert_eq!((*held, held.number()), (7, numbers[7]));
+        drop(held);
+        // Of several who ask, one gets it.
+        let got = AtomicUsize::new(0);
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    numbers.iter().for_each(|n| _ = got.fetch_add(SLAB.retire(*n).is_some().into(), Relaxed))
+                });
+            }
+        });
+        assert_eq!(got.into_inner(), 99);
+        SLAB.each(|_| panic!("nothing is left"));
     }
 
     #[test]

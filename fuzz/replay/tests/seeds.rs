@@ -37,6 +37,9 @@ mod ica_library;
 #[path = "../../fuzz_targets/ica_rsa.rs"]
 mod ica_rsa;
 #[allow(unused_attributes, reason = "a program of its own where it is fuzzed")]
+#[path = "../../fuzz_targets/java_files.rs"]
+mod java_files;
+#[allow(unused_attributes, reason = "a program of its own where it is fuzzed")]
 #[path = "../../fuzz_targets/openssl_cnf.rs"]
 mod openssl_cnf;
 #[allow(unused_attributes, reason = "a program of its own where it is fuzzed")]

@@ -68,7 +68,7 @@ impl User {
 }
 
 /// Refuses all but root.
-pub(super) fn require_root(what: &str) -> Result<(), Failure> {
+pub(crate) fn require_root(what: &str) -> Result<(), Failure> {
     if unistd::geteuid().is_root() {
         return Ok(());
     }

@@ -7,6 +7,7 @@ mod rows;
 mod table;
 
 pub use account::User;
+pub(crate) use account::require_root;
 pub use json::{ica_json, report_json};
 pub use rows::{Line, Rows, lines};
 pub use table::{Look, ica_table, report_table};

@@ -29,7 +29,7 @@ pub enum Software {
     /// themselves.)
     AwsLc,
     /// OpenSSL: its default provider, by not offering the function or by handing the operation over; for libica's programs, the
-    /// libcrypto of the system.
+    /// libcrypto of the system. (PKCS #11's programs, which need no OpenSSL, have ML-KEM and ML-DSA of AWS-LC.)
     OpenSsl,
 }
 

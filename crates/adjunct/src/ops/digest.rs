@@ -5,7 +5,7 @@
 
 use super::Tally;
 use super::tally::Message;
-use crate::adapter::cpu::awslc::digest::Digest as State;
+use crate::adapter::cpu::awslc::digest::{self as cpu, Digest as State};
 pub use crate::adapter::cpu::awslc::digest::{
     MAX_BLOCK, MAX_CHAIN, MAX_SIZE, MD5, METHODS, Method, SHA1, SHA3_224, SHA3_256, SHA3_384, SHA3_512, SHA224, SHA256,
     SHA384, SHA512, SHA512_224, SHA512_256, SHAKE128, SHAKE256, names,
@@ -168,6 +168,21 @@ impl Digest {
         self.state.resume(chain, length)
     }
 
+    /// All that has come of a message, for [`Digest::restore`] of the same method, which goes on with it. Counts nothing, for the
+    /// message goes on here too. `None` of an extendable-output function whose message has ended.
+    pub fn save<'a>(&self, out: &'a mut [u8; MAX_SAVED]) -> Option<&'a [u8]> {
+        (!self.squeezing).then(|| saved(self.message, out, |out| self.state.save(out).len()))
+    }
+
+    /// Goes on with a message that [`Digest::save`] has saved. At its end it counts as a whole.
+    ///
+    /// # Errors
+    /// [`Error::Length`] where it is not of this method.
+    pub fn restore(&mut self, saved: &[u8]) -> Result<(), Error> {
+        self.squeezing = false;
+        restored(&mut self.message, saved, |saved| self.state.restore(saved))
+    }
+
     /// Ends a part of a message, of whole blocks, that another digest goes on with: its chaining value, as FIPS 180-4 and FIPS 202
     /// write it into bytes. An operation of its own over the bytes of the part. `None` for MD5, which counts nothing.
     pub fn suspend<'a>(&mut self, out: &'a mut [u8; MAX_CHAIN]) -> Option<&'a [u8]> {
@@ -175,6 +190,39 @@ impl Digest {
         self.message.count();
         Some(chain)
     }
+}
+
+/// The bytes of a message so far, before what the adapter saves of it.
+pub(super) const COUNTED: usize = 8;
+
+/// The longest digest or HMAC in progress as it is saved, in bytes.
+pub const MAX_SAVED: usize = COUNTED + cpu::MAX_SAVED;
+
+/// Writes what is saved of a message: its bytes, then what `save` writes.
+pub(super) fn saved(
+    message: Message,
+    out: &mut [u8; MAX_SAVED],
+    save: impl FnOnce(&mut [u8; cpu::MAX_SAVED]) -> usize,
+) -> &[u8] {
+    out[..COUNTED].copy_from_slice(&(message.bytes as u64).to_be_bytes());
+    let length = out.last_chunk_mut().map_or(0, save);
+    &out[..COUNTED + length]
+}
+
+/// Sets the bytes of a message to those that were saved, once `restore` has done the rest.
+///
+/// # Errors
+/// [`Error::Length`], and what `restore` says.
+pub(super) fn restored(
+    message: &mut Message,
+    saved: &[u8],
+    restore: impl FnOnce(&[u8]) -> Result<(), Error>,
+) -> Result<(), Error> {
+    let short = Error::Length { what: "saved message", got: saved.len(), expected: "what was saved" };
+    let (bytes, rest) = saved.split_first_chunk::<COUNTED>().ok_or(short)?;
+    restore(rest)?;
+    message.bytes = u64::from_be_bytes(*bytes) as usize;
+    Ok(())
 }
 
 /// A digest of a message that is there as a whole.

@@ -2,7 +2,7 @@
 //! within count nothing.
 
 use super::Tally;
-use super::digest::{MAX_SIZE, Method};
+use super::digest::{MAX_SAVED, MAX_SIZE, Method, restored, saved};
 use super::tally::Message;
 use crate::adapter::cpu::awslc::mac as cpu;
 pub use crate::adapter::cpu::awslc::mac::{BlockCipher, TLS_HEADER};
@@ -68,6 +68,20 @@ impl Hmac {
     pub fn finish(&mut self, out: &mut [u8]) {
         self.mac.finish(out);
         self.message.count();
+    }
+
+    /// All that has come of a message, for [`Hmac::restore`] under the same key, which goes on with it. Counts nothing, for the message
+    /// goes on here too.
+    pub fn save<'a>(&self, out: &'a mut [u8; MAX_SAVED]) -> &'a [u8] {
+        saved(self.message, out, |out| self.mac.save(out).len())
+    }
+
+    /// Goes on with a message that [`Hmac::save`] has saved. At its end it counts as a whole.
+    ///
+    /// # Errors
+    /// [`Error::Length`] where it is not of this digest.
+    pub fn restore(&mut self, saved: &[u8]) -> Result<(), Error> {
+        restored(&mut self.message, saved, |saved| self.mac.restore(saved))
     }
 
     /// Whether [`Hmac::tls_record`] serves this digest.
@@ -236,5 +250,35 @@ impl CmacOnce {
         chain.copy_from_slice(cmac.chain(blocks));
         self.tally.count(direction, blocks.len());
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::digest::{Digest, METHODS};
+    use super::*;
+
+    #[test]
+    fn messages_go_on_elsewhere_from_what_was_saved() {
+        for method in METHODS.iter().filter(|method| !method.xof) {
+            let (mut one, mut other) =
+                (Hmac::new(method, b"key").expect("a key"), Hmac::new(method, b"key").expect("a key"));
+            let (mut digest, mut again) = (Digest::new(method), Digest::new(method));
+            one.update(&[7; 300]);
+            digest.update(&[7; 300]);
+            other.update(b"dropped");
+            other.restore(one.save(&mut [0; MAX_SAVED])).expect("what was saved");
+            again.restore(digest.save(&mut [0; MAX_SAVED]).expect("a state")).expect("what was saved");
+            assert!(again.clone().restore(&[0; 7]).is_err());
+            let (mut a, mut b) = ([0; 2 * MAX_SIZE], [0; 2 * MAX_SIZE]);
+            for (hmac, digest, out) in [(&mut one, &mut digest, &mut a), (&mut other, &mut again, &mut b)] {
+                hmac.update(b"rest");
+                hmac.finish(&mut out[..MAX_SIZE]);
+                digest.update(b"rest");
+                digest.finish(&mut out[MAX_SIZE..]);
+            }
+            assert_eq!(a, b, "{method:?}");
+            assert_eq!((one.message.bytes, other.message.bytes, again.is_empty()), (304, 304, false));
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! Ed25519 (RFC 8032, 5.1).
 
 use super::{Private, count};
+use crate::adapter::Outcome;
 use crate::adapter::cpu::awslc::ecx as cpu;
 use crate::adapter::lanes::curve as lanes;
 use crate::catalogue::{Direction, Function};
@@ -12,6 +13,7 @@ pub const KEY: usize = cpu::KEY;
 /// The length of a signature, in bytes.
 pub const SIGNATURE: usize = cpu::SIGNATURE;
 
+pub use cpu::Ed25519Form as Form;
 pub use cpu::ed25519_is_ordinary as is_ordinary;
 
 /// Generates a key pair.
@@ -60,5 +62,32 @@ pub fn sign(private: &Private<KEY>, public: &[u8; KEY], message: &[u8]) -> Resul
 pub fn verify(public: &[u8; KEY], message: &[u8], signature: &[u8; SIGNATURE]) -> bool {
     let (good, outcome) = cpu::ed25519_verify(public, message, signature);
     count(Function::Ed25519Verify, outcome);
+    good
+}
+
+/// Signs `message` with a context, or its digest (Ed25519ctx, Ed25519ph): software, for want of batches and instructions that do.
+/// `public` as for [`sign`].
+///
+/// # Errors
+/// [`Error::Length`] for a context of more than 255 bytes, and for Ed25519ctx of none; [`Error::Failed`] where memory runs out.
+pub fn sign_form(
+    form: Form<'_>,
+    private: &Private<KEY>,
+    public: &[u8; KEY],
+    message: &[u8],
+) -> Result<[u8; SIGNATURE], Error> {
+    if form.context.len() > 255 || form.context.is_empty() && !form.prehash {
+        return Err(Error::Length { what: "context", got: form.context.len(), expected: "1 to 255" });
+    }
+    let signature = cpu::ed25519_sign_form(form, private.clear(), public, message);
+    let signature = signature.ok_or(Error::Failed("ED25519_sign"))?;
+    Tally::new(Function::Ed25519Sign, 0).out_of_batches().ran(Outcome::Library).count(Direction::Encrypt, 0);
+    Ok(signature)
+}
+
+/// Whether `signature` is one of `message` in a form by `public`.
+pub fn verify_form(form: Form<'_>, public: &[u8; KEY], message: &[u8], signature: &[u8; SIGNATURE]) -> bool {
+    let good = cpu::ed25519_verify_form(form, public, message, signature);
+    count(Function::Ed25519Verify, Outcome::Library);
     good
 }

@@ -239,6 +239,9 @@ pub(super) use state::Family;
 /// The longest chaining value, in bytes: that of SHA-3 and SHAKE.
 pub const MAX_CHAIN: usize = 200;
 
+/// The longest digest in progress as it is saved, in bytes.
+pub const MAX_SAVED: usize = MAX_CHAIN + 16 + MAX_BLOCK;
+
 /// The longest result of a method that is not an extendable-output function, in bytes.
 pub const MAX_SIZE: usize = 64;
 /// The longest block, in bytes.
@@ -444,6 +447,29 @@ mod tests {
                 digest.finish(&mut out[..method.size]);
             }
             assert_eq!(a, b, "{method:?}");
+        }
+    }
+
+    #[test]
+    fn a_digest_goes_on_from_what_was_saved() {
+        let message: Vec<u8> = (0..700u32).map(|i| (i * 11) as u8).collect();
+        for method in METHODS {
+            for at in [0, 1, method.block - 1, method.block, method.block + 1, 3 * method.block, 500] {
+                let (mut first, mut second) = (Digest::new(method), Digest::new(method));
+                first.update(&message[..at]);
+                let mut place = [0; MAX_SAVED];
+                let saved = first.save(&mut place);
+                second.update(b"something else");
+                second.restore(saved).expect("what was saved");
+                assert!(second.clone().restore(&saved[..10]).is_err());
+                assert!(second.clone().restore(&[saved, &[0; MAX_BLOCK]].concat()).is_err());
+                let (mut a, mut b) = ([0; MAX_SIZE], [0; MAX_SIZE]);
+                for (digest, out) in [(&mut first, &mut a), (&mut second, &mut b)] {
+                    digest.update(&message[at..]);
+                    digest.finish(&mut out[..method.size]);
+                }
+                assert_eq!(a, b, "{method:?} at {at}");
+            }
         }
     }
 

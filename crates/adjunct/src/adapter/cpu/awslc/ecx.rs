@@ -142,6 +142,48 @@ pub fn ed25519_verify(public: &[u8; KEY], message: &[u8], signature: &[u8; SIGNA
     (good, Outcome::Library)
 }
 
+/// A form of Ed25519 that instructions do not have (RFC 8032, 5.1): with a context, of 1 to 255 bytes, or of the message's SHA-512 with
+/// a context that may be empty. Both are computed by the library.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ed25519Form<'a> {
+    /// Ed25519ph; else Ed25519ctx.
+    pub prehash: bool,
+    /// The context.
+    pub context: &'a [u8],
+}
+
+/// Signs `message` in a form. `public` must be the public key of `seed`. `None` where the context is too long, or memory runs out.
+pub fn ed25519_sign_form(
+    form: Ed25519Form<'_>,
+    seed: &[u8; KEY],
+    public: &[u8; KEY],
+    message: &[u8],
+) -> Option<[u8; SIGNATURE]> {
+    let mut private = Zeroizing::new([0; 2 * KEY]);
+    private[..KEY].copy_from_slice(seed);
+    private[KEY..].copy_from_slice(public);
+    let mut signature = [0; SIGNATURE];
+    let (context, length) = (form.context.as_ptr(), form.context.len());
+    let sign = if form.prehash { lc::ED25519ph_sign } else { lc::ED25519ctx_sign };
+    // SAFETY: pointers and lengths describe message and context, the arrays have the lengths the functions take.
+    let done =
+        unsafe { sign(signature.as_mut_ptr(), message.as_ptr(), message.len(), private.as_ptr(), context, length) };
+    (done == 1).then_some(signature)
+}
+
+/// Whether `signature` is one of `message` in a form by `public`.
+pub fn ed25519_verify_form(
+    form: Ed25519Form<'_>,
+    public: &[u8; KEY],
+    message: &[u8],
+    signature: &[u8; SIGNATURE],
+) -> bool {
+    let (context, length) = (form.context.as_ptr(), form.context.len());
+    let verify = if form.prehash { lc::ED25519ph_verify } else { lc::ED25519ctx_verify };
+    // SAFETY: pointers and lengths describe message and context, the arrays have the lengths the functions take.
+    unsafe { verify(message.as_ptr(), message.len(), signature.as_ptr(), public.as_ptr(), context, length) == 1 }
+}
+
 /// Whether `public` is an encoding all Ed25519 decoders read alike: y below the field's prime, and no sign on an x of 0
 /// (RFC 8032, 5.1.3, refuses the others; OpenSSL takes them).
 pub fn ed25519_is_ordinary(public: &[u8; KEY]) -> bool {

@@ -108,6 +108,19 @@ impl Hmac {
         self.current.finish(out);
     }
 
+    /// All that has come of a message, for [`Hmac::restore`] under the same key.
+    pub fn save<'a>(&self, out: &'a mut [u8; digest::MAX_SAVED]) -> &'a [u8] {
+        self.current.save(out)
+    }
+
+    /// Goes on with a message that [`Hmac::save`] has saved.
+    ///
+    /// # Errors
+    /// [`Error::Length`] where it is not of this digest.
+    pub fn restore(&mut self, saved: &[u8]) -> Result<(), Error> {
+        self.current.restore(saved)
+    }
+
     /// Whether [`Hmac::tls_record`] serves this digest.
     pub fn has_tls_record(&self) -> bool {
         self.tls_method().is_some()

@@ -22,6 +22,8 @@ mod group;
 pub mod locks;
 pub mod mac;
 mod memory;
+pub mod mldsa;
+pub mod mlkem;
 mod poly1305;
 mod private;
 #[cfg(test)]

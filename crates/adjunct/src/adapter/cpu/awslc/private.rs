@@ -165,6 +165,72 @@ functions! {
     ) -> c_int;
 }
 
+// crypto/fipsmodule/ml_dsa/ml_dsa.h and crypto/fipsmodule/ml_kem/ml_kem.h: ML-DSA gives 1 for success, ML-KEM 0. EVP has neither ML-DSA's
+// variants (without randomness, of a digest) nor ML-KEM's seeds.
+macro_rules! lattices {
+    ($(dsa $keypair:ident $public:ident $sign:ident $verify:ident;)* $(kem $generate:ident $encapsulate:ident $decapsulate:ident $check_public:ident $check_private:ident;)*) => {
+        functions! {
+            $(
+                fn $keypair(public: *mut u8, private: *mut u8, seed: *const u8) -> c_int;
+                /// Checks that the parts of the private key belong together.
+                fn $public(public: *mut u8, private: *const u8) -> c_int;
+                fn $sign(
+                    private: *const u8,
+                    signature: *mut u8,
+                    signature_length: *mut usize,
+                    message: *const u8,
+                    length: usize,
+                    prefix: *const u8,
+                    prefix_length: usize,
+                    random: *const u8,
+                ) -> c_int;
+                fn $verify(
+                    public: *const u8,
+                    signature: *const u8,
+                    signature_length: usize,
+                    message: *const u8,
+                    length: usize,
+                    prefix: *const u8,
+                    prefix_length: usize,
+                ) -> c_int;
+            )*
+            $(
+                fn $generate(
+                    public: *mut u8,
+                    public_length: *mut usize,
+                    private: *mut u8,
+                    private_length: *mut usize,
+                    seed: *const u8,
+                ) -> c_int;
+                fn $encapsulate(
+                    ciphertext: *mut u8,
+                    ciphertext_length: *mut usize,
+                    secret: *mut u8,
+                    secret_length: *mut usize,
+                    public: *const u8,
+                ) -> c_int;
+                fn $decapsulate(
+                    secret: *mut u8,
+                    secret_length: *mut usize,
+                    ciphertext: *const u8,
+                    private: *const u8,
+                ) -> c_int;
+                fn $check_public(public: *const u8, length: usize) -> c_int;
+                fn $check_private(private: *const u8, length: usize) -> c_int;
+            )*
+        }
+    };
+}
+
+lattices! {
+    dsa ml_dsa_44_keypair_internal ml_dsa_44_pack_pk_from_sk ml_dsa_44_sign_internal ml_dsa_44_verify_internal;
+    dsa ml_dsa_65_keypair_internal ml_dsa_65_pack_pk_from_sk ml_dsa_65_sign_internal ml_dsa_65_verify_internal;
+    dsa ml_dsa_87_keypair_internal ml_dsa_87_pack_pk_from_sk ml_dsa_87_sign_internal ml_dsa_87_verify_internal;
+    kem ml_kem_512_keypair_deterministic ml_kem_512_encapsulate ml_kem_512_decapsulate ml_kem_512_check_pk ml_kem_512_check_sk;
+    kem ml_kem_768_keypair_deterministic ml_kem_768_encapsulate ml_kem_768_decapsulate ml_kem_768_check_pk ml_kem_768_check_sk;
+    kem ml_kem_1024_keypair_deterministic ml_kem_1024_encapsulate ml_kem_1024_decapsulate ml_kem_1024_check_pk ml_kem_1024_check_sk;
+}
+
 // crypto/rand_extra/internal.h and crypto/ube/internal.h.
 functions! {
     /// Bytes of the operating system; 0 where it has none yet, after a start of the machine. Ends the process where it refuses them.

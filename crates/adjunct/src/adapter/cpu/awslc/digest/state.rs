@@ -1,11 +1,15 @@
 //! The state of a digest as the library lays it out: its chaining value, read and set, and CPACF working on it.
 
-use super::{Digest, MAX_CHAIN, Method};
-use crate::adapter::cpu::awslc::private::Keccak;
+use super::{Digest, MAX_CHAIN, MAX_SAVED, Method};
+use crate::adapter::cpu::awslc::private::{Keccak, Md5};
 use crate::adapter::cpu::cpacf::digest::{Served, State};
 use crate::error::Error;
 use aws_lc_sys::{SHA_CTX, SHA256_CTX, SHA512_CTX};
-use zeroize::Zeroize;
+use zeroize::{Zeroize, Zeroizing};
+
+/// The length of MD5's chaining value, and of what a message's length is saved in, in bytes.
+const MD5_CHAIN: usize = 16;
+const LENGTH: usize = 16;
 
 /// A Keccak context from which output has been taken.
 const SQUEEZING: u8 = 1;
@@ -217,6 +221,74 @@ impl Digest {
             }
         }
         context.set_bits(length << 3);
+        Ok(())
+    }
+
+    /// The bytes of the block that is begun, which are not yet in the chaining value.
+    fn begun(&self) -> &[u8] {
+        let state = self.state.as_ptr();
+        // SAFETY: each state is initialised, and of its family's type.
+        let (block, used): (&[u8], usize) = unsafe {
+            match self.method.family() {
+                Some(Family::Sha1) => (&(*state.cast::<SHA_CTX>()).data, (*state.cast::<SHA_CTX>()).num as usize),
+                Some(Family::Sha256) => {
+                    (&(*state.cast::<SHA256_CTX>()).data, (*state.cast::<SHA256_CTX>()).num as usize)
+                }
+                Some(Family::Sha512) => (&(*state.cast::<SHA512_CTX>()).p, (*state.cast::<SHA512_CTX>()).num as usize),
+                Some(Family::Keccak) => (&(*state.cast::<Keccak>()).buf, (*state.cast::<Keccak>()).buf_load),
+                None => (&(*state.cast::<Md5>()).buf, (*state.cast::<Md5>()).num as usize),
+            }
+        };
+        &block[..used]
+    }
+
+    /// All that has come of a message, for [`Digest::restore`] of the same method: the chaining value, the length, and the bytes of
+    /// the block that is begun. Not once output has been taken.
+    pub fn save<'a>(&self, out: &'a mut [u8; MAX_SAVED]) -> &'a [u8] {
+        let mut chain = Zeroizing::new([0; MAX_CHAIN]);
+        let (size, length) = match self.chain(&mut chain) {
+            Some(chain) => (chain.len(), self.clone().context().map_or(0, |context| context.bits()) >> 3),
+            None => {
+                // SAFETY: a method without a family is MD5, of whose type its state is.
+                let md5 = unsafe { &*self.state.as_ptr().cast::<Md5>() };
+                chain.as_chunks_mut().0.iter_mut().zip(md5.state).for_each(|(b, word)| *b = word.to_le_bytes());
+                (MD5_CHAIN, u128::from(md5.bits[1]) << 29 | u128::from(md5.bits[0] >> 3))
+            }
+        };
+        let begun = self.begun();
+        let (head, rest) = out.split_at_mut(size + LENGTH);
+        head[..size].copy_from_slice(&chain[..size]);
+        head[size..].copy_from_slice(&length.to_be_bytes());
+        rest[..begun.len()].copy_from_slice(begun);
+        &out[..size + LENGTH + begun.len()]
+    }
+
+    /// Goes on with a message that [`Digest::save`] has saved.
+    ///
+    /// # Errors
+    /// [`Error::Length`] where it is not of this method.
+    pub fn restore(&mut self, saved: &[u8]) -> Result<(), Error> {
+        let family = self.method.family();
+        let size = family.map_or(MD5_CHAIN, Family::chain);
+        let parts = saved.split_at_checked(size).and_then(|(chain, rest)| {
+            let (length, begun) = rest.split_first_chunk::<LENGTH>()?;
+            (begun.len() < self.method.block).then_some((chain, length, begun))
+        });
+        let Some((chain, length, begun)) = parts else {
+            return Err(Error::Length { what: "saved digest", got: saved.len(), expected: "what the method saves" });
+        };
+        // SHA-3 keeps no length.
+        let whole = u128::from_be_bytes(*length).saturating_sub(begun.len() as u128);
+        if family.is_some() {
+            self.resume(chain, whole)?;
+        } else {
+            self.reset();
+            // SAFETY: as in `save`.
+            let md5 = unsafe { &mut *self.state.as_mut_ptr().cast::<Md5>() };
+            md5.state.iter_mut().zip(chain.as_chunks().0).for_each(|(word, b)| *word = u32::from_le_bytes(*b));
+            md5.bits = [(whole << 3) as u32, (whole >> 29) as u32];
+        }
+        self.update(begun);
         Ok(())
     }
 }

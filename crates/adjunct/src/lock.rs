@@ -1,10 +1,12 @@
-//! A lock for what a program's threads share of the library, and its children may inherit in the middle of a change.
+//! A lock for what a program's threads share of a module, and its children may inherit in the middle of a change.
 //!
 //! Its word says in which process it was taken, by the number that tells one from another along a line of forks. So a child finds
 //! it open, though its parent's thread that was inside is not there to leave, and is told that what it finds may be half
 //! changed. A body that panics leaves it open too. To be held for microseconds only: who waits yields, and may instead give up.
 
-use adjunct::fork::generation;
+#![allow(unsafe_code)]
+
+use crate::fork::generation;
 use std::cell::UnsafeCell;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
@@ -83,9 +85,9 @@ impl<T> Lock<T> {
         body(unsafe { &mut *self.value.get() }, taken)
     }
 
-    /// As if a thread were inside, of the process with this generation; 0: none.
-    #[cfg(test)]
-    pub(crate) fn pretend(&self, generation: u32) {
+    /// As if a thread were inside, of the process with this generation; 0: none. For tests.
+    #[doc(hidden)]
+    pub fn pretend(&self, generation: u32) {
         self.holder.store(generation, SeqCst);
     }
 }

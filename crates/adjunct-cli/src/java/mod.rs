@@ -1,0 +1,58 @@
+//! `adjunct java`: Java's SunPKCS11 with adjunct's PKCS #11 module, or another one.
+//!
+//! [`check`] tells what a JDK will make of configuration files. [`config`] writes them, with the mechanisms that win when each call is
+//! measured.
+
+pub mod check;
+pub mod config;
+pub mod dialect;
+
+mod cfg;
+mod choose;
+mod finding;
+mod jdk;
+mod lint;
+mod names;
+mod program;
+mod properties;
+mod security;
+#[cfg(test)]
+mod tests;
+mod tokenizer;
+
+use crate::Failure;
+use std::process::ExitCode;
+
+/// Configure Java to use crypto hardware through PKCS #11, and check such configurations
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Command {
+    Check(check::Args),
+    Config(config::Args),
+}
+
+/// Runs the subcommand.
+///
+/// # Errors
+/// [`Failure`] with the one line to show.
+pub fn run(args: &Args) -> Result<ExitCode, Failure> {
+    crate::interrupt::catch_interrupts();
+    match &args.command {
+        Command::Check(args) => check::run(args),
+        Command::Config(args) => config::run(args),
+    }
+}
+
+/// Reads bytes as each kind of file, in every dialect that differs, and tells of them. For fuzzing; it must never panic.
+pub fn fuzz(bytes: &[u8]) {
+    for dialect in ["openjdk-17", "openjdk-25", "semeru", "ibm8"] {
+        if let Ok(dialect) = dialect.parse() {
+            check::fuzz(bytes, dialect);
+        }
+    }
+}

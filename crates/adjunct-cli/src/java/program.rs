@@ -1,0 +1,169 @@
+//! Our Java program: run from its source by a JDK, it makes calls with a provider and without, and says what happened.
+
+use super::jdk::Jdk;
+use crate::failure::cause;
+use crate::interrupt::interrupted;
+use crate::process::Running;
+use crate::{Failure, scratch};
+use std::ffi::OsString;
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+use std::process::Stdio;
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+/// The program itself.
+pub(super) const SOURCE: &str = include_str!("Jca.java");
+
+/// How long a line of its may be awaited.
+const SILENCE: Duration = Duration::from_secs(120);
+
+/// A line that it wrote: its fields.
+pub(super) type Fields = Vec<String>;
+
+/// Runs the program; `line` is given what it writes for us, in order. What SunPKCS11 prints (`showInfo`) comes back.
+///
+/// # Errors
+/// [`Failure`]: it cannot be run, or ended in another way than by itself.
+pub(super) fn run(jdk: &Jdk, words: &[OsString], mut line: impl FnMut(&Fields)) -> Result<Vec<String>, Failure> {
+    if let Some(why) = jdk.cannot_compile() {
+        return Err(Failure::new(format!("{}: {why}", jdk.home.display())));
+    }
+    let folder = scratch::folder()?;
+    let source = folder.path().join("Jca.java");
+    std::fs::write(&source, SOURCE).map_err(|e| crate::failure::cannot_write(&source, &e))?;
+    let mut command = jdk.java();
+    // Neither a file of security properties nor counters of the user's decide what is run here.
+    command.arg("-XX:TieredStopAtLevel=4").arg(&source).args(words).current_dir(folder.path());
+    let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+    let mut child = child
+        .map_err(|e| Failure::new(format!("cannot run {}: {}", jdk.home.join("bin/java").display(), cause(&e))))?;
+    let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
+    let mut running = Running::new(child);
+    let (sender, lines) = mpsc::channel();
+    let reader = std::thread::spawn(move || {
+        let Some(stdout) = stdout else { return };
+        for text in BufReader::new(stdout).split(b'\n').map_while(Result::ok) {
+            if sender.send(String::from_utf8_lossy(&text).into_owned()).is_err() {
+                return;
+            }
+        }
+    });
+    let errors = std::thread::spawn(move || {
+        let mut text = Vec::new();
+        if let Some(mut stderr) = stderr {
+            let _ = stderr.by_ref().take(1 << 20).read_to_end(&mut text);
+            // What is more than anybody reads is drained: the program must not wait for us.
+            let _ = std::io::copy(&mut stderr, &mut std::io::sink());
+        }
+        String::from_utf8_lossy(&text).into_owned()
+    });
+    let (mut others, mut last, mut fatal) = (Vec::new(), Instant::now(), None);
+    loop {
+        interrupted()?;
+        match lines.recv_timeout(Duration::from_millis(50)) {
+            Ok(text) => {
+                last = Instant::now();
+                match text.strip_prefix("@\t") {
+                    Some(fields) => {
+                        let fields: Fields = fields.split('\t').map(str::to_owned).collect();
+                        if fields[0] == "fatal" {
+                            fatal = fields.get(1).cloned();
+                        } else {
+                            line(&fields);
+                        }
+                    }
+                    None => others.push(text),
+                }
+            }
+            Err(mpsc::RecvTimeoutError::Disconnected) => break,
+            Err(mpsc::RecvTimeoutError::Timeout) if last.elapsed() > SILENCE => {
+                let seconds = SILENCE.as_secs();
+                return Err(Failure::new(format!("Java did nothing for {seconds} seconds, and was ended")));
+            }
+            Err(mpsc::RecvTimeoutError::Timeout) => {}
+        }
+    }
+    let status = running.wait(Duration::from_secs(30))?;
+    let _ = reader.join();
+    let said = errors.join().unwrap_or_default();
+    if let Some(why) = fatal {
+        return Err(Failure::new(format!("Java cannot use the module: {why}")));
+    }
+    if status.is_none_or(|s| !s.success()) {
+        let how = status.map_or_else(|| "it did not end".to_owned(), |s| s.to_string());
+        let why = said.lines().map(str::trim).find(|l| !l.is_empty()).unwrap_or(&how);
+        return Err(Failure::new(format!("Java failed: {why}")));
+    }
+    Ok(others)
+}
+
+/// What a module has, as SunPKCS11 shows it.
+#[derive(Debug, Default)]
+pub(super) struct Shown {
+    /// The names of its mechanisms, as SunPKCS11 gives them; numbers where it knows none.
+    pub mechanisms: Vec<String>,
+    /// Its token wants a login.
+    pub login: bool,
+    /// The token's label.
+    pub label: String,
+}
+
+impl Shown {
+    /// Reads what `showInfo = true` prints.
+    pub fn parse(lines: &[String]) -> Shown {
+        let mut shown = Shown::default();
+        let mut token = false;
+        for line in lines {
+            if let Some(name) = line.strip_prefix("Mechanism ").and_then(|l| l.strip_suffix(':')) {
+                shown.mechanisms.push(name.to_owned());
+                token = false;
+            }
+            token |= line.starts_with("Token info");
+            if token && let Some(flags) = line.trim().strip_prefix("flags:") {
+                shown.login = flags.contains("CKF_LOGIN_REQUIRED");
+            }
+            if token && let Some(label) = line.trim().strip_prefix("label:") {
+                shown.label = label.trim().to_owned();
+            }
+        }
+        shown
+    }
+
+    /// Whether the module has this mechanism.
+    pub fn has(&self, name: &str) -> bool {
+        self.mechanisms.iter().any(|m| m == name)
+    }
+}
+
+/// A call that [`probe`] made with the provider first in the list.
+#[derive(Debug, Clone)]
+pub(super) struct Served {
+    /// Its row.
+    pub row: String,
+    /// `TYPE.ALGORITHM`.
+    pub service: String,
+    /// Whether the provider offers it.
+    pub offered: bool,
+    /// Who did it; nothing where it failed.
+    pub by: String,
+    /// Why the provider did not.
+    pub error: String,
+}
+
+/// Makes every call once with the configuration's provider at the first place.
+///
+/// # Errors
+/// As [`run`].
+pub(super) fn probe(jdk: &Jdk, config: &Path) -> Result<(Vec<Served>, Shown), Failure> {
+    let mut all = Vec::new();
+    let others = run(jdk, &["probe".into(), config.into()], |fields| {
+        if let [kind, row, service, offered, by, error] = fields.as_slice()
+            && kind == "served"
+        {
+            let (row, service, by, error) = (row.clone(), service.clone(), by.clone(), error.clone());
+            all.push(Served { row, service, offered: offered == "true", by, error });
+        }
+    })?;
+    Ok((all, Shown::parse(&others)))
+}

@@ -1,0 +1,311 @@
+//! `adjunct java`: beside the JDKs of this machine, and without any.
+
+use serde_json::Value;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+fn adjunct(words: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_adjunct"));
+    command.arg("java").args(words).env_remove("JAVA_HOME").output().expect("the command runs")
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// The JDKs that are here, 17 or later, with a compiler and SunPKCS11.
+fn jdks() -> Vec<PathBuf> {
+    let folders = fs::read_dir("/usr/lib/jvm").into_iter().flatten().flatten().map(|e| e.path());
+    let mut all: Vec<PathBuf> = folders
+        .filter(|home| !home.is_symlink() && home.join("bin/javac").is_file())
+        .filter(|home| {
+            fs::read_to_string(home.join("release"))
+                .is_ok_and(|r| r.contains("jdk.crypto.cryptoki") && !r.contains("\"1.8"))
+        })
+        .collect();
+    all.sort();
+    if all.is_empty() {
+        eprintln!("no JDK in /usr/lib/jvm: skipped");
+    }
+    all
+}
+
+const LINES: [&str; 74] = [
+    "name = a",
+    "name = \"a b\"",
+    "name = library",
+    "name a",
+    "library = /x/y.so",
+    "library = /x y",
+    "library = \"/x (y)\"",
+    "library = /x(y)",
+    "library = x.so",
+    "library = ${user.home}/x",
+    "library = ${nope}/x",
+    "library =",
+    "library = ${/}x${{y}}",
+    "description = a b \"c (d)\"",
+    "description = a (b)",
+    "description =",
+    "slot = 1",
+    "slot = -1",
+    "slot = 0x7fffffff",
+    "slot = x",
+    "slotListIndex = 0",
+    "slotListIndex = 1 # c",
+    "enabledMechanisms = { CKM_RSA_PKCS CKM_ECDSA }",
+    "enabledMechanisms = {\n CKM_RSA_PKCS # c\n\n 0x1041\n}",
+    "enabledMechanisms = { CKM_FOO }",
+    "enabledMechanisms = {CKM_RSA_PKCS}",
+    "enabledMechanisms = { CKM_RSA_PKCS, CKM_ECDSA }",
+    "enabledMechanisms = { CKM_RSA_PKCS",
+    "enabledMechanisms = { 0x80000000 }",
+    "enabledMechanisms = { -1 }",
+    "enabledMechanisms\n= { }",
+    "enabledMechanisms =\n\n{ KeyStore }",
+    "disabledMechanisms = { SecureRandom }",
+    "disabledmechanisms = { CKM_MD5 }",
+    "disabledMechanisms = { \"CKM_MD5\" }",
+    "tokenlabel = x",
+    "attributes = compatibility",
+    "attributes = x",
+    "attributes (*, *, *) = { CKA_PRIVATE = false }",
+    "attributes (*, CKO_PRIVATE_KEY, CKK_EC) = {\n CKA_SIGN=true\n}",
+    "attributes (generate, CKO_KEY, *) = { }",
+    "attributes (x, *, *) = { }",
+    "attributes (*, *, 5) = { 0x170 = 1 CKA_ID = 0h0fF }",
+    "attributes (*, *, CKO_DATA) = { }",
+    "attributes (*, *, *) = { CKA_ID = 0h }",
+    "attributes (*, *, *) = { CKA_X = 1 }",
+    "attributes (*, *, *) = { CKA_ID = x }",
+    "attributes (*; *, *) = { }",
+    "attributes (*, *) = { }",
+    "attributes (*, *, *) = { CKA_ID = 0h-1 }",
+    "showInfo = false",
+    "showInfo = yes",
+    "showInfo\n= true",
+    "handleStartupErrors = ignoreAll",
+    "handleStartupErrors = x",
+    "insertionCheckInterval = 100",
+    "insertionCheckInterval = 99",
+    "xinsertionCheckInterval = 5",
+    "cleaner.shortInterval = 999",
+    "cleaner.longInterval = 0x1000",
+    "allowLegacy = true",
+    "functionList = C_GetFunctionList",
+    "cipherTextStealingVariant = CS2",
+    "cipherTextStealingVariant = CS4",
+    "nssArgs = \"x\\101\\n\"",
+    "nssArgs = x",
+    "nssDbMode = noDb",
+    "nssDbMode = x",
+    "nssUseSecmod = false",
+    "nssUseSecmodTrust = true",
+    "# comment",
+    "",
+    "= x",
+    "\"name\" = x",
+];
+
+/// Files of a few of those lines, some with one byte changed, by a generator of fixed numbers.
+fn files() -> Vec<Vec<u8>> {
+    let mut state = 0x2545_f491_4f6c_dd1du64;
+    let mut random = move |below: usize| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 11) as usize % below
+    };
+    let mut all: Vec<Vec<u8>> =
+        LINES.iter().map(|line| format!("name = n\nlibrary = /x\n{line}\n").into_bytes()).collect();
+    all.extend(LINES.iter().map(|line| line.as_bytes().to_vec()));
+    for _ in 0..600 {
+        let mut text = String::new();
+        if random(3) > 0 {
+            text.push_str("name = n\r\nlibrary = /x\n");
+        }
+        for _ in 0..1 + random(5) {
+            text.push_str(LINES[random(LINES.len())]);
+            text.push_str(["\n", "\n", "\r\n", "\r", " "][random(5)]);
+        }
+        let mut bytes = text.into_bytes();
+        if random(2) == 0 {
+            let (at, changed) = (random(bytes.len()), b" =\n\"(#,\\{}x0\xe4\r$"[random(15)]);
+            match random(3) {
+                0 => drop(bytes.remove(at)),
+                1 => bytes[at] = changed,
+                _ => bytes.insert(at, changed),
+            }
+        }
+        all.push(bytes);
+    }
+    all
+}
+
+/// As Try.java writes it.
+fn plain(text: &str) -> String {
+    text.encode_utf16().fold(String::new(), |mut plain, unit| {
+        match u8::try_from(unit) {
+            Ok(c @ b' '..=b'~') => plain.push(char::from(c)),
+            _ => _ = write!(plain, "\\u{unit:04x}"),
+        }
+        plain
+    })
+}
+
+#[test]
+fn the_reader_refuses_what_the_jdk_refuses_in_its_words() {
+    let jdks = jdks();
+    if jdks.is_empty() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let mut names = Vec::new();
+    for (i, bytes) in files().iter().enumerate() {
+        let file = dir.path().join(format!("{i}.cfg"));
+        fs::write(&file, bytes).unwrap();
+        names.push(file.to_str().unwrap().to_owned());
+    }
+    let list = dir.path().join("list");
+    fs::write(&list, names.join("\n") + "\n").unwrap();
+    for home in jdks {
+        let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/java/Try.java");
+        let java =
+            Command::new(home.join("bin/java")).arg(program).arg(&list).current_dir(dir.path()).output().unwrap();
+        assert!(java.status.success(), "{}", said(&java));
+        let java = String::from_utf8(java.stdout).unwrap();
+        let mut words = vec!["check", "--json", "--jdk", home.to_str().unwrap()];
+        words.extend(names.iter().map(String::as_str));
+        let ours: Value = serde_json::from_slice(&adjunct(&words).stdout).unwrap();
+        let ours = ours["files"].as_array().unwrap();
+        assert_eq!((java.lines().count(), ours.len()), (names.len(), names.len()));
+        let mut refused = 0;
+        for (java, ours) in java.lines().zip(ours) {
+            let mine = ours["findings"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .find_map(|f| f["java"].as_str())
+                .map_or_else(|| "taken".to_owned(), plain);
+            let file = ours["file"].as_str().unwrap();
+            assert_eq!(
+                mine,
+                java,
+                "{} {file}: {:?}",
+                home.display(),
+                String::from_utf8_lossy(&fs::read(file).unwrap())
+            );
+            refused += usize::from(java != "taken");
+        }
+        // Most of what is random is refused; both have to be there.
+        assert!(refused > 100 && refused + 20 < names.len(), "{refused} of {}", names.len());
+    }
+}
+
+/// A folder that passes for a JDK of that version, without any program that runs.
+fn pretended(dir: &Path, modules: &str) -> PathBuf {
+    let home = dir.join("jdk");
+    fs::create_dir_all(home.join("bin")).unwrap();
+    fs::create_dir_all(home.join("conf/security")).unwrap();
+    fs::write(home.join("bin/java"), "#!/bin/false\n").unwrap();
+    fs::write(home.join("release"), format!("IMPLEMENTOR=\"X\"\nJAVA_VERSION=\"17.0.1\"\nMODULES=\"{modules}\"\n"))
+        .unwrap();
+    let list = "security.provider.1=SUN\nsecurity.provider.2=SunRsaSign\nsecurity.provider.3=SunPKCS11\n";
+    fs::write(home.join("conf/security/java.security"), list).unwrap();
+    home
+}
+
+#[test]
+fn without_a_compiler_the_rules_are_taken_and_that_is_said() {
+    let dir = tempfile::tempdir().unwrap();
+    let home = pretended(dir.path(), "java.base jdk.crypto.cryptoki");
+    let (module, out) = (dir.path().join("m (1).so"), dir.path().join("out"));
+    fs::write(&module, "").unwrap();
+    let config = |more: &[&str]| {
+        let words = ["config", "--jdk", home.to_str().unwrap(), "--module", module.to_str().unwrap(), "--trust-module"];
+        adjunct(&[&words[..], &["--output", out.to_str().unwrap()], more].concat())
+    };
+    let done = config(&[]);
+    assert!(done.status.success(), "{}", said(&done));
+    assert!(String::from_utf8_lossy(&done.stdout).contains("nothing was measured: this Java has no compiler"));
+    let (file, security) = (out.join("adjunct-pkcs11.cfg"), out.join("adjunct.security"));
+    let text = fs::read_to_string(&file).unwrap();
+    assert!(
+        text.contains("\n    CKM_RSA_PKCS\n    CKM_RSA_PKCS_PSS\n") && !text.contains("\n    CKM_SHA256\n"),
+        "{text}"
+    );
+    let list = fs::read_to_string(&security).unwrap();
+    let lines: Vec<&str> = list.lines().filter(|l| !l.starts_with('#')).collect();
+    let first = format!("security.provider.1=SunPKCS11 {}", file.display());
+    assert_eq!(
+        lines,
+        [first.as_str(), "security.provider.2=SUN", "security.provider.3=SunRsaSign", "security.provider.4=SunPKCS11"]
+    );
+    // What is there stays, and nothing else is left behind.
+    let again = config(&[]);
+    assert!(!again.status.success() && said(&again).contains("is there already; --force replaces it"));
+    assert!(config(&["--force", "--token-keys"]).status.success());
+    assert!(fs::read_to_string(&file).unwrap().contains("KeyStore"));
+    assert_eq!(fs::read_dir(&out).unwrap().count(), 2);
+    // Our own reader has nothing against them.
+    let check = adjunct(&["check", "--jdk", home.to_str().unwrap(), security.to_str().unwrap()]);
+    assert!(check.status.success(), "{}", String::from_utf8_lossy(&check.stdout));
+    assert!(
+        String::from_utf8_lossy(&check.stdout)
+            .contains("taken by OpenJDK 17 as SunPKCS11-adjunct; 0 errors, 0 warnings")
+    );
+}
+
+#[test]
+fn what_is_no_jdk_gets_one_line() {
+    let dir = tempfile::tempdir().unwrap();
+    let none = adjunct(&["config", "--jdk", dir.path().to_str().unwrap()]);
+    assert_eq!((none.status.code(), said(&none).lines().count()), (Some(1), 1));
+    assert!(said(&none).contains("is no JDK: there is no bin/java in it"), "{}", said(&none));
+    let home = pretended(dir.path(), "java.base");
+    let lacks = adjunct(&["config", "--jdk", home.to_str().unwrap()]);
+    assert!(said(&lacks).contains("has no SunPKCS11"), "{}", said(&lacks));
+    let missing = adjunct(&["check", "/no/such/file"]);
+    assert_eq!((missing.status.code(), said(&missing).lines().count()), (Some(1), 1));
+    assert_eq!(adjunct(&["check", "--dialect", "openjdk-5", "/dev/null"]).status.code(), Some(2));
+}
+
+/// A PKCS #11 module whose first slot takes keys without a PIN, where one is to be had.
+fn module() -> Option<String> {
+    let module = std::env::var("ADJUNCT_TEST_PKCS11").ok().filter(|m| Path::new(m).is_file());
+    if module.is_none() {
+        eprintln!("no module in ADJUNCT_TEST_PKCS11: skipped");
+    }
+    module
+}
+
+#[test]
+fn what_is_written_is_measured_and_served_by_the_module() {
+    let Some(module) = module() else { return };
+    for home in jdks() {
+        let dir = tempfile::tempdir().unwrap();
+        let (home, out) = (home.to_str().unwrap(), dir.path().join("out"));
+        let words =
+            ["config", "--quick", "--json", "--trust-module", "--for", "all", "--jdk", home, "--module", &module];
+        let done = adjunct(&[&words[..], &["--output", out.to_str().unwrap()]].concat());
+        assert!(done.status.success(), "{}", said(&done));
+        let report: Value = serde_json::from_slice(&done.stdout).unwrap();
+        let rows = report["rows"].as_array().unwrap();
+        assert_eq!(rows.len(), 14, "{report}");
+        let measured =
+            |row: &str| rows.iter().any(|r| r["row"] == row && r["ratio"].as_f64().is_some_and(|ratio| ratio > 0.0));
+        assert!(measured("rsa-sign") && measured("ec-sign"), "{report}");
+        assert_eq!(report["choices"].as_array().unwrap().len(), 7);
+        let config = out.join("adjunct-pkcs11.cfg");
+        let words = ["check", "--jdk", home, "--module", &module, config.to_str().unwrap()];
+        let check = adjunct(&words);
+        assert!(check.status.success(), "{}", String::from_utf8_lossy(&check.stdout));
+        assert!(
+            !String::from_utf8_lossy(&check.stdout).contains("next provider"),
+            "{}",
+            String::from_utf8_lossy(&check.stdout)
+        );
+    }
+}

@@ -1,0 +1,143 @@
+//! What callers pass, as references: checked as far as pointers can be.
+
+use crate::object::attributes::{Attributes, Value};
+use crate::rv::{Result, Rv, ensure, fail};
+use cryptoki_sys::*;
+
+/// The most attributes of a template, and the deepest that templates may lie in templates.
+const MOST_ATTRIBUTES: CK_ULONG = 1024;
+const DEEPEST: usize = 4;
+/// No buffer of a program is as long.
+const LONGEST: CK_ULONG = 1 << 46;
+
+/// What a pointer points to.
+///
+/// # Safety
+/// Unless it is null, it is a `T` that lives, and is nobody else's, for as long as the result is used.
+pub unsafe fn value<'a, T>(pointer: *mut T) -> Result<&'a mut T> {
+    ensure(!pointer.is_null() && pointer.is_aligned(), CKR_ARGUMENTS_BAD)?;
+    // SAFETY: as the caller says.
+    Ok(unsafe { &mut *pointer })
+}
+
+/// So many values; none of a length of 0, whatever the pointer.
+///
+/// # Safety
+/// Unless it is null or the length 0, so many `T` live there for as long as the result is used, which nobody changes.
+pub unsafe fn slice<'a, T>(pointer: *const T, length: CK_ULONG) -> Result<&'a [T]> {
+    if length == 0 {
+        return Ok(&[]);
+    }
+    ensure(!pointer.is_null() && pointer.is_aligned() && length < LONGEST, CKR_ARGUMENTS_BAD)?;
+    // SAFETY: as the caller says.
+    Ok(unsafe { std::slice::from_raw_parts(pointer, length as usize) })
+}
+
+/// So many values to write to.
+///
+/// # Safety
+/// As for [`slice`], and they are nobody else's.
+pub unsafe fn slice_mut<'a, T>(pointer: *mut T, length: CK_ULONG) -> Result<&'a mut [T]> {
+    if length == 0 {
+        return Ok(&mut []);
+    }
+    ensure(!pointer.is_null() && pointer.is_aligned() && length < LONGEST, CKR_ARGUMENTS_BAD)?;
+    // SAFETY: as the caller says.
+    Ok(unsafe { std::slice::from_raw_parts_mut(pointer, length as usize) })
+}
+
+/// The attributes of a template, copied.
+///
+/// # Safety
+/// As for [`slice`]; so are the values.
+pub unsafe fn template(pointer: *const CK_ATTRIBUTE, count: CK_ULONG) -> Result<Attributes> {
+    // SAFETY: as the caller says.
+    unsafe { template_within(pointer, count, 0) }
+}
+
+unsafe fn template_within(pointer: *const CK_ATTRIBUTE, count: CK_ULONG, depth: usize) -> Result<Attributes> {
+    ensure(count <= MOST_ATTRIBUTES && depth < DEEPEST, CKR_ARGUMENTS_BAD)?;
+    let mut attributes = Attributes::default();
+    // SAFETY: as the caller says.
+    for attribute in unsafe { slice(pointer, count)? } {
+        let invalid = |_| Rv(CKR_ATTRIBUTE_VALUE_INVALID);
+        let value = if Attributes::is_template(attribute.type_) {
+            let size = size_of::<CK_ATTRIBUTE>() as CK_ULONG;
+            ensure(attribute.ulValueLen.is_multiple_of(size), CKR_ATTRIBUTE_VALUE_INVALID)?;
+            let nested = attribute.pValue.cast::<CK_ATTRIBUTE>();
+            // SAFETY: as the caller says.
+            Value::Template(unsafe { template_within(nested, attribute.ulValueLen / size, depth + 1)? })
+        } else {
+            // SAFETY: as the caller says.
+            Value::bytes(unsafe { slice(attribute.pValue.cast::<u8>(), attribute.ulValueLen) }.map_err(invalid)?)?
+        };
+        ensure(attributes.insert(attribute.type_, value).is_none(), CKR_TEMPLATE_INCONSISTENT)?;
+    }
+    Ok(attributes)
+}
+
+/// Where a call writes a result whose length the caller may only ask for.
+#[derive(Debug)]
+pub struct Out<'a> {
+    buffer: *mut u8,
+    /// Bytes that the caller has there.
+    given: CK_ULONG,
+    length: &'a mut CK_ULONG,
+}
+
+/// What there is room for.
+#[derive(Debug)]
+pub enum Room<'a> {
+    /// The result, in this.
+    Here(&'a mut [u8]),
+    /// Nothing: the caller asked for the length, and has it.
+    Asked,
+}
+
+impl<'a> Out<'a> {
+    /// # Safety
+    /// Unless they are null, `length` is a number and `buffer` has room for as many bytes, for as long as the result is used.
+    pub unsafe fn new(buffer: *mut u8, length: *mut CK_ULONG) -> Result<Out<'a>> {
+        // SAFETY: as the caller says.
+        let length = unsafe { value(length)? };
+        Ok(Out { buffer, given: *length, length })
+    }
+
+    /// Room for a result of at most `needed` bytes. The caller's length becomes that.
+    ///
+    /// # Errors
+    /// `CKR_BUFFER_TOO_SMALL`; what runs goes on then.
+    pub fn room(&mut self, needed: usize) -> Result<Room<'_>> {
+        *self.length = needed as CK_ULONG;
+        if self.buffer.is_null() {
+            return Ok(Room::Asked);
+        }
+        if self.given < needed as CK_ULONG {
+            return fail(CKR_BUFFER_TOO_SMALL);
+        }
+        // SAFETY: by the word of who called `new`: there is room for `given` bytes, which are no fewer.
+        Ok(Room::Here(unsafe { std::slice::from_raw_parts_mut(self.buffer, needed) }))
+    }
+
+    /// Says how much of the room was used.
+    pub fn wrote(&mut self, length: usize) {
+        *self.length = length as CK_ULONG;
+    }
+
+    /// Whether `data` and the room for at most `length` bytes share memory.
+    pub fn overlaps(&self, data: &[u8], length: usize) -> bool {
+        let (out, data_at) = (self.buffer.addr(), data.as_ptr().addr());
+        !self.buffer.is_null() && out < data_at + data.len() && data_at < out + length
+    }
+
+    /// Writes a result that is there already.
+    ///
+    /// # Errors
+    /// As [`Out::room`].
+    pub fn put(&mut self, result: &[u8]) -> Result {
+        if let Room::Here(room) = self.room(result.len())? {
+            room.copy_from_slice(result);
+        }
+        Ok(())
+    }
+}

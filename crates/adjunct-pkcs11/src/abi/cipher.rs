@@ -1,0 +1,252 @@
+//! Encryption and decryption, also together with hashes and signatures.
+
+use super::args::{Out, Room, slice};
+use super::params::mechanism;
+use super::{calls, digest, module, sign};
+use crate::mechanism::cipher;
+use crate::messages::copied;
+use crate::objects;
+use crate::operation::Cipher;
+use crate::rv::{Result, ensure, fail};
+use crate::session::{Active, Field, Running, Session};
+use cryptoki_sys::*;
+use zeroize::Zeroizing;
+
+type Ciphering = Running<dyn Cipher>;
+
+fn encrypts(active: &mut Active) -> &mut Option<Ciphering> {
+    &mut active.encrypt
+}
+
+fn decrypts(active: &mut Active) -> &mut Option<Ciphering> {
+    &mut active.decrypt
+}
+
+/// Begins an operation with a key. A mechanism that is null ends the one that runs.
+unsafe fn begin(session: &Session, pointer: *mut CK_MECHANISM, key: CK_OBJECT_HANDLE, encrypt: bool) -> Result {
+    let (field, usage): (Field<Ciphering>, _) = if encrypt { (encrypts, CKA_ENCRYPT) } else { (decrypts, CKA_DECRYPT) };
+    if pointer.is_null() {
+        session.cancel(field);
+        return Ok(());
+    }
+    ensure(!session.runs(field), CKR_OPERATION_ACTIVE)?;
+    // SAFETY: as the caller says.
+    let mechanism = unsafe { mechanism(pointer)? };
+    let object = objects::key(session, key, usage, mechanism.kind)?;
+    let operation = cipher::begin(mechanism, &object, encrypt)?;
+    let locked = !encrypt && object.attributes.is(CKA_ALWAYS_AUTHENTICATE);
+    session.begin(field, Running::new(mechanism.kind, locked, operation))
+}
+
+/// Ends a message into `out`, of `data` more.
+fn end(session: &Session, field: Field<Ciphering>, data: Option<&[u8]>, out: &mut Out<'_>) -> Result {
+    session.work(field, |mut running: Ciphering| {
+        if data.is_some() && running.parts {
+            return (Some(running), fail(CKR_OPERATION_ACTIVE));
+        }
+        let (needed, exact) = match running.operation.as_deref_mut() {
+            Some(operation) => {
+                let needed = data.map_or_else(|| operation.final_length(), |data| operation.once_length(data.len()));
+                (needed, operation.exact())
+            }
+            // The result is there.
+            None => (0, true),
+        };
+        let overlap = data.is_some_and(|data| out.overlaps(data, needed));
+        running.end(out, needed, exact, |operation, room| match data {
+            None => operation.finish(room),
+            Some(data) if overlap => operation.once(&copied(data)?, room),
+            Some(data) => operation.once(data, room),
+        })
+    })
+}
+
+/// Takes a part of a message. `before` sees it, and `after` the result, once there is room for that.
+fn update(
+    session: &Session,
+    field: Field<Ciphering>,
+    part: &[u8],
+    out: &mut Out<'_>,
+    before: impl FnOnce(&[u8]) -> Result,
+    after: impl FnOnce(&[u8]) -> Result,
+) -> Result {
+    session.work(field, |mut running: Ciphering| {
+        let operation = match running.operation() {
+            Ok(operation) => operation,
+            Err(error) => return (None, Err(error)),
+        };
+        let needed = operation.update_length(part.len());
+        let overlap = out.overlaps(part, needed);
+        let result = match out.room(needed) {
+            Ok(Room::Asked) => return (Some(running), Ok(())),
+            Err(error) => return (Some(running), Err(error)),
+            Ok(Room::Here(room)) => {
+                let copy = if overlap { copied(part) } else { Ok(Zeroizing::new(Vec::new())) };
+                copy.and_then(|copy| {
+                    let part = if overlap { &copy } else { part };
+                    before(part)?;
+                    let length = operation.update(part, room)?;
+                    after(&room[..length])?;
+                    Ok(length)
+                })
+            }
+        };
+        match result {
+            Ok(length) => {
+                out.wrote(length);
+                running.parts = true;
+                (Some(running), Ok(()))
+            }
+            Err(error) => (None, Err(error)),
+        }
+    })
+}
+
+/// Nothing else is done with a part.
+fn nothing(_: &[u8]) -> Result {
+    Ok(())
+}
+
+calls! {
+    /// PKCS #11 5.8.1. A mechanism that is null ends the encryption that runs.
+    fn C_EncryptInit(hSession: CK_SESSION_HANDLE, pMechanism: *mut CK_MECHANISM, hKey: CK_OBJECT_HANDLE) {
+        let session = module::<FORK_SAFE>()?.session(hSession)?;
+        begin(&session, pMechanism, hKey, true)
+    }
+
+    /// PKCS #11 5.8.2.
+    fn C_Encrypt(
+        hSession: CK_SESSION_HANDLE,
+        pData: *mut CK_BYTE,
+        ulDataLen: CK_ULONG,
+        pEncryptedData: *mut CK_BYTE,
+        pulEncryptedDataLen: *mut CK_ULONG,
+    ) {
+        let session = module::<FORK_SAFE>()?.session(hSession)?;
+        let mut out = Out::new(pEncryptedData, pulEncryptedDataLen).inspect_err(|_| session.cancel(encrypts))?;
+        let data = slice(pData, ulDataLen).inspect_err(|_| session.cancel(encrypts))?;
+        end(&session, encrypts, Some(data), &mut out)
+    }
+
+    /// PKCS #11 5.8.3.
+    fn C_EncryptUpdate(
+        hSession: CK_SESSION_HANDLE,
+        pPart: *mut CK_BYTE,
+        ulPartLen: CK_ULONG,
+        pEncryptedPart: *mut CK_BYTE,
+        pulEncryptedPartLen: *mut CK_ULONG,
+    ) {
+        let session = module::<FORK_SAFE>()?.session(hSession)?;
+        let mut out = Out::new(pEncryptedPart, pulEncryptedPartLen).inspect_err(|_| session.cancel(encrypts))?;
+        let part = slice(pPart, ulPartLen).inspect_err(|_| session.cancel(encrypts))?;
+        update(&session, encrypts, part, &mut out, nothing, nothing)
+    }
+
+    /// PKCS #11 5.8.4.
+    fn C_EncryptFinal(
+        hSession: CK_SESSION_HANDLE,
+        pLastEncryptedPart: *mut CK_BYTE,
+        pulLastEncryptedPartLen: *mut CK_ULONG,
+    ) {
+        let session = module::<FORK_SAFE>()?.session(hSession)?;
+        let out = Out::new(pLastEncryptedPart, pulLastEncryptedPartLen);
+        end(&session, encrypts, None, &mut out.inspect_err(|_| session.cancel(encrypts))?)
+    }
+
+    /// PKCS #11 5.10.1. A mechanism that is null ends the decryption that runs.
+    fn C_DecryptInit(hSession: CK_SESSION_HANDLE, pMechanism: *mut CK_MECHANISM, hKey: CK_OBJECT_HANDLE) {
+        let session = module::<FORK_SAFE>()?.session(hSession)?;
+        begin(&session, pMechanism, hKey, false)
+    }
+
+    /// PKCS #11 5.10.2.
+    fn C_Decrypt(
+        hSession: CK_SESSION_HANDLE,
+        pEncryptedData: *mut CK_BYTE,
+        ulEncryptedDataLen: CK_ULONG,
+        pData: *mut CK_BYTE,
+        pulDataLen: *mut CK_ULONG,
+    ) {
+        let session = module::<FORK_SAFE>()?.session(hSession)?;
+        let mut out = Out::new(pData, pulDataLen).inspect_err(|_| session.cancel(decrypts))?;
+        let data = slice(pEncryptedData, ulEncryptedDataLen).inspect_err(|_| session.cancel(decrypts))?;
+        end(&session, decrypts, Some(data), &mut out)
+    }
+
+    /// PKCS #11 5.10.3. Mechanisms that authenticate give nothing before the end.
+    fn C_DecryptUpdate(
+        hSession: CK_SESSION_HANDLE,
+        pEncryptedPart: *mut CK_BYTE,
+        ulEncryptedPartLen: CK_ULONG,
+        pPart: *mut CK_BYTE,
+        pulPartLen: *mut CK_ULONG,
+    ) {
+        let session = module::<FORK_SAFE>()?.session(hSession)?;
+        let mut out = Out::new(pPart, pulPartLen).inspect_err(|_| session.cancel(decrypts))?;
+        let part = slice(pEncryptedPart, ulEncryptedPartLen).inspect_err(|_| session.cancel(decrypts))?;
+        update(&session, decrypts, part, &mut out, nothing, nothing)
+    }
+
+    /// PKCS #11 5.10.4.
+    fn C_DecryptFinal(hSession: CK_SESSION_HANDLE, pLastPart: *mut CK_BYTE, pulLastPartLen: *mut CK_ULONG) {
+        let session = module::<FORK_SAFE>()?.session(hSession)?;
+        let out = Out::new(pLastPart, pulLastPartLen);
+        end(&session, decrypts, None, &mut out.inspect_err(|_| session.cancel(decrypts))?)
+    }
+
+    /// PKCS #11 5.17.1.
+    fn C_DigestEncryptUpdate(
+        hSession: CK_SESSION_HANDLE,
+        pPart: *mut CK_BYTE,
+        ulPartLen: CK_ULONG,
+        pEncryptedPart: *mut CK_BYTE,
+        pulEncryptedPartLen: *mut CK_ULONG,
+    ) {
+        let session = module::<FORK_SAFE>()?.session(hSession)?;
+        ensure(session.runs(|active| &mut active.digest), CKR_OPERATION_NOT_INITIALIZED)?;
+        let (mut out, part) = (Out::new(pEncryptedPart, pulEncryptedPartLen)?, slice(pPart, ulPartLen)?);
+        update(&session, encrypts, part, &mut out, |part| digest::update(&session, part), nothing)
+    }
+
+    /// PKCS #11 5.17.2.
+    fn C_DecryptDigestUpdate(
+        hSession: CK_SESSION_HANDLE,
+        pEncryptedPart: *mut CK_BYTE,
+        ulEncryptedPartLen: CK_ULONG,
+        pPart: *mut CK_BYTE,
+        pulPartLen: *mut CK_ULONG,
+    ) {
+        let session = module::<FORK_SAFE>()?.session(hSession)?;
+        ensure(session.runs(|active| &mut active.digest), CKR_OPERATION_NOT_INITIALIZED)?;
+        let (mut out, part) = (Out::new(pPart, pulPartLen)?, slice(pEncryptedPart, ulEncryptedPartLen)?);
+        update(&session, decrypts, part, &mut out, nothing, |part| digest::update(&session, part))
+    }
+
+    /// PKCS #11 5.17.3.
+    fn C_SignEncryptUpdate(
+        hSession: CK_SESSION_HANDLE,
+        pPart: *mut CK_BYTE,
+        ulPartLen: CK_ULONG,
+        pEncryptedPart: *mut CK_BYTE,
+        pulEncryptedPartLen: *mut CK_ULONG,
+    ) {
+        let session = module::<FORK_SAFE>()?.session(hSession)?;
+        ensure(session.runs(|active| &mut active.sign), CKR_OPERATION_NOT_INITIALIZED)?;
+        let (mut out, part) = (Out::new(pEncryptedPart, pulEncryptedPartLen)?, slice(pPart, ulPartLen)?);
+        update(&session, encrypts, part, &mut out, |part| sign::update_sign(&session, part), nothing)
+    }
+
+    /// PKCS #11 5.17.4.
+    fn C_DecryptVerifyUpdate(
+        hSession: CK_SESSION_HANDLE,
+        pEncryptedPart: *mut CK_BYTE,
+        ulEncryptedPartLen: CK_ULONG,
+        pPart: *mut CK_BYTE,
+        pulPartLen: *mut CK_ULONG,
+    ) {
+        let session = module::<FORK_SAFE>()?.session(hSession)?;
+        ensure(session.runs(|active| &mut active.verify), CKR_OPERATION_NOT_INITIALIZED)?;
+        let (mut out, part) = (Out::new(pPart, pulPartLen)?, slice(pEncryptedPart, ulEncryptedPartLen)?);
+        update(&session, decrypts, part, &mut out, nothing, |part| sign::update_verify(&session, part))
+    }
+}

@@ -1,0 +1,368 @@
+//! C_DeriveKey: the parameters of derivations, and what they write besides the key's handle.
+
+use super::args::{slice, slice_mut, template, value};
+use super::params::{bytes, read};
+use crate::derive::Deriving;
+use crate::handle::Handle;
+use crate::mechanism::derive::Derivation;
+use crate::mechanism::derive::agree::{self, Agree};
+use crate::mechanism::derive::bytes::{Encrypt, Mode as Cipher};
+use crate::mechanism::derive::hkdf::{Hkdf, Salt};
+use crate::mechanism::derive::sp800108::{self, Mode, Number, Part};
+use crate::mechanism::derive::tls::{self, Master, MasterSeed, Prf, Randoms};
+use crate::mechanism::hash::Hash;
+use crate::mechanism::table;
+use crate::object::attributes::Attributes;
+use crate::rv::{Result, Rv, ensure, fail};
+use crate::session::Session;
+use cryptoki_sys::*;
+use std::ptr::null_mut;
+
+const INVALID: Rv = Rv(CKR_MECHANISM_PARAM_INVALID);
+/// The most parts and keys of a derivation.
+const MOST: CK_ULONG = 1024;
+
+/// Where results go besides the handle: pointers, for what callers give may be one with each other, and with what is read. They have
+/// been looked at, and none is null.
+enum Outputs {
+    None,
+    /// The version within a premaster secret, where the caller wants it.
+    Version(*mut CK_VERSION),
+    /// The handles of TLS's keys, and the room for IVs of so many bytes.
+    Keys(*mut CK_SSL3_KEY_MAT_OUT, usize),
+    /// The handles of more keys.
+    More(Vec<*mut CK_OBJECT_HANDLE>),
+    /// So many bytes.
+    Bytes(*mut u8, usize),
+}
+
+/// Derives a key; `place` is for its handle.
+///
+/// # Safety
+/// Unless they are null, `pointer` is a mechanism as its type wants it, all that it points to stays as it is, and is nobody else's where
+/// results go to, and `place` is a handle.
+pub unsafe fn derive(
+    session: &Session,
+    own: Handle,
+    pointer: *const CK_MECHANISM,
+    base: CK_OBJECT_HANDLE,
+    template: Attributes,
+    place: *mut CK_OBJECT_HANDLE,
+) -> Result {
+    ensure(!pointer.is_null() && pointer.is_aligned(), CKR_ARGUMENTS_BAD)?;
+    // SAFETY: as the caller says.
+    let mechanism = unsafe { &*pointer };
+    let known = table::find(mechanism.mechanism).is_some_and(|entry| entry.flags & CKF_DERIVE != 0);
+    ensure(known, CKR_MECHANISM_INVALID)?;
+    // SAFETY: as the caller says.
+    let (derivation, outputs) = unsafe { derivation(mechanism)? };
+    let deriving = Deriving::new(session, own, mechanism.mechanism, &derivation, base)?;
+    match (&derivation, outputs) {
+        (Derivation::TlsPrf(seed), Outputs::Bytes(out, length)) => {
+            let made = seed.derive(deriving.base_value()?)?;
+            // SAFETY: as the caller says.
+            unsafe { slice_mut(out, length as CK_ULONG)? }.copy_from_slice(&made);
+        }
+        (Derivation::TlsKeys(keys), Outputs::Keys(out, iv)) => {
+            let made = deriving.key_block(keys, template)?;
+            // SAFETY: as the caller says.
+            let out = unsafe { value(out)? };
+            [out.hClientMacSecret, out.hServerMacSecret] = made.macs;
+            [out.hClientKey, out.hServerKey] = made.keys;
+            for (room, made) in [out.pIVClient, out.pIVServer].into_iter().zip(&made.ivs) {
+                // SAFETY: as the caller says.
+                unsafe { slice_mut(room, iv as CK_ULONG)? }.copy_from_slice(made);
+            }
+        }
+        (Derivation::Sp800108(..), Outputs::More(places)) => {
+            // SAFETY: as the caller says, for each of them.
+            let write = |place, handle| unsafe { value(place).map(|place| *place = handle) };
+            ensure(!place.is_null() && place.is_aligned(), CKR_ARGUMENTS_BAD)?;
+            let handles = deriving.several(&derivation, template).map_err(|(wrong, error)| {
+                if let Some(place) = wrong.and_then(|at| places.get(at)) {
+                    let _ = write(*place, CK_INVALID_HANDLE);
+                }
+                error
+            })?;
+            for (place, handle) in std::iter::once(place).chain(places).zip(handles) {
+                write(place, handle.get())?;
+            }
+        }
+        (_, outputs) => {
+            let data = mechanism.mechanism == CKM_HKDF_DATA;
+            ensure(!place.is_null() && place.is_aligned(), CKR_ARGUMENTS_BAD)?;
+            let made = deriving.one(&derivation, template, data)?.get();
+            // SAFETY: as the caller says.
+            unsafe { *value(place)? = made };
+            if let (Outputs::Version(place), Ok([major, minor, ..])) = (outputs, deriving.base_value())
+                && !place.is_null()
+            {
+                // SAFETY: as the caller says.
+                unsafe { *value(place)? = CK_VERSION { major: *major, minor: *minor } };
+            }
+        }
+    }
+    Ok(())
+}
+
+unsafe fn derivation<'a>(mechanism: &CK_MECHANISM) -> Result<(Derivation<'a>, Outputs)> {
+    let kind = mechanism.mechanism;
+    // SAFETY: as the caller of `derive` says, for all that is read here.
+    unsafe {
+        let string = || {
+            let given: CK_KEY_DERIVATION_STRING_DATA = read(mechanism)?;
+            bytes(given.pData, given.ulLen)
+        };
+        let derivation = match kind {
+            CKM_ECDH1_DERIVE | CKM_ECDH1_COFACTOR_DERIVE => {
+                let given: CK_ECDH1_DERIVE_PARAMS = read(mechanism)?;
+                Derivation::Agree(Agree {
+                    cofactor: kind == CKM_ECDH1_COFACTOR_DERIVE,
+                    kdf: agree::Kdf::of(given.kdf)?,
+                    shared: bytes(given.pSharedData, given.ulSharedDataLen)?,
+                    public: bytes(given.pPublicData, given.ulPublicDataLen)?,
+                })
+            }
+            CKM_HKDF_DERIVE | CKM_HKDF_DATA => Derivation::Hkdf(hkdf(mechanism)?),
+            CKM_SP800_108_COUNTER_KDF | CKM_SP800_108_FEEDBACK_KDF | CKM_SP800_108_DOUBLE_PIPELINE_KDF => {
+                return sp800108(mechanism);
+            }
+            CKM_CONCATENATE_BASE_AND_KEY => Derivation::BaseAndKey(read(mechanism)?),
+            CKM_CONCATENATE_BASE_AND_DATA => Derivation::BaseAndData(string()?),
+            CKM_CONCATENATE_DATA_AND_BASE => Derivation::DataAndBase(string()?),
+            CKM_XOR_BASE_AND_DATA => Derivation::Xor(string()?),
+            CKM_EXTRACT_KEY_FROM_KEY => Derivation::Extract(read::<CK_EXTRACT_PARAMS>(mechanism)?),
+            CKM_AES_ECB_ENCRYPT_DATA => Derivation::Encrypt(Encrypt { mode: Cipher::AesEcb, data: string()? }),
+            CKM_DES3_ECB_ENCRYPT_DATA => Derivation::Encrypt(Encrypt { mode: Cipher::Des3Ecb, data: string()? }),
+            CKM_AES_CBC_ENCRYPT_DATA => {
+                let given: CK_AES_CBC_ENCRYPT_DATA_PARAMS = read(mechanism)?;
+                let data = bytes(given.pData, given.length)?;
+                Derivation::Encrypt(Encrypt { mode: Cipher::AesCbc(given.iv), data })
+            }
+            CKM_DES3_CBC_ENCRYPT_DATA => {
+                let given: CK_DES_CBC_ENCRYPT_DATA_PARAMS = read(mechanism)?;
+                let data = bytes(given.pData, given.length)?;
+                Derivation::Encrypt(Encrypt { mode: Cipher::Des3Cbc(given.iv), data })
+            }
+            _ if hash_of(kind).is_some() => {
+                ensure(mechanism.ulParameterLen == 0, CKR_MECHANISM_PARAM_INVALID)?;
+                Derivation::Hashed(hash_of(kind).ok_or(INVALID)?)
+            }
+            _ => return tls(mechanism),
+        };
+        Ok((derivation, Outputs::None))
+    }
+}
+
+/// The hash of a mechanism that hashes a key.
+const fn hash_of(kind: CK_MECHANISM_TYPE) -> Option<Hash> {
+    Some(match kind {
+        CKM_MD5_KEY_DERIVATION => Hash::Md5,
+        CKM_SHA1_KEY_DERIVATION => Hash::Sha1,
+        CKM_SHA224_KEY_DERIVATION => Hash::Sha224,
+        CKM_SHA256_KEY_DERIVATION => Hash::Sha256,
+        CKM_SHA384_KEY_DERIVATION => Hash::Sha384,
+        CKM_SHA512_KEY_DERIVATION => Hash::Sha512,
+        CKM_SHA512_224_KEY_DERIVATION => Hash::Sha512_224,
+        CKM_SHA512_256_KEY_DERIVATION => Hash::Sha512_256,
+        CKM_SHA3_224_KEY_DERIVATION => Hash::Sha3_224,
+        CKM_SHA3_256_KEY_DERIVATION => Hash::Sha3_256,
+        CKM_SHA3_384_KEY_DERIVATION => Hash::Sha3_384,
+        CKM_SHA3_512_KEY_DERIVATION => Hash::Sha3_512,
+        _ => return None,
+    })
+}
+
+unsafe fn hkdf<'a>(mechanism: &CK_MECHANISM) -> Result<Hkdf<'a>> {
+    // SAFETY: as the caller of `derive` says.
+    unsafe {
+        let given: CK_HKDF_PARAMS = read(mechanism)?;
+        let (extract, expand) = (given.bExtract != CK_FALSE, given.bExpand != CK_FALSE);
+        ensure(extract || expand, CKR_MECHANISM_PARAM_INVALID)?;
+        let salt = match given.ulSaltType {
+            // Of no account where nothing is extracted; programs leave it 0 then.
+            _ if !extract => Salt::None,
+            CKF_HKDF_SALT_NULL => Salt::None,
+            CKF_HKDF_SALT_DATA => Salt::Data(bytes(given.pSalt, given.ulSaltLen)?),
+            CKF_HKDF_SALT_KEY => Salt::Key(given.hSaltKey),
+            _ => return Err(INVALID),
+        };
+        let info = bytes(given.pInfo, given.ulInfoLen)?;
+        Ok(Hkdf { extract, expand, hash: Hash::of(given.prfHashMechanism)?, salt, info })
+    }
+}
+
+unsafe fn sp800108<'a>(mechanism: &CK_MECHANISM) -> Result<(Derivation<'a>, Outputs)> {
+    // SAFETY: as the caller of `derive` says.
+    unsafe {
+        let (mode, given) = if mechanism.mechanism == CKM_SP800_108_FEEDBACK_KDF {
+            let given: CK_SP800_108_FEEDBACK_KDF_PARAMS = read(mechanism)?;
+            let plain = CK_SP800_108_KDF_PARAMS {
+                prfType: given.prfType,
+                ulNumberOfDataParams: given.ulNumberOfDataParams,
+                pDataParams: given.pDataParams,
+                ulAdditionalDerivedKeys: given.ulAdditionalDerivedKeys,
+                pAdditionalDerivedKeys: given.pAdditionalDerivedKeys,
+            };
+            (Mode::Feedback(bytes(given.pIV, given.ulIVLen)?), plain)
+        } else {
+            let counter = mechanism.mechanism == CKM_SP800_108_COUNTER_KDF;
+            (if counter { Mode::Counter } else { Mode::DoublePipeline }, read(mechanism)?)
+        };
+        let few = given.ulNumberOfDataParams <= MOST && given.ulAdditionalDerivedKeys <= MOST;
+        ensure(few, CKR_MECHANISM_PARAM_INVALID)?;
+        let parts = slice(given.pDataParams, given.ulNumberOfDataParams).map_err(|_| INVALID)?;
+        let parts = parts.iter().map(|part| sp800108_part(part, mode == Mode::Counter)).collect::<Result<_>>()?;
+        let kdf = sp800108::Kdf { mode, prf: sp800108_prf(given.prfType)?, parts };
+        let (mut templates, mut places) = (Vec::new(), Vec::new());
+        for key in slice(given.pAdditionalDerivedKeys, given.ulAdditionalDerivedKeys).map_err(|_| INVALID)? {
+            templates.push(template(key.pTemplate, key.ulAttributeCount)?);
+            value(key.phKey)?;
+            places.push(key.phKey);
+        }
+        Ok((Derivation::Sp800108(kdf, templates), Outputs::More(places)))
+    }
+}
+
+fn sp800108_prf(kind: CK_MECHANISM_TYPE) -> Result<sp800108::Prf> {
+    Ok(match kind {
+        CKM_AES_CMAC => sp800108::Prf::AesCmac,
+        CKM_DES3_CMAC => sp800108::Prf::Des3Cmac,
+        _ => sp800108::Prf::Hmac(Hash::of_hmac(kind).ok_or(INVALID)?),
+    })
+}
+
+unsafe fn sp800108_part<'a>(part: &CK_PRF_DATA_PARAM, counter_mode: bool) -> Result<Part<'a>> {
+    /// The structure of a part.
+    unsafe fn structure<T: Copy>(part: &CK_PRF_DATA_PARAM) -> Result<T> {
+        let fits = part.ulValueLen as usize == size_of::<T>() && !part.pValue.is_null();
+        ensure(fits, CKR_MECHANISM_PARAM_INVALID)?;
+        // SAFETY: as the caller of `derive` says.
+        Ok(unsafe { part.pValue.cast::<T>().read_unaligned() })
+    }
+    let number = |little: CK_BBOOL, bits: CK_ULONG, most: CK_ULONG| -> Result<Number> {
+        let fits = bits.is_multiple_of(8) && (8..=most).contains(&bits);
+        ensure(fits, CKR_MECHANISM_PARAM_INVALID)?;
+        Ok(Number { little: little != CK_FALSE, bytes: bits as usize / 8 })
+    };
+    // SAFETY: as the caller of `derive` says.
+    unsafe {
+        let counter = || {
+            let format: CK_SP800_108_COUNTER_FORMAT = structure(part)?;
+            number(format.bLittleEndian, format.ulWidthInBits, 32)
+        };
+        Ok(match part.type_ {
+            CK_SP800_108_ITERATION_VARIABLE if counter_mode => Part::Iteration(Some(counter()?)),
+            // What is iterated otherwise has no form of its own.
+            CK_SP800_108_ITERATION_VARIABLE => Part::Iteration(None),
+            CK_SP800_108_COUNTER => Part::Counter(counter()?),
+            CK_SP800_108_DKM_LENGTH => {
+                let format: CK_SP800_108_DKM_LENGTH_FORMAT = structure(part)?;
+                let segments = match format.dkmLengthMethod {
+                    CK_SP800_108_DKM_LENGTH_SUM_OF_KEYS => false,
+                    CK_SP800_108_DKM_LENGTH_SUM_OF_SEGMENTS => true,
+                    _ => return Err(INVALID),
+                };
+                Part::Length { segments, number: number(format.bLittleEndian, format.ulWidthInBits, 64)? }
+            }
+            CK_SP800_108_BYTE_ARRAY => Part::Bytes(bytes(part.pValue.cast(), part.ulValueLen)?),
+            CK_SP800_108_KEY_HANDLE => Part::Key(structure(part)?),
+            _ => return Err(INVALID),
+        })
+    }
+}
+
+unsafe fn randoms<'a>(given: &CK_SSL3_RANDOM_DATA) -> Result<Randoms<'a>> {
+    // SAFETY: as the caller of `derive` says.
+    unsafe {
+        let client = bytes(given.pClientRandom, given.ulClientRandomLen)?;
+        Ok(Randoms { client, server: bytes(given.pServerRandom, given.ulServerRandomLen)? })
+    }
+}
+
+unsafe fn tls<'a>(mechanism: &CK_MECHANISM) -> Result<(Derivation<'a>, Outputs)> {
+    let kind = mechanism.mechanism;
+    // SAFETY: as the caller of `derive` says.
+    unsafe {
+        let master = |prf, seed, version: *mut CK_VERSION, rsa: bool| {
+            let version = if rsa { version } else { null_mut() };
+            Ok((Derivation::TlsMaster(Master { prf, seed, rsa }), Outputs::Version(version)))
+        };
+        match kind {
+            CKM_TLS_MASTER_KEY_DERIVE | CKM_TLS_MASTER_KEY_DERIVE_DH => {
+                let given: CK_SSL3_MASTER_KEY_DERIVE_PARAMS = read(mechanism)?;
+                let seed = MasterSeed::Randoms(randoms(&given.RandomInfo)?);
+                master(Prf::Tls10, seed, given.pVersion, kind == CKM_TLS_MASTER_KEY_DERIVE)
+            }
+            CKM_TLS12_MASTER_KEY_DERIVE | CKM_TLS12_MASTER_KEY_DERIVE_DH => {
+                let given: CK_TLS12_MASTER_KEY_DERIVE_PARAMS = read(mechanism)?;
+                let seed = MasterSeed::Randoms(randoms(&given.RandomInfo)?);
+                let prf = Prf::of(given.prfHashMechanism)?;
+                master(prf, seed, given.pVersion, kind == CKM_TLS12_MASTER_KEY_DERIVE)
+            }
+            CKM_TLS12_EXTENDED_MASTER_KEY_DERIVE | CKM_TLS12_EXTENDED_MASTER_KEY_DERIVE_DH => {
+                let given: CK_TLS12_EXTENDED_MASTER_KEY_DERIVE_PARAMS = read(mechanism)?;
+                let seed = MasterSeed::Session(bytes(given.pSessionHash, given.ulSessionHashLen)?);
+                let prf = Prf::of(given.prfHashMechanism)?;
+                master(prf, seed, given.pVersion, kind == CKM_TLS12_EXTENDED_MASTER_KEY_DERIVE)
+            }
+            CKM_TLS_KEY_AND_MAC_DERIVE => {
+                let given: CK_SSL3_KEY_MAT_PARAMS = read(mechanism)?;
+                key_material(&given, Prf::Tls10, true)
+            }
+            CKM_TLS12_KEY_AND_MAC_DERIVE | CKM_TLS12_KEY_SAFE_DERIVE => {
+                let given: CK_TLS12_KEY_MAT_PARAMS = read(mechanism)?;
+                let plain = CK_SSL3_KEY_MAT_PARAMS {
+                    ulMacSizeInBits: given.ulMacSizeInBits,
+                    ulKeySizeInBits: given.ulKeySizeInBits,
+                    ulIVSizeInBits: given.ulIVSizeInBits,
+                    bIsExport: given.bIsExport,
+                    RandomInfo: given.RandomInfo,
+                    pReturnedKeyMaterial: given.pReturnedKeyMaterial,
+                };
+                let prf = Prf::of(given.prfHashMechanism)?;
+                key_material(&plain, prf, kind == CKM_TLS12_KEY_AND_MAC_DERIVE)
+            }
+            CKM_TLS12_KDF | CKM_TLS_KDF => {
+                let given: CK_TLS_KDF_PARAMS = read(mechanism)?;
+                let context = bytes(given.pContextData, given.ulContextDataLength)?;
+                let kdf = tls::Kdf {
+                    prf: Prf::of(given.prfMechanism)?,
+                    label: bytes(given.pLabel, given.ulLabelLength)?,
+                    randoms: randoms(&given.RandomInfo)?,
+                    context: (!given.pContextData.is_null()).then_some(context),
+                };
+                Ok((Derivation::TlsKdf(kdf), Outputs::None))
+            }
+            CKM_TLS_PRF => {
+                let given: CK_TLS_PRF_PARAMS = read(mechanism)?;
+                let length = *value(given.pulOutputLen)?;
+                let length = slice_mut(given.pOutput, length).map_err(|_| INVALID)?.len();
+                let (label, seed) = (bytes(given.pLabel, given.ulLabelLen)?, bytes(given.pSeed, given.ulSeedLen)?);
+                Ok((Derivation::TlsPrf(tls::Seed { label, seed, length }), Outputs::Bytes(given.pOutput, length)))
+            }
+            _ => fail(CKR_MECHANISM_INVALID),
+        }
+    }
+}
+
+/// TLS's keys. IVs are only given where `ivs`; export ciphers are not there at all.
+unsafe fn key_material<'a>(given: &CK_SSL3_KEY_MAT_PARAMS, prf: Prf, ivs: bool) -> Result<(Derivation<'a>, Outputs)> {
+    let length = |bits: CK_ULONG| -> Result<usize> {
+        // No cipher of TLS has more.
+        ensure(bits.is_multiple_of(8) && bits <= 4096, CKR_MECHANISM_PARAM_INVALID)?;
+        Ok(bits as usize / 8)
+    };
+    ensure(given.bIsExport == CK_FALSE, CKR_MECHANISM_PARAM_INVALID)?;
+    let iv = if ivs { length(given.ulIVSizeInBits)? } else { 0 };
+    let (mac, key) = (length(given.ulMacSizeInBits)?, length(given.ulKeySizeInBits)?);
+    // SAFETY: as the caller of `derive` says: the room for IVs is as long as the IVs are.
+    unsafe {
+        let keys = tls::Keys { prf, randoms: randoms(&given.RandomInfo)?, mac, key, iv };
+        let out = value(given.pReturnedKeyMaterial).map_err(|_| INVALID)?;
+        for room in [out.pIVClient, out.pIVServer] {
+            slice_mut(room, iv as CK_ULONG).map_err(|_| INVALID)?;
+        }
+        Ok((Derivation::TlsKeys(keys), Outputs::Keys(given.pReturnedKeyMaterial, iv)))
+    }
+}

@@ -1,0 +1,177 @@
+//! Objects: made, copied, changed, read, found.
+
+use super::args::{slice_mut, template, value};
+use super::{calls, module};
+use crate::object::attributes::{Attributes, Value};
+use crate::object::{check, schema};
+use crate::objects;
+use crate::rv::{Result, ensure};
+use crate::session::Find;
+use cryptoki_sys::*;
+
+/// Writes one value, or its length; the return value it makes, `CKR_OK` or one that does not end the call.
+unsafe fn answer(place: &mut CK_ATTRIBUTE, of: &Attributes) -> CK_RV {
+    let given = std::mem::replace(&mut place.ulValueLen, CK_UNAVAILABLE_INFORMATION);
+    if schema::is_secret(of, place.type_) {
+        return CKR_ATTRIBUTE_SENSITIVE;
+    }
+    let computed = match place.type_ {
+        CKA_CHECK_VALUE => check::value(of),
+        _ => Ok(None),
+    };
+    let computed = match computed {
+        Ok(computed) => computed,
+        Err(error) => return error.0,
+    };
+    let Some(value) = of.get(place.type_).or(computed.as_ref()) else { return CKR_ATTRIBUTE_TYPE_INVALID };
+    let needed = match value {
+        Value::Bytes(bytes) => bytes.len(),
+        Value::Template(nested) => nested.len() * size_of::<CK_ATTRIBUTE>(),
+    } as CK_ULONG;
+    if place.pValue.is_null() {
+        place.ulValueLen = needed;
+        return CKR_OK;
+    }
+    if given < needed {
+        return CKR_BUFFER_TOO_SMALL;
+    }
+    place.ulValueLen = needed;
+    match value {
+        // SAFETY: as the caller of `read` says: there is room for as many bytes as were given, which are no fewer.
+        Value::Bytes(bytes) => unsafe {
+            std::ptr::copy_nonoverlapping(bytes.as_ptr(), place.pValue.cast(), bytes.len());
+            CKR_OK
+        },
+        Value::Template(nested) => {
+            // SAFETY: as the caller of `read` says.
+            let Ok(places) = (unsafe { slice_mut(place.pValue.cast::<CK_ATTRIBUTE>(), nested.len() as CK_ULONG) })
+            else {
+                return CKR_ATTRIBUTE_VALUE_INVALID;
+            };
+            let mut rv = CKR_OK;
+            for (place, (kind, _)) in places.iter_mut().zip(nested.iter()) {
+                place.type_ = kind;
+                // SAFETY: as the caller of `read` says.
+                let one = unsafe { answer(place, nested) };
+                rv = if one == CKR_OK { rv } else { one };
+            }
+            rv
+        }
+    }
+}
+
+/// Writes all values that are asked for, whatever becomes of some.
+unsafe fn read(places: &mut [CK_ATTRIBUTE], of: &Attributes) -> Result {
+    let mut rv = CKR_OK;
+    for place in places {
+        // SAFETY: as the caller says.
+        let one = unsafe { answer(place, of) };
+        rv = if one == CKR_OK { rv } else { one };
+    }
+    ensure(rv == CKR_OK, rv)
+}
+
+calls! {
+    /// PKCS #11 5.7.1.
+    fn C_CreateObject(
+        hSession: CK_SESSION_HANDLE,
+        pTemplate: *mut CK_ATTRIBUTE,
+        ulCount: CK_ULONG,
+        phObject: *mut CK_OBJECT_HANDLE,
+    ) {
+        let session = module::<FORK_SAFE>()?.session(hSession)?;
+        let place = value(phObject)?;
+        *place = objects::create(&session, hSession.into(), template(pTemplate, ulCount)?)?.get();
+        Ok(())
+    }
+
+    /// PKCS #11 5.7.2.
+    fn C_CopyObject(
+        hSession: CK_SESSION_HANDLE,
+        hObject: CK_OBJECT_HANDLE,
+        pTemplate: *mut CK_ATTRIBUTE,
+        ulCount: CK_ULONG,
+        phNewObject: *mut CK_OBJECT_HANDLE,
+    ) {
+        let session = module::<FORK_SAFE>()?.session(hSession)?;
+        let place = value(phNewObject)?;
+        *place = objects::copy(&session, hSession.into(), hObject.into(), template(pTemplate, ulCount)?)?.get();
+        Ok(())
+    }
+
+    /// PKCS #11 5.7.3.
+    fn C_DestroyObject(hSession: CK_SESSION_HANDLE, hObject: CK_OBJECT_HANDLE) {
+        objects::destroy(&*module::<FORK_SAFE>()?.session(hSession)?, hObject.into())
+    }
+
+    /// PKCS #11 5.7.4.
+    fn C_GetObjectSize(hSession: CK_SESSION_HANDLE, hObject: CK_OBJECT_HANDLE, pulSize: *mut CK_ULONG) {
+        let object = objects::get(&*module::<FORK_SAFE>()?.session(hSession)?, hObject.into())?;
+        let sizes = object.attributes.iter().map(|(_, value)| value.as_bytes().map_or(0, <[u8]>::len));
+        *value(pulSize)? = sizes.sum::<usize>() as CK_ULONG;
+        Ok(())
+    }
+
+    /// PKCS #11 5.7.5.
+    fn C_GetAttributeValue(
+        hSession: CK_SESSION_HANDLE,
+        hObject: CK_OBJECT_HANDLE,
+        pTemplate: *mut CK_ATTRIBUTE,
+        ulCount: CK_ULONG,
+    ) {
+        let object = objects::get(&*module::<FORK_SAFE>()?.session(hSession)?, hObject.into())?;
+        ensure(ulCount == 0 || !pTemplate.is_null(), CKR_ARGUMENTS_BAD)?;
+        read(slice_mut(pTemplate, ulCount)?, &object.attributes)
+    }
+
+    /// PKCS #11 5.7.6.
+    fn C_SetAttributeValue(
+        hSession: CK_SESSION_HANDLE,
+        hObject: CK_OBJECT_HANDLE,
+        pTemplate: *mut CK_ATTRIBUTE,
+        ulCount: CK_ULONG,
+    ) {
+        let session = module::<FORK_SAFE>()?.session(hSession)?;
+        objects::change(&session, hObject.into(), template(pTemplate, ulCount)?)
+    }
+
+    /// PKCS #11 5.7.7.
+    fn C_FindObjectsInit(hSession: CK_SESSION_HANDLE, pTemplate: *mut CK_ATTRIBUTE, ulCount: CK_ULONG) {
+        let session = module::<FORK_SAFE>()?.session(hSession)?;
+        ensure(!session.runs(|active| &mut active.find), CKR_OPERATION_ACTIVE)?;
+        let token = &session.slot().token;
+        let template = template(pTemplate, ulCount)?;
+        token.refresh()?;
+        let found = token.objects.find(&template, token.sees_private());
+        session.begin(|active| &mut active.find, Find { found, given: 0 })
+    }
+
+    /// PKCS #11 5.7.8.
+    fn C_FindObjects(
+        hSession: CK_SESSION_HANDLE,
+        phObject: *mut CK_OBJECT_HANDLE,
+        ulMaxObjectCount: CK_ULONG,
+        pulObjectCount: *mut CK_ULONG,
+    ) {
+        let session = module::<FORK_SAFE>()?.session(hSession)?;
+        let count = value(pulObjectCount)?;
+        let mut find = session.take(|active| &mut active.find)?;
+        let rest = &find.found[find.given..];
+        let most = rest.len().min(ulMaxObjectCount as usize);
+        let places = slice_mut(phObject, most as CK_ULONG);
+        if let Ok(places) = &places {
+            find.given += places.len();
+        }
+        let result = places.map(|places| {
+            places.iter_mut().zip(rest).for_each(|(place, handle)| *place = handle.get());
+            *count = most as CK_ULONG;
+        });
+        session.put(|active| &mut active.find, find);
+        result
+    }
+
+    /// PKCS #11 5.7.9.
+    fn C_FindObjectsFinal(hSession: CK_SESSION_HANDLE) {
+        module::<FORK_SAFE>()?.session(hSession)?.take(|active| &mut active.find).map(drop)
+    }
+}

@@ -1,0 +1,244 @@
+//! Parameters of mechanisms as callers pass them: structures with pointers in them.
+
+use super::args::{slice, value};
+use crate::mechanism::derive::tls::Prf;
+use crate::mechanism::hash::Hash;
+use crate::mechanism::params::Params;
+use crate::mechanism::{Mechanism, mldsa};
+use crate::rv::{Result, Rv, ensure};
+use cryptoki_sys::*;
+
+/// The length of AES's block.
+const BLOCK: usize = 16;
+/// Nothing is mapped below, and no password is as long.
+const LOWEST_ADDRESS: CK_ULONG = 65536;
+const INVALID: Rv = Rv(CKR_MECHANISM_PARAM_INVALID);
+
+/// The mechanism at a pointer.
+///
+/// # Safety
+/// Unless it is null, a mechanism stands there whose parameter has the length it says, and as its type wants it where the length is
+/// that of the type's structure; all of it stays as it is for as long as the result is used.
+pub unsafe fn mechanism<'a>(pointer: *const CK_MECHANISM) -> Result<Mechanism<'a>> {
+    ensure(!pointer.is_null() && pointer.is_aligned(), CKR_ARGUMENTS_BAD)?;
+    // SAFETY: as the caller says.
+    let mechanism = unsafe { &*pointer };
+    // SAFETY: as the caller says.
+    let params = unsafe { params(mechanism)? };
+    Ok(Mechanism { kind: mechanism.mechanism, params })
+}
+
+/// A structure of parameters.
+///
+/// # Safety
+/// As for [`mechanism`].
+pub unsafe fn read<T: Copy>(mechanism: &CK_MECHANISM) -> Result<T> {
+    let fits = mechanism.ulParameterLen as usize == size_of::<T>() && !mechanism.pParameter.is_null();
+    ensure(fits, CKR_MECHANISM_PARAM_INVALID)?;
+    // SAFETY: as the caller of `mechanism` says; alignment is not asked for.
+    Ok(unsafe { mechanism.pParameter.cast::<T>().read_unaligned() })
+}
+
+/// Bytes that a structure points to.
+pub(super) unsafe fn bytes<'a>(pointer: *const u8, length: CK_ULONG) -> Result<&'a [u8]> {
+    // SAFETY: as the caller of `mechanism` says.
+    unsafe { slice(pointer, length) }.map_err(|_| INVALID)
+}
+
+unsafe fn params<'a>(mechanism: &CK_MECHANISM) -> Result<Params<'a>> {
+    // SAFETY: as the caller of `mechanism` says, for all that is read here.
+    unsafe {
+        let plain = || bytes(mechanism.pParameter.cast(), mechanism.ulParameterLen);
+        Ok(match mechanism.mechanism {
+            CKM_RSA_PKCS_PSS
+            | CKM_SHA1_RSA_PKCS_PSS
+            | CKM_SHA224_RSA_PKCS_PSS
+            | CKM_SHA256_RSA_PKCS_PSS
+            | CKM_SHA384_RSA_PKCS_PSS
+            | CKM_SHA512_RSA_PKCS_PSS
+            | CKM_SHA3_224_RSA_PKCS_PSS
+            | CKM_SHA3_256_RSA_PKCS_PSS
+            | CKM_SHA3_384_RSA_PKCS_PSS
+            | CKM_SHA3_512_RSA_PKCS_PSS => {
+                let pss: CK_RSA_PKCS_PSS_PARAMS = read(mechanism)?;
+                let salt = usize::try_from(pss.sLen).map_err(|_| INVALID)?;
+                Params::Pss { hash: Hash::of(pss.hashAlg)?, mgf1: Hash::of_mgf(pss.mgf)?, salt }
+            }
+            CKM_RSA_PKCS_OAEP => {
+                let oaep: CK_RSA_PKCS_OAEP_PARAMS = read(mechanism)?;
+                let none = oaep.ulSourceDataLen == 0;
+                ensure(oaep.source == CKZ_DATA_SPECIFIED || oaep.source == 0 && none, CKR_MECHANISM_PARAM_INVALID)?;
+                let label = bytes(oaep.pSourceData.cast(), oaep.ulSourceDataLen)?;
+                Params::Oaep { hash: Hash::of(oaep.hashAlg)?, mgf1: Hash::of_mgf(oaep.mgf)?, label }
+            }
+            CKM_AES_CTR => {
+                let counter: CK_AES_CTR_PARAMS = read(mechanism)?;
+                let bits = u32::try_from(counter.ulCounterBits).map_err(|_| INVALID)?;
+                Params::Counter { bits, block: counter.cb }
+            }
+            // An IV alone stands for a tag of 128 bits.
+            CKM_AES_GMAC if mechanism.ulParameterLen as usize <= BLOCK => Params::Bytes(plain()?),
+            CKM_AES_GCM | CKM_AES_GMAC => gcm(mechanism)?,
+            CKM_AES_CCM => ccm(mechanism)?,
+            CKM_CHACHA20 => {
+                let given: CK_CHACHA20_PARAMS = read(mechanism)?;
+                let size = |bits: CK_ULONG| if bits.is_multiple_of(8) { Ok(bits / 8) } else { Err(INVALID) };
+                let counter = bytes(given.pBlockCounter, size(given.blockCounterBits)?)?;
+                Params::ChaCha { counter, nonce: bytes(given.pNonce, size(given.ulNonceBits)?)? }
+            }
+            CKM_CHACHA20_POLY1305 => {
+                let given: CK_SALSA20_CHACHA20_POLY1305_PARAMS = read(mechanism)?;
+                let (nonce, aad) = (bytes(given.pNonce, given.ulNonceLen)?, bytes(given.pAAD, given.ulAADLen)?);
+                Params::ChaChaPoly { nonce, aad }
+            }
+            CKM_EDDSA if mechanism.ulParameterLen != 0 => {
+                let eddsa: CK_EDDSA_PARAMS = read(mechanism)?;
+                let context = bytes(eddsa.pContextData, eddsa.ulContextDataLen)?;
+                Params::Eddsa { prehash: eddsa.phFlag != CK_FALSE, context }
+            }
+            CKM_PKCS5_PBKD2 => pbkdf2(mechanism)?,
+            CKM_TLS_PRE_MASTER_KEY_GEN => {
+                let version: CK_VERSION = read(mechanism)?;
+                Params::Version([version.major, version.minor])
+            }
+            CKM_TLS_MAC | CKM_TLS12_MAC => {
+                let given: CK_TLS_MAC_PARAMS = read(mechanism)?;
+                let server = match given.ulServerOrClient {
+                    1 => true,
+                    2 => false,
+                    _ => return Err(INVALID),
+                };
+                Params::TlsMac { prf: Prf::of(given.prfHashMechanism)?, length: given.ulMacLength as u64, server }
+            }
+            CKM_HASH_ML_DSA if mechanism.ulParameterLen != 0 => {
+                let given: CK_HASH_SIGN_ADDITIONAL_CONTEXT = read(mechanism)?;
+                let context = bytes(given.pContext, given.ulContextLen)?;
+                let deterministic = deterministic(given.hedgeVariant)?;
+                Params::SignContext { deterministic, context, hash: Some(given.hash as u64) }
+            }
+            kind if mldsa::serves(kind) && mechanism.ulParameterLen != 0 => {
+                let given: CK_SIGN_ADDITIONAL_CONTEXT = read(mechanism)?;
+                let context = bytes(given.pContext, given.ulContextLen)?;
+                Params::SignContext { deterministic: deterministic(given.hedgeVariant)?, context, hash: None }
+            }
+            kind if general(kind) => Params::Number(read::<CK_ULONG>(mechanism)? as u64),
+            _ if mechanism.ulParameterLen == 0 => Params::None,
+            _ => Params::Bytes(plain()?),
+        })
+    }
+}
+
+/// Whether a signature is to be made without randomness.
+fn deterministic(variant: CK_HEDGE_TYPE) -> Result<bool> {
+    match variant {
+        CKH_HEDGE_PREFERRED | CKH_HEDGE_REQUIRED => Ok(false),
+        CKH_DETERMINISTIC_REQUIRED => Ok(true),
+        _ => Err(INVALID),
+    }
+}
+
+/// CK_PKCS5_PBKD2_PARAMS2, or the older CK_PKCS5_PBKD2_PARAMS, which points to the password's length. Both are as long as each other:
+/// a number that can only be one of a password is taken for the length, as others do too.
+unsafe fn pbkdf2<'a>(mechanism: &CK_MECHANISM) -> Result<Params<'a>> {
+    // SAFETY: as the caller of `mechanism` says.
+    unsafe {
+        let given: CK_PKCS5_PBKD2_PARAMS2 = read(mechanism)?;
+        let length = if given.ulPasswordLen < LOWEST_ADDRESS {
+            given.ulPasswordLen
+        } else {
+            let pointer = std::ptr::with_exposed_provenance_mut::<CK_ULONG>(given.ulPasswordLen as usize);
+            *value(pointer).map_err(|_| INVALID)?
+        };
+        let sound = given.saltSource == CKZ_SALT_SPECIFIED && given.ulPrfDataLen == 0 && given.iterations > 0;
+        ensure(sound && length < LOWEST_ADDRESS, CKR_MECHANISM_PARAM_INVALID)?;
+        let hash = match given.prf {
+            CKP_PKCS5_PBKD2_HMAC_SHA1 => Hash::Sha1,
+            CKP_PKCS5_PBKD2_HMAC_SHA224 => Hash::Sha224,
+            CKP_PKCS5_PBKD2_HMAC_SHA256 => Hash::Sha256,
+            CKP_PKCS5_PBKD2_HMAC_SHA384 => Hash::Sha384,
+            CKP_PKCS5_PBKD2_HMAC_SHA512 => Hash::Sha512,
+            CKP_PKCS5_PBKD2_HMAC_SHA512_224 => Hash::Sha512_224,
+            CKP_PKCS5_PBKD2_HMAC_SHA512_256 => Hash::Sha512_256,
+            _ => return Err(INVALID),
+        };
+        let password = bytes(given.pPassword, length)?;
+        let salt = bytes(given.pSaltSourceData.cast(), given.ulSaltSourceDataLen)?;
+        Ok(Params::Pbkdf2 { hash, password, salt, iterations: given.iterations as u64 })
+    }
+}
+
+/// MACs whose length callers choose.
+const fn general(kind: CK_MECHANISM_TYPE) -> bool {
+    matches!(
+        kind,
+        CKM_MD5_HMAC_GENERAL
+            | CKM_SHA_1_HMAC_GENERAL
+            | CKM_SHA224_HMAC_GENERAL
+            | CKM_SHA256_HMAC_GENERAL
+            | CKM_SHA384_HMAC_GENERAL
+            | CKM_SHA512_HMAC_GENERAL
+            | CKM_SHA512_224_HMAC_GENERAL
+            | CKM_SHA512_256_HMAC_GENERAL
+            | CKM_SHA3_224_HMAC_GENERAL
+            | CKM_SHA3_256_HMAC_GENERAL
+            | CKM_SHA3_384_HMAC_GENERAL
+            | CKM_SHA3_512_HMAC_GENERAL
+            | CKM_AES_CMAC_GENERAL
+            | CKM_AES_MAC_GENERAL
+            | CKM_DES3_CMAC_GENERAL
+            | CKM_DES3_MAC_GENERAL
+    )
+}
+
+/// CK_GCM_PARAMS before PKCS #11 2.40's errata, without the IV's length in bits.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct OldGcm {
+    iv: *mut u8,
+    iv_len: CK_ULONG,
+    aad: *mut u8,
+    aad_len: CK_ULONG,
+    tag_bits: CK_ULONG,
+}
+
+unsafe fn gcm<'a>(mechanism: &CK_MECHANISM) -> Result<Params<'a>> {
+    // SAFETY: as the caller of `mechanism` says.
+    unsafe {
+        let size = mechanism.ulParameterLen as usize;
+        let given = if size == size_of::<OldGcm>() {
+            read::<OldGcm>(mechanism)?
+        } else if size == size_of::<CK_GCM_WRAP_PARAMS>() {
+            let wrap: CK_GCM_WRAP_PARAMS = read(mechanism)?;
+            let (iv, iv_len, aad, aad_len) = (wrap.pIv, wrap.ulIvLen, wrap.pAAD, wrap.ulAADLen);
+            OldGcm { iv, iv_len, aad, aad_len, tag_bits: wrap.ulTagBits }
+        } else {
+            let new: CK_GCM_PARAMS = read(mechanism)?;
+            let (iv, iv_len, aad, aad_len) = (new.pIv, new.ulIvLen, new.pAAD, new.ulAADLen);
+            OldGcm { iv, iv_len, aad, aad_len, tag_bits: new.ulTagBits }
+        };
+        let (iv, aad) = (bytes(given.iv, given.iv_len)?, bytes(given.aad, given.aad_len)?);
+        Ok(Params::Gcm { iv, aad, tag_bits: given.tag_bits as u64 })
+    }
+}
+
+/// CK_CCM_PARAMS, or CK_CCM_WRAP_PARAMS, which says besides how a nonce is made.
+unsafe fn ccm<'a>(mechanism: &CK_MECHANISM) -> Result<Params<'a>> {
+    // SAFETY: as the caller of `mechanism` says.
+    unsafe {
+        let given = if mechanism.ulParameterLen as usize == size_of::<CK_CCM_WRAP_PARAMS>() {
+            let wrap: CK_CCM_WRAP_PARAMS = read(mechanism)?;
+            CK_CCM_PARAMS {
+                ulDataLen: wrap.ulDataLen,
+                pNonce: wrap.pNonce,
+                ulNonceLen: wrap.ulNonceLen,
+                pAAD: wrap.pAAD,
+                ulAADLen: wrap.ulAADLen,
+                ulMACLen: wrap.ulMACLen,
+            }
+        } else {
+            read::<CK_CCM_PARAMS>(mechanism)?
+        };
+        let (nonce, aad) = (bytes(given.pNonce, given.ulNonceLen)?, bytes(given.pAAD, given.ulAADLen)?);
+        Ok(Params::Ccm { data: given.ulDataLen as u64, nonce, aad, mac: given.ulMACLen as u64 })
+    }
+}

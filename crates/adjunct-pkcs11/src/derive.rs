@@ -1,0 +1,205 @@
+//! C_DeriveKey: what a derived key takes from its template and from the keys that it comes of.
+
+use crate::handle::Handle;
+use crate::mechanism::derive::{Derivation, Inherit, tls};
+use crate::object::Object;
+use crate::object::attributes::{Attributes, Value};
+use crate::object::complete::Origin;
+use crate::objects::{self, insert};
+use crate::rv::{Result, Rv, ensure, fail};
+use crate::session::Session;
+use cryptoki_sys::*;
+use std::sync::Arc;
+use zeroize::Zeroizing;
+
+/// A derivation that runs: the session, and the keys it takes.
+#[derive(Debug)]
+pub struct Deriving<'a> {
+    session: &'a Session,
+    own: Handle,
+    base: Arc<Object>,
+    others: Vec<Arc<Object>>,
+}
+
+/// What TLS's key block comes to.
+#[derive(Debug)]
+pub struct KeyMaterial {
+    /// The client's, then the server's; 0 where there are none.
+    pub macs: [CK_OBJECT_HANDLE; 2],
+    pub keys: [CK_OBJECT_HANDLE; 2],
+    pub ivs: [Zeroizing<Vec<u8>>; 2],
+}
+
+impl<'a> Deriving<'a> {
+    /// Finds the keys, which must all be there for derivations.
+    ///
+    /// # Errors
+    /// `CKR_KEY_HANDLE_INVALID`, `CKR_KEY_FUNCTION_NOT_PERMITTED`, `CKR_MECHANISM_INVALID`.
+    pub fn new(
+        session: &'a Session,
+        own: Handle,
+        mechanism: CK_MECHANISM_TYPE,
+        derivation: &Derivation<'_>,
+        base: CK_OBJECT_HANDLE,
+    ) -> Result<Deriving<'a>> {
+        let key = |handle| objects::key(session, handle, CKA_DERIVE, mechanism);
+        let base = key(base)?;
+        let others = derivation.others().into_iter().map(key).collect::<Result<_>>()?;
+        Ok(Deriving { session, own, base, others })
+    }
+
+    /// The base key's value.
+    ///
+    /// # Errors
+    /// `CKR_KEY_TYPE_INCONSISTENT` where it is no secret key.
+    pub fn base_value(&self) -> Result<&[u8]> {
+        self.base.value()
+    }
+
+    /// The object of a derived value.
+    fn object(&self, mut template: Attributes, inherit: Inherit, value: &[u8]) -> Result<Object> {
+        ensure(!template.has(CKA_VALUE), CKR_TEMPLATE_INCONSISTENT)?;
+        if let Some(Value::Template(rules)) = self.base.attributes.get(CKA_DERIVE_TEMPLATE) {
+            for (kind, value) in rules.iter() {
+                ensure(template.get(kind).is_none_or(|given| given == value), CKR_TEMPLATE_INCONSISTENT)?;
+                template.insert(kind, value.clone());
+            }
+        }
+        let parents = || std::iter::once(&self.base).chain(&self.others);
+        if template.number(CKA_CLASS) == Some(CKO_DATA) {
+            template.remove(CKA_VALUE_LEN);
+        } else {
+            template.default_to(CKA_KEY_TYPE, &CKK_GENERIC_SECRET.to_ne_bytes())?;
+            let sensitive = parents().any(|key| key.attributes.is(CKA_SENSITIVE));
+            let extractable = parents().all(|key| key.attributes.is(CKA_EXTRACTABLE));
+            if inherit != Inherit::No {
+                template.default_to(CKA_SENSITIVE, &[if sensitive { CK_TRUE } else { CK_FALSE }])?;
+                template.default_to(CKA_EXTRACTABLE, &[if extractable { CK_TRUE } else { CK_FALSE }])?;
+            }
+            if inherit == Inherit::Strict {
+                let kept = (!sensitive || template.is(CKA_SENSITIVE)) && (extractable || !template.is(CKA_EXTRACTABLE));
+                ensure(kept, CKR_TEMPLATE_INCONSISTENT)?;
+            }
+        }
+        let mut value = Zeroizing::new(value.to_vec());
+        if matches!(template.number(CKA_KEY_TYPE), Some(CKK_DES | CKK_DES2 | CKK_DES3)) {
+            odd_parity(&mut value);
+        }
+        template.set(CKA_VALUE, &value)?;
+        let origin = Origin::Derived {
+            always_sensitive: parents().all(|key| key.attributes.is(CKA_ALWAYS_SENSITIVE)),
+            never_extractable: parents().all(|key| key.attributes.is(CKA_NEVER_EXTRACTABLE)),
+        };
+        self.session.slot().token.defaults.object(template, origin)
+    }
+
+    fn insert(&self, object: Object) -> Result<Handle> {
+        insert(self.session, self.own, object)
+    }
+
+    /// Puts all objects there, or none.
+    fn insert_all(&self, objects: Vec<Object>) -> Result<Vec<Handle>> {
+        let mut handles = Vec::new();
+        for object in objects {
+            match self.insert(object) {
+                Ok(handle) => handles.push(handle),
+                Err(error) => {
+                    let table = &self.session.slot().token.objects;
+                    handles.into_iter().for_each(|handle| _ = table.remove(handle));
+                    return Err(error);
+                }
+            }
+        }
+        Ok(handles)
+    }
+
+    /// One key.
+    ///
+    /// # Errors
+    /// Those of the derivation and of templates.
+    pub fn one(&self, derivation: &Derivation<'_>, mut template: Attributes, data: bool) -> Result<Handle> {
+        let wanted = class_and_length(&mut template, data)?;
+        let value = derivation.secret(&self.base, &self.others, wanted)?;
+        self.insert(self.object(template, derivation.inherits(), &value)?)
+    }
+
+    /// A key, and others besides. The place of the template that is wrong comes with the error.
+    ///
+    /// # Errors
+    /// Those of the derivation and of templates.
+    pub fn several(
+        &self,
+        derivation: &Derivation<'_>,
+        template: Attributes,
+    ) -> std::result::Result<Vec<Handle>, (Option<usize>, Rv)> {
+        let Derivation::Sp800108(kdf, more) = derivation else { return Err((None, Rv(CKR_FUNCTION_FAILED))) };
+        let mut templates = vec![template];
+        templates.extend(more.iter().cloned());
+        let (mut lengths, mut objects) = (Vec::new(), Vec::new());
+        for (at, template) in templates.iter_mut().enumerate() {
+            let length = class_and_length(template, false).and_then(|length| length.ok_or(Rv(CKR_TEMPLATE_INCOMPLETE)));
+            lengths.push(length.map_err(|error| (at.checked_sub(1), error))?);
+        }
+        let values = kdf.derive(&self.base, &self.others, &lengths).map_err(|error| (None, error))?;
+        for (at, (template, value)) in templates.into_iter().zip(values).enumerate() {
+            let object = self.object(template, derivation.inherits(), &value);
+            objects.push(object.map_err(|error| (at.checked_sub(1), error))?);
+        }
+        self.insert_all(objects).map_err(|error| (None, error))
+    }
+
+    /// TLS's MAC keys, keys and IVs. The template is that of the keys, and says of the MAC keys what all keys have.
+    ///
+    /// # Errors
+    /// Those of templates; `CKR_HOST_MEMORY`.
+    pub fn key_block(&self, keys: &tls::Keys<'_>, mut template: Attributes) -> Result<KeyMaterial> {
+        let class = template.number(CKA_CLASS);
+        ensure(class.is_none_or(|class| class == CKO_SECRET_KEY), CKR_TEMPLATE_INCONSISTENT)?;
+        template.set_number(CKA_CLASS, CKO_SECRET_KEY)?;
+        let given = template.number(CKA_VALUE_LEN);
+        ensure(given.is_none_or(|given| given == keys.key as CK_ULONG), CKR_TEMPLATE_INCONSISTENT)?;
+        template.remove(CKA_VALUE_LEN);
+        let mut mac_template = Attributes::default();
+        for kind in [CKA_CLASS, CKA_TOKEN, CKA_PRIVATE, CKA_SENSITIVE, CKA_EXTRACTABLE, CKA_MODIFIABLE, CKA_LABEL] {
+            if let Some(value) = template.get(kind) {
+                mac_template.insert(kind, value.clone());
+            }
+        }
+        let block = keys.derive(self.base.value()?)?;
+        let mut objects = Vec::new();
+        for (length, pair, template) in [(keys.mac, block.macs(), &mac_template), (keys.key, block.keys(), &template)] {
+            for value in pair.into_iter().filter(|_| length > 0) {
+                objects.push(self.object(template.clone(), Inherit::No, value)?);
+            }
+        }
+        let mut handles = self.insert_all(objects)?.into_iter();
+        let mut pair = |there: bool| [(); 2].map(|()| if there { handles.next().map_or(0, Handle::get) } else { 0 });
+        let (macs, keys) = (pair(keys.mac > 0), pair(keys.key > 0));
+        Ok(KeyMaterial { macs, keys, ivs: block.ivs().map(|iv| Zeroizing::new(iv.to_vec())) })
+    }
+}
+
+/// Sets the class of what is derived, a secret key or data; the length that the template asks for, or that its type of key has.
+fn class_and_length(template: &mut Attributes, data: bool) -> Result<Option<usize>> {
+    let class = if data { CKO_DATA } else { CKO_SECRET_KEY };
+    let given = template.number(CKA_CLASS);
+    ensure(given.is_none_or(|given| given == class), CKR_TEMPLATE_INCONSISTENT)?;
+    template.set_number(CKA_CLASS, class)?;
+    let own = match template.number(CKA_KEY_TYPE) {
+        Some(CKK_DES) => Some(8),
+        Some(CKK_DES2) => Some(16),
+        Some(CKK_DES3) => Some(24),
+        Some(CKK_CHACHA20 | CKK_POLY1305) => Some(32),
+        _ => None,
+    };
+    let length = template.number(CKA_VALUE_LEN);
+    if length == Some(0) || own.is_some() && length.is_some() && own != length {
+        return fail(CKR_TEMPLATE_INCONSISTENT);
+    }
+    length.or(own).map(usize::try_from).transpose().map_err(|_| Rv(CKR_KEY_SIZE_RANGE))
+}
+
+/// Sets the lowest bit of each byte so that the byte has an odd number of ones, as keys of DES have.
+fn odd_parity(key: &mut [u8]) {
+    key.iter_mut().for_each(|byte| *byte = *byte & 0xfe | u8::from((*byte >> 1).count_ones().is_multiple_of(2)));
+}

@@ -1,0 +1,67 @@
+//! adjunct's PKCS #11 module: the interface of PKCS #11 3.2 (3.0, 2.40) over the core's operations, in the process that loads it: no daemon, no
+//! thread, no libcrypto.
+//!
+//! * `abi`: the foreign layer.
+//! * `module`, `session`, `state`, `token`: what is initialized, what is open, what is saved of it, what slots hold.
+//! * `store`: what stays of tokens when a program ends.
+//! * `object`, `objects`, `keys`, `wrapping`, `derive`, `encapsulate`: objects, and what sessions do with them.
+//! * `mechanism`, `operation`, `messages`: what can be done with keys, and what runs.
+
+mod abi;
+mod derive;
+mod encapsulate;
+mod handle;
+mod keys;
+mod mechanism;
+mod messages;
+mod module;
+pub mod names;
+mod object;
+mod objects;
+mod operation;
+mod rv;
+mod session;
+mod state;
+mod store;
+mod token;
+mod wrapping;
+
+use cryptoki_sys::*;
+
+/// The functions of PKCS #11 2.40.
+///
+/// # Safety
+/// As PKCS #11 has it (5.4.4).
+#[unsafe(no_mangle)]
+#[allow(unsafe_code, non_snake_case)]
+pub unsafe extern "C" fn C_GetFunctionList(ppFunctionList: *mut *mut CK_FUNCTION_LIST) -> CK_RV {
+    // SAFETY: as the caller says.
+    unsafe { abi::general::C_GetFunctionList::<false>(ppFunctionList) }
+}
+
+/// Every interface.
+///
+/// # Safety
+/// As PKCS #11 has it (5.4.5).
+#[unsafe(no_mangle)]
+#[allow(unsafe_code, non_snake_case)]
+pub unsafe extern "C" fn C_GetInterfaceList(pInterfacesList: *mut CK_INTERFACE, pulCount: *mut CK_ULONG) -> CK_RV {
+    // SAFETY: as the caller says.
+    unsafe { abi::general::C_GetInterfaceList::<false>(pInterfacesList, pulCount) }
+}
+
+/// The interface of a name, a version and flags.
+///
+/// # Safety
+/// As PKCS #11 has it (5.4.6).
+#[unsafe(no_mangle)]
+#[allow(unsafe_code, non_snake_case)]
+pub unsafe extern "C" fn C_GetInterface(
+    pInterfaceName: *mut CK_UTF8CHAR,
+    pVersion: *mut CK_VERSION,
+    ppInterface: *mut *mut CK_INTERFACE,
+    flags: CK_FLAGS,
+) -> CK_RV {
+    // SAFETY: as the caller says.
+    unsafe { abi::general::C_GetInterface::<false>(pInterfaceName, pVersion, ppInterface, flags) }
+}

@@ -1,0 +1,337 @@
+//! Encryption that authenticates: AES-GCM, AES-CCM, ChaCha20-Poly1305.
+//!
+//! What was decrypted is given out at the end, once the tag was found right: parts of a message to decrypt give nothing before. AES-CCM, whose
+//! tag begins with the length, gives everything at the end in both directions.
+
+use super::Mechanism;
+use super::cipher::{keep, key_size, secret};
+use super::params::Params;
+use crate::object::Object;
+use crate::operation::Cipher;
+use crate::rv::{Result, Rv, ensure, fail};
+use adjunct::InOut;
+use adjunct::ops::aead::ccm::Ccm;
+use adjunct::ops::aead::chacha::ChaCha20Poly1305;
+use adjunct::ops::aead::{gcm_parts, same_tag};
+use cryptoki_sys::*;
+use std::sync::Arc;
+use zeroize::Zeroizing;
+
+pub const TAG: usize = 16;
+/// No message that is kept as a whole is longer.
+const LONGEST: usize = 1 << 36;
+
+/// The ciphers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    Gcm,
+    Ccm,
+    ChaChaPoly,
+}
+
+impl Kind {
+    /// That of a mechanism.
+    ///
+    /// # Errors
+    /// `CKR_MECHANISM_INVALID`.
+    pub fn of(mechanism: CK_MECHANISM_TYPE) -> Result<Kind> {
+        Ok(match mechanism {
+            CKM_AES_GCM => Kind::Gcm,
+            CKM_AES_CCM => Kind::Ccm,
+            CKM_CHACHA20_POLY1305 => Kind::ChaChaPoly,
+            _ => return fail(CKR_MECHANISM_INVALID),
+        })
+    }
+
+    /// Checks a nonce and the length of a tag in bytes.
+    ///
+    /// # Errors
+    /// `CKR_MECHANISM_PARAM_INVALID`.
+    pub fn check(self, nonce: &[u8], tag: u64) -> Result {
+        let fits = match self {
+            Kind::Gcm => !nonce.is_empty() && (4..=16).contains(&tag),
+            Kind::Ccm => (7..=13).contains(&nonce.len()) && (4..=16).contains(&tag) && tag.is_multiple_of(2),
+            Kind::ChaChaPoly => nonce.len() == 12 && tag == 16,
+        };
+        ensure(fits, CKR_MECHANISM_PARAM_INVALID)
+    }
+}
+
+/// A cipher with a key.
+#[derive(Debug, Clone)]
+pub struct Keyed {
+    kind: Kind,
+    key: Arc<Object>,
+}
+
+impl Keyed {
+    /// # Errors
+    /// `CKR_KEY_TYPE_INCONSISTENT`.
+    pub fn new(kind: Kind, key: &Arc<Object>) -> Result<Keyed> {
+        let wanted = if kind == Kind::ChaChaPoly { CKK_CHACHA20 } else { CKK_AES };
+        secret(key, wanted)?;
+        Ok(Keyed { kind, key: key.clone() })
+    }
+
+    /// Works on a whole message; its tag, of which the first `size` bytes count. `nonce` and `size` were checked.
+    ///
+    /// # Errors
+    /// `CKR_DATA_LEN_RANGE`, `CKR_HOST_MEMORY`.
+    pub fn run(&self, encrypt: bool, nonce: &[u8], aad: &[u8], size: usize, io: InOut<'_>) -> Result<[u8; TAG]> {
+        let key = self.key.value()?;
+        let too_long = if encrypt { CKR_DATA_LEN_RANGE } else { CKR_ENCRYPTED_DATA_LEN_RANGE };
+        match self.kind {
+            Kind::Gcm => {
+                let mut tag = [0; TAG];
+                gcm_parts::message(key, encrypt, nonce, aad, io, &mut tag).map_err(|_| Rv(too_long))?;
+                Ok(tag)
+            }
+            Kind::Ccm => {
+                let mut ccm = Ccm::default();
+                ccm.set_key(key).map_err(key_size)?;
+                ccm.start(nonce, size, io.len()).map_err(|_| Rv(too_long))?;
+                ccm.whole(encrypt, aad, io).map_err(|_| Rv(too_long))
+            }
+            Kind::ChaChaPoly => {
+                let nonce = nonce.try_into().map_err(|_| Rv(CKR_MECHANISM_PARAM_INVALID))?;
+                let mut cipher = ChaCha20Poly1305::default();
+                cipher.set_key(key).map_err(key_size)?;
+                cipher.set_nonce(nonce);
+                cipher.aad(aad);
+                cipher.message(encrypt, io);
+                Ok(cipher.tag())
+            }
+        }
+    }
+
+    /// Decrypts a whole message into `out`, which holds nothing of it unless the tag is right.
+    ///
+    /// # Errors
+    /// `CKR_ENCRYPTED_DATA_INVALID`, and as [`Keyed::run`].
+    pub fn open(&self, nonce: &[u8], aad: &[u8], tag: &[u8], text: &[u8], out: &mut [u8]) -> Result {
+        let made =
+            self.run(false, nonce, aad, tag.len(), InOut::apart(text, out)).inspect_err(|_| adjunct::wipe(out))?;
+        let mut wanted = [0; TAG];
+        wanted[..tag.len()].copy_from_slice(tag);
+        if !same_tag(&made, &wanted, tag.len()) {
+            adjunct::wipe(out);
+            return fail(CKR_ENCRYPTED_DATA_INVALID);
+        }
+        Ok(())
+    }
+}
+
+/// Nonce, additional data, length of the tag in bytes, and of the data where it was said.
+struct Given<'a> {
+    nonce: &'a [u8],
+    aad: &'a [u8],
+    tag: u64,
+    data: Option<u64>,
+}
+
+fn given(params: Params<'_>) -> Result<Given<'_>> {
+    Ok(match params {
+        Params::Gcm { iv, aad, tag_bits } => {
+            ensure(tag_bits.is_multiple_of(8), CKR_MECHANISM_PARAM_INVALID)?;
+            Given { nonce: iv, aad, tag: tag_bits / 8, data: None }
+        }
+        // Whoever has not said how long the data are has said 0.
+        Params::Ccm { data, nonce, aad, mac } => {
+            Given { nonce, aad, tag: mac, data: Some(data).filter(|data| *data != 0) }
+        }
+        Params::ChaChaPoly { nonce, aad } => Given { nonce, aad, tag: 16, data: None },
+        _ => return fail(CKR_MECHANISM_PARAM_INVALID),
+    })
+}
+
+/// A message that is kept until its end.
+struct Whole {
+    cipher: Keyed,
+    encrypt: bool,
+    nonce: Box<[u8]>,
+    aad: Box<[u8]>,
+    tag: usize,
+    data: Option<u64>,
+    waiting: Zeroizing<Vec<u8>>,
+}
+
+/// A message that is encrypted as it comes.
+struct Sealing<S> {
+    stream: S,
+    /// What is used up with a message at once.
+    whole: Whole,
+    /// Whether a part has come: the stream is begun.
+    begun: bool,
+}
+
+/// Bytes of a caller's in a box of their own.
+///
+/// # Errors
+/// `CKR_HOST_MEMORY`.
+pub fn boxed(bytes: &[u8]) -> Result<Box<[u8]>> {
+    let mut copy = Vec::new();
+    copy.try_reserve_exact(bytes.len())?;
+    copy.extend_from_slice(bytes);
+    Ok(copy.into_boxed_slice())
+}
+
+/// Begins a message.
+///
+/// # Errors
+/// As `cipher::begin`.
+pub fn begin(mechanism: Mechanism<'_>, key: &Arc<Object>, encrypt: bool) -> Result<Box<dyn Cipher>> {
+    let (kind, given) = (Kind::of(mechanism.kind)?, given(mechanism.params)?);
+    kind.check(given.nonce, given.tag)?;
+    let whole = Whole {
+        cipher: Keyed::new(kind, key)?,
+        encrypt,
+        nonce: boxed(given.nonce)?,
+        aad: boxed(given.aad)?,
+        tag: given.tag as usize,
+        data: given.data,
+        waiting: Zeroizing::new(Vec::new()),
+    };
+    Ok(match kind {
+        Kind::Gcm if encrypt => Box::new(Sealing { stream: gcm_parts::Stream::default(), whole, begun: false }),
+        Kind::ChaChaPoly if encrypt => Box::new(Sealing { stream: ChaCha20Poly1305::default(), whole, begun: false }),
+        _ => Box::new(whole),
+    })
+}
+
+impl Whole {
+    /// All of a message at once.
+    fn all(&self, input: &[u8], out: &mut [u8]) -> Result<usize> {
+        let length = self.length(input.len());
+        let out = out.get_mut(..length).ok_or(Rv(CKR_FUNCTION_FAILED))?;
+        let said = |length: usize| self.data.is_none_or(|data| data == length as u64);
+        if self.encrypt {
+            ensure(said(input.len()), CKR_DATA_LEN_RANGE)?;
+            let (text, tag) = out.split_at_mut(input.len());
+            let made = self.cipher.run(true, &self.nonce, &self.aad, self.tag, InOut::apart(input, text))?;
+            tag.copy_from_slice(&made[..self.tag]);
+        } else {
+            let short = Rv(CKR_ENCRYPTED_DATA_LEN_RANGE);
+            let (text, tag) = input.split_at_checked(input.len().wrapping_sub(self.tag)).ok_or(short)?;
+            // Some say the length with the tag.
+            ensure(said(text.len()) || said(input.len()), CKR_ENCRYPTED_DATA_LEN_RANGE)?;
+            self.cipher.open(&self.nonce, &self.aad, tag, text, out)?;
+        }
+        Ok(length)
+    }
+
+    fn length(&self, input: usize) -> usize {
+        if self.encrypt { input + self.tag } else { input.saturating_sub(self.tag) }
+    }
+}
+
+impl Cipher for Whole {
+    fn update_length(&self, _: usize) -> usize {
+        0
+    }
+
+    fn update(&mut self, input: &[u8], _: &mut [u8]) -> Result<usize> {
+        let wrong = if self.encrypt { CKR_DATA_LEN_RANGE } else { CKR_ENCRYPTED_DATA_LEN_RANGE };
+        ensure(input.len() <= LONGEST - self.waiting.len(), wrong)?;
+        keep(&mut self.waiting, input).map(|()| 0)
+    }
+
+    fn final_length(&self) -> usize {
+        self.length(self.waiting.len())
+    }
+
+    fn finish(self: Box<Self>, out: &mut [u8]) -> Result<usize> {
+        self.all(&self.waiting, out)
+    }
+
+    fn once_length(&self, input: usize) -> usize {
+        self.length(input)
+    }
+
+    fn once(self: Box<Self>, input: &[u8], out: &mut [u8]) -> Result<usize> {
+        self.all(input, out)
+    }
+}
+
+/// A cipher that takes a message to encrypt as it comes.
+trait Stream: Default + Send {
+    /// Begins a message.
+    ///
+    /// # Errors
+    /// `CKR_KEY_SIZE_RANGE`, `CKR_MECHANISM_PARAM_INVALID`.
+    fn begin(&mut self, key: &[u8], nonce: &[u8]) -> Result;
+
+    /// Encrypts a part; the first takes the additional data.
+    ///
+    /// # Errors
+    /// `CKR_DATA_LEN_RANGE`.
+    fn part(&mut self, aad: Option<&[u8]>, io: InOut<'_>) -> Result;
+
+    /// The tag.
+    fn end(&mut self) -> [u8; TAG];
+}
+
+impl Stream for gcm_parts::Stream {
+    fn begin(&mut self, key: &[u8], nonce: &[u8]) -> Result {
+        self.start(key, nonce).map_err(key_size)
+    }
+
+    fn part(&mut self, aad: Option<&[u8]>, io: InOut<'_>) -> Result {
+        gcm_parts::Stream::part(self, true, aad, io).map_err(|_| Rv(CKR_DATA_LEN_RANGE))
+    }
+
+    fn end(&mut self) -> [u8; TAG] {
+        self.tag()
+    }
+}
+
+impl Stream for ChaCha20Poly1305 {
+    fn begin(&mut self, key: &[u8], nonce: &[u8]) -> Result {
+        self.set_key(key).map_err(key_size)?;
+        self.set_nonce(nonce.try_into().map_err(|_| Rv(CKR_MECHANISM_PARAM_INVALID))?);
+        Ok(())
+    }
+
+    fn part(&mut self, aad: Option<&[u8]>, io: InOut<'_>) -> Result {
+        self.aad(aad.unwrap_or_default());
+        self.message(true, io);
+        Ok(())
+    }
+
+    fn end(&mut self) -> [u8; TAG] {
+        self.tag()
+    }
+}
+
+impl<S: Stream> Cipher for Sealing<S> {
+    fn update_length(&self, input: usize) -> usize {
+        input
+    }
+
+    fn update(&mut self, input: &[u8], out: &mut [u8]) -> Result<usize> {
+        let out = out.get_mut(..input.len()).ok_or(Rv(CKR_FUNCTION_FAILED))?;
+        let Whole { cipher, nonce, aad, .. } = &self.whole;
+        let first = !std::mem::replace(&mut self.begun, true);
+        if first {
+            self.stream.begin(cipher.key.value()?, nonce)?;
+        }
+        self.stream.part(first.then_some(aad), InOut::apart(input, out))?;
+        Ok(input.len())
+    }
+
+    fn final_length(&self) -> usize {
+        self.whole.tag
+    }
+
+    fn finish(mut self: Box<Self>, out: &mut [u8]) -> Result<usize> {
+        if !self.begun {
+            return self.whole.all(&[], out);
+        }
+        let out = out.get_mut(..self.whole.tag).ok_or(Rv(CKR_FUNCTION_FAILED))?;
+        out.copy_from_slice(&self.stream.end()[..out.len()]);
+        Ok(out.len())
+    }
+
+    fn once(self: Box<Self>, input: &[u8], out: &mut [u8]) -> Result<usize> {
+        self.whole.all(input, out)
+    }
+}

@@ -1,0 +1,211 @@
+//! Modes that take whole blocks: ECB and CBC of AES and triple DES, and CBC with the padding of PKCS #7.
+
+use super::Mechanism;
+use super::cipher::{des3, iv, key_size, secret};
+use super::params::Params;
+use crate::object::Object;
+use crate::operation::Cipher;
+use crate::rv::{Result, Rv, ensure, fail};
+use adjunct::InOut;
+use adjunct::ops::cipher::once::{self, TripleDes};
+use adjunct::ops::cipher::{Block, Chain, Counted, Mode, aes, des};
+use cryptoki_sys::*;
+use subtle::{Choice, ConstantTimeEq, ConstantTimeGreater, ConstantTimeLess};
+use zeroize::{Zeroize, Zeroizing};
+
+/// A mode with its key.
+trait Blocks: Send {
+    /// The whole blocks that a call makes of bytes held back and `part`: first those of `head`, if any, then those of `body`.
+    fn run(&mut self, bytes: usize, iv: &mut Block, head: Option<InOut<'_>>, body: InOut<'_>) -> Result;
+
+    /// The last block, whose bytes were counted.
+    fn last(&mut self, iv: &mut Block, block: InOut<'_>) -> Result;
+}
+
+/// One whose key is prepared.
+struct Keyed<M> {
+    mode: Counted<M>,
+    encrypt: bool,
+}
+
+fn chain(iv: &mut Block, run: impl FnOnce(Chain<'_>)) {
+    run(Chain { iv, stream: &mut [0; 16], used: &mut 0, bits: false });
+}
+
+impl<M: Mode + Send> Blocks for Keyed<M> {
+    fn run(&mut self, bytes: usize, iv: &mut Block, head: Option<InOut<'_>>, body: InOut<'_>) -> Result {
+        let done = self.mode.update(self.encrypt, bytes, |mut pieces| {
+            if let Some(head) = head {
+                chain(iv, |chain| pieces.run(chain, head));
+            }
+            if !body.is_empty() {
+                chain(iv, |chain| pieces.run(chain, body));
+            }
+            Some(())
+        });
+        done.ok_or(Rv(CKR_FUNCTION_FAILED))
+    }
+
+    fn last(&mut self, iv: &mut Block, block: InOut<'_>) -> Result {
+        chain(iv, |chain| self.mode.last(self.encrypt, chain, block));
+        Ok(())
+    }
+}
+
+/// Triple DES in ECB, which the core has for a key that each call brings.
+struct DesEcb {
+    key: Zeroizing<[u8; 24]>,
+    encrypt: bool,
+}
+
+impl Blocks for DesEcb {
+    fn run(&mut self, _: usize, _: &mut Block, head: Option<InOut<'_>>, body: InOut<'_>) -> Result {
+        for io in head.into_iter().chain([body]).filter(|io| !io.is_empty()) {
+            once::ecb::<TripleDes, 8>(&*self.key, self.encrypt, io)?;
+        }
+        Ok(())
+    }
+
+    fn last(&mut self, _: &mut Block, block: InOut<'_>) -> Result {
+        Ok(once::ecb::<TripleDes, 8>(&*self.key, self.encrypt, block)?)
+    }
+}
+
+/// A message in blocks.
+struct Message<B> {
+    blocks: B,
+    iv: Block,
+    size: usize,
+    encrypt: bool,
+    padded: bool,
+    /// What no whole block has come of yet. Where padding is to be taken off, the last block waits as well.
+    held: [u8; 16],
+    used: usize,
+}
+
+impl<B> Drop for Message<B> {
+    fn drop(&mut self) {
+        self.held.zeroize();
+    }
+}
+
+/// Begins a message.
+///
+/// # Errors
+/// As `cipher::begin`.
+pub fn begin(mechanism: Mechanism<'_>, key: &Object, encrypt: bool) -> Result<Box<dyn Cipher>> {
+    let (kind, params) = (mechanism.kind, mechanism.params);
+    match kind {
+        CKM_AES_ECB => {
+            ensure(params == Params::None, CKR_MECHANISM_PARAM_INVALID)?;
+            keyed::<aes::Ecb>(secret(key, CKK_AES)?, encrypt, [0; 16], false)
+        }
+        CKM_AES_CBC | CKM_AES_CBC_PAD => {
+            keyed::<aes::Cbc>(secret(key, CKK_AES)?, encrypt, iv(params)?, kind == CKM_AES_CBC_PAD)
+        }
+        CKM_DES3_ECB => {
+            ensure(params == Params::None, CKR_MECHANISM_PARAM_INVALID)?;
+            let blocks = DesEcb { key: des3(key)?, encrypt };
+            Ok(Box::new(Message { blocks, iv: [0; 16], size: 8, encrypt, padded: false, held: [0; 16], used: 0 }))
+        }
+        CKM_DES3_CBC | CKM_DES3_CBC_PAD => {
+            let mut whole = [0; 16];
+            whole[..8].copy_from_slice(&iv::<8>(params)?);
+            keyed::<des::Cbc>(&*des3(key)?, encrypt, whole, kind == CKM_DES3_CBC_PAD)
+        }
+        _ => fail(CKR_MECHANISM_INVALID),
+    }
+}
+
+fn keyed<M: Mode + Send + 'static>(key: &[u8], encrypt: bool, iv: Block, padded: bool) -> Result<Box<dyn Cipher>> {
+    let blocks = Keyed { mode: Counted::<M>::default(), encrypt };
+    let mut message = Box::new(Message { blocks, iv, size: M::BLOCK, encrypt, padded, held: [0; 16], used: 0 });
+    // The key is set where it stays: whatever is moved leaves a copy behind.
+    message.blocks.mode.set_key(key, encrypt).map_err(key_size)?;
+    Ok(message)
+}
+
+/// How many bytes the padding of a block has, and whether it is one, in a time that does not depend on either.
+fn padding(block: &[u8]) -> (usize, Choice) {
+    let count = block.last().copied().unwrap_or_default();
+    let size = block.len() as u8;
+    let mut good = !count.ct_eq(&0) & !count.ct_gt(&size);
+    for (at, byte) in (0..size).zip(block.iter().rev()) {
+        good &= byte.ct_eq(&count) | !at.ct_lt(&count);
+    }
+    (usize::from(count), good)
+}
+
+impl<B: Blocks> Cipher for Message<B> {
+    fn update_length(&self, input: usize) -> usize {
+        let total = self.used + input;
+        let waits = usize::from(self.padded && !self.encrypt).min(total);
+        (total - waits) / self.size * self.size
+    }
+
+    fn update(&mut self, input: &[u8], out: &mut [u8]) -> Result<usize> {
+        let whole = self.update_length(input.len());
+        let out = out.get_mut(..whole).ok_or(Rv(CKR_FUNCTION_FAILED))?;
+        let mut rest = input;
+        if whole == 0 {
+            self.blocks.run(input.len(), &mut self.iv, None, InOut::in_place(&mut []))?;
+        } else {
+            // A block that was begun is made whole first.
+            let first = if self.used == 0 { 0 } else { self.size };
+            let (head, tail) = input.split_at(first.saturating_sub(self.used));
+            self.held[self.used..self.used + head.len()].copy_from_slice(head);
+            let (begun, body) = out.split_at_mut(first);
+            let (now, later) = tail.split_at(body.len());
+            let begun = (first > 0).then(|| InOut::apart(&self.held[..first], begun));
+            self.blocks.run(input.len(), &mut self.iv, begun, InOut::apart(now, body))?;
+            (self.used, rest) = (0, later);
+        }
+        self.held[self.used..self.used + rest.len()].copy_from_slice(rest);
+        self.used += rest.len();
+        Ok(whole)
+    }
+
+    fn final_length(&self) -> usize {
+        if self.padded { self.size } else { 0 }
+    }
+
+    fn exact(&self) -> bool {
+        self.encrypt || !self.padded
+    }
+
+    fn once_length(&self, input: usize) -> usize {
+        match (self.padded, self.encrypt) {
+            (true, true) => (input / self.size + 1) * self.size,
+            (true, false) => input,
+            (false, _) => input / self.size * self.size,
+        }
+    }
+
+    fn finish(mut self: Box<Self>, out: &mut [u8]) -> Result<usize> {
+        let wrong = if self.encrypt { CKR_DATA_LEN_RANGE } else { CKR_ENCRYPTED_DATA_LEN_RANGE };
+        if !self.padded {
+            return ensure(self.used == 0, wrong).map(|()| 0);
+        }
+        let (used, size) = (self.used, self.size);
+        let mut block = Zeroizing::new([0; 16]);
+        if self.encrypt {
+            block[..used].copy_from_slice(&self.held[..used]);
+            block[used..size].fill((size - used) as u8);
+        } else {
+            ensure(used == size, wrong)?;
+            *block = self.held;
+        }
+        let Message { blocks, iv, .. } = &mut *self;
+        blocks.last(iv, InOut::in_place(&mut block[..size]))?;
+        let length = if self.encrypt {
+            size
+        } else {
+            let (count, good) = padding(&block[..size]);
+            ensure(bool::from(good), CKR_ENCRYPTED_DATA_INVALID)?;
+            size - count
+        };
+        let out = out.get_mut(..length).ok_or(Rv(CKR_FUNCTION_FAILED))?;
+        out.copy_from_slice(&block[..length]);
+        Ok(length)
+    }
+}

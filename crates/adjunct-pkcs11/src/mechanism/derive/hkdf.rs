@@ -1,0 +1,65 @@
+//! HKDF (RFC 5869).
+
+use super::Secret;
+use crate::mechanism::hash::Hash;
+use crate::object::Object;
+use crate::rv::{Result, Rv, ensure};
+use adjunct::ops::digest::MAX_SIZE;
+use adjunct::ops::kdf;
+use cryptoki_sys::*;
+use std::sync::Arc;
+use zeroize::Zeroizing;
+
+/// CK_HKDF_PARAMS.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Hkdf<'a> {
+    pub extract: bool,
+    pub expand: bool,
+    pub hash: Hash,
+    pub salt: Salt<'a>,
+    pub info: &'a [u8],
+}
+
+/// The salt of the extraction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Salt<'a> {
+    /// Zeros, as many as the hash has.
+    None,
+    Data(&'a [u8]),
+    Key(CK_OBJECT_HANDLE),
+}
+
+impl Hkdf<'_> {
+    /// The salt, where it is a key.
+    pub const fn salt_key(&self) -> Option<CK_OBJECT_HANDLE> {
+        match self.salt {
+            Salt::Key(key) if self.extract => Some(key),
+            _ => None,
+        }
+    }
+
+    /// # Errors
+    /// `CKR_TEMPLATE_INCOMPLETE` of an expansion without a length; `CKR_KEY_SIZE_RANGE` for one that is too long.
+    pub fn derive(&self, base: &[u8], others: &[Arc<Object>], wanted: Option<usize>) -> Result<Secret> {
+        let (method, size) = (self.hash.method(), self.hash.size());
+        let mut prk = Zeroizing::new([0; MAX_SIZE]);
+        if self.extract {
+            let salt = match self.salt {
+                // HMAC pads keys with zeros: an empty one is the same.
+                Salt::None => &[],
+                Salt::Data(data) => data,
+                Salt::Key(_) => others.first().ok_or(Rv(CKR_KEY_HANDLE_INVALID))?.value()?,
+            };
+            kdf::hkdf_extract(method, salt, base, &mut prk[..])?;
+        }
+        if !self.expand {
+            ensure(wanted.is_none_or(|wanted| wanted <= size), CKR_KEY_SIZE_RANGE)?;
+            return super::concat(&prk[..wanted.unwrap_or(size)], &[]);
+        }
+        let wanted = wanted.ok_or(Rv(CKR_TEMPLATE_INCOMPLETE))?;
+        ensure(wanted <= 255 * size, CKR_KEY_SIZE_RANGE)?;
+        let mut key = adjunct::memory::zeros(wanted)?;
+        kdf::hkdf_expand(method, if self.extract { &prk[..size] } else { base }, self.info, &mut key)?;
+        Ok(key)
+    }
+}

@@ -1,0 +1,133 @@
+//! Keys derived from keys: what each mechanism makes of a base key and its parameters.
+//!
+//! * `agree`: ECDH and X25519, with the derivations of X9.63 and SP 800-56C.
+//! * `hkdf`, `sp800108`: HKDF, and the three modes of SP 800-108.
+//! * `bytes`: concatenation, XOR, extraction, encryption of data, hashes.
+//! * `tls`: TLS 1.0 to 1.2.
+
+pub mod agree;
+pub mod bytes;
+pub mod hkdf;
+pub mod sp800108;
+pub mod tls;
+
+use super::hash::Hash;
+use crate::object::Object;
+use crate::object::attributes::Attributes;
+use crate::rv::{Result, Rv, ensure};
+use cryptoki_sys::*;
+use std::sync::Arc;
+use zeroize::Zeroizing;
+
+/// Bytes of a new key.
+pub type Secret = Zeroizing<Vec<u8>>;
+
+/// A derivation with its parameters, read from the caller's structures.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Derivation<'a> {
+    Agree(agree::Agree<'a>),
+    /// One key; or a data object where the mechanism says so.
+    Hkdf(hkdf::Hkdf<'a>),
+    /// The key, and others besides, by their templates.
+    Sp800108(sp800108::Kdf<'a>, Vec<Attributes>),
+    /// The base key, and after it another.
+    BaseAndKey(CK_OBJECT_HANDLE),
+    BaseAndData(&'a [u8]),
+    DataAndBase(&'a [u8]),
+    Xor(&'a [u8]),
+    /// A part of the base key, from this bit on.
+    Extract(u64),
+    Encrypt(bytes::Encrypt<'a>),
+    Hashed(Hash),
+    TlsMaster(tls::Master<'a>),
+    /// Keys and IVs for both directions.
+    TlsKeys(tls::Keys<'a>),
+    TlsKdf(tls::Kdf<'a>),
+    /// Bytes for the caller, no key.
+    TlsPrf(tls::Seed<'a>),
+}
+
+/// What stands for the sensitivity of the result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Inherit {
+    /// Templates and defaults say it.
+    No,
+    /// The base key's is the default (SP 800-108).
+    Default,
+    /// It is as sensitive, and as little extractable, as the keys that it is made of.
+    Strict,
+}
+
+impl Derivation<'_> {
+    /// The keys besides the base key that it takes.
+    pub fn others(&self) -> Vec<CK_OBJECT_HANDLE> {
+        match self {
+            Derivation::BaseAndKey(key) => vec![*key],
+            Derivation::Hkdf(hkdf) => hkdf.salt_key().into_iter().collect(),
+            Derivation::Sp800108(kdf, _) => kdf.keys(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// How the result comes by its sensitivity.
+    pub const fn inherits(&self) -> Inherit {
+        match self {
+            Derivation::BaseAndKey(_)
+            | Derivation::BaseAndData(_)
+            | Derivation::DataAndBase(_)
+            | Derivation::Xor(_)
+            | Derivation::Extract(_) => Inherit::Strict,
+            Derivation::Sp800108(..) => Inherit::Default,
+            _ => Inherit::No,
+        }
+    }
+
+    /// The bytes of one key of the base key, of `wanted` bytes where that is given.
+    ///
+    /// # Errors
+    /// `CKR_KEY_TYPE_INCONSISTENT`, `CKR_MECHANISM_PARAM_INVALID`, `CKR_TEMPLATE_INCOMPLETE` where a length is missing,
+    /// `CKR_KEY_SIZE_RANGE` where there are not so many bytes, `CKR_HOST_MEMORY`.
+    pub fn secret(&self, base: &Object, others: &[Arc<Object>], wanted: Option<usize>) -> Result<Secret> {
+        match self {
+            Derivation::Agree(agree) => agree.derive(base, wanted),
+            Derivation::Hkdf(hkdf) => hkdf.derive(base.value()?, others, wanted),
+            Derivation::BaseAndKey(_) => {
+                let other = others.first().ok_or(Rv(CKR_KEY_HANDLE_INVALID))?;
+                first(concat(base.value()?, other.value()?)?, wanted)
+            }
+            Derivation::BaseAndData(data) => first(concat(base.value()?, data)?, wanted),
+            Derivation::DataAndBase(data) => first(concat(data, base.value()?)?, wanted),
+            Derivation::Xor(data) => first(bytes::xor(base.value()?, data)?, wanted),
+            Derivation::Extract(bit) => bytes::extract(base.value()?, *bit, wanted),
+            Derivation::Encrypt(encrypt) => first(encrypt.derive(base)?, wanted),
+            Derivation::Hashed(hash) => first(bytes::hashed(*hash, base.value()?)?, wanted),
+            Derivation::TlsMaster(master) => master.derive(base.value()?, wanted),
+            Derivation::TlsKdf(kdf) => kdf.derive(base.value()?, wanted.ok_or(Rv(CKR_TEMPLATE_INCOMPLETE))?),
+            // They have no one key, and functions of their own.
+            Derivation::Sp800108(..) | Derivation::TlsKeys(_) | Derivation::TlsPrf(_) => Err(Rv(CKR_FUNCTION_FAILED)),
+        }
+    }
+}
+
+/// One after the other.
+fn concat(one: &[u8], other: &[u8]) -> Result<Secret> {
+    let mut both = adjunct::memory::zeros(one.len() + other.len())?;
+    both[..one.len()].copy_from_slice(one);
+    both[one.len()..].copy_from_slice(other);
+    Ok(both)
+}
+
+/// The first bytes: what a template asks for.
+fn first(mut all: Secret, wanted: Option<usize>) -> Result<Secret> {
+    let length = wanted.unwrap_or(all.len());
+    ensure(length <= all.len(), CKR_KEY_SIZE_RANGE)?;
+    all.truncate(length);
+    Ok(all)
+}
+
+/// The last bytes.
+fn last(all: &[u8], wanted: Option<usize>) -> Result<Secret> {
+    let length = wanted.unwrap_or(all.len());
+    let start = all.len().checked_sub(length).ok_or(Rv(CKR_KEY_SIZE_RANGE))?;
+    concat(&all[start..], &[])
+}

@@ -1,0 +1,176 @@
+//! TLS 1.0 to 1.2 (RFC 2246, RFC 5246, RFC 7627, RFC 5705): master secrets, keys, exported material, Finished messages.
+
+use super::Secret;
+use crate::mechanism::hash::Hash;
+use crate::rv::{Result, Rv, ensure};
+use adjunct::ops::kdf;
+use cryptoki_sys::*;
+
+/// The length of master secrets, and of premaster secrets of RSA, in bytes.
+pub const SECRET: usize = 48;
+
+/// A pseudo-random function.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Prf {
+    /// TLS 1.0's and 1.1's.
+    Tls10,
+    /// TLS 1.2's.
+    Tls12(Hash),
+}
+
+impl Prf {
+    /// That of a mechanism.
+    ///
+    /// # Errors
+    /// `CKR_MECHANISM_PARAM_INVALID` where it is no hash.
+    pub fn of(mechanism: CK_MECHANISM_TYPE) -> Result<Prf> {
+        if mechanism == CKM_TLS_PRF { Ok(Prf::Tls10) } else { Ok(Prf::Tls12(Hash::of(mechanism)?)) }
+    }
+
+    /// So many bytes of a secret and a seed in parts.
+    ///
+    /// # Errors
+    /// `CKR_HOST_MEMORY`.
+    pub fn bytes(self, secret: &[u8], seed: &[&[u8]], length: usize) -> Result<Secret> {
+        let mut out = adjunct::memory::zeros(length)?;
+        match self {
+            Prf::Tls10 => kdf::tls10_prf(secret, seed, &mut out)?,
+            Prf::Tls12(hash) => kdf::tls12_prf(hash.method(), secret, seed, &mut out)?,
+        }
+        Ok(out)
+    }
+}
+
+/// CK_SSL3_RANDOM_DATA.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Randoms<'a> {
+    pub client: &'a [u8],
+    pub server: &'a [u8],
+}
+
+/// A master secret of a premaster secret.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Master<'a> {
+    pub prf: Prf,
+    pub seed: MasterSeed<'a>,
+    /// The premaster secret is RSA's: of 48 bytes, of which the first two tell the version.
+    pub rsa: bool,
+}
+
+/// What a master secret comes from besides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MasterSeed<'a> {
+    Randoms(Randoms<'a>),
+    /// The hash of the handshake (RFC 7627).
+    Session(&'a [u8]),
+}
+
+impl Master<'_> {
+    /// # Errors
+    /// `CKR_KEY_SIZE_RANGE` for a premaster secret of RSA of another length; `CKR_TEMPLATE_INCONSISTENT` for another length asked for.
+    pub fn derive(&self, base: &[u8], wanted: Option<usize>) -> Result<Secret> {
+        ensure(!self.rsa || base.len() == SECRET, CKR_KEY_SIZE_RANGE)?;
+        ensure(wanted.is_none_or(|wanted| wanted == SECRET), CKR_TEMPLATE_INCONSISTENT)?;
+        match self.seed {
+            MasterSeed::Randoms(Randoms { client, server }) => {
+                self.prf.bytes(base, &[b"master secret", client, server], SECRET)
+            }
+            MasterSeed::Session(hash) => self.prf.bytes(base, &[b"extended master secret", hash], SECRET),
+        }
+    }
+}
+
+/// CK_TLS12_KEY_MAT_PARAMS, CK_SSL3_KEY_MAT_PARAMS; lengths in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Keys<'a> {
+    pub prf: Prf,
+    pub randoms: Randoms<'a>,
+    pub mac: usize,
+    pub key: usize,
+    pub iv: usize,
+}
+
+/// The key block, in the order of RFC 5246, 6.3: the client's part stands before the server's.
+#[derive(Debug)]
+pub struct Block {
+    block: Secret,
+    mac: usize,
+    key: usize,
+    iv: usize,
+}
+
+impl Keys<'_> {
+    /// # Errors
+    /// `CKR_HOST_MEMORY`.
+    pub fn derive(&self, base: &[u8]) -> Result<Block> {
+        let Keys { mac, key, iv, randoms, .. } = *self;
+        let length = mac.checked_add(key).and_then(|sum| sum.checked_add(iv)?.checked_mul(2));
+        let length = length.ok_or(Rv(CKR_MECHANISM_PARAM_INVALID))?;
+        let block = self.prf.bytes(base, &[b"key expansion", randoms.server, randoms.client], length)?;
+        Ok(Block { block, mac, key, iv })
+    }
+}
+
+impl Block {
+    /// The two MAC keys.
+    pub fn macs(&self) -> [&[u8]; 2] {
+        self.pair(0, self.mac)
+    }
+
+    /// The two keys.
+    pub fn keys(&self) -> [&[u8]; 2] {
+        self.pair(2 * self.mac, self.key)
+    }
+
+    /// The two IVs.
+    pub fn ivs(&self) -> [&[u8]; 2] {
+        self.pair(2 * (self.mac + self.key), self.iv)
+    }
+
+    fn pair(&self, start: usize, length: usize) -> [&[u8]; 2] {
+        let both = &self.block[start..start + 2 * length];
+        [&both[..length], &both[length..]]
+    }
+}
+
+/// CK_TLS_KDF_PARAMS.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Kdf<'a> {
+    pub prf: Prf,
+    pub label: &'a [u8],
+    pub randoms: Randoms<'a>,
+    /// An empty one is not as none (RFC 5705, 4).
+    pub context: Option<&'a [u8]>,
+}
+
+impl Kdf<'_> {
+    /// # Errors
+    /// `CKR_MECHANISM_PARAM_INVALID` for a context of more than 65535 bytes.
+    pub fn derive(&self, base: &[u8], wanted: usize) -> Result<Secret> {
+        let Randoms { client, server } = self.randoms;
+        let mut seed = vec![self.label, client, server];
+        let length =
+            u16::try_from(self.context.unwrap_or_default().len()).map_err(|_| Rv(CKR_MECHANISM_PARAM_INVALID))?;
+        let length = length.to_be_bytes();
+        if let Some(context) = self.context {
+            seed.extend([&length[..], context]);
+        }
+        self.prf.bytes(base, &seed, wanted)
+    }
+}
+
+/// CK_TLS_PRF_PARAMS: TLS 1.0's pseudo-random function for the caller.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Seed<'a> {
+    pub label: &'a [u8],
+    pub seed: &'a [u8],
+    pub length: usize,
+}
+
+impl Seed<'_> {
+    /// # Errors
+    /// `CKR_HOST_MEMORY`.
+    pub fn derive(&self, base: &[u8]) -> Result<Secret> {
+        Prf::Tls10.bytes(base, &[self.label, self.seed], self.length)
+    }
+}

@@ -1,0 +1,53 @@
+//! Hashes by themselves.
+
+use super::Mechanism;
+use super::hash::Hash;
+use super::params::Params;
+use crate::operation::Digester;
+use crate::rv::{Result, Rv, ensure};
+use adjunct::ops::digest::{Digest, MAX_SAVED};
+use cryptoki_sys::*;
+use zeroize::Zeroizing;
+
+struct Hashing(Digest);
+
+/// Begins a hash.
+///
+/// # Errors
+/// `CKR_MECHANISM_INVALID`, `CKR_MECHANISM_PARAM_INVALID`.
+pub fn begin(mechanism: Mechanism<'_>) -> Result<Box<dyn Digester>> {
+    let hash = Hash::of(mechanism.kind).map_err(|_| Rv(CKR_MECHANISM_INVALID))?;
+    ensure(mechanism.params == Params::None, CKR_MECHANISM_PARAM_INVALID)?;
+    Ok(Box::new(Hashing(Digest::new(hash.method()))))
+}
+
+/// Goes on with a hash that was saved.
+///
+/// # Errors
+/// `CKR_SAVED_STATE_INVALID`.
+pub fn restore(mechanism: CK_MECHANISM_TYPE, state: &[u8]) -> Result<Box<dyn Digester>> {
+    let invalid = Rv(CKR_SAVED_STATE_INVALID);
+    let mut digest = Digest::new(Hash::of(mechanism).map_err(|_| invalid)?.method());
+    digest.restore(state).map_err(|_| invalid)?;
+    Ok(Box::new(Hashing(digest)))
+}
+
+impl Digester for Hashing {
+    fn update(&mut self, data: &[u8]) {
+        self.0.update(data);
+    }
+
+    fn size(&self) -> usize {
+        self.0.method().size
+    }
+
+    fn finish(mut self: Box<Self>, out: &mut [u8]) {
+        self.0.finish(out);
+    }
+
+    fn state(&self) -> Option<Zeroizing<Vec<u8>>> {
+        let mut room = Zeroizing::new([0; MAX_SAVED]);
+        let saved = self.0.save(&mut room)?;
+        Some(Zeroizing::new(saved.to_vec()))
+    }
+}

@@ -1,0 +1,107 @@
+//! The hashes that mechanisms name.
+
+use crate::rv::{Result, Rv};
+use adjunct::ops::digest::{self, Method};
+use cryptoki_sys::*;
+
+/// A hash.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Hash {
+    Sha1,
+    Sha224,
+    Sha256,
+    Sha384,
+    Sha512,
+    Sha512_224,
+    Sha512_256,
+    Sha3_224,
+    Sha3_256,
+    Sha3_384,
+    Sha3_512,
+    Md5,
+}
+
+impl Hash {
+    /// The core's method.
+    pub fn method(self) -> &'static Method {
+        match self {
+            Hash::Sha1 => &digest::SHA1,
+            Hash::Sha224 => &digest::SHA224,
+            Hash::Sha256 => &digest::SHA256,
+            Hash::Sha384 => &digest::SHA384,
+            Hash::Sha512 => &digest::SHA512,
+            Hash::Sha512_224 => &digest::SHA512_224,
+            Hash::Sha512_256 => &digest::SHA512_256,
+            Hash::Sha3_224 => &digest::SHA3_224,
+            Hash::Sha3_256 => &digest::SHA3_256,
+            Hash::Sha3_384 => &digest::SHA3_384,
+            Hash::Sha3_512 => &digest::SHA3_512,
+            Hash::Md5 => &digest::MD5,
+        }
+    }
+
+    /// The length of its result in bytes.
+    pub fn size(self) -> usize {
+        self.method().size
+    }
+
+    /// That of a mechanism that hashes and does no more.
+    ///
+    /// # Errors
+    /// `CKR_MECHANISM_PARAM_INVALID` for another.
+    pub fn of(mechanism: CK_MECHANISM_TYPE) -> Result<Hash> {
+        Ok(match mechanism {
+            CKM_SHA_1 => Hash::Sha1,
+            CKM_SHA224 => Hash::Sha224,
+            CKM_SHA256 => Hash::Sha256,
+            CKM_SHA384 => Hash::Sha384,
+            CKM_SHA512 => Hash::Sha512,
+            CKM_SHA512_224 => Hash::Sha512_224,
+            CKM_SHA512_256 => Hash::Sha512_256,
+            CKM_SHA3_224 => Hash::Sha3_224,
+            CKM_SHA3_256 => Hash::Sha3_256,
+            CKM_SHA3_384 => Hash::Sha3_384,
+            CKM_SHA3_512 => Hash::Sha3_512,
+            CKM_MD5 => Hash::Md5,
+            _ => return Err(Rv(CKR_MECHANISM_PARAM_INVALID)),
+        })
+    }
+
+    /// That of an HMAC.
+    pub const fn of_hmac(kind: CK_MECHANISM_TYPE) -> Option<Hash> {
+        Some(match kind {
+            CKM_SHA_1_HMAC => Hash::Sha1,
+            CKM_SHA224_HMAC => Hash::Sha224,
+            CKM_SHA256_HMAC => Hash::Sha256,
+            CKM_SHA384_HMAC => Hash::Sha384,
+            CKM_SHA512_HMAC => Hash::Sha512,
+            CKM_SHA512_224_HMAC => Hash::Sha512_224,
+            CKM_SHA512_256_HMAC => Hash::Sha512_256,
+            CKM_SHA3_224_HMAC => Hash::Sha3_224,
+            CKM_SHA3_256_HMAC => Hash::Sha3_256,
+            CKM_SHA3_384_HMAC => Hash::Sha3_384,
+            CKM_SHA3_512_HMAC => Hash::Sha3_512,
+            CKM_MD5_HMAC => Hash::Md5,
+            _ => return None,
+        })
+    }
+
+    /// That of a mask generation function.
+    ///
+    /// # Errors
+    /// `CKR_MECHANISM_PARAM_INVALID` for another.
+    pub fn of_mgf(mgf: CK_RSA_PKCS_MGF_TYPE) -> Result<Hash> {
+        Ok(match mgf {
+            CKG_MGF1_SHA1 => Hash::Sha1,
+            CKG_MGF1_SHA224 => Hash::Sha224,
+            CKG_MGF1_SHA256 => Hash::Sha256,
+            CKG_MGF1_SHA384 => Hash::Sha384,
+            CKG_MGF1_SHA512 => Hash::Sha512,
+            CKG_MGF1_SHA3_224 => Hash::Sha3_224,
+            CKG_MGF1_SHA3_256 => Hash::Sha3_256,
+            CKG_MGF1_SHA3_384 => Hash::Sha3_384,
+            CKG_MGF1_SHA3_512 => Hash::Sha3_512,
+            _ => return Err(Rv(CKR_MECHANISM_PARAM_INVALID)),
+        })
+    }
+}

@@ -1,0 +1,274 @@
+//! MACs: HMAC, CMAC and GMAC, made and checked.
+
+use super::cipher::{des3, keep, key_size, secret};
+use super::hash::Hash;
+use super::params::Params;
+use super::{Mechanism, aead};
+use crate::object::Object;
+use crate::operation::{Signer, Verifier};
+use crate::rv::{Result, Rv, ensure, fail};
+use adjunct::InOut;
+use adjunct::ops::aead::gcm_parts;
+use adjunct::ops::digest::{MAX_SAVED, MAX_SIZE, Part, SHA256};
+use adjunct::ops::mac::{BlockCipher, Cmac, Hmac};
+use cryptoki_sys::*;
+use std::sync::Arc;
+use subtle::ConstantTimeEq;
+use zeroize::Zeroizing;
+
+/// What a mechanism computes, and whether the caller says how long the result is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Hmac(Hash),
+    AesCmac,
+    Des3Cmac,
+    Gmac,
+}
+
+const fn kind(mechanism: CK_MECHANISM_TYPE) -> Option<(Kind, bool)> {
+    Some(match mechanism {
+        CKM_SHA_1_HMAC => (Kind::Hmac(Hash::Sha1), false),
+        CKM_SHA_1_HMAC_GENERAL => (Kind::Hmac(Hash::Sha1), true),
+        CKM_SHA224_HMAC => (Kind::Hmac(Hash::Sha224), false),
+        CKM_SHA224_HMAC_GENERAL => (Kind::Hmac(Hash::Sha224), true),
+        CKM_SHA256_HMAC => (Kind::Hmac(Hash::Sha256), false),
+        CKM_SHA256_HMAC_GENERAL => (Kind::Hmac(Hash::Sha256), true),
+        CKM_SHA384_HMAC => (Kind::Hmac(Hash::Sha384), false),
+        CKM_SHA384_HMAC_GENERAL => (Kind::Hmac(Hash::Sha384), true),
+        CKM_SHA512_HMAC => (Kind::Hmac(Hash::Sha512), false),
+        CKM_SHA512_HMAC_GENERAL => (Kind::Hmac(Hash::Sha512), true),
+        CKM_SHA512_224_HMAC => (Kind::Hmac(Hash::Sha512_224), false),
+        CKM_SHA512_224_HMAC_GENERAL => (Kind::Hmac(Hash::Sha512_224), true),
+        CKM_SHA512_256_HMAC => (Kind::Hmac(Hash::Sha512_256), false),
+        CKM_SHA512_256_HMAC_GENERAL => (Kind::Hmac(Hash::Sha512_256), true),
+        CKM_SHA3_224_HMAC => (Kind::Hmac(Hash::Sha3_224), false),
+        CKM_SHA3_224_HMAC_GENERAL => (Kind::Hmac(Hash::Sha3_224), true),
+        CKM_SHA3_256_HMAC => (Kind::Hmac(Hash::Sha3_256), false),
+        CKM_SHA3_256_HMAC_GENERAL => (Kind::Hmac(Hash::Sha3_256), true),
+        CKM_SHA3_384_HMAC => (Kind::Hmac(Hash::Sha3_384), false),
+        CKM_SHA3_384_HMAC_GENERAL => (Kind::Hmac(Hash::Sha3_384), true),
+        CKM_SHA3_512_HMAC => (Kind::Hmac(Hash::Sha3_512), false),
+        CKM_SHA3_512_HMAC_GENERAL => (Kind::Hmac(Hash::Sha3_512), true),
+        CKM_AES_CMAC => (Kind::AesCmac, false),
+        CKM_AES_CMAC_GENERAL => (Kind::AesCmac, true),
+        CKM_DES3_CMAC => (Kind::Des3Cmac, false),
+        CKM_DES3_CMAC_GENERAL => (Kind::Des3Cmac, true),
+        CKM_AES_GMAC => (Kind::Gmac, false),
+        _ => return None,
+    })
+}
+
+/// Whether a mechanism is one of these.
+pub const fn serves(mechanism: CK_MECHANISM_TYPE) -> bool {
+    kind(mechanism).is_some()
+}
+
+/// The type of keys that are for the HMAC over a hash alone.
+const fn hmac_key(hash: Hash) -> CK_KEY_TYPE {
+    match hash {
+        Hash::Md5 => CKK_MD5_HMAC,
+        Hash::Sha1 => CKK_SHA_1_HMAC,
+        Hash::Sha224 => CKK_SHA224_HMAC,
+        Hash::Sha256 => CKK_SHA256_HMAC,
+        Hash::Sha384 => CKK_SHA384_HMAC,
+        Hash::Sha512 => CKK_SHA512_HMAC,
+        Hash::Sha512_224 => CKK_SHA512_224_HMAC,
+        Hash::Sha512_256 => CKK_SHA512_256_HMAC,
+        Hash::Sha3_224 => CKK_SHA3_224_HMAC,
+        Hash::Sha3_256 => CKK_SHA3_256_HMAC,
+        Hash::Sha3_384 => CKK_SHA3_384_HMAC,
+        Hash::Sha3_512 => CKK_SHA3_512_HMAC,
+    }
+}
+
+/// A message that is authenticated by GHASH alone: kept until its end.
+struct Gmac {
+    key: Arc<Object>,
+    iv: Box<[u8]>,
+    message: Zeroizing<Vec<u8>>,
+}
+
+// What holds it is in memory of its own.
+#[allow(clippy::large_enum_variant)]
+enum Computing {
+    Hmac(Hmac),
+    Cmac(Cmac),
+    Gmac(Gmac),
+}
+
+/// A MAC in the making, or being checked.
+struct Mac {
+    computing: Computing,
+    /// The bytes of the result that count.
+    length: usize,
+}
+
+impl Mac {
+    fn new(mechanism: Mechanism<'_>, key: &Arc<Object>) -> Result<Box<Mac>> {
+        let (kind, general) = kind(mechanism.kind).ok_or(Rv(CKR_MECHANISM_INVALID))?;
+        let params = mechanism.params;
+        let (computing, most) = match kind {
+            Kind::Hmac(hash) => {
+                let fits = key.key_type().is_some_and(|kind| kind == CKK_GENERIC_SECRET || kind == hmac_key(hash));
+                ensure(fits, CKR_KEY_TYPE_INCONSISTENT)?;
+                (Computing::Hmac(Hmac::new(hash.method(), key.value()?)?), hash.size())
+            }
+            Kind::AesCmac => {
+                let key = secret(key, CKK_AES)?;
+                let cmac = Cmac::new(BlockCipher::Aes(key.len()), key).map_err(key_size)?;
+                (Computing::Cmac(cmac), 16)
+            }
+            Kind::Des3Cmac => {
+                let cmac = Cmac::new(BlockCipher::TripleDes, &*des3(key)?).map_err(key_size)?;
+                (Computing::Cmac(cmac), 8)
+            }
+            Kind::Gmac => {
+                let (iv, length) = match params {
+                    Params::Bytes(iv) => (iv, 16),
+                    Params::Gcm { iv, aad: &[], tag_bits } if tag_bits.is_multiple_of(8) => (iv, tag_bits / 8),
+                    _ => return fail(CKR_MECHANISM_PARAM_INVALID),
+                };
+                ensure(!iv.is_empty() && (4..=16).contains(&length), CKR_MECHANISM_PARAM_INVALID)?;
+                secret(key, CKK_AES)?;
+                let gmac = Gmac { key: key.clone(), iv: aead::boxed(iv)?, message: Zeroizing::new(Vec::new()) };
+                return Ok(Box::new(Mac { computing: Computing::Gmac(gmac), length: length as usize }));
+            }
+        };
+        let length = match params {
+            Params::None if !general => most,
+            Params::Number(length) if general && (1..=most as u64).contains(&length) => length as usize,
+            _ => return fail(CKR_MECHANISM_PARAM_INVALID),
+        };
+        Ok(Box::new(Mac { computing, length }))
+    }
+
+    /// What is saved of it: the length of the result, a hash of the key, and the message so far. `None` of what is not an HMAC.
+    fn save(&self) -> Option<Zeroizing<Vec<u8>>> {
+        let Computing::Hmac(hmac) = &self.computing else { return None };
+        let mut room = Zeroizing::new([0; MAX_SAVED]);
+        let saved = hmac.save(&mut room);
+        let mut state = Zeroizing::new(Vec::with_capacity(1 + KEY_HASH + MAX_SAVED));
+        state.push(self.length as u8);
+        state.extend_from_slice(&key_hash(hmac));
+        state.extend_from_slice(saved);
+        Some(state)
+    }
+
+    /// Goes on with what was saved.
+    fn restore(mechanism: CK_MECHANISM_TYPE, key: &Arc<Object>, state: &[u8]) -> Result<Box<Mac>> {
+        let invalid = Rv(CKR_SAVED_STATE_INVALID);
+        let (_, general) = kind(mechanism).ok_or(invalid)?;
+        let (length, state) = state.split_first().ok_or(invalid)?;
+        let (hash, state) = state.split_first_chunk::<KEY_HASH>().ok_or(invalid)?;
+        let params = if general { Params::Number(u64::from(*length)) } else { Params::None };
+        let mut mac = Mac::new(Mechanism { kind: mechanism, params }, key)?;
+        let Computing::Hmac(hmac) = &mut mac.computing else { return Err(invalid) };
+        ensure(bool::from(key_hash(hmac).ct_eq(hash)), CKR_KEY_CHANGED)?;
+        hmac.restore(state).map_err(|_| invalid)?;
+        Ok(mac)
+    }
+
+    fn take(&mut self, part: &[u8]) -> Result {
+        match &mut self.computing {
+            Computing::Hmac(hmac) => hmac.update(part),
+            Computing::Cmac(cmac) => cmac.update(part),
+            Computing::Gmac(gmac) => keep(&mut gmac.message, part)?,
+        }
+        Ok(())
+    }
+
+    /// The result, as long as it can be.
+    fn result(&mut self) -> Result<Zeroizing<[u8; MAX_SIZE]>> {
+        let mut out = Zeroizing::new([0; MAX_SIZE]);
+        match &mut self.computing {
+            Computing::Hmac(hmac) => hmac.finish(&mut *out),
+            Computing::Cmac(cmac) => cmac.finish(&mut *out),
+            Computing::Gmac(Gmac { key, iv, message }) => {
+                let mut tag = [0; 16];
+                gcm_parts::message(key.value()?, true, iv, message, InOut::in_place(&mut []), &mut tag)
+                    .map_err(|_| Rv(CKR_DATA_LEN_RANGE))?;
+                out[..16].copy_from_slice(&tag);
+            }
+        }
+        Ok(out)
+    }
+}
+
+/// Begins a MAC.
+///
+/// # Errors
+/// `CKR_MECHANISM_INVALID`, `CKR_MECHANISM_PARAM_INVALID`, `CKR_KEY_TYPE_INCONSISTENT`.
+pub fn signer(mechanism: Mechanism<'_>, key: &Arc<Object>) -> Result<Box<dyn Signer>> {
+    Ok(Mac::new(mechanism, key)?)
+}
+
+/// Begins the check of a MAC.
+///
+/// # Errors
+/// As [`signer`].
+pub fn verifier(mechanism: Mechanism<'_>, key: &Arc<Object>) -> Result<Box<dyn Verifier>> {
+    Ok(Mac::new(mechanism, key)?)
+}
+
+/// Goes on with a MAC that was saved.
+///
+/// # Errors
+/// `CKR_SAVED_STATE_INVALID`, `CKR_KEY_CHANGED`, `CKR_KEY_TYPE_INCONSISTENT`.
+pub fn restore_signer(mechanism: CK_MECHANISM_TYPE, key: &Arc<Object>, state: &[u8]) -> Result<Box<dyn Signer>> {
+    Ok(Mac::restore(mechanism, key, state)?)
+}
+
+/// Goes on with the check of a MAC that was saved.
+///
+/// # Errors
+/// As [`restore_signer`].
+pub fn restore_verifier(mechanism: CK_MECHANISM_TYPE, key: &Arc<Object>, state: &[u8]) -> Result<Box<dyn Verifier>> {
+    Ok(Mac::restore(mechanism, key, state)?)
+}
+
+const KEY_HASH: usize = 32;
+
+/// What tells a key from others.
+fn key_hash(hmac: &Hmac) -> [u8; KEY_HASH] {
+    let (mut digest, mut out) = (Part::new(&SHA256), [0; KEY_HASH]);
+    digest.update(hmac.block_key());
+    digest.finish(&mut out);
+    out
+}
+
+impl Signer for Mac {
+    fn update(&mut self, data: &[u8]) -> Result {
+        self.take(data)
+    }
+
+    fn length(&self) -> usize {
+        self.length
+    }
+
+    fn finish(mut self: Box<Self>, out: &mut [u8]) -> Result<usize> {
+        let made = self.result()?;
+        let out = out.get_mut(..self.length).ok_or(Rv(CKR_FUNCTION_FAILED))?;
+        out.copy_from_slice(&made[..self.length]);
+        Ok(self.length)
+    }
+
+    fn state(&self) -> Option<Zeroizing<Vec<u8>>> {
+        self.save()
+    }
+}
+
+impl Verifier for Mac {
+    fn update(&mut self, data: &[u8]) -> Result {
+        self.take(data)
+    }
+
+    fn finish(mut self: Box<Self>, signature: &[u8]) -> Result {
+        ensure(signature.len() == self.length, CKR_SIGNATURE_LEN_RANGE)?;
+        let made = self.result()?;
+        ensure(bool::from(made[..self.length].ct_eq(signature)), CKR_SIGNATURE_INVALID)
+    }
+
+    fn state(&self) -> Option<Zeroizing<Vec<u8>>> {
+        self.save()
+    }
+}

@@ -1,0 +1,181 @@
+//! ML-DSA (FIPS 204): signatures of messages, and of their digests.
+
+use super::Mechanism;
+use super::params::Params;
+use crate::object::key::Key;
+use crate::operation::{Signer, Verifier};
+use crate::rv::{Result, Rv, ensure, fail};
+use adjunct::ops::digest::{self, Digest, Method};
+use adjunct::ops::mldsa::{Form, MAX_CONTEXT};
+use cryptoki_sys::*;
+use std::sync::Arc;
+
+/// A digest that is signed (FIPS 204, 5.4.1): its method, the length of its result, the last byte of its object identifier below
+/// 2.16.840.1.101.3.4.2.
+type Prehash = (&'static Method, usize, u8);
+
+/// The digest that a mechanism computes.
+fn prehash(mechanism: CK_MECHANISM_TYPE) -> Option<Prehash> {
+    Some(match mechanism {
+        CKM_HASH_ML_DSA_SHA224 => (&digest::SHA224, 28, 4),
+        CKM_HASH_ML_DSA_SHA256 => (&digest::SHA256, 32, 1),
+        CKM_HASH_ML_DSA_SHA384 => (&digest::SHA384, 48, 2),
+        CKM_HASH_ML_DSA_SHA512 => (&digest::SHA512, 64, 3),
+        CKM_HASH_ML_DSA_SHA3_224 => (&digest::SHA3_224, 28, 7),
+        CKM_HASH_ML_DSA_SHA3_256 => (&digest::SHA3_256, 32, 8),
+        CKM_HASH_ML_DSA_SHA3_384 => (&digest::SHA3_384, 48, 9),
+        CKM_HASH_ML_DSA_SHA3_512 => (&digest::SHA3_512, 64, 10),
+        CKM_HASH_ML_DSA_SHAKE128 => (&digest::SHAKE128, 32, 11),
+        CKM_HASH_ML_DSA_SHAKE256 => (&digest::SHAKE256, 64, 12),
+        _ => return None,
+    })
+}
+
+/// The digest that the caller has computed, by the mechanism that computes it.
+fn computed(hash: u64) -> Option<Prehash> {
+    let mechanism = match CK_MECHANISM_TYPE::try_from(hash).ok()? {
+        CKM_SHA224 => CKM_HASH_ML_DSA_SHA224,
+        CKM_SHA256 => CKM_HASH_ML_DSA_SHA256,
+        CKM_SHA384 => CKM_HASH_ML_DSA_SHA384,
+        CKM_SHA512 => CKM_HASH_ML_DSA_SHA512,
+        CKM_SHA3_224 => CKM_HASH_ML_DSA_SHA3_224,
+        CKM_SHA3_256 => CKM_HASH_ML_DSA_SHA3_256,
+        CKM_SHA3_384 => CKM_HASH_ML_DSA_SHA3_384,
+        CKM_SHA3_512 => CKM_HASH_ML_DSA_SHA3_512,
+        _ => return None,
+    };
+    prehash(mechanism)
+}
+
+/// Whether a mechanism is one of these.
+pub fn serves(mechanism: CK_MECHANISM_TYPE) -> bool {
+    matches!(mechanism, CKM_ML_DSA | CKM_HASH_ML_DSA) || prehash(mechanism).is_some()
+}
+
+/// What comes in.
+enum Data {
+    Plain { data: Vec<u8>, most: usize },
+    Hashed(Box<Digest>, usize),
+}
+
+/// A signature in the making, or being checked.
+struct Signing {
+    key: Arc<Key>,
+    deterministic: bool,
+    context: Vec<u8>,
+    /// The DER of the digest's object identifier.
+    oid: Option<[u8; 11]>,
+    data: Data,
+}
+
+/// Begins a signature.
+///
+/// # Errors
+/// `CKR_MECHANISM_INVALID`, `CKR_MECHANISM_PARAM_INVALID`, `CKR_KEY_TYPE_INCONSISTENT`.
+pub fn signer(mechanism: Mechanism<'_>, key: Arc<Key>) -> Result<Box<dyn Signer>> {
+    let private = matches!(&*key, Key::MlDsa(key) if key.private_bytes().is_some());
+    ensure(private, CKR_KEY_TYPE_INCONSISTENT)?;
+    Ok(Box::new(Signing::new(mechanism, key)?))
+}
+
+/// Begins the check of a signature.
+///
+/// # Errors
+/// As [`signer`].
+pub fn verifier(mechanism: Mechanism<'_>, key: Arc<Key>) -> Result<Box<dyn Verifier>> {
+    Ok(Box::new(Signing::new(mechanism, key)?))
+}
+
+impl Signing {
+    fn new(mechanism: Mechanism<'_>, key: Arc<Key>) -> Result<Signing> {
+        ensure(matches!(&*key, Key::MlDsa(_)), CKR_KEY_TYPE_INCONSISTENT)?;
+        let invalid = Rv(CKR_MECHANISM_PARAM_INVALID);
+        let (deterministic, context, named) = match mechanism.params {
+            Params::None => (false, [].as_slice(), None),
+            Params::SignContext { deterministic, context, hash } => (deterministic, context, hash),
+            _ => return Err(invalid),
+        };
+        ensure(context.len() <= MAX_CONTEXT, CKR_MECHANISM_PARAM_INVALID)?;
+        let (hash, data) = match (mechanism.kind, prehash(mechanism.kind)) {
+            (CKM_ML_DSA, _) => (None, Data::Plain { data: Vec::new(), most: usize::MAX }),
+            (CKM_HASH_ML_DSA, _) => {
+                let hash = computed(named.ok_or(invalid)?).ok_or(invalid)?;
+                (Some(hash), Data::Plain { data: Vec::new(), most: hash.1 })
+            }
+            (_, Some(hash)) => (Some(hash), Data::Hashed(Box::new(Digest::new(hash.0)), hash.1)),
+            _ => return fail(CKR_MECHANISM_INVALID),
+        };
+        let oid = hash.map(|(_, _, last)| [6, 9, 0x60, 0x86, 0x48, 1, 0x65, 3, 4, 2, last]);
+        Ok(Signing { key, deterministic, context: context.to_vec(), oid, data })
+    }
+
+    fn key(&self) -> Result<&adjunct::ops::mldsa::Key> {
+        match &*self.key {
+            Key::MlDsa(key) => Ok(key),
+            _ => fail(CKR_KEY_TYPE_INCONSISTENT),
+        }
+    }
+
+    fn signature(&self) -> usize {
+        self.key().map_or(0, |key| key.set().signature())
+    }
+
+    fn take(&mut self, part: &[u8]) -> Result {
+        match &mut self.data {
+            Data::Hashed(digest, _) => digest.update(part),
+            Data::Plain { data, most } => {
+                ensure(part.len() <= *most - data.len(), CKR_DATA_LEN_RANGE)?;
+                data.try_reserve(part.len())?;
+                data.extend_from_slice(part);
+            }
+        }
+        Ok(())
+    }
+
+    /// What is signed.
+    fn message(&mut self) -> Result<Vec<u8>> {
+        match &mut self.data {
+            Data::Hashed(digest, size) => {
+                let mut out = vec![0; *size];
+                digest.finish(&mut out);
+                Ok(out)
+            }
+            Data::Plain { data, most } => {
+                ensure(*most == usize::MAX || data.len() == *most, CKR_DATA_LEN_RANGE)?;
+                Ok(std::mem::take(data))
+            }
+        }
+    }
+
+    fn form(&self) -> Form<'_> {
+        Form { context: &self.context, digest: self.oid.as_ref().map(<[u8; 11]>::as_slice) }
+    }
+}
+
+impl Signer for Signing {
+    fn update(&mut self, data: &[u8]) -> Result {
+        self.take(data)
+    }
+
+    fn length(&self) -> usize {
+        self.signature()
+    }
+
+    fn finish(mut self: Box<Self>, out: &mut [u8]) -> Result<usize> {
+        let message = self.message()?;
+        self.key()?.sign(self.form(), &message, self.deterministic, out)?;
+        Ok(out.len())
+    }
+}
+
+impl Verifier for Signing {
+    fn update(&mut self, data: &[u8]) -> Result {
+        self.take(data)
+    }
+
+    fn finish(mut self: Box<Self>, signature: &[u8]) -> Result {
+        ensure(signature.len() == self.signature(), CKR_SIGNATURE_LEN_RANGE)?;
+        let message = self.message()?;
+        ensure(self.key()?.verify(self.form(), &message, signature), CKR_SIGNATURE_INVALID)
+    }
+}

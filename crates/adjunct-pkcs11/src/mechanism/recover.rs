@@ -1,0 +1,80 @@
+//! RSA signatures that give back what they sign (C_SignRecover, C_VerifyRecover). Making one is signing.
+
+use super::params::Params;
+use super::{Mechanism, sign};
+use crate::object::key::Key;
+use crate::operation::{Cipher, Signer};
+use crate::rv::{Result, Rv, ensure, fail};
+use adjunct::ops::rsa::{self, MAX_SIZE};
+use cryptoki_sys::*;
+use std::sync::Arc;
+
+/// A signature that is opened.
+struct Opening {
+    key: Arc<Key>,
+    padded: bool,
+}
+
+fn known(mechanism: Mechanism<'_>) -> Result {
+    ensure(matches!(mechanism.kind, CKM_RSA_PKCS | CKM_RSA_X_509), CKR_MECHANISM_INVALID)?;
+    ensure(mechanism.params == Params::None, CKR_MECHANISM_PARAM_INVALID)
+}
+
+/// Begins a signature.
+///
+/// # Errors
+/// `CKR_MECHANISM_INVALID`, `CKR_MECHANISM_PARAM_INVALID`, `CKR_KEY_TYPE_INCONSISTENT`.
+pub fn signer(mechanism: Mechanism<'_>, key: Arc<Key>) -> Result<Box<dyn Signer>> {
+    known(mechanism)?;
+    sign::signer(mechanism, key)
+}
+
+/// Begins to open a signature: its input is the signature, its result the data.
+///
+/// # Errors
+/// As [`signer`].
+pub fn opener(mechanism: Mechanism<'_>, key: Arc<Key>) -> Result<Box<dyn Cipher>> {
+    known(mechanism)?;
+    let opening = Opening { key, padded: mechanism.kind == CKM_RSA_PKCS };
+    opening.rsa()?;
+    Ok(Box::new(opening))
+}
+
+impl Opening {
+    fn rsa(&self) -> Result<&rsa::Key> {
+        match &*self.key {
+            Key::Rsa(key) => Ok(key),
+            _ => fail(CKR_KEY_TYPE_INCONSISTENT),
+        }
+    }
+}
+
+impl Cipher for Opening {
+    fn update_length(&self, _input: usize) -> usize {
+        0
+    }
+
+    fn update(&mut self, _input: &[u8], _out: &mut [u8]) -> Result<usize> {
+        // A signature comes whole.
+        fail(CKR_FUNCTION_FAILED)
+    }
+
+    fn final_length(&self) -> usize {
+        let size = self.rsa().map_or(0, rsa::Key::size);
+        if self.padded { size.saturating_sub(11) } else { size }
+    }
+
+    fn finish(self: Box<Self>, _out: &mut [u8]) -> Result<usize> {
+        fail(CKR_FUNCTION_FAILED)
+    }
+
+    fn once(self: Box<Self>, input: &[u8], out: &mut [u8]) -> Result<usize> {
+        let key = self.rsa()?;
+        ensure(input.len() == key.size(), CKR_SIGNATURE_LEN_RANGE)?;
+        let mut room = [0; MAX_SIZE];
+        let block: &[u8] = key.open(input, &mut room).map_err(|_| Rv(CKR_SIGNATURE_INVALID))?;
+        let data = if self.padded { rsa::pkcs1_signed(block).ok_or(Rv(CKR_SIGNATURE_INVALID))? } else { block };
+        out.get_mut(..data.len()).ok_or(Rv(CKR_SIGNATURE_INVALID))?.copy_from_slice(data);
+        Ok(data.len())
+    }
+}

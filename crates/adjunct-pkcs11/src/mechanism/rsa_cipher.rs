@@ -1,0 +1,173 @@
+//! Encryption with RSA (RFC 8017, 7), also of keys that are wrapped.
+//!
+//! A wrong padding of PKCS #1 v1.5 is told to nobody: decryption then gives bytes that follow from the key and the ciphertext, of a
+//! length that does too (implicit rejection; the same bytes that OpenSSL 3.2 and later give), with `CKR_OK`, in the same time. A code of
+//! its own is what Bleichenbacher's attack needs, whatever a program does with it. What the program gets instead fails where it is used:
+//! a premaster secret of another length or version, a key that opens nothing. OAEP tells that a message is wrong, and not what is wrong
+//! about it.
+
+use super::Mechanism;
+use super::params::Params;
+use crate::object::key::Key;
+use crate::operation::Cipher;
+use crate::rv::{Result, Rv, ensure, fail};
+use adjunct::ops::rsa::{self, Encryption, MAX_SIZE, Method};
+use cryptoki_sys::*;
+use std::sync::Arc;
+use zeroize::Zeroizing;
+
+/// A scheme, of what the mechanism owns.
+enum Scheme {
+    Pkcs1,
+    Raw,
+    Oaep { hash: &'static Method, mgf1: &'static Method, label: Vec<u8> },
+}
+
+impl Scheme {
+    fn of(mechanism: Mechanism<'_>) -> Result<Scheme> {
+        Ok(match (mechanism.kind, mechanism.params) {
+            (CKM_RSA_PKCS, Params::None) => Scheme::Pkcs1,
+            (CKM_RSA_X_509, Params::None) => Scheme::Raw,
+            (CKM_RSA_PKCS_OAEP, Params::Oaep { hash, mgf1, label }) => {
+                let mut copy = Vec::new();
+                copy.try_reserve_exact(label.len())?;
+                copy.extend_from_slice(label);
+                Scheme::Oaep { hash: hash.method(), mgf1: mgf1.method(), label: copy }
+            }
+            (CKM_RSA_PKCS | CKM_RSA_X_509 | CKM_RSA_PKCS_OAEP, _) => return fail(CKR_MECHANISM_PARAM_INVALID),
+            _ => return fail(CKR_MECHANISM_INVALID),
+        })
+    }
+
+    /// The longest message with a modulus of so many bytes; `None` where the scheme does not fit into it.
+    fn most(&self, size: usize) -> Option<usize> {
+        match self {
+            Scheme::Pkcs1 => size.checked_sub(11),
+            Scheme::Raw => Some(size),
+            Scheme::Oaep { hash, .. } => size.checked_sub(2 * hash.size + 2),
+        }
+    }
+}
+
+/// A message that is encrypted or decrypted: RSA takes it whole, at the end.
+struct Rsa {
+    key: Arc<Key>,
+    scheme: Scheme,
+    encrypt: bool,
+    message: Zeroizing<Vec<u8>>,
+}
+
+/// Begins an encryption or a decryption.
+///
+/// # Errors
+/// `CKR_MECHANISM_INVALID`, `CKR_MECHANISM_PARAM_INVALID`, `CKR_KEY_TYPE_INCONSISTENT`, `CKR_KEY_SIZE_RANGE`.
+pub fn begin(mechanism: Mechanism<'_>, key: Arc<Key>, encrypt: bool) -> Result<Box<dyn Cipher>> {
+    let scheme = Scheme::of(mechanism)?;
+    let rsa = rsa_key(&key, encrypt)?;
+    ensure(scheme.most(rsa.size()).is_some(), CKR_KEY_SIZE_RANGE)?;
+    Ok(Box::new(Rsa { key, scheme, encrypt, message: Zeroizing::default() }))
+}
+
+fn rsa_key(key: &Key, encrypt: bool) -> Result<&rsa::Key> {
+    match key {
+        Key::Rsa(key) if encrypt || key.is_private() => Ok(key),
+        _ => fail(CKR_KEY_TYPE_INCONSISTENT),
+    }
+}
+
+fn failed(error: adjunct::Error) -> Rv {
+    match error {
+        adjunct::Error::Memory => Rv(CKR_HOST_MEMORY),
+        // A number that is not below the modulus.
+        adjunct::Error::Unsupported(_) => Rv(CKR_DATA_INVALID),
+        adjunct::Error::Length { .. } => Rv(CKR_DATA_LEN_RANGE),
+        _ => Rv(CKR_FUNCTION_FAILED),
+    }
+}
+
+impl Rsa {
+    fn size(&self) -> usize {
+        rsa_key(&self.key, self.encrypt).map_or(0, rsa::Key::size)
+    }
+
+    /// The longest message that it takes.
+    fn most(&self) -> usize {
+        if self.encrypt { self.scheme.most(self.size()).unwrap_or(0) } else { self.size() }
+    }
+
+    /// The error of a message of another length than it takes.
+    const fn length_error(&self) -> CK_RV {
+        if self.encrypt { CKR_DATA_LEN_RANGE } else { CKR_ENCRYPTED_DATA_LEN_RANGE }
+    }
+
+    fn encrypt(&self, key: &rsa::Key, out: &mut [u8]) -> Result<usize> {
+        let out = &mut out[..key.size()];
+        let scheme = match &self.scheme {
+            Scheme::Pkcs1 => Encryption::Pkcs1,
+            Scheme::Oaep { hash, mgf1, label } => Encryption::Oaep { hash, mgf1, label },
+            Scheme::Raw => {
+                // A shorter message is the number that it is.
+                let mut block = Zeroizing::new([0; MAX_SIZE]);
+                let block = &mut block[..key.size()];
+                block[key.size() - self.message.len()..].copy_from_slice(&self.message);
+                key.encrypt(Encryption::Raw, block, out).map_err(failed)?;
+                return Ok(out.len());
+            }
+        };
+        key.encrypt(scheme, &self.message, out).map_err(failed)?;
+        Ok(out.len())
+    }
+
+    fn decrypt(&self, key: &rsa::Key, out: &mut [u8]) -> Result<usize> {
+        let invalid = |error| match error {
+            adjunct::Error::Memory => Rv(CKR_HOST_MEMORY),
+            adjunct::Error::Unsupported(_) | adjunct::Error::Verify => Rv(CKR_ENCRYPTED_DATA_INVALID),
+            _ => Rv(CKR_FUNCTION_FAILED),
+        };
+        let mut block = Zeroizing::new([0; MAX_SIZE]);
+        let block = &mut block[..key.size()];
+        key.private(&self.message, block).map_err(invalid)?;
+        let message = match &self.scheme {
+            Scheme::Pkcs1 => {
+                let length = rsa::pkcs1_decode_implicit(key, &self.message, block).map_err(invalid)?;
+                &block[..length]
+            }
+            Scheme::Raw => block,
+            Scheme::Oaep { hash, mgf1, label } => rsa::oaep_decode(hash, mgf1, label, block).map_err(invalid)?,
+        };
+        out.get_mut(..message.len()).ok_or(Rv(CKR_FUNCTION_FAILED))?.copy_from_slice(message);
+        Ok(message.len())
+    }
+}
+
+impl Cipher for Rsa {
+    fn update_length(&self, _input: usize) -> usize {
+        0
+    }
+
+    fn update(&mut self, input: &[u8], _out: &mut [u8]) -> Result<usize> {
+        ensure(input.len() <= self.most().saturating_sub(self.message.len()), self.length_error())?;
+        // At once, so that no copy stays behind in memory given back.
+        let more = self.most() - self.message.len();
+        self.message.try_reserve_exact(more)?;
+        self.message.extend_from_slice(input);
+        Ok(0)
+    }
+
+    fn exact(&self) -> bool {
+        self.encrypt || matches!(self.scheme, Scheme::Raw)
+    }
+
+    fn final_length(&self) -> usize {
+        if self.encrypt { self.size() } else { self.scheme.most(self.size()).unwrap_or(0) }
+    }
+
+    fn finish(self: Box<Self>, out: &mut [u8]) -> Result<usize> {
+        let key = rsa_key(&self.key, self.encrypt)?;
+        if self.encrypt {
+            return self.encrypt(key, out);
+        }
+        ensure(self.message.len() == key.size(), CKR_ENCRYPTED_DATA_LEN_RANGE)?;
+        self.decrypt(key, out)
+    }
+}

@@ -1,0 +1,286 @@
+//! Signatures with RSA and curves.
+
+use super::Mechanism;
+use super::hash::Hash;
+use super::params::Params;
+use crate::object::key::Key;
+use crate::operation::{Signer, Verifier};
+use crate::rv::{Result, Rv, ensure, fail};
+use adjunct::ops::digest::{Digest, MAX_SIZE};
+use adjunct::ops::ecx::ed25519;
+use adjunct::ops::rsa::{self, Salt, Signature};
+use cryptoki_sys::*;
+use std::sync::Arc;
+
+/// What is done with a digest or data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Scheme {
+    /// PKCS #1 v1.5 of data as they are, or of a digest.
+    Pkcs1(Option<Hash>),
+    /// The bare operation, on data with zeros in front.
+    Raw,
+    Pss {
+        hash: Hash,
+        mgf1: Hash,
+        salt: usize,
+    },
+    Ecdsa,
+    Eddsa,
+}
+
+/// What data come in as.
+enum Data {
+    /// Hashed as they come.
+    Hashed(Box<Digest>),
+    /// As they are, up to a length.
+    Plain { data: Vec<u8>, most: usize },
+}
+
+/// A signature in the making, or being checked.
+struct Signing {
+    key: Arc<Key>,
+    scheme: Scheme,
+    /// Of Ed25519: whether of a digest, and the context; `None` of the plain form.
+    form: Option<(bool, Vec<u8>)>,
+    data: Data,
+}
+
+/// What a mechanism signs by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Family {
+    Pkcs1,
+    Raw,
+    Pss,
+    Ecdsa,
+    Eddsa,
+}
+
+/// The scheme of a mechanism, and the hash of one that hashes what it signs.
+const fn family(kind: CK_MECHANISM_TYPE) -> Option<(Family, Option<Hash>)> {
+    Some(match kind {
+        CKM_RSA_PKCS => (Family::Pkcs1, None),
+        CKM_SHA1_RSA_PKCS => (Family::Pkcs1, Some(Hash::Sha1)),
+        CKM_SHA224_RSA_PKCS => (Family::Pkcs1, Some(Hash::Sha224)),
+        CKM_SHA256_RSA_PKCS => (Family::Pkcs1, Some(Hash::Sha256)),
+        CKM_SHA384_RSA_PKCS => (Family::Pkcs1, Some(Hash::Sha384)),
+        CKM_SHA512_RSA_PKCS => (Family::Pkcs1, Some(Hash::Sha512)),
+        CKM_SHA3_224_RSA_PKCS => (Family::Pkcs1, Some(Hash::Sha3_224)),
+        CKM_SHA3_256_RSA_PKCS => (Family::Pkcs1, Some(Hash::Sha3_256)),
+        CKM_SHA3_384_RSA_PKCS => (Family::Pkcs1, Some(Hash::Sha3_384)),
+        CKM_SHA3_512_RSA_PKCS => (Family::Pkcs1, Some(Hash::Sha3_512)),
+        CKM_RSA_X_509 => (Family::Raw, None),
+        CKM_RSA_PKCS_PSS => (Family::Pss, None),
+        CKM_SHA1_RSA_PKCS_PSS => (Family::Pss, Some(Hash::Sha1)),
+        CKM_SHA224_RSA_PKCS_PSS => (Family::Pss, Some(Hash::Sha224)),
+        CKM_SHA256_RSA_PKCS_PSS => (Family::Pss, Some(Hash::Sha256)),
+        CKM_SHA384_RSA_PKCS_PSS => (Family::Pss, Some(Hash::Sha384)),
+        CKM_SHA512_RSA_PKCS_PSS => (Family::Pss, Some(Hash::Sha512)),
+        CKM_SHA3_224_RSA_PKCS_PSS => (Family::Pss, Some(Hash::Sha3_224)),
+        CKM_SHA3_256_RSA_PKCS_PSS => (Family::Pss, Some(Hash::Sha3_256)),
+        CKM_SHA3_384_RSA_PKCS_PSS => (Family::Pss, Some(Hash::Sha3_384)),
+        CKM_SHA3_512_RSA_PKCS_PSS => (Family::Pss, Some(Hash::Sha3_512)),
+        CKM_ECDSA => (Family::Ecdsa, None),
+        CKM_ECDSA_SHA1 => (Family::Ecdsa, Some(Hash::Sha1)),
+        CKM_ECDSA_SHA224 => (Family::Ecdsa, Some(Hash::Sha224)),
+        CKM_ECDSA_SHA256 => (Family::Ecdsa, Some(Hash::Sha256)),
+        CKM_ECDSA_SHA384 => (Family::Ecdsa, Some(Hash::Sha384)),
+        CKM_ECDSA_SHA512 => (Family::Ecdsa, Some(Hash::Sha512)),
+        CKM_ECDSA_SHA3_224 => (Family::Ecdsa, Some(Hash::Sha3_224)),
+        CKM_ECDSA_SHA3_256 => (Family::Ecdsa, Some(Hash::Sha3_256)),
+        CKM_ECDSA_SHA3_384 => (Family::Ecdsa, Some(Hash::Sha3_384)),
+        CKM_ECDSA_SHA3_512 => (Family::Ecdsa, Some(Hash::Sha3_512)),
+        CKM_EDDSA => (Family::Eddsa, None),
+        _ => return None,
+    })
+}
+
+/// The form of Ed25519 that parameters ask for; `None` of the plain one (PKCS #11 3.2, 6.3.14).
+fn eddsa_form(params: Params<'_>) -> Result<Option<(bool, Vec<u8>)>> {
+    match params {
+        Params::None | Params::Eddsa { prehash: false, context: &[] } => Ok(None),
+        Params::Eddsa { prehash, context } if context.len() <= 255 => Ok(Some((prehash, context.to_vec()))),
+        _ => fail(CKR_MECHANISM_PARAM_INVALID),
+    }
+}
+
+impl Signing {
+    fn new(mechanism: Mechanism<'_>, key: Arc<Key>) -> Result<Signing> {
+        let (family, hash) = family(mechanism.kind).ok_or(Rv(CKR_MECHANISM_INVALID))?;
+        let mut form = None;
+        let scheme = match (family, mechanism.params) {
+            (Family::Pss, Params::Pss { hash: named, mgf1, salt }) => {
+                ensure(hash.is_none_or(|hash| hash == named), CKR_MECHANISM_PARAM_INVALID)?;
+                Scheme::Pss { hash: named, mgf1, salt }
+            }
+            (Family::Eddsa, params) => {
+                form = eddsa_form(params)?;
+                Scheme::Eddsa
+            }
+            (Family::Pkcs1, Params::None) => Scheme::Pkcs1(hash),
+            (Family::Raw, Params::None) => Scheme::Raw,
+            (Family::Ecdsa, Params::None) => Scheme::Ecdsa,
+            _ => return fail(CKR_MECHANISM_PARAM_INVALID),
+        };
+        let most = match (&*key, scheme) {
+            (Key::Rsa(key), Scheme::Pkcs1(None)) => key.size().saturating_sub(11),
+            (Key::Rsa(key), Scheme::Pkcs1(_) | Scheme::Raw) => key.size(),
+            (Key::Rsa(_), Scheme::Pss { hash, .. }) => hash.size(),
+            (Key::Ec(_), Scheme::Ecdsa) | (Key::Ed25519 { .. }, Scheme::Eddsa) => usize::MAX,
+            _ => return fail(CKR_KEY_TYPE_INCONSISTENT),
+        };
+        let data = match hash {
+            Some(hash) => Data::Hashed(Box::new(Digest::new(hash.method()))),
+            None => Data::Plain { data: Vec::new(), most },
+        };
+        Ok(Signing { key, scheme, form, data })
+    }
+
+    fn length(&self) -> usize {
+        match &*self.key {
+            Key::Rsa(key) => key.size(),
+            Key::Ec(key) => 2 * key.group().field_len(),
+            _ => ed25519::SIGNATURE,
+        }
+    }
+
+    fn take(&mut self, part: &[u8]) -> Result {
+        match &mut self.data {
+            Data::Hashed(digest) => digest.update(part),
+            Data::Plain { data, most } => {
+                ensure(part.len() <= most.saturating_sub(data.len()), CKR_DATA_LEN_RANGE)?;
+                data.try_reserve(part.len())?;
+                data.extend_from_slice(part);
+            }
+        }
+        Ok(())
+    }
+
+    /// Calls `body` with what is signed: the digest, or data as they are.
+    fn signed<R>(
+        &mut self,
+        body: impl FnOnce(&Key, Scheme, Option<ed25519::Form<'_>>, &[u8]) -> Result<R>,
+    ) -> Result<R> {
+        let form = self.form.as_ref().map(|(prehash, context)| ed25519::Form { prehash: *prehash, context });
+        match &mut self.data {
+            Data::Hashed(digest) => {
+                let (mut room, size) = ([0; MAX_SIZE], digest.method().size);
+                digest.finish(&mut room[..size]);
+                body(&self.key, self.scheme, form, &room[..size])
+            }
+            Data::Plain { data, .. } => body(&self.key, self.scheme, form, data),
+        }
+    }
+}
+
+/// RSA's scheme for what the core signs, of data that fit.
+fn rsa_scheme(scheme: Scheme, data: &[u8]) -> Result<Signature> {
+    Ok(match scheme {
+        Scheme::Pkcs1(hash) => Signature::Pkcs1(hash.map(|hash| rsa::Hash::One(hash.method()))),
+        Scheme::Pss { hash, mgf1, salt } => {
+            ensure(data.len() == hash.size(), CKR_DATA_LEN_RANGE)?;
+            Signature::Pss { hash: hash.method(), mgf1: mgf1.method(), salt: Salt::Bytes(salt) }
+        }
+        _ => Signature::Raw,
+    })
+}
+
+/// What is said of an operation that fails with a key that was good.
+fn failed(error: adjunct::Error) -> Rv {
+    match error {
+        adjunct::Error::Memory => Rv(CKR_HOST_MEMORY),
+        adjunct::Error::Unsupported(_) | adjunct::Error::Length { .. } => Rv(CKR_DATA_LEN_RANGE),
+        _ => Rv(CKR_FUNCTION_FAILED),
+    }
+}
+
+/// Begins a signature.
+///
+/// # Errors
+/// `CKR_MECHANISM_INVALID`, `CKR_MECHANISM_PARAM_INVALID`, `CKR_KEY_TYPE_INCONSISTENT`.
+pub fn signer(mechanism: Mechanism<'_>, key: Arc<Key>) -> Result<Box<dyn Signer>> {
+    let signing = Signing::new(mechanism, key)?;
+    let private = match &*signing.key {
+        Key::Rsa(key) => key.is_private(),
+        Key::Ec(key) => key.has_private(),
+        Key::Ed25519 { private, .. } => private.is_some(),
+        _ => false,
+    };
+    ensure(private, CKR_KEY_TYPE_INCONSISTENT)?;
+    Ok(Box::new(signing))
+}
+
+/// Begins the check of a signature.
+///
+/// # Errors
+/// As [`signer`].
+pub fn verifier(mechanism: Mechanism<'_>, key: Arc<Key>) -> Result<Box<dyn Verifier>> {
+    Ok(Box::new(Signing::new(mechanism, key)?))
+}
+
+impl Signer for Signing {
+    fn update(&mut self, data: &[u8]) -> Result {
+        self.take(data)
+    }
+
+    fn length(&self) -> usize {
+        Signing::length(self)
+    }
+
+    fn finish(mut self: Box<Self>, out: &mut [u8]) -> Result<usize> {
+        self.signed(|key, scheme, form, data| {
+            match key {
+                Key::Rsa(key) if scheme == Scheme::Raw => {
+                    let mut padded = zeroize::Zeroizing::new([0; rsa::MAX_SIZE]);
+                    let block = &mut padded[..key.size()];
+                    let zeros = block.len().checked_sub(data.len()).ok_or(Rv(CKR_DATA_LEN_RANGE))?;
+                    block[zeros..].copy_from_slice(data);
+                    key.sign(Signature::Raw, block, out).map_err(failed)?;
+                }
+                Key::Rsa(key) => key.sign(rsa_scheme(scheme, data)?, data, out).map_err(failed)?,
+                Key::Ec(key) => key.sign_pair(data, out).map_err(failed)?,
+                Key::Ed25519 { private: Some(private), public } => {
+                    let signature = match form {
+                        Some(form) => ed25519::sign_form(form, private, public, data),
+                        None => ed25519::sign(private, public, data),
+                    };
+                    out.copy_from_slice(&signature.map_err(failed)?);
+                }
+                _ => return fail(CKR_KEY_TYPE_INCONSISTENT),
+            }
+            Ok(out.len())
+        })
+    }
+}
+
+impl Verifier for Signing {
+    fn update(&mut self, data: &[u8]) -> Result {
+        self.take(data)
+    }
+
+    fn finish(mut self: Box<Self>, signature: &[u8]) -> Result {
+        ensure(signature.len() == self.length(), CKR_SIGNATURE_LEN_RANGE)?;
+        let good = self.signed(|key, scheme, form, data| {
+            Ok(match key {
+                Key::Rsa(key) if scheme == Scheme::Raw => {
+                    let mut room = [0; rsa::MAX_SIZE];
+                    let Ok(opened) = key.open(signature, &mut room) else { return Ok(false) };
+                    let zeros = opened.len().saturating_sub(data.len());
+                    data.len() <= opened.len()
+                        && opened[..zeros].iter().all(|byte| *byte == 0)
+                        && opened[zeros..] == *data
+                }
+                Key::Rsa(key) => key.verify(rsa_scheme(scheme, data)?, signature, data),
+                Key::Ec(key) => key.verify_pair(data, signature).map_err(failed)?,
+                Key::Ed25519 { public, .. } => {
+                    let signature = signature.try_into().map_err(|_| Rv(CKR_SIGNATURE_LEN_RANGE))?;
+                    match form {
+                        Some(form) => ed25519::verify_form(form, public, data, signature),
+                        None => ed25519::verify(public, data, signature),
+                    }
+                }
+                _ => return fail(CKR_KEY_TYPE_INCONSISTENT),
+            })
+        })?;
+        ensure(good, CKR_SIGNATURE_INVALID)
+    }
+}

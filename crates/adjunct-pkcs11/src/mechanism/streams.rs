@@ -1,0 +1,207 @@
+//! Ciphers that take any number of bytes: CTR, OFB and CFB of AES, and ChaCha20.
+
+use super::Mechanism;
+use super::cipher::{iv, key_size, secret};
+use super::params::Params;
+use crate::object::Object;
+use crate::operation::Cipher;
+use crate::rv::{Result, Rv, ensure, fail};
+use adjunct::InOut;
+use adjunct::ops::cipher::chacha::{self, COUNTER};
+use adjunct::ops::cipher::{Block, Chain, Counted, Mode, aes};
+use cryptoki_sys::*;
+use zeroize::Zeroize;
+
+/// What a stream does with some bytes.
+trait Stream: Send {
+    fn run(&mut self, io: InOut<'_>) -> Result;
+}
+
+/// A stream as an operation.
+struct Streaming<S>(S);
+
+impl<S: Stream> Cipher for Streaming<S> {
+    fn update_length(&self, input: usize) -> usize {
+        input
+    }
+
+    fn update(&mut self, input: &[u8], out: &mut [u8]) -> Result<usize> {
+        let out = out.get_mut(..input.len()).ok_or(Rv(CKR_FUNCTION_FAILED))?;
+        self.0.run(InOut::apart(input, out))?;
+        Ok(input.len())
+    }
+
+    fn final_length(&self) -> usize {
+        0
+    }
+
+    fn finish(self: Box<Self>, _: &mut [u8]) -> Result<usize> {
+        Ok(0)
+    }
+}
+
+/// Begins a message.
+///
+/// # Errors
+/// As `cipher::begin`.
+pub fn begin(mechanism: Mechanism<'_>, key: &Object, encrypt: bool) -> Result<Box<dyn Cipher>> {
+    let params = mechanism.params;
+    if mechanism.kind == CKM_CHACHA20 {
+        let Params::ChaCha { counter, nonce } = params else { return fail(CKR_MECHANISM_PARAM_INVALID) };
+        return chacha(secret(key, CKK_CHACHA20)?, encrypt, counter, nonce);
+    }
+    let key = secret(key, CKK_AES)?;
+    match mechanism.kind {
+        CKM_AES_CTR => counting(key, encrypt, params),
+        CKM_AES_OFB => feedback::<aes::Ofb>(key, encrypt, iv(params)?),
+        CKM_AES_CFB128 => feedback::<aes::Cfb>(key, encrypt, iv(params)?),
+        CKM_AES_CFB8 => feedback::<aes::Cfb8>(key, encrypt, iv(params)?),
+        _ => fail(CKR_MECHANISM_INVALID),
+    }
+}
+
+/// Where a message has come to in a mode.
+struct Place {
+    iv: Block,
+    stream: Block,
+    used: u32,
+}
+
+impl Place {
+    const fn at(iv: Block) -> Place {
+        Place { iv, stream: [0; 16], used: 0 }
+    }
+
+    fn chain(&mut self) -> Chain<'_> {
+        Chain { iv: &mut self.iv, stream: &mut self.stream, used: &mut self.used, bits: false }
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.iv.zeroize();
+        self.stream.zeroize();
+    }
+}
+
+/// OFB and CFB.
+struct Feedback<M> {
+    mode: Counted<M>,
+    encrypt: bool,
+    place: Place,
+}
+
+fn feedback<M: Mode + Send + 'static>(key: &[u8], encrypt: bool, iv: Block) -> Result<Box<dyn Cipher>> {
+    let mut made = Box::new(Streaming(Feedback { mode: Counted::<M>::default(), encrypt, place: Place::at(iv) }));
+    // The key is set where it stays: whatever is moved leaves a copy behind.
+    made.0.mode.set_key(key, encrypt).map_err(key_size)?;
+    Ok(made)
+}
+
+impl<M: Mode + Send> Stream for Feedback<M> {
+    fn run(&mut self, io: InOut<'_>) -> Result {
+        self.mode.run(self.encrypt, self.place.chain(), io);
+        Ok(())
+    }
+}
+
+/// CTR, of which only the last bits of the block count. No block of the key stream comes twice: a message that would need one is refused.
+struct Counting {
+    mode: Counted<aes::Ctr>,
+    encrypt: bool,
+    place: Place,
+    /// The bits that count.
+    mask: u128,
+    /// How many blocks can still be counted.
+    left: u128,
+}
+
+fn counting(key: &[u8], encrypt: bool, params: Params<'_>) -> Result<Box<dyn Cipher>> {
+    let Params::Counter { bits, block } = params else { return fail(CKR_MECHANISM_PARAM_INVALID) };
+    ensure((1..=128).contains(&bits), CKR_MECHANISM_PARAM_INVALID)?;
+    let mask = u128::MAX >> (128 - bits);
+    // Of 128 bits one block less than there are, which no message has.
+    let (mode, place, left) = (Counted::default(), Place::at(block), mask.saturating_add(1));
+    let mut made = Box::new(Streaming(Counting { mode, encrypt, place, mask, left }));
+    made.0.mode.set_key(key, encrypt).map_err(key_size)?;
+    Ok(made)
+}
+
+impl Stream for Counting {
+    fn run(&mut self, io: InOut<'_>) -> Result {
+        let Counting { mode, encrypt, place, mask, left } = self;
+        // What is left of the block that was begun needs no other.
+        let begun = if place.used == 0 { 0 } else { 16 - place.used as usize };
+        let blocks = io.len().saturating_sub(begun).div_ceil(16) as u128;
+        ensure(blocks <= *left, CKR_DATA_LEN_RANGE)?;
+        *left -= blocks;
+        let fixed = u128::from_be_bytes(place.iv) & !*mask;
+        let done = mode.update(*encrypt, io.len(), |mut pieces| {
+            let (first, mut rest) = io.split_head(begun);
+            if !first.is_empty() {
+                pieces.run(place.chain(), first);
+            }
+            while !rest.is_empty() {
+                // As many blocks as come before the bits that count are all zeros; the carry out of them is dropped.
+                let until = (*mask - (u128::from_be_bytes(place.iv) & *mask)).saturating_add(1);
+                let most = usize::try_from(until.saturating_mul(16)).unwrap_or(usize::MAX);
+                let (now, later) = rest.split_head(most);
+                pieces.run(place.chain(), now);
+                place.iv = (u128::from_be_bytes(place.iv) & *mask | fixed).to_be_bytes();
+                rest = later;
+            }
+            Some(())
+        });
+        done.ok_or(Rv(CKR_FUNCTION_FAILED))
+    }
+}
+
+/// ChaCha20 with a counter of 32 bits (RFC 8439) or of 64 (its first form).
+struct ChaCha {
+    stream: Counted<chacha::Stream>,
+    encrypt: bool,
+    /// Whether the counter has 64 bits.
+    wide: bool,
+    /// Counter and nonce where the lower half of the counter last began.
+    start: [u8; COUNTER],
+    /// How many bytes the lower half of the counter is good for.
+    left: u64,
+}
+
+const LOW: u64 = 1 << 32;
+
+fn chacha(key: &[u8], encrypt: bool, counter: &[u8], nonce: &[u8]) -> Result<Box<dyn Cipher>> {
+    let wide = match (counter.len(), nonce.len()) {
+        (4, 12) => false,
+        (8, 8) => true,
+        _ => return fail(CKR_MECHANISM_PARAM_INVALID),
+    };
+    let mut start = [0; COUNTER];
+    start[..counter.len()].copy_from_slice(counter);
+    start[counter.len()..].copy_from_slice(nonce);
+    let low = u32::from_le_bytes([start[0], start[1], start[2], start[3]]);
+    let left = (LOW - u64::from(low)) * 64;
+    let mut made = Box::new(Streaming(ChaCha { stream: Counted::default(), encrypt, wide, start, left }));
+    made.0.stream.set_key(key, encrypt).map_err(key_size)?;
+    made.0.stream.set_counter(&start);
+    Ok(made)
+}
+
+impl Stream for ChaCha {
+    fn run(&mut self, mut io: InOut<'_>) -> Result {
+        ensure(self.wide || io.len() as u64 <= self.left, CKR_DATA_LEN_RANGE)?;
+        while io.len() as u64 > self.left {
+            // The lower half of the counter runs over within this call.
+            let (now, later) = io.split_head(self.left as usize);
+            self.stream.apply(self.encrypt, now);
+            let high = u32::from_le_bytes([self.start[4], self.start[5], self.start[6], self.start[7]]);
+            self.start[..4].fill(0);
+            self.start[4..8].copy_from_slice(&high.wrapping_add(1).to_le_bytes());
+            self.stream.set_counter(&self.start);
+            (io, self.left) = (later, LOW * 64);
+        }
+        self.left -= io.len() as u64;
+        self.stream.apply(self.encrypt, io);
+        Ok(())
+    }
+}

@@ -1,0 +1,94 @@
+//! TLS's Finished messages (RFC 5246, 7.4.9; RFC 2246, 7.4.9) as MACs: of the handshake's hash, with a master secret.
+
+use super::Mechanism;
+use super::derive::tls::Prf;
+use super::params::Params;
+use crate::object::Object;
+use crate::operation::{Signer, Verifier};
+use crate::rv::{Result, Rv, ensure, fail};
+use cryptoki_sys::*;
+use std::sync::Arc;
+use subtle::ConstantTimeEq;
+
+/// The hash of a handshake has no more: SHA-512's 64 bytes, MD5's and SHA-1's 36.
+const MOST: usize = 64;
+/// The longest result.
+const LONGEST: u64 = 255;
+
+struct TlsMac {
+    key: Arc<Object>,
+    prf: Prf,
+    server: bool,
+    length: usize,
+    hash: Vec<u8>,
+}
+
+/// Whether a mechanism is one of these.
+pub const fn serves(mechanism: CK_MECHANISM_TYPE) -> bool {
+    matches!(mechanism, CKM_TLS_MAC | CKM_TLS12_MAC)
+}
+
+impl TlsMac {
+    fn new(mechanism: Mechanism<'_>, key: &Arc<Object>) -> Result<TlsMac> {
+        let Params::TlsMac { prf, length, server } = mechanism.params else { return fail(CKR_MECHANISM_PARAM_INVALID) };
+        ensure((1..=LONGEST).contains(&length), CKR_MECHANISM_PARAM_INVALID)?;
+        // CKM_TLS12_MAC is TLS 1.2's alone.
+        ensure(mechanism.kind == CKM_TLS_MAC || prf != Prf::Tls10, CKR_MECHANISM_PARAM_INVALID)?;
+        key.value()?;
+        Ok(TlsMac { key: key.clone(), prf, server, length: length as usize, hash: Vec::new() })
+    }
+
+    fn take(&mut self, part: &[u8]) -> Result {
+        ensure(part.len() <= MOST - self.hash.len(), CKR_DATA_LEN_RANGE)?;
+        self.hash.extend_from_slice(part);
+        Ok(())
+    }
+
+    fn result(&self) -> Result<super::derive::Secret> {
+        let label: &[u8] = if self.server { b"server finished" } else { b"client finished" };
+        self.prf.bytes(self.key.value()?, &[label, &self.hash], self.length)
+    }
+}
+
+/// Begins a MAC.
+///
+/// # Errors
+/// `CKR_MECHANISM_PARAM_INVALID`, `CKR_KEY_TYPE_INCONSISTENT`.
+pub fn signer(mechanism: Mechanism<'_>, key: &Arc<Object>) -> Result<Box<dyn Signer>> {
+    Ok(Box::new(TlsMac::new(mechanism, key)?))
+}
+
+/// Begins the check of a MAC.
+///
+/// # Errors
+/// As [`signer`].
+pub fn verifier(mechanism: Mechanism<'_>, key: &Arc<Object>) -> Result<Box<dyn Verifier>> {
+    Ok(Box::new(TlsMac::new(mechanism, key)?))
+}
+
+impl Signer for TlsMac {
+    fn update(&mut self, data: &[u8]) -> Result {
+        self.take(data)
+    }
+
+    fn length(&self) -> usize {
+        self.length
+    }
+
+    fn finish(self: Box<Self>, out: &mut [u8]) -> Result<usize> {
+        let made = self.result()?;
+        out.get_mut(..made.len()).ok_or(Rv(CKR_FUNCTION_FAILED))?.copy_from_slice(&made);
+        Ok(made.len())
+    }
+}
+
+impl Verifier for TlsMac {
+    fn update(&mut self, data: &[u8]) -> Result {
+        self.take(data)
+    }
+
+    fn finish(self: Box<Self>, signature: &[u8]) -> Result {
+        ensure(signature.len() == self.length, CKR_SIGNATURE_LEN_RANGE)?;
+        ensure(bool::from(self.result()?.ct_eq(signature)), CKR_SIGNATURE_INVALID)
+    }
+}

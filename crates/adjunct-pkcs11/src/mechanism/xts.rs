@@ -1,0 +1,121 @@
+//! AES-XTS: a data unit, whose number is the parameter.
+
+use super::Mechanism;
+use super::cipher::{iv, key_size, secret};
+use crate::object::Object;
+use crate::operation::Cipher;
+use crate::rv::{Result, Rv, ensure};
+use adjunct::InOut;
+use adjunct::ops::cipher::Block;
+use adjunct::ops::cipher::xts::{MAX_UNIT, Xts};
+use cryptoki_sys::*;
+use zeroize::Zeroize;
+
+const BLOCK: usize = 16;
+
+/// A data unit in parts. Of what has come, a block and whatever is beyond whole blocks wait for the end, which steals from the last
+/// ciphertext.
+struct Unit {
+    xts: Xts,
+    encrypt: bool,
+    iv: Block,
+    /// The tweak of the next part, once one has run.
+    tweak: Option<Block>,
+    held: [u8; 2 * BLOCK],
+    used: usize,
+    total: usize,
+}
+
+impl Drop for Unit {
+    fn drop(&mut self) {
+        self.held.zeroize();
+        self.tweak.zeroize();
+    }
+}
+
+/// Begins a data unit.
+///
+/// # Errors
+/// As `cipher::begin`.
+pub fn begin(mechanism: Mechanism<'_>, key: &Object, encrypt: bool) -> Result<Box<dyn Cipher>> {
+    let (key, iv) = (secret(key, CKK_AES_XTS)?, iv(mechanism.params)?);
+    let unit = Unit { xts: Xts::default(), encrypt, iv, tweak: None, held: [0; 2 * BLOCK], used: 0, total: 0 };
+    let mut unit = Box::new(unit);
+    unit.xts.set_key(key, encrypt).map_err(key_size)?;
+    Ok(unit)
+}
+
+impl Unit {
+    fn wrong(&self) -> CK_RV {
+        if self.encrypt { CKR_DATA_LEN_RANGE } else { CKR_ENCRYPTED_DATA_LEN_RANGE }
+    }
+
+    fn part(&mut self, io: InOut<'_>) -> Result {
+        let mut tweak = self.tweak.unwrap_or_else(|| self.xts.tweak(&self.iv));
+        self.xts.part(&mut tweak, io)?;
+        self.tweak = Some(tweak);
+        Ok(())
+    }
+}
+
+impl Cipher for Unit {
+    fn update_length(&self, input: usize) -> usize {
+        (self.used + input).saturating_sub(BLOCK) / BLOCK * BLOCK
+    }
+
+    fn update(&mut self, input: &[u8], out: &mut [u8]) -> Result<usize> {
+        let whole = self.update_length(input.len());
+        self.total += input.len();
+        ensure(self.total <= MAX_UNIT, self.wrong())?;
+        let mut rest = input;
+        if whole > 0 {
+            // What is held back is made whole blocks first: one or two of them.
+            let first = self.used.next_multiple_of(BLOCK).min(whole);
+            let taken = first.saturating_sub(self.used);
+            let (head, tail) = input.split_at(taken);
+            self.held[self.used..self.used + taken].copy_from_slice(head);
+            self.used += taken;
+            let out = out.get_mut(..whole).ok_or(Rv(CKR_FUNCTION_FAILED))?;
+            let (begun, body) = out.split_at_mut(first);
+            if first > 0 {
+                let held = zeroize::Zeroizing::new(self.held);
+                self.part(InOut::apart(&held[..first], begun))?;
+                self.held.copy_within(first..self.used, 0);
+                self.used -= first;
+            }
+            // Where some is still held back there is no body.
+            let (now, later) = tail.split_at(body.len());
+            if !now.is_empty() {
+                self.part(InOut::apart(now, body))?;
+            }
+            rest = later;
+        }
+        self.held[self.used..self.used + rest.len()].copy_from_slice(rest);
+        self.used += rest.len();
+        Ok(whole)
+    }
+
+    fn final_length(&self) -> usize {
+        self.used
+    }
+
+    fn finish(mut self: Box<Self>, out: &mut [u8]) -> Result<usize> {
+        let used = self.used;
+        ensure(used >= BLOCK, self.wrong())?;
+        let out = out.get_mut(..used).ok_or(Rv(CKR_FUNCTION_FAILED))?;
+        let held = zeroize::Zeroizing::new(self.held);
+        self.part(InOut::apart(&held[..used], out))?;
+        Ok(used)
+    }
+
+    fn once_length(&self, input: usize) -> usize {
+        input
+    }
+
+    fn once(self: Box<Self>, input: &[u8], out: &mut [u8]) -> Result<usize> {
+        ensure((BLOCK..=MAX_UNIT).contains(&input.len()), self.wrong())?;
+        let out = out.get_mut(..input.len()).ok_or(Rv(CKR_FUNCTION_FAILED))?;
+        self.xts.unit(&self.iv, InOut::apart(input, out))?;
+        Ok(input.len())
+    }
+}

@@ -1,0 +1,237 @@
+//! Many messages with one key: encrypted and decrypted by mechanisms that authenticate, and signed and checked.
+//!
+//! A message that fails ends alone: those that follow go on, until C_MessageEncryptFinal and its like.
+
+use crate::mechanism::aead::{self, Keyed, Kind};
+use crate::mechanism::iv::Generator;
+use crate::mechanism::params::Params;
+use crate::mechanism::{self, Mechanism};
+use crate::object::Object;
+use crate::operation::{Cipher, Signer, Verifier};
+use crate::rv::{Result, Rv, ensure, fail};
+use adjunct::InOut;
+use cryptoki_sys::*;
+use std::sync::Arc;
+use zeroize::Zeroizing;
+
+/// What the parameter of a message says: a nonce that is read or made, and a tag that is read or written.
+#[derive(Debug)]
+pub struct Parameter<'a> {
+    pub nonce: &'a mut [u8],
+    /// The bits of the nonce that stay when one is made.
+    pub fixed: CK_ULONG,
+    pub generator: CK_GENERATOR_FUNCTION,
+    pub tag: &'a mut [u8],
+}
+
+/// A message in parts.
+struct Begun {
+    cipher: Box<dyn Cipher>,
+    tag: usize,
+    /// Bytes of text that have come, and that have been given out.
+    taken: usize,
+    given: usize,
+}
+
+/// Messages that are encrypted, or decrypted, with one key.
+pub struct Ciphering {
+    mechanism: CK_MECHANISM_TYPE,
+    kind: Kind,
+    key: Arc<Object>,
+    keyed: Keyed,
+    encrypt: bool,
+    generator: Generator,
+    begun: Option<Begun>,
+}
+
+impl Ciphering {
+    /// # Errors
+    /// `CKR_MECHANISM_INVALID`, `CKR_KEY_TYPE_INCONSISTENT`.
+    pub fn new(mechanism: CK_MECHANISM_TYPE, key: Arc<Object>, encrypt: bool) -> Result<Ciphering> {
+        let kind = Kind::of(mechanism)?;
+        let keyed = Keyed::new(kind, &key)?;
+        Ok(Ciphering { mechanism, kind, key, keyed, encrypt, generator: Generator::default(), begun: None })
+    }
+
+    /// The cipher, by which parameters are read.
+    pub fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// Checks a parameter, and makes the nonce of a message to encrypt.
+    fn nonce(&mut self, parameter: &mut Parameter<'_>) -> Result {
+        self.kind.check(parameter.nonce, parameter.tag.len() as u64)?;
+        if self.encrypt { self.generator.next(parameter.generator, parameter.nonce, parameter.fixed) } else { Ok(()) }
+    }
+
+    /// A whole message, into `out`, which is as long.
+    ///
+    /// # Errors
+    /// `CKR_OPERATION_ACTIVE` within a message in parts, `CKR_AEAD_DECRYPT_FAILED`, and those of the mechanism.
+    pub fn message(&mut self, mut parameter: Parameter<'_>, aad: &[u8], text: &[u8], out: &mut [u8]) -> Result {
+        ensure(self.begun.is_none(), CKR_OPERATION_ACTIVE)?;
+        self.nonce(&mut parameter)?;
+        let Parameter { nonce, tag, .. } = parameter;
+        if self.encrypt {
+            let made = self.keyed.run(true, nonce, aad, tag.len(), InOut::apart(text, out))?;
+            tag.copy_from_slice(&made[..tag.len()]);
+            return Ok(());
+        }
+        self.keyed.open(nonce, aad, tag, text, out).map_err(failed)
+    }
+
+    /// Begins a message in parts.
+    ///
+    /// # Errors
+    /// As [`Ciphering::message`].
+    pub fn begin(&mut self, mut parameter: Parameter<'_>, aad: &[u8]) -> Result {
+        ensure(self.begun.is_none(), CKR_OPERATION_ACTIVE)?;
+        self.nonce(&mut parameter)?;
+        let (nonce, tag) = (&*parameter.nonce, parameter.tag.len());
+        let params = match self.kind {
+            Kind::Gcm => Params::Gcm { iv: nonce, aad, tag_bits: 8 * tag as u64 },
+            Kind::Ccm => Params::Ccm { data: 0, nonce, aad, mac: tag as u64 },
+            Kind::ChaChaPoly => Params::ChaChaPoly { nonce, aad },
+        };
+        let cipher = aead::begin(Mechanism { kind: self.mechanism, params }, &self.key, self.encrypt)?;
+        self.begun = Some(Begun { cipher, tag, taken: 0, given: 0 });
+        Ok(())
+    }
+
+    /// How many bytes a part of a message gives, the last where `end`.
+    ///
+    /// # Errors
+    /// `CKR_OPERATION_NOT_INITIALIZED` where none is begun.
+    pub fn part_length(&self, part: usize, end: bool) -> Result<usize> {
+        let begun = self.begun.as_ref().ok_or(Rv(CKR_OPERATION_NOT_INITIALIZED))?;
+        Ok(if end { begun.taken + part - begun.given } else { begun.cipher.update_length(part) })
+    }
+
+    /// A part of a message, into `out` of [`Ciphering::part_length`] bytes; the last comes with the parameter.
+    ///
+    /// # Errors
+    /// As [`Ciphering::message`]; the message has ended then.
+    pub fn part(&mut self, part: &[u8], end: Option<Parameter<'_>>, out: &mut [u8]) -> Result<usize> {
+        let mut begun = self.begun.take().ok_or(Rv(CKR_OPERATION_NOT_INITIALIZED))?;
+        let Some(Parameter { tag, .. }) = end else {
+            let given = begun.cipher.update(part, out)?;
+            begun.taken += part.len();
+            begun.given += given;
+            self.begun = Some(begun);
+            return Ok(given);
+        };
+        ensure(tag.len() == begun.tag, CKR_MECHANISM_PARAM_INVALID)?;
+        if !self.encrypt {
+            begun.cipher.update(part, &mut [])?;
+            begun.cipher.update(tag, &mut [])?;
+            return begun.cipher.finish(out).map_err(failed);
+        }
+        let now = begun.cipher.update_length(part.len());
+        let (first, rest) = out.split_at_mut_checked(now).ok_or(Rv(CKR_FUNCTION_FAILED))?;
+        begun.cipher.update(part, first)?;
+        let mut last = adjunct::memory::zeros(begun.cipher.final_length())?;
+        begun.cipher.finish(&mut last)?;
+        let (text, made) = last.split_at_checked(rest.len()).ok_or(Rv(CKR_FUNCTION_FAILED))?;
+        ensure(made.len() == tag.len(), CKR_FUNCTION_FAILED)?;
+        rest.copy_from_slice(text);
+        tag.copy_from_slice(made);
+        Ok(out.len())
+    }
+
+    /// Whether no message is begun.
+    pub fn is_between(&self) -> bool {
+        self.begun.is_none()
+    }
+}
+
+/// What is said of a message whose tag is wrong.
+fn failed(error: Rv) -> Rv {
+    match error {
+        Rv(CKR_ENCRYPTED_DATA_INVALID) => Rv(CKR_AEAD_DECRYPT_FAILED),
+        error => error,
+    }
+}
+
+/// Messages that are signed, or checked, with one key: each by an operation of its own, `O`.
+pub struct Signing<O: ?Sized> {
+    mechanism: Mechanism<'static>,
+    key: Arc<Object>,
+    make: fn(Mechanism<'_>, &Arc<Object>) -> Result<Box<O>>,
+    /// The message in parts.
+    begun: Option<Box<O>>,
+    /// The user is to give the PIN once more first.
+    pub locked: bool,
+}
+
+impl<O: ?Sized> Signing<O> {
+    fn new(
+        mechanism: Mechanism<'_>,
+        key: Arc<Object>,
+        make: fn(Mechanism<'_>, &Arc<Object>) -> Result<Box<O>>,
+    ) -> Result<Signing<O>> {
+        // What cannot be begun is said now.
+        make(mechanism, &key)?;
+        let params = mechanism.params.detached().ok_or(Rv(CKR_MECHANISM_PARAM_INVALID))?;
+        Ok(Signing { mechanism: Mechanism { kind: mechanism.kind, params }, key, make, begun: None, locked: false })
+    }
+
+    /// Begins a message in parts.
+    ///
+    /// # Errors
+    /// `CKR_OPERATION_ACTIVE` within another.
+    pub fn begin(&mut self) -> Result {
+        ensure(self.begun.is_none(), CKR_OPERATION_ACTIVE)?;
+        self.begun = Some((self.make)(self.mechanism, &self.key)?);
+        Ok(())
+    }
+
+    /// The message in parts; `None` where none is begun.
+    pub fn begun(&mut self) -> Option<Box<O>> {
+        self.begun.take()
+    }
+
+    /// Goes on with a message that [`Signing::begun`] gave.
+    pub fn go_on(&mut self, message: Box<O>) {
+        self.begun = Some(message);
+    }
+
+    /// An operation for a message at once.
+    ///
+    /// # Errors
+    /// `CKR_OPERATION_ACTIVE` within a message in parts.
+    pub fn once(&self) -> Result<Box<O>> {
+        if self.begun.is_some() { fail(CKR_OPERATION_ACTIVE) } else { (self.make)(self.mechanism, &self.key) }
+    }
+
+    /// Whether no message is begun.
+    pub fn is_between(&self) -> bool {
+        self.begun.is_none()
+    }
+}
+
+impl Signing<dyn Signer> {
+    /// # Errors
+    /// Those of the mechanism.
+    pub fn signs(mechanism: Mechanism<'_>, key: Arc<Object>) -> Result<Signing<dyn Signer>> {
+        Signing::new(mechanism, key, mechanism::signer)
+    }
+}
+
+impl Signing<dyn Verifier> {
+    /// # Errors
+    /// Those of the mechanism.
+    pub fn verifies(mechanism: Mechanism<'_>, key: Arc<Object>) -> Result<Signing<dyn Verifier>> {
+        Signing::new(mechanism, key, mechanism::verifier)
+    }
+}
+
+/// A copy of a text whose result is about to be written over it.
+///
+/// # Errors
+/// `CKR_HOST_MEMORY`.
+pub fn copied(input: &[u8]) -> Result<Zeroizing<Vec<u8>>> {
+    let mut copy = Zeroizing::new(Vec::new());
+    copy.try_reserve_exact(input.len())?;
+    copy.extend_from_slice(input);
+    Ok(copy)
+}

@@ -1,0 +1,135 @@
+//! The module in this process: whether it is initialized, and its slots.
+
+use crate::handle::Handle;
+use crate::rv::{Result, Rv, fail};
+use crate::session::{self, Session};
+use crate::state;
+use crate::store::config;
+use crate::token::Token;
+use adjunct::fork;
+use adjunct::slab::Entry;
+use cryptoki_sys::*;
+use std::ptr::null_mut;
+use std::sync::atomic::Ordering::{AcqRel, Acquire};
+use std::sync::atomic::{AtomicPtr, AtomicU64};
+
+/// The slot of the accelerator token.
+pub const ACCELERATOR: CK_SLOT_ID = 1;
+
+/// What C_Initialize has made. It stays in memory for good: calls of other threads may be inside when C_Finalize comes.
+#[derive(Debug)]
+pub struct Module {
+    /// The process it is for, along a line of forks.
+    process: u32,
+    /// Changes with each C_Initialize and C_Finalize; odd while it is initialized.
+    epoch: AtomicU64,
+    slots: Vec<Slot>,
+    /// For the states of operations.
+    pub state_keys: state::Keys,
+}
+
+/// A slot, with its token.
+#[derive(Debug)]
+pub struct Slot {
+    pub id: CK_SLOT_ID,
+    pub token: Token,
+}
+
+static MODULE: AtomicPtr<Module> = AtomicPtr::new(null_mut());
+
+fn current() -> Option<&'static Module> {
+    // SAFETY: null, or a box that is never freed.
+    unsafe { MODULE.load(Acquire).as_ref() }
+}
+
+impl Module {
+    /// The module, where it is initialized. `inherited`: a child of fork goes on with its parent's.
+    ///
+    /// # Errors
+    /// `CKR_CRYPTOKI_NOT_INITIALIZED`.
+    #[inline]
+    pub fn get(inherited: bool) -> Result<&'static Module> {
+        let module = current().filter(|module| module.epoch.load(Acquire) % 2 == 1);
+        let module = module.filter(|module| inherited || module.process == fork::generation());
+        module.ok_or(Rv(CKR_CRYPTOKI_NOT_INITIALIZED))
+    }
+
+    /// Initializes it for this process.
+    ///
+    /// # Errors
+    /// `CKR_CRYPTOKI_ALREADY_INITIALIZED`.
+    pub fn initialize(inherited: bool) -> Result {
+        adjunct::init();
+        let process = fork::generation();
+        let old = MODULE.load(Acquire);
+        // SAFETY: null, or a box that is never freed.
+        if let Some(module) = unsafe { old.as_ref() }
+            && (inherited || module.process == process)
+        {
+            let epoch = module.epoch.load(Acquire);
+            let fresh = epoch % 2 == 0 && module.epoch.compare_exchange(epoch, epoch + 1, AcqRel, Acquire).is_ok();
+            return if fresh { Ok(()) } else { fail(CKR_CRYPTOKI_ALREADY_INITIALIZED) };
+        }
+        let (stores, wrong) = config::stores();
+        wrong.iter().for_each(|line| adjunct::diag::warn(line));
+        let stores = stores.into_iter().map(|(id, store)| Slot { id, token: Token::kept(store) });
+        let slots = std::iter::once(Slot { id: ACCELERATOR, token: Token::accelerator() }).chain(stores).collect();
+        let module = Box::into_raw(Box::new(Module {
+            process,
+            epoch: AtomicU64::new(1),
+            slots,
+            state_keys: state::Keys::new(),
+        }));
+        if MODULE.compare_exchange(old, module, AcqRel, Acquire).is_err() {
+            // SAFETY: made above, and seen by nobody.
+            drop(unsafe { Box::from_raw(module) });
+            return fail(CKR_CRYPTOKI_ALREADY_INITIALIZED);
+        }
+        Ok(())
+    }
+
+    /// Ends it: sessions close, and calls of other threads that come later fail. Those that are inside end as they would.
+    ///
+    /// # Errors
+    /// `CKR_CRYPTOKI_NOT_INITIALIZED` where another thread was first.
+    pub fn finalize(&'static self) -> Result {
+        let epoch = self.epoch.load(Acquire);
+        let ended = epoch % 2 == 1 && self.epoch.compare_exchange(epoch, epoch + 1, AcqRel, Acquire).is_ok();
+        if !ended {
+            return fail(CKR_CRYPTOKI_NOT_INITIALIZED);
+        }
+        session::close_all(self, None);
+        for slot in &self.slots {
+            let _ = slot.token.logout();
+            slot.token.objects.remove_all(|place| place.session().is_some());
+        }
+        Ok(())
+    }
+
+    /// All slots.
+    pub fn slots(&self) -> &[Slot] {
+        &self.slots
+    }
+
+    /// A slot.
+    ///
+    /// # Errors
+    /// `CKR_SLOT_ID_INVALID`.
+    pub fn slot(&self, id: CK_SLOT_ID) -> Result<&Slot> {
+        self.slots.iter().find(|slot| slot.id == id).ok_or(Rv(CKR_SLOT_ID_INVALID))
+    }
+
+    /// Where sessions of this module are told from those of others: its place in memory.
+    pub fn number(&self) -> usize {
+        std::ptr::from_ref(self).addr()
+    }
+
+    /// A session.
+    ///
+    /// # Errors
+    /// `CKR_SESSION_HANDLE_INVALID`.
+    #[inline]
+    pub fn session(&'static self, handle: CK_SESSION_HANDLE) -> Result<Entry<Session>> {
+        session::find(self, Handle::from(handle))
+    }
+}

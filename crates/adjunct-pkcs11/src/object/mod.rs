@@ -1,0 +1,93 @@
+//! Objects: their attributes, and the keys made of them.
+
+pub mod attributes;
+pub mod check;
+pub mod complete;
+pub mod key;
+pub mod lattice;
+pub mod pkcs8;
+pub mod schema;
+pub mod spki;
+pub mod table;
+
+use crate::rv::{Result, ensure};
+use adjunct::memory::WriteOnce;
+use attributes::Attributes;
+use cryptoki_sys::*;
+use key::Key;
+use std::sync::Arc;
+
+/// An object. It does not change: a change of attributes makes another in its place.
+#[derive(Debug, Default)]
+pub struct Object {
+    pub attributes: Attributes,
+    /// The key, once it has been made of the attributes.
+    key: WriteOnce<Arc<Key>>,
+}
+
+impl Object {
+    /// Of attributes that [`complete`] has made whole.
+    pub fn new(attributes: Attributes) -> Object {
+        Object { attributes, key: WriteOnce::default() }
+    }
+
+    /// Of attributes, and the key that is made of them.
+    pub fn with_key(attributes: Attributes, key: Arc<Key>) -> Object {
+        let object = Object::new(attributes);
+        object.key.keep(key);
+        object
+    }
+
+    /// The class.
+    pub fn class(&self) -> CK_OBJECT_CLASS {
+        self.attributes.number(CKA_CLASS).unwrap_or(CK_UNAVAILABLE_INFORMATION)
+    }
+
+    /// The type of a key.
+    pub fn key_type(&self) -> Option<CK_KEY_TYPE> {
+        self.attributes.number(CKA_KEY_TYPE)
+    }
+
+    /// Whether only a user who is logged in sees it.
+    pub fn is_private(&self) -> bool {
+        self.attributes.is(CKA_PRIVATE)
+    }
+
+    /// Whether it stays when its session ends.
+    pub fn is_token(&self) -> bool {
+        self.attributes.is(CKA_TOKEN)
+    }
+
+    /// The key, made at its first use.
+    ///
+    /// # Errors
+    /// `CKR_KEY_HANDLE_INVALID` where it is none; `CKR_HOST_MEMORY`, and what [`Key::of`] says of a key that cannot be.
+    pub fn key(&self) -> Result<Arc<Key>> {
+        if let Some(key) = self.key.get() {
+            return Ok(key.clone());
+        }
+        let key = Arc::new(Key::of(&self.attributes)?);
+        self.key.keep(key.clone());
+        Ok(key)
+    }
+
+    /// The value of a secret key.
+    ///
+    /// # Errors
+    /// `CKR_KEY_TYPE_INCONSISTENT` where it has none.
+    pub fn value(&self) -> Result<&[u8]> {
+        ensure(self.class() == CKO_SECRET_KEY, CKR_KEY_TYPE_INCONSISTENT)?;
+        self.attributes.bytes(CKA_VALUE).ok_or(crate::rv::Rv(CKR_KEY_TYPE_INCONSISTENT))
+    }
+
+    /// Checks that the key may be used so, by this mechanism.
+    ///
+    /// # Errors
+    /// `CKR_KEY_FUNCTION_NOT_PERMITTED`, `CKR_MECHANISM_INVALID`.
+    pub fn permits(&self, usage: CK_ATTRIBUTE_TYPE, mechanism: CK_MECHANISM_TYPE) -> Result {
+        ensure(self.attributes.is(usage), CKR_KEY_FUNCTION_NOT_PERMITTED)?;
+        let allowed = self.attributes.bytes(CKA_ALLOWED_MECHANISMS).unwrap_or_default();
+        let listed = allowed.chunks_exact(size_of::<CK_ULONG>()).any(|one| *one == mechanism.to_ne_bytes());
+        ensure(allowed.is_empty() || listed, CKR_MECHANISM_INVALID)
+    }
+}

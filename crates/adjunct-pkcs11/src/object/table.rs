@@ -1,0 +1,257 @@
+//! The objects of a token: by handle, and by what programs look for.
+
+use super::Object;
+use super::attributes::{Attributes, Value};
+use crate::handle::Handle;
+use crate::rv::{Result, Rv, fail};
+use adjunct::lock::Lock;
+use adjunct::slab::{Entry, Slab};
+use cryptoki_sys::*;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// Objects of all tokens, by handle.
+static PLACES: Slab<Place> = Slab::new();
+
+/// Where an object is.
+#[derive(Debug)]
+pub struct Place {
+    /// Its table's number: handles of other tokens, and of a process before a fork, find nothing.
+    table: u64,
+    /// The session that it ends with.
+    session: Option<Handle>,
+    object: Lock<Arc<Object>>,
+}
+
+impl Place {
+    /// The object as it is now.
+    pub fn object(&self) -> Arc<Object> {
+        // Abandoned or not: the pointer is one word.
+        self.object.hold(|object, _| object.clone())
+    }
+
+    /// The session that it ends with; `None` of a token's object.
+    pub fn session(&self) -> Option<Handle> {
+        self.session
+    }
+}
+
+/// What programs look for; other attributes are compared one by one.
+const INDEXED: [CK_ATTRIBUTE_TYPE; 4] = [CKA_UNIQUE_ID, CKA_ID, CKA_LABEL, CKA_CLASS];
+
+/// The objects of one token in one process.
+#[derive(Debug)]
+pub struct Table {
+    number: u64,
+    index: Lock<Index>,
+}
+
+#[derive(Debug, Default)]
+struct Index {
+    all: BTreeSet<Handle>,
+    by_value: BTreeMap<(CK_ATTRIBUTE_TYPE, Box<[u8]>), BTreeSet<Handle>>,
+    by_session: BTreeMap<Handle, BTreeSet<Handle>>,
+}
+
+impl Index {
+    fn keys(object: &Object) -> impl Iterator<Item = (CK_ATTRIBUTE_TYPE, Box<[u8]>)> {
+        INDEXED.into_iter().filter_map(|kind| Some((kind, object.attributes.bytes(kind)?.into())))
+    }
+
+    fn add(&mut self, handle: Handle, object: &Object, session: Option<Handle>) {
+        self.all.insert(handle);
+        Index::keys(object).for_each(|key| _ = self.by_value.entry(key).or_default().insert(handle));
+        if let Some(session) = session {
+            self.by_session.entry(session).or_default().insert(handle);
+        }
+    }
+
+    fn remove(&mut self, handle: Handle, object: &Object, session: Option<Handle>) {
+        self.all.remove(&handle);
+        for key in Index::keys(object) {
+            if let Some(handles) = self.by_value.get_mut(&key) {
+                handles.remove(&handle);
+                if handles.is_empty() {
+                    self.by_value.remove(&key);
+                }
+            }
+        }
+        if let Some(session) = session
+            && let Some(handles) = self.by_session.get_mut(&session)
+        {
+            handles.remove(&handle);
+            if handles.is_empty() {
+                self.by_session.remove(&session);
+            }
+        }
+    }
+}
+
+impl Table {
+    /// An empty one, with a number that no other has.
+    pub fn new() -> Table {
+        static NEXT: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(1);
+        let number = NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        Table { number, index: Lock::new(Index::default()) }
+    }
+
+    /// Calls `body` with the index. One that a fork has caught half changed is made again.
+    fn index<R>(&self, body: impl FnOnce(&mut Index) -> R) -> R {
+        self.index.hold(|index, taken| {
+            if taken.abandoned {
+                // What is half changed is not safe to drop.
+                std::mem::forget(std::mem::take(index));
+                PLACES.each(|place| {
+                    if place.table == self.number {
+                        index.add(Handle::of(place.number()), &place.object(), place.session);
+                    }
+                });
+            }
+            body(index)
+        })
+    }
+
+    /// Puts an object there; its handle.
+    ///
+    /// # Errors
+    /// `CKR_HOST_MEMORY`.
+    pub fn insert(&self, object: Object, session: Option<Handle>) -> Result<Handle> {
+        let object = Arc::new(object);
+        let place = Place { table: self.number, session, object: Lock::new(object.clone()) };
+        let handle = Handle::of(PLACES.keep(PLACES.insert(place)?));
+        self.index(|index| index.add(handle, &object, session));
+        Ok(handle)
+    }
+
+    /// The place of an object of this table.
+    ///
+    /// # Errors
+    /// `CKR_OBJECT_HANDLE_INVALID`.
+    pub fn get(&self, handle: Handle) -> Result<Entry<Place>> {
+        let place = handle.number().and_then(|number| PLACES.get(number));
+        place.filter(|place| place.table == self.number).ok_or(Rv(CKR_OBJECT_HANDLE_INVALID))
+    }
+
+    /// Takes an object away.
+    ///
+    /// # Errors
+    /// `CKR_OBJECT_HANDLE_INVALID`.
+    pub fn remove(&self, handle: Handle) -> Result {
+        let place = self.get(handle)?;
+        let retired = handle.number().and_then(|number| PLACES.retire(number));
+        if retired.is_none() {
+            return fail(CKR_OBJECT_HANDLE_INVALID);
+        }
+        self.index(|index| index.remove(handle, &place.object(), place.session));
+        Ok(())
+    }
+
+    /// Puts another object in the place of one.
+    ///
+    /// # Errors
+    /// `CKR_OBJECT_HANDLE_INVALID`.
+    pub fn replace(&self, handle: Handle, object: Object) -> Result {
+        let (place, object) = (self.get(handle)?, Arc::new(object));
+        self.index(|index| {
+            index.remove(handle, &place.object(), place.session);
+            place.object.hold(|old, _| *old = object.clone());
+            index.add(handle, &object, place.session);
+        });
+        Ok(())
+    }
+
+    /// Takes away what ends with a session.
+    pub fn end_session(&self, session: Handle) {
+        let handles = self.index(|index| index.by_session.get(&session).cloned().unwrap_or_default());
+        handles.into_iter().for_each(|handle| _ = self.remove(handle));
+    }
+
+    /// Takes away all that `which` names.
+    pub fn remove_all(&self, which: impl Fn(&Place) -> bool) {
+        let handles = self.index(|index| index.all.clone());
+        for handle in handles {
+            if self.get(handle).is_ok_and(|place| which(&place)) {
+                let _ = self.remove(handle);
+            }
+        }
+    }
+
+    /// The objects with these attributes; those that are private only where `private`.
+    pub fn find(&self, template: &Attributes, private: bool) -> Vec<Handle> {
+        let keys = INDEXED.into_iter().filter_map(|kind| Some((kind, template.bytes(kind)?.into())));
+        let candidates: BTreeSet<Handle> = self.index(|index| {
+            let lists: Option<Vec<_>> = keys.map(|key| index.by_value.get(&key)).collect();
+            match lists {
+                // A value that nothing has.
+                None => BTreeSet::new(),
+                Some(lists) => lists.into_iter().min_by_key(|list| list.len()).unwrap_or(&index.all).clone(),
+            }
+        });
+        let fits = |handle: &Handle| {
+            self.get(*handle).is_ok_and(|place| {
+                let object = place.object();
+                (private || !object.is_private()) && visible_match(&object, template)
+            })
+        };
+        candidates.into_iter().filter(fits).collect()
+    }
+}
+
+impl Default for Table {
+    fn default() -> Table {
+        Table::new()
+    }
+}
+
+/// Whether an object has all attributes of a template; of secrets that do not leave it, none.
+fn visible_match(object: &Object, template: &Attributes) -> bool {
+    template.iter().all(|(kind, value): (_, &Value)| {
+        let computed = kind == CKA_CHECK_VALUE && super::check::value(&object.attributes) == Ok(Some(value.clone()));
+        let same = object.attributes.get(kind) == Some(value) || computed;
+        same && !super::schema::is_secret(&object.attributes, kind)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn object(label: &[u8], id: &[u8], private: bool) -> Object {
+        let mut attributes = Attributes::default();
+        attributes.set_number(CKA_CLASS, CKO_DATA).unwrap();
+        attributes.set(CKA_LABEL, label).unwrap();
+        attributes.set(CKA_ID, id).unwrap();
+        attributes.set_bool(CKA_PRIVATE, private).unwrap();
+        Object::new(attributes)
+    }
+
+    fn template(kind: CK_ATTRIBUTE_TYPE, value: &[u8]) -> Attributes {
+        let mut attributes = Attributes::default();
+        attributes.set(kind, value).unwrap();
+        attributes
+    }
+
+    #[test]
+    fn objects_are_found_by_what_they_have() {
+        let (table, other) = (Table::new(), Table::new());
+        let session = Handle::from(77);
+        let one = table.insert(object(b"a", b"1", false), None).unwrap();
+        let two = table.insert(object(b"a", b"2", true), Some(session)).unwrap();
+        let three = table.insert(object(b"b", b"2", false), None).unwrap();
+        let find = |kind, value: &[u8], private| table.find(&template(kind, value), private);
+        assert_eq!(find(CKA_LABEL, b"a", true), [one, two]);
+        assert_eq!(find(CKA_LABEL, b"a", false), [one]);
+        assert_eq!(find(CKA_ID, b"2", true), [two, three]);
+        assert_eq!(find(CKA_ID, b"3", true), []);
+        assert_eq!(find(CKA_PRIVATE, &[CK_TRUE], true), [two]);
+        assert_eq!(table.find(&Attributes::default(), true).len(), 3);
+        assert!(other.get(one).is_err() && other.find(&Attributes::default(), true).is_empty());
+        table.replace(one, object(b"c", b"1", false)).unwrap();
+        assert_eq!((find(CKA_LABEL, b"c", false), find(CKA_LABEL, b"a", true)), (vec![one], vec![two]));
+        table.end_session(session);
+        assert!(table.get(two).is_err() && table.remove(two).is_err());
+        table.remove_all(|_| true);
+        assert!(table.find(&Attributes::default(), true).is_empty());
+        assert_eq!(table.get(three).err(), Some(Rv(CKR_OBJECT_HANDLE_INVALID)));
+    }
+}

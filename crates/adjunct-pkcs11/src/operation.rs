@@ -1,0 +1,101 @@
+//! What mechanisms give: operations that a session runs.
+
+use crate::rv::Result;
+
+/// Makes a signature or a MAC.
+pub trait Signer: Send {
+    /// Takes a part of the data.
+    ///
+    /// # Errors
+    /// `CKR_DATA_LEN_RANGE` where the mechanism takes no more.
+    fn update(&mut self, data: &[u8]) -> Result;
+
+    /// The longest result, in bytes.
+    fn length(&self) -> usize;
+
+    /// Writes the result into `out`, [`Signer::length`] bytes; how long it is.
+    ///
+    /// # Errors
+    /// As the mechanism has them.
+    fn finish(self: Box<Self>, out: &mut [u8]) -> Result<usize>;
+
+    /// What goes on later (C_GetOperationState); `None` of what cannot.
+    fn state(&self) -> Option<zeroize::Zeroizing<Vec<u8>>> {
+        None
+    }
+}
+
+/// Checks a signature or a MAC.
+pub trait Verifier: Send {
+    /// Takes a part of the data.
+    ///
+    /// # Errors
+    /// `CKR_DATA_LEN_RANGE` where the mechanism takes no more.
+    fn update(&mut self, data: &[u8]) -> Result;
+
+    /// # Errors
+    /// `CKR_SIGNATURE_INVALID`, `CKR_SIGNATURE_LEN_RANGE`.
+    fn finish(self: Box<Self>, signature: &[u8]) -> Result;
+
+    /// What goes on later (C_GetOperationState); `None` of what cannot.
+    fn state(&self) -> Option<zeroize::Zeroizing<Vec<u8>>> {
+        None
+    }
+}
+
+/// Encrypts or decrypts.
+pub trait Cipher: Send {
+    /// The most that `input` bytes more give now.
+    fn update_length(&self, input: usize) -> usize;
+
+    /// Takes a part, and writes what it gives; how long that is. `out` has [`Cipher::update_length`] bytes.
+    ///
+    /// # Errors
+    /// As the mechanism has them.
+    fn update(&mut self, input: &[u8], out: &mut [u8]) -> Result<usize>;
+
+    /// The most that the end gives.
+    fn final_length(&self) -> usize;
+
+    /// Ends it, and writes what is left; how long that is. `out` has [`Cipher::final_length`] bytes.
+    ///
+    /// # Errors
+    /// As the mechanism has them.
+    fn finish(self: Box<Self>, out: &mut [u8]) -> Result<usize>;
+
+    /// Whether the lengths it tells are those of the results. Else they may be shorter, which only shows when they are made.
+    fn exact(&self) -> bool {
+        true
+    }
+
+    /// The most that all of a message gives, at once.
+    fn once_length(&self, input: usize) -> usize {
+        self.update_length(input) + self.final_length()
+    }
+
+    /// All of a message at once, into `out` of [`Cipher::once_length`] bytes; how long that is.
+    ///
+    /// # Errors
+    /// As the mechanism has them.
+    fn once(mut self: Box<Self>, input: &[u8], out: &mut [u8]) -> Result<usize> {
+        let written = self.update(input, out)?;
+        let room = out.len() - written;
+        let last = self.final_length().min(room);
+        Ok(written + self.finish(&mut out[written..written + last])?)
+    }
+}
+
+/// Hashes.
+pub trait Digester: Send {
+    /// Takes a part of the data.
+    fn update(&mut self, data: &[u8]);
+
+    /// The length of the result, in bytes.
+    fn size(&self) -> usize;
+
+    /// Writes the result.
+    fn finish(self: Box<Self>, out: &mut [u8]);
+
+    /// What goes on later (C_GetOperationState); `None` of what cannot.
+    fn state(&self) -> Option<zeroize::Zeroizing<Vec<u8>>>;
+}

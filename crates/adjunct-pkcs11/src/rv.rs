@@ -1,0 +1,40 @@
+//! The return values of calls.
+
+use adjunct::Error;
+use cryptoki_sys::*;
+
+/// Why a call fails: a `CKR_` value other than `CKR_OK`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rv(pub CK_RV);
+
+/// What a call comes to.
+pub type Result<T = ()> = std::result::Result<T, Rv>;
+
+/// `Err` with that return value.
+pub const fn fail<T>(rv: CK_RV) -> Result<T> {
+    Err(Rv(rv))
+}
+
+/// `Ok` where it holds, else `Err` with that return value.
+pub const fn ensure(holds: bool, rv: CK_RV) -> Result {
+    if holds { Ok(()) } else { Err(Rv(rv)) }
+}
+
+impl From<Error> for Rv {
+    /// For errors of the core that no caller's argument explains; where one does, the operation says so itself.
+    fn from(error: Error) -> Rv {
+        Rv(match error {
+            Error::Memory => CKR_HOST_MEMORY,
+            Error::InvalidKey(_) => CKR_KEY_TYPE_INCONSISTENT,
+            Error::Length { .. } => CKR_DATA_LEN_RANGE,
+            Error::Unsupported(_) => CKR_DATA_INVALID,
+            _ => CKR_FUNCTION_FAILED,
+        })
+    }
+}
+
+impl From<std::collections::TryReserveError> for Rv {
+    fn from(_: std::collections::TryReserveError) -> Rv {
+        Rv(CKR_HOST_MEMORY)
+    }
+}

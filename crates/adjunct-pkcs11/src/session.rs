@@ -1,0 +1,283 @@
+//! Sessions: which token, what for, and the operations that run in them.
+
+use crate::abi::args::{Out, Room};
+use crate::handle::Handle;
+use crate::messages;
+use crate::module::{Module, Slot};
+use crate::operation::{Cipher, Digester, Signer, Verifier};
+use crate::rv::{Result, Rv, ensure, fail};
+use adjunct::lock::Lock;
+use adjunct::slab::{Entry, Slab};
+use cryptoki_sys::*;
+use zeroize::Zeroizing;
+
+static SESSIONS: Slab<Session> = Slab::new();
+
+/// A session.
+#[derive(Debug)]
+pub struct Session {
+    /// [`Module::number`] of its module.
+    module: usize,
+    slot: &'static Slot,
+    read_write: bool,
+    /// Where the token counts it.
+    shard: usize,
+    active: Lock<Active>,
+}
+
+/// The operations of a session. A call takes the one it works on out, so that nothing is locked while it runs.
+#[derive(Default)]
+pub struct Active {
+    pub find: Option<Find>,
+    pub encrypt: Option<Running<dyn Cipher>>,
+    pub decrypt: Option<Running<dyn Cipher>>,
+    pub digest: Option<Running<dyn Digester>>,
+    pub sign: Option<Running<dyn Signer>>,
+    pub verify: Option<Running<dyn Verifier>>,
+    pub sign_recover: Option<Running<dyn Signer>>,
+    pub verify_recover: Option<Running<dyn Cipher>>,
+    /// A signature that C_VerifySignatureInit was given.
+    pub signature: Option<Vec<u8>>,
+    pub message_encrypt: Option<Box<messages::Ciphering>>,
+    pub message_decrypt: Option<Box<messages::Ciphering>>,
+    pub message_sign: Option<Box<messages::Signing<dyn Signer>>>,
+    pub message_verify: Option<Box<messages::Signing<dyn Verifier>>>,
+}
+
+impl std::fmt::Debug for Active {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Active").finish_non_exhaustive()
+    }
+}
+
+/// Objects that were found, and are not yet given.
+#[derive(Debug, Default)]
+pub struct Find {
+    pub found: Vec<Handle>,
+    pub given: usize,
+}
+
+/// An operation, and what the interface knows of it.
+pub struct Running<O: ?Sized> {
+    pub mechanism: CK_MECHANISM_TYPE,
+    /// The user is to give the PIN once more first (CKA_ALWAYS_AUTHENTICATE).
+    pub locked: bool,
+    /// Parts have come.
+    pub parts: bool,
+    /// The result, where it did not fit into what the caller had for it.
+    pub ready: Option<Zeroizing<Vec<u8>>>,
+    /// None once the result is ready.
+    pub operation: Option<Box<O>>,
+}
+
+impl<O: ?Sized> Running<O> {
+    /// One that begins.
+    pub fn new(mechanism: CK_MECHANISM_TYPE, locked: bool, operation: Box<O>) -> Running<O> {
+        Running { mechanism, locked, parts: false, ready: None, operation: Some(operation) }
+    }
+
+    /// One that was saved.
+    pub fn restored(mechanism: CK_MECHANISM_TYPE, parts: bool, operation: Box<O>) -> Running<O> {
+        Running { parts, ..Running::new(mechanism, false, operation) }
+    }
+}
+
+/// The place of a kind of operation in [`Active`].
+pub type Field<O> = fn(&mut Active) -> &mut Option<O>;
+
+/// Opens a session; its handle.
+///
+/// # Errors
+/// `CKR_HOST_MEMORY`.
+pub fn open(module: &'static Module, slot: &'static Slot, read_write: bool) -> Result<Handle> {
+    let shard = slot.token.opened(read_write);
+    let session = Session { module: module.number(), slot, read_write, shard, active: Lock::new(Active::default()) };
+    match SESSIONS.insert(session) {
+        Ok(entry) => Ok(Handle::of(SESSIONS.keep(entry))),
+        Err(error) => {
+            slot.token.closed(Handle::from(0), shard, read_write);
+            Err(error.into())
+        }
+    }
+}
+
+/// A session of this module.
+///
+/// # Errors
+/// `CKR_SESSION_HANDLE_INVALID`.
+#[inline]
+pub fn find(module: &'static Module, handle: Handle) -> Result<Entry<Session>> {
+    let session = handle.number().and_then(|number| SESSIONS.get(number));
+    session.filter(|session| session.module == module.number()).ok_or(Rv(CKR_SESSION_HANDLE_INVALID))
+}
+
+/// Closes a session, with what runs in it and the objects that end with it. A call that is inside in another thread ends as it would.
+///
+/// # Errors
+/// `CKR_SESSION_HANDLE_INVALID`.
+pub fn close(module: &'static Module, handle: Handle) -> Result {
+    find(module, handle)?;
+    let Some(session) = handle.number().and_then(|number| SESSIONS.retire(number)) else {
+        return fail(CKR_SESSION_HANDLE_INVALID);
+    };
+    session.slot.token.closed(handle, session.shard, session.read_write);
+    Ok(())
+}
+
+/// Closes all sessions of the module, or of one slot.
+pub fn close_all(module: &'static Module, slot: Option<&Slot>) {
+    let mut handles = Vec::new();
+    SESSIONS.each(|session| {
+        if session.module == module.number() && slot.is_none_or(|slot| std::ptr::eq(slot, session.slot)) {
+            handles.push(Handle::of(session.number()));
+        }
+    });
+    handles.into_iter().for_each(|handle| _ = close(module, handle));
+}
+
+impl Session {
+    /// Its slot.
+    pub fn slot(&self) -> &'static Slot {
+        self.slot
+    }
+
+    /// Whether it may change what stays in the token.
+    pub fn is_read_write(&self) -> bool {
+        self.read_write
+    }
+
+    fn hold<R>(&self, body: impl FnOnce(&mut Active) -> R) -> R {
+        self.active.hold(|active, taken| {
+            if taken.abandoned {
+                // A fork has caught it half changed, and that is not safe to drop.
+                std::mem::forget(std::mem::take(active));
+            }
+            body(active)
+        })
+    }
+
+    /// Takes an operation out, to work on it.
+    ///
+    /// # Errors
+    /// `CKR_OPERATION_NOT_INITIALIZED` where there is none.
+    pub fn take<O>(&self, field: Field<O>) -> Result<O> {
+        self.hold(|active| field(active).take()).ok_or(Rv(CKR_OPERATION_NOT_INITIALIZED))
+    }
+
+    /// Puts an operation there, or back.
+    pub fn put<O>(&self, field: Field<O>, operation: O) {
+        let old = self.hold(|active| field(active).replace(operation));
+        drop(old);
+    }
+
+    /// Puts an operation there that begins.
+    ///
+    /// # Errors
+    /// `CKR_OPERATION_ACTIVE` where one runs.
+    pub fn begin<O>(&self, field: Field<O>, operation: O) -> Result {
+        self.hold(|active| {
+            let place = field(active);
+            ensure(place.is_none(), CKR_OPERATION_ACTIVE)?;
+            *place = Some(operation);
+            Ok(())
+        })
+    }
+
+    /// Puts other operations there than those that run. A search goes on.
+    pub fn replace(&self, mut operations: Active) {
+        let old = self.hold(|active| {
+            operations.find = active.find.take();
+            std::mem::replace(active, operations)
+        });
+        drop(old);
+    }
+
+    /// Whether such an operation runs.
+    pub fn runs<O>(&self, field: Field<O>) -> bool {
+        self.hold(|active| field(active).is_some())
+    }
+
+    /// Ends an operation, if one runs.
+    pub fn cancel<O>(&self, field: Field<O>) {
+        let old = self.hold(|active| field(active).take());
+        drop(old);
+    }
+
+    /// Works on an operation with `body`, and puts it back where the result is `Ok(Some(...))`: any other ends it. Where the caller only
+    /// asked for a length, or has too little room, `body` gives it back as well.
+    ///
+    /// # Errors
+    /// `CKR_OPERATION_NOT_INITIALIZED`, `CKR_USER_NOT_LOGGED_IN` of a key that wants the PIN first, and what `body` says.
+    pub fn work<O: ?Sized, R>(
+        &self,
+        field: Field<Running<O>>,
+        body: impl FnOnce(Running<O>) -> Left<O, R>,
+    ) -> Result<R> {
+        let running = self.take(field)?;
+        if running.locked {
+            self.put(field, running);
+            return fail(CKR_USER_NOT_LOGGED_IN);
+        }
+        let (back, result) = body(running);
+        if let Some(back) = back {
+            self.put(field, back);
+        }
+        result
+    }
+}
+
+/// What is left of an operation, and what the call comes to.
+pub type Left<O, R = ()> = (Option<Running<O>>, Result<R>);
+
+impl<O: ?Sized> Running<O> {
+    /// The operation.
+    ///
+    /// # Errors
+    /// `CKR_OPERATION_ACTIVE` where its result waits to be fetched.
+    pub fn operation(&mut self) -> Result<&mut O> {
+        self.operation.as_deref_mut().ok_or(Rv(CKR_OPERATION_ACTIVE))
+    }
+
+    /// Ends it: `produce` writes the result, of `needed` bytes at most, or of just as many where `exact`. Where the caller only asks for
+    /// the length it goes on. Where there is less room, so it does if the length is exact; else the result is made, for it may be shorter, and
+    /// is kept for the next call if it is not.
+    pub fn end(
+        mut self,
+        out: &mut Out<'_>,
+        needed: usize,
+        exact: bool,
+        produce: impl FnOnce(Box<O>, &mut [u8]) -> Result<usize>,
+    ) -> Left<O> {
+        if self.ready.is_none() {
+            match out.room(needed) {
+                Ok(Room::Asked) => return (Some(self), Ok(())),
+                Ok(Room::Here(room)) => {
+                    let Some(operation) = self.operation.take() else { return (None, fail(CKR_FUNCTION_FAILED)) };
+                    return (None, produce(operation, room).map(|length| out.wrote(length)));
+                }
+                Err(error) if exact => return (Some(self), Err(error)),
+                Err(_) => {
+                    let Some(operation) = self.operation.take() else { return (None, fail(CKR_FUNCTION_FAILED)) };
+                    let made = adjunct::memory::zeros(needed).map_err(Rv::from).and_then(|mut all| {
+                        let length = produce(operation, &mut all)?;
+                        all.truncate(length);
+                        Ok(all)
+                    });
+                    match made {
+                        Ok(all) => self.ready = Some(all),
+                        Err(error) => return (None, Err(error)),
+                    }
+                }
+            }
+        }
+        let Some(ready) = &self.ready else { return (None, fail(CKR_FUNCTION_FAILED)) };
+        match out.room(ready.len()) {
+            Ok(Room::Asked) => (Some(self), Ok(())),
+            Ok(Room::Here(room)) => {
+                room.copy_from_slice(ready);
+                (None, Ok(()))
+            }
+            Err(error) => (Some(self), Err(error)),
+        }
+    }
+}

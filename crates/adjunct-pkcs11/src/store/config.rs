@@ -1,0 +1,137 @@
+//! Which store tokens there are: the user's own, and those that a configuration names.
+//!
+//! The configuration is the first of these that is there: the file that `ADJUNCT_PKCS11_CONF` names, `adjunct/tokens.conf` in the user's configuration
+//! directory, `/etc/adjunct/tokens.conf`. It is TOML:
+//!
+//! ```toml
+//! [[token]]
+//! slot = 4                        # 2 or more; 3 is the user's own token unless it is named here
+//! path = "/srv/tokens/web.token"  # the file; its directory is made at the first C_InitToken
+//! read-only = false               # never written to, nor are wrong PINs counted in it
+//! ```
+
+use super::Store;
+use adjunct::environment::secure_env;
+use cryptoki_sys::CK_SLOT_ID;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+/// The slot of the user's own token.
+const OWN: CK_SLOT_ID = 3;
+/// No configuration is longer.
+const LONGEST: u64 = 1 << 20;
+
+#[derive(Debug, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    #[serde(default)]
+    token: Vec<Token>,
+}
+
+#[derive(Debug, serde::Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct Token {
+    slot: u32,
+    path: PathBuf,
+    #[serde(default)]
+    read_only: bool,
+}
+
+/// A directory of the user's: by a variable of its own, or beneath the home directory.
+fn directory(variable: &str, beneath_home: &str) -> Option<PathBuf> {
+    let absolute = |name: &str| secure_env(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    absolute(variable).or_else(|| absolute("HOME").map(|home| home.join(beneath_home)))
+}
+
+/// Where the user's own token is. Root's is the machine's, unless XDG_DATA_HOME says otherwise.
+fn own() -> Option<PathBuf> {
+    let root = rustix::process::geteuid().is_root() && secure_env("XDG_DATA_HOME").is_none();
+    let data = if root { Some(PathBuf::from("/var/lib")) } else { directory("XDG_DATA_HOME", ".local/share") };
+    data.map(|data| data.join("adjunct/tokens/default.token"))
+}
+
+/// The configuration's text and where it is from; none where there is no file.
+fn read() -> Result<Option<(PathBuf, String)>, String> {
+    let named = secure_env("ADJUNCT_PKCS11_CONF").map(PathBuf::from);
+    let must = named.is_some();
+    let places = match named {
+        Some(path) => vec![path],
+        None => directory("XDG_CONFIG_HOME", ".config")
+            .map(|path| path.join("adjunct/tokens.conf"))
+            .into_iter()
+            .chain([PathBuf::from("/etc/adjunct/tokens.conf")])
+            .collect(),
+    };
+    for path in places {
+        let absent = |kind| matches!(kind, std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory);
+        let text = match std::fs::metadata(&path) {
+            Ok(there) if !there.is_file() || there.len() > LONGEST => Err("not a file of at most 1 MiB".to_owned()),
+            Ok(_) => std::fs::read_to_string(&path).map_err(|error| error.to_string()),
+            Err(error) if absent(error.kind()) && !must => continue,
+            Err(error) => Err(error.to_string()),
+        };
+        return match text {
+            Ok(text) => Ok(Some((path, text))),
+            Err(error) => Err(format!("{}: {error}; only the user's own token is there", path.display())),
+        };
+    }
+    Ok(None)
+}
+
+/// The tokens of a configuration.
+fn parse(text: &str) -> Result<Vec<Token>, String> {
+    let file: File = toml::from_str(text).map_err(|error| error.to_string())?;
+    let mut slots = std::collections::BTreeSet::new();
+    for token in &file.token {
+        if token.slot < 2 || !slots.insert(token.slot) {
+            return Err(format!("slot {} is taken", token.slot));
+        }
+        if !token.path.is_absolute() || token.path.file_name().is_none() {
+            return Err(format!("slot {}: the path is not absolute", token.slot));
+        }
+    }
+    Ok(file.token)
+}
+
+/// The stores by slot, and a line for each thing that is wrong. Nothing is made.
+pub fn stores() -> (BTreeMap<CK_SLOT_ID, Store>, Vec<String>) {
+    let (mut stores, mut wrong) = (BTreeMap::new(), Vec::new());
+    if let Some(path) = own() {
+        stores.insert(OWN, Store::new(path, false));
+    }
+    let configured = read().and_then(|found| {
+        let Some((path, text)) = found else { return Ok(Vec::new()) };
+        parse(&text).map_err(|error| format!("{}: {error}; only the user's own token is there", path.display()))
+    });
+    match configured {
+        Ok(tokens) => tokens.into_iter().for_each(|token| {
+            stores.insert(token.slot.into(), Store::new(token.path, token.read_only));
+        }),
+        Err(error) => wrong.push(error),
+    }
+    wrong.extend(stores.values().filter_map(Store::check));
+    (stores, wrong)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_configuration_names_tokens() {
+        let text = "[[token]]\nslot = 4\npath = \"/a/b.token\"\n[[token]]\nslot = 3\npath = \"/c\"\nread-only = true\n";
+        let tokens = parse(text).unwrap();
+        assert_eq!((tokens.len(), tokens[0].slot, tokens[1].read_only), (2, 4, true));
+        for wrong in [
+            "[[token]]\nslot = 1\npath = \"/a\"",
+            "[[token]]\nslot = 4\npath = \"a\"",
+            "[[token]]\nslot = 4\npath = \"/a\"\nx = 1",
+            "[[token]]\nslot = 4",
+            "token = 4",
+            "[[token]]\nslot = 4\npath = \"/a\"\n[[token]]\nslot = 4\npath = \"/b\"",
+        ] {
+            assert!(parse(wrong).is_err(), "{wrong}");
+        }
+        assert!(parse("").unwrap().is_empty());
+    }
+}

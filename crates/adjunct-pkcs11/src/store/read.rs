@@ -1,0 +1,241 @@
+//! What is in the file, seen: read, checked, and put into the token's table.
+
+use super::file::{self, Seen};
+use super::format::{self, COUNTERS, FRAMES, Frame, HEADER, Header, Kind, Record, Role, Uid};
+use super::trouble::Trouble;
+use super::{Holder, Initialized, Known, Login, State, Store, body};
+use crate::handle::Handle;
+use crate::object::Object;
+use crate::object::attributes::Attributes;
+use crate::object::table::Table;
+use cryptoki_sys::*;
+use std::collections::BTreeMap;
+use std::sync::atomic::Ordering::{Relaxed, Release};
+
+type Result<T = ()> = std::result::Result<T, Trouble>;
+
+/// What becomes of objects: the last record of each.
+type Changes<'a> = BTreeMap<Uid, Record<'a>>;
+
+/// How much is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Depth {
+    /// Whether there is a token, and its roles.
+    Head,
+    /// Its objects, too.
+    Objects,
+}
+
+/// The identifier that objects have in the file.
+pub fn uid_of(attributes: &Attributes) -> Option<Uid> {
+    let text = std::str::from_utf8(attributes.bytes(CKA_UNIQUE_ID)?).ok().filter(|text| text.len() == 32)?;
+    u128::from_str_radix(text, 16).ok().map(u128::to_be_bytes)
+}
+
+/// Where the table has an object of the file.
+pub fn find(objects: &Table, uid: &Uid) -> Option<Handle> {
+    let mut template = Attributes::default();
+    template.set(CKA_UNIQUE_ID, format!("{:032x}", u128::from_be_bytes(*uid)).as_bytes()).ok()?;
+    let found = objects.find(&template, true);
+    found.into_iter().find(|handle| objects.get(*handle).is_ok_and(|place| place.session().is_none()))
+}
+
+/// Takes the file's objects out of the table, less those that `stay`. The standard's own objects are in no file.
+pub fn forget(objects: &Table, stay: impl Fn(&Uid) -> bool) {
+    objects.remove_all(|place| {
+        let object = place.object();
+        let goes = || uid_of(&object.attributes).is_none_or(|uid| !stay(&uid));
+        place.session().is_none() && object.class() != CKO_PROFILE && goes()
+    });
+}
+
+impl Store {
+    /// Brings what is known up to date.
+    ///
+    /// # Errors
+    /// What is wrong with the file.
+    pub(super) fn sync(&self, state: &mut State, objects: &Table, login: Option<&Login>, depth: Depth) -> Result {
+        let Some(seen) = self.place.look()? else {
+            if state.token.is_some() {
+                forget(objects, |_| false);
+            }
+            *state = State::default();
+            self.current.store(0, Relaxed);
+            self.initialized.store(false, Relaxed);
+            return Ok(());
+        };
+        if state.seen == Some(seen) {
+            if let Some(trouble) = state.trouble {
+                return Err(trouble);
+            }
+            let current = |token: &Initialized| token.end == seen.length && (token.loaded || depth == Depth::Head);
+            if state.token.as_ref().is_some_and(current) {
+                self.note_current(state);
+                return Ok(());
+            }
+        }
+        self.current.store(0, Relaxed);
+        let read = self.read(state, objects, login, depth);
+        if let Err(trouble @ (Trouble::Damaged | Trouble::Newer(_))) = read {
+            (state.seen, state.trouble) = (Some(seen), Some(trouble));
+        }
+        self.note_current(state);
+        read
+    }
+
+    /// Notes whether all of the file, as it was seen, is in the table.
+    fn note_current(&self, state: &State) {
+        let whole = |seen: &Seen| {
+            state.trouble.is_none()
+                && state.token.as_ref().is_some_and(|token| token.loaded && token.end == seen.length)
+        };
+        self.current.store(state.seen.filter(whole).map_or(0, |seen| seen.print()), Release);
+    }
+
+    fn read(&self, state: &mut State, objects: &Table, login: Option<&Login>, depth: Depth) -> Result {
+        let Some((file, seen, writable)) = self.place.open()? else { return Ok(()) };
+        let same = state.seen.is_some_and(|before| before.same_file(&seen)) && state.trouble.is_none();
+        if same
+            && let Some(token) = state.token.as_mut()
+            && seen.length >= token.end
+            && (token.loaded || depth == Depth::Head)
+            // The number of a file that is gone may be another file's.
+            && file::read(&file, token.end - token.last.len() as u64, token.last.len() as u64)? == token.last
+        {
+            let bytes = file::read(&file, token.end, seen.length - token.end)?;
+            let frames = format::frames(&bytes, token.number)?;
+            let changes = token.take(&frames, login)?;
+            if token.loaded {
+                token.show(objects, login, &BTreeMap::new(), &changes)?;
+            }
+            token.writable = writable;
+            state.seen = Some(seen);
+            return Ok(());
+        }
+        let bytes = file::read(&file, 0, seen.length)?;
+        let header = Header::decode(&bytes)?;
+        format::Counters::decode(&bytes)?;
+        let frames = format::frames(&bytes[FRAMES..], 0)?;
+        let mut first = [0; HEADER];
+        first.copy_from_slice(&bytes[..COUNTERS]);
+        let mut token = Initialized {
+            header,
+            writable,
+            end: FRAMES as u64,
+            number: 0,
+            last: Vec::new(),
+            link: None,
+            roles: [None, None],
+            objects: BTreeMap::new(),
+            loaded: depth == Depth::Objects,
+            live: 0,
+        };
+        // Whoever is logged in is so to another token.
+        let login = login.filter(|login| *login.keys.id() == token.header.id);
+        token.link = login.map(|login| login.keys.first_link(&first));
+        let changes = token.take(&frames, login)?;
+        if token.roles[Holder::SecurityOfficer as usize].is_none() {
+            return Err(Trouble::Damaged);
+        }
+        let before = state.token.take().filter(|before| before.loaded && before.header == token.header);
+        if token.loaded {
+            forget(objects, |uid| token.objects.contains_key(uid));
+            token.show(objects, login, &before.map(|before| before.objects).unwrap_or_default(), &changes)?;
+        }
+        *state = State { seen: Some(seen), trouble: None, token: Some(token) };
+        self.initialized.store(true, Relaxed);
+        Ok(())
+    }
+}
+
+impl Initialized {
+    /// Takes frames in, but for the objects' bodies.
+    fn take<'a>(&mut self, frames: &[Frame<'a>], login: Option<&Login>) -> Result<Changes<'a>> {
+        let mut link = self.link.filter(|_| login.is_some());
+        let mut changes = Changes::new();
+        let mut roles = self.roles.clone();
+        for frame in frames {
+            if let (Some(before), Some(login)) = (link, login) {
+                let heads = frame.records.iter().map(|record| record.head);
+                if login.keys.link(&before, frame.head, heads) != frame.link {
+                    return Err(Trouble::Damaged);
+                }
+                link = Some(frame.link);
+            }
+            for record in &frame.records {
+                if record.kind != Kind::Role {
+                    changes.insert(record.uid, *record);
+                    continue;
+                }
+                if let Some(login) = login {
+                    login.keys.unseal(record)?;
+                }
+                let place = usize::from(record.uid[0]).checked_sub(1).and_then(|at| roles.get_mut(at));
+                *place.ok_or(Trouble::Damaged)? = Some(Role::decode(record.body)?);
+            }
+        }
+        (self.link, self.roles) = (link, roles);
+        for frame in frames {
+            self.end += frame.length as u64;
+            self.number = frame.number;
+            self.last = frame.tail.to_vec();
+        }
+        for (uid, record) in &changes {
+            self.know(*uid, (record.kind != Kind::Gone).then_some((record.version, record.whole.len() as u64)));
+        }
+        Ok(changes)
+    }
+
+    /// Notes an object's version and bytes, or that it is gone.
+    pub(super) fn know(&mut self, uid: Uid, object: Option<(u64, u64)>) {
+        let old = match object {
+            Some((version, bytes)) => {
+                self.live += bytes;
+                self.objects.insert(uid, Known { version, bytes })
+            }
+            None => self.objects.remove(&uid),
+        };
+        self.live -= old.map_or(0, |old| old.bytes);
+    }
+
+    /// Puts objects into the table, as far as whoever is logged in sees them. Those that are there as they were `before` stay what they are.
+    fn show(
+        &self,
+        objects: &Table,
+        login: Option<&Login>,
+        before: &BTreeMap<Uid, Known>,
+        changes: &Changes<'_>,
+    ) -> Result {
+        for (uid, record) in changes {
+            let there = find(objects, uid);
+            let seen = match record.kind {
+                Kind::Open => true,
+                Kind::Sealed => login.is_some(),
+                Kind::Private => login.is_some_and(Login::sees_private),
+                Kind::Gone | Kind::Role => {
+                    there.map(|handle| objects.remove(handle));
+                    continue;
+                }
+            };
+            if !seen {
+                continue;
+            }
+            let opened = login.map(|login| login.keys.unseal(record)).transpose()?;
+            if there.is_some() && before.get(uid).is_some_and(|before| before.version == record.version) {
+                continue;
+            }
+            let attributes = body::decode(opened.as_ref().map_or(record.body, |opened| opened))?;
+            let private = attributes.is(CKA_PRIVATE) == (record.kind == Kind::Private);
+            if uid_of(&attributes) != Some(*uid) || !attributes.is(CKA_TOKEN) || !private {
+                return Err(Trouble::Damaged);
+            }
+            let object = Object::new(attributes);
+            let shown = match there {
+                Some(handle) => objects.replace(handle, object),
+                None => objects.insert(object, None).map(drop),
+            };
+            shown.map_err(|_| Trouble::Memory)?;
+        }
+        Ok(())
+    }
+}

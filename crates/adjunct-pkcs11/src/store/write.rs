@@ -1,0 +1,240 @@
+//! Changes of a store: each is in the file for good before anybody sees it, and whole or not at all.
+
+use super::crypt::Keys;
+use super::file;
+use super::format::{self, COUNTERS, Counters, FRAMES, Header, Kind, Role, Uid};
+use super::read::{self, Depth};
+use super::trouble::Trouble;
+use super::{Holder, Initialized, Login, State, Store, body};
+use crate::handle::Handle;
+use crate::object::Object;
+use crate::object::table::Table;
+use crate::rv::{Result, Rv, fail};
+use cryptoki_sys::*;
+use file::Held;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// From this length on, a file is written anew when half of it no longer counts.
+const COMPACT: u64 = 64 << 10;
+/// Bytes of a frame's records, about, in a file written anew: what a damaged one costs.
+const PART: usize = 64 << 10;
+
+/// A change of an object.
+#[derive(Debug)]
+pub enum Change {
+    /// A new one.
+    New(Object),
+    /// Another in the place of one.
+    Replaced(Object),
+    Removed(Arc<Object>),
+}
+
+impl Change {
+    fn object(&self) -> &Object {
+        match self {
+            Change::New(object) | Change::Replaced(object) => object,
+            Change::Removed(object) => object,
+        }
+    }
+}
+
+/// How an object is written.
+fn kind(object: &Object) -> Kind {
+    match (object.is_private(), object.class()) {
+        (true, _) => Kind::Private,
+        (false, CKO_PRIVATE_KEY | CKO_SECRET_KEY) => Kind::Sealed,
+        (false, _) => Kind::Open,
+    }
+}
+
+/// The record of a role.
+fn seal_role(
+    login: &Keys,
+    to: &mut Vec<u8>,
+    which: Holder,
+    role: &Role,
+    number: u64,
+) -> std::result::Result<(), Trouble> {
+    let mut uid = [0; 16];
+    uid[0] = which.number();
+    login.seal(to, Kind::Role, &uid, number, &role.encode())
+}
+
+/// The bytes of a new file with no objects: header and counters, and the first frame.
+pub(super) fn new_file(
+    header: &Header,
+    keys: &Keys,
+    roles: &[(Holder, Role)],
+) -> std::result::Result<[Vec<u8>; 2], Trouble> {
+    let mut head = header.encode().to_vec();
+    head.resize(FRAMES, 0);
+    let (counters, at) = Counters::default().next([0; 2]);
+    head[at..at + format::COUNTER].copy_from_slice(&counters.encode());
+    let mut records = Vec::new();
+    for (which, role) in roles {
+        seal_role(keys, &mut records, *which, role, 1)?;
+    }
+    let first = keys.first_link(&header.encode());
+    let (frame, _) = format::frame(1, &records, |head| link(keys, &first, head, &records))?;
+    Ok([head, frame])
+}
+
+/// The link of a frame of these records, which are whole.
+fn link(keys: &Keys, before: &format::Link, head: &[u8], records: &[u8]) -> format::Link {
+    let records = format::records(records).unwrap_or_default();
+    keys.link(before, head, records.iter().map(|record| record.head))
+}
+
+impl Store {
+    /// Makes changes, all or none; the handles of the new and replaced objects.
+    ///
+    /// # Errors
+    /// `CKR_USER_NOT_LOGGED_IN`, `CKR_TOKEN_WRITE_PROTECTED`, `CKR_DEVICE_MEMORY` where the disk is full; `CKR_OBJECT_HANDLE_INVALID` where
+    /// another process has just destroyed what is to be changed; those of [`Store::refresh`].
+    pub fn change(&self, objects: &Table, changes: Vec<Change>) -> Result<Vec<Handle>> {
+        let login = self.login().ok_or(Rv(CKR_USER_NOT_LOGGED_IN))?;
+        self.place.exclusively(|held| {
+            self.with_state(|state| {
+                self.sync(state, objects, Some(&login), Depth::Objects)?;
+                let handles = self.change_now(state, objects, &login, changes)?;
+                // It saves room; where there is none for it, that is for later.
+                let _ = self.compact(held, state, &login);
+                Ok(handles)
+            })
+        })?
+    }
+
+    fn change_now(
+        &self,
+        state: &mut State,
+        objects: &Table,
+        login: &Login,
+        changes: Vec<Change>,
+    ) -> Result<Vec<Handle>> {
+        let token = state.token.as_ref().filter(|token| token.header.id == *login.keys.id());
+        let token = token.ok_or(Rv(CKR_USER_NOT_LOGGED_IN))?;
+        let number = token.number + 1;
+        let (mut records, mut known) = (Vec::new(), Vec::new());
+        for change in &changes {
+            let object = change.object();
+            let uid = read::uid_of(&object.attributes).ok_or(Rv(CKR_FUNCTION_FAILED))?;
+            if !matches!(change, Change::New(_)) && !token.objects.contains_key(&uid) {
+                return fail(CKR_OBJECT_HANDLE_INVALID);
+            }
+            let at = records.len();
+            if let Change::Removed(_) = change {
+                login.keys.seal(&mut records, Kind::Gone, &uid, number, &[])?;
+                known.push((uid, None));
+            } else {
+                let body = body::encode(&object.attributes)?;
+                login.keys.seal(&mut records, kind(object), &uid, number, &body)?;
+                known.push((uid, Some((number, (records.len() - at) as u64))));
+            }
+        }
+        let token = self.append(state, login, &records)?;
+        let mut handles = Vec::new();
+        for (change, (uid, object)) in changes.into_iter().zip(known) {
+            token.know(uid, object);
+            let there = read::find(objects, &uid);
+            match change {
+                Change::New(object) | Change::Replaced(object) => {
+                    let shown = match there {
+                        Some(handle) => objects.replace(handle, object).map(|()| handle),
+                        None => objects.insert(object, None),
+                    };
+                    handles.push(shown.inspect_err(|_| token.loaded = false)?);
+                }
+                Change::Removed(_) => _ = there.map(|handle| objects.remove(handle)),
+            }
+        }
+        Ok(handles)
+    }
+
+    /// Adds a frame of records to the file of a token that was just read.
+    pub(super) fn append<'a>(
+        &self,
+        state: &'a mut State,
+        login: &Login,
+        records: &[u8],
+    ) -> std::result::Result<&'a mut Initialized, Trouble> {
+        let gone = Trouble::System(rustix::io::Errno::NOENT);
+        let token = state.token.as_mut().ok_or(gone)?;
+        let Some((file, _, true)) = self.place.open()? else { return Err(Trouble::System(rustix::io::Errno::ROFS)) };
+        let before = token.link.ok_or(Trouble::Damaged)?;
+        let number = token.number + 1;
+        let (frame, link) = format::frame(number, records, |head| link(&login.keys, &before, head, records))?;
+        self.current.store(0, Relaxed);
+        file::append(&file, token.end, &frame)?;
+        token.end += frame.len() as u64;
+        (token.number, token.link) = (number, Some(link));
+        token.last = format::tail(&frame).to_vec();
+        state.seen = Some(file::seen(&file)?);
+        Ok(token)
+    }
+
+    /// Adds a role's record.
+    ///
+    /// # Errors
+    /// Those of [`Store::change`].
+    pub(super) fn set_role(&self, _: &Held, objects: &Table, login: &Login, which: Holder, role: Role) -> Result {
+        self.with_state(|state| {
+            // All links are checked by whoever adds one.
+            if state.token.as_ref().is_some_and(|token| token.link.is_none()) {
+                state.seen = None;
+            }
+            self.sync(state, objects, Some(login), Depth::Head)?;
+            let number = state.token.as_ref().map_or(0, |token| token.number) + 1;
+            let mut records = Vec::new();
+            seal_role(&login.keys, &mut records, which, &role, number)?;
+            let token = self.append(state, login, &records)?;
+            token.roles[which as usize] = Some(role);
+            Ok(())
+        })
+    }
+
+    /// Writes the file anew without what no longer counts, where that is most of it.
+    fn compact(&self, held: &Held, state: &mut State, login: &Login) -> std::result::Result<(), Trouble> {
+        let Some(token) = state.token.as_mut().filter(|token| token.end > COMPACT && token.live * 2 < token.end) else {
+            return Ok(());
+        };
+        let Some((file, _, true)) = self.place.open()? else { return Ok(()) };
+        let bytes = file::read(&file, 0, token.end)?;
+        let mut parts = vec![bytes[..FRAMES].to_vec()];
+        let mut before = login.keys.first_link(&token.header.encode());
+        let (mut number, mut records) = (token.number, Vec::new());
+        let mut close = |records: &mut Vec<u8>| {
+            number += 1;
+            let (frame, next) = format::frame(number, records, |head| link(&login.keys, &before, head, records))?;
+            before = next;
+            records.clear();
+            parts.push(frame);
+            Ok::<u64, Trouble>(number)
+        };
+        for (which, role) in [Holder::User, Holder::SecurityOfficer].into_iter().zip(&token.roles) {
+            if let Some(role) = role {
+                seal_role(&login.keys, &mut records, which, role, token.number + 1)?;
+            }
+        }
+        for frame in format::frames(&bytes[FRAMES..], 0)? {
+            for record in frame.records {
+                let counts = |uid: &Uid| token.objects.get(uid).is_some_and(|known| known.version == record.version);
+                if matches!(record.kind, Kind::Open | Kind::Private | Kind::Sealed) && counts(&record.uid) {
+                    records.extend_from_slice(record.whole);
+                    if records.len() >= PART {
+                        close(&mut records)?;
+                    }
+                }
+            }
+        }
+        let last = close(&mut records)?;
+        debug_assert!(bytes.len() > COUNTERS);
+        let slices: Vec<&[u8]> = parts.iter().map(|part| &part[..]).collect();
+        let seen = self.place.replace(held, &slices)?;
+        token.end = parts.iter().map(|part| part.len() as u64).sum();
+        (token.number, token.link) = (last, Some(before));
+        token.last = format::tail(parts.last().map_or(&[], |part| part)).to_vec();
+        state.seen = Some(seen);
+        Ok(())
+    }
+}

@@ -1,0 +1,264 @@
+//! Tokens: what a slot holds, who is logged in, and its objects.
+
+use crate::handle::Handle;
+use crate::object::complete::{self, Defaults};
+use crate::object::table::Table;
+use crate::rv::{Result, Rv, ensure, fail};
+use crate::store::{Holder, Info, Store};
+use cryptoki_sys::*;
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
+use std::sync::atomic::{AtomicU8, AtomicUsize};
+
+/// Who is logged in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum LoggedIn {
+    Nobody = 0,
+    User = 1,
+    SecurityOfficer = 2,
+}
+
+/// Counters of sessions: a session counts in one of them, so that threads that open and close theirs do not meet.
+const SHARDS: usize = 16;
+
+#[derive(Debug, Default)]
+#[repr(align(64))]
+struct Shard {
+    sessions: AtomicUsize,
+    read_write: AtomicUsize,
+}
+
+/// A token.
+#[derive(Debug)]
+pub struct Token {
+    pub model: &'static str,
+    pub defaults: Defaults,
+    pub objects: Table,
+    /// Where its objects stay. The accelerator keeps none, and everybody may do everything there.
+    store: Option<Store>,
+    user: AtomicU8,
+    shards: [Shard; SHARDS],
+}
+
+impl Token {
+    /// The accelerator token: no login, session objects, keys that may do all their type can.
+    pub fn accelerator() -> Token {
+        Token::new("ICA", Defaults { open: true }, None)
+    }
+
+    /// A token with PINs and objects that stay.
+    pub fn kept(store: Store) -> Token {
+        Token::new("Store", Defaults { open: false }, Some(store))
+    }
+
+    fn new(model: &'static str, defaults: Defaults, store: Option<Store>) -> Token {
+        let user = AtomicU8::new(LoggedIn::Nobody as u8);
+        let token = Token { model, defaults, objects: Table::new(), store, user, shards: Default::default() };
+        if token.store.is_some()
+            && let Ok(profile) = complete::profile(CKP_BASELINE_PROVIDER)
+        {
+            // Without it a program only knows less.
+            let _ = token.objects.insert(profile, None);
+        }
+        token
+    }
+
+    /// What it says of itself.
+    ///
+    /// # Errors
+    /// Those of [`Store::refresh`].
+    pub fn info(&self, slot: CK_SLOT_ID) -> Result<Info> {
+        match &self.store {
+            Some(store) => store.info(&self.objects, slot),
+            None => {
+                let mut label = [b' '; 32];
+                label[..6].copy_from_slice(b"icatok");
+                let flags = CKF_RNG | CKF_TOKEN_INITIALIZED | CKF_DUAL_CRYPTO_OPERATIONS;
+                Ok(Info { label, serial: *b"0000000000000001", flags })
+            }
+        }
+    }
+
+    /// Sees what other processes have made of its objects.
+    ///
+    /// # Errors
+    /// Those of [`Store::refresh`].
+    pub fn refresh(&self) -> Result {
+        if let Some(store) = &self.store
+            && !store.refresh(&self.objects)?
+        {
+            self.ended();
+        }
+        Ok(())
+    }
+
+    /// Whether sessions can be opened.
+    ///
+    /// # Errors
+    /// `CKR_TOKEN_NOT_INITIALIZED`, and those of [`Store::refresh`].
+    pub fn must_be_initialized(&self) -> Result {
+        self.store.as_ref().map_or(Ok(()), |store| store.must_be_initialized(&self.objects))
+    }
+
+    /// Who is logged in.
+    pub fn user(&self) -> LoggedIn {
+        match self.user.load(Acquire) {
+            1 => LoggedIn::User,
+            2 => LoggedIn::SecurityOfficer,
+            _ => LoggedIn::Nobody,
+        }
+    }
+
+    /// Whether private objects are seen.
+    pub fn sees_private(&self) -> bool {
+        self.store.is_none() || self.user() == LoggedIn::User
+    }
+
+    /// Where objects stay that may be made now.
+    ///
+    /// # Errors
+    /// `CKR_TOKEN_WRITE_PROTECTED`, `CKR_USER_NOT_LOGGED_IN`.
+    pub fn keeping(&self) -> Result<&Store> {
+        let store = self.store.as_ref().ok_or(Rv(CKR_TOKEN_WRITE_PROTECTED))?;
+        store.may_write().map(|()| store)
+    }
+
+    /// A token with PINs.
+    fn with_pins(&self) -> Result<&Store> {
+        self.store.as_ref().ok_or(Rv(CKR_FUNCTION_NOT_SUPPORTED))
+    }
+
+    /// Logs a user in.
+    ///
+    /// # Errors
+    /// `CKR_USER_ALREADY_LOGGED_IN`, `CKR_USER_ANOTHER_ALREADY_LOGGED_IN`; `CKR_USER_TYPE_INVALID` for one that the token has not; those of
+    /// [`Store::check_pin`].
+    pub fn login(&self, user: CK_USER_TYPE, pin: &[u8]) -> Result {
+        let (user, holder) = match user {
+            CKU_USER => (LoggedIn::User, Holder::User),
+            CKU_SO => (LoggedIn::SecurityOfficer, Holder::SecurityOfficer),
+            _ => return fail(CKR_USER_TYPE_INVALID),
+        };
+        match self.user() {
+            LoggedIn::Nobody => {}
+            other if other == user => return fail(CKR_USER_ALREADY_LOGGED_IN),
+            _ => return fail(CKR_USER_ANOTHER_ALREADY_LOGGED_IN),
+        }
+        match &self.store {
+            Some(store) => {
+                // Another thread may log in meanwhile: it waits its turn, and finds that somebody is.
+                let enter = || self.user.compare_exchange(LoggedIn::Nobody as u8, user as u8, AcqRel, Acquire);
+                store.log_in(&self.objects, holder, pin, || enter().is_ok())?;
+            }
+            // Whoever logs in though nobody has to is let in: programs do, with any PIN. A security officer there is not.
+            None if user == LoggedIn::User => self.user.store(LoggedIn::User as u8, Relaxed),
+            None => return fail(CKR_USER_TYPE_INVALID),
+        }
+        Ok(())
+    }
+
+    /// Checks the user's PIN once more, for a key that wants that.
+    ///
+    /// # Errors
+    /// Those of [`Store::check_pin`]; `CKR_USER_NOT_LOGGED_IN`.
+    pub fn check_again(&self, pin: &[u8]) -> Result {
+        let Some(store) = &self.store else { return Ok(()) };
+        ensure(self.user() == LoggedIn::User, CKR_USER_NOT_LOGGED_IN)?;
+        store.check_pin(&self.objects, Holder::User, pin)
+    }
+
+    /// C_InitToken.
+    ///
+    /// # Errors
+    /// `CKR_SESSION_EXISTS`, `CKR_FUNCTION_NOT_SUPPORTED` of a token that is what it is; those of [`Store::initialize`].
+    pub fn initialize(&self, pin: &[u8], label: &[u8; 32]) -> Result {
+        let store = self.with_pins()?;
+        ensure(self.sessions().0 == 0, CKR_SESSION_EXISTS)?;
+        store.initialize(&self.objects, pin, label)
+    }
+
+    /// C_InitPIN.
+    ///
+    /// # Errors
+    /// `CKR_USER_NOT_LOGGED_IN` if the security officer is not, `CKR_FUNCTION_NOT_SUPPORTED`; those of [`Store::initialize_pin`].
+    pub fn initialize_pin(&self, pin: &[u8]) -> Result {
+        let store = self.with_pins()?;
+        ensure(self.user() == LoggedIn::SecurityOfficer, CKR_USER_NOT_LOGGED_IN)?;
+        store.initialize_pin(&self.objects, pin)
+    }
+
+    /// C_SetPIN: of whoever is logged in, else of the user.
+    ///
+    /// # Errors
+    /// `CKR_FUNCTION_NOT_SUPPORTED`; those of [`Store::set_pin`].
+    pub fn set_pin(&self, old: &[u8], new: &[u8]) -> Result {
+        let store = self.with_pins()?;
+        let holder = if self.user() == LoggedIn::SecurityOfficer { Holder::SecurityOfficer } else { Holder::User };
+        store.set_pin(&self.objects, holder, old, new)
+    }
+
+    /// Logs out; private session objects end.
+    ///
+    /// # Errors
+    /// `CKR_USER_NOT_LOGGED_IN`.
+    pub fn logout(&self) -> Result {
+        if self.user.swap(LoggedIn::Nobody as u8, AcqRel) == LoggedIn::Nobody as u8 {
+            return fail(CKR_USER_NOT_LOGGED_IN);
+        }
+        if let Some(store) = &self.store {
+            store.log_out();
+            self.ended();
+        }
+        Ok(())
+    }
+
+    /// Nobody is logged in any more: what is private goes.
+    fn ended(&self) {
+        self.user.store(LoggedIn::Nobody as u8, Relaxed);
+        self.objects.remove_all(|place| place.object().is_private());
+    }
+
+    /// Counts a session that opens; where it counts.
+    pub fn opened(&self, read_write: bool) -> usize {
+        let shard = shard();
+        self.shards[shard].sessions.fetch_add(1, Relaxed);
+        if read_write {
+            self.shards[shard].read_write.fetch_add(1, Relaxed);
+        }
+        shard
+    }
+
+    /// Counts one that closes. With the last, the login ends.
+    pub fn closed(&self, session: Handle, shard: usize, read_write: bool) {
+        self.objects.end_session(session);
+        let counts = &self.shards[shard];
+        if read_write {
+            counts.read_write.fetch_sub(1, Relaxed);
+        }
+        let last = counts.sessions.fetch_sub(1, AcqRel) == 1;
+        if last && self.user() != LoggedIn::Nobody && self.sessions().0 == 0 {
+            let _ = self.logout();
+        }
+    }
+
+    /// The sessions that are open, and those of them that may write.
+    pub fn sessions(&self) -> (usize, usize) {
+        let sum = |which: fn(&Shard) -> &AtomicUsize| self.shards.iter().map(|shard| which(shard).load(Acquire)).sum();
+        (sum(|shard| &shard.sessions), sum(|shard| &shard.read_write))
+    }
+}
+
+/// Where this thread's sessions count.
+fn shard() -> usize {
+    use std::cell::Cell;
+    thread_local! {
+        static SHARD: Cell<usize> = const { Cell::new(usize::MAX) };
+    }
+    static NEXT: AtomicUsize = AtomicUsize::new(0);
+    SHARD.with(|shard| {
+        if shard.get() == usize::MAX {
+            shard.set(NEXT.fetch_add(1, Relaxed) % SHARDS);
+        }
+        shard.get()
+    })
+}

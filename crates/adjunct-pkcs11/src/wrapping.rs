@@ -1,0 +1,198 @@
+//! Keys that leave the token under another key, and come into it.
+
+use crate::handle::Handle;
+use crate::mechanism::params::Params;
+use crate::mechanism::{Mechanism, cipher, table};
+use crate::object::Object;
+use crate::object::attributes::{Attributes, Value};
+use crate::object::complete::{self, Origin};
+use crate::object::pkcs8;
+use crate::objects;
+use crate::operation::Cipher;
+use crate::rv::{Result, Rv, ensure, fail};
+use crate::session::Session;
+use cryptoki_sys::*;
+use std::sync::Arc;
+use zeroize::Zeroizing;
+
+/// A key that is about to leave: what encrypts it, and its bytes.
+pub struct Leaving {
+    pub cipher: Box<dyn Cipher>,
+    pub bytes: Zeroizing<Vec<u8>>,
+}
+
+/// The key that wraps or unwraps, for a mechanism that does.
+fn wrapping_key(
+    session: &Session,
+    mechanism: CK_MECHANISM_TYPE,
+    key: CK_OBJECT_HANDLE,
+    wrap: bool,
+) -> Result<Arc<Object>> {
+    let (usage, flag, handle) = if wrap {
+        (CKA_WRAP, CKF_WRAP, CKR_WRAPPING_KEY_HANDLE_INVALID)
+    } else {
+        (CKA_UNWRAP, CKF_UNWRAP, CKR_UNWRAPPING_KEY_HANDLE_INVALID)
+    };
+    ensure(table::find(mechanism).is_some_and(|entry| entry.flags & flag != 0), CKR_MECHANISM_INVALID)?;
+    objects::key(session, key, usage, mechanism).map_err(|error| match error {
+        Rv(CKR_KEY_HANDLE_INVALID) => Rv(handle),
+        error => error,
+    })
+}
+
+/// What is said of the wrapping key by errors of the cipher, which knows only one key.
+fn begin(mechanism: Mechanism<'_>, key: &Arc<Object>, wrap: bool) -> Result<Box<dyn Cipher>> {
+    cipher::begin(mechanism, key, wrap).map_err(|error| match (error.0, wrap) {
+        (CKR_KEY_TYPE_INCONSISTENT, true) => Rv(CKR_WRAPPING_KEY_TYPE_INCONSISTENT),
+        (CKR_KEY_TYPE_INCONSISTENT, false) => Rv(CKR_UNWRAPPING_KEY_TYPE_INCONSISTENT),
+        (CKR_KEY_SIZE_RANGE, true) => Rv(CKR_WRAPPING_KEY_SIZE_RANGE),
+        (CKR_KEY_SIZE_RANGE, false) => Rv(CKR_UNWRAPPING_KEY_SIZE_RANGE),
+        _ => error,
+    })
+}
+
+/// The units that a mechanism takes whole, and that keys are filled up to with zeros; 1 where it takes any length.
+const fn unit(mechanism: CK_MECHANISM_TYPE) -> usize {
+    match mechanism {
+        CKM_AES_ECB | CKM_AES_CBC => 16,
+        CKM_DES3_ECB | CKM_DES3_CBC | CKM_AES_KEY_WRAP => 8,
+        _ => 1,
+    }
+}
+
+/// A mechanism with the additional data of a call. Its parameter may have them instead, but not others.
+///
+/// # Errors
+/// `CKR_MECHANISM_INVALID` where it takes none; `CKR_MECHANISM_PARAM_INVALID`.
+pub fn with_aad<'a>(mut mechanism: Mechanism<'a>, given: &'a [u8]) -> Result<Mechanism<'a>> {
+    let (Params::Gcm { aad, .. } | Params::Ccm { aad, .. } | Params::ChaChaPoly { aad, .. }) = &mut mechanism.params
+    else {
+        return fail(CKR_MECHANISM_INVALID);
+    };
+    ensure(aad.is_empty() || given.is_empty() || *aad == given, CKR_MECHANISM_PARAM_INVALID)?;
+    if !given.is_empty() {
+        *aad = given;
+    }
+    Ok(mechanism)
+}
+
+/// The bytes that a key leaves as.
+fn bytes(key: &Object, unit: usize) -> Result<Zeroizing<Vec<u8>>> {
+    match key.class() {
+        CKO_SECRET_KEY => {
+            let value = key.value()?;
+            let mut padded = adjunct::memory::zeros(value.len().next_multiple_of(unit))?;
+            padded[..value.len()].copy_from_slice(value);
+            Ok(padded)
+        }
+        // What fills it up with zeros cannot tell them from DER.
+        CKO_PRIVATE_KEY if unit == 1 => pkcs8::to_der(key),
+        _ => fail(CKR_KEY_NOT_WRAPPABLE),
+    }
+}
+
+/// C_WrapKey, C_WrapKeyAuthenticated: what is to be done, for whoever knows where the result goes.
+///
+/// # Errors
+/// Those of the mechanism; `CKR_WRAPPING_KEY_HANDLE_INVALID` and its kin, `CKR_KEY_HANDLE_INVALID`, `CKR_KEY_UNEXTRACTABLE`,
+/// `CKR_KEY_NOT_WRAPPABLE`.
+pub fn wrap(
+    session: &Session,
+    mechanism: Mechanism<'_>,
+    wrapping: CK_OBJECT_HANDLE,
+    key: CK_OBJECT_HANDLE,
+) -> Result<Leaving> {
+    let with = wrapping_key(session, mechanism.kind, wrapping, true)?;
+    let key = objects::get(session, key.into()).map_err(|_| Rv(CKR_KEY_HANDLE_INVALID))?;
+    let secret = matches!(key.class(), CKO_SECRET_KEY | CKO_PRIVATE_KEY);
+    ensure(key.key_type().is_some(), CKR_KEY_HANDLE_INVALID)?;
+    ensure(secret, CKR_KEY_NOT_WRAPPABLE)?;
+    ensure(key.attributes.is(CKA_EXTRACTABLE), CKR_KEY_UNEXTRACTABLE)?;
+    let trusted = !key.attributes.is(CKA_WRAP_WITH_TRUSTED) || with.attributes.is(CKA_TRUSTED);
+    ensure(trusted, CKR_KEY_NOT_WRAPPABLE)?;
+    if let Some(Value::Template(template)) = with.attributes.get(CKA_WRAP_TEMPLATE) {
+        ensure(key.attributes.matches(template), CKR_KEY_HANDLE_INVALID)?;
+    }
+    let bytes = bytes(&key, unit(mechanism.kind))?;
+    Ok(Leaving { cipher: begin(mechanism, &with, true)?, bytes })
+}
+
+impl Leaving {
+    /// How long the result is.
+    pub fn length(&self) -> usize {
+        self.cipher.once_length(self.bytes.len())
+    }
+
+    /// Writes the result; its length.
+    ///
+    /// # Errors
+    /// `CKR_KEY_SIZE_RANGE` where the key has a length that the mechanism does not take.
+    pub fn wrap(self, out: &mut [u8]) -> Result<usize> {
+        self.cipher.once(&self.bytes, out).map_err(|error| match error {
+            Rv(CKR_DATA_LEN_RANGE) => Rv(CKR_KEY_SIZE_RANGE),
+            error => error,
+        })
+    }
+}
+
+/// The length of a key that was filled up with zeros.
+fn length(template: &Attributes, kind: CK_KEY_TYPE, unwrapped: usize, unit: usize) -> usize {
+    let fixed = match kind {
+        CKK_DES2 => Some(16),
+        CKK_DES3 => Some(24),
+        CKK_CHACHA20 => Some(32),
+        _ => None,
+    };
+    let said = template.number(CKA_VALUE_LEN).or(fixed).map_or(unwrapped, |length| length as usize);
+    if said.checked_next_multiple_of(unit) == Some(unwrapped) { said } else { unwrapped }
+}
+
+/// C_UnwrapKey, C_UnwrapKeyAuthenticated.
+///
+/// # Errors
+/// Those of the mechanism and of templates; `CKR_UNWRAPPING_KEY_HANDLE_INVALID` and its kin, `CKR_WRAPPED_KEY_INVALID`,
+/// `CKR_WRAPPED_KEY_LEN_RANGE`.
+pub fn unwrap(
+    session: &Session,
+    own: Handle,
+    mechanism: Mechanism<'_>,
+    unwrapping: CK_OBJECT_HANDLE,
+    wrapped: &[u8],
+    mut template: Attributes,
+) -> Result<Handle> {
+    let with = wrapping_key(session, mechanism.kind, unwrapping, false)?;
+    if let Some(Value::Template(wanted)) = with.attributes.get(CKA_UNWRAP_TEMPLATE) {
+        for (kind, value) in wanted.iter() {
+            let same = template.get(kind).is_none_or(|given| given == value);
+            ensure(same, CKR_TEMPLATE_INCONSISTENT)?;
+            template.insert(kind, value.clone());
+        }
+    }
+    let class = template.number(CKA_CLASS).ok_or(Rv(CKR_TEMPLATE_INCOMPLETE))?;
+    let kind = template.number(CKA_KEY_TYPE).ok_or(Rv(CKR_TEMPLATE_INCOMPLETE))?;
+    ensure(!template.has(CKA_VALUE), CKR_TEMPLATE_INCONSISTENT)?;
+    let cipher = begin(mechanism, &with, false)?;
+    let mut room = adjunct::memory::zeros(cipher.once_length(wrapped.len()))?;
+    let count = cipher.once(wrapped, &mut room).map_err(|error| match error {
+        Rv(CKR_ENCRYPTED_DATA_INVALID) => Rv(CKR_WRAPPED_KEY_INVALID),
+        Rv(CKR_ENCRYPTED_DATA_LEN_RANGE) => Rv(CKR_WRAPPED_KEY_LEN_RANGE),
+        error => error,
+    })?;
+    match class {
+        CKO_SECRET_KEY => {
+            let length = length(&template, kind, count, unit(mechanism.kind));
+            complete::check_length(kind, length as CK_ULONG).map_err(|_| Rv(CKR_WRAPPED_KEY_LEN_RANGE))?;
+            template.set(CKA_VALUE, &room[..length])?;
+        }
+        CKO_PRIVATE_KEY => {
+            for (kind, value) in pkcs8::from_der(&room[..count])?.iter() {
+                let same = template.get(kind).is_none_or(|given| given == value);
+                ensure(same, CKR_TEMPLATE_INCONSISTENT)?;
+                template.insert(kind, value.clone());
+            }
+        }
+        _ => return fail(CKR_TEMPLATE_INCONSISTENT),
+    }
+    let object = session.slot().token.defaults.object(template, Origin::Unwrapped)?;
+    objects::insert(session, own, object)
+}

@@ -1,0 +1,169 @@
+//! ML-KEM (FIPS 203), on plain bytes.
+
+use super::private;
+use super::random;
+use std::ffi::c_int;
+use zeroize::Zeroizing;
+
+/// The length of the seed that a key pair is made of (d and z), in bytes.
+pub const SEED: usize = 64;
+/// The length of a shared secret, in bytes.
+pub const SECRET: usize = 32;
+
+/// A parameter set (FIPS 203, 8).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum Set {
+    MlKem512,
+    MlKem768,
+    MlKem1024,
+}
+
+type Generate = unsafe extern "C" fn(*mut u8, *mut usize, *mut u8, *mut usize, *const u8) -> c_int;
+type Encapsulate = unsafe extern "C" fn(*mut u8, *mut usize, *mut u8, *mut usize, *const u8) -> c_int;
+type Decapsulate = unsafe extern "C" fn(*mut u8, *mut usize, *const u8, *const u8) -> c_int;
+type Check = unsafe extern "C" fn(*const u8, usize) -> c_int;
+
+struct Functions {
+    generate: Generate,
+    encapsulate: Encapsulate,
+    decapsulate: Decapsulate,
+    check_public: Check,
+    check_private: Check,
+}
+
+impl Set {
+    /// All.
+    pub const ALL: [Set; 3] = [Set::MlKem512, Set::MlKem768, Set::MlKem1024];
+
+    /// The number in its name, which keys count by.
+    pub const fn number(self) -> usize {
+        match self {
+            Set::MlKem512 => 512,
+            Set::MlKem768 => 768,
+            Set::MlKem1024 => 1024,
+        }
+    }
+
+    /// The length of a public key, in bytes.
+    pub const fn public(self) -> usize {
+        match self {
+            Set::MlKem512 => 800,
+            Set::MlKem768 => 1184,
+            Set::MlKem1024 => 1568,
+        }
+    }
+
+    /// The length of a private key, in bytes.
+    pub const fn private(self) -> usize {
+        match self {
+            Set::MlKem512 => 1632,
+            Set::MlKem768 => 2400,
+            Set::MlKem1024 => 3168,
+        }
+    }
+
+    /// The length of a ciphertext, in bytes.
+    pub const fn ciphertext(self) -> usize {
+        match self {
+            Set::MlKem512 => 768,
+            Set::MlKem768 => 1088,
+            Set::MlKem1024 => 1568,
+        }
+    }
+
+    fn functions(self) -> Functions {
+        match self {
+            Set::MlKem512 => Functions {
+                generate: private::ml_kem_512_keypair_deterministic,
+                encapsulate: private::ml_kem_512_encapsulate,
+                decapsulate: private::ml_kem_512_decapsulate,
+                check_public: private::ml_kem_512_check_pk,
+                check_private: private::ml_kem_512_check_sk,
+            },
+            Set::MlKem768 => Functions {
+                generate: private::ml_kem_768_keypair_deterministic,
+                encapsulate: private::ml_kem_768_encapsulate,
+                decapsulate: private::ml_kem_768_decapsulate,
+                check_public: private::ml_kem_768_check_pk,
+                check_private: private::ml_kem_768_check_sk,
+            },
+            Set::MlKem1024 => Functions {
+                generate: private::ml_kem_1024_keypair_deterministic,
+                encapsulate: private::ml_kem_1024_encapsulate,
+                decapsulate: private::ml_kem_1024_decapsulate,
+                check_public: private::ml_kem_1024_check_pk,
+                check_private: private::ml_kem_1024_check_sk,
+            },
+        }
+    }
+}
+
+/// A new seed.
+pub fn seed() -> Zeroizing<[u8; SEED]> {
+    let mut seed = Zeroizing::new([0; SEED]);
+    random(&mut seed[..]);
+    seed
+}
+
+/// The key pair of a seed (ML-KEM.KeyGen_internal), into buffers of the set's lengths; false where the library fails.
+///
+/// # Panics
+/// Where a buffer has another length.
+#[must_use]
+pub fn keypair(set: Set, seed: &[u8; SEED], public: &mut [u8], private: &mut [u8]) -> bool {
+    assert!(public.len() == set.public() && private.len() == set.private());
+    let (mut public_length, mut private_length) = (public.len(), private.len());
+    let (public, private, seed) = (public.as_mut_ptr(), private.as_mut_ptr(), seed.as_ptr());
+    // SAFETY: the buffers have the lengths that are given with them.
+    unsafe { (set.functions().generate)(public, &raw mut public_length, private, &raw mut private_length, seed) == 0 }
+}
+
+/// Whether a public key passes FIPS 203's check (7.2): its length, and that its numbers are reduced.
+pub fn is_public(set: Set, public: &[u8]) -> bool {
+    // SAFETY: pointer and length describe the slice.
+    public.len() == set.public() && unsafe { (set.functions().check_public)(public.as_ptr(), public.len()) == 0 }
+}
+
+/// The public key within a private key; `None` where the private key does not pass FIPS 203's check (7.3): its length, and that the
+/// hash in it is that of the public key in it.
+pub fn public(set: Set, private: &[u8]) -> Option<&[u8]> {
+    let length = private.len() == set.private();
+    // SAFETY: pointer and length describe the slice.
+    let good = length && unsafe { (set.functions().check_private)(private.as_ptr(), private.len()) == 0 };
+    // FIPS 203, algorithm 16: the decryption key, the public key, its hash (32 bytes) and z (32 bytes).
+    good.then(|| &private[private.len() - 64 - set.public()..private.len() - 64])
+}
+
+/// A shared secret, and the ciphertext of it in `out`; `None` where the library fails.
+///
+/// # Panics
+/// Where the key or `out` has another length than the set's.
+#[must_use]
+pub fn encapsulate(set: Set, public: &[u8], out: &mut [u8]) -> Option<Zeroizing<[u8; SECRET]>> {
+    assert!(public.len() == set.public() && out.len() == set.ciphertext());
+    let mut secret = Zeroizing::new([0; SECRET]);
+    let (mut length, mut secret_length) = (out.len(), SECRET);
+    // SAFETY: the buffers have the lengths that are given with them.
+    let done = unsafe {
+        let (out, secret) = (out.as_mut_ptr(), secret.as_mut_ptr());
+        (set.functions().encapsulate)(out, &raw mut length, secret, &raw mut secret_length, public.as_ptr())
+    };
+    (done == 0).then_some(secret)
+}
+
+/// The shared secret of a ciphertext, one that nobody knows where the ciphertext was not made for the key; `None` where the library
+/// fails.
+///
+/// # Panics
+/// Where the key or the ciphertext has another length than the set's.
+#[must_use]
+pub fn decapsulate(set: Set, private: &[u8], ciphertext: &[u8]) -> Option<Zeroizing<[u8; SECRET]>> {
+    assert!(private.len() == set.private() && ciphertext.len() == set.ciphertext());
+    let mut secret = Zeroizing::new([0; SECRET]);
+    let mut length = SECRET;
+    let (room, ciphertext) = (secret.as_mut_ptr(), ciphertext.as_ptr());
+    // SAFETY: the buffers have the lengths the function takes.
+    let done = unsafe { (set.functions().decapsulate)(room, &raw mut length, ciphertext, private.as_ptr()) };
+    (done == 0).then_some(secret)
+}

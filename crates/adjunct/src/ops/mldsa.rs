@@ -1,0 +1,179 @@
+//! ML-DSA (FIPS 204): key pairs and signatures, of messages and of their digests.
+
+use super::Tally;
+use super::held::Held;
+use crate::adapter::cpu::awslc::mldsa as cpu;
+use crate::catalogue::{Direction, Function};
+use crate::error::Error;
+use crate::memory::zeros;
+use adjunct_kernels::opaque_debug;
+use zeroize::Zeroizing;
+
+pub use crate::adapter::cpu::awslc::mldsa::{SEED, Set};
+
+/// The longest context of a signature, in bytes.
+pub const MAX_CONTEXT: usize = 255;
+
+/// A key: the public half, and the private one where there is one. Immutable; threads share it.
+#[derive(Clone)]
+pub struct Key {
+    set: Set,
+    public: Vec<u8>,
+    private: Option<Held<Zeroizing<Vec<u8>>>>,
+}
+
+opaque_debug!(Key);
+
+/// What is signed (FIPS 204, 5.2 and 5.4).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Form<'a> {
+    /// The context.
+    pub context: &'a [u8],
+    /// Of a message's digest: the DER of the digest's object identifier. `None` of a message as it is.
+    pub digest: Option<&'a [u8]>,
+}
+
+impl Form<'_> {
+    /// What stands before the message.
+    fn prefix(&self) -> Result<Vec<u8>, Error> {
+        if self.context.len() > MAX_CONTEXT {
+            return Err(Error::Length { what: "context", got: self.context.len(), expected: "at most 255" });
+        }
+        let head = [u8::from(self.digest.is_some()), self.context.len() as u8];
+        Ok([&head, self.context, self.digest.unwrap_or_default()].concat())
+    }
+}
+
+fn count(function: Function, set: Set) {
+    Tally::new(function, set.number()).count(Direction::Encrypt, 0);
+}
+
+impl Key {
+    /// Generates a key pair, and the seed that it is made of.
+    ///
+    /// # Errors
+    /// [`Error::Memory`]; [`Error::Failed`] where the library fails.
+    pub fn generate(set: Set) -> Result<(Key, Zeroizing<[u8; SEED]>), Error> {
+        let seed = cpu::seed();
+        let key = Key::of_seed(set, &seed)?;
+        count(Function::MlDsaKeygen, set);
+        Ok((key, seed))
+    }
+
+    /// The key pair of a seed. A part of an import, which counts nothing.
+    ///
+    /// # Errors
+    /// As for [`Key::generate`].
+    pub fn of_seed(set: Set, seed: &[u8; SEED]) -> Result<Key, Error> {
+        let (mut public, mut private) = (zeros(set.public())?, zeros(set.private())?);
+        if !cpu::keypair(set, seed, &mut public, &mut private) {
+            return Err(Error::Failed("ML-DSA.KeyGen"));
+        }
+        Ok(Key { set, public: std::mem::take(&mut *public), private: Some(Held::Clear(private)) })
+    }
+
+    /// A public key.
+    ///
+    /// # Errors
+    /// [`Error::InvalidKey`] for one of another length.
+    pub fn public_only(set: Set, public: &[u8]) -> Result<Key, Error> {
+        if public.len() != set.public() {
+            return Err(Error::InvalidKey("length of an ML-DSA public key"));
+        }
+        Ok(Key { set, public: public.to_vec(), private: None })
+    }
+
+    /// A private key, with the public key that follows from it.
+    ///
+    /// # Errors
+    /// [`Error::InvalidKey`] for one of another length, or whose parts do not belong together; [`Error::Memory`].
+    pub fn private(set: Set, private: &[u8]) -> Result<Key, Error> {
+        if private.len() != set.private() {
+            return Err(Error::InvalidKey("length of an ML-DSA private key"));
+        }
+        let (mut public, mut copy) = (zeros(set.public())?, zeros(set.private())?);
+        copy.copy_from_slice(private);
+        if !cpu::public(set, private, &mut public) {
+            return Err(Error::InvalidKey("parts of an ML-DSA private key"));
+        }
+        Ok(Key { set, public: std::mem::take(&mut *public), private: Some(Held::Clear(copy)) })
+    }
+
+    /// The parameter set.
+    pub fn set(&self) -> Set {
+        self.set
+    }
+
+    /// The public key's bytes.
+    pub fn public_bytes(&self) -> &[u8] {
+        &self.public
+    }
+
+    /// The private key's bytes; `None` where there is none, or it is not given.
+    pub fn private_bytes(&self) -> Option<&[u8]> {
+        self.private.as_ref().map(|held| held.clear().as_slice())
+    }
+
+    /// Signs into `out`, of [`Set::signature`] bytes: with fresh randomness, or without any where `deterministic` (FIPS 204, 3.4).
+    ///
+    /// # Errors
+    /// [`Error::InvalidKey`] without a private key; [`Error::Length`] for a context that is too long, or an `out` of another length;
+    /// [`Error::Failed`] where the library fails.
+    pub fn sign(&self, form: Form<'_>, message: &[u8], deterministic: bool, out: &mut [u8]) -> Result<(), Error> {
+        let private = self.private.as_ref().ok_or(Error::InvalidKey("no private half"))?.clear();
+        let prefix = form.prefix()?;
+        if out.len() != self.set.signature() {
+            return Err(Error::Length { what: "signature", got: out.len(), expected: "the parameter set's" });
+        }
+        let randomness = if deterministic { Zeroizing::new([0; cpu::RANDOM]) } else { cpu::seed() };
+        if !cpu::sign(self.set, private, &prefix, message, &randomness, out) {
+            return Err(Error::Failed("ML-DSA.Sign"));
+        }
+        count(Function::MlDsaSign, self.set);
+        Ok(())
+    }
+
+    /// Whether `signature` is one of that message; never where the context is too long.
+    pub fn verify(&self, form: Form<'_>, message: &[u8], signature: &[u8]) -> bool {
+        let Ok(prefix) = form.prefix() else { return false };
+        let good = cpu::verify(self.set, &self.public, &prefix, message, signature);
+        count(Function::MlDsaVerify, self.set);
+        good
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_signed_verifies_and_nothing_else_does() {
+        for set in Set::ALL {
+            let (key, seed) = Key::generate(set).unwrap();
+            let again = Key::of_seed(set, &seed).unwrap();
+            assert_eq!(key.public_bytes(), again.public_bytes());
+            let imported = Key::private(set, key.private_bytes().unwrap()).unwrap();
+            assert_eq!(imported.public_bytes(), key.public_bytes());
+            let public = Key::public_only(set, key.public_bytes()).unwrap();
+            let form = Form { context: b"context", digest: None };
+            let (mut one, mut two) = (vec![0; set.signature()], vec![0; set.signature()]);
+            key.sign(form, b"message", true, &mut one).unwrap();
+            imported.sign(form, b"message", true, &mut two).unwrap();
+            assert_eq!(one, two);
+            key.sign(form, b"message", false, &mut two).unwrap();
+            assert_ne!(one, two);
+            for signature in [&one, &two] {
+                assert!(public.verify(form, b"message", signature));
+                assert!(!public.verify(form, b"massage", signature));
+                assert!(!public.verify(Form { context: b"", ..form }, b"message", signature));
+                assert!(!public.verify(Form { digest: Some(&[6, 1, 1]), ..form }, b"message", signature));
+                assert!(!public.verify(form, b"message", &signature[1..]));
+            }
+            let long = Form { context: &[0; 256], digest: None };
+            assert!(key.sign(long, b"", false, &mut one).is_err() && !public.verify(long, b"", &one));
+            assert!(public.sign(form, b"", false, &mut one).is_err());
+            assert!(Key::private(set, &vec![0; set.private()]).is_err());
+            assert!(Key::private(set, &[0; 7]).is_err() && Key::public_only(set, &[0; 7]).is_err());
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! ML-KEM (FIPS 203): key pairs, encapsulation and decapsulation.
+
+use super::Tally;
+use super::held::Held;
+use crate::adapter::cpu::awslc::mlkem as cpu;
+use crate::catalogue::{Direction, Function};
+use crate::error::Error;
+use crate::memory::zeros;
+use adjunct_kernels::opaque_debug;
+use zeroize::Zeroizing;
+
+pub use crate::adapter::cpu::awslc::mlkem::{SECRET, SEED, Set};
+
+/// A key: the public half, and the private one where there is one. Immutable; threads share it.
+#[derive(Clone)]
+pub struct Key {
+    set: Set,
+    public: Vec<u8>,
+    private: Option<Held<Zeroizing<Vec<u8>>>>,
+}
+
+opaque_debug!(Key);
+
+fn count(function: Function, set: Set) {
+    Tally::new(function, set.number()).count(Direction::Encrypt, 0);
+}
+
+impl Key {
+    /// Generates a key pair, and the seed that it is made of.
+    ///
+    /// # Errors
+    /// [`Error::Memory`]; [`Error::Failed`] where the library fails.
+    pub fn generate(set: Set) -> Result<(Key, Zeroizing<[u8; SEED]>), Error> {
+        let seed = cpu::seed();
+        let key = Key::of_seed(set, &seed)?;
+        count(Function::MlKemKeygen, set);
+        Ok((key, seed))
+    }
+
+    /// The key pair of a seed. A part of an import, which counts nothing.
+    ///
+    /// # Errors
+    /// As for [`Key::generate`].
+    pub fn of_seed(set: Set, seed: &[u8; SEED]) -> Result<Key, Error> {
+        let (mut public, mut private) = (zeros(set.public())?, zeros(set.private())?);
+        if !cpu::keypair(set, seed, &mut public, &mut private) {
+            return Err(Error::Failed("ML-KEM.KeyGen"));
+        }
+        Ok(Key { set, public: std::mem::take(&mut *public), private: Some(Held::Clear(private)) })
+    }
+
+    /// A public key, checked as FIPS 203 wants it before encapsulation (7.2).
+    ///
+    /// # Errors
+    /// [`Error::InvalidKey`] where it is none.
+    pub fn public_only(set: Set, public: &[u8]) -> Result<Key, Error> {
+        if !cpu::is_public(set, public) {
+            return Err(Error::InvalidKey("not an ML-KEM public key"));
+        }
+        Ok(Key { set, public: public.to_vec(), private: None })
+    }
+
+    /// A private key, checked as FIPS 203 wants it before decapsulation (7.3), with the public key that it holds.
+    ///
+    /// # Errors
+    /// [`Error::InvalidKey`] where it is none; [`Error::Memory`].
+    pub fn private(set: Set, private: &[u8]) -> Result<Key, Error> {
+        let public = cpu::public(set, private).ok_or(Error::InvalidKey("not an ML-KEM private key"))?;
+        let mut copy = zeros(private.len())?;
+        copy.copy_from_slice(private);
+        Ok(Key { set, public: public.to_vec(), private: Some(Held::Clear(copy)) })
+    }
+
+    /// The parameter set.
+    pub fn set(&self) -> Set {
+        self.set
+    }
+
+    /// The public key's bytes.
+    pub fn public_bytes(&self) -> &[u8] {
+        &self.public
+    }
+
+    /// The private key's bytes; `None` where there is none, or it is not given.
+    pub fn private_bytes(&self) -> Option<&[u8]> {
+        self.private.as_ref().map(|held| held.clear().as_slice())
+    }
+
+    /// A new shared secret, and in `out`, of [`Set::ciphertext`] bytes, what gives it to who has the private key.
+    ///
+    /// # Errors
+    /// [`Error::Length`] for an `out` of another length; [`Error::Failed`] where the library fails.
+    pub fn encapsulate(&self, out: &mut [u8]) -> Result<Zeroizing<[u8; SECRET]>, Error> {
+        if out.len() != self.set.ciphertext() {
+            return Err(Error::Length { what: "ciphertext", got: out.len(), expected: "the parameter set's" });
+        }
+        let secret = cpu::encapsulate(self.set, &self.public, out).ok_or(Error::Failed("ML-KEM.Encaps"))?;
+        count(Function::MlKemEncapsulate, self.set);
+        Ok(secret)
+    }
+
+    /// The shared secret of a ciphertext. One that was not made for this key gives a secret that nobody knows.
+    ///
+    /// # Errors
+    /// [`Error::InvalidKey`] without a private key; [`Error::Length`] for a ciphertext of another length; [`Error::Failed`] where
+    /// the library fails.
+    pub fn decapsulate(&self, ciphertext: &[u8]) -> Result<Zeroizing<[u8; SECRET]>, Error> {
+        let private = self.private.as_ref().ok_or(Error::InvalidKey("no private half"))?.clear();
+        if ciphertext.len() != self.set.ciphertext() {
+            return Err(Error::Length { what: "ciphertext", got: ciphertext.len(), expected: "the parameter set's" });
+        }
+        let secret = cpu::decapsulate(self.set, private, ciphertext).ok_or(Error::Failed("ML-KEM.Decaps"))?;
+        count(Function::MlKemDecapsulate, self.set);
+        Ok(secret)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_sides_have_the_secret_and_nobody_else() {
+        for set in Set::ALL {
+            let (key, seed) = Key::generate(set).unwrap();
+            assert_eq!(Key::of_seed(set, &seed).unwrap().private_bytes(), key.private_bytes());
+            let imported = Key::private(set, key.private_bytes().unwrap()).unwrap();
+            let public = Key::public_only(set, key.public_bytes()).unwrap();
+            assert_eq!(imported.public_bytes(), public.public_bytes());
+            let mut ciphertext = vec![0; set.ciphertext()];
+            let secret = public.encapsulate(&mut ciphertext).unwrap();
+            assert_eq!(key.decapsulate(&ciphertext).unwrap(), secret);
+            assert_eq!(imported.decapsulate(&ciphertext).unwrap(), secret);
+            ciphertext[3] ^= 1;
+            assert_ne!(key.decapsulate(&ciphertext).unwrap(), secret);
+            assert!(key.decapsulate(&ciphertext[1..]).is_err() && public.decapsulate(&ciphertext).is_err());
+            assert!(Key::public_only(set, &vec![0xff; set.public()]).is_err());
+            assert!(Key::private(set, &vec![0; set.private()]).is_err());
+        }
+    }
+}

@@ -4,12 +4,14 @@ mod copy;
 
 use adjunct_pkcs11_client::Module;
 use copy::copy;
+use rustix::fs::{Mode, OFlags};
+use rustix::termios::LocalModes;
 use std::fs::OpenOptions;
 use std::io::{Read, Write};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 const ADJUNCT: &str = env!("CARGO_BIN_EXE_adjunct");
@@ -258,9 +260,11 @@ fn a_terminal_shows_no_pin() {
     std::os::unix::fs::symlink(ADJUNCT, &link).unwrap();
     let line = format!("{} -I -c 0; echo \"<$?>\"; stty -a", link.display());
     let session = |answers: &[(&str, &str)]| {
-        let mut command = Command::new("script");
+        // A run of the tests in the background may have SIGINT ignored, which programs inherit. The shell goes on after one.
+        let mut command = Command::new("env");
         command
-            .args(["-qec", &format!("stty echo; {line}"), "/dev/null"])
+            .args(["--default-signal=INT", "script"])
+            .args(["-qec", &format!("tty; stty echo; trap : INT; {line}"), "/dev/null"])
             .env("PKCSLIB", SOFTHSM)
             .env("SHELL", "/bin/sh");
         command.env("SOFTHSM2_CONF", hsm.dir.path().join("softhsm2.conf")).env("ADJUNCT_STATS", "off");
@@ -273,8 +277,18 @@ fn a_terminal_shows_no_pin() {
                 assert_eq!(output.read(&mut byte).unwrap(), 1, "{}", String::from_utf8_lossy(&shown));
                 shown.push(byte[0]);
             }
-            // The echo goes off, and what was typed before is thrown away, right after the question.
-            std::thread::sleep(Duration::from_millis(500));
+            if question.ends_with("PIN: ") {
+                // Right after the question the echo goes off, and what was typed before is thrown away.
+                let said = String::from_utf8_lossy(&shown);
+                let name = said.lines().next().unwrap().trim();
+                let terminal = rustix::fs::open(name, OFlags::RDONLY | OFlags::NOCTTY, Mode::empty()).unwrap();
+                let echoes = || rustix::termios::tcgetattr(&terminal).unwrap().local_modes.contains(LocalModes::ECHO);
+                let began = Instant::now();
+                while echoes() {
+                    assert!(began.elapsed() < Duration::from_secs(60), "the echo stays on: {said}");
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+            }
             input.write_all(answer.as_bytes()).unwrap();
         }
         output.read_to_end(&mut shown).unwrap();

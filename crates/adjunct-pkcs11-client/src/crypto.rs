@@ -159,7 +159,15 @@ impl Session<'_> {
                 private.with(|private, privates| {
                     let (first, second) = (&raw mut keys.0, &raw mut keys.1);
                     call!(
-                        module, C_GenerateKeyPair, session, mechanism, public, publics, private, privates, first,
+                        module,
+                        C_GenerateKeyPair,
+                        session,
+                        mechanism,
+                        public,
+                        publics,
+                        private,
+                        privates,
+                        first,
                         second,
                     )
                 })

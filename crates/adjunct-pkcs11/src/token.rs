@@ -56,7 +56,14 @@ impl Token {
 
     fn new(model: &'static str, defaults: Defaults, store: Option<Store>) -> Token {
         let user = AtomicU8::new(LoggedIn::Nobody as u8);
-        let token = Token { model, defaults, objects: Table::new(), store, user, shards: [const { Shard(AtomicU64::new(0)) }; SHARDS] };
+        let token = Token {
+            model,
+            defaults,
+            objects: Table::new(),
+            store,
+            user,
+            shards: [const { Shard(AtomicU64::new(0)) }; SHARDS],
+        };
         if token.store.is_some()
             && let Ok(profile) = complete::profile(CKP_BASELINE_PROVIDER)
         {

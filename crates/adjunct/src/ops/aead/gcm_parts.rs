@@ -53,14 +53,7 @@ impl Key {
     /// # Panics
     /// If the IV is empty.
     #[inline]
-    pub fn message(
-        &self,
-        encrypt: bool,
-        iv: &[u8],
-        aad: &[u8],
-        io: InOut<'_>,
-        tag: &mut Block,
-    ) -> Result<(), Error> {
+    pub fn message(&self, encrypt: bool, iv: &[u8], aad: &[u8], io: InOut<'_>, tag: &mut Block) -> Result<(), Error> {
         let bytes = io.len();
         self.key.clear().message(encrypt, iv, aad, io, tag)?;
         self.tally.count(direction(encrypt), bytes);

@@ -36,7 +36,7 @@ use cryptoki_sys::*;
 #[allow(unsafe_code, non_snake_case)]
 pub unsafe extern "C" fn C_GetFunctionList(ppFunctionList: *mut *mut CK_FUNCTION_LIST) -> CK_RV {
     // SAFETY: as the caller says.
-    unsafe { abi::general::C_GetFunctionList::<false>(ppFunctionList) }
+    unsafe { abi::tables::C_GetFunctionList::<false>(ppFunctionList) }
 }
 
 /// Every interface.
@@ -47,7 +47,7 @@ pub unsafe extern "C" fn C_GetFunctionList(ppFunctionList: *mut *mut CK_FUNCTION
 #[allow(unsafe_code, non_snake_case)]
 pub unsafe extern "C" fn C_GetInterfaceList(pInterfacesList: *mut CK_INTERFACE, pulCount: *mut CK_ULONG) -> CK_RV {
     // SAFETY: as the caller says.
-    unsafe { abi::general::C_GetInterfaceList::<false>(pInterfacesList, pulCount) }
+    unsafe { abi::tables::C_GetInterfaceList::<false>(pInterfacesList, pulCount) }
 }
 
 /// The interface of a name, a version and flags.
@@ -63,5 +63,5 @@ pub unsafe extern "C" fn C_GetInterface(
     flags: CK_FLAGS,
 ) -> CK_RV {
     // SAFETY: as the caller says.
-    unsafe { abi::general::C_GetInterface::<false>(pInterfaceName, pVersion, ppInterface, flags) }
+    unsafe { abi::tables::C_GetInterface::<false>(pInterfaceName, pVersion, ppInterface, flags) }
 }

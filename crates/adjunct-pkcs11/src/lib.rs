@@ -26,6 +26,8 @@ mod store;
 mod token;
 mod wrapping;
 
+pub use store::admin;
+
 use cryptoki_sys::*;
 
 /// The functions of PKCS #11 2.40.

@@ -12,6 +12,7 @@ mod many;
 mod pins;
 mod processes;
 mod space;
+mod tpm;
 
 use common::{Attributes, Handle, Mechanism, Result, Session, check, input, length};
 use cryptoki_sys::*;
@@ -150,6 +151,7 @@ fn scenario() {
         space::limited space::full
         access::modes access::read_only access::no_place access::with_private access::refused
         forks::fork
+        tpm::sealed tpm::sealed_again tpm::sealed_elsewhere
         many::fill many::filled
     }
 }

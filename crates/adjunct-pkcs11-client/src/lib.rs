@@ -67,6 +67,10 @@ macro_rules! call {
     };
 }
 
+mod objects;
+
+pub use objects::Attribute;
+
 impl Module {
     /// Loads the module of this path, or of a name that the loader looks for. Its code runs with all rights of the process: whoever
     /// gives the path has to trust it.

@@ -3,11 +3,13 @@
 //!
 //! * `abi`: the foreign layer.
 //! * `module`, `session`, `state`, `token`: what is initialized, what is open, what is saved of it, what slots hold.
-//! * `store`: what stays of tokens when a program ends.
+//! * `store`: what stays of tokens when a program ends; [`admin`] is what administrators do with that.
+//! * [`names`], [`der`]: the standard's numbers and files of keys, for tools.
 //! * `object`, `objects`, `keys`, `wrapping`, `derive`, `encapsulate`: objects, and what sessions do with them.
 //! * `mechanism`, `operation`, `messages`: what can be done with keys, and what runs.
 
 mod abi;
+pub mod der;
 mod derive;
 mod encapsulate;
 mod handle;
@@ -25,6 +27,8 @@ mod state;
 mod store;
 mod token;
 mod wrapping;
+
+pub use store::admin;
 
 use cryptoki_sys::*;
 

@@ -68,8 +68,10 @@ macro_rules! call {
 }
 
 mod crypto;
+mod objects;
 
 pub use crypto::{Mechanism, Template};
+pub use objects::Attribute;
 
 impl Module {
     /// Loads the module of this path, or of a name that the loader looks for. Its code runs with all rights of the process: whoever

@@ -184,7 +184,7 @@ impl Token {
     pub fn initialize(&self, pin: &[u8], label: &[u8; 32]) -> Result {
         let store = self.with_pins()?;
         ensure(self.sessions().0 == 0, CKR_SESSION_EXISTS)?;
-        store.initialize(&self.objects, pin, label)
+        store.initialize(&self.objects, pin, label, false)
     }
 
     /// C_InitPIN.

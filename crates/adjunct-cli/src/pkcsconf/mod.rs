@@ -3,8 +3,8 @@
 //! What is said beyond openCryptoki's words goes to standard error, where those leave open what to do. An input that ends is an error,
 //! as is a step that fails before others that were asked for.
 
-mod prompt;
-mod show;
+pub(crate) mod prompt;
+pub(crate) mod show;
 mod uri;
 
 use crate::getopt::{Options, Part, parse};

@@ -51,7 +51,7 @@ fn words(names: &Names, flags: CK_FLAGS) -> String {
 }
 
 /// The name of a return value in messages.
-pub(super) fn return_value(rv: CK_RV) -> &'static str {
+pub(crate) fn return_value(rv: CK_RV) -> &'static str {
     names::return_value(rv).unwrap_or("UNKNOWN")
 }
 

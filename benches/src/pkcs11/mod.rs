@@ -123,7 +123,7 @@ impl Subject {
             && let Some(name) = row.what.key()
             && !self.keys.contains_key(&name)
         {
-            let key = make_key(&self.session, row.what)?;
+            let key = make_key(&self.session, row.what, false)?;
             self.keys.insert(name, key);
         }
         Ok(())
@@ -213,9 +213,10 @@ fn generate_pair(session: &Session<'_>, pair: Pair, stays: bool) -> Result<CK_OB
     made.map(|(_, private)| private).map_err(|e| Why::of("C_GenerateKeyPair", e))
 }
 
-fn make_key(session: &Session<'_>, what: What) -> Result<CK_OBJECT_HANDLE, Why> {
+/// A key for `what`: one that all share stays in the token where it signs, a thread's own goes with its session.
+fn make_key(session: &Session<'_>, what: What, own: bool) -> Result<CK_OBJECT_HANDLE, Why> {
     let template = match what {
-        What::Sign(pair) => return generate_pair(session, pair, true),
+        What::Sign(pair) => return generate_pair(session, pair, !own),
         What::Gcm(_) => key_of(CKK_AES, [CKA_ENCRYPT, CKA_DECRYPT]),
         _ => key_of(CKK_GENERIC_SECRET, [CKA_SIGN, CKA_VERIFY]),
     };
@@ -226,17 +227,23 @@ fn make_key(session: &Session<'_>, what: What) -> Result<CK_OBJECT_HANDLE, Why> 
 fn load(work: Work<'_>, length: Duration) -> Result<Done, Why> {
     let threads = usize::from(work.row.threads);
     let (barrier, stop, failed) = (&Barrier::new(threads + 1), &AtomicBool::new(false), &Mutex::new(None::<Why>));
-    let (operations, cpu) = (&AtomicU64::new(0), &AtomicU64::new(0));
+    let sums = &Sums {
+        epoch: Instant::now(),
+        operations: AtomicU64::new(0),
+        cpu: AtomicU64::new(0),
+        first: AtomicU64::new(u64::MAX),
+        last: AtomicU64::new(0),
+    };
     // Held until all threads are there; then whether they are.
     let begin = &Mutex::new(false);
-    let wall = std::thread::scope(|scope| {
+    std::thread::scope(|scope| {
         let mut start = begin.lock().unwrap_or_else(PoisonError::into_inner);
         for number in 0..threads {
             let body = move || {
                 if !*begin.lock().unwrap_or_else(PoisonError::into_inner) {
                     return;
                 }
-                if let Err(why) = one(work, number, barrier, stop, operations, cpu) {
+                if let Err(why) = one(work, number, barrier, stop, sums) {
                     failed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(why);
                 }
             };
@@ -247,31 +254,34 @@ fn load(work: Work<'_>, length: Duration) -> Result<Done, Why> {
         drop(start);
         // All have their sessions and keys.
         barrier.wait();
-        let start = Instant::now();
         std::thread::sleep(length);
         stop.store(true, Ordering::Relaxed);
         barrier.wait();
-        Ok(start.elapsed())
+        Ok(())
     })?;
     if let Some(why) = failed.lock().unwrap_or_else(PoisonError::into_inner).take() {
         return Err(why);
     }
-    let cpu = Duration::from_nanos(cpu.load(Ordering::Relaxed));
-    Ok(Done { operations: operations.load(Ordering::Relaxed), wall, cpu })
+    let of = |sum: &AtomicU64| sum.load(Ordering::Relaxed);
+    let wall = Duration::from_nanos(of(&sums.last).saturating_sub(of(&sums.first)));
+    Ok(Done { operations: of(&sums.operations), wall, cpu: Duration::from_nanos(of(&sums.cpu)) })
+}
+
+/// What the threads of a slice come to. The time is from when the first begins to when the last ends: the thread that waits for them may
+/// get a CPU long after either.
+struct Sums {
+    epoch: Instant,
+    operations: AtomicU64,
+    cpu: AtomicU64,
+    first: AtomicU64,
+    last: AtomicU64,
 }
 
 /// One thread's share. It meets the others twice, whatever happens.
-fn one(
-    work: Work<'_>,
-    number: usize,
-    barrier: &Barrier,
-    stop: &AtomicBool,
-    operations: &AtomicU64,
-    cpu: &AtomicU64,
-) -> Result<(), Why> {
+fn one(work: Work<'_>, number: usize, barrier: &Barrier, stop: &AtomicBool, sums: &Sums) -> Result<(), Why> {
     let ready = (|| {
         let session = work.module.open_session(work.token.slot).map_err(|e| Why::of("C_OpenSession", e))?;
-        let key = if work.row.own_key { Some(make_key(&session, work.row.what)?) } else { work.key };
+        let key = if work.row.own_key { Some(make_key(&session, work.row.what, true)?) } else { work.key };
         let mut state = State { number, out: vec![0; LONGEST + 64], data: vec![0x5a; LONGEST] };
         // Once before it counts.
         state.operation(work, &session, key)?;
@@ -279,14 +289,17 @@ fn one(
     })();
     barrier.wait();
     let result = ready.and_then(|(session, key, mut state)| {
+        let now = || sums.epoch.elapsed().as_nanos() as u64;
+        sums.first.fetch_min(now(), Ordering::Relaxed);
         let (start, mut count) = (thread_time(), 0);
         let mut result = Ok(());
         while result.is_ok() && !stop.load(Ordering::Relaxed) {
             result = state.operation(work, &session, key);
             count += 1;
         }
-        cpu.fetch_add((thread_time() - start).as_nanos() as u64, Ordering::Relaxed);
-        operations.fetch_add(count, Ordering::Relaxed);
+        sums.cpu.fetch_add((thread_time() - start).as_nanos() as u64, Ordering::Relaxed);
+        sums.operations.fetch_add(count, Ordering::Relaxed);
+        sums.last.fetch_max(now(), Ordering::Relaxed);
         result.map(|()| session)
     });
     barrier.wait();

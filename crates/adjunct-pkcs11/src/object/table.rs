@@ -100,13 +100,15 @@ struct Index {
 }
 
 impl Index {
-    fn keys(object: &Object) -> impl Iterator<Item = (CK_ATTRIBUTE_TYPE, Box<[u8]>)> {
-        INDEXED.into_iter().filter_map(|kind| Some((kind, object.attributes.bytes(kind)?.into())))
+    /// What attributes are found by. Empty ones are those of objects that nobody has named.
+    fn keys(attributes: &Attributes) -> impl Iterator<Item = (CK_ATTRIBUTE_TYPE, Box<[u8]>)> {
+        let value = |kind| attributes.bytes(kind).filter(|value| !value.is_empty());
+        INDEXED.into_iter().filter_map(move |kind| Some((kind, value(kind)?.into())))
     }
 
     fn add(&mut self, handle: Handle, object: &Object, session: Option<Handle>) {
         self.all.insert(handle);
-        Index::keys(object).for_each(|key| _ = self.by_value.entry(key).or_default().insert(handle));
+        Index::keys(&object.attributes).for_each(|key| _ = self.by_value.entry(key).or_default().insert(handle));
         if let Some(session) = session {
             self.by_session.entry(session).or_default().insert(handle);
         }
@@ -114,7 +116,7 @@ impl Index {
 
     fn remove(&mut self, handle: Handle, object: &Object, session: Option<Handle>) {
         self.all.remove(&handle);
-        for key in Index::keys(object) {
+        for key in Index::keys(&object.attributes) {
             if let Some(handles) = self.by_value.get_mut(&key) {
                 handles.remove(&handle);
                 if handles.is_empty() {
@@ -239,7 +241,7 @@ impl Table {
 
     /// The objects with these attributes; those that are private only where `private`.
     pub fn find(&self, template: &Attributes, private: bool) -> Vec<Handle> {
-        let keys = INDEXED.into_iter().filter_map(|kind| Some((kind, template.bytes(kind)?.into())));
+        let keys = Index::keys(template);
         let candidates: BTreeSet<Handle> = self.index(|index| {
             let lists: Option<Vec<_>> = keys.map(|key| index.by_value.get(&key)).collect();
             match lists {

@@ -6,6 +6,7 @@
 
 pub use cryptoki_sys as sys;
 use cryptoki_sys::*;
+pub use objects::Template;
 use std::ffi::{OsStr, c_void};
 use std::fmt;
 use std::mem::ManuallyDrop;
@@ -66,6 +67,8 @@ macro_rules! call {
         }
     };
 }
+
+mod objects;
 
 impl Module {
     /// Loads the module of this path, or of a name that the loader looks for. Its code runs with all rights of the process: whoever

@@ -5,11 +5,13 @@
 //! * `module`, `session`, `state`, `token`: what is initialized, what is open, what is saved of it, what slots hold.
 //! * `store`: what stays of tokens when a program ends.
 //! * `object`, `objects`, `keys`, `wrapping`, `derive`, `encapsulate`: objects, and what sessions do with them.
-//! * `mechanism`, `operation`, `messages`: what can be done with keys, and what runs.
+//! * `encoding`: keys as DER, for programs.
+//! * `mechanism`, `operation`, `messages`: what can be done with keys, and what runs; `uses` counts it.
 
 mod abi;
 mod derive;
 mod encapsulate;
+pub mod encoding;
 mod handle;
 mod keys;
 mod mechanism;
@@ -24,6 +26,7 @@ mod session;
 mod state;
 mod store;
 mod token;
+mod uses;
 mod wrapping;
 
 use cryptoki_sys::*;

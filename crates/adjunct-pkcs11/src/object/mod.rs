@@ -11,6 +11,8 @@ pub mod spki;
 pub mod table;
 
 use crate::rv::{Result, ensure};
+use crate::uses;
+use adjunct::counters::Strength;
 use adjunct::memory::WriteOnce;
 use attributes::Attributes;
 use cryptoki_sys::*;
@@ -23,12 +25,14 @@ pub struct Object {
     pub attributes: Attributes,
     /// The key, once it has been made of the attributes.
     key: WriteOnce<Arc<Key>>,
+    /// Its strength, once it has been asked for.
+    strength: WriteOnce<Strength>,
 }
 
 impl Object {
     /// Of attributes that [`complete`] has made whole.
     pub fn new(attributes: Attributes) -> Object {
-        Object { attributes, key: WriteOnce::default() }
+        Object { attributes, key: WriteOnce::default(), strength: WriteOnce::default() }
     }
 
     /// Of attributes, and the key that is made of them.
@@ -69,6 +73,14 @@ impl Object {
         let key = Arc::new(Key::of(&self.attributes)?);
         self.key.keep(key.clone());
         Ok(key)
+    }
+
+    /// How strong the key is.
+    pub fn strength(&self) -> Strength {
+        match self.strength.get() {
+            Some(strength) => *strength,
+            None => *self.strength.keep(uses::strength(self)),
+        }
     }
 
     /// The value of a secret key.

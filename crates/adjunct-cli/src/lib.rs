@@ -19,6 +19,7 @@ pub mod name;
 pub mod openssl;
 pub mod openssl_conf;
 pub mod output;
+mod p11sak;
 mod pkcsconf;
 mod pkcsstats;
 pub mod process;
@@ -43,8 +44,8 @@ Examples:
   adjunct stats                        what was used: hardware and software, per function
   sudo adjunct stats --all --used      of every user, only what was used
 
-Called by the name icainfo, icainfo-cex, icastats, cpacfstats, pkcsconf or pkcsstats, the command is the tool of that name: it takes its
-options and prints what it prints.
+Called by the name icainfo, icainfo-cex, icastats, cpacfstats, pkcsconf, pkcsstats or p11sak, the command is the tool of that name: it
+takes its options and prints what it prints.
 
 Exit status: 0 done, 1 it failed (one line says why), 2 the command line is wrong (1 by those names).";
 

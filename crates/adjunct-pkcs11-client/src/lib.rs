@@ -186,8 +186,20 @@ impl Module {
     /// # Errors
     /// What the module returns.
     pub fn open_session(&self, slot: CK_SLOT_ID) -> Result<Session<'_>, Rv> {
+        self.open(slot, CKF_SERIAL_SESSION | CKF_RW_SESSION)
+    }
+
+    /// Opens a session that only reads.
+    ///
+    /// # Errors
+    /// What the module returns.
+    pub fn open_reading(&self, slot: CK_SLOT_ID) -> Result<Session<'_>, Rv> {
+        self.open(slot, CKF_SERIAL_SESSION)
+    }
+
+    fn open(&self, slot: CK_SLOT_ID, flags: CK_FLAGS) -> Result<Session<'_>, Rv> {
         let mut handle = 0;
-        call!(self, C_OpenSession, slot, CKF_SERIAL_SESSION | CKF_RW_SESSION, null_mut(), None, &raw mut handle)?;
+        call!(self, C_OpenSession, slot, flags, null_mut(), None, &raw mut handle)?;
         Ok(Session { module: self, handle })
     }
 }

@@ -5,7 +5,7 @@
 
 pub(crate) mod prompt;
 pub(crate) mod show;
-mod uri;
+pub(crate) mod uri;
 
 use crate::getopt::{Options, Part, parse};
 use crate::module::{self, Choice, Make, Purpose};

@@ -9,6 +9,8 @@
 //! tried, and last a segment without a key (`find.rs`). So nobody can take another's place, and two versions with different
 //! layouts never read each other's numbers. Nothing read from a segment is used as an index, length or pointer.
 //!
+//! How often mechanisms of PKCS #11 were used has segments of its own (`uses.rs`), found and trusted in the same way.
+//!
 //! A module says nothing in a foreign program of what keeps it from counting: [`remarks`] do, in `adjunct stats`.
 //!
 //! # What stands in it

@@ -11,6 +11,8 @@ pub mod spki;
 pub mod table;
 
 use crate::rv::{Result, ensure};
+use crate::uses;
+use adjunct::counters::Strength;
 use adjunct::memory::{Kept, WriteOnce};
 use adjunct::ops::aead::gcm_parts;
 use adjunct::ops::digest::Method;
@@ -29,6 +31,8 @@ pub struct Object {
     /// A secret key as HMAC takes it, over the hash that it was first used with, and as AES-GCM does.
     hmac: WriteOnce<Box<Hmac>>,
     gcm: WriteOnce<Box<gcm_parts::Key>>,
+    /// Its strength, once it has been asked for.
+    strength: WriteOnce<Strength>,
 }
 
 impl Object {
@@ -97,6 +101,14 @@ impl Object {
             Ok(adjunct::memory::boxed(key)?)
         };
         self.gcm.get_or_make(make)
+    }
+
+    /// How strong the key is.
+    pub fn strength(&self) -> Strength {
+        match self.strength.get() {
+            Some(strength) => *strength,
+            None => *self.strength.keep(uses::strength(self)),
+        }
     }
 
     /// The value of a secret key.

@@ -29,6 +29,8 @@ are taken, and that is said.
 
 Exit status: 0 done, 1 it failed, 2 the command line is wrong.";
 
+/// Where the second file is, where nothing else is said.
+pub(super) const DEFAULT: &str = "adjunct-java/adjunct.security";
 /// The names of the files.
 const CONFIG: &str = "adjunct-pkcs11.cfg";
 const SECURITY: &str = "adjunct.security";

@@ -30,6 +30,7 @@ enum Command {
     Openssl(openssl::Args),
     Bulk(bulk::Args),
     Accelerator(accelerator::Args),
+    Java(crate::java::bench::Args),
 }
 
 /// Runs the subcommand.
@@ -43,6 +44,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
         Command::Openssl(args) => openssl::run(args),
         Command::Bulk(args) => bulk::run(args),
         Command::Accelerator(args) => accelerator::run(args, meter),
+        Command::Java(args) => crate::java::bench::run(args),
     }
 }
 
@@ -72,7 +74,7 @@ impl From<Error> for Failure {
 }
 
 /// Parses `--seconds`.
-fn seconds(text: &str) -> Result<f64, String> {
+pub(crate) fn seconds(text: &str) -> Result<f64, String> {
     match text.parse() {
         Ok(value) if (0.001..=3600.0).contains(&value) => Ok(value),
         _ => Err("a number from 0.001 to 3600".to_owned()),

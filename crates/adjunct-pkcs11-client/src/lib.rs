@@ -6,7 +6,6 @@
 
 pub use cryptoki_sys as sys;
 use cryptoki_sys::*;
-pub use objects::Template;
 use std::ffi::{OsStr, c_void};
 use std::fmt;
 use std::mem::ManuallyDrop;
@@ -68,7 +67,11 @@ macro_rules! call {
     };
 }
 
+mod crypto;
 mod objects;
+mod template;
+
+pub use template::{Attribute, Mechanism, Template};
 
 impl Module {
     /// Loads the module of this path, or of a name that the loader looks for. Its code runs with all rights of the process: whoever
@@ -100,6 +103,26 @@ impl Module {
         call!(self, C_Initialize, null_mut::<c_void>())?;
         self.initialized = true;
         Ok(())
+    }
+
+    /// Initializes it for several threads, which lock as the system does.
+    ///
+    /// # Errors
+    /// What the module returns.
+    pub fn initialize_for_threads(&mut self) -> Result<(), Rv> {
+        let mut arguments = CK_C_INITIALIZE_ARGS { flags: CKF_OS_LOCKING_OK, ..CK_C_INITIALIZE_ARGS::default() };
+        call!(self, C_Initialize, (&raw mut arguments).cast::<c_void>())?;
+        self.initialized = true;
+        Ok(())
+    }
+
+    /// Ends what [`Module::initialize`] has begun; it may be initialized again.
+    ///
+    /// # Errors
+    /// What the module returns.
+    pub fn finalize(&mut self) -> Result<(), Rv> {
+        self.initialized = false;
+        call!(self, C_Finalize, null_mut::<c_void>())
     }
 
     /// What the module is.

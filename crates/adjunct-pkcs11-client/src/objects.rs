@@ -1,74 +1,12 @@
 //! Objects: found, read, made, changed and destroyed.
 
-use super::{Rv, Session, done};
+use super::{Mechanism, Rv, Session, Template, done, length};
 use cryptoki_sys::*;
 use std::ptr::null_mut;
 use zeroize::Zeroizing;
 
-/// Attributes, for what is looked for, made or changed.
-#[derive(Default, Clone)]
-pub struct Template(Vec<(CK_ATTRIBUTE_TYPE, Zeroizing<Vec<u8>>)>);
-
-impl std::fmt::Debug for Template {
-    /// Without the values, which may be keys.
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_list().entries(self.0.iter().map(|(kind, _)| kind)).finish()
-    }
-}
-
-impl Template {
-    /// Without attributes.
-    pub fn new() -> Template {
-        Template::default()
-    }
-
-    /// With this attribute besides.
-    #[must_use]
-    pub fn with(mut self, kind: CK_ATTRIBUTE_TYPE, value: &[u8]) -> Template {
-        self.set(kind, value);
-        self
-    }
-
-    /// With this number besides.
-    #[must_use]
-    pub fn with_number(self, kind: CK_ATTRIBUTE_TYPE, value: CK_ULONG) -> Template {
-        self.with(kind, &value.to_ne_bytes())
-    }
-
-    /// Sets an attribute, in the place of one of the same type.
-    pub fn set(&mut self, kind: CK_ATTRIBUTE_TYPE, value: &[u8]) {
-        let value = Zeroizing::new(value.to_vec());
-        match self.0.iter_mut().find(|(other, _)| *other == kind) {
-            Some(place) => place.1 = value,
-            None => self.0.push((kind, value)),
-        }
-    }
-
-    /// Sets a flag.
-    pub fn set_flag(&mut self, kind: CK_ATTRIBUTE_TYPE, value: bool) {
-        self.set(kind, &[if value { CK_TRUE } else { CK_FALSE }]);
-    }
-
-    /// Whether there are no attributes.
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    /// As calls have it: the values are only read.
-    fn list(&self) -> Vec<CK_ATTRIBUTE> {
-        let attribute = |(kind, value): &(CK_ATTRIBUTE_TYPE, Zeroizing<Vec<u8>>)| CK_ATTRIBUTE {
-            type_: *kind,
-            pValue: value.as_ptr().cast_mut().cast(),
-            ulValueLen: value.len() as CK_ULONG,
-        };
-        self.0.iter().map(attribute).collect()
-    }
-}
-
-/// A mechanism without a parameter.
-fn plain(mechanism: CK_MECHANISM_TYPE) -> CK_MECHANISM {
-    CK_MECHANISM { mechanism, pParameter: null_mut(), ulParameterLen: 0 }
-}
+/// No module's object has a longer value, and no key is longer wrapped.
+const LONGEST: CK_ULONG = 1 << 24;
 
 /// Found at one call.
 const AT_ONCE: usize = 64;
@@ -95,6 +33,21 @@ impl Session<'_> {
         call!(self.module, C_FindObjectsFinal, self.handle).and(result).map(|()| found)
     }
 
+    /// The first objects that have all of these attributes, at most `most`, by one call of the search.
+    ///
+    /// # Errors
+    /// What the module returns.
+    pub fn find_first(&self, template: &Template, most: usize) -> Result<Vec<CK_OBJECT_HANDLE>, Rv> {
+        let mut list = template.list();
+        call!(self.module, C_FindObjectsInit, self.handle, list.as_mut_ptr(), list.len() as CK_ULONG)?;
+        let (mut found, mut count) = (vec![0; most], 0);
+        let result =
+            call!(self.module, C_FindObjects, self.handle, found.as_mut_ptr(), most as CK_ULONG, &raw mut count);
+        call!(self.module, C_FindObjectsFinal, self.handle)?;
+        found.truncate(usize::try_from(count).unwrap_or(most));
+        result.map(|()| found)
+    }
+
     /// An object's attribute.
     ///
     /// # Errors
@@ -103,7 +56,9 @@ impl Session<'_> {
         let mut attribute = CK_ATTRIBUTE { type_: kind, pValue: null_mut(), ulValueLen: 0 };
         call!(self.module, C_GetAttributeValue, self.handle, object, &raw mut attribute, 1)?;
         let mut value = Zeroizing::new(Vec::new());
-        let length = usize::try_from(attribute.ulValueLen).map_err(|_| Rv(CKR_ATTRIBUTE_TYPE_INVALID))?;
+        let length = attribute.ulValueLen;
+        let length =
+            usize::try_from(length).ok().filter(|_| length <= LONGEST).ok_or(Rv(CKR_ATTRIBUTE_TYPE_INVALID))?;
         value.try_reserve_exact(length).map_err(|_| Rv(CKR_HOST_MEMORY))?;
         value.resize(length, 0);
         attribute.pValue = value.as_mut_ptr().cast();
@@ -151,44 +106,81 @@ impl Session<'_> {
         call!(self.module, C_DestroyObject, self.handle, object)
     }
 
-    /// Makes a secret key, by a mechanism without a parameter.
+    /// Makes a secret key.
     ///
     /// # Errors
     /// What the module returns.
-    pub fn generate(&self, mechanism: CK_MECHANISM_TYPE, template: &Template) -> Result<CK_OBJECT_HANDLE, Rv> {
-        let (mut mechanism, mut list, mut handle) = (plain(mechanism), template.list(), 0);
-        let count = list.len() as CK_ULONG;
-        let place = &raw mut handle;
-        call!(self.module, C_GenerateKey, self.handle, &raw mut mechanism, list.as_mut_ptr(), count, place)
-            .map(|()| handle)
+    pub fn generate<'m>(
+        &self,
+        mechanism: impl Into<Mechanism<'m>>,
+        template: &Template,
+    ) -> Result<CK_OBJECT_HANDLE, Rv> {
+        let (mut list, mut key) = (template.list(), 0);
+        let (count, list) = (list.len() as CK_ULONG, list.as_mut_ptr());
+        let call = |mechanism| call!(self.module, C_GenerateKey, self.handle, mechanism, list, count, &raw mut key);
+        mechanism.into().with(call).map(|()| key)
     }
 
-    /// Makes a key pair, by a mechanism without a parameter: the public and the private key.
+    /// Makes a key pair: the public key, and the private one.
     ///
     /// # Errors
     /// What the module returns.
-    pub fn generate_pair(
+    pub fn generate_pair<'m>(
         &self,
-        mechanism: CK_MECHANISM_TYPE,
+        mechanism: impl Into<Mechanism<'m>>,
         public: &Template,
         private: &Template,
     ) -> Result<(CK_OBJECT_HANDLE, CK_OBJECT_HANDLE), Rv> {
-        let (mut mechanism, mut handles) = (plain(mechanism), (0, 0));
-        let (mut public, mut private) = (public.list(), private.list());
-        let counts = (public.len() as CK_ULONG, private.len() as CK_ULONG);
-        let (of_public, of_private) = (public.as_mut_ptr(), private.as_mut_ptr());
-        call!(
-            self.module,
-            C_GenerateKeyPair,
-            self.handle,
-            &raw mut mechanism,
-            of_public,
-            counts.0,
-            of_private,
-            counts.1,
-            &raw mut handles.0,
-            &raw mut handles.1,
-        )
-        .map(|()| handles)
+        let (mut public, mut private, mut keys) = (public.list(), private.list(), (0, 0));
+        let (publics, privates) = (public.len() as CK_ULONG, private.len() as CK_ULONG);
+        let (public, private, first, second) =
+            (public.as_mut_ptr(), private.as_mut_ptr(), &raw mut keys.0, &raw mut keys.1);
+        let (module, own) = (self.module, self.handle);
+        let call =
+            |with| call!(module, C_GenerateKeyPair, own, with, public, publics, private, privates, first, second);
+        mechanism.into().with(call).map(|()| keys)
+    }
+
+    /// A key, wrapped under another.
+    ///
+    /// # Errors
+    /// What the module returns.
+    pub fn wrap<'m>(
+        &self,
+        mechanism: impl Into<Mechanism<'m>>,
+        under: CK_OBJECT_HANDLE,
+        key: CK_OBJECT_HANDLE,
+    ) -> Result<Zeroizing<Vec<u8>>, Rv> {
+        mechanism.into().with(|mechanism| {
+            let mut count = 0;
+            call!(self.module, C_WrapKey, self.handle, mechanism, under, key, null_mut(), &raw mut count)?;
+            if count > LONGEST {
+                return Err(Rv(CKR_HOST_MEMORY));
+            }
+            let mut wrapped = Zeroizing::new(vec![0; count as usize]);
+            let place = wrapped.as_mut_ptr();
+            call!(self.module, C_WrapKey, self.handle, mechanism, under, key, place, &raw mut count)?;
+            wrapped.truncate(usize::try_from(count).unwrap_or(0));
+            Ok(wrapped)
+        })
+    }
+
+    /// A new object of a wrapped key.
+    ///
+    /// # Errors
+    /// What the module returns.
+    pub fn unwrap<'m>(
+        &self,
+        mechanism: impl Into<Mechanism<'m>>,
+        under: CK_OBJECT_HANDLE,
+        wrapped: &[u8],
+        template: &Template,
+    ) -> Result<CK_OBJECT_HANDLE, Rv> {
+        let (mut list, mut object) = (template.list(), 0);
+        let (bytes, size) = (wrapped.as_ptr().cast_mut(), length(wrapped));
+        let (count, list) = (list.len() as CK_ULONG, list.as_mut_ptr());
+        let (module, own, place) = (self.module, self.handle, &raw mut object);
+        let call = |with| call!(module, C_UnwrapKey, own, with, under, bytes, size, list, count, place);
+        mechanism.into().with(call).map(|()| object)
     }
 }

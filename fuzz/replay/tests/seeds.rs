@@ -63,6 +63,9 @@ mod ssh_log;
 #[allow(unused_attributes, reason = "a program of its own where it is fuzzed")]
 #[path = "../../fuzz_targets/ssh_policy.rs"]
 mod ssh_policy;
+#[allow(unused_attributes, reason = "a program of its own where it is fuzzed")]
+#[path = "../../fuzz_targets/token_store.rs"]
+mod token_store;
 
 /// A target that was added is to be listed above.
 #[test]

@@ -317,18 +317,20 @@ impl Plan<'_> {
 
     /// The security properties: the provider before all of the JDK's own, renumbered.
     pub fn security(&self, config: &Path, own: &[String]) -> String {
-        let first = format!("{} {}", self.dialect.provider(), config.display());
-        let mut text = format!(
+        format!(
             "# By 'adjunct java config', for {}: its own providers behind SunPKCS11, without gaps.\n\
-             # It is read with: java -Djava.security.properties=THIS-FILE ...\n",
-            self.java
-        );
-        let list = std::iter::once(&first).chain(own.iter().filter(|value| **value != first));
-        for (i, value) in list.enumerate() {
-            let _ = writeln!(text, "{PROVIDER}{}={}", i + 1, escaped(value));
-        }
-        text
+             # It is read with: java -Djava.security.properties=THIS-FILE ...\n{}",
+            self.java,
+            providers(self.dialect, config, own)
+        )
     }
+}
+
+/// The list of providers with that of the configuration first, numbered without gaps.
+pub(super) fn providers(dialect: Dialect, config: &Path, own: &[String]) -> String {
+    let first = format!("{} {}", dialect.provider(), config.display());
+    let list = std::iter::once(&first).chain(own.iter().filter(|value| **value != first));
+    list.zip(1..).map(|(value, n)| format!("{PROVIDER}{n}={}\n", escaped(value))).collect()
 }
 
 #[cfg(test)]

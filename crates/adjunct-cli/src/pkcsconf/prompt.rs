@@ -85,6 +85,15 @@ pub(crate) fn line() -> Result<Option<Line>, Failure> {
     }
 }
 
+/// Reads a line without echo, of whatever was asked. `None` where standard input ends.
+///
+/// # Errors
+/// As [`pin`].
+pub(crate) fn hidden_line() -> Result<Option<Line>, Failure> {
+    let _hidden = Hidden::new();
+    line()
+}
+
 /// How the terminal was before its echo was switched off.
 static BEFORE: Mutex<Option<Termios>> = Mutex::new(None);
 

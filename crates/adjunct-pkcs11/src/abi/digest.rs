@@ -10,7 +10,7 @@ use crate::rv::{Result, ensure};
 use crate::session::{Active, Running, Session};
 use crate::uses;
 use adjunct::counters::Strength;
-use adjunct::ops::random::random;
+use adjunct::ops::random::Generator;
 use cryptoki_sys::*;
 
 type Hash = Running<dyn Digester>;
@@ -96,7 +96,7 @@ calls! {
     /// PKCS #11 5.21.2.
     fn C_GenerateRandom(hSession: CK_SESSION_HANDLE, pRandomData: *mut CK_BYTE, ulRandomLen: CK_ULONG) {
         module::<FORK_SAFE>()?.session(hSession)?;
-        random(slice_mut(pRandomData, ulRandomLen)?);
+        Generator::new().generate(slice_mut(pRandomData, ulRandomLen)?);
         Ok(())
     }
 }

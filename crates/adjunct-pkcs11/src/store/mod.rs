@@ -151,6 +151,11 @@ impl Store {
         }
     }
 
+    /// The same store with nothing seen of it yet and nobody logged in, for a child of fork that initializes the module.
+    pub fn anew(&self) -> Store {
+        Store::new(self.place.path.clone(), self.place.read_only)
+    }
+
     /// Looks at the file while the module loads; what is wrong with it, in a line. One that is merely not there is not wrong.
     pub fn check(&self) -> Option<String> {
         const SMALL: u64 = 256 << 10;

@@ -26,6 +26,7 @@ pub mod process;
 mod scratch;
 pub mod ssh;
 pub mod stats;
+mod token;
 
 use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
@@ -65,6 +66,7 @@ enum Command {
     Openssl(openssl::Args),
     Ssh(ssh::Args),
     Java(java::Args),
+    Token(token::Args),
     Bench(bench::Args),
     #[command(flatten)]
     Generate(generate::Command),
@@ -78,6 +80,7 @@ impl Cli {
             Command::Openssl(args) => openssl::run(&args),
             Command::Ssh(args) => ssh::run(&args),
             Command::Java(args) => java::run(&args),
+            Command::Token(args) => token::run(&args),
             Command::Bench(args) => bench::run(&args),
             Command::Generate(args) => generate::run(&args),
         }

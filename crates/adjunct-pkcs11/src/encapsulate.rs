@@ -3,7 +3,7 @@
 use crate::handle::Handle;
 use crate::mechanism::Mechanism;
 use crate::mechanism::params::Params;
-use crate::object::Object;
+use crate::object::Held;
 use crate::object::attributes::{Attributes, Value};
 use crate::object::complete::Origin;
 use crate::object::key::Key;
@@ -18,7 +18,7 @@ use std::sync::Arc;
 /// The public key of an encapsulation.
 #[derive(Debug)]
 pub struct Encapsulating {
-    object: Arc<Object>,
+    object: Held,
     key: Arc<Key>,
 }
 

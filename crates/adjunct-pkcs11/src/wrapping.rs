@@ -3,10 +3,10 @@
 use crate::handle::Handle;
 use crate::mechanism::params::Params;
 use crate::mechanism::{Mechanism, cipher, table};
-use crate::object::Object;
 use crate::object::attributes::{Attributes, Value};
 use crate::object::complete::{self, Origin};
 use crate::object::pkcs8;
+use crate::object::{Held, Object};
 use crate::objects;
 use crate::operation::Cipher;
 use crate::rv::{Result, Rv, ensure, fail};
@@ -14,7 +14,6 @@ use crate::session::Session;
 use crate::uses;
 use adjunct::counters::Strength;
 use cryptoki_sys::*;
-use std::sync::Arc;
 use zeroize::Zeroizing;
 
 /// A key that is about to leave: what encrypts it, and its bytes.
@@ -27,12 +26,7 @@ pub struct Leaving {
 }
 
 /// The key that wraps or unwraps, for a mechanism that does.
-fn wrapping_key(
-    session: &Session,
-    mechanism: CK_MECHANISM_TYPE,
-    key: CK_OBJECT_HANDLE,
-    wrap: bool,
-) -> Result<Arc<Object>> {
+fn wrapping_key(session: &Session, mechanism: CK_MECHANISM_TYPE, key: CK_OBJECT_HANDLE, wrap: bool) -> Result<Held> {
     let (usage, flag, handle) = if wrap {
         (CKA_WRAP, CKF_WRAP, CKR_WRAPPING_KEY_HANDLE_INVALID)
     } else {
@@ -46,7 +40,7 @@ fn wrapping_key(
 }
 
 /// What is said of the wrapping key by errors of the cipher, which knows only one key.
-fn begin(mechanism: Mechanism<'_>, key: &Arc<Object>, wrap: bool) -> Result<Box<dyn Cipher>> {
+fn begin(mechanism: Mechanism<'_>, key: &Held, wrap: bool) -> Result<Box<dyn Cipher>> {
     cipher::begin(mechanism, key, wrap).map_err(|error| match (error.0, wrap) {
         (CKR_KEY_TYPE_INCONSISTENT, true) => Rv(CKR_WRAPPING_KEY_TYPE_INCONSISTENT),
         (CKR_KEY_TYPE_INCONSISTENT, false) => Rv(CKR_UNWRAPPING_KEY_TYPE_INCONSISTENT),

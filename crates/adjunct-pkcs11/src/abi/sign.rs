@@ -164,7 +164,7 @@ calls! {
         ensure(!session.runs(sign_recovers), CKR_OPERATION_ACTIVE)?;
         let mechanism = params::mechanism(pMechanism)?;
         let object = objects::key(&session, hKey, CKA_SIGN_RECOVER, mechanism.kind)?;
-        let signer = mechanism::recover::signer(mechanism, object.key()?)?;
+        let signer = mechanism::recover::signer(mechanism, &object)?;
         let locked = object.attributes.is(CKA_ALWAYS_AUTHENTICATE);
         session.begin(sign_recovers, Running::new(mechanism.kind, locked, signer))?;
         uses::count(&session, mechanism.kind, object.strength());

@@ -6,7 +6,7 @@
 use super::Mechanism;
 use super::cipher::{keep, key_size, secret};
 use super::params::Params;
-use crate::object::Object;
+use crate::object::Held;
 use crate::operation::Cipher;
 use crate::rv::{Result, Rv, ensure, fail};
 use adjunct::InOut;
@@ -14,7 +14,6 @@ use adjunct::ops::aead::ccm::Ccm;
 use adjunct::ops::aead::chacha::ChaCha20Poly1305;
 use adjunct::ops::aead::{gcm_parts, same_tag};
 use cryptoki_sys::*;
-use std::sync::Arc;
 use zeroize::Zeroizing;
 
 pub const TAG: usize = 16;
@@ -61,13 +60,13 @@ impl Kind {
 #[derive(Debug, Clone)]
 pub struct Keyed {
     kind: Kind,
-    key: Arc<Object>,
+    key: Held,
 }
 
 impl Keyed {
     /// # Errors
     /// `CKR_KEY_TYPE_INCONSISTENT`.
-    pub fn new(kind: Kind, key: &Arc<Object>) -> Result<Keyed> {
+    pub fn new(kind: Kind, key: &Held) -> Result<Keyed> {
         let wanted = if kind == Kind::ChaChaPoly { CKK_CHACHA20 } else { CKK_AES };
         secret(key, wanted)?;
         Ok(Keyed { kind, key: key.clone() })
@@ -210,7 +209,7 @@ pub fn boxed(bytes: &[u8]) -> Result<Box<[u8]>> {
 ///
 /// # Errors
 /// As `cipher::begin`.
-pub fn begin(mechanism: Mechanism<'_>, key: &Arc<Object>, encrypt: bool) -> Result<Box<dyn Cipher>> {
+pub fn begin(mechanism: Mechanism<'_>, key: &Held, encrypt: bool) -> Result<Box<dyn Cipher>> {
     let (kind, given) = (Kind::of(mechanism.kind)?, given(mechanism.params)?);
     kind.check(given.nonce, given.tag)?;
     let whole = Whole {

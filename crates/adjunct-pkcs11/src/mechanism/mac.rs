@@ -4,14 +4,13 @@ use super::cipher::{des3, keep, key_size, secret};
 use super::hash::Hash;
 use super::params::Params;
 use super::{Mechanism, aead};
-use crate::object::Object;
+use crate::object::Held;
 use crate::operation::{Signer, Verifier};
 use crate::rv::{Result, Rv, ensure, fail};
 use adjunct::InOut;
 use adjunct::ops::digest::{MAX_SAVED, MAX_SIZE, Method, Part, SHA256};
 use adjunct::ops::mac::{BlockCipher, Cmac, Hmac, HmacMessage};
 use cryptoki_sys::*;
-use std::sync::Arc;
 use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 
@@ -82,14 +81,14 @@ const fn hmac_key(hash: Hash) -> CK_KEY_TYPE {
 
 /// A message under the HMAC that the key has prepared.
 struct Hashing {
-    key: Arc<Object>,
+    key: Held,
     hash: &'static Method,
     message: HmacMessage,
 }
 
 /// A message that is authenticated by GHASH alone: kept until its end.
 struct Gmac {
-    key: Arc<Object>,
+    key: Held,
     iv: Box<[u8]>,
     message: Zeroizing<Vec<u8>>,
 }
@@ -110,7 +109,7 @@ struct Mac {
 }
 
 impl Mac {
-    fn new(mechanism: Mechanism<'_>, key: &Arc<Object>) -> Result<Box<Mac>> {
+    fn new(mechanism: Mechanism<'_>, key: &Held) -> Result<Box<Mac>> {
         let (kind, general) = kind(mechanism.kind).ok_or(Rv(CKR_MECHANISM_INVALID))?;
         let params = mechanism.params;
         let (computing, most) = match kind {
@@ -162,7 +161,7 @@ impl Mac {
     }
 
     /// Goes on with what was saved.
-    fn restore(mechanism: CK_MECHANISM_TYPE, key: &Arc<Object>, state: &[u8]) -> Result<Box<Mac>> {
+    fn restore(mechanism: CK_MECHANISM_TYPE, key: &Held, state: &[u8]) -> Result<Box<Mac>> {
         let invalid = Rv(CKR_SAVED_STATE_INVALID);
         let (_, general) = kind(mechanism).ok_or(invalid)?;
         let (length, state) = state.split_first().ok_or(invalid)?;
@@ -206,7 +205,7 @@ impl Mac {
 ///
 /// # Errors
 /// `CKR_MECHANISM_INVALID`, `CKR_MECHANISM_PARAM_INVALID`, `CKR_KEY_TYPE_INCONSISTENT`.
-pub fn signer(mechanism: Mechanism<'_>, key: &Arc<Object>) -> Result<Box<dyn Signer>> {
+pub fn signer(mechanism: Mechanism<'_>, key: &Held) -> Result<Box<dyn Signer>> {
     Ok(Mac::new(mechanism, key)?)
 }
 
@@ -214,7 +213,7 @@ pub fn signer(mechanism: Mechanism<'_>, key: &Arc<Object>) -> Result<Box<dyn Sig
 ///
 /// # Errors
 /// As [`signer`].
-pub fn verifier(mechanism: Mechanism<'_>, key: &Arc<Object>) -> Result<Box<dyn Verifier>> {
+pub fn verifier(mechanism: Mechanism<'_>, key: &Held) -> Result<Box<dyn Verifier>> {
     Ok(Mac::new(mechanism, key)?)
 }
 
@@ -222,7 +221,7 @@ pub fn verifier(mechanism: Mechanism<'_>, key: &Arc<Object>) -> Result<Box<dyn V
 ///
 /// # Errors
 /// `CKR_SAVED_STATE_INVALID`, `CKR_KEY_CHANGED`, `CKR_KEY_TYPE_INCONSISTENT`.
-pub fn restore_signer(mechanism: CK_MECHANISM_TYPE, key: &Arc<Object>, state: &[u8]) -> Result<Box<dyn Signer>> {
+pub fn restore_signer(mechanism: CK_MECHANISM_TYPE, key: &Held, state: &[u8]) -> Result<Box<dyn Signer>> {
     Ok(Mac::restore(mechanism, key, state)?)
 }
 
@@ -230,7 +229,7 @@ pub fn restore_signer(mechanism: CK_MECHANISM_TYPE, key: &Arc<Object>, state: &[
 ///
 /// # Errors
 /// As [`restore_signer`].
-pub fn restore_verifier(mechanism: CK_MECHANISM_TYPE, key: &Arc<Object>, state: &[u8]) -> Result<Box<dyn Verifier>> {
+pub fn restore_verifier(mechanism: CK_MECHANISM_TYPE, key: &Held, state: &[u8]) -> Result<Box<dyn Verifier>> {
     Ok(Mac::restore(mechanism, key, state)?)
 }
 

@@ -3,6 +3,7 @@
 pub mod attributes;
 pub mod check;
 pub mod complete;
+mod held;
 pub mod key;
 pub mod lattice;
 pub mod pkcs8;
@@ -10,6 +11,7 @@ pub mod schema;
 pub mod spki;
 pub mod table;
 
+use crate::handle::Handle;
 use crate::rv::{Result, ensure};
 use crate::uses;
 use adjunct::counters::Strength;
@@ -19,8 +21,11 @@ use adjunct::ops::digest::Method;
 use adjunct::ops::mac::Hmac;
 use attributes::Attributes;
 use cryptoki_sys::*;
+pub use held::Held;
 use key::Key;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::SeqCst;
 
 /// An object. It does not change: a change of attributes makes another in its place.
 #[derive(Debug, Default)]
@@ -33,6 +38,19 @@ pub struct Object {
     gcm: WriteOnce<Box<gcm_parts::Key>>,
     /// Its strength, once it has been asked for.
     strength: WriteOnce<Strength>,
+    /// Which sessions keep it: 0 none, [`MANY`] several, else the one of this handle.
+    keepers: AtomicU64,
+}
+
+/// Several sessions.
+const MANY: u64 = u64::MAX;
+
+/// Which sessions keep an object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Keepers {
+    None,
+    One(Handle),
+    Many,
 }
 
 impl Object {
@@ -66,6 +84,30 @@ impl Object {
     /// Whether it stays when its session ends.
     pub fn is_token(&self) -> bool {
         self.attributes.is(CKA_TOKEN)
+    }
+
+    /// Notes that a session keeps it.
+    pub fn will_keep(&self, session: Handle) {
+        let own = session.get();
+        let with_own = |before| (before != own && before != MANY).then_some(if before == 0 { own } else { MANY });
+        let _ = self.keepers.fetch_update(SeqCst, SeqCst, with_own);
+    }
+
+    /// Which sessions keep it. Whoever asks has taken it out of its place before.
+    pub fn keepers(&self) -> Keepers {
+        match self.keepers.load(SeqCst) {
+            0 => Keepers::None,
+            MANY => Keepers::Many,
+            one => Keepers::One(Handle::from(one)),
+        }
+    }
+
+    /// The key in its place, made at its first use: as [`Object::key`], without another owner.
+    ///
+    /// # Errors
+    /// Those of [`Object::key`].
+    pub fn key_here(&self) -> Result<Kept<'_, Arc<Key>>> {
+        self.key.get_or_make(|| Ok(Arc::new(Key::of(&self.attributes)?)))
     }
 
     /// The key, made at its first use.

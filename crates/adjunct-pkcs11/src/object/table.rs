@@ -33,10 +33,14 @@ pub struct Place {
 impl Place {
     /// The object as it is now.
     pub fn object(&self) -> Arc<Object> {
+        self.versioned().1
+    }
+
+    fn versioned(&self) -> (u64, Arc<Object>) {
         loop {
-            let version = Number::from_integer(self.version.load(Acquire));
-            if let Some(object) = version.and_then(|version| VERSIONS.get(version)) {
-                return Arc::clone(&object);
+            let version = self.version.load(Acquire);
+            if let Some(object) = Number::from_integer(version).and_then(|version| VERSIONS.get(version)) {
+                return (version, Arc::clone(&object));
             }
             std::hint::spin_loop();
         }
@@ -59,6 +63,22 @@ impl Place {
 impl Drop for Place {
     fn drop(&mut self) {
         drop(Number::from_integer(*self.version.get_mut()).and_then(|version| VERSIONS.retire(version)));
+    }
+}
+
+/// An object, and where it was found: whether it still is there takes no writing to find out.
+#[derive(Debug, Clone)]
+pub struct Found {
+    handle: Handle,
+    version: u64,
+    pub object: Arc<Object>,
+}
+
+impl Found {
+    /// Whether the handle still names this object, and it has not changed.
+    pub fn is_current(&self) -> bool {
+        let version = Number::from_integer(self.version);
+        self.handle.number().is_some_and(|number| PLACES.has(number)) && version.is_some_and(|it| VERSIONS.has(it))
     }
 }
 
@@ -159,6 +179,15 @@ impl Table {
         place.filter(|place| place.table == self.number).ok_or(Rv(CKR_OBJECT_HANDLE_INVALID))
     }
 
+    /// An object of this table, as it is now.
+    ///
+    /// # Errors
+    /// `CKR_OBJECT_HANDLE_INVALID`.
+    pub fn find_one(&self, handle: Handle) -> Result<Found> {
+        let (version, object) = self.get(handle)?.versioned();
+        Ok(Found { handle, version, object })
+    }
+
     /// Takes an object away.
     ///
     /// # Errors
@@ -169,7 +198,9 @@ impl Table {
         if retired.is_none() {
             return fail(CKR_OBJECT_HANDLE_INVALID);
         }
-        self.index(|index| index.remove(handle, &place.object(), place.session));
+        let object = place.object();
+        self.index(|index| index.remove(handle, &object, place.session));
+        crate::session::forget(handle, &object);
         Ok(())
     }
 
@@ -179,13 +210,15 @@ impl Table {
     /// `CKR_OBJECT_HANDLE_INVALID`, `CKR_HOST_MEMORY`.
     pub fn replace(&self, handle: Handle, object: Object) -> Result {
         let (place, object) = (self.get(handle)?, Arc::new(object));
-        self.index(|index| {
+        let old = self.index(|index| {
             let old = place.object();
             place.change(object.clone())?;
             index.remove(handle, &old, place.session);
             index.add(handle, &object, place.session);
-            Ok(())
-        })
+            Ok::<_, Rv>(old)
+        })?;
+        crate::session::forget(handle, &old);
+        Ok(())
     }
 
     /// Takes away what ends with a session.

@@ -8,6 +8,7 @@ use crate::object::complete::Origin;
 use crate::objects::{self, insert};
 use crate::rv::{Result, Rv, ensure, fail};
 use crate::session::Session;
+use adjunct::counters::Strength;
 use cryptoki_sys::*;
 use std::sync::Arc;
 use zeroize::Zeroizing;
@@ -46,6 +47,11 @@ impl<'a> Deriving<'a> {
         let base = key(base)?;
         let others = derivation.others().into_iter().map(key).collect::<Result<_>>()?;
         Ok(Deriving { session, own, base, others })
+    }
+
+    /// How strong the base key is.
+    pub fn strength(&self) -> Strength {
+        self.base.strength()
     }
 
     /// The base key's value.

@@ -77,6 +77,9 @@ fn place<const N: usize>(session: &Session, own: Handle, objects: [Object; N]) -
     let (keep, mut lose): (Vec<_>, Vec<_>) = objects.into_iter().enumerate().partition(|(_, object)| object.is_token());
     let mut handles = [Handle::from(0); N];
     let mut made = Vec::new();
+    if !lose.is_empty() {
+        session.will_own(own);
+    }
     // What can be taken back comes first.
     let result = lose.drain(..).try_for_each(|(at, object)| {
         handles[at] = token.objects.insert(object, Some(own))?;

@@ -9,6 +9,8 @@ use crate::rv::{Result, Rv, ensure, fail};
 use adjunct::lock::Lock;
 use adjunct::slab::{Entry, Slab};
 use cryptoki_sys::*;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::{Acquire, Release};
 use zeroize::Zeroizing;
 
 static SESSIONS: Slab<Session> = Slab::new();
@@ -22,6 +24,8 @@ pub struct Session {
     read_write: bool,
     /// Where the token counts it.
     shard: usize,
+    /// Its handle, once objects may end with it; 0 before.
+    owner: AtomicU64,
     active: Lock<Active>,
 }
 
@@ -91,11 +95,12 @@ pub type Field<O> = fn(&mut Active) -> &mut Option<O>;
 /// `CKR_HOST_MEMORY`.
 pub fn open(module: &'static Module, slot: &'static Slot, read_write: bool) -> Result<Handle> {
     let shard = slot.token.opened(read_write);
-    let session = Session { module: module.number(), slot, read_write, shard, active: Lock::new(Active::default()) };
+    let (owner, active) = (AtomicU64::new(0), Lock::new(Active::default()));
+    let session = Session { module: module.number(), slot, read_write, shard, owner, active };
     match SESSIONS.insert(session) {
         Ok(entry) => Ok(Handle::of(SESSIONS.keep(entry))),
         Err(error) => {
-            slot.token.closed(Handle::from(0), shard, read_write);
+            slot.token.closed(shard, read_write);
             Err(error.into())
         }
     }
@@ -116,11 +121,11 @@ pub fn find(module: &'static Module, handle: Handle) -> Result<Entry<Session>> {
 /// # Errors
 /// `CKR_SESSION_HANDLE_INVALID`.
 pub fn close(module: &'static Module, handle: Handle) -> Result {
-    find(module, handle)?;
-    let Some(session) = handle.number().and_then(|number| SESSIONS.retire(number)) else {
-        return fail(CKR_SESSION_HANDLE_INVALID);
-    };
-    session.slot.token.closed(handle, session.shard, session.read_write);
+    let session = handle.number().and_then(|number| SESSIONS.retire(number)).ok_or(Rv(CKR_SESSION_HANDLE_INVALID))?;
+    // One of a module that this process has not initialized can be used by nobody, and goes unseen.
+    ensure(session.module == module.number(), CKR_SESSION_HANDLE_INVALID)?;
+    session.end_objects();
+    session.slot.token.closed(session.shard, session.read_write);
     Ok(())
 }
 
@@ -144,6 +149,21 @@ impl Session {
     /// Whether it may change what stays in the token.
     pub fn is_read_write(&self) -> bool {
         self.read_write
+    }
+
+    /// Notes that objects end with it; `own` is its handle.
+    pub fn will_own(&self, own: Handle) {
+        if self.owner.load(Acquire) == 0 {
+            self.owner.store(own.get(), Release);
+        }
+    }
+
+    /// Takes away the objects that end with it. The token's table is only locked where there may be some.
+    fn end_objects(&self) {
+        let own = self.owner.load(Acquire);
+        if own != 0 {
+            self.slot.token.objects.end_session(Handle::from(own));
+        }
     }
 
     fn hold<R>(&self, body: impl FnOnce(&mut Active) -> R) -> R {
@@ -223,6 +243,17 @@ impl Session {
             self.put(field, back);
         }
         result
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        let (active, abandoned) = self.active.get_mut();
+        if abandoned {
+            std::mem::forget(std::mem::take(active));
+        }
+        // Those that a call in another thread has made while the session was closed.
+        self.end_objects();
     }
 }
 

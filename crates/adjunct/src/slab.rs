@@ -22,7 +22,7 @@ const FIRST: usize = 64;
 /// Pieces, each twice as large as the one before: places for 2^31 values.
 const PIECES: usize = 26;
 /// Lists of free places; a thread begins at one of its own.
-const LISTS: usize = 8;
+const LISTS: usize = 64;
 /// The owners, in a place's word: the generation is above.
 const OWNERS: u64 = RETIRED - 1;
 /// The bit that says that the value is not found by its number any more.

@@ -8,9 +8,8 @@ use crate::object::Object;
 use crate::operation::{Signer, Verifier};
 use crate::rv::{Result, Rv, ensure, fail};
 use adjunct::InOut;
-use adjunct::ops::aead::gcm_parts;
-use adjunct::ops::digest::{MAX_SAVED, MAX_SIZE, Part, SHA256};
-use adjunct::ops::mac::{BlockCipher, Cmac, Hmac};
+use adjunct::ops::digest::{MAX_SAVED, MAX_SIZE, Method, Part, SHA256};
+use adjunct::ops::mac::{BlockCipher, Cmac, Hmac, HmacMessage};
 use cryptoki_sys::*;
 use std::sync::Arc;
 use subtle::ConstantTimeEq;
@@ -81,6 +80,13 @@ const fn hmac_key(hash: Hash) -> CK_KEY_TYPE {
     }
 }
 
+/// A message under the HMAC that the key has prepared.
+struct Hashing {
+    key: Arc<Object>,
+    hash: &'static Method,
+    message: HmacMessage,
+}
+
 /// A message that is authenticated by GHASH alone: kept until its end.
 struct Gmac {
     key: Arc<Object>,
@@ -91,7 +97,7 @@ struct Gmac {
 // What holds it is in memory of its own.
 #[allow(clippy::large_enum_variant)]
 enum Computing {
-    Hmac(Hmac),
+    Hmac(Hashing),
     Cmac(Cmac),
     Gmac(Gmac),
 }
@@ -111,7 +117,8 @@ impl Mac {
             Kind::Hmac(hash) => {
                 let fits = key.key_type().is_some_and(|kind| kind == CKK_GENERIC_SECRET || kind == hmac_key(hash));
                 ensure(fits, CKR_KEY_TYPE_INCONSISTENT)?;
-                (Computing::Hmac(Hmac::new(hash.method(), key.value()?)?), hash.size())
+                let message = key.hmac(hash.method())?.begin();
+                (Computing::Hmac(Hashing { key: key.clone(), hash: hash.method(), message }), hash.size())
             }
             Kind::AesCmac => {
                 let key = secret(key, CKK_AES)?;
@@ -144,12 +151,12 @@ impl Mac {
 
     /// What is saved of it: the length of the result, a hash of the key, and the message so far. `None` of what is not an HMAC.
     fn save(&self) -> Option<Zeroizing<Vec<u8>>> {
-        let Computing::Hmac(hmac) = &self.computing else { return None };
+        let Computing::Hmac(Hashing { key, hash, message }) = &self.computing else { return None };
         let mut room = Zeroizing::new([0; MAX_SAVED]);
-        let saved = hmac.save(&mut room);
+        let saved = message.save(&mut room);
         let mut state = Zeroizing::new(Vec::with_capacity(1 + KEY_HASH + MAX_SAVED));
         state.push(self.length as u8);
-        state.extend_from_slice(&key_hash(hmac));
+        state.extend_from_slice(&key_hash(&*key.hmac(hash).ok()?));
         state.extend_from_slice(saved);
         Some(state)
     }
@@ -162,15 +169,15 @@ impl Mac {
         let (hash, state) = state.split_first_chunk::<KEY_HASH>().ok_or(invalid)?;
         let params = if general { Params::Number(u64::from(*length)) } else { Params::None };
         let mut mac = Mac::new(Mechanism { kind: mechanism, params }, key)?;
-        let Computing::Hmac(hmac) = &mut mac.computing else { return Err(invalid) };
-        ensure(bool::from(key_hash(hmac).ct_eq(hash)), CKR_KEY_CHANGED)?;
-        hmac.restore(state).map_err(|_| invalid)?;
+        let Computing::Hmac(Hashing { key, hash: method, message }) = &mut mac.computing else { return Err(invalid) };
+        ensure(bool::from(key_hash(&*key.hmac(method)?).ct_eq(hash)), CKR_KEY_CHANGED)?;
+        message.restore(state).map_err(|_| invalid)?;
         Ok(mac)
     }
 
     fn take(&mut self, part: &[u8]) -> Result {
         match &mut self.computing {
-            Computing::Hmac(hmac) => hmac.update(part),
+            Computing::Hmac(hmac) => hmac.message.update(part),
             Computing::Cmac(cmac) => cmac.update(part),
             Computing::Gmac(gmac) => keep(&mut gmac.message, part)?,
         }
@@ -181,11 +188,12 @@ impl Mac {
     fn result(&mut self) -> Result<Zeroizing<[u8; MAX_SIZE]>> {
         let mut out = Zeroizing::new([0; MAX_SIZE]);
         match &mut self.computing {
-            Computing::Hmac(hmac) => hmac.finish(&mut *out),
+            Computing::Hmac(Hashing { key, hash, message }) => message.finish(&*key.hmac(hash)?, &mut *out),
             Computing::Cmac(cmac) => cmac.finish(&mut *out),
             Computing::Gmac(Gmac { key, iv, message }) => {
                 let mut tag = [0; 16];
-                gcm_parts::message(key.value()?, true, iv, message, InOut::in_place(&mut []), &mut tag)
+                key.gcm()?
+                    .message(true, iv, message, InOut::in_place(&mut []), &mut tag)
                     .map_err(|_| Rv(CKR_DATA_LEN_RANGE))?;
                 out[..16].copy_from_slice(&tag);
             }

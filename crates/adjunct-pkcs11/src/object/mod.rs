@@ -11,7 +11,12 @@ pub mod spki;
 pub mod table;
 
 use crate::rv::{Result, ensure};
-use adjunct::memory::WriteOnce;
+use crate::uses;
+use adjunct::counters::Strength;
+use adjunct::memory::{Kept, WriteOnce};
+use adjunct::ops::aead::gcm_parts;
+use adjunct::ops::digest::Method;
+use adjunct::ops::mac::Hmac;
 use attributes::Attributes;
 use cryptoki_sys::*;
 use key::Key;
@@ -23,12 +28,17 @@ pub struct Object {
     pub attributes: Attributes,
     /// The key, once it has been made of the attributes.
     key: WriteOnce<Arc<Key>>,
+    /// A secret key as HMAC takes it, over the hash that it was first used with, and as AES-GCM does.
+    hmac: WriteOnce<Box<Hmac>>,
+    gcm: WriteOnce<Box<gcm_parts::Key>>,
+    /// Its strength, once it has been asked for.
+    strength: WriteOnce<Strength>,
 }
 
 impl Object {
     /// Of attributes that [`complete`] has made whole.
     pub fn new(attributes: Attributes) -> Object {
-        Object { attributes, key: WriteOnce::default() }
+        Object { attributes, ..Object::default() }
     }
 
     /// Of attributes, and the key that is made of them.
@@ -69,6 +79,36 @@ impl Object {
         let key = Arc::new(Key::of(&self.attributes)?);
         self.key.keep(key.clone());
         Ok(key)
+    }
+
+    /// The key of an HMAC, made at its first use. Over another hash than then it is made each time.
+    ///
+    /// # Errors
+    /// Those of [`Object::value`], `CKR_HOST_MEMORY`.
+    pub fn hmac(&self, hash: &'static Method) -> Result<Kept<'_, Box<Hmac>>> {
+        let make = || -> Result<Box<Hmac>> { Ok(adjunct::memory::boxed(Hmac::new(hash, self.value()?)?)?) };
+        let kept = self.hmac.get_or_make(make)?;
+        if std::ptr::eq(kept.method(), hash) { Ok(kept) } else { Ok(Kept::Own(make()?)) }
+    }
+
+    /// The key of AES-GCM, made at its first use.
+    ///
+    /// # Errors
+    /// Those of [`Object::value`], `CKR_KEY_SIZE_RANGE`, `CKR_HOST_MEMORY`.
+    pub fn gcm(&self) -> Result<Kept<'_, Box<gcm_parts::Key>>> {
+        let make = || {
+            let key = gcm_parts::Key::new(self.value()?).map_err(crate::mechanism::cipher::key_size)?;
+            Ok(adjunct::memory::boxed(key)?)
+        };
+        self.gcm.get_or_make(make)
+    }
+
+    /// How strong the key is.
+    pub fn strength(&self) -> Strength {
+        match self.strength.get() {
+            Some(strength) => *strength,
+            None => *self.strength.keep(uses::strength(self)),
+        }
     }
 
     /// The value of a secret key.

@@ -5,13 +5,19 @@ use super::attributes::{Attributes, Value};
 use crate::handle::Handle;
 use crate::rv::{Result, Rv, fail};
 use adjunct::lock::Lock;
-use adjunct::slab::{Entry, Slab};
+use adjunct::slab::{Entry, Number, Slab};
 use cryptoki_sys::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::{AcqRel, Acquire};
 
 /// Objects of all tokens, by handle.
 static PLACES: Slab<Place> = Slab::new();
+
+/// Objects as they are now: a change puts another there. So the way of an operation to its key has no lock, and who finds a version
+/// gone looks which is the next.
+static VERSIONS: Slab<Arc<Object>> = Slab::new();
 
 /// Where an object is.
 #[derive(Debug)]
@@ -20,19 +26,39 @@ pub struct Place {
     table: u64,
     /// The session that it ends with.
     session: Option<Handle>,
-    object: Lock<Arc<Object>>,
+    /// The number in [`VERSIONS`] of the object as it is now.
+    version: AtomicU64,
 }
 
 impl Place {
     /// The object as it is now.
     pub fn object(&self) -> Arc<Object> {
-        // Abandoned or not: the pointer is one word.
-        self.object.hold(|object, _| object.clone())
+        loop {
+            let version = Number::from_integer(self.version.load(Acquire));
+            if let Some(object) = version.and_then(|version| VERSIONS.get(version)) {
+                return Arc::clone(&object);
+            }
+            std::hint::spin_loop();
+        }
+    }
+
+    /// Puts another version there; the old one goes with its last user.
+    fn change(&self, object: Arc<Object>) -> Result {
+        let new = VERSIONS.keep(VERSIONS.insert(object)?);
+        let old = self.version.swap(new.get(), AcqRel);
+        drop(Number::from_integer(old).and_then(|old| VERSIONS.retire(old)));
+        Ok(())
     }
 
     /// The session that it ends with; `None` of a token's object.
     pub fn session(&self) -> Option<Handle> {
         self.session
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        drop(Number::from_integer(*self.version.get_mut()).and_then(|version| VERSIONS.retire(version)));
     }
 }
 
@@ -90,7 +116,7 @@ impl Index {
 impl Table {
     /// An empty one, with a number that no other has.
     pub fn new() -> Table {
-        static NEXT: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(1);
+        static NEXT: AtomicU64 = AtomicU64::new(1);
         let number = NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         Table { number, index: Lock::new(Index::default()) }
     }
@@ -117,7 +143,8 @@ impl Table {
     /// `CKR_HOST_MEMORY`.
     pub fn insert(&self, object: Object, session: Option<Handle>) -> Result<Handle> {
         let object = Arc::new(object);
-        let place = Place { table: self.number, session, object: Lock::new(object.clone()) };
+        let version = VERSIONS.keep(VERSIONS.insert(object.clone())?);
+        let place = Place { table: self.number, session, version: AtomicU64::new(version.get()) };
         let handle = Handle::of(PLACES.keep(PLACES.insert(place)?));
         self.index(|index| index.add(handle, &object, session));
         Ok(handle)
@@ -149,15 +176,16 @@ impl Table {
     /// Puts another object in the place of one.
     ///
     /// # Errors
-    /// `CKR_OBJECT_HANDLE_INVALID`.
+    /// `CKR_OBJECT_HANDLE_INVALID`, `CKR_HOST_MEMORY`.
     pub fn replace(&self, handle: Handle, object: Object) -> Result {
         let (place, object) = (self.get(handle)?, Arc::new(object));
         self.index(|index| {
-            index.remove(handle, &place.object(), place.session);
-            place.object.hold(|old, _| *old = object.clone());
+            let old = place.object();
+            place.change(object.clone())?;
+            index.remove(handle, &old, place.session);
             index.add(handle, &object, place.session);
-        });
-        Ok(())
+            Ok(())
+        })
     }
 
     /// Takes away what ends with a session.

@@ -151,6 +151,12 @@ impl Store {
         }
     }
 
+    /// The same store with nothing seen of it yet and nobody logged in, for a child of fork that initializes the module.
+    pub fn anew(&self) -> Store {
+        let (path, read_only) = (self.place.path.clone(), self.place.read_only);
+        Store { tpm: self.tpm.clone(), seals: self.seals, ..Store::new(path, read_only, None) }
+    }
+
     /// Looks at the file while the module loads; what is wrong with it, in a line. One that is merely not there is not wrong.
     pub fn check(&self) -> Option<String> {
         const SMALL: u64 = 256 << 10;

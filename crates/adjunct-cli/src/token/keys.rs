@@ -50,7 +50,7 @@ pub(super) struct Export {
     which: Which,
     /// The object: the beginning of its name in the first column of `objects`, its label, or its id (hexadecimal)
     object: String,
-    /// The public key, or with --type another of several objects: certificate, public-key, private-key, secret-key
+    /// Of several objects that are called so the one of this class: certificate, public-key, private-key, secret-key
     #[arg(long = "type", value_name = "CLASS")]
     class: Option<String>,
     /// The new file, which nobody else may read; by default standard output

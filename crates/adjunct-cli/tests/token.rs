@@ -318,7 +318,7 @@ fn the_set_up_is_explained() {
     };
     explained(0, &["(PKCS #11 3.2)", "no token yet", "-> `adjunct token init --label NAME` makes one"]);
     assert_eq!(home.run(&["init", "--label", "mine"]).status, 0);
-    explained(0, &["\"mine\", 0 objects", "user PIN      set", "no process that can be seen"]);
+    explained(0, &["\"mine\", 0 objects", "user PIN      set", "loaded by"]);
     std::fs::write(home.path("wrong"), "wrong").unwrap();
     let wrong = home.failed(&["init", "--label", "mine", "--replace", "--so-pin-file", &home.path_of("wrong")]);
     assert_eq!(wrong, "wrong PIN of the security officer; 2 tries are left");

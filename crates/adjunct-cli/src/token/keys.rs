@@ -8,7 +8,7 @@ use crate::failure::cause;
 use crate::{Failure, files, output};
 use adjunct_pkcs11::der::{self, Packed};
 use adjunct_pkcs11_client::sys::*;
-use adjunct_pkcs11_client::{Attribute, Rv, Session};
+use adjunct_pkcs11_client::{Attribute, Rv, Session, Template};
 use sha2::{Digest, Sha256};
 use std::io::{IsTerminal, Write as _};
 use std::path::PathBuf;
@@ -50,7 +50,7 @@ pub(super) struct Export {
     which: Which,
     /// The object: the beginning of its name in the first column of `objects`, its label, or its id (hexadecimal)
     object: String,
-    /// The public key, or with --type another of several objects: certificate, public-key, private-key, secret-key
+    /// Of several objects that are called so the one of this class: certificate, public-key, private-key, secret-key
     #[arg(long = "type", value_name = "CLASS")]
     class: Option<String>,
     /// The new file, which nobody else may read; by default standard output
@@ -83,7 +83,7 @@ struct Importer<'a> {
 
 impl Importer<'_> {
     fn create(&mut self, attributes: &[Attribute]) -> Result<CK_OBJECT_HANDLE, Failure> {
-        let handle = self.session.create(attributes).map_err(|rv| self.refused(rv))?;
+        let handle = self.session.create(&attributes.iter().cloned().collect()).map_err(|rv| self.refused(rv))?;
         self.made.push(handle);
         Ok(handle)
     }
@@ -126,7 +126,7 @@ impl Importer<'_> {
         // Its public half first, as an object that ends with the session: the identifier is made of it.
         let mut template = numbers.clone();
         template.extend([(CKA_TOKEN, flag(false)), (CKA_PRIVATE, flag(true))]);
-        let probe = self.session.create(&template).map_err(|rv| self.refused(rv))?;
+        let probe = self.session.create(&template.into_iter().collect()).map_err(|rv| self.refused(rv))?;
         let information = self.session.attribute(probe, CKA_PUBLIC_KEY_INFO).map_err(|rv| self.refused(rv));
         let _ = self.session.destroy(probe);
         let information = information?;
@@ -250,17 +250,17 @@ fn readable(session: &Session<'_>, row: &Row, class: CK_OBJECT_CLASS) -> Result<
     }
     let under = session.generate(
         CKM_AES_KEY_GEN,
-        &[(CKA_VALUE_LEN, number(32)), (CKA_TOKEN, flag(false)), (CKA_WRAP, flag(true)), (CKA_UNWRAP, flag(true))],
+        &Template::new()
+            .with_number(CKA_VALUE_LEN, 32)
+            .with_flag(CKA_TOKEN, false)
+            .with_flag(CKA_WRAP, true)
+            .with_flag(CKA_UNWRAP, true),
     )?;
     let wrapped = session.wrap(CKM_AES_KEY_WRAP_KWP, under, row.handle)?;
     let kind = number_of(session, row.handle, CKA_KEY_TYPE).ok_or(Rv(CKR_KEY_TYPE_INCONSISTENT))?;
-    let template = [
-        (CKA_CLASS, number(class)),
-        (CKA_KEY_TYPE, number(kind)),
-        (CKA_TOKEN, flag(false)),
-        (CKA_SENSITIVE, flag(false)),
-        (CKA_EXTRACTABLE, flag(true)),
-    ];
+    let template = Template::new().with_number(CKA_CLASS, class).with_number(CKA_KEY_TYPE, kind);
+    let template =
+        template.with_flag(CKA_TOKEN, false).with_flag(CKA_SENSITIVE, false).with_flag(CKA_EXTRACTABLE, true);
     session.unwrap(CKM_AES_KEY_WRAP_KWP, under, &wrapped, &template)
 }
 

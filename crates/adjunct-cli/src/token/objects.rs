@@ -4,7 +4,7 @@ use super::secret::{Pins, Who};
 use super::{Token, Which, say};
 use crate::{Failure, output};
 use adjunct_pkcs11_client::sys::*;
-use adjunct_pkcs11_client::{Attribute, Rv, Session};
+use adjunct_pkcs11_client::{Rv, Session, Template};
 use serde::Serialize;
 use std::fmt::Write as _;
 use std::process::ExitCode;
@@ -155,8 +155,7 @@ fn row(session: &Session<'_>, handle: CK_OBJECT_HANDLE) -> Result<Row, Rv> {
 
 /// The objects that stay in the token, but those that tell of the module itself.
 fn rows(token: &Token, session: &Session<'_>) -> Result<Vec<Row>, Failure> {
-    let stay: [Attribute; 1] = [(CKA_TOKEN, flag(true))];
-    let found = session.find(&stay).map_err(|rv| token.failed(rv, None))?;
+    let found = session.find(&Template::new().with_flag(CKA_TOKEN, true)).map_err(|rv| token.failed(rv, None))?;
     let mut rows = Vec::new();
     for handle in found {
         match row(session, handle) {

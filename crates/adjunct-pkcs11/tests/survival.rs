@@ -277,3 +277,55 @@ fn closed_descriptors_are_not_missed() {
         assert_eq!(std::fs::read(path).unwrap(), b"the program's", "{}", path.display());
     }
 }
+
+/// Keys of lattices: what a thread of a program with small stacks asks for.
+fn lattices(module: Functions, session: CK_SESSION_HANDLE) -> Result<(), String> {
+    for (make, sign, set) in
+        [(CKM_ML_DSA_KEY_PAIR_GEN, Some(CKM_ML_DSA), CKP_ML_DSA_87), (CKM_ML_KEM_KEY_PAIR_GEN, None, CKP_ML_KEM_1024)]
+    {
+        let mut mechanism = CK_MECHANISM { mechanism: make, pParameter: null_mut(), ulParameterLen: 0 };
+        let (mut public, mut keys) = ([loaded::attribute(CKA_PARAMETER_SET, &set)], (0, 0));
+        let (first, second) = (&raw mut keys.0, &raw mut keys.1);
+        let rv = at!(
+            module,
+            C_GenerateKeyPair(session, &raw mut mechanism, public.as_mut_ptr(), 1, null_mut(), 0, first, second)
+        );
+        if rv != CKR_OK {
+            return Err(format!("C_GenerateKeyPair: {rv:#x}"));
+        }
+        let Some(kind) = sign else { continue };
+        let mut mechanism = CK_MECHANISM { mechanism: kind, pParameter: null_mut(), ulParameterLen: 0 };
+        let (mut data, mut out, mut length) = ([9; 32], vec![0; 8192], 8192);
+        let rvs = [
+            at!(module, C_SignInit(session, &raw mut mechanism, keys.1)),
+            at!(module, C_Sign(session, data.as_mut_ptr(), 32, out.as_mut_ptr(), &raw mut length)),
+            at!(module, C_VerifyInit(session, &raw mut mechanism, keys.0)),
+            at!(module, C_Verify(session, data.as_mut_ptr(), 32, out.as_mut_ptr(), length)),
+        ];
+        if rvs != [CKR_OK; 4] {
+            return Err(format!("{rvs:x?}"));
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn threads_may_have_small_stacks() {
+    if !inside("threads_may_have_small_stacks") {
+        return;
+    }
+    let module = functions(0);
+    module.initialize().unwrap();
+    let session = module.open(ACCELERATOR).unwrap();
+    let key = module.pair(session).unwrap();
+    let within = |kib: usize, work: fn(Functions, CK_SESSION_HANDLE, CK_OBJECT_HANDLE) -> Result<(), String>| {
+        let thread = std::thread::Builder::new().stack_size(kib << 10).spawn(move || work(module, session, key));
+        thread.unwrap().join().unwrap().unwrap();
+    };
+    within(64, |module, session, key| {
+        module.pair(session)?;
+        module.everything(key)
+    });
+    // AWS-LC has the vectors of ML-DSA-87 on the stack. 128 KiB is musl's default.
+    within(128, |module, session, _| lattices(module, session));
+}

@@ -11,7 +11,7 @@ use super::trouble::Trouble;
 use super::{Holder, Login, Store, TRIES, config, format, pins, repair};
 use crate::object::table::Table;
 use crate::rv::Rv;
-use adjunct::ops::digest::{Once, SHA256};
+use adjunct::ops::digest::{Part, SHA256};
 use cryptoki_sys::*;
 use std::path::{Path, PathBuf};
 
@@ -316,7 +316,9 @@ const SUM: usize = 32;
 
 fn sum(bytes: &[u8]) -> [u8; SUM] {
     let mut sum = [0; SUM];
-    Once::new(&SHA256).run(bytes, &mut sum);
+    let mut part = Part::new(&SHA256);
+    part.update(bytes);
+    part.finish(&mut sum);
     sum
 }
 

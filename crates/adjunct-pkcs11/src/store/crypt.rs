@@ -6,7 +6,7 @@ use super::trouble::Trouble;
 use adjunct::InOut;
 use adjunct::ops::aead::gcm_parts;
 use adjunct::ops::digest::SHA256;
-use adjunct::ops::mac::Hmac;
+use adjunct::ops::mac::hmac_within;
 use adjunct::ops::random::random;
 use argon2::{Algorithm, Argon2, Block, Params, Version};
 use rustix::time::{ClockId, clock_gettime};
@@ -38,17 +38,14 @@ adjunct::opaque_debug!(Keys);
 pub fn hmac(key: &[u8], parts: &[&[u8]]) -> Secret {
     let mut result = Zeroizing::new([0; 32]);
     // SHA-256 has an HMAC, so this is one.
-    if let Ok(mut mac) = Hmac::new(&SHA256, key) {
-        parts.iter().for_each(|part| mac.update(part));
-        mac.finish(&mut result[..]);
-    }
+    let _ = hmac_within(&SHA256, key, parts, &mut result[..]);
     result
 }
 
 /// AES-256-GCM in place; the tag.
 fn gcm(key: &Secret, encrypt: bool, nonce: &[u8; 12], aad: &[u8], text: &mut [u8]) -> Result<[u8; 16]> {
     let mut tag = [0; 16];
-    gcm_parts::message(&key[..], encrypt, nonce, aad, InOut::in_place(text), &mut tag).map_err(|_| Trouble::TooLong)?;
+    gcm_parts::within(&key[..], encrypt, nonce, aad, InOut::in_place(text), &mut tag).map_err(|_| Trouble::TooLong)?;
     Ok(tag)
 }
 

@@ -2,6 +2,7 @@
 
 #![allow(unsafe_code, dead_code)]
 
+use adjunct::counters::Apart;
 use cryptoki_sys::*;
 use std::ffi::c_void;
 use std::path::{Path, PathBuf};
@@ -30,12 +31,18 @@ pub fn library() -> Option<PathBuf> {
     found
 }
 
+/// The word of the counters that a scenario has of its own.
+fn counted_apart(test: &str) -> String {
+    format!("p11{:x}{}", std::process::id(), test.len())
+}
+
 /// This program again, for one of its tests, with a home of its own.
 pub fn command(test: &str, home: &Path) -> Command {
     let mut command = Command::new(std::env::current_exe().expect("this program"));
     command.args([test, "--exact", "--nocapture", "--test-threads=1"]);
     command.env("SCENARIO", test).env("XDG_DATA_HOME", home).env("XDG_CONFIG_HOME", home).env("HOME", home);
     command.env_remove("ADJUNCT_PKCS11_CONF").env_remove("ADJUNCT_PKCS11_TRACE");
+    command.env("ADJUNCT_STATS_KEY", counted_apart(test)).env("ADJUNCT_STATS", "on");
     command
 }
 
@@ -47,6 +54,8 @@ pub fn inside(test: &str) -> bool {
     if library().is_some() {
         let home = tempfile::tempdir().expect("a folder");
         let Output { status, stdout, stderr } = command(test, home.path()).output().expect("this program");
+        // SAFETY: no arguments.
+        let _ = Apart::of(&counted_apart(test)).delete(unsafe { libc::geteuid() });
         let (out, err) = (String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr));
         assert!(status.success(), "{test}: {status}\n{out}\n{err}");
         out.lines().filter_map(|line| line.split_once("# ")).for_each(|(_, said)| println!("{test}: {said}"));

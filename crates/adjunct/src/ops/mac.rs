@@ -108,6 +108,21 @@ impl Hmac {
     }
 }
 
+/// The HMAC of the parts of a message, of what is a part of another operation, or done for nobody who counts: it counts nothing. The
+/// first [`Method::size`] bytes of `out`.
+///
+/// # Errors
+/// As for [`Hmac::new`].
+///
+/// # Panics
+/// Where `out` is too short.
+pub fn hmac_within(method: &'static Method, key: &[u8], parts: &[&[u8]], out: &mut [u8]) -> Result<(), Error> {
+    let mut mac = cpu::Hmac::new(method, key)?;
+    parts.iter().for_each(|part| mac.update(part));
+    mac.finish(out);
+    Ok(())
+}
+
 /// A message under an [`Hmac`] that stays as it is. Its state is wiped when it goes.
 #[derive(Clone, Debug)]
 pub struct HmacMessage {

@@ -15,7 +15,7 @@ mod wire;
 use super::crypt::{Secret, hmac};
 use adjunct::InOut;
 use adjunct::ops::cipher::once;
-use adjunct::ops::digest::{Once, SHA256};
+use adjunct::ops::digest::{Part, SHA256};
 use adjunct::ops::ec::{Form, Key, MAX_FIELD, MAX_POINT};
 use adjunct::ops::random::random;
 use rustix::fd::{AsFd, OwnedFd};
@@ -179,7 +179,9 @@ fn authorization(auth: &Secret) -> Secret {
 fn sha256(parts: &[&[u8]]) -> [u8; 32] {
     let mut digest = [0; 32];
     let whole = Zeroizing::new(parts.concat());
-    Once::new(&SHA256).run(&whole, &mut digest);
+    let mut sum = Part::new(&SHA256);
+    sum.update(&whole);
+    sum.finish(&mut digest);
     digest
 }
 

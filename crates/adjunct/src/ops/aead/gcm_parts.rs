@@ -27,6 +27,17 @@ pub fn message(key: &[u8], encrypt: bool, iv: &[u8], aad: &[u8], io: InOut<'_>, 
     Ok(())
 }
 
+/// As [`message`], of what is a part of another operation, or done for nobody who counts: it counts nothing.
+///
+/// # Errors
+/// As for [`message`].
+///
+/// # Panics
+/// If the IV is empty.
+pub fn within(key: &[u8], encrypt: bool, iv: &[u8], aad: &[u8], io: InOut<'_>, tag: &mut Block) -> Result<(), Error> {
+    Gcm::once(key, encrypt, iv, aad, io, tag)
+}
+
 /// A key for messages at once, made ready once; several threads may use it at once. Wiped when dropped.
 #[derive(Debug, Clone)]
 pub struct Key {

@@ -111,7 +111,7 @@ impl Subject {
             let start = Instant::now();
             for number in self.objects..row.beside {
                 let object = named(number);
-                self.session.create_object(&object).map_err(|e| Why::of("C_CreateObject", e))?;
+                self.session.create(&object).map_err(|e| Why::of("C_CreateObject", e))?;
                 self.objects = number + 1;
                 if start.elapsed() > PATIENCE {
                     let text = format!("{number} objects took {} s", PATIENCE.as_secs());
@@ -166,25 +166,25 @@ fn thread_time() -> Duration {
 /// Object `number` of those that are looked for.
 fn named(number: usize) -> Template {
     Template::new()
-        .number(CKA_CLASS, CKO_DATA)
-        .bool(CKA_TOKEN, false)
-        .bool(CKA_PRIVATE, false)
-        .bytes(CKA_LABEL, format!("object {number}").as_bytes())
-        .bytes(CKA_VALUE, b"data")
+        .with_number(CKA_CLASS, CKO_DATA)
+        .with_flag(CKA_TOKEN, false)
+        .with_flag(CKA_PRIVATE, false)
+        .with(CKA_LABEL, format!("object {number}").as_bytes())
+        .with(CKA_VALUE, b"data")
 }
 
 fn secret(kind: CK_KEY_TYPE) -> Template {
     Template::new()
-        .number(CKA_CLASS, CKO_SECRET_KEY)
-        .number(CKA_KEY_TYPE, kind)
-        .bool(CKA_TOKEN, false)
-        .bool(CKA_SENSITIVE, false)
-        .bool(CKA_EXTRACTABLE, true)
+        .with_number(CKA_CLASS, CKO_SECRET_KEY)
+        .with_number(CKA_KEY_TYPE, kind)
+        .with_flag(CKA_TOKEN, false)
+        .with_flag(CKA_SENSITIVE, false)
+        .with_flag(CKA_EXTRACTABLE, true)
 }
 
 /// A session object that is a key with a value.
 fn key_of(kind: CK_KEY_TYPE, usage: [CK_ATTRIBUTE_TYPE; 2]) -> Template {
-    usage.into_iter().fold(secret(kind), |template, usage| template.bool(usage, true)).bytes(CKA_VALUE, &[7; 32])
+    usage.into_iter().fold(secret(kind), |template, usage| template.with_flag(usage, true)).with(CKA_VALUE, &[7; 32])
 }
 
 /// The DER of a curve's name.
@@ -198,18 +198,18 @@ fn curve(pair: Pair) -> Option<&'static [u8]> {
 }
 
 fn generate_pair(session: &Session<'_>, pair: Pair, stays: bool) -> Result<CK_OBJECT_HANDLE, Why> {
-    let public = Template::new().bool(CKA_TOKEN, stays).bool(CKA_VERIFY, true);
-    let private = Template::new().bool(CKA_TOKEN, stays).bool(CKA_PRIVATE, true).bool(CKA_SIGN, true);
+    let public = Template::new().with_flag(CKA_TOKEN, stays).with_flag(CKA_VERIFY, true);
+    let private = Template::new().with_flag(CKA_TOKEN, stays).with_flag(CKA_PRIVATE, true).with_flag(CKA_SIGN, true);
     let (mechanism, public) = match pair {
         Pair::Rsa(bits) => (
             CKM_RSA_PKCS_KEY_PAIR_GEN,
-            public.number(CKA_MODULUS_BITS, bits.into()).bytes(CKA_PUBLIC_EXPONENT, &[1, 0, 1]),
+            public.with_number(CKA_MODULUS_BITS, bits.into()).with(CKA_PUBLIC_EXPONENT, &[1, 0, 1]),
         ),
         Pair::Ed25519 => (CKM_EC_EDWARDS_KEY_PAIR_GEN, public),
         _ => (CKM_EC_KEY_PAIR_GEN, public),
     };
-    let public = curve(pair).into_iter().fold(public, |public, curve| public.bytes(CKA_EC_PARAMS, curve));
-    let made = session.generate_key_pair(Mechanism::Plain(mechanism), &public, &private);
+    let public = curve(pair).into_iter().fold(public, |public, curve| public.with(CKA_EC_PARAMS, curve));
+    let made = session.generate_pair(Mechanism::Plain(mechanism), &public, &private);
     made.map(|(_, private)| private).map_err(|e| Why::of("C_GenerateKeyPair", e))
 }
 
@@ -220,7 +220,7 @@ fn make_key(session: &Session<'_>, what: What, own: bool) -> Result<CK_OBJECT_HA
         What::Gcm(_) => key_of(CKK_AES, [CKA_ENCRYPT, CKA_DECRYPT]),
         _ => key_of(CKK_GENERIC_SECRET, [CKA_SIGN, CKA_VERIFY]),
     };
-    session.create_object(&template).map_err(|e| Why::of("C_CreateObject", e))
+    session.create(&template).map_err(|e| Why::of("C_CreateObject", e))
 }
 
 /// Runs `work` in its threads for so long, each with a session of its own.
@@ -357,34 +357,34 @@ impl State {
             What::Random => session.random(&mut out[..32]).map_err(|e| Why::of("C_GenerateRandom", e)),
             What::Generate(pair) => {
                 let key = generate_pair(session, pair, false)?;
-                session.destroy_object(key).map_err(|e| Why::of("C_DestroyObject", e))
+                session.destroy(key).map_err(|e| Why::of("C_DestroyObject", e))
             }
             What::GenerateAes => {
-                let template = secret(CKK_AES).number(CKA_VALUE_LEN, 32);
-                let key = session.generate_key(Mechanism::Plain(CKM_AES_KEY_GEN), &template);
+                let template = secret(CKK_AES).with_number(CKA_VALUE_LEN, 32);
+                let key = session.generate(Mechanism::Plain(CKM_AES_KEY_GEN), &template);
                 let key = key.map_err(|e| Why::of("C_GenerateKey", e))?;
-                session.destroy_object(key).map_err(|e| Why::of("C_DestroyObject", e))
+                session.destroy(key).map_err(|e| Why::of("C_DestroyObject", e))
             }
             What::Create => {
                 let template = key_of(CKK_AES, [CKA_ENCRYPT, CKA_DECRYPT]);
-                let key = session.create_object(&template).map_err(|e| Why::of("C_CreateObject", e))?;
-                session.destroy_object(key).map_err(|e| Why::of("C_DestroyObject", e))
+                let key = session.create(&template).map_err(|e| Why::of("C_CreateObject", e))?;
+                session.destroy(key).map_err(|e| Why::of("C_DestroyObject", e))
             }
             What::CreateToken => {
                 let template = Template::new()
-                    .number(CKA_CLASS, CKO_DATA)
-                    .bool(CKA_TOKEN, true)
-                    .bool(CKA_PRIVATE, false)
-                    .bytes(CKA_LABEL, b"made")
-                    .bytes(CKA_VALUE, b"data");
-                let object = session.create_object(&template).map_err(|e| Why::of("C_CreateObject", e))?;
-                session.destroy_object(object).map_err(|e| Why::of("C_DestroyObject", e))
+                    .with_number(CKA_CLASS, CKO_DATA)
+                    .with_flag(CKA_TOKEN, true)
+                    .with_flag(CKA_PRIVATE, false)
+                    .with(CKA_LABEL, b"made")
+                    .with(CKA_VALUE, b"data");
+                let object = session.create(&template).map_err(|e| Why::of("C_CreateObject", e))?;
+                session.destroy(object).map_err(|e| Why::of("C_DestroyObject", e))
             }
             What::Find => {
                 self.number = (self.number + 7919) % work.objects.max(1);
                 let label = format!("object {}", self.number);
-                let template = Template::new().bytes(CKA_LABEL, label.as_bytes());
-                let found = session.find_objects(&template, 2).map_err(|e| Why::of("C_FindObjects", e))?;
+                let template = Template::new().with(CKA_LABEL, label.as_bytes());
+                let found = session.find_first(&template, 2).map_err(|e| Why::of("C_FindObjects", e))?;
                 if found.len() == 1 { Ok(()) } else { Err(Why::Failed(format!("{} objects found", found.len()))) }
             }
             What::Login => {

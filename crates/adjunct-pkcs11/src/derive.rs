@@ -8,6 +8,7 @@ use crate::object::{Held, Object};
 use crate::objects::{self, insert};
 use crate::rv::{Result, Rv, ensure, fail};
 use crate::session::Session;
+use adjunct::counters::Strength;
 use cryptoki_sys::*;
 use zeroize::Zeroizing;
 
@@ -45,6 +46,11 @@ impl<'a> Deriving<'a> {
         let base = key(base)?;
         let others = derivation.others().into_iter().map(key).collect::<Result<_>>()?;
         Ok(Deriving { session, own, base, others })
+    }
+
+    /// How strong the base key is.
+    pub fn strength(&self) -> Strength {
+        self.base.strength()
     }
 
     /// The base key's value.

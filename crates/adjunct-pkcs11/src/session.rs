@@ -5,7 +5,7 @@ use crate::handle::Handle;
 use crate::messages;
 use crate::module::{Module, Slot};
 use crate::object::table::Found;
-use crate::object::{Held, Keepers, Object};
+use crate::object::{Held, Keepers, Object, Owner};
 use crate::operation::{Cipher, Digester, Signer, Verifier};
 use crate::rv::{Result, Rv, ensure, fail};
 use adjunct::lock::Lock;
@@ -65,7 +65,7 @@ const KEPT: usize = 2;
 struct Used {
     handle: CK_OBJECT_HANDLE,
     /// From the second use on: a key that is used once is not kept.
-    found: Option<(Found, Arc<Arc<Object>>)>,
+    found: Option<(Found, Arc<Owner>)>,
 }
 
 impl std::fmt::Debug for Active {
@@ -239,8 +239,8 @@ impl Session {
             });
             return Ok(Held::Own(found.object));
         }
-        let object = Arc::new(found.object.clone());
-        object.will_keep(self.handle());
+        let object = Arc::new(Owner(found.object.clone()));
+        object.0.will_keep(self.handle());
         self.hold(|active| {
             if let Some(used) = active.kept.iter_mut().find(|used| used.handle == handle.get()) {
                 // Who takes it away looks for its keepers afterwards: one of the two sees the other.

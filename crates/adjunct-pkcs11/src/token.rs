@@ -54,6 +54,11 @@ impl Token {
         Token::new("Store", Defaults { open: false }, Some(store))
     }
 
+    /// The token of a child of fork that initializes the module: the same one, with nothing that the parent has made of it.
+    pub fn anew(&self) -> Token {
+        self.store.as_ref().map_or_else(Token::accelerator, |store| Token::kept(store.anew()))
+    }
+
     fn new(model: &'static str, defaults: Defaults, store: Option<Store>) -> Token {
         let user = AtomicU8::new(LoggedIn::Nobody as u8);
         let token = Token {
@@ -83,7 +88,10 @@ impl Token {
             None => {
                 let mut label = [b' '; 32];
                 label[..6].copy_from_slice(b"icatok");
-                let flags = CKF_RNG | CKF_TOKEN_INITIALIZED | CKF_DUAL_CRYPTO_OPERATIONS;
+                // Whoever logs in though nobody has to needs no PIN: OpenSSH asks its user for one, where a token has no keys, unless
+                // the token says so.
+                let flags =
+                    CKF_RNG | CKF_TOKEN_INITIALIZED | CKF_DUAL_CRYPTO_OPERATIONS | CKF_PROTECTED_AUTHENTICATION_PATH;
                 Ok(Info { label, serial: *b"0000000000000001", flags })
             }
         }

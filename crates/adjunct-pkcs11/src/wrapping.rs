@@ -11,6 +11,8 @@ use crate::objects;
 use crate::operation::Cipher;
 use crate::rv::{Result, Rv, ensure, fail};
 use crate::session::Session;
+use crate::uses;
+use adjunct::counters::Strength;
 use cryptoki_sys::*;
 use zeroize::Zeroizing;
 
@@ -18,6 +20,9 @@ use zeroize::Zeroizing;
 pub struct Leaving {
     pub cipher: Box<dyn Cipher>,
     pub bytes: Zeroizing<Vec<u8>>,
+    /// That of the key that wraps.
+    strength: Strength,
+    mechanism: CK_MECHANISM_TYPE,
 }
 
 /// The key that wraps or unwraps, for a mechanism that does.
@@ -108,7 +113,7 @@ pub fn wrap(
         ensure(key.attributes.matches(template), CKR_KEY_HANDLE_INVALID)?;
     }
     let bytes = bytes(&key, unit(mechanism.kind))?;
-    Ok(Leaving { cipher: begin(mechanism, &with, true)?, bytes })
+    Ok(Leaving { cipher: begin(mechanism, &with, true)?, bytes, strength: with.strength(), mechanism: mechanism.kind })
 }
 
 impl Leaving {
@@ -121,11 +126,13 @@ impl Leaving {
     ///
     /// # Errors
     /// `CKR_KEY_SIZE_RANGE` where the key has a length that the mechanism does not take.
-    pub fn wrap(self, out: &mut [u8]) -> Result<usize> {
-        self.cipher.once(&self.bytes, out).map_err(|error| match error {
+    pub fn wrap(self, session: &Session, out: &mut [u8]) -> Result<usize> {
+        let length = self.cipher.once(&self.bytes, out).map_err(|error| match error {
             Rv(CKR_DATA_LEN_RANGE) => Rv(CKR_KEY_SIZE_RANGE),
             error => error,
-        })
+        })?;
+        uses::count(session, self.mechanism, self.strength);
+        Ok(length)
     }
 }
 
@@ -188,5 +195,7 @@ pub fn unwrap(
         _ => return fail(CKR_TEMPLATE_INCONSISTENT),
     }
     let object = session.slot().token.defaults.object(template, Origin::Unwrapped)?;
-    objects::insert(session, own, object)
+    let handle = objects::insert(session, own, object)?;
+    uses::count(session, mechanism.kind, with.strength());
+    Ok(handle)
 }

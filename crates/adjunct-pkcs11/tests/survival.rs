@@ -44,7 +44,7 @@ fn strict_child(strict: Functions, session: CK_SESSION_HANDLE, number: u64) -> R
     if rv != CKR_CRYPTOKI_NOT_INITIALIZED {
         return Err(format!("before C_Initialize: {rv:#x}"));
     }
-    if number % 4 == 0 {
+    if number.is_multiple_of(4) {
         // As pkcs11-provider does.
         let rv = at!(strict, C_Finalize(null_mut()));
         if rv != CKR_CRYPTOKI_NOT_INITIALIZED {

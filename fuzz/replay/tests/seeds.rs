@@ -46,6 +46,12 @@ mod openssl_cnf;
 #[path = "../../fuzz_targets/params.rs"]
 mod params;
 #[allow(unused_attributes, reason = "a program of its own where it is fuzzed")]
+#[path = "../../fuzz_targets/pkcs11.rs"]
+mod pkcs11;
+#[allow(unused_attributes, reason = "a program of its own where it is fuzzed")]
+#[path = "../../fuzz_targets/pkcs11_blobs.rs"]
+mod pkcs11_blobs;
+#[allow(unused_attributes, reason = "a program of its own where it is fuzzed")]
 #[path = "../../fuzz_targets/programs.rs"]
 mod programs;
 #[allow(unused_attributes, reason = "a program of its own where it is fuzzed")]

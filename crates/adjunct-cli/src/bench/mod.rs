@@ -32,6 +32,7 @@ enum Command {
     Bulk(bulk::Args),
     Accelerator(accelerator::Args),
     Pkcs11(pkcs11::Args),
+    Java(crate::java::bench::Args),
 }
 
 /// Runs the subcommand.
@@ -52,6 +53,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
         Command::Bulk(args) => bulk::run(args),
         Command::Accelerator(args) => accelerator::run(args, meter),
         Command::Pkcs11(args) => pkcs11::run(args),
+        Command::Java(args) => crate::java::bench::run(args),
     }
 }
 
@@ -81,7 +83,7 @@ impl From<Error> for Failure {
 }
 
 /// Parses `--seconds`.
-fn seconds(text: &str) -> Result<f64, String> {
+pub(crate) fn seconds(text: &str) -> Result<f64, String> {
     match text.parse() {
         Ok(value) if (0.001..=3600.0).contains(&value) => Ok(value),
         _ => Err("a number from 0.001 to 3600".to_owned()),

@@ -67,7 +67,10 @@ fn padded(line: &[u8]) -> [u8; 32] {
 }
 
 /// Reads a line, without its end, byte by byte: what follows is the next question's, and no buffer keeps a PIN.
-fn line() -> Result<Option<Line>, Failure> {
+///
+/// # Errors
+/// As [`pin`].
+pub(crate) fn line() -> Result<Option<Line>, Failure> {
     let mut line = Zeroizing::new(Vec::with_capacity(LONGEST));
     let mut byte = Zeroizing::new([0]);
     loop {

@@ -11,8 +11,12 @@ pub enum Held {
     /// As the token's table has it.
     Own(Arc<Object>),
     /// As a session has it.
-    Kept(Arc<Arc<Object>>),
+    Kept(Arc<Owner>),
 }
+
+/// One owner of those that the table counts, which a session's count of its own.
+#[derive(Debug)]
+pub struct Owner(pub Arc<Object>);
 
 impl Deref for Held {
     type Target = Object;
@@ -21,7 +25,7 @@ impl Deref for Held {
     fn deref(&self) -> &Object {
         match self {
             Held::Own(object) => object,
-            Held::Kept(object) => object,
+            Held::Kept(owner) => &owner.0,
         }
     }
 }

@@ -13,13 +13,15 @@ pub mod table;
 
 use crate::handle::Handle;
 use crate::rv::{Result, ensure};
+use crate::uses;
+use adjunct::counters::Strength;
 use adjunct::memory::{Kept, WriteOnce};
 use adjunct::ops::aead::gcm_parts;
 use adjunct::ops::digest::Method;
 use adjunct::ops::mac::Hmac;
 use attributes::Attributes;
 use cryptoki_sys::*;
-pub use held::Held;
+pub use held::{Held, Owner};
 use key::Key;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -34,6 +36,8 @@ pub struct Object {
     /// A secret key as HMAC takes it, over the hash that it was first used with, and as AES-GCM does.
     hmac: WriteOnce<Box<Hmac>>,
     gcm: WriteOnce<Box<gcm_parts::Key>>,
+    /// Its strength, once it has been asked for.
+    strength: WriteOnce<Strength>,
     /// Which sessions keep it: 0 none, [`MANY`] several, else the one of this handle.
     keepers: AtomicU64,
 }
@@ -139,6 +143,14 @@ impl Object {
             Ok(adjunct::memory::boxed(key)?)
         };
         self.gcm.get_or_make(make)
+    }
+
+    /// How strong the key is.
+    pub fn strength(&self) -> Strength {
+        match self.strength.get() {
+            Some(strength) => *strength,
+            None => *self.strength.keep(uses::strength(self)),
+        }
     }
 
     /// The value of a secret key.

@@ -412,11 +412,6 @@ pub fn restore(token: &Configured, backup: &[u8], officer: bool, pin: &[u8], rep
     done.map_err(line(token))?
 }
 
-/// Whether a path is a backup's, by its first bytes.
-pub fn is_backup(bytes: &[u8]) -> bool {
-    bytes.starts_with(BACKUP_MAGIC)
-}
-
 /// The directory of a token's file.
 pub fn directory(token: &Configured) -> &Path {
     token.path.parent().unwrap_or(Path::new("/"))

@@ -19,7 +19,7 @@ const OURS: Mode = Mode::RUSR.union(Mode::WUSR);
 const FLAGS: OFlags = OFlags::CLOEXEC.union(OFlags::NOFOLLOW).union(OFlags::NONBLOCK).union(OFlags::NOCTTY);
 
 /// Where a store is.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Place {
     pub path: PathBuf,
     /// Never written to, by word of the administrator.

@@ -139,16 +139,25 @@ pub struct Info {
 impl Store {
     /// That of a file, which need not be there. `tpm`: where the TPM is that new PINs are sealed by.
     pub fn new(path: PathBuf, read_only: bool, tpm: Option<PathBuf>) -> Store {
+        Store::of(Place { path, read_only }, tpm.is_some(), Tpm::new(tpm))
+    }
+
+    fn of(place: Place, seals: bool, tpm: Tpm) -> Store {
         Store {
-            seals: tpm.is_some(),
-            tpm: Tpm::new(tpm),
-            place: Place { path, read_only },
+            seals,
+            tpm,
+            place,
             state: Lock::new(State::default()),
             login: Lock::new(None),
             current: AtomicU64::new(0),
             initialized: AtomicBool::new(false),
             unwritten: [AtomicU8::new(0), AtomicU8::new(0)],
         }
+    }
+
+    /// The same store with nothing seen of it yet and nobody logged in, for a child of fork that initializes the module.
+    pub fn anew(&self) -> Store {
+        Store::of(self.place.clone(), self.seals, self.tpm.clone())
     }
 
     /// Looks at the file while the module loads; what is wrong with it, in a line. One that is merely not there is not wrong.

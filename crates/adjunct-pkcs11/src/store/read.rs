@@ -48,6 +48,16 @@ pub fn find(objects: &Table, uid: &Uid) -> Option<Handle> {
     found.into_iter().find(|handle| objects.get(*handle).is_ok_and(|place| place.session().is_none()))
 }
 
+/// Where the table has objects of the file: all of them.
+fn places(objects: &Table) -> BTreeMap<Uid, Handle> {
+    let all = objects.find(&Attributes::default(), true);
+    let place = |handle: Handle| {
+        let place = objects.get(handle).ok().filter(|place| place.session().is_none())?;
+        Some((uid_of(&place.object().attributes)?, handle))
+    };
+    all.into_iter().filter_map(place).collect()
+}
+
 /// Takes the file's objects out of the table, less those that `stay`. The standard's own objects are in no file.
 pub fn forget(objects: &Table, stay: impl Fn(&Uid) -> bool) {
     objects.remove_all(|place| {
@@ -114,7 +124,7 @@ impl Store {
             let frames = format::frames(&bytes, token.number)?;
             let changes = token.take(&frames, login)?;
             if token.loaded {
-                token.show(objects, login, &BTreeMap::new(), &changes)?;
+                token.show(objects, login, &BTreeMap::new(), &changes, |uid| find(objects, uid))?;
             }
             token.writable = writable;
             state.seen = Some(seen);
@@ -126,7 +136,10 @@ impl Store {
         let before = state.token.take().filter(|before| before.loaded && before.header == token.header);
         if token.loaded {
             forget(objects, |uid| token.objects.contains_key(uid));
-            token.show(objects, login, &before.map(|before| before.objects).unwrap_or_default(), &changes)?;
+            // All at once: of thousands, most often none is there yet.
+            let there = places(objects);
+            let before = before.map(|before| before.objects).unwrap_or_default();
+            token.show(objects, login, &before, &changes, |uid| there.get(uid).copied())?;
         }
         *state = State { seen: Some(seen), trouble: None, token: Some(token) };
         self.initialized.store(true, Relaxed);
@@ -222,9 +235,10 @@ impl Initialized {
         login: Option<&Login>,
         before: &BTreeMap<Uid, Known>,
         changes: &Changes<'_>,
+        place: impl Fn(&Uid) -> Option<Handle>,
     ) -> Result {
         for (uid, record) in changes {
-            let there = find(objects, uid);
+            let there = place(uid);
             let seen = match record.kind {
                 Kind::Open => true,
                 Kind::Sealed => login.is_some(),

@@ -336,3 +336,40 @@ fn the_seed_of_fuzzing_is_a_token() {
     assert_eq!(repair::check(seed, &login).unwrap().objects, 3);
     admin::fuzz(seed);
 }
+
+/// Seeds with some bytes changed, moved and cut, as fuzzing would do it; `ADJUNCT_RANDOM` says how many.
+#[test]
+fn random_changes_do_no_harm() {
+    let seed = include_bytes!("../../../../fuzz/seeds/token_store/token");
+    let count = std::env::var("ADJUNCT_RANDOM").ok().and_then(|count| count.parse().ok()).unwrap_or(3000_u64);
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut random = |below: usize| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 11) as usize % below.max(1)
+    };
+    for _ in 0..count {
+        let mut bytes = seed.to_vec();
+        for _ in 0..=random(4) {
+            let (at, length) = (random(bytes.len()), random(200));
+            let end = (at + length).min(bytes.len());
+            match random(6) {
+                0 => bytes[at] ^= 1 << random(8),
+                1 => bytes[at..end].fill([0, 0xff, 0x5a][random(3)]),
+                2 => drop(bytes.drain(at..end)),
+                3 => bytes.truncate(at.max(1)),
+                4 => {
+                    let part = bytes[at..end].to_vec();
+                    let to = random(bytes.len());
+                    bytes.splice(to..to, part);
+                }
+                _ => bytes[at] = random(256) as u8,
+            }
+            if bytes.is_empty() {
+                bytes.push(0);
+            }
+        }
+        admin::fuzz(&bytes);
+    }
+}

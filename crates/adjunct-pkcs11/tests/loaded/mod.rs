@@ -1,6 +1,6 @@
 //! The module as programs have it: the shared library, loaded at run time, in a process for each scenario.
 
-#![allow(unsafe_code, dead_code)]
+#![allow(unsafe_code, dead_code, clippy::macro_metavars_in_unsafe)]
 
 use adjunct::counters::Apart;
 use cryptoki_sys::*;

@@ -1,6 +1,6 @@
 //! The module as programs have it: the shared library, loaded at run time, in a process for each scenario.
 
-#![allow(unsafe_code, dead_code, clippy::macro_metavars_in_unsafe)]
+#![allow(unsafe_code, dead_code)]
 
 use adjunct::counters::Apart;
 use cryptoki_sys::*;
@@ -66,10 +66,18 @@ pub fn inside(test: &str) -> bool {
 /// Calls a function of a list; its return value.
 #[macro_export]
 macro_rules! at {
-    ($list:expr, $name:ident($($argument:expr),* $(,)?)) => {{
+    // The arguments are computed one after the other, outside of what is unsafe.
+    (@ $list:ident $name:ident [$($done:ident)*]) => {{
         let function = $list.$name.expect(stringify!($name));
         // SAFETY: the arguments are what the standard says, or what the module has to refuse.
-        unsafe { function($($argument),*) }
+        unsafe { function($($done),*) }
+    }};
+    (@ $list:ident $name:ident [$($done:ident)*] $argument:expr, $($rest:expr,)*) => {
+        match $argument { argument => $crate::at!(@ $list $name [$($done)* argument] $($rest,)*) }
+    };
+    ($list:expr, $name:ident($($argument:expr),* $(,)?)) => {{
+        let list = &$list;
+        $crate::at!(@ list $name [] $($argument,)*)
     }};
 }
 

@@ -9,6 +9,7 @@ pub mod session;
 pub mod ssh;
 pub mod system;
 pub mod tls;
+pub mod token;
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};

@@ -42,6 +42,15 @@ fn current() -> Option<&'static Module> {
     unsafe { MODULE.load(Acquire).as_ref() }
 }
 
+/// The slots that the configuration gives. A child of fork has its parent's instead: its environment, by which the configuration is
+/// found, may be another, as in nginx's workers, which start without one.
+fn found() -> Vec<Slot> {
+    let (stores, wrong) = config::stores();
+    wrong.iter().for_each(|line| adjunct::diag::warn(line));
+    let stores = stores.into_iter().map(|(id, store)| Slot { id, token: Token::kept(store) });
+    std::iter::once(Slot { id: ACCELERATOR, token: Token::accelerator() }).chain(stores).collect()
+}
+
 impl Module {
     /// The module, where it is initialized. `inherited`: a child of fork goes on with its parent's.
     ///
@@ -60,6 +69,7 @@ impl Module {
     /// `CKR_CRYPTOKI_ALREADY_INITIALIZED`.
     pub fn initialize(inherited: bool) -> Result {
         adjunct::init();
+        adjunct::counters::open_uses();
         let process = fork::generation();
         let old = MODULE.load(Acquire);
         // SAFETY: null, or a box that is never freed.
@@ -70,10 +80,10 @@ impl Module {
             let fresh = epoch % 2 == 0 && module.epoch.compare_exchange(epoch, epoch + 1, AcqRel, Acquire).is_ok();
             return if fresh { Ok(()) } else { fail(CKR_CRYPTOKI_ALREADY_INITIALIZED) };
         }
-        let (stores, wrong) = config::stores();
-        wrong.iter().for_each(|line| adjunct::diag::warn(line));
-        let stores = stores.into_iter().map(|(id, store)| Slot { id, token: Token::kept(store) });
-        let slots = std::iter::once(Slot { id: ACCELERATOR, token: Token::accelerator() }).chain(stores).collect();
+        // SAFETY: null, or a box that is never freed.
+        let slots = unsafe { old.as_ref() }.map_or_else(found, |parent| {
+            parent.slots.iter().map(|slot| Slot { id: slot.id, token: slot.token.anew() }).collect()
+        });
         let module = Box::into_raw(Box::new(Module {
             process,
             epoch: AtomicU64::new(1),

@@ -6,6 +6,7 @@
 pub mod accelerator;
 pub mod bulk;
 pub mod openssl;
+pub mod pkcs11;
 mod report;
 mod sink;
 
@@ -30,6 +31,7 @@ enum Command {
     Openssl(openssl::Args),
     Bulk(bulk::Args),
     Accelerator(accelerator::Args),
+    Pkcs11(pkcs11::Args),
     Java(crate::java::bench::Args),
 }
 
@@ -38,12 +40,19 @@ enum Command {
 /// # Errors
 /// [`Failure`] with the one line to show.
 pub fn run(args: &Args) -> Result<ExitCode, Failure> {
+    if let Command::Pkcs11(args) = &args.command
+        && args.is_worker()
+    {
+        // It counts where the process counts that started it.
+        return pkcs11::run(args);
+    }
     // Before anything opens the counters.
     let meter = Meter::start();
     match &args.command {
         Command::Openssl(args) => openssl::run(args),
         Command::Bulk(args) => bulk::run(args),
         Command::Accelerator(args) => accelerator::run(args, meter),
+        Command::Pkcs11(args) => pkcs11::run(args),
         Command::Java(args) => crate::java::bench::run(args),
     }
 }

@@ -8,6 +8,8 @@ use crate::objects;
 use crate::operation::Digester;
 use crate::rv::{Result, ensure};
 use crate::session::{Active, Running, Session};
+use crate::uses;
+use adjunct::counters::Strength;
 use adjunct::ops::random::Generator;
 use cryptoki_sys::*;
 
@@ -43,7 +45,9 @@ calls! {
         }
         ensure(!session.runs(field), CKR_OPERATION_ACTIVE)?;
         let mechanism = mechanism(pMechanism)?;
-        session.begin(field, Running::new(mechanism.kind, false, digest::begin(mechanism)?))
+        session.begin(field, Running::new(mechanism.kind, false, digest::begin(mechanism)?))?;
+        uses::count(&session, mechanism.kind, Strength::None);
+        Ok(())
     }
 
     /// PKCS #11 5.12.2.

@@ -272,13 +272,131 @@ fn what_is_no_jdk_gets_one_line() {
     assert_eq!(adjunct(&["check", "--dialect", "openjdk-5", "/dev/null"]).status.code(), Some(2));
 }
 
-/// A PKCS #11 module whose first slot takes keys without a PIN, where one is to be had.
+/// Adjunct's own module, as cargo builds it beside the command, or the one named.
+fn module_beside() -> Option<String> {
+    let beside = Path::new(env!("CARGO_BIN_EXE_adjunct")).with_file_name("libadjunct_pkcs11.so");
+    std::env::var("ADJUNCT_TEST_PKCS11").ok().or_else(|| {
+        let found = beside.is_file().then(|| beside.to_str().unwrap().to_owned());
+        if found.is_none() {
+            eprintln!("SKIPPED: {} is not built", beside.display());
+        }
+        found
+    })
+}
+
+/// A PKCS #11 module whose first slot takes keys without a PIN, for what takes minutes.
 fn module() -> Option<String> {
     let module = std::env::var("ADJUNCT_TEST_PKCS11").ok().filter(|m| Path::new(m).is_file());
     if module.is_none() {
         eprintln!("no module in ADJUNCT_TEST_PKCS11: skipped");
     }
     module
+}
+
+#[test]
+fn a_handshake_is_told_part_by_part() {
+    let Some(module) = module_beside() else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let config = dir.path().join("rsa.cfg");
+    let write =
+        |text: &str| fs::write(&config, format!("name = t\nlibrary = {module}\nslotListIndex = 0\n{text}\n")).unwrap();
+    // One that is listed costs a run of half a dozen seconds: the newest.
+    let Some(home) = jdks().pop() else { return };
+    let verify = |more: &[&str]| {
+        let words = ["verify", "--jdk", home.to_str().unwrap(), "--config", config.to_str().unwrap()];
+        adjunct(&[&words[..], more].concat())
+    };
+    write("enabledMechanisms = { CKM_RSA_PKCS CKM_RSA_PKCS_PSS }");
+    let done = verify(&["--json"]);
+    assert!(done.status.success(), "{}{}", said(&done), String::from_utf8_lossy(&done.stdout));
+    let report: Value = serde_json::from_slice(&done.stdout).unwrap();
+    let handshakes = report["handshakes"].as_array().unwrap();
+    assert_eq!(handshakes.len(), 4, "{report}");
+    for handshake in handshakes {
+        let served = |part: &str| {
+            let all = handshake["services"].as_array().unwrap().iter();
+            all.filter(|s| s["part"] == part).map(|s| s["served"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+        };
+        let rsa = handshake["name"].as_str().unwrap().ends_with("RSA");
+        let by = if rsa { "SunPKCS11-t" } else { "SunEC" };
+        assert_eq!(served("signature"), [by], "{handshake}");
+        assert_eq!(served("verification"), [by], "{handshake}");
+        assert!(!served("key-exchange").is_empty() && !served("bulk").is_empty() && !served("digest").is_empty());
+        let counted = handshake["counted"].as_array().unwrap();
+        let signed = counted.iter().find(|c| c["function"] == "RSA-CRT");
+        assert_eq!(signed.map(|c| c["hardware"].as_u64().unwrap() + c["software"].as_u64().unwrap()), rsa.then_some(1));
+    }
+    // Refused here as Java would refuse it, which would go on without a word.
+    write("tokenlabel = x");
+    let refused = verify(&[]);
+    assert_eq!((refused.status.code(), said(&refused).lines().count()), (Some(1), 1));
+    assert!(said(&refused).contains("rsa.cfg:4: ") && said(&refused).contains("tokenlabel"), "{}", said(&refused));
+    // A file of security properties that names it: the provider is absent.
+    let security = dir.path().join("x.security");
+    fs::write(&security, format!("security.provider.13=SunPKCS11 {}\n", config.display())).unwrap();
+    let absent = adjunct(&["verify", "--jdk", home.to_str().unwrap(), "--config", security.to_str().unwrap()]);
+    assert_eq!((absent.status.code(), said(&absent).lines().count()), (Some(1), 1));
+    assert!(said(&absent).contains("has no provider of it"), "{}", said(&absent));
+}
+
+#[test]
+fn what_verify_cannot_use_gets_one_line() {
+    let Some(home) = jdks().pop() else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let config = dir.path().join("a.cfg");
+    let verify =
+        |jdk: &Path| adjunct(&["verify", "--jdk", jdk.to_str().unwrap(), "--config", config.to_str().unwrap()]);
+    let line = |output: Output, what: &str| {
+        assert_eq!((output.status.code(), said(&output).lines().count()), (Some(1), 1), "{}", said(&output));
+        assert!(said(&output).contains(what), "{}", said(&output));
+    };
+    line(verify(dir.path()), "is no JDK: there is no bin/java in it");
+    line(verify(&home), "a.cfg: No such file or directory");
+    fs::write(&config, "name = a\nlibrary = /no/such/module.so\n").unwrap();
+    line(verify(&home), "/no/such/module.so");
+    fs::write(&config, "-Djava.security.properties=x\n").unwrap();
+    line(verify(&home), "these are options of a JVM");
+}
+
+#[test]
+fn the_experiment_is_made_with_liberty() {
+    // A gigabyte in the cache, and minutes.
+    let (Some(module), Ok(cache)) = (module(), std::env::var("ADJUNCT_TEST_LIBERTY")) else {
+        eprintln!("SKIPPED: ADJUNCT_TEST_LIBERTY names no cache for adjunct bench java");
+        return;
+    };
+    let Some(home) = jdks().into_iter().next() else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let page = dir.path().join("page.html");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_adjunct"));
+    command.args([
+        "bench",
+        "java",
+        "--json",
+        "-",
+        "--trust-module",
+        "--seconds",
+        "4",
+        "--rounds",
+        "2",
+        "--warm-up",
+        "4",
+    ]);
+    command.args(["--rows", "http,stock,rsa,all,peer-rsa", "--threads", "8", "--cache", &cache, "--module", &module]);
+    let done = command.arg("--jdk").arg(home).arg("--html").arg(&page).output().unwrap();
+    assert!(done.status.success(), "{}", said(&done));
+    let report: Value = serde_json::from_slice(&done.stdout).unwrap();
+    let rows = report["rows"].as_array().unwrap();
+    assert!(rows.len() >= 8, "{report}");
+    for row in rows {
+        assert!(row["requests_per_second"].as_f64().unwrap() > 0.0 && row["errors"] == 0, "{row}");
+        let secure = row["name"] != "http";
+        let fresh = row["connections"] == "new";
+        assert_eq!(row["handshakes_per_second"].as_f64().unwrap() > 0.0, secure && fresh, "{row}");
+        let signed = row["icastats"].as_array().unwrap().iter().any(|c| c[0] == "RSA-CRT");
+        assert_eq!(signed, fresh && (row["name"] == "rsa" || row["name"] == "all"), "{row}");
+    }
+    assert!(fs::read_to_string(page).unwrap().contains("</html>"));
 }
 
 #[test]

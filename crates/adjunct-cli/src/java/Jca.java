@@ -1,6 +1,8 @@
 // Run by `adjunct java`: java Jca.java probe CONFIG, or java Jca.java bench CONFIG MILLISECONDS ROW...
 // Each line that it writes for the command begins with '@'; SunPKCS11 itself prints the others (showInfo).
 
+import java.lang.management.ManagementFactory;
+import java.lang.management.ThreadMXBean;
 import java.nio.ByteBuffer;
 import java.security.GeneralSecurityException;
 import java.security.Key;
@@ -227,13 +229,15 @@ public class Jca {
         }
     }
 
-    /** Nanoseconds of one of n calls. */
+    static final ThreadMXBean THREADS = ManagementFactory.getThreadMXBean();
+
+    /** Nanoseconds of one of n calls, in processor time: what else runs on the machine does not count. */
     static double batch(Call call, Provider p, int n) throws Exception {
-        long start = System.nanoTime();
+        long start = THREADS.getCurrentThreadCpuTime();
         for (int i = 0; i < n; i++) {
             call.with(p);
         }
-        return (System.nanoTime() - start) / (double) n;
+        return Math.max(1, THREADS.getCurrentThreadCpuTime() - start) / (double) n;
     }
 
     static double median(double[] values, int n) {

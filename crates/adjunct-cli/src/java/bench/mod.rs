@@ -83,7 +83,7 @@ pub struct Args {
     /// In how many rounds; in each the rows take turns
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
     rounds: u32,
-    /// Seconds of load before each row is first measured, until Java has compiled what it needs
+    /// Seconds of load for each row before any is measured, until Java has compiled what it needs
     #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value = "30")]
     warm_up: f64,
     /// JMeter's threads
@@ -330,6 +330,16 @@ impl Bench<'_> {
         }));
         let count = servers.len();
         let each = args.seconds / f64::from(args.rounds);
+        let url = |kind: Kind, server: &Server| match kind {
+            Kind::Http => format!("http://127.0.0.1:{}/", server.http),
+            _ => format!("https://127.0.0.1:{}/", server.https),
+        };
+        // Before any row is measured, all are warm, and so is JMeter.
+        for (place, (kind, server)) in servers.iter().enumerate() {
+            self.progress
+                .set(0.0, &format!("warming up: {} ({} of {count}), connections {way}", kind.name(), place + 1));
+            load.row(&url(*kind, server), (args.warm_up, 0.1), || Ok(()), || Ok(()))?;
+        }
         for round in 0..args.rounds as usize {
             for turn in 0..count {
                 // Another row begins each round.
@@ -337,17 +347,12 @@ impl Bench<'_> {
                 let (kind, server) = &mut servers[place];
                 let done = (round * count + turn) as f64 / (args.rounds as usize * count) as f64;
                 self.progress.set(done, &format!("{}, connections {way}", kind.name()));
-                let url = match kind {
-                    Kind::Http => format!("http://127.0.0.1:{}/", server.http),
-                    _ => format!("https://127.0.0.1:{}/", server.https),
-                };
-                let warm = if round == 0 { args.warm_up } else { args.warm_up.min(2.0) };
                 let (mut before, mut after) = (None, None);
                 let seen = {
                     let look = |server: &Server| Ok::<_, Failure>((server.cpu(), server.counted.sum()?));
                     load.row(
-                        &url,
-                        (warm, each),
+                        &url(*kind, server),
+                        (args.warm_up.min(2.0), each),
                         || look(server).map(|seen| before = Some(seen)),
                         || look(server).map(|seen| after = Some(seen)),
                     )?

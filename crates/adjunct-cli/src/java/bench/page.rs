@@ -95,7 +95,7 @@ fn section(report: &Report, way: &str, title: &str) -> Markup {
                 @for chart in &CHARTS {
                     figure {
                         figcaption { (chart.title) " (" (chart.better) ")" }
-                        (PreEscaped(bars(chart, &rows)))
+                        (PreEscaped(bars(chart, &rows, "narrow", 380.0))) (PreEscaped(bars(chart, &rows, "wide", 880.0)))
                     }
                 }
                 details open {
@@ -111,20 +111,19 @@ fn section(report: &Report, way: &str, title: &str) -> Markup {
     }
 }
 
-const WIDTH: f64 = 880.0;
 const LEFT: f64 = 84.0;
 const ROOM: f64 = 120.0;
 const STEP: f64 = 26.0;
 
-/// The chart as SVG: a row's name, its bar, its value.
-fn bars(chart: &Chart, rows: &[&Row]) -> String {
+/// The chart as SVG, for phones and for wider pages: a row's name, its bar, its value.
+fn bars(chart: &Chart, rows: &[&Row], layout: &str, width: f64) -> String {
     let of = |r: &Row| (chart.bar)(r).max(0.0);
     let behind = |r: &Row| chart.behind.map_or(0.0, |f| f(r).max(0.0));
     let most = rows.iter().map(|r| of(r).max(behind(r))).fold(1e-9, f64::max).min(1e15);
-    let scale = (WIDTH - LEFT - ROOM) / most;
+    let scale = (width - LEFT - ROOM) / most;
     let height = STEP * rows.len() as f64 + 4.0;
     let mut svg = format!(
-        "<svg class=\"chart\" viewBox=\"0 0 {WIDTH} {height}\" role=\"img\" aria-label=\"{0}\"><title>{0}</title>",
+        "<svg class=\"chart {layout}\" viewBox=\"0 0 {width} {height}\" role=\"img\" aria-label=\"{0}\"><title>{0}</title>",
         chart.title
     );
     for (i, row) in rows.iter().enumerate() {
@@ -231,8 +230,8 @@ mod tests {
     #[test]
     fn every_row_is_in_every_chart_and_nothing_is_asked_for() {
         let page = super::text(&sample());
-        assert_eq!(page.matches("<svg").count(), 8);
-        assert_eq!(page.matches("text-anchor=\"end\">rsa<").count(), 8);
+        assert_eq!(page.matches("<svg").count(), 16);
+        assert_eq!(page.matches("text-anchor=\"end\">rsa<").count(), 16);
         assert!(page.contains("CPU &lt;1&gt;") && page.contains("about &lt;rsa&gt;") && !page.contains("CPU <1>"));
         assert!(!page.contains("http://") && !page.contains("https://") && !page.contains("<script"));
     }

@@ -55,8 +55,8 @@ pub(super) struct Row {
     pub rss_mib: Vec<f64>,
     pub errors: u64,
     pub error: String,
-    /// What icastats counted: function, hardware, software.
-    pub icastats: Vec<(String, u64, u64)>,
+    /// What icastats counted.
+    pub icastats: Vec<Counted>,
     /// What cpacfstats counted.
     pub cpacfstats: BTreeMap<&'static str, u64>,
     #[serde(skip)]
@@ -106,7 +106,10 @@ impl Row {
     }
 }
 
-fn counts(moved: &Snapshot) -> (Vec<(String, u64, u64)>, BTreeMap<&'static str, u64>) {
+/// A function, what ran in hardware, what in software.
+type Counted = (String, u64, u64);
+
+fn counts(moved: &Snapshot) -> (Vec<Counted>, BTreeMap<&'static str, u64>) {
     let (mut ica, mut cpacf) = (Vec::new(), BTreeMap::new());
     for &function in Function::ALL {
         let counts = moved.function(function);

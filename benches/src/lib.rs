@@ -15,6 +15,7 @@ pub mod handover;
 pub mod libcrypto;
 pub mod measure;
 pub mod meter;
+pub mod pkcs11;
 pub mod publickey;
 pub mod symmetric;
 pub mod units;

@@ -1,4 +1,4 @@
-//! Command lines of `adjunct`, `icainfo`, `icainfo-cex`, `icastats`, `cpacfstats` and `pkcsconf`: words separated by zero bytes.
+//! Command lines of `adjunct`, `icainfo`, `icainfo-cex`, `icastats`, `cpacfstats`, `pkcsconf`, `pkcsstats` and `p11sak`: words separated by zero bytes.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

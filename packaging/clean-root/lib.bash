@@ -86,6 +86,8 @@ stop_logins() {
 
 # quietly COMMAND...: shows what it said where it fails.
 quietly() { "$@" >/tmp/said 2>&1 </dev/null || fail "$* ended with $?: $(cat /tmp/said)"; }
+# The same with what standard input gives it.
+quietly_with() { "$@" >/tmp/said 2>&1 || fail "$* ended with $?: $(cat /tmp/said)"; }
 # refuses COMMAND...: it must fail.
 refuses() { if "$@" >/tmp/said 2>&1 </dev/null; then fail "$* went through: $(cat /tmp/said)"; fi; }
 

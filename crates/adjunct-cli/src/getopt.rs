@@ -10,7 +10,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 pub(crate) struct Options {
     /// The letters, a colon behind each that takes a value.
     pub short: &'static str,
-    /// The long names, none of which takes a value, and the letters they stand for.
+    /// The long names, and the letters they stand for: they take a value where those do.
     pub long: &'static [(&'static str, char)],
 }
 
@@ -32,7 +32,7 @@ pub(crate) fn parse(options: Options, args: &[OsString]) -> (Vec<Part>, Vec<OsSt
             b"--" => {
                 words.extend(rest.drain(..).map(OsStr::to_owned));
             }
-            [b'-', b'-', name @ ..] if !options.long.is_empty() => parts.push(options.long(name)),
+            [b'-', b'-', name @ ..] if !options.long.is_empty() => parts.push(options.long(name, &mut rest)),
             [b'-', letters @ ..] if !letters.is_empty() => options.cluster(letters, &mut rest, &mut parts),
             _ => words.push(word.to_owned()),
         }
@@ -51,7 +51,7 @@ impl Options {
                 parts.push(Part::Wrong(format!("invalid option -- '{shown}'")));
                 continue;
             };
-            if self.short.as_bytes().get(known + 1) != Some(&b':') {
+            if !self.takes_value(known) {
                 parts.push(Part::Option(letter, None));
                 continue;
             }
@@ -69,13 +69,32 @@ impl Options {
         }
     }
 
-    /// A long name, whole or cut short.
-    fn long(&self, name: &[u8]) -> Part {
+    fn takes_value(&self, place: usize) -> bool {
+        self.short.as_bytes().get(place + 1) == Some(&b':')
+    }
+
+    /// A long name, whole or cut short, with the value behind `=` or in the next word.
+    fn long(&self, name: &[u8], rest: &mut VecDeque<&OsStr>) -> Part {
+        let (name, here) = match name.iter().position(|&byte| byte == b'=') {
+            Some(end) => (&name[..end], Some(OsString::from_vec(name[end + 1..].to_vec()))),
+            None => (name, None),
+        };
         let shown = || crate::escape::shown(OsStr::from_bytes(name));
         let whole = self.long.iter().find(|(long, _)| long.as_bytes() == name);
         let mut cut = self.long.iter().filter(|(long, _)| long.as_bytes().starts_with(name));
         match (whole, cut.next(), cut.next()) {
-            (Some((_, letter)), ..) | (None, Some((_, letter)), None) => Part::Option(*letter, None),
+            (Some((long, letter)), ..) | (None, Some((long, letter)), None) => {
+                let takes_value = self.short.find(*letter).is_some_and(|place| self.takes_value(place));
+                match (takes_value, here) {
+                    (false, None) => Part::Option(*letter, None),
+                    (false, Some(_)) => Part::Wrong(format!("option '--{long}' doesn't allow an argument")),
+                    (true, Some(value)) => Part::Option(*letter, Some(value)),
+                    (true, None) => match rest.pop_front() {
+                        Some(value) => Part::Option(*letter, Some(value.to_owned())),
+                        None => Part::Wrong(format!("option '--{long}' requires an argument")),
+                    },
+                }
+            }
             (None, Some(_), Some(_)) => Part::Wrong(format!("option '--{}' is ambiguous", shown())),
             (None, None, _) => Part::Wrong(format!("unrecognized option '--{}'", shown())),
         }
@@ -130,5 +149,16 @@ mod tests {
             [wrong("option '--pr' is ambiguous"), wrong("unrecognized option '--nope'")]
         );
         assert_eq!(parse(LONG, &[]), (Vec::new(), Vec::new()));
+    }
+
+    #[test]
+    fn long_names_may_have_values() {
+        let options = Options { short: "s:j", long: &[("slot", 's'), ("json", 'j')] };
+        let (parts, words) = parsed(options, &["--slot", "3", "--slo=4", "--json", "--slot=", "x"]);
+        let slot = |value| option('s', Some(value));
+        assert_eq!(parts, [slot("3"), slot("4"), option('j', None), slot("")]);
+        assert_eq!(words, ["x"]);
+        assert_eq!(parsed(options, &["--json=1"]).0, [wrong("option '--json' doesn't allow an argument")]);
+        assert_eq!(parsed(options, &["--slot"]).0, [wrong("option '--slot' requires an argument")]);
     }
 }

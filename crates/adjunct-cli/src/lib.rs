@@ -19,11 +19,14 @@ pub mod name;
 pub mod openssl;
 pub mod openssl_conf;
 pub mod output;
+mod p11sak;
 mod pkcsconf;
+mod pkcsstats;
 pub mod process;
 mod scratch;
 pub mod ssh;
 pub mod stats;
+mod token;
 
 use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
@@ -42,8 +45,8 @@ Examples:
   adjunct stats                        what was used: hardware and software, per function
   sudo adjunct stats --all --used      of every user, only what was used
 
-Called by the name icainfo, icainfo-cex, icastats, cpacfstats or pkcsconf, the command is the tool of that name: it takes its options
-and prints what it prints.
+Called by the name icainfo, icainfo-cex, icastats, cpacfstats, pkcsconf, pkcsstats or p11sak, the command is the tool of that name: it
+takes its options and prints what it prints.
 
 Exit status: 0 done, 1 it failed (one line says why), 2 the command line is wrong (1 by those names).";
 
@@ -63,6 +66,7 @@ enum Command {
     Openssl(openssl::Args),
     Ssh(ssh::Args),
     Java(java::Args),
+    Token(token::Args),
     Bench(bench::Args),
     #[command(flatten)]
     Generate(generate::Command),
@@ -76,6 +80,7 @@ impl Cli {
             Command::Openssl(args) => openssl::run(&args),
             Command::Ssh(args) => ssh::run(&args),
             Command::Java(args) => java::run(&args),
+            Command::Token(args) => token::run(&args),
             Command::Bench(args) => bench::run(&args),
             Command::Generate(args) => generate::run(&args),
         }
@@ -140,6 +145,7 @@ mod tests {
         assert!(parse_args(words(&["/sbin/cpacfstats", "-je", "sha"])));
         assert!(!parse_args(words(&["cpacfstats", "prng"])));
         assert!(parse_args(words(&["pkcsconf", "-itc", "1"])));
+        assert!(parse_args(words(&["pkcsstats", "--slot=1", "-j"])));
         assert!(!parse_args(Vec::new()));
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::info::{IcaInfo, Library};
 use crate::stats::IcaStats;
-use crate::{Cli, Failure, cpacfstats, pkcsconf};
+use crate::{Cli, Failure, cpacfstats, p11sak, pkcsconf, pkcsstats};
 use clap::{CommandFactory, FromArgMatches};
 use std::ffi::OsString;
 use std::path::Path;
@@ -23,6 +23,10 @@ pub enum Name {
     CpacfStats,
     /// `pkcsconf`.
     PkcsConf,
+    /// `pkcsstats`.
+    PkcsStats,
+    /// `p11sak`.
+    P11Sak,
 }
 
 /// A command line that was understood, not yet done.
@@ -30,8 +34,16 @@ pub type Ready = Box<dyn FnOnce() -> Result<ExitCode, Failure>>;
 
 impl Name {
     /// Every name.
-    pub const ALL: [Name; 6] =
-        [Name::Adjunct, Name::IcaInfo, Name::IcaInfoCex, Name::IcaStats, Name::CpacfStats, Name::PkcsConf];
+    pub const ALL: [Name; 8] = [
+        Name::Adjunct,
+        Name::IcaInfo,
+        Name::IcaInfoCex,
+        Name::IcaStats,
+        Name::CpacfStats,
+        Name::PkcsConf,
+        Name::PkcsStats,
+        Name::P11Sak,
+    ];
 
     /// The name a command line starts with; the command's own where it is none of these.
     pub fn of(args: &[OsString]) -> Name {
@@ -48,13 +60,15 @@ impl Name {
             Name::IcaStats => "icastats",
             Name::CpacfStats => "cpacfstats",
             Name::PkcsConf => "pkcsconf",
+            Name::PkcsStats => "pkcsstats",
+            Name::P11Sak => "p11sak",
         }
     }
 
     /// The subcommand that shows more than this tool; none for the command itself, and for tools that no subcommand replaces.
     pub const fn subcommand(self) -> Option<&'static str> {
         match self {
-            Name::Adjunct | Name::PkcsConf => None,
+            Name::Adjunct | Name::PkcsConf | Name::PkcsStats | Name::P11Sak => None,
             Name::IcaInfo | Name::IcaInfoCex => Some("info"),
             Name::IcaStats | Name::CpacfStats => Some("stats"),
         }
@@ -69,6 +83,8 @@ impl Name {
             Name::IcaStats => IcaStats::command(),
             Name::CpacfStats => cpacfstats::command(),
             Name::PkcsConf => pkcsconf::command(),
+            Name::PkcsStats => pkcsstats::command(),
+            Name::P11Sak => p11sak::command(),
         }
     }
 
@@ -100,6 +116,14 @@ impl Name {
                 let it = pkcsconf::Request::of(&args, pkcsconf::other_module().is_some());
                 Box::new(move || pkcsconf::run(it))
             }
+            Name::PkcsStats => {
+                let it = pkcsstats::Request::of(&args);
+                Box::new(move || it.run())
+            }
+            Name::P11Sak => {
+                let it = p11sak::Request::of(&args);
+                Box::new(move || it.run())
+            }
         })
     }
 
@@ -107,7 +131,7 @@ impl Name {
     /// the command itself, of which clap has it, and for tools that say it themselves.
     pub fn version(self) -> Option<String> {
         let library = match self {
-            Name::Adjunct | Name::CpacfStats | Name::PkcsConf => return None,
+            Name::Adjunct | Name::CpacfStats | Name::PkcsConf | Name::PkcsStats | Name::P11Sak => return None,
             Name::IcaInfo | Name::IcaStats => "libica",
             Name::IcaInfoCex => "libica-cex",
         };

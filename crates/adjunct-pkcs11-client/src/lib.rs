@@ -67,6 +67,12 @@ macro_rules! call {
     };
 }
 
+mod crypto;
+mod objects;
+mod template;
+
+pub use template::{Attribute, Mechanism, Template};
+
 impl Module {
     /// Loads the module of this path, or of a name that the loader looks for. Its code runs with all rights of the process: whoever
     /// gives the path has to trust it.
@@ -97,6 +103,26 @@ impl Module {
         call!(self, C_Initialize, null_mut::<c_void>())?;
         self.initialized = true;
         Ok(())
+    }
+
+    /// Initializes it for several threads, which lock as the system does.
+    ///
+    /// # Errors
+    /// What the module returns.
+    pub fn initialize_for_threads(&mut self) -> Result<(), Rv> {
+        let mut arguments = CK_C_INITIALIZE_ARGS { flags: CKF_OS_LOCKING_OK, ..CK_C_INITIALIZE_ARGS::default() };
+        call!(self, C_Initialize, (&raw mut arguments).cast::<c_void>())?;
+        self.initialized = true;
+        Ok(())
+    }
+
+    /// Ends what [`Module::initialize`] has begun; it may be initialized again.
+    ///
+    /// # Errors
+    /// What the module returns.
+    pub fn finalize(&mut self) -> Result<(), Rv> {
+        self.initialized = false;
+        call!(self, C_Finalize, null_mut::<c_void>())
     }
 
     /// What the module is.
@@ -183,8 +209,20 @@ impl Module {
     /// # Errors
     /// What the module returns.
     pub fn open_session(&self, slot: CK_SLOT_ID) -> Result<Session<'_>, Rv> {
+        self.open(slot, CKF_SERIAL_SESSION | CKF_RW_SESSION)
+    }
+
+    /// Opens a session that only reads.
+    ///
+    /// # Errors
+    /// What the module returns.
+    pub fn open_reading(&self, slot: CK_SLOT_ID) -> Result<Session<'_>, Rv> {
+        self.open(slot, CKF_SERIAL_SESSION)
+    }
+
+    fn open(&self, slot: CK_SLOT_ID, flags: CK_FLAGS) -> Result<Session<'_>, Rv> {
         let mut handle = 0;
-        call!(self, C_OpenSession, slot, CKF_SERIAL_SESSION | CKF_RW_SESSION, null_mut(), None, &raw mut handle)?;
+        call!(self, C_OpenSession, slot, flags, null_mut(), None, &raw mut handle)?;
         Ok(Session { module: self, handle })
     }
 }

@@ -2,14 +2,14 @@
 
 use crate::handle::Handle;
 use crate::mechanism::derive::{Derivation, Inherit, tls};
-use crate::object::Object;
 use crate::object::attributes::{Attributes, Value};
 use crate::object::complete::Origin;
+use crate::object::{Held, Object};
 use crate::objects::{self, insert};
 use crate::rv::{Result, Rv, ensure, fail};
 use crate::session::Session;
+use adjunct::counters::Strength;
 use cryptoki_sys::*;
-use std::sync::Arc;
 use zeroize::Zeroizing;
 
 /// A derivation that runs: the session, and the keys it takes.
@@ -17,8 +17,8 @@ use zeroize::Zeroizing;
 pub struct Deriving<'a> {
     session: &'a Session,
     own: Handle,
-    base: Arc<Object>,
-    others: Vec<Arc<Object>>,
+    base: Held,
+    others: Vec<Held>,
 }
 
 /// What TLS's key block comes to.
@@ -46,6 +46,11 @@ impl<'a> Deriving<'a> {
         let base = key(base)?;
         let others = derivation.others().into_iter().map(key).collect::<Result<_>>()?;
         Ok(Deriving { session, own, base, others })
+    }
+
+    /// How strong the base key is.
+    pub fn strength(&self) -> Strength {
+        self.base.strength()
     }
 
     /// The base key's value.

@@ -3,13 +3,14 @@
 use crate::handle::Handle;
 use crate::mechanism::Mechanism;
 use crate::mechanism::params::Params;
-use crate::object::Object;
+use crate::object::Held;
 use crate::object::attributes::{Attributes, Value};
 use crate::object::complete::Origin;
 use crate::object::key::Key;
 use crate::objects::{self, insert};
 use crate::rv::{Result, Rv, ensure, fail};
 use crate::session::Session;
+use crate::uses;
 use adjunct::ops::mlkem;
 use cryptoki_sys::*;
 use std::sync::Arc;
@@ -17,7 +18,7 @@ use std::sync::Arc;
 /// The public key of an encapsulation.
 #[derive(Debug)]
 pub struct Encapsulating {
-    object: Arc<Object>,
+    object: Held,
     key: Arc<Key>,
 }
 
@@ -60,7 +61,9 @@ impl Encapsulating {
     /// Those of templates.
     pub fn run(self, session: &Session, own: Handle, template: Attributes, out: &mut [u8]) -> Result<Handle> {
         let secret = kem(&self.key)?.encapsulate(out)?;
-        add(session, own, self.object.attributes.get(CKA_ENCAPSULATE_TEMPLATE), template, &secret[..])
+        let handle = add(session, own, self.object.attributes.get(CKA_ENCAPSULATE_TEMPLATE), template, &secret[..])?;
+        uses::count(session, CKM_ML_KEM, self.object.strength());
+        Ok(handle)
     }
 }
 
@@ -84,7 +87,9 @@ pub fn decapsulate(
         adjunct::Error::Length { .. } => Rv(CKR_WRAPPED_KEY_LEN_RANGE),
         error => error.into(),
     })?;
-    add(session, own, object.attributes.get(CKA_DECAPSULATE_TEMPLATE), template, &secret[..])
+    let handle = add(session, own, object.attributes.get(CKA_DECAPSULATE_TEMPLATE), template, &secret[..])?;
+    uses::count(session, mechanism.kind, object.strength());
+    Ok(handle)
 }
 
 /// Adds a key of a shared secret: all of it, or the first bytes where the template asks for fewer.

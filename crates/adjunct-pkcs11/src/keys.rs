@@ -7,6 +7,7 @@ use crate::object::complete::Origin;
 use crate::objects::{insert, insert_all};
 use crate::rv::{Result, ensure, fail};
 use crate::session::Session;
+use crate::uses;
 use cryptoki_sys::*;
 
 /// Sets what a mechanism says of a key; a template may say the same.
@@ -29,7 +30,10 @@ pub fn generate(session: &Session, own: Handle, mechanism: Mechanism<'_>, mut te
     ensure(!template.has(CKA_VALUE), CKR_TEMPLATE_INCONSISTENT)?;
     template.set(CKA_VALUE, &value)?;
     let object = session.slot().token.defaults.object(template, Origin::Generated(mechanism.kind))?;
-    insert(session, own, object)
+    let strength = object.strength();
+    let handle = insert(session, own, object)?;
+    uses::count(session, mechanism.kind, strength);
+    Ok(handle)
 }
 
 /// C_GenerateKeyPair.
@@ -60,7 +64,9 @@ pub fn generate_pair(
     }
     let public = defaults.object_of(public, origin, Some(pair.key.clone()))?;
     let private = defaults.object_of(private, origin, Some(pair.key))?;
+    let strength = private.strength();
     let handles = insert_all(session, own, [public, private])?;
+    uses::count(session, mechanism.kind, strength);
     match handles[..] {
         [public, private] => Ok((public, private)),
         _ => fail(CKR_FUNCTION_FAILED),

@@ -3,13 +3,17 @@
 //!
 //! * `abi`: the foreign layer.
 //! * `module`, `session`, `state`, `token`: what is initialized, what is open, what is saved of it, what slots hold.
-//! * `store`: what stays of tokens when a program ends.
+//! * `store`: what stays of tokens when a program ends; [`admin`] is what administrators do with that.
+//! * [`names`], [`der`]: the standard's numbers and files of keys, for tools.
 //! * `object`, `objects`, `keys`, `wrapping`, `derive`, `encapsulate`: objects, and what sessions do with them.
-//! * `mechanism`, `operation`, `messages`: what can be done with keys, and what runs.
+//! * `encoding`: keys as DER, for programs.
+//! * `mechanism`, `operation`, `messages`: what can be done with keys, and what runs; `uses` counts it.
 
 mod abi;
+pub mod der;
 mod derive;
 mod encapsulate;
+pub mod encoding;
 mod handle;
 mod keys;
 mod mechanism;
@@ -24,7 +28,10 @@ mod session;
 mod state;
 mod store;
 mod token;
+mod uses;
 mod wrapping;
+
+pub use store::admin;
 
 use cryptoki_sys::*;
 
@@ -36,7 +43,7 @@ use cryptoki_sys::*;
 #[allow(unsafe_code, non_snake_case)]
 pub unsafe extern "C" fn C_GetFunctionList(ppFunctionList: *mut *mut CK_FUNCTION_LIST) -> CK_RV {
     // SAFETY: as the caller says.
-    unsafe { abi::general::C_GetFunctionList::<false>(ppFunctionList) }
+    unsafe { abi::tables::C_GetFunctionList::<false>(ppFunctionList) }
 }
 
 /// Every interface.
@@ -47,7 +54,7 @@ pub unsafe extern "C" fn C_GetFunctionList(ppFunctionList: *mut *mut CK_FUNCTION
 #[allow(unsafe_code, non_snake_case)]
 pub unsafe extern "C" fn C_GetInterfaceList(pInterfacesList: *mut CK_INTERFACE, pulCount: *mut CK_ULONG) -> CK_RV {
     // SAFETY: as the caller says.
-    unsafe { abi::general::C_GetInterfaceList::<false>(pInterfacesList, pulCount) }
+    unsafe { abi::tables::C_GetInterfaceList::<false>(pInterfacesList, pulCount) }
 }
 
 /// The interface of a name, a version and flags.
@@ -63,5 +70,5 @@ pub unsafe extern "C" fn C_GetInterface(
     flags: CK_FLAGS,
 ) -> CK_RV {
     // SAFETY: as the caller says.
-    unsafe { abi::general::C_GetInterface::<false>(pInterfaceName, pVersion, ppInterface, flags) }
+    unsafe { abi::tables::C_GetInterface::<false>(pInterfaceName, pVersion, ppInterface, flags) }
 }

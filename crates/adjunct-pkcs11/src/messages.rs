@@ -6,12 +6,11 @@ use crate::mechanism::aead::{self, Keyed, Kind};
 use crate::mechanism::iv::Generator;
 use crate::mechanism::params::Params;
 use crate::mechanism::{self, Mechanism};
-use crate::object::Object;
+use crate::object::Held;
 use crate::operation::{Cipher, Signer, Verifier};
 use crate::rv::{Result, Rv, ensure, fail};
 use adjunct::InOut;
 use cryptoki_sys::*;
-use std::sync::Arc;
 use zeroize::Zeroizing;
 
 /// What the parameter of a message says: a nonce that is read or made, and a tag that is read or written.
@@ -37,7 +36,7 @@ struct Begun {
 pub struct Ciphering {
     mechanism: CK_MECHANISM_TYPE,
     kind: Kind,
-    key: Arc<Object>,
+    key: Held,
     keyed: Keyed,
     encrypt: bool,
     generator: Generator,
@@ -47,7 +46,7 @@ pub struct Ciphering {
 impl Ciphering {
     /// # Errors
     /// `CKR_MECHANISM_INVALID`, `CKR_KEY_TYPE_INCONSISTENT`.
-    pub fn new(mechanism: CK_MECHANISM_TYPE, key: Arc<Object>, encrypt: bool) -> Result<Ciphering> {
+    pub fn new(mechanism: CK_MECHANISM_TYPE, key: Held, encrypt: bool) -> Result<Ciphering> {
         let kind = Kind::of(mechanism)?;
         let keyed = Keyed::new(kind, &key)?;
         Ok(Ciphering { mechanism, kind, key, keyed, encrypt, generator: Generator::default(), begun: None })
@@ -155,8 +154,8 @@ fn failed(error: Rv) -> Rv {
 /// Messages that are signed, or checked, with one key: each by an operation of its own, `O`.
 pub struct Signing<O: ?Sized> {
     mechanism: Mechanism<'static>,
-    key: Arc<Object>,
-    make: fn(Mechanism<'_>, &Arc<Object>) -> Result<Box<O>>,
+    key: Held,
+    make: fn(Mechanism<'_>, &Held) -> Result<Box<O>>,
     /// The message in parts.
     begun: Option<Box<O>>,
     /// The user is to give the PIN once more first.
@@ -166,8 +165,8 @@ pub struct Signing<O: ?Sized> {
 impl<O: ?Sized> Signing<O> {
     fn new(
         mechanism: Mechanism<'_>,
-        key: Arc<Object>,
-        make: fn(Mechanism<'_>, &Arc<Object>) -> Result<Box<O>>,
+        key: Held,
+        make: fn(Mechanism<'_>, &Held) -> Result<Box<O>>,
     ) -> Result<Signing<O>> {
         // What cannot be begun is said now.
         make(mechanism, &key)?;
@@ -212,7 +211,7 @@ impl<O: ?Sized> Signing<O> {
 impl Signing<dyn Signer> {
     /// # Errors
     /// Those of the mechanism.
-    pub fn signs(mechanism: Mechanism<'_>, key: Arc<Object>) -> Result<Signing<dyn Signer>> {
+    pub fn signs(mechanism: Mechanism<'_>, key: Held) -> Result<Signing<dyn Signer>> {
         Signing::new(mechanism, key, mechanism::signer)
     }
 }
@@ -220,7 +219,7 @@ impl Signing<dyn Signer> {
 impl Signing<dyn Verifier> {
     /// # Errors
     /// Those of the mechanism.
-    pub fn verifies(mechanism: Mechanism<'_>, key: Arc<Object>) -> Result<Signing<dyn Verifier>> {
+    pub fn verifies(mechanism: Mechanism<'_>, key: Held) -> Result<Signing<dyn Verifier>> {
         Signing::new(mechanism, key, mechanism::verifier)
     }
 }

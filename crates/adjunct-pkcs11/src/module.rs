@@ -69,6 +69,7 @@ impl Module {
     /// `CKR_CRYPTOKI_ALREADY_INITIALIZED`.
     pub fn initialize(inherited: bool) -> Result {
         adjunct::init();
+        adjunct::counters::open_uses();
         let process = fork::generation();
         let old = MODULE.load(Acquire);
         // SAFETY: null, or a box that is never freed.

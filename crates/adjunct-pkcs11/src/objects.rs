@@ -3,7 +3,7 @@
 use crate::handle::Handle;
 use crate::object::attributes::Attributes;
 use crate::object::complete::{self, Origin};
-use crate::object::{Object, schema};
+use crate::object::{Held, Object, schema};
 use crate::rv::{Result, Rv, ensure};
 use crate::session::Session;
 use crate::store::Change;
@@ -31,8 +31,11 @@ pub fn key(
     handle: CK_OBJECT_HANDLE,
     usage: CK_ATTRIBUTE_TYPE,
     mechanism: CK_MECHANISM_TYPE,
-) -> Result<Arc<Object>> {
-    let object = get(session, handle.into()).map_err(|_| crate::rv::Rv(CKR_KEY_HANDLE_INVALID))?;
+) -> Result<Held> {
+    let token = &session.slot().token;
+    let object = session.keeps(handle.into(), || token.objects.find_one(handle.into()));
+    let object = object.map_err(|_| Rv(CKR_KEY_HANDLE_INVALID))?;
+    ensure(!object.is_private() || token.sees_private(), CKR_KEY_HANDLE_INVALID)?;
     ensure(object.key_type().is_some(), CKR_KEY_HANDLE_INVALID)?;
     object.permits(usage, mechanism)?;
     Ok(object)
@@ -77,6 +80,9 @@ fn place<const N: usize>(session: &Session, own: Handle, objects: [Object; N]) -
     let (keep, mut lose): (Vec<_>, Vec<_>) = objects.into_iter().enumerate().partition(|(_, object)| object.is_token());
     let mut handles = [Handle::from(0); N];
     let mut made = Vec::new();
+    if !lose.is_empty() {
+        session.will_own();
+    }
     // What can be taken back comes first.
     let result = lose.drain(..).try_for_each(|(at, object)| {
         handles[at] = token.objects.insert(object, Some(own))?;

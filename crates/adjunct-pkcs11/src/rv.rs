@@ -38,3 +38,11 @@ impl From<std::collections::TryReserveError> for Rv {
         Rv(CKR_HOST_MEMORY)
     }
 }
+
+/// What is said of numbers that are no key.
+pub fn not_a_key(error: Error) -> Rv {
+    match error {
+        Error::Memory => Rv(CKR_HOST_MEMORY),
+        _ => Rv(CKR_ATTRIBUTE_VALUE_INVALID),
+    }
+}

@@ -4,11 +4,16 @@ use crate::abi::args::{Out, Room};
 use crate::handle::Handle;
 use crate::messages;
 use crate::module::{Module, Slot};
+use crate::object::table::Found;
+use crate::object::{Held, Keepers, Object};
 use crate::operation::{Cipher, Digester, Signer, Verifier};
 use crate::rv::{Result, Rv, ensure, fail};
 use adjunct::lock::Lock;
 use adjunct::slab::{Entry, Slab};
 use cryptoki_sys::*;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::{Acquire, Release, SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicU64, fence};
 use zeroize::Zeroizing;
 
 static SESSIONS: Slab<Session> = Slab::new();
@@ -22,6 +27,10 @@ pub struct Session {
     read_write: bool,
     /// Where the token counts it.
     shard: usize,
+    /// Its handle, from before anybody else has it.
+    handle: AtomicU64,
+    /// Whether objects may end with it.
+    owns: AtomicBool,
     active: Lock<Active>,
 }
 
@@ -42,6 +51,21 @@ pub struct Active {
     pub message_decrypt: Option<Box<messages::Ciphering>>,
     pub message_sign: Option<Box<messages::Signing<dyn Signer>>>,
     pub message_verify: Option<Box<messages::Signing<dyn Verifier>>>,
+    /// Keys that it uses again and again.
+    kept: [Used; KEPT],
+    /// Whose turn it is to make room.
+    next: usize,
+}
+
+/// So many: one to encrypt with, one for MACs.
+const KEPT: usize = 2;
+
+/// A key that was used in a session.
+#[derive(Debug, Default)]
+struct Used {
+    handle: CK_OBJECT_HANDLE,
+    /// From the second use on: a key that is used once is not kept.
+    found: Option<(Found, Arc<Arc<Object>>)>,
 }
 
 impl std::fmt::Debug for Active {
@@ -91,11 +115,17 @@ pub type Field<O> = fn(&mut Active) -> &mut Option<O>;
 /// `CKR_HOST_MEMORY`.
 pub fn open(module: &'static Module, slot: &'static Slot, read_write: bool) -> Result<Handle> {
     let shard = slot.token.opened(read_write);
-    let session = Session { module: module.number(), slot, read_write, shard, active: Lock::new(Active::default()) };
+    let (handle, owns, active) = (AtomicU64::new(0), AtomicBool::new(false), Lock::new(Active::default()));
+    let session = Session { module: module.number(), slot, read_write, shard, handle, owns, active };
     match SESSIONS.insert(session) {
-        Ok(entry) => Ok(Handle::of(SESSIONS.keep(entry))),
+        Ok(entry) => {
+            let handle = Handle::of(entry.number());
+            entry.handle.store(handle.get(), Release);
+            SESSIONS.keep(entry);
+            Ok(handle)
+        }
         Err(error) => {
-            slot.token.closed(Handle::from(0), shard, read_write);
+            slot.token.closed(shard, read_write);
             Err(error.into())
         }
     }
@@ -116,12 +146,31 @@ pub fn find(module: &'static Module, handle: Handle) -> Result<Entry<Session>> {
 /// # Errors
 /// `CKR_SESSION_HANDLE_INVALID`.
 pub fn close(module: &'static Module, handle: Handle) -> Result {
-    find(module, handle)?;
-    let Some(session) = handle.number().and_then(|number| SESSIONS.retire(number)) else {
-        return fail(CKR_SESSION_HANDLE_INVALID);
-    };
-    session.slot.token.closed(handle, session.shard, session.read_write);
+    let session = handle.number().and_then(|number| SESSIONS.retire(number)).ok_or(Rv(CKR_SESSION_HANDLE_INVALID))?;
+    // One of a module that this process has not initialized can be used by nobody, and goes unseen.
+    ensure(session.module == module.number(), CKR_SESSION_HANDLE_INVALID)?;
+    session.end_objects();
+    session.slot.token.closed(session.shard, session.read_write);
     Ok(())
+}
+
+/// Has sessions forget an object that was taken out of its place.
+pub fn forget(handle: Handle, object: &Object) {
+    fence(SeqCst);
+    let from = |session: &Session| {
+        session.hold(|active| {
+            active.kept.iter_mut().filter(|used| used.handle == handle.get()).for_each(|used| *used = Used::default());
+        });
+    };
+    match object.keepers() {
+        Keepers::None => {}
+        Keepers::One(session) => {
+            if let Some(session) = session.number().and_then(|number| SESSIONS.get(number)) {
+                from(&session);
+            }
+        }
+        Keepers::Many => SESSIONS.each(|session| from(&session)),
+    }
 }
 
 /// Closes all sessions of the module, or of one slot.
@@ -144,6 +193,62 @@ impl Session {
     /// Whether it may change what stays in the token.
     pub fn is_read_write(&self) -> bool {
         self.read_write
+    }
+
+    /// Notes that objects end with it.
+    pub fn will_own(&self) {
+        self.owns.store(true, Release);
+    }
+
+    fn handle(&self) -> Handle {
+        Handle::from(self.handle.load(Acquire))
+    }
+
+    /// Takes away the objects that end with it. The token's table is only locked where there may be some.
+    fn end_objects(&self) {
+        if self.owns.load(Acquire) {
+            self.slot.token.objects.end_session(self.handle());
+        }
+    }
+
+    /// A key that was used before, or that `find` gives. One that is used again and again is kept, so that its threads write to nothing that
+    /// they share.
+    ///
+    /// # Errors
+    /// Those of `find`.
+    pub fn keeps(&self, handle: Handle, find: impl FnOnce() -> Result<Found>) -> Result<Held> {
+        let (kept, again) = self.hold(|active| {
+            let Some(used) = active.kept.iter_mut().find(|used| used.handle == handle.get()) else {
+                return (None, false);
+            };
+            if used.found.as_ref().is_some_and(|(found, _)| !found.is_current()) {
+                *used = Used::default();
+                return (None, false);
+            }
+            (used.found.as_ref().map(|(_, object)| Held::Kept(object.clone())), true)
+        });
+        if let Some(kept) = kept {
+            return Ok(kept);
+        }
+        let found = find()?;
+        if !again {
+            self.hold(|active| {
+                let at = active.next;
+                active.kept[at] = Used { handle: handle.get(), found: None };
+                active.next = (at + 1) % KEPT;
+            });
+            return Ok(Held::Own(found.object));
+        }
+        let object = Arc::new(found.object.clone());
+        object.will_keep(self.handle());
+        self.hold(|active| {
+            if let Some(used) = active.kept.iter_mut().find(|used| used.handle == handle.get()) {
+                // Who takes it away looks for its keepers afterwards: one of the two sees the other.
+                fence(SeqCst);
+                used.found = found.is_current().then(|| (found, object.clone()));
+            }
+        });
+        Ok(Held::Kept(object))
     }
 
     fn hold<R>(&self, body: impl FnOnce(&mut Active) -> R) -> R {
@@ -187,6 +292,7 @@ impl Session {
     pub fn replace(&self, mut operations: Active) {
         let old = self.hold(|active| {
             operations.find = active.find.take();
+            operations.kept = std::mem::take(&mut active.kept);
             std::mem::replace(active, operations)
         });
         drop(old);
@@ -223,6 +329,17 @@ impl Session {
             self.put(field, back);
         }
         result
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        let (active, abandoned) = self.active.get_mut();
+        if abandoned {
+            std::mem::forget(std::mem::take(active));
+        }
+        // Those that a call in another thread has made while the session was closed.
+        self.end_objects();
     }
 }
 

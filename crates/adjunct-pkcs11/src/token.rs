@@ -1,13 +1,12 @@
 //! Tokens: what a slot holds, who is logged in, and its objects.
 
-use crate::handle::Handle;
 use crate::object::complete::{self, Defaults};
 use crate::object::table::Table;
 use crate::rv::{Result, Rv, ensure, fail};
 use crate::store::{Holder, Info, Store};
 use cryptoki_sys::*;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
-use std::sync::atomic::{AtomicU8, AtomicUsize};
+use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize};
 
 /// Who is logged in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,13 +18,17 @@ pub enum LoggedIn {
 }
 
 /// Counters of sessions: a session counts in one of them, so that threads that open and close theirs do not meet.
-const SHARDS: usize = 16;
+const SHARDS: usize = 64;
 
-#[derive(Debug, Default)]
+/// Sessions in the lower half, and those of them that may write in the upper.
+#[derive(Debug)]
 #[repr(align(64))]
-struct Shard {
-    sessions: AtomicUsize,
-    read_write: AtomicUsize,
+struct Shard(AtomicU64);
+
+impl Shard {
+    const fn one(read_write: bool) -> u64 {
+        if read_write { 1 << 32 | 1 } else { 1 }
+    }
 }
 
 /// A token.
@@ -58,7 +61,14 @@ impl Token {
 
     fn new(model: &'static str, defaults: Defaults, store: Option<Store>) -> Token {
         let user = AtomicU8::new(LoggedIn::Nobody as u8);
-        let token = Token { model, defaults, objects: Table::new(), store, user, shards: Default::default() };
+        let token = Token {
+            model,
+            defaults,
+            objects: Table::new(),
+            store,
+            user,
+            shards: [const { Shard(AtomicU64::new(0)) }; SHARDS],
+        };
         if token.store.is_some()
             && let Ok(profile) = complete::profile(CKP_BASELINE_PROVIDER)
         {
@@ -182,7 +192,7 @@ impl Token {
     pub fn initialize(&self, pin: &[u8], label: &[u8; 32]) -> Result {
         let store = self.with_pins()?;
         ensure(self.sessions().0 == 0, CKR_SESSION_EXISTS)?;
-        store.initialize(&self.objects, pin, label)
+        store.initialize(&self.objects, pin, label, false)
     }
 
     /// C_InitPIN.
@@ -229,21 +239,13 @@ impl Token {
     /// Counts a session that opens; where it counts.
     pub fn opened(&self, read_write: bool) -> usize {
         let shard = shard();
-        self.shards[shard].sessions.fetch_add(1, Relaxed);
-        if read_write {
-            self.shards[shard].read_write.fetch_add(1, Relaxed);
-        }
+        self.shards[shard].0.fetch_add(Shard::one(read_write), Relaxed);
         shard
     }
 
     /// Counts one that closes. With the last, the login ends.
-    pub fn closed(&self, session: Handle, shard: usize, read_write: bool) {
-        self.objects.end_session(session);
-        let counts = &self.shards[shard];
-        if read_write {
-            counts.read_write.fetch_sub(1, Relaxed);
-        }
-        let last = counts.sessions.fetch_sub(1, AcqRel) == 1;
+    pub fn closed(&self, shard: usize, read_write: bool) {
+        let last = self.shards[shard].0.fetch_sub(Shard::one(read_write), AcqRel) as u32 == 1;
         if last && self.user() != LoggedIn::Nobody && self.sessions().0 == 0 {
             let _ = self.logout();
         }
@@ -251,8 +253,8 @@ impl Token {
 
     /// The sessions that are open, and those of them that may write.
     pub fn sessions(&self) -> (usize, usize) {
-        let sum = |which: fn(&Shard) -> &AtomicUsize| self.shards.iter().map(|shard| which(shard).load(Acquire)).sum();
-        (sum(|shard| &shard.sessions), sum(|shard| &shard.read_write))
+        let sum: u64 = self.shards.iter().map(|shard| shard.0.load(Acquire)).sum();
+        (sum as u32 as usize, (sum >> 32) as usize)
     }
 }
 

@@ -3,31 +3,30 @@
 use crate::handle::Handle;
 use crate::mechanism::params::Params;
 use crate::mechanism::{Mechanism, cipher, table};
-use crate::object::Object;
 use crate::object::attributes::{Attributes, Value};
 use crate::object::complete::{self, Origin};
 use crate::object::pkcs8;
+use crate::object::{Held, Object};
 use crate::objects;
 use crate::operation::Cipher;
 use crate::rv::{Result, Rv, ensure, fail};
 use crate::session::Session;
+use crate::uses;
+use adjunct::counters::Strength;
 use cryptoki_sys::*;
-use std::sync::Arc;
 use zeroize::Zeroizing;
 
 /// A key that is about to leave: what encrypts it, and its bytes.
 pub struct Leaving {
     pub cipher: Box<dyn Cipher>,
     pub bytes: Zeroizing<Vec<u8>>,
+    /// That of the key that wraps.
+    strength: Strength,
+    mechanism: CK_MECHANISM_TYPE,
 }
 
 /// The key that wraps or unwraps, for a mechanism that does.
-fn wrapping_key(
-    session: &Session,
-    mechanism: CK_MECHANISM_TYPE,
-    key: CK_OBJECT_HANDLE,
-    wrap: bool,
-) -> Result<Arc<Object>> {
+fn wrapping_key(session: &Session, mechanism: CK_MECHANISM_TYPE, key: CK_OBJECT_HANDLE, wrap: bool) -> Result<Held> {
     let (usage, flag, handle) = if wrap {
         (CKA_WRAP, CKF_WRAP, CKR_WRAPPING_KEY_HANDLE_INVALID)
     } else {
@@ -41,7 +40,7 @@ fn wrapping_key(
 }
 
 /// What is said of the wrapping key by errors of the cipher, which knows only one key.
-fn begin(mechanism: Mechanism<'_>, key: &Arc<Object>, wrap: bool) -> Result<Box<dyn Cipher>> {
+fn begin(mechanism: Mechanism<'_>, key: &Held, wrap: bool) -> Result<Box<dyn Cipher>> {
     cipher::begin(mechanism, key, wrap).map_err(|error| match (error.0, wrap) {
         (CKR_KEY_TYPE_INCONSISTENT, true) => Rv(CKR_WRAPPING_KEY_TYPE_INCONSISTENT),
         (CKR_KEY_TYPE_INCONSISTENT, false) => Rv(CKR_UNWRAPPING_KEY_TYPE_INCONSISTENT),
@@ -114,7 +113,7 @@ pub fn wrap(
         ensure(key.attributes.matches(template), CKR_KEY_HANDLE_INVALID)?;
     }
     let bytes = bytes(&key, unit(mechanism.kind))?;
-    Ok(Leaving { cipher: begin(mechanism, &with, true)?, bytes })
+    Ok(Leaving { cipher: begin(mechanism, &with, true)?, bytes, strength: with.strength(), mechanism: mechanism.kind })
 }
 
 impl Leaving {
@@ -127,11 +126,13 @@ impl Leaving {
     ///
     /// # Errors
     /// `CKR_KEY_SIZE_RANGE` where the key has a length that the mechanism does not take.
-    pub fn wrap(self, out: &mut [u8]) -> Result<usize> {
-        self.cipher.once(&self.bytes, out).map_err(|error| match error {
+    pub fn wrap(self, session: &Session, out: &mut [u8]) -> Result<usize> {
+        let length = self.cipher.once(&self.bytes, out).map_err(|error| match error {
             Rv(CKR_DATA_LEN_RANGE) => Rv(CKR_KEY_SIZE_RANGE),
             error => error,
-        })
+        })?;
+        uses::count(session, self.mechanism, self.strength);
+        Ok(length)
     }
 }
 
@@ -194,5 +195,7 @@ pub fn unwrap(
         _ => return fail(CKR_TEMPLATE_INCONSISTENT),
     }
     let object = session.slot().token.defaults.object(template, Origin::Unwrapped)?;
-    objects::insert(session, own, object)
+    let handle = objects::insert(session, own, object)?;
+    uses::count(session, mechanism.kind, with.strength());
+    Ok(handle)
 }

@@ -30,3 +30,78 @@ fn digests_in_parts_are_those_at_once() {
     assert_eq!(whole[..4], [0xba, 0x78, 0x16, 0xbf]);
     assert_eq!(session.digest_parts(&sha256, &[b"a", b"", b"bc"]), Ok(whole));
 }
+
+#[test]
+fn one_is_found_among_many() {
+    let session = Session::open();
+    let object = |number: u32| {
+        let class = if number == 77_777 { CKO_CERTIFICATE } else { CKO_DATA };
+        let template = Attributes::new().number(CKA_CLASS, class).bytes(CKA_LABEL, &number.to_be_bytes());
+        if class == CKO_DATA {
+            return template.bytes(CKA_VALUE, b"data");
+        }
+        let named = template.number(CKA_CERTIFICATE_TYPE, CKC_X_509).bytes(CKA_SUBJECT, b"\x30\x00");
+        named.bytes(CKA_ID, b"of one among many").bytes(CKA_VALUE, b"\x30\x00")
+    };
+    let handles: Vec<_> = (0..100_000).map(|number| session.create(&object(number)).unwrap()).collect();
+    let one = |template: Attributes| session.find(&template).unwrap();
+    for number in [0, 1, 50_000, 77_777, 99_999_u32] {
+        assert_eq!(one(Attributes::new().bytes(CKA_LABEL, &number.to_be_bytes())), [handles[number as usize]]);
+    }
+    assert_eq!(one(Attributes::new().bytes(CKA_ID, b"of one among many")), [handles[77_777]]);
+    assert_eq!(one(Attributes::new().number(CKA_CLASS, CKO_CERTIFICATE)), [handles[77_777]]);
+    let both = Attributes::new().number(CKA_CLASS, CKO_DATA).bytes(CKA_LABEL, &7_u32.to_be_bytes());
+    assert_eq!(one(both), [handles[7]]);
+    // Signing beside them, and their end with the session.
+    let key = session.create(&Attributes::secret(CKK_GENERIC_SECRET, &[7; 32])).unwrap();
+    session.sign(&Mechanism::new(CKM_SHA256_HMAC), key, b"data").unwrap();
+    drop(session);
+    let next = Session::open();
+    assert_eq!(next.find(&Attributes::new().bytes(CKA_LABEL, &0_u32.to_be_bytes())), Ok(Vec::new()));
+}
+
+#[test]
+fn private_keys_say_which_their_public_key_is() {
+    let session = Session::open();
+    let curve = |params: &[u8]| Attributes::new().bytes(CKA_EC_PARAMS, params);
+    let p256 = [6, 8, 0x2a, 0x86, 0x48, 0xce, 0x3d, 3, 1, 7];
+    for (kind, public) in [
+        (CKM_RSA_PKCS_KEY_PAIR_GEN, Attributes::new().number(CKA_MODULUS_BITS, 1024)),
+        (CKM_EC_KEY_PAIR_GEN, curve(&p256)),
+        (CKM_EC_EDWARDS_KEY_PAIR_GEN, curve(&[6, 3, 0x2b, 0x65, 0x70])),
+        (CKM_EC_MONTGOMERY_KEY_PAIR_GEN, curve(&[6, 3, 0x2b, 0x65, 0x6e])),
+    ] {
+        let (public, private) = session.generate_pair(&Mechanism::new(kind), &public, &Attributes::new()).unwrap();
+        let info = session.attribute(private, CKA_PUBLIC_KEY_INFO).unwrap();
+        assert!(!info.is_empty(), "{kind:#x}");
+        assert_eq!(session.attribute(public, CKA_PUBLIC_KEY_INFO), Ok(info), "{kind:#x}");
+        let name = |key| session.attribute(key, CKA_UNIQUE_ID).unwrap();
+        assert!(!name(public).is_empty() && name(public) != name(private));
+        assert_eq!(session.find(&Attributes::new().bytes(CKA_UNIQUE_ID, &name(private))), Ok(vec![private]));
+        let given = Attributes::new().bytes(CKA_UNIQUE_ID, b"mine");
+        assert_eq!(session.set_attributes(private, &given), Err(CKR_ATTRIBUTE_READ_ONLY));
+    }
+}
+
+#[test]
+fn a_key_that_was_used_again_and_again_goes_at_once() {
+    let (session, other) = (Session::open(), Session::open());
+    let mac = Mechanism::new(CKM_SHA256_HMAC);
+    let key = session.create(&Attributes::secret(CKK_GENERIC_SECRET, &[7; 32])).unwrap();
+    for _ in 0..3 {
+        assert_eq!(session.sign(&mac, key, b"data"), other.sign(&mac, key, b"data"));
+    }
+    // A change is seen by the next operation.
+    session.set_attributes(key, &Attributes::new().flag(CKA_SIGN, false)).unwrap();
+    for session in [&session, &other] {
+        assert_eq!(session.sign(&mac, key, b"data"), Err(CKR_KEY_FUNCTION_NOT_PERMITTED));
+    }
+    session.set_attributes(key, &Attributes::new().flag(CKA_SIGN, true)).unwrap();
+    for _ in 0..3 {
+        assert_eq!(session.sign(&mac, key, b"data"), other.sign(&mac, key, b"data"));
+    }
+    session.destroy(key).unwrap();
+    for session in [&session, &other] {
+        assert_eq!(session.sign(&mac, key, b"data"), Err(CKR_KEY_HANDLE_INVALID));
+    }
+}

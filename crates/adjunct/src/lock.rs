@@ -66,6 +66,11 @@ impl<T> Lock<T> {
         None
     }
 
+    /// The value, which nobody shares any more, and whether somebody was inside when this process was forked: then it may be half changed.
+    pub fn get_mut(&mut self) -> (&mut T, bool) {
+        (self.value.get_mut(), *self.holder.get_mut() != 0)
+    }
+
     fn take(&self, generation: u32) -> Option<Taken> {
         let holder = self.holder.load(SeqCst);
         let free = holder != generation;

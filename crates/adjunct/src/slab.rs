@@ -22,7 +22,7 @@ const FIRST: usize = 64;
 /// Pieces, each twice as large as the one before: places for 2^31 values.
 const PIECES: usize = 26;
 /// Lists of free places; a thread begins at one of its own.
-const LISTS: usize = 8;
+const LISTS: usize = 64;
 /// The owners, in a place's word: the generation is above.
 const OWNERS: u64 = RETIRED - 1;
 /// The bit that says that the value is not found by its number any more.
@@ -224,6 +224,12 @@ impl<T> Slab<T> {
         Some(Entry { slab: self, place, number: number.place() })
     }
 
+    /// Whether a number names a value. Nothing is written for it, so that threads that ask for one number do not hinder each other.
+    pub fn has(&'static self, number: Number) -> bool {
+        let word = self.place(number.place()).map_or(0, |place| place.word.load(Acquire));
+        word >> 32 == u64::from(number.generation()) && word & RETIRED == 0 && word & OWNERS != 0
+    }
+
     /// Has the slab itself own the value from now on; [`Slab::retire`] ends that.
     pub fn keep(&'static self, entry: Entry<T>) -> Number {
         let number = entry.number();
@@ -362,6 +368,7 @@ mod tests {
         let held = SLAB.get(numbers[7]).unwrap();
         assert_eq!(*SLAB.retire(numbers[7]).unwrap(), 7);
         assert!(SLAB.retire(numbers[7]).is_none() && SLAB.get(numbers[7]).is_none());
+        assert!(!SLAB.has(numbers[7]) && SLAB.has(numbers[8]));
         assert_eq!((*held, held.number()), (7, numbers[7]));
         drop(held);
         // Of several who ask, one gets it.

@@ -46,6 +46,12 @@ mod openssl_cnf;
 #[path = "../../fuzz_targets/params.rs"]
 mod params;
 #[allow(unused_attributes, reason = "a program of its own where it is fuzzed")]
+#[path = "../../fuzz_targets/pkcs11.rs"]
+mod pkcs11;
+#[allow(unused_attributes, reason = "a program of its own where it is fuzzed")]
+#[path = "../../fuzz_targets/pkcs11_blobs.rs"]
+mod pkcs11_blobs;
+#[allow(unused_attributes, reason = "a program of its own where it is fuzzed")]
 #[path = "../../fuzz_targets/programs.rs"]
 mod programs;
 #[allow(unused_attributes, reason = "a program of its own where it is fuzzed")]
@@ -57,6 +63,9 @@ mod ssh_log;
 #[allow(unused_attributes, reason = "a program of its own where it is fuzzed")]
 #[path = "../../fuzz_targets/ssh_policy.rs"]
 mod ssh_policy;
+#[allow(unused_attributes, reason = "a program of its own where it is fuzzed")]
+#[path = "../../fuzz_targets/token_store.rs"]
+mod token_store;
 
 /// A target that was added is to be listed above.
 #[test]

@@ -6,6 +6,7 @@
 pub mod accelerator;
 pub mod bulk;
 pub mod openssl;
+pub mod pkcs11;
 mod report;
 mod sink;
 
@@ -30,6 +31,8 @@ enum Command {
     Openssl(openssl::Args),
     Bulk(bulk::Args),
     Accelerator(accelerator::Args),
+    Pkcs11(pkcs11::Args),
+    Java(crate::java::bench::Args),
 }
 
 /// Runs the subcommand.
@@ -37,12 +40,20 @@ enum Command {
 /// # Errors
 /// [`Failure`] with the one line to show.
 pub fn run(args: &Args) -> Result<ExitCode, Failure> {
+    if let Command::Pkcs11(args) = &args.command
+        && args.is_worker()
+    {
+        // It counts where the process counts that started it.
+        return pkcs11::run(args);
+    }
     // Before anything opens the counters.
     let meter = Meter::start();
     match &args.command {
         Command::Openssl(args) => openssl::run(args),
         Command::Bulk(args) => bulk::run(args),
         Command::Accelerator(args) => accelerator::run(args, meter),
+        Command::Pkcs11(args) => pkcs11::run(args),
+        Command::Java(args) => crate::java::bench::run(args),
     }
 }
 
@@ -72,7 +83,7 @@ impl From<Error> for Failure {
 }
 
 /// Parses `--seconds`.
-fn seconds(text: &str) -> Result<f64, String> {
+pub(crate) fn seconds(text: &str) -> Result<f64, String> {
     match text.parse() {
         Ok(value) if (0.001..=3600.0).contains(&value) => Ok(value),
         _ => Err("a number from 0.001 to 3600".to_owned()),

@@ -61,7 +61,7 @@ impl Header {
 }
 
 /// The time now, `2026-01-31T12:00:00Z`.
-fn now() -> String {
+pub(super) fn now() -> String {
     let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs());
     let (year, month, day) = civil(seconds / 86400);
     let (hour, minute, second) = (seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);

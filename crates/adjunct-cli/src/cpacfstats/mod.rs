@@ -12,7 +12,7 @@ use crate::stats::require_root;
 use crate::{Failure, output};
 use adjunct::counters;
 use clap::{Arg, ArgAction, Command};
-use counter::Counter;
+pub(crate) use counter::Counter;
 use serde_json::json;
 use state::{Raw, State};
 use std::ffi::OsString;

@@ -29,9 +29,11 @@ are taken, and that is said.
 
 Exit status: 0 done, 1 it failed, 2 the command line is wrong.";
 
+/// Where the second file is, where nothing else is said.
+pub(super) const DEFAULT: &str = "adjunct-java/adjunct.security";
 /// The names of the files.
-const CONFIG: &str = "adjunct-pkcs11.cfg";
-const SECURITY: &str = "adjunct.security";
+pub(super) const CONFIG: &str = "adjunct-pkcs11.cfg";
+pub(super) const SECURITY: &str = "adjunct.security";
 
 /// Write a SunPKCS11 configuration and security properties for a JDK, with the mechanisms that win when measured
 #[derive(Debug, clap::Args)]

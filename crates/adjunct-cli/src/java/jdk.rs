@@ -134,7 +134,12 @@ impl Jdk {
 
     /// A command that runs its `java`.
     pub fn java(&self) -> Command {
-        let mut command = Command::new(self.home.join("bin/java"));
+        self.program("java")
+    }
+
+    /// A command that runs one of its programs.
+    pub fn program(&self, name: &str) -> Command {
+        let mut command = Command::new(self.home.join("bin").join(name));
         // Options of the user's would change what is measured, and be told of on standard error.
         command.env_remove("JAVA_TOOL_OPTIONS").env_remove("_JAVA_OPTIONS").env_remove("JDK_JAVA_OPTIONS");
         command

@@ -1,8 +1,10 @@
 //! `adjunct java`: Java's SunPKCS11 with adjunct's PKCS #11 module, or another one.
 //!
 //! [`check`] tells what a JDK will make of configuration files. [`config`] writes them, with the mechanisms that win when each call is
-//! measured.
+//! measured. [`verify`] tells who serves TLS in a JVM that has them.
+//! [`bench`] is `adjunct bench java`.
 
+pub mod bench;
 pub mod check;
 pub mod config;
 pub mod dialect;
@@ -19,6 +21,7 @@ mod security;
 #[cfg(test)]
 mod tests;
 mod tokenizer;
+pub mod verify;
 
 use crate::Failure;
 use std::process::ExitCode;
@@ -34,6 +37,7 @@ pub struct Args {
 enum Command {
     Check(check::Args),
     Config(config::Args),
+    Verify(verify::Args),
 }
 
 /// Runs the subcommand.
@@ -45,6 +49,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     match &args.command {
         Command::Check(args) => check::run(args),
         Command::Config(args) => config::run(args),
+        Command::Verify(args) => verify::run(args),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Our Java program: run from its source by a JDK, it makes calls with a provider and without, and says what happened.
+//! Our Java programs: run from their source by a JDK, they say what happened, line by line.
 
 use super::jdk::Jdk;
 use crate::failure::cause;
@@ -6,14 +6,23 @@ use crate::interrupt::interrupted;
 use crate::process::Running;
 use crate::{Failure, scratch};
 use std::ffi::OsString;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-/// The program itself.
-pub(super) const SOURCE: &str = include_str!("Jca.java");
+/// A program in one file of source.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Source {
+    name: &'static str,
+    text: &'static str,
+}
+
+/// Makes calls with a provider and without.
+const JCA: Source = Source { name: "Jca.java", text: include_str!("Jca.java") };
+/// Makes TLS handshakes.
+pub(super) const VERIFY: Source = Source { name: "Verify.java", text: include_str!("Verify.java") };
 
 /// How long a line of its may be awaited.
 const SILENCE: Duration = Duration::from_secs(120);
@@ -21,24 +30,46 @@ const SILENCE: Duration = Duration::from_secs(120);
 /// A line that it wrote: its fields.
 pub(super) type Fields = Vec<String>;
 
-/// Runs the program; `line` is given what it writes for us, in order. What SunPKCS11 prints (`showInfo`) comes back.
+/// Runs the program that makes calls, as [`run_source`].
 ///
 /// # Errors
-/// [`Failure`]: it cannot be run, or ended in another way than by itself.
+/// As there.
 pub(super) fn run(jdk: &Jdk, words: &[OsString], mut line: impl FnMut(&Fields)) -> Result<Vec<String>, Failure> {
+    // Neither a file of security properties nor counters of the user's decide what is run here.
+    let options = |command: &mut Command| {
+        command.arg("-XX:TieredStopAtLevel=4");
+    };
+    run_source(jdk, JCA, options, words, |fields| {
+        line(fields);
+        Ok(())
+    })
+}
+
+/// Runs a program by `java` with what `options` gives it; `line` is given what it writes for us, in order. Behind a line `pause` it
+/// waits until `line` has returned. What SunPKCS11 prints (`showInfo`) comes back.
+///
+/// # Errors
+/// [`Failure`]: it cannot be run, or ended in another way than by itself; `line`'s own.
+pub(super) fn run_source(
+    jdk: &Jdk,
+    program: Source,
+    options: impl FnOnce(&mut Command),
+    words: &[OsString],
+    mut line: impl FnMut(&Fields) -> Result<(), Failure>,
+) -> Result<Vec<String>, Failure> {
     if let Some(why) = jdk.cannot_compile() {
         return Err(Failure::new(format!("{}: {why}", jdk.home.display())));
     }
     let folder = scratch::folder()?;
-    let source = folder.path().join("Jca.java");
-    std::fs::write(&source, SOURCE).map_err(|e| crate::failure::cannot_write(&source, &e))?;
+    let source = folder.path().join(program.name);
+    std::fs::write(&source, program.text).map_err(|e| crate::failure::cannot_write(&source, &e))?;
     let mut command = jdk.java();
-    // Neither a file of security properties nor counters of the user's decide what is run here.
-    command.arg("-XX:TieredStopAtLevel=4").arg(&source).args(words).current_dir(folder.path());
-    let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+    options(&mut command);
+    command.arg(&source).args(words).current_dir(folder.path());
+    let child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
     let mut child = child
         .map_err(|e| Failure::new(format!("cannot run {}: {}", jdk.home.join("bin/java").display(), cause(&e))))?;
-    let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
+    let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     let mut running = Running::new(child);
     let (sender, lines) = mpsc::channel();
     let reader = std::thread::spawn(move || {
@@ -69,8 +100,14 @@ pub(super) fn run(jdk: &Jdk, words: &[OsString], mut line: impl FnMut(&Fields)) 
                         let fields: Fields = fields.split('\t').map(str::to_owned).collect();
                         if fields[0] == "fatal" {
                             fatal = fields.get(1).cloned();
-                        } else {
-                            line(&fields);
+                            continue;
+                        }
+                        line(&fields)?;
+                        if fields[0] == "pause"
+                            && let Some(mut stdin) = stdin.as_ref()
+                        {
+                            // A program that has ended is told of below.
+                            let _ = stdin.write_all(b"\n");
                         }
                     }
                     None => others.push(text),

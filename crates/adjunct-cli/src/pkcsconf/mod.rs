@@ -3,9 +3,9 @@
 //! What is said beyond openCryptoki's words goes to standard error, where those leave open what to do. An input that ends is an error,
 //! as is a step that fails before others that were asked for.
 
-mod prompt;
-mod show;
-mod uri;
+pub(crate) mod prompt;
+pub(crate) mod show;
+pub(crate) mod uri;
 
 use crate::getopt::{Options, Part, parse};
 use crate::module::{self, Choice, Make, Purpose};
@@ -232,7 +232,7 @@ fn print(text: &str) -> Result<(), Stop> {
 
 impl Request {
     fn run(mut self) -> Result<(), Stop> {
-        let module = load().map_err(|lines| {
+        let module = load(other_module().as_deref()).map_err(|lines| {
             lines.iter().for_each(|line| say(line));
             stop(CKR_FUNCTION_FAILED)
         })?;
@@ -427,13 +427,12 @@ pub(crate) fn other_module() -> Option<OsString> {
     std::env::var_os("PKCSLIB").filter(|path| !path.is_empty())
 }
 
-/// The module, loaded and initialized.
+/// The module of that path or name, or ours, loaded and initialized.
 ///
 /// # Errors
 /// The lines to be said.
-fn load() -> Result<Module, Vec<String>> {
-    let path = other_module();
-    let path = match path.as_ref().map(Path::new) {
+pub(crate) fn load(path: Option<&OsStr>) -> Result<Module, Vec<String>> {
+    let path = match path.map(Path::new) {
         // A name without a folder is the loader's to find.
         Some(name) if !name.as_os_str().as_bytes().contains(&b'/') => name.to_owned(),
         path => module::find_of(&Make::PKCS11, Choice { path, trusted: false }, Purpose::Run, module::pkcs11_folders)

@@ -11,7 +11,7 @@ use std::sync::{Mutex, Once, PoisonError};
 use zeroize::Zeroizing;
 
 /// A line that was typed.
-pub(super) type Line = Zeroizing<Vec<u8>>;
+pub(crate) type Line = Zeroizing<Vec<u8>>;
 
 /// More than this is no answer.
 const LONGEST: usize = 4096;
@@ -20,7 +20,7 @@ const LONGEST: usize = 4096;
 ///
 /// # Errors
 /// [`Failure`] where standard input or output fails.
-pub(super) fn pin(question: &str) -> Result<Option<Line>, Failure> {
+pub(crate) fn pin(question: &str) -> Result<Option<Line>, Failure> {
     output::print(question)?;
     let hidden = Hidden::new();
     let line = line();
@@ -37,7 +37,7 @@ pub(super) fn pin(question: &str) -> Result<Option<Line>, Failure> {
 ///
 /// # Errors
 /// As [`pin`].
-pub(super) fn new_pin(question: &str, again: &str) -> Result<Option<Line>, Failure> {
+pub(crate) fn new_pin(question: &str, again: &str) -> Result<Option<Line>, Failure> {
     let Some(first) = pin(question)? else { return Ok(None) };
     let second = pin(again)?;
     Ok(Some(first).filter(|first| !first.is_empty() && second.is_some_and(|second| *second == **first)))
@@ -47,7 +47,7 @@ pub(super) fn new_pin(question: &str, again: &str) -> Result<Option<Line>, Failu
 ///
 /// # Errors
 /// As [`pin`].
-pub(super) fn label() -> Result<Option<[u8; 32]>, Failure> {
+pub(crate) fn label() -> Result<Option<[u8; 32]>, Failure> {
     output::print("Enter a unique token label: ")?;
     let line = line()?;
     if line.is_none() {
@@ -67,7 +67,10 @@ fn padded(line: &[u8]) -> [u8; 32] {
 }
 
 /// Reads a line, without its end, byte by byte: what follows is the next question's, and no buffer keeps a PIN.
-fn line() -> Result<Option<Line>, Failure> {
+///
+/// # Errors
+/// As [`pin`].
+pub(crate) fn line() -> Result<Option<Line>, Failure> {
     let mut line = Zeroizing::new(Vec::with_capacity(LONGEST));
     let mut byte = Zeroizing::new([0]);
     loop {
@@ -80,6 +83,15 @@ fn line() -> Result<Option<Line>, Failure> {
             (_, byte) => line.push(byte),
         }
     }
+}
+
+/// Reads a line without echo, of whatever was asked. `None` where standard input ends.
+///
+/// # Errors
+/// As [`pin`].
+pub(crate) fn hidden_line() -> Result<Option<Line>, Failure> {
+    let _hidden = Hidden::new();
+    line()
 }
 
 /// How the terminal was before its echo was switched off.

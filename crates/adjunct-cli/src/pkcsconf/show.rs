@@ -34,7 +34,7 @@ const MECHANISM: &Names = names!(
 );
 
 /// A text of a module in a field of fixed width, with its padding; it ends with the field, or with the first zero byte.
-fn text(field: &[u8]) -> String {
+pub(crate) fn text(field: &[u8]) -> String {
     let length = field.iter().position(|&byte| byte == 0).unwrap_or(field.len());
     shown(OsStr::from_bytes(&field[..length]))
 }
@@ -51,12 +51,12 @@ fn words(names: &Names, flags: CK_FLAGS) -> String {
 }
 
 /// The name of a return value in messages.
-pub(super) fn return_value(rv: CK_RV) -> &'static str {
+pub(crate) fn return_value(rv: CK_RV) -> &'static str {
     names::return_value(rv).unwrap_or("UNKNOWN")
 }
 
 /// The name of a mechanism: the standard's, or IBM's own.
-fn mechanism_name(mechanism: CK_MECHANISM_TYPE) -> Option<&'static str> {
+pub(crate) fn mechanism_name(mechanism: CK_MECHANISM_TYPE) -> Option<&'static str> {
     let ibm = || {
         Some(match mechanism.checked_sub(CKM_VENDOR_DEFINED)? {
             0x10001 => "CKM_IBM_SHA3_224",

@@ -5,7 +5,7 @@ use std::fmt::{self, Write};
 
 /// A URI, attribute by attribute.
 #[derive(Debug, Default)]
-pub(super) struct Uri(String);
+pub(crate) struct Uri(String);
 
 impl Uri {
     /// Without attributes.
@@ -16,13 +16,22 @@ impl Uri {
     /// Adds a text from a field with blanks behind; none that is blank.
     pub fn text(self, name: &str, field: &[u8]) -> Uri {
         let length = field.iter().rposition(|&byte| byte != b' ' && byte != 0).map_or(0, |last| last + 1);
-        if length == 0 {
+        self.escaped(name, &field[..length], false)
+    }
+
+    /// Adds bytes, each as an escape; nothing where there are none.
+    pub fn bytes(self, name: &str, bytes: &[u8]) -> Uri {
+        self.escaped(name, bytes, true)
+    }
+
+    fn escaped(self, name: &str, bytes: &[u8], all: bool) -> Uri {
+        if bytes.is_empty() {
             return self;
         }
         let mut value = String::new();
-        for &byte in &field[..length] {
+        for &byte in bytes {
             // What RFC 7512 leaves alone in a path, and the ampersand; not the tilde.
-            if byte.is_ascii_alphanumeric() || b"_-.:[]@!$'()*+,=&".contains(&byte) {
+            if !all && (byte.is_ascii_alphanumeric() || b"_-.:[]@!$'()*+,=&".contains(&byte)) {
                 value.push(char::from(byte));
             } else {
                 let _ = write!(value, "%{byte:02x}");

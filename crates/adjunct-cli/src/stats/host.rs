@@ -19,7 +19,7 @@ pub struct Host {
 }
 
 /// The facts of this machine, now.
-pub(super) fn facts() -> Host {
+pub(crate) fn facts() -> Host {
     let uname = rustix::system::uname();
     let text = |s: &std::ffi::CStr| s.to_string_lossy().into_owned();
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs());

@@ -8,6 +8,7 @@ mod table;
 
 pub use account::User;
 pub(crate) use account::require_root;
+pub(crate) use host::facts as host_facts;
 pub use json::{ica_json, report_json};
 pub use rows::{Line, Rows, lines};
 pub use table::{Look, ica_table, report_table};

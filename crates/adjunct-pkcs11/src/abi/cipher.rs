@@ -9,6 +9,7 @@ use crate::objects;
 use crate::operation::Cipher;
 use crate::rv::{Result, ensure, fail};
 use crate::session::{Active, Field, Running, Session};
+use crate::uses;
 use cryptoki_sys::*;
 use zeroize::Zeroizing;
 
@@ -35,7 +36,9 @@ unsafe fn begin(session: &Session, pointer: *mut CK_MECHANISM, key: CK_OBJECT_HA
     let object = objects::key(session, key, usage, mechanism.kind)?;
     let operation = cipher::begin(mechanism, &object, encrypt)?;
     let locked = !encrypt && object.attributes.is(CKA_ALWAYS_AUTHENTICATE);
-    session.begin(field, Running::new(mechanism.kind, locked, operation))
+    session.begin(field, Running::new(mechanism.kind, locked, operation))?;
+    uses::count(session, mechanism.kind, object.strength());
+    Ok(())
 }
 
 /// Ends a message into `out`, of `data` more.

@@ -15,6 +15,7 @@ use crate::mechanism::table;
 use crate::object::attributes::Attributes;
 use crate::rv::{Result, Rv, ensure, fail};
 use crate::session::Session;
+use crate::uses;
 use cryptoki_sys::*;
 use std::ptr::null_mut;
 
@@ -102,6 +103,7 @@ pub unsafe fn derive(
             }
         }
     }
+    uses::count(session, mechanism.mechanism, deriving.strength());
     Ok(())
 }
 

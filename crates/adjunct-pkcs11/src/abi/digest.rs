@@ -8,7 +8,9 @@ use crate::objects;
 use crate::operation::Digester;
 use crate::rv::{Result, ensure};
 use crate::session::{Active, Running, Session};
-use adjunct::ops::random::random;
+use crate::uses;
+use adjunct::counters::Strength;
+use adjunct::ops::random::Generator;
 use cryptoki_sys::*;
 
 type Hash = Running<dyn Digester>;
@@ -43,7 +45,9 @@ calls! {
         }
         ensure(!session.runs(field), CKR_OPERATION_ACTIVE)?;
         let mechanism = mechanism(pMechanism)?;
-        session.begin(field, Running::new(mechanism.kind, false, digest::begin(mechanism)?))
+        session.begin(field, Running::new(mechanism.kind, false, digest::begin(mechanism)?))?;
+        uses::count(&session, mechanism.kind, Strength::None);
+        Ok(())
     }
 
     /// PKCS #11 5.12.2.
@@ -92,7 +96,7 @@ calls! {
     /// PKCS #11 5.21.2.
     fn C_GenerateRandom(hSession: CK_SESSION_HANDLE, pRandomData: *mut CK_BYTE, ulRandomLen: CK_ULONG) {
         module::<FORK_SAFE>()?.session(hSession)?;
-        random(slice_mut(pRandomData, ulRandomLen)?);
+        Generator::new().generate(slice_mut(pRandomData, ulRandomLen)?);
         Ok(())
     }
 }

@@ -1,7 +1,6 @@
 //! The module itself, its slots, tokens and mechanisms.
 
 use super::args::{slice_mut, value};
-use super::tables;
 use super::{calls, module, trace};
 use crate::mechanism::table::{self, MECHANISMS};
 use crate::module::{Module, Slot};
@@ -116,27 +115,6 @@ calls! {
             libraryVersion: VERSION,
         };
         Ok(())
-    }
-
-    /// PKCS #11 5.4.4.
-    fn C_GetFunctionList(ppFunctionList: *mut *mut CK_FUNCTION_LIST) {
-        *value(ppFunctionList)? = tables::functions();
-        Ok(())
-    }
-
-    /// PKCS #11 5.4.5.
-    fn C_GetInterfaceList(pInterfacesList: *mut CK_INTERFACE, pulCount: *mut CK_ULONG) {
-        tables::interfaces(pInterfacesList, pulCount)
-    }
-
-    /// PKCS #11 5.4.6.
-    fn C_GetInterface(
-        pInterfaceName: *mut CK_UTF8CHAR,
-        pVersion: *mut CK_VERSION,
-        ppInterface: *mut *mut CK_INTERFACE,
-        flags: CK_FLAGS,
-    ) {
-        tables::get(pInterfaceName, pVersion, ppInterface, flags)
     }
 
     /// PKCS #11 5.5.1.

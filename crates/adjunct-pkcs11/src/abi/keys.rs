@@ -7,6 +7,7 @@ use crate::encapsulate::{Encapsulating, decapsulate};
 use crate::keys;
 use crate::mechanism::iv::Generator;
 use crate::rv::{Result, ensure};
+use crate::session::Session;
 use crate::wrapping::{self, Leaving};
 use cryptoki_sys::*;
 
@@ -59,7 +60,7 @@ calls! {
         let session = module::<FORK_SAFE>()?.session(hSession)?;
         let out = Out::new(pWrappedKey, pulWrappedKeyLen)?;
         fill_iv(pMechanism)?;
-        wrap(wrapping::wrap(&session, mechanism(pMechanism)?, hWrappingKey, hKey)?, out)
+        wrap(&session, wrapping::wrap(&session, mechanism(pMechanism)?, hWrappingKey, hKey)?, out)
     }
 
     /// PKCS #11 5.18.4.
@@ -149,7 +150,7 @@ calls! {
         fill_iv(pMechanism)?;
         let aad = slice(pAssociatedData, ulAssociatedDataLen)?;
         let mechanism = wrapping::with_aad(mechanism(pMechanism)?, aad)?;
-        wrap(wrapping::wrap(&session, mechanism, hWrappingKey, hKey)?, out)
+        wrap(&session, wrapping::wrap(&session, mechanism, hWrappingKey, hKey)?, out)
     }
 
     /// PKCS #11 5.18.7.
@@ -175,9 +176,9 @@ calls! {
 }
 
 /// Writes a key that leaves, or how long it is.
-fn wrap(leaving: Leaving, mut out: Out<'_>) -> Result {
+fn wrap(session: &Session, leaving: Leaving, mut out: Out<'_>) -> Result {
     if let Room::Here(room) = out.room(leaving.length())? {
-        let length = leaving.wrap(room)?;
+        let length = leaving.wrap(session, room)?;
         out.wrote(length);
     }
     Ok(())

@@ -9,6 +9,7 @@ use crate::objects;
 use crate::operation::{Signer, Verifier};
 use crate::rv::{Result, Rv, ensure};
 use crate::session::{Active, Field, Session};
+use crate::uses;
 use cryptoki_sys::*;
 use std::ffi::c_void;
 
@@ -95,7 +96,10 @@ unsafe fn begin_ciphers(session: &Session, pointer: *mut CK_MECHANISM, key: CK_O
     // SAFETY: as the caller says.
     let kind = unsafe { value(pointer)? }.mechanism;
     let object = objects::key(session, key, usage, kind)?;
-    session.begin(field, Box::new(Ciphering::new(kind, object, encrypt)?))
+    let strength = object.strength();
+    session.begin(field, Box::new(Ciphering::new(kind, object, encrypt)?))?;
+    uses::count(session, kind, strength);
+    Ok(())
 }
 
 /// A call's arguments: where the parameter of a message stands.
@@ -298,9 +302,12 @@ calls! {
         let mechanism = mechanism(pMechanism)?;
         let object = objects::key(&session, hKey, CKA_SIGN, mechanism.kind)?;
         let locked = object.attributes.is(CKA_ALWAYS_AUTHENTICATE);
+        let strength = object.strength();
         let mut messages = Signing::signs(mechanism, object)?;
         messages.locked = locked;
-        session.begin(signs, Box::new(messages))
+        session.begin(signs, Box::new(messages))?;
+        uses::count(&session, mechanism.kind, strength);
+        Ok(())
     }
 
     /// PKCS #11 5.14.2.
@@ -377,7 +384,10 @@ calls! {
         ensure(!session.runs(verifies), CKR_OPERATION_ACTIVE)?;
         let mechanism = mechanism(pMechanism)?;
         let object = objects::key(&session, hKey, CKA_VERIFY, mechanism.kind)?;
-        session.begin(verifies, Box::new(Signing::verifies(mechanism, object)?))
+        let strength = object.strength();
+        session.begin(verifies, Box::new(Signing::verifies(mechanism, object)?))?;
+        uses::count(&session, mechanism.kind, strength);
+        Ok(())
     }
 
     /// PKCS #11 5.16.2.

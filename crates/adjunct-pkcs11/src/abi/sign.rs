@@ -8,6 +8,7 @@ use crate::objects;
 use crate::operation::{Cipher, Signer, Verifier};
 use crate::rv::{Result, ensure, fail};
 use crate::session::{Active, Field, Running, Session};
+use crate::uses;
 use cryptoki_sys::*;
 
 type Signing = Running<dyn Signer>;
@@ -36,7 +37,9 @@ fn begin_sign(session: &Session, mechanism: Mechanism<'_>, key: CK_OBJECT_HANDLE
     let object = objects::key(session, key, CKA_SIGN, mechanism.kind)?;
     let signer = mechanism::signer(mechanism, &object)?;
     let locked = object.attributes.is(CKA_ALWAYS_AUTHENTICATE);
-    session.begin(signs, Running::new(mechanism.kind, locked, signer))
+    session.begin(signs, Running::new(mechanism.kind, locked, signer))?;
+    uses::count(session, mechanism.kind, object.strength());
+    Ok(())
 }
 
 /// Begins the check of a signature with a key.
@@ -44,7 +47,9 @@ fn begin_verify(session: &Session, mechanism: Mechanism<'_>, key: CK_OBJECT_HAND
     ensure(!session.runs(verifies), CKR_OPERATION_ACTIVE)?;
     let object = objects::key(session, key, CKA_VERIFY, mechanism.kind)?;
     let verifier = mechanism::verifier(mechanism, &object)?;
-    session.begin(verifies, Running::new(mechanism.kind, false, verifier))
+    session.begin(verifies, Running::new(mechanism.kind, false, verifier))?;
+    uses::count(session, mechanism.kind, object.strength());
+    Ok(())
 }
 
 /// Ends a signature into `out`, of `data` more.
@@ -159,9 +164,11 @@ calls! {
         ensure(!session.runs(sign_recovers), CKR_OPERATION_ACTIVE)?;
         let mechanism = params::mechanism(pMechanism)?;
         let object = objects::key(&session, hKey, CKA_SIGN_RECOVER, mechanism.kind)?;
-        let signer = mechanism::recover::signer(mechanism, object.key()?)?;
+        let signer = mechanism::recover::signer(mechanism, &object)?;
         let locked = object.attributes.is(CKA_ALWAYS_AUTHENTICATE);
-        session.begin(sign_recovers, Running::new(mechanism.kind, locked, signer))
+        session.begin(sign_recovers, Running::new(mechanism.kind, locked, signer))?;
+        uses::count(&session, mechanism.kind, object.strength());
+        Ok(())
     }
 
     /// PKCS #11 5.13.6.
@@ -225,7 +232,9 @@ calls! {
         let mechanism = params::mechanism(pMechanism)?;
         let object = objects::key(&session, hKey, CKA_VERIFY_RECOVER, mechanism.kind)?;
         let opener = mechanism::recover::opener(mechanism, object.key()?)?;
-        session.begin(verify_recovers, Running::new(mechanism.kind, false, opener))
+        session.begin(verify_recovers, Running::new(mechanism.kind, false, opener))?;
+        uses::count(&session, mechanism.kind, object.strength());
+        Ok(())
     }
 
     /// PKCS #11 5.15.6.

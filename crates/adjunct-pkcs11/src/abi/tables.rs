@@ -1,5 +1,7 @@
 //! The lists of functions, and how programs get them.
 
+use super::calls;
+use super::tables as t;
 use super::{cipher as c, digest as d, general as g, keys as k, message as m, objects as o, sessions as s, sign as n};
 use crate::abi::args::{slice_mut, value};
 use crate::rv::{Result, ensure, fail};
@@ -17,7 +19,8 @@ macro_rules! list_2_40 {
     ($type:ident, $major:literal, $minor:literal, $safe:literal, $($more:tt)*) => {
         list! {
             $type, $major, $minor, $safe,
-            g: C_Initialize C_Finalize C_GetInfo C_GetFunctionList C_GetSlotList C_GetSlotInfo C_GetTokenInfo C_GetMechanismList
+            t: C_GetFunctionList;
+            g: C_Initialize C_Finalize C_GetInfo C_GetSlotList C_GetSlotInfo C_GetTokenInfo C_GetMechanismList
                 C_GetMechanismInfo C_WaitForSlotEvent C_GetFunctionStatus C_CancelFunction;
             s: C_InitToken C_InitPIN C_SetPIN C_OpenSession C_CloseSession C_CloseAllSessions C_GetSessionInfo C_GetOperationState
                 C_SetOperationState C_Login C_Logout;
@@ -38,7 +41,7 @@ macro_rules! list_3_0 {
     ($type:ident, $minor:literal, $safe:literal, $($more:tt)*) => {
         list_2_40! {
             $type, 3, $minor, $safe,
-            g: C_GetInterfaceList C_GetInterface;
+            t: C_GetInterfaceList C_GetInterface;
             s: C_LoginUser C_SessionCancel;
             m: C_MessageEncryptInit C_EncryptMessage C_EncryptMessageBegin C_EncryptMessageNext C_MessageEncryptFinal
                 C_MessageDecryptInit C_DecryptMessage C_DecryptMessageBegin C_DecryptMessageNext C_MessageDecryptFinal
@@ -97,7 +100,7 @@ static INTERFACES: Interfaces = Interfaces([
 ///
 /// # Safety
 /// As PKCS #11 has it.
-pub unsafe fn interfaces(list: *mut CK_INTERFACE, count: *mut CK_ULONG) -> Result {
+unsafe fn interfaces(list: *mut CK_INTERFACE, count: *mut CK_ULONG) -> Result {
     // SAFETY: as the caller says.
     unsafe {
         let count = value(count)?;
@@ -115,7 +118,7 @@ pub unsafe fn interfaces(list: *mut CK_INTERFACE, count: *mut CK_ULONG) -> Resul
 ///
 /// # Safety
 /// As PKCS #11 has it.
-pub unsafe fn get(
+unsafe fn get(
     name: *mut CK_UTF8CHAR,
     version: *mut CK_VERSION,
     place: *mut *mut CK_INTERFACE,
@@ -140,7 +143,25 @@ pub unsafe fn get(
     Ok(())
 }
 
-/// The functions of PKCS #11 2.40.
-pub fn functions() -> *mut CK_FUNCTION_LIST {
-    from_ref(&STRICT_2_40).cast_mut()
+calls! {
+    /// PKCS #11 5.4.4.
+    fn C_GetFunctionList(ppFunctionList: *mut *mut CK_FUNCTION_LIST) {
+        *value(ppFunctionList)? = from_ref(&STRICT_2_40).cast_mut();
+        Ok(())
+    }
+
+    /// PKCS #11 5.4.5.
+    fn C_GetInterfaceList(pInterfacesList: *mut CK_INTERFACE, pulCount: *mut CK_ULONG) {
+        interfaces(pInterfacesList, pulCount)
+    }
+
+    /// PKCS #11 5.4.6.
+    fn C_GetInterface(
+        pInterfaceName: *mut CK_UTF8CHAR,
+        pVersion: *mut CK_VERSION,
+        ppInterface: *mut *mut CK_INTERFACE,
+        flags: CK_FLAGS,
+    ) {
+        get(pInterfaceName, pVersion, ppInterface, flags)
+    }
 }

@@ -6,7 +6,7 @@
 use super::Mechanism;
 use super::cipher::{keep, key_size, secret};
 use super::params::Params;
-use crate::object::Object;
+use crate::object::Held;
 use crate::operation::Cipher;
 use crate::rv::{Result, Rv, ensure, fail};
 use adjunct::InOut;
@@ -14,7 +14,6 @@ use adjunct::ops::aead::ccm::Ccm;
 use adjunct::ops::aead::chacha::ChaCha20Poly1305;
 use adjunct::ops::aead::{gcm_parts, same_tag};
 use cryptoki_sys::*;
-use std::sync::Arc;
 use zeroize::Zeroizing;
 
 pub const TAG: usize = 16;
@@ -61,13 +60,13 @@ impl Kind {
 #[derive(Debug, Clone)]
 pub struct Keyed {
     kind: Kind,
-    key: Arc<Object>,
+    key: Held,
 }
 
 impl Keyed {
     /// # Errors
     /// `CKR_KEY_TYPE_INCONSISTENT`.
-    pub fn new(kind: Kind, key: &Arc<Object>) -> Result<Keyed> {
+    pub fn new(kind: Kind, key: &Held) -> Result<Keyed> {
         let wanted = if kind == Kind::ChaChaPoly { CKK_CHACHA20 } else { CKK_AES };
         secret(key, wanted)?;
         Ok(Keyed { kind, key: key.clone() })
@@ -83,7 +82,7 @@ impl Keyed {
         match self.kind {
             Kind::Gcm => {
                 let mut tag = [0; TAG];
-                gcm_parts::message(key, encrypt, nonce, aad, io, &mut tag).map_err(|_| Rv(too_long))?;
+                self.key.gcm()?.message(encrypt, nonce, aad, io, &mut tag).map_err(|_| Rv(too_long))?;
                 Ok(tag)
             }
             Kind::Ccm => {
@@ -148,8 +147,8 @@ fn given(params: Params<'_>) -> Result<Given<'_>> {
 struct Whole {
     cipher: Keyed,
     encrypt: bool,
-    nonce: Box<[u8]>,
-    aad: Box<[u8]>,
+    nonce: Short,
+    aad: Short,
     tag: usize,
     data: Option<u64>,
     waiting: Zeroizing<Vec<u8>>,
@@ -157,11 +156,42 @@ struct Whole {
 
 /// A message that is encrypted as it comes.
 struct Sealing<S> {
-    stream: S,
+    /// Begun with the first part: a message at once needs none.
+    stream: Option<Box<S>>,
     /// What is used up with a message at once.
     whole: Whole,
-    /// Whether a part has come: the stream is begun.
-    begun: bool,
+}
+
+/// Bytes of a caller's, in memory of their own only where they are many.
+enum Short {
+    Here([u8; 16], u8),
+    Long(Box<[u8]>),
+}
+
+impl Short {
+    /// # Errors
+    /// `CKR_HOST_MEMORY`.
+    fn of(bytes: &[u8]) -> Result<Short> {
+        let mut room = [0; 16];
+        match room.get_mut(..bytes.len()) {
+            Some(here) => {
+                here.copy_from_slice(bytes);
+                Ok(Short::Here(room, bytes.len() as u8))
+            }
+            None => boxed(bytes).map(Short::Long),
+        }
+    }
+}
+
+impl std::ops::Deref for Short {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match self {
+            Short::Here(bytes, length) => &bytes[..usize::from(*length)],
+            Short::Long(bytes) => bytes,
+        }
+    }
 }
 
 /// Bytes of a caller's in a box of their own.
@@ -179,21 +209,21 @@ pub fn boxed(bytes: &[u8]) -> Result<Box<[u8]>> {
 ///
 /// # Errors
 /// As `cipher::begin`.
-pub fn begin(mechanism: Mechanism<'_>, key: &Arc<Object>, encrypt: bool) -> Result<Box<dyn Cipher>> {
+pub fn begin(mechanism: Mechanism<'_>, key: &Held, encrypt: bool) -> Result<Box<dyn Cipher>> {
     let (kind, given) = (Kind::of(mechanism.kind)?, given(mechanism.params)?);
     kind.check(given.nonce, given.tag)?;
     let whole = Whole {
         cipher: Keyed::new(kind, key)?,
         encrypt,
-        nonce: boxed(given.nonce)?,
-        aad: boxed(given.aad)?,
+        nonce: Short::of(given.nonce)?,
+        aad: Short::of(given.aad)?,
         tag: given.tag as usize,
         data: given.data,
         waiting: Zeroizing::new(Vec::new()),
     };
     Ok(match kind {
-        Kind::Gcm if encrypt => Box::new(Sealing { stream: gcm_parts::Stream::default(), whole, begun: false }),
-        Kind::ChaChaPoly if encrypt => Box::new(Sealing { stream: ChaCha20Poly1305::default(), whole, begun: false }),
+        Kind::Gcm if encrypt => Box::new(Sealing::<gcm_parts::Stream> { stream: None, whole }),
+        Kind::ChaChaPoly if encrypt => Box::new(Sealing::<ChaCha20Poly1305> { stream: None, whole }),
         _ => Box::new(whole),
     })
 }
@@ -310,11 +340,14 @@ impl<S: Stream> Cipher for Sealing<S> {
     fn update(&mut self, input: &[u8], out: &mut [u8]) -> Result<usize> {
         let out = out.get_mut(..input.len()).ok_or(Rv(CKR_FUNCTION_FAILED))?;
         let Whole { cipher, nonce, aad, .. } = &self.whole;
-        let first = !std::mem::replace(&mut self.begun, true);
-        if first {
-            self.stream.begin(cipher.key.value()?, nonce)?;
+        let io = InOut::apart(input, out);
+        if let Some(stream) = &mut self.stream {
+            stream.part(None, io)?;
+        } else {
+            let mut stream = adjunct::memory::boxed(S::default())?;
+            stream.begin(cipher.key.value()?, nonce)?;
+            self.stream.insert(stream).part(Some(aad), io)?;
         }
-        self.stream.part(first.then_some(aad), InOut::apart(input, out))?;
         Ok(input.len())
     }
 
@@ -323,11 +356,9 @@ impl<S: Stream> Cipher for Sealing<S> {
     }
 
     fn finish(mut self: Box<Self>, out: &mut [u8]) -> Result<usize> {
-        if !self.begun {
-            return self.whole.all(&[], out);
-        }
+        let Some(stream) = &mut self.stream else { return self.whole.all(&[], out) };
         let out = out.get_mut(..self.whole.tag).ok_or(Rv(CKR_FUNCTION_FAILED))?;
-        out.copy_from_slice(&self.stream.end()[..out.len()]);
+        out.copy_from_slice(&stream.end()[..out.len()]);
         Ok(out.len())
     }
 

@@ -2,18 +2,17 @@
 
 use super::params::Params;
 use super::{Mechanism, aead, blocks, rsa_cipher, streams, wrap, xts};
-use crate::object::Object;
+use crate::object::{Held, Object};
 use crate::operation::Cipher;
 use crate::rv::{Result, Rv, ensure, fail};
 use cryptoki_sys::*;
-use std::sync::Arc;
 use zeroize::Zeroizing;
 
 /// Begins an encryption, or a decryption. Whether the key may be used so was checked before.
 ///
 /// # Errors
 /// `CKR_MECHANISM_INVALID`, `CKR_MECHANISM_PARAM_INVALID`, `CKR_KEY_TYPE_INCONSISTENT`, `CKR_KEY_SIZE_RANGE`, `CKR_HOST_MEMORY`.
-pub fn begin(mechanism: Mechanism<'_>, key: &Arc<Object>, encrypt: bool) -> Result<Box<dyn Cipher>> {
+pub fn begin(mechanism: Mechanism<'_>, key: &Held, encrypt: bool) -> Result<Box<dyn Cipher>> {
     match mechanism.kind {
         CKM_AES_ECB | CKM_AES_CBC | CKM_AES_CBC_PAD | CKM_DES3_ECB | CKM_DES3_CBC | CKM_DES3_CBC_PAD => {
             blocks::begin(mechanism, key, encrypt)

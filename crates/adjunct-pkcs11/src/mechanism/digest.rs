@@ -9,8 +9,6 @@ use adjunct::ops::digest::{Digest, MAX_SAVED};
 use cryptoki_sys::*;
 use zeroize::Zeroizing;
 
-struct Hashing(Digest);
-
 /// Begins a hash.
 ///
 /// # Errors
@@ -18,7 +16,7 @@ struct Hashing(Digest);
 pub fn begin(mechanism: Mechanism<'_>) -> Result<Box<dyn Digester>> {
     let hash = Hash::of(mechanism.kind).map_err(|_| Rv(CKR_MECHANISM_INVALID))?;
     ensure(mechanism.params == Params::None, CKR_MECHANISM_PARAM_INVALID)?;
-    Ok(Box::new(Hashing(Digest::new(hash.method()))))
+    Ok(Digest::boxed(hash.method())?)
 }
 
 /// Goes on with a hash that was saved.
@@ -27,27 +25,27 @@ pub fn begin(mechanism: Mechanism<'_>) -> Result<Box<dyn Digester>> {
 /// `CKR_SAVED_STATE_INVALID`.
 pub fn restore(mechanism: CK_MECHANISM_TYPE, state: &[u8]) -> Result<Box<dyn Digester>> {
     let invalid = Rv(CKR_SAVED_STATE_INVALID);
-    let mut digest = Digest::new(Hash::of(mechanism).map_err(|_| invalid)?.method());
+    let mut digest = Digest::boxed(Hash::of(mechanism).map_err(|_| invalid)?.method())?;
     digest.restore(state).map_err(|_| invalid)?;
-    Ok(Box::new(Hashing(digest)))
+    Ok(digest)
 }
 
-impl Digester for Hashing {
+impl Digester for Digest {
     fn update(&mut self, data: &[u8]) {
-        self.0.update(data);
+        Digest::update(self, data);
     }
 
     fn size(&self) -> usize {
-        self.0.method().size
+        self.method().size
     }
 
     fn finish(mut self: Box<Self>, out: &mut [u8]) {
-        self.0.finish(out);
+        Digest::finish(&mut self, out);
     }
 
     fn state(&self) -> Option<Zeroizing<Vec<u8>>> {
         let mut room = Zeroizing::new([0; MAX_SAVED]);
-        let saved = self.0.save(&mut room)?;
+        let saved = self.save(&mut room)?;
         Some(Zeroizing::new(saved.to_vec()))
     }
 }

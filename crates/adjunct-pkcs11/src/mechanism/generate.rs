@@ -139,7 +139,7 @@ fn lattice_pair(kind: CK_KEY_TYPE, template: &Attributes, value: &[u8], seed: &[
     public.set(CKA_VALUE, value)?;
     private.set(CKA_PARAMETER_SET, template.need(CKA_PARAMETER_SET)?)?;
     private.set(CKA_SEED, seed)?;
-    lattice::private_value(&mut private, &key)?;
+    lattice::private_value(&mut private, key.lattice_private())?;
     Ok(Pair { kind, public, private, key: Arc::new(key) })
 }
 

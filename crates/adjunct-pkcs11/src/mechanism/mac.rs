@@ -4,15 +4,13 @@ use super::cipher::{des3, keep, key_size, secret};
 use super::hash::Hash;
 use super::params::Params;
 use super::{Mechanism, aead};
-use crate::object::Object;
+use crate::object::Held;
 use crate::operation::{Signer, Verifier};
 use crate::rv::{Result, Rv, ensure, fail};
 use adjunct::InOut;
-use adjunct::ops::aead::gcm_parts;
-use adjunct::ops::digest::{MAX_SAVED, MAX_SIZE, Part, SHA256};
-use adjunct::ops::mac::{BlockCipher, Cmac, Hmac};
+use adjunct::ops::digest::{MAX_SAVED, MAX_SIZE, Method, Part, SHA256};
+use adjunct::ops::mac::{BlockCipher, Cmac, Hmac, HmacMessage};
 use cryptoki_sys::*;
-use std::sync::Arc;
 use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 
@@ -81,9 +79,16 @@ const fn hmac_key(hash: Hash) -> CK_KEY_TYPE {
     }
 }
 
+/// A message under the HMAC that the key has prepared.
+struct Hashing {
+    key: Held,
+    hash: &'static Method,
+    message: HmacMessage,
+}
+
 /// A message that is authenticated by GHASH alone: kept until its end.
 struct Gmac {
-    key: Arc<Object>,
+    key: Held,
     iv: Box<[u8]>,
     message: Zeroizing<Vec<u8>>,
 }
@@ -91,7 +96,7 @@ struct Gmac {
 // What holds it is in memory of its own.
 #[allow(clippy::large_enum_variant)]
 enum Computing {
-    Hmac(Hmac),
+    Hmac(Hashing),
     Cmac(Cmac),
     Gmac(Gmac),
 }
@@ -104,14 +109,15 @@ struct Mac {
 }
 
 impl Mac {
-    fn new(mechanism: Mechanism<'_>, key: &Arc<Object>) -> Result<Box<Mac>> {
+    fn new(mechanism: Mechanism<'_>, key: &Held) -> Result<Box<Mac>> {
         let (kind, general) = kind(mechanism.kind).ok_or(Rv(CKR_MECHANISM_INVALID))?;
         let params = mechanism.params;
         let (computing, most) = match kind {
             Kind::Hmac(hash) => {
                 let fits = key.key_type().is_some_and(|kind| kind == CKK_GENERIC_SECRET || kind == hmac_key(hash));
                 ensure(fits, CKR_KEY_TYPE_INCONSISTENT)?;
-                (Computing::Hmac(Hmac::new(hash.method(), key.value()?)?), hash.size())
+                let message = key.hmac(hash.method())?.begin();
+                (Computing::Hmac(Hashing { key: key.clone(), hash: hash.method(), message }), hash.size())
             }
             Kind::AesCmac => {
                 let key = secret(key, CKK_AES)?;
@@ -144,33 +150,33 @@ impl Mac {
 
     /// What is saved of it: the length of the result, a hash of the key, and the message so far. `None` of what is not an HMAC.
     fn save(&self) -> Option<Zeroizing<Vec<u8>>> {
-        let Computing::Hmac(hmac) = &self.computing else { return None };
+        let Computing::Hmac(Hashing { key, hash, message }) = &self.computing else { return None };
         let mut room = Zeroizing::new([0; MAX_SAVED]);
-        let saved = hmac.save(&mut room);
+        let saved = message.save(&mut room);
         let mut state = Zeroizing::new(Vec::with_capacity(1 + KEY_HASH + MAX_SAVED));
         state.push(self.length as u8);
-        state.extend_from_slice(&key_hash(hmac));
+        state.extend_from_slice(&key_hash(&*key.hmac(hash).ok()?));
         state.extend_from_slice(saved);
         Some(state)
     }
 
     /// Goes on with what was saved.
-    fn restore(mechanism: CK_MECHANISM_TYPE, key: &Arc<Object>, state: &[u8]) -> Result<Box<Mac>> {
+    fn restore(mechanism: CK_MECHANISM_TYPE, key: &Held, state: &[u8]) -> Result<Box<Mac>> {
         let invalid = Rv(CKR_SAVED_STATE_INVALID);
         let (_, general) = kind(mechanism).ok_or(invalid)?;
         let (length, state) = state.split_first().ok_or(invalid)?;
         let (hash, state) = state.split_first_chunk::<KEY_HASH>().ok_or(invalid)?;
         let params = if general { Params::Number(u64::from(*length)) } else { Params::None };
         let mut mac = Mac::new(Mechanism { kind: mechanism, params }, key)?;
-        let Computing::Hmac(hmac) = &mut mac.computing else { return Err(invalid) };
-        ensure(bool::from(key_hash(hmac).ct_eq(hash)), CKR_KEY_CHANGED)?;
-        hmac.restore(state).map_err(|_| invalid)?;
+        let Computing::Hmac(Hashing { key, hash: method, message }) = &mut mac.computing else { return Err(invalid) };
+        ensure(bool::from(key_hash(&*key.hmac(method)?).ct_eq(hash)), CKR_KEY_CHANGED)?;
+        message.restore(state).map_err(|_| invalid)?;
         Ok(mac)
     }
 
     fn take(&mut self, part: &[u8]) -> Result {
         match &mut self.computing {
-            Computing::Hmac(hmac) => hmac.update(part),
+            Computing::Hmac(hmac) => hmac.message.update(part),
             Computing::Cmac(cmac) => cmac.update(part),
             Computing::Gmac(gmac) => keep(&mut gmac.message, part)?,
         }
@@ -181,11 +187,12 @@ impl Mac {
     fn result(&mut self) -> Result<Zeroizing<[u8; MAX_SIZE]>> {
         let mut out = Zeroizing::new([0; MAX_SIZE]);
         match &mut self.computing {
-            Computing::Hmac(hmac) => hmac.finish(&mut *out),
+            Computing::Hmac(Hashing { key, hash, message }) => message.finish(&*key.hmac(hash)?, &mut *out),
             Computing::Cmac(cmac) => cmac.finish(&mut *out),
             Computing::Gmac(Gmac { key, iv, message }) => {
                 let mut tag = [0; 16];
-                gcm_parts::message(key.value()?, true, iv, message, InOut::in_place(&mut []), &mut tag)
+                key.gcm()?
+                    .message(true, iv, message, InOut::in_place(&mut []), &mut tag)
                     .map_err(|_| Rv(CKR_DATA_LEN_RANGE))?;
                 out[..16].copy_from_slice(&tag);
             }
@@ -198,7 +205,7 @@ impl Mac {
 ///
 /// # Errors
 /// `CKR_MECHANISM_INVALID`, `CKR_MECHANISM_PARAM_INVALID`, `CKR_KEY_TYPE_INCONSISTENT`.
-pub fn signer(mechanism: Mechanism<'_>, key: &Arc<Object>) -> Result<Box<dyn Signer>> {
+pub fn signer(mechanism: Mechanism<'_>, key: &Held) -> Result<Box<dyn Signer>> {
     Ok(Mac::new(mechanism, key)?)
 }
 
@@ -206,7 +213,7 @@ pub fn signer(mechanism: Mechanism<'_>, key: &Arc<Object>) -> Result<Box<dyn Sig
 ///
 /// # Errors
 /// As [`signer`].
-pub fn verifier(mechanism: Mechanism<'_>, key: &Arc<Object>) -> Result<Box<dyn Verifier>> {
+pub fn verifier(mechanism: Mechanism<'_>, key: &Held) -> Result<Box<dyn Verifier>> {
     Ok(Mac::new(mechanism, key)?)
 }
 
@@ -214,7 +221,7 @@ pub fn verifier(mechanism: Mechanism<'_>, key: &Arc<Object>) -> Result<Box<dyn V
 ///
 /// # Errors
 /// `CKR_SAVED_STATE_INVALID`, `CKR_KEY_CHANGED`, `CKR_KEY_TYPE_INCONSISTENT`.
-pub fn restore_signer(mechanism: CK_MECHANISM_TYPE, key: &Arc<Object>, state: &[u8]) -> Result<Box<dyn Signer>> {
+pub fn restore_signer(mechanism: CK_MECHANISM_TYPE, key: &Held, state: &[u8]) -> Result<Box<dyn Signer>> {
     Ok(Mac::restore(mechanism, key, state)?)
 }
 
@@ -222,7 +229,7 @@ pub fn restore_signer(mechanism: CK_MECHANISM_TYPE, key: &Arc<Object>, state: &[
 ///
 /// # Errors
 /// As [`restore_signer`].
-pub fn restore_verifier(mechanism: CK_MECHANISM_TYPE, key: &Arc<Object>, state: &[u8]) -> Result<Box<dyn Verifier>> {
+pub fn restore_verifier(mechanism: CK_MECHANISM_TYPE, key: &Held, state: &[u8]) -> Result<Box<dyn Verifier>> {
     Ok(Mac::restore(mechanism, key, state)?)
 }
 

@@ -20,12 +20,11 @@ pub mod tls_mac;
 pub mod wrap;
 pub mod xts;
 
-use crate::object::Object;
+use crate::object::Held;
 use crate::operation::{Signer, Verifier};
 use crate::rv::Result;
 use cryptoki_sys::CK_MECHANISM_TYPE;
 use params::Params;
-use std::sync::Arc;
 
 /// A mechanism with its parameters.
 #[derive(Debug, Clone, Copy)]
@@ -38,12 +37,12 @@ pub struct Mechanism<'a> {
 ///
 /// # Errors
 /// `CKR_MECHANISM_INVALID`, `CKR_MECHANISM_PARAM_INVALID`, `CKR_KEY_TYPE_INCONSISTENT`.
-pub fn signer(mechanism: Mechanism<'_>, key: &Arc<Object>) -> Result<Box<dyn Signer>> {
+pub fn signer(mechanism: Mechanism<'_>, key: &Held) -> Result<Box<dyn Signer>> {
     match mechanism.kind {
         kind if mac::serves(kind) => mac::signer(mechanism, key),
         kind if tls_mac::serves(kind) => tls_mac::signer(mechanism, key),
         kind if mldsa::serves(kind) => mldsa::signer(mechanism, key.key()?),
-        _ => sign::signer(mechanism, key.key()?),
+        _ => sign::signer(mechanism, key),
     }
 }
 
@@ -51,11 +50,11 @@ pub fn signer(mechanism: Mechanism<'_>, key: &Arc<Object>) -> Result<Box<dyn Sig
 ///
 /// # Errors
 /// As [`signer`].
-pub fn verifier(mechanism: Mechanism<'_>, key: &Arc<Object>) -> Result<Box<dyn Verifier>> {
+pub fn verifier(mechanism: Mechanism<'_>, key: &Held) -> Result<Box<dyn Verifier>> {
     match mechanism.kind {
         kind if mac::serves(kind) => mac::verifier(mechanism, key),
         kind if tls_mac::serves(kind) => tls_mac::verifier(mechanism, key),
         kind if mldsa::serves(kind) => mldsa::verifier(mechanism, key.key()?),
-        _ => sign::verifier(mechanism, key.key()?),
+        _ => sign::verifier(mechanism, key),
     }
 }

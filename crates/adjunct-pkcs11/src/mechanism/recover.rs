@@ -2,6 +2,7 @@
 
 use super::params::Params;
 use super::{Mechanism, sign};
+use crate::object::Held;
 use crate::object::key::Key;
 use crate::operation::{Cipher, Signer};
 use crate::rv::{Result, Rv, ensure, fail};
@@ -24,7 +25,7 @@ fn known(mechanism: Mechanism<'_>) -> Result {
 ///
 /// # Errors
 /// `CKR_MECHANISM_INVALID`, `CKR_MECHANISM_PARAM_INVALID`, `CKR_KEY_TYPE_INCONSISTENT`.
-pub fn signer(mechanism: Mechanism<'_>, key: Arc<Key>) -> Result<Box<dyn Signer>> {
+pub fn signer(mechanism: Mechanism<'_>, key: &Held) -> Result<Box<dyn Signer>> {
     known(mechanism)?;
     sign::signer(mechanism, key)
 }

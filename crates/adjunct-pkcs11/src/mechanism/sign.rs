@@ -3,6 +3,7 @@
 use super::Mechanism;
 use super::hash::Hash;
 use super::params::Params;
+use crate::object::Held;
 use crate::object::key::Key;
 use crate::operation::{Signer, Verifier};
 use crate::rv::{Result, Rv, ensure, fail};
@@ -10,7 +11,6 @@ use adjunct::ops::digest::{Digest, MAX_SIZE};
 use adjunct::ops::ecx::ed25519;
 use adjunct::ops::rsa::{self, Salt, Signature};
 use cryptoki_sys::*;
-use std::sync::Arc;
 
 /// What is done with a digest or data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,11 +38,13 @@ enum Data {
 
 /// A signature in the making, or being checked.
 struct Signing {
-    key: Arc<Key>,
+    key: Held,
     scheme: Scheme,
     /// Of Ed25519: whether of a digest, and the context; `None` of the plain form.
     form: Option<(bool, Vec<u8>)>,
     data: Data,
+    /// Of the signature, in bytes.
+    length: usize,
 }
 
 /// What a mechanism signs by.
@@ -104,7 +106,7 @@ fn eddsa_form(params: Params<'_>) -> Result<Option<(bool, Vec<u8>)>> {
 }
 
 impl Signing {
-    fn new(mechanism: Mechanism<'_>, key: Arc<Key>) -> Result<Signing> {
+    fn new(mechanism: Mechanism<'_>, key: &Held) -> Result<Signing> {
         let (family, hash) = family(mechanism.kind).ok_or(Rv(CKR_MECHANISM_INVALID))?;
         let mut form = None;
         let scheme = match (family, mechanism.params) {
@@ -121,7 +123,13 @@ impl Signing {
             (Family::Ecdsa, Params::None) => Scheme::Ecdsa,
             _ => return fail(CKR_MECHANISM_PARAM_INVALID),
         };
-        let most = match (&*key, scheme) {
+        let made = key.key_here()?;
+        let length = match &**made {
+            Key::Rsa(key) => key.size(),
+            Key::Ec(key) => 2 * key.group().field_len(),
+            _ => ed25519::SIGNATURE,
+        };
+        let most = match (&**made, scheme) {
             (Key::Rsa(key), Scheme::Pkcs1(None)) => key.size().saturating_sub(11),
             (Key::Rsa(key), Scheme::Pkcs1(_) | Scheme::Raw) => key.size(),
             (Key::Rsa(_), Scheme::Pss { hash, .. }) => hash.size(),
@@ -132,15 +140,11 @@ impl Signing {
             Some(hash) => Data::Hashed(Box::new(Digest::new(hash.method()))),
             None => Data::Plain { data: Vec::new(), most },
         };
-        Ok(Signing { key, scheme, form, data })
+        Ok(Signing { key: key.clone(), scheme, form, data, length })
     }
 
     fn length(&self) -> usize {
-        match &*self.key {
-            Key::Rsa(key) => key.size(),
-            Key::Ec(key) => 2 * key.group().field_len(),
-            _ => ed25519::SIGNATURE,
-        }
+        self.length
     }
 
     fn take(&mut self, part: &[u8]) -> Result {
@@ -165,9 +169,9 @@ impl Signing {
             Data::Hashed(digest) => {
                 let (mut room, size) = ([0; MAX_SIZE], digest.method().size);
                 digest.finish(&mut room[..size]);
-                body(&self.key, self.scheme, form, &room[..size])
+                body(&**self.key.key_here()?, self.scheme, form, &room[..size])
             }
-            Data::Plain { data, .. } => body(&self.key, self.scheme, form, data),
+            Data::Plain { data, .. } => body(&**self.key.key_here()?, self.scheme, form, data),
         }
     }
 }
@@ -197,9 +201,9 @@ fn failed(error: adjunct::Error) -> Rv {
 ///
 /// # Errors
 /// `CKR_MECHANISM_INVALID`, `CKR_MECHANISM_PARAM_INVALID`, `CKR_KEY_TYPE_INCONSISTENT`.
-pub fn signer(mechanism: Mechanism<'_>, key: Arc<Key>) -> Result<Box<dyn Signer>> {
+pub fn signer(mechanism: Mechanism<'_>, key: &Held) -> Result<Box<dyn Signer>> {
     let signing = Signing::new(mechanism, key)?;
-    let private = match &*signing.key {
+    let private = match &**key.key_here()? {
         Key::Rsa(key) => key.is_private(),
         Key::Ec(key) => key.has_private(),
         Key::Ed25519 { private, .. } => private.is_some(),
@@ -213,7 +217,7 @@ pub fn signer(mechanism: Mechanism<'_>, key: Arc<Key>) -> Result<Box<dyn Signer>
 ///
 /// # Errors
 /// As [`signer`].
-pub fn verifier(mechanism: Mechanism<'_>, key: Arc<Key>) -> Result<Box<dyn Verifier>> {
+pub fn verifier(mechanism: Mechanism<'_>, key: &Held) -> Result<Box<dyn Verifier>> {
     Ok(Box::new(Signing::new(mechanism, key)?))
 }
 

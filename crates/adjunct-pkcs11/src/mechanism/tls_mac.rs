@@ -3,11 +3,10 @@
 use super::Mechanism;
 use super::derive::tls::Prf;
 use super::params::Params;
-use crate::object::Object;
+use crate::object::Held;
 use crate::operation::{Signer, Verifier};
 use crate::rv::{Result, Rv, ensure, fail};
 use cryptoki_sys::*;
-use std::sync::Arc;
 use subtle::ConstantTimeEq;
 
 /// The hash of a handshake has no more: SHA-512's 64 bytes, MD5's and SHA-1's 36.
@@ -16,7 +15,7 @@ const MOST: usize = 64;
 const LONGEST: u64 = 255;
 
 struct TlsMac {
-    key: Arc<Object>,
+    key: Held,
     prf: Prf,
     server: bool,
     length: usize,
@@ -29,7 +28,7 @@ pub const fn serves(mechanism: CK_MECHANISM_TYPE) -> bool {
 }
 
 impl TlsMac {
-    fn new(mechanism: Mechanism<'_>, key: &Arc<Object>) -> Result<TlsMac> {
+    fn new(mechanism: Mechanism<'_>, key: &Held) -> Result<TlsMac> {
         let Params::TlsMac { prf, length, server } = mechanism.params else { return fail(CKR_MECHANISM_PARAM_INVALID) };
         ensure((1..=LONGEST).contains(&length), CKR_MECHANISM_PARAM_INVALID)?;
         // CKM_TLS12_MAC is TLS 1.2's alone.
@@ -54,7 +53,7 @@ impl TlsMac {
 ///
 /// # Errors
 /// `CKR_MECHANISM_PARAM_INVALID`, `CKR_KEY_TYPE_INCONSISTENT`.
-pub fn signer(mechanism: Mechanism<'_>, key: &Arc<Object>) -> Result<Box<dyn Signer>> {
+pub fn signer(mechanism: Mechanism<'_>, key: &Held) -> Result<Box<dyn Signer>> {
     Ok(Box::new(TlsMac::new(mechanism, key)?))
 }
 
@@ -62,7 +61,7 @@ pub fn signer(mechanism: Mechanism<'_>, key: &Arc<Object>) -> Result<Box<dyn Sig
 ///
 /// # Errors
 /// As [`signer`].
-pub fn verifier(mechanism: Mechanism<'_>, key: &Arc<Object>) -> Result<Box<dyn Verifier>> {
+pub fn verifier(mechanism: Mechanism<'_>, key: &Held) -> Result<Box<dyn Verifier>> {
     Ok(Box::new(TlsMac::new(mechanism, key)?))
 }
 

@@ -37,6 +37,9 @@ impl Value {
     }
 }
 
+/// Room for the attributes of most keys, had at once.
+const USUAL: usize = 32;
+
 /// Values by type, one of each, in the order of the types.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Attributes(Vec<(CK_ATTRIBUTE_TYPE, Value)>);
@@ -73,6 +76,9 @@ impl Attributes {
         match self.find(kind) {
             Ok(at) => Some(std::mem::replace(&mut self.0[at].1, value)),
             Err(at) => {
+                if self.0.capacity() == 0 {
+                    self.0.reserve_exact(USUAL);
+                }
                 self.0.insert(at, (kind, value));
                 None
             }

@@ -206,7 +206,7 @@ fn public_parts(attributes: &mut Attributes, class: CK_OBJECT_CLASS, key: &Key) 
         attributes.set_number(CKA_MODULUS_BITS, key.bits() as CK_ULONG)?;
     }
     if class == CKO_PRIVATE_KEY {
-        lattice::private_value(attributes, key)?;
+        lattice::private_value(attributes, key.lattice_private())?;
     }
     // In the form of the standard, whichever was given: DER for curves of Weierstrass form, bytes as they are for the others.
     let mut room = [0; MAX_POINT];

@@ -2,7 +2,7 @@
 
 use super::attributes::Attributes;
 use super::lattice;
-use crate::rv::{Result, Rv, ensure, fail};
+use crate::rv::{Result, Rv, ensure, fail, not_a_key};
 use adjunct::ops::ec::{self, Form, Group, MAX_POINT};
 use adjunct::ops::ecx::{Private, ed25519, x25519};
 use adjunct::ops::rsa::{self, Crt, Numbers};
@@ -165,6 +165,24 @@ fn fixed<const N: usize>(number: &[u8]) -> Result<[u8; N]> {
 }
 
 impl Key {
+    /// Of ML-DSA and ML-KEM: the algorithm and the public bytes.
+    pub fn lattice_public(&self) -> Option<(ObjectIdentifier, &[u8])> {
+        match self {
+            Key::MlDsa(key) => lattice::mldsa_oid(key.set()).map(|oid| (oid, key.public_bytes())),
+            Key::MlKem(key) => lattice::mlkem_oid(key.set()).map(|oid| (oid, key.public_bytes())),
+            _ => None,
+        }
+    }
+
+    /// Of ML-DSA and ML-KEM: the private bytes, of a private key.
+    pub fn lattice_private(&self) -> Option<&[u8]> {
+        match self {
+            Key::MlDsa(key) => key.private_bytes(),
+            Key::MlKem(key) => key.private_bytes(),
+            _ => None,
+        }
+    }
+
     /// The key of an object's attributes.
     ///
     /// # Errors
@@ -258,14 +276,6 @@ fn scalar(group: Group, value: &[u8]) -> Result<zeroize::Zeroizing<Vec<u8>>> {
     let mut padded = adjunct::memory::zeros(length)?;
     padded[length - value.len()..].copy_from_slice(value);
     Ok(padded)
-}
-
-/// What is said of numbers that are no key.
-pub(super) fn not_a_key(error: adjunct::Error) -> Rv {
-    match error {
-        adjunct::Error::Memory => Rv(CKR_HOST_MEMORY),
-        _ => Rv(CKR_ATTRIBUTE_VALUE_INVALID),
-    }
 }
 
 #[cfg(test)]

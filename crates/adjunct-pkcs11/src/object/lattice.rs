@@ -1,8 +1,7 @@
 //! Keys of ML-DSA and ML-KEM: parameter sets, and what their attributes hold (PKCS #11 3.2, 6.67 and 6.68).
 
 use super::attributes::Attributes;
-use super::key::{Key, not_a_key};
-use crate::rv::{Result, Rv, ensure};
+use crate::rv::{Result, Rv, ensure, not_a_key};
 use adjunct::ops::{mldsa, mlkem};
 use cryptoki_sys::*;
 use spki::ObjectIdentifier;
@@ -48,19 +47,14 @@ pub fn of_oid(oid: ObjectIdentifier) -> Option<(CK_KEY_TYPE, CK_ULONG)> {
     dsa.or_else(|| MLKEM.iter().find(|(.., other)| *other == oid).map(|(_, number, _)| (CKK_ML_KEM, *number)))
 }
 
-/// The algorithm and the public bytes of a key; `None` of another's.
-pub fn public(key: &Key) -> Option<(ObjectIdentifier, &[u8])> {
-    match key {
-        Key::MlDsa(key) => {
-            let set = MLDSA.iter().find(|(set, ..)| *set == key.set());
-            set.map(|(.., oid)| (*oid, key.public_bytes()))
-        }
-        Key::MlKem(key) => {
-            let set = MLKEM.iter().find(|(set, ..)| *set == key.set());
-            set.map(|(.., oid)| (*oid, key.public_bytes()))
-        }
-        _ => None,
-    }
+/// The algorithm of keys of a parameter set.
+pub fn mldsa_oid(set: mldsa::Set) -> Option<ObjectIdentifier> {
+    MLDSA.iter().find(|(other, ..)| *other == set).map(|(.., oid)| *oid)
+}
+
+/// The algorithm of keys of a parameter set.
+pub fn mlkem_oid(set: mlkem::Set) -> Option<ObjectIdentifier> {
+    MLKEM.iter().find(|(other, ..)| *other == set).map(|(.., oid)| *oid)
 }
 
 /// A seed of so many bytes, where there is one.
@@ -120,13 +114,8 @@ pub fn mlkem(attributes: &Attributes, private: bool) -> Result<mlkem::Key> {
 ///
 /// # Errors
 /// `CKR_HOST_MEMORY`.
-pub fn private_value(attributes: &mut Attributes, key: &Key) -> Result {
-    let bytes = match key {
-        Key::MlDsa(key) => key.private_bytes(),
-        Key::MlKem(key) => key.private_bytes(),
-        _ => None,
-    };
-    match bytes {
+pub fn private_value(attributes: &mut Attributes, private: Option<&[u8]>) -> Result {
+    match private {
         Some(bytes) if value(attributes).is_none() => attributes.set(CKA_VALUE, bytes),
         _ => Ok(()),
     }

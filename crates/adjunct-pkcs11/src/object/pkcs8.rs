@@ -53,7 +53,7 @@ pub fn to_der(object: &Object) -> Result<Der> {
             (curve.oid(), None, Zeroizing::new(octet_string(bytes)))
         }
         key @ (Key::MlDsa(_) | Key::MlKem(_)) => {
-            let (oid, _) = lattice::public(key).ok_or(Rv(CKR_KEY_NOT_WRAPPABLE))?;
+            let (oid, _) = key.lattice_public().ok_or(Rv(CKR_KEY_NOT_WRAPPABLE))?;
             (oid, None, lattice_bytes(attributes)?)
         }
         Key::Secret => return fail(CKR_KEY_NOT_WRAPPABLE),

@@ -1,7 +1,6 @@
 //! Public keys as X.509 writes them (RFC 5280, 4.1.2.7; RFC 5480; RFC 8410): `CKA_PUBLIC_KEY_INFO`.
 
 use super::key::{Curve, Key};
-use super::lattice;
 use crate::rv::{Result, Rv};
 use adjunct::ops::ec::MAX_POINT;
 use adjunct::ops::rsa::Part;
@@ -32,7 +31,7 @@ pub fn of(key: &Key, curve: Option<Curve>) -> Result<Option<Vec<u8>>> {
         let bits = numbers.to_der().map_err(failed)?;
         return encode(ALGORITHM_OID, Some(AnyRef::NULL), &bits).map(Some);
     }
-    if let Some((oid, bits)) = lattice::public(key) {
+    if let Some((oid, bits)) = key.lattice_public() {
         return encode(oid, None, bits).map(Some);
     }
     let mut room = [0; MAX_POINT];

@@ -5,13 +5,19 @@ use super::attributes::{Attributes, Value};
 use crate::handle::Handle;
 use crate::rv::{Result, Rv, fail};
 use adjunct::lock::Lock;
-use adjunct::slab::{Entry, Slab};
+use adjunct::slab::{Entry, Number, Slab};
 use cryptoki_sys::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::{AcqRel, Acquire};
 
 /// Objects of all tokens, by handle.
 static PLACES: Slab<Place> = Slab::new();
+
+/// Objects as they are now: a change puts another there. So the way of an operation to its key has no lock, and who finds a version
+/// gone looks which is the next.
+static VERSIONS: Slab<Arc<Object>> = Slab::new();
 
 /// Where an object is.
 #[derive(Debug)]
@@ -20,19 +26,59 @@ pub struct Place {
     table: u64,
     /// The session that it ends with.
     session: Option<Handle>,
-    object: Lock<Arc<Object>>,
+    /// The number in [`VERSIONS`] of the object as it is now.
+    version: AtomicU64,
 }
 
 impl Place {
     /// The object as it is now.
     pub fn object(&self) -> Arc<Object> {
-        // Abandoned or not: the pointer is one word.
-        self.object.hold(|object, _| object.clone())
+        self.versioned().1
+    }
+
+    fn versioned(&self) -> (u64, Arc<Object>) {
+        loop {
+            let version = self.version.load(Acquire);
+            if let Some(object) = Number::from_integer(version).and_then(|version| VERSIONS.get(version)) {
+                return (version, Arc::clone(&object));
+            }
+            std::hint::spin_loop();
+        }
+    }
+
+    /// Puts another version there; the old one goes with its last user.
+    fn change(&self, object: Arc<Object>) -> Result {
+        let new = VERSIONS.keep(VERSIONS.insert(object)?);
+        let old = self.version.swap(new.get(), AcqRel);
+        drop(Number::from_integer(old).and_then(|old| VERSIONS.retire(old)));
+        Ok(())
     }
 
     /// The session that it ends with; `None` of a token's object.
     pub fn session(&self) -> Option<Handle> {
         self.session
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        drop(Number::from_integer(*self.version.get_mut()).and_then(|version| VERSIONS.retire(version)));
+    }
+}
+
+/// An object, and where it was found: whether it still is there takes no writing to find out.
+#[derive(Debug, Clone)]
+pub struct Found {
+    handle: Handle,
+    version: u64,
+    pub object: Arc<Object>,
+}
+
+impl Found {
+    /// Whether the handle still names this object, and it has not changed.
+    pub fn is_current(&self) -> bool {
+        let version = Number::from_integer(self.version);
+        self.handle.number().is_some_and(|number| PLACES.has(number)) && version.is_some_and(|it| VERSIONS.has(it))
     }
 }
 
@@ -90,7 +136,7 @@ impl Index {
 impl Table {
     /// An empty one, with a number that no other has.
     pub fn new() -> Table {
-        static NEXT: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(1);
+        static NEXT: AtomicU64 = AtomicU64::new(1);
         let number = NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         Table { number, index: Lock::new(Index::default()) }
     }
@@ -117,7 +163,8 @@ impl Table {
     /// `CKR_HOST_MEMORY`.
     pub fn insert(&self, object: Object, session: Option<Handle>) -> Result<Handle> {
         let object = Arc::new(object);
-        let place = Place { table: self.number, session, object: Lock::new(object.clone()) };
+        let version = VERSIONS.keep(VERSIONS.insert(object.clone())?);
+        let place = Place { table: self.number, session, version: AtomicU64::new(version.get()) };
         let handle = Handle::of(PLACES.keep(PLACES.insert(place)?));
         self.index(|index| index.add(handle, &object, session));
         Ok(handle)
@@ -132,6 +179,15 @@ impl Table {
         place.filter(|place| place.table == self.number).ok_or(Rv(CKR_OBJECT_HANDLE_INVALID))
     }
 
+    /// An object of this table, as it is now.
+    ///
+    /// # Errors
+    /// `CKR_OBJECT_HANDLE_INVALID`.
+    pub fn find_one(&self, handle: Handle) -> Result<Found> {
+        let (version, object) = self.get(handle)?.versioned();
+        Ok(Found { handle, version, object })
+    }
+
     /// Takes an object away.
     ///
     /// # Errors
@@ -142,21 +198,26 @@ impl Table {
         if retired.is_none() {
             return fail(CKR_OBJECT_HANDLE_INVALID);
         }
-        self.index(|index| index.remove(handle, &place.object(), place.session));
+        let object = place.object();
+        self.index(|index| index.remove(handle, &object, place.session));
+        crate::session::forget(handle, &object);
         Ok(())
     }
 
     /// Puts another object in the place of one.
     ///
     /// # Errors
-    /// `CKR_OBJECT_HANDLE_INVALID`.
+    /// `CKR_OBJECT_HANDLE_INVALID`, `CKR_HOST_MEMORY`.
     pub fn replace(&self, handle: Handle, object: Object) -> Result {
         let (place, object) = (self.get(handle)?, Arc::new(object));
-        self.index(|index| {
-            index.remove(handle, &place.object(), place.session);
-            place.object.hold(|old, _| *old = object.clone());
+        let old = self.index(|index| {
+            let old = place.object();
+            place.change(object.clone())?;
+            index.remove(handle, &old, place.session);
             index.add(handle, &object, place.session);
-        });
+            Ok::<_, Rv>(old)
+        })?;
+        crate::session::forget(handle, &old);
         Ok(())
     }
 

@@ -8,6 +8,7 @@
 //! slot = 4                        # 2 or more; 3 is the user's own token unless it is named here
 //! path = "/srv/tokens/web.token"  # the file; its directory is made at the first C_InitToken
 //! read-only = false               # never written to, nor are wrong PINs counted in it
+//! tpm = "/dev/tpmrm0"             # new PINs are sealed by this TPM 2.0, a device or a socket; without it, by none
 //! ```
 
 use super::Store;
@@ -35,6 +36,23 @@ struct Token {
     path: PathBuf,
     #[serde(default)]
     read_only: bool,
+    #[serde(default)]
+    tpm: Option<PathBuf>,
+}
+
+/// A token that there is, or could be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Configured {
+    /// Its slot.
+    pub slot: CK_SLOT_ID,
+    /// Its file.
+    pub path: PathBuf,
+    /// Whether it is never written to.
+    pub read_only: bool,
+    /// The TPM that seals new PINs.
+    pub tpm: Option<PathBuf>,
+    /// Whether the configuration names it.
+    pub named: bool,
 }
 
 /// A directory of the user's: by a variable of its own, or beneath the home directory.
@@ -86,6 +104,9 @@ fn parse(text: &str) -> Result<Vec<Token>, String> {
         if token.slot < 2 || !slots.insert(token.slot) {
             return Err(format!("slot {} is taken", token.slot));
         }
+        if token.tpm.as_ref().is_some_and(|tpm| !tpm.is_absolute()) {
+            return Err(format!("slot {}: the TPM's path is not absolute", token.slot));
+        }
         if !token.path.is_absolute() || token.path.file_name().is_none() {
             return Err(format!("slot {}: the path is not absolute", token.slot));
         }
@@ -93,23 +114,33 @@ fn parse(text: &str) -> Result<Vec<Token>, String> {
     Ok(file.token)
 }
 
+/// The tokens, in the order of their slots; the configuration's file; what is wrong with it.
+pub fn configured() -> (Vec<Configured>, Option<PathBuf>, Option<String>) {
+    let own = own().map(|path| Configured { slot: OWN, path, read_only: false, tpm: None, named: false });
+    let mut tokens: BTreeMap<CK_SLOT_ID, Configured> = own.into_iter().map(|own| (own.slot, own)).collect();
+    let (path, text) = match read() {
+        Ok(Some(found)) => found,
+        Ok(None) => return (tokens.into_values().collect(), None, None),
+        Err(error) => return (tokens.into_values().collect(), None, Some(error)),
+    };
+    let wrong = match parse(&text) {
+        Ok(named) => {
+            tokens.extend(named.into_iter().map(|Token { slot, path, read_only, tpm }| {
+                (slot.into(), Configured { slot: slot.into(), path, read_only, tpm, named: true })
+            }));
+            None
+        }
+        Err(error) => Some(format!("{}: {error}; only the user's own token is there", path.display())),
+    };
+    (tokens.into_values().collect(), Some(path), wrong)
+}
+
 /// The stores by slot, and a line for each thing that is wrong. Nothing is made.
 pub fn stores() -> (BTreeMap<CK_SLOT_ID, Store>, Vec<String>) {
-    let (mut stores, mut wrong) = (BTreeMap::new(), Vec::new());
-    if let Some(path) = own() {
-        stores.insert(OWN, Store::new(path, false));
-    }
-    let configured = read().and_then(|found| {
-        let Some((path, text)) = found else { return Ok(Vec::new()) };
-        parse(&text).map_err(|error| format!("{}: {error}; only the user's own token is there", path.display()))
-    });
-    match configured {
-        Ok(tokens) => tokens.into_iter().for_each(|token| {
-            stores.insert(token.slot.into(), Store::new(token.path, token.read_only));
-        }),
-        Err(error) => wrong.push(error),
-    }
-    wrong.extend(stores.values().filter_map(Store::check));
+    let (tokens, _, wrong) = configured();
+    let store = |token: Configured| (token.slot, Store::new(token.path, token.read_only, token.tpm));
+    let stores: BTreeMap<_, _> = tokens.into_iter().map(store).collect();
+    let wrong = wrong.into_iter().chain(stores.values().filter_map(Store::check)).collect();
     (stores, wrong)
 }
 

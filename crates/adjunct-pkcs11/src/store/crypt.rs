@@ -1,11 +1,12 @@
 //! The keys of a store: the token key, what is derived from it, and how a PIN opens it.
 
 use super::format::{HEADER, Kind, Link, RECORD_BOUND, RECORD_HEAD, Record, Role, Uid, close_record, record_head};
+use super::tpm::Tpm;
 use super::trouble::Trouble;
 use adjunct::InOut;
 use adjunct::ops::aead::gcm_parts;
 use adjunct::ops::digest::SHA256;
-use adjunct::ops::mac::Hmac;
+use adjunct::ops::mac::hmac_within;
 use adjunct::ops::random::random;
 use argon2::{Algorithm, Argon2, Block, Params, Version};
 use rustix::time::{ClockId, clock_gettime};
@@ -14,7 +15,8 @@ use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 
 type Result<T> = std::result::Result<T, Trouble>;
-type Secret = Zeroizing<[u8; 32]>;
+/// A key, or what one is made of.
+pub type Secret = Zeroizing<[u8; 32]>;
 
 /// What a derivation takes at least of a processor's time, on the machine where the PIN is set, however busy that is.
 const LEAST: Duration = Duration::from_millis(60);
@@ -32,20 +34,18 @@ pub struct Keys {
 
 adjunct::opaque_debug!(Keys);
 
-fn hmac(key: &[u8], parts: &[&[u8]]) -> Secret {
+/// HMAC-SHA-256.
+pub fn hmac(key: &[u8], parts: &[&[u8]]) -> Secret {
     let mut result = Zeroizing::new([0; 32]);
     // SHA-256 has an HMAC, so this is one.
-    if let Ok(mut mac) = Hmac::new(&SHA256, key) {
-        parts.iter().for_each(|part| mac.update(part));
-        mac.finish(&mut result[..]);
-    }
+    let _ = hmac_within(&SHA256, key, parts, &mut result[..]);
     result
 }
 
 /// AES-256-GCM in place; the tag.
 fn gcm(key: &Secret, encrypt: bool, nonce: &[u8; 12], aad: &[u8], text: &mut [u8]) -> Result<[u8; 16]> {
     let mut tag = [0; 16];
-    gcm_parts::message(&key[..], encrypt, nonce, aad, InOut::in_place(text), &mut tag).map_err(|_| Trouble::TooLong)?;
+    gcm_parts::within(&key[..], encrypt, nonce, aad, InOut::in_place(text), &mut tag).map_err(|_| Trouble::TooLong)?;
     Ok(tag)
 }
 
@@ -68,6 +68,16 @@ fn derive(pin: &[u8], salt: &[u8], cost: [u32; 3]) -> Result<Secret> {
     Ok(key)
 }
 
+/// What a TPM wants to hear for the secret that it has sealed for a PIN, by the PIN's key.
+fn authorization(key: &Secret) -> Secret {
+    hmac(&key[..], &[b"adjunct token TPM authorization"])
+}
+
+/// The key of a PIN and of that secret.
+fn with_secret(key: &Secret, secret: &Secret) -> Secret {
+    hmac(&key[..], &[b"adjunct token TPM key", &secret[..]])
+}
+
 /// What the token key of a role is bound to.
 fn bound(id: &Uid, which: u8, role: &Role) -> Vec<u8> {
     [&id[..], &[which], &role.bound()].concat()
@@ -86,6 +96,11 @@ impl Keys {
         Keys { id, token, chain }
     }
 
+    /// Those of a token that fuzzing and its seeds are made with.
+    pub fn fixed() -> Keys {
+        Keys::of([7; 16], Zeroizing::new([7; 32]))
+    }
+
     /// The token that they open.
     pub fn id(&self) -> &Uid {
         &self.id
@@ -94,24 +109,30 @@ impl Keys {
     /// Those that a PIN opens; `None` if it is wrong.
     ///
     /// # Errors
-    /// [`Trouble::Memory`]; [`Trouble::Damaged`] of a role that cannot be.
-    pub fn open(id: Uid, which: u8, role: &Role, pin: &[u8]) -> Result<Option<Keys>> {
-        let key = derive(pin, &role.salt, role.cost)?;
+    /// [`Trouble::Memory`]; [`Trouble::Damaged`] of a role that cannot be; [`Trouble::Tpm`].
+    pub fn open(id: Uid, which: u8, role: &Role, pin: &[u8], tpm: &Tpm) -> Result<Option<Keys>> {
+        let mut key = derive(pin, &role.salt, role.cost)?;
+        if let Some(sealed) = &role.tpm {
+            match tpm.unseal(sealed, &authorization(&key))? {
+                Some(secret) => key = with_secret(&key, &secret),
+                None => return Ok(None),
+            }
+        }
         let mut token = Zeroizing::new(role.sealed);
         let tag = gcm(&key, false, &role.nonce, &bound(&id, which, role), &mut token[..])?;
         Ok(bool::from(tag.ct_eq(&role.tag)).then(|| Keys::of(id, token)))
     }
 
-    /// A role that a PIN opens, with a derivation that takes this machine long enough.
+    /// A role that a PIN opens, with a derivation that takes this machine long enough, and where there is a TPM only with that.
     ///
     /// # Errors
-    /// [`Trouble::Memory`].
-    pub fn role(&self, which: u8, pin: &[u8]) -> Result<Role> {
+    /// [`Trouble::Memory`], [`Trouble::Tpm`].
+    pub fn role(&self, which: u8, pin: &[u8], tpm: Option<&Tpm>) -> Result<Role> {
         let (mut salt, mut nonce) = ([0; 32], [0; 12]);
         random(&mut salt);
         random(&mut nonce);
         let mut passes = 1;
-        let (key, cost) = loop {
+        let (mut key, cost) = loop {
             let (begin, cost) = (thread_time(), [MEMORY, passes, 1]);
             let key = derive(pin, &salt, cost)?;
             let spent = thread_time().saturating_sub(begin);
@@ -121,7 +142,13 @@ impl Keys {
             // Less than half of what it takes is memory that comes for the first time.
             passes = (passes * 2).max((LEAST.as_micros() / spent.as_micros().max(1)) as u32 * passes).min(MOST[1]);
         };
-        let mut role = Role { cost, salt, nonce, sealed: *self.token, tag: [0; 16] };
+        let mut role = Role { cost, salt, nonce, sealed: *self.token, tag: [0; 16], tpm: None };
+        if let Some(tpm) = tpm {
+            let mut secret = Zeroizing::new([0; 32]);
+            random(&mut secret[..]);
+            role.tpm = Some(tpm.seal(&authorization(&key), &secret)?);
+            key = with_secret(&key, &secret);
+        }
         let bound = bound(&self.id, which, &role);
         role.tag = gcm(&key, true, &nonce, &bound, &mut role.sealed)?;
         Ok(role)
@@ -196,19 +223,19 @@ mod tests {
 
     #[test]
     fn the_right_pin_opens_and_takes_its_time() {
-        let keys = Keys::new([7; 16]);
-        let role = keys.role(1, b"1234").unwrap();
+        let (keys, tpm) = (Keys::new([7; 16]), Tpm::new(None));
+        let role = keys.role(1, b"1234", None).unwrap();
         assert_eq!(Role::decode(&role.encode()).unwrap(), role);
         let begin = thread_time();
-        let opened = Keys::open([7; 16], 1, &role, b"1234").unwrap().unwrap();
+        let opened = Keys::open([7; 16], 1, &role, b"1234", &tpm).unwrap().unwrap();
         let spent = thread_time() - begin;
         println!("derivation: {spent:?} with {:?}", role.cost);
         assert!(*opened.token == *keys.token && spent >= Duration::from_millis(30));
-        assert!(Keys::open([7; 16], 1, &role, b"1235").unwrap().is_none());
-        assert!(Keys::open([7; 16], 2, &role, b"1234").unwrap().is_none());
-        assert!(Keys::open([8; 16], 1, &role, b"1234").unwrap().is_none());
+        assert!(Keys::open([7; 16], 1, &role, b"1235", &tpm).unwrap().is_none());
+        assert!(Keys::open([7; 16], 2, &role, b"1234", &tpm).unwrap().is_none());
+        assert!(Keys::open([8; 16], 1, &role, b"1234", &tpm).unwrap().is_none());
         let other = Role { cost: [u32::MAX, 1, 1], ..role };
-        assert_eq!(Keys::open([7; 16], 1, &other, b"1234").err(), Some(Trouble::Damaged));
+        assert_eq!(Keys::open([7; 16], 1, &other, b"1234", &tpm).err(), Some(Trouble::Damaged));
     }
 
     #[test]

@@ -6,7 +6,7 @@ use adjunct::lock::Lock;
 use rustix::fd::OwnedFd;
 use rustix::fs::{self, Access, FileType, FlockOperation, Mode, OFlags, Stat};
 use rustix::io::Errno;
-use rustix::process::{Resource, geteuid, getrlimit};
+use rustix::process::{Flock, FlockType, Pid, Resource, fcntl_getlk, geteuid, getrlimit};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -19,7 +19,7 @@ const OURS: Mode = Mode::RUSR.union(Mode::WUSR);
 const FLAGS: OFlags = OFlags::CLOEXEC.union(OFlags::NOFOLLOW).union(OFlags::NONBLOCK).union(OFlags::NOCTTY);
 
 /// Where a store is.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Place {
     pub path: PathBuf,
     /// Never written to, by word of the administrator.
@@ -116,6 +116,43 @@ impl Place {
         let lock = writable && fs::access(self.beside(".lock"), Access::WRITE_OK).is_err();
         let writable = writable && (!lock || fs::access(self.directory(), Access::WRITE_OK).is_ok());
         Ok(Some((file, Seen::of(&stat), writable)))
+    }
+
+    /// Keeps the file that is there under another name, too: that name.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn keep_aside(&self, _: &Held, ending: &str) -> Result<PathBuf> {
+        for number in 1.. {
+            let aside = self.beside(&if number == 1 { ending.to_owned() } else { format!("{ending}-{number}") });
+            match fs::link(&self.path, &aside) {
+                Err(Errno::EXIST) => {}
+                linked => return Ok(linked.map(|()| aside)?),
+            }
+        }
+        Err(Errno::EXIST.into())
+    }
+
+    /// The process that holds the lock of writers, if one does.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn writer(&self) -> Result<Option<Pid>> {
+        let lock = match fs::open(self.beside(".lock"), FLAGS | OFlags::RDONLY, Mode::empty()) {
+            Err(Errno::NOENT) => return Ok(None),
+            lock => lock?,
+        };
+        let asked = Flock::from(FlockType::WriteLock);
+        Ok(fcntl_getlk(&lock, &asked)?.and_then(|held| held.pid))
+    }
+
+    /// Who may do what with the file and its directory: their modes, and whether they belong to root or this user.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn rights(&self) -> Result<[(u32, bool); 2]> {
+        let of = |stat: Stat| (stat.st_mode & 0o7777, stat.st_uid == 0 || stat.st_uid == geteuid().as_raw());
+        Ok([of(fs::lstat(&self.path)?), of(fs::stat(self.directory())?)])
     }
 
     /// Whether it could be written to.

@@ -13,7 +13,7 @@
 //! | 84 | 40 | zeros |
 //! | 124 | 4 | CRC-32 of all that |
 //! | 128 | 2 x 32 | failed tries of the PINs, twice: written in turn, in place, so that a disk that is full stops no login and one that is torn loses none that was acknowledged. Number of the change (8), tries of the user and of the security officer (1 each), zeros (18), CRC-32 (4) |
-//! | 192 | 64 | zeros |
+//! | 192 | 64 | identifier, serial number and the first 28 bytes of the label once more, CRC-32 (4): for repair |
 //! | 256 | | frames |
 //!
 //! A frame is a transaction: it counts as a whole or not at all. Magic (4), length of its records (4), its number (8; the next one's is
@@ -35,6 +35,7 @@
 //! should be or ends in zeros. All else that does not fit is damage. Heads of frames are found again by their magic and CRC, and each
 //! record stands for itself, so what can be read of a damaged file can be kept.
 
+use super::tpm::Sealed;
 use super::trouble::Trouble;
 
 /// The version of this format.
@@ -45,6 +46,8 @@ pub const HEADER: usize = 128;
 /// Where the counters are, and bytes of each.
 pub const COUNTERS: usize = 128;
 pub const COUNTER: usize = 32;
+/// Where what a header says stands again.
+pub const AGAIN: usize = 192;
 /// Where the frames begin.
 pub const FRAMES: usize = 256;
 const FRAME_MAGIC: [u8; 4] = *b"\x89Fr\n";
@@ -105,6 +108,24 @@ impl Header {
         bytes[52..84].copy_from_slice(&self.label);
         seal_crc(&mut bytes);
         bytes
+    }
+
+    /// What stands at 192.
+    pub fn encode_again(&self) -> [u8; FRAMES - AGAIN] {
+        let mut bytes = [0; FRAMES - AGAIN];
+        bytes[..16].copy_from_slice(&self.id);
+        bytes[16..32].copy_from_slice(&self.serial);
+        bytes[32..60].copy_from_slice(&self.label[..28]);
+        seal_crc(&mut bytes);
+        bytes
+    }
+
+    /// What can be read of it where it is damaged.
+    pub fn decode_again(bytes: &[u8]) -> Option<Header> {
+        let again = bytes.get(AGAIN..FRAMES).filter(|again| crc_fits(again))?;
+        let mut label = [b' '; 32];
+        label[..28].copy_from_slice(&again[32..60]);
+        Some(Header { id: number(again, 0), serial: number(again, 16), label })
     }
 
     /// # Errors
@@ -179,6 +200,11 @@ pub struct Record<'a> {
 }
 
 impl Record<'_> {
+    /// Whether what means nothing is as it is written: few bytes that are no record look so.
+    pub fn is_plausible(&self) -> bool {
+        self.head[1..4] == [0; 3] && self.head[60..] == [0; 4]
+    }
+
     pub fn nonce(&self) -> [u8; 12] {
         number(self.head, 32)
     }
@@ -204,6 +230,21 @@ pub fn close_record(head: &mut [u8], nonce: &[u8; 12], tag: &[u8; 16]) {
     head[44..60].copy_from_slice(tag);
 }
 
+/// The record that some bytes begin with; `None` where they cannot be one.
+pub fn record(bytes: &[u8]) -> Option<Record<'_>> {
+    let kind = match bytes.first()? {
+        1 => Kind::Open,
+        2 => Kind::Private,
+        3 => Kind::Sealed,
+        4 => Kind::Gone,
+        5 => Kind::Role,
+        _ => return None,
+    };
+    let whole = bytes.get(..RECORD_HEAD + u32_at(bytes.get(..RECORD_HEAD)?, 4) as usize)?;
+    let (head, body) = whole.split_at(RECORD_HEAD);
+    Some(Record { kind, uid: number(head, 8), version: u64_at(head, 24), head, body, whole })
+}
+
 /// The records in some bytes.
 ///
 /// # Errors
@@ -211,22 +252,9 @@ pub fn close_record(head: &mut [u8], nonce: &[u8; 12], tag: &[u8; 16]) {
 pub fn records(mut bytes: &[u8]) -> Result<Vec<Record<'_>>> {
     let mut records = Vec::new();
     while !bytes.is_empty() {
-        if bytes.len() < RECORD_HEAD {
-            return Err(Trouble::Damaged);
-        }
-        let length = u32_at(bytes, 4) as usize;
-        let kind = match bytes[0] {
-            1 => Kind::Open,
-            2 => Kind::Private,
-            3 => Kind::Sealed,
-            4 => Kind::Gone,
-            5 => Kind::Role,
-            _ => return Err(Trouble::Damaged),
-        };
-        let Some((whole, rest)) = bytes.split_at_checked(RECORD_HEAD + length) else { return Err(Trouble::Damaged) };
-        let (head, body) = whole.split_at(RECORD_HEAD);
-        records.push(Record { kind, uid: number(head, 8), version: u64_at(head, 24), head, body, whole });
-        bytes = rest;
+        let record = record(bytes).ok_or(Trouble::Damaged)?;
+        bytes = &bytes[record.whole.len()..];
+        records.push(record);
     }
     Ok(records)
 }
@@ -289,6 +317,13 @@ pub fn frames(bytes: &[u8], after: u64) -> Result<Vec<Frame<'_>>> {
     Ok(frames)
 }
 
+/// The number of a frame that bytes begin with, by its head alone, and what is there of its records.
+pub fn frame_head(bytes: &[u8]) -> Option<(u64, &[u8])> {
+    let head = bytes.get(..FRAME_HEAD).filter(|head| head[..4] == FRAME_MAGIC && crc_fits(head))?;
+    let records = &bytes[FRAME_HEAD..];
+    Some((u64_at(head, 8), records.get(..u32_at(head, 4) as usize).unwrap_or(records)))
+}
+
 /// A frame of records; `link` makes its link of its head and of the records.
 ///
 /// # Errors
@@ -321,39 +356,67 @@ pub struct Role {
     pub nonce: [u8; 12],
     pub sealed: [u8; 32],
     pub tag: [u8; 16],
+    /// The secret that is needed, too, where a TPM is.
+    pub tpm: Option<Sealed>,
 }
 
 impl Role {
     const BYTES: usize = 108;
-    /// The derivation. 1: Argon2id, version 0x13.
+    /// The derivation. 1: Argon2id, version 0x13; 2: the same, and a secret that a TPM has sealed: behind the rest stand the storage key's
+    /// point (64), and the public and the private area of the secret, each behind its length (2).
     const ARGON2ID: u32 = 1;
+    const WITH_TPM: u32 = 2;
 
     pub fn encode(&self) -> Vec<u8> {
-        let mut bytes = self.bound();
-        bytes.extend(self.nonce);
-        bytes.extend(self.sealed);
-        bytes.extend(self.tag);
-        bytes
+        let bound = self.bound();
+        let (front, behind) = bound.split_at(48);
+        [front, &self.nonce, &self.sealed, &self.tag, behind].concat()
     }
 
     /// What the derivation depends on.
     pub fn bound(&self) -> Vec<u8> {
-        let numbers = [Role::ARGON2ID, self.cost[0], self.cost[1], self.cost[2]];
-        [numbers.map(u32::to_le_bytes).as_flattened(), &self.salt].concat()
+        let derivation = if self.tpm.is_some() { Role::WITH_TPM } else { Role::ARGON2ID };
+        let numbers = [derivation, self.cost[0], self.cost[1], self.cost[2]];
+        let mut bytes = [numbers.map(u32::to_le_bytes).as_flattened(), &self.salt].concat();
+        if let Some(sealed) = &self.tpm {
+            bytes.extend(sealed.parent);
+            for area in [&sealed.public, &sealed.private] {
+                bytes.extend((area.len() as u16).to_le_bytes());
+                bytes.extend_from_slice(area);
+            }
+        }
+        bytes
     }
 
     /// # Errors
     /// [`Trouble::Damaged`].
     pub fn decode(bytes: &[u8]) -> Result<Role> {
-        if bytes.len() != Role::BYTES || u32_at(bytes, 0) != Role::ARGON2ID {
-            return Err(Trouble::Damaged);
-        }
+        let behind = bytes.get(Role::BYTES..).ok_or(Trouble::Damaged)?;
+        let tpm = match u32_at(bytes, 0) {
+            Role::ARGON2ID if behind.is_empty() => None,
+            Role::WITH_TPM => Some(sealed(behind).ok_or(Trouble::Damaged)?),
+            _ => return Err(Trouble::Damaged),
+        };
         Ok(Role {
             cost: [4, 8, 12].map(|at| u32_at(bytes, at)),
             salt: number(bytes, 16),
             nonce: number(bytes, 48),
             sealed: number(bytes, 60),
             tag: number(bytes, 92),
+            tpm,
         })
     }
+}
+
+/// What a TPM has sealed, of the bytes behind a role's.
+fn sealed(bytes: &[u8]) -> Option<Sealed> {
+    let (parent, mut rest) = bytes.split_at_checked(64)?;
+    let mut areas = [Vec::new(), Vec::new()];
+    for area in &mut areas {
+        let (length, behind) = rest.split_at_checked(2)?;
+        let (bytes, behind) = behind.split_at_checked(usize::from(u16::from_le_bytes(number(length, 0))))?;
+        (*area, rest) = (bytes.to_vec(), behind);
+    }
+    let [public, private] = areas;
+    rest.is_empty().then(|| Sealed { parent: number(parent, 0), public, private })
 }

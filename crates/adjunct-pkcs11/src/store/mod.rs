@@ -9,6 +9,7 @@
 //! to 3 of 2000 rows; and a connection must not be carried over a fork, nor may descriptors of the file be closed by the program, neither of which a
 //! module in foreign processes can keep from happening. What it is good at, finding rows on disk, is not wanted: objects are sealed, and found in memory.
 
+pub mod admin;
 mod body;
 pub mod config;
 mod crypt;
@@ -16,8 +17,10 @@ mod file;
 mod format;
 mod pins;
 mod read;
+mod repair;
 #[cfg(test)]
 mod tests;
+mod tpm;
 mod trouble;
 mod write;
 
@@ -35,6 +38,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64};
 use std::time::Duration;
+use tpm::Tpm;
 use trouble::Trouble;
 pub use write::Change;
 
@@ -67,6 +71,9 @@ pub struct Store {
     current: AtomicU64,
     /// There is a token, as far as was seen.
     initialized: AtomicBool,
+    /// Who seals PINs, and whether new ones are, by configuration.
+    tpm: Tpm,
+    seals: bool,
     /// Wrong PINs that could not be written down, of the user and of the security officer.
     unwritten: [AtomicU8; 2],
 }
@@ -130,10 +137,16 @@ pub struct Info {
 }
 
 impl Store {
-    /// That of a file, which need not be there.
-    pub fn new(path: PathBuf, read_only: bool) -> Store {
+    /// That of a file, which need not be there. `tpm`: where the TPM is that new PINs are sealed by.
+    pub fn new(path: PathBuf, read_only: bool, tpm: Option<PathBuf>) -> Store {
+        Store::of(Place { path, read_only }, tpm.is_some(), Tpm::new(tpm))
+    }
+
+    fn of(place: Place, seals: bool, tpm: Tpm) -> Store {
         Store {
-            place: Place { path, read_only },
+            seals,
+            tpm,
+            place,
             state: Lock::new(State::default()),
             login: Lock::new(None),
             current: AtomicU64::new(0),
@@ -144,7 +157,7 @@ impl Store {
 
     /// The same store with nothing seen of it yet and nobody logged in, for a child of fork that initializes the module.
     pub fn anew(&self) -> Store {
-        Store::new(self.place.path.clone(), self.place.read_only)
+        Store::of(self.place.clone(), self.seals, self.tpm.clone())
     }
 
     /// Looks at the file while the module loads; what is wrong with it, in a line. One that is merely not there is not wrong.

@@ -22,7 +22,7 @@ fn check_length(pin: &[u8]) -> Result {
 }
 
 /// Writes tries down, for good.
-fn count(file: &OwnedFd, which: Holder, tries: u8) -> std::result::Result<(), Trouble> {
+pub(super) fn count(file: &OwnedFd, which: Holder, tries: u8) -> std::result::Result<(), Trouble> {
     let counters = Counters::decode(&file::read(file, 0, FRAMES as u64)?)?;
     let mut all = counters.tries;
     all[which as usize] = tries;
@@ -70,13 +70,21 @@ impl Store {
                 None
             }
         };
-        let keys = Keys::open(id, which.number(), &role, pin)?.ok_or(Rv(CKR_PIN_INCORRECT))?;
+        let opened = Keys::open(id, which.number(), &role, pin, &self.tpm);
+        let left = match &opened {
+            Ok(Some(_)) => 0,
+            // Of a try that no TPM answered nothing was learnt. One that refuses has its own counter.
+            Err(Trouble::Tpm(_)) => tries,
+            _ => tries + 1,
+        };
         match file {
             // If it cannot be written now, whoever comes next has a try less.
-            Some(file) => _ = count(&file, which, 0),
-            None => self.unwritten[which as usize].store(0, Relaxed),
+            Some(file) if left <= tries => _ = count(&file, which, left),
+            None if left == 0 => self.unwritten[which as usize].store(0, Relaxed),
+            None if left == tries => _ = self.unwritten[which as usize].fetch_sub(1, AcqRel),
+            _ => {}
         }
-        Ok(keys)
+        opened?.ok_or(Rv(CKR_PIN_INCORRECT))
     }
 
     /// The same, in a store that others may write to, or nobody.
@@ -124,11 +132,11 @@ impl Store {
     }
 
     /// C_InitToken: a new token, without objects and without a user's PIN. `pin` is that of the security officer, or becomes it where
-    /// there is no token yet.
+    /// there is no token yet. It is sealed by the TPM where the configuration or `seal` says so.
     ///
     /// # Errors
     /// Those of [`Store::check_pin`]; `CKR_PIN_LEN_RANGE`; those of writing.
-    pub fn initialize(&self, objects: &Table, pin: &[u8], label: &[u8; 32]) -> Result {
+    pub fn initialize(&self, objects: &Table, pin: &[u8], label: &[u8; 32], seal: bool) -> Result {
         self.place.exclusively(|held| {
             let there = self.with_state(|state| {
                 self.sync(state, objects, None, Depth::Head)?;
@@ -145,7 +153,8 @@ impl Store {
             header.serial = header.serial.map(|byte| b"0123456789abcdef"[usize::from(byte & 15)]);
             let keys = Keys::new(header.id);
             let which = Holder::SecurityOfficer;
-            let role = keys.role(which.number(), pin)?;
+            let tpm = Some(&self.tpm).filter(|_| seal || self.seals);
+            let role = keys.role(which.number(), pin, tpm)?;
             let [head, frame] = write::new_file(&header, &keys, &[(which, role)])?;
             self.set_login(None);
             self.place.replace(held, &[&head, &frame])?;
@@ -182,7 +191,13 @@ impl Store {
 
     /// Writes a PIN's role anew.
     fn renew(&self, held: &Held, objects: &Table, login: &Login, which: Holder, pin: &[u8]) -> Result {
-        let role = login.keys.role(which.number(), pin)?;
+        // What a TPM has sealed stays so.
+        let sealed = self.with_state(|state| {
+            let mut roles = state.token.iter().flat_map(|token| token.roles.iter().flatten());
+            roles.any(|role| role.tpm.is_some())
+        });
+        let tpm = Some(&self.tpm).filter(|_| sealed || self.seals);
+        let role = login.keys.role(which.number(), pin, tpm)?;
         self.set_role(held, objects, login, which, role)?;
         if let Some((file, _, true)) = self.place.open()? {
             count(&file, which, 0)?;

@@ -15,7 +15,7 @@ use std::sync::atomic::Ordering::{Relaxed, Release};
 type Result<T = ()> = std::result::Result<T, Trouble>;
 
 /// What becomes of objects: the last record of each.
-type Changes<'a> = BTreeMap<Uid, Record<'a>>;
+pub(super) type Changes<'a> = BTreeMap<Uid, Record<'a>>;
 
 /// How much is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,12 +32,30 @@ pub fn uid_of(attributes: &Attributes) -> Option<Uid> {
     u128::from_str_radix(text, 16).ok().map(u128::to_be_bytes)
 }
 
+/// The attributes in a record of an object, of its body in clear.
+pub fn attributes(record: &Record<'_>, body: &[u8]) -> Result<Attributes> {
+    let attributes = body::decode(body)?;
+    let private = attributes.is(CKA_PRIVATE) == (record.kind == Kind::Private);
+    let fits = uid_of(&attributes) == Some(record.uid) && attributes.is(CKA_TOKEN) && private;
+    if fits { Ok(attributes) } else { Err(Trouble::Damaged) }
+}
+
 /// Where the table has an object of the file.
 pub fn find(objects: &Table, uid: &Uid) -> Option<Handle> {
     let mut template = Attributes::default();
     template.set(CKA_UNIQUE_ID, format!("{:032x}", u128::from_be_bytes(*uid)).as_bytes()).ok()?;
     let found = objects.find(&template, true);
     found.into_iter().find(|handle| objects.get(*handle).is_ok_and(|place| place.session().is_none()))
+}
+
+/// Where the table has objects of the file: all of them.
+fn places(objects: &Table) -> BTreeMap<Uid, Handle> {
+    let all = objects.find(&Attributes::default(), true);
+    let place = |handle: Handle| {
+        let place = objects.get(handle).ok().filter(|place| place.session().is_none())?;
+        Some((uid_of(&place.object().attributes)?, handle))
+    };
+    all.into_iter().filter_map(place).collect()
 }
 
 /// Takes the file's objects out of the table, less those that `stay`. The standard's own objects are in no file.
@@ -106,41 +124,22 @@ impl Store {
             let frames = format::frames(&bytes, token.number)?;
             let changes = token.take(&frames, login)?;
             if token.loaded {
-                token.show(objects, login, &BTreeMap::new(), &changes)?;
+                token.show(objects, login, &BTreeMap::new(), &changes, |uid| find(objects, uid))?;
             }
             token.writable = writable;
             state.seen = Some(seen);
             return Ok(());
         }
         let bytes = file::read(&file, 0, seen.length)?;
-        let header = Header::decode(&bytes)?;
-        format::Counters::decode(&bytes)?;
-        let frames = format::frames(&bytes[FRAMES..], 0)?;
-        let mut first = [0; HEADER];
-        first.copy_from_slice(&bytes[..COUNTERS]);
-        let mut token = Initialized {
-            header,
-            writable,
-            end: FRAMES as u64,
-            number: 0,
-            last: Vec::new(),
-            link: None,
-            roles: [None, None],
-            objects: BTreeMap::new(),
-            loaded: depth == Depth::Objects,
-            live: 0,
-        };
-        // Whoever is logged in is so to another token.
-        let login = login.filter(|login| *login.keys.id() == token.header.id);
-        token.link = login.map(|login| login.keys.first_link(&first));
-        let changes = token.take(&frames, login)?;
-        if token.roles[Holder::SecurityOfficer as usize].is_none() {
-            return Err(Trouble::Damaged);
-        }
+        let (mut token, changes, login) = Initialized::read(&bytes, login)?;
+        (token.writable, token.loaded) = (writable, depth == Depth::Objects);
         let before = state.token.take().filter(|before| before.loaded && before.header == token.header);
         if token.loaded {
             forget(objects, |uid| token.objects.contains_key(uid));
-            token.show(objects, login, &before.map(|before| before.objects).unwrap_or_default(), &changes)?;
+            // All at once: of thousands, most often none is there yet.
+            let there = places(objects);
+            let before = before.map(|before| before.objects).unwrap_or_default();
+            token.show(objects, login, &before, &changes, |uid| there.get(uid).copied())?;
         }
         *state = State { seen: Some(seen), trouble: None, token: Some(token) };
         self.initialized.store(true, Relaxed);
@@ -149,6 +148,37 @@ impl Store {
 }
 
 impl Initialized {
+    /// What a whole file holds, and who of it is logged in: one who is so to another token is not to this. Without a login
+    /// nothing is checked but that it is whole.
+    pub(super) fn read<'a, 'b>(
+        bytes: &'a [u8],
+        login: Option<&'b Login>,
+    ) -> Result<(Initialized, Changes<'a>, Option<&'b Login>)> {
+        let header = Header::decode(bytes)?;
+        format::Counters::decode(bytes)?;
+        let frames = format::frames(&bytes[FRAMES..], 0)?;
+        let mut first = [0; HEADER];
+        first.copy_from_slice(&bytes[..COUNTERS]);
+        let login = login.filter(|login| *login.keys.id() == header.id);
+        let mut token = Initialized {
+            header,
+            writable: false,
+            end: FRAMES as u64,
+            number: 0,
+            last: Vec::new(),
+            link: login.map(|login| login.keys.first_link(&first)),
+            roles: [None, None],
+            objects: BTreeMap::new(),
+            loaded: false,
+            live: 0,
+        };
+        let changes = token.take(&frames, login)?;
+        if token.roles[Holder::SecurityOfficer as usize].is_none() {
+            return Err(Trouble::Damaged);
+        }
+        Ok((token, changes, login))
+    }
+
     /// Takes frames in, but for the objects' bodies.
     fn take<'a>(&mut self, frames: &[Frame<'a>], login: Option<&Login>) -> Result<Changes<'a>> {
         let mut link = self.link.filter(|_| login.is_some());
@@ -205,9 +235,10 @@ impl Initialized {
         login: Option<&Login>,
         before: &BTreeMap<Uid, Known>,
         changes: &Changes<'_>,
+        place: impl Fn(&Uid) -> Option<Handle>,
     ) -> Result {
         for (uid, record) in changes {
-            let there = find(objects, uid);
+            let there = place(uid);
             let seen = match record.kind {
                 Kind::Open => true,
                 Kind::Sealed => login.is_some(),
@@ -224,12 +255,7 @@ impl Initialized {
             if there.is_some() && before.get(uid).is_some_and(|before| before.version == record.version) {
                 continue;
             }
-            let attributes = body::decode(opened.as_ref().map_or(record.body, |opened| opened))?;
-            let private = attributes.is(CKA_PRIVATE) == (record.kind == Kind::Private);
-            if uid_of(&attributes) != Some(*uid) || !attributes.is(CKA_TOKEN) || !private {
-                return Err(Trouble::Damaged);
-            }
-            let object = Object::new(attributes);
+            let object = Object::new(attributes(record, opened.as_ref().map_or(record.body, |opened| opened))?);
             let shown = match there {
                 Some(handle) => objects.replace(handle, object),
                 None => objects.insert(object, None).map(drop),

@@ -1,6 +1,6 @@
 //! Files that were cut, changed and filled: what is read of them. The keys are made without a PIN's derivation, which takes its time.
 
-use super::format::{Header, Role};
+use super::format::{Header, Kind, Role};
 use super::*;
 use crate::object::Object;
 use crate::object::attributes::Attributes;
@@ -14,9 +14,13 @@ fn keys() -> Keys {
     Keys::new([7; 16])
 }
 
+fn some_role() -> Role {
+    Role { cost: [8, 1, 1], salt: [0; 32], nonce: [0; 12], sealed: [0; 32], tag: [0; 16], tpm: None }
+}
+
 /// A token in a new file, with the officer logged in as if by PIN.
 fn new_store(path: &Path, login: &Arc<Login>) -> Store {
-    let role = Role { cost: [8, 1, 1], salt: [0; 32], nonce: [0; 12], sealed: [0; 32], tag: [0; 16] };
+    let role = some_role();
     let header = Header { id: [7; 16], serial: *b"0123456789abcdef", label: [b'x'; 32] };
     let roles = [(Holder::SecurityOfficer, role.clone()), (Holder::User, role)];
     let parts = write::new_file(&header, &login.keys, &roles).unwrap();
@@ -25,7 +29,7 @@ fn new_store(path: &Path, login: &Arc<Login>) -> Store {
 }
 
 fn store(path: &Path, login: &Arc<Login>) -> Store {
-    let store = Store::new(path.to_owned(), false);
+    let store = Store::new(path.to_owned(), false, None);
     store.set_login(Some(login.clone()));
     store
 }
@@ -148,7 +152,7 @@ fn frames_made_anew_without_the_keys_are_found_out() {
     let number = format::frames(&bytes[FRAMES..], 0).unwrap().last().unwrap().number;
     // The bytes of a frame that says an object is gone, of somebody else's keys.
     let mut records = Vec::new();
-    keys().seal(&mut records, format::Kind::Gone, &[1; 16], number + 1, &[]).unwrap();
+    keys().seal(&mut records, Kind::Gone, &[1; 16], number + 1, &[]).unwrap();
     bytes.extend(format::frame(number + 1, &records, |_| [0; 16]).unwrap().0);
     std::fs::write(&path, &bytes).unwrap();
     assert_eq!(store(&path, &login).refresh(&Table::new()), Err(Rv(CKR_DEVICE_ERROR)));
@@ -228,4 +232,144 @@ fn many_objects() {
     assert_eq!(seen.find(&template, true).len(), 1);
     println!("found by label in {:?}", begin.elapsed());
     assert_eq!(labels(&seen).len(), COUNT);
+}
+
+/// Of a file with one byte changed, wherever, all is there after a repair but what that byte was part of.
+#[test]
+fn repair_keeps_all_but_what_was_changed() {
+    let (directory, login) = (tempfile::tempdir().unwrap(), login());
+    let path = directory.path().join("whole");
+    history(&path, &login);
+    let whole = std::fs::read(&path).unwrap();
+    let (changed, none) = (directory.path().join("changed"), || Role { tpm: None, ..some_role() });
+    let repaired = |bytes: &[u8]| {
+        let header = repair::header(bytes).unwrap();
+        let made = repair::salvage(bytes, &header, &login.keys, |_| Ok(none())).unwrap();
+        std::fs::write(&changed, made.parts.concat()).unwrap();
+        let (store, objects) = (store(&changed, &login), Table::new());
+        store.refresh(&objects).unwrap();
+        let held = repair::check(&made.parts.concat(), &login).unwrap();
+        assert_eq!(labels(&objects).len(), held.objects);
+        (labels(&objects), made.lost, made.without)
+    };
+    let all: BTreeSet<String> = ["private", "public", "sealed"].map(String::from).into();
+    assert_eq!(repaired(&whole), (all.clone(), 0, None));
+    let (mut less, mut roles, mut back) = (0, 0, 0);
+    let step = if std::env::var_os("ADJUNCT_DEEP").is_some() { 1 } else { 5 };
+    for at in (0..whole.len()).step_by(step) {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 0x40;
+        if repair::header(&bytes).is_err() {
+            panic!("{at}: no header");
+        }
+        let (kept, lost, without) = repaired(&bytes);
+        let missing = all.difference(&kept).count();
+        // What was removed last is there again where that cannot be read; it had been changed once, which may be what is not read.
+        let again = kept.difference(&all).count();
+        // An identifier that was changed is one more that is missed.
+        assert!(missing + again <= 1 && lost <= missing + 1, "{at}: {kept:?}, {lost} lost");
+        less += missing;
+        back += again;
+        roles += usize::from(without.is_some());
+    }
+    assert!(less > 0 && roles > 0 && back > 0, "{less} {roles} {back}");
+    // A hole, and what lies behind it.
+    let end = whole.len() - 700;
+    let kept = repaired(&[&whole[..end], &[0xa5; 100], &whole[end..]].concat()).0;
+    assert!(kept.contains("sealed"), "{kept:?}");
+}
+
+/// Records of one token in another order, or twice, with sums that fit, are no token's.
+#[test]
+fn records_put_elsewhere_are_found_out() {
+    let (directory, login) = (tempfile::tempdir().unwrap(), login());
+    let path = directory.path().join("whole");
+    history(&path, &login);
+    let whole = std::fs::read(&path).unwrap();
+    let frames = format::frames(&whole[FRAMES..], 0).unwrap();
+    let forged = |change: &dyn Fn(&mut Vec<Vec<u8>>)| {
+        let mut records: Vec<Vec<Vec<u8>>> =
+            frames.iter().map(|frame| frame.records.iter().map(|record| record.whole.to_vec()).collect()).collect();
+        records.iter_mut().for_each(change);
+        let mut bytes = whole[..FRAMES].to_vec();
+        for (frame, records) in frames.iter().zip(records) {
+            bytes.extend(format::frame(frame.number, &records.concat(), |_| frame.link).unwrap().0);
+        }
+        std::fs::write(&path, bytes).unwrap();
+        store(&path, &login).refresh(&Table::new())
+    };
+    assert_eq!(forged(&|_| ()), Ok(true));
+    let older = frames[1].records[0].whole.to_vec();
+    for change in [
+        &|records: &mut Vec<Vec<u8>>| records.reverse() as _,
+        &|records: &mut Vec<Vec<u8>>| records.truncate(1) as _,
+        // One object under another's name.
+        &|records: &mut Vec<Vec<u8>>| {
+            if records.len() == 2 && records[0][0] != Kind::Role as u8 {
+                let uid = records[1][8..24].to_vec();
+                records[0][8..24].copy_from_slice(&uid);
+            }
+        },
+        // An object as it was before.
+        &|records: &mut Vec<Vec<u8>>| {
+            if records.len() == 1 && records[0][8..24] == older[8..24] {
+                records[0] = older.clone();
+            }
+        },
+    ] as [&dyn Fn(&mut Vec<Vec<u8>>); 4]
+    {
+        assert_eq!(forged(change), Err(Rv(CKR_DEVICE_ERROR)));
+    }
+}
+
+/// Where fuzzing begins: a file of a token whose keys are no secret.
+#[test]
+fn the_seed_of_fuzzing_is_a_token() {
+    let (directory, login) =
+        (tempfile::tempdir().unwrap(), Arc::new(Login { keys: Keys::fixed(), holder: Holder::User }));
+    let path = directory.path().join("store");
+    history(&path, &login);
+    if let Some(folder) = std::env::var_os("ADJUNCT_WRITE_SEEDS") {
+        std::fs::copy(&path, Path::new(&folder).join("token")).unwrap();
+    }
+    let seed = include_bytes!("../../../../fuzz/seeds/token_store/token");
+    assert_eq!(repair::check(seed, &login).unwrap().objects, 3);
+    admin::fuzz(seed);
+}
+
+/// Seeds with some bytes changed, moved and cut, as fuzzing would do it; `ADJUNCT_RANDOM` says how many.
+#[test]
+fn random_changes_do_no_harm() {
+    let seed = include_bytes!("../../../../fuzz/seeds/token_store/token");
+    let count = std::env::var("ADJUNCT_RANDOM").ok().and_then(|count| count.parse().ok()).unwrap_or(3000_u64);
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut random = |below: usize| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 11) as usize % below.max(1)
+    };
+    for _ in 0..count {
+        let mut bytes = seed.to_vec();
+        for _ in 0..=random(4) {
+            let (at, length) = (random(bytes.len()), random(200));
+            let end = (at + length).min(bytes.len());
+            match random(6) {
+                0 => bytes[at] ^= 1 << random(8),
+                1 => bytes[at..end].fill([0, 0xff, 0x5a][random(3)]),
+                2 => drop(bytes.drain(at..end)),
+                3 => bytes.truncate(at.max(1)),
+                4 => {
+                    let part = bytes[at..end].to_vec();
+                    let to = random(bytes.len());
+                    bytes.splice(to..to, part);
+                }
+                _ => bytes[at] = random(256) as u8,
+            }
+            if bytes.is_empty() {
+                bytes.push(0);
+            }
+        }
+        admin::fuzz(&bytes);
+    }
 }

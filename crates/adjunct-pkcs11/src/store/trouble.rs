@@ -1,5 +1,6 @@
 //! What a store may suffer from, as return values and in words.
 
+use super::tpm::Fault;
 use crate::rv::Rv;
 use cryptoki_sys::*;
 use rustix::io::Errno;
@@ -18,6 +19,7 @@ pub enum Trouble {
     TooLong,
     Memory,
     System(Errno),
+    Tpm(Fault),
 }
 
 impl Trouble {
@@ -40,6 +42,7 @@ impl Trouble {
             Trouble::TooLong => format!("token store {path}: too much for one change"),
             Trouble::Memory => format!("token store {path}: out of memory"),
             Trouble::System(errno) => format!("token store {path}: {errno}"),
+            Trouble::Tpm(fault) => format!("token store {path}: {fault}"),
         }
     }
 }
@@ -51,6 +54,12 @@ impl From<Errno> for Trouble {
             Errno::LOOP | Errno::NOTDIR => Trouble::Unsafe,
             errno => Trouble::System(errno),
         }
+    }
+}
+
+impl From<Fault> for Trouble {
+    fn from(fault: Fault) -> Trouble {
+        Trouble::Tpm(fault)
     }
 }
 
@@ -67,7 +76,9 @@ impl From<Trouble> for Rv {
             Trouble::Memory | Trouble::System(Errno::NOMEM) => CKR_HOST_MEMORY,
             Trouble::TooLong | Trouble::System(Errno::NOSPC | Errno::DQUOT | Errno::FBIG) => CKR_DEVICE_MEMORY,
             Trouble::System(Errno::ACCESS | Errno::PERM | Errno::ROFS) => CKR_TOKEN_WRITE_PROTECTED,
-            Trouble::Damaged | Trouble::Unsafe | Trouble::Busy | Trouble::System(_) => CKR_DEVICE_ERROR,
+            Trouble::Damaged | Trouble::Unsafe | Trouble::Busy | Trouble::System(_) | Trouble::Tpm(_) => {
+                CKR_DEVICE_ERROR
+            }
         })
     }
 }

@@ -2,7 +2,7 @@
 
 use super::crypt::Keys;
 use super::file;
-use super::format::{self, COUNTERS, Counters, FRAMES, Header, Kind, Role, Uid};
+use super::format::{self, Counters, FRAMES, Header, Kind, Record, Role};
 use super::read::{self, Depth};
 use super::trouble::Trouble;
 use super::{Holder, Initialized, Login, State, Store, body};
@@ -71,6 +71,7 @@ pub(super) fn new_file(
     head.resize(FRAMES, 0);
     let (counters, at) = Counters::default().next([0; 2]);
     head[at..at + format::COUNTER].copy_from_slice(&counters.encode());
+    head[format::AGAIN..].copy_from_slice(&header.encode_again());
     let mut records = Vec::new();
     for (which, role) in roles {
         seal_role(keys, &mut records, *which, role, 1)?;
@@ -200,41 +201,55 @@ impl Store {
         };
         let Some((file, _, true)) = self.place.open()? else { return Ok(()) };
         let bytes = file::read(&file, 0, token.end)?;
-        let mut parts = vec![bytes[..FRAMES].to_vec()];
-        let mut before = login.keys.first_link(&token.header.encode());
-        let (mut number, mut records) = (token.number, Vec::new());
-        let mut close = |records: &mut Vec<u8>| {
-            number += 1;
-            let (frame, next) = format::frame(number, records, |head| link(&login.keys, &before, head, records))?;
-            before = next;
-            records.clear();
-            parts.push(frame);
-            Ok::<u64, Trouble>(number)
+        let frames = format::frames(&bytes[FRAMES..], 0)?;
+        let counts = |record: &&Record<'_>| {
+            let known = token.objects.get(&record.uid).is_some_and(|known| known.version == record.version);
+            known && matches!(record.kind, Kind::Open | Kind::Private | Kind::Sealed)
         };
-        for (which, role) in [Holder::User, Holder::SecurityOfficer].into_iter().zip(&token.roles) {
-            if let Some(role) = role {
-                seal_role(&login.keys, &mut records, which, role, token.number + 1)?;
-            }
-        }
-        for frame in format::frames(&bytes[FRAMES..], 0)? {
-            for record in frame.records {
-                let counts = |uid: &Uid| token.objects.get(uid).is_some_and(|known| known.version == record.version);
-                if matches!(record.kind, Kind::Open | Kind::Private | Kind::Sealed) && counts(&record.uid) {
-                    records.extend_from_slice(record.whole);
-                    if records.len() >= PART {
-                        close(&mut records)?;
-                    }
-                }
-            }
-        }
-        let last = close(&mut records)?;
-        debug_assert!(bytes.len() > COUNTERS);
+        let records = frames.iter().flat_map(|frame| &frame.records).filter(counts).map(|record| record.whole);
+        let (parts, last, link) =
+            anew(&bytes[..FRAMES], &token.header, &login.keys, token.number, &token.roles, records)?;
         let slices: Vec<&[u8]> = parts.iter().map(|part| &part[..]).collect();
         let seen = self.place.replace(held, &slices)?;
         token.end = parts.iter().map(|part| part.len() as u64).sum();
-        (token.number, token.link) = (last, Some(before));
+        (token.number, token.link) = (last, Some(link));
         token.last = format::tail(parts.last().map_or(&[], |part| part)).to_vec();
         state.seen = Some(seen);
         Ok(())
     }
+}
+
+/// The parts of a file written anew behind its first bytes, of roles and records of objects, in frames of the numbers after `number`; the
+/// last frame's number and link.
+pub(super) fn anew<'a>(
+    first: &[u8],
+    header: &Header,
+    keys: &Keys,
+    mut number: u64,
+    roles: &[Option<Role>; 2],
+    objects: impl Iterator<Item = &'a [u8]>,
+) -> std::result::Result<(Vec<Vec<u8>>, u64, format::Link), Trouble> {
+    let (mut parts, mut records) = (vec![first.to_vec()], Vec::new());
+    let (mut before, of_roles) = (keys.first_link(&header.encode()), number + 1);
+    let mut close = |records: &mut Vec<u8>| {
+        number += 1;
+        let (frame, next) = format::frame(number, records, |head| link(keys, &before, head, records))?;
+        before = next;
+        records.clear();
+        parts.push(frame);
+        Ok::<(), Trouble>(())
+    };
+    for (which, role) in [Holder::User, Holder::SecurityOfficer].into_iter().zip(roles) {
+        if let Some(role) = role {
+            seal_role(keys, &mut records, which, role, of_roles)?;
+        }
+    }
+    for record in objects {
+        records.extend_from_slice(record);
+        if records.len() >= PART {
+            close(&mut records)?;
+        }
+    }
+    close(&mut records)?;
+    Ok((parts, number, before))
 }

@@ -10,6 +10,7 @@ use super::layout::{Fnv, REASONS, SLOTS, VERSION};
 use super::memory::{self, Access, Kind, Mapped, NO_KEY, Stat, Wrong};
 use super::segment::Segment;
 use super::switched::Switched;
+use super::uses::{self, Uses};
 use crate::catalogue::{Function, Queue, Reason, Row};
 use std::marker::PhantomData;
 
@@ -17,6 +18,8 @@ use std::marker::PhantomData;
 pub(super) const KEYS: u32 = 16;
 /// The user in the keys of the segment of switched users: nobody's uid (to the system it means "leave it as it is").
 const SWITCHED: u32 = u32::MAX;
+/// What the keys of segments of uses of mechanisms are made of besides.
+const USES: &[u32] = &[1, uses::ROWS as u32, uses::STRIPES as u32];
 
 /// Magic, version and a hash of everything that gives the words their meaning, and of whose segment it is.
 fn identity(whose: &[u32]) -> u64 {
@@ -40,6 +43,8 @@ fn identity(whose: &[u32]) -> u64 {
 #[derive(Debug)]
 pub(super) struct Sought<T> {
     whose: [u32; 2],
+    /// Numbers besides that tell its kind.
+    more: &'static [u32],
     /// Whose the segment has to be.
     pub(super) uid: u32,
     kind: PhantomData<T>,
@@ -48,14 +53,21 @@ pub(super) struct Sought<T> {
 impl Sought<Segment> {
     /// The segment of a user.
     pub(super) fn of(prefix: u32, uid: u32) -> Self {
-        Sought { whose: [prefix, uid], uid, kind: PhantomData }
+        Sought { whose: [prefix, uid], more: &[], uid, kind: PhantomData }
     }
 }
 
 impl Sought<Switched> {
     /// The segment of switched users, which is root's.
     pub(super) fn switched(prefix: u32) -> Self {
-        Sought { whose: [prefix, SWITCHED], uid: 0, kind: PhantomData }
+        Sought { whose: [prefix, SWITCHED], more: &[], uid: 0, kind: PhantomData }
+    }
+}
+
+impl Sought<Uses> {
+    /// The segment in which a user's uses of mechanisms are counted.
+    pub(super) fn uses(prefix: u32, uid: u32) -> Self {
+        Sought { whose: [prefix, uid], more: USES, uid, kind: PhantomData }
     }
 }
 
@@ -64,7 +76,7 @@ impl<T: Kind> Sought<T> {
     /// segments of its own and leaves those of processes that still run the old one alone.
     pub(super) fn keys(&self) -> impl Iterator<Item = i32> {
         let layout = identity(&[]);
-        let whose = self.whose;
+        let whose = self.whose();
         (0..KEYS).map(move |turn| {
             let mut hash = Fnv::new();
             hash.add(&layout.to_le_bytes());
@@ -75,8 +87,12 @@ impl<T: Kind> Sought<T> {
         })
     }
 
+    fn whose(&self) -> Vec<u32> {
+        [&self.whose, self.more].concat()
+    }
+
     fn identity(&self) -> u64 {
-        identity(&self.whose)
+        identity(&self.whose())
     }
 
     /// Maps the segment to count in, made where there is none.

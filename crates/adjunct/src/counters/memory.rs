@@ -3,6 +3,7 @@
 use super::layout::Head;
 use super::segment::Segment;
 use super::switched::Switched;
+use super::uses::Uses;
 use std::ffi::c_int;
 use std::io;
 use std::ops::Deref;
@@ -105,6 +106,13 @@ unsafe impl Kind for Segment {
 
 // SAFETY: its fields are atomic words and arrays of them.
 unsafe impl Kind for Switched {
+    fn head(&self) -> &Head {
+        self.head()
+    }
+}
+
+// SAFETY: its fields are atomic words and arrays of them.
+unsafe impl Kind for Uses {
     fn head(&self) -> &Head {
         self.head()
     }
@@ -274,6 +282,11 @@ impl<T: Kind> Kept<T> {
     pub(super) fn get(&self) -> Option<&'static T> {
         // SAFETY: only `set` writes it, with a reference that never ends.
         unsafe { self.0.load(Acquire).as_ref() }
+    }
+
+    /// Counts there no more. Who has it keeps it.
+    pub(super) fn clear(&self) {
+        self.0.store(null_mut(), Release);
     }
 
     pub(super) fn set(&self, segment: Mapped<T>) {

@@ -9,6 +9,8 @@
 //! tried, and last a segment without a key (`find.rs`). So nobody can take another's place, and two versions with different
 //! layouts never read each other's numbers. Nothing read from a segment is used as an index, length or pointer.
 //!
+//! How often mechanisms of PKCS #11 were used has segments of its own (`uses.rs`), found and trusted in the same way.
+//!
 //! A module says nothing in a foreign program of what keeps it from counting: [`remarks`] do, in `adjunct stats`.
 //!
 //! # What stands in it
@@ -82,9 +84,11 @@ mod settings;
 mod snapshot;
 mod switched;
 mod thread;
+mod uses;
 
 pub(crate) use layout::{Event, Place};
 pub use snapshot::{Cell, Counts, Lanes, Snapshot};
+pub use uses::{Strength, Use};
 
 use crate::catalogue::{Direction, Queue};
 use crate::error::Error;
@@ -201,6 +205,48 @@ pub fn delete(uid: u32) -> Result<(), Error> {
 /// one, the system's limits, a filter of system calls. Programs themselves say nothing of it.
 pub fn remarks(uid: u32) -> Vec<Error> {
     reader::remarks(settings::prefix(), uid)
+}
+
+/// Has this process count uses of mechanisms for the effective user of now. Never fails and says nothing.
+pub fn open_uses() {
+    uses::open();
+}
+
+/// Counts a use of a mechanism of PKCS #11, where [`open_uses`] has been called.
+pub fn count_use(slot: u32, mechanism: u32, strength: Strength) {
+    uses::count(slot, mechanism, strength);
+}
+
+/// How often `uid` used mechanisms since the last reset; `None` where the user has no such counters.
+///
+/// # Errors
+/// As for [`read`].
+pub fn uses(uid: u32) -> Result<Option<Vec<Use>>, Error> {
+    uses::read(settings::prefix(), uid)
+}
+
+/// Sets the uses of `uid` to zero, of all slots or of one; whether there are any counters. A use is in an answer before it or still there.
+///
+/// # Errors
+/// As for [`read`].
+pub fn reset_uses(uid: u32, slot: Option<u32>) -> Result<bool, Error> {
+    uses::reset(settings::prefix(), uid, slot)
+}
+
+/// Removes the counters of uses of `uid`; whether there were any. Programs that have them mapped go on, uncounted.
+///
+/// # Errors
+/// As for [`read`].
+pub fn delete_uses(uid: u32) -> Result<bool, Error> {
+    uses::delete(settings::prefix(), uid)
+}
+
+/// The users who have counters of uses, by uid in ascending order. Those of others are seen only by root.
+///
+/// # Errors
+/// [`Error::Counters`] where the system refuses.
+pub fn users_of_uses() -> Result<Vec<u32>, Error> {
+    uses::users(settings::prefix())
 }
 
 /// The key of the shared memory segment with the counters of `uid`, as `ipcs -m` lists it: the first of those that are tried.

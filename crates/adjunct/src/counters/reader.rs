@@ -85,7 +85,7 @@ pub(super) fn remarks(prefix: u32, uid: u32) -> Vec<Error> {
     remarks
 }
 
-fn listed(uid: u32) -> Result<Vec<Stat>, Error> {
+pub(super) fn listed(uid: u32) -> Result<Vec<Stat>, Error> {
     memory::segments().map_err(|e| Error::Counters { uid, cause: format!("the system's list of segments: {e}") })
 }
 
@@ -106,7 +106,7 @@ pub(super) fn users(prefix: u32) -> Result<Vec<u32>, Error> {
     Ok(users)
 }
 
-fn permitted(uid: u32, what: &str) -> Result<(), Error> {
+pub(super) fn permitted(uid: u32, what: &str) -> Result<(), Error> {
     let me = memory::effective_user();
     if me != 0 && me != uid {
         return Err(Error::Counters { uid, cause: format!("only root may {what} the counters of others") });
@@ -194,18 +194,27 @@ fn exclusively<R>(head: &Head, uid: u32, work: impl Fn() -> Option<R>) -> Result
     Err(failed("they are being changed by something else than adjunct; delete them".into()))
 }
 
-/// See [`super::delete`].
-pub(super) fn delete(prefix: u32, uid: u32) -> Result<(), Error> {
-    permitted(uid, "remove")?;
-    let listed = listed(uid)?;
-    let remove = |id| match memory::remove(id) {
+/// Removes a segment of `uid`, where it is still there.
+pub(super) fn remove(uid: u32, id: std::ffi::c_int) -> Result<(), Error> {
+    match memory::remove(id) {
         Err(error) if error.raw_os_error() != Some(libc::EINVAL) && error.raw_os_error() != Some(libc::EIDRM) => {
             Err(Error::Counters { uid, cause: format!("shmctl: {error}") })
         }
         _ => Ok(()),
-    };
+    }
+}
+
+/// See [`super::delete`].
+pub(super) fn delete(prefix: u32, uid: u32) -> Result<(), Error> {
+    permitted(uid, "remove")?;
+    let listed = listed(uid)?;
+    let remove = |id| remove(uid, id);
     for found in Sought::of(prefix, uid).own(&listed) {
         remove(found.id)?;
+    }
+    if prefix != 0 {
+        // A test's: with its counters all goes that it has made.
+        super::uses::delete(prefix, uid)?;
     }
     if memory::effective_user() != 0 {
         return Ok(());

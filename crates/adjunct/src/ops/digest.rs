@@ -51,6 +51,17 @@ impl Digest {
         }
     }
 
+    /// A digest of nothing yet, made in memory of its own.
+    ///
+    /// # Errors
+    /// [`Error::Memory`].
+    pub fn boxed(method: &'static Method) -> Result<Box<Digest>, Error> {
+        let mut place = crate::memory::room()?;
+        Digest::new_in_place(&mut place, method);
+        // SAFETY: just made there.
+        Ok(unsafe { place.assume_init() })
+    }
+
     /// Copies this digest to where the copy is to live; only the part of the state in use is copied.
     #[inline]
     pub fn clone_into_place(&self, place: &mut MaybeUninit<Digest>) {

@@ -4,6 +4,7 @@
 use super::Tally;
 use super::digest::{MAX_SAVED, MAX_SIZE, Method, restored, saved};
 use super::tally::Message;
+use crate::adapter::cpu::awslc::digest::Digest as State;
 use crate::adapter::cpu::awslc::mac as cpu;
 pub use crate::adapter::cpu::awslc::mac::{BlockCipher, TLS_HEADER};
 use crate::catalogue::{Direction, Path};
@@ -84,6 +85,12 @@ impl Hmac {
         restored(&mut self.message, saved, |saved| self.mac.restore(saved))
     }
 
+    /// Begins a message whose state is kept beside the key: several may be under way at once, and the key is only read.
+    #[inline]
+    pub fn begin(&self) -> HmacMessage {
+        HmacMessage { message: Message { bytes: 0, ..self.message }, state: self.mac.begin() }
+    }
+
     /// Whether [`Hmac::tls_record`] serves this digest.
     pub fn has_tls_record(&self) -> bool {
         self.mac.has_tls_record()
@@ -98,6 +105,60 @@ impl Hmac {
         let (mac, length) = self.mac.tls_record(header, record, content)?;
         // The length of the record, not of its secret content.
         Ok(RecordMac { mac, length, message: Message { bytes: record.len(), ..self.message } })
+    }
+}
+
+/// The HMAC of the parts of a message, of what is a part of another operation, or done for nobody who counts: it counts nothing. The
+/// first [`Method::size`] bytes of `out`.
+///
+/// # Errors
+/// As for [`Hmac::new`].
+///
+/// # Panics
+/// Where `out` is too short.
+pub fn hmac_within(method: &'static Method, key: &[u8], parts: &[&[u8]], out: &mut [u8]) -> Result<(), Error> {
+    let mut mac = cpu::Hmac::new(method, key)?;
+    parts.iter().for_each(|part| mac.update(part));
+    mac.finish(out);
+    Ok(())
+}
+
+/// A message under an [`Hmac`] that stays as it is. Its state is wiped when it goes.
+#[derive(Clone, Debug)]
+pub struct HmacMessage {
+    message: Message,
+    state: State,
+}
+
+impl HmacMessage {
+    /// Takes in a part of the message.
+    #[inline]
+    pub fn update(&mut self, data: &[u8]) {
+        self.message.add(data);
+        self.state.update(data);
+    }
+
+    /// Ends the message: the first [`Method::size`] bytes of `out`.
+    ///
+    /// # Panics
+    /// Where `out` is too short, and where the key is of another digest than the one it was begun with.
+    #[inline]
+    pub fn finish(&mut self, key: &Hmac, out: &mut [u8]) {
+        key.mac.end(&mut self.state, out);
+        self.message.count();
+    }
+
+    /// As [`Hmac::save`].
+    pub fn save<'a>(&self, out: &'a mut [u8; MAX_SAVED]) -> &'a [u8] {
+        saved(self.message, out, |out| self.state.save(out).len())
+    }
+
+    /// As [`Hmac::restore`].
+    ///
+    /// # Errors
+    /// [`Error::Length`] where it is not of this digest.
+    pub fn restore(&mut self, saved: &[u8]) -> Result<(), Error> {
+        restored(&mut self.message, saved, |saved| self.state.restore(saved))
     }
 }
 

@@ -14,7 +14,7 @@ mod plan;
 pub mod report;
 mod scp;
 mod setup;
-mod sink;
+pub(crate) mod sink;
 mod small;
 mod summary;
 mod table;

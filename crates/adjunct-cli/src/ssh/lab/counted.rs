@@ -7,17 +7,17 @@ use adjunct::counters::{Apart, Snapshot};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The variable that gives a process and its children counters of their own, apart from the users'.
-pub(in crate::ssh) const KEY: &str = "ADJUNCT_STATS_KEY";
+pub(crate) const KEY: &str = "ADJUNCT_STATS_KEY";
 
 /// Counters of their own; removed when this is dropped.
 #[derive(Debug)]
-pub(in crate::ssh) struct Counted {
+pub(crate) struct Counted {
     word: String,
     apart: Apart,
 }
 
 /// A number that no other run has.
-pub(in crate::ssh) fn unique() -> u32 {
+pub(crate) fn unique() -> u32 {
     let time = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.subsec_nanos());
     (time ^ std::process::id().rotate_left(16)).max(1) & 0x7fff_ffff
 }

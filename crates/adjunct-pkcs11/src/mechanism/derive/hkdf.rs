@@ -2,12 +2,11 @@
 
 use super::Secret;
 use crate::mechanism::hash::Hash;
-use crate::object::Object;
+use crate::object::Held;
 use crate::rv::{Result, Rv, ensure};
 use adjunct::ops::digest::MAX_SIZE;
 use adjunct::ops::kdf;
 use cryptoki_sys::*;
-use std::sync::Arc;
 use zeroize::Zeroizing;
 
 /// CK_HKDF_PARAMS.
@@ -40,7 +39,7 @@ impl Hkdf<'_> {
 
     /// # Errors
     /// `CKR_TEMPLATE_INCOMPLETE` of an expansion without a length; `CKR_KEY_SIZE_RANGE` for one that is too long.
-    pub fn derive(&self, base: &[u8], others: &[Arc<Object>], wanted: Option<usize>) -> Result<Secret> {
+    pub fn derive(&self, base: &[u8], others: &[Held], wanted: Option<usize>) -> Result<Secret> {
         let (method, size) = (self.hash.method(), self.hash.size());
         let mut prk = Zeroizing::new([0; MAX_SIZE]);
         if self.extract {

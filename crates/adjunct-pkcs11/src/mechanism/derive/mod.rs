@@ -12,11 +12,10 @@ pub mod sp800108;
 pub mod tls;
 
 use super::hash::Hash;
-use crate::object::Object;
 use crate::object::attributes::Attributes;
+use crate::object::{Held, Object};
 use crate::rv::{Result, Rv, ensure};
 use cryptoki_sys::*;
-use std::sync::Arc;
 use zeroize::Zeroizing;
 
 /// Bytes of a new key.
@@ -87,7 +86,7 @@ impl Derivation<'_> {
     /// # Errors
     /// `CKR_KEY_TYPE_INCONSISTENT`, `CKR_MECHANISM_PARAM_INVALID`, `CKR_TEMPLATE_INCOMPLETE` where a length is missing,
     /// `CKR_KEY_SIZE_RANGE` where there are not so many bytes, `CKR_HOST_MEMORY`.
-    pub fn secret(&self, base: &Object, others: &[Arc<Object>], wanted: Option<usize>) -> Result<Secret> {
+    pub fn secret(&self, base: &Object, others: &[Held], wanted: Option<usize>) -> Result<Secret> {
         match self {
             Derivation::Agree(agree) => agree.derive(base, wanted),
             Derivation::Hkdf(hkdf) => hkdf.derive(base.value()?, others, wanted),

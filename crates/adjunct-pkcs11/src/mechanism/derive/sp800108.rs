@@ -2,12 +2,11 @@
 
 use super::Secret;
 use crate::mechanism::hash::Hash;
-use crate::object::Object;
+use crate::object::{Held, Object};
 use crate::rv::{Result, Rv, ensure};
 use adjunct::ops::kdf::Prf as Hmac;
 use adjunct::ops::mac::{BlockCipher, Cmac};
 use cryptoki_sys::*;
-use std::sync::Arc;
 use zeroize::Zeroizing;
 
 const INVALID: Rv = Rv(CKR_MECHANISM_PARAM_INVALID);
@@ -139,12 +138,7 @@ impl Kdf<'_> {
     }
 
     /// What the function takes in, of this number and what is iterated; without both, what the double pipeline begins with.
-    fn input(
-        &self,
-        step: Option<(u64, &[u8])>,
-        length: [u64; 2],
-        others: &[Arc<Object>],
-    ) -> Result<Zeroizing<Vec<u8>>> {
+    fn input(&self, step: Option<(u64, &[u8])>, length: [u64; 2], others: &[Held]) -> Result<Zeroizing<Vec<u8>>> {
         let (mut data, mut others) = (Zeroizing::new(Vec::new()), others.iter());
         for part in &self.parts {
             match (part, step) {
@@ -167,7 +161,7 @@ impl Kdf<'_> {
     ///
     /// # Errors
     /// `CKR_MECHANISM_PARAM_INVALID`, `CKR_KEY_TYPE_INCONSISTENT`, `CKR_KEY_SIZE_RANGE` for more than the counter can tell.
-    pub fn derive(&self, base: &Object, others: &[Arc<Object>], lengths: &[usize]) -> Result<Vec<Secret>> {
+    pub fn derive(&self, base: &Object, others: &[Held], lengths: &[usize]) -> Result<Vec<Secret>> {
         self.check()?;
         let mut prf = Keyed::new(self.prf, base)?;
         let size = prf.size();

@@ -27,6 +27,51 @@ pub fn message(key: &[u8], encrypt: bool, iv: &[u8], aad: &[u8], io: InOut<'_>, 
     Ok(())
 }
 
+/// As [`message`], of what is a part of another operation, or done for nobody who counts: it counts nothing.
+///
+/// # Errors
+/// As for [`message`].
+///
+/// # Panics
+/// If the IV is empty.
+pub fn within(key: &[u8], encrypt: bool, iv: &[u8], aad: &[u8], io: InOut<'_>, tag: &mut Block) -> Result<(), Error> {
+    Gcm::once(key, encrypt, iv, aad, io, tag)
+}
+
+/// A key for messages at once, made ready once; several threads may use it at once. Wiped when dropped.
+#[derive(Debug, Clone)]
+pub struct Key {
+    key: Held<Gcm>,
+    tally: Tally,
+}
+
+impl Key {
+    /// # Errors
+    /// [`Error::Length`] for a key that is not 16, 24 or 32 bytes.
+    pub fn new(key: &[u8]) -> Result<Key, Error> {
+        let mut made = Key { key: Held::default(), tally: Tally::new(Function::AesGcm, key.len() * 8) };
+        let gcm = made.key.clear_mut();
+        gcm.set_key(key)?;
+        gcm.prepare();
+        Ok(made)
+    }
+
+    /// As [`message`], under this key.
+    ///
+    /// # Errors
+    /// [`Error::Failed`] for too long a message or additional data.
+    ///
+    /// # Panics
+    /// If the IV is empty.
+    #[inline]
+    pub fn message(&self, encrypt: bool, iv: &[u8], aad: &[u8], io: InOut<'_>, tag: &mut Block) -> Result<(), Error> {
+        let bytes = io.len();
+        self.key.clear().message(encrypt, iv, aad, io, tag)?;
+        self.tally.count(direction(encrypt), bytes);
+        Ok(())
+    }
+}
+
 /// Whether an IV of so many bytes is hashed, which is an operation of GHASH.
 pub const fn hashes(iv: usize) -> bool {
     iv != 12

@@ -155,6 +155,64 @@ impl Gcm {
         Ok(())
     }
 
+    /// Makes all that a long message needs of the key, for [`Gcm::message`].
+    pub fn prepare(&mut self) {
+        #[cfg(target_arch = "x86_64")]
+        if let Engine::Vector(table) = &mut self.engine {
+            // SAFETY: the instructions are in force.
+            unsafe { extend(&self.key, table, usize::MAX) };
+        }
+    }
+
+    /// A whole message under the key, which is only read: several may be under way at once. Decrypting, what comes out is not authenticated
+    /// until the tag has been compared.
+    ///
+    /// # Errors
+    /// As for [`Gcm::aad`] and [`Gcm::encrypt`].
+    ///
+    /// # Panics
+    /// If no key is set or the IV is empty, and if the key was not [prepared](Gcm::prepare).
+    #[inline]
+    pub fn message(
+        &self,
+        encrypt: bool,
+        iv: &[u8],
+        aad: &[u8],
+        io: InOut<'_>,
+        tag: &mut [u8; TAG],
+    ) -> Result<(), Error> {
+        #[cfg(target_arch = "x86_64")]
+        if let Engine::Vector(table) = &self.engine {
+            assert!(table.has(usize::MAX) && !iv.is_empty());
+            if let Ok(iv) = iv.try_into()
+                && aad.len().max(io.len()) <= gcm_once::MOST
+            {
+                // SAFETY: VPCLMULQDQ is in force, and with it PCLMULQDQ.
+                *tag = unsafe { gcm_once::message(self.key.keys(), encrypt, iv, aad, io) };
+                return Ok(());
+            }
+            if !within(0, aad.len(), MOST[1]) || !within(0, io.len(), MOST[0]) {
+                return Err(Error::Failed("AES-GCM"));
+            }
+            let mut message = Message::default();
+            // SAFETY: the instructions are in force.
+            unsafe {
+                wide!(self.key, gcm_start(self.key.keys(), table, &mut message, iv));
+                wide!(self.key, gcm_aad(table, &mut message, aad));
+                wide!(self.key, gcm_crypt(self.key.keys(), encrypt, table, &mut message, io));
+                *tag = wide!(self.key, gcm_tag(table, &mut message));
+            }
+            return Ok(());
+        }
+        // The other engines keep the message with the key's tables.
+        let mut own = self.clone();
+        own.set_iv(iv);
+        own.aad(aad)?;
+        own.crypt(encrypt, io)?;
+        *tag = own.tag();
+        Ok(())
+    }
+
     /// Chooses what runs for the key that has been set, and makes the hash key where none is given.
     fn set_engine(&mut self, key: &[u8], subkey: Option<&[u8; 16]>) {
         #[cfg(target_arch = "x86_64")]

@@ -108,6 +108,24 @@ impl Hmac {
         self.current.finish(out);
     }
 
+    /// A message that begins, and is kept beside the key: it takes its data by [`Digest::update`].
+    #[inline]
+    pub fn begin(&self) -> Digest {
+        self.inner.clone()
+    }
+
+    /// Ends a message that [`Hmac::begin`] has begun: the first [`Method::size`] bytes of `out`.
+    ///
+    /// # Panics
+    /// Where `out` is too short, and for a message of another digest.
+    #[inline]
+    pub fn end(&self, message: &mut Digest, out: &mut [u8]) {
+        message.finish(out);
+        message.copy_from(&self.outer);
+        message.update(&out[..self.method().size]);
+        message.finish(out);
+    }
+
     /// All that has come of a message, for [`Hmac::restore`] under the same key.
     pub fn save<'a>(&self, out: &'a mut [u8; digest::MAX_SAVED]) -> &'a [u8] {
         self.current.save(out)

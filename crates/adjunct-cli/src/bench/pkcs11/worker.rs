@@ -1,0 +1,244 @@
+//! A module as a side: this command once more, which loads it, so that a module that crashes or hangs is a row that says so.
+//!
+//! One line of text asks, one answers, words between tabs. `prepare N` makes what row N of [`Row::all`] needs: `ready`, or `missing TEXT`,
+//! `failed TEXT`. `run N MILLISECONDS` gives `done OPERATIONS WALL CPU`, both in nanoseconds, or as before. The first line comes unasked:
+//! `ready NAME`, or `failed TEXT`.
+
+use crate::Failure;
+use crate::failure::cause;
+use crate::module;
+use adjunct_bench::pkcs11::row::{Row, What};
+use adjunct_bench::pkcs11::token::Wanted;
+use adjunct_bench::pkcs11::{Done, Subject, Why};
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::process::ExitStatusExt;
+use std::path::PathBuf;
+use std::process::{Child, ChildStdin, Command, ExitCode, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+/// A module that says nothing for so long hangs.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// And one that does not let its process end is ended after so long.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// Why there is no figure.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Trouble {
+    /// The module does not have it.
+    Missing(String),
+    /// A call failed.
+    Failed(String),
+    /// The process ended by this signal, or otherwise.
+    Crashed(Option<i32>),
+    /// The module gave no answer.
+    Hung,
+}
+
+impl Trouble {
+    /// In a word or two.
+    pub fn short(&self) -> String {
+        match self {
+            Trouble::Missing(_) => "-".to_owned(),
+            Trouble::Failed(_) => "failed".to_owned(),
+            Trouble::Crashed(_) => "crashed".to_owned(),
+            Trouble::Hung => "hung".to_owned(),
+        }
+    }
+
+    /// What is known.
+    pub fn words(&self) -> String {
+        match self {
+            Trouble::Missing(text) | Trouble::Failed(text) => text.clone(),
+            Trouble::Crashed(Some(signal)) => format!("the module ended its process by signal {signal}"),
+            Trouble::Crashed(None) => "the module ended its process".to_owned(),
+            Trouble::Hung => format!("no answer for {} s", PATIENCE.as_secs()),
+        }
+    }
+}
+
+/// The process that has loaded a module; ends when dropped.
+#[derive(Debug)]
+pub struct Worker {
+    child: Child,
+    input: Option<ChildStdin>,
+    answers: Receiver<String>,
+    /// What the module calls itself.
+    pub name: String,
+}
+
+impl Worker {
+    /// Starts it, with this environment besides and these arguments, which say what the rows are.
+    ///
+    /// # Errors
+    /// [`Trouble`], in the module's words where it has any.
+    pub fn start(
+        wanted: &Wanted,
+        environment: &[(&'static str, PathBuf)],
+        arguments: &[String],
+    ) -> Result<Worker, Trouble> {
+        let failed = |e: std::io::Error| Trouble::Failed(cause(&e));
+        let mut command = Command::new(module::program().map_err(failed)?);
+        command.args(["bench", "pkcs11", "--worker"]).args(arguments).arg("--module").arg(text(wanted));
+        if wanted.slot.is_none() {
+            command.env_remove("ADJUNCT_PKCS11_CONF").envs(environment.iter().map(|(name, path)| (name, path)));
+        }
+        let mut child =
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().map_err(failed)?;
+        let (input, output) = (child.stdin.take(), child.stdout.take());
+        let (sender, answers) = channel();
+        if let Some(output) = output {
+            // Ends with the process.
+            std::thread::spawn(move || {
+                for line in BufReader::new(output).lines().map_while(Result::ok) {
+                    if sender.send(line).is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+        let mut worker = Worker { child, input, answers, name: String::new() };
+        match worker.answer()?.split_once('\t') {
+            Some(("ready", name)) => worker.name = name.to_owned(),
+            Some((_, words)) => return Err(Trouble::Failed(words.to_owned())),
+            None => return Err(Trouble::Failed("an answer that is none".to_owned())),
+        }
+        Ok(worker)
+    }
+
+    fn ask(&mut self, line: &str) -> Result<String, Trouble> {
+        let sent = self.input.as_mut().map(|input| input.write_all(line.as_bytes()).and_then(|()| input.flush()));
+        match sent {
+            Some(Ok(())) => self.answer(),
+            _ => Err(self.crashed()),
+        }
+    }
+
+    fn answer(&mut self) -> Result<String, Trouble> {
+        match self.answers.recv_timeout(PATIENCE) {
+            Ok(line) => Ok(line),
+            Err(RecvTimeoutError::Timeout) => Err(Trouble::Hung),
+            Err(RecvTimeoutError::Disconnected) => Err(self.crashed()),
+        }
+    }
+
+    fn crashed(&mut self) -> Trouble {
+        self.input = None;
+        Trouble::Crashed(self.child.wait().ok().and_then(|status| status.signal()))
+    }
+
+    /// Makes what a row needs.
+    ///
+    /// # Errors
+    /// [`Trouble`].
+    pub fn prepare(&mut self, row: usize) -> Result<(), Trouble> {
+        let line = self.ask(&format!("prepare\t{row}\n"))?;
+        if line == "ready" { Ok(()) } else { Err(trouble(&line)) }
+    }
+
+    /// Loads the module for so long.
+    ///
+    /// # Errors
+    /// [`Trouble`].
+    pub fn run(&mut self, row: usize, length: Duration) -> Result<Done, Trouble> {
+        let line = self.ask(&format!("run\t{row}\t{}\n", length.as_millis()))?;
+        let words: Vec<&str> = line.split('\t').collect();
+        let numbers: Vec<u64> = words[1..].iter().filter_map(|word| word.parse().ok()).collect();
+        match (words[0], &numbers[..]) {
+            ("done", &[operations, wall, cpu]) => {
+                let (wall, cpu) = (Duration::from_nanos(wall), Duration::from_nanos(cpu));
+                Ok(Done { operations, wall, cpu })
+            }
+            _ => Err(trouble(&line)),
+        }
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        // The end of its input ends it, unless the module hangs.
+        self.input = None;
+        let start = Instant::now();
+        while start.elapsed() < GRACE {
+            match self.child.try_wait() {
+                Ok(None) => std::thread::sleep(Duration::from_millis(1)),
+                _ => return,
+            }
+        }
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn trouble(line: &str) -> Trouble {
+    match line.split_once('\t') {
+        Some(("missing", words)) => Trouble::Missing(words.to_owned()),
+        Some((_, words)) => Trouble::Failed(words.to_owned()),
+        None => Trouble::Failed(line.to_owned()),
+    }
+}
+
+/// A module as the command line has it.
+fn text(wanted: &Wanted) -> std::ffi::OsString {
+    let mut text = wanted.path.clone().into_os_string();
+    if let Some(slot) = wanted.slot {
+        text.push(format!(",slot={slot}"));
+    }
+    if let Some(pin) = &wanted.pin {
+        text.push(format!(",pin={pin}"));
+    }
+    text
+}
+
+/// The worker's side: answers until its input ends.
+///
+/// # Errors
+/// [`Failure`] where nobody reads the answers.
+pub fn serve(wanted: &Wanted, rows: &[Row]) -> Result<ExitCode, Failure> {
+    let (mut input, mut output) = (std::io::stdin().lock(), std::io::stdout().lock());
+    let mut say = |line: String| {
+        let line = line.replace('\n', " ") + "\n";
+        let written = output.write_all(line.as_bytes()).and_then(|()| output.flush());
+        written.map_err(|e| Failure::new(cause(&e)))
+    };
+    let mut subject = match Subject::open(wanted) {
+        Ok(subject) => subject,
+        Err(error) => {
+            say(format!("failed\t{error}"))?;
+            return Ok(ExitCode::FAILURE);
+        }
+    };
+    say(format!("ready\t{}", subject.name()))?;
+    loop {
+        let mut line = String::new();
+        match input.read_line(&mut line) {
+            // Without what the module does at the end of a process: it may hang there.
+            Ok(0) | Err(_) => return Ok(ExitCode::SUCCESS),
+            Ok(_) => say(answer(&mut subject, rows, line.trim_end()))?,
+        }
+    }
+}
+
+fn answer(subject: &mut Subject, rows: &[Row], line: &str) -> String {
+    let words: Vec<&str> = line.split('\t').collect();
+    let row = words.get(1).and_then(|word| word.parse::<usize>().ok()).and_then(|at| rows.get(at));
+    let why = |why| match why {
+        Why::Missing(text) => format!("missing\t{text}"),
+        Why::Failed(text) => format!("failed\t{text}"),
+    };
+    match (words[0], row, words.get(2).and_then(|word| word.parse().ok())) {
+        ("prepare", Some(row), None) => subject.prepare(row).map_or_else(why, |()| "ready".to_owned()),
+        ("run", Some(row), Some(length)) => {
+            let done = subject.run(row, Duration::from_millis(length));
+            done.map_or_else(why, |done| {
+                format!("done\t{}\t{}\t{}", done.operations, done.wall.as_nanos(), done.cpu.as_nanos())
+            })
+        }
+        _ => "failed\twhat?".to_owned(),
+    }
+}
+
+/// Whether a row needs a process of its own, which is of no use afterwards.
+pub fn apart(row: &Row) -> bool {
+    matches!(row.what, What::Login | What::Initialize)
+}

@@ -1,0 +1,239 @@
+//! The report as one self-contained page: the papers' charts (throughput, response times), what it cost, and what was counted. It
+//! asks for nothing from elsewhere and runs no script.
+
+use super::report::{Report, Row, WAYS};
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+use std::fmt::Write as _;
+
+const STYLE: &str = include_str!("../../ssh/bench/page/style.css");
+/// Beside the common style: the colours of the charts' parts, and tables that may be scrolled.
+const MORE: &str = "svg.chart text { fill: var(--ink); font-size: 13px; } svg.chart .value { fill: var(--muted); } \
+    svg.chart .own { fill: var(--adjunct); } svg.chart .stock { fill: var(--stock); } svg.chart .other { fill: var(--software); } \
+    svg.chart .faint { opacity: .45; } .scroll { overflow-x: auto; } .scroll table { table-layout: auto; } \
+    .scroll th, .scroll td { padding: .25rem .5rem; white-space: nowrap; }";
+const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src data:";
+const TITLE: &str = "Java on Open Liberty with PKCS #11";
+
+/// What a chart shows of a row: a bar, and a longer faint one behind it.
+struct Chart {
+    title: &'static str,
+    better: &'static str,
+    decimals: usize,
+    bar: fn(&Row) -> f64,
+    behind: Option<fn(&Row) -> f64>,
+}
+
+const CHARTS: [Chart; 4] = [
+    Chart {
+        title: "Throughput, requests for a second",
+        better: "longer is better",
+        decimals: 0,
+        bar: |r| r.requests_per_second,
+        behind: None,
+    },
+    Chart {
+        title: "Response time, ms: average, and behind it 99 of 100",
+        better: "shorter is better",
+        decimals: 1,
+        bar: |r| r.average_ms,
+        behind: Some(|r| r.p99_ms),
+    },
+    Chart {
+        title: "Processor seconds of the server for 1000 requests",
+        better: "shorter is better",
+        decimals: 2,
+        bar: |r| r.cpu_per_1000,
+        behind: None,
+    },
+    Chart {
+        title: "Memory, MiB: what lives in the heap, and behind it the whole process",
+        better: "shorter is better",
+        decimals: 0,
+        bar: |r| r.heap_mib.last().copied().unwrap_or(0.0),
+        behind: Some(|r| r.rss_mib.last().copied().unwrap_or(0.0)),
+    },
+];
+
+/// The page.
+pub(super) fn text(report: &Report) -> String {
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                meta http-equiv="Content-Security-Policy" content=(POLICY);
+                link rel="icon" href="data:,";
+                title { (TITLE) " – " (report.cpu) }
+                style { (PreEscaped(STYLE)) (PreEscaped(MORE)) }
+            }
+            body { main {
+                header {
+                    h1 { (TITLE) }
+                    p.muted { (report.cpu) ", " (report.java) }
+                }
+                @for (way, title) in WAYS { (section(report, way, title)) }
+                (machine(report))
+            } }
+        }
+    };
+    page.into_string()
+}
+
+fn section(report: &Report, way: &str, title: &str) -> Markup {
+    let rows: Vec<&Row> = report.of(way).collect();
+    html! {
+        @if !rows.is_empty() {
+            section {
+                h2 { (title[..1].to_uppercase()) (title[1..]) }
+                ul.legend {
+                    li { i.software {} "without PKCS #11, or in another module" }
+                    li { i.stock {} "HTTPS by the JDK alone" }
+                    li { i.adjunct {} "adjunct's module" }
+                }
+                @for chart in &CHARTS {
+                    figure {
+                        figcaption { (chart.title) " (" (chart.better) ")" }
+                        (PreEscaped(bars(chart, &rows)))
+                    }
+                }
+                details open {
+                    summary { "These figures as a table" }
+                    div.scroll { (table(report, &rows)) }
+                }
+                details {
+                    summary { "What icastats and cpacfstats counted" }
+                    div.scroll { (counters(&rows)) }
+                }
+            }
+        }
+    }
+}
+
+const WIDTH: f64 = 880.0;
+const LEFT: f64 = 84.0;
+const ROOM: f64 = 120.0;
+const STEP: f64 = 26.0;
+
+/// The chart as SVG: a row's name, its bar, its value.
+fn bars(chart: &Chart, rows: &[&Row]) -> String {
+    let of = |r: &Row| (chart.bar)(r).max(0.0);
+    let behind = |r: &Row| chart.behind.map_or(0.0, |f| f(r).max(0.0));
+    let most = rows.iter().map(|r| of(r).max(behind(r))).fold(1e-9, f64::max).min(1e15);
+    let scale = (WIDTH - LEFT - ROOM) / most;
+    let height = STEP * rows.len() as f64 + 4.0;
+    let mut svg = format!(
+        "<svg class=\"chart\" viewBox=\"0 0 {WIDTH} {height}\" role=\"img\" aria-label=\"{0}\"><title>{0}</title>",
+        chart.title
+    );
+    for (i, row) in rows.iter().enumerate() {
+        let top = i as f64 * STEP + 4.0;
+        let middle = top + 14.0;
+        let class = match row.name.as_str() {
+            "stock" => "stock",
+            "rsa" | "chosen" | "all" => "own",
+            _ => "other",
+        };
+        let (value, back) = (of(row).min(1e15), behind(row).min(1e15));
+        let _ = write!(svg, "<text x=\"{}\" y=\"{middle}\" text-anchor=\"end\">{}</text>", LEFT - 8.0, row.name);
+        if back > 0.0 {
+            let _ = write!(
+                svg,
+                "<rect class=\"{class} faint\" x=\"{LEFT}\" y=\"{top}\" width=\"{:.1}\" height=\"18\"/>",
+                back * scale
+            );
+        }
+        let _ = write!(
+            svg,
+            "<rect class=\"{class}\" x=\"{LEFT}\" y=\"{top}\" width=\"{:.1}\" height=\"18\"/>",
+            value * scale
+        );
+        let d = chart.decimals;
+        let told = if back > 0.0 { format!("{value:.d$} / {back:.0}") } else { format!("{value:.d$}") };
+        let _ = write!(
+            svg,
+            "<text class=\"value\" x=\"{:.1}\" y=\"{middle}\">{told}</text>",
+            LEFT + value.max(back) * scale + 6.0
+        );
+    }
+    svg + "</svg>"
+}
+
+fn table(report: &Report, rows: &[&Row]) -> Markup {
+    let last = |all: &[f64]| all.last().map_or_else(|| "–".to_owned(), |v| format!("{v:.0}"));
+    html! {
+        table {
+            thead { tr {
+                @for head in ["row", "requests/s", "handshakes/s", "avg ms", "p50", "p99", "max", "CPU s/1000", "heap", "RSS", "errors", "to stock"] {
+                    th scope="col" { (head) }
+                }
+            } }
+            tbody { @for row in rows { tr {
+                th scope="row" title=(row.about) { (row.name) }
+                td { (format!("{:.0}", row.requests_per_second)) }
+                td { (format!("{:.0}", row.handshakes_per_second)) }
+                td { (format!("{:.1}", row.average_ms)) }
+                td { (format!("{:.0}", row.p50_ms)) }
+                td { (format!("{:.0}", row.p99_ms)) }
+                td { (format!("{:.0}", row.most_ms)) }
+                td { (format!("{:.2}", row.cpu_per_1000)) }
+                td { (last(&row.heap_mib)) }
+                td { (last(&row.rss_mib)) }
+                td { (row.errors) @if row.errors > 0 { " " (row.error) } }
+                td { @match report.beside(row, "stock") { Some((times, _)) => { "×\u{2009}" (format!("{times:.2}")) }, None => { "–" } } }
+            } } }
+        }
+    }
+}
+
+fn counters(rows: &[&Row]) -> Markup {
+    html! {
+        table {
+            thead { tr { th scope="col" { "row" } th scope="col" { "function" } th scope="col" { "hardware" } th scope="col" { "software" } } }
+            @for row in rows.iter().filter(|r| !r.icastats.is_empty()) {
+                tbody {
+                    @for (function, hardware, software) in &row.icastats {
+                        tr { th scope="row" { (row.name) } td { (function) } td { (hardware) } td { (software) } }
+                    }
+                    @for (counter, value) in &row.cpacfstats {
+                        tr { th scope="row" { (row.name) } td { "cpacfstats " (counter) } td { (value) } td {} }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn machine(report: &Report) -> Markup {
+    html! {
+        section {
+            h2 { "Machine and method" }
+            dl {
+                dt { "processor" } dd { (report.cpu) }
+                dt { "Java" } dd { (report.java) }
+                dt { "server and load" } dd { (report.versions) }
+                @if let Some([server, load]) = &report.processors { dt { "placed" } dd { "servers on processor " (server) ", load on " (load) } }
+                dt { "TLS" } dd { (report.protocol) " " (report.suite) ", RSA-" (report.rsa_bits) }
+                dt { "users" } dd { (report.threads) " threads, " (report.users) " users, " (report.think_ms) " ms think time" }
+                dt { "time" } dd { (report.seconds) " s a row in " (report.rounds) " rounds, rows interleaved; load average before " (format!("{:.1}", report.busy)) }
+                @for row in report.of(report.rows.first().map_or("new", |r| r.connections)) { dt { (row.name) } dd { (row.about) } }
+                @for missing in &report.missing { dt { "left out" } dd { (missing) } }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::report::tests::sample;
+
+    #[test]
+    fn every_row_is_in_every_chart_and_nothing_is_asked_for() {
+        let page = super::text(&sample());
+        assert_eq!(page.matches("<svg").count(), 8);
+        assert_eq!(page.matches("text-anchor=\"end\">rsa<").count(), 8);
+        assert!(page.contains("CPU &lt;1&gt;") && page.contains("about &lt;rsa&gt;") && !page.contains("CPU <1>"));
+        assert!(!page.contains("http://") && !page.contains("https://") && !page.contains("<script"));
+    }
+}

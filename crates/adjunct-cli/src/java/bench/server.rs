@@ -1,0 +1,251 @@
+//! Open Liberty with the hello-world application, one server for each row, and what is seen of it from outside.
+
+use super::fetch::Fetched;
+use crate::failure::{cannot_write, cause};
+use crate::interrupt::interrupted;
+use crate::java::jdk::Jdk;
+use crate::process::Running;
+use crate::ssh::lab::counted::{Counted, unique};
+use crate::{Failure, process};
+use std::fs;
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// How long a server may take until it answers.
+const START: Duration = Duration::from_secs(180);
+/// The password of a key that lives as long as the run.
+const PASSWORD: &str = "changeit";
+
+/// The processors of the servers and of the load, as taskset takes them; nothing where there is only one.
+#[derive(Debug, Clone)]
+pub(super) struct Halves {
+    pub server: String,
+    pub load: String,
+}
+
+impl Halves {
+    /// Halves of what this process may run on.
+    pub fn of_this_machine() -> Option<Halves> {
+        let set = nix::sched::sched_getaffinity(nix::unistd::Pid::from_raw(0)).ok()?;
+        let all: Vec<usize> =
+            (0..nix::sched::CpuSet::count()).filter(|&cpu| set.is_set(cpu).unwrap_or(false)).collect();
+        let list = |cpus: &[usize]| cpus.iter().map(ToString::to_string).collect::<Vec<_>>().join(",");
+        let (server, load) = all.split_at(all.len() / 2);
+        (!server.is_empty()).then(|| Halves { server: list(server), load: list(load) })
+    }
+
+    /// A command on these processors.
+    pub fn pinned(cpus: Option<&str>, command: &Command) -> Command {
+        let Some(cpus) = cpus else { return copy(Command::new(command.get_program()), command) };
+        let mut pinned = Command::new("taskset");
+        pinned.arg("-c").arg(cpus).arg(command.get_program());
+        copy(pinned, command)
+    }
+}
+
+/// The words and the environment of `from` behind those of `to`.
+fn copy(mut to: Command, from: &Command) -> Command {
+    to.args(from.get_args());
+    for (name, value) in from.get_envs() {
+        match value {
+            Some(value) => to.env(name, value),
+            None => to.env_remove(name),
+        };
+    }
+    to
+}
+
+/// What all servers have in common.
+#[derive(Debug)]
+pub(super) struct Common<'a> {
+    pub jdk: &'a Jdk,
+    pub fetched: &'a Fetched,
+    pub halves: Option<&'a Halves>,
+    pub folder: &'a Path,
+    pub key: PathBuf,
+    /// `TLSv1.2` or `TLSv1.3`.
+    pub protocol: &'static str,
+    pub suite: &'static str,
+    pub heap: u32,
+}
+
+impl Common<'_> {
+    /// The key that all servers have, made by the JDK's own providers.
+    ///
+    /// # Errors
+    /// [`Failure`] with keytool's words.
+    pub fn make_key(jdk: &Jdk, folder: &Path, bits: u32) -> Result<PathBuf, Failure> {
+        let file = folder.join("server.p12");
+        let mut command = jdk.program("keytool");
+        command.args([
+            "-genkeypair",
+            "-alias",
+            "server",
+            "-dname",
+            "CN=localhost",
+            "-validity",
+            "30",
+            "-keyalg",
+            "RSA",
+        ]);
+        command.args(["-keysize", &bits.to_string(), "-ext", "san=dns:localhost,ip:127.0.0.1", "-storetype", "PKCS12"]);
+        let done =
+            process::run(command.args(["-storepass", PASSWORD, "-keystore"]).arg(&file)).map_err(Failure::new)?;
+        if done.success { Ok(file) } else { Err(Failure::new(format!("keytool: {}", done.why()))) }
+    }
+}
+
+/// A server that runs.
+#[derive(Debug)]
+pub(super) struct Server {
+    running: Running,
+    pub counted: Counted,
+    pub http: u16,
+    pub https: u16,
+    log: PathBuf,
+}
+
+/// A port of the loopback that nobody has at this moment.
+fn port() -> Result<u16, Failure> {
+    let port = TcpListener::bind(("127.0.0.1", 0)).and_then(|l| l.local_addr());
+    port.map(|a| a.port()).map_err(|e| Failure::new(format!("no port on the loopback: {}", cause(&e))))
+}
+
+impl Server {
+    /// Starts one; it answers later ([`Server::ready`]). `options` are the JVM's own, `environment` the module's.
+    ///
+    /// # Errors
+    /// [`Failure`]: its files cannot be written, Java cannot be run.
+    pub fn start(
+        common: &Common<'_>,
+        name: &str,
+        options: &[String],
+        environment: &[(String, String)],
+    ) -> Result<Server, Failure> {
+        let folder = common.folder.join(name);
+        let place = folder.join("servers").join("hello");
+        fs::create_dir_all(place.join("apps/hello.war")).map_err(|e| cannot_write(&place, &e))?;
+        let (http, https) = (port()?, port()?);
+        let write = |path: PathBuf, text: &str| fs::write(&path, text).map_err(|e| cannot_write(&path, &e));
+        // A folder in the place of the archive is taken, too.
+        write(place.join("apps/hello.war/index.html"), "Hello, world!\n")?;
+        write(place.join("server.xml"), &configuration(common, http, https))?;
+        let log = folder.join("log");
+        let file = fs::File::create(&log).map_err(|e| cannot_write(&log, &e))?;
+        let mut java = common.jdk.java();
+        let heap = common.heap;
+        java.args([format!("-Xms{heap}m"), format!("-Xmx{heap}m")]).args(options);
+        java.arg("-jar").arg(common.fetched.liberty.join("bin/tools/ws-server.jar")).arg("hello");
+        java.env("WLP_USER_DIR", &folder).env_remove("JVM_ARGS");
+        let counted = Counted::new(&format!("adjunct-java-bench-{name}-{}", unique()));
+        java.envs(counted.environment().set).envs(environment.iter().cloned());
+        let mut command = Halves::pinned(common.halves.map(|h| h.server.as_str()), &java);
+        command.current_dir(&folder).stdin(Stdio::null());
+        command.stdout(file.try_clone().map_err(|e| cannot_write(&log, &e))?).stderr(file);
+        let child = command.spawn().map_err(|e| Failure::new(format!("cannot run Java: {}", cause(&e))))?;
+        Ok(Server { running: Running::new(child), counted, http, https, log })
+    }
+
+    /// Waits until it answers on both ports.
+    ///
+    /// # Errors
+    /// [`Failure`] with the last words of its log.
+    pub fn ready(&mut self, name: &str) -> Result<(), Failure> {
+        let begun = Instant::now();
+        let answers = |port| TcpStream::connect_timeout(&([127, 0, 0, 1], port).into(), Duration::from_secs(1)).is_ok();
+        loop {
+            interrupted()?;
+            let log = fs::read_to_string(&self.log).unwrap_or_default();
+            if log.contains("CWWKF0011I") && answers(self.http) && answers(self.https) {
+                return Ok(());
+            }
+            let ended = !self.running.runs();
+            if ended || begun.elapsed() > START {
+                let how = if ended { "ended" } else { "does not answer" };
+                return Err(Failure::new(format!("Open Liberty ({name}) {how}: {}", last_words(&log))));
+            }
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    }
+
+    /// Whether it still runs.
+    pub fn runs(&mut self) -> bool {
+        self.running.runs()
+    }
+
+    /// Processor seconds so far.
+    pub fn cpu(&self) -> f64 {
+        let text = fs::read_to_string(format!("/proc/{}/stat", self.running.id())).unwrap_or_default();
+        // Behind the name, which may have blanks: the state is the first field, the two times are the 12th and the 13th.
+        let fields: Vec<&str> = text.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
+        let ticks = |i: usize| fields.get(i).and_then(|f| f.parse::<f64>().ok()).unwrap_or(0.0);
+        (ticks(11) + ticks(12)) / rustix::param::clock_ticks_per_second() as f64
+    }
+
+    /// Memory in use, MiB.
+    pub fn rss(&self) -> f64 {
+        let text = fs::read_to_string(format!("/proc/{}/status", self.running.id())).unwrap_or_default();
+        let line = text.lines().find_map(|l| l.strip_prefix("VmRSS:")).unwrap_or_default();
+        line.split_whitespace().next().and_then(|k| k.parse::<f64>().ok()).unwrap_or(0.0) / 1024.0
+    }
+
+    /// The heap that lives, MiB: after a collection.
+    pub fn heap(&self, jdk: &Jdk) -> Option<f64> {
+        let id = self.running.id().to_string();
+        process::run(jdk.program("jcmd").args([&id, "GC.run"])).ok()?;
+        let done = process::run(jdk.program("jstat").args(["-gc", &id])).ok()?.text();
+        let mut lines = done.lines();
+        let (names, values) = (lines.next()?.split_whitespace(), lines.next()?.split_whitespace());
+        let used = names.zip(values).filter(|(name, _)| ["S0U", "S1U", "EU", "OU"].contains(name));
+        Some(used.filter_map(|(_, value)| value.parse::<f64>().ok()).sum::<f64>() / 1024.0)
+    }
+}
+
+fn last_words(log: &str) -> String {
+    let told = |l: &&str| l.contains("Exception") || l.contains("[ERROR") || l.contains("Error");
+    let line = log.lines().find(told).or_else(|| log.lines().rfind(|l| !l.trim().is_empty()));
+    line.map_or_else(|| "its log is empty".to_owned(), |line| line.trim().to_owned())
+}
+
+fn configuration(common: &Common<'_>, http: u16, https: u16) -> String {
+    let Common { protocol, suite, .. } = common;
+    let key = common.key.display();
+    format!(
+        "<server>\n\
+         <featureManager><feature>servlet-6.0</feature><feature>transportSecurity-1.0</feature></featureManager>\n\
+         <httpEndpoint id=\"defaultHttpEndpoint\" host=\"127.0.0.1\" httpPort=\"{http}\" httpsPort=\"{https}\">\
+         <httpOptions maxKeepAliveRequests=\"-1\"/></httpEndpoint>\n\
+         <keyStore id=\"defaultKeyStore\" location=\"{key}\" type=\"PKCS12\" password=\"{PASSWORD}\"/>\n\
+         <ssl id=\"defaultSSLConfig\" keyStoreRef=\"defaultKeyStore\" sslProtocol=\"{protocol}\" enabledCiphers=\"{suite}\"/>\n\
+         <webApplication location=\"hello.war\" contextRoot=\"/\"/>\n\
+         <applicationMonitor updateTrigger=\"disabled\"/><config updateTrigger=\"disabled\"/>\n\
+         </server>\n"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_log_tells_why() {
+        assert_eq!(last_words("a\nb: java.lang.Exception: c\nd\n"), "b: java.lang.Exception: c");
+        assert_eq!(last_words("a\n\n"), "a");
+        assert_eq!(last_words(""), "its log is empty");
+    }
+
+    #[test]
+    fn a_command_keeps_its_words_and_environment_when_it_is_pinned() {
+        let mut command = Command::new("java");
+        command.arg("-x").env("A", "b").env_remove("C");
+        let pinned = Halves::pinned(Some("0,2"), &command);
+        let words: Vec<_> = pinned.get_args().collect();
+        assert_eq!(
+            (pinned.get_program().to_str(), words),
+            (Some("taskset"), vec!["-c".as_ref(), "0,2".as_ref(), "java".as_ref(), "-x".as_ref()])
+        );
+        assert_eq!(pinned.get_envs().count(), 2);
+    }
+}

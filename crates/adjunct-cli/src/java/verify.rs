@@ -1,0 +1,557 @@
+//! `adjunct java verify`: who serves a TLS handshake in a JVM, part by part.
+//!
+//! Java's flight recorder says which provider Java asked (`jdk.SecurityProviderService`), the counters of the module what it did:
+//! those of a run of its own, apart from the users'.
+
+use super::jdk::Jdk;
+use super::program::{self, Fields};
+use super::security::Kind;
+use super::{cfg, choose, config};
+use crate::escape::shown;
+use crate::failure::{cannot_write, cause};
+use crate::output::Style;
+use crate::ssh::lab::counted::{Counted, unique};
+use crate::{Failure, files, output, process, scratch};
+use adjunct::catalogue::Function;
+use adjunct::counters::Snapshot;
+use serde::Serialize;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+const EXAMPLES: &str = "\
+Examples:
+  adjunct java verify                                    what 'adjunct java config' wrote into ./adjunct-java
+  adjunct java verify --config /etc/java-adjunct/adjunct.security
+  adjunct java verify --config cex.cfg --groups secp256r1    with the key exchange on P-256, not on x25519
+
+Handshakes of TLS 1.2 and 1.3, with an RSA and an EC key from a file, are made in one JVM, which is server and client; 64 KiB go each \
+way. 'asked' is whom Java asked first, 'served by' who did it; the module's counters say what ran in hardware and in software.
+
+Exit status: 0 all that the configuration enables for TLS was served by it, 1 something went elsewhere without a word or a handshake \
+failed, 2 the command line is wrong.";
+
+/// So many bytes go each way.
+const BYTES: usize = 65536;
+
+/// Tell which provider and which hardware serve TLS in a JVM
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// The JDK; by default that of JAVA_HOME or PATH
+    #[arg(long, value_name = "HOME")]
+    jdk: Option<PathBuf>,
+    /// A SunPKCS11 configuration, or a file for -Djava.security.properties
+    #[arg(long, value_name = "FILE", default_value = config::DEFAULT)]
+    config: PathBuf,
+    /// The groups that TLS may take for the key exchange (jdk.tls.namedGroups); by default Java's own, x25519 first
+    #[arg(long, value_name = "NAMES")]
+    groups: Option<String>,
+    /// Machine-readable report
+    #[arg(short, long)]
+    json: bool,
+}
+
+/// What TLS needs of cryptography.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+enum Part {
+    Signature,
+    Verification,
+    KeyExchange,
+    KeySchedule,
+    Bulk,
+    Digest,
+    Random,
+}
+
+impl Part {
+    const ALL: [Part; 7] = [
+        Part::Signature,
+        Part::Verification,
+        Part::KeyExchange,
+        Part::KeySchedule,
+        Part::Bulk,
+        Part::Digest,
+        Part::Random,
+    ];
+
+    fn text(self) -> &'static str {
+        match self {
+            Part::Signature => "signature",
+            Part::Verification => "verification",
+            Part::KeyExchange => "key exchange",
+            Part::KeySchedule => "key schedule",
+            Part::Bulk => "bulk",
+            Part::Digest => "digest",
+            Part::Random => "random",
+        }
+    }
+
+    /// The part that a service of Java's belongs to, if it does what TLS is about; a key or a list of parameters that is only taken
+    /// apart does not.
+    fn of(side: &str, kind: &str, algorithm: &str) -> Option<Part> {
+        Some(match kind {
+            "Signature" if side == "client" => Part::Verification,
+            "Signature" => Part::Signature,
+            "KeyAgreement" | "KeyPairGenerator" => Part::KeyExchange,
+            "Mac" | "KDF" => Part::KeySchedule,
+            "KeyGenerator" if algorithm.starts_with("SunTls") => Part::KeySchedule,
+            "Cipher" => Part::Bulk,
+            "MessageDigest" => Part::Digest,
+            _ => return None,
+        })
+    }
+
+    /// The part that a function of the module's counters belongs to.
+    fn counted_in(function: Function) -> Option<Part> {
+        use Function::*;
+        Some(match function {
+            RsaCrt | EcdsaSign | Ed25519Sign | Ed448Sign => Part::Signature,
+            RsaMe | EcdsaVerify | Ed25519Verify | Ed448Verify => Part::Verification,
+            EcKeygen | Ecdh | X25519Keygen | X25519Derive | X448Keygen | X448Derive => Part::KeyExchange,
+            HmacSha1 | HmacSha2_256 | HmacSha2_512 | HmacSha3 | HmacMd5 => Part::KeySchedule,
+            Sha1 | Sha224 | Sha256 | Sha384 | Sha512 => Part::Digest,
+            Prng | DrbgSha512 => Part::Random,
+            AesEcb | AesCbc | AesCtr | AesGcm | AesCcm | ChaCha20 | ChaCha20Poly1305 => Part::Bulk,
+            _ => return None,
+        })
+    }
+}
+
+/// Who served a service of Java's.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+struct Service {
+    part: Part,
+    /// `TYPE.ALGORITHM`.
+    service: String,
+    /// Whom Java asked first.
+    asked: String,
+    served: String,
+    /// Whether the configuration enables it.
+    offered: bool,
+    calls: u64,
+}
+
+impl Service {
+    /// Whether it was enabled, and went to another provider all the same.
+    fn went_elsewhere(&self) -> bool {
+        self.offered && !is_pkcs11(&self.served)
+    }
+}
+
+fn is_pkcs11(provider: &str) -> bool {
+    provider.starts_with("SunPKCS11-")
+}
+
+/// What the module's counters say.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+struct Count {
+    part: Part,
+    function: String,
+    hardware: u64,
+    software: u64,
+}
+
+#[derive(Debug, Clone, Default, Serialize)]
+struct Handshake {
+    name: String,
+    /// The cipher suite; empty where the handshake failed.
+    suite: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+    services: Vec<Service>,
+    counted: Vec<Count>,
+}
+
+#[derive(Debug, Serialize)]
+struct Report {
+    java: String,
+    config: PathBuf,
+    providers: Vec<String>,
+    /// Whom `new SecureRandom()` comes from.
+    random: String,
+    handshakes: Vec<Handshake>,
+    /// What was enabled and went elsewhere, and handshakes that failed.
+    wrong: Vec<String>,
+    notes: Vec<String>,
+}
+
+/// Runs the subcommand.
+///
+/// # Errors
+/// [`Failure`]: no such JDK or file, a provider that is absent.
+pub fn run(args: &Args) -> Result<ExitCode, Failure> {
+    let jdk = Jdk::find(args.jdk.as_deref())?;
+    if let Some(why) = jdk.cannot_compile() {
+        return Err(Failure::new(format!("{}: {why}", jdk.home.display())));
+    }
+    if args.groups.as_ref().is_some_and(|g| !g.bytes().all(|c| c.is_ascii_alphanumeric() || b",_-".contains(&c))) {
+        return Err(Failure::Words("--groups takes names as x25519,secp256r1".to_owned()));
+    }
+    let folder = scratch::folder()?;
+    let security = security(args, &jdk, folder.path())?;
+    let mut words = vec![BYTES.to_string().into()];
+    for (kind, words_of) in KEYS {
+        let file = key(&jdk, folder.path(), kind, words_of)?;
+        for protocol in ["TLSv1.2", "TLSv1.3"] {
+            let name = format!("{} {}", protocol.replace("TLSv", "TLS "), kind.to_uppercase());
+            words.extend([name.into(), protocol.into(), file.clone().into_os_string()]);
+        }
+    }
+    let counted = Counted::new(&format!("adjunct-java-verify-{}", unique()));
+    let mut seen = Seen { counted: &counted, report: Report::of(&jdk, args), before: None, absent: false };
+    let options = |command: &mut std::process::Command| {
+        command.arg(format!("-Djava.security.properties={}", security.display()));
+        if let Some(groups) = &args.groups {
+            command.arg(format!("-Djdk.tls.namedGroups={groups}"));
+        }
+        command.envs(counted.environment().set);
+    };
+    program::run_source(&jdk, program::VERIFY, options, &words, |fields| seen.take(fields))?;
+    if seen.absent {
+        return Err(Failure::new(format!(
+            "{}: {} has no provider of it, and says nothing; 'adjunct java check {0}' tells why",
+            args.config.display(),
+            jdk.dialect
+        )));
+    }
+    let mut report = seen.report;
+    report.judge();
+    if args.json {
+        output::print_json(&report)?;
+    } else {
+        output::print(&text(&report, Style::of_stdout()))?;
+    }
+    Ok(if report.wrong.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// The keys that the server has, and what keytool is told to make them.
+const KEYS: [(&str, [&str; 4]); 2] =
+    [("rsa", ["-keyalg", "RSA", "-keysize", "2048"]), ("ec", ["-keyalg", "EC", "-groupname", "secp256r1"])];
+
+/// A key with a certificate, made by the JDK's own providers, in a file.
+fn key(jdk: &Jdk, folder: &Path, kind: &str, words: [&str; 4]) -> Result<PathBuf, Failure> {
+    let file = folder.join(format!("{kind}.p12"));
+    let mut command = jdk.program("keytool");
+    command.args([
+        "-genkeypair",
+        "-alias",
+        "server",
+        "-dname",
+        "CN=localhost",
+        "-validity",
+        "2",
+        "-storetype",
+        "PKCS12",
+    ]);
+    command.args(["-ext", "san=dns:localhost,ip:127.0.0.1", "-storepass", "changeit"]).args(words);
+    let done = process::run(command.arg("-keystore").arg(&file)).map_err(Failure::new)?;
+    if !done.success {
+        let why = process::last_line(&format!("{}\n{}", done.stderr, done.text())).to_owned();
+        return Err(Failure::new(format!("{}: {why}", jdk.home.join("bin/keytool").display())));
+    }
+    Ok(file)
+}
+
+/// The file of security properties that the JVM is given: the one named, or one around the configuration named.
+fn security(args: &Args, jdk: &Jdk, folder: &Path) -> Result<PathBuf, Failure> {
+    let failed = |e: &std::io::Error| {
+        let hint = if e.kind() == std::io::ErrorKind::NotFound && args.config == Path::new(config::DEFAULT) {
+            "; 'adjunct java config' writes it, or name another by --config"
+        } else {
+            ""
+        };
+        Failure::new(format!("{}: {}{hint}", args.config.display(), cause(e)))
+    };
+    let bytes = files::config(&args.config).map_err(|e| failed(&e))?;
+    let path = std::path::absolute(&args.config).map_err(|e| failed(&e))?;
+    match Kind::of(&bytes) {
+        Kind::Security { .. } => Ok(path),
+        Kind::Options => Err(Failure::new(format!(
+            "{}: these are options of a JVM; name the file of security properties or the SunPKCS11 configuration",
+            path.display()
+        ))),
+        Kind::Pkcs11 => {
+            let refusals = cfg::parse(&bytes, jdk.dialect).refusals;
+            if let Some(first) = refusals.first() {
+                return Err(Failure::new(format!(
+                    "{}:{}: {}; 'adjunct java check' tells all",
+                    path.display(),
+                    first.line,
+                    first.text
+                )));
+            }
+            let file = folder.join("verify.security");
+            let text = choose::providers(jdk.dialect, &path, &jdk.providers()?);
+            std::fs::write(&file, text).map_err(|e| cannot_write(&file, &e))?;
+            Ok(file)
+        }
+    }
+}
+
+/// What the program has said so far.
+struct Seen<'a> {
+    counted: &'a Counted,
+    report: Report,
+    before: Option<Snapshot>,
+    absent: bool,
+}
+
+impl Seen<'_> {
+    fn take(&mut self, fields: &Fields) -> Result<(), Failure> {
+        let fields: Vec<&str> = fields.iter().map(String::as_str).collect();
+        let handshakes = &mut self.report.handshakes;
+        match (fields.as_slice(), handshakes.last_mut()) {
+            (["absent"], _) => self.absent = true,
+            (["provider", name, place], _) => self.report.providers.push(format!("{name} at place {place}")),
+            (["random", name], _) => self.report.random = (*name).to_owned(),
+            (["handshake", name], _) => handshakes.push(Handshake { name: (*name).to_owned(), ..Handshake::default() }),
+            (["pause", "before", _], _) => self.before = Some(self.counted.sum()?),
+            (["pause", "after", _], Some(handshake)) => {
+                let after = self.counted.sum()?;
+                handshake.counted = self.before.take().map_or_else(Vec::new, |before| counts(&after.since(&before)));
+            }
+            (["suite", suite], Some(handshake)) => {
+                handshake.suite = (*suite).to_owned();
+                // Java asks for a generator once, when it makes the context.
+                let (service, asked) = ("SecureRandom".to_owned(), self.report.random.clone());
+                let (served, offered) = (asked.clone(), is_pkcs11(&asked));
+                handshake.add(Service { part: Part::Random, service, asked, served, offered, calls: 1 });
+            }
+            (["failed", why], Some(handshake)) => handshake.error = Some((*why).to_owned()),
+            (["served", name, side, kind, algorithm, asked, served, offered, calls], _) => {
+                let handshake = handshakes.iter_mut().find(|h| h.name == *name);
+                if let (Some(part), Some(handshake)) = (Part::of(side, kind, algorithm), handshake) {
+                    handshake.add(Service {
+                        part,
+                        service: format!("{kind}.{algorithm}"),
+                        asked: (*asked).to_owned(),
+                        served: (*served).to_owned(),
+                        offered: *offered == "true",
+                        calls: calls.parse().unwrap_or(0),
+                    });
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+impl Handshake {
+    /// Server and client are told apart by their parts alone.
+    fn add(&mut self, new: Service) {
+        let same = |old: &&mut Service| Service { calls: 0, ..(**old).clone() } == Service { calls: 0, ..new.clone() };
+        match self.services.iter_mut().find(same) {
+            Some(old) => old.calls += new.calls,
+            None => self.services.push(new),
+        }
+    }
+}
+
+fn counts(moved: &Snapshot) -> Vec<Count> {
+    let mut all: Vec<Count> = Function::ALL
+        .iter()
+        .filter_map(|&function| {
+            let counts = moved.function(function);
+            let (hardware, software) = (counts.hardware_calls(), counts.software_calls());
+            let part = Part::counted_in(function).filter(|_| hardware + software > 0)?;
+            Some(Count { part, function: function.info().stats_name.to_owned(), hardware, software })
+        })
+        .collect();
+    all.sort_by_key(|c| c.part);
+    all
+}
+
+impl Report {
+    fn of(jdk: &Jdk, args: &Args) -> Report {
+        Report {
+            java: jdk.shown(),
+            config: args.config.clone(),
+            providers: Vec::new(),
+            random: String::new(),
+            handshakes: Vec::new(),
+            wrong: Vec::new(),
+            notes: Vec::new(),
+        }
+    }
+
+    /// What is wrong, and what is only worth knowing.
+    fn judge(&mut self) {
+        let counts = self.handshakes.iter().any(|h| !h.counted.is_empty());
+        for handshake in &mut self.handshakes {
+            handshake.services.sort_by(|a, b| (a.part, &a.service).cmp(&(b.part, &b.service)));
+            let name = &handshake.name;
+            if let Some(error) = &handshake.error {
+                self.wrong.push(format!("{name}: the handshake failed: {error}"));
+                continue;
+            }
+            for service in &handshake.services {
+                let Service { service: what, served, .. } = service;
+                if service.went_elsewhere() {
+                    self.wrong.push(format!("{name}: {what} is enabled, and went to {served} without a word"));
+                }
+            }
+            // The events tell whom Java took, the counters what was done.
+            // Random numbers are fetched ahead, many at once.
+            for part in Part::ALL.into_iter().filter(|p| counts && *p != Part::Random) {
+                let taken = handshake.services.iter().find(|s| s.part == part && is_pkcs11(&s.served));
+                if let Some(service) = taken
+                    && !handshake.counted.iter().any(|c| c.part == part)
+                {
+                    self.wrong.push(format!(
+                        "{name}: Java took {} for {}, and the module's counters know nothing of it",
+                        service.served, service.service
+                    ));
+                }
+            }
+        }
+        if !counts {
+            self.notes
+                .push("the module has none of adjunct's counters: what its hardware did is not known here".to_owned());
+        }
+    }
+}
+
+/// What the module's counters say of a part.
+fn work(counted: &[Count], part: Part) -> String {
+    let each = counted.iter().filter(|c| c.part == part).map(|c| match (c.hardware, c.software) {
+        (hardware, 0) => format!("hardware: {} {hardware}", c.function),
+        (0, software) => format!("software: {} {software}", c.function),
+        (hardware, software) => format!("{} hardware {hardware}, software {software}", c.function),
+    });
+    each.collect::<Vec<_>>().join("; ")
+}
+
+/// A line of the table: what one provider served of a part.
+struct Line {
+    part: Part,
+    services: Vec<String>,
+    served: String,
+    asked: String,
+    elsewhere: bool,
+}
+
+/// The lines of a handshake; the services of a line have one name where Java has the same name for a key pair and what is done with it.
+fn lines(services: &[Service]) -> Vec<Line> {
+    let mut lines: Vec<Line> = Vec::new();
+    for one in services {
+        let name = one.service.split_once('.').map_or(one.service.as_str(), |(_, name)| name).to_owned();
+        let elsewhere = one.went_elsewhere();
+        let same = |l: &&mut Line| {
+            (l.part, l.elsewhere) == (one.part, elsewhere) && (&l.served, &l.asked) == (&one.served, &one.asked)
+        };
+        match lines.iter_mut().find(same) {
+            // A cipher's name alone is looked for beside that with its mode.
+            Some(line) if line.services.iter().any(|s| *s == name || s.starts_with(&format!("{name}/"))) => {}
+            Some(line) if line.services.iter().any(|s| name.starts_with(&format!("{s}/"))) => {
+                line.services.retain(|s| !name.starts_with(&format!("{s}/")));
+                line.services.push(name);
+            }
+            Some(line) => line.services.push(name),
+            None => {
+                let (served, asked) = (one.served.clone(), one.asked.clone());
+                lines.push(Line { part: one.part, services: vec![name], served, asked, elsewhere });
+            }
+        }
+    }
+    lines
+}
+
+fn text(report: &Report, style: Style) -> String {
+    let mut text = format!("{}\n", style.strong(&format!("Java    {}", shown(&report.java))));
+    let _ = writeln!(text, "{}", style.strong(&format!("config  {}", shown(&report.config))));
+    let _ =
+        writeln!(text, "        {}; random numbers by {}", shown(&report.providers.join(", ")), shown(&report.random));
+    let all: Vec<Vec<Line>> = report.handshakes.iter().map(|h| lines(&h.services)).collect();
+    let width = all.iter().flatten().map(|l| l.services.join(" ").len() + 2).max().unwrap_or(0).max(12);
+    for (handshake, lines) in report.handshakes.iter().zip(&all) {
+        let head = if handshake.suite.is_empty() { "failed" } else { &handshake.suite };
+        let _ = writeln!(text, "\n{}", style.strong(&format!("{}, {}", handshake.name, shown(head))));
+        if let Some(error) = &handshake.error {
+            let _ = writeln!(text, "  {}", style.bad(&shown(error)));
+            continue;
+        }
+        let _ = writeln!(text, "  {:<14}{:<width$}{:<22}what did it", "part", "asked for", "served by");
+        let mut before: Option<Part> = None;
+        for line in lines {
+            let part = if before == Some(line.part) { "" } else { line.part.text() };
+            before = Some(line.part);
+            let by = match work(&handshake.counted, line.part) {
+                _ if line.elsewhere => format!("the JVM; asked was {}", line.asked),
+                _ if !is_pkcs11(&line.served) => "the JVM".to_owned(),
+                counted if counted.is_empty() => "the module, uncounted".to_owned(),
+                counted => counted,
+            };
+            let row = format!(
+                "  {part:<14}{:<width$}{:<22}{}",
+                shown(&line.services.join(" ")),
+                shown(&line.served),
+                shown(&by)
+            );
+            let row = match (line.elsewhere, is_pkcs11(&line.served)) {
+                (true, _) => style.bad(&row),
+                (false, true) => style.good(&row),
+                (false, false) => row,
+            };
+            let _ = writeln!(text, "{row}");
+        }
+    }
+    text.push('\n');
+    for note in &report.notes {
+        let _ = writeln!(text, "{} {}", style.notice("note"), shown(note));
+    }
+    for wrong in &report.wrong {
+        let _ = writeln!(text, "{} {}", style.bad("wrong"), shown(wrong));
+    }
+    if report.wrong.is_empty() {
+        let _ = writeln!(text, "{}", style.good("all that the configuration enables for TLS is served by it"));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn service(part: Part, served: &str, offered: bool) -> Service {
+        let service = "Signature.RSASSA-PSS".to_owned();
+        Service { part, service, asked: "SunPKCS11-a".to_owned(), served: served.to_owned(), offered, calls: 1 }
+    }
+
+    fn report(services: Vec<Service>, counted: Vec<Count>) -> Report {
+        let handshake =
+            Handshake { name: "TLS 1.3 RSA".to_owned(), suite: "S".to_owned(), error: None, services, counted };
+        let mut report = Report {
+            java: "OpenJDK".to_owned(),
+            config: PathBuf::from("a.cfg"),
+            providers: vec!["SunPKCS11-a at place 1".to_owned()],
+            random: "SUN".to_owned(),
+            handshakes: vec![handshake],
+            wrong: Vec::new(),
+            notes: Vec::new(),
+        };
+        report.judge();
+        report
+    }
+
+    fn count(part: Part) -> Count {
+        Count { part, function: "RSA-CRT".to_owned(), hardware: 1, software: 0 }
+    }
+
+    #[test]
+    fn what_went_elsewhere_is_told() {
+        let signature = |served, offered| service(Part::Signature, served, offered);
+        let good = report(vec![signature("SunPKCS11-a", true)], vec![count(Part::Signature)]);
+        assert_eq!((good.wrong.len(), good.notes.len()), (0, 0));
+        assert!(text(&good, Style::PLAIN).contains("hardware: RSA-CRT 1\n"));
+        let silent = report(vec![signature("SunRsaSign", true)], Vec::new());
+        assert!(silent.wrong[0].ends_with("went to SunRsaSign without a word"), "{silent:?}");
+        assert!(silent.notes[0].contains("none of adjunct's counters"));
+        assert!(report(vec![signature("SunRsaSign", false)], Vec::new()).wrong.is_empty());
+        // Java says that it took the module; the module says that it did something else.
+        let claimed = report(vec![signature("SunPKCS11-a", true)], vec![count(Part::Bulk)]);
+        assert!(claimed.wrong[0].contains("the module's counters know nothing of it"), "{claimed:?}");
+    }
+}

@@ -1,0 +1,125 @@
+//! Tokens initialized, and their PINs.
+
+use super::secret::{NewPin, Pins, Who};
+use super::{Token, Which, of_file, say};
+use crate::Failure;
+use adjunct_pkcs11::admin;
+use std::process::ExitCode;
+
+/// Initialize a token: label, the security officer's PIN and the user's
+///
+/// The security officer (SO) initializes the token anew and gives the user a PIN, also when three wrong ones have locked it. The user's PIN
+/// opens the objects.
+#[derive(Debug, clap::Args)]
+pub(super) struct Init {
+    #[command(flatten)]
+    which: Which,
+    /// What programs find the token by, at most 32 bytes
+    #[arg(short, long)]
+    label: String,
+    /// Seal both PINs by this machine's TPM 2.0: a copy of the file opens nowhere else, nor does a backup
+    #[arg(long)]
+    tpm: bool,
+    /// Where there is a token: remove it with all its objects
+    #[arg(long)]
+    replace: bool,
+    #[command(flatten)]
+    pins: Pins,
+}
+
+/// Set, change or unlock a PIN
+#[derive(Debug, clap::Subcommand)]
+pub(super) enum Command {
+    /// Give the user a PIN, as the security officer
+    Set(Set),
+    /// Give the user a new PIN in place of one that is locked or forgotten, as the security officer
+    Unlock(Set),
+    /// Change the user's PIN, or with --so the security officer's, knowing the old one
+    Change(Change),
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Set {
+    #[command(flatten)]
+    which: Which,
+    #[command(flatten)]
+    pins: Pins,
+    #[command(flatten)]
+    new: NewPin,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Change {
+    #[command(flatten)]
+    which: Which,
+    /// The security officer's PIN
+    #[arg(long)]
+    so: bool,
+    #[command(flatten)]
+    pins: Pins,
+    #[command(flatten)]
+    new: NewPin,
+}
+
+fn padded(label: &str) -> Result<[u8; 32], Failure> {
+    if label.len() > 32 {
+        return Err(Failure::Words("--label: more than 32 bytes".to_owned()));
+    }
+    Ok(std::array::from_fn(|at| label.as_bytes().get(at).copied().unwrap_or(b' ')))
+}
+
+pub(super) fn init(args: &Init) -> Result<ExitCode, Failure> {
+    let label = padded(&args.label)?;
+    let token = Token::open(&args.which)?;
+    let seen = admin::examine(&token.configured);
+    if seen.exists && !args.replace {
+        let (path, label) = (token.configured.path.display(), seen.label.unwrap_or_default());
+        let words = format!("{path}: there is a token already, {label:?}; --replace removes it with all its objects");
+        return Err(Failure::new(words));
+    }
+    // That of a token that goes becomes that of the new one.
+    let so_pin = if seen.exists { args.pins.get(Who::Officer) } else { args.pins.get_new(Who::Officer) }?;
+    if args.tpm {
+        admin::initialize_sealed(&token.configured, &so_pin, &label).map_err(of_file)?;
+    } else {
+        let done = token.module.init_token(token.slot(), &so_pin, label);
+        done.map_err(|rv| token.failed(rv, Some(Who::Officer)))?;
+    }
+    let given = (|| {
+        let user_pin = args.pins.get_new(Who::User)?;
+        let session = token.session()?;
+        session.login(Who::Officer.user_type(), &so_pin).map_err(|rv| token.failed(rv, Some(Who::Officer)))?;
+        session.init_pin(&user_pin).map_err(|rv| token.failed(rv, None))
+    })();
+    given.map_err(|failure| {
+        Failure::new(format!("{failure}; the token is there, and `adjunct token pin set` gives the user a PIN"))
+    })?;
+    let sealed = if args.tpm || token.configured.tpm.is_some() { ", sealed by the TPM" } else { "" };
+    say(&format!("Slot {}: token {:?} in {}{sealed}", token.slot(), args.label, token.configured.path.display()));
+    Ok(ExitCode::SUCCESS)
+}
+
+pub(super) fn run(command: &Command) -> Result<ExitCode, Failure> {
+    match command {
+        Command::Set(args) | Command::Unlock(args) => {
+            let token = Token::open(&args.which)?;
+            let session = token.entered(Who::Officer, &args.pins)?;
+            session.init_pin(&args.new.get(Who::User)?).map_err(|rv| token.failed(rv, None))?;
+            say("The user has a new PIN.");
+        }
+        Command::Change(args) => {
+            let who = if args.so { Who::Officer } else { Who::User };
+            let token = Token::open(&args.which)?;
+            let session = token.session()?;
+            let old = args.pins.get(who)?;
+            let new = args.new.get(who)?;
+            if args.so {
+                // The officer's PIN is that of whoever is logged in.
+                session.login(who.user_type(), &old).map_err(|rv| token.failed(rv, Some(who)))?;
+            }
+            session.set_pin(&old, &new).map_err(|rv| token.failed(rv, Some(who)))?;
+            say(&format!("The {who}'s PIN is changed."));
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,447 @@
+//! What administrators do with the files of tokens, and PKCS #11 has no function for: look at one whatever its state, repair, backup, restore,
+//! seal a new token by a TPM. What goes wrong is one line.
+
+pub use super::config::Configured;
+use super::crypt::Keys;
+use super::file::{self, Held, Place};
+use super::format::{Counters, FRAMES, Role};
+pub use super::repair::Contents;
+use super::tpm::Tpm;
+use super::trouble::Trouble;
+use super::{Holder, Login, Store, TRIES, config, format, pins, repair};
+use crate::object::table::Table;
+use crate::rv::Rv;
+use adjunct::ops::digest::{Part, SHA256};
+use cryptoki_sys::*;
+use std::path::{Path, PathBuf};
+
+/// Why it was not done, in one line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Error(pub String);
+
+impl std::fmt::Display for Error {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Error {}
+
+type Result<T> = std::result::Result<T, Error>;
+
+/// The tokens that are configured.
+#[derive(Debug, Clone)]
+pub struct Tokens {
+    /// In the order of their slots.
+    pub tokens: Vec<Configured>,
+    /// The configuration's file, where there is one.
+    pub configuration: Option<PathBuf>,
+    /// What is wrong with it, in a line.
+    pub wrong: Option<String>,
+}
+
+/// The tokens that are configured.
+pub fn tokens() -> Tokens {
+    let (tokens, configuration, wrong) = config::configured();
+    Tokens { tokens, configuration, wrong }
+}
+
+/// A user of a token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct User {
+    /// There is a PIN.
+    pub has_pin: bool,
+    /// The PIN is sealed by a TPM.
+    pub sealed: bool,
+    /// Tries that are left; `None` where that cannot be read.
+    pub tries_left: Option<u8>,
+}
+
+/// A token's file as it is found. Nothing is tried, and nothing written.
+#[derive(Debug, Clone, Default)]
+pub struct Examined {
+    /// There is a file.
+    pub exists: bool,
+    /// Its bytes.
+    pub bytes: u64,
+    /// What is wrong with it, in a line.
+    pub trouble: Option<String>,
+    /// It was found to be damaged.
+    pub damaged: bool,
+    /// It was written by a newer version.
+    pub newer: bool,
+    /// Others could change it, or its directory; nobody uses it then.
+    pub unsafe_rights: bool,
+    /// Its label, and its serial number.
+    pub label: Option<String>,
+    /// The token's serial number.
+    pub serial: Option<String>,
+    /// The user, and the security officer.
+    pub users: [User; 2],
+    /// Objects, of which nothing was checked.
+    pub objects: Option<usize>,
+    /// This user could write to it.
+    pub writable: bool,
+    /// Others than its owner could read it, or its directory.
+    pub readable_by_others: bool,
+    /// The process that writes to it just now.
+    pub writer: Option<u32>,
+}
+
+fn place(token: &Configured) -> Place {
+    Place { path: token.path.clone(), read_only: token.read_only }
+}
+
+fn line(token: &Configured) -> impl Fn(Trouble) -> Error + '_ {
+    move |trouble| Error(trouble.line(&token.path))
+}
+
+/// Looks at a token's file.
+pub fn examine(token: &Configured) -> Examined {
+    let place = place(token);
+    let mut seen = Examined { writable: place.is_writable(), ..Examined::default() };
+    seen.exists = !matches!(place.look(), Ok(None));
+    seen.writer = place.writer().ok().flatten().map(|pid| pid.as_raw_nonzero().get().unsigned_abs());
+    if let Ok(rights) = place.rights() {
+        seen.readable_by_others = rights.iter().all(|(mode, _)| mode & 0o055 != 0);
+        seen.unsafe_rights = rights.iter().any(|(mode, ours)| mode & 0o022 != 0 || !ours);
+    }
+    let read = place.open().and_then(|opened| {
+        let Some((file, known, writable)) = opened else { return Ok(None) };
+        (seen.bytes, seen.writable) = (known.length, writable);
+        file::read(&file, 0, known.length).map(Some)
+    });
+    let bytes = match read {
+        Ok(Some(bytes)) => bytes,
+        Ok(None) => return seen,
+        Err(trouble) => {
+            seen.unsafe_rights |= trouble == Trouble::Unsafe;
+            seen.trouble = Some(trouble.line(&token.path));
+            return seen;
+        }
+    };
+    if let Err(trouble) =
+        super::Initialized::read(&bytes, None).map(|(known, ..)| seen.objects = Some(known.objects.len()))
+    {
+        (seen.damaged, seen.newer) = (trouble == Trouble::Damaged, matches!(trouble, Trouble::Newer(_)));
+        seen.trouble = Some(trouble.line(&token.path));
+    }
+    if let Ok(header) = repair::header(&bytes) {
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim_end().to_owned();
+        (seen.label, seen.serial) = (Some(text(&header.label)), Some(text(&header.serial)));
+        let tries = bytes.get(..FRAMES).and_then(|bytes| Counters::decode(bytes).ok()).map(|counters| counters.tries);
+        for (which, role) in repair::roles(&bytes).iter().enumerate() {
+            seen.users[which] = User {
+                has_pin: role.is_some(),
+                sealed: role.as_ref().is_some_and(|role| role.tpm.is_some()),
+                tries_left: tries.map(|tries| TRIES.saturating_sub(tries[which])),
+            };
+        }
+    }
+    seen
+}
+
+/// The TPM that a token's PINs are or would be sealed by: where it is, and what is wrong with it, for one that has not sealed them too.
+pub fn tpm(token: &Configured) -> (PathBuf, Option<String>) {
+    let tpm = Tpm::new(token.tpm.clone());
+    let sealed_by = place(token).open().ok().flatten().and_then(|(file, known, _)| {
+        let bytes = file::read(&file, 0, known.length).ok()?;
+        let [user, officer] = repair::roles(&bytes);
+        user.and_then(|role| role.tpm).or(officer.and_then(|role| role.tpm)).map(|sealed| sealed.parent)
+    });
+    let wrong = match tpm.identity() {
+        Ok(here) if sealed_by.is_none_or(|sealed| sealed == here) => None,
+        Ok(_) => Some(super::tpm::Fault::Other.to_string()),
+        Err(fault) => Some(fault.to_string()),
+    };
+    (tpm.path().to_owned(), wrong)
+}
+
+/// Initializes a token whose PINs are sealed by the TPM.
+///
+/// # Errors
+/// As C_InitToken, in words.
+pub fn initialize_sealed(token: &Configured, so_pin: &[u8], label: &[u8; 32]) -> Result<()> {
+    let store = Store::new(token.path.clone(), token.read_only, token.tpm.clone());
+    store.initialize(&Table::new(), so_pin, label, true).map_err(|Rv(rv)| {
+        let tpm = tpm(token);
+        match (rv, tpm) {
+            (CKR_PIN_INCORRECT, _) => Error("wrong PIN of the security officer".to_owned()),
+            (CKR_PIN_LOCKED, _) => Error("the security officer's PIN is locked".to_owned()),
+            (CKR_PIN_LEN_RANGE, _) => Error("a PIN has 4 to 255 bytes".to_owned()),
+            (_, (path, Some(wrong))) => Error(format!("{}: {wrong}", path.display())),
+            (rv, _) => {
+                let name = crate::names::return_value(rv).unwrap_or("unknown");
+                Error(examine(token).trouble.unwrap_or_else(|| format!("{}: {name}", token.path.display())))
+            }
+        }
+    })
+}
+
+const HOLDERS: [Holder; 2] = [Holder::User, Holder::SecurityOfficer];
+
+fn whose(holder: Holder) -> &'static str {
+    match holder {
+        Holder::User => "user",
+        Holder::SecurityOfficer => "security officer",
+    }
+}
+
+/// What a PIN opens.
+fn open(
+    header: &format::Header,
+    roles: &[Option<Role>; 2],
+    holder: Holder,
+    pin: &[u8],
+    tpm: &Tpm,
+) -> Result<Option<Login>> {
+    let Some(role) = &roles[holder as usize] else {
+        return Err(Error(format!("the {}'s PIN cannot be read, or there is none", whose(holder))));
+    };
+    let keys = Keys::open(header.id, holder.number(), role, pin, tpm);
+    // As the user, who sees all.
+    let keys = keys.map_err(|trouble| match trouble {
+        Trouble::Tpm(fault) => Error(format!("{}: {fault}", tpm.path().display())),
+        Trouble::Memory => Error("out of memory".to_owned()),
+        _ => Error(format!("the {}'s PIN cannot be read", whose(holder))),
+    })?;
+    Ok(keys.map(|keys| Login { keys, holder: Holder::User }))
+}
+
+/// What repair did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Repaired {
+    /// There was nothing to do: so many objects.
+    Whole(Contents),
+    /// The file was made anew.
+    Anew {
+        /// Objects that are there.
+        kept: usize,
+        /// Objects that can be seen to have been there, and not be read.
+        lost: usize,
+        /// The user's PIN is lost.
+        without_user: bool,
+        /// The security officer's PIN was lost, and is now the PIN that was given.
+        officer_as_given: bool,
+        /// The damaged file's name now.
+        aside: PathBuf,
+    },
+}
+
+/// Repairs a token's file: keeps all that can be read, with the PIN of the user or of the `officer`. The damaged file stays, under another name.
+///
+/// # Errors
+/// Where that PIN is wrong, or cannot be read; where nothing can be written.
+pub fn repair(token: &Configured, officer: bool, pin: &[u8]) -> Result<Repaired> {
+    let (place, holder) = (place(token), HOLDERS[usize::from(officer)]);
+    let done = place.exclusively(|held| repair_alone(token, &place, held, holder, pin));
+    done.map_err(line(token))?
+}
+
+fn repair_alone(token: &Configured, place: &Place, held: &Held, holder: Holder, pin: &[u8]) -> Result<Repaired> {
+    let line = line(token);
+    let Some((file, seen, writable)) = place.open().map_err(&line)? else {
+        return Err(Error(format!("{}: there is no token", token.path.display())));
+    };
+    if !writable {
+        return Err(line(Trouble::System(rustix::io::Errno::ACCESS)));
+    }
+    let bytes = file::read(&file, 0, seen.length).map_err(&line)?;
+    let header = repair::header(&bytes).map_err(|trouble| match trouble {
+        Trouble::Damaged => {
+            Error(format!("{}: its first bytes cannot be read, and no key fits without them", token.path.display()))
+        }
+        trouble => line(trouble),
+    })?;
+    // A try counts here as everywhere, as long as there is where to count it.
+    let tries =
+        bytes.get(..FRAMES).and_then(|bytes| Counters::decode(bytes).ok()).map(|read| read.tries[holder as usize]);
+    if tries.is_some_and(|tries| tries >= TRIES) {
+        return Err(Error(format!("the {}'s PIN is locked", whose(holder))));
+    }
+    if let Some(tries) = tries {
+        pins::count(&file, holder, tries + 1).map_err(&line)?;
+    }
+    let tpm = Tpm::new(token.tpm.clone());
+    let opened = open(&header, &repair::roles(&bytes), holder, pin, &tpm);
+    let login = match opened {
+        Ok(Some(login)) => login,
+        Ok(None) => {
+            let left = tries.map_or_else(String::new, |tries| format!("; {} left", words::tries(TRIES - tries - 1)));
+            return Err(Error(format!("wrong PIN of the {}{left}", whose(holder))));
+        }
+        Err(error) => {
+            let _ = tries.map(|tries| pins::count(&file, holder, tries));
+            return Err(error);
+        }
+    };
+    if tries.is_some() {
+        pins::count(&file, holder, 0).map_err(&line)?;
+    }
+    let bytes = file::read(&file, 0, seen.length).map_err(&line)?;
+    if let Ok(contents) = repair::check(&bytes, &login) {
+        return Ok(Repaired::Whole(contents));
+    }
+    let sealed = repair::roles(&bytes).iter().flatten().any(|role| role.tpm.is_some());
+    let officer = |keys: &Keys| {
+        let tpm = Some(&tpm).filter(|_| sealed);
+        keys.role(Holder::SecurityOfficer.number(), pin, tpm)
+    };
+    let repaired = repair::salvage(&bytes, &header, &login.keys, officer).map_err(&line)?;
+    let parts: Vec<&[u8]> = repaired.parts.iter().map(|part| &part[..]).collect();
+    // Nothing is replaced by what is not whole itself.
+    repair::check(&parts.concat(), &login).map_err(&line)?;
+    let aside = place.keep_aside(held, ".damaged").map_err(&line)?;
+    place.replace(held, &parts).map_err(&line)?;
+    Ok(Repaired::Anew {
+        kept: repaired.objects,
+        lost: repaired.lost,
+        without_user: repaired.without == Some(Holder::User),
+        officer_as_given: repaired.without == Some(Holder::SecurityOfficer),
+        aside,
+    })
+}
+
+mod words {
+    pub fn tries(count: u8) -> String {
+        if count == 1 { "one try".to_owned() } else { format!("{count} tries") }
+    }
+}
+
+const BACKUP_MAGIC: &[u8; 16] = b"adjunct-backup\r\n";
+const BACKUP_VERSION: u32 = 1;
+/// Magic, version, time, length.
+const BACKUP_HEAD: usize = 36;
+const SUM: usize = 32;
+
+fn sum(bytes: &[u8]) -> [u8; SUM] {
+    let mut sum = [0; SUM];
+    let mut part = Part::new(&SHA256);
+    part.update(bytes);
+    part.finish(&mut sum);
+    sum
+}
+
+/// A token in one file: magic (16), version (4), seconds since 1970 (8), length (8), the token's file as far as its frames are whole,
+/// SHA-256 of all that. It needs no PIN; what it holds is sealed as in the token's file.
+///
+/// # Errors
+/// Where there is no token, or it cannot be read or is damaged.
+pub fn backup(token: &Configured, seconds: u64) -> Result<Vec<u8>> {
+    let line = line(token);
+    let Some((file, seen, _)) = place(token).open().map_err(&line)? else {
+        return Err(Error(format!("{}: there is no token", token.path.display())));
+    };
+    let bytes = file::read(&file, 0, seen.length).map_err(&line)?;
+    let (known, ..) = super::Initialized::read(&bytes, None).map_err(&line)?;
+    let whole =
+        usize::try_from(known.end).ok().and_then(|end| bytes.get(..end)).ok_or_else(|| line(Trouble::Damaged))?;
+    let mut out = BACKUP_MAGIC.to_vec();
+    out.extend(BACKUP_VERSION.to_le_bytes());
+    out.extend(seconds.to_le_bytes());
+    out.extend((whole.len() as u64).to_le_bytes());
+    out.extend_from_slice(whole);
+    let sum = sum(&out);
+    out.extend(sum);
+    Ok(out)
+}
+
+/// The token's file in a backup, and its time.
+///
+/// # Errors
+/// Where it is none, or not whole.
+fn content(backup: &[u8]) -> std::result::Result<(&[u8], u64), &'static str> {
+    let (all, stored) = backup.split_at_checked(backup.len().saturating_sub(SUM)).unwrap_or((backup, &[]));
+    if backup.get(..16) != Some(BACKUP_MAGIC) {
+        return Err("is no backup of a token");
+    }
+    let number = |at: usize, count: usize| {
+        all.get(at..at + count).map(|bytes| bytes.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte)))
+    };
+    match number(16, 4) {
+        Some(version) if version > BACKUP_VERSION.into() => return Err("was made by a newer adjunct"),
+        _ => {}
+    }
+    let (Some(time), Some(length)) = (number(20, 8), number(28, 8)) else { return Err("is not whole") };
+    let fits = all.len() as u64 == length.saturating_add(BACKUP_HEAD as u64) && sum(all) == stored;
+    if fits { Ok((&all[BACKUP_HEAD..], time)) } else { Err("is not whole, or was changed") }
+}
+
+/// What a backup holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Restored {
+    /// What is in it.
+    pub contents: Contents,
+    /// When it was made, in seconds since 1970.
+    pub seconds: u64,
+    /// How many changes later the same token was that is there, or was.
+    pub newer: Option<u64>,
+}
+
+/// Puts the token of a backup in its place. All of it is checked first, by its sum and with the PIN of the user or of the `officer`; then it takes
+/// the place at once. A token that is there goes only where `replace`.
+///
+/// # Errors
+/// Where the backup is not whole, or the PIN wrong; where there is a token, or nothing can be written.
+pub fn restore(token: &Configured, backup: &[u8], officer: bool, pin: &[u8], replace: bool) -> Result<Restored> {
+    let (place, holder) = (place(token), HOLDERS[usize::from(officer)]);
+    let (bytes, seconds) = content(backup).map_err(|why| Error(format!("the file {why}")))?;
+    let (known, ..) = super::Initialized::read(bytes, None).map_err(|_| Error("the file is damaged".to_owned()))?;
+    let done = place.exclusively(|held| {
+        // Whatever is there, readable or not: the same token's tries go on counting.
+        let there = place.look().map_err(line(token))?;
+        let present = place.open().ok().flatten().and_then(|(file, seen, _)| file::read(&file, 0, seen.length).ok());
+        if there.is_some() && !replace {
+            return Err(Error(format!("{}: there is a token already", token.path.display())));
+        }
+        let present = present.as_deref().and_then(|present| {
+            let (here, ..) = super::Initialized::read(present, None).ok()?;
+            (here.header.id == known.header.id).then_some(here.number)
+        });
+        let opened = open(&known.header, &known.roles, holder, pin, &Tpm::new(token.tpm.clone()))?;
+        let login = opened.ok_or_else(|| Error(format!("wrong PIN of the {}", whose(holder))))?;
+        let contents = repair::check(bytes, &login)
+            .map_err(|_| Error("the file was changed by somebody without the PIN".to_owned()))?;
+        place.replace(held, &[bytes]).map_err(line(token))?;
+        Ok(Restored {
+            contents,
+            seconds,
+            newer: present.and_then(|number| number.checked_sub(known.number)).filter(|more| *more > 0),
+        })
+    });
+    done.map_err(line(token))?
+}
+
+/// The directory of a token's file.
+pub fn directory(token: &Configured) -> &Path {
+    token.path.parent().unwrap_or(Path::new("/"))
+}
+
+/// Takes bytes for a token's file, a backup, and a TPM's response. For fuzzing; it must never panic.
+pub fn fuzz(bytes: &[u8]) {
+    let _ = content(bytes);
+    super::tpm::fuzz(bytes);
+    let _ = super::Initialized::read(bytes, None);
+    let keys = Keys::fixed();
+    let login = Login { keys: Keys::fixed(), holder: Holder::User };
+    let whole = repair::check(bytes, &login);
+    if let Ok(header) = repair::header(bytes)
+        && header.id == *keys.id()
+    {
+        let officer = |_: &Keys| Err(Trouble::Damaged);
+        let repaired = repair::salvage(bytes, &header, &keys, officer);
+        // What was made of it is whole, and nothing of a whole one is lost.
+        if let Ok(repaired) = repaired {
+            let again = repair::check(&repaired.parts.concat(), &login).expect("a repaired file is whole");
+            assert!(whole.is_err() || again.objects == repaired.objects && repaired.lost == 0);
+        }
+    }
+    let _ = repair::roles(bytes);
+    if let Ok(attributes) = super::body::decode(bytes) {
+        let again = super::body::encode(&attributes).expect("attributes as bytes");
+        assert_eq!(super::body::decode(&again).as_ref(), Ok(&attributes));
+    }
+}
+
+#[cfg(test)]
+mod tests;

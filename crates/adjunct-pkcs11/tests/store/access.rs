@@ -1,0 +1,144 @@
+//! Who may read and write the files.
+
+use super::*;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::os::unix::process::CommandExt as _;
+
+/// All that is made is the user's alone, whatever the umask allows.
+pub fn modes() {
+    rustix::process::umask(rustix::fs::Mode::empty());
+    new_token();
+    let session = entered();
+    // Until the file has been written anew once.
+    for at in 0..300 {
+        let made = session.create(&data_object(&format!("object {at}"), true)).unwrap();
+        session.destroy(made).unwrap();
+    }
+    set_pin(&session, PIN, b"new pin").unwrap();
+    let mut seen = 0;
+    let mut places = vec![data().join("adjunct")];
+    while let Some(place) = places.pop() {
+        let there = std::fs::symlink_metadata(&place).unwrap();
+        assert_eq!(there.mode() & 0o7777, if there.is_dir() { 0o700 } else { 0o600 }, "{place:?}");
+        if there.is_dir() {
+            places.extend(std::fs::read_dir(&place).unwrap().map(|entry| entry.unwrap().path()));
+        }
+        seen += 1;
+    }
+    assert_eq!(seen, 4);
+}
+
+#[test]
+fn nothing_is_readable_for_others_whatever_the_umask() {
+    run("modes", home().path());
+}
+
+pub fn read_only() {
+    let flags = token_info().unwrap().flags;
+    assert!(flags & CKF_WRITE_PROTECTED != 0 && flags & CKF_TOKEN_INITIALIZED != 0);
+    let session = entered();
+    assert_eq!(labelled(&session, "private").len(), 1);
+    assert_eq!(session.create(&data_object("x", true)), Err(CKR_TOKEN_WRITE_PROTECTED));
+    assert_eq!(session.destroy(labelled(&session, "private")[0]), Err(CKR_TOKEN_WRITE_PROTECTED));
+    session.copy(labelled(&session, "private")[0], &Attributes::new().flag(CKA_TOKEN, false)).unwrap();
+    assert_eq!(set_pin(&session, PIN, b"new pin"), Err(CKR_TOKEN_WRITE_PROTECTED));
+    logout(&session).unwrap();
+    for _ in 0..3 {
+        assert_eq!(login(&session, CKU_USER, b"wrong"), Err(CKR_PIN_INCORRECT));
+    }
+    assert_eq!(login(&session, CKU_USER, PIN), Err(CKR_PIN_LOCKED));
+}
+
+pub fn no_place() {
+    // A home that cannot be written to.
+    assert_eq!(token_info().unwrap().flags & (CKF_WRITE_PROTECTED | CKF_TOKEN_INITIALIZED), CKF_WRITE_PROTECTED);
+    assert_eq!(init_token(SO_PIN), Err(CKR_TOKEN_WRITE_PROTECTED));
+    common::Session::open();
+}
+
+pub fn with_private() {
+    new_token();
+    entered().create(&data_object("private", true)).unwrap();
+}
+
+pub fn refused() {
+    let expected: CK_RV = std::env::var("EXPECTED").unwrap().parse().unwrap();
+    assert_eq!(token_info().err(), Some(expected));
+    assert_eq!(Session::open_in(SLOT, RO).err(), Some(expected));
+    assert_eq!(init_token(SO_PIN), Err(expected));
+    // The others go on.
+    common::Session::open();
+}
+
+#[test]
+fn a_store_that_cannot_be_written_to_works() {
+    let home = home();
+    run("with_private", home.path());
+    let tokens = home.path().join("adjunct/tokens");
+    let mode = |path: &Path, mode| std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+    let root = rustix::process::geteuid().is_root();
+    let mut command = command("read_only", home.path());
+    if root {
+        // Root may write anywhere: somebody else, then, who may read.
+        [home.path(), &home.path().join("adjunct"), &tokens].into_iter().for_each(|path| mode(path, 0o755));
+        mode(&tokens.join("default.token"), 0o644);
+        command.uid(65534).gid(65534);
+    } else {
+        mode(&tokens.join("default.token"), 0o400);
+        mode(&tokens, 0o500);
+    }
+    match command.output() {
+        Ok(output) => assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr)),
+        Err(error) => println!("not tried: {error}"),
+    }
+    // The same by word of the administrator.
+    let text =
+        format!("[[token]]\nslot = 3\npath = \"{}\"\nread-only = true\n", tokens.join("default.token").display());
+    std::fs::write(home.path().join("conf"), text).unwrap();
+    mode(&tokens, 0o700);
+    let mut command = self::command("read_only", home.path());
+    let output = command.env("ADJUNCT_PKCS11_CONF", home.path().join("conf")).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
+fn a_home_that_cannot_be_written_to_is_no_error() {
+    run("no_place", Path::new("/proc/self/nothing"));
+}
+
+#[test]
+fn a_file_that_is_not_trusted_is_refused_in_a_line() {
+    let home = home();
+    run("with_private", home.path());
+    let tokens = home.path().join("adjunct/tokens");
+    let file = tokens.join("default.token");
+    let refused = |words: &str, rv: CK_RV| {
+        let output = command("refused", home.path()).env("EXPECTED", rv.to_string()).output().unwrap();
+        let err = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{words}: {err}");
+        let lines: Vec<&str> = err.lines().filter(|line| line.starts_with("adjunct: ")).collect();
+        assert!(lines.len() == 1 && lines[0].contains(words), "{words}: {lines:?}");
+    };
+    let mode = |path: &Path, mode| std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+    mode(&file, 0o660);
+    refused("writable by others", CKR_DEVICE_ERROR);
+    mode(&file, 0o600);
+    mode(&tokens, 0o777);
+    refused("writable by others", CKR_DEVICE_ERROR);
+    mode(&tokens, 0o700);
+    let whole = std::fs::read(&file).unwrap();
+    let mut bytes = whole.clone();
+    bytes[300] ^= 1;
+    std::fs::write(&file, &bytes).unwrap();
+    refused("damaged", CKR_DEVICE_ERROR);
+    let mut bytes = whole.clone();
+    bytes[16] = 2;
+    let crc = crc32fast::hash(&bytes[..124]);
+    bytes[124..128].copy_from_slice(&crc.to_le_bytes());
+    std::fs::write(&file, &bytes).unwrap();
+    refused("newer adjunct (version 2 of the format)", CKR_TOKEN_NOT_RECOGNIZED);
+    std::fs::write(&file, &whole).unwrap();
+    std::fs::rename(&file, tokens.join("elsewhere")).unwrap();
+    std::os::unix::fs::symlink(tokens.join("elsewhere"), &file).unwrap();
+    refused("is a link", CKR_DEVICE_ERROR);
+}

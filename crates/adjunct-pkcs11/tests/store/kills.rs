@@ -1,0 +1,96 @@
+//! Processes that are killed while they write.
+
+use super::*;
+use std::io::{BufRead as _, Read as _, Write as _};
+use std::time::Duration;
+
+pub fn endless() {
+    let session = entered();
+    for at in 0.. {
+        let (public, _) = ec_pair(&session, &format!("pair {} {at}", std::process::id())).unwrap();
+        if at % 3 == 0 {
+            session.destroy(public).unwrap();
+        } else {
+            session.set_attributes(public, &Attributes::new().bytes(CKA_ID, b"changed")).unwrap();
+        }
+        println!("\n+ {} {at}", std::process::id());
+        std::io::stdout().flush().unwrap();
+    }
+}
+
+/// What processes said that were killed is there, and nothing half.
+pub fn after_kills() {
+    let session = entered();
+    let said = std::fs::read_to_string(data().join("said")).unwrap();
+    for line in said.lines() {
+        let (process, at) = line.split_once(' ').unwrap();
+        let found = labelled(&session, &format!("pair {process} {at}"));
+        let expected = if at.parse::<u64>().unwrap() % 3 == 0 { 1 } else { 2 };
+        assert_eq!(found.len(), expected, "{line}");
+        let changed = found.iter().filter(|found| session.attribute(**found, CKA_ID).unwrap() == b"changed").count();
+        assert_eq!(changed, expected - 1, "{line}");
+    }
+    // A pair of which only half was made would have another number.
+    let all = session.find(&Attributes::new().number(CKA_CLASS, CKO_PRIVATE_KEY)).unwrap();
+    assert!(all.len() >= said.lines().count());
+    println!("# {} of {} pairs were acknowledged", said.lines().count(), all.len());
+}
+
+#[test]
+fn what_was_acknowledged_outlives_kills() {
+    let home = home();
+    run("new_token", home.path());
+    let mut said = String::new();
+    for round in 0..20_u64 {
+        let mut command = command("endless", home.path());
+        let mut child = command.stdout(std::process::Stdio::piped()).spawn().unwrap();
+        // A kill while the PIN is tried counts as a try.
+        let mut out = std::io::BufReader::new(child.stdout.take().unwrap());
+        let mut output = String::new();
+        while !output.contains("\n+ ") {
+            assert!(out.read_line(&mut output).unwrap() > 0);
+        }
+        std::thread::sleep(Duration::from_micros(1000 + 3777 * round));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        out.read_to_string(&mut output).unwrap();
+        // A last line without its end is none.
+        let whole = &output[..output.rfind('\n').map_or(0, |at| at + 1)];
+        whole.lines().filter_map(|line| line.strip_prefix("+ ")).for_each(|line| said += &format!("{line}\n"));
+    }
+    std::fs::write(home.path().join("said"), said).unwrap();
+    run("after_kills", home.path());
+}
+
+/// Changes the PIN to and fro, and says so each time before it begins.
+pub fn changes_pin() {
+    let session = open(RW);
+    let pins = [PIN, b"another PIN"];
+    let now = usize::from(login(&session, CKU_USER, pins[0]).is_err());
+    if now == 1 {
+        login(&session, CKU_USER, pins[1]).unwrap();
+    }
+    assert_eq!(labelled(&session, "private").len(), 1);
+    for at in now.. {
+        println!("\n+ {at}");
+        std::io::stdout().flush().unwrap();
+        set_pin(&session, pins[at % 2], pins[(at + 1) % 2]).unwrap();
+    }
+}
+
+#[test]
+fn a_killed_change_of_a_pin_leaves_the_old_or_the_new() {
+    let home = home();
+    run("with_private", home.path());
+    for round in 0..6_u64 {
+        let mut child = command("changes_pin", home.path()).stdout(std::process::Stdio::piped()).spawn().unwrap();
+        let (mut out, mut said) = (std::io::BufReader::new(child.stdout.take().unwrap()), String::new());
+        while !said.contains("\n+ ") {
+            assert!(out.read_line(&mut said).unwrap() > 0, "neither PIN opens it: {said}");
+        }
+        // A change takes some 200 ms, most of it derivations.
+        std::thread::sleep(Duration::from_millis(37 * round));
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+}

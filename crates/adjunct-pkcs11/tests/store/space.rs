@@ -1,0 +1,96 @@
+//! Where a file may not grow.
+
+use super::*;
+
+pub fn limited() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let session = entered();
+    let (before, limits) = (std::fs::read(file()).unwrap(), getrlimit(Resource::Fsize));
+    for more in 0..700 {
+        let current = Some((before.len() + more) as u64);
+        setrlimit(Resource::Fsize, Rlimit { current, maximum: limits.maximum }).unwrap();
+        match session.create(&data_object("limited", true)) {
+            Ok(_) => {
+                assert!(more > 300);
+                break;
+            }
+            Err(rv) => assert_eq!(rv, CKR_DEVICE_MEMORY),
+        }
+        assert_eq!(std::fs::read(file()).unwrap(), before);
+        assert_eq!(labelled(&session, "limited"), []);
+    }
+    assert_eq!(labelled(&session, "limited").len(), 1);
+    // Every other change, with room for part of it.
+    let (before, made) = (std::fs::read(file()).unwrap(), labelled(&session, "limited")[0]);
+    let unchanged = |what: &str| {
+        assert_eq!(std::fs::read(file()).unwrap(), before, "{what}");
+        assert_eq!(labelled(&session, "limited").len(), 1, "{what}");
+    };
+    let limit = |most: usize| {
+        let current = Some(most as u64);
+        setrlimit(Resource::Fsize, Rlimit { current, maximum: limits.maximum }).unwrap();
+    };
+    let label = Attributes::new().bytes(CKA_LABEL, b"other");
+    for more in [0, 1, 23, 24, 40, 90] {
+        limit(before.len() + more);
+        assert_eq!(session.set_attributes(made, &label), Err(CKR_DEVICE_MEMORY));
+        assert_eq!(session.copy(made, &label).unwrap_err(), CKR_DEVICE_MEMORY);
+        assert_eq!(session.destroy(made), Err(CKR_DEVICE_MEMORY));
+        assert_eq!(ec_pair(&session, "limited").unwrap_err(), CKR_DEVICE_MEMORY);
+        unchanged("a change");
+    }
+    // A PIN's try is written in place; its new role, and a new token, need room.
+    limit(before.len() + 60);
+    assert_eq!(set_pin(&session, PIN, b"new pin"), Err(CKR_DEVICE_MEMORY));
+    drop(session);
+    limit(300);
+    assert_eq!(init_token(SO_PIN), Err(CKR_DEVICE_MEMORY));
+    limit(before.len());
+    let session = entered();
+    assert_eq!(labelled(&session, "limited").len(), 1);
+    assert_eq!(std::fs::read(file()).unwrap()[256..], before[256..]);
+    assert_eq!(std::fs::read_dir(file().parent().unwrap()).unwrap().count(), 2, "no file is left behind");
+}
+
+/// In a file system that is full.
+pub fn full() {
+    new_token();
+    let session = entered();
+    let filler = data().join("filler");
+    let mut made = 0;
+    while session.create(&data_object("some", true)).is_ok() && made < 1000 {
+        made += 1;
+    }
+    assert!(made < 1000);
+    assert_eq!(session.create(&data_object("some", true)), Err(CKR_DEVICE_MEMORY));
+    assert_eq!(labelled(&session, "some").len(), made);
+    // PINs are counted and checked all the same.
+    logout(&session).unwrap();
+    assert_eq!(login(&session, CKU_USER, b"wrong"), Err(CKR_PIN_INCORRECT));
+    assert_eq!(pin_flags(), CKF_USER_PIN_COUNT_LOW);
+    login(&session, CKU_USER, PIN).unwrap();
+    assert_eq!(labelled(&session, "some").len(), made);
+    // Destroying takes room, too, but less.
+    let _ = std::fs::remove_file(filler);
+    println!("# {made} objects in a full file system");
+}
+
+#[test]
+fn a_file_that_may_not_grow_stays_what_it_is() {
+    let home = home();
+    run("new_token", home.path());
+    run("limited", home.path());
+}
+
+#[test]
+fn a_full_file_system_loses_nothing() {
+    let home = home();
+    let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", "size=64k", "tmpfs"]).arg(home.path()).output();
+    if !mounted.is_ok_and(|output| output.status.success()) {
+        println!("not tried: no file system can be mounted here");
+        return;
+    }
+    let output = command("full", home.path()).output().unwrap();
+    let unmounted = Command::new("umount").arg(home.path()).status().unwrap();
+    assert!(output.status.success() && unmounted.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}

@@ -255,8 +255,8 @@ unsafe fn sp800108_part<'a>(part: &CK_PRF_DATA_PARAM, counter_mode: bool) -> Res
         };
         Ok(match part.type_ {
             CK_SP800_108_ITERATION_VARIABLE if counter_mode => Part::Iteration(Some(counter()?)),
-            // What is iterated otherwise has no form of its own.
-            CK_SP800_108_ITERATION_VARIABLE => Part::Iteration(None),
+            // What is iterated otherwise has no form of its own, and none may be given.
+            CK_SP800_108_ITERATION_VARIABLE if part.pValue.is_null() && part.ulValueLen == 0 => Part::Iteration(None),
             CK_SP800_108_COUNTER => Part::Counter(counter()?),
             CK_SP800_108_DKM_LENGTH => {
                 let format: CK_SP800_108_DKM_LENGTH_FORMAT = structure(part)?;

@@ -378,7 +378,7 @@ impl Session<'_> {
         object: (u32, &[u8]),
         auth: &[u8],
         secret: u8,
-        parameters: &mut Vec<u8>,
+        parameters: &mut [u8],
     ) -> Result<Zeroizing<Vec<u8>>> {
         let key = Zeroizing::new([&self.key[..], auth].concat());
         let mut ours = [0; 32];

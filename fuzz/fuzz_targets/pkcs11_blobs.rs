@@ -150,8 +150,8 @@ fuzz_target!(|data: &[u8]| {
     let mut memory = Memory::default();
     match how % 5 {
         0 => unwrap(&mut memory, session, rest, key_type),
-        1 => public(&mut memory, session, rest, key_type, CKO_PUBLIC_KEY as u64),
-        2 => public(&mut memory, session, rest, key_type, CKO_PRIVATE_KEY as u64),
+        1 => public(&mut memory, session, rest, key_type, CKO_PUBLIC_KEY),
+        2 => public(&mut memory, session, rest, key_type, CKO_PRIVATE_KEY),
         3 => state(session, rest),
         _ => token(rest),
     }

@@ -38,7 +38,9 @@ pub fn functions() -> &'static CK_FUNCTION_LIST_3_2 {
         unsafe {
             assert_eq!(adjunct_pkcs11::C_GetInterface(null_mut(), &raw mut version, &raw mut interface, 0), CKR_OK);
             let list = &*(*interface).pFunctionList.cast::<CK_FUNCTION_LIST_3_2>();
-            assert_eq!(list.C_Initialize.expect("a function")(null_mut()), CKR_OK);
+            // Another target of the same program may have been first, with the same configuration.
+            let rv = list.C_Initialize.expect("a function")(null_mut());
+            assert!(matches!(rv, CKR_OK | CKR_CRYPTOKI_ALREADY_INITIALIZED), "{rv:#x}");
             list
         }
     })

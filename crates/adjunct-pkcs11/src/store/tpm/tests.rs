@@ -82,8 +82,7 @@ fn listener(path: PathBuf, to: PathBuf, heard: Arc<Mutex<Vec<u8>>>, change: Opti
     std::thread::spawn(move || {
         for client in listener.incoming() {
             let (mut client, mut tpm) = (client.unwrap(), UnixStream::connect(&to).unwrap());
-            loop {
-                let Some(command) = message(&mut client) else { break };
+            while let Some(command) = message(&mut client) {
                 tpm.write_all(&command).unwrap();
                 let mut answer = message(&mut tpm).unwrap();
                 heard.lock().unwrap().extend([&command[..], &answer].concat());

@@ -46,3 +46,11 @@ pub fn not_a_key(error: Error) -> Rv {
         _ => Rv(CKR_ATTRIBUTE_VALUE_INVALID),
     }
 }
+
+/// What is said of a key of a wrong length.
+pub fn key_size(error: Error) -> Rv {
+    match error {
+        Error::Length { .. } => Rv(CKR_KEY_SIZE_RANGE),
+        error => error.into(),
+    }
+}

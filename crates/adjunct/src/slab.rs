@@ -364,7 +364,7 @@ mod tests {
         let numbers: Vec<_> = (0..100).map(|i| SLAB.keep(SLAB.insert(i).unwrap())).collect();
         let mut sum = 0;
         SLAB.each(|entry| sum += *entry);
-        assert_eq!(sum, (0..100).sum());
+        assert_eq!(sum, (0..100).sum::<u32>());
         let held = SLAB.get(numbers[7]).unwrap();
         assert_eq!(*SLAB.retire(numbers[7]).unwrap(), 7);
         assert!(SLAB.retire(numbers[7]).is_none() && SLAB.get(numbers[7]).is_none());

@@ -8,6 +8,7 @@ pub mod bulk;
 pub mod openssl;
 pub mod pkcs11;
 mod report;
+pub(crate) mod seconds;
 mod sink;
 
 use crate::Failure;
@@ -79,14 +80,6 @@ fn module(library: &Functions, choice: Choice<'_>) -> Result<PathBuf, Failure> {
 impl From<Error> for Failure {
     fn from(error: Error) -> Failure {
         Failure::new(error.to_string())
-    }
-}
-
-/// Parses `--seconds`.
-pub(crate) fn seconds(text: &str) -> Result<f64, String> {
-    match text.parse() {
-        Ok(value) if (0.001..=3600.0).contains(&value) => Ok(value),
-        _ => Err("a number from 0.001 to 3600".to_owned()),
     }
 }
 

@@ -4,11 +4,11 @@
 //! tag begins with the length, gives everything at the end in both directions.
 
 use super::Mechanism;
-use super::cipher::{keep, key_size, secret};
+use super::common::{keep, secret};
 use super::params::Params;
 use crate::object::Held;
 use crate::operation::Cipher;
-use crate::rv::{Result, Rv, ensure, fail};
+use crate::rv::{Result, Rv, ensure, fail, key_size};
 use adjunct::InOut;
 use adjunct::ops::aead::ccm::Ccm;
 use adjunct::ops::aead::chacha::ChaCha20Poly1305;

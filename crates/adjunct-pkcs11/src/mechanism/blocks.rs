@@ -1,11 +1,11 @@
 //! Modes that take whole blocks: ECB and CBC of AES and triple DES, and CBC with the padding of PKCS #7.
 
 use super::Mechanism;
-use super::cipher::{des3, iv, key_size, secret};
+use super::common::{des3, iv, secret};
 use super::params::Params;
 use crate::object::Object;
 use crate::operation::Cipher;
-use crate::rv::{Result, Rv, ensure, fail};
+use crate::rv::{Result, Rv, ensure, fail, key_size};
 use adjunct::InOut;
 use adjunct::ops::cipher::once::{self, TripleDes};
 use adjunct::ops::cipher::{Block, Chain, Counted, Mode, aes, des};

@@ -1,12 +1,12 @@
 //! MACs: HMAC, CMAC and GMAC, made and checked.
 
-use super::cipher::{des3, keep, key_size, secret};
+use super::common::{des3, keep, secret};
 use super::hash::Hash;
 use super::params::Params;
 use super::{Mechanism, aead};
 use crate::object::Held;
 use crate::operation::{Signer, Verifier};
-use crate::rv::{Result, Rv, ensure, fail};
+use crate::rv::{Result, Rv, ensure, fail, key_size};
 use adjunct::InOut;
 use adjunct::ops::digest::{MAX_SAVED, MAX_SIZE, Method, Part, SHA256};
 use adjunct::ops::mac::{BlockCipher, Cmac, Hmac, HmacMessage};

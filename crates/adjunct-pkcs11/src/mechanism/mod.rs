@@ -3,6 +3,7 @@
 pub mod aead;
 pub mod blocks;
 pub mod cipher;
+pub mod common;
 pub mod derive;
 pub mod digest;
 pub mod generate;

@@ -1,11 +1,11 @@
 //! Ciphers that take any number of bytes: CTR, OFB and CFB of AES, and ChaCha20.
 
 use super::Mechanism;
-use super::cipher::{iv, key_size, secret};
+use super::common::{iv, secret};
 use super::params::Params;
 use crate::object::Object;
 use crate::operation::Cipher;
-use crate::rv::{Result, Rv, ensure, fail};
+use crate::rv::{Result, Rv, ensure, fail, key_size};
 use adjunct::InOut;
 use adjunct::ops::cipher::chacha::{self, COUNTER};
 use adjunct::ops::cipher::{Block, Chain, Counted, Mode, aes};

@@ -1,11 +1,11 @@
 //! AES key wrap: RFC 3394 (KW), RFC 5649 (KWP), and KW of data padded as in PKCS #7. A message is short, and worked on as a whole.
 
 use super::Mechanism;
-use super::cipher::{keep, key_size, secret};
+use super::common::{keep, secret};
 use super::params::Params;
 use crate::object::Object;
 use crate::operation::Cipher;
-use crate::rv::{Result, Rv, ensure, fail};
+use crate::rv::{Result, Rv, ensure, fail, key_size};
 use adjunct::InOut;
 use adjunct::ops::cipher::{Chain, Counted, Pieces, aes};
 use cryptoki_sys::*;

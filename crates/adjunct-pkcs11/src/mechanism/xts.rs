@@ -1,10 +1,10 @@
 //! AES-XTS: a data unit, whose number is the parameter.
 
 use super::Mechanism;
-use super::cipher::{iv, key_size, secret};
+use super::common::{iv, secret};
 use crate::object::Object;
 use crate::operation::Cipher;
-use crate::rv::{Result, Rv, ensure};
+use crate::rv::{Result, Rv, ensure, key_size};
 use adjunct::InOut;
 use adjunct::ops::cipher::Block;
 use adjunct::ops::cipher::xts::{MAX_UNIT, Xts};

@@ -139,7 +139,7 @@ impl Object {
     /// Those of [`Object::value`], `CKR_KEY_SIZE_RANGE`, `CKR_HOST_MEMORY`.
     pub fn gcm(&self) -> Result<Kept<'_, Box<gcm_parts::Key>>> {
         let make = || {
-            let key = gcm_parts::Key::new(self.value()?).map_err(crate::mechanism::cipher::key_size)?;
+            let key = gcm_parts::Key::new(self.value()?).map_err(crate::rv::key_size)?;
             Ok(adjunct::memory::boxed(key)?)
         };
         self.gcm.get_or_make(make)

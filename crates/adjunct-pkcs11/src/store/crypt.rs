@@ -1,12 +1,11 @@
 //! The keys of a store: the token key, what is derived from it, and how a PIN opens it.
 
 use super::format::{HEADER, Kind, Link, RECORD_BOUND, RECORD_HEAD, Record, Role, Uid, close_record, record_head};
+use super::secret::{Secret, hmac};
 use super::tpm::Tpm;
 use super::trouble::Trouble;
 use adjunct::InOut;
 use adjunct::ops::aead::gcm_parts;
-use adjunct::ops::digest::SHA256;
-use adjunct::ops::mac::hmac_within;
 use adjunct::ops::random::random;
 use argon2::{Algorithm, Argon2, Block, Params, Version};
 use rustix::time::{ClockId, clock_gettime};
@@ -15,8 +14,6 @@ use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 
 type Result<T> = std::result::Result<T, Trouble>;
-/// A key, or what one is made of.
-pub type Secret = Zeroizing<[u8; 32]>;
 
 /// What a derivation takes at least of a processor's time, on the machine where the PIN is set, however busy that is.
 const LEAST: Duration = Duration::from_millis(60);
@@ -33,14 +30,6 @@ pub struct Keys {
 }
 
 adjunct::opaque_debug!(Keys);
-
-/// HMAC-SHA-256.
-pub fn hmac(key: &[u8], parts: &[&[u8]]) -> Secret {
-    let mut result = Zeroizing::new([0; 32]);
-    // SHA-256 has an HMAC, so this is one.
-    let _ = hmac_within(&SHA256, key, parts, &mut result[..]);
-    result
-}
 
 /// AES-256-GCM in place; the tag.
 fn gcm(key: &Secret, encrypt: bool, nonce: &[u8; 12], aad: &[u8], text: &mut [u8]) -> Result<[u8; 16]> {

@@ -18,6 +18,7 @@ mod format;
 mod pins;
 mod read;
 mod repair;
+mod secret;
 #[cfg(test)]
 mod tests;
 mod tpm;

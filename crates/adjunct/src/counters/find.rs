@@ -10,7 +10,7 @@ use super::layout::{Fnv, REASONS, SLOTS, VERSION};
 use super::memory::{self, Access, Kind, Mapped, NO_KEY, Stat, Wrong};
 use super::segment::Segment;
 use super::switched::Switched;
-use super::uses::{self, Uses};
+use super::table::{self, Uses};
 use crate::catalogue::{Function, Queue, Reason, Row};
 use std::marker::PhantomData;
 
@@ -19,7 +19,7 @@ pub(super) const KEYS: u32 = 16;
 /// The user in the keys of the segment of switched users: nobody's uid (to the system it means "leave it as it is").
 const SWITCHED: u32 = u32::MAX;
 /// What the keys of segments of uses of mechanisms are made of besides.
-const USES: &[u32] = &[1, uses::ROWS as u32, uses::STRIPES as u32];
+const USES: &[u32] = &[1, table::ROWS as u32, table::STRIPES as u32];
 
 /// Magic, version and a hash of everything that gives the words their meaning, and of whose segment it is.
 fn identity(whose: &[u32]) -> u64 {

@@ -3,7 +3,7 @@
 use super::layout::Head;
 use super::segment::Segment;
 use super::switched::Switched;
-use super::uses::Uses;
+use super::table::Uses;
 use std::ffi::c_int;
 use std::io;
 use std::ops::Deref;

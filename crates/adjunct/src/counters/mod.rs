@@ -83,12 +83,13 @@ mod segment;
 mod settings;
 mod snapshot;
 mod switched;
+mod table;
 mod thread;
 mod uses;
 
 pub(crate) use layout::{Event, Place};
 pub use snapshot::{Cell, Counts, Lanes, Snapshot};
-pub use uses::{Strength, Use};
+pub use table::{Strength, Use};
 
 use crate::catalogue::{Direction, Queue};
 use crate::error::Error;
@@ -198,7 +199,16 @@ pub fn reset(uid: u32) -> Result<(), Error> {
 /// # Errors
 /// As for [`read`]; damaged counters are removed too.
 pub fn delete(uid: u32) -> Result<(), Error> {
-    reader::delete(settings::prefix(), uid)
+    delete_of(settings::prefix(), uid)
+}
+
+fn delete_of(prefix: u32, uid: u32) -> Result<(), Error> {
+    reader::delete(prefix, uid)?;
+    if prefix != 0 {
+        // A test's: with its counters all goes that it has made.
+        uses::delete(prefix, uid)?;
+    }
+    Ok(())
 }
 
 /// What keeps the programs of `uid` from counting, or did so in their first place: another user's segment in the way, a damaged
@@ -293,6 +303,6 @@ impl Apart {
     /// # Errors
     /// As [`delete`].
     pub fn delete(&self, uid: u32) -> Result<(), Error> {
-        reader::delete(self.prefix, uid)
+        delete_of(self.prefix, uid)
     }
 }

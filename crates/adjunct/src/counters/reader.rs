@@ -212,10 +212,6 @@ pub(super) fn delete(prefix: u32, uid: u32) -> Result<(), Error> {
     for found in Sought::of(prefix, uid).own(&listed) {
         remove(found.id)?;
     }
-    if prefix != 0 {
-        // A test's: with its counters all goes that it has made.
-        super::uses::delete(prefix, uid)?;
-    }
     if memory::effective_user() != 0 {
         return Ok(());
     }

@@ -70,7 +70,7 @@ pub struct Args {
         default_values_t = [1, 8, 16, 64])]
     threads: Vec<u16>,
     /// Time of a row, all sides together, in seconds; longer where the threads would not get round
-    #[arg(long, default_value_t = 1.5, value_parser = seconds)]
+    #[arg(long, default_value_t = 1.5, value_parser = seconds::parse)]
     seconds: f64,
     /// A rough answer soon: 1 and 8 threads, 0.3 seconds a row
     #[arg(long, conflicts_with_all = ["threads", "seconds"])]

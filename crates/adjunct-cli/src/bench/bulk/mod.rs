@@ -53,7 +53,7 @@ pub struct Args {
         default_values_t = [16, 64, 256, 16384])]
     sizes: Vec<u32>,
     /// CPU time of a row, all sides together, in seconds
-    #[arg(long, default_value_t = 0.5, value_parser = seconds)]
+    #[arg(long, default_value_t = 0.5, value_parser = seconds::parse)]
     seconds: f64,
     /// A rough answer soon: 0.1 seconds a row
     #[arg(long, conflicts_with = "seconds")]

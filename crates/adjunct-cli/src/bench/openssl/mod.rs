@@ -45,7 +45,7 @@ pub struct Args {
         default_values_t = [16, 64, 256, 1024, 8192, 16384, 1 << 20])]
     sizes: Vec<u32>,
     /// CPU time of a row, both sides together, in seconds
-    #[arg(long, default_value_t = 0.3, value_parser = seconds)]
+    #[arg(long, default_value_t = 0.3, value_parser = seconds::parse)]
     seconds: f64,
     /// A rough answer soon: 16, 1024 and 16384 bytes, 0.06 seconds a row
     #[arg(long, conflicts_with_all = ["sizes", "seconds"])]

@@ -57,7 +57,7 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(..=1_000_000))]
     objects: u32,
     /// Time of a row for each module, in seconds
-    #[arg(long, default_value_t = 0.5, value_parser = seconds)]
+    #[arg(long, default_value_t = 0.5, value_parser = seconds::parse)]
     seconds: f64,
     /// A rough answer soon: 1 and 16 threads, 0.1 seconds a row
     #[arg(long, conflicts_with_all = ["threads", "seconds"])]

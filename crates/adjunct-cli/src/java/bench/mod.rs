@@ -78,13 +78,13 @@ pub struct Args {
     #[arg(long, value_name = "WAY", default_value = "both")]
     connections: Way,
     /// Seconds of each row
-    #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value = "60")]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds::parse, default_value = "60")]
     seconds: f64,
     /// In how many rounds; in each the rows take turns
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
     rounds: u32,
     /// Seconds of load for each row before any is measured, until Java has compiled what it needs
-    #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value = "30")]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds::parse, default_value = "30")]
     warm_up: f64,
     /// JMeter's threads
     #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=10000))]

@@ -12,7 +12,7 @@
 
 mod wire;
 
-use super::crypt::{Secret, hmac};
+use super::secret::{Secret, hmac};
 use adjunct::InOut;
 use adjunct::ops::cipher::once;
 use adjunct::ops::digest::{Part, SHA256};

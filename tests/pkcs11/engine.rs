@@ -7,7 +7,7 @@ use adjunct_e2e::token::{PIN, Token};
 #[test]
 fn keys_of_a_token_by_engine() {
     let token = Token::new();
-    // libp11 0.4.12 lists no keys of a token that has one on Edwards' curve, whosever the module: it knows none.
+    // libp11 0.4.12 lists no keys of a token that has one on Edwards' curve; without that key it lists them.
     for (kind, label, id) in [("rsa:2048", "rsa", "01"), ("EC:prime256v1", "ec", "02"), ("EC:secp384r1", "p384", "03")]
     {
         token.pair(kind, label, id);

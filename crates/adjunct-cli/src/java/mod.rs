@@ -2,7 +2,7 @@
 //!
 //! [`check`] tells what a JDK will make of configuration files. [`config`] writes them, with the mechanisms that win when each call is
 //! measured. [`verify`] tells who serves TLS in a JVM that has them.
-//! [`bench`] is `adjunct bench java`.
+//! [`mod@bench`] is `adjunct bench java`.
 
 pub mod bench;
 pub mod check;

@@ -20,6 +20,7 @@ pub mod openssl;
 pub mod openssl_conf;
 pub mod output;
 mod p11sak;
+mod pem;
 mod pkcsconf;
 mod pkcsstats;
 pub mod process;

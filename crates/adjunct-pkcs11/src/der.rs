@@ -2,14 +2,14 @@
 
 use crate::object::Object;
 use crate::object::attributes::{Attributes, Value};
-use crate::object::key::octet_string;
-use crate::object::{pkcs8, spki};
+use crate::object::key::{Curve, Key, octet_string};
+use crate::object::{lattice, pkcs8, spki};
 use ::pkcs8::PrivateKeyInfoRef;
-use ::spki::{AlgorithmIdentifierRef, SubjectPublicKeyInfoRef};
+use ::spki::{AlgorithmIdentifierRef, ObjectIdentifier, SubjectPublicKeyInfoRef};
 use cryptoki_sys::*;
-use pkcs1::ALGORITHM_OID;
-use pkcs1::der::asn1::{AnyRef, OctetStringRef};
+use pkcs1::der::asn1::{AnyRef, OctetStringRef, UintRef};
 use pkcs1::der::{Decode, Encode, Reader, SliceReader, Tag, Tagged};
+use pkcs1::{ALGORITHM_OID, RsaPublicKey};
 use sec1::EcPrivateKey;
 use zeroize::Zeroizing;
 
@@ -44,7 +44,7 @@ pub fn private_key(der: &[u8], packed: Packed) -> Option<Vec<Attribute>> {
             &wrapped
         }
         Packed::Sec1 => {
-            let curve = EcPrivateKey::from_der(der).ok()?.parameters?.named_curve()?;
+            let curve = curve_of(der)?;
             let parameters = Some(AnyRef::from(&curve));
             wrapped = pack(AlgorithmIdentifierRef { oid: spki::EC_PUBLIC_KEY, parameters }, der)?;
             &wrapped
@@ -53,43 +53,83 @@ pub fn private_key(der: &[u8], packed: Packed) -> Option<Vec<Attribute>> {
     pkcs8::from_der(der).ok().map(|attributes| list(&attributes))
 }
 
+/// The curve that a private key of SEC 1 names.
+fn curve_of(der: &[u8]) -> Option<ObjectIdentifier> {
+    EcPrivateKey::from_der(der).ok()?.parameters?.named_curve()
+}
+
+/// Whether a private key of SEC 1 names its curve, without which it is none.
+pub fn names_curve(der: &[u8]) -> bool {
+    curve_of(der).is_some()
+}
+
 fn pack(algorithm: AlgorithmIdentifierRef<'_>, der: &[u8]) -> Option<Der> {
     let info = PrivateKeyInfoRef::new(algorithm, OctetStringRef::new(der).ok()?);
     info.to_der().ok().map(Zeroizing::new)
 }
 
-/// PKCS #8 of a private key's attributes; `None` where some are missing.
-pub fn of_private_key(attributes: &[Attribute]) -> Option<Der> {
+/// The attributes that make a public key, by its SubjectPublicKeyInfo: class, type and numbers; `None` where it is none.
+pub fn public_key(der: &[u8]) -> Option<Vec<Attribute>> {
+    let info = SubjectPublicKeyInfoRef::from_der(der).ok()?;
+    let bits = info.subject_public_key.as_bytes()?;
+    let mut attributes = Attributes::default();
+    attributes.set_number(CKA_CLASS, CKO_PUBLIC_KEY).ok()?;
+    if info.algorithm.oid == ALGORITHM_OID {
+        let key: RsaPublicKey<UintRef<'_>> = RsaPublicKey::from_der(bits).ok()?;
+        attributes.set_number(CKA_KEY_TYPE, CKK_RSA).ok()?;
+        attributes.set(CKA_MODULUS, key.modulus.as_bytes()).ok()?;
+        attributes.set(CKA_PUBLIC_EXPONENT, key.public_exponent.as_bytes()).ok()?;
+    } else if let Some((kind, set)) = lattice::of_oid(info.algorithm.oid) {
+        attributes.set_number(CKA_KEY_TYPE, kind).ok()?;
+        attributes.set_number(CKA_PARAMETER_SET, set).ok()?;
+        attributes.set(CKA_VALUE, bits).ok()?;
+    } else {
+        let curve = if info.algorithm.oid == spki::EC_PUBLIC_KEY {
+            let parameters = info.algorithm.parameters?.to_der().ok()?;
+            Curve::of(&parameters).ok()?
+        } else {
+            Curve::of_oid(info.algorithm.oid)?
+        };
+        attributes.set_number(CKA_KEY_TYPE, curve.key_type()).ok()?;
+        attributes.set(CKA_EC_PARAMS, &curve.params()).ok()?;
+        attributes.set(CKA_EC_POINT, &octet_string(bits)).ok()?;
+    }
+    Some(list(&attributes))
+}
+
+fn gathered(attributes: &[Attribute], class: CK_OBJECT_CLASS) -> Option<Attributes> {
     let mut all = Attributes::default();
     for (kind, value) in attributes {
         all.set(*kind, value).ok()?;
     }
-    pkcs8::to_der(&Object::new(all)).ok()
+    all.set_number(CKA_CLASS, class).ok()?;
+    Some(all)
 }
 
-/// The attributes of the public key that belongs to a private one, by its public key information (`CKA_PUBLIC_KEY_INFO`).
-pub fn public_key(private: &[Attribute], information: &[u8]) -> Option<Vec<Attribute>> {
-    let get = |kind| private.iter().find(|(other, _)| *other == kind).map(|(_, value)| value.clone());
-    let number = |number: CK_ULONG| Zeroizing::new(number.to_ne_bytes().to_vec());
-    let kind = get(CKA_KEY_TYPE)?;
-    let info = SubjectPublicKeyInfoRef::from_der(information).ok()?;
-    let bits = info.subject_public_key.as_bytes()?;
-    let mut public = vec![(CKA_CLASS, number(CKO_PUBLIC_KEY)), (CKA_KEY_TYPE, kind.clone())];
-    let kept: &[CK_ATTRIBUTE_TYPE] = match CK_ULONG::from_ne_bytes((**kind).try_into().ok()?) {
-        CKK_RSA => &[CKA_MODULUS, CKA_PUBLIC_EXPONENT],
-        CKK_EC | CKK_EC_EDWARDS | CKK_EC_MONTGOMERY => {
-            public.push((CKA_EC_POINT, Zeroizing::new(octet_string(bits))));
-            &[CKA_EC_PARAMS]
-        }
-        _ => {
-            public.push((CKA_VALUE, Zeroizing::new(bits.to_vec())));
-            &[CKA_PARAMETER_SET]
-        }
+/// The PKCS #8 of a private key's attributes; `None` where they make none.
+pub fn of_private_key(attributes: &[Attribute]) -> Option<Der> {
+    pkcs8::to_der(&Object::new(gathered(attributes, CKO_PRIVATE_KEY)?)).ok()
+}
+
+/// The SubjectPublicKeyInfo of a key's attributes, of a public key or of a private one; `None` where they make none.
+pub fn of_public_key(attributes: &[Attribute], private: bool) -> Option<Vec<u8>> {
+    let all = gathered(attributes, if private { CKO_PRIVATE_KEY } else { CKO_PUBLIC_KEY })?;
+    let curve = all.bytes(CKA_EC_PARAMS).and_then(|params| Curve::of(params).ok());
+    spki::of(&Key::of(&all).ok()?, curve).ok()?
+}
+
+/// `CKA_EC_PARAMS` of a curve of this name, as OpenSSL has it, and the type of its keys.
+pub fn curve(name: &str) -> Option<(Vec<u8>, CK_KEY_TYPE)> {
+    let name = match name {
+        "prime256v1" => "secp256r1",
+        "prime192v1" => "secp192r1",
+        "ed25519" => "Ed25519",
+        "curve25519" => "X25519",
+        name => name,
     };
-    for kind in kept {
-        public.push((*kind, get(*kind)?));
-    }
-    Some(public)
+    let length = u8::try_from(name.len()).ok()?;
+    let curve = Curve::of(&[&[0x13, length], name.as_bytes()].concat()).ok()?;
+    Some((curve.params(), curve.key_type()))
 }
 
 /// What a certificate says of itself, as DER.
@@ -122,4 +162,17 @@ pub fn certificate(der: &[u8]) -> Option<Certificate<'_>> {
     let mut next = || element(&mut inner).map(|(_, element)| element);
     let (_, issuer, _, subject, key) = (next()?, next()?, next()?, next()?, next()?);
     Some(Certificate { serial, issuer, subject, key })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn curves_have_openssls_names() {
+        assert_eq!(curve("prime256v1"), Some((vec![6, 8, 0x2a, 0x86, 0x48, 0xce, 0x3d, 3, 1, 7], CKK_EC)));
+        assert_eq!(curve("ed25519").map(|(_, kind)| kind), Some(CKK_EC_EDWARDS));
+        assert_eq!(curve("curve25519").map(|(_, kind)| kind), Some(CKK_EC_MONTGOMERY));
+        assert!(curve("brainpoolP384r1").is_some() && curve("secp256k1").is_none());
+    }
 }

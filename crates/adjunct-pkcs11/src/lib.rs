@@ -6,14 +6,12 @@
 //! * `store`: what stays of tokens when a program ends; [`admin`] is what administrators do with that.
 //! * [`names`], [`der`]: the standard's numbers and files of keys, for tools.
 //! * `object`, `objects`, `keys`, `wrapping`, `derive`, `encapsulate`: objects, and what sessions do with them.
-//! * `encoding`: keys as DER, for programs.
 //! * `mechanism`, `operation`, `messages`: what can be done with keys, and what runs; `uses` counts it.
 
 mod abi;
 pub mod der;
 mod derive;
 mod encapsulate;
-pub mod encoding;
 mod handle;
 mod keys;
 mod mechanism;

@@ -2,7 +2,7 @@
 
 use super::select::{Counts, Found, ask};
 use super::{Result, Stop, World, bad, pem, print, say};
-use adjunct_pkcs11::encoding::{self, Attribute};
+use adjunct_pkcs11::der::{self, Attribute};
 use adjunct_pkcs11_client::Rv;
 use adjunct_pkcs11_client::sys::*;
 use std::fs::OpenOptions;
@@ -68,12 +68,12 @@ impl World<'_> {
             let value = self.session.attribute(key.object, kind).ok().filter(|value| !value.is_empty());
             value.map(|value| (kind, value))
         });
-        encoding::to_public_key(&parts.collect::<Vec<_>>(), false)
+        der::of_public_key(&parts.collect::<Vec<_>>(), false)
     }
 
     /// The attributes of a private key's public half.
     pub(super) fn public_half(&self, key: &Found) -> Option<Vec<Attribute>> {
-        encoding::public_key(&self.info(key)?)
+        der::public_key(&self.info(key)?)
     }
 
     /// The file's contents for a key; none where it has no such form.
@@ -85,7 +85,7 @@ impl World<'_> {
             return Ok(self.info(key).map(|der| pem::text("PUBLIC KEY", &der)));
         }
         let parts = self.parts(key)?;
-        Ok(encoding::to_private_key(&parts).map(|der| pem::text("PRIVATE KEY", &der)))
+        Ok(der::of_private_key(&parts).map(|der| pem::text("PRIVATE KEY", &der)))
     }
 
     /// Exports the keys.

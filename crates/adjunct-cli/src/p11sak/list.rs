@@ -235,8 +235,7 @@ fn curve(params: &[u8]) -> String {
         "ed25519",
         "curve25519",
     ];
-    let name =
-        names.iter().find(|name| adjunct_pkcs11::encoding::curve(name).is_some_and(|(known, _)| known == params));
+    let name = names.iter().find(|name| adjunct_pkcs11::der::curve(name).is_some_and(|(known, _)| known == params));
     let name = match name {
         Some(&"ed25519") => " (ED25519)".to_owned(),
         Some(&"curve25519") => " (X25519)".to_owned(),

@@ -5,7 +5,7 @@ use super::options::Selected;
 use super::{Result, Stop, World, bad, failed, id, named, pem, print, say, set_letters};
 use crate::files;
 use crate::pkcsconf::show::mechanism_name;
-use adjunct_pkcs11::encoding;
+use adjunct_pkcs11::der;
 use adjunct_pkcs11_client::sys::*;
 use adjunct_pkcs11_client::{Rv, Template};
 use zeroize::Zeroizing;
@@ -74,7 +74,7 @@ impl World<'_> {
         let args = &self.wanted.args;
         let bits = args.first().and_then(|bits| bits.parse::<CK_ULONG>().ok()).unwrap_or(0);
         let bytes = bits.div_ceil(8) * if kind.word == "aes-xts" { 2 } else { 1 };
-        let curve = args.first().and_then(|name| encoding::curve(name));
+        let curve = args.first().and_then(|name| der::curve(name));
         // The types of PKCS #11 3 may stand for that of curves, too.
         let kind = match &curve {
             Some((_, key_type)) if kind.word.starts_with("ec") => Kind::of(*key_type).unwrap_or(kind),

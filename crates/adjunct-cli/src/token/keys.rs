@@ -1,10 +1,10 @@
 //! Keys and certificates into a token, and out of it as far as they may leave it.
 
 use super::objects::{self, Row, flag, flag_of, number, number_of};
-use super::pem;
 use super::secret::{Pins, Who};
 use super::{Token, Which, files as own, say};
 use crate::failure::cause;
+use crate::pem;
 use crate::{Failure, files, output};
 use adjunct_pkcs11::der::{self, Packed};
 use adjunct_pkcs11_client::sys::*;
@@ -134,7 +134,7 @@ impl Importer<'_> {
         private.extend(self.own(id_of(&information), true));
         private.extend(self.secrecy());
         self.create(&private)?;
-        if let Some(mut public) = der::public_key(&numbers, &information) {
+        if let Some(mut public) = der::public_key(&information) {
             public.extend(self.own(id_of(&information), false));
             self.create(&public)?;
         }

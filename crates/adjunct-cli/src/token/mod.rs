@@ -8,7 +8,6 @@ mod files;
 mod keys;
 mod list;
 mod objects;
-mod pem;
 mod pins;
 mod secret;
 

@@ -5,10 +5,10 @@ use std::fmt::Write as _;
 use zeroize::Zeroizing;
 
 /// A part of a file: its label, and its bytes.
-pub(super) type Part = (String, Zeroizing<Vec<u8>>);
+pub(crate) type Part = (String, Zeroizing<Vec<u8>>);
 
 /// The parts of a file; `None` where one is broken. What is around them means nothing.
-pub(super) fn parts(text: &str) -> Option<Vec<Part>> {
+pub(crate) fn parts(text: &str) -> Option<Vec<Part>> {
     let mut parts = Vec::new();
     let mut rest = text;
     while let Some((_, behind)) = rest.split_once("-----BEGIN ") {
@@ -25,7 +25,7 @@ pub(super) fn parts(text: &str) -> Option<Vec<Part>> {
 }
 
 /// A part as a file has it.
-pub(super) fn of(label: &str, bytes: &[u8]) -> Zeroizing<String> {
+pub(crate) fn of(label: &str, bytes: &[u8]) -> Zeroizing<String> {
     let packed = Zeroizing::new(Base64::encode_string(bytes));
     let mut text = Zeroizing::new(String::with_capacity(packed.len() * 2 + 80));
     let _ = writeln!(text, "-----BEGIN {label}-----");
@@ -49,5 +49,17 @@ mod tests {
         assert_eq!((read[0].0.as_str(), &**read[0].1), ("PRIVATE KEY", &bytes[..]));
         assert!(parts("-----BEGIN X-----\nAAAA\n").is_none() && parts("nothing").unwrap().is_empty());
         assert!(parts("-----BEGIN X-----\nA: b\n-----END X-----").unwrap()[0].1.is_empty());
+    }
+
+    #[test]
+    fn texts_come_back() {
+        for length in [0, 1, 2, 3, 47, 48, 49, 200] {
+            let bytes: Vec<u8> = (0..length).map(|i| i as u8).collect();
+            let text = of("X", &bytes);
+            assert!(text.lines().all(|line| line.len() <= 64));
+            assert!(text.starts_with("-----BEGIN X-----\n") && text.ends_with("-----END X-----\n"));
+            assert_eq!(*parts(&text).unwrap()[0].1, bytes);
+        }
+        assert!(parts("-----BEGIN X-----\na$\n-----END X-----").unwrap()[0].1.is_empty());
     }
 }

@@ -82,7 +82,7 @@ pub unsafe extern "C" fn control(
 fn run(command: c_int, value: &str) -> c_int {
     let Some((name, _)) = described(command.into()) else { return -1 };
     if name == c"accelerator" {
-        adjunct::ops::batches::configure("openssl.cnf: accelerator", value);
+        adjunct::ops::batches::configure_for_all("openssl.cnf: accelerator", value);
     } else if !crate::cipher::offer(value) {
         let shown: String = value.chars().take(64).collect();
         adjunct::diag::warn(&format!(

@@ -18,6 +18,7 @@ impl Counters {
     fn command(&self, list: &str, kind: &str, steps: &str) -> Command {
         let mut command = common::program("sandbox/program");
         command.args([list, kind, steps]).env("ADJUNCT_STATS_KEY", &self.0).env_remove("ADJUNCT_STATS");
+        command.env("LD_PRELOAD", sandbox::LIBSECCOMP);
         command
     }
 }

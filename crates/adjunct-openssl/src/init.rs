@@ -111,7 +111,7 @@ pub unsafe extern "C" fn OSSL_provider_init(
         }
         let implicit_rejection = core.config("implicit-rejection").is_some_and(|value| switched_on(&value));
         if let Some(value) = core.config("accelerator") {
-            adjunct::ops::batches::configure("openssl.cnf: accelerator", &value);
+            adjunct::ops::batches::configure_for_all("openssl.cnf: accelerator", &value);
         }
         if let Some(value) = core.config("engine") {
             adjunct_engine::register::register(core.address(), &value);

@@ -20,6 +20,10 @@ fn run_on(scenario: &str, cpu: &str) -> String {
 
 /// With further lines in our section of the configuration.
 fn run_with(scenario: &str, cpu: &str, more: &str) -> String {
+    run_in(&[("ADJUNCT_CPU", cpu)], scenario, more)
+}
+
+fn run_in(environment: &[(&str, &str)], scenario: &str, more: &str) -> String {
     let folder = tempfile::tempdir().expect("a folder");
     let config = foreign::config(folder.path(), more);
     let mut command = Command::new("timeout");
@@ -29,16 +33,17 @@ fn run_with(scenario: &str, cpu: &str, more: &str) -> String {
         .arg(&config)
         .arg(scenario)
         .env("OPENSSL_CONF", "/dev/null")
-        .env("ADJUNCT_CPU", cpu);
+        .envs(environment.iter().copied());
     let Output { status, stdout, stderr } = command.output().expect("the program runs");
     let (out, err) = (String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr));
-    assert!(status.success() && err.is_empty(), "{scenario} on '{cpu}': {status}: {out}{err}");
+    assert!(status.success() && err.is_empty(), "{scenario} in {environment:?}: {status}: {out}{err}");
     out.into_owned()
 }
 
 /// Runs a scenario with and without lanes; what it printed with them, as `NAME NUMBER` lines, where this CPU has them.
 fn run(scenario: &str) -> Option<Vec<(String, u32)>> {
     run_on(scenario, "-ifma");
+    run_in(&[("ADJUNCT_ACCELERATOR", "off")], scenario, "");
     let out = run_on(scenario, "");
     let lanes = adjunct::ops::batches::available();
     lanes.then(|| {
@@ -108,4 +113,14 @@ fn several_loops_and_threads_without_one() {
 fn a_loop_may_be_called_instead_of_polling() {
     let Some(called) = run("callbacks") else { return };
     assert!(called[0].1 > 0, "{called:?}");
+}
+
+#[test]
+fn a_program_that_is_to_close_a_filter_has_no_batches_unless_it_asks() {
+    let preloaded = ("LD_PRELOAD", "libseccomp.so.2");
+    let without = run_on("mixed", "-ifma");
+    // A file that many programs read does not ask.
+    assert_eq!(run_in(&[preloaded], "mixed", "accelerator = on\n"), without);
+    let asked = run_in(&[preloaded, ("ADJUNCT_ACCELERATOR", "on")], "mixed", "");
+    assert_eq!(asked != without, adjunct::ops::batches::available(), "{asked}");
 }

@@ -48,6 +48,7 @@ impl Run {
         command.args([list.as_ref(), config.as_os_str()]);
         command.args([if ours { "provider=adjunct" } else { "provider=default" }, steps]);
         command.env("OPENSSL_CONF", "/dev/null").env("ADJUNCT_STATS_KEY", &self.word).env_remove("ADJUNCT_STATS");
+        command.env("LD_PRELOAD", sandbox::LIBSECCOMP);
         command
     }
 

@@ -31,6 +31,7 @@ pub mod memory;
 pub mod ops;
 pub mod sandbox;
 pub mod slab;
+pub mod stack;
 pub mod thread;
 
 pub use adjunct_kernels::{InOut, opaque_debug, wipe};

@@ -4,6 +4,7 @@
 #![allow(unsafe_code)]
 
 use rustix::fs::{CWD, Mode, OFlags, openat};
+use std::ffi::{CStr, c_int, c_void};
 use std::sync::OnceLock;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
@@ -14,6 +15,33 @@ use std::sync::atomic::Ordering::Relaxed;
 pub fn filtered() -> bool {
     static FILTERED: OnceLock<bool> = OnceLock::new();
     *FILTERED.get_or_init(|| status().is_none_or(|status| has_filter(&status)))
+}
+
+/// Whether this program has libseccomp, by which programs close a filter of their own: one is to be expected then, though none is in
+/// force. As of when this was first asked, which is to be while the module loads.
+pub fn expected() -> bool {
+    static EXPECTED: OnceLock<bool> = OnceLock::new();
+    *EXPECTED.get_or_init(has_libseccomp)
+}
+
+fn has_libseccomp() -> bool {
+    unsafe extern "C" fn look(object: *mut libc::dl_phdr_info, _: usize, found: *mut c_void) -> c_int {
+        // SAFETY: the loader's description of an object, whose name is a string or null.
+        let name = unsafe {
+            let name = (*object).dlpi_name;
+            if name.is_null() { c"" } else { CStr::from_ptr(name) }
+        };
+        let file = name.to_bytes().rsplit(|&b| b == b'/').next().unwrap_or_default();
+        if file.starts_with(b"libseccomp.so") {
+            // SAFETY: the flag below.
+            unsafe { *found.cast::<bool>() = true };
+        }
+        0
+    }
+    let mut found = false;
+    // SAFETY: the function is called with the flag, while it lives.
+    unsafe { libc::dl_iterate_phdr(Some(look), (&raw mut found).cast()) };
+    found
 }
 
 fn status() -> Option<Vec<u8>> {

@@ -24,6 +24,7 @@ pub fn prepare(core: &Core) {
             jobs::current();
         }
         batches::install(&Jobs);
+        adjunct::stack::install(with_room);
     }
 }
 
@@ -44,8 +45,13 @@ impl Pause for Jobs {
         unsafe { waker.around(held, || (functions.pause_job)()) };
         true
     }
+}
 
-    fn with_room(&self, body: &mut dyn FnMut()) -> bool {
-        stack::run(body)
+/// Runs `body` on this stack, or, in a job's fiber, on a larger one; see [`adjunct::stack`].
+fn with_room(body: &mut dyn FnMut()) -> bool {
+    if jobs::current().is_some() {
+        return stack::run(body);
     }
+    body();
+    true
 }

@@ -7,6 +7,9 @@ use std::process::{Command, Output};
 
 pub type Calls = BTreeSet<libc::c_long>;
 
+/// Programs with this library close filters, and share no batches. (The dynamic loader takes it for preloading where it is.)
+pub const LIBSECCOMP: &str = "libseccomp.so.2";
+
 /// What the heap takes and gives back, and how a process ends: which of them a run does depends on its allocations.
 const ANY: [libc::c_long; 8] = [
     libc::SYS_brk,

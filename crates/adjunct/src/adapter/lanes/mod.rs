@@ -65,7 +65,7 @@ impl Engine {
 static ENGINE: OnceLock<Option<Engine>> = OnceLock::new();
 /// The greatest [`Accelerator`] asked for.
 static ASKED: AtomicU8 = AtomicU8::new(Accelerator::On as u8);
-/// Somebody has asked for it by name: then it is on under a filter of system calls too.
+/// Somebody has asked for it in this program by name: then it is on where a filter of system calls is in force or to be expected, too.
 static BY_NAME: AtomicBool = AtomicBool::new(false);
 
 /// Whether this CPU has lanes: AVX-512 and its IFMA extension. Where it has not, callers of [`ask`] do all themselves.
@@ -76,7 +76,12 @@ pub fn available() -> bool {
 /// Whether operations that come at the same time are done in lanes here, those of asynchronous jobs at least: this CPU has them,
 /// and nobody has switched them off.
 pub fn on() -> bool {
-    available() && !is(Accelerator::Off) && (BY_NAME.load(Relaxed) || !sandbox::filtered())
+    available() && !is(Accelerator::Off) && (BY_NAME.load(Relaxed) || !sandboxed())
+}
+
+/// Whether a filter of system calls is in force, or to be expected: it may kill for those of a batch.
+fn sandboxed() -> bool {
+    sandbox::filtered() || sandbox::expected()
 }
 
 /// Whether those of plain threads are, too.
@@ -97,7 +102,7 @@ pub(crate) fn from_environment() {
 }
 
 /// Maps the engine's memory where there are lanes; the only system calls of a process that never has two requests at a time.
-/// Not where a filter of system calls is in force: it may kill for those of a batch, though the program has threads.
+/// Not where a filter of system calls is in force or to be expected: it may kill for those of a batch, though the program has threads.
 pub(crate) fn prime() {
     from_environment();
     if on() {
@@ -105,19 +110,25 @@ pub(crate) fn prime() {
     }
 }
 
-/// Takes the value of a setting, `on`, `always` or `off`; any other costs one warning and counts for nothing. What was switched
-/// off in one place stays off; else what one place asks for all threads holds. Call it while a module loads.
+/// Takes the value of a setting of this program's own, `on`, `always` or `off`; any other costs one warning and counts for nothing. What
+/// was switched off in one place stays off; else what one place asks for all threads holds. Call it while a module loads.
 pub fn configure(place: &'static str, value: &str) {
-    match config::accelerator(place, value) {
-        Ok(asked) => {
-            BY_NAME.store(true, Relaxed);
-            raise(asked);
-            if sandbox::filtered() && on() {
-                start();
-            }
+    if let Some(asked) = parsed(place, value) {
+        BY_NAME.store(true, Relaxed);
+        raise(asked);
+        if sandboxed() && on() {
+            start();
         }
-        Err(error) => diag::warn(&format!("{error}; the value is ignored")),
     }
+}
+
+/// The same of a setting in a file that many programs read: it switches nothing on in those that have a filter of system calls.
+pub fn configure_for_all(place: &'static str, value: &str) {
+    parsed(place, value).into_iter().for_each(raise);
+}
+
+fn parsed(place: &'static str, value: &str) -> Option<Accelerator> {
+    config::accelerator(place, value).map_err(|error| diag::warn(&format!("{error}; the value is ignored"))).ok()
 }
 
 /// Takes a setting into account: the greatest holds.

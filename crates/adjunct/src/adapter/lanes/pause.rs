@@ -10,6 +10,7 @@ use super::own::Own;
 use crate::adapter::Outcome;
 use crate::catalogue::LANES;
 use crate::memory::boxed;
+use crate::stack;
 use std::any::Any;
 use std::cell::Cell;
 use std::sync::OnceLock;
@@ -28,10 +29,6 @@ pub trait Pause: Sync {
     /// `held` is owned by whoever can tell that the caller will never go on; it is back in its place afterwards. Where nobody
     /// can tell, what it holds keeps its place in the queue, and the process's memory, until the process ends.
     fn pause(&self, held: &mut Held) -> bool;
-
-    /// Calls `body` where there is stack enough for a batch; false, without having called it, where there is none. `body`
-    /// does not pause.
-    fn with_room(&self, body: &mut dyn FnMut()) -> bool;
 }
 
 static PAUSER: OnceLock<&'static dyn Pause> = OnceLock::new();
@@ -76,7 +73,5 @@ pub(super) fn run<K: Kind>(job: impl FnOnce() -> K::Job, pauser: &dyn Pause) -> 
         }
     }
     let mut ticket = held.downcast_mut::<Option<Ticket<K>>>().and_then(Option::take);
-    let mut done = None;
-    pauser.with_room(&mut || done = ticket.take().and_then(Ticket::finish));
-    done
+    stack::with_room(|| ticket.take().and_then(Ticket::finish)).flatten()
 }

@@ -20,6 +20,8 @@ use crate::error::Error;
 use crate::memory::{Kept, WriteOnce};
 use crate::slab::{Entry, Number, Slab};
 #[cfg(target_arch = "x86_64")]
+use crate::stack;
+#[cfg(target_arch = "x86_64")]
 use adjunct_kernels::nist;
 use aws_lc_sys as lc;
 use std::ptr::null_mut;
@@ -121,14 +123,14 @@ fn in_lanes(curve: Curve) -> Option<(Secret<MAX_FIELD>, [u8; 2 * MAX_FIELD])> {
     let (number, public) = (&mut private[..curve.field_len()], &mut point[..2 * curve.field_len()]);
     curve.draw(random, number);
     // SAFETY: the instructions were just asked for.
-    let made = unsafe {
+    let made = stack::with_room(|| unsafe {
         match curve {
             Curve::P256 => nist::public_shared::<nist::P256, _>(number, public),
             Curve::P384 => nist::public_shared::<nist::P384, _>(number, public),
             Curve::P521 => nist::public_shared::<nist::P521, _>(number, public),
         }
-    };
-    made.then_some((private, point))
+    });
+    (made == Some(true)).then_some((private, point))
 }
 
 fn point(raw: &Owned<lc::EC_KEY>) -> Option<*const lc::EC_POINT> {

@@ -8,6 +8,8 @@ use crate::adapter::Outcome;
 #[cfg(target_arch = "x86_64")]
 use crate::adapter::cpu;
 use crate::adapter::cpu::cpacf;
+#[cfg(target_arch = "x86_64")]
+use crate::stack;
 use adjunct_kernels::cpacf::{Edwards, Montgomery};
 #[cfg(target_arch = "x86_64")]
 use adjunct_kernels::curve25519 as kernel;
@@ -40,7 +42,7 @@ pub fn x25519_public(private: &[u8; KEY]) -> ([u8; KEY], Outcome) {
     #[cfg(target_arch = "x86_64")]
     if cpu::lanes() {
         // SAFETY: the instructions were just asked for.
-        if let Some(public) = unsafe { kernel::x25519_public_shared(private) } {
+        if let Some(public) = stack::with_room(|| unsafe { kernel::x25519_public_shared(private) }).flatten() {
             return (public, Outcome::Instructions);
         }
     }
@@ -87,7 +89,7 @@ pub fn ed25519_public(seed: &[u8; KEY]) -> ([u8; KEY], Outcome) {
     #[cfg(target_arch = "x86_64")]
     if cpu::lanes() {
         // SAFETY: the instructions were just asked for.
-        if let Some(public) = unsafe { kernel::ed25519_public_shared(&scalar(seed)) } {
+        if let Some(public) = stack::with_room(|| unsafe { kernel::ed25519_public_shared(&scalar(seed)) }).flatten() {
             return (public, Outcome::Instructions);
         }
     }

@@ -245,7 +245,9 @@ fn sp800_108_in_a_double_pipeline_and_with_more_keys() {
     let wrong = session.derive(&Mechanism::with(CKM_SP800_108_DOUBLE_PIPELINE_KDF, params), base, &generic(48));
     assert_eq!((wrong, other), (Err(CKR_TEMPLATE_INCOMPLETE), CK_INVALID_HANDLE));
     // Parts that the mode does not have, or too few.
-    for mut parts in [vec![data(b"fixed")], vec![before, before]] {
+    let valued = counter(32);
+    let valued = part(CK_SP800_108_ITERATION_VARIABLE, &valued);
+    for mut parts in [vec![data(b"fixed")], vec![before, before], vec![valued, data(b"fixed")]] {
         let params = kdf(CKM_SHA256_HMAC, &mut parts, &mut []);
         let wrong = session.derive(&Mechanism::with(CKM_SP800_108_DOUBLE_PIPELINE_KDF, params), base, &generic(16));
         assert_eq!(wrong, Err(CKR_MECHANISM_PARAM_INVALID));
@@ -328,7 +330,9 @@ fn plain_derivations_keep_what_keys_are() {
     let derived = session.derive(&Mechanism::with(CKM_AES_CBC_ENCRYPT_DATA, cbc), aes, &none).unwrap();
     assert_eq!(value(&session, derived), encrypted);
     let wrong = Mechanism::with(CKM_AES_ECB_ENCRYPT_DATA, string(b"not a block"));
-    assert_eq!(session.derive(&wrong, aes, &none), Err(CKR_DATA_LEN_RANGE));
+    assert_eq!(session.derive(&wrong, aes, &none), Err(CKR_MECHANISM_PARAM_INVALID));
+    let short = Mechanism::with(CKM_AES_ECB_ENCRYPT_DATA, string(&DATA[..16]));
+    assert_eq!(session.derive(&short, aes, &generic(17)), Err(CKR_MECHANISM_PARAM_INVALID));
     // Sensitive keys give sensitive ones, and keys that may not be used so give none.
     let hidden = Attributes::secret(CKK_GENERIC_SECRET, &key).flag(CKA_SENSITIVE, true).flag(CKA_EXTRACTABLE, false);
     let hidden = session.create(&hidden).unwrap();

@@ -16,6 +16,8 @@ fn objects_are_made_read_changed_and_found() {
     assert_eq!(session.find(&by_label), Ok(vec![key]));
     let copy = session.copy(key, &Attributes::new().flag(CKA_SENSITIVE, true)).unwrap();
     assert_eq!(session.attribute(copy, CKA_VALUE), Err(CKR_ATTRIBUTE_SENSITIVE));
+    // What the type of key has not is no secret of it.
+    assert_eq!(session.attribute(copy, CKA_PRIME_1), Err(CKR_ATTRIBUTE_TYPE_INVALID));
     session.set_attributes(copy, &Attributes::new().bytes(CKA_ID, b"2")).unwrap();
     assert_eq!(session.find(&by_label.clone().bytes(CKA_ID, b"2")), Ok(vec![copy]));
     session.destroy(copy).unwrap();

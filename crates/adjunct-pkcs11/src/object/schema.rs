@@ -259,7 +259,7 @@ pub fn check_change(of: &Attributes, changes: &Attributes, copy: bool) -> Result
     Ok(())
 }
 
-/// Whether the value of an attribute is secret, in an object whose secrets do not leave it.
+/// Whether the value of an attribute is secret, in an object that has such an attribute and whose secrets do not leave it.
 pub fn is_secret(of: &Attributes, kind: CK_ATTRIBUTE_TYPE) -> bool {
     let class = of.number(CKA_CLASS);
     let part = matches!(
@@ -273,7 +273,10 @@ pub fn is_secret(of: &Attributes, kind: CK_ATTRIBUTE_TYPE) -> bool {
             | CKA_COEFFICIENT
             | CKA_SEED
     );
-    part && matches!(class, Some(CKO_PRIVATE_KEY | CKO_SECRET_KEY)) && (of.is(CKA_SENSITIVE) || !of.is(CKA_EXTRACTABLE))
+    let stays = || of.is(CKA_SENSITIVE) || !of.is(CKA_EXTRACTABLE);
+    let has =
+        |class| kinds(class, of.number(CKA_KEY_TYPE)).is_ok_and(|lists| lists.iter().any(|list| list.contains(&kind)));
+    part && matches!(class, Some(CKO_PRIVATE_KEY | CKO_SECRET_KEY)) && stays() && class.is_some_and(has)
 }
 
 /// The uses of a key of that class: booleans that say what it may do.

@@ -28,14 +28,14 @@ pub enum Mode {
 
 impl Encrypt<'_> {
     /// # Errors
-    /// `CKR_KEY_TYPE_INCONSISTENT`; `CKR_DATA_LEN_RANGE` for data that are not whole blocks, or none.
+    /// `CKR_KEY_TYPE_INCONSISTENT`; `CKR_MECHANISM_PARAM_INVALID` for data that are not whole blocks, or none.
     pub fn derive(&self, base: &Object) -> Result<Secret> {
         let (block, kind) = match self.mode {
             Mode::AesEcb | Mode::AesCbc(_) => (16, CKK_AES),
             Mode::Des3Ecb | Mode::Des3Cbc(_) => (8, CKK_DES3),
         };
         ensure(base.key_type() == Some(kind), CKR_KEY_TYPE_INCONSISTENT)?;
-        ensure(!self.data.is_empty() && self.data.len().is_multiple_of(block), CKR_DATA_LEN_RANGE)?;
+        ensure(!self.data.is_empty() && self.data.len().is_multiple_of(block), CKR_MECHANISM_PARAM_INVALID)?;
         let (key, mut out) = (base.value()?, adjunct::memory::zeros(self.data.len())?);
         let io = InOut::apart(self.data, &mut out);
         match self.mode {

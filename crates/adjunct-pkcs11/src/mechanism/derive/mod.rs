@@ -98,7 +98,11 @@ impl Derivation<'_> {
             Derivation::DataAndBase(data) => first(concat(data, base.value()?)?, wanted),
             Derivation::Xor(data) => first(bytes::xor(base.value()?, data)?, wanted),
             Derivation::Extract(bit) => bytes::extract(base.value()?, *bit, wanted),
-            Derivation::Encrypt(encrypt) => first(encrypt.derive(base)?, wanted),
+            Derivation::Encrypt(encrypt) => {
+                // What there is to encrypt is the parameter.
+                ensure(wanted.is_none_or(|wanted| wanted <= encrypt.data.len()), CKR_MECHANISM_PARAM_INVALID)?;
+                first(encrypt.derive(base)?, wanted)
+            }
             Derivation::Hashed(hash) => first(bytes::hashed(*hash, base.value()?)?, wanted),
             Derivation::TlsMaster(master) => master.derive(base.value()?, wanted),
             Derivation::TlsKdf(kdf) => kdf.derive(base.value()?, wanted.ok_or(Rv(CKR_TEMPLATE_INCOMPLETE))?),

@@ -1,8 +1,6 @@
 //! What `pkcsstats` shows: each operation that begins and each key that is managed counts once, by the mechanism and the strength of
 //! the key, if there is one.
 
-use crate::object::Object;
-use crate::object::key::Curve;
 use crate::session::Session;
 use adjunct::counters::{self, Strength};
 use cryptoki_sys::*;
@@ -11,58 +9,4 @@ use cryptoki_sys::*;
 pub fn count(session: &Session, mechanism: CK_MECHANISM_TYPE, strength: Strength) {
     let (Ok(slot), Ok(mechanism)) = (u32::try_from(session.slot().id), u32::try_from(mechanism)) else { return };
     counters::count_use(slot, mechanism, strength);
-}
-
-/// The first of these that `size` reaches.
-fn reached(size: usize, least: [usize; 4]) -> Strength {
-    let [least112, least128, least192, least256] = least;
-    match size {
-        _ if size >= least256 => Strength::Bits256,
-        _ if size >= least192 => Strength::Bits192,
-        _ if size >= least128 => Strength::Bits128,
-        _ if size >= least112 => Strength::Bits112,
-        _ => Strength::None,
-    }
-}
-
-/// Of bits of a secret key.
-fn symmetric(bits: usize) -> Strength {
-    reached(bits, [112, 128, 192, 256])
-}
-
-/// The strength of a key, as NIST SP 800-57 has it and openCryptoki's strength.conf.
-pub fn strength(object: &Object) -> Strength {
-    let attributes = &object.attributes;
-    let length = |kind| attributes.bytes(kind).map_or(0, <[u8]>::len);
-    match object.key_type() {
-        Some(CKK_RSA) => reached(8 * length(CKA_MODULUS), [2048, 3072, 7680, 15360]),
-        Some(CKK_EC | CKK_EC_EDWARDS | CKK_EC_MONTGOMERY) => {
-            let bits = match attributes.bytes(CKA_EC_PARAMS).map(Curve::of) {
-                Some(Ok(Curve::Group(group))) => 8 * group.field_len(),
-                Some(Ok(_)) => 256,
-                _ => 0,
-            };
-            reached(bits, [224, 256, 384, 512])
-        }
-        // The categories 1 to 3 and 5 of NIST, of which the second and third are as hard as a search for an AES key of these lengths.
-        Some(CKK_ML_DSA) => match attributes.number(CKA_PARAMETER_SET) {
-            Some(CKP_ML_DSA_44) => Strength::Bits128,
-            Some(CKP_ML_DSA_65) => Strength::Bits192,
-            Some(CKP_ML_DSA_87) => Strength::Bits256,
-            _ => Strength::None,
-        },
-        Some(CKK_ML_KEM) => match attributes.number(CKA_PARAMETER_SET) {
-            Some(CKP_ML_KEM_512) => Strength::Bits128,
-            Some(CKP_ML_KEM_768) => Strength::Bits192,
-            Some(CKP_ML_KEM_1024) => Strength::Bits256,
-            _ => Strength::None,
-        },
-        Some(CKK_DES) => symmetric(56),
-        Some(CKK_DES2) => symmetric(80),
-        Some(CKK_DES3) => symmetric(112),
-        // Two keys in one.
-        Some(CKK_AES_XTS) => symmetric(4 * length(CKA_VALUE)),
-        Some(_) => symmetric(8 * length(CKA_VALUE)),
-        None => Strength::None,
-    }
 }

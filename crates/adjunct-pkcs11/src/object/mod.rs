@@ -9,11 +9,11 @@ pub mod lattice;
 pub mod pkcs8;
 pub mod schema;
 pub mod spki;
+mod strength;
 pub mod table;
 
 use crate::handle::Handle;
 use crate::rv::{Result, ensure};
-use crate::uses;
 use adjunct::counters::Strength;
 use adjunct::memory::{Kept, WriteOnce};
 use adjunct::ops::aead::gcm_parts;
@@ -149,7 +149,7 @@ impl Object {
     pub fn strength(&self) -> Strength {
         match self.strength.get() {
             Some(strength) => *strength,
-            None => *self.strength.keep(uses::strength(self)),
+            None => *self.strength.keep(strength::of(self)),
         }
     }
 

@@ -354,6 +354,21 @@ fn the_set_up_is_explained() {
     assert!(!home.failed(&["export", "x", "--slot", "9"]).is_empty());
 }
 
+/// What a program says that has failed is explained, by name or number.
+#[test]
+fn return_values_are_explained() {
+    let Some(home) = Home::new() else { return };
+    let said = home.run(&["explain", "CKR_PIN_LOCKED", "pin_locked", "0xA4", "164"]);
+    let lines: Vec<_> = said.out.lines().collect();
+    assert_eq!((said.status, lines.len(), lines[0]), (0, 12, "CKR_PIN_LOCKED (0xa4)"), "{said:?}");
+    assert!(lines.chunks(3).all(|chunk| chunk == &lines[..3]) && lines[2].contains("token pin unlock"), "{said:?}");
+    let report = home.json(&["explain", "--json", "CKR_MUTEX_BAD"]);
+    assert_eq!((&report[0]["value"], &report[0]["means"]), (&0x1a0.into(), &Value::Null));
+    for wrong in ["CKR_PIN", "0x", "4294967296", "0xfffffffffffffffff"] {
+        assert!(home.failed(&["explain", wrong]).contains("is no return value of PKCS #11"), "{wrong}");
+    }
+}
+
 fn module_is_nowhere() -> bool {
     let triplet = format!("/usr/lib/{}-linux-gnu/pkcs11", std::env::consts::ARCH);
     [&triplet, "/usr/lib64/pkcs11", "/usr/lib/pkcs11"]

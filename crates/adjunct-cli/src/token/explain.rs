@@ -1,5 +1,6 @@
 //! `adjunct token explain`: what is wrong with the set-up, and what to do about it.
 
+use super::errors;
 use super::list::{self, Row};
 use crate::failure::cause;
 use crate::output::Style;
@@ -14,12 +15,15 @@ use std::process::ExitCode;
 const NOTES: &str = "\
 Nothing is changed, and no PIN is asked for or tried.
 
-Exit status: 0 nothing is wrong (notes there may be), 1 something is, 2 the command line is wrong.";
+Exit status: 0 nothing is wrong (notes there may be), 1 something is, or an ERROR is none, 2 the command line is wrong.";
 
 /// Say what is wrong with the module, its configuration and its tokens, and what to do about it
 #[derive(Debug, clap::Args)]
 #[command(after_help = NOTES)]
 pub(super) struct Args {
+    /// Say instead what return values of PKCS #11 mean: CKR_PIN_LOCKED, pin_locked, 0xa4
+    #[arg(value_name = "ERROR")]
+    errors: Vec<String>,
     /// Machine-readable report
     #[arg(short, long)]
     json: bool,
@@ -73,6 +77,10 @@ impl Findings {
 }
 
 pub(super) fn run(args: &Args) -> Result<ExitCode, Failure> {
+    if !args.errors.is_empty() {
+        errors::explain(&args.errors, args.json)?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let mut findings = Findings::default();
     let tokens = admin::tokens();
     // While it loads the module itself says what is wrong with tokens, which is said below.

@@ -3,6 +3,7 @@
 //! What PKCS #11 has a function for goes through the module, as any program would do it. Backup, restore, repair, what `explain` looks at and
 //! sealing by a TPM work on the file ([`admin`]), which the module in other processes sees at once.
 
+mod errors;
 mod explain;
 mod files;
 mod keys;

@@ -71,6 +71,7 @@ mod crypto;
 mod objects;
 mod template;
 
+pub use objects::PARTS;
 pub use template::{Attribute, Mechanism, Template};
 
 impl Module {

@@ -5,6 +5,23 @@ use cryptoki_sys::*;
 use std::ptr::null_mut;
 use zeroize::Zeroizing;
 
+/// What makes a key, of any type, beside its type.
+pub const PARTS: [CK_ATTRIBUTE_TYPE; 13] = [
+    CKA_MODULUS,
+    CKA_PUBLIC_EXPONENT,
+    CKA_PRIVATE_EXPONENT,
+    CKA_PRIME_1,
+    CKA_PRIME_2,
+    CKA_EXPONENT_1,
+    CKA_EXPONENT_2,
+    CKA_COEFFICIENT,
+    CKA_EC_PARAMS,
+    CKA_EC_POINT,
+    CKA_PARAMETER_SET,
+    CKA_VALUE,
+    CKA_SEED,
+];
+
 /// No module's object has a longer value, and no key is longer wrapped.
 const LONGEST: CK_ULONG = 1 << 24;
 

@@ -3,30 +3,12 @@
 use super::select::{Counts, Found, ask};
 use super::{Result, Stop, World, bad, pem, print, say};
 use adjunct_pkcs11::der::{self, Attribute};
-use adjunct_pkcs11_client::Rv;
 use adjunct_pkcs11_client::sys::*;
+use adjunct_pkcs11_client::{PARTS, Rv};
 use std::fs::OpenOptions;
 use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use zeroize::Zeroizing;
-
-/// What makes a key, of any type.
-const PARTS: [CK_ATTRIBUTE_TYPE; 14] = [
-    CKA_KEY_TYPE,
-    CKA_MODULUS,
-    CKA_PUBLIC_EXPONENT,
-    CKA_PRIVATE_EXPONENT,
-    CKA_PRIME_1,
-    CKA_PRIME_2,
-    CKA_EXPONENT_1,
-    CKA_EXPONENT_2,
-    CKA_COEFFICIENT,
-    CKA_EC_PARAMS,
-    CKA_EC_POINT,
-    CKA_PARAMETER_SET,
-    CKA_SEED,
-    CKA_VALUE,
-];
 
 /// What was written last.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -43,7 +25,7 @@ impl World<'_> {
     /// `CKR_ATTRIBUTE_SENSITIVE` where one may not leave.
     fn parts(&self, key: &Found) -> std::result::Result<Vec<Attribute>, Rv> {
         let mut parts = Vec::new();
-        for kind in PARTS.into_iter().filter(|kind| key.kind.has_detail(*kind, key.class)) {
+        for kind in std::iter::once(CKA_KEY_TYPE).chain(PARTS).filter(|kind| key.kind.has_detail(*kind, key.class)) {
             match self.session.attribute(key.object, kind) {
                 Ok(value) if value.is_empty() => {}
                 Ok(value) => parts.push((kind, value)),

@@ -8,7 +8,7 @@ use crate::pem;
 use crate::{Failure, files, output};
 use adjunct_pkcs11::der::{self, Packed};
 use adjunct_pkcs11_client::sys::*;
-use adjunct_pkcs11_client::{Attribute, Rv, Session, Template};
+use adjunct_pkcs11_client::{Attribute, PARTS, Rv, Session, Template};
 use sha2::{Digest, Sha256};
 use std::io::{IsTerminal, Write as _};
 use std::path::PathBuf;
@@ -225,23 +225,6 @@ pub(super) fn import(args: &Import) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Attributes of private keys, by which there are.
-const NUMBERS: [CK_ATTRIBUTE_TYPE; 13] = [
-    CKA_MODULUS,
-    CKA_PUBLIC_EXPONENT,
-    CKA_PRIVATE_EXPONENT,
-    CKA_PRIME_1,
-    CKA_PRIME_2,
-    CKA_EXPONENT_1,
-    CKA_EXPONENT_2,
-    CKA_COEFFICIENT,
-    CKA_EC_PARAMS,
-    CKA_EC_POINT,
-    CKA_PARAMETER_SET,
-    CKA_VALUE,
-    CKA_SEED,
-];
-
 /// A key whose value can be read: the object itself, or, where it is sensitive, one that ends with the session and was wrapped and unwrapped
 /// for that, as PKCS #11 lets whoever may take the key out.
 fn readable(session: &Session<'_>, row: &Row, class: CK_OBJECT_CLASS) -> Result<CK_OBJECT_HANDLE, Rv> {
@@ -268,7 +251,7 @@ fn private_key(session: &Session<'_>, row: &Row) -> Result<Option<Zeroizing<Vec<
     let handle = readable(session, row, CKO_PRIVATE_KEY)?;
     let mut attributes = vec![(CKA_CLASS, number(CKO_PRIVATE_KEY))];
     attributes.extend(number_of(session, handle, CKA_KEY_TYPE).map(|kind| (CKA_KEY_TYPE, number(kind))));
-    for kind in NUMBERS {
+    for kind in PARTS {
         if let Ok(value) = session.attribute(handle, kind)
             && !value.is_empty()
         {

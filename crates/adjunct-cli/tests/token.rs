@@ -369,6 +369,43 @@ fn return_values_are_explained() {
     }
 }
 
+/// A restore that is ended part-way, by a limit of a file's length that kills (SIGXFSZ), leaves the token that was there; one that is not
+/// puts the whole backup in its place.
+#[test]
+fn a_restore_that_is_cut_leaves_the_token_that_was_there() {
+    let Some(home) = Home::with_token() else { return };
+    std::fs::write(home.path("aes"), [7; 16]).unwrap();
+    let import =
+        |label: &str| assert_eq!(home.run(&["import", &home.path_of("aes"), "--aes", "--label", label]).status, 0);
+    import("one");
+    let backup = home.path_of("backup");
+    assert_eq!(run(&mut home.bare(&["backup", &backup]), "").status, 0);
+    import("two");
+    let count = || home.json(&["objects", "--json"]).as_array().unwrap().len();
+    let folder = home.token().parent().unwrap().to_owned();
+    let files = || std::fs::read_dir(&folder).unwrap().count();
+    let before = files();
+    let whole = std::fs::metadata(home.token()).unwrap().len();
+    let restore = |most: u64| {
+        let command = home.command(&["restore", &backup, "--replace"]);
+        let mut limited = Command::new("prlimit");
+        limited
+            .args([format!("--fsize={most}"), "--core=0".to_owned()])
+            .arg(command.get_program())
+            .args(command.get_args());
+        limited.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        limited.output().unwrap()
+    };
+    for most in [0, 1, 255, 256, 300, whole / 3, whole / 2, whole * 2 / 3] {
+        let cut = restore(most);
+        assert!(!cut.status.success(), "{most}: {cut:?}");
+        assert_eq!(count(), 2, "{most}: {cut:?}");
+    }
+    let done = restore(2 * whole);
+    assert!(done.status.success(), "{done:?}");
+    assert_eq!((count(), files()), (1, before));
+}
+
 fn module_is_nowhere() -> bool {
     let triplet = format!("/usr/lib/{}-linux-gnu/pkcs11", std::env::consts::ARCH);
     [&triplet, "/usr/lib64/pkcs11", "/usr/lib/pkcs11"]

@@ -8,6 +8,13 @@ sshd_environment=/etc/default/ssh
 
 step() { printf '   %s\n' "$*"; }
 fail() { printf 'FAILED in the clean root: %s\n' "$*" >&2; exit 1; }
+# shows PATTERN: whether a line of the input has it. All is read first: a program whose reader ends early ends by SIGPIPE, and with
+# pipefail that counts.
+shows() {
+    local input
+    input=$(cat)
+    grep -q -e "$1" <<<"$input"
+}
 
 # manifest FOLDER: a line for each name below it with its kind, mode, owner and link, and one for each file with its content.
 manifest() {

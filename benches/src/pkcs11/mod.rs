@@ -8,7 +8,7 @@ pub mod token;
 use crate::Error;
 use adjunct_pkcs11_client::sys::*;
 use adjunct_pkcs11_client::{Mechanism, Module, Rv, Session, Template};
-use row::{Pair, Row, What};
+use row::{By, Pair, Row, What};
 use rustix::time::{ClockId, clock_gettime};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -52,7 +52,7 @@ pub struct Done {
 }
 
 /// The longest that the objects of a row may take to be made.
-const PATIENCE: Duration = Duration::from_secs(30);
+pub const PATIENCE: Duration = Duration::from_secs(300);
 /// Data of messages, and what results are written to.
 const LONGEST: usize = 16384;
 
@@ -65,7 +65,9 @@ pub struct Subject {
     /// Who is logged in, and whose objects the session's are.
     session: Session<'static>,
     keys: BTreeMap<String, CK_OBJECT_HANDLE>,
+    /// So many of the session and so many of the token were made to be looked for.
     objects: usize,
+    stored: usize,
 }
 
 /// What a row's threads work with.
@@ -91,7 +93,7 @@ impl Subject {
         let module: &'static Module = Box::leak(Box::new(module));
         let session = module.open_session(token.slot).map_err(|e| token::failed("C_OpenSession", e))?;
         token.login(&session).map_err(|e| token::failed("C_Login", e))?;
-        Ok(Subject { path: wanted.path.clone(), module, token, session, keys: BTreeMap::new(), objects: 0 })
+        Ok(Subject { path: wanted.path.clone(), module, token, session, keys: BTreeMap::new(), objects: 0, stored: 0 })
     }
 
     /// What the module calls itself.
@@ -102,21 +104,29 @@ impl Subject {
         format!("{} {} {major}.{minor}", text(&info.manufacturerID), text(&info.libraryDescription))
     }
 
+    /// The module's file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The slot of the token that is measured.
+    pub fn slot(&self) -> CK_SLOT_ID {
+        self.token.slot
+    }
+
     /// Makes what a row needs.
     ///
     /// # Errors
     /// [`Why`] it cannot be measured.
     pub fn prepare(&mut self, row: &Row) -> Result<(), Why> {
-        if row.beside > self.objects {
-            let start = Instant::now();
-            for number in self.objects..row.beside {
-                let object = named(number);
-                self.session.create(&object).map_err(|e| Why::of("C_CreateObject", e))?;
-                self.objects = number + 1;
-                if start.elapsed() > PATIENCE {
-                    let text = format!("{number} objects took {} s", PATIENCE.as_secs());
-                    return Err(Why::Failed(text));
-                }
+        let stays = row.what == What::Start;
+        let made = if stays { &mut self.stored } else { &mut self.objects };
+        let start = Instant::now();
+        while *made < row.beside {
+            self.session.create(&named(*made, stays)).map_err(|e| Why::of("C_CreateObject", e))?;
+            *made += 1;
+            if start.elapsed() > PATIENCE {
+                return Err(Why::Failed(format!("{made} objects took {} s", PATIENCE.as_secs())));
             }
         }
         if !row.own_key
@@ -158,19 +168,45 @@ fn initialize(path: &Path, length: Duration) -> Result<Done, Why> {
     Ok(done)
 }
 
+/// The one operation of [`What::Start`], in a process that has not used the module before: it is loaded, initialized, a session opened,
+/// and one of so many objects of the token looked for.
+///
+/// # Errors
+/// [`Why`] it cannot be measured.
+pub fn start(path: &Path, slot: CK_SLOT_ID, objects: usize) -> Result<Done, Why> {
+    let (start, cpu) = (Instant::now(), thread_time());
+    let mut module = Module::load(path).map_err(|e| Why::Failed(e.to_string()))?;
+    module.initialize_for_threads().map_err(|e| Why::of("C_Initialize", e))?;
+    let session = module.open_session(slot).map_err(|e| Why::of("C_OpenSession", e))?;
+    find(&session, &Template::new().with(CKA_LABEL, label(objects / 2).as_bytes()), 2, 1)?;
+    Ok(Done { operations: 1, wall: start.elapsed(), cpu: thread_time() - cpu })
+}
+
+/// Looks for at most `most` objects, of which so many are there.
+fn find(session: &Session<'_>, wanted: &Template, most: usize, there: usize) -> Result<(), Why> {
+    let found = session.find_first(wanted, most).map_err(|e| Why::of("C_FindObjects", e))?;
+    if found.len() == there { Ok(()) } else { Err(Why::Failed(format!("{} objects found", found.len()))) }
+}
+
 fn thread_time() -> Duration {
     let now = clock_gettime(ClockId::ThreadCPUTime);
     Duration::new(now.tv_sec as u64, now.tv_nsec as u32)
 }
 
-/// Object `number` of those that are looked for.
-fn named(number: usize) -> Template {
-    Template::new()
-        .with_number(CKA_CLASS, CKO_DATA)
-        .with_flag(CKA_TOKEN, false)
-        .with_flag(CKA_PRIVATE, false)
-        .with(CKA_LABEL, format!("object {number}").as_bytes())
-        .with(CKA_VALUE, b"data")
+/// What object `number` of those that are looked for is called.
+fn label(number: usize) -> String {
+    format!("object {number}")
+}
+
+/// Object `number` of those that are looked for: a key of the session, data in the token, which everybody sees.
+fn named(number: usize, stays: bool) -> Template {
+    let label = label(number);
+    let template = if stays {
+        Template::new().with_number(CKA_CLASS, CKO_DATA).with_flag(CKA_TOKEN, true).with(CKA_VALUE, b"data")
+    } else {
+        key_of(CKK_GENERIC_SECRET, [CKA_SIGN, CKA_VERIFY]).with(CKA_ID, &number.to_be_bytes())
+    };
+    template.with_flag(CKA_PRIVATE, false).with(CKA_LABEL, label.as_bytes())
 }
 
 fn secret(kind: CK_KEY_TYPE) -> Template {
@@ -380,12 +416,14 @@ impl State {
                 let object = session.create(&template).map_err(|e| Why::of("C_CreateObject", e))?;
                 session.destroy(object).map_err(|e| Why::of("C_DestroyObject", e))
             }
-            What::Find => {
+            What::Find(by) => {
                 self.number = (self.number + 7919) % work.objects.max(1);
-                let label = format!("object {}", self.number);
-                let template = Template::new().with(CKA_LABEL, label.as_bytes());
-                let found = session.find_first(&template, 2).map_err(|e| Why::of("C_FindObjects", e))?;
-                if found.len() == 1 { Ok(()) } else { Err(Why::Failed(format!("{} objects found", found.len()))) }
+                let (wanted, most) = match by {
+                    By::Label => (Template::new().with(CKA_LABEL, label(self.number).as_bytes()), 2),
+                    By::Id => (Template::new().with(CKA_ID, &self.number.to_be_bytes()), 2),
+                    By::Class => (Template::new().with_number(CKA_CLASS, CKO_SECRET_KEY), 1),
+                };
+                find(session, &wanted, most, 1)
             }
             What::Login => {
                 session.logout().map_err(|e| Why::of("C_Logout", e))?;
@@ -395,7 +433,7 @@ impl State {
                 let own = work.module.open_session(work.token.slot).map_err(|e| Why::of("C_OpenSession", e))?;
                 own.close().map_err(|e| Why::of("C_CloseSession", e))
             }
-            What::Initialize => Ok(()),
+            What::Initialize | What::Start => Ok(()),
         }
     }
 }

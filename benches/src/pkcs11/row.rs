@@ -13,6 +13,17 @@ pub enum Pair {
     Ed25519,
 }
 
+/// What objects are looked for by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum By {
+    /// CKA_LABEL, which one object has.
+    Label,
+    /// CKA_ID, which one object has.
+    Id,
+    /// CKA_CLASS, which all have: the first of them.
+    Class,
+}
+
 /// What a thread does again and again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum What {
@@ -34,14 +45,17 @@ pub enum What {
     Create,
     /// The same of an object that stays in the token.
     CreateToken,
-    /// C_FindObjectsInit, C_FindObjects, C_FindObjectsFinal: the one object with a label.
-    Find,
+    /// C_FindObjectsInit, C_FindObjects, C_FindObjectsFinal.
+    Find(By),
     /// C_Logout and C_Login.
     Login,
     /// C_OpenSession and C_CloseSession.
     Session,
     /// C_Initialize and C_Finalize.
     Initialize,
+    /// The module is loaded by a process for the first time: dlopen(3), C_Initialize, C_OpenSession, the search for an object of the token
+    /// by its label.
+    Start,
 }
 
 impl What {
@@ -67,7 +81,7 @@ pub struct Row {
     pub own_key: bool,
     /// In a session that is opened for each operation.
     pub new_session: bool,
-    /// Beside so many other objects, in the session that logged in.
+    /// Beside so many other objects: of the session that logged in, or, with [`What::Start`], of the token.
     pub beside: usize,
 }
 
@@ -90,10 +104,13 @@ impl Row {
             What::GenerateAes => "AES-256 key".to_owned(),
             What::Create => "create session object".to_owned(),
             What::CreateToken => "create token object".to_owned(),
-            What::Find => "find by label".to_owned(),
+            What::Find(By::Label) => "find by label".to_owned(),
+            What::Find(By::Id) => "find by id".to_owned(),
+            What::Find(By::Class) => "find by class".to_owned(),
             What::Login => "login".to_owned(),
             What::Session => "open, close session".to_owned(),
             What::Initialize => "C_Initialize, C_Finalize".to_owned(),
+            What::Start => "load to a first find".to_owned(),
         };
         if self.own_key {
             title += ", own key";
@@ -107,8 +124,14 @@ impl Row {
         title
     }
 
-    /// All rows, with so many threads each, and `objects` to find one among. Those that leave something behind come last.
-    pub fn all(threads: &[u16], objects: usize) -> Vec<Row> {
+    /// Whether it needs a process of its own, which is of no use afterwards.
+    pub fn apart(&self) -> bool {
+        matches!(self.what, What::Login | What::Initialize | What::Start)
+    }
+
+    /// All rows, with so many threads each, `objects` of a session to find one among, and `stored` of the token. Those that leave something
+    /// behind come last.
+    pub fn all(threads: &[u16], objects: usize, stored: usize) -> Vec<Row> {
         use Pair::{Ed25519, P256, P384, Rsa};
         let plain = |what, threads| Row { what, threads, own_key: false, new_session: false, beside: 0 };
         let mut rows = Vec::new();
@@ -140,11 +163,14 @@ impl Row {
             rows.extend(threads.iter().map(|threads| Row { new_session: true, ..plain(what, *threads) }));
         }
         if objects > 0 {
-            for what in [What::Find, What::Sign(P256)] {
+            for what in [What::Find(By::Label), What::Find(By::Id), What::Find(By::Class), What::Sign(P256)] {
                 rows.push(Row { beside: objects, ..plain(what, 1) });
             }
         }
         rows.extend([What::Login, What::Initialize].map(|what| plain(what, 1)));
+        if stored > 0 {
+            rows.push(Row { beside: stored, ..plain(What::Start, 1) });
+        }
         rows
     }
 }

@@ -29,7 +29,7 @@ fn a_row_has_every_module() {
     let mut words =
         vec!["--module", module, "--module", &accelerator, "--seconds", "0.01", "--threads", "1,2", "--json", "-"];
     words.extend(filters.iter().flat_map(|filter| ["--filter", filter]));
-    words.extend(["--objects", "50"]);
+    words.extend(["--objects", "50", "--token-objects", "20"]);
     let output = run(&words);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let report: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
@@ -44,7 +44,8 @@ fn a_row_has_every_module() {
             "{row}"
         );
         // The accelerator token keeps nothing: a key that stays is missing there, and nobody logs in.
-        let kept = name.starts_with("P-256 sign") && !name.contains("own key") || name == "create token object";
+        let stays = name == "create token object" || name.starts_with("load to a first find");
+        let kept = name.starts_with("P-256 sign") && !name.contains("own key") || stays;
         if kept {
             assert!(modules[1]["trouble"].as_str().unwrap().contains("0xe2"), "{row}");
         } else if name != "login" {

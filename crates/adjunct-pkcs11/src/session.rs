@@ -4,6 +4,7 @@ use crate::abi::args::{Out, Room};
 use crate::handle::Handle;
 use crate::messages;
 use crate::module::{Module, Slot};
+use crate::object::search::Search;
 use crate::object::table::Found;
 use crate::object::{Held, Keepers, Object, Owner};
 use crate::operation::{Cipher, Digester, Signer, Verifier};
@@ -37,7 +38,7 @@ pub struct Session {
 /// The operations of a session. A call takes the one it works on out, so that nothing is locked while it runs.
 #[derive(Default)]
 pub struct Active {
-    pub find: Option<Find>,
+    pub find: Option<Search>,
     pub encrypt: Option<Running<dyn Cipher>>,
     pub decrypt: Option<Running<dyn Cipher>>,
     pub digest: Option<Running<dyn Digester>>,
@@ -72,13 +73,6 @@ impl std::fmt::Debug for Active {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Active").finish_non_exhaustive()
     }
-}
-
-/// Objects that were found, and are not yet given.
-#[derive(Debug, Default)]
-pub struct Find {
-    pub found: Vec<Handle>,
-    pub given: usize,
 }
 
 /// An operation, and what the interface knows of it.

@@ -3,10 +3,10 @@
 use super::args::{slice_mut, template, value};
 use super::{calls, module};
 use crate::object::attributes::{Attributes, Value};
+use crate::object::search::Search;
 use crate::object::{check, schema};
 use crate::objects;
 use crate::rv::{Result, ensure};
-use crate::session::Find;
 use cryptoki_sys::*;
 
 /// Writes one value, or its length; the return value it makes, `CKR_OK` or one that does not end the call.
@@ -142,8 +142,7 @@ calls! {
         let token = &session.slot().token;
         let template = template(pTemplate, ulCount)?;
         token.refresh()?;
-        let found = token.objects.find(&template, token.sees_private());
-        session.begin(|active| &mut active.find, Find { found, given: 0 })
+        session.begin(|active| &mut active.find, Search::new(&token.objects, template))
     }
 
     /// PKCS #11 5.7.8.
@@ -155,19 +154,14 @@ calls! {
     ) {
         let session = module::<FORK_SAFE>()?.session(hSession)?;
         let count = value(pulObjectCount)?;
-        let mut find = session.take(|active| &mut active.find)?;
-        let rest = &find.found[find.given..];
-        let most = rest.len().min(ulMaxObjectCount as usize);
-        let places = slice_mut(phObject, most as CK_ULONG);
-        if let Ok(places) = &places {
-            find.given += places.len();
-        }
-        let result = places.map(|places| {
-            places.iter_mut().zip(rest).for_each(|(place, handle)| *place = handle.get());
-            *count = most as CK_ULONG;
-        });
-        session.put(|active| &mut active.find, find);
-        result
+        slice_mut(phObject, ulMaxObjectCount.min(1))?;
+        let mut search = session.take(|active| &mut active.find)?;
+        let token = &session.slot().token;
+        let found = search.next(&token.objects, token.sees_private(), ulMaxObjectCount as usize);
+        session.put(|active| &mut active.find, search);
+        slice_mut(phObject, found.len() as CK_ULONG)?.iter_mut().zip(&found).for_each(|(place, it)| *place = it.get());
+        *count = found.len() as CK_ULONG;
+        Ok(())
     }
 
     /// PKCS #11 5.7.9.

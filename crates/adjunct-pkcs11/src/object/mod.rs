@@ -8,6 +8,7 @@ pub mod key;
 pub mod lattice;
 pub mod pkcs8;
 pub mod schema;
+pub mod search;
 pub mod spki;
 mod strength;
 pub mod table;

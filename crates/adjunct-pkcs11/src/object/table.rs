@@ -1,13 +1,14 @@
 //! The objects of a token: by handle, and by what programs look for.
 
 use super::Object;
-use super::attributes::{Attributes, Value};
+use super::attributes::Attributes;
 use crate::handle::Handle;
 use crate::rv::{Result, Rv, fail};
 use adjunct::lock::Lock;
 use adjunct::slab::{Entry, Number, Slab};
 use cryptoki_sys::*;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{AcqRel, Acquire};
@@ -85,6 +86,18 @@ impl Found {
 /// What programs look for; other attributes are compared one by one.
 const INDEXED: [CK_ATTRIBUTE_TYPE; 4] = [CKA_UNIQUE_ID, CKA_ID, CKA_LABEL, CKA_CLASS];
 
+/// An attribute with its value.
+type Key = (CK_ATTRIBUTE_TYPE, Box<[u8]>);
+
+/// A list of the index.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum List {
+    /// All objects.
+    All,
+    /// Those that have this attribute.
+    Of(Key),
+}
+
 /// The objects of one token in one process.
 #[derive(Debug)]
 pub struct Table {
@@ -95,13 +108,13 @@ pub struct Table {
 #[derive(Debug, Default)]
 struct Index {
     all: BTreeSet<Handle>,
-    by_value: BTreeMap<(CK_ATTRIBUTE_TYPE, Box<[u8]>), BTreeSet<Handle>>,
+    by_value: BTreeMap<Key, BTreeSet<Handle>>,
     by_session: BTreeMap<Handle, BTreeSet<Handle>>,
 }
 
 impl Index {
     /// What attributes are found by. Empty ones are those of objects that nobody has named.
-    fn keys(attributes: &Attributes) -> impl Iterator<Item = (CK_ATTRIBUTE_TYPE, Box<[u8]>)> {
+    fn keys(attributes: &Attributes) -> impl Iterator<Item = Key> {
         let value = |kind| attributes.bytes(kind).filter(|value| !value.is_empty());
         INDEXED.into_iter().filter_map(move |kind| Some((kind, value(kind)?.into())))
     }
@@ -239,24 +252,28 @@ impl Table {
         }
     }
 
-    /// The objects with these attributes; those that are private only where `private`.
-    pub fn find(&self, template: &Attributes, private: bool) -> Vec<Handle> {
-        let keys = Index::keys(template);
-        let candidates: BTreeSet<Handle> = self.index(|index| {
-            let lists: Option<Vec<_>> = keys.map(|key| index.by_value.get(&key)).collect();
-            match lists {
-                // A value that nothing has.
-                None => BTreeSet::new(),
-                Some(lists) => lists.into_iter().min_by_key(|list| list.len()).unwrap_or(&index.all).clone(),
+    /// The shortest list that has all objects with these attributes; `None` where one of them is nobody's.
+    pub fn shortest(&self, template: &Attributes) -> Option<List> {
+        self.index(|index| {
+            let mut shortest = (List::All, index.all.len());
+            for key in Index::keys(template) {
+                let length = index.by_value.get(&key)?.len();
+                if length < shortest.1 {
+                    shortest = (List::Of(key), length);
+                }
             }
-        });
-        let fits = |handle: &Handle| {
-            self.get(*handle).is_ok_and(|place| {
-                let object = place.object();
-                (private || !object.is_private()) && visible_match(&object, template)
-            })
-        };
-        candidates.into_iter().filter(fits).collect()
+            Some(shortest.0)
+        })
+    }
+
+    /// The next objects of a list behind `last`, at most so many, in the order of their handles.
+    pub fn page(&self, list: &List, last: Option<Handle>, most: usize) -> Vec<Handle> {
+        let from = last.map_or(Bound::Unbounded, Bound::Excluded);
+        let rest = |handles: &BTreeSet<Handle>| handles.range((from, Bound::Unbounded)).take(most).copied().collect();
+        self.index(|index| match list {
+            List::All => rest(&index.all),
+            List::Of(key) => index.by_value.get(key).map(rest).unwrap_or_default(),
+        })
     }
 }
 
@@ -266,18 +283,10 @@ impl Default for Table {
     }
 }
 
-/// Whether an object has all attributes of a template; of secrets that do not leave it, none.
-fn visible_match(object: &Object, template: &Attributes) -> bool {
-    template.iter().all(|(kind, value): (_, &Value)| {
-        let computed = kind == CKA_CHECK_VALUE && super::check::value(&object.attributes) == Ok(Some(value.clone()));
-        let same = object.attributes.get(kind) == Some(value) || computed;
-        same && !super::schema::is_secret(&object.attributes, kind)
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::object::search::all;
 
     fn object(label: &[u8], id: &[u8], private: bool) -> Object {
         let mut attributes = Attributes::default();
@@ -301,20 +310,20 @@ mod tests {
         let one = table.insert(object(b"a", b"1", false), None).unwrap();
         let two = table.insert(object(b"a", b"2", true), Some(session)).unwrap();
         let three = table.insert(object(b"b", b"2", false), None).unwrap();
-        let find = |kind, value: &[u8], private| table.find(&template(kind, value), private);
+        let find = |kind, value: &[u8], private| all(&table, &template(kind, value), private);
         assert_eq!(find(CKA_LABEL, b"a", true), [one, two]);
         assert_eq!(find(CKA_LABEL, b"a", false), [one]);
         assert_eq!(find(CKA_ID, b"2", true), [two, three]);
         assert_eq!(find(CKA_ID, b"3", true), []);
         assert_eq!(find(CKA_PRIVATE, &[CK_TRUE], true), [two]);
-        assert_eq!(table.find(&Attributes::default(), true).len(), 3);
-        assert!(other.get(one).is_err() && other.find(&Attributes::default(), true).is_empty());
+        assert_eq!(all(&table, &Attributes::default(), true).len(), 3);
+        assert!(other.get(one).is_err() && all(&other, &Attributes::default(), true).is_empty());
         table.replace(one, object(b"c", b"1", false)).unwrap();
         assert_eq!((find(CKA_LABEL, b"c", false), find(CKA_LABEL, b"a", true)), (vec![one], vec![two]));
         table.end_session(session);
         assert!(table.get(two).is_err() && table.remove(two).is_err());
         table.remove_all(|_| true);
-        assert!(table.find(&Attributes::default(), true).is_empty());
+        assert!(all(&table, &Attributes::default(), true).is_empty());
         assert_eq!(table.get(three).err(), Some(Rv(CKR_OBJECT_HANDLE_INVALID)));
     }
 }

@@ -7,6 +7,7 @@ use super::{Holder, Initialized, Known, Login, State, Store, body};
 use crate::handle::Handle;
 use crate::object::Object;
 use crate::object::attributes::Attributes;
+use crate::object::search;
 use crate::object::table::Table;
 use cryptoki_sys::*;
 use std::collections::BTreeMap;
@@ -44,13 +45,13 @@ pub fn attributes(record: &Record<'_>, body: &[u8]) -> Result<Attributes> {
 pub fn find(objects: &Table, uid: &Uid) -> Option<Handle> {
     let mut template = Attributes::default();
     template.set(CKA_UNIQUE_ID, format!("{:032x}", u128::from_be_bytes(*uid)).as_bytes()).ok()?;
-    let found = objects.find(&template, true);
+    let found = search::all(objects, &template, true);
     found.into_iter().find(|handle| objects.get(*handle).is_ok_and(|place| place.session().is_none()))
 }
 
 /// Where the table has objects of the file: all of them.
 fn places(objects: &Table) -> BTreeMap<Uid, Handle> {
-    let all = objects.find(&Attributes::default(), true);
+    let all = search::all(objects, &Attributes::default(), true);
     let place = |handle: Handle| {
         let place = objects.get(handle).ok().filter(|place| place.session().is_none())?;
         Some((uid_of(&place.object().attributes)?, handle))

@@ -5,6 +5,7 @@ use super::*;
 use crate::object::Object;
 use crate::object::attributes::Attributes;
 use crate::object::complete::{Defaults, Origin};
+use crate::object::search;
 use crate::rv::Rv;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -52,7 +53,7 @@ fn object(label: &str, class: CK_OBJECT_CLASS, private: bool) -> Object {
 }
 
 fn labels(objects: &Table) -> BTreeSet<String> {
-    let found = objects.find(&Attributes::default(), true).into_iter().map(|handle| {
+    let found = search::all(objects, &Attributes::default(), true).into_iter().map(|handle| {
         let object = objects.get(handle).unwrap().object();
         String::from_utf8(object.attributes.bytes(CKA_LABEL).unwrap().to_vec()).unwrap()
     });
@@ -229,7 +230,7 @@ fn many_objects() {
     let mut template = Attributes::default();
     template.set(CKA_LABEL, b"object 5000").unwrap();
     let begin = std::time::Instant::now();
-    assert_eq!(seen.find(&template, true).len(), 1);
+    assert_eq!(search::all(&seen, &template, true).len(), 1);
     println!("found by label in {:?}", begin.elapsed());
     assert_eq!(labels(&seen).len(), COUNT);
 }

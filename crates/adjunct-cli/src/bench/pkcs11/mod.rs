@@ -53,9 +53,12 @@ pub struct Args {
     #[arg(long, value_name = "N,...", value_delimiter = ',', value_parser = clap::value_parser!(u16).range(1..=1024),
         default_values_t = [1, 16, 64])]
     threads: Vec<u16>,
-    /// Objects among which one is looked for; 0: none
+    /// Objects of a session among which one is looked for; 0: none
     #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(..=1_000_000))]
     objects: u32,
+    /// Objects of the token among which one is looked for by a process that has just loaded the module; 0: none
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(..=1_000_000))]
+    token_objects: u32,
     /// Time of a row for each module, in seconds
     #[arg(long, default_value_t = 0.5, value_parser = seconds::parse)]
     seconds: f64,
@@ -68,6 +71,9 @@ pub struct Args {
     /// Measure for another process of this command
     #[arg(long, hide = true)]
     worker: bool,
+    /// Load the module, look for one of so many objects of its token, and say how long it took
+    #[arg(long, hide = true, value_name = "N", requires = "worker")]
+    first_find: Option<u32>,
 }
 
 impl Args {
@@ -81,13 +87,14 @@ impl Args {
     }
 
     fn rows(&self) -> Vec<Row> {
-        Row::all(self.threads(), self.objects as usize)
+        Row::all(self.threads(), self.objects as usize, self.token_objects as usize)
     }
 
     /// What a worker is to know of the rows.
     fn passed_on(&self) -> Vec<String> {
         let threads: Vec<String> = self.threads().iter().map(u16::to_string).collect();
-        vec![format!("--threads={}", threads.join(",")), format!("--objects={}", self.objects)]
+        let objects = [format!("--objects={}", self.objects), format!("--token-objects={}", self.token_objects)];
+        [format!("--threads={}", threads.join(","))].into_iter().chain(objects).collect()
     }
 }
 
@@ -164,7 +171,7 @@ struct Bench {
 impl Bench {
     /// A row, number `at` of all: what each side came to.
     fn row(&mut self, row: &Row, at: usize) -> Vec<Result<Figure, Trouble>> {
-        if worker::apart(row) {
+        if row.apart() {
             self.sides.iter_mut().for_each(|side| side.worker = None);
         }
         let mut results: Vec<Result<Vec<Done>, Trouble>> = Vec::new();
@@ -191,8 +198,8 @@ impl Bench {
             }
         }
         for (side, result) in self.sides.iter_mut().zip(&results) {
-            let broken = matches!(result, Err(Trouble::Crashed(_) | Trouble::Hung));
-            if broken || worker::apart(row) {
+            let broken = matches!(result, Err(Trouble::Crashed(_) | Trouble::Hung(_)));
+            if broken || row.apart() {
                 side.worker = None;
             }
         }
@@ -215,6 +222,9 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     let rows = args.rows();
     if args.worker {
         let wanted = args.modules.first().ok_or_else(|| Failure::new("no module"))?;
+        if let Some(objects) = args.first_find {
+            return worker::first_find(wanted, objects as usize);
+        }
         return worker::serve(wanted, &rows);
     }
     let chosen: Vec<(usize, &Row)> =

@@ -19,6 +19,8 @@ use std::time::{Duration, Instant};
 
 /// A module that says nothing for so long hangs.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// And one that is to make a row's objects after so long.
+const TO_PREPARE: Duration = adjunct_bench::pkcs11::PATIENCE.saturating_add(PATIENCE);
 /// And one that does not let its process end is ended after so long.
 const GRACE: Duration = Duration::from_secs(2);
 
@@ -31,8 +33,8 @@ pub enum Trouble {
     Failed(String),
     /// The process ended by this signal, or otherwise.
     Crashed(Option<i32>),
-    /// The module gave no answer.
-    Hung,
+    /// The module gave no answer for so long.
+    Hung(Duration),
 }
 
 impl Trouble {
@@ -42,7 +44,7 @@ impl Trouble {
             Trouble::Missing(_) => "-".to_owned(),
             Trouble::Failed(_) => "failed".to_owned(),
             Trouble::Crashed(_) => "crashed".to_owned(),
-            Trouble::Hung => "hung".to_owned(),
+            Trouble::Hung(_) => "hung".to_owned(),
         }
     }
 
@@ -52,7 +54,7 @@ impl Trouble {
             Trouble::Missing(text) | Trouble::Failed(text) => text.clone(),
             Trouble::Crashed(Some(signal)) => format!("the module ended its process by signal {signal}"),
             Trouble::Crashed(None) => "the module ended its process".to_owned(),
-            Trouble::Hung => format!("no answer for {} s", PATIENCE.as_secs()),
+            Trouble::Hung(patience) => format!("no answer for {} s", patience.as_secs()),
         }
     }
 }
@@ -98,7 +100,7 @@ impl Worker {
             });
         }
         let mut worker = Worker { child, input, answers, name: String::new() };
-        match worker.answer()?.split_once('\t') {
+        match worker.answer(PATIENCE)?.split_once('\t') {
             Some(("ready", name)) => worker.name = name.to_owned(),
             Some((_, words)) => return Err(Trouble::Failed(words.to_owned())),
             None => return Err(Trouble::Failed("an answer that is none".to_owned())),
@@ -106,18 +108,18 @@ impl Worker {
         Ok(worker)
     }
 
-    fn ask(&mut self, line: &str) -> Result<String, Trouble> {
+    fn ask(&mut self, line: &str, patience: Duration) -> Result<String, Trouble> {
         let sent = self.input.as_mut().map(|input| input.write_all(line.as_bytes()).and_then(|()| input.flush()));
         match sent {
-            Some(Ok(())) => self.answer(),
+            Some(Ok(())) => self.answer(patience),
             _ => Err(self.crashed()),
         }
     }
 
-    fn answer(&mut self) -> Result<String, Trouble> {
-        match self.answers.recv_timeout(PATIENCE) {
+    fn answer(&mut self, patience: Duration) -> Result<String, Trouble> {
+        match self.answers.recv_timeout(patience) {
             Ok(line) => Ok(line),
-            Err(RecvTimeoutError::Timeout) => Err(Trouble::Hung),
+            Err(RecvTimeoutError::Timeout) => Err(Trouble::Hung(patience)),
             Err(RecvTimeoutError::Disconnected) => Err(self.crashed()),
         }
     }
@@ -132,7 +134,7 @@ impl Worker {
     /// # Errors
     /// [`Trouble`].
     pub fn prepare(&mut self, row: usize) -> Result<(), Trouble> {
-        let line = self.ask(&format!("prepare\t{row}\n"))?;
+        let line = self.ask(&format!("prepare\t{row}\n"), TO_PREPARE)?;
         if line == "ready" { Ok(()) } else { Err(trouble(&line)) }
     }
 
@@ -141,16 +143,8 @@ impl Worker {
     /// # Errors
     /// [`Trouble`].
     pub fn run(&mut self, row: usize, length: Duration) -> Result<Done, Trouble> {
-        let line = self.ask(&format!("run\t{row}\t{}\n", length.as_millis()))?;
-        let words: Vec<&str> = line.split('\t').collect();
-        let numbers: Vec<u64> = words[1..].iter().filter_map(|word| word.parse().ok()).collect();
-        match (words[0], &numbers[..]) {
-            ("done", &[operations, wall, cpu]) => {
-                let (wall, cpu) = (Duration::from_nanos(wall), Duration::from_nanos(cpu));
-                Ok(Done { operations, wall, cpu })
-            }
-            _ => Err(trouble(&line)),
-        }
+        let line = self.ask(&format!("run\t{row}\t{}\n", length.as_millis()), PATIENCE)?;
+        line.strip_prefix("done\t").and_then(done).ok_or_else(|| trouble(&line))
     }
 }
 
@@ -176,6 +170,18 @@ fn trouble(line: &str) -> Trouble {
         Some((_, words)) => Trouble::Failed(words.to_owned()),
         None => Trouble::Failed(line.to_owned()),
     }
+}
+
+/// What a slice came to, as it is sent.
+fn numbers(done: &Done) -> String {
+    format!("{}\t{}\t{}", done.operations, done.wall.as_nanos(), done.cpu.as_nanos())
+}
+
+/// And as it is read.
+fn done(numbers: &str) -> Option<Done> {
+    let numbers: Result<Vec<u64>, _> = numbers.split('\t').map(str::parse).collect();
+    let [operations, wall, cpu] = numbers.ok()?[..] else { return None };
+    Some(Done { operations, wall: Duration::from_nanos(wall), cpu: Duration::from_nanos(cpu) })
 }
 
 /// A module as the command line has it.
@@ -229,16 +235,46 @@ fn answer(subject: &mut Subject, rows: &[Row], line: &str) -> String {
     match (words[0], row, words.get(2).and_then(|word| word.parse().ok())) {
         ("prepare", Some(row), None) => subject.prepare(row).map_or_else(why, |()| "ready".to_owned()),
         ("run", Some(row), Some(length)) => {
-            let done = subject.run(row, Duration::from_millis(length));
-            done.map_or_else(why, |done| {
-                format!("done\t{}\t{}\t{}", done.operations, done.wall.as_nanos(), done.cpu.as_nanos())
-            })
+            let length = Duration::from_millis(length);
+            let done = if row.what == What::Start { starts(subject, row, length) } else { subject.run(row, length) };
+            done.map_or_else(why, |done| format!("done\t{}", numbers(&done)))
         }
         _ => "failed\twhat?".to_owned(),
     }
 }
 
-/// Whether a row needs a process of its own, which is of no use afterwards.
-pub fn apart(row: &Row) -> bool {
-    matches!(row.what, What::Login | What::Initialize)
+/// Loads a module in process after process, for so long.
+fn starts(subject: &Subject, row: &Row, length: Duration) -> Result<Done, Why> {
+    let failed = |e: std::io::Error| Why::Failed(cause(&e));
+    let (start, mut sum) = (Instant::now(), Done::default());
+    while sum.operations == 0 || start.elapsed() < length {
+        let mut command = Command::new(module::program().map_err(failed)?);
+        command.args(["bench", "pkcs11", "--worker", "--first-find", &row.beside.to_string(), "--module"]);
+        let module = Wanted { path: subject.path().to_owned(), slot: Some(subject.slot()), pin: None };
+        let output = command.arg(text(&module)).stdin(Stdio::null()).output().map_err(failed)?;
+        let said = String::from_utf8_lossy(&output.stdout);
+        let one = done(said.trim_end()).ok_or_else(|| {
+            let line = String::from_utf8_lossy(&output.stderr);
+            Why::Failed(line.lines().next_back().unwrap_or("a process said nothing").to_owned())
+        })?;
+        sum.operations += one.operations;
+        sum.wall += one.wall;
+        sum.cpu += one.cpu;
+    }
+    Ok(sum)
+}
+
+/// Such a process.
+///
+/// # Errors
+/// [`Failure`] with the one line to show.
+pub fn first_find(wanted: &Wanted, objects: usize) -> Result<ExitCode, Failure> {
+    let slot = wanted.slot.ok_or_else(|| Failure::new("no slot"))?;
+    match adjunct_bench::pkcs11::start(&wanted.path, slot, objects) {
+        Ok(done) => {
+            crate::output::print(&(numbers(&done) + "\n"))?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Err(Why::Missing(text) | Why::Failed(text)) => Err(Failure::new(text)),
+    }
 }

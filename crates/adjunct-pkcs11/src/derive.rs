@@ -161,6 +161,8 @@ impl<'a> Deriving<'a> {
         let class = template.number(CKA_CLASS);
         ensure(class.is_none_or(|class| class == CKO_SECRET_KEY), CKR_TEMPLATE_INCONSISTENT)?;
         template.set_number(CKA_CLASS, CKO_SECRET_KEY)?;
+        // The type of the keys, where there are any, is the template's to say.
+        ensure(keys.key == 0 || template.has(CKA_KEY_TYPE), CKR_TEMPLATE_INCOMPLETE)?;
         let given = template.number(CKA_VALUE_LEN);
         ensure(given.is_none_or(|given| given == keys.key as CK_ULONG), CKR_TEMPLATE_INCONSISTENT)?;
         template.remove(CKA_VALUE_LEN);

@@ -270,7 +270,7 @@ fn agreed_secrets_go_through_their_hash() {
     let bob = hex("de9edb7d7b7dc1b4d35b61c2ece435373f8343c85b78674dadfc7e146f882b4f");
     let key = Attributes::key(CKO_PRIVATE_KEY, CKK_EC_MONTGOMERY).bytes(CKA_EC_PARAMS, x25519);
     let key = session.create(&key.bytes(CKA_VALUE, &alice)).unwrap();
-    let agree = |kdf, shared: &'static [u8], wanted| {
+    let agreed = |kdf, shared: &'static [u8], template: &Attributes| {
         let params = CK_ECDH1_DERIVE_PARAMS {
             kdf,
             ulSharedDataLen: length(shared),
@@ -278,8 +278,9 @@ fn agreed_secrets_go_through_their_hash() {
             ulPublicDataLen: length(&bob),
             pPublicData: input(&bob),
         };
-        session.derive(&Mechanism::with(CKM_ECDH1_DERIVE, params), key, &generic(wanted))
+        session.derive(&Mechanism::with(CKM_ECDH1_DERIVE, params), key, template)
     };
+    let agree = |kdf, shared, wanted| agreed(kdf, shared, &generic(wanted));
     let z = value(&session, agree(CKD_NULL, b"", 32).unwrap());
     let sha256 = |parts: &[&[u8]]| session.digest(&Mechanism::new(CKM_SHA256), &parts.concat()).unwrap();
     let (one, two) = ([0, 0, 0, 1], [0, 0, 0, 2]);
@@ -287,6 +288,10 @@ fn agreed_secrets_go_through_their_hash() {
     assert_eq!(value(&session, agree(CKD_SHA256_KDF, b"shared", 40).unwrap()), x963[..40]);
     let sp800 = [sha256(&[&one, &z, b"shared"]), sha256(&[&two, &z, b"shared"])].concat();
     assert_eq!(value(&session, agree(CKD_SHA256_KDF_SP800, b"shared", 40).unwrap()), sp800[..40]);
+    // One digest where nothing says how much.
+    let bare = Attributes::key(CKO_SECRET_KEY, CKK_GENERIC_SECRET).flag(CKA_SENSITIVE, false);
+    let bare = bare.flag(CKA_EXTRACTABLE, true);
+    assert_eq!(value(&session, agreed(CKD_SHA256_KDF, b"shared", &bare).unwrap()), x963[..32]);
     assert_eq!(agree(CKD_NULL, b"shared", 32), Err(CKR_MECHANISM_PARAM_INVALID));
     assert_eq!(agree(CKD_NULL, b"", 33), Err(CKR_KEY_SIZE_RANGE));
     assert_eq!(agree(CKD_CPDIVERSIFY_KDF, b"", 32), Err(CKR_MECHANISM_PARAM_INVALID));
@@ -472,6 +477,11 @@ fn tls_secrets_and_keys() {
         aes.with(|list, count| p11!(C_DeriveKey(session.0, &mut mechanism.raw(), base, list, count, null_mut())))
     };
     assert_eq!(derive(CKM_TLS12_KEY_AND_MAC_DERIVE, material), CKR_OK);
+    let untyped = Attributes::new().flag(CKA_SENSITIVE, false);
+    let mechanism = Mechanism::with(CKM_TLS12_KEY_AND_MAC_DERIVE, material);
+    let rv =
+        untyped.with(|list, count| p11!(C_DeriveKey(session.0, &mut mechanism.raw(), base, list, count, null_mut())));
+    assert_eq!(rv, CKR_TEMPLATE_INCOMPLETE);
     let block = p_hash(base, b"key expansionserverclient", 2 * (32 + 16 + 4));
     let mut at = 0;
     let mut next = |bytes: usize| {

@@ -274,6 +274,9 @@ fn every_function_refuses_what_nobody_means() {
                     if kind == Kind::NoSuchHandles && types.starts_with('S') && !FALLBACKS.contains(name) {
                         assert_eq!(rv, CKR_SESSION_HANDLE_INVALID, "{what}");
                     }
+                    if ["C_GetFunctionStatus", "C_CancelFunction"].contains(name) {
+                        assert_eq!(rv, CKR_FUNCTION_NOT_PARALLEL, "{what}");
+                    }
                     // The one writes no more than it has found, the other ends what runs without a mechanism.
                     let pairs = (types.contains("bN") || types.contains("pN"))
                         && !["C_FindObjects", "C_VerifySignatureInit"].contains(name);

@@ -25,6 +25,48 @@ fn objects_are_made_read_changed_and_found() {
 }
 
 #[test]
+fn what_only_a_copy_changes_is_read_only() {
+    let session = Session::open();
+    let key = session.create(&Attributes::secret(CKK_AES, &[7; 16])).unwrap();
+    for kind in [CKA_TOKEN, CKA_MODIFIABLE, CKA_DESTROYABLE] {
+        // Also to what it is.
+        for value in [false, true] {
+            let change = Attributes::new().flag(kind, value);
+            assert_eq!(session.set_attributes(key, &change), Err(CKR_ATTRIBUTE_READ_ONLY), "{kind:#x} {value}");
+        }
+    }
+    let class = Attributes::new().number(CKA_CLASS, CKO_SECRET_KEY);
+    assert_eq!(session.set_attributes(key, &class), Err(CKR_ATTRIBUTE_READ_ONLY));
+    let copy = session.copy(key, &class.flag(CKA_MODIFIABLE, false)).unwrap();
+    assert_eq!(session.flag(copy, CKA_MODIFIABLE), Ok(false));
+    for (kind, given) in [(CKA_COPYABLE, false), (CKA_EXTRACTABLE, false), (CKA_SENSITIVE, true)] {
+        let set = |value| session.set_attributes(key, &Attributes::new().flag(kind, value));
+        assert_eq!((set(given), set(given), set(!given)), (Ok(()), Ok(()), Err(CKR_ATTRIBUTE_READ_ONLY)), "{kind:#x}");
+    }
+}
+
+/// Programs written for openCryptoki say of keys whether they may leave as protected keys, and be data to a coprocessor.
+#[test]
+fn keys_take_attributes_of_ibm() {
+    const USE_AS_DATA: CK_ATTRIBUTE_TYPE = CKA_VENDOR_DEFINED + 0x10008;
+    const PROTKEY_EXTRACTABLE: CK_ATTRIBUTE_TYPE = CKA_VENDOR_DEFINED + 0x1000c;
+    let session = Session::open();
+    let both = Attributes::secret(CKK_AES, &[7; 16]).flag(USE_AS_DATA, true).flag(PROTKEY_EXTRACTABLE, true);
+    let key = session.create(&both).unwrap();
+    assert_eq!((session.flag(key, USE_AS_DATA), session.flag(key, PROTKEY_EXTRACTABLE)), (Ok(true), Ok(true)));
+    let set = |kind, value| session.set_attributes(key, &Attributes::new().flag(kind, value));
+    assert_eq!(set(PROTKEY_EXTRACTABLE, false), Ok(()));
+    assert_eq!(set(PROTKEY_EXTRACTABLE, true), Err(CKR_ATTRIBUTE_READ_ONLY));
+    assert_eq!(set(USE_AS_DATA, false), Err(CKR_ATTRIBUTE_READ_ONLY));
+    let wrong = Attributes::secret(CKK_AES, &[7; 16]).bytes(PROTKEY_EXTRACTABLE, b"\x02");
+    assert_eq!(session.create(&wrong), Err(CKR_ATTRIBUTE_VALUE_INVALID));
+    let other = Attributes::secret(CKK_AES, &[7; 16]).flag(CKA_VENDOR_DEFINED + 1, true);
+    assert_eq!(session.create(&other), Err(CKR_ATTRIBUTE_TYPE_INVALID));
+    let data = Attributes::new().number(CKA_CLASS, CKO_DATA).flag(PROTKEY_EXTRACTABLE, true);
+    assert_eq!(session.create(&data), Err(CKR_ATTRIBUTE_TYPE_INVALID));
+}
+
+#[test]
 fn digests_in_parts_are_those_at_once() {
     let session = Session::open();
     let sha256 = Mechanism::new(CKM_SHA256);

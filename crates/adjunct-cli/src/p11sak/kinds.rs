@@ -158,7 +158,7 @@ macro_rules! letters {
     };
 }
 
-// IBM's own, which no module but openCryptoki's has.
+// IBM's own: of openCryptoki's module, and the first of ours.
 const PROTKEY_EXTRACTABLE: CK_ATTRIBUTE_TYPE = CKA_VENDOR_DEFINED + 0x1000c;
 const PROTKEY_NEVER_EXTRACTABLE: CK_ATTRIBUTE_TYPE = CKA_VENDOR_DEFINED + 0x1000d;
 

@@ -160,15 +160,15 @@ calls! {
         Ok(())
     }
 
-    /// PKCS #11 5.20.1: of an interface that no module has any more.
-    fn C_GetFunctionStatus(hSession: CK_SESSION_HANDLE) {
-        module::<FORK_SAFE>()?.session(hSession)?;
+    /// PKCS #11 5.20.1: of an interface that no module has any more. It simply returns this, whatever the session.
+    fn C_GetFunctionStatus(_hSession: CK_SESSION_HANDLE) {
+        module::<FORK_SAFE>()?;
         fail(CKR_FUNCTION_NOT_PARALLEL)
     }
 
-    /// PKCS #11 5.20.2: of an interface that no module has any more.
-    fn C_CancelFunction(hSession: CK_SESSION_HANDLE) {
-        module::<FORK_SAFE>()?.session(hSession)?;
+    /// PKCS #11 5.20.2: of an interface that no module has any more. It simply returns this, whatever the session.
+    fn C_CancelFunction(_hSession: CK_SESSION_HANDLE) {
+        module::<FORK_SAFE>()?;
         fail(CKR_FUNCTION_NOT_PARALLEL)
     }
 

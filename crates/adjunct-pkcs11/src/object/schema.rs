@@ -7,6 +7,11 @@ use cryptoki_sys::*;
 
 type Kinds = &'static [CK_ATTRIBUTE_TYPE];
 
+/// Of IBM's tokens: the key may be data of a derivation by a coprocessor. Kept, and without effect here.
+pub const CKA_IBM_USE_AS_DATA: CK_ATTRIBUTE_TYPE = CKA_VENDOR_DEFINED + 0x10008;
+/// Of IBM's tokens: the key may leave the token as a protected key. Kept, and without effect here: no key leaves so.
+pub const CKA_IBM_PROTKEY_EXTRACTABLE: CK_ATTRIBUTE_TYPE = CKA_VENDOR_DEFINED + 0x1000c;
+
 const STORAGE: Kinds =
     &[CKA_CLASS, CKA_TOKEN, CKA_PRIVATE, CKA_MODIFIABLE, CKA_LABEL, CKA_COPYABLE, CKA_DESTROYABLE, CKA_UNIQUE_ID];
 const DATA: Kinds = &[CKA_APPLICATION, CKA_OBJECT_ID, CKA_VALUE];
@@ -41,6 +46,8 @@ const KEY: Kinds = &[
     CKA_LOCAL,
     CKA_KEY_GEN_MECHANISM,
     CKA_ALLOWED_MECHANISMS,
+    CKA_IBM_USE_AS_DATA,
+    CKA_IBM_PROTKEY_EXTRACTABLE,
 ];
 const PUBLIC: Kinds = &[
     CKA_SUBJECT,
@@ -175,7 +182,9 @@ pub const fn form(kind: CK_ATTRIBUTE_TYPE) -> Form {
         | CKA_WRAP_WITH_TRUSTED
         | CKA_ALWAYS_AUTHENTICATE
         | CKA_ENCAPSULATE
-        | CKA_DECAPSULATE => Form::Boolean,
+        | CKA_DECAPSULATE
+        | CKA_IBM_USE_AS_DATA
+        | CKA_IBM_PROTKEY_EXTRACTABLE => Form::Boolean,
         CKA_CLASS
         | CKA_KEY_TYPE
         | CKA_KEY_GEN_MECHANISM
@@ -239,20 +248,19 @@ pub fn check_change(of: &Attributes, changes: &Attributes, copy: bool) -> Result
     let class = of.number(CKA_CLASS).unwrap_or_default();
     check(class, of.number(CKA_KEY_TYPE), changes)?;
     for (kind, value) in changes.iter() {
-        if of.get(kind) == Some(value) {
-            continue;
-        }
+        let same = of.get(kind) == Some(value);
         let may = match kind {
             CKA_TOKEN | CKA_PRIVATE | CKA_MODIFIABLE | CKA_DESTROYABLE => copy,
             // They can be given up, not won back.
-            CKA_COPYABLE | CKA_EXTRACTABLE => !changes.is(kind),
-            CKA_SENSITIVE | CKA_WRAP_WITH_TRUSTED => changes.is(kind),
+            CKA_COPYABLE | CKA_EXTRACTABLE | CKA_IBM_PROTKEY_EXTRACTABLE => same || !changes.is(kind),
+            CKA_SENSITIVE | CKA_WRAP_WITH_TRUSTED => same || changes.is(kind),
             CKA_LABEL | CKA_ID | CKA_SUBJECT | CKA_START_DATE | CKA_END_DATE | CKA_DERIVE | CKA_ENCRYPT
             | CKA_DECRYPT | CKA_SIGN | CKA_SIGN_RECOVER | CKA_VERIFY | CKA_VERIFY_RECOVER | CKA_WRAP | CKA_UNWRAP
             | CKA_TRUSTED | CKA_ENCAPSULATE | CKA_DECAPSULATE | CKA_ISSUER | CKA_SERIAL_NUMBER | CKA_APPLICATION
             | CKA_OBJECT_ID | CKA_CHECK_VALUE => true,
-            CKA_VALUE => class == CKO_DATA,
-            _ => false,
+            CKA_VALUE if class == CKO_DATA => true,
+            // A template of a copy may say again what the object is.
+            _ => copy && same,
         };
         ensure(may, CKR_ATTRIBUTE_READ_ONLY)?;
     }

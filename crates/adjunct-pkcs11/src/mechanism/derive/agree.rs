@@ -65,7 +65,8 @@ impl Kdf {
     }
 
     /// The key of a shared secret. Without a hash the last bytes of the secret: what is too much is taken off its front (PKCS #11
-    /// 3.2, 6.3.17). The digests are parts of the agreement, which counts.
+    /// 3.2, 6.3.17). With one, as much as is wanted, or one digest, as openCryptoki has it: the standard does not say. The digests are
+    /// parts of the agreement, which counts.
     pub fn derive(self, secret: &[u8], shared: &[u8], wanted: Option<usize>) -> Result<Secret> {
         let hash = match self {
             Kdf::None => {
@@ -74,7 +75,7 @@ impl Kdf {
             }
             Kdf::X963(hash) | Kdf::Sp800(hash) => hash,
         };
-        let mut key = adjunct::memory::zeros(wanted.ok_or(Rv(CKR_TEMPLATE_INCOMPLETE))?)?;
+        let mut key = adjunct::memory::zeros(wanted.unwrap_or(hash.size()))?;
         let (mut digest, mut block) = (Part::new(hash.method()), Zeroizing::new([0; MAX_SIZE]));
         for (number, chunk) in key.chunks_mut(hash.size()).enumerate() {
             let counter = u32::try_from(number + 1).map_err(|_| Rv(CKR_KEY_SIZE_RANGE))?.to_be_bytes();

@@ -10,8 +10,8 @@ use adjunct::fork;
 use adjunct::slab::Entry;
 use cryptoki_sys::*;
 use std::ptr::null_mut;
-use std::sync::atomic::Ordering::{AcqRel, Acquire};
-use std::sync::atomic::{AtomicPtr, AtomicU64};
+use std::sync::atomic::Ordering::{AcqRel, Acquire, SeqCst};
+use std::sync::atomic::{AtomicPtr, AtomicU64, fence};
 
 /// The slot of the accelerator token.
 pub const ACCELERATOR: CK_SLOT_ID = 1;
@@ -58,9 +58,15 @@ impl Module {
     /// `CKR_CRYPTOKI_NOT_INITIALIZED`.
     #[inline]
     pub fn get(inherited: bool) -> Result<&'static Module> {
-        let module = current().filter(|module| module.epoch.load(Acquire) % 2 == 1);
+        let module = current().filter(|module| module.is_initialized());
         let module = module.filter(|module| inherited || module.process == fork::generation());
         module.ok_or(Rv(CKR_CRYPTOKI_NOT_INITIALIZED))
+    }
+
+    /// Whether C_Initialize came last, and not C_Finalize.
+    #[inline]
+    pub fn is_initialized(&self) -> bool {
+        self.epoch.load(Acquire) % 2 == 1
     }
 
     /// Initializes it for this process.
@@ -108,6 +114,8 @@ impl Module {
         if !ended {
             return fail(CKR_CRYPTOKI_NOT_INITIALIZED);
         }
+        // Sessions that are opened from now on see that it ended, and those before are seen here.
+        fence(SeqCst);
         session::close_all(self, None);
         for slot in &self.slots {
             let _ = slot.token.logout();

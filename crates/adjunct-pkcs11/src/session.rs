@@ -106,7 +106,7 @@ pub type Field<O> = fn(&mut Active) -> &mut Option<O>;
 /// Opens a session; its handle.
 ///
 /// # Errors
-/// `CKR_HOST_MEMORY`.
+/// `CKR_HOST_MEMORY`; `CKR_CRYPTOKI_NOT_INITIALIZED` where another thread ended the module meanwhile.
 pub fn open(module: &'static Module, slot: &'static Slot, read_write: bool) -> Result<Handle> {
     let shard = slot.token.opened(read_write);
     let (handle, owns, active) = (AtomicU64::new(0), AtomicBool::new(false), Lock::new(Active::default()));
@@ -116,6 +116,12 @@ pub fn open(module: &'static Module, slot: &'static Slot, read_write: bool) -> R
             let handle = Handle::of(entry.number());
             entry.handle.store(handle.get(), Release);
             SESSIONS.keep(entry);
+            // C_Finalize ends the module and then looks for its sessions: one of the two sees the other.
+            fence(SeqCst);
+            if !module.is_initialized() {
+                let _ = close(module, handle);
+                return fail(CKR_CRYPTOKI_NOT_INITIALIZED);
+            }
             Ok(handle)
         }
         Err(error) => {

@@ -1,6 +1,7 @@
 //! The module in this process: whether it is initialized, and its slots.
 
 use crate::handle::Handle;
+use crate::object::table::Table;
 use crate::rv::{Result, Rv, fail};
 use crate::session::{self, Session};
 use crate::state;
@@ -47,8 +48,10 @@ fn current() -> Option<&'static Module> {
 fn found() -> Vec<Slot> {
     let (stores, wrong) = config::stores();
     wrong.iter().for_each(|line| adjunct::diag::warn(line));
-    let stores = stores.into_iter().map(|(id, store)| Slot { id, token: Token::kept(store) });
-    std::iter::once(Slot { id: ACCELERATOR, token: Token::accelerator() }).chain(stores).collect()
+    // Sessions keep keys that they use again and again.
+    let objects = || Table::telling(session::forget);
+    let stores = stores.into_iter().map(|(id, store)| Slot { id, token: Token::kept(objects(), store) });
+    std::iter::once(Slot { id: ACCELERATOR, token: Token::accelerator(objects()) }).chain(stores).collect()
 }
 
 impl Module {

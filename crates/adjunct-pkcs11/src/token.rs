@@ -45,30 +45,28 @@ pub struct Token {
 
 impl Token {
     /// The accelerator token: no login, session objects, keys that may do all their type can.
-    pub fn accelerator() -> Token {
-        Token::new("ICA", Defaults { open: true }, None)
+    pub fn accelerator(objects: Table) -> Token {
+        Token::new("ICA", Defaults { open: true }, objects, None)
     }
 
     /// A token with PINs and objects that stay.
-    pub fn kept(store: Store) -> Token {
-        Token::new("Store", Defaults { open: false }, Some(store))
+    pub fn kept(objects: Table, store: Store) -> Token {
+        Token::new("Store", Defaults { open: false }, objects, Some(store))
     }
 
     /// The token of a child of fork that initializes the module: the same one, with nothing that the parent has made of it.
     pub fn anew(&self) -> Token {
-        self.store.as_ref().map_or_else(Token::accelerator, |store| Token::kept(store.anew()))
+        let objects = self.objects.anew();
+        match &self.store {
+            Some(store) => Token::kept(objects, store.anew()),
+            None => Token::accelerator(objects),
+        }
     }
 
-    fn new(model: &'static str, defaults: Defaults, store: Option<Store>) -> Token {
+    fn new(model: &'static str, defaults: Defaults, objects: Table, store: Option<Store>) -> Token {
         let user = AtomicU8::new(LoggedIn::Nobody as u8);
-        let token = Token {
-            model,
-            defaults,
-            objects: Table::new(),
-            store,
-            user,
-            shards: [const { Shard(AtomicU64::new(0)) }; SHARDS],
-        };
+        let token =
+            Token { model, defaults, objects, store, user, shards: [const { Shard(AtomicU64::new(0)) }; SHARDS] };
         if token.store.is_some()
             && let Ok(profile) = complete::profile(CKP_BASELINE_PROVIDER)
         {

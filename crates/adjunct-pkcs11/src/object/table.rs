@@ -98,10 +98,14 @@ pub enum List {
     Of(Key),
 }
 
+/// What a table tells that a handle names an object no more: it was taken away, or another is in its place.
+pub type Gone = fn(Handle, &Object);
+
 /// The objects of one token in one process.
 #[derive(Debug)]
 pub struct Table {
     number: u64,
+    gone: Gone,
     index: Lock<Index>,
 }
 
@@ -149,11 +153,21 @@ impl Index {
 }
 
 impl Table {
-    /// An empty one, with a number that no other has.
+    /// An empty one, with a number that no other has, that tells nobody.
     pub fn new() -> Table {
+        Table::telling(|_, _| {})
+    }
+
+    /// An empty one that tells `gone`, which may keep objects by their handles.
+    pub fn telling(gone: Gone) -> Table {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let number = NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-        Table { number, index: Lock::new(Index::default()) }
+        Table { number, gone, index: Lock::new(Index::default()) }
+    }
+
+    /// An empty one that tells whom this one tells.
+    pub fn anew(&self) -> Table {
+        Table::telling(self.gone)
     }
 
     /// Calls `body` with the index. One that a fork has caught half changed is made again.
@@ -215,7 +229,7 @@ impl Table {
         }
         let object = place.object();
         self.index(|index| index.remove(handle, &object, place.session));
-        crate::session::forget(handle, &object);
+        (self.gone)(handle, &object);
         Ok(())
     }
 
@@ -232,7 +246,7 @@ impl Table {
             index.add(handle, &object, place.session);
             Ok::<_, Rv>(old)
         })?;
-        crate::session::forget(handle, &old);
+        (self.gone)(handle, &old);
         Ok(())
     }
 
@@ -301,6 +315,29 @@ mod tests {
         let mut attributes = Attributes::default();
         attributes.set(kind, value).unwrap();
         attributes
+    }
+
+    #[test]
+    fn it_tells_of_each_object_that_its_handle_names_no_more() {
+        use std::cell::RefCell;
+        thread_local! {
+            static TOLD: RefCell<Vec<(Handle, Vec<u8>)>> = const { RefCell::new(Vec::new()) };
+        }
+        let label = |object: &Object| object.attributes.bytes(CKA_LABEL).unwrap().to_vec();
+        let table = Table::telling(|handle, object| {
+            let label = object.attributes.bytes(CKA_LABEL).unwrap().to_vec();
+            TOLD.with_borrow_mut(|told| told.push((handle, label)));
+        });
+        let one = table.insert(object(b"old", b"1", false), None).unwrap();
+        table.replace(one, object(b"new", b"1", false)).unwrap();
+        assert_eq!(label(&table.get(one).unwrap().object()), b"new");
+        let other = table.anew();
+        let two = other.insert(object(b"two", b"2", false), None).unwrap();
+        other.remove_all(|_| true);
+        table.remove(one).unwrap();
+        assert!(table.remove(one).is_err());
+        let told = [(one, b"old".to_vec()), (two, b"two".to_vec()), (one, b"new".to_vec())];
+        assert_eq!(TOLD.take(), told);
     }
 
     #[test]

@@ -43,6 +43,11 @@ pub struct Token {
     shards: [Shard; SHARDS],
 }
 
+/// The profiles that a token which keeps objects conforms to (PKCS #11 Profiles 3.2, 5). Not that of public certificates: their owner may
+/// make them private, and give them other identifiers than their keys have.
+const PROFILES: [CK_PROFILE_ID; 4] =
+    [CKP_BASELINE_PROVIDER, CKP_EXTENDED_PROVIDER, CKP_AUTHENTICATION_TOKEN, CKP_HKDF_TLS_TOKEN];
+
 impl Token {
     /// The accelerator token: no login, session objects, keys that may do all their type can.
     pub fn accelerator(objects: Table) -> Token {
@@ -67,11 +72,9 @@ impl Token {
         let user = AtomicU8::new(LoggedIn::Nobody as u8);
         let token =
             Token { model, defaults, objects, store, user, shards: [const { Shard(AtomicU64::new(0)) }; SHARDS] };
-        if token.store.is_some()
-            && let Ok(profile) = complete::profile(CKP_BASELINE_PROVIDER)
-        {
+        for profile in PROFILES.iter().filter(|_| token.store.is_some()) {
             // Without it a program only knows less.
-            let _ = token.objects.insert(profile, None);
+            let _ = complete::profile(*profile).map(|profile| token.objects.insert(profile, None));
         }
         token
     }

@@ -11,6 +11,7 @@ mod life;
 mod many;
 mod pins;
 mod processes;
+mod profiles;
 mod space;
 mod tpm;
 
@@ -144,7 +145,7 @@ fn scenario() {
         };
     }
     scenarios! {
-        life::life life::again life::context
+        life::life life::again life::context profiles::profiles
         pins::wrong pins::killed_while_trying pins::count_low pins::guesses
         processes::two_processes processes::other processes::other_after processes::many processes::initialize
         kills::endless kills::after_kills kills::changes_pin

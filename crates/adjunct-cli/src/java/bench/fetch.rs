@@ -39,7 +39,7 @@ pub(super) fn versions() -> String {
 ///
 /// # Errors
 /// [`Failure`] with one line: no Maven, no network, a file that is not what it has to be.
-pub(super) fn all(cache: &Path, jdk: &Jdk, told: impl Fn(&str)) -> Result<Fetched, Failure> {
+pub(super) fn all(cache: &Path, jdk: &Jdk, told: &dyn Fn(&str)) -> Result<Fetched, Failure> {
     let files = cache.join("files");
     let missing = || artifacts().filter(|(_, name)| !files.join(name).is_file()).count();
     if missing() > 0 {
@@ -111,7 +111,7 @@ fn by_maven(cache: &Path, files: &Path) -> Result<(), Failure> {
 }
 
 /// Liberty's folder: whole, or not there.
-fn unpacked(cache: &Path, files: &Path, jdk: &Jdk, told: impl Fn(&str)) -> Result<PathBuf, Failure> {
+fn unpacked(cache: &Path, files: &Path, jdk: &Jdk, told: &dyn Fn(&str)) -> Result<PathBuf, Failure> {
     let folder = cache.join(format!("liberty-{LIBERTY}"));
     if folder.is_dir() {
         return Ok(folder.join("wlp"));

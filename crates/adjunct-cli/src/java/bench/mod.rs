@@ -6,6 +6,8 @@ mod load;
 mod page;
 mod report;
 mod server;
+#[cfg(test)]
+mod tests;
 
 use super::jdk::Jdk;
 use super::{choose, config};
@@ -196,6 +198,15 @@ impl Tls {
 /// [`Failure`] with the one line to show.
 pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     crate::interrupt::catch_interrupts();
+    run_with(args, server::START, fetch::all)
+}
+
+/// Runs the subcommand with what `fetch` gives for a cache; a server may take `start` until it answers.
+fn run_with(
+    args: &Args,
+    start: Duration,
+    fetch: impl FnOnce(&Path, &Jdk, &dyn Fn(&str)) -> Result<fetch::Fetched, Failure>,
+) -> Result<ExitCode, Failure> {
     let jdk = Jdk::find(args.jdk.as_deref())?;
     if jdk.lacks_pkcs11() {
         return Err(Failure::new(format!("{}: this Java has no SunPKCS11", jdk.home.display())));
@@ -216,12 +227,12 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
         cache.ok_or_else(|| Failure::new("there is no folder for caches (HOME is not set): name one by --cache"))?;
     let cache = std::path::absolute(&cache).map_err(|e| Failure::new(format!("{}: {}", cache.display(), cause(&e))))?;
     let progress = Progress::new();
-    let fetched = fetch::all(&cache, &jdk, |what| progress.set(0.0, what))?;
+    let fetched = fetch(&cache, &jdk, &|what| progress.set(0.0, what))?;
     if args.fetch {
         output::print(&format!("{} in {}\n", fetch::versions(), cache.display()))?;
         return Ok(ExitCode::SUCCESS);
     }
-    let report = Bench { args, jdk: &jdk, module: &module, progress: &progress }.run(&fetched)?;
+    let report = Bench { args, jdk: &jdk, module: &module, progress: &progress, start }.run(&fetched)?;
     drop(progress);
     if let Some(sink) = &html {
         sink.write(&page::text(&report))?;
@@ -241,6 +252,7 @@ struct Bench<'a> {
     jdk: &'a Jdk,
     module: &'a Path,
     progress: &'a Progress,
+    start: Duration,
 }
 
 /// What a row's JVM is given.
@@ -283,6 +295,7 @@ impl Bench<'_> {
             protocol,
             suite,
             heap: args.heap,
+            start: self.start,
         };
         let mut servers = Vec::new();
         for kind in Kind::EVERY.into_iter().filter(|k| args.rows.is_empty() || args.rows.contains(k)) {

@@ -14,7 +14,13 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// How long a server may take until it answers.
-const START: Duration = Duration::from_secs(180);
+pub(super) const START: Duration = Duration::from_secs(180);
+/// How long its ports may take once it says that it is ready.
+const PORTS: Duration = Duration::from_secs(20);
+/// What it says when it is ready.
+const READY: &str = "CWWKF0011I";
+/// What it says of a port that it did not get, before it goes on without.
+const PORT_TAKEN: &str = "CWWKO0221E";
 /// The password of a key that lives as long as the run.
 const PASSWORD: &str = "changeit";
 
@@ -69,6 +75,8 @@ pub(super) struct Common<'a> {
     pub protocol: &'static str,
     pub suite: &'static str,
     pub heap: u32,
+    /// How long a server may take until it answers.
+    pub start: Duration,
 }
 
 impl Common<'_> {
@@ -93,7 +101,13 @@ impl Common<'_> {
         command.args(["-keysize", &bits.to_string(), "-ext", "san=dns:localhost,ip:127.0.0.1", "-storetype", "PKCS12"]);
         let done =
             process::run(command.args(["-storepass", PASSWORD, "-keystore"]).arg(&file)).map_err(Failure::new)?;
-        if done.success { Ok(file) } else { Err(Failure::new(format!("keytool: {}", done.why()))) }
+        if done.success {
+            return Ok(file);
+        }
+        // It tells its errors on standard output.
+        let said = done.text();
+        let said = said.lines().map(str::trim).find(|line| !line.is_empty()).map_or_else(|| done.why(), str::to_owned);
+        Err(Failure::new(format!("keytool: {said}")))
     }
 }
 
@@ -105,6 +119,7 @@ pub(super) struct Server {
     pub http: u16,
     pub https: u16,
     log: PathBuf,
+    start: Duration,
 }
 
 /// A port of the loopback that nobody has at this moment.
@@ -145,26 +160,37 @@ impl Server {
         command.current_dir(&folder).stdin(Stdio::null());
         command.stdout(file.try_clone().map_err(|e| cannot_write(&log, &e))?).stderr(file);
         let child = command.spawn().map_err(|e| Failure::new(format!("cannot run Java: {}", cause(&e))))?;
-        Ok(Server { running: Running::new(child), counted, http, https, log })
+        Ok(Server { running: Running::new(child), counted, http, https, log, start: common.start })
     }
 
-    /// Waits until it answers on both ports.
+    /// Waits until it answers on both ports. What it says of itself comes first: a port that it did not get is another program's, which
+    /// answers, too.
     ///
     /// # Errors
-    /// [`Failure`] with the last words of its log.
+    /// [`Failure`] with the words of its log that tell why.
     pub fn ready(&mut self, name: &str) -> Result<(), Failure> {
         let begun = Instant::now();
+        let mut said_ready = None;
         let answers = |port| TcpStream::connect_timeout(&([127, 0, 0, 1], port).into(), Duration::from_secs(1)).is_ok();
         loop {
             interrupted()?;
+            // In this order: what it said last is read, too.
+            let ended = self.running.ended()?;
             let log = fs::read_to_string(&self.log).unwrap_or_default();
-            if log.contains("CWWKF0011I") && answers(self.http) && answers(self.https) {
+            let failed = |how: &str| Err(Failure::new(format!("Open Liberty ({name}) {how}: {}", last_words(&log))));
+            if let Some(status) = ended {
+                return failed(&format!("ended ({status})"));
+            }
+            if let Some(line) = log.lines().find(|line| line.contains(PORT_TAKEN)) {
+                return Err(Failure::new(format!("Open Liberty ({name}) did not get its port: {}", line.trim())));
+            }
+            let is_ready = log.contains(READY);
+            if is_ready && answers(self.http) && answers(self.https) {
                 return Ok(());
             }
-            let ended = !self.running.runs();
-            if ended || begun.elapsed() > START {
-                let how = if ended { "ended" } else { "does not answer" };
-                return Err(Failure::new(format!("Open Liberty ({name}) {how}: {}", last_words(&log))));
+            let mute = is_ready && said_ready.get_or_insert_with(Instant::now).elapsed() > PORTS;
+            if mute || begun.elapsed() > self.start {
+                return failed(if is_ready { "does not answer" } else { "does not start" });
             }
             std::thread::sleep(Duration::from_millis(100));
         }

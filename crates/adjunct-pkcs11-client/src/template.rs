@@ -86,6 +86,22 @@ impl FromIterator<Attribute> for Template {
 pub enum Mechanism<'a> {
     /// One without a parameter.
     Plain(CK_MECHANISM_TYPE),
+    /// One whose parameter is an initialization vector.
+    Vector {
+        /// The mechanism.
+        kind: CK_MECHANISM_TYPE,
+        /// The initialization vector.
+        iv: &'a [u8],
+    },
+    /// RSA's OAEP.
+    Oaep {
+        /// The mechanism of the label's digest.
+        hash: CK_MECHANISM_TYPE,
+        /// The mask generation function.
+        mgf: CK_RSA_PKCS_MGF_TYPE,
+        /// The label, where there is one.
+        source: Option<&'a [u8]>,
+    },
     /// AES-GCM with a tag of 16 bytes.
     Gcm {
         /// The initialization vector.
@@ -100,6 +116,29 @@ impl Mechanism<'_> {
         match self {
             Mechanism::Plain(kind) => {
                 let mut mechanism = CK_MECHANISM { mechanism: kind, pParameter: null_mut(), ulParameterLen: 0 };
+                body(&raw mut mechanism)
+            }
+            Mechanism::Vector { kind, iv } => {
+                let mut mechanism = CK_MECHANISM {
+                    mechanism: kind,
+                    pParameter: iv.as_ptr().cast_mut().cast::<c_void>(),
+                    ulParameterLen: length(iv),
+                };
+                body(&raw mut mechanism)
+            }
+            Mechanism::Oaep { hash, mgf, source } => {
+                let mut oaep = CK_RSA_PKCS_OAEP_PARAMS {
+                    hashAlg: hash,
+                    mgf,
+                    source: CKZ_DATA_SPECIFIED,
+                    pSourceData: source.map_or(null_mut(), |data| data.as_ptr().cast_mut().cast::<c_void>()),
+                    ulSourceDataLen: source.map_or(0, length),
+                };
+                let mut mechanism = CK_MECHANISM {
+                    mechanism: CKM_RSA_PKCS_OAEP,
+                    pParameter: (&raw mut oaep).cast::<c_void>(),
+                    ulParameterLen: size_of::<CK_RSA_PKCS_OAEP_PARAMS>() as CK_ULONG,
+                };
                 body(&raw mut mechanism)
             }
             Mechanism::Gcm { iv, aad } => {

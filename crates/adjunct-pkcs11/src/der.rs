@@ -1,5 +1,8 @@
 //! Keys and certificates as files have them (DER), as attributes, for tools that import and export.
 
+mod certificate;
+mod name;
+
 use crate::object::Object;
 use crate::object::attributes::{Attributes, Value};
 use crate::object::key::{Curve, Key, octet_string};
@@ -8,10 +11,13 @@ use ::pkcs8::PrivateKeyInfoRef;
 use ::spki::{AlgorithmIdentifierRef, ObjectIdentifier, SubjectPublicKeyInfoRef};
 use cryptoki_sys::*;
 use pkcs1::der::asn1::{AnyRef, OctetStringRef, UintRef};
-use pkcs1::der::{Decode, Encode, Reader, SliceReader, Tag, Tagged};
+use pkcs1::der::{Decode, Encode};
 use pkcs1::{ALGORITHM_OID, RsaPublicKey};
 use sec1::EcPrivateKey;
 use zeroize::Zeroizing;
+
+pub use certificate::{Certificate, certificate};
+pub use name::one_line;
 
 /// An attribute, with its value as the interface has it.
 pub type Attribute = (CK_ATTRIBUTE_TYPE, Zeroizing<Vec<u8>>);
@@ -118,6 +124,23 @@ pub fn of_public_key(attributes: &[Attribute], private: bool) -> Option<Vec<u8>>
     spki::of(&Key::of(&all).ok()?, curve).ok()?
 }
 
+/// An element of DER: its tag, and what is in it.
+pub fn tlv(tag: u8, contents: &[u8]) -> Vec<u8> {
+    let length = contents.len().to_be_bytes();
+    let length = &length[length.iter().take_while(|byte| **byte == 0).count()..];
+    let mut element = vec![tag];
+    match length {
+        [] => element.push(0),
+        [short @ 0..=0x7f] => element.push(*short),
+        long => {
+            element.push(0x80 | long.len() as u8);
+            element.extend_from_slice(long);
+        }
+    }
+    element.extend_from_slice(contents);
+    element
+}
+
 /// `CKA_EC_PARAMS` of a curve of this name, as OpenSSL has it, and the type of its keys.
 pub fn curve(name: &str) -> Option<(Vec<u8>, CK_KEY_TYPE)> {
     let name = match name {
@@ -132,41 +155,23 @@ pub fn curve(name: &str) -> Option<(Vec<u8>, CK_KEY_TYPE)> {
     Some((curve.params(), curve.key_type()))
 }
 
-/// What a certificate says of itself, as DER.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Certificate<'a> {
-    /// The serial number.
-    pub serial: &'a [u8],
-    /// Who issued it.
-    pub issuer: &'a [u8],
-    /// Whose it is.
-    pub subject: &'a [u8],
-    /// The public key's information.
-    pub key: &'a [u8],
-}
-
-/// The parts of a certificate (RFC 5280, 4.1); `None` where it is none.
-pub fn certificate(der: &[u8]) -> Option<Certificate<'_>> {
-    fn contents(der: &[u8]) -> Option<&[u8]> {
-        let whole = AnyRef::from_der(der).ok()?;
-        (whole.tag() == Tag::Sequence).then(|| whole.value())
-    }
-    fn element<'a>(reader: &mut SliceReader<'a>) -> Option<(Tag, &'a [u8])> {
-        let element = reader.tlv_bytes().ok()?;
-        Some((AnyRef::from_der(element).ok()?.tag(), element))
-    }
-    let mut outer = SliceReader::new(contents(der)?).ok()?;
-    let mut inner = SliceReader::new(contents(element(&mut outer)?.1)?).ok()?;
-    let first = element(&mut inner)?;
-    let serial = if first.0 == Tag::Integer { first.1 } else { element(&mut inner)?.1 };
-    let mut next = || element(&mut inner).map(|(_, element)| element);
-    let (_, issuer, _, subject, key) = (next()?, next()?, next()?, next()?, next()?);
-    Some(Certificate { serial, issuer, subject, key })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn elements_have_the_shortest_length() {
+        for (length, head) in [
+            (0, &[4, 0][..]),
+            (127, &[4, 127]),
+            (128, &[4, 0x81, 128]),
+            (256, &[4, 0x82, 1, 0]),
+            (65536, &[4, 0x83, 1, 0, 0]),
+        ] {
+            let element = tlv(4, &vec![7; length]);
+            assert!(element.starts_with(head) && element.len() == head.len() + length, "{length}");
+        }
+    }
 
     #[test]
     fn curves_have_openssls_names() {

@@ -40,6 +40,9 @@ mod ica_rsa;
 #[path = "../../fuzz_targets/java_files.rs"]
 mod java_files;
 #[allow(unused_attributes, reason = "a program of its own where it is fuzzed")]
+#[path = "../../fuzz_targets/key_files.rs"]
+mod key_files;
+#[allow(unused_attributes, reason = "a program of its own where it is fuzzed")]
 #[path = "../../fuzz_targets/openssl_cnf.rs"]
 mod openssl_cnf;
 #[allow(unused_attributes, reason = "a program of its own where it is fuzzed")]

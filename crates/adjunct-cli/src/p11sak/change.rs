@@ -1,20 +1,27 @@
-//! `remove-key`, `set-key-attr`, `copy-key`: keys that are there.
+//! Keys and certificates that are there: removed, changed, copied, and public keys made of them.
 
-use super::select::{Counts, Found};
-use super::{Result, Stop, World, bad, id, named, print, say, set_letters};
+use super::kinds::Kind;
+use super::select::{Counts, Found, noun};
+use super::{Result, Stop, World, bad, id, named, number, print, say, set_letters};
+use adjunct_pkcs11::der::Attribute;
 use adjunct_pkcs11_client::sys::*;
 use adjunct_pkcs11_client::{Rv, Template};
 
 impl World<'_> {
-    /// Removes the keys.
+    /// What the objects of this task are called.
+    fn noun(&self) -> &'static str {
+        noun(self.wanted.task.of_certificates())
+    }
+
+    /// Removes the objects.
     pub(super) fn remove(&self) -> Result {
         let mut counts = Counts::default();
-        for Found { object, what, shown, .. } in self.selected(false)? {
-            let name = format!("{what} key object \"{shown}\"");
+        for found in self.selected()? {
+            let name = found.name();
             if !counts.agreed(self.wanted.force, &format!("Are you sure you want to remove {name}"))? {
                 continue;
             }
-            match self.session.destroy(object) {
+            match self.session.destroy(found.object) {
                 Ok(()) => {
                     print(&format!("Successfully removed {name}.\n"))?;
                     counts.done += 1;
@@ -22,18 +29,17 @@ impl World<'_> {
                 Err(rv) => Self::lost(&mut counts, &format!("Failed to remove {name}: C_DestroyObject"), rv),
             }
         }
-        counts.report("key", "removed", "key", "remove")
+        counts.report(self.noun(), "removed", self.noun(), "remove")
     }
 
-    /// What `-A`, `-l` and `-I` change of a key; none, and counted, where it is wrong or nothing.
-    pub(super) fn news(&self, key: &Found, counts: &mut Counts) -> Result<Option<Template>> {
+    /// What `-A`, `-l` and `-I` change of an object; none, and counted, where it is wrong or nothing.
+    pub(super) fn news(&self, found: &Found, counts: &mut Counts) -> Result<Option<Template>> {
         let mut template = Template::new();
         if let Some(letters) = &self.wanted.new_attrs {
-            set_letters(&mut template, letters, Some((key.kind, key.class)), self.wanted.so)
+            set_letters(&mut template, letters, Some((found.kind, found.class)), self.wanted.so)
                 .inspect_err(|_| counts.failed += 1)?;
             if template.is_empty() {
-                let name = format!("{} key object \"{}\"", key.what, key.shown);
-                say(&format!("None of the specified attributes apply to {name}."));
+                say(&format!("None of the specified attributes apply to {}.", found.name()));
                 counts.skipped += 1;
                 return Ok(None);
             }
@@ -47,7 +53,7 @@ impl World<'_> {
         Ok(Some(template))
     }
 
-    /// Changes the keys.
+    /// Changes the objects.
     pub(super) fn set(&self) -> Result {
         let wanted = &self.wanted;
         if wanted.new_attrs.is_none() && wanted.new_label.is_none() && wanted.new_id.is_none() {
@@ -55,13 +61,13 @@ impl World<'_> {
             return Err(bad("'-A'/'--new-attr', '-l'/'--new-label', or '-I'/'--new-id'"));
         }
         let mut counts = Counts::default();
-        for key in self.selected(false)? {
-            let name = format!("{} key object \"{}\"", key.what, key.shown);
+        for found in self.selected()? {
+            let name = found.name();
             if !counts.agreed(wanted.force, &format!("Are you sure you want to change {name}"))? {
                 continue;
             }
-            let Some(template) = self.news(&key, &mut counts)? else { continue };
-            match self.session.change(key.object, &template) {
+            let Some(template) = self.news(&found, &mut counts)? else { continue };
+            match self.session.change(found.object, &template) {
                 Ok(()) => {
                     print(&format!("Successfully changed {name}.\n"))?;
                     counts.done += 1;
@@ -69,19 +75,19 @@ impl World<'_> {
                 Err(rv) => Self::lost(&mut counts, &format!("Failed to change {name}: C_SetAttributeValue"), rv),
             }
         }
-        counts.report("key", "updated", "key", "update")
+        counts.report(self.noun(), "updated", self.noun(), "update")
     }
 
-    /// Copies the keys.
+    /// Copies the objects.
     pub(super) fn copy(&self) -> Result {
         let mut counts = Counts::default();
-        for key in self.selected(false)? {
-            let name = format!("{} key object \"{}\"", key.what, key.shown);
+        for found in self.selected()? {
+            let name = found.name();
             if !counts.agreed(self.wanted.force, &format!("Are you sure you want to copy {name}"))? {
                 continue;
             }
-            let Some(template) = self.news(&key, &mut counts)? else { continue };
-            match self.session.copy(key.object, &template) {
+            let Some(template) = self.news(&found, &mut counts)? else { continue };
+            match self.session.copy(found.object, &template) {
                 Ok(_) => {
                     print(&format!("Successfully copied {name}.\n"))?;
                     counts.done += 1;
@@ -89,39 +95,32 @@ impl World<'_> {
                 Err(rv) => Self::lost(&mut counts, &format!("Failed to copy {name}: C_CopyObject"), rv),
             }
         }
-        counts.report("key", "copied", "key", "copy")
+        counts.report(self.noun(), "copied", self.noun(), "copy")
     }
 
-    /// Makes the public keys of private ones.
+    /// Makes the public keys of private ones, or of certificates.
     pub(super) fn extract(&self) -> Result {
+        let certificates = self.wanted.task.of_certificates();
+        let of = if certificates { "certificate" } else { "private key" };
         let mut counts = Counts::default();
-        for key in self.selected(true)? {
-            let name = format!("{} key object \"{}\"", key.what, key.shown);
+        for found in self.selected()?.iter().filter(|it| certificates || it.class == CKO_PRIVATE_KEY) {
+            let name = found.name();
             let question = format!("Are you sure you want to extract the public key from {name}");
             if !counts.agreed(self.wanted.force, &question)? {
                 continue;
             }
-            let label = self.wanted.new_label.clone().unwrap_or_else(|| format!("{}_pubkey", key.label));
-            let Some(public) = self.public_half(&key) else {
-                say(&format!("Failed to retrieve attribute CKA_PUBLIC_KEY_INFO from {name}"));
+            let public = if certificates { self.key_of_certificate(found) } else { self.public_half(found) };
+            let Some(public) = public else {
+                say(&match certificates {
+                    true => format!("The public key of {name} is of a kind that is not known here."),
+                    false => format!("Failed to retrieve attribute CKA_PUBLIC_KEY_INFO from {name}"),
+                });
                 counts.failed += 1;
                 continue;
             };
-            let mut template = Template::new();
-            template.set(CKA_CLASS, &CKO_PUBLIC_KEY.to_ne_bytes());
-            template.set_flag(CKA_TOKEN, true);
-            public.iter().for_each(|(kind, value)| template.set(*kind, value));
-            template.set(CKA_LABEL, label.as_bytes());
-            let id_of = self.bytes(key.object, CKA_ID);
-            if !id_of.is_empty() {
-                template.set(CKA_ID, &id_of);
-            }
-            if let Some(text) = &self.wanted.new_id {
-                template.set(CKA_ID, &id(text)?);
-            }
-            if let Some(letters) = &self.wanted.new_attrs {
-                set_letters(&mut template, letters, Some((key.kind, CKO_PUBLIC_KEY)), self.wanted.so)?;
-            }
+            let key_type = public.iter().find(|(kind, _)| *kind == CKA_KEY_TYPE).and_then(|(_, value)| number(value));
+            let Some(kind) = key_type.and_then(Kind::of) else { return Err(Stop::Rv(CKR_KEY_TYPE_INCONSISTENT)) };
+            let (label, template) = self.public_key(found, kind, &public)?;
             match self.session.create(&template) {
                 Ok(_) => {
                     let label = crate::escape::shown(&label);
@@ -131,20 +130,42 @@ impl World<'_> {
                     counts.done += 1;
                 }
                 Err(Rv(rv)) => {
-                    let kind = key.kind.name;
-                    say(&format!("Public key extraction of a {kind} key failed: {}", named(rv)));
+                    let what = found.kind.name;
+                    say(&format!("Public key extraction of a {what} {} failed: {}", self.noun(), named(rv)));
                     counts.failed += 1;
                 }
             }
         }
         print(&format!("{} public key object(s) extracted.\n", counts.done))?;
         if counts.skipped > 0 {
-            print(&format!("{} private key object(s) skipped.\n", counts.skipped))?;
+            print(&format!("{} {of} object(s) skipped.\n", counts.skipped))?;
         }
         if counts.failed > 0 {
-            print(&format!("{} private key object(s) failed to export the public key.\n", counts.failed))?;
+            print(&format!("{} {of} object(s) failed to export the public key.\n", counts.failed))?;
             return Err(Stop::Rv(CKR_FUNCTION_FAILED));
         }
         Ok(())
+    }
+
+    /// The public key of a private one or of a certificate, as it is to be made, and its label.
+    fn public_key(&self, of: &Found, kind: &Kind, public: &[Attribute]) -> Result<(String, Template)> {
+        let wanted = &self.wanted;
+        let label = wanted.new_label.clone().unwrap_or_else(|| format!("{}_pubkey", of.label));
+        let mut template = Template::new();
+        template.set(CKA_CLASS, &CKO_PUBLIC_KEY.to_ne_bytes());
+        template.set_flag(CKA_TOKEN, true);
+        public.iter().for_each(|(kind, value)| template.set(*kind, value));
+        template.set(CKA_LABEL, label.as_bytes());
+        let id_of = self.bytes(of.object, CKA_ID);
+        if !id_of.is_empty() {
+            template.set(CKA_ID, &id_of);
+        }
+        if let Some(text) = &wanted.new_id {
+            template.set(CKA_ID, &id(text)?);
+        }
+        if let Some(letters) = &wanted.new_attrs {
+            set_letters(&mut template, letters, Some((kind, CKO_PUBLIC_KEY)), wanted.so)?;
+        }
+        Ok((label, template))
     }
 }

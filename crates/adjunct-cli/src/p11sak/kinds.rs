@@ -1,4 +1,4 @@
-//! The types of keys that p11sak knows, and the letters of their attributes.
+//! The types of objects that p11sak knows, and the letters of their attributes.
 
 use adjunct_pkcs11_client::sys::*;
 
@@ -105,7 +105,23 @@ pub(super) const KINDS: [Kind; 22] = [
     pair("ml-kem", "ML-KEM", CKK_ML_KEM, CKM_ML_KEM_KEY_PAIR_GEN, Size::None, Uses { encapsulate: true, ..NONE }),
 ];
 
+/// Certificates, of the one type that there is.
+pub(super) static X509: Kind = Kind {
+    word: "x509",
+    name: "X.509",
+    key_type: CK_UNAVAILABLE_INFORMATION,
+    generate: CK_UNAVAILABLE_INFORMATION,
+    pair: false,
+    size: Size::None,
+    uses: NONE,
+};
+
 impl Kind {
+    /// A type of keys by the name that is printed, in any case.
+    pub(super) fn named(name: &str) -> Option<&'static Kind> {
+        KINDS.iter().find(|kind| kind.name.eq_ignore_ascii_case(name))
+    }
+
     pub(super) fn of(key_type: CK_KEY_TYPE) -> Option<&'static Kind> {
         KINDS.iter().find(|kind| kind.key_type == key_type)
     }
@@ -116,6 +132,7 @@ impl Kind {
             CKO_SECRET_KEY => letter.secret,
             CKO_PUBLIC_KEY => letter.public,
             CKO_PRIVATE_KEY => letter.private,
+            CKO_CERTIFICATE => letter.certificate,
             _ => false,
         };
         of_class
@@ -130,7 +147,7 @@ impl Kind {
     }
 }
 
-/// A flag among a key's attributes, and its letter.
+/// A flag among an object's attributes, and its letter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Letter {
     pub letter: char,
@@ -139,6 +156,7 @@ pub(super) struct Letter {
     secret: bool,
     public: bool,
     private: bool,
+    pub certificate: bool,
     /// Whether it can be set, rather than only looked for.
     pub settable: bool,
 }
@@ -153,6 +171,7 @@ macro_rules! letters {
             secret: $of & 4 != 0,
             public: $of & 2 != 0,
             private: $of & 1 != 0,
+            certificate: $of & 8 != 0,
             settable: $settable,
         }),*];
     };
@@ -163,11 +182,11 @@ const PROTKEY_EXTRACTABLE: CK_ATTRIBUTE_TYPE = CKA_VENDOR_DEFINED + 0x1000c;
 const PROTKEY_NEVER_EXTRACTABLE: CK_ATTRIBUTE_TYPE = CKA_VENDOR_DEFINED + 0x1000d;
 
 letters! {
-    'P' CKA_PRIVATE CKA_PRIVATE, 7 true;
+    'P' CKA_PRIVATE CKA_PRIVATE, 15 true;
     'L' CKA_LOCAL CKA_LOCAL, 7 false;
-    'M' CKA_MODIFIABLE CKA_MODIFIABLE, 7 true;
-    'B' CKA_COPYABLE CKA_COPYABLE, 7 true;
-    'Y' CKA_DESTROYABLE CKA_DESTROYABLE, 7 true;
+    'M' CKA_MODIFIABLE CKA_MODIFIABLE, 15 true;
+    'B' CKA_COPYABLE CKA_COPYABLE, 15 true;
+    'Y' CKA_DESTROYABLE CKA_DESTROYABLE, 15 true;
     'R' CKA_DERIVE CKA_DERIVE, 5 true;
     'E' CKA_ENCRYPT CKA_ENCRYPT, 6 true;
     'D' CKA_DECRYPT CKA_DECRYPT, 5 true;
@@ -181,7 +200,7 @@ letters! {
     'A' CKA_ALWAYS_SENSITIVE CKA_ALWAYS_SENSITIVE, 5 false;
     'X' CKA_EXTRACTABLE CKA_EXTRACTABLE, 5 true;
     'N' CKA_NEVER_EXTRACTABLE CKA_NEVER_EXTRACTABLE, 5 false;
-    'T' CKA_TRUSTED CKA_TRUSTED, 6 true;
+    'T' CKA_TRUSTED CKA_TRUSTED, 14 true;
     'I' CKA_WRAP_WITH_TRUSTED CKA_WRAP_WITH_TRUSTED, 5 true;
     'H' CKA_ALWAYS_AUTHENTICATE CKA_ALWAYS_AUTHENTICATE, 1 true;
     'J' CKA_ENCAPSULATE CKA_ENCAPSULATE, 2 true;
@@ -197,7 +216,29 @@ impl Letter {
     }
 }
 
-/// Attributes beside the flags, as they are listed, of the classes given as above.
+/// Attributes of certificates beside the flags, as they are listed.
+pub(super) const CERTIFICATE_DETAILS: &[(&str, CK_ATTRIBUTE_TYPE)] = &[
+    ("CKA_LABEL", CKA_LABEL),
+    ("CKA_CLASS", CKA_CLASS),
+    ("CKA_CERTIFICATE_TYPE", CKA_CERTIFICATE_TYPE),
+    ("CKA_CERTIFICATE_CATEGORY", CKA_CERTIFICATE_CATEGORY),
+    ("CKA_CHECK_VALUE", CKA_CHECK_VALUE),
+    ("CKA_START_DATE", CKA_START_DATE),
+    ("CKA_END_DATE", CKA_END_DATE),
+    ("CKA_PUBLIC_KEY_INFO", CKA_PUBLIC_KEY_INFO),
+    ("CKA_SUBJECT", CKA_SUBJECT),
+    ("CKA_ID", CKA_ID),
+    ("CKA_ISSUER", CKA_ISSUER),
+    ("CKA_SERIAL_NUMBER", CKA_SERIAL_NUMBER),
+    ("CKA_VALUE", CKA_VALUE),
+    ("CKA_NAME_HASH_ALGORITHM", CKA_NAME_HASH_ALGORITHM),
+    ("CKA_HASH_OF_SUBJECT_PUBLIC_KEY", CKA_HASH_OF_SUBJECT_PUBLIC_KEY),
+    ("CKA_HASH_OF_ISSUER_PUBLIC_KEY", CKA_HASH_OF_ISSUER_PUBLIC_KEY),
+    ("CKA_URL", CKA_URL),
+    ("CKA_JAVA_MIDP_SECURITY_DOMAIN", CKA_JAVA_MIDP_SECURITY_DOMAIN),
+];
+
+/// Attributes of keys beside the flags, as they are listed: of secret keys (4), public keys (2), private keys (1).
 pub(super) const DETAILS: &[(&str, CK_ATTRIBUTE_TYPE, u8)] = &[
     ("CKA_LABEL", CKA_LABEL, 7),
     ("CKA_CLASS", CKA_CLASS, 7),

@@ -2,6 +2,7 @@
 
 use super::select::{Counts, Found, ask};
 use super::{Result, Stop, World, bad, pem, print, say};
+use crate::pem::encrypted;
 use adjunct_pkcs11::der::{self, Attribute};
 use adjunct_pkcs11_client::sys::*;
 use adjunct_pkcs11_client::{PARTS, Rv};
@@ -59,7 +60,7 @@ impl World<'_> {
     }
 
     /// The file's contents for a key; none where it has no such form.
-    fn contents(&self, key: &Found) -> std::result::Result<Option<Zeroizing<Vec<u8>>>, Rv> {
+    fn contents(&self, key: &Found, password: Option<&[u8]>) -> std::result::Result<Option<Zeroizing<Vec<u8>>>, Rv> {
         if !key.kind.pair {
             return self.session.attribute(key.object, CKA_VALUE).map(Some);
         }
@@ -67,7 +68,30 @@ impl World<'_> {
             return Ok(self.info(key).map(|der| pem::text("PUBLIC KEY", &der)));
         }
         let parts = self.parts(key)?;
-        Ok(der::of_private_key(&parts).map(|der| pem::text("PRIVATE KEY", &der)))
+        let sealed = |der: Zeroizing<Vec<u8>>| match password {
+            Some(password) => encrypted::seal(&der, password).map(|der| pem::text(encrypted::LABEL, &der)),
+            None => Some(pem::text("PRIVATE KEY", &der)),
+        };
+        Ok(der::of_private_key(&parts).and_then(sealed))
+    }
+
+    /// The object's URI, as OpenSSL's pkcs11-provider reads it in the place of a key.
+    pub(super) fn uri_pem(&self, found: &Found) -> Result<Zeroizing<Vec<u8>>> {
+        const VERSION: &[u8] = b"PKCS#11 Provider URI v1.0";
+        let uri = self.uri(found)?.to_string();
+        let texts = [(0x1a, VERSION), (0x0c, uri.as_bytes())].map(|(tag, text)| der::tlv(tag, text));
+        Ok(pem::text("PKCS#11 PROVIDER URI", &der::tlv(0x30, &texts.concat())))
+    }
+
+    /// Writes to the file, or behind what was written; where it is new it is nobody else's to read.
+    pub(super) fn write(&self, contents: &[u8], fresh: bool) -> Result {
+        let mut how = OpenOptions::new();
+        how.create(true).write(true).append(!fresh).truncate(fresh).mode(0o600);
+        how.open(&self.wanted.file).and_then(|mut to| to.write_all(contents)).map_err(|error| {
+            let file = crate::escape::shown(self.wanted.file.as_os_str());
+            say(&format!("Failed to write to file '{file}': {}", crate::failure::cause(&error)));
+            Stop::Rv(CKR_ARGUMENTS_BAD)
+        })
     }
 
     /// Exports the keys.
@@ -78,9 +102,18 @@ impl World<'_> {
             let words = if wanted.spki { "Either '-o'/'--opaque' or '-S'/'--spki' can be specified." } else { OPAQUE };
             return Err(bad(words));
         }
+        for (also, option) in [(wanted.spki, "'-S'/'--spki'"), (wanted.uri_pem, "'-u'/'--uri-pem'")] {
+            if wanted.encrypted_pem && also {
+                return Err(bad(&format!("Option '--encrypted-pem' is not allowed with {option}")));
+            }
+        }
+        let keys = self.selected()?;
+        let private = keys.iter().any(|key| key.class == CKO_PRIVATE_KEY);
+        let password = if wanted.encrypted_pem && private { Some(self.password()?) } else { None };
+        let password = password.as_ref().map(|password| password.as_slice());
         let (mut counts, mut last) = (Counts::default(), Last::Nothing);
-        for key in self.selected(false)? {
-            let name = format!("{} key object \"{}\"", key.what, key.shown);
+        for key in keys {
+            let name = key.name();
             if !counts.agreed(wanted.force, &format!("Are you sure you want to export {name}"))? {
                 continue;
             }
@@ -90,7 +123,8 @@ impl World<'_> {
                 continue;
             }
             let mut fresh = last == Last::Nothing;
-            if let Some(words) = clash(last, key.kind.pair) {
+            let pem = key.kind.pair || wanted.uri_pem;
+            if let Some(words) = clash(last, pem) {
                 print(words)?;
                 fresh = true;
                 let question = "Overwrite the previously exported key(s) [y/n]? ";
@@ -99,7 +133,8 @@ impl World<'_> {
                     continue;
                 }
             }
-            let contents = match self.contents(&key) {
+            let contents = if wanted.uri_pem { Ok(Some(self.uri_pem(&key)?)) } else { self.contents(&key, password) };
+            let contents = match contents {
                 Ok(Some(contents)) => contents,
                 Ok(None) => {
                     say(&format!("Failed to write {name} to PEM file '{file}'."));
@@ -117,19 +152,10 @@ impl World<'_> {
                     continue;
                 }
             };
-            // Nobody else's to read, where it is new.
-            let mut how = OpenOptions::new();
-            how.create(true).write(true).append(!fresh).truncate(fresh).mode(0o600);
-            let written = how.open(&wanted.file).and_then(|mut to| to.write_all(&contents));
-            if let Err(error) = written {
-                let cause = crate::failure::cause(&error);
-                say(&format!("Failed to open PEM file '{file}'."));
-                say(&cause);
-                return Err(Stop::Rv(CKR_ARGUMENTS_BAD));
-            }
+            self.write(&contents, fresh)?;
             print(&format!("Successfully exported {name} to file '{file}'.\n"))?;
             counts.done += 1;
-            last = if key.kind.pair { Last::Pem } else { Last::Binary };
+            last = if pem { Last::Pem } else { Last::Binary };
         }
         counts.report("key", "exported", "key", "export")
     }

@@ -1,10 +1,11 @@
-//! `list-key`: a line for each key, or all its attributes.
+//! `list-key`: a line for each key, or all its attributes; and attributes' values, of certificates as well.
 
 use super::kinds::{DETAILS, LETTERS, class_bit};
 use super::select::Found;
 use super::{Result, World, bad, number, print};
 use crate::pkcsconf::show::mechanism_name;
 use crate::pkcsconf::uri::Uri;
+use adjunct_pkcs11::der::one_line;
 use adjunct_pkcs11_client::Rv;
 use adjunct_pkcs11_client::sys::*;
 use std::cmp::Ordering;
@@ -16,10 +17,10 @@ const TYPE: usize = 22;
 const FIELDS: usize = 4;
 
 /// What keys are sorted by: the field, and whether from the last to the first.
-type Order = Vec<(char, bool)>;
+pub(super) type Order = Vec<(char, bool)>;
 
-/// The fields of `-S`.
-fn order(text: &str) -> Result<Order> {
+/// The fields of `-S`, each one of those `known`.
+pub(super) fn order(text: &str, known: &str) -> Result<Order> {
     let mut order = Order::new();
     for field in text.split(',').filter(|field| !field.is_empty()) {
         if order.len() == FIELDS {
@@ -28,7 +29,7 @@ fn order(text: &str) -> Result<Order> {
         let shown = |text: &str| crate::escape::shown(text);
         let mut letters = field.chars();
         let letter = letters.next().unwrap_or_default();
-        if !"lkcs".contains(letter.to_ascii_lowercase()) {
+        if !known.contains(letter.to_ascii_lowercase()) {
             return Err(bad(&format!("Invalid sort field designator: '{}'.", shown(&letter.to_string()))));
         }
         let rest = letters.as_str();
@@ -68,14 +69,14 @@ fn compare(order: &Order, a: &Found, b: &Found) -> Ordering {
 impl World<'_> {
     /// Lists the keys.
     pub(super) fn list(&self) -> Result {
-        let order = self.wanted.sort.as_deref().map(order).transpose()?.unwrap_or_default();
+        let order = self.wanted.sort.as_deref().map(|text| order(text, "lkcs")).transpose()?.unwrap_or_default();
         if !self.wanted.long {
             let letters: String = LETTERS.iter().map(|letter| format!("{} ", letter.letter)).collect();
             let rule = "--".repeat(LETTERS.len());
             let (types, labels) = ("-".repeat(TYPE), "-".repeat(20));
             print(&format!("| {letters}| {:>TYPE$} | LABEL\n|-{rule}+-{types}-+{labels}\n", "KEY TYPE"))?;
         }
-        let mut found = self.selected(false)?;
+        let mut found = self.selected()?;
         found.sort_by(|a, b| compare(&order, a, b));
         for key in &found {
             let text = if self.wanted.long { self.details(key)? } else { self.row(key) };
@@ -92,20 +93,23 @@ impl World<'_> {
         }
     }
 
+    /// A flag in the table.
+    pub(super) fn flag_cell(&self, found: &Found, kind: CK_ATTRIBUTE_TYPE) -> &'static str {
+        match self.flag(found, kind) {
+            Some(true) => "1 ",
+            Some(false) => "0 ",
+            None => "- ",
+        }
+    }
+
     fn row(&self, key: &Found) -> String {
-        let cell = |letter| {
-            let value = if key.kind.has(letter, key.class) { self.flag(key, letter.kind) } else { None };
-            match value {
-                Some(true) => "1 ",
-                Some(false) => "0 ",
-                None => "- ",
-            }
-        };
+        let cell = |letter| if key.kind.has(letter, key.class) { self.flag_cell(key, letter.kind) } else { "- " };
         let cells: String = LETTERS.iter().map(cell).collect();
         format!("| {cells}| {:>TYPE$} | \"{}\"\n", key.what, key.shown)
     }
 
-    fn uri(&self, key: &Found) -> Result<Uri> {
+    /// The object's URI.
+    pub(super) fn uri(&self, key: &Found) -> Result<Uri> {
         let slot = self.wanted.slot;
         let (info, of_slot) = (self.module.info(), self.module.slot_info(slot));
         let mut uri = Uri::new();
@@ -130,20 +134,28 @@ impl World<'_> {
         let kind = match key.class {
             CKO_PUBLIC_KEY => "public",
             CKO_PRIVATE_KEY => "private",
+            CKO_CERTIFICATE => "cert",
             _ => "secret-key",
         };
         let id = self.bytes(key.object, CKA_ID);
         Ok(uri.bytes("id", &id).text("object", key.label.as_bytes()).text("type", kind.as_bytes()))
     }
 
-    fn details(&self, key: &Found) -> Result<String> {
+    /// What stands above the attributes that are no flags.
+    pub(super) fn head(&self, key: &Found) -> Result<String> {
         let mut text = format!("Label: \"{}\"\n    URI: {}\n", key.shown, self.uri(key)?);
-        text += &format!("    Key: {}\n    Attributes:\n        CKA_TOKEN: CK_TRUE\n", key.what);
+        let what = if key.class == CKO_CERTIFICATE { "Certificate" } else { "Key" };
+        text += &format!("    {what}: {}\n    Attributes:\n        CKA_TOKEN: CK_TRUE\n", key.what);
         for letter in LETTERS.iter().filter(|letter| key.kind.has(letter, key.class)) {
             if let Some(value) = self.flag(key, letter.kind) {
                 let _ = writeln!(text, "        {}: {}", letter.name, if value { "CK_TRUE" } else { "CK_FALSE" });
             }
         }
+        Ok(text)
+    }
+
+    fn details(&self, key: &Found) -> Result<String> {
+        let mut text = self.head(key)?;
         for (name, kind, of) in DETAILS {
             if of & class_bit(key.class) == 0 || !key.kind.has_detail(*kind, key.class) {
                 continue;
@@ -162,21 +174,41 @@ impl World<'_> {
 }
 
 /// An attribute's value as it is listed, none where it has another form.
-fn value_of(kind: CK_ATTRIBUTE_TYPE, value: &[u8]) -> Option<String> {
+pub(super) fn value_of(kind: CK_ATTRIBUTE_TYPE, value: &[u8]) -> Option<String> {
     let name_of = |number, name: Option<&'static str>| format!("{} (0x{number:X})", name.unwrap_or("UNKNOWN"));
     match kind {
-        CKA_LABEL if value.is_empty() => Some("[no value]".to_owned()),
-        CKA_LABEL => Some(format!("\"{}\"", crate::escape::shown(&*String::from_utf8_lossy(value)))),
+        CKA_LABEL | CKA_URL if value.is_empty() => Some("[no value]".to_owned()),
+        CKA_LABEL | CKA_URL => Some(format!("\"{}\"", crate::escape::shown(&*String::from_utf8_lossy(value)))),
         CKA_CLASS => {
             let class = number(value)?;
             let name = match class {
                 CKO_SECRET_KEY => "CKO_SECRET_KEY",
                 CKO_PUBLIC_KEY => "CKO_PUBLIC_KEY",
+                CKO_CERTIFICATE => "CKO_CERTIFICATE",
                 _ => "CKO_PRIVATE_KEY",
             };
             Some(name_of(class, Some(name)))
         }
         CKA_KEY_TYPE => number(value).map(|kind| name_of(kind, adjunct_pkcs11::names::key_type(kind))),
+        CKA_CERTIFICATE_TYPE => number(value).map(|kind| match kind {
+            CKC_X_509 => name_of(kind, Some("CKC_X_509")),
+            kind => format!("0x{kind:X}"),
+        }),
+        CKA_CERTIFICATE_CATEGORY => number(value).map(|category| match category {
+            CK_CERTIFICATE_CATEGORY_UNSPECIFIED => "CK_CERTIFICATE_CATEGORY_UNSPECIFIED".to_owned(),
+            CK_CERTIFICATE_CATEGORY_TOKEN_USER => "CK_CERTIFICATE_CATEGORY_TOKEN_USER".to_owned(),
+            CK_CERTIFICATE_CATEGORY_AUTHORITY => "CK_CERTIFICATE_CATEGORY_AUTHORITY".to_owned(),
+            CK_CERTIFICATE_CATEGORY_OTHER_ENTITY => "CK_CERTIFICATE_CATEGORY_OTHER_ENTITY".to_owned(),
+            other => format!("0x{other:X}"),
+        }),
+        CKA_JAVA_MIDP_SECURITY_DOMAIN => number(value).map(|domain| match domain {
+            CK_SECURITY_DOMAIN_UNSPECIFIED => "CK_SECURITY_DOMAIN_UNSPECIFIED".to_owned(),
+            CK_SECURITY_DOMAIN_MANUFACTURER => "CK_SECURITY_DOMAIN_MANUFACTURER".to_owned(),
+            CK_SECURITY_DOMAIN_OPERATOR => "CK_SECURITY_DOMAIN_OPERATOR".to_owned(),
+            CK_SECURITY_DOMAIN_THIRD_PARTY => "CK_SECURITY_DOMAIN_THIRD_PARTY".to_owned(),
+            other => format!("0x{other:X}"),
+        }),
+        CKA_NAME_HASH_ALGORITHM => number(value).map(|number| name_of(number, mechanism_name(number))),
         CKA_KEY_GEN_MECHANISM => number(value).map(|number| match number {
             CK_UNAVAILABLE_INFORMATION => "[information unavailable]".to_owned(),
             number => name_of(number, mechanism_name(number)),
@@ -194,6 +226,10 @@ fn value_of(kind: CK_ATTRIBUTE_TYPE, value: &[u8]) -> Option<String> {
         }
         CKA_MODULUS_BITS | CKA_VALUE_LEN | CKA_PARAMETER_SET => number(value).map(|n| format!("{n} (0x{n:X})")),
         _ if value.is_empty() => Some("[no value]".to_owned()),
+        CKA_SUBJECT | CKA_ISSUER => Some(match one_line(value) {
+            Some(name) => format!("{name}\n            len={} value:{}", value.len(), dump(value)),
+            None => format!("len={} value:{}", value.len(), dump(value)),
+        }),
         CKA_EC_PARAMS => Some(format!("{}len={} value:{}", curve(value), value.len(), dump(value))),
         _ => Some(format!("len={} value:{}", value.len(), dump(value))),
     }

@@ -54,7 +54,13 @@ impl World<'_> {
     }
 
     /// What every new key has: a label, what the letters and the identifier say.
-    fn template(&self, kind: &Kind, class: CK_OBJECT_CLASS, label: &str, letters: Option<&str>) -> Result<Template> {
+    pub(super) fn template(
+        &self,
+        kind: &Kind,
+        class: CK_OBJECT_CLASS,
+        label: &str,
+        letters: Option<&str>,
+    ) -> Result<Template> {
         let mut template = Template::new();
         template.set(CKA_LABEL, label.as_bytes());
         template.set_flag(CKA_TOKEN, true);
@@ -146,7 +152,7 @@ impl World<'_> {
             return Err(bad(&format!("No support for importing {} key from file '{file}'", kind.name)));
         }
         let bytes = files::read(&self.wanted.file, LONGEST).map(Zeroizing::new).map_err(|failure| {
-            say(&format!("Failed to open file '{file}': {failure}"));
+            say(&format!("Failed to open file '{file}': {}", crate::failure::cause(&failure)));
             Stop::Rv(CKR_ARGUMENTS_BAD)
         })?;
         let class = match self.wanted.args.first().map(String::as_str) {
@@ -164,10 +170,15 @@ impl World<'_> {
         } else {
             let private = class == CKO_PRIVATE_KEY;
             let half = if private { "private" } else { "public" };
-            let attributes = pem::key(&bytes, private).map_err(|why| {
+            let unread = |why: &str| {
                 say(&format!("Failed to read PEM file '{file}': {why}"));
-                Stop::Rv(CKR_ARGUMENTS_BAD)
-            })?;
+                Stop::Rv(CKR_FUNCTION_FAILED)
+            };
+            let mut key = pem::Key::find(&bytes, private).map_err(unread)?;
+            if key.is_encrypted() {
+                key.open(&self.password()?).map_err(unread)?;
+            }
+            let attributes = key.attributes().map_err(unread)?;
             let same = attributes
                 .iter()
                 .any(|(attribute, value)| *attribute == CKA_KEY_TYPE && super::number(value) == Some(kind.key_type));

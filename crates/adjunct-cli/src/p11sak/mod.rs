@@ -1,8 +1,9 @@
-//! `p11sak`: makes, lists, changes, imports, exports and removes keys of a token, with the commands, options, words and exit statuses of
-//! openCryptoki's (version 3.27; its help is our own).
+//! `p11sak`: makes, lists, changes, imports, exports, wraps and removes keys and certificates of a token, with the commands, options, words
+//! and exit statuses of openCryptoki's (version 3.27; its help is our own).
 //!
-//! Works with any module (`PKCSLIB`). Certificates, wrapping, DH, DSA and IBM's own types of keys are left out, and said to be.
+//! Works with any module (`PKCSLIB`). DH, DSA, wrapping by two mechanisms at once and IBM's own types of keys are left out, and said to be.
 
+mod certs;
 mod change;
 mod kinds;
 mod leave;
@@ -11,15 +12,19 @@ mod make;
 mod options;
 mod pem;
 mod select;
+mod tasks;
+mod wrap;
 
 use crate::pkcsconf::show::return_value;
 use crate::pkcsconf::{self, prompt};
 use crate::{Failure, failure, output};
 use adjunct_pkcs11_client::sys::*;
 use adjunct_pkcs11_client::{Module, Rv, Session, Template};
-pub(crate) use options::{Request, command};
-use options::{Task, Wanted};
+pub(crate) use options::Request;
+use options::Wanted;
 use std::process::ExitCode;
+use tasks::Task;
+pub(crate) use tasks::command;
 
 const NAME: &str = "p11sak";
 /// The status where that of a return value would be taken for success.
@@ -112,12 +117,17 @@ impl Request {
         let done = match task {
             Task::Generate => world.generate(),
             Task::List => world.list(),
-            Task::Remove => world.remove(),
-            Task::Set => world.set(),
-            Task::Copy => world.copy(),
+            Task::ListCert => world.list_certificates(),
+            Task::Remove | Task::RemoveCert => world.remove(),
+            Task::Set | Task::SetCert => world.set(),
+            Task::Copy | Task::CopyCert => world.copy(),
             Task::Import => world.import(),
+            Task::ImportCert => world.import_certificate(),
             Task::Export => world.export(),
-            Task::Extract => world.extract(),
+            Task::ExportCert => world.export_certificates(),
+            Task::Extract | Task::ExtractCert => world.extract(),
+            Task::Wrap => world.wrap(),
+            Task::Unwrap => world.unwrap(),
         };
         if let Err(Stop::Rv(rv)) = &done {
             say(&format!("Failed to perform the '{word}' command: {}", return_value(*rv)));
@@ -160,7 +170,27 @@ fn pin(wanted: &Wanted) -> Result<Option<prompt::Line>> {
     }
 }
 
-/// Sets the flags of attribute letters, as far as keys of this type and class have them, or all.
+impl World<'_> {
+    /// The password of the PEM file: of the command line or of the environment, or one that is asked for.
+    fn password(&self) -> Result<prompt::Line> {
+        let of_environment = || {
+            use std::os::unix::ffi::OsStringExt;
+            let names = ["PKCS11_PEM_PASSWORD", "P11SAK_PEM_PASSWORD"];
+            names.iter().find_map(std::env::var_os).map(|password| prompt::Line::new(password.into_vec()))
+        };
+        let given = self.wanted.password.clone().or_else(of_environment);
+        if let Some(password) = given.filter(|_| !self.wanted.force_password_prompt) {
+            return Ok(password);
+        }
+        let file = crate::escape::shown(self.wanted.file.as_os_str());
+        prompt::pin(&format!("Please enter PEM password for '{file}': "))?.ok_or_else(|| {
+            say("Failed to prompt for PEM password: standard input has ended.");
+            Stop::Rv(CKR_FUNCTION_FAILED)
+        })
+    }
+}
+
+/// Sets the flags of attribute letters, as far as objects of this type and class have them, or all.
 fn set_letters(
     template: &mut Template,
     letters: &str,

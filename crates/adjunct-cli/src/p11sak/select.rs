@@ -1,13 +1,13 @@
-//! Keys that are selected, one after the other, each after a question where that is wanted.
+//! Objects that are selected, one after the other, each after a question where that is wanted.
 
-use super::kinds::{Kind, Size};
+use super::kinds::{Kind, Size, X509};
 use super::options::Selected;
 use super::{Result, Stop, World, failed, id, number, print, say, set_letters};
 use crate::pkcsconf::prompt;
 use adjunct_pkcs11_client::sys::*;
 use adjunct_pkcs11_client::{Rv, Template};
 
-/// A key that was found.
+/// A key or a certificate that was found.
 pub(super) struct Found {
     pub object: CK_OBJECT_HANDLE,
     pub class: CK_OBJECT_CLASS,
@@ -20,7 +20,27 @@ pub(super) struct Found {
     pub what: String,
 }
 
-/// What became of keys.
+impl Found {
+    /// What it is called in what is said, such as `AES 256 key object "mine"`.
+    pub(super) fn name(&self) -> String {
+        format!("{} {} object \"{}\"", self.what, noun(self.class == CKO_CERTIFICATE), self.shown)
+    }
+}
+
+/// What objects are called.
+pub(super) const fn noun(certificate: bool) -> &'static str {
+    if certificate { "certificate" } else { "key" }
+}
+
+/// What objects are looked for by.
+pub(super) struct Filter<'a> {
+    pub selected: Selected,
+    pub label: Option<&'a str>,
+    pub id: Option<&'a str>,
+    pub attrs: Option<&'a str>,
+}
+
+/// What became of objects.
 #[derive(Default)]
 pub(super) struct Counts {
     pub done: usize,
@@ -44,7 +64,7 @@ impl Counts {
         Ok(())
     }
 
-    /// Whether to go on with a key, and the count of those left alone.
+    /// Whether to go on with an object, and the count of those left alone.
     pub(super) fn agreed(&mut self, force: bool, question: &str) -> Result<bool> {
         let go_on = match self.all {
             Some(all) => all,
@@ -77,41 +97,56 @@ pub(super) fn ask(question: &str, letters: &str) -> Result<Option<char>> {
 }
 
 impl World<'_> {
-    /// A key's attribute, empty where it has none.
+    /// An object's attribute, empty where it has none.
     pub(super) fn bytes(&self, object: CK_OBJECT_HANDLE, kind: CK_ATTRIBUTE_TYPE) -> Vec<u8> {
         self.session.attribute(object, kind).map(|value| value.to_vec()).unwrap_or_default()
     }
 
-    /// The keys that the command line selects, in the token's order.
-    pub(super) fn selected(&self, private_only: bool) -> Result<Vec<Found>> {
+    /// The objects that the command line selects, in the token's order.
+    pub(super) fn selected(&self) -> Result<Vec<Found>> {
         let wanted = &self.wanted;
+        self.matching(&Filter {
+            selected: wanted.selected,
+            label: wanted.label.as_deref(),
+            id: wanted.id.as_deref(),
+            attrs: wanted.attrs.as_deref(),
+        })
+    }
+
+    /// The objects that a filter lets through, in the token's order.
+    pub(super) fn matching(&self, filter: &Filter<'_>) -> Result<Vec<Found>> {
         let mut template = Template::new();
         template.set_flag(CKA_TOKEN, true);
-        match wanted.selected {
+        let certificates = filter.selected == Selected::Certificates;
+        match filter.selected {
             Selected::All => {}
             Selected::Class(class) => template.set(CKA_CLASS, &class.to_ne_bytes()),
             Selected::Of(kind) => template.set(CKA_KEY_TYPE, &kind.key_type.to_ne_bytes()),
+            Selected::Certificates => {
+                template.set(CKA_CLASS, &CKO_CERTIFICATE.to_ne_bytes());
+                template.set(CKA_CERTIFICATE_TYPE, &CKC_X_509.to_ne_bytes());
+            }
         }
-        let pattern = wanted.label.as_deref().filter(|label| label.contains(['*', '?', '\\']));
-        if let (Some(label), None) = (&wanted.label, pattern) {
+        let pattern = filter.label.filter(|label| label.contains(['*', '?', '\\']));
+        if let (Some(label), None) = (filter.label, pattern) {
             template.set(CKA_LABEL, label.as_bytes());
         }
-        if let Some(text) = &wanted.id {
+        if let Some(text) = filter.id {
             template.set(CKA_ID, &id(text)?);
         }
-        if let Some(letters) = &wanted.attrs {
-            set_letters(&mut template, letters, None, wanted.so)?;
+        if let Some(letters) = filter.attrs {
+            set_letters(&mut template, letters, None, self.wanted.so)?;
         }
         let objects = self.session.find(&template).map_err(failed("Failed to find objects: C_FindObjects"))?;
         let mut found = Vec::new();
         for object in objects {
             let class = number(&self.bytes(object, CKA_CLASS)).unwrap_or(CK_UNAVAILABLE_INFORMATION);
-            let is_key = if private_only {
-                class == CKO_PRIVATE_KEY
-            } else {
-                matches!(class, CKO_SECRET_KEY | CKO_PUBLIC_KEY | CKO_PRIVATE_KEY)
+            let expected = match class {
+                CKO_CERTIFICATE => certificates,
+                CKO_SECRET_KEY | CKO_PUBLIC_KEY | CKO_PRIVATE_KEY => !certificates,
+                _ => false,
             };
-            if !is_key {
+            if !expected {
                 continue;
             }
             let label = self.bytes(object, CKA_LABEL);
@@ -131,6 +166,9 @@ impl World<'_> {
 
     fn known(&self, object: CK_OBJECT_HANDLE, class: CK_OBJECT_CLASS, label: String) -> Result<Found> {
         let shown = crate::escape::shown(&label);
+        if class == CKO_CERTIFICATE {
+            return Ok(Found { object, class, kind: &X509, size: 0, label, shown, what: X509.name.to_owned() });
+        }
         let key_type = number(&self.bytes(object, CKA_KEY_TYPE)).unwrap_or(CK_UNAVAILABLE_INFORMATION);
         let Some(kind) = Kind::of(key_type) else {
             say(&format!("Object \"{shown}\" has an unsupported type: {key_type}"));
@@ -151,7 +189,7 @@ impl World<'_> {
         Ok(Found { object, class, kind, size, label, shown, what })
     }
 
-    /// Says why something of a key failed, and counts it.
+    /// Says why something of an object failed, and counts it.
     pub(super) fn lost(counts: &mut Counts, what: &str, Rv(rv): Rv) {
         say(&format!("{what}: {}", super::named(rv)));
         counts.failed += 1;

@@ -4,8 +4,8 @@ use super::objects::{self, Row, flag, flag_of, number, number_of};
 use super::secret::{Pins, Who};
 use super::{Token, Which, files as own, say};
 use crate::failure::cause;
-use crate::pem;
-use crate::{Failure, files, output};
+use crate::pem::{self, encrypted};
+use crate::{Failure, files, hex, output};
 use adjunct_pkcs11::der::{self, Packed};
 use adjunct_pkcs11_client::sys::*;
 use adjunct_pkcs11_client::{Attribute, PARTS, Rv, Session, Template};
@@ -58,13 +58,6 @@ pub(super) struct Export {
     out: Option<PathBuf>,
     #[command(flatten)]
     pins: Pins,
-}
-
-fn unhex(text: &str) -> Option<Vec<u8>> {
-    let digits: Option<Vec<u8>> =
-        text.chars().map(|c| c.to_digit(16).and_then(|digit| u8::try_from(digit).ok())).collect();
-    let digits = digits.filter(|digits| digits.len().is_multiple_of(2))?;
-    Some(digits.chunks(2).map(|pair| pair[0] << 4 | pair[1]).collect())
 }
 
 /// What objects of a public key are found by.
@@ -170,13 +163,14 @@ impl Importer<'_> {
         Ok("AES key")
     }
 
-    fn part(&mut self, label: &str, bytes: &[u8]) -> Result<&'static str, Failure> {
+    fn part(&mut self, part: &pem::Part) -> Result<&'static str, Failure> {
         let failed = |words: &str| Err(Failure::new(format!("{}: {words}", self.args.file.display())));
-        match label {
-            "ENCRYPTED PRIVATE KEY" => {
+        let bytes = &part.bytes;
+        match part.label.as_str() {
+            _ if encrypted::is(part) => {
                 failed("an encrypted key; `openssl pkey -in FILE` writes it without its password")
             }
-            _ if bytes.is_empty() => failed("what is in it is encrypted, or no PEM"),
+            _ if bytes.is_empty() => failed("what is in it is no PEM"),
             "PRIVATE KEY" => self.private_key(bytes, Packed::Pkcs8),
             "RSA PRIVATE KEY" => self.private_key(bytes, Packed::Pkcs1),
             "EC PRIVATE KEY" => self.private_key(bytes, Packed::Sec1),
@@ -191,7 +185,7 @@ impl Importer<'_> {
 pub(super) fn import(args: &Import) -> Result<ExitCode, Failure> {
     let failed = |words: &str| Failure::new(format!("{}: {words}", args.file.display()));
     let id = match &args.id {
-        Some(id) => Some(unhex(id).ok_or_else(|| Failure::Words("--id: not hexadecimal".to_owned()))?),
+        Some(id) => Some(hex::bytes(id).ok_or_else(|| Failure::Words("--id: not hexadecimal".to_owned()))?),
         None => None,
     };
     let bytes = files::config(&args.file).map(Zeroizing::new).map_err(|error| failed(&cause(&error)))?;
@@ -210,7 +204,7 @@ pub(super) fn import(args: &Import) -> Result<ExitCode, Failure> {
     let done = if args.aes {
         importer.aes_key(&bytes).map(|what| vec![what])
     } else {
-        parts.iter().map(|(label, bytes)| importer.part(label, bytes)).collect()
+        parts.iter().map(|part| importer.part(part)).collect()
     };
     match done {
         Ok(whats) => {

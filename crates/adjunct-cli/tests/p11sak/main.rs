@@ -1,105 +1,16 @@
-//! `p11sak` with modules: ours, and SoftHSM. What it prints was compared with openCryptoki's 3.23, run on our module.
+//! `p11sak` with modules: ours, and SoftHSM. What it prints of keys was compared with openCryptoki's 3.23, run on our module; of certificates
+//! and wrapped keys, with openCryptoki's source.
 
+mod certificates;
+#[path = "../copy/mod.rs"]
 mod copy;
+mod passwords;
+mod stage;
+mod wrapping;
 
-use copy::copy;
-use std::io::Write;
+use stage::{ADJUNCT, Stage, openssl};
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use tempfile::TempDir;
-
-const ADJUNCT: &str = env!("CARGO_BIN_EXE_adjunct");
-const SOFTHSM: &str = "/usr/lib/softhsm/libsofthsm2.so";
-
-fn our_module() -> Option<PathBuf> {
-    let built = Path::new(ADJUNCT).with_file_name("libadjunct_pkcs11.so");
-    let found =
-        [built, Path::new(ADJUNCT).parent()?.join("deps/libadjunct_pkcs11.so")].into_iter().find(|p| p.is_file());
-    if found.is_none() {
-        eprintln!("SKIPPED: libadjunct_pkcs11.so is not built");
-    }
-    found
-}
-
-/// A token that is ready, its PIN 2468, and the program.
-struct Stage {
-    dir: TempDir,
-    slot: String,
-    library: Option<&'static str>,
-}
-
-impl Stage {
-    fn ours() -> Option<Stage> {
-        let module = our_module()?;
-        let dir = tempfile::tempdir().unwrap();
-        for name in ["p11sak", "pkcsconf"] {
-            copy(ADJUNCT, &dir.path().join(name));
-        }
-        copy(module, &dir.path().join("adjunct-pkcs11.so"));
-        let stage = Stage { dir, slot: "3".to_owned(), library: None };
-        stage.prepare();
-        Some(stage)
-    }
-
-    fn softhsm() -> Option<Stage> {
-        if !Path::new(SOFTHSM).exists() {
-            eprintln!("SKIPPED: SoftHSM is not installed");
-            return None;
-        }
-        let dir = tempfile::tempdir().unwrap();
-        for name in ["p11sak", "pkcsconf"] {
-            copy(ADJUNCT, &dir.path().join(name));
-        }
-        let tokens = dir.path().join("tokens");
-        std::fs::create_dir(&tokens).unwrap();
-        let conf = format!("directories.tokendir = {}\nobjectstore.backend = file\n", tokens.display());
-        std::fs::write(dir.path().join("softhsm2.conf"), conf).unwrap();
-        let mut stage = Stage { dir, slot: "0".to_owned(), library: Some(SOFTHSM) };
-        stage.prepare();
-        // The token that was made has another number from the next start on.
-        let slots = stage.run("pkcsconf", &["-l"], "");
-        stage.slot = slots.1.split(':').next().unwrap().to_owned();
-        Some(stage)
-    }
-
-    fn prepare(&self) {
-        assert_eq!(self.run("pkcsconf", &["-I", "-c", &self.slot], "13579\ntest\n").0, 0);
-        let slot = if self.library.is_some() {
-            self.run("pkcsconf", &["-l"], "").1.split(':').next().unwrap().to_owned()
-        } else {
-            self.slot.clone()
-        };
-        assert_eq!(self.run("pkcsconf", &["-u", "-c", &slot], "13579\n2468\n2468\n").0, 0);
-    }
-
-    fn run(&self, name: &str, args: &[&str], input: &str) -> (i32, String, String) {
-        let mut command = Command::new(self.dir.path().join(name));
-        command.arg0(name).args(args).env("ADJUNCT_STATS", "off").env("XDG_DATA_HOME", self.dir.path());
-        command.env("PKCS11_USER_PIN", "2468").env("SOFTHSM2_CONF", self.dir.path().join("softhsm2.conf"));
-        match self.library {
-            Some(library) => command.env("PKCSLIB", library),
-            None => command.env_remove("PKCSLIB"),
-        };
-        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
-        let output = child.wait_with_output().unwrap();
-        let text = |bytes| String::from_utf8(bytes).unwrap();
-        (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
-    }
-
-    /// A command that succeeds; what it prints.
-    fn sak(&self, args: &[&str]) -> String {
-        let args: Vec<&str> = args.iter().copied().chain(["-s", &self.slot]).collect();
-        let (status, out, err) = self.run("p11sak", &args, "");
-        assert!(status == 0 && err.is_empty(), "{args:?}: {status} {out} {err}");
-        out
-    }
-
-    fn file(&self, name: &str) -> String {
-        self.dir.path().join(name).to_str().unwrap().to_owned()
-    }
-}
+use std::process::Command;
 
 const HEAD: &str = "\
 | P L M B Y R E D G C V O W U S A X N T I H J Q K Z |               KEY TYPE | LABEL
@@ -166,10 +77,6 @@ fn keys_are_made_listed_changed_and_removed() {
     assert!(out.ends_with("? 0 key object(s) removed.\n15 key object(s) skipped.\n"), "{out}");
     assert!(stage.sak(&["rm", "-f"]).ends_with("\n15 key object(s) removed.\n"));
     assert_eq!(stage.sak(&["ls"]), format!("{HEAD}\n0 key(s) displayed\n"));
-}
-
-fn openssl(args: &[&str]) -> bool {
-    Command::new("openssl").args(args).stderr(Stdio::null()).stdout(Stdio::null()).status().is_ok_and(|s| s.success())
 }
 
 /// A token's key goes out and comes back, and one of OpenSSL's comes in.
@@ -268,6 +175,16 @@ fn wrong_command_lines_are_said_in_its_words() {
         (&["ls", "-s"], "Option '-s' requires an argument"),
         (&["ls", "-q", "-s", "3"], "Invalid option '-q'"),
         (&["ls", "aes", "extra", "-s", "3"], "Invalid argument 'extra'"),
+        (&["lsc", "pgp", "-s", "3"], "Invalid argument 'pgp' for 'CERTTYPE'"),
+        (&["lsc", "x509", "more", "-s", "3"], "Invalid argument 'more'"),
+        (&["impc", "-s", "3", "-L", "x"], "Option '-F/--file' is required but not specified"),
+        (&["lsc", "-s", "3", "-f"], "Invalid option '-f'"),
+        (&["wrap", "-s", "3"], "Argument 'WRAP-MECH' is required but not specified"),
+        (&["wrap", "rsa-aeskw", "-s", "3"], "Invalid argument 'rsa-aeskw' for 'WRAP-MECH'"),
+        (&["wrap", "aeskw-kwp", "public", "-s", "3"], "Invalid argument 'public' for 'KEYTYPE'"),
+        (&["wrap", "rsa-pkcs", "-s", "3", "-I", "00"], "Invalid option '-I'"),
+        (&["wrap", "rsa-oaep", "-s", "3", "--hash-alg", "MD5"], "Invalid argument 'MD5' for option '--hash-alg'"),
+        (&["unwrap", "-s", "3", "-L", "x", "-F", "x", "--mgf-alg", "SHA-1"], "Invalid option '--mgf-alg'"),
         (&["ls", "-s", "3", "-N", "-p", "1"], "Option '-p'/'--pin' is not allowed with '-N'/'--no-login'"),
     ] {
         assert_eq!(run(args), (Some(7), format!("p11sak: {words}\n")), "{args:?}");

@@ -1,0 +1,126 @@
+//! A token, and the programs that are run on it.
+
+use super::copy::copy;
+use std::io::Write;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use tempfile::TempDir;
+
+pub const ADJUNCT: &str = env!("CARGO_BIN_EXE_adjunct");
+const SOFTHSM: &str = "/usr/lib/softhsm/libsofthsm2.so";
+
+fn our_module() -> Option<PathBuf> {
+    let built = Path::new(ADJUNCT).with_file_name("libadjunct_pkcs11.so");
+    let found =
+        [built, Path::new(ADJUNCT).parent()?.join("deps/libadjunct_pkcs11.so")].into_iter().find(|p| p.is_file());
+    if found.is_none() {
+        eprintln!("SKIPPED: libadjunct_pkcs11.so is not built");
+    }
+    found
+}
+
+/// A token that is ready, its PIN 2468, and the program.
+pub struct Stage {
+    dir: TempDir,
+    pub slot: String,
+    library: Option<&'static str>,
+}
+
+impl Stage {
+    pub fn ours() -> Option<Stage> {
+        let module = our_module()?;
+        let dir = tempfile::tempdir().unwrap();
+        for name in ["p11sak", "pkcsconf"] {
+            copy(ADJUNCT, &dir.path().join(name));
+        }
+        copy(module, &dir.path().join("adjunct-pkcs11.so"));
+        let stage = Stage { dir, slot: "3".to_owned(), library: None };
+        stage.prepare();
+        Some(stage)
+    }
+
+    pub fn softhsm() -> Option<Stage> {
+        if !Path::new(SOFTHSM).exists() {
+            eprintln!("SKIPPED: SoftHSM is not installed");
+            return None;
+        }
+        let dir = tempfile::tempdir().unwrap();
+        for name in ["p11sak", "pkcsconf"] {
+            copy(ADJUNCT, &dir.path().join(name));
+        }
+        let tokens = dir.path().join("tokens");
+        std::fs::create_dir(&tokens).unwrap();
+        let conf = format!("directories.tokendir = {}\nobjectstore.backend = file\n", tokens.display());
+        std::fs::write(dir.path().join("softhsm2.conf"), conf).unwrap();
+        let mut stage = Stage { dir, slot: "0".to_owned(), library: Some(SOFTHSM) };
+        stage.prepare();
+        // The token that was made has another number from the next start on.
+        let slots = stage.run("pkcsconf", &["-l"], "");
+        stage.slot = slots.1.split(':').next().unwrap().to_owned();
+        Some(stage)
+    }
+
+    fn prepare(&self) {
+        assert_eq!(self.run("pkcsconf", &["-I", "-c", &self.slot], "13579\ntest\n").0, 0);
+        let slot = if self.library.is_some() {
+            self.run("pkcsconf", &["-l"], "").1.split(':').next().unwrap().to_owned()
+        } else {
+            self.slot.clone()
+        };
+        assert_eq!(self.run("pkcsconf", &["-u", "-c", &slot], "13579\n2468\n2468\n").0, 0);
+    }
+
+    /// A program with the token's surroundings.
+    pub fn command(&self, name: &str, args: &[&str]) -> Command {
+        let mut command = Command::new(self.dir.path().join(name));
+        command.arg0(name).args(args).env("ADJUNCT_STATS", "off").env("XDG_DATA_HOME", self.dir.path());
+        command.env("PKCS11_USER_PIN", "2468").env("SOFTHSM2_CONF", self.dir.path().join("softhsm2.conf"));
+        match self.library {
+            Some(library) => command.env("PKCSLIB", library),
+            None => command.env_remove("PKCSLIB"),
+        };
+        command
+    }
+
+    pub fn run(&self, name: &str, args: &[&str], input: &str) -> (i32, String, String) {
+        let mut command = self.command(name, args);
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
+        let output = child.wait_with_output().unwrap();
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
+    }
+
+    /// A command that succeeds; what it prints.
+    pub fn sak(&self, args: &[&str]) -> String {
+        let args: Vec<&str> = args.iter().copied().chain(["-s", &self.slot]).collect();
+        let (status, out, err) = self.run("p11sak", &args, "");
+        assert!(status == 0 && err.is_empty(), "{args:?}: {status} {out} {err}");
+        out
+    }
+
+    pub fn file(&self, name: &str) -> String {
+        self.dir.path().join(name).to_str().unwrap().to_owned()
+    }
+
+    /// A command that fails; its status, and what it prints on standard error.
+    pub fn fails(&self, args: &[&str]) -> (i32, String) {
+        let args: Vec<&str> = args.iter().copied().chain(["-s", &self.slot]).collect();
+        let (status, out, err) = self.run("p11sak", &args, "");
+        assert_ne!(status, 0, "{args:?}: {out}");
+        (status, err)
+    }
+}
+
+/// Whether OpenSSL does it.
+pub fn openssl(args: &[&str]) -> bool {
+    Command::new("openssl").args(args).stderr(Stdio::null()).stdout(Stdio::null()).status().is_ok_and(|s| s.success())
+}
+
+/// The public key of a private key in a file, as PEM.
+pub fn public_of(key: &str) -> Vec<u8> {
+    let output = Command::new("openssl").args(["pkey", "-in", key, "-pubout"]).output().unwrap();
+    assert!(output.status.success(), "{key}");
+    output.stdout
+}

@@ -61,7 +61,14 @@ impl Home {
         let mut command = Command::new(self.path("adjunct"));
         command.arg("token").args(args).env("ADJUNCT_STATS", "off").env("HOME", self.dir.path());
         command.env("XDG_DATA_HOME", self.path("data")).env("XDG_CONFIG_HOME", self.path("config"));
-        for name in ["ADJUNCT_PKCS11_CONF", "ADJUNCT_PIN", "ADJUNCT_SO_PIN", "ADJUNCT_NEW_PIN", "ADJUNCT_TPM"] {
+        for name in [
+            "ADJUNCT_PKCS11_CONF",
+            "ADJUNCT_PIN",
+            "ADJUNCT_SO_PIN",
+            "ADJUNCT_NEW_PIN",
+            "ADJUNCT_TPM",
+            "ADJUNCT_KEY_PASSWORD",
+        ] {
             command.env_remove(name);
         }
         command
@@ -245,7 +252,15 @@ fn keys_and_certificates_come_in_and_go_out() {
     for name in ["old.pem", "ec.pem"] {
         assert_eq!(home.run(&["import", &home.path_of(name), "--label", name]).err, "Imported: key pair\n");
     }
-    assert!(home.failed(&["import", &home.path_of("encrypted.pem")]).contains("openssl pkey"));
+    let encrypted = home.path_of("encrypted.pem");
+    let import = ["import", &encrypted, "--label", "encrypted"];
+    assert_eq!(run(&mut home.command(&import), "x\n").err, "Imported: key pair\n");
+    assert_eq!(run(home.command(&import).env("ADJUNCT_KEY_PASSWORD", "x"), "").err, "Imported: key pair\n");
+    std::fs::write(home.path("password"), "y\n").unwrap();
+    let password = home.path_of("password");
+    let wrong = [&import[..], &["--password-file", &password]].concat();
+    assert!(home.failed(&wrong).ends_with("encrypted.pem: the password is wrong, or the key is damaged"));
+    assert!(home.failed(&import).ends_with("encrypted.pem: standard input has ended"));
     assert!(home.failed(&["import", &home.path_of("aes")]).contains("--aes"));
     let (before, half) = (home.json(&["objects", "--json"]), std::fs::read_to_string(&key).unwrap());
     std::fs::write(home.path("half.pem"), half + "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n")

@@ -1,7 +1,7 @@
 //! Keys and certificates into a token, and out of it as far as they may leave it.
 
 use super::objects::{self, Row, flag, flag_of, number, number_of};
-use super::secret::{Pins, Who};
+use super::secret::{Password, Pins, Who};
 use super::{Token, Which, files as own, say};
 use crate::failure::cause;
 use crate::pem::{self, encrypted};
@@ -17,8 +17,8 @@ use zeroize::Zeroizing;
 
 /// Bring keys and certificates into a token: PEM (PKCS #8, PKCS #1, SEC 1, X.509), or the bytes of an AES key
 ///
-/// With a private key its public key is put there, too. Keys are sensitive, and never leave the token again, unless --extractable says
-/// they may. Key and certificate that belong together get the same id.
+/// With a private key its public key is put there, too. The password of an encrypted key is asked for. Keys are sensitive, and never leave
+/// the token again, unless --extractable says they may. Key and certificate that belong together get the same id.
 #[derive(Debug, clap::Args)]
 pub(super) struct Import {
     #[command(flatten)]
@@ -37,6 +37,8 @@ pub(super) struct Import {
     /// Let the keys be taken out of the token again
     #[arg(long)]
     extractable: bool,
+    #[command(flatten)]
+    password: Password,
     #[command(flatten)]
     pins: Pins,
 }
@@ -167,9 +169,6 @@ impl Importer<'_> {
         let failed = |words: &str| Err(Failure::new(format!("{}: {words}", self.args.file.display())));
         let bytes = &part.bytes;
         match part.label.as_str() {
-            _ if encrypted::is(part) => {
-                failed("an encrypted key; `openssl pkey -in FILE` writes it without its password")
-            }
             _ if bytes.is_empty() => failed("what is in it is no PEM"),
             "PRIVATE KEY" => self.private_key(bytes, Packed::Pkcs8),
             "RSA PRIVATE KEY" => self.private_key(bytes, Packed::Pkcs1),
@@ -180,6 +179,21 @@ impl Importer<'_> {
             other => failed(&format!("{other:?} is nothing that is imported")),
         }
     }
+}
+
+/// The parts of a file without their password, which is asked for where one has one.
+fn opened(mut parts: Vec<pem::Part>, args: &Import) -> Result<Vec<pem::Part>, Failure> {
+    if parts.iter().any(encrypted::is) {
+        let password = args.password.get(&args.file)?;
+        for part in parts.iter_mut().filter(|part| encrypted::is(part)) {
+            part.bytes = encrypted::open(part, &password)
+                .map_err(|why| Failure::new(format!("{}: {}", args.file.display(), why.words())))?;
+            if part.label == encrypted::LABEL {
+                part.label = "PRIVATE KEY".to_owned();
+            }
+        }
+    }
+    Ok(parts)
 }
 
 pub(super) fn import(args: &Import) -> Result<ExitCode, Failure> {
@@ -196,7 +210,8 @@ pub(super) fn import(args: &Import) -> Result<ExitCode, Failure> {
         Vec::new()
     } else {
         let text = std::str::from_utf8(&bytes).ok().and_then(pem::parts).filter(|parts| !parts.is_empty());
-        text.ok_or_else(|| failed("no PEM; --aes takes the bytes of an AES key"))?
+        let parts = text.ok_or_else(|| failed("no PEM; --aes takes the bytes of an AES key"))?;
+        opened(parts, args)?
     };
     let token = Token::open(&args.which)?;
     let session = token.entered(Who::User, &args.pins)?;

@@ -1,4 +1,4 @@
-//! PINs: from a file, the environment, a terminal or a pipe.
+//! PINs and passwords: from a file, the environment, a terminal or a pipe.
 
 use crate::failure::cause;
 use crate::pkcsconf::prompt::{self, Line};
@@ -52,6 +52,14 @@ pub(super) struct NewPin {
     /// The new PIN stands in this file's first line; - is standard input
     #[arg(long, value_name = "FILE")]
     new_pin_file: Option<PathBuf>,
+}
+
+/// Where the password of a file of keys comes from.
+#[derive(Debug, clap::Args)]
+pub(super) struct Password {
+    /// The password of encrypted keys stands in this file's first line; - is standard input
+    #[arg(long, value_name = "FILE")]
+    password_file: Option<PathBuf>,
 }
 
 fn of_file(path: &Path) -> Result<Line, Failure> {
@@ -120,5 +128,16 @@ impl NewPin {
             None => of_environment("ADJUNCT_NEW_PIN"),
         };
         given.map_or_else(|| new(&format!("New PIN of the {who}")), Ok)
+    }
+}
+
+impl Password {
+    /// The password of `file`.
+    pub fn get(&self, file: &Path) -> Result<Line, Failure> {
+        let given = match &self.password_file {
+            Some(path) => Some(of_file(path)?),
+            None => of_environment("ADJUNCT_KEY_PASSWORD"),
+        };
+        given.map_or_else(|| asked(&format!("Password of {}", file.display())), Ok)
     }
 }

@@ -1,0 +1,3 @@
+//! `adjunctd`.
+
+fn main() {}

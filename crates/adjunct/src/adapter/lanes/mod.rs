@@ -196,6 +196,11 @@ pub struct Alone {
 adjunct_kernels::opaque_debug!(Alone);
 
 impl Alone {
+    /// Whether a card may do it in place of the caller: not what is measured, and not what a signal's handler asks for within another.
+    pub fn may_leave(&self) -> bool {
+        self.operation.is_some() && !self.measured
+    }
+
     /// Does it.
     #[inline]
     pub fn run<T>(self, operation: impl FnOnce() -> T) -> T {

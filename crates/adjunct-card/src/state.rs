@@ -277,6 +277,14 @@ impl Shared {
         changes.fetch_add(1, AcqRel);
     }
 
+    /// Puts counts of before in a queue's place.
+    pub fn restore(&self, place: usize, queue: &machine::Queue) {
+        self.queue(place, Queue::Requests).store(queue.requests, Relaxed);
+        for (counter, work) in queue.counters.iter().enumerate() {
+            self.count(place, counter, work.operations, work.busy);
+        }
+    }
+
     /// What stands there now.
     pub fn read(&self) -> Option<Machine> {
         consistent(|| Some(self.0.iter().map(|word| word.load(Acquire)).collect()))
@@ -347,6 +355,12 @@ pub fn read(path: &Path) -> Result<Machine, Error> {
             Err(if same { Error::Damaged(name()) } else { Error::Version(name()) })
         }
     }
+}
+
+/// What the last daemon left there, if it can be read.
+pub fn last(path: &Path) -> Option<Machine> {
+    let bytes = std::fs::read(path).ok()?;
+    parse(&bytes.chunks_exact(8).map(|word| u64::from_ne_bytes(word.try_into().unwrap_or_default())).collect::<Vec<_>>())
 }
 
 /// Reads words until no change fell into the reading.

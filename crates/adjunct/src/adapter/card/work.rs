@@ -8,6 +8,7 @@ use crate::adapter::lanes::rsa::{Prepared, Private};
 use crate::catalogue::LANES;
 use crate::error::Error;
 use crate::slab::Entry;
+use zeroize::Zeroizing;
 
 /// A key that requests came with, prepared. Wiped when its last owner is dropped.
 #[derive(Debug, Clone)]
@@ -19,7 +20,7 @@ pub struct Job {
     /// The key.
     pub key: Key,
     /// As long as [`Kind::size`] says.
-    pub block: Box<[u8]>,
+    pub block: Zeroizing<Vec<u8>>,
     /// Whether the block holds the output.
     pub done: bool,
 }

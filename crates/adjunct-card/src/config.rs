@@ -127,7 +127,9 @@ impl Config {
         let failed = |what: String| Error { path: path.display().to_string(), what };
         match std::fs::read_to_string(path) {
             Ok(text) => Config::parse(&text).map_err(failed),
-            Err(error) if error.kind() == ErrorKind::NotFound && !must_be => Config::parse("[[card]]\nid = 0\n").map_err(failed),
+            Err(error) if error.kind() == ErrorKind::NotFound && !must_be => {
+                Config::parse("[[card]]\nid = 0\n").map_err(failed)
+            }
             Err(error) => Err(failed(error.to_string())),
         }
     }
@@ -136,7 +138,10 @@ impl Config {
         let file: File = toml::from_str(text).map_err(|error| error.to_string().trim_end().to_owned())?;
         let digit = file.kind.chars().nth(3).is_some_and(|c| matches!(c, '4'..='9'));
         if file.kind.len() != 4 || !file.kind.bytes().all(|b| b.is_ascii_alphanumeric()) || !digit {
-            return Err(format!("type = \"{}\": three letters and a digit from 4 on, as ADJ8 or CEX8", file.kind.escape_debug()));
+            return Err(format!(
+                "type = \"{}\": three letters and a digit from 4 on, as ADJ8 or CEX8",
+                file.kind.escape_debug()
+            ));
         }
         if !(1..=4096).contains(&file.waiting) || !(1..=100).contains(&file.share) {
             return Err("waiting is 1 to 4096, share 1 to 100".into());
@@ -175,7 +180,10 @@ mod tests {
     #[test]
     fn without_a_file_there_is_one_accelerator() {
         let config = Config::read(Path::new("/nonexistent/cards.conf"), false).unwrap();
-        assert_eq!((config.kind.as_str(), config.cards.len(), config.cards[0].domains.as_slice()), ("ADJ8", 1, &[0][..]));
+        assert_eq!(
+            (config.kind.as_str(), config.cards.len(), config.cards[0].domains.as_slice()),
+            ("ADJ8", 1, &[0][..])
+        );
         assert!(Config::read(Path::new("/nonexistent/cards.conf"), true).is_err());
     }
 
@@ -195,7 +203,9 @@ mod tests {
             let error = Config::parse(text).unwrap_err();
             assert!(error.contains(expected), "{text:?}: {error}");
         }
-        let config = Config::parse("type = \"CEX8\"\n[[card]]\nid = 3\ndomains = [47, 5]\nworkers = 1\n[[card]]\nid = 1\n").unwrap();
+        let config =
+            Config::parse("type = \"CEX8\"\n[[card]]\nid = 3\ndomains = [47, 5]\nworkers = 1\n[[card]]\nid = 1\n")
+                .unwrap();
         assert_eq!(config.cards.iter().map(|card| card.id).collect::<Vec<_>>(), [1, 3]);
         assert_eq!(config.cards[1].domains, [5, 47]);
     }

@@ -16,14 +16,17 @@ use std::process::ExitCode;
 /// Runs the cards that programs of this machine share: adapters in processes of their own, which do private-key operations of many programs
 /// in batches
 #[derive(Debug, Parser)]
-#[command(version, after_help = "\
+#[command(
+    version,
+    after_help = "\
 By systemd: `adjunct cards enable` starts it. By hand, without root:
 
     adjunctd --folder $XDG_RUNTIME_DIR/adjunct &
     ADJUNCT_CARDS_DIR=$XDG_RUNTIME_DIR/adjunct lszcrypt -V
 
 Programs ask it that are started afterwards, by the same user or with ADJUNCT_CARDS_DIR set. It ends at SIGTERM and SIGINT, when the cards
-have finished what they work on.")]
+have finished what they work on."
+)]
 struct Arguments {
     /// Where its sockets and its state are
     #[arg(long, value_name = "DIR", env = VARIABLE, default_value = SYSTEM)]
@@ -48,7 +51,11 @@ fn main() -> ExitCode {
         _ => {
             let arguments = Arguments::parse();
             let folder = Folder::at(arguments.folder);
-            if arguments.prepare { daemon::prepare(&folder) } else { daemon::run(Options { folder, config: arguments.config }) }
+            if arguments.prepare {
+                daemon::prepare(&folder)
+            } else {
+                daemon::run(Options { folder, config: arguments.config })
+            }
         }
     };
     match run {

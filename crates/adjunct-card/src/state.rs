@@ -360,7 +360,9 @@ pub fn read(path: &Path) -> Result<Machine, Error> {
 /// What the last daemon left there, if it can be read.
 pub fn last(path: &Path) -> Option<Machine> {
     let bytes = std::fs::read(path).ok()?;
-    parse(&bytes.chunks_exact(8).map(|word| u64::from_ne_bytes(word.try_into().unwrap_or_default())).collect::<Vec<_>>())
+    parse(
+        &bytes.chunks_exact(8).map(|word| u64::from_ne_bytes(word.try_into().unwrap_or_default())).collect::<Vec<_>>(),
+    )
 }
 
 /// Reads words until no change fell into the reading.

@@ -29,15 +29,18 @@ pub fn hide_memory() -> io::Result<bool> {
 #[cfg(target_arch = "x86_64")]
 pub fn close_filter() -> io::Result<()> {
     use seccompiler::{
-        BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule, TargetArch,
-        apply_filter_all_threads,
+        BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
+        TargetArch, apply_filter_all_threads,
     };
+    const PROT_EXEC: u64 = libc::PROT_EXEC as u64;
     let failed = |error: &dyn std::fmt::Display| io::Error::other(error.to_string());
+    let no_code = || {
+        SeccompCondition::new(2, SeccompCmpArgLen::Dword, SeccompCmpOp::MaskedEq(PROT_EXEC), 0).map_err(|e| failed(&e))
+    };
     let anonymous = || {
-        let no_file = SeccompCondition::new(4, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, 0xffff_ffff).map_err(|e| failed(&e))?;
-        // PROT_EXEC
-        let not_code = SeccompCondition::new(2, SeccompCmpArgLen::Dword, SeccompCmpOp::MaskedEq(4), 0).map_err(|e| failed(&e))?;
-        SeccompRule::new(vec![no_file, not_code]).map_err(|e| failed(&e))
+        let no_file =
+            SeccompCondition::new(4, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, 0xffff_ffff).map_err(|e| failed(&e))?;
+        SeccompRule::new(vec![no_file, no_code()?]).map_err(|e| failed(&e))
     };
     let plain = [
         libc::SYS_recvfrom,
@@ -68,8 +71,10 @@ pub fn close_filter() -> io::Result<()> {
         libc::SYS_exit,
         libc::SYS_exit_group,
     ];
-    let mut rules: std::collections::BTreeMap<i64, Vec<SeccompRule>> = plain.into_iter().map(|call| (call, Vec::new())).collect();
+    let mut rules: std::collections::BTreeMap<i64, Vec<SeccompRule>> =
+        plain.into_iter().map(|call| (call, Vec::new())).collect();
     rules.insert(libc::SYS_mmap, vec![anonymous()?]);
+    rules.insert(libc::SYS_mprotect, vec![SeccompRule::new(vec![no_code()?]).map_err(|e| failed(&e))?]);
     let filter = SeccompFilter::new(rules, SeccompAction::KillProcess, SeccompAction::Allow, TargetArch::x86_64);
     let program: BpfProgram = filter.and_then(TryInto::try_into).map_err(|e| failed(&e))?;
     apply_filter_all_threads(&program).map_err(|e| failed(&e))

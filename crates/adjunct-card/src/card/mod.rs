@@ -63,10 +63,13 @@ pub fn run(setup: Setup) -> io::Result<()> {
     for _ in 1..workers {
         let (card, gate) = (Arc::clone(&card), Arc::clone(&gate));
         std::thread::Builder::new().name("worker".into()).spawn(move || {
+            // Started, and then: confined.
+            gate.wait();
             gate.wait();
             card.work();
         })?;
     }
+    gate.wait();
     confine::close_filter()?;
     card.report(Report::Ready);
     gate.wait();

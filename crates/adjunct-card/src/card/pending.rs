@@ -137,7 +137,8 @@ impl<T> Pending<T> {
     pub fn flush(&mut self, queue: Option<u16>) -> Vec<Waiting<T>> {
         let mut out = Vec::new();
         for waiting in &mut self.kinds {
-            let (flushed, kept) = waiting.drain(..).partition(|request| queue.is_none_or(|queue| request.queue == queue));
+            let (flushed, kept) =
+                waiting.drain(..).partition(|request| queue.is_none_or(|queue| request.queue == queue));
             *waiting = kept;
             out.extend::<VecDeque<_>>(flushed);
         }

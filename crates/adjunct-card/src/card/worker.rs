@@ -3,9 +3,9 @@
 //! Whoever has nothing to do first looks whether there is a batch to do, and else reads in its turn. So nobody has to be woken for a batch
 //! that is due: what is due is seen by the reader, who brought the request, or by a worker that is done.
 
+use super::Setup;
 use super::keys::{Keys, Secret, Tag};
 use super::pending::{Pending, Waiting};
-use super::Setup;
 use crate::link::{self, Order, Report};
 use crate::state::{Queue, Shared};
 use adjunct::card::crowd::{self, Page};
@@ -92,8 +92,12 @@ impl Card {
         let events = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         epoll::add(&events, &setup.daemon, EventData::new_u64(DAEMON), EventFlags::IN)?;
         let keys = Keys::new(secret);
-        let reader =
-            Reader { clients: HashMap::new(), next: 0, buffer: Zeroizing::new(Vec::with_capacity(MAX_REQUEST + 1)), leaves: false };
+        let reader = Reader {
+            clients: HashMap::new(),
+            next: 0,
+            buffer: Zeroizing::new(Vec::with_capacity(MAX_REQUEST + 1)),
+            leaves: false,
+        };
         Ok(Card {
             state: setup.state,
             page: setup.page,
@@ -220,8 +224,12 @@ impl Card {
             self.state.queue(queue.into(), Queue::Requestq).fetch_sub(1, Relaxed);
             answer(&work.client, Status::Again, 0, &[]);
         }
-        let numbers: Vec<_> =
-            reader.clients.iter().filter(|(_, client)| queue.is_none_or(|queue| client.queue == queue)).map(|(number, _)| *number).collect();
+        let numbers: Vec<_> = reader
+            .clients
+            .iter()
+            .filter(|(_, client)| queue.is_none_or(|queue| client.queue == queue))
+            .map(|(number, _)| *number)
+            .collect();
         numbers.into_iter().for_each(|number| forget(reader, number));
     }
 

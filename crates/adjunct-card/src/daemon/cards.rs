@@ -146,7 +146,9 @@ impl Cards {
     fn serving(&self) -> impl Iterator<Item = usize> {
         let serves = |place: &usize| {
             let (card, process) = (&self.machine.cards[*place], &self.places[*place].process);
-            card.is_online() && card.queues.iter().any(|queue| queue.online) && process.as_ref().is_some_and(|p| p.ready)
+            card.is_online()
+                && card.queues.iter().any(|queue| queue.online)
+                && process.as_ref().is_some_and(|p| p.ready)
         };
         (0..self.places.len()).filter(serves)
     }
@@ -173,13 +175,13 @@ impl Cards {
                 self.end(place);
             }
             Ok(None) | Err(_) => {
-                self.end(place);
+                let how = self.end(place);
                 let card = &mut self.machine.cards[place];
                 if self.places[place].deaths.one_more() {
-                    eprintln!("adjunctd: card {:02x} ended and is started again", card.id);
+                    eprintln!("adjunctd: card {:02x} ended ({how}) and is started again", card.id);
                     self.start_one(place);
                 } else {
-                    eprintln!("adjunctd: card {:02x} ended again and again and is stopped", card.id);
+                    eprintln!("adjunctd: card {:02x} ended again and again ({how}) and is stopped", card.id);
                     card.chkstop = true;
                 }
             }
@@ -187,12 +189,11 @@ impl Cards {
         self.publish();
     }
 
-    /// Ends a card's process at once, and what it was working on with it.
-    fn end(&mut self, place: usize) {
-        if let Some(process) = self.places[place].process.take() {
-            process.end();
-        }
+    /// Ends a card's process at once, and what it was working on with it; how it ended.
+    fn end(&mut self, place: usize) -> String {
+        let how = self.places[place].process.take().map(Process::end);
         self.nothing_under_way(place);
+        how.unwrap_or_default()
     }
 
     fn nothing_under_way(&self, place: usize) {

@@ -95,7 +95,9 @@ pub fn run(options: Options) -> io::Result<()> {
     let given = listen::given();
     let in_use = |path: PathBuf| {
         move |error: Errno| match error {
-            Errno::ADDRINUSE => io::Error::new(ErrorKind::AddrInUse, format!("{}: another adjunctd runs there", path.display())),
+            Errno::ADDRINUSE => {
+                io::Error::new(ErrorKind::AddrInUse, format!("{}: another adjunctd runs there", path.display()))
+            }
             _ => named(path)(error.into()),
         }
     };
@@ -242,13 +244,18 @@ impl Daemon {
             Request::SetPollTimeout(time @ 1..=120_000_000_000) => cards.change_bus(|bus| bus.poll_timeout = time),
             Request::SetConfigTime(time @ 5..=120) => cards.change_bus(|bus| bus.config_time = time),
             Request::SetPollTimeout(_) | Request::SetConfigTime(_) => {
-                return Err((Errno::INVAL, "a poll timeout is 1 to 120000000000 ns, a configuration time 5 to 120 s".into()));
+                return Err((
+                    Errno::INVAL,
+                    "a poll timeout is 1 to 120000000000 ns, a configuration time 5 to 120 s".into(),
+                ));
             }
             Request::ResetCounts(card) => cards.reset_counts(card),
             Request::ListNodes => Reply::Nodes(self.nodes.list()),
             Request::CreateNode(name) => Reply::Nodes(vec![self.nodes.create(&self.folder, name)?]),
             Request::DestroyNode(name) => self.nodes.destroy(&name).map(|()| Reply::Done)?,
-            Request::ChangeNode(name, item, allowed) => self.nodes.change(&name, item, allowed).map(|()| Reply::Done)?,
+            Request::ChangeNode(name, item, allowed) => {
+                self.nodes.change(&name, item, allowed).map(|()| Reply::Done)?
+            }
         })
     }
 

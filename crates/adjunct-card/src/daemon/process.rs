@@ -60,10 +60,19 @@ impl Process {
         link::order(&self.link, order, descriptor).is_ok()
     }
 
-    /// Takes note of its end, which has come or is made to come.
-    pub fn end(mut self) {
+    /// Makes its end where it has not come yet; how it ended, in words.
+    pub fn end(mut self) -> String {
+        // One that ended by itself has closed its link a moment before the system says that it has.
+        let limit = Instant::now() + Duration::from_millis(100);
+        loop {
+            match self.child.try_wait() {
+                Ok(Some(status)) => return status.to_string(),
+                Ok(None) if Instant::now() < limit => std::thread::sleep(Duration::from_millis(1)),
+                _ => break,
+            }
+        }
         let _ = self.child.kill();
-        let _ = self.child.wait();
+        self.child.wait().map_or_else(|error| error.to_string(), |status| status.to_string())
     }
 
     /// Has it finish what it works on and end, and waits for that until `limit`.

@@ -78,10 +78,11 @@ pub fn now() -> u64 {
     time.tv_sec.cast_unsigned() * 1000 + time.tv_nsec.cast_unsigned() / 1_000_000
 }
 
-/// The key of the segment of the daemon with this folder: its FNV-1a hash.
+/// The key of the segment of the daemon with this folder: its FNV-1a hash, whatever way its path is written.
 fn key(folder: &Path) -> libc::key_t {
     use std::os::unix::ffi::OsStrExt;
-    let bytes = b"adjunct cards ".iter().chain(folder.as_os_str().as_bytes());
+    let parts = folder.components().flat_map(|part| [&b"/"[..], part.as_os_str().as_bytes()]);
+    let bytes = std::iter::once(&b"adjunct cards"[..]).chain(parts).flatten();
     let hash = bytes.fold(0x811c_9dc5u32, |hash, &byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
     // 0 is no key.
     hash.max(1).cast_signed()

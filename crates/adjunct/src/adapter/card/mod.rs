@@ -27,7 +27,7 @@ use crate::sandbox;
 use connection::Refused;
 use crowd::Page;
 use rustix::net::SocketAddrUnix;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
@@ -67,13 +67,12 @@ impl Client {
         if asked.as_deref() == Some("off") {
             return None;
         }
-        let folder = |(name, rest): (&str, &str)| {
-            secure_env(name).filter(|value| !value.is_empty()).map(|value| Path::new(&value).join(rest))
-        };
-        let folders = match folder(("ADJUNCT_CARDS_DIR", "")) {
+        let folder = |name| secure_env(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+        let folders = match folder("ADJUNCT_CARDS_DIR") {
             Some(named) => vec![named],
             None => {
-                [Some(PathBuf::from(SYSTEM)), folder(("XDG_RUNTIME_DIR", "adjunct"))].into_iter().flatten().collect()
+                let own = folder("XDG_RUNTIME_DIR").map(|runtime| runtime.join("adjunct"));
+                [Some(PathBuf::from(SYSTEM)), own].into_iter().flatten().collect()
             }
         };
         folders.into_iter().find_map(|folder| {

@@ -196,9 +196,9 @@ pub struct Alone {
 adjunct_kernels::opaque_debug!(Alone);
 
 impl Alone {
-    /// Whether a card may do it in place of the caller: not what is measured, and not what a signal's handler asks for within another.
+    /// Whether a card may do it in place of the caller: not where the engine is off, nor for a signal's handler within another operation.
     pub fn may_leave(&self) -> bool {
-        self.operation.is_some() && !self.measured
+        self.operation.is_some()
     }
 
     /// Does it.

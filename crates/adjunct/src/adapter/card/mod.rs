@@ -29,8 +29,8 @@ use crowd::Page;
 use rustix::net::SocketAddrUnix;
 use std::path::PathBuf;
 use std::sync::OnceLock;
-use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::time::Instant;
 use wire::{Kind, Request, Status};
 
@@ -48,10 +48,11 @@ struct Client {
     /// Who made the page: the peer has to be root's or theirs.
     owner: u32,
     address: SocketAddrUnix,
-    always: bool,
 }
 
 static CLIENT: OnceLock<Option<Client>> = OnceLock::new();
+/// Cards are asked whenever there is one, crowded or not.
+static ALWAYS: AtomicBool = AtomicBool::new(false);
 /// Milliseconds of the clock before which nobody is asked.
 static NOT_BEFORE: AtomicU64 = AtomicU64::new(0);
 
@@ -61,11 +62,23 @@ pub(crate) fn prime() {
     CLIENT.get_or_init(|| if sandbox::filtered() || sandbox::expected() { None } else { Client::find() });
 }
 
+/// Has cards asked whenever there is one, crowded or not; or only where the machine is so crowded that it pays, as from the beginning.
+pub fn prefer(cards: bool) {
+    ALWAYS.store(cards, Relaxed);
+}
+
+/// Whether there is a card that takes operations of this process.
+pub fn online() -> bool {
+    CLIENT.get().is_some_and(|client| client.as_ref().is_some_and(|client| client.page.has_cards()))
+}
+
 impl Client {
     fn find() -> Option<Client> {
         let asked = secure_env("ADJUNCT_CARDS");
-        if asked.as_deref() == Some("off") {
-            return None;
+        match asked.as_deref() {
+            Some("off") => return None,
+            Some("always") => prefer(true),
+            _ => {}
         }
         let folder = |name| secure_env(name).filter(|value| !value.is_empty()).map(PathBuf::from);
         let folders = match folder("ADJUNCT_CARDS_DIR") {
@@ -79,12 +92,7 @@ impl Client {
             let (page, owner) = Page::find(&folder).ok()?;
             let user = rustix::process::geteuid().as_raw();
             let address = SocketAddrUnix::new(folder.join(SOCKET)).ok()?;
-            (owner == 0 || owner == user).then_some(Client {
-                page,
-                owner,
-                address,
-                always: asked.as_deref() == Some("always"),
-            })
+            (owner == 0 || owner == user).then_some(Client { page, owner, address })
         })
     }
 }
@@ -123,13 +131,23 @@ impl Operation {
         right: impl FnOnce(&[u8]) -> bool,
     ) -> bool {
         let now = crowd::now();
-        if now < NOT_BEFORE.load(Relaxed) || !(self.client.always || self.client.page.pays(self.kind, now)) {
+        if !self.is_asked(now) {
             return false;
         }
         let Some(request) = key().and_then(|key| Request::new(self.kind, key, input)) else { return false };
         let done = self.ask(&request, out) && right(out);
         counters::note(queue, if done { Event::OnCard } else { Event::NotOnCard });
         done
+    }
+
+    #[inline]
+    fn is_asked(&self, now: u64) -> bool {
+        let page = self.client.page;
+        if ALWAYS.load(Relaxed) {
+            page.has_cards()
+        } else {
+            now >= NOT_BEFORE.load(Relaxed) && page.pays(self.kind, now)
+        }
     }
 
     #[cold]
@@ -147,7 +165,7 @@ impl Operation {
             // The next one may be taken.
             Refused::Said(_) => 0,
         };
-        if pause != 0 && !client.always {
+        if pause != 0 {
             NOT_BEFORE.store(crowd::now() + pause, Relaxed);
         }
         false

@@ -153,6 +153,11 @@ impl Cards {
         (0..self.places.len()).filter(serves)
     }
 
+    /// Whether no card is still at its tests.
+    pub fn are_settled(&self) -> bool {
+        self.links().all(|(_, process)| process.ready)
+    }
+
     /// The links that are to be waited for, by the places of their cards.
     pub fn links(&self) -> impl Iterator<Item = (usize, &Process)> {
         self.places.iter().enumerate().filter_map(|(place, card)| Some((place, card.process.as_ref()?)))

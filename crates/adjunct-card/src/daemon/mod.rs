@@ -127,7 +127,6 @@ pub fn run(options: Options) -> io::Result<()> {
     cards.start();
     let nodes = Nodes::default();
     let daemon = Daemon { folder, cards, nodes, programs, control, given: is_given, tools: Vec::new(), signals };
-    let _ = sd_notify::notify(&[sd_notify::NotifyState::Ready]);
     daemon.serve()
 }
 
@@ -144,7 +143,13 @@ enum Source {
 
 impl Daemon {
     fn serve(mut self) -> io::Result<()> {
+        let mut said = false;
         loop {
+            // When each card has found its known answers or has not: whoever started the service then sees which.
+            if !said && self.cards.are_settled() {
+                let _ = sd_notify::notify(&[sd_notify::NotifyState::Ready]);
+                said = true;
+            }
             for source in self.wait()? {
                 match source {
                     Source::Signals => return self.end(),

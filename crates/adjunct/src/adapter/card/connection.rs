@@ -15,6 +15,7 @@ use rustix::fd::{AsFd, BorrowedFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
 use rustix::io::Errno;
 use rustix::net::sockopt::{socket_cookie, socket_peercred};
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType};
+use rustix::thread::{SecureComputingMode, secure_computing_mode};
 use rustix::time::{ClockId, clock_gettime};
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64};
@@ -164,10 +165,7 @@ impl Connection {
 
 /// Whether a filter of system calls is in force. Where prctl is what it kills for, a socket would be as well.
 fn filtered() -> bool {
-    // SAFETY: prctl(PR_GET_SECCOMP) reads nothing from memory.
-    #[cfg(target_os = "linux")]
-    let mode = unsafe { libc::syscall(libc::SYS_prctl, libc::PR_GET_SECCOMP, 0, 0, 0, 0) };
-    mode != 0
+    secure_computing_mode() != Ok(SecureComputingMode::Disabled)
 }
 
 /// Waits until there is something to read.

@@ -7,7 +7,9 @@
 //! * [`config`]: which cards there are.
 //! * [`daemon`]: adjunctd. It holds what is configured and counted, no keys, and hands connections of programs to cards.
 //! * [`card`]: a card's process.
+//! * [`arguments`]: its command line.
 
+pub mod arguments;
 pub mod card;
 pub mod config;
 pub mod control;

@@ -2,43 +2,17 @@
 #![forbid(unsafe_code)]
 
 use adjunct::card::crowd::Page;
+use adjunct_card::arguments::Arguments;
 use adjunct_card::card::pending::Limits;
 use adjunct_card::card::{self, Setup};
 use adjunct_card::daemon::{self, Options};
-use adjunct_card::folder::{Folder, SYSTEM, VARIABLE};
+use adjunct_card::folder::Folder;
 use adjunct_card::state::Shared;
 use clap::Parser;
 use std::io;
 use std::os::fd::AsFd;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
-
-/// Runs the cards that programs of this machine share: adapters in processes of their own, which do private-key operations of many programs
-/// in batches
-#[derive(Debug, Parser)]
-#[command(
-    version,
-    after_help = "\
-By systemd: `adjunct cards enable` starts it. By hand, without root:
-
-    adjunctd --folder $XDG_RUNTIME_DIR/adjunct &
-    ADJUNCT_CARDS_DIR=$XDG_RUNTIME_DIR/adjunct lszcrypt -V
-
-Programs ask it that are started afterwards, by the same user or with ADJUNCT_CARDS_DIR set. It ends at SIGTERM and SIGINT, when the cards
-have finished what they work on."
-)]
-struct Arguments {
-    /// Where its sockets and its state are
-    #[arg(long, value_name = "DIR", env = VARIABLE, default_value = SYSTEM)]
-    folder: PathBuf,
-    /// Which cards there are [default: /etc/adjunct/cards.conf; without it one accelerator]
-    #[arg(long, value_name = "FILE")]
-    config: Option<PathBuf>,
-    /// Only make the shared memory by which programs see how crowded the machine is: what a service does as root before it starts the
-    /// daemon as another user
-    #[arg(long)]
-    prepare: bool,
-}
 
 fn main() -> ExitCode {
     let mut arguments = std::env::args_os();

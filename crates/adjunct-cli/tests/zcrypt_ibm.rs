@@ -5,8 +5,10 @@
 
 mod zcrypt_stage;
 
+use adjunct_card::machine::{Machine, Mode};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::time::Duration;
 use zcrypt_stage::{Stage, machines, mixed, said};
 
 /// What a command said: standard output, standard error, exit status.
@@ -454,6 +456,146 @@ fn without_the_daemon_the_first_line_is_ibms() {
         let ibm = ibm(&empty, name, args);
         let ours = without_reasons(name, stage.said(name, args), &ibm);
         differences.compare(&format!("{name} {}", args.join(" ")), &ours, &ibm);
+    }
+    differences.none();
+}
+
+/// What a queue's counters start with and grow by, in the order of the mode's counters.
+fn growth(place: usize, counter: usize) -> [u64; 4] {
+    let number = (place * 10 + counter) as u64;
+    [1_000_000 * number, 100 + number, 1_234_567 * (number % 7) * (number + 1), 3 * (number % 7)]
+}
+
+/// The counters of the cards as the firmware's measurement blocks, for IBM's tool.
+fn blocks(machine: &Machine) -> String {
+    let mut text = String::new();
+    let mut place = 0;
+    for card in &machine.cards {
+        let (mode, count) = match card.mode {
+            Mode::Accelerator => (8, 6),
+            Mode::Cca => (9, 2),
+            Mode::Ep11 => (10, 5),
+        };
+        let mut sums = vec![[0; 4]; count];
+        let mut queues = String::new();
+        for queue in &card.queues {
+            let counters: Vec<_> = (0..count).map(|counter| growth(place, counter)).collect();
+            for (sum, counter) in sums.iter_mut().zip(&counters) {
+                sum.iter_mut().zip(counter).for_each(|(sum, one)| *sum += one);
+            }
+            let head = format!("{} {} 1 {} {mode} {count}", card.id, queue.domain, card.hwtype);
+            queues += &line(&head, &counters);
+            place += 1;
+        }
+        text += &line(&format!("{} 0 0 {} {mode} {count}", card.id, card.hwtype), &sums);
+        text += &queues;
+    }
+    text
+}
+
+fn line(head: &str, counters: &[[u64; 4]]) -> String {
+    let counters = counters.iter().flatten().map(u64::to_string).collect::<Vec<_>>();
+    format!("{head} {}\n", counters.join(" "))
+}
+
+/// Without what differs between two runs: the time, what depends on how long an interval took, and the machine's name.
+fn timeless(args: &[&str], (text, errors, status): Said) -> Said {
+    let csv = args.contains(&"csv");
+    let digits = |word: &str| word.bytes().all(|byte| byte.is_ascii_digit() || b"./:".contains(&byte));
+    let field = |place: usize, word: &str| match word {
+        "x86_64" | "aarch64" | "s390x" | "\"x86_64\"," | "\"aarch64\"," | "\"s390x\"," => "MACHINE".to_owned(),
+        word if word.contains('/') || word.matches(':').count() == 2 => "TIME".to_owned(),
+        // Of a row, the last but three and but two numbers; in CSV, the fourth and fifth field.
+        word if csv && (place == 3 || place == 4) && digits(word.trim_end_matches(" %")) => "N".to_owned(),
+        word => word.to_owned(),
+    };
+    let row = |line: &str| {
+        if csv {
+            return line.split(',').enumerate().map(|(place, word)| field(place, word)).collect::<Vec<_>>().join(",");
+        }
+        let mut line = line.to_owned();
+        // RATE and UTILIZATION, of which the width stays.
+        if let Some(percent) = line.find(" %").filter(|_| line.contains("sec")) {
+            let start = line[..percent].rfind(|c: char| c != '.' && !c.is_ascii_digit()).unwrap_or(0) + 1;
+            let rate_end = line[..start].trim_end().len();
+            let rate = line[..rate_end].rfind(' ').unwrap_or(0) + 1;
+            line = format!("{}{}{}", &line[..rate], " ".repeat(percent - rate), &line[percent..]);
+        }
+        for key in ["\"rate\": ", "\"utilization\": "] {
+            if let Some(start) = line.find(key).map(|start| start + key.len()) {
+                let end = start + line[start..].find(',').unwrap_or(0);
+                line.replace_range(start..end, "N");
+            }
+        }
+        line.split(' ')
+            .map(|word| word.split('\t').map(|word| field(0, word)).collect::<Vec<_>>().join("\t"))
+            .collect::<Vec<_>>()
+            .join(" ")
+    };
+    (text.lines().map(|line| row(line) + "\n").collect(), errors, status)
+}
+
+#[test]
+#[ignore = "tests/zcrypt has IBM's tools"]
+fn zcryptstats_is_ibms() {
+    let mut differences = Differences::default();
+    let machine = {
+        let mut machine = mixed();
+        machine.cards[1].queues.push(zcrypt_stage::queue(47, 0));
+        machine
+    };
+    let stage = Stage::new(machine.clone());
+    let root = tree(&stage, "tree");
+    let file = stage.path().join("counters");
+    std::fs::write(&file, blocks(&machine)).unwrap();
+    let queues = machine.cards.iter().map(|card| card.queues.len()).sum();
+    for args in [
+        &[][..],
+        &["-T"],
+        &["-t"],
+        &["-a"],
+        &["-O"],
+        &["-A"],
+        &["-o", "json"],
+        &["-o", "JSON", "-T", "1"],
+        &["-o", "JSON", "-t", "1"],
+        &["-o", "table"],
+        &["-o", "csv"],
+        &["-o", "csv", "1f", "0.5"],
+        &["-o", "csv", ".2f"],
+        &["-o", "csv", "-a", "-O"],
+        &["1", "00"],
+        &["-M", "15:8=14:8", "-o", "csv"],
+        &["3f"],
+        &["40"],
+        &["zz"],
+        &["1.101"],
+        &["-M", "x"],
+        &["-M", "14:8=14:8"],
+        &["-M", "15:8=2:8"],
+        &["-i", "0"],
+        &["-c", "0"],
+        &["-c", ""],
+        &["-o", "xml"],
+        &["-o", "csv", "-t"],
+        &["-AO"],
+    ] {
+        let all = [&["-i", "1", "-c", "1"][..], args].concat();
+        let mut theirs = Command::new(tools().join("run"));
+        theirs.arg("zcryptstats").args(&all).env("SYSFS_ROOT", &root).env("TZ", "UTC").env("CHSC_COUNTERS", &file);
+        let ibm = timeless(args, said(&theirs.output().unwrap()));
+        // Half an interval after the first look, everything grows.
+        let mut ours = stage.command("zcryptstats", &all);
+        let ours = ours.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        std::thread::sleep(Duration::from_millis(500));
+        for place in 0..queues {
+            for counter in 0..6 {
+                let [_, _, busy, operations] = growth(place, counter);
+                stage.shared().count(place, counter, operations, busy);
+            }
+        }
+        let ours = timeless(args, said(&ours.wait_with_output().unwrap()));
+        differences.compare(&format!("zcryptstats {}", all.join(" ")), &ours, &ibm);
     }
     differences.none();
 }

@@ -2,7 +2,7 @@
  * For IBM's zcryptstats, in qemu's user mode: answers what it asks the channel subsystem by ioctl(2) of /dev/chsc, the measurement blocks
  * of cards (store crypto measurement data, code 102e) and of their domains (102d). CHSC_COUNTERS names a file with a line for each of them:
  *   card domain is-domain type mode count  then for each counter: time, number, and what both grow by from one measurement to the next
- * Times are in nanoseconds. Everything is in the byte order of s390x, for which this is built.
+ * Times are in 2^-9 seconds. Everything is in the byte order of s390x, for which this is built.
  */
 #define _GNU_SOURCE
 #include <stdarg.h>
@@ -40,7 +40,7 @@ static size_t blocks(uint8_t *to, int domains, unsigned of)
 	if (!file)
 		abort();
 	while (fscanf(file, "%u %u %u %u %u %u", &card, &domain, &is_domain, &type, &mode, &count) == 6) {
-		struct block block = { .type = type, .format = is_domain, .card = card, .scale = 1e-9f, .domain = domain, .mode = mode };
+		struct block block = { .type = type, .format = is_domain, .card = card, .scale = 1.0f / 512, .domain = domain, .mode = mode };
 
 		for (unsigned i = 0; i < count; i++) {
 			unsigned long time, number, more_time, more;

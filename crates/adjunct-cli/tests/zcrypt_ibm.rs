@@ -40,11 +40,12 @@ fn tree(stage: &Stage, name: &str) -> PathBuf {
 }
 
 /// What IBM's tools show in another way than 2.43, whose words ours are: up to 2.40 one more than the depth of a queue, the default domain
-/// with as many digits as it needs, and no warning where that is not to be used.
+/// with as many digits as it needs, no warning where that is not to be used, and, of no cards, an error in place of an empty table.
 struct Older {
     depth: bool,
     domain: bool,
     warning: bool,
+    empty: bool,
 }
 
 impl Older {
@@ -55,7 +56,16 @@ impl Older {
         let root = tree(&stage, "tree");
         let depth = ibm(&root, "lszcrypt", &["-V"]).0.lines().nth(2).is_some_and(|row| row.contains(" 14     09 "));
         let bus = ibm(&root, "lszcrypt", &["-b"]).0;
-        Older { depth, domain: bus.contains("ap_domain=0x9"), warning: !bus.contains("(unavailable)") }
+        let mut machine = mixed();
+        machine.cards.clear();
+        stage.becomes(machine);
+        let none = tree(&stage, "none");
+        Older {
+            depth,
+            domain: bus.contains("ap_domain=0x9"),
+            warning: !bus.contains("(unavailable)"),
+            empty: ibm(&none, "lszcrypt", &[]).2 == 1,
+        }
     }
 
     /// Has the tree such that they show what 2.43 shows of the one it was.
@@ -69,7 +79,10 @@ impl Older {
     }
 
     /// What ours say, as they would.
-    fn words(&self, (text, errors, status): Said) -> Said {
+    fn words(&self, (text, errors, status): Said, none: bool) -> Said {
+        if self.empty && none && text.lines().count() == 2 && text.starts_with("CARD.DOM TYPE ") && status == 0 {
+            return (String::new(), "lszcrypt: No crypto card devices found.\n".to_owned(), 1);
+        }
         let line = |line: &str| match line.strip_prefix("ap_domain=") {
             _ if self.warning && line.starts_with("Warning: Default domain ") => String::new(),
             Some(domain) if self.warning => {
@@ -191,7 +204,7 @@ fn lszcrypt_is_ibms() {
         older.prepare(&root);
         for args in LSZCRYPT {
             let ibm = ibm(&root, "lszcrypt", args);
-            let ours = without_reasons("lszcrypt", older.words(stage.said("lszcrypt", args)), &ibm);
+            let ours = without_reasons("lszcrypt", older.words(stage.said("lszcrypt", args), machine == "none"), &ibm);
             differences.compare(&format!("{machine}: lszcrypt {}", args.join(" ")), &ours, &ibm);
         }
     }
@@ -271,7 +284,7 @@ fn chzcrypt_is_ibms() {
         // What one does is not to be seen by the other.
         let stage = Stage::new(mixed());
         let ibm = ibm(&tree(&stage, "tree"), "chzcrypt", args);
-        let ours = without_reasons("chzcrypt", older.words(stage.said("chzcrypt", args)), &ibm);
+        let ours = without_reasons("chzcrypt", older.words(stage.said("chzcrypt", args), false), &ibm);
         differences.compare(&format!("chzcrypt {}", args.join(" ")), &ours, &ibm);
     }
     let mut secure = mixed();
@@ -460,10 +473,13 @@ fn without_the_daemon_the_first_line_is_ibms() {
     differences.none();
 }
 
+/// The firmware's unit of time in the blocks, 2^-9 seconds, in nanoseconds: what IBM's tool multiplies by in single precision is exact.
+const TICK: u64 = 1_953_125;
+
 /// What a queue's counters start with and grow by, in the order of the mode's counters.
 fn growth(place: usize, counter: usize) -> [u64; 4] {
     let number = (place * 10 + counter) as u64;
-    [1_000_000 * number, 100 + number, 1_234_567 * (number % 7) * (number + 1), 3 * (number % 7)]
+    [TICK * number, 100 + number, TICK * (number % 7) * (number + 1), 7 * (number % 7)]
 }
 
 /// The counters of the cards as the firmware's measurement blocks, for IBM's tool.
@@ -494,7 +510,8 @@ fn blocks(machine: &Machine) -> String {
 }
 
 fn line(head: &str, counters: &[[u64; 4]]) -> String {
-    let counters = counters.iter().flatten().map(u64::to_string).collect::<Vec<_>>();
+    let ticks = |[time, number, more_time, more]: &[u64; 4]| [time / TICK, *number, more_time / TICK, *more];
+    let counters = counters.iter().flat_map(ticks).map(|number| number.to_string()).collect::<Vec<_>>();
     format!("{head} {}\n", counters.join(" "))
 }
 
@@ -595,6 +612,12 @@ fn zcryptstats_is_ibms() {
             }
         }
         let ours = timeless(args, said(&ours.wait_with_output().unwrap()));
+        let mut ours = without_reasons("zcryptstats", ours, &ibm);
+        // That there is nothing to show is a failure here.
+        if args == ["3f"] {
+            assert_eq!(ours.2, 1);
+            ours.2 = ibm.2;
+        }
         differences.compare(&format!("zcryptstats {}", all.join(" ")), &ours, &ibm);
     }
     differences.none();

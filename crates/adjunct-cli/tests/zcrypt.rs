@@ -1,5 +1,6 @@
 //! `lszcrypt`, `chzcrypt`, `zcryptctl` and `zcryptstats` as scripts for IBM Z call them: their columns, words and exit statuses.
 
+mod copy;
 mod zcrypt_stage;
 
 use adjunct_card::control::{Device, Item, Request};
@@ -488,7 +489,7 @@ fn who_may_not_is_told() {
     set("", 0o755);
     set("control.sock", 0o600);
     let copy = stage.path().join("copy");
-    std::fs::copy(env!("CARGO_BIN_EXE_adjunct"), &copy).unwrap();
+    copy::copy(env!("CARGO_BIN_EXE_adjunct"), &copy);
     let nobody = |name: &str, args: &[&str]| {
         let mut command = std::process::Command::new(&copy);
         said(

@@ -1,4 +1,5 @@
-//! Command lines of `adjunct`, `icainfo`, `icainfo-cex`, `icastats`, `cpacfstats`, `pkcsconf`, `pkcsstats` and `p11sak`: words separated by zero bytes.
+//! Command lines of `adjunct`, `icainfo`, `icainfo-cex`, `icastats`, `cpacfstats`, `pkcsconf`, `pkcsstats`, `p11sak`,
+//! `lszcrypt`, `chzcrypt`, `zcryptctl` and `zcryptstats`: words separated by zero bytes.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -11,7 +11,7 @@ pub enum Command {
     /// Write the man pages, or adjunct(1) to standard output
     #[command(hide = true)]
     Man {
-        /// The folder that takes adjunct.1, adjunct-info.1, ..., icainfo.1 and the other names' pages
+        /// The folder that takes adjunct.1, adjunct-info.1, ..., icainfo.1 the other names' pages, and adjunctd.1
         dir: Option<PathBuf>,
         /// The date below the pages, as in 2026-11-21; by default none
         #[arg(long, default_value = "", hide_default_value = true)]
@@ -62,7 +62,7 @@ impl Pages<'_> {
             let see = name.subcommand().map_or_else(|| "adjunct".to_owned(), |sub| format!("adjunct-{sub}"));
             self.page(name.text(), name.parser(), Some(&see))?;
         }
-        Ok(())
+        self.page("adjunctd", adjunct_card::arguments::Arguments::command(), Some("adjunct-cards"))
     }
 
     fn tree(&self, command: &clap::Command, name: &str, parent: Option<&str>) -> Result<(), Failure> {

@@ -3,6 +3,7 @@
 
 use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
+use std::fmt;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 /// What options there are.
@@ -10,8 +11,37 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 pub(crate) struct Options {
     /// The letters, a colon behind each that takes a value.
     pub short: &'static str,
-    /// The long names, and the letters they stand for: they take a value where those do.
+    /// The long names, and the letters they stand for: they take a value where those do. Where there is only the long name, the letter is
+    /// one that `short` lacks, and a name that ends in `=` takes a value.
     pub long: &'static [(&'static str, char)],
+}
+
+/// What is wrong with an option.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Wrong {
+    /// What getopt says of it, behind the program's name.
+    pub words: String,
+    /// What the tools of s390-tools say of it, behind theirs.
+    pub of_s390: String,
+}
+
+impl Wrong {
+    /// An option that there is not, or that takes no value; `named` is what s390-tools call it.
+    fn invalid(words: String, named: &str) -> Wrong {
+        Wrong { words, of_s390: format!("Invalid option '{named}'") }
+    }
+
+    /// An option without its value, in the `word` of the command line.
+    fn without_value(words: String, word: &[u8]) -> Wrong {
+        let word = crate::escape::shown(OsStr::from_bytes(word));
+        Wrong { words, of_s390: format!("Option '{word}' requires an argument") }
+    }
+}
+
+impl fmt::Display for Wrong {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.words)
+    }
 }
 
 /// A part of a command line.
@@ -19,8 +49,8 @@ pub(crate) struct Options {
 pub(crate) enum Part {
     /// An option, with its value where it takes one.
     Option(char, Option<OsString>),
-    /// An option that is none, or one without its value: what getopt says of it, behind the program's name.
-    Wrong(String),
+    /// An option that is none, or one without its value.
+    Wrong(Wrong),
 }
 
 /// The options of a command line in order, and the words that are none, which getopt puts behind them.
@@ -32,8 +62,8 @@ pub(crate) fn parse(options: Options, args: &[OsString]) -> (Vec<Part>, Vec<OsSt
             b"--" => {
                 words.extend(rest.drain(..).map(OsStr::to_owned));
             }
-            [b'-', b'-', name @ ..] if !options.long.is_empty() => parts.push(options.long(name, &mut rest)),
-            [b'-', letters @ ..] if !letters.is_empty() => options.cluster(letters, &mut rest, &mut parts),
+            [b'-', b'-', ..] if !options.long.is_empty() => parts.push(options.long(word.as_bytes(), &mut rest)),
+            [b'-', _, ..] => options.cluster(word.as_bytes(), &mut rest, &mut parts),
             _ => words.push(word.to_owned()),
         }
     }
@@ -41,14 +71,15 @@ pub(crate) fn parse(options: Options, args: &[OsString]) -> (Vec<Part>, Vec<OsSt
 }
 
 impl Options {
-    /// The letters behind one dash.
-    fn cluster(&self, letters: &[u8], rest: &mut VecDeque<&OsStr>, parts: &mut Vec<Part>) {
+    /// A word of letters behind one dash.
+    fn cluster(&self, word: &[u8], rest: &mut VecDeque<&OsStr>, parts: &mut Vec<Part>) {
+        let letters = &word[1..];
         for (place, &letter) in letters.iter().enumerate() {
             let known = self.short.as_bytes().iter().position(|&known| known == letter && letter != b':');
             let letter = char::from(letter);
             let Some(known) = known else {
                 let shown = letter.escape_default();
-                parts.push(Part::Wrong(format!("invalid option -- '{shown}'")));
+                parts.push(Part::Wrong(Wrong::invalid(format!("invalid option -- '{shown}'"), &format!("-{shown}"))));
                 continue;
             };
             if !self.takes_value(known) {
@@ -63,7 +94,7 @@ impl Options {
             };
             parts.push(match value {
                 Some(value) => Part::Option(letter, Some(value)),
-                None => Part::Wrong(format!("option requires an argument -- '{letter}'")),
+                None => Part::Wrong(Wrong::without_value(format!("option requires an argument -- '{letter}'"), word)),
             });
             return;
         }
@@ -73,32 +104,51 @@ impl Options {
         self.short.as_bytes().get(place + 1) == Some(&b':')
     }
 
-    /// A long name, whole or cut short, with the value behind `=` or in the next word.
-    fn long(&self, name: &[u8], rest: &mut VecDeque<&OsStr>) -> Part {
+    /// A word with a long name, whole or cut short, and the value behind `=` or in the next word.
+    fn long(&self, word: &[u8], rest: &mut VecDeque<&OsStr>) -> Part {
+        let name = &word[2..];
         let (name, here) = match name.iter().position(|&byte| byte == b'=') {
             Some(end) => (&name[..end], Some(OsString::from_vec(name[end + 1..].to_vec()))),
             None => (name, None),
         };
         let shown = || crate::escape::shown(OsStr::from_bytes(name));
-        let whole = self.long.iter().find(|(long, _)| long.as_bytes() == name);
-        let mut cut = self.long.iter().filter(|(long, _)| long.as_bytes().starts_with(name));
+        let invalid =
+            |words: String| Part::Wrong(Wrong::invalid(words, &crate::escape::shown(OsStr::from_bytes(word))));
+        let whole = self.long.iter().find(|(long, _)| bare(long).as_bytes() == name);
+        let mut cut = self.long.iter().filter(|(long, _)| bare(long).as_bytes().starts_with(name));
         match (whole, cut.next(), cut.next()) {
             (Some((long, letter)), ..) | (None, Some((long, letter)), None) => {
-                let takes_value = self.short.find(*letter).is_some_and(|place| self.takes_value(place));
+                let place = self.short.find(*letter);
+                let takes_value = long.ends_with('=') || place.is_some_and(|place| self.takes_value(place));
+                let long = bare(long);
                 match (takes_value, here) {
                     (false, None) => Part::Option(*letter, None),
-                    (false, Some(_)) => Part::Wrong(format!("option '--{long}' doesn't allow an argument")),
+                    (false, Some(_)) => {
+                        let words = format!("option '--{long}' doesn't allow an argument");
+                        if place.is_some() {
+                            Part::Wrong(Wrong::invalid(words, &format!("-{letter}")))
+                        } else {
+                            invalid(words)
+                        }
+                    }
                     (true, Some(value)) => Part::Option(*letter, Some(value)),
                     (true, None) => match rest.pop_front() {
                         Some(value) => Part::Option(*letter, Some(value.to_owned())),
-                        None => Part::Wrong(format!("option '--{long}' requires an argument")),
+                        None => {
+                            Part::Wrong(Wrong::without_value(format!("option '--{long}' requires an argument"), word))
+                        }
                     },
                 }
             }
-            (None, Some(_), Some(_)) => Part::Wrong(format!("option '--{}' is ambiguous", shown())),
-            (None, None, _) => Part::Wrong(format!("unrecognized option '--{}'", shown())),
+            (None, Some(_), Some(_)) => invalid(format!("option '--{}' is ambiguous", shown())),
+            (None, None, _) => invalid(format!("unrecognized option '--{}'", shown())),
         }
     }
+}
+
+/// A long name without the sign that it takes a value.
+fn bare(long: &str) -> &str {
+    long.trim_end_matches('=')
 }
 
 #[cfg(test)]
@@ -118,8 +168,38 @@ mod tests {
         Part::Option(letter, value.map(OsString::from))
     }
 
-    fn wrong(words: &str) -> Part {
-        Part::Wrong(words.to_owned())
+    /// What was parsed, with what getopt says of what is wrong alone.
+    fn said(options: Options, words: &[&str]) -> Vec<Result<Part, String>> {
+        let each = |part| match part {
+            Part::Wrong(wrong) => Err(wrong.to_string()),
+            part => Ok(part),
+        };
+        parsed(options, words).0.into_iter().map(each).collect()
+    }
+
+    fn wrong(words: &str) -> Result<Part, String> {
+        Err(words.to_owned())
+    }
+
+    fn of_s390(words: &[&str]) -> String {
+        let options =
+            Options { short: "Vbc:", long: &[("bus", 'b'), ("capability", 'c'), ("only", 'A'), ("index=", 'B')] };
+        match parsed(options, words).0.pop() {
+            Some(Part::Wrong(wrong)) => wrong.of_s390,
+            other => format!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn the_words_of_s390_tools() {
+        assert_eq!(of_s390(&["-Vx"]), "Invalid option '-x'");
+        assert_eq!(of_s390(&["--nope=1"]), "Invalid option '--nope=1'");
+        assert_eq!(of_s390(&["--bus=1"]), "Invalid option '-b'");
+        assert_eq!(of_s390(&["--only=1"]), "Invalid option '--only=1'");
+        assert_eq!(of_s390(&["-Vc"]), "Option '-Vc' requires an argument");
+        assert_eq!(of_s390(&["--ind"]), "Option '--ind' requires an argument");
+        assert_eq!(of_s390(&["--index", "7"]), r#"Some(Option('B', Some("7")))"#);
+        assert_eq!(of_s390(&["-A"]), "Invalid option '-A'");
     }
 
     #[test]
@@ -128,14 +208,14 @@ mod tests {
         let values = [option('c', Some("1")), option('t', None), option('c', Some("3")), option('S', Some("=x"))];
         assert_eq!(parts, [option('i', None), option('t', None)].into_iter().chain(values).collect::<Vec<_>>());
         assert_eq!(words, ["a", "-", "-i"]);
-        assert_eq!(parsed(SHORT, &["-c"]).0, [wrong("option requires an argument -- 'c'")]);
+        assert_eq!(said(SHORT, &["-c"]), [wrong("option requires an argument -- 'c'")]);
         assert_eq!(
-            parsed(SHORT, &["-xi:"]).0,
-            [wrong("invalid option -- 'x'"), option('i', None), wrong("invalid option -- ':'")]
+            said(SHORT, &["-xi:"]),
+            [wrong("invalid option -- 'x'"), Ok(option('i', None)), wrong("invalid option -- ':'")]
         );
         // Without long names, the second dash is a letter.
-        assert_eq!(parsed(SHORT, &["--i"]).0, [wrong("invalid option -- '-'"), option('i', None)]);
-        assert_eq!(parsed(SHORT, &["-\u{1b}"]).0, [wrong("invalid option -- '\\u{1b}'")]);
+        assert_eq!(said(SHORT, &["--i"]), [wrong("invalid option -- '-'"), Ok(option('i', None))]);
+        assert_eq!(said(SHORT, &["-\u{1b}"]), [wrong("invalid option -- '\\u{1b}'")]);
     }
 
     #[test]
@@ -145,7 +225,7 @@ mod tests {
             ['e', 'r', 'p', 'p'].map(|c| option(c, None))
         );
         assert_eq!(
-            parsed(LONG, &["--pr", "--nope"]).0,
+            said(LONG, &["--pr", "--nope"]),
             [wrong("option '--pr' is ambiguous"), wrong("unrecognized option '--nope'")]
         );
         assert_eq!(parse(LONG, &[]), (Vec::new(), Vec::new()));
@@ -158,7 +238,7 @@ mod tests {
         let slot = |value| option('s', Some(value));
         assert_eq!(parts, [slot("3"), slot("4"), option('j', None), slot("")]);
         assert_eq!(words, ["x"]);
-        assert_eq!(parsed(options, &["--json=1"]).0, [wrong("option '--json' doesn't allow an argument")]);
-        assert_eq!(parsed(options, &["--slot"]).0, [wrong("option '--slot' requires an argument")]);
+        assert_eq!(said(options, &["--json=1"]), [wrong("option '--json' doesn't allow an argument")]);
+        assert_eq!(said(options, &["--slot"]), [wrong("option '--slot' requires an argument")]);
     }
 }

@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 pub mod bench;
+pub mod cards;
 mod cpacfstats;
 mod escape;
 pub mod failure;
@@ -47,8 +48,8 @@ Examples:
   adjunct stats                        what was used: hardware and software, per function
   sudo adjunct stats --all --used      of every user, only what was used
 
-Called by the name icainfo, icainfo-cex, icastats, cpacfstats, pkcsconf, pkcsstats or p11sak, the command is the tool of that name: it
-takes its options and prints what it prints.
+Called by the name icainfo, icainfo-cex, icastats, cpacfstats, pkcsconf, pkcsstats, p11sak, lszcrypt, chzcrypt, zcryptctl or zcryptstats,
+the command is the tool of that name: it takes its options and prints what it prints.
 
 Exit status: 0 done, 1 it failed (one line says why), 2 the command line is wrong (1 by those names).";
 
@@ -69,6 +70,7 @@ enum Command {
     Ssh(ssh::Args),
     Java(java::Args),
     Token(token::Args),
+    Cards(cards::Args),
     Bench(bench::Args),
     #[command(flatten)]
     Generate(generate::Command),
@@ -83,6 +85,7 @@ impl Cli {
             Command::Ssh(args) => ssh::run(&args),
             Command::Java(args) => java::run(&args),
             Command::Token(args) => token::run(&args),
+            Command::Cards(args) => cards::run(&args),
             Command::Bench(args) => bench::run(&args),
             Command::Generate(args) => generate::run(&args),
         }
@@ -148,6 +151,8 @@ mod tests {
         assert!(!parse_args(words(&["cpacfstats", "prng"])));
         assert!(parse_args(words(&["pkcsconf", "-itc", "1"])));
         assert!(parse_args(words(&["pkcsstats", "--slot=1", "-j"])));
+        assert!(parse_args(words(&["lszcrypt", "-Vc", "02"])));
+        assert!(parse_args(words(&["adjunct", "cards", "list", "--json"])));
         assert!(!parse_args(Vec::new()));
     }
 }

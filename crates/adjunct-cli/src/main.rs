@@ -1,4 +1,4 @@
-//! The `adjunct` command; also answers as `icainfo`, `icainfo-cex`, `icastats`, `cpacfstats` and `pkcsconf`.
+//! The `adjunct` command; also answers by the names of [`adjunct_cli::Name`].
 
 use std::process::ExitCode;
 

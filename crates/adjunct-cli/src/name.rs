@@ -1,5 +1,6 @@
 //! The names the command answers to: its own, and those of the tools for IBM Z.
 
+use crate::cards::{chzcrypt, lszcrypt, zcryptctl, zcryptstats};
 use crate::info::{IcaInfo, Library};
 use crate::stats::IcaStats;
 use crate::{Cli, Failure, cpacfstats, p11sak, pkcsconf, pkcsstats};
@@ -27,6 +28,14 @@ pub enum Name {
     PkcsStats,
     /// `p11sak`.
     P11Sak,
+    /// `lszcrypt`.
+    LsZcrypt,
+    /// `chzcrypt`.
+    ChZcrypt,
+    /// `zcryptctl`.
+    ZcryptCtl,
+    /// `zcryptstats`.
+    ZcryptStats,
 }
 
 /// A command line that was understood, not yet done.
@@ -34,7 +43,7 @@ pub type Ready = Box<dyn FnOnce() -> Result<ExitCode, Failure>>;
 
 impl Name {
     /// Every name.
-    pub const ALL: [Name; 8] = [
+    pub const ALL: [Name; 12] = [
         Name::Adjunct,
         Name::IcaInfo,
         Name::IcaInfoCex,
@@ -43,6 +52,10 @@ impl Name {
         Name::PkcsConf,
         Name::PkcsStats,
         Name::P11Sak,
+        Name::LsZcrypt,
+        Name::ChZcrypt,
+        Name::ZcryptCtl,
+        Name::ZcryptStats,
     ];
 
     /// The name a command line starts with; the command's own where it is none of these.
@@ -62,6 +75,10 @@ impl Name {
             Name::PkcsConf => "pkcsconf",
             Name::PkcsStats => "pkcsstats",
             Name::P11Sak => "p11sak",
+            Name::LsZcrypt => "lszcrypt",
+            Name::ChZcrypt => "chzcrypt",
+            Name::ZcryptCtl => "zcryptctl",
+            Name::ZcryptStats => "zcryptstats",
         }
     }
 
@@ -71,6 +88,7 @@ impl Name {
             Name::Adjunct | Name::PkcsConf | Name::PkcsStats | Name::P11Sak => None,
             Name::IcaInfo | Name::IcaInfoCex => Some("info"),
             Name::IcaStats | Name::CpacfStats => Some("stats"),
+            Name::LsZcrypt | Name::ChZcrypt | Name::ZcryptCtl | Name::ZcryptStats => Some("cards"),
         }
     }
 
@@ -85,6 +103,10 @@ impl Name {
             Name::PkcsConf => pkcsconf::command(),
             Name::PkcsStats => pkcsstats::command(),
             Name::P11Sak => p11sak::command(),
+            Name::LsZcrypt => lszcrypt::command(),
+            Name::ChZcrypt => chzcrypt::command(),
+            Name::ZcryptCtl => zcryptctl::command(),
+            Name::ZcryptStats => zcryptstats::command(),
         }
     }
 
@@ -124,6 +146,22 @@ impl Name {
                 let it = p11sak::Request::of(&args);
                 Box::new(move || it.run())
             }
+            Name::LsZcrypt => {
+                let it = lszcrypt::Request::of(&args);
+                Box::new(move || it.run())
+            }
+            Name::ChZcrypt => {
+                let it = chzcrypt::Request::of(&args);
+                Box::new(move || it.run())
+            }
+            Name::ZcryptCtl => {
+                let it = zcryptctl::Request::of(&args);
+                Box::new(move || it.run())
+            }
+            Name::ZcryptStats => {
+                let it = zcryptstats::Request::of(&args);
+                Box::new(move || it.run())
+            }
         })
     }
 
@@ -131,9 +169,9 @@ impl Name {
     /// the command itself, of which clap has it, and for tools that say it themselves.
     pub fn version(self) -> Option<String> {
         let library = match self {
-            Name::Adjunct | Name::CpacfStats | Name::PkcsConf | Name::PkcsStats | Name::P11Sak => return None,
             Name::IcaInfo | Name::IcaStats => "libica",
             Name::IcaInfoCex => "libica-cex",
+            _ => return None,
         };
         let [major, minor, fix] = adjunct::LIBICA_VERSION;
         let (name, build) = (self.text(), env!("CARGO_PKG_VERSION"));

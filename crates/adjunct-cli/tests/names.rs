@@ -181,8 +181,22 @@ fn man_pages_are_made() {
     text(&adjunct(&["man", "--date", "2026-11-21", dir.path().to_str().unwrap()]));
     let page = |name: &str| std::fs::read_to_string(dir.path().join(format!("{name}.1"))).unwrap();
     let version = env!("CARGO_PKG_VERSION");
-    let tools = ["icainfo", "icainfo-cex", "icastats", "cpacfstats", "pkcsconf", "pkcsstats", "p11sak"];
-    for name in ["adjunct", "adjunct-info", "adjunct-stats", "adjunct-openssl"].into_iter().chain(tools) {
+    let tools = [
+        "icainfo",
+        "icainfo-cex",
+        "icastats",
+        "cpacfstats",
+        "pkcsconf",
+        "pkcsstats",
+        "p11sak",
+        "lszcrypt",
+        "chzcrypt",
+        "zcryptctl",
+        "zcryptstats",
+    ];
+    for name in
+        ["adjunct", "adjunct-info", "adjunct-stats", "adjunct-openssl", "adjunct-cards-sysfs"].into_iter().chain(tools)
+    {
         let title = format!(".TH \"{name}\" 1 \"2026-11-21\" \"adjunct {version}\" ");
         assert!(page(name).starts_with(&title), "{name}");
         assert_eq!(page(name).contains(".SH SUBCOMMANDS"), ["adjunct", "adjunct-openssl"].contains(&name), "{name}");
@@ -199,11 +213,13 @@ fn man_pages_are_made() {
 fn completions_are_made() {
     for shell in ["bash", "zsh", "fish"] {
         assert!(text(&adjunct(&["completions", shell])).contains("adjunct"));
-        for name in ["icastats", "icainfo-cex", "cpacfstats", "pkcsconf", "pkcsstats", "p11sak"] {
+        for name in
+            ["icastats", "icainfo-cex", "cpacfstats", "pkcsconf", "pkcsstats", "p11sak", "lszcrypt", "zcryptctl"]
+        {
             assert!(text(&adjunct(&["completions", shell, name])).contains(name));
         }
     }
-    assert_eq!(adjunct(&["completions", "bash", "lszcrypt"]).status.code(), Some(2));
+    assert_eq!(adjunct(&["completions", "bash", "lsreipl"]).status.code(), Some(2));
 }
 
 #[test]

@@ -32,10 +32,18 @@ pub fn set_statistics(on: bool) {
 
 /// Sets the modes that the environment has.
 pub fn from_environment() {
-    let LibicaModes { fallbacks, curve_fallbacks, statistics } = LibicaModes::from_environment();
+    let LibicaModes { fallbacks, curve_fallbacks, statistics, cards } = LibicaModes::from_environment();
     set_fallbacks(fallbacks);
     CURVE_FALLBACKS.store(curve_fallbacks, Relaxed);
     set_statistics(statistics);
+    if cards {
+        set_offload(true);
+    }
+}
+
+/// Sets whether cards are asked whenever there is one, or where the machine is so crowded that it pays.
+pub fn set_offload(on: bool) {
+    adjunct::ops::cards::prefer(on);
 }
 
 /// Whether an operation of `function` may run, which `in_hardware` says that this machine's hardware serves (instructions, or batches).

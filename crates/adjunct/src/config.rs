@@ -204,12 +204,14 @@ pub struct LibicaModes {
     pub curve_fallbacks: bool,
     /// Whether operations are counted.
     pub statistics: bool,
+    /// Whether cards are asked whenever there is one, crowded or not.
+    pub cards: bool,
 }
 
 impl Default for LibicaModes {
     /// Software serves what hardware does not, and all is counted.
     fn default() -> LibicaModes {
-        LibicaModes { fallbacks: true, curve_fallbacks: true, statistics: true }
+        LibicaModes { fallbacks: true, curve_fallbacks: true, statistics: true, cards: false }
     }
 }
 
@@ -224,6 +226,7 @@ impl LibicaModes {
             // 1 is hardware only, 2 software only, and all else either. Of 2 nothing is to be seen in a result.
             curve_fallbacks: number("ICAPATH") != Some(1),
             statistics: on("LIBICA_STATS_MODE", otherwise.statistics),
+            cards: on("LIBICA_OFFLOAD_MODE", otherwise.cards),
         }
     }
 

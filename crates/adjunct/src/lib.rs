@@ -20,6 +20,12 @@ pub mod adapter;
 #[allow(dead_code)]
 mod adapter;
 pub mod catalogue;
+
+/// Cards, for adjunctd: the page that says how crowded the machine is, what programs and cards say to each other, and the work of a card.
+pub mod card {
+    pub use crate::adapter::card::{SOCKET, crowd, wire, work};
+}
+
 pub mod config;
 pub mod counters;
 pub mod diag;
@@ -59,5 +65,6 @@ pub fn init() {
         adapter::cpu::awslc::prime();
         counters::open();
         adapter::lanes::prime();
+        adapter::card::prime();
     });
 }

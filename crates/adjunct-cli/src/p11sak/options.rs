@@ -175,7 +175,7 @@ impl Wanted {
     /// Takes an option.
     fn take(&mut self, part: Part, has_slot: &mut bool) -> Result {
         let (letter, value) = match part {
-            Part::Wrong(words) => return Err(bad(&wrong(&words))),
+            Part::Wrong(words) => return Err(bad(&wrong(&words.words))),
             Part::Option(letter, value) => (letter, value),
         };
         let text = || value.as_deref().map(|value| value.to_string_lossy().into_owned());

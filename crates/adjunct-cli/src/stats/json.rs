@@ -101,6 +101,8 @@ fn accelerator(snapshot: &Snapshot, used: bool) -> Vec<Value> {
             "alone": lanes.alone,
             "corrupted": lanes.corrupted,
             "batches": lanes.batches,
+            "cards": lanes.on_card,
+            "not_on_cards": lanes.not_on_card,
         })
     })
     .collect()

@@ -119,8 +119,14 @@ pub(super) mod tests {
             adjunct::counters::Cell { calls: 11, bytes: 1408 };
         *s.fallbacks_mut(Function::Sha512, Reason::NoInstruction) = 11;
         s.row_mut(Function::RsaKeygenCrt.row(2048)).cell_mut(false, Direction::Encrypt).calls = 1;
-        *s.lanes_mut(Queue::Rsa2048) =
-            Lanes { batches: [0, 0, 0, 1, 0, 0, 0, 2], in_lanes: 19, alone: 4, corrupted: 1 };
+        *s.lanes_mut(Queue::Rsa2048) = Lanes {
+            batches: [0, 0, 0, 1, 0, 0, 0, 2],
+            in_lanes: 19,
+            alone: 4,
+            corrupted: 1,
+            on_card: 6,
+            not_on_card: 2,
+        };
         s
     }
 

@@ -68,7 +68,7 @@ pub fn report_table(user: &User, snapshot: &Snapshot, key_sizes: bool, look: Loo
         }
         let _ = writeln!(text, " {:>name$} | {hardware} | {software}", line.label());
     }
-    text + &reasons(snapshot) + &accelerator(snapshot, look.style)
+    text + &reasons(snapshot) + &accelerator(snapshot, look.style) + &cards(snapshot)
 }
 
 /// What the accelerator did, where it did anything: operations in lanes and alone, and batches by the lanes filled.
@@ -93,6 +93,19 @@ fn accelerator(snapshot: &Snapshot, style: Style) -> String {
         let _ = writeln!(text, "{}", row(label, operations, lanes.batches.map(|c| c.to_string())));
     }
     text
+}
+
+/// What cards did for this user's programs, where they were asked.
+fn cards(snapshot: &Snapshot) -> String {
+    let mut text = String::new();
+    for (name, lanes) in super::rows::queues(snapshot).filter(|(_, lanes)| lanes.on_card + lanes.not_on_card != 0) {
+        let _ = write!(text, "  {name} {}", lanes.on_card);
+        if lanes.not_on_card != 0 {
+            let _ = write!(text, ", and {} that no card did in time", lanes.not_on_card);
+        }
+        text.push('\n');
+    }
+    if text.is_empty() { text } else { format!("Done by cards\n{text}") }
 }
 
 /// The cells of a row: ENC, CRYPT, DEC in hardware, then in software; empty where the function has no such column.
@@ -173,6 +186,8 @@ In software, because
 Accelerator: operations, and batches by the lanes filled
                 |  in lanes     alone corrupted |     1     2     3     4     5     6     7     8
    RSA-2048 CRT |        19         4         1 |     0     0     0     1     0     0     0     2
+Done by cards
+  RSA-2048 CRT 6, and 2 that no card did in time
 ";
         assert_eq!(text, expected);
     }

@@ -105,9 +105,11 @@ pub extern "C" fn ica_set_fallback_mode(mode: c_int) {
     serve::set_fallbacks(mode != 0);
 }
 
-/// Changes nothing: there is no card to prefer, and public-key operations go to batches whenever there are several.
+/// Whether RSA's private operations go to a card whenever there is one, or only where the machine is crowded.
 #[unsafe(no_mangle)]
-pub extern "C" fn ica_set_offload_mode(_mode: c_int) {}
+pub extern "C" fn ica_set_offload_mode(mode: c_int) {
+    serve::set_offload(mode != 0);
+}
 
 /// Whether operations are counted.
 #[unsafe(no_mangle)]

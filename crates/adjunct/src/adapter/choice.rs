@@ -115,7 +115,7 @@ fn ifma_takes_primes(p_bits: usize, q_bits: usize) -> bool {
 pub struct Served {
     /// Dedicated instructions, one operation at a time: *static* in the tables of the Z tools.
     pub instructions: bool,
-    /// Batches of several threads' operations, which stand for a card: *dynamic* there. Only where the configuration asks for
+    /// A card; or batches of several threads' operations, which stand for one: *dynamic* there. Batches only where the configuration asks for
     /// them; and where nothing but a card is hardware, what the instructions of batches do alone, too.
     pub batches: bool,
     /// Batches of asynchronous jobs' operations.
@@ -126,10 +126,11 @@ pub struct Served {
 pub fn served(function: Function, bits: usize) -> Served {
     let batches = function.batch_instructions(bits);
     let (path, only) = (path(function, bits), cpu::batches_only());
+    let on_card = function == Function::RsaCrt && matches!(bits, 0 | 2048 | 3072 | 4096) && super::card::online();
     let lanes = HERE == Some(Arch::X86) && !batches.is_empty() && lacking(batches).is_none();
     Served {
         instructions: path == Path::Hardware && !only,
-        batches: lanes && (lanes::of_threads() || only && path == Path::Hardware),
+        batches: lanes && (lanes::of_threads() || only && path == Path::Hardware || on_card),
         jobs: lanes && lanes::on(),
     }
 }

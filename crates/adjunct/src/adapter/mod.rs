@@ -1,8 +1,9 @@
-//! What runs operations: the CPU (its instructions, else software) and the lanes (batches in this process).
+//! What runs operations: the CPU (its instructions, else software), the lanes (batches in this process) and cards (processes of their own).
 //!
 //! [`choice`] says which of hardware and software serves a function here, [`registry`] which adapter a key's operations go to; an adapter
 //! says what ran each operation.
 
+pub mod card;
 pub mod choice;
 pub mod cpu;
 pub mod lanes;
@@ -15,6 +16,8 @@ use crate::catalogue::Reason;
 pub enum Outcome {
     /// The lanes: a batch on AVX-512 IFMA. Hardware.
     Lanes,
+    /// A card, in its own process. Hardware.
+    Card,
     /// The CPU, with instructions of the function's own (CPACF; AVX-512 IFMA for RSA). Hardware.
     Instructions,
     /// The CPU without them: software, for the reason that is known of the function and key ([`choice::path`]).

@@ -18,8 +18,9 @@ pub(super) const REASONS: usize = Reason::ALL.len();
 /// Where the fallbacks stand in a block, where the accelerator's queues, and where it ends.
 const FALLBACKS: usize = Row::COUNT * CELLS;
 const QUEUES: usize = FALLBACKS + Function::ALL.len() * REASONS;
-/// Of a queue: batches by lanes filled, operations in lanes, operations alone, lanes that went wrong.
-const QUEUE: usize = LANES + 3;
+/// Of a queue: batches by lanes filled, operations in lanes, operations alone, lanes that went wrong, operations on cards, and those that a
+/// card was asked for and did not do.
+const QUEUE: usize = LANES + 5;
 pub(super) const WORDS: usize = QUEUES + Queue::ALL.len() * QUEUE;
 
 /// One set of counters: a cache line per row (hardware, then software; of each encrypt, then decrypt; of each calls, then
@@ -63,6 +64,10 @@ pub(crate) enum Event {
     Alone,
     /// A lane went wrong.
     Corrupted,
+    /// A card did an operation.
+    OnCard,
+    /// A card was asked for an operation and did not do it.
+    NotOnCard,
 }
 
 impl Event {
@@ -74,6 +79,8 @@ impl Event {
             Event::InLanes => LANES,
             Event::Alone => LANES + 1,
             Event::Corrupted => LANES + 2,
+            Event::OnCard => LANES + 3,
+            Event::NotOnCard => LANES + 4,
         };
         QUEUES + queue as usize * QUEUE + at
     }
@@ -200,6 +207,8 @@ pub(super) fn snapshot(uid: u32, total: &[u64], base: &[u64]) -> Snapshot {
             in_lanes: words[LANES],
             alone: words[LANES + 1],
             corrupted: words[LANES + 2],
+            on_card: words[LANES + 3],
+            not_on_card: words[LANES + 4],
         };
     }
     for &function in Function::ALL {

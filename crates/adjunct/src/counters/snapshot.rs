@@ -63,6 +63,10 @@ pub struct Lanes {
     pub alone: u64,
     /// Lanes that went wrong; the operation was done again, alone, and is counted there.
     pub corrupted: u64,
+    /// Operations that cards did for this queue's programs.
+    pub on_card: u64,
+    /// Operations that a card was asked for and did not do: done by the program itself, and counted there.
+    pub not_on_card: u64,
 }
 
 impl Lanes {
@@ -77,6 +81,8 @@ impl Lanes {
             in_lanes: f(self.in_lanes, other.in_lanes),
             alone: f(self.alone, other.alone),
             corrupted: f(self.corrupted, other.corrupted),
+            on_card: f(self.on_card, other.on_card),
+            not_on_card: f(self.not_on_card, other.not_on_card),
         }
     }
 }

@@ -6,6 +6,7 @@
 
 pub mod aead;
 pub mod batches;
+pub mod cards;
 pub mod cipher;
 mod delegated;
 pub mod digest;

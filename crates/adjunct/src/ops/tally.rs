@@ -63,7 +63,7 @@ impl Tally {
     #[must_use]
     pub fn ran(self, outcome: Outcome) -> Tally {
         let path = match (outcome, self.path) {
-            (Outcome::Lanes | Outcome::Instructions, _) => Path::Hardware,
+            (Outcome::Lanes | Outcome::Card | Outcome::Instructions, _) => Path::Hardware,
             // Instructions serve others of the function and size, and have left this one.
             (Outcome::Library, Path::Hardware) => Path::Software(Reason::Parameter),
             (Outcome::Software(reason), Path::Hardware) => Path::Software(reason),

@@ -95,7 +95,8 @@ impl Result {
             Some(None) => Result::Wrong,
             Some(Some(Outcome::Lanes)) => Result::InLanes,
             Some(Some(Outcome::Instructions)) => Result::ByInstructions,
-            Some(Some(Outcome::Library | Outcome::Software(_))) => Result::Alone,
+            // No job of a batch is sent to a card.
+            Some(Some(Outcome::Library | Outcome::Software(_) | Outcome::Card)) => Result::Alone,
         }
     }
 

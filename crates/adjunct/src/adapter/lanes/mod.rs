@@ -196,6 +196,11 @@ pub struct Alone {
 adjunct_kernels::opaque_debug!(Alone);
 
 impl Alone {
+    /// Whether a card may do it in place of the caller: not where the engine is off, nor for a signal's handler within another operation.
+    pub fn may_leave(&self) -> bool {
+        self.operation.is_some()
+    }
+
     /// Does it.
     #[inline]
     pub fn run<T>(self, operation: impl FnOnce() -> T) -> T {

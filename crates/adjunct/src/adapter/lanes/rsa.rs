@@ -3,11 +3,13 @@
 
 #![allow(unsafe_code)]
 
-use super::{Asked, Kind, ask, available};
+use super::{Asked, Kind, ask, available, own};
 use crate::adapter::Outcome;
+use crate::adapter::card::{self, wire};
 use crate::adapter::cpu::awslc::rsa::{Key, Part};
 use crate::catalogue::Queue;
 use crate::error::Error;
+use crate::memory::{WriteOnce, zeros};
 use crate::slab::{Entry, Number, Slab};
 use adjunct_kernels::opaque_debug;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -28,6 +30,8 @@ pub struct Prepared {
     n: Zeroizing<Vec<u8>>,
     /// The CRT values turned out not to belong to the key: it works only by `d`, so never in lanes.
     unfit: AtomicBool,
+    /// The key as requests to cards bring it ([`wire`]), made when the first one does.
+    wire: WriteOnce<Zeroizing<Vec<u8>>>,
     #[cfg(target_arch = "x86_64")]
     keys: lanes::Keys,
 }
@@ -54,6 +58,7 @@ impl Prepared {
             queue,
             n: key.number(Part::N)?.unwrap_or_default(),
             unfit: AtomicBool::new(false),
+            wire: WriteOnce::default(),
             #[cfg(target_arch = "x86_64")]
             keys: lanes::Keys::default(),
         };
@@ -63,6 +68,40 @@ impl Prepared {
     /// The length of the modulus in bytes.
     pub fn size(&self) -> usize {
         self.n.len()
+    }
+
+    /// The key as requests to cards bring it; `None` without the memory for it.
+    fn wire(&self) -> Option<&[u8]> {
+        let made = self.wire.get_or_make(|| {
+            let (half, e) = (self.size() / 2, wire::E);
+            let mut bytes = zeros(e + self.size() + 5 * half)?;
+            let parts = [
+                (Part::E, e),
+                (Part::N, self.size()),
+                (Part::P, half),
+                (Part::Q, half),
+                (Part::Dp, half),
+                (Part::Dq, half),
+            ];
+            let mut rest = &mut bytes[..];
+            for (part, length) in parts.into_iter().chain([(Part::Qinv, half)]) {
+                let (place, after) = rest.split_at_mut(length);
+                let number = self.key.number(part)?.unwrap_or_default();
+                let zeros = length.checked_sub(number.len()).ok_or(Error::InvalidKey("sizes"))?;
+                place[zeros..].copy_from_slice(&number);
+                rest = after;
+            }
+            Ok::<_, Error>(bytes)
+        });
+        drop(made.ok()?);
+        self.wire.get().map(|bytes| &bytes[..])
+    }
+
+    /// Whether `out` is what the private operation makes of `input`.
+    fn is_right(&self, input: &[u8], out: &[u8]) -> bool {
+        let mut again = [0; MAX_SIZE];
+        let again = &mut again[..self.size()];
+        self.key.public(out, again).is_ok() && again == input
     }
 
     /// The CPU's private operation. Notes where the CRT values do not belong to the key.
@@ -81,18 +120,22 @@ pub fn private(key: &Entry<Prepared>, input: &[u8], out: &mut [u8]) -> Option<Ou
     if key.unfit.load(Ordering::Relaxed) || input.len() != key.n.len() || input >= &key.n[..] {
         return None;
     }
-    let job = || {
-        let mut job = Private { key: key.number(), block: [0; MAX_SIZE], done: false };
-        job.block[..input.len()].copy_from_slice(input);
-        job
-    };
+    let job = || Private::new(key, input);
     let asked = match key.queue {
         Queue::Rsa2048 => ask::<Rsa2048>(job),
         Queue::Rsa3072 => ask::<Rsa3072>(job),
         _ => ask::<Rsa4096>(job),
     };
     match asked {
-        Asked::Alone(alone) => alone.run(|| key.alone(input, out)).ok(),
+        Asked::Alone(alone) => {
+            let operation = card::Operation::begin(key.queue);
+            if let Some(operation) = operation.as_ref().filter(|_| alone.may_leave())
+                && operation.by_card(key.queue, || key.wire(), input, out, |out| key.is_right(input, out))
+            {
+                return Some(Outcome::Card);
+            }
+            alone.run(|| key.alone(input, out)).ok()
+        }
         Asked::Done(job, outcome) => job.done.then(|| {
             out.copy_from_slice(&job.block[..out.len()]);
             outcome
@@ -112,6 +155,23 @@ pub struct Private {
 opaque_debug!(Private);
 
 impl Private {
+    /// A request with an input no longer than the largest modulus.
+    pub fn new(key: &Entry<Prepared>, input: &[u8]) -> Private {
+        let mut job = Private { key: key.number(), block: [0; MAX_SIZE], done: false };
+        job.block[..input.len()].copy_from_slice(input);
+        job
+    }
+
+    /// The output of `size` bytes; `None` where it was not done.
+    pub fn output(&self, size: usize) -> Option<&[u8]> {
+        self.done.then_some(&self.block[..size])
+    }
+
+    /// Writes zeros over it.
+    pub fn wipe(&mut self) {
+        own::wipe(self);
+    }
+
     fn alone(&mut self) -> Outcome {
         let Some(key) = KEYS.get(self.key) else { return Outcome::Library };
         let mut out = Zeroizing::new([0; MAX_SIZE]);

@@ -182,7 +182,7 @@ impl Key {
     ///
     /// # Errors
     /// As for [`Key::new`]; [`Error::Unsupported`] also where AWS-LC would not use the primes.
-    pub(super) fn from_crt(numbers: &Numbers<'_>) -> Result<Key, Error> {
+    pub(crate) fn from_crt(numbers: &Numbers<'_>) -> Result<Key, Error> {
         // AWS-LC wants a number there, and reads it only where it does not use the primes.
         let mut key = Key::new(&Numbers { d: Some(&[1]), ..*numbers })?;
         key.no_d = true;

@@ -1,0 +1,90 @@
+//! What a card's process gives up before it serves anybody: core dumps, being looked into, and all system calls but those it works with.
+
+#![allow(unsafe_code)]
+
+use rustix::process::{DumpableBehavior, Resource, Rlimit, set_dumpable_behavior, setrlimit};
+use std::io;
+
+/// Keeps keys out of core dumps, of other processes' eyes and, where the limit of locked memory allows it, of the swap.
+///
+/// # Errors
+/// What the system says of the first two; the third is said by the result.
+pub fn hide_memory() -> io::Result<bool> {
+    setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) })?;
+    set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
+    // SAFETY: no pointers. What is mapped later is locked when it is first touched.
+    let locked = unsafe { libc::mlockall(libc::MCL_CURRENT | libc::MCL_FUTURE | libc::MCL_ONFAULT) } == 0;
+    if !locked {
+        // Half done, it would have later allocations refused for the limit.
+        // SAFETY: no pointers.
+        unsafe { libc::munlockall() };
+    }
+    Ok(locked)
+}
+
+/// Ends the process at any system call but those that a card works with, in all its threads.
+///
+/// # Errors
+/// What the system or the filter's compiler says.
+#[cfg(target_arch = "x86_64")]
+pub fn close_filter() -> io::Result<()> {
+    use seccompiler::{
+        BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
+        TargetArch, apply_filter_all_threads,
+    };
+    const PROT_EXEC: u64 = libc::PROT_EXEC as u64;
+    let failed = |error: &dyn std::fmt::Display| io::Error::other(error.to_string());
+    let no_code = || {
+        SeccompCondition::new(2, SeccompCmpArgLen::Dword, SeccompCmpOp::MaskedEq(PROT_EXEC), 0).map_err(|e| failed(&e))
+    };
+    let anonymous = || {
+        let no_file =
+            SeccompCondition::new(4, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, 0xffff_ffff).map_err(|e| failed(&e))?;
+        SeccompRule::new(vec![no_file, no_code()?]).map_err(|e| failed(&e))
+    };
+    let plain = [
+        libc::SYS_recvfrom,
+        libc::SYS_recvmsg,
+        libc::SYS_sendto,
+        libc::SYS_sendmsg,
+        libc::SYS_read,
+        libc::SYS_write,
+        libc::SYS_close,
+        libc::SYS_epoll_wait,
+        libc::SYS_epoll_pwait,
+        libc::SYS_epoll_ctl,
+        libc::SYS_futex,
+        libc::SYS_munmap,
+        libc::SYS_mremap,
+        libc::SYS_madvise,
+        libc::SYS_brk,
+        libc::SYS_clock_gettime,
+        libc::SYS_getrandom,
+        libc::SYS_rt_sigprocmask,
+        libc::SYS_rt_sigreturn,
+        libc::SYS_sigaltstack,
+        libc::SYS_sched_yield,
+        libc::SYS_getpid,
+        libc::SYS_gettid,
+        libc::SYS_tgkill,
+        libc::SYS_restart_syscall,
+        libc::SYS_exit,
+        libc::SYS_exit_group,
+    ];
+    let mut rules: std::collections::BTreeMap<i64, Vec<SeccompRule>> =
+        plain.into_iter().map(|call| (call, Vec::new())).collect();
+    rules.insert(libc::SYS_mmap, vec![anonymous()?]);
+    rules.insert(libc::SYS_mprotect, vec![SeccompRule::new(vec![no_code()?]).map_err(|e| failed(&e))?]);
+    let filter = SeccompFilter::new(rules, SeccompAction::KillProcess, SeccompAction::Allow, TargetArch::x86_64);
+    let program: BpfProgram = filter.and_then(TryInto::try_into).map_err(|e| failed(&e))?;
+    apply_filter_all_threads(&program).map_err(|e| failed(&e))
+}
+
+/// Cards do not run here.
+///
+/// # Errors
+/// Always.
+#[cfg(not(target_arch = "x86_64"))]
+pub fn close_filter() -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}

@@ -1,0 +1,59 @@
+//! Known answers, which a card has to find before it serves anybody: a key of each kind, in lanes and alone. Beside that it measures how
+//! long both take, for the decision whether cards pay.
+//!
+//! `known.bin` has for each kind the key as the wire brings it, an input and the output: keys of OpenSSL's, made for this alone, and the
+//! outputs as Python's `pow` has them.
+
+use super::worker::cpu_time;
+use adjunct::card::crowd::Page;
+use adjunct::card::wire::Kind;
+use adjunct::card::work::{Job, Key, batch};
+use adjunct::catalogue::LANES;
+use zeroize::Zeroizing;
+
+static KNOWN: &[u8] = include_bytes!("known.bin");
+/// Runs of which the shortest counts; the first of all makes the forms of the key.
+const RUNS: usize = 4;
+
+/// Whether lanes and the CPU find them all.
+pub fn answers_are_found(page: &Page) -> bool {
+    let mut rest = KNOWN;
+    Kind::ALL.into_iter().all(|kind| {
+        let Some((known, after)) = rest.split_at_checked(kind.key() + 2 * kind.size()) else { return false };
+        rest = after;
+        let (key, known) = known.split_at(kind.key());
+        let (input, output) = known.split_at(kind.size());
+        let Ok(key) = Key::new(kind, key) else { return false };
+        let mut times = [u64::MAX; 2];
+        for _ in 0..RUNS {
+            for (jobs, time) in [1, LANES].into_iter().zip(&mut times) {
+                let job = || Job { key: key.clone(), block: Zeroizing::new(input.to_vec()), done: false };
+                let mut jobs: Vec<Job> = (0..jobs).map(|_| job()).collect();
+                let begin = cpu_time();
+                let done = batch(kind, &mut jobs);
+                *time = (*time).min(cpu_time().saturating_sub(begin));
+                let right = jobs.iter().all(|job| job.done && job.block[..] == *output);
+                if !right || done.wrong > 0 || done.in_lanes != (jobs.len() > 1) {
+                    return false;
+                }
+            }
+        }
+        page.set_times(kind, times[0], times[1]);
+        true
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_machine_finds_them() {
+        if adjunct::card::work::available() {
+            adjunct::init();
+            let page = Page::default();
+            assert!(answers_are_found(&page));
+        }
+        assert_eq!(KNOWN.len(), Kind::ALL.into_iter().map(|kind| kind.key() + 2 * kind.size()).sum::<usize>());
+    }
+}

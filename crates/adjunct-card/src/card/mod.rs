@@ -1,0 +1,78 @@
+//! A card's process: it tests itself, gives up what it does not need, and works for the programs whose connections the daemon hands it.
+//!
+//! It parses nothing but messages of fixed layouts ([`adjunct::card::wire`]). Keys are in its memory alone, which is in no core dump, and
+//! locked where the limit allows it.
+
+mod confine;
+mod keys;
+mod known;
+pub mod pending;
+mod worker;
+
+use crate::link::Report;
+use crate::state::Shared;
+use adjunct::card::crowd::Page;
+use adjunct::ops::random;
+use pending::Limits;
+use rustix::fd::OwnedFd;
+use std::io;
+use std::sync::Arc;
+use worker::Card;
+
+pub use worker::weight;
+
+/// What the daemon gives to a card's process.
+#[derive(Debug)]
+pub struct Setup {
+    /// Where it counts.
+    pub state: Shared,
+    /// Where it says what it found.
+    pub page: &'static Page,
+    /// The link to the daemon.
+    pub daemon: OwnedFd,
+    /// Its threads.
+    pub workers: usize,
+    /// What each user may have.
+    pub limits: Limits,
+}
+
+/// Runs a card; does not come back but for an error.
+///
+/// # Errors
+/// What the system says.
+pub fn run(setup: Setup) -> io::Result<()> {
+    // What is done here is counted by the programs it is done for.
+    adjunct::counters::switch(false);
+    let workers = setup.workers.max(1);
+    let page = setup.page;
+    let mut secret = [0; 32];
+    random::random(&mut secret);
+    let card = Arc::new(Card::new(setup, secret)?);
+    if !adjunct::card::work::available() {
+        card.report(Report::NoLanes);
+        return Ok(());
+    }
+    if !known::answers_are_found(page) {
+        card.report(Report::Faulty);
+        return Ok(());
+    }
+    if !confine::hide_memory()? {
+        eprintln!("adjunctd: a card's memory is not locked (RLIMIT_MEMLOCK): keys may get into the swap");
+    }
+    let gate = Arc::new(std::sync::Barrier::new(workers));
+    for _ in 1..workers {
+        let (card, gate) = (Arc::clone(&card), Arc::clone(&gate));
+        std::thread::Builder::new().name("worker".into()).spawn(move || {
+            // Started, and then: confined.
+            gate.wait();
+            gate.wait();
+            card.work();
+        })?;
+    }
+    gate.wait();
+    confine::close_filter()?;
+    card.report(Report::Ready);
+    gate.wait();
+    card.work();
+    Ok(())
+}

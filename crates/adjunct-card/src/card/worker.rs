@@ -1,0 +1,335 @@
+//! The workers of a card: threads of which one waits for requests (it *reads*) and the others work.
+//!
+//! Whoever has nothing to do first looks whether there is a batch to do, and else reads in its turn. So nobody has to be woken for a batch
+//! that is due: what is due is seen by the reader, who brought the request, or by a worker that is done.
+
+use super::Setup;
+use super::keys::{Keys, Secret, Tag};
+use super::pending::{Pending, Waiting};
+use crate::link::{self, Order, Report};
+use crate::state::{Queue, Shared};
+use adjunct::card::crowd::{self, Page};
+use adjunct::card::wire::{self, Kind, MAX_REPLY, MAX_REQUEST, Status};
+use adjunct::card::work::{self, Job, Key};
+use rustix::buffer::spare_capacity;
+use rustix::event::Timespec;
+use rustix::event::epoll::{self, EventData, EventFlags};
+use rustix::fd::OwnedFd;
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, SendFlags};
+use rustix::time::{ClockId, clock_gettime};
+use std::collections::HashMap;
+use std::sync::atomic::AtomicU32;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use zeroize::{Zeroize, Zeroizing};
+
+/// The number of the daemon's link among the events.
+const DAEMON: u64 = u64::MAX;
+/// Seconds without a request after which keys are wiped.
+const IDLE: i64 = 60;
+/// Results that came wrong out of the lanes, after which the card is not to be used any more.
+const FAULTS: u32 = 3;
+
+/// A program's connection.
+#[derive(Debug)]
+struct Client {
+    socket: OwnedFd,
+    uid: u32,
+    queue: u16,
+}
+
+/// What is to be done for a request.
+#[derive(Debug)]
+pub struct Work {
+    client: Arc<Client>,
+    key: Wanted,
+    input: Zeroizing<Vec<u8>>,
+}
+
+#[derive(Debug)]
+enum Wanted {
+    There(Key),
+    Bytes(Zeroizing<Vec<u8>>, Tag),
+}
+
+/// What the workers of a card share.
+#[derive(Debug)]
+pub struct Card {
+    state: Shared,
+    page: &'static Page,
+    daemon: OwnedFd,
+    events: OwnedFd,
+    secret: Secret,
+    keys: Mutex<Keys>,
+    pending: Mutex<Pending<Work>>,
+    /// Whoever reads holds it.
+    reader: Mutex<Reader>,
+    faults: AtomicU32,
+}
+
+/// What the reader alone has.
+#[derive(Debug)]
+struct Reader {
+    clients: HashMap<u64, Arc<Client>>,
+    next: u64,
+    buffer: Zeroizing<Vec<u8>>,
+    /// The daemon has ended, or wants this process to: it ends when nothing is left to do.
+    leaves: bool,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Card {
+    /// A card that nobody serves yet.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn new(setup: Setup, secret: [u8; 32]) -> Result<Card, Errno> {
+        let events = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        epoll::add(&events, &setup.daemon, EventData::new_u64(DAEMON), EventFlags::IN)?;
+        let keys = Keys::new(secret);
+        let reader = Reader {
+            clients: HashMap::new(),
+            next: 0,
+            buffer: Zeroizing::new(Vec::with_capacity(MAX_REQUEST + 1)),
+            leaves: false,
+        };
+        Ok(Card {
+            state: setup.state,
+            page: setup.page,
+            daemon: setup.daemon,
+            events,
+            secret: keys.secret(),
+            keys: Mutex::new(keys),
+            pending: Mutex::new(Pending::new(setup.workers, setup.limits)),
+            reader: Mutex::new(reader),
+            faults: AtomicU32::new(0),
+        })
+    }
+
+    /// Tells the daemon.
+    pub fn report(&self, report: Report) {
+        let _ = link::report(&self.daemon, report);
+    }
+
+    /// What a worker does, until the card ends.
+    pub fn work(&self) {
+        loop {
+            let chosen = lock(&self.pending).choose();
+            if let Some((kind, batch)) = chosen {
+                self.run(kind, batch);
+                continue;
+            }
+            let mut reader = lock(&self.reader);
+            if reader.leaves && lock(&self.pending).is_idle() {
+                // SAFETY: nothing has to be flushed. Other threads may be inside of the library's locks, which exit would wait for.
+                unsafe { libc::_exit(0) };
+            }
+            self.read(&mut reader);
+        }
+    }
+
+    /// Waits for events, and takes what has come.
+    fn read(&self, reader: &mut Reader) {
+        // Keys are wiped after a while without requests; after that nothing wakes this process.
+        let keeps = !lock(&self.keys).is_empty();
+        let limit = match (reader.leaves, keeps) {
+            (true, _) => Some(Timespec { tv_sec: 0, tv_nsec: 1_000_000 }),
+            (false, true) => Some(Timespec { tv_sec: IDLE, tv_nsec: 0 }),
+            (false, false) => None,
+        };
+        let mut events: Vec<epoll::Event> = Vec::with_capacity(64);
+        match epoll::wait(&self.events, spare_capacity(&mut events), limit.as_ref()) {
+            Ok(0) if keeps && !reader.leaves => lock(&self.keys).clear(),
+            _ => {}
+        }
+        for event in events {
+            let (number, flags) = (event.data.u64(), event.flags);
+            if number == DAEMON {
+                self.take_orders(reader);
+                continue;
+            }
+            let Some(client) = reader.clients.get(&number).cloned() else { continue };
+            let goes = flags.intersects(EventFlags::HUP | EventFlags::ERR | EventFlags::RDHUP);
+            if goes || !self.receive(&mut reader.buffer, &client) {
+                forget(reader, number);
+            }
+        }
+    }
+
+    /// Takes a client's request; false where the client is to go.
+    fn receive(&self, buffer: &mut Vec<u8>, client: &Arc<Client>) -> bool {
+        buffer.clear();
+        let received = rustix::net::recv(&client.socket, spare_capacity(buffer), RecvFlags::DONTWAIT);
+        match received {
+            Err(Errno::AGAIN | Errno::INTR) => return true,
+            Err(_) | Ok((0, _)) => return false,
+            Ok(_) => {}
+        }
+        let Some((kind, key, input)) = wire::request(buffer) else {
+            buffer.zeroize();
+            return false;
+        };
+        let tag = self.secret.tag(client.uid, kind, key);
+        let key = match lock(&self.keys).get(&tag) {
+            Some(key) => Wanted::There(key),
+            None => Wanted::Bytes(Zeroizing::new(key.to_vec()), tag),
+        };
+        let work = Work { client: Arc::clone(client), key, input: Zeroizing::new(input.to_vec()) };
+        buffer.zeroize();
+        let queue = usize::from(client.queue);
+        self.state.queue(queue, Queue::Requests).fetch_add(1, Relaxed);
+        let pushed = lock(&self.pending).push(kind, client.uid, client.queue, work, Instant::now());
+        match pushed {
+            Ok(()) => {
+                self.state.queue(queue, Queue::Requestq).fetch_add(1, Relaxed);
+                true
+            }
+            Err(work) => answer(&work.client, Status::Busy, 0, &[]),
+        }
+    }
+
+    fn take_orders(&self, reader: &mut Reader) {
+        loop {
+            match link::next_order(&self.daemon) {
+                Ok(Some((Order::Serve { queue, uid }, Some(socket)))) => {
+                    let (number, client) = (reader.next, Arc::new(Client { socket, uid, queue }));
+                    let wanted = EventFlags::IN | EventFlags::RDHUP | EventFlags::ET;
+                    if epoll::add(&self.events, &client.socket, EventData::new_u64(number), wanted).is_ok() {
+                        reader.clients.insert(number, client);
+                        reader.next += 1;
+                    }
+                }
+                Ok(Some((Order::Serve { .. }, None))) | Err(Errno::INTR) => {}
+                Ok(Some((Order::Flush { queue }, _))) => self.flush(reader, Some(queue)),
+                Err(Errno::AGAIN) => return,
+                // The daemon is gone.
+                Ok(Some((Order::Leave, _)) | None) | Err(_) => {
+                    self.flush(reader, None);
+                    let _ = epoll::delete(&self.events, &self.daemon);
+                    reader.leaves = true;
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Refuses what waits, and lets the connections go that have nothing under way: those others see their end when that is answered.
+    fn flush(&self, reader: &mut Reader, queue: Option<u16>) {
+        for Waiting { work, queue, .. } in lock(&self.pending).flush(queue) {
+            self.state.queue(queue.into(), Queue::Requestq).fetch_sub(1, Relaxed);
+            answer(&work.client, Status::Again, 0, &[]);
+        }
+        let numbers: Vec<_> = reader
+            .clients
+            .iter()
+            .filter(|(_, client)| queue.is_none_or(|queue| client.queue == queue))
+            .map(|(number, _)| *number)
+            .collect();
+        numbers.into_iter().for_each(|number| forget(reader, number));
+    }
+
+    /// Does a batch and answers.
+    fn run(&self, kind: Kind, batch: Vec<Waiting<Work>>) {
+        let (begin, cpu) = (Instant::now(), cpu_time());
+        let mut jobs: Vec<Job> = Vec::with_capacity(batch.len());
+        let mut asked = Vec::with_capacity(batch.len());
+        let users: Vec<u32> = batch.iter().map(|waiting| waiting.uid).collect();
+        let queues: Vec<usize> = batch.iter().map(|waiting| usize::from(waiting.queue)).collect();
+        for &queue in &queues {
+            self.state.queue(queue, Queue::Requestq).fetch_sub(1, Relaxed);
+            self.state.queue(queue, Queue::Pendingq).fetch_add(1, Relaxed);
+            self.state.queue(queue, Queue::Load).fetch_add(weight(kind), Relaxed);
+        }
+        for Waiting { work, .. } in batch {
+            match self.key(kind, work.key) {
+                Some(key) => {
+                    jobs.push(Job { key, block: work.input, done: false });
+                    asked.push(work.client);
+                }
+                None => _ = answer(&work.client, Status::Invalid, 0, &[]),
+            }
+        }
+        let (computing, computing_cpu) = (Instant::now(), cpu_time());
+        let done = work::batch(kind, &mut jobs);
+        let (computed, computed_cpu) = (computing.elapsed(), cpu_time().saturating_sub(computing_cpu));
+        for (job, client) in jobs.iter().zip(&asked) {
+            let _ = match job.done {
+                true => answer(client, Status::Done, jobs.len(), &job.block),
+                false => answer(client, Status::Invalid, 0, &[]),
+            };
+        }
+        let count = jobs.len() as u64;
+        for &queue in &queues {
+            self.state.queue(queue, Queue::Pendingq).fetch_sub(1, Relaxed);
+            self.state.queue(queue, Queue::Load).fetch_sub(weight(kind), Relaxed);
+            let busy = u64::try_from(computed.as_nanos()).unwrap_or(u64::MAX) / queues.len().max(1) as u64;
+            self.state.count(queue, counter(kind), 1, busy);
+        }
+        if done.wrong > 0 && self.faults.fetch_add(1, Relaxed) + 1 >= FAULTS {
+            self.report(Report::Faulty);
+        }
+        if count > 0 {
+            // The other side's send, wait and receive take about as long as what the worker does besides computing.
+            let outside = cpu_time().saturating_sub(cpu).saturating_sub(computed_cpu);
+            self.page.found(kind, crowd::now(), count, computed_cpu, 2 * outside / count);
+        }
+        lock(&self.pending).done(&users, begin.elapsed());
+    }
+
+    fn key(&self, kind: Kind, wanted: Wanted) -> Option<Key> {
+        match wanted {
+            Wanted::There(key) => Some(key),
+            Wanted::Bytes(bytes, tag) => {
+                // Another of the same batch may have brought it.
+                if let Some(key) = lock(&self.keys).get(&tag) {
+                    return Some(key);
+                }
+                let key = Key::new(kind, &bytes).ok()?;
+                lock(&self.keys).put(tag, key.clone());
+                Some(key)
+            }
+        }
+    }
+}
+
+/// Closes a connection for this process's part; its socket goes with the last request that is under way.
+fn forget(reader: &mut Reader, number: u64) {
+    reader.clients.remove(&number);
+}
+
+/// Answers; false where the client has gone.
+fn answer(client: &Client, status: Status, jobs: usize, output: &[u8]) -> bool {
+    let mut message = [0; MAX_REPLY];
+    let length = wire::write_reply(&mut message, status, jobs, output);
+    let sent = rustix::net::send(&client.socket, &message[..length], SendFlags::NOSIGNAL | SendFlags::DONTWAIT);
+    // What is decrypted is secret.
+    message.zeroize();
+    sent.is_ok()
+}
+
+/// Which of the counters of an accelerator an operation belongs to; of 3072 bits to that of the next larger ones.
+fn counter(kind: Kind) -> usize {
+    match kind {
+        Kind::Rsa2048 => 3,
+        Kind::Rsa3072 | Kind::Rsa4096 => 5,
+    }
+}
+
+/// How much of a card an operation takes: the driver's figures for a Crypto Express8S accelerator (CRT 2k and 4k).
+pub fn weight(kind: Kind) -> u64 {
+    match kind {
+        Kind::Rsa2048 => 54,
+        Kind::Rsa3072 | Kind::Rsa4096 => 362,
+    }
+}
+
+/// Nanoseconds of CPU time of this thread.
+pub fn cpu_time() -> u64 {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    u64::try_from(Duration::new(time.tv_sec.cast_unsigned(), time.tv_nsec as u32).as_nanos()).unwrap_or(u64::MAX)
+}

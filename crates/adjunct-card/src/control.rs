@@ -1,0 +1,146 @@
+//! What tools ask of the daemon: one message of JSON and one in reply, over a SEQPACKET socket that root and the daemon's own user may use.
+#![forbid(unsafe_code)]
+
+use crate::machine::Mask;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType};
+use serde::{Deserialize, Serialize};
+use std::io;
+use std::path::Path;
+
+/// The longest message, in bytes.
+pub const MAX_MESSAGE: usize = 64 << 10;
+/// Seconds that a tool waits for the daemon.
+const PATIENCE: i64 = 10;
+
+/// A card, or a domain of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Device {
+    /// The adapter's number.
+    pub card: u8,
+    /// The domain's; `None` for the card.
+    pub domain: Option<u8>,
+}
+
+/// What a node may be allowed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Item {
+    /// An adapter.
+    Adapter(u8),
+    /// A domain to use.
+    Domain(u8),
+    /// A domain to administer.
+    Control(u8),
+    /// A request, by the number of the driver's ioctl.
+    Ioctl(u8),
+}
+
+/// A node: a socket of its own, for what it allows alone. zcryptctl makes them for containers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Node {
+    /// Its name.
+    pub name: String,
+    /// Where its socket is.
+    pub path: String,
+    /// Adapters, domains, control domains and ioctls that it allows.
+    pub adapters: Mask,
+    /// See `adapters`.
+    pub domains: Mask,
+    /// See `adapters`.
+    pub controls: Mask,
+    /// See `adapters`.
+    pub ioctls: Mask,
+}
+
+/// What is asked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Request {
+    /// Has a device take operations, or no more. Those that wait are given to others.
+    SetOnline(Device, bool),
+    /// Starts a card's process, or ends it, and what it knows with it.
+    SetConfig(u8, bool),
+    /// Sets the default domain.
+    SetDefaultDomain(u8),
+    /// See [`crate::machine::Bus`].
+    SetPollThread(bool),
+    /// See [`crate::machine::Bus`].
+    SetPollTimeout(u64),
+    /// See [`crate::machine::Bus`].
+    SetConfigTime(u32),
+    /// Sets the counts of requests of a card, or of all, to zero.
+    ResetCounts(Option<u8>),
+    /// All nodes but the default one.
+    ListNodes,
+    /// Makes a node that allows nothing, of the next free name where none is given.
+    CreateNode(Option<String>),
+    /// Removes one.
+    DestroyNode(String),
+    /// Allows a node something, or no more.
+    ChangeNode(String, Item, bool),
+}
+
+/// What came of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Reply {
+    /// It is done.
+    Done,
+    /// The nodes that were asked for, or made.
+    Nodes(Vec<Node>),
+    /// It is not done: the error number that the driver gives for it (`ENODEV`, `EINVAL`, `EPERM`, ...), and a sentence.
+    Refused(i32, String),
+}
+
+/// Why the daemon did not answer.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// There is nobody.
+    #[error("no daemon listens at {0}: `adjunct cards enable` starts it")]
+    NotRunning(String),
+    /// The socket may not be used.
+    #[error("{0} may be used by root alone")]
+    Denied(String),
+    /// Anything else.
+    #[error("{path}: {cause}")]
+    Io {
+        /// The socket.
+        path: String,
+        /// What the system says.
+        cause: io::Error,
+    },
+}
+
+/// Asks the daemon whose control socket is at `path`.
+///
+/// # Errors
+/// [`Error`] where it does not answer; what it refuses is a [`Reply`].
+pub fn ask(path: &Path, request: &Request) -> Result<Reply, Error> {
+    let failed = |error: Errno| match error {
+        Errno::NOENT | Errno::CONNREFUSED => Error::NotRunning(path.display().to_string()),
+        Errno::ACCESS | Errno::PERM => Error::Denied(path.display().to_string()),
+        _ => Error::Io { path: path.display().to_string(), cause: error.into() },
+    };
+    exchange(path, request).map_err(failed)
+}
+
+fn exchange(path: &Path, request: &Request) -> Result<Reply, Errno> {
+    let socket = rustix::net::socket_with(
+        AddressFamily::UNIX,
+        SocketType::SEQPACKET,
+        SocketFlags::CLOEXEC | SocketFlags::NONBLOCK,
+        None,
+    )?;
+    rustix::net::connect(&socket, &SocketAddrUnix::new(path)?)?;
+    let message = serde_json::to_vec(request).map_err(|_| Errno::INVAL)?;
+    rustix::net::send(&socket, &message, SendFlags::NOSIGNAL)?;
+    let mut wait = [PollFd::new(&socket, PollFlags::IN)];
+    if poll(&mut wait, Some(&Timespec { tv_sec: PATIENCE, tv_nsec: 0 }))? == 0 {
+        return Err(Errno::TIMEDOUT);
+    }
+    let mut buffer = vec![0; MAX_MESSAGE];
+    let (length, _) = rustix::net::recv(&socket, &mut buffer[..], RecvFlags::empty())?;
+    serde_json::from_slice(&buffer[..length]).map_err(|_| if length == 0 { Errno::CONNRESET } else { Errno::PROTO })
+}

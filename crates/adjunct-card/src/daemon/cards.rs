@@ -1,0 +1,338 @@
+//! The cards that a daemon has: what is set, their processes, and which of them takes a program's connection.
+
+use super::process::{Deaths, Process};
+use crate::card::weight;
+use crate::config::{CardConfig, Config, cpus};
+use crate::control::{Device, Reply};
+use crate::folder::Folder;
+use crate::link::{Order, Report};
+use crate::machine::{ACCELERATOR_COUNTERS, Bus, Card, Machine, Mask, Queue, Work};
+use crate::state::{self, Shared};
+use adjunct::card::crowd::Page;
+use adjunct::card::wire::Kind;
+use rustix::fd::OwnedFd;
+use rustix::io::Errno;
+use std::fs::File;
+use std::io;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant};
+
+/// How long a card is waited for that is to end.
+const LEAVES_IN: Duration = Duration::from_secs(5);
+/// The generation that tools are told: that of a Crypto Express8S.
+const HWTYPE: u32 = 14;
+const DEPTH: u32 = 8;
+/// `ap_functions` of an accelerator: S, M, C, A, N, F.
+const FUNCTIONS: u32 = 0xEA80_0000;
+const MAX_MESSAGE: u32 = 12 << 10;
+
+/// A card: its configuration, its process while it runs, and the place of its first queue in the state.
+#[derive(Debug)]
+struct Place {
+    config: CardConfig,
+    process: Option<Process>,
+    deaths: Deaths,
+    first_queue: usize,
+}
+
+/// All cards.
+#[derive(Debug)]
+pub struct Cards {
+    folder: Folder,
+    config: Config,
+    /// What tools see.
+    pub machine: Machine,
+    places: Vec<Place>,
+    state: Shared,
+    file: File,
+    /// Keeps the lock by which others know that this daemon lives.
+    _lock: File,
+    page: &'static Page,
+}
+
+fn queue(domain: u8) -> Queue {
+    let counters = vec![Work::default(); ACCELERATOR_COUNTERS.len()];
+    Queue { domain, online: true, requests: 0, requestq: 0, pendingq: 0, load: 0, counters }
+}
+
+fn refused(error: Errno, why: impl Into<String>) -> Reply {
+    Reply::Refused(error.raw_os_error(), why.into())
+}
+
+impl Cards {
+    /// Those of a configuration, with the counts of an earlier daemon where its state is there. None is started yet.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn new(folder: Folder, config: Config, page: &'static Page) -> io::Result<Cards> {
+        let card = |config_of: &CardConfig| Card {
+            id: config_of.id,
+            mode: config_of.mode,
+            kind: format!("{}{}", config.kind, config_of.mode.letter()),
+            hwtype: HWTYPE,
+            depth: DEPTH,
+            functions: FUNCTIONS,
+            online: true,
+            config: true,
+            chkstop: false,
+            requests: 0,
+            max_message: MAX_MESSAGE,
+            serial: String::new(),
+            queues: config_of.domains.iter().copied().map(queue).collect(),
+        };
+        let domains: Mask = config.cards.iter().flat_map(|card| card.domains.iter().copied()).collect();
+        let bus = Bus {
+            default_domain: domains.numbers().next(),
+            usage_domains: domains,
+            control_domains: domains,
+            apmask: Mask::ALL,
+            aqmask: Mask::ALL,
+            config_time: 30,
+            poll_thread: false,
+            poll_timeout: 250_000,
+            scans: 1,
+            features: ["APSC", "APXA", "QACT", "RC8A"].map(String::from).to_vec(),
+        };
+        let machine = Machine { bus, cards: config.cards.iter().map(card).collect(), remark: String::new() };
+        let before = state::last(&folder.state());
+        let (state, file, lock) = Shared::create(&folder.state())?;
+        state.publish(&machine);
+        let mut places = Vec::new();
+        let mut first_queue = 0;
+        for (place, card) in config.cards.iter().enumerate() {
+            for (at, domain) in card.domains.iter().enumerate() {
+                let same = |old: &&Card| old.id == card.id && old.kind == machine.cards[place].kind;
+                let old = before.iter().flat_map(|machine| &machine.cards).find(same);
+                if let Some(old) = old.and_then(|old| old.queues.iter().find(|queue| queue.domain == *domain)) {
+                    state.restore(first_queue + at, old);
+                }
+            }
+            places.push(Place { config: card.clone(), process: None, deaths: Deaths::default(), first_queue });
+            first_queue += card.domains.len();
+        }
+        Ok(Cards { folder, config, machine, places, state, file, _lock: lock, page })
+    }
+
+    /// Starts all that are configured.
+    pub fn start(&mut self) {
+        if self.places.is_empty() {
+            self.machine.remark = "cards.conf has no card.".into();
+        }
+        (0..self.places.len()).for_each(|place| self.start_one(place));
+        self.publish();
+    }
+
+    fn start_one(&mut self, place: usize) {
+        let card = &mut self.places[place];
+        match Process::start(&self.folder, &self.config, &card.config, &self.file) {
+            Ok(process) => {
+                self.state.card(place, state::Card::Pid).store(process.id().into(), Relaxed);
+                card.process = Some(process);
+            }
+            Err(error) => {
+                eprintln!("adjunctd: card {:02x} does not start: {error}", card.config.id);
+                self.machine.cards[place].chkstop = true;
+            }
+        }
+    }
+
+    /// Says everything that has changed.
+    fn publish(&self) {
+        self.state.publish(&self.machine);
+        self.page.set_cards(self.serving().count(), cpus());
+    }
+
+    /// Places of the cards that take programs.
+    fn serving(&self) -> impl Iterator<Item = usize> {
+        let serves = |place: &usize| {
+            let (card, process) = (&self.machine.cards[*place], &self.places[*place].process);
+            card.is_online()
+                && card.queues.iter().any(|queue| queue.online)
+                && process.as_ref().is_some_and(|p| p.ready)
+        };
+        (0..self.places.len()).filter(serves)
+    }
+
+    /// Whether no card is still at its tests.
+    pub fn are_settled(&self) -> bool {
+        self.links().all(|(_, process)| process.ready)
+    }
+
+    /// The links that are to be waited for, by the places of their cards.
+    pub fn links(&self) -> impl Iterator<Item = (usize, &Process)> {
+        self.places.iter().enumerate().filter_map(|(place, card)| Some((place, card.process.as_ref()?)))
+    }
+
+    /// A card has said something, or has ended.
+    pub fn heard(&mut self, place: usize) {
+        let Some(process) = self.places[place].process.as_mut() else { return };
+        match crate::link::next_report(process.link()) {
+            Err(Errno::AGAIN | Errno::INTR) => return,
+            Ok(Some(Report::Ready)) => process.ready = true,
+            Ok(Some(Report::Faulty)) => {
+                eprintln!("adjunctd: card {:02x} gave wrong results and is stopped", self.places[place].config.id);
+                self.machine.cards[place].chkstop = true;
+                self.end(place);
+            }
+            Ok(Some(Report::NoLanes)) => {
+                self.machine.remark = "This CPU has no AVX-512 IFMA, without which an accelerator would be no faster than programs alone.".into();
+                self.machine.cards[place].config = false;
+                self.end(place);
+            }
+            Ok(None) | Err(_) => {
+                let how = self.end(place);
+                let card = &mut self.machine.cards[place];
+                if self.places[place].deaths.one_more() {
+                    eprintln!("adjunctd: card {:02x} ended ({how}) and is started again", card.id);
+                    self.start_one(place);
+                } else {
+                    eprintln!("adjunctd: card {:02x} ended again and again ({how}) and is stopped", card.id);
+                    card.chkstop = true;
+                }
+            }
+        }
+        self.publish();
+    }
+
+    /// Ends a card's process at once, and what it was working on with it; how it ended.
+    fn end(&mut self, place: usize) -> String {
+        let how = self.places[place].process.take().map(Process::end);
+        self.nothing_under_way(place);
+        how.unwrap_or_default()
+    }
+
+    fn nothing_under_way(&self, place: usize) {
+        self.state.card(place, state::Card::Pid).store(0, Relaxed);
+        let first = self.places[place].first_queue;
+        for queue in first..first + self.places[place].config.domains.len() {
+            for field in [state::Queue::Requestq, state::Queue::Pendingq, state::Queue::Load] {
+                self.state.queue(queue, field).store(0, Relaxed);
+            }
+        }
+    }
+
+    /// Hands a program's connection to the queue that has the least to do, of those that are allowed; whether there was one. As the
+    /// driver does: the least weight and load, and where they are the same, the fewest requests.
+    pub fn serve(&self, adapters: Mask, domains: Mask, uid: u32, socket: &OwnedFd) -> bool {
+        let (adapters, domains) = (both(adapters, self.machine.bus.apmask), both(domains, self.machine.bus.aqmask));
+        let mut queues = Vec::new();
+        for place in self.serving() {
+            let card = &self.machine.cards[place];
+            for (at, queue) in card.queues.iter().enumerate() {
+                if queue.online && adapters.has(card.id) && domains.has(queue.domain) {
+                    let number = self.places[place].first_queue + at;
+                    let word = |field| self.state.queue(number, field).load(Relaxed);
+                    let load = weight(Kind::Rsa2048) + word(state::Queue::Load);
+                    queues.push((load, word(state::Queue::Requests), place, number));
+                }
+            }
+        }
+        queues.sort_unstable();
+        queues.into_iter().any(|(_, _, place, number)| {
+            let order = Order::Serve { queue: number as u16, uid };
+            self.places[place].process.as_ref().is_some_and(|process| process.order(order, Some(socket)))
+        })
+    }
+
+    fn place(&self, id: u8) -> Option<usize> {
+        self.machine.cards.iter().position(|card| card.id == id)
+    }
+
+    /// Sets a card or a queue online or offline.
+    pub fn set_online(&mut self, device: Device, online: bool) -> Reply {
+        let Some(place) = self.place(device.card) else { return refused(Errno::NODEV, "there is no such card") };
+        let card = &mut self.machine.cards[place];
+        if online && !card.config {
+            return refused(Errno::NODEV, "the card is deconfigured");
+        }
+        if online && card.chkstop {
+            return refused(Errno::NODEV, "the card is stopped for faults: configure it off and on");
+        }
+        let mut changed = Vec::new();
+        match device.domain {
+            None => {
+                card.online = online;
+                for (at, queue) in card.queues.iter_mut().enumerate() {
+                    queue.online = online;
+                    changed.push(at);
+                }
+            }
+            Some(domain) => {
+                let Some(at) = card.queues.iter().position(|queue| queue.domain == domain) else {
+                    return refused(Errno::NODEV, "the card has no such domain");
+                };
+                if online && !card.online {
+                    return refused(Errno::INVAL, "the card is offline");
+                }
+                card.queues[at].online = online;
+                changed.push(at);
+            }
+        }
+        // First, so that nobody is sent there any more.
+        self.publish();
+        if let (false, Some(process)) = (online, &self.places[place].process) {
+            for at in changed {
+                process.order(Order::Flush { queue: (self.places[place].first_queue + at) as u16 }, None);
+            }
+        }
+        Reply::Done
+    }
+
+    /// Configures a card on or off.
+    pub fn set_config(&mut self, id: u8, config: bool) -> Reply {
+        let Some(place) = self.place(id) else { return refused(Errno::NODEV, "there is no such card") };
+        let card = &mut self.machine.cards[place];
+        card.config = config;
+        if config {
+            card.chkstop = false;
+            self.places[place].deaths = Deaths::default();
+            if self.places[place].process.is_none() {
+                self.start_one(place);
+            }
+        }
+        self.publish();
+        if !config {
+            if let Some(process) = self.places[place].process.take() {
+                process.leave(Instant::now() + LEAVES_IN);
+            }
+            self.nothing_under_way(place);
+        }
+        Reply::Done
+    }
+
+    /// Changes what holds for all.
+    pub fn change_bus(&mut self, change: impl FnOnce(&mut Bus)) -> Reply {
+        change(&mut self.machine.bus);
+        self.publish();
+        Reply::Done
+    }
+
+    /// Sets the counts of requests of a card, or of all, to zero.
+    pub fn reset_counts(&self, id: Option<u8>) -> Reply {
+        let mut found = id.is_none();
+        for (place, card) in self.places.iter().enumerate() {
+            if id.is_none_or(|id| self.machine.cards[place].id == id) {
+                found = true;
+                for queue in card.first_queue..card.first_queue + card.config.domains.len() {
+                    self.state.queue(queue, state::Queue::Requests).store(0, Relaxed);
+                }
+            }
+        }
+        if found { Reply::Done } else { refused(Errno::NODEV, "there is no such card") }
+    }
+
+    /// Ends all, when they have finished what they work on.
+    pub fn leave(mut self) {
+        self.page.set_cards(0, cpus());
+        let limit = Instant::now() + LEAVES_IN;
+        let processes: Vec<_> = self.places.iter_mut().filter_map(|place| place.process.take()).collect();
+        for process in &processes {
+            process.order(Order::Leave, None);
+        }
+        processes.into_iter().for_each(|process| process.leave(limit));
+    }
+}
+
+fn both(a: Mask, b: Mask) -> Mask {
+    Mask(std::array::from_fn(|at| a.0[at] & b.0[at]))
+}

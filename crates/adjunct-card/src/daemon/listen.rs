@@ -1,0 +1,74 @@
+//! The daemon's sockets: systemd's, or its own.
+
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::fs::{CWD, Mode, chmodat};
+use rustix::io::Errno;
+use rustix::net::sockopt::socket_peercred;
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
+use std::io;
+use std::os::fd::FromRawFd;
+use std::path::Path;
+
+/// Programs that may wait to be accepted.
+const BACKLOG: i32 = 4096;
+
+/// Sockets that systemd has made, by their names (`FileDescriptorName=`).
+#[derive(Debug, Default)]
+pub struct Given {
+    /// For programs.
+    pub cards: Option<OwnedFd>,
+    /// For tools.
+    pub control: Option<OwnedFd>,
+}
+
+/// Takes the sockets that systemd gives, if it does.
+pub fn given() -> Given {
+    let mut given = Given::default();
+    for (fd, name) in sd_notify::listen_fds_with_names().into_iter().flatten() {
+        // SAFETY: systemd gives it to this process, and the list is taken once.
+        let socket = unsafe { OwnedFd::from_raw_fd(fd) };
+        let _ = rustix::io::fcntl_setfd(&socket, rustix::io::FdFlags::CLOEXEC);
+        match name.as_str() {
+            "cards" => given.cards = Some(socket),
+            "control" => given.control = Some(socket),
+            _ => {}
+        }
+    }
+    given
+}
+
+/// Makes a socket at a path, in place of one whose daemon is gone.
+///
+/// # Errors
+/// What the system says; [`Errno::ADDRINUSE`] where a daemon listens there, or where something else is.
+pub fn listen(path: &Path, mode: u32) -> Result<OwnedFd, Errno> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let new = || rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None);
+    let address = SocketAddrUnix::new(path)?;
+    if rustix::net::connect(new()?, &address) == Err(Errno::CONNREFUSED) {
+        rustix::fs::unlink(path)?;
+    }
+    let socket = new()?;
+    rustix::net::bind(&socket, &address)?;
+    chmodat(CWD, path, Mode::from_raw_mode(mode), rustix::fs::AtFlags::empty())?;
+    rustix::net::listen(&socket, BACKLOG)?;
+    Ok(socket)
+}
+
+/// The next connection, with the uid of who made it; `None` where there is no more now.
+///
+/// # Errors
+/// What the system says.
+pub fn accept(listener: impl AsFd) -> io::Result<Option<(OwnedFd, u32)>> {
+    loop {
+        match rustix::net::accept_with(&listener, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
+            Ok(socket) => {
+                let uid = socket_peercred(&socket)?.uid.as_raw();
+                return Ok(Some((socket, uid)));
+            }
+            Err(Errno::AGAIN) => return Ok(None),
+            Err(Errno::INTR | Errno::CONNABORTED) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+}

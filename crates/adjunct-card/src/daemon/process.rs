@@ -1,0 +1,106 @@
+//! A card's process, as the daemon sees it.
+
+use crate::config::{CardConfig, Config};
+use crate::folder::Folder;
+use crate::link::{self, Order};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+use rustix::process::{Pid, Signal, kill_process};
+use std::fs::File;
+use std::io;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// What runs as a card: this program itself, by its first argument.
+pub const CARD: &str = "card";
+/// Deaths within [`SPAN`] after which a card is not started any more.
+const DEATHS: usize = 3;
+const SPAN: Duration = Duration::from_secs(60);
+
+/// A process that runs.
+#[derive(Debug)]
+pub struct Process {
+    child: Child,
+    link: OwnedFd,
+    /// Its tests have passed.
+    pub ready: bool,
+}
+
+impl Process {
+    /// Starts one.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn start(folder: &Folder, config: &Config, card: &CardConfig, state: &File) -> io::Result<Process> {
+        let (link, theirs) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
+        // Not by its name: that may be another version's after an upgrade. Its two descriptors come as standard input and output.
+        let child = Command::new("/proc/self/exe")
+            .arg(CARD)
+            .arg(folder.path())
+            .args([card.workers.to_string(), config.waiting.to_string(), config.share.to_string()])
+            .env_clear()
+            .stdin(Stdio::from(theirs))
+            .stdout(Stdio::from(state.try_clone()?))
+            .spawn()?;
+        Ok(Process { child, link, ready: false })
+    }
+
+    /// Its end of the link.
+    pub fn link(&self) -> BorrowedFd<'_> {
+        self.link.as_fd()
+    }
+
+    /// Its number.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Tells it something; whether it could be told.
+    pub fn order(&self, order: Order, descriptor: Option<&OwnedFd>) -> bool {
+        link::order(&self.link, order, descriptor).is_ok()
+    }
+
+    /// Makes its end where it has not come yet; how it ended, in words.
+    pub fn end(mut self) -> String {
+        // One that ended by itself has closed its link a moment before the system says that it has.
+        let limit = Instant::now() + Duration::from_millis(100);
+        loop {
+            match self.child.try_wait() {
+                Ok(Some(status)) => return status.to_string(),
+                Ok(None) if Instant::now() < limit => std::thread::sleep(Duration::from_millis(1)),
+                _ => break,
+            }
+        }
+        let _ = self.child.kill();
+        self.child.wait().map_or_else(|error| error.to_string(), |status| status.to_string())
+    }
+
+    /// Has it finish what it works on and end, and waits for that until `limit`.
+    pub fn leave(mut self, limit: Instant) {
+        self.order(Order::Leave, None);
+        while Instant::now() < limit {
+            match self.child.try_wait() {
+                Ok(None) => std::thread::sleep(Duration::from_millis(2)),
+                _ => return,
+            }
+        }
+        if let Some(pid) = Pid::from_raw(self.child.id().cast_signed()) {
+            let _ = kill_process(pid, Signal::KILL);
+        }
+        let _ = self.child.wait();
+    }
+}
+
+/// The ends of a card's processes.
+#[derive(Debug, Default)]
+pub struct Deaths(Vec<Instant>);
+
+impl Deaths {
+    /// One more; whether the card is to be started again.
+    pub fn one_more(&mut self) -> bool {
+        let now = Instant::now();
+        self.0.retain(|then| now.duration_since(*then) < SPAN);
+        self.0.push(now);
+        self.0.len() < DEATHS
+    }
+}

@@ -1,0 +1,59 @@
+//! The folder of a daemon: `/run/adjunct` for the machine's, a user's own else.
+#![forbid(unsafe_code)]
+
+use std::env;
+use std::path::{Path, PathBuf};
+
+/// The variable that names another folder.
+pub const VARIABLE: &str = "ADJUNCT_CARDS_DIR";
+
+/// The folder of the machine's daemon.
+pub const SYSTEM: &str = "/run/adjunct";
+
+/// A daemon's folder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Folder(PathBuf);
+
+impl Folder {
+    /// The one at a path.
+    pub fn at(path: impl Into<PathBuf>) -> Folder {
+        Folder(path.into())
+    }
+
+    /// The one tools look at: that of `ADJUNCT_CARDS_DIR`; else the machine's, where a daemon has run there; else the user's own
+    /// (`$XDG_RUNTIME_DIR/adjunct`), where that has one; else the machine's.
+    pub fn found() -> Folder {
+        if let Some(named) = env::var_os(VARIABLE).filter(|name| !name.is_empty()) {
+            return Folder(named.into());
+        }
+        let has_state = |folder: &Folder| folder.state().exists();
+        let system = Folder(SYSTEM.into());
+        let own = env::var_os("XDG_RUNTIME_DIR").map(|runtime| Folder(Path::new(&runtime).join("adjunct")));
+        own.filter(|own| !has_state(&system) && has_state(own)).unwrap_or(system)
+    }
+
+    /// Its path.
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// The file that shows the cards.
+    pub fn state(&self) -> PathBuf {
+        self.0.join("cards")
+    }
+
+    /// The socket of programs.
+    pub fn socket(&self) -> PathBuf {
+        self.0.join("cards.sock")
+    }
+
+    /// The socket of tools.
+    pub fn control(&self) -> PathBuf {
+        self.0.join("control.sock")
+    }
+
+    /// The sockets of nodes.
+    pub fn nodes(&self) -> PathBuf {
+        self.0.join("nodes")
+    }
+}

@@ -1,0 +1,160 @@
+//! What the daemon and a card's process say to each other, over a pair of SEQPACKET sockets: messages of eight bytes, and with some a
+//! descriptor.
+#![forbid(unsafe_code)]
+
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::io::Errno;
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags,
+    recvmsg, sendmsg,
+};
+use std::io::{IoSlice, IoSliceMut};
+use std::mem::MaybeUninit;
+
+/// The daemon tells a card.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Order {
+    /// The descriptor is a connection of a program of `uid`, for the queue in this place of the state.
+    Serve {
+        /// The queue's place.
+        queue: u16,
+        /// Whose it is.
+        uid: u32,
+    },
+    /// The queue in this place takes nothing more: what waits for it is refused, and its connections are closed.
+    Flush {
+        /// The queue's place.
+        queue: u16,
+    },
+    /// All queues, and then the process ends.
+    Leave,
+}
+
+/// A card tells the daemon.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Report {
+    /// Its tests have passed: it takes programs.
+    Ready,
+    /// A known answer was not found, or results of batches were wrong: it is not to be used.
+    Faulty,
+    /// This CPU has no lanes.
+    NoLanes,
+}
+
+const LENGTH: usize = 8;
+
+impl Order {
+    fn bytes(self) -> [u8; LENGTH] {
+        let (what, queue, uid) = match self {
+            Order::Serve { queue, uid } => (1, queue, uid),
+            Order::Flush { queue } => (2, queue, 0),
+            Order::Leave => (3, 0, 0),
+        };
+        let mut bytes = [0; LENGTH];
+        bytes[0] = what;
+        bytes[2..4].copy_from_slice(&queue.to_ne_bytes());
+        bytes[4..].copy_from_slice(&uid.to_ne_bytes());
+        bytes
+    }
+
+    fn from_bytes(bytes: [u8; LENGTH]) -> Option<Order> {
+        let [what, _, a, b, c, d, e, f] = bytes;
+        let (queue, uid) = (u16::from_ne_bytes([a, b]), u32::from_ne_bytes([c, d, e, f]));
+        match what {
+            1 => Some(Order::Serve { queue, uid }),
+            2 => Some(Order::Flush { queue }),
+            3 => Some(Order::Leave),
+            _ => None,
+        }
+    }
+}
+
+impl Report {
+    const ALL: [Report; 3] = [Report::Ready, Report::Faulty, Report::NoLanes];
+}
+
+/// Sends an order, with a descriptor where it is [`Order::Serve`].
+///
+/// # Errors
+/// What the system says.
+pub fn order(socket: impl AsFd, order: Order, descriptor: Option<&OwnedFd>) -> Result<(), Errno> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut rights = SendAncillaryBuffer::new(&mut space);
+    let list = descriptor.map(|fd| [fd.as_fd()]);
+    if let Some(list) = &list {
+        rights.push(SendAncillaryMessage::ScmRights(list));
+    }
+    let bytes = order.bytes();
+    sendmsg(socket, &[IoSlice::new(&bytes)], &mut rights, SendFlags::NOSIGNAL | SendFlags::DONTWAIT).map(|_| ())
+}
+
+/// Takes the next order; `None` where the other side has ended.
+///
+/// # Errors
+/// What the system says: [`Errno::AGAIN`] where there is none now.
+pub fn next_order(socket: impl AsFd) -> Result<Option<(Order, Option<OwnedFd>)>, Errno> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut rights = RecvAncillaryBuffer::new(&mut space);
+    let mut bytes = [0; LENGTH];
+    let flags = RecvFlags::DONTWAIT | RecvFlags::CMSG_CLOEXEC;
+    let received = recvmsg(socket, &mut [IoSliceMut::new(&mut bytes)], &mut rights, flags)?;
+    let mut descriptor = None;
+    for message in rights.drain() {
+        if let RecvAncillaryMessage::ScmRights(mut list) = message {
+            descriptor = list.next();
+        }
+    }
+    match (received.bytes, Order::from_bytes(bytes)) {
+        (LENGTH, Some(order)) => Ok(Some((order, descriptor))),
+        (0, _) => Ok(None),
+        _ => Err(Errno::PROTO),
+    }
+}
+
+/// Sends a report.
+///
+/// # Errors
+/// What the system says.
+pub fn report(socket: impl AsFd, report: Report) -> Result<(), Errno> {
+    rustix::net::send(socket, &[report as u8], SendFlags::NOSIGNAL).map(|_| ())
+}
+
+/// Takes the next report; `None` where the card has ended.
+///
+/// # Errors
+/// What the system says: [`Errno::AGAIN`] where there is none now.
+pub fn next_report(socket: impl AsFd) -> Result<Option<Report>, Errno> {
+    let mut byte = [0; 1];
+    let (length, _) = rustix::net::recv(socket, &mut byte[..], RecvFlags::DONTWAIT)?;
+    match (length, Report::ALL.into_iter().find(|&report| report as u8 == byte[0])) {
+        (0, _) => Ok(None),
+        (_, Some(report)) => Ok(Some(report)),
+        (_, None) => Err(Errno::PROTO),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+
+    #[test]
+    fn orders_and_descriptors_come_as_they_were_sent() {
+        let pair = || socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None).unwrap();
+        let ((daemon, card), (mine, theirs)) = (pair(), pair());
+        assert!(matches!(next_order(&card), Err(Errno::AGAIN)));
+        let serve = Order::Serve { queue: 258, uid: 0xfeed_beef };
+        order(&daemon, serve, Some(&theirs)).unwrap();
+        order(&daemon, Order::Flush { queue: 3 }, None).unwrap();
+        let (came, descriptor) = next_order(&card).unwrap().unwrap();
+        assert_eq!(came, serve);
+        rustix::net::send(&mine, b"x", SendFlags::empty()).unwrap();
+        let mut byte = [0; 2];
+        assert_eq!(rustix::net::recv(descriptor.unwrap(), &mut byte[..], RecvFlags::empty()).unwrap().0, 1);
+        assert!(matches!(next_order(&card), Ok(Some((Order::Flush { queue: 3 }, None)))));
+        report(&card, Report::Ready).unwrap();
+        assert_eq!(next_report(&daemon), Ok(Some(Report::Ready)));
+        drop(daemon);
+        assert!(matches!(next_order(&card), Ok(None)));
+    }
+}

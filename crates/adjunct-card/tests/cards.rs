@@ -1,0 +1,397 @@
+//! Cards as programs and administrators have them: real daemons, card processes and programs, ended at any time.
+
+mod common;
+
+use adjunct::card::crowd::Page;
+use adjunct::card::wire::{self, Kind, Status};
+use adjunct_card::control::{Device, Item, Reply, Request};
+use adjunct_card::state;
+use common::*;
+use rustix::net::SocketFlags;
+use std::io::Read;
+use std::os::fd::AsRawFd;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant};
+
+const ONE: &str = "[[card]]\nid = 0\nworkers = 2\n";
+const TWO: &str =
+    "type = \"CEX8\"\n[[card]]\nid = 0\nworkers = 2\ndomains = [5, 47]\n[[card]]\nid = 3\nworkers = 1\ndomains = [5]\n";
+
+fn card(card: u8) -> Device {
+    Device { card, domain: None }
+}
+
+/// A program: some operations of each kind.
+#[test]
+#[ignore = "started by other tests"]
+fn program_some() {
+    adjunct::init();
+    for kind in Kind::ALL {
+        let key = key(kind);
+        (0..20).for_each(|_| operate(&key, kind));
+    }
+}
+
+/// A program: operations until its standard input ends, with two threads.
+#[test]
+#[ignore = "started by other tests"]
+fn program_on_and_on() {
+    adjunct::init();
+    let key = key(Kind::Rsa2048);
+    let ends = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                while !ends.load(Relaxed) {
+                    operate(&key, Kind::Rsa2048);
+                }
+            });
+        }
+        let _ = std::io::stdin().read(&mut [0]);
+        ends.store(true, Relaxed);
+    });
+}
+
+#[test]
+fn cards_do_operations_and_all_is_counted() {
+    if !there_can_be_cards() {
+        return;
+    }
+    let mut daemon = Daemon::start(TWO);
+    daemon.run("program_some");
+    let counted = daemon.counted();
+    assert_eq!((counted.on_card, counted.not_on_card), (20, 0));
+    let machine = daemon.machine();
+    assert_eq!(
+        machine.cards.iter().map(|card| (card.id, card.kind.as_str())).collect::<Vec<_>>(),
+        [(0, "CEX8A"), (3, "CEX8A")]
+    );
+    let requests: u64 = machine.cards.iter().map(|card| card.requests).sum();
+    // One was this test's own question whether cards are ready, and there may have been more.
+    assert!(requests >= 61, "{machine:?}");
+    let queues = || machine.cards.iter().flat_map(|card| &card.queues);
+    let done: u64 = queues().flat_map(|queue| &queue.counters).map(|work| work.operations).sum();
+    assert_eq!(done, requests);
+    assert!(queues().all(|queue| queue.requestq + queue.pendingq + queue.load == 0));
+    // It ends when it is told to, with its cards, and leaves no sockets behind.
+    let cards = [0, 3].map(|id| daemon.pid_of(id));
+    assert!(daemon.end().status.success());
+    assert!(cards.iter().all(|pid| !std::path::Path::new(&format!("/proc/{pid}")).exists()));
+    assert!(!daemon.of().socket().exists() && !daemon.of().control().exists());
+    assert!(matches!(state::read(&daemon.of().state()), Err(state::Error::NotRunning)));
+    // Counts go on in the next.
+    daemon.start_again();
+    assert!(daemon.machine().cards.iter().map(|card| card.requests).sum::<u64>() > requests);
+}
+
+#[test]
+fn whoever_is_ended_when_no_program_has_an_error() {
+    if !there_can_be_cards() {
+        return;
+    }
+    let mut daemon = Daemon::start(TWO);
+    let mut programs: Vec<_> = (0..6).map(|_| daemon.program("program_on_and_on").spawn().unwrap()).collect();
+    let served = |daemon: &Daemon, what: &str| {
+        let before = daemon.counted().on_card;
+        until(what, || daemon.counted().on_card > before + 50);
+    };
+    let rounds = if std::env::var_os("ADJUNCT_DEEP").is_some() { 20 } else { 2 };
+    for round in 0..rounds {
+        served(&daemon, "operations on cards");
+        for id in [0, 3] {
+            let before = daemon.pid_of(id);
+            signal(before, libc::SIGKILL);
+            until("a card that starts again", || ![0, before].contains(&daemon.pid_of(id)));
+        }
+        served(&daemon, "operations after cards were killed");
+        for (card_id, online) in [(0, false), (3, false), (0, true), (3, true)] {
+            assert_eq!(daemon.ask(&Request::SetOnline(card(card_id), online)), Reply::Done);
+        }
+        served(&daemon, "operations after cards were offline");
+        for config in [false, true] {
+            assert_eq!(daemon.ask(&Request::SetConfig(0, config)), Reply::Done);
+            assert_eq!(daemon.ask(&Request::SetConfig(3, config)), Reply::Done);
+        }
+        served(&daemon, "operations after cards were deconfigured");
+        // A program that is killed.
+        let mut killed = programs.remove(0);
+        killed.kill().unwrap();
+        killed.wait().unwrap();
+        programs.push(daemon.program("program_on_and_on").spawn().unwrap());
+        if round % 2 == 0 {
+            let cards = [0, 3].map(|id| daemon.pid_of(id));
+            daemon.kill();
+            let gone = || cards.iter().all(|pid| !std::path::Path::new(&format!("/proc/{pid}")).exists());
+            until("cards that end with their daemon", gone);
+        } else {
+            assert!(daemon.end().status.success());
+        }
+        daemon.start_again();
+    }
+    served(&daemon, "operations in the end");
+    for mut program in programs {
+        drop(program.stdin.take());
+        succeeded(program);
+    }
+    until("nothing under way", || {
+        let machine = daemon.machine();
+        machine
+            .cards
+            .iter()
+            .flat_map(|card| &card.queues)
+            .all(|queue| queue.requestq + queue.pendingq + queue.load == 0)
+    });
+}
+
+#[test]
+fn what_is_no_request_ends_a_connection_and_nothing_else() {
+    if !there_can_be_cards() {
+        return;
+    }
+    let daemon = Daemon::start(ONE);
+    let (socket, pid) = (daemon.of().socket(), daemon.pid_of(0));
+    let [key, input, output] = known(Kind::Rsa2048);
+    let good = wire::Request::new(Kind::Rsa2048, key, input).unwrap();
+    let mut other_version = good.bytes().to_vec();
+    other_version[4] = 2;
+    let long = vec![0; 100_000];
+    for message in [&b"x"[..], &good.bytes()[1..], &other_version, &long, &[0; 1176]] {
+        let connection = connect(&socket).unwrap();
+        send(&connection, message);
+        assert!(receive(&connection).is_empty(), "{} bytes", message.len());
+    }
+    // Requests that are none of a key: all zeros, an even prime, primes of another modulus.
+    for change in [0..key.len(), 8 + 256 + 127..8 + 256 + 128, 8..20] {
+        let mut wrong = key.to_vec();
+        wrong[change].fill(0);
+        let connection = connect(&socket).unwrap();
+        send(&connection, wire::Request::new(Kind::Rsa2048, &wrong, input).unwrap().bytes());
+        assert_eq!(wire::reply(Kind::Rsa2048, &receive(&connection)), Some(Err(Status::Invalid)));
+        // An input above the modulus, on the same connection.
+        send(&connection, wire::Request::new(Kind::Rsa2048, key, &[0xff; 256]).unwrap().bytes());
+        assert_eq!(wire::reply(Kind::Rsa2048, &receive(&connection)), Some(Err(Status::Invalid)));
+    }
+    // Connections that ask nothing, and some that go before their answer comes.
+    let idle: Vec<_> = (0..200).map(|_| connect(&socket).unwrap()).collect();
+    for _ in 0..50 {
+        let connection = connect(&socket).unwrap();
+        send(&connection, good.bytes());
+    }
+    let connection = connect(&socket).unwrap();
+    send(&connection, good.bytes());
+    assert_eq!(wire::reply(Kind::Rsa2048, &receive(&connection)), Some(Ok(output)));
+    drop(idle);
+    assert_eq!(daemon.pid_of(0), pid, "the card has ended");
+    daemon.run("program_some");
+}
+
+#[test]
+fn tools_get_the_drivers_answers() {
+    if !there_can_be_cards() {
+        return;
+    }
+    let daemon = Daemon::start(TWO);
+    let refused = |request: &Request| match daemon.ask(request) {
+        Reply::Refused(number, why) => (number, !why.is_empty()),
+        other => panic!("{request:?}: {other:?}"),
+    };
+    let queue = |domain| Device { card: 0, domain: Some(domain) };
+    assert_eq!(refused(&Request::SetOnline(card(9), true)), (libc::ENODEV, true));
+    assert_eq!(refused(&Request::SetOnline(queue(6), true)), (libc::ENODEV, true));
+    assert_eq!(daemon.ask(&Request::SetOnline(card(0), false)), Reply::Done);
+    assert!(daemon.machine().cards[0].queues.iter().all(|queue| !queue.online));
+    assert_eq!(refused(&Request::SetOnline(queue(5), true)), (libc::EINVAL, true));
+    assert_eq!(daemon.ask(&Request::SetConfig(0, false)), Reply::Done);
+    assert_eq!(refused(&Request::SetOnline(card(0), true)), (libc::ENODEV, true));
+    assert_eq!(daemon.ask(&Request::SetConfig(0, true)), Reply::Done);
+    assert_eq!(daemon.ask(&Request::SetOnline(card(0), true)), Reply::Done);
+    assert_eq!(refused(&Request::SetConfigTime(3)), (libc::EINVAL, true));
+    assert_eq!(daemon.ask(&Request::SetDefaultDomain(47)), Reply::Done);
+    assert_eq!(daemon.machine().bus.default_domain, Some(47));
+    assert_eq!(daemon.ask(&Request::ResetCounts(None)), Reply::Done);
+    // Nodes: nothing is allowed until somebody says so.
+    let Reply::Nodes(made) = daemon.ask(&Request::CreateNode(None)) else { panic!() };
+    assert_eq!(made[0].name, "zcrypt_0");
+    assert_eq!(refused(&Request::CreateNode(Some("zcrypt_0".into()))), (libc::EEXIST, true));
+    assert_eq!(refused(&Request::CreateNode(Some("../x".into()))), (libc::EINVAL, true));
+    let [key, input, _] = known(Kind::Rsa2048);
+    let asked = || {
+        let connection = connect(made[0].path.as_ref()).unwrap();
+        send(&connection, wire::Request::new(Kind::Rsa2048, key, input).unwrap().bytes());
+        receive(&connection).len()
+    };
+    assert_eq!(asked(), 0);
+    for item in [Item::Adapter(3), Item::Domain(5), Item::Ioctl(6)] {
+        assert_eq!(daemon.ask(&Request::ChangeNode("zcrypt_0".into(), item, true)), Reply::Done);
+    }
+    assert_eq!(asked(), Kind::Rsa2048.reply());
+    let machine = daemon.machine();
+    assert_eq!((machine.cards[0].requests, machine.cards[1].requests), (0, 1), "a card that the node does not allow");
+    assert_eq!(daemon.ask(&Request::ChangeNode("zcrypt_0".into(), Item::Adapter(3), false)), Reply::Done);
+    assert_eq!(asked(), 0);
+    assert_eq!(daemon.ask(&Request::DestroyNode("zcrypt_0".into())), Reply::Done);
+    assert!(connect(made[0].path.as_ref()).is_none());
+    assert_eq!(refused(&Request::DestroyNode("zcrypt_0".into())), (libc::ENODEV, true));
+}
+
+#[test]
+fn nothing_wakes_where_nothing_happens() {
+    if !there_can_be_cards() {
+        return;
+    }
+    let daemon = Daemon::start(ONE);
+    daemon.run("program_some");
+    let switches = || {
+        let pids = [daemon.pid(), daemon.pid_of(0)];
+        let tasks = pids.iter().flat_map(|pid| std::fs::read_dir(format!("/proc/{pid}/task")).unwrap());
+        let status = tasks.map(|task| std::fs::read_to_string(task.unwrap().path().join("status")).unwrap());
+        status
+            .map(|text| text.lines().filter(|line| line.contains("ctxt_switches")).collect::<String>())
+            .collect::<Vec<_>>()
+    };
+    std::thread::sleep(Duration::from_millis(300));
+    let before = switches();
+    std::thread::sleep(Duration::from_secs(1));
+    assert_eq!(switches(), before);
+}
+
+/// A program whose descriptors are all closed and their numbers used for something else.
+#[test]
+#[ignore = "started by other tests"]
+fn program_that_closes_everything() {
+    adjunct::init();
+    let key = key(Kind::Rsa2048);
+    operate(&key, Kind::Rsa2048);
+    // SAFETY: nothing of this program's is open there but what the core keeps.
+    unsafe { libc::close_range(3, libc::c_uint::MAX, 0) };
+    let (mine, theirs) = std::os::unix::net::UnixDatagram::pair().unwrap();
+    for number in 3..200 {
+        if ![mine.as_raw_fd(), theirs.as_raw_fd()].contains(&number) {
+            // SAFETY: numbers that are free.
+            unsafe { libc::dup2(theirs.as_raw_fd(), number) };
+        }
+    }
+    operate(&key, Kind::Rsa2048);
+    mine.set_nonblocking(true).unwrap();
+    let came = mine.recv(&mut [0; 4096]);
+    assert!(came.is_err(), "a request went to a stranger");
+    // SAFETY: no pointers.
+    let is_open = |number| unsafe { libc::fcntl(number, libc::F_GETFD) } >= 0;
+    assert!((3..200).all(is_open), "a stranger's descriptor was closed");
+}
+
+/// A program that forks, whose child goes on with what it has.
+#[test]
+#[ignore = "started by other tests"]
+fn program_that_forks() {
+    adjunct::init();
+    let key = key(Kind::Rsa2048);
+    for _ in 0..20 {
+        operate(&key, Kind::Rsa2048);
+        // SAFETY: the child does operations and ends; this program has one thread that is inside of nothing.
+        let child = unsafe { libc::fork() };
+        (0..5).for_each(|_| operate(&key, Kind::Rsa2048));
+        if child == 0 {
+            // SAFETY: nothing is flushed.
+            unsafe { libc::_exit(0) };
+        }
+        let mut status = -1;
+        // SAFETY: a child of this process.
+        unsafe { libc::waitpid(child, &raw mut status, 0) };
+        assert_eq!(status, 0);
+    }
+}
+
+#[test]
+fn programs_may_close_descriptors_and_fork() {
+    if !there_can_be_cards() {
+        return;
+    }
+    let daemon = Daemon::start(ONE);
+    daemon.run("program_that_closes_everything");
+    assert_eq!(daemon.counted().on_card, 2);
+    daemon.run("program_that_forks");
+    let counted = daemon.counted();
+    assert_eq!((counted.on_card, counted.not_on_card), (2 + 20 * 11, 0));
+}
+
+#[test]
+fn a_silent_card_is_not_waited_for_long() {
+    if !there_can_be_cards() {
+        return;
+    }
+    let daemon = Daemon::start(ONE);
+    let pid = daemon.pid_of(0);
+    signal(pid, libc::SIGSTOP);
+    let begin = Instant::now();
+    let mut program = daemon.program("program_on_and_on").spawn().unwrap();
+    until("operations that no card did", || daemon.counted().not_on_card >= 2);
+    drop(program.stdin.take());
+    succeeded(program);
+    signal(pid, libc::SIGCONT);
+    assert!(begin.elapsed() < Duration::from_secs(15));
+}
+
+/// A card whose results are wrong, or that says what is no reply: the program finds out, and does its work.
+#[test]
+fn wrong_results_are_not_used() {
+    if !there_can_be_cards() {
+        return;
+    }
+    let folder = Daemon::none("");
+    let (page, _) = Page::make(folder.folder.path()).unwrap();
+    page.set_cards(1, 1);
+    let listener = new_socket();
+    rustix::net::bind(&listener, &rustix::net::SocketAddrUnix::new(folder.of().socket()).unwrap()).unwrap();
+    rustix::net::listen(&listener, 64).unwrap();
+    let ends = AtomicBool::new(false);
+    let card = || {
+        for round in 0.. {
+            let connection = rustix::net::accept_with(&listener, SocketFlags::CLOEXEC).unwrap();
+            if ends.load(Relaxed) {
+                return;
+            }
+            if let message @ [_, ..] = &receive(&connection)[..] {
+                let (kind, _, input) = wire::request(message).unwrap();
+                let mut reply = [0; wire::MAX_REPLY];
+                let output = known(kind)[2];
+                let mut wrong = output.to_vec();
+                wrong[round % output.len()] ^= 1;
+                let length = match round % 4 {
+                    0 => wire::write_reply(&mut reply, Status::Done, 8, &wrong),
+                    1 => wire::write_reply(&mut reply, Status::Done, 8, input),
+                    2 => wire::write_reply(&mut reply, Status::Done, 8, &output[1..]),
+                    _ => 3,
+                };
+                send(&connection, &reply[..length]);
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        scope.spawn(card);
+        folder.run("program_some");
+        ends.store(true, Relaxed);
+        drop(connect(&folder.of().socket()));
+    });
+    let counted = folder.counted();
+    assert_eq!((counted.on_card, counted.not_on_card, counted.alone), (0, 20, 20));
+}
+
+#[test]
+fn what_is_wrong_at_the_start_is_said_in_a_line() {
+    let run = |daemon: &Daemon| {
+        let output = daemon.command().output().unwrap();
+        let text = String::from_utf8(output.stderr).unwrap();
+        assert_eq!((output.status.code(), text.lines().count() >= 1), (Some(1), true), "{text}");
+        text
+    };
+    let none = Daemon::none("");
+    assert!(run(&none).contains("cards.conf: No such file"));
+    let wrong = Daemon::none("");
+    std::fs::write(wrong.folder.path().join("cards.conf"), "[[card]]\nid = 700\n").unwrap();
+    assert!(run(&wrong).contains("line 2"));
+    let twice = Daemon::start("");
+    assert!(run(&twice).contains("another adjunctd runs there"));
+    assert_eq!(twice.machine().remark, "cards.conf has no card.");
+}

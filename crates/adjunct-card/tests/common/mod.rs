@@ -1,0 +1,233 @@
+//! A daemon in a folder of its own, and programs that ask its cards: this test program itself, started again.
+
+use adjunct::card::crowd::Page;
+use adjunct::card::wire::Kind;
+use adjunct::catalogue::Queue;
+use adjunct::counters::{Apart, Lanes};
+use adjunct::ops::rsa::{Crt, CrtKey};
+use adjunct_card::control::{self, Reply, Request};
+use adjunct_card::folder::Folder;
+use adjunct_card::machine::Machine;
+use adjunct_card::state;
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+/// The keys, inputs and outputs that cards test themselves with.
+static KNOWN: &[u8] = include_bytes!("../../src/card/known.bin");
+
+/// The bytes of a kind's key as the wire has it, an input and its output.
+pub fn known(kind: Kind) -> [&'static [u8]; 3] {
+    let before = Kind::ALL.iter().take_while(|&&other| other != kind);
+    let from: usize = before.map(|kind| kind.key() + 2 * kind.size()).sum();
+    let (key, rest) = KNOWN[from..].split_at(kind.key());
+    let (input, rest) = rest.split_at(kind.size());
+    [key, input, &rest[..kind.size()]]
+}
+
+/// The key for the core.
+pub fn key(kind: Kind) -> CrtKey {
+    let [bytes, ..] = known(kind);
+    let half = kind.size() / 2;
+    let part = |at: usize| &bytes[8 + kind.size() + at * half..][..half];
+    CrtKey::new(&Crt { p: part(0), q: part(1), dp: part(2), dq: part(3), qinv: part(4) }).unwrap()
+}
+
+/// Does an operation, and finds its result right.
+pub fn operate(key: &CrtKey, kind: Kind) {
+    let [_, input, output] = known(kind);
+    let mut out = vec![0; kind.size()];
+    key.private(input, &mut out).unwrap();
+    assert!(out == output, "a wrong result");
+}
+
+/// Whether there can be cards; says so where there cannot.
+pub fn there_can_be_cards() -> bool {
+    let there = adjunct::card::work::available();
+    if !there {
+        println!("SKIPPED: this CPU has no AVX-512 IFMA");
+    }
+    there
+}
+
+/// Waits for something to hold.
+pub fn until(what: &str, holds: impl Fn() -> bool) {
+    let limit = Instant::now() + Duration::from_secs(20);
+    while !holds() {
+        assert!(Instant::now() < limit, "{what}: not within 20 s");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// A daemon, or a folder for one, with all that belongs to it.
+pub struct Daemon {
+    pub folder: tempfile::TempDir,
+    child: Option<Child>,
+    config: String,
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        self.kill();
+        Page::remove(self.folder.path());
+        // SAFETY: no requirements.
+        let uid = unsafe { libc::geteuid() };
+        let _ = Apart::of(&self.word()).delete(uid);
+    }
+}
+
+impl Daemon {
+    /// A folder without a daemon.
+    pub fn none(config: &str) -> Daemon {
+        Daemon { folder: tempfile::tempdir().unwrap(), child: None, config: config.into() }
+    }
+
+    /// One with this `cards.conf`, whose cards are ready.
+    pub fn start(config: &str) -> Daemon {
+        let mut daemon = Daemon::none(config);
+        daemon.start_again();
+        daemon
+    }
+
+    pub fn start_again(&mut self) {
+        let path = self.folder.path().join("cards.conf");
+        std::fs::write(&path, &self.config).unwrap();
+        self.child = Some(self.command().spawn().unwrap());
+        until("cards that are ready", || {
+            let Ok(machine) = state::read(&self.of().state()) else { return false };
+            machine.cards.iter().all(|card| self.pid_of(card.id) != 0) && (machine.cards.is_empty() || self.answers())
+        });
+    }
+
+    fn answers(&self) -> bool {
+        // A request is answered by a card that is ready alone: its connection is closed else.
+        let socket = connect(&self.of().socket());
+        let [key, input, _] = known(Kind::Rsa2048);
+        let request = adjunct::card::wire::Request::new(Kind::Rsa2048, key, input).unwrap();
+        socket.is_some_and(|socket| {
+            send(&socket, request.bytes());
+            receive(&socket).len() > 16
+        })
+    }
+
+    /// How it is started.
+    pub fn command(&self) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_adjunctd"));
+        command.arg("--folder").arg(self.folder.path()).arg("--config").arg(self.folder.path().join("cards.conf"));
+        command
+    }
+
+    pub fn of(&self) -> Folder {
+        Folder::at(self.folder.path())
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.child.as_ref().unwrap().id()
+    }
+
+    /// The process of a card; 0 while there is none.
+    pub fn pid_of(&self, id: u8) -> u32 {
+        let bytes = std::fs::read(self.of().state()).unwrap();
+        let word = |at: usize| u64::from_ne_bytes(bytes[8 * at..][..8].try_into().unwrap());
+        let place = |place: usize| state::HEAD + place * state::CARD;
+        let place = (0..state::MAX_CARDS).map(place).find(|&at| word(at + state::Card::Id as usize) == u64::from(id));
+        word(place.unwrap() + state::Card::Pid as usize) as u32
+    }
+
+    pub fn machine(&self) -> Machine {
+        state::read(&self.of().state()).unwrap()
+    }
+
+    pub fn ask(&self, request: &Request) -> Reply {
+        control::ask(&self.of().control(), request).unwrap()
+    }
+
+    /// Ends it as an administrator would; how it ended.
+    pub fn end(&mut self) -> Output {
+        let child = self.child.take().unwrap();
+        signal(child.id(), libc::SIGTERM);
+        child.wait_with_output().unwrap()
+    }
+
+    /// Ends it as no administrator would.
+    pub fn kill(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            child.kill().unwrap();
+            child.wait().unwrap();
+        }
+    }
+
+    fn word(&self) -> String {
+        self.folder.path().display().to_string()
+    }
+
+    /// What programs of this daemon had done, of 2048 bits.
+    pub fn counted(&self) -> Lanes {
+        // SAFETY: no requirements.
+        let uid = unsafe { libc::geteuid() };
+        let counted = Apart::of(&self.word()).read(uid).unwrap();
+        counted.map_or_else(Lanes::default, |snapshot| snapshot.lanes(Queue::Rsa2048))
+    }
+
+    /// This test program as a program that asks cards: it runs `test`, which is ignored else.
+    pub fn program(&self, test: &str) -> Command {
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command
+            .args(["--exact", test, "--ignored", "--nocapture"])
+            .env("ADJUNCT_CARDS_DIR", self.folder.path())
+            .env("ADJUNCT_CARDS", "always")
+            .env("ADJUNCT_STATS_KEY", self.word())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        command
+    }
+
+    /// Runs it to its end, which is to be a good one.
+    pub fn run(&self, test: &str) {
+        succeeded(self.program(test).spawn().unwrap());
+    }
+}
+
+pub fn succeeded(program: Child) {
+    let output = program.wait_with_output().unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    assert!(output.status.success(), "{}\n{}", text(&output.stdout), text(&output.stderr));
+}
+
+pub fn signal(pid: u32, signal: i32) {
+    // SAFETY: no pointers.
+    assert_eq!(unsafe { libc::kill(pid.cast_signed(), signal) }, 0);
+}
+
+/// A socket of the kind that programs and cards have between them.
+pub fn new_socket() -> rustix::fd::OwnedFd {
+    use rustix::net::{AddressFamily, SocketFlags, SocketType};
+    rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None).unwrap()
+}
+
+/// A connection such as programs make; `None` where nobody listens.
+pub fn connect(path: &Path) -> Option<rustix::fd::OwnedFd> {
+    let socket = new_socket();
+    rustix::net::connect(&socket, &rustix::net::SocketAddrUnix::new(path).unwrap()).ok()?;
+    Some(socket)
+}
+
+/// Sends a message, if the other side is still there.
+pub fn send(socket: &rustix::fd::OwnedFd, message: &[u8]) {
+    let _ = rustix::net::send(socket, message, rustix::net::SendFlags::NOSIGNAL);
+}
+
+/// The next message; empty where the other side has closed, or says nothing for five seconds.
+pub fn receive(socket: &rustix::fd::OwnedFd) -> Vec<u8> {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    let mut buffer = vec![0; 4096];
+    let limit = Timespec { tv_sec: 5, tv_nsec: 0 };
+    if poll(&mut [PollFd::new(socket, PollFlags::IN)], Some(&limit)).unwrap() == 0 {
+        return Vec::new();
+    }
+    let length =
+        rustix::net::recv(socket, &mut buffer[..], rustix::net::RecvFlags::DONTWAIT).map_or(0, |(length, _)| length);
+    buffer.truncate(length);
+    buffer
+}

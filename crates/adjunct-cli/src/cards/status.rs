@@ -1,0 +1,85 @@
+//! `adjunct cards status`: in one sentence, whether there are cards and what they did.
+
+use super::device::Device;
+use super::tool::unreadable;
+use crate::{Failure, output};
+use adjunct_card::folder::Folder;
+use adjunct_card::machine::Machine;
+use adjunct_card::state;
+use serde_json::json;
+use std::process::ExitCode;
+
+/// Show in one sentence whether there are cards, and what they did
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+That adjunctd does not run is an answer, and not a failure: programs then do everything themselves.
+
+Examples:
+  adjunct cards status
+  adjunct cards status --json | jq -e .running
+
+Exit status: 0 done, 1 the state could not be read, 2 the command line is wrong.")]
+pub(super) struct Args {
+    /// Print as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// What the cards did.
+fn operations(machine: &Machine) -> u64 {
+    let queues = machine.cards.iter().flat_map(|card| &card.queues);
+    queues.flat_map(|queue| &queue.counters).fold(0, |sum, work| sum.wrapping_add(work.operations))
+}
+
+fn count(number: u64, what: &str) -> String {
+    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
+}
+
+/// Runs the subcommand.
+///
+/// # Errors
+/// [`Failure`] where the state cannot be read.
+pub(super) fn run(args: &Args) -> Result<ExitCode, Failure> {
+    let machine = match state::read(&Folder::found().state()) {
+        Ok(machine) => Some(machine),
+        Err(state::Error::NotRunning) => None,
+        Err(error) => return Err(Failure::new(unreadable(&error))),
+    };
+    if args.json {
+        let cards = machine.as_ref().map(|machine| &machine.cards[..]).unwrap_or_default();
+        output::print_json(&json!({
+            "running": machine.is_some(),
+            "cards": cards.len(),
+            "online": cards.iter().filter(|card| card.is_online()).count(),
+            "requests": cards.iter().fold(0u64, |sum, card| sum.wrapping_add(card.requests)),
+            "operations": machine.as_ref().map_or(0, operations),
+            "remark": machine.as_ref().map_or("", |machine| &machine.remark),
+        }))?;
+    } else {
+        output::print(&format!("{}\n", machine.map_or_else(not_running, |machine| sentence(&machine))))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn not_running() -> String {
+    format!("There are no cards: {}.", "adjunctd does not run (`adjunct cards enable` starts it)")
+}
+
+fn sentence(machine: &Machine) -> String {
+    let cards = &machine.cards;
+    if cards.is_empty() {
+        return match machine.remark.trim_end_matches('.') {
+            "" => "adjunctd runs without a card.".to_owned(),
+            remark => format!("adjunctd runs without a card: {}.", crate::escape::shown(remark)),
+        };
+    }
+    let off = cards.iter().filter(|card| !card.is_online()).map(|card| {
+        let device = Device { card, queue: None };
+        format!("{} {}", device.id(), device.status())
+    });
+    let off: Vec<_> = off.collect();
+    let off = if off.is_empty() { String::new() } else { format!(" ({})", off.join(", ")) };
+    let total = cards.len() as u64;
+    let done = count(operations(machine), "operation");
+    format!("adjunctd runs with {}{off}, which did {done} since it started.", count(total, "card"))
+}

@@ -1,0 +1,123 @@
+//! What the tools for cards have in common: how they report, and how they come to the state and to the daemon.
+
+use crate::failure::{cause, eprint};
+use crate::getopt::Wrong;
+use crate::{Failure, output};
+use adjunct_card::control::{self, Reply, Request};
+use adjunct_card::folder::Folder;
+use adjunct_card::machine::Machine;
+use adjunct_card::state;
+use std::process::ExitCode;
+
+/// The version of s390-tools whose options and words these are.
+const OF_S390_TOOLS: &str = "2.43.0";
+/// What scripts look for where there is no driver, which is where no daemon runs.
+pub(super) const UNAVAILABLE: &str = "Crypto device driver not available.";
+
+/// It ended: all has been said, or a failure of standard output.
+#[derive(Debug)]
+pub(super) enum Stop {
+    Said,
+    Failed(Failure),
+}
+
+impl From<Failure> for Stop {
+    fn from(failure: Failure) -> Stop {
+        Stop::Failed(failure)
+    }
+}
+
+/// A tool, by its name.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Tool(pub(super) &'static str);
+
+impl Tool {
+    /// Says something on standard error, behind the tool's name; further lines stand by themselves.
+    pub(super) fn warn(self, text: &str) {
+        format!("{}: {text}", self.0).split('\n').for_each(eprint);
+    }
+
+    /// Ends with these words.
+    pub(super) fn stop(self, text: &str) -> Stop {
+        self.warn(text);
+        Stop::Said
+    }
+
+    /// Ends with these words, and says below them how to go on.
+    pub(super) fn misused(self, text: &str) -> Stop {
+        self.stop(&format!("{text}\nTry '{} --help' for more information.", self.0))
+    }
+
+    /// Ends with what is wrong with an option.
+    pub(super) fn wrong(self, option: &Wrong) -> Stop {
+        self.misused(&option.of_s390)
+    }
+
+    /// Prints the help that the definition of the command line has.
+    pub(super) fn help(self, mut command: clap::Command) -> Result<(), Stop> {
+        Ok(output::print(&command.render_help().to_string())?)
+    }
+
+    /// Prints the version: that of s390-tools first, where scripts look for it.
+    pub(super) fn version(self) -> Result<(), Stop> {
+        let (name, build) = (self.0, env!("CARGO_PKG_VERSION"));
+        Ok(output::print(&format!("{name} version {OF_S390_TOOLS}\nbuild: adjunct {build}\n"))?)
+    }
+
+    /// The cards; where no daemon runs, `unavailable` is said, and below it what to do.
+    pub(super) fn machine(self, unavailable: &str) -> Result<Machine, Stop> {
+        state::read(&Folder::found().state()).map_err(|error| match error {
+            state::Error::NotRunning => self.stop(&format!("{unavailable}\n{}: {error}", self.0)),
+            error => self.stop(&unreadable(&error)),
+        })
+    }
+
+    /// Asks the daemon. What it refuses is the caller's to say.
+    pub(super) fn ask(self, request: &Request) -> Result<Answer, Stop> {
+        match control::ask(&Folder::found().control(), request) {
+            Ok(Reply::Done) => Ok(Answer::Done(Vec::new())),
+            Ok(Reply::Nodes(nodes)) => Ok(Answer::Done(nodes)),
+            Ok(Reply::Refused(errno, sentence)) => Ok(Answer::Refused(errno, sentence)),
+            Err(error @ control::Error::Denied(_)) => Ok(Answer::Denied(error.to_string())),
+            Err(control::Error::Io { path, cause: error }) => {
+                Err(self.stop(&format!("{}: {}", crate::escape::shown(&path), cause(&error))))
+            }
+            Err(error) => Err(self.stop(&error.to_string())),
+        }
+    }
+
+    /// Says why there are no cards, where there are none.
+    pub(super) fn remark(self, machine: &Machine) {
+        if machine.cards.is_empty() && !machine.remark.is_empty() {
+            self.warn(&crate::escape::shown(&machine.remark));
+        }
+    }
+}
+
+/// What the daemon answers.
+#[derive(Debug)]
+pub(super) enum Answer {
+    /// It is done; the nodes that were asked for.
+    Done(Vec<control::Node>),
+    /// It is not done: the driver's error number, and why.
+    Refused(i32, String),
+    /// Who asks may not.
+    Denied(String),
+}
+
+/// Why the state cannot be read, on one line.
+pub(super) fn unreadable(error: &state::Error) -> String {
+    match error {
+        state::Error::Io(path, error) => format!("{}: {}", crate::escape::shown(path), cause(error)),
+        error => crate::escape::shown(&error.to_string()),
+    }
+}
+
+/// The exit status of a tool.
+pub(super) fn ended(done: Result<(), Stop>) -> Result<ExitCode, Failure> {
+    match done {
+        Ok(()) => Ok(ExitCode::SUCCESS),
+        Err(Stop::Said) => Ok(ExitCode::FAILURE),
+        Err(Stop::Failed(failure)) => Err(failure),
+    }
+}

@@ -1,0 +1,224 @@
+//! Connections of this process to cards: taken for one request, and given back.
+//!
+//! Descriptors are the program's, not ours: it may close all of them (closefrom), and the number of one of ours may be somebody else's file
+//! then. So what is connected is known by the socket's cookie, which the system gives to no other socket, and which is asked for before
+//! anything is sent. A child of fork leaves its parent's connections alone and has its own.
+//!
+//! All calls are the bare system calls: no wait of theirs can be cancelled by pthread_cancel, and errno stays as it is.
+
+#![allow(unsafe_code)]
+
+use super::wire::{Kind, MAX_REPLY, Request, Status, reply};
+use crate::fork;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fd::{AsFd, BorrowedFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
+use rustix::io::Errno;
+use rustix::net::sockopt::{socket_cookie, socket_peercred};
+use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType};
+use rustix::thread::{SecureComputingMode, secure_computing_mode};
+use rustix::time::{ClockId, clock_gettime};
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64};
+
+/// Connections that are kept.
+const PLACES: usize = 16;
+/// Descriptors of ours are above this number, where the program may have so many: some count on what the lowest free one is.
+const LOWEST: RawFd = 64;
+/// Milliseconds that a reply is waited for.
+const PATIENCE: i64 = 250;
+
+/// Why a card did not do it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Refused {
+    /// There is nobody to ask: no daemon, no card, no permission, a chroot.
+    Nobody,
+    /// The card said no.
+    Said(Status),
+    /// The connection ended, or what came is no reply.
+    Gone,
+    /// No reply in time.
+    Silent,
+}
+
+/// A connection that waits to be used. Taken and given back by one instruction each, so that a signal's handler and a fork may come at
+/// any time.
+struct Place {
+    /// The descriptor, plus 1; 0 for none, and while it is being put there.
+    fd: AtomicI32,
+    taken: AtomicU32,
+    generation: AtomicU32,
+    cookie: AtomicU64,
+}
+
+static PLACES_OF_PROCESS: [Place; PLACES] = [const {
+    Place { fd: AtomicI32::new(0), taken: AtomicU32::new(0), generation: AtomicU32::new(0), cookie: AtomicU64::new(0) }
+}; PLACES];
+
+/// A connection.
+struct Connection {
+    fd: RawFd,
+    cookie: u64,
+}
+
+impl Connection {
+    /// The socket, if the descriptor still is it.
+    fn socket(&self) -> Option<BorrowedFd<'_>> {
+        // SAFETY: the number is not -1. Whether it is open, and what it is, is asked before anything is done with it.
+        let fd = unsafe { BorrowedFd::borrow_raw(self.fd) };
+        (socket_cookie(fd) == Ok(self.cookie)).then_some(fd)
+    }
+
+    fn close(self) {
+        if self.socket().is_some() {
+            // SAFETY: it is ours, as the cookie says.
+            drop(unsafe { OwnedFd::from_raw_fd(self.fd) });
+        }
+    }
+
+    /// One of those that wait.
+    fn waiting() -> Option<Connection> {
+        let generation = fork::generation();
+        for place in &PLACES_OF_PROCESS {
+            if place.fd.load(Relaxed) == 0 || place.taken.swap(1, Acquire) != 0 {
+                continue;
+            }
+            let fd = place.fd.swap(0, AcqRel);
+            let found = Connection { fd: fd - 1, cookie: place.cookie.load(Relaxed) };
+            let ours = place.generation.load(Relaxed) == generation;
+            place.taken.store(0, Release);
+            match (fd, ours) {
+                (0, _) => {}
+                (_, true) => return Some(found),
+                // A parent's: its copy here is closed, so that its end is seen at the other side.
+                (_, false) => found.close(),
+            }
+        }
+        None
+    }
+
+    /// Keeps it for the next request, or closes it where there is no place.
+    fn keep(self) {
+        for place in &PLACES_OF_PROCESS {
+            if place.fd.load(Relaxed) != 0 || place.taken.swap(1, Acquire) != 0 {
+                continue;
+            }
+            let free = place.fd.load(Relaxed) == 0;
+            if free {
+                place.cookie.store(self.cookie, Relaxed);
+                place.generation.store(fork::generation(), Relaxed);
+                place.fd.store(self.fd + 1, Release);
+            }
+            place.taken.store(0, Release);
+            if free {
+                return;
+            }
+        }
+        self.close();
+    }
+
+    /// A new one, to a daemon of root or of `owner`.
+    fn new(address: &SocketAddrUnix, owner: u32) -> Result<Connection, Refused> {
+        // Not the first connection of all alone: a filter may have been closed at any time.
+        if filtered() {
+            return Err(Refused::Nobody);
+        }
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let connected = || {
+            let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
+            // It does not wait: where too many wait to be accepted, it fails.
+            rustix::net::connect(&socket, address)?;
+            let peer = socket_peercred(&socket)?.uid.as_raw();
+            if peer != 0 && peer != owner {
+                return Err(Errno::PERM);
+            }
+            let socket = match rustix::io::fcntl_dupfd_cloexec(&socket, LOWEST) {
+                Ok(above) => above,
+                Err(_) => socket,
+            };
+            let cookie = socket_cookie(&socket)?;
+            Ok::<_, Errno>(Connection { fd: socket.into_raw_fd(), cookie })
+        };
+        connected().map_err(|_| Refused::Nobody)
+    }
+
+    /// Sends a request and takes its reply; the output is in `out`.
+    fn ask(&self, kind: Kind, request: &Request, out: &mut [u8]) -> Result<(), Refused> {
+        let socket = self.socket().ok_or(Refused::Gone)?;
+        match rustix::net::send(socket, request.bytes(), SendFlags::NOSIGNAL | SendFlags::DONTWAIT) {
+            Ok(sent) if sent == request.bytes().len() => {}
+            _ => return Err(Refused::Gone),
+        }
+        wait(socket)?;
+        let mut message = [0; MAX_REPLY];
+        let (length, _) =
+            rustix::net::recv(socket, &mut message[..], RecvFlags::DONTWAIT).map_err(|_| Refused::Gone)?;
+        match message.get(..length).and_then(|message| reply(kind, message)) {
+            Some(Ok(output)) if output.len() == out.len() => {
+                out.copy_from_slice(output);
+                Ok(())
+            }
+            Some(Err(status)) => Err(Refused::Said(status)),
+            _ => Err(Refused::Gone),
+        }
+    }
+}
+
+/// Whether a filter of system calls is in force. Where prctl is what it kills for, a socket would be as well.
+fn filtered() -> bool {
+    secure_computing_mode() != Ok(SecureComputingMode::Disabled)
+}
+
+/// Waits until there is something to read.
+fn wait(socket: BorrowedFd<'_>) -> Result<(), Refused> {
+    let now = || {
+        let time = clock_gettime(ClockId::Monotonic);
+        time.tv_sec * 1000 + time.tv_nsec / 1_000_000
+    };
+    let end = now() + PATIENCE;
+    loop {
+        let left = (end - now()).max(0);
+        let mut descriptors = [PollFd::from_borrowed_fd(socket.as_fd(), PollFlags::IN)];
+        let limit = Timespec { tv_sec: left / 1000, tv_nsec: left % 1000 * 1_000_000 };
+        match poll(&mut descriptors, Some(&limit)) {
+            Ok(0) => return Err(Refused::Silent),
+            Ok(_) => return Ok(()),
+            // A signal: the rest of the time.
+            Err(Errno::INTR) => {}
+            Err(_) => return Err(Refused::Gone),
+        }
+    }
+}
+
+/// Has a card do a request, over a connection that is there or a new one; once more where the card went away.
+pub(super) fn exchange(
+    address: &SocketAddrUnix,
+    owner: u32,
+    kind: Kind,
+    request: &Request,
+    out: &mut [u8],
+) -> Result<(), Refused> {
+    let mut found = Connection::waiting();
+    for last in [false, true] {
+        let connection = match found.take() {
+            Some(connection) => connection,
+            None => Connection::new(address, owner)?,
+        };
+        match connection.ask(kind, request, out) {
+            Ok(()) => {
+                connection.keep();
+                return Ok(());
+            }
+            Err(Refused::Gone | Refused::Said(Status::Again)) if !last => connection.close(),
+            Err(refused @ Refused::Said(Status::Busy | Status::Invalid)) => {
+                connection.keep();
+                return Err(refused);
+            }
+            // A reply may still come: for nobody.
+            Err(refused) => {
+                connection.close();
+                return Err(refused);
+            }
+        }
+    }
+    Err(Refused::Gone)
+}

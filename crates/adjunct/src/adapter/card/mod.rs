@@ -1,0 +1,173 @@
+//! Cards: adapters in processes of their own, run by adjunctd and shared by all programs of the machine. This is their client, and the
+//! work of a card ([`work`]) that its process does with what the client sent.
+//!
+//! An operation that would be done alone goes to a card where the machine is so crowded that this is faster ([`crowd`]): RSA's private
+//! operations, which take long enough. Never where a filter of system calls is in force or to be expected. Each result is raised to the
+//! public exponent and compared with the input before it is used. Whatever else becomes of the request (no card, no answer in time, a
+//! wrong one), the caller does the operation itself.
+//!
+//! # Who is trusted
+//! A key is sent only to a socket whose other side is root's, or the user's own. For root's page of the crowd that socket is in
+//! `/run/adjunct`, whose folder is root's.
+//!
+//! # Environment
+//! `ADJUNCT_CARDS=off` has this program ask no card, `always` all the time (for tests). `ADJUNCT_CARDS_DIR` names the folder of the daemon;
+//! else it is `/run/adjunct`, or where nothing is there `$XDG_RUNTIME_DIR/adjunct`. They are ignored in programs that run with another's
+//! rights.
+
+mod connection;
+pub mod crowd;
+pub mod wire;
+pub mod work;
+
+use crate::adapter::cpu::secure_env;
+use crate::catalogue::Queue;
+use crate::counters::{self, Event};
+use crate::sandbox;
+use connection::Refused;
+use crowd::Page;
+use rustix::net::SocketAddrUnix;
+use std::path::PathBuf;
+use std::sync::OnceLock;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::time::Instant;
+use wire::{Kind, Request, Status};
+
+/// The folder of the machine's daemon.
+const SYSTEM: &str = "/run/adjunct";
+/// The socket in a daemon's folder.
+pub const SOCKET: &str = "cards.sock";
+/// Milliseconds before somebody is asked again after nobody was there, and after no reply came in time.
+const NOBODY: u64 = 1000;
+const SILENT: u64 = 5000;
+
+/// What stays the same in the life of a process.
+struct Client {
+    page: &'static Page,
+    /// Who made the page: the peer has to be root's or theirs.
+    owner: u32,
+    address: SocketAddrUnix,
+}
+
+static CLIENT: OnceLock<Option<Client>> = OnceLock::new();
+/// Cards are asked whenever there is one, crowded or not.
+static ALWAYS: AtomicBool = AtomicBool::new(false);
+/// Milliseconds of the clock before which nobody is asked.
+static NOT_BEFORE: AtomicU64 = AtomicU64::new(0);
+
+/// Finds the page of the daemon: the only system calls of a process that never asks a card. Not where a filter of system calls is in force
+/// or to be expected.
+pub(crate) fn prime() {
+    CLIENT.get_or_init(|| if sandbox::filtered() || sandbox::expected() { None } else { Client::find() });
+}
+
+/// Has cards asked whenever there is one, crowded or not; or only where the machine is so crowded that it pays, as from the beginning.
+pub fn prefer(cards: bool) {
+    ALWAYS.store(cards, Relaxed);
+}
+
+/// Whether there is a card that takes operations of this process.
+pub fn online() -> bool {
+    CLIENT.get().is_some_and(|client| client.as_ref().is_some_and(|client| client.page.has_cards()))
+}
+
+impl Client {
+    fn find() -> Option<Client> {
+        let asked = secure_env("ADJUNCT_CARDS");
+        match asked.as_deref() {
+            Some("off") => return None,
+            Some("always") => prefer(true),
+            _ => {}
+        }
+        let folder = |name| secure_env(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+        let folders = match folder("ADJUNCT_CARDS_DIR") {
+            Some(named) => vec![named],
+            None => {
+                let own = folder("XDG_RUNTIME_DIR").map(|runtime| runtime.join("adjunct"));
+                [Some(PathBuf::from(SYSTEM)), own].into_iter().flatten().collect()
+            }
+        };
+        folders.into_iter().find_map(|folder| {
+            let (page, owner) = Page::find(&folder).ok()?;
+            let user = rustix::process::geteuid().as_raw();
+            let address = SocketAddrUnix::new(folder.join(SOCKET)).ok()?;
+            (owner == 0 || owner == user).then_some(Client { page, owner, address })
+        })
+    }
+}
+
+/// A private operation on its way: how long it takes is added to what the machine knows.
+pub(super) struct Operation {
+    client: &'static Client,
+    kind: Kind,
+    begin: Instant,
+}
+
+impl Drop for Operation {
+    fn drop(&mut self) {
+        let time = u64::try_from(self.begin.elapsed().as_micros()).unwrap_or(u64::MAX);
+        self.client.page.ended(self.kind, crowd::now(), time);
+    }
+}
+
+impl Operation {
+    /// Begins one; `None` where there is no daemon, or no card takes such operations.
+    #[inline]
+    pub(super) fn begin(queue: Queue) -> Option<Operation> {
+        let client = CLIENT.get()?.as_ref()?;
+        Some(Operation { client, kind: Kind::of(queue)?, begin: Instant::now() })
+    }
+
+    /// Has a card do it, where that is likely to be faster: `key` is what [`wire`] says, and `out` holds the result where `right` finds it
+    /// to be right. `false` where the caller is to do it.
+    #[inline]
+    pub(super) fn by_card<'a>(
+        &self,
+        queue: Queue,
+        key: impl FnOnce() -> Option<&'a [u8]>,
+        input: &[u8],
+        out: &mut [u8],
+        right: impl FnOnce(&[u8]) -> bool,
+    ) -> bool {
+        let now = crowd::now();
+        if !self.is_asked(now) {
+            return false;
+        }
+        let Some(request) = key().and_then(|key| Request::new(self.kind, key, input)) else { return false };
+        let done = self.ask(&request, out) && right(out);
+        counters::note(queue, if done { Event::OnCard } else { Event::NotOnCard });
+        done
+    }
+
+    #[inline]
+    fn is_asked(&self, now: u64) -> bool {
+        let page = self.client.page;
+        if ALWAYS.load(Relaxed) {
+            page.has_cards()
+        } else {
+            now >= NOT_BEFORE.load(Relaxed) && page.pays(self.kind, now)
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn ask(&self, request: &Request, out: &mut [u8]) -> bool {
+        let client = self.client;
+        let refused = match connection::exchange(&client.address, client.owner, self.kind, request, out) {
+            Ok(()) => return true,
+            Err(refused) => refused,
+        };
+        let pause = match refused {
+            Refused::Nobody | Refused::Gone => NOBODY,
+            Refused::Silent => SILENT,
+            Refused::Said(Status::Again) => 50,
+            // The next one may be taken.
+            Refused::Said(_) => 0,
+        };
+        if pause != 0 {
+            NOT_BEFORE.store(crowd::now() + pause, Relaxed);
+        }
+        false
+    }
+}

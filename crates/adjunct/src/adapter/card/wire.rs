@@ -1,0 +1,216 @@
+//! What a program and a card say to each other: one message each, of a fixed layout, over a SEQPACKET socket.
+//!
+//! Numbers of keys are big-endian and as long as their size says, so that nothing is parsed: a message has the length that its operation
+//! and size give, or is none. The other numbers are little-endian.
+//!
+//! ```text
+//! request:  0 "ADJQ" | 4 version (2) | 6 operation (2) | 8 bytes of the modulus (2) | 10 zeros (6)
+//!           16 e (8) | n (M) | p, q, dp, dq, q^-1 mod p (M/2 each) | input (M)
+//! reply:    0 "ADJR" | 4 version (2) | 6 status (2) | 8 jobs of the batch (1) | 9 zeros (7) | 16 output (M), where it is done
+//! ```
+#![forbid(unsafe_code)]
+
+use crate::catalogue::Queue;
+use zeroize::Zeroize;
+
+const REQUEST: [u8; 4] = *b"ADJQ";
+const REPLY: [u8; 4] = *b"ADJR";
+/// Raised whenever the layout changes. A card closes the connection of a version that it does not know.
+const VERSION: u16 = 1;
+/// RSA with the Chinese remainder theorem (RFC 8017, 5.1.2), with clear keys.
+const RSA_CRT: u16 = 1;
+/// Bytes before the numbers.
+const HEAD: usize = 16;
+/// The longest public exponent, in bytes.
+pub const E: usize = 8;
+/// The largest modulus, in bytes.
+pub const MAX_SIZE: usize = 512;
+/// The longest request, in bytes.
+pub const MAX_REQUEST: usize = Kind::Rsa4096.request();
+/// The longest reply, in bytes.
+pub const MAX_REPLY: usize = HEAD + MAX_SIZE;
+
+/// What a request asks for: operations of one kind can share a batch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[repr(u8)]
+#[allow(missing_docs)]
+pub enum Kind {
+    Rsa2048 = 0,
+    Rsa3072,
+    Rsa4096,
+}
+
+impl Kind {
+    /// Every kind, in the order of their numbers.
+    pub const ALL: [Kind; 3] = [Kind::Rsa2048, Kind::Rsa3072, Kind::Rsa4096];
+
+    /// The kind of a queue of batches; `None` for what cards do not take.
+    pub const fn of(queue: Queue) -> Option<Kind> {
+        match queue {
+            Queue::Rsa2048 => Some(Kind::Rsa2048),
+            Queue::Rsa3072 => Some(Kind::Rsa3072),
+            Queue::Rsa4096 => Some(Kind::Rsa4096),
+            _ => None,
+        }
+    }
+
+    /// Bytes of the modulus, of an input and of an output.
+    pub const fn size(self) -> usize {
+        match self {
+            Kind::Rsa2048 => 256,
+            Kind::Rsa3072 => 384,
+            Kind::Rsa4096 => 512,
+        }
+    }
+
+    /// Bytes of a key.
+    pub const fn key(self) -> usize {
+        E + self.size() + 5 * (self.size() / 2)
+    }
+
+    /// Bytes of a request.
+    pub const fn request(self) -> usize {
+        HEAD + self.key() + self.size()
+    }
+
+    /// Bytes of a reply with an output.
+    pub const fn reply(self) -> usize {
+        HEAD + self.size()
+    }
+}
+
+/// What came of a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u16)]
+pub enum Status {
+    /// It is done.
+    Done = 0,
+    /// The card has enough to do, or does not work for this user now.
+    Busy,
+    /// The card goes offline: another one may do it.
+    Again,
+    /// The key or the input cannot be worked with.
+    Invalid,
+    /// The card could not do it.
+    Failed,
+}
+
+impl Status {
+    const ALL: [Status; 5] = [Status::Done, Status::Busy, Status::Again, Status::Invalid, Status::Failed];
+}
+
+/// A request, wiped when it is dropped.
+pub struct Request {
+    kind: Kind,
+    bytes: [u8; MAX_REQUEST],
+}
+
+adjunct_kernels::opaque_debug!(Request);
+
+impl Drop for Request {
+    fn drop(&mut self) {
+        self.bytes[..self.kind.request()].zeroize();
+    }
+}
+
+impl Request {
+    /// One with a key of [`Kind::key`] bytes and an input of [`Kind::size`] bytes; `None` where they are not.
+    pub fn new(kind: Kind, key: &[u8], input: &[u8]) -> Option<Request> {
+        if key.len() != kind.key() || input.len() != kind.size() {
+            return None;
+        }
+        let mut request = Request { kind, bytes: [0; MAX_REQUEST] };
+        request.bytes[..HEAD].copy_from_slice(&head(REQUEST, RSA_CRT, kind.size() as u16));
+        let (to_key, to_input) = request.bytes[HEAD..kind.request()].split_at_mut(kind.key());
+        to_key.copy_from_slice(key);
+        to_input.copy_from_slice(input);
+        Some(request)
+    }
+
+    /// What is sent.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes[..self.kind.request()]
+    }
+}
+
+/// The key and the input of a message that is a request.
+pub fn request(message: &[u8]) -> Option<(Kind, &[u8], &[u8])> {
+    let kind = Kind::ALL.into_iter().find(|kind| kind.request() == message.len())?;
+    if message[..HEAD] != head(REQUEST, RSA_CRT, kind.size() as u16) {
+        return None;
+    }
+    let (key, input) = message[HEAD..].split_at(kind.key());
+    Some((kind, key, input))
+}
+
+/// The first bytes of a message.
+fn head(magic: [u8; 4], word: u16, other: u16) -> [u8; HEAD] {
+    let mut head = [0; HEAD];
+    head[..4].copy_from_slice(&magic);
+    head[4..6].copy_from_slice(&VERSION.to_le_bytes());
+    head[6..8].copy_from_slice(&word.to_le_bytes());
+    head[8..10].copy_from_slice(&other.to_le_bytes());
+    head
+}
+
+/// Writes a reply into `message`; its length. `output` is empty where the operation is not done.
+pub fn write_reply(message: &mut [u8; MAX_REPLY], status: Status, jobs: usize, output: &[u8]) -> usize {
+    let output = &output[..output.len().min(MAX_SIZE)];
+    message[..HEAD].copy_from_slice(&head(REPLY, status as u16, jobs.min(0xff) as u16));
+    message[HEAD..HEAD + output.len()].copy_from_slice(output);
+    HEAD + output.len()
+}
+
+/// What a message says that is a reply to a request of `kind`: the output, or why there is none.
+pub fn reply(kind: Kind, message: &[u8]) -> Option<Result<&[u8], Status>> {
+    let first = message.get(..HEAD)?;
+    let word = u16::from_le_bytes([first[6], first[7]]);
+    let status = Status::ALL.into_iter().find(|&status| status as u16 == word)?;
+    if first[..8] != head(REPLY, word, 0)[..8] || first[10..] != [0; 6] {
+        return None;
+    }
+    match (status, message.len()) {
+        (Status::Done, length) if length == kind.reply() => Some(Ok(&message[HEAD..])),
+        (status, HEAD) if status != Status::Done => Some(Err(status)),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_comes_as_it_was_sent() {
+        for kind in Kind::ALL {
+            let (key, input) = (vec![7; kind.key()], vec![9; kind.size()]);
+            let sent = Request::new(kind, &key, &input).unwrap();
+            assert_eq!(request(sent.bytes()), Some((kind, &key[..], &input[..])));
+            assert!(Request::new(kind, &key[1..], &input).is_none());
+            // Anything else in the head, and any other length.
+            for at in 0..HEAD {
+                let mut other = sent.bytes().to_vec();
+                other[at] ^= 1;
+                assert_eq!(request(&other), None, "{at}");
+            }
+            assert_eq!(request(&sent.bytes()[1..]), None);
+        }
+        assert_eq!(request(&[]), None);
+    }
+
+    #[test]
+    fn a_reply_comes_as_it_was_sent() {
+        let kind = Kind::Rsa2048;
+        let (mut message, output) = ([0; MAX_REPLY], [5; 256]);
+        let length = write_reply(&mut message, Status::Done, 8, &output);
+        assert_eq!(reply(kind, &message[..length]), Some(Ok(&output[..])));
+        assert_eq!(reply(Kind::Rsa3072, &message[..length]), None);
+        assert_eq!(reply(kind, &message[..length - 1]), None);
+        let length = write_reply(&mut message, Status::Busy, 0, &[]);
+        assert_eq!(reply(kind, &message[..length]), Some(Err(Status::Busy)));
+        assert_eq!(reply(kind, &message[..length - 1]), None);
+        assert_eq!(reply(kind, &[]), None);
+        message[6] = 99;
+        assert_eq!(reply(kind, &message[..length]), None);
+    }
+}

@@ -1,0 +1,91 @@
+//! What a card does with requests: keys made of what the wire brings, and batches of one kind.
+
+use super::wire::{E, Kind};
+use crate::adapter::Outcome;
+use crate::adapter::cpu::awslc::rsa::{Crt, Key as CpuKey, Numbers};
+use crate::adapter::lanes;
+use crate::adapter::lanes::rsa::{Prepared, Private};
+use crate::catalogue::LANES;
+use crate::error::Error;
+use crate::slab::Entry;
+use zeroize::Zeroizing;
+
+/// A key that requests came with, prepared. Wiped when its last owner is dropped.
+#[derive(Debug, Clone)]
+pub struct Key(Entry<Prepared>);
+
+/// A request of a batch: its key, and its input or, where it is done, its output.
+#[derive(Debug)]
+pub struct Job {
+    /// The key.
+    pub key: Key,
+    /// As long as [`Kind::size`] says.
+    pub block: Zeroizing<Vec<u8>>,
+    /// Whether the block holds the output.
+    pub done: bool,
+}
+
+/// What a batch was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Batch {
+    /// It was done in lanes; else one by one.
+    pub in_lanes: bool,
+    /// So many of its jobs came out of the lanes wrong and were done again.
+    pub wrong: usize,
+}
+
+/// Whether this CPU has lanes, without which a card is of no use.
+pub fn available() -> bool {
+    lanes::available()
+}
+
+impl Key {
+    /// Makes one of the bytes of a request.
+    ///
+    /// # Errors
+    /// [`Error::InvalidKey`], [`Error::Unsupported`] where the numbers are not a key's, [`Error::Memory`].
+    pub fn new(kind: Kind, bytes: &[u8]) -> Result<Key, Error> {
+        let (size, half) = (kind.size(), kind.size() / 2);
+        if bytes.len() != kind.key() {
+            return Err(Error::Length { what: "key", got: bytes.len(), expected: "that of its kind" });
+        }
+        let (e, rest) = bytes.split_at(E);
+        let (n, rest) = rest.split_at(size);
+        let mut halves = rest.chunks_exact(half);
+        let mut next = || halves.next().unwrap_or_default();
+        let crt = Crt { p: next(), q: next(), dp: next(), dq: next(), qinv: next() };
+        let key = CpuKey::from_crt(&Numbers { n, e, d: None, crt: Some(crt) })?;
+        Prepared::new(&key)?.filter(|prepared| prepared.size() == size).map(Key).ok_or(Error::InvalidKey("sizes"))
+    }
+}
+
+/// Does up to eight jobs of one kind: in lanes where so many pay, else one by one. A result that the lanes got wrong is not given out
+/// but done again.
+pub fn batch(kind: Kind, jobs: &mut [Job]) -> Batch {
+    let mut privates: Vec<Private> = jobs.iter().take(LANES).map(|job| Private::new(&job.key.0, &job.block)).collect();
+    let done = match kind {
+        Kind::Rsa2048 => run::<lanes::rsa::Rsa2048>(&mut privates),
+        Kind::Rsa3072 => run::<lanes::rsa::Rsa3072>(&mut privates),
+        Kind::Rsa4096 => run::<lanes::rsa::Rsa4096>(&mut privates),
+    };
+    for (job, private) in jobs.iter_mut().zip(&mut privates) {
+        let size = job.block.len();
+        job.done = private.output(size).map(|output| job.block.copy_from_slice(output)).is_some();
+        private.wipe();
+    }
+    done
+}
+
+fn run<K: lanes::Kind<Job = Private>>(privates: &mut [Private]) -> Batch {
+    let in_lanes = (privates.len() >= K::BREAK_EVEN).then(|| K::lanes(privates)).flatten();
+    let right = in_lanes.unwrap_or(0);
+    let mut wrong = 0;
+    for (place, private) in privates.iter_mut().enumerate() {
+        if right >> place & 1 == 0 {
+            let _: Outcome = K::scalar(private);
+            // What the CPU could not do either was wrong when it came.
+            wrong += usize::from(in_lanes.is_some() && private.output(0).is_some());
+        }
+    }
+    Batch { in_lanes: in_lanes.is_some(), wrong }
+}

@@ -1,0 +1,3 @@
+//! Cards, as far as interfaces have to do with them.
+
+pub use crate::adapter::card::{online, prefer};

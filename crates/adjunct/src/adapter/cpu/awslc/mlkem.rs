@@ -9,6 +9,8 @@ use zeroize::Zeroizing;
 pub const SEED: usize = 64;
 /// The length of a shared secret, in bytes.
 pub const SECRET: usize = 32;
+/// The length of what an encapsulation draws (m), in bytes.
+pub const RANDOM: usize = 32;
 
 /// A parameter set (FIPS 203, 8).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,12 +23,14 @@ pub enum Set {
 
 type Generate = unsafe extern "C" fn(*mut u8, *mut usize, *mut u8, *mut usize, *const u8) -> c_int;
 type Encapsulate = unsafe extern "C" fn(*mut u8, *mut usize, *mut u8, *mut usize, *const u8) -> c_int;
+type EncapsulateOf = unsafe extern "C" fn(*mut u8, *mut usize, *mut u8, *mut usize, *const u8, *const u8) -> c_int;
 type Decapsulate = unsafe extern "C" fn(*mut u8, *mut usize, *const u8, *const u8) -> c_int;
 type Check = unsafe extern "C" fn(*const u8, usize) -> c_int;
 
 struct Functions {
     generate: Generate,
     encapsulate: Encapsulate,
+    encapsulate_of: EncapsulateOf,
     decapsulate: Decapsulate,
     check_public: Check,
     check_private: Check,
@@ -77,6 +81,7 @@ impl Set {
             Set::MlKem512 => Functions {
                 generate: private::ml_kem_512_keypair_deterministic,
                 encapsulate: private::ml_kem_512_encapsulate,
+                encapsulate_of: private::ml_kem_512_encapsulate_deterministic,
                 decapsulate: private::ml_kem_512_decapsulate,
                 check_public: private::ml_kem_512_check_pk,
                 check_private: private::ml_kem_512_check_sk,
@@ -84,6 +89,7 @@ impl Set {
             Set::MlKem768 => Functions {
                 generate: private::ml_kem_768_keypair_deterministic,
                 encapsulate: private::ml_kem_768_encapsulate,
+                encapsulate_of: private::ml_kem_768_encapsulate_deterministic,
                 decapsulate: private::ml_kem_768_decapsulate,
                 check_public: private::ml_kem_768_check_pk,
                 check_private: private::ml_kem_768_check_sk,
@@ -91,6 +97,7 @@ impl Set {
             Set::MlKem1024 => Functions {
                 generate: private::ml_kem_1024_keypair_deterministic,
                 encapsulate: private::ml_kem_1024_encapsulate,
+                encapsulate_of: private::ml_kem_1024_encapsulate_deterministic,
                 decapsulate: private::ml_kem_1024_decapsulate,
                 check_public: private::ml_kem_1024_check_pk,
                 check_private: private::ml_kem_1024_check_sk,
@@ -135,19 +142,29 @@ pub fn public(set: Set, private: &[u8]) -> Option<&[u8]> {
     good.then(|| &private[private.len() - 64 - set.public()..private.len() - 64])
 }
 
-/// A shared secret, and the ciphertext of it in `out`; `None` where the library fails.
+/// A shared secret, and the ciphertext of it in `out`; of `random` where it is given, else of bytes that are drawn. `None` where the
+/// library fails.
 ///
 /// # Panics
 /// Where the key or `out` has another length than the set's.
 #[must_use]
-pub fn encapsulate(set: Set, public: &[u8], out: &mut [u8]) -> Option<Zeroizing<[u8; SECRET]>> {
+pub fn encapsulate(
+    set: Set,
+    public: &[u8],
+    random: Option<&[u8; RANDOM]>,
+    out: &mut [u8],
+) -> Option<Zeroizing<[u8; SECRET]>> {
     assert!(public.len() == set.public() && out.len() == set.ciphertext());
     let mut secret = Zeroizing::new([0; SECRET]);
     let (mut length, mut secret_length) = (out.len(), SECRET);
-    // SAFETY: the buffers have the lengths that are given with them.
+    let (length, secret_length) = (&raw mut length, &raw mut secret_length);
+    let (out, room, public, functions) = (out.as_mut_ptr(), secret.as_mut_ptr(), public.as_ptr(), set.functions());
+    // SAFETY: the buffers have the lengths that are given with them, and the random bytes that of the function.
     let done = unsafe {
-        let (out, secret) = (out.as_mut_ptr(), secret.as_mut_ptr());
-        (set.functions().encapsulate)(out, &raw mut length, secret, &raw mut secret_length, public.as_ptr())
+        match random {
+            None => (functions.encapsulate)(out, length, room, secret_length, public),
+            Some(random) => (functions.encapsulate_of)(out, length, room, secret_length, public, random.as_ptr()),
+        }
     };
     (done == 0).then_some(secret)
 }

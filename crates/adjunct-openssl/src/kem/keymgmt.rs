@@ -331,11 +331,11 @@ unsafe extern "C" fn get_params(keydata: *mut c_void, params: *mut Param) -> c_i
                 Some(false) => return 0,
             }
         }
+        // What newer versions ask for (how CMS addresses such keys) the default provider answers, where it has such keys.
         if !others || super::stock(kem.provider, kem.kind).is_none() {
             return 1;
         }
-        // What newer versions ask for (how CMS addresses such keys) the default provider answers.
-        let Some(key) = kem.delegated() else { return 1 };
+        let Some(key) = kem.delegated() else { return 0 };
         let (algorithm, raw) = (key.algorithm(), key.raw());
         forward!(algorithm, id::KEYMGMT_GET_PARAMS, fn(*mut c_void, *mut Param) -> c_int, 0, (raw, params))
     })

@@ -94,6 +94,10 @@ impl KemKey {
         let Some(key) = self.key.as_deref() else { return true };
         let kind = self.kind();
         let (Ok(mut public), Ok(mut private)) = (zeros(kind.public()), zeros(kind.private())) else { return false };
+        let give_public = selection & PUBLIC != 0 && key.write_public(&mut public).is_ok();
+        if give_public && kind.is_hybrid() {
+            builder.octets(c"pub", &public);
+        }
         if selection & PRIVATE != 0 && key.has_private() {
             if let Some(seed) = key.seed() {
                 builder.octets(c"seed", seed);
@@ -102,19 +106,22 @@ impl KemKey {
                 builder.octets(c"priv", &private);
             }
         }
-        if selection & PUBLIC != 0 && key.write_public(&mut public).is_ok() {
+        if give_public && !kind.is_hybrid() {
             builder.octets(c"pub", &public);
         }
         true
     }
 
-    /// The same key in the default provider, for what only that can do; `None` where it has no such keys, or this one is empty.
+    /// The same key in the default provider, for what only that can do; `None` where it has no such keys.
     fn delegated(&self) -> Option<Context> {
         let algorithm = stock(self.provider, self.kind)?;
         let (context, null) = (algorithm.provider_context(), std::ptr::null_mut());
         let raw = forward!(algorithm, id::KEYMGMT_NEW, fn(*mut c_void) -> *mut c_void, null, (context));
         // SAFETY: made by the algorithm just now.
         let key = unsafe { Context::own(algorithm, raw, id::KEYMGMT_FREE) }?;
+        if self.key.is_none() {
+            return Some(key);
+        }
         let mut builder = Builder::default();
         if !self.describe(KEYPAIR, &mut builder) {
             return None;

@@ -1,5 +1,5 @@
 //! ML-KEM and its hybrids through EVP: Project Wycheproof's vectors, what keys and operations do, and, where OpenSSL's default provider
-//! has them (since 3.5), all of it beside that: `tests/kem_newer.rs` runs this program there.
+//! has them (since 3.5), all of it beside that: `tests/kem.rs` runs this program there.
 
 #![allow(clippy::undocumented_unsafe_blocks)] // contexts live until freed, and buffers are as long as said
 

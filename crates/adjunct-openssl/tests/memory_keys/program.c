@@ -253,11 +253,13 @@ int main(int argc, char **argv)
 	try_out("deriving", derive, &ec);
 	try_out("copying", copies, &ec);
 	for (i = 0; i < sizeof kems / sizeof *kems; i++) {
-		kems[i].key = EVP_PKEY_Q_keygen(ctx, query, kems[i].name);
-		if (!kems[i].key) {
+		EVP_PKEY_CTX *c = EVP_PKEY_CTX_new_from_name(ctx, kems[i].name, query);
+
+		if (!c || EVP_PKEY_keygen_init(c) != 1 || EVP_PKEY_generate(c, &kems[i].key) != 1) {
 			ERR_print_errors_fp(stdout);
 			return 1;
 		}
+		EVP_PKEY_CTX_free(c);
 		try_out("making", generate, &kems[i]);
 		try_out("hiding", hide, &kems[i]);
 		try_out("copying", copies, &kems[i]);

@@ -1,7 +1,11 @@
 //! ML-KEM (FIPS 203), on plain bytes.
+//!
+//! The library holds whole matrices of polynomials on the stack, more than fibers have ([`stack`]): where there is no memory for a larger
+//! one, its functions fail.
 
 use super::private;
 use super::random;
+use crate::stack;
 use std::ffi::c_int;
 use zeroize::Zeroizing;
 
@@ -122,22 +126,25 @@ pub fn keypair(set: Set, seed: &[u8; SEED], public: &mut [u8], private: &mut [u8
     assert!(public.len() == set.public() && private.len() == set.private());
     let (mut public_length, mut private_length) = (public.len(), private.len());
     let (public, private, seed) = (public.as_mut_ptr(), private.as_mut_ptr(), seed.as_ptr());
+    let (public_length, private_length) = (&raw mut public_length, &raw mut private_length);
+    let generate = set.functions().generate;
     // SAFETY: the buffers have the lengths that are given with them.
-    unsafe { (set.functions().generate)(public, &raw mut public_length, private, &raw mut private_length, seed) == 0 }
+    stack::with_room(|| unsafe { generate(public, public_length, private, private_length, seed) }) == Some(0)
 }
 
 /// Whether a public key passes FIPS 203's check (7.2): its length, and that its numbers are reduced.
 pub fn is_public(set: Set, public: &[u8]) -> bool {
+    let check = set.functions().check_public;
     // SAFETY: pointer and length describe the slice.
-    public.len() == set.public() && unsafe { (set.functions().check_public)(public.as_ptr(), public.len()) == 0 }
+    public.len() == set.public() && stack::with_room(|| unsafe { check(public.as_ptr(), public.len()) }) == Some(0)
 }
 
 /// The public key within a private key; `None` where the private key does not pass FIPS 203's check (7.3): its length, and that the
 /// hash in it is that of the public key in it.
 pub fn public(set: Set, private: &[u8]) -> Option<&[u8]> {
-    let length = private.len() == set.private();
+    let (length, check) = (private.len() == set.private(), set.functions().check_private);
     // SAFETY: pointer and length describe the slice.
-    let good = length && unsafe { (set.functions().check_private)(private.as_ptr(), private.len()) == 0 };
+    let good = length && stack::with_room(|| unsafe { check(private.as_ptr(), private.len()) }) == Some(0);
     // FIPS 203, algorithm 16: the decryption key, the public key, its hash (32 bytes) and z (32 bytes).
     good.then(|| &private[private.len() - 64 - set.public()..private.len() - 64])
 }
@@ -159,14 +166,15 @@ pub fn encapsulate(
     let (mut length, mut secret_length) = (out.len(), SECRET);
     let (length, secret_length) = (&raw mut length, &raw mut secret_length);
     let (out, room, public, functions) = (out.as_mut_ptr(), secret.as_mut_ptr(), public.as_ptr(), set.functions());
+    let random = random.map(|random| random.as_ptr());
     // SAFETY: the buffers have the lengths that are given with them, and the random bytes that of the function.
-    let done = unsafe {
+    let done = stack::with_room(|| unsafe {
         match random {
             None => (functions.encapsulate)(out, length, room, secret_length, public),
-            Some(random) => (functions.encapsulate_of)(out, length, room, secret_length, public, random.as_ptr()),
+            Some(random) => (functions.encapsulate_of)(out, length, room, secret_length, public, random),
         }
-    };
-    (done == 0).then_some(secret)
+    });
+    (done == Some(0)).then_some(secret)
 }
 
 /// The shared secret of a ciphertext, one that nobody knows where the ciphertext was not made for the key; `None` where the library
@@ -180,7 +188,8 @@ pub fn decapsulate(set: Set, private: &[u8], ciphertext: &[u8]) -> Option<Zeroiz
     let mut secret = Zeroizing::new([0; SECRET]);
     let mut length = SECRET;
     let (room, ciphertext) = (secret.as_mut_ptr(), ciphertext.as_ptr());
+    let (private, length, decapsulate) = (private.as_ptr(), &raw mut length, set.functions().decapsulate);
     // SAFETY: the buffers have the lengths the function takes.
-    let done = unsafe { (set.functions().decapsulate)(room, &raw mut length, ciphertext, private.as_ptr()) };
-    (done == 0).then_some(secret)
+    let done = stack::with_room(|| unsafe { decapsulate(room, length, ciphertext, private) });
+    (done == Some(0)).then_some(secret)
 }

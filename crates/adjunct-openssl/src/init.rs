@@ -5,7 +5,7 @@ use crate::abi::param::{self, Param};
 use crate::abi::{self, Algorithm, Dispatch, OsslAlgorithm, guard, id};
 use crate::entry;
 use crate::provider::{Provider, provider};
-use crate::{asynchronous, capabilities, cipher, digest, ec, ecx, fallback, mac, rand, rsa};
+use crate::{asynchronous, capabilities, cipher, digest, ec, ecx, fallback, kem, mac, rand, rsa};
 use adjunct::config::{Group, Groups};
 use adjunct_ossl::engines::Engines;
 use adjunct_ossl::random;
@@ -71,6 +71,11 @@ fn tables(version: (u32, u32), groups: Groups) -> Vec<(c_int, Vec<OsslAlgorithm>
         offer(id::OP_SIGNATURE, ecx::signature::algorithms(version));
         offer(id::OP_KEYEXCH, ecx::exchange::algorithms(version));
     }
+    if groups.has(Group::Kem) {
+        for (operation, algorithms) in kem::OPERATIONS {
+            offer(operation, algorithms);
+        }
+    }
     for (_, list) in &mut tables {
         list.push(OsslAlgorithm::END);
     }
@@ -105,7 +110,7 @@ pub unsafe extern "C" fn OSSL_provider_init(
         // Names that cover what only OpenSSL's default provider can do (another curve, three primes, HMAC over RIPEMD-160) are
         // left to it where it cannot be handed over: with libcrypto linked statically into a program that exports nothing.
         if !core.libcrypto().is_some_and(fallback::reachable) {
-            for group in [Group::Rsa, Group::Ec, Group::Macs] {
+            for group in [Group::Rsa, Group::Ec, Group::Macs, Group::Kem] {
                 groups.remove(group);
             }
         }

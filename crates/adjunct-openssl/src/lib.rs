@@ -14,6 +14,7 @@ pub mod ecx;
 pub mod encoders;
 pub mod fallback;
 pub mod init;
+pub mod kem;
 pub mod mac;
 pub mod provider;
 pub mod rand;

@@ -65,6 +65,12 @@ fn sixteen_jobs_of_a_kind_make_two_full_batches() {
     }
 }
 
+/// The CPU library's ML-KEM takes more of a stack than a job has.
+#[test]
+fn mlkem_has_room() {
+    run("kems");
+}
+
 #[test]
 fn all_kinds_in_one_loop() {
     let Some(pauses) = run("mixed") else { return };

@@ -18,7 +18,7 @@ fn compare(program: &Path) {
     std::fs::write(&stock, "").expect("the configuration is written");
     let (stock, good) = run(program, &stock);
     assert!(good && stock.lines().count() == 2, "{stock}");
-    for groups in ["ALL", "RSA", "EC", "CIPHERS", "DIGESTS", "MACS", "RSA,EC", "CIPHERS,DIGESTS,MACS"] {
+    for groups in ["ALL", "RSA", "EC", "CIPHERS", "DIGESTS", "MACS", "KEM", "RSA,EC", "CIPHERS,DIGESTS,MACS"] {
         let ours = foreign::config(folder.path(), &format!("algorithms = {groups}\n"));
         let text = std::fs::read_to_string(&ours).expect("the configuration");
         let preferred = text.replace("[main]\n", "[main]\nalg_section = preferred\n");

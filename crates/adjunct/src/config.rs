@@ -19,6 +19,8 @@ pub enum Group {
     Digests,
     /// HMAC and CMAC.
     Macs,
+    /// ML-KEM, and its TLS groups.
+    Kem,
     /// Random generation; only on request.
     Rand,
     /// AES in ECB; only on request, because OpenSSL's own random generator would take it.
@@ -33,6 +35,7 @@ impl Group {
         (Group::Ciphers, "CIPHERS"),
         (Group::Digests, "DIGESTS"),
         (Group::Macs, "MACS"),
+        (Group::Kem, "KEM"),
         (Group::Rand, "RAND"),
         (Group::Ecb, "ECB"),
     ];
@@ -84,7 +87,7 @@ impl Groups {
                 errors.push(Error::UnknownWord {
                     place: "algorithms",
                     word: word.chars().take(64).collect(),
-                    known: "ALL RSA EC CIPHERS DIGESTS MACS RAND ECB".to_owned(),
+                    known: "ALL RSA EC CIPHERS DIGESTS MACS KEM RAND ECB".to_owned(),
                 });
             }
         }

@@ -10,7 +10,7 @@ use crate::failure::cause;
 use crate::files;
 use crate::interrupt::{Hold, interrupted};
 use crate::module::{self, Purpose};
-use crate::openssl_conf::{self, Model, Options, State};
+use crate::openssl_conf::{self, Model, Options, State, TlsGroups};
 use crate::output::{self, Style};
 use crate::scratch;
 use crate::{Failure, openssl_conf::Refused};
@@ -37,9 +37,14 @@ pub(super) fn wanted(args: &EnableArgs, original: &[u8]) -> Result<Wanted, Failu
     let algorithms = args.algorithms.as_deref().map(keywords).transpose()?;
     let state = state(original);
     let (engine, note) = engine::choose(args, state.as_ref())?;
-    programs::require_providers(&programs::openssl_version()?)?;
+    let version = programs::openssl_version()?;
+    programs::require_providers(&version)?;
+    let groups = args.groups.as_deref().map(|list| TlsGroups::parse(list, programs::numbers(&version)));
+    let groups = groups.transpose().map_err(Failure::Words)?;
     let module = module::find(args.module.choice(), Purpose::Configuration, programs::modules_dir)?;
-    let options = Options::new(&module.to_string_lossy(), algorithms.as_deref()).with_engine(engine.as_deref());
+    let options = Options::new(&module.to_string_lossy(), algorithms.as_deref())
+        .with_engine(engine.as_deref())
+        .with_groups(groups);
     let mut notes: Vec<String> = note.into_iter().collect();
     if state.is_some_and(|s| s.engines.iter().any(|id| id != b"adjunct")) {
         notes.push("the file configures engines; OpenSSL asks them before any provider".to_owned());

@@ -1,10 +1,10 @@
 //! What is checked before and after an edit: that OpenSSL, ssh and sshd still work, a real login included.
 
 use super::includes::FromDisk;
-use super::{engine, explain, programs};
+use super::{engine, explain, groups, programs};
 use crate::Failure;
 use crate::files;
-use crate::openssl_conf::{self, Model};
+use crate::openssl_conf::{self, Model, State};
 use crate::process::{LIMIT, last_line, run, run_within};
 use crate::scratch;
 use crate::ssh::lab::{Environment, Place, Programs, Setup, Sshd, runtime};
@@ -66,6 +66,10 @@ pub fn all(config: &Path, adjunct: bool, depth: Depth) -> Vec<Check> {
             add("the engine is registered", engine::registered(config).map_err(Verdict::Skipped));
         }
     }
+    if let Some((state, list)) = adjunct.then(|| asks_for_groups(config)).flatten() {
+        add("TLS agrees on the groups", groups::agreed(config, &list).map_err(failed));
+        add("TLS works without the module", groups::without_module(config, &state).map_err(failed));
+    }
     add("openssl computes", computes(config));
     add("ssh accepts the configuration", ssh_parses(config));
     add(SSHD, sshd_parses(config));
@@ -125,6 +129,14 @@ fn asks_for_engine(config: &Path) -> bool {
     let model = files::config(config).ok().and_then(|bytes| Model::read(&bytes, &FromDisk).ok());
     let asked = model.and_then(|model| engine::of(&openssl_conf::state(&model)));
     asked.is_some_and(|words| engine::named(&words))
+}
+
+/// The list of TLS groups that a configuration sets, where it names one of ML-KEM: any other is OpenSSL's own.
+fn asks_for_groups(config: &Path) -> Option<(State, String)> {
+    let model = Model::read(&files::config(config).ok()?, &FromDisk).ok()?;
+    let state = openssl_conf::state(&model);
+    let list = groups::of(&state)?;
+    list.to_ascii_uppercase().contains("MLKEM").then_some((state, list))
 }
 
 /// The digest of nothing is known, and random numbers are to be had.

@@ -9,6 +9,7 @@ pub mod target;
 mod change;
 mod engine;
 mod explain;
+mod groups;
 mod includes;
 pub(crate) mod report;
 mod status;
@@ -30,6 +31,7 @@ Examples:
   adjunct openssl status               whether it is in force, and what is off
   sudo adjunct openssl disable         take all of it back, byte for byte
   sudo adjunct openssl enable --for sshd --restart       for sshd alone, and restart it
+  sudo adjunct openssl enable --groups X25519MLKEM768    TLS offers and takes this post-quantum group, too
   adjunct openssl enable --for ssh     for your ssh, scp and sftp alone; needs no root
   adjunct openssl enable --config my.cnf && OPENSSL_CONF=$PWD/my.cnf ssh HOST      only for this ssh
 
@@ -78,7 +80,7 @@ pub struct EnableArgs {
     common: Common,
     #[command(flatten)]
     module: crate::module::Args,
-    /// What adjunct offers: ALL, or any of RSA, EC, CIPHERS, DIGESTS, MACS, RAND, ECB, separated by commas
+    /// What adjunct offers: ALL, or any of RSA, EC, CIPHERS, DIGESTS, MACS, KEM, RAND, ECB, separated by commas
     #[arg(long, value_name = "LIST")]
     algorithms: Option<String>,
     /// Whom to switch it on for
@@ -91,6 +93,10 @@ pub struct EnableArgs {
     /// The provider alone
     #[arg(long)]
     no_engine: bool,
+    /// TLS groups that programs offer and take first, before those in force: X25519MLKEM768, SecP256r1MLKEM768,
+    /// SecP384r1MLKEM1024, or any other, separated by commas; for programs that set no groups themselves
+    #[arg(long, value_name = "LIST")]
+    groups: Option<String>,
     /// With --for sshd: restart sshd, see that it runs, and take everything back if it does not
     #[arg(long)]
     restart: bool,
@@ -177,6 +183,9 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
 fn enable(args: &EnableArgs) -> Result<ExitCode, Failure> {
     if args.restart && args.target != Target::Sshd {
         return Err(Failure::Words("--restart goes with --for sshd; nothing else is restarted".to_owned()));
+    }
+    if args.groups.is_some() && args.target != Target::All {
+        return Err(Failure::Words("--groups goes with --for all: ssh and sshd do not speak TLS".to_owned()));
     }
     let code = told(&target::enable(args)?, args.common.json)?;
     if !args.common.json && !args.consent.dry_run && args.common.config.is_none() {

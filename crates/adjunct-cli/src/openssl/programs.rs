@@ -70,6 +70,13 @@ pub fn require_providers(version: &str) -> Result<(), Failure> {
     }
 }
 
+/// Major and minor number of a version that [`require_providers`] has let pass.
+pub fn numbers(version: &str) -> (u32, u32) {
+    let number = version.split_whitespace().nth(1).unwrap_or_default();
+    let mut parts = number.split('.').map_while(|part| part.parse().ok());
+    (parts.next().unwrap_or(3), parts.next().unwrap_or(0))
+}
+
 /// Whether this OpenSSL has engines.
 pub fn has_engines() -> bool {
     openssl(&["engine", "dynamic"], Some(Path::new("/dev/null"))).is_ok_and(|o| o.success)
@@ -146,6 +153,7 @@ mod tests {
     fn versions() {
         assert!(require_providers("OpenSSL 3.0.19 27 Jan 2026").is_ok());
         assert!(require_providers("OpenSSL 10.1.0").is_ok());
+        assert_eq!(numbers("OpenSSL 3.5.9 29 Sep 2026"), (3, 5));
         assert!(require_providers("OpenSSL 1.1.1w  11 Sep 2023").is_err());
         assert!(require_providers("LibreSSL 3.8.2").is_err());
         assert_eq!(quoted_path("OPENSSLDIR: \"/usr/lib/ssl\""), Some("/usr/lib/ssl".into()));

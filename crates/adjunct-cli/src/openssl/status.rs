@@ -4,7 +4,7 @@ use super::file::ConfigFile;
 use super::includes::FromDisk;
 use super::target::{self, TargetState};
 use super::users::{self, Detail, Given, Ground, Own, Reach, Survey};
-use super::{StatusArgs, Target, engine, explain, programs};
+use super::{StatusArgs, Target, engine, explain, groups, programs};
 use crate::escape::shown;
 use crate::failure::cause;
 use crate::openssl_conf::{self, Model, State};
@@ -42,6 +42,8 @@ struct Report {
     instructions_off: Vec<&'static str>,
     default_properties: Option<String>,
     random_properties: Option<String>,
+    /// The TLS groups of programs that set none themselves, where the configuration has a list.
+    tls_groups: Option<String>,
     openssl: String,
     openssh: Option<String>,
     /// What keeps it from being in force, one line each.
@@ -141,6 +143,7 @@ fn look(file: &ConfigFile, openssl: String) -> Report {
         instructions_off: facts.masked.iter().chain(&facts.missing).copied().collect(),
         default_properties: state.default_properties.as_deref().map(text),
         random_properties: state.random_properties.as_deref().map(text),
+        tls_groups: groups::of(&state),
         openssl,
         openssh: Programs::find(None, None).ok().and_then(|p| p.versions().ok()).map(|(ssh, _)| ssh),
         problems,
@@ -236,6 +239,9 @@ fn text(report: &Report, style: Style) -> String {
         }
         line("engine", &shown(report.engine.as_deref().unwrap_or("none")));
         line("preferred by", &shown(report.default_properties.as_deref().unwrap_or("nothing")));
+        if let Some(groups) = &report.tls_groups {
+            line("TLS groups", &shown(groups));
+        }
         line("random numbers", &shown(report.random_properties.as_deref().unwrap_or("not kept apart")));
     }
     if !report.instructions_off.is_empty() {

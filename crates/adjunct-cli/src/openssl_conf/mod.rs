@@ -7,11 +7,13 @@
 //! * `lexer`: physical lines to statements, with OpenSSL's quirks.
 //! * `expand`: quotes, escapes, variables.
 //! * [`Model`]: what OpenSSL would know after reading the file, where each value stands, and what of it is certain.
+//! * `groups`: lists of TLS groups.
 //! * `plan`: what the block must say, or why the file cannot be edited safely.
 //! * `block`: adding and removing it.
 
 mod block;
 mod expand;
+mod groups;
 mod lexer;
 mod model;
 mod plan;
@@ -19,6 +21,7 @@ mod property;
 mod refused;
 
 pub use block::{append, contains_block, is_original, strip};
+pub use groups::TlsGroups;
 pub use model::{Entry, Includes, Model, NoIncludes, Place};
 pub use plan::{Options, ProviderState, State, state};
 pub use refused::Refused;
@@ -38,7 +41,11 @@ pub fn enable(config: &[u8], options: &Options, includes: &dyn Includes) -> Resu
     let result = state(&Model::read(&edited, includes)?);
     let module_is_ours =
         result.adjunct.as_ref().is_some_and(|a| a.module.as_deref() == Some(options.module().as_bytes()));
-    if !result.works() || !module_is_ours {
+    let groups = options.groups().is_none_or(|groups| {
+        let text = result.groups.as_deref().map(String::from_utf8_lossy).unwrap_or_default();
+        groups.names().iter().all(|name| text.contains(name))
+    });
+    if !result.works() || !module_is_ours || !groups {
         return Err(Refused::NoEffect);
     }
     Ok(edited)

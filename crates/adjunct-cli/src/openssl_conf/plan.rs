@@ -1,6 +1,7 @@
 //! What the block must say, given what the file says already; or why it cannot be edited safely.
 
 use super::expand::escape;
+use super::groups::{TlsGroups, sets_groups};
 use super::lexer::is_name;
 use super::property::{self, Clause};
 use super::{Entry, Model, Place, Refused};
@@ -14,12 +15,18 @@ pub struct Options {
     module: String,
     algorithms: String,
     engine: Option<String>,
+    groups: Option<TlsGroups>,
 }
 
 impl Options {
     /// The module's path, and the `algorithms` keywords (ALL by default).
     pub fn new(module: &str, algorithms: Option<&str>) -> Options {
-        Options { module: module.to_owned(), algorithms: algorithms.unwrap_or("ALL").to_owned(), engine: None }
+        Options {
+            module: module.to_owned(),
+            algorithms: algorithms.unwrap_or("ALL").to_owned(),
+            engine: None,
+            groups: None,
+        }
     }
 
     /// The same, with the engine that the module registers for `groups` (`default_algorithms` keywords); `None`: without.
@@ -27,9 +34,19 @@ impl Options {
         Options { engine: groups.map(str::to_owned), ..self }
     }
 
+    /// The same, with TLS groups that programs are to offer and to take first.
+    pub fn with_groups(self, groups: Option<TlsGroups>) -> Options {
+        Options { groups, ..self }
+    }
+
     /// The module's path.
     pub fn module(&self) -> &str {
         &self.module
+    }
+
+    /// The TLS groups.
+    pub fn groups(&self) -> Option<&TlsGroups> {
+        self.groups.as_ref()
     }
 }
 
@@ -52,6 +69,13 @@ pub struct ProviderState {
     switched_off: Option<Place>,
 }
 
+impl ProviderState {
+    /// The section that configures it.
+    pub fn section(&self) -> &[u8] {
+        &self.section
+    }
+}
+
 /// What a file configures, as far as it matters to adjunct.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct State {
@@ -67,6 +91,8 @@ pub struct State {
     pub random_properties: Option<Vec<u8>>,
     /// The engines configured by their own sections, by their identity; they are asked before providers.
     pub engines: Vec<Vec<u8>>,
+    /// The list of TLS groups that every program gets that sets none itself.
+    pub groups: Option<Vec<u8>>,
 }
 
 impl State {
@@ -103,7 +129,14 @@ pub fn state(model: &Model) -> State {
     state.default_properties = value(named(b"alg_section"), b"default_properties");
     state.random_properties = value(named(b"random"), b"properties");
     state.engines = named(b"engines").map(|section| engines(model, &section)).unwrap_or_default();
+    let tls = named(b"ssl_conf").and_then(|section| Some(model.entry(&section, b"system_default")?.value.clone()));
+    state.groups = tls.and_then(|section| Some(groups(model, &section)?.value.clone()));
     state
+}
+
+/// The command that sets the TLS groups last, in a section of libssl's commands.
+fn groups<'a>(model: &'a Model, section: &[u8]) -> Option<&'a Entry> {
+    model.section(section)?.filter(|entry| sets_groups(after_dot(&entry.name))).last()
 }
 
 fn engines(model: &Model, section: &[u8]) -> Vec<Vec<u8>> {
@@ -171,6 +204,9 @@ pub(super) fn block_lines(model: &Model, options: &Options) -> Result<Vec<String
     plan.providers(&providers, options)?;
     plan.default_properties(&algorithms)?;
     plan.random(&random)?;
+    if let Some(groups) = &options.groups {
+        plan.groups(&init, groups)?;
+    }
     plan.distinct()?;
     Ok(plan.render())
 }
@@ -353,6 +389,17 @@ impl Plan<'_> {
         let value =
             if clauses.is_empty() { NOT_FOR_RANDOM.to_owned() } else { format!("{},{NOT_FOR_RANDOM}", escape(&text)) };
         self.set(section, "properties", &value);
+        Ok(())
+    }
+
+    /// The groups go into the commands that libssl has every program begin with. A list that stands there stays and is followed by ours,
+    /// which it is in force in place of wherever ours cannot be taken. (Of the name of a command what is before a dot does not count.)
+    fn groups(&mut self, init: &str, wanted: &TlsGroups) -> Result<(), Refused> {
+        let names = self.module_section(Some((init, "ssl_conf", "adjunct_ssl")))?;
+        let commands = self.module_section(Some((&names, "system_default", "adjunct_tls")))?;
+        let before = groups(self.model, commands.as_bytes());
+        let value = wanted.after(before)?;
+        self.set(&commands, if before.is_some() { "adjunct.Groups" } else { "Groups" }, &escape(&value));
         Ok(())
     }
 

@@ -8,6 +8,7 @@
 #include <openssl/rsa.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #ifndef __GLIBC__
 int main(void)
@@ -136,6 +137,21 @@ static int derive(struct work *w)
 	return done;
 }
 
+static int hide(struct work *w)
+{
+	unsigned char out[2048], secret[128], found[128];
+	size_t length = sizeof out, secret_length = sizeof secret, found_length = sizeof found;
+	EVP_PKEY_CTX *c = EVP_PKEY_CTX_new_from_pkey(ctx, w->key, query);
+	int done = c && EVP_PKEY_encapsulate_init(c, NULL) == 1 &&
+		   EVP_PKEY_encapsulate(c, out, &length, secret, &secret_length) == 1 &&
+		   EVP_PKEY_decapsulate_init(c, NULL) == 1 &&
+		   EVP_PKEY_decapsulate(c, found, &found_length, out, length) == 1 &&
+		   found_length == secret_length && memcmp(found, secret, secret_length) == 0;
+
+	EVP_PKEY_CTX_free(c);
+	return done;
+}
+
 static int copies(struct work *w)
 {
 	EVP_PKEY *copy = EVP_PKEY_dup(w->key), *again = NULL;
@@ -201,6 +217,8 @@ static void try_out(const char *what, int (*call)(struct work *), struct work *w
 int main(int argc, char **argv)
 {
 	struct work rsa = {"RSA", NULL}, x = {"X25519", NULL}, ed = {"ED25519", NULL}, ec = {"EC", NULL};
+	struct work kems[] = {{"ML-KEM-768", NULL}, {"X25519MLKEM768", NULL}, {"SecP256r1MLKEM768", NULL}};
+	size_t i;
 
 	if (argc < 3)
 		return 2;
@@ -234,6 +252,18 @@ int main(int argc, char **argv)
 	try_out("refusing a signature", verify_wrong, &ec);
 	try_out("deriving", derive, &ec);
 	try_out("copying", copies, &ec);
+	for (i = 0; i < sizeof kems / sizeof *kems; i++) {
+		EVP_PKEY_CTX *c = EVP_PKEY_CTX_new_from_name(ctx, kems[i].name, query);
+
+		if (!c || EVP_PKEY_keygen_init(c) != 1 || EVP_PKEY_generate(c, &kems[i].key) != 1) {
+			ERR_print_errors_fp(stdout);
+			return 1;
+		}
+		EVP_PKEY_CTX_free(c);
+		try_out("making", generate, &kems[i]);
+		try_out("hiding", hide, &kems[i]);
+		try_out("copying", copies, &kems[i]);
+	}
 	puts("good");
 	return 0;
 }

@@ -7,9 +7,10 @@ use crate::catalogue::{Direction, Function};
 use crate::error::Error;
 use crate::memory::zeros;
 use adjunct_kernels::opaque_debug;
+use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 
-pub use crate::adapter::cpu::awslc::mlkem::{SECRET, SEED, Set};
+pub use crate::adapter::cpu::awslc::mlkem::{RANDOM, SECRET, SEED, Set};
 
 /// A key: the public half, and the private one where there is one. Immutable; threads share it.
 #[derive(Clone)]
@@ -20,6 +21,12 @@ pub struct Key {
 }
 
 opaque_debug!(Key);
+
+fn copied(bytes: &[u8]) -> Result<Vec<u8>, Error> {
+    let mut copy = zeros(bytes.len())?;
+    copy.copy_from_slice(bytes);
+    Ok(std::mem::take(&mut *copy))
+}
 
 fn count(function: Function, set: Set) {
     Tally::new(function, set.number()).count(Direction::Encrypt, 0);
@@ -32,9 +39,17 @@ impl Key {
     /// [`Error::Memory`]; [`Error::Failed`] where the library fails.
     pub fn generate(set: Set) -> Result<(Key, Zeroizing<[u8; SEED]>), Error> {
         let seed = cpu::seed();
-        let key = Key::of_seed(set, &seed)?;
+        Ok((Key::generate_of(set, &seed)?, seed))
+    }
+
+    /// Generates the key pair of a seed that is given: for known answers.
+    ///
+    /// # Errors
+    /// As for [`Key::generate`].
+    pub fn generate_of(set: Set, seed: &[u8; SEED]) -> Result<Key, Error> {
+        let key = Key::of_seed(set, seed)?;
         count(Function::MlKemKeygen, set);
-        Ok((key, seed))
+        Ok(key)
     }
 
     /// The key pair of a seed. A part of an import, which counts nothing.
@@ -52,12 +67,12 @@ impl Key {
     /// A public key, checked as FIPS 203 wants it before encapsulation (7.2).
     ///
     /// # Errors
-    /// [`Error::InvalidKey`] where it is none.
+    /// [`Error::InvalidKey`] where it is none; [`Error::Memory`].
     pub fn public_only(set: Set, public: &[u8]) -> Result<Key, Error> {
         if !cpu::is_public(set, public) {
             return Err(Error::InvalidKey("not an ML-KEM public key"));
         }
-        Ok(Key { set, public: public.to_vec(), private: None })
+        Ok(Key { set, public: copied(public)?, private: None })
     }
 
     /// A private key, checked as FIPS 203 wants it before decapsulation (7.3), with the public key that it holds.
@@ -68,7 +83,15 @@ impl Key {
         let public = cpu::public(set, private).ok_or(Error::InvalidKey("not an ML-KEM private key"))?;
         let mut copy = zeros(private.len())?;
         copy.copy_from_slice(private);
-        Ok(Key { set, public: public.to_vec(), private: Some(Held::Clear(copy)) })
+        Ok(Key { set, public: copied(public)?, private: Some(Held::Clear(copy)) })
+    }
+
+    /// The same public key alone.
+    ///
+    /// # Errors
+    /// [`Error::Memory`].
+    pub fn without_private(&self) -> Result<Key, Error> {
+        Ok(Key { set: self.set, public: copied(&self.public)?, private: None })
     }
 
     /// The parameter set.
@@ -86,15 +109,41 @@ impl Key {
         self.private.as_ref().map(|held| held.clear().as_slice())
     }
 
+    /// Whether the private half gives back what the public half hides; false where there is none. A part of an import, which counts
+    /// nothing.
+    ///
+    /// # Errors
+    /// [`Error::Memory`]; [`Error::Failed`] where the library fails.
+    pub fn is_pair(&self) -> Result<bool, Error> {
+        let Some(private) = self.private.as_ref() else { return Ok(false) };
+        let mut ciphertext = zeros(self.set.ciphertext())?;
+        let hidden = cpu::encapsulate(self.set, &self.public, None, &mut ciphertext);
+        let hidden = hidden.ok_or(Error::Failed("ML-KEM.Encaps"))?;
+        let found = cpu::decapsulate(self.set, private.clear(), &ciphertext).ok_or(Error::Failed("ML-KEM.Decaps"))?;
+        Ok(hidden[..].ct_eq(&found[..]).into())
+    }
+
     /// A new shared secret, and in `out`, of [`Set::ciphertext`] bytes, what gives it to who has the private key.
     ///
     /// # Errors
     /// [`Error::Length`] for an `out` of another length; [`Error::Failed`] where the library fails.
     pub fn encapsulate(&self, out: &mut [u8]) -> Result<Zeroizing<[u8; SECRET]>, Error> {
+        self.encapsulate_of(None, out)
+    }
+
+    /// The same of random bytes that are given: for known answers.
+    ///
+    /// # Errors
+    /// As for [`Key::encapsulate`].
+    pub fn encapsulate_of(
+        &self,
+        random: Option<&[u8; RANDOM]>,
+        out: &mut [u8],
+    ) -> Result<Zeroizing<[u8; SECRET]>, Error> {
         if out.len() != self.set.ciphertext() {
             return Err(Error::Length { what: "ciphertext", got: out.len(), expected: "the parameter set's" });
         }
-        let secret = cpu::encapsulate(self.set, &self.public, out).ok_or(Error::Failed("ML-KEM.Encaps"))?;
+        let secret = cpu::encapsulate(self.set, &self.public, random, out).ok_or(Error::Failed("ML-KEM.Encaps"))?;
         count(Function::MlKemEncapsulate, self.set);
         Ok(secret)
     }

@@ -15,6 +15,7 @@ pub mod ec;
 pub mod ecx;
 mod held;
 pub mod kdf;
+pub mod kem;
 pub mod mac;
 pub mod mldsa;
 pub mod mlkem;

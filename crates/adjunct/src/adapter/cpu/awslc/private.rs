@@ -168,7 +168,7 @@ functions! {
 // crypto/fipsmodule/ml_dsa/ml_dsa.h and crypto/fipsmodule/ml_kem/ml_kem.h: ML-DSA gives 1 for success, ML-KEM 0. EVP has neither ML-DSA's
 // variants (without randomness, of a digest) nor ML-KEM's seeds.
 macro_rules! lattices {
-    ($(dsa $keypair:ident $public:ident $sign:ident $verify:ident;)* $(kem $generate:ident $encapsulate:ident $decapsulate:ident $check_public:ident $check_private:ident;)*) => {
+    ($(dsa $keypair:ident $public:ident $sign:ident $verify:ident;)* $(kem $generate:ident $encapsulate:ident $encapsulate_of:ident $decapsulate:ident $check_public:ident $check_private:ident;)*) => {
         functions! {
             $(
                 fn $keypair(public: *mut u8, private: *mut u8, seed: *const u8) -> c_int;
@@ -209,6 +209,14 @@ macro_rules! lattices {
                     secret_length: *mut usize,
                     public: *const u8,
                 ) -> c_int;
+                fn $encapsulate_of(
+                    ciphertext: *mut u8,
+                    ciphertext_length: *mut usize,
+                    secret: *mut u8,
+                    secret_length: *mut usize,
+                    public: *const u8,
+                    random: *const u8,
+                ) -> c_int;
                 fn $decapsulate(
                     secret: *mut u8,
                     secret_length: *mut usize,
@@ -226,9 +234,12 @@ lattices! {
     dsa ml_dsa_44_keypair_internal ml_dsa_44_pack_pk_from_sk ml_dsa_44_sign_internal ml_dsa_44_verify_internal;
     dsa ml_dsa_65_keypair_internal ml_dsa_65_pack_pk_from_sk ml_dsa_65_sign_internal ml_dsa_65_verify_internal;
     dsa ml_dsa_87_keypair_internal ml_dsa_87_pack_pk_from_sk ml_dsa_87_sign_internal ml_dsa_87_verify_internal;
-    kem ml_kem_512_keypair_deterministic ml_kem_512_encapsulate ml_kem_512_decapsulate ml_kem_512_check_pk ml_kem_512_check_sk;
-    kem ml_kem_768_keypair_deterministic ml_kem_768_encapsulate ml_kem_768_decapsulate ml_kem_768_check_pk ml_kem_768_check_sk;
-    kem ml_kem_1024_keypair_deterministic ml_kem_1024_encapsulate ml_kem_1024_decapsulate ml_kem_1024_check_pk ml_kem_1024_check_sk;
+    kem ml_kem_512_keypair_deterministic ml_kem_512_encapsulate ml_kem_512_encapsulate_deterministic ml_kem_512_decapsulate
+        ml_kem_512_check_pk ml_kem_512_check_sk;
+    kem ml_kem_768_keypair_deterministic ml_kem_768_encapsulate ml_kem_768_encapsulate_deterministic ml_kem_768_decapsulate
+        ml_kem_768_check_pk ml_kem_768_check_sk;
+    kem ml_kem_1024_keypair_deterministic ml_kem_1024_encapsulate ml_kem_1024_encapsulate_deterministic ml_kem_1024_decapsulate
+        ml_kem_1024_check_pk ml_kem_1024_check_sk;
 }
 
 // crypto/rand_extra/internal.h and crypto/ube/internal.h.

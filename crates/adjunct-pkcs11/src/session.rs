@@ -211,22 +211,28 @@ impl Session {
         }
     }
 
-    /// A key that was used before, or that `find` gives. One that is used again and again is kept, so that its threads write to nothing that
-    /// they share.
+    /// A key that was used before, or that `find` gives, unless the session is `busy`. One that is used again and again is kept, so that
+    /// its threads write to nothing that they share.
     ///
     /// # Errors
-    /// Those of `find`.
-    pub fn keeps(&self, handle: Handle, find: impl FnOnce() -> Result<Found>) -> Result<Held> {
+    /// `CKR_OPERATION_ACTIVE`, and those of `find`.
+    pub fn keeps(
+        &self,
+        handle: Handle,
+        busy: impl FnOnce(&mut Active) -> bool,
+        find: impl FnOnce() -> Result<Found>,
+    ) -> Result<Held> {
         let (kept, again) = self.hold(|active| {
+            ensure(!busy(active), CKR_OPERATION_ACTIVE)?;
             let Some(used) = active.kept.iter_mut().find(|used| used.handle == handle.get()) else {
-                return (None, false);
+                return Ok::<_, Rv>((None, false));
             };
             if used.found.as_ref().is_some_and(|(found, _)| !found.is_current()) {
                 *used = Used::default();
-                return (None, false);
+                return Ok::<_, Rv>((None, false));
             }
-            (used.found.as_ref().map(|(_, object)| Held::Kept(object.clone())), true)
-        });
+            Ok((used.found.as_ref().map(|(_, object)| Held::Kept(object.clone())), true))
+        })?;
         if let Some(kept) = kept {
             return Ok(kept);
         }
@@ -252,7 +258,7 @@ impl Session {
     }
 
     fn hold<R>(&self, body: impl FnOnce(&mut Active) -> R) -> R {
-        self.active.hold(|active, taken| {
+        self.active.hold_unnoted(|active, taken| {
             if taken.abandoned {
                 // A fork has caught it half changed, and that is not safe to drop.
                 std::mem::forget(std::mem::take(active));

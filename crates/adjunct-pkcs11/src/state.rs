@@ -182,11 +182,11 @@ pub fn restore(
         match kind {
             DIGEST => made.digest = Some(Running::restored(mechanism, parts, digest::restore(mechanism, state)?)),
             SIGN => {
-                let signer = mac::restore_signer(mechanism, &key(CKA_SIGN, mechanism)?, state)?;
+                let signer = mac::restore_signer(mechanism, key(CKA_SIGN, mechanism)?, state)?;
                 made.sign = Some(Running::restored(mechanism, parts, signer));
             }
             VERIFY => {
-                let verifier = mac::restore_verifier(mechanism, &key(CKA_VERIFY, mechanism)?, state)?;
+                let verifier = mac::restore_verifier(mechanism, key(CKA_VERIFY, mechanism)?, state)?;
                 made.verify = Some(Running::restored(mechanism, parts, verifier));
             }
             _ => return fail(CKR_SAVED_STATE_INVALID),

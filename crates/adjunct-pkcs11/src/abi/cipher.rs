@@ -30,14 +30,13 @@ unsafe fn begin(session: &Session, pointer: *mut CK_MECHANISM, key: CK_OBJECT_HA
         session.cancel(field);
         return Ok(());
     }
-    ensure(!session.runs(field), CKR_OPERATION_ACTIVE)?;
     // SAFETY: as the caller says.
     let mechanism = unsafe { mechanism(pointer)? };
-    let object = objects::key(session, key, usage, mechanism.kind)?;
-    let operation = cipher::begin(mechanism, &object, encrypt)?;
-    let locked = !encrypt && object.attributes.is(CKA_ALWAYS_AUTHENTICATE);
+    let object = objects::key_for(session, field, key, usage, mechanism.kind)?;
+    let (locked, strength) = (!encrypt && object.wants_the_pin(), object.strength());
+    let operation = cipher::begin(mechanism, object, encrypt)?;
     session.begin(field, Running::new(mechanism.kind, locked, operation))?;
-    uses::count(session, mechanism.kind, object.strength());
+    uses::count(session, mechanism.kind, strength);
     Ok(())
 }
 

@@ -301,7 +301,7 @@ calls! {
         ensure(!session.runs(signs), CKR_OPERATION_ACTIVE)?;
         let mechanism = mechanism(pMechanism)?;
         let object = objects::key(&session, hKey, CKA_SIGN, mechanism.kind)?;
-        let locked = object.attributes.is(CKA_ALWAYS_AUTHENTICATE);
+        let locked = object.wants_the_pin();
         let strength = object.strength();
         let mut messages = Signing::signs(mechanism, object)?;
         messages.locked = locked;

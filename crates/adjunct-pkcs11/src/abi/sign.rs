@@ -33,22 +33,21 @@ fn verify_recovers(active: &mut Active) -> &mut Option<Opening> {
 
 /// Begins a signature with a key.
 fn begin_sign(session: &Session, mechanism: Mechanism<'_>, key: CK_OBJECT_HANDLE) -> Result {
-    ensure(!session.runs(signs), CKR_OPERATION_ACTIVE)?;
-    let object = objects::key(session, key, CKA_SIGN, mechanism.kind)?;
-    let signer = mechanism::signer(mechanism, &object)?;
-    let locked = object.attributes.is(CKA_ALWAYS_AUTHENTICATE);
+    let object = objects::key_for(session, signs, key, CKA_SIGN, mechanism.kind)?;
+    let (locked, strength) = (object.wants_the_pin(), object.strength());
+    let signer = mechanism::signer(mechanism, object)?;
     session.begin(signs, Running::new(mechanism.kind, locked, signer))?;
-    uses::count(session, mechanism.kind, object.strength());
+    uses::count(session, mechanism.kind, strength);
     Ok(())
 }
 
 /// Begins the check of a signature with a key.
 fn begin_verify(session: &Session, mechanism: Mechanism<'_>, key: CK_OBJECT_HANDLE) -> Result {
-    ensure(!session.runs(verifies), CKR_OPERATION_ACTIVE)?;
-    let object = objects::key(session, key, CKA_VERIFY, mechanism.kind)?;
-    let verifier = mechanism::verifier(mechanism, &object)?;
+    let object = objects::key_for(session, verifies, key, CKA_VERIFY, mechanism.kind)?;
+    let strength = object.strength();
+    let verifier = mechanism::verifier(mechanism, object)?;
     session.begin(verifies, Running::new(mechanism.kind, false, verifier))?;
-    uses::count(session, mechanism.kind, object.strength());
+    uses::count(session, mechanism.kind, strength);
     Ok(())
 }
 
@@ -165,7 +164,7 @@ calls! {
         let mechanism = params::mechanism(pMechanism)?;
         let object = objects::key(&session, hKey, CKA_SIGN_RECOVER, mechanism.kind)?;
         let signer = mechanism::recover::signer(mechanism, &object)?;
-        let locked = object.attributes.is(CKA_ALWAYS_AUTHENTICATE);
+        let locked = object.wants_the_pin();
         session.begin(sign_recovers, Running::new(mechanism.kind, locked, signer))?;
         uses::count(&session, mechanism.kind, object.strength());
         Ok(())

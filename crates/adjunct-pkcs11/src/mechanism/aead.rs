@@ -7,6 +7,7 @@ use super::Mechanism;
 use super::common::{keep, secret};
 use super::params::Params;
 use crate::object::Held;
+use crate::object::prepared::Prepared;
 use crate::operation::Cipher;
 use crate::rv::{Result, Rv, ensure, fail, key_size};
 use adjunct::InOut;
@@ -58,18 +59,34 @@ impl Kind {
 
 /// A cipher with a key.
 #[derive(Debug, Clone)]
-pub struct Keyed {
-    kind: Kind,
-    key: Held,
+pub enum Keyed {
+    Gcm(Prepared<gcm_parts::Key>),
+    Ccm(Prepared<Ccm>),
+    /// It has nothing to prepare.
+    ChaChaPoly(Held),
 }
 
 impl Keyed {
     /// # Errors
-    /// `CKR_KEY_TYPE_INCONSISTENT`.
-    pub fn new(kind: Kind, key: &Held) -> Result<Keyed> {
-        let wanted = if kind == Kind::ChaChaPoly { CKK_CHACHA20 } else { CKK_AES };
-        secret(key, wanted)?;
-        Ok(Keyed { kind, key: key.clone() })
+    /// `CKR_KEY_TYPE_INCONSISTENT`, `CKR_KEY_SIZE_RANGE`, `CKR_HOST_MEMORY`.
+    pub fn new(kind: Kind, key: Held) -> Result<Keyed> {
+        Ok(match kind {
+            Kind::Gcm => Keyed::Gcm(Prepared::new(key, ())?),
+            Kind::Ccm => Keyed::Ccm(Prepared::new(key, ())?),
+            Kind::ChaChaPoly => {
+                secret(&key, CKK_CHACHA20)?;
+                Keyed::ChaChaPoly(key)
+            }
+        })
+    }
+
+    /// The key.
+    pub fn key(&self) -> &Held {
+        match self {
+            Keyed::Gcm(key) => key.key(),
+            Keyed::Ccm(key) => key.key(),
+            Keyed::ChaChaPoly(key) => key,
+        }
     }
 
     /// Works on a whole message; its tag, of which the first `size` bytes count. `nonce` and `size` were checked.
@@ -77,24 +94,22 @@ impl Keyed {
     /// # Errors
     /// `CKR_DATA_LEN_RANGE`, `CKR_HOST_MEMORY`.
     pub fn run(&self, encrypt: bool, nonce: &[u8], aad: &[u8], size: usize, io: InOut<'_>) -> Result<[u8; TAG]> {
-        let key = self.key.value()?;
         let too_long = if encrypt { CKR_DATA_LEN_RANGE } else { CKR_ENCRYPTED_DATA_LEN_RANGE };
-        match self.kind {
-            Kind::Gcm => {
+        match self {
+            Keyed::Gcm(key) => {
                 let mut tag = [0; TAG];
-                self.key.gcm()?.message(encrypt, nonce, aad, io, &mut tag).map_err(|_| Rv(too_long))?;
+                key.get()?.message(encrypt, nonce, aad, io, &mut tag).map_err(|_| Rv(too_long))?;
                 Ok(tag)
             }
-            Kind::Ccm => {
-                let mut ccm = Ccm::default();
-                ccm.set_key(key).map_err(key_size)?;
+            Keyed::Ccm(key) => {
+                let mut ccm = key.get()?.clone();
                 ccm.start(nonce, size, io.len()).map_err(|_| Rv(too_long))?;
                 ccm.whole(encrypt, aad, io).map_err(|_| Rv(too_long))
             }
-            Kind::ChaChaPoly => {
+            Keyed::ChaChaPoly(key) => {
                 let nonce = nonce.try_into().map_err(|_| Rv(CKR_MECHANISM_PARAM_INVALID))?;
                 let mut cipher = ChaCha20Poly1305::default();
-                cipher.set_key(key).map_err(key_size)?;
+                cipher.set_key(key.value()?).map_err(key_size)?;
                 cipher.set_nonce(nonce);
                 cipher.aad(aad);
                 cipher.message(encrypt, io);
@@ -209,7 +224,7 @@ pub fn boxed(bytes: &[u8]) -> Result<Box<[u8]>> {
 ///
 /// # Errors
 /// As `cipher::begin`.
-pub fn begin(mechanism: Mechanism<'_>, key: &Held, encrypt: bool) -> Result<Box<dyn Cipher>> {
+pub fn begin(mechanism: Mechanism<'_>, key: Held, encrypt: bool) -> Result<Box<dyn Cipher>> {
     let (kind, given) = (Kind::of(mechanism.kind)?, given(mechanism.params)?);
     kind.check(given.nonce, given.tag)?;
     let whole = Whole {
@@ -345,7 +360,7 @@ impl<S: Stream> Cipher for Sealing<S> {
             stream.part(None, io)?;
         } else {
             let mut stream = adjunct::memory::boxed(S::default())?;
-            stream.begin(cipher.key.value()?, nonce)?;
+            stream.begin(cipher.key().value()?, nonce)?;
             self.stream.insert(stream).part(Some(aad), io)?;
         }
         Ok(input.len())

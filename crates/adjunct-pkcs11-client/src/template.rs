@@ -86,6 +86,15 @@ impl FromIterator<Attribute> for Template {
 pub enum Mechanism<'a> {
     /// One without a parameter.
     Plain(CK_MECHANISM_TYPE),
+    /// One whose parameter is an initialization vector.
+    Iv(CK_MECHANISM_TYPE, &'a [u8]),
+    /// AES-CTR, of whose block the last bits count.
+    Ctr {
+        /// The first block.
+        block: [u8; 16],
+        /// So many.
+        bits: u8,
+    },
     /// AES-GCM with a tag of 16 bytes.
     Gcm {
         /// The initialization vector.
@@ -100,6 +109,20 @@ impl Mechanism<'_> {
         match self {
             Mechanism::Plain(kind) => {
                 let mut mechanism = CK_MECHANISM { mechanism: kind, pParameter: null_mut(), ulParameterLen: 0 };
+                body(&raw mut mechanism)
+            }
+            Mechanism::Iv(kind, iv) => {
+                let pointer = iv.as_ptr().cast_mut().cast::<c_void>();
+                let mut mechanism = CK_MECHANISM { mechanism: kind, pParameter: pointer, ulParameterLen: length(iv) };
+                body(&raw mut mechanism)
+            }
+            Mechanism::Ctr { block, bits } => {
+                let mut counter = CK_AES_CTR_PARAMS { ulCounterBits: bits.into(), cb: block };
+                let mut mechanism = CK_MECHANISM {
+                    mechanism: CKM_AES_CTR,
+                    pParameter: (&raw mut counter).cast::<c_void>(),
+                    ulParameterLen: size_of::<CK_AES_CTR_PARAMS>() as CK_ULONG,
+                };
                 body(&raw mut mechanism)
             }
             Mechanism::Gcm { iv, aad } => {

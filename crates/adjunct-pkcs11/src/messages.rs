@@ -9,6 +9,7 @@ use crate::mechanism::{self, Mechanism};
 use crate::object::Held;
 use crate::operation::{Cipher, Signer, Verifier};
 use crate::rv::{Result, Rv, ensure, fail};
+use crate::session::Flag;
 use adjunct::InOut;
 use cryptoki_sys::*;
 use zeroize::Zeroizing;
@@ -158,7 +159,7 @@ pub struct Signing<O: ?Sized> {
     /// The message in parts.
     begun: Option<Box<O>>,
     /// The user is to give the PIN once more first.
-    pub locked: bool,
+    pub locked: Flag,
 }
 
 impl<O: ?Sized> Signing<O> {
@@ -166,7 +167,13 @@ impl<O: ?Sized> Signing<O> {
         // What cannot be begun is said now.
         make(mechanism, key.clone())?;
         let params = mechanism.params.detached().ok_or(Rv(CKR_MECHANISM_PARAM_INVALID))?;
-        Ok(Signing { mechanism: Mechanism { kind: mechanism.kind, params }, key, make, begun: None, locked: false })
+        Ok(Signing {
+            mechanism: Mechanism { kind: mechanism.kind, params },
+            key,
+            make,
+            begun: None,
+            locked: Flag::of(false),
+        })
     }
 
     /// Begins a message in parts.

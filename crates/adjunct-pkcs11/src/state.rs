@@ -98,8 +98,8 @@ fn add<O: ?Sized>(
     state: impl FnOnce(&O) -> Option<Zeroizing<Vec<u8>>>,
 ) -> Result {
     let Ok(running) = session.take(field) else { return Ok(()) };
-    let saved = running.operation.as_deref().filter(|_| !running.locked).and_then(state);
-    let (mechanism, parts) = (running.mechanism, running.parts);
+    let saved = running.operation.as_deref().filter(|_| !running.locked.get()).and_then(state);
+    let (mechanism, parts) = (running.mechanism, running.parts.get());
     session.put(field, running);
     let saved = saved.ok_or(Rv(CKR_STATE_UNSAVEABLE))?;
     let mut more = Zeroizing::new(Vec::new());

@@ -183,6 +183,7 @@ impl<F: Form> Prepared<F> {
     ///
     /// # Errors
     /// Those of [`Form::make`].
+    #[inline]
     pub fn new(key: Held, of: F::Of) -> Result<Prepared<F>> {
         let place = key.forms.place(&key, of)?;
         Ok(Prepared { key, place })
@@ -208,6 +209,7 @@ impl<F: Form> Prepared<F> {
 }
 
 impl Forms {
+    #[inline]
     fn at(&self, at: usize) -> Option<&Any> {
         self.0.get()?.get(at)?.get()
     }

@@ -353,7 +353,7 @@ fn sessions_that_threads_used_last_are_closed_whole() {
                 barrier.wait();
                 // The session is gone, and so is the key that was to end with it; another is none of it.
                 assert!(module.random(session).is_err());
-                let (next, mut size) = (other.load(Ordering::SeqCst) as CK_SESSION_HANDLE, 0);
+                let (next, mut size) = (other.load(Ordering::SeqCst), 0);
                 assert_eq!(at!(module, C_GetObjectSize(next, key, &raw mut size)), CKR_OBJECT_HANDLE_INVALID);
                 module.random(next).unwrap();
             });
@@ -362,7 +362,7 @@ fn sessions_that_threads_used_last_are_closed_whole() {
             assert_eq!(at!(module, C_CloseSession(session)), CKR_SESSION_HANDLE_INVALID);
             let next = module.open(ACCELERATOR).unwrap();
             assert_ne!(next, session);
-            other.store(next.into(), Ordering::SeqCst);
+            other.store(next, Ordering::SeqCst);
             barrier.wait();
             thread.join().unwrap();
             assert_eq!(at!(module, C_CloseSession(next)), CKR_OK);

@@ -25,7 +25,9 @@ pub enum Mode {
     Continued,
     /// IV, 13 bytes of associated data, data, final, tag.
     Aead,
-    /// The same, with the length announced first.
+    /// The same without associated data.
+    NoData,
+    /// As [`Mode::Aead`], with the length announced first.
     Ccm,
 }
 
@@ -157,7 +159,7 @@ impl Message {
             return Err(self.side.failure(title));
         }
         let mut out = self.output[..self.input.len()].to_vec();
-        if self.encrypt && matches!(self.mode, Mode::Aead | Mode::Ccm) {
+        if self.encrypt && matches!(self.mode, Mode::Aead | Mode::NoData | Mode::Ccm) {
             out.extend_from_slice(&self.tag);
         }
         Ok(out)
@@ -169,7 +171,7 @@ impl Message {
             match self.mode {
                 Mode::PerMessage => (0..times).all(|_| self.message()),
                 Mode::Continued => (0..times).all(|_| self.packet()),
-                Mode::Aead | Mode::Ccm => (0..times).all(|_| self.aead()),
+                Mode::Aead | Mode::NoData | Mode::Ccm => (0..times).all(|_| self.aead()),
             }
         }
     }
@@ -213,10 +215,12 @@ impl Message {
             if self.mode == Mode::Ccm {
                 ok &= (f.EVP_CipherUpdate)(ctx, null_mut(), &mut n, null(), length) == 1;
             }
-            ok &= (f.EVP_CipherUpdate)(ctx, null_mut(), &mut n, AAD.as_ptr(), AAD.len() as c_int) == 1;
+            if self.mode != Mode::NoData {
+                ok &= (f.EVP_CipherUpdate)(ctx, null_mut(), &mut n, AAD.as_ptr(), AAD.len() as c_int) == 1;
+            }
             ok &= (f.EVP_CipherUpdate)(ctx, out, &mut n, input, length) == 1;
             // CCM authenticates in the update; a final after decryption is neither needed nor usual there.
-            if self.encrypt || self.mode == Mode::Aead {
+            if self.encrypt || self.mode != Mode::Ccm {
                 ok &= (f.EVP_CipherFinal_ex)(ctx, out.add(self.input.len()), &mut n) == 1;
             }
             if self.encrypt {

@@ -1,19 +1,21 @@
 //! PKCS #11 modules under load: what is done with one, and by how many threads.
 //!
 //! [`row`] names what is measured; [`token`] makes a token ready; [`Subject`] does it, in a process that has loaded the module.
+//! [`provider`] does the same through EVP, and [`load`] has the threads of both.
 
+pub mod load;
+pub mod provider;
 pub mod row;
 pub mod token;
 
 use crate::Error;
 use adjunct_pkcs11_client::sys::*;
 use adjunct_pkcs11_client::{Mechanism, Module, Rv, Session, Template};
+pub use load::Done;
+use load::{Thread, thread_time};
 use row::{By, Pair, Row, What};
-use rustix::time::{ClockId, clock_gettime};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Barrier, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use token::Token;
 
@@ -38,17 +40,6 @@ impl Why {
             _ => Why::Failed(text),
         }
     }
-}
-
-/// What a slice came to.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Done {
-    /// Operations of all threads.
-    pub operations: u64,
-    /// Wall time.
-    pub wall: Duration,
-    /// CPU time of the threads.
-    pub cpu: Duration,
 }
 
 /// The longest that the objects of a row may take to be made.
@@ -149,7 +140,7 @@ impl Subject {
         }
         let key = row.what.key().and_then(|name| self.keys.get(&name).copied());
         let work = Work { row, module: self.module, token: &self.token, key, objects: row.beside };
-        load(work, length)
+        load::load(row.threads.into(), length, |number| State::new(work, number))
     }
 }
 
@@ -186,11 +177,6 @@ pub fn start(path: &Path, slot: CK_SLOT_ID, objects: usize) -> Result<Done, Why>
 fn find(session: &Session<'_>, wanted: &Template, most: usize, there: usize) -> Result<(), Why> {
     let found = session.find_first(wanted, most).map_err(|e| Why::of("C_FindObjects", e))?;
     if found.len() == there { Ok(()) } else { Err(Why::Failed(format!("{} objects found", found.len()))) }
-}
-
-fn thread_time() -> Duration {
-    let now = clock_gettime(ClockId::ThreadCPUTime);
-    Duration::new(now.tv_sec as u64, now.tv_nsec as u32)
 }
 
 /// What object `number` of those that are looked for is called.
@@ -253,115 +239,53 @@ fn generate_pair(session: &Session<'_>, pair: Pair, stays: bool) -> Result<CK_OB
 fn make_key(session: &Session<'_>, what: What, own: bool) -> Result<CK_OBJECT_HANDLE, Why> {
     let template = match what {
         What::Sign(pair) => return generate_pair(session, pair, !own),
-        What::Gcm(_) => key_of(CKK_AES, [CKA_ENCRYPT, CKA_DECRYPT]),
+        What::Gcm(_) | What::Cbc(_) | What::Ctr(_) => key_of(CKK_AES, [CKA_ENCRYPT, CKA_DECRYPT]),
+        What::Cmac(_) => key_of(CKK_AES, [CKA_SIGN, CKA_VERIFY]),
         _ => key_of(CKK_GENERIC_SECRET, [CKA_SIGN, CKA_VERIFY]),
     };
     session.create(&template).map_err(|e| Why::of("C_CreateObject", e))
 }
 
-/// Runs `work` in its threads for so long, each with a session of its own.
-fn load(work: Work<'_>, length: Duration) -> Result<Done, Why> {
-    let threads = usize::from(work.row.threads);
-    let (barrier, stop, failed) = (&Barrier::new(threads + 1), &AtomicBool::new(false), &Mutex::new(None::<Why>));
-    let sums = &Sums {
-        epoch: Instant::now(),
-        operations: AtomicU64::new(0),
-        cpu: AtomicU64::new(0),
-        first: AtomicU64::new(u64::MAX),
-        last: AtomicU64::new(0),
-    };
-    // Held until all threads are there; then whether they are.
-    let begin = &Mutex::new(false);
-    std::thread::scope(|scope| {
-        let mut start = begin.lock().unwrap_or_else(PoisonError::into_inner);
-        for number in 0..threads {
-            let body = move || {
-                if !*begin.lock().unwrap_or_else(PoisonError::into_inner) {
-                    return;
-                }
-                if let Err(why) = one(work, number, barrier, stop, sums) {
-                    failed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(why);
-                }
-            };
-            let made = std::thread::Builder::new().stack_size(1 << 20).spawn_scoped(scope, body);
-            made.map_err(|e| Why::Failed(format!("no {threads} threads: {}", crate::cause(&e))))?;
-        }
-        *start = true;
-        drop(start);
-        // All have their sessions and keys.
-        barrier.wait();
-        std::thread::sleep(length);
-        stop.store(true, Ordering::Relaxed);
-        barrier.wait();
-        Ok(())
-    })?;
-    if let Some(why) = failed.lock().unwrap_or_else(PoisonError::into_inner).take() {
-        return Err(why);
-    }
-    let of = |sum: &AtomicU64| sum.load(Ordering::Relaxed);
-    let wall = Duration::from_nanos(of(&sums.last).saturating_sub(of(&sums.first)));
-    Ok(Done { operations: of(&sums.operations), wall, cpu: Duration::from_nanos(of(&sums.cpu)) })
+/// What a thread has.
+struct State<'a> {
+    work: Work<'a>,
+    session: Session<'a>,
+    key: Option<CK_OBJECT_HANDLE>,
+    buffers: Buffers,
 }
 
-/// What the threads of a slice come to. The time is from when the first begins to when the last ends: the thread that waits for them may
-/// get a CPU long after either.
-struct Sums {
-    epoch: Instant,
-    operations: AtomicU64,
-    cpu: AtomicU64,
-    first: AtomicU64,
-    last: AtomicU64,
-}
-
-/// One thread's share. It meets the others twice, whatever happens.
-fn one(work: Work<'_>, number: usize, barrier: &Barrier, stop: &AtomicBool, sums: &Sums) -> Result<(), Why> {
-    let ready = (|| {
-        let session = work.module.open_session(work.token.slot).map_err(|e| Why::of("C_OpenSession", e))?;
-        let key = if work.row.own_key { Some(make_key(&session, work.row.what, true)?) } else { work.key };
-        let mut state = State { number, out: vec![0; LONGEST + 64], data: vec![0x5a; LONGEST] };
-        // Once before it counts.
-        state.operation(work, &session, key)?;
-        Ok((session, key, state))
-    })();
-    barrier.wait();
-    let result = ready.and_then(|(session, key, mut state)| {
-        let now = || sums.epoch.elapsed().as_nanos() as u64;
-        sums.first.fetch_min(now(), Ordering::Relaxed);
-        let (start, mut count) = (thread_time(), 0);
-        let mut result = Ok(());
-        while result.is_ok() && !stop.load(Ordering::Relaxed) {
-            result = state.operation(work, &session, key);
-            count += 1;
-        }
-        sums.cpu.fetch_add((thread_time() - start).as_nanos() as u64, Ordering::Relaxed);
-        sums.operations.fetch_add(count, Ordering::Relaxed);
-        sums.last.fetch_max(now(), Ordering::Relaxed);
-        result.map(|()| session)
-    });
-    barrier.wait();
-    if let Ok(session) = result {
-        return session.close().map_err(|e| Why::of("C_CloseSession", e));
-    }
-    result.map(drop)
-}
-
-/// What a thread has besides.
-struct State {
+struct Buffers {
     number: usize,
     out: Vec<u8>,
     data: Vec<u8>,
 }
 
-impl State {
-    fn operation(&mut self, work: Work<'_>, session: &Session<'_>, key: Option<CK_OBJECT_HANDLE>) -> Result<(), Why> {
+impl<'a> State<'a> {
+    fn new(work: Work<'a>, number: usize) -> Result<State<'a>, Why> {
+        let session = work.module.open_session(work.token.slot).map_err(|e| Why::of("C_OpenSession", e))?;
+        let key = if work.row.own_key { Some(make_key(&session, work.row.what, true)?) } else { work.key };
+        let buffers = Buffers { number, out: vec![0; LONGEST + 64], data: vec![0x5a; LONGEST] };
+        Ok(State { work, session, key, buffers })
+    }
+}
+
+impl Thread for State<'_> {
+    fn operation(&mut self) -> Result<(), Why> {
+        let work = self.work;
         if work.row.new_session {
             let own = work.module.open_session(work.token.slot).map_err(|e| Why::of("C_OpenSession", e))?;
-            self.in_session(work, &own, key)?;
+            self.buffers.in_session(work, &own, self.key)?;
             return own.close().map_err(|e| Why::of("C_CloseSession", e));
         }
-        self.in_session(work, session, key)
+        self.buffers.in_session(work, &self.session, self.key)
     }
 
+    fn end(self) -> Result<(), Why> {
+        self.session.close().map_err(|e| Why::of("C_CloseSession", e))
+    }
+}
+
+impl Buffers {
     fn in_session(&mut self, work: Work<'_>, session: &Session<'_>, key: Option<CK_OBJECT_HANDLE>) -> Result<(), Why> {
         let (out, key) = (&mut self.out[..], key.unwrap_or(0));
         match work.row.what {
@@ -381,6 +305,18 @@ impl State {
                 iv[4..].copy_from_slice(&self.number.to_be_bytes());
                 let done = session.encrypt(Mechanism::Gcm { iv: &iv, aad: &[] }, key, &self.data[..size], out);
                 done.map(drop).map_err(|e| Why::of("C_Encrypt", e))
+            }
+            What::Cbc(size) => {
+                let done = session.encrypt(Mechanism::Iv(CKM_AES_CBC, &[7; 16]), key, &self.data[..size], out);
+                done.map(drop).map_err(|e| Why::of("C_Encrypt", e))
+            }
+            What::Ctr(size) => {
+                let done = session.encrypt(Mechanism::Ctr { block: [7; 16], bits: 128 }, key, &self.data[..size], out);
+                done.map(drop).map_err(|e| Why::of("C_Encrypt", e))
+            }
+            What::Cmac(size) => {
+                let made = session.sign(Mechanism::Plain(CKM_AES_CMAC), key, &self.data[..size], out);
+                made.map(drop).map_err(|e| Why::of("C_Sign", e))
             }
             What::Hmac(size) => {
                 let made = session.sign(Mechanism::Plain(CKM_SHA256_HMAC), key, &self.data[..size], out);

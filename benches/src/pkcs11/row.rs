@@ -31,6 +31,12 @@ pub enum What {
     Sign(Pair),
     /// C_EncryptInit and C_Encrypt with AES-256-GCM, of so many bytes.
     Gcm(usize),
+    /// The same with AES-256-CBC, without padding.
+    Cbc(usize),
+    /// The same with AES-256-CTR.
+    Ctr(usize),
+    /// C_SignInit and C_Sign with CMAC of AES-256.
+    Cmac(usize),
     /// C_SignInit and C_Sign with HMAC-SHA256.
     Hmac(usize),
     /// C_DigestInit and C_Digest.
@@ -63,7 +69,8 @@ impl What {
     pub fn key(self) -> Option<String> {
         match self {
             What::Sign(pair) => Some(format!("{pair:?}")),
-            What::Gcm(_) => Some("AES".to_owned()),
+            What::Gcm(_) | What::Cbc(_) | What::Ctr(_) => Some("AES".to_owned()),
+            What::Cmac(_) => Some("CMAC".to_owned()),
             What::Hmac(_) => Some("HMAC".to_owned()),
             _ => None,
         }
@@ -97,6 +104,9 @@ impl Row {
         let mut title = match self.what {
             What::Sign(key) => format!("{} sign", pair(key)),
             What::Gcm(size) => format!("AES-256-GCM {size}"),
+            What::Cbc(size) => format!("AES-256-CBC {size}"),
+            What::Ctr(size) => format!("AES-256-CTR {size}"),
+            What::Cmac(size) => format!("AES-256-CMAC {size}"),
             What::Hmac(size) => format!("HMAC-SHA256 {size}"),
             What::Sha256(size) => format!("SHA-256 {size}"),
             What::Random => "random 32".to_owned(),
@@ -144,6 +154,12 @@ impl Row {
             What::Sign(Ed25519),
             What::Gcm(64),
             What::Gcm(16384),
+            What::Cbc(64),
+            What::Cbc(16384),
+            What::Ctr(64),
+            What::Ctr(16384),
+            What::Cmac(64),
+            What::Cmac(16384),
             What::Hmac(64),
             What::Hmac(16384),
             What::Sha256(64),

@@ -56,6 +56,37 @@ fn a_row_has_every_module() {
 }
 
 #[test]
+fn the_provider_is_measured_beside_modules() {
+    let Some(module) = module() else { return };
+    let provider = module.with_file_name("libadjunct_openssl.so");
+    if !provider.is_file() {
+        eprintln!("SKIPPED: libadjunct_openssl.so is not built");
+        return;
+    }
+    let (module, provider) = (module.to_str().unwrap(), provider.to_str().unwrap());
+    let mut words = vec!["--module", module, "--provider", provider, "--seconds", "0.01", "--threads", "1,2"];
+    let filters = ["P-256 sign", "Ed25519 sign", "AES-256-G", "AES-256-C", "HMAC", "SHA-256 64", "random"];
+    words.extend(filters.iter().flat_map(|filter| ["--filter", filter]));
+    words.extend(["--json", "-"]);
+    let output = run(&words);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert!(report["provider"]["name"].as_str().unwrap().starts_with("adjunct's provider"));
+    let rows = report["rows"].as_array().unwrap();
+    assert!(rows.len() >= 30, "{}", rows.len());
+    for row in rows {
+        let name = row["row"].as_str().unwrap();
+        assert_eq!(row["modules"].as_array().unwrap().len(), 1);
+        // EVP has no such thing, or no context that could be kept.
+        if name.contains("random") || name.contains("new session") || name.contains("among") {
+            assert!(row["provider"]["trouble"].is_string() && row["of_provider"].is_null(), "{row}");
+        } else {
+            assert!(row["of_provider"].as_f64().unwrap() > 0.0, "{row}");
+        }
+    }
+}
+
+#[test]
 fn what_cannot_be_measured_is_one_line() {
     for (words, text) in [
         (&["--module", "/nowhere.so"][..], "nowhere.so"),

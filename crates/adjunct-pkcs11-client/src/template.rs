@@ -87,12 +87,7 @@ pub enum Mechanism<'a> {
     /// One without a parameter.
     Plain(CK_MECHANISM_TYPE),
     /// One whose parameter is an initialization vector.
-    Vector {
-        /// The mechanism.
-        kind: CK_MECHANISM_TYPE,
-        /// The initialization vector.
-        iv: &'a [u8],
-    },
+    Iv(CK_MECHANISM_TYPE, &'a [u8]),
     /// RSA's OAEP.
     Oaep {
         /// The mechanism of the label's digest.
@@ -101,6 +96,13 @@ pub enum Mechanism<'a> {
         mgf: CK_RSA_PKCS_MGF_TYPE,
         /// The label, where there is one.
         source: Option<&'a [u8]>,
+    },
+    /// AES-CTR, of whose block the last bits count.
+    Ctr {
+        /// The first block.
+        block: [u8; 16],
+        /// So many.
+        bits: u8,
     },
     /// AES-GCM with a tag of 16 bytes.
     Gcm {
@@ -118,12 +120,9 @@ impl Mechanism<'_> {
                 let mut mechanism = CK_MECHANISM { mechanism: kind, pParameter: null_mut(), ulParameterLen: 0 };
                 body(&raw mut mechanism)
             }
-            Mechanism::Vector { kind, iv } => {
-                let mut mechanism = CK_MECHANISM {
-                    mechanism: kind,
-                    pParameter: iv.as_ptr().cast_mut().cast::<c_void>(),
-                    ulParameterLen: length(iv),
-                };
+            Mechanism::Iv(kind, iv) => {
+                let pointer = iv.as_ptr().cast_mut().cast::<c_void>();
+                let mut mechanism = CK_MECHANISM { mechanism: kind, pParameter: pointer, ulParameterLen: length(iv) };
                 body(&raw mut mechanism)
             }
             Mechanism::Oaep { hash, mgf, source } => {
@@ -138,6 +137,15 @@ impl Mechanism<'_> {
                     mechanism: CKM_RSA_PKCS_OAEP,
                     pParameter: (&raw mut oaep).cast::<c_void>(),
                     ulParameterLen: size_of::<CK_RSA_PKCS_OAEP_PARAMS>() as CK_ULONG,
+                };
+                body(&raw mut mechanism)
+            }
+            Mechanism::Ctr { block, bits } => {
+                let mut counter = CK_AES_CTR_PARAMS { ulCounterBits: bits.into(), cb: block };
+                let mut mechanism = CK_MECHANISM {
+                    mechanism: CKM_AES_CTR,
+                    pParameter: (&raw mut counter).cast::<c_void>(),
+                    ulParameterLen: size_of::<CK_AES_CTR_PARAMS>() as CK_ULONG,
                 };
                 body(&raw mut mechanism)
             }

@@ -9,6 +9,7 @@ use crate::mechanism::{self, Mechanism};
 use crate::object::Held;
 use crate::operation::{Cipher, Signer, Verifier};
 use crate::rv::{Result, Rv, ensure, fail};
+use crate::session::Flag;
 use adjunct::InOut;
 use cryptoki_sys::*;
 use zeroize::Zeroizing;
@@ -36,7 +37,6 @@ struct Begun {
 pub struct Ciphering {
     mechanism: CK_MECHANISM_TYPE,
     kind: Kind,
-    key: Held,
     keyed: Keyed,
     encrypt: bool,
     generator: Generator,
@@ -48,8 +48,8 @@ impl Ciphering {
     /// `CKR_MECHANISM_INVALID`, `CKR_KEY_TYPE_INCONSISTENT`.
     pub fn new(mechanism: CK_MECHANISM_TYPE, key: Held, encrypt: bool) -> Result<Ciphering> {
         let kind = Kind::of(mechanism)?;
-        let keyed = Keyed::new(kind, &key)?;
-        Ok(Ciphering { mechanism, kind, key, keyed, encrypt, generator: Generator::default(), begun: None })
+        let keyed = Keyed::new(kind, key)?;
+        Ok(Ciphering { mechanism, kind, keyed, encrypt, generator: Generator::default(), begun: None })
     }
 
     /// The cipher, by which parameters are read.
@@ -92,7 +92,7 @@ impl Ciphering {
             Kind::Ccm => Params::Ccm { data: 0, nonce, aad, mac: tag as u64 },
             Kind::ChaChaPoly => Params::ChaChaPoly { nonce, aad },
         };
-        let cipher = aead::begin(Mechanism { kind: self.mechanism, params }, &self.key, self.encrypt)?;
+        let cipher = aead::begin(Mechanism { kind: self.mechanism, params }, self.keyed.key().clone(), self.encrypt)?;
         self.begun = Some(Begun { cipher, tag, taken: 0, given: 0 });
         Ok(())
     }
@@ -155,23 +155,25 @@ fn failed(error: Rv) -> Rv {
 pub struct Signing<O: ?Sized> {
     mechanism: Mechanism<'static>,
     key: Held,
-    make: fn(Mechanism<'_>, &Held) -> Result<Box<O>>,
+    make: fn(Mechanism<'_>, Held) -> Result<Box<O>>,
     /// The message in parts.
     begun: Option<Box<O>>,
     /// The user is to give the PIN once more first.
-    pub locked: bool,
+    pub locked: Flag,
 }
 
 impl<O: ?Sized> Signing<O> {
-    fn new(
-        mechanism: Mechanism<'_>,
-        key: Held,
-        make: fn(Mechanism<'_>, &Held) -> Result<Box<O>>,
-    ) -> Result<Signing<O>> {
+    fn new(mechanism: Mechanism<'_>, key: Held, make: fn(Mechanism<'_>, Held) -> Result<Box<O>>) -> Result<Signing<O>> {
         // What cannot be begun is said now.
-        make(mechanism, &key)?;
+        make(mechanism, key.clone())?;
         let params = mechanism.params.detached().ok_or(Rv(CKR_MECHANISM_PARAM_INVALID))?;
-        Ok(Signing { mechanism: Mechanism { kind: mechanism.kind, params }, key, make, begun: None, locked: false })
+        Ok(Signing {
+            mechanism: Mechanism { kind: mechanism.kind, params },
+            key,
+            make,
+            begun: None,
+            locked: Flag::of(false),
+        })
     }
 
     /// Begins a message in parts.
@@ -180,7 +182,7 @@ impl<O: ?Sized> Signing<O> {
     /// `CKR_OPERATION_ACTIVE` within another.
     pub fn begin(&mut self) -> Result {
         ensure(self.begun.is_none(), CKR_OPERATION_ACTIVE)?;
-        self.begun = Some((self.make)(self.mechanism, &self.key)?);
+        self.begun = Some((self.make)(self.mechanism, self.key.clone())?);
         Ok(())
     }
 
@@ -199,7 +201,7 @@ impl<O: ?Sized> Signing<O> {
     /// # Errors
     /// `CKR_OPERATION_ACTIVE` within a message in parts.
     pub fn once(&self) -> Result<Box<O>> {
-        if self.begun.is_some() { fail(CKR_OPERATION_ACTIVE) } else { (self.make)(self.mechanism, &self.key) }
+        if self.begun.is_some() { fail(CKR_OPERATION_ACTIVE) } else { (self.make)(self.mechanism, self.key.clone()) }
     }
 
     /// Whether no message is begun.

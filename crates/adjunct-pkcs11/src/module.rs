@@ -3,12 +3,11 @@
 use crate::handle::Handle;
 use crate::object::table::Table;
 use crate::rv::{Result, Rv, fail};
-use crate::session::{self, Session};
+use crate::session::{self, Using};
 use crate::state;
 use crate::store::config;
 use crate::token::Token;
 use adjunct::fork;
-use adjunct::slab::Entry;
 use cryptoki_sys::*;
 use std::ptr::null_mut;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, SeqCst};
@@ -150,7 +149,7 @@ impl Module {
     /// # Errors
     /// `CKR_SESSION_HANDLE_INVALID`.
     #[inline]
-    pub fn session(&'static self, handle: CK_SESSION_HANDLE) -> Result<Entry<Session>> {
+    pub fn session(&'static self, handle: CK_SESSION_HANDLE) -> Result<Using> {
         session::find(self, Handle::from(handle))
     }
 }

@@ -5,7 +5,7 @@ use crate::object::attributes::Attributes;
 use crate::object::complete::{self, Origin};
 use crate::object::{Held, Object, schema};
 use crate::rv::{Result, Rv, ensure};
-use crate::session::Session;
+use crate::session::{Active, Field, Session};
 use crate::store::Change;
 use crate::token::LoggedIn;
 use cryptoki_sys::*;
@@ -32,9 +32,36 @@ pub fn key(
     usage: CK_ATTRIBUTE_TYPE,
     mechanism: CK_MECHANISM_TYPE,
 ) -> Result<Held> {
+    key_unless(session, |_| false, handle, usage, mechanism)
+}
+
+/// A key for an operation that goes into a place of the session, which has to be empty.
+///
+/// # Errors
+/// `CKR_OPERATION_ACTIVE`, and those of [`key`].
+pub fn key_for<O>(
+    session: &Session,
+    field: Field<O>,
+    handle: CK_OBJECT_HANDLE,
+    usage: CK_ATTRIBUTE_TYPE,
+    mechanism: CK_MECHANISM_TYPE,
+) -> Result<Held> {
+    key_unless(session, |active| field(active).is_some(), handle, usage, mechanism)
+}
+
+fn key_unless(
+    session: &Session,
+    busy: impl FnOnce(&mut Active) -> bool,
+    handle: CK_OBJECT_HANDLE,
+    usage: CK_ATTRIBUTE_TYPE,
+    mechanism: CK_MECHANISM_TYPE,
+) -> Result<Held> {
     let token = &session.slot().token;
-    let object = session.keeps(handle.into(), || token.objects.find_one(handle.into()));
-    let object = object.map_err(|_| Rv(CKR_KEY_HANDLE_INVALID))?;
+    let object = session.keeps(handle.into(), busy, || token.objects.find_one(handle.into()));
+    let object = object.map_err(|error| match error.0 {
+        CKR_OPERATION_ACTIVE => error,
+        _ => Rv(CKR_KEY_HANDLE_INVALID),
+    })?;
     ensure(!object.is_private() || token.sees_private(), CKR_KEY_HANDLE_INVALID)?;
     ensure(object.key_type().is_some(), CKR_KEY_HANDLE_INVALID)?;
     object.permits(usage, mechanism)?;

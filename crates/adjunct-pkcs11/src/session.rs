@@ -11,7 +11,11 @@ use crate::operation::{Cipher, Digester, Signer, Verifier};
 use crate::rv::{Result, Rv, ensure, fail};
 use adjunct::lock::Lock;
 use adjunct::slab::{Entry, Slab};
+use adjunct::thread::AtEnd;
 use cryptoki_sys::*;
+use std::cell::Cell;
+use std::mem::ManuallyDrop;
+use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{Acquire, Release, SeqCst};
 use std::sync::atomic::{AtomicBool, AtomicU64, fence};
@@ -75,13 +79,30 @@ impl std::fmt::Debug for Active {
     }
 }
 
+/// A boolean in a word: what is moved in bytes with gaps between them is read before it has been written as a whole, which takes longer than all
+/// the rest of the move.
+#[derive(Debug, Clone, Copy)]
+pub struct Flag(usize);
+
+impl Flag {
+    /// That value.
+    pub fn of(value: bool) -> Flag {
+        Flag(value.into())
+    }
+
+    /// The value.
+    pub fn get(self) -> bool {
+        self.0 != 0
+    }
+}
+
 /// An operation, and what the interface knows of it.
 pub struct Running<O: ?Sized> {
     pub mechanism: CK_MECHANISM_TYPE,
     /// The user is to give the PIN once more first (CKA_ALWAYS_AUTHENTICATE).
-    pub locked: bool,
+    pub locked: Flag,
     /// Parts have come.
-    pub parts: bool,
+    pub parts: Flag,
     /// The result, where it did not fit into what the caller had for it.
     pub ready: Option<Zeroizing<Vec<u8>>>,
     /// None once the result is ready.
@@ -91,12 +112,13 @@ pub struct Running<O: ?Sized> {
 impl<O: ?Sized> Running<O> {
     /// One that begins.
     pub fn new(mechanism: CK_MECHANISM_TYPE, locked: bool, operation: Box<O>) -> Running<O> {
-        Running { mechanism, locked, parts: false, ready: None, operation: Some(operation) }
+        let (locked, parts) = (Flag::of(locked), Flag::of(false));
+        Running { mechanism, locked, parts, ready: None, operation: Some(operation) }
     }
 
     /// One that was saved.
     pub fn restored(mechanism: CK_MECHANISM_TYPE, parts: bool, operation: Box<O>) -> Running<O> {
-        Running { parts, ..Running::new(mechanism, false, operation) }
+        Running { parts: Flag::of(parts), ..Running::new(mechanism, false, operation) }
     }
 }
 
@@ -131,14 +153,81 @@ pub fn open(module: &'static Module, slot: &'static Slot, read_write: bool) -> R
     }
 }
 
+thread_local! {
+    /// What [`Last`] says. It has no destructor, which would ask for memory that may not be there.
+    static LAST: Last = const { Last { session: Cell::new(None), armed: Cell::new(false) } };
+}
+
+/// Gives up what an ending thread has in [`LAST`].
+static AT_END: AtEnd = AtEnd::new(|| {
+    LAST.with(|last| {
+        last.armed.set(false);
+        drop(last.take());
+    });
+});
+
+/// The session that a thread used last, of which it stays an owner: programs call again and again in the same one, and to become an owner and
+/// cease to be one are two writes to memory that other cores may have.
+struct Last {
+    session: Cell<Option<ManuallyDrop<Entry<Session>>>>,
+    /// Whether [`AT_END`] knows.
+    armed: Cell<bool>,
+}
+
+impl Last {
+    #[inline]
+    fn take(&self) -> Option<Entry<Session>> {
+        self.session.take().map(ManuallyDrop::into_inner)
+    }
+
+    #[inline]
+    fn put(&self, session: Entry<Session>) {
+        if !self.armed.get() {
+            self.armed.set(AT_END.arm());
+            if !self.armed.get() {
+                return;
+            }
+        }
+        drop(self.session.replace(Some(ManuallyDrop::new(session))).map(ManuallyDrop::into_inner));
+    }
+}
+
+/// A session in use by a call.
+#[derive(Debug)]
+pub struct Using(Option<Entry<Session>>);
+
+impl Deref for Using {
+    type Target = Session;
+
+    #[inline]
+    fn deref(&self) -> &Session {
+        // There from `find` until `drop`.
+        self.0.as_ref().expect("a session")
+    }
+}
+
+impl Drop for Using {
+    #[inline]
+    fn drop(&mut self) {
+        // Who closes a session first sees to it that no number finds it, and then takes away what runs in it: what this call has left there
+        // is taken away then, or goes with its last owner, here.
+        if let Some(session) = self.0.take().filter(|session| !session.is_retired()) {
+            LAST.with(|last| last.put(session));
+        }
+    }
+}
+
 /// A session of this module.
 ///
 /// # Errors
 /// `CKR_SESSION_HANDLE_INVALID`.
 #[inline]
-pub fn find(module: &'static Module, handle: Handle) -> Result<Entry<Session>> {
-    let session = handle.number().and_then(|number| SESSIONS.get(number));
-    session.filter(|session| session.module == module.number()).ok_or(Rv(CKR_SESSION_HANDLE_INVALID))
+pub fn find(module: &'static Module, handle: Handle) -> Result<Using> {
+    let last = LAST.with(Last::take);
+    let same = |session: &Entry<Session>| handle.number() == Some(session.number()) && !session.is_retired();
+    let session = last.filter(same).or_else(|| handle.number().and_then(|number| SESSIONS.get(number)));
+    let session = session.filter(|session| session.module == module.number());
+    session.map(|session| Using(Some(session))).ok_or(Rv(CKR_SESSION_HANDLE_INVALID))
 }
 
 /// Closes a session, with what runs in it and the objects that end with it. A call that is inside in another thread ends as it would.
@@ -146,11 +235,17 @@ pub fn find(module: &'static Module, handle: Handle) -> Result<Entry<Session>> {
 /// # Errors
 /// `CKR_SESSION_HANDLE_INVALID`.
 pub fn close(module: &'static Module, handle: Handle) -> Result {
+    // This thread may have it as its last.
+    drop(LAST.with(Last::take));
     let session = handle.number().and_then(|number| SESSIONS.retire(number)).ok_or(Rv(CKR_SESSION_HANDLE_INVALID))?;
     // One of a module that this process has not initialized can be used by nobody, and goes unseen.
     ensure(session.module == module.number(), CKR_SESSION_HANDLE_INVALID)?;
     session.end_objects();
     session.slot.token.closed(session.shard, session.read_write);
+    if !session.is_last() {
+        // A thread that used it stays its owner until it uses another: of what runs and what was kept there nothing is to be left.
+        session.empty();
+    }
     Ok(())
 }
 
@@ -211,22 +306,28 @@ impl Session {
         }
     }
 
-    /// A key that was used before, or that `find` gives. One that is used again and again is kept, so that its threads write to nothing that
-    /// they share.
+    /// A key that was used before, or that `find` gives, unless the session is `busy`. One that is used again and again is kept, so that
+    /// its threads write to nothing that they share.
     ///
     /// # Errors
-    /// Those of `find`.
-    pub fn keeps(&self, handle: Handle, find: impl FnOnce() -> Result<Found>) -> Result<Held> {
+    /// `CKR_OPERATION_ACTIVE`, and those of `find`.
+    pub fn keeps(
+        &self,
+        handle: Handle,
+        busy: impl FnOnce(&mut Active) -> bool,
+        find: impl FnOnce() -> Result<Found>,
+    ) -> Result<Held> {
         let (kept, again) = self.hold(|active| {
+            ensure(!busy(active), CKR_OPERATION_ACTIVE)?;
             let Some(used) = active.kept.iter_mut().find(|used| used.handle == handle.get()) else {
-                return (None, false);
+                return Ok::<_, Rv>((None, false));
             };
             if used.found.as_ref().is_some_and(|(found, _)| !found.is_current()) {
                 *used = Used::default();
-                return (None, false);
+                return Ok::<_, Rv>((None, false));
             }
-            (used.found.as_ref().map(|(_, object)| Held::Kept(object.clone())), true)
-        });
+            Ok((used.found.as_ref().map(|(_, object)| Held::Kept(object.clone())), true))
+        })?;
         if let Some(kept) = kept {
             return Ok(kept);
         }
@@ -251,8 +352,14 @@ impl Session {
         Ok(Held::Kept(object))
     }
 
+    /// Takes away what runs in it, and what it keeps.
+    fn empty(&self) {
+        let old = self.hold(std::mem::take);
+        drop(old);
+    }
+
     fn hold<R>(&self, body: impl FnOnce(&mut Active) -> R) -> R {
-        self.active.hold(|active, taken| {
+        self.active.hold_unnoted(|active, taken| {
             if taken.abandoned {
                 // A fork has caught it half changed, and that is not safe to drop.
                 std::mem::forget(std::mem::take(active));
@@ -284,6 +391,26 @@ impl Session {
             let place = field(active);
             ensure(place.is_none(), CKR_OPERATION_ACTIVE)?;
             *place = Some(operation);
+            Ok(())
+        })
+    }
+
+    /// Puts an operation there that begins with a message: as [`Session::begin`], made where it stays.
+    ///
+    /// # Errors
+    /// `CKR_OPERATION_ACTIVE` where one runs.
+    #[inline]
+    pub fn begin_running<O: ?Sized>(
+        &self,
+        field: Field<Running<O>>,
+        mechanism: CK_MECHANISM_TYPE,
+        locked: bool,
+        operation: Box<O>,
+    ) -> Result {
+        self.hold(|active| {
+            let place = field(active);
+            ensure(place.is_none(), CKR_OPERATION_ACTIVE)?;
+            *place = Some(Running::new(mechanism, locked, operation));
             Ok(())
         })
     }
@@ -320,7 +447,7 @@ impl Session {
         body: impl FnOnce(Running<O>) -> Left<O, R>,
     ) -> Result<R> {
         let running = self.take(field)?;
-        if running.locked {
+        if running.locked.get() {
             self.put(field, running);
             return fail(CKR_USER_NOT_LOGGED_IN);
         }

@@ -98,8 +98,8 @@ fn add<O: ?Sized>(
     state: impl FnOnce(&O) -> Option<Zeroizing<Vec<u8>>>,
 ) -> Result {
     let Ok(running) = session.take(field) else { return Ok(()) };
-    let saved = running.operation.as_deref().filter(|_| !running.locked).and_then(state);
-    let (mechanism, parts) = (running.mechanism, running.parts);
+    let saved = running.operation.as_deref().filter(|_| !running.locked.get()).and_then(state);
+    let (mechanism, parts) = (running.mechanism, running.parts.get());
     session.put(field, running);
     let saved = saved.ok_or(Rv(CKR_STATE_UNSAVEABLE))?;
     let mut more = Zeroizing::new(Vec::new());
@@ -182,11 +182,11 @@ pub fn restore(
         match kind {
             DIGEST => made.digest = Some(Running::restored(mechanism, parts, digest::restore(mechanism, state)?)),
             SIGN => {
-                let signer = mac::restore_signer(mechanism, &key(CKA_SIGN, mechanism)?, state)?;
+                let signer = mac::restore_signer(mechanism, key(CKA_SIGN, mechanism)?, state)?;
                 made.sign = Some(Running::restored(mechanism, parts, signer));
             }
             VERIFY => {
-                let verifier = mac::restore_verifier(mechanism, &key(CKA_VERIFY, mechanism)?, state)?;
+                let verifier = mac::restore_verifier(mechanism, key(CKA_VERIFY, mechanism)?, state)?;
                 made.verify = Some(Running::restored(mechanism, parts, verifier));
             }
             _ => return fail(CKR_SAVED_STATE_INVALID),

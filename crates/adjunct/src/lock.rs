@@ -9,7 +9,7 @@
 use crate::fork::generation;
 use std::cell::UnsafeCell;
 use std::sync::atomic::AtomicU32;
-use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+use std::sync::atomic::Ordering::{Relaxed, Release, SeqCst};
 
 /// A value that one thread at a time has.
 #[derive(Debug)]
@@ -46,13 +46,24 @@ impl<T> Lock<T> {
         let generation = generation();
         loop {
             if let Some(taken) = self.take(generation) {
-                return self.run(taken, body);
+                return self.run::<true, R>(taken, body);
             }
             std::thread::yield_now();
         }
     }
 
-    /// The same, or `None` where somebody had it at each of so many tries.
+    /// The same, for a lock that nobody only tries and that nothing is noted beside: leaving it is then a plain store.
+    pub fn hold_unnoted<R>(&self, body: impl FnOnce(&mut T, Taken) -> R) -> R {
+        let generation = generation();
+        loop {
+            if let Some(taken) = self.take(generation) {
+                return self.run::<false, R>(taken, body);
+            }
+            std::thread::yield_now();
+        }
+    }
+
+    /// As [`Lock::hold`], or `None` where somebody had it at each of so many tries.
     pub fn try_hold<R>(&self, tries: usize, body: impl FnOnce(&mut T, Taken) -> R) -> Option<R> {
         let generation = generation();
         for i in 0..tries {
@@ -60,7 +71,7 @@ impl<T> Lock<T> {
                 std::thread::yield_now();
             }
             if let Some(taken) = self.take(generation) {
-                return Some(self.run(taken, body));
+                return Some(self.run::<true, R>(taken, body));
             }
         }
         None
@@ -78,14 +89,15 @@ impl<T> Lock<T> {
         taken.then_some(Taken { generation, abandoned: holder != 0 })
     }
 
-    fn run<R>(&self, taken: Taken, body: impl FnOnce(&mut T, Taken) -> R) -> R {
-        struct Release<'a>(&'a AtomicU32);
-        impl Drop for Release<'_> {
+    #[inline]
+    fn run<const NOTED: bool, R>(&self, taken: Taken, body: impl FnOnce(&mut T, Taken) -> R) -> R {
+        struct Leave<'a, const NOTED: bool>(&'a AtomicU32);
+        impl<const NOTED: bool> Drop for Leave<'_, NOTED> {
             fn drop(&mut self) {
-                self.0.store(0, SeqCst);
+                self.0.store(0, if NOTED { SeqCst } else { Release });
             }
         }
-        let _release = Release(&self.holder);
+        let _leave = Leave::<NOTED>(&self.holder);
         // SAFETY: `holder` says that this thread has it.
         body(unsafe { &mut *self.value.get() }, taken)
     }
@@ -106,7 +118,8 @@ mod tests {
         let lock = &Lock::new(0u64);
         std::thread::scope(|scope| {
             for _ in 0..8 {
-                scope.spawn(|| (0..2000).for_each(|_| lock.hold(|value, _| *value += 1)));
+                scope.spawn(|| (0..1000).for_each(|_| lock.hold(|value, _| *value += 1)));
+                scope.spawn(|| (0..1000).for_each(|_| lock.hold_unnoted(|value, _| *value += 1)));
             }
         });
         assert_eq!(lock.hold(|value, taken| (*value, taken.abandoned)), (16000, false));

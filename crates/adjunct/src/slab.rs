@@ -79,6 +79,9 @@ struct Place<T> {
     word: AtomicU64,
     /// In a list: the number of the next, plus 1.
     next: AtomicU32,
+    /// Its own number and its slab, from its first use on: so an owner is one pointer.
+    number: AtomicU32,
+    slab: AtomicPtr<Slab<T>>,
     value: UnsafeCell<MaybeUninit<T>>,
 }
 
@@ -87,9 +90,7 @@ unsafe impl<T: Send + Sync> Sync for Slab<T> {}
 
 /// An owner of a value. A clone is one more; the value is dropped with the last.
 pub struct Entry<T: 'static> {
-    slab: &'static Slab<T>,
     place: &'static Place<T>,
-    number: u32,
 }
 
 // SAFETY: as for Arc: any thread may share the value, and may be the one that drops it.
@@ -130,6 +131,7 @@ impl<T> Slab<T> {
     }
 
     /// The piece that a place is in, and where.
+    #[inline]
     const fn position(number: u32) -> (usize, usize) {
         let at = number as usize + FIRST;
         let piece = (at / FIRST).ilog2() as usize;
@@ -137,6 +139,7 @@ impl<T> Slab<T> {
     }
 
     /// A place that somebody has taken before.
+    #[inline]
     fn place(&self, number: u32) -> Option<&Place<T>> {
         let (piece, at) = Slab::<T>::position(number);
         let first = self.pieces.get(piece)?.load(Acquire);
@@ -208,9 +211,11 @@ impl<T> Slab<T> {
         let (number, place) = self.take()?;
         // SAFETY: a place that was free is this thread's alone, and nothing is in it.
         unsafe { (*place.value.get()).write(value) };
+        place.number.store(number, Relaxed);
+        place.slab.store(std::ptr::from_ref(self).cast_mut(), Relaxed);
         let generation = (place.word.load(Relaxed) >> 32).max(1);
         place.word.store(generation << 32 | 1, Release);
-        Ok(Entry { slab: self, place, number })
+        Ok(Entry { place })
     }
 
     /// The value of a number, one owner more; `None` where it is gone or never was.
@@ -221,10 +226,11 @@ impl<T> Slab<T> {
             (found && word & OWNERS != 0 && word & OWNERS != OWNERS).then_some(word + 1)
         };
         place.word.fetch_update(Acquire, Relaxed, owned).ok()?;
-        Some(Entry { slab: self, place, number: number.place() })
+        Some(Entry { place })
     }
 
     /// Whether a number names a value. Nothing is written for it, so that threads that ask for one number do not hinder each other.
+    #[inline]
     pub fn has(&'static self, number: Number) -> bool {
         let word = self.place(number.place()).map_or(0, |place| place.word.load(Acquire));
         word >> 32 == u64::from(number.generation()) && word & RETIRED == 0 && word & OWNERS != 0
@@ -245,7 +251,7 @@ impl<T> Slab<T> {
             found.then_some(word | RETIRED)
         };
         place.word.fetch_update(Acquire, Relaxed, retired).ok()?;
-        Some(Entry { slab: self, place, number: number.place() })
+        Some(Entry { place })
     }
 
     /// Calls `body` with each value that a number finds. Those that come meanwhile may be missed.
@@ -286,9 +292,22 @@ unsafe fn forget<T>(memory: *mut Place<T>, places: usize) {
 }
 
 impl<T> Entry<T> {
+    /// Whether no number finds the value any more ([`Slab::retire`]).
+    #[inline]
+    pub fn is_retired(&self) -> bool {
+        self.place.word.load(Acquire) & RETIRED != 0
+    }
+
+    /// Whether this is the only owner of a value that no number finds any more: so it stays.
+    pub fn is_last(&self) -> bool {
+        let word = self.place.word.load(Acquire);
+        word & RETIRED != 0 && word & OWNERS == 1
+    }
+
     /// Its number, as long as it has an owner.
+    #[inline]
     pub fn number(&self) -> Number {
-        Number::new((self.place.word.load(Relaxed) >> 32) as u32, self.number)
+        Number::new((self.place.word.load(Relaxed) >> 32) as u32, self.place.number.load(Relaxed))
     }
 }
 
@@ -296,7 +315,7 @@ impl<T> Clone for Entry<T> {
     fn clone(&self) -> Entry<T> {
         // Owners are as many as there is memory for: the count does not run over. They would have to be forgotten, by the billion.
         self.place.word.fetch_add(1, Relaxed);
-        Entry { slab: self.slab, place: self.place, number: self.number }
+        Entry { place: self.place }
     }
 }
 
@@ -321,7 +340,9 @@ impl<T> Drop for Entry<T> {
         unsafe { (*self.place.value.get()).assume_init_drop() };
         let next = ((before >> 32) as u32).wrapping_add(1).max(1);
         self.place.word.store(u64::from(next) << 32, Relaxed);
-        self.slab.push(self.place, self.number);
+        // SAFETY: `insert` has put it there, before there was an owner: a static.
+        let slab = unsafe { &*self.place.slab.load(Relaxed) };
+        slab.push(self.place, self.place.number.load(Relaxed));
     }
 }
 
@@ -366,7 +387,10 @@ mod tests {
         SLAB.each(|entry| sum += *entry);
         assert_eq!(sum, (0..100).sum::<u32>());
         let held = SLAB.get(numbers[7]).unwrap();
-        assert_eq!(*SLAB.retire(numbers[7]).unwrap(), 7);
+        let retired = SLAB.retire(numbers[7]).unwrap();
+        assert!(*retired == 7 && retired.is_retired() && !retired.is_last());
+        drop(retired);
+        assert!(held.is_last() && !SLAB.get(numbers[8]).unwrap().is_last());
         assert!(SLAB.retire(numbers[7]).is_none() && SLAB.get(numbers[7]).is_none());
         assert!(!SLAB.has(numbers[7]) && SLAB.has(numbers[8]));
         assert_eq!((*held, held.number()), (7, numbers[7]));

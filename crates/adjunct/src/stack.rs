@@ -3,6 +3,8 @@
 //! Fibers of a program have little: those of OpenSSL's asynchronous jobs 32 KB, without a guard page. Whoever knows of such fibers installs
 //! a function that runs what it is given elsewhere.
 
+pub mod own;
+
 use std::sync::OnceLock;
 
 /// Runs its argument once, where there is room; false, without having run it, where there is none. What is run does not leave the fiber
@@ -22,4 +24,33 @@ pub(crate) fn with_room<T>(body: impl FnOnce() -> T) -> Option<T> {
     let (mut body, mut done) = (Some(body), None);
     run(&mut || done = body.take().map(|body| body()));
     done
+}
+
+/// Runs `body`, which needs more stack than threads of some programs have left, on a stack of its own; on the caller's where there is no
+/// memory for one, and on targets that cannot switch.
+pub(crate) fn on_own<T>(body: impl FnOnce() -> T) -> Option<T> {
+    /// Apart, so that what `body` needs is not had by who calls it.
+    #[inline(never)]
+    fn here(body: &mut dyn FnMut()) {
+        body();
+    }
+    let (mut body, mut done) = (Some(body), None);
+    let mut call = || done = body.take().map(|body| body());
+    if !own::SWITCHES || !own::run(&mut call) {
+        here(&mut call);
+    }
+    done
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn what_needs_much_stack_has_it_in_a_small_thread() {
+        let thread = std::thread::Builder::new().stack_size(64 << 10).spawn(|| {
+            let sum = |_| std::hint::black_box([1u8; 300_000]).iter().map(|byte| usize::from(*byte)).sum::<usize>();
+            (0..3).filter_map(|round| super::on_own(|| sum(round))).collect::<Vec<_>>()
+        });
+        let expected = if super::own::SWITCHES { vec![300_000; 3] } else { return };
+        assert_eq!(thread.unwrap().join().unwrap(), expected);
+    }
 }

@@ -71,6 +71,34 @@ impl Key {
     }
 }
 
+/// A function that is called when a thread ends that has asked for it, after the destructors of `std::thread_local!`.
+#[derive(Debug)]
+pub struct AtEnd {
+    key: Key,
+    function: fn(),
+}
+
+impl AtEnd {
+    /// Made once for each function, as a static.
+    pub const fn new(function: fn()) -> AtEnd {
+        AtEnd { key: Key::new(AtEnd::ended), function }
+    }
+
+    /// Has it called when the calling thread ends, once; false where the C library has no key or no memory.
+    #[must_use]
+    pub fn arm(&'static self) -> bool {
+        // SAFETY: what `ended` takes.
+        unsafe { self.key.set(std::ptr::from_ref(self).cast_mut().cast()) }
+    }
+
+    unsafe extern "C" fn ended(this: *mut c_void) {
+        // SAFETY: what `arm` has set: a static.
+        let function = unsafe { (*this.cast::<AtEnd>()).function };
+        // Nothing unwinds into the C library.
+        let _ = std::panic::catch_unwind(function);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -101,5 +129,16 @@ mod tests {
             std::thread::yield_now();
         }
         assert!(KEY.get().is_null() && ENDED.load(Acquire) == 36);
+    }
+
+    #[test]
+    fn a_function_is_called_at_the_end_of_threads_that_ask() {
+        static ENDED: AtomicU32 = AtomicU32::new(0);
+        static AT_END: AtEnd = AtEnd::new(|| _ = ENDED.fetch_add(1, AcqRel));
+        for (ask, expected) in [(false, 0), (true, 1), (true, 2)] {
+            let thread = std::thread::spawn(move || !ask || (AT_END.arm() && AT_END.arm()));
+            assert!(thread.join().unwrap());
+            assert_eq!(ENDED.load(Acquire), expected);
+        }
     }
 }

@@ -7,8 +7,9 @@ use adjunct::adapter::cpu::awslc::cipher_des::Des;
 use adjunct::adapter::cpu::awslc::cipher_gcm::Gcm;
 use adjunct::adapter::cpu::awslc::cipher_gcm_part::{self, State};
 use adjunct::adapter::cpu::awslc::cipher_xts::Xts;
+use adjunct::adapter::cpu::awslc::cmac::{BlockCipher, Cmac, CmacMessage};
 use adjunct::adapter::cpu::awslc::digest::SHA256;
-use adjunct::adapter::cpu::awslc::mac::{BlockCipher, Cmac, Hmac};
+use adjunct::adapter::cpu::awslc::mac::Hmac;
 use adjunct::adapter::cpu::awslc::rsa::{Crt, Numbers};
 use adjunct::adapter::cpu::awslc::rsa_any;
 use adjunct::adapter::cpu::curve::Curve;
@@ -45,7 +46,7 @@ fn ciphers() {
 
 #[test]
 fn macs_and_random() {
-    closed((Hmac::new(&SHA256, &KEY).unwrap(), Cmac::new(BlockCipher::Aes(32), &KEY).unwrap()));
+    closed((Hmac::new(&SHA256, &KEY).unwrap(), Cmac::new(BlockCipher::Aes(32), &KEY).unwrap(), CmacMessage::default()));
     closed((drbg::State::new(&[&KEY]), Nonces::new(Curve::P256, &KEY).unwrap()));
 }
 

@@ -205,7 +205,7 @@ impl Wrapping {
                 mgf: DIGESTS[self.mgf].2,
                 source: self.source.as_deref(),
             },
-            (_, Some(iv)) => client::Mechanism::Vector { kind, iv },
+            (_, Some(iv)) => client::Mechanism::Iv(kind, iv),
             (_, None) => client::Mechanism::Plain(kind),
         }
     }

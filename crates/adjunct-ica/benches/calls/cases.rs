@@ -10,8 +10,8 @@ use adjunct::adapter::cpu::awslc::cipher_des::Des;
 use adjunct::adapter::cpu::awslc::cipher_gcm::Gcm;
 use adjunct::adapter::cpu::awslc::cipher_gcm_part::{self, State};
 use adjunct::adapter::cpu::awslc::cipher_xts::Xts;
+use adjunct::adapter::cpu::awslc::cmac::{BlockCipher, Cmac};
 use adjunct::adapter::cpu::awslc::digest::{self, Digest, Method};
-use adjunct::adapter::cpu::awslc::mac::{BlockCipher, Cmac};
 use std::ffi::{c_uint, c_ulong, c_void};
 use std::ptr::null;
 

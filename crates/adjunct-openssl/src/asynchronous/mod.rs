@@ -3,19 +3,19 @@
 //! Such a server has one thread for many connections, so that its operations could never meet in a batch. In a job they
 //! do: the operation queues its request and pauses the job, the loop goes on to the next connection, whose operation does
 //! the same, and the batch runs when eight wait or when the loop has come round without anything new. What decides when is
-//! [`adjunct::adapter::lanes::pause`]; here is how: `wait` wakes the loop, and `stack` has room for a batch, which the fiber of a job
-//! has not.
+//! [`adjunct::adapter::lanes::pause`]; here is how: `wait` wakes the loop, and a stack of the core's own has room for a batch, which the
+//! fiber of a job has not.
 
-mod stack;
 mod wait;
 
 use crate::abi::core::Core;
 use adjunct::ops::batches::{self, Held, Pause};
+use adjunct::stack::own;
 use adjunct_ossl::jobs;
 
 /// Prepares for jobs of the libcrypto behind `core`; to be called when the module is loaded.
 pub fn prepare(core: &Core) {
-    if stack::SWITCHES {
+    if own::SWITCHES {
         if let Some(libcrypto) = core.libcrypto() {
             jobs::find(libcrypto);
         }
@@ -50,7 +50,7 @@ impl Pause for Jobs {
 /// Runs `body` on this stack, or, in a job's fiber, on a larger one; see [`adjunct::stack`].
 fn with_room(body: &mut dyn FnMut()) -> bool {
     if jobs::current().is_some() {
-        return stack::run(body);
+        return own::run(body);
     }
     body();
     true

@@ -8,7 +8,7 @@ use crate::messages::copied;
 use crate::objects;
 use crate::operation::Cipher;
 use crate::rv::{Result, ensure, fail};
-use crate::session::{Active, Field, Running, Session};
+use crate::session::{Active, Field, Flag, Running, Session};
 use crate::uses;
 use cryptoki_sys::*;
 use zeroize::Zeroizing;
@@ -30,21 +30,20 @@ unsafe fn begin(session: &Session, pointer: *mut CK_MECHANISM, key: CK_OBJECT_HA
         session.cancel(field);
         return Ok(());
     }
-    ensure(!session.runs(field), CKR_OPERATION_ACTIVE)?;
     // SAFETY: as the caller says.
     let mechanism = unsafe { mechanism(pointer)? };
-    let object = objects::key(session, key, usage, mechanism.kind)?;
-    let operation = cipher::begin(mechanism, &object, encrypt)?;
-    let locked = !encrypt && object.attributes.is(CKA_ALWAYS_AUTHENTICATE);
-    session.begin(field, Running::new(mechanism.kind, locked, operation))?;
-    uses::count(session, mechanism.kind, object.strength());
+    let object = objects::key_for(session, field, key, usage, mechanism.kind)?;
+    let (locked, strength) = (!encrypt && object.wants_the_pin(), object.strength());
+    let operation = cipher::begin(mechanism, object, encrypt)?;
+    session.begin_running(field, mechanism.kind, locked, operation)?;
+    uses::count(session, mechanism.kind, strength);
     Ok(())
 }
 
 /// Ends a message into `out`, of `data` more.
 fn end(session: &Session, field: Field<Ciphering>, data: Option<&[u8]>, out: &mut Out<'_>) -> Result {
     session.work(field, |mut running: Ciphering| {
-        if data.is_some() && running.parts {
+        if data.is_some() && running.parts.get() {
             return (Some(running), fail(CKR_OPERATION_ACTIVE));
         }
         let (needed, exact) = match running.operation.as_deref_mut() {
@@ -97,7 +96,7 @@ fn update(
         match result {
             Ok(length) => {
                 out.wrote(length);
-                running.parts = true;
+                running.parts = Flag::of(true);
                 (Some(running), Ok(()))
             }
             Err(error) => (None, Err(error)),

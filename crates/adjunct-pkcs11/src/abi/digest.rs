@@ -7,7 +7,7 @@ use crate::mechanism::digest;
 use crate::objects;
 use crate::operation::Digester;
 use crate::rv::{Result, ensure};
-use crate::session::{Active, Running, Session};
+use crate::session::{Active, Flag, Running, Session};
 use crate::uses;
 use adjunct::counters::Strength;
 use adjunct::ops::random::Generator;
@@ -22,7 +22,7 @@ fn field(active: &mut Active) -> &mut Option<Hash> {
 /// Ends a hash into `out`, of `data` more.
 fn end(session: &Session, data: Option<&[u8]>, out: &mut Out<'_>) -> Result {
     session.work(field, |mut running: Hash| {
-        if data.is_some() && running.parts {
+        if data.is_some() && running.parts.get() {
             return (Some(running), Err(crate::rv::Rv(CKR_OPERATION_ACTIVE)));
         }
         let Some(operation) = running.operation.as_mut() else { return (None, Ok(())) };
@@ -45,7 +45,7 @@ calls! {
         }
         ensure(!session.runs(field), CKR_OPERATION_ACTIVE)?;
         let mechanism = mechanism(pMechanism)?;
-        session.begin(field, Running::new(mechanism.kind, false, digest::begin(mechanism)?))?;
+        session.begin_running(field, mechanism.kind, false, digest::begin(mechanism)?)?;
         uses::count(&session, mechanism.kind, Strength::None);
         Ok(())
     }
@@ -104,7 +104,7 @@ calls! {
 /// Takes a part of what is hashed.
 pub fn update(session: &Session, part: &[u8]) -> Result {
     session.work(field, |mut running: Hash| {
-        running.parts = true;
+        running.parts = Flag::of(true);
         match running.operation() {
             Ok(operation) => {
                 operation.update(part);

@@ -8,7 +8,7 @@ use crate::messages::{Ciphering, Parameter, Signing, copied};
 use crate::objects;
 use crate::operation::{Signer, Verifier};
 use crate::rv::{Result, Rv, ensure};
-use crate::session::{Active, Field, Session};
+use crate::session::{Active, Field, Flag, Session};
 use crate::uses;
 use cryptoki_sys::*;
 use std::ffi::c_void;
@@ -301,10 +301,10 @@ calls! {
         ensure(!session.runs(signs), CKR_OPERATION_ACTIVE)?;
         let mechanism = mechanism(pMechanism)?;
         let object = objects::key(&session, hKey, CKA_SIGN, mechanism.kind)?;
-        let locked = object.attributes.is(CKA_ALWAYS_AUTHENTICATE);
+        let locked = object.wants_the_pin();
         let strength = object.strength();
         let mut messages = Signing::signs(mechanism, object)?;
-        messages.locked = locked;
+        messages.locked = Flag::of(locked);
         session.begin(signs, Box::new(messages))?;
         uses::count(&session, mechanism.kind, strength);
         Ok(())
@@ -324,7 +324,7 @@ calls! {
         no_parameter((pParameter, ulParameterLen))?;
         let (data, mut out) = (slice(pData, ulDataLen)?, Out::new(pSignature, pulSignatureLen)?);
         work(&session, signs, |messages| {
-            ensure(!messages.locked, CKR_USER_NOT_LOGGED_IN)?;
+            ensure(!messages.locked.get(), CKR_USER_NOT_LOGGED_IN)?;
             sign(messages.once()?, data, &mut out).1
         })
     }
@@ -334,7 +334,7 @@ calls! {
         let session = module::<FORK_SAFE>()?.session(hSession)?;
         no_parameter((pParameter, ulParameterLen))?;
         work(&session, signs, |messages| {
-            ensure(!messages.locked, CKR_USER_NOT_LOGGED_IN)?;
+            ensure(!messages.locked.get(), CKR_USER_NOT_LOGGED_IN)?;
             messages.begin()
         })
     }

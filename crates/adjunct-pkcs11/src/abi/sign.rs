@@ -7,7 +7,7 @@ use crate::mechanism::{self, Mechanism};
 use crate::objects;
 use crate::operation::{Cipher, Signer, Verifier};
 use crate::rv::{Result, ensure, fail};
-use crate::session::{Active, Field, Running, Session};
+use crate::session::{Active, Field, Flag, Running, Session};
 use crate::uses;
 use cryptoki_sys::*;
 
@@ -33,29 +33,28 @@ fn verify_recovers(active: &mut Active) -> &mut Option<Opening> {
 
 /// Begins a signature with a key.
 fn begin_sign(session: &Session, mechanism: Mechanism<'_>, key: CK_OBJECT_HANDLE) -> Result {
-    ensure(!session.runs(signs), CKR_OPERATION_ACTIVE)?;
-    let object = objects::key(session, key, CKA_SIGN, mechanism.kind)?;
-    let signer = mechanism::signer(mechanism, &object)?;
-    let locked = object.attributes.is(CKA_ALWAYS_AUTHENTICATE);
-    session.begin(signs, Running::new(mechanism.kind, locked, signer))?;
-    uses::count(session, mechanism.kind, object.strength());
+    let object = objects::key_for(session, signs, key, CKA_SIGN, mechanism.kind)?;
+    let (locked, strength) = (object.wants_the_pin(), object.strength());
+    let signer = mechanism::signer(mechanism, object)?;
+    session.begin_running(signs, mechanism.kind, locked, signer)?;
+    uses::count(session, mechanism.kind, strength);
     Ok(())
 }
 
 /// Begins the check of a signature with a key.
 fn begin_verify(session: &Session, mechanism: Mechanism<'_>, key: CK_OBJECT_HANDLE) -> Result {
-    ensure(!session.runs(verifies), CKR_OPERATION_ACTIVE)?;
-    let object = objects::key(session, key, CKA_VERIFY, mechanism.kind)?;
-    let verifier = mechanism::verifier(mechanism, &object)?;
-    session.begin(verifies, Running::new(mechanism.kind, false, verifier))?;
-    uses::count(session, mechanism.kind, object.strength());
+    let object = objects::key_for(session, verifies, key, CKA_VERIFY, mechanism.kind)?;
+    let strength = object.strength();
+    let verifier = mechanism::verifier(mechanism, object)?;
+    session.begin_running(verifies, mechanism.kind, false, verifier)?;
+    uses::count(session, mechanism.kind, strength);
     Ok(())
 }
 
 /// Ends a signature into `out`, of `data` more.
 fn end_sign(session: &Session, field: Field<Signing>, data: Option<&[u8]>, out: &mut Out<'_>) -> Result {
     session.work(field, |mut running: Signing| {
-        if data.is_some() && running.parts {
+        if data.is_some() && running.parts.get() {
             return (Some(running), fail(CKR_OPERATION_ACTIVE));
         }
         let Some(operation) = running.operation.as_mut() else { return (None, fail(CKR_FUNCTION_FAILED)) };
@@ -70,7 +69,7 @@ fn end_sign(session: &Session, field: Field<Signing>, data: Option<&[u8]>, out: 
 /// Takes a part of what is signed.
 pub fn update_sign(session: &Session, part: &[u8]) -> Result {
     session.work(signs, |mut running: Signing| {
-        running.parts = true;
+        running.parts = Flag::of(true);
         match running.operation().and_then(|operation| operation.update(part)) {
             Ok(()) => (Some(running), Ok(())),
             Err(error) => (None, Err(error)),
@@ -81,7 +80,7 @@ pub fn update_sign(session: &Session, part: &[u8]) -> Result {
 /// Takes a part of what was signed.
 pub fn update_verify(session: &Session, part: &[u8]) -> Result {
     session.work(verifies, |mut running: Verifying| {
-        running.parts = true;
+        running.parts = Flag::of(true);
         match running.operation().and_then(|operation| operation.update(part)) {
             Ok(()) => (Some(running), Ok(())),
             Err(error) => (None, Err(error)),
@@ -92,7 +91,7 @@ pub fn update_verify(session: &Session, part: &[u8]) -> Result {
 /// Ends the check of a signature, of `data` more.
 fn end_verify(session: &Session, data: Option<&[u8]>, signature: &[u8]) -> Result {
     session.work(verifies, |running: Verifying| {
-        if data.is_some() && running.parts {
+        if data.is_some() && running.parts.get() {
             return (Some(running), fail(CKR_OPERATION_ACTIVE));
         }
         let Some(mut operation) = running.operation else { return (None, fail(CKR_FUNCTION_FAILED)) };
@@ -165,8 +164,8 @@ calls! {
         let mechanism = params::mechanism(pMechanism)?;
         let object = objects::key(&session, hKey, CKA_SIGN_RECOVER, mechanism.kind)?;
         let signer = mechanism::recover::signer(mechanism, &object)?;
-        let locked = object.attributes.is(CKA_ALWAYS_AUTHENTICATE);
-        session.begin(sign_recovers, Running::new(mechanism.kind, locked, signer))?;
+        let locked = object.wants_the_pin();
+        session.begin_running(sign_recovers, mechanism.kind, locked, signer)?;
         uses::count(&session, mechanism.kind, object.strength());
         Ok(())
     }
@@ -232,7 +231,7 @@ calls! {
         let mechanism = params::mechanism(pMechanism)?;
         let object = objects::key(&session, hKey, CKA_VERIFY_RECOVER, mechanism.kind)?;
         let opener = mechanism::recover::opener(mechanism, object.key()?)?;
-        session.begin(verify_recovers, Running::new(mechanism.kind, false, opener))?;
+        session.begin_running(verify_recovers, mechanism.kind, false, opener)?;
         uses::count(&session, mechanism.kind, object.strength());
         Ok(())
     }

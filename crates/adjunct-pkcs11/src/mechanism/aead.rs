@@ -7,6 +7,7 @@ use super::Mechanism;
 use super::common::{keep, secret};
 use super::params::Params;
 use crate::object::Held;
+use crate::object::prepared::Prepared;
 use crate::operation::Cipher;
 use crate::rv::{Result, Rv, ensure, fail, key_size};
 use adjunct::InOut;
@@ -58,18 +59,35 @@ impl Kind {
 
 /// A cipher with a key.
 #[derive(Debug, Clone)]
-pub struct Keyed {
-    kind: Kind,
-    key: Held,
+pub enum Keyed {
+    Gcm(Prepared<gcm_parts::Key>),
+    Ccm(Prepared<Ccm>),
+    /// It has nothing to prepare.
+    ChaChaPoly(Held),
 }
 
 impl Keyed {
     /// # Errors
-    /// `CKR_KEY_TYPE_INCONSISTENT`.
-    pub fn new(kind: Kind, key: &Held) -> Result<Keyed> {
-        let wanted = if kind == Kind::ChaChaPoly { CKK_CHACHA20 } else { CKK_AES };
-        secret(key, wanted)?;
-        Ok(Keyed { kind, key: key.clone() })
+    /// `CKR_KEY_TYPE_INCONSISTENT`, `CKR_KEY_SIZE_RANGE`, `CKR_HOST_MEMORY`.
+    #[inline]
+    pub fn new(kind: Kind, key: Held) -> Result<Keyed> {
+        Ok(match kind {
+            Kind::Gcm => Keyed::Gcm(Prepared::new(key, ())?),
+            Kind::Ccm => Keyed::Ccm(Prepared::new(key, ())?),
+            Kind::ChaChaPoly => {
+                secret(&key, CKK_CHACHA20)?;
+                Keyed::ChaChaPoly(key)
+            }
+        })
+    }
+
+    /// The key.
+    pub fn key(&self) -> &Held {
+        match self {
+            Keyed::Gcm(key) => key.key(),
+            Keyed::Ccm(key) => key.key(),
+            Keyed::ChaChaPoly(key) => key,
+        }
     }
 
     /// Works on a whole message; its tag, of which the first `size` bytes count. `nonce` and `size` were checked.
@@ -77,24 +95,22 @@ impl Keyed {
     /// # Errors
     /// `CKR_DATA_LEN_RANGE`, `CKR_HOST_MEMORY`.
     pub fn run(&self, encrypt: bool, nonce: &[u8], aad: &[u8], size: usize, io: InOut<'_>) -> Result<[u8; TAG]> {
-        let key = self.key.value()?;
         let too_long = if encrypt { CKR_DATA_LEN_RANGE } else { CKR_ENCRYPTED_DATA_LEN_RANGE };
-        match self.kind {
-            Kind::Gcm => {
+        match self {
+            Keyed::Gcm(key) => {
                 let mut tag = [0; TAG];
-                self.key.gcm()?.message(encrypt, nonce, aad, io, &mut tag).map_err(|_| Rv(too_long))?;
+                key.get()?.message(encrypt, nonce, aad, io, &mut tag).map_err(|_| Rv(too_long))?;
                 Ok(tag)
             }
-            Kind::Ccm => {
-                let mut ccm = Ccm::default();
-                ccm.set_key(key).map_err(key_size)?;
+            Keyed::Ccm(key) => {
+                let mut ccm = key.get()?.clone();
                 ccm.start(nonce, size, io.len()).map_err(|_| Rv(too_long))?;
                 ccm.whole(encrypt, aad, io).map_err(|_| Rv(too_long))
             }
-            Kind::ChaChaPoly => {
+            Keyed::ChaChaPoly(key) => {
                 let nonce = nonce.try_into().map_err(|_| Rv(CKR_MECHANISM_PARAM_INVALID))?;
                 let mut cipher = ChaCha20Poly1305::default();
-                cipher.set_key(key).map_err(key_size)?;
+                cipher.set_key(key.value()?).map_err(key_size)?;
                 cipher.set_nonce(nonce);
                 cipher.aad(aad);
                 cipher.message(encrypt, io);
@@ -162,35 +178,41 @@ struct Sealing<S> {
     whole: Whole,
 }
 
-/// Bytes of a caller's, in memory of their own only where they are many.
-enum Short {
-    Here([u8; 16], u8),
-    Long(Box<[u8]>),
+/// Bytes of a caller's, in memory of their own only where they are many. No enumeration, for those are put together elsewhere and moved.
+struct Short {
+    here: [u8; 16],
+    length: usize,
+    long: Option<Box<[u8]>>,
 }
 
 impl Short {
+    const NONE: Short = Short { here: [0; 16], length: 0, long: None };
+
+    /// Takes these, where there are none yet.
+    ///
     /// # Errors
     /// `CKR_HOST_MEMORY`.
-    fn of(bytes: &[u8]) -> Result<Short> {
-        let mut room = [0; 16];
-        match room.get_mut(..bytes.len()) {
-            Some(here) => {
-                here.copy_from_slice(bytes);
-                Ok(Short::Here(room, bytes.len() as u8))
-            }
-            None => boxed(bytes).map(Short::Long),
+    #[inline]
+    fn set(&mut self, bytes: &[u8]) -> Result {
+        self.length = bytes.len();
+        if let Ok(usual) = <&[u8; 12]>::try_from(bytes) {
+            // A copy of a length that is known takes no call.
+            self.here[..12].copy_from_slice(usual);
+        } else if let Some(here) = self.here.get_mut(..bytes.len()) {
+            here.copy_from_slice(bytes);
+        } else {
+            self.long = Some(boxed(bytes)?);
         }
+        Ok(())
     }
 }
 
 impl std::ops::Deref for Short {
     type Target = [u8];
 
+    #[inline]
     fn deref(&self) -> &[u8] {
-        match self {
-            Short::Here(bytes, length) => &bytes[..usize::from(*length)],
-            Short::Long(bytes) => bytes,
-        }
+        self.long.as_deref().unwrap_or_else(|| &self.here[..self.length])
     }
 }
 
@@ -209,26 +231,41 @@ pub fn boxed(bytes: &[u8]) -> Result<Box<[u8]>> {
 ///
 /// # Errors
 /// As `cipher::begin`.
-pub fn begin(mechanism: Mechanism<'_>, key: &Held, encrypt: bool) -> Result<Box<dyn Cipher>> {
+pub fn begin(mechanism: Mechanism<'_>, key: Held, encrypt: bool) -> Result<Box<dyn Cipher>> {
     let (kind, given) = (Kind::of(mechanism.kind)?, given(mechanism.params)?);
     kind.check(given.nonce, given.tag)?;
-    let whole = Whole {
-        cipher: Keyed::new(kind, key)?,
-        encrypt,
-        nonce: Short::of(given.nonce)?,
-        aad: Short::of(given.aad)?,
-        tag: given.tag as usize,
-        data: given.data,
-        waiting: Zeroizing::new(Vec::new()),
-    };
-    Ok(match kind {
-        Kind::Gcm if encrypt => Box::new(Sealing::<gcm_parts::Stream> { stream: None, whole }),
-        Kind::ChaChaPoly if encrypt => Box::new(Sealing::<ChaCha20Poly1305> { stream: None, whole }),
-        _ => Box::new(whole),
-    })
+    let cipher = Keyed::new(kind, key)?;
+    match kind {
+        Kind::Gcm if encrypt => sealing::<gcm_parts::Stream>(cipher, &given),
+        Kind::ChaChaPoly if encrypt => sealing::<ChaCha20Poly1305>(cipher, &given),
+        _ => {
+            let mut made = adjunct::memory::boxed(Whole::new(cipher, encrypt, &given))?;
+            made.take(&given)?;
+            Ok(made)
+        }
+    }
+}
+
+fn sealing<S: Stream + 'static>(cipher: Keyed, given: &Given<'_>) -> Result<Box<dyn Cipher>> {
+    let mut made = adjunct::memory::boxed(Sealing::<S> { stream: None, whole: Whole::new(cipher, true, given) })?;
+    made.whole.take(given)?;
+    Ok(made)
 }
 
 impl Whole {
+    /// Without nonce and additional data, which [`Whole::take`] copies to where they stay.
+    #[inline]
+    fn new(cipher: Keyed, encrypt: bool, given: &Given<'_>) -> Whole {
+        let (nonce, aad, waiting) = (Short::NONE, Short::NONE, Zeroizing::new(Vec::new()));
+        Whole { cipher, encrypt, nonce, aad, tag: given.tag as usize, data: given.data, waiting }
+    }
+
+    #[inline]
+    fn take(&mut self, given: &Given<'_>) -> Result {
+        self.nonce.set(given.nonce)?;
+        self.aad.set(given.aad)
+    }
+
     /// All of a message at once.
     fn all(&self, input: &[u8], out: &mut [u8]) -> Result<usize> {
         let length = self.length(input.len());
@@ -345,7 +382,7 @@ impl<S: Stream> Cipher for Sealing<S> {
             stream.part(None, io)?;
         } else {
             let mut stream = adjunct::memory::boxed(S::default())?;
-            stream.begin(cipher.key.value()?, nonce)?;
+            stream.begin(cipher.key().value()?, nonce)?;
             self.stream.insert(stream).part(Some(aad), io)?;
         }
         Ok(input.len())

@@ -1,14 +1,15 @@
 //! Modes that take whole blocks: ECB and CBC of AES and triple DES, and CBC with the padding of PKCS #7.
 
 use super::Mechanism;
-use super::common::{des3, iv, secret};
+use super::common::{des3, iv};
 use super::params::Params;
-use crate::object::Object;
+use crate::object::Held;
+use crate::object::prepared::{Form, Prepared};
 use crate::operation::Cipher;
-use crate::rv::{Result, Rv, ensure, fail, key_size};
+use crate::rv::{Result, Rv, ensure, fail};
 use adjunct::InOut;
 use adjunct::ops::cipher::once::{self, TripleDes};
-use adjunct::ops::cipher::{Block, Chain, Counted, Mode, aes, des};
+use adjunct::ops::cipher::{Block, Chain, Counted, Shared, aes, des};
 use cryptoki_sys::*;
 use subtle::{Choice, ConstantTimeEq, ConstantTimeGreater, ConstantTimeLess};
 use zeroize::{Zeroize, Zeroizing};
@@ -24,7 +25,7 @@ trait Blocks: Send {
 
 /// One whose key is prepared.
 struct Keyed<M> {
-    mode: Counted<M>,
+    mode: Prepared<Counted<M>>,
     encrypt: bool,
 }
 
@@ -32,9 +33,12 @@ fn chain(iv: &mut Block, run: impl FnOnce(Chain<'_>)) {
     run(Chain { iv, stream: &mut [0; 16], used: &mut 0, bits: false });
 }
 
-impl<M: Mode + Send> Blocks for Keyed<M> {
+impl<M: Shared + Send + Sync> Blocks for Keyed<M>
+where
+    Counted<M>: Form,
+{
     fn run(&mut self, bytes: usize, iv: &mut Block, head: Option<InOut<'_>>, body: InOut<'_>) -> Result {
-        let done = self.mode.update(self.encrypt, bytes, |mut pieces| {
+        let done = self.mode.get()?.lend().update(self.encrypt, bytes, |mut pieces| {
             if let Some(head) = head {
                 chain(iv, |chain| pieces.run(chain, head));
             }
@@ -47,7 +51,8 @@ impl<M: Mode + Send> Blocks for Keyed<M> {
     }
 
     fn last(&mut self, iv: &mut Block, block: InOut<'_>) -> Result {
-        chain(iv, |chain| self.mode.last(self.encrypt, chain, block));
+        let mut mode = self.mode.get()?.lend();
+        chain(iv, |chain| mode.last(self.encrypt, chain, block));
         Ok(())
     }
 }
@@ -93,36 +98,39 @@ impl<B> Drop for Message<B> {
 ///
 /// # Errors
 /// As `cipher::begin`.
-pub fn begin(mechanism: Mechanism<'_>, key: &Object, encrypt: bool) -> Result<Box<dyn Cipher>> {
+pub fn begin(mechanism: Mechanism<'_>, key: Held, encrypt: bool) -> Result<Box<dyn Cipher>> {
     let (kind, params) = (mechanism.kind, mechanism.params);
     match kind {
         CKM_AES_ECB => {
             ensure(params == Params::None, CKR_MECHANISM_PARAM_INVALID)?;
-            keyed::<aes::Ecb>(secret(key, CKK_AES)?, encrypt, [0; 16], false)
+            keyed::<aes::Ecb>(key, encrypt, [0; 16], false)
         }
-        CKM_AES_CBC | CKM_AES_CBC_PAD => {
-            keyed::<aes::Cbc>(secret(key, CKK_AES)?, encrypt, iv(params)?, kind == CKM_AES_CBC_PAD)
-        }
+        CKM_AES_CBC | CKM_AES_CBC_PAD => keyed::<aes::Cbc>(key, encrypt, iv(params)?, kind == CKM_AES_CBC_PAD),
         CKM_DES3_ECB => {
             ensure(params == Params::None, CKR_MECHANISM_PARAM_INVALID)?;
-            let blocks = DesEcb { key: des3(key)?, encrypt };
+            let blocks = DesEcb { key: des3(&key)?, encrypt };
             Ok(Box::new(Message { blocks, iv: [0; 16], size: 8, encrypt, padded: false, held: [0; 16], used: 0 }))
         }
         CKM_DES3_CBC | CKM_DES3_CBC_PAD => {
             let mut whole = [0; 16];
             whole[..8].copy_from_slice(&iv::<8>(params)?);
-            keyed::<des::Cbc>(&*des3(key)?, encrypt, whole, kind == CKM_DES3_CBC_PAD)
+            keyed::<des::Cbc>(key, encrypt, whole, kind == CKM_DES3_CBC_PAD)
         }
         _ => fail(CKR_MECHANISM_INVALID),
     }
 }
 
-fn keyed<M: Mode + Send + 'static>(key: &[u8], encrypt: bool, iv: Block, padded: bool) -> Result<Box<dyn Cipher>> {
-    let blocks = Keyed { mode: Counted::<M>::default(), encrypt };
-    let mut message = Box::new(Message { blocks, iv, size: M::BLOCK, encrypt, padded, held: [0; 16], used: 0 });
-    // The key is set where it stays: whatever is moved leaves a copy behind.
-    message.blocks.mode.set_key(key, encrypt).map_err(key_size)?;
-    Ok(message)
+fn keyed<M: Shared + Send + Sync + 'static>(
+    key: Held,
+    encrypt: bool,
+    iv: Block,
+    padded: bool,
+) -> Result<Box<dyn Cipher>>
+where
+    Counted<M>: Form<Of = bool>,
+{
+    let blocks = Keyed { mode: Prepared::<Counted<M>>::new(key, encrypt)?, encrypt };
+    Ok(Box::new(Message { blocks, iv, size: M::BLOCK, encrypt, padded, held: [0; 16], used: 0 }))
 }
 
 /// How many bytes the padding of a block has, and whether it is one, in a time that does not depend on either.

@@ -10,7 +10,7 @@ use cryptoki_sys::*;
 ///
 /// # Errors
 /// `CKR_MECHANISM_INVALID`, `CKR_MECHANISM_PARAM_INVALID`, `CKR_KEY_TYPE_INCONSISTENT`, `CKR_KEY_SIZE_RANGE`, `CKR_HOST_MEMORY`.
-pub fn begin(mechanism: Mechanism<'_>, key: &Held, encrypt: bool) -> Result<Box<dyn Cipher>> {
+pub fn begin(mechanism: Mechanism<'_>, key: Held, encrypt: bool) -> Result<Box<dyn Cipher>> {
     match mechanism.kind {
         CKM_AES_ECB | CKM_AES_CBC | CKM_AES_CBC_PAD | CKM_DES3_ECB | CKM_DES3_CBC | CKM_DES3_CBC_PAD => {
             blocks::begin(mechanism, key, encrypt)
@@ -21,7 +21,7 @@ pub fn begin(mechanism: Mechanism<'_>, key: &Held, encrypt: bool) -> Result<Box<
         CKM_AES_XTS => xts::begin(mechanism, key, encrypt),
         CKM_AES_GCM | CKM_AES_CCM | CKM_CHACHA20_POLY1305 => aead::begin(mechanism, key, encrypt),
         CKM_AES_KEY_WRAP | CKM_AES_KEY_WRAP_PAD | CKM_AES_KEY_WRAP_KWP | CKM_AES_KEY_WRAP_PKCS7 => {
-            wrap::begin(mechanism, key, encrypt)
+            wrap::begin(mechanism, &key, encrypt)
         }
         CKM_RSA_PKCS | CKM_RSA_X_509 | CKM_RSA_PKCS_OAEP => rsa_cipher::begin(mechanism, key.key()?, encrypt),
         _ => fail(CKR_MECHANISM_INVALID),

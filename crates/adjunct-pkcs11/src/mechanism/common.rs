@@ -1,36 +1,10 @@
 //! What the ciphers and MACs of secret keys share: values of keys, vectors, and what waits for the rest of a message.
 
 use super::params::Params;
-use crate::object::Object;
-use crate::rv::{Result, Rv, ensure, fail};
+pub use crate::object::prepared::{des3, secret};
+use crate::rv::{Result, Rv, fail};
 use cryptoki_sys::*;
 use zeroize::Zeroizing;
-
-/// The bytes of a secret key of that type.
-///
-/// # Errors
-/// `CKR_KEY_TYPE_INCONSISTENT`.
-pub fn secret(key: &Object, kind: CK_KEY_TYPE) -> Result<&[u8]> {
-    ensure(key.key_type() == Some(kind), CKR_KEY_TYPE_INCONSISTENT)?;
-    key.value()
-}
-
-/// The three keys of triple DES; of a double-length key the first is also the last.
-///
-/// # Errors
-/// `CKR_KEY_TYPE_INCONSISTENT`.
-pub fn des3(key: &Object) -> Result<Zeroizing<[u8; 24]>> {
-    let mut keys = Zeroizing::new([0; 24]);
-    match (key.key_type(), key.value()?) {
-        (Some(CKK_DES3), value) if value.len() == 24 => keys.copy_from_slice(value),
-        (Some(CKK_DES2), value) if value.len() == 16 => {
-            keys[..16].copy_from_slice(value);
-            keys[16..].copy_from_slice(&value[..8]);
-        }
-        _ => return fail(CKR_KEY_TYPE_INCONSISTENT),
-    }
-    Ok(keys)
-}
 
 /// An IV that is the whole parameter.
 ///

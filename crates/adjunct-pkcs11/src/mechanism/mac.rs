@@ -1,15 +1,17 @@
 //! MACs: HMAC, CMAC and GMAC, made and checked.
 
-use super::common::{des3, keep, secret};
+use super::common::keep;
 use super::hash::Hash;
 use super::params::Params;
 use super::{Mechanism, aead};
 use crate::object::Held;
+use crate::object::prepared::Prepared;
 use crate::operation::{Signer, Verifier};
-use crate::rv::{Result, Rv, ensure, fail, key_size};
+use crate::rv::{Result, Rv, ensure, fail};
 use adjunct::InOut;
-use adjunct::ops::digest::{MAX_SAVED, MAX_SIZE, Method, Part, SHA256};
-use adjunct::ops::mac::{BlockCipher, Cmac, Hmac, HmacMessage};
+use adjunct::ops::aead::gcm_parts;
+use adjunct::ops::digest::{MAX_SAVED, MAX_SIZE, Part, SHA256};
+use adjunct::ops::mac::{Cmac, CmacMessage, Hmac, HmacMessage};
 use cryptoki_sys::*;
 use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
@@ -81,14 +83,19 @@ const fn hmac_key(hash: Hash) -> CK_KEY_TYPE {
 
 /// A message under the HMAC that the key has prepared.
 struct Hashing {
-    key: Held,
-    hash: &'static Method,
+    key: Prepared<Hmac>,
     message: HmacMessage,
+}
+
+/// A message under the CMAC that the key has prepared.
+struct Chaining {
+    key: Prepared<Cmac>,
+    message: CmacMessage,
 }
 
 /// A message that is authenticated by GHASH alone: kept until its end.
 struct Gmac {
-    key: Held,
+    key: Prepared<gcm_parts::Key>,
     iv: Box<[u8]>,
     message: Zeroizing<Vec<u8>>,
 }
@@ -97,7 +104,7 @@ struct Gmac {
 #[allow(clippy::large_enum_variant)]
 enum Computing {
     Hmac(Hashing),
-    Cmac(Cmac),
+    Cmac(Chaining),
     Gmac(Gmac),
 }
 
@@ -109,24 +116,24 @@ struct Mac {
 }
 
 impl Mac {
-    fn new(mechanism: Mechanism<'_>, key: &Held) -> Result<Box<Mac>> {
+    fn new(mechanism: Mechanism<'_>, key: Held) -> Result<Box<Mac>> {
         let (kind, general) = kind(mechanism.kind).ok_or(Rv(CKR_MECHANISM_INVALID))?;
         let params = mechanism.params;
         let (computing, most) = match kind {
             Kind::Hmac(hash) => {
                 let fits = key.key_type().is_some_and(|kind| kind == CKK_GENERIC_SECRET || kind == hmac_key(hash));
                 ensure(fits, CKR_KEY_TYPE_INCONSISTENT)?;
-                let message = key.hmac(hash.method())?.begin();
-                (Computing::Hmac(Hashing { key: key.clone(), hash: hash.method(), message }), hash.size())
+                let key = Prepared::<Hmac>::new(key, hash.method())?;
+                let message = key.get()?.begin();
+                (Computing::Hmac(Hashing { key, message }), hash.size())
             }
-            Kind::AesCmac => {
-                let key = secret(key, CKK_AES)?;
-                let cmac = Cmac::new(BlockCipher::Aes(key.len()), key).map_err(key_size)?;
-                (Computing::Cmac(cmac), 16)
-            }
-            Kind::Des3Cmac => {
-                let cmac = Cmac::new(BlockCipher::TripleDes, &*des3(key)?).map_err(key_size)?;
-                (Computing::Cmac(cmac), 8)
+            Kind::AesCmac | Kind::Des3Cmac => {
+                // The form is that of the key's type.
+                let aes = key.key_type() == Some(CKK_AES);
+                ensure(aes == (kind == Kind::AesCmac), CKR_KEY_TYPE_INCONSISTENT)?;
+                let key = Prepared::<Cmac>::new(key, ())?;
+                let message = key.get()?.begin();
+                (Computing::Cmac(Chaining { key, message }), if aes { 16 } else { 8 })
             }
             Kind::Gmac => {
                 let (iv, length) = match params {
@@ -135,8 +142,8 @@ impl Mac {
                     _ => return fail(CKR_MECHANISM_PARAM_INVALID),
                 };
                 ensure(!iv.is_empty() && (4..=16).contains(&length), CKR_MECHANISM_PARAM_INVALID)?;
-                secret(key, CKK_AES)?;
-                let gmac = Gmac { key: key.clone(), iv: aead::boxed(iv)?, message: Zeroizing::new(Vec::new()) };
+                let key = Prepared::new(key, ())?;
+                let gmac = Gmac { key, iv: aead::boxed(iv)?, message: Zeroizing::new(Vec::new()) };
                 return Ok(Box::new(Mac { computing: Computing::Gmac(gmac), length: length as usize }));
             }
         };
@@ -150,26 +157,26 @@ impl Mac {
 
     /// What is saved of it: the length of the result, a hash of the key, and the message so far. `None` of what is not an HMAC.
     fn save(&self) -> Option<Zeroizing<Vec<u8>>> {
-        let Computing::Hmac(Hashing { key, hash, message }) = &self.computing else { return None };
+        let Computing::Hmac(Hashing { key, message }) = &self.computing else { return None };
         let mut room = Zeroizing::new([0; MAX_SAVED]);
         let saved = message.save(&mut room);
         let mut state = Zeroizing::new(Vec::with_capacity(1 + KEY_HASH + MAX_SAVED));
         state.push(self.length as u8);
-        state.extend_from_slice(&key_hash(&*key.hmac(hash).ok()?));
+        state.extend_from_slice(&key_hash(key.get().ok()?));
         state.extend_from_slice(saved);
         Some(state)
     }
 
     /// Goes on with what was saved.
-    fn restore(mechanism: CK_MECHANISM_TYPE, key: &Held, state: &[u8]) -> Result<Box<Mac>> {
+    fn restore(mechanism: CK_MECHANISM_TYPE, key: Held, state: &[u8]) -> Result<Box<Mac>> {
         let invalid = Rv(CKR_SAVED_STATE_INVALID);
         let (_, general) = kind(mechanism).ok_or(invalid)?;
         let (length, state) = state.split_first().ok_or(invalid)?;
         let (hash, state) = state.split_first_chunk::<KEY_HASH>().ok_or(invalid)?;
         let params = if general { Params::Number(u64::from(*length)) } else { Params::None };
         let mut mac = Mac::new(Mechanism { kind: mechanism, params }, key)?;
-        let Computing::Hmac(Hashing { key, hash: method, message }) = &mut mac.computing else { return Err(invalid) };
-        ensure(bool::from(key_hash(&*key.hmac(method)?).ct_eq(hash)), CKR_KEY_CHANGED)?;
+        let Computing::Hmac(Hashing { key, message }) = &mut mac.computing else { return Err(invalid) };
+        ensure(bool::from(key_hash(key.get()?).ct_eq(hash)), CKR_KEY_CHANGED)?;
         message.restore(state).map_err(|_| invalid)?;
         Ok(mac)
     }
@@ -177,7 +184,7 @@ impl Mac {
     fn take(&mut self, part: &[u8]) -> Result {
         match &mut self.computing {
             Computing::Hmac(hmac) => hmac.message.update(part),
-            Computing::Cmac(cmac) => cmac.update(part),
+            Computing::Cmac(cmac) => cmac.message.update(cmac.key.get()?, part),
             Computing::Gmac(gmac) => keep(&mut gmac.message, part)?,
         }
         Ok(())
@@ -187,11 +194,11 @@ impl Mac {
     fn result(&mut self) -> Result<Zeroizing<[u8; MAX_SIZE]>> {
         let mut out = Zeroizing::new([0; MAX_SIZE]);
         match &mut self.computing {
-            Computing::Hmac(Hashing { key, hash, message }) => message.finish(&*key.hmac(hash)?, &mut *out),
-            Computing::Cmac(cmac) => cmac.finish(&mut *out),
+            Computing::Hmac(Hashing { key, message }) => message.finish(key.get()?, &mut *out),
+            Computing::Cmac(Chaining { key, message }) => message.finish(key.get()?, &mut *out),
             Computing::Gmac(Gmac { key, iv, message }) => {
                 let mut tag = [0; 16];
-                key.gcm()?
+                key.get()?
                     .message(true, iv, message, InOut::in_place(&mut []), &mut tag)
                     .map_err(|_| Rv(CKR_DATA_LEN_RANGE))?;
                 out[..16].copy_from_slice(&tag);
@@ -205,7 +212,7 @@ impl Mac {
 ///
 /// # Errors
 /// `CKR_MECHANISM_INVALID`, `CKR_MECHANISM_PARAM_INVALID`, `CKR_KEY_TYPE_INCONSISTENT`.
-pub fn signer(mechanism: Mechanism<'_>, key: &Held) -> Result<Box<dyn Signer>> {
+pub fn signer(mechanism: Mechanism<'_>, key: Held) -> Result<Box<dyn Signer>> {
     Ok(Mac::new(mechanism, key)?)
 }
 
@@ -213,7 +220,7 @@ pub fn signer(mechanism: Mechanism<'_>, key: &Held) -> Result<Box<dyn Signer>> {
 ///
 /// # Errors
 /// As [`signer`].
-pub fn verifier(mechanism: Mechanism<'_>, key: &Held) -> Result<Box<dyn Verifier>> {
+pub fn verifier(mechanism: Mechanism<'_>, key: Held) -> Result<Box<dyn Verifier>> {
     Ok(Mac::new(mechanism, key)?)
 }
 
@@ -221,7 +228,7 @@ pub fn verifier(mechanism: Mechanism<'_>, key: &Held) -> Result<Box<dyn Verifier
 ///
 /// # Errors
 /// `CKR_SAVED_STATE_INVALID`, `CKR_KEY_CHANGED`, `CKR_KEY_TYPE_INCONSISTENT`.
-pub fn restore_signer(mechanism: CK_MECHANISM_TYPE, key: &Held, state: &[u8]) -> Result<Box<dyn Signer>> {
+pub fn restore_signer(mechanism: CK_MECHANISM_TYPE, key: Held, state: &[u8]) -> Result<Box<dyn Signer>> {
     Ok(Mac::restore(mechanism, key, state)?)
 }
 
@@ -229,7 +236,7 @@ pub fn restore_signer(mechanism: CK_MECHANISM_TYPE, key: &Held, state: &[u8]) ->
 ///
 /// # Errors
 /// As [`restore_signer`].
-pub fn restore_verifier(mechanism: CK_MECHANISM_TYPE, key: &Held, state: &[u8]) -> Result<Box<dyn Verifier>> {
+pub fn restore_verifier(mechanism: CK_MECHANISM_TYPE, key: Held, state: &[u8]) -> Result<Box<dyn Verifier>> {
     Ok(Mac::restore(mechanism, key, state)?)
 }
 

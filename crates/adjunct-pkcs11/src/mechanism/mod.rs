@@ -38,12 +38,12 @@ pub struct Mechanism<'a> {
 ///
 /// # Errors
 /// `CKR_MECHANISM_INVALID`, `CKR_MECHANISM_PARAM_INVALID`, `CKR_KEY_TYPE_INCONSISTENT`.
-pub fn signer(mechanism: Mechanism<'_>, key: &Held) -> Result<Box<dyn Signer>> {
+pub fn signer(mechanism: Mechanism<'_>, key: Held) -> Result<Box<dyn Signer>> {
     match mechanism.kind {
         kind if mac::serves(kind) => mac::signer(mechanism, key),
         kind if tls_mac::serves(kind) => tls_mac::signer(mechanism, key),
         kind if mldsa::serves(kind) => mldsa::signer(mechanism, key.key()?),
-        _ => sign::signer(mechanism, key),
+        _ => sign::signer(mechanism, &key),
     }
 }
 
@@ -51,11 +51,11 @@ pub fn signer(mechanism: Mechanism<'_>, key: &Held) -> Result<Box<dyn Signer>> {
 ///
 /// # Errors
 /// As [`signer`].
-pub fn verifier(mechanism: Mechanism<'_>, key: &Held) -> Result<Box<dyn Verifier>> {
+pub fn verifier(mechanism: Mechanism<'_>, key: Held) -> Result<Box<dyn Verifier>> {
     match mechanism.kind {
         kind if mac::serves(kind) => mac::verifier(mechanism, key),
         kind if tls_mac::serves(kind) => tls_mac::verifier(mechanism, key),
         kind if mldsa::serves(kind) => mldsa::verifier(mechanism, key.key()?),
-        _ => sign::verifier(mechanism, key),
+        _ => sign::verifier(mechanism, &key),
     }
 }

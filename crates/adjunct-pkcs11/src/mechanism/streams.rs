@@ -3,12 +3,13 @@
 use super::Mechanism;
 use super::common::{iv, secret};
 use super::params::Params;
-use crate::object::Object;
+use crate::object::Held;
+use crate::object::prepared::{Form, Prepared};
 use crate::operation::Cipher;
 use crate::rv::{Result, Rv, ensure, fail, key_size};
 use adjunct::InOut;
 use adjunct::ops::cipher::chacha::{self, COUNTER};
-use adjunct::ops::cipher::{Block, Chain, Counted, Mode, aes};
+use adjunct::ops::cipher::{Block, Chain, Counted, Shared, aes};
 use cryptoki_sys::*;
 use zeroize::Zeroize;
 
@@ -44,13 +45,12 @@ impl<S: Stream> Cipher for Streaming<S> {
 ///
 /// # Errors
 /// As `cipher::begin`.
-pub fn begin(mechanism: Mechanism<'_>, key: &Object, encrypt: bool) -> Result<Box<dyn Cipher>> {
+pub fn begin(mechanism: Mechanism<'_>, key: Held, encrypt: bool) -> Result<Box<dyn Cipher>> {
     let params = mechanism.params;
     if mechanism.kind == CKM_CHACHA20 {
         let Params::ChaCha { counter, nonce } = params else { return fail(CKR_MECHANISM_PARAM_INVALID) };
-        return chacha(secret(key, CKK_CHACHA20)?, encrypt, counter, nonce);
+        return chacha(secret(&key, CKK_CHACHA20)?, encrypt, counter, nonce);
     }
-    let key = secret(key, CKK_AES)?;
     match mechanism.kind {
         CKM_AES_CTR => counting(key, encrypt, params),
         CKM_AES_OFB => feedback::<aes::Ofb>(key, encrypt, iv(params)?),
@@ -86,28 +86,32 @@ impl Drop for Place {
 
 /// OFB and CFB.
 struct Feedback<M> {
-    mode: Counted<M>,
+    mode: Prepared<Counted<M>>,
     encrypt: bool,
     place: Place,
 }
 
-fn feedback<M: Mode + Send + 'static>(key: &[u8], encrypt: bool, iv: Block) -> Result<Box<dyn Cipher>> {
-    let mut made = Box::new(Streaming(Feedback { mode: Counted::<M>::default(), encrypt, place: Place::at(iv) }));
-    // The key is set where it stays: whatever is moved leaves a copy behind.
-    made.0.mode.set_key(key, encrypt).map_err(key_size)?;
-    Ok(made)
+fn feedback<M: Shared + Send + Sync + 'static>(key: Held, encrypt: bool, iv: Block) -> Result<Box<dyn Cipher>>
+where
+    Counted<M>: Form<Of = bool>,
+{
+    let mode = Prepared::<Counted<M>>::new(key, encrypt)?;
+    Ok(Box::new(Streaming(Feedback { mode, encrypt, place: Place::at(iv) })))
 }
 
-impl<M: Mode + Send> Stream for Feedback<M> {
+impl<M: Shared + Send + Sync> Stream for Feedback<M>
+where
+    Counted<M>: Form,
+{
     fn run(&mut self, io: InOut<'_>) -> Result {
-        self.mode.run(self.encrypt, self.place.chain(), io);
+        self.mode.get()?.lend().run(self.encrypt, self.place.chain(), io);
         Ok(())
     }
 }
 
 /// CTR, of which only the last bits of the block count. No block of the key stream comes twice: a message that would need one is refused.
 struct Counting {
-    mode: Counted<aes::Ctr>,
+    mode: Prepared<Counted<aes::Ctr>>,
     encrypt: bool,
     place: Place,
     /// The bits that count.
@@ -116,15 +120,14 @@ struct Counting {
     left: u128,
 }
 
-fn counting(key: &[u8], encrypt: bool, params: Params<'_>) -> Result<Box<dyn Cipher>> {
+fn counting(key: Held, encrypt: bool, params: Params<'_>) -> Result<Box<dyn Cipher>> {
     let Params::Counter { bits, block } = params else { return fail(CKR_MECHANISM_PARAM_INVALID) };
     ensure((1..=128).contains(&bits), CKR_MECHANISM_PARAM_INVALID)?;
     let mask = u128::MAX >> (128 - bits);
     // Of 128 bits one block less than there are, which no message has.
-    let (mode, place, left) = (Counted::default(), Place::at(block), mask.saturating_add(1));
-    let mut made = Box::new(Streaming(Counting { mode, encrypt, place, mask, left }));
-    made.0.mode.set_key(key, encrypt).map_err(key_size)?;
-    Ok(made)
+    let (place, left) = (Place::at(block), mask.saturating_add(1));
+    let mode = Prepared::new(key, encrypt)?;
+    Ok(Box::new(Streaming(Counting { mode, encrypt, place, mask, left })))
 }
 
 impl Stream for Counting {
@@ -136,7 +139,7 @@ impl Stream for Counting {
         ensure(blocks <= *left, CKR_DATA_LEN_RANGE)?;
         *left -= blocks;
         let fixed = u128::from_be_bytes(place.iv) & !*mask;
-        let done = mode.update(*encrypt, io.len(), |mut pieces| {
+        let done = mode.get()?.lend().update(*encrypt, io.len(), |mut pieces| {
             let (first, mut rest) = io.split_head(begun);
             if !first.is_empty() {
                 pieces.run(place.chain(), first);

@@ -28,13 +28,13 @@ pub const fn serves(mechanism: CK_MECHANISM_TYPE) -> bool {
 }
 
 impl TlsMac {
-    fn new(mechanism: Mechanism<'_>, key: &Held) -> Result<TlsMac> {
+    fn new(mechanism: Mechanism<'_>, key: Held) -> Result<TlsMac> {
         let Params::TlsMac { prf, length, server } = mechanism.params else { return fail(CKR_MECHANISM_PARAM_INVALID) };
         ensure((1..=LONGEST).contains(&length), CKR_MECHANISM_PARAM_INVALID)?;
         // CKM_TLS12_MAC is TLS 1.2's alone.
         ensure(mechanism.kind == CKM_TLS_MAC || prf != Prf::Tls10, CKR_MECHANISM_PARAM_INVALID)?;
         key.value()?;
-        Ok(TlsMac { key: key.clone(), prf, server, length: length as usize, hash: Vec::new() })
+        Ok(TlsMac { key, prf, server, length: length as usize, hash: Vec::new() })
     }
 
     fn take(&mut self, part: &[u8]) -> Result {
@@ -53,7 +53,7 @@ impl TlsMac {
 ///
 /// # Errors
 /// `CKR_MECHANISM_PARAM_INVALID`, `CKR_KEY_TYPE_INCONSISTENT`.
-pub fn signer(mechanism: Mechanism<'_>, key: &Held) -> Result<Box<dyn Signer>> {
+pub fn signer(mechanism: Mechanism<'_>, key: Held) -> Result<Box<dyn Signer>> {
     Ok(Box::new(TlsMac::new(mechanism, key)?))
 }
 
@@ -61,7 +61,7 @@ pub fn signer(mechanism: Mechanism<'_>, key: &Held) -> Result<Box<dyn Signer>> {
 ///
 /// # Errors
 /// As [`signer`].
-pub fn verifier(mechanism: Mechanism<'_>, key: &Held) -> Result<Box<dyn Verifier>> {
+pub fn verifier(mechanism: Mechanism<'_>, key: Held) -> Result<Box<dyn Verifier>> {
     Ok(Box::new(TlsMac::new(mechanism, key)?))
 }
 

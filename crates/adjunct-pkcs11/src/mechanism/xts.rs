@@ -1,10 +1,11 @@
 //! AES-XTS: a data unit, whose number is the parameter.
 
 use super::Mechanism;
-use super::common::{iv, secret};
-use crate::object::Object;
+use super::common::iv;
+use crate::object::Held;
+use crate::object::prepared::Prepared;
 use crate::operation::Cipher;
-use crate::rv::{Result, Rv, ensure, key_size};
+use crate::rv::{Result, Rv, ensure};
 use adjunct::InOut;
 use adjunct::ops::cipher::Block;
 use adjunct::ops::cipher::xts::{MAX_UNIT, Xts};
@@ -16,7 +17,7 @@ const BLOCK: usize = 16;
 /// A data unit in parts. Of what has come, a block and whatever is beyond whole blocks wait for the end, which steals from the last
 /// ciphertext.
 struct Unit {
-    xts: Xts,
+    xts: Prepared<Xts>,
     encrypt: bool,
     iv: Block,
     /// The tweak of the next part, once one has run.
@@ -37,12 +38,10 @@ impl Drop for Unit {
 ///
 /// # Errors
 /// As `cipher::begin`.
-pub fn begin(mechanism: Mechanism<'_>, key: &Object, encrypt: bool) -> Result<Box<dyn Cipher>> {
-    let (key, iv) = (secret(key, CKK_AES_XTS)?, iv(mechanism.params)?);
-    let unit = Unit { xts: Xts::default(), encrypt, iv, tweak: None, held: [0; 2 * BLOCK], used: 0, total: 0 };
-    let mut unit = Box::new(unit);
-    unit.xts.set_key(key, encrypt).map_err(key_size)?;
-    Ok(unit)
+pub fn begin(mechanism: Mechanism<'_>, key: Held, encrypt: bool) -> Result<Box<dyn Cipher>> {
+    let iv = iv(mechanism.params)?;
+    let xts = Prepared::new(key, encrypt)?;
+    Ok(Box::new(Unit { xts, encrypt, iv, tweak: None, held: [0; 2 * BLOCK], used: 0, total: 0 }))
 }
 
 impl Unit {
@@ -51,8 +50,9 @@ impl Unit {
     }
 
     fn part(&mut self, io: InOut<'_>) -> Result {
-        let mut tweak = self.tweak.unwrap_or_else(|| self.xts.tweak(&self.iv));
-        self.xts.part(&mut tweak, io)?;
+        let xts = self.xts.get()?;
+        let mut tweak = self.tweak.unwrap_or_else(|| xts.tweak(&self.iv));
+        xts.part(&mut tweak, io)?;
         self.tweak = Some(tweak);
         Ok(())
     }
@@ -115,7 +115,7 @@ impl Cipher for Unit {
     fn once(self: Box<Self>, input: &[u8], out: &mut [u8]) -> Result<usize> {
         ensure((BLOCK..=MAX_UNIT).contains(&input.len()), self.wrong())?;
         let out = out.get_mut(..input.len()).ok_or(Rv(CKR_FUNCTION_FAILED))?;
-        self.xts.unit(&self.iv, InOut::apart(input, out))?;
+        self.xts.get()?.unit(&self.iv, InOut::apart(input, out))?;
         Ok(input.len())
     }
 }

@@ -3,10 +3,12 @@
 pub mod attributes;
 pub mod check;
 pub mod complete;
+mod facts;
 mod held;
 pub mod key;
 pub mod lattice;
 pub mod pkcs8;
+pub mod prepared;
 pub mod schema;
 pub mod search;
 pub mod spki;
@@ -17,13 +19,12 @@ use crate::handle::Handle;
 use crate::rv::{Result, ensure};
 use adjunct::counters::Strength;
 use adjunct::memory::{Kept, WriteOnce};
-use adjunct::ops::aead::gcm_parts;
-use adjunct::ops::digest::Method;
-use adjunct::ops::mac::Hmac;
 use attributes::Attributes;
 use cryptoki_sys::*;
+use facts::Facts;
 pub use held::{Held, Owner};
 use key::Key;
+use prepared::Forms;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::SeqCst;
@@ -32,11 +33,12 @@ use std::sync::atomic::Ordering::SeqCst;
 #[derive(Debug, Default)]
 pub struct Object {
     pub attributes: Attributes,
+    /// What operations ask of them each time.
+    facts: Facts,
     /// The key, once it has been made of the attributes.
     key: WriteOnce<Arc<Key>>,
-    /// A secret key as HMAC takes it, over the hash that it was first used with, and as AES-GCM does.
-    hmac: WriteOnce<Box<Hmac>>,
-    gcm: WriteOnce<Box<gcm_parts::Key>>,
+    /// A secret key as mechanisms take it.
+    forms: Forms,
     /// Its strength, once it has been asked for.
     strength: WriteOnce<Strength>,
     /// Which sessions keep it: 0 none, [`MANY`] several, else the one of this handle.
@@ -57,7 +59,7 @@ pub enum Keepers {
 impl Object {
     /// Of attributes that [`complete`] has made whole.
     pub fn new(attributes: Attributes) -> Object {
-        Object { attributes, ..Object::default() }
+        Object { facts: Facts::of(&attributes), attributes, ..Object::default() }
     }
 
     /// Of attributes, and the key that is made of them.
@@ -69,22 +71,27 @@ impl Object {
 
     /// The class.
     pub fn class(&self) -> CK_OBJECT_CLASS {
-        self.attributes.number(CKA_CLASS).unwrap_or(CK_UNAVAILABLE_INFORMATION)
+        self.facts.class
     }
 
     /// The type of a key.
     pub fn key_type(&self) -> Option<CK_KEY_TYPE> {
-        self.attributes.number(CKA_KEY_TYPE)
+        self.facts.key_type
     }
 
     /// Whether only a user who is logged in sees it.
     pub fn is_private(&self) -> bool {
-        self.attributes.is(CKA_PRIVATE)
+        self.facts.has(CKA_PRIVATE)
     }
 
     /// Whether it stays when its session ends.
     pub fn is_token(&self) -> bool {
-        self.attributes.is(CKA_TOKEN)
+        self.facts.has(CKA_TOKEN)
+    }
+
+    /// Whether its user gives the PIN before each use.
+    pub fn wants_the_pin(&self) -> bool {
+        self.facts.has(CKA_ALWAYS_AUTHENTICATE)
     }
 
     /// Notes that a session keeps it.
@@ -124,28 +131,6 @@ impl Object {
         Ok(key)
     }
 
-    /// The key of an HMAC, made at its first use. Over another hash than then it is made each time.
-    ///
-    /// # Errors
-    /// Those of [`Object::value`], `CKR_HOST_MEMORY`.
-    pub fn hmac(&self, hash: &'static Method) -> Result<Kept<'_, Box<Hmac>>> {
-        let make = || -> Result<Box<Hmac>> { Ok(adjunct::memory::boxed(Hmac::new(hash, self.value()?)?)?) };
-        let kept = self.hmac.get_or_make(make)?;
-        if std::ptr::eq(kept.method(), hash) { Ok(kept) } else { Ok(Kept::Own(make()?)) }
-    }
-
-    /// The key of AES-GCM, made at its first use.
-    ///
-    /// # Errors
-    /// Those of [`Object::value`], `CKR_KEY_SIZE_RANGE`, `CKR_HOST_MEMORY`.
-    pub fn gcm(&self) -> Result<Kept<'_, Box<gcm_parts::Key>>> {
-        let make = || {
-            let key = gcm_parts::Key::new(self.value()?).map_err(crate::rv::key_size)?;
-            Ok(adjunct::memory::boxed(key)?)
-        };
-        self.gcm.get_or_make(make)
-    }
-
     /// How strong the key is.
     pub fn strength(&self) -> Strength {
         match self.strength.get() {
@@ -168,9 +153,12 @@ impl Object {
     /// # Errors
     /// `CKR_KEY_FUNCTION_NOT_PERMITTED`, `CKR_MECHANISM_INVALID`.
     pub fn permits(&self, usage: CK_ATTRIBUTE_TYPE, mechanism: CK_MECHANISM_TYPE) -> Result {
-        ensure(self.attributes.is(usage), CKR_KEY_FUNCTION_NOT_PERMITTED)?;
+        ensure(self.facts.has(usage), CKR_KEY_FUNCTION_NOT_PERMITTED)?;
+        if !self.facts.has(CKA_ALLOWED_MECHANISMS) {
+            return Ok(());
+        }
         let allowed = self.attributes.bytes(CKA_ALLOWED_MECHANISMS).unwrap_or_default();
         let listed = allowed.chunks_exact(size_of::<CK_ULONG>()).any(|one| *one == mechanism.to_ne_bytes());
-        ensure(allowed.is_empty() || listed, CKR_MECHANISM_INVALID)
+        ensure(listed, CKR_MECHANISM_INVALID)
     }
 }

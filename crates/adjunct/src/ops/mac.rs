@@ -4,11 +4,14 @@
 use super::Tally;
 use super::digest::{MAX_SAVED, MAX_SIZE, Method, restored, saved};
 use super::tally::Message;
+use crate::adapter::cpu::awslc::cmac;
+pub use crate::adapter::cpu::awslc::cmac::BlockCipher;
 use crate::adapter::cpu::awslc::digest::Digest as State;
 use crate::adapter::cpu::awslc::mac as cpu;
-pub use crate::adapter::cpu::awslc::mac::{BlockCipher, TLS_HEADER};
+pub use crate::adapter::cpu::awslc::mac::TLS_HEADER;
 use crate::catalogue::{Direction, Path};
 use crate::error::Error;
+use crate::memory::boxed;
 use adjunct_kernels::opaque_debug;
 
 /// HMAC (RFC 2104, FIPS 198-1), keyed once.
@@ -197,7 +200,7 @@ fn tally(cipher: BlockCipher) -> Tally {
 #[derive(Clone, Debug)]
 pub struct Cmac {
     message: Message,
-    mac: cpu::Cmac,
+    mac: cmac::Cmac,
 }
 
 impl Cmac {
@@ -207,9 +210,25 @@ impl Cmac {
     /// [`Error::Length`] where the key's length is not the cipher's.
     #[inline]
     pub fn new(cipher: BlockCipher, key: &[u8]) -> Result<Cmac, Error> {
-        let mut cmac = Cmac { message: Message::new(tally(cipher)), mac: cpu::Cmac::default() };
+        let mut cmac = Cmac { message: Message::new(tally(cipher)), mac: cmac::Cmac::default() };
         cmac.mac.set_key(cipher, key)?;
         Ok(cmac)
+    }
+
+    /// As [`Cmac::new`], in memory of its own, where the key is set: whatever is moved leaves a copy behind.
+    ///
+    /// # Errors
+    /// As for [`Cmac::new`]; [`Error::Memory`].
+    pub fn boxed(cipher: BlockCipher, key: &[u8]) -> Result<Box<Cmac>, Error> {
+        let mut cmac = boxed(Cmac { message: Message::new(tally(cipher)), mac: cmac::Cmac::default() })?;
+        cmac.mac.set_key(cipher, key)?;
+        Ok(cmac)
+    }
+
+    /// Begins a message whose state is kept beside the key: several may be under way at once, and the key is only read.
+    #[inline]
+    pub fn begin(&self) -> CmacMessage {
+        CmacMessage { message: Message { bytes: 0, ..self.message }, state: cmac::CmacMessage::default() }
     }
 
     /// Keys it anew in place, with the same cipher, ready for a first message.
@@ -254,6 +273,32 @@ impl Cmac {
     }
 }
 
+/// A message under a [`Cmac`] that stays as it is. Its state is wiped when it goes.
+#[derive(Clone, Debug)]
+pub struct CmacMessage {
+    message: Message,
+    state: cmac::CmacMessage,
+}
+
+impl CmacMessage {
+    /// Takes in a part of the message, under the key that it was begun with.
+    #[inline]
+    pub fn update(&mut self, key: &Cmac, data: &[u8]) {
+        self.message.add(data);
+        key.mac.take(&mut self.state, data);
+    }
+
+    /// Ends the message: the first [`BlockCipher::block`] bytes of `out`.
+    ///
+    /// # Panics
+    /// Where `out` is too short.
+    #[inline]
+    pub fn finish(&mut self, key: &Cmac, out: &mut [u8]) {
+        key.mac.end(&mut self.state, out);
+        self.message.count();
+    }
+}
+
 /// CMAC of a message, or of a part of one whose chaining block the caller keeps, under a key of which nothing is kept.
 #[derive(Clone, Copy, Debug)]
 pub struct CmacOnce {
@@ -291,7 +336,7 @@ impl CmacOnce {
         message: &[u8],
         mac: &mut [u8; 16],
     ) -> Result<(), Error> {
-        cpu::Cmac::once(self.cipher, key, chain, message, mac)?;
+        cmac::Cmac::once(self.cipher, key, chain, message, mac)?;
         self.tally.count(direction, message.len());
         Ok(())
     }
@@ -305,7 +350,7 @@ impl CmacOnce {
     /// # Panics
     /// Where `chain` is not a block.
     pub fn absorb(self, direction: Direction, key: &[u8], blocks: &[u8], chain: &mut [u8]) -> Result<(), Error> {
-        let mut cmac = cpu::Cmac::default();
+        let mut cmac = cmac::Cmac::default();
         cmac.set_key(self.cipher, key)?;
         cmac.resume(chain);
         chain.copy_from_slice(cmac.chain(blocks));
@@ -318,6 +363,32 @@ impl CmacOnce {
 mod tests {
     use super::super::digest::{Digest, METHODS};
     use super::*;
+
+    #[test]
+    fn messages_beside_a_key_come_to_what_they_do_alone() {
+        let message: Vec<u8> = (0..100).collect();
+        for cipher in [BlockCipher::Aes(16), BlockCipher::Aes(32), BlockCipher::TripleDes] {
+            let key = &message[..cipher.key_length()];
+            let shared = Cmac::boxed(cipher, key).expect("a key");
+            assert!(Cmac::boxed(cipher, &key[1..]).is_err());
+            for length in [0, 7, 8, 16, 40, 100] {
+                let mut alone = Cmac::new(cipher, key).expect("a key");
+                let mut expected = [0; 16];
+                alone.update(&message[..length]);
+                alone.finish(&mut expected);
+                // Two by turns.
+                let mut both = [shared.begin(), shared.begin()];
+                for part in message[..length].chunks(13) {
+                    both.iter_mut().for_each(|message| message.update(&shared, part));
+                }
+                for mut one in both {
+                    let mut out = [0; 16];
+                    one.finish(&shared, &mut out);
+                    assert_eq!((out, one.message.bytes), (expected, length), "{cipher:?} of {length}");
+                }
+            }
+        }
+    }
 
     #[test]
     fn messages_go_on_elsewhere_from_what_was_saved() {

@@ -6,6 +6,7 @@ mod worker;
 use super::{no_rows, seconds, sink, wanted};
 use crate::module::{self, Choice, Make, Purpose};
 use crate::{Failure, output};
+use adjunct_bench::libcrypto::Functions;
 use adjunct_bench::measure::median;
 use adjunct_bench::pkcs11::Done;
 use adjunct_bench::pkcs11::row::Row;
@@ -14,7 +15,7 @@ use report::{Figure, Report};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
-use worker::{Trouble, Worker};
+use worker::{Target, Trouble, Worker};
 
 const LONG: &str = "\
 Measure PKCS #11 modules beside each other: signatures, encryption, hashes, keys, objects, sessions, by 1, 16 and 64 threads
@@ -23,7 +24,11 @@ The modules take turns in slices of wall time, in changing order; the table show
 threads together, and microseconds of CPU time for each. Each module is loaded in a process of its own: one that crashes or hangs is a \
 row that says so, and not the end. ratio is the first module's rate over that of the fastest other (marked below 1.00).
 
-Without --module, adjunct's own module is measured, beside those of SoftHSM, kryoptic and openCryptoki where they are installed.
+Without --module, adjunct's own module is measured, beside those of SoftHSM, kryoptic and openCryptoki where they are installed, and \
+beside adjunct's provider for OpenSSL where there is one.
+
+The provider's columns are the same operations through EVP with contexts that are kept, by as many threads, where EVP has them: what the \
+interface of PKCS #11 costs. The column of it is the provider's CPU time over the first module's (1.00: the same).
 
 What is one operation: C_SignInit and C_Sign (RSA with SHA-256, ECDSA of a digest, Ed25519 of 32 bytes) with a key that stays in the \
 token; C_EncryptInit and C_Encrypt, C_SignInit and C_Sign (HMAC), C_DigestInit and C_Digest of so many bytes; C_GenerateRandom; a key \
@@ -43,6 +48,9 @@ pub struct Args {
     /// A module to measure (may be given again); ",slot=N" and ",pin=PIN" behind it name a token
     #[arg(long = "module", value_name = "PATH[,slot=N][,pin=PIN]", value_parser = parse)]
     modules: Vec<Wanted>,
+    /// Measure this provider of adjunct's too, through EVP [default without --module: the one beside this program or in OpenSSL's modules folder, if any]
+    #[arg(long, value_name = "PATH")]
+    provider: Option<PathBuf>,
     /// As root: load modules though others than root could change them, or a folder above them
     #[arg(long)]
     trust_module: bool,
@@ -142,9 +150,21 @@ fn modules(args: &Args) -> Result<Vec<Wanted>, Failure> {
     all.collect()
 }
 
-/// A module of the run.
+/// The provider of the run, if any. One that was not asked for is left out where it cannot be loaded.
+fn provider(args: &Args) -> Result<Option<PathBuf>, Failure> {
+    let choice = |path| Choice { path, trusted: args.trust_module };
+    let installed = || Functions::load(None).ok().and_then(Functions::modules_directory);
+    let find = |path| module::find(choice(path), Purpose::Run, installed);
+    match &args.provider {
+        Some(path) => find(Some(path)).map(Some),
+        None if args.modules.is_empty() => Ok(find(None).ok()),
+        None => Ok(None),
+    }
+}
+
+/// A module of the run, or the provider, which comes last.
 struct Side {
-    wanted: Wanted,
+    target: Target,
     environment: Vec<(&'static str, PathBuf)>,
     worker: Option<Worker>,
     name: String,
@@ -154,7 +174,7 @@ impl Side {
     fn worker(&mut self, arguments: &[String]) -> Result<&mut Worker, Trouble> {
         let worker = match self.worker.take() {
             Some(worker) => worker,
-            None => Worker::start(&self.wanted, &self.environment, arguments)?,
+            None => Worker::start(&self.target, &self.environment, arguments)?,
         };
         self.name.clone_from(&worker.name);
         Ok(self.worker.insert(worker))
@@ -221,31 +241,41 @@ fn figure(slices: &[Done]) -> Figure {
 pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     let rows = args.rows();
     if args.worker {
+        if let Some(path) = &args.provider {
+            return worker::serve(&Target::Provider(path.clone()), &rows);
+        }
         let wanted = args.modules.first().ok_or_else(|| Failure::new("no module"))?;
         if let Some(objects) = args.first_find {
             return worker::first_find(wanted, objects as usize);
         }
-        return worker::serve(wanted, &rows);
+        return worker::serve(&Target::Module(wanted.clone()), &rows);
     }
     let chosen: Vec<(usize, &Row)> =
         rows.iter().enumerate().filter(|(_, row)| wanted(&row.title(), &args.filter)).collect();
     if chosen.is_empty() {
         return Err(no_rows(&args.filter));
     }
-    let modules = modules(args)?;
+    let (modules, provider) = (modules(args)?, provider(args)?);
     let json = sink::Json::open(args.json.as_deref())?;
     let folder = tempfile::tempdir().map_err(|e| Failure::new(crate::failure::cause(&e)))?;
     let repeats = if args.quick { 3 } else { 5 };
     let slice = Duration::from_secs_f64(if args.quick { 0.1 } else { args.seconds } / repeats as f64);
     let mut bench = Bench { sides: Vec::new(), arguments: args.passed_on(), slice, repeats };
     for (number, wanted) in modules.into_iter().enumerate() {
-        bench.sides.push(side(wanted, &folder.path().join(number.to_string()), &bench.arguments)?);
+        let folder = folder.path().join(number.to_string());
+        bench.sides.push(side(Target::Module(wanted), &folder, &bench.arguments)?);
     }
-    let mut report = Report::new(
-        &bench.sides.iter().map(|side| (side.name.clone(), side.wanted.path.clone())).collect::<Vec<_>>(),
-        slice,
-        repeats,
-    );
+    let named = |side: &Side| (side.name.clone(), side.target.path().to_owned());
+    let modules: Vec<_> = bench.sides.iter().map(named).collect();
+    if let Some(path) = provider {
+        match side(Target::Provider(path), &folder.path().join("provider"), &bench.arguments) {
+            Ok(side) => bench.sides.push(side),
+            Err(failure) if args.provider.is_some() => return Err(failure),
+            Err(_) => {}
+        }
+    }
+    let provider = bench.sides.get(modules.len()).map(named);
+    let mut report = Report::new(&modules, provider.as_ref(), slice, repeats);
     let table = !json.replaces_table();
     if table {
         output::print(&report.heading())?;
@@ -269,10 +299,10 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
 }
 
 /// A side whose module can be loaded and has a token.
-fn side(wanted: Wanted, folder: &Path, arguments: &[String]) -> Result<Side, Failure> {
-    let path = wanted.path.display().to_string();
+fn side(target: Target, folder: &Path, arguments: &[String]) -> Result<Side, Failure> {
+    let path = target.path().display().to_string();
     let environment = token::apart(folder)?;
-    let mut side = Side { wanted, environment, worker: None, name: String::new() };
+    let mut side = Side { target, environment, worker: None, name: String::new() };
     match side.worker(arguments) {
         Ok(_) => Ok(side),
         Err(trouble) => Err(Failure::new(format!("{path}: {}", trouble.words()))),

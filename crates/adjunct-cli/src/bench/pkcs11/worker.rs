@@ -1,4 +1,4 @@
-//! A module as a side: this command once more, which loads it, so that a module that crashes or hangs is a row that says so.
+//! A module, or the provider, as a side: this command once more, which loads it, so that one that crashes or hangs is a row that says so.
 //!
 //! One line of text asks, one answers, words between tabs. `prepare N` makes what row N of [`Row::all`] needs: `ready`, or `missing TEXT`,
 //! `failed TEXT`. `run N MILLISECONDS` gives `done OPERATIONS WALL CPU`, both in nanoseconds, or as before. The first line comes unasked:
@@ -7,12 +7,14 @@
 use crate::Failure;
 use crate::failure::cause;
 use crate::module;
+use adjunct_bench::pkcs11::provider::Provider;
 use adjunct_bench::pkcs11::row::{Row, What};
 use adjunct_bench::pkcs11::token::Wanted;
 use adjunct_bench::pkcs11::{Done, Subject, Why};
+use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::process::ExitStatusExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, ExitCode, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
@@ -59,6 +61,33 @@ impl Trouble {
     }
 }
 
+/// What a worker loads.
+#[derive(Debug, Clone)]
+pub enum Target {
+    /// A module of PKCS #11, and its token.
+    Module(Wanted),
+    /// adjunct's provider, under the system's libcrypto.
+    Provider(PathBuf),
+}
+
+impl Target {
+    /// Its file.
+    pub fn path(&self) -> &Path {
+        match self {
+            Target::Module(wanted) => &wanted.path,
+            Target::Provider(path) => path,
+        }
+    }
+
+    /// As the command line has it.
+    fn arguments(&self) -> [OsString; 2] {
+        match self {
+            Target::Module(wanted) => ["--module".into(), text(wanted)],
+            Target::Provider(path) => ["--provider".into(), path.clone().into_os_string()],
+        }
+    }
+}
+
 /// The process that has loaded a module; ends when dropped.
 #[derive(Debug)]
 pub struct Worker {
@@ -75,14 +104,14 @@ impl Worker {
     /// # Errors
     /// [`Trouble`], in the module's words where it has any.
     pub fn start(
-        wanted: &Wanted,
+        target: &Target,
         environment: &[(&'static str, PathBuf)],
         arguments: &[String],
     ) -> Result<Worker, Trouble> {
         let failed = |e: std::io::Error| Trouble::Failed(cause(&e));
         let mut command = Command::new(module::program().map_err(failed)?);
-        command.args(["bench", "pkcs11", "--worker"]).args(arguments).arg("--module").arg(text(wanted));
-        if wanted.slot.is_none() {
+        command.args(["bench", "pkcs11", "--worker"]).args(arguments).args(target.arguments());
+        if matches!(target, Target::Module(wanted) if wanted.slot.is_none()) {
             command.env_remove("ADJUNCT_PKCS11_CONF").envs(environment.iter().map(|(name, path)| (name, path)));
         }
         let mut child =
@@ -185,7 +214,7 @@ fn done(numbers: &str) -> Option<Done> {
 }
 
 /// A module as the command line has it.
-fn text(wanted: &Wanted) -> std::ffi::OsString {
+fn text(wanted: &Wanted) -> OsString {
     let mut text = wanted.path.clone().into_os_string();
     if let Some(slot) = wanted.slot {
         text.push(format!(",slot={slot}"));
@@ -200,14 +229,18 @@ fn text(wanted: &Wanted) -> std::ffi::OsString {
 ///
 /// # Errors
 /// [`Failure`] where nobody reads the answers.
-pub fn serve(wanted: &Wanted, rows: &[Row]) -> Result<ExitCode, Failure> {
+pub fn serve(target: &Target, rows: &[Row]) -> Result<ExitCode, Failure> {
     let (mut input, mut output) = (std::io::stdin().lock(), std::io::stdout().lock());
     let mut say = |line: String| {
         let line = line.replace('\n', " ") + "\n";
         let written = output.write_all(line.as_bytes()).and_then(|()| output.flush());
         written.map_err(|e| Failure::new(cause(&e)))
     };
-    let mut subject = match Subject::open(wanted) {
+    let loaded = match target {
+        Target::Module(wanted) => Subject::open(wanted).map(Box::new).map(Loaded::Module),
+        Target::Provider(path) => Provider::open(path).map(Loaded::Provider),
+    };
+    let mut subject = match loaded {
         Ok(subject) => subject,
         Err(error) => {
             say(format!("failed\t{error}"))?;
@@ -225,7 +258,37 @@ pub fn serve(wanted: &Wanted, rows: &[Row]) -> Result<ExitCode, Failure> {
     }
 }
 
-fn answer(subject: &mut Subject, rows: &[Row], line: &str) -> String {
+/// What this process has loaded.
+enum Loaded {
+    Module(Box<Subject>),
+    Provider(Provider),
+}
+
+impl Loaded {
+    fn name(&self) -> String {
+        match self {
+            Loaded::Module(subject) => subject.name(),
+            Loaded::Provider(provider) => provider.name(),
+        }
+    }
+
+    fn prepare(&mut self, row: &Row) -> Result<(), Why> {
+        match self {
+            Loaded::Module(subject) => subject.prepare(row),
+            Loaded::Provider(provider) => provider.prepare(row),
+        }
+    }
+
+    fn run(&mut self, row: &Row, length: Duration) -> Result<Done, Why> {
+        match self {
+            Loaded::Module(subject) if row.what == What::Start => starts(subject, row, length),
+            Loaded::Module(subject) => subject.run(row, length),
+            Loaded::Provider(provider) => provider.run(row, length),
+        }
+    }
+}
+
+fn answer(subject: &mut Loaded, rows: &[Row], line: &str) -> String {
     let words: Vec<&str> = line.split('\t').collect();
     let row = words.get(1).and_then(|word| word.parse::<usize>().ok()).and_then(|at| rows.get(at));
     let why = |why| match why {
@@ -235,8 +298,7 @@ fn answer(subject: &mut Subject, rows: &[Row], line: &str) -> String {
     match (words[0], row, words.get(2).and_then(|word| word.parse().ok())) {
         ("prepare", Some(row), None) => subject.prepare(row).map_or_else(why, |()| "ready".to_owned()),
         ("run", Some(row), Some(length)) => {
-            let length = Duration::from_millis(length);
-            let done = if row.what == What::Start { starts(subject, row, length) } else { subject.run(row, length) };
+            let done = subject.run(row, Duration::from_millis(length));
             done.map_or_else(why, |done| format!("done\t{}", numbers(&done)))
         }
         _ => "failed\twhat?".to_owned(),

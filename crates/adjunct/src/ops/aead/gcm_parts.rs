@@ -6,6 +6,7 @@ use crate::adapter::cpu::awslc::cipher_gcm_part;
 pub use crate::adapter::cpu::awslc::cipher_gcm_part::{Start, State};
 use crate::catalogue::{Direction, Function};
 use crate::error::Error;
+use crate::memory::boxed;
 use crate::ops::Tally;
 use crate::ops::cipher::{Block, direction};
 use crate::ops::held::Held;
@@ -46,10 +47,12 @@ pub struct Key {
 }
 
 impl Key {
+    /// In memory of its own, where the key is set: whatever is moved leaves a copy behind.
+    ///
     /// # Errors
-    /// [`Error::Length`] for a key that is not 16, 24 or 32 bytes.
-    pub fn new(key: &[u8]) -> Result<Key, Error> {
-        let mut made = Key { key: Held::default(), tally: Tally::new(Function::AesGcm, key.len() * 8) };
+    /// [`Error::Length`] for a key that is not 16, 24 or 32 bytes; [`Error::Memory`].
+    pub fn boxed(key: &[u8]) -> Result<Box<Key>, Error> {
+        let mut made = boxed(Key { key: Held::default(), tally: Tally::new(Function::AesGcm, key.len() * 8) })?;
         let gcm = made.key.clear_mut();
         gcm.set_key(key)?;
         gcm.prepare();

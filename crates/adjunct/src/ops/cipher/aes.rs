@@ -1,7 +1,7 @@
 //! AES in the modes of SP 800-38A, for [`super::Counted`].
 
-use super::modes::Work;
-use super::{Chain, Mode};
+use super::modes::{Read, Work};
+use super::{Chain, Mode, Shared};
 use crate::adapter::cpu::awslc::cipher::AesKey;
 use crate::catalogue::Function;
 use crate::error::Error;
@@ -22,13 +22,22 @@ macro_rules! modes {
                 if !encrypt && $decrypts { schedule.set_decrypt(key) } else { schedule.set_encrypt(key) }
             }
 
+            #[inline(always)]
+            fn run(&mut self, encrypt: bool, chain: Chain<'_>, io: InOut<'_>) {
+                self.read(encrypt, chain, io);
+            }
+        }
+
+        impl Read for $name {
             // So that a mode is given only what it uses of the chain: the rest need not go through memory.
             #[inline(always)]
-            fn run(&mut self, $encrypt: bool, $chain: Chain<'_>, $io: InOut<'_>) {
+            fn read(&self, $encrypt: bool, $chain: Chain<'_>, $io: InOut<'_>) {
                 let $key = self.0.clear();
                 $run
             }
         }
+
+        impl Shared for $name {}
 
         impl Mode for $name {
             const FUNCTION: Function = Function::$function;

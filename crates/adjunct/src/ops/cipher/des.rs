@@ -1,7 +1,7 @@
 //! Triple DES in CBC mode (SP 800-67), for [`super::Counted`].
 
-use super::modes::Work;
-use super::{Chain, Mode};
+use super::modes::{Read, Work};
+use super::{Chain, Mode, Shared};
 use crate::adapter::cpu::awslc::cipher_des::{self, Des};
 pub use crate::adapter::cpu::awslc::cipher_des::{BLOCK, KEY};
 use crate::adapter::cpu::awslc::random;
@@ -23,12 +23,20 @@ impl Work for Cbc {
     }
 
     fn run(&mut self, encrypt: bool, chain: Chain<'_>, io: InOut<'_>) {
+        self.read(encrypt, chain, io);
+    }
+}
+
+impl Read for Cbc {
+    fn read(&self, encrypt: bool, chain: Chain<'_>, io: InOut<'_>) {
         let des = self.0.clear();
         if let Some(iv) = chain.iv.first_chunk_mut() {
             des.cbc(encrypt, iv, io);
         }
     }
 }
+
+impl Shared for Cbc {}
 
 impl Mode for Cbc {
     const FUNCTION: Function = Function::TdesCbc;

@@ -10,7 +10,7 @@ use super::Tally;
 use crate::catalogue::{Direction, Function};
 use crate::error::Error;
 use adjunct_kernels::InOut;
-use modes::Work;
+use modes::{Read, Work};
 
 /// A block of AES, or an IV with zeros behind it.
 pub type Block = [u8; 16];
@@ -47,6 +47,12 @@ mod modes {
         /// Works on `io`.
         fn run(&mut self, encrypt: bool, chain: Chain<'_>, io: InOut<'_>);
     }
+
+    /// What a mode does that only reads its key, for [`super::Lent`] alone.
+    pub trait Read: Work {
+        /// Works on `io`, as [`Work::run`].
+        fn read(&self, encrypt: bool, chain: Chain<'_>, io: InOut<'_>);
+    }
 }
 
 /// A mode over a key, for [`Counted`].
@@ -63,6 +69,48 @@ pub trait Mode: Work {
     const PARITY: bool = false;
     /// Whether it may be given a length in bits ([`Chain::bits`]).
     const IN_BITS: bool = false;
+}
+
+/// A mode that only reads its key: where a message has come to is all in the [`Chain`], so that several may be under way at once.
+pub trait Shared: Mode + Read {}
+
+/// A mode whose key another [`Counted`] has ([`Counted::lend`]). It takes no other.
+#[derive(Debug)]
+pub struct Lent<'a, M>(Option<&'a M>);
+
+impl<M> Clone for Lent<'_, M> {
+    #[inline]
+    fn clone(&self) -> Self {
+        Lent(self.0)
+    }
+}
+
+impl<M> Default for Lent<'_, M> {
+    #[inline]
+    fn default() -> Self {
+        Lent(None)
+    }
+}
+
+impl<M: Shared> Work for Lent<'_, M> {
+    fn set_key(&mut self, _key: &[u8], _encrypt: bool) -> Result<(), Error> {
+        Err(Error::Unsupported("another key than the one that was lent"))
+    }
+
+    #[inline(always)]
+    fn run(&mut self, encrypt: bool, chain: Chain<'_>, io: InOut<'_>) {
+        // As for any mode without a key, `Counted` does not come here where none was lent.
+        self.0.expect("a key").read(encrypt, chain, io);
+    }
+}
+
+impl<M: Shared> Mode for Lent<'_, M> {
+    const FUNCTION: Function = M::FUNCTION;
+    const BLOCK: usize = M::BLOCK;
+    const PARTIAL: bool = M::PARTIAL;
+    const SIZES: bool = M::SIZES;
+    const PARITY: bool = M::PARITY;
+    const IN_BITS: bool = M::IN_BITS;
 }
 
 /// A mode and where it counts: each call once, with its bytes, in its direction, after it ran.
@@ -140,6 +188,14 @@ impl<M: Mode> Counted<M> {
     }
 }
 
+impl<M: Shared> Counted<M> {
+    /// The same mode and key for a message of one's own, while others may be under way.
+    #[inline]
+    pub fn lend(&self) -> Counted<Lent<'_, M>> {
+        Counted { mode: Lent(Some(&self.mode)), tally: self.tally }
+    }
+}
+
 /// The pieces of one call: [`Counted::update`] counts them.
 #[derive(Debug)]
 pub struct Pieces<'a, M> {
@@ -177,6 +233,25 @@ mod tests {
         let first = run(&mut cipher);
         assert!(cipher.set_key(&[1; 17], true).is_err() && cipher.has_key());
         assert_eq!(run(&mut cipher), first);
+    }
+
+    #[test]
+    fn a_key_that_is_lent_works_as_the_own() {
+        let mut own = Counted::<aes::Cbc>::default();
+        own.set_key(&[7; 32], true).unwrap();
+        let (mut one, mut two) = (own.lend(), own.lend());
+        assert!(one.set_key(&[7; 32], true).is_err() && one.has_key());
+        let (mut ivs, mut texts) = ([[0; 16]; 3], [[1; 32]; 3]);
+        // Two messages by turns, and one by itself.
+        for at in [0, 16] {
+            for (cipher, message) in [(&mut one, 0), (&mut two, 1)] {
+                let chain = Chain { iv: &mut ivs[message], stream: &mut [0; 16], used: &mut 0, bits: false };
+                cipher.run(true, chain, InOut::in_place(&mut texts[message][at..at + 16]));
+            }
+        }
+        let chain = Chain { iv: &mut ivs[2], stream: &mut [0; 16], used: &mut 0, bits: false };
+        own.run(true, chain, InOut::in_place(&mut texts[2]));
+        assert!(texts[0] == texts[2] && texts[1] == texts[2] && ivs[0] == ivs[2] && texts[0] != [1; 32]);
     }
 
     #[test]

@@ -1,7 +1,10 @@
 //! ML-DSA (FIPS 204), on plain bytes: the internal functions, whose prefix of the message tells the external ones apart.
+//!
+//! They take up to 120 KB of stack, and run on one of their own.
 
 use super::private;
 use super::random;
+use crate::stack::on_own;
 use std::ffi::c_int;
 use zeroize::Zeroizing;
 
@@ -105,7 +108,7 @@ pub fn keypair(set: Set, seed: &[u8; SEED], public: &mut [u8], private: &mut [u8
     assert!(public.len() == set.public() && private.len() == set.private());
     let (keypair, ..) = set.functions();
     // SAFETY: the buffers have the lengths the function takes.
-    unsafe { keypair(public.as_mut_ptr(), private.as_mut_ptr(), seed.as_ptr()) == 1 }
+    on_own(|| unsafe { keypair(public.as_mut_ptr(), private.as_mut_ptr(), seed.as_ptr()) }) == Some(1)
 }
 
 /// The public key of a private key; false where the parts of the private key do not belong together.
@@ -117,7 +120,7 @@ pub fn public(set: Set, private: &[u8], public: &mut [u8]) -> bool {
     assert!(public.len() == set.public() && private.len() == set.private());
     let (_, of, ..) = set.functions();
     // SAFETY: the buffers have the lengths the function takes.
-    unsafe { of(public.as_mut_ptr(), private.as_ptr()) == 1 }
+    on_own(|| unsafe { of(public.as_mut_ptr(), private.as_ptr()) }) == Some(1)
 }
 
 /// Signs `prefix` and `message`, one after the other, with that randomness (ML-DSA.Sign_internal); false where the library fails.
@@ -137,7 +140,7 @@ pub fn sign(
     let (.., sign, _) = set.functions();
     let mut length = out.len();
     // SAFETY: pointers and lengths describe the slices; key and signature have the lengths of the set.
-    let done = unsafe {
+    let done = on_own(|| unsafe {
         sign(
             private.as_ptr(),
             out.as_mut_ptr(),
@@ -148,8 +151,8 @@ pub fn sign(
             prefix.len(),
             randomness.as_ptr(),
         )
-    };
-    done == 1 && length == out.len()
+    });
+    done == Some(1) && length == out.len()
 }
 
 /// Whether `signature` is one of `prefix` and `message` (ML-DSA.Verify_internal).
@@ -163,7 +166,7 @@ pub fn verify(set: Set, public: &[u8], prefix: &[u8], message: &[u8], signature:
         return false;
     }
     // SAFETY: pointers and lengths describe the slices; key and signature have the lengths of the set.
-    let done = unsafe {
+    let done = on_own(|| unsafe {
         verify(
             public.as_ptr(),
             signature.as_ptr(),
@@ -173,6 +176,6 @@ pub fn verify(set: Set, public: &[u8], prefix: &[u8], message: &[u8], signature:
             prefix.as_ptr(),
             prefix.len(),
         )
-    };
-    done == 1
+    });
+    done == Some(1)
 }

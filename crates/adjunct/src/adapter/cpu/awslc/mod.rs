@@ -13,6 +13,7 @@ pub mod cipher_gcm;
 pub mod cipher_gcm_part;
 pub(crate) mod cipher_stream;
 pub mod cipher_xts;
+pub mod cmac;
 pub mod digest;
 mod digest_keccak;
 mod digest_once;

@@ -1,8 +1,12 @@
-//! A stack with room for a batch: the fibers of OpenSSL's jobs have 32 KB and no guard page, which operations of the CPU
-//! library fit in (the deepest takes 8 KB) and eight lanes do not.
+//! Stacks of our own, one for each thread that has needed one: the fibers of OpenSSL's jobs have 32 KB and no guard page, which most
+//! operations of the CPU library fit in (8 KB) and eight lanes do not; threads of musl have 128 KiB, of which ML-DSA may find too
+//! little left.
 
-use adjunct::thread::Key;
+#![allow(unsafe_code)]
+
+use crate::thread::Key;
 use std::ffi::c_void;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::{NonNull, null_mut};
 
 /// Bytes of a stack; pages that were never touched cost nothing.
@@ -24,8 +28,8 @@ unsafe extern "C" fn ended(base: *mut c_void) {
 }
 
 /// Runs `body` on a stack of ours and returns when it does, which must be without a pause in between. False where there is
-/// no memory for one, and `body` was not run.
-pub(super) fn run(body: &mut dyn FnMut()) -> bool {
+/// no memory for one, and `body` was not run. A panic of `body` ends it, and no more.
+pub fn run(body: &mut dyn FnMut()) -> bool {
     let kept = NonNull::new(KEPT.get()).map(|base| Stack { base: base.as_ptr() });
     if kept.is_some() {
         // What runs on it takes another. This is not refused: there is a place for it.
@@ -59,7 +63,7 @@ impl Stack {
     fn run(&self, mut body: &mut dyn FnMut()) {
         unsafe extern "C" fn call(body: *mut c_void) {
             // SAFETY: the pointer is the one below, alive until the switch returns. A panic could not cross the switch.
-            crate::abi::guard((), || unsafe { (*body.cast::<&mut dyn FnMut()>())() });
+            let _ = catch_unwind(AssertUnwindSafe(|| unsafe { (*body.cast::<&mut dyn FnMut()>())() }));
         }
         // SAFETY: the end of the mapping is aligned to a page, and `run` above has the stack to itself.
         unsafe { switch(self.base.cast::<u8>().add(SIZE), call, (&raw mut body).cast()) };
@@ -74,7 +78,7 @@ impl Drop for Stack {
 }
 
 /// Whether this target has [`switch`]; elsewhere everything runs on the caller's stack, at once.
-pub(super) const SWITCHES: bool = cfg!(any(target_arch = "x86_64", target_arch = "aarch64"));
+pub const SWITCHES: bool = cfg!(any(target_arch = "x86_64", target_arch = "aarch64"));
 
 /// Calls `function(argument)` on the stack that ends at `top`. A frame pointer leads unwinders back to the caller's stack.
 #[cfg(target_arch = "x86_64")]

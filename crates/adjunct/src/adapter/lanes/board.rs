@@ -14,7 +14,7 @@ use std::cell::UnsafeCell;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64};
 
-/// Gates of a function: a thread takes the first that has a free slot.
+/// Gates of a function: a thread takes the first that has a free slot, from [`first_gate`] on.
 const GATES: usize = 4;
 /// CPUs that are told apart; of more, some are taken for the same.
 const CPUS: usize = 127;
@@ -173,6 +173,13 @@ fn each(mut slots: Slots) -> impl Iterator<Item = usize> {
     })
 }
 
+/// Where a thread begins to look for a free slot. Threads enough to fill two batches for each CPU meet by CPUs: a leader then wakes those that
+/// slept on its own, which costs less than to wake others. Fewer all meet at one gate, and fill batches.
+fn first_gate(work: &Work, engine: &Engine) -> usize {
+    let many = work.function().inside() >= 2 * LANES * engine.cpus;
+    if many { memory::cpu() % engine.cpus.min(GATES) } else { 0 }
+}
+
 /// The bit by which the owner of a slot is woken. Of more than 32 slots two share one: the other looks, and sleeps again.
 fn wake_bit(slot: usize) -> u32 {
     1 << (slot % 32)
@@ -191,7 +198,8 @@ impl Board {
     /// its signals put off.
     pub(super) fn serve<K: Kind>(&self, engine: &Engine, job: Own<K::Job>) -> Option<(Option<Own<K::Job>>, Result)> {
         const { assert!(size_of::<K::Job>() <= MAX_JOB && align_of::<K::Job>() <= 64) }
-        let (gate, own) = self.gates[K::QUEUE as usize].iter().find_map(|gate| Some((gate, gate.claim()?)))?;
+        let (before, from) = self.gates[K::QUEUE as usize].split_at(first_gate(Work::of::<K>(), engine));
+        let (gate, own) = from.iter().chain(before).find_map(|gate| Some((gate, gate.claim()?)))?;
         let slot = &gate.slots[own];
         // SAFETY: the slot is this thread's, holds no job, and has the room and alignment.
         unsafe { slot.job.get().cast::<K::Job>().write(*job) };

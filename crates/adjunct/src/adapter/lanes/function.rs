@@ -132,6 +132,11 @@ impl Function {
         if self.batch().is_some_and(|batch| batch > handing) { LANES - 1 } else { LANES * 3 / 4 }
     }
 
+    /// Threads that were inside of late.
+    pub(super) fn inside(&self) -> usize {
+        (self.present.load(Relaxed) / PARTS) as usize
+    }
+
     /// So many jobs were done, in lanes or one after the other, in that much CPU time.
     pub(super) fn took(&self, count: usize, lanes: bool, time: Duration) {
         match lanes {

@@ -7,14 +7,13 @@
 // The one safety rule is the target feature; the lint takes it for an unsafe function.
 #![allow(clippy::missing_safety_doc)]
 
-use super::{Curve, P384, P521, burn, present};
+use super::{Curve, P384, P521, burn, present, wipe};
 use crate::lanes::sha512::{START, START_384, compress};
 use crate::lanes::words::{columns, rows};
 use crate::lanes::{LANES, Vector, same, zero};
 use crate::opaque_debug;
 use crate::sha512::BLOCK;
 use std::arch::x86_64::*;
-use zeroize::Zeroize;
 
 /// The most random bytes that are added to a nonce.
 pub const MAX_ADDED: usize = 32;
@@ -66,8 +65,8 @@ struct Keyed {
 
 impl Drop for Keyed {
     fn drop(&mut self) {
-        self.inner.zeroize();
-        self.outer.zeroize();
+        wipe(&mut self.inner);
+        wipe(&mut self.outer);
     }
 }
 
@@ -120,40 +119,45 @@ fn second<C: Nonced<N>, const N: usize>(values: &Words) -> Block {
 /// The message of two blocks that a key is made of: V, a byte, the private key, the digest, and what is added.
 #[target_feature(enable = "avx512f,avx512ifma")]
 fn message<C: Nonced<N>, const N: usize>(jobs: &[NonceJob], present: u8, v: &Words, byte: u8) -> [Block; 2] {
-    let size = 8 * C::DIGEST;
-    let mut bytes = [[0u8; 2 * BLOCK]; LANES];
-    for (lane, (job, v)) in jobs.iter().zip(rows(v).iter()).enumerate() {
-        if present >> lane & 1 == 0 {
-            continue;
-        }
-        let bytes = &mut bytes[lane];
-        for (bytes, word) in bytes[..size].as_chunks_mut::<8>().0.iter_mut().zip(v) {
-            *bytes = word.to_be_bytes();
-        }
-        bytes[size] = byte;
-        let mut at = size + 1;
-        for part in [job.private, job.digest, job.added] {
-            bytes[at..at + part.len()].copy_from_slice(part);
-            at += part.len();
-        }
-        bytes[at] = 0x80;
-        bytes[2 * BLOCK - 8..].copy_from_slice(&(8 * (BLOCK + at) as u64).to_be_bytes());
-    }
     let mut words = [[[0; 8]; LANES]; 4];
-    for (lane, bytes) in bytes.iter().enumerate() {
-        for (i, eight) in bytes.as_chunks::<64>().0.iter().enumerate() {
-            for (word, bytes) in words[i][lane].iter_mut().zip(eight.as_chunks::<8>().0) {
-                *word = u64::from_be_bytes(*bytes);
+    for (lane, (job, v)) in jobs.iter().zip(rows(v).iter()).enumerate() {
+        if present >> lane & 1 == 1 {
+            let mut message = message_words(job, &v[..C::DIGEST], byte);
+            for (words, eight) in words.iter_mut().zip(&message) {
+                words[lane] = *eight;
             }
+            wipe(&mut message);
         }
     }
     let mut blocks = [[zero(); 16]; 2];
     for (eight, words) in blocks.as_flattened_mut().as_chunks_mut::<8>().0.iter_mut().zip(&words) {
         *eight = columns(words);
     }
-    bytes.zeroize();
-    words.zeroize();
+    wipe(&mut words);
     blocks
+}
+
+/// That of one job, padded, as words.
+// Not inlined, where these loops would be turned into gathers.
+#[inline(never)]
+fn message_words(job: &NonceJob, v: &[u64], byte: u8) -> [[u64; 8]; 4] {
+    let mut bytes = [0u8; 2 * BLOCK];
+    for (bytes, word) in bytes.as_chunks_mut::<8>().0.iter_mut().zip(v) {
+        *bytes = word.to_be_bytes();
+    }
+    let mut at = 8 * v.len();
+    for part in [&[byte], job.private, job.digest, job.added, &[0x80]] {
+        bytes[at..at + part.len()].copy_from_slice(part);
+        at += part.len();
+    }
+    // The length in bits of a block before, and of all up to the bit that ends it.
+    bytes[2 * BLOCK - 8..].copy_from_slice(&(8 * (BLOCK + at - 1) as u64).to_be_bytes());
+    let mut words = [[0; 8]; 4];
+    for (word, bytes) in words.as_flattened_mut().iter_mut().zip(bytes.as_chunks::<8>().0) {
+        *word = u64::from_be_bytes(*bytes);
+    }
+    wipe(&mut bytes);
+    words
 }
 
 /// Makes nonces. A bit for each job whose lengths are right; the others' nonces stay as they are.
@@ -176,7 +180,7 @@ fn of_jobs<C: Nonced<N>, const N: usize>(jobs: &mut [NonceJob]) -> u8 {
     for byte in [0, 1] {
         let mut k = keyed.of_blocks::<C, N>(message::<C, N>(jobs, present, &v, byte));
         keyed = Keyed::new::<C, N>(&k);
-        k.zeroize();
+        wipe(&mut k);
         v = keyed.of::<C, N>(&v);
     }
     // Step h: what follows of the generator.
@@ -192,7 +196,7 @@ fn of_jobs<C: Nonced<N>, const N: usize>(jobs: &mut [NonceJob]) -> u8 {
         }
         filled += size;
     }
-    v.zeroize();
+    wipe(&mut v);
     for (lane, job) in jobs.iter_mut().enumerate().take(LANES) {
         if present >> lane & 1 == 1 {
             shift_right(job.nonce, 8 * C::BYTES - C::BITS);

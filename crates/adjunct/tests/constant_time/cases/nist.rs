@@ -116,7 +116,7 @@ fn nonces<C: Nonced<N> + 'static, const N: usize>(name: &str) -> Case {
         Prepared { secrets, run: Box::new(run) }
     };
     Case {
-        name: format!("{name} ECDSA nonces in lanes"),
+        name: format!("ECDSA nonces of {name} in lanes"),
         needs: &[Avx512, Ifma],
         memcheck: false,
         prepare: Box::new(prepare),

@@ -12,8 +12,9 @@ use adjunct::adapter::cpu::awslc::ec::Key;
 use adjunct::adapter::cpu::awslc::rsa::{self, Part};
 use adjunct::adapter::cpu::awslc::{ecx, random};
 use adjunct::adapter::cpu::curve::{Curve, Form, MAX_FIELD, MAX_POINT};
+use adjunct::adapter::cpu::nonce::{ADDED, Nonces};
 use adjunct_kernels::curve25519::{self, X25519Job};
-use adjunct_kernels::nist::{self, DeriveJob};
+use adjunct_kernels::nist::{self, DeriveJob, NonceJob, Nonced};
 use adjunct_kernels::rsa::{PrivateJob, PrivateKey, PublicJob, PublicKey};
 
 fn lanes() -> bool {
@@ -49,6 +50,64 @@ fn batches(count: usize, mut batch: impl FnMut(usize)) {
 
 fn full(size: usize) -> u8 {
     u8::MAX >> (8 - size)
+}
+
+fn nonces_of<C: Nonced<N>, const N: usize>(curve: Curve) {
+    if !lanes() {
+        return;
+    }
+    let length = curve.field_len();
+    batches(operations(50), |size| {
+        let mut privates = [(); 8].map(|()| bytes::<MAX_FIELD>());
+        // Digests below the order as they are; the reduction of others is tested by RFC 6979's vectors.
+        let mut digests = [(); 8].map(|()| bytes::<MAX_FIELD>());
+        privates.iter_mut().chain(&mut digests).for_each(|number| number[0] = 0);
+        let added = [(); 8].map(|()| bytes::<ADDED>());
+        let shorter = usize::from(privates[0][1]) % (ADDED + 1);
+        let mut nonces = [[0; MAX_FIELD]; 8];
+        let mut jobs: Vec<_> = (privates.iter().zip(&digests).zip(&added).zip(&mut nonces).take(size))
+            .map(|(((private, digest), added), nonce)| NonceJob {
+                private: &private[..length],
+                digest: &digest[..length],
+                added: &added[..shorter],
+                nonce: &mut nonce[..length],
+            })
+            .collect();
+        assert_eq!(unsafe { nist::nonces::<C, N>(&mut jobs) }, full(size));
+        for i in 0..size {
+            let mut alone = [0; MAX_FIELD];
+            let mut digest = [0; MAX_FIELD];
+            digest[..length].copy_from_slice(&digests[i][..length]);
+            let nonces_of = Nonces::new(curve, &privates[i][..length]).expect("a key of this length");
+            nonces_of.nonce(&digest, &added[i][..shorter], &mut alone);
+            assert_eq!(nonces[i][..length], alone[..length], "private {:x?}", privates[i]);
+        }
+    });
+}
+
+#[test]
+fn nonces() {
+    nonces_of::<nist::P384, 8>(Curve::P384);
+    nonces_of::<nist::P521, 11>(Curve::P521);
+}
+
+#[test]
+fn nonces_of_jobs_with_wrong_lengths_are_not_made() {
+    if !lanes() {
+        return;
+    }
+    let (long, mut nonces) = ([1; 49], [[7; 48]; 4]);
+    let lengths = [(0, 48, 32), (48, 48, 32), (48, 49, 32), (48, 48, 33)];
+    let mut jobs: Vec<_> = (nonces.iter_mut().zip(lengths))
+        .map(|(nonce, (private, digest, added))| NonceJob {
+            private: &long[..private],
+            digest: &long[..digest],
+            added: &long[..added],
+            nonce,
+        })
+        .collect();
+    assert_eq!(unsafe { nist::nonces::<nist::P384, 8>(&mut jobs) }, 0b10);
+    assert!([0, 2, 3].iter().all(|&i| nonces[i] == [7; 48]) && nonces[1] != [7; 48]);
 }
 
 #[test]

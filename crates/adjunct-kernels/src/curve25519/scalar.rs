@@ -7,8 +7,8 @@
 #![allow(clippy::missing_safety_doc)]
 
 use super::hash::DIGEST;
-use super::words::byte_columns;
 use crate::lanes::montgomery::{self, power_of_two};
+use crate::lanes::words::byte_columns;
 use crate::lanes::{LANES, MASK, Number, Vector, carry, constant, same, subtract_once, zero};
 use std::arch::x86_64::*;
 use zeroize::Zeroize;

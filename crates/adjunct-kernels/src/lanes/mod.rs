@@ -10,6 +10,8 @@
 
 pub mod inverse;
 pub mod montgomery;
+pub(crate) mod sha512;
+pub(crate) mod words;
 
 use std::arch::x86_64::*;
 

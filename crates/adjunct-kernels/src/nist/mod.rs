@@ -18,6 +18,7 @@
 mod comb;
 mod curve;
 mod field;
+mod nonce;
 mod order;
 mod point;
 mod shared;
@@ -25,6 +26,7 @@ mod shared;
 mod tests;
 
 pub use curve::{Curve, P256, P384, P521};
+pub use nonce::{MAX_ADDED, NonceJob, Nonced, nonces};
 
 use crate::lanes::{LANES, Number, constant, gather, limbs_from_be, limbs_to_be, scatter, select, zero};
 use crate::opaque_debug;

@@ -2,7 +2,8 @@
 //!
 //! HMAC-DRBG over the private key and the digest gives a nonce that no weak generator can repeat or skew; the added
 //! randomness keeps a faulted computation from being compared with a good one over the same nonce. The hash is the one of
-//! the curve's strength, whatever hashed the message: SHA-256, SHA-384 and SHA-512.
+//! the curve's strength, whatever hashed the message: SHA-256, SHA-384 and SHA-512. Lanes make those of the latter two themselves
+//! (`nist/nonce.rs` of the kernels).
 
 use crate::adapter::cpu::awslc::digest::{self, Digest, MAX_SIZE, Method};
 use crate::adapter::cpu::curve::{Curve, MAX_FIELD, minus, shift_right};
@@ -90,12 +91,9 @@ impl Nonces {
     /// `added` is of [`ADDED`] random bytes; with none, this is RFC 6979's deterministic nonce.
     pub fn nonce(&self, digest: &[u8; MAX_FIELD], added: &[u8], out: &mut [u8; MAX_FIELD]) {
         let length = self.curve.field_len();
-        let (order, method) = (self.curve.order(), self.first.inner.method());
+        let method = self.first.inner.method();
         let size = method.size;
-        // bits2octets: the digest modulo the order, of which it is below the double.
-        let mut reduced = Secret([0; MAX_FIELD]);
-        let below = minus(&digest[..length], order, &mut reduced[..length]);
-        select(below, &mut reduced[..length], &digest[..length]);
+        let reduced = reduced(self.curve, digest);
         let (mut k, mut v) = (Secret([0; MAX_SIZE]), Secret([1; MAX_SIZE]));
         self.first.mac(&[&reduced[..length], added], &mut k);
         let mut keyed = Keyed::new(method, &k[..size]);
@@ -132,6 +130,14 @@ pub fn truncate(curve: Curve, digest: &[u8]) -> [u8; MAX_FIELD] {
     curve.truncate(digest)
 }
 
+/// RFC 6979's bits2octets of what [`truncate`] made: the digest modulo the order, of which it is below the double.
+pub(crate) fn reduced(curve: Curve, digest: &[u8; MAX_FIELD]) -> Secret<MAX_FIELD> {
+    let (length, mut reduced) = (curve.field_len(), Secret([0; MAX_FIELD]));
+    let below = minus(&digest[..length], curve.order(), &mut reduced[..length]);
+    select(below, &mut reduced[..length], &digest[..length]);
+    reduced
+}
+
 /// `out` becomes `other` where `choose` is 0xFF, and stays where it is 0.
 fn select(choose: u8, out: &mut [u8], other: &[u8]) {
     let choose = std::hint::black_box(choose);
@@ -157,9 +163,40 @@ mod tests {
             let nonces = Nonces::with(method, curve, &hex(private)).unwrap();
             nonces.nonce(&truncate(curve, &digest[..method.size]), &[], &mut out);
             assert_eq!(&out[..curve.field_len()], hex(nonce), "{curve:?} {method:?} {message}");
+            #[cfg(target_arch = "x86_64")]
+            if method.size == super::method(curve).size {
+                in_lanes(curve, &hex(private), &digest, &hex(nonce));
+            }
             nonces.nonce(&truncate(curve, &digest[..method.size]), &[7; ADDED], &mut out);
             assert_ne!(&out[..curve.field_len()], hex(nonce));
         }
+    }
+
+    /// The lanes' own nonces, all eight the same.
+    #[cfg(target_arch = "x86_64")]
+    fn in_lanes(curve: Curve, private: &[u8], digest: &[u8; MAX_SIZE], nonce: &[u8]) {
+        use adjunct_kernels::nist::{NonceJob, P384, P521, nonces};
+        if !is_x86_feature_detected!("avx512ifma") || curve == Curve::P256 {
+            return;
+        }
+        let length = curve.field_len();
+        let digest = reduced(curve, &truncate(curve, &digest[..method(curve).size]));
+        let mut out = [[0; MAX_FIELD]; 8];
+        let mut jobs = out.each_mut().map(|out| NonceJob {
+            private,
+            digest: &digest[..length],
+            added: &[],
+            nonce: &mut out[..length],
+        });
+        // SAFETY: there are the instructions.
+        let made = unsafe {
+            match curve {
+                Curve::P384 => nonces::<P384, _>(&mut jobs),
+                _ => nonces::<P521, _>(&mut jobs),
+            }
+        };
+        assert_eq!(made, u8::MAX);
+        assert!(out.iter().all(|out| &out[..length] == nonce), "{curve:?} in lanes");
     }
 
     #[test]

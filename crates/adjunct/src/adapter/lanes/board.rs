@@ -14,16 +14,19 @@ use std::cell::UnsafeCell;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64};
 
-/// Gates of a function: a thread takes the first that has a free slot.
+/// Gates of a function: a thread takes the first that has a free slot, from [`first_gate`] on.
 const GATES: usize = 4;
+/// CPUs that are told apart; of more, some are taken for the same.
+const CPUS: usize = 127;
 /// Threads whose presence is known.
 pub(super) const THREADS: usize = 256;
 
 /// See the module's words.
 #[repr(C, align(4096))]
 pub(super) struct Board {
-    /// Threads that lead, at whatever gate.
+    /// Threads that lead, at whatever gate; and on which CPU they began to.
     leading: AtomicU32,
+    leading_on: [AtomicU8; CPUS],
     /// Seats from here on were never used.
     pub(super) top: AtomicU32,
     pub(super) entries: [Presence; THREADS],
@@ -48,6 +51,8 @@ pub(super) struct Gate {
     owned: AtomicU64,
     /// Counts wakes: who slept is woken by a change.
     wakes: AtomicU32,
+    /// Where the owners of slots are to be found, as far as one can tell.
+    places: Places,
     slots: [Slot; SLOTS],
 }
 
@@ -67,6 +72,51 @@ pub(super) struct Room([u64; MAX_JOB / 8]);
 impl Room {
     pub(super) const fn new() -> Room {
         Room([0; MAX_JOB / 8])
+    }
+}
+
+/// Of the owner of each slot: the CPU on which it began to wait, and whether it was woken from there and has not run since.
+///
+/// The system wakes a thread on the CPU where it slept, or on that of the thread that wakes it: where these are the same, it is known which
+/// one it waits for. Nothing but the size of batches depends on it.
+#[repr(C, align(64))]
+struct Places([AtomicU8; SLOTS]);
+
+impl Places {
+    const WOKEN: u8 = 0x80;
+
+    fn of(cpu: usize) -> u8 {
+        (cpu % CPUS) as u8 + 1
+    }
+
+    /// The owner of `slot` is about to wait, or is on its way out, on this CPU.
+    fn waits(&self, slot: usize, cpu: usize) {
+        self.0[slot].store(Places::of(cpu), Relaxed);
+    }
+
+    fn runs(&self, slot: usize) {
+        self.0[slot].store(0, Relaxed);
+    }
+
+    /// The owner of `slot` is woken by a thread on this CPU.
+    fn woken(&self, slot: usize, cpu: usize) {
+        let here = Places::of(cpu);
+        let place = if self.0[slot].load(Relaxed) == here { here | Places::WOKEN } else { 0 };
+        self.0[slot].store(place, Relaxed);
+    }
+
+    /// The slots whose owners wait on another CPU, one that nobody leads on.
+    fn away(&self, cpu: usize, leads_on: impl Fn(usize) -> bool) -> Slots {
+        let is = |place: u8| {
+            (1..Places::WOKEN).contains(&place) && place != Places::of(cpu) && !leads_on(usize::from(place) - 1)
+        };
+        self.0.iter().enumerate().fold(0, |slots, (slot, place)| slots | u64::from(is(place.load(Relaxed))) << slot)
+    }
+
+    /// Whether somebody was woken on this CPU and waits for it: it runs when the calling thread sleeps.
+    fn any_next(&self, cpu: usize) -> bool {
+        let sought = Places::of(cpu) | Places::WOKEN;
+        self.0.iter().any(|place| place.load(Relaxed) == sought)
     }
 }
 
@@ -124,6 +174,13 @@ fn each(mut slots: Slots) -> impl Iterator<Item = usize> {
     })
 }
 
+/// Where a thread begins to look for a free slot. Threads enough to fill two batches for each CPU meet by CPUs: a leader then wakes those that
+/// slept on its own, which costs less than to wake others. Fewer all meet at one gate, and fill batches.
+fn first_gate(work: &Work, engine: &Engine) -> usize {
+    let many = work.function().inside() >= 2 * LANES * engine.cpus;
+    if many { memory::cpu() % engine.cpus.min(GATES) } else { 0 }
+}
+
 /// The bit by which the owner of a slot is woken. Of more than 32 slots two share one: the other looks, and sleeps again.
 fn wake_bit(slot: usize) -> u32 {
     1 << (slot % 32)
@@ -142,7 +199,8 @@ impl Board {
     /// its signals put off.
     pub(super) fn serve<K: Kind>(&self, engine: &Engine, job: Own<K::Job>) -> Option<(Option<Own<K::Job>>, Result)> {
         const { assert!(size_of::<K::Job>() <= MAX_JOB && align_of::<K::Job>() <= 64) }
-        let (gate, own) = self.gates[K::QUEUE as usize].iter().find_map(|gate| Some((gate, gate.claim()?)))?;
+        let (before, from) = self.gates[K::QUEUE as usize].split_at(first_gate(Work::of::<K>(), engine));
+        let (gate, own) = from.iter().chain(before).find_map(|gate| Some((gate, gate.claim()?)))?;
         let slot = &gate.slots[own];
         // SAFETY: the slot is this thread's, holds no job, and has the room and alignment.
         unsafe { slot.job.get().cast::<K::Job>().write(*job) };
@@ -162,6 +220,7 @@ impl Board {
         };
         let result = Result::from_number(slot.result.load(Relaxed));
         slot.state.store(State::Free as u8, Relaxed);
+        gate.places.runs(own);
         gate.owned.fetch_and(!(1 << own), Release);
         caller.leave();
         Some((Some(job), result))
@@ -226,16 +285,34 @@ impl Caller<'_> {
         (self.board.leading.load(Relaxed) as usize) < self.engine.cpus
     }
 
+    /// Whose owners are better called to lead than that the calling thread does, on this CPU: it has other threads to run, and they
+    /// wait on one that nobody leads on.
+    fn elsewhere(&self, cpu: usize) -> Slots {
+        let leads_on = |cpu: usize| self.board.leading_on[cpu % CPUS].load(Relaxed) > 0;
+        let led = leads_on(cpu);
+        if !led && !self.gate.places.any_next(cpu) {
+            return 0;
+        }
+        let away = self.gate.places.away(cpu, leads_on);
+        // A leader has had to let this thread run: the system gives who is called the idle CPU.
+        if led && away == 0 { Slots::MAX } else { away }
+    }
+
     /// Has the job in slot `own` done: leads, or sleeps while others do. The thread is awake then. False in a forked child.
     fn wait_or_lead(&self, own: usize) -> bool {
         let gate = self.gate;
+        let cpu = memory::cpu();
+        gate.places.waits(own, cpu);
         let arrival = gate.change(|word| {
             let idle = self.idle();
-            let enough = if idle { self.work.function().enough() } else { LANES };
-            Some(word.arrive(own, idle, enough, LANES, gate.turn()))
+            let enough = if idle && !gate.places.any_next(cpu) { self.work.function().enough() } else { LANES };
+            let elsewhere = if idle { self.elsewhere(cpu) } else { 0 };
+            Some(word.arrive(own, idle, elsewhere, enough, LANES, gate.turn()))
         });
-        if let Some(Arrival::Leads(taken)) = arrival {
-            return self.lead(taken, own);
+        match arrival {
+            Some(Arrival::Leads(taken)) => return self.lead(taken, own),
+            Some(Arrival::Calls(slot)) if !self.call(slot) => self.leave(),
+            _ => {}
         }
         let (waits, called, done) = (State::Waits as u8, State::Called as u8, State::Done as u8);
         loop {
@@ -262,7 +339,9 @@ impl Caller<'_> {
     /// Does the jobs in these slots, `own` among them, and wakes their owners. False in a forked child.
     fn lead(&self, taken: Slots, own: usize) -> bool {
         let gate = self.gate;
+        let on = &self.board.leading_on[memory::cpu() % CPUS];
         self.board.leading.fetch_add(1, Relaxed);
+        on.fetch_add(1, Relaxed);
         let (mut jobs, mut count, mut uncounted) = ([std::ptr::null_mut(); LANES], 0, 0);
         for slot in each(taken) {
             let before = gate.state(slot).swap(State::Taken as u8, SeqCst);
@@ -287,7 +366,10 @@ impl Caller<'_> {
             counters::note(self.work.queue, Event::Batch(count));
         }
         self.board.leading.fetch_sub(1, Relaxed);
+        on.fetch_sub(1, Relaxed);
         gate.change(|word| Some((word.finish(uncounted), ())));
+        let cpu = memory::cpu();
+        each(taken & !(1 << own)).for_each(|slot| gate.places.woken(slot, cpu));
         for (at, slot) in each(taken).enumerate() {
             gate.slots[slot].result.store(Result::of(done, at) as u8, Relaxed);
             gate.state(slot).store(State::Done as u8, SeqCst);
@@ -300,11 +382,19 @@ impl Caller<'_> {
     fn leave(&self) {
         let gate = self.gate;
         while let Some(Leave::Calls(slot)) = gate.change(|word| Some(word.leave(self.idle(), gate.turn()))) {
-            let (waits, called) = (State::Waits as u8, State::Called as u8);
-            if gate.state(slot).compare_exchange(waits, called, SeqCst, SeqCst).is_ok() {
-                gate.wake(1 << slot);
+            if self.call(slot) {
                 return;
             }
         }
+    }
+
+    /// Calls the owner of a slot to lead, which takes this thread's place among those awake; false where its job does not wait any more.
+    fn call(&self, slot: usize) -> bool {
+        let (waits, called) = (State::Waits as u8, State::Called as u8);
+        let calls = self.gate.state(slot).compare_exchange(waits, called, SeqCst, SeqCst).is_ok();
+        if calls {
+            self.gate.wake(1 << slot);
+        }
+        calls
     }
 }

@@ -125,10 +125,16 @@ impl Function {
         (self.done.load(Relaxed) > WARM).then(|| self.batch.load(Relaxed))
     }
 
-    /// The jobs with which a batch begins where a CPU is idle, though more are on their way: all, where it takes much longer than they do.
+    /// The jobs with which a batch begins where a CPU is idle and none of those that are on their way waits for this one: seven, or six where
+    /// a batch is over about as soon as one that waits for another CPU could be here.
     pub(super) fn enough(&self) -> usize {
-        let on_their_way = self.handing.load(Relaxed).saturating_mul(LANES as u32);
-        if self.batch().is_some_and(|batch| batch / 8 > on_their_way) { LANES } else { LANES * 3 / 4 }
+        let handing = self.handing.load(Relaxed).saturating_mul(2 * LANES as u32);
+        if self.batch().is_some_and(|batch| batch > handing) { LANES - 1 } else { LANES * 3 / 4 }
+    }
+
+    /// Threads that were inside of late.
+    pub(super) fn inside(&self) -> usize {
+        (self.present.load(Relaxed) / PARTS) as usize
     }
 
     /// So many jobs were done, in lanes or one after the other, in that much CPU time.

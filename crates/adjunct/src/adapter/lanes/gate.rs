@@ -20,9 +20,14 @@
 //! job is passed over by less than `SLOTS / 7` batches.
 //!
 //! *Batches are full.* While others are awake, they mostly come back with the next job: who arrives waits for that, and the eighth leads. Where
-//! a CPU is idle and a batch does not take much longer than handing its jobs over, the sixth does: some of those that are awake may be
-//! waiting for another CPU. (To give the CPU to them by sched_yield(2) fills two batches on two CPUs better; but beside a program that
-//! wants the CPU all the time it did an eighth of the work.) Where nobody is awake to come back and a CPU is idle, whoever arrives leads.
+//! a CPU is idle, it matters where they are: woken on the CPU of the thread that arrives, they run when it sleeps, and it waits; else they may
+//! be waiting for a CPU that somebody leads on, until that batch is over, and the seventh leads, or the sixth where batches are short. (To
+//! give the CPU to them by sched_yield(2) fills two batches on two CPUs better; but beside a program that wants the CPU all the time it
+//! did an eighth of the work.) Where nobody is awake to come back and a CPU is idle, whoever arrives leads.
+//!
+//! *CPUs do not idle.* The system is slow to move a thread that is ready to run to an idle CPU, but wakes one there. So where a CPU is idle
+//! and this one has other threads to run, who should lead calls the owner of a job that waits to do it in its place: one that sleeps on
+//! a CPU that nobody leads on ([`Arrival::Calls`]). It is among those awake until then.
 //!
 //! The tests at the end go through all interleavings of a few threads, with these functions.
 
@@ -44,6 +49,8 @@ pub(super) enum Arrival {
     /// It leads, and has taken these jobs, its own among them.
     Leads(Slots),
     Waits,
+    /// It waits, and is among those awake until it has called the owner of the job in this slot to lead.
+    Calls(usize),
 }
 
 /// What a thread does whose job is done.
@@ -72,12 +79,25 @@ impl Word {
         self.0 / Word::LEADS
     }
 
-    /// The thread that has put a job into slot `own` arrives. `idle` says whether a CPU has nothing to do, `enough` how many jobs are worth a
-    /// batch at once, `full` how many are the most, `turn` from which slot on others' jobs are taken.
-    pub(super) fn arrive(self, own: usize, idle: bool, enough: usize, full: usize, turn: usize) -> (Word, Arrival) {
+    /// The thread that has put a job into slot `own` arrives. `idle` says whether a CPU has nothing to do, `elsewhere` whose owners are to
+    /// be called in its place, because the idle CPU is not this one; `enough` how many jobs are worth a batch at once, `full` how many
+    /// are the most, `turn` from which slot on others' jobs are taken.
+    pub(super) fn arrive(
+        self,
+        own: usize,
+        idle: bool,
+        elsewhere: Slots,
+        enough: usize,
+        full: usize,
+        turn: usize,
+    ) -> (Word, Arrival) {
         let filled = self.waiting().count_ones() as usize + 1 >= enough;
         if !filled && (self.awake() > 0 || self.leading() > 0 && !idle) {
             return (Word(self.0 | 1 << own), Arrival::Waits);
+        }
+        let called = some(self.waiting() & elsewhere, 1, turn);
+        if called != 0 {
+            return (Word((self.0 | 1 << own) + Word::AWAKE), Arrival::Calls(called.trailing_zeros() as usize));
         }
         let others = some(self.waiting(), full - 1, turn);
         (Word((self.0 & !others) + Word::LEADS), Arrival::Leads(others | 1 << own))
@@ -237,19 +257,23 @@ mod tests {
                     m.threads[me] = (Step::Arrives, jobs - 1);
                     m.slots[me] = State::Waits;
                 })],
-                Step::Arrives => [(false, FULL), (true, FULL), (true, 1)]
-                    .iter()
-                    .map(|&(idle, enough)| {
-                        let (word, arrival) = self.word.arrive(me, idle, enough, FULL, self.turn as usize);
-                        to(&|m| {
-                            m.word = word;
-                            m.threads[me].0 = match arrival {
-                                Arrival::Waits => Step::Looks { wakes: m.wakes },
-                                Arrival::Leads(all) => Step::Takes { left: all, all, woken: 0 },
-                            };
+                Step::Arrives => {
+                    [(false, 0, FULL), (true, 0, FULL), (true, 0, 1), (true, Slots::MAX, FULL), (true, 0b101, 1)]
+                        .iter()
+                        .map(|&(idle, elsewhere, enough)| {
+                            let (word, arrival) =
+                                self.word.arrive(me, idle, elsewhere, enough, FULL, self.turn as usize);
+                            to(&|m| {
+                                m.word = word;
+                                m.threads[me].0 = match arrival {
+                                    Arrival::Waits => Step::Looks { wakes: m.wakes },
+                                    Arrival::Leads(all) => Step::Takes { left: all, all, woken: 0 },
+                                    Arrival::Calls(slot) => Step::Calls { slot: slot as u8, back: true },
+                                };
+                            })
                         })
-                    })
-                    .collect(),
+                        .collect()
+                }
                 Step::Looks { wakes } => match self.slots[me] {
                     State::Done => vec![at(Step::Leaves { back: false })],
                     State::Called => vec![to(&|m| {

@@ -28,6 +28,12 @@ pub(super) fn cpu_time() -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
+/// The CPU that this thread runs on, which it may have left when this returns; 0 where the system does not say.
+pub(super) fn cpu() -> usize {
+    // SAFETY: no argument.
+    usize::try_from(unsafe { libc::sched_getcpu() }).unwrap_or(0)
+}
+
 /// Sleeps until woken through one of `bits`; not at all where `word` is not `seen` any more. May wake for no reason.
 pub(super) fn sleep(word: &AtomicU32, seen: u32, bits: u32) {
     let wait = libc::FUTEX_WAIT_BITSET | libc::FUTEX_PRIVATE_FLAG;

@@ -18,6 +18,9 @@ trait Lanes: 'static {
     const QUEUES: [Queue; 3];
     /// See [`Kind::BREAK_EVEN`].
     const BREAK_EVENS: [usize; 3];
+    /// Makes nonces, and says which it made; none where the curve's are made one by one.
+    #[cfg(target_arch = "x86_64")]
+    fn nonces(jobs: &mut [nist::NonceJob]) -> u8;
     fn sign(jobs: &mut [SignJob]) -> Option<u8>;
     fn derive(jobs: &mut [DeriveJob]) -> Option<u8>;
     fn keygen(jobs: &mut [KeygenJob]) -> Option<u8>;
@@ -28,11 +31,16 @@ struct P384;
 struct P521;
 
 macro_rules! lanes {
-    ($($curve:ident $queues:expr, $break_evens:expr;)*) => { $(
+    ($($curve:ident $queues:expr, $break_evens:expr, $nonces:expr;)*) => { $(
         impl Lanes for $curve {
             const CURVE: Curve = Curve::$curve;
             const QUEUES: [Queue; 3] = $queues;
             const BREAK_EVENS: [usize; 3] = $break_evens;
+            #[cfg(target_arch = "x86_64")]
+            fn nonces(jobs: &mut [nist::NonceJob]) -> u8 {
+                let nonces: fn(&mut [nist::NonceJob]) -> u8 = $nonces;
+                nonces(jobs)
+            }
             #[cfg(target_arch = "x86_64")]
             fn sign(jobs: &mut [SignJob]) -> Option<u8> {
                 // SAFETY: lanes run only where the engine has found the instructions.
@@ -65,9 +73,13 @@ macro_rules! lanes {
 }
 
 lanes! {
-    P256 [Queue::P256Sign, Queue::P256Derive, Queue::P256Keygen], [2, 2, 3];
-    P384 [Queue::P384Sign, Queue::P384Derive, Queue::P384Keygen], [2, 2, 4];
-    P521 [Queue::P521Sign, Queue::P521Derive, Queue::P521Keygen], [2, 3, 4];
+    P256 [Queue::P256Sign, Queue::P256Derive, Queue::P256Keygen], [2, 2, 3], |_| 0;
+    P384 [Queue::P384Sign, Queue::P384Derive, Queue::P384Keygen], [2, 2, 4],
+        // SAFETY: lanes run only where the engine has found the instructions.
+        |jobs| unsafe { nist::nonces::<nist::P384, _>(jobs) };
+    P521 [Queue::P521Sign, Queue::P521Derive, Queue::P521Keygen], [2, 3, 4],
+        // SAFETY: as above.
+        |jobs| unsafe { nist::nonces::<nist::P521, _>(jobs) };
 }
 
 /// ECDSA (FIPS 186-5, 6.4.1).
@@ -167,7 +179,7 @@ impl<C: Lanes> Kind for Keygen<C> {
 mod kernel {
     use super::*;
     use crate::adapter::cpu::awslc::random;
-    use crate::adapter::cpu::nonce::{ADDED, Nonces, truncate};
+    use crate::adapter::cpu::nonce::{ADDED, Nonces, reduced, truncate};
     use crate::adapter::cpu::secret::Secret;
     use crate::catalogue::LANES;
 
@@ -198,12 +210,7 @@ mod kernel {
             *digest = truncate(C::CURVE, &job.digest.0[..job.digest.1]);
         }
         let keys = keys(jobs, |job| job.key);
-        for (((key, digest), nonce), added) in keys.iter().zip(&digests).zip(&mut nonces).zip(added.chunks(ADDED)) {
-            // Without a private key the nonce stays 0, and the kernel refuses the job.
-            if let Some(key) = key.as_ref().and_then(Key::scalar).and_then(|scalar| Nonces::new(C::CURVE, scalar)) {
-                key.nonce(digest, added, nonce);
-            }
-        }
+        make_nonces::<C>(jobs.len(), &keys, &digests, &added, &mut nonces);
         let mut inputs = keys.iter().zip(&digests).zip(&nonces);
         // On the stack, and as many as there can be: a leader asks for no memory.
         let mut work = signatures.each_mut().map(|signature| {
@@ -220,6 +227,34 @@ mod kernel {
             (job.signature, job.done) = (*signature, true);
         }
         good
+    }
+
+    /// A nonce of each of the first `count` jobs; without a private key it stays 0, and the kernel refuses the job.
+    fn make_nonces<C: Lanes>(
+        count: usize,
+        keys: &[Option<Key>; LANES],
+        digests: &[[u8; MAX_FIELD]; LANES],
+        added: &[u8; LANES * ADDED],
+        nonces: &mut Numbers<MAX_FIELD>,
+    ) {
+        let length = C::CURVE.field_len();
+        let added = || added.chunks(ADDED);
+        let reduced = digests.each_ref().map(|digest| reduced(C::CURVE, digest));
+        let mut inputs = keys.iter().zip(&reduced).zip(added());
+        let mut work = nonces.each_mut().map(|nonce| {
+            let ((key, digest), added) = inputs.next().unwrap_or(((&None, &reduced[0]), &[]));
+            nist::NonceJob { private: scalar(key), digest: &digest[..length], added, nonce: &mut nonce[..length] }
+        });
+        let made = C::nonces(&mut work[..count]);
+        for (i, (((key, digest), nonce), added)) in keys.iter().zip(digests).zip(nonces).zip(added()).enumerate() {
+            // Not made in lanes, or a candidate that is to be refused.
+            if made >> i & 1 == 1 && C::CURVE.in_range(&nonce[..length]) {
+                continue;
+            }
+            if let Some(key) = key.as_ref().and_then(Key::scalar).and_then(|scalar| Nonces::new(C::CURVE, scalar)) {
+                key.nonce(digest, added, nonce);
+            }
+        }
     }
 
     pub(super) fn derive<C: Lanes>(jobs: &mut [DeriveJob], run: impl FnOnce(&mut [nist::DeriveJob]) -> u8) -> u8 {

@@ -5,7 +5,7 @@ use adjunct::adapter::cpu::curve::{self, MAX_FIELD};
 use adjunct::adapter::cpu::nonce::Nonces;
 use adjunct::catalogue::Feature::{Avx512, Ifma};
 use adjunct_kernels::nist::{
-    Curve, DeriveJob, P256, P384, P521, PublicJob, SignJob, derive, public, public_shared, sign,
+    Curve, DeriveJob, NonceJob, Nonced, P256, P384, P521, PublicJob, SignJob, derive, public, public_shared, sign,
 };
 
 pub fn cases() -> Vec<Case> {
@@ -13,6 +13,8 @@ pub fn cases() -> Vec<Case> {
     cases.extend(curve::<P384, 8>("P-384"));
     // The others of P-521 are the same code, and long.
     cases.push(curve::<P521, 11>("P-521").swap_remove(0));
+    cases.push(nonces::<P384, 8>("P-384"));
+    cases.push(nonces::<P521, 11>("P-521"));
     cases.push(Case { name: "ECDSA nonce of P-256".to_owned(), needs: &[], memcheck: false, prepare: Box::new(nonce) });
     cases
 }
@@ -97,6 +99,28 @@ fn generator<C: Curve<N>, const N: usize>() -> Vec<u8> {
     one[C::BYTES - 1] = 1;
     unsafe { public::<C, N>(&mut [PublicJob { private: &one, public: &mut out }]) };
     out
+}
+
+fn nonces<C: Nonced<N> + 'static, const N: usize>(name: &str) -> Case {
+    let prepare = |seed| {
+        let (secret, mut out) = (bytes::<1024>(seed), Box::new([0; 1024]));
+        let secrets = vec![region(&*secret)];
+        let run = move || {
+            let numbers = numbers::<C, N>(&secret, 0).zip(numbers::<C, N>(&secret, 30));
+            let mut jobs: Vec<_> = numbers
+                .zip(out.chunks_exact_mut(C::BYTES))
+                .map(|((private, digest), nonce)| NonceJob { private, digest, added: &digest[..32], nonce })
+                .collect();
+            unsafe { adjunct_kernels::nist::nonces::<C, N>(&mut jobs) };
+        };
+        Prepared { secrets, run: Box::new(run) }
+    };
+    Case {
+        name: format!("ECDSA nonces of {name} in lanes"),
+        needs: &[Avx512, Ifma],
+        memcheck: false,
+        prepare: Box::new(prepare),
+    }
 }
 
 fn nonce(seed: u64) -> Prepared {

@@ -122,6 +122,11 @@ impl Page {
         self.cards.store(cards as u64, Relaxed);
     }
 
+    /// The cards that take operations now.
+    pub fn cards(&self) -> u64 {
+        self.cards.load(Relaxed)
+    }
+
     /// Says how long an operation alone and a batch of eight take on this machine, in nanoseconds.
     pub fn set_times(&self, kind: Kind, alone: u64, batch: u64) {
         let measured = &self.measured[kind as usize];

@@ -3,7 +3,7 @@
 //! * [`libcrypto`]: the libcrypto that is called, loaded at run time; [`symmetric`] and [`publickey`]: what is done with it.
 //! * [`measure`]: interleaved timing; [`meter`]: counters of the run's own; [`units`]: the rates of the CPU's units.
 //! * [`bulk`]: encryption of whole buffers, by the library and the kernels; [`accelerator`]: public-key operations of several threads;
-//!   [`handover`]: what handing them over costs at least.
+//!   [`crew`]: the same of several processes; [`handover`]: what handing them over costs at least.
 //!
 //! The command has the options and the reports. It calls no library and no kernel itself, and has no unsafe code.
 
@@ -11,6 +11,7 @@
 
 pub mod accelerator;
 pub mod bulk;
+pub mod crew;
 pub mod handover;
 pub mod libcrypto;
 pub mod measure;

@@ -3,7 +3,7 @@
 use crate::Error;
 pub use adjunct_ossl::param::Param;
 use libloading::Library;
-use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_void};
+use std::ffi::{CStr, CString, c_char, c_int, c_long, c_uint, c_void};
 use std::io::Write;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
@@ -75,6 +75,7 @@ functions! {
     EVP_PKEY_fromdata_init(Object) -> c_int;
     EVP_PKEY_fromdata(Object, *mut Object, c_int, *mut Param) -> c_int;
     i2d_PrivateKey(Object, *mut *mut u8) -> c_int;
+    d2i_AutoPrivateKey_ex(*mut Object, *mut *const u8, c_long, Object, *const c_char) -> Object;
     EVP_PKEY_sign_init(Object) -> c_int;
     EVP_PKEY_sign(Object, *mut u8, *mut usize, *const u8, usize) -> c_int;
     EVP_PKEY_verify_init(Object) -> c_int;

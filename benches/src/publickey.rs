@@ -4,7 +4,7 @@ use super::libcrypto::{Functions, Object, Owned, Param, Params, Side};
 use super::measure::Work;
 use crate::Error;
 use std::cell::RefCell;
-use std::ffi::{CStr, CString, c_char, c_int};
+use std::ffi::{CStr, CString, c_char, c_int, c_long};
 use std::ptr::{null, null_mut};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -211,6 +211,13 @@ impl Row {
         Ok(key.map(|key| Keys { key, original }))
     }
 
+    /// The row's key made of what [`to_der`] gave, perhaps in another process; `None` where a side does not have the key type.
+    pub fn keys_of(self, der: &[u8], side: Side, stock: Side) -> Result<Option<Keys>, Error> {
+        let original = from_der(stock, der)?;
+        let key = copy(&original, stock, side, self.kind.name, KEY_PAIR)?;
+        Ok(key.map(|key| Keys { key, original }))
+    }
+
     /// As [`Row::work`], with keys that were made before.
     pub fn work_with(self, side: Side, stock: Side, keys: Keys) -> Result<Option<Work>, Error> {
         match self.operation {
@@ -365,6 +372,15 @@ pub fn to_der(stock: Side, key: &Key) -> Result<Vec<u8>, Error> {
             false => Err(stock.failure("key as DER")),
         }
     }
+}
+
+/// The private key that [`to_der`] gave.
+fn from_der(stock: Side, der: &[u8]) -> Result<Key, Error> {
+    let (mut at, length) = (der.as_ptr(), der.len() as c_long);
+    // SAFETY: the length is that of the buffer; the query is a terminated string.
+    let key =
+        unsafe { (stock.f.d2i_AutoPrivateKey_ex)(null_mut(), &mut at, length, stock.context, stock.query.as_ptr()) };
+    stock.own(key, stock.f.EVP_PKEY_free).map(Key::new).ok_or_else(|| stock.failure("key from DER"))
 }
 
 /// Signatures of stock's, the same for both sides: some are faster to verify than others.

@@ -106,6 +106,8 @@ pub enum Queue {
     Requestq,
     Pendingq,
     Load,
+    /// Batches done; one of several queues' requests counts in that of its first.
+    Batches,
     Counters = 8,
 }
 
@@ -357,6 +359,41 @@ pub fn read(path: &Path) -> Result<Machine, Error> {
     }
 }
 
+/// What cards did so far, for benchmarks.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Figures {
+    /// Operations done.
+    pub operations: u64,
+    /// The batches they were in.
+    pub batches: u64,
+    /// The cards' processes that run.
+    pub processes: Vec<u32>,
+}
+
+/// Reads what cards did so far.
+///
+/// # Errors
+/// [`Error::Version`] for a file of another layout, [`Error::Io`].
+pub fn figures(path: &Path) -> Result<Figures, Error> {
+    let name = || path.display().to_string();
+    let bytes = std::fs::read(path).map_err(|error| Error::Io(name(), error))?;
+    let words: Vec<u64> =
+        bytes.chunks_exact(8).map(|word| u64::from_ne_bytes(word.try_into().unwrap_or_default())).collect();
+    if words.len() != WORDS || words[Bus::Magic as usize] != MAGIC {
+        return Err(Error::Version(name()));
+    }
+    let (cards, queues) = words[HEAD..].split_at(MAX_CARDS * CARD);
+    let mut figures = Figures::default();
+    for queue in queues.chunks_exact(QUEUE) {
+        figures.batches += queue[Queue::Batches as usize];
+        let counters = &queue[Queue::Counters as usize..][..2 * ACCELERATOR_COUNTERS.len()];
+        figures.operations += counters.iter().step_by(2).sum::<u64>();
+    }
+    let process = |card: &[u64]| u32::try_from(card[Card::Pid as usize]).ok().filter(|&pid| pid != 0);
+    figures.processes = cards.chunks_exact(CARD).filter_map(process).collect();
+    Ok(figures)
+}
+
 /// What the last daemon left there, if it can be read.
 pub fn last(path: &Path) -> Option<Machine> {
     let bytes = std::fs::read(path).ok()?;
@@ -508,6 +545,9 @@ mod tests {
         assert_eq!(read(&path).unwrap(), expected);
         shared.queue(1, Queue::Requests).fetch_add(3, Relaxed);
         shared.count(1, 3, 2, 1000);
+        shared.queue(0, Queue::Batches).fetch_add(1, Relaxed);
+        shared.card(1, Card::Pid).store(77, Relaxed);
+        assert_eq!(figures(&path).unwrap(), Figures { operations: 2, batches: 1, processes: vec![77] });
         expected.cards[0].online = false;
         shared.publish(&expected);
         expected.cards[0].requests = 3;

@@ -40,6 +40,14 @@ impl Make {
         remedy: "install the module, or copy it to a folder of root's",
         file: None,
     };
+    /// The daemon of the cards, which is a program: it is started as modules are loaded.
+    pub const DAEMON: Make = Make {
+        names: ["adjunctd", "adjunctd"],
+        missing: "adjunctd is neither beside this program nor in /usr/sbin",
+        users: "this program",
+        remedy: "install the package, or copy adjunctd to a folder of root's",
+        file: None,
+    };
     /// The module of PKCS #11, named in a configuration of Java's.
     pub const PKCS11_OF_JAVA: Make = Make {
         missing: "adjunct-pkcs11.so is neither beside this program nor where modules of PKCS #11 are installed; give --module",

@@ -264,6 +264,9 @@ impl Card {
             };
         }
         let count = jobs.len() as u64;
+        if let Some(&first) = queues.first() {
+            self.state.queue(first, Queue::Batches).fetch_add(1, Relaxed);
+        }
         for &queue in &queues {
             self.state.queue(queue, Queue::Pendingq).fetch_sub(1, Relaxed);
             self.state.queue(queue, Queue::Load).fetch_sub(weight(kind), Relaxed);

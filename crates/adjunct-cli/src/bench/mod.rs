@@ -5,6 +5,7 @@
 
 pub mod accelerator;
 pub mod bulk;
+pub mod cards;
 pub mod openssl;
 pub mod pkcs11;
 mod report;
@@ -32,6 +33,7 @@ enum Command {
     Openssl(openssl::Args),
     Bulk(bulk::Args),
     Accelerator(accelerator::Args),
+    Cards(cards::Args),
     Pkcs11(pkcs11::Args),
     Java(crate::java::bench::Args),
 }
@@ -47,12 +49,18 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
         // It counts where the process counts that started it.
         return pkcs11::run(args);
     }
+    if let Command::Cards(args) = &args.command
+        && let Some(worker) = args.worker()
+    {
+        return cards::serve(worker);
+    }
     // Before anything opens the counters.
     let meter = Meter::start();
     match &args.command {
         Command::Openssl(args) => openssl::run(args),
         Command::Bulk(args) => bulk::run(args),
         Command::Accelerator(args) => accelerator::run(args, meter),
+        Command::Cards(args) => cards::run(args, meter),
         Command::Pkcs11(args) => pkcs11::run(args),
         Command::Java(args) => crate::java::bench::run(args),
     }

@@ -3,7 +3,7 @@
 //! It is also what decides, with `--always`, for which functions threads that call at once are better off in one batch.
 
 mod lanes;
-mod report;
+pub(super) mod report;
 
 use super::report::Header;
 use super::{no_rows, seconds, sink, wanted};
@@ -334,7 +334,7 @@ fn check(bench: &Bench, function: Function, keys: &Keys) -> Result<(), Error> {
 }
 
 /// The rates of the units by themselves, for the heading.
-fn units(plan: measure::Plan) -> Result<Units, Error> {
+pub(super) fn units(plan: measure::Plan) -> Result<Units, Error> {
     let rate = |unit: &mut Unit| -> Result<f64, Error> {
         let rates = measure::interleave(&mut [("unit", &mut unit.work)], plan)?;
         Ok(Unit::instructions(median(rates)) / 1e9)
@@ -349,7 +349,7 @@ fn units(plan: measure::Plan) -> Result<Units, Error> {
 }
 
 /// Set by Ctrl-C or the end of the session, so that the counters of the run are removed; the second one ends it at once.
-fn on_signals() -> Result<Arc<AtomicBool>, Failure> {
+pub(super) fn on_signals() -> Result<Arc<AtomicBool>, Failure> {
     let flag = Arc::new(AtomicBool::new(false));
     for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
         signal_hook::flag::register_conditional_shutdown(signal, 128 + signal, flag.clone())

@@ -321,7 +321,7 @@ impl Report {
 }
 
 /// Three to six digits, whatever the size.
-fn number(value: f64) -> String {
+pub fn number(value: f64) -> String {
     match value {
         v if v < 10.0 => format!("{v:.2}"),
         v if v < 100.0 => format!("{v:.1}"),

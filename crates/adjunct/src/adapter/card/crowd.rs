@@ -122,9 +122,9 @@ impl Page {
         self.cards.store(cards as u64, Relaxed);
     }
 
-    /// Whether there is a card that takes operations.
-    pub fn has_cards(&self) -> bool {
-        self.cards.load(Relaxed) != 0
+    /// The cards that take operations now.
+    pub fn cards(&self) -> u64 {
+        self.cards.load(Relaxed)
     }
 
     /// Says how long an operation alone and a batch of eight take on this machine, in nanoseconds.

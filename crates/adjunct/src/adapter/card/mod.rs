@@ -69,7 +69,7 @@ pub fn prefer(cards: bool) {
 
 /// Whether there is a card that takes operations of this process.
 pub fn online() -> bool {
-    CLIENT.get().is_some_and(|client| client.as_ref().is_some_and(|client| client.page.has_cards()))
+    CLIENT.get().is_some_and(|client| client.as_ref().is_some_and(|client| client.page.cards() != 0))
 }
 
 impl Client {
@@ -144,7 +144,7 @@ impl Operation {
     fn is_asked(&self, now: u64) -> bool {
         let page = self.client.page;
         if ALWAYS.load(Relaxed) {
-            page.has_cards()
+            page.cards() != 0
         } else {
             now >= NOT_BEFORE.load(Relaxed) && page.pays(self.kind, now)
         }

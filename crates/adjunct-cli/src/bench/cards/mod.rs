@@ -1,0 +1,344 @@
+//! `adjunct bench cards`: private-key operations of many processes, with and without cards.
+
+mod daemon;
+mod report;
+mod worker;
+
+use super::accelerator::{on_signals, units};
+use super::report::Header;
+use super::{no_rows, seconds, sink, wanted};
+use crate::{Failure, output};
+use adjunct_bench::accelerator::kernels;
+use adjunct_bench::accelerator::library::Key;
+use adjunct_bench::accelerator::subject::{Curve, Function};
+use adjunct_bench::crew::Slice;
+use adjunct_bench::libcrypto::Side;
+use adjunct_bench::measure::{self, interleave};
+use adjunct_bench::meter::Meter;
+use adjunct_bench::{Error, publickey};
+use daemon::Daemon;
+use report::{Measured, OfSide, Paper, Report, SIDES};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use worker::{Start, Worker};
+
+const LONG: &str = "\
+Measure private-key operations of many processes, which cards do in batches where the machine is crowded
+
+So many processes call one function over and over, each by itself, through unmodified EVP calls of OpenSSL and with one key, as the \
+workers of a server that forks do. The sides take turns in slices of wall time, in changing order; the table shows medians of the slices:
+
+  stock     OpenSSL's default provider
+  alone     the provider with ADJUNCT_CARDS=off: each process does its own work
+  card      the provider beside a daemon (adjunctd) that the command starts for itself: an operation goes to a card where that is \
+likely to be faster
+  ratio     card over stock, operations a second of wall time; then over alone (alone), and by CPU time (CPU)
+  cap       card's share of what the kernel would do on all CPUs, eight lanes full
+  p50, p99  microseconds that half, and 99 of 100, of card's operations took at most, waiting included; then stock's
+  card      the share of the operations that a card did ('0%': each process was better off alone)
+  lanes     jobs in a card's batch, on average ('-': there was none)
+  CPU us    CPU time of an operation, of the processes and of the cards; then alone's and stock's
+  +-        half the way from the slowest slice of card's to the fastest
+
+What is one operation: an RSA (PKCS#1 v1.5) or ECDSA signature of 32 bytes by EVP_DigestSign, with the init before it and SHA-256 in it, \
+as a TLS server makes one. Results are compared before anything is timed, or verified by stock where they are random. ECDSA stays in \
+its process: a card's signature would have to be verified, which costs more than to sign; its rows show that cards cost nothing there.
+
+Of a slice a part that is not counted comes first, in which the load settles: cards are asked when the last 64 ms were crowded.
+
+For scale, the last table has the columns of 1 and 8 jobs with one and with two cards, beside those of a Crypto Express7S of a z15 as \
+accelerator (CEX7A) and as coprocessor (CEX7C), RSA-2048 with the Chinese remainder theorem, in IBM's figures.
+
+The daemon is found beside this program, else in /usr/sbin. It and its folder, its shared memory and the run's counters are removed \
+at the end: the machine's cards and the user's statistics are left alone.";
+
+/// The functions, in the order of the table.
+const FUNCTIONS: [Function; 4] =
+    [Function::Rsa(2048), Function::Rsa(3072), Function::Rsa(4096), Function::Ecdsa(Curve::P384)];
+/// What comes before the time that counts.
+const LEAD_IN: Duration = Duration::from_millis(40);
+/// The slices are long enough for each process to do this often what takes longest.
+const ROUNDS: f64 = 4.0;
+const LONGEST: f64 = 2.0;
+
+/// Private-key operations of many processes, with cards and without
+#[derive(Debug, clap::Args)]
+#[command(long_about = LONG)]
+pub struct Args {
+    /// Only rows whose name contains TEXT, in any case (may be given again)
+    #[arg(long, value_name = "TEXT")]
+    filter: Vec<String>,
+    /// Processes that call at once
+    #[arg(long, value_name = "N,...", value_delimiter = ',', value_parser = clap::value_parser!(u16).range(1..=1024),
+        default_values_t = [1, 2, 4, 8, 16, 64])]
+    processes: Vec<u16>,
+    /// Cards of the daemon
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=2), default_value_t = 1)]
+    cards: u8,
+    /// Time of a row, all sides together, in seconds; longer where the processes would not get round
+    #[arg(long, default_value_t = 1.5, value_parser = seconds::parse)]
+    seconds: f64,
+    /// A rough answer soon: 1, 8 and 16 processes, 0.6 seconds a row
+    #[arg(long, conflicts_with_all = ["processes", "seconds"])]
+    quick: bool,
+    /// Write the rows as JSON to FILE ("-": to standard output, instead of the tables)
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    #[command(flatten)]
+    module: crate::module::Args,
+    /// The libcrypto to use [default: the system's]
+    #[arg(long, value_name = "PATH")]
+    libcrypto: Option<PathBuf>,
+    /// Do the row's work for another process of this command
+    #[arg(long, hide = true, value_name = "ROW")]
+    worker: Option<String>,
+}
+
+/// What a process does that works for another one of this command.
+#[derive(Debug)]
+pub struct Served<'a> {
+    title: &'a str,
+    libcrypto: Option<&'a Path>,
+    module: Option<&'a Path>,
+}
+
+impl Args {
+    /// What to do for another process of this command, if it was started for that.
+    pub fn worker(&self) -> Option<Served<'_>> {
+        let title = self.worker.as_deref()?;
+        Some(Served { title, libcrypto: self.libcrypto.as_deref(), module: self.module.choice().path })
+    }
+
+    fn processes(&self) -> &[u16] {
+        if self.quick { &[1, 8, 16] } else { &self.processes }
+    }
+
+    /// Of each slice of each side.
+    fn plan(&self) -> measure::Plan {
+        let repeats = if self.quick { 3 } else { 5 };
+        let seconds = if self.quick { 0.6 } else { self.seconds };
+        measure::Plan { slice: Duration::from_secs_f64(seconds / SIDES.len() as f64 / repeats as f64), repeats }
+    }
+}
+
+/// Does the work for another process of this command.
+///
+/// # Errors
+/// [`Failure`] where nobody reads the answers.
+pub fn serve(served: Served<'_>) -> Result<ExitCode, Failure> {
+    worker::serve(served.title, served.libcrypto, served.module)
+}
+
+struct Bench {
+    stock: Side,
+    libcrypto: Option<PathBuf>,
+    module: PathBuf,
+    plan: measure::Plan,
+    interrupted: Arc<AtomicBool>,
+}
+
+impl Bench {
+    fn start(&self, side: usize, folder: &Path) -> Start {
+        let environment = match side {
+            0 => Vec::new(),
+            1 => vec![("ADJUNCT_CARDS", "off".into())],
+            _ => vec![("ADJUNCT_CARDS_DIR", folder.into())],
+        };
+        let module = (side > 0).then(|| self.module.clone());
+        Start { libcrypto: self.libcrypto.clone(), module, environment }
+    }
+
+    /// The key of a function, as DER.
+    fn key(&self, function: Function) -> Result<Vec<u8>, Error> {
+        let missing = || Error::Operation(format!("stock does not have {}", function.title()));
+        let keys = function.evp().keys(self.stock, self.stock)?.ok_or_else(missing)?;
+        publickey::to_der(self.stock, &keys.original)
+    }
+
+    /// Operations a second of CPU time in full lanes; `None` where there are none.
+    fn kernel(&self, function: Function, der: &[u8]) -> Result<Option<f64>, Error> {
+        let Some(mut kernel) = kernels::kernel(function, Key::new(der).as_ref()) else { return Ok(None) };
+        let plan = measure::Plan { slice: self.plan.slice / 4, ..self.plan };
+        let rates = interleave(&mut [("kernel", &mut kernel.work)], plan)?;
+        Ok(rates.first().map(|rate| rate * kernels::LANES as f64))
+    }
+
+    /// The sides of a function, whose results have been compared.
+    fn sides(&self, function: Function, der: &[u8], daemon: &Daemon) -> Result<[Worker; SIDES.len()], Error> {
+        let mut workers = Vec::new();
+        let mut proofs = Vec::new();
+        for side in 0..SIDES.len() {
+            let (worker, proof) = Worker::start(&self.start(side, daemon.folder()), function, der)?;
+            workers.push(worker);
+            proofs.push(proof);
+        }
+        if let Some(wrong) = proofs.iter().position(|proof| *proof != proofs[0]) {
+            let (title, side) = (function.title(), SIDES[wrong]);
+            return Err(Error::Operation(format!("{title}: the result of {side} is not that of stock")));
+        }
+        workers.try_into().map_err(|_| Error::Operation("a side is missing".to_owned()))
+    }
+
+    /// Has so many processes of each side work in turns.
+    fn load<const N: usize>(
+        &self,
+        workers: [&mut Worker; N],
+        processes: u16,
+        daemon: &Daemon,
+    ) -> Result<([Vec<Slice>; N], [u64; 2]), Error> {
+        let others = daemon.processes();
+        let mut length = self.plan.slice;
+        let mut workers = workers;
+        for worker in &mut workers {
+            worker.fork(processes)?;
+            // A first slice that does not count: it warms up, and shows how long the processes need.
+            let slice = worker.slice(LEAD_IN, self.plan.slice, &others)?;
+            let needed = slice.wall.as_secs_f64() / slice.operations.max(1) as f64 * f64::from(processes) * ROUNDS;
+            length = length.max(Duration::from_secs_f64(needed.min(LONGEST)));
+        }
+        let (mut slices, mut done) = ([const { Vec::new() }; N], [0; 2]);
+        for repeat in 0..self.plan.repeats {
+            for step in 0..N {
+                if self.interrupted.load(Ordering::Relaxed) {
+                    return Err(Error::Operation("interrupted".to_owned()));
+                }
+                // Another first each time, and back again.
+                let forward = (step + repeat / 2) % N;
+                let which = if repeat % 2 == 0 { forward } else { N - 1 - forward };
+                let before = daemon.figures();
+                slices[which].push(workers[which].slice(LEAD_IN, length, &others)?);
+                let after = daemon.figures();
+                done[0] += after.operations.saturating_sub(before.operations);
+                done[1] += after.batches.saturating_sub(before.batches);
+            }
+        }
+        Ok((slices, done))
+    }
+
+    /// The rate of the card side alone with so many processes.
+    fn rate(&self, worker: &mut Worker, processes: u16, daemon: &Daemon) -> Result<f64, Error> {
+        let ([slices], _) = self.load([worker], processes, daemon)?;
+        Ok(OfSide::new(&slices).rate)
+    }
+
+    fn interrupted(&self) -> Result<(), Failure> {
+        match self.interrupted.load(Ordering::Relaxed) {
+            true => Err(Failure::new("interrupted")),
+            false => Ok(()),
+        }
+    }
+}
+
+/// Runs the subcommand.
+///
+/// # Errors
+/// [`Failure`] with the one line to show.
+pub(super) fn run(args: &Args, meter: Meter) -> Result<ExitCode, Failure> {
+    let mut functions = FUNCTIONS.to_vec();
+    functions.retain(|function| wanted(&function.title(), &args.filter));
+    if functions.is_empty() {
+        return Err(no_rows(&args.filter));
+    }
+    adjunct::init();
+    let library = super::library(args.libcrypto.as_deref(), args.module.choice())?;
+    let module = super::module(library, args.module.choice())?;
+    // Its words where OpenSSL does not load it.
+    let _ = Side::adjunct(library, &module)?;
+    let program = daemon::program(args.module.choice())?;
+    let json = sink::Json::open(args.json.as_deref())?;
+    let interrupted = on_signals()?;
+    let plan = args.plan();
+    let units = units(measure::Plan { slice: plan.slice / 4, repeats: plan.repeats })?;
+    let daemon = Daemon::start(&program, args.cards.into())?;
+    let stock = Side::stock(library)?;
+    let bench = Bench { stock, libcrypto: args.libcrypto.clone(), module, plan, interrupted };
+    let mut header = Header::new(library, plan);
+    header.clock = "wall";
+    let mut report = Report::new(header, units, args.cards.into());
+
+    let table = !json.replaces_table();
+    let show = |text: &str| if table { output::print(text) } else { Ok(()) };
+    show(&report.heading())?;
+    show(&report.head())?;
+    let bar = sink::progress(functions.len() * args.processes().len());
+    let mut keys = Vec::new();
+    for function in functions {
+        bar.set_message(function.title());
+        let prepared = bench.key(function).and_then(|der| {
+            let (kernel, sides) = (bench.kernel(function, &der)?, bench.sides(function, &der, &daemon)?);
+            Ok((der, kernel, sides))
+        });
+        let (der, kernel, mut sides) = match prepared {
+            Ok(prepared) => prepared,
+            Err(error) => {
+                bench.interrupted()?;
+                bar.suspend(|| show(&report.fail(function, &error.to_string())))?;
+                continue;
+            }
+        };
+        for &processes in args.processes() {
+            bench.interrupted()?;
+            bar.set_message(format!("{}, {processes} processes", function.title()));
+            let line = match bench.load(sides.each_mut(), processes, &daemon) {
+                Ok((slices, [operations, batches])) => {
+                    report.add(function, processes, &Measured { slices, operations, batches }, kernel)
+                }
+                Err(_) if bench.interrupted.load(Ordering::Relaxed) => continue,
+                Err(error) => report.fail(function, &error.to_string()),
+            };
+            bar.suspend(|| show(&line))?;
+            bar.inc(1);
+        }
+        keys.push((function, der));
+    }
+    bench.interrupted()?;
+    drop(daemon);
+    bar.set_message("as many cards as in the papers");
+    papers(&bench, &program, args.cards.into(), &keys, &mut report)?;
+    bar.finish_and_clear();
+    bench.interrupted()?;
+    json.write(&report)?;
+    show(&report.summary())?;
+    drop(meter);
+    Ok(if report.failed() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+/// The papers' rows: those of RSA with 1 job and 8, which the table has for one number of cards, and a daemon of its own for the other.
+fn papers(
+    bench: &Bench,
+    program: &Path,
+    cards: usize,
+    keys: &[(Function, Vec<u8>)],
+    report: &mut Report,
+) -> Result<(), Failure> {
+    let both = |report: &Report, function| report.rate(function, 1).zip(report.rate(function, 8));
+    let measured: Vec<_> = keys
+        .iter()
+        .filter(|(function, _)| matches!(function, Function::Rsa(_)))
+        .filter_map(|(function, der)| Some((*function, der, both(report, *function)?)))
+        .collect();
+    if measured.is_empty() {
+        return Ok(());
+    }
+    let other = 3 - cards;
+    let daemon = Daemon::start(program, other)?;
+    for (function, der, (one, eight)) in measured {
+        let start = bench.start(SIDES.len() - 1, daemon.folder());
+        let rates = Worker::start(&start, function, der).and_then(|(mut worker, _)| {
+            Ok((bench.rate(&mut worker, 1, &daemon)?, bench.rate(&mut worker, 8, &daemon)?))
+        });
+        let mut rows = vec![(cards, one, eight)];
+        match rates {
+            Ok((one, eight)) => rows.push((other, one, eight)),
+            Err(error) => _ = report.fail(function, &error.to_string()),
+        }
+        rows.sort_by_key(|(cards, ..)| *cards);
+        for (cards, one, eight) in rows {
+            report.add_paper(Paper { function: function.title(), cards, one, eight });
+        }
+    }
+    Ok(())
+}

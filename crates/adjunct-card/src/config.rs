@@ -134,7 +134,11 @@ impl Config {
         }
     }
 
-    fn parse(text: &str) -> Result<Config, String> {
+    /// Reads the text of a file.
+    ///
+    /// # Errors
+    /// What is wrong, and where.
+    pub fn parse(text: &str) -> Result<Config, String> {
         let file: File = toml::from_str(text).map_err(|error| error.to_string().trim_end().to_owned())?;
         let digit = file.kind.chars().nth(3).is_some_and(|c| matches!(c, '4'..='9'));
         if file.kind.len() != 4 || !file.kind.bytes().all(|b| b.is_ascii_alphanumeric()) || !digit {

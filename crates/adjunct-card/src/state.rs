@@ -396,10 +396,13 @@ pub fn figures(path: &Path) -> Result<Figures, Error> {
 
 /// What the last daemon left there, if it can be read.
 pub fn last(path: &Path) -> Option<Machine> {
-    let bytes = std::fs::read(path).ok()?;
-    parse(
-        &bytes.chunks_exact(8).map(|word| u64::from_ne_bytes(word.try_into().unwrap_or_default())).collect::<Vec<_>>(),
-    )
+    of_bytes(&std::fs::read(path).ok()?)
+}
+
+/// The state that the bytes of a file say; `None` where they say none.
+pub fn of_bytes(bytes: &[u8]) -> Option<Machine> {
+    let words = bytes.chunks_exact(8).map(|word| u64::from_ne_bytes(word.try_into().unwrap_or_default()));
+    parse(&words.collect::<Vec<_>>())
 }
 
 /// Reads words until no change fell into the reading.

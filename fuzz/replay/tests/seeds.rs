@@ -13,6 +13,9 @@ mod algorithms;
 #[path = "../../fuzz_targets/arguments.rs"]
 mod arguments;
 #[allow(unused_attributes, reason = "a program of its own where it is fuzzed")]
+#[path = "../../fuzz_targets/cards.rs"]
+mod cards;
+#[allow(unused_attributes, reason = "a program of its own where it is fuzzed")]
 #[path = "../../fuzz_targets/cpu_mask.rs"]
 mod cpu_mask;
 #[allow(unused_attributes, reason = "a program of its own where it is fuzzed")]

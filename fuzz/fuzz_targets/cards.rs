@@ -1,0 +1,36 @@
+//! What cards read: requests and replies of the wire, `cards.conf`, what tools ask, and the file of the state.
+#![no_main]
+
+use adjunct::card::wire::{self, Kind};
+use adjunct_card::config::Config;
+use adjunct_card::control::{Reply, Request};
+use adjunct_card::state;
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|data: &[u8]| {
+    if let Some((kind, key, input)) = wire::request(data) {
+        // Nothing is parsed: what was read is what would be sent.
+        let again = wire::Request::new(kind, key, input).expect("the lengths of a request");
+        assert_eq!(again.bytes(), data);
+    }
+    for kind in Kind::ALL {
+        if let Some(Ok(output)) = wire::reply(kind, data) {
+            assert_eq!(output.len(), kind.size());
+        }
+    }
+    if let Ok(text) = std::str::from_utf8(data)
+        && let Ok(config) = Config::parse(text)
+    {
+        assert!(config.cards.windows(2).all(|pair| pair[0].id < pair[1].id));
+    }
+    let _ = serde_json::from_slice::<Request>(data);
+    let _ = serde_json::from_slice::<Reply>(data);
+    // The fuzzer's bytes are the first of a file of the right length, which goes on with the same again.
+    if !data.is_empty() {
+        let mut file: Vec<u8> = state::MAGIC.to_ne_bytes().into_iter().chain(data.iter().copied().cycle()).take(8 * state::WORDS).collect();
+        file.truncate(8 * state::WORDS);
+        if let Some(machine) = state::of_bytes(&file) {
+            assert!(machine.cards.len() <= state::MAX_CARDS);
+        }
+    }
+});

@@ -11,6 +11,7 @@ use crate::state::{Queue, Shared};
 use adjunct::card::crowd::{self, Page};
 use adjunct::card::wire::{self, Kind, MAX_REPLY, MAX_REQUEST, Status};
 use adjunct::card::work::{self, Job, Key};
+use adjunct_kernels::wipe;
 use rustix::buffer::spare_capacity;
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, EventData, EventFlags};
@@ -23,7 +24,7 @@ use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-use zeroize::{Zeroize, Zeroizing};
+use zeroize::Zeroizing;
 
 /// The number of the daemon's link among the events.
 const DAEMON: u64 = u64::MAX;
@@ -171,7 +172,7 @@ impl Card {
             Ok(_) => {}
         }
         let Some((kind, key, input)) = wire::request(buffer) else {
-            buffer.zeroize();
+            wipe_all(buffer);
             return false;
         };
         let tag = self.secret.tag(client.uid, kind, key);
@@ -180,7 +181,7 @@ impl Card {
             None => Wanted::Bytes(Zeroizing::new(key.to_vec()), tag),
         };
         let work = Work { client: Arc::clone(client), key, input: Zeroizing::new(input.to_vec()) };
-        buffer.zeroize();
+        wipe_all(buffer);
         let queue = usize::from(client.queue);
         self.state.queue(queue, Queue::Requests).fetch_add(1, Relaxed);
         let pushed = lock(&self.pending).push(kind, client.uid, client.queue, work, Instant::now());
@@ -305,13 +306,19 @@ fn forget(reader: &mut Reader, number: u64) {
     reader.clients.remove(&number);
 }
 
+/// Wipes what was received, and no more: nothing else was written there.
+fn wipe_all(buffer: &mut Vec<u8>) {
+    wipe(buffer);
+    buffer.clear();
+}
+
 /// Answers; false where the client has gone.
 fn answer(client: &Client, status: Status, jobs: usize, output: &[u8]) -> bool {
     let mut message = [0; MAX_REPLY];
     let length = wire::write_reply(&mut message, status, jobs, output);
     let sent = rustix::net::send(&client.socket, &message[..length], SendFlags::NOSIGNAL | SendFlags::DONTWAIT);
     // What is decrypted is secret.
-    message.zeroize();
+    wipe(&mut message[..length]);
     sent.is_ok()
 }
 

@@ -77,7 +77,7 @@ impl Drop for Stack {
     }
 }
 
-/// Whether this target has [`switch`]; elsewhere everything runs on the caller's stack, at once.
+/// Whether stacks are switched on this target; elsewhere everything runs on the caller's stack, at once.
 pub const SWITCHES: bool = cfg!(any(target_arch = "x86_64", target_arch = "aarch64"));
 
 /// Calls `function(argument)` on the stack that ends at `top`. A frame pointer leads unwinders back to the caller's stack.

@@ -58,8 +58,10 @@ at the end: the machine's cards and the user's statistics are left alone.";
 /// The functions, in the order of the table.
 const FUNCTIONS: [Function; 4] =
     [Function::Rsa(2048), Function::Rsa(3072), Function::Rsa(4096), Function::Ecdsa(Curve::P384)];
-/// What comes before the time that counts.
-const LEAD_IN: Duration = Duration::from_millis(40);
+/// What comes before the time that counts: this, and for each process as long as the system lets one run before the next. How crowded the
+/// machine is shows when all have had their turn.
+const LEAD_IN: Duration = Duration::from_millis(30);
+const TURN: Duration = Duration::from_millis(4);
 /// The slices are long enough for each process to do this often what takes longest.
 const ROUNDS: f64 = 4.0;
 const LONGEST: f64 = 2.0;
@@ -190,12 +192,14 @@ impl Bench {
         daemon: &Daemon,
     ) -> Result<([Vec<Slice>; N], [u64; 2]), Error> {
         let others = daemon.processes();
+        let cpus = std::thread::available_parallelism().map_or(1, |cpus| cpus.get() as u32);
+        let lead_in = LEAD_IN + TURN * processes.into() / cpus;
         let mut length = self.plan.slice;
         let mut workers = workers;
         for worker in &mut workers {
             worker.fork(processes)?;
             // A first slice that does not count: it warms up, and shows how long the processes need.
-            let slice = worker.slice(LEAD_IN, self.plan.slice, &others)?;
+            let slice = worker.slice(lead_in, self.plan.slice, &others)?;
             let needed = slice.wall.as_secs_f64() / slice.operations.max(1) as f64 * f64::from(processes) * ROUNDS;
             length = length.max(Duration::from_secs_f64(needed.min(LONGEST)));
         }
@@ -209,7 +213,7 @@ impl Bench {
                 let forward = (step + repeat / 2) % N;
                 let which = if repeat % 2 == 0 { forward } else { N - 1 - forward };
                 let before = daemon.figures();
-                slices[which].push(workers[which].slice(LEAD_IN, length, &others)?);
+                slices[which].push(workers[which].slice(lead_in, length, &others)?);
                 let after = daemon.figures();
                 done[0] += after.operations.saturating_sub(before.operations);
                 done[1] += after.batches.saturating_sub(before.batches);

@@ -11,7 +11,6 @@
 #![forbid(unsafe_code)]
 
 use crate::catalogue::Queue;
-use zeroize::Zeroize;
 
 const REQUEST: [u8; 4] = *b"ADJQ";
 const REPLY: [u8; 4] = *b"ADJR";
@@ -109,7 +108,7 @@ adjunct_kernels::opaque_debug!(Request);
 
 impl Drop for Request {
     fn drop(&mut self) {
-        self.bytes[..self.kind.request()].zeroize();
+        adjunct_kernels::wipe(&mut self.bytes[..self.kind.request()]);
     }
 }
 

@@ -39,7 +39,7 @@ struct Shared {
     times: [AtomicU64; BUCKETS],
 }
 
-/// How many operations took how long: by [`bucket`], those that are not 0.
+/// How many operations took how long: by bucket, those that are not 0.
 pub type Times = Vec<(u16, u64)>;
 
 /// What a slice came to.

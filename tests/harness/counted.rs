@@ -56,12 +56,25 @@ impl Counted {
         self.report("-A")
     }
 
+    /// Operations that cards did, and those that no card did in time, all users together.
+    pub fn on_cards(&self) -> (u64, u64) {
+        let report = self.json("-S");
+        let users = report["users"].as_array().into_iter().flatten();
+        let queues: Vec<_> = users.flat_map(|user| user["accelerator"].as_array().into_iter().flatten()).collect();
+        let sum = |key: &str| queues.iter().map(|queue| queue[key].as_u64().unwrap_or(0)).sum();
+        (sum("cards"), sum("not_on_cards"))
+    }
+
     fn report(&self, which: &str) -> BTreeMap<Option<u64>, Counts> {
-        let out = self.stats(&[which, "--json"]);
-        let report: serde_json::Value = serde_json::from_slice(&out.stdout)
-            .unwrap_or_else(|e| panic!("adjunct stats: {e}: {}", String::from_utf8_lossy(&out.stderr)));
+        let report = self.json(which);
         let users = report["users"].as_array().into_iter().flatten();
         users.map(|user| (user["uid"].as_u64(), rows(user))).collect()
+    }
+
+    fn json(&self, which: &str) -> serde_json::Value {
+        let out = self.stats(&[which, "--json"]);
+        serde_json::from_slice(&out.stdout)
+            .unwrap_or_else(|e| panic!("adjunct stats: {e}: {}", String::from_utf8_lossy(&out.stderr)))
     }
 
     fn stats(&self, args: &[&str]) -> Output {

@@ -152,6 +152,11 @@ impl Lab {
         self.counted.read().get(function).map_or(0, |count| count.bytes)
     }
 
+    /// Operations that cards did in this lab, and those that no card did in time.
+    pub fn on_cards(&self) -> (u64, u64) {
+        self.counted.on_cards()
+    }
+
     /// Asserts that every function named was counted since `before` on the path this machine has for it, and only there.
     pub fn moved(&self, what: &str, before: &Counters, functions: &[&str]) {
         let after = self.counters();

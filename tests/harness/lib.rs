@@ -1,10 +1,13 @@
 //! What the end-to-end tests share: a lab with OpenSSL configurations and counters of its own, and the systems to test on.
 
+pub mod cards;
 pub mod counted;
 pub mod keys;
 pub mod lab;
 pub mod listener;
+pub mod load;
 pub mod ports;
+pub mod prefork;
 pub mod session;
 pub mod ssh;
 pub mod system;

@@ -45,7 +45,7 @@ const REMARK: usize = 32;
 /// The word of the default domain where none is set.
 const NO_DOMAIN: u64 = u64::MAX;
 
-/// Words of the bus. Masks take four words, the remark [`REMARK`].
+/// Words of the bus. Masks take four words, the remark 32.
 #[allow(missing_docs)]
 #[derive(Debug, Clone, Copy)]
 #[repr(usize)]
@@ -153,11 +153,11 @@ pub struct Shared(&'static [AtomicU64]);
 
 impl Shared {
     /// Makes a new file in place of one that may be there, and locks it until the second of the two files given back is closed. The first
-    /// is for the card processes, to [`Shared::map`] it.
+    /// is for the card processes, to [`Shared::map`] it. `fill` writes what readers are to find there from the beginning.
     ///
     /// # Errors
     /// What the system says.
-    pub fn create(path: &Path) -> io::Result<(Shared, File, File)> {
+    pub fn create(path: &Path, fill: impl FnOnce(&Shared)) -> io::Result<(Shared, File, File)> {
         // A file of its own, which nobody else can have locked; readers of the old one go on with that.
         let new = path.with_extension("new");
         match std::fs::remove_file(&new) {
@@ -173,6 +173,7 @@ impl Shared {
         shared.0[Bus::Magic as usize].store(MAGIC, Relaxed);
         // Not 0644 by the mask of whoever started the daemon: everybody may read it.
         rustix::fs::fchmod(&file, Permissions::from_raw_mode(0o644))?;
+        fill(&shared);
         std::fs::rename(&new, path)?;
         Ok((shared, file, owner))
     }
@@ -543,8 +544,7 @@ mod tests {
         let path = folder.path().join("cards");
         assert!(matches!(read(&path), Err(Error::NotRunning)));
         let mut expected = machine();
-        let (shared, _file, owner) = Shared::create(&path).unwrap();
-        shared.publish(&expected);
+        let (shared, _file, owner) = Shared::create(&path, |shared| shared.publish(&expected)).unwrap();
         assert_eq!(read(&path).unwrap(), expected);
         shared.queue(1, Queue::Requests).fetch_add(3, Relaxed);
         shared.count(1, 3, 2, 1000);

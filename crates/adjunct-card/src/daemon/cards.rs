@@ -95,21 +95,26 @@ impl Cards {
         };
         let machine = Machine { bus, cards: config.cards.iter().map(card).collect(), remark: String::new() };
         let before = state::last(&folder.state());
-        let (state, file, lock) = Shared::create(&folder.state())?;
-        state.publish(&machine);
         let mut places = Vec::new();
         let mut first_queue = 0;
-        for (place, card) in config.cards.iter().enumerate() {
-            for (at, domain) in card.domains.iter().enumerate() {
-                let same = |old: &&Card| old.id == card.id && old.kind == machine.cards[place].kind;
-                let old = before.iter().flat_map(|machine| &machine.cards).find(same);
-                if let Some(old) = old.and_then(|old| old.queues.iter().find(|queue| queue.domain == *domain)) {
-                    state.restore(first_queue + at, old);
-                }
-            }
+        for card in &config.cards {
             places.push(Place { config: card.clone(), process: None, deaths: Deaths::default(), first_queue });
             first_queue += card.domains.len();
         }
+        // With the counts of before, which else would be gone for a moment, and for good if this process were killed then.
+        let fill = |state: &Shared| {
+            state.publish(&machine);
+            for (card, place) in machine.cards.iter().zip(&places) {
+                let same = |old: &&Card| old.id == card.id && old.kind == card.kind;
+                let Some(old) = before.iter().flat_map(|machine| &machine.cards).find(same) else { continue };
+                for (at, domain) in place.config.domains.iter().enumerate() {
+                    if let Some(old) = old.queues.iter().find(|queue| queue.domain == *domain) {
+                        state.restore(place.first_queue + at, old);
+                    }
+                }
+            }
+        };
+        let (state, file, lock) = Shared::create(&folder.state(), fill)?;
         Ok(Cards { folder, config, machine, places, state, file, _lock: lock, page })
     }
 

@@ -165,7 +165,7 @@ impl Stage {
     /// With these cards, and somebody who answers.
     pub fn new(machine: Machine) -> Stage {
         let dir = tempfile::tempdir().unwrap();
-        let (shared, file, lock) = Shared::create(&dir.path().join("cards")).unwrap();
+        let (shared, file, lock) = Shared::create(&dir.path().join("cards"), |_| ()).unwrap();
         let shared = Arc::new(shared);
         shared.publish(&machine);
         for (place, queue) in machine.cards.iter().flat_map(|card| &card.queues).enumerate() {

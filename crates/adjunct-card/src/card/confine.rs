@@ -53,6 +53,8 @@ pub fn close_filter() -> io::Result<()> {
         libc::SYS_epoll_wait,
         libc::SYS_epoll_pwait,
         libc::SYS_epoll_ctl,
+        libc::SYS_poll,
+        libc::SYS_ppoll,
         libc::SYS_futex,
         libc::SYS_munmap,
         libc::SYS_mremap,

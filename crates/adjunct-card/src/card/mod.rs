@@ -63,16 +63,23 @@ pub fn run(setup: Setup) -> io::Result<()> {
     for _ in 1..workers {
         let (card, gate) = (Arc::clone(&card), Arc::clone(&gate));
         std::thread::Builder::new().name("worker".into()).spawn(move || {
+            wake_in_time();
             // Started, and then: confined.
             gate.wait();
             gate.wait();
             card.work();
         })?;
     }
+    wake_in_time();
     gate.wait();
     confine::close_filter()?;
     card.report(Report::Ready);
     gate.wait();
     card.work();
     Ok(())
+}
+
+/// Has this thread's short waits end when they are over, and not up to 50 microseconds later, which is the system's default.
+fn wake_in_time() {
+    let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
 }

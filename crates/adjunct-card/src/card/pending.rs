@@ -1,7 +1,8 @@
 //! The requests that wait for a worker, and which are done next.
 //!
 //! Requests of one kind share a batch. A batch begins when eight of a kind wait, or when nobody works and any waits: two workers that
-//! begin at once with half a batch each would do half as much. While one works, others gather.
+//! begin at once with half a batch each would do half as much. While one works, others gather. Where nobody works and fewer than eight wait,
+//! a worker may first see whether more are on their way ([`Choice::Gather`]): those whose programs have just been answered.
 //!
 //! *Users.* Those of a batch are taken round the users that wait, so that one with many requests does not keep another waiting for more
 //! than its own. A user may have only so many requests waiting, and take only a share of the workers' time; beyond it requests are refused,
@@ -47,6 +48,17 @@ struct User {
     began: Instant,
 }
 
+/// What a worker is to do.
+#[derive(Debug)]
+pub enum Choice<T> {
+    /// These requests. It counts as one that works until [`Pending::done`].
+    Batch(Kind, Vec<Waiting<T>>),
+    /// So many of a kind wait, and nobody works: these, unless more are on their way.
+    Gather(Kind, usize),
+    /// To wait.
+    Nothing,
+}
+
 /// All requests that wait.
 #[derive(Debug)]
 pub struct Pending<T> {
@@ -80,17 +92,25 @@ impl<T> Pending<T> {
         Ok(())
     }
 
-    /// What a worker that has nothing to do is to do now, which counts as one that works until [`Pending::done`].
-    pub fn choose(&mut self) -> Option<(Kind, Vec<Waiting<T>>)> {
+    /// What a worker that has nothing to do is to do now; `gathered` where it has waited for more already.
+    pub fn choose(&mut self, gathered: bool) -> Choice<T> {
         if self.running >= self.workers {
-            return None;
+            return Choice::Nothing;
         }
         let enough = if self.running == 0 { 1 } else { LANES };
-        let ready = Kind::ALL.into_iter().filter(|&kind| self.kinds[kind as usize].len() >= enough);
+        let ready = Kind::ALL.into_iter().filter(|&kind| self.waiting(kind) >= enough);
         let oldest = |kind: &Kind| self.kinds[*kind as usize].front().map(|first| first.number);
-        let kind = ready.min_by_key(oldest)?;
+        let Some(kind) = ready.min_by_key(oldest) else { return Choice::Nothing };
+        if !gathered && self.waiting(kind) < LANES {
+            return Choice::Gather(kind, self.waiting(kind));
+        }
         self.running += 1;
-        Some((kind, self.take(kind)))
+        Choice::Batch(kind, self.take(kind))
+    }
+
+    /// The requests of a kind that wait.
+    pub fn waiting(&self, kind: Kind) -> usize {
+        self.kinds[kind as usize].len()
     }
 
     /// Up to eight of a kind: the oldest of each user, then the next of each, and so on.
@@ -167,24 +187,28 @@ mod tests {
         works.for_each(|work| pending.push(Kind::Rsa2048, uid, 0, work, now).unwrap());
     }
 
-    fn works(batch: Option<(Kind, Vec<Waiting<u32>>)>) -> Vec<u32> {
-        batch.map(|(_, taken)| taken.into_iter().map(|request| request.work).collect()).unwrap_or_default()
+    fn works(pending: &mut Pending<u32>) -> Vec<u32> {
+        match pending.choose(true) {
+            Choice::Batch(_, taken) => taken.into_iter().map(|request| request.work).collect(),
+            _ => Vec::new(),
+        }
     }
 
     #[test]
     fn a_second_worker_waits_for_a_whole_batch() {
         let mut pending = Pending::new(2, LIMITS);
-        assert!(pending.choose().is_none() && pending.is_idle());
+        assert!(works(&mut pending).is_empty() && pending.is_idle());
         push(&mut pending, 1, 0..3);
-        assert_eq!(works(pending.choose()), [0, 1, 2]);
+        assert!(matches!(pending.choose(false), Choice::Gather(Kind::Rsa2048, 3)), "more may come");
+        assert_eq!(works(&mut pending), [0, 1, 2]);
         push(&mut pending, 1, 3..10);
-        assert!(pending.choose().is_none(), "seven, and one works");
+        assert!(works(&mut pending).is_empty(), "seven, and one works");
         push(&mut pending, 1, 10..12);
-        assert_eq!(works(pending.choose()), [3, 4, 5, 6, 7, 8, 9, 10]);
+        assert_eq!(works(&mut pending), [3, 4, 5, 6, 7, 8, 9, 10]);
         push(&mut pending, 1, 12..28);
-        assert!(pending.choose().is_none(), "all work");
+        assert!(works(&mut pending).is_empty(), "all work");
         pending.done(&[1; 3], Duration::from_millis(1));
-        assert_eq!(works(pending.choose()).len(), 8);
+        assert_eq!(works(&mut pending).len(), 8);
         assert!(!pending.is_idle());
     }
 
@@ -194,7 +218,7 @@ mod tests {
         push(&mut pending, 1, 0..16);
         push(&mut pending, 2, 100..102);
         push(&mut pending, 3, 200..201);
-        let batch = works(pending.choose());
+        let batch = works(&mut pending);
         assert_eq!(batch, [0, 1, 2, 3, 4, 100, 101, 200]);
     }
 
@@ -206,7 +230,7 @@ mod tests {
         assert_eq!(pending.push(Kind::Rsa4096, 1, 0, 16, now), Err(16));
         assert_eq!(pending.push(Kind::Rsa4096, 2, 0, 17, now), Ok(()));
         // Half of a second of one worker is used up, by one of the two.
-        assert_eq!(works(pending.choose()).len(), 8);
+        assert_eq!(works(&mut pending).len(), 8);
         pending.done(&[1; 8], Duration::from_millis(501));
         assert_eq!(pending.push(Kind::Rsa2048, 1, 0, 18, now), Err(18));
         assert_eq!(pending.push(Kind::Rsa2048, 2, 0, 19, now), Ok(()));
@@ -221,7 +245,7 @@ mod tests {
             pending.push(Kind::Rsa3072, 1, queue, work, now).unwrap();
         }
         assert_eq!(pending.flush(Some(0)).into_iter().map(|request| request.work).collect::<Vec<_>>(), [1, 3]);
-        assert_eq!(works(pending.choose()), [2]);
+        assert_eq!(works(&mut pending), [2]);
         assert!(pending.flush(None).is_empty());
     }
 }

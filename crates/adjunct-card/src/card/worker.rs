@@ -5,7 +5,7 @@
 
 use super::Setup;
 use super::keys::{Keys, Secret, Tag};
-use super::pending::{Pending, Waiting};
+use super::pending::{Choice, Pending, Waiting};
 use crate::link::{self, Order, Report};
 use crate::state::{Queue, Shared};
 use adjunct::card::crowd::{self, Page};
@@ -13,8 +13,8 @@ use adjunct::card::wire::{self, Kind, MAX_REPLY, MAX_REQUEST, Status};
 use adjunct::card::work::{self, Job, Key};
 use adjunct_kernels::wipe;
 use rustix::buffer::spare_capacity;
-use rustix::event::Timespec;
 use rustix::event::epoll::{self, EventData, EventFlags};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags};
@@ -30,6 +30,8 @@ use zeroize::Zeroizing;
 const DAEMON: u64 = u64::MAX;
 /// Seconds without a request after which keys are wiped.
 const IDLE: i64 = 60;
+/// Nanoseconds within which the next request comes, where programs that were answered ask again: a wake of another CPU and their own work.
+const GATHERING: i64 = 50_000;
 /// Results that came wrong out of the lanes, after which the card is not to be used any more.
 const FAULTS: u32 = 3;
 
@@ -120,8 +122,14 @@ impl Card {
     /// What a worker does, until the card ends.
     pub fn work(&self) {
         loop {
-            let chosen = lock(&self.pending).choose();
-            if let Some((kind, batch)) = chosen {
+            let mut chosen = lock(&self.pending).choose(false);
+            if let Choice::Gather(kind, waiting) = chosen {
+                if self.more_come(kind, waiting) {
+                    continue;
+                }
+                chosen = lock(&self.pending).choose(true);
+            }
+            if let Choice::Batch(kind, batch) = chosen {
                 self.run(kind, batch);
                 continue;
             }
@@ -130,22 +138,45 @@ impl Card {
                 // SAFETY: nothing has to be flushed. Other threads may be inside of the library's locks, which exit would wait for.
                 unsafe { libc::_exit(0) };
             }
-            self.read(&mut reader);
+            let limit = self.limit(&reader);
+            self.read(&mut reader, limit.as_ref());
+        }
+    }
+
+    /// Whether another request of a kind comes within a moment, where by the page more are under way than wait: programs that were answered
+    /// together ask again one after the other, and the first of them is not to be done alone.
+    fn more_come(&self, kind: Kind, waiting: usize) -> bool {
+        if self.page.under_way(kind, crowd::now()) < waiting as f32 + 0.5 {
+            return false;
+        }
+        let moment = Timespec { tv_sec: 0, tv_nsec: GATHERING };
+        match self.reader.try_lock() {
+            Ok(mut reader) if !reader.leaves => {
+                if poll(&mut [PollFd::new(&self.events, PollFlags::IN)], Some(&moment)).is_ok_and(|ready| ready > 0) {
+                    self.read(&mut reader, Some(&Timespec { tv_sec: 0, tv_nsec: 0 }));
+                }
+            }
+            Ok(_) => {}
+            // Another reads, and brings them in.
+            Err(_) => _ = poll(&mut [], Some(&moment)),
+        }
+        lock(&self.pending).waiting(kind) > waiting
+    }
+
+    /// How long the next event is waited for. Keys are wiped after a while without requests; after that nothing wakes this process.
+    fn limit(&self, reader: &Reader) -> Option<Timespec> {
+        match (reader.leaves, lock(&self.keys).is_empty()) {
+            (true, _) => Some(Timespec { tv_sec: 0, tv_nsec: 1_000_000 }),
+            (false, false) => Some(Timespec { tv_sec: IDLE, tv_nsec: 0 }),
+            (false, true) => None,
         }
     }
 
     /// Waits for events, and takes what has come.
-    fn read(&self, reader: &mut Reader) {
-        // Keys are wiped after a while without requests; after that nothing wakes this process.
-        let keeps = !lock(&self.keys).is_empty();
-        let limit = match (reader.leaves, keeps) {
-            (true, _) => Some(Timespec { tv_sec: 0, tv_nsec: 1_000_000 }),
-            (false, true) => Some(Timespec { tv_sec: IDLE, tv_nsec: 0 }),
-            (false, false) => None,
-        };
+    fn read(&self, reader: &mut Reader, limit: Option<&Timespec>) {
         let mut events: Vec<epoll::Event> = Vec::with_capacity(64);
-        match epoll::wait(&self.events, spare_capacity(&mut events), limit.as_ref()) {
-            Ok(0) if keeps && !reader.leaves => lock(&self.keys).clear(),
+        match epoll::wait(&self.events, spare_capacity(&mut events), limit) {
+            Ok(0) if limit.is_some_and(|limit| limit.tv_sec == IDLE) => lock(&self.keys).clear(),
             _ => {}
         }
         for event in events {
@@ -184,14 +215,14 @@ impl Card {
         wipe_all(buffer);
         let queue = usize::from(client.queue);
         self.state.queue(queue, Queue::Requests).fetch_add(1, Relaxed);
+        // Before a worker can take it out again.
+        self.state.queue(queue, Queue::Requestq).fetch_add(1, Relaxed);
         let pushed = lock(&self.pending).push(kind, client.uid, client.queue, work, Instant::now());
-        match pushed {
-            Ok(()) => {
-                self.state.queue(queue, Queue::Requestq).fetch_add(1, Relaxed);
-                true
-            }
-            Err(work) => answer(&work.client, Status::Busy, 0, &[]),
+        if pushed.is_ok() {
+            return true;
         }
+        self.state.queue(queue, Queue::Requestq).fetch_sub(1, Relaxed);
+        answer(client, Status::Busy, 0, &[])
     }
 
     fn take_orders(&self, reader: &mut Reader) {
@@ -258,12 +289,7 @@ impl Card {
         let (computing, computing_cpu) = (Instant::now(), cpu_time());
         let done = work::batch(kind, &mut jobs);
         let (computed, computed_cpu) = (computing.elapsed(), cpu_time().saturating_sub(computing_cpu));
-        for (job, client) in jobs.iter().zip(&asked) {
-            let _ = match job.done {
-                true => answer(client, Status::Done, jobs.len(), &job.block),
-                false => answer(client, Status::Invalid, 0, &[]),
-            };
-        }
+        // Before the answers: whoever has one finds it counted.
         let count = jobs.len() as u64;
         if let Some(&first) = queues.first() {
             self.state.queue(first, Queue::Batches).fetch_add(1, Relaxed);
@@ -273,6 +299,12 @@ impl Card {
             self.state.queue(queue, Queue::Load).fetch_sub(weight(kind), Relaxed);
             let busy = u64::try_from(computed.as_nanos()).unwrap_or(u64::MAX) / queues.len().max(1) as u64;
             self.state.count(queue, counter(kind), 1, busy);
+        }
+        for (job, client) in jobs.iter().zip(&asked) {
+            let _ = match job.done {
+                true => answer(client, Status::Done, jobs.len(), &job.block),
+                false => answer(client, Status::Invalid, 0, &[]),
+            };
         }
         if done.wrong > 0 && self.faults.fetch_add(1, Relaxed) + 1 >= FAULTS {
             self.report(Report::Faulty);

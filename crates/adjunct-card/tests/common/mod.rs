@@ -100,19 +100,9 @@ impl Daemon {
         self.child = Some(self.command().spawn().unwrap());
         until("cards that are ready", || {
             let Ok(machine) = state::read(&self.of().state()) else { return false };
-            machine.cards.iter().all(|card| self.pid_of(card.id) != 0) && (machine.cards.is_empty() || self.answers())
+            let ready = Page::find(self.folder.path()).map_or(0, |(page, _)| page.cards());
+            ready == machine.cards.len() as u64
         });
-    }
-
-    fn answers(&self) -> bool {
-        // A request is answered by a card that is ready alone: its connection is closed else.
-        let socket = connect(&self.of().socket());
-        let [key, input, _] = known(Kind::Rsa2048);
-        let request = adjunct::card::wire::Request::new(Kind::Rsa2048, key, input).unwrap();
-        socket.is_some_and(|socket| {
-            send(&socket, request.bytes());
-            receive(&socket).len() > 16
-        })
     }
 
     /// How it is started.

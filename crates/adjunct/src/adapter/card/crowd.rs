@@ -179,7 +179,9 @@ impl Page {
         }
         // The CPUs that are this kind's, and those that batches keep busy.
         let own = (cpus * here / all).min(here).max(f32::MIN_POSITIVE);
-        let jobs = here.clamp(1.0, LANES as f32);
+        // Programs are spread over the cards, and batches are of one card's.
+        let cards = (self.cards.load(Relaxed) as f32).max(1.0);
+        let jobs = (here / cards).clamp(1.0, LANES as f32);
         let busy = own.min((here / jobs).max(1.0));
         busy * alone / (own * (batch / jobs + handing)) > GAIN
     }

@@ -7,8 +7,7 @@ use std::path::{Path, PathBuf};
 /// The variable that names another folder.
 pub const VARIABLE: &str = "ADJUNCT_CARDS_DIR";
 
-/// The folder of the machine's daemon.
-pub const SYSTEM: &str = "/run/adjunct";
+pub use adjunct::card::SYSTEM;
 
 /// A daemon's folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,7 +43,7 @@ impl Folder {
 
     /// The socket of programs.
     pub fn socket(&self) -> PathBuf {
-        self.0.join("cards.sock")
+        self.0.join(adjunct::card::SOCKET)
     }
 
     /// The socket of tools.

@@ -23,7 +23,7 @@ pub mod catalogue;
 
 /// Cards, for adjunctd: the page that says how crowded the machine is, what programs and cards say to each other, and the work of a card.
 pub mod card {
-    pub use crate::adapter::card::{SOCKET, crowd, wire, work};
+    pub use crate::adapter::card::{SOCKET, SYSTEM, crowd, wire, work};
 }
 
 pub mod config;

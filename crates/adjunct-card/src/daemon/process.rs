@@ -5,7 +5,6 @@ use crate::folder::Folder;
 use crate::link::{self, Order};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
-use rustix::process::{Pid, Signal, kill_process};
 use std::fs::File;
 use std::io;
 use std::process::{Child, Command, Stdio};
@@ -84,9 +83,7 @@ impl Process {
                 _ => return,
             }
         }
-        if let Some(pid) = Pid::from_raw(self.child.id().cast_signed()) {
-            let _ = kill_process(pid, Signal::KILL);
-        }
+        let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }

@@ -8,6 +8,7 @@
 
 #![allow(unsafe_code)]
 
+use super::crowd;
 use super::wire::{Kind, MAX_REPLY, Request, Status, reply};
 use crate::fork;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -16,7 +17,6 @@ use rustix::io::Errno;
 use rustix::net::sockopt::{socket_cookie, socket_peercred};
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType};
 use rustix::thread::{SecureComputingMode, secure_computing_mode};
-use rustix::time::{ClockId, clock_gettime};
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64};
 
@@ -25,7 +25,7 @@ const PLACES: usize = 16;
 /// Descriptors of ours are above this number, where the program may have so many: some count on what the lowest free one is.
 const LOWEST: RawFd = 64;
 /// Milliseconds that a reply is waited for.
-const PATIENCE: i64 = 250;
+const PATIENCE: u64 = 250;
 
 /// Why a card did not do it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -170,13 +170,9 @@ fn filtered() -> bool {
 
 /// Waits until there is something to read.
 fn wait(socket: BorrowedFd<'_>) -> Result<(), Refused> {
-    let now = || {
-        let time = clock_gettime(ClockId::Monotonic);
-        time.tv_sec * 1000 + time.tv_nsec / 1_000_000
-    };
-    let end = now() + PATIENCE;
+    let end = crowd::now() + PATIENCE;
     loop {
-        let left = (end - now()).max(0);
+        let left = end.saturating_sub(crowd::now()).cast_signed();
         let mut descriptors = [PollFd::from_borrowed_fd(socket.as_fd(), PollFlags::IN)];
         let limit = Timespec { tv_sec: left / 1000, tv_nsec: left % 1000 * 1_000_000 };
         match poll(&mut descriptors, Some(&limit)) {

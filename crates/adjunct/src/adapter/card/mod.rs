@@ -35,7 +35,7 @@ use std::time::Instant;
 use wire::{Kind, Request, Status};
 
 /// The folder of the machine's daemon.
-const SYSTEM: &str = "/run/adjunct";
+pub const SYSTEM: &str = "/run/adjunct";
 /// The socket in a daemon's folder.
 pub const SOCKET: &str = "cards.sock";
 /// Milliseconds before somebody is asked again after nobody was there, and after no reply came in time.

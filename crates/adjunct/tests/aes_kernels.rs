@@ -411,14 +411,6 @@ fn gcm_counters_that_wrap() {
     }
 }
 
-#[test]
-fn units_give_something() {
-    for kernels in widths() {
-        let unit = if kernels.name == "vaes512" { vaes512::unit } else { vaes256::unit };
-        assert_ne!(unsafe { unit(3) }, unsafe { unit(4) });
-    }
-}
-
 /// Whether this CPU has what GCM at once needs.
 fn gcm_at_once() -> bool {
     let all = has(&[Feature::Aes, Feature::Pclmul, Feature::Ssse3]);

@@ -183,28 +183,6 @@ macro_rules! kernels {
             pub fn gcm_tag(table: &Table, message: &mut Message) -> [u8; 16] {
                 gcm::tag::<Vector>(table, message)
             }
-
-            /// `passes` times [`UNIT_CHAINS`](super::UNIT_CHAINS) rounds that do not wait for each other, of this width:
-            /// to measure the rate of the CPU's AES units.
-            #[target_feature(enable = $features)]
-            pub fn unit(passes: u64) -> [u8; 16] {
-                modes::unit::<Vector>(passes)
-            }
-
-            /// `passes` times what a vector of GCM takes of the AES and the carry-less units, and nothing else of it: `rounds` rounds
-            /// (10, 12 or 14) and four products, none of which wait for each other.
-            ///
-            /// # Panics
-            /// For other rounds.
-            #[target_feature(enable = $features)]
-            pub fn unit_gcm(rounds: usize, passes: u64) -> [u8; 16] {
-                match rounds {
-                    10 => modes::unit_gcm::<Vector, 10>(passes),
-                    12 => modes::unit_gcm::<Vector, 12>(passes),
-                    14 => modes::unit_gcm::<Vector, 14>(passes),
-                    other => unreachable!("{other} rounds"),
-                }
-            }
         }
     };
 }
@@ -216,6 +194,3 @@ kernels!(
     "avx2,vaes,vpclmulqdq",
     "VAES on vectors of 256 bits, for CPUs that have it without AVX-512."
 );
-
-/// The rounds `unit` has under way at a time: enough for two units of a latency up to six cycles.
-pub const UNIT_CHAINS: usize = 12;

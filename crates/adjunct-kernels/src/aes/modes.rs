@@ -4,9 +4,9 @@
 //! instruction a vector, so a vector costs 10, 12 or 14 of the unit's cycles; what else a mode does for it (CTR: an
 //! addition, a byte shuffle, two xors; CBC and CFB: a shift, two xors) runs beside that on other ports.
 
+use super::Keys;
 use super::ni::{from_bytes, load, to_bytes};
 use super::width::Width;
-use super::{Keys, UNIT_CHAINS};
 use crate::InOut;
 use std::arch::x86_64::*;
 
@@ -272,40 +272,4 @@ pub fn ctr_list<W: Width, const N: usize>(keys: Keys<'_>, list: &[u8], io: InOut
     assert!(io.len().is_multiple_of(16) && list.len() >= io.len());
     let k = schedule::<W, N>(keys);
     drive(&mut List { next: list.as_ptr(), left: io.len() }, &k, &io);
-}
-
-#[inline(always)]
-pub fn unit<W: Width>(passes: u64) -> [u8; 16] {
-    let mut chains = [W::zero(); UNIT_CHAINS];
-    for (i, c) in chains.iter_mut().enumerate() {
-        *c = W::of([i as i64; 8]);
-    }
-    let key = W::of([1; 8]);
-    for _ in 0..passes {
-        for c in &mut chains {
-            *c = c.enc(key);
-        }
-    }
-    let all = chains.into_iter().fold(W::zero(), W::xor);
-    // SAFETY: the callers' instructions include AES-NI.
-    unsafe { to_bytes(all.first()) }
-}
-
-#[inline(always)]
-pub fn unit_gcm<W: Width, const ROUNDS: usize>(passes: u64) -> [u8; 16] {
-    let key = std::hint::black_box(W::of([1; 8]));
-    let (mut chains, mut products) = ([key; ROUNDS], [key; 4]);
-    for _ in 0..passes {
-        for (i, c) in chains.iter_mut().enumerate() {
-            *c = c.enc(key);
-            if i % 2 == 1
-                && let Some(product) = products.get_mut(i / 2)
-            {
-                *product = product.multiply::<0x01>(key);
-            }
-        }
-    }
-    let all = chains.into_iter().chain(products).fold(W::zero(), W::xor);
-    // SAFETY: the callers' instructions include AES-NI.
-    unsafe { to_bytes(all.first()) }
 }

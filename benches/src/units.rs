@@ -193,29 +193,29 @@ mod x86 {
             pub fn $name(rounds: usize, passes: u64) {
                 let key = $key;
                 macro_rules! passes {
-                                            ($more:literal) => {
-                                                for _ in 0..passes {
-                                                    // SAFETY: changes the two registers that it says.
-                                                    unsafe {
-                                                        asm!(
-                                                            ".rept 4",
-                                                            "vaesenc {out}, {key}, {key}",
-                                                            "vaesenc {out}, {key}, {key}",
-                                                            "vpclmulqdq {product}, {key}, {key}, 1",
-                                                            ".endr",
-                                                            ".rept {more}",
-                                                            "vaesenc {out}, {key}, {key}",
-                                                            ".endr",
-                                                            more = const $more,
-                                                            key = in($register) key,
-                                                            out = out($register) _,
-                                                            product = out($register) _,
-                                                            options(nomem, nostack, preserves_flags),
-                                                        );
+                                                        ($more:literal) => {
+                                                            for _ in 0..passes {
+                                                                // SAFETY: changes the two registers that it says.
+                                                                unsafe {
+                                                                    asm!(
+                                                                        ".rept 4",
+                                                                        "vaesenc {out}, {key}, {key}",
+                                                                        "vaesenc {out}, {key}, {key}",
+                                                                        "vpclmulqdq {product}, {key}, {key}, 1",
+                                                                        ".endr",
+                                                                        ".rept {more}",
+                                                                        "vaesenc {out}, {key}, {key}",
+                                                                        ".endr",
+                                                                        more = const $more,
+                                                                        key = in($register) key,
+                                                                        out = out($register) _,
+                                                                        product = out($register) _,
+                                                                        options(nomem, nostack, preserves_flags),
+                                                                    );
+                                                                }
+                                                            }
+                                                        };
                                                     }
-                                                }
-                                            };
-                                        }
                 match rounds {
                     10 => passes!(2),
                     12 => passes!(4),

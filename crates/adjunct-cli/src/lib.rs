@@ -27,6 +27,7 @@ mod pkcsconf;
 mod pkcsstats;
 pub mod process;
 mod scratch;
+pub mod setup;
 pub mod ssh;
 pub mod stats;
 mod token;
@@ -42,7 +43,7 @@ use std::process::ExitCode;
 const EXAMPLES: &str = "\
 Examples:
   adjunct info                         what this machine serves in hardware
-  adjunct openssl enable               let OpenSSL and OpenSSH use it
+  sudo adjunct setup                   let OpenSSL and OpenSSH use it, measured before and proved after
   adjunct ssh verify                   whether an ssh session uses it, part by part
   adjunct ssh bench --html b.html      what it buys: OpenSSH in software, stock and with adjunct
   adjunct stats                        what was used: hardware and software, per function
@@ -64,6 +65,7 @@ pub struct Cli {
 /// The subcommands.
 #[derive(Debug, Subcommand)]
 enum Command {
+    Setup(setup::Args),
     Info(info::Args),
     Stats(stats::Args),
     Openssl(openssl::Args),
@@ -79,6 +81,7 @@ enum Command {
 impl Cli {
     fn run(self) -> Result<ExitCode, Failure> {
         match self.command {
+            Command::Setup(args) => setup::run(&args),
             Command::Info(args) => info::run(&args),
             Command::Stats(args) => stats::run(&args),
             Command::Openssl(args) => openssl::run(&args),

@@ -141,8 +141,16 @@ pub(super) fn agreed(report: &Report, consent: Consent, json: bool, question: &s
     if consent.dry_run {
         return Ok(false);
     }
+    consented(question, consent.yes || json)
+}
+
+/// Asks whether to go on, where somebody can answer and has not said so (`yes`).
+///
+/// # Errors
+/// The answer is no, or a signal came.
+pub(crate) fn consented(question: &str, yes: bool) -> Result<bool, Failure> {
     let somebody = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
-    if consent.yes || json || !somebody {
+    if yes || !somebody {
         return Ok(true);
     }
     output::print(&format!("{} [y/N] ", shown(question)))?;

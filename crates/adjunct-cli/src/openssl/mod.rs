@@ -20,6 +20,7 @@ pub(crate) use includes::FromDisk;
 use crate::interrupt::catch_interrupts;
 use crate::{Failure, output};
 use change::Done;
+pub(crate) use change::consented;
 use std::path::PathBuf;
 use std::process::ExitCode;
 pub use target::Target;

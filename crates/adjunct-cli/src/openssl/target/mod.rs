@@ -86,7 +86,7 @@ pub(super) fn disable(target: Target, args: &DisableArgs) -> Result<Done, Failur
 }
 
 /// Whether there is something to take away for a target. What cannot be read is left to [`disable`] to tell.
-pub(super) fn is_enabled(target: Target) -> bool {
+pub(crate) fn is_enabled(target: Target) -> bool {
     match target {
         Target::All => system_config().is_ok_and(|file| openssl_conf::contains_block(&file.bytes)),
         Target::Sshd => sshd::is_there(),

@@ -177,7 +177,10 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     let side = side(&rig, modules.as_deref(), &service)?;
     let survey = match former {
         Some(survey) => survey,
-        None => measured(args, &ground, &mut rig, &side, (modules.as_deref(), &counted), (&policy, &before))?,
+        None => {
+            let sides = (&side, side_of_today(&service));
+            measured(args, &ground, &mut rig, sides, (modules.as_deref(), &counted), (&policy, &before))?
+        }
     };
     let plans: Vec<Plan> = args
         .whose
@@ -210,11 +213,14 @@ fn in_force(ground: &Ground<'_>) -> Result<[Lists; 2], Failure> {
     Ok([of(Program::Ssh)?, of(Program::Sshd)?])
 }
 
+/// Both programs as they are configured.
+fn side_of_today(service: &Service) -> Side {
+    Side { server: service.environment(), ..Side::as_is("as configured") }
+}
+
 /// How both programs are run: as they are configured, or with adjunct.
 fn side(rig: &Rig, module: Option<&Path>, service: &Service) -> Result<Side, Failure> {
-    let Some(module) = module else {
-        return Ok(Side { server: service.environment(), ..Side::as_is("as configured") });
-    };
+    let Some(module) = module else { return Ok(side_of_today(service)) };
     let modules = Modules { provider: Some(module.to_owned()), engine: Some("RSA,EC".to_owned()) };
     Ok(Side::with_conf("adjunct", &rig.place().write("adjunct.cnf", &openssl_conf(&modules))?))
 }
@@ -224,11 +230,15 @@ fn measured(
     args: &Args,
     ground: &Ground<'_>,
     rig: &mut Rig,
-    side: &Side,
+    (side, today): (&Side, Side),
     (module, counted): (Option<&Path>, &Counted),
     chosen: (&Policy, &[Lists; 2]),
 ) -> Result<Survey, Failure> {
-    let wanted = wanted(args, ground, chosen.0, chosen.1)?;
+    let mut wanted = wanted(args, ground, chosen.0, chosen.1)?;
+    if module.is_some() {
+        let agreed = |kind| system::agreed(kind, &chosen.1[0], &chosen.1[1]);
+        wanted.today = agreed(Kind::Ciphers).map(|cipher| (today, cipher, agreed(Kind::Macs).unwrap_or_default()));
+    }
     let survey = survey::survey(rig, side, &wanted, &Progress::new())?;
     interrupted()?;
     let (openssh, openssl) = ground.programs.versions()?;

@@ -31,6 +31,9 @@ pub struct Survey {
     pub rsa_bits: u32,
     /// Ciphers with MACs.
     pub pairs: Vec<Pair>,
+    /// What is agreed on today, as it is configured today: where the rest was measured with a module that may not be in force.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub today: Option<Pair>,
     /// Key exchanges.
     pub kex: Vec<Login>,
     /// Algorithms of host keys.
@@ -94,7 +97,10 @@ impl Survey {
     pub fn plausible(&self) -> bool {
         let good = |s: &Spread| s.median.is_finite() && s.median >= 0.0 && s.error.is_finite() && s.error >= 0.0;
         let logins = self.kex.iter().chain(&self.host_keys).chain(&self.user_keys);
-        self.pairs.iter().all(|p| [p.mb_s, p.client_s_per_gb, p.server_s_per_gb, p.cpu_s_per_gb].iter().all(good))
+        self.pairs
+            .iter()
+            .chain(&self.today)
+            .all(|p| [p.mb_s, p.client_s_per_gb, p.server_s_per_gb, p.cpu_s_per_gb].iter().all(good))
             && logins.into_iter().all(|l| [l.seconds, l.client_s, l.server_s, l.cpu_s].iter().all(good))
     }
 
@@ -120,6 +126,8 @@ pub struct Wanted {
     pub user_keys: Vec<String>,
     /// The length of RSA keys.
     pub rsa_bits: u32,
+    /// The cipher and the MAC that are agreed on today, and the side that they are measured on; none where that is the side of all.
+    pub today: Option<(Side, String, String)>,
     /// How long all of it may take.
     pub budget: Duration,
 }
@@ -130,12 +138,15 @@ struct Job {
     suite: Suite,
     /// Bytes to copy; 0 for a login.
     bytes: u64,
+    /// Whether it is of today's configuration.
+    today: bool,
 }
 
 /// The measuring of one survey.
 struct Run<'a> {
     rig: &'a mut Rig,
     side: &'a Side,
+    today: &'a Side,
     progress: &'a Progress,
     data: BTreeMap<u64, Data>,
     skipped: Vec<Skipped>,
@@ -149,7 +160,9 @@ struct Run<'a> {
 /// [`Failure`] where nothing can be measured, or something that worked no longer does.
 pub fn survey(rig: &mut Rig, side: &Side, wanted: &Wanted, progress: &Progress) -> Result<Survey, Failure> {
     let start = Instant::now();
-    let mut run = Run { rig, side, progress, data: BTreeMap::new(), skipped: Vec::new(), start, budget: wanted.budget };
+    let today = wanted.today.as_ref().map_or(side, |(today, ..)| today);
+    let (data, skipped, budget) = (BTreeMap::new(), Vec::new(), wanted.budget);
+    let mut run = Run { rig, side, today, progress, data, skipped, start, budget };
     let base = base(wanted);
     let mut jobs = logins(&base, wanted);
     run.sift(&mut jobs, 0.0, 0.05)?;
@@ -160,6 +173,8 @@ pub fn survey(rig: &mut Rig, side: &Side, wanted: &Wanted, progress: &Progress) 
     for figure in figures {
         pool(&mut rows.iter_mut().map(figure).collect::<Vec<_>>());
     }
+    // Today's login is the last.
+    let login_today = if jobs.last().is_some_and(|job| job.today) { (jobs.pop(), rows.pop()).1 } else { None };
     let usual = rows.iter().find(|r| r.algorithm == base.kex).or(rows.first());
     let usual = usual.ok_or_else(|| run.nothing("login"))?.clone();
     let mut pairs = pairs(&base, wanted);
@@ -169,13 +184,15 @@ pub fn survey(rig: &mut Rig, side: &Side, wanted: &Wanted, progress: &Progress) 
     if pairs.is_empty() {
         return Err(run.nothing("cipher"));
     }
+    let login_of = |job: &Job| login_today.as_ref().filter(|_| job.today).unwrap_or(&usual);
     let mut pair_rows: Vec<Pair> =
-        pairs.iter().zip(&pair_costs).map(|(job, costs)| pair_row(job, costs, &usual)).collect();
+        pairs.iter().zip(&pair_costs).map(|(job, costs)| pair_row(job, costs, login_of(job))).collect();
     let figures: [fn(&mut Pair) -> &mut Spread; 4] =
         [|r| &mut r.mb_s, |r| &mut r.client_s_per_gb, |r| &mut r.server_s_per_gb, |r| &mut r.cpu_s_per_gb];
     for figure in figures {
         pool(&mut pair_rows.iter_mut().map(figure).collect::<Vec<_>>());
     }
+    let today = if pairs.last().is_some_and(|job| job.today) { pair_rows.pop() } else { None };
     let of = |names: &[String], suite: fn(&Suite) -> &String| {
         let found = |name: &String| {
             let job = jobs.iter().position(|j| suite(&j.suite) == measured_as(name))?;
@@ -189,6 +206,7 @@ pub fn survey(rig: &mut Rig, side: &Side, wanted: &Wanted, progress: &Progress) 
         took: start.elapsed().as_secs_f64(),
         rsa_bits: wanted.rsa_bits,
         pairs: pair_rows,
+        today,
         kex: of(&wanted.kex, |s| &s.kex),
         host_keys: of(&wanted.host_keys, |s| &s.host_key),
         user_keys: of(&wanted.user_keys, |s| &s.user_key),
@@ -216,10 +234,11 @@ fn base(wanted: &Wanted) -> Suite {
 
 /// The logins: the base suite with every key exchange, every host key and every user key.
 fn logins(base: &Suite, wanted: &Wanted) -> Vec<Job> {
-    let mut jobs: Vec<Job> = vec![Job { what: base.kex.clone(), suite: base.clone(), bytes: 0 }];
+    let job = |what: &str, suite: Suite, today| Job { what: what.to_owned(), suite, bytes: 0, today };
+    let mut jobs: Vec<Job> = vec![job(&base.kex, base.clone(), false)];
     let mut add = |name: &String, suite: Suite| {
         if !jobs.iter().any(|j| j.suite == suite) {
-            jobs.push(Job { what: name.clone(), suite, bytes: 0 });
+            jobs.push(job(name, suite, false));
         }
     };
     for name in &wanted.kex {
@@ -230,6 +249,9 @@ fn logins(base: &Suite, wanted: &Wanted) -> Vec<Job> {
     }
     for name in wanted.user_keys.iter().filter(|n| Type::of(n, 0).is_some()) {
         add(name, Suite { user_key: name.clone(), ..base.clone() });
+    }
+    if let Some((today, ..)) = &wanted.today {
+        jobs.push(job(&today.name, base.clone(), true));
     }
     jobs
 }
@@ -243,9 +265,16 @@ fn pairs(base: &Suite, wanted: &Wanted) -> Vec<Job> {
         for mac in macs {
             let suite = Suite { cipher: cipher.to_owned(), mac: mac.clone(), ..base.clone() };
             if !jobs.iter().any(|j| j.suite == suite) {
-                jobs.push(Job { what: format!("{cipher} {mac}").trim_end().to_owned(), suite, bytes: SAMPLE });
+                let what = format!("{cipher} {mac}").trim_end().to_owned();
+                jobs.push(Job { what, suite, bytes: SAMPLE, today: false });
             }
         }
+    }
+    if let Some((today, cipher, mac)) = &wanted.today {
+        let cipher = measured_as(cipher).to_owned();
+        let mac = if authenticates(&cipher) { String::new() } else { mac.clone() };
+        let what = format!("{} ({})", format!("{cipher} {mac}").trim_end(), today.name);
+        jobs.push(Job { what, suite: Suite { cipher, mac, ..base.clone() }, bytes: SAMPLE, today: true });
     }
     jobs
 }
@@ -261,15 +290,16 @@ impl Run<'_> {
     }
 
     fn cost(&mut self, job: &Job) -> Result<Cost, Failure> {
+        let side = if job.today { self.today } else { self.side };
         if job.bytes == 0 {
-            return self.rig.login(self.side, &job.suite);
+            return self.rig.login(side, &job.suite);
         }
         if !self.data.contains_key(&job.bytes) {
             let folder = self.rig.place().dir().to_owned();
             self.data.insert(job.bytes, Data::new(&folder, &format!("data_{}", job.bytes), job.bytes)?);
         }
         match self.data.get(&job.bytes) {
-            Some(data) => self.rig.transfer(self.side, &job.suite, data, &mut |_| {}),
+            Some(data) => self.rig.transfer(side, &job.suite, data, &mut |_| {}),
             None => Err(Failure::new("no data to copy")),
         }
     }
@@ -371,6 +401,7 @@ mod tests {
             host_keys: words("ssh-ed25519 rsa-sha2-256 ssh-dss"),
             user_keys: words("ssh-ed25519 ecdsa-sha2-nistp256 sk-ssh-ed25519@openssh.com"),
             rsa_bits: 2048,
+            today: None,
             budget: Duration::from_secs(1),
         }
     }
@@ -390,10 +421,24 @@ mod tests {
     }
 
     #[test]
+    fn what_is_agreed_on_today_comes_last() {
+        let today = Side::as_is("as configured");
+        let of = |cipher: &str| Wanted {
+            today: Some((today.clone(), cipher.to_owned(), "hmac-sha1".to_owned())),
+            ..wanted()
+        };
+        let last = |wanted: &Wanted| pairs(&base(wanted), wanted).pop().map(|job| (job.what, job.suite.mac, job.today));
+        let own = "chacha20-poly1305@openssh.com";
+        assert_eq!(last(&of(own)), Some((format!("{own} (as configured)"), String::new(), true)));
+        assert!(last(&of("aes128-ctr")).is_some_and(|(_, mac, today)| mac == "hmac-sha1" && today));
+        assert!(logins(&base(&of(own)), &of(own)).pop().is_some_and(|job| job.today && job.bytes == 0));
+    }
+
+    #[test]
     fn a_login_is_taken_off_a_copy() {
         let cost = Cost { seconds: 1.1, first: 0.1, client: 0.3, server: 0.5 };
         let login = Cost { seconds: 0.1, first: 0.1, client: 0.1, server: 0.2 };
-        let job = Job { what: "x".to_owned(), suite: Suite::default(), bytes: 500_000_000 };
+        let job = Job { what: "x".to_owned(), suite: Suite::default(), bytes: 500_000_000, today: false };
         let row = pair_row(&job, &Costs(vec![cost; 3]), &login_row(&job, &Costs(vec![login; 3])));
         let near = |a: f64, b: f64| (a - b).abs() < 1e-9;
         assert!(near(row.mb_s.median, 500.0) && near(row.client_s_per_gb.median, 0.4), "{row:?}");

@@ -1,0 +1,303 @@
+//! `adjunct setup`: the whole way in one command, and back. It measures, shows what it would change, asks, changes, checks with real
+//! logins, tells the running sshd, and proves with a session that the data go through hardware.
+//!
+//! Each part is a command of its own that is whole by itself ([`step`]): `openssl enable`, `ssh tune`, `ssh verify`. What this adds is
+//! the order, one question, and that a failure or an interrupt anywhere leaves every file as it was ([`prior`]).
+
+mod plan;
+mod prior;
+mod step;
+
+use crate::interrupt::{Hold, catch_interrupts, interrupted};
+use crate::openssl::report::painted;
+use crate::openssl::{Target, consented, target};
+use crate::output::{self, Style};
+use crate::{Failure, scratch};
+use plan::Plan;
+use serde::Serialize;
+use serde_json::Value;
+use std::path::Path;
+use std::process::ExitCode;
+
+/// The exit code where all is set up and the session was not hardware.
+const NOT_IN_HARDWARE: u8 = 3;
+
+const EXAMPLES: &str = "\
+Examples:
+  sudo adjunct setup --dry-run         measure and show what would be changed and what it buys; change nothing
+  sudo adjunct setup                   the same, then ask, do it, and prove it with a session
+  sudo adjunct setup --yes --json      for a machine that sets itself up
+  sudo adjunct setup --policy fips     ssh's algorithms by another policy (see adjunct ssh tune --help)
+  sudo adjunct setup --for sshd        for sshd alone, not for all programs
+  sudo adjunct setup --undo            take all of it back, byte for byte
+
+What it does, in this order; each can be done by itself:
+  1. measures ssh and sshd on loopback, as they are and with adjunct       adjunct ssh tune --quick --module
+  2. shows the change of openssl.cnf and the files for ssh and sshd, and asks
+  3. lets OpenSSL use adjunct, checked with real logins                    adjunct openssl enable
+  4. puts the fastest algorithms of the policy first, tried before          adjunct ssh tune --apply
+  5. has the running sshd read its files again; sessions stay               systemctl reload ssh, or its SIGHUP
+  6. sends data through a real session, and looks who encrypted them        adjunct ssh verify
+It takes about a minute. Where a step fails, or an interrupt comes, all files are put back as they were. Other services that run
+already go on without adjunct until they are started again; they are named at the end, and not touched.
+Where there is no ssh or sshd, OpenSSL alone is set up.
+
+Exit status: 0 set up, and a session was encrypted in hardware (or there is no OpenSSH here), 1 it failed and nothing is changed (one
+line says why), 2 the command line is wrong, 3 set up, but the session was not hardware: adjunct ssh verify says why.";
+
+/// Set adjunct up for this machine's OpenSSL and OpenSSH: measure, show, change, check, prove; or take it back
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// Whom to switch it on for
+    #[arg(long = "for", value_name = "WHOM", default_value = "all")]
+    whose: Whose,
+    /// The policy for ssh's algorithms: modern, compat, fips, or a file
+    #[arg(long, default_value = "modern", value_name = "POLICY")]
+    policy: String,
+    /// About how long to measure
+    #[arg(long, value_name = "SECONDS", default_value = "45", value_parser = clap::value_parser!(u64).range(5..=3600))]
+    time: u64,
+    #[command(flatten)]
+    module: crate::module::Args,
+    /// Take all of it back, byte for byte
+    #[arg(long, conflicts_with_all = ["policy", "time", "module", "trust_module"])]
+    undo: bool,
+    /// Measure and show what would be changed, and change nothing
+    #[arg(short = 'n', long, conflicts_with = "undo")]
+    dry_run: bool,
+    /// Do not ask; without a terminal nothing is asked either
+    #[arg(short, long, conflicts_with = "dry_run")]
+    yes: bool,
+    /// Machine-readable report
+    #[arg(short, long)]
+    json: bool,
+}
+
+/// Whom it is switched on for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Whose {
+    /// Every program: the system's openssl.cnf
+    All,
+    /// sshd alone, by a configuration of its own; sshd is restarted, sessions stay
+    Sshd,
+}
+
+impl Whose {
+    fn name(self) -> &'static str {
+        match self {
+            Whose::All => "all",
+            Whose::Sshd => "sshd",
+        }
+    }
+
+    fn target(self) -> Target {
+        match self {
+            Whose::All => Target::All,
+            Whose::Sshd => Target::Sshd,
+        }
+    }
+}
+
+/// What was done.
+#[derive(Debug, Default, Serialize)]
+struct Report {
+    dry_run: bool,
+    /// Whether a file was changed, or would be.
+    changed: bool,
+    /// What it buys: copying with what is in force then, beside what is in force now; none where nothing was measured.
+    buys: Option<String>,
+    /// Whether a session was encrypted in hardware afterwards; none where none was tried.
+    bulk_in_hardware: Option<bool>,
+    /// Programs that run without it until they are started again.
+    restart: Vec<Restart>,
+    /// What else to know, a line each.
+    notes: Vec<String>,
+    /// The reports of `openssl enable`, `ssh tune` and `ssh verify`.
+    enable: Option<Value>,
+    tune: Option<Value>,
+    verify: Option<Value>,
+}
+
+/// A program that is to be started again.
+#[derive(Debug, Serialize)]
+struct Restart {
+    program: String,
+    pids: Vec<u64>,
+    why: String,
+}
+
+/// Runs the subcommand.
+///
+/// # Errors
+/// [`Failure`] with the one line to show; everything is then as it was.
+pub fn run(args: &Args) -> Result<ExitCode, Failure> {
+    catch_interrupts();
+    if !args.dry_run && !nix::unistd::geteuid().is_root() {
+        return Err(Failure::new(
+            "setup changes files of the system: run it as root; 'adjunct openssl enable --for ssh' is for your own ssh alone",
+        ));
+    }
+    if args.undo {
+        return undo(args);
+    }
+    let folder = scratch::folder()?;
+    let plan = Plan::make(args, &folder.path().join("tune.json"))?;
+    let mut report = Report {
+        dry_run: args.dry_run,
+        changed: plan.changes(),
+        buys: plan.buys.clone(),
+        notes: plan.notes.clone(),
+        ..Report::default()
+    };
+    let style = Style::of_stdout();
+    if !args.json {
+        output::print(&plan.text(style))?;
+    }
+    if args.dry_run {
+        (report.enable, report.tune) = (Some(plan.enable), plan.tune);
+        return told(args, &report, style);
+    }
+    if plan.changes() && !consented("Make these changes?", args.yes || args.json)? {
+        return Err(Failure::new("nothing was changed"));
+    }
+    perform(args, &plan, &mut report)?;
+    told(args, &report, style)
+}
+
+/// Makes the changes and proves them; puts all files back where one of it fails.
+fn perform(args: &Args, plan: &Plan, report: &mut Report) -> Result<(), Failure> {
+    let _hold = Hold::new();
+    let before = plan.before()?;
+    let done = changes(args, plan, report);
+    let Err(why) = done.and_then(|()| interrupted()) else {
+        report.restart = restart();
+        return Ok(());
+    };
+    match before.put_back(args.whose) {
+        Ok(()) => Err(Failure::new(format!("{why}; everything is as it was"))),
+        Err(problem) => Err(Failure::new(format!("{why}; and not all could be put back: {problem}"))),
+    }
+}
+
+fn changes(args: &Args, plan: &Plan, report: &mut Report) -> Result<(), Failure> {
+    interrupted()?;
+    if plan.enables() {
+        let mut words = plan.enable_words(args);
+        words.push("--yes");
+        if args.whose == Whose::Sshd {
+            words.push("--restart");
+        }
+        report.enable = Some(succeeded(&words)?);
+    }
+    interrupted()?;
+    if plan.tunes() {
+        let from = plan.figures.to_string_lossy();
+        let words = ["ssh", "tune", "--from", &from, "--policy", &args.policy, "--apply", "--reload", "--json"];
+        report.tune = Some(succeeded(&words)?);
+    }
+    interrupted()?;
+    if plan.tune.is_some() {
+        let ran = step::run(&["ssh", "verify", "--json"], |_| {})?;
+        let verified = ran.report().filter(|_| matches!(ran.code(), 0 | 3));
+        let Some(verified) = verified else { return Err(Failure::new(format!("no session: {}", ran.why()))) };
+        report.bulk_in_hardware = verified["bulk_in_hardware"].as_bool();
+        report.verify = Some(verified);
+    }
+    Ok(())
+}
+
+/// The report of a command that has to succeed.
+fn succeeded(words: &[&str]) -> Result<Value, Failure> {
+    let ran = step::run(words, |_| {})?;
+    match ran.report() {
+        Some(report) if ran.code() == 0 => Ok(report),
+        _ => Err(Failure::new(ran.why())),
+    }
+}
+
+/// The programs that run without it, as `openssl status` finds them. Where it finds nothing out, nothing is said.
+fn restart() -> Vec<Restart> {
+    let status = step::run(&["openssl", "status", "--json"], |_| {}).ok().and_then(|ran| ran.report());
+    let mut found = Vec::new();
+    for program in status.iter().filter_map(|s| s["programs"]["list"].as_array()).flatten() {
+        let of = program["processes"].as_array().into_iter().flatten().filter(|p| p["restart"].is_string());
+        let of: Vec<&Value> = of.collect();
+        let Some(why) = of.first().and_then(|p| p["restart"].as_str()) else { continue };
+        let path = Path::new(program["path"].as_str().unwrap_or_default());
+        let name = path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+        let pids = of.iter().filter_map(|p| p["pid"].as_u64()).collect();
+        found.push(Restart { program: name, pids, why: why.to_owned() });
+    }
+    found
+}
+
+fn undo(args: &Args) -> Result<ExitCode, Failure> {
+    let on = target::is_enabled(args.whose.target());
+    let ran = step::run(&["ssh", "tune", "--undo", "--reload"], |_| {})?;
+    if ran.code() != 0 {
+        return Err(Failure::new(ran.why()));
+    }
+    let tuned = ran.said();
+    let mut enable = None;
+    if on {
+        enable = Some(succeeded(&["openssl", "disable", "--for", args.whose.name(), "--yes", "--json"])?);
+    }
+    let changed = on || tuned.contains(" is gone");
+    let notes = enable.iter().filter_map(|e| e["notes"].as_array()).flatten();
+    let notes: Vec<String> = notes.filter_map(|note| note.as_str().map(str::to_owned)).collect();
+    if args.json {
+        output::print_json(&Report { changed, notes, enable, ..Report::default() })?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut text = tuned.lines().filter(|line| line.ends_with(" is gone")).fold(String::new(), |t, l| t + l + "\n");
+    if let Some(config) = enable.as_ref().and_then(|e| e["config"].as_str()) {
+        text += &format!("adjunct is disabled in {config}\n");
+    }
+    notes.iter().for_each(|note| text += &format!("note: {note}\n"));
+    text += if changed { "all of it is taken back\n" } else { "adjunct is not set up\n" };
+    output::print(&text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Says what was done.
+fn told(args: &Args, report: &Report, style: Style) -> Result<ExitCode, Failure> {
+    let code = match report.bulk_in_hardware {
+        Some(false) => ExitCode::from(NOT_IN_HARDWARE),
+        _ => ExitCode::SUCCESS,
+    };
+    if args.json {
+        output::print_json(report)?;
+        return Ok(code);
+    }
+    let mut text = String::new();
+    for Restart { program, pids, why } in &report.restart {
+        let pids: Vec<String> = pids.iter().map(u64::to_string).collect();
+        text += &format!("{}: start {program} again ({}): {why}\n", style.notice("note"), pids.join(", "));
+    }
+    text += &match (report.dry_run, report.changed, report.bulk_in_hardware) {
+        (true, true, _) => "nothing was changed (--dry-run)\n".to_owned(),
+        (true, false, _) => "nothing has to be changed\n".to_owned(),
+        (false, changed, hardware) => {
+            let done = if changed { "adjunct is set up" } else { "adjunct was set up already" };
+            let buys = report.buys.as_ref().map_or_else(String::new, |buys| format!(": {buys}"));
+            let proof = match hardware {
+                Some(true) => style.good("a session over loopback was encrypted in hardware, both ways"),
+                Some(false) => {
+                    style.bad("a session over loopback was not encrypted in hardware: adjunct ssh verify says why")
+                }
+                None => {
+                    "there is no OpenSSH here to prove it with: adjunct openssl status shows whom it serves".to_owned()
+                }
+            };
+            format!("{done}{buys}\n{proof}\nsudo adjunct setup --undo takes it back\n")
+        }
+    };
+    output::print(&text)?;
+    Ok(code)
+}
+
+/// A change as it is shown.
+fn shown(diff: &str, style: Style) -> String {
+    painted(diff, style)
+}

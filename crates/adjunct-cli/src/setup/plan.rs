@@ -1,0 +1,199 @@
+//! What is to be done: found out, measured and shown before anything is changed.
+
+use super::prior::Prior;
+use super::{Args, Whose, shown, step, succeeded};
+use crate::files;
+use crate::openssl::report::unified;
+use crate::openssl::target;
+use crate::output::Style;
+use crate::ssh::lab::Programs;
+use crate::ssh::measure::Progress;
+use crate::{Failure, failure::cause};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+
+/// What is to be done.
+#[derive(Debug)]
+pub(super) struct Plan {
+    /// What `openssl enable --dry-run` says.
+    pub enable: Value,
+    /// What `ssh tune` has measured and says; none where there is no OpenSSH.
+    pub tune: Option<Value>,
+    /// Where its figures are.
+    pub figures: PathBuf,
+    /// What it buys, in a sentence.
+    pub buys: Option<String>,
+    /// What else to know.
+    pub notes: Vec<String>,
+    /// Whether it was on for the target before.
+    was_enabled: bool,
+}
+
+/// What was there before the changes, and how to come back to it.
+#[derive(Debug)]
+pub(super) struct Before {
+    files: Prior,
+    was_enabled: bool,
+    had_files: bool,
+}
+
+impl Plan {
+    /// Asks and measures; the figures go to `figures`.
+    ///
+    /// # Errors
+    /// What keeps it from being done.
+    pub fn make(args: &Args, figures: &Path) -> Result<Plan, Failure> {
+        let was_enabled = target::is_enabled(args.whose.target());
+        let mut plan = Plan {
+            enable: Value::Null,
+            tune: None,
+            figures: figures.to_owned(),
+            buys: None,
+            notes: Vec::new(),
+            was_enabled,
+        };
+        let mut words = plan.enable_words(args);
+        words.push("--dry-run");
+        plan.enable = succeeded(&words)?;
+        let lines = plan.enable["notes"].as_array().into_iter().flatten();
+        plan.notes.extend(lines.filter_map(|note| note.as_str().map(str::to_owned)));
+        match Programs::find(None, None) {
+            Ok(_) => plan.measure(args)?,
+            Err(why) => plan.notes.push(format!("OpenSSL alone is set up: {why}")),
+        }
+        Ok(plan)
+    }
+
+    /// The words of `openssl enable`.
+    pub fn enable_words<'a>(&self, args: &'a Args) -> Vec<&'a str> {
+        let mut words = vec!["openssl", "enable", "--json", "--for", args.whose.name()];
+        let choice = args.module.choice();
+        if let Some(module) = choice.path.and_then(Path::to_str) {
+            words.extend(["--module", module]);
+        }
+        if choice.trusted {
+            words.push("--trust-module");
+        }
+        words
+    }
+
+    fn measure(&mut self, args: &Args) -> Result<(), Failure> {
+        let time = args.time.to_string();
+        let figures = format!("--json={}", self.figures.display());
+        let module = self.enable["module"].as_str().map(|module| format!("--module={module}"));
+        let mut words = vec!["ssh", "tune", "--quick", "--time", &time, "--policy", &args.policy, &figures];
+        if let Some(module) = &module {
+            words.push(module);
+            // It was judged by `openssl enable`, which is stricter.
+            words.push("--trust-module");
+        }
+        let progress = Progress::new();
+        let expected = args.time as f64 + 5.0;
+        let ran = step::run(&words, |spent| {
+            progress.set(
+                (spent.as_secs_f64() / expected).min(0.99),
+                "measuring ssh and sshd, as they are and with adjunct",
+            );
+        })?;
+        drop(progress);
+        crate::interrupt::interrupted()?;
+        if ran.code() != 0 {
+            return Err(Failure::new(ran.why()));
+        }
+        let read = |e: std::io::Error| Failure::new(format!("{}: {}", self.figures.display(), cause(&e)));
+        let text = files::read(&self.figures, 16 << 20).map_err(read)?;
+        let report: Value =
+            serde_json::from_slice(&text).map_err(|e| Failure::new(format!("adjunct ssh tune: {e}")))?;
+        self.buys = report["buys"].as_str().map(str::to_owned);
+        for plan in plans(&report) {
+            if let Some(why) = plan["blocked"].as_str() {
+                return Err(Failure::new(format!("{why}; nothing was changed")));
+            }
+            let lines = plan["notes"].as_array().into_iter().flatten();
+            self.notes.extend(lines.filter_map(|note| note.as_str().map(str::to_owned)));
+        }
+        self.tune = Some(report);
+        Ok(())
+    }
+
+    /// Whether OpenSSL's configuration is changed.
+    pub fn enables(&self) -> bool {
+        self.enable["changed"].as_bool() == Some(true)
+    }
+
+    /// Whether a file of ssh's or sshd's is changed.
+    pub fn tunes(&self) -> bool {
+        self.changing().next().is_some()
+    }
+
+    /// Whether anything is changed.
+    pub fn changes(&self) -> bool {
+        self.enables() || self.tunes()
+    }
+
+    /// The plans that change a file.
+    fn changing(&self) -> impl Iterator<Item = &Value> {
+        self.tune.iter().flat_map(plans).filter(|plan| plan["changes"].as_bool() == Some(true))
+    }
+
+    /// What is to be done, for people.
+    pub fn text(&self, style: Style) -> String {
+        let mut text = shown(self.enable["diff"].as_str().unwrap_or_default(), style);
+        for plan in self.changing() {
+            let path = Path::new(plan["file"].as_str().unwrap_or_default());
+            let old = files::config(path).unwrap_or_default();
+            text += &shown(&unified(path, &old, plan["text"].as_str().unwrap_or_default().as_bytes()), style);
+        }
+        for note in &self.notes {
+            text += &format!("{}: {}\n", style.notice("note"), crate::escape::shown(note));
+        }
+        if let Some(buys) = &self.buys {
+            text += &format!("{}\n", style.strong(buys));
+        }
+        text
+    }
+
+    /// Notes what is there.
+    ///
+    /// # Errors
+    /// A file that cannot be read.
+    pub fn before(&self) -> Result<Before, Failure> {
+        let mut files = Prior::default();
+        let listed = self.enable["files"].as_array().into_iter().flatten().filter_map(Value::as_str);
+        for path in listed.chain(self.enable["config"].as_str()) {
+            files.note(Path::new(path))?;
+        }
+        let mut had_files = false;
+        for path in self.tune.iter().flat_map(plans).filter_map(|plan| plan["file"].as_str()) {
+            files.note(Path::new(path))?;
+            had_files |= Path::new(path).exists();
+        }
+        Ok(Before { files, was_enabled: self.was_enabled, had_files })
+    }
+}
+
+/// The planned files of a report of `ssh tune`.
+fn plans(report: &Value) -> impl Iterator<Item = &Value> {
+    report["plans"].as_array().into_iter().flatten()
+}
+
+impl Before {
+    /// Comes back to it: by the commands that take a step back with all that belongs to it (folders, backups, the running sshd) where
+    /// nothing of it was there before, then file by file.
+    ///
+    /// # Errors
+    /// What could not be put back.
+    pub fn put_back(&self, whose: Whose) -> Result<(), Failure> {
+        if self.files.changed().is_empty() {
+            return Ok(());
+        }
+        // What these cannot do, the files' own bytes do below.
+        if !self.had_files {
+            let _ = step::run_to_end(&["ssh", "tune", "--undo", "--reload"]);
+        }
+        if !self.was_enabled {
+            let _ = step::run_to_end(&["openssl", "disable", "--for", whose.name(), "--yes", "--json"]);
+        }
+        self.files.put_back()
+    }
+}

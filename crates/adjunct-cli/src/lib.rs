@@ -12,6 +12,7 @@ pub mod failure;
 mod files;
 pub mod generate;
 mod getopt;
+mod help;
 mod hex;
 pub mod info;
 mod interrupt;

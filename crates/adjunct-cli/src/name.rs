@@ -95,7 +95,7 @@ impl Name {
     /// The definition of its command line, for its man page and completions where the tool reads it in its own way.
     pub fn parser(self) -> clap::Command {
         match self {
-            Name::Adjunct => Cli::command(),
+            Name::Adjunct => crate::help::dressed(Cli::command()),
             Name::IcaInfo => IcaInfo::command(),
             Name::IcaInfoCex => IcaInfo::command_of_cex(),
             Name::IcaStats => IcaStats::command(),

@@ -45,7 +45,8 @@ pub struct Session {
 /// The operations of a session. A call takes the one it works on out, so that nothing is locked while it runs.
 #[derive(Default)]
 pub struct Active {
-    pub find: Option<Search>,
+    /// In memory of its own: programs keep many sessions open, and few search.
+    pub find: Option<Box<Search>>,
     pub encrypt: Option<Run<dyn Cipher>>,
     pub decrypt: Option<Run<dyn Cipher>>,
     pub digest: Option<Run<dyn Digester>>,

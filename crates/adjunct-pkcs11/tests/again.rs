@@ -78,11 +78,10 @@ fn each_message_is_encrypted_as_the_first() {
             1 => assert_eq!(session.encrypt_parts(mechanism, keys[at], &[head, tail]), parts, "{mechanism:?}"),
             // Begun, and given up.
             2 => {
-                if session.encrypt_init(mechanism, keys[at]).is_ok() {
-                    if session.encrypt_update(head).is_ok() {
-                        assert_eq!(session.encrypt_init(mechanism, keys[at]), Err(CKR_OPERATION_ACTIVE));
-                        session.cancel(CKF_ENCRYPT).unwrap();
-                    }
+                let begun = session.encrypt_init(mechanism, keys[at]);
+                if begun.and_then(|()| session.encrypt_update(head)).is_ok() {
+                    assert_eq!(session.encrypt_init(mechanism, keys[at]), Err(CKR_OPERATION_ACTIVE));
+                    session.cancel(CKF_ENCRYPT).unwrap();
                 }
             }
             _ => {

@@ -9,7 +9,6 @@ use crate::mechanism::{self, Mechanism};
 use crate::object::Held;
 use crate::operation::{Cipher, Signer, Verifier};
 use crate::rv::{Result, Rv, ensure, fail};
-use crate::session::Flag;
 use adjunct::InOut;
 use cryptoki_sys::*;
 use zeroize::Zeroizing;
@@ -159,7 +158,7 @@ pub struct Signing<O: ?Sized> {
     /// The message in parts.
     begun: Option<Box<O>>,
     /// The user is to give the PIN once more first.
-    pub locked: Flag,
+    pub locked: bool,
 }
 
 impl<O: ?Sized> Signing<O> {
@@ -167,13 +166,7 @@ impl<O: ?Sized> Signing<O> {
         // What cannot be begun is said now.
         make(mechanism, key.clone())?;
         let params = mechanism.params.detached().ok_or(Rv(CKR_MECHANISM_PARAM_INVALID))?;
-        Ok(Signing {
-            mechanism: Mechanism { kind: mechanism.kind, params },
-            key,
-            make,
-            begun: None,
-            locked: Flag::of(false),
-        })
+        Ok(Signing { mechanism: Mechanism { kind: mechanism.kind, params }, key, make, begun: None, locked: false })
     }
 
     /// Begins a message in parts.

@@ -1,9 +1,28 @@
 //! What mechanisms give: operations that a session runs.
 
+use crate::mechanism::params::Params;
+use crate::object::Held;
 use crate::rv::Result;
 
+/// What becomes of an operation after its message.
+pub trait Again {
+    /// The key of one that another message may follow, by [`Again::again`].
+    fn key(&self) -> Option<&Held> {
+        None
+    }
+
+    /// Leaves nothing of a message that has ended.
+    fn rest(&mut self) {}
+
+    /// Begins another message with these parameters, without asking for memory and without computing anything. False where that cannot be:
+    /// then it may be asked for another.
+    fn again(&mut self, _params: &Params<'_>) -> bool {
+        false
+    }
+}
+
 /// Makes a signature or a MAC.
-pub trait Signer: Send {
+pub trait Signer: Again + Send {
     /// Takes a part of the data.
     ///
     /// # Errors
@@ -17,7 +36,7 @@ pub trait Signer: Send {
     ///
     /// # Errors
     /// As the mechanism has them.
-    fn finish(self: Box<Self>, out: &mut [u8]) -> Result<usize>;
+    fn finish(&mut self, out: &mut [u8]) -> Result<usize>;
 
     /// What goes on later (C_GetOperationState); `None` of what cannot.
     fn state(&self) -> Option<zeroize::Zeroizing<Vec<u8>>> {
@@ -26,7 +45,7 @@ pub trait Signer: Send {
 }
 
 /// Checks a signature or a MAC.
-pub trait Verifier: Send {
+pub trait Verifier: Again + Send {
     /// Takes a part of the data.
     ///
     /// # Errors
@@ -35,7 +54,7 @@ pub trait Verifier: Send {
 
     /// # Errors
     /// `CKR_SIGNATURE_INVALID`, `CKR_SIGNATURE_LEN_RANGE`.
-    fn finish(self: Box<Self>, signature: &[u8]) -> Result;
+    fn finish(&mut self, signature: &[u8]) -> Result;
 
     /// What goes on later (C_GetOperationState); `None` of what cannot.
     fn state(&self) -> Option<zeroize::Zeroizing<Vec<u8>>> {
@@ -44,7 +63,7 @@ pub trait Verifier: Send {
 }
 
 /// Encrypts or decrypts.
-pub trait Cipher: Send {
+pub trait Cipher: Again + Send {
     /// The most that `input` bytes more give now.
     fn update_length(&self, input: usize) -> usize;
 
@@ -61,7 +80,7 @@ pub trait Cipher: Send {
     ///
     /// # Errors
     /// As the mechanism has them.
-    fn finish(self: Box<Self>, out: &mut [u8]) -> Result<usize>;
+    fn finish(&mut self, out: &mut [u8]) -> Result<usize>;
 
     /// Whether the lengths it tells are those of the results. Else they may be shorter, which only shows when they are made.
     fn exact(&self) -> bool {
@@ -77,7 +96,7 @@ pub trait Cipher: Send {
     ///
     /// # Errors
     /// As the mechanism has them.
-    fn once(mut self: Box<Self>, input: &[u8], out: &mut [u8]) -> Result<usize> {
+    fn once(&mut self, input: &[u8], out: &mut [u8]) -> Result<usize> {
         let written = self.update(input, out)?;
         let room = out.len() - written;
         let last = self.final_length().min(room);
@@ -94,7 +113,7 @@ pub trait Digester: Send {
     fn size(&self) -> usize;
 
     /// Writes the result.
-    fn finish(self: Box<Self>, out: &mut [u8]);
+    fn finish(&mut self, out: &mut [u8]);
 
     /// What goes on later (C_GetOperationState); `None` of what cannot.
     fn state(&self) -> Option<zeroize::Zeroizing<Vec<u8>>>;

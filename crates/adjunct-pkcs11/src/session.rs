@@ -1,25 +1,28 @@
 //! Sessions: which token, what for, and the operations that run in them.
 
-use crate::abi::args::{Out, Room};
+pub mod ended;
+pub mod running;
+
 use crate::handle::Handle;
 use crate::messages;
 use crate::module::{Module, Slot};
 use crate::object::search::Search;
 use crate::object::table::Found;
 use crate::object::{Held, Keepers, Object, Owner};
-use crate::operation::{Cipher, Digester, Signer, Verifier};
+use crate::operation::{Again, Cipher, Digester, Signer, Verifier};
 use crate::rv::{Result, Rv, ensure, fail};
 use adjunct::lock::Lock;
 use adjunct::slab::{Entry, Slab};
 use adjunct::thread::AtEnd;
 use cryptoki_sys::*;
+use ended::{AllEnded, Places};
+use running::{Left, Run, Running};
 use std::cell::Cell;
 use std::mem::ManuallyDrop;
 use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{Acquire, Release, SeqCst};
 use std::sync::atomic::{AtomicBool, AtomicU64, fence};
-use zeroize::Zeroizing;
 
 static SESSIONS: Slab<Session> = Slab::new();
 
@@ -42,20 +45,23 @@ pub struct Session {
 /// The operations of a session. A call takes the one it works on out, so that nothing is locked while it runs.
 #[derive(Default)]
 pub struct Active {
-    pub find: Option<Search>,
-    pub encrypt: Option<Running<dyn Cipher>>,
-    pub decrypt: Option<Running<dyn Cipher>>,
-    pub digest: Option<Running<dyn Digester>>,
-    pub sign: Option<Running<dyn Signer>>,
-    pub verify: Option<Running<dyn Verifier>>,
-    pub sign_recover: Option<Running<dyn Signer>>,
-    pub verify_recover: Option<Running<dyn Cipher>>,
+    /// In memory of its own: programs keep many sessions open, and few search.
+    pub find: Option<Box<Search>>,
+    pub encrypt: Option<Run<dyn Cipher>>,
+    pub decrypt: Option<Run<dyn Cipher>>,
+    pub digest: Option<Run<dyn Digester>>,
+    pub sign: Option<Run<dyn Signer>>,
+    pub verify: Option<Run<dyn Verifier>>,
+    pub sign_recover: Option<Run<dyn Signer>>,
+    pub verify_recover: Option<Run<dyn Cipher>>,
     /// A signature that C_VerifySignatureInit was given.
     pub signature: Option<Vec<u8>>,
     pub message_encrypt: Option<Box<messages::Ciphering>>,
     pub message_decrypt: Option<Box<messages::Ciphering>>,
     pub message_sign: Option<Box<messages::Signing<dyn Signer>>>,
     pub message_verify: Option<Box<messages::Signing<dyn Verifier>>>,
+    /// Operations that wait for another message.
+    pub ended: AllEnded,
     /// Keys that it uses again and again.
     kept: [Used; KEPT],
     /// Whose turn it is to make room.
@@ -76,49 +82,6 @@ struct Used {
 impl std::fmt::Debug for Active {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Active").finish_non_exhaustive()
-    }
-}
-
-/// A boolean in a word: what is moved in bytes with gaps between them is read before it has been written as a whole, which takes longer than all
-/// the rest of the move.
-#[derive(Debug, Clone, Copy)]
-pub struct Flag(usize);
-
-impl Flag {
-    /// That value.
-    pub fn of(value: bool) -> Flag {
-        Flag(value.into())
-    }
-
-    /// The value.
-    pub fn get(self) -> bool {
-        self.0 != 0
-    }
-}
-
-/// An operation, and what the interface knows of it.
-pub struct Running<O: ?Sized> {
-    pub mechanism: CK_MECHANISM_TYPE,
-    /// The user is to give the PIN once more first (CKA_ALWAYS_AUTHENTICATE).
-    pub locked: Flag,
-    /// Parts have come.
-    pub parts: Flag,
-    /// The result, where it did not fit into what the caller had for it.
-    pub ready: Option<Zeroizing<Vec<u8>>>,
-    /// None once the result is ready.
-    pub operation: Option<Box<O>>,
-}
-
-impl<O: ?Sized> Running<O> {
-    /// One that begins.
-    pub fn new(mechanism: CK_MECHANISM_TYPE, locked: bool, operation: Box<O>) -> Running<O> {
-        let (locked, parts) = (Flag::of(locked), Flag::of(false));
-        Running { mechanism, locked, parts, ready: None, operation: Some(operation) }
-    }
-
-    /// One that was saved.
-    pub fn restored(mechanism: CK_MECHANISM_TYPE, parts: bool, operation: Box<O>) -> Running<O> {
-        Running { parts: Flag::of(parts), ..Running::new(mechanism, false, operation) }
     }
 }
 
@@ -255,6 +218,7 @@ pub fn forget(handle: Handle, object: &Object) {
     let from = |session: &Session| {
         session.hold(|active| {
             active.kept.iter_mut().filter(|used| used.handle == handle.get()).for_each(|used| *used = Used::default());
+            active.ended.forget(object);
         });
     };
     match object.keepers() {
@@ -322,7 +286,10 @@ impl Session {
             let Some(used) = active.kept.iter_mut().find(|used| used.handle == handle.get()) else {
                 return Ok::<_, Rv>((None, false));
             };
-            if used.found.as_ref().is_some_and(|(found, _)| !found.is_current()) {
+            if let Some((found, object)) = &used.found
+                && !found.is_current()
+            {
+                active.ended.forget(&object.0);
                 *used = Used::default();
                 return Ok::<_, Rv>((None, false));
             }
@@ -335,6 +302,9 @@ impl Session {
         if !again {
             self.hold(|active| {
                 let at = active.next;
+                if let Some((_, object)) = &active.kept[at].found {
+                    active.ended.forget(&object.0);
+                }
                 active.kept[at] = Used { handle: handle.get(), found: None };
                 active.next = (at + 1) % KEPT;
             });
@@ -395,24 +365,18 @@ impl Session {
         })
     }
 
-    /// Puts an operation there that begins with a message: as [`Session::begin`], made where it stays.
+    /// Puts an operation there that begins with a message.
     ///
     /// # Errors
-    /// `CKR_OPERATION_ACTIVE` where one runs.
-    #[inline]
+    /// `CKR_OPERATION_ACTIVE` where one runs; `CKR_HOST_MEMORY`.
     pub fn begin_running<O: ?Sized>(
         &self,
-        field: Field<Running<O>>,
+        field: Field<Run<O>>,
         mechanism: CK_MECHANISM_TYPE,
         locked: bool,
         operation: Box<O>,
     ) -> Result {
-        self.hold(|active| {
-            let place = field(active);
-            ensure(place.is_none(), CKR_OPERATION_ACTIVE)?;
-            *place = Some(Running::new(mechanism, locked, operation));
-            Ok(())
-        })
+        self.begin(field, Running::begun(mechanism, locked, operation)?)
     }
 
     /// Puts other operations there than those that run. A search goes on.
@@ -420,6 +384,7 @@ impl Session {
         let old = self.hold(|active| {
             operations.find = active.find.take();
             operations.kept = std::mem::take(&mut active.kept);
+            operations.ended = std::mem::take(&mut active.ended);
             std::mem::replace(active, operations)
         });
         drop(old);
@@ -441,19 +406,39 @@ impl Session {
     ///
     /// # Errors
     /// `CKR_OPERATION_NOT_INITIALIZED`, `CKR_USER_NOT_LOGGED_IN` of a key that wants the PIN first, and what `body` says.
-    pub fn work<O: ?Sized, R>(
-        &self,
-        field: Field<Running<O>>,
-        body: impl FnOnce(Running<O>) -> Left<O, R>,
-    ) -> Result<R> {
+    pub fn work<O: ?Sized, R>(&self, field: Field<Run<O>>, body: impl FnOnce(Run<O>) -> Left<O, R>) -> Result<R> {
         let running = self.take(field)?;
-        if running.locked.get() {
+        if running.locked {
             self.put(field, running);
             return fail(CKR_USER_NOT_LOGGED_IN);
         }
         let (back, result) = body(running);
-        if let Some(back) = back {
+        if let Some(back) = back.filter(|running| !running.over) {
             self.put(field, back);
+        }
+        result
+    }
+
+    /// The same with an operation that another message may follow.
+    ///
+    /// # Errors
+    /// As [`Session::work`].
+    #[inline]
+    pub fn work_again<O: ?Sized + Again, R>(
+        &self,
+        places: Places<O>,
+        body: impl FnOnce(Run<O>) -> Left<O, R>,
+    ) -> Result<R> {
+        let running = self.take(places.running)?;
+        if running.locked {
+            self.put(places.running, running);
+            return fail(CKR_USER_NOT_LOGGED_IN);
+        }
+        let (back, result) = body(running);
+        match back {
+            Some(back) if back.over => self.keep_ended(places.ended, back),
+            Some(back) => self.put(places.running, back),
+            None => {}
         }
         result
     }
@@ -467,61 +452,5 @@ impl Drop for Session {
         }
         // Those that a call in another thread has made while the session was closed.
         self.end_objects();
-    }
-}
-
-/// What is left of an operation, and what the call comes to.
-pub type Left<O, R = ()> = (Option<Running<O>>, Result<R>);
-
-impl<O: ?Sized> Running<O> {
-    /// The operation.
-    ///
-    /// # Errors
-    /// `CKR_OPERATION_ACTIVE` where its result waits to be fetched.
-    pub fn operation(&mut self) -> Result<&mut O> {
-        self.operation.as_deref_mut().ok_or(Rv(CKR_OPERATION_ACTIVE))
-    }
-
-    /// Ends it: `produce` writes the result, of `needed` bytes at most, or of just as many where `exact`. Where the caller only asks for
-    /// the length it goes on. Where there is less room, so it does if the length is exact; else the result is made, for it may be shorter, and
-    /// is kept for the next call if it is not.
-    pub fn end(
-        mut self,
-        out: &mut Out<'_>,
-        needed: usize,
-        exact: bool,
-        produce: impl FnOnce(Box<O>, &mut [u8]) -> Result<usize>,
-    ) -> Left<O> {
-        if self.ready.is_none() {
-            match out.room(needed) {
-                Ok(Room::Asked) => return (Some(self), Ok(())),
-                Ok(Room::Here(room)) => {
-                    let Some(operation) = self.operation.take() else { return (None, fail(CKR_FUNCTION_FAILED)) };
-                    return (None, produce(operation, room).map(|length| out.wrote(length)));
-                }
-                Err(error) if exact => return (Some(self), Err(error)),
-                Err(_) => {
-                    let Some(operation) = self.operation.take() else { return (None, fail(CKR_FUNCTION_FAILED)) };
-                    let made = adjunct::memory::zeros(needed).map_err(Rv::from).and_then(|mut all| {
-                        let length = produce(operation, &mut all)?;
-                        all.truncate(length);
-                        Ok(all)
-                    });
-                    match made {
-                        Ok(all) => self.ready = Some(all),
-                        Err(error) => return (None, Err(error)),
-                    }
-                }
-            }
-        }
-        let Some(ready) = &self.ready else { return (None, fail(CKR_FUNCTION_FAILED)) };
-        match out.room(ready.len()) {
-            Ok(Room::Asked) => (Some(self), Ok(())),
-            Ok(Room::Here(room)) => {
-                room.copy_from_slice(ready);
-                (None, Ok(()))
-            }
-            Err(error) => (Some(self), Err(error)),
-        }
     }
 }

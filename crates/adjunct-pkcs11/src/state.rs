@@ -6,7 +6,8 @@
 use crate::mechanism::{digest, mac};
 use crate::objects;
 use crate::rv::{Result, Rv, ensure, fail};
-use crate::session::{Active, Field, Running, Session};
+use crate::session::running::{Run, Running};
+use crate::session::{Active, Field, Session};
 use adjunct::ops::digest::{Part, SHA256};
 use adjunct::ops::random::random;
 use cryptoki_sys::*;
@@ -93,13 +94,13 @@ const NUMBER: usize = size_of::<CK_MECHANISM_TYPE>();
 fn add<O: ?Sized>(
     session: &Session,
     kind: u8,
-    field: Field<Running<O>>,
+    field: Field<Run<O>>,
     all: &mut Zeroizing<Vec<u8>>,
     state: impl FnOnce(&O) -> Option<Zeroizing<Vec<u8>>>,
 ) -> Result {
     let Ok(running) = session.take(field) else { return Ok(()) };
-    let saved = running.operation.as_deref().filter(|_| !running.locked.get()).and_then(state);
-    let (mechanism, parts) = (running.mechanism, running.parts.get());
+    let saved = running.operation.as_deref().filter(|_| !running.locked).and_then(state);
+    let (mechanism, parts) = (running.mechanism, running.parts);
     session.put(field, running);
     let saved = saved.ok_or(Rv(CKR_STATE_UNSAVEABLE))?;
     let mut more = Zeroizing::new(Vec::new());
@@ -114,15 +115,15 @@ fn add<O: ?Sized>(
     Ok(())
 }
 
-fn digests(active: &mut Active) -> &mut Option<Running<dyn crate::operation::Digester>> {
+fn digests(active: &mut Active) -> &mut Option<Run<dyn crate::operation::Digester>> {
     &mut active.digest
 }
 
-fn signs(active: &mut Active) -> &mut Option<Running<dyn crate::operation::Signer>> {
+fn signs(active: &mut Active) -> &mut Option<Run<dyn crate::operation::Signer>> {
     &mut active.sign
 }
 
-fn verifies(active: &mut Active) -> &mut Option<Running<dyn crate::operation::Verifier>> {
+fn verifies(active: &mut Active) -> &mut Option<Run<dyn crate::operation::Verifier>> {
     &mut active.verify
 }
 
@@ -180,14 +181,14 @@ pub fn restore(
     let mut keyed = false;
     while let Some(Saved { kind, mechanism, parts, state }) = next(&mut rest) {
         match kind {
-            DIGEST => made.digest = Some(Running::restored(mechanism, parts, digest::restore(mechanism, state)?)),
+            DIGEST => made.digest = Some(Running::restored(mechanism, parts, digest::restore(mechanism, state)?)?),
             SIGN => {
                 let signer = mac::restore_signer(mechanism, key(CKA_SIGN, mechanism)?, state)?;
-                made.sign = Some(Running::restored(mechanism, parts, signer));
+                made.sign = Some(Running::restored(mechanism, parts, signer)?);
             }
             VERIFY => {
                 let verifier = mac::restore_verifier(mechanism, key(CKA_VERIFY, mechanism)?, state)?;
-                made.verify = Some(Running::restored(mechanism, parts, verifier));
+                made.verify = Some(Running::restored(mechanism, parts, verifier)?);
             }
             _ => return fail(CKR_SAVED_STATE_INVALID),
         }

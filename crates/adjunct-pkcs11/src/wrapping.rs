@@ -126,7 +126,7 @@ impl Leaving {
     ///
     /// # Errors
     /// `CKR_KEY_SIZE_RANGE` where the key has a length that the mechanism does not take.
-    pub fn wrap(self, session: &Session, out: &mut [u8]) -> Result<usize> {
+    pub fn wrap(mut self, session: &Session, out: &mut [u8]) -> Result<usize> {
         let length = self.cipher.once(&self.bytes, out).map_err(|error| match error {
             Rv(CKR_DATA_LEN_RANGE) => Rv(CKR_KEY_SIZE_RANGE),
             error => error,
@@ -172,7 +172,7 @@ pub fn unwrap(
     let class = template.number(CKA_CLASS).ok_or(Rv(CKR_TEMPLATE_INCOMPLETE))?;
     let kind = template.number(CKA_KEY_TYPE).ok_or(Rv(CKR_TEMPLATE_INCOMPLETE))?;
     ensure(!template.has(CKA_VALUE), CKR_TEMPLATE_INCONSISTENT)?;
-    let cipher = begin(mechanism, &with, false)?;
+    let mut cipher = begin(mechanism, &with, false)?;
     let mut room = adjunct::memory::zeros(cipher.once_length(wrapped.len()))?;
     let count = cipher.once(wrapped, &mut room).map_err(|error| match error {
         Rv(CKR_ENCRYPTED_DATA_INVALID) => Rv(CKR_WRAPPED_KEY_INVALID),

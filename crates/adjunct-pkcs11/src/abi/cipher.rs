@@ -8,12 +8,17 @@ use crate::messages::copied;
 use crate::objects;
 use crate::operation::Cipher;
 use crate::rv::{Result, ensure, fail};
-use crate::session::{Active, Field, Flag, Running, Session};
+use crate::session::ended::Places;
+use crate::session::running::Run;
+use crate::session::{Active, Field, Session};
 use crate::uses;
 use cryptoki_sys::*;
 use zeroize::Zeroizing;
 
-type Ciphering = Running<dyn Cipher>;
+type Ciphering = Run<dyn Cipher>;
+
+const ENCRYPTS: Places<dyn Cipher> = Places { running: encrypts, ended: |active| &mut active.ended.encrypt };
+const DECRYPTS: Places<dyn Cipher> = Places { running: decrypts, ended: |active| &mut active.ended.decrypt };
 
 fn encrypts(active: &mut Active) -> &mut Option<Ciphering> {
     &mut active.encrypt
@@ -25,25 +30,32 @@ fn decrypts(active: &mut Active) -> &mut Option<Ciphering> {
 
 /// Begins an operation with a key. A mechanism that is null ends the one that runs.
 unsafe fn begin(session: &Session, pointer: *mut CK_MECHANISM, key: CK_OBJECT_HANDLE, encrypt: bool) -> Result {
-    let (field, usage): (Field<Ciphering>, _) = if encrypt { (encrypts, CKA_ENCRYPT) } else { (decrypts, CKA_DECRYPT) };
+    let (places, usage) = if encrypt { (ENCRYPTS, CKA_ENCRYPT) } else { (DECRYPTS, CKA_DECRYPT) };
+    let field = places.running;
     if pointer.is_null() {
         session.cancel(field);
         return Ok(());
     }
     // SAFETY: as the caller says.
-    let mechanism = unsafe { mechanism(pointer)? };
+    let mechanism = unsafe { mechanism(pointer) };
+    // Where it is: what was written a moment ago is not to be moved.
+    let mechanism = mechanism.as_ref().map_err(|error| *error)?;
+    if let Some(strength) = session.begin_again(places, mechanism, key)? {
+        uses::count(session, mechanism.kind, strength);
+        return Ok(());
+    }
     let object = objects::key_for(session, field, key, usage, mechanism.kind)?;
     let (locked, strength) = (!encrypt && object.wants_the_pin(), object.strength());
-    let operation = cipher::begin(mechanism, object, encrypt)?;
+    let operation = cipher::begin(*mechanism, object, encrypt)?;
     session.begin_running(field, mechanism.kind, locked, operation)?;
     uses::count(session, mechanism.kind, strength);
     Ok(())
 }
 
 /// Ends a message into `out`, of `data` more.
-fn end(session: &Session, field: Field<Ciphering>, data: Option<&[u8]>, out: &mut Out<'_>) -> Result {
-    session.work(field, |mut running: Ciphering| {
-        if data.is_some() && running.parts.get() {
+fn end(session: &Session, places: Places<dyn Cipher>, data: Option<&[u8]>, out: &mut Out<'_>) -> Result {
+    session.work_again(places, |mut running: Ciphering| {
+        if data.is_some() && running.parts {
             return (Some(running), fail(CKR_OPERATION_ACTIVE));
         }
         let (needed, exact) = match running.operation.as_deref_mut() {
@@ -96,7 +108,7 @@ fn update(
         match result {
             Ok(length) => {
                 out.wrote(length);
-                running.parts = Flag::of(true);
+                running.parts = true;
                 (Some(running), Ok(()))
             }
             Err(error) => (None, Err(error)),
@@ -127,7 +139,7 @@ calls! {
         let session = module::<FORK_SAFE>()?.session(hSession)?;
         let mut out = Out::new(pEncryptedData, pulEncryptedDataLen).inspect_err(|_| session.cancel(encrypts))?;
         let data = slice(pData, ulDataLen).inspect_err(|_| session.cancel(encrypts))?;
-        end(&session, encrypts, Some(data), &mut out)
+        end(&session, ENCRYPTS, Some(data), &mut out)
     }
 
     /// PKCS #11 5.8.3.
@@ -152,7 +164,7 @@ calls! {
     ) {
         let session = module::<FORK_SAFE>()?.session(hSession)?;
         let out = Out::new(pLastEncryptedPart, pulLastEncryptedPartLen);
-        end(&session, encrypts, None, &mut out.inspect_err(|_| session.cancel(encrypts))?)
+        end(&session, ENCRYPTS, None, &mut out.inspect_err(|_| session.cancel(encrypts))?)
     }
 
     /// PKCS #11 5.10.1. A mechanism that is null ends the decryption that runs.
@@ -172,7 +184,7 @@ calls! {
         let session = module::<FORK_SAFE>()?.session(hSession)?;
         let mut out = Out::new(pData, pulDataLen).inspect_err(|_| session.cancel(decrypts))?;
         let data = slice(pEncryptedData, ulEncryptedDataLen).inspect_err(|_| session.cancel(decrypts))?;
-        end(&session, decrypts, Some(data), &mut out)
+        end(&session, DECRYPTS, Some(data), &mut out)
     }
 
     /// PKCS #11 5.10.3. Mechanisms that authenticate give nothing before the end.
@@ -193,7 +205,7 @@ calls! {
     fn C_DecryptFinal(hSession: CK_SESSION_HANDLE, pLastPart: *mut CK_BYTE, pulLastPartLen: *mut CK_ULONG) {
         let session = module::<FORK_SAFE>()?.session(hSession)?;
         let out = Out::new(pLastPart, pulLastPartLen);
-        end(&session, decrypts, None, &mut out.inspect_err(|_| session.cancel(decrypts))?)
+        end(&session, DECRYPTS, None, &mut out.inspect_err(|_| session.cancel(decrypts))?)
     }
 
     /// PKCS #11 5.17.1.

@@ -7,13 +7,14 @@ use crate::mechanism::digest;
 use crate::objects;
 use crate::operation::Digester;
 use crate::rv::{Result, ensure};
-use crate::session::{Active, Flag, Running, Session};
+use crate::session::running::Run;
+use crate::session::{Active, Session};
 use crate::uses;
 use adjunct::counters::Strength;
 use adjunct::ops::random::Generator;
 use cryptoki_sys::*;
 
-type Hash = Running<dyn Digester>;
+type Hash = Run<dyn Digester>;
 
 fn field(active: &mut Active) -> &mut Option<Hash> {
     &mut active.digest
@@ -22,12 +23,12 @@ fn field(active: &mut Active) -> &mut Option<Hash> {
 /// Ends a hash into `out`, of `data` more.
 fn end(session: &Session, data: Option<&[u8]>, out: &mut Out<'_>) -> Result {
     session.work(field, |mut running: Hash| {
-        if data.is_some() && running.parts.get() {
+        if data.is_some() && running.parts {
             return (Some(running), Err(crate::rv::Rv(CKR_OPERATION_ACTIVE)));
         }
         let Some(operation) = running.operation.as_mut() else { return (None, Ok(())) };
         let length = operation.size();
-        running.end(out, length, true, |mut operation, room| {
+        running.end(out, length, true, |operation, room| {
             operation.update(data.unwrap_or_default());
             operation.finish(room);
             Ok(length)
@@ -104,7 +105,7 @@ calls! {
 /// Takes a part of what is hashed.
 pub fn update(session: &Session, part: &[u8]) -> Result {
     session.work(field, |mut running: Hash| {
-        running.parts = Flag::of(true);
+        running.parts = true;
         match running.operation() {
             Ok(operation) => {
                 operation.update(part);

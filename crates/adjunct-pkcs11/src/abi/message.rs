@@ -8,7 +8,7 @@ use crate::messages::{Ciphering, Parameter, Signing, copied};
 use crate::objects;
 use crate::operation::{Signer, Verifier};
 use crate::rv::{Result, Rv, ensure};
-use crate::session::{Active, Field, Flag, Session};
+use crate::session::{Active, Field, Session};
 use crate::uses;
 use cryptoki_sys::*;
 use std::ffi::c_void;
@@ -304,7 +304,7 @@ calls! {
         let locked = object.wants_the_pin();
         let strength = object.strength();
         let mut messages = Signing::signs(mechanism, object)?;
-        messages.locked = Flag::of(locked);
+        messages.locked = locked;
         session.begin(signs, Box::new(messages))?;
         uses::count(&session, mechanism.kind, strength);
         Ok(())
@@ -324,7 +324,7 @@ calls! {
         no_parameter((pParameter, ulParameterLen))?;
         let (data, mut out) = (slice(pData, ulDataLen)?, Out::new(pSignature, pulSignatureLen)?);
         work(&session, signs, |messages| {
-            ensure(!messages.locked.get(), CKR_USER_NOT_LOGGED_IN)?;
+            ensure(!messages.locked, CKR_USER_NOT_LOGGED_IN)?;
             sign(messages.once()?, data, &mut out).1
         })
     }
@@ -334,7 +334,7 @@ calls! {
         let session = module::<FORK_SAFE>()?.session(hSession)?;
         no_parameter((pParameter, ulParameterLen))?;
         work(&session, signs, |messages| {
-            ensure(!messages.locked.get(), CKR_USER_NOT_LOGGED_IN)?;
+            ensure(!messages.locked, CKR_USER_NOT_LOGGED_IN)?;
             messages.begin()
         })
     }

@@ -142,7 +142,7 @@ calls! {
         let token = &session.slot().token;
         let template = template(pTemplate, ulCount)?;
         token.refresh()?;
-        session.begin(|active| &mut active.find, Search::new(&token.objects, template))
+        session.begin(|active| &mut active.find, adjunct::memory::boxed(Search::new(&token.objects, template))?)
     }
 
     /// PKCS #11 5.7.8.

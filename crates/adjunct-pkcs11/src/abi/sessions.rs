@@ -3,7 +3,7 @@
 use super::args::{Out, slice, value};
 use super::{calls, module};
 use crate::rv::{Result, ensure};
-use crate::session::{self, Flag, Session};
+use crate::session::{self, Session};
 use crate::state;
 use crate::token::LoggedIn;
 use cryptoki_sys::*;
@@ -26,8 +26,8 @@ fn context_specific(session: &Session, pin: &[u8]) -> Result {
         macro_rules! look {
             ($($field:ident)*) => { $(
                 if let Ok(mut running) = session.take(|active| &mut active.$field) {
-                    found |= running.locked.get();
-                    running.locked = Flag::of(running.locked.get() && !unlock);
+                    found |= running.locked;
+                    running.locked = running.locked && !unlock;
                     session.put(|active| &mut active.$field, running);
                 }
             )* };

@@ -7,13 +7,18 @@ use crate::mechanism::{self, Mechanism};
 use crate::objects;
 use crate::operation::{Cipher, Signer, Verifier};
 use crate::rv::{Result, ensure, fail};
-use crate::session::{Active, Field, Flag, Running, Session};
+use crate::session::ended::Places;
+use crate::session::running::{Left, Run};
+use crate::session::{Active, Session};
 use crate::uses;
 use cryptoki_sys::*;
 
-type Signing = Running<dyn Signer>;
-type Verifying = Running<dyn Verifier>;
-type Opening = Running<dyn Cipher>;
+type Signing = Run<dyn Signer>;
+type Verifying = Run<dyn Verifier>;
+type Opening = Run<dyn Cipher>;
+
+const SIGNS: Places<dyn Signer> = Places { running: signs, ended: |active| &mut active.ended.sign };
+const VERIFIES: Places<dyn Verifier> = Places { running: verifies, ended: |active| &mut active.ended.verify };
 
 fn signs(active: &mut Active) -> &mut Option<Signing> {
     &mut active.sign
@@ -32,44 +37,54 @@ fn verify_recovers(active: &mut Active) -> &mut Option<Opening> {
 }
 
 /// Begins a signature with a key.
-fn begin_sign(session: &Session, mechanism: Mechanism<'_>, key: CK_OBJECT_HANDLE) -> Result {
+fn begin_sign(session: &Session, mechanism: &Mechanism<'_>, key: CK_OBJECT_HANDLE) -> Result {
+    if let Some(strength) = session.begin_again(SIGNS, mechanism, key)? {
+        uses::count(session, mechanism.kind, strength);
+        return Ok(());
+    }
     let object = objects::key_for(session, signs, key, CKA_SIGN, mechanism.kind)?;
     let (locked, strength) = (object.wants_the_pin(), object.strength());
-    let signer = mechanism::signer(mechanism, object)?;
+    let signer = mechanism::signer(*mechanism, object)?;
     session.begin_running(signs, mechanism.kind, locked, signer)?;
     uses::count(session, mechanism.kind, strength);
     Ok(())
 }
 
 /// Begins the check of a signature with a key.
-fn begin_verify(session: &Session, mechanism: Mechanism<'_>, key: CK_OBJECT_HANDLE) -> Result {
+fn begin_verify(session: &Session, mechanism: &Mechanism<'_>, key: CK_OBJECT_HANDLE) -> Result {
+    if let Some(strength) = session.begin_again(VERIFIES, mechanism, key)? {
+        uses::count(session, mechanism.kind, strength);
+        return Ok(());
+    }
     let object = objects::key_for(session, verifies, key, CKA_VERIFY, mechanism.kind)?;
     let strength = object.strength();
-    let verifier = mechanism::verifier(mechanism, object)?;
+    let verifier = mechanism::verifier(*mechanism, object)?;
     session.begin_running(verifies, mechanism.kind, false, verifier)?;
     uses::count(session, mechanism.kind, strength);
     Ok(())
 }
 
 /// Ends a signature into `out`, of `data` more.
-fn end_sign(session: &Session, field: Field<Signing>, data: Option<&[u8]>, out: &mut Out<'_>) -> Result {
-    session.work(field, |mut running: Signing| {
-        if data.is_some() && running.parts.get() {
-            return (Some(running), fail(CKR_OPERATION_ACTIVE));
-        }
-        let Some(operation) = running.operation.as_mut() else { return (None, fail(CKR_FUNCTION_FAILED)) };
-        let length = operation.length();
-        running.end(out, length, true, |mut operation, room| {
-            operation.update(data.unwrap_or_default())?;
-            operation.finish(room)
-        })
+fn end_sign(session: &Session, data: Option<&[u8]>, out: &mut Out<'_>) -> Result {
+    session.work_again(SIGNS, |running: Signing| end(running, data, out))
+}
+
+fn end(mut running: Signing, data: Option<&[u8]>, out: &mut Out<'_>) -> Left<dyn Signer> {
+    if data.is_some() && running.parts {
+        return (Some(running), fail(CKR_OPERATION_ACTIVE));
+    }
+    let Some(operation) = running.operation.as_mut() else { return (None, fail(CKR_FUNCTION_FAILED)) };
+    let length = operation.length();
+    running.end(out, length, true, |operation, room| {
+        operation.update(data.unwrap_or_default())?;
+        operation.finish(room)
     })
 }
 
 /// Takes a part of what is signed.
 pub fn update_sign(session: &Session, part: &[u8]) -> Result {
     session.work(signs, |mut running: Signing| {
-        running.parts = Flag::of(true);
+        running.parts = true;
         match running.operation().and_then(|operation| operation.update(part)) {
             Ok(()) => (Some(running), Ok(())),
             Err(error) => (None, Err(error)),
@@ -80,7 +95,7 @@ pub fn update_sign(session: &Session, part: &[u8]) -> Result {
 /// Takes a part of what was signed.
 pub fn update_verify(session: &Session, part: &[u8]) -> Result {
     session.work(verifies, |mut running: Verifying| {
-        running.parts = Flag::of(true);
+        running.parts = true;
         match running.operation().and_then(|operation| operation.update(part)) {
             Ok(()) => (Some(running), Ok(())),
             Err(error) => (None, Err(error)),
@@ -90,13 +105,14 @@ pub fn update_verify(session: &Session, part: &[u8]) -> Result {
 
 /// Ends the check of a signature, of `data` more.
 fn end_verify(session: &Session, data: Option<&[u8]>, signature: &[u8]) -> Result {
-    session.work(verifies, |running: Verifying| {
-        if data.is_some() && running.parts.get() {
+    session.work_again(VERIFIES, |mut running: Verifying| {
+        if data.is_some() && running.parts {
             return (Some(running), fail(CKR_OPERATION_ACTIVE));
         }
-        let Some(mut operation) = running.operation else { return (None, fail(CKR_FUNCTION_FAILED)) };
+        let Some(operation) = &mut running.operation else { return (None, fail(CKR_FUNCTION_FAILED)) };
         let result = operation.update(data.unwrap_or_default()).and_then(|()| operation.finish(signature));
-        (None, result)
+        running.over = true;
+        (Some(running), result)
     })
 }
 
@@ -123,7 +139,7 @@ calls! {
             session.cancel(signs);
             return Ok(());
         }
-        begin_sign(&session, params::mechanism(pMechanism)?, hKey)
+        begin_sign(&session, params::mechanism(pMechanism).as_ref().map_err(|error| *error)?, hKey)
     }
 
     /// PKCS #11 5.13.2.
@@ -137,7 +153,7 @@ calls! {
         let session = module::<FORK_SAFE>()?.session(hSession)?;
         let mut out = Out::new(pSignature, pulSignatureLen).inspect_err(|_| session.cancel(signs))?;
         let data = slice(pData, ulDataLen).inspect_err(|_| session.cancel(signs))?;
-        end_sign(&session, signs, Some(data), &mut out)
+        end_sign(&session, Some(data), &mut out)
     }
 
     /// PKCS #11 5.13.3.
@@ -150,7 +166,7 @@ calls! {
     fn C_SignFinal(hSession: CK_SESSION_HANDLE, pSignature: *mut CK_BYTE, pulSignatureLen: *mut CK_ULONG) {
         let session = module::<FORK_SAFE>()?.session(hSession)?;
         let mut out = Out::new(pSignature, pulSignatureLen).inspect_err(|_| session.cancel(signs))?;
-        end_sign(&session, signs, None, &mut out)
+        end_sign(&session, None, &mut out)
     }
 
     /// PKCS #11 5.13.5. A mechanism that is null ends the signature that runs.
@@ -181,7 +197,7 @@ calls! {
         let session = module::<FORK_SAFE>()?.session(hSession)?;
         let mut out = Out::new(pSignature, pulSignatureLen).inspect_err(|_| session.cancel(sign_recovers))?;
         let data = slice(pData, ulDataLen).inspect_err(|_| session.cancel(sign_recovers))?;
-        end_sign(&session, sign_recovers, Some(data), &mut out)
+        session.work(sign_recovers, |running| end(running, Some(data), &mut out))
     }
 
     /// PKCS #11 5.15.1. A mechanism that is null ends the check that runs.
@@ -191,7 +207,7 @@ calls! {
             session.cancel(verifies);
             return Ok(());
         }
-        begin_verify(&session, params::mechanism(pMechanism)?, hKey)
+        begin_verify(&session, params::mechanism(pMechanism).as_ref().map_err(|error| *error)?, hKey)
     }
 
     /// PKCS #11 5.15.2.
@@ -265,7 +281,7 @@ calls! {
             return Ok(());
         }
         let signature = slice(pSignature, ulSignatureLen)?.to_vec();
-        begin_verify(&session, params::mechanism(pMechanism)?, hKey)?;
+        begin_verify(&session, params::mechanism(pMechanism).as_ref().map_err(|error| *error)?, hKey)?;
         session.put(|active| &mut active.signature, signature);
         Ok(())
     }

@@ -8,7 +8,7 @@ use super::common::{keep, secret};
 use super::params::Params;
 use crate::object::Held;
 use crate::object::prepared::Prepared;
-use crate::operation::Cipher;
+use crate::operation::{Again, Cipher};
 use crate::rv::{Result, Rv, ensure, fail, key_size};
 use adjunct::InOut;
 use adjunct::ops::aead::ccm::Ccm;
@@ -90,6 +90,14 @@ impl Keyed {
         }
     }
 
+    fn kind(&self) -> Kind {
+        match self {
+            Keyed::Gcm(_) => Kind::Gcm,
+            Keyed::Ccm(_) => Kind::Ccm,
+            Keyed::ChaChaPoly(_) => Kind::ChaChaPoly,
+        }
+    }
+
     /// Works on a whole message; its tag, of which the first `size` bytes count. `nonce` and `size` were checked.
     ///
     /// # Errors
@@ -144,8 +152,8 @@ struct Given<'a> {
     data: Option<u64>,
 }
 
-fn given(params: Params<'_>) -> Result<Given<'_>> {
-    Ok(match params {
+fn given<'a>(params: &Params<'a>) -> Result<Given<'a>> {
+    Ok(match *params {
         Params::Gcm { iv, aad, tag_bits } => {
             ensure(tag_bits.is_multiple_of(8), CKR_MECHANISM_PARAM_INVALID)?;
             Given { nonce: iv, aad, tag: tag_bits / 8, data: None }
@@ -194,6 +202,15 @@ impl Short {
     /// `CKR_HOST_MEMORY`.
     #[inline]
     fn set(&mut self, bytes: &[u8]) -> Result {
+        if !self.fits(bytes) {
+            self.long = Some(boxed(bytes)?);
+        }
+        Ok(())
+    }
+
+    /// Takes these, where there are none yet, unless they would need memory of their own.
+    #[inline]
+    fn fits(&mut self, bytes: &[u8]) -> bool {
         self.length = bytes.len();
         if let Ok(usual) = <&[u8; 12]>::try_from(bytes) {
             // A copy of a length that is known takes no call.
@@ -201,9 +218,9 @@ impl Short {
         } else if let Some(here) = self.here.get_mut(..bytes.len()) {
             here.copy_from_slice(bytes);
         } else {
-            self.long = Some(boxed(bytes)?);
+            return false;
         }
-        Ok(())
+        true
     }
 }
 
@@ -232,7 +249,7 @@ pub fn boxed(bytes: &[u8]) -> Result<Box<[u8]>> {
 /// # Errors
 /// As `cipher::begin`.
 pub fn begin(mechanism: Mechanism<'_>, key: Held, encrypt: bool) -> Result<Box<dyn Cipher>> {
-    let (kind, given) = (Kind::of(mechanism.kind)?, given(mechanism.params)?);
+    let (kind, given) = (Kind::of(mechanism.kind)?, given(&mechanism.params)?);
     kind.check(given.nonce, given.tag)?;
     let cipher = Keyed::new(kind, key)?;
     match kind {
@@ -266,6 +283,26 @@ impl Whole {
         self.aad.set(given.aad)
     }
 
+    /// As [`Again::rest`].
+    #[inline]
+    fn end(&mut self) {
+        (self.nonce.long, self.aad.long) = (None, None);
+        if self.waiting.capacity() > 0 {
+            self.waiting = Zeroizing::new(Vec::new());
+        }
+    }
+
+    /// As [`Again::again`], for a cipher.
+    #[inline]
+    fn next(&mut self, kind: Kind, params: &Params<'_>) -> bool {
+        let Ok(given) = given(params) else { return false };
+        if kind.check(given.nonce, given.tag).is_err() || !self.nonce.fits(given.nonce) || !self.aad.fits(given.aad) {
+            return false;
+        }
+        (self.tag, self.data) = (given.tag as usize, given.data);
+        true
+    }
+
     /// All of a message at once.
     fn all(&self, input: &[u8], out: &mut [u8]) -> Result<usize> {
         let length = self.length(input.len());
@@ -291,6 +328,20 @@ impl Whole {
     }
 }
 
+impl Again for Whole {
+    fn key(&self) -> Option<&Held> {
+        Some(self.cipher.key())
+    }
+
+    fn rest(&mut self) {
+        self.end();
+    }
+
+    fn again(&mut self, params: &Params<'_>) -> bool {
+        self.next(self.cipher.kind(), params)
+    }
+}
+
 impl Cipher for Whole {
     fn update_length(&self, _: usize) -> usize {
         0
@@ -306,7 +357,7 @@ impl Cipher for Whole {
         self.length(self.waiting.len())
     }
 
-    fn finish(self: Box<Self>, out: &mut [u8]) -> Result<usize> {
+    fn finish(&mut self, out: &mut [u8]) -> Result<usize> {
         self.all(&self.waiting, out)
     }
 
@@ -314,7 +365,7 @@ impl Cipher for Whole {
         self.length(input)
     }
 
-    fn once(self: Box<Self>, input: &[u8], out: &mut [u8]) -> Result<usize> {
+    fn once(&mut self, input: &[u8], out: &mut [u8]) -> Result<usize> {
         self.all(input, out)
     }
 }
@@ -369,6 +420,21 @@ impl Stream for ChaCha20Poly1305 {
     }
 }
 
+impl<S: Stream> Again for Sealing<S> {
+    fn key(&self) -> Option<&Held> {
+        self.whole.key()
+    }
+
+    fn rest(&mut self) {
+        self.stream = None;
+        self.whole.end();
+    }
+
+    fn again(&mut self, params: &Params<'_>) -> bool {
+        self.whole.again(params)
+    }
+}
+
 impl<S: Stream> Cipher for Sealing<S> {
     fn update_length(&self, input: usize) -> usize {
         input
@@ -392,14 +458,14 @@ impl<S: Stream> Cipher for Sealing<S> {
         self.whole.tag
     }
 
-    fn finish(mut self: Box<Self>, out: &mut [u8]) -> Result<usize> {
+    fn finish(&mut self, out: &mut [u8]) -> Result<usize> {
         let Some(stream) = &mut self.stream else { return self.whole.all(&[], out) };
         let out = out.get_mut(..self.whole.tag).ok_or(Rv(CKR_FUNCTION_FAILED))?;
         out.copy_from_slice(&stream.end()[..out.len()]);
         Ok(out.len())
     }
 
-    fn once(self: Box<Self>, input: &[u8], out: &mut [u8]) -> Result<usize> {
+    fn once(&mut self, input: &[u8], out: &mut [u8]) -> Result<usize> {
         self.whole.all(input, out)
     }
 }

@@ -5,14 +5,14 @@ use super::common::{des3, iv};
 use super::params::Params;
 use crate::object::Held;
 use crate::object::prepared::{Form, Prepared};
-use crate::operation::Cipher;
+use crate::operation::{Again, Cipher};
 use crate::rv::{Result, Rv, ensure, fail};
 use adjunct::InOut;
 use adjunct::ops::cipher::once::{self, TripleDes};
 use adjunct::ops::cipher::{Block, Chain, Counted, Shared, aes, des};
 use cryptoki_sys::*;
 use subtle::{Choice, ConstantTimeEq, ConstantTimeGreater, ConstantTimeLess};
-use zeroize::{Zeroize, Zeroizing};
+use zeroize::Zeroizing;
 
 /// A mode with its key.
 trait Blocks: Send {
@@ -21,6 +21,11 @@ trait Blocks: Send {
 
     /// The last block, whose bytes were counted.
     fn last(&mut self, iv: &mut Block, block: InOut<'_>) -> Result;
+
+    /// As [`Again::key`].
+    fn key(&self) -> Option<&Held> {
+        None
+    }
 }
 
 /// One whose key is prepared.
@@ -55,6 +60,10 @@ where
         chain(iv, |chain| mode.last(self.encrypt, chain, block));
         Ok(())
     }
+
+    fn key(&self) -> Option<&Held> {
+        Some(self.mode.key())
+    }
 }
 
 /// Triple DES in ECB, which the core has for a key that each call brings.
@@ -80,6 +89,8 @@ impl Blocks for DesEcb {
 struct Message<B> {
     blocks: B,
     iv: Block,
+    /// How many bytes of it a caller gives.
+    given: usize,
     size: usize,
     encrypt: bool,
     padded: bool,
@@ -90,7 +101,27 @@ struct Message<B> {
 
 impl<B> Drop for Message<B> {
     fn drop(&mut self) {
-        self.held.zeroize();
+        adjunct::wipe(&mut self.held);
+    }
+}
+
+impl<B: Blocks> Again for Message<B> {
+    fn key(&self) -> Option<&Held> {
+        self.blocks.key()
+    }
+
+    fn rest(&mut self) {
+        adjunct::wipe(&mut self.held);
+        self.used = 0;
+    }
+
+    fn again(&mut self, params: &Params<'_>) -> bool {
+        match *params {
+            Params::None if self.given == 0 => {}
+            Params::Bytes(iv) if iv.len() == self.given => self.iv[..iv.len()].copy_from_slice(iv),
+            _ => return false,
+        }
+        true
     }
 }
 
@@ -103,19 +134,16 @@ pub fn begin(mechanism: Mechanism<'_>, key: Held, encrypt: bool) -> Result<Box<d
     match kind {
         CKM_AES_ECB => {
             ensure(params == Params::None, CKR_MECHANISM_PARAM_INVALID)?;
-            keyed::<aes::Ecb>(key, encrypt, [0; 16], false)
+            keyed::<aes::Ecb>(key, encrypt, &[], false)
         }
-        CKM_AES_CBC | CKM_AES_CBC_PAD => keyed::<aes::Cbc>(key, encrypt, iv(params)?, kind == CKM_AES_CBC_PAD),
+        CKM_AES_CBC | CKM_AES_CBC_PAD => keyed::<aes::Cbc>(key, encrypt, &iv::<16>(params)?, kind == CKM_AES_CBC_PAD),
         CKM_DES3_ECB => {
             ensure(params == Params::None, CKR_MECHANISM_PARAM_INVALID)?;
             let blocks = DesEcb { key: des3(&key)?, encrypt };
-            Ok(Box::new(Message { blocks, iv: [0; 16], size: 8, encrypt, padded: false, held: [0; 16], used: 0 }))
+            let (iv, held) = ([0; 16], [0; 16]);
+            Ok(Box::new(Message { blocks, iv, given: 0, size: 8, encrypt, padded: false, held, used: 0 }))
         }
-        CKM_DES3_CBC | CKM_DES3_CBC_PAD => {
-            let mut whole = [0; 16];
-            whole[..8].copy_from_slice(&iv::<8>(params)?);
-            keyed::<des::Cbc>(key, encrypt, whole, kind == CKM_DES3_CBC_PAD)
-        }
+        CKM_DES3_CBC | CKM_DES3_CBC_PAD => keyed::<des::Cbc>(key, encrypt, &iv::<8>(params)?, kind == CKM_DES3_CBC_PAD),
         _ => fail(CKR_MECHANISM_INVALID),
     }
 }
@@ -123,14 +151,16 @@ pub fn begin(mechanism: Mechanism<'_>, key: Held, encrypt: bool) -> Result<Box<d
 fn keyed<M: Shared + Send + Sync + 'static>(
     key: Held,
     encrypt: bool,
-    iv: Block,
+    given: &[u8],
     padded: bool,
 ) -> Result<Box<dyn Cipher>>
 where
     Counted<M>: Form<Of = bool>,
 {
     let blocks = Keyed { mode: Prepared::<Counted<M>>::new(key, encrypt)?, encrypt };
-    Ok(Box::new(Message { blocks, iv, size: M::BLOCK, encrypt, padded, held: [0; 16], used: 0 }))
+    let (mut iv, held) = ([0; 16], [0; 16]);
+    iv[..given.len()].copy_from_slice(given);
+    Ok(Box::new(Message { blocks, iv, given: given.len(), size: M::BLOCK, encrypt, padded, held, used: 0 }))
 }
 
 /// How many bytes the padding of a block has, and whether it is one, in a time that does not depend on either.
@@ -189,7 +219,7 @@ impl<B: Blocks> Cipher for Message<B> {
         }
     }
 
-    fn finish(mut self: Box<Self>, out: &mut [u8]) -> Result<usize> {
+    fn finish(&mut self, out: &mut [u8]) -> Result<usize> {
         let wrong = if self.encrypt { CKR_DATA_LEN_RANGE } else { CKR_ENCRYPTED_DATA_LEN_RANGE };
         if !self.padded {
             return ensure(self.used == 0, wrong).map(|()| 0);
@@ -203,7 +233,7 @@ impl<B: Blocks> Cipher for Message<B> {
             ensure(used == size, wrong)?;
             *block = self.held;
         }
-        let Message { blocks, iv, .. } = &mut *self;
+        let Message { blocks, iv, .. } = self;
         blocks.last(iv, InOut::in_place(&mut block[..size]))?;
         let length = if self.encrypt {
             size

@@ -39,8 +39,8 @@ impl Digester for Digest {
         self.method().size
     }
 
-    fn finish(mut self: Box<Self>, out: &mut [u8]) {
-        Digest::finish(&mut self, out);
+    fn finish(&mut self, out: &mut [u8]) {
+        Digest::finish(self, out);
     }
 
     fn state(&self) -> Option<Zeroizing<Vec<u8>>> {

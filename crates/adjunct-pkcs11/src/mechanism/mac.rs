@@ -6,7 +6,7 @@ use super::params::Params;
 use super::{Mechanism, aead};
 use crate::object::Held;
 use crate::object::prepared::Prepared;
-use crate::operation::{Signer, Verifier};
+use crate::operation::{Again, Signer, Verifier};
 use crate::rv::{Result, Rv, ensure, fail};
 use adjunct::InOut;
 use adjunct::ops::aead::gcm_parts;
@@ -113,6 +113,10 @@ struct Mac {
     computing: Computing,
     /// The bytes of the result that count.
     length: usize,
+    /// All bytes of the result.
+    most: usize,
+    /// Whether the caller says how many count.
+    general: bool,
 }
 
 impl Mac {
@@ -144,15 +148,12 @@ impl Mac {
                 ensure(!iv.is_empty() && (4..=16).contains(&length), CKR_MECHANISM_PARAM_INVALID)?;
                 let key = Prepared::new(key, ())?;
                 let gmac = Gmac { key, iv: aead::boxed(iv)?, message: Zeroizing::new(Vec::new()) };
-                return Ok(Box::new(Mac { computing: Computing::Gmac(gmac), length: length as usize }));
+                let (computing, length) = (Computing::Gmac(gmac), length as usize);
+                return Ok(Box::new(Mac { computing, length, most: 16, general }));
             }
         };
-        let length = match params {
-            Params::None if !general => most,
-            Params::Number(length) if general && (1..=most as u64).contains(&length) => length as usize,
-            _ => return fail(CKR_MECHANISM_PARAM_INVALID),
-        };
-        Ok(Box::new(Mac { computing, length }))
+        let length = length(&params, most, general).ok_or(Rv(CKR_MECHANISM_PARAM_INVALID))?;
+        Ok(Box::new(Mac { computing, length, most, general }))
     }
 
     /// What is saved of it: the length of the result, a hash of the key, and the message so far. `None` of what is not an HMAC.
@@ -190,12 +191,19 @@ impl Mac {
         Ok(())
     }
 
-    /// The result, as long as it can be.
-    fn result(&mut self) -> Result<Zeroizing<[u8; MAX_SIZE]>> {
-        let mut out = Zeroizing::new([0; MAX_SIZE]);
+    /// Calls `body` with the bytes of the result that count.
+    fn result<R>(&mut self, body: impl FnOnce(&[u8]) -> R) -> Result<R> {
+        let mut out = [0; MAX_SIZE];
+        let done = self.end(&mut out).map(|()| body(&out[..self.length]));
+        adjunct::wipe(&mut out);
+        done
+    }
+
+    /// The whole result, into `out`, which has room for it.
+    fn end(&mut self, out: &mut [u8]) -> Result {
         match &mut self.computing {
-            Computing::Hmac(Hashing { key, message }) => message.finish(key.get()?, &mut *out),
-            Computing::Cmac(Chaining { key, message }) => message.finish(key.get()?, &mut *out),
+            Computing::Hmac(Hashing { key, message }) => message.finish(key.get()?, out),
+            Computing::Cmac(Chaining { key, message }) => message.finish(key.get()?, out),
             Computing::Gmac(Gmac { key, iv, message }) => {
                 let mut tag = [0; 16];
                 key.get()?
@@ -204,7 +212,16 @@ impl Mac {
                 out[..16].copy_from_slice(&tag);
             }
         }
-        Ok(out)
+        Ok(())
+    }
+}
+
+/// How many bytes of a result count.
+fn length(params: &Params<'_>, most: usize, general: bool) -> Option<usize> {
+    match *params {
+        Params::None if !general => Some(most),
+        Params::Number(length) if general && (1..=most as u64).contains(&length) => Some(length as usize),
+        _ => None,
     }
 }
 
@@ -250,6 +267,35 @@ fn key_hash(hmac: &Hmac) -> [u8; KEY_HASH] {
     out
 }
 
+impl Again for Mac {
+    fn key(&self) -> Option<&Held> {
+        match &self.computing {
+            Computing::Hmac(hmac) => Some(hmac.key.key()),
+            Computing::Cmac(cmac) => Some(cmac.key.key()),
+            Computing::Gmac(_) => None,
+        }
+    }
+
+    fn rest(&mut self) {
+        // At the beginning of the next message nothing is left of this one.
+        match &mut self.computing {
+            Computing::Hmac(Hashing { key, message }) => {
+                if let Ok(key) = key.get() {
+                    message.begin(key);
+                }
+            }
+            Computing::Cmac(cmac) => cmac.message.begin(),
+            Computing::Gmac(_) => {}
+        }
+    }
+
+    fn again(&mut self, params: &Params<'_>) -> bool {
+        let Some(length) = length(params, self.most, self.general) else { return false };
+        self.length = length;
+        true
+    }
+}
+
 impl Signer for Mac {
     fn update(&mut self, data: &[u8]) -> Result {
         self.take(data)
@@ -259,10 +305,13 @@ impl Signer for Mac {
         self.length
     }
 
-    fn finish(mut self: Box<Self>, out: &mut [u8]) -> Result<usize> {
-        let made = self.result()?;
+    fn finish(&mut self, out: &mut [u8]) -> Result<usize> {
         let out = out.get_mut(..self.length).ok_or(Rv(CKR_FUNCTION_FAILED))?;
-        out.copy_from_slice(&made[..self.length]);
+        if self.length == self.most && !matches!(self.computing, Computing::Gmac(_)) {
+            self.end(out)?;
+        } else {
+            self.result(|made| out.copy_from_slice(made))?;
+        }
         Ok(self.length)
     }
 
@@ -276,10 +325,10 @@ impl Verifier for Mac {
         self.take(data)
     }
 
-    fn finish(mut self: Box<Self>, signature: &[u8]) -> Result {
+    fn finish(&mut self, signature: &[u8]) -> Result {
         ensure(signature.len() == self.length, CKR_SIGNATURE_LEN_RANGE)?;
-        let made = self.result()?;
-        ensure(bool::from(made[..self.length].ct_eq(signature)), CKR_SIGNATURE_INVALID)
+        let good = self.result(|made| bool::from(made.ct_eq(signature)))?;
+        ensure(good, CKR_SIGNATURE_INVALID)
     }
 
     fn state(&self) -> Option<Zeroizing<Vec<u8>>> {

@@ -3,7 +3,7 @@
 use super::Mechanism;
 use super::params::Params;
 use crate::object::key::Key;
-use crate::operation::{Signer, Verifier};
+use crate::operation::{Again, Signer, Verifier};
 use crate::rv::{Result, Rv, ensure, fail};
 use adjunct::ops::digest::{self, Digest, Method};
 use adjunct::ops::mldsa::{Form, MAX_CONTEXT};
@@ -152,6 +152,8 @@ impl Signing {
     }
 }
 
+impl Again for Signing {}
+
 impl Signer for Signing {
     fn update(&mut self, data: &[u8]) -> Result {
         self.take(data)
@@ -161,7 +163,7 @@ impl Signer for Signing {
         self.signature()
     }
 
-    fn finish(mut self: Box<Self>, out: &mut [u8]) -> Result<usize> {
+    fn finish(&mut self, out: &mut [u8]) -> Result<usize> {
         let message = self.message()?;
         self.key()?.sign(self.form(), &message, self.deterministic, out)?;
         Ok(out.len())
@@ -173,7 +175,7 @@ impl Verifier for Signing {
         self.take(data)
     }
 
-    fn finish(mut self: Box<Self>, signature: &[u8]) -> Result {
+    fn finish(&mut self, signature: &[u8]) -> Result {
         ensure(signature.len() == self.signature(), CKR_SIGNATURE_LEN_RANGE)?;
         let message = self.message()?;
         ensure(self.key()?.verify(self.form(), &message, signature), CKR_SIGNATURE_INVALID)

@@ -4,7 +4,7 @@ use super::params::Params;
 use super::{Mechanism, sign};
 use crate::object::Held;
 use crate::object::key::Key;
-use crate::operation::{Cipher, Signer};
+use crate::operation::{Again, Cipher, Signer};
 use crate::rv::{Result, Rv, ensure, fail};
 use adjunct::ops::rsa::{self, MAX_SIZE};
 use cryptoki_sys::*;
@@ -50,6 +50,8 @@ impl Opening {
     }
 }
 
+impl Again for Opening {}
+
 impl Cipher for Opening {
     fn update_length(&self, _input: usize) -> usize {
         0
@@ -65,11 +67,11 @@ impl Cipher for Opening {
         if self.padded { size.saturating_sub(11) } else { size }
     }
 
-    fn finish(self: Box<Self>, _out: &mut [u8]) -> Result<usize> {
+    fn finish(&mut self, _out: &mut [u8]) -> Result<usize> {
         fail(CKR_FUNCTION_FAILED)
     }
 
-    fn once(self: Box<Self>, input: &[u8], out: &mut [u8]) -> Result<usize> {
+    fn once(&mut self, input: &[u8], out: &mut [u8]) -> Result<usize> {
         let key = self.rsa()?;
         ensure(input.len() == key.size(), CKR_SIGNATURE_LEN_RANGE)?;
         let mut room = [0; MAX_SIZE];

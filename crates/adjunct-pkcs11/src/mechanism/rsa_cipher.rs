@@ -9,7 +9,7 @@
 use super::Mechanism;
 use super::params::Params;
 use crate::object::key::Key;
-use crate::operation::Cipher;
+use crate::operation::{Again, Cipher};
 use crate::rv::{Result, Rv, ensure, fail};
 use adjunct::ops::rsa::{self, Encryption, MAX_SIZE, Method};
 use cryptoki_sys::*;
@@ -140,6 +140,8 @@ impl Rsa {
     }
 }
 
+impl Again for Rsa {}
+
 impl Cipher for Rsa {
     fn update_length(&self, _input: usize) -> usize {
         0
@@ -162,7 +164,7 @@ impl Cipher for Rsa {
         if self.encrypt { self.size() } else { self.scheme.most(self.size()).unwrap_or(0) }
     }
 
-    fn finish(self: Box<Self>, out: &mut [u8]) -> Result<usize> {
+    fn finish(&mut self, out: &mut [u8]) -> Result<usize> {
         let key = rsa_key(&self.key, self.encrypt)?;
         if self.encrypt {
             return self.encrypt(key, out);

@@ -5,7 +5,7 @@ use super::hash::Hash;
 use super::params::Params;
 use crate::object::Held;
 use crate::object::key::Key;
-use crate::operation::{Signer, Verifier};
+use crate::operation::{Again, Signer, Verifier};
 use crate::rv::{Result, Rv, ensure, fail};
 use adjunct::ops::digest::{Digest, MAX_SIZE};
 use adjunct::ops::ecx::ed25519;
@@ -221,6 +221,8 @@ pub fn verifier(mechanism: Mechanism<'_>, key: &Held) -> Result<Box<dyn Verifier
     Ok(Box::new(Signing::new(mechanism, key)?))
 }
 
+impl Again for Signing {}
+
 impl Signer for Signing {
     fn update(&mut self, data: &[u8]) -> Result {
         self.take(data)
@@ -230,7 +232,7 @@ impl Signer for Signing {
         Signing::length(self)
     }
 
-    fn finish(mut self: Box<Self>, out: &mut [u8]) -> Result<usize> {
+    fn finish(&mut self, out: &mut [u8]) -> Result<usize> {
         self.signed(|key, scheme, form, data| {
             match key {
                 Key::Rsa(key) if scheme == Scheme::Raw => {
@@ -261,7 +263,7 @@ impl Verifier for Signing {
         self.take(data)
     }
 
-    fn finish(mut self: Box<Self>, signature: &[u8]) -> Result {
+    fn finish(&mut self, signature: &[u8]) -> Result {
         ensure(signature.len() == self.length(), CKR_SIGNATURE_LEN_RANGE)?;
         let good = self.signed(|key, scheme, form, data| {
             Ok(match key {

@@ -5,21 +5,47 @@ use super::common::{iv, secret};
 use super::params::Params;
 use crate::object::Held;
 use crate::object::prepared::{Form, Prepared};
-use crate::operation::Cipher;
+use crate::operation::{Again, Cipher};
 use crate::rv::{Result, Rv, ensure, fail, key_size};
 use adjunct::InOut;
 use adjunct::ops::cipher::chacha::{self, COUNTER};
 use adjunct::ops::cipher::{Block, Chain, Counted, Shared, aes};
 use cryptoki_sys::*;
-use zeroize::Zeroize;
 
 /// What a stream does with some bytes.
 trait Stream: Send {
     fn run(&mut self, io: InOut<'_>) -> Result;
+
+    /// As [`Again::key`].
+    fn key(&self) -> Option<&Held> {
+        None
+    }
+
+    /// As [`Again::rest`].
+    fn rest(&mut self) {}
+
+    /// As [`Again::again`].
+    fn again(&mut self, _params: &Params<'_>) -> bool {
+        false
+    }
 }
 
 /// A stream as an operation.
 struct Streaming<S>(S);
+
+impl<S: Stream> Again for Streaming<S> {
+    fn key(&self) -> Option<&Held> {
+        self.0.key()
+    }
+
+    fn rest(&mut self) {
+        self.0.rest();
+    }
+
+    fn again(&mut self, params: &Params<'_>) -> bool {
+        self.0.again(params)
+    }
+}
 
 impl<S: Stream> Cipher for Streaming<S> {
     fn update_length(&self, input: usize) -> usize {
@@ -36,7 +62,7 @@ impl<S: Stream> Cipher for Streaming<S> {
         0
     }
 
-    fn finish(self: Box<Self>, _: &mut [u8]) -> Result<usize> {
+    fn finish(&mut self, _: &mut [u8]) -> Result<usize> {
         Ok(0)
     }
 }
@@ -77,10 +103,16 @@ impl Place {
     }
 }
 
+impl Place {
+    fn wipe(&mut self) {
+        adjunct::wipe(&mut self.iv);
+        adjunct::wipe(&mut self.stream);
+    }
+}
+
 impl Drop for Place {
     fn drop(&mut self) {
-        self.iv.zeroize();
-        self.stream.zeroize();
+        self.wipe();
     }
 }
 
@@ -107,6 +139,20 @@ where
         self.mode.get()?.lend().run(self.encrypt, self.place.chain(), io);
         Ok(())
     }
+
+    fn key(&self) -> Option<&Held> {
+        Some(self.mode.key())
+    }
+
+    fn rest(&mut self) {
+        self.place.wipe();
+    }
+
+    fn again(&mut self, params: &Params<'_>) -> bool {
+        let Ok(vector) = iv(*params) else { return false };
+        (self.place.iv, self.place.used) = (vector, 0);
+        true
+    }
 }
 
 /// CTR, of which only the last bits of the block count. No block of the key stream comes twice: a message that would need one is refused.
@@ -121,13 +167,21 @@ struct Counting {
 }
 
 fn counting(key: Held, encrypt: bool, params: Params<'_>) -> Result<Box<dyn Cipher>> {
-    let Params::Counter { bits, block } = params else { return fail(CKR_MECHANISM_PARAM_INVALID) };
-    ensure((1..=128).contains(&bits), CKR_MECHANISM_PARAM_INVALID)?;
-    let mask = u128::MAX >> (128 - bits);
-    // Of 128 bits one block less than there are, which no message has.
-    let (place, left) = (Place::at(block), mask.saturating_add(1));
+    let (block, mask) = counter(&params)?;
     let mode = Prepared::new(key, encrypt)?;
-    Ok(Box::new(Streaming(Counting { mode, encrypt, place, mask, left })))
+    Ok(Box::new(Streaming(Counting { mode, encrypt, place: Place::at(block), mask, left: blocks(mask) })))
+}
+
+/// The first block, and the bits of it that count.
+fn counter(params: &Params<'_>) -> Result<(Block, u128)> {
+    let &Params::Counter { bits, block } = params else { return fail(CKR_MECHANISM_PARAM_INVALID) };
+    ensure((1..=128).contains(&bits), CKR_MECHANISM_PARAM_INVALID)?;
+    Ok((block, u128::MAX >> (128 - bits)))
+}
+
+/// How many blocks bits count. Of 128 bits one block less than there are, which no message has.
+const fn blocks(mask: u128) -> u128 {
+    mask.saturating_add(1)
 }
 
 impl Stream for Counting {
@@ -156,6 +210,21 @@ impl Stream for Counting {
             Some(())
         });
         done.ok_or(Rv(CKR_FUNCTION_FAILED))
+    }
+
+    fn key(&self) -> Option<&Held> {
+        Some(self.mode.key())
+    }
+
+    fn rest(&mut self) {
+        self.place.wipe();
+    }
+
+    fn again(&mut self, params: &Params<'_>) -> bool {
+        let Ok((block, mask)) = counter(params) else { return false };
+        (self.place.iv, self.place.used) = (block, 0);
+        (self.mask, self.left) = (mask, blocks(mask));
+        true
     }
 }
 

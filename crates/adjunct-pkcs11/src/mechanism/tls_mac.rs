@@ -4,7 +4,7 @@ use super::Mechanism;
 use super::derive::tls::Prf;
 use super::params::Params;
 use crate::object::Held;
-use crate::operation::{Signer, Verifier};
+use crate::operation::{Again, Signer, Verifier};
 use crate::rv::{Result, Rv, ensure, fail};
 use cryptoki_sys::*;
 use subtle::ConstantTimeEq;
@@ -65,6 +65,8 @@ pub fn verifier(mechanism: Mechanism<'_>, key: Held) -> Result<Box<dyn Verifier>
     Ok(Box::new(TlsMac::new(mechanism, key)?))
 }
 
+impl Again for TlsMac {}
+
 impl Signer for TlsMac {
     fn update(&mut self, data: &[u8]) -> Result {
         self.take(data)
@@ -74,7 +76,7 @@ impl Signer for TlsMac {
         self.length
     }
 
-    fn finish(self: Box<Self>, out: &mut [u8]) -> Result<usize> {
+    fn finish(&mut self, out: &mut [u8]) -> Result<usize> {
         let made = self.result()?;
         out.get_mut(..made.len()).ok_or(Rv(CKR_FUNCTION_FAILED))?.copy_from_slice(&made);
         Ok(made.len())
@@ -86,7 +88,7 @@ impl Verifier for TlsMac {
         self.take(data)
     }
 
-    fn finish(self: Box<Self>, signature: &[u8]) -> Result {
+    fn finish(&mut self, signature: &[u8]) -> Result {
         ensure(signature.len() == self.length, CKR_SIGNATURE_LEN_RANGE)?;
         ensure(bool::from(self.result()?.ct_eq(signature)), CKR_SIGNATURE_INVALID)
     }

@@ -4,7 +4,7 @@ use super::Mechanism;
 use super::common::{keep, secret};
 use super::params::Params;
 use crate::object::Object;
-use crate::operation::Cipher;
+use crate::operation::{Again, Cipher};
 use crate::rv::{Result, Rv, ensure, fail, key_size};
 use adjunct::InOut;
 use adjunct::ops::cipher::{Chain, Counted, Pieces, aes};
@@ -180,6 +180,8 @@ impl Wrapping {
     }
 }
 
+impl Again for Wrapping {}
+
 impl Cipher for Wrapping {
     fn update_length(&self, _: usize) -> usize {
         0
@@ -198,7 +200,7 @@ impl Cipher for Wrapping {
         self.encrypt || self.padding == Padding::None
     }
 
-    fn finish(mut self: Box<Self>, out: &mut [u8]) -> Result<usize> {
+    fn finish(&mut self, out: &mut [u8]) -> Result<usize> {
         let waiting = std::mem::take(&mut *self.waiting);
         self.once(&Zeroizing::new(waiting), out)
     }
@@ -207,7 +209,7 @@ impl Cipher for Wrapping {
         self.length(input)
     }
 
-    fn once(mut self: Box<Self>, input: &[u8], out: &mut [u8]) -> Result<usize> {
+    fn once(&mut self, input: &[u8], out: &mut [u8]) -> Result<usize> {
         if self.encrypt { self.wrap(input, out) } else { self.unwrap(input, out) }
     }
 }

@@ -4,7 +4,7 @@ use super::Mechanism;
 use super::common::iv;
 use crate::object::Held;
 use crate::object::prepared::Prepared;
-use crate::operation::Cipher;
+use crate::operation::{Again, Cipher};
 use crate::rv::{Result, Rv, ensure};
 use adjunct::InOut;
 use adjunct::ops::cipher::Block;
@@ -58,6 +58,8 @@ impl Unit {
     }
 }
 
+impl Again for Unit {}
+
 impl Cipher for Unit {
     fn update_length(&self, input: usize) -> usize {
         (self.used + input).saturating_sub(BLOCK) / BLOCK * BLOCK
@@ -99,7 +101,7 @@ impl Cipher for Unit {
         self.used
     }
 
-    fn finish(mut self: Box<Self>, out: &mut [u8]) -> Result<usize> {
+    fn finish(&mut self, out: &mut [u8]) -> Result<usize> {
         let used = self.used;
         ensure(used >= BLOCK, self.wrong())?;
         let out = out.get_mut(..used).ok_or(Rv(CKR_FUNCTION_FAILED))?;
@@ -112,7 +114,7 @@ impl Cipher for Unit {
         input
     }
 
-    fn once(self: Box<Self>, input: &[u8], out: &mut [u8]) -> Result<usize> {
+    fn once(&mut self, input: &[u8], out: &mut [u8]) -> Result<usize> {
         ensure((BLOCK..=MAX_UNIT).contains(&input.len()), self.wrong())?;
         let out = out.get_mut(..input.len()).ok_or(Rv(CKR_FUNCTION_FAILED))?;
         self.xts.get()?.unit(&self.iv, InOut::apart(input, out))?;

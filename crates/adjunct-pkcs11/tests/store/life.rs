@@ -70,6 +70,15 @@ pub fn life() {
         session.copy(one, &Attributes::new().flag(CKA_TOKEN, false).bytes(CKA_LABEL, b"session")).map(|_| volatile);
     assert!(volatile.is_ok() && labelled(&reader, "session").len() == 1);
 
+    // What a session remembers of a private key is of no use to who has logged out.
+    let template = Attributes::secret(CKK_AES, &[1; 32]).flag(CKA_TOKEN, true).flag(CKA_PRIVATE, true);
+    let (private, gcm) = (session.create(&template).unwrap(), Mechanism::gcm(b"twelve bytes", b"", 128));
+    for _ in 0..3 {
+        session.encrypt(&gcm, private, b"text").unwrap();
+    }
+    logout(&session).unwrap();
+    assert_eq!(session.encrypt_init(&gcm, private), Err(CKR_KEY_HANDLE_INVALID));
+    login(&session, CKU_USER, PIN).unwrap();
     logout(&session).unwrap();
     assert_eq!((labelled(&session, "two"), labelled(&session, "session")), (vec![], vec![]));
     assert_eq!(labelled(&session, "open"), [open_object]);

@@ -134,6 +134,13 @@ pub struct HmacMessage {
 }
 
 impl HmacMessage {
+    /// Begins another message, under a key of the same digest. Nothing is left of this one.
+    #[inline]
+    pub fn begin(&mut self, key: &Hmac) {
+        self.message.bytes = 0;
+        key.mac.begin_again(&mut self.state);
+    }
+
     /// Takes in a part of the message.
     #[inline]
     pub fn update(&mut self, data: &[u8]) {
@@ -281,6 +288,13 @@ pub struct CmacMessage {
 }
 
 impl CmacMessage {
+    /// Begins another message, under the same key. Nothing is left of this one.
+    #[inline]
+    pub fn begin(&mut self) {
+        self.message.bytes = 0;
+        self.state.begin();
+    }
+
     /// Takes in a part of the message, under the key that it was begun with.
     #[inline]
     pub fn update(&mut self, key: &Cmac, data: &[u8]) {

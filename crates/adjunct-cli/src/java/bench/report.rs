@@ -208,6 +208,11 @@ impl Report {
                     let _ = writeln!(text, "            {}", shown(&row.error));
                 }
             }
+            for row in self.of(connections).filter(|row| row.rss_mib.len() > 1) {
+                let each = |all: &[f64]| all.iter().map(|mib| format!(" {mib:.0}")).collect::<String>();
+                let (heap, rss) = (each(&row.heap_mib), each(&row.rss_mib));
+                let _ = writeln!(text, "{:<12}after each round, MiB: heap{heap}; RSS{rss}", row.name);
+            }
         }
         let counted: Vec<&Row> = self.rows.iter().filter(|r| !r.icastats.is_empty()).collect();
         if !counted.is_empty() {

@@ -90,6 +90,16 @@ impl Drop for CmacMessage {
     }
 }
 
+impl CmacMessage {
+    /// Begins another.
+    #[inline]
+    pub fn begin(&mut self) {
+        wipe(&mut self.chain);
+        wipe(&mut self.last);
+        self.used = 0;
+    }
+}
+
 impl Default for CmacMessage {
     /// At its beginning.
     #[inline]

@@ -109,6 +109,12 @@ impl Hmac {
         self.inner.clone()
     }
 
+    /// Begins another in the place of one of the same digest.
+    #[inline]
+    pub fn begin_again(&self, message: &mut Digest) {
+        message.copy_from(&self.inner);
+    }
+
     /// Ends a message that [`Hmac::begin`] has begun: the first [`Method::size`] bytes of `out`.
     ///
     /// # Panics

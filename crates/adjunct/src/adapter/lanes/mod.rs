@@ -68,7 +68,7 @@ static ASKED: AtomicU8 = AtomicU8::new(Accelerator::On as u8);
 /// Somebody has asked for it in this program by name: then it is on where a filter of system calls is in force or to be expected, too.
 static BY_NAME: AtomicBool = AtomicBool::new(false);
 
-/// Whether this CPU has lanes: AVX-512 and its IFMA extension. Where it has not, callers of [`ask`] do all themselves.
+/// Whether this CPU has lanes: AVX-512 and its IFMA extension. Where it has not, callers do all themselves.
 pub fn available() -> bool {
     cpu::lanes()
 }

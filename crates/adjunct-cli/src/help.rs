@@ -1,6 +1,11 @@
 //! How `--help` looks: `-h` is the short one, with the examples; `--help` has all, wrapped for the terminal it is read on.
 
 use clap::Command;
+use std::io::IsTerminal;
+
+/// The most columns of a line, as in [`crate::Cli`], and those where it is not known how many there are (clap's).
+const WIDEST: usize = 110;
+const USUAL: usize = 100;
 
 /// The last line of a short help that leaves something out.
 const MORE: &str = "--help has the rest.";
@@ -8,16 +13,57 @@ const MORE: &str = "--help has the rest.";
 /// Takes the text that stands below the options of a command, and of each below it, as paragraphs: its line breaks are the source's,
 /// and clap breaks the lines anew. The short help keeps the first paragraph, the examples.
 pub(crate) fn dressed(command: Command) -> Command {
+    dressed_for(command, columns())
+}
+
+fn dressed_for(command: Command, columns: usize) -> Command {
     let below: Vec<String> = command.get_subcommands().map(|sub| sub.get_name().to_owned()).collect();
-    let command = below.iter().fold(command, |command, name| command.mut_subcommand(name, dressed));
+    let dress = |command: Command, name: &String| command.mut_subcommand(name, |sub| dressed_for(sub, columns));
+    let command = below.iter().fold(command, dress);
     let Some(text) = command.get_after_help().map(ToString::to_string) else { return command };
-    let whole = paragraphs(&text);
+    let whole = hanging(&paragraphs(&text), columns);
     let short = match whole.split_once("\n\n") {
         Some((first, _)) if first.starts_with("Examples:") => format!("{first}\n\n{MORE}"),
         Some(_) => MORE.to_owned(),
         None => whole.clone(),
     };
     command.after_help(short).after_long_help(whole)
+}
+
+/// The columns that help has: the terminal's, or those that COLUMNS names, as clap finds them.
+fn columns() -> usize {
+    let stdout = std::io::stdout();
+    let size = if stdout.is_terminal() { rustix::termios::tcgetwinsize(&stdout).ok() } else { None };
+    let terminal = size.map(|size| usize::from(size.ws_col)).filter(|&columns| columns > 0);
+    let named = || std::env::var("COLUMNS").ok()?.parse().ok();
+    terminal.or_else(named).unwrap_or(USUAL).min(WIDEST)
+}
+
+/// Breaks indented lines of two columns (a command and what it does) that are too long, so that the second column goes on below itself.
+fn hanging(text: &str, columns: usize) -> String {
+    let mut out = Vec::new();
+    for line in text.lines() {
+        let second = line.trim_start().find("  ").map(|gap| {
+            let from = line.len() - line.trim_start().len() + gap;
+            from + line[from..].len() - line[from..].trim_start().len()
+        });
+        match second.filter(|&second| line.starts_with(' ') && line.chars().count() > columns && second + 20 < columns)
+        {
+            None => out.push(line.to_owned()),
+            Some(second) => {
+                let mut rest = line[..second].to_owned();
+                for word in line[second..].split_whitespace() {
+                    if rest.chars().count() + 1 + word.chars().count() > columns {
+                        out.push(std::mem::replace(&mut rest, " ".repeat(second)));
+                    }
+                    rest += if rest.ends_with(' ') { "" } else { " " };
+                    rest += word;
+                }
+                out.push(rest);
+            }
+        }
+    }
+    out.join("\n")
 }
 
 /// Joins the lines of each paragraph. Indented lines (examples, lists) stay as they are, and so does what stands above one.
@@ -49,8 +95,19 @@ mod tests {
     }
 
     #[test]
+    fn a_second_column_goes_on_below_itself() {
+        let text = "Examples:\n  adjunct x --why   what it is that this does\n  short   one";
+        let below = " ".repeat(20);
+        assert_eq!(
+            hanging(text, 41),
+            format!("Examples:\n  adjunct x --why   what it is that this\n{below}does\n  short   one")
+        );
+        assert_eq!(hanging(text, 30), text, "too narrow for two columns: clap breaks it");
+    }
+
+    #[test]
     fn the_short_help_is_shorter_and_nothing_is_lost() {
-        let mut command = dressed(Cli::command());
+        let mut command = dressed_for(Cli::command(), 80);
         let setup = command.find_subcommand_mut("setup").unwrap();
         let (short, long) = (setup.render_help().to_string(), setup.render_long_help().to_string());
         assert!(short.contains("adjunct setup --undo") && short.trim_end().ends_with(MORE), "{short}");
@@ -65,6 +122,6 @@ mod tests {
             assert!(wide.is_empty(), "{}: {wide:#?}", command.get_name());
             command.get_subcommands_mut().for_each(check);
         }
-        check(&mut dressed(Cli::command()));
+        check(&mut dressed_for(Cli::command(), 80));
     }
 }

@@ -5,11 +5,11 @@
 
 use crate::Error;
 use crate::measure::Work;
-use serde::{Deserialize, Serialize};
 use rustix::io::Errno;
 use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous};
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 use rustix::thread::futex;
+use serde::{Deserialize, Serialize};
 use std::os::unix::process::CommandExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::Command;

@@ -22,7 +22,7 @@ pub(super) trait Talk {
     fn within(self, stream: &mut (impl Read + Write)) -> Result<(), String>;
 }
 
-fn failed(error: &std::io::Error) -> String {
+pub(super) fn failed(error: &std::io::Error) -> String {
     match error.kind() {
         ErrorKind::WouldBlock | ErrorKind::TimedOut => "the server says nothing".to_owned(),
         ErrorKind::UnexpectedEof => "the server ended the connection".to_owned(),

@@ -61,12 +61,18 @@ pub fn run(
         while ready.load(Relaxed) < clients && begin.elapsed() < lead_in * 4 {
             std::thread::sleep(Duration::from_millis(1));
         }
-        let (cpu, others, begin) = (own(), servers(), Instant::now());
+        // Looking at all processes takes time, during which they go on: each reading has a time of its own.
+        let read = || (Instant::now(), own(), servers());
+        let (begin, cpu, others) = read();
+        let counted = Instant::now();
         phase.store(COUNTED, Relaxed);
         std::thread::sleep(length);
+        let (end, cpu_end, others_end) = read();
         phase.store(OVER, Relaxed);
-        let wall = begin.elapsed();
-        let (cpu, others) = (own().saturating_sub(cpu), servers().saturating_sub(others));
+        let wall = counted.elapsed();
+        let part = wall.as_secs_f64() / (end - begin).as_secs_f64().max(1e-9);
+        let cpu = cpu_end.saturating_sub(cpu).mul_f64(part);
+        let others = others_end.saturating_sub(others).mul_f64(part);
         let mut loaded = Loaded::default();
         let mut times = Vec::new();
         for thread in threads {

@@ -1,265 +1,272 @@
-//! Clients of TLS 1.2 with a secret encrypted by RSA: the system's libssl, since newer libraries have left it out. It is loaded at run
-//! time into the process of the load, whose `OPENSSL_CONF` the command sets.
+//! Clients of TLS 1.2 with one suite, `TLS_RSA_WITH_AES_256_GCM_SHA384` (RFC 5246, RFC 5288): that of IBM's papers, which newer libraries
+//! have left out. libssl still has it, but its client takes as much CPU time as a server with lanes, and would be what is measured.
+//!
+//! This is for the load of a benchmark on the loopback. A client encrypts one secret once and sends it in each of its handshakes, which
+//! costs a server as much as any other.
+
+mod records;
 
 use super::application::Talk as _;
 use super::{NAME, Transaction};
-use crate::libcrypto::Object;
-use libloading::Library;
-use std::ffi::{CStr, CString, c_char, c_int, c_long, c_ulong, c_void};
-use std::io::{Error, ErrorKind, Read, Write};
-use std::net::TcpStream;
-use std::os::fd::AsRawFd;
-use std::path::Path;
-use std::ptr::null_mut;
-use std::sync::OnceLock;
+use aws_lc_rs::digest::{SHA384, digest};
+use aws_lc_rs::rand;
+use aws_lc_rs::rsa::{Pkcs1PublicEncryptingKey, PublicEncryptingKey};
+use aws_lc_rs::signature::{RSA_PKCS1_SHA384, RsaKeyPair};
+use aws_lc_rs::tls_prf::{P_SHA384, Secret};
+use records::{ALERT, CHANGE_CIPHER_SPEC, Direction, HANDSHAKE, Records};
+use rustls::RootCertStore;
+use rustls::client::{verify_server_cert_signed_by_trust_anchor, verify_server_name};
+use rustls::crypto::aws_lc_rs::default_provider;
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::server::ParsedCertificate;
 
-/// The suite's name in libssl: `TLS_RSA_WITH_AES_256_GCM_SHA384`.
-const SUITE: &CStr = c"AES256-GCM-SHA384";
-const TLS1_2: c_long = 0x0303;
-const SET_MIN_PROTO_VERSION: c_int = 123;
-const SET_MAX_PROTO_VERSION: c_int = 124;
-const FILETYPE_PEM: c_int = 1;
-const VERIFY_NONE: c_int = 0;
-const VERIFY_PEER: c_int = 1;
-const ERROR_SYSCALL: c_int = 5;
-const ERROR_ZERO_RETURN: c_int = 6;
+const VERSION: [u8; 2] = [3, 3];
+/// The suite, and the empty renegotiation_info (RFC 5746).
+const SUITE: [u8; 2] = [0x00, 0x9d];
+const SUITES: [u8; 6] = [0, 4, SUITE[0], SUITE[1], 0x00, 0xff];
+/// signature_algorithms, for servers that ask for a certificate: RSA (PKCS#1 v1.5) with SHA-384 and SHA-256, ECDSA with both.
+const EXTENSIONS: [u8; 16] = [0, 14, 0, 13, 0, 10, 0, 8, 5, 1, 4, 1, 5, 3, 4, 3];
+const RSA_SHA384: [u8; 2] = [5, 1];
 
-macro_rules! functions {
-    ($($name:ident($($arg:ty),*) $(-> $result:ty)?;)*) => {
-        #[allow(non_snake_case)]
-        struct Functions { $($name: unsafe extern "C" fn($($arg),*) $(-> $result)?,)* }
+const CLIENT_HELLO: u8 = 1;
+const SERVER_HELLO: u8 = 2;
+const CERTIFICATE: u8 = 11;
+const CERTIFICATE_REQUEST: u8 = 13;
+const SERVER_HELLO_DONE: u8 = 14;
+const CERTIFICATE_VERIFY: u8 = 15;
+const CLIENT_KEY_EXCHANGE: u8 = 16;
+const FINISHED: u8 = 20;
 
-        impl Functions {
-            fn resolve(library: &Library) -> Result<Functions, libloading::Error> {
-                // SAFETY: the types are those of OpenSSL 3.0's headers; later versions keep them.
-                unsafe { Ok(Functions { $($name: *library.get(concat!(stringify!($name), "\0"))?,)* }) }
-            }
-        }
-    };
-}
+/// The pre-master secret, and the master secret of a session.
+type Secret48 = [u8; 48];
 
-functions! {
-    TLS_client_method() -> *const c_void;
-    SSL_CTX_new(*const c_void) -> Object;
-    SSL_CTX_free(Object);
-    SSL_CTX_ctrl(Object, c_int, c_long, *mut c_void) -> c_long;
-    SSL_CTX_set_cipher_list(Object, *const c_char) -> c_int;
-    SSL_CTX_set_verify(Object, c_int, *const c_void);
-    SSL_CTX_load_verify_locations(Object, *const c_char, *const c_char) -> c_int;
-    SSL_CTX_use_certificate_file(Object, *const c_char, c_int) -> c_int;
-    SSL_CTX_use_PrivateKey_file(Object, *const c_char, c_int) -> c_int;
-    SSL_new(Object) -> Object;
-    SSL_free(Object);
-    SSL_set_fd(Object, c_int) -> c_int;
-    SSL_set1_host(Object, *const c_char) -> c_int;
-    SSL_set_session(Object, Object) -> c_int;
-    SSL_connect(Object) -> c_int;
-    SSL_read(Object, *mut c_void, c_int) -> c_int;
-    SSL_write(Object, *const c_void, c_int) -> c_int;
-    SSL_shutdown(Object) -> c_int;
-    SSL_get_error(*const c_void, c_int) -> c_int;
-    SSL_session_reused(*const c_void) -> c_int;
-    SSL_get1_session(Object) -> Object;
-    SSL_SESSION_free(Object);
-    ERR_get_error() -> c_ulong;
-    ERR_clear_error();
-    ERR_reason_error_string(c_ulong) -> *const c_char;
-}
-
-impl Functions {
-    /// libssl; it stays loaded.
-    fn load() -> Result<&'static Functions, String> {
-        static LOADED: OnceLock<Result<Functions, String>> = OnceLock::new();
-        let load = || {
-            let mut cause = String::new();
-            for name in ["libssl.so.3", "libssl.so.4"] {
-                // SAFETY: libssl's constructors have no requirements.
-                let loaded = unsafe { Library::new(name) }.and_then(|library| {
-                    let functions = Functions::resolve(&library)?;
-                    std::mem::forget(library);
-                    Ok(functions)
-                });
-                match loaded {
-                    Ok(functions) => return Ok(functions),
-                    Err(error) => cause = error.to_string(),
-                }
-            }
-            Err(format!("no usable libssl (OpenSSL 3.0 or newer): {cause}"))
-        };
-        LOADED.get_or_init(load).as_ref().map_err(String::clone)
-    }
-
-    /// The oldest error on this thread's queue, which is emptied.
-    fn error(&self) -> String {
-        // SAFETY: no arguments; a static string or null.
-        unsafe {
-            let reason = (self.ERR_reason_error_string)((self.ERR_get_error)());
-            (self.ERR_clear_error)();
-            if reason.is_null() { "it failed".to_owned() } else { CStr::from_ptr(reason).to_string_lossy().into_owned() }
-        }
-    }
+/// A secret for a server's certificate.
+struct Encrypted {
+    certificate: Vec<u8>,
+    secret: Secret48,
+    text: Vec<u8>,
 }
 
 /// A client with a session of its own.
 pub(super) struct Client {
-    f: &'static Functions,
     transaction: Transaction,
-    context: Object,
-    session: Object,
-    verified: bool,
+    /// What a server's certificate is verified by, if it is.
+    roots: Option<RootCertStore>,
+    /// Its own certificate and key.
+    own: Option<(CertificateDer<'static>, RsaKeyPair)>,
+    encrypted: Option<Encrypted>,
+    /// The number of a session that may be resumed, and its master secret.
+    session: Option<(Vec<u8>, Secret48)>,
 }
 
-// SAFETY: libssl's objects may move from thread to thread.
-unsafe impl Send for Client {}
+/// What the server's numbers and the session's secret give.
+struct Keys {
+    client: Direction,
+    server: Direction,
+    master: Secret48,
+}
 
-fn c_path(path: &Path) -> Result<CString, String> {
-    CString::new(path.as_os_str().as_encoded_bytes()).map_err(|_| format!("{}: no such file", path.display()))
+fn unspecified(_: aws_lc_rs::error::Unspecified) -> String {
+    "AWS-LC refuses an operation of TLS 1.2".to_owned()
+}
+
+fn derive<const N: usize>(secret: &[u8], label: &str, seeds: [&[u8]; 2]) -> Result<[u8; N], String> {
+    let secret = Secret::new(&P_SHA384, secret).map_err(unspecified)?;
+    let derived = secret.derive_with_seed_concatination(label.as_bytes(), seeds[0], seeds[1], N);
+    derived.and_then(<[u8; N]>::try_from).map_err(unspecified)
+}
+
+impl Keys {
+    fn new(master: Secret48, client: &[u8; 32], server: &[u8; 32]) -> Result<Keys, String> {
+        let block: [u8; 72] = derive(&master, "key expansion", [server, client])?;
+        let direction = |key: usize, iv: usize| Direction::new(&block[key..key + 32], &block[iv..iv + 4]);
+        Ok(Keys { client: direction(0, 64)?, server: direction(32, 68)?, master })
+    }
+}
+
+/// What a side says of all messages before.
+fn verify_data(master: &Secret48, label: &str, transcript: &[u8]) -> Result<[u8; 12], String> {
+    derive(master, label, [digest(&SHA384, transcript).as_ref(), &[]])
+}
+
+/// A number of so many bytes.
+fn length<const N: usize>(value: usize) -> [u8; N] {
+    let bytes = (value as u64).to_be_bytes();
+    std::array::from_fn(|at| bytes[bytes.len() - N + at])
+}
+
+/// A handshake message.
+fn message(kind: u8, body: &[&[u8]]) -> Vec<u8> {
+    let all: usize = body.iter().map(|part| part.len()).sum();
+    [&[&[kind][..], &length::<3>(all)].concat(), &body.concat()[..]].concat()
+}
+
+fn malformed() -> String {
+    "the server says what TLS 1.2 does not".to_owned()
+}
+
+/// A handshake under way.
+struct Handshake<'a> {
+    records: &'a mut Records,
+    transcript: Vec<u8>,
+}
+
+impl Handshake<'_> {
+    fn send(&mut self, message: &[u8]) -> Result<(), String> {
+        self.transcript.extend_from_slice(message);
+        self.records.put(HANDSHAKE, message)
+    }
+
+    /// The next message: its kind and its body.
+    fn next(&mut self) -> Result<(u8, Vec<u8>), String> {
+        let message = self.records.message()?;
+        self.transcript.extend_from_slice(&message);
+        Ok((message[0], message[4..].to_vec()))
+    }
+
+    fn expect(&mut self, kind: u8) -> Result<Vec<u8>, String> {
+        match self.next()? {
+            (found, body) if found == kind => Ok(body),
+            _ => Err(malformed()),
+        }
+    }
+
+    fn finish(&mut self, master: &Secret48, keys: Direction) -> Result<(), String> {
+        self.records.put(CHANGE_CIPHER_SPEC, &[1])?;
+        self.records.sealing = Some(keys);
+        let data = verify_data(master, "client finished", &self.transcript)?;
+        self.send(&message(FINISHED, &[&data]))?;
+        self.records.flush()
+    }
+
+    fn finished(&mut self, master: &Secret48, keys: Direction) -> Result<(), String> {
+        self.records.change_cipher_spec()?;
+        self.records.opening = Some(keys);
+        let data = verify_data(master, "server finished", &self.transcript)?;
+        if self.expect(FINISHED)? == data { Ok(()) } else { Err("the server's Finished is wrong".to_owned()) }
+    }
 }
 
 impl Client {
     /// A client.
     ///
     /// # Errors
-    /// Where there is no libssl, and what it says of the suite, a certificate or a key.
+    /// What is wrong with a certificate or a key.
     pub fn new(transaction: &Transaction, verified: bool) -> Result<Client, String> {
-        let f = Functions::load()?;
-        // SAFETY: a method that libssl gives; null is refused below.
-        let context = unsafe { (f.SSL_CTX_new)((f.TLS_client_method)()) };
-        if context.is_null() {
-            return Err(format!("libssl: {}", f.error()));
+        let mut roots = None;
+        if verified {
+            let authority = CertificateDer::from_pem_file(&transaction.authority).map_err(|e| e.to_string())?;
+            let mut store = RootCertStore::empty();
+            store.add(authority).map_err(|e| e.to_string())?;
+            roots = Some(store);
         }
-        let client = Client { f, transaction: transaction.clone(), context, session: null_mut(), verified };
-        let done = |what: &str, result: bool| result.then_some(()).ok_or_else(|| format!("{what}: {}", f.error()));
-        // SAFETY: the context lives; strings end with a zero and are copied.
-        unsafe {
-            for limit in [SET_MIN_PROTO_VERSION, SET_MAX_PROTO_VERSION] {
-                done("TLS 1.2", (f.SSL_CTX_ctrl)(context, limit, TLS1_2, null_mut()) == 1)?;
-            }
-            done("AES256-GCM-SHA384", (f.SSL_CTX_set_cipher_list)(context, SUITE.as_ptr()) == 1)?;
-            let mode = if verified { VERIFY_PEER } else { VERIFY_NONE };
-            (f.SSL_CTX_set_verify)(context, mode, std::ptr::null());
-            if verified {
-                let authority = c_path(&transaction.authority)?;
-                let loaded = (f.SSL_CTX_load_verify_locations)(context, authority.as_ptr(), std::ptr::null());
-                done("the authority", loaded == 1)?;
-            }
-            if let Some((certificate, key)) = &transaction.certificate {
-                let (certificate, key) = (c_path(certificate)?, c_path(key)?);
-                let used = (f.SSL_CTX_use_certificate_file)(context, certificate.as_ptr(), FILETYPE_PEM) == 1
-                    && (f.SSL_CTX_use_PrivateKey_file)(context, key.as_ptr(), FILETYPE_PEM) == 1;
-                done("the client's certificate", used)?;
-            }
+        let mut own = None;
+        if let Some((certificate, key)) = &transaction.certificate {
+            let certificate = CertificateDer::from_pem_file(certificate).map_err(|e| e.to_string())?;
+            let key = PrivateKeyDer::from_pem_file(key).map_err(|e| e.to_string())?;
+            let key = RsaKeyPair::from_pkcs8(key.secret_der()).map_err(|e| format!("the client's key: {e}"))?;
+            own = Some((certificate, key));
         }
-        Ok(client)
+        Ok(Client { transaction: transaction.clone(), roots, own, encrypted: None, session: None })
     }
 
-    fn forget_session(&mut self) {
-        // SAFETY: a session of ours, or null, which libssl takes too.
-        unsafe { (self.f.SSL_SESSION_free)(self.session) };
-        self.session = null_mut();
+    fn verify(&self, certificate: &CertificateDer<'_>) -> Result<(), String> {
+        let Some(roots) = &self.roots else { return Ok(()) };
+        let words = |e: rustls::Error| e.to_string();
+        let parsed = ParsedCertificate::try_from(certificate).map_err(words)?;
+        let algorithms = default_provider().signature_verification_algorithms.all;
+        verify_server_cert_signed_by_trust_anchor(&parsed, roots, &[], UnixTime::now(), algorithms).map_err(words)?;
+        let name = ServerName::try_from(NAME).map_err(|e| e.to_string())?;
+        verify_server_name(&parsed, &name).map_err(words)
     }
-}
 
-impl Drop for Client {
-    fn drop(&mut self) {
-        self.forget_session();
-        // SAFETY: a context of ours.
-        unsafe { (self.f.SSL_CTX_free)(self.context) };
-    }
-}
-
-/// TLS over a connection.
-struct Tls {
-    f: &'static Functions,
-    ssl: Object,
-    // After `ssl`, which has its descriptor: closed last.
-    _stream: TcpStream,
-}
-
-impl Drop for Tls {
-    fn drop(&mut self) {
-        // SAFETY: an object of ours.
-        unsafe { (self.f.SSL_free)(self.ssl) };
-    }
-}
-
-impl Tls {
-    fn outcome(&self, result: c_int) -> std::io::Result<usize> {
-        if let Ok(length @ 1..) = usize::try_from(result) {
-            return Ok(length);
+    /// A secret for the server's first certificate, encrypted with its key: the one of the handshake before, where that had the same.
+    fn encrypted(&mut self, list: &[u8]) -> Result<&Encrypted, String> {
+        let size = list.get(3..6).map(|size| u32::from_be_bytes([0, size[0], size[1], size[2]]) as usize);
+        let certificate = size.and_then(|size| list.get(6..6 + size)).ok_or_else(malformed)?;
+        if self.encrypted.as_ref().is_none_or(|known| known.certificate != certificate) {
+            let der = CertificateDer::from(certificate);
+            self.verify(&der)?;
+            let parsed = ParsedCertificate::try_from(&der).map_err(|e| e.to_string())?;
+            let key = PublicEncryptingKey::from_der(parsed.subject_public_key_info().as_ref());
+            let key = key.map_err(|_| "the server's key is not one of RSA".to_owned())?;
+            let key = Pkcs1PublicEncryptingKey::new(key).map_err(unspecified)?;
+            let mut secret = [0; 48];
+            rand::fill(&mut secret).map_err(unspecified)?;
+            secret[..2].copy_from_slice(&VERSION);
+            let mut text = vec![0; key.ciphertext_size()];
+            key.encrypt(&secret, &mut text).map_err(unspecified)?;
+            self.encrypted = Some(Encrypted { certificate: certificate.to_vec(), secret, text });
         }
-        let system = Error::last_os_error();
-        // SAFETY: an object of ours, whose last call gave this result.
-        match unsafe { (self.f.SSL_get_error)(self.ssl, result) } {
-            ERROR_ZERO_RETURN => Ok(0),
-            // A socket that has a time limit says that it would block.
-            ERROR_SYSCALL if system.raw_os_error() == Some(0) => Err(ErrorKind::UnexpectedEof.into()),
-            ERROR_SYSCALL => Err(system),
-            2 | 3 => Err(ErrorKind::TimedOut.into()),
-            _ => Err(Error::other(self.f.error())),
+        self.encrypted.as_ref().ok_or_else(malformed)
+    }
+
+    /// A handshake; whether a session was resumed.
+    fn handshake(&mut self, records: &mut Records) -> Result<bool, String> {
+        let mut random = [0; 32];
+        rand::fill(&mut random).map_err(unspecified)?;
+        let known = self.session.take();
+        let id = known.as_ref().map_or(&[][..], |(id, _)| id);
+        let mut handshake = Handshake { records, transcript: Vec::new() };
+        let hello: [&[u8]; 7] = [&VERSION, &random, &length::<1>(id.len()), id, &SUITES, &[1, 0], &EXTENSIONS];
+        handshake.send(&message(CLIENT_HELLO, &hello))?;
+        handshake.records.flush()?;
+        let hello = handshake.expect(SERVER_HELLO)?;
+        let server: [u8; 32] = hello.get(2..34).and_then(|r| r.try_into().ok()).ok_or_else(malformed)?;
+        let end = 35 + usize::from(*hello.get(34).ok_or_else(malformed)?);
+        let (new, suite) = hello.get(35..end).zip(hello.get(end..end + 2)).ok_or_else(malformed)?;
+        if hello[..2] != VERSION || suite != SUITE {
+            return Err("the server agrees on another version or suite".to_owned());
         }
-    }
-}
-
-impl Read for Tls {
-    fn read(&mut self, to: &mut [u8]) -> std::io::Result<usize> {
-        // SAFETY: room as long as is said.
-        let result = unsafe { (self.f.SSL_read)(self.ssl, to.as_mut_ptr().cast(), to.len() as c_int) };
-        self.outcome(result)
-    }
-}
-
-impl Write for Tls {
-    fn write(&mut self, from: &[u8]) -> std::io::Result<usize> {
-        // SAFETY: bytes as many as are said.
-        let result = unsafe { (self.f.SSL_write)(self.ssl, from.as_ptr().cast(), from.len() as c_int) };
-        self.outcome(result)
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
+        if let Some((id, master)) = known.filter(|(id, _)| id == new) {
+            let keys = Keys::new(master, &random, &server)?;
+            handshake.finished(&master, keys.server)?;
+            handshake.finish(&master, keys.client)?;
+            self.session = Some((id, master));
+            return Ok(true);
+        }
+        let certificates = handshake.expect(CERTIFICATE)?;
+        let (mut kind, _) = handshake.next()?;
+        let asked = kind == CERTIFICATE_REQUEST;
+        if asked {
+            (kind, _) = handshake.next()?;
+        }
+        if kind != SERVER_HELLO_DONE {
+            return Err(malformed());
+        }
+        if asked {
+            let own = self.own.as_ref().map_or(&[][..], |(certificate, _)| certificate);
+            let one = if own.is_empty() { Vec::new() } else { [&length::<3>(own.len())[..], own].concat() };
+            handshake.send(&message(CERTIFICATE, &[&length::<3>(one.len()), &one]))?;
+        }
+        let Encrypted { secret, text, .. } = self.encrypted(&certificates)?;
+        handshake.send(&message(CLIENT_KEY_EXCHANGE, &[&length::<2>(text.len()), text]))?;
+        let master: Secret48 = derive(secret, "master secret", [&random, &server])?;
+        if let Some((_, key)) = self.own.as_ref().filter(|_| asked) {
+            let mut signature = vec![0; key.public_modulus_len()];
+            let random = rand::SystemRandom::new();
+            key.sign(&RSA_PKCS1_SHA384, &random, &handshake.transcript, &mut signature).map_err(unspecified)?;
+            let body: [&[u8]; 3] = [&RSA_SHA384, &length::<2>(signature.len()), &signature];
+            handshake.send(&message(CERTIFICATE_VERIFY, &body))?;
+        }
+        let keys = Keys::new(master, &random, &server)?;
+        handshake.finish(&keys.master, keys.client)?;
+        handshake.finished(&keys.master, keys.server)?;
+        if self.transaction.resumed && !new.is_empty() {
+            self.session = Some((new.to_vec(), master));
+        }
+        Ok(false)
     }
 }
 
 impl super::Client for Client {
     fn once(&mut self) -> Result<bool, String> {
-        let f = self.f;
-        let stream = self.transaction.connect()?;
-        let name = CString::new(NAME).unwrap_or_default();
-        // SAFETY: the context lives; null is refused.
-        let ssl = unsafe { (f.SSL_new)(self.context) };
-        if ssl.is_null() {
-            return Err(format!("libssl: {}", f.error()));
-        }
-        let descriptor = stream.as_raw_fd();
-        let mut tls = Tls { f, ssl, _stream: stream };
-        // SAFETY: an object that lives, the descriptor of a stream that lives as long, a string that is copied, a session of ours.
-        unsafe {
-            if (f.SSL_set_fd)(ssl, descriptor) != 1
-                || (self.verified && (f.SSL_set1_host)(ssl, name.as_ptr()) != 1)
-                || (!self.session.is_null() && (f.SSL_set_session)(ssl, self.session) != 1)
-            {
-                return Err(format!("libssl: {}", f.error()));
-            }
-            let connected = (f.SSL_connect)(ssl);
-            if connected != 1 {
-                return Err(tls.outcome(connected).map_or_else(|error| crate::cause(&error), |_| "no TLS".to_owned()));
-            }
-        }
-        // SAFETY: the same object.
-        let resumed = unsafe { (f.SSL_session_reused)(ssl) } == 1;
-        let talked = self.transaction.application.within(&mut tls);
-        // SAFETY: the same object; the queue may have what the end of the connection left.
-        unsafe {
-            (f.SSL_shutdown)(ssl);
-            (f.ERR_clear_error)();
-        }
-        talked?;
-        if self.transaction.resumed && !resumed {
-            self.forget_session();
-            // SAFETY: the same object; the session is ours from here on.
-            self.session = unsafe { (f.SSL_get1_session)(ssl) };
-        }
+        let mut records = Records::new(self.transaction.connect()?);
+        let resumed = self.handshake(&mut records)?;
+        self.transaction.application.within(&mut records)?;
+        // Where the server has gone already, nobody is left to tell.
+        let _ = records.put(ALERT, &[1, 0]).and_then(|()| records.flush());
         Ok(resumed)
     }
 }

@@ -93,7 +93,9 @@ fn nginx(wanted: &Wanted<'_>) -> String {
     let (place, folder) = (place.display(), stage.folder.display());
     let user = user().map_or_else(String::new, |(user, group)| format!("user {user} {group};\n"));
     let mut tls = match wanted.group() {
-        Some(group) => format!("ssl_protocols TLSv1.3;\nssl_ecdh_curve {group};\nssl_conf_command Ciphersuites {SUITE13};\n"),
+        Some(group) => {
+            format!("ssl_protocols TLSv1.3;\nssl_ecdh_curve {group};\nssl_conf_command Ciphersuites {SUITE13};\n")
+        }
         None => format!("ssl_protocols TLSv1.2;\nssl_ciphers {SUITE};\n"),
     };
     tls += match (case.resumed, case.protocol) {
@@ -126,7 +128,8 @@ pub fn apache_modules() -> Result<&'static Path, Failure> {
     let needed = ["mod_mpm_prefork.so", "mod_ssl.so", "mod_authz_core.so", "mod_socache_shmcb.so"];
     let mut folders = APACHE.iter().map(Path::new).filter(|folder| folder.is_dir());
     let found = folders.find(|folder| needed.iter().all(|name| folder.join(name).is_file()));
-    found.ok_or_else(|| Failure::new("Apache's modules mpm_prefork, ssl and socache_shmcb are not in its usual folders"))
+    found
+        .ok_or_else(|| Failure::new("Apache's modules mpm_prefork, ssl and socache_shmcb are not in its usual folders"))
 }
 
 fn apache(wanted: &Wanted<'_>, modules: &Path) -> String {

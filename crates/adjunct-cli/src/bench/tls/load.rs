@@ -48,14 +48,14 @@ pub struct Load {
 }
 
 impl Load {
-    /// Starts it, on these processors. It knows nothing of the machine's configuration of OpenSSL.
+    /// Starts it, on these processors.
     ///
     /// # Errors
     /// [`Failure`] where it cannot be started.
     pub fn start(on: Option<&str>) -> Result<Load, Failure> {
         let failed = |e: std::io::Error| Failure::new(format!("the load: {}", cause(&e)));
         let mut command = Command::new(module::program().map_err(failed)?);
-        command.args(["bench", "tls", "--load"]).env("OPENSSL_CONF", "/dev/null");
+        command.args(["bench", "tls", "--load"]);
         let mut command = Halves::pinned(on, &command);
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().map_err(failed)?;
         let (input, output) = (child.stdin.take(), child.stdout.take());

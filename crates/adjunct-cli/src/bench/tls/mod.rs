@@ -10,6 +10,7 @@ mod server;
 
 use super::daemon::{self, Daemon};
 use super::{no_rows, report::now, seconds, wanted};
+use crate::Failure;
 use crate::failure::{cannot_write, cause};
 use crate::interrupt::{catch_interrupts, interrupted};
 use crate::module::{self, Purpose};
@@ -20,7 +21,6 @@ use crate::scratch;
 use crate::ssh::bench::sink::Sink;
 use crate::ssh::measure::progress::Progress;
 use crate::ssh::measure::side::{Modules, openssl_conf};
-use crate::Failure;
 use adjunct_bench::tls::{Group, LENGTH, Transaction};
 use certificates::Certificates;
 use load::{Load, Times};
@@ -223,9 +223,9 @@ fn halves(args: &Args) -> Result<(Option<Halves>, usize, usize), Failure> {
     let servers = args.server_cpus.map_or(all / 2, usize::from);
     match Halves::with(servers) {
         Some(halves) => Ok((Some(halves), servers, all - servers)),
-        None if args.server_cpus.is_some() && all > 1 => Err(Failure::Words(format!(
-            "--server-cpus {servers}: of {all} processors one at least is the load's"
-        ))),
+        None if args.server_cpus.is_some() && all > 1 => {
+            Err(Failure::Words(format!("--server-cpus {servers}: of {all} processors one at least is the load's")))
+        }
         None => Ok((None, all, all)),
     }
 }
@@ -432,10 +432,12 @@ impl Bench<'_> {
 
     fn slice(&self, one: &mut Running, daemon: Option<&Daemon>, load: &mut Load, times: Times) -> Result<(), Failure> {
         let servers: Vec<u32> = [one.server.pid()].into_iter().chain(daemon.map(Daemon::pid)).collect();
-        let busy = || daemon.and_then(Daemon::machine).map_or(0, |machine| {
-            let queues = machine.cards.iter().flat_map(|card| &card.queues);
-            queues.flat_map(|queue| &queue.counters).map(|work| work.busy).sum::<u64>()
-        });
+        let busy = || {
+            daemon.and_then(Daemon::machine).map_or(0, |machine| {
+                let queues = machine.cards.iter().flat_map(|card| &card.queues);
+                queues.flat_map(|queue| &queue.counters).map(|work| work.busy).sum::<u64>()
+            })
+        };
         let (before, busy_before, begin) = (one.server.counted.sum()?, busy(), Instant::now());
         let loaded = load.run(&one.transaction, self.args.clients.into(), times, &servers)?;
         let (after, busy_after) = (one.server.counted.sum()?, busy());

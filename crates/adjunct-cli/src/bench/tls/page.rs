@@ -1,7 +1,7 @@
 //! The report as one self-contained page: what came of it in a sentence, ratios to stock as charts, all figures as tables, the papers'
 //! table, the machine. It asks for nothing from elsewhere and runs no script.
 
-use super::plan::Side;
+use super::plan::{Key, Side};
 use super::report::{NOISE, Report, Row, Server};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use std::fmt::Write as _;
@@ -11,12 +11,12 @@ const STYLE: &str = include_str!("../../ssh/bench/page/style.css");
 const MORE: &str = "p.lead { font-size: 1.15rem; line-height: 1.45; margin: .8rem 0 0; max-width: 44rem; } \
     svg.chart text { fill: var(--ink); font-size: 13px; } svg.chart .muted { fill: var(--muted); font-size: 12px; } \
     svg.chart .better { fill: var(--adjunct); } svg.chart .same { fill: var(--software); } svg.chart .worse { fill: var(--bad); } \
-    svg.chart .one { stroke: var(--stock); stroke-width: 1.5; } svg.chart .grid { stroke: var(--line); } \
+    svg.chart text.name { font-weight: 600; paint-order: stroke; stroke: var(--card); stroke-width: 5px; } svg.chart .one { stroke: var(--stock); stroke-width: 1.5; } svg.chart .grid { stroke: var(--line); } \
     svg.chart .cpu { fill: var(--whisker); } i.worse { background: var(--bad); } \
     i.tick { background: var(--whisker); width: 3px !important; border-radius: 0 !important; } \
     i.line { background: var(--stock); width: 2px !important; border-radius: 0 !important; } \
     .scroll { overflow-x: auto; } .scroll table { table-layout: auto; } .scroll th, .scroll td { padding: .25rem .5rem; white-space: nowrap; } \
-    tbody td.side { text-align: left; color: var(--muted); }";
+    tr.first th, tr.first td { border-top: 1px solid var(--line); } td.side { text-align: left; color: var(--muted); }";
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src data:";
 const TITLE: &str = "TLS with and without crypto hardware";
 
@@ -50,32 +50,27 @@ pub fn text(report: &Report) -> String {
     page.into_string()
 }
 
-/// The best of the sides with adjunct of each case that the row is one of.
+/// The best of the sides with adjunct of a case.
 fn best<'a>(report: &'a Report, row: &Row) -> Option<&'a Row> {
     let same = report.rows.iter().filter(|other| other.server == row.server && other.title == row.title);
-    same.filter(|other| other.ratio.is_some()).max_by(|a, b| a.ratio.partial_cmp(&b.ratio).unwrap_or(std::cmp::Ordering::Equal))
+    same.filter_map(|other| Some((other.told()?, other))).max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, best)| best)
 }
 
 /// The result in one sentence.
 fn sentence(report: &Report) -> String {
     let mut parts = Vec::new();
-    let mut done: Vec<&str> = Vec::new();
-    for row in &report.rows {
-        if done.contains(&row.certificate) {
-            continue;
-        }
-        done.push(row.certificate);
-        let of = report.rows.iter().filter(|other| other.certificate == row.certificate && other.sessions == "full");
-        let top = of.filter_map(|other| Some((other.ratio?, other))).max_by(|a, b| a.0.total_cmp(&b.0));
+    for key in Key::ALL.map(Key::name) {
+        let of = report.rows.iter().filter(|row| row.certificate == key && row.sessions == "full" && !row.client_auth);
+        let top = of.filter_map(|row| Some((row.told()?, row))).max_by(|a, b| a.0.total_cmp(&b.0));
         if let Some((ratio, top)) = top {
-            parts.push(format!("{ratio:.1} times with {} ({})", top.certificate, name(report, top.server)));
+            parts.push(format!("{ratio:.1} times as many with {key} ({})", name(report, top.server)));
         }
     }
-    let lowest = report.rows.iter().filter_map(|row| row.ratio).fold(f64::INFINITY, f64::min);
+    let lowest = report.rows.iter().filter_map(Row::told).fold(f64::INFINITY, f64::min);
     match parts.as_slice() {
         [] => "Nothing was measured beside stock.".to_owned(),
         parts => format!(
-            "Beside stock OpenSSL, servers with adjunct do up to {} as many transactions a second; the smallest ratio of all is {lowest:.2}.",
+            "With adjunct, servers do up to {} as stock OpenSSL; the smallest ratio of all rows is {lowest:.2}.",
             parts.join(", ")
         ),
     }
@@ -90,6 +85,15 @@ struct Bar {
     label: String,
     ratio: f64,
     cpu: Option<f64>,
+    /// What is told of it: the one or the other.
+    told: f64,
+}
+
+impl Bar {
+    /// Of a row beside stock.
+    fn new(label: &str, row: &Row) -> Option<Bar> {
+        Some(Bar { label: label.to_owned(), ratio: row.ratio?, cpu: row.cpu_ratio, told: row.told()? })
+    }
 }
 
 /// Bars with a title.
@@ -104,9 +108,7 @@ fn overview(report: &Report) -> Markup {
         let mut bars = Vec::new();
         let rows = report.rows.iter().filter(|row| row.server == server.server && row.side == Side::Stock);
         for row in rows.filter(|row| row.sessions == "full" && !row.client_auth) {
-            if let Some((best, ratio)) = best(report, row).and_then(|best| Some((best, best.ratio?))) {
-                bars.push(Bar { label: row.title.clone(), ratio, cpu: best.cpu_ratio });
-            }
+            bars.extend(best(report, row).and_then(|best| Bar::new(&row.title, best)));
         }
         groups.push(Group { title: server.version.clone(), bars });
     }
@@ -117,7 +119,7 @@ fn overview(report: &Report) -> Markup {
                 h2 { "Transactions a second, over stock OpenSSL" }
                 p { "Full handshakes; of the sides with adjunct the best." }
                 (legend())
-                (charts(&groups, "Transactions a second over stock, by server and certificate", 226.0))
+                (charts(&groups, "Transactions a second over stock, by server and certificate", [196.0, 236.0]))
             }
         }
     }
@@ -139,8 +141,7 @@ fn section(report: &Report, server: &Server) -> Markup {
     let rows: Vec<&Row> = report.rows.iter().filter(|row| row.server == server.server).collect();
     let mut groups: Vec<Group> = Vec::new();
     for row in &rows {
-        let Some(ratio) = row.ratio else { continue };
-        let bar = Bar { label: row.side.name().to_owned(), ratio, cpu: row.cpu_ratio };
+        let Some(bar) = Bar::new(row.side.name(), row) else { continue };
         match groups.last_mut().filter(|group| group.title == row.title) {
             Some(group) => group.bars.push(bar),
             None => groups.push(Group { title: row.title.clone(), bars: vec![bar] }),
@@ -153,10 +154,10 @@ fn section(report: &Report, server: &Server) -> Markup {
                 @if !groups.is_empty() {
                     figure {
                         figcaption { "Transactions a second over stock's" }
-                        (charts(&groups, &format!("{}: transactions a second over stock", server.version), 60.0))
+                        (charts(&groups, &format!("{}: transactions a second over stock", server.version), [44.0, 60.0]))
                     }
                 }
-                details open {
+                details {
                     summary { "These figures as a table" }
                     div.scroll { (table(&rows)) }
                 }
@@ -165,9 +166,9 @@ fn section(report: &Report, server: &Server) -> Markup {
     }
 }
 
-/// The chart for phones and for wider pages.
-fn charts(groups: &[Group], title: &str, label: f64) -> Markup {
-    html! { (PreEscaped(chart(groups, title, label, false))) (PreEscaped(chart(groups, title, label, true))) }
+/// The chart for phones and for wider pages, with so much room for the bars' labels.
+fn charts(groups: &[Group], title: &str, [narrow, wide]: [f64; 2]) -> Markup {
+    html! { (PreEscaped(chart(groups, title, narrow, false))) (PreEscaped(chart(groups, title, wide, true))) }
 }
 
 const STEP: f64 = 24.0;
@@ -205,6 +206,8 @@ fn chart(groups: &[Group], title: &str, label: f64, wide: bool) -> String {
         );
         at += step;
     }
+    let x = left + scale;
+    let _ = write!(svg, "<line class=\"one\" x1=\"{x:.1}\" x2=\"{x:.1}\" y1=\"0\" y2=\"{:.1}\"/>", height - AXIS + 2.0);
     let mut top = 0.0;
     for group in groups {
         let name = html! { (group.title) }.into_string();
@@ -212,7 +215,7 @@ fn chart(groups: &[Group], title: &str, label: f64, wide: bool) -> String {
         if wide {
             let _ = write!(svg, "<text x=\"0\" y=\"{:.1}\">{name}</text>", top + 16.0);
         } else {
-            let _ = write!(svg, "<text x=\"0\" y=\"{:.1}\" font-weight=\"600\">{name}</text>", top + 15.0);
+            let _ = write!(svg, "<text x=\"0\" y=\"{:.1}\" class=\"name\">{name}</text>", top + 15.0);
         }
         top += head;
         for bar in &group.bars {
@@ -221,14 +224,12 @@ fn chart(groups: &[Group], title: &str, label: f64, wide: bool) -> String {
         }
         top += GAP / 2.0;
     }
-    let x = left + scale;
-    let _ = write!(svg, "<line class=\"one\" x1=\"{x:.1}\" x2=\"{x:.1}\" y1=\"0\" y2=\"{:.1}\"/>", height - AXIS + 2.0);
     svg + "</svg>"
 }
 
 fn one(bar: &Bar, left: f64, top: f64, scale: f64) -> String {
     let ratio = bar.ratio.clamp(0.0, 1e6);
-    let class = match ratio {
+    let class = match bar.told {
         r if r > 1.0 + NOISE => "better",
         r if r < 1.0 - NOISE => "worse",
         _ => "same",
@@ -248,7 +249,12 @@ fn one(bar: &Bar, left: f64, top: f64, scale: f64) -> String {
     );
     if let Some(cpu) = bar.cpu {
         let x = left + cpu.clamp(0.0, 1e6) * scale - 1.5;
-        let _ = write!(svg, "<rect class=\"cpu\" x=\"{x:.1}\" y=\"{:.1}\" width=\"3\" height=\"{}\"/>", top + 1.5, BAR + 5.0);
+        let _ = write!(
+            svg,
+            "<rect class=\"cpu\" x=\"{x:.1}\" y=\"{:.1}\" width=\"3\" height=\"{}\"/>",
+            top + 1.5,
+            BAR + 5.0
+        );
     }
     svg
 }
@@ -257,8 +263,20 @@ fn table(rows: &[&Row]) -> Markup {
     let percent = |value: f64| format!("{:.0}", value * 100.0);
     let none = || "–".to_owned();
     let heads = [
-        "", "side", "transactions/s", "over stock", "CPU µs", "stock's over it", "CPU %", "card %", "load %", "hardware %", "by card %",
-        "p50 ms", "p99 ms", "errors",
+        "",
+        "side",
+        "transactions/s",
+        "over stock",
+        "CPU µs",
+        "stock's over it",
+        "CPU %",
+        "card %",
+        "load %",
+        "hardware %",
+        "by card %",
+        "p50 ms",
+        "p99 ms",
+        "errors",
     ];
     let class = |ratio: Option<f64>| match ratio {
         Some(r) if r > 1.0 + NOISE => "good",
@@ -269,11 +287,12 @@ fn table(rows: &[&Row]) -> Markup {
         table {
             thead { tr { @for head in heads { th scope="col" { (head) } } } }
             @for (place, row) in rows.iter().enumerate() {
-                tr {
-                    th scope="row" { @if place == 0 || rows[place - 1].title != row.title { (row.title) } }
+                @let first = place == 0 || rows[place - 1].title != row.title;
+                tr class=[first.then_some("first")] {
+                    th scope="row" { @if first { (row.title) } }
                     td.side { (row.side.name()) }
                     td { (format!("{:.0}", row.tps)) @if row.saturated() { "*" } }
-                    td class=(class(row.ratio)) { (row.ratio.map_or_else(none, |r| format!("{r:.2}"))) }
+                    td class=(class(row.ratio.filter(|_| !row.saturated()))) { (row.ratio.map_or_else(none, |r| format!("{r:.2}"))) }
                     td { (format!("{:.0}", row.cpu_us)) }
                     td class=(class(row.cpu_ratio)) { (row.cpu_ratio.map_or_else(none, |r| format!("{r:.2}"))) }
                     td { (percent(row.cpu_utilisation)) }

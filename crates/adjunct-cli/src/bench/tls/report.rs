@@ -118,7 +118,8 @@ impl Row {
             cpu_us: if transactions > 0.0 { median(slices().map(cpu).collect()) } else { 0.0 },
             cpu_utilisation: servers / wall / on.servers as f64,
             load_utilisation: load / wall / on.load as f64,
-            card_utilisation: (cards > 0).then(|| measured.card_busy / measured.seconds.max(1e-9) / cards.max(1) as f64),
+            card_utilisation: (cards > 0)
+                .then(|| measured.card_busy / measured.seconds.max(1e-9) / cards.max(1) as f64),
             by_hardware: share(measured.hardware),
             by_card: if cards > 0 { share(measured.by_card) } else { None },
             p50_us: percentile(slices(), 50),
@@ -134,6 +135,11 @@ impl Row {
     /// Whether the load, not the server, is what limits its transactions of a second.
     pub fn saturated(&self) -> bool {
         self.load_utilisation >= SATURATED
+    }
+
+    /// What is told of it beside stock: the ratio of transactions, or that of CPU time where the load was the limit.
+    pub fn told(&self) -> Option<f64> {
+        if self.saturated() { self.cpu_ratio } else { self.ratio }
     }
 }
 
@@ -241,13 +247,17 @@ impl Report {
 
     /// What stands above the tables.
     pub fn heading(&self) -> String {
-        let mut text = format!("{}\n{}; adjunct {}\n", self.style.strong(&shown(&self.cpu)), shown(&self.openssl), self.adjunct);
+        let mut text =
+            format!("{}\n{}; adjunct {}\n", self.style.strong(&shown(&self.cpu)), shown(&self.openssl), self.adjunct);
         let _ = match &self.processors {
             Some([servers, load]) => writeln!(text, "servers and cards on processor {servers}, load on {load}"),
-            None => writeln!(text, "servers, cards and load share one processor: transactions a second are those of both"),
+            None => {
+                writeln!(text, "servers, cards and load share one processor: transactions a second are those of both")
+            }
         };
         let (clients, seconds, rounds) = (self.clients, self.seconds, self.rounds);
-        let _ = writeln!(text, "{clients} clients; medians of {rounds} rounds, {seconds} seconds a case, sides in turns");
+        let _ =
+            writeln!(text, "{clients} clients; medians of {rounds} rounds, {seconds} seconds a case, sides in turns");
         if self.always {
             text += "cards are asked for each RSA operation (--always)\n";
         }
@@ -293,12 +303,12 @@ impl Report {
             row.p50_us / 1e3,
             row.p99_us / 1e3,
         );
-        let best = [row.ratio, row.cpu_ratio].into_iter().flatten().fold(0.0, f64::max);
-        let cells = match row.side {
-            Side::Stock => cells,
-            _ if row.errors > 0 || best < 1.0 - NOISE => self.style.bad(&cells),
-            _ if best <= 1.0 + NOISE => self.style.faint(&cells),
-            _ => self.style.good(&cells),
+        let cells = match row.told() {
+            _ if row.errors > 0 => self.style.bad(&cells),
+            None => cells,
+            Some(ratio) if ratio < 1.0 - NOISE => self.style.bad(&cells),
+            Some(ratio) if ratio <= 1.0 + NOISE => self.style.faint(&cells),
+            Some(_) => self.style.good(&cells),
         };
         let title = if first { row.title.as_str() } else { "" };
         let mut line = format!("{title:<33}{:<6}{cells}\n", row.side.name());
@@ -312,7 +322,8 @@ impl Report {
     pub fn summary(&self) -> String {
         let mut text = String::new();
         if self.rows.iter().any(Row::saturated) {
-            text += "\n* the load had no processor time left: the server would do more, and CPU time (CPU us) decides\n";
+            text +=
+                "\n* the load had no processor time left: the server would do more, and CPU time (CPU us) decides\n";
         }
         let head = format!("{:<33}{:>7}{:>9}{:>9}{:>9}", "in the papers (z15)", "ETR", "ratio", "CPU%", "crypto%");
         let servers: Vec<&str> = self.servers.iter().map(|server| server.server).collect();
@@ -320,21 +331,24 @@ impl Report {
         let _ = writeln!(text, "\n{}", self.style.strong(&(head + &named)));
         for (paper, title, ratio) in self.papers() {
             let crypto = paper.crypto_utilisation.map_or_else(|| "NA".to_owned(), |value| format!("{value:.1}"));
-            let _ = write!(
-                text,
-                "{title:<33}{:>7}{ratio:>9.1}{:>9.2}{crypto:>9}",
-                paper.etr, paper.cpu_utilisation
-            );
+            let _ = write!(text, "{title:<33}{:>7}{ratio:>9.1}{:>9.2}{crypto:>9}", paper.etr, paper.cpu_utilisation);
             for server in &servers {
                 let cell = self.like(&paper, server).map_or_else(
                     || "-".to_owned(),
-                    |(row, ratio)| format!("{:.0} ({})", row.tps, ratio.map_or_else(|| "-".to_owned(), |r| format!("{r:.1}"))),
+                    |(row, ratio)| {
+                        format!("{:.0} ({})", row.tps, ratio.map_or_else(|| "-".to_owned(), |r| format!("{r:.1}")))
+                    },
                 );
                 let _ = write!(text, "{cell:>17}");
             }
             text.push('\n');
         }
-        let _ = writeln!(text, "{}", self.style.faint("of this run: transactions a second (over stock's full handshakes without client certificates)"));
+        let _ = writeln!(
+            text,
+            "{}",
+            self.style
+                .faint("of this run: transactions a second (over stock's full handshakes without client certificates)")
+        );
         if !self.missing.is_empty() {
             text.push('\n');
         }

@@ -3,13 +3,13 @@
 use super::certificates::Certificates;
 use super::configuration::{self, Wanted};
 use super::plan::{Case, Kind, Side};
+use crate::Failure;
 use crate::failure::{cannot_write, cause};
 use crate::interrupt::interrupted;
 use crate::process::halves::{Halves, free_port};
 use crate::process::{Running, last_line, run};
 use crate::ssh::lab::counted::{Counted, unique};
 use crate::ssh::lab::locate;
-use crate::Failure;
 use adjunct_bench::crew;
 use std::fs;
 use std::net::TcpStream;
@@ -45,7 +45,8 @@ impl Programs {
         let (server, option) = match kind {
             Kind::Nginx => (locate("nginx", None, "nginx")?, "-v"),
             Kind::Apache => {
-                let server = locate("apache2", None, "apache2").or_else(|why| locate("httpd", None, "").map_err(|_| why))?;
+                let server =
+                    locate("apache2", None, "apache2").or_else(|why| locate("httpd", None, "").map_err(|_| why))?;
                 configuration::apache_modules()?;
                 (server, "-v")
             }

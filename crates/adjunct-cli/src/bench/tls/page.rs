@@ -367,3 +367,29 @@ fn machine(report: &Report) -> Markup {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::report::tests::sample;
+    use super::*;
+
+    #[test]
+    fn the_page_begins_with_the_result_and_asks_for_nothing() {
+        let report = sample();
+        let page = text(&report);
+        let sentence = sentence(&report);
+        assert!(
+            sentence.contains("2.0 times as many with P-384 (nginx <2>)") || sentence.contains("(HAProxy <2>)"),
+            "{sentence}"
+        );
+        assert!(sentence.ends_with("the smallest ratio of all rows is 0.50."), "{sentence}");
+        assert!(page.find("p class=\"lead\"").unwrap() < page.find("<svg").unwrap());
+        // The overview, and one for each server, each for phones and for wider pages.
+        assert_eq!(page.matches("<svg").count(), 2 * 3);
+        for class in ["better", "same", "worse"] {
+            assert!(page.contains(&format!("<rect class=\"{class}\"")), "{class}");
+        }
+        assert!(page.contains("CPU &lt;1&gt;") && !page.contains("CPU <1>") && page.contains("13456"));
+        assert!(!page.contains("http://") && !page.contains("https://") && !page.contains("<script"));
+    }
+}

@@ -384,3 +384,135 @@ impl Report {
         self.rows.iter().map(|row| row.errors).sum()
     }
 }
+
+#[cfg(test)]
+pub mod tests {
+    use super::super::plan::Kind;
+    use super::*;
+    use std::time::Duration;
+
+    fn row(server: &'static str, case: Case, side: Side, rate: u64, cpu: f64) -> Row {
+        let loaded = |operations: u64| {
+            let times = vec![1_000_000; operations as usize];
+            let slice = Slice {
+                wall: Duration::from_secs(1),
+                cpu: Duration::from_secs_f64(cpu),
+                others: Duration::from_millis(500),
+                ..Slice::of_times(&times, operations)
+            };
+            Loaded { slice, ..Loaded::default() }
+        };
+        let measured = Measured {
+            loaded: vec![loaded(rate - 10), loaded(rate), loaded(rate + 10)],
+            operations: if side == Side::Stock { 0 } else { 400 },
+            hardware: 300,
+            by_card: 100,
+            card_busy: 1.5,
+            seconds: 3.0,
+        };
+        Row::new((server, case.title()), case, side, 32, Processors { servers: 1, load: 1 }, &measured)
+    }
+
+    /// A report of two servers, of every case and side.
+    pub fn sample() -> Report {
+        let mut report = Report {
+            format: FORMAT,
+            cpu: "CPU <1>".to_owned(),
+            openssl: "OpenSSL 3".to_owned(),
+            adjunct: "0",
+            date: "2026-01-31T12:00:00Z".to_owned(),
+            processors: Some(["0".to_owned(), "1".to_owned()]),
+            clients: 32,
+            seconds: 3.0,
+            rounds: 3,
+            always: false,
+            servers: Vec::new(),
+            rows: Vec::new(),
+            papers: PAPERS,
+            source: SOURCE,
+            missing: vec!["apache: <none>".to_owned()],
+            style: Style::PLAIN,
+        };
+        for kind in [Kind::Nginx, Kind::Haproxy] {
+            report.servers.push(Server { server: kind.name(), version: format!("{} <2>", kind.title()) });
+            for case in Case::ALL {
+                let sides = Side::ALL.into_iter().filter(|side| side.is_of(case));
+                let rate = |side| [1000, 2000, 1010, 500][side as usize];
+                report.add(sides.map(|side| row(kind.name(), case, side, rate(side), 0.5)).collect());
+            }
+        }
+        report
+    }
+
+    #[test]
+    fn rows_have_what_scripts_know() {
+        let report = sample();
+        let json = serde_json::to_value(&report).unwrap();
+        let row = json["rows"][2].as_object().unwrap();
+        let known = [
+            "server",
+            "protocol",
+            "certificate",
+            "group",
+            "sessions",
+            "client_auth",
+            "side",
+            "clients",
+            "tps",
+            "ratio",
+            "cpu_ratio",
+            "cpu_us",
+            "cpu_utilisation",
+            "load_utilisation",
+            "card_utilisation",
+            "by_hardware",
+            "by_card",
+            "p50_us",
+            "p99_us",
+            "slowest",
+            "fastest",
+            "errors",
+            "title",
+        ];
+        assert_eq!(row.keys().collect::<Vec<_>>(), known);
+        assert_eq!((&row["side"], &row["tps"], &row["ratio"]), (&"card".into(), &1010.0.into(), &1.01.into()));
+        assert_eq!(
+            (&row["card_utilisation"], &row["by_hardware"], &row["by_card"]),
+            (&0.5.into(), &0.75.into(), &0.25.into())
+        );
+        assert_eq!((&row["cpu_utilisation"], &row["slowest"]), (&0.5.into(), &1000.0.into()));
+        let stock = json["rows"][0].as_object().unwrap();
+        assert!(
+            ["ratio", "card_utilisation", "by_hardware", "by_card"].iter().all(|key| stock[*key].is_null()),
+            "{stock:?}"
+        );
+        assert_eq!(json["papers"][3]["etr"], 13456);
+    }
+
+    #[test]
+    fn papers_rows_have_their_likes() {
+        let report = sample();
+        let like = |at: usize| {
+            report.like(&PAPERS[at], "haproxy").map(|(row, ratio)| (row.side, row.sessions, row.client_auth, ratio))
+        };
+        assert_eq!(like(0), Some((Side::Lanes, "resumed", false, Some(2.0))));
+        assert_eq!(like(1), Some((Side::Stock, "full", false, Some(1.0))));
+        assert_eq!(like(2), None);
+        assert_eq!(like(3), Some((Side::Card, "full", false, Some(1.01))));
+        assert_eq!(like(4), Some((Side::Cards, "full", true, Some(0.5))));
+        let text = report.summary();
+        assert!(text.contains("1 CEX7A") && text.contains("2 CEX7A, client auth.") && text.contains("149.4"), "{text}");
+        assert!(text.contains("left out apache: <none>") && !text.contains("* the load"), "{text}");
+    }
+
+    #[test]
+    fn a_load_at_its_limit_is_told_and_cpu_time_decides() {
+        let mut report = sample();
+        let rows = [Side::Stock, Side::Lanes].map(|side| row("nginx", Case::ALL[0], side, 1000, 0.99));
+        let line = report.add(rows.into());
+        assert!(line.lines().all(|line| line.contains("1000*")), "{line}");
+        assert!(report.summary().contains("* the load had no processor time left"));
+        let last = report.rows.last().unwrap();
+        assert_eq!((last.told(), last.saturated()), (last.cpu_ratio, true));
+    }
+}

@@ -29,7 +29,7 @@ pub struct Wanted<'a> {
 }
 
 impl Wanted<'_> {
-    fn new(&self) -> bool {
+    fn is_13(&self) -> bool {
         self.case.protocol == Protocol::Tls13
     }
 
@@ -43,7 +43,7 @@ impl Wanted<'_> {
 
     /// The group that clients offer. None is named for TLS 1.2 with RSA: stock OpenSSL may not know it.
     fn group(&self) -> Option<&'static str> {
-        self.new().then(|| self.case.group.name())
+        self.is_13().then(|| self.case.group.name())
     }
 
     fn file(&self, name: &str, text: &str) -> Result<PathBuf, Failure> {
@@ -195,7 +195,7 @@ fn haproxy(wanted: &Wanted<'_>) -> String {
 
 fn postgresql(wanted: &Wanted<'_>, key: &Path, access: &Path) -> Vec<String> {
     let Wanted { stage, case, port, .. } = wanted;
-    let version = if wanted.new() { "TLSv1.3" } else { "TLSv1.2" };
+    let version = if wanted.is_13() { "TLSv1.3" } else { "TLSv1.2" };
     let mut settings: Vec<String> = [
         "listen_addresses=127.0.0.1",
         "unix_socket_directories=",

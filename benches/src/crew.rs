@@ -9,6 +9,7 @@ use rustix::io::Errno;
 use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous};
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 use rustix::thread::futex;
+use serde::{Deserialize, Serialize};
 use std::os::unix::process::CommandExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::Command;
@@ -43,7 +44,7 @@ struct Shared {
 pub type Times = Vec<(u16, u64)>;
 
 /// What a slice came to.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Slice {
     /// Operations that ended in the time that counts.
     pub operations: u64,
@@ -60,6 +61,14 @@ pub struct Slice {
 }
 
 impl Slice {
+    /// Of operations that took so many nanoseconds each; `all` are those with the lead-in's.
+    pub fn of_times(nanoseconds: &[u64], all: u64) -> Slice {
+        let mut counts = vec![0; BUCKETS];
+        nanoseconds.iter().for_each(|&time| counts[bucket(time)] += 1);
+        let times = (0..).zip(counts).filter(|(_, count)| *count > 0).collect();
+        Slice { operations: nanoseconds.len() as u64, all, times, ..Slice::default() }
+    }
+
     /// As words between tabs.
     pub fn to_text(&self) -> String {
         let times: Vec<String> = self.times.iter().map(|(bucket, count)| format!("{bucket}:{count}")).collect();
@@ -268,7 +277,7 @@ pub fn ends_with_us(command: &mut Command) -> &mut Command {
 }
 
 /// CPU time of a process so far; none where it has ended.
-fn cpu_time(pid: i32) -> Duration {
+pub fn cpu_time(pid: i32) -> Duration {
     let (mut clock, mut time) = (0, libc::timespec { tv_sec: 0, tv_nsec: 0 });
     // SAFETY: both places are written by calls that succeed, and have values if they do not.
     let read = unsafe {
@@ -292,10 +301,7 @@ mod tests {
 
     #[test]
     fn percentiles_are_of_all_slices() {
-        let of = |times: &[u64]| Slice {
-            times: times.iter().map(|&time| (bucket(time) as u16, 1)).collect(),
-            ..Slice::default()
-        };
+        let of = |times: &[u64]| Slice::of_times(times, 0);
         let slices = [of(&[1000, 2000]), of(&[3000, 50_000])];
         assert!((percentile(&slices, 50) - 2.0).abs() < 0.1 && (percentile(&slices, 99) - 50.0).abs() < 1.0);
         assert_eq!(percentile(&[], 50), 0.0);

@@ -4,6 +4,7 @@
 //! * [`measure`]: interleaved timing; [`meter`]: counters of the run's own; [`units`]: the rates of the CPU's units.
 //! * [`bulk`]: encryption of whole buffers, by the library and the kernels; [`accelerator`]: public-key operations of several threads;
 //!   [`crew`]: the same of several processes; [`handover`]: what handing them over costs at least.
+//! * [`tls`]: clients that do TLS transactions with real servers.
 //!
 //! The command has the options and the reports. It calls no library and no kernel itself, and has no unsafe code.
 
@@ -19,6 +20,7 @@ pub mod meter;
 pub mod pkcs11;
 pub mod publickey;
 pub mod symmetric;
+pub mod tls;
 pub mod units;
 
 use std::path::PathBuf;

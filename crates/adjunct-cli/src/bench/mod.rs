@@ -6,11 +6,13 @@
 pub mod accelerator;
 pub mod bulk;
 pub mod cards;
+mod daemon;
 pub mod openssl;
 pub mod pkcs11;
 mod report;
 pub(crate) mod seconds;
 mod sink;
+pub mod tls;
 
 use crate::Failure;
 use crate::module::{self, Choice, Purpose};
@@ -34,6 +36,7 @@ enum Command {
     Bulk(bulk::Args),
     Accelerator(accelerator::Args),
     Cards(cards::Args),
+    Tls(tls::Args),
     Pkcs11(pkcs11::Args),
     Java(crate::java::bench::Args),
 }
@@ -54,6 +57,10 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     {
         return cards::serve(worker);
     }
+    if let Command::Tls(args) = &args.command {
+        // It counts nothing itself: the servers do.
+        return tls::run(args);
+    }
     // Before anything opens the counters.
     let meter = Meter::start();
     match &args.command {
@@ -61,6 +68,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
         Command::Bulk(args) => bulk::run(args),
         Command::Accelerator(args) => accelerator::run(args, meter),
         Command::Cards(args) => cards::run(args, meter),
+        Command::Tls(args) => tls::run(args),
         Command::Pkcs11(args) => pkcs11::run(args),
         Command::Java(args) => crate::java::bench::run(args),
     }

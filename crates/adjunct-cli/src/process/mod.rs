@@ -1,7 +1,8 @@
 //! Programs that this command runs: to their end within a time limit, or watched while they run; ended by their number.
 //!
-//! `tree` knows the processes below another one, and what sessions leave behind.
+//! `halves` places servers and their load apart; `tree` knows the processes below another one, and what sessions leave behind.
 
+pub(crate) mod halves;
 pub(crate) mod tree;
 
 use crate::Failure;

@@ -53,6 +53,31 @@ pub fn descendants(root: u32) -> Vec<u32> {
     found.split_off(1)
 }
 
+/// CPU time so far of the processes `roots` and all below them, with that of their children that have ended and were waited for.
+pub(crate) fn cpu_time(roots: &[u32]) -> Duration {
+    let Ok(entries) = fs::read_dir("/proc") else { return Duration::ZERO };
+    let processes: Vec<(u32, u32, f64)> = entries
+        .flatten()
+        .filter_map(|e| e.file_name().to_str()?.parse::<u32>().ok())
+        .filter_map(|pid| {
+            let fields = fields(pid)?.1;
+            // The parent, and the times of children, in the order of proc_pid_stat(5) behind the name.
+            let number = |at: usize| fields.get(at)?.parse::<u64>().ok();
+            Some((pid, u32::try_from(number(1)?).ok()?, (number(13)? + number(14)?) as f64))
+        })
+        .collect();
+    let mut found = roots.to_vec();
+    let mut next = 0;
+    while next < found.len() {
+        let above = found[next];
+        found.extend(processes.iter().filter(|(_, parent, _)| *parent == above).map(|(pid, ..)| *pid));
+        next += 1;
+    }
+    let ticks: f64 = processes.iter().filter(|(pid, ..)| found.contains(pid)).map(|(.., ended)| ended).sum();
+    let running: Duration = found.iter().map(|&pid| adjunct_bench::crew::cpu_time(pid.cast_signed())).sum();
+    running + Duration::from_secs_f64(ticks / rustix::param::clock_ticks_per_second() as f64)
+}
+
 /// The parent of a process.
 pub(crate) fn parent(pid: u32) -> Option<u32> {
     stat(pid).map(|(_, parent)| parent)
@@ -60,11 +85,17 @@ pub(crate) fn parent(pid: u32) -> Option<u32> {
 
 /// The name of a process and its parent.
 fn stat(pid: u32) -> Option<(String, u32)> {
+    let (name, fields) = fields(pid)?;
+    Some((name, fields.get(1)?.parse().ok()?))
+}
+
+/// The name of a process, and the fields behind it.
+fn fields(pid: u32) -> Option<(String, Vec<String>)> {
     let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
     let stat = String::from_utf8_lossy(&stat);
     // The name, in parentheses, may itself contain anything.
     let (name, rest) = stat.split_once('(')?.1.rsplit_once(')')?;
-    Some((name.to_owned(), rest.split_whitespace().nth(1)?.parse().ok()?))
+    Some((name.to_owned(), rest.split_whitespace().map(str::to_owned).collect()))
 }
 
 /// The children that somebody here waits for.

@@ -1,10 +1,10 @@
 //! `adjunct bench cards`: private-key operations of many processes, with and without cards.
 
-mod daemon;
 mod report;
 mod worker;
 
 use super::accelerator::{on_signals, units};
+use super::daemon::{self, Daemon};
 use super::report::Header;
 use super::{no_rows, seconds, sink, wanted};
 use crate::{Failure, output};
@@ -16,7 +16,6 @@ use adjunct_bench::libcrypto::Side;
 use adjunct_bench::measure::{self, interleave};
 use adjunct_bench::meter::Meter;
 use adjunct_bench::{Error, publickey};
-use daemon::Daemon;
 use report::{Measured, OfSide, Paper, Report, SIDES};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -256,7 +255,7 @@ pub(super) fn run(args: &Args, meter: Meter) -> Result<ExitCode, Failure> {
     let interrupted = on_signals()?;
     let plan = args.plan();
     let units = units(measure::Plan { slice: plan.slice / 4, repeats: plan.repeats })?;
-    let daemon = Daemon::start(&program, args.cards.into())?;
+    let daemon = Daemon::start(&program, args.cards.into(), None)?;
     let stock = Side::stock(library)?;
     let bench = Bench { stock, libcrypto: args.libcrypto.clone(), module, plan, interrupted };
     let mut header = Header::new(library, plan);
@@ -328,7 +327,7 @@ fn papers(
         return Ok(());
     }
     let other = 3 - cards;
-    let daemon = Daemon::start(program, other)?;
+    let daemon = Daemon::start(program, other, None)?;
     for (function, der, (one, eight)) in measured {
         let start = bench.start(SIDES.len() - 1, daemon.folder());
         let rates = Worker::start(&start, function, der).and_then(|(mut worker, _)| {

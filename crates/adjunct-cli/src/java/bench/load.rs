@@ -1,11 +1,11 @@
 //! JMeter: one program for each way to connect, which stays from row to row, so that its own warming up is none of a row's.
 
 use super::fetch::Fetched;
-use super::server::Halves;
 use crate::failure::{cannot_write, cause};
 use crate::interrupt::interrupted;
 use crate::java::jdk::Jdk;
 use crate::process::Running;
+use crate::process::halves::Halves;
 use crate::{Failure, process};
 use std::fs;
 use std::io::{BufRead, BufReader, Write};

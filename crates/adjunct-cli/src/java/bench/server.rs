@@ -5,12 +5,13 @@ use crate::failure::{cannot_write, cause};
 use crate::interrupt::interrupted;
 use crate::java::jdk::Jdk;
 use crate::process::Running;
+use crate::process::halves::{Halves, free_port};
 use crate::ssh::lab::counted::{Counted, unique};
 use crate::{Failure, process};
 use std::fs;
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 /// How long a server may take until it answers.
@@ -23,45 +24,6 @@ const READY: &str = "CWWKF0011I";
 const PORT_TAKEN: &str = "CWWKO0221E";
 /// The password of a key that lives as long as the run.
 const PASSWORD: &str = "changeit";
-
-/// The processors of the servers and of the load, as taskset takes them; nothing where there is only one.
-#[derive(Debug, Clone)]
-pub(super) struct Halves {
-    pub server: String,
-    pub load: String,
-}
-
-impl Halves {
-    /// Halves of what this process may run on.
-    pub fn of_this_machine() -> Option<Halves> {
-        let set = nix::sched::sched_getaffinity(nix::unistd::Pid::from_raw(0)).ok()?;
-        let all: Vec<usize> =
-            (0..nix::sched::CpuSet::count()).filter(|&cpu| set.is_set(cpu).unwrap_or(false)).collect();
-        let list = |cpus: &[usize]| cpus.iter().map(ToString::to_string).collect::<Vec<_>>().join(",");
-        let (server, load) = all.split_at(all.len() / 2);
-        (!server.is_empty()).then(|| Halves { server: list(server), load: list(load) })
-    }
-
-    /// A command on these processors.
-    pub fn pinned(cpus: Option<&str>, command: &Command) -> Command {
-        let Some(cpus) = cpus else { return copy(Command::new(command.get_program()), command) };
-        let mut pinned = Command::new("taskset");
-        pinned.arg("-c").arg(cpus).arg(command.get_program());
-        copy(pinned, command)
-    }
-}
-
-/// The words and the environment of `from` behind those of `to`.
-fn copy(mut to: Command, from: &Command) -> Command {
-    to.args(from.get_args());
-    for (name, value) in from.get_envs() {
-        match value {
-            Some(value) => to.env(name, value),
-            None => to.env_remove(name),
-        };
-    }
-    to
-}
 
 /// What all servers have in common.
 #[derive(Debug)]
@@ -122,12 +84,6 @@ pub(super) struct Server {
     start: Duration,
 }
 
-/// A port of the loopback that nobody has at this moment.
-fn port() -> Result<u16, Failure> {
-    let port = TcpListener::bind(("127.0.0.1", 0)).and_then(|l| l.local_addr());
-    port.map(|a| a.port()).map_err(|e| Failure::new(format!("no port on the loopback: {}", cause(&e))))
-}
-
 impl Server {
     /// Starts one; it answers later ([`Server::ready`]). `options` are the JVM's own, `environment` the module's.
     ///
@@ -142,7 +98,7 @@ impl Server {
         let folder = common.folder.join(name);
         let place = folder.join("servers").join("hello");
         fs::create_dir_all(place.join("apps/hello.war")).map_err(|e| cannot_write(&place, &e))?;
-        let (http, https) = (port()?, port()?);
+        let (http, https) = (free_port()?, free_port()?);
         let write = |path: PathBuf, text: &str| fs::write(&path, text).map_err(|e| cannot_write(&path, &e));
         // A folder in the place of the archive is taken, too.
         write(place.join("apps/hello.war/index.html"), "Hello, world!\n")?;
@@ -260,18 +216,5 @@ mod tests {
         assert_eq!(last_words("a\nb: java.lang.Exception: c\nd\n"), "b: java.lang.Exception: c");
         assert_eq!(last_words("a\n\n"), "a");
         assert_eq!(last_words(""), "its log is empty");
-    }
-
-    #[test]
-    fn a_command_keeps_its_words_and_environment_when_it_is_pinned() {
-        let mut command = Command::new("java");
-        command.arg("-x").env("A", "b").env_remove("C");
-        let pinned = Halves::pinned(Some("0,2"), &command);
-        let words: Vec<_> = pinned.get_args().collect();
-        assert_eq!(
-            (pinned.get_program().to_str(), words),
-            (Some("taskset"), vec!["-c".as_ref(), "0,2".as_ref(), "java".as_ref(), "-x".as_ref()])
-        );
-        assert_eq!(pinned.get_envs().count(), 2);
     }
 }

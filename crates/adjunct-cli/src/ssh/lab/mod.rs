@@ -18,6 +18,6 @@ pub(in crate::ssh) use config::client_options;
 pub(in crate::ssh) use login::{Login, ssh};
 pub use place::{HOST, Place};
 pub use programs::Programs;
-pub(in crate::ssh) use programs::locate;
+pub(crate) use programs::locate;
 pub use server::Sshd;
 pub use setup::{Environment, Setup};

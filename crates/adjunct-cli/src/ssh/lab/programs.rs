@@ -66,7 +66,7 @@ fn beside(ssh: &Path, name: &str) -> Result<PathBuf, Failure> {
 }
 
 /// Finds a program: the one given, or by its name in `PATH` and the system's folders.
-pub(in crate::ssh) fn locate(name: &str, given: Option<&Path>, package: &str) -> Result<PathBuf, Failure> {
+pub(crate) fn locate(name: &str, given: Option<&Path>, package: &str) -> Result<PathBuf, Failure> {
     if let Some(path) = given {
         let found = fs::canonicalize(path).ok().filter(|p| p.is_file());
         return found.ok_or_else(|| Failure::new(format!("{}: no such program", path.display())));

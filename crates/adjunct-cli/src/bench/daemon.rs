@@ -3,11 +3,15 @@
 use crate::Failure;
 use crate::failure::cause;
 use crate::module::{self, Choice, Make, Purpose};
+use crate::process::halves::Halves;
 use adjunct::card::crowd::Page;
 use adjunct_bench::crew;
 use adjunct_card::folder::Folder;
+use adjunct_card::machine::Machine;
 use adjunct_card::state::{self, Figures};
 use rustix::process::{Pid, Signal, kill_process};
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -36,13 +40,17 @@ pub struct Daemon {
 }
 
 impl Daemon {
-    /// Starts one with so many accelerators, and waits until they take programs.
+    /// Starts one with so many accelerators, on some processors or on all, and waits until they take programs. Root's serves all users, as the
+    /// machine's does.
     ///
     /// # Errors
     /// [`Failure`] in its own words where it has any.
-    pub fn start(program: &Path, cards: usize) -> Result<Daemon, Failure> {
+    pub fn start(program: &Path, cards: usize, on: Option<&str>) -> Result<Daemon, Failure> {
         let failed = |e: std::io::Error| Failure::new(format!("adjunctd: {}", cause(&e)));
         let temporary = tempfile::Builder::new().prefix("adjunct-cards-").tempdir().map_err(failed)?;
+        if nix::unistd::geteuid().is_root() {
+            std::fs::set_permissions(temporary.path(), Permissions::from_mode(0o755)).map_err(failed)?;
+        }
         let folder = Folder::at(temporary.path());
         let (config, log) = (temporary.path().join("cards.conf"), temporary.path().join("log"));
         let tables: String = (0..cards).map(|id| format!("[[card]]\nid = {id}\n")).collect();
@@ -50,6 +58,7 @@ impl Daemon {
         let said = std::fs::File::create(&log).map_err(failed)?;
         let mut command = Command::new(program);
         command.arg("--folder").arg(folder.path()).arg("--config").arg(&config);
+        let mut command = Halves::pinned(on, &command);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(said);
         let child = crew::ends_with_us(&mut command).spawn().map_err(failed)?;
         let mut daemon = Daemon { child, folder, _temporary: temporary };
@@ -79,6 +88,16 @@ impl Daemon {
     /// What its cards did so far.
     pub fn figures(&self) -> Figures {
         state::figures(&self.folder.state()).unwrap_or_default()
+    }
+
+    /// What its cards are and did so far, as tools see it.
+    pub fn machine(&self) -> Option<Machine> {
+        state::read(&self.folder.state()).ok()
+    }
+
+    /// Its process, whose children the cards are.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
     }
 
     /// Its processes: the daemon, then the cards.

@@ -1,0 +1,121 @@
+//! Many clients at once.
+
+use super::{Client, Transaction};
+use crate::Error;
+use crate::crew::{self, Slice};
+use serde::{Deserialize, Serialize};
+use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+const LEAD_IN: u8 = 0;
+const COUNTED: u8 = 1;
+const OVER: u8 = 2;
+/// How long a client waits after a transaction that failed: a server that is gone is not asked in a busy loop.
+const PAUSE: Duration = Duration::from_millis(5);
+
+/// What a load came to.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Loaded {
+    /// Transactions, and the times from connecting to the end. `cpu` is that of this process, the load; `others` what was asked of the
+    /// servers.
+    pub slice: Slice,
+    /// Transactions that count and whose session was resumed.
+    pub resumed: u64,
+    /// Transactions that failed, with those of the lead-in.
+    pub errors: u64,
+    /// What the first that failed said.
+    pub error: String,
+}
+
+/// What one client did.
+#[derive(Default)]
+struct Done {
+    times: Vec<u64>,
+    all: u64,
+    resumed: u64,
+    errors: u64,
+    error: String,
+}
+
+/// Has so many clients do transactions, for `lead_in` and then for `length`, which counts. `servers` gives the CPU time of the servers so
+/// far.
+///
+/// # Errors
+/// [`Error::Operation`] where a client cannot be made.
+pub fn run(
+    transaction: &Transaction,
+    clients: usize,
+    lead_in: Duration,
+    length: Duration,
+    servers: impl Fn() -> Duration,
+) -> Result<Loaded, Error> {
+    let made: Vec<Box<dyn Client>> = (0..clients).map(|_| transaction.client(false)).collect::<Result<_, _>>()?;
+    let (phase, ready) = (AtomicU8::new(LEAD_IN), AtomicUsize::new(0));
+    let (phase, ready) = (&phase, &ready);
+    let own = || crew::cpu_time(std::process::id().cast_signed());
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = made.into_iter().map(|client| scope.spawn(move || one(client, phase, ready))).collect();
+        std::thread::sleep(lead_in);
+        // A server that makes processes for its clients may take longer to serve each once.
+        let begin = Instant::now();
+        while ready.load(Relaxed) < clients && begin.elapsed() < lead_in * 4 {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        // Looking at all processes takes time, during which they go on: each reading has a time of its own.
+        let read = || (Instant::now(), own(), servers());
+        let (begin, cpu, others) = read();
+        let counted = Instant::now();
+        phase.store(COUNTED, Relaxed);
+        std::thread::sleep(length);
+        let (end, cpu_end, others_end) = read();
+        phase.store(OVER, Relaxed);
+        let wall = counted.elapsed();
+        let part = wall.as_secs_f64() / (end - begin).as_secs_f64().max(1e-9);
+        let cpu = cpu_end.saturating_sub(cpu).mul_f64(part);
+        let others = others_end.saturating_sub(others).mul_f64(part);
+        let mut loaded = Loaded::default();
+        let mut times = Vec::new();
+        for thread in threads {
+            let Ok(done) = thread.join() else { return Err(Error::Operation("a client panicked".to_owned())) };
+            times.extend(done.times);
+            loaded.slice.all += done.all;
+            loaded.resumed += done.resumed;
+            loaded.errors += done.errors;
+            if loaded.error.is_empty() {
+                loaded.error = done.error;
+            }
+        }
+        loaded.slice = Slice { wall, cpu, others, ..Slice::of_times(&times, loaded.slice.all) };
+        Ok(loaded)
+    })
+}
+
+fn one(mut client: Box<dyn Client>, phase: &AtomicU8, ready: &AtomicUsize) -> Done {
+    let mut done = Done::default();
+    let mut first = true;
+    while phase.load(Relaxed) != OVER {
+        let begin = Instant::now();
+        let resumed = client.once();
+        let time = begin.elapsed();
+        if std::mem::take(&mut first) {
+            ready.fetch_add(1, Relaxed);
+        }
+        match resumed {
+            Ok(resumed) => {
+                done.all += 1;
+                if phase.load(Relaxed) == COUNTED {
+                    done.times.push(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
+                    done.resumed += u64::from(resumed);
+                }
+            }
+            Err(words) => {
+                done.errors += 1;
+                if done.error.is_empty() {
+                    done.error = words;
+                }
+                std::thread::sleep(PAUSE);
+            }
+        }
+    }
+    done
+}

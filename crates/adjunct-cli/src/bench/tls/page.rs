@@ -1,0 +1,395 @@
+//! The report as one self-contained page: what came of it in a sentence, ratios to stock as charts, all figures as tables, the papers'
+//! table, the machine. It asks for nothing from elsewhere and runs no script.
+
+use super::plan::{Key, Side};
+use super::report::{NOISE, Report, Row, Server};
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+use std::fmt::Write as _;
+
+const STYLE: &str = include_str!("../../ssh/bench/page/style.css");
+/// Beside the common style: the colours of the charts' parts, and tables that may be scrolled.
+const MORE: &str = "p.lead { font-size: 1.15rem; line-height: 1.45; margin: .8rem 0 0; max-width: 44rem; } \
+    svg.chart text { fill: var(--ink); font-size: 13px; } svg.chart .muted { fill: var(--muted); font-size: 12px; } \
+    svg.chart .better { fill: var(--adjunct); } svg.chart .same { fill: var(--software); } svg.chart .worse { fill: var(--bad); } \
+    svg.chart text.name { font-weight: 600; paint-order: stroke; stroke: var(--card); stroke-width: 5px; } svg.chart .one { stroke: var(--stock); stroke-width: 1.5; } svg.chart .grid { stroke: var(--line); } \
+    svg.chart .cpu { fill: var(--whisker); } i.worse { background: var(--bad); } \
+    i.tick { background: var(--whisker); width: 3px !important; border-radius: 0 !important; } \
+    i.line { background: var(--stock); width: 2px !important; border-radius: 0 !important; } \
+    .scroll { overflow-x: auto; } .scroll table { table-layout: auto; } .scroll th, .scroll td { padding: .25rem .5rem; white-space: nowrap; } \
+    tr.first th, tr.first td { border-top: 1px solid var(--line); } td.side { text-align: left; color: var(--muted); }";
+const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src data:";
+const TITLE: &str = "TLS with and without crypto hardware";
+
+/// The page.
+pub fn text(report: &Report) -> String {
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                meta http-equiv="Content-Security-Policy" content=(POLICY);
+                link rel="icon" href="data:,";
+                title { (TITLE) " – " (report.cpu) }
+                style { (PreEscaped(STYLE)) (PreEscaped(MORE)) }
+            }
+            body { main {
+                header {
+                    h1 { (TITLE) }
+                    p.muted { (report.cpu) ", " (report.openssl) ", " (report.date[..report.date.len().min(10)]) }
+                    p.lead { (sentence(report)) }
+                }
+                (overview(report))
+                @for server in &report.servers { (section(report, server)) }
+                (papers(report))
+                (machine(report))
+            } }
+        }
+    };
+    page.into_string()
+}
+
+/// The best of the sides with adjunct of a case.
+fn best<'a>(report: &'a Report, row: &Row) -> Option<&'a Row> {
+    let same = report.rows.iter().filter(|other| other.server == row.server && other.title == row.title);
+    same.filter_map(|other| Some((other.told()?, other))).max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, best)| best)
+}
+
+/// The result in one sentence.
+fn sentence(report: &Report) -> String {
+    let mut parts = Vec::new();
+    for key in Key::ALL.map(Key::name) {
+        let of = report.rows.iter().filter(|row| row.certificate == key && row.sessions == "full" && !row.client_auth);
+        let top = of.filter_map(|row| Some((row.told()?, row))).max_by(|a, b| a.0.total_cmp(&b.0));
+        if let Some((ratio, top)) = top {
+            parts.push(format!("{ratio:.1} times as many with {key} ({})", name(report, top.server)));
+        }
+    }
+    let lowest = report.rows.iter().filter_map(Row::told).fold(f64::INFINITY, f64::min);
+    match parts.as_slice() {
+        [] => "Nothing was measured beside stock.".to_owned(),
+        parts => format!(
+            "With adjunct, servers do up to {} as stock OpenSSL; the smallest ratio of all rows is {lowest:.2}.",
+            parts.join(", ")
+        ),
+    }
+}
+
+fn name<'a>(report: &'a Report, server: &'a str) -> &'a str {
+    report.servers.iter().find(|s| s.server == server).map_or(server, |s| s.version.as_str())
+}
+
+/// A bar of a chart: its label, the ratio of transactions a second, and that of CPU time.
+struct Bar {
+    label: String,
+    ratio: f64,
+    cpu: Option<f64>,
+    /// What is told of it: the one or the other.
+    told: f64,
+}
+
+impl Bar {
+    /// Of a row beside stock.
+    fn new(label: &str, row: &Row) -> Option<Bar> {
+        Some(Bar { label: label.to_owned(), ratio: row.ratio?, cpu: row.cpu_ratio, told: row.told()? })
+    }
+}
+
+/// Bars with a title.
+struct Group {
+    title: String,
+    bars: Vec<Bar>,
+}
+
+fn overview(report: &Report) -> Markup {
+    let mut groups: Vec<Group> = Vec::new();
+    for server in &report.servers {
+        let mut bars = Vec::new();
+        let rows = report.rows.iter().filter(|row| row.server == server.server && row.side == Side::Stock);
+        for row in rows.filter(|row| row.sessions == "full" && !row.client_auth) {
+            bars.extend(best(report, row).and_then(|best| Bar::new(&row.title, best)));
+        }
+        groups.push(Group { title: server.version.clone(), bars });
+    }
+    groups.retain(|group| !group.bars.is_empty());
+    html! {
+        @if !groups.is_empty() {
+            section {
+                h2 { "Transactions a second, over stock OpenSSL" }
+                p { "Full handshakes; of the sides with adjunct the best." }
+                (legend())
+                (charts(&groups, "Transactions a second over stock, by server and certificate", [196.0, 236.0]))
+            }
+        }
+    }
+}
+
+fn legend() -> Markup {
+    html! {
+        ul.legend {
+            li { i.line {} "stock" }
+            li { i.adjunct {} "more than stock" }
+            li { i.software {} "the same, within 3 %" }
+            li { i.worse {} "less" }
+            li { i.tick {} "by CPU time: what it would be were the load no limit" }
+        }
+    }
+}
+
+fn section(report: &Report, server: &Server) -> Markup {
+    let rows: Vec<&Row> = report.rows.iter().filter(|row| row.server == server.server).collect();
+    let mut groups: Vec<Group> = Vec::new();
+    for row in &rows {
+        let Some(bar) = Bar::new(row.side.name(), row) else { continue };
+        match groups.last_mut().filter(|group| group.title == row.title) {
+            Some(group) => group.bars.push(bar),
+            None => groups.push(Group { title: row.title.clone(), bars: vec![bar] }),
+        }
+    }
+    html! {
+        @if !rows.is_empty() {
+            section {
+                h2 { (server.version) }
+                @if !groups.is_empty() {
+                    figure {
+                        figcaption { "Transactions a second over stock's" }
+                        (charts(&groups, &format!("{}: transactions a second over stock", server.version), [44.0, 60.0]))
+                    }
+                }
+                details {
+                    summary { "These figures as a table" }
+                    div.scroll { (table(&rows)) }
+                }
+            }
+        }
+    }
+}
+
+/// The chart for phones and for wider pages, with so much room for the bars' labels.
+fn charts(groups: &[Group], title: &str, [narrow, wide]: [f64; 2]) -> Markup {
+    html! { (PreEscaped(chart(groups, title, narrow, false))) (PreEscaped(chart(groups, title, wide, true))) }
+}
+
+const STEP: f64 = 24.0;
+const BAR: f64 = 15.0;
+const HEAD: f64 = 24.0;
+const GAP: f64 = 8.0;
+const VALUE: f64 = 44.0;
+const AXIS: f64 = 24.0;
+
+/// One chart as SVG: a line where stock is, bars by groups, a tick for CPU time.
+fn chart(groups: &[Group], title: &str, label: f64, wide: bool) -> String {
+    let escaped = html! { (title) }.into_string();
+    let (class, width) = if wide { ("wide", 880.0) } else { ("narrow", 360.0) };
+    // On wide pages a group's title is left of its bars' labels.
+    let names = if wide { 236.0 } else { 0.0 };
+    let left = names + label + 8.0;
+    let all = || groups.iter().flat_map(|group| &group.bars);
+    let most = all().flat_map(|bar| [Some(bar.ratio), bar.cpu]).flatten().fold(1.2, f64::max).min(1e6);
+    let scale = (width - left - VALUE) / most;
+    let head = if wide { 0.0 } else { HEAD };
+    let height = groups.iter().map(|group| head + GAP + STEP * group.bars.len() as f64).sum::<f64>() + AXIS;
+    let mut svg = format!(
+        "<svg class=\"chart {class}\" viewBox=\"0 0 {width} {height:.0}\" role=\"img\" aria-label=\"{escaped}\"><title>{escaped}</title>"
+    );
+    let step = [0.5, 1.0, 2.0, 5.0, 10.0, 50.0].into_iter().find(|step| most / step <= 6.0).unwrap_or(most);
+    let mut at = step;
+    while at <= most {
+        let x = left + at * scale;
+        let _ = write!(
+            svg,
+            "<line class=\"grid\" x1=\"{x:.1}\" x2=\"{x:.1}\" y1=\"0\" y2=\"{:.1}\"/>\
+             <text class=\"muted\" x=\"{x:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{at}</text>",
+            height - AXIS + 2.0,
+            height - 6.0
+        );
+        at += step;
+    }
+    let x = left + scale;
+    let _ = write!(svg, "<line class=\"one\" x1=\"{x:.1}\" x2=\"{x:.1}\" y1=\"0\" y2=\"{:.1}\"/>", height - AXIS + 2.0);
+    let mut top = 0.0;
+    for group in groups {
+        let name = html! { (group.title) }.into_string();
+        top += GAP / 2.0;
+        if wide {
+            let _ = write!(svg, "<text x=\"0\" y=\"{:.1}\">{name}</text>", top + 16.0);
+        } else {
+            let _ = write!(svg, "<text x=\"0\" y=\"{:.1}\" class=\"name\">{name}</text>", top + 15.0);
+        }
+        top += head;
+        for bar in &group.bars {
+            svg += &one(bar, left, top, scale);
+            top += STEP;
+        }
+        top += GAP / 2.0;
+    }
+    svg + "</svg>"
+}
+
+fn one(bar: &Bar, left: f64, top: f64, scale: f64) -> String {
+    let ratio = bar.ratio.clamp(0.0, 1e6);
+    let class = match bar.told {
+        r if r > 1.0 + NOISE => "better",
+        r if r < 1.0 - NOISE => "worse",
+        _ => "same",
+    };
+    let label = html! { (bar.label) }.into_string();
+    let end = ratio.max(bar.cpu.unwrap_or(0.0).clamp(0.0, 1e6));
+    let mut svg = format!(
+        "<text class=\"muted\" x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{label}</text>\
+         <rect class=\"{class}\" x=\"{left:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"{BAR}\" rx=\"2\"/>\
+         <text x=\"{:.1}\" y=\"{:.1}\">{ratio:.2}</text>",
+        left - 8.0,
+        top + 15.5,
+        top + 4.0,
+        ratio * scale,
+        left + end * scale + 7.0,
+        top + 16.0,
+    );
+    if let Some(cpu) = bar.cpu {
+        let x = left + cpu.clamp(0.0, 1e6) * scale - 1.5;
+        let _ = write!(
+            svg,
+            "<rect class=\"cpu\" x=\"{x:.1}\" y=\"{:.1}\" width=\"3\" height=\"{}\"/>",
+            top + 1.5,
+            BAR + 5.0
+        );
+    }
+    svg
+}
+
+fn table(rows: &[&Row]) -> Markup {
+    let percent = |value: f64| format!("{:.0}", value * 100.0);
+    let none = || "–".to_owned();
+    let heads = [
+        "",
+        "side",
+        "transactions/s",
+        "over stock",
+        "CPU µs",
+        "stock's over it",
+        "CPU %",
+        "card %",
+        "load %",
+        "hardware %",
+        "by card %",
+        "p50 ms",
+        "p99 ms",
+        "errors",
+    ];
+    let class = |ratio: Option<f64>| match ratio {
+        Some(r) if r > 1.0 + NOISE => "good",
+        Some(r) if r < 1.0 - NOISE => "bad",
+        _ => "",
+    };
+    html! {
+        table {
+            thead { tr { @for head in heads { th scope="col" { (head) } } } }
+            @for (place, row) in rows.iter().enumerate() {
+                @let first = place == 0 || rows[place - 1].title != row.title;
+                tr class=[first.then_some("first")] {
+                    th scope="row" { @if first { (row.title) } }
+                    td.side { (row.side.name()) }
+                    td { (format!("{:.0}", row.tps)) @if row.saturated() { "*" } }
+                    td class=(class(row.ratio.filter(|_| !row.saturated()))) { (row.ratio.map_or_else(none, |r| format!("{r:.2}"))) }
+                    td { (format!("{:.0}", row.cpu_us)) }
+                    td class=(class(row.cpu_ratio)) { (row.cpu_ratio.map_or_else(none, |r| format!("{r:.2}"))) }
+                    td { (percent(row.cpu_utilisation)) }
+                    td { (row.card_utilisation.map_or_else(none, percent)) }
+                    td { (percent(row.load_utilisation)) }
+                    td { (row.by_hardware.map_or_else(none, percent)) }
+                    td { (row.by_card.map_or_else(none, percent)) }
+                    td { (format!("{:.2}", row.p50_us / 1e3)) }
+                    td { (format!("{:.2}", row.p99_us / 1e3)) }
+                    td { (row.errors) @if row.errors > 0 { " " (row.error) } }
+                }
+            }
+        }
+        @if rows.iter().any(|row| row.saturated()) {
+            p.muted { "* the load had no processor time left: the server would do more, and CPU time decides" }
+        }
+    }
+}
+
+fn papers(report: &Report) -> Markup {
+    html! {
+        section {
+            h2 { "In the papers" }
+            p.muted { (report.source) }
+            div.scroll { table {
+                thead { tr {
+                    @for head in ["z15", "ETR", "over software", "CPU util. %", "crypto util. %"] { th scope="col" { (head) } }
+                    @for server in &report.servers { th scope="col" { (server.version) } }
+                } }
+                tbody { @for (paper, title, ratio) in report.papers() { tr {
+                    th scope="row" { (title) }
+                    td { (paper.etr) }
+                    td { (format!("{ratio:.1}")) }
+                    td { (format!("{:.2}", paper.cpu_utilisation)) }
+                    td { (paper.crypto_utilisation.map_or_else(|| "NA".to_owned(), |value| format!("{value:.1}"))) }
+                    @for server in &report.servers {
+                        td { @match report.like(&paper, server.server) {
+                            Some((row, ratio)) => { (format!("{:.0}", row.tps)) @if let Some(ratio) = ratio { " (" (format!("{ratio:.1}")) ")" } }
+                            None => { "–" }
+                        } }
+                    }
+                } } }
+            } }
+            p.muted { "ETR is the external throughput rate, transactions a second. Of this run: the same, in brackets over stock's full handshakes." }
+        }
+    }
+}
+
+fn machine(report: &Report) -> Markup {
+    html! {
+        section {
+            h2 { "Machine and method" }
+            dl {
+                dt { "processor" } dd { (report.cpu) }
+                dt { "OpenSSL" } dd { (report.openssl) }
+                dt { "adjunct" } dd { (report.adjunct) ", " (report.date) }
+                dt { "placed" } dd {
+                    @match &report.processors {
+                        Some([servers, load]) => { "servers, daemon and cards on processor " (servers) ", load on " (load) }
+                        None => { "servers and load share one processor" }
+                    }
+                }
+                dt { "transaction" } dd { "connect, handshake, 2048 bytes from the server, end; no certificate is verified by the load while it measures" }
+                dt { "clients" } dd { (report.clients) " at a time, each one transaction after the other" }
+                dt { "time" } dd { (report.seconds) " s a case in " (report.rounds) " rounds, sides in turns; medians of rounds" }
+                @if report.always { dt { "cards" } dd { "asked for each RSA operation" } }
+                dt { "stock" } dd { "OpenSSL without adjunct" }
+                dt { "lanes" } dd { "CPU assist and lanes, without cards" }
+                dt { "card, cards" } dd { "the same beside one card, and beside two" }
+                @for missing in &report.missing { dt { "left out" } dd { (missing) } }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::report::tests::sample;
+    use super::*;
+
+    #[test]
+    fn the_page_begins_with_the_result_and_asks_for_nothing() {
+        let report = sample();
+        let page = text(&report);
+        let sentence = sentence(&report);
+        assert!(
+            sentence.contains("2.0 times as many with P-384 (nginx <2>)") || sentence.contains("(HAProxy <2>)"),
+            "{sentence}"
+        );
+        assert!(sentence.ends_with("the smallest ratio of all rows is 0.50."), "{sentence}");
+        assert!(page.find("p class=\"lead\"").unwrap() < page.find("<svg").unwrap());
+        // The overview, and one for each server, each for phones and for wider pages.
+        assert_eq!(page.matches("<svg").count(), 2 * 3);
+        for class in ["better", "same", "worse"] {
+            assert!(page.contains(&format!("<rect class=\"{class}\"")), "{class}");
+        }
+        assert!(page.contains("CPU &lt;1&gt;") && !page.contains("CPU <1>") && page.contains("13456"));
+        assert!(!page.contains("http://") && !page.contains("https://") && !page.contains("<script"));
+    }
+}

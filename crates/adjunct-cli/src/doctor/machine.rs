@@ -114,6 +114,9 @@ pub fn look(processes: Processes, standing: &Standing, programs: &mut Programs) 
     let running: Vec<PathBuf> = entries.values().filter_map(|entry| entry.program.clone()).collect();
     for (name, judged) in known(programs, |path| !running.iter().any(|program| program == path))? {
         let Judged { path, verdict, notes, .. } = judged;
+        if verdict.cause == Some(Cause::NoCrypto) {
+            continue;
+        }
         let key = (verdict.state, verdict.cause, name.to_owned(), verdict.sentence());
         let entry = Entry { name: name.to_owned(), program: Some(path), processes: Vec::new(), verdict, notes };
         entries.entry(key).or_insert(entry);

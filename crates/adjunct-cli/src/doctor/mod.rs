@@ -18,6 +18,9 @@ mod target;
 mod text;
 mod verdict;
 
+#[cfg(test)]
+mod tests;
+
 pub(crate) use machine::{Outdated, known, outdated};
 pub(crate) use program::{Judged, Programs};
 pub(crate) use script::compiled;

@@ -44,8 +44,8 @@ pub fn of(program: &Path) -> Vec<Part> {
         .into_iter()
         .flatten()
         .collect(),
-        "apt" | "apt-get" => started(prefix, "https", "https", &["lib/apt/methods"]).into_iter().collect(),
-        "rsync" => started(prefix, "ssh", "ssh", &["bin"]).into_iter().collect(),
+        "apt" | "apt-get" => started(prefix, "https", "its method", &["lib/apt/methods"]).into_iter().collect(),
+        "rsync" | "scp" | "sftp" => started(prefix, "ssh", "ssh", &["bin"]).into_iter().collect(),
         _ => Vec::new(),
     }
 }
@@ -80,7 +80,8 @@ fn python(prefix: &Path, name: &str) -> Vec<Part> {
     let version = name.trim_start_matches(|c: char| c.is_ascii_alphabetic());
     // python3 without a link to a version: any.
     let version = if version.contains('.') { version.to_owned() } else { format!("{version}*") };
-    let rust = "cryptography/hazmat/bindings/_rust.abi3.so";
+    // Debian's package has its OpenSSL in a module of its own, a wheel in the one in Rust.
+    let rust = "cryptography/hazmat/bindings/_[or]*.abi3.so";
     let own = format!("lib/python{version}/lib-dynload/_ssl.*so");
     let mut parts = plugins(prefix, &[("_ssl", &own), ("_ssl", &own.replace("_ssl.*so", "_ssl*.so"))]);
     let site = format!("lib/python{version}/site-packages/{rust}");

@@ -54,6 +54,7 @@ impl<'a> Programs<'a> {
 
     fn deeper(&mut self, path: &Path, depth: u32) -> Judged {
         let real = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        let real = script::wrapped(path, &real).unwrap_or(real);
         if let Some(known) = self.known.get(&real) {
             return known.clone();
         }
@@ -111,7 +112,10 @@ impl<'a> Programs<'a> {
         let config = program.config.as_deref().map(shown).unwrap_or_else(|| "no openssl.cnf".to_owned());
         let by = |what: &str| {
             let through = program.through.as_ref().map(|t| format!(" through {}", shown(t))).unwrap_or_default();
-            Verdict::served(format!("the {what} in {}{through}, which reads {config}", shown(version)))
+            // Node is the one program of which that is known.
+            let inside = if program.libcrypto.is_none() { " inside it" } else { "" };
+            let section = if program.libcrypto.is_none() { "the section nodejs_conf of " } else { "" };
+            Verdict::served(format!("the {what} in {}{inside}{through}, which reads {section}{config}", shown(version)))
         };
         match program.gets {
             Gets::Both => by("provider and the engine"),
@@ -156,15 +160,23 @@ impl<'a> Programs<'a> {
                 None if part.program => self.deeper(&part.path, depth + 1).verdict,
                 None => self.plugin(&part.path),
             };
+            let verdict = match verdict.advice.as_deref().and_then(|advice| advice.strip_suffix("NAME NAME")) {
+                Some(advice) => verdict.clone().advising(format!("{advice}{0} {0}", part.name)),
+                None => verdict,
+            };
             if !all.iter().any(|(other, known)| other.name == part.name && *known == verdict) {
                 all.push((part, verdict));
             }
         }
+        // A package's modules that do not encrypt say nothing of it.
+        let computes: Vec<String> =
+            all.iter().filter(|(_, v)| v.cause != Some(Cause::NoCrypto)).map(|(p, _)| p.name.clone()).collect();
+        all.retain(|(part, verdict)| verdict.cause != Some(Cause::NoCrypto) || !computes.contains(&part.name));
         let (first, others) = all.split_at(1);
         let (part, verdict) = &first[0];
         let name = part.purpose.map_or_else(|| part.name.clone(), |purpose| format!("{} ({purpose})", part.name));
         let main = match verdict.state {
-            State::Served | State::ServedThroughPlugin => Verdict::through(format!("{name}: {}", verdict.sentence())),
+            State::Served | State::ServedThroughPlugin => Verdict::through(format!("{name}: {}", verdict.because)),
             _ => Verdict { because: format!("{name}: {}", verdict.because), ..verdict.clone() },
         };
         let note = |(part, verdict): &(&Part, Verdict)| {

@@ -44,10 +44,24 @@ pub fn search_path() -> Vec<PathBuf> {
 
 /// The compiled program that runs a file: itself, or what runs the script that it is.
 pub fn compiled(file: &Path) -> PathBuf {
+    if let Some(program) = std::fs::canonicalize(file).ok().and_then(|real| wrapped(file, &real)) {
+        return program;
+    }
     match of(file, &search_path()) {
         Some(Script::Of(program) | Script::Shim(program)) => program,
         _ => file.to_owned(),
     }
+}
+
+/// What Debian's `pg_wrapper` starts when it is called by the name `called`: PostgreSQL's program of that name, of the newest version.
+pub fn wrapped(called: &Path, real: &Path) -> Option<PathBuf> {
+    if real.file_name()? != "pg_wrapper" {
+        return None;
+    }
+    let name = called.file_name()?.to_str()?;
+    let found = glob::glob(&format!("/usr/lib/postgresql/*/bin/{}", glob::Pattern::escape(name))).ok()?;
+    let version = |path: &PathBuf| path.iter().nth(4).and_then(|part| part.to_str()?.parse::<u32>().ok());
+    found.flatten().max_by_key(version)
 }
 
 /// What a stand-in of pyenv's starts: the program of that name in the version that `PYENV_VERSION`, a `.python-version` or the

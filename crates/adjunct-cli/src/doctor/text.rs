@@ -103,10 +103,12 @@ pub fn machine(entries: &[Entry], standing: &Standing, style: Style) -> String {
 
 /// The processes that may not be looked at.
 pub fn hidden(count: usize) -> String {
-    match count {
-        0 => String::new(),
-        1 => "not seen: 1 process of another user's; root sees it\n".to_owned(),
-        more => format!("not seen: {more} processes of other users; root sees them\n"),
+    let root = nix::unistd::geteuid().is_root();
+    let processes = if count == 1 { "process" } else { "processes" };
+    match (count, root) {
+        (0, _) => String::new(),
+        (_, true) => format!("not seen: {count} {processes} that root may not look at either, from here\n"),
+        (_, false) => format!("not seen: {count} {processes} of other users; root sees more: sudo adjunct doctor\n"),
     }
 }
 

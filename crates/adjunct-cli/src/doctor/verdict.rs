@@ -116,7 +116,7 @@ fn remedy(cause: Cause) -> Option<String> {
         Cause::OldOpenssl => "use a version of the program for OpenSSL 3.0 or newer",
         Cause::OtherMachine => "use the program's version for this machine's architecture",
         Cause::Wheel => {
-            "use the distribution's package, or build it for the system's OpenSSL: pip install --no-binary :all: NAME"
+            "use the distribution's package, or build it for the system's OpenSSL: pip install --no-binary NAME NAME"
         }
         Cause::Static => {
             "use a version that is linked with the system's libcrypto, or look at 'adjunct stats' while it works"

@@ -46,19 +46,22 @@ Examples:
   sudo adjunct doctor ssh.service      the processes of a service
   sudo adjunct doctor localhost:443    whoever listens there
   sudo adjunct doctor 4711             one process
-  sudo adjunct doctor --restarts       what still runs the old code after an upgrade, and how to restart it
+  sudo adjunct doctor --restarts       after an upgrade: what still runs the old code
   adjunct doctor git --json | jq -r .cause
 
-A name is a program that a shell finds, or else a service. A process is served once the module is in its memory, which the first use of
-OpenSSL puts there. The count of operations is that of all programs of the process's user since their last reset (adjunct stats). Nothing
-is started, changed or restarted.
+A name is a program that a shell finds, or else a service. A process is served once the module is
+in its memory, where its first use of OpenSSL puts it. The operations counted are those of all
+programs of that user since their last reset (adjunct stats). Nothing is started or changed.
 
-In JSON, state is served, served-through-plugin, not-served or unknown, and cause one of: not-in-force module-replaced library-replaced
-started-before environment-config other-config node-section apparmor selinux chroot container setuid plugin-off not-enabled old-openssl
-other-machine low-level wheel static gnutls nss java go rustls boringssl other-library own-section not-used-yet script permission no-crypto.
+In JSON, state is served, served-through-plugin, not-served or unknown, and cause one of:
+not-in-force, module-replaced, library-replaced, started-before, environment-config, other-config,
+node-section, apparmor, selinux, chroot, container, setuid, plugin-off, not-enabled, old-openssl,
+other-machine, low-level, wheel, static, gnutls, nss, java, go, rustls, boringssl, other-library,
+own-section, not-used-yet, script, permission, no-crypto.
 
-Exit status: 0 served, 1 not served, or it failed (one line says why), 2 it cannot be said, or the command line is wrong. Of the whole
-machine: 0, or 1 where what is enabled is not in force or old code runs. With --restarts: 0.";
+Exit status: 0 served, 1 not served, or it failed (one line says why), 2 it cannot be said, or the
+command line is wrong. Of the whole machine: 0; 1 where what is enabled is not in force, or where
+old code runs. With --restarts: 0.";
 
 /// Whether a program is served by crypto hardware, and if not why and what to do
 #[derive(Debug, clap::Args)]

@@ -78,10 +78,7 @@ impl<'a> Programs<'a> {
             let mut judged = plain(self.openssl(program));
             judged.notes.clone_from(&program.notes);
             judged.openssl = Some(Box::new(program.clone()));
-            // Its own OpenSSL is what it uses; what it also loads is told where that is another.
-            if judged.verdict.state == State::Served || parts.is_empty() {
-                return judged;
-            }
+            return judged;
         }
         if !parts.is_empty() {
             return self.parts(path, &parts, depth);

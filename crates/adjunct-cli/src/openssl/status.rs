@@ -88,8 +88,7 @@ pub(super) fn run(args: &StatusArgs) -> Result<ExitCode, Failure> {
         Some(path) => report.doctor.push(programs.judge(path)),
         None if ground.below.is_none() => {
             let all = doctor::known(&mut programs, |_| true)?;
-            report.doctor =
-                all.into_iter().map(|(_, judged)| judged).filter(|judged| judged.openssl.is_none()).collect();
+            report.doctor = all.into_iter().map(|(_, judged)| judged).filter(is_other).collect();
             report.doctor.dedup_by(|a, b| a.path == b.path);
             report.restarts = doctor::outdated(&users::process::all(&ground.proc, &standing.reach.modules)?);
         }
@@ -149,6 +148,11 @@ impl Standing {
         let problems = report.problems.clone();
         Standing { enabled: report.enabled, working: report.working, problems, reach }
     }
+}
+
+/// A program that encrypts, and not by OpenSSL of its own: the others are in the list of programs.
+fn is_other(judged: &Judged) -> bool {
+    judged.openssl.is_none() && judged.verdict.cause != Some(users::Cause::NoCrypto)
 }
 
 /// What `adjunct doctor` says of the program that was asked about, or of well-known ones that do not use OpenSSL themselves, and what is

@@ -7,6 +7,7 @@
 pub mod bench;
 pub mod cards;
 mod cpacfstats;
+pub mod doctor;
 mod escape;
 pub mod failure;
 mod files;
@@ -45,6 +46,7 @@ const EXAMPLES: &str = "\
 Examples:
   adjunct info                         what this machine serves in hardware
   sudo adjunct setup                   let OpenSSL and OpenSSH use it, measured before and proved after
+  adjunct doctor nginx                 whether a program is served, and if not why and what to do
   adjunct ssh verify                   whether an ssh session uses it, part by part
   adjunct ssh bench --html b.html      what it buys: OpenSSH in software, stock and with adjunct
   adjunct stats                        what was used: hardware and software, per function
@@ -69,6 +71,7 @@ enum Command {
     Setup(setup::Args),
     Info(info::Args),
     Stats(stats::Args),
+    Doctor(doctor::Args),
     Openssl(openssl::Args),
     Ssh(ssh::Args),
     Java(java::Args),
@@ -85,6 +88,7 @@ impl Cli {
             Command::Setup(args) => setup::run(&args),
             Command::Info(args) => info::run(&args),
             Command::Stats(args) => stats::run(&args),
+            Command::Doctor(args) => doctor::run(&args),
             Command::Openssl(args) => openssl::run(&args),
             Command::Ssh(args) => ssh::run(&args),
             Command::Java(args) => java::run(&args),
@@ -157,6 +161,7 @@ mod tests {
         assert!(parse_args(words(&["pkcsstats", "--slot=1", "-j"])));
         assert!(parse_args(words(&["lszcrypt", "-Vc", "02"])));
         assert!(parse_args(words(&["adjunct", "cards", "list", "--json"])));
+        assert!(parse_args(words(&["adjunct", "doctor", "localhost:443", "--json"])));
         assert!(!parse_args(Vec::new()));
     }
 }

@@ -44,12 +44,14 @@ pub(super) fn wanted(args: &EnableArgs, original: &[u8]) -> Result<Wanted, Failu
     let module = module::find(args.module.choice(), Purpose::Configuration, programs::modules_dir)?;
     let options = Options::new(&module.to_string_lossy(), algorithms.as_deref())
         .with_engine(engine.as_deref())
-        .with_groups(groups);
+        .with_groups(groups)
+        .with_node(args.target == Target::All);
     let mut notes: Vec<String> = note.into_iter().collect();
     if state.is_some_and(|s| s.engines.iter().any(|id| id != b"adjunct")) {
         notes.push("the file configures engines; OpenSSL asks them before any provider".to_owned());
     }
     notes.extend(module::unreadable_for_others(&module));
+    notes.extend(node_by_hand(original));
     Ok(Wanted { module, options, notes })
 }
 
@@ -127,6 +129,14 @@ fn keywords(list: &str) -> Result<String, Failure> {
 
 fn state(config: &[u8]) -> Option<State> {
     Model::read(config, &FromDisk).ok().map(|model| openssl_conf::state(&model))
+}
+
+/// What to know where Node has a section of its own that somebody else wrote.
+fn node_by_hand(config: &[u8]) -> Option<String> {
+    let model = Model::read(config, &FromDisk).ok()?;
+    let section = model.entry(b"default", b"nodejs_conf").filter(|_| !openssl_conf::state(&model).node)?;
+    let name = String::from_utf8_lossy(&section.value).into_owned();
+    Some(format!("Node reads the section '{name}' (nodejs_conf), which is left as it is: it does not name adjunct"))
 }
 
 fn by_hand(config: &[u8]) -> Option<String> {

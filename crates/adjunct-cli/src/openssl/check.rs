@@ -47,6 +47,9 @@ pub enum Depth {
 /// The name of the check of sshd's own configuration.
 pub const SSHD: &str = "sshd accepts the configuration";
 
+/// The SHA-256 of nothing.
+const OF_NOTHING: &str = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+
 type Tried = Result<String, Verdict>;
 
 fn failed(line: impl Into<String>) -> Verdict {
@@ -71,6 +74,9 @@ pub fn all(config: &Path, adjunct: bool, depth: Depth) -> Vec<Check> {
         add("TLS works without the module", groups::without_module(config, &state).map_err(failed));
     }
     add("openssl computes", computes(config));
+    if names_node(config) {
+        add("Node computes", node(config));
+    }
     add("ssh accepts the configuration", ssh_parses(config));
     add(SSHD, sshd_parses(config));
     if depth == Depth::Full {
@@ -141,7 +147,6 @@ fn asks_for_groups(config: &Path) -> Option<(State, String)> {
 
 /// The digest of nothing is known, and random numbers are to be had.
 fn computes(config: &Path) -> Tried {
-    const OF_NOTHING: &str = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
     let digest = programs::openssl(&["dgst", "-sha256", "/dev/null"], Some(config)).map_err(failed)?;
     if !digest.success || !digest.text().contains(OF_NOTHING) {
         return Err(failed(format!("openssl dgst: {}", digest.why())));
@@ -151,6 +156,28 @@ fn computes(config: &Path) -> Tried {
         return Err(failed(format!("openssl rand: {}", random.why())));
     }
     Ok("SHA-256 and random numbers".to_owned())
+}
+
+/// Whether the configuration has the section that Node reads.
+fn names_node(config: &Path) -> bool {
+    let model = files::config(config).ok().and_then(|bytes| Model::read(&bytes, &FromDisk).ok());
+    model.is_some_and(|model| openssl_conf::state(&model).node)
+}
+
+/// Node, where it is installed, computes a digest, random numbers and a signature.
+fn node(config: &Path) -> Tried {
+    const CODE: &str = "const c = require('crypto'); const k = c.generateKeyPairSync('ec', { namedCurve: 'P-256' }); \
+                        const m = c.randomBytes(64); const s = c.sign('sha256', m, k.privateKey); \
+                        console.log(c.createHash('sha256').digest('hex') + c.verify('sha256', m, k.publicKey, s));";
+    let mut command = Command::new("node");
+    command.args(["-e", CODE]).env("OPENSSL_CONF", config).env_remove("NODE_OPTIONS");
+    match run(&mut command) {
+        Ok(o) if o.success && o.text().trim() == format!("{OF_NOTHING}true") => {
+            Ok("SHA-256, random numbers and a signature".to_owned())
+        }
+        Ok(o) => Err(failed(format!("node: {}", o.why()))),
+        Err(_) => Err(Verdict::Skipped("node is not installed".to_owned())),
+    }
 }
 
 fn ssh_parses(config: &Path) -> Tried {

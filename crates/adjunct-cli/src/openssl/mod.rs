@@ -12,7 +12,7 @@ mod explain;
 mod groups;
 mod includes;
 pub(crate) mod report;
-mod status;
+pub(crate) mod status;
 pub mod users;
 
 pub(crate) use includes::FromDisk;

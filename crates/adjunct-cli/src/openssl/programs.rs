@@ -1,8 +1,9 @@
 //! The `openssl` program: what it says of its version, its folders and its providers.
 
+use super::users::process;
 use crate::Failure;
 use crate::files;
-use crate::process::{Outcome, run, tree};
+use crate::process::{Outcome, run};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -87,8 +88,12 @@ pub fn services(name: &str) -> Vec<u32> {
     let of = |pid: u32| files::text(Path::new(&format!("/proc/{pid}/comm"))).unwrap_or_default();
     let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     let all = entries.filter_map(|e| e.file_name().to_str()?.parse::<u32>().ok());
-    // Process 1, which may be it in a container, has no parent.
-    all.filter(|&pid| of(pid).trim() == name && tree::parent(pid).is_some_and(|parent| parent <= 1)).collect()
+    // Process 1, which may be it in a container, has no parent. One that has ended and waits for its parent runs no more.
+    let runs = |pid: u32| {
+        let stat = files::of_process(Path::new(&format!("/proc/{pid}/stat"))).unwrap_or_default();
+        process::parent(&stat).is_some_and(|(parent, ended)| parent <= 1 && !ended)
+    };
+    all.filter(|&pid| of(pid).trim() == name && runs(pid)).collect()
 }
 
 /// A provider as `openssl list -providers` shows it.

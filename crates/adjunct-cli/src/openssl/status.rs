@@ -5,11 +5,12 @@ use super::includes::FromDisk;
 use super::target::{self, TargetState};
 use super::users::{self, Detail, Given, Ground, Own, Reach, Survey};
 use super::{StatusArgs, Target, engine, explain, groups, programs};
+use crate::doctor::{self, Judged, Outdated, Programs};
 use crate::escape::shown;
 use crate::failure::cause;
 use crate::openssl_conf::{self, Model, State};
 use crate::output::{self, Style};
-use crate::ssh::lab::Programs;
+use crate::ssh::lab;
 use crate::{Failure, info};
 use adjunct::config::{Group, Groups};
 use serde::Serialize;
@@ -44,6 +45,8 @@ struct Report {
     random_properties: Option<String>,
     /// The TLS groups of programs that set none themselves, where the configuration has a list.
     tls_groups: Option<String>,
+    /// Whether Node, which reads a section of its own, gets it.
+    node: bool,
     openssl: String,
     openssh: Option<String>,
     /// What keeps it from being in force, one line each.
@@ -55,17 +58,21 @@ struct Report {
     targets: Vec<TargetState>,
     /// The programs that use OpenSSL, and what they get.
     programs: Survey,
+    /// What is to be said of the program that was asked about, or of well-known ones that do not use OpenSSL themselves.
+    doctor: Vec<Judged>,
+    /// What runs code that an upgrade of adjunct or OpenSSL has replaced.
+    restarts: Vec<Outdated>,
 }
 
 /// Runs the subcommand.
 pub(super) fn run(args: &StatusArgs) -> Result<ExitCode, Failure> {
     let openssl = programs::openssl_version()?;
-    let file = ConfigFile::open(&args.common.config()?)?;
-    let mut report = look(&file, openssl);
+    let mut report = look(&ConfigFile::open(&args.common.config()?)?, openssl);
     if args.common.config.is_none() {
         report.targets = target::states();
     }
-    let only = args.program.as_deref().map(users::locate).transpose()?;
+    let only =
+        args.program.as_deref().map(|name| users::locate(name).map(|path| doctor::compiled(&path))).transpose()?;
     let no_folder = |below: &PathBuf, why| Failure::new(format!("{}: {why}", below.display()));
     let below = args.below.as_ref().map(|below| match std::fs::canonicalize(below) {
         Ok(folder) if folder.is_dir() => Ok(folder),
@@ -73,7 +80,20 @@ pub(super) fn run(args: &StatusArgs) -> Result<ExitCode, Failure> {
         Err(e) => Err(no_folder(below, cause(&e))),
     });
     let ground = Ground { below: below.transpose()?, proc: args.proc.clone() };
-    report.programs = users::survey(&reach(&report, args), &ground, only.as_deref())?;
+    let reach = reach(&report, args.common.config.is_some());
+    report.programs = users::survey(&reach, &ground, only.as_deref())?;
+    let standing = Standing::of(&report, reach);
+    let mut programs = Programs::new(&standing);
+    match &only {
+        Some(path) => report.doctor.push(programs.judge(path)),
+        None if ground.below.is_none() => {
+            let all = doctor::known(&mut programs, |_| true)?;
+            report.doctor = all.into_iter().map(|(_, judged)| judged).filter(is_other).collect();
+            report.doctor.dedup_by(|a, b| a.path == b.path);
+            report.restarts = doctor::outdated(&users::process::all(&ground.proc, &standing.reach.modules)?);
+        }
+        None => {}
+    }
     if args.common.json {
         output::print_json(&report)?;
     } else {
@@ -84,7 +104,7 @@ pub(super) fn run(args: &StatusArgs) -> Result<ExitCode, Failure> {
             None => Detail::Groups,
         };
         let programs = users::text(&report.programs, detail, enabled(&report), style);
-        output::print(&(text(&report, style) + &programs))?;
+        output::print(&(text(&report, style) + &programs + &asked(&report, only.is_some(), style)))?;
     }
     let in_force = (!report.enabled || report.working) && report.targets.iter().all(|t| !t.enabled || t.working);
     Ok(match (enabled(&report), in_force) {
@@ -92,6 +112,68 @@ pub(super) fn run(args: &StatusArgs) -> Result<ExitCode, Failure> {
         (true, true) => ExitCode::SUCCESS,
         (true, false) => ExitCode::FAILURE,
     })
+}
+
+/// What is enabled on this machine, and who reads it.
+#[derive(Debug)]
+pub(crate) struct Standing {
+    /// Whether it is enabled for all programs.
+    pub enabled: bool,
+    /// Whether it is in force for them.
+    pub working: bool,
+    /// What keeps it from that, one line each.
+    pub problems: Vec<String>,
+    /// Who reads which configuration.
+    pub reach: Reach,
+}
+
+/// What is enabled in the system's configuration, or in the one that is named.
+///
+/// # Errors
+/// [`Failure`] where there is no `openssl` to ask, or no such file.
+pub(crate) fn standing(config: Option<&Path>) -> Result<Standing, Failure> {
+    let openssl = programs::openssl_version()?;
+    let path =
+        config.map_or_else(|| programs::openssl_dir().map(|dir| dir.join("openssl.cnf")), |c| Ok(c.to_owned()))?;
+    let mut report = look(&ConfigFile::open(&path)?, openssl);
+    if config.is_none() {
+        report.targets = target::states();
+    }
+    let reach = reach(&report, config.is_some());
+    Ok(Standing::of(&report, reach))
+}
+
+impl Standing {
+    fn of(report: &Report, reach: Reach) -> Standing {
+        let problems = report.problems.clone();
+        Standing { enabled: report.enabled, working: report.working, problems, reach }
+    }
+}
+
+/// A program that encrypts, and not by OpenSSL of its own: the others are in the list of programs.
+fn is_other(judged: &Judged) -> bool {
+    judged.openssl.is_none() && judged.verdict.cause != Some(users::Cause::NoCrypto)
+}
+
+/// What `adjunct doctor` says of the program that was asked about, or of well-known ones that do not use OpenSSL themselves, and what is
+/// to be restarted.
+fn asked(report: &Report, one: bool, style: Style) -> String {
+    let told: String = report.doctor.iter().map(|judged| doctor::program_text(judged, style)).collect();
+    if one {
+        return format!("\n{told}");
+    }
+    let mut text = String::new();
+    let mut line = |name: &str, value: &str| {
+        let name = if name.is_empty() { String::new() } else { format!("{name}:") };
+        let _ = writeln!(text, "{name:<16}{value}");
+    };
+    for (at, told) in told.lines().enumerate() {
+        line(if at == 0 { "other programs" } else { "" }, told);
+    }
+    for outdated in &report.restarts {
+        line("restart", doctor::outdated_text(std::slice::from_ref(outdated)).trim_end());
+    }
+    text
 }
 
 /// Whether it is on for anybody.
@@ -144,24 +226,27 @@ fn look(file: &ConfigFile, openssl: String) -> Report {
         default_properties: state.default_properties.as_deref().map(text),
         random_properties: state.random_properties.as_deref().map(text),
         tls_groups: groups::of(&state),
+        node: state.node && loaded.is_some(),
         openssl,
-        openssh: Programs::find(None, None).ok().and_then(|p| p.versions().ok()).map(|(ssh, _)| ssh),
+        openssh: lab::Programs::find(None, None).ok().and_then(|p| p.versions().ok()).map(|(ssh, _)| ssh),
         problems,
         notes: engine::missing(&state, &file.path).into_iter().chain(super::elsewhere(&file.path)).collect(),
         targets: Vec::new(),
         programs: Survey::default(),
+        doctor: Vec::new(),
+        restarts: Vec::new(),
     }
 }
 
 /// Who reads the configuration, and what it gives.
-fn reach(report: &Report, args: &StatusArgs) -> Reach {
+fn reach(report: &Report, named: bool) -> Reach {
     let modified = |path: &Path| std::fs::metadata(path).and_then(|m| m.modified()).ok();
     let modules: Vec<PathBuf> = report.module.iter().map(PathBuf::from).collect();
     let systems = programs::openssl_dir().ok().and_then(|dir| std::fs::canonicalize(dir.join("openssl.cnf")).ok());
     Reach {
         config: report.config.clone(),
-        given: Given::provider(report.working, report.engine.as_deref()),
-        by_environment: args.common.config.is_some() && systems.as_ref() != Some(&report.config),
+        given: Given { node: report.node, ..Given::provider(report.working, report.engine.as_deref()) },
+        by_environment: named && systems.as_ref() != Some(&report.config),
         own: report.targets.iter().filter(|t| t.enabled).flat_map(own).collect(),
         since: modules.iter().chain([&report.config]).filter_map(|path| modified(path)).max(),
         modules,
@@ -192,8 +277,9 @@ fn why_not(state: &State, module: Option<&str>) -> Vec<String> {
 }
 
 /// The lines of a program with a configuration of its own.
-fn target_text(target: &TargetState, style: Style) -> String {
+fn target_text(target: &TargetState, for_all: bool, style: Style) -> String {
     let state = match (target.enabled, target.working) {
+        (false, _) if for_all => style.good("enabled for all programs, it among them"),
         (false, _) => "not enabled".to_owned(),
         (true, true) => style.good("enabled and in force"),
         (true, false) => style.bad("enabled, not in force"),
@@ -255,6 +341,6 @@ fn text(report: &Report, style: Style) -> String {
     for note in &report.notes {
         line("note", &shown(note));
     }
-    report.targets.iter().for_each(|target| text += &target_text(target, style));
+    report.targets.iter().for_each(|target| text += &target_text(target, report.working, style));
     text
 }

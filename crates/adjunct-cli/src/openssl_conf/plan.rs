@@ -8,6 +8,8 @@ use super::{Entry, Model, Place, Refused};
 
 const PREFERRED: &str = "?provider=adjunct";
 const NOT_FOR_RANDOM: &str = "provider!=adjunct";
+/// What names the section that Node reads in place of `openssl_conf`'s, since version 18 (`node --help`: `--openssl-shared-config`).
+const NODE: &[u8] = b"nodejs_conf";
 
 /// What to write into the module's section.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,6 +18,7 @@ pub struct Options {
     algorithms: String,
     engine: Option<String>,
     groups: Option<TlsGroups>,
+    node: bool,
 }
 
 impl Options {
@@ -26,6 +29,7 @@ impl Options {
             algorithms: algorithms.unwrap_or("ALL").to_owned(),
             engine: None,
             groups: None,
+            node: false,
         }
     }
 
@@ -37,6 +41,11 @@ impl Options {
     /// The same, with TLS groups that programs are to offer and to take first.
     pub fn with_groups(self, groups: Option<TlsGroups>) -> Options {
         Options { groups, ..self }
+    }
+
+    /// The same, for Node too, which reads a section of its own.
+    pub fn with_node(self, node: bool) -> Options {
+        Options { node, ..self }
     }
 
     /// The module's path.
@@ -93,6 +102,8 @@ pub struct State {
     pub engines: Vec<Vec<u8>>,
     /// The list of TLS groups that every program gets that sets none itself.
     pub groups: Option<Vec<u8>>,
+    /// Whether the section that Node reads (`nodejs_conf`) gives it adjunct.
+    pub node: bool,
 }
 
 impl State {
@@ -117,8 +128,13 @@ fn keeps_adjunct_out(query: &[u8]) -> bool {
 
 /// What a file configures.
 pub fn state(model: &Model) -> State {
+    State { node: state_for(model, NODE).works(), ..state_for(model, b"openssl_conf") }
+}
+
+/// What a file configures for programs that read the section which `name` names.
+fn state_for(model: &Model, name: &[u8]) -> State {
     let mut state = State::default();
-    let Some(init) = model.entry(b"default", b"openssl_conf").map(|e| e.value.clone()) else { return state };
+    let Some(init) = model.entry(b"default", name).map(|e| e.value.clone()) else { return state };
     let named = |name: &[u8]| model.entry(&init, name).map(|e| e.value.clone());
     if let Some(section) = named(b"providers") {
         state.providers = providers(model, &section);
@@ -206,6 +222,9 @@ pub(super) fn block_lines(model: &Model, options: &Options) -> Result<Vec<String
     plan.random(&random)?;
     if let Some(groups) = &options.groups {
         plan.groups(&init, groups)?;
+    }
+    if options.node {
+        plan.node(&providers, &algorithms, &random);
     }
     plan.distinct()?;
     Ok(plan.render())
@@ -401,6 +420,30 @@ impl Plan<'_> {
         let value = wanted.after(before)?;
         self.set(&commands, if before.is_some() { "adjunct.Groups" } else { "Groups" }, &escape(&value));
         Ok(())
+    }
+
+    /// Node gets what serves every other program and nothing else of it: not its TLS settings, nor other providers. A section that somebody
+    /// has written for Node is left alone.
+    fn node(&mut self, providers: &str, algorithms: &str, random: &str) {
+        if self.model.entry(b"default", NODE).is_some() {
+            return;
+        }
+        let listed = |name: &str| self.lines.iter().find(|(s, n, _)| s == providers && n == name).map(|l| l.2.clone());
+        let there =
+            self.model.entry(providers.as_bytes(), b"default").map(|e| String::from_utf8_lossy(&e.value).into_owned());
+        let (Some(default), Some(own)) = (listed("default").or(there), listed("adjunct")) else { return };
+        let others =
+            self.model.section(providers.as_bytes()).into_iter().flatten().any(|e| after_dot(&e.name) != b"default");
+        let name = self.fresh("adjunct_nodejs");
+        self.set("default", "nodejs_conf", &name);
+        let list = if others { self.fresh("adjunct_nodejs_providers") } else { providers.to_owned() };
+        self.set(&name, "providers", &list);
+        self.set(&name, "alg_section", algorithms);
+        self.set(&name, "random", random);
+        if others {
+            self.set(&list, "default", &escape(&default));
+            self.set(&list, "adjunct", &own);
+        }
     }
 
     /// A section that serves two purposes cannot take a line for one of them.

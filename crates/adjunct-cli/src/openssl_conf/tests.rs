@@ -267,3 +267,44 @@ proptest! {
         let _ = edit_disable(&config);
     }
 }
+
+/// The block's lines for Node, of a file that is undone byte for byte.
+fn for_node(config: &str) -> Vec<String> {
+    let options = Options::new("/m/adjunct.so", None).with_node(true);
+    let text = enable(config.as_bytes(), &options, &NoIncludes).unwrap_or_else(|e| panic!("{e}\n{config}"));
+    assert_eq!(strip(&text).unwrap().unwrap(), config.as_bytes(), "not undone:\n{config}");
+    assert!(state(&Model::read(&text, &NoIncludes).unwrap()).works());
+    let text = String::from_utf8(text).unwrap();
+    let from = text.rfind("[adjunct_nodejs").or_else(|| text.rfind("nodejs_conf")).unwrap_or(text.len());
+    text[from..].lines().filter(|l| !l.starts_with('#')).map(str::to_owned).collect()
+}
+
+#[test]
+fn node_gets_a_section_of_its_own() {
+    let state_of = |config: &str| {
+        let options = Options::new("/m/adjunct.so", None).with_node(true);
+        let text = enable(config.as_bytes(), &options, &NoIncludes).unwrap();
+        state(&Model::read(&text, &NoIncludes).unwrap())
+    };
+    let own = [
+        "[adjunct_nodejs]",
+        "providers = adjunct_providers",
+        "alg_section = adjunct_properties",
+        "random = adjunct_random",
+    ];
+    for config in
+        ["", "a = b", "openssl_conf = i\n[i]\nssl_conf = s\n[s]\nsystem_default = d\n[d]\nMinProtocol = TLSv1.2\n"]
+    {
+        assert_eq!(for_node(config), own);
+        assert!(state_of(config).node);
+    }
+    // Other providers are not Node's: it gets a list of its own.
+    let others =
+        "openssl_conf = i\n[i]\nproviders = p\n[p]\ndefault = d\nlegacy = l\n[d]\nactivate = 1\n[l]\nactivate = 1\n";
+    assert_eq!(for_node(others), ["[adjunct_nodejs_providers]", "default = d", "adjunct = adjunct_sect"]);
+    assert!(state_of(others).node);
+    // What somebody has written for Node stays as it is.
+    let by_hand = "nodejs_conf = mine\n[mine]\n";
+    assert!(for_node(by_hand).iter().all(|line| !line.contains("adjunct_nodejs")), "{:?}", for_node(by_hand));
+    assert!(!state_of(by_hand).node);
+}

@@ -11,7 +11,7 @@ const TEXT: usize = 512;
 /// More than this of one file, all ranges together, is not searched: it is data, not a library's constants.
 const MOST: u64 = 256 << 20;
 
-/// What a copy of OpenSSL says of itself.
+/// What the constants of a file say of the libraries inside it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Inside {
     /// `OpenSSL 3.0.19`, `LibreSSL 3.8.2`.
@@ -20,13 +20,67 @@ pub struct Inside {
     pub folder: Option<PathBuf>,
     /// Whether parts of OpenSSL 3 or newer are there, whatever it says of its version.
     pub providers: bool,
+    /// Whether it is Node.
+    pub node: bool,
+    /// Whether rustls is in it.
+    pub rustls: bool,
+    /// Whether BoringSSL or AWS-LC is in it.
+    pub boringssl: bool,
+    /// Whether it has Go's TLS.
+    pub go_tls: bool,
+    /// Whether it is a program of adjunct's own.
+    pub adjunct: bool,
 }
+
+/// A text to look for. It does not stand in this program itself, where it would be found again: each byte is turned around.
+struct Needle(Finder<'static>);
+
+impl Needle {
+    fn new(turned: &[u8]) -> Needle {
+        let text: Vec<u8> = std::hint::black_box(turned).iter().map(|b| !b).collect();
+        Needle(Finder::new(&text).into_owned())
+    }
+
+    fn is_in(&self, chunk: &[u8]) -> bool {
+        self.0.find(chunk).is_some()
+    }
+}
+
+/// The bytes of a text turned around, while the program is compiled.
+const fn turned<const N: usize>(text: &[u8; N]) -> [u8; N] {
+    let mut turned = *text;
+    let mut at = 0;
+    while at < N {
+        turned[at] = !turned[at];
+        at += 1;
+    }
+    turned
+}
+
+const PROVIDERS: [u8; 26] = turned(b"providers/implementations/");
+const NODE: [u8; 12] = turned(b"nodejs_conf\0");
+const RUSTLS: [u8; 8] = turned(b"/rustls-");
+const BORING: [u8; 9] = turned(b"BoringSSL");
+const AWS_LC: [u8; 7] = turned(b"AWS-LC ");
+const GO_TLS: [u8; 18] = turned(b"crypto/tls.(*Conn)");
+const OURS: [u8; 38] = turned(b"SHA-256 of the file without this block");
 
 /// Looks through the constants of a file.
 pub fn search(source: &impl Source, ranges: &[(u64, u64)]) -> Inside {
+    look(source, ranges, true)
+}
+
+/// Looks for what a copy of OpenSSL says of itself alone: ends as soon as that is found.
+pub fn search_openssl(source: &impl Source, ranges: &[(u64, u64)]) -> Inside {
+    look(source, ranges, false)
+}
+
+fn look(source: &impl Source, ranges: &[(u64, u64)], all: bool) -> Inside {
     let version = Finder::new("SSL ");
     let folder = Finder::new("OPENSSLDIR: \"");
-    let providers = Finder::new("providers/implementations/");
+    let providers = Needle::new(&PROVIDERS);
+    let [node, rustls, boring, aws_lc, go_tls, ours] =
+        [&NODE[..], &RUSTLS, &BORING, &AWS_LC, &GO_TLS, &OURS].map(Needle::new);
     let mut inside = Inside::default();
     each_chunk(source, ranges, |chunk| {
         if inside.version.is_none() {
@@ -36,8 +90,15 @@ pub fn search(source: &impl Source, ranges: &[(u64, u64)]) -> Inside {
             let text = |at: usize| chunk[at..].iter().copied().take(TEXT).take_while(|&b| b != b'"').collect();
             inside.folder = folder.find(chunk).and_then(|at| path(text(at + folder.needle().len())));
         }
-        inside.providers |= providers.find(chunk).is_some();
-        inside.version.is_some() && inside.folder.is_some()
+        inside.providers |= providers.is_in(chunk);
+        if all {
+            inside.node |= node.is_in(chunk);
+            inside.rustls |= rustls.is_in(chunk);
+            inside.boringssl |= boring.is_in(chunk) || aws_lc.is_in(chunk);
+            inside.go_tls |= go_tls.is_in(chunk);
+            inside.adjunct |= ours.is_in(chunk);
+        }
+        !all && inside.version.is_some() && inside.folder.is_some()
     });
     inside
 }

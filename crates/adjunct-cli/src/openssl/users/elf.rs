@@ -80,6 +80,8 @@ pub struct Elf {
     pub has_engines: bool,
     /// The parts of the file that hold constants: offset and length.
     pub constants: Vec<(u64, u64)>,
+    /// Whether Go's linker made it.
+    pub go: bool,
 }
 
 /// The file is no ELF file, or is broken.
@@ -129,6 +131,7 @@ fn parse<H: FileHeader<Endian = Endianness>>(source: &impl Source) -> Option<Elf
         calls: Vec::new(),
         has_engines: false,
         constants: segments.constants(),
+        go: segments.of_go(source),
     };
     if !elf.program && header.e_type(endian) != abi::ET_DYN {
         return None;
@@ -192,6 +195,24 @@ impl<H: FileHeader<Endian = Endianness>> Segments<H> {
         } else {
             loaded().map(extent).collect()
         }
+    }
+}
+
+/// What Go's linker writes near the beginning of the first data segment, on a multiple of 16 (debug/buildinfo).
+const GO: &[u8] = b"\xff Go buildinf:";
+/// How far into that segment Go itself looks for it.
+const GO_WITHIN: u64 = 64 << 10;
+
+impl<H: FileHeader<Endian = Endianness>> Segments<H> {
+    fn of_go(&self, source: &impl Source) -> bool {
+        let endian = self.endian;
+        let loaded = self.list().filter(|s| s.p_type(endian) == abi::PT_LOAD);
+        let mut data = loaded.filter(|s| s.p_flags(endian).0 & abi::PF_W.0 != 0);
+        data.any(|s| {
+            let length: u64 = s.p_filesz(endian).into();
+            let bytes = source.read(s.p_offset(endian).into(), length.min(GO_WITHIN));
+            bytes.is_some_and(|bytes| memchr::memmem::find(&bytes, GO).is_some_and(|at| at % 16 == 0))
+        })
     }
 }
 

@@ -1,5 +1,6 @@
 //! Whether a program gets the provider, the engine, or neither, and why.
 
+use super::cause::Cause;
 use super::functions::{Call, Kind};
 use super::libcrypto::Libcrypto;
 use super::{Given, Reach};
@@ -97,6 +98,8 @@ pub struct User {
     pub rights: Rights,
     /// Whether it is machine code of the module's kind.
     pub same_machine: bool,
+    /// The library that brings GnuTLS, where it or one of its own libraries asks for it.
+    pub gnutls: Option<String>,
 }
 
 /// Low-level functions that a program or a library of its calls.
@@ -126,20 +129,26 @@ pub struct Judged {
     pub provider: Verdict,
     /// The engine.
     pub engine: Verdict,
+    /// Why it gets neither, or why that cannot be told.
+    pub cause: Option<Cause>,
 }
 
 /// Why a program does not come to load adjunct.
 enum Barrier {
-    No(String),
-    Unknown(String),
+    No(Cause, String),
+    Unknown(Cause, String),
 }
 
 /// Judges a program that reads `config`, which gives `given`.
 pub fn judge(user: &User, given: Given, config: Option<&Path>, reach: &Reach) -> Judged {
     let no = |why: &str| Verdict { gets: false, why: why.to_owned() };
     match barrier(user, given, config, reach) {
-        Some(Barrier::No(why)) => Judged { gets: Gets::Neither, provider: no(&why), engine: no(&why) },
-        Some(Barrier::Unknown(why)) => Judged { gets: Gets::Unknown, provider: no(&why), engine: no(&why) },
+        Some(Barrier::No(cause, why)) => {
+            Judged { gets: Gets::Neither, provider: no(&why), engine: no(&why), cause: Some(cause) }
+        }
+        Some(Barrier::Unknown(cause, why)) => {
+            Judged { gets: Gets::Unknown, provider: no(&why), engine: no(&why), cause: Some(cause) }
+        }
         None => {
             let (provider, engine) = (provider(user), engine(user, given));
             let gets = match (provider.gets, engine.gets) {
@@ -148,45 +157,88 @@ pub fn judge(user: &User, given: Given, config: Option<&Path>, reach: &Reach) ->
                 (false, true) => Gets::Engine,
                 (false, false) => Gets::Neither,
             };
-            Judged { gets, provider, engine }
+            let cause = (gets == Gets::Neither).then_some(Cause::LowLevel);
+            Judged { gets, provider, engine, cause }
         }
     }
 }
 
 /// What keeps a program from loading adjunct at all.
 fn barrier(user: &User, given: Given, config: Option<&Path>, reach: &Reach) -> Option<Barrier> {
-    let no = |why: String| Some(Barrier::No(why));
+    let no = |cause, why: String| Some(Barrier::No(cause, why));
     let libcrypto = &user.libcrypto;
+    let other = config.is_some_and(|config| !same_file(config, &reach.config));
     let config = config.unwrap_or(Path::new("its own openssl.cnf")).display();
     let Some(version) = &libcrypto.version else {
         let inside = if libcrypto.path.is_some() { "its libcrypto does" } else { "the OpenSSL linked into it does" };
-        return Some(Barrier::Unknown(format!("{inside} not say its version")));
+        return Some(Barrier::Unknown(Cause::Static, format!("{inside} not say its version")));
     };
     match libcrypto.major() {
-        Some(0..3) | None => return no(format!("{version} has no providers")),
+        Some(0..3) | None => return no(Cause::OldOpenssl, format!("{version} has no providers")),
         Some(_) => {}
     }
     if libcrypto.path.is_none() {
-        let why = format!("{version} is linked into it statically and reads {config}, if anything");
-        return Some(if given.provider { Barrier::Unknown(why) } else { Barrier::No(why) });
+        return inside(user, version, given, &config.to_string());
     }
     if !user.same_machine {
-        return no("it is machine code of another kind than the module".to_owned());
+        return no(Cause::OtherMachine, "it is machine code of another kind than the module".to_owned());
     }
     if reach.by_environment && user.rights != Rights::Own {
-        return no(format!("{}: it ignores OPENSSL_CONF", user.rights.words()));
+        return no(Cause::Setuid, format!("{}: it ignores OPENSSL_CONF", user.rights.words()));
     }
     if has(user, Kind::OwnSection) {
-        return Some(Barrier::Unknown("it chooses itself which section of openssl.cnf it reads".to_owned()));
+        let why = "it chooses itself which section of openssl.cnf it reads".to_owned();
+        return Some(Barrier::Unknown(Cause::OwnSection, why));
+    }
+    let by_itself = user.calls.iter().any(|(call, by)| by.is_none() && call.kind == Kind::Evp);
+    if let (Some(library), false, false) = (&user.gnutls, by_itself, has(user, Kind::Tls)) {
+        let callers: std::collections::BTreeSet<&str> = user.calls.values().flatten().map(String::as_str).collect();
+        let only = callers.into_iter().collect::<Vec<_>>().join(", ");
+        return no(
+            Cause::GnuTls,
+            format!("GnuTLS encrypts its connections ({library}); OpenSSL is there for {only} alone"),
+        );
     }
     if !given.provider {
-        return no(format!("adjunct is not enabled in {config}"));
+        let cause = if other { Cause::OtherConfig } else { Cause::NotEnabled };
+        return no(cause, format!("adjunct is not enabled in {config}"));
     }
     None
 }
 
+/// A copy of OpenSSL that is part of the program. Node's is known: its provider and what it reads.
+fn inside(user: &User, version: &str, given: Given, config: &str) -> Option<Barrier> {
+    let libcrypto = &user.libcrypto;
+    if libcrypto.node {
+        return match (given.node, given.provider) {
+            (true, _) => None,
+            (false, true) => {
+                let why =
+                    format!("Node reads the section nodejs_conf of {config} only, and that does not name adjunct");
+                Some(Barrier::No(Cause::NodeSection, why))
+            }
+            (false, false) => Some(Barrier::No(Cause::NotEnabled, format!("adjunct is not enabled in {config}"))),
+        };
+    }
+    if user.plugin {
+        let why = format!("{version} is linked into it statically, and cannot load modules or reads {config} alone");
+        return Some(Barrier::No(Cause::Wheel, why));
+    }
+    let why = format!("{version} is linked into it statically and reads {config}, if anything");
+    Some(if given.provider { Barrier::Unknown(Cause::Static, why) } else { Barrier::No(Cause::Static, why) })
+}
+
+/// Whether two paths lead to one file.
+pub fn same_file(a: &Path, b: &Path) -> bool {
+    a == b || matches!((std::fs::canonicalize(a), std::fs::canonicalize(b)), (Ok(a), Ok(b)) if a == b)
+}
+
 fn provider(user: &User) -> Verdict {
     let (evp, tls) = (has(user, Kind::Evp), has(user, Kind::Tls));
+    if user.libcrypto.path.is_none() {
+        // What calls the copy inside it does not show among its symbols.
+        return Verdict { gets: true, why: "the OpenSSL inside it".to_owned() };
+    }
     let why = match (evp, tls) {
         (true, true) => "TLS, and EVP functions",
         (false, true) => "TLS",

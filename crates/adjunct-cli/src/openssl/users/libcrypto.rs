@@ -21,12 +21,14 @@ pub struct Libcrypto {
     pub config: Option<PathBuf>,
     /// Whether it has OpenSSL's engine interface.
     pub has_engines: bool,
+    /// Whether it is Node's own copy.
+    pub node: bool,
 }
 
 impl Libcrypto {
     /// The library at `path`.
     pub fn of_library(path: &Path, elf: &Elf) -> Libcrypto {
-        let inside = files::open(path).map(|file| constants::search(&file, &elf.constants)).unwrap_or_default();
+        let inside = files::open(path).map(|file| constants::search_openssl(&file, &elf.constants)).unwrap_or_default();
         Libcrypto { has_engines: elf.has_engines, path: Some(path.to_owned()), ..Libcrypto::inside(&inside) }
     }
 
@@ -37,6 +39,7 @@ impl Libcrypto {
             version: inside.version.clone(),
             config: inside.folder.as_ref().map(|folder| folder.join("openssl.cnf")),
             has_engines: false,
+            node: inside.node,
         }
     }
 
@@ -76,7 +79,7 @@ impl Given {
         let value = |bytes: Option<&Vec<u8>>| bytes.map(|b| String::from_utf8_lossy(b).into_owned());
         let module = value(state.adjunct.as_ref().and_then(|a| a.module.as_ref()));
         let there = module.is_some_and(|module| Path::new(&module).is_file());
-        Given::provider(state.works() && there, None)
+        Given { node: state.node && there, ..Given::provider(state.works() && there, None) }
     }
 }
 
@@ -101,7 +104,8 @@ mod tests {
     #[test]
     fn versions_have_numbers() {
         let major = |version: &str| {
-            Libcrypto { path: None, version: Some(version.into()), config: None, has_engines: false }.major()
+            Libcrypto { path: None, version: Some(version.into()), config: None, has_engines: false, node: false }
+                .major()
         };
         assert_eq!(major("OpenSSL 3.0.19"), Some(3));
         assert_eq!(major("OpenSSL 1.1.1w"), Some(1));

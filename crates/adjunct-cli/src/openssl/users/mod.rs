@@ -5,23 +5,29 @@
 //! * `find`: the files that may be programs. `elf`: what one file asks for and calls. `functions`: what a call means.
 //! * `loader`: which files a program is made of, with `ld_cache`.
 //! * `constants`: versions in the text of a file. `libcrypto`: the copies of OpenSSL and the configurations they read.
-//! * `judge`: the verdict. `process`: what runs. `table`: the report for people.
+//! * `inspect`: one file looked at. `survey`: all of them.
+//! * `judge`: the verdict. `cause`: its reason in a word. `process`: what runs, with `maps`. `table`: the report for people.
 
-mod constants;
+mod cause;
+pub(crate) mod constants;
 mod elf;
-mod find;
+pub(crate) mod find;
 mod functions;
-mod judge;
+mod inspect;
+pub(crate) mod judge;
 mod ld_cache;
 mod libcrypto;
-mod loader;
-mod process;
+pub(crate) mod loader;
+pub(crate) mod maps;
+pub(crate) mod process;
 mod survey;
 mod table;
 
 #[cfg(test)]
 mod tests;
 
+pub use cause::Cause;
+pub use inspect::{Inspector, Made};
 pub use judge::{Calls, Gets, Rights, Verdict};
 pub use survey::{Program, Running, Survey, locate, survey};
 pub use table::{Detail, text};
@@ -36,18 +42,20 @@ pub struct Given {
     pub provider: bool,
     /// What the engine serves that comes with it: flags of [`adjunct::config::engine_methods`].
     pub engine: u32,
+    /// Node gets the provider: the section that Node reads names it, too.
+    pub node: bool,
 }
 
 impl Given {
     /// What a provider in force gives, and the engine that its section's `engine` line asks for.
     pub fn provider(in_force: bool, engine: Option<&str>) -> Given {
         let engine = engine.filter(|_| in_force).map_or(0, |words| adjunct::config::engine(words).0);
-        Given { provider: in_force, engine }
+        Given { provider: in_force, engine, node: false }
     }
 
     /// What `enable` gives where nothing else is asked for.
     fn usual() -> Given {
-        Given::provider(true, Some("auto"))
+        Given { node: true, ..Given::provider(true, Some("auto")) }
     }
 }
 
@@ -94,6 +102,6 @@ pub fn parse_anything(bytes: &[u8]) {
         let _ = constants::search(&bytes, &elf.constants);
     }
     let _ = ld_cache::parse(bytes);
-    let _ = process::mapped(bytes, &[]);
+    let _ = maps::mapped(bytes, &[]);
     let _ = process::start_ticks(bytes);
 }

@@ -1,19 +1,25 @@
-//! Which of OpenSSL and of adjunct running processes have loaded, from /proc.
+//! Running processes, from /proc: which of OpenSSL and of adjunct they have loaded, and what may keep them from loading it.
 
+use super::maps::{self, Mapped, Other};
 use crate::Failure;
 use crate::files;
 use crate::interrupt::interrupted;
 use serde::Serialize;
+use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-/// A process that has a libcrypto or adjunct in its memory.
+pub use super::maps::is_libcrypto;
+
+/// A process.
 #[derive(Debug, Clone, Serialize)]
 pub struct Process {
     /// Its number.
     pub pid: u32,
+    /// Its name for the kernel, 15 bytes at most.
+    pub name: String,
     /// The program it runs, where that can be told.
     #[serde(rename = "program")]
     pub exe: Option<PathBuf>,
@@ -21,26 +27,89 @@ pub struct Process {
     pub uid: u32,
     /// The libcrypto in its memory.
     pub libcrypto: Option<PathBuf>,
-    /// Whether that file has been replaced since (an upgrade).
+    /// Whether that file, or libssl, has been replaced since (an upgrade).
     pub replaced: bool,
     /// Whether a module of adjunct's is in its memory.
     pub loaded: bool,
-    /// Whether it sees another file system than this one (a container).
+    /// Whether that file has been replaced since.
+    pub module_replaced: bool,
+    /// What else encrypts in it.
+    pub other: BTreeSet<Other>,
+    /// Whether it sees another file system than this one (a container, a chroot).
     pub elsewhere: bool,
+    /// Its root, where that is another folder than this one's.
+    pub root: Option<Root>,
+    /// The systemd unit it belongs to, where that is a service.
+    pub unit: Option<Unit>,
+    /// What confines it: an AppArmor profile in force, or an SELinux domain.
+    pub confined: Option<Confined>,
+    /// Whether it was started with the rights of its file, and ignores variables of OpenSSL's and adjunct's.
+    pub secure: bool,
     /// The configuration it was started with (`OPENSSL_CONF`), where that can still be seen.
     pub openssl_conf: Option<PathBuf>,
+    /// Whether Node was told to read what other programs read (`--openssl-shared-config`).
+    #[serde(skip)]
+    pub node_shares: bool,
     /// When it was started.
     #[serde(skip)]
     pub started: Option<SystemTime>,
 }
 
+/// What a process takes for `/`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Root {
+    /// A folder of this machine's.
+    Chroot,
+    /// A container's file system.
+    Container,
+}
+
+/// A service of systemd's.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Unit {
+    /// Its name: `ssh.service`.
+    pub name: String,
+    /// The user whose own service it is; none for the system's.
+    pub of_user: Option<u32>,
+}
+
+impl Unit {
+    /// The command that restarts it.
+    pub fn restart(&self) -> String {
+        let name = self.name.strip_suffix(".service").unwrap_or(&self.name);
+        match self.of_user {
+            None => format!("systemctl restart {name}"),
+            Some(_) => format!("systemctl --user restart {name}"),
+        }
+    }
+}
+
+/// What confines a process.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Confined {
+    /// An AppArmor profile in force.
+    AppArmor(String),
+    /// An SELinux domain.
+    SeLinux(String),
+}
+
 /// The processes of the machine.
 #[derive(Debug, Default)]
 pub struct Processes {
-    /// Those with OpenSSL or adjunct.
+    /// Those that were looked at.
     pub list: Vec<Process>,
     /// How many may not be looked at: others' processes.
     pub hidden: usize,
+}
+
+impl Processes {
+    /// Those with OpenSSL or adjunct alone.
+    pub fn with_openssl(mut self) -> Processes {
+        self.list.retain(|process| process.libcrypto.is_some() || process.loaded);
+        self
+    }
 }
 
 /// Looks at all processes but this one. `modules` are the module files of adjunct's that are configured.
@@ -58,97 +127,153 @@ pub fn all(proc: &Path, modules: &[PathBuf]) -> Result<Processes, Failure> {
         if pid == std::process::id() {
             continue;
         }
-        match look(&entry.path(), pid, modules, boot) {
-            Look::Uses(process) => processes.list.push(process),
+        match look(proc, pid, modules, boot) {
+            Look::Runs(process) => processes.list.push(*process),
             Look::Hidden => processes.hidden += 1,
-            Look::Without => {}
+            Look::Gone | Look::Zombie | Look::Kernel => {}
         }
     }
     processes.list.sort_by_key(|p| p.pid);
     Ok(processes)
 }
 
-enum Look {
-    Uses(Process),
-    Without,
+/// Looks at one process.
+pub fn one(proc: &Path, pid: u32, modules: &[PathBuf]) -> Look {
+    look(proc, pid, modules, booted(proc))
+}
+
+/// What there is under a number.
+#[derive(Debug)]
+pub enum Look {
+    /// A process.
+    Runs(Box<Process>),
+    /// None, or none any more.
+    Gone,
+    /// One that has ended and whose parent has not asked for its end yet.
+    Zombie,
+    /// A thread of the kernel's.
+    Kernel,
+    /// One that may not be looked at.
     Hidden,
 }
 
-fn look(folder: &Path, pid: u32, modules: &[PathBuf], boot: Option<SystemTime>) -> Look {
+/// The flag of a kernel thread (`PF_KTHREAD`) among those of `/proc/PID/stat`.
+const KERNEL_THREAD: u64 = 0x0020_0000;
+
+fn look(proc: &Path, pid: u32, modules: &[PathBuf], boot: Option<SystemTime>) -> Look {
+    let folder = &proc.join(pid.to_string());
+    let Ok(stat) = files::of_process(&folder.join("stat")) else { return Look::Gone };
+    match field(&stat, 3) {
+        Some("Z" | "X") => return Look::Zombie,
+        _ if number(&stat, 9).is_some_and(|flags| flags & KERNEL_THREAD != 0) => return Look::Kernel,
+        _ => {}
+    }
     let maps = match files::of_process(&folder.join("maps")) {
         Ok(maps) => maps,
         // It ended meanwhile.
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Look::Without,
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Look::Gone,
+        Err(e) if e.raw_os_error() == Some(rustix::io::Errno::SRCH.raw_os_error()) => return Look::Gone,
         Err(_) => return Look::Hidden,
     };
-    let mapped = mapped(&maps, modules);
-    let exe = fs::read_link(folder.join("exe")).ok();
-    if mapped.libcrypto.is_none() && !mapped.module {
-        return Look::Without;
+    let mapped = maps::mapped(&maps, modules);
+    if !mapped.any {
+        return Look::Gone;
     }
-    let same = |path: &Path| {
-        let id = |m: fs::Metadata| (m.dev(), m.ino());
-        let theirs = fs::metadata(folder.join("exe")).map(id).ok();
-        theirs.is_some() && fs::metadata(path).map(id).ok() == theirs
-    };
+    Look::Runs(Box::new(process(proc, folder, pid, mapped, &stat, boot)))
+}
+
+fn process(proc: &Path, folder: &Path, pid: u32, mapped: Mapped, stat: &[u8], boot: Option<SystemTime>) -> Process {
+    let exe = fs::read_link(folder.join("exe")).ok();
+    let id = |m: fs::Metadata| (m.dev(), m.ino());
+    // In a container, the same path is another file.
+    let theirs = fs::metadata(folder.join("exe")).map(id).ok();
+    let same = |path: &Path| theirs.is_none() || fs::metadata(path).map(id).ok() == theirs;
     let deleted = exe.as_deref().is_some_and(|e| e.to_string_lossy().ends_with(" (deleted)"));
-    Look::Uses(Process {
+    let environment = files::of_process(&folder.join("environ")).unwrap_or_default();
+    let command = files::of_process(&folder.join("cmdline")).unwrap_or_default();
+    let text = |name: &str| files::of_process(&folder.join(name)).map(|t| String::from_utf8_lossy(&t).into_owned());
+    let cgroup = text("cgroup").unwrap_or_default();
+    Process {
         pid,
+        name: text("comm").map(|name| name.trim_end().to_owned()).unwrap_or_default(),
         elsewhere: !deleted && exe.as_deref().is_some_and(|exe| !same(exe)),
         exe: exe.filter(|_| !deleted),
         uid: fs::metadata(folder).map_or(u32::MAX, |m| m.uid()),
         libcrypto: mapped.libcrypto,
         replaced: mapped.replaced,
-        loaded: mapped.module,
-        openssl_conf: files::of_process(&folder.join("environ")).ok().and_then(|text| openssl_conf(&text)),
-        started: started(folder, boot),
-    })
-}
-
-/// What `/proc/PID/maps` shows.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub struct Mapped {
-    libcrypto: Option<PathBuf>,
-    replaced: bool,
-    module: bool,
-}
-
-/// Reads `/proc/PID/maps`: `address perms offset device inode   path`.
-pub fn mapped(maps: &[u8], modules: &[PathBuf]) -> Mapped {
-    let mut mapped = Mapped::default();
-    let text = String::from_utf8_lossy(maps);
-    for line in text.lines() {
-        let Some(start) = line.find('/') else { continue };
-        let shown = line[start..].trim_end();
-        let (path, deleted) = shown.strip_suffix(" (deleted)").map_or((shown, false), |path| (path, true));
-        let path = Path::new(path);
-        if is_libcrypto(path) {
-            mapped.libcrypto.get_or_insert_with(|| path.to_owned());
-            mapped.replaced |= deleted;
-        }
-        mapped.module |= is_ours(path) || modules.iter().any(|module| module == path);
+        loaded: mapped.module.is_some(),
+        module_replaced: mapped.module_replaced,
+        other: mapped.other,
+        root: root(proc, folder, &cgroup),
+        unit: unit(&cgroup),
+        confined: text("attr/current").ok().as_deref().and_then(confined),
+        secure: files::of_process(&folder.join("auxv")).is_ok_and(|auxv| secure(&auxv)),
+        openssl_conf: variable(&environment, b"OPENSSL_CONF=").map(path),
+        node_shares: node_shares(&command, &environment),
+        started: started(stat, boot),
     }
-    mapped
 }
 
-/// `OPENSSL_CONF` in `/proc/PID/environ`.
-fn openssl_conf(environment: &[u8]) -> Option<PathBuf> {
-    let value = environment.split(|&b| b == 0).find_map(|entry| entry.strip_prefix(b"OPENSSL_CONF="))?;
-    (!value.is_empty()).then(|| PathBuf::from(String::from_utf8_lossy(value).into_owned()))
+/// Whether a process has another root than this one.
+fn root(proc: &Path, folder: &Path, cgroup: &str) -> Option<Root> {
+    let id = |path: &Path| fs::metadata(path).map(|m| (m.dev(), m.ino())).ok();
+    if id(&folder.join("root"))? == id(Path::new("/"))? {
+        return None;
+    }
+    let space = |folder: &Path| fs::read_link(folder.join("ns/mnt")).ok();
+    let names = ["docker", "libpod", "kubepods", "lxc", "containerd", "machine.slice", "nspawn", "garden"];
+    let apart = space(folder).is_some() && space(folder) != space(&proc.join("self"));
+    Some(if apart || names.iter().any(|name| cgroup.contains(name)) { Root::Container } else { Root::Chroot })
 }
 
-/// Whether a file is a libcrypto by its name: `libcrypto.so.3`, or `libcrypto-1a2b3c4d.so.3` as in Python's wheels.
-pub fn is_libcrypto(path: &Path) -> bool {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    name.strip_prefix("libcrypto").is_some_and(|rest| {
-        rest.starts_with(".so") || (rest.starts_with('-') && (rest.contains(".so.") || rest.ends_with(".so")))
-    })
+/// The service in `/proc/PID/cgroup`: the last part of a path that is one. What runs under `user@1000.service` is that user's.
+fn unit(cgroup: &str) -> Option<Unit> {
+    let path = cgroup.lines().find_map(|line| {
+        let mut fields = line.splitn(3, ':');
+        let (_, controllers, path) = (fields.next()?, fields.next()?, fields.next()?);
+        (controllers.is_empty() || controllers == "name=systemd").then_some(path)
+    })?;
+    let name = path.rsplit('/').find(|part| part.ends_with(".service"))?;
+    let of_user = path.split('/').find_map(|part| part.strip_prefix("user@")?.strip_suffix(".service")?.parse().ok());
+    if name.starts_with("user@") {
+        return None;
+    }
+    Some(Unit { name: name.to_owned(), of_user })
 }
 
-/// Whether a file is a module of adjunct's by its name, installed or built.
-fn is_ours(path: &Path) -> bool {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    matches!(&*name, "adjunct.so" | "libadjunct_openssl.so" | "libadjunct_engine.so" | "adjunct-engine.so")
+/// `/proc/PID/attr/current`: `PROFILE (enforce)` of AppArmor's, `USER:ROLE:TYPE:LEVEL` of SELinux's.
+fn confined(text: &str) -> Option<Confined> {
+    let text = text.trim_matches(['\0', '\n', ' ']);
+    if let Some(profile) = text.strip_suffix(" (enforce)") {
+        return Some(Confined::AppArmor(profile.to_owned()));
+    }
+    let domain = text.split(':').nth(2)?;
+    let free = domain.contains("unconfined") || matches!(domain, "kernel_t" | "init_t" | "initrc_t");
+    (!free).then(|| Confined::SeLinux(domain.to_owned()))
+}
+
+/// `AT_SECURE` in `/proc/PID/auxv`, which has pairs of words.
+fn secure(auxv: &[u8]) -> bool {
+    const AT_SECURE: usize = 23;
+    let word = |bytes: &[u8]| bytes.try_into().map(usize::from_ne_bytes).unwrap_or_default();
+    let mut pairs = auxv.chunks_exact(2 * size_of::<usize>()).map(|pair| pair.split_at(size_of::<usize>()));
+    pairs.any(|(tag, value)| word(tag) == AT_SECURE && word(value) != 0)
+}
+
+/// Whether Node's options, on its command line or in `NODE_OPTIONS`, have it read what other programs read.
+fn node_shares(command: &[u8], environment: &[u8]) -> bool {
+    const OPTION: &[u8] = b"--openssl-shared-config";
+    let options = variable(environment, b"NODE_OPTIONS=").unwrap_or_default();
+    command.split(|&b| b == 0).any(|word| word == OPTION) || options.split(u8::is_ascii_whitespace).any(|w| w == OPTION)
+}
+
+/// The value of a variable in `/proc/PID/environ`, where it has one; `name` ends in `=`.
+fn variable<'a>(environment: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
+    environment.split(|&b| b == 0).find_map(|entry| entry.strip_prefix(name)).filter(|value| !value.is_empty())
+}
+
+fn path(bytes: &[u8]) -> PathBuf {
+    PathBuf::from(String::from_utf8_lossy(bytes).into_owned())
 }
 
 /// When the machine was started.
@@ -159,17 +284,30 @@ fn booted(proc: &Path) -> Option<SystemTime> {
     SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(seconds))
 }
 
-fn started(folder: &Path, boot: Option<SystemTime>) -> Option<SystemTime> {
-    let stat = files::of_process(&folder.join("stat")).ok()?;
-    let ticks = start_ticks(&stat)?;
+fn started(stat: &[u8], boot: Option<SystemTime>) -> Option<SystemTime> {
+    let ticks = start_ticks(stat)?;
     let since = Duration::from_millis(ticks.checked_mul(1000)? / rustix::param::clock_ticks_per_second().max(1));
     boot?.checked_add(since)
 }
 
-/// The 22nd field of `/proc/PID/stat`; the second is a name in brackets that may hold anything.
+/// The 22nd field of `/proc/PID/stat`.
 pub fn start_ticks(stat: &[u8]) -> Option<u64> {
+    number(stat, 22)
+}
+
+/// The parent of a process, and whether it has ended, from `/proc/PID/stat`.
+pub fn parent(stat: &[u8]) -> Option<(u32, bool)> {
+    Some((number(stat, 4)?.try_into().ok()?, matches!(field(stat, 3), Some("Z" | "X"))))
+}
+
+fn number(stat: &[u8], at: usize) -> Option<u64> {
+    field(stat, at)?.parse().ok()
+}
+
+/// A field of `/proc/PID/stat`, counted from 1, from the third on; the second is a name in brackets that may hold anything.
+fn field(stat: &[u8], at: usize) -> Option<&str> {
     let after = stat.iter().rposition(|&b| b == b')')?;
-    std::str::from_utf8(stat.get(after + 1..)?).ok()?.split_whitespace().nth(19)?.parse().ok()
+    std::str::from_utf8(stat.get(after + 1..)?).ok()?.split_whitespace().nth(at.checked_sub(3)?)
 }
 
 #[cfg(test)]
@@ -177,33 +315,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn maps_are_read() {
-        let maps =
-            b"55d0-55d1 r--p 00000000 fe:00 12   /usr/sbin/sshd\n7f00-7f01 r-xp 0 fe:00 3 /usr/lib/libcrypto.so.3\n\
-                     7f02-7f03 r--p 0 fe:00 4   /opt/a b/adjunct.so\n7ffc-7ffd rw-p 0 00:00 0 [stack]\n";
-        let all = mapped(maps, &[]);
-        assert_eq!(all.libcrypto.as_deref(), Some(Path::new("/usr/lib/libcrypto.so.3")));
-        assert!(all.module && !all.replaced);
-        let gone = mapped(b"7f-80 r-xp 0 fe:00 3 /usr/lib/libcrypto.so.3 (deleted)\n", &[]);
-        assert!(gone.replaced && !gone.module);
-        assert!(mapped(b"7f-80 r-xp 0 fe:00 3 /x/module\n", &["/x/module".into()]).module);
-        assert_eq!(mapped(b"\xff/\n/", &[]), Mapped::default());
-    }
-
-    #[test]
-    fn names_of_libcrypto() {
-        for name in ["libcrypto.so.3", "libcrypto.so.1.1", "libcrypto-c11a6f30.so.1.1", "/x/libcrypto.so"] {
-            assert!(is_libcrypto(Path::new(name)), "{name}");
-        }
-        for name in ["libcryptopp.so.8", "libcrypto.a", "libcryptsetup.so.12", "libcrypto-notes"] {
-            assert!(!is_libcrypto(Path::new(name)), "{name}");
-        }
-    }
-
-    #[test]
     fn environments() {
-        assert_eq!(openssl_conf(b"A=1\0OPENSSL_CONF=/a b\0").unwrap(), Path::new("/a b"));
-        assert_eq!(openssl_conf(b"XOPENSSL_CONF=/a\0OPENSSL_CONF=\0"), None);
+        assert_eq!(variable(b"A=1\0OPENSSL_CONF=/a b\0", b"OPENSSL_CONF=").unwrap(), b"/a b");
+        assert_eq!(variable(b"XOPENSSL_CONF=/a\0OPENSSL_CONF=\0", b"OPENSSL_CONF="), None);
+        assert!(node_shares(b"node\0--openssl-shared-config\0x.js\0", b""));
+        assert!(node_shares(b"node\0x.js\0", b"NODE_OPTIONS=--a --openssl-shared-config\0"));
+        assert!(!node_shares(b"node\0x.js\0", b""));
     }
 
     #[test]
@@ -212,7 +329,35 @@ mod tests {
         assert_eq!(start_ticks(stat), Some(4242));
         assert_eq!(start_ticks(b""), None);
         assert_eq!(start_ticks(b")"), None);
-        let own = started(Path::new("/proc/self"), booted(Path::new("/proc"))).unwrap();
+        let own = started(&fs::read("/proc/self/stat").unwrap(), booted(Path::new("/proc"))).unwrap();
         assert!(own <= SystemTime::now() + Duration::from_secs(2));
+    }
+
+    #[test]
+    fn units_of_cgroups() {
+        let system = |name: &str| Some(Unit { name: name.to_owned(), of_user: None });
+        assert_eq!(unit("0::/system.slice/ssh.service\n"), system("ssh.service"));
+        assert_eq!(unit("4:cpu:/x\n1:name=systemd:/system.slice/nginx.service/worker\n"), system("nginx.service"));
+        assert_eq!(unit("0::/user.slice/user-0.slice/session-3.scope\n"), None);
+        assert_eq!(unit("0::/user.slice/user-7.slice/user@7.service/init.scope\n"), None);
+        let own = unit("0::/user.slice/user-7.slice/user@7.service/app.slice/x.service\n").unwrap();
+        assert_eq!((own.of_user, own.restart().as_str()), (Some(7), "systemctl --user restart x"));
+        assert_eq!(unit("0::/\n"), None);
+    }
+
+    #[test]
+    fn confinement() {
+        assert_eq!(confined("/usr/sbin/named (enforce)\n"), Some(Confined::AppArmor("/usr/sbin/named".into())));
+        for free in ["unconfined\n", "x (complain)\n", "", "unconfined_u:unconfined_r:unconfined_t:s0", "kernel"] {
+            assert_eq!(confined(free), None, "{free}");
+        }
+        assert_eq!(confined("system_u:system_r:httpd_t:s0\0"), Some(Confined::SeLinux("httpd_t".into())));
+    }
+
+    #[test]
+    fn rights_of_the_file() {
+        let pair = |tag: usize, value: usize| [tag.to_ne_bytes(), value.to_ne_bytes()].concat();
+        assert!(secure(&[pair(6, 4096), pair(23, 1), pair(0, 0)].concat()));
+        assert!(!secure(&[pair(23, 0), pair(0, 0)].concat()));
     }
 }

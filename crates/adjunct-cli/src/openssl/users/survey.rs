@@ -1,25 +1,18 @@
 //! Looks at every program once and says what it gets.
 
-use super::constants;
-use super::elf::{Elf, Machine};
-use super::find::{self, Candidate, Found};
-use super::functions::Call;
-use super::judge::{self, Calls, Gets, Judged, Rights, User, Verdict};
-use super::libcrypto::{Configurations, Libcrypto, Libraries};
-use super::loader::{Closure, Loader, NotSeen};
-use super::process::{self, Process, Processes, is_libcrypto};
-use super::{Given, Ground, Reach};
+use super::cause::Cause;
+use super::find::{self, Found};
+use super::inspect::Inspector;
+use super::judge::{Calls, Gets, Rights, Verdict};
+use super::loader::{Loader, NotSeen};
+use super::process::{self, Process, Processes};
+use super::{Ground, Reach};
 use crate::Failure;
-use crate::files;
 use crate::interrupt::interrupted;
 use crate::ssh::measure::Progress;
 use serde::Serialize;
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
-use std::rc::Rc;
-
-/// A file below this length has no room for OpenSSL's code.
-const LEAST_STATIC: u64 = 1 << 20;
 
 /// A program, or a plugin that programs load when they need it, that uses OpenSSL.
 #[derive(Debug, Clone, Serialize)]
@@ -42,6 +35,8 @@ pub struct Program {
     pub rights: Rights,
     /// What it gets now.
     pub gets: Gets,
+    /// Why it gets neither, or why that cannot be told, in a word.
+    pub cause: Option<Cause>,
     /// What it would get from a configuration with provider and engine.
     pub could_get: Gets,
     /// Whether and why the provider.
@@ -95,7 +90,7 @@ pub struct Survey {
 /// # Errors
 /// Where the user interrupts; where the one program is no program that can be read.
 pub fn survey(reach: &Reach, ground: &Ground, only: Option<&Path>) -> Result<Survey, Failure> {
-    let mut processes = process::all(&ground.proc, &reach.modules)?;
+    let mut processes = process::all(&ground.proc, &reach.modules)?.with_openssl();
     if let Some(below) = &ground.below {
         processes.list.retain(|process| process.exe.as_deref().is_some_and(|exe| exe.starts_with(below)));
     }
@@ -105,14 +100,10 @@ pub fn survey(reach: &Reach, ground: &Ground, only: Option<&Path>) -> Result<Sur
         (Some(path), _) => one(path)?,
     };
     let mut work = Work {
+        inspector: Inspector::new(reach),
         reach,
-        loader: Loader::new(),
-        libraries: Libraries::default(),
-        configurations: Configurations::new(reach),
-        module: None,
         survey: Survey { files: found.files.len(), unread_folders: found.unread.clone(), ..Survey::default() },
     };
-    work.module = reach.modules.first().and_then(|path| work.loader.file(path).ok()).map(|elf| elf.machine);
     work.programs(&found)?;
     work.running(processes, only.is_some());
     Ok(work.survey)
@@ -145,11 +136,8 @@ fn one(path: &Path) -> Result<Found, Failure> {
 }
 
 struct Work<'a> {
+    inspector: Inspector<'a>,
     reach: &'a Reach,
-    loader: Loader,
-    libraries: Libraries,
-    configurations: Configurations<'a>,
-    module: Option<Machine>,
     survey: Survey,
 }
 
@@ -160,7 +148,7 @@ impl Work<'_> {
         for (done, file) in found.files.iter().enumerate() {
             interrupted()?;
             progress.set(done as f64 / found.files.len() as f64, "reading programs");
-            let closure = match self.loader.closure(&file.path) {
+            let closure = match self.inspector.loader.closure(&file.path) {
                 Ok(closure) => closure,
                 Err(NotSeen::NotElf) => continue,
                 Err(NotSeen::Broken) => {
@@ -176,81 +164,21 @@ impl Work<'_> {
                 libraries.push((file, closure));
             } else {
                 part_of_programs.extend(closure.files.iter().skip(1).map(|f| f.path.clone()));
-                self.program(file, &closure, false);
+                self.survey.list.extend(self.inspector.judge(file, &closure, false).0);
             }
         }
         // A library that no program asks for, and that the loader would not find by its name, is loaded by its path.
         for (file, closure) in libraries {
-            let own_module = process::is_libcrypto(&file.path) || self.belongs_to_openssl(&file.path);
-            if !part_of_programs.contains(&file.path) && !self.loader.searches_folder_of(&file.path) && !own_module {
-                self.program(file, &closure, true);
+            let own_module = process::is_libcrypto(&file.path) || self.inspector.belongs_to_openssl(&file.path);
+            if !part_of_programs.contains(&file.path)
+                && !self.inspector.loader.searches_folder_of(&file.path)
+                && !own_module
+            {
+                self.survey.list.extend(self.inspector.judge(file, &closure, true).0);
             }
         }
         self.survey.list.sort_by(|a, b| (a.plugin, &a.path).cmp(&(b.plugin, &b.path)));
         Ok(())
-    }
-
-    /// OpenSSL's own modules serve it and do not use it.
-    fn belongs_to_openssl(&self, path: &Path) -> bool {
-        let folder = path.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy();
-        folder == "ossl-modules" || folder.starts_with("engines-") || self.reach.modules.iter().any(|m| m == path)
-    }
-
-    fn program(&mut self, file: &Candidate, closure: &Closure, plugin: bool) {
-        let Some(elf) = closure.files.first().map(|first| Rc::clone(&first.elf)) else { return };
-        let linked = closure.files.iter().skip(1).position(|f| is_libcrypto(&f.path)).map(|at| at + 1);
-        let (libcrypto, through) = match linked {
-            Some(at) => {
-                let library = &closure.files[at];
-                (self.libraries.get(&library.path, &library.elf), through(closure, at))
-            }
-            None => match statically(file, &elf) {
-                Some(libcrypto) => (Rc::new(libcrypto), None),
-                None => return,
-            },
-        };
-        let user = User {
-            calls: calls(closure),
-            plugin,
-            rights: if plugin { Rights::Own } else { Rights::of(&file.path) },
-            same_machine: self.module.is_none_or(|module| module == elf.machine),
-            libcrypto,
-        };
-        let program = self.judged(file, &user, plugin, through);
-        self.survey.list.push(program);
-    }
-
-    fn judged(&mut self, file: &Candidate, user: &User, plugin: bool, through: Option<String>) -> Program {
-        let own = self.reach.own.iter().find(|own| own.program == file.path);
-        let config = match own {
-            Some(own) => Some(own.config.clone()),
-            None if self.reach.by_environment => Some(self.reach.config.clone()),
-            None => user.libcrypto.config.clone(),
-        };
-        let given = match (own, &config) {
-            (Some(own), _) => own.given,
-            (None, Some(config)) => self.configurations.given(config),
-            (None, None) => Given::default(),
-        };
-        let Judged { gets, provider, engine } = judge::judge(user, given, config.as_deref(), self.reach);
-        Program {
-            path: file.path.clone(),
-            names: file.names.clone(),
-            plugin,
-            libcrypto: user.libcrypto.path.clone(),
-            version: user.libcrypto.version.clone(),
-            through,
-            could_get: judge::judge(user, Given::usual(), config.as_deref(), self.reach).gets,
-            config,
-            rights: user.rights,
-            gets,
-            provider,
-            engine,
-            engine_calls: judge::engine_calls(user, given),
-            bypasses: judge::bypasses(user, given),
-            notes: judge::notes(user, self.reach),
-            processes: Vec::new(),
-        }
     }
 
     fn running(&mut self, processes: Processes, only_one: bool) {
@@ -278,6 +206,7 @@ impl Work<'_> {
         let apart = process.openssl_conf.as_ref().is_some_and(|conf| *conf != self.reach.config);
         match process {
             _ if process.replaced => Some("its libcrypto has been replaced since it was started"),
+            _ if process.module_replaced => Some("adjunct's module has been replaced since it was started"),
             Process { loaded: false, .. } if would_load && before && !apart => {
                 Some("started before adjunct was enabled")
             }
@@ -287,44 +216,4 @@ impl Work<'_> {
             _ => None,
         }
     }
-}
-
-/// The library that brought the one at `at`: the first on the way to it; none where the program asks for it itself, or
-/// asks for libssl, which belongs to it.
-fn through(closure: &Closure, at: usize) -> Option<String> {
-    let name = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let mut step = closure.files[at].asked_by?;
-    let mut first = None;
-    while step != 0 {
-        first = Some(name(&closure.files[step].path)).filter(|name| !name.starts_with("libssl"));
-        step = closure.files[step].asked_by?;
-    }
-    // Asked for directly too, though something before it in the list asked first.
-    let direct = closure.files[0].elf.needed.iter().any(|needed| is_libcrypto(Path::new(needed)));
-    first.filter(|_| !direct)
-}
-
-/// What a program and its libraries call of OpenSSL; its own parts call each other without meaning for the program.
-fn calls(closure: &Closure) -> BTreeMap<Call, Option<String>> {
-    let mut calls = BTreeMap::new();
-    for (at, file) in closure.files.iter().enumerate() {
-        let name = file.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        if is_libcrypto(&file.path) || name.starts_with("libssl.so") || name.starts_with("libssl-") {
-            continue;
-        }
-        let by = (at > 0).then_some(name);
-        for call in &file.elf.calls {
-            calls.entry(call.clone()).or_insert_with(|| by.clone());
-        }
-    }
-    calls
-}
-
-/// A copy of OpenSSL inside a program.
-fn statically(file: &Candidate, elf: &Elf) -> Option<Libcrypto> {
-    if file.length < LEAST_STATIC || file.library {
-        return None;
-    }
-    let inside = constants::search(&files::open(&file.path).ok()?, &elf.constants);
-    (inside.version.is_some() || inside.providers).then(|| Libcrypto::inside(&inside))
 }

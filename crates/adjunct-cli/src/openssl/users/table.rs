@@ -30,13 +30,6 @@ pub fn text(survey: &Survey, detail: Detail, enabled: bool, style: Style) -> Str
     match detail {
         Detail::One => {
             survey.list.iter().for_each(|program| one(&mut text, program, enabled, style));
-            if survey.list.is_empty() {
-                line(
-                    &mut text,
-                    "program",
-                    "it uses no OpenSSL that can be seen: neither among its libraries nor inside it",
-                );
-            }
             return text;
         }
         Detail::Groups => {
@@ -222,5 +215,5 @@ fn unseen(text: &mut String, survey: &Survey) {
     put(survey.broken.len(), "broken ELF file", "broken ELF files");
     let what =
         "programs outside PATH and the system's folders that do not run, and what loads OpenSSL by its own search";
-    line(text, "", what);
+    line(text, "not seen", what);
 }

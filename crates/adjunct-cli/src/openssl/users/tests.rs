@@ -27,8 +27,9 @@ fn user(version: &str, functions: &[&str]) -> User {
         version: Some(version.to_owned()),
         config: Some("/etc/ssl/openssl.cnf".into()),
         has_engines: !version.starts_with("OpenSSL 4"),
+        node: false,
     };
-    User { libcrypto: Rc::new(libcrypto), calls, plugin: false, rights: Rights::Own, same_machine: true }
+    User { libcrypto: Rc::new(libcrypto), calls, plugin: false, rights: Rights::Own, same_machine: true, gnutls: None }
 }
 
 fn judged(user: &User, given: Given, by_environment: bool) -> Judged {

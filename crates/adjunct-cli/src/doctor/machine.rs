@@ -1,0 +1,164 @@
+//! The whole machine: what runs, and well-known programs that are installed.
+
+use super::program::{Judged, Programs};
+use super::running::{self, Proof, Ran};
+use super::verdict::{State, Verdict};
+use crate::Failure;
+use crate::interrupt::interrupted;
+use crate::openssl::status::Standing;
+use crate::openssl::users::process::{Processes, Unit};
+use crate::openssl::users::{Cause, locate};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// Programs about which people ask, where they are installed.
+const KNOWN: [&str; 50] = [
+    "ssh",
+    "sshd",
+    "scp",
+    "sftp",
+    "ssh-agent",
+    "rsync",
+    "curl",
+    "wget",
+    "git",
+    "apt",
+    "openssl",
+    "python3",
+    "perl",
+    "ruby",
+    "php",
+    "node",
+    "java",
+    "go",
+    "nginx",
+    "apache2",
+    "httpd",
+    "haproxy",
+    "postgres",
+    "psql",
+    "mysqld",
+    "mariadbd",
+    "mysql",
+    "redis-server",
+    "mongod",
+    "openvpn",
+    "stunnel4",
+    "postfix",
+    "dovecot",
+    "exim4",
+    "named",
+    "unbound",
+    "squid",
+    "docker",
+    "podman",
+    "kubectl",
+    "caddy",
+    "traefik",
+    "firefox",
+    "chromium",
+    "thunderbird",
+    "gnutls-cli",
+    "certutil",
+    "lftp",
+    "cryptsetup",
+    "tor",
+];
+
+/// Processes, or an installed program, of which the same is to be said.
+#[derive(Debug, Clone, Serialize)]
+pub struct Entry {
+    /// The service, or else the program.
+    pub name: String,
+    /// The program.
+    pub program: Option<PathBuf>,
+    /// The processes; none for a program that does not run.
+    pub processes: Vec<u32>,
+    /// What is to be said.
+    #[serde(flatten)]
+    pub verdict: Verdict,
+    /// What else to know, one line each.
+    pub notes: Vec<String>,
+}
+
+/// A service, or a program without one, that runs code which an upgrade has replaced.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Outdated {
+    /// The service, or else the program.
+    pub name: String,
+    /// The processes.
+    pub processes: Vec<u32>,
+    /// What restarts it; none where it is no service.
+    pub restart: Option<String>,
+    /// What was replaced: `adjunct`, `OpenSSL`.
+    pub replaced: Vec<&'static str>,
+}
+
+/// Everybody, worst first.
+pub fn look(processes: Processes, standing: &Standing, programs: &mut Programs) -> Result<Vec<Entry>, Failure> {
+    let mut proof = Proof::default();
+    let mut entries: BTreeMap<(State, Option<Cause>, String, String), Entry> = BTreeMap::new();
+    for process in processes.list {
+        interrupted()?;
+        let Ran { process, verdict, .. } = running::judge(process, programs, standing, &mut proof);
+        if verdict.cause == Some(Cause::NoCrypto) {
+            continue;
+        }
+        let program = process.exe.clone();
+        let name = name(process.unit.as_ref(), program.as_deref(), &process.name);
+        let key = (verdict.state, verdict.cause, name.clone(), verdict.sentence());
+        let entry = Entry { name, program, processes: Vec::new(), verdict, notes: Vec::new() };
+        entries.entry(key).or_insert(entry).processes.push(process.pid);
+    }
+    let running: Vec<PathBuf> = entries.values().filter_map(|entry| entry.program.clone()).collect();
+    for (name, judged) in known(programs, |path| !running.iter().any(|program| program == path))? {
+        let Judged { path, verdict, notes, .. } = judged;
+        if verdict.cause == Some(Cause::NoCrypto) {
+            continue;
+        }
+        let key = (verdict.state, verdict.cause, name.to_owned(), verdict.sentence());
+        let entry = Entry { name: name.to_owned(), program: Some(path), processes: Vec::new(), verdict, notes };
+        entries.entry(key).or_insert(entry);
+    }
+    Ok(entries.into_values().collect())
+}
+
+/// The well-known programs that are installed and `wanted`, and what is to be said of each.
+pub fn known(programs: &mut Programs, wanted: impl Fn(&Path) -> bool) -> Result<Vec<(&'static str, Judged)>, Failure> {
+    let mut found = Vec::new();
+    for name in KNOWN {
+        interrupted()?;
+        let Some(path) = locate(Path::new(name)).ok() else { continue };
+        if std::fs::canonicalize(&path).is_ok_and(|path| wanted(&path)) {
+            found.push((name, programs.judge(&path)));
+        }
+    }
+    Ok(found)
+}
+
+fn name(unit: Option<&Unit>, program: Option<&Path>, name: &str) -> String {
+    match (unit, program.and_then(Path::file_name)) {
+        (Some(unit), _) => unit.name.clone(),
+        (None, Some(file)) => file.to_string_lossy().into_owned(),
+        (None, None) => name.to_owned(),
+    }
+}
+
+/// The services that run code which an upgrade has replaced: adjunct's module, libcrypto, libssl.
+pub fn outdated(processes: &Processes) -> Vec<Outdated> {
+    let mut all: BTreeMap<String, Outdated> = BTreeMap::new();
+    for process in processes.list.iter().filter(|p| p.replaced || p.module_replaced) {
+        let name = name(process.unit.as_ref(), process.exe.as_deref(), &process.name);
+        let restart = process.unit.as_ref().map(Unit::restart);
+        let empty = Outdated { name: name.clone(), processes: Vec::new(), restart, replaced: Vec::new() };
+        let entry = all.entry(name).or_insert(empty);
+        entry.processes.push(process.pid);
+        for (replaced, what) in [(process.module_replaced, "adjunct"), (process.replaced, "OpenSSL")] {
+            if replaced && !entry.replaced.contains(&what) {
+                entry.replaced.push(what);
+            }
+        }
+    }
+    all.into_values().collect()
+}

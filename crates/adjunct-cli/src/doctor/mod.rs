@@ -1,0 +1,225 @@
+//! `adjunct doctor`: is a program served, and if not, why and what to do, in one sentence; for a program, a process, a service, who
+//! listens at a port, or the whole machine. Nothing is started or changed for it: files are read, and /proc.
+//!
+//! What a program is made of, which configuration it reads and what that gives comes from `openssl::users`, as in
+//! `adjunct openssl status`, which tells the same of a program by [`Programs`].
+//!
+//! * `target`: what a word on the command line means, with `sockets` for `HOST:PORT`.
+//! * `program`: programs that are not running, with `script` and `plugins`. `running`: processes.
+//! * `verdict`: the sentence. `machine`: everybody. `text`: the reports for people.
+
+mod machine;
+mod plugins;
+mod program;
+mod running;
+mod script;
+mod sockets;
+mod target;
+mod text;
+mod verdict;
+
+#[cfg(test)]
+mod tests;
+
+pub(crate) use machine::{Outdated, known, outdated};
+pub(crate) use program::{Judged, Programs};
+pub(crate) use script::compiled;
+pub(crate) use text::{outdated as outdated_text, program as program_text};
+
+use crate::interrupt::catch_interrupts;
+use crate::openssl::status::{Standing, standing};
+use crate::openssl::users::process::{self, Processes};
+use crate::output::{self, Style};
+use crate::{Failure, escape::shown};
+use running::{Proof, Ran};
+use serde::Serialize;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use target::{Kind, Subject};
+use verdict::{State, Verdict};
+
+const EXAMPLES: &str = "\
+Examples:
+  adjunct doctor                       the whole machine, worst first
+  adjunct doctor curl                  a program: is it served when it is started?
+  sudo adjunct doctor nginx            the same, and its processes
+  sudo adjunct doctor ssh.service      the processes of a service
+  sudo adjunct doctor localhost:443    whoever listens there
+  sudo adjunct doctor 4711             one process
+  sudo adjunct doctor --restarts       after an upgrade: what still runs the old code
+  adjunct doctor git --json | jq -r .cause
+
+A name is a program that a shell finds, or else a service. A process is served once the module is
+in its memory, where its first use of OpenSSL puts it. The operations counted are those of all
+programs of that user since their last reset (adjunct stats). Nothing is started or changed.
+
+In JSON, state is served, served-through-plugin, not-served or unknown, and cause one of:
+not-in-force, module-replaced, library-replaced, started-before, environment-config, other-config,
+node-section, apparmor, selinux, chroot, container, setuid, plugin-off, not-enabled, old-openssl,
+other-machine, low-level, wheel, static, gnutls, nss, java, go, rustls, boringssl, other-library,
+own-section, not-used-yet, script, permission, no-crypto.
+
+Exit status: 0 served, 1 not served, or it failed (one line says why), 2 it cannot be said, or the
+command line is wrong. Of the whole machine: 0; 1 where what is enabled is not in force, or where
+old code runs. With --restarts: 0.";
+
+/// Whether a program is served by crypto hardware, and if not why and what to do
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// A program, a process's number, a service, or HOST:PORT; without it the whole machine
+    #[arg(value_name = "PROGRAM|PID|SERVICE|HOST:PORT")]
+    subject: Option<String>,
+    /// Show what still runs code that an upgrade of adjunct or OpenSSL has replaced, and nothing else
+    #[arg(long, conflicts_with = "subject")]
+    restarts: bool,
+    /// Machine-readable report
+    #[arg(short, long)]
+    json: bool,
+    /// Ask about programs that OPENSSL_CONF leads to this configuration
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Where the kernel tells of processes
+    #[arg(long, value_name = "FOLDER", default_value = "/proc", hide = true)]
+    proc: PathBuf,
+}
+
+/// The report about one subject.
+#[derive(Debug, Serialize)]
+struct Report {
+    subject: String,
+    kind: Kind,
+    state: State,
+    cause: Option<crate::openssl::users::Cause>,
+    sentence: String,
+    program: Option<Judged>,
+    processes: Vec<Ran>,
+    hidden_processes: usize,
+}
+
+/// The report about the machine.
+#[derive(Debug, Serialize)]
+struct Machine {
+    enabled: bool,
+    in_force: bool,
+    problems: Vec<String>,
+    entries: Vec<machine::Entry>,
+    restarts: Vec<Outdated>,
+    hidden_processes: usize,
+}
+
+/// Runs the subcommand.
+///
+/// # Errors
+/// [`Failure`] with the one line to show.
+pub fn run(args: &Args) -> Result<ExitCode, Failure> {
+    catch_interrupts();
+    if args.restarts {
+        return restarts(args);
+    }
+    let standing = standing(args.config.as_deref())?;
+    let processes = process::all(&args.proc, &standing.reach.modules)?;
+    match &args.subject {
+        Some(word) => one(word, args, &standing, processes),
+        None => all(args, &standing, processes),
+    }
+}
+
+/// Needs no program `openssl`: a package's script may call it while that is replaced.
+fn restarts(args: &Args) -> Result<ExitCode, Failure> {
+    let processes = process::all(&args.proc, &[])?;
+    let outdated = outdated(&processes);
+    if args.json {
+        output::print_json(&outdated)?;
+    } else {
+        output::print(&(text::outdated(&outdated) + &text::hidden(processes.hidden)))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn all(args: &Args, standing: &Standing, processes: Processes) -> Result<ExitCode, Failure> {
+    let restarts = outdated(&processes);
+    let hidden_processes = processes.hidden;
+    let entries = machine::look(processes, standing, &mut Programs::new(standing))?;
+    let bad = (standing.enabled && !standing.working) || !restarts.is_empty();
+    if args.json {
+        let (enabled, in_force, problems) = (standing.enabled, standing.working, standing.problems.clone());
+        output::print_json(&Machine { enabled, in_force, problems, entries, restarts, hidden_processes })?;
+    } else {
+        let after = if restarts.is_empty() { String::new() } else { format!("\n{}", text::outdated(&restarts)) };
+        let text = text::machine(&entries, standing, Style::of_stdout()) + &after + &text::hidden(hidden_processes);
+        output::print(&text)?;
+    }
+    Ok(if bad { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+fn one(word: &str, args: &Args, standing: &Standing, processes: Processes) -> Result<ExitCode, Failure> {
+    let subject = target::resolve(word, &args.proc, &processes)?;
+    let hidden = processes.hidden;
+    let mut programs = Programs::new(standing);
+    let program = match &subject {
+        Subject::Program(path) => Some(programs.judge(path)),
+        _ => None,
+    };
+    let wanted: Vec<_> = match &subject {
+        Subject::Process(pid) => processes.list.into_iter().filter(|p| p.pid == *pid).collect(),
+        Subject::Service(_, pids) | Subject::Listener(_, pids) => {
+            processes.list.into_iter().filter(|p| pids.contains(&p.pid)).collect()
+        }
+        Subject::Program(_) => {
+            let exe = program.as_ref().map(|judged| judged.path.clone());
+            processes.list.into_iter().filter(|p| p.exe == exe && !p.elsewhere).collect()
+        }
+        Subject::Remote(_) => Vec::new(),
+    };
+    let mut proof = Proof::default();
+    let ran: Vec<Ran> = wanted.into_iter().map(|p| running::judge(p, &mut programs, standing, &mut proof)).collect();
+    // What runs decides: that is who the question is about.
+    let worst = ran.iter().map(|ran| &ran.verdict).min_by_key(|v| (v.state, v.cause));
+    let remote;
+    let (state, verdict): (State, &Verdict) = match (worst, &program, &subject) {
+        (Some(worst), ..) => (State::of_all(ran.iter().map(|ran| ran.verdict.state)), worst),
+        (None, Some(judged), _) => (judged.verdict.state, &judged.verdict),
+        (None, None, Subject::Remote(place)) => {
+            remote = elsewhere(&place.host);
+            (State::Unknown, &remote)
+        }
+        (None, None, _) => {
+            return Err(Failure::new(format!(
+                "{}: its processes ended meanwhile, or may not be looked at",
+                shown(word)
+            )));
+        }
+    };
+    if args.json {
+        let sentence = format!("{word}: {}", verdict.sentence());
+        let (kind, cause) = (subject.kind(), verdict.cause);
+        let (subject, hidden_processes) = (word.to_owned(), hidden);
+        output::print_json(&Report {
+            subject,
+            kind,
+            state,
+            cause,
+            sentence,
+            program,
+            processes: ran,
+            hidden_processes,
+        })?;
+    } else {
+        let style = Style::of_stdout();
+        let mut text = program.as_ref().map(|judged| text::program(judged, style)).unwrap_or_default();
+        text += &text::processes(&ran, style);
+        if let Subject::Remote(_) = subject {
+            text += &format!("{}: {}\n", shown(word), shown(&verdict.sentence()));
+        }
+        let more = matches!(subject, Subject::Program(_) | Subject::Service(..));
+        output::print(&(text + if more { text::hidden(hidden) } else { String::new() }.as_str()))?;
+    }
+    Ok(ExitCode::from(state.code()))
+}
+
+/// What is to be said of another machine: a handshake shows what was agreed, and never what computed it.
+fn elsewhere(host: &str) -> Verdict {
+    let why = format!("{host} is another machine, and no handshake shows what computes there");
+    Verdict::unknown(crate::openssl::users::Cause::Permission, why).advising("run 'adjunct doctor' there")
+}

@@ -1,0 +1,215 @@
+//! Processes: whether one that runs is served.
+
+use super::program::{Judged, Programs};
+use super::verdict::{State, Verdict};
+use crate::escape::shown;
+use crate::openssl::status::Standing;
+use crate::openssl::users::Cause;
+use crate::openssl::users::judge::same_file;
+use crate::openssl::users::maps::Other;
+use crate::openssl::users::process::{Confined, Process, Root};
+use crate::stats::User;
+use adjunct::catalogue::Function;
+use adjunct::counters;
+use serde::Serialize;
+use std::collections::HashMap;
+
+/// A process and what is to be said of it.
+#[derive(Debug, Clone, Serialize)]
+pub struct Ran {
+    /// The process.
+    #[serde(flatten)]
+    pub process: Process,
+    /// Whether it is served.
+    #[serde(flatten)]
+    pub verdict: Verdict,
+    /// What its user's programs had done in hardware since the counters were reset, where that may be read.
+    pub user_operations_in_hardware: Option<u64>,
+}
+
+/// The counters of users, each read once.
+#[derive(Debug, Default)]
+pub struct Proof {
+    known: HashMap<u32, Option<u64>>,
+}
+
+impl Proof {
+    /// The operations that a user's programs had done in hardware; `None` where nothing was counted or it may not be read.
+    fn of(&mut self, uid: u32) -> Option<u64> {
+        *self.known.entry(uid).or_insert_with(|| {
+            let snapshot = counters::read(uid).ok().flatten()?;
+            let all = Function::ALL.iter().map(|&function| snapshot.function(function).hardware_calls()).sum();
+            Some(all).filter(|&all: &u64| all > 0)
+        })
+    }
+}
+
+/// What is to be said of a process.
+pub fn judge(process: Process, programs: &mut Programs, standing: &Standing, proof: &mut Proof) -> Ran {
+    let judged = process.exe.as_deref().filter(|_| !process.elsewhere).map(|exe| programs.judge(exe));
+    let operations = if process.loaded { proof.of(process.uid) } else { None };
+    let verdict = verdict(&process, judged.as_ref(), programs, standing, operations);
+    Ran { process, verdict, user_operations_in_hardware: operations }
+}
+
+fn verdict(
+    process: &Process,
+    program: Option<&Judged>,
+    programs: &mut Programs,
+    standing: &Standing,
+    operations: Option<u64>,
+) -> Verdict {
+    let restart = || process.unit.as_ref().map_or_else(|| "start it again".to_owned(), |unit| unit.restart());
+    if process.loaded {
+        return loaded(process, operations, &restart());
+    }
+    if process.replaced {
+        let why = "an upgrade replaced its libcrypto or libssl, and it goes on with the old one, without adjunct";
+        return Verdict::not(Cause::LibraryReplaced, why).advising(restart());
+    }
+    if process.other.contains(&Other::Pkcs11) {
+        return Verdict::through("adjunct's PKCS #11 module, which it has loaded");
+    }
+    if process.libcrypto.is_none() {
+        return without_openssl(process, program, standing, &restart());
+    }
+    if let Some(conf) = process.openssl_conf.as_ref().filter(|_| !process.secure)
+        && process.root.is_none()
+        && !same_file(conf, &standing.reach.config)
+        && !programs.gives_provider(conf)
+    {
+        let conf = shown(conf);
+        let why = format!("OPENSSL_CONF in its environment is {conf}, which does not name adjunct");
+        let advice =
+            format!("sudo adjunct openssl enable --config {conf}, or take the variable away; then {}", restart());
+        return Verdict::not(Cause::EnvironmentConfig, why).advising(advice);
+    }
+    match process.root {
+        Some(Root::Container) => {
+            return Verdict::not(Cause::Container, "it runs in a container, which has files of its own");
+        }
+        Some(Root::Chroot) => {
+            return Verdict::not(
+                Cause::Chroot,
+                "its root is another folder, where it finds neither openssl.cnf nor the module",
+            );
+        }
+        None => {}
+    }
+    // What keeps the program itself from it keeps this process, too.
+    let program = program.map(|judged| &judged.verdict);
+    if let Some(verdict) = program.filter(|v| v.state == State::NotServed && v.cause != Some(Cause::NoCrypto)) {
+        return verdict.clone();
+    }
+    if standing.reach.by_environment && process.openssl_conf.is_none() {
+        let why = format!(
+            "it reads the system's openssl.cnf, and {} only where OPENSSL_CONF says so",
+            shown(&standing.reach.config)
+        );
+        return Verdict::not(Cause::OtherConfig, why).advising(format!("set OPENSSL_CONF for it, and {}", restart()));
+    }
+    if matches!((process.started, standing.reach.since), (Some(start), Some(since)) if start < since) {
+        let why = "it was started before adjunct was enabled";
+        return Verdict::not(Cause::StartedBefore, why).advising(restart());
+    }
+    confined(process, program, standing)
+}
+
+/// It reads the configuration and has not loaded the module: something forbids it, or it has computed nothing yet.
+fn confined(process: &Process, program: Option<&Verdict>, standing: &Standing) -> Verdict {
+    let module = standing.reach.modules.first().map(shown).unwrap_or_else(|| "the module".to_owned());
+    match &process.confined {
+        Some(Confined::AppArmor(profile)) => {
+            let profile = shown(profile);
+            let advice = format!("see 'journalctl -k | grep DENIED'; a line '{module} mr,' in the profile allows it");
+            let why = format!("it has not loaded the module, and the AppArmor profile {profile} confines it");
+            Verdict::not(Cause::AppArmor, why).advising(advice)
+        }
+        Some(Confined::SeLinux(domain)) => {
+            let why = format!("it has not loaded the module, and the SELinux domain {} confines it", shown(domain));
+            Verdict::not(Cause::SeLinux, why)
+        }
+        None if program.is_some_and(|v| v.state == State::Unknown) => program.cloned().unwrap_or_else(unused),
+        None => unused(),
+    }
+}
+
+fn unused() -> Verdict {
+    let why = "it has OpenSSL in memory and has computed nothing with it yet; the module comes with its first use";
+    Verdict::unknown(Cause::NotUsedYet, why)
+}
+
+/// The module is in its memory.
+fn loaded(process: &Process, operations: Option<u64>, restart: &str) -> Verdict {
+    let user = User::from_uid(process.uid).name;
+    let proof = match operations {
+        Some(count) => format!("; {} operations in hardware counted for user {}", grouped(count), shown(&user)),
+        None => String::new(),
+    };
+    if process.module_replaced || process.replaced {
+        let what = if process.module_replaced { "the module" } else { "OpenSSL" };
+        let cause = if process.module_replaced { Cause::ModuleReplaced } else { Cause::LibraryReplaced };
+        let why = format!(
+            "the module it has loaded, but an upgrade replaced {what}, and it goes on with the old code{proof}"
+        );
+        return Verdict { cause: Some(cause), ..Verdict::served(why) }.advising(restart);
+    }
+    Verdict::served(format!("the module it has loaded{proof}"))
+}
+
+fn without_openssl(process: &Process, program: Option<&Judged>, standing: &Standing, restart: &str) -> Verdict {
+    // Node and others with OpenSSL inside: the module is not in memory.
+    if let Some(judged) = program.filter(|judged| judged.verdict.state != State::NotServed && judged.openssl.is_some())
+    {
+        let before = matches!((process.started, standing.reach.since), (Some(start), Some(since)) if start < since);
+        if before {
+            return Verdict::not(Cause::StartedBefore, "it was started before adjunct was enabled").advising(restart);
+        }
+        return if judged.verdict.state == State::Unknown { judged.verdict.clone() } else { unused() };
+    }
+    let has = |other: Other| process.other.contains(&other);
+    let seen = if has(Other::Java) {
+        Some((Cause::Java, "Java's own code (JSSE, JCE) encrypts for it, and takes PKCS #11 alone"))
+    } else if has(Other::Wheel) {
+        Some((Cause::Wheel, "the package cryptography in it brings an OpenSSL of its own"))
+    } else if has(Other::Gnutls) {
+        Some((Cause::GnuTls, "GnuTLS encrypts for it"))
+    } else if has(Other::Nss) {
+        Some((Cause::Nss, "NSS encrypts for it"))
+    } else {
+        None
+    };
+    match (seen, program) {
+        (Some((cause, why)), _) => Verdict::not(cause, why),
+        (None, Some(judged)) if judged.verdict.state == State::NotServed => judged.verdict.clone(),
+        (None, _) if has(Other::Library) => Verdict::not(Cause::OtherLibrary, "another library encrypts for it"),
+        (None, Some(judged)) if judged.verdict.state == State::Served => judged.verdict.clone(),
+        _ => Verdict::not(Cause::NoCrypto, "it has no library that encrypts in its memory"),
+    }
+}
+
+/// A number with commas between thousands.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_have_commas() {
+        assert_eq!(grouped(0), "0");
+        assert_eq!(grouped(999), "999");
+        assert_eq!(grouped(1204), "1,204");
+        assert_eq!(grouped(1_234_567), "1,234,567");
+    }
+}

@@ -6,6 +6,7 @@
 mod confine;
 mod keys;
 mod known;
+mod load;
 pub mod pending;
 mod worker;
 

@@ -107,10 +107,9 @@ impl Card {
     ///
     /// # Errors
     /// What the system says.
-    pub fn new(setup: Setup, secret: [u8; 32]) -> Result<Card, Errno> {
+    pub fn new(setup: Setup) -> Result<Card, Errno> {
         let events = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         epoll::add(&events, &setup.daemon, EventData::new_u64(DAEMON), EventFlags::IN)?;
-        let keys = Keys::new(secret);
         let reader = Reader {
             clients: HashMap::new(),
             next: 0,
@@ -122,8 +121,8 @@ impl Card {
             page: setup.page,
             daemon: setup.daemon,
             events,
-            secret: keys.secret(),
-            keys: Mutex::new(keys),
+            secret: Secret::new(),
+            keys: Mutex::new(Keys::new()),
             pending: Mutex::new(Pending::new(setup.workers, setup.limits)),
             reader: Mutex::new(reader),
             faults: AtomicU32::new(0),

@@ -32,8 +32,9 @@ fn under_failures(daemon: &mut Daemon, client: impl Fn(usize) -> Result<(), Stri
 }
 
 /// Says what cards did, which is to be something where they are always asked, and what they were asked in vain.
-fn some_on_cards(what: &str, asked: Asked, (on, not_on): (u64, u64)) {
-    println!("{what}, cards asked {asked:?}: {on} operations on cards, {not_on} that no card did");
+fn some_on_cards(what: &str, asked: Asked, counted: &Counted) {
+    let ((on, not_on), why) = (counted.on_cards(), counted.refused());
+    println!("{what}, cards asked {asked:?}: {on} operations on cards, {not_on} that no card did: {why:?}");
     assert!(on > 0 || asked == Asked::WhenCrowded, "{what}: nothing on cards");
 }
 
@@ -90,8 +91,8 @@ fn sshd_loses_no_login() {
         let listener = logins.pair.listen(&logins.server, None);
         let login = |_| logins.one(listener.port, &data).map_err(|why| format!("{why}\n{}", tail(&listener.log())));
         under_failures(&mut daemon, login);
-        some_on_cards("sshd", asked, far.on_cards());
-        some_on_cards("ssh", asked, near.on_cards());
+        some_on_cards("sshd", asked, &far);
+        some_on_cards("ssh", asked, &near);
         listener.idle();
         let log = listener.log();
         for word in ["panicked", "adjunct:", "fatal", "error:"] {
@@ -136,7 +137,7 @@ fn apache_loses_no_handshake() {
         let server = apache(&lab, lab.adjunct(), daemon.environment());
         let handshake = |_| fetch(&lab, &server, &data).map_err(|why| format!("{why}\n{}", tail(&server.log())));
         under_failures(&mut daemon, handshake);
-        some_on_cards("Apache", asked, lab.on_cards());
+        some_on_cards("Apache", asked, lab.counted());
         let log = server.log();
         for word in ["panicked", "adjunct:", "exit signal", ":error]"] {
             assert!(!log.contains(word), "{word}: {log}");
@@ -156,7 +157,7 @@ fn postgresql_loses_no_handshake() {
         let server = Postgres::start(&lab, lab.adjunct(), daemon.environment());
         let handshake = |number| server.ask(&lab, number).map_err(|why| format!("{why}\n{}", tail(&server.log())));
         under_failures(&mut daemon, handshake);
-        some_on_cards("PostgreSQL", asked, lab.on_cards());
+        some_on_cards("PostgreSQL", asked, lab.counted());
         let log = server.log();
         for word in ["panicked", "adjunct:", "terminated by signal", "could not accept SSL"] {
             assert!(!log.contains(word), "{word}: {log}");

@@ -56,13 +56,26 @@ impl Counted {
         self.report("-A")
     }
 
-    /// Operations that cards did, and those that no card did in time, all users together.
+    /// Operations that cards did, and those that no card did, all users together.
     pub fn on_cards(&self) -> (u64, u64) {
         let report = self.json("-S");
         let users = report["users"].as_array().into_iter().flatten();
         let queues: Vec<_> = users.flat_map(|user| user["accelerator"].as_array().into_iter().flatten()).collect();
         let sum = |key: &str| queues.iter().map(|queue| queue[key].as_u64().unwrap_or(0)).sum();
         (sum("cards"), sum("not_on_cards"))
+    }
+
+    /// Why operations that were to go to cards did not, all users together.
+    pub fn refused(&self) -> BTreeMap<String, u64> {
+        let report = self.json("-S");
+        let users = report["users"].as_array().into_iter().flatten();
+        let queues = users.flat_map(|user| user["accelerator"].as_array().into_iter().flatten());
+        let mut sums = BTreeMap::new();
+        for (reason, count) in queues.filter_map(|queue| queue["refused"].as_object()).flatten() {
+            *sums.entry(reason.clone()).or_default() += count.as_u64().unwrap_or(0);
+        }
+        sums.retain(|_, count| *count != 0);
+        sums
     }
 
     fn report(&self, which: &str) -> BTreeMap<Option<u64>, Counts> {

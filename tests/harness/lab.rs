@@ -152,9 +152,9 @@ impl Lab {
         self.counted.read().get(function).map_or(0, |count| count.bytes)
     }
 
-    /// Operations that cards did in this lab, and those that no card did in time.
-    pub fn on_cards(&self) -> (u64, u64) {
-        self.counted.on_cards()
+    /// The counters.
+    pub fn counted(&self) -> &Counted {
+        &self.counted
     }
 
     /// Asserts that every function named was counted since `before` on the path this machine has for it, and only there.

@@ -4,7 +4,7 @@
 //! # What cards are called: ADJ8A as they are, or CEX8A for scripts that know IBM's alone.
 //! type = "ADJ8"
 //! # Requests of one user that may wait in a card, and its share of the workers' time, in hundredths.
-//! waiting = 64
+//! waiting = 1024
 //! share = 100
 //!
 //! [[card]]
@@ -93,7 +93,7 @@ fn kind() -> String {
 }
 
 fn waiting() -> usize {
-    64
+    1024
 }
 
 fn share() -> u32 {

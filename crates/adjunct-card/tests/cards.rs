@@ -61,7 +61,7 @@ fn cards_do_operations_and_all_is_counted() {
     let mut daemon = Daemon::start(TWO);
     daemon.run("program_some");
     let counted = daemon.counted();
-    assert_eq!((counted.on_card, counted.not_on_card), (20, 0));
+    assert_eq!((counted.on_card, counted.refused()), (20, 0));
     let machine = daemon.machine();
     assert_eq!(
         machine.cards.iter().map(|card| (card.id, card.kind.as_str())).collect::<Vec<_>>(),
@@ -312,7 +312,7 @@ fn programs_may_close_descriptors_and_fork() {
     assert_eq!(daemon.counted().on_card, 2);
     daemon.run("program_that_forks");
     let counted = daemon.counted();
-    assert_eq!((counted.on_card, counted.not_on_card), (2 + 20 * 11, 0));
+    assert_eq!((counted.on_card, counted.refused()), (2 + 20 * 11, 0));
 }
 
 #[test]
@@ -325,7 +325,7 @@ fn a_silent_card_is_not_waited_for_long() {
     signal(pid, libc::SIGSTOP);
     let begin = Instant::now();
     let mut program = daemon.program("program_on_and_on").spawn().unwrap();
-    until("operations that no card did", || daemon.counted().not_on_card >= 2);
+    until("operations that no card did", || daemon.counted().refused() >= 2);
     drop(program.stdin.take());
     succeeded(program);
     signal(pid, libc::SIGCONT);
@@ -374,7 +374,7 @@ fn wrong_results_are_not_used() {
         drop(connect(&folder.of().socket()));
     });
     let counted = folder.counted();
-    assert_eq!((counted.on_card, counted.not_on_card, counted.alone), (0, 20, 20));
+    assert_eq!((counted.on_card, counted.refused(), counted.alone), (0, 20, 20));
 }
 
 #[test]

@@ -48,6 +48,7 @@ pub fn close_filter() -> io::Result<()> {
         libc::SYS_sendto,
         libc::SYS_sendmsg,
         libc::SYS_read,
+        libc::SYS_pread64,
         libc::SYS_write,
         libc::SYS_close,
         libc::SYS_epoll_wait,

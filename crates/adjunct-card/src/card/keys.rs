@@ -7,6 +7,7 @@
 use adjunct::card::wire::Kind;
 use adjunct::card::work::Key;
 use adjunct::ops::digest::{Part, SHA256};
+use adjunct::ops::random;
 use std::collections::HashMap;
 
 /// Keys that are kept.
@@ -18,16 +19,23 @@ pub type Tag = [u8; 32];
 /// The keys.
 #[derive(Debug)]
 pub struct Keys {
-    secret: [u8; 32],
     keys: HashMap<Tag, (Key, u64)>,
     uses: u64,
 }
 
-/// What tags are made of, for those that have not locked the keys.
-#[derive(Debug, Clone, Copy)]
+/// What tags are made of.
 pub struct Secret([u8; 32]);
 
+adjunct_kernels::opaque_debug!(Secret);
+
 impl Secret {
+    /// A new one.
+    pub fn new() -> Secret {
+        let mut secret = [0; 32];
+        random::random(&mut secret);
+        Secret(secret)
+    }
+
     /// The tag of a user's key.
     pub fn tag(&self, uid: u32, kind: Kind, key: &[u8]) -> Tag {
         let (mut digest, mut tag) = (Part::new(&SHA256), [0; 32]);
@@ -41,13 +49,8 @@ impl Secret {
 
 impl Keys {
     /// None yet.
-    pub fn new(secret: [u8; 32]) -> Keys {
-        Keys { secret, keys: HashMap::new(), uses: 0 }
-    }
-
-    /// What tags are made of.
-    pub fn secret(&self) -> Secret {
-        Secret(self.secret)
+    pub fn new() -> Keys {
+        Keys { keys: HashMap::new(), uses: 0 }
     }
 
     /// A key that is kept.

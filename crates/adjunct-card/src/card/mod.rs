@@ -6,13 +6,13 @@
 mod confine;
 mod keys;
 mod known;
+mod load;
 pub mod pending;
 mod worker;
 
 use crate::link::Report;
 use crate::state::Shared;
 use adjunct::card::crowd::Page;
-use adjunct::ops::random;
 use pending::Limits;
 use rustix::fd::OwnedFd;
 use std::io;
@@ -45,9 +45,7 @@ pub fn run(setup: Setup) -> io::Result<()> {
     adjunct::counters::switch(false);
     let workers = setup.workers.max(1);
     let page = setup.page;
-    let mut secret = [0; 32];
-    random::random(&mut secret);
-    let card = Arc::new(Card::new(setup, secret)?);
+    let card = Arc::new(Card::new(setup)?);
     if !adjunct::card::work::available() {
         card.report(Report::NoLanes);
         return Ok(());

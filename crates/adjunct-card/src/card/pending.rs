@@ -116,6 +116,11 @@ impl<T> Pending<T> {
     /// Up to eight of a kind: the oldest of each user, then the next of each, and so on.
     fn take(&mut self, kind: Kind) -> Vec<Waiting<T>> {
         let waiting = &mut self.kinds[kind as usize];
+        if waiting.len() <= LANES || self.users.values().filter(|user| user.waiting > 0).nth(1).is_none() {
+            let taken: Vec<_> = waiting.drain(..waiting.len().min(LANES)).collect();
+            self.taken(&taken);
+            return taken;
+        }
         let mut ranks = Vec::new();
         let mut of_user = HashMap::new();
         for (place, request) in waiting.iter().enumerate() {
@@ -132,12 +137,16 @@ impl<T> Pending<T> {
         // From the last to the first: those before keep their places.
         let mut taken: Vec<_> = places.into_iter().rev().filter_map(|place| waiting.remove(place)).collect();
         taken.reverse();
-        for request in &taken {
+        self.taken(&taken);
+        taken
+    }
+
+    fn taken(&mut self, requests: &[Waiting<T>]) {
+        for request in requests {
             if let Some(user) = self.users.get_mut(&request.uid) {
                 user.waiting = user.waiting.saturating_sub(1);
             }
         }
-        taken
     }
 
     /// A worker is done with requests of these users, which took it so long together.
@@ -162,11 +171,7 @@ impl<T> Pending<T> {
             *waiting = kept;
             out.extend::<VecDeque<_>>(flushed);
         }
-        for request in &out {
-            if let Some(user) = self.users.get_mut(&request.uid) {
-                user.waiting = user.waiting.saturating_sub(1);
-            }
-        }
+        self.taken(&out);
         out
     }
 

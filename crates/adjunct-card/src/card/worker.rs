@@ -5,12 +5,14 @@
 
 use super::Setup;
 use super::keys::{Keys, Secret, Tag};
+use super::load::Load;
 use super::pending::{Choice, Pending, Waiting};
 use crate::link::{self, Order, Report};
 use crate::state::{Queue, Shared};
 use adjunct::card::crowd::{self, Page};
 use adjunct::card::wire::{self, Kind, MAX_REPLY, MAX_REQUEST, Status};
 use adjunct::card::work::{self, Job, Key};
+use adjunct::catalogue::LANES;
 use adjunct_kernels::wipe;
 use rustix::buffer::spare_capacity;
 use rustix::event::epoll::{self, EventData, EventFlags};
@@ -20,8 +22,8 @@ use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags};
 use rustix::time::{ClockId, clock_gettime};
 use std::collections::HashMap;
-use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicU32, AtomicU64};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use zeroize::Zeroizing;
@@ -32,6 +34,13 @@ const DAEMON: u64 = u64::MAX;
 const IDLE: i64 = 60;
 /// Nanoseconds within which the next request comes, where programs that were answered ask again: a wake of another CPU and their own work.
 const GATHERING: i64 = 50_000;
+/// Nanoseconds after which it is looked again whether other tasks still keep all CPUs busy, and for which requests wait for others at most.
+const LOOKING: i64 = 300_000;
+const GATHERED: u64 = 4_000_000;
+/// How long requests wait for others at first, and when none came for so long.
+const FIRST_GATHERED: u64 = 1_000_000;
+/// Programs that asked within so many milliseconds may ask again.
+const LATELY: u64 = 50;
 /// Results that came wrong out of the lanes, after which the card is not to be used any more.
 const FAULTS: u32 = 3;
 
@@ -41,6 +50,8 @@ struct Client {
     socket: OwnedFd,
     uid: u32,
     queue: u16,
+    /// The time, in units of [`LATELY`], in which it last asked.
+    asked: AtomicU64,
 }
 
 /// What is to be done for a request.
@@ -70,6 +81,11 @@ pub struct Card {
     /// Whoever reads holds it.
     reader: Mutex<Reader>,
     faults: AtomicU32,
+    load: Load,
+    /// How long requests wait for others while the CPUs have other things to do, in nanoseconds: longer where that filled a batch.
+    patience: AtomicU64,
+    /// Programs that asked in this time and the one before, in units of [`LATELY`]: its number, above 16 bits for each.
+    lately: AtomicU64,
 }
 
 /// What the reader alone has.
@@ -91,10 +107,9 @@ impl Card {
     ///
     /// # Errors
     /// What the system says.
-    pub fn new(setup: Setup, secret: [u8; 32]) -> Result<Card, Errno> {
+    pub fn new(setup: Setup) -> Result<Card, Errno> {
         let events = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         epoll::add(&events, &setup.daemon, EventData::new_u64(DAEMON), EventFlags::IN)?;
-        let keys = Keys::new(secret);
         let reader = Reader {
             clients: HashMap::new(),
             next: 0,
@@ -106,11 +121,14 @@ impl Card {
             page: setup.page,
             daemon: setup.daemon,
             events,
-            secret: keys.secret(),
-            keys: Mutex::new(keys),
+            secret: Secret::new(),
+            keys: Mutex::new(Keys::new()),
             pending: Mutex::new(Pending::new(setup.workers, setup.limits)),
             reader: Mutex::new(reader),
             faults: AtomicU32::new(0),
+            load: Load::open(),
+            patience: AtomicU64::new(FIRST_GATHERED),
+            lately: AtomicU64::new(0),
         })
     }
 
@@ -121,13 +139,18 @@ impl Card {
 
     /// What a worker does, until the card ends.
     pub fn work(&self) {
+        let mut gathering = None;
         loop {
             let mut chosen = lock(&self.pending).choose(false);
             if let Choice::Gather(kind, waiting) = chosen {
-                if self.more_come(kind, waiting) {
+                let since = *gathering.get_or_insert_with(Instant::now);
+                if self.more_come(kind, waiting, since) {
                     continue;
                 }
                 chosen = lock(&self.pending).choose(true);
+            }
+            if gathering.take().is_some() {
+                self.learn(matches!(&chosen, Choice::Batch(_, batch) if batch.len() == LANES));
             }
             if let Choice::Batch(kind, batch) = chosen {
                 self.run(kind, batch);
@@ -143,13 +166,20 @@ impl Card {
         }
     }
 
-    /// Whether another request of a kind comes within a moment, where by the page more are under way than wait: programs that were answered
-    /// together ask again one after the other, and the first of them is not to be done alone.
-    fn more_come(&self, kind: Kind, waiting: usize) -> bool {
-        if self.page.under_way(kind, crowd::now()) < waiting as f32 + 0.5 {
+    /// Whether it is to be waited for more requests of a kind, after having done so for a moment.
+    ///
+    /// Where by the page more are under way than wait: programs that were answered together ask again one after the other, and the first of
+    /// them is not to be done alone. And, since a time, while other tasks keep all CPUs busy: as long as this one sleeps they come to their
+    /// next operations, and no CPU is left idle.
+    fn more_come(&self, kind: Kind, waiting: usize, since: Instant) -> bool {
+        let busy = (self.lately(crowd::now()) > waiting as u64 && self.runnable() > self.page.cpus())
+            .then(|| self.patience.load(Relaxed).saturating_sub(since.elapsed().as_nanos() as u64))
+            .filter(|&left| left > 0);
+        if busy.is_none() && self.page.under_way(kind, crowd::now()) < waiting as f32 + 0.5 {
             return false;
         }
-        let moment = Timespec { tv_sec: 0, tv_nsec: GATHERING };
+        let moment = busy.map_or(GATHERING, |left| LOOKING.min(left.cast_signed()));
+        let moment = Timespec { tv_sec: 0, tv_nsec: moment };
         match self.reader.try_lock() {
             Ok(mut reader) if !reader.leaves => {
                 if poll(&mut [PollFd::new(&self.events, PollFlags::IN)], Some(&moment)).is_ok_and(|ready| ready > 0) {
@@ -160,7 +190,48 @@ impl Card {
             // Another reads, and brings them in.
             Err(_) => _ = poll(&mut [], Some(&moment)),
         }
-        lock(&self.pending).waiting(kind) > waiting
+        busy.is_some() || lock(&self.pending).waiting(kind) > waiting
+    }
+
+    /// Requests have waited for others: until there was a whole batch, or in vain.
+    fn learn(&self, filled: bool) {
+        let before = self.patience.load(Relaxed);
+        let after = if filled { before * 2 } else { before / 2 };
+        self.patience.store(after.clamp(GATHERING.cast_unsigned(), GATHERED), Relaxed);
+    }
+
+    /// How many programs have asked lately, at least.
+    fn lately(&self, now: u64) -> u64 {
+        let (word, number) = (self.lately.load(Relaxed), (now / LATELY) & 0xffff_ffff);
+        match number.wrapping_sub(word >> 32) {
+            0 => (word & 0xffff).max(word >> 16 & 0xffff),
+            1 => word & 0xffff,
+            _ => 0,
+        }
+    }
+
+    /// A program asks.
+    fn asks(&self, client: &Client, now: u64) {
+        let number = (now / LATELY) & 0xffff_ffff;
+        if client.asked.swap(number, Relaxed) == number {
+            return;
+        }
+        // The reader alone writes it.
+        let word = self.lately.load(Relaxed);
+        let (before, count) = match number.wrapping_sub(word >> 32) {
+            0 => (word >> 16 & 0xffff, word & 0xffff),
+            1 => (word & 0xffff, 0),
+            _ => {
+                self.patience.store(FIRST_GATHERED, Relaxed);
+                (0, 0)
+            }
+        };
+        self.lately.store(number << 32 | before << 16 | (count + 1).min(0xffff), Relaxed);
+    }
+
+    /// The machine's tasks that can run, this thread included.
+    fn runnable(&self) -> u64 {
+        self.load.runnable().unwrap_or(1)
     }
 
     /// How long the next event is waited for. Keys are wiped after a while without requests; after that nothing wakes this process.
@@ -206,6 +277,7 @@ impl Card {
             wipe_all(buffer);
             return false;
         };
+        self.asks(client, crowd::now());
         let tag = self.secret.tag(client.uid, kind, key);
         let key = match lock(&self.keys).get(&tag) {
             Some(key) => Wanted::There(key),
@@ -229,7 +301,8 @@ impl Card {
         loop {
             match link::next_order(&self.daemon) {
                 Ok(Some((Order::Serve { queue, uid }, Some(socket)))) => {
-                    let (number, client) = (reader.next, Arc::new(Client { socket, uid, queue }));
+                    let (number, client) =
+                        (reader.next, Arc::new(Client { socket, uid, queue, asked: AtomicU64::new(u64::MAX) }));
                     let wanted = EventFlags::IN | EventFlags::RDHUP | EventFlags::ET;
                     if epoll::add(&self.events, &client.socket, EventData::new_u64(number), wanted).is_ok() {
                         reader.clients.insert(number, client);
@@ -267,7 +340,7 @@ impl Card {
 
     /// Does a batch and answers.
     fn run(&self, kind: Kind, batch: Vec<Waiting<Work>>) {
-        let (begin, cpu) = (Instant::now(), cpu_time());
+        let begin = Instant::now();
         let mut jobs: Vec<Job> = Vec::with_capacity(batch.len());
         let mut asked = Vec::with_capacity(batch.len());
         let users: Vec<u32> = batch.iter().map(|waiting| waiting.uid).collect();
@@ -286,9 +359,13 @@ impl Card {
                 None => _ = answer(&work.client, Status::Invalid, 0, &[]),
             }
         }
+        // Making the form of a key is no part of handing an operation over.
         let (computing, computing_cpu) = (Instant::now(), cpu_time());
         let done = work::batch(kind, &mut jobs);
         let (computed, computed_cpu) = (computing.elapsed(), cpu_time().saturating_sub(computing_cpu));
+        // Now, when those that wait for an answer do not run.
+        // A batch that is not nearly full is what a few programs give that all wait for it: other tasks' time is no gain of theirs.
+        let runnable = if 4 * jobs.len() < 3 * LANES { 1 } else { self.runnable() };
         // Before the answers: whoever has one finds it counted.
         let count = jobs.len() as u64;
         if let Some(&first) = queues.first() {
@@ -310,9 +387,9 @@ impl Card {
             self.report(Report::Faulty);
         }
         if count > 0 {
-            // The other side's send, wait and receive take about as long as what the worker does besides computing.
-            let outside = cpu_time().saturating_sub(cpu).saturating_sub(computed_cpu);
-            self.page.found(kind, crowd::now(), count, computed_cpu, 2 * outside / count);
+            // To receive a request takes the worker about as long as to answer it, and the other side both.
+            let outside = cpu_time().saturating_sub(computing_cpu).saturating_sub(computed_cpu);
+            self.page.found(kind, crowd::now(), count, computed_cpu, 4 * outside / count, runnable);
         }
         lock(&self.pending).done(&users, begin.elapsed());
     }

@@ -1,8 +1,10 @@
-//! `adjunct cards status`: in one sentence, whether there are cards and what they did.
+//! `adjunct cards status`: in one sentence, whether there are cards and what they did; in another, what no card did, and why.
 
 use super::device::Device;
 use super::tool::unreadable;
 use crate::{Failure, output};
+use adjunct::catalogue::{Queue, Refusal};
+use adjunct::counters;
 use adjunct_card::folder::Folder;
 use adjunct_card::machine::Machine;
 use adjunct_card::state;
@@ -31,6 +33,18 @@ fn operations(machine: &Machine) -> u64 {
     queues.flat_map(|queue| &queue.counters).fold(0, |sum, work| sum.wrapping_add(work.operations))
 }
 
+/// How many operations that were to go to cards were not done by one, by the reason, as programs counted them: of all users whose counters can
+/// be read, which for root are all.
+fn refused() -> Vec<(Refusal, u64)> {
+    let users = counters::users().unwrap_or_default();
+    let snapshots: Vec<_> = users.into_iter().filter_map(|uid| counters::read(uid).ok().flatten()).collect();
+    let of = |refusal: Refusal| {
+        let queues = snapshots.iter().flat_map(|snapshot| Queue::ALL.iter().map(|&(queue, _)| snapshot.lanes(queue)));
+        queues.fold(0u64, |sum, lanes| sum.wrapping_add(lanes.not_on_card[refusal as usize]))
+    };
+    Refusal::ALL.into_iter().map(|refusal| (refusal, of(refusal))).collect()
+}
+
 fn count(number: u64, what: &str) -> String {
     format!("{number} {what}{}", if number == 1 { "" } else { "s" })
 }
@@ -45,7 +59,10 @@ pub(super) fn run(args: &Args) -> Result<ExitCode, Failure> {
         Err(state::Error::NotRunning) => None,
         Err(error) => return Err(Failure::new(unreadable(&error))),
     };
+    let refused = refused();
     if args.json {
+        let refused: serde_json::Map<_, _> =
+            refused.iter().map(|(refusal, count)| (refusal.word().to_owned(), (*count).into())).collect();
         let cards = machine.as_ref().map(|machine| &machine.cards[..]).unwrap_or_default();
         output::print_json(&json!({
             "running": machine.is_some(),
@@ -53,12 +70,25 @@ pub(super) fn run(args: &Args) -> Result<ExitCode, Failure> {
             "online": cards.iter().filter(|card| card.is_online()).count(),
             "requests": cards.iter().fold(0u64, |sum, card| sum.wrapping_add(card.requests)),
             "operations": machine.as_ref().map_or(0, operations),
+            "refused": refused,
             "remark": machine.as_ref().map_or("", |machine| &machine.remark),
         }))?;
     } else {
-        output::print(&format!("{}\n", machine.map_or_else(not_running, |machine| sentence(&machine))))?;
+        let sentence = machine.map_or_else(not_running, |machine| sentence(&machine));
+        output::print(&format!("{sentence}\n{}", reasons(&refused)))?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// A line with the reasons; empty where there are none.
+fn reasons(refused: &[(Refusal, u64)]) -> String {
+    let all = refused.iter().fold(0u64, |sum, (_, count)| sum.wrapping_add(*count));
+    let reasons: Vec<_> =
+        refused.iter().filter(|(_, n)| *n != 0).map(|(refusal, n)| format!("{n} {}", refusal.text())).collect();
+    if reasons.is_empty() {
+        return String::new();
+    }
+    format!("Programs did {} themselves that no card did: {}.\n", count(all, "operation"), reasons.join(", "))
 }
 
 fn not_running() -> String {
@@ -82,4 +112,17 @@ fn sentence(machine: &Machine) -> String {
     let total = cards.len() as u64;
     let done = count(operations(machine), "operation");
     format!("adjunctd runs with {}{off}, which did {done} since it started.", count(total, "card"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reasons_are_said_where_there_are_any() {
+        assert_eq!(reasons(&[(Refusal::Busy, 0)]), "");
+        let refused = [(Refusal::Nobody, 1), (Refusal::Gone, 0), (Refusal::Silent, 2)];
+        let said = "Programs did 3 operations themselves that no card did: 1 nobody listened, 2 no answer in time.\n";
+        assert_eq!(reasons(&refused), said);
+    }
 }

@@ -2,8 +2,8 @@
 
 use super::host::Host;
 use super::{Line, Rows, User, lines};
-use adjunct::catalogue::Reason;
-use adjunct::counters::{Cell, Snapshot};
+use adjunct::catalogue::{Reason, Refusal};
+use adjunct::counters::{Cell, Lanes, Snapshot};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
@@ -102,10 +102,16 @@ fn accelerator(snapshot: &Snapshot, used: bool) -> Vec<Value> {
             "corrupted": lanes.corrupted,
             "batches": lanes.batches,
             "cards": lanes.on_card,
-            "not_on_cards": lanes.not_on_card,
+            "not_on_cards": lanes.refused(),
+            "refused": refusals(lanes),
         })
     })
     .collect()
+}
+
+/// Why operations that were to go to cards did not, by the reason.
+fn refusals(lanes: Lanes) -> Map<String, Value> {
+    Refusal::ALL.iter().zip(lanes.not_on_card).map(|(refusal, count)| (refusal.word().into(), count.into())).collect()
 }
 
 fn report_row(line: &Line, snapshot: &Snapshot) -> Value {

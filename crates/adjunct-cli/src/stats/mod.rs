@@ -29,7 +29,9 @@ Examples:
 ENC and DEC count encryption and decryption apart, CRYPT what has one direction. Hardware means that the code that ran
 used dedicated instructions. Below them the accelerator: private-key operations done in lanes, up to eight threads' in one
 batch, and alone; lanes that went wrong (done again alone, and never let out); and how many batches had 1, 2, ... 8 lanes
-filled. In JSON that is users[].accelerator[], with the keys queue, lanes, alone, corrupted, batches, cards, not_on_cards. The counters live until they are reset or deleted, or the machine restarts.
+filled. In JSON that is users[].accelerator[], with the keys queue, lanes, alone, corrupted, batches, cards, not_on_cards, and
+refused, which has not_on_cards by the reason (nobody, busy, offline, silent, invalid, gone, wrong). The counters live until they
+are reset or deleted, or the machine restarts.
 
 What programs that start as root (sshd, nginx) do as another user is counted for that user, and shown to root:
 sudo adjunct stats -U USER. Your own programs' counters are yours. What keeps programs from counting (another's shared memory in

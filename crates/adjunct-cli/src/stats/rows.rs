@@ -125,7 +125,7 @@ pub(super) mod tests {
             alone: 4,
             corrupted: 1,
             on_card: 6,
-            not_on_card: 2,
+            not_on_card: [0, 2, 0, 1, 0, 0, 0],
         };
         s
     }

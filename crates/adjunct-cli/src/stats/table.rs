@@ -3,7 +3,7 @@
 use super::{Line, Rows, User, lines};
 use crate::output::Style;
 use adjunct::catalogue::Function;
-use adjunct::catalogue::Reason;
+use adjunct::catalogue::{Reason, Refusal};
 use adjunct::counters::{Cell, Snapshot};
 use std::fmt::Write;
 
@@ -98,10 +98,12 @@ fn accelerator(snapshot: &Snapshot, style: Style) -> String {
 /// What cards did for this user's programs, where they were asked.
 fn cards(snapshot: &Snapshot) -> String {
     let mut text = String::new();
-    for (name, lanes) in super::rows::queues(snapshot).filter(|(_, lanes)| lanes.on_card + lanes.not_on_card != 0) {
+    for (name, lanes) in super::rows::queues(snapshot).filter(|(_, lanes)| lanes.on_card + lanes.refused() != 0) {
         let _ = write!(text, "  {name} {}", lanes.on_card);
-        if lanes.not_on_card != 0 {
-            let _ = write!(text, ", and {} that no card did in time", lanes.not_on_card);
+        if lanes.refused() != 0 {
+            let reasons = Refusal::ALL.iter().zip(lanes.not_on_card).filter(|(_, count)| *count != 0);
+            let reasons: Vec<String> = reasons.map(|(refusal, count)| format!("{count} {}", refusal.text())).collect();
+            let _ = write!(text, ", and {} that no card did: {}", lanes.refused(), reasons.join(", "));
         }
         text.push('\n');
     }
@@ -187,7 +189,7 @@ Accelerator: operations, and batches by the lanes filled
                 |  in lanes     alone corrupted |     1     2     3     4     5     6     7     8
    RSA-2048 CRT |        19         4         1 |     0     0     0     1     0     0     0     2
 Done by cards
-  RSA-2048 CRT 6, and 2 that no card did in time
+  RSA-2048 CRT 6, and 3 that no card did: 2 busy, 1 no answer in time
 ";
         assert_eq!(text, expected);
     }

@@ -3,7 +3,7 @@
 //!
 //! Eight keys and eight numbers at once, a lane each, with AVX-512 IFMA (Gueron and Krasnov, WAIFI 2012). `stream` is the
 //! arithmetic on ten limbs and many, `modular` Montgomery's on numbers of 20 to 80 limbs, `power` the exponentiations,
-//! `batch` the operations; `key` and `plain` prepare keys. A batch costs the same whatever lanes it
+//! `batch` the operations; `key` and `plain` prepare keys. `check` is apart: one result, a single number in all lanes. A batch costs the same whatever lanes it
 //! fills: [`private_count`] and [`public_count`] multiplications.
 //!
 //! Nothing branches or indexes memory by a secret: primes, exponents, inputs and outputs. Sizes and public exponents are
@@ -14,6 +14,7 @@
 
 mod assembly;
 mod batch;
+mod check;
 pub mod fault;
 mod key;
 mod modular;
@@ -24,6 +25,7 @@ mod stream;
 mod tests;
 
 pub use batch::{PublicScratch, Scratch};
+pub use check::CheckKey;
 pub use key::{PrivateKey, PublicKey};
 use std::mem::MaybeUninit;
 
@@ -39,6 +41,12 @@ pub type PublicKey2048 = PublicKey<40>;
 pub type PublicKey3072 = PublicKey<60>;
 /// A public key of 4096 bits.
 pub type PublicKey4096 = PublicKey<80>;
+/// What a result of 2048 bits is checked with.
+pub type CheckKey2048 = CheckKey<40, 5>;
+/// What a result of 3072 bits is checked with.
+pub type CheckKey3072 = CheckKey<60, 8>;
+/// What a result of 4096 bits is checked with.
+pub type CheckKey4096 = CheckKey<80, 10>;
 /// Working memory for private keys of 2048 bits.
 pub type Scratch2048 = Scratch<20, 40>;
 /// Working memory for private keys of 3072 bits.

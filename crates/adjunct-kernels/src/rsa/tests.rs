@@ -255,3 +255,70 @@ fn keys_that_do_not_fit_are_refused() {
         }
     }
 }
+
+/// The inputs of AWS-LC's public operation are right for its outputs, and nothing else is; with the exponents that there are.
+fn results_are_checked<const D: usize, const V: usize>(references: &[Reference]) {
+    for reference in references.iter().take(3) {
+        let [n, e, ..] = reference.numbers();
+        // SAFETY: the CPU has what it needs.
+        let key = unsafe { CheckKey::<D, V>::new(&n, &e) }.unwrap();
+        // SAFETY: as above.
+        let is_right = |input: &[u8], output: &[u8]| unsafe { key.is_right(input, output) };
+        let zero = vec![0; n.len()];
+        let (mut one, mut most) = (zero.clone(), n.clone());
+        one[n.len() - 1] = 1;
+        most[n.len() - 1] -= 1;
+        let others = (0..50).map(|seed| input(seed, n.len()));
+        for output in [zero.clone(), one, most].into_iter().chain(others) {
+            let input = reference.run(false, &output);
+            assert!(is_right(&input, &output), "{} bytes", n.len());
+            for at in [1, n.len() / 2, n.len() - 1] {
+                let mut wrong = [output.clone(), input.clone()];
+                wrong.iter_mut().for_each(|number| number[at] ^= 4);
+                assert!(!is_right(&input, &wrong[0]) && !is_right(&wrong[1], &output));
+            }
+        }
+        // Zero, but not below the modulus; other lengths.
+        assert!(is_right(&zero, &zero) && !is_right(&zero, &n) && !is_right(&n, &zero));
+        assert!(!is_right(&zero, &zero[1..]) && !is_right(&zero[1..], &zero));
+        let mut even = n.clone();
+        even[n.len() - 1] ^= 1;
+        for (n, e) in [(&even[..], &e[..]), (&n[1..], &e[..]), (&n[..], &[1][..]), (&n[..], &[4]), (&n[..], &[1; 9])] {
+            // SAFETY: as above.
+            assert!(unsafe { CheckKey::<D, V>::new(n, e) }.is_none());
+        }
+    }
+}
+
+#[test]
+fn single_results_are_checked() {
+    if has_ifma() {
+        results_are_checked::<40, 5>(&KEYS[0]);
+        results_are_checked::<60, 8>(&KEYS[1]);
+        results_are_checked::<80, 10>(&KEYS[2]);
+    }
+}
+
+#[test]
+#[ignore = "prints times"]
+fn times_of_checks() {
+    fn time<const D: usize, const V: usize>(reference: &Reference) {
+        let [n, e, ..] = reference.numbers();
+        // SAFETY: the CPU has what it needs.
+        let key = unsafe { CheckKey::<D, V>::new(&n, &e) }.unwrap();
+        let output = input(1, n.len());
+        let input = reference.run(false, &output);
+        for _ in 0..5 {
+            let begin = std::time::Instant::now();
+            // SAFETY: as above.
+            (0..2000).for_each(|_| assert!(unsafe { key.is_right(&input, &output) }));
+            let ours = begin.elapsed() / 2000;
+            let begin = std::time::Instant::now();
+            (0..2000).for_each(|_| drop(reference.run(false, &output)));
+            println!("{} bits: {ours:?}, AWS-LC {:?}", 8 * n.len(), begin.elapsed() / 2000);
+        }
+    }
+    time::<40, 5>(&KEYS[0][0]);
+    time::<60, 8>(&KEYS[1][0]);
+    time::<80, 10>(&KEYS[2][0]);
+}

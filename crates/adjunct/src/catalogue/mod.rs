@@ -6,10 +6,12 @@
 mod feature;
 mod path;
 mod queue;
+mod refusal;
 
 pub use feature::{Arch, Feature, HERE};
 pub use path::{Direction, Path, Reason};
 pub use queue::{LANES, Queue};
+pub use refusal::Refusal;
 
 use Feature::*;
 

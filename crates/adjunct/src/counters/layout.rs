@@ -5,22 +5,23 @@
 use super::snapshot::{Cell, Lanes, Snapshot};
 use crate::catalogue::{Direction, Path, Reason};
 use crate::catalogue::{Function, Row};
-use crate::catalogue::{LANES, Queue};
+use crate::catalogue::{LANES, Queue, Refusal};
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
 /// Slots in a segment of either kind. Slot 0 is shared by all threads that found no other.
 pub(super) const SLOTS: usize = 1024;
 /// Raised when the meaning of the words changes in a way the layout hash does not see.
-pub(super) const VERSION: u64 = 3;
+pub(super) const VERSION: u64 = 4;
 const CELLS: usize = 8;
 pub(super) const REASONS: usize = Reason::ALL.len();
 /// Where the fallbacks stand in a block, where the accelerator's queues, and where it ends.
 const FALLBACKS: usize = Row::COUNT * CELLS;
 const QUEUES: usize = FALLBACKS + Function::ALL.len() * REASONS;
 /// Of a queue: batches by lanes filled, operations in lanes, operations alone, lanes that went wrong, operations on cards, and those that a
-/// card was asked for and did not do.
-const QUEUE: usize = LANES + 5;
+/// card was asked for and did not do, by the reason.
+const QUEUE: usize = REFUSALS + Refusal::ALL.len();
+const REFUSALS: usize = LANES + 4;
 pub(super) const WORDS: usize = QUEUES + Queue::ALL.len() * QUEUE;
 
 /// One set of counters: a cache line per row (hardware, then software; of each encrypt, then decrypt; of each calls, then
@@ -67,7 +68,7 @@ pub(crate) enum Event {
     /// A card did an operation.
     OnCard,
     /// A card was asked for an operation and did not do it.
-    NotOnCard,
+    NotOnCard(Refusal),
 }
 
 impl Event {
@@ -80,7 +81,7 @@ impl Event {
             Event::Alone => LANES + 1,
             Event::Corrupted => LANES + 2,
             Event::OnCard => LANES + 3,
-            Event::NotOnCard => LANES + 4,
+            Event::NotOnCard(refusal) => REFUSALS + refusal as usize,
         };
         QUEUES + queue as usize * QUEUE + at
     }
@@ -208,7 +209,7 @@ pub(super) fn snapshot(uid: u32, total: &[u64], base: &[u64]) -> Snapshot {
             alone: words[LANES + 1],
             corrupted: words[LANES + 2],
             on_card: words[LANES + 3],
-            not_on_card: words[LANES + 4],
+            not_on_card: std::array::from_fn(|i| words[REFUSALS + i]),
         };
     }
     for &function in Function::ALL {

@@ -2,7 +2,7 @@
 
 use crate::catalogue::{Direction, Reason};
 use crate::catalogue::{Function, Row};
-use crate::catalogue::{LANES, Queue};
+use crate::catalogue::{LANES, Queue, Refusal};
 
 /// Calls and bytes of one direction on one path.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -65,11 +65,17 @@ pub struct Lanes {
     pub corrupted: u64,
     /// Operations that cards did for this queue's programs.
     pub on_card: u64,
-    /// Operations that a card was asked for and did not do: done by the program itself, and counted there.
-    pub not_on_card: u64,
+    /// Operations that a card was asked for and did not do, by the reason, in the order of [`Refusal::ALL`]: done by the program itself, and
+    /// counted there.
+    pub not_on_card: [u64; Refusal::ALL.len()],
 }
 
 impl Lanes {
+    /// Operations that a card was asked for and did not do, for whatever reason.
+    pub fn refused(&self) -> u64 {
+        self.not_on_card.iter().fold(0, |sum, count| sum.wrapping_add(*count))
+    }
+
     /// Whether nothing was counted.
     pub fn is_zero(&self) -> bool {
         *self == Lanes::default()
@@ -82,7 +88,7 @@ impl Lanes {
             alone: f(self.alone, other.alone),
             corrupted: f(self.corrupted, other.corrupted),
             on_card: f(self.on_card, other.on_card),
-            not_on_card: f(self.not_on_card, other.not_on_card),
+            not_on_card: std::array::from_fn(|i| f(self.not_on_card[i], other.not_on_card[i])),
         }
     }
 }

@@ -8,30 +8,37 @@
 
 #![allow(unsafe_code)]
 
-use super::crowd;
+use super::Client;
+use super::crowd::{self, Page};
 use super::wire::{Kind, MAX_REPLY, Request, Status, reply};
 use crate::fork;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fd::{AsFd, BorrowedFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
+use rustix::fd::{BorrowedFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
 use rustix::io::Errno;
-use rustix::net::sockopt::{socket_cookie, socket_peercred};
-use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType};
+use rustix::net::sockopt::{Timeout, set_socket_timeout, socket_cookie, socket_peercred};
+use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
 use rustix::thread::{SecureComputingMode, secure_computing_mode};
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64};
+use std::time::Duration;
 
 /// Connections that are kept.
 const PLACES: usize = 16;
 /// Descriptors of ours are above this number, where the program may have so many: some count on what the lowest free one is.
 const LOWEST: RawFd = 64;
-/// Milliseconds that a reply is waited for.
+/// Milliseconds that a reply is waited for where no card answers anybody, and where cards do: a machine with a hundred runnable processes
+/// gives each CPU time a few times a second.
 const PATIENCE: u64 = 250;
+const LONGEST: u64 = 2000;
 
 /// Why a card did not do it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Refused {
-    /// There is nobody to ask: no daemon, no card, no permission, a chroot.
+    /// The socket is not to be reached: it is not there, no permission, a chroot, a filter of system calls.
+    Unreachable,
+    /// It is there, and nobody listens.
     Nobody,
+    /// Too many wait to be accepted.
+    Full,
     /// The card said no.
     Said(Status),
     /// The connection ended, or what came is no reply.
@@ -116,21 +123,24 @@ impl Connection {
         self.close();
     }
 
-    /// A new one, to a daemon of root or of `owner`.
-    fn new(address: &SocketAddrUnix, owner: u32) -> Result<Connection, Refused> {
+    /// A new one, to a daemon of root or of who made the page.
+    fn new(client: &Client) -> Result<Connection, Refused> {
         // Not the first connection of all alone: a filter may have been closed at any time.
         if filtered() {
-            return Err(Refused::Nobody);
+            return Err(Refused::Unreachable);
         }
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let connected = || {
             let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
             // It does not wait: where too many wait to be accepted, it fails.
-            rustix::net::connect(&socket, address)?;
+            rustix::net::connect(&socket, &client.address)?;
             let peer = socket_peercred(&socket)?.uid.as_raw();
-            if peer != 0 && peer != owner {
+            if peer != 0 && peer != client.owner {
                 return Err(Errno::PERM);
             }
+            // From here on a call waits, so that a reply takes one call and not two.
+            rustix::io::ioctl_fionbio(&socket, false)?;
+            set_socket_timeout(&socket, Timeout::Recv, Some(Duration::from_millis(PATIENCE)))?;
             let socket = match rustix::io::fcntl_dupfd_cloexec(&socket, LOWEST) {
                 Ok(above) => above,
                 Err(_) => socket,
@@ -138,20 +148,22 @@ impl Connection {
             let cookie = socket_cookie(&socket)?;
             Ok::<_, Errno>(Connection { fd: socket.into_raw_fd(), cookie })
         };
-        connected().map_err(|_| Refused::Nobody)
+        connected().map_err(|error| match error {
+            Errno::CONNREFUSED => Refused::Nobody,
+            Errno::AGAIN => Refused::Full,
+            _ => Refused::Unreachable,
+        })
     }
 
     /// Sends a request and takes its reply; the output is in `out`.
-    fn ask(&self, kind: Kind, request: &Request, out: &mut [u8]) -> Result<(), Refused> {
+    fn ask(&self, page: &Page, kind: Kind, request: &Request, out: &mut [u8], now: u64) -> Result<(), Refused> {
         let socket = self.socket().ok_or(Refused::Gone)?;
         match rustix::net::send(socket, request.bytes(), SendFlags::NOSIGNAL | SendFlags::DONTWAIT) {
             Ok(sent) if sent == request.bytes().len() => {}
             _ => return Err(Refused::Gone),
         }
-        wait(socket)?;
         let mut message = [0; MAX_REPLY];
-        let (length, _) =
-            rustix::net::recv(socket, &mut message[..], RecvFlags::DONTWAIT).map_err(|_| Refused::Gone)?;
+        let length = receive(socket, &mut message, page, now)?;
         match message.get(..length).and_then(|message| reply(kind, message)) {
             Some(Ok(output)) if output.len() == out.len() => {
                 out.copy_from_slice(output);
@@ -163,43 +175,56 @@ impl Connection {
     }
 }
 
+/// Whether a connection waits to be used. It may be gone until it is.
+pub(super) fn is_there() -> bool {
+    let generation = fork::generation();
+    PLACES_OF_PROCESS.iter().any(|place| place.fd.load(Relaxed) != 0 && place.generation.load(Relaxed) == generation)
+}
+
 /// Whether a filter of system calls is in force. Where prctl is what it kills for, a socket would be as well.
 fn filtered() -> bool {
     secure_computing_mode() != Ok(SecureComputingMode::Disabled)
 }
 
-/// Waits until there is something to read.
-fn wait(socket: BorrowedFd<'_>) -> Result<(), Refused> {
-    let end = crowd::now() + PATIENCE;
+/// Receives a message; its length. Waits longer than the socket's own limit only where cards answer others.
+fn receive(socket: BorrowedFd<'_>, message: &mut [u8], page: &Page, begin: u64) -> Result<usize, Refused> {
     loop {
-        let left = end.saturating_sub(crowd::now()).cast_signed();
-        let mut descriptors = [PollFd::from_borrowed_fd(socket.as_fd(), PollFlags::IN)];
-        let limit = Timespec { tv_sec: left / 1000, tv_nsec: left % 1000 * 1_000_000 };
-        match poll(&mut descriptors, Some(&limit)) {
-            Ok(0) => return Err(Refused::Silent),
-            Ok(_) => return Ok(()),
+        let error = match rustix::net::recv(socket, &mut *message, RecvFlags::empty()) {
+            Ok((0, _)) => return Err(Refused::Gone),
+            Ok((length, _)) => return Ok(length),
+            Err(error) => error,
+        };
+        let (now, passed) = (crowd::now(), crowd::now().saturating_sub(begin));
+        match error {
+            Errno::INTR | Errno::AGAIN if passed >= LONGEST => return Err(Refused::Silent),
+            Errno::INTR | Errno::AGAIN if passed >= PATIENCE => {
+                if !page.answers(now - PATIENCE) {
+                    return Err(Refused::Silent);
+                }
+            }
             // A signal: the rest of the time.
-            Err(Errno::INTR) => {}
-            Err(_) => return Err(Refused::Gone),
+            Errno::INTR => {}
+            // It does not wait any more: somebody has set it to that.
+            _ => return Err(Refused::Gone),
         }
     }
 }
 
 /// Has a card do a request, over a connection that is there or a new one; once more where the card went away.
 pub(super) fn exchange(
-    address: &SocketAddrUnix,
-    owner: u32,
+    client: &Client,
     kind: Kind,
     request: &Request,
     out: &mut [u8],
+    now: u64,
 ) -> Result<(), Refused> {
     let mut found = Connection::waiting();
     for last in [false, true] {
         let connection = match found.take() {
             Some(connection) => connection,
-            None => Connection::new(address, owner)?,
+            None => Connection::new(client)?,
         };
-        match connection.ask(kind, request, out) {
+        match connection.ask(client.page, kind, request, out, now) {
             Ok(()) => {
                 connection.keep();
                 return Ok(());

@@ -8,6 +8,16 @@
 //! An operation goes to a card where cards are faster ([`Page::pays`]): from what the card processes measured of an operation alone, of a
 //! batch and of handing one over, and from how many are under way. What they find while they work can end that for a while ([`Page::found`]).
 //!
+//! How many are under way says too little of servers with more processes than CPUs: an operation alone ends within the time slice in which
+//! it began, so that few are seen at a time, though many processes would have one soon if those that have one slept. Where private
+//! operations take a noticeable part of the machine's time, it is *tried*: for some milliseconds all of a kind go to cards, and go on
+//! going there as long as cards find that they are faster. Else the next trial is later, by twice the time, at first sixteen times as long
+//! as the trial; so trials cost less than the noise.
+//!
+//! # Outages
+//! Whoever finds that nobody listens, or that no answer comes, notes it in the page; all others then leave cards alone until one of them, once
+//! a second, has asked again. A note counts only until a card has answered anybody: a card that works is there, whatever others found.
+//!
 //! # Who writes there
 //! Everybody. Wrong numbers make others choose the slower of two ways, no more: nothing read here is a length, an index or an address.
 //! It is a segment of SysV shared memory, which cannot be truncated under those who have it mapped, and needs neither a descriptor nor a
@@ -28,15 +38,29 @@ use std::sync::atomic::Ordering::Relaxed;
 const WINDOWS: usize = 16;
 const WINDOW: u64 = 4;
 const KINDS: usize = Kind::ALL.len();
-/// The first word: `ADJCROWD` changes with the layout.
-const MAGIC: u64 = u64::from_le_bytes(*b"ADJCRO\x00\x01");
+/// The first word, of which the key is made too: it changes with the layout, and programs of another version have a page of their own.
+const MAGIC: u64 = u64::from_le_bytes(*b"ADJCRO\x00\x02");
 /// How much faster cards are to be before operations go there.
 const GAIN: f32 = 1.1;
 /// Jobs that cards have done of late before their rate is believed.
-const FEW: u64 = 64;
-/// Milliseconds for which operations stay with their programs where cards were found to be slower, at first and at most.
+const FEW: u64 = 24;
+/// The part of one CPU's time that private operations of a kind take before cards are tried.
+const NOTICEABLE: f32 = 0.2;
+/// Milliseconds of the shortest trial, and for which operations go on going to cards that were found to be faster.
+const SHORTEST_TRIAL: u64 = 10;
+const LONGEST_TRIAL: u64 = 150;
+const KEPT: u64 = 100;
+/// Milliseconds for which operations stay with their programs where cards were found to be slower, at first and at most; and after a first
+/// trial, times its length.
 const FIRST_PAUSE: u64 = 50;
-const LAST_PAUSE: u64 = 12_800;
+const AFTER_TRIAL: u64 = 16;
+const LAST_PAUSE: u64 = 25_600;
+/// A load so many times as high as that of the last trial is another one.
+const OTHER_LOAD: f32 = 2.0;
+/// What a connection costs, of an operation's handing over: measured, 2 to 3 times.
+const CONNECTING: u64 = 3;
+/// Milliseconds before somebody asks again where nobody was there.
+const OUTAGE: u64 = 1000;
 
 /// What is known of a kind, in nanoseconds, and what is decided.
 #[repr(C, align(64))]
@@ -46,12 +70,18 @@ struct Measured {
     alone: AtomicU64,
     batch: AtomicU64,
     handing: AtomicU64,
-    /// Of cards' work of late: jobs, and the time that each took of a worker.
+    /// Of cards' work since it was last judged: jobs, and the time of workers that they took.
     jobs: AtomicU64,
+    busy: AtomicU64,
+    /// What each took when it was last judged, handing over included.
     each: AtomicU64,
     /// Milliseconds of the clock until which operations stay with their programs, and how long that was.
     until: AtomicU64,
     pause: AtomicU64,
+    /// Milliseconds of the clock until which all operations go to cards: a trial, or because they were found to be faster.
+    sent: AtomicU64,
+    /// The operations under way, in hundredths, when the last trial began.
+    load: AtomicU64,
 }
 
 /// The times of the operations that ended in a window: its number, above 32 bits of microseconds.
@@ -68,6 +98,9 @@ pub struct Page {
     cards: AtomicU64,
     /// CPUs of the machine.
     cpus: AtomicU64,
+    /// Milliseconds of the clock when a card last answered anybody, and when somebody last found nobody there.
+    answered: AtomicU64,
+    nobody: AtomicU64,
     measured: [Measured; KINDS],
     windows: [Windows; KINDS],
 }
@@ -82,7 +115,8 @@ pub fn now() -> u64 {
 fn key(folder: &Path) -> libc::key_t {
     use std::os::unix::ffi::OsStrExt;
     let parts = folder.components().flat_map(|part| [&b"/"[..], part.as_os_str().as_bytes()]);
-    let bytes = std::iter::once(&b"adjunct cards"[..]).chain(parts).flatten();
+    let layout = MAGIC.to_le_bytes();
+    let bytes = [&b"adjunct cards"[..], &layout].into_iter().chain(parts).flatten();
     let hash = bytes.fold(0x811c_9dc5u32, |hash, &byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
     // 0 is no key.
     hash.max(1).cast_signed()
@@ -119,6 +153,7 @@ impl Page {
     /// Says how many cards take operations, and on how many CPUs.
     pub fn set_cards(&self, cards: usize, cpus: usize) {
         self.cpus.store(cpus as u64, Relaxed);
+        self.nobody.store(0, Relaxed);
         self.cards.store(cards as u64, Relaxed);
     }
 
@@ -162,53 +197,155 @@ impl Page {
         time as f32 / (span * 1000) as f32
     }
 
-    /// Whether a card is likely to be faster for an operation of this kind than its program alone.
+    /// Whether a card is likely to be faster for an operation of this kind than its program alone, which has to connect first or not.
     #[inline]
-    pub fn pays(&self, kind: Kind, now: u64) -> bool {
+    pub fn pays(&self, kind: Kind, now: u64, connected: bool) -> bool {
         let measured = &self.measured[kind as usize];
-        if self.cards.load(Relaxed) == 0 || now < measured.until.load(Relaxed) {
+        let alone = measured.alone.load(Relaxed);
+        if self.cards.load(Relaxed) == 0 || alone == 0 {
             return false;
+        }
+        let sent = measured.sent.load(Relaxed);
+        if now < sent && sent - now <= KEPT.max(LONGEST_TRIAL) {
+            return connected || measured.connecting_pays();
         }
         let here = self.under_way(kind, now);
-        let all: f32 = Kind::ALL.iter().map(|&kind| self.under_way(kind, now)).sum();
-        let cpus = self.cpus.load(Relaxed).clamp(1, 4096) as f32;
-        let time = |word: &AtomicU64| word.load(Relaxed) as f32;
-        let (alone, batch, handing) = (time(&measured.alone), time(&measured.batch), time(&measured.handing));
-        if all <= cpus || alone == 0.0 {
+        if now < measured.until.load(Relaxed) && !measured.is_another_load(here, now) {
             return false;
         }
+        if self.gain(kind, now, here) > GAIN {
+            return connected || measured.connecting_pays();
+        }
+        here >= NOTICEABLE && measured.begin_trial(here, now, sent)
+    }
+
+    /// How many times as fast cards are, by what is under way.
+    fn gain(&self, kind: Kind, now: u64, here: f32) -> f32 {
+        let measured = &self.measured[kind as usize];
+        let all: f32 = Kind::ALL.iter().map(|&kind| self.under_way(kind, now)).sum();
+        let cpus = self.cpus() as f32;
+        if all <= cpus {
+            return 0.0;
+        }
+        let time = |word: &AtomicU64| word.load(Relaxed) as f32;
+        let (alone, batch, handing) = (time(&measured.alone), time(&measured.batch), time(&measured.handing));
         // The CPUs that are this kind's, and those that batches keep busy.
         let own = (cpus * here / all).min(here).max(f32::MIN_POSITIVE);
         // Programs are spread over the cards, and batches are of one card's.
         let cards = (self.cards.load(Relaxed) as f32).max(1.0);
         let jobs = (here / cards).clamp(1.0, LANES as f32);
         let busy = own.min((here / jobs).max(1.0));
-        busy * alone / (own * (batch / jobs + handing)) > GAIN
+        busy * alone / (own * (batch / jobs + handing))
     }
 
-    /// A card has done so many jobs in so many nanoseconds of a worker, and took so many more for handing each over. Where that turns out to
-    /// be slower than programs alone, operations stay with them for a while, and longer the next time.
-    pub fn found(&self, kind: Kind, now: u64, jobs: u64, busy: u64, handing: u64) {
+    /// The machine's CPUs.
+    pub fn cpus(&self) -> u64 {
+        self.cpus.load(Relaxed).clamp(1, 4096)
+    }
+
+    /// A card has done so many jobs in so many nanoseconds of a worker, and took so many more for handing each over, while so many tasks of
+    /// the machine could run, its own included: where that is fewer than it has CPUs, some of them were left idle. Where cards turn out
+    /// to be slower than programs alone, operations stay with them for a while, and longer the next time.
+    pub fn found(&self, kind: Kind, now: u64, jobs: u64, busy: u64, handing: u64, runnable: u64) {
         let measured = &self.measured[kind as usize];
-        let average = |word: &AtomicU64, sample: u64| {
-            let before = word.load(Relaxed);
-            word.store(if before == 0 { sample } else { before - before / 16 + sample / 16 }, Relaxed);
-        };
-        average(&measured.each, busy / jobs.max(1));
-        average(&measured.handing, handing);
-        if measured.jobs.fetch_add(jobs, Relaxed) + jobs < FEW {
+        self.answered.store(now, Relaxed);
+        let before = measured.handing.load(Relaxed);
+        measured.handing.store(before - before / 16 + handing / 16, Relaxed);
+        let cpus = self.cpus();
+        let busy = busy.saturating_mul(cpus) / runnable.clamp(1, cpus);
+        let jobs = measured.jobs.fetch_add(jobs, Relaxed).saturating_add(jobs);
+        let busy = measured.busy.fetch_add(busy, Relaxed).saturating_add(busy);
+        if jobs < FEW {
             return;
         }
-        measured.jobs.store(0, Relaxed);
-        let each = measured.each.load(Relaxed) + measured.handing.load(Relaxed);
+        measured.forget_jobs();
+        let each = busy / jobs + measured.handing.load(Relaxed);
+        measured.each.store(each, Relaxed);
         if each < measured.alone.load(Relaxed) {
             measured.pause.store(0, Relaxed);
-            return;
+            measured.until.store(0, Relaxed);
+            measured.sent.store(now + KEPT, Relaxed);
+        } else {
+            // A trial has counted on that.
+            if measured.sent.swap(now, Relaxed) <= now || measured.until.load(Relaxed) <= now {
+                measured.load.store((self.under_way(kind, now) * 100.0) as u64, Relaxed);
+                measured.begin_pause(now, FIRST_PAUSE);
+            }
         }
-        let pause = (2 * measured.pause.load(Relaxed)).clamp(FIRST_PAUSE, LAST_PAUSE);
-        measured.pause.store(pause, Relaxed);
-        measured.each.store(0, Relaxed);
-        measured.until.store(now + pause, Relaxed);
+    }
+
+    /// Notes that nobody is there.
+    pub fn nobody(&self, now: u64) {
+        self.nobody.store(now, Relaxed);
+    }
+
+    /// Whether somebody found nobody there, and no card has answered since. Once a second one of those that ask this is told no, and is to
+    /// find out.
+    #[inline]
+    pub fn is_out(&self, now: u64) -> bool {
+        let since = self.nobody.load(Relaxed);
+        if since == 0 || self.answered.load(Relaxed) > since {
+            return false;
+        }
+        // A time that has not come is no time.
+        let over = now.wrapping_sub(since) >= OUTAGE;
+        !over || self.nobody.compare_exchange(since, now, Relaxed, Relaxed).is_err()
+    }
+
+    /// Whether a card has answered anybody since.
+    pub fn answers(&self, since: u64) -> bool {
+        self.answered.load(Relaxed) >= since
+    }
+}
+
+impl Measured {
+    /// Milliseconds in which, of a load that is just noticeable, enough are done to judge.
+    fn trial(&self) -> u64 {
+        let alone = self.alone.load(Relaxed).min(1 << 32) as f32 / 1e6;
+        ((2 * FEW) as f32 * alone / NOTICEABLE).clamp(SHORTEST_TRIAL as f32, LONGEST_TRIAL as f32) as u64
+    }
+
+    /// Begins a trial, unless another has. If nothing is found while it lasts, cards were slower.
+    fn begin_trial(&self, here: f32, now: u64, sent: u64) -> bool {
+        let end = now + self.trial();
+        if self.sent.compare_exchange(sent, end, Relaxed, Relaxed).is_err() {
+            return false;
+        }
+        if self.is_another_load(here, now) {
+            self.pause.store(0, Relaxed);
+        }
+        self.forget_jobs();
+        self.load.store((here * 100.0) as u64, Relaxed);
+        self.begin_pause(end, AFTER_TRIAL * self.trial());
+        true
+    }
+
+    fn begin_pause(&self, now: u64, first: u64) {
+        let pause = (2 * self.pause.load(Relaxed).min(LAST_PAUSE)).clamp(first, LAST_PAUSE);
+        self.pause.store(pause, Relaxed);
+        self.until.store(now + pause, Relaxed);
+    }
+
+    /// Whether so many more are under way than at the last trial that it says nothing any more, some time after it.
+    fn is_another_load(&self, here: f32, now: u64) -> bool {
+        let begun = self.sent.load(Relaxed);
+        here > NOTICEABLE.max(OTHER_LOAD * self.load.load(Relaxed) as f32 / 100.0)
+            && now.saturating_sub(begun) > AFTER_TRIAL * self.trial()
+    }
+
+    /// Whether cards are faster even where each operation needs a connection of its own.
+    fn connecting_pays(&self) -> bool {
+        let handing = self.handing.load(Relaxed);
+        let each = match self.each.load(Relaxed) {
+            0 => self.batch.load(Relaxed) / LANES as u64 + handing,
+            each => each,
+        };
+        each.saturating_add(handing.saturating_mul(CONNECTING)) < self.alone.load(Relaxed)
+    }
+
+    fn forget_jobs(&self) {
+        self.jobs.store(0, Relaxed);
+        self.busy.store(0, Relaxed);
     }
 }
 
@@ -275,8 +412,13 @@ mod tests {
         assert_eq!(page.under_way(Kind::Rsa3072, 3_000_063), 0.0);
     }
 
+    /// How many times as fast cards are, by what is under way.
+    fn gain(page: &Page, now: u64) -> f32 {
+        page.gain(Kind::Rsa2048, now, page.under_way(Kind::Rsa2048, now))
+    }
+
     #[test]
-    fn only_a_crowded_machine_asks_cards() {
+    fn a_crowded_machine_asks_cards_at_once() {
         for (programs, cpus, expected) in [
             (0, 2, false),
             (1, 2, false),
@@ -289,10 +431,76 @@ mod tests {
         ] {
             let page = page(cpus);
             let now = load(&page, programs, 1 << 20);
-            assert_eq!(page.pays(Kind::Rsa2048, now), expected, "{programs} programs, {cpus} CPUs");
+            assert_eq!(gain(&page, now) > GAIN, expected, "{programs} programs, {cpus} CPUs");
             page.set_cards(0, cpus);
-            assert!(!page.pays(Kind::Rsa2048, now), "no card");
+            assert!(!page.pays(Kind::Rsa2048, now, true), "no card");
         }
+    }
+
+    /// One program after the other, which all together keep half a CPU busy: nothing is under way, though many programs may be.
+    fn servers(page: &Page, begin: u64) -> u64 {
+        (begin..begin + 64).for_each(|now| page.ended(Kind::Rsa2048, now, 500));
+        begin + 63
+    }
+
+    #[test]
+    fn cards_are_tried_and_kept_while_they_are_faster() {
+        let page = page(2);
+        let now = servers(&page, 1 << 20);
+        assert!(gain(&page, now) == 0.0 && page.pays(Kind::Rsa2048, now, true), "a trial");
+        assert!(page.pays(Kind::Rsa2048, now + 1, true), "all of the trial");
+        // Of batches of three, on a machine all of whose CPUs have something to do.
+        (0..8).for_each(|_| page.found(Kind::Rsa2048, now + 5, 3, 428_000, 15_000, 9));
+        assert!(page.pays(Kind::Rsa2048, now + 5 + KEPT - 1, true));
+        // Those that have to connect first would be slower.
+        assert!(!page.pays(Kind::Rsa2048, now + 5 + KEPT - 1, false));
+        // Nothing is heard any more: the next trial.
+        let later = servers(&page, now + 200);
+        assert!(page.pays(Kind::Rsa2048, later, true) && measured(&page).until.load(Relaxed) > later);
+        // A load that takes no notable part of a CPU is not tried.
+        let now = later + 100_000;
+        (now..now + 64).for_each(|now| page.ended(Kind::Rsa2048, now, 100));
+        assert!(!page.pays(Kind::Rsa2048, now + 63, true));
+    }
+
+    fn measured(page: &Page) -> &Measured {
+        &page.measured[Kind::Rsa2048 as usize]
+    }
+
+    #[test]
+    fn trials_cost_less_than_the_noise() {
+        // Whether cards say that they are slower or nothing at all.
+        for said in [true, false] {
+            let page = page(2);
+            let (begin, mut sent, mut now) = (1u64 << 20, 0, 1u64 << 20);
+            while now < begin + 60_000 {
+                page.ended(Kind::Rsa2048, now, 500);
+                let on_card = page.pays(Kind::Rsa2048, now, true);
+                sent += u64::from(on_card);
+                if said && on_card {
+                    page.found(Kind::Rsa2048, now, 3, 3 * 193_000, 30_000, 2);
+                }
+                now += 1;
+            }
+            assert!(sent > 10 && sent < if said { 60 } else { 400 }, "{sent} of 60000 ms");
+            // A load that is another one is tried soon.
+            let pause = measured(&page).until.load(Relaxed).saturating_sub(now);
+            assert!(pause > 3000, "{pause}");
+            let tried = (now..now + pause).find(|&now| {
+                page.ended(Kind::Rsa2048, now, 1500);
+                page.pays(Kind::Rsa2048, now, true)
+            });
+            assert!(tried.is_some_and(|tried| tried < now + 100), "{tried:?} {now}");
+        }
+    }
+
+    #[test]
+    fn cards_that_leave_cpus_idle_are_slower() {
+        let page = page(2);
+        let now = servers(&page, 1 << 20);
+        assert!(page.pays(Kind::Rsa2048, now, true));
+        (0..6).for_each(|_| page.found(Kind::Rsa2048, now, 4, 428_000, 30_000, 1));
+        assert!(!page.pays(Kind::Rsa2048, now + 1, true));
     }
 
     #[test]
@@ -301,18 +509,36 @@ mod tests {
         let (mut now, mut pauses) = (1 << 20, Vec::new());
         for _ in 0..12 {
             now = load(&page, 16, now);
-            assert!(page.pays(Kind::Rsa2048, now));
-            page.found(Kind::Rsa2048, now, 64, 64 * 250_000, 10_000);
-            let until = (now..).find(|&later| now < later && page.measured[0].until.load(Relaxed) <= later).unwrap();
+            assert!(page.pays(Kind::Rsa2048, now, true));
+            page.found(Kind::Rsa2048, now, 64, 64 * 250_000, 10_000, 2);
+            let until = measured(&page).until.load(Relaxed);
             pauses.push(until - now);
-            assert!(!page.pays(Kind::Rsa2048, now));
+            assert!(!page.pays(Kind::Rsa2048, now, true));
             now = until;
         }
         assert!(pauses[..3] == [50, 100, 200] && pauses[11] == LAST_PAUSE, "{pauses:?}");
         // Those that are faster are not left.
         now = load(&page, 16, now);
-        page.found(Kind::Rsa2048, now, 64, 64 * 54_000, 10_000);
-        assert!(page.pays(Kind::Rsa2048, now));
+        page.found(Kind::Rsa2048, now, 64, 64 * 54_000, 10_000, 2);
+        assert!(page.pays(Kind::Rsa2048, now, true));
+    }
+
+    #[test]
+    fn where_nobody_is_one_asks_again_each_second() {
+        let page = page(2);
+        let asks = |from: u64, to: u64| (from..to).filter(|&now| !page.is_out(now)).count();
+        assert_eq!(asks(5000, 5010), 10);
+        page.nobody(6000);
+        assert_eq!(asks(6000, 7000), 0);
+        // The first that asks after a second is to find out; if it does not come back, the next one.
+        assert_eq!(asks(7000, 8000), 1);
+        assert_eq!(asks(8000, 9000), 1);
+        // A card that answers anybody is there, whatever somebody found before; and so is a daemon that starts.
+        page.found(Kind::Rsa2048, 9001, 1, 1, 1, 2);
+        assert_eq!(asks(9001, 9011), 10);
+        page.nobody(9020);
+        page.set_cards(1, 2);
+        assert_eq!(asks(9021, 9031), 10);
     }
 
     #[test]

@@ -21,7 +21,7 @@ pub mod wire;
 pub mod work;
 
 use crate::adapter::cpu::secure_env;
-use crate::catalogue::Queue;
+use crate::catalogue::{Queue, Refusal};
 use crate::counters::{self, Event};
 use crate::sandbox;
 use connection::Refused;
@@ -38,9 +38,10 @@ use wire::{Kind, Request, Status};
 pub const SYSTEM: &str = "/run/adjunct";
 /// The socket in a daemon's folder.
 pub const SOCKET: &str = "cards.sock";
-/// Milliseconds before somebody is asked again after nobody was there, and after no reply came in time.
+/// Milliseconds before this process asks again after nobody was there, after no reply came in time, and where the next one may be taken soon.
 const NOBODY: u64 = 1000;
 const SILENT: u64 = 5000;
+const SOON: u64 = 20;
 
 /// What stays the same in the life of a process.
 struct Client {
@@ -135,9 +136,9 @@ impl Operation {
             return false;
         }
         let Some(request) = key().and_then(|key| Request::new(self.kind, key, input)) else { return false };
-        let done = self.ask(&request, out) && right(out);
-        counters::note(queue, if done { Event::OnCard } else { Event::NotOnCard });
-        done
+        let done = self.ask(&request, out, now).and_then(|()| if right(out) { Ok(()) } else { Err(Refusal::Wrong) });
+        counters::note(queue, done.map_or_else(Event::NotOnCard, |()| Event::OnCard));
+        done.is_ok()
     }
 
     #[inline]
@@ -146,28 +147,35 @@ impl Operation {
         if ALWAYS.load(Relaxed) {
             page.cards() != 0
         } else {
-            now >= NOT_BEFORE.load(Relaxed) && page.pays(self.kind, now)
+            now >= NOT_BEFORE.load(Relaxed) && page.pays(self.kind, now, connection::is_there()) && !page.is_out(now)
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn ask(&self, request: &Request, out: &mut [u8]) -> bool {
+    fn ask(&self, request: &Request, out: &mut [u8], now: u64) -> Result<(), Refusal> {
         let client = self.client;
-        let refused = match connection::exchange(&client.address, client.owner, self.kind, request, out) {
-            Ok(()) => return true,
-            Err(refused) => refused,
-        };
-        let pause = match refused {
-            Refused::Nobody | Refused::Gone => NOBODY,
-            Refused::Silent => SILENT,
-            Refused::Said(Status::Again) => 50,
+        let Err(refused) = connection::exchange(client, self.kind, request, out, now) else { return Ok(()) };
+        let (refusal, pause) = match refused {
+            Refused::Unreachable => (Refusal::Nobody, NOBODY),
+            Refused::Nobody => {
+                client.page.nobody(crowd::now());
+                (Refusal::Nobody, NOBODY)
+            }
+            Refused::Silent => {
+                client.page.nobody(crowd::now());
+                (Refusal::Silent, SILENT)
+            }
+            Refused::Full => (Refusal::Busy, SOON),
+            Refused::Gone => (Refusal::Gone, NOBODY),
+            Refused::Said(Status::Again) => (Refusal::Offline, SOON),
             // The next one may be taken.
-            Refused::Said(_) => 0,
+            Refused::Said(Status::Busy) => (Refusal::Busy, 0),
+            Refused::Said(_) => (Refusal::Invalid, 0),
         };
         if pause != 0 {
             NOT_BEFORE.store(crowd::now() + pause, Relaxed);
         }
-        false
+        Err(refusal)
     }
 }

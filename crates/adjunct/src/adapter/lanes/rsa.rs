@@ -34,6 +34,9 @@ pub struct Prepared {
     wire: WriteOnce<Zeroizing<Vec<u8>>>,
     #[cfg(target_arch = "x86_64")]
     keys: lanes::Keys,
+    /// What results of cards are checked with, made for the first.
+    #[cfg(target_arch = "x86_64")]
+    checks: lanes::Checks,
 }
 
 impl Prepared {
@@ -61,6 +64,8 @@ impl Prepared {
             wire: WriteOnce::default(),
             #[cfg(target_arch = "x86_64")]
             keys: lanes::Keys::default(),
+            #[cfg(target_arch = "x86_64")]
+            checks: lanes::Checks::default(),
         };
         KEYS.insert(prepared).map(Some)
     }
@@ -99,6 +104,10 @@ impl Prepared {
 
     /// Whether `out` is what the private operation makes of `input`.
     fn is_right(&self, input: &[u8], out: &[u8]) -> bool {
+        #[cfg(target_arch = "x86_64")]
+        if let Some(right) = self.checks.is_right(&self.key, input, out) {
+            return right;
+        }
         let mut again = [0; MAX_SIZE];
         let again = &mut again[..self.size()];
         self.key.public(out, again).is_ok() && again == input
@@ -231,6 +240,42 @@ mod lanes {
         pub RSA_2048: Slot<kernel::PrivateKey2048>,
         pub RSA_3072: Slot<kernel::PrivateKey3072>,
         pub RSA_4096: Slot<kernel::PrivateKey4096>,
+    }
+
+    /// What a single result is checked with, in the place of its size.
+    #[derive(Debug, Default)]
+    pub struct Checks {
+        of_2048: Slot<kernel::CheckKey2048>,
+        of_3072: Slot<kernel::CheckKey3072>,
+        of_4096: Slot<kernel::CheckKey4096>,
+    }
+
+    impl Checks {
+        /// Whether the key's public operation makes `input` of `out`; `None` without the memory for it.
+        pub fn is_right(&self, key: &Key, input: &[u8], out: &[u8]) -> Option<bool> {
+            match key.bits() {
+                2048 => self.of_2048.is_right(key, input, out),
+                3072 => self.of_3072.is_right(key, input, out),
+                4096 => self.of_4096.is_right(key, input, out),
+                _ => None,
+            }
+        }
+    }
+
+    impl<const D: usize, const V: usize> Slot<kernel::CheckKey<D, V>> {
+        fn is_right(&self, key: &Key, input: &[u8], out: &[u8]) -> Option<bool> {
+            if self.0.load(Ordering::Acquire).is_null() {
+                let number = |part| key.number(part).ok().flatten();
+                let (n, e) = (number(Part::N)?, number(Part::E)?);
+                // SAFETY: there are prepared keys only where the CPU has lanes.
+                let made = unsafe { kernel::CheckKey::new(&n, &e) }?;
+                drop(self.put(boxed(made).ok()?));
+            }
+            // SAFETY: what `put` made of a box, which lives as long as the slot, since nothing takes it out.
+            let check = unsafe { self.0.load(Ordering::Acquire).as_ref() }?;
+            // SAFETY: as above.
+            Some(unsafe { check.is_right(input, out) })
+        }
     }
 
     pub static RSA_2048: Scratches<MaybeUninit<kernel::Scratch2048>> = Scratches::new();

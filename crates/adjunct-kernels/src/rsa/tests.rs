@@ -298,27 +298,3 @@ fn single_results_are_checked() {
         results_are_checked::<80, 10>(&KEYS[2]);
     }
 }
-
-#[test]
-#[ignore = "prints times"]
-fn times_of_checks() {
-    fn time<const D: usize, const V: usize>(reference: &Reference) {
-        let [n, e, ..] = reference.numbers();
-        // SAFETY: the CPU has what it needs.
-        let key = unsafe { CheckKey::<D, V>::new(&n, &e) }.unwrap();
-        let output = input(1, n.len());
-        let input = reference.run(false, &output);
-        for _ in 0..5 {
-            let begin = std::time::Instant::now();
-            // SAFETY: as above.
-            (0..2000).for_each(|_| assert!(unsafe { key.is_right(&input, &output) }));
-            let ours = begin.elapsed() / 2000;
-            let begin = std::time::Instant::now();
-            (0..2000).for_each(|_| drop(reference.run(false, &output)));
-            println!("{} bits: {ours:?}, AWS-LC {:?}", 8 * n.len(), begin.elapsed() / 2000);
-        }
-    }
-    time::<40, 5>(&KEYS[0][0]);
-    time::<60, 8>(&KEYS[1][0]);
-    time::<80, 10>(&KEYS[2][0]);
-}

@@ -81,18 +81,19 @@ fn http(stream: &mut (impl Read + Write)) -> Result<(), String> {
 
 fn postgres(stream: &mut (impl Read + Write)) -> Result<(), String> {
     stream.write_all(STARTUP).map_err(|error| failed(&error))?;
-    messages(stream)?;
+    let mut buffer = Vec::new();
+    messages(stream, &mut buffer)?;
     stream.write_all(QUERY).map_err(|error| failed(&error))?;
-    let longest = messages(stream)?;
+    let longest = messages(stream, &mut buffer)?;
     if longest < LENGTH {
         return Err(format!("PostgreSQL: an answer of {longest} bytes"));
     }
     stream.write_all(TERMINATE).map_err(|error| failed(&error))
 }
 
-/// Reads messages until the server is ready for the next query; the length of the longest row.
-fn messages(stream: &mut (impl Read + Write)) -> Result<usize, String> {
-    let (mut buffer, mut longest) = (Vec::new(), 0);
+/// Reads messages until the server is ready for the next query; the length of the longest row. What came besides stays in `buffer`.
+fn messages(stream: &mut (impl Read + Write), buffer: &mut Vec<u8>) -> Result<usize, String> {
+    let mut longest = 0;
     loop {
         let (kind, text) = loop {
             if let Some(length) = buffer.get(1..5) {
@@ -102,7 +103,7 @@ fn messages(stream: &mut (impl Read + Write)) -> Result<usize, String> {
                 }
                 if buffer.len() >= length {
                     let rest = buffer.split_off(length);
-                    let message = std::mem::replace(&mut buffer, rest);
+                    let message = std::mem::replace(buffer, rest);
                     break (message[0], message);
                 }
             }

@@ -1,7 +1,7 @@
 //! The load of `adjunct bench tls`: clients that do one whole TLS transaction after the other, each with a connection of its own.
 //!
 //! A transaction is that of IBM's papers: a TLS session is set up, [`LENGTH`] bytes come from the server, the session ends. TLS 1.3 is
-//! rustls ([`tls13`]); the one suite of TLS 1.2 that the papers have is our own ([`tls12`]). Both cost a client's CPU a fraction of what a
+//! rustls (`tls13`); the one suite of TLS 1.2 that the papers have is our own (`tls12`). Both cost a client's CPU a fraction of what a
 //! server takes, so that the server is what is measured.
 //!
 //! [`check`] verifies the server's certificate and signature; the clients of a load do not.

@@ -119,7 +119,7 @@ fn overview(report: &Report) -> Markup {
                 h2 { "Transactions a second, over stock OpenSSL" }
                 p { "Full handshakes; of the sides with adjunct the best." }
                 (legend())
-                (charts(&groups, "Transactions a second over stock, by server and certificate", [196.0, 236.0]))
+                (charts(&groups, "Transactions a second over stock, by server and certificate", [214.0, 236.0]))
             }
         }
     }

@@ -75,9 +75,13 @@ struct Measured {
     busy: AtomicU64,
     /// What each took when it was last judged, handing over included.
     each: AtomicU64,
-    /// Milliseconds of the clock until which operations stay with their programs, and how long that was.
+    /// Milliseconds of the clock until which operations stay with their programs though by what is under way cards were faster, for they
+    /// were found to be slower; and how long that was.
     until: AtomicU64,
     pause: AtomicU64,
+    /// Milliseconds of the clock before which there is no trial, and how long that was.
+    next: AtomicU64,
+    rest: AtomicU64,
     /// Milliseconds of the clock until which all operations go to cards: a trial, or because they were found to be faster.
     sent: AtomicU64,
     /// The operations under way, in hundredths, when the last trial began.
@@ -197,7 +201,8 @@ impl Page {
         time as f32 / (span * 1000) as f32
     }
 
-    /// Whether a card is likely to be faster for an operation of this kind than its program alone, which has to connect first or not.
+    /// Whether a card is likely to be faster for an operation of this kind than its program alone. `connected`: the program has a connection,
+    /// or does so many operations that making one costs nothing.
     #[inline]
     pub fn pays(&self, kind: Kind, now: u64, connected: bool) -> bool {
         let measured = &self.measured[kind as usize];
@@ -210,13 +215,11 @@ impl Page {
             return connected || measured.connecting_pays();
         }
         let here = self.under_way(kind, now);
-        if now < measured.until.load(Relaxed) && !measured.is_another_load(here, now) {
-            return false;
-        }
         if self.gain(kind, now, here) > GAIN {
-            return connected || measured.connecting_pays();
+            return now >= measured.until.load(Relaxed) && (connected || measured.connecting_pays());
         }
-        here >= NOTICEABLE && measured.begin_trial(here, now, sent)
+        let rests = now < measured.next.load(Relaxed) && !measured.is_another_load(here, now);
+        here >= NOTICEABLE && !rests && measured.begin_trial(here, now, sent)
     }
 
     /// How many times as fast cards are, by what is under way.
@@ -263,14 +266,17 @@ impl Page {
         measured.each.store(each, Relaxed);
         if each < measured.alone.load(Relaxed) {
             measured.pause.store(0, Relaxed);
+            measured.rest.store(0, Relaxed);
             measured.until.store(0, Relaxed);
             measured.sent.store(now + KEPT, Relaxed);
-        } else {
-            // A trial has counted on that.
-            if measured.sent.swap(now, Relaxed) <= now || measured.until.load(Relaxed) <= now {
-                measured.load.store((self.under_way(kind, now) * 100.0) as u64, Relaxed);
-                measured.begin_pause(now, FIRST_PAUSE);
-            }
+            return;
+        }
+        measured.sent.store(now, Relaxed);
+        measured.begin_pause(now);
+        // A trial has counted on that.
+        if measured.next.load(Relaxed) <= now {
+            measured.load.store((self.under_way(kind, now) * 100.0) as u64, Relaxed);
+            measured.begin_rest(now);
         }
     }
 
@@ -312,16 +318,25 @@ impl Measured {
             return false;
         }
         if self.is_another_load(here, now) {
-            self.pause.store(0, Relaxed);
+            self.rest.store(0, Relaxed);
         }
         self.forget_jobs();
+        self.each.store(0, Relaxed);
         self.load.store((here * 100.0) as u64, Relaxed);
-        self.begin_pause(end, AFTER_TRIAL * self.trial());
+        self.begin_rest(end);
         true
     }
 
-    fn begin_pause(&self, now: u64, first: u64) {
-        let pause = (2 * self.pause.load(Relaxed).min(LAST_PAUSE)).clamp(first, LAST_PAUSE);
+    /// No trial for a while, longer each time.
+    fn begin_rest(&self, now: u64) {
+        let rest = (2 * self.rest.load(Relaxed).min(LAST_PAUSE)).clamp(AFTER_TRIAL * self.trial(), LAST_PAUSE);
+        self.rest.store(rest, Relaxed);
+        self.next.store(now + rest, Relaxed);
+    }
+
+    /// What is under way is not believed for a while, longer each time.
+    fn begin_pause(&self, now: u64) {
+        let pause = (2 * self.pause.load(Relaxed).min(LAST_PAUSE)).clamp(FIRST_PAUSE, LAST_PAUSE);
         self.pause.store(pause, Relaxed);
         self.until.store(now + pause, Relaxed);
     }
@@ -456,7 +471,7 @@ mod tests {
         assert!(!page.pays(Kind::Rsa2048, now + 5 + KEPT - 1, false));
         // Nothing is heard any more: the next trial.
         let later = servers(&page, now + 200);
-        assert!(page.pays(Kind::Rsa2048, later, true) && measured(&page).until.load(Relaxed) > later);
+        assert!(page.pays(Kind::Rsa2048, later, true) && measured(&page).next.load(Relaxed) > later);
         // A load that takes no notable part of a CPU is not tried.
         let now = later + 100_000;
         (now..now + 64).for_each(|now| page.ended(Kind::Rsa2048, now, 100));
@@ -484,7 +499,7 @@ mod tests {
             }
             assert!(sent > 10 && sent < if said { 60 } else { 400 }, "{sent} of 60000 ms");
             // A load that is another one is tried soon.
-            let pause = measured(&page).until.load(Relaxed).saturating_sub(now);
+            let pause = measured(&page).next.load(Relaxed).saturating_sub(now);
             assert!(pause > 3000, "{pause}");
             let tried = (now..now + pause).find(|&now| {
                 page.ended(Kind::Rsa2048, now, 1500);

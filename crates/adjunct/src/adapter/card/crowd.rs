@@ -266,8 +266,9 @@ impl Page {
         measured.each.store(each, Relaxed);
         if each < measured.alone.load(Relaxed) {
             measured.pause.store(0, Relaxed);
-            measured.rest.store(0, Relaxed);
             measured.until.store(0, Relaxed);
+            measured.rest.store(0, Relaxed);
+            measured.next.store(0, Relaxed);
             measured.sent.store(now + KEPT, Relaxed);
             return;
         }

@@ -137,6 +137,9 @@ fn other_libraries_are_named() {
         lab.maps(library);
         lab.is(State::NotServed, cause);
     }
+    lab.maps("/usr/lib/libcrypto.so.3 (deleted)");
+    lab.file("cgroup", "0::/user.slice/user-0.slice/session-3.scope\n");
+    assert!(lab.is(State::NotServed, Cause::LibraryReplaced).contains("log in again"));
     lab.maps("/usr/lib/jvm/lib/server/libjvm.so;/usr/lib/pkcs11/adjunct-pkcs11.so");
     assert_eq!(lab.ran().verdict.state, State::ServedThroughPlugin);
 }

@@ -117,7 +117,7 @@ pub fn outdated(all: &[Outdated]) -> String {
     all.iter().fold(String::new(), |mut text, one| {
         let whom = format!("{} ({})", shown(&one.name), numbers(&one.processes));
         let what = one.replaced.join(" and ");
-        let restart = one.restart.as_ref().map_or_else(|| "start it again".to_owned(), |command| shown(command));
+        let restart = one.restart.as_ref().map_or_else(|| "start it again".to_owned(), shown);
         let _ = writeln!(text, "{whom} still runs the code of {what} from before the upgrade: {restart}");
         text
     })

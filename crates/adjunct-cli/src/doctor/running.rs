@@ -84,10 +84,10 @@ fn verdict(
         let given = programs.given(conf);
         let served = if inside && !process.node_shares { given.node } else { given.provider };
         if !served {
+            let enable = conf.is_file().then(|| format!("sudo adjunct openssl enable --config {}, or ", shown(conf)));
             let conf = shown(conf);
             let why = format!("OPENSSL_CONF in its environment is {conf}, which does not name adjunct");
-            let advice =
-                format!("sudo adjunct openssl enable --config {conf}, or take the variable away; then {}", restart());
+            let advice = format!("{}take the variable away; then {}", enable.unwrap_or_default(), restart());
             return Verdict::not(Cause::EnvironmentConfig, why).advising(advice);
         }
     }

@@ -114,6 +114,13 @@ fn verdict(
     if let Some(verdict) = program.filter(|v| v.state == State::NotServed && !passed(v.cause)) {
         return verdict.clone();
     }
+    // It loaded OpenSSL by a search of its own, of which its file says nothing.
+    if !standing.reach.given.provider && program.is_none_or(|v| v.state < State::ServedThroughPlugin) {
+        return match standing.problems.first().filter(|_| standing.enabled) {
+            Some(why) => Verdict::not(Cause::NotInForce, format!("adjunct is enabled, not in force: {}", shown(why))),
+            None => Verdict::not(Cause::NotEnabled, "adjunct is not enabled in the openssl.cnf that it reads"),
+        };
+    }
     if let Some(library) = openssl.and_then(|o| o.through.as_deref()).filter(|t| t.starts_with("libsystemd-shared")) {
         let why = format!("OpenSSL came into it with {library}, which most programs never have compute");
         return Verdict::unknown(Cause::NotUsedYet, why);

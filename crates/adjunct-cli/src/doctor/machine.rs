@@ -150,7 +150,7 @@ pub fn outdated(processes: &Processes) -> Vec<Outdated> {
     let mut all: BTreeMap<String, Outdated> = BTreeMap::new();
     for process in processes.list.iter().filter(|p| p.replaced || p.module_replaced) {
         let name = name(process.unit.as_ref(), process.exe.as_deref(), &process.name);
-        let restart = process.unit.as_ref().map(Unit::restart);
+        let restart = process.restart();
         let empty = Outdated { name: name.clone(), processes: Vec::new(), restart, replaced: Vec::new() };
         let entry = all.entry(name).or_insert(empty);
         entry.processes.push(process.pid);

@@ -2,7 +2,7 @@
 //! listens at a port, or the whole machine. Nothing is started or changed for it: files are read, and /proc.
 //!
 //! What a program is made of, which configuration it reads and what that gives comes from `openssl::users`, as in
-//! `adjunct openssl status`, which tells the same of a program by [`Programs`].
+//! `adjunct openssl status`, which tells the same of a program by `program`.
 //!
 //! * `target`: what a word on the command line means, with `sockets` for `HOST:PORT`.
 //! * `program`: programs that are not running, with `script` and `plugins`. `running`: processes.

@@ -7,7 +7,7 @@ use crate::escape::shown;
 use crate::openssl::status::Standing;
 use crate::openssl::users::loader::NotSeen;
 use crate::openssl::users::maps::{self, Other};
-use crate::openssl::users::{Cause, Gets, Inspector, Made, Program};
+use crate::openssl::users::{Cause, Gets, Given, Inspector, Made, Program};
 use serde::Serialize;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -47,9 +47,14 @@ impl<'a> Programs<'a> {
         self.deeper(path, 0)
     }
 
-    /// What the configuration at `config` gives: whether the provider is in force there.
-    pub fn gives_provider(&mut self, config: &Path) -> bool {
-        self.inspector.given(config).provider
+    /// What the configuration at `config` gives.
+    pub fn given(&mut self, config: &Path) -> Given {
+        self.inspector.given(config)
+    }
+
+    /// Whether a library that a process has loaded has an OpenSSL of its own inside.
+    pub fn has_openssl_inside(&mut self, library: &Path) -> bool {
+        self.plugin(library).cause == Some(Cause::Wheel)
     }
 
     fn deeper(&mut self, path: &Path, depth: u32) -> Judged {

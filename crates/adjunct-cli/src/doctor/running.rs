@@ -59,9 +59,10 @@ fn verdict(
     standing: &Standing,
     operations: Option<u64>,
 ) -> Verdict {
-    let restart = || process.unit.as_ref().map_or_else(|| "start it again".to_owned(), |unit| unit.restart());
+    let restart = || process.restart_words();
     if process.loaded {
-        return loaded(process, operations, &restart());
+        let wheel = process.wheel.as_deref().is_some_and(|library| programs.has_openssl_inside(library));
+        return loaded(process, operations, wheel);
     }
     if process.replaced {
         let why = "an upgrade replaced its libcrypto or libssl, and it goes on with the old one, without adjunct";
@@ -70,19 +71,25 @@ fn verdict(
     if process.other.contains(&Other::Pkcs11) {
         return Verdict::through("adjunct's PKCS #11 module, which it has loaded");
     }
-    if process.libcrypto.is_none() {
-        return without_openssl(process, program, standing, &restart());
+    let openssl = program.and_then(|judged| judged.openssl.as_deref());
+    // Node and others with OpenSSL inside have no libcrypto among their mappings.
+    let inside = openssl.is_some_and(|openssl| openssl.libcrypto.is_none());
+    if process.libcrypto.is_none() && !inside {
+        return without_openssl(process, program);
     }
     if let Some(conf) = process.openssl_conf.as_ref().filter(|_| !process.secure)
         && process.root.is_none()
         && !same_file(conf, &standing.reach.config)
-        && !programs.gives_provider(conf)
     {
-        let conf = shown(conf);
-        let why = format!("OPENSSL_CONF in its environment is {conf}, which does not name adjunct");
-        let advice =
-            format!("sudo adjunct openssl enable --config {conf}, or take the variable away; then {}", restart());
-        return Verdict::not(Cause::EnvironmentConfig, why).advising(advice);
+        let given = programs.given(conf);
+        let served = if inside && !process.node_shares { given.node } else { given.provider };
+        if !served {
+            let enable = conf.is_file().then(|| format!("sudo adjunct openssl enable --config {}, or ", shown(conf)));
+            let conf = shown(conf);
+            let why = format!("OPENSSL_CONF in its environment is {conf}, which does not name adjunct");
+            let advice = format!("{}take the variable away; then {}", enable.unwrap_or_default(), restart());
+            return Verdict::not(Cause::EnvironmentConfig, why).advising(advice);
+        }
     }
     match process.root {
         Some(Root::Container) => {
@@ -98,8 +105,25 @@ fn verdict(
     }
     // What keeps the program itself from it keeps this process, too.
     let program = program.map(|judged| &judged.verdict);
-    if let Some(verdict) = program.filter(|v| v.state == State::NotServed && v.cause != Some(Cause::NoCrypto)) {
+    let passed = |cause: Option<Cause>| match cause {
+        Some(Cause::NodeSection) => process.node_shares,
+        // It has loaded OpenSSL all the same.
+        Some(Cause::NoCrypto | Cause::GnuTls) | None => true,
+        Some(_) => false,
+    };
+    if let Some(verdict) = program.filter(|v| v.state == State::NotServed && !passed(v.cause)) {
         return verdict.clone();
+    }
+    // It loaded OpenSSL by a search of its own, of which its file says nothing.
+    if !standing.reach.given.provider && program.is_none_or(|v| v.state < State::ServedThroughPlugin) {
+        return match standing.problems.first().filter(|_| standing.enabled) {
+            Some(why) => Verdict::not(Cause::NotInForce, format!("adjunct is enabled, not in force: {}", shown(why))),
+            None => Verdict::not(Cause::NotEnabled, "adjunct is not enabled in the openssl.cnf that it reads"),
+        };
+    }
+    if let Some(library) = openssl.and_then(|o| o.through.as_deref()).filter(|t| t.starts_with("libsystemd-shared")) {
+        let why = format!("OpenSSL came into it with {library}, which most programs never have compute");
+        return Verdict::unknown(Cause::NotUsedYet, why);
     }
     if standing.reach.by_environment && process.openssl_conf.is_none() {
         let why = format!(
@@ -140,7 +164,7 @@ fn unused() -> Verdict {
 }
 
 /// The module is in its memory.
-fn loaded(process: &Process, operations: Option<u64>, restart: &str) -> Verdict {
+fn loaded(process: &Process, operations: Option<u64>, wheel: bool) -> Verdict {
     let user = User::from_uid(process.uid).name;
     let proof = match operations {
         Some(count) => format!("; {} operations in hardware counted for user {}", grouped(count), shown(&user)),
@@ -152,21 +176,19 @@ fn loaded(process: &Process, operations: Option<u64>, restart: &str) -> Verdict 
         let why = format!(
             "the module it has loaded, but an upgrade replaced {what}, and it goes on with the old code{proof}"
         );
-        return Verdict { cause: Some(cause), ..Verdict::served(why) }.advising(restart);
+        return Verdict { cause: Some(cause), ..Verdict::served(why) }.advising(process.restart_words());
+    }
+    if wheel {
+        let why = format!(
+            "the module it has loaded{proof}; not so its package cryptography, which brings an OpenSSL of its own"
+        );
+        return Verdict::served(why);
     }
     Verdict::served(format!("the module it has loaded{proof}"))
 }
 
-fn without_openssl(process: &Process, program: Option<&Judged>, standing: &Standing, restart: &str) -> Verdict {
-    // Node and others with OpenSSL inside: the module is not in memory.
-    if let Some(judged) = program.filter(|judged| judged.verdict.state != State::NotServed && judged.openssl.is_some())
-    {
-        let before = matches!((process.started, standing.reach.since), (Some(start), Some(since)) if start < since);
-        if before {
-            return Verdict::not(Cause::StartedBefore, "it was started before adjunct was enabled").advising(restart);
-        }
-        return if judged.verdict.state == State::Unknown { judged.verdict.clone() } else { unused() };
-    }
+/// No libcrypto is in its memory.
+fn without_openssl(process: &Process, program: Option<&Judged>) -> Verdict {
     let has = |other: Other| process.other.contains(&other);
     let seen = if has(Other::Java) {
         Some((Cause::Java, "Java's own code (JSSE, JCE) encrypts for it, and takes PKCS #11 alone"))
@@ -180,6 +202,10 @@ fn without_openssl(process: &Process, program: Option<&Judged>, standing: &Stand
         None
     };
     match (seen, program) {
+        (Some((Cause::Wheel, why)), _) => {
+            let advice = "use the distribution's package, or pip install --no-binary cryptography cryptography";
+            Verdict::not(Cause::Wheel, why).advising(advice)
+        }
         (Some((cause, why)), _) => Verdict::not(cause, why),
         (None, Some(judged)) if judged.verdict.state == State::NotServed => judged.verdict.clone(),
         (None, _) if has(Other::Library) => Verdict::not(Cause::OtherLibrary, "another library encrypts for it"),

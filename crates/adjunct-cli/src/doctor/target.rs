@@ -120,7 +120,10 @@ fn service(name: &str, processes: &Processes) -> Result<Vec<u32>, Failure> {
     if pids.is_empty() && Path::new("/run/systemd/system").is_dir() {
         pids = by_systemd(&unit);
     }
-    if pids.is_empty() {
+    if let (true, Some(daemon)) = (pids.is_empty(), by_init_script(bare)) {
+        pids = processes.list.iter().filter(|p| p.exe.as_ref() == Some(&daemon)).map(|p| p.pid).collect();
+    }
+    if pids.is_empty() && !name.ends_with(".service") {
         // The kernel keeps the first 15 bytes of a name.
         let short = bare.get(..15).unwrap_or(bare);
         pids = processes.list.iter().filter(|p| p.name == short).map(|p| p.pid).collect();
@@ -139,6 +142,17 @@ fn by_systemd(unit: &str) -> Vec<u32> {
     let Some(group) = group else { return Vec::new() };
     let file = Path::new("/sys/fs/cgroup").join(group.trim_start_matches('/')).join("cgroup.procs");
     files::text(&file).unwrap_or_default().lines().filter_map(|line| line.trim().parse().ok()).collect()
+}
+
+/// The daemon that an init script starts: the first program of the system's that it names.
+fn by_init_script(name: &str) -> Option<PathBuf> {
+    let plain = !name.contains('/') && !name.starts_with('.');
+    let text = files::text(&Path::new("/etc/init.d").join(name)).ok().filter(|_| plain)?;
+    let lines = text.lines().filter(|line| !line.trim_start().starts_with('#'));
+    let words = lines.flat_map(|line| line.split(|c: char| c.is_whitespace() || "=\"';()[]".contains(c)));
+    let daemons = words.filter(|word| word.starts_with("/usr/sbin/") || word.starts_with("/usr/bin/"));
+    let found = daemons.map(Path::new).find(|path| path.is_file() && !path.ends_with("env"))?;
+    std::fs::canonicalize(found).ok()
 }
 
 #[cfg(test)]

@@ -102,6 +102,11 @@ fn what_is_loaded_is_served_and_upgrades_are_told() {
 fn what_keeps_a_process_from_it_is_named() {
     let mut lab = Lab::new();
     lab.is(State::Unknown, Cause::NotUsedYet);
+    let given = std::mem::take(&mut lab.standing.reach.given);
+    lab.is(State::NotServed, Cause::NotEnabled);
+    lab.standing.problems = vec!["/x.so: no such module".to_owned()];
+    assert!(lab.is(State::NotServed, Cause::NotInForce).contains("/x.so: no such module"));
+    lab.standing.reach.given = given;
     lab.file("attr/current", "/usr/sbin/named (enforce)\n");
     assert!(lab.is(State::NotServed, Cause::AppArmor).contains("profile /usr/sbin/named confines"));
     lab.file("attr/current", "system_u:system_r:httpd_t:s0\n");
@@ -137,6 +142,9 @@ fn other_libraries_are_named() {
         lab.maps(library);
         lab.is(State::NotServed, cause);
     }
+    lab.maps("/usr/lib/libcrypto.so.3 (deleted)");
+    lab.file("cgroup", "0::/user.slice/user-0.slice/session-3.scope\n");
+    assert!(lab.is(State::NotServed, Cause::LibraryReplaced).contains("log in again"));
     lab.maps("/usr/lib/jvm/lib/server/libjvm.so;/usr/lib/pkcs11/adjunct-pkcs11.so");
     assert_eq!(lab.ran().verdict.state, State::ServedThroughPlugin);
 }

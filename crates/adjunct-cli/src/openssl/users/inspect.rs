@@ -61,7 +61,7 @@ impl<'a> Inspector<'a> {
     /// Looks at a file; `plugin`: one that programs load.
     ///
     /// # Errors
-    /// [`NotSeen`] where it is no program that can be read.
+    /// Where it is no program that can be read.
     pub fn look(&mut self, path: &Path, plugin: bool) -> Result<Made, NotSeen> {
         let closure = self.loader.closure(path)?;
         let length = std::fs::metadata(path).map_or(0, |m| m.len());

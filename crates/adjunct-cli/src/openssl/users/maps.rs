@@ -35,6 +35,8 @@ pub struct Mapped {
     pub module_replaced: bool,
     /// What else encrypts.
     pub other: BTreeSet<Other>,
+    /// The package of Python's that may have OpenSSL inside.
+    pub wheel: Option<PathBuf>,
     /// Whether anything is mapped: a kernel thread and a process that has ended have no memory.
     pub any: bool,
 }
@@ -59,7 +61,11 @@ pub fn mapped(maps: &[u8], modules: &[PathBuf]) -> Mapped {
             mapped.module.get_or_insert_with(|| path.to_owned());
             mapped.module_replaced |= deleted;
         }
-        mapped.other.extend(other(&name));
+        let other = other(&name);
+        mapped.other.extend(other);
+        if other == Some(Other::Wheel) {
+            mapped.wheel.get_or_insert_with(|| path.to_owned());
+        }
     }
     mapped
 }

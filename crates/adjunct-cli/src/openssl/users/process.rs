@@ -35,12 +35,18 @@ pub struct Process {
     pub module_replaced: bool,
     /// What else encrypts in it.
     pub other: BTreeSet<Other>,
+    /// A package of Python's that may have OpenSSL inside.
+    #[serde(skip)]
+    pub wheel: Option<PathBuf>,
     /// Whether it sees another file system than this one (a container, a chroot).
     pub elsewhere: bool,
     /// Its root, where that is another folder than this one's.
     pub root: Option<Root>,
     /// The systemd unit it belongs to, where that is a service.
     pub unit: Option<Unit>,
+    /// Whether it belongs to somebody's session.
+    #[serde(skip)]
+    pub session: bool,
     /// What confines it: an AppArmor profile in force, or an SELinux domain.
     pub confined: Option<Confined>,
     /// Whether it was started with the rights of its file, and ignores variables of OpenSSL's and adjunct's.
@@ -53,6 +59,23 @@ pub struct Process {
     /// When it was started.
     #[serde(skip)]
     pub started: Option<SystemTime>,
+}
+
+impl Process {
+    /// What starts it anew, where that is a command.
+    pub fn restart(&self) -> Option<String> {
+        match &self.unit {
+            Some(unit) => Some(unit.restart()),
+            None if self.pid == 1 && self.name == "systemd" => Some("systemctl daemon-reexec".to_owned()),
+            None => None,
+        }
+    }
+
+    /// The same in words.
+    pub fn restart_words(&self) -> String {
+        let words = if self.session { "it ends with its session: log in again" } else { "start it again" };
+        self.restart().unwrap_or_else(|| words.to_owned())
+    }
 }
 
 /// What a process takes for `/`.
@@ -206,6 +229,8 @@ fn process(proc: &Path, folder: &Path, pid: u32, mapped: Mapped, stat: &[u8], bo
         other: mapped.other,
         root: root(proc, folder, &cgroup),
         unit: unit(&cgroup),
+        session: cgroup.contains("/session-") && cgroup.trim_end().ends_with(".scope"),
+        wheel: mapped.wheel,
         confined: text("attr/current").ok().as_deref().and_then(confined),
         secure: files::of_process(&folder.join("auxv")).is_ok_and(|auxv| secure(&auxv)),
         openssl_conf: variable(&environment, b"OPENSSL_CONF=").map(path),

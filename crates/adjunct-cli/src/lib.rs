@@ -30,6 +30,7 @@ mod scratch;
 pub mod ssh;
 pub mod stats;
 mod token;
+pub mod watch;
 
 use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
@@ -71,6 +72,7 @@ enum Command {
     Java(java::Args),
     Token(token::Args),
     Cards(cards::Args),
+    Exporter(watch::exporter::Args),
     Bench(bench::Args),
     #[command(flatten)]
     Generate(generate::Command),
@@ -86,6 +88,7 @@ impl Cli {
             Command::Java(args) => java::run(&args),
             Command::Token(args) => token::run(&args),
             Command::Cards(args) => cards::run(&args),
+            Command::Exporter(args) => watch::exporter::run(&args),
             Command::Bench(args) => bench::run(&args),
             Command::Generate(args) => generate::run(&args),
         }

@@ -243,6 +243,15 @@ pub fn remarks(uid: u32) -> Vec<Error> {
     reader::remarks(settings::prefix(), uid)
 }
 
+/// Of those, the segments in the way of the programs of `uid`: what does not depend on the process that asks, which may run under a filter
+/// of system calls itself, as a service does.
+///
+/// # Errors
+/// As for [`read`].
+pub fn obstacles(uid: u32) -> Result<Vec<Error>, Error> {
+    reader::obstacles(settings::prefix(), uid)
+}
+
 /// Has this process count uses of mechanisms for the effective user of now. Never fails and says nothing.
 pub fn open_uses() {
     uses::open();

@@ -69,16 +69,8 @@ pub(super) fn remarks(prefix: u32, uid: u32) -> Vec<Error> {
             return remarks;
         }
     };
+    remarks.extend(in_the_way(prefix, uid, &listed));
     let own = Sought::of(prefix, uid);
-    let mut in_the_way = own.in_the_way(&listed);
-    if uid == 0 {
-        in_the_way.append(&mut Sought::switched(prefix).in_the_way(&listed));
-    }
-    let rest = in_the_way.len().saturating_sub(TOLD);
-    remarks.extend(in_the_way.iter().take(TOLD).map(|(found, wrong)| remark(words(found, wrong))));
-    if rest > 0 {
-        remarks.push(remark(format!("{rest} more of their places are taken; 'ipcs -m' lists them")));
-    }
     if !own.is_in(&listed)
         && uid == memory::effective_user()
         && let Err(wrong) = memory::probe::<Segment>()
@@ -87,6 +79,28 @@ pub(super) fn remarks(prefix: u32, uid: u32) -> Vec<Error> {
         remarks.push(remark(format!("{cause}; see 'ipcs -lm' and 'ipcs -um' for the system's limits")));
     }
     remarks
+}
+
+/// What other segments keep the programs of `uid` from counting in their first place.
+fn in_the_way(prefix: u32, uid: u32, listed: &[Stat]) -> Vec<Error> {
+    let remark = |cause| Error::Counters { uid, cause };
+    let mut in_the_way = Sought::of(prefix, uid).in_the_way(listed);
+    if uid == 0 {
+        in_the_way.append(&mut Sought::switched(prefix).in_the_way(listed));
+    }
+    let rest = in_the_way.len().saturating_sub(TOLD);
+    let mut remarks: Vec<Error> =
+        in_the_way.iter().take(TOLD).map(|(found, wrong)| remark(words(found, wrong))).collect();
+    if rest > 0 {
+        remarks.push(remark(format!("{rest} more of their places are taken; 'ipcs -m' lists them")));
+    }
+    remarks
+}
+
+/// See [`super::obstacles`].
+pub(super) fn obstacles(prefix: u32, uid: u32) -> Result<Vec<Error>, Error> {
+    readable(uid)?;
+    Ok(in_the_way(prefix, uid, &listed(uid)?))
 }
 
 pub(super) fn listed(uid: u32) -> Result<Vec<Stat>, Error> {

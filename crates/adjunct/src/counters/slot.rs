@@ -47,6 +47,11 @@ impl Slot {
         (same && alone).then(|| self.counted.since(&earlier.counted))
     }
 
+    /// What was counted there since `earlier`, by whomever.
+    pub fn added(&self, earlier: &Slot) -> Snapshot {
+        self.counted.since(&earlier.counted)
+    }
+
     /// The same where there was no such slot before: its first owner has counted all of it, if the use count says that it is the first.
     pub fn since_nothing(&self) -> Option<Snapshot> {
         (self.place.number > 0 && self.owner.follows(Owner::from_word(0))).then(|| self.counted.clone())

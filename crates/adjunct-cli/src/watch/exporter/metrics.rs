@@ -4,9 +4,9 @@
 //! queues and reasons are the catalogue's; users are bounded by the ledger, mechanisms by their names, slots by [`SLOTS`].
 
 use super::families::{Family, Kind, Value, labels};
-use super::ledger::{Ledger, Values};
 use crate::pkcsconf::show::mechanism_name;
 use crate::stats::rows::{order, queues};
+use crate::watch::ledger::{Ledger, Values};
 use crate::watch::sample::{Cards, Counted, Sample};
 use adjunct::catalogue::{Feature, HERE, Kind as Split, Reason};
 use adjunct::counters::{self, Strength};
@@ -228,7 +228,8 @@ fn of_this_program(sample: &Sample) -> Vec<Family> {
         instructions.put(labels(&[("instructions", feature.text())]), features.has(feature).into());
     }
     let unreadable = sample.unread().len() as u64;
-    let in_the_way = sample.users.iter().map(|counted| counters::remarks(counted.user.uid).len() as u64).sum();
+    let obstacles = |counted: &Counted| counters::obstacles(counted.user.uid).map_or(0, |found| found.len() as u64);
+    let in_the_way = sample.users.iter().map(obstacles).sum();
     vec![
         build,
         instructions,
@@ -243,7 +244,11 @@ fn of_this_program(sample: &Sample) -> Vec<Family> {
             "What could not be read: counters that are damaged, cards of another version.",
             unreadable,
         ),
-        gauge("adjunct_counting_remarks", "What keeps programs from counting, as `adjunct stats` says it.", in_the_way),
+        gauge(
+            "adjunct_counting_obstacles",
+            "Shared memory of others, or damaged, where programs would count; `adjunct stats` says which.",
+            in_the_way,
+        ),
     ]
 }
 

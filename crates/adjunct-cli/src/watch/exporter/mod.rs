@@ -1,17 +1,16 @@
 //! `adjunct exporter`: the counters for Prometheus, by HTTP or as a file for node_exporter.
 
 mod families;
-mod ledger;
 mod metrics;
 mod server;
 mod textfile;
 
+use super::ledger::Ledger;
 use super::sample::Sampler;
 use crate::failure::{cause, eprint};
 use crate::{Failure, output};
 use adjunct::counters;
 use families::{Family, Format};
-use ledger::Ledger;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::PathBuf;
 use std::process::ExitCode;

@@ -4,13 +4,11 @@
 //! timer starts a new program each time. Only its owner reads that, as it has every user's numbers.
 
 use super::families::{Format, text};
-use super::ledger::Ledger;
 use super::{Failure, Source};
-use crate::failure::{cannot_write, eprint};
+use crate::failure::eprint;
 use crate::files;
-use std::fs::Permissions;
-use std::io::Write;
-use std::os::unix::fs::PermissionsExt;
+use crate::watch::ledger::Ledger;
+use crate::watch::replace;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -48,21 +46,4 @@ pub(super) fn write(file: &Path, every: Option<Duration>, source: &mut Source) -
             eprint(&format!("adjunct: {failure}"));
         }
     }
-}
-
-/// Puts `text` in the place of a file.
-pub(crate) fn replace(file: &Path, text: &str, mode: u32) -> Result<(), Failure> {
-    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let failed = |error: &std::io::Error| cannot_write(file, error);
-    let mut new = tempfile::Builder::new()
-        .prefix(".adjunct-")
-        .suffix(".tmp")
-        .permissions(Permissions::from_mode(mode))
-        .tempfile_in(folder)
-        .map_err(|error| failed(&error))?;
-    new.write_all(text.as_bytes()).map_err(|error| failed(&error))?;
-    // The mask of the program has nothing to say here: who reads the file is another user.
-    new.as_file().set_permissions(Permissions::from_mode(mode)).map_err(|error| failed(&error))?;
-    new.persist(file).map_err(|error| failed(&error.error))?;
-    Ok(())
 }

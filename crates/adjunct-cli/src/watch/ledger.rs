@@ -2,21 +2,22 @@
 //!
 //! A sum of what stands there now would fall when a user's counters go (a logout, a reset), and Prometheus takes a counter that falls for one
 //! that began at zero: it would add the whole of what the others counted once more. So what each user's numbers grew by is added up here.
+//! `adjunct check` takes the difference of two such sums for what was counted between its runs.
 
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// How many users have series of their own.
-pub(super) const USERS: usize = 64;
+pub(crate) const USERS: usize = 64;
 /// Those beyond them.
 const OTHER: &str = "other";
 
 /// A metric's name and its labels but the user's.
-type Key = (String, String);
+pub(crate) type Key = (String, String);
 
 /// The sums, and what they were made of last.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Ledger {
+pub(crate) struct Ledger {
     #[serde(skip)]
     by_user: bool,
     /// The users who have series of their own: who came first keeps them.
@@ -29,31 +30,36 @@ pub(super) struct Ledger {
 }
 
 /// What one user counted: the value of each key.
-pub(super) type Values = BTreeMap<(&'static str, String), u64>;
+pub(crate) type Values = BTreeMap<(&'static str, String), u64>;
 
 impl Ledger {
-    pub(super) fn new(by_user: bool) -> Ledger {
+    pub(crate) fn new(by_user: bool) -> Ledger {
         Ledger { by_user, own: BTreeSet::new(), boot: boot(), last: BTreeMap::new(), sums: Vec::new() }
     }
 
     /// The ledger that was kept as `text`; a new one where that is none, or of another boot.
-    pub(super) fn kept(text: &str, by_user: bool) -> Ledger {
+    pub(crate) fn kept(text: &str, by_user: bool) -> Ledger {
         let kept = serde_json::from_str::<Ledger>(text).ok().filter(|kept| kept.boot == boot());
         kept.map_or_else(|| Ledger::new(by_user), |kept| Ledger { by_user, ..kept })
     }
 
     /// Whether users have series of their own.
-    pub(super) fn is_by_user(&self) -> bool {
+    pub(crate) fn is_by_user(&self) -> bool {
         self.by_user
     }
 
     /// What [`Ledger::kept`] takes.
-    pub(super) fn to_text(&self) -> String {
+    pub(crate) fn to_text(&self) -> String {
         serde_json::to_string(self).unwrap_or_default()
     }
 
+    /// The sums as they are, by key.
+    pub(crate) fn sums(&self) -> &[(Key, u64)] {
+        &self.sums
+    }
+
     /// The value of the label `user` for a user; empty where there is no such label.
-    pub(super) fn label<'a>(&mut self, uid: u32, name: &'a str) -> &'a str {
+    pub(crate) fn label<'a>(&mut self, uid: u32, name: &'a str) -> &'a str {
         if !self.by_user {
             return "";
         }
@@ -64,12 +70,12 @@ impl Ledger {
     }
 
     /// Whether the values of a user are added to those of others.
-    pub(super) fn is_shared(&self, uid: u32) -> bool {
+    pub(crate) fn is_shared(&self, uid: u32) -> bool {
         !self.own.contains(&uid)
     }
 
     /// Adds to the sums what has been counted since the last time, and returns them.
-    pub(super) fn add(&mut self, now: BTreeMap<u32, Values>) -> Vec<(Key, u64)> {
+    pub(crate) fn add(&mut self, now: BTreeMap<u32, Values>) -> Vec<(Key, u64)> {
         let mut sums: BTreeMap<Key, u64> = std::mem::take(&mut self.sums).into_iter().collect();
         let mut last = BTreeMap::new();
         for (uid, values) in now {

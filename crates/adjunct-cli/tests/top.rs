@@ -157,8 +157,8 @@ fn a_terminal_is_left_as_it_was() {
             let pid = rustix::process::Pid::from_raw(pid.parse().unwrap()).unwrap();
             rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
         } else {
-            terminal.press("3");
-            terminal.sees("PROCESS");
+            terminal.press("2");
+            terminal.sees("PROCS");
             terminal.press("q");
         }
         let left = terminal.sees("\x1b[?1049l");

@@ -263,7 +263,12 @@ fn prometheus_scrapes_it_and_node_exporter_reads_the_file() {
     counters.count();
     let (_exporter, at) = serving(counters.adjunct(&[]));
     let folder = counters.folder();
-    counters.prints(&["exporter", "--once", "--textfile", folder.join("adjunct.prom").to_str().unwrap()]);
+    // By a link, as the service in the package has it.
+    let (run, collected) = (folder.join("run"), folder.join("collected"));
+    [&run, &collected].into_iter().for_each(|folder| fs::create_dir(folder).unwrap());
+    let file = run.join("adjunct.prom");
+    counters.prints(&["exporter", "--once", "--textfile", file.to_str().unwrap()]);
+    std::os::unix::fs::symlink(&file, collected.join("adjunct.prom")).unwrap();
     let quiet = |program: &Path, args: &[String]| {
         Running(Command::new(program).args(args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap())
     };
@@ -273,7 +278,7 @@ fn prometheus_scrapes_it_and_node_exporter_reads_the_file() {
         &[
             "--collector.disable-defaults".to_owned(),
             "--collector.textfile".to_owned(),
-            format!("--collector.textfile.directory={}", folder.display()),
+            format!("--collector.textfile.directory={}", collected.display()),
             format!("--web.listen-address={node_at}"),
         ],
     );

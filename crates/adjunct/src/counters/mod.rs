@@ -48,8 +48,8 @@
 //! Nothing in memory tells that the effective user has changed, so geteuid stays: a filter that a program loaded as root closes
 //! later has to allow it.
 //!
-//! *Why a segment of its own.* Its slots are sticky, so many users would use up root's. It is root's alone to read: whoever could
-//! read it would see the size of each record of other users' connections while they go on, which tells passwords typed and pages
+//! *Why a segment of its own.* Its slots are sticky, so many users would use up root's. It is read by root alone, and by who
+//! has CAP_IPC_OWNER: whoever could read it would see the size of each record of other users' connections while they go on, which tells passwords typed and pages
 //! read. So what sshd does for a user is shown to root (`adjunct stats -U`), and to the user what their own programs do. A process
 //! that gives up root keeps root's segments mapped, this and root's own, and may falsify the numbers there, no more: the mappings
 //! cannot be given up without a system call, and pages taken away could be mapped again.

@@ -142,7 +142,7 @@ pub(super) fn permitted(uid: u32, what: &str) -> Result<(), Error> {
     Ok(())
 }
 
-/// The sum of what stands in a user's own segments and in those of switched users, which only root may see; `None` for nothing.
+/// The sum of what stands in a user's own segments and in those of switched users, which only who reads all may see; `None` for nothing.
 fn sum(parts: impl Iterator<Item = Snapshot>) -> Option<Snapshot> {
     parts.reduce(|sum, part| sum.plus(&part))
 }

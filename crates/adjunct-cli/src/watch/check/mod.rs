@@ -172,6 +172,7 @@ fn place(args: &Args) -> Result<PathBuf, Failure> {
 /// What was counted since the last run, or at all; keeps it for the next.
 fn counted(sample: &Sample, state: Option<&Path>) -> Result<(Counts, Since), Failure> {
     let kept = state.and_then(|state| files::read(state, STATE).ok());
+    let first = state.is_some() && kept.is_none();
     let mut ledger =
         kept.map_or_else(|| Ledger::new(false), |kept| Ledger::kept(&String::from_utf8_lossy(&kept), false));
     let before: BTreeMap<_, _> = ledger.sums().iter().cloned().collect();
@@ -186,5 +187,5 @@ fn counted(sample: &Sample, state: Option<&Path>) -> Result<(Counts, Since), Fai
     if let Some(state) = state {
         replace(state, &ledger.to_text(), 0o600)?;
     }
-    Ok((counts, ago.map_or(Since::Start { first: state.is_some() }, Since::Ago)))
+    Ok((counts, ago.map_or(Since::Start { first }, Since::Ago)))
 }

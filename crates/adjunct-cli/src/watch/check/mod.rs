@@ -34,9 +34,10 @@ and others may be off); a module that OpenSSL does not load is critical; so are 
 required and not there. Root, and who has CAP_IPC_OWNER, sees the counters of all users, anybody else their own.
 
 Examples:
-  adjunct check                                       what there is to say, and state OK unless something is broken
-  sudo adjunct check -w 20 -c 50 --ignore no-instruction    alert where more than 20% run in software that need not
-  adjunct check --require vaes,lanes --cards 1        the machine has to have these
+  adjunct check                                     OK, unless something is broken
+  sudo adjunct check -w 20 -c 50                    alert where more runs in software
+  sudo adjunct check -w 5 --ignore no-instruction   the same of what hardware could do
+  adjunct check --require vaes,lanes --cards 1      the machine has to have these
   adjunct check --json | jq .state
 
 Exit status: 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN (something could not be read, or the command line is wrong).";

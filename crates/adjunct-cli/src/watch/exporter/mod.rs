@@ -34,11 +34,12 @@ It listens on loopback. With another address everybody who can send packets ther
 Put a web server in front that has them, or have Prometheus come through ssh.
 
 Examples:
-  adjunct exporter --once                                   what is exported, on standard output
-  adjunct exporter                                          serves http://127.0.0.1:9978/metrics until it is ended
-  adjunct exporter --textfile /run/adjunct-exporter/adjunct.prom    for node_exporter, again every 15 seconds
-  sudo systemctl enable --now adjunct-exporter.service      the first as a service (the second: adjunct-exporter-textfile.timer)
+  adjunct exporter --once                                  what is exported
+  adjunct exporter                                         serves http://127.0.0.1:9978/metrics
+  adjunct exporter --by-user --listen 9100                 another port, a label for the user
+  adjunct exporter --textfile /run/metrics/adjunct.prom    for node_exporter, every 15 seconds
 
+As services: sudo systemctl enable --now adjunct-exporter.service (or adjunct-exporter-textfile.timer)
 Scrape it with:  scrape_configs: [{ job_name: adjunct, static_configs: [{ targets: ['127.0.0.1:9978'] }] }]
 A dashboard and alert rules are in /usr/share/adjunct/monitoring; docs/monitoring.md explains them.
 

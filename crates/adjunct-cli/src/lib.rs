@@ -33,6 +33,7 @@ pub mod setup;
 pub mod ssh;
 pub mod stats;
 mod token;
+pub mod watch;
 
 use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
@@ -51,6 +52,7 @@ Examples:
   adjunct ssh bench --html b.html      what it buys: OpenSSH in software, stock and with adjunct
   adjunct stats                        what was used: hardware and software, per function
   sudo adjunct stats --all --used      of every user, only what was used
+  sudo adjunct top                     what runs now, by function, user, process and card
 
 Called by the name icainfo, icainfo-cex, icastats, cpacfstats, pkcsconf, pkcsstats, p11sak, lszcrypt, chzcrypt, zcryptctl or zcryptstats,
 the command is the tool of that name: it takes its options and prints what it prints.
@@ -77,6 +79,9 @@ enum Command {
     Java(java::Args),
     Token(token::Args),
     Cards(cards::Args),
+    Top(watch::top::Args),
+    Exporter(watch::exporter::Args),
+    Check(watch::check::Args),
     Bench(bench::Args),
     #[command(flatten)]
     Generate(generate::Command),
@@ -94,6 +99,9 @@ impl Cli {
             Command::Java(args) => java::run(&args),
             Command::Token(args) => token::run(&args),
             Command::Cards(args) => cards::run(&args),
+            Command::Top(args) => watch::top::run(&args),
+            Command::Check(args) => watch::check::run(&args),
+            Command::Exporter(args) => watch::exporter::run(&args),
             Command::Bench(args) => bench::run(&args),
             Command::Generate(args) => generate::run(&args),
         }
@@ -103,7 +111,13 @@ impl Cli {
 /// Runs the command line `args` (the first is the name the command was called by) and reports what went wrong.
 pub fn main(args: Vec<OsString>) -> ExitCode {
     let name = Name::of(&args);
+    // Monitors have their own status for a command line that is wrong.
+    let for_monitors = name == Name::Adjunct && args.get(1).is_some_and(|word| word == "check");
     run(name, args).unwrap_or_else(|failure| {
+        match &failure {
+            Failure::Usage(error) if for_monitors && error.use_stderr() => return watch::check::misused(error),
+            _ => {}
+        }
         let failure = interrupted(failure);
         failure.report(name.text());
         name.status(&failure)

@@ -17,6 +17,7 @@ pub(crate) mod zcryptstats;
 use crate::Failure;
 use std::path::PathBuf;
 use std::process::ExitCode;
+pub(crate) use tool::unreadable;
 use tool::{Tool, UNAVAILABLE, ended};
 
 const TOOL: Tool = Tool("adjunct");

@@ -106,7 +106,7 @@ pub(super) enum Answer {
 }
 
 /// Why the state cannot be read, on one line.
-pub(super) fn unreadable(error: &state::Error) -> String {
+pub(crate) fn unreadable(error: &state::Error) -> String {
     match error {
         state::Error::Io(path, error) => format!("{}: {}", crate::escape::shown(path), cause(error)),
         error => crate::escape::shown(&error.to_string()),

@@ -3,7 +3,7 @@
 mod account;
 mod host;
 mod json;
-mod rows;
+pub(crate) mod rows;
 mod table;
 
 pub use account::User;

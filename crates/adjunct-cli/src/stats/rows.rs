@@ -70,7 +70,7 @@ fn of_z(function: Function) -> bool {
 }
 
 /// Every function, those of `icastats` first and in its order.
-pub(super) fn order() -> impl Iterator<Item = Function> {
+pub(crate) fn order() -> impl Iterator<Item = Function> {
     let all = || Function::ALL.iter().copied();
     all().filter(|&f| of_z(f)).chain(all().filter(|&f| !of_z(f)))
 }
@@ -96,18 +96,18 @@ pub fn lines(snapshot: &Snapshot, key_sizes: bool, rows: Rows) -> Vec<Line> {
 }
 
 /// The accelerator's queues with their names, but those of tests.
-pub(super) fn queues(snapshot: &Snapshot) -> impl Iterator<Item = (&'static str, Lanes)> {
+pub(crate) fn queues(snapshot: &Snapshot) -> impl Iterator<Item = (&'static str, Lanes)> {
     let shown = Queue::ALL.iter().filter(|(queue, _)| !matches!(queue, Queue::TestA | Queue::TestB));
     shown.map(|&(queue, name)| (name, snapshot.lanes(queue)))
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+pub(crate) mod tests {
     use super::*;
     use adjunct::catalogue::{Direction, Reason};
 
     /// A snapshot with a few counters of every shape.
-    pub(in crate::stats) fn sample() -> Snapshot {
+    pub(crate) fn sample() -> Snapshot {
         let mut s = Snapshot::new(1000);
         let gcm = s.row_mut(Function::AesGcm.row(256));
         *gcm.cell_mut(true, Direction::Encrypt) = adjunct::counters::Cell { calls: 7, bytes: 114_688 };

@@ -48,8 +48,8 @@
 //! Nothing in memory tells that the effective user has changed, so geteuid stays: a filter that a program loaded as root closes
 //! later has to allow it.
 //!
-//! *Why a segment of its own.* Its slots are sticky, so many users would use up root's. It is root's alone to read: whoever could
-//! read it would see the size of each record of other users' connections while they go on, which tells passwords typed and pages
+//! *Why a segment of its own.* Its slots are sticky, so many users would use up root's. It is read by root alone, and by who
+//! has CAP_IPC_OWNER: whoever could read it would see the size of each record of other users' connections while they go on, which tells passwords typed and pages
 //! read. So what sshd does for a user is shown to root (`adjunct stats -U`), and to the user what their own programs do. A process
 //! that gives up root keeps root's segments mapped, this and root's own, and may falsify the numbers there, no more: the mappings
 //! cannot be given up without a system call, and pages taken away could be mapped again.
@@ -81,6 +81,7 @@ mod process;
 mod reader;
 mod segment;
 mod settings;
+mod slot;
 mod snapshot;
 mod switched;
 mod table;
@@ -88,6 +89,7 @@ mod thread;
 mod uses;
 
 pub(crate) use layout::{Event, Place};
+pub use slot::{Place as SlotPlace, Slot};
 pub use snapshot::{Cell, Counts, Lanes, Snapshot};
 pub use table::{Strength, Use};
 
@@ -160,7 +162,13 @@ pub(crate) fn note(queue: Queue, event: Event) {
     });
 }
 
-/// The users who have counters, by uid in ascending order. Those of others are seen only by root.
+/// Whether this process may read the counters of all users: root's, or one with CAP_IPC_OWNER, which is what the system asks of who maps
+/// others' shared memory.
+pub fn reads_all() -> bool {
+    reader::reads_all()
+}
+
+/// The users who have counters, by uid in ascending order. Those of others are seen only by who [`reads_all`].
 ///
 /// # Errors
 /// [`Error::Counters`] where the system refuses.
@@ -174,6 +182,24 @@ pub fn users() -> Result<Vec<u32>, Error> {
 /// [`Error::Counters`] with the cause: no permission, or the system gives no list of its segments.
 pub fn read(uid: u32) -> Result<Option<Snapshot>, Error> {
     reader::read(settings::prefix(), uid)
+}
+
+/// How many processes have the counters of `uid` mapped, which is to say how many have a module of adjunct loaded as that user: a program
+/// loaded as root counts as root's, whoever it becomes. One with several modules counts for each.
+///
+/// # Errors
+/// [`Error::Counters`] where the system gives no list of its segments.
+pub fn attached(uid: u32) -> Result<u64, Error> {
+    reader::attached(settings::prefix(), uid)
+}
+
+/// The slots in which anything was ever counted for `uid`, with who counts there now: of two such lists it follows what each process
+/// counted between them.
+///
+/// # Errors
+/// As for [`read`].
+pub fn slots(uid: u32) -> Result<Vec<Slot>, Error> {
+    reader::slots(settings::prefix(), uid)
 }
 
 /// Sets the counters of `uid` to zero and returns what they were: a call is in one such answer, or still in the counters,
@@ -217,6 +243,15 @@ pub fn remarks(uid: u32) -> Vec<Error> {
     reader::remarks(settings::prefix(), uid)
 }
 
+/// Of those, the segments in the way of the programs of `uid`: what does not depend on the process that asks, which may run under a filter
+/// of system calls itself, as a service does.
+///
+/// # Errors
+/// As for [`read`].
+pub fn obstacles(uid: u32) -> Result<Vec<Error>, Error> {
+    reader::obstacles(settings::prefix(), uid)
+}
+
 /// Has this process count uses of mechanisms for the effective user of now. Never fails and says nothing.
 pub fn open_uses() {
     uses::open();
@@ -251,7 +286,7 @@ pub fn delete_uses(uid: u32) -> Result<bool, Error> {
     uses::delete(settings::prefix(), uid)
 }
 
-/// The users who have counters of uses, by uid in ascending order. Those of others are seen only by root.
+/// The users who have counters of uses, by uid in ascending order. Those of others are seen only by who [`reads_all`].
 ///
 /// # Errors
 /// [`Error::Counters`] where the system refuses.

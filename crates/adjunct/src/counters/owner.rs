@@ -57,8 +57,14 @@ impl Owner {
         self.field(Owner::PID + Owner::NAMESPACES + Owner::START, Owner::IMAGE) as u8
     }
 
+    /// Whether this owner had the slot right after it was given back by `before`: nobody had it in between. The use count has few bits, so
+    /// that 63 owners in between would be missed.
+    pub(super) fn follows(self, before: Owner) -> bool {
+        before.is_free() && !self.is_free() && Owner(self.0 & !Owner::FREE).after(before.0) == self
+    }
+
     /// Whether the slot is free. A slot once used keeps its use count when it is freed, so only 0 means "never used".
-    fn is_free(self) -> bool {
+    pub(super) fn is_free(self) -> bool {
         self.pid() == 0
     }
 
@@ -104,6 +110,11 @@ impl Owners<'_> {
         let free = claim.owner.0 & Owner::FREE;
         let word = self.0.get(claim.place);
         word.is_some_and(|w| w.compare_exchange(claim.owner.0, free, Release, Relaxed).is_ok())
+    }
+
+    /// The owner of a slot; free for the shared one and for a number that there is not.
+    pub(super) fn owner(self, place: usize) -> Owner {
+        Owner(self.0.get(place).filter(|_| place > 0).map_or(0, |word| word.load(Acquire)))
     }
 
     /// The slots owned now.

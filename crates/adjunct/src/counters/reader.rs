@@ -2,17 +2,21 @@
 #![forbid(unsafe_code)]
 
 use super::find::Sought;
-use super::layout::Head;
+use super::layout::{Head, WORDS, snapshot};
 use super::memory::{self, Access, Stat, Wrong};
-use super::owner::Owner;
+use super::owner::{Owner, Owners};
+use super::proc;
 use super::process;
 use super::segment::Segment;
 use super::settings::VARIABLE;
+use super::slot::{Place, Slot};
 use super::snapshot::Snapshot;
 use super::switched::Switched;
 use crate::environment::secure_env;
 use crate::error::Error;
 use crate::sandbox;
+use rustix::thread::{CapabilitySet, capabilities};
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// See [`super::key`].
@@ -65,16 +69,8 @@ pub(super) fn remarks(prefix: u32, uid: u32) -> Vec<Error> {
             return remarks;
         }
     };
+    remarks.extend(in_the_way(prefix, uid, &listed));
     let own = Sought::of(prefix, uid);
-    let mut in_the_way = own.in_the_way(&listed);
-    if uid == 0 {
-        in_the_way.append(&mut Sought::switched(prefix).in_the_way(&listed));
-    }
-    let rest = in_the_way.len().saturating_sub(TOLD);
-    remarks.extend(in_the_way.iter().take(TOLD).map(|(found, wrong)| remark(words(found, wrong))));
-    if rest > 0 {
-        remarks.push(remark(format!("{rest} more of their places are taken; 'ipcs -m' lists them")));
-    }
     if !own.is_in(&listed)
         && uid == memory::effective_user()
         && let Err(wrong) = memory::probe::<Segment>()
@@ -85,25 +81,57 @@ pub(super) fn remarks(prefix: u32, uid: u32) -> Vec<Error> {
     remarks
 }
 
+/// What other segments keep the programs of `uid` from counting in their first place.
+fn in_the_way(prefix: u32, uid: u32, listed: &[Stat]) -> Vec<Error> {
+    let remark = |cause| Error::Counters { uid, cause };
+    let mut in_the_way = Sought::of(prefix, uid).in_the_way(listed);
+    if uid == 0 {
+        in_the_way.append(&mut Sought::switched(prefix).in_the_way(listed));
+    }
+    let rest = in_the_way.len().saturating_sub(TOLD);
+    let mut remarks: Vec<Error> =
+        in_the_way.iter().take(TOLD).map(|(found, wrong)| remark(words(found, wrong))).collect();
+    if rest > 0 {
+        remarks.push(remark(format!("{rest} more of their places are taken; 'ipcs -m' lists them")));
+    }
+    remarks
+}
+
+/// See [`super::obstacles`].
+pub(super) fn obstacles(prefix: u32, uid: u32) -> Result<Vec<Error>, Error> {
+    readable(uid)?;
+    Ok(in_the_way(prefix, uid, &listed(uid)?))
+}
+
 pub(super) fn listed(uid: u32) -> Result<Vec<Stat>, Error> {
     memory::segments().map_err(|e| Error::Counters { uid, cause: format!("the system's list of segments: {e}") })
 }
 
 /// See [`super::users`].
 pub(super) fn users(prefix: u32) -> Result<Vec<u32>, Error> {
-    let me = memory::effective_user();
+    let (me, all) = (memory::effective_user(), reads_all());
     let listed = listed(me)?;
-    let mut users: Vec<u32> = listed.iter().map(|s| s.uid).filter(|&uid| me == 0 || me == uid).collect();
+    let mut users: Vec<u32> = listed.iter().map(|s| s.uid).filter(|&uid| all || me == uid).collect();
     users.sort_unstable();
     users.dedup();
     users.retain(|&uid| Sought::of(prefix, uid).is_in(&listed));
-    if me == 0 {
+    if all {
         let switched = Sought::switched(prefix).all(&listed, Access::Read);
         users.extend(switched.iter().flat_map(|s| s.users()));
         users.sort_unstable();
         users.dedup();
     }
     Ok(users)
+}
+
+/// See [`super::reads_all`].
+pub(super) fn reads_all() -> bool {
+    memory::effective_user() == 0 || capabilities(None).is_ok_and(|c| c.effective.contains(CapabilitySet::IPC_OWNER))
+}
+
+/// Whether this process may read the counters of `uid`.
+pub(super) fn readable(uid: u32) -> Result<(), Error> {
+    if reads_all() { Ok(()) } else { permitted(uid, "see or change") }
 }
 
 pub(super) fn permitted(uid: u32, what: &str) -> Result<(), Error> {
@@ -114,24 +142,56 @@ pub(super) fn permitted(uid: u32, what: &str) -> Result<(), Error> {
     Ok(())
 }
 
-/// The sum of what stands in a user's own segments and in those of switched users, which only root may see; `None` for nothing.
+/// The sum of what stands in a user's own segments and in those of switched users, which only who reads all may see; `None` for nothing.
 fn sum(parts: impl Iterator<Item = Snapshot>) -> Option<Snapshot> {
     parts.reduce(|sum, part| sum.plus(&part))
 }
 
-/// The segments of switched users, for root: with what counts for `uid`.
+/// The segments of switched users, for who may see all: with what counts for `uid`.
 fn switched(prefix: u32, uid: u32, listed: &[Stat], access: Access) -> impl Iterator<Item = memory::Mapped<Switched>> {
-    let all = if memory::effective_user() == 0 { Sought::switched(prefix).all(listed, access) } else { Vec::new() };
+    let may = memory::effective_user() == 0 || access == Access::Read && reads_all();
+    let all = if may { Sought::switched(prefix).all(listed, access) } else { Vec::new() };
     all.into_iter().filter(move |s| s.users().contains(&uid))
 }
 
 /// See [`super::read`].
 pub(super) fn read(prefix: u32, uid: u32) -> Result<Option<Snapshot>, Error> {
-    permitted(uid, "see or change")?;
+    readable(uid)?;
     let listed = listed(uid)?;
     let own = Sought::of(prefix, uid).all(&listed, Access::Read);
     let switched = switched(prefix, uid, &listed, Access::Read);
     Ok(sum(own.iter().map(|s| s.read(uid)).chain(switched.map(|s| s.read(uid)))))
+}
+
+/// See [`super::attached`].
+pub(super) fn attached(prefix: u32, uid: u32) -> Result<u64, Error> {
+    Ok(Sought::of(prefix, uid).own(&listed(uid)?).iter().map(|found| found.attached).sum())
+}
+
+/// See [`super::slots`].
+pub(super) fn slots(prefix: u32, uid: u32) -> Result<Vec<Slot>, Error> {
+    readable(uid)?;
+    let listed = listed(uid)?;
+    let here = proc::namespaces();
+    let mut slots = Vec::new();
+    let mut add = |segment: i32, owners: Owners<'_>, place: usize, words: Vec<u64>| {
+        let counted = snapshot(uid, &words, &[0; WORDS]);
+        slots.push(Slot::new(Place { segment, number: place }, owners.owner(place), here, counted));
+    };
+    let words = |block: &super::layout::Block| block.iter().map(|word| word.load(Relaxed)).collect();
+    for segment in Sought::of(prefix, uid).all(&listed, Access::Read) {
+        for place in segment.owners().used() {
+            let Some(block) = segment.slot(place) else { continue };
+            add(segment.id, segment.owners(), place, words(block));
+        }
+    }
+    for segment in switched(prefix, uid, &listed, Access::Read) {
+        for place in segment.places_of(uid) {
+            let Some(block) = segment.slot(place) else { continue };
+            add(segment.id, segment.owners(), place, words(block));
+        }
+    }
+    Ok(slots)
 }
 
 /// How long others may hold the reset lock, which takes microseconds, before that is an error.

@@ -74,11 +74,16 @@ impl Switched {
 
     /// The slots that count for `uid`. The shared one counts for root.
     fn slots_of(&self, uid: u32) -> impl Iterator<Item = &Slot> {
+        self.places_of(uid).map(|place| &self.slots[place])
+    }
+
+    /// The numbers of those slots.
+    pub(super) fn places_of(&self, uid: u32) -> impl Iterator<Item = usize> {
         let counts_for = move |&place: &usize| match place {
             0 => uid == 0,
             _ => self.users[place].load(Acquire) == mark(uid),
         };
-        self.owners().used().filter(counts_for).map(|place| &self.slots[place])
+        self.owners().used().filter(counts_for)
     }
 
     /// The users that anything is counted for since their last reset.

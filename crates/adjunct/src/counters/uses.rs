@@ -63,7 +63,10 @@ pub(super) fn count(slot: u32, mechanism: u32, strength: Strength) {
 }
 
 fn segments(prefix: u32, uid: u32, access: Access) -> Result<Vec<Mapped<Uses>>, Error> {
-    reader::permitted(uid, "see or change")?;
+    match access {
+        Access::Read => reader::readable(uid)?,
+        Access::Write => reader::permitted(uid, "see or change")?,
+    }
     Ok(Sought::uses(prefix, uid).all(&reader::listed(uid)?, access))
 }
 
@@ -107,9 +110,9 @@ pub(super) fn delete(prefix: u32, uid: u32) -> Result<bool, Error> {
 
 /// See [`super::users_of_uses`].
 pub(super) fn users(prefix: u32) -> Result<Vec<u32>, Error> {
-    let me = memory::effective_user();
+    let (me, all) = (memory::effective_user(), reader::reads_all());
     let listed = reader::listed(me)?;
-    let mut users: Vec<u32> = listed.iter().map(|s| s.uid).filter(|&uid| me == 0 || me == uid).collect();
+    let mut users: Vec<u32> = listed.iter().map(|s| s.uid).filter(|&uid| all || me == uid).collect();
     users.sort_unstable();
     users.dedup();
     users.retain(|&uid| Sought::uses(prefix, uid).is_in(&listed));

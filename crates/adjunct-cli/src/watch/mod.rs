@@ -1,0 +1,36 @@
+//! What watches adjunct: `adjunct exporter` for Prometheus, `adjunct check` for monitors, `adjunct top` for people.
+//!
+//! All of them read what is counted anyway (`sample.rs`), by the readers of `adjunct stats` and `adjunct cards`; nothing is counted for them.
+
+pub mod check;
+pub mod exporter;
+mod ledger;
+pub(crate) mod sample;
+pub mod top;
+
+use crate::Failure;
+use crate::failure::cannot_write;
+use std::fs::Permissions;
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+/// Puts `text` in the place of a file, at once: nobody reads half of it.
+///
+/// # Errors
+/// [`Failure`] that names the file.
+fn replace(file: &Path, text: &str, mode: u32) -> Result<(), Failure> {
+    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let failed = |error: &std::io::Error| cannot_write(file, error);
+    let mut new = tempfile::Builder::new()
+        .prefix(".adjunct-")
+        .suffix(".tmp")
+        .permissions(Permissions::from_mode(mode))
+        .tempfile_in(folder)
+        .map_err(|error| failed(&error))?;
+    new.write_all(text.as_bytes()).map_err(|error| failed(&error))?;
+    // The mask of the program has nothing to say here: who reads the file is another user.
+    new.as_file().set_permissions(Permissions::from_mode(mode)).map_err(|error| failed(&error))?;
+    new.persist(file).map_err(|error| failed(&error.error))?;
+    Ok(())
+}

@@ -1,0 +1,82 @@
+//! Which process counted what. Counters are kept by user; but each thread has a slot while it lives, so that what a slot grew by, while it
+//! kept its owner, is that process's. What cannot be told apart is shown as such, not guessed.
+
+use super::views::Work;
+use crate::files;
+use crate::watch::sample::Sample;
+use adjunct::counters::{self, Slot, SlotPlace};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// What a process did in a while.
+#[derive(Debug, Clone)]
+pub(super) struct Doing {
+    /// None for those that cannot be told apart.
+    pub(super) pid: Option<u32>,
+    pub(super) name: String,
+    pub(super) user: String,
+    /// Threads that have a slot.
+    pub(super) threads: u64,
+    pub(super) work: Work,
+}
+
+/// The slots as they were.
+#[derive(Debug, Default)]
+pub(super) struct Processes {
+    last: BTreeMap<(u32, SlotPlace), Slot>,
+    /// Whether there was a last time.
+    begun: bool,
+}
+
+impl Processes {
+    /// What each process did since the last call.
+    pub(super) fn next(&mut self, sample: &Sample) -> Vec<Doing> {
+        let mut now = BTreeMap::new();
+        let mut doing: BTreeMap<(Option<u32>, u32), Doing> = BTreeMap::new();
+        for counted in &sample.users {
+            let (uid, user) = (counted.user.uid, &counted.user.name);
+            for slot in counters::slots(uid).unwrap_or_default() {
+                let key = (uid, slot.place());
+                let (owner, work) = self.since(&key, &slot);
+                let (pid, name) = match owner.and_then(process) {
+                    Some((pid, name)) => (Some(pid), name),
+                    None => (None, "(ended, in a container, or sharing a slot)".to_owned()),
+                };
+                if pid.is_some() || work.operations() > 0 {
+                    let made = || Doing { pid, name, user: user.clone(), threads: 0, work: Work::default() };
+                    let one = doing.entry((pid, uid)).or_insert_with(made);
+                    one.threads += u64::from(pid.is_some());
+                    one.work = one.work.plus(work);
+                }
+                now.insert(key, slot);
+            }
+        }
+        (self.last, self.begun) = (now, true);
+        doing.into_values().collect()
+    }
+
+    /// Who counts in a slot, and what came in since the last time; nobody where it may be of several.
+    fn since(&self, key: &(u32, SlotPlace), slot: &Slot) -> (Option<u32>, Work) {
+        let all = |snapshot| Work::all(&snapshot);
+        match self.last.get(key) {
+            Some(earlier) => match slot.since(earlier) {
+                Some(grown) => (slot.pid(), all(grown)),
+                None => (None, all(slot.added(earlier))),
+            },
+            // Of a slot that is new to us the numbers may be old, unless it is new altogether.
+            None if self.begun => match slot.since_nothing() {
+                Some(grown) => (slot.pid(), all(grown)),
+                None => (slot.pid(), Work::default()),
+            },
+            None => (slot.pid(), Work::default()),
+        }
+    }
+}
+
+/// The process that a thread is of, and its name; none where it has ended.
+fn process(id: u32) -> Option<(u32, String)> {
+    let status = files::of_process(Path::new(&format!("/proc/{id}/status"))).ok()?;
+    let status = String::from_utf8_lossy(&status);
+    let line = |name: &str| status.lines().find_map(|line| Some(line.strip_prefix(name)?.trim().to_owned()));
+    Some((line("Tgid:")?.parse().ok()?, line("Name:")?))
+}

@@ -1,0 +1,231 @@
+//! The tables of `adjunct top`: columns that know their unit, rows that can be sorted and filtered.
+
+use serde_json::{Map, Value};
+use std::cmp::Ordering;
+
+/// What stands in a column.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Unit {
+    Text,
+    /// Things, exact.
+    Count,
+    /// Things a second.
+    Rate,
+    /// Bytes a second.
+    Bytes,
+    /// A part of all, from 0 to 1.
+    Share,
+    /// A number of things on average.
+    Mean,
+}
+
+/// A column.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Column {
+    /// Above it.
+    pub(super) title: &'static str,
+    /// In JSON.
+    pub(super) key: &'static str,
+    pub(super) unit: Unit,
+}
+
+/// A column, in one line.
+pub(super) const fn column(title: &'static str, key: &'static str, unit: Unit) -> Column {
+    Column { title, key, unit }
+}
+
+/// A cell.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Cell {
+    Text(String),
+    Count(u64),
+    /// Of any unit that is no exact number; none where there is nothing to divide by.
+    Real(Option<f64>),
+}
+
+impl Cell {
+    /// As people read it.
+    pub(super) fn text(&self, unit: Unit) -> String {
+        match (self, unit) {
+            (Cell::Text(text), _) => text.clone(),
+            (Cell::Count(count), _) => count.to_string(),
+            (Cell::Real(None), _) => "-".to_owned(),
+            (Cell::Real(Some(share)), Unit::Share) => format!("{:.1}%", share * 100.0),
+            (Cell::Real(Some(mean)), Unit::Mean) => format!("{mean:.2}"),
+            (Cell::Real(Some(number)), _) => short(*number),
+        }
+    }
+
+    fn json(&self) -> Value {
+        match self {
+            Cell::Text(text) => text.as_str().into(),
+            Cell::Count(count) => (*count).into(),
+            Cell::Real(number) => number.map_or(Value::Null, |number| ((number * 1000.0).round() / 1000.0).into()),
+        }
+    }
+
+    fn order(&self, other: &Cell) -> Ordering {
+        match (self, other) {
+            (Cell::Text(a), Cell::Text(b)) => a.cmp(b),
+            (Cell::Count(a), Cell::Count(b)) => a.cmp(b),
+            // What there is not comes before all there is.
+            (Cell::Real(a), Cell::Real(b)) => a.unwrap_or(-1.0).total_cmp(&b.unwrap_or(-1.0)),
+            _ => Ordering::Equal,
+        }
+    }
+}
+
+/// A number of three digits with the letter of its thousands: 0, 0.5, 12.3, 456, 7.89k, 12.3M.
+pub(super) fn short(number: f64) -> String {
+    let (mut scaled, mut letters) = (number, ["", "k", "M", "G", "T", "P", "E"].into_iter());
+    let mut letter = letters.next().unwrap_or_default();
+    // What would be rounded to 1000 is of the next letter.
+    while scaled >= 999.5 {
+        let Some(next) = letters.next() else { break };
+        (scaled, letter) = (scaled / 1000.0, next);
+    }
+    match (scaled, letter) {
+        (scaled, "") if scaled < 0.05 => "0".to_owned(),
+        (scaled, "") if scaled < 99.95 => format!("{scaled:.1}"),
+        (scaled, "") => format!("{scaled:.0}"),
+        (scaled, letter) if scaled < 9.995 => format!("{scaled:.2}{letter}"),
+        (scaled, letter) if scaled < 99.95 => format!("{scaled:.1}{letter}"),
+        (scaled, letter) => format!("{scaled:.0}{letter}"),
+    }
+}
+
+/// A table.
+#[derive(Debug, Clone)]
+pub(super) struct Table {
+    pub(super) columns: &'static [Column],
+    /// The column that it is sorted by where nothing else is asked for, the greatest first.
+    pub(super) main: usize,
+    pub(super) rows: Vec<Vec<Cell>>,
+    /// What is said where there are no rows.
+    pub(super) empty: String,
+}
+
+impl Table {
+    /// The rows that have `filter` in a text, whatever its case, in the order of a column.
+    pub(super) fn shown(&self, filter: &str, by: usize, descending: bool) -> Vec<&Vec<Cell>> {
+        let filter = filter.to_lowercase();
+        let has = |cell: &Cell| matches!(cell, Cell::Text(text) if text.to_lowercase().contains(&filter));
+        let mut rows: Vec<_> = self.rows.iter().filter(|row| filter.is_empty() || row.iter().any(has)).collect();
+        let order = |a: &&Vec<Cell>, b: &&Vec<Cell>| match (a.get(by), b.get(by)) {
+            (Some(a), Some(b)) => a.order(b),
+            _ => Ordering::Equal,
+        };
+        rows.sort_by(|a, b| if descending { order(b, a) } else { order(a, b) });
+        rows
+    }
+
+    /// Whether a column is read from its greatest number down: all but those of texts.
+    pub(super) fn descends(&self, by: usize) -> bool {
+        self.columns.get(by).is_some_and(|column| column.unit != Unit::Text)
+    }
+
+    /// Its rows for programs.
+    pub(super) fn json(&self, rows: &[&Vec<Cell>]) -> Value {
+        let object = |row: &&Vec<Cell>| {
+            let pairs = self.columns.iter().zip(row.iter()).map(|(column, cell)| (column.key.to_owned(), cell.json()));
+            Value::Object(pairs.collect::<Map<_, _>>())
+        };
+        rows.iter().map(object).collect()
+    }
+
+    /// Head and rows as lines no wider than `width`: columns that do not fit are left out, from the last on. The
+    /// last column, where that is a text, takes what is left.
+    pub(super) fn lines(&self, rows: &[&Vec<Cell>], width: usize) -> Vec<Line> {
+        let texts: Vec<Vec<String>> =
+            rows.iter().map(|row| row.iter().zip(self.columns).map(|(cell, c)| cell.text(c.unit)).collect()).collect();
+        let mut left = width;
+        let mut lines = vec![Line::default(); rows.len() + 1];
+        for (at, column) in self.columns.iter().enumerate() {
+            let longest =
+                texts.iter().filter_map(|row| row.get(at)).map(|text| text.chars().count()).max().unwrap_or(0);
+            let least = if column.unit == Unit::Text { 6 } else { 8 };
+            // One name does not push all numbers out.
+            let gap = usize::from(at > 0) * 2;
+            let last = at + 1 == self.columns.len();
+            let most = if last && column.unit == Unit::Text { left.saturating_sub(gap).max(least) } else { 30 };
+            let wide = longest.min(most).max(column.title.chars().count()).max(least);
+            if at > 0 && wide + gap > left {
+                break;
+            }
+            left = left.saturating_sub(wide + gap);
+            let cells = std::iter::once(column.title.to_owned())
+                .chain(texts.iter().map(|row| row.get(at).cloned().unwrap_or_default()));
+            for (line, cell) in lines.iter_mut().zip(cells) {
+                let cell: String = cell.chars().take(wide).collect();
+                let start = line.text.chars().count() + gap;
+                line.text += &" ".repeat(gap);
+                line.text +=
+                    &if column.unit == Unit::Text { format!("{cell:<wide$}") } else { format!("{cell:>wide$}") };
+                line.cells.push((start, wide));
+            }
+        }
+        lines.iter_mut().for_each(|line| line.text.truncate(line.text.trim_end().len()));
+        lines
+    }
+}
+
+/// A line of a table, and where each cell stands in it: from which character on, and how many.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Line {
+    pub(super) text: String,
+    pub(super) cells: Vec<(usize, usize)>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table() -> Table {
+        const COLUMNS: &[Column] =
+            &[column("NAME", "name", Unit::Text), column("OPS/S", "ops", Unit::Rate), column("HW", "hw", Unit::Share)];
+        let row = |name: &str, rate: f64, share: Option<f64>| {
+            vec![Cell::Text(name.to_owned()), Cell::Real(Some(rate)), Cell::Real(share)]
+        };
+        let rows = vec![row("AES GCM", 1234.5, Some(1.0)), row("SHA-1", 0.2, Some(0.0)), row("RSA", 70_000.0, None)];
+        Table { columns: COLUMNS, main: 1, rows, empty: String::new() }
+    }
+
+    #[test]
+    fn numbers_are_short() {
+        let numbers = [0.0, 0.04, 0.05, 9.96, 99.96, 999.4, 999.6, 1234.0, 99_950.0, 999_600.0, 1.5e9, 2e22];
+        let texts = ["0", "0", "0.1", "10.0", "100", "999", "1.00k", "1.23k", "100k", "1.00M", "1.50G", "20000E"];
+        assert_eq!(numbers.map(short), texts);
+    }
+
+    #[test]
+    fn rows_are_sorted_and_filtered() {
+        let table = table();
+        let names = |rows: Vec<&Vec<Cell>>| rows.iter().map(|row| row[0].text(Unit::Text)).collect::<Vec<_>>();
+        assert_eq!(names(table.shown("", 1, true)), ["RSA", "AES GCM", "SHA-1"]);
+        assert_eq!(names(table.shown("", 2, false)), ["RSA", "SHA-1", "AES GCM"]);
+        assert_eq!(names(table.shown("aes", 0, false)), ["AES GCM"]);
+        assert!(table.descends(1) && !table.descends(0));
+        assert_eq!(
+            table.json(&table.shown("rsa", 0, false)).to_string(),
+            "[{\"name\":\"RSA\",\"ops\":70000.0,\"hw\":null}]"
+        );
+    }
+
+    #[test]
+    fn lines_keep_their_columns_and_leave_out_what_does_not_fit() {
+        let table = table();
+        let lines = table.lines(&table.shown("", 1, true), 80);
+        let texts: Vec<_> = lines.iter().map(|line| line.text.as_str()).collect();
+        assert_eq!(
+            texts,
+            [
+                "NAME        OPS/S        HW",
+                "RSA         70.0k         -",
+                "AES GCM     1.23k    100.0%",
+                "SHA-1         0.2      0.0%",
+            ]
+        );
+        assert_eq!(lines[0].cells, [(0, 7), (9, 8), (19, 8)]);
+        assert_eq!(table.lines(&[], 20)[0].cells, [(0, 6), (8, 8)]);
+    }
+}

@@ -41,7 +41,7 @@ pub(super) fn values(counted: &Counted) -> Values {
     }
     for (_, lanes) in queues(snapshot) {
         put(FAULTS, String::new(), lanes.corrupted);
-        put(REFUSED, String::new(), lanes.not_on_card);
+        put(REFUSED, String::new(), lanes.refused());
         put(ON_CARDS, String::new(), lanes.on_card);
     }
     values

@@ -8,7 +8,7 @@ use crate::pkcsconf::show::mechanism_name;
 use crate::stats::rows::{order, queues};
 use crate::watch::ledger::{Ledger, Values};
 use crate::watch::sample::{Cards, Counted, Sample};
-use adjunct::catalogue::{Feature, HERE, Kind as Split, Reason};
+use adjunct::catalogue::{Feature, HERE, Kind as Split, Reason, Refusal};
 use adjunct::counters::{self, Strength};
 use adjunct::cpu;
 use adjunct_card::machine::{ACCELERATOR_COUNTERS, Card, Machine};
@@ -125,7 +125,9 @@ fn values(counted: &Counted, user: &str) -> Values {
             put(BATCHES, &[("queue", queue), ("lanes", &filled.to_string())], batches);
         }
         put(FAULTS, &[("queue", queue)], lanes.corrupted);
-        put(REFUSALS, &[("queue", queue)], lanes.not_on_card);
+        for (refusal, count) in Refusal::ALL.iter().zip(lanes.not_on_card) {
+            put(REFUSALS, &[("queue", queue), ("reason", refusal.word())], count);
+        }
     }
     for one in &counted.uses {
         let slot = if one.slot < SLOTS { one.slot.to_string() } else { "other".to_owned() };

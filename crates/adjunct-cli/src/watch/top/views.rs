@@ -272,7 +272,7 @@ impl Period {
                 rate(lanes.alone),
                 rate(lanes.on_card),
                 Cell::Real(filled),
-                Cell::Count(total.not_on_card),
+                Cell::Count(total.refused()),
                 Cell::Count(total.corrupted),
             ]);
         }

@@ -47,8 +47,11 @@ fn hanging(text: &str, columns: usize) -> String {
             let from = line.len() - line.trim_start().len() + gap;
             from + line[from..].len() - line[from..].trim_start().len()
         });
-        match second.filter(|&second| line.starts_with(' ') && line.chars().count() > columns && second + 20 < columns)
-        {
+        let fits = |second: &usize| {
+            let longest = line[*second..].split_whitespace().map(|word| word.chars().count()).max().unwrap_or(0);
+            second + longest.max(20) < columns
+        };
+        match second.filter(|second| line.starts_with(' ') && line.chars().count() > columns && fits(second)) {
             None => out.push(line.to_owned()),
             Some(second) => {
                 let mut rest = line[..second].to_owned();

@@ -326,6 +326,6 @@ pub(super) mod tests {
     fn the_table_has_every_row() {
         let text = sample().text(Style::PLAIN);
         assert!(text.contains("all to rsa, new: throughput 0.90"), "{text}");
-        assert!(text.contains("left out peer-rsa: no module") && text.matches("\nstock ").count() == 4, "{text}");
+        assert!(text.contains("left out peer-rsa: no module") && text.matches("\nstock ").count() == 6, "{text}");
     }
 }

@@ -27,10 +27,19 @@ pub use target::Target;
 
 const EXAMPLES: &str = "\
 Examples:
-  adjunct openssl enable --dry-run     show the change of the system's openssl.cnf, make none
-  sudo adjunct openssl enable          change it, check it, keep a backup
+  sudo adjunct openssl enable          change the system's openssl.cnf, check it, keep a backup
   adjunct openssl status               whether it is in force, and what is off
   sudo adjunct openssl disable         take all of it back, byte for byte
+
+'adjunct openssl enable --help' says what is changed, and how it is checked; 'sudo adjunct setup' does this and ssh's part in one.
+
+Exit status: 0 done (status: all that is enabled is in force), 1 it failed, 2 the command line is wrong, 3 (status only)
+nothing is enabled.";
+
+const OF_ENABLE: &str = "\
+Examples:
+  adjunct openssl enable --dry-run     show the change of the system's openssl.cnf, make none
+  sudo adjunct openssl enable          change it, check it, keep a backup
   sudo adjunct openssl enable --for sshd --restart       for sshd alone, and restart it
   sudo adjunct openssl enable --groups X25519MLKEM768    TLS offers and takes this post-quantum group, too
   adjunct openssl enable --for ssh     for your ssh, scp and sftp alone; needs no root
@@ -52,8 +61,31 @@ checks that the module loads, that ssh and sshd accept the configuration, and th
 these fails that worked before, the file is put back. Where a file cannot be edited safely it is left alone. What the checks
 encrypt and hash counts in the statistics like any other use.
 
-Exit status: 0 done (status: all that is enabled is in force), 1 it failed, 2 the command line is wrong, 3 (status only)
-nothing is enabled.";
+Exit status: 0 done, 1 it failed and nothing is changed, 2 the command line is wrong.";
+
+const OF_DISABLE: &str = "\
+Examples:
+  sudo adjunct openssl disable --dry-run    show what would be taken back
+  sudo adjunct openssl disable              wherever it is on: for all programs, sshd, your ssh
+  adjunct openssl disable --for ssh         for your ssh, scp and sftp alone; needs no root
+  adjunct openssl disable --config my.cnf   in this file alone
+
+A file that was not changed since is then what it was before enable, byte for byte, and its backup goes; of another only adjunct's block is
+taken out. Programs that run keep what they have loaded until they are started again.
+
+Exit status: 0 done, or it was not enabled, 1 it failed (one line says why), 2 the command line is wrong.";
+
+const OF_STATUS: &str = "\
+Examples:
+  adjunct openssl status                    whether it is in force, what is off, and who gets it
+  adjunct openssl status --programs         each program by itself: what it gets and why
+  adjunct openssl status --program nginx    this program alone
+  adjunct openssl status --below /opt/app   the programs and plugins below a folder
+  adjunct openssl status --json | jq .working
+
+'adjunct doctor' says the same of one program, process, service or listener in a sentence, with what to do.
+
+Exit status: 0 all that is enabled is in force, 1 it is not, or it failed, 2 the command line is wrong, 3 nothing is enabled.";
 
 /// Let OpenSSL and OpenSSH use adjunct, take that back, or show whether they do
 #[derive(Debug, clap::Args)]
@@ -75,7 +107,7 @@ enum Command {
 
 /// The options of `enable`.
 #[derive(Debug, Clone, clap::Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = OF_ENABLE)]
 pub struct EnableArgs {
     #[command(flatten)]
     common: Common,
@@ -107,7 +139,7 @@ pub struct EnableArgs {
 
 /// The options of `disable`.
 #[derive(Debug, Clone, clap::Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = OF_DISABLE)]
 pub struct DisableArgs {
     #[command(flatten)]
     common: Common,
@@ -120,7 +152,7 @@ pub struct DisableArgs {
 
 /// The options of `status`.
 #[derive(Debug, Clone, clap::Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = OF_STATUS)]
 pub struct StatusArgs {
     #[command(flatten)]
     common: Common,

@@ -24,6 +24,7 @@ pub mod openssl;
 pub mod openssl_conf;
 pub mod output;
 mod p11sak;
+mod page;
 pub mod pem;
 mod pkcsconf;
 mod pkcsstats;

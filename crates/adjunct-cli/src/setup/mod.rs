@@ -9,7 +9,6 @@ mod prior;
 mod step;
 
 use crate::interrupt::{Hold, catch_interrupts, interrupted};
-use crate::openssl::report::painted;
 use crate::openssl::{Target, consented, target};
 use crate::output::{self, Style};
 use crate::{Failure, scratch};
@@ -295,9 +294,4 @@ fn told(args: &Args, report: &Report, style: Style) -> Result<ExitCode, Failure>
     };
     output::print(&text)?;
     Ok(code)
-}
-
-/// A change as it is shown.
-fn shown(diff: &str, style: Style) -> String {
-    painted(diff, style)
 }

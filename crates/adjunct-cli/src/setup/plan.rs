@@ -1,9 +1,9 @@
 //! What is to be done: found out, measured and shown before anything is changed.
 
 use super::prior::Prior;
-use super::{Args, Whose, shown, step, succeeded};
+use super::{Args, Whose, step, succeeded};
 use crate::files;
-use crate::openssl::report::unified;
+use crate::openssl::report::{painted, unified};
 use crate::openssl::target;
 use crate::output::Style;
 use crate::ssh::lab::Programs;
@@ -138,11 +138,11 @@ impl Plan {
 
     /// What is to be done, for people.
     pub fn text(&self, style: Style) -> String {
-        let mut text = shown(self.enable["diff"].as_str().unwrap_or_default(), style);
+        let mut text = painted(self.enable["diff"].as_str().unwrap_or_default(), style);
         for plan in self.changing() {
             let path = Path::new(plan["file"].as_str().unwrap_or_default());
             let old = files::config(path).unwrap_or_default();
-            text += &shown(&unified(path, &old, plan["text"].as_str().unwrap_or_default().as_bytes()), style);
+            text += &painted(&unified(path, &old, plan["text"].as_str().unwrap_or_default().as_bytes()), style);
         }
         for note in &self.notes {
             text += &format!("{}: {}\n", style.notice("note"), crate::escape::shown(note));

@@ -3,10 +3,10 @@
 
 use super::plan::{Key, Side};
 use super::report::{NOISE, Report, Row, Server};
-use maud::{DOCTYPE, Markup, PreEscaped, html};
+use crate::page::page;
+use maud::{Markup, PreEscaped, html};
 use std::fmt::Write as _;
 
-const STYLE: &str = include_str!("../../ssh/bench/page/style.css");
 /// Beside the common style: the colours of the charts' parts, and tables that may be scrolled.
 const MORE: &str = "p.lead { font-size: 1.15rem; line-height: 1.45; margin: .8rem 0 0; max-width: 44rem; } \
     svg.chart text { fill: var(--ink); font-size: 13px; } svg.chart .muted { fill: var(--muted); font-size: 12px; } \
@@ -17,37 +17,22 @@ const MORE: &str = "p.lead { font-size: 1.15rem; line-height: 1.45; margin: .8re
     i.line { background: var(--stock); width: 2px !important; border-radius: 0 !important; } \
     .scroll { overflow-x: auto; } .scroll table { table-layout: auto; } .scroll th, .scroll td { padding: .25rem .5rem; white-space: nowrap; } \
     tr.first th, tr.first td { border-top: 1px solid var(--line); } td.side { text-align: left; color: var(--muted); }";
-const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src data:";
 const TITLE: &str = "TLS with and without crypto hardware";
 
 /// The page.
 pub fn text(report: &Report) -> String {
-    let page = html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                meta name="color-scheme" content="light dark";
-                meta http-equiv="Content-Security-Policy" content=(POLICY);
-                link rel="icon" href="data:,";
-                title { (TITLE) " – " (report.cpu) }
-                style { (PreEscaped(STYLE)) (PreEscaped(MORE)) }
-            }
-            body { main {
-                header {
-                    h1 { (TITLE) }
-                    p.muted { (report.cpu) ", " (report.openssl) ", " (report.date[..report.date.len().min(10)]) }
-                    p.lead { (sentence(report)) }
-                }
-                (overview(report))
-                @for server in &report.servers { (section(report, server)) }
-                (papers(report))
-                (machine(report))
-            } }
+    let main = html! {
+        header {
+            h1 { (TITLE) }
+            p.muted { (report.cpu) ", " (report.openssl) ", " (report.date[..report.date.len().min(10)]) }
+            p.lead { (sentence(report)) }
         }
+        (overview(report))
+        @for server in &report.servers { (section(report, server)) }
+        (papers(report))
+        (machine(report))
     };
-    page.into_string()
+    page(TITLE, &report.cpu, MORE, &main)
 }
 
 /// The best of the sides with adjunct of a case.

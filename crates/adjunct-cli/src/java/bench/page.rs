@@ -2,16 +2,15 @@
 //! asks for nothing from elsewhere and runs no script.
 
 use super::report::{Report, Row, WAYS};
-use maud::{DOCTYPE, Markup, PreEscaped, html};
+use crate::page::page;
+use maud::{Markup, PreEscaped, html};
 use std::fmt::Write as _;
 
-const STYLE: &str = include_str!("../../ssh/bench/page/style.css");
 /// Beside the common style: the colours of the charts' parts, and tables that may be scrolled.
 const MORE: &str = "svg.chart text { fill: var(--ink); font-size: 13px; } svg.chart .value { fill: var(--muted); } \
     svg.chart .own { fill: var(--adjunct); } svg.chart .stock { fill: var(--stock); } svg.chart .other { fill: var(--software); } \
     svg.chart .faint { opacity: .45; } .scroll { overflow-x: auto; } .scroll table { table-layout: auto; } \
     .scroll th, .scroll td { padding: .25rem .5rem; white-space: nowrap; }";
-const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src data:";
 const TITLE: &str = "Java on Open Liberty with PKCS #11";
 
 /// What a chart shows of a row: a bar, and a longer faint one behind it.
@@ -56,29 +55,15 @@ const CHARTS: [Chart; 4] = [
 
 /// The page.
 pub(super) fn text(report: &Report) -> String {
-    let page = html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                meta name="color-scheme" content="light dark";
-                meta http-equiv="Content-Security-Policy" content=(POLICY);
-                link rel="icon" href="data:,";
-                title { (TITLE) " – " (report.cpu) }
-                style { (PreEscaped(STYLE)) (PreEscaped(MORE)) }
-            }
-            body { main {
-                header {
-                    h1 { (TITLE) }
-                    p.muted { (report.cpu) ", " (report.java) }
-                }
-                @for (way, title) in WAYS { (section(report, way, title)) }
-                (machine(report))
-            } }
+    let main = html! {
+        header {
+            h1 { (TITLE) }
+            p.muted { (report.cpu) ", " (report.java) }
         }
+        @for (way, title) in WAYS { (section(report, way, title)) }
+        (machine(report))
     };
-    page.into_string()
+    page(TITLE, &report.cpu, MORE, &main)
 }
 
 fn section(report: &Report, way: &str, title: &str) -> Markup {

@@ -6,12 +6,10 @@ mod chart;
 use super::report::{Column, Group, Header, Measure, Report, Row, Section, Stat, number};
 use super::summary;
 use crate::Failure;
+use crate::page::page;
 use chart::Layout;
-use maud::{DOCTYPE, Markup, PreEscaped, html};
+use maud::{Markup, PreEscaped, html};
 
-const STYLE: &str = include_str!("style.css");
-/// Nothing may be loaded, whatever stands in the page.
-const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src data:";
 const TITLE: &str = "OpenSSH with and without crypto hardware";
 
 /// The page.
@@ -24,36 +22,20 @@ pub fn text(report: &Report) -> Result<String, Failure> {
     for section in &report.sections {
         sections.push(part(section)?);
     }
-    let page = html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                meta name="color-scheme" content="light dark";
-                meta http-equiv="Content-Security-Policy" content=(POLICY);
-                link rel="icon" href="data:,";
-                title { (TITLE) " – " (header.cpu) }
-                style { (PreEscaped(STYLE)) (PreEscaped(theme())) }
-            }
-            body {
-                main {
-                    header {
-                        h1 { (TITLE) }
-                        p.muted { (header.cpu) ", " (header.openssh) ", " (header.openssl) ", " time datetime=(header.date) { (header.date) } }
-                        nav aria-label="Contents" { ul {
-                            @for section in &report.sections { li { a href={"#" (section.id)} { (section.title) } } }
-                            li { a href="#machine" { "Machine and method" } }
-                        } }
-                    }
-                    div.cards { @for section in &report.sections { (card(section)) } }
-                    @for section in &sections { (section) }
-                    (machine(header))
-                }
-            }
+    let main = html! {
+        header {
+            h1 { (TITLE) }
+            p.muted { (header.cpu) ", " (header.openssh) ", " (header.openssl) ", " time datetime=(header.date) { (header.date) } }
+            nav aria-label="Contents" { ul {
+                @for section in &report.sections { li { a href={"#" (section.id)} { (section.title) } } }
+                li { a href="#machine" { "Machine and method" } }
+            } }
         }
+        div.cards { @for section in &report.sections { (card(section)) } }
+        @for section in &sections { (section) }
+        (machine(header))
     };
-    Ok(page.into_string())
+    Ok(page(TITLE, &header.cpu, &theme(), &main))
 }
 
 /// The charts' colours, by the style sheet's names for them: those change where the page is dark.

@@ -402,18 +402,6 @@ mod parts {
         }
     }
 
-    /// Takes so many microseconds of CPU time, or a little more.
-    fn work(microseconds: u64) {
-        let time = || {
-            let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-            // SAFETY: the time is written.
-            unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
-            time.tv_sec as u64 * 1_000_000 + time.tv_nsec as u64 / 1000
-        };
-        let begin = time();
-        while time() - begin < microseconds {}
-    }
-
     pub fn long_operations_share_batches_where_threads_outnumber_cpus() {
         lanes::start_with(2);
         let ask = |input: u64| {

@@ -6,11 +6,12 @@ mod runner;
 
 use accelerator_support::*;
 use adjunct::adapter::Outcome;
-use adjunct::adapter::lanes;
+use adjunct::adapter::lanes::{self, Kind};
+use adjunct::catalogue::Queue;
 use counters_support::{play, scenario};
 use std::ffi::{c_int, c_void};
 use std::ptr::null_mut;
-use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::thread::{self, JoinHandle};
 
 macro_rules! scenarios {
@@ -42,6 +43,8 @@ scenarios! {
     forked_in_a_handler
     forked_while_all_run
     a_ticket_in_a_child
+    a_leader_that_does_not_come_back
+    a_leader_that_ends
 }
 
 fn spawn(job: Job) -> JoinHandle<Outcome> {
@@ -477,5 +480,84 @@ mod parts {
         drop(tickets);
         assert_eq!(lanes::waiting(), 0);
         all_is_well();
+    }
+
+    /// An operation of which a batch of eight takes as long as two; and what happens to the next leader of one.
+    struct Long;
+
+    static HALT: AtomicBool = AtomicBool::new(false);
+    static ENDS: AtomicBool = AtomicBool::new(false);
+    static HALTED: AtomicBool = AtomicBool::new(false);
+    static GO_ON: AtomicBool = AtomicBool::new(false);
+
+    impl Kind for Long {
+        const QUEUE: Queue = Queue::TestB;
+        const BREAK_EVEN: usize = 3;
+        type Job = u64;
+
+        fn scalar(job: &mut u64) -> Outcome {
+            work(400);
+            *job *= *job;
+            Outcome::Library
+        }
+
+        fn lanes(jobs: &mut [u64]) -> Option<u8> {
+            work(800);
+            BATCHES.lock().unwrap().push((Queue::TestB, jobs.len()));
+            if jobs.len() > 2 && HALT.swap(false, SeqCst) {
+                HALTED.store(true, SeqCst);
+                if ENDS.load(SeqCst) {
+                    end_this_thread(0);
+                }
+                until(|| GO_ON.load(SeqCst));
+            }
+            jobs.iter_mut().for_each(|job| *job *= *job);
+            Some(u8::MAX)
+        }
+    }
+
+    /// Sixteen threads share batches, as measured, when the leader of one is halted: the others go on.
+    fn a_leader_is_halted() {
+        lanes::start_with(2);
+        static DONE: [AtomicUsize; 16] = [const { AtomicUsize::new(0) }; 16];
+        static STOP: AtomicBool = AtomicBool::new(false);
+        let threads: Vec<_> = DONE
+            .iter()
+            .map(|done| {
+                thread::spawn(move || {
+                    while !STOP.load(SeqCst) {
+                        let mut job = 3;
+                        accelerator_support::ask::<Long>(&mut job);
+                        assert_eq!(job, 9);
+                        done.fetch_add(1, SeqCst);
+                    }
+                })
+            })
+            .collect();
+        until(|| batches().iter().filter(|&&jobs| jobs == 8).count() > 20);
+        HALT.store(true, SeqCst);
+        until(|| HALTED.load(SeqCst));
+        let before: Vec<_> = DONE.iter().map(|done| done.load(SeqCst)).collect();
+        let went_on = |(done, before): (&AtomicUsize, &usize)| done.load(SeqCst) > before + 50;
+        until(|| DONE.iter().zip(&before).filter(|&pair| went_on(pair)).count() == 15);
+        // Batches are done again.
+        let batches_before = batches().len();
+        until(|| batches().len() > batches_before + 20);
+        GO_ON.store(true, SeqCst);
+        if !ENDS.load(SeqCst) {
+            until(|| DONE.iter().zip(&before).all(went_on));
+            STOP.store(true, SeqCst);
+            threads.into_iter().for_each(|thread| thread.join().unwrap());
+            assert_eq!(lanes::waiting(), 0);
+        }
+    }
+
+    pub fn a_leader_that_does_not_come_back() {
+        a_leader_is_halted();
+    }
+
+    pub fn a_leader_that_ends() {
+        ENDS.store(true, SeqCst);
+        a_leader_is_halted();
     }
 }

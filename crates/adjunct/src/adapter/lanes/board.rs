@@ -6,13 +6,14 @@ use super::gate::{Arrival, Leave, SLOTS, Slots, State, Word};
 use super::kind::{Kind, MAX_JOB};
 use super::own::Own;
 use super::work::{Done, Work};
-use super::{Engine, memory};
+use super::{Engine, memory, presence};
 use crate::adapter::Outcome;
 use crate::catalogue::{LANES, Queue};
 use crate::counters::{self, Event};
 use std::cell::UnsafeCell;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64};
+use std::time::Duration;
 
 /// Gates of a function: a thread takes the first that has a free slot, from [`first_gate`] on.
 const GATES: usize = 4;
@@ -62,6 +63,8 @@ struct Slot {
     state: AtomicU8,
     /// What became of it: a [`Result`] without its job.
     result: AtomicU8,
+    /// When it was done, in microseconds of [`memory::monotonic`].
+    done_at: AtomicU32,
     job: UnsafeCell<Room>,
 }
 
@@ -181,6 +184,11 @@ fn first_gate(work: &Work, engine: &Engine) -> usize {
     if many { memory::cpu() % engine.cpus.min(GATES) } else { 0 }
 }
 
+/// Wraps after an hour.
+fn microseconds(time: Duration) -> u32 {
+    time.as_micros() as u32
+}
+
 /// The bit by which the owner of a slot is woken. Of more than 32 slots two share one: the other looks, and sleeps again.
 fn wake_bit(slot: usize) -> u32 {
     1 << (slot % 32)
@@ -207,9 +215,10 @@ impl Board {
         drop(job);
         slot.state.store(State::Waits as u8, Release);
         let caller = Caller { gate, board: self, engine, work: Work::of::<K>(), generation: crate::fork::generation() };
-        if !caller.wait_or_lead(own) {
-            // A child, forked meanwhile: the board is empty here.
-            return Some((None, Result::Not));
+        match caller.wait_or_lead(own) {
+            Ended::Done => {}
+            // A child's board is empty, and what was given up is its leader's.
+            Ended::Forked | Ended::GivenUp => return Some((None, Result::Not)),
         }
         // SAFETY: the job is done, and this thread's again: it is copied, and wiped there.
         let job = unsafe {
@@ -219,9 +228,7 @@ impl Board {
             job
         };
         let result = Result::from_number(slot.result.load(Relaxed));
-        slot.state.store(State::Free as u8, Relaxed);
-        gate.places.runs(own);
-        gate.owned.fetch_and(!(1 << own), Release);
+        gate.free(own);
         caller.leave();
         Some((Some(job), result))
     }
@@ -239,6 +246,13 @@ impl Gate {
         let free = |owned: u64| (owned.trailing_ones() < SLOTS as u32).then_some(owned | (owned + 1));
         let before = self.owned.fetch_update(Acquire, Relaxed, free).ok()?;
         Some(before.trailing_ones() as usize)
+    }
+
+    /// The slot has no owner any more, and its job is wiped.
+    fn free(&self, slot: usize) {
+        self.state(slot).store(State::Free as u8, Relaxed);
+        self.places.runs(slot);
+        self.owned.fetch_and(!(1 << slot), Release);
     }
 
     /// Carries a decision out.
@@ -270,6 +284,17 @@ impl Gate {
     }
 }
 
+/// What became of a thread that came to a gate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ended {
+    /// Its job is done, and it is awake.
+    Done,
+    /// It is the thread of a forked child.
+    Forked,
+    /// It has waited for too long, and given its job up to a leader.
+    GivenUp,
+}
+
 /// A thread at a gate.
 struct Caller<'a> {
     gate: &'a Gate,
@@ -298,8 +323,8 @@ impl Caller<'_> {
         if led && away == 0 { Slots::MAX } else { away }
     }
 
-    /// Has the job in slot `own` done: leads, or sleeps while others do. The thread is awake then. False in a forked child.
-    fn wait_or_lead(&self, own: usize) -> bool {
+    /// Has the job in slot `own` done: leads, or sleeps while others do.
+    fn wait_or_lead(&self, own: usize) -> Ended {
         let gate = self.gate;
         let cpu = memory::cpu();
         gate.places.waits(own, cpu);
@@ -315,15 +340,29 @@ impl Caller<'_> {
             _ => {}
         }
         let (waits, called, done) = (State::Waits as u8, State::Called as u8, State::Done as u8);
+        let begin = memory::monotonic();
+        // What was never measured has no time that is too long.
+        let patience = self.engine.measures().then(|| begin + self.work.function().patience());
         loop {
             let seen = gate.wakes.load(SeqCst);
             let state = gate.state(own).load(SeqCst);
             if state == done {
-                return true;
+                let now = memory::monotonic();
+                let since = microseconds(now).wrapping_sub(gate.slots[own].done_at.load(Relaxed));
+                let function = self.work.function();
+                // Awake all that time, and others with it at the gate.
+                if patience.is_some() && Duration::from_micros(since.into()) > function.patience() {
+                    presence::is_late();
+                }
+                function.waited(now.saturating_sub(begin));
+                return Ended::Done;
             }
             if state != called {
-                memory::sleep(&gate.wakes, seen, wake_bit(own));
-                continue;
+                let woken = memory::sleep(&gate.wakes, seen, wake_bit(own), patience);
+                match if woken { None } else { self.insist(own) } {
+                    Some(ended) => return ended,
+                    None => continue,
+                }
             }
             if gate.state(own).compare_exchange(called, waits, SeqCst, SeqCst).is_err() {
                 continue;
@@ -336,20 +375,44 @@ impl Caller<'_> {
         }
     }
 
-    /// Does the jobs in these slots, `own` among them, and wakes their owners. False in a forked child.
-    fn lead(&self, taken: Slots, own: usize) -> bool {
+    /// The job in slot `own` has waited for too long: leads, or gives it up where a leader has it. `None` where neither is to be: it was
+    /// called or served meanwhile.
+    fn insist(&self, own: usize) -> Option<Ended> {
+        let gate = self.gate;
+        let state = gate.state(own).load(SeqCst);
+        if state == State::Waits as u8
+            && let Some(taken) = gate.change(|word| word.insist(own, LANES, gate.turn()))
+        {
+            return Some(self.lead(taken, own));
+        }
+        let given_up =
+            |from: State| gate.state(own).compare_exchange(from as u8, State::GivenUp as u8, SeqCst, SeqCst).is_ok();
+        (given_up(State::Waits) || given_up(State::Taken)).then(|| {
+            self.work.function().failed();
+            Ended::GivenUp
+        })
+    }
+
+    /// Does the jobs in these slots, `own` among them, and wakes their owners.
+    fn lead(&self, mut taken: Slots, own: usize) -> Ended {
         let gate = self.gate;
         let on = &self.board.leading_on[memory::cpu() % CPUS];
         self.board.leading.fetch_add(1, Relaxed);
         on.fetch_add(1, Relaxed);
-        let (mut jobs, mut count, mut uncounted) = ([std::ptr::null_mut(); LANES], 0, 0);
+        let (mut jobs, mut count, mut uncounted, mut given_up) = ([std::ptr::null_mut(); LANES], 0, 0, 0);
         for slot in each(taken) {
             let before = gate.state(slot).swap(State::Taken as u8, SeqCst);
+            if before == State::GivenUp as u8 {
+                given_up |= 1 << slot;
+                continue;
+            }
             // The owner of a called job is among those awake already.
             uncounted += usize::from(before != State::Called as u8);
             jobs[count] = gate.slots[slot].job.get().cast::<u8>();
             count += 1;
         }
+        taken &= !given_up;
+        self.free_all(given_up);
         let last = each(taken & !(1 << own)).last().map_or(own, |last| last + 1);
         gate.turn.store(last as u32, Relaxed);
         let measured = self.work.function();
@@ -358,7 +421,7 @@ impl Caller<'_> {
         // SAFETY: these slots are taken, by this thread, and their jobs of this kind.
         let (done, time) = function::timed(|| unsafe { self.work.run(&jobs[..count], lanes, &still) });
         if !still() {
-            return false;
+            return Ended::Forked;
         }
         measured.took(count, lanes, time);
         measured.led(count, lanes);
@@ -368,14 +431,33 @@ impl Caller<'_> {
         self.board.leading.fetch_sub(1, Relaxed);
         on.fetch_sub(1, Relaxed);
         gate.change(|word| Some((word.finish(uncounted), ())));
-        let cpu = memory::cpu();
+        let (cpu, now) = (memory::cpu(), microseconds(memory::monotonic()));
         each(taken & !(1 << own)).for_each(|slot| gate.places.woken(slot, cpu));
+        let mut left = 0;
         for (at, slot) in each(taken).enumerate() {
             gate.slots[slot].result.store(Result::of(done, at) as u8, Relaxed);
-            gate.state(slot).store(State::Done as u8, SeqCst);
+            gate.slots[slot].done_at.store(now, Relaxed);
+            if gate.state(slot).swap(State::Done as u8, SeqCst) == State::GivenUp as u8 {
+                left |= 1 << slot;
+            }
         }
-        gate.wake(taken & !(1 << own));
-        true
+        gate.wake(taken & !(left | 1 << own));
+        if given_up | left != 0 {
+            presence::is_late();
+        }
+        self.free_all(left);
+        // Counted as awake, and gone.
+        each(left).for_each(|_| self.leave());
+        Ended::Done
+    }
+
+    /// Wipes and frees slots whose owners have given their jobs up.
+    fn free_all(&self, slots: Slots) {
+        for slot in each(slots) {
+            // SAFETY: a job of this kind, which its owner has left to the one who has taken it: this thread.
+            unsafe { self.work.wipe(self.gate.slots[slot].job.get().cast()) };
+            self.gate.free(slot);
+        }
     }
 
     /// This thread, which is awake, is so no more.

@@ -35,6 +35,10 @@ const WARM: u32 = 4;
 const REMEASURED: u32 = 64;
 /// Leaders that tell too little.
 const FEW: u32 = 32;
+/// What a thread waits at most for its job to be taken and done: so many times what waiters waited of late, and so many milliseconds.
+const PATIENCE: u32 = 8;
+const LEAST_PATIENCE: Duration = Duration::from_millis(10 * SLICE as u64);
+const MOST_PATIENCE: Duration = Duration::from_secs(1);
 /// Surveys before batches are tried again that were not worth it, at first and at most.
 const FIRST_PAUSE: u32 = 16;
 const LAST_PAUSE: u32 = 4096;
@@ -49,6 +53,8 @@ pub(super) struct Function {
     pub(super) alone: AtomicU32,
     batch: AtomicU32,
     handing: AtomicU32,
+    /// Nanoseconds that a job waited until it was done, of late.
+    waited: AtomicU32,
     /// Batches done in lanes, and full ones that were not.
     done: AtomicU32,
     /// What leaders at gates did of late, in [`PARTS`]th for each: jobs, batches in lanes, and jobs one by one.
@@ -98,6 +104,7 @@ impl Function {
             alone: AtomicU32::new(0),
             batch: AtomicU32::new(0),
             handing: AtomicU32::new(EXPECTED_HANDING),
+            waited: AtomicU32::new(0),
             done: AtomicU32::new(0),
             jobs: AtomicU32::new(0),
             batches: AtomicU32::new(0),
@@ -150,6 +157,30 @@ impl Function {
     /// Handing a job over took so much CPU time.
     pub(super) fn handed(&self, time: Duration) {
         average(&self.handing, nanoseconds(time), 16);
+    }
+
+    /// A job of this thread waited so long until it was done.
+    pub(super) fn waited(&self, time: Duration) {
+        average(&self.waited, nanoseconds(time), 16);
+    }
+
+    /// How long a job is to wait before its owner sees to it.
+    pub(super) fn patience(&self) -> Duration {
+        let waited = Duration::from_nanos(self.waited.load(Relaxed).into());
+        (LEAST_PATIENCE + PATIENCE * waited).min(MOST_PATIENCE)
+    }
+
+    /// A job was given up, for its leader took too long: threads share no batches for some time.
+    pub(super) fn failed(&self) {
+        self.shares.store(false, Relaxed);
+        self.rest();
+    }
+
+    /// Has batches be tried again after twice as many surveys as the last time.
+    fn rest(&self) {
+        let pause = (2 * self.last_pause.load(Relaxed)).clamp(FIRST_PAUSE, LAST_PAUSE);
+        self.last_pause.store(pause, Relaxed);
+        self.pause.store(pause, Relaxed);
     }
 
     /// A leader at a gate has done so many jobs, in lanes or one after the other.
@@ -211,9 +242,7 @@ impl Function {
         self.shares.store(false, Relaxed);
         // Not as good as expected of so many threads.
         if crowded && expected > 1.1 {
-            let pause = (2 * self.last_pause.load(Relaxed)).clamp(FIRST_PAUSE, LAST_PAUSE);
-            self.last_pause.store(pause, Relaxed);
-            self.pause.store(pause, Relaxed);
+            self.rest();
         }
     }
 }

@@ -19,6 +19,12 @@
 //! *Nobody starves.* A leader takes its own job and up to seven others, round from where the last one stopped. There are [`SLOTS`] slots: a
 //! job is passed over by less than `SLOTS / 7` batches.
 //!
+//! *Nobody waits for long.* Who is awake or leads may still not get a CPU: its control group has a small share, its CPU a greedy neighbour of
+//! a higher class, or a filter of system calls has ended it. So a thread waits for some time only, many times what waiters do
+//! ([`super::function`]). If its job still waits by then, it leads, whoever else is awake ([`Word::insist`]). If somebody has taken the job,
+//! it gives the job up and does it alone: the slot is the leader's to empty, and the place among those awake, which the leader
+//! counted for the owner, is the leader's to leave. The argument above needs no such time: it holds where nobody is ever impatient.
+//!
 //! *Batches are full.* While others are awake, they mostly come back with the next job: who arrives waits for that, and the eighth leads. Where
 //! a CPU is idle, it matters where they are: woken on the CPU of the thread that arrives, they run when it sleeps, and it waits; else they may
 //! be waiting for a CPU that somebody leads on, until that batch is over, and the seventh leads, or the sixth where batches are short. (To
@@ -112,6 +118,11 @@ impl Word {
         Some((Word((self.0 & !taken) + Word::LEADS - Word::AWAKE), taken))
     }
 
+    /// The owner of slot `own` has waited for too long, and leads; `None` where its job has been taken.
+    pub(super) fn insist(self, own: usize, full: usize, turn: usize) -> Option<(Word, Slots)> {
+        self.lead(own, full, turn).map(|(word, taken)| (Word(word.0 + Word::AWAKE), taken))
+    }
+
     /// A leader is done. From here on it is awake, and so are those whose jobs it did: `woken` of all these, which are not counted yet.
     pub(super) fn finish(self, woken: usize) -> Word {
         Word(self.0 - Word::LEADS + woken as u64 * Word::AWAKE)
@@ -152,6 +163,8 @@ pub(super) enum State {
     /// A leader does the job.
     Taken,
     Done,
+    /// A leader has taken the job, or is about to, and its owner waits for it no more: the slot is that leader's to free.
+    GivenUp,
 }
 
 #[cfg(test)]
@@ -170,7 +183,7 @@ mod tests {
     /// Where a thread of the model stands.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
     enum Step {
-        /// Works elsewhere; so many jobs are still to be brought.
+        /// Works elsewhere.
         Out,
         /// Its job is in its slot.
         Arrives,
@@ -182,6 +195,10 @@ mod tests {
         Sleeps {
             wakes: u8,
         },
+        /// Has waited for too long.
+        Insists,
+        /// The same, and somebody has taken its job.
+        GivesUp,
         /// Called, and has taken the call back from its slot.
         IsCalled,
         /// Takes these jobs, one after the other; so many of their owners are to be counted.
@@ -195,202 +212,317 @@ mod tests {
             all: Slots,
             woken: u8,
         },
-        /// Says of each that it is done.
+        /// Says of each that it is done; so many were given up.
         Says {
             left: Slots,
+            gone: u8,
         },
         /// Counts the wake, after which it wakes.
-        Counts,
-        Wakes,
-        /// Awake: `back` where it sleeps again.
-        Leaves {
-            back: bool,
+        Counts {
+            gone: u8,
         },
+        Wakes {
+            gone: u8,
+        },
+        /// Awake, for itself and for so many others that have gone.
+        Leaves(Way),
         /// Calls the owner of a slot.
         Calls {
             slot: u8,
-            back: bool,
+            way: Way,
         },
-        CountsCall {
-            back: bool,
-        },
-        WakesCalled {
-            back: bool,
-        },
+        CountsCall(Way),
+        WakesCalled(Way),
+        /// Ended by the system while it led.
+        Dead,
+    }
+
+    /// What a thread does that has left: `back` where it sleeps again, and so many times it leaves for others before.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    struct Way {
+        back: bool,
+        others: u8,
+    }
+
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    struct Thread {
+        step: Step,
+        /// Jobs that are still to be brought.
+        jobs: u8,
+        slot: u8,
+        /// Times that it can wait for too long.
+        impatience: u8,
     }
 
     #[derive(Debug, Clone, PartialEq, Eq, Hash)]
     struct Model {
         word: Word,
         wakes: u8,
-        threads: Vec<(Step, u8)>,
+        threads: Vec<Thread>,
         slots: Vec<State>,
         /// Who sleeps in the kernel.
         asleep: u64,
         turn: u8,
+        /// Leaders that can die.
+        deaths: u8,
     }
 
     const FULL: usize = 2;
 
     impl Model {
+        /// Threads with so many jobs each, all of which can be impatient so often.
+        fn new(jobs: &[u8], impatience: u8, deaths: u8) -> Model {
+            let thread = |&jobs| Thread { step: Step::Out, jobs, slot: 0, impatience };
+            // A slot that was given up is not free at once.
+            let slots = jobs.len() + usize::from(impatience.min(1));
+            Model {
+                word: Word::default(),
+                wakes: 0,
+                threads: jobs.iter().map(thread).collect(),
+                slots: vec![State::Free; slots],
+                asleep: 0,
+                turn: 0,
+                deaths,
+            }
+        }
+
         /// Every state after a step of thread `me`; none where it cannot go on.
         fn steps(&self, me: usize) -> Vec<Model> {
-            let (step, jobs) = self.threads[me];
+            let Thread { step, jobs, slot, impatience } = self.threads[me];
+            let (own, turn) = (usize::from(slot), self.turn.into());
             let to = |change: &dyn Fn(&mut Model)| {
                 let mut next = self.clone();
                 change(&mut next);
                 next
             };
-            let at = |step: Step| to(&|m| m.threads[me].0 = step);
+            let at = |step: Step| to(&|m| m.threads[me].step = step);
+            let looks = |m: &mut Model| m.threads[me].step = Step::Looks { wakes: m.wakes };
             let wake = |m: &mut Model| {
                 // Whoever is woken looks again. All: which bits are woken changes nothing for those that need it.
-                for (thread, (step, _)) in m.threads.iter_mut().enumerate() {
+                for (thread, Thread { step, .. }) in m.threads.iter_mut().enumerate() {
                     if m.asleep >> thread & 1 == 1 {
                         *step = Step::Looks { wakes: m.wakes };
                     }
                 }
                 m.asleep = 0;
             };
+            let left = |m: &mut Model, way: Way| match way {
+                Way { others: 1.., back } => m.threads[me].step = Step::Leaves(Way { others: way.others - 1, back }),
+                Way { back: true, .. } => looks(m),
+                Way { back: false, .. } => {
+                    m.threads[me].step = Step::Out;
+                    m.slots[own] = State::Free;
+                }
+            };
             match step {
+                Step::Dead => vec![],
                 Step::Out if jobs == 0 => vec![],
                 Step::Out => vec![to(&|m| {
-                    m.threads[me] = (Step::Arrives, jobs - 1);
-                    m.slots[me] = State::Waits;
+                    m.threads[me].jobs = jobs - 1;
+                    // Without a slot it works alone.
+                    if let Some(free) = m.slots.iter().position(|&state| state == State::Free) {
+                        m.slots[free] = State::Waits;
+                        (m.threads[me].slot, m.threads[me].step) = (free as u8, Step::Arrives);
+                    }
                 })],
                 Step::Arrives => {
                     [(false, 0, FULL), (true, 0, FULL), (true, 0, 1), (true, Slots::MAX, FULL), (true, 0b101, 1)]
                         .iter()
                         .map(|&(idle, elsewhere, enough)| {
-                            let (word, arrival) =
-                                self.word.arrive(me, idle, elsewhere, enough, FULL, self.turn as usize);
+                            let (word, arrival) = self.word.arrive(own, idle, elsewhere, enough, FULL, turn);
                             to(&|m| {
                                 m.word = word;
-                                m.threads[me].0 = match arrival {
+                                m.threads[me].step = match arrival {
                                     Arrival::Waits => Step::Looks { wakes: m.wakes },
                                     Arrival::Leads(all) => Step::Takes { left: all, all, woken: 0 },
-                                    Arrival::Calls(slot) => Step::Calls { slot: slot as u8, back: true },
+                                    Arrival::Calls(slot) => {
+                                        Step::Calls { slot: slot as u8, way: Way { back: true, others: 0 } }
+                                    }
                                 };
                             })
                         })
                         .collect()
                 }
-                Step::Looks { wakes } => match self.slots[me] {
-                    State::Done => vec![at(Step::Leaves { back: false })],
+                Step::Looks { wakes } => match self.slots[own] {
+                    State::Done => vec![at(Step::Leaves(Way { back: false, others: 0 }))],
                     State::Called => vec![to(&|m| {
-                        m.slots[me] = State::Waits;
-                        m.threads[me].0 = Step::IsCalled;
+                        m.slots[own] = State::Waits;
+                        m.threads[me].step = Step::IsCalled;
                     })],
                     _ => vec![at(Step::Sleeps { wakes })],
                 },
-                Step::Sleeps { .. } if self.asleep >> me & 1 == 1 => vec![],
-                Step::Sleeps { wakes } if wakes != self.wakes => vec![at(Step::Looks { wakes: self.wakes })],
-                Step::Sleeps { .. } => vec![to(&|m| m.asleep |= 1 << me)],
-                Step::IsCalled => match self.word.lead(me, FULL, self.turn as usize) {
+                Step::Sleeps { wakes } => {
+                    let late = (impatience > 0).then(|| {
+                        to(&|m| {
+                            m.asleep &= !(1 << me);
+                            m.threads[me].impatience -= 1;
+                            m.threads[me].step = Step::Insists;
+                        })
+                    });
+                    let woken = if self.asleep >> me & 1 == 1 {
+                        None
+                    } else if wakes != self.wakes {
+                        Some(to(&looks))
+                    } else {
+                        Some(to(&|m| m.asleep |= 1 << me))
+                    };
+                    late.into_iter().chain(woken).collect()
+                }
+                Step::Insists => vec![match (self.slots[own], self.word.insist(own, FULL, turn)) {
+                    (State::Waits, Some((word, all))) => to(&|m| {
+                        m.word = word;
+                        m.threads[me].step = Step::Takes { left: all, all, woken: 0 };
+                    }),
+                    (State::Waits, None) | (State::Taken, _) => at(Step::GivesUp),
+                    _ => to(&looks),
+                }],
+                Step::GivesUp => vec![match self.slots[own] {
+                    State::Waits | State::Taken => to(&|m| {
+                        m.slots[own] = State::GivenUp;
+                        m.threads[me].step = Step::Out;
+                    }),
+                    _ => to(&looks),
+                }],
+                Step::IsCalled => match self.word.lead(own, FULL, turn) {
                     Some((word, all)) => vec![to(&|m| {
                         m.word = word;
-                        m.threads[me].0 = Step::Takes { left: all, all, woken: 0 };
+                        m.threads[me].step = Step::Takes { left: all, all, woken: 0 };
                     })],
-                    None => vec![at(Step::Leaves { back: true })],
+                    None => vec![at(Step::Leaves(Way { back: true, others: 0 }))],
                 },
                 Step::Takes { left: 0, all, woken } => vec![at(Step::Works { all, woken })],
                 Step::Takes { left, all, woken } => {
                     let slot = left.trailing_zeros() as usize;
                     vec![to(&|m| {
                         let before = std::mem::replace(&mut m.slots[slot], State::Taken);
-                        assert!(matches!(before, State::Waits | State::Called), "{before:?}");
-                        let woken = woken + u8::from(before != State::Called);
-                        m.threads[me].0 = Step::Takes { left: left & (left - 1), all, woken };
-                        m.turn = (slot as u8 + 1) % m.threads.len() as u8;
+                        let (left, mut all) = (left & (left - 1), all);
+                        match before {
+                            State::GivenUp => {
+                                m.slots[slot] = State::Free;
+                                all &= !(1 << slot);
+                            }
+                            State::Waits | State::Called => {}
+                            other => panic!("{other:?}"),
+                        }
+                        let woken = woken + u8::from(before == State::Waits);
+                        m.threads[me].step = Step::Takes { left, all, woken };
+                        m.turn = (slot as u8 + 1) % m.slots.len() as u8;
                     })]
                 }
-                Step::Works { all, woken } => vec![to(&|m| {
-                    m.word = m.word.finish(woken.into());
-                    m.threads[me].0 = Step::Says { left: all };
+                Step::Works { all, woken } => {
+                    let dies = (self.deaths > 0).then(|| {
+                        to(&|m| {
+                            m.deaths -= 1;
+                            m.threads[me].step = Step::Dead;
+                        })
+                    });
+                    let done = to(&|m| {
+                        m.word = m.word.finish(woken.into());
+                        m.threads[me].step = Step::Says { left: all, gone: 0 };
+                    });
+                    dies.into_iter().chain([done]).collect()
+                }
+                Step::Says { left: 0, gone } => vec![at(Step::Counts { gone })],
+                Step::Says { left, gone } => vec![to(&|m| {
+                    let slot = left.trailing_zeros() as usize;
+                    let before = std::mem::replace(&mut m.slots[slot], State::Done);
+                    assert!(matches!(before, State::Taken | State::GivenUp), "{before:?}");
+                    if before == State::GivenUp {
+                        m.slots[slot] = State::Free;
+                    }
+                    let gone = gone + u8::from(before == State::GivenUp);
+                    m.threads[me].step = Step::Says { left: left & (left - 1), gone };
                 })],
-                Step::Says { left: 0 } => vec![at(Step::Counts)],
-                Step::Says { left } => vec![to(&|m| {
-                    m.slots[left.trailing_zeros() as usize] = State::Done;
-                    m.threads[me].0 = Step::Says { left: left & (left - 1) };
-                })],
-                Step::Counts => vec![to(&|m| {
+                Step::Counts { gone } => vec![to(&|m| {
                     m.wakes = m.wakes.wrapping_add(1);
-                    m.threads[me].0 = Step::Wakes;
+                    m.threads[me].step = Step::Wakes { gone };
                 })],
-                Step::Wakes => vec![to(&|m| {
+                Step::Wakes { gone } => vec![to(&|m| {
                     wake(m);
-                    m.threads[me].0 = Step::Leaves { back: false };
+                    m.threads[me].step = Step::Leaves(Way { back: false, others: gone });
                 })],
-                Step::Leaves { back } => [false, true]
+                Step::Leaves(way) => [false, true]
                     .iter()
-                    .map(|&idle| match self.word.leave(idle, self.turn as usize) {
+                    .map(|&idle| match self.word.leave(idle, turn) {
                         (word, Leave::Goes) => to(&|m| {
                             m.word = word;
-                            m.threads[me].0 = if back { Step::Looks { wakes: m.wakes } } else { Step::Out };
-                            if !back {
-                                m.slots[me] = State::Free;
-                            }
+                            left(m, way);
                         }),
-                        (_, Leave::Calls(slot)) => at(Step::Calls { slot: slot as u8, back }),
+                        (_, Leave::Calls(slot)) => at(Step::Calls { slot: slot as u8, way }),
                     })
                     .collect(),
-                Step::Calls { slot, back } => vec![match self.slots[slot as usize] {
+                Step::Calls { slot, way } => vec![match self.slots[slot as usize] {
                     State::Waits => to(&|m| {
                         m.slots[slot as usize] = State::Called;
-                        m.threads[me].0 = Step::CountsCall { back };
+                        m.threads[me].step = Step::CountsCall(way);
                     }),
-                    _ => at(Step::Leaves { back }),
+                    _ => at(Step::Leaves(way)),
                 }],
-                Step::CountsCall { back } => vec![to(&|m| {
+                Step::CountsCall(way) => vec![to(&|m| {
                     m.wakes = m.wakes.wrapping_add(1);
-                    m.threads[me].0 = Step::WakesCalled { back };
+                    m.threads[me].step = Step::WakesCalled(way);
                 })],
-                Step::WakesCalled { back } => vec![to(&|m| {
+                Step::WakesCalled(way) => vec![to(&|m| {
                     wake(m);
-                    m.threads[me].0 = if back { Step::Looks { wakes: m.wakes } } else { Step::Out };
-                    if !back {
-                        m.slots[me] = State::Free;
-                    }
+                    left(m, way);
                 })],
             }
         }
 
         fn is_sound(&self) {
-            // A called owner whose job is taken before it leads counts twice until it sleeps again: as called, and as served.
-            let most = 2 * self.threads.len() as u64;
-            assert!(self.word.leading() <= most / 2 && self.word.awake() <= most, "{self:?}");
+            // A called owner whose job is taken before it leads counts twice until it sleeps again: as called, and as served. Those that a
+            // leader leaves for count once more.
+            let most = 3 * self.threads.len() as u64;
+            assert!(self.word.leading() <= self.threads.len() as u64 && self.word.awake() <= most, "{self:?}");
             assert!(self.word.waiting() == 0 || self.word.awake() + self.word.leading() > 0, "{self:?}");
+        }
+
+        /// Whether all that live have brought and got all of theirs.
+        fn is_over(&self) -> bool {
+            self.threads.iter().all(|thread| thread.step == Step::Dead || (thread.step, thread.jobs) == (Step::Out, 0))
+        }
+
+        /// How many states it can come to: none where all wait for each other.
+        fn explore(self) -> usize {
+            let (mut seen, mut todo) = (HashSet::from([self.clone()]), vec![self]);
+            while let Some(model) = todo.pop() {
+                model.is_sound();
+                let next: Vec<_> = (0..model.threads.len()).flat_map(|me| model.steps(me)).collect();
+                if next.is_empty() {
+                    assert!(model.is_over(), "stuck: {model:?}");
+                    if model.threads.iter().all(|thread| thread.step == Step::Out) {
+                        assert_eq!(model.word, Word::default());
+                        assert!(model.slots.iter().all(|&state| state == State::Free), "{model:?}");
+                    }
+                }
+                todo.extend(next.into_iter().filter(|next| seen.insert(next.clone())));
+            }
+            seen.len()
         }
     }
 
-    /// All states that threads with so many jobs each can come to: none where all wait for each other.
-    fn explore(jobs: &[u8]) -> usize {
-        let first = Model {
-            word: Word::default(),
-            wakes: 0,
-            threads: jobs.iter().map(|&jobs| (Step::Out, jobs)).collect(),
-            slots: vec![State::Free; jobs.len()],
-            asleep: 0,
-            turn: 0,
-        };
-        let (mut seen, mut todo) = (HashSet::from([first.clone()]), vec![first]);
-        while let Some(model) = todo.pop() {
-            model.is_sound();
-            let next: Vec<_> = (0..jobs.len()).flat_map(|me| model.steps(me)).collect();
-            if next.is_empty() {
-                assert!(model.threads.iter().all(|&(step, jobs)| (step, jobs) == (Step::Out, 0)), "stuck: {model:?}");
-                assert_eq!(model.word, Word::default());
-            }
-            todo.extend(next.into_iter().filter(|next| seen.insert(next.clone())));
+    /// Explores those of `some`, and of `deep` where the deep layer runs.
+    fn explore_all(some: &[&[u8]], deep: &[&[u8]], impatience: u8, deaths: u8) {
+        let deep = if std::env::var_os("ADJUNCT_DEEP").is_some() { deep } else { &[] };
+        for jobs in some.iter().chain(deep) {
+            println!("{jobs:?}: {} states", Model::new(jobs, impatience, deaths).explore());
         }
-        seen.len()
     }
 
     #[test]
     fn all_jobs_are_done_whatever_comes_first() {
-        let (some, all) = ([&[3u8][..], &[4, 4], &[2, 1, 1]], [&[2u8, 2, 2][..], &[1, 1, 1, 1]]);
-        let deep = std::env::var_os("ADJUNCT_DEEP").is_some();
-        for jobs in some.into_iter().chain(all.into_iter().filter(|_| deep)) {
-            println!("{jobs:?}: {} states", explore(jobs));
-        }
+        explore_all(&[&[3], &[4, 4], &[2, 1, 1]], &[&[2, 2, 2], &[1, 1, 1, 1]], 0, 0);
+    }
+
+    /// Each may give its first job up, and has to get the next ones by the argument alone.
+    #[test]
+    fn who_gives_up_leaves_nobody_waiting() {
+        explore_all(&[&[2, 2], &[1, 1, 1]], &[&[3, 3], &[2, 1, 1]], 1, 0);
+    }
+
+    /// Whoever waited for a leader that ended goes on.
+    #[test]
+    fn a_leader_that_ends_is_nobodys_end() {
+        explore_all(&[&[2, 2], &[1, 1, 1]], &[&[2, 1, 1]], 4, 1);
     }
 }

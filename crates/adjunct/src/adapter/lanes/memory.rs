@@ -2,6 +2,7 @@
 
 use std::ptr::{null, null_mut};
 use std::sync::atomic::AtomicU32;
+use std::time::Duration;
 
 /// The CPUs this process may use, by affinity and by its control group's quota. Opens files: only while the module loads.
 pub(super) fn cpus() -> usize {
@@ -34,11 +35,24 @@ pub(super) fn cpu() -> usize {
     usize::try_from(unsafe { libc::sched_getcpu() }).unwrap_or(0)
 }
 
-/// Sleeps until woken through one of `bits`; not at all where `word` is not `seen` any more. May wake for no reason.
-pub(super) fn sleep(word: &AtomicU32, seen: u32, bits: u32) {
+/// The time since some moment, of the clock that [`sleep`] goes by.
+pub(super) fn monotonic() -> Duration {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the time is written.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
+
+/// Sleeps until woken through one of `bits`; not at all where `word` is not `seen` any more. May wake for no reason. False where it was
+/// not woken by this time of [`monotonic`].
+pub(super) fn sleep(word: &AtomicU32, seen: u32, bits: u32, until: Option<Duration>) -> bool {
     let wait = libc::FUTEX_WAIT_BITSET | libc::FUTEX_PRIVATE_FLAG;
-    // SAFETY: the word lives as long as the process.
-    unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), wait, seen, null::<u8>(), null::<u8>(), bits) };
+    let until =
+        until.map(|until| libc::timespec { tv_sec: until.as_secs() as _, tv_nsec: until.subsec_nanos().into() });
+    let time = until.as_ref().map_or(null(), std::ptr::from_ref);
+    // SAFETY: the word lives as long as the process, the time as long as the call.
+    let woken = unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), wait, seen, time, null::<u8>(), bits) };
+    woken == 0 || std::io::Error::last_os_error().raw_os_error() != Some(libc::ETIMEDOUT)
 }
 
 /// Wakes all who sleep at `word` with one of `bits`.

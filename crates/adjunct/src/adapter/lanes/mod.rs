@@ -2,17 +2,19 @@
 //!
 //! *Whose.* Those of a thread's asynchronous jobs ([`pause`], `jobs`), and those of several threads, where that is faster than each
 //! alone, as measured while they run (`function`, by what `presence` counts). There is no thread of its own, no timer and no polling:
-//! threads meet at a gate, where whoever comes at the right time does a batch for the others, which sleep meanwhile. `gate` has the
-//! decisions about who does, with the argument that nobody is forgotten; `board` carries them out; `memory` is what the system does for it.
+//! threads meet at a gate, where whoever comes at the right time does a batch for the others, which sleep meanwhile; for some time at most.
+//! `gate` has the decisions about who does, with the argument that nobody is forgotten; `board` carries them out; `memory` is what the
+//! system does for it.
 //!
 //! # Environment
 //! `ADJUNCT_ACCELERATOR`, or `accelerator =` in the module's section of openssl.cnf: `always` has threads share batches whether that is
 //! faster or not, `off` is for nobody. The first is ignored in programs that run with another's rights.
 //!
 //! # Limits
-//! * A handler of a signal that an instruction caused (SIGSEGV and the like) inside a kernel, which leaves it by a jump, leaves those
-//!   whose jobs it led waiting. Kernels touch nothing that can cause one.
+//! * A handler of a signal that an instruction caused (SIGSEGV and the like) inside a kernel, which leaves it by a jump, has those whose jobs
+//!   it led wait until they give them up, a second at most. Kernels touch nothing that can cause one.
 //! * The same where a filter of system calls ends single threads for the calls of a batch (futex, rt_sigprocmask).
+//! * With `always`, nothing is measured, and they wait for good.
 
 mod board;
 pub mod curve;

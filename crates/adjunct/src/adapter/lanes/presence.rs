@@ -4,7 +4,8 @@
 //! often it counts all entries, by which it is decided whether threads share batches ([`super::function`]).
 //!
 //! Threads of another scheduling policy or niceness than the module's loader had work alone: others would wait for them while they wait for
-//! a CPU.
+//! a CPU. So do threads that others have waited for too long for, whatever the reason (a control group with a small share of the
+//! CPUs, say), and ever longer where that happens again ([`is_late`]).
 
 use super::board::{Board, Presence, THREADS};
 use super::function::{self, Function};
@@ -22,7 +23,7 @@ const BETWEEN_SURVEYS: u32 = 400_000;
 const MOST_BETWEEN: u32 = 64;
 /// Operations in batches for one whose CPU time is measured.
 const ONE_IN: u16 = 16;
-/// Operations that could be in batches for a look at the thread's scheduling.
+/// Operations that could be in batches for a look at the thread's scheduling; as many a thread does alone that was late for the first time.
 const LOOK: u16 = 1024;
 
 /// What a thread knows of itself.
@@ -40,6 +41,8 @@ struct Me {
     /// Operations that could be in batches before the next look at how the thread is scheduled, and what the last one said.
     unseen: Cell<u16>,
     equal: Cell<bool>,
+    /// Operations to do alone when the thread is late the next time.
+    late: Cell<u16>,
 }
 
 thread_local! {
@@ -52,8 +55,19 @@ thread_local! {
             unmeasured: Cell::new(0),
             unseen: Cell::new(0),
             equal: Cell::new(false),
+            late: Cell::new(LOOK),
         }
     };
+}
+
+/// Others at the gate have waited for the calling thread for too long: it works alone for some time.
+#[cold]
+pub(super) fn is_late() {
+    ME.with(|me| {
+        me.equal.set(false);
+        me.unseen.set(me.late.get());
+        me.late.set(me.late.get().saturating_mul(2));
+    });
 }
 
 /// Gives a thread's entry back when it ends: its address.
@@ -203,6 +217,10 @@ impl Me {
         match self.unseen.get() {
             0 => {
                 self.unseen.set(LOOK);
+                // In time since the last look.
+                if self.equal.get() {
+                    self.late.set(LOOK);
+                }
                 self.equal.set(memory::scheduling() == engine.scheduling);
             }
             left => self.unseen.set(left - 1),

@@ -6,6 +6,7 @@
 
 pub mod bench;
 pub mod cards;
+mod counted;
 mod cpacfstats;
 pub mod doctor;
 mod escape;

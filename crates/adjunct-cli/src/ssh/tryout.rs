@@ -1,10 +1,10 @@
 //! `adjunct ssh try`: the same data through the same OpenSSH, stock and with adjunct, and the counters that moved.
 
 use super::copy::{Suite, copy, random_file};
-use super::lab::counted::{Counted, KEY, unique};
 use super::lab::{Environment, Place, Programs};
 use super::measure::side::{Modules, openssl_conf};
 use super::measure::{Cost, spread::median};
+use crate::counted::Counted;
 use crate::interrupt::interrupted;
 use crate::module::{self, Choice, Purpose};
 use crate::{Failure, output};
@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 /// Copy real data through a private sshd, stock and with adjunct, and show the counters that moved
@@ -104,16 +104,13 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     let module = module(args.module.choice())?;
     let suite = Suite { cipher: args.cipher.clone(), mac: args.mac.clone(), kex: args.kex.clone() };
     check_names(&programs, &suite)?;
-    if needs_own_counters() {
-        return Err(again());
-    }
     let (openssh, openssl) = programs.versions()?;
     let place = Place::new(programs)?;
-    let counted = Counted::inherited();
+    let counted = Counted::apart("ssh-try");
     let modules = Modules { provider: Some(module.clone()), engine: None };
     let sides = [
-        Environment::with_conf(&place.write("stock.cnf", &openssl_conf(&Modules::default()))?),
-        Environment::with_conf(&place.write("adjunct.cnf", &openssl_conf(&modules))?),
+        counted.environment().conf(&place.write("stock.cnf", &openssl_conf(&Modules::default()))?),
+        counted.environment().conf(&place.write("adjunct.cnf", &openssl_conf(&modules))?),
     ];
     let before = counted.sum()?;
     let (file, bytes) = warm_up(args, &place, &suite, &sides)?;
@@ -141,28 +138,6 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
         return Err(Failure::new(format!("adjunct was not used: no counter moved; does {} load?", module.display())));
     }
     Ok(ExitCode::SUCCESS)
-}
-
-/// Whether the counters are still the user's: see [`again`].
-pub(in crate::ssh) fn needs_own_counters() -> bool {
-    std::env::var_os(KEY).is_none()
-}
-
-/// Runs this command again with counters of its own, which its sshd and ssh inherit: what other programs do meanwhile is
-/// not counted as the copies', and the users' counters are left alone. Comes back only where that fails.
-pub(in crate::ssh) fn again() -> Failure {
-    use std::os::unix::process::CommandExt;
-    if let Err(failure) = interrupted() {
-        return failure;
-    }
-    let program = std::env::current_exe().unwrap_or_else(|_| PathBuf::from("/proc/self/exe"));
-    let mut args = std::env::args_os();
-    let mut command = Command::new(&program);
-    if let Some(name) = args.next() {
-        command.arg0(name);
-    }
-    let error = command.args(args).env(KEY, format!("{:#x}", unique())).env("ADJUNCT_STATS", "on").exec();
-    Failure::new(format!("{}: {error}", program.display()))
 }
 
 fn rows(moved: &Snapshot) -> BTreeMap<&'static str, Moved> {

@@ -7,6 +7,7 @@ pub(super) mod report;
 
 use super::report::Header;
 use super::{no_rows, seconds, sink, wanted};
+use crate::counted::Counted;
 use crate::{Failure, output};
 use adjunct_bench::accelerator::kernels;
 use adjunct_bench::accelerator::library::{self, Key};
@@ -15,7 +16,7 @@ use adjunct_bench::accelerator::subject::Function;
 use adjunct_bench::handover::handing_over;
 use adjunct_bench::libcrypto::Side;
 use adjunct_bench::measure::{self, Work, median};
-use adjunct_bench::meter::{self, Meter};
+use adjunct_bench::meter;
 use adjunct_bench::units::Unit;
 use adjunct_bench::{Error, publickey};
 use report::{KernelRow, Report, SIDES, Units};
@@ -119,11 +120,11 @@ impl Args {
     }
 }
 
-struct Bench {
+struct Bench<'a> {
     stock: Side,
     alone: Side,
     adjunct: Side,
-    meter: Meter,
+    counted: &'a Counted,
     interrupted: Arc<AtomicBool>,
     /// Nanoseconds that handing an operation over costs at least.
     handing_over_ns: f64,
@@ -137,7 +138,7 @@ struct Keys {
     library: Option<Key>,
 }
 
-impl Bench {
+impl Bench<'_> {
     fn keys(&self, function: Function) -> Result<Keys, Error> {
         let row = function.evp();
         if row.operation == publickey::Operation::Generate {
@@ -179,11 +180,16 @@ impl Bench {
         threads: usize,
         plan: load::Plan,
     ) -> Result<([Measured; SIDES.len()], Option<f64>), Error> {
-        let measured = load::load(sides, threads, plan, &self.interrupted, &|| self.meter.histogram())?;
+        let measured = load::load(sides, threads, plan, &self.interrupted, &|| self.histogram())?;
         let measured: [Measured; SIDES.len()] =
             measured.try_into().map_err(|_| Error::Operation("a side is missing".to_owned()))?;
         let lanes = measured.last().and_then(|adjunct| lanes::mean(&adjunct.extra));
         Ok((measured, lanes))
+    }
+
+    /// Batches with 1, 2, ... lanes filled so far.
+    fn histogram(&self) -> Vec<u64> {
+        self.counted.sum().map_or(Vec::new(), |counted| counted.all_lanes().batches.to_vec())
     }
 
     /// The kernel's row; `None` where there are no lanes for it here.
@@ -243,7 +249,7 @@ fn same(function: Function, one: &str, a: &Work, other: &str, b: &Work) -> Resul
 ///
 /// # Errors
 /// [`Failure`] with the one line to show.
-pub(super) fn run(args: &Args, meter: Meter) -> Result<ExitCode, Failure> {
+pub(super) fn run(args: &Args, counted: &Counted) -> Result<ExitCode, Failure> {
     let mut functions = Function::ALL.to_vec();
     functions.retain(|function| wanted(&function.title(), &args.filter));
     if functions.is_empty() {
@@ -263,7 +269,7 @@ pub(super) fn run(args: &Args, meter: Meter) -> Result<ExitCode, Failure> {
     let json = sink::Json::open(args.json.as_deref())?;
     let units = units(args.kernel_plan())?;
     let (stock, interrupted, handing_over_ns) = (Side::stock(library)?, on_signals()?, units.handing_over_ns);
-    let bench = Bench { stock, alone, adjunct, meter, interrupted, handing_over_ns };
+    let bench = Bench { stock, alone, adjunct, counted, interrupted, handing_over_ns };
     let load_plan = args.load_plan();
     let mut header = Header::new(library, args.kernel_plan());
     if !args.kernels {
@@ -324,7 +330,7 @@ pub(super) fn run(args: &Args, meter: Meter) -> Result<ExitCode, Failure> {
 }
 
 /// Compares the sides' results before any is timed.
-fn check(bench: &Bench, function: Function, keys: &Keys) -> Result<(), Error> {
+fn check(bench: &Bench<'_>, function: Function, keys: &Keys) -> Result<(), Error> {
     let sides = bench.sides(function, keys);
     let works: Vec<Work> = sides.iter().map(|side| (side.maker)()).collect::<Result<_, _>>()?;
     for (side, work) in sides.iter().zip(&works) {

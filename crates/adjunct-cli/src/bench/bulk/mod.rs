@@ -5,6 +5,7 @@ mod worker;
 
 use super::report::Header;
 use super::{no_rows, seconds, sink, wanted};
+use crate::interrupt::{catch_interrupts, interrupted};
 use crate::{Failure, output};
 use adjunct_bench::Error;
 use adjunct_bench::bulk::subject::{Mode, Subject};
@@ -151,6 +152,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     if subjects.is_empty() {
         return Err(no_rows(&args.filter));
     }
+    catch_interrupts();
     stay_here();
     let library = super::library(args.libcrypto.as_deref(), args.module.choice())?;
     let (adjunct, newest) = if args.noise {
@@ -176,6 +178,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     let bar = sink::progress(subjects.len() * args.sizes.len());
     for subject in subjects {
         for &size in &args.sizes {
+            interrupted()?;
             bar.set_message(subject.title());
             let line = match bench.row(subject, size as usize) {
                 Ok(row) => report.add(row),

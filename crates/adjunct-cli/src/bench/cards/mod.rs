@@ -14,7 +14,6 @@ use adjunct_bench::accelerator::subject::{Curve, Function};
 use adjunct_bench::crew::Slice;
 use adjunct_bench::libcrypto::Side;
 use adjunct_bench::measure::{self, interleave};
-use adjunct_bench::meter::Meter;
 use adjunct_bench::{Error, publickey};
 use report::{Measured, OfSide, Paper, Report, SIDES};
 use std::path::{Path, PathBuf};
@@ -239,7 +238,7 @@ impl Bench {
 ///
 /// # Errors
 /// [`Failure`] with the one line to show.
-pub(super) fn run(args: &Args, meter: Meter) -> Result<ExitCode, Failure> {
+pub(super) fn run(args: &Args) -> Result<ExitCode, Failure> {
     let mut functions = FUNCTIONS.to_vec();
     functions.retain(|function| wanted(&function.title(), &args.filter));
     if functions.is_empty() {
@@ -305,7 +304,6 @@ pub(super) fn run(args: &Args, meter: Meter) -> Result<ExitCode, Failure> {
     bench.interrupted()?;
     json.write(&report)?;
     show(&report.summary())?;
-    drop(meter);
     Ok(if report.failed() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 

@@ -4,6 +4,7 @@ mod report;
 mod worker;
 
 use super::{no_rows, seconds, sink, wanted};
+use crate::interrupt::{catch_interrupts, interrupted};
 use crate::module::{self, Choice, Make, Purpose};
 use crate::{Failure, output};
 use adjunct_bench::libcrypto::Functions;
@@ -255,6 +256,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     if chosen.is_empty() {
         return Err(no_rows(&args.filter));
     }
+    catch_interrupts();
     let (modules, provider) = (modules(args)?, provider(args)?);
     let json = sink::Json::open(args.json.as_deref())?;
     let folder = tempfile::tempdir().map_err(|e| Failure::new(crate::failure::cause(&e)))?;
@@ -282,6 +284,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     }
     let bar = sink::progress(chosen.len());
     for (at, row) in chosen {
+        interrupted()?;
         bar.set_message(row.title());
         let results = bench.row(row, at);
         let line = report.add(row.title(), row.threads, &results);

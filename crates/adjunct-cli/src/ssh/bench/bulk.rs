@@ -228,8 +228,7 @@ impl State {
             let Some(side) = &sides[at] else { continue };
             let (taken, served) = counted(copier, side, &job)?;
             self.taken[at].push(taken);
-            self.served.hardware += served.hardware;
-            self.served.software += served.software;
+            self.served = self.served.plus(served);
         }
         Ok(())
     }
@@ -268,14 +267,9 @@ pub fn counted(copier: &mut Copier, side: &Side, job: &Job) -> Result<(Taken, Se
     if side.name != "adjunct" {
         return Ok((copier.run(side, job)?, Served::default()));
     }
-    let before = Served::of(&copier.counted().sum()?);
+    let before = copier.counted().served()?;
     let taken = copier.run(side, job)?;
-    let after = Served::of(&copier.counted().sum()?);
-    let served = Served {
-        hardware: after.hardware.saturating_sub(before.hardware),
-        software: after.software.saturating_sub(before.software),
-    };
-    Ok((taken, served))
+    Ok((taken, copier.counted().served()?.since(before)))
 }
 
 fn measure_of(id: &str) -> Measure {

@@ -20,9 +20,9 @@ mod summary;
 mod table;
 
 use super::lab::Programs;
-use super::lab::counted::{Counted, unique};
 use super::measure::Rig;
 use super::tryout::{module, parse_size};
+use crate::counted::Counted;
 use crate::output::Style;
 use crate::{Failure, output};
 use bulk::{Known, Subject};
@@ -207,7 +207,7 @@ impl<'a> Run<'a> {
             macs: programs.known("mac")?,
             default_mac: setup::default_mac(&programs),
         };
-        let counted = Counted::new(&format!("{:#x}", unique()));
+        let counted = Counted::apart("ssh-bench");
         let rig = Rig::new(programs)?;
         let sides = setup::sides(rig.place(), &provider, &counted)?;
         let mut copier = Copier::new(rig, scp, counted);
@@ -250,7 +250,7 @@ impl<'a> Run<'a> {
             self.clock.hide();
             add(vec![section])?;
         }
-        self.header.served = Served::of(&self.copier.counted().sum()?);
+        self.header.served = self.copier.counted().served()?;
         if self.header.served == Served::default() {
             return Err(Failure::new("adjunct was not used: no counter moved; does the module load?"));
         }

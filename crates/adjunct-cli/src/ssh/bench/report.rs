@@ -1,8 +1,7 @@
 //! What a run found: figures with their spread, in the sections of the papers. Every output is made from this, so that all
 //! of them show the same numbers.
 
-use adjunct::catalogue::Function;
-use adjunct::counters::Snapshot;
+pub use crate::counted::Served;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -51,35 +50,6 @@ pub struct Header {
     pub mask: String,
     /// Calls that adjunct served in hardware and in software while its side was measured.
     pub served: Served,
-}
-
-/// Calls that adjunct counted.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Served {
-    /// In hardware.
-    pub hardware: u64,
-    /// In software.
-    pub software: u64,
-}
-
-impl Served {
-    /// Of counters.
-    pub(super) fn of(counted: &Snapshot) -> Served {
-        Function::ALL.iter().map(|&function| counted.function(function)).fold(Served::default(), |sum, counts| Served {
-            hardware: sum.hardware + counts.hardware_calls(),
-            software: sum.software + counts.software_calls(),
-        })
-    }
-
-    /// In a word.
-    pub fn text(self) -> &'static str {
-        match self {
-            Served { hardware: 0, software: 0 } => "not by adjunct",
-            Served { hardware: 0, .. } => "software",
-            Served { software: 0, .. } => "hardware",
-            Served { .. } => "hardware and software",
-        }
-    }
 }
 
 /// The sides that are compared, in the order in which they are shown.

@@ -2,7 +2,7 @@
 
 use super::report::{Column, Header, Served};
 use crate::Failure;
-use crate::ssh::lab::counted::Counted;
+use crate::counted::Counted;
 use crate::ssh::lab::{Environment, Place, Programs};
 use crate::ssh::measure::side::{Modules, SOFTWARE_IA32CAP};
 use crate::ssh::measure::{Side, openssl_conf};

@@ -78,8 +78,7 @@ pub fn measure(
                     let (taken, moved) = counted(copier, side, &job(key, file.path(), copies, at_once))?;
                     let (one, several) = &mut measured[at];
                     if many { several } else { one }.push(taken);
-                    served.hardware += moved.hardware;
-                    served.software += moved.software;
+                    *served = served.plus(moved);
                 }
             }
             clock.done(effort.seconds(clock.login));

@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 pub mod bench;
+mod busy;
 pub mod cards;
 mod counted;
 mod cpacfstats;
@@ -30,6 +31,7 @@ pub mod pem;
 mod pkcsconf;
 mod pkcsstats;
 pub mod process;
+mod progress;
 mod scratch;
 pub mod setup;
 pub mod ssh;

@@ -7,19 +7,17 @@ use super::measure::{Cost, spread::median};
 use crate::counted::Counted;
 use crate::interrupt::interrupted;
 use crate::module::{self, Choice, Purpose};
+use crate::progress::Progress;
 use crate::{Failure, output};
 use adjunct::catalogue::Feature;
 use adjunct::catalogue::Function;
 use adjunct::counters::Snapshot;
 use adjunct::cpu;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::{Duration, Instant};
 
 /// Copy real data through a private sshd, stock and with adjunct, and show the counters that moved
 ///
@@ -154,7 +152,7 @@ fn warm_up(args: &Args, place: &Place, suite: &Suite, sides: &[Environment; 2]) 
         Some(file) => user_file(file, place)?,
         None => random_bytes(place, args.size.unwrap_or(SMALLEST))?,
     };
-    let bar = Bar::new(bytes * 2);
+    let mut bar = Copied::new(bytes * 2);
     let mut seconds: f64 = 0.0;
     for side in sides {
         seconds = copy(place, suite, args.port, side, &file, &mut |n| bar.add(n))?.seconds;
@@ -176,17 +174,16 @@ fn copies(
     file: &Path,
     bytes: u64,
 ) -> Result<[Vec<Cost>; 2], Failure> {
-    let bar = Bar::new(bytes * 2 * u64::from(args.runs));
+    let mut bar = Copied::new(bytes * 2 * u64::from(args.runs));
     let mut costs = [Vec::new(), Vec::new()];
     for run in 0..args.runs {
         for turn in 0..2 {
             let side = (turn + run as usize) % 2;
-            bar.say(if side == 0 { "stock" } else { "adjunct" });
+            bar.side = if side == 0 { "stock" } else { "adjunct" };
             costs[side].push(copy(place, suite, args.port, &sides[side], file, &mut |n| bar.add(n))?);
             interrupted()?;
         }
     }
-    bar.end();
     Ok(costs)
 }
 
@@ -297,41 +294,23 @@ pub(super) fn parse_size(text: &str) -> Result<u64, String> {
     }
 }
 
-/// A progress bar on standard error: only where that is a terminal, and only once it has taken two seconds.
-struct Bar {
-    bar: ProgressBar,
-    start: Instant,
+/// Bytes that copies move, of so many in all.
+struct Copied {
+    progress: Progress,
+    side: &'static str,
+    done: u64,
+    all: u64,
 }
 
-impl Bar {
-    fn new(bytes: u64) -> Bar {
-        let bar = ProgressBar::with_draw_target(Some(bytes), ProgressDrawTarget::hidden());
-        let template = "{msg:8} [{bar:40}] {decimal_bytes}/{decimal_total_bytes} {decimal_bytes_per_sec}, {eta} left";
-        if let Ok(style) = ProgressStyle::with_template(template) {
-            bar.set_style(style.progress_chars("=> "));
-        }
-        Bar { bar, start: Instant::now() }
+impl Copied {
+    fn new(bytes: u64) -> Copied {
+        Copied { progress: Progress::new(), side: "warming up", done: 0, all: bytes }
     }
 
-    fn say(&self, side: &'static str) {
-        self.bar.set_message(side);
-    }
-
-    fn add(&self, bytes: u64) {
-        if self.bar.is_hidden() && self.start.elapsed() > Duration::from_secs(2) && std::io::stderr().is_terminal() {
-            self.bar.set_draw_target(ProgressDrawTarget::stderr_with_hz(5));
-        }
-        self.bar.inc(bytes);
-    }
-
-    fn end(&self) {
-        self.bar.finish_and_clear();
-    }
-}
-
-impl Drop for Bar {
-    fn drop(&mut self) {
-        self.end();
+    fn add(&mut self, bytes: u64) {
+        self.done += bytes;
+        let megabytes = self.done / 1_000_000;
+        self.progress.set(self.done as f64 / self.all.max(1) as f64, &format!("{}, {megabytes} MB copied", self.side));
     }
 }
 

@@ -8,6 +8,7 @@ pub(super) mod report;
 use super::report::Header;
 use super::{no_rows, seconds, sink, wanted};
 use crate::counted::Counted;
+use crate::progress::Rows;
 use crate::{Failure, output};
 use adjunct_bench::accelerator::kernels;
 use adjunct_bench::accelerator::library::{self, Key};
@@ -281,48 +282,48 @@ pub(super) fn run(args: &Args, counted: &Counted) -> Result<ExitCode, Failure> {
     let table = !json.replaces_table();
     let show = |text: &str| if table { output::print(text) } else { Ok(()) };
     show(&report.heading())?;
-    let bar = sink::progress(functions.len() * (args.threads().len() + 1));
+    let mut bar = Rows::new(functions.len() * (args.threads().len() + 1));
     let mut prepared = Vec::new();
     for function in functions {
-        bar.set_message(function.title());
+        bar.begin(&function.title());
         match bench.keys(function).and_then(|keys| check(&bench, function, &keys).map(|()| keys)) {
             Ok(keys) => prepared.push((function, keys)),
-            Err(error) => bar.suspend(|| show(&report.fail(function, &error.to_string())))?,
+            Err(error) => bar.aside(|| show(&report.fail(function, &error.to_string())))?,
         }
     }
     if Unit::ifma().is_some() {
-        bar.suspend(|| show(&report.kernel_head()))?;
+        bar.aside(|| show(&report.kernel_head()))?;
         for (function, keys) in &prepared {
             bench.interrupted()?;
-            bar.set_message(format!("{}, the kernel", function.title()));
+            bar.begin(&format!("{}, the kernel", function.title()));
             let line = match bench.kernel(*function, keys, args.kernel_plan()) {
                 Ok(Some(row)) => report.add_kernel(row),
                 Ok(None) => String::new(),
                 Err(error) => report.fail(*function, &error.to_string()),
             };
-            bar.suspend(|| show(&line))?;
-            bar.inc(1);
+            bar.aside(|| show(&line))?;
+            bar.end();
         }
     }
     if !args.threads().is_empty() {
-        bar.suspend(|| show(&report.load_head()))?;
+        bar.aside(|| show(&report.load_head()))?;
     }
     for (function, keys) in &prepared {
         let sides = bench.sides(*function, keys);
         for &threads in args.threads() {
             bench.interrupted()?;
-            bar.set_message(format!("{}, {threads} threads", function.title()));
+            bar.begin(&format!("{}, {threads} threads", function.title()));
             let line = match bench.load(&sides, threads.into(), load_plan) {
                 Ok((sides, lanes)) => report.add(*function, threads.into(), &sides, lanes),
                 Err(_) if bench.interrupted.load(Ordering::Relaxed) => continue,
                 Err(error) => report.fail(*function, &error.to_string()),
             };
-            bar.suspend(|| show(&line))?;
-            bar.inc(1);
+            bar.aside(|| show(&line))?;
+            bar.end();
         }
         report.papers(*function);
     }
-    bar.finish_and_clear();
+    drop(bar);
     bench.interrupted()?;
     json.write(&report)?;
     show(&report.summary())?;

@@ -5,6 +5,7 @@ mod report;
 use super::{no_rows, seconds, sink, wanted};
 use crate::counted::Counted;
 use crate::interrupt::{catch_interrupts, interrupted};
+use crate::progress::Rows;
 use crate::{Failure, output};
 use adjunct_bench::libcrypto::Side;
 use adjunct_bench::measure::{self, Plan, Work};
@@ -175,22 +176,22 @@ pub(super) fn run(args: &Args, counted: &Counted) -> Result<ExitCode, Failure> {
     if table {
         output::print(&report.heading())?;
     }
-    let bar = sink::progress(subjects.len());
+    let mut bar = Rows::new(subjects.len());
     for (subject, size) in subjects {
         interrupted()?;
-        bar.set_message(subject.title());
+        bar.begin(&subject.title());
         let line = match bench.row(&subject, size) {
             Ok(Ok(row)) => report.add(row),
             Ok(Err(side)) => report.skip(subject.title(), side),
             Err(error) => report.fail(subject.title(), size, &error.to_string()),
         };
         if let (Some(line), true) = (line, table) {
-            bar.suspend(|| output::print(&line))?;
+            bar.aside(|| output::print(&line))?;
         }
-        bar.inc(1);
+        bar.end();
     }
     interrupted()?;
-    bar.finish_and_clear();
+    drop(bar);
     json.write(&report)?;
     if table {
         output::print(&report.summary())?;

@@ -6,6 +6,7 @@ mod worker;
 use super::{no_rows, seconds, sink, wanted};
 use crate::interrupt::{catch_interrupts, interrupted};
 use crate::module::{self, Choice, Make, Purpose};
+use crate::progress::Rows;
 use crate::{Failure, output};
 use adjunct_bench::libcrypto::Functions;
 use adjunct_bench::measure::median;
@@ -282,18 +283,18 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     if table {
         output::print(&report.heading())?;
     }
-    let bar = sink::progress(chosen.len());
+    let mut bar = Rows::new(chosen.len());
     for (at, row) in chosen {
         interrupted()?;
-        bar.set_message(row.title());
+        bar.begin(&row.title());
         let results = bench.row(row, at);
         let line = report.add(row.title(), row.threads, &results);
         if table {
-            bar.suspend(|| output::print(&line))?;
+            bar.aside(|| output::print(&line))?;
         }
-        bar.inc(1);
+        bar.end();
     }
-    bar.finish_and_clear();
+    drop(bar);
     json.write(&report)?;
     if table {
         output::print(&report.summary())?;

@@ -1,7 +1,7 @@
 //! What `adjunct bench` measures: adjunct beside OpenSSL through EVP, and AWS-LC and our kernels called directly.
 //!
 //! * [`libcrypto`]: the libcrypto that is called, loaded at run time; [`symmetric`] and [`publickey`]: what is done with it.
-//! * [`measure`]: interleaved timing; [`meter`]: counters of the run's own; [`units`]: the rates of the CPU's units.
+//! * [`measure`]: interleaved timing; [`meter`]: the run's environment; [`units`]: the rates of the CPU's units.
 //! * [`bulk`]: encryption of whole buffers, by the library and the kernels; [`accelerator`]: public-key operations of several threads;
 //!   [`crew`]: the same of several processes; [`handover`]: what handing them over costs at least.
 //! * [`tls`]: clients that do TLS transactions with real servers.

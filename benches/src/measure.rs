@@ -116,14 +116,20 @@ pub fn compare(stock: &mut Work, adjunct: &mut Work, plan: Plan) -> Result<Rates
     Ok(Rates { stock: rates[0], adjunct: rates[1] })
 }
 
-/// Measures work of very uneven length (prime search): the mean over all the time, not the median of slices.
+/// Measures work of very uneven length (prime search): the mean over all the time, not the median of slices. It ends early once
+/// `stop` says so.
 ///
 /// # Errors
 /// As for [`compare`].
-pub fn compare_means(stock: &mut Work, adjunct: &mut Work, total: Duration) -> Result<Rates, Error> {
+pub fn compare_means(
+    stock: &mut Work,
+    adjunct: &mut Work,
+    total: Duration,
+    stop: &dyn Fn() -> bool,
+) -> Result<Rates, Error> {
     let mut sides = [(stock, "stock"), (adjunct, "adjunct")];
     let (mut time, mut count) = ([Duration::ZERO; 2], 0);
-    while time.iter().any(|&t| t < total) && count < 10_000 {
+    while count == 0 || (time.iter().any(|&t| t < total) && count < 10_000 && !stop()) {
         for (side, time) in sides.iter_mut().zip(&mut time) {
             *time += timed(side.0, side.1, 1)?;
         }
@@ -199,7 +205,7 @@ mod tests {
         let plan = Plan { slice: Duration::from_millis(1), repeats: 3 };
         for rates in [
             compare(&mut spin(1000), &mut spin(1000), plan).unwrap(),
-            compare_means(&mut spin(1000), &mut spin(1000), plan.slice).unwrap(),
+            compare_means(&mut spin(1000), &mut spin(1000), plan.slice, &|| false).unwrap(),
         ] {
             assert!(rates.stock > 0.0 && rates.adjunct > 0.0 && rates.ratio().is_finite(), "{rates:?}");
         }

@@ -81,5 +81,6 @@ fn watch(mut signals: UnixStream) {
     for pid in descendants(std::process::id()) {
         kill(pid, Signal::KILL);
     }
+    crate::counted::remove_all();
     let _ = signal_hook::low_level::emulate_default_handler(SIGTERM);
 }

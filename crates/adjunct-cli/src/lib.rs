@@ -5,7 +5,9 @@
 #![forbid(unsafe_code)]
 
 pub mod bench;
+mod busy;
 pub mod cards;
+mod counted;
 mod cpacfstats;
 pub mod doctor;
 mod escape;
@@ -29,6 +31,7 @@ pub mod pem;
 mod pkcsconf;
 mod pkcsstats;
 pub mod process;
+mod progress;
 mod scratch;
 pub mod setup;
 pub mod ssh;

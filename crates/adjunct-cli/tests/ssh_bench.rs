@@ -107,6 +107,7 @@ fn all_parts_are_measured_and_all_outputs_agree() {
         .run(&[&TINY[..], &["--filter", "cast128", "--json", "r.json", "--csv", "r.csv", "--html", "r.html"]].concat());
     assert!(output.status.success(), "{}", text(&output.stderr));
     assert!(text(&output.stderr).contains("this takes about"), "{}", text(&output.stderr));
+    assert!(says_how_long(&desk), "what was estimated, and what it took");
     assert_eq!(desk.left(), ["r.csv", "r.html", "r.json"]);
     let table = text(&output.stdout);
     assert!(!table.contains('\x1b'), "colours are for terminals");
@@ -143,6 +144,13 @@ fn all_parts_are_measured_and_all_outputs_agree() {
         assert!(html.contains(known.as_str().expect("text")) && table.contains(known.as_str().expect("text")));
     }
     again(&desk, &table, &csv, &html);
+}
+
+/// Whether the report has its estimate and its time.
+fn says_how_long(desk: &Desk) -> bool {
+    let text = std::fs::read_to_string(desk.path("r.json")).expect("an output");
+    let report: Value = serde_json::from_str(&text).expect("JSON");
+    ["estimated_s", "took_s"].iter().all(|key| report["header"][*key].as_f64() > Some(0.0))
 }
 
 const SIDES: [&str; 3] = ["software", "stock", "adjunct"];
@@ -264,7 +272,7 @@ fn an_interrupt_ends_it_and_leaves_nothing() {
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("the command runs");
     let mut lines = BufReader::new(child.stderr.take().expect("a pipe")).lines();
     let first = lines.next().expect("a line").expect("text");
-    assert!(first.contains("this takes"), "{first}");
+    assert!(first.contains("every row is tried"), "{first}");
     let pid = i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw).expect("a process");
     rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("sent");
     let status = child.wait().expect("it ends");

@@ -20,6 +20,13 @@ const PROBE: &str = r#"(() => {
     const outside = charts.flatMap(c => [...c.querySelectorAll("text, rect")].filter(
         e => box(e).left < box(c).left - 1 || box(e).right > box(c).right + 1 || box(e).bottom > box(c).bottom + 1));
     const small = charts.flatMap(c => [...c.querySelectorAll("text")].filter(e => box(e).height < 9));
+    const overlap = (a, b) => a.left < b.right - 1 && b.left < a.right - 1 && a.top < b.bottom - 1 && b.top < a.bottom - 1;
+    const crossed = charts.flatMap(c => {
+        const texts = [...c.querySelectorAll("text")], lines = [...c.querySelectorAll("polyline, rect")];
+        const whiskers = lines.filter(l => l.tagName == "rect" || getComputedStyle(l).stroke != getComputedStyle(c.querySelector("polyline")).stroke);
+        return texts.flatMap((t, i) => [...texts.slice(i + 1), ...whiskers].filter(o => overlap(box(t), box(o)))
+            .map(o => t.textContent + " over " + o.outerHTML.slice(0, 120)));
+    });
     return {
         width: innerWidth,
         scroll: document.documentElement.scrollWidth,
@@ -34,6 +41,7 @@ const PROBE: &str = r#"(() => {
         wide: wide.map(e => e.outerHTML.slice(0, 200)),
         outside: outside.map(e => e.outerHTML),
         small: small.map(e => e.outerHTML),
+        crossed: crossed,
         tables: document.querySelectorAll("table").length,
         page: getComputedStyle(document.body).backgroundColor,
         ink: getComputedStyle(document.querySelector("h1")).color,
@@ -79,18 +87,22 @@ fn the_page_is_readable_on_a_phone_and_in_the_dark() {
         browser.open(&url, width, scheme);
         let probe = browser.value(PROBE);
         assert!(probe["scroll"].as_u64() <= probe["width"].as_u64(), "{here}: scrolls sideways: {}", probe["scroll"]);
-        // Two sections of two groups with two measures each.
-        assert_eq!((probe["charts"].as_u64(), probe["tables"].as_u64()), (Some(8), Some(4)), "{here}");
-        for bars in probe["bars"].as_array().expect("bars") {
-            assert_eq!(bars.as_u64(), Some(9), "{here}: a bar of each side for each of three rows");
-        }
+        // The answer; today's ciphers in two sections of two groups, two measures each; logins; old ciphers, once.
+        assert_eq!(
+            (probe["charts"].as_u64(), probe["tables"].as_u64()),
+            (Some(1 + 8 + 1 + 4), Some(4 + 1 + 2)),
+            "{here}"
+        );
+        let bars: Vec<_> = probe["bars"].as_array().expect("bars").iter().map(|bars| bars.as_u64()).collect();
+        assert_eq!(bars[0], Some(6), "{here}: two times of three suites");
+        assert!(bars[1..].iter().all(|bars| matches!(bars, Some(6 | 9))), "{here}: a bar of each side: {bars:?}");
         assert_eq!(probe["unnamed"], 0, "{here}: charts have a name for screen readers");
         assert!(
             probe["narrowest"].as_f64() > Some((f64::from(width) * 0.75).min(700.0)),
             "{here}: {}",
             probe["narrowest"]
         );
-        for key in ["clipped", "broken", "wide", "outside", "small"] {
+        for key in ["clipped", "broken", "wide", "outside", "small", "crossed"] {
             nothing(&probe, key, &here);
         }
         let [page, ink, label] = ["page", "ink", "label"].map(|key| lightness(&probe[key]));
@@ -121,9 +133,55 @@ fn the_page_says_all_that_the_report_says() {
     for key in ["cpu", "openssh", "openssl", "adjunct", "date", "command", "data", "method", "mask"] {
         assert!(text.contains(header[key].as_str().expect("text")), "{key}: {text}");
     }
-    for said in
-        ["not available: OpenSSH_9.2p1", "in the paper: 417.9 MB/s", "\"as in the paper\" <& so on>", "12346", "±"]
-    {
+    for said in [
+        "not available: OpenSSH_9.2p1",
+        "in the paper: 417.9 MB/s",
+        "\"as in the paper\" <& so on>",
+        "12346",
+        "±",
+        "111 s; 104 s were estimated",
+        "others used 31 % of its processor time",
+    ] {
         assert!(text.contains(said), "{said}: {text}");
     }
+}
+
+/// What is read first, in which order the subjects come, what colours say, and what stands last.
+#[test]
+fn the_page_answers_first_and_ends_with_what_to_do() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let url = page(folder.path());
+    let text = std::fs::read_to_string(url.trim_start_matches("file://")).expect("the page");
+    let place = |what: &str| text.find(what).unwrap_or_else(|| panic!("{what} is not there"));
+    let order = [
+        "<p class=\"lead\">Copying 1 GB by ssh takes",
+        "<p class=\"warning\">The machine was busy",
+        "<section id=\"answer\"",
+        "<section id=\"table2\"",
+        "<section id=\"table3\"",
+        "<section id=\"small\"",
+        "<section id=\"table2-old\"",
+        "<section id=\"machine\"",
+        "<section id=\"advice\"",
+    ];
+    assert!(order.windows(2).all(|pair| place(pair[0]) < place(pair[1])), "{order:?}");
+    assert_eq!(text.matches("<section").count(), 7, "what stands there again in another order is shown once");
+    let section = |id: &str| {
+        let (_, rest) = text.split_once(&format!("<section id=\"{id}\"")).expect("the section");
+        rest.split_once("</section>").expect("its end").0
+    };
+    assert!(!section("table2").contains("3des-cbc") && section("table2-old").contains("3des-cbc"));
+    assert!(
+        section("answer").contains("CPU s</text>") || section("answer").contains(" CPU s\n"),
+        "the bars say their units"
+    );
+    // Whiskers overlap: grey, whatever the ratio; nothing is red that is not surely worse.
+    assert!(
+        section("small").contains("td class=\"same\" title=\"no difference\"") && !section("small").contains("\"bad\"")
+    );
+    assert!(section("table2").contains("td class=\"good\""));
+    for command in ["adjunct setup --dry-run", "sudo adjunct setup", "adjunct ssh verify"] {
+        assert!(section("advice").contains(command), "{command}");
+    }
+    assert!(section("advice").contains("Ed25519") && section("advice").contains("repeat this when it is quiet"));
 }

@@ -3,7 +3,8 @@
 
 use adjunct::counters::Apart;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
 /// The counters of a user who has set this word: what programs count without one of their own.
 struct Counters {
@@ -54,8 +55,57 @@ fn a_benchmark_leaves_the_users_counters_alone() {
         let said = String::from_utf8_lossy(&output.stderr);
         // Where this CPU has no lanes the last says so; it opens no counters of the user's all the same.
         assert!(output.status.success() || what[0] == "accelerator", "{what:?}: {said}");
-        assert_eq!(counters.apart().users().expect("a list"), [], "{what:?}");
+        assert_eq!(counters.apart().users().expect("a list"), [0; 0], "{what:?}");
     }
+}
+
+/// A benchmark of the provider that is interrupted while it measures, and one that is not: neither leaves counters, and what it reports as
+/// hardware and software is what its own rows did.
+#[test]
+fn what_a_benchmark_reports_is_its_own() {
+    let deps = std::env::current_exe().expect("a path");
+    let module = deps.with_file_name("libadjunct_openssl.so");
+    if !module.is_file() {
+        println!("SKIPPED: the provider is not built; cargo build -p adjunct-openssl with the same profile");
+        return;
+    }
+    let module = ["--trust-module", "--module", module.to_str().expect("text")];
+    let counters = Counters::new("own");
+    let row = ["bench", "openssl", "--filter", "sha2-256", "--sizes", "64"];
+    let report = |more: &[&str]| -> serde_json::Value {
+        let output = counters.adjunct(&[&row[..], &["--seconds", "0.01", "--json", "-"], more].concat());
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        serde_json::from_slice(&output.stdout).expect("JSON")
+    };
+    let served = |report: &serde_json::Value| {
+        let rows = report["rows"].as_array().expect("rows").iter().map(|row| &row["served"]);
+        rows.map(|s| s["hardware"].as_u64().expect("a number") + s["software"].as_u64().expect("a number")).sum::<u64>()
+    };
+    assert!(served(&report(&module)) > 0);
+    assert_eq!(served(&report(&["--noise"])), 0, "stock on both sides");
+
+    let mut command = Command::new(env!("CARGO_BIN_EXE_adjunct"));
+    command.args(["bench", "openssl"]).args(module).env("ADJUNCT_STATS_KEY", &counters.word);
+    let child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("the command runs");
+    let begin = Instant::now();
+    while made_by(child.id()) == 0 {
+        assert!(begin.elapsed() < Duration::from_secs(60), "it has counters of its own");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let pid = i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw).expect("a process");
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("sent");
+    let output = child.wait_with_output().expect("it ends");
+    assert!(String::from_utf8_lossy(&output.stderr).contains("interrupted"));
+    assert_eq!(made_by(pid.as_raw_nonzero().get().unsigned_abs()), 0);
+    assert_eq!(counters.apart().users().expect("a list"), [0; 0]);
+}
+
+/// How many segments of shared memory this process has made.
+fn made_by(pid: u32) -> usize {
+    let table = std::fs::read_to_string("/proc/sysvipc/shm").expect("a table");
+    let column = table.split_whitespace().position(|name| name == "cpid").expect("a column");
+    let pid = pid.to_string();
+    table.lines().skip(1).filter(|line| line.split_whitespace().nth(column) == Some(&pid)).count()
 }
 
 #[test]

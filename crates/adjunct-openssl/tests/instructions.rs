@@ -295,7 +295,7 @@ fn tells_its_counters() {
         let counts = counters.function(function);
         let (hardware, software) = (counts.hardware_calls(), counts.software_calls());
         if hardware + software > 0 {
-            let masked = counters.fallbacks(function, Reason::Masked);
+            let masked = counters.fallbacks(function, Reason::Masked).calls;
             let masked = if masked == software { "masked" } else { "not masked" };
             println!("TELLS {function:?}\t{hardware} hardware, {software} software, {masked}");
         }

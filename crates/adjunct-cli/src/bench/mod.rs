@@ -15,10 +15,10 @@ mod sink;
 pub mod tls;
 
 use crate::Failure;
+use crate::counted::Counted;
 use crate::module::{self, Choice, Purpose};
 use adjunct_bench::Error;
 use adjunct_bench::libcrypto::Functions;
-use adjunct_bench::meter::Meter;
 pub(crate) use report::civil;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -61,13 +61,13 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
         // It counts nothing itself: the servers do.
         return tls::run(args);
     }
-    // Before anything opens the counters.
-    let meter = Meter::start();
+    // Before anything opens the counters, and before there is a thread that waits for signals.
+    let counted = Counted::here();
     match &args.command {
-        Command::Openssl(args) => openssl::run(args),
+        Command::Openssl(args) => openssl::run(args, &counted),
         Command::Bulk(args) => bulk::run(args),
-        Command::Accelerator(args) => accelerator::run(args, meter),
-        Command::Cards(args) => cards::run(args, meter),
+        Command::Accelerator(args) => accelerator::run(args, &counted),
+        Command::Cards(args) => cards::run(args),
         Command::Tls(args) => tls::run(args),
         Command::Pkcs11(args) => pkcs11::run(args),
         Command::Java(args) => crate::java::bench::run(args),

@@ -1,11 +1,10 @@
-//! Where a report goes: a table for people, JSON for programs, a bar for who waits.
+//! Where a report goes: a table for people, JSON for programs.
 
 use crate::failure::cause;
 use crate::{Failure, output};
-use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 use std::fs::File;
-use std::io::{IsTerminal, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// The target of `--json`, opened before anything is measured: minutes of work are not lost to a wrong path.
@@ -60,13 +59,4 @@ impl Json {
 
 fn refused(path: &Path, error: &std::io::Error) -> Failure {
     Failure::new(format!("{}: {}", path.display(), cause(error)))
-}
-
-/// A bar of `rows` steps on standard error, if a person looks at it.
-pub fn progress(rows: usize) -> ProgressBar {
-    if !std::io::stderr().is_terminal() {
-        return ProgressBar::hidden();
-    }
-    let style = ProgressStyle::with_template("{bar:30} {pos}/{len} {msg}, {eta} left");
-    ProgressBar::new(rows as u64).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
 }

@@ -9,7 +9,7 @@ use crate::escape::shown;
 use crate::failure::{cannot_write, cause};
 use crate::module::{self, Make, Purpose};
 use crate::output::Style;
-use crate::ssh::measure::progress::Progress;
+use crate::progress::Progress;
 use crate::{Failure, output, scratch};
 use serde::Serialize;
 use std::fmt::Write as _;

@@ -1,6 +1,7 @@
 //! Our Java programs: run from their source by a JDK, they say what happened, line by line.
 
 use super::jdk::Jdk;
+use crate::counted::Counted;
 use crate::failure::cause;
 use crate::interrupt::interrupted;
 use crate::process::Running;
@@ -64,6 +65,9 @@ pub(super) fn run_source(
     let source = folder.path().join(program.name);
     std::fs::write(&source, program.text).map_err(|e| crate::failure::cannot_write(&source, &e))?;
     let mut command = jdk.java();
+    // What a call is measured by is not in the user's statistics; who reads the counters sets them itself.
+    let counted = Counted::apart("java");
+    counted.environment().apply(&mut command);
     options(&mut command);
     command.arg(&source).args(words).current_dir(folder.path());
     let child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();

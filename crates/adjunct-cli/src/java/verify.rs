@@ -7,10 +7,10 @@ use super::jdk::Jdk;
 use super::program::{self, Fields};
 use super::security::Kind;
 use super::{cfg, choose, config};
+use crate::counted::Counted;
 use crate::escape::shown;
 use crate::failure::{cannot_write, cause};
 use crate::output::Style;
-use crate::ssh::lab::counted::{Counted, unique};
 use crate::{Failure, files, output, process, scratch};
 use adjunct::catalogue::Function;
 use adjunct::counters::Snapshot;
@@ -199,7 +199,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
             words.extend([name.into(), protocol.into(), file.clone().into_os_string()]);
         }
     }
-    let counted = Counted::new(&format!("adjunct-java-verify-{}", unique()));
+    let counted = Counted::apart("java-verify");
     let mut seen = Seen { counted: &counted, report: Report::of(&jdk, args), before: None, absent: false };
     let options = |command: &mut std::process::Command| {
         command.arg(format!("-Djava.security.properties={}", security.display()));

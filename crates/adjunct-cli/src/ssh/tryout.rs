@@ -1,25 +1,23 @@
 //! `adjunct ssh try`: the same data through the same OpenSSH, stock and with adjunct, and the counters that moved.
 
 use super::copy::{Suite, copy, random_file};
-use super::lab::counted::{Counted, KEY, unique};
 use super::lab::{Environment, Place, Programs};
 use super::measure::side::{Modules, openssl_conf};
 use super::measure::{Cost, spread::median};
+use crate::counted::Counted;
 use crate::interrupt::interrupted;
 use crate::module::{self, Choice, Purpose};
+use crate::progress::Progress;
 use crate::{Failure, output};
 use adjunct::catalogue::Feature;
 use adjunct::catalogue::Function;
 use adjunct::counters::Snapshot;
 use adjunct::cpu;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
-use std::time::{Duration, Instant};
+use std::process::ExitCode;
 
 /// Copy real data through a private sshd, stock and with adjunct, and show the counters that moved
 ///
@@ -104,16 +102,13 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     let module = module(args.module.choice())?;
     let suite = Suite { cipher: args.cipher.clone(), mac: args.mac.clone(), kex: args.kex.clone() };
     check_names(&programs, &suite)?;
-    if needs_own_counters() {
-        return Err(again());
-    }
     let (openssh, openssl) = programs.versions()?;
     let place = Place::new(programs)?;
-    let counted = Counted::inherited();
+    let counted = Counted::apart("ssh-try");
     let modules = Modules { provider: Some(module.clone()), engine: None };
     let sides = [
-        Environment::with_conf(&place.write("stock.cnf", &openssl_conf(&Modules::default()))?),
-        Environment::with_conf(&place.write("adjunct.cnf", &openssl_conf(&modules))?),
+        counted.environment().conf(&place.write("stock.cnf", &openssl_conf(&Modules::default()))?),
+        counted.environment().conf(&place.write("adjunct.cnf", &openssl_conf(&modules))?),
     ];
     let before = counted.sum()?;
     let (file, bytes) = warm_up(args, &place, &suite, &sides)?;
@@ -143,28 +138,6 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Whether the counters are still the user's: see [`again`].
-pub(in crate::ssh) fn needs_own_counters() -> bool {
-    std::env::var_os(KEY).is_none()
-}
-
-/// Runs this command again with counters of its own, which its sshd and ssh inherit: what other programs do meanwhile is
-/// not counted as the copies', and the users' counters are left alone. Comes back only where that fails.
-pub(in crate::ssh) fn again() -> Failure {
-    use std::os::unix::process::CommandExt;
-    if let Err(failure) = interrupted() {
-        return failure;
-    }
-    let program = std::env::current_exe().unwrap_or_else(|_| PathBuf::from("/proc/self/exe"));
-    let mut args = std::env::args_os();
-    let mut command = Command::new(&program);
-    if let Some(name) = args.next() {
-        command.arg0(name);
-    }
-    let error = command.args(args).env(KEY, format!("{:#x}", unique())).env("ADJUNCT_STATS", "on").exec();
-    Failure::new(format!("{}: {error}", program.display()))
-}
-
 fn rows(moved: &Snapshot) -> BTreeMap<&'static str, Moved> {
     let all = Function::ALL.iter().map(|&f| (f.info().name, moved.function(f)));
     all.filter(|(_, counts)| !counts.is_zero())
@@ -179,7 +152,7 @@ fn warm_up(args: &Args, place: &Place, suite: &Suite, sides: &[Environment; 2]) 
         Some(file) => user_file(file, place)?,
         None => random_bytes(place, args.size.unwrap_or(SMALLEST))?,
     };
-    let bar = Bar::new(bytes * 2);
+    let mut bar = Copied::new(bytes * 2);
     let mut seconds: f64 = 0.0;
     for side in sides {
         seconds = copy(place, suite, args.port, side, &file, &mut |n| bar.add(n))?.seconds;
@@ -201,17 +174,16 @@ fn copies(
     file: &Path,
     bytes: u64,
 ) -> Result<[Vec<Cost>; 2], Failure> {
-    let bar = Bar::new(bytes * 2 * u64::from(args.runs));
+    let mut bar = Copied::new(bytes * 2 * u64::from(args.runs));
     let mut costs = [Vec::new(), Vec::new()];
     for run in 0..args.runs {
         for turn in 0..2 {
             let side = (turn + run as usize) % 2;
-            bar.say(if side == 0 { "stock" } else { "adjunct" });
+            bar.side = if side == 0 { "stock" } else { "adjunct" };
             costs[side].push(copy(place, suite, args.port, &sides[side], file, &mut |n| bar.add(n))?);
             interrupted()?;
         }
     }
-    bar.end();
     Ok(costs)
 }
 
@@ -322,41 +294,23 @@ pub(super) fn parse_size(text: &str) -> Result<u64, String> {
     }
 }
 
-/// A progress bar on standard error: only where that is a terminal, and only once it has taken two seconds.
-struct Bar {
-    bar: ProgressBar,
-    start: Instant,
+/// Bytes that copies move, of so many in all.
+struct Copied {
+    progress: Progress,
+    side: &'static str,
+    done: u64,
+    all: u64,
 }
 
-impl Bar {
-    fn new(bytes: u64) -> Bar {
-        let bar = ProgressBar::with_draw_target(Some(bytes), ProgressDrawTarget::hidden());
-        let template = "{msg:8} [{bar:40}] {decimal_bytes}/{decimal_total_bytes} {decimal_bytes_per_sec}, {eta} left";
-        if let Ok(style) = ProgressStyle::with_template(template) {
-            bar.set_style(style.progress_chars("=> "));
-        }
-        Bar { bar, start: Instant::now() }
+impl Copied {
+    fn new(bytes: u64) -> Copied {
+        Copied { progress: Progress::new(), side: "warming up", done: 0, all: bytes }
     }
 
-    fn say(&self, side: &'static str) {
-        self.bar.set_message(side);
-    }
-
-    fn add(&self, bytes: u64) {
-        if self.bar.is_hidden() && self.start.elapsed() > Duration::from_secs(2) && std::io::stderr().is_terminal() {
-            self.bar.set_draw_target(ProgressDrawTarget::stderr_with_hz(5));
-        }
-        self.bar.inc(bytes);
-    }
-
-    fn end(&self) {
-        self.bar.finish_and_clear();
-    }
-}
-
-impl Drop for Bar {
-    fn drop(&mut self) {
-        self.end();
+    fn add(&mut self, bytes: u64) {
+        self.done += bytes;
+        let megabytes = self.done / 1_000_000;
+        self.progress.set(self.done as f64 / self.all.max(1) as f64, &format!("{}, {megabytes} MB copied", self.side));
     }
 }
 

@@ -77,7 +77,7 @@ fn with_tabs(value: &impl Serialize) -> String {
     String::from_utf8_lossy(&text).into_owned()
 }
 
-/// What `adjunct stats --json` prints: the keys of Z, and per row the bytes and why software ran.
+/// What `adjunct stats --json` prints: the keys of Z, and per row the bytes and why software ran, in calls and in bytes.
 pub fn report_json(host: &Host, users: &[(User, Snapshot)], key_sizes: bool, used: bool) -> String {
     let users: Vec<Value> = users
         .iter()
@@ -130,12 +130,14 @@ fn report_row(line: &Line, snapshot: &Snapshot) -> Value {
         }
     }
     if line.size.is_none() {
-        let reasons = Reason::ALL.iter().map(|&reason| (reason, snapshot.fallbacks(line.function, reason)));
-        let told: Map<String, Value> = reasons
-            .filter(|(_, calls)| *calls > 0)
-            .map(|(reason, calls)| (reason.key().into(), calls.into()))
-            .collect();
-        put("fallbacks".into(), told.into());
+        let reasons = Reason::ALL.iter().map(|&reason| (reason.key(), snapshot.fallbacks(line.function, reason)));
+        let reasons: Vec<(&str, Cell)> = reasons.filter(|(_, cell)| *cell != Cell::default()).collect();
+        for (key, value) in
+            [("fallbacks", (|cell| cell.calls) as fn(&Cell) -> u64), ("fallback-bytes", |cell| cell.bytes)]
+        {
+            let told = reasons.iter().map(|(reason, cell)| ((*reason).to_owned(), value(cell).into()));
+            put(key.into(), told.collect::<Map<String, Value>>().into());
+        }
     }
     Value::Object(row)
 }
@@ -191,7 +193,10 @@ mod tests {
         let named = |name: &str| rows.iter().find(|r| r["function"] == name).unwrap();
         assert_eq!(named("AES GCM")["hw-enc-bytes"], 114_688);
         assert_eq!(named("AES GCM - 256")["key-size"], 256);
-        assert_eq!(named("SHA-512")["fallbacks"]["no-instruction"], 11);
+        assert_eq!(named("SHA-512")["fallbacks"], json!({"no-instruction": 11}));
+        assert_eq!(named("SHA-512")["fallback-bytes"], json!({"no-instruction": 1408}));
+        assert_eq!(named("RSA-CRT")["fallback-bytes"], json!({"parameter": 0}));
+        assert_eq!(named("AES GCM")["fallback-bytes"], json!({}));
         assert!(rows.iter().all(|r| r["function"] != "SHA-1"));
         let queues = value["users"][0]["accelerator"].as_array().unwrap();
         assert_eq!(queues.len(), 1);

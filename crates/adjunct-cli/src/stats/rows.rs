@@ -114,10 +114,10 @@ pub(crate) mod tests {
         *gcm.cell_mut(true, Direction::Decrypt) = adjunct::counters::Cell { calls: 5, bytes: 81_920 };
         s.row_mut(Function::RsaCrt.row(2048)).cell_mut(true, Direction::Encrypt).calls = 3;
         s.row_mut(Function::RsaCrt.row(1536)).cell_mut(false, Direction::Encrypt).calls = 2;
-        *s.fallbacks_mut(Function::RsaCrt, Reason::Parameter) = 2;
+        s.fallbacks_mut(Function::RsaCrt, Reason::Parameter).calls = 2;
         *s.row_mut(Function::Sha512.row(0)).cell_mut(false, Direction::Encrypt) =
             adjunct::counters::Cell { calls: 11, bytes: 1408 };
-        *s.fallbacks_mut(Function::Sha512, Reason::NoInstruction) = 11;
+        *s.fallbacks_mut(Function::Sha512, Reason::NoInstruction) = s.row(Function::Sha512.row(0)).software[0];
         s.row_mut(Function::RsaKeygenCrt.row(2048)).cell_mut(false, Direction::Encrypt).calls = 1;
         *s.lanes_mut(Queue::Rsa2048) = Lanes {
             batches: [0, 0, 0, 1, 0, 0, 0, 2],

@@ -68,7 +68,7 @@ pub fn report_table(user: &User, snapshot: &Snapshot, key_sizes: bool, look: Loo
         }
         let _ = writeln!(text, " {:>name$} | {hardware} | {software}", line.label());
     }
-    text + &reasons(snapshot) + &accelerator(snapshot, look.style) + &cards(snapshot)
+    text + &reasons(snapshot, look.bytes) + &accelerator(snapshot, look.style) + &cards(snapshot)
 }
 
 /// What the accelerator did, where it did anything: operations in lanes and alone, and batches by the lanes filled.
@@ -120,22 +120,24 @@ fn columns(line: &Line, value: impl Fn(Cell) -> u64) -> [String; 6] {
     [a, b, c, d, e, f]
 }
 
-/// Why operations ran in software, functions with the same reason together.
-fn reasons(snapshot: &Snapshot) -> String {
+/// Why operations ran in software, functions with the same reason together: calls, or bytes where the table has bytes.
+fn reasons(snapshot: &Snapshot, bytes: bool) -> String {
     let mut text = String::new();
     for &reason in Reason::ALL {
         let mut functions = Vec::new();
         for function in super::rows::order() {
-            let calls = snapshot.fallbacks(function, reason);
-            if calls > 0 {
-                functions.push(format!("{} {calls}", Function::info(function).stats_name));
+            let cell = snapshot.fallbacks(function, reason);
+            let value = if bytes { cell.bytes } else { cell.calls };
+            if value > 0 {
+                functions.push(format!("{} {value}", Function::info(function).stats_name));
             }
         }
         if !functions.is_empty() {
             let _ = writeln!(text, "  {}: {}", reason.text(), functions.join(", "));
         }
     }
-    if text.is_empty() { text } else { format!("In software, because\n{text}") }
+    let head = if bytes { "Bytes in software, because" } else { "In software, because" };
+    if text.is_empty() { text } else { format!("{head}\n{text}") }
 }
 
 #[cfg(test)]
@@ -192,6 +194,16 @@ Done by cards
   RSA-2048 CRT 6, and 3 that no card did: 2 busy, 1 no answer in time
 ";
         assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn reasons_count_what_the_table_counts() {
+        let text = report_table(&user(), &sample(), false, Look { bytes: true, ..LOOK });
+        let (_, reasons) = text.split_once("software, because\n").unwrap();
+        let (reasons, _) = reasons.split_once("Accelerator").unwrap();
+        // Public-key operations have no bytes.
+        assert_eq!(reasons, "  no instruction for it on this architecture: SHA-512 1408\n");
+        assert!(text.contains("\nBytes in software, because\n"), "{text}");
     }
 
     #[test]

@@ -14,12 +14,42 @@ fn figure(stock: f64) -> Value {
     })
 }
 
+/// Of what is better where it is less.
+fn less(stock: f64) -> Value {
+    json!({
+        "software": stat(stock * 3.0), "stock": stat(stock), "adjunct": stat(stock / 1.6),
+        "adjunct_to_software": 0.21, "adjunct_to_stock": 0.62,
+    })
+}
+
 fn row(name: &str, stock: f64) -> Value {
     json!({
         "name": name, "detail": "MAC umac-64-etm@openssh.com, 250 MB", "paper": {"mb_s": 417.9},
         "served": {"hardware": 123_456, "software": 12},
-        "figures": {"mb_s": figure(stock), "cpu_s_gb": figure(200.0 / stock)},
+        "figures": {"mb_s": figure(stock), "s_gb": less(1000.0 / stock), "cpu_s_gb": less(2000.0 / stock)},
     })
+}
+
+/// Small copies: what they take is told apart from bulk.
+fn logins() -> Value {
+    let row = |name: &str, ms: f64| {
+        json!({"name": name, "detail": "rsa-sha2-512, curve25519-sha256", "served": {"hardware": 9, "software": 9},
+            "figures": {"copies_s": same(1000.0 / ms), "cpu_ms": same(ms)}})
+    };
+    json!({
+        "id": "small", "title": "Logins: small files", "about": "scp of 2 bytes.", "charts": ["cpu_ms"],
+        "measures": [
+            {"id": "copies_s", "title": "copies one after another", "unit": "copies/s", "decimals": 1, "more_is_better": true},
+            {"id": "cpu_ms", "title": "CPU time of both sides for a copy", "unit": "CPU ms", "decimals": 1, "more_is_better": false},
+        ],
+        "groups": [{"title": "", "rows": [row("RSA-3072", 41.0), row("Ed25519", 12.5), row("ECDSA P-256", 14.5)]}],
+    })
+}
+
+/// Of sides that do not differ.
+fn same(value: f64) -> Value {
+    json!({"software": stat(value), "stock": stat(value * 1.01), "adjunct": stat(value), "adjunct_to_software": 1.0,
+        "adjunct_to_stock": 0.99})
 }
 
 fn section(id: &str, title: &str, rows: &Value) -> Value {
@@ -28,16 +58,24 @@ fn section(id: &str, title: &str, rows: &Value) -> Value {
         "measures": [
             {"id": "mb_s", "title": "throughput", "unit": "MB/s", "decimals": 1, "more_is_better": true},
             {"id": "cpu_s_gb", "title": "CPU time of both sides", "unit": "CPU s for a GB", "decimals": 3, "more_is_better": false},
+            {"id": "s_gb", "title": "time", "unit": "s for a GB", "decimals": 3, "more_is_better": false},
         ],
         "groups": [{"title": "Case 1", "rows": rows}, {"title": "Case 2", "rows": rows}],
     })
+}
+
+/// With rows that stand in an earlier section, too.
+fn again(mut section: Value) -> Value {
+    section["again"] = true.into();
+    section
 }
 
 /// The report: names and figures as long as they come, and a row without figures.
 pub fn report() -> Value {
     let rows = json!([
         row("chacha20-poly1305@openssh.com", 12345.6),
-        row("aes128-cbc, hmac-sha2-512", 987.6),
+        row("aes128-gcm@openssh.com", 23456.7),
+        row("aes128-cbc", 987.6),
         row("3des-cbc", 9.8),
         {"name": "arcfour", "detail": "", "missing": "not available: OpenSSH_9.2p1 does not have it", "paper": {"mb_s": 202.4}},
     ]);
@@ -50,7 +88,9 @@ pub fn report() -> Value {
             "command": "adjunct ssh bench --size 250M --html a-file-with-a-name-that-is-longer-than-a-phone-is-wide.html",
             "data": "250 MB, a sparse file", "method": "medians of 3 runs", "mask": "OPENSSL_ia32cap=~0x200000200000000:~0x70020200000",
             "served": {"hardware": 1_234_567, "software": 89},
+            "default_ciphers": ["chacha20-poly1305@openssh.com", "aes128-gcm@openssh.com"], "estimated_s": 104.0, "took_s": 111.0,
+            "busy": "The machine was busy while this was measured: others used 31 % of its processor time.",
         },
-        "sections": [section("table2", "The algorithm matters", &rows), section("table3", "The key size matters", &rows)],
+        "sections": [section("table2", "The algorithm matters", &rows), again(section("table3", "The key size matters", &rows)), logins()],
     })
 }

@@ -12,7 +12,7 @@ use std::ffi::c_int;
 /// How often a function was counted, and how often as the default provider's.
 fn times(function: Function) -> (u64, u64) {
     let (hardware, software) = calls(function);
-    (hardware + software, counted().fallbacks(function, Reason::Delegated))
+    (hardware + software, counted().fallbacks(function, Reason::Delegated).calls)
 }
 
 /// Runs `step`, by which `function` is to count so often, by the default provider or not.

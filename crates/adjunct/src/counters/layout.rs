@@ -12,12 +12,14 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 /// Slots in a segment of either kind. Slot 0 is shared by all threads that found no other.
 pub(super) const SLOTS: usize = 1024;
 /// Raised when the meaning of the words changes in a way the layout hash does not see.
-pub(super) const VERSION: u64 = 4;
+pub(super) const VERSION: u64 = 5;
 const CELLS: usize = 8;
 pub(super) const REASONS: usize = Reason::ALL.len();
 /// Where the fallbacks stand in a block, where the accelerator's queues, and where it ends.
 const FALLBACKS: usize = Row::COUNT * CELLS;
-const QUEUES: usize = FALLBACKS + Function::ALL.len() * REASONS;
+const QUEUES: usize = FALLBACKS + Function::ALL.len() * REASONS * FALLBACK;
+/// Of a fallback: calls, then bytes, on one line, since whoever counts the one counts the other.
+const FALLBACK: usize = 2;
 /// Of a queue: batches by lanes filled, operations in lanes, operations alone, lanes that went wrong, operations on cards, and those that a
 /// card was asked for and did not do, by the reason.
 const QUEUE: usize = REFUSALS + Refusal::ALL.len();
@@ -25,7 +27,7 @@ const REFUSALS: usize = LANES + 4;
 pub(super) const WORDS: usize = QUEUES + Queue::ALL.len() * QUEUE;
 
 /// One set of counters: a cache line per row (hardware, then software; of each encrypt, then decrypt; of each calls, then
-/// bytes), then the fallbacks by function and reason, then the accelerator's queues. Aligned so that neighbours share neither a line nor the line the
+/// bytes), then the fallbacks by function and reason (calls, then bytes), then the accelerator's queues. Aligned so that neighbours share neither a line nor the line the
 /// prefetcher takes along.
 #[repr(C, align(128))]
 #[derive(Debug)]
@@ -37,7 +39,7 @@ pub(super) struct Block {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Place {
     cells: u16,
-    /// The word of the reason; 0, which is a cell, for none.
+    /// The first word of the reason; 0, which is a cell, for none.
     reason: u16,
 }
 
@@ -48,10 +50,15 @@ impl Place {
         let line = row.index() * CELLS;
         let (side, reason) = match path {
             Path::Hardware => (0, 0),
-            Path::Software(reason) => (CELLS / 2, FALLBACKS + function as usize * REASONS + reason as usize),
+            Path::Software(reason) => (CELLS / 2, fallback(function, reason)),
         };
         Place { cells: (line + side) as u16, reason: reason as u16 }
     }
+}
+
+/// The first word of a fallback.
+const fn fallback(function: Function, reason: Reason) -> usize {
+    FALLBACKS + (function as usize * REASONS + reason as usize) * FALLBACK
 }
 
 /// What the accelerator counts.
@@ -94,12 +101,12 @@ fn bump(word: &AtomicU64, by: u64) {
 }
 
 impl Block {
-    /// The words an operation counts in.
+    /// The words an operation counts in: calls and bytes of its row, and in software of its reason.
     #[inline(always)]
-    fn at(&self, place: Place, direction: Direction) -> Option<([&AtomicU64; 2], Option<&AtomicU64>)> {
-        let cells = place.cells as usize + 2 * direction as usize;
-        let reason = if place.reason == 0 { None } else { self.words.get(place.reason as usize) };
-        Some(([self.words.get(cells)?, self.words.get(cells + 1)?], reason))
+    fn at(&self, place: Place, direction: Direction) -> Option<([&AtomicU64; 2], Option<[&AtomicU64; FALLBACK]>)> {
+        let pair = |first: usize| Some([self.words.get(first)?, self.words.get(first + 1)?]);
+        let reason = if place.reason == 0 { None } else { pair(place.reason as usize) };
+        Some((pair(place.cells as usize + 2 * direction as usize)?, reason))
     }
 
     /// Counts in a block that only this thread writes.
@@ -108,8 +115,9 @@ impl Block {
         if let Some(([c, b], reason)) = self.at(place, direction) {
             bump(c, calls);
             bump(b, bytes);
-            if let Some(reason) = reason {
-                bump(reason, calls);
+            if let Some([c, b]) = reason {
+                bump(c, calls);
+                bump(b, bytes);
             }
         }
     }
@@ -130,8 +138,9 @@ impl Block {
         if let Some(([c, b], reason)) = self.at(place, direction) {
             c.fetch_add(calls, Relaxed);
             b.fetch_add(bytes, Relaxed);
-            if let Some(reason) = reason {
-                reason.fetch_add(calls, Relaxed);
+            if let Some([c, b]) = reason {
+                c.fetch_add(calls, Relaxed);
+                b.fetch_add(bytes, Relaxed);
             }
         }
     }
@@ -200,8 +209,7 @@ impl Fnv {
 pub(super) fn snapshot(uid: u32, total: &[u64], base: &[u64]) -> Snapshot {
     let mut snapshot = Snapshot::new(uid);
     let words: Vec<u64> = total.iter().zip(base).map(|(t, b)| t.wrapping_sub(*b)).collect();
-    let (rows, rest) = words.split_at(FALLBACKS);
-    let (fallbacks, queues) = rest.split_at(QUEUES - FALLBACKS);
+    let (rows, queues) = (&words[..FALLBACKS], &words[QUEUES..]);
     for (&(queue, _), words) in Queue::ALL.iter().zip(queues.chunks_exact(QUEUE)) {
         *snapshot.lanes_mut(queue) = Lanes {
             batches: std::array::from_fn(|i| words[i]),
@@ -221,7 +229,8 @@ pub(super) fn snapshot(uid: u32, total: &[u64], base: &[u64]) -> Snapshot {
             counts.software = [cell(2), cell(3)];
         }
         for &reason in Reason::ALL {
-            *snapshot.fallbacks_mut(function, reason) = fallbacks[function as usize * REASONS + reason as usize];
+            let at = fallback(function, reason);
+            *snapshot.fallbacks_mut(function, reason) = Cell { calls: words[at], bytes: words[at + 1] };
         }
     }
     snapshot
@@ -235,5 +244,15 @@ mod tests {
     fn a_line_holds_one_row_and_blocks_share_none() {
         assert_eq!(CELLS * size_of::<AtomicU64>(), 64);
         assert_eq!(size_of::<Block>() % 128, 0);
+    }
+
+    #[test]
+    fn calls_and_bytes_of_a_fallback_share_a_line() {
+        for &function in Function::ALL {
+            for &reason in Reason::ALL {
+                let at = fallback(function, reason);
+                assert_eq!(at / CELLS, (at + FALLBACK - 1) / CELLS, "{function:?}, {reason:?}");
+            }
+        }
     }
 }

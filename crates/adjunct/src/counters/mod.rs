@@ -17,8 +17,8 @@
 //! ```text
 //! identity | reset lock | resets | 1024 owner words | 2 baselines | 1024 slots
 //! ```
-//! A slot is a 64-byte line per catalogue row (hardware, software x encrypt, decrypt x calls, bytes) and the fallbacks by
-//! function and reason, and the accelerator's queues (batches by lanes filled, operations in lanes and alone, lanes that went
+//! A slot is a 64-byte line per catalogue row (hardware, software x encrypt, decrypt x calls, bytes), the fallbacks by
+//! function and reason (calls, bytes), and the accelerator's queues (batches by lanes filled, operations in lanes and alone, lanes that went
 //! wrong). A thread owns a slot and is the only one to write there: counting is plain loads and stores on
 //! lines that no other thread touches. Slot 0 is shared, with atomic additions, for those who find no other free.
 //!
@@ -301,7 +301,7 @@ pub fn key(uid: u32) -> i32 {
 
 /// The counters of programs that run with another `ADJUNCT_STATS_KEY` than this one: who starts programs with a key of
 /// their own reads here what those counted, and nobody else.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Apart {
     prefix: u32,
 }

@@ -22,6 +22,12 @@ pub struct Counts {
     pub software: [Cell; 2],
 }
 
+impl Cell {
+    fn zip(self, other: Cell, f: impl Fn(u64, u64) -> u64) -> Cell {
+        Cell { calls: f(self.calls, other.calls), bytes: f(self.bytes, other.bytes) }
+    }
+}
+
 impl Counts {
     /// Whether nothing was counted.
     pub fn is_zero(&self) -> bool {
@@ -45,9 +51,7 @@ impl Counts {
     }
 
     fn zip(self, other: Counts, f: impl Fn(u64, u64) -> u64) -> Counts {
-        let cells = |a: [Cell; 2], b: [Cell; 2]| {
-            std::array::from_fn(|i| Cell { calls: f(a[i].calls, b[i].calls), bytes: f(a[i].bytes, b[i].bytes) })
-        };
+        let cells = |a: [Cell; 2], b: [Cell; 2]| std::array::from_fn(|i| a[i].zip(b[i], &f));
         Counts { hardware: cells(self.hardware, other.hardware), software: cells(self.software, other.software) }
     }
 }
@@ -99,7 +103,7 @@ pub struct Snapshot {
     /// The user.
     pub uid: u32,
     rows: Vec<Counts>,
-    fallbacks: Vec<u64>,
+    fallbacks: Vec<Cell>,
     lanes: Vec<Lanes>,
 }
 
@@ -109,7 +113,7 @@ impl Snapshot {
         Snapshot {
             uid,
             rows: vec![Counts::default(); Row::COUNT],
-            fallbacks: vec![0; Function::ALL.len() * Reason::ALL.len()],
+            fallbacks: vec![Cell::default(); Function::ALL.len() * Reason::ALL.len()],
             lanes: vec![Lanes::default(); Queue::ALL.len()],
         }
     }
@@ -129,13 +133,13 @@ impl Snapshot {
         function.rows().fold(Counts::default(), |sum, (_, row)| sum.zip(self.row(row), u64::saturating_add))
     }
 
-    /// Operations of `function` that ran in software for `reason`.
-    pub fn fallbacks(&self, function: Function, reason: Reason) -> u64 {
+    /// What of `function` ran in software for `reason`: calls and bytes, both directions and all key sizes together.
+    pub fn fallbacks(&self, function: Function, reason: Reason) -> Cell {
         self.fallbacks[function as usize * Reason::ALL.len() + reason as usize]
     }
 
     /// The same, to fill in.
-    pub fn fallbacks_mut(&mut self, function: Function, reason: Reason) -> &mut u64 {
+    pub fn fallbacks_mut(&mut self, function: Function, reason: Reason) -> &mut Cell {
         &mut self.fallbacks[function as usize * Reason::ALL.len() + reason as usize]
     }
 
@@ -156,11 +160,15 @@ impl Snapshot {
 
     /// What was counted between `earlier` and this.
     pub fn since(&self, earlier: &Snapshot) -> Snapshot {
-        let less = |a: &[u64], b: &[u64]| a.iter().zip(b).map(|(a, b)| a.wrapping_sub(*b)).collect();
         Snapshot {
             uid: self.uid,
             rows: self.rows.iter().zip(&earlier.rows).map(|(a, b)| a.zip(*b, u64::wrapping_sub)).collect(),
-            fallbacks: less(&self.fallbacks, &earlier.fallbacks),
+            fallbacks: self
+                .fallbacks
+                .iter()
+                .zip(&earlier.fallbacks)
+                .map(|(a, b)| a.zip(*b, u64::wrapping_sub))
+                .collect(),
             lanes: self.lanes.iter().zip(&earlier.lanes).map(|(a, b)| a.zip(*b, u64::wrapping_sub)).collect(),
         }
     }
@@ -171,7 +179,12 @@ impl Snapshot {
         Snapshot {
             uid: self.uid,
             rows: self.rows.iter().zip(&other.rows).map(|(a, b)| a.zip(*b, u64::saturating_add)).collect(),
-            fallbacks: self.fallbacks.iter().zip(&other.fallbacks).map(|(a, b)| a.saturating_add(*b)).collect(),
+            fallbacks: self
+                .fallbacks
+                .iter()
+                .zip(&other.fallbacks)
+                .map(|(a, b)| a.zip(*b, u64::saturating_add))
+                .collect(),
             lanes: self.lanes.iter().zip(&other.lanes).map(|(a, b)| a.zip(*b, u64::saturating_add)).collect(),
         }
     }

@@ -7,6 +7,8 @@ pub(super) mod report;
 
 use super::report::Header;
 use super::{no_rows, seconds, sink, wanted};
+use crate::counted::Counted;
+use crate::progress::Rows;
 use crate::{Failure, output};
 use adjunct_bench::accelerator::kernels;
 use adjunct_bench::accelerator::library::{self, Key};
@@ -15,7 +17,7 @@ use adjunct_bench::accelerator::subject::Function;
 use adjunct_bench::handover::handing_over;
 use adjunct_bench::libcrypto::Side;
 use adjunct_bench::measure::{self, Work, median};
-use adjunct_bench::meter::{self, Meter};
+use adjunct_bench::meter;
 use adjunct_bench::units::Unit;
 use adjunct_bench::{Error, publickey};
 use report::{KernelRow, Report, SIDES, Units};
@@ -119,11 +121,11 @@ impl Args {
     }
 }
 
-struct Bench {
+struct Bench<'a> {
     stock: Side,
     alone: Side,
     adjunct: Side,
-    meter: Meter,
+    counted: &'a Counted,
     interrupted: Arc<AtomicBool>,
     /// Nanoseconds that handing an operation over costs at least.
     handing_over_ns: f64,
@@ -137,7 +139,7 @@ struct Keys {
     library: Option<Key>,
 }
 
-impl Bench {
+impl Bench<'_> {
     fn keys(&self, function: Function) -> Result<Keys, Error> {
         let row = function.evp();
         if row.operation == publickey::Operation::Generate {
@@ -179,11 +181,16 @@ impl Bench {
         threads: usize,
         plan: load::Plan,
     ) -> Result<([Measured; SIDES.len()], Option<f64>), Error> {
-        let measured = load::load(sides, threads, plan, &self.interrupted, &|| self.meter.histogram())?;
+        let measured = load::load(sides, threads, plan, &self.interrupted, &|| self.histogram())?;
         let measured: [Measured; SIDES.len()] =
             measured.try_into().map_err(|_| Error::Operation("a side is missing".to_owned()))?;
         let lanes = measured.last().and_then(|adjunct| lanes::mean(&adjunct.extra));
         Ok((measured, lanes))
+    }
+
+    /// Batches with 1, 2, ... lanes filled so far.
+    fn histogram(&self) -> Vec<u64> {
+        self.counted.sum().map_or(Vec::new(), |counted| counted.all_lanes().batches.to_vec())
     }
 
     /// The kernel's row; `None` where there are no lanes for it here.
@@ -243,7 +250,7 @@ fn same(function: Function, one: &str, a: &Work, other: &str, b: &Work) -> Resul
 ///
 /// # Errors
 /// [`Failure`] with the one line to show.
-pub(super) fn run(args: &Args, meter: Meter) -> Result<ExitCode, Failure> {
+pub(super) fn run(args: &Args, counted: &Counted) -> Result<ExitCode, Failure> {
     let mut functions = Function::ALL.to_vec();
     functions.retain(|function| wanted(&function.title(), &args.filter));
     if functions.is_empty() {
@@ -263,7 +270,7 @@ pub(super) fn run(args: &Args, meter: Meter) -> Result<ExitCode, Failure> {
     let json = sink::Json::open(args.json.as_deref())?;
     let units = units(args.kernel_plan())?;
     let (stock, interrupted, handing_over_ns) = (Side::stock(library)?, on_signals()?, units.handing_over_ns);
-    let bench = Bench { stock, alone, adjunct, meter, interrupted, handing_over_ns };
+    let bench = Bench { stock, alone, adjunct, counted, interrupted, handing_over_ns };
     let load_plan = args.load_plan();
     let mut header = Header::new(library, args.kernel_plan());
     if !args.kernels {
@@ -275,48 +282,48 @@ pub(super) fn run(args: &Args, meter: Meter) -> Result<ExitCode, Failure> {
     let table = !json.replaces_table();
     let show = |text: &str| if table { output::print(text) } else { Ok(()) };
     show(&report.heading())?;
-    let bar = sink::progress(functions.len() * (args.threads().len() + 1));
+    let mut bar = Rows::new(functions.len() * (args.threads().len() + 1));
     let mut prepared = Vec::new();
     for function in functions {
-        bar.set_message(function.title());
+        bar.begin(&function.title());
         match bench.keys(function).and_then(|keys| check(&bench, function, &keys).map(|()| keys)) {
             Ok(keys) => prepared.push((function, keys)),
-            Err(error) => bar.suspend(|| show(&report.fail(function, &error.to_string())))?,
+            Err(error) => bar.aside(|| show(&report.fail(function, &error.to_string())))?,
         }
     }
     if Unit::ifma().is_some() {
-        bar.suspend(|| show(&report.kernel_head()))?;
+        bar.aside(|| show(&report.kernel_head()))?;
         for (function, keys) in &prepared {
             bench.interrupted()?;
-            bar.set_message(format!("{}, the kernel", function.title()));
+            bar.begin(&format!("{}, the kernel", function.title()));
             let line = match bench.kernel(*function, keys, args.kernel_plan()) {
                 Ok(Some(row)) => report.add_kernel(row),
                 Ok(None) => String::new(),
                 Err(error) => report.fail(*function, &error.to_string()),
             };
-            bar.suspend(|| show(&line))?;
-            bar.inc(1);
+            bar.aside(|| show(&line))?;
+            bar.end();
         }
     }
     if !args.threads().is_empty() {
-        bar.suspend(|| show(&report.load_head()))?;
+        bar.aside(|| show(&report.load_head()))?;
     }
     for (function, keys) in &prepared {
         let sides = bench.sides(*function, keys);
         for &threads in args.threads() {
             bench.interrupted()?;
-            bar.set_message(format!("{}, {threads} threads", function.title()));
+            bar.begin(&format!("{}, {threads} threads", function.title()));
             let line = match bench.load(&sides, threads.into(), load_plan) {
                 Ok((sides, lanes)) => report.add(*function, threads.into(), &sides, lanes),
                 Err(_) if bench.interrupted.load(Ordering::Relaxed) => continue,
                 Err(error) => report.fail(*function, &error.to_string()),
             };
-            bar.suspend(|| show(&line))?;
-            bar.inc(1);
+            bar.aside(|| show(&line))?;
+            bar.end();
         }
         report.papers(*function);
     }
-    bar.finish_and_clear();
+    drop(bar);
     bench.interrupted()?;
     json.write(&report)?;
     show(&report.summary())?;
@@ -324,7 +331,7 @@ pub(super) fn run(args: &Args, meter: Meter) -> Result<ExitCode, Failure> {
 }
 
 /// Compares the sides' results before any is timed.
-fn check(bench: &Bench, function: Function, keys: &Keys) -> Result<(), Error> {
+fn check(bench: &Bench<'_>, function: Function, keys: &Keys) -> Result<(), Error> {
     let sides = bench.sides(function, keys);
     let works: Vec<Work> = sides.iter().map(|side| (side.maker)()).collect::<Result<_, _>>()?;
     for (side, work) in sides.iter().zip(&works) {

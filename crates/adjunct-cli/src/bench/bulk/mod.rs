@@ -5,6 +5,8 @@ mod worker;
 
 use super::report::Header;
 use super::{no_rows, seconds, sink, wanted};
+use crate::interrupt::{catch_interrupts, interrupted};
+use crate::progress::Rows;
 use crate::{Failure, output};
 use adjunct_bench::Error;
 use adjunct_bench::bulk::subject::{Mode, Subject};
@@ -151,6 +153,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     if subjects.is_empty() {
         return Err(no_rows(&args.filter));
     }
+    catch_interrupts();
     stay_here();
     let library = super::library(args.libcrypto.as_deref(), args.module.choice())?;
     let (adjunct, newest) = if args.noise {
@@ -173,21 +176,22 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     if table {
         output::print(&report.heading())?;
     }
-    let bar = sink::progress(subjects.len() * args.sizes.len());
+    let mut bar = Rows::new(subjects.len() * args.sizes.len());
     for subject in subjects {
         for &size in &args.sizes {
-            bar.set_message(subject.title());
+            interrupted()?;
+            bar.begin(&subject.title());
             let line = match bench.row(subject, size as usize) {
                 Ok(row) => report.add(row),
                 Err(error) => report.fail(subject.title(), size as usize, &error.to_string()),
             };
             if table {
-                bar.suspend(|| output::print(&line))?;
+                bar.aside(|| output::print(&line))?;
             }
-            bar.inc(1);
+            bar.end();
         }
     }
-    bar.finish_and_clear();
+    drop(bar);
     json.write(&report)?;
     if table {
         output::print(&report.summary())?;

@@ -7,6 +7,7 @@ use super::accelerator::{on_signals, units};
 use super::daemon::{self, Daemon};
 use super::report::Header;
 use super::{no_rows, seconds, sink, wanted};
+use crate::progress::Rows;
 use crate::{Failure, output};
 use adjunct_bench::accelerator::kernels;
 use adjunct_bench::accelerator::library::Key;
@@ -14,7 +15,6 @@ use adjunct_bench::accelerator::subject::{Curve, Function};
 use adjunct_bench::crew::Slice;
 use adjunct_bench::libcrypto::Side;
 use adjunct_bench::measure::{self, interleave};
-use adjunct_bench::meter::Meter;
 use adjunct_bench::{Error, publickey};
 use report::{Measured, OfSide, Paper, Report, SIDES};
 use std::path::{Path, PathBuf};
@@ -239,7 +239,7 @@ impl Bench {
 ///
 /// # Errors
 /// [`Failure`] with the one line to show.
-pub(super) fn run(args: &Args, meter: Meter) -> Result<ExitCode, Failure> {
+pub(super) fn run(args: &Args) -> Result<ExitCode, Failure> {
     let mut functions = FUNCTIONS.to_vec();
     functions.retain(|function| wanted(&function.title(), &args.filter));
     if functions.is_empty() {
@@ -266,10 +266,10 @@ pub(super) fn run(args: &Args, meter: Meter) -> Result<ExitCode, Failure> {
     let show = |text: &str| if table { output::print(text) } else { Ok(()) };
     show(&report.heading())?;
     show(&report.head())?;
-    let bar = sink::progress(functions.len() * args.processes().len());
+    let mut bar = Rows::new(functions.len() * args.processes().len());
     let mut keys = Vec::new();
     for function in functions {
-        bar.set_message(function.title());
+        bar.begin(&function.title());
         let prepared = bench.key(function).and_then(|der| {
             let (kernel, sides) = (bench.kernel(function, &der)?, bench.sides(function, &der, &daemon)?);
             Ok((der, kernel, sides))
@@ -278,13 +278,13 @@ pub(super) fn run(args: &Args, meter: Meter) -> Result<ExitCode, Failure> {
             Ok(prepared) => prepared,
             Err(error) => {
                 bench.interrupted()?;
-                bar.suspend(|| show(&report.fail(function, &error.to_string())))?;
+                bar.aside(|| show(&report.fail(function, &error.to_string())))?;
                 continue;
             }
         };
         for &processes in args.processes() {
             bench.interrupted()?;
-            bar.set_message(format!("{}, {processes} processes", function.title()));
+            bar.begin(&format!("{}, {processes} processes", function.title()));
             let line = match bench.load(sides.each_mut(), processes, &daemon) {
                 Ok((slices, [operations, batches])) => {
                     report.add(function, processes, &Measured { slices, operations, batches }, kernel)
@@ -292,20 +292,19 @@ pub(super) fn run(args: &Args, meter: Meter) -> Result<ExitCode, Failure> {
                 Err(_) if bench.interrupted.load(Ordering::Relaxed) => continue,
                 Err(error) => report.fail(function, &error.to_string()),
             };
-            bar.suspend(|| show(&line))?;
-            bar.inc(1);
+            bar.aside(|| show(&line))?;
+            bar.end();
         }
         keys.push((function, der));
     }
     bench.interrupted()?;
     drop(daemon);
-    bar.set_message("as many cards as in the papers");
+    bar.begin("as many cards as in the papers");
     papers(&bench, &program, args.cards.into(), &keys, &mut report)?;
-    bar.finish_and_clear();
+    drop(bar);
     bench.interrupted()?;
     json.write(&report)?;
     show(&report.summary())?;
-    drop(meter);
     Ok(if report.failed() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 

@@ -3,6 +3,9 @@
 mod report;
 
 use super::{no_rows, seconds, sink, wanted};
+use crate::counted::Counted;
+use crate::interrupt::{catch_interrupts, interrupted};
+use crate::progress::Rows;
 use crate::{Failure, output};
 use adjunct_bench::libcrypto::Side;
 use adjunct_bench::measure::{self, Plan, Work};
@@ -31,7 +34,10 @@ What is one operation:
   keygen              one key; RSA's is a mean, for prime search takes very uneven time
 
 Before a row is measured the two sides' results are compared (what is random, like a signature, is opened by the other \
-side): a wrong result is an error, not a fast row. What one side does not have is skipped and named.";
+side): a wrong result is an error, not a fast row. What one side does not have is skipped and named.
+
+The last column says what ran adjunct's side, by its own counters: hardware (hw), software (sw), or both. The run counts into \
+counters of its own, which are removed: the user's statistics do not show it, and nobody else's operations are in the column.";
 
 /// The provider beside OpenSSL's default provider, through the same EVP calls
 #[derive(Debug, clap::Args)]
@@ -108,28 +114,30 @@ impl Subject {
 }
 
 /// The two sides and how long to measure them.
-struct Bench {
+struct Bench<'a> {
     stock: Side,
     adjunct: Side,
     plan: Plan,
+    counted: &'a Counted,
 }
 
-impl Bench {
+impl Bench<'_> {
     /// One row; `Ok(Err(name))` names the side that does not have it.
-    fn row(&self, subject: &Subject, size: Option<usize>) -> Result<Result<Row, &'static str>, Error> {
+    fn row(&self, subject: &Subject, size: Option<usize>) -> Result<Result<Row, &'static str>, Failure> {
+        let before = self.counted.served()?;
         let bytes = size.unwrap_or_default();
         let Some(mut stock) = subject.work(self.stock, self.stock, bytes)? else { return Ok(Err(self.stock.name)) };
         let Some(mut adjunct) = subject.work(self.adjunct, self.stock, bytes)? else {
             return Ok(Err(self.adjunct.name));
         };
         if stock.proof != adjunct.proof {
-            return Err(Error::Operation(format!("{}: adjunct's result is not stock's", subject.title())));
+            return Err(Failure::new(format!("{}: adjunct's result is not stock's", subject.title())));
         }
         let uneven = matches!(subject, Subject::PublicKey(row) if row.uneven());
         let rates = if uneven {
             // 0.3 seconds a row make 15 seconds a side here: about a hundred keys.
             let total = self.plan.slice * self.plan.repeats as u32 * 100;
-            measure::compare_means(&mut stock, &mut adjunct, total)?
+            measure::compare_means(&mut stock, &mut adjunct, total, &|| interrupted().is_err())?
         } else {
             let rates = measure::compare(&mut stock, &mut adjunct, self.plan)?;
             if rates.ratio() < report::FLOOR {
@@ -139,7 +147,8 @@ impl Bench {
                 rates
             }
         };
-        Ok(Ok(Row::new(subject.title(), size, rates)))
+        let served = self.counted.served()?.since(before);
+        Ok(Ok(Row::new(subject.title(), size, rates, served)))
     }
 }
 
@@ -147,7 +156,8 @@ impl Bench {
 ///
 /// # Errors
 /// [`Failure`] with the one line to show.
-pub fn run(args: &Args) -> Result<ExitCode, Failure> {
+pub(super) fn run(args: &Args, counted: &Counted) -> Result<ExitCode, Failure> {
+    catch_interrupts();
     let subjects = subjects(args)?;
     let library = super::library(args.libcrypto.as_deref(), args.module.choice())?;
     let stock_library = match &args.against {
@@ -158,7 +168,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
         true => Side::stock(library)?,
         false => Side::adjunct(library, &super::module(library, args.module.choice())?)?,
     };
-    let bench = Bench { stock: Side::stock(stock_library)?, adjunct, plan: plan(args) };
+    let bench = Bench { stock: Side::stock(stock_library)?, adjunct, plan: plan(args), counted };
     let json = sink::Json::open(args.json.as_deref())?;
 
     let mut report = Report::new(library, stock_library, bench.plan);
@@ -166,20 +176,22 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     if table {
         output::print(&report.heading())?;
     }
-    let bar = sink::progress(subjects.len());
+    let mut bar = Rows::new(subjects.len());
     for (subject, size) in subjects {
-        bar.set_message(subject.title());
+        interrupted()?;
+        bar.begin(&subject.title());
         let line = match bench.row(&subject, size) {
             Ok(Ok(row)) => report.add(row),
             Ok(Err(side)) => report.skip(subject.title(), side),
             Err(error) => report.fail(subject.title(), size, &error.to_string()),
         };
         if let (Some(line), true) = (line, table) {
-            bar.suspend(|| output::print(&line))?;
+            bar.aside(|| output::print(&line))?;
         }
-        bar.inc(1);
+        bar.end();
     }
-    bar.finish_and_clear();
+    interrupted()?;
+    drop(bar);
     json.write(&report)?;
     if table {
         output::print(&report.summary())?;

@@ -1,6 +1,7 @@
 //! What the benchmark reports: rows as a table and as JSON.
 
 use crate::bench::report::Header;
+use crate::counted::Served;
 use crate::output::Style;
 use adjunct_bench::libcrypto::Functions;
 use adjunct_bench::measure::{Plan, Rates};
@@ -30,16 +31,29 @@ pub struct Row {
     stock: f64,
     adjunct: f64,
     ratio: f64,
+    /// Operations of adjunct's side, by what ran them.
+    served: Served,
 }
 
 impl Row {
-    /// The row of `rates` operations a second, each of `size` bytes where it has a size.
-    pub fn new(function: String, size: Option<usize>, rates: Rates) -> Row {
+    /// The row of `rates` operations a second, each of `size` bytes where it has a size, of which adjunct counted `served`.
+    pub fn new(function: String, size: Option<usize>, rates: Rates, served: Served) -> Row {
         let (unit, scale) = match size {
             Some(bytes) => (Unit::Bytes, bytes as f64 / 1e9),
             None => (Unit::Operations, 1.0),
         };
-        Row { function, size, unit, stock: rates.stock * scale, adjunct: rates.adjunct * scale, ratio: rates.ratio() }
+        let (stock, adjunct, ratio) = (rates.stock * scale, rates.adjunct * scale, rates.ratio());
+        Row { function, size, unit, stock, adjunct, ratio, served }
+    }
+
+    /// What ran adjunct's side.
+    fn ran(&self) -> &'static str {
+        match self.served {
+            Served { hardware: 0, software: 0 } => "-",
+            Served { hardware: 0, .. } => "sw",
+            Served { software: 0, .. } => "hw",
+            Served { .. } => "hw+sw",
+        }
     }
 }
 
@@ -72,8 +86,10 @@ impl Report {
     /// What stands above the table.
     pub fn heading(&self) -> String {
         let mut out = self.header.text();
-        let columns =
-            format!("{:<34} {:>8} {:>5} {:>11} {:>11} {:>6}", "function", "size", "unit", "stock", "adjunct", "ratio");
+        let columns = format!(
+            "{:<34} {:>8} {:>5} {:>11} {:>11} {:>6} {:>5}",
+            "function", "size", "unit", "stock", "adjunct", "ratio", "ran"
+        );
         let _ = writeln!(out, "\n{}", self.style.strong(&columns));
         out
     }
@@ -90,10 +106,11 @@ impl Report {
         let ratio = format!("{:>6.2}", row.ratio);
         let mark = if row.ratio < FLOOR { self.style.bad("  < 0.95") } else { String::new() };
         let line = format!(
-            "{:<34} {size:>8} {unit:>5} {:>11} {:>11} {ratio}{mark}\n",
+            "{:<34} {size:>8} {unit:>5} {:>11} {:>11} {ratio} {:>5}{mark}\n",
             row.function,
             number(row.stock),
-            number(row.adjunct)
+            number(row.adjunct),
+            row.ran()
         );
         self.rows.push(row);
         Some(line)
@@ -136,6 +153,12 @@ impl Report {
             self.failed.len(),
             self.skipped.len()
         );
+        let served = self.rows.iter().fold(Served::default(), |sum, row| sum.plus(row.served));
+        let _ = writeln!(
+            out,
+            "counted for this run alone: {} operations in hardware, {} in software",
+            served.hardware, served.software
+        );
         for row in low {
             let size = row.size.map_or(String::new(), |s| format!(", {s} bytes"));
             let _ = writeln!(out, "below {FLOOR}: {}{size}: {:.2}", row.function, row.ratio);
@@ -151,10 +174,12 @@ mod tests {
     #[test]
     fn a_row_counts_bytes_or_operations() {
         let rates = Rates { stock: 1e6, adjunct: 2e6 };
-        let json = serde_json::to_value(Row::new("AES".to_owned(), Some(1000), rates)).unwrap();
+        let served = Served { hardware: 7, software: 0 };
+        let json = serde_json::to_value(Row::new("AES".to_owned(), Some(1000), rates, served)).unwrap();
         let expected = serde_json::json!(
-            {"function": "AES", "size": 1000, "unit": "GB/s", "stock": 1.0, "adjunct": 2.0, "ratio": 2.0});
+            {"function": "AES", "size": 1000, "unit": "GB/s", "stock": 1.0, "adjunct": 2.0, "ratio": 2.0,
+            "served": {"hardware": 7, "software": 0}});
         assert_eq!(json, expected);
-        assert_eq!(serde_json::to_value(Row::new("RSA".to_owned(), None, rates)).unwrap()["unit"], "op/s");
+        assert_eq!(serde_json::to_value(Row::new("RSA".to_owned(), None, rates, served)).unwrap()["unit"], "op/s");
     }
 }

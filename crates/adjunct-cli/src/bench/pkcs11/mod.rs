@@ -4,7 +4,9 @@ mod report;
 mod worker;
 
 use super::{no_rows, seconds, sink, wanted};
+use crate::interrupt::{catch_interrupts, interrupted};
 use crate::module::{self, Choice, Make, Purpose};
+use crate::progress::Rows;
 use crate::{Failure, output};
 use adjunct_bench::libcrypto::Functions;
 use adjunct_bench::measure::median;
@@ -255,6 +257,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     if chosen.is_empty() {
         return Err(no_rows(&args.filter));
     }
+    catch_interrupts();
     let (modules, provider) = (modules(args)?, provider(args)?);
     let json = sink::Json::open(args.json.as_deref())?;
     let folder = tempfile::tempdir().map_err(|e| Failure::new(crate::failure::cause(&e)))?;
@@ -280,17 +283,18 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     if table {
         output::print(&report.heading())?;
     }
-    let bar = sink::progress(chosen.len());
+    let mut bar = Rows::new(chosen.len());
     for (at, row) in chosen {
-        bar.set_message(row.title());
+        interrupted()?;
+        bar.begin(&row.title());
         let results = bench.row(row, at);
         let line = report.add(row.title(), row.threads, &results);
         if table {
-            bar.suspend(|| output::print(&line))?;
+            bar.aside(|| output::print(&line))?;
         }
-        bar.inc(1);
+        bar.end();
     }
-    bar.finish_and_clear();
+    drop(bar);
     json.write(&report)?;
     if table {
         output::print(&report.summary())?;

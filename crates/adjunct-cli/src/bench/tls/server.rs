@@ -4,11 +4,11 @@ use super::certificates::Certificates;
 use super::configuration::{self, Wanted};
 use super::plan::{Case, Kind, Side};
 use crate::Failure;
+use crate::counted::Counted;
 use crate::failure::{cannot_write, cause};
 use crate::interrupt::interrupted;
 use crate::process::halves::{Halves, free_port};
 use crate::process::{Running, last_line, run};
-use crate::ssh::lab::counted::{Counted, unique};
 use crate::ssh::lab::locate;
 use adjunct_bench::crew;
 use std::fs;
@@ -162,7 +162,7 @@ impl Server {
         for variable in ["ADJUNCT_CARDS", "ADJUNCT_CARDS_DIR", "ADJUNCT_ACCELERATOR", "OPENSSL_MODULES"] {
             server.env_remove(variable);
         }
-        let counted = Counted::new(&format!("adjunct-tls-{}-{}", told.side.name(), unique()));
+        let counted = Counted::apart(&format!("tls-{}", told.side.name()));
         server.envs(counted.environment().set);
         match (cards, told.cards) {
             (_, Some(folder)) => {

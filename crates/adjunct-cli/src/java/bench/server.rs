@@ -1,12 +1,12 @@
 //! Open Liberty with the hello-world application, one server for each row, and what is seen of it from outside.
 
 use super::fetch::Fetched;
+use crate::counted::Counted;
 use crate::failure::{cannot_write, cause};
 use crate::interrupt::interrupted;
 use crate::java::jdk::Jdk;
 use crate::process::Running;
 use crate::process::halves::{Halves, free_port};
-use crate::ssh::lab::counted::{Counted, unique};
 use crate::{Failure, process};
 use std::fs;
 use std::net::TcpStream;
@@ -110,7 +110,7 @@ impl Server {
         java.args([format!("-Xms{heap}m"), format!("-Xmx{heap}m")]).args(options);
         java.arg("-jar").arg(common.fetched.liberty.join("bin/tools/ws-server.jar")).arg("hello");
         java.env("WLP_USER_DIR", &folder).env_remove("JVM_ARGS");
-        let counted = Counted::new(&format!("adjunct-java-bench-{name}-{}", unique()));
+        let counted = Counted::apart(&format!("java-bench-{name}"));
         java.envs(counted.environment().set).envs(environment.iter().cloned());
         let mut command = Halves::pinned(common.halves.map(|h| h.server.as_str()), &java);
         command.current_dir(&folder).stdin(Stdio::null());

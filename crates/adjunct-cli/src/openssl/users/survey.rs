@@ -9,7 +9,7 @@ use super::process::{self, Process, Processes};
 use super::{Ground, Reach};
 use crate::Failure;
 use crate::interrupt::interrupted;
-use crate::ssh::measure::Progress;
+use crate::progress::Progress;
 use serde::Serialize;
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};

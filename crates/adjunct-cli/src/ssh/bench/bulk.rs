@@ -1,6 +1,6 @@
 //! Figure 7 and tables 2 to 4: large copies by cipher and MAC.
 
-use super::clock::Clock;
+use super::clock::{Clock, Rounds, Task};
 use super::file::Source;
 use super::plan;
 use super::report::{Figure, Group, Measure, Row, Section, Served};
@@ -9,6 +9,7 @@ use super::setup::Sides;
 use crate::Failure;
 use crate::ssh::measure::Side;
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// How much and how often.
@@ -18,14 +19,14 @@ pub struct Effort {
     pub bytes: u64,
     /// Bytes of a copy by a slow cipher.
     pub slow_bytes: u64,
-    /// Copies of every row on every side.
-    pub runs: usize,
 }
 
 /// A row that takes longer than this is measured only [`LEAST`] times.
 const LONG: Duration = Duration::from_secs(60);
 /// The fewest copies that have a median and quartiles.
-const LEAST: usize = 3;
+pub const LEAST: usize = 3;
+/// A subject is tried with this part of its file: enough to tell data from login.
+const PART: u64 = 4;
 
 /// A cipher, with a MAC where one is asked for.
 #[derive(Debug, Clone)]
@@ -103,97 +104,171 @@ pub fn size(bytes: u64) -> String {
     format!("{bytes} bytes")
 }
 
-/// Seconds that the measuring of these subjects takes, roughly: `speed` is that of AES on the stock side, in bytes a second,
-/// `login` what a copy of nothing takes.
-pub fn estimate(subjects: &[Subject], known: &Known, effort: &Effort, speed: f64, login: f64) -> f64 {
-    let measured = subjects.iter().filter(|s| known.lacks(s).is_none());
-    measured.map(|s| seconds(s, effort, speed, login) * effort.runs as f64).sum()
-}
-
-/// Seconds of one round of a subject: its copies on three sides.
-fn seconds(subject: &Subject, effort: &Effort, speed: f64, login: f64) -> f64 {
-    // What a side takes of the time of AES on the stock side.
-    let (software, others) = if plan::slow(subject.cipher) { (20.0, 40.0) } else { (3.0, 2.0) };
-    length(subject, effort) as f64 / speed * (software + others) + 3.0 * login
-}
-
 fn length(subject: &Subject, effort: &Effort) -> u64 {
     if plan::slow(subject.cipher) { effort.slow_bytes } else { effort.bytes }
 }
 
-/// Measures the subjects in rounds: each once a round on every side, the sides in changing order, so that what changes slowly
-/// (the clock frequency, a neighbour) hits all alike.
-///
-/// # Errors
-/// [`Failure`] where nothing can be copied, or adjunct fails where stock does not.
-pub fn measure(
-    copier: &mut Copier,
-    sides: &Sides,
-    subjects: &[Subject],
-    known: &Known,
-    effort: &Effort,
-    clock: &mut Clock,
-) -> Result<Vec<Row>, Failure> {
-    let little = Source::new(copier.folder(), "little", 1)?;
-    let mut states = Vec::new();
-    for subject in subjects {
-        clock.say(&subject.name());
-        states.push(State::new(copier, sides, subject, known, effort, &little)?);
+/// Subjects that were tried, and are measured next.
+pub struct Bulk {
+    states: Vec<State>,
+}
+
+impl Bulk {
+    /// Tries each subject on every side with a part of the file: whether it works, and how long a round takes. `logins` is what a
+    /// copy of nothing takes on each side, in seconds.
+    ///
+    /// # Errors
+    /// [`Failure`] where nothing can be copied, or adjunct fails where stock does not.
+    pub fn tried(
+        copier: &mut Copier,
+        sides: &Sides,
+        subjects: &[Subject],
+        (known, effort): (&Known, &Effort),
+        logins: &Logins,
+        clock: &mut Clock,
+    ) -> Result<Bulk, Failure> {
+        let mut samples = Samples::default();
+        let mut states = Vec::new();
+        for (at, subject) in subjects.iter().enumerate() {
+            clock.trial(at, subjects.len(), &subject.name());
+            states.push(State::new(copier, sides, subject, (known, effort), logins, &mut samples)?);
+        }
+        Ok(Bulk { states })
     }
-    let lengths: BTreeSet<u64> = states.iter().map(|state| state.bytes).collect();
-    let mut sources = BTreeMap::new();
-    for bytes in lengths {
-        sources.insert(bytes, Source::new(copier.folder(), &format!("data_{bytes}"), bytes)?);
+
+    /// Seconds of a round of all subjects: of the logins in it, and of the data.
+    pub fn round(&self) -> [f64; 2] {
+        self.states.iter().fold([0.0; 2], |[logins, data], state| [logins + state.logins, data + state.data])
     }
-    for round in 0..effort.runs {
-        for state in &mut states {
-            clock.say(&state.subject.name());
-            let began = Instant::now();
-            if state.missing.is_none() && (round < LEAST || state.spent < LONG) {
-                let file = sources[&state.bytes].path();
-                state.round(copier, sides, file, round)?;
-            }
-            state.spent += began.elapsed();
-            clock.done(seconds(&state.subject, effort, clock.speed, clock.login));
+
+    /// Copies this part of the data only, in whole megabytes.
+    pub fn shorten(&mut self, part: f64) {
+        for state in &mut self.states {
+            let bytes = ((state.bytes as f64 * part / 1e6).floor() as u64).max(1) * 1_000_000;
+            let bytes = bytes.min(state.bytes);
+            state.data *= bytes as f64 / state.bytes.max(1) as f64;
+            state.bytes = bytes;
         }
     }
-    Ok(states.into_iter().map(State::row).collect())
+
+    /// The length of the longest copy.
+    pub fn bytes(&self) -> u64 {
+        self.states.iter().map(|state| state.bytes).max().unwrap_or(0)
+    }
+
+    /// Plans so many rounds; long rows get fewer.
+    pub fn plan(&mut self, runs: usize, clock: &mut Clock) {
+        for state in self.states.iter_mut().filter(|state| state.missing.is_none()) {
+            let round = state.logins + state.data;
+            let enough = (LONG.as_secs_f64() / round.max(1e-3)).ceil() as usize;
+            state.rounds = Rounds::new(runs.min(enough.max(LEAST)), round);
+            state.task = Some(clock.task(state.rounds.seconds()));
+        }
+    }
+
+    /// Measures the subjects in rounds: each once a round on every side, the sides in changing order, so that what changes slowly
+    /// (the clock frequency, a neighbour) hits all alike.
+    ///
+    /// # Errors
+    /// [`Failure`] where nothing can be copied.
+    pub fn measure(
+        mut self,
+        copier: &mut Copier,
+        sides: &Sides,
+        known: &Known,
+        clock: &mut Clock,
+    ) -> Result<Vec<Row>, Failure> {
+        let lengths: BTreeSet<u64> = self.states.iter().map(|state| state.bytes).collect();
+        let mut sources = BTreeMap::new();
+        for bytes in lengths {
+            sources.insert(bytes, Source::new(copier.folder(), &format!("data_{bytes}"), bytes)?);
+        }
+        let mut round = 0;
+        while self.states.iter().any(|state| !state.rounds.are_done()) {
+            for state in self.states.iter_mut().filter(|state| !state.rounds.are_done()) {
+                clock.say(&state.subject.name());
+                let began = Instant::now();
+                state.round(copier, sides, sources[&state.bytes].path(), round)?;
+                state.rounds.done(began.elapsed());
+                if let Some(task) = state.task {
+                    clock.left(task, state.rounds.seconds());
+                }
+            }
+            round += 1;
+        }
+        Ok(self.states.into_iter().map(|state| state.row(known)).collect())
+    }
+}
+
+/// What a copy of nothing takes on each side, in seconds.
+pub type Logins = [f64; 3];
+
+/// Files that the subjects are tried with, by their length.
+#[derive(Default)]
+struct Samples(BTreeMap<u64, Source>);
+
+impl Samples {
+    fn of(&mut self, folder: &std::path::Path, bytes: u64) -> Result<PathBuf, Failure> {
+        if let Some(source) = self.0.get(&bytes) {
+            return Ok(source.path().to_owned());
+        }
+        let source = Source::new(folder, &format!("sample_{bytes}"), bytes)?;
+        let path = source.path().to_owned();
+        self.0.insert(bytes, source);
+        Ok(path)
+    }
 }
 
 /// A subject while it is measured.
 struct State {
     subject: Subject,
     bytes: u64,
-    detail: String,
     missing: Option<String>,
     taken: [Vec<Taken>; 3],
     served: Served,
-    spent: Duration,
+    /// Seconds of a round that logins take, and that the data do.
+    logins: f64,
+    data: f64,
+    rounds: Rounds,
+    task: Option<Task>,
 }
 
 impl State {
-    /// Tries the subject on every side with one byte.
+    /// Tries the subject on every side with a part of its file.
     fn new(
         copier: &mut Copier,
         sides: &Sides,
         subject: &Subject,
-        known: &Known,
-        effort: &Effort,
-        little: &Source,
+        (known, effort): (&Known, &Effort),
+        logins: &Logins,
+        samples: &mut Samples,
     ) -> Result<State, Failure> {
-        let bytes = length(subject, effort);
-        let detail = known.detail(subject, bytes);
-        let missing = known.lacks(subject);
-        let (taken, served, spent) = (Default::default(), Served::default(), Duration::ZERO);
-        let mut state = State { subject: subject.clone(), bytes, detail, missing, taken, served, spent };
+        let mut state = State {
+            subject: subject.clone(),
+            bytes: length(subject, effort),
+            missing: known.lacks(subject),
+            taken: Default::default(),
+            served: Served::default(),
+            logins: 0.0,
+            data: 0.0,
+            rounds: Rounds::new(0, 0.0),
+            task: None,
+        };
         if state.missing.is_some() {
             return Ok(state);
         }
-        let job = state.job(little.path());
+        let sample = (state.bytes / PART).max(1);
+        let job = state.job(&samples.of(copier.folder(), sample)?);
         // Stock first: what it cannot do either is no fault of adjunct's.
-        for side in [1, 0, 2].into_iter().filter_map(|at| sides[at].as_ref()) {
+        for at in [1, 0, 2] {
+            let Some(side) = &sides[at] else { continue };
+            let began = Instant::now();
             match copier.run(side, &job) {
-                Ok(_) => {}
+                Ok(_) => {
+                    state.logins += logins[at];
+                    // Less than a login, by chance, is balanced by another row's more.
+                    state.data += (began.elapsed().as_secs_f64() - logins[at]) * state.bytes as f64 / sample as f64;
+                }
                 Err(e) if side.name == "stock" && e.to_string().contains("no matching") => {
                     state.missing = Some(format!("not available: {e}"));
                     break;
@@ -228,14 +303,14 @@ impl State {
             let Some(side) = &sides[at] else { continue };
             let (taken, served) = counted(copier, side, &job)?;
             self.taken[at].push(taken);
-            self.served.hardware += served.hardware;
-            self.served.software += served.software;
+            self.served = self.served.plus(served);
         }
         Ok(())
     }
 
-    fn row(self) -> Row {
+    fn row(self, known: &Known) -> Row {
         let name = self.subject.name();
+        let detail = known.detail(&self.subject, self.bytes);
         if let Some(why) = self.missing {
             return Row::missing(name, why);
         }
@@ -250,7 +325,7 @@ impl State {
             ("user_s_gb".to_owned(), of(&|t| t.user / (bytes / 1e9), 3)),
             ("cpu_s_gb".to_owned(), of(&|t| (t.client + t.server) / (bytes / 1e9), 3)),
         ]);
-        Row { name, detail: self.detail, missing: None, paper: BTreeMap::new(), served: self.served, figures }
+        Row { name, detail, missing: None, paper: BTreeMap::new(), served: self.served, figures }
     }
 }
 
@@ -268,14 +343,9 @@ pub fn counted(copier: &mut Copier, side: &Side, job: &Job) -> Result<(Taken, Se
     if side.name != "adjunct" {
         return Ok((copier.run(side, job)?, Served::default()));
     }
-    let before = Served::of(&copier.counted().sum()?);
+    let before = copier.counted().served()?;
     let taken = copier.run(side, job)?;
-    let after = Served::of(&copier.counted().sum()?);
-    let served = Served {
-        hardware: after.hardware.saturating_sub(before.hardware),
-        software: after.software.saturating_sub(before.software),
-    };
-    Ok((taken, served))
+    Ok((taken, copier.counted().served()?.since(before)))
 }
 
 fn measure_of(id: &str) -> Measure {

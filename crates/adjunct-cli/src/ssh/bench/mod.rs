@@ -9,6 +9,7 @@ mod csv;
 #[cfg(test)]
 mod example;
 mod file;
+mod opening;
 mod page;
 mod plan;
 pub mod report;
@@ -20,12 +21,12 @@ mod summary;
 mod table;
 
 use super::lab::Programs;
-use super::lab::counted::{Counted, unique};
 use super::measure::Rig;
 use super::tryout::{module, parse_size};
+use crate::counted::Counted;
 use crate::output::Style;
 use crate::{Failure, output};
-use bulk::{Known, Subject};
+use bulk::{Bulk, Known, Logins, Subject};
 use clock::{Clock, about};
 use file::Source;
 use plan::Key;
@@ -33,9 +34,10 @@ use report::{FORMAT, Header, Report, Section, Served};
 use scp::{Copier, Job};
 use setup::Sides;
 use sink::Sink;
+use small::Small;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 const LONG: &str = "\
 Measure OpenSSH as two papers about IBM Z did, on this machine: software, stock OpenSSL, adjunct
@@ -59,7 +61,7 @@ of the system is touched, and what adjunct counts is kept apart from the users' 
 
 const EXAMPLES: &str = "\
 Examples:
-  adjunct ssh bench --quick                              a rough answer in a minute or two
+  adjunct ssh bench --quick --html bench.html            a rough answer in two minutes
   adjunct ssh bench --html bench.html --json bench.json  all of it, as a page and for programs
   adjunct ssh bench --part tables --size 5G              tables 2 to 4 with the file size of the paper
   adjunct ssh bench --part figure7 --filter aes128       only rows whose name contains aes128
@@ -86,7 +88,7 @@ pub struct Args {
     /// How many small copies run at once
     #[arg(long, default_value_t = 8, value_name = "COPIES", value_parser = clap::value_parser!(u32).range(1..=200))]
     at_once: u32,
-    /// A rough answer soon: 64 MB (TDES: 8 MB), 3 copies
+    /// A rough answer in two minutes: today's ciphers and keys, 64 MB or less, 3 to 7 copies
     #[arg(long)]
     quick: bool,
     /// Write the report as JSON to FILE ("-": to standard output, instead of the tables)
@@ -124,7 +126,14 @@ enum Part {
 
 impl Args {
     fn wants(&self, part: Part) -> bool {
-        self.part.is_empty() || self.part.contains(&part)
+        // A rough answer has old ciphers only where they are asked for.
+        let old = self.quick && self.filter.is_empty() && part == Part::Figure7;
+        if self.part.is_empty() { !old } else { self.part.contains(&part) }
+    }
+
+    /// Whether a row of this kind belongs to a rough answer, where one is wanted and nothing else was asked for.
+    fn rough(&self, usual: bool) -> bool {
+        usual || !self.quick || !self.filter.is_empty() || self.part.contains(&Part::Figure7)
     }
 
     fn wanted(&self, name: &str) -> bool {
@@ -133,22 +142,19 @@ impl Args {
     }
 
     fn subjects(&self, part: Part, all: Vec<Subject>) -> Vec<Subject> {
-        let wanted = |subject: &Subject| self.wants(part) && self.wanted(&subject.name());
+        let usual = |subject: &Subject| self.rough(!plan::old(subject.cipher));
+        let wanted = |subject: &Subject| self.wants(part) && self.wanted(&subject.name()) && usual(subject);
         all.into_iter().filter(wanted).collect()
-    }
-
-    fn runs(&self) -> usize {
-        self.runs.map_or(if self.quick { 3 } else { 5 }, |runs| runs as usize)
     }
 
     fn bulk(&self) -> bulk::Effort {
         let (bytes, slow) = if self.quick { (64_000_000, 8_000_000) } else { (250_000_000, 30_000_000) };
-        bulk::Effort { bytes: self.size.unwrap_or(bytes), slow_bytes: self.size.unwrap_or(slow), runs: self.runs() }
+        bulk::Effort { bytes: self.size.unwrap_or(bytes), slow_bytes: self.size.unwrap_or(slow) }
     }
 
     fn small(&self) -> small::Effort {
-        let copies = if self.quick { 1 } else { 4 };
-        small::Effort { copies, at_once: self.at_once as usize, runs: self.runs() }
+        let copies = if self.quick { 2 } else { 4 };
+        small::Effort { copies, at_once: self.at_once as usize, quick: self.quick }
     }
 }
 
@@ -164,9 +170,8 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
             let report = earlier(path)?;
             if let Some(style) = shown {
                 let sections = report.sections.iter().map(|s| table::section(s, style));
-                output::print(
-                    &std::iter::once(table::head(&report.header, style)).chain(sections).collect::<String>(),
-                )?;
+                let text = std::iter::once(table::head(&report.header, style)).chain(sections).collect::<String>();
+                output::print(&(text + &table::end(&report, style)))?;
             }
             report
         }
@@ -194,38 +199,37 @@ impl<'a> Run<'a> {
     fn new(args: &'a Args) -> Result<Run<'a>, Failure> {
         let figure7 = args.subjects(Part::Figure7, bulk::figure7());
         let tables = args.subjects(Part::Tables, bulk::tables());
-        let keys = small::keys(|name| args.wants(Part::Small) && args.wanted(name));
+        let keys = small::keys(|name| args.wants(Part::Small) && args.wanted(name) && args.rough(plan::usual(name)));
         if figure7.is_empty() && tables.is_empty() && keys.is_empty() {
             return Err(Failure::Words(format!("no row's name contains {}", args.filter.join(" or "))));
         }
         let programs = Programs::find(args.ssh.as_deref(), args.sshd.as_deref())?;
         let (provider, scp) = (module(args.module.choice())?, programs.scp()?);
-        let mut header = setup::header(&programs)?;
+        let header = setup::header(&programs)?;
         let known = Known {
             version: header.openssh.clone(),
             ciphers: programs.known("cipher")?,
             macs: programs.known("mac")?,
-            default_mac: setup::default_mac(&programs),
+            default_mac: setup::offered(&programs, "macs").into_iter().next(),
         };
-        let counted = Counted::new(&format!("{:#x}", unique()));
+        let counted = Counted::apart("ssh-bench");
         let rig = Rig::new(programs)?;
         let sides = setup::sides(rig.place(), &provider, &counted)?;
-        let mut copier = Copier::new(rig, scp, counted);
-        describe(args, &mut header, &copier, !(figure7.is_empty() && tables.is_empty()))?;
-        let (login, speed) = calibrate(&mut copier, &sides)?;
-        let bulk =
-            [&figure7, &tables].map(|s| bulk::estimate(s, &known, &args.bulk(), speed, login)).iter().sum::<f64>();
-        let clock = Clock::new(login, speed, bulk + small::estimate(&keys, &args.small(), login));
-        Ok(Run { args, figure7, tables, keys, known, header, sides, copier, clock })
+        let copier = Copier::new(rig, scp, counted);
+        Ok(Run { args, figure7, tables, keys, known, header, sides, copier, clock: Clock::start() })
     }
 
-    /// Measures the parts, and shows each when it is whole.
+    /// Tries all rows, measures them, and shows each part when it is whole.
     fn report(mut self, shown: Option<Style>) -> Result<Report, Failure> {
-        let mut sections: Vec<Section> = Vec::new();
+        say("every row is tried once; then it is said how long this takes. Ctrl-C ends it");
+        let mut tried = self.tried()?;
+        self.plan(&mut tried);
         if let Some(style) = shown {
             output::print(&table::head(&self.header, style))?;
         }
-        say(&format!("this takes {}; Ctrl-C ends it", about(self.clock.total())));
+        self.header.estimated_s = report::rounded(self.clock.total(), 1);
+        say(&format!("this takes {} in all", about(self.header.estimated_s)));
+        let mut sections: Vec<Section> = Vec::new();
         let mut add = |new: Vec<Section>| -> Result<(), Failure> {
             for section in new {
                 if let Some(style) = shown {
@@ -235,75 +239,140 @@ impl<'a> Run<'a> {
             }
             Ok(())
         };
-        let effort = self.args.bulk();
-        for (subjects, tables) in [(&self.figure7, false), (&self.tables, true)] {
-            if !subjects.is_empty() {
-                let rows =
-                    bulk::measure(&mut self.copier, &self.sides, subjects, &self.known, &effort, &mut self.clock)?;
+        let Tried { bulk, small } = tried;
+        for (bulk, tables) in bulk.into_iter().zip([false, true]) {
+            if let Some(bulk) = bulk {
+                let rows = bulk.measure(&mut self.copier, &self.sides, &self.known, &mut self.clock)?;
                 self.clock.hide();
                 add(if tables { bulk::table_sections(&rows) } else { vec![bulk::figure7_section(&rows)] })?;
             }
         }
-        if !self.keys.is_empty() {
-            let section =
-                small::measure(&mut self.copier, &self.sides, &self.keys, &self.args.small(), &mut self.clock)?;
+        if let Some(small) = small {
+            let section = small.measure(&mut self.copier, &self.sides, &mut self.clock)?;
             self.clock.hide();
             add(vec![section])?;
         }
-        self.header.served = Served::of(&self.copier.counted().sum()?);
+        self.header.served = self.copier.counted().served()?;
         if self.header.served == Served::default() {
             return Err(Failure::new("adjunct was not used: no counter moved; does the module load?"));
         }
-        Ok(Report { format: FORMAT, header: self.header, sections })
+        self.header.took_s = report::rounded(self.clock.spent().as_secs_f64(), 1);
+        self.header.busy = self.clock.busy();
+        let report = Report { format: FORMAT, header: self.header, sections };
+        if let Some(style) = shown {
+            output::print(&table::end(&report, style))?;
+        }
+        Ok(report)
+    }
+
+    fn tried(&mut self) -> Result<Tried, Failure> {
+        let effort = self.args.bulk();
+        let large = [&self.figure7, &self.tables].iter().any(|subjects| !subjects.is_empty());
+        if large {
+            // A try with the longest file, before minutes are spent on shorter ones.
+            Source::new(self.copier.folder(), "trial", effort.bytes.max(effort.slow_bytes))?;
+        }
+        let (copier, sides, clock) = (&mut self.copier, &self.sides, &mut self.clock);
+        let logins = if large { logins(copier, sides)? } else { Logins::default() };
+        let mut bulk = [None, None];
+        for (bulk, subjects) in bulk.iter_mut().zip([&self.figure7, &self.tables]) {
+            if !subjects.is_empty() {
+                *bulk = Some(Bulk::tried(copier, sides, subjects, (&self.known, &effort), &logins, clock)?);
+            }
+        }
+        let small = (!self.keys.is_empty()).then(|| Small::tried(copier, sides, &self.keys, self.args.small(), clock));
+        let tried = Tried { bulk, small: small.transpose()? };
+        clock.hide();
+        Ok(tried)
+    }
+
+    /// Plans the rounds of all that was tried: as many as were asked for, or as fit into the time of a rough answer.
+    fn plan(&mut self, tried: &mut Tried) {
+        let (args, clock) = (self.args, &mut self.clock);
+        let mut runs = args.runs.map_or(5, |runs| runs as usize);
+        if args.quick {
+            let time = (QUICK - clock.spent().as_secs_f64()).max(1.0);
+            let [logins, data] = tried.round();
+            let least = bulk::LEAST as f64;
+            if args.size.is_none() && least * (logins + data) > time && data > 0.0 {
+                tried.bulk.iter_mut().flatten().for_each(|bulk| bulk.shorten((time / least - logins) / data));
+            }
+            let [logins, data] = tried.round();
+            if args.runs.is_none() {
+                runs = ((time / (logins + data).max(1e-3)) as usize).clamp(bulk::LEAST, 7);
+            }
+        }
+        tried.bulk.iter_mut().flatten().for_each(|bulk| bulk.plan(runs, clock));
+        if let Some(small) = &mut tried.small {
+            small.plan(runs, clock);
+        }
+        describe(args, &mut self.header, tried, runs);
     }
 }
 
-/// Says what is copied and how, after a try whether it can be.
-fn describe(args: &Args, header: &mut Header, copier: &Copier, large: bool) -> Result<(), Failure> {
+/// How long a rough answer takes, in seconds.
+const QUICK: f64 = 115.0;
+
+/// What was tried: figure 7, the tables, the small copies.
+struct Tried {
+    bulk: [Option<Bulk>; 2],
+    small: Option<Small>,
+}
+
+impl Tried {
+    /// Seconds of a round of everything: of logins, and of data.
+    fn round(&self) -> [f64; 2] {
+        let small = self.small.as_ref().map_or(0.0, Small::round);
+        self.bulk.iter().flatten().fold([small, 0.0], |[logins, data], bulk| {
+            let round = bulk.round();
+            [logins + round[0], data + round[1]]
+        })
+    }
+}
+
+/// Says what is copied and how.
+fn describe(args: &Args, header: &mut Header, tried: &Tried, runs: usize) {
+    let bytes = tried.bulk.iter().flatten().map(Bulk::bytes).max().unwrap_or(0);
     let effort = args.bulk();
-    if large {
-        // A try with the longest file, before minutes are spent on shorter ones.
-        let longest = Source::new(copier.folder(), "trial", effort.bytes.max(effort.slow_bytes))?;
-        let disk = if longest.on_disk == 0 { "no disk" } else { "as much disk" };
-        let slow = if effort.bytes == effort.slow_bytes {
-            String::new()
-        } else {
-            format!(" ({} with TDES)", bulk::size(effort.slow_bytes))
-        };
-        header.data = format!("{}{slow}, a sparse file that takes {disk}", bulk::size(effort.bytes));
-        header.data += ", copied by scp to /dev/null on the same machine";
+    header.data = if bytes == 0 {
+        "2 bytes".to_owned()
+    } else if effort.bytes == effort.slow_bytes || args.quick {
+        format!("{}, a sparse file", bulk::size(bytes))
     } else {
-        header.data = "2 bytes, copied by scp to /dev/null on the same machine".to_owned();
-    }
+        format!("{} ({} with TDES), a sparse file", bulk::size(bytes), bulk::size(effort.slow_bytes))
+    };
+    header.data += ", copied by scp to /dev/null on the same machine";
     header.method = format!(
-        "medians of {} runs of each side, in turns, in changing order; spread: half of what lies between the quartiles; time \
-         and CPU time of the whole scp command, login included",
-        args.runs()
+        "medians of {runs} runs of each side, in turns, in changing order; spread: half of what lies between the quartiles; time \
+         and CPU time of the whole scp command, login included"
     );
-    Ok(())
 }
 
-/// Seconds of a copy of nothing, and the speed of AES, both on the stock side.
-fn calibrate(copier: &mut Copier, sides: &Sides) -> Result<(f64, f64), Failure> {
-    const BYTES: u64 = 16_000_000;
-    let Some(stock) = &sides[1] else { return Err(Failure::new("no stock side")) };
-    let (little, much) = (Source::new(copier.folder(), "little", 1)?, Source::new(copier.folder(), "much", BYTES)?);
-    let mut seconds = |file: &Path| {
-        let job = Job {
-            both: vec!["Ciphers aes128-ctr".to_owned()],
-            key: "ssh-ed25519".to_owned(),
-            rsa_bits: 0,
-            file: file.to_owned(),
-            copies: 1,
-            at_once: 1,
-            limit: Duration::from_secs(120),
-        };
-        copier.run(stock, &job).map(|taken| taken.seconds)
+/// Seconds of a copy of nothing on each side.
+fn logins(copier: &mut Copier, sides: &Sides) -> Result<Logins, Failure> {
+    let little = Source::new(copier.folder(), "little", 1)?;
+    let job = Job {
+        both: vec!["Ciphers aes128-ctr".to_owned()],
+        key: "ssh-ed25519".to_owned(),
+        rsa_bits: 0,
+        file: little.path().to_owned(),
+        copies: 1,
+        at_once: 1,
+        limit: Duration::from_secs(120),
     };
-    seconds(little.path())?;
-    let login = seconds(little.path())?;
-    let speed = BYTES as f64 / (seconds(much.path())? - login).max(0.01);
-    Ok((login, speed))
+    let mut logins = Logins::default();
+    for (login, side) in logins.iter_mut().zip(sides) {
+        let Some(side) = side else { continue };
+        let mut seconds = || {
+            let began = Instant::now();
+            copier.run(side, &job).map(|_| began.elapsed().as_secs_f64())
+        };
+        // The first makes keys and fills caches.
+        seconds()?;
+        let all = [seconds()?, seconds()?, seconds()?, seconds()?];
+        *login = all.iter().sum::<f64>() / all.len() as f64;
+    }
+    Ok(logins)
 }
 
 /// A line for who waits.
@@ -372,6 +441,8 @@ fn earlier(path: &Path) -> Result<Report, Failure> {
 fn facts(header: &Header) -> Vec<(&'static str, String)> {
     let served = format!("{} calls in hardware, {} in software", header.served.hardware, header.served.software);
     let counted = header.served != Served::default();
+    let took =
+        format!("{:.0} s; {:.0} s were estimated once every row had been tried", header.took_s, header.estimated_s);
     let mut facts = vec![
         ("CPU", format!("{}, {} of them", header.cpu, header.cpus)),
         ("instructions", header.instructions.join(" ")),
@@ -384,6 +455,7 @@ fn facts(header: &Header) -> Vec<(&'static str, String)> {
         ("data", header.data.clone()),
         ("method", header.method.clone()),
         ("date", header.date.clone()),
+        ("took", if header.took_s > 0.0 { took } else { String::new() }),
     ];
     facts.retain(|(_, value)| !value.is_empty());
     facts

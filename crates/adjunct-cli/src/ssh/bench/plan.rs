@@ -70,6 +70,16 @@ pub fn slow(cipher: &str) -> bool {
     cipher.starts_with("3des")
 }
 
+/// Whether a cipher is an old one: today's OpenSSH offers none of them by itself.
+pub fn old(cipher: &str) -> bool {
+    ["3des", "cast128", "blowfish", "arcfour"].iter().any(|name| cipher.starts_with(name)) || cipher.contains("-cbc")
+}
+
+/// Whether a type of key is one that people make today: what a rough answer has.
+pub fn usual(key: &str) -> bool {
+    ["RSA-3072", "ECDSA P-256", "Ed25519"].contains(&key)
+}
+
 /// Whether a cipher authenticates by itself, so that no MAC is negotiated.
 pub fn authenticates(cipher: &str) -> bool {
     cipher.contains("gcm") || cipher.contains("poly1305")

@@ -1,8 +1,7 @@
 //! What a run found: figures with their spread, in the sections of the papers. Every output is made from this, so that all
 //! of them show the same numbers.
 
-use adjunct::catalogue::Function;
-use adjunct::counters::Snapshot;
+pub use crate::counted::Served;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -51,35 +50,18 @@ pub struct Header {
     pub mask: String,
     /// Calls that adjunct served in hardware and in software while its side was measured.
     pub served: Served,
-}
-
-/// Calls that adjunct counted.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Served {
-    /// In hardware.
-    pub hardware: u64,
-    /// In software.
-    pub software: u64,
-}
-
-impl Served {
-    /// Of counters.
-    pub(super) fn of(counted: &Snapshot) -> Served {
-        Function::ALL.iter().map(|&function| counted.function(function)).fold(Served::default(), |sum, counts| Served {
-            hardware: sum.hardware + counts.hardware_calls(),
-            software: sum.software + counts.software_calls(),
-        })
-    }
-
-    /// In a word.
-    pub fn text(self) -> &'static str {
-        match self {
-            Served { hardware: 0, software: 0 } => "not by adjunct",
-            Served { hardware: 0, .. } => "software",
-            Served { software: 0, .. } => "hardware",
-            Served { .. } => "hardware and software",
-        }
-    }
+    /// The ciphers that this OpenSSH offers by itself, the first first.
+    #[serde(default)]
+    pub default_ciphers: Vec<String>,
+    /// How many seconds the run was said to take, once every row had been tried.
+    #[serde(default)]
+    pub estimated_s: f64,
+    /// How many seconds it took.
+    #[serde(default)]
+    pub took_s: f64,
+    /// What is to be said of the machine where it was busy.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub busy: Option<String>,
 }
 
 /// The sides that are compared, in the order in which they are shown.
@@ -218,6 +200,11 @@ impl Figure {
         Figure { software, stock, adjunct, adjunct_to_software, adjunct_to_stock }
     }
 
+    /// What adjunct's figure says beside another side's.
+    pub fn verdict(&self, other: Column, more_is_better: bool) -> Option<Verdict> {
+        Some(Verdict::of(self.adjunct.as_ref()?, self.side(other)?, more_is_better))
+    }
+
     /// One side's.
     pub fn side(&self, column: Column) -> Option<&Stat> {
         match column {
@@ -272,6 +259,39 @@ impl Stat {
         let percent = self.spread_percent();
         if percent < 9.95 { format!("±{percent:.1}%") } else { format!("±{percent:.0}%") }
     }
+}
+
+/// What two values measured several times say of each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// The first is better.
+    Better,
+    /// The first is worse.
+    Worse,
+    /// No difference that is told from chance.
+    Same,
+}
+
+impl Verdict {
+    /// Of `ours` beside `theirs`. There is a difference only where the whiskers (the quartiles) do not overlap, where it is about
+    /// 95 % sure by the ranks of the runs (Mann and Whitney's test, for which 3 runs of each are the fewest), and where it is
+    /// more than 2 %: what is slow to change (the clock frequency, a neighbour) is not in the spread of one run.
+    pub fn of(ours: &Stat, theirs: &Stat, more_is_better: bool) -> Verdict {
+        let apart = ours.low > theirs.high || theirs.low > ours.high;
+        let much = (ours.median - theirs.median).abs() > 0.02 * theirs.median.abs();
+        if !apart || !much || ranks(&ours.values, &theirs.values) < 1.96 {
+            return Verdict::Same;
+        }
+        if (ours.median > theirs.median) == more_is_better { Verdict::Better } else { Verdict::Worse }
+    }
+}
+
+/// How far the ranks of two sets of values are from those of chance, in standard deviations.
+fn ranks(a: &[f64], b: &[f64]) -> f64 {
+    let wins =
+        a.iter().flat_map(|a| b.iter().map(move |b| if a > b { 1.0 } else { f64::from(u8::from(a == b)) / 2.0 }));
+    let (n, m) = (a.len() as f64, b.len() as f64);
+    (wins.sum::<f64>() - n * m / 2.0).abs() / (n * m * (n + m + 1.0) / 12.0).sqrt().max(1e-9)
 }
 
 /// `value` as [`number`] shows it.
@@ -330,6 +350,21 @@ mod tests {
         let shown = shown.map(|(value, decimals)| number(value, decimals));
         assert_eq!(shown, ["0.123", "10.00", "100.0", "123.5", "1143", "12.3", "0.0"]);
         assert_eq!(number(1e300, 1).len(), 301);
+    }
+
+    #[test]
+    fn a_difference_is_told_only_where_it_is_sure() {
+        let of = |values: &[f64]| Stat::new(values, 3).unwrap();
+        let verdict = |a: &[f64], b: &[f64]| Verdict::of(&of(a), &of(b), true);
+        assert_eq!(verdict(&[3.0, 3.1, 3.2], &[1.0, 1.1, 1.2]), Verdict::Better);
+        assert_eq!(verdict(&[1.0, 1.1, 1.2], &[3.0, 3.1, 3.2]), Verdict::Worse);
+        assert_eq!(Verdict::of(&of(&[1.0, 1.1, 1.2]), &of(&[3.0, 3.1, 3.2]), false), Verdict::Better);
+        // Whiskers that overlap, too few runs, less than 2 %.
+        assert_eq!(verdict(&[3.0, 3.1, 1.0], &[2.9, 3.05, 3.3]), Verdict::Same);
+        assert_eq!(verdict(&[3.0, 3.1], &[1.0, 1.1]), Verdict::Same);
+        assert_eq!(verdict(&[1.01, 1.01, 1.01], &[1.0, 1.0, 1.0]), Verdict::Same);
+        // Of five runs one was disturbed.
+        assert_eq!(verdict(&[2.0, 2.1, 2.2, 2.1, 1.15], &[1.0, 1.1, 1.2, 1.1, 1.0]), Verdict::Better);
     }
 
     #[test]

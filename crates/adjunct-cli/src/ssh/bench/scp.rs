@@ -2,8 +2,8 @@
 //! seconds of both sides.
 
 use crate::Failure;
+use crate::counted::Counted;
 use crate::interrupt::interrupted;
-use crate::ssh::lab::counted::Counted;
 use crate::ssh::lab::{HOST, Login, Setup};
 use crate::ssh::measure::{Rig, Side};
 use std::path::{Path, PathBuf};

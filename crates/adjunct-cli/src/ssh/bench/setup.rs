@@ -2,7 +2,7 @@
 
 use super::report::{Column, Header, Served};
 use crate::Failure;
-use crate::ssh::lab::counted::Counted;
+use crate::counted::Counted;
 use crate::ssh::lab::{Environment, Place, Programs};
 use crate::ssh::measure::side::{Modules, SOFTWARE_IA32CAP};
 use crate::ssh::measure::{Side, openssl_conf};
@@ -77,16 +77,20 @@ pub fn header(programs: &Programs) -> Result<Header, Failure> {
         method: String::new(),
         mask: mask().map_or_else(String::new, |(name, value)| format!("{name}={value}")),
         served: Served::default(),
+        default_ciphers: offered(programs, "ciphers"),
+        estimated_s: 0.0,
+        took_s: 0.0,
+        busy: None,
     })
 }
 
-/// The MAC that is negotiated where none is asked for: the first of the client's.
-pub fn default_mac(programs: &Programs) -> Option<String> {
+/// What the client offers where nothing is asked for: `ciphers` or `macs`, the first first.
+pub fn offered(programs: &Programs, what: &str) -> Vec<String> {
     let mut command = std::process::Command::new(&programs.ssh);
     command.args(["-F", "/dev/null", "-G", "localhost"]);
-    let text = crate::process::run(&mut command).ok()?.text();
-    let line = text.lines().find_map(|line| line.strip_prefix("macs "))?;
-    line.split(',').next().map(str::to_owned)
+    let text = crate::process::run(&mut command).map(|done| done.text()).unwrap_or_default();
+    let line = text.lines().find_map(|line| line.strip_prefix(what)?.strip_prefix(' '));
+    line.map_or_else(Vec::new, |line| line.split(',').map(str::to_owned).collect())
 }
 
 /// This command as a shell takes it.

@@ -1,7 +1,7 @@
 //! Chapter 8: copies of a file of two bytes, where the login is all there is, by type of key.
 
 use super::bulk::{counted, order};
-use super::clock::Clock;
+use super::clock::{Clock, Rounds, Task};
 use super::file::Source;
 use super::plan::{KEYS, Key};
 use super::report::{Figure, Group, Measure, Row, Section, Served};
@@ -10,7 +10,7 @@ use super::setup::Sides;
 use crate::Failure;
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How much and how often.
 #[derive(Debug, Clone, Copy)]
@@ -19,25 +19,15 @@ pub struct Effort {
     pub copies: usize,
     /// How many run at once in the second measurement.
     pub at_once: usize,
-    /// Measurements of every row on every side.
-    pub runs: usize,
+    /// Whether a rough answer is wanted.
+    pub quick: bool,
 }
 
 impl Effort {
     /// Copies that are timed together when several run at once.
     fn many(&self) -> usize {
-        self.at_once.max(self.copies) * 2
+        self.at_once.max(self.copies) * if self.quick { 1 } else { 2 }
     }
-
-    /// Seconds of one round of a key on three sides, roughly.
-    fn seconds(&self, login: f64) -> f64 {
-        3.0 * login * (self.copies as f64 + 0.7 * self.many() as f64)
-    }
-}
-
-/// Seconds that the measuring of these keys takes, roughly; `login` is what one copy takes.
-pub fn estimate(keys: &[Key], effort: &Effort, login: f64) -> f64 {
-    keys.len() as f64 * effort.runs as f64 * effort.seconds(login)
 }
 
 /// The keys whose names are wanted.
@@ -48,45 +38,121 @@ pub fn keys(wanted: impl Fn(&str) -> bool) -> Vec<Key> {
 /// What was measured of a key, side by side: one after another, and several at once.
 type Measured = [(Vec<Taken>, Vec<Taken>); 3];
 
-/// Measures the keys in rounds, as the large copies are.
-///
-/// # Errors
-/// [`Failure`] where a copy fails.
-pub fn measure(
-    copier: &mut Copier,
-    sides: &Sides,
-    keys: &[Key],
-    effort: &Effort,
-    clock: &mut Clock,
-) -> Result<Section, Failure> {
-    let file = Source::new(copier.folder(), "testdata_short", 2)?;
-    let mut all: Vec<(Measured, Served)> = keys.iter().map(|_| Default::default()).collect();
-    // Makes the keys, and warms everything.
-    for key in keys {
-        clock.say(key.name);
-        for side in sides.iter().flatten() {
-            let named = |e: Failure| Failure::new(format!("{} on {}: {e}", key.name, side.name));
-            copier.run(side, &job(key, file.path(), 1, 1)).map_err(named)?;
+/// Keys that were tried, and are measured next.
+pub struct Small {
+    effort: Effort,
+    file: Source,
+    states: Vec<State>,
+}
+
+/// A key while it is measured.
+struct State {
+    key: Key,
+    measured: Measured,
+    served: Served,
+    /// Seconds of a round.
+    round: f64,
+    rounds: Rounds,
+    task: Option<Task>,
+}
+
+impl Small {
+    /// Tries each key on every side: makes the keys, warms everything, and says how long a round takes.
+    ///
+    /// # Errors
+    /// [`Failure`] where a copy fails.
+    pub fn tried(
+        copier: &mut Copier,
+        sides: &Sides,
+        keys: &[Key],
+        effort: Effort,
+        clock: &mut Clock,
+    ) -> Result<Small, Failure> {
+        let file = Source::new(copier.folder(), "testdata_short", 2)?;
+        let mut states = Vec::new();
+        // What a copy takes of the time of one alone, where several run at once.
+        let mut share: Option<f64> = None;
+        for (at, key) in keys.iter().enumerate() {
+            clock.trial(at, keys.len(), key.name);
+            let mut logins = 0.0;
+            for side in sides.iter().flatten() {
+                let mut seconds = |copies, at_once| {
+                    let began = Instant::now();
+                    let done = copier.run(side, &job(key, file.path(), copies, at_once));
+                    let named = |e: Failure| Failure::new(format!("{} on {}: {e}", key.name, side.name));
+                    done.map(|_| began.elapsed().as_secs_f64()).map_err(named)
+                };
+                seconds(1, 1)?;
+                let one = seconds(2, 1)? / 2.0;
+                if share.is_none() {
+                    share = Some(seconds(effort.many(), effort.at_once)? / effort.many() as f64 / one.max(1e-6));
+                }
+                logins += one;
+            }
+            let round = logins * (effort.copies as f64 + share.unwrap_or(1.0) * effort.many() as f64);
+            let (measured, served, rounds) = (Measured::default(), Served::default(), Rounds::new(0, 0.0));
+            states.push(State { key: *key, measured, served, round, rounds, task: None });
+        }
+        Ok(Small { effort, file, states })
+    }
+
+    /// Seconds of a round of all keys.
+    pub fn round(&self) -> f64 {
+        self.states.iter().map(|state| state.round).sum()
+    }
+
+    /// Plans so many rounds.
+    pub fn plan(&mut self, runs: usize, clock: &mut Clock) {
+        for state in &mut self.states {
+            state.rounds = Rounds::new(runs, state.round);
+            state.task = Some(clock.task(state.rounds.seconds()));
         }
     }
-    for round in 0..effort.runs {
-        for (key, (measured, served)) in keys.iter().zip(&mut all) {
-            clock.say(key.name);
-            for at in order(round) {
-                let Some(side) = &sides[at] else { continue };
-                for (many, copies, at_once) in [(false, effort.copies, 1), (true, effort.many(), effort.at_once)] {
-                    let (taken, moved) = counted(copier, side, &job(key, file.path(), copies, at_once))?;
-                    let (one, several) = &mut measured[at];
-                    if many { several } else { one }.push(taken);
-                    served.hardware += moved.hardware;
-                    served.software += moved.software;
+
+    /// Measures the keys in rounds, as the large copies are.
+    ///
+    /// # Errors
+    /// [`Failure`] where a copy fails.
+    pub fn measure(mut self, copier: &mut Copier, sides: &Sides, clock: &mut Clock) -> Result<Section, Failure> {
+        let mut round = 0;
+        while self.states.iter().any(|state| !state.rounds.are_done()) {
+            for state in &mut self.states {
+                clock.say(state.key.name);
+                let began = Instant::now();
+                state.round(copier, sides, self.file.path(), &self.effort, round)?;
+                state.rounds.done(began.elapsed());
+                if let Some(task) = state.task {
+                    clock.left(task, state.rounds.seconds());
                 }
             }
-            clock.done(effort.seconds(clock.login));
+            round += 1;
         }
+        let effort = self.effort;
+        let rows = self.states.into_iter().map(|s| row(&s.key, &s.measured, s.served, &effort)).collect();
+        Ok(section(rows, &effort))
     }
-    let rows = keys.iter().zip(all).map(|(key, (measured, served))| row(key, &measured, served, effort)).collect();
-    Ok(section(rows, effort))
+}
+
+impl State {
+    fn round(
+        &mut self,
+        copier: &mut Copier,
+        sides: &Sides,
+        file: &Path,
+        effort: &Effort,
+        round: usize,
+    ) -> Result<(), Failure> {
+        for at in order(round) {
+            let Some(side) = &sides[at] else { continue };
+            for (many, copies, at_once) in [(false, effort.copies, 1), (true, effort.many(), effort.at_once)] {
+                let (taken, moved) = counted(copier, side, &job(&self.key, file, copies, at_once))?;
+                let (one, several) = &mut self.measured[at];
+                if many { several } else { one }.push(taken);
+                self.served = self.served.plus(moved);
+            }
+        }
+        Ok(())
+    }
 }
 
 fn job(key: &Key, file: &Path, copies: usize, at_once: usize) -> Job {
@@ -137,7 +203,7 @@ fn section(rows: Vec<Row>, effort: &Effort) -> Section {
     let many = format!("copies, {} at once", effort.at_once);
     Section {
         id: "small".to_owned(),
-        title: "Small files, many logins (chapter 8)".to_owned(),
+        title: "Logins: small files, many logins (chapter 8)".to_owned(),
         about: "scp of a file of 2 bytes to /dev/null over loopback: a login is all there is. Host and user have keys of the \
                 same type; the cipher is aes128-gcm@openssh.com."
             .to_owned(),

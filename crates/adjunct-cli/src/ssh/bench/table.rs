@@ -1,6 +1,7 @@
 //! The report for a terminal.
 
-use super::report::{Column, Figure, Group, Header, Measure, Row, Section, Stat, number};
+use super::opening::Opening;
+use super::report::{Column, Figure, Group, Header, Measure, Report, Row, Section, Stat, Verdict, number};
 use super::{facts, summary};
 use crate::output::Style;
 use std::fmt::Write;
@@ -18,6 +19,18 @@ pub fn head(header: &Header, style: Style) -> String {
         let _ = writeln!(out, "{}{value}", style.faint(&format!("{name:<15}")));
     }
     let _ = writeln!(out, "{}{}", style.faint(&format!("{:<15}", "repeat")), header.command);
+    out
+}
+
+/// What stands behind the sections: whether the machine was busy, and what all comes to.
+pub fn end(report: &Report, style: Style) -> String {
+    let mut out = String::new();
+    if let Some(busy) = &report.header.busy {
+        let _ = writeln!(out, "\n{}", style.notice(&wrapped(busy, 110, "")));
+    }
+    if let Some(opening) = Opening::of(report) {
+        let _ = writeln!(out, "\n{}", style.strong(&wrapped(&opening.sentence(), 110, "")));
+    }
     out
 }
 
@@ -96,18 +109,17 @@ fn line(row: &Row, figure: &Figure, measure: &Measure, style: Style) -> String {
     for column in Column::ALL {
         let _ = write!(out, "{}", cell(figure.side(column), measure, style));
     }
-    let ratio = |value: Option<f64>, width: usize| {
+    let ratio = |value: Option<f64>, other: Column, width: usize| {
         let Some(value) = value else { return format!("{:>width$}", "-") };
         let text = format!("{:>width$}", number(value, 2));
-        let gain = if measure.more_is_better { value } else { 1.0 / value.max(1e-9) };
-        match gain {
-            g if g >= 1.03 => style.good(&text),
-            g if g <= 0.97 => style.notice(&text),
-            _ => text,
+        match figure.verdict(other, measure.more_is_better) {
+            Some(Verdict::Better) => style.good(&text),
+            Some(Verdict::Worse) => style.bad(&text),
+            Some(Verdict::Same) | None => style.faint(&text),
         }
     };
-    out += &ratio(figure.adjunct_to_stock, 10);
-    out += &ratio(figure.adjunct_to_software, 13);
+    out += &ratio(figure.adjunct_to_stock, Column::Stock, 10);
+    out += &ratio(figure.adjunct_to_software, Column::Software, 13);
     if let Some(paper) = row.paper.get(&measure.id) {
         let _ = write!(out, "{:>11}", number(*paper, measure.decimals));
     }

@@ -5,7 +5,6 @@
 //! the usual is a [`Setup`] for each side. Dropping them ends the processes and removes the files.
 
 mod config;
-pub(crate) mod counted;
 pub mod keys;
 mod login;
 mod place;

@@ -38,7 +38,13 @@ pub struct Environment {
 impl Environment {
     /// Only the OpenSSL configuration is changed.
     pub fn with_conf(conf: &Path) -> Environment {
-        Environment { set: vec![("OPENSSL_CONF".to_owned(), conf.into())], remove: Vec::new() }
+        Environment::default().conf(conf)
+    }
+
+    /// With this OpenSSL configuration.
+    #[must_use]
+    pub fn conf(self, conf: &Path) -> Environment {
+        self.and("OPENSSL_CONF", conf)
     }
 
     /// Sets one more variable.

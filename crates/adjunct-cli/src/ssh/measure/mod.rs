@@ -8,7 +8,6 @@
 //! [`interleave`] repeats many jobs in turns, and [`Spread`] says what the repetitions tell, and how surely.
 
 pub mod data;
-pub mod progress;
 pub mod rig;
 pub mod rounds;
 pub mod side;
@@ -16,7 +15,6 @@ pub mod spread;
 
 pub use super::lab::Environment;
 pub use data::Data;
-pub use progress::Progress;
 pub use rig::{Cost, Rig, Suite};
 pub use rounds::{Costs, Limits, interleave};
 pub use side::{Side, openssl_conf};

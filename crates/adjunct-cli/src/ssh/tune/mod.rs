@@ -16,16 +16,17 @@ pub mod survey;
 pub mod system;
 
 use super::lab::Programs;
-use super::lab::counted::Counted;
 use super::lab::keys::Type;
 use super::measure::side::Modules;
-use super::measure::{Progress, Rig, Side, openssl_conf};
+use super::measure::{Rig, Side, openssl_conf};
 use super::tryout;
 use crate::Failure;
+use crate::counted::Counted;
 use crate::failure::{cannot_write, cause};
 use crate::interrupt::interrupted;
 use crate::module::Choice;
 use crate::output::{self, Style};
+use crate::progress::Progress;
 use algorithms::Kind;
 use config::Program;
 use order::Lists;
@@ -158,10 +159,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     let chosen =
         |given: &Option<PathBuf>| tryout::module(Choice { path: given.as_deref(), trusted: args.trust_module });
     let modules = args.module.as_ref().map(chosen).transpose()?;
-    if tryout::needs_own_counters() {
-        return Err(tryout::again());
-    }
-    let counted = Counted::inherited();
+    let counted = Counted::apart("ssh-tune");
     // Before the file systems of this thread may change: who runs now.
     let reload = (root == Path::new("/")).then(apply::Reload::find).flatten();
     let service = Service::read(&root);
@@ -174,11 +172,15 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
         apply::writable(&ground, args.whose.programs())?;
     }
     let before = in_force(&ground)?;
-    let side = side(&rig, modules.as_deref(), &service)?;
+    let today = side_of_today(&service).with(&counted.environment());
+    let side = match modules.as_deref() {
+        Some(module) => with(&rig, module)?.with(&counted.environment()),
+        None => today.clone(),
+    };
     let survey = match former {
         Some(survey) => survey,
         None => {
-            let sides = (&side, side_of_today(&service));
+            let sides = (&side, today);
             measured(args, &ground, &mut rig, sides, (modules.as_deref(), &counted), (&policy, &before))?
         }
     };
@@ -218,9 +220,8 @@ fn side_of_today(service: &Service) -> Side {
     Side { server: service.environment(), ..Side::as_is("as configured") }
 }
 
-/// How both programs are run: as they are configured, or with adjunct.
-fn side(rig: &Rig, module: Option<&Path>, service: &Service) -> Result<Side, Failure> {
-    let Some(module) = module else { return Ok(side_of_today(service)) };
+/// Both programs with adjunct.
+fn with(rig: &Rig, module: &Path) -> Result<Side, Failure> {
     let modules = Modules { provider: Some(module.to_owned()), engine: Some("RSA,EC".to_owned()) };
     Ok(Side::with_conf("adjunct", &rig.place().write("adjunct.cnf", &openssl_conf(&modules))?))
 }

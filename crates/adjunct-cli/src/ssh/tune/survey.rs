@@ -3,9 +3,10 @@
 use super::algorithms::{authenticates, measured_as};
 use crate::Failure;
 use crate::interrupt::interrupted;
+use crate::progress::Progress;
 use crate::ssh::lab::keys::Type;
 use crate::ssh::measure::spread::pool;
-use crate::ssh::measure::{Cost, Costs, Data, Limits, Progress, Rig, Side, Spread, Suite, interleave};
+use crate::ssh::measure::{Cost, Costs, Data, Limits, Rig, Side, Spread, Suite, interleave};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};

@@ -345,9 +345,9 @@ impl Judge<'_> {
             return uncounted(reach, None, end);
         }
         let function = proof.first().map(|(f, _)| *f);
-        let reason =
-            function.and_then(|f| Reason::ALL.iter().copied().max_by_key(|&r| (moved.fallbacks(f, r), 255 - r as u8)));
-        let reason = reason.filter(|&r| function.is_some_and(|f| moved.fallbacks(f, r) > 0));
+        let reason = function
+            .and_then(|f| Reason::ALL.iter().copied().max_by_key(|&r| (moved.fallbacks(f, r).calls, 255 - r as u8)));
+        let reason = reason.filter(|&r| function.is_some_and(|f| moved.fallbacks(f, r).calls > 0));
         let mut verdict = if all < expected {
             let why = format!("only {all} of {expected} bytes were counted");
             Verdict::new(Served::Partly, Cause::Incomplete, why)

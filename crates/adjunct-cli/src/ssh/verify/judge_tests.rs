@@ -102,7 +102,7 @@ fn hardware_and_software_together_are_not_hardware() {
 fn the_reason_of_software_is_the_counters_own() {
     let log = log("aes128-gcm@openssh.com", None);
     let mut moved = counted(&[(Function::AesGcm, 128, false, Direction::Encrypt, 9, BYTES)]);
-    *moved.fallbacks_mut(Function::AesGcm, Reason::CpuLacks) = 9;
+    *moved.fallbacks_mut(Function::AesGcm, Reason::CpuLacks) = Cell { calls: 9, bytes: BYTES };
     let client = end(Role::Client, Seen::Exactly(moved));
     assert_eq!(verdict(What::CipherToServer, &log, &client), (Served::Software, Some(Cause::CpuLacks)));
 }

@@ -15,12 +15,12 @@ mod report;
 mod session;
 mod target;
 
+use crate::counted::Counted;
 use crate::failure::cannot_write;
 use crate::interrupt::interrupted;
 use crate::output::{self, Style};
 use crate::process::{last_line, run as run_program};
 use crate::ssh::copy::quoted;
-use crate::ssh::lab::counted::{Counted, unique};
 use crate::ssh::lab::{HOST, Place, Programs, locate};
 use crate::{Failure, scratch};
 use adjunct::counters::Snapshot;
@@ -127,9 +127,8 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     let facts = Client::ask(&ssh)?;
     scratch::room()?;
     let folder = scratch::folder()?;
-    let counted = |whose: &str, key: u32| Counted::new(&format!("verify-{whose}-{key:x}"));
-    let key = unique();
-    let run = Run { args, ssh, facts, folder, client: counted("client", key), server: counted("server", key) };
+    let counted = |whose: &str| Counted::apart(&format!("verify-{whose}"));
+    let run = Run { args, ssh, facts, folder, client: counted("client"), server: counted("server") };
     let report = run.report()?;
     if args.json {
         output::print_json(&report)?;

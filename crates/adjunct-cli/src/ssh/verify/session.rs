@@ -7,7 +7,7 @@ use crate::Failure;
 use crate::failure::cause;
 use crate::interrupt::interrupted;
 use crate::process::{Running, readable};
-use crate::ssh::measure::Progress;
+use crate::progress::Progress;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};

@@ -3,9 +3,9 @@
 use super::Args;
 use super::loaded::{Configured, configured};
 use crate::Failure;
+use crate::counted::Counted;
 use crate::files;
 use crate::process::{last_line, run};
-use crate::ssh::lab::counted::Counted;
 use crate::ssh::lab::keys::Type;
 use crate::ssh::lab::{Environment, Place, Programs, Setup, Sshd, client_options};
 use std::io::Read;

@@ -35,7 +35,7 @@ pub(super) fn values(counted: &Counted) -> Values {
             put(
                 SOFTWARE,
                 format!("{} {}", reason.key(), function.info().stats_name),
-                snapshot.fallbacks(function, reason),
+                snapshot.fallbacks(function, reason).calls,
             );
         }
     }

@@ -9,7 +9,7 @@ use crate::stats::rows::{order, queues};
 use crate::watch::ledger::{Ledger, Values};
 use crate::watch::sample::{Cards, Counted, Sample};
 use adjunct::catalogue::{Feature, HERE, Kind as Split, Reason, Refusal};
-use adjunct::counters::{self, Strength};
+use adjunct::counters::{self, Cell, Strength};
 use adjunct::cpu;
 use adjunct_card::machine::{ACCELERATOR_COUNTERS, Card, Machine};
 use std::collections::BTreeMap;
@@ -18,13 +18,17 @@ use std::collections::BTreeMap;
 const SLOTS: u32 = 32;
 
 /// Counters of users: name and help.
-const OF_USERS: [(&str, &str); 8] = [
+const OF_USERS: [(&str, &str); 9] = [
     (
         OPERATIONS,
         "Operations by function, direction and what ran them: hardware is dedicated instructions, software all else.",
     ),
     (BYTES, "Bytes that operations worked on; public-key operations have none."),
     (REASONS, "Operations in software by function and by why no hardware ran them."),
+    (
+        REASONS_BYTES,
+        "Bytes worked on in software by function and by why no hardware did; public-key operations have none.",
+    ),
     (
         ACCELERATED,
         "Private-key operations by queue and by what did them: lanes (in a batch), alone (one at a time), card.",
@@ -37,6 +41,7 @@ const OF_USERS: [(&str, &str); 8] = [
 const OPERATIONS: &str = "adjunct_operations";
 const BYTES: &str = "adjunct_bytes";
 const REASONS: &str = "adjunct_software_operations";
+const REASONS_BYTES: &str = "adjunct_software_bytes";
 const ACCELERATED: &str = "adjunct_accelerator_operations";
 const BATCHES: &str = "adjunct_accelerator_batches";
 const FAULTS: &str = "adjunct_accelerator_lane_faults";
@@ -111,9 +116,11 @@ fn values(counted: &Counted, user: &str) -> Values {
             }
         }
         for &reason in Reason::ALL {
-            let calls = snapshot.fallbacks(function, reason);
-            if calls > 0 {
-                put(REASONS, &[("function", name), ("reason", reason.key())], calls);
+            let software = snapshot.fallbacks(function, reason);
+            if software != Cell::default() {
+                let pairs = [("function", name), ("reason", reason.key())];
+                put(REASONS, &pairs, software.calls);
+                put(REASONS_BYTES, &pairs, software.bytes);
             }
         }
     }

@@ -118,8 +118,13 @@ const PROCESSES: &[Column] = &[
     SW,
     column("THREADS", "threads", Unit::Count),
 ];
-const REASONS: &[Column] =
-    &[column("FUNCTION", "function", Unit::Text), SW, TOTAL, column("IN SOFTWARE, BECAUSE", "reason", Unit::Text)];
+const REASONS: &[Column] = &[
+    column("FUNCTION", "function", Unit::Text),
+    SW,
+    BYTES,
+    TOTAL,
+    column("IN SOFTWARE, BECAUSE", "reason", Unit::Text),
+];
 const LANES: &[Column] = &[
     column("QUEUE", "queue", Unit::Text),
     OPS,
@@ -243,13 +248,15 @@ impl Period {
         let mut rows = Vec::new();
         for function in order() {
             for &reason in Reason::ALL {
-                let total = now.fallbacks(function, reason);
-                let rate = grown.fallbacks(function, reason) as f64 / self.seconds;
+                let total = now.fallbacks(function, reason).calls;
+                let rates = grown.fallbacks(function, reason);
+                let [rate, bytes] =
+                    [rates.calls, rates.bytes].map(|count| Cell::Real(Some(count as f64 / self.seconds)));
                 if total > 0 {
                     let name = function.info().stats_name;
                     let texts = [name, reason.text()].map(|text| Cell::Text(text.to_owned()));
                     let [name, reason] = texts;
-                    rows.push(vec![name, Cell::Real(Some(rate)), Cell::Count(total), reason]);
+                    rows.push(vec![name, rate, bytes, Cell::Count(total), reason]);
                 }
             }
         }

@@ -40,6 +40,8 @@ pub enum Layout {
     Narrow,
     /// Names to the left of their bars.
     Wide,
+    /// As wide, for long names: above their bars.
+    Above,
 }
 
 /// Lengths in pixels of a chart, all but the widths the same for both layouts.
@@ -49,20 +51,24 @@ struct Shape {
     left: i32,
     /// Room for a name above its bars.
     above: i32,
+    /// Room for a value to the right of its bar.
+    value: i32,
 }
 
 const BAR: i32 = 15;
 const GAP: i32 = 13;
-const AXIS: i32 = 26;
+/// Room for the numbers of the axis and its unit.
+const AXIS: i32 = 42;
 const MARGIN: i32 = 6;
-/// Room for a value to the right of its bar.
-const VALUE: i32 = 62;
 
 impl Layout {
-    fn shape(self) -> Shape {
+    fn shape(self, lines: &[Line<'_>]) -> Shape {
+        let longest = lines.iter().flat_map(|line| &line.bars).map(|bar| bar.text.chars().count()).max().unwrap_or(0);
+        let value = 14 + 7 * longest as i32;
         match self {
-            Layout::Narrow => Shape { width: 328, left: 0, above: 19 },
-            Layout::Wide => Shape { width: 880, left: 292, above: 0 },
+            Layout::Narrow => Shape { width: 328, left: 0, above: 19, value },
+            Layout::Wide => Shape { width: 880, left: 292, above: 0, value },
+            Layout::Above => Shape { width: 880, left: 0, above: 19, value },
         }
     }
 
@@ -70,28 +76,50 @@ impl Layout {
     pub fn class(self) -> &'static str {
         match self {
             Layout::Narrow => "narrow",
-            Layout::Wide => "wide",
+            Layout::Wide | Layout::Above => "wide",
         }
     }
 }
 
-/// The rows of a chart that have this measure.
-pub fn rows<'a>(rows: &'a [Row], measure: &Measure) -> Vec<(&'a str, &'a Figure)> {
-    rows.iter().filter_map(|row| Some((row.name.as_str(), row.figures.get(&measure.id)?))).collect()
+/// One bar.
+#[derive(Debug, Clone)]
+pub struct Bar<'a> {
+    /// Whose it is.
+    pub column: Column,
+    /// Its length and whiskers.
+    pub stat: &'a Stat,
+    /// What stands right of it.
+    pub text: String,
 }
 
-/// The chart of one measure of these rows, an `svg` element with `title` as its name for screen readers.
+/// Bars below one name.
+#[derive(Debug, Clone)]
+pub struct Line<'a> {
+    /// The name.
+    pub name: &'a str,
+    /// From top to bottom.
+    pub bars: Vec<Bar<'a>>,
+}
+
+/// The rows that have this measure, with a bar of each side.
+pub fn lines<'a>(rows: &'a [Row], measure: &Measure) -> Vec<Line<'a>> {
+    let bars = |figure: &'a Figure| {
+        let sides = Column::ALL.into_iter().filter_map(|column| Some((column, figure.side(column)?)));
+        sides.map(|(column, stat)| Bar { column, stat, text: number(stat.median, measure.decimals) }).collect()
+    };
+    rows.iter().filter_map(|row| Some(Line { name: &row.name, bars: bars(row.figures.get(&measure.id)?) })).collect()
+}
+
+/// The chart of these lines, an `svg` element with `title` as its name for screen readers; `unit` stands below its axis.
 ///
 /// # Errors
 /// [`Failure`] where the library cannot draw it.
-pub fn svg(rows: &[(&str, &Figure)], measure: &Measure, title: &str, layout: Layout) -> Result<String, Failure> {
-    let shape = layout.shape();
-    let each = shape.above + 3 * BAR + GAP;
-    let plot = each * rows.len() as i32;
+pub fn svg(lines: &[Line<'_>], unit: &str, title: &str, layout: Layout) -> Result<String, Failure> {
+    let shape = layout.shape(lines);
+    let plot: i32 = lines.iter().map(|line| height(line, &shape)).sum();
     let size = (shape.width as u32, (plot + AXIS + 2 * MARGIN) as u32);
     let mut text = String::new();
-    draw(&mut text, size, rows, measure, &shape)
-        .map_err(|e| Failure::new(format!("the chart of {}: {e}", measure.title)))?;
+    draw(&mut text, size, lines, unit, &shape).map_err(|e| Failure::new(format!("the chart of {title}: {e}")))?;
     // The library's own opening tag fixes the size and has no name.
     let body = text.split_once('>').map_or("", |(_, body)| body);
     let (width, height, class) = (size.0, size.1, layout.class());
@@ -102,22 +130,27 @@ pub fn svg(rows: &[(&str, &Figure)], measure: &Measure, title: &str, layout: Lay
     ))
 }
 
+/// What a line takes.
+fn height(line: &Line<'_>, shape: &Shape) -> i32 {
+    shape.above + line.bars.len() as i32 * BAR + GAP
+}
+
 type Error<'a> = DrawingAreaErrorKind<<SVGBackend<'a> as DrawingBackend>::ErrorType>;
 type Chart<'a, 'b> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<RangedCoordf64, RangedCoordf64>>;
 
 fn draw<'b>(
     text: &'b mut String,
     size: (u32, u32),
-    rows: &[(&str, &Figure)],
-    measure: &Measure,
+    lines: &[Line<'_>],
+    unit: &str,
     shape: &Shape,
 ) -> Result<(), Error<'b>> {
     let root = SVGBackend::with_string(text, size).into_drawing_area();
     let plot = f64::from(size.1 as i32 - AXIS - 2 * MARGIN);
     let width = f64::from(shape.width - shape.left - 2 * MARGIN);
-    let most = rows.iter().flat_map(|(_, figure)| Column::ALL.map(|c| figure.side(c))).flatten();
-    let most = most.map(|s| s.high.max(s.median)).fold(0.0, f64::max).clamp(1e-6, 1e15);
-    let end = most / (1.0 - f64::from(VALUE) / width);
+    let most = lines.iter().flat_map(|line| &line.bars).map(|bar| bar.stat.high.max(bar.stat.median));
+    let most = most.fold(0.0, f64::max).clamp(1e-6, 1e15);
+    let end = most / (1.0 - f64::from(shape.value) / width).max(0.3);
     let mut chart = ChartBuilder::on(&root)
         .margin(MARGIN)
         .x_label_area_size(AXIS)
@@ -128,57 +161,58 @@ fn draw<'b>(
         .configure_mesh()
         .disable_y_mesh()
         .y_labels(0)
-        .x_labels(if shape.left == 0 { 5 } else { 9 })
+        .x_labels(if shape.width < 500 { 5 } else { 9 })
         .x_label_formatter(&|x| number(*x, digits))
         .label_style(style(12.0, MUTED, HPos::Center, VPos::Top))
+        .x_desc(unit)
+        .axis_desc_style(style(12.0, MUTED, HPos::Center, VPos::Bottom))
         .axis_style(GRID)
         .bold_line_style(GRID)
         .light_line_style(TRANSPARENT)
         .draw()?;
-    let each = plot / rows.len().max(1) as f64;
-    for (index, (name, figure)) in rows.iter().enumerate() {
-        // The library counts from below.
-        let top = plot - index as f64 * each;
-        label(&root, name, plot - top, shape)?;
-        bars(&mut chart, figure, measure, top - f64::from(shape.above) - f64::from(GAP) / 2.0)?;
+    // The library counts from below.
+    let mut top = plot;
+    for line in lines {
+        label(&root, line, plot - top, shape)?;
+        bars(&mut chart, line, top - f64::from(shape.above) - f64::from(GAP) / 2.0)?;
+        top -= f64::from(height(line, shape));
     }
     root.present()
 }
 
-/// A row's name, `down` pixels below the top of the plot.
+/// A line's name, `down` pixels below the top of the plot.
 fn label<'b>(
     root: &DrawingArea<SVGBackend<'b>, plotters::coord::Shift>,
-    name: &str,
+    line: &Line<'_>,
     down: f64,
     shape: &Shape,
 ) -> Result<(), Error<'b>> {
     let down = down as i32 + MARGIN + GAP / 2;
     if shape.left == 0 {
-        return root.draw_text(name, &style(13.0, INK, HPos::Left, VPos::Top), (MARGIN, down + 2));
+        return root.draw_text(line.name, &style(13.0, INK, HPos::Left, VPos::Top), (MARGIN, down + 2));
     }
-    let middle = down + 3 * BAR / 2;
-    root.draw_text(name, &style(13.0, INK, HPos::Right, VPos::Center), (shape.left - 8, middle))
+    let middle = down + line.bars.len() as i32 * BAR / 2;
+    root.draw_text(line.name, &style(13.0, INK, HPos::Right, VPos::Center), (shape.left - 8, middle))
 }
 
-fn bars<'b>(chart: &mut Chart<'_, 'b>, figure: &Figure, measure: &Measure, top: f64) -> Result<(), Error<'b>> {
-    for (place, column) in Column::ALL.into_iter().enumerate() {
-        let Some(Stat { median, low, high, .. }) = figure.side(column) else { continue };
-        let (median, low, high) = (median.clamp(0.0, 1e15), low.clamp(0.0, 1e15), high.clamp(0.0, 1e15));
+fn bars<'b>(chart: &mut Chart<'_, 'b>, line: &Line<'_>, top: f64) -> Result<(), Error<'b>> {
+    for (place, Bar { column, stat, text }) in line.bars.iter().enumerate() {
+        let [median, low, high] = [stat.median, stat.low, stat.high].map(|value| value.clamp(0.0, 1e15));
         let top = top - place as f64 * f64::from(BAR);
         let (middle, bottom) = (top - f64::from(BAR) / 2.0, top - f64::from(BAR) + 2.0);
-        let bar = Rectangle::new([(0.0, top), (median, bottom)], colour(column).filled());
-        let line = |from, to| PathElement::new(vec![from, to], WHISKER);
+        let bar = Rectangle::new([(0.0, top), (median, bottom)], colour(*column).filled());
+        let stroke = |from, to| PathElement::new(vec![from, to], WHISKER);
         let (centre, end) = (middle + 1.0, f64::from(BAR) / 4.0);
-        let cap = |at| line((at, centre - end), (at, centre + end));
-        let value = number(median, measure.decimals);
-        let ink = if column == Column::Adjunct { INK } else { MUTED };
-        let text = EmptyElement::at((high.max(median), middle + 1.0))
-            + Text::new(value, (6, 0), style(12.0, ink, HPos::Left, VPos::Center));
+        let cap = |at| stroke((at, centre - end), (at, centre + end));
+        let ink = if *column == Column::Adjunct { INK } else { MUTED };
+        // Right of bar and whisker.
+        let told = EmptyElement::at((high.max(median), middle + 1.0))
+            + Text::new(text.clone(), (6, 0), style(12.0, ink, HPos::Left, VPos::Center));
         chart.draw_series([bar])?;
         if high > low {
-            chart.draw_series([line((low, centre), (high, centre)), cap(low), cap(high)])?;
+            chart.draw_series([stroke((low, centre), (high, centre)), cap(low), cap(high)])?;
         }
-        chart.draw_series([text])?;
+        chart.draw_series([told])?;
     }
     Ok(())
 }

@@ -1,13 +1,16 @@
-//! The report as one self-contained page: charts, the same figures as tables, the machine, the command to repeat it. It asks
-//! for nothing from elsewhere and runs no script.
+//! The report as one self-contained page: the answer in one sentence and one chart, then the papers' tables by their subject (today's
+//! ciphers, logins, old ciphers), the machine, and what to do. It asks for nothing from elsewhere and runs no script.
 
+mod advice;
 mod chart;
 
-use super::report::{Column, Group, Header, Measure, Report, Row, Section, Stat, number};
+use super::opening::{Opening, Suite};
+use super::plan;
+use super::report::{Column, Group, Header, Measure, Report, Row, Section, Stat, Verdict, number};
 use super::summary;
 use crate::Failure;
 use crate::page::page;
-use chart::Layout;
+use chart::{Bar, Layout, Line};
 use maud::{Markup, PreEscaped, html};
 
 const TITLE: &str = "OpenSSH with and without crypto hardware";
@@ -18,24 +21,95 @@ const TITLE: &str = "OpenSSH with and without crypto hardware";
 /// [`Failure`] where a chart cannot be drawn.
 pub fn text(report: &Report) -> Result<String, Failure> {
     let header = &report.header;
-    let mut sections = Vec::new();
-    for section in &report.sections {
-        sections.push(part(section)?);
-    }
+    let opening = Opening::of(report);
+    let subjects = subjects(&report.sections);
+    let parts = subjects.iter().map(part).collect::<Result<Vec<_>, _>>()?;
     let main = html! {
         header {
             h1 { (TITLE) }
             p.muted { (header.cpu) ", " (header.openssh) ", " (header.openssl) ", " time datetime=(header.date) { (header.date) } }
-            nav aria-label="Contents" { ul {
-                @for section in &report.sections { li { a href={"#" (section.id)} { (section.title) } } }
-                li { a href="#machine" { "Machine and method" } }
-            } }
+            p.lead { (sentence(report, opening.as_ref())) }
+            @if let Some(busy) = &header.busy { p.warning { (busy) } }
         }
-        div.cards { @for section in &report.sections { (card(section)) } }
-        @for section in &sections { (section) }
+        @if let Some(opening) = &opening { (answer(opening)?) }
+        nav aria-label="Contents" { ul {
+            @for subject in &subjects { li { a href={"#" (subject.id)} { (subject.title) } } }
+            li { a href="#machine" { "Machine and method" } }
+            li { a href="#advice" { "What to do" } }
+        } }
+        @for part in &parts { (part) }
         (machine(header))
+        (advice::section(report, opening.as_ref()))
     };
     Ok(page(TITLE, &header.cpu, &theme(), &main))
+}
+
+/// What it comes to: by suites where they were measured, else by what was.
+fn sentence(report: &Report, opening: Option<&Opening<'_>>) -> String {
+    if let Some(opening) = opening {
+        return opening.sentence();
+    }
+    let line = report.sections.iter().find_map(|section| summary::lines(section).into_iter().next());
+    line.map_or_else(|| "Nothing was compared.".to_owned(), |line| line.sentence() + ".")
+}
+
+/// The one chart: time and processor time of three suites.
+fn answer(opening: &Opening<'_>) -> Result<Markup, Failure> {
+    let name = |what: &str, suite: Suite<'_>| format!("{what}: {}", suite.cipher());
+    let suites = [
+        opening.software.map(|suite| (name("tuned, in software", suite), suite)),
+        Some((name("OpenSSH by itself, stock", opening.default), opening.default)),
+        Some((name("tuned, adjunct", opening.tuned), opening.tuned)),
+    ];
+    let suites: Vec<_> = suites.into_iter().flatten().collect();
+    let lines: Vec<Line<'_>> = suites
+        .iter()
+        .map(|(name, suite)| {
+            let [time, cpu] = suite.times();
+            let bar = |stat, unit| {
+                let stat: &Stat = stat;
+                Bar { column: suite.column, stat, text: format!("{} {unit}", number(stat.median, 2)) }
+            };
+            Line { name, bars: vec![bar(time, "s"), bar(cpu, "CPU s")] }
+        })
+        .collect();
+    let title = "Seconds, and CPU seconds of both sides, to copy 1 GB by ssh";
+    let narrow = chart::svg(&lines, "seconds for a GB", title, Layout::Narrow)?;
+    let wide = chart::svg(&lines, "seconds for a GB", title, Layout::Above)?;
+    Ok(html! {
+        section id="answer" {
+            figure {
+                figcaption { (title) " (shorter is better)" }
+                (PreEscaped(narrow)) (PreEscaped(wide))
+            }
+            p.muted { "Whiskers: the middle half of the runs." }
+        }
+    })
+}
+
+/// The report's sections as the page has them: by their subject, old ciphers last.
+fn subjects(sections: &[Section]) -> Vec<Section> {
+    let of = |section: &Section, old: bool| {
+        let mut part = section.clone();
+        for group in &mut part.groups {
+            group.rows.retain(|row| plan::old(&row.name) == old);
+        }
+        part.groups.retain(|group| !group.rows.is_empty());
+        part
+    };
+    let bulk = |section: &&Section| !["small", "figure7"].contains(&section.id.as_str());
+    let today = sections.iter().filter(bulk).map(|section| of(section, false));
+    let logins = sections.iter().filter(|section| section.id == "small").cloned();
+    // What stands there again, in another order, was shown once.
+    let old = sections.iter().filter(bulk).filter(|section| !section.again).map(|section| {
+        let old = of(section, true);
+        Section { id: format!("{}-old", old.id), title: format!("Old ciphers: {}", old.title), ..old }
+    });
+    let figure7 = sections.iter().filter(|section| section.id == "figure7");
+    let figure7 =
+        figure7.map(|section| Section { title: format!("Old ciphers: {}", section.title), ..section.clone() });
+    let all = today.chain(logins).chain(old).chain(figure7);
+    all.filter(|section| section.rows().next().is_some()).collect()
 }
 
 /// The charts' colours, by the style sheet's names for them: those change where the page is dark.
@@ -52,47 +126,43 @@ fn theme() -> String {
     rules
 }
 
-fn card(section: &Section) -> Markup {
-    let lines = summary::lines(section);
-    html! {
-        @if !lines.is_empty() {
-            div.card {
-                h2 { (section.title) }
-                dl { @for line in &lines {
-                    dt { "adjunct to " (line.other) }
-                    dd { @for (measure, ratio) in &line.ratios {
-                        p { b class=(verdict(*ratio, measure.more_is_better)) { "×\u{2009}" (number(*ratio, 2)) } " " (measure.title) }
-                    } }
-                } }
-                @if let Some(line) = lines.first() {
-                    @if line.rows > 1 { p { "geometric means of " (line.rows) " rows" } }
-                }
-            }
-        }
-    }
-}
-
 fn part(section: &Section) -> Result<Markup, Failure> {
     let mut groups = Vec::new();
     for group in &section.groups {
-        groups.push((charts(section, group)?, table(section, group)));
+        let measured = group.rows.iter().any(|row| row.missing.is_none());
+        groups.push((charts(section, group)?, measured.then(|| table(section, group))));
     }
     Ok(html! {
         section id=(section.id) aria-labelledby={(section.id) "-title"} {
             h2 id={(section.id) "-title"} { (section.title) }
             p { (section.about) }
+            @for line in summary::lines(section) { p.sum { (line.sentence()) "." } }
             (legend())
             @for (group, (charts, table)) in section.groups.iter().zip(groups) {
                 @if !group.title.is_empty() { h3 { (group.title) } }
                 (charts)
-                @for row in &group.rows { @if let Some(why) = &row.missing { p.muted { (row.name) ": " (why) } } }
-                details {
-                    summary { "These figures as a table" @if !group.title.is_empty() { ": " (group.title) } }
-                    (table)
+                @for (why, names) in missing(group) { p.muted { (names.join(", ")) ": " (why) } }
+                @if let Some(table) = table {
+                    details {
+                        summary { "These figures as a table" @if !group.title.is_empty() { ": " (group.title) } }
+                        (table)
+                    }
                 }
             }
         }
     })
+}
+
+/// The rows that were not measured, by why.
+fn missing(group: &Group) -> Vec<(&str, Vec<&str>)> {
+    let mut all: Vec<(&str, Vec<&str>)> = Vec::new();
+    for (row, why) in group.rows.iter().filter_map(|row| Some((row, row.missing.as_deref()?))) {
+        match all.iter_mut().find(|(known, _)| *known == why) {
+            Some((_, names)) => names.push(&row.name),
+            None => all.push((why, vec![&row.name])),
+        }
+    }
+    all
 }
 
 fn legend() -> Markup {
@@ -109,15 +179,15 @@ fn charts(section: &Section, group: &Group) -> Result<Markup, Failure> {
     let mut figures = Vec::new();
     for id in &section.charts {
         let Some(measure) = section.measure(id) else { continue };
-        let rows = chart::rows(&group.rows, measure);
-        if rows.is_empty() {
+        let lines = chart::lines(&group.rows, measure);
+        if lines.is_empty() {
             continue;
         }
         let caption = format!("{}, {}", capital(&measure.title), measure.unit);
         let of = if group.title.is_empty() { &section.title } else { &group.title };
         let title = format!("{of}: {caption}. Bars of software, stock and adjunct; the table below has the figures.");
-        let narrow = chart::svg(&rows, measure, &title, Layout::Narrow)?;
-        let wide = chart::svg(&rows, measure, &title, Layout::Wide)?;
+        let narrow = chart::svg(&lines, &measure.unit, &title, Layout::Narrow)?;
+        let wide = chart::svg(&lines, &measure.unit, &title, Layout::Wide)?;
         let better = if measure.more_is_better { "longer is better" } else { "shorter is better" };
         figures.push(html! {
             figure {
@@ -132,7 +202,10 @@ fn charts(section: &Section, group: &Group) -> Result<Markup, Failure> {
 fn table(section: &Section, group: &Group) -> Markup {
     html! {
         table {
-            caption { "Medians, with half of what lies between the quartiles; what adjunct's is of the other sides'." }
+            caption {
+                "Medians, with half of what lies between the quartiles; what adjunct's is of the other sides'. Grey: no difference, the \
+                 whiskers overlap or chance is not ruled out."
+            }
             colgroup { col.measure; col.figure span="3"; col.ratio span="2"; }
             thead { tr {
                 th scope="col" { "unit" }
@@ -154,7 +227,9 @@ fn rows(section: &Section, row: &Row) -> Markup {
                     tr {
                         th scope="row" { (measure.unit) }
                         @for column in Column::ALL { (cell(figure.side(column), measure)) }
-                        (ratio(figure.adjunct_to_stock, measure)) (ratio(figure.adjunct_to_software, measure))
+                        @for (other, of) in [(Column::Stock, figure.adjunct_to_stock), (Column::Software, figure.adjunct_to_software)] {
+                            (ratio(of, figure.verdict(other, measure.more_is_better)))
+                        }
                     }
                 }
             }
@@ -191,24 +266,19 @@ fn cell(stat: Option<&Stat>, measure: &Measure) -> Markup {
     }
 }
 
-fn ratio(ratio: Option<f64>, measure: &Measure) -> Markup {
+fn ratio(ratio: Option<f64>, verdict: Option<Verdict>) -> Markup {
+    let class = match verdict {
+        Some(Verdict::Better) => "good",
+        Some(Verdict::Worse) => "bad",
+        Some(Verdict::Same) | None => "same",
+    };
     html! {
         @match ratio {
-            Some(ratio) => { td class=(verdict(ratio, measure.more_is_better)) { "×\u{2009}" (number(ratio, 2)) } }
+            Some(ratio) => {
+                td class=(class) title=[(class == "same").then_some("no difference")] { "×\u{2009}" (number(ratio, 2)) }
+            }
             None => { td { "–" } }
         }
-    }
-}
-
-/// The class of a ratio: better or worse by more than what a quiet machine's noise makes of it.
-fn verdict(ratio: f64, more_is_better: bool) -> &'static str {
-    let gain = if more_is_better { ratio } else { 1.0 / ratio.max(1e-9) };
-    if gain >= 1.03 {
-        "good"
-    } else if gain <= 0.97 {
-        "bad"
-    } else {
-        "same"
     }
 }
 
@@ -236,7 +306,6 @@ fn escaped(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::super::example;
-    use super::super::report::Figure;
     use super::*;
 
     #[test]
@@ -259,6 +328,26 @@ mod tests {
     }
 
     #[test]
+    fn the_page_begins_with_the_answer_and_ends_with_what_to_do() {
+        let page = text(&example::suites()).unwrap();
+        let place = |text: &str| page.find(text).unwrap_or_else(|| panic!("{text} is not there"));
+        let order = [
+            "Copying 1 GB by ssh takes",
+            "<svg",
+            "id=\"table2\"",
+            "id=\"table2-old\"",
+            "id=\"machine\"",
+            "id=\"advice\"",
+        ];
+        assert!(order.windows(2).all(|pair| place(pair[0]) < place(pair[1])));
+        let (_, old) = page.split_once("id=\"table2-old\"").unwrap();
+        assert!(old.contains("aes128-cbc") && !page.split_once("id=\"table2-old\"").unwrap().0.contains("aes128-cbc"));
+        assert!(
+            page.matches("<section").last().is_some() && page.rfind("<section").unwrap() < place("What to do</h2>")
+        );
+    }
+
+    #[test]
     fn the_page_asks_for_nothing_and_escapes_what_it_is_told() {
         let page = text(&example::report()).unwrap();
         assert!(!page.contains("http://") && !page.contains("https://") && !page.contains("<script"), "{page}");
@@ -268,10 +357,11 @@ mod tests {
     #[test]
     fn charts_of_odd_figures_are_drawn() {
         for value in [0.0, 1e-9, 1e300, f64::MAX] {
-            let figure = Figure::new([&[value], &[], &[value]], 1);
-            let measure = example::report().sections[0].measures[0].clone();
-            for layout in [Layout::Narrow, Layout::Wide] {
-                let svg = chart::svg(&[("x<y", &figure)], &measure, "a \"title\"", layout).unwrap();
+            let stat = Stat::new(&[value], 1).unwrap();
+            let bar = |column| Bar { column, stat: &stat, text: "text".to_owned() };
+            let line = Line { name: "x<y", bars: vec![bar(Column::Software), bar(Column::Adjunct)] };
+            for layout in [Layout::Narrow, Layout::Wide, Layout::Above] {
+                let svg = chart::svg(&[line.clone()], "unit", "a \"title\"", layout).unwrap();
                 assert!(svg.ends_with("</svg>\n") && svg.contains("x&lt;y") && svg.contains("&quot;title&quot;"));
             }
         }

@@ -121,7 +121,8 @@ fn service(name: &str, processes: &Processes) -> Result<Vec<u32>, Failure> {
         pids = by_systemd(&unit);
     }
     if let (true, Some(daemon)) = (pids.is_empty(), by_init_script(bare)) {
-        pids = processes.list.iter().filter(|p| p.exe.as_ref() == Some(&daemon)).map(|p| p.pid).collect();
+        pids =
+            processes.list.iter().filter(|p| !p.elsewhere && p.exe.as_ref() == Some(&daemon)).map(|p| p.pid).collect();
     }
     if pids.is_empty() && !name.ends_with(".service") {
         // The kernel keeps the first 15 bytes of a name.

@@ -259,19 +259,22 @@ fn root(proc: &Path, folder: &Path, cgroup: &str) -> Option<Root> {
 /// that is the unit's own affair, a container's services among it. Below `user@1000.service` there are that user's units. `above` is the
 /// group of systemd itself.
 fn unit(cgroup: &str, above: &str) -> Option<Unit> {
-    let path = group(cgroup)?.strip_prefix(above)?;
-    let mut parts = path.split('/').filter(|part| !part.is_empty() && !part.ends_with(".slice"));
-    let mut name = parts.next()?;
-    let of_user = name.strip_prefix("user@").and_then(|rest| rest.strip_suffix(".service")?.parse().ok());
-    if of_user.is_some() {
-        name = parts.next()?;
-    }
-    name.ends_with(".service").then(|| Unit { name: name.to_owned(), of_user })
+    groups(cgroup).find_map(|path| {
+        let path = path.strip_prefix(above)?;
+        let mut parts = path.split('/').filter(|part| !part.is_empty() && !part.ends_with(".slice"));
+        let mut name = parts.next()?;
+        let of_user = name.strip_prefix("user@").and_then(|rest| rest.strip_suffix(".service")?.parse().ok());
+        if of_user.is_some() {
+            name = parts.next()?;
+        }
+        name.ends_with(".service").then(|| Unit { name: name.to_owned(), of_user })
+    })
 }
 
-/// The path in `/proc/PID/cgroup` that systemd gives.
-fn group(cgroup: &str) -> Option<&str> {
-    cgroup.lines().find_map(|line| {
+/// The paths in `/proc/PID/cgroup` that systemd may have given: of its own hierarchy of the first version, and of the second. Which of them
+/// it uses is its choice; in the other all may be at the top.
+fn groups(cgroup: &str) -> impl Iterator<Item = &str> {
+    cgroup.lines().filter_map(|line| {
         let mut fields = line.splitn(3, ':');
         let (_, controllers, path) = (fields.next()?, fields.next()?, fields.next()?);
         (controllers.is_empty() || controllers == "name=systemd").then_some(path)
@@ -325,7 +328,7 @@ impl Machine {
     fn of(proc: &Path) -> Machine {
         let cgroup = files::of_process(&proc.join("1/cgroup")).unwrap_or_default();
         let cgroup = String::from_utf8_lossy(&cgroup);
-        let group = group(&cgroup).and_then(|path| path.strip_suffix("/init.scope")).unwrap_or_default().to_owned();
+        let group = groups(&cgroup).find_map(|path| path.strip_suffix("/init.scope")).unwrap_or_default().to_owned();
         Machine { boot: booted(proc), group }
     }
 }
@@ -393,6 +396,7 @@ mod tests {
         let of = |cgroup: &str| unit(cgroup, "");
         assert_eq!(of("0::/system.slice/ssh.service\n"), system("ssh.service"));
         assert_eq!(of("4:cpu:/x\n1:name=systemd:/system.slice/nginx.service/worker\n"), system("nginx.service"));
+        assert_eq!(of("12:name=systemd:/\n0::/system.slice/nginx.service\n"), system("nginx.service"));
         assert_eq!(of("0::/system.slice/system-getty.slice/getty@tty1.service"), system("getty@tty1.service"));
         assert_eq!(of("0::/user.slice/user-0.slice/session-3.scope\n"), None);
         assert_eq!(of("0::/user.slice/user-7.slice/user@7.service/init.scope\n"), None);

@@ -12,6 +12,7 @@ use adjunct_e2e::ssh::tail;
 use adjunct_e2e::system::{self, System};
 use adjunct_e2e::tls::certificates;
 use adjunct_e2e::{either, random};
+use std::time::Instant;
 
 /// Clients at a time, clients at least, and how often all cards go away in every way.
 fn size() -> (usize, usize, usize) {
@@ -27,7 +28,9 @@ fn asked() -> &'static [Asked] {
 fn under_failures(daemon: &mut Daemon, client: impl Fn(usize) -> Result<(), String> + Sync) {
     let (at_once, least, rounds) = size();
     let rounds = if daemon.asked == Asked::Always { rounds } else { 1 };
-    Load::run(at_once, least, client, |load| (0..rounds).for_each(|_| daemon.fail(load)));
+    let start = Instant::now();
+    let clients = Load::run(at_once, least, client, |load| (0..rounds).for_each(|_| daemon.fail(load)));
+    println!("{clients} clients, {at_once} at a time, in {:.0} s, none lost", start.elapsed().as_secs_f64());
     daemon.rests();
 }
 

@@ -1,6 +1,7 @@
 //! `adjunct doctor` about real programs and what runs of them, in a mount namespace with an /etc/ssl of its own in which adjunct is
 //! enabled for all. The system's own files are read and never written.
 
+use adjunct_cli::process::descendants;
 use adjunct_e2e::lab::{Lab, copy_program};
 use adjunct_e2e::listener::until;
 use adjunct_e2e::system::{is_root, target};
@@ -245,4 +246,152 @@ fn the_whole_machine_and_disabling() {
     assert_eq!(text(&restored), text(&stock));
     let report = machine.doctor("/usr/bin/openssl");
     assert_eq!(report["cause"], "not-enabled", "{report}");
+}
+
+/// A container: its own root and processes, with this machine's /usr. What else its root has is said in `more`, folders of this machine's.
+fn container(machine: &Machine, name: &str, more: &[&Path]) -> Runs {
+    let root = machine.lab.path(name);
+    std::fs::create_dir_all(root.join("usr")).unwrap();
+    for link in ["bin", "lib", "lib64", "sbin"] {
+        std::os::unix::fs::symlink(format!("usr/{link}"), root.join(link)).unwrap();
+    }
+    let port = ports::free();
+    let mut script =
+        "mount --make-rprivate / && mount --bind \"$0\" \"$0\" && cd \"$0\" && mkdir -p proc old etc/ssl && \
+                      mount --rbind /usr usr && mount -t proc proc proc && "
+            .to_owned();
+    for folder in more {
+        script += &format!("mkdir -p .{0} && mount --bind {0} .{0} && ", folder.display());
+    }
+    // Nothing of the old root stays.
+    script += &format!(
+        "pivot_root . old && umount -l old && exec openssl s_server -quiet -www -accept 127.0.0.1:{port} -cert /rsa.pem -key /rsa.key"
+    );
+    for file in ["rsa.pem", "rsa.key"] {
+        std::fs::copy(machine.lab.path(file), root.join(file)).unwrap();
+    }
+    let words = ["--mount", "--pid", "--ipc", "--uts", "--fork", "--kill-child", "sh", "-c", &script];
+    let mut command = machine.command(Path::new("unshare"));
+    command.args(words).arg(&root).stdout(Stdio::null()).stderr(Stdio::null());
+    let runs = Runs(command.spawn().expect("unshare"));
+    until("s_server in a container", || TcpStream::connect(("127.0.0.1", port)).is_ok());
+    runs
+}
+
+#[test]
+fn a_process_in_a_container_is_seen_from_outside() {
+    let Some(machine) = Machine::new() else { return };
+    tls::certificates(&machine.lab);
+    let (module, folder) = (machine.lab.module(), machine.lab.module().parent().unwrap().to_owned());
+    // Without the module, and with it.
+    let cases: [(&str, Vec<&Path>, &str); 2] = [
+        ("without", vec![], "is not; install adjunct there"),
+        ("with", vec![&folder], "is and another openssl.cnf decides; run 'adjunct doctor' there"),
+    ];
+    for (name, more, words) in cases {
+        let runs = container(&machine, name, &more);
+        let inside = descendants(runs.0.id());
+        let server = inside.into_iter().find(|pid| {
+            std::fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|comm| comm.trim_end() == "openssl")
+        });
+        let report = machine.doctor(&server.expect("the server").to_string());
+        assert_eq!(
+            (report["state"].as_str(), report["cause"].as_str()),
+            (Some("not-served"), Some("container")),
+            "{report:#}"
+        );
+        let sentence = report["sentence"].as_str().unwrap();
+        assert!(
+            sentence.contains(&format!("it runs in a container, where {} {words}", module.display())),
+            "{sentence}"
+        );
+        assert_eq!(report["processes"][0]["unit"], Value::Null, "{report:#}");
+    }
+    // One that is set up itself.
+    let etc = machine.lab.path("enabled/etc/ssl");
+    std::fs::create_dir_all(&etc).unwrap();
+    std::fs::copy(machine.lab.path("ssl/openssl.cnf"), etc.join("openssl.cnf")).unwrap();
+    let runs = container(&machine, "enabled", &[&folder]);
+    let server = *descendants(runs.0.id()).last().expect("the server");
+    let report = machine.doctor(&server.to_string());
+    assert_eq!((report["state"].as_str(), report["cause"].as_str()), (Some("served"), None), "{report:#}");
+}
+
+/// Another network, and other processes, as another machine has them: two namespaces and a cable.
+#[test]
+fn another_machine_is_not_judged() {
+    let Some(machine) = Machine::new() else { return };
+    tls::certificates(&machine.lab);
+    let hold = |name: &str| {
+        let ready = machine.lab.path(name);
+        let mut command = machine.command(Path::new("unshare"));
+        command.args([
+            "--net",
+            "--pid",
+            "--fork",
+            "--kill-child",
+            "--mount-proc",
+            "sh",
+            "-c",
+            ": >\"$0\"; exec sleep 600",
+        ]);
+        let holder = Runs(command.arg(&ready).spawn().expect("unshare"));
+        until("a namespace", || ready.exists());
+        let inside = *descendants(holder.0.id()).first().expect("its first process");
+        (holder, inside.to_string())
+    };
+    let ((_here, here), (_there, there)) = (hold("here"), hold("there"));
+    let run = |of: &str, spaces: &[&str], words: &[&str]| {
+        let mut command = Command::new("nsenter");
+        command.args(["-t", of]).args(spaces).arg("--").args(words).envs(machine.lab.environment());
+        command.env_remove("OPENSSL_CONF").stdin(Stdio::null()).stderr(Stdio::piped()).stdout(Stdio::piped());
+        command
+    };
+    let done = |of: &str, words: &[&str]| run(of, &["-n"], words).output().expect("nsenter");
+    let made = done(&here, &["ip", "link", "add", "cable", "type", "veth", "peer", "name", "cable", "netns", &there]);
+    if !made.status.success() {
+        return skipped(&format!("no pair of network interfaces here: {}", text(&made.stderr)));
+    }
+    for (of, address) in [(&here, "192.0.2.1/24"), (&there, "192.0.2.2/24")] {
+        for words in
+            [["ip", "address", "add", address, "dev", "cable"].as_slice(), &["ip", "link", "set", "cable", "up"]]
+        {
+            let out = done(of, words);
+            assert!(out.status.success(), "{words:?}: {out:?}");
+        }
+    }
+    let (cert, key) = (machine.lab.path("rsa.pem"), machine.lab.path("rsa.key"));
+    let words = ["openssl", "s_server", "-quiet", "-www", "-accept", "192.0.2.2:4433", "-cert"];
+    let words = [&words[..], &[cert.to_str().unwrap(), "-key", key.to_str().unwrap()]].concat();
+    let _server = Runs(run(&there, &["-m", "-n", "-p"], &words).spawn().expect("s_server"));
+    let asks = ["openssl", "s_client", "-connect", "192.0.2.2:4433"];
+    until("s_server on the other side", || {
+        run(&here, &["-m", "-n", "-p"], &asks).output().is_ok_and(|o| o.status.success())
+    });
+    let adjunct = target().join("adjunct");
+    let asked = |of: &str| {
+        let words = [adjunct.to_str().unwrap(), "doctor", "--json", "192.0.2.2:4433"];
+        let out = run(of, &["-m", "-n", "-p"], &words).output().expect("adjunct");
+        let report: Value = serde_json::from_slice(&out.stdout).unwrap_or_else(|e| panic!("{e}: {out:?}"));
+        (out.status.code(), report)
+    };
+    let (code, report) = asked(&here);
+    assert_eq!(
+        (code, &report["state"], &report["cause"]),
+        (Some(2), &"unknown".into(), &"permission".into()),
+        "{report:#}"
+    );
+    let sentence = report["sentence"].as_str().unwrap();
+    assert!(
+        sentence.contains("192.0.2.2 is another machine") && sentence.contains("run 'adjunct doctor' there"),
+        "{sentence}"
+    );
+    assert_eq!(report["processes"], Value::Array(Vec::new()), "{report:#}");
+    // There it is known.
+    let (code, report) = asked(&there);
+    assert_eq!(
+        (code, &report["state"], &report["kind"]),
+        (Some(0), &"served".into(), &"listener".into()),
+        "{report:#}"
+    );
 }

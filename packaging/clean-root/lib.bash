@@ -1,6 +1,6 @@
 # Sourced by ./all, inside the clean root.
 
-share=/tmp/share
+share=${share:-/tmp/share}
 user=visitor
 key=/tmp/key
 config=/etc/ssl/openssl.cnf

@@ -14,14 +14,14 @@ pub struct Load {
 }
 
 impl Load {
-    /// Has `client` called by `at_once` threads, again and again with a number, while `meanwhile` runs, and until there were `least`. Panics
-    /// where one has failed.
+    /// Has `client` called by `at_once` threads, again and again with a number, while `meanwhile` runs, and until there were `least`; how many
+    /// there were. Panics where one has failed.
     pub fn run(
         at_once: usize,
         least: usize,
         client: impl Fn(usize) -> Result<(), String> + Sync,
         meanwhile: impl FnOnce(&Load),
-    ) {
+    ) -> usize {
         let load = Load::default();
         std::thread::scope(|scope| {
             let ending = Ending(&load);
@@ -34,6 +34,7 @@ impl Load {
         });
         let failed = load.failed.into_inner().unwrap_or_else(PoisonError::into_inner);
         assert!(failed.is_empty(), "{} of {} failed: {}", failed.len(), load.begun.into_inner(), failed[0]);
+        load.done.into_inner()
     }
 
     fn clients(&self, client: impl Fn(usize) -> Result<(), String>) {

@@ -165,13 +165,17 @@ impl Pair<'_> {
         self.lab.write(&format!("ssh-{name}"), text)
     }
 
-    /// `sshd` with its configuration; the words after it are the caller's.
+    /// `sshd` with its configuration; the words after it are the caller's. sshd starts every command by the account's shell, whose startup
+    /// files are none of a test's business and may take longer than all the rest (pyenv's wait for a lock of all shells): as in the lab of
+    /// `adjunct ssh`, the session's environment keeps them out.
     pub fn sshd(&self, side: &Side, name: &str, words: &[&str]) -> Command {
-        let keys = Keys::shared();
+        let (keys, home) = (Keys::shared(), self.lab.path("home"));
+        let home = home.display();
         let text = format!(
             "{}\nHostKey {}\nAuthorizedKeysFile {}\nTrustedUserCAKeys {}\nPidFile none\nStrictModes no\nUsePAM no\n\
              UseDNS no\nPasswordAuthentication no\nKbdInteractiveAuthentication no\nPermitRootLogin prohibit-password\n\
-             PermitUserRC no\nPrintMotd no\nPrintLastLog no\nX11Forwarding no\nLoginGraceTime 250\nLogLevel DEBUG3\n",
+             PermitUserRC no\nPrintMotd no\nPrintLastLog no\nX11Forwarding no\nLoginGraceTime 250\nLogLevel DEBUG3\n\
+             SetEnv HOME={home} ZDOTDIR={home} XDG_CONFIG_HOME={home} SHLVL=2 ENV=/dev/null BASH_ENV=/dev/null\n",
             side.options.join("\n"),
             keys.path("ed25519").display(),
             keys.path("ed25519.pub").display(),

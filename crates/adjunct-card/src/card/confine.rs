@@ -2,16 +2,27 @@
 
 #![allow(unsafe_code)]
 
-use rustix::process::{DumpableBehavior, Resource, Rlimit, set_dumpable_behavior, setrlimit};
+use rustix::process::{DumpableBehavior, Resource, Rlimit, getrlimit, set_dumpable_behavior, setrlimit};
+use rustix::thread::{CapabilitySet, capabilities};
 use std::io;
 
-/// Keeps keys out of core dumps, of other processes' eyes and, where the limit of locked memory allows it, of the swap.
+/// What a card's process may map, of which most is never touched: for each worker its stack and the 128 MB that malloc reserves to keep
+/// 64 of them, and for all what there is at the start, the keys and the requests that wait. Bytes.
+const OF_A_WORKER: u64 = 136 << 20;
+const OF_ALL: u64 = 64 << 20;
+
+/// Keeps keys out of core dumps, of other processes' eyes and, where the limit of locked memory allows it, of the swap. All that is mapped
+/// counts for that limit, touched or not, and an allocation that it refuses ends the process: where it is not enough for all that `workers`
+/// threads may map, nothing is locked.
 ///
 /// # Errors
 /// What the system says of the first two; the third is said by the result.
-pub fn hide_memory() -> io::Result<bool> {
+pub fn hide_memory(workers: usize) -> io::Result<bool> {
     setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) })?;
     set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
+    if !may_lock(OF_ALL + workers as u64 * OF_A_WORKER) {
+        return Ok(false);
+    }
     // SAFETY: no pointers. What is mapped later is locked when it is first touched.
     let locked = unsafe { libc::mlockall(libc::MCL_CURRENT | libc::MCL_FUTURE | libc::MCL_ONFAULT) } == 0;
     if !locked {
@@ -20,6 +31,12 @@ pub fn hide_memory() -> io::Result<bool> {
         unsafe { libc::munlockall() };
     }
     Ok(locked)
+}
+
+/// Whether so many bytes may be locked: by the limit, or by the capability that knows none.
+fn may_lock(bytes: u64) -> bool {
+    let free = capabilities(None).is_ok_and(|sets| sets.effective.contains(CapabilitySet::IPC_LOCK));
+    free || getrlimit(Resource::Memlock).current.is_none_or(|limit| limit >= bytes)
 }
 
 /// Ends the process at any system call but those that a card works with, in all its threads.

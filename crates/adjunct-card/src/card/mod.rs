@@ -54,7 +54,7 @@ pub fn run(setup: Setup) -> io::Result<()> {
         card.report(Report::Faulty);
         return Ok(());
     }
-    if !confine::hide_memory()? {
+    if !confine::hide_memory(workers)? {
         eprintln!("adjunctd: a card's memory is not locked (RLIMIT_MEMLOCK): keys may get into the swap");
     }
     let gate = Arc::new(std::sync::Barrier::new(workers));

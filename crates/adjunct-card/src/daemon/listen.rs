@@ -28,6 +28,8 @@ pub fn given() -> Given {
         // SAFETY: systemd gives it to this process, and the list is taken once.
         let socket = unsafe { OwnedFd::from_raw_fd(fd) };
         let _ = rustix::io::fcntl_setfd(&socket, rustix::io::FdFlags::CLOEXEC);
+        // As systemd made them, accept would wait for the next program, and nothing else would be heard.
+        let _ = rustix::io::ioctl_fionbio(&socket, true);
         match name.as_str() {
             "cards" => given.cards = Some(socket),
             "control" => given.control = Some(socket),

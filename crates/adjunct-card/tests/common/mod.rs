@@ -95,14 +95,27 @@ impl Daemon {
     }
 
     pub fn start_again(&mut self) {
+        let command = self.command();
+        self.start_by(command);
+    }
+
+    /// Starts it by this command; its cards are ready.
+    pub fn start_by(&mut self, command: Command) {
+        assert!(self.try_start_by(command), "adjunctd cannot be started");
+    }
+
+    /// The same; whether the command could be started.
+    pub fn try_start_by(&mut self, mut command: Command) -> bool {
         let path = self.folder.path().join("cards.conf");
         std::fs::write(&path, &self.config).unwrap();
-        self.child = Some(self.command().spawn().unwrap());
+        let Ok(child) = command.spawn() else { return false };
+        self.child = Some(child);
         until("cards that are ready", || {
             let Ok(machine) = state::read(&self.of().state()) else { return false };
             let ready = Page::find(self.folder.path()).map_or(0, |(page, _)| page.cards());
             ready == machine.cards.len() as u64
         });
+        true
     }
 
     /// How it is started.

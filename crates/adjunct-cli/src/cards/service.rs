@@ -136,6 +136,10 @@ pub fn disable() -> Result<ExitCode, Failure> {
     may_be_done()?;
     systemctl(&["disable", "--now", SOCKETS[0], SOCKETS[1], SERVICE])?;
     Page::remove(Path::new(SYSTEM));
+    // The folder, which stays while the service is restarted. Where it is not there, there is nothing to clean.
+    if Path::new(SYSTEM).exists() {
+        systemctl(&["clean", "--what=runtime", SERVICE])?;
+    }
     output::print("there are no cards any more; programs do their operations themselves\n")?;
     Ok(ExitCode::SUCCESS)
 }

@@ -6,7 +6,7 @@ use super::verdict::{State, Verdict};
 use crate::Failure;
 use crate::interrupt::interrupted;
 use crate::openssl::status::Standing;
-use crate::openssl::users::process::{Processes, Unit};
+use crate::openssl::users::process::{Process, Processes, Unit};
 use crate::openssl::users::{Cause, locate};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -82,7 +82,7 @@ pub struct Entry {
     pub notes: Vec<String>,
 }
 
-/// A service, or a program without one, that runs code which an upgrade has replaced.
+/// A service, or a program without one, that is to be started again.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Outdated {
     /// The service, or else the program.
@@ -91,8 +91,12 @@ pub struct Outdated {
     pub processes: Vec<u32>,
     /// What restarts it; none where it is no service.
     pub restart: Option<String>,
-    /// What was replaced: `adjunct`, `OpenSSL`.
+    /// What to do.
+    pub advice: String,
+    /// What an upgrade replaced that it still runs: `adjunct`, `OpenSSL`.
     pub replaced: Vec<&'static str>,
+    /// Whether it does without adjunct, for it was started before that was enabled.
+    pub started_before: bool,
 }
 
 /// Everybody, worst first.
@@ -147,13 +151,9 @@ fn name(unit: Option<&Unit>, program: Option<&Path>, name: &str) -> String {
 
 /// The services that run code which an upgrade has replaced: adjunct's module, libcrypto, libssl.
 pub fn outdated(processes: &Processes) -> Vec<Outdated> {
-    let mut all: BTreeMap<String, Outdated> = BTreeMap::new();
+    let mut all = BTreeMap::new();
     for process in processes.list.iter().filter(|p| p.replaced || p.module_replaced) {
-        let name = name(process.unit.as_ref(), process.exe.as_deref(), &process.name);
-        let restart = process.restart();
-        let empty = Outdated { name: name.clone(), processes: Vec::new(), restart, replaced: Vec::new() };
-        let entry = all.entry(name).or_insert(empty);
-        entry.processes.push(process.pid);
+        let entry = entry(&mut all, process);
         for (replaced, what) in [(process.module_replaced, "adjunct"), (process.replaced, "OpenSSL")] {
             if replaced && !entry.replaced.contains(&what) {
                 entry.replaced.push(what);
@@ -161,4 +161,32 @@ pub fn outdated(processes: &Processes) -> Vec<Outdated> {
         }
     }
     all.into_values().collect()
+}
+
+/// The services that would be served, had they not been started before adjunct was enabled.
+///
+/// # Errors
+/// Only where the user interrupts.
+pub fn started_before(processes: Processes, standing: &Standing) -> Result<Vec<Outdated>, Failure> {
+    let (mut all, mut proof, mut programs) = (BTreeMap::new(), Proof::default(), Programs::new(standing));
+    for process in processes.list {
+        interrupted()?;
+        let Ran { process, verdict, .. } = running::judge(process, &mut programs, standing, &mut proof);
+        if verdict.cause == Some(Cause::StartedBefore) {
+            entry(&mut all, &process).started_before = true;
+        }
+    }
+    Ok(all.into_values().collect())
+}
+
+/// The entry of a process, which is noted there.
+fn entry<'a>(all: &'a mut BTreeMap<(String, String), Outdated>, process: &Process) -> &'a mut Outdated {
+    let name = name(process.unit.as_ref(), process.exe.as_deref(), &process.name);
+    let (restart, advice) = (process.restart(), process.restart_words());
+    let (processes, replaced) = (Vec::new(), Vec::new());
+    let empty =
+        Outdated { name: name.clone(), processes, restart, advice: advice.clone(), replaced, started_before: false };
+    let entry = all.entry((name, advice)).or_insert(empty);
+    entry.processes.push(process.pid);
+    entry
 }

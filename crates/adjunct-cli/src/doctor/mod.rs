@@ -33,7 +33,7 @@ use crate::output::{self, Style};
 use crate::{Failure, escape::shown};
 use running::{Proof, Ran};
 use serde::Serialize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use target::{Kind, Subject};
 use verdict::{State, Verdict};
@@ -46,7 +46,7 @@ Examples:
   sudo adjunct doctor ssh.service      the processes of a service
   sudo adjunct doctor localhost:443    whoever listens there
   sudo adjunct doctor 4711             one process
-  sudo adjunct doctor --restarts       after an upgrade: what still runs the old code
+  sudo adjunct doctor --restarts       what is to be started again: it runs old code, or none of adjunct's
   adjunct doctor git --json | jq -r .cause
 
 A name is a program that a shell finds, or else a service. A process is served once the module is
@@ -70,7 +70,8 @@ pub struct Args {
     /// A program, a process's number, a service, or HOST:PORT; without it the whole machine
     #[arg(value_name = "PROGRAM|PID|SERVICE|HOST:PORT")]
     subject: Option<String>,
-    /// Show what still runs code that an upgrade of adjunct or OpenSSL has replaced, and nothing else
+    /// Show what is to be started again, and nothing else: what runs code that an upgrade of adjunct or OpenSSL has replaced, or was
+    /// started before adjunct was enabled
     #[arg(long, conflicts_with = "subject")]
     restarts: bool,
     /// Machine-readable report
@@ -125,16 +126,30 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     }
 }
 
-/// Needs no program `openssl`: a package's script may call it while that is replaced.
 fn restarts(args: &Args) -> Result<ExitCode, Failure> {
-    let processes = process::all(&args.proc, &[])?;
-    let outdated = outdated(&processes);
+    let (outdated, hidden) = to_restart(args.config.as_deref(), &args.proc)?;
     if args.json {
         output::print_json(&outdated)?;
     } else {
-        output::print(&(text::outdated(&outdated) + &text::hidden(processes.hidden)))?;
+        output::print(&(text::outdated(&outdated) + &text::hidden(hidden)))?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// What is to be started again, and how many processes may not be looked at. Needs no program `openssl`: a package's script may call it
+/// while that is replaced. Who was started before adjunct was enabled is then not known.
+///
+/// # Errors
+/// Only where the user interrupts.
+pub(crate) fn to_restart(config: Option<&Path>, proc: &Path) -> Result<(Vec<Outdated>, usize), Failure> {
+    let standing = standing(config).ok();
+    let modules = standing.as_ref().map_or(&[][..], |standing| &standing.reach.modules);
+    let processes = process::all(proc, modules)?;
+    let (mut found, hidden) = (outdated(&processes), processes.hidden);
+    if let Some(standing) = &standing {
+        found.extend(machine::started_before(processes, standing)?);
+    }
+    Ok((found, hidden))
 }
 
 fn all(args: &Args, standing: &Standing, processes: Processes) -> Result<ExitCode, Failure> {

@@ -11,8 +11,11 @@ use crate::openssl::users::process::{Confined, Process, Root};
 use crate::stats::User;
 use adjunct::catalogue::Function;
 use adjunct::counters;
+use rustix::fs::{Mode, OFlags, ResolveFlags};
+use rustix::io::Errno;
 use serde::Serialize;
 use std::collections::HashMap;
+use std::path::Path;
 
 /// A process and what is to be said of it.
 #[derive(Debug, Clone, Serialize)]
@@ -91,17 +94,8 @@ fn verdict(
             return Verdict::not(Cause::EnvironmentConfig, why).advising(advice);
         }
     }
-    match process.root {
-        Some(Root::Container) => {
-            return Verdict::not(Cause::Container, "it runs in a container, which has files of its own");
-        }
-        Some(Root::Chroot) => {
-            return Verdict::not(
-                Cause::Chroot,
-                "its root is another folder, where it finds neither openssl.cnf nor the module",
-            );
-        }
-        None => {}
+    if let Some(root) = process.root {
+        return elsewhere(root, process.pid, standing);
     }
     // What keeps the program itself from it keeps this process, too.
     let program = program.map(|judged| &judged.verdict);
@@ -137,6 +131,35 @@ fn verdict(
         return Verdict::not(Cause::StartedBefore, why).advising(restart());
     }
     confined(process, program, standing)
+}
+
+/// It sees other files: those below its root decide.
+fn elsewhere(root: Root, pid: u32, standing: &Standing) -> Verdict {
+    let (cause, what) = match root {
+        Root::Container => (Cause::Container, "it runs in a container"),
+        Root::Chroot => (Cause::Chroot, "its root is another folder"),
+    };
+    let module = standing.reach.modules.first();
+    let (why, advice) = match module.map(|module| (shown(module), root_has(pid, module))) {
+        Some((module, Some(true))) => {
+            (format!("where {module} is and another openssl.cnf decides"), "run 'adjunct doctor' there")
+        }
+        Some((module, Some(false))) => (format!("where {module} is not"), "install adjunct there and enable it there"),
+        _ => ("which has files of its own".to_owned(), "run 'adjunct doctor' there"),
+    };
+    Verdict::not(cause, format!("{what}, {why}")).advising(advice)
+}
+
+/// Whether a file is there in the eyes of a process; `None` where that cannot be seen.
+fn root_has(pid: u32, path: &Path) -> Option<bool> {
+    let (flags, none) = (OFlags::PATH | OFlags::CLOEXEC, Mode::empty());
+    let root = rustix::fs::open(format!("/proc/{pid}/root"), flags | OFlags::DIRECTORY, none).ok()?;
+    // Links are followed as the process would, and not out of its root.
+    match rustix::fs::openat2(&root, path, flags, none, ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS) {
+        Ok(_) => Some(true),
+        Err(Errno::NOENT | Errno::NOTDIR) => Some(false),
+        Err(_) => None,
+    }
 }
 
 /// It reads the configuration and has not loaded the module: something forbids it, or it has computed nothing yet.

@@ -115,13 +115,17 @@ fn listener(place: Endpoint, proc: &Path, processes: &Processes) -> Result<Subje
 fn service(name: &str, processes: &Processes) -> Result<Vec<u32>, Failure> {
     let bare = name.strip_suffix(".service").unwrap_or(name);
     let unit = format!("{bare}.service");
-    let of_unit = processes.list.iter().filter(|p| p.unit.as_ref().is_some_and(|u| u.name == unit)).map(|p| p.pid);
-    let mut pids: Vec<u32> = of_unit.collect();
+    let of_unit = |unit: &str| -> Vec<u32> {
+        let of = processes.list.iter().filter(|p| p.unit.as_ref().is_some_and(|u| u.name == unit));
+        of.map(|p| p.pid).collect()
+    };
+    let mut pids = of_unit(&unit);
     if pids.is_empty() && Path::new("/run/systemd/system").is_dir() {
-        pids = by_systemd(&unit);
+        pids = by_systemd(&unit).map_or_else(Vec::new, |unit| of_unit(&unit));
     }
     if let (true, Some(daemon)) = (pids.is_empty(), by_init_script(bare)) {
-        pids = processes.list.iter().filter(|p| p.exe.as_ref() == Some(&daemon)).map(|p| p.pid).collect();
+        pids =
+            processes.list.iter().filter(|p| !p.elsewhere && p.exe.as_ref() == Some(&daemon)).map(|p| p.pid).collect();
     }
     if pids.is_empty() && !name.ends_with(".service") {
         // The kernel keeps the first 15 bytes of a name.
@@ -134,14 +138,11 @@ fn service(name: &str, processes: &Processes) -> Result<Vec<u32>, Failure> {
     Ok(pids)
 }
 
-/// What systemd says: an alias (`sshd` of `ssh`) has the control group of the unit it means.
-fn by_systemd(unit: &str) -> Vec<u32> {
+/// The name that systemd has for it: `sshd.service` is an alias of `ssh.service`.
+fn by_systemd(unit: &str) -> Option<String> {
     let mut command = Command::new("systemctl");
-    let outcome = run(command.args(["show", "--value", "--property=ControlGroup", unit]));
-    let group = outcome.ok().filter(|o| o.success).map(|o| o.text().trim().to_owned()).filter(|group| group.len() > 1);
-    let Some(group) = group else { return Vec::new() };
-    let file = Path::new("/sys/fs/cgroup").join(group.trim_start_matches('/')).join("cgroup.procs");
-    files::text(&file).unwrap_or_default().lines().filter_map(|line| line.trim().parse().ok()).collect()
+    let outcome = run(command.args(["show", "--value", "--property=Id", "--", unit])).ok()?;
+    Some(outcome.text().trim().to_owned()).filter(|_| outcome.success)
 }
 
 /// The daemon that an init script starts: the first program of the system's that it names.

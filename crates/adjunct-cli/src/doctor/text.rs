@@ -112,13 +112,15 @@ pub fn hidden(count: usize) -> String {
     }
 }
 
-/// What runs code that an upgrade has replaced, one line each.
+/// What is to be started again, one line each.
 pub fn outdated(all: &[Outdated]) -> String {
     all.iter().fold(String::new(), |mut text, one| {
         let whom = format!("{} ({})", shown(&one.name), numbers(&one.processes));
-        let what = one.replaced.join(" and ");
-        let restart = one.restart.as_ref().map_or_else(|| "start it again".to_owned(), shown);
-        let _ = writeln!(text, "{whom} still runs the code of {what} from before the upgrade: {restart}");
+        let what = match one.replaced.as_slice() {
+            [] => "was started before adjunct was enabled".to_owned(),
+            replaced => format!("still runs the code of {} from before the upgrade", replaced.join(" and ")),
+        };
+        let _ = writeln!(text, "{whom} {what}: {}", shown(&one.advice));
         text
     })
 }

@@ -49,6 +49,11 @@ impl Outcome {
         }
     }
 
+    /// Its exit code; `None` where a signal ended it.
+    pub fn code(&self) -> Option<i32> {
+        self.status.code()
+    }
+
     /// Standard output as text.
     pub fn text(&self) -> String {
         String::from_utf8_lossy(&self.stdout).into_owned()
@@ -69,6 +74,34 @@ pub(crate) fn run(command: &mut Command) -> Result<Outcome, String> {
 /// One line: it cannot be started, or was ended.
 pub(crate) fn run_within(limit: Duration, command: &mut Command) -> Result<Outcome, String> {
     let name = command.get_program().to_string_lossy().into_owned();
+    captured(command, |child| {
+        let start = Instant::now();
+        loop {
+            match child.try_wait() {
+                Ok(Some(status)) => return Ok(status),
+                Err(e) => return Err(format!("{name}: {e}")),
+                Ok(None) => {}
+            }
+            let stop = interrupted().err().map(|e| e.to_string());
+            if stop.is_some() || start.elapsed() > limit {
+                tree::kill_tree(child.id());
+                let _ = child.wait();
+                return Err(stop.unwrap_or_else(|| format!("{name} did not end within {} seconds", limit.as_secs())));
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    })
+}
+
+/// Runs a program with the standard input that it was given; `end` waits for its end, and ends it where that takes too long.
+///
+/// # Errors
+/// One line: it cannot be started, or what `end` says.
+pub(crate) fn captured(
+    command: &mut Command,
+    end: impl FnOnce(&mut Child) -> Result<ExitStatus, String>,
+) -> Result<Outcome, String> {
+    let name = command.get_program().to_string_lossy().into_owned();
     // Files in place of pipes: a program that writes much does not wait for us, and we do not wait for its children. In
     // memory: what a program says does not depend on room in the folder for temporary files.
     let file = || {
@@ -79,21 +112,7 @@ pub(crate) fn run_within(limit: Duration, command: &mut Command) -> Result<Outco
     let share = |f: &File| f.try_clone().map(Stdio::from).map_err(|e| e.to_string());
     command.stdout(share(&stdout)?).stderr(share(&stderr)?);
     let mut child = command.spawn().map_err(|e| format!("cannot run {name}: {}", cause(&e)))?;
-    let start = Instant::now();
-    let status = loop {
-        match child.try_wait() {
-            Ok(Some(status)) => break status,
-            Err(e) => return Err(format!("{name}: {e}")),
-            Ok(None) => {}
-        }
-        let stop = interrupted().err().map(|e| e.to_string());
-        if stop.is_some() || start.elapsed() > limit {
-            tree::kill_tree(child.id());
-            let _ = child.wait();
-            return Err(stop.unwrap_or_else(|| format!("{name} did not end within {} seconds", limit.as_secs())));
-        }
-        std::thread::sleep(Duration::from_millis(2));
-    };
+    let status = end(&mut child)?;
     let read = |file: &mut File| {
         let done = file.rewind().and_then(|()| files::all(file, LONGEST));
         done.map_err(|e| format!("{name}: its output {}", cause(&e)))

@@ -8,10 +8,11 @@ mod plan;
 mod prior;
 mod step;
 
+use crate::doctor::Outdated;
 use crate::interrupt::{Hold, catch_interrupts, interrupted};
 use crate::openssl::{Target, consented, target};
 use crate::output::{self, Style};
-use crate::{Failure, scratch};
+use crate::{Failure, doctor, scratch};
 use plan::Plan;
 use serde::Serialize;
 use serde_json::Value;
@@ -108,22 +109,14 @@ struct Report {
     buys: Option<String>,
     /// Whether a session was encrypted in hardware afterwards; none where none was tried.
     bulk_in_hardware: Option<bool>,
-    /// Programs that run without it until they are started again.
-    restart: Vec<Restart>,
+    /// What runs without it, or with old code, until it is started again.
+    restart: Vec<Outdated>,
     /// What else to know, a line each.
     notes: Vec<String>,
     /// The reports of `openssl enable`, `ssh tune` and `ssh verify`.
     enable: Option<Value>,
     tune: Option<Value>,
     verify: Option<Value>,
-}
-
-/// A program that is to be started again.
-#[derive(Debug, Serialize)]
-struct Restart {
-    program: String,
-    pids: Vec<u64>,
-    why: String,
 }
 
 /// Runs the subcommand.
@@ -170,7 +163,8 @@ fn perform(args: &Args, plan: &Plan, report: &mut Report) -> Result<(), Failure>
     let before = plan.before()?;
     let done = changes(args, plan, report);
     let Err(why) = done.and_then(|()| interrupted()) else {
-        report.restart = restart();
+        // Where nothing can be found out, nothing is said.
+        report.restart = doctor::to_restart(None, Path::new("/proc")).map(|(all, _)| all).unwrap_or_default();
         return Ok(());
     };
     match before.put_back(args.whose) {
@@ -215,22 +209,6 @@ fn succeeded(words: &[&str]) -> Result<Value, Failure> {
     }
 }
 
-/// The programs that run without it, as `openssl status` finds them. Where it finds nothing out, nothing is said.
-fn restart() -> Vec<Restart> {
-    let status = step::run(&["openssl", "status", "--json"], |_| {}).ok().and_then(|ran| ran.report());
-    let mut found = Vec::new();
-    for program in status.iter().filter_map(|s| s["programs"]["list"].as_array()).flatten() {
-        let of = program["processes"].as_array().into_iter().flatten().filter(|p| p["restart"].is_string());
-        let of: Vec<&Value> = of.collect();
-        let Some(why) = of.first().and_then(|p| p["restart"].as_str()) else { continue };
-        let path = Path::new(program["path"].as_str().unwrap_or_default());
-        let name = path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
-        let pids = of.iter().filter_map(|p| p["pid"].as_u64()).collect();
-        found.push(Restart { program: name, pids, why: why.to_owned() });
-    }
-    found
-}
-
 fn undo(args: &Args) -> Result<ExitCode, Failure> {
     let on = target::is_enabled(args.whose.target());
     let ran = step::run(&["ssh", "tune", "--undo", "--reload"], |_| {})?;
@@ -270,9 +248,8 @@ fn told(args: &Args, report: &Report, style: Style) -> Result<ExitCode, Failure>
         return Ok(code);
     }
     let mut text = String::new();
-    for Restart { program, pids, why } in &report.restart {
-        let pids: Vec<String> = pids.iter().map(u64::to_string).collect();
-        text += &format!("{}: start {program} again ({}): {why}\n", style.notice("note"), pids.join(", "));
+    for line in doctor::outdated_text(&report.restart).lines() {
+        text += &format!("{}: {line}\n", style.notice("note"));
     }
     text += &match (report.dry_run, report.changed, report.bulk_in_hardware) {
         (true, true, _) => "nothing was changed (--dry-run)\n".to_owned(),

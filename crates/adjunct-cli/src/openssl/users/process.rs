@@ -73,7 +73,11 @@ impl Process {
 
     /// The same in words.
     pub fn restart_words(&self) -> String {
-        let words = if self.session { "it ends with its session: log in again" } else { "start it again" };
+        let words = match (self.root, self.session) {
+            (Some(Root::Container), _) => "start its container again",
+            (_, true) => "it ends with its session: log in again",
+            _ => "start it again",
+        };
         self.restart().unwrap_or_else(|| words.to_owned())
     }
 }
@@ -142,7 +146,7 @@ impl Processes {
 /// Only where the user interrupts.
 pub fn all(proc: &Path, modules: &[PathBuf]) -> Result<Processes, Failure> {
     let mut processes = Processes::default();
-    let boot = booted(proc);
+    let machine = Machine::of(proc);
     let Ok(entries) = fs::read_dir(proc) else { return Ok(processes) };
     for entry in entries.flatten() {
         interrupted()?;
@@ -150,7 +154,7 @@ pub fn all(proc: &Path, modules: &[PathBuf]) -> Result<Processes, Failure> {
         if pid == std::process::id() {
             continue;
         }
-        match look(proc, pid, modules, boot) {
+        match look(proc, pid, modules, &machine) {
             Look::Runs(process) => processes.list.push(*process),
             Look::Hidden => processes.hidden += 1,
             Look::Gone | Look::Zombie | Look::Kernel => {}
@@ -162,7 +166,7 @@ pub fn all(proc: &Path, modules: &[PathBuf]) -> Result<Processes, Failure> {
 
 /// Looks at one process.
 pub fn one(proc: &Path, pid: u32, modules: &[PathBuf]) -> Look {
-    look(proc, pid, modules, booted(proc))
+    look(proc, pid, modules, &Machine::of(proc))
 }
 
 /// What there is under a number.
@@ -183,7 +187,7 @@ pub enum Look {
 /// The flag of a kernel thread (`PF_KTHREAD`) among those of `/proc/PID/stat`.
 const KERNEL_THREAD: u64 = 0x0020_0000;
 
-fn look(proc: &Path, pid: u32, modules: &[PathBuf], boot: Option<SystemTime>) -> Look {
+fn look(proc: &Path, pid: u32, modules: &[PathBuf], machine: &Machine) -> Look {
     let folder = &proc.join(pid.to_string());
     let Ok(stat) = files::of_process(&folder.join("stat")) else { return Look::Gone };
     match field(&stat, 3) {
@@ -202,10 +206,10 @@ fn look(proc: &Path, pid: u32, modules: &[PathBuf], boot: Option<SystemTime>) ->
     if !mapped.any {
         return Look::Gone;
     }
-    Look::Runs(Box::new(process(proc, folder, pid, mapped, &stat, boot)))
+    Look::Runs(Box::new(process(proc, folder, pid, mapped, &stat, machine)))
 }
 
-fn process(proc: &Path, folder: &Path, pid: u32, mapped: Mapped, stat: &[u8], boot: Option<SystemTime>) -> Process {
+fn process(proc: &Path, folder: &Path, pid: u32, mapped: Mapped, stat: &[u8], machine: &Machine) -> Process {
     let exe = fs::read_link(folder.join("exe")).ok();
     let id = |m: fs::Metadata| (m.dev(), m.ino());
     // In a container, the same path is another file.
@@ -228,14 +232,14 @@ fn process(proc: &Path, folder: &Path, pid: u32, mapped: Mapped, stat: &[u8], bo
         module_replaced: mapped.module_replaced,
         other: mapped.other,
         root: root(proc, folder, &cgroup),
-        unit: unit(&cgroup),
+        unit: unit(&cgroup, &machine.group),
         session: cgroup.contains("/session-") && cgroup.trim_end().ends_with(".scope"),
         wheel: mapped.wheel,
         confined: text("attr/current").ok().as_deref().and_then(confined),
         secure: files::of_process(&folder.join("auxv")).is_ok_and(|auxv| secure(&auxv)),
         openssl_conf: variable(&environment, b"OPENSSL_CONF=").map(path),
         node_shares: node_shares(&command, &environment),
-        started: started(stat, boot),
+        started: started(stat, machine.boot),
     }
 }
 
@@ -251,19 +255,30 @@ fn root(proc: &Path, folder: &Path, cgroup: &str) -> Option<Root> {
     Some(if apart || names.iter().any(|name| cgroup.contains(name)) { Root::Container } else { Root::Chroot })
 }
 
-/// The service in `/proc/PID/cgroup`: the last part of a path that is one. What runs under `user@1000.service` is that user's.
-fn unit(cgroup: &str) -> Option<Unit> {
-    let path = cgroup.lines().find_map(|line| {
+/// The service in `/proc/PID/cgroup` that this systemd knows: below its slices the first part of the path is a unit, and what lies below
+/// that is the unit's own affair, a container's services among it. Below `user@1000.service` there are that user's units. `above` is the
+/// group of systemd itself.
+fn unit(cgroup: &str, above: &str) -> Option<Unit> {
+    groups(cgroup).find_map(|path| {
+        let path = path.strip_prefix(above)?;
+        let mut parts = path.split('/').filter(|part| !part.is_empty() && !part.ends_with(".slice"));
+        let mut name = parts.next()?;
+        let of_user = name.strip_prefix("user@").and_then(|rest| rest.strip_suffix(".service")?.parse().ok());
+        if of_user.is_some() {
+            name = parts.next()?;
+        }
+        name.ends_with(".service").then(|| Unit { name: name.to_owned(), of_user })
+    })
+}
+
+/// The paths in `/proc/PID/cgroup` that systemd may have given: of its own hierarchy of the first version, and of the second. Which of them
+/// it uses is its choice; in the other all may be at the top.
+fn groups(cgroup: &str) -> impl Iterator<Item = &str> {
+    cgroup.lines().filter_map(|line| {
         let mut fields = line.splitn(3, ':');
         let (_, controllers, path) = (fields.next()?, fields.next()?, fields.next()?);
         (controllers.is_empty() || controllers == "name=systemd").then_some(path)
-    })?;
-    let name = path.rsplit('/').find(|part| part.ends_with(".service"))?;
-    let of_user = path.split('/').find_map(|part| part.strip_prefix("user@")?.strip_suffix(".service")?.parse().ok());
-    if name.starts_with("user@") {
-        return None;
-    }
-    Some(Unit { name: name.to_owned(), of_user })
+    })
 }
 
 /// `/proc/PID/attr/current`: `PROFILE (enforce)` of AppArmor's, `USER:ROLE:TYPE:LEVEL` of SELinux's.
@@ -299,6 +314,23 @@ fn variable<'a>(environment: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
 
 fn path(bytes: &[u8]) -> PathBuf {
     PathBuf::from(String::from_utf8_lossy(bytes).into_owned())
+}
+
+/// What is the same for all processes.
+struct Machine {
+    /// When it was started.
+    boot: Option<SystemTime>,
+    /// The control group below which systemd has its slices: not the first one in a container that sees the machine's.
+    group: String,
+}
+
+impl Machine {
+    fn of(proc: &Path) -> Machine {
+        let cgroup = files::of_process(&proc.join("1/cgroup")).unwrap_or_default();
+        let cgroup = String::from_utf8_lossy(&cgroup);
+        let group = groups(&cgroup).find_map(|path| path.strip_suffix("/init.scope")).unwrap_or_default().to_owned();
+        Machine { boot: booted(proc), group }
+    }
 }
 
 /// When the machine was started.
@@ -361,13 +393,26 @@ mod tests {
     #[test]
     fn units_of_cgroups() {
         let system = |name: &str| Some(Unit { name: name.to_owned(), of_user: None });
-        assert_eq!(unit("0::/system.slice/ssh.service\n"), system("ssh.service"));
-        assert_eq!(unit("4:cpu:/x\n1:name=systemd:/system.slice/nginx.service/worker\n"), system("nginx.service"));
-        assert_eq!(unit("0::/user.slice/user-0.slice/session-3.scope\n"), None);
-        assert_eq!(unit("0::/user.slice/user-7.slice/user@7.service/init.scope\n"), None);
-        let own = unit("0::/user.slice/user-7.slice/user@7.service/app.slice/x.service\n").unwrap();
+        let of = |cgroup: &str| unit(cgroup, "");
+        assert_eq!(of("0::/system.slice/ssh.service\n"), system("ssh.service"));
+        assert_eq!(of("4:cpu:/x\n1:name=systemd:/system.slice/nginx.service/worker\n"), system("nginx.service"));
+        assert_eq!(of("12:name=systemd:/\n0::/system.slice/nginx.service\n"), system("nginx.service"));
+        assert_eq!(of("0::/system.slice/system-getty.slice/getty@tty1.service"), system("getty@tty1.service"));
+        assert_eq!(of("0::/user.slice/user-0.slice/session-3.scope\n"), None);
+        assert_eq!(of("0::/user.slice/user-7.slice/user@7.service/init.scope\n"), None);
+        let own = of("0::/user.slice/user-7.slice/user@7.service/app.slice/x.service\n").unwrap();
         assert_eq!((own.of_user, own.restart().as_str()), (Some(7), "systemctl --user restart x"));
-        assert_eq!(unit("0::/\n"), None);
+        assert_eq!(of("0::/\n"), None);
+        // A container's services are not this systemd's; the container itself may be.
+        for container in ["machine.slice/machine-web.scope/payload", "docker/5f1d", "system.slice/docker-5f1d.scope"] {
+            assert_eq!(of(&format!("0::/{container}/system.slice/ssh.service\n")), None, "{container}");
+        }
+        let nspawn = "0::/machine.slice/systemd-nspawn@web.service/payload/system.slice/ssh.service\n";
+        assert_eq!(of(nspawn), system("systemd-nspawn@web.service"));
+        // In a container that sees the machine's groups, systemd's own lie below its own.
+        let inside = "0::/system.slice/docker-5f1d.scope/system.slice/ssh.service\n";
+        assert_eq!(unit(inside, "/system.slice/docker-5f1d.scope"), system("ssh.service"));
+        assert_eq!(unit("0::/../ssh.service\n", ""), None);
     }
 
     #[test]

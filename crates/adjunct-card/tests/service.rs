@@ -1,0 +1,111 @@
+//! adjunctd as systemd starts it: with sockets that it is given, and limits of its own.
+
+mod common;
+
+use adjunct::card::wire::Kind;
+use adjunct_card::control::{Device, Reply, Request};
+use common::*;
+use rustix::net::{SocketAddrUnix, bind, listen};
+use std::os::fd::AsRawFd;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+const ONE: &str = "[[card]]\nid = 0\nworkers = 2\n";
+
+/// A program: some operations of each kind.
+#[test]
+#[ignore = "started by other tests"]
+fn program_some() {
+    adjunct::init();
+    for kind in Kind::ALL {
+        let key = key(kind);
+        (0..20).for_each(|_| operate(&key, kind));
+    }
+}
+
+/// Sockets such as systemd makes them: accept waits where nobody has come.
+#[test]
+fn sockets_that_are_given_keep_nothing_waiting() {
+    if !there_can_be_cards() {
+        return;
+    }
+    let mut daemon = Daemon::none(ONE);
+    let sockets = [daemon.of().socket(), daemon.of().control()].map(|path| {
+        let socket = new_socket();
+        bind(&socket, &SocketAddrUnix::new(&path).unwrap()).unwrap();
+        listen(&socket, 16).unwrap();
+        socket
+    });
+    let given = sockets.each_ref().map(AsRawFd::as_raw_fd);
+    let command = daemon.command();
+    // Their number has to be that of the process itself.
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "LISTEN_PID=$$ exec \"$0\" \"$@\""]).arg(command.get_program()).args(command.get_args());
+    shell.env("LISTEN_FDS", "2").env("LISTEN_FDNAMES", "cards:control");
+    // SAFETY: dup2 may be called between fork and exec, and the descriptors are open there.
+    unsafe {
+        shell.pre_exec(move || {
+            // Above both first, for either may be where the other has to go.
+            let high = given.map(|fd| libc::fcntl(fd, libc::F_DUPFD, 10));
+            (3..).zip(high).for_each(|(to, from)| _ = libc::dup2(from, to));
+            Ok(())
+        });
+    }
+    daemon.start_by(shell);
+    for _ in 0..2 {
+        daemon.run("program_some");
+        assert_eq!(daemon.ask(&Request::SetOnline(Device { card: 0, domain: None }, true)), Reply::Done);
+    }
+    let counted = daemon.counted();
+    assert_eq!((counted.on_card, counted.refused()), (40, 0));
+    // It hears of its card's end.
+    let before = daemon.pid_of(0);
+    signal(before, libc::SIGKILL);
+    until("another card", || ![0, before].contains(&daemon.pid_of(0)));
+    assert!(daemon.end().status.success());
+    assert!(daemon.of().socket().exists() && daemon.of().control().exists(), "what systemd made is systemd's");
+}
+
+/// What a process maps counts, and an allocation that the limit refuses would end it.
+#[test]
+fn memory_is_locked_only_where_the_limit_is_enough_for_all_of_it() {
+    if !there_can_be_cards() {
+        return;
+    }
+    const LIMIT: u64 = 8 << 20;
+    let mut daemon = Daemon::none(ONE);
+    let mut command = daemon.command();
+    // SAFETY: these system calls may be made between fork and exec.
+    unsafe {
+        command.pre_exec(|| {
+            let limit = libc::rlimit { rlim_cur: LIMIT, rlim_max: LIMIT };
+            const CAP_IPC_LOCK: libc::c_ulong = 14;
+            // Who has no capability need not give it up.
+            libc::prctl(libc::PR_CAPBSET_DROP, CAP_IPC_LOCK, 0, 0, 0);
+            match libc::setrlimit(libc::RLIMIT_MEMLOCK, &limit) {
+                0 => Ok(()),
+                _ => Err(std::io::Error::last_os_error()),
+            }
+        });
+    }
+    let locked = |daemon: &Daemon| {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", daemon.pid_of(0))).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmLck:")).unwrap().trim().to_owned();
+        line.split(' ').next().unwrap().parse::<u64>().unwrap()
+    };
+    if daemon.try_start_by(command) {
+        assert_eq!(locked(&daemon), 0);
+        (0..3).for_each(|_| daemon.run("program_some"));
+        let counted = daemon.counted();
+        assert_eq!((counted.on_card, counted.refused()), (60, 0));
+        daemon.kill();
+    } else {
+        println!("SKIPPED: a limit of locked memory of 8 MB may not be had here");
+    }
+    let sets = rustix::thread::capabilities(None).unwrap();
+    if sets.effective.contains(rustix::thread::CapabilitySet::IPC_LOCK) {
+        daemon.start_again();
+        assert!(locked(&daemon) > 0);
+        daemon.run("program_some");
+    }
+}

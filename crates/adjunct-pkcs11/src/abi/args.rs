@@ -66,10 +66,11 @@ unsafe fn template_within(pointer: *const CK_ATTRIBUTE, count: CK_ULONG, depth: 
             ensure(attribute.ulValueLen.is_multiple_of(size), CKR_ATTRIBUTE_VALUE_INVALID)?;
             let nested = attribute.pValue.cast::<CK_ATTRIBUTE>();
             // SAFETY: as the caller says.
-            Value::Template(unsafe { template_within(nested, attribute.ulValueLen / size, depth + 1)? })
+            Value::Template(Box::new(unsafe { template_within(nested, attribute.ulValueLen / size, depth + 1)? }))
         } else {
             // SAFETY: as the caller says.
-            Value::bytes(unsafe { slice(attribute.pValue.cast::<u8>(), attribute.ulValueLen) }.map_err(invalid)?)?
+            let bytes = unsafe { slice(attribute.pValue.cast::<u8>(), attribute.ulValueLen) }.map_err(invalid)?;
+            Value::bytes(attribute.type_, bytes)?
         };
         ensure(attributes.insert(attribute.type_, value).is_none(), CKR_TEMPLATE_INCONSISTENT)?;
     }

@@ -7,8 +7,8 @@ use zeroize::Zeroizing;
 /// A value. Numbers and booleans are bytes as the interface has them.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Value {
-    Bytes(Zeroizing<Box<[u8]>>),
-    Template(Attributes),
+    Bytes(Bytes),
+    Template(Box<Attributes>),
 }
 
 impl std::fmt::Debug for Value {
@@ -19,13 +19,20 @@ impl std::fmt::Debug for Value {
 }
 
 impl Value {
+    /// Bytes as the value of a type.
+    ///
     /// # Errors
     /// `CKR_HOST_MEMORY`.
-    pub fn bytes(bytes: &[u8]) -> Result<Value> {
+    pub fn bytes(kind: CK_ATTRIBUTE_TYPE, bytes: &[u8]) -> Result<Value> {
+        if bytes.len() <= SHORT && !may_be_secret(kind) {
+            let mut room = [0; SHORT];
+            room[..bytes.len()].copy_from_slice(bytes);
+            return Ok(Value::Bytes(Bytes(Stored::Here(bytes.len() as u8, room))));
+        }
         let mut copy = Vec::new();
         copy.try_reserve_exact(bytes.len())?;
         copy.extend_from_slice(bytes);
-        Ok(Value::Bytes(Zeroizing::new(copy.into_boxed_slice())))
+        Ok(Value::Bytes(Bytes(Stored::Apart(Zeroizing::new(copy.into_boxed_slice())))))
     }
 
     /// The bytes; `None` of a template.
@@ -36,6 +43,60 @@ impl Value {
         }
     }
 }
+
+/// Whether values of a type may be a key, or a part of one: they have memory of their own, for what is moved leaves a copy behind.
+pub const fn may_be_secret(kind: CK_ATTRIBUTE_TYPE) -> bool {
+    matches!(
+        kind,
+        CKA_VALUE
+            | CKA_PRIVATE_EXPONENT
+            | CKA_PRIME_1
+            | CKA_PRIME_2
+            | CKA_EXPONENT_1
+            | CKA_EXPONENT_2
+            | CKA_COEFFICIENT
+            | CKA_SEED
+    )
+}
+
+/// The bytes of a value.
+#[derive(Clone)]
+pub struct Bytes(Stored);
+
+/// The longest value that takes no memory of its own: all booleans, numbers and dates, and most labels and identifiers.
+const SHORT: usize = 22;
+
+/// Where the bytes are.
+#[derive(Clone)]
+enum Stored {
+    /// So many, here.
+    Here(u8, [u8; SHORT]),
+    /// In memory of their own, which is wiped.
+    Apart(Zeroizing<Box<[u8]>>),
+}
+
+// An attribute takes 32 bytes: a key has some 29 of them.
+const _: () = assert!(size_of::<Value>() <= 24);
+
+impl std::ops::Deref for Bytes {
+    type Target = [u8];
+
+    #[inline]
+    fn deref(&self) -> &[u8] {
+        match &self.0 {
+            Stored::Here(length, room) => room.get(..usize::from(*length)).unwrap_or_default(),
+            Stored::Apart(bytes) => bytes,
+        }
+    }
+}
+
+impl PartialEq for Bytes {
+    fn eq(&self, other: &Bytes) -> bool {
+        **self == **other
+    }
+}
+
+impl Eq for Bytes {}
 
 /// Room for the attributes of most keys, had at once.
 const USUAL: usize = 32;
@@ -71,18 +132,39 @@ impl Attributes {
         self.find(kind).is_ok()
     }
 
+    /// Memory for so many more, had at once.
+    ///
+    /// # Errors
+    /// `CKR_HOST_MEMORY`.
+    pub fn reserve(&mut self, more: usize) -> Result {
+        Ok(self.0.try_reserve_exact(more)?)
+    }
+
     /// Sets a value; the one before.
     pub fn insert(&mut self, kind: CK_ATTRIBUTE_TYPE, value: Value) -> Option<Value> {
-        match self.find(kind) {
+        match self.place(kind) {
             Ok(at) => Some(std::mem::replace(&mut self.0[at].1, value)),
             Err(at) => {
-                if self.0.capacity() == 0 {
-                    self.0.reserve_exact(USUAL);
-                }
-                self.0.insert(at, (kind, value));
+                self.put(at, kind, value);
                 None
             }
         }
+    }
+
+    /// Where a type is, or is to be.
+    fn place(&self, kind: CK_ATTRIBUTE_TYPE) -> std::result::Result<usize, usize> {
+        match self.0.last() {
+            // What comes in order goes to the end.
+            Some((last, _)) if *last >= kind => self.find(kind),
+            _ => Err(self.0.len()),
+        }
+    }
+
+    fn put(&mut self, at: usize, kind: CK_ATTRIBUTE_TYPE, value: Value) {
+        if self.0.capacity() == 0 {
+            self.0.reserve_exact(USUAL);
+        }
+        self.0.insert(at, (kind, value));
     }
 
     /// Takes a value away.
@@ -95,7 +177,7 @@ impl Attributes {
     /// # Errors
     /// `CKR_HOST_MEMORY`.
     pub fn set(&mut self, kind: CK_ATTRIBUTE_TYPE, bytes: &[u8]) -> Result {
-        self.insert(kind, Value::bytes(bytes)?);
+        self.insert(kind, Value::bytes(kind, bytes)?);
         Ok(())
     }
 
@@ -120,7 +202,10 @@ impl Attributes {
     /// # Errors
     /// `CKR_HOST_MEMORY`.
     pub fn default_to(&mut self, kind: CK_ATTRIBUTE_TYPE, bytes: &[u8]) -> Result {
-        if self.has(kind) { Ok(()) } else { self.set(kind, bytes) }
+        if let Err(at) = self.place(kind) {
+            self.put(at, kind, Value::bytes(kind, bytes)?);
+        }
+        Ok(())
     }
 
     /// The bytes of a type; `None` where there are none.
@@ -185,5 +270,19 @@ mod tests {
         assert!(attributes.matches(&part));
         part.set(CKA_ID, b"").unwrap();
         assert!(!attributes.matches(&part) && !format!("{attributes:?}").contains("one"));
+    }
+
+    #[test]
+    fn values_of_any_length_are_what_was_set_and_keys_have_memory_of_their_own() {
+        for length in 0..64 {
+            let bytes: Vec<u8> = (0..length).collect();
+            for kind in [CKA_LABEL, CKA_VALUE, CKA_SEED, CKA_PRIME_1] {
+                let value = Value::bytes(kind, &bytes).unwrap();
+                assert_eq!((value.as_bytes(), value.clone() == value), (Some(&bytes[..]), true));
+                let Value::Bytes(Bytes(stored)) = value else { panic!("bytes") };
+                assert_eq!(matches!(stored, Stored::Here(..)), kind == CKA_LABEL && bytes.len() <= SHORT);
+            }
+        }
+        assert!(Value::bytes(CKA_ID, b"1") != Value::bytes(CKA_ID, b"10"));
     }
 }

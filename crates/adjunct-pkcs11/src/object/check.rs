@@ -39,7 +39,7 @@ pub fn value(of: &Attributes) -> Result<Option<Value>> {
     if of.number(CKA_CLASS) != Some(CKO_SECRET_KEY) || of.has(CKA_CHECK_VALUE) {
         return Ok(None);
     }
-    compute(of).map(|value| Value::bytes(&value)).transpose()
+    compute(of).map(|value| Value::bytes(CKA_CHECK_VALUE, &value)).transpose()
 }
 
 /// Checks the value that a template has for a secret key. One that is empty says that the key is to have none; any other is what

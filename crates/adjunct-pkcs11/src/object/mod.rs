@@ -5,6 +5,7 @@ pub mod check;
 pub mod complete;
 mod facts;
 mod held;
+mod index;
 pub mod key;
 pub mod lattice;
 pub mod pkcs8;

@@ -1,7 +1,7 @@
 //! What attributes objects have, by class and type of key (PKCS #11 3.2, 4): which there are, what values they take, who may set and
 //! see them.
 
-use crate::object::attributes::{Attributes, Value};
+use crate::object::attributes::{self, Attributes, Value};
 use crate::rv::{Result, ensure, fail};
 use cryptoki_sys::*;
 
@@ -270,17 +270,7 @@ pub fn check_change(of: &Attributes, changes: &Attributes, copy: bool) -> Result
 /// Whether the value of an attribute is secret, in an object that has such an attribute and whose secrets do not leave it.
 pub fn is_secret(of: &Attributes, kind: CK_ATTRIBUTE_TYPE) -> bool {
     let class = of.number(CKA_CLASS);
-    let part = matches!(
-        kind,
-        CKA_VALUE
-            | CKA_PRIVATE_EXPONENT
-            | CKA_PRIME_1
-            | CKA_PRIME_2
-            | CKA_EXPONENT_1
-            | CKA_EXPONENT_2
-            | CKA_COEFFICIENT
-            | CKA_SEED
-    );
+    let part = attributes::may_be_secret(kind);
     let stays = || of.is(CKA_SENSITIVE) || !of.is(CKA_EXTRACTABLE);
     let has =
         |class| kinds(class, of.number(CKA_KEY_TYPE)).is_ok_and(|lists| lists.iter().any(|list| list.contains(&kind)));

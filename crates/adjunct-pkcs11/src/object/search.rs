@@ -31,7 +31,7 @@ impl Search {
     pub fn next(&mut self, table: &Table, private: bool, most: usize) -> Vec<Handle> {
         let mut found = Vec::new();
         while found.len() < most
-            && let Some(list) = &self.list
+            && let Some(list) = self.list
         {
             let page = (most - found.len()).clamp(PAGE.0, PAGE.1);
             let handles = table.page(list, self.last, page);
@@ -119,11 +119,11 @@ mod tests {
             }
             count += next.len();
             next.into_iter().for_each(|handle| table.remove(handle).unwrap());
-            if let Some(last) = table.page(&List::All, None, 5000).last() {
+            if let Some(last) = table.page(List::All, None, 5000).last() {
                 table.remove(*last).unwrap();
             }
         }
-        assert!(table.page(&List::All, None, 1).is_empty());
+        assert!(table.page(List::All, None, 1).is_empty());
         assert!((3750..=3753).contains(&count), "{count}");
     }
 }

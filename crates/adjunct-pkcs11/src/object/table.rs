@@ -2,16 +2,16 @@
 
 use super::Object;
 use super::attributes::Attributes;
+use super::index::Index;
+pub use super::index::List;
 use crate::handle::Handle;
 use crate::rv::{Result, Rv, fail};
 use adjunct::lock::Lock;
 use adjunct::slab::{Entry, Number, Slab};
 use cryptoki_sys::*;
-use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Bound;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
-use std::sync::atomic::Ordering::{AcqRel, Acquire};
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64};
 
 /// Objects of all tokens, by handle.
 static PLACES: Slab<Place> = Slab::new();
@@ -29,6 +29,8 @@ pub struct Place {
     session: Option<Handle>,
     /// The number in [`VERSIONS`] of the object as it is now.
     version: AtomicU64,
+    /// Whether it is indexed. Read and written while the index is locked.
+    indexed: AtomicBool,
 }
 
 impl Place {
@@ -79,23 +81,8 @@ impl Found {
     /// Whether the handle still names this object, and it has not changed.
     pub fn is_current(&self) -> bool {
         let version = Number::from_integer(self.version);
-        self.handle.number().is_some_and(|number| PLACES.has(number)) && version.is_some_and(|it| VERSIONS.has(it))
+        is_there(self.handle) && version.is_some_and(|it| VERSIONS.has(it))
     }
-}
-
-/// What programs look for; other attributes are compared one by one.
-const INDEXED: [CK_ATTRIBUTE_TYPE; 4] = [CKA_UNIQUE_ID, CKA_ID, CKA_LABEL, CKA_CLASS];
-
-/// An attribute with its value.
-type Key = (CK_ATTRIBUTE_TYPE, Box<[u8]>);
-
-/// A list of the index.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum List {
-    /// All objects.
-    All,
-    /// Those that have this attribute.
-    Of(Key),
 }
 
 /// What a table tells that a handle names an object no more: it was taken away, or another is in its place.
@@ -109,49 +96,6 @@ pub struct Table {
     index: Lock<Index>,
 }
 
-#[derive(Debug, Default)]
-struct Index {
-    all: BTreeSet<Handle>,
-    by_value: BTreeMap<Key, BTreeSet<Handle>>,
-    by_session: BTreeMap<Handle, BTreeSet<Handle>>,
-}
-
-impl Index {
-    /// What attributes are found by. Empty ones are those of objects that nobody has named.
-    fn keys(attributes: &Attributes) -> impl Iterator<Item = Key> {
-        let value = |kind| attributes.bytes(kind).filter(|value| !value.is_empty());
-        INDEXED.into_iter().filter_map(move |kind| Some((kind, value(kind)?.into())))
-    }
-
-    fn add(&mut self, handle: Handle, object: &Object, session: Option<Handle>) {
-        self.all.insert(handle);
-        Index::keys(&object.attributes).for_each(|key| _ = self.by_value.entry(key).or_default().insert(handle));
-        if let Some(session) = session {
-            self.by_session.entry(session).or_default().insert(handle);
-        }
-    }
-
-    fn remove(&mut self, handle: Handle, object: &Object, session: Option<Handle>) {
-        self.all.remove(&handle);
-        for key in Index::keys(&object.attributes) {
-            if let Some(handles) = self.by_value.get_mut(&key) {
-                handles.remove(&handle);
-                if handles.is_empty() {
-                    self.by_value.remove(&key);
-                }
-            }
-        }
-        if let Some(session) = session
-            && let Some(handles) = self.by_session.get_mut(&session)
-        {
-            handles.remove(&handle);
-            if handles.is_empty() {
-                self.by_session.remove(&session);
-            }
-        }
-    }
-}
-
 impl Table {
     /// An empty one, with a number that no other has, that tells nobody.
     pub fn new() -> Table {
@@ -161,7 +105,7 @@ impl Table {
     /// An empty one that tells `gone`, which may keep objects by their handles.
     pub fn telling(gone: Gone) -> Table {
         static NEXT: AtomicU64 = AtomicU64::new(1);
-        let number = NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        let number = NEXT.fetch_add(1, Relaxed);
         Table { number, gone, index: Lock::new(Index::default()) }
     }
 
@@ -178,7 +122,8 @@ impl Table {
                 std::mem::forget(std::mem::take(index));
                 PLACES.each(|place| {
                     if place.table == self.number {
-                        index.add(Handle::of(place.number()), &place.object(), place.session);
+                        place.indexed.store(false, Relaxed);
+                        index.add(Handle::of(place.number()), place.session);
                     }
                 });
             }
@@ -191,12 +136,15 @@ impl Table {
     /// # Errors
     /// `CKR_HOST_MEMORY`.
     pub fn insert(&self, object: Object, session: Option<Handle>) -> Result<Handle> {
-        let object = Arc::new(object);
-        let version = VERSIONS.keep(VERSIONS.insert(object.clone())?);
-        let place = Place { table: self.number, session, version: AtomicU64::new(version.get()) };
-        let handle = Handle::of(PLACES.keep(PLACES.insert(place)?));
-        self.index(|index| index.add(handle, &object, session));
-        Ok(handle)
+        let version = VERSIONS.keep(VERSIONS.insert(Arc::new(object))?);
+        let (version, indexed) = (AtomicU64::new(version.get()), AtomicBool::new(false));
+        let place = Place { table: self.number, session, version, indexed };
+        // An index that is made again has what is in its place before.
+        self.index(|index| {
+            let handle = Handle::of(PLACES.keep(PLACES.insert(place)?));
+            index.add(handle, session);
+            Ok(handle)
+        })
     }
 
     /// The place of an object of this table.
@@ -228,7 +176,10 @@ impl Table {
             return fail(CKR_OBJECT_HANDLE_INVALID);
         }
         let object = place.object();
-        self.index(|index| index.remove(handle, &object, place.session));
+        self.index(|index| {
+            let indexed = place.indexed.load(Relaxed).then_some(&*object);
+            index.remove(handle, indexed, place.session, is_there);
+        });
         (self.gone)(handle, &object);
         Ok(())
     }
@@ -242,8 +193,9 @@ impl Table {
         let old = self.index(|index| {
             let old = place.object();
             place.change(object.clone())?;
-            index.remove(handle, &old, place.session);
-            index.add(handle, &object, place.session);
+            if place.indexed.load(Relaxed) {
+                index.replace(handle, &old, &object);
+            }
             Ok::<_, Rv>(old)
         })?;
         (self.gone)(handle, &old);
@@ -252,43 +204,47 @@ impl Table {
 
     /// Takes away what ends with a session.
     pub fn end_session(&self, session: Handle) {
-        let handles = self.index(|index| index.by_session.get(&session).cloned().unwrap_or_default());
+        let handles = self.index(|index| index.of_session(session));
         handles.into_iter().for_each(|handle| _ = self.remove(handle));
     }
 
-    /// Takes away all that `which` names.
-    pub fn remove_all(&self, which: impl Fn(&Place) -> bool) {
-        let handles = self.index(|index| index.all.clone());
-        for handle in handles {
-            if self.get(handle).is_ok_and(|place| which(&place)) {
-                let _ = self.remove(handle);
+    /// Calls `body` with each object's handle and place.
+    pub fn each(&self, mut body: impl FnMut(Handle, &Place)) {
+        for handle in self.index(|index| index.every()) {
+            if let Ok(place) = self.get(handle) {
+                body(handle, &place);
             }
         }
     }
 
-    /// The shortest list that has all objects with these attributes; `None` where one of them is nobody's.
-    pub fn shortest(&self, template: &Attributes) -> Option<List> {
-        self.index(|index| {
-            let mut shortest = (List::All, index.all.len());
-            for key in Index::keys(template) {
-                let length = index.by_value.get(&key)?.len();
-                if length < shortest.1 {
-                    shortest = (List::Of(key), length);
-                }
+    /// Takes away all that `which` names.
+    pub fn remove_all(&self, which: impl Fn(&Place) -> bool) {
+        self.each(|handle, place| {
+            if which(place) {
+                let _ = self.remove(handle);
             }
-            Some(shortest.0)
-        })
+        });
+    }
+
+    /// A short list that has all objects with these attributes; `None` where one of them is nobody's.
+    pub fn shortest(&self, template: &Attributes) -> Option<List> {
+        let find = |handle: Handle| {
+            let place = self.get(handle).ok()?;
+            place.indexed.store(true, Relaxed);
+            Some(place.object())
+        };
+        self.index(|index| index.shortest(template, find))
     }
 
     /// The next objects of a list behind `last`, at most so many, in the order of their handles.
-    pub fn page(&self, list: &List, last: Option<Handle>, most: usize) -> Vec<Handle> {
-        let from = last.map_or(Bound::Unbounded, Bound::Excluded);
-        let rest = |handles: &BTreeSet<Handle>| handles.range((from, Bound::Unbounded)).take(most).copied().collect();
-        self.index(|index| match list {
-            List::All => rest(&index.all),
-            List::Of(key) => index.by_value.get(key).map(rest).unwrap_or_default(),
-        })
+    pub fn page(&self, list: List, last: Option<Handle>, most: usize) -> Vec<Handle> {
+        self.index(|index| index.page(list, last, most, is_there))
     }
+}
+
+/// Whether a handle names an object.
+fn is_there(handle: Handle) -> bool {
+    handle.number().is_some_and(|number| PLACES.has(number))
 }
 
 impl Default for Table {
@@ -363,5 +319,54 @@ mod tests {
         table.remove_all(|_| true);
         assert!(all(&table, &Attributes::default(), true).is_empty());
         assert_eq!(table.get(three).err(), Some(Rv(CKR_OBJECT_HANDLE_INVALID)));
+    }
+
+    #[test]
+    fn what_comes_goes_and_changes_is_found_before_and_after_it_is_indexed() {
+        use std::collections::BTreeMap;
+        let table = Table::new();
+        let mut there: BTreeMap<Handle, (u64, Option<Handle>)> = BTreeMap::new();
+        let mut seed = 1u64;
+        let mut draw = move |below: u64| {
+            seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            (seed >> 33) % below
+        };
+        let label = |of: u64| [b'a' + of as u8];
+        for round in 0..20_000 {
+            let some = |there: &BTreeMap<Handle, _>, at: u64| there.keys().nth(at as usize % there.len()).copied();
+            // Searches are seldom: many objects come and go between two.
+            match draw(1000) {
+                0..500 => {
+                    let (of, session) = (draw(9), draw(5));
+                    let session = (session > 0).then(|| Handle::from(session));
+                    there.insert(table.insert(object(&label(of), b"1", false), session).unwrap(), (of, session));
+                }
+                500..990 if there.len() > 200 || !there.is_empty() && round % 7 == 0 => {
+                    let handle = some(&there, draw(1000)).unwrap();
+                    table.remove(handle).unwrap();
+                    there.remove(&handle);
+                }
+                990..993 if !there.is_empty() => {
+                    let (handle, of) = (some(&there, draw(1000)).unwrap(), draw(9));
+                    table.replace(handle, object(&label(of), b"1", false)).unwrap();
+                    there.get_mut(&handle).unwrap().0 = of;
+                }
+                993 => {
+                    let session = Handle::from(1 + draw(4));
+                    table.end_session(session);
+                    there.retain(|_, (_, of)| *of != Some(session));
+                }
+                994..1000 => {
+                    let of = draw(10);
+                    let expected: Vec<Handle> =
+                        there.iter().filter(|(_, (label, _))| *label == of).map(|(handle, _)| *handle).collect();
+                    assert_eq!(all(&table, &template(CKA_LABEL, &label(of)), true), expected);
+                    assert_eq!(all(&table, &Attributes::default(), true).len(), there.len());
+                }
+                _ => {}
+            }
+        }
+        table.remove_all(|_| true);
+        assert!(all(&table, &Attributes::default(), true).is_empty());
     }
 }

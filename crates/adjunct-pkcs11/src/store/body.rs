@@ -13,6 +13,8 @@ const TEMPLATE: u8 = 2;
 /// The deepest that templates lie in templates: no caller's are deeper.
 const DEEPEST: usize = 8;
 const SIZE: usize = size_of::<CK_ULONG>();
+/// Bytes of an attribute before its value.
+const HEAD: usize = 13;
 
 type Result<T> = std::result::Result<T, Trouble>;
 
@@ -22,9 +24,9 @@ fn is_numbers(kind: CK_ATTRIBUTE_TYPE) -> bool {
 
 fn length(attributes: &Attributes) -> usize {
     let values = attributes.iter().map(|(kind, value)| match value {
-        Value::Bytes(bytes) if is_numbers(kind) => 13 + bytes.len() / SIZE * 8,
-        Value::Bytes(bytes) => 13 + bytes.len(),
-        Value::Template(nested) => 13 + length(nested),
+        Value::Bytes(bytes) if is_numbers(kind) => HEAD + bytes.len() / SIZE * 8,
+        Value::Bytes(bytes) => HEAD + bytes.len(),
+        Value::Template(nested) => HEAD + length(nested),
     });
     2 + values.sum::<usize>()
 }
@@ -99,20 +101,27 @@ fn decode_within(mut bytes: &[u8], depth: usize) -> Result<Attributes> {
         return Err(Trouble::Damaged);
     }
     let (bytes, mut attributes) = (&mut bytes, Attributes::default());
-    for _ in 0..number(take(bytes, 2)?) {
+    let count = number(take(bytes, 2)?) as usize;
+    // None takes less than its head.
+    attributes.reserve(count.min(bytes.len() / HEAD)).map_err(|_| Trouble::Memory)?;
+    for _ in 0..count {
         let native = |number| CK_ULONG::try_from(number).map_err(|_| Trouble::Damaged);
         let kind = native(number(take(bytes, 8)?))?;
         let form = take(bytes, 1)?[0];
         let length = number(take(bytes, 4)?) as usize;
         let value = take(bytes, length)?;
         let value = match form {
-            BYTES => Value::bytes(value).map_err(|_| Trouble::Memory)?,
+            BYTES => Value::bytes(kind, value).map_err(|_| Trouble::Memory)?,
+            NUMBERS if length == 8 => {
+                let one = native(number(value))?.to_ne_bytes();
+                Value::bytes(kind, &one).map_err(|_| Trouble::Memory)?
+            }
             NUMBERS if length.is_multiple_of(8) => {
                 let numbers = value.chunks_exact(8).map(|one| native(number(one)).map(CK_ULONG::to_ne_bytes));
                 let numbers: Vec<[u8; SIZE]> = numbers.collect::<Result<_>>()?;
-                Value::bytes(numbers.as_flattened()).map_err(|_| Trouble::Memory)?
+                Value::bytes(kind, numbers.as_flattened()).map_err(|_| Trouble::Memory)?
             }
-            TEMPLATE => Value::Template(decode_within(value, depth + 1)?),
+            TEMPLATE => Value::Template(Box::new(decode_within(value, depth + 1)?)),
             _ => return Err(Trouble::Damaged),
         };
         if attributes.insert(kind, value).is_some() {
@@ -137,7 +146,7 @@ mod tests {
         attributes
             .set(CKA_ALLOWED_MECHANISMS, [CKM_RSA_PKCS, CKM_ECDSA].map(CK_ULONG::to_ne_bytes).as_flattened())
             .unwrap();
-        attributes.insert(CKA_UNWRAP_TEMPLATE, Value::Template(nested));
+        attributes.insert(CKA_UNWRAP_TEMPLATE, Value::Template(Box::new(nested)));
         let bytes = encode(&attributes).unwrap();
         assert_eq!(bytes.capacity(), bytes.len());
         assert_eq!(decode(&bytes).unwrap(), attributes);

@@ -250,7 +250,8 @@ pub fn record(bytes: &[u8]) -> Option<Record<'_>> {
 /// # Errors
 /// [`Trouble::Damaged`].
 pub fn records(mut bytes: &[u8]) -> Result<Vec<Record<'_>>> {
-    let mut records = Vec::new();
+    // Most often it is one.
+    let mut records = Vec::with_capacity(1);
     while !bytes.is_empty() {
         let record = record(bytes).ok_or(Trouble::Damaged)?;
         bytes = &bytes[record.whole.len()..];

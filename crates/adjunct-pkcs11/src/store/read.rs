@@ -51,12 +51,15 @@ pub fn find(objects: &Table, uid: &Uid) -> Option<Handle> {
 
 /// Where the table has objects of the file: all of them.
 fn places(objects: &Table) -> BTreeMap<Uid, Handle> {
-    let all = search::all(objects, &Attributes::default(), true);
-    let place = |handle: Handle| {
-        let place = objects.get(handle).ok().filter(|place| place.session().is_none())?;
-        Some((uid_of(&place.object().attributes)?, handle))
-    };
-    all.into_iter().filter_map(place).collect()
+    let mut places = BTreeMap::new();
+    objects.each(|handle, place| {
+        if place.session().is_none()
+            && let Some(uid) = uid_of(&place.object().attributes)
+        {
+            places.insert(uid, handle);
+        }
+    });
+    places
 }
 
 /// Takes the file's objects out of the table, less those that `stay`. The standard's own objects are in no file.
@@ -183,7 +186,7 @@ impl Initialized {
     /// Takes frames in, but for the objects' bodies.
     fn take<'a>(&mut self, frames: &[Frame<'a>], login: Option<&Login>) -> Result<Changes<'a>> {
         let mut link = self.link.filter(|_| login.is_some());
-        let mut changes = Changes::new();
+        let mut records = Vec::with_capacity(frames.iter().map(|frame| frame.records.len()).sum());
         let mut roles = self.roles.clone();
         for frame in frames {
             if let (Some(before), Some(login)) = (link, login) {
@@ -195,7 +198,7 @@ impl Initialized {
             }
             for record in &frame.records {
                 if record.kind != Kind::Role {
-                    changes.insert(record.uid, *record);
+                    records.push((record.uid, *record));
                     continue;
                 }
                 if let Some(login) = login {
@@ -209,20 +212,31 @@ impl Initialized {
         for frame in frames {
             self.end += frame.length as u64;
             self.number = frame.number;
-            self.last = frame.tail.to_vec();
+        }
+        if let Some(last) = frames.last() {
+            self.last = last.tail.to_vec();
+        }
+        // The last record of each counts. A map is made of many at once in less time than one by one.
+        let changes: Changes<'a> = records.into_iter().collect();
+        let known = |record: &Record<'_>| Known { version: record.version, bytes: record.whole.len() as u64 };
+        if self.objects.is_empty() {
+            let there = changes.iter().filter(|(_, record)| record.kind != Kind::Gone);
+            self.objects = there.map(|(uid, record)| (*uid, known(record))).collect();
+            self.live = self.objects.values().map(|known| known.bytes).sum();
+            return Ok(changes);
         }
         for (uid, record) in &changes {
-            self.know(*uid, (record.kind != Kind::Gone).then_some((record.version, record.whole.len() as u64)));
+            self.know(*uid, (record.kind != Kind::Gone).then(|| known(record)));
         }
         Ok(changes)
     }
 
     /// Notes an object's version and bytes, or that it is gone.
-    pub(super) fn know(&mut self, uid: Uid, object: Option<(u64, u64)>) {
+    pub(super) fn know(&mut self, uid: Uid, object: Option<Known>) {
         let old = match object {
-            Some((version, bytes)) => {
-                self.live += bytes;
-                self.objects.insert(uid, Known { version, bytes })
+            Some(known) => {
+                self.live += known.bytes;
+                self.objects.insert(uid, known)
             }
             None => self.objects.remove(&uid),
         };

@@ -5,7 +5,7 @@ use super::file;
 use super::format::{self, Counters, FRAMES, Header, Kind, Record, Role};
 use super::read::{self, Depth};
 use super::trouble::Trouble;
-use super::{Holder, Initialized, Login, State, Store, body};
+use super::{Holder, Initialized, Known, Login, State, Store, body};
 use crate::handle::Handle;
 use crate::object::Object;
 use crate::object::table::Table;
@@ -130,14 +130,16 @@ impl Store {
             } else {
                 let body = body::encode(&object.attributes)?;
                 login.keys.seal(&mut records, kind(object), &uid, number, &body)?;
-                known.push((uid, Some((number, (records.len() - at) as u64))));
+                known.push((uid, Some(Known { version: number, bytes: (records.len() - at) as u64 })));
             }
         }
         let token = self.append(state, login, &records)?;
         let mut handles = Vec::new();
         for (change, (uid, object)) in changes.into_iter().zip(known) {
             token.know(uid, object);
-            let there = read::find(objects, &uid);
+            // One that is new is nowhere yet.
+            let new = matches!(change, Change::New(_));
+            let there = if new { None } else { read::find(objects, &uid) };
             match change {
                 Change::New(object) | Change::Replaced(object) => {
                     let shown = match there {

@@ -1,5 +1,7 @@
 //! A daemon in a folder of its own, and programs that ask its cards: this test program itself, started again.
 
+#![allow(dead_code, reason = "each test program uses its part")]
+
 use adjunct::card::crowd::Page;
 use adjunct::card::wire::Kind;
 use adjunct::catalogue::Queue;

@@ -39,14 +39,20 @@ clean_debian() {
     flock -u 9
 }
 
-# two_packages PROFILE FOLDER: the package as first.deb, and as second.deb with a higher version. Made twice, from the same checkout: the
-# same bytes.
-two_packages() {
-    local number first second
+# two_versions PROFILE FOLDER: the packages adjunct and adjunct-dev as first.deb and first-dev.deb, and with a higher version as second.deb
+# and second-dev.deb. Made twice, from the same checkout: the same bytes.
+two_versions() {
+    local number version name made
     number=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
-    first=$(packaging/deb --profile "$1" --out "$2" | tail -n 1)
-    second=$(packaging/deb --profile "$1" --out "$2" --deb-version "$number-2" 2>/dev/null | tail -n 1)
-    cmp <(dpkg-deb --fsys-tarfile "$first") <(dpkg-deb --fsys-tarfile "$second")
-    mv "$first" "$2/first.deb"
-    mv "$second" "$2/second.deb"
+    for name in first second; do
+        version=()
+        [ "$name" = first ] || version=(--deb-version "$number-2")
+        made=$(packaging/deb --profile "$1" --out "$2/made" "${version[@]}" 2>/dev/null)
+        mv "$(sed -n 1p <<<"$made")" "$2/$name.deb"
+        mv "$(sed -n 2p <<<"$made")" "$2/$name-dev.deb"
+        rmdir "$2/made" || { say "packaging/deb left $(ls -A "$2/made")"; exit 1; }
+    done
+    for name in '' -dev; do
+        cmp <(dpkg-deb --fsys-tarfile "$2/first$name.deb") <(dpkg-deb --fsys-tarfile "$2/second$name.deb")
+    done
 }

@@ -98,7 +98,9 @@ quietly_with() { "$@" >/tmp/said 2>&1 || fail "$* ended with $?: $(cat /tmp/said
 # refuses COMMAND...: it must fail.
 refuses() { if "$@" >/tmp/said 2>&1 </dev/null; then fail "$* went through: $(cat /tmp/said)"; fi; }
 
+# install first|second: that version of the package; install_dev: what programs are built with, of the same version.
 install() { quietly apt-get install -q -y "$share/$1.deb"; }
+install_dev() { quietly apt-get install -q -y "$share/$1-dev.deb"; }
 remove() { quietly apt-get "${1:-remove}" -q -y adjunct; }
 
 # await WHAT COMMAND...: until it succeeds, a minute at most.

@@ -144,3 +144,38 @@ fn a_key_is_made_signs_and_verifies() {
         _ => println!("SKIPPED: no shared memory for counters here"),
     }
 }
+
+/// What pkg-config says for `name` in a package below a folder.
+fn pkg_config(package: &Path, name: &str, what: &[&str]) -> String {
+    let mut command = Command::new("pkg-config");
+    command.args(what).arg(name).env("PKG_CONFIG_LIBDIR", package.join("pkgconfig"));
+    // The folders of the system would be left out.
+    run(command.env("PKG_CONFIG_ALLOW_SYSTEM_CFLAGS", "1").env("PKG_CONFIG_ALLOW_SYSTEM_LIBS", "1"))
+}
+
+#[test]
+fn pkg_config_builds_the_examples() {
+    if !Command::new("pkg-config").arg("--version").status().is_ok_and(|status| status.success()) {
+        println!("SKIPPED: no pkg-config here");
+        return;
+    }
+    // As a package lays them out.
+    let package = libraries().join("pkg-config");
+    std::fs::create_dir_all(package.join("include")).expect("a folder");
+    std::fs::copy(here().join("include/ica_api.h"), package.join("include/ica_api.h")).expect("the header");
+    run(Command::new(here().join("pkgconfig")).arg(&package).arg(libraries()).arg(package.join("pkgconfig")));
+    for name in ["libica", "libica-cex"] {
+        assert_eq!(pkg_config(&package, name, &["--modversion"]), "4.4.0\n");
+        let flags = pkg_config(&package, name, &["--cflags", "--libs"]);
+        let out = package.join(format!("icasum-{name}"));
+        let source = here().join("../../examples/ica/icasum.c");
+        let mut compiler = common::compiler();
+        run(compiler.args(["-Wall", "-Werror", "-o"]).arg(&out).arg(source).args(flags.split_whitespace()));
+        let mut program = start(&out);
+        let folder = folder("pkg-config");
+        std::fs::write(folder.join("file"), "abc").expect("written");
+        program.env("LD_LIBRARY_PATH", libraries()).env("ADJUNCT_STATS", "off").current_dir(folder);
+        let said = run(program.arg("file"));
+        assert_eq!(said, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad  file\n");
+    }
+}

@@ -1,0 +1,44 @@
+# Sourced by what makes packages: the files that are made of the programs, below target/package. Cargo.toml of adjunct-cli and of
+# adjunct-ica ([package.metadata.deb]) lists all that a package holds, these and others.
+
+# One at a time makes and takes them.
+stage_alone() {
+    mkdir -p target
+    exec 7>target/package.lock
+    flock 7
+}
+
+# stage BUILT PREFIX LIBDIR DATE: of the programs that cargo has built in BUILT (target/release), for a package whose libraries lie in
+# LIBDIR (/usr/lib/x86_64-linux-gnu), with DATE (2026-11-25) in the man pages:
+#   target/package/man, man3          man pages of the commands, and of libica's functions
+#   target/package/{bash,zsh,fish}    completions
+#   target/package/lib                libica.so.4 and libica-cex.so.4
+#   target/package/pkgconfig          libica.pc and libica-cex.pc
+#   target/package/{third-party-licenses,changelog}.gz
+# For another architecture `runner` is the command that runs its programs, CC its compiler and `tools` what strip's name begins with.
+stage() {
+    local built=$1 prefix=$2 libdir=$3 date=$4 stage=target/package name
+    local run=(${runner:+"$runner"} "$built/adjunct")
+    rm -rf "$stage"
+    mkdir -p "$stage"/{man,man3,bash,zsh,fish}
+    "${run[@]}" man --date "$date" "$stage/man"
+    for name in adjunct icainfo icainfo-cex icastats cpacfstats pkcsconf pkcsstats p11sak lszcrypt chzcrypt zcryptctl zcryptstats; do
+        "${run[@]}" completions bash "$name" >"$stage/bash/$name"
+        "${run[@]}" completions zsh "$name" >"$stage/zsh/_$name"
+        "${run[@]}" completions fish "$name" >"$stage/fish/$name.fish"
+    done
+    packaging/licenses >"$stage/third-party-licenses"
+    cp CHANGELOG.md "$stage/changelog"
+    # libica, with its symbol versions, of the static library.
+    crates/adjunct-ica/link "$built/libadjunct_ica.a" "$stage/lib"
+    "${tools:-}strip" --strip-unneeded --remove-section=.comment "$stage"/lib/*.so.4
+    crates/adjunct-ica/pkgconfig "$prefix" "$libdir" "$stage/pkgconfig"
+    crates/adjunct-ica/man/make "$date" "$stage/man3"
+    # Pages that a page stands for are links to it, which are not compressed.
+    find "$stage/man" "$stage/man3" -type f -exec gzip -9n {} +
+    for name in $(find "$stage/man3" -type l -printf '%f\n'); do
+        ln -s "$(readlink "$stage/man3/$name").gz" "$stage/man3/$name.gz"
+        rm "$stage/man3/$name"
+    done
+    gzip -9n "$stage/third-party-licenses" "$stage/changelog"
+}

@@ -1,4 +1,4 @@
-# Sourced by test-deb and test-systemd: Debians of their own, made by debootstrap once and kept below target/roots, and the packages that
+# Sourced by tests of packages: Debians of their own, made by debootstrap once and kept below target/roots, and the packages that
 # are tried in them. The caller says in `what` what is skipped where there can be none.
 
 suite=bookworm
@@ -47,7 +47,7 @@ two_versions() {
     for name in first second; do
         version=()
         [ "$name" = first ] || version=(--deb-version "$number-2")
-        made=$(packaging/deb --profile "$1" --out "$2/made" "${version[@]}" 2>/dev/null)
+        made=$(packaging/deb --profile "$1" --out "$2/made" "${version[@]}")
         mv "$(sed -n 1p <<<"$made")" "$2/$name.deb"
         mv "$(sed -n 2p <<<"$made")" "$2/$name-dev.deb"
         rmdir "$2/made" || { say "packaging/deb left $(ls -A "$2/made")"; exit 1; }

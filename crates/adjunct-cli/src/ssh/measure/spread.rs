@@ -42,16 +42,22 @@ impl Spread {
     /// What is left without `base`, measured on its own.
     #[must_use]
     pub fn less(self, base: Spread) -> Spread {
-        let error = self.error.hypot(base.error);
+        let error = quadrature(self.error, base.error);
         Spread { median: self.median - base.median, error, count: self.count.min(base.count) }
     }
 
     /// Whether it is less than `other` by more than both errors, and by more than one in fifty: what is slow to change
     /// (the clock frequency, a neighbour) is not in the spread of one run.
     pub fn clearly_below(&self, other: &Spread) -> bool {
-        let doubt = self.error.hypot(other.error).max(other.median.abs() * 0.02);
+        let doubt = quadrature(self.error, other.error).max(other.median.abs() * 0.02);
         self.median + doubt < other.median
     }
+}
+
+/// The error of a sum or difference of two values, each with its own. Not by [`f64::hypot`]: glibc gave that a new version in 2.35, and the
+/// command would ask for that glibc for its sake alone, where RHEL 9 has 2.34.
+fn quadrature(one: f64, other: f64) -> f64 {
+    (one * one + other * other).sqrt()
 }
 
 /// Gives rows that were measured in the same rounds a common measure of their scatter: each alone has few values, all of

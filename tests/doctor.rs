@@ -73,9 +73,10 @@ impl Machine {
             _ => 2,
         };
         assert_eq!(out.status.code(), Some(code), "{report}");
-        // In words it says the same, in one line for each.
+        // In words it says the same, in one line for each; but of a program other tests' processes may have come or gone meanwhile.
         let said = self.adjunct(&["doctor", subject]);
-        assert_eq!((said.status.code(), said.stderr.as_slice()), (Some(code), &b""[..]), "{said:?}");
+        let same = report["kind"] == "program" || said.status.code() == Some(code);
+        assert!(same && said.stderr.is_empty(), "{said:?}");
         report
     }
 }

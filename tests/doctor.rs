@@ -246,7 +246,7 @@ fn the_whole_machine_and_disabling() {
     let stock = std::fs::read("/etc/ssl/openssl.cnf").unwrap();
     assert_eq!(text(&restored), text(&stock));
     let report = machine.doctor("/usr/bin/openssl");
-    assert_eq!(report["cause"], "not-enabled", "{report}");
+    assert_eq!(report["program"]["cause"], "not-enabled", "{report}");
 }
 
 /// A container: its own root and processes, with this machine's /usr. What else its root has is said in `more`, folders of this machine's.

@@ -41,3 +41,22 @@ stop_signing() {
     wait "${signers[@]}"
     [ ! -e /tmp/lost.signing ] || fail "signatures were lost $1: $(wc -l </tmp/lost.signing): $(tail -n 1 /tmp/signing.why)"
 }
+
+# hold NAME: a session, kept open until release NAME WHEN, which then sends the data through it.
+hold() {
+    rm -f "/tmp/$1.in"
+    mkfifo "/tmp/$1.in"
+    login cat <"/tmp/$1.in" >"/tmp/$1.out" &
+    session=$!
+    exec 7>"/tmp/$1.in"
+    echo before >&7
+    await "a session" grep -q before "/tmp/$1.out"
+}
+release() {
+    cat /tmp/data >&7
+    exec 7>&-
+    wait "$session" || fail "the session was lost $2"
+    tail -c +8 "/tmp/$1.out" | cmp - /tmp/data || fail "the session's data changed $2"
+}
+
+fetches() { curl -sS --insecure -o /dev/null https://localhost/; }

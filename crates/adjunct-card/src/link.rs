@@ -4,9 +4,10 @@
 
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::Errno;
+use rustix::net::sockopt::socket_peercred;
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags,
-    recvmsg, sendmsg,
+    SocketFlags, accept_with, recvmsg, sendmsg,
 };
 use std::io::{IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -21,7 +22,14 @@ pub enum Order {
         /// Whose it is.
         uid: u32,
     },
-    /// The queue in this place takes nothing more: what waits for it is refused, and its connections are closed.
+    /// The descriptor is a socket where programs of this queue's connect: the card is to accept them itself, and hand none on.
+    Listen {
+        /// The queue's place.
+        queue: u16,
+    },
+    /// The daemon accepts programs again.
+    Deaf,
+    /// The queue in this place takes nothing more: what waits for it is refused, its connections are closed, and it is not listened for.
     Flush {
         /// The queue's place.
         queue: u16,
@@ -49,6 +57,8 @@ impl Order {
             Order::Serve { queue, uid } => (1, queue, uid),
             Order::Flush { queue } => (2, queue, 0),
             Order::Leave => (3, 0, 0),
+            Order::Listen { queue } => (4, queue, 0),
+            Order::Deaf => (5, 0, 0),
         };
         let mut bytes = [0; LENGTH];
         bytes[0] = what;
@@ -64,6 +74,8 @@ impl Order {
             1 => Some(Order::Serve { queue, uid }),
             2 => Some(Order::Flush { queue }),
             3 => Some(Order::Leave),
+            4 => Some(Order::Listen { queue }),
+            5 => Some(Order::Deaf),
             _ => None,
         }
     }
@@ -73,7 +85,7 @@ impl Report {
     const ALL: [Report; 3] = [Report::Ready, Report::Faulty, Report::NoLanes];
 }
 
-/// Sends an order, with a descriptor where it is [`Order::Serve`].
+/// Sends an order, with a descriptor where it is [`Order::Serve`] or [`Order::Listen`].
 ///
 /// # Errors
 /// What the system says.
@@ -111,6 +123,24 @@ pub fn next_order(socket: impl AsFd) -> Result<Option<(Order, Option<OwnedFd>)>,
     }
 }
 
+/// The next connection to a listening socket that does not wait, with the uid of who made it; `None` where there is no more now.
+///
+/// # Errors
+/// What the system says.
+pub fn accept(listener: impl AsFd) -> Result<Option<(OwnedFd, u32)>, Errno> {
+    loop {
+        match accept_with(&listener, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
+            Ok(socket) => {
+                let uid = socket_peercred(&socket)?.uid.as_raw();
+                return Ok(Some((socket, uid)));
+            }
+            Err(Errno::AGAIN) => return Ok(None),
+            Err(Errno::INTR | Errno::CONNABORTED) => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
 /// Sends a report.
 ///
 /// # Errors
@@ -136,7 +166,7 @@ pub fn next_report(socket: impl AsFd) -> Result<Option<Report>, Errno> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+    use rustix::net::{AddressFamily, SocketType, socketpair};
 
     #[test]
     fn orders_and_descriptors_come_as_they_were_sent() {
@@ -146,12 +176,16 @@ mod tests {
         let serve = Order::Serve { queue: 258, uid: 0xfeed_beef };
         order(&daemon, serve, Some(&theirs)).unwrap();
         order(&daemon, Order::Flush { queue: 3 }, None).unwrap();
+        order(&daemon, Order::Listen { queue: 7 }, Some(&theirs)).unwrap();
+        order(&daemon, Order::Deaf, None).unwrap();
         let (came, descriptor) = next_order(&card).unwrap().unwrap();
         assert_eq!(came, serve);
         rustix::net::send(&mine, b"x", SendFlags::empty()).unwrap();
         let mut byte = [0; 2];
         assert_eq!(rustix::net::recv(descriptor.unwrap(), &mut byte[..], RecvFlags::empty()).unwrap().0, 1);
         assert!(matches!(next_order(&card), Ok(Some((Order::Flush { queue: 3 }, None)))));
+        assert!(matches!(next_order(&card), Ok(Some((Order::Listen { queue: 7 }, Some(_))))));
+        assert!(matches!(next_order(&card), Ok(Some((Order::Deaf, None)))));
         report(&card, Report::Ready).unwrap();
         assert_eq!(next_report(&daemon), Ok(Some(Report::Ready)));
         drop(daemon);

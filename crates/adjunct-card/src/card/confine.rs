@@ -67,6 +67,7 @@ pub fn close_filter() -> io::Result<()> {
         libc::SYS_read,
         libc::SYS_pread64,
         libc::SYS_write,
+        libc::SYS_accept4,
         libc::SYS_close,
         libc::SYS_epoll_wait,
         libc::SYS_epoll_pwait,
@@ -93,6 +94,13 @@ pub fn close_filter() -> io::Result<()> {
     ];
     let mut rules: std::collections::BTreeMap<i64, Vec<SeccompRule>> =
         plain.into_iter().map(|call| (call, Vec::new())).collect();
+    // Programs that have connected, and who they are: no socket is made here.
+    let who = [(1, libc::SOL_SOCKET), (2, libc::SO_PEERCRED)].map(|(argument, value)| {
+        let value = u64::from(value.cast_unsigned());
+        SeccompCondition::new(argument, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, value).map_err(|e| failed(&e))
+    });
+    let who = who.into_iter().collect::<io::Result<Vec<_>>>()?;
+    rules.insert(libc::SYS_getsockopt, vec![SeccompRule::new(who).map_err(|e| failed(&e))?]);
     rules.insert(libc::SYS_mmap, vec![anonymous()?]);
     rules.insert(libc::SYS_mprotect, vec![SeccompRule::new(vec![no_code()?]).map_err(|e| failed(&e))?]);
     let filter = SeccompFilter::new(rules, SeccompAction::KillProcess, SeccompAction::Allow, TargetArch::x86_64);

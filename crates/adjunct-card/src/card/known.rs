@@ -4,8 +4,7 @@
 //! `known.bin` has for each kind the key as the wire brings it, an input and the output: keys of OpenSSL's, made for this alone, and the
 //! outputs as Python's `pow` has them.
 
-use super::worker::cpu_time;
-use adjunct::card::crowd::Page;
+use adjunct::card::crowd::{Page, cpu_time};
 use adjunct::card::wire::Kind;
 use adjunct::card::work::{Job, Key, batch};
 use adjunct::catalogue::LANES;

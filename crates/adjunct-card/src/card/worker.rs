@@ -9,7 +9,7 @@ use super::load::Load;
 use super::pending::{Choice, Pending, Waiting};
 use crate::link::{self, Order, Report};
 use crate::state::{Queue, Shared};
-use adjunct::card::crowd::{self, Page};
+use adjunct::card::crowd::{self, Page, Side, cpu_time};
 use adjunct::card::wire::{self, Kind, MAX_REPLY, MAX_REQUEST, Status};
 use adjunct::card::work::{self, Job, Key};
 use adjunct::catalogue::LANES;
@@ -20,16 +20,18 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags};
-use rustix::time::{ClockId, clock_gettime};
 use std::collections::HashMap;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use zeroize::Zeroizing;
 
-/// The number of the daemon's link among the events.
+/// The numbers among the events of the daemon's link, and of the socket where programs connect.
 const DAEMON: u64 = u64::MAX;
+const PROGRAMS: u64 = DAEMON - 1;
+/// Connections that are accepted before what they bring is looked at.
+const ACCEPTED: usize = 64;
 /// Seconds without a request after which keys are wiped.
 const IDLE: i64 = 60;
 /// Nanoseconds within which the next request comes, where programs that were answered ask again: a wake of another CPU and their own work.
@@ -94,6 +96,8 @@ struct Reader {
     clients: HashMap<u64, Arc<Client>>,
     next: u64,
     buffer: Zeroizing<Vec<u8>>,
+    /// The socket where programs connect, and the queue that they are for, while this card accepts them itself.
+    programs: Option<(OwnedFd, u16)>,
     /// The daemon has ended, or wants this process to: it ends when nothing is left to do.
     leaves: bool,
 }
@@ -114,6 +118,7 @@ impl Card {
             clients: HashMap::new(),
             next: 0,
             buffer: Zeroizing::new(Vec::with_capacity(MAX_REQUEST + 1)),
+            programs: None,
             leaves: false,
         };
         Ok(Card {
@@ -256,6 +261,10 @@ impl Card {
                 self.take_orders(reader);
                 continue;
             }
+            if number == PROGRAMS {
+                self.accept(reader);
+                continue;
+            }
             let Some(client) = reader.clients.get(&number).cloned() else { continue };
             let goes = flags.intersects(EventFlags::HUP | EventFlags::ERR | EventFlags::RDHUP);
             if goes || !self.receive(&mut reader.buffer, &client) {
@@ -300,16 +309,15 @@ impl Card {
     fn take_orders(&self, reader: &mut Reader) {
         loop {
             match link::next_order(&self.daemon) {
-                Ok(Some((Order::Serve { queue, uid }, Some(socket)))) => {
-                    let (number, client) =
-                        (reader.next, Arc::new(Client { socket, uid, queue, asked: AtomicU64::new(u64::MAX) }));
-                    let wanted = EventFlags::IN | EventFlags::RDHUP | EventFlags::ET;
-                    if epoll::add(&self.events, &client.socket, EventData::new_u64(number), wanted).is_ok() {
-                        reader.clients.insert(number, client);
-                        reader.next += 1;
+                Ok(Some((Order::Serve { queue, uid }, Some(socket)))) => self.serve(reader, socket, uid, queue),
+                Ok(Some((Order::Listen { queue }, Some(socket)))) => {
+                    self.listen_no_more(reader);
+                    if epoll::add(&self.events, &socket, EventData::new_u64(PROGRAMS), EventFlags::IN).is_ok() {
+                        reader.programs = Some((socket, queue));
                     }
                 }
-                Ok(Some((Order::Serve { .. }, None))) | Err(Errno::INTR) => {}
+                Ok(Some((Order::Deaf, _))) => self.listen_no_more(reader),
+                Ok(Some((Order::Serve { .. } | Order::Listen { .. }, None))) | Err(Errno::INTR) => {}
                 Ok(Some((Order::Flush { queue }, _))) => self.flush(reader, Some(queue)),
                 Err(Errno::AGAIN) => return,
                 // The daemon is gone.
@@ -323,8 +331,56 @@ impl Card {
         }
     }
 
+    /// Takes a program in, and what it has asked already, of which then no event tells.
+    fn serve(&self, reader: &mut Reader, socket: OwnedFd, uid: u32, queue: u16) {
+        let (number, client) = (reader.next, Arc::new(Client { socket, uid, queue, asked: AtomicU64::new(u64::MAX) }));
+        let wanted = EventFlags::IN | EventFlags::RDHUP | EventFlags::ET;
+        if self.receive(&mut reader.buffer, &client)
+            && epoll::add(&self.events, &client.socket, EventData::new_u64(number), wanted).is_ok()
+        {
+            reader.clients.insert(number, client);
+            reader.next += 1;
+        }
+    }
+
+    /// Accepts programs that have connected, and takes what they ask: it has come with them.
+    fn accept(&self, reader: &mut Reader) {
+        let Some((socket, queue)) = &reader.programs else { return };
+        let (mut accepted, queue, begin) = (Vec::new(), *queue, cpu_time());
+        while accepted.len() < ACCEPTED {
+            match link::accept(socket) {
+                Ok(Some(program)) => accepted.push(program),
+                Ok(None) => break,
+                Err(_) => {
+                    // Out of descriptors or memory: not again at once.
+                    let _ = poll(&mut [], Some(&Timespec { tv_sec: 0, tv_nsec: 10_000_000 }));
+                    break;
+                }
+            }
+        }
+        let count = accepted.len() as u64;
+        for (socket, uid) in accepted {
+            self.serve(reader, socket, uid, queue);
+        }
+        // Its end takes about as long as its making.
+        if let Some(each) = (2 * cpu_time().saturating_sub(begin)).checked_div(count) {
+            self.page.connected(Side::Card, each);
+        }
+    }
+
+    /// The daemon accepts programs again.
+    fn listen_no_more(&self, reader: &mut Reader) {
+        if let Some((socket, _)) = reader.programs.take() {
+            // The daemon has it too: it would stay among the events.
+            let _ = epoll::delete(&self.events, &socket);
+        }
+    }
+
     /// Refuses what waits, and lets the connections go that have nothing under way: those others see their end when that is answered.
     fn flush(&self, reader: &mut Reader, queue: Option<u16>) {
+        if reader.programs.as_ref().is_some_and(|(_, ours)| queue.is_none_or(|queue| queue == *ours)) {
+            self.listen_no_more(reader);
+        }
         for Waiting { work, queue, .. } in lock(&self.pending).flush(queue) {
             self.state.queue(queue.into(), Queue::Requestq).fetch_sub(1, Relaxed);
             answer(&work.client, Status::Again, 0, &[]);
@@ -445,10 +501,4 @@ pub fn weight(kind: Kind) -> u64 {
         Kind::Rsa2048 => 54,
         Kind::Rsa3072 | Kind::Rsa4096 => 362,
     }
-}
-
-/// Nanoseconds of CPU time of this thread.
-pub fn cpu_time() -> u64 {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
-    u64::try_from(Duration::new(time.tv_sec.cast_unsigned(), time.tv_nsec as u32).as_nanos()).unwrap_or(u64::MAX)
 }

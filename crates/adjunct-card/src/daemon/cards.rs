@@ -48,6 +48,8 @@ pub struct Cards {
     /// Keeps the lock by which others know that this daemon lives.
     _lock: File,
     page: &'static Page,
+    /// The card that accepts programs by itself, by its place and its process, and the queue that they are for.
+    listens: Option<(usize, u32, u16)>,
 }
 
 fn queue(domain: u8) -> Queue {
@@ -115,7 +117,7 @@ impl Cards {
             }
         };
         let (state, file, lock) = Shared::create(&folder.state(), fill)?;
-        Ok(Cards { folder, config, machine, places, state, file, _lock: lock, page })
+        Ok(Cards { folder, config, machine, places, state, file, _lock: lock, page, listens: None })
     }
 
     /// Starts all that are configured.
@@ -216,9 +218,55 @@ impl Cards {
         }
     }
 
+    /// Has a card accept programs by itself where there is one queue alone that they can be given to: then nothing is to be chosen, and a
+    /// connection costs half as much.
+    pub fn have_one_listen(&mut self, socket: &OwnedFd) {
+        let wanted = match self.queues(Mask::ALL, Mask::ALL)[..] {
+            [(_, _, place, number)] => {
+                self.places[place].process.as_ref().map(|process| (place, process.id(), number as u16))
+            }
+            _ => None,
+        };
+        if self.listens == wanted {
+            return;
+        }
+        if let Some((place, id, _)) = self.listens.take()
+            && let Some(process) = self.places[place].process.as_ref().filter(|process| process.id() == id)
+        {
+            process.order(Order::Deaf, None);
+        }
+        if let Some((place, _, queue)) = wanted
+            && let Some(process) = &self.places[place].process
+            && process.order(Order::Listen { queue }, Some(socket))
+        {
+            self.listens = wanted;
+            self.page.daemon_is_free();
+        }
+    }
+
+    /// Whether a card accepts programs by itself.
+    pub fn one_listens(&self) -> bool {
+        self.listens.is_some()
+    }
+
+    /// What programs see.
+    pub fn page(&self) -> &'static Page {
+        self.page
+    }
+
     /// Hands a program's connection to the queue that has the least to do, of those that are allowed; whether there was one. As the
     /// driver does: the least weight and load, and where they are the same, the fewest requests.
     pub fn serve(&self, adapters: Mask, domains: Mask, uid: u32, socket: &OwnedFd) -> bool {
+        let mut queues = self.queues(adapters, domains);
+        queues.sort_unstable();
+        queues.into_iter().any(|(_, _, place, number)| {
+            let order = Order::Serve { queue: number as u16, uid };
+            self.places[place].process.as_ref().is_some_and(|process| process.order(order, Some(socket)))
+        })
+    }
+
+    /// The queues that take programs, of those that are allowed: load, requests, the card's place, the queue's.
+    fn queues(&self, adapters: Mask, domains: Mask) -> Vec<(u64, u64, usize, usize)> {
         let (adapters, domains) = (both(adapters, self.machine.bus.apmask), both(domains, self.machine.bus.aqmask));
         let mut queues = Vec::new();
         for place in self.serving() {
@@ -232,11 +280,7 @@ impl Cards {
                 }
             }
         }
-        queues.sort_unstable();
-        queues.into_iter().any(|(_, _, place, number)| {
-            let order = Order::Serve { queue: number as u16, uid };
-            self.places[place].process.as_ref().is_some_and(|process| process.order(order, Some(socket)))
-        })
+        queues
     }
 
     fn place(&self, id: u8) -> Option<usize> {

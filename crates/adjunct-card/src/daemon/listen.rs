@@ -1,11 +1,9 @@
 //! The daemon's sockets: systemd's, or its own.
 
-use rustix::fd::{AsFd, OwnedFd};
+use rustix::fd::OwnedFd;
 use rustix::fs::{CWD, Mode, chmodat};
 use rustix::io::Errno;
-use rustix::net::sockopt::socket_peercred;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
-use std::io;
 use std::os::fd::FromRawFd;
 use std::path::Path;
 
@@ -55,22 +53,4 @@ pub fn listen(path: &Path, mode: u32) -> Result<OwnedFd, Errno> {
     chmodat(CWD, path, Mode::from_raw_mode(mode), rustix::fs::AtFlags::empty())?;
     rustix::net::listen(&socket, BACKLOG)?;
     Ok(socket)
-}
-
-/// The next connection, with the uid of who made it; `None` where there is no more now.
-///
-/// # Errors
-/// What the system says.
-pub fn accept(listener: impl AsFd) -> io::Result<Option<(OwnedFd, u32)>> {
-    loop {
-        match rustix::net::accept_with(&listener, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
-            Ok(socket) => {
-                let uid = socket_peercred(&socket)?.uid.as_raw();
-                return Ok(Some((socket, uid)));
-            }
-            Err(Errno::AGAIN) => return Ok(None),
-            Err(Errno::INTR | Errno::CONNABORTED) => {}
-            Err(error) => return Err(error.into()),
-        }
-    }
 }

@@ -9,8 +9,9 @@ mod process;
 use crate::config::{self, Config};
 use crate::control::{MAX_MESSAGE, Reply, Request};
 use crate::folder::Folder;
+use crate::link;
 use crate::machine::Mask;
-use adjunct::card::crowd::Page;
+use adjunct::card::crowd::{self, Page, Side};
 use cards::Cards;
 use nodes::{Nodes, RSA_CRT, Refused};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -144,22 +145,30 @@ enum Source {
 impl Daemon {
     fn serve(mut self) -> io::Result<()> {
         let mut said = false;
+        let mut before = crowd::cpu_time();
         loop {
+            self.cards.have_one_listen(&self.programs);
             // When each card has found its known answers or has not: whoever started the service then sees which.
             if !said && self.cards.are_settled() {
                 let _ = sd_notify::notify(&[sd_notify::NotifyState::Ready]);
                 said = true;
             }
+            let mut accepted = 0;
             for source in self.wait()? {
                 match source {
                     Source::Signals => return self.end(),
                     Source::Control => self.accept_tools(),
-                    Source::Programs => self.accept_programs(None),
-                    Source::Node(at) => self.accept_programs(Some(at)),
+                    Source::Programs => accepted += self.accept_programs(None),
+                    Source::Node(at) => _ = self.accept_programs(Some(at)),
                     Source::Card(place) => self.cards.heard(place),
                     Source::Tool(at) => self.answer(at),
                 }
             }
+            let after = crowd::cpu_time();
+            if let Some(each) = after.saturating_sub(before).checked_div(accepted) {
+                self.cards.page().connected(Side::Daemon, each);
+            }
+            before = after;
             let now = Instant::now();
             self.tools.retain(|tool| now < tool.until);
         }
@@ -167,15 +176,12 @@ impl Daemon {
 
     /// The sources that have something to say; tools from the last to the first, so that one that goes changes no other's place.
     fn wait(&self) -> io::Result<Vec<Source>> {
-        let fixed = [
-            (Source::Signals, self.signals.as_fd()),
-            (Source::Control, self.control.as_fd()),
-            (Source::Programs, self.programs.as_fd()),
-        ];
+        let fixed = [(Source::Signals, self.signals.as_fd()), (Source::Control, self.control.as_fd())];
+        let programs = (!self.cards.one_listens()).then(|| (Source::Programs, self.programs.as_fd()));
         let nodes = self.nodes.0.iter().enumerate().map(|(at, node)| (Source::Node(at), node.socket.as_fd()));
         let links = self.cards.links().map(|(place, process)| (Source::Card(place), process.link()));
         let tools = self.tools.iter().enumerate().rev().map(|(at, tool)| (Source::Tool(at), tool.socket.as_fd()));
-        let sources: Vec<_> = fixed.into_iter().chain(tools).chain(nodes).chain(links).collect();
+        let sources: Vec<_> = fixed.into_iter().chain(programs).chain(tools).chain(nodes).chain(links).collect();
         let mut descriptors: Vec<_> =
             sources.iter().map(|(_, fd)| PollFd::from_borrowed_fd(*fd, PollFlags::IN)).collect();
         let first = self.tools.iter().map(|tool| tool.until).min();
@@ -190,29 +196,34 @@ impl Daemon {
         Ok(ready.map(|((source, _), _)| *source).collect())
     }
 
-    /// Hands all that wait to cards. Where no card takes one, it is closed, and the program does its own work.
-    fn accept_programs(&self, node: Option<usize>) {
+    /// Hands all that wait to cards; how many. Where no card takes one, it is closed, and the program does its own work.
+    fn accept_programs(&self, node: Option<usize>) -> u64 {
         let (listener, adapters, domains, allowed) = match node.map(|at| self.nodes.0.get(at)) {
             None => (&self.programs, Mask::ALL, Mask::ALL, true),
             Some(Some(listening)) => {
                 let node = &listening.node;
                 (&listening.socket, node.adapters, node.domains, node.ioctls.has(RSA_CRT))
             }
-            Some(None) => return,
+            Some(None) => return 0,
         };
+        let mut accepted = 0;
         loop {
-            match listen::accept(listener) {
+            match link::accept(listener) {
                 Ok(Some((socket, uid))) if allowed => _ = self.cards.serve(adapters, domains, uid, &socket),
                 Ok(Some(_)) => {}
-                Ok(None) => return,
-                // Out of descriptors or memory: not again at once.
-                Err(_) => return std::thread::sleep(Duration::from_millis(10)),
+                Ok(None) => return accepted,
+                Err(_) => {
+                    // Out of descriptors or memory: not again at once.
+                    std::thread::sleep(Duration::from_millis(10));
+                    return accepted;
+                }
             }
+            accepted += 1;
         }
     }
 
     fn accept_tools(&mut self) {
-        while let Ok(Some((socket, uid))) = listen::accept(&self.control) {
+        while let Ok(Some((socket, uid))) = link::accept(&self.control) {
             if self.tools.len() < TOOLS {
                 self.tools.push(Tool { socket, uid, until: Instant::now() + PATIENCE });
             }

@@ -9,7 +9,7 @@
 #![allow(unsafe_code)]
 
 use super::Client;
-use super::crowd::{self, Page};
+use super::crowd::{self, Page, Side};
 use super::wire::{Kind, MAX_REPLY, Request, Status, reply};
 use crate::fork;
 use rustix::fd::{BorrowedFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
@@ -130,6 +130,7 @@ impl Connection {
             return Err(Refused::Unreachable);
         }
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let begin = crowd::cpu_time();
         let connected = || {
             let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
             // It does not wait: where too many wait to be accepted, it fails.
@@ -148,7 +149,10 @@ impl Connection {
             let cookie = socket_cookie(&socket)?;
             Ok::<_, Errno>(Connection { fd: socket.into_raw_fd(), cookie })
         };
-        connected().map_err(|error| match error {
+        let made = connected().inspect(|_| {
+            client.page.connected(Side::Program, crowd::cpu_time().saturating_sub(begin));
+        });
+        made.map_err(|error| match error {
             Errno::CONNREFUSED => Refused::Nobody,
             Errno::AGAIN => Refused::Full,
             _ => Refused::Unreachable,

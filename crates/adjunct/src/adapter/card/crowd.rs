@@ -39,7 +39,7 @@ const WINDOWS: usize = 16;
 const WINDOW: u64 = 4;
 const KINDS: usize = Kind::ALL.len();
 /// The first word, of which the key is made too: it changes with the layout, and programs of another version have a page of their own.
-const MAGIC: u64 = u64::from_le_bytes(*b"ADJCRO\x00\x02");
+const MAGIC: u64 = u64::from_le_bytes(*b"ADJCRO\x00\x03");
 /// How much faster cards are to be before operations go there.
 const GAIN: f32 = 1.1;
 /// Jobs that cards have done of late before their rate is believed.
@@ -57,10 +57,21 @@ const AFTER_TRIAL: u64 = 16;
 const LAST_PAUSE: u64 = 25_600;
 /// A load so many times as high as that of the last trial is another one.
 const OTHER_LOAD: f32 = 2.0;
-/// What a connection costs, of an operation's handing over: measured, 2 to 3 times.
-const CONNECTING: u64 = 3;
+/// Nanoseconds that each side of a connection is expected to need for it until it has measured that.
+const CONNECTING: u64 = 14_000;
 /// Milliseconds before somebody asks again where nobody was there.
 const OUTAGE: u64 = 1000;
+
+/// Whose CPU time a connection takes, from its making to its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum Side {
+    Program,
+    Daemon,
+    Card,
+}
+
+const SIDES: usize = Side::Card as usize + 1;
 
 /// What is known of a kind, in nanoseconds, and what is decided.
 #[repr(C, align(64))]
@@ -105,6 +116,8 @@ pub struct Page {
     /// Milliseconds of the clock when a card last answered anybody, and when somebody last found nobody there.
     answered: AtomicU64,
     nobody: AtomicU64,
+    /// What a connection costs each side, in nanoseconds; 0 where that has not been measured.
+    connecting: [AtomicU64; SIDES],
     measured: [Measured; KINDS],
     windows: [Windows; KINDS],
 }
@@ -113,6 +126,12 @@ pub struct Page {
 pub fn now() -> u64 {
     let time = clock_gettime(ClockId::Monotonic);
     time.tv_sec.cast_unsigned() * 1000 + time.tv_nsec.cast_unsigned() / 1_000_000
+}
+
+/// Nanoseconds of CPU time of this thread.
+pub fn cpu_time() -> u64 {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    time.tv_sec.cast_unsigned().saturating_mul(1_000_000_000).saturating_add(time.tv_nsec.cast_unsigned())
 }
 
 /// The key of the segment of the daemon with this folder: its FNV-1a hash, whatever way its path is written.
@@ -175,6 +194,30 @@ impl Page {
         let _ = measured.handing.compare_exchange(0, expected, Relaxed, Relaxed);
     }
 
+    /// A connection has taken so many nanoseconds of the CPU time of a side.
+    pub fn connected(&self, side: Side, nanoseconds: u64) {
+        let word = &self.connecting[side as usize];
+        let after = match word.load(Relaxed) {
+            0 => nanoseconds,
+            before => before - before / 16 + nanoseconds / 16,
+        };
+        word.store(after.max(1), Relaxed);
+    }
+
+    /// The daemon has nothing to do with connections any more, until it says what they take.
+    pub fn daemon_is_free(&self) {
+        self.connecting[Side::Daemon as usize].store(1, Relaxed);
+    }
+
+    /// What a connection costs all sides together, in nanoseconds.
+    pub fn connecting(&self) -> u64 {
+        let known = |word: &AtomicU64| match word.load(Relaxed) {
+            0 => CONNECTING,
+            time => time,
+        };
+        self.connecting.iter().map(known).fold(0, u64::saturating_add)
+    }
+
     /// An operation that took so many microseconds has ended.
     #[inline]
     pub fn ended(&self, kind: Kind, now: u64, microseconds: u64) {
@@ -212,11 +255,11 @@ impl Page {
         }
         let sent = measured.sent.load(Relaxed);
         if now < sent && sent - now <= KEPT.max(LONGEST_TRIAL) {
-            return connected || measured.connecting_pays();
+            return connected || measured.connecting_pays(self.connecting());
         }
         let here = self.under_way(kind, now);
         if self.gain(kind, now, here) > GAIN {
-            return now >= measured.until.load(Relaxed) && (connected || measured.connecting_pays());
+            return now >= measured.until.load(Relaxed) && (connected || measured.connecting_pays(self.connecting()));
         }
         let rests = now < measured.next.load(Relaxed) && !measured.is_another_load(here, now);
         here >= NOTICEABLE && !rests && measured.begin_trial(here, now, sent)
@@ -349,14 +392,15 @@ impl Measured {
             && now.saturating_sub(begun) > AFTER_TRIAL * self.trial()
     }
 
-    /// Whether cards are faster even where each operation needs a connection of its own.
-    fn connecting_pays(&self) -> bool {
+    /// Whether cards are faster even where each operation needs a connection of its own, which costs so much.
+    fn connecting_pays(&self, connecting: u64) -> bool {
         let handing = self.handing.load(Relaxed);
         let each = match self.each.load(Relaxed) {
             0 => self.batch.load(Relaxed) / LANES as u64 + handing,
             each => each,
         };
-        each.saturating_add(handing.saturating_mul(CONNECTING)) < self.alone.load(Relaxed)
+        // What changes of tasks cost that a connection brings, nobody measures.
+        each.saturating_add(connecting) as f32 * GAIN < self.alone.load(Relaxed) as f32
     }
 
     fn forget_jobs(&self) {

@@ -7,7 +7,7 @@
 
 use std::ptr::null_mut;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
-use std::sync::atomic::{AtomicPtr, AtomicU32};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32};
 
 /// What is another in each process along a line of forks.
 #[repr(C)]
@@ -36,7 +36,10 @@ static UNKNOWN: Process = Process::new();
 /// Where no page can be had. A bare clone goes unseen then.
 static NO_PAGE: Process = Process::new();
 static PROCESS: AtomicPtr<Process> = AtomicPtr::new((&raw const UNKNOWN).cast_mut());
-static NEXT: AtomicU32 = AtomicU32::new(1);
+/// The last number given. From 0 on: what a child writes lies in the pages that it writes anyway (`link/module.ld`).
+static LAST: AtomicU32 = AtomicU32::new(0);
+/// Whether every fork is seen, also a bare clone.
+static ALL_SEEN: AtomicBool = AtomicBool::new(false);
 
 /// This process.
 #[inline(always)]
@@ -55,11 +58,17 @@ pub fn generation() -> u32 {
     }
 }
 
+/// The same, greater in each child than in its parent; 0 where a fork by a bare clone would go unseen.
+pub(crate) fn generation_of_every_fork() -> u64 {
+    let generation = generation();
+    if ALL_SEEN.load(Relaxed) { generation.into() } else { 0 }
+}
+
 #[cold]
 fn renew() -> u32 {
     prime();
     let word = &this_process().generation;
-    let fresh = NEXT.fetch_add(1, Relaxed).max(1);
+    let fresh = LAST.fetch_add(1, Relaxed).wrapping_add(1).max(1);
     word.compare_exchange(0, fresh, AcqRel, Acquire).map_or_else(|other| other, |_| fresh)
 }
 
@@ -82,6 +91,7 @@ pub(crate) fn prime() -> bool {
             // Linux before 4.14 and some sandboxed kernels do not empty it; then fork() at least is seen.
             let seen = mapped && wipe_in_children(page, length);
             if PROCESS.compare_exchange(unknown, process, AcqRel, Acquire).is_ok() {
+                ALL_SEEN.store(seen, Relaxed);
                 if !seen {
                     libc::pthread_atfork(None, None, Some(forked));
                 }

@@ -112,8 +112,17 @@ pub(super) fn fill(out: &mut [u8]) {
     }
 }
 
-// No module shows it to its program.
-std::arch::global_asm!(concat!(".hidden __wrap_", symbol!(CRYPTO_sysrand)));
+// No module shows them to its program.
+std::arch::global_asm!(
+    concat!(".hidden __wrap_", symbol!(CRYPTO_sysrand)),
+    concat!(".hidden __wrap_", symbol!(CRYPTO_get_fork_ube_generation)),
+);
+
+/// What AWS-LC knows forks by, in place of a page of its own, which each child would have to be given beside ours.
+#[unsafe(export_name = concat!("__wrap_", symbol!(CRYPTO_get_fork_ube_generation)))]
+extern "C" fn fork_generation() -> u64 {
+    fork::generation_of_every_fork()
+}
 
 #[unsafe(export_name = concat!("__wrap_", symbol!(CRYPTO_sysrand)))]
 unsafe extern "C" fn seed(out: *mut u8, length: usize) {

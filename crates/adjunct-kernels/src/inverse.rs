@@ -18,7 +18,8 @@ pub const MAX: usize = 2048;
 /// Limbs of the longest modulus, with two bits more: d and e are above -2m.
 const MOST: usize = (MAX * 8 + 2).div_ceil(LIMB as usize);
 
-type Number = [i64; MOST];
+/// Limbs of 4096 bits: shorter numbers are not to take the stack of the longest.
+const USUAL: usize = (512 * 8 + 2usize).div_ceil(LIMB as usize);
 
 /// What 62 division steps make of f and g, times 2^62.
 struct Matrix {
@@ -39,7 +40,13 @@ pub fn invert(a: &[u8], m: &[u8], out: &mut [u8]) -> bool {
         return false;
     }
     let limbs = (m.len() * 8 + 2).div_ceil(LIMB as usize);
-    let mut numbers = [[0; MOST]; 5];
+    if limbs <= USUAL { of::<USUAL>(a, m, limbs, out) } else { of::<MOST>(a, m, limbs, out) }
+}
+
+/// The same, of so many limbs, which are at most `N`.
+#[inline(never)]
+fn of<const N: usize>(a: &[u8], m: &[u8], limbs: usize, out: &mut [u8]) -> bool {
+    let mut numbers = [[0; N]; 5];
     let [modulus, f, g, d, e] = &mut numbers;
     read(m, modulus);
     read(a, g);
@@ -54,7 +61,7 @@ pub fn invert(a: &[u8], m: &[u8], out: &mut [u8]) -> bool {
 }
 
 /// Leaves the inverse in `d`; false where there is none.
-fn run(m: &[i64], f: &mut Number, g: &mut Number, d: &mut Number, e: &mut Number) -> bool {
+fn run(m: &[i64], f: &mut [i64], g: &mut [i64], d: &mut [i64], e: &mut [i64]) -> bool {
     let limbs = m.len();
     let k0 = inverse_of_word(m[0] as u64) & MASK as u64;
     let (mut length, mut eta) = (limbs, -1);
@@ -204,7 +211,7 @@ fn trim(number: &[u8]) -> &[u8] {
     &number[number.iter().take_while(|&&byte| byte == 0).count()..]
 }
 
-fn read(bytes: &[u8], number: &mut Number) {
+fn read(bytes: &[u8], number: &mut [i64]) {
     for (i, byte) in bytes.iter().rev().enumerate() {
         let (limb, shift) = (8 * i / LIMB as usize, (8 * i % LIMB as usize) as u32);
         let wide = u128::from(*byte) << shift;

@@ -2,6 +2,7 @@
 
 #![allow(unsafe_code)]
 
+mod blinding;
 mod bn;
 pub mod caps;
 pub mod cipher;

@@ -58,7 +58,16 @@ pub fn generation() -> u32 {
     }
 }
 
-/// The same, greater in each child than in its parent; 0 where a fork by a bare clone would go unseen.
+/// Where in the page there is room for more: beyond what the number's readers have in their caches.
+const ROOM: usize = 1024;
+
+/// Some 3 KB of the page, zeros at first and in every child, for what a child writes as soon as it asks for its number: a page that it is
+/// given once serves both. `None` where the page is not emptied in every child.
+pub(crate) fn room() -> Option<*mut libc::c_void> {
+    (prime() && ALL_SEEN.load(Relaxed)).then(|| PROCESS.load(Acquire).wrapping_byte_add(ROOM).cast())
+}
+
+/// The number of [`generation`], greater in each child than in its parent; 0 where a fork by a bare clone would go unseen.
 pub(crate) fn generation_of_every_fork() -> u64 {
     let generation = generation();
     if ALL_SEEN.load(Relaxed) { generation.into() } else { 0 }
@@ -90,6 +99,10 @@ pub(crate) fn prime() -> bool {
             let process = if mapped { page.cast() } else { no_page };
             // Linux before 4.14 and some sandboxed kernels do not empty it; then fork() at least is seen.
             let seen = mapped && wipe_in_children(page, length);
+            if seen {
+                // For what lies in the room.
+                libc::madvise(page, length, libc::MADV_DONTDUMP);
+            }
             if PROCESS.compare_exchange(unknown, process, AcqRel, Acquire).is_ok() {
                 ALL_SEEN.store(seen, Relaxed);
                 if !seen {

@@ -11,6 +11,7 @@ pub mod curve25519;
 #[doc(hidden)]
 pub mod fault;
 pub mod inout;
+pub mod inverse;
 #[cfg(target_arch = "x86_64")]
 pub mod keccak;
 #[cfg(target_arch = "x86_64")]

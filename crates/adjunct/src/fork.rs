@@ -7,7 +7,7 @@
 
 use std::ptr::null_mut;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
-use std::sync::atomic::{AtomicPtr, AtomicU32};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32};
 
 /// What is another in each process along a line of forks.
 #[repr(C)]
@@ -36,7 +36,10 @@ static UNKNOWN: Process = Process::new();
 /// Where no page can be had. A bare clone goes unseen then.
 static NO_PAGE: Process = Process::new();
 static PROCESS: AtomicPtr<Process> = AtomicPtr::new((&raw const UNKNOWN).cast_mut());
-static NEXT: AtomicU32 = AtomicU32::new(1);
+/// The last number given. From 0 on: what a child writes lies in the pages that it writes anyway (`link/module.ld`).
+static LAST: AtomicU32 = AtomicU32::new(0);
+/// Whether every fork is seen, also a bare clone.
+static ALL_SEEN: AtomicBool = AtomicBool::new(false);
 
 /// This process.
 #[inline(always)]
@@ -55,11 +58,26 @@ pub fn generation() -> u32 {
     }
 }
 
+/// Where in the page there is room for more: beyond what the number's readers have in their caches.
+const ROOM: usize = 1024;
+
+/// Some 3 KB of the page, zeros at first and in every child, for what a child writes as soon as it asks for its number: a page that it is
+/// given once serves both. `None` where the page is not emptied in every child.
+pub(crate) fn room() -> Option<*mut libc::c_void> {
+    (prime() && ALL_SEEN.load(Relaxed)).then(|| PROCESS.load(Acquire).wrapping_byte_add(ROOM).cast())
+}
+
+/// The number of [`generation`], greater in each child than in its parent; 0 where a fork by a bare clone would go unseen.
+pub(crate) fn generation_of_every_fork() -> u64 {
+    let generation = generation();
+    if ALL_SEEN.load(Relaxed) { generation.into() } else { 0 }
+}
+
 #[cold]
 fn renew() -> u32 {
     prime();
     let word = &this_process().generation;
-    let fresh = NEXT.fetch_add(1, Relaxed).max(1);
+    let fresh = LAST.fetch_add(1, Relaxed).wrapping_add(1).max(1);
     word.compare_exchange(0, fresh, AcqRel, Acquire).map_or_else(|other| other, |_| fresh)
 }
 
@@ -81,7 +99,12 @@ pub(crate) fn prime() -> bool {
             let process = if mapped { page.cast() } else { no_page };
             // Linux before 4.14 and some sandboxed kernels do not empty it; then fork() at least is seen.
             let seen = mapped && wipe_in_children(page, length);
+            if seen {
+                // For what lies in the room.
+                libc::madvise(page, length, libc::MADV_DONTDUMP);
+            }
             if PROCESS.compare_exchange(unknown, process, AcqRel, Acquire).is_ok() {
+                ALL_SEEN.store(seen, Relaxed);
                 if !seen {
                     libc::pthread_atfork(None, None, Some(forked));
                 }

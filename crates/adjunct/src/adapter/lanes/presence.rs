@@ -192,7 +192,8 @@ impl Me {
         self.generation.set(crate::fork::generation());
         self.entry.set(0);
         for (at, entry) in board.entries.iter().enumerate() {
-            if entry.taken.load(Relaxed) || entry.taken.swap(true, Acquire) {
+            // Of the first entry no look before: in a child that would be one more fault of its page.
+            if (at > 0 && entry.taken.load(Relaxed)) || entry.taken.swap(true, Acquire) {
                 continue;
             }
             // SAFETY: an entry lives as long as the process.

@@ -261,4 +261,28 @@ impl Modulus {
         let done = unsafe { sys::BN_mod_exp_mont(power.0, base.0, exponent.0, self.m.0, ctx.0, self.montgomery) };
         check(done, "exponentiation").map(|()| power)
     }
+
+    /// A random number above 0 and below the modulus.
+    pub(super) fn random(&self) -> Result<Bn, Error> {
+        let number = Bn::new(&[])?;
+        // SAFETY: live numbers.
+        let done = unsafe { sys::BN_rand_range_ex(number.0, 1, self.m.0) };
+        check(done, "random number").map(|()| number)
+    }
+
+    /// `a * b / R` modulo the modulus, both below it and secret; R is the constant of Montgomery's method.
+    pub(super) fn times(&self, a: &Bn, b: &Bn, ctx: &Ctx) -> Result<Bn, Error> {
+        let product = Bn::new(&[])?;
+        // SAFETY: live numbers, the modulus's constants, and a context of this thread's.
+        let done = unsafe { sys::BN_mod_mul_montgomery(product.0, a.0, b.0, self.montgomery, ctx.0) };
+        check(done, "multiplication").map(|()| product)
+    }
+
+    /// `a * R` modulo the modulus.
+    pub(super) fn encode(&self, a: &Bn, ctx: &Ctx) -> Result<Bn, Error> {
+        let encoded = Bn::new(&[])?;
+        // SAFETY: as above.
+        let done = unsafe { sys::BN_to_montgomery(encoded.0, a.0, self.montgomery, ctx.0) };
+        check(done, "multiplication").map(|()| encoded)
+    }
 }

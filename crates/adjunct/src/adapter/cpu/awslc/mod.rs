@@ -2,6 +2,7 @@
 
 #![allow(unsafe_code)]
 
+mod blinding;
 mod bn;
 pub mod caps;
 pub mod cipher;
@@ -35,10 +36,18 @@ pub mod rsa_crt;
 mod seed;
 mod threads;
 
-/// Seeds the library's random generator and its fork detection, so that nothing is opened or mapped later.
+/// Seeds the library's random generator and its fork detection, so that nothing is opened or mapped later, and has made what it makes at
+/// first use and servers need: not each process that a server forks for a connection then makes it anew.
 pub(crate) fn prime() {
     let mut byte = [0u8; 1];
     random(&mut byte);
+    // SAFETY: no arguments; keys are allocated or null, which may be freed.
+    unsafe {
+        aws_lc_sys::EC_group_p256();
+        aws_lc_sys::EC_group_p384();
+        aws_lc_sys::EC_KEY_free(aws_lc_sys::EC_KEY_new());
+        aws_lc_sys::RSA_free(aws_lc_sys::RSA_new());
+    }
 }
 
 /// Like [`random`], with `additional` mixed in, and bytes fresh from the operating system where `fresh` asks for

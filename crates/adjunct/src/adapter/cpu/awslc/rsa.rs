@@ -1,16 +1,17 @@
 //! RSA keys and the two raw operations on them.
 //!
-//! What protects a private key here, and where: AWS-LC blinds every private operation (our lanes need no blinding: nothing they
-//! do depends on a secret) and, as our lanes do, raises its result to `e` again before it leaves
+//! What protects a private key here, and where: every private operation of AWS-LC's is blinded (`blinding.rs`; our lanes need no
+//! blinding: nothing they do depends on a secret); AWS-LC, as our lanes do, raises its result to `e` again before it leaves
 //! (`rsa_default_private_transform` in fipsmodule/rsa/rsa_impl.c, with and without CRT), so a fault cannot reveal a factor; it
 //! compares neither operands nor exponents in variable time; and its allocator wipes what it frees (`OPENSSL_free` in
 //! crypto/mem.c), which is where the numbers of a key live.
 
+use super::blinding::Blinding;
 use super::bn::{Bn, Ctx, clear_errors, no_memory};
 use crate::adapter::{Outcome, choice};
 use crate::catalogue::{Path, Reason};
 use crate::error::Error;
-use crate::memory::zeros;
+use crate::memory::{Shared, zeros};
 use adjunct_kernels::opaque_debug;
 use aws_lc_sys as sys;
 use std::ffi::{c_int, c_void};
@@ -74,6 +75,8 @@ pub struct Key {
     by_primes: Option<Path>,
     /// What stands for the private exponent is not one: only the two primes are known.
     no_d: bool,
+    /// Of a private key.
+    blinding: Option<Shared<Blinding>>,
 }
 
 opaque_debug!(Key);
@@ -83,7 +86,7 @@ impl Clone for Key {
     fn clone(&self) -> Key {
         // SAFETY: a live key, which lives until the last handle is dropped.
         unsafe { sys::RSA_up_ref(self.raw) };
-        Key { ..*self }
+        Key { blinding: self.blinding.clone(), ..*self }
     }
 }
 
@@ -143,7 +146,10 @@ impl Key {
         if raw.is_null() {
             return Err(no_memory());
         }
-        let mut key = Key { raw, bits, private: d.is_some(), by_primes: None, no_d: false };
+        let mut key = Key { raw, bits, private: d.is_some(), by_primes: None, no_d: false, blinding: None };
+        if key.private {
+            key.blind()?;
+        }
         if let (Some(crt), true) = (numbers.crt, key.private) {
             let (p, q) = (Bn::new(crt.p)?, Bn::new(crt.q)?);
             let (dp, dq, qinv) = (Bn::new(crt.dp)?, Bn::new(crt.dq)?, Bn::new(crt.qinv)?);
@@ -212,7 +218,8 @@ impl Key {
         if raw.is_null() {
             return Err(no_memory());
         }
-        let mut key = Key { raw, bits, private: true, by_primes: None, no_d: false };
+        let mut key = Key { raw, bits, private: true, by_primes: None, no_d: false, blinding: None };
+        key.blind()?;
         let mut report = report.map(Progress);
         // SAFETY: the callback's argument outlives the call; the callback object is freed after it.
         let done = unsafe {
@@ -237,6 +244,14 @@ impl Key {
         }
         key.by_primes = Some(choice::rsa_crt(key.bits_of(Part::P), key.bits_of(Part::Q)));
         Ok(key)
+    }
+
+    /// Has private operations blinded here and not by AWS-LC, which then checks them against `e` all the same.
+    fn blind(&mut self) -> Result<(), Error> {
+        self.blinding = Some(Shared::new(Blinding::new())?);
+        // SAFETY: a live key, which nobody else has yet.
+        unsafe { sys::RSA_set_flags(self.raw, sys::RSA_FLAG_NO_BLINDING) };
+        Ok(())
     }
 
     /// The size of the modulus in bits.
@@ -347,7 +362,7 @@ impl Key {
         if !self.private {
             return Err(Error::InvalidKey("no private exponent"));
         }
-        if self.run_private(input, out) {
+        if self.run_private(input, out)? {
             let hardware = self.by_primes == Some(Path::Hardware);
             let outcome = if hardware { Outcome::Instructions } else { Outcome::Library };
             return Ok(Ran { outcome, wrong_crt: false });
@@ -373,24 +388,35 @@ impl Key {
         if self.by_primes.is_some() && !self.no_d {
             let (e, d) = (self.number(Part::E)?.unwrap_or_default(), self.number(Part::D)?.unwrap_or_default());
             let plain = Key::new(&Numbers { n: &n, e: &e, d: Some(&d), crt: None })?;
-            if plain.run_private(input, out) {
+            if plain.run_private(input, out)? {
                 return Ok(software(true));
             }
         }
         Err(Error::InvalidKey("private exponent"))
     }
 
-    fn run_private(&self, input: &[u8], out: &mut [u8]) -> bool {
-        let mut length = 0;
-        // SAFETY: the pointers and lengths describe the slices.
-        let done = unsafe {
-            let (to, from) = (out.as_mut_ptr(), input.as_ptr());
-            sys::RSA_decrypt(self.raw, &mut length, to, out.len(), from, input.len(), sys::RSA_NO_PADDING)
-        };
-        if done != 1 {
-            clear_errors();
-        }
-        done == 1
+    /// False where AWS-LC refuses it: the input, or a result that `e` does not make the input of again.
+    fn run_private(&self, input: &[u8], out: &mut [u8]) -> Result<bool, Error> {
+        let Some(blinding) = &self.blinding else { return Err(Error::InvalidKey("no private exponent")) };
+        let number = |part| Bn::new(&self.number(part)?.unwrap_or_default());
+        blinding.run(
+            || number(Part::N),
+            || number(Part::E),
+            input,
+            out,
+            |input, out| {
+                let mut length = 0;
+                // SAFETY: the pointers and lengths describe the slices.
+                let done = unsafe {
+                    let (to, from) = (out.as_mut_ptr(), input.as_ptr());
+                    sys::RSA_decrypt(self.raw, &mut length, to, out.len(), from, input.len(), sys::RSA_NO_PADDING)
+                };
+                if done != 1 {
+                    clear_errors();
+                }
+                done == 1
+            },
+        )
     }
 
     fn check_lengths(&self, input: &[u8], out: &[u8]) -> Result<(), Error> {

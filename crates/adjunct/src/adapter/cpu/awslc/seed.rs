@@ -32,7 +32,7 @@ struct Generator {
     left: u32,
 }
 
-/// A generator in a page of its own.
+/// A generator in the page that a fork empties.
 struct Page(*mut Generator);
 
 // SAFETY: only who has LOCK uses what is there.
@@ -45,8 +45,7 @@ static LOCK: Lock = Lock::new();
 /// The page; `None` where there is none that is emptied in children.
 fn page() -> Option<&'static Page> {
     static PAGE: OnceLock<Option<Page>> = OnceLock::new();
-    let map = || fork::memory_wiped_in_children(size_of::<Generator>()).map(|page| Page(page.cast()));
-    PAGE.get_or_init(map).as_ref()
+    PAGE.get_or_init(|| fork::room().map(|page| Page(page.cast()))).as_ref()
 }
 
 /// Bytes of the operating system.
@@ -112,8 +111,17 @@ pub(super) fn fill(out: &mut [u8]) {
     }
 }
 
-// No module shows it to its program.
-std::arch::global_asm!(concat!(".hidden __wrap_", symbol!(CRYPTO_sysrand)));
+// No module shows them to its program.
+std::arch::global_asm!(
+    concat!(".hidden __wrap_", symbol!(CRYPTO_sysrand)),
+    concat!(".hidden __wrap_", symbol!(CRYPTO_get_fork_ube_generation)),
+);
+
+/// What AWS-LC knows forks by, in place of a page of its own, which each child would have to be given beside ours.
+#[unsafe(export_name = concat!("__wrap_", symbol!(CRYPTO_get_fork_ube_generation)))]
+extern "C" fn fork_generation() -> u64 {
+    fork::generation_of_every_fork()
+}
 
 #[unsafe(export_name = concat!("__wrap_", symbol!(CRYPTO_sysrand)))]
 unsafe extern "C" fn seed(out: *mut u8, length: usize) {

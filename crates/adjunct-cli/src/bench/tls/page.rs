@@ -7,15 +7,13 @@ use crate::page::page;
 use maud::{Markup, PreEscaped, html};
 use std::fmt::Write as _;
 
-/// Beside the common style: the colours of the charts' parts, and tables that may be scrolled.
-const MORE: &str = "p.lead { font-size: 1.15rem; line-height: 1.45; margin: .8rem 0 0; max-width: 44rem; } \
-    svg.chart text { fill: var(--ink); font-size: 13px; } svg.chart .muted { fill: var(--muted); font-size: 12px; } \
+/// Beside the common style: the colours of the charts' parts.
+const MORE: &str = "svg.chart text { fill: var(--ink); font-size: 13px; } svg.chart .muted { fill: var(--muted); font-size: 12px; } \
     svg.chart .better { fill: var(--adjunct); } svg.chart .same { fill: var(--software); } svg.chart .worse { fill: var(--bad); } \
     svg.chart text.name { font-weight: 600; paint-order: stroke; stroke: var(--card); stroke-width: 5px; } svg.chart .one { stroke: var(--stock); stroke-width: 1.5; } svg.chart .grid { stroke: var(--line); } \
     svg.chart .cpu { fill: var(--whisker); } i.worse { background: var(--bad); } \
     i.tick { background: var(--whisker); width: 3px !important; border-radius: 0 !important; } \
     i.line { background: var(--stock); width: 2px !important; border-radius: 0 !important; } \
-    .scroll { overflow-x: auto; } .scroll table { table-layout: auto; } .scroll th, .scroll td { padding: .25rem .5rem; white-space: nowrap; } \
     tr.first th, tr.first td { border-top: 1px solid var(--line); } td.side { text-align: left; color: var(--muted); }";
 const TITLE: &str = "TLS with and without crypto hardware";
 
@@ -161,7 +159,8 @@ const BAR: f64 = 15.0;
 const HEAD: f64 = 24.0;
 const GAP: f64 = 8.0;
 const VALUE: f64 = 44.0;
-const AXIS: f64 = 24.0;
+/// Room for the axis's numbers and what they are.
+const AXIS: f64 = 42.0;
 
 /// One chart as SVG: a line where stock is, bars by groups, a tick for CPU time.
 fn chart(groups: &[Group], title: &str, label: f64, wide: bool) -> String {
@@ -187,10 +186,16 @@ fn chart(groups: &[Group], title: &str, label: f64, wide: bool) -> String {
             "<line class=\"grid\" x1=\"{x:.1}\" x2=\"{x:.1}\" y1=\"0\" y2=\"{:.1}\"/>\
              <text class=\"muted\" x=\"{x:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{at}</text>",
             height - AXIS + 2.0,
-            height - 6.0
+            height - AXIS + 18.0
         );
         at += step;
     }
+    let _ = write!(
+        svg,
+        "<text class=\"muted\" x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">times stock</text>",
+        left + (width - left - VALUE) / 2.0,
+        height - 6.0
+    );
     let x = left + scale;
     let _ = write!(svg, "<line class=\"one\" x1=\"{x:.1}\" x2=\"{x:.1}\" y1=\"0\" y2=\"{:.1}\"/>", height - AXIS + 2.0);
     let mut top = 0.0;

@@ -6,11 +6,10 @@ use crate::page::page;
 use maud::{Markup, PreEscaped, html};
 use std::fmt::Write as _;
 
-/// Beside the common style: the colours of the charts' parts, and tables that may be scrolled.
+/// Beside the common style: the colours of the charts' parts.
 const MORE: &str = "svg.chart text { fill: var(--ink); font-size: 13px; } svg.chart .value { fill: var(--muted); } \
     svg.chart .own { fill: var(--adjunct); } svg.chart .stock { fill: var(--stock); } svg.chart .other { fill: var(--software); } \
-    svg.chart .faint { opacity: .45; } .scroll { overflow-x: auto; } .scroll table { table-layout: auto; } \
-    .scroll th, .scroll td { padding: .25rem .5rem; white-space: nowrap; }";
+    svg.chart .faint { opacity: .45; }";
 const TITLE: &str = "Java on Open Liberty with PKCS #11";
 
 /// What a chart shows of a row: a bar, and a longer faint one behind it.

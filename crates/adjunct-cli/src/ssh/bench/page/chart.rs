@@ -60,6 +60,8 @@ const GAP: i32 = 13;
 /// Room for the numbers of the axis and its unit.
 const AXIS: i32 = 42;
 const MARGIN: i32 = 6;
+/// Left and right of the plot: half of an axis's number stands there.
+const SIDE: i32 = 16;
 
 impl Layout {
     fn shape(self, lines: &[Line<'_>]) -> Shape {
@@ -147,12 +149,14 @@ fn draw<'b>(
 ) -> Result<(), Error<'b>> {
     let root = SVGBackend::with_string(text, size).into_drawing_area();
     let plot = f64::from(size.1 as i32 - AXIS - 2 * MARGIN);
-    let width = f64::from(shape.width - shape.left - 2 * MARGIN);
+    let width = f64::from(shape.width - shape.left - 2 * SIDE);
     let most = lines.iter().flat_map(|line| &line.bars).map(|bar| bar.stat.high.max(bar.stat.median));
     let most = most.fold(0.0, f64::max).clamp(1e-6, 1e15);
     let end = most / (1.0 - f64::from(shape.value) / width).max(0.3);
     let mut chart = ChartBuilder::on(&root)
         .margin(MARGIN)
+        .margin_left(SIDE)
+        .margin_right(SIDE)
         .x_label_area_size(AXIS)
         .y_label_area_size(shape.left)
         .build_cartesian_2d(0.0..end, 0.0..plot)?;
@@ -189,10 +193,10 @@ fn label<'b>(
 ) -> Result<(), Error<'b>> {
     let down = down as i32 + MARGIN + GAP / 2;
     if shape.left == 0 {
-        return root.draw_text(line.name, &style(13.0, INK, HPos::Left, VPos::Top), (MARGIN, down + 2));
+        return root.draw_text(line.name, &style(13.0, INK, HPos::Left, VPos::Top), (SIDE, down + 2));
     }
     let middle = down + line.bars.len() as i32 * BAR / 2;
-    root.draw_text(line.name, &style(13.0, INK, HPos::Right, VPos::Center), (shape.left - 8, middle))
+    root.draw_text(line.name, &style(13.0, INK, HPos::Right, VPos::Center), (SIDE + shape.left - 8, middle))
 }
 
 fn bars<'b>(chart: &mut Chart<'_, 'b>, line: &Line<'_>, top: f64) -> Result<(), Error<'b>> {

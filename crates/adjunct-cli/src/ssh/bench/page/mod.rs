@@ -47,7 +47,7 @@ pub fn text(report: &Report) -> Result<String, Failure> {
 /// What it comes to: by suites where they were measured, else by what was.
 fn sentence(report: &Report, opening: Option<&Opening<'_>>) -> String {
     if let Some(opening) = opening {
-        return opening.sentence();
+        return opening.sentence().replace(" s ", "\u{a0}s ").replace(" CPU\u{a0}s", "\u{a0}CPU\u{a0}s");
     }
     let line = report.sections.iter().find_map(|section| summary::lines(section).into_iter().next());
     line.map_or_else(|| "Nothing was compared.".to_owned(), |line| line.sentence() + ".")
@@ -57,9 +57,9 @@ fn sentence(report: &Report, opening: Option<&Opening<'_>>) -> String {
 fn answer(opening: &Opening<'_>) -> Result<Markup, Failure> {
     let name = |what: &str, suite: Suite<'_>| format!("{what}: {}", suite.cipher());
     let suites = [
-        opening.software.map(|suite| (name("tuned, in software", suite), suite)),
-        Some((name("OpenSSH by itself, stock", opening.default), opening.default)),
-        Some((name("tuned, adjunct", opening.tuned), opening.tuned)),
+        opening.software.map(|suite| (name("software", suite), suite)),
+        Some((name("default", opening.default), opening.default)),
+        Some((name("adjunct", opening.tuned), opening.tuned)),
     ];
     let suites: Vec<_> = suites.into_iter().flatten().collect();
     let lines: Vec<Line<'_>> = suites
@@ -82,7 +82,11 @@ fn answer(opening: &Opening<'_>) -> Result<Markup, Failure> {
                 figcaption { (title) " (shorter is better)" }
                 (PreEscaped(narrow)) (PreEscaped(wide))
             }
-            p.muted { "Whiskers: the middle half of the runs." }
+            p.muted {
+                "Of each the time, and below it the CPU time of both sides. default: what OpenSSH chooses by itself, with stock OpenSSL; \
+                 adjunct: the cipher that costs least with it; software: that cipher without crypto instructions. Whiskers: the middle \
+                 half of the runs."
+            }
         }
     })
 }
@@ -136,7 +140,7 @@ fn part(section: &Section) -> Result<Markup, Failure> {
         section id=(section.id) aria-labelledby={(section.id) "-title"} {
             h2 id={(section.id) "-title"} { (section.title) }
             p { (section.about) }
-            @for line in summary::lines(section) { p.sum { (line.sentence()) "." } }
+            @for line in summary::lines(section) { p { (line.sentence()) "." } }
             (legend())
             @for (group, (charts, table)) in section.groups.iter().zip(groups) {
                 @if !group.title.is_empty() { h3 { (group.title) } }
@@ -361,7 +365,7 @@ mod tests {
             let bar = |column| Bar { column, stat: &stat, text: "text".to_owned() };
             let line = Line { name: "x<y", bars: vec![bar(Column::Software), bar(Column::Adjunct)] };
             for layout in [Layout::Narrow, Layout::Wide, Layout::Above] {
-                let svg = chart::svg(&[line.clone()], "unit", "a \"title\"", layout).unwrap();
+                let svg = chart::svg(std::slice::from_ref(&line), "unit", "a \"title\"", layout).unwrap();
                 assert!(svg.ends_with("</svg>\n") && svg.contains("x&lt;y") && svg.contains("&quot;title&quot;"));
             }
         }

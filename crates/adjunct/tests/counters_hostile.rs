@@ -427,15 +427,17 @@ fn restless() {
             while turns.load(Relaxed) < 2 {
                 thread::yield_now();
             }
-            let start = std::time::Instant::now();
+            // Of this thread's CPU time: on a machine that has none to spare it takes as long as it takes.
+            let time = || rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime).tv_sec;
+            let start = time();
             let rounds = if places.contains(&1) { 3 } else { 30 };
             for _ in 0..rounds {
                 let _ = counters::read(uid);
                 let _ = counters::take(uid);
             }
             stop.store(true, Relaxed);
-            let most = if places.contains(&1) { 3 * 40 } else { 20 };
-            assert!(start.elapsed().as_secs() < most, "{places:?}: {:?}", start.elapsed());
+            let taken = time() - start;
+            assert!(taken < 20, "{places:?}: {taken} s");
         });
     }
 }

@@ -59,6 +59,8 @@ const LAST_PAUSE: u64 = 25_600;
 const OTHER_LOAD: f32 = 2.0;
 /// Nanoseconds that each side of a connection is expected to need for it until it has measured that.
 const CONNECTING: u64 = 14_000;
+/// What stands there of a side that has nothing to do with it.
+const FREE: u64 = 1;
 /// Milliseconds before somebody asks again where nobody was there.
 const OUTAGE: u64 = 1000;
 
@@ -198,15 +200,15 @@ impl Page {
     pub fn connected(&self, side: Side, nanoseconds: u64) {
         let word = &self.connecting[side as usize];
         let after = match word.load(Relaxed) {
-            0 => nanoseconds,
-            before => before - before / 16 + nanoseconds / 16,
+            0 | FREE => nanoseconds,
+            before => (before - before / 16).saturating_add(nanoseconds / 16),
         };
-        word.store(after.max(1), Relaxed);
+        word.store(after.max(FREE), Relaxed);
     }
 
     /// The daemon has nothing to do with connections any more, until it says what they take.
     pub fn daemon_is_free(&self) {
-        self.connecting[Side::Daemon as usize].store(1, Relaxed);
+        self.connecting[Side::Daemon as usize].store(FREE, Relaxed);
     }
 
     /// What a connection costs all sides together, in nanoseconds.
@@ -512,8 +514,11 @@ mod tests {
         // Of batches of three, on a machine all of whose CPUs have something to do.
         (0..8).for_each(|_| page.found(Kind::Rsa2048, now + 5, 3, 428_000, 15_000, 9));
         assert!(page.pays(Kind::Rsa2048, now + 5 + KEPT - 1, true));
-        // Those that have to connect first would be slower.
+        // Those that have to connect first would be slower, unless that costs little.
         assert!(!page.pays(Kind::Rsa2048, now + 5 + KEPT - 1, false));
+        page.daemon_is_free();
+        [Side::Program, Side::Card].into_iter().for_each(|side| page.connected(side, 5000));
+        assert!(page.connecting() == 10_001 && page.pays(Kind::Rsa2048, now + 5 + KEPT - 1, false));
         // Nothing is heard any more: the next trial.
         let later = servers(&page, now + 200);
         assert!(page.pays(Kind::Rsa2048, later, true) && measured(&page).next.load(Relaxed) > later);

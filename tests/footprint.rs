@@ -72,12 +72,13 @@ fn a_forked_child_is_given_few_pages_more() {
     const MORE: u64 = if cfg!(target_arch = "x86_64") { 64 } else { 100 };
     let (lab, here) = (Lab::new(), System::here());
     let (key, certificate) = (lab.path("server.key"), lab.path("server.pem"));
-    for (kind, versions) in [("rsa:2048", &["1.2", "1.3"][..]), ("ec", &["1.3"])] {
-        let (key, certificate) = (key.to_string_lossy(), certificate.to_string_lossy());
-        let words = ["req", "-x509", "-nodes", "-subj", "/CN=localhost", "-pkeyopt"];
-        let option = if kind == "ec" { "ec_paramgen_curve:P-256" } else { "rsa_keygen_pubexp:65537" };
-        let more = [option, "-newkey", kind, "-keyout", &key, "-out", &certificate];
-        lab.openssl(&here, lab.stock(), &[&words[..], &more].concat(), b"");
+    let (key, certificate) = (key.to_str().expect("a path"), certificate.to_str().expect("a path"));
+    for (kind, option, versions) in
+        [("rsa:2048", "rsa_keygen_pubexp:65537", &["1.2", "1.3"][..]), ("ec", "ec_paramgen_curve:P-256", &["1.3"][..])]
+    {
+        let words = ["req", "-x509", "-nodes", "-subj", "/CN=localhost", "-newkey", kind, "-pkeyopt", option];
+        let files = ["-keyout", key, "-out", certificate];
+        lab.openssl(&here, lab.stock(), &[&words[..], &files[..]].concat(), b"");
         for version in versions {
             let (stock, adjunct) = (faults(&lab, lab.stock(), version), faults(&lab, lab.adjunct(), version));
             println!("{kind}, TLS {version}: {stock} pages stock, {adjunct} with adjunct (medians of 41 children)");

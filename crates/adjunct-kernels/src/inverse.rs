@@ -153,9 +153,9 @@ fn follow(matrix: &Matrix, d: &mut [i64], e: &mut [i64], m: &[i64], k0: u64) {
     times_d -= low(wide(*u, d[0]) + wide(*v, e[0]), times_d);
     times_e -= low(wide(*q, d[0]) + wide(*r, e[0]), times_e);
     let (mut sum_d, mut sum_e) = (0i128, 0i128);
-    for i in 0..limbs {
-        sum_d += wide(*u, d[i]) + wide(*v, e[i]) + wide(times_d, m[i]);
-        sum_e += wide(*q, d[i]) + wide(*r, e[i]) + wide(times_e, m[i]);
+    for (i, &m) in m.iter().enumerate() {
+        sum_d += wide(*u, d[i]) + wide(*v, e[i]) + wide(times_d, m);
+        sum_e += wide(*q, d[i]) + wide(*r, e[i]) + wide(times_e, m);
         if i > 0 {
             (d[i - 1], e[i - 1]) = (sum_d as i64 & MASK, sum_e as i64 & MASK);
         }

@@ -222,10 +222,11 @@ pub fn forget(handle: Handle, object: &Object) {
         });
     };
     match object.keepers() {
-        Keepers::None => {}
-        Keepers::One(session) => {
-            if let Some(session) = session.number().and_then(|number| SESSIONS.get(number)) {
-                from(&session);
+        Keepers::Some(sessions) => {
+            for session in sessions {
+                if let Some(session) = session.number().and_then(|number| SESSIONS.get(number)) {
+                    from(&session);
+                }
             }
         }
         Keepers::Many => SESSIONS.each(|session| from(&session)),

@@ -42,18 +42,22 @@ pub struct Object {
     forms: Forms,
     /// Its strength, once it has been asked for.
     strength: WriteOnce<Strength>,
-    /// Which sessions keep it: 0 none, [`MANY`] several, else the one of this handle.
-    keepers: AtomicU64,
+    /// The handles of sessions that keep it; 0 nobody's. The last is [`MANY`] where it is too few.
+    keepers: [AtomicU64; KEEPERS],
 }
 
-/// Several sessions.
+/// So many sessions are told apart that keep one object. In programs that open a session for each operation, as Java does, an object comes into a
+/// few; and to ask every session takes as long as there are many.
+const KEEPERS: usize = 9;
+/// More sessions than there is room for.
 const MANY: u64 = u64::MAX;
 
 /// Which sessions keep an object.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Keepers {
-    None,
-    One(Handle),
+    /// These alone.
+    Some(Vec<Handle>),
+    /// Any may.
     Many,
 }
 
@@ -98,17 +102,27 @@ impl Object {
     /// Notes that a session keeps it.
     pub fn will_keep(&self, session: Handle) {
         let own = session.get();
-        let with_own = |before| (before != own && before != MANY).then_some(if before == 0 { own } else { MANY });
-        let _ = self.keepers.fetch_update(SeqCst, SeqCst, with_own);
+        let [places @ .., last] = &self.keepers;
+        for place in places {
+            let before = place.compare_exchange(0, own, SeqCst, SeqCst);
+            if before.is_ok() || before == Err(own) {
+                return;
+            }
+        }
+        last.store(MANY, SeqCst);
     }
 
     /// Which sessions keep it. Whoever asks has taken it out of its place before.
     pub fn keepers(&self) -> Keepers {
-        match self.keepers.load(SeqCst) {
-            0 => Keepers::None,
-            MANY => Keepers::Many,
-            one => Keepers::One(Handle::from(one)),
+        let mut some = Vec::new();
+        for place in &self.keepers {
+            match place.load(SeqCst) {
+                0 => {}
+                MANY => return Keepers::Many,
+                one => some.push(Handle::from(one)),
+            }
         }
+        Keepers::Some(some)
     }
 
     /// The key in its place, made at its first use: as [`Object::key`], without another owner.

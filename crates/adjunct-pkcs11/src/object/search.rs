@@ -19,6 +19,8 @@ pub struct Search {
 
 /// So many objects, at least and at most, are taken from the index at a time: it is locked meanwhile.
 const PAGE: (usize, usize) = (16, 1024);
+/// At least so many of all objects, of which few are what is looked for.
+const PAGE_OF_ALL: usize = 256;
 
 impl Search {
     /// One for the objects with these attributes. To begin takes as long among many as among few.
@@ -33,7 +35,8 @@ impl Search {
         while found.len() < most
             && let Some(list) = self.list
         {
-            let page = (most - found.len()).clamp(PAGE.0, PAGE.1);
+            let least = if list == List::All { PAGE_OF_ALL } else { PAGE.0 };
+            let page = (most - found.len()).clamp(least, PAGE.1);
             let handles = table.page(list, self.last, page);
             let ends = handles.len() < page;
             for handle in handles {

@@ -1,6 +1,7 @@
 //! Cards as programs and administrators have them: real daemons, card processes and programs, ended at any time.
 
 mod common;
+mod service;
 
 use adjunct::card::crowd::Page;
 use adjunct::card::wire::{self, Kind, Status};

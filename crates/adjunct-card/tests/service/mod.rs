@@ -1,27 +1,12 @@
 //! adjunctd as systemd starts it: with sockets that it is given, and limits of its own.
 
-mod common;
-
-use adjunct::card::wire::Kind;
+use crate::ONE;
+use crate::common::*;
 use adjunct_card::control::{Device, Reply, Request};
-use common::*;
 use rustix::net::{SocketAddrUnix, bind, listen};
 use std::os::fd::AsRawFd;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
-
-const ONE: &str = "[[card]]\nid = 0\nworkers = 2\n";
-
-/// A program: some operations of each kind.
-#[test]
-#[ignore = "started by other tests"]
-fn program_some() {
-    adjunct::init();
-    for kind in Kind::ALL {
-        let key = key(kind);
-        (0..20).for_each(|_| operate(&key, kind));
-    }
-}
 
 /// Sockets such as systemd makes them: accept waits where nobody has come.
 #[test]

@@ -69,7 +69,7 @@ fn every_view_has_its_rows() {
     for (view, row) in [
         (View::Users, "alice 3 14.5 7.5 7.0 51.7% 99.0k 58"),
         (View::Processes, "4711 nginx alice 20.0 75.0% 2.05k 15.0 5.0"),
-        (View::Reasons, "SHA-512 5.5 22 no instruction for it on this architecture"),
+        (View::Reasons, "SHA-512 5.5 704 22 no instruction for it on this arch"),
         (View::Lanes, "RSA-2048 CRT 14.5 9.5 2.0 3.0 6.33 6"),
         (View::Cards, "no cards: adjunctd does not run (`adjunct cards enable` starts it)"),
         (View::Tokens, "3 CKM_ECDSA alice 10.0 29 128"),

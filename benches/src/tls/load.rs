@@ -10,6 +10,8 @@ use std::time::{Duration, Instant};
 const LEAD_IN: u8 = 0;
 const COUNTED: u8 = 1;
 const OVER: u8 = 2;
+/// How much longer than it is to be a slice may last in which nothing was done yet: the machine has no time for it.
+const PATIENCE: u32 = 20;
 /// How long a client waits after a transaction that failed: a server that is gone is not asked in a busy loop.
 const PAUSE: Duration = Duration::from_millis(5);
 
@@ -37,7 +39,7 @@ struct Done {
     error: String,
 }
 
-/// Has so many clients do transactions, for `lead_in` and then for `length`, which counts. `servers` gives the CPU time of the servers so
+/// Has so many clients do transactions, for `lead_in` and then for `length`, which counts, or until the first is done. `servers` gives the CPU time of the servers so
 /// far.
 ///
 /// # Errors
@@ -50,11 +52,12 @@ pub fn run(
     servers: impl Fn() -> Duration,
 ) -> Result<Loaded, Error> {
     let made: Vec<Box<dyn Client>> = (0..clients).map(|_| transaction.client(false)).collect::<Result<_, _>>()?;
-    let (phase, ready) = (AtomicU8::new(LEAD_IN), AtomicUsize::new(0));
-    let (phase, ready) = (&phase, &ready);
+    let (phase, ready, counted) = (AtomicU8::new(LEAD_IN), AtomicUsize::new(0), AtomicUsize::new(0));
+    let (phase, ready, counted) = (&phase, &ready, &counted);
     let own = || crew::cpu_time(std::process::id().cast_signed());
     std::thread::scope(|scope| {
-        let threads: Vec<_> = made.into_iter().map(|client| scope.spawn(move || one(client, phase, ready))).collect();
+        let threads: Vec<_> =
+            made.into_iter().map(|client| scope.spawn(move || one(client, phase, ready, counted))).collect();
         std::thread::sleep(lead_in);
         // A server that makes processes for its clients may take longer to serve each once.
         let begin = Instant::now();
@@ -64,12 +67,15 @@ pub fn run(
         // Looking at all processes takes time, during which they go on: each reading has a time of its own.
         let read = || (Instant::now(), own(), servers());
         let (begin, cpu, others) = read();
-        let counted = Instant::now();
+        let from = Instant::now();
         phase.store(COUNTED, Relaxed);
         std::thread::sleep(length);
+        while counted.load(Relaxed) == 0 && from.elapsed() < length * PATIENCE {
+            std::thread::sleep(Duration::from_millis(1));
+        }
         let (end, cpu_end, others_end) = read();
         phase.store(OVER, Relaxed);
-        let wall = counted.elapsed();
+        let wall = from.elapsed();
         let part = wall.as_secs_f64() / (end - begin).as_secs_f64().max(1e-9);
         let cpu = cpu_end.saturating_sub(cpu).mul_f64(part);
         let others = others_end.saturating_sub(others).mul_f64(part);
@@ -90,7 +96,7 @@ pub fn run(
     })
 }
 
-fn one(mut client: Box<dyn Client>, phase: &AtomicU8, ready: &AtomicUsize) -> Done {
+fn one(mut client: Box<dyn Client>, phase: &AtomicU8, ready: &AtomicUsize, counted: &AtomicUsize) -> Done {
     let mut done = Done::default();
     let mut first = true;
     while phase.load(Relaxed) != OVER {
@@ -104,6 +110,7 @@ fn one(mut client: Box<dyn Client>, phase: &AtomicU8, ready: &AtomicUsize) -> Do
             Ok(resumed) => {
                 done.all += 1;
                 if phase.load(Relaxed) == COUNTED {
+                    counted.fetch_add(1, Relaxed);
                     done.times.push(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
                     done.resumed += u64::from(resumed);
                 }

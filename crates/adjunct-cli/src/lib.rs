@@ -37,6 +37,7 @@ pub mod setup;
 pub mod ssh;
 pub mod stats;
 mod token;
+mod verdict;
 pub mod watch;
 
 use clap::error::ErrorKind;

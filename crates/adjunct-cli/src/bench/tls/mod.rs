@@ -57,6 +57,8 @@ OpenSSL has no ML-KEM of its own, stock's side of that case is X25519. PostgreSQ
   hw%, crd% of the private-key operations with the certificate's key, what dedicated instructions or cards did, and what cards did
   p50, p99  how long half and 99 of 100 transactions took at most
 
+Green is more than stock, red less, grey no difference that is told from chance by the rounds (3 of them are the fewest that tell).
+
 Servers, daemon and cards have the first half of the processors, the load the others (--server-cpus). The load verifies a server's \
 certificate and signature before it is measured, not while it is: what is measured is the server. The paper's rows stand beside.
 

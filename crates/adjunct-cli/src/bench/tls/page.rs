@@ -2,19 +2,20 @@
 //! table, the machine. It asks for nothing from elsewhere and runs no script.
 
 use super::plan::{Key, Side};
-use super::report::{NOISE, Report, Row, Server};
+use super::report::{Report, Row, Server};
 use crate::page::page;
+use crate::verdict::Verdict;
 use maud::{Markup, PreEscaped, html};
 use std::fmt::Write as _;
 
 /// Beside the common style: the colours of the charts' parts.
 const MORE: &str = "svg.chart text { fill: var(--ink); font-size: 13px; } svg.chart .muted { fill: var(--muted); font-size: 12px; } \
     svg.chart .better { fill: var(--adjunct); } svg.chart .same { fill: var(--software); } svg.chart .worse { fill: var(--bad); } \
-    svg.chart text.name { font-weight: 600; paint-order: stroke; stroke: var(--card); stroke-width: 5px; } svg.chart .one { stroke: var(--stock); stroke-width: 1.5; } svg.chart .grid { stroke: var(--line); } \
+    svg.chart text.name { font-weight: 600; } svg.chart .name, svg.chart .over { paint-order: stroke; stroke: var(--card); stroke-width: 5px; } svg.chart .one { stroke: var(--stock); stroke-width: 1.5; } svg.chart .grid { stroke: var(--line); } \
     svg.chart .cpu { fill: var(--whisker); } i.worse { background: var(--bad); } \
     i.tick { background: var(--whisker); width: 3px !important; border-radius: 0 !important; } \
     i.line { background: var(--stock); width: 2px !important; border-radius: 0 !important; } \
-    tr.first th, tr.first td { border-top: 1px solid var(--line); } td.side { text-align: left; color: var(--muted); }";
+    .scroll tr.name th { position: static; } .scroll tr.name span { position: sticky; left: .4rem; font: inherit; color: inherit; }";
 const TITLE: &str = "TLS with and without crypto hardware";
 
 /// The page.
@@ -46,16 +47,19 @@ fn sentence(report: &Report) -> String {
         let of = report.rows.iter().filter(|row| row.certificate == key && row.sessions == "full" && !row.client_auth);
         let top = of.filter_map(|row| Some((row.told()?, row))).max_by(|a, b| a.0.total_cmp(&b.0));
         if let Some((ratio, top)) = top {
-            parts.push(format!("{ratio:.1} times as many with {key} ({})", name(report, top.server)));
+            parts.push((format!("{ratio:.1} times as many"), format!("with {key} ({})", name(report, top.server))));
         }
     }
     let lowest = report.rows.iter().filter_map(Row::told).fold(f64::INFINITY, f64::min);
     match parts.as_slice() {
         [] => "Nothing was measured beside stock.".to_owned(),
-        parts => format!(
-            "With adjunct, servers do up to {} as stock OpenSSL; the smallest ratio of all rows is {lowest:.2}.",
-            parts.join(", ")
-        ),
+        [(times, with), more @ ..] => {
+            let more: String = more.iter().map(|(times, with)| format!(", {times} {with}")).collect();
+            format!(
+                "With adjunct, servers do up to {times} transactions a second as with stock OpenSSL {with}{more}; the smallest \
+                 ratio of all rows is {lowest:.2}."
+            )
+        }
     }
 }
 
@@ -68,14 +72,14 @@ struct Bar {
     label: String,
     ratio: f64,
     cpu: Option<f64>,
-    /// What is told of it: the one or the other.
-    told: f64,
+    /// Whether it differs from stock's.
+    verdict: Option<Verdict>,
 }
 
 impl Bar {
     /// Of a row beside stock.
     fn new(label: &str, row: &Row) -> Option<Bar> {
-        Some(Bar { label: label.to_owned(), ratio: row.ratio?, cpu: row.cpu_ratio, told: row.told()? })
+        Some(Bar { label: label.to_owned(), ratio: row.ratio?, cpu: row.cpu_ratio, verdict: row.verdict() })
     }
 }
 
@@ -102,7 +106,7 @@ fn overview(report: &Report) -> Markup {
                 h2 { "Transactions a second, over stock OpenSSL" }
                 p { "Full handshakes; of the sides with adjunct the best." }
                 (legend())
-                (charts(&groups, "Transactions a second over stock, by server and certificate", [214.0, 236.0]))
+                (charts(&groups, "Transactions a second over stock, by server and certificate", [0.0, 236.0]))
             }
         }
     }
@@ -113,7 +117,7 @@ fn legend() -> Markup {
         ul.legend {
             li { i.line {} "stock" }
             li { i.adjunct {} "more than stock" }
-            li { i.software {} "the same, within 3 %" }
+            li { i.software {} "no difference told from chance" }
             li { i.worse {} "less" }
             li { i.tick {} "by CPU time: what it would be were the load no limit" }
         }
@@ -143,13 +147,16 @@ fn section(report: &Report, server: &Server) -> Markup {
                 details {
                     summary { "These figures as a table" }
                     div.scroll { (table(&rows)) }
+                    @for row in rows.iter().filter(|row| row.errors > 0) {
+                        p.muted { (row.title) ", " (row.side.name()) ": " (row.errors) " transactions failed: " (row.error) }
+                    }
                 }
             }
         }
     }
 }
 
-/// The chart for phones and for wider pages, with so much room for the bars' labels.
+/// The chart for phones and for wider pages, with so much room for the bars' labels; without any, they stand above their bars.
 fn charts(groups: &[Group], title: &str, [narrow, wide]: [f64; 2]) -> Markup {
     html! { (PreEscaped(chart(groups, title, narrow, false))) (PreEscaped(chart(groups, title, wide, true))) }
 }
@@ -159,6 +166,8 @@ const BAR: f64 = 15.0;
 const HEAD: f64 = 24.0;
 const GAP: f64 = 8.0;
 const VALUE: f64 = 44.0;
+/// A label above its bar.
+const ABOVE: f64 = 19.0;
 /// Room for the axis's numbers and what they are.
 const AXIS: f64 = 42.0;
 
@@ -168,12 +177,13 @@ fn chart(groups: &[Group], title: &str, label: f64, wide: bool) -> String {
     let (class, width) = if wide { ("wide", 880.0) } else { ("narrow", 360.0) };
     // On wide pages a group's title is left of its bars' labels.
     let names = if wide { 236.0 } else { 0.0 };
-    let left = names + label + 8.0;
+    let above = if label > 0.0 { 0.0 } else { ABOVE };
+    let left = if label > 0.0 { names + label + 8.0 } else { 2.0 };
     let all = || groups.iter().flat_map(|group| &group.bars);
     let most = all().flat_map(|bar| [Some(bar.ratio), bar.cpu]).flatten().fold(1.2, f64::max).min(1e6);
     let scale = (width - left - VALUE) / most;
     let head = if wide { 0.0 } else { HEAD };
-    let height = groups.iter().map(|group| head + GAP + STEP * group.bars.len() as f64).sum::<f64>() + AXIS;
+    let height = groups.iter().map(|group| head + GAP + (STEP + above) * group.bars.len() as f64).sum::<f64>() + AXIS;
     let mut svg = format!(
         "<svg class=\"chart {class}\" viewBox=\"0 0 {width} {height:.0}\" role=\"img\" aria-label=\"{escaped}\"><title>{escaped}</title>"
     );
@@ -209,32 +219,34 @@ fn chart(groups: &[Group], title: &str, label: f64, wide: bool) -> String {
         }
         top += head;
         for bar in &group.bars {
-            svg += &one(bar, left, top, scale);
-            top += STEP;
+            svg += &one(bar, left, top, scale, above);
+            top += STEP + above;
         }
         top += GAP / 2.0;
     }
     svg + "</svg>"
 }
 
-fn one(bar: &Bar, left: f64, top: f64, scale: f64) -> String {
+fn one(bar: &Bar, left: f64, top: f64, scale: f64, above: f64) -> String {
     let ratio = bar.ratio.clamp(0.0, 1e6);
-    let class = match bar.told {
-        r if r > 1.0 + NOISE => "better",
-        r if r < 1.0 - NOISE => "worse",
-        _ => "same",
+    let class = match bar.verdict {
+        Some(Verdict::Better) => "better",
+        Some(Verdict::Worse) => "worse",
+        Some(Verdict::Same) | None => "same",
     };
     let label = html! { (bar.label) }.into_string();
-    let end = ratio.max(bar.cpu.unwrap_or(0.0).clamp(0.0, 1e6));
+    let end = left + ratio.max(bar.cpu.unwrap_or(0.0).clamp(0.0, 1e6)) * scale + 7.0;
+    // Right of the line that stock is, where it would stand on it.
+    let stock = left + scale;
+    let end = if end < stock + 5.0 && end + VALUE - 7.0 > stock { stock + 5.0 } else { end };
+    let (anchor, at, baseline) = if above > 0.0 { ("start", left, 17.0) } else { ("end", left - 8.0, 15.5) };
+    let (baseline, top) = (top + baseline, top + above);
     let mut svg = format!(
-        "<text class=\"muted\" x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{label}</text>\
+        "<text class=\"muted over\" x=\"{at:.1}\" y=\"{baseline:.1}\" text-anchor=\"{anchor}\">{label}</text>\
          <rect class=\"{class}\" x=\"{left:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"{BAR}\" rx=\"2\"/>\
-         <text x=\"{:.1}\" y=\"{:.1}\">{ratio:.2}</text>",
-        left - 8.0,
-        top + 15.5,
+         <text class=\"over\" x=\"{end:.1}\" y=\"{:.1}\">{ratio:.2}</text>",
         top + 4.0,
         ratio * scale,
-        left + end * scale + 7.0,
         top + 16.0,
     );
     if let Some(cpu) = bar.cpu {
@@ -253,7 +265,6 @@ fn table(rows: &[&Row]) -> Markup {
     let percent = |value: f64| format!("{:.0}", value * 100.0);
     let none = || "–".to_owned();
     let heads = [
-        "",
         "side",
         "transactions/s",
         "over stock",
@@ -268,23 +279,25 @@ fn table(rows: &[&Row]) -> Markup {
         "p99 ms",
         "errors",
     ];
-    let class = |ratio: Option<f64>| match ratio {
-        Some(r) if r > 1.0 + NOISE => "good",
-        Some(r) if r < 1.0 - NOISE => "bad",
-        _ => "",
+    let class = |verdict: Option<Verdict>| match verdict {
+        Some(Verdict::Better) => "good",
+        Some(Verdict::Worse) => "bad",
+        Some(Verdict::Same) => "same",
+        None => "",
     };
+    let columns = heads.len();
+    let cases = rows.chunk_by(|one, next| one.title == next.title);
     html! {
         table {
             thead { tr { @for head in heads { th scope="col" { (head) } } } }
-            @for (place, row) in rows.iter().enumerate() {
-                @let first = place == 0 || rows[place - 1].title != row.title;
-                tr class=[first.then_some("first")] {
-                    th scope="row" { @if first { (row.title) } }
-                    td.side { (row.side.name()) }
+            @for case in cases { tbody {
+                tr.name { th colspan=(columns) scope="rowgroup" { span { (case[0].title) } } }
+                @for row in case { tr {
+                    th scope="row" { (row.side.name()) }
                     td { (format!("{:.0}", row.tps)) @if row.saturated() { "*" } }
-                    td class=(class(row.ratio.filter(|_| !row.saturated()))) { (row.ratio.map_or_else(none, |r| format!("{r:.2}"))) }
+                    td class=(class(row.verdicts[0].filter(|_| !row.saturated()))) { (row.ratio.map_or_else(none, |r| format!("{r:.2}"))) }
                     td { (format!("{:.0}", row.cpu_us)) }
-                    td class=(class(row.cpu_ratio)) { (row.cpu_ratio.map_or_else(none, |r| format!("{r:.2}"))) }
+                    td class=(class(row.verdicts[1])) { (row.cpu_ratio.map_or_else(none, |r| format!("{r:.2}"))) }
                     td { (percent(row.cpu_utilisation)) }
                     td { (row.card_utilisation.map_or_else(none, percent)) }
                     td { (percent(row.load_utilisation)) }
@@ -292,9 +305,9 @@ fn table(rows: &[&Row]) -> Markup {
                     td { (row.by_card.map_or_else(none, percent)) }
                     td { (format!("{:.2}", row.p50_us / 1e3)) }
                     td { (format!("{:.2}", row.p99_us / 1e3)) }
-                    td { (row.errors) @if row.errors > 0 { " " (row.error) } }
-                }
-            }
+                    td { (row.errors) }
+                } }
+            } }
         }
         @if rows.iter().any(|row| row.saturated()) {
             p.muted { "* the load had no processor time left: the server would do more, and CPU time decides" }

@@ -3,6 +3,7 @@
 use super::plan::{Case, Side};
 use crate::escape::shown;
 use crate::output::Style;
+use crate::verdict::{Sample, Verdict};
 use adjunct_bench::crew::{Slice, percentile};
 use adjunct_bench::measure::median;
 use adjunct_bench::tls::Loaded;
@@ -13,8 +14,6 @@ use std::fmt::Write as _;
 pub const FORMAT: u32 = 1;
 /// Of the CPU time of its processors: a load that takes more is what limits the transactions of a second.
 const SATURATED: f64 = 0.95;
-/// What differs by less is the same: noise of a run.
-pub const NOISE: f64 = 0.03;
 
 /// What slices of a side came to, and what was counted in them.
 #[derive(Debug, Clone, Default)]
@@ -73,6 +72,12 @@ pub struct Row {
     pub error: String,
     /// Its case in the table.
     pub title: String,
+    /// Transactions a second of each round, and microseconds of CPU time for one.
+    #[serde(skip)]
+    pub rounds: [Vec<f64>; 2],
+    /// What is said of it beside stock by transactions, and by CPU time.
+    #[serde(skip)]
+    pub verdicts: [Option<Verdict>; 2],
 }
 
 /// How many processors both sides have.
@@ -100,6 +105,7 @@ impl Row {
         let servers: f64 = slices().map(|slice| slice.others.as_secs_f64()).sum();
         let load: f64 = slices().map(|slice| slice.cpu.as_secs_f64()).sum();
         let cpu = |slice: &Slice| slice.others.as_secs_f64() * 1e6 / slice.operations.max(1) as f64;
+        let costs: Vec<f64> = slices().map(cpu).collect();
         let share = |of: u64| (measured.operations > 0).then(|| of as f64 / measured.operations as f64);
         let cards = side.cards();
         let error = measured.loaded.iter().map(|loaded| &loaded.error).find(|error| !error.is_empty());
@@ -115,7 +121,7 @@ impl Row {
             tps: median(rates.clone()),
             ratio: None,
             cpu_ratio: None,
-            cpu_us: if transactions > 0.0 { median(slices().map(cpu).collect()) } else { 0.0 },
+            cpu_us: if transactions > 0.0 { median(costs.clone()) } else { 0.0 },
             cpu_utilisation: servers / wall / on.servers as f64,
             load_utilisation: load / wall / on.load as f64,
             card_utilisation: (cards > 0)
@@ -129,6 +135,8 @@ impl Row {
             errors: measured.loaded.iter().map(|loaded| loaded.errors).sum(),
             error: error.cloned().unwrap_or_default(),
             title,
+            rounds: [rates, costs],
+            verdicts: [None; 2],
         }
     }
 
@@ -140,6 +148,20 @@ impl Row {
     /// What is told of it beside stock: the ratio of transactions, or that of CPU time where the load was the limit.
     pub fn told(&self) -> Option<f64> {
         if self.saturated() { self.cpu_ratio } else { self.ratio }
+    }
+
+    /// Whether that is a difference, or may be chance.
+    pub fn verdict(&self) -> Option<Verdict> {
+        self.verdicts[usize::from(self.saturated())]
+    }
+
+    /// What the rounds say of it beside stock's.
+    fn beside(&self, stock: &[Vec<f64>; 2]) -> [Option<Verdict>; 2] {
+        let verdict = |which: usize| {
+            let [ours, theirs] = [&self.rounds, stock].map(|rounds| Sample::of(&rounds[which]));
+            Some(Verdict::of(ours?, theirs?, which == 0))
+        };
+        [verdict(0), verdict(1)]
     }
 }
 
@@ -236,9 +258,11 @@ impl Report {
     /// Adds the rows of a case, which get their ratios.
     pub fn add(&mut self, mut rows: Vec<Row>) -> String {
         let stock = rows.iter().find(|row| row.side == Side::Stock).map(|row| (row.tps, row.cpu_us));
+        let rounds = rows.iter().find(|row| row.side == Side::Stock).map(|row| row.rounds.clone());
         for row in rows.iter_mut().filter(|row| row.side != Side::Stock) {
             row.ratio = stock.filter(|(tps, _)| *tps > 0.0).map(|(tps, _)| row.tps / tps);
             row.cpu_ratio = stock.filter(|_| row.cpu_us > 0.0).map(|(_, cpu)| cpu / row.cpu_us);
+            row.verdicts = rounds.as_ref().map_or([None; 2], |stock| row.beside(stock));
         }
         let lines = rows.iter().enumerate().map(|(place, row)| self.line(row, place == 0)).collect();
         self.rows.extend(rows);
@@ -303,12 +327,12 @@ impl Report {
             row.p50_us / 1e3,
             row.p99_us / 1e3,
         );
-        let cells = match row.told() {
+        let cells = match row.verdict() {
             _ if row.errors > 0 => self.style.bad(&cells),
             None => cells,
-            Some(ratio) if ratio < 1.0 - NOISE => self.style.bad(&cells),
-            Some(ratio) if ratio <= 1.0 + NOISE => self.style.faint(&cells),
-            Some(_) => self.style.good(&cells),
+            Some(Verdict::Worse) => self.style.bad(&cells),
+            Some(Verdict::Same) => self.style.faint(&cells),
+            Some(Verdict::Better) => self.style.good(&cells),
         };
         let title = if first { row.title.as_str() } else { "" };
         let mut line = format!("{title:<33}{:<6}{cells}\n", row.side.name());
@@ -487,6 +511,15 @@ pub mod tests {
             "{stock:?}"
         );
         assert_eq!(json["papers"][3]["etr"], 13456);
+    }
+
+    #[test]
+    fn a_difference_is_told_by_the_rounds() {
+        let report = sample();
+        let of = |side| report.rows.iter().find(|row| row.side == side).unwrap().verdict();
+        let told = [Side::Stock, Side::Lanes, Side::Card, Side::Cards].map(of);
+        // 1010 beside 1000, where rounds of each are 20 apart, is none.
+        assert_eq!(told, [None, Some(Verdict::Better), Some(Verdict::Same), Some(Verdict::Worse)]);
     }
 
     #[test]

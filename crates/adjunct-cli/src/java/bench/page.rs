@@ -23,7 +23,7 @@ struct Chart {
 
 const CHARTS: [Chart; 4] = [
     Chart {
-        title: "Throughput, requests for a second",
+        title: "Throughput, requests a second",
         better: "longer is better",
         decimals: 0,
         bar: |r| r.requests_per_second,
@@ -58,12 +58,45 @@ pub(super) fn text(report: &Report) -> String {
         header {
             h1 { (TITLE) }
             p.muted { (report.cpu) ", " (report.java) }
+            p.lead { (sentence(report)) }
         }
+        (rows(report))
         @for (way, title) in WAYS { (section(report, way, title)) }
         (machine(report))
     };
     page(TITLE, &report.cpu, MORE, &main)
 }
+
+/// The result in one sentence: adjunct's rows beside HTTPS by the JDK alone.
+fn sentence(report: &Report) -> String {
+    let mut parts = Vec::new();
+    for ((way, _), when) in WAYS.into_iter().zip(["with a new connection for each", "where connections are kept"]) {
+        let own = report.of(way).filter(|row| OWN.contains(&row.name.as_str()));
+        let told = own.filter_map(|row| Some((&row.name, report.beside(row, "stock")?)));
+        if let Some((name, (times, cpu))) = told.max_by(|(_, (a, _)), (_, (b, _))| a.total_cmp(b)) {
+            parts.push(format!(
+                "{times:.2} times as many requests a second {when} ({name}, {cpu:.2} times as many for a CPU second)"
+            ));
+        }
+    }
+    if parts.is_empty() {
+        return "Nothing was measured beside HTTPS by the JDK alone.".to_owned();
+    }
+    format!("With adjunct's module the server answers {}, compared with HTTPS by the JDK alone.", parts.join(", and "))
+}
+
+/// What the rows are.
+fn rows(report: &Report) -> Markup {
+    html! {
+        section {
+            h2 { "What is compared" }
+            dl { @for row in report.of(report.rows.first().map_or("new", |r| r.connections)) { dt { (row.name) } dd { (row.about) } } }
+        }
+    }
+}
+
+/// The rows with adjunct's module.
+const OWN: [&str; 3] = ["rsa", "chosen", "all"];
 
 fn section(report: &Report, way: &str, title: &str) -> Markup {
     let rows: Vec<&Row> = report.of(way).collect();
@@ -85,6 +118,9 @@ fn section(report: &Report, way: &str, title: &str) -> Markup {
                 details open {
                     summary { "These figures as a table" }
                     div.scroll { (table(report, &rows)) }
+                    @for row in rows.iter().filter(|row| row.errors > 0) {
+                        p.muted { (row.name) ": " (row.errors) " requests failed: " (row.error) }
+                    }
                 }
                 details {
                     summary { "What icastats and cpacfstats counted" }
@@ -115,7 +151,7 @@ fn bars(chart: &Chart, rows: &[&Row], layout: &str, width: f64) -> String {
         let middle = top + 14.0;
         let class = match row.name.as_str() {
             "stock" => "stock",
-            "rsa" | "chosen" | "all" => "own",
+            name if OWN.contains(&name) => "own",
             _ => "other",
         };
         let (value, back) = (of(row).min(1e15), behind(row).min(1e15));
@@ -148,7 +184,7 @@ fn table(report: &Report, rows: &[&Row]) -> Markup {
     html! {
         table {
             thead { tr {
-                @for head in ["row", "requests/s", "handshakes/s", "avg ms", "p50", "p99", "max", "CPU s/1000", "heap", "RSS", "errors", "to stock"] {
+                @for head in ["row", "requests/s", "handshakes/s", "avg ms", "p50 ms", "p99 ms", "max ms", "CPU s/1000", "heap MiB", "RSS MiB", "errors", "to stock"] {
                     th scope="col" { (head) }
                 }
             } }
@@ -163,7 +199,7 @@ fn table(report: &Report, rows: &[&Row]) -> Markup {
                 td { (format!("{:.2}", row.cpu_per_1000)) }
                 td { (last(&row.heap_mib)) }
                 td { (last(&row.rss_mib)) }
-                td { (row.errors) @if row.errors > 0 { " " (row.error) } }
+                td { (row.errors) }
                 td { @match report.beside(row, "stock") { Some((times, _)) => { "×\u{2009}" (format!("{times:.2}")) }, None => { "–" } } }
             } } }
         }
@@ -200,7 +236,6 @@ fn machine(report: &Report) -> Markup {
                 dt { "TLS" } dd { (report.protocol) " " (report.suite) ", RSA-" (report.rsa_bits) }
                 dt { "users" } dd { (report.threads) " threads, " (report.users) " users, " (report.think_ms) " ms think time" }
                 dt { "time" } dd { (report.seconds) " s a row in " (report.rounds) " rounds, rows interleaved; load average before " (format!("{:.1}", report.busy)) }
-                @for row in report.of(report.rows.first().map_or("new", |r| r.connections)) { dt { (row.name) } dd { (row.about) } }
                 @for missing in &report.missing { dt { "left out" } dd { (missing) } }
             }
         }

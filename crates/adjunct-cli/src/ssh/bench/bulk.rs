@@ -25,8 +25,11 @@ pub struct Effort {
 const LONG: Duration = Duration::from_secs(60);
 /// The fewest copies that have a median and quartiles.
 pub const LEAST: usize = 3;
-/// A subject is tried with this part of its file: enough to tell data from login.
+/// A subject is tried with this part of its file, but not with less than [`SAMPLE`]: what a login takes more or less than others
+/// counts as many times as the file is longer than what was tried.
 const PART: u64 = 4;
+/// Bytes that a subject is tried with where its file has as many; of slow ciphers an eighth.
+const SAMPLE: u64 = 64_000_000;
 
 /// A cipher, with a MAC where one is asked for.
 #[derive(Debug, Clone)]
@@ -102,6 +105,12 @@ pub fn size(bytes: u64) -> String {
         }
     }
     format!("{bytes} bytes")
+}
+
+/// How much of a file of `bytes` a subject is tried with.
+fn sample(bytes: u64, slow: bool) -> u64 {
+    let enough = if slow { SAMPLE / 8 } else { SAMPLE };
+    (bytes / PART).max(bytes.min(enough)).max(1)
 }
 
 fn length(subject: &Subject, effort: &Effort) -> u64 {
@@ -257,7 +266,7 @@ impl State {
         if state.missing.is_some() {
             return Ok(state);
         }
-        let sample = (state.bytes / PART).max(1);
+        let sample = sample(state.bytes, plan::slow(subject.cipher));
         let job = state.job(&samples.of(copier.folder(), sample)?);
         // Stock first: what it cannot do either is no fault of adjunct's.
         for at in [1, 0, 2] {
@@ -443,6 +452,15 @@ mod tests {
             seen.sort_unstable();
             assert_eq!(seen, [0, 0, 1, 1, 2, 2]);
         }
+    }
+
+    #[test]
+    fn short_files_are_tried_whole_and_long_ones_in_part() {
+        assert_eq!(sample(64_000_000, false), 64_000_000);
+        assert_eq!(sample(250_000_000, false), 64_000_000);
+        assert_eq!(sample(5_000_000_000, false), 1_250_000_000);
+        assert_eq!(sample(30_000_000, true), 8_000_000);
+        assert_eq!((sample(0, false), sample(8_000_000, true)), (1, 8_000_000));
     }
 
     #[test]

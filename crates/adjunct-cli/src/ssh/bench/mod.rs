@@ -221,7 +221,6 @@ impl<'a> Run<'a> {
 
     /// Tries all rows, measures them, and shows each part when it is whole.
     fn report(mut self, shown: Option<Style>) -> Result<Report, Failure> {
-        say("every row is tried once; then it is said how long this takes. Ctrl-C ends it");
         let mut tried = self.tried()?;
         self.plan(&mut tried);
         if let Some(style) = shown {
@@ -272,6 +271,7 @@ impl<'a> Run<'a> {
             // A try with the longest file, before minutes are spent on shorter ones.
             Source::new(self.copier.folder(), "trial", effort.bytes.max(effort.slow_bytes))?;
         }
+        say("every row is tried once; then it is said how long this takes. Ctrl-C ends it");
         let (copier, sides, clock) = (&mut self.copier, &self.sides, &mut self.clock);
         let logins = if large { logins(copier, sides)? } else { Logins::default() };
         let mut bulk = [None, None];

@@ -2,6 +2,8 @@
 //! of them show the same numbers.
 
 pub use crate::counted::Served;
+pub(crate) use crate::verdict::Verdict;
+use crate::verdict::{Sample, quartiles};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -201,8 +203,8 @@ impl Figure {
     }
 
     /// What adjunct's figure says beside another side's.
-    pub fn verdict(&self, other: Column, more_is_better: bool) -> Option<Verdict> {
-        Some(Verdict::of(self.adjunct.as_ref()?, self.side(other)?, more_is_better))
+    pub(crate) fn verdict(&self, other: Column, more_is_better: bool) -> Option<Verdict> {
+        Some(Verdict::of(self.adjunct.as_ref()?.sample(), self.side(other)?.sample(), more_is_better))
     }
 
     /// One side's.
@@ -231,19 +233,13 @@ pub struct Stat {
 impl Stat {
     /// Of `values`, rounded to `decimals` digits after the point, and one more for the single values; `None` of none.
     pub fn new(values: &[f64], decimals: usize) -> Option<Stat> {
-        let mut sorted = values.to_vec();
-        sorted.sort_by(f64::total_cmp);
-        let at = |share: f64| {
-            let place = share * (sorted.len() - 1) as f64;
-            let (below, above) = (sorted[place.floor() as usize], sorted[place.ceil() as usize]);
-            rounded(below + (above - below) * place.fract(), decimals)
-        };
-        (!sorted.is_empty()).then(|| Stat {
-            median: at(0.5),
-            low: at(0.25),
-            high: at(0.75),
-            values: values.iter().map(|v| rounded(*v, decimals + 1)).collect(),
-        })
+        let [low, median, high] = quartiles(values)?.map(|value| rounded(value, decimals));
+        Some(Stat { median, low, high, values: values.iter().map(|v| rounded(*v, decimals + 1)).collect() })
+    }
+
+    /// To be compared with another.
+    pub(crate) fn sample(&self) -> Sample<'_> {
+        Sample { median: self.median, low: self.low, high: self.high, values: &self.values }
     }
 
     /// Half of what lies between the quartiles, in percent of the median.
@@ -259,39 +255,6 @@ impl Stat {
         let percent = self.spread_percent();
         if percent < 9.95 { format!("±{percent:.1}%") } else { format!("±{percent:.0}%") }
     }
-}
-
-/// What two values measured several times say of each other.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
-    /// The first is better.
-    Better,
-    /// The first is worse.
-    Worse,
-    /// No difference that is told from chance.
-    Same,
-}
-
-impl Verdict {
-    /// Of `ours` beside `theirs`. There is a difference only where the whiskers (the quartiles) do not overlap, where it is about
-    /// 95 % sure by the ranks of the runs (Mann and Whitney's test, for which 3 runs of each are the fewest), and where it is
-    /// more than 2 %: what is slow to change (the clock frequency, a neighbour) is not in the spread of one run.
-    pub fn of(ours: &Stat, theirs: &Stat, more_is_better: bool) -> Verdict {
-        let apart = ours.low > theirs.high || theirs.low > ours.high;
-        let much = (ours.median - theirs.median).abs() > 0.02 * theirs.median.abs();
-        if !apart || !much || ranks(&ours.values, &theirs.values) < 1.96 {
-            return Verdict::Same;
-        }
-        if (ours.median > theirs.median) == more_is_better { Verdict::Better } else { Verdict::Worse }
-    }
-}
-
-/// How far the ranks of two sets of values are from those of chance, in standard deviations.
-fn ranks(a: &[f64], b: &[f64]) -> f64 {
-    let wins =
-        a.iter().flat_map(|a| b.iter().map(move |b| if a > b { 1.0 } else { f64::from(u8::from(a == b)) / 2.0 }));
-    let (n, m) = (a.len() as f64, b.len() as f64);
-    (wins.sum::<f64>() - n * m / 2.0).abs() / (n * m * (n + m + 1.0) / 12.0).sqrt().max(1e-9)
 }
 
 /// `value` as [`number`] shows it.
@@ -350,21 +313,6 @@ mod tests {
         let shown = shown.map(|(value, decimals)| number(value, decimals));
         assert_eq!(shown, ["0.123", "10.00", "100.0", "123.5", "1143", "12.3", "0.0"]);
         assert_eq!(number(1e300, 1).len(), 301);
-    }
-
-    #[test]
-    fn a_difference_is_told_only_where_it_is_sure() {
-        let of = |values: &[f64]| Stat::new(values, 3).unwrap();
-        let verdict = |a: &[f64], b: &[f64]| Verdict::of(&of(a), &of(b), true);
-        assert_eq!(verdict(&[3.0, 3.1, 3.2], &[1.0, 1.1, 1.2]), Verdict::Better);
-        assert_eq!(verdict(&[1.0, 1.1, 1.2], &[3.0, 3.1, 3.2]), Verdict::Worse);
-        assert_eq!(Verdict::of(&of(&[1.0, 1.1, 1.2]), &of(&[3.0, 3.1, 3.2]), false), Verdict::Better);
-        // Whiskers that overlap, too few runs, less than 2 %.
-        assert_eq!(verdict(&[3.0, 3.1, 1.0], &[2.9, 3.05, 3.3]), Verdict::Same);
-        assert_eq!(verdict(&[3.0, 3.1], &[1.0, 1.1]), Verdict::Same);
-        assert_eq!(verdict(&[1.01, 1.01, 1.01], &[1.0, 1.0, 1.0]), Verdict::Same);
-        // Of five runs one was disturbed.
-        assert_eq!(verdict(&[2.0, 2.1, 2.2, 2.1, 1.15], &[1.0, 1.1, 1.2, 1.1, 1.0]), Verdict::Better);
     }
 
     #[test]

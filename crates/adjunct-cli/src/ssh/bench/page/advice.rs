@@ -1,7 +1,7 @@
 //! What to do, by what was measured.
 
 use crate::ssh::bench::opening::{Opening, Suite};
-use crate::ssh::bench::report::{Column, Report, Row, number};
+use crate::ssh::bench::report::{Column, Report, Row, Verdict, number};
 use maud::{Markup, html};
 
 /// The last section.
@@ -31,6 +31,11 @@ fn bulk(opening: &Opening<'_>) -> Markup {
     html! {
         @if opening.tuned.cipher() == opening.default.cipher() {
             li { "Leave the order of ciphers as it is: " (opening.tuned.cipher()) " costs least here." }
+        } @else if opening.verdict() == Verdict::Same {
+            li {
+                "No order of ciphers is surely better than OpenSSH's own by this run. Those that cost least with adjunct: "
+                (first.join(", ")) "."
+            }
         } @else {
             li { "Put the ciphers first that cost least here with adjunct: " (first.join(", ")) "." }
         }

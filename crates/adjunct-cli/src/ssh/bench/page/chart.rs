@@ -18,6 +18,8 @@ pub const MUTED: RGBColor = RGBColor(0x59, 0x63, 0x6e);
 pub const GRID: RGBColor = RGBColor(0xd8, 0xde, 0xe4);
 /// What shows the spread.
 pub const WHISKER: RGBColor = RGBColor(0x2b, 0x30, 0x36);
+/// What the chart stands on; around whiskers, so that they are seen on every bar.
+pub const CARD: RGBColor = RGBColor(0xff, 0xff, 0xff);
 
 /// A side's colour: three that differ in lightness, too, for those who see no colours.
 pub fn colour(column: Column) -> RGBColor {
@@ -69,7 +71,7 @@ impl Layout {
         let value = 14 + 7 * longest as i32;
         match self {
             Layout::Narrow => Shape { width: 328, left: 0, above: 19, value },
-            Layout::Wide => Shape { width: 880, left: 292, above: 0, value },
+            Layout::Wide => Shape { width: 880, left: 252, above: 0, value },
             Layout::Above => Shape { width: 880, left: 0, above: 19, value },
         }
     }
@@ -205,16 +207,20 @@ fn bars<'b>(chart: &mut Chart<'_, 'b>, line: &Line<'_>, top: f64) -> Result<(), 
         let top = top - place as f64 * f64::from(BAR);
         let (middle, bottom) = (top - f64::from(BAR) / 2.0, top - f64::from(BAR) + 2.0);
         let bar = Rectangle::new([(0.0, top), (median, bottom)], colour(*column).filled());
-        let stroke = |from, to| PathElement::new(vec![from, to], WHISKER);
         let (centre, end) = (middle + 1.0, f64::from(BAR) / 4.0);
-        let cap = |at| stroke((at, centre - end), (at, centre + end));
+        let whisker = |style: ShapeStyle| {
+            let stroke = move |from, to| PathElement::new(vec![from, to], style);
+            let cap = |at| stroke((at, centre - end), (at, centre + end));
+            [stroke((low, centre), (high, centre)), cap(low), cap(high)]
+        };
         let ink = if *column == Column::Adjunct { INK } else { MUTED };
         // Right of bar and whisker.
         let told = EmptyElement::at((high.max(median), middle + 1.0))
             + Text::new(text.clone(), (6, 0), style(12.0, ink, HPos::Left, VPos::Center));
         chart.draw_series([bar])?;
         if high > low {
-            chart.draw_series([stroke((low, centre), (high, centre)), cap(low), cap(high)])?;
+            chart.draw_series(whisker(CARD.stroke_width(3)))?;
+            chart.draw_series(whisker(WHISKER.stroke_width(1)))?;
         }
         chart.draw_series([told])?;
     }

@@ -120,7 +120,13 @@ fn subjects(sections: &[Section]) -> Vec<Section> {
 fn theme() -> String {
     let mut rules = String::new();
     let sides = Column::ALL.map(|c| (chart::colour(c), c.text()));
-    let others = [(chart::INK, "ink"), (chart::MUTED, "muted"), (chart::GRID, "line"), (chart::WHISKER, "whisker")];
+    let others = [
+        (chart::INK, "ink"),
+        (chart::MUTED, "muted"),
+        (chart::GRID, "line"),
+        (chart::WHISKER, "whisker"),
+        (chart::CARD, "card"),
+    ];
     for (colour, name) in sides.into_iter().chain(others) {
         let colour = chart::hex(colour);
         for kind in ["fill", "stroke"] {
@@ -140,7 +146,7 @@ fn part(section: &Section) -> Result<Markup, Failure> {
         section id=(section.id) aria-labelledby={(section.id) "-title"} {
             h2 id={(section.id) "-title"} { (section.title) }
             p { (section.about) }
-            @for line in summary::lines(section) { p { (line.sentence()) "." } }
+            @for line in summary::lines(section) { p { (line.sentence().replace("× ", "×\u{a0}")) "." } }
             (legend())
             @for (group, (charts, table)) in section.groups.iter().zip(groups) {
                 @if !group.title.is_empty() { h3 { (group.title) } }
@@ -251,10 +257,12 @@ fn about(section: &Section, row: &Row) -> String {
         Some(why) => parts.push(why.clone()),
         None => parts.push(format!("served: {}", row.served.text())),
     }
-    for measure in &section.measures {
-        if let Some(value) = row.paper.get(&measure.id) {
-            parts.push(format!("in the paper: {} {}", number(*value, measure.decimals), measure.unit));
-        }
+    let paper = section.measures.iter().filter_map(|measure| {
+        Some(format!("{} {}", number(*row.paper.get(&measure.id)?, measure.decimals), measure.unit))
+    });
+    let paper: Vec<_> = paper.collect();
+    if !paper.is_empty() {
+        parts.push(format!("in the paper: {}", paper.join(", ")));
     }
     parts.join("; ")
 }

@@ -61,7 +61,7 @@ of the system is touched, and what adjunct counts is kept apart from the users' 
 
 const EXAMPLES: &str = "\
 Examples:
-  adjunct ssh bench --quick --html bench.html            a rough answer in two minutes
+  adjunct ssh bench --quick --html bench.html            a rough answer within two minutes
   adjunct ssh bench --html bench.html --json bench.json  all of it, as a page and for programs
   adjunct ssh bench --part tables --size 5G              tables 2 to 4 with the file size of the paper
   adjunct ssh bench --part figure7 --filter aes128       only rows whose name contains aes128
@@ -88,7 +88,7 @@ pub struct Args {
     /// How many small copies run at once
     #[arg(long, default_value_t = 8, value_name = "COPIES", value_parser = clap::value_parser!(u32).range(1..=200))]
     at_once: u32,
-    /// A rough answer in two minutes: today's ciphers and keys, 64 MB or less, 3 to 7 copies
+    /// A rough answer within two minutes: today's ciphers and keys, 64 MB or less, 3 to 7 copies
     #[arg(long)]
     quick: bool,
     /// Write the report as JSON to FILE ("-": to standard output, instead of the tables)

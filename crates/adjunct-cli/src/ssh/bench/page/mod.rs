@@ -213,13 +213,13 @@ fn table(section: &Section, group: &Group) -> Markup {
     html! {
         table {
             caption {
-                "Medians, with half of what lies between the quartiles; what adjunct's is of the other sides'. Grey: no difference, the \
+                "Medians, with half of what lies between the quartiles; what adjunct's is of the other sides'. Green: adjunct is better; red: worse; grey: no difference, the \
                  whiskers overlap or chance is not ruled out."
             }
             colgroup { col.measure; col.figure span="3"; col.ratio span="2"; }
             thead { tr {
                 th scope="col" { "unit" }
-                @for column in Column::ALL { th scope="col" { (column.text()) } }
+                @for column in Column::ALL { th scope="col" { (column.text().replace("software", "soft\u{ad}ware")) } }
                 th scope="col" { "to stock" }
                 th scope="col" { "to soft\u{ad}ware" }
             } }
@@ -287,7 +287,7 @@ fn ratio(ratio: Option<f64>, verdict: Option<Verdict>) -> Markup {
     html! {
         @match ratio {
             Some(ratio) => {
-                td class=(class) title=[(class == "same").then_some("no difference")] { "×\u{2009}" (number(ratio, 2)) }
+                td class=(class) title=[(class == "same").then_some("no difference")] { "×" (number(ratio, 2)) }
             }
             None => { td { "–" } }
         }

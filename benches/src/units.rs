@@ -1,9 +1,8 @@
 //! What the CPU's units can do at most: the rate of their widest instructions, where none waits for another.
 
 use super::measure::Work;
-use adjunct::catalogue::Feature;
 #[cfg(target_arch = "x86_64")]
-use adjunct::cpu;
+use adjunct::{catalogue::Feature, cpu};
 
 /// A unit's instruction, to be measured.
 #[derive(Debug)]

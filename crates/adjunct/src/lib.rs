@@ -9,6 +9,7 @@
 //! * [`thread`]: what ends with a thread.
 //! * [`fork`]: which process along a line of forks this is.
 //! * [`lock`]: a lock that a fork opens.
+//! * `clock`: the time, and a thread's CPU time. Not public.
 //! * [`config`]: the `algorithms =` keywords.
 //! * [`sandbox`]: whether a filter of system calls is in force.
 //! * [`slab`]: values that have numbers.
@@ -26,6 +27,7 @@ pub mod card {
     pub use crate::adapter::card::{SOCKET, SYSTEM, crowd, wire, work};
 }
 
+mod clock;
 pub mod config;
 pub mod counters;
 pub mod diag;

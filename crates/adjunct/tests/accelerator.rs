@@ -378,35 +378,13 @@ mod parts {
         assert!(lanes::enqueue::<A>(Job::new(1)).is_none());
     }
 
-    /// An operation of which a batch of eight takes as long as two.
-    struct Long;
-
     static DONE: AtomicBool = AtomicBool::new(false);
-
-    impl Kind for Long {
-        const QUEUE: Queue = Queue::TestB;
-        const BREAK_EVEN: usize = 3;
-        type Job = u64;
-
-        fn scalar(job: &mut u64) -> Outcome {
-            work(400);
-            *job *= *job;
-            Outcome::Library
-        }
-
-        fn lanes(jobs: &mut [u64]) -> Option<u8> {
-            BATCHES.lock().unwrap().push((Queue::TestB, jobs.len()));
-            work(800);
-            jobs.iter_mut().for_each(|job| *job *= *job);
-            Some(u8::MAX)
-        }
-    }
 
     pub fn long_operations_share_batches_where_threads_outnumber_cpus() {
         lanes::start_with(2);
         let ask = |input: u64| {
             let mut job = input;
-            let outcome = super::ask::<Long>(&mut job);
+            let outcome = super::ask::<Long<Undisturbed>>(&mut job);
             assert_eq!(job, input * input);
             outcome
         };

@@ -6,8 +6,7 @@ mod runner;
 
 use accelerator_support::*;
 use adjunct::adapter::Outcome;
-use adjunct::adapter::lanes::{self, Kind};
-use adjunct::catalogue::Queue;
+use adjunct::adapter::lanes;
 use counters_support::{play, scenario};
 use std::ffi::{c_int, c_void};
 use std::ptr::null_mut;
@@ -482,37 +481,23 @@ mod parts {
         all_is_well();
     }
 
-    /// An operation of which a batch of eight takes as long as two; and what happens to the next leader of one.
-    struct Long;
-
     static HALT: AtomicBool = AtomicBool::new(false);
     static ENDS: AtomicBool = AtomicBool::new(false);
     static HALTED: AtomicBool = AtomicBool::new(false);
     static GO_ON: AtomicBool = AtomicBool::new(false);
 
-    impl Kind for Long {
-        const QUEUE: Queue = Queue::TestB;
-        const BREAK_EVEN: usize = 3;
-        type Job = u64;
+    /// What happens to the next leader of a batch.
+    struct Halted;
 
-        fn scalar(job: &mut u64) -> Outcome {
-            work(400);
-            *job *= *job;
-            Outcome::Library
-        }
-
-        fn lanes(jobs: &mut [u64]) -> Option<u8> {
-            work(800);
-            BATCHES.lock().unwrap().push((Queue::TestB, jobs.len()));
-            if jobs.len() > 2 && HALT.swap(false, SeqCst) {
+    impl Leader for Halted {
+        fn leads(jobs: usize) {
+            if jobs > 2 && HALT.swap(false, SeqCst) {
                 HALTED.store(true, SeqCst);
                 if ENDS.load(SeqCst) {
                     end_this_thread(0);
                 }
                 until(|| GO_ON.load(SeqCst));
             }
-            jobs.iter_mut().for_each(|job| *job *= *job);
-            Some(u8::MAX)
         }
     }
 
@@ -527,7 +512,7 @@ mod parts {
                 thread::spawn(move || {
                     while !STOP.load(SeqCst) {
                         let mut job = 3;
-                        accelerator_support::ask::<Long>(&mut job);
+                        accelerator_support::ask::<Long<Halted>>(&mut job);
                         assert_eq!(job, 9);
                         done.fetch_add(1, SeqCst);
                     }

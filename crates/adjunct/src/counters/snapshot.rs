@@ -160,32 +160,22 @@ impl Snapshot {
 
     /// What was counted between `earlier` and this.
     pub fn since(&self, earlier: &Snapshot) -> Snapshot {
-        Snapshot {
-            uid: self.uid,
-            rows: self.rows.iter().zip(&earlier.rows).map(|(a, b)| a.zip(*b, u64::wrapping_sub)).collect(),
-            fallbacks: self
-                .fallbacks
-                .iter()
-                .zip(&earlier.fallbacks)
-                .map(|(a, b)| a.zip(*b, u64::wrapping_sub))
-                .collect(),
-            lanes: self.lanes.iter().zip(&earlier.lanes).map(|(a, b)| a.zip(*b, u64::wrapping_sub)).collect(),
-        }
+        self.zip(earlier, u64::wrapping_sub)
     }
 
     /// The sum of this and `other` (the `-S` table). Like that of a function's key sizes it ends at the largest number: a sum
     /// that began anew would report less than there was.
     pub fn plus(&self, other: &Snapshot) -> Snapshot {
+        self.zip(other, u64::saturating_add)
+    }
+
+    /// Of each number of this and the same of `other` what `both` makes of them.
+    fn zip(&self, other: &Snapshot, both: fn(u64, u64) -> u64) -> Snapshot {
         Snapshot {
             uid: self.uid,
-            rows: self.rows.iter().zip(&other.rows).map(|(a, b)| a.zip(*b, u64::saturating_add)).collect(),
-            fallbacks: self
-                .fallbacks
-                .iter()
-                .zip(&other.fallbacks)
-                .map(|(a, b)| a.zip(*b, u64::saturating_add))
-                .collect(),
-            lanes: self.lanes.iter().zip(&other.lanes).map(|(a, b)| a.zip(*b, u64::saturating_add)).collect(),
+            rows: self.rows.iter().zip(&other.rows).map(|(a, b)| a.zip(*b, both)).collect(),
+            fallbacks: self.fallbacks.iter().zip(&other.fallbacks).map(|(a, b)| a.zip(*b, both)).collect(),
+            lanes: self.lanes.iter().zip(&other.lanes).map(|(a, b)| a.zip(*b, both)).collect(),
         }
     }
 }

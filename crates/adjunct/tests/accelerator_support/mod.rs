@@ -6,6 +6,7 @@ use adjunct::adapter::Outcome;
 use adjunct::adapter::lanes::{self, Asked, Kind};
 use adjunct::catalogue::Queue;
 use adjunct::slab::{Entry, Number, Slab};
+use std::marker::PhantomData;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::time::Duration;
@@ -115,6 +116,41 @@ pub fn work(microseconds: u64) {
     };
     let begin = time();
     while time() - begin < microseconds {}
+}
+
+/// What happens to who leads a batch of [`Long`], when its jobs are about to be done.
+pub trait Leader: 'static {
+    fn leads(_jobs: usize) {}
+}
+
+/// Nothing.
+#[derive(Debug)]
+pub struct Undisturbed;
+
+impl Leader for Undisturbed {}
+
+/// An operation of which a batch of eight takes as long as two.
+#[derive(Debug)]
+pub struct Long<L>(PhantomData<L>);
+
+impl<L: Leader> Kind for Long<L> {
+    const QUEUE: Queue = Queue::TestB;
+    const BREAK_EVEN: usize = 3;
+    type Job = u64;
+
+    fn scalar(job: &mut u64) -> Outcome {
+        work(400);
+        *job *= *job;
+        Outcome::Library
+    }
+
+    fn lanes(jobs: &mut [u64]) -> Option<u8> {
+        BATCHES.lock().unwrap().push((Queue::TestB, jobs.len()));
+        work(800);
+        L::leads(jobs.len());
+        jobs.iter_mut().for_each(|job| *job *= *job);
+        Some(u8::MAX)
+    }
 }
 
 /// Squares a number.

@@ -25,9 +25,11 @@
 
 #![allow(unsafe_code)]
 
+pub use crate::clock::cpu_time;
+
 use super::wire::Kind;
 use crate::catalogue::LANES;
-use rustix::time::{ClockId, clock_gettime};
+use crate::clock;
 use std::io;
 use std::path::Path;
 use std::ptr::null;
@@ -126,14 +128,7 @@ pub struct Page {
 
 /// Milliseconds of a clock that all programs of the machine share.
 pub fn now() -> u64 {
-    let time = clock_gettime(ClockId::Monotonic);
-    time.tv_sec.cast_unsigned() * 1000 + time.tv_nsec.cast_unsigned() / 1_000_000
-}
-
-/// Nanoseconds of CPU time of this thread.
-pub fn cpu_time() -> u64 {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
-    time.tv_sec.cast_unsigned().saturating_mul(1_000_000_000).saturating_add(time.tv_nsec.cast_unsigned())
+    clock::monotonic().as_millis() as u64
 }
 
 /// The key of the segment of the daemon with this folder: its FNV-1a hash, whatever way its path is written.

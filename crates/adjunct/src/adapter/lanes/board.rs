@@ -9,6 +9,7 @@ use super::work::{Done, Work};
 use super::{Engine, memory, presence};
 use crate::adapter::Outcome;
 use crate::catalogue::{LANES, Queue};
+use crate::clock;
 use crate::counters::{self, Event};
 use std::cell::UnsafeCell;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
@@ -63,7 +64,7 @@ struct Slot {
     state: AtomicU8,
     /// What became of it: a [`Result`] without its job.
     result: AtomicU8,
-    /// When it was done, in microseconds of [`memory::monotonic`].
+    /// When it was done, in microseconds of [`clock::monotonic`].
     done_at: AtomicU32,
     job: UnsafeCell<Room>,
 }
@@ -340,14 +341,14 @@ impl Caller<'_> {
             _ => {}
         }
         let (waits, called, done) = (State::Waits as u8, State::Called as u8, State::Done as u8);
-        let begin = memory::monotonic();
+        let begin = clock::monotonic();
         // What was never measured has no time that is too long.
         let patience = self.engine.measures().then(|| begin + self.work.function().patience());
         loop {
             let seen = gate.wakes.load(SeqCst);
             let state = gate.state(own).load(SeqCst);
             if state == done {
-                let now = memory::monotonic();
+                let now = clock::monotonic();
                 let since = microseconds(now).wrapping_sub(gate.slots[own].done_at.load(Relaxed));
                 let function = self.work.function();
                 // Awake all that time, and others with it at the gate.
@@ -431,7 +432,7 @@ impl Caller<'_> {
         self.board.leading.fetch_sub(1, Relaxed);
         on.fetch_sub(1, Relaxed);
         gate.change(|word| Some((word.finish(uncounted), ())));
-        let (cpu, now) = (memory::cpu(), microseconds(memory::monotonic()));
+        let (cpu, now) = (memory::cpu(), microseconds(clock::monotonic()));
         each(taken & !(1 << own)).for_each(|slot| gate.places.woken(slot, cpu));
         let mut left = 0;
         for (at, slot) in each(taken).enumerate() {

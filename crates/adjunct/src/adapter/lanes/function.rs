@@ -13,8 +13,8 @@
 //!
 //! Short operations are never shared ([`LONG`]): their 99th percentile would become worse.
 
-use super::memory;
 use crate::catalogue::{LANES, Queue};
+use crate::clock;
 use std::cell::Cell;
 use std::sync::OnceLock;
 use std::sync::atomic::Ordering::Relaxed;
@@ -260,16 +260,16 @@ thread_local! {
 
 /// Runs a batch; says how much CPU time it took.
 pub(super) fn timed<T>(batch: impl FnOnce() -> T) -> (T, Duration) {
-    let begin = memory::cpu_time();
+    let begin = clock::cpu_time();
     let done = batch();
-    let time = memory::cpu_time().saturating_sub(begin);
+    let time = clock::cpu_time().saturating_sub(begin);
     LED.set(LED.get() + time);
     (done, Duration::from_nanos(time))
 }
 
 /// Nanoseconds of CPU time of this thread without those of batches that it has led.
 pub(super) fn time_outside_batches() -> u64 {
-    memory::cpu_time().saturating_sub(LED.get())
+    clock::cpu_time().saturating_sub(LED.get())
 }
 
 #[cfg(test)]

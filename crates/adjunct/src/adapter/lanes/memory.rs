@@ -21,30 +21,14 @@ pub(super) fn scheduling() -> u64 {
     u64::from(attributes[1]) << 32 | u64::from(attributes[4])
 }
 
-/// Nanoseconds of CPU time of this thread.
-pub(super) fn cpu_time() -> u64 {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the time is written.
-    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
-}
-
 /// The CPU that this thread runs on, which it may have left when this returns; 0 where the system does not say.
 pub(super) fn cpu() -> usize {
     // SAFETY: no argument.
     usize::try_from(unsafe { libc::sched_getcpu() }).unwrap_or(0)
 }
 
-/// The time since some moment, of the clock that [`sleep`] goes by.
-pub(super) fn monotonic() -> Duration {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the time is written.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
-    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
-}
-
 /// Sleeps until woken through one of `bits`; not at all where `word` is not `seen` any more. May wake for no reason. False where it was
-/// not woken by this time of [`monotonic`].
+/// not woken by this time of [`crate::clock::monotonic`].
 pub(super) fn sleep(word: &AtomicU32, seen: u32, bits: u32, until: Option<Duration>) -> bool {
     let wait = libc::FUTEX_WAIT_BITSET | libc::FUTEX_PRIVATE_FLAG;
     let until =

@@ -276,6 +276,17 @@ pub fn ends_with_us(command: &mut Command) -> &mut Command {
     unsafe { command.pre_exec(|| Ok(rustix::process::set_parent_process_death_signal(Some(Signal::TERM))?)) }
 }
 
+/// Has a program that is started run with this niceness, where the system allows it.
+pub fn nice(command: &mut Command, niceness: i32) -> &mut Command {
+    // SAFETY: two system calls.
+    unsafe {
+        command.pre_exec(move || {
+            let _ = rustix::process::setpriority_process(None, niceness);
+            Ok(())
+        })
+    }
+}
+
 /// CPU time of a process so far; none where it has ended.
 pub fn cpu_time(pid: i32) -> Duration {
     let (mut clock, mut time) = (0, libc::timespec { tv_sec: 0, tv_nsec: 0 });

@@ -8,9 +8,10 @@ use adjunct_card::state;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {
-    if let Some((kind, key, input)) = wire::request(data) {
+    if let Some(asked) = wire::request(data) {
         // Nothing is parsed: what was read is what would be sent.
-        let again = wire::Request::new(kind, key, input).expect("the lengths of a request");
+        let again =
+            wire::Request::new(asked.kind, asked.place, asked.key, asked.input).expect("the lengths of a request");
         assert_eq!(again.bytes(), data);
     }
     for kind in Kind::ALL {

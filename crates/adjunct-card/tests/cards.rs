@@ -152,11 +152,11 @@ fn what_is_no_request_ends_a_connection_and_nothing_else() {
     let daemon = Daemon::start(ONE);
     let (socket, pid) = (daemon.of().socket(), daemon.pid_of(0));
     let [key, input, output] = known(Kind::Rsa2048);
-    let good = wire::Request::new(Kind::Rsa2048, key, input).unwrap();
+    let good = wire::Request::new(Kind::Rsa2048, 0, Some(key), input).unwrap();
     let mut other_version = good.bytes().to_vec();
-    other_version[4] = 2;
+    other_version[4] = 1;
     let long = vec![0; 100_000];
-    for message in [&b"x"[..], &good.bytes()[1..], &other_version, &long, &[0; 1176]] {
+    for message in [&b"x"[..], &good.bytes()[1..], &other_version, &long, &[0; 1176], &[0; 272]] {
         let connection = connect(&socket).unwrap();
         send(&connection, message);
         assert!(receive(&connection).is_empty(), "{} bytes", message.len());
@@ -166,10 +166,10 @@ fn what_is_no_request_ends_a_connection_and_nothing_else() {
         let mut wrong = key.to_vec();
         wrong[change].fill(0);
         let connection = connect(&socket).unwrap();
-        send(&connection, wire::Request::new(Kind::Rsa2048, &wrong, input).unwrap().bytes());
+        send(&connection, wire::Request::new(Kind::Rsa2048, 0, Some(&wrong), input).unwrap().bytes());
         assert_eq!(wire::reply(Kind::Rsa2048, &receive(&connection)), Some(Err(Status::Invalid)));
         // An input above the modulus, on the same connection.
-        send(&connection, wire::Request::new(Kind::Rsa2048, key, &[0xff; 256]).unwrap().bytes());
+        send(&connection, wire::Request::new(Kind::Rsa2048, 0, Some(key), &[0xff; 256]).unwrap().bytes());
         assert_eq!(wire::reply(Kind::Rsa2048, &receive(&connection)), Some(Err(Status::Invalid)));
     }
     // Connections that ask nothing, and some that go before their answer comes.
@@ -184,6 +184,36 @@ fn what_is_no_request_ends_a_connection_and_nothing_else() {
     drop(idle);
     assert_eq!(daemon.pid_of(0), pid, "the card has ended");
     daemon.run("program_some");
+}
+
+/// Only a connection that has brought a key has it done by its place, and only operations of its kind.
+#[test]
+fn a_key_is_named_by_its_place_where_it_was_brought() {
+    if !there_can_be_cards() {
+        return;
+    }
+    let daemon = Daemon::start(ONE);
+    let ask = |connection: &OwnedFd, kind, place, key| {
+        let [_, input, _] = known(kind);
+        send(connection, wire::Request::new(kind, place, key, input).unwrap().bytes());
+        let reply = receive(connection);
+        wire::reply(kind, &reply).unwrap().map(|output| output == known(kind)[2])
+    };
+    let (first, other) = (connect(&daemon.of().socket()).unwrap(), connect(&daemon.of().socket()).unwrap());
+    for (place, kind) in (0..).zip(Kind::ALL) {
+        assert_eq!(ask(&first, kind, place, None), Err(Status::NoKey));
+        assert_eq!(ask(&first, kind, place, Some(known(kind)[0])), Ok(true));
+    }
+    for (place, kind) in (0..).zip(Kind::ALL) {
+        assert_eq!(ask(&first, kind, place, None), Ok(true));
+        assert_eq!(ask(&first, kind, (place + 1) % 3, None), Err(Status::NoKey));
+        assert_eq!(ask(&first, kind, 3, None), Err(Status::NoKey));
+        assert_eq!(ask(&other, kind, place, None), Err(Status::NoKey));
+    }
+    // Another key in its place.
+    assert_eq!(ask(&first, Kind::Rsa3072, 0, Some(known(Kind::Rsa3072)[0])), Ok(true));
+    assert_eq!(ask(&first, Kind::Rsa2048, 0, None), Err(Status::NoKey));
+    assert_eq!(ask(&first, Kind::Rsa3072, 0, None), Ok(true));
 }
 
 #[test]
@@ -218,7 +248,7 @@ fn tools_get_the_drivers_answers() {
     let [key, input, _] = known(Kind::Rsa2048);
     let asked = || {
         let connection = connect(made[0].path.as_ref()).unwrap();
-        send(&connection, wire::Request::new(Kind::Rsa2048, key, input).unwrap().bytes());
+        send(&connection, wire::Request::new(Kind::Rsa2048, 0, Some(key), input).unwrap().bytes());
         receive(&connection).len()
     };
     assert_eq!(asked(), 0);
@@ -353,7 +383,7 @@ fn wrong_results_are_not_used() {
                 return;
             }
             if let message @ [_, ..] = &receive(&connection)[..] {
-                let (kind, _, input) = wire::request(message).unwrap();
+                let wire::Asked { kind, input, .. } = wire::request(message).unwrap();
                 let mut reply = [0; wire::MAX_REPLY];
                 let output = known(kind)[2];
                 let mut wrong = output.to_vec();

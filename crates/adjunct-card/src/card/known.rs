@@ -29,7 +29,7 @@ pub fn answers_are_found(page: &Page) -> bool {
                 let job = || Job { key: key.clone(), block: Zeroizing::new(input.to_vec()), done: false };
                 let mut jobs: Vec<Job> = (0..jobs).map(|_| job()).collect();
                 let begin = cpu_time();
-                let done = batch(kind, &mut jobs);
+                let done = batch(kind, &mut jobs, true);
                 *time = (*time).min(cpu_time().saturating_sub(begin));
                 let right = jobs.iter().all(|job| job.done && job.block[..] == *output);
                 if !right || done.wrong > 0 || done.in_lanes != (jobs.len() > 1) {

@@ -10,7 +10,7 @@ use super::pending::{Choice, Pending, Waiting};
 use crate::link::{self, Order, Report};
 use crate::state::{Queue, Shared};
 use adjunct::card::crowd::{self, Page, Side, cpu_time};
-use adjunct::card::wire::{self, Kind, MAX_REPLY, MAX_REQUEST, Status};
+use adjunct::card::wire::{self, Asked, Kind, MAX_REPLY, MAX_REQUEST, Status};
 use adjunct::card::work::{self, Job, Key};
 use adjunct::catalogue::LANES;
 use adjunct_kernels::wipe;
@@ -45,6 +45,8 @@ const FIRST_GATHERED: u64 = 1_000_000;
 const LATELY: u64 = 50;
 /// Results that came wrong out of the lanes, after which the card is not to be used any more.
 const FAULTS: u32 = 3;
+/// Of so many batches the results of one are checked here, until one was wrong: programs check each.
+const CHECKED: u32 = 16;
 
 /// A program's connection.
 #[derive(Debug)]
@@ -54,6 +56,13 @@ struct Client {
     queue: u16,
     /// The time, in units of [`LATELY`], in which it last asked.
     asked: AtomicU64,
+}
+
+/// A program and the keys that its connection has brought: their tags, by place.
+#[derive(Debug)]
+struct Served {
+    client: Arc<Client>,
+    keys: [Option<Tag>; wire::PLACES],
 }
 
 /// What is to be done for a request.
@@ -83,6 +92,7 @@ pub struct Card {
     /// Whoever reads holds it.
     reader: Mutex<Reader>,
     faults: AtomicU32,
+    batches: AtomicU32,
     load: Load,
     /// How long requests wait for others while the CPUs have other things to do, in nanoseconds: longer where that filled a batch.
     patience: AtomicU64,
@@ -93,7 +103,7 @@ pub struct Card {
 /// What the reader alone has.
 #[derive(Debug)]
 struct Reader {
-    clients: HashMap<u64, Arc<Client>>,
+    clients: HashMap<u64, Served>,
     next: u64,
     buffer: Zeroizing<Vec<u8>>,
     /// The socket where programs connect, and the queue that they are for, while this card accepts them itself.
@@ -131,6 +141,7 @@ impl Card {
             pending: Mutex::new(Pending::new(setup.workers, setup.limits)),
             reader: Mutex::new(reader),
             faults: AtomicU32::new(0),
+            batches: AtomicU32::new(0),
             load: Load::open(),
             patience: AtomicU64::new(FIRST_GATHERED),
             lately: AtomicU64::new(0),
@@ -265,16 +276,17 @@ impl Card {
                 self.accept(reader);
                 continue;
             }
-            let Some(client) = reader.clients.get(&number).cloned() else { continue };
+            let Some(served) = reader.clients.get_mut(&number) else { continue };
             let goes = flags.intersects(EventFlags::HUP | EventFlags::ERR | EventFlags::RDHUP);
-            if goes || !self.receive(&mut reader.buffer, &client) {
+            if goes || !self.receive(&mut reader.buffer, served) {
                 forget(reader, number);
             }
         }
     }
 
     /// Takes a client's request; false where the client is to go.
-    fn receive(&self, buffer: &mut Vec<u8>, client: &Arc<Client>) -> bool {
+    fn receive(&self, buffer: &mut Vec<u8>, served: &mut Served) -> bool {
+        let client = &served.client;
         buffer.clear();
         let received = rustix::net::recv(&client.socket, spare_capacity(buffer), RecvFlags::DONTWAIT);
         match received {
@@ -282,15 +294,23 @@ impl Card {
             Err(_) | Ok((0, _)) => return false,
             Ok(_) => {}
         }
-        let Some((kind, key, input)) = wire::request(buffer) else {
+        let Some(Asked { kind, place, key, input }) = wire::request(buffer) else {
             wipe_all(buffer);
             return false;
         };
         self.asks(client, crowd::now());
-        let tag = self.secret.tag(client.uid, kind, key);
-        let key = match lock(&self.keys).get(&tag) {
-            Some(key) => Wanted::There(key),
-            None => Wanted::Bytes(Zeroizing::new(key.to_vec()), tag),
+        if let Some(key) = key {
+            served.keys[place] = Some(self.secret.tag(client.uid, kind, key));
+        }
+        // A tag is of one kind.
+        let found = served.keys[place].map(|tag| (tag, lock(&self.keys).get(&tag)));
+        let key = match (found, key) {
+            (Some((_, Some(there))), _) if there.kind() == kind => Wanted::There(there),
+            (Some((tag, _)), Some(key)) => Wanted::Bytes(Zeroizing::new(key.to_vec()), tag),
+            _ => {
+                wipe_all(buffer);
+                return answer(client, Status::NoKey, 0, &[]);
+            }
         };
         let work = Work { client: Arc::clone(client), key, input: Zeroizing::new(input.to_vec()) };
         wipe_all(buffer);
@@ -333,12 +353,13 @@ impl Card {
 
     /// Takes a program in, and what it has asked already, of which then no event tells.
     fn serve(&self, reader: &mut Reader, socket: OwnedFd, uid: u32, queue: u16) {
-        let (number, client) = (reader.next, Arc::new(Client { socket, uid, queue, asked: AtomicU64::new(u64::MAX) }));
+        let client = Arc::new(Client { socket, uid, queue, asked: AtomicU64::new(u64::MAX) });
+        let (number, mut served) = (reader.next, Served { client, keys: Default::default() });
         let wanted = EventFlags::IN | EventFlags::RDHUP | EventFlags::ET;
-        if self.receive(&mut reader.buffer, &client)
-            && epoll::add(&self.events, &client.socket, EventData::new_u64(number), wanted).is_ok()
+        if self.receive(&mut reader.buffer, &mut served)
+            && epoll::add(&self.events, &served.client.socket, EventData::new_u64(number), wanted).is_ok()
         {
-            reader.clients.insert(number, client);
+            reader.clients.insert(number, served);
             reader.next += 1;
         }
     }
@@ -388,7 +409,7 @@ impl Card {
         let numbers: Vec<_> = reader
             .clients
             .iter()
-            .filter(|(_, client)| queue.is_none_or(|queue| client.queue == queue))
+            .filter(|(_, served)| queue.is_none_or(|queue| served.client.queue == queue))
             .map(|(number, _)| *number)
             .collect();
         numbers.into_iter().for_each(|number| forget(reader, number));
@@ -406,6 +427,7 @@ impl Card {
             self.state.queue(queue, Queue::Pendingq).fetch_add(1, Relaxed);
             self.state.queue(queue, Queue::Load).fetch_add(weight(kind), Relaxed);
         }
+        let new = batch.iter().any(|waiting| matches!(waiting.work.key, Wanted::Bytes(..)));
         for Waiting { work, .. } in batch {
             match self.key(kind, work.key) {
                 Some(key) => {
@@ -417,7 +439,7 @@ impl Card {
         }
         // Making the form of a key is no part of handing an operation over.
         let (computing, computing_cpu) = (Instant::now(), cpu_time());
-        let done = work::batch(kind, &mut jobs);
+        let done = work::batch(kind, &mut jobs, self.checks(new));
         let (computed, computed_cpu) = (computing.elapsed(), cpu_time().saturating_sub(computing_cpu));
         // Now, when those that wait for an answer do not run.
         // A batch that is not nearly full is what a few programs give that all wait for it: other tasks' time is no gain of theirs.
@@ -448,6 +470,11 @@ impl Card {
             self.page.found(kind, crowd::now(), count, computed_cpu, 4 * outside / count, runnable);
         }
         lock(&self.pending).done(&users, begin.elapsed());
+    }
+
+    /// Whether the results of a batch are to be checked; where its keys have not been used yet, they are.
+    fn checks(&self, new: bool) -> bool {
+        self.batches.fetch_add(1, Relaxed).is_multiple_of(CHECKED) || new || self.faults.load(Relaxed) > 0
     }
 
     fn key(&self, kind: Kind, wanted: Wanted) -> Option<Key> {

@@ -19,6 +19,8 @@ use tempfile::TempDir;
 
 /// Cards that have not found their known answers in so long never will.
 const TO_START: Duration = Duration::from_secs(20);
+/// The service's (`Nice=` in adjunct-cards.service).
+const NICENESS: i32 = -5;
 /// A daemon that does not end in so long is ended.
 const TO_END: Duration = Duration::from_secs(7);
 
@@ -40,8 +42,8 @@ pub struct Daemon {
 }
 
 impl Daemon {
-    /// Starts one with so many accelerators, on some processors or on all, and waits until they take programs. Root's serves all users, as the
-    /// machine's does.
+    /// Starts one with so many accelerators, on some processors or on all, and waits until they take programs. Root's serves all users, and has
+    /// the service's niceness, as the machine's does.
     ///
     /// # Errors
     /// [`Failure`] in its own words where it has any.
@@ -60,7 +62,7 @@ impl Daemon {
         command.arg("--folder").arg(folder.path()).arg("--config").arg(&config);
         let mut command = Halves::pinned(on, &command);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(said);
-        let child = crew::ends_with_us(&mut command).spawn().map_err(failed)?;
+        let child = crew::nice(crew::ends_with_us(&mut command), NICENESS).spawn().map_err(failed)?;
         let mut daemon = Daemon { child, folder, _temporary: temporary };
         let begin = Instant::now();
         loop {

@@ -98,11 +98,12 @@ fn equal<const N: usize>(a: &Number<N>, b: &Number<N>) -> u8 {
     _mm512_testn_epi64_mask(differ, differ)
 }
 
-/// See [`super::private`].
+/// See [`super::private`] and [`super::private_unchecked`].
 #[target_feature(enable = "avx512f,avx512ifma")]
 pub fn private<const P: usize, const M: usize>(
     jobs: &mut [PrivateJob<'_, P, M>],
     scratch: &mut MaybeUninit<Scratch<P, M>>,
+    checked: bool,
 ) -> u8 {
     let count = jobs.len();
     assert!((1..=LANES).contains(&count), "one to eight jobs");
@@ -123,9 +124,12 @@ pub fn private<const P: usize, const M: usize>(
     raise(secret, modulus_bits(M) / 2);
     recombine(secret, qinv, &mut public.base[0]);
 
-    load_modulus(&mut public.modulus[0], &mut public.factor[0], count, |lane| &jobs[lane].key.public.n);
-    raise_public(public, &from_fn(|lane| jobs[if lane < count { lane } else { 0 }].key.public.e));
-    let right = equal(&public.power[0], input);
+    let mut right = u8::MAX;
+    if checked {
+        load_modulus(&mut public.modulus[0], &mut public.factor[0], count, |lane| &jobs[lane].key.public.n);
+        raise_public(public, &from_fn(|lane| jobs[if lane < count { lane } else { 0 }].key.public.e));
+        right = equal(&public.power[0], input);
+    }
     store(&public.base[0], jobs.iter_mut().map(|job| (job.input, &mut *job.output)), right)
 }
 

@@ -85,7 +85,20 @@ pub fn private<const P: usize, const M: usize>(
     jobs: &mut [PrivateJob<'_, P, M>],
     scratch: &mut MaybeUninit<Scratch<P, M>>,
 ) -> u8 {
-    batch::private(jobs, scratch)
+    batch::private(jobs, scratch, true)
+}
+
+/// As [`private`], but no result is checked: each job with buffers of the right length has its bit. For those whose results are checked
+/// by whoever asked for them, as a result made wrong by a fault may give the key away.
+///
+/// # Panics
+/// With no job or more than eight.
+#[target_feature(enable = "avx512f,avx512ifma")]
+pub fn private_unchecked<const P: usize, const M: usize>(
+    jobs: &mut [PrivateJob<'_, P, M>],
+    scratch: &mut MaybeUninit<Scratch<P, M>>,
+) -> u8 {
+    batch::private(jobs, scratch, false)
 }
 
 /// Runs one to eight public operations; a bit for each that was done. The output of the others, whose input is not below the

@@ -51,7 +51,8 @@ Of a slice a part that is not counted comes first, in which the load settles: ca
 For scale, the last table has the columns of 1 and 8 jobs with one and with two cards, beside those of a Crypto Express7S of a z15 as \
 accelerator (CEX7A) and as coprocessor (CEX7C), RSA-2048 with the Chinese remainder theorem, in IBM's figures.
 
-The daemon is found beside this program, else in /usr/sbin. It and its folder, its shared memory and the run's counters are removed \
+The daemon is found beside this program, else in /usr/sbin. Where the command is root's, it has the niceness that the service has (-5). It \
+and its folder, its shared memory and the run's counters are removed \
 at the end: the machine's cards and the user's statistics are left alone.";
 
 /// The functions, in the order of the table.

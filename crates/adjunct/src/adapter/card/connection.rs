@@ -10,8 +10,9 @@
 
 use super::Client;
 use super::crowd::{self, Page, Side};
-use super::wire::{Kind, MAX_REPLY, Request, Status, reply};
+use super::wire::{self, Kind, MAX_REPLY, Request, Status, reply};
 use crate::fork;
+use crate::slab::Number;
 use rustix::fd::{BorrowedFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
 use rustix::io::Errno;
 use rustix::net::sockopt::{Timeout, set_socket_timeout, socket_cookie, socket_peercred};
@@ -45,7 +46,22 @@ pub(super) enum Refused {
     Gone,
     /// No reply in time.
     Silent,
+    /// No request can be made of it.
+    Unfit,
 }
+
+/// What a card is asked for.
+pub(super) struct Wanted<'a, 'k> {
+    pub kind: Kind,
+    /// The key's, which no other key of this process has had.
+    pub number: Number,
+    /// The key as a request brings it.
+    pub key: &'a dyn Fn() -> Option<&'k [u8]>,
+    pub input: &'a [u8],
+}
+
+/// The keys that a connection has brought, by place: their numbers, or 0.
+type Keys = [u64; wire::PLACES];
 
 /// A connection that waits to be used. Taken and given back by one instruction each, so that a signal's handler and a fork may come at
 /// any time.
@@ -55,16 +71,24 @@ struct Place {
     taken: AtomicU32,
     generation: AtomicU32,
     cookie: AtomicU64,
+    keys: [AtomicU64; wire::PLACES],
 }
 
 static PLACES_OF_PROCESS: [Place; PLACES] = [const {
-    Place { fd: AtomicI32::new(0), taken: AtomicU32::new(0), generation: AtomicU32::new(0), cookie: AtomicU64::new(0) }
+    Place {
+        fd: AtomicI32::new(0),
+        taken: AtomicU32::new(0),
+        generation: AtomicU32::new(0),
+        cookie: AtomicU64::new(0),
+        keys: [const { AtomicU64::new(0) }; wire::PLACES],
+    }
 }; PLACES];
 
 /// A connection.
 struct Connection {
     fd: RawFd,
     cookie: u64,
+    keys: Keys,
 }
 
 impl Connection {
@@ -90,7 +114,8 @@ impl Connection {
                 continue;
             }
             let fd = place.fd.swap(0, AcqRel);
-            let found = Connection { fd: fd - 1, cookie: place.cookie.load(Relaxed) };
+            let keys = place.keys.each_ref().map(|key| key.load(Relaxed));
+            let found = Connection { fd: fd - 1, cookie: place.cookie.load(Relaxed), keys };
             let ours = place.generation.load(Relaxed) == generation;
             place.taken.store(0, Release);
             match (fd, ours) {
@@ -112,6 +137,7 @@ impl Connection {
             let free = place.fd.load(Relaxed) == 0;
             if free {
                 place.cookie.store(self.cookie, Relaxed);
+                place.keys.iter().zip(self.keys).for_each(|(place, key)| place.store(key, Relaxed));
                 place.generation.store(fork::generation(), Relaxed);
                 place.fd.store(self.fd + 1, Release);
             }
@@ -147,7 +173,7 @@ impl Connection {
                 Err(_) => socket,
             };
             let cookie = socket_cookie(&socket)?;
-            Ok::<_, Errno>(Connection { fd: socket.into_raw_fd(), cookie })
+            Ok::<_, Errno>(Connection { fd: socket.into_raw_fd(), cookie, keys: Keys::default() })
         };
         let made = connected().inspect(|_| {
             client.page.connected(Side::Program, crowd::cpu_time().saturating_sub(begin));
@@ -159,8 +185,35 @@ impl Connection {
         })
     }
 
-    /// Sends a request and takes its reply; the output is in `out`.
-    fn ask(&self, page: &Page, kind: Kind, request: &Request, out: &mut [u8], now: u64) -> Result<(), Refused> {
+    /// Has a card do it, with the key where this connection has not brought it yet; the output is in `out`.
+    fn ask(&mut self, page: &Page, wanted: &Wanted<'_, '_>, out: &mut [u8], now: u64) -> Result<(), Refused> {
+        let number = wanted.number.get();
+        let place = number as usize % wire::PLACES;
+        if self.keys[place] == number {
+            match self.exchange(page, wanted, place, None, out, now) {
+                // It has forgotten it.
+                Err(Refused::Said(Status::NoKey)) => {}
+                done => return done,
+            }
+        }
+        self.keys[place] = 0;
+        let key = (wanted.key)().ok_or(Refused::Unfit)?;
+        self.exchange(page, wanted, place, Some(key), out, now)?;
+        self.keys[place] = number;
+        Ok(())
+    }
+
+    /// Sends a request and takes its reply.
+    fn exchange(
+        &self,
+        page: &Page,
+        wanted: &Wanted<'_, '_>,
+        place: usize,
+        key: Option<&[u8]>,
+        out: &mut [u8],
+        now: u64,
+    ) -> Result<(), Refused> {
+        let request = Request::new(wanted.kind, place, key, wanted.input).ok_or(Refused::Unfit)?;
         let socket = self.socket().ok_or(Refused::Gone)?;
         match rustix::net::send(socket, request.bytes(), SendFlags::NOSIGNAL | SendFlags::DONTWAIT) {
             Ok(sent) if sent == request.bytes().len() => {}
@@ -168,7 +221,7 @@ impl Connection {
         }
         let mut message = [0; MAX_REPLY];
         let length = receive(socket, &mut message, page, now)?;
-        match message.get(..length).and_then(|message| reply(kind, message)) {
+        match message.get(..length).and_then(|message| reply(wanted.kind, message)) {
             Some(Ok(output)) if output.len() == out.len() => {
                 out.copy_from_slice(output);
                 Ok(())
@@ -215,26 +268,20 @@ fn receive(socket: BorrowedFd<'_>, message: &mut [u8], page: &Page, begin: u64) 
 }
 
 /// Has a card do a request, over a connection that is there or a new one; once more where the card went away.
-pub(super) fn exchange(
-    client: &Client,
-    kind: Kind,
-    request: &Request,
-    out: &mut [u8],
-    now: u64,
-) -> Result<(), Refused> {
+pub(super) fn exchange(client: &Client, wanted: &Wanted<'_, '_>, out: &mut [u8], now: u64) -> Result<(), Refused> {
     let mut found = Connection::waiting();
     for last in [false, true] {
-        let connection = match found.take() {
+        let mut connection = match found.take() {
             Some(connection) => connection,
             None => Connection::new(client)?,
         };
-        match connection.ask(client.page, kind, request, out, now) {
+        match connection.ask(client.page, wanted, out, now) {
             Ok(()) => {
                 connection.keep();
                 return Ok(());
             }
             Err(Refused::Gone | Refused::Said(Status::Again)) if !last => connection.close(),
-            Err(refused @ Refused::Said(Status::Busy | Status::Invalid)) => {
+            Err(refused @ (Refused::Said(Status::Busy | Status::Invalid) | Refused::Unfit)) => {
                 connection.keep();
                 return Err(refused);
             }

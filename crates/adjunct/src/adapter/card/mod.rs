@@ -25,7 +25,8 @@ use crate::catalogue::{Queue, Refusal};
 use crate::counters::{self, Event};
 use crate::fork;
 use crate::sandbox;
-use connection::Refused;
+use crate::slab::Number;
+use connection::{Refused, Wanted};
 use crowd::Page;
 use rustix::net::SocketAddrUnix;
 use std::path::PathBuf;
@@ -33,7 +34,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 use std::time::Instant;
-use wire::{Kind, Request, Status};
+use wire::{Kind, Status};
 
 /// The folder of the machine's daemon.
 pub const SYSTEM: &str = "/run/adjunct";
@@ -144,13 +145,14 @@ impl Operation {
         Some(Operation { client, kind: Kind::of(queue)?, begin: Instant::now() })
     }
 
-    /// Has a card do it, where that is likely to be faster: `key` is what [`wire`] says, and `out` holds the result where `right` finds it
-    /// to be right. `false` where the caller is to do it.
+    /// Has a card do it, where that is likely to be faster: `key` is what [`wire`] says of the key with this number, which no other key of
+    /// this process has had, and `out` holds the result where `right` finds it to be right. `false` where the caller is to do it.
     #[inline]
     pub(super) fn by_card<'a>(
         &self,
         queue: Queue,
-        key: impl FnOnce() -> Option<&'a [u8]>,
+        number: Number,
+        key: impl Fn() -> Option<&'a [u8]>,
         input: &[u8],
         out: &mut [u8],
         right: impl FnOnce(&[u8]) -> bool,
@@ -159,8 +161,9 @@ impl Operation {
         if !self.is_asked(now) {
             return false;
         }
-        let Some(request) = key().and_then(|key| Request::new(self.kind, key, input)) else { return false };
-        let done = self.ask(&request, out, now).and_then(|()| if right(out) { Ok(()) } else { Err(Refusal::Wrong) });
+        let done = self
+            .ask(&Wanted { kind: self.kind, number, key: &key, input }, out, now)
+            .and_then(|()| if right(out) { Ok(()) } else { Err(Refusal::Wrong) });
         counters::note(queue, done.map_or_else(Event::NotOnCard, |()| Event::OnCard));
         done.is_ok()
     }
@@ -177,9 +180,9 @@ impl Operation {
 
     #[cold]
     #[inline(never)]
-    fn ask(&self, request: &Request, out: &mut [u8], now: u64) -> Result<(), Refusal> {
+    fn ask(&self, wanted: &Wanted<'_, '_>, out: &mut [u8], now: u64) -> Result<(), Refusal> {
         let client = self.client;
-        let Err(refused) = connection::exchange(client, self.kind, request, out, now) else { return Ok(()) };
+        let Err(refused) = connection::exchange(client, wanted, out, now) else { return Ok(()) };
         let (refusal, pause) = match refused {
             Refused::Unreachable => (Refusal::Nobody, NOBODY),
             Refused::Nobody => {
@@ -195,7 +198,7 @@ impl Operation {
             Refused::Said(Status::Again) => (Refusal::Offline, SOON),
             // The next one may be taken.
             Refused::Said(Status::Busy) => (Refusal::Busy, 0),
-            Refused::Said(_) => (Refusal::Invalid, 0),
+            Refused::Said(_) | Refused::Unfit => (Refusal::Invalid, 0),
         };
         if pause != 0 {
             NOT_BEFORE.store(crowd::now() + pause, Relaxed);

@@ -4,10 +4,13 @@
 //! and size give, or is none. The other numbers are little-endian.
 //!
 //! ```text
-//! request:  0 "ADJQ" | 4 version (2) | 6 operation (2) | 8 bytes of the modulus (2) | 10 zeros (6)
-//!           16 e (8) | n (M) | p, q, dp, dq, q^-1 mod p (M/2 each) | input (M)
+//! request:  0 "ADJQ" | 4 version (2) | 6 operation (2) | 8 bytes of the modulus (2) | 10 place of the key (1) | 11 zeros (5)
+//!           16 e (8) | n (M) | p, q, dp, dq, q^-1 mod p (M/2 each), where the operation brings the key | input (M)
 //! reply:    0 "ADJR" | 4 version (2) | 6 status (2) | 8 jobs of the batch (1) | 9 zeros (7) | 16 output (M), where it is done
 //! ```
+//!
+//! A connection has four places for keys. A request that brings its key has the card know it by that place from then on; one that brings none
+//! is with the key that this connection last brought for the place. A card may forget keys at any time, and then says so.
 #![forbid(unsafe_code)]
 
 use crate::catalogue::Queue;
@@ -15,11 +18,16 @@ use crate::catalogue::Queue;
 const REQUEST: [u8; 4] = *b"ADJQ";
 const REPLY: [u8; 4] = *b"ADJR";
 /// Raised whenever the layout changes. A card closes the connection of a version that it does not know.
-const VERSION: u16 = 1;
-/// RSA with the Chinese remainder theorem (RFC 8017, 5.1.2), with clear keys.
+const VERSION: u16 = 2;
+/// RSA with the Chinese remainder theorem (RFC 8017, 5.1.2), with a clear key.
 const RSA_CRT: u16 = 1;
-/// Bytes before the numbers.
+/// The same, with the key of a place.
+const RSA_CRT_AGAIN: u16 = 2;
+/// A connection's places for keys.
+pub const PLACES: usize = 4;
+/// Bytes before the numbers, and where among them the place of the key is.
 const HEAD: usize = 16;
+const PLACE: usize = 10;
 /// The longest public exponent, in bytes.
 pub const E: usize = 8;
 /// The largest modulus, in bytes.
@@ -67,9 +75,14 @@ impl Kind {
         E + self.size() + 5 * (self.size() / 2)
     }
 
-    /// Bytes of a request.
+    /// Bytes of a request that brings its key.
     pub const fn request(self) -> usize {
         HEAD + self.key() + self.size()
+    }
+
+    /// Bytes of one that brings none.
+    pub const fn again(self) -> usize {
+        HEAD + self.size()
     }
 
     /// Bytes of a reply with an output.
@@ -92,15 +105,18 @@ pub enum Status {
     Invalid,
     /// The card could not do it.
     Failed,
+    /// The card does not know the key of this place, or not any more: it is to be brought.
+    NoKey,
 }
 
 impl Status {
-    const ALL: [Status; 5] = [Status::Done, Status::Busy, Status::Again, Status::Invalid, Status::Failed];
+    const ALL: [Status; 6] =
+        [Status::Done, Status::Busy, Status::Again, Status::Invalid, Status::Failed, Status::NoKey];
 }
 
 /// A request, wiped when it is dropped.
 pub struct Request {
-    kind: Kind,
+    length: usize,
     bytes: [u8; MAX_REQUEST],
 }
 
@@ -108,54 +124,79 @@ adjunct_kernels::opaque_debug!(Request);
 
 impl Drop for Request {
     fn drop(&mut self) {
-        adjunct_kernels::wipe(&mut self.bytes[..self.kind.request()]);
+        adjunct_kernels::wipe(&mut self.bytes[..self.length]);
     }
 }
 
 impl Request {
-    /// One with a key of [`Kind::key`] bytes and an input of [`Kind::size`] bytes; `None` where they are not.
-    pub fn new(kind: Kind, key: &[u8], input: &[u8]) -> Option<Request> {
-        if key.len() != kind.key() || input.len() != kind.size() {
+    /// One that brings a key of [`Kind::key`] bytes for a place below [`PLACES`], or is with the one that was brought for it, and has an
+    /// input of [`Kind::size`] bytes; `None` where they are not.
+    pub fn new(kind: Kind, place: usize, key: Option<&[u8]>, input: &[u8]) -> Option<Request> {
+        let (operation, length) = match key {
+            Some(_) => (RSA_CRT, kind.request()),
+            None => (RSA_CRT_AGAIN, kind.again()),
+        };
+        let key = key.unwrap_or_default();
+        if HEAD + key.len() + input.len() != length || input.len() != kind.size() || place >= PLACES {
             return None;
         }
-        let mut request = Request { kind, bytes: [0; MAX_REQUEST] };
-        request.bytes[..HEAD].copy_from_slice(&head(REQUEST, RSA_CRT, kind.size() as u16));
-        let (to_key, to_input) = request.bytes[HEAD..kind.request()].split_at_mut(kind.key());
+        let mut request = Request { length, bytes: [0; MAX_REQUEST] };
+        let head = head(REQUEST, operation, kind.size() as u16, place as u8);
+        let (to_head, rest) = request.bytes.split_at_mut(HEAD);
+        let (to_key, rest) = rest.split_at_mut(key.len());
+        to_head.copy_from_slice(&head);
         to_key.copy_from_slice(key);
-        to_input.copy_from_slice(input);
+        rest[..input.len()].copy_from_slice(input);
         Some(request)
     }
 
     /// What is sent.
     pub fn bytes(&self) -> &[u8] {
-        &self.bytes[..self.kind.request()]
+        &self.bytes[..self.length]
     }
 }
 
-/// The key and the input of a message that is a request.
-pub fn request(message: &[u8]) -> Option<(Kind, &[u8], &[u8])> {
-    let kind = Kind::ALL.into_iter().find(|kind| kind.request() == message.len())?;
-    if message[..HEAD] != head(REQUEST, RSA_CRT, kind.size() as u16) {
+/// What a message asks for that is a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Asked<'a> {
+    /// What is to be done.
+    pub kind: Kind,
+    /// The place of its key: below [`PLACES`].
+    pub place: usize,
+    /// The key, where it is brought.
+    pub key: Option<&'a [u8]>,
+    /// The input.
+    pub input: &'a [u8],
+}
+
+/// What a message asks for; `None` where it is no request.
+pub fn request(message: &[u8]) -> Option<Asked<'_>> {
+    let lengths = |kind: Kind| [(kind, RSA_CRT, kind.request()), (kind, RSA_CRT_AGAIN, kind.again())];
+    let (kind, operation, _) =
+        Kind::ALL.into_iter().flat_map(lengths).find(|(_, _, length)| *length == message.len())?;
+    let place = message[PLACE];
+    if message[..HEAD] != head(REQUEST, operation, kind.size() as u16, place) || usize::from(place) >= PLACES {
         return None;
     }
-    let (key, input) = message[HEAD..].split_at(kind.key());
-    Some((kind, key, input))
+    let (key, input) = message[HEAD..].split_at(message.len() - HEAD - kind.size());
+    Some(Asked { kind, place: place.into(), key: (operation == RSA_CRT).then_some(key), input })
 }
 
 /// The first bytes of a message.
-fn head(magic: [u8; 4], word: u16, other: u16) -> [u8; HEAD] {
+fn head(magic: [u8; 4], word: u16, other: u16, place: u8) -> [u8; HEAD] {
     let mut head = [0; HEAD];
     head[..4].copy_from_slice(&magic);
     head[4..6].copy_from_slice(&VERSION.to_le_bytes());
     head[6..8].copy_from_slice(&word.to_le_bytes());
     head[8..10].copy_from_slice(&other.to_le_bytes());
+    head[PLACE] = place;
     head
 }
 
 /// Writes a reply into `message`; its length. `output` is empty where the operation is not done.
 pub fn write_reply(message: &mut [u8; MAX_REPLY], status: Status, jobs: usize, output: &[u8]) -> usize {
     let output = &output[..output.len().min(MAX_SIZE)];
-    message[..HEAD].copy_from_slice(&head(REPLY, status as u16, jobs.min(0xff) as u16));
+    message[..HEAD].copy_from_slice(&head(REPLY, status as u16, jobs.min(0xff) as u16, 0));
     message[HEAD..HEAD + output.len()].copy_from_slice(output);
     HEAD + output.len()
 }
@@ -165,7 +206,7 @@ pub fn reply(kind: Kind, message: &[u8]) -> Option<Result<&[u8], Status>> {
     let first = message.get(..HEAD)?;
     let word = u16::from_le_bytes([first[6], first[7]]);
     let status = Status::ALL.into_iter().find(|&status| status as u16 == word)?;
-    if first[..8] != head(REPLY, word, 0)[..8] || first[10..] != [0; 6] {
+    if first[..8] != head(REPLY, word, 0, 0)[..8] || first[10..] != [0; 6] {
         return None;
     }
     match (status, message.len()) {
@@ -183,16 +224,20 @@ mod tests {
     fn a_request_comes_as_it_was_sent() {
         for kind in Kind::ALL {
             let (key, input) = (vec![7; kind.key()], vec![9; kind.size()]);
-            let sent = Request::new(kind, &key, &input).unwrap();
-            assert_eq!(request(sent.bytes()), Some((kind, &key[..], &input[..])));
-            assert!(Request::new(kind, &key[1..], &input).is_none());
-            // Anything else in the head, and any other length.
-            for at in 0..HEAD {
-                let mut other = sent.bytes().to_vec();
-                other[at] ^= 1;
-                assert_eq!(request(&other), None, "{at}");
+            for key in [Some(&key[..]), None] {
+                let sent = Request::new(kind, 3, key, &input).unwrap();
+                assert_eq!(request(sent.bytes()), Some(Asked { kind, place: 3, key, input: &input }));
+                // Anything else in the head, and any other length.
+                for at in 0..HEAD {
+                    let mut other = sent.bytes().to_vec();
+                    other[at] ^= 4;
+                    assert_eq!(request(&other), None, "{at}");
+                }
+                assert_eq!(request(&sent.bytes()[1..]), None);
+                assert!(Request::new(kind, PLACES, key, &input).is_none());
+                assert!(Request::new(kind, 0, key, &input[1..]).is_none());
             }
-            assert_eq!(request(&sent.bytes()[1..]), None);
+            assert!(Request::new(kind, 0, Some(&key[1..]), &input).is_none());
         }
         assert_eq!(request(&[]), None);
     }

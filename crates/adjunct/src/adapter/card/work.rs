@@ -12,7 +12,7 @@ use zeroize::Zeroizing;
 
 /// A key that requests came with, prepared. Wiped when its last owner is dropped.
 #[derive(Debug, Clone)]
-pub struct Key(Entry<Prepared>);
+pub struct Key(Kind, Entry<Prepared>);
 
 /// A request of a batch: its key, and its input or, where it is done, its output.
 #[derive(Debug)]
@@ -55,14 +55,26 @@ impl Key {
         let mut next = || halves.next().unwrap_or_default();
         let crt = Crt { p: next(), q: next(), dp: next(), dq: next(), qinv: next() };
         let key = CpuKey::from_crt(&Numbers { n, e, d: None, crt: Some(crt) })?;
-        Prepared::new(&key)?.filter(|prepared| prepared.size() == size).map(Key).ok_or(Error::InvalidKey("sizes"))
+        Prepared::new(&key)?
+            .filter(|prepared| prepared.size() == size)
+            .map(|prepared| Key(kind, prepared))
+            .ok_or(Error::InvalidKey("sizes"))
+    }
+
+    /// What operations it is for.
+    pub fn kind(&self) -> Kind {
+        self.0
     }
 }
 
-/// Does up to eight jobs of one kind: in lanes where so many pay, else one by one. A result that the lanes got wrong is not given out
-/// but done again.
-pub fn batch(kind: Kind, jobs: &mut [Job]) -> Batch {
-    let mut privates: Vec<Private> = jobs.iter().take(LANES).map(|job| Private::new(&job.key.0, &job.block)).collect();
+/// Does up to eight jobs of one kind: in lanes where so many pay, else one by one. Where it is `checked`, a result that the lanes got wrong
+/// is not given out but done again; else programs find out, which check each.
+pub fn batch(kind: Kind, jobs: &mut [Job], checked: bool) -> Batch {
+    let private = |job: &Job| match (Private::new(&job.key.1, &job.block), checked) {
+        (private, true) => private,
+        (private, false) => private.unchecked(),
+    };
+    let mut privates: Vec<Private> = jobs.iter().take(LANES).map(private).collect();
     let done = match kind {
         Kind::Rsa2048 => run::<lanes::rsa::Rsa2048>(&mut privates),
         Kind::Rsa3072 => run::<lanes::rsa::Rsa3072>(&mut privates),

@@ -2,8 +2,12 @@
 fn main() {
     let link = concat!(env!("CARGO_MANIFEST_DIR"), "/../adjunct/link");
     println!("cargo:rustc-cdylib-link-arg=@{link}/module.args");
+    println!("cargo:rustc-cdylib-link-arg=-L{link}/unwind");
     println!("cargo:rustc-cdylib-link-arg=-Wl,-T,{link}/module.ld");
     println!("cargo:rustc-cdylib-link-arg=-Wl,-T,{link}/hot.ld");
+    // The tests have the modules' unwinder too: tests/unwind.rs.
+    println!("cargo:rustc-link-arg-tests=-L{link}/unwind");
+    println!("cargo:rustc-link-arg-tests=-Wl,--wrap=_dl_find_object");
     println!("cargo:rerun-if-changed={link}");
     println!("cargo:rerun-if-changed=build.rs");
 }

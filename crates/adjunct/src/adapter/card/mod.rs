@@ -73,6 +73,8 @@ struct Client {
     /// Who made the page: the peer has to be root's or theirs.
     owner: u32,
     address: SocketAddrUnix,
+    /// Cards are asked under a filter of system calls, too.
+    under_filters: bool,
 }
 
 static CLIENT: OnceLock<Option<Client>> = OnceLock::new();
@@ -119,7 +121,8 @@ impl Client {
             let (page, owner) = Page::find(&folder).ok()?;
             let user = rustix::process::geteuid().as_raw();
             let address = SocketAddrUnix::new(folder.join(SOCKET)).ok()?;
-            (owner == 0 || owner == user).then_some(Client { page, owner, address })
+            let under_filters = asked.as_deref() == Some("on");
+            (owner == 0 || owner == user).then_some(Client { page, owner, address, under_filters })
         })
     }
 }

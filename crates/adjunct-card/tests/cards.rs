@@ -105,7 +105,7 @@ fn where_a_filter_is_to_be_expected_cards_are_asked_on_demand() {
     for (word, expected) in [("always", 0), ("", 0), ("off", 0), ("on", 20)] {
         let before = daemon.counted().on_card;
         let mut program = daemon.program("program_that_prefers_cards");
-        program.env("ADJUNCT_CARDS", word).env("LD_PRELOAD", "libseccomp.so.2");
+        program.env("ADJUNCT_CARDS", word).env("ADJUNCT_ACCELERATOR", "on").env("LD_PRELOAD", "libseccomp.so.2");
         succeeded(program.spawn().unwrap());
         assert_eq!(daemon.counted().on_card - before, expected, "ADJUNCT_CARDS={word}");
     }

@@ -90,7 +90,7 @@ fn cards_do_operations_and_all_is_counted() {
 #[ignore = "started by other tests"]
 fn program_that_prefers_cards() {
     adjunct::init();
-    adjunct::card::prefer(true);
+    adjunct::ops::cards::prefer(true);
     let key = key(Kind::Rsa2048);
     (0..20).for_each(|_| operate(&key, Kind::Rsa2048));
 }

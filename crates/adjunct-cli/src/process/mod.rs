@@ -287,11 +287,6 @@ mod tests {
         assert!(!run(&mut Command::new("false")).unwrap().success);
         assert!(run(&mut Command::new("/nonexistent/program")).unwrap_err().starts_with("cannot run"));
     }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
 
     #[test]
     fn a_program_that_is_nowhere_is_told_from_one_that_ends_with_127() {

@@ -5,9 +5,6 @@ fn main() {
     println!("cargo:rustc-cdylib-link-arg=-L{link}/unwind");
     println!("cargo:rustc-cdylib-link-arg=-Wl,-T,{link}/module.ld");
     println!("cargo:rustc-cdylib-link-arg=-Wl,-T,{link}/hot.ld");
-    // The tests have the modules' unwinder too: tests/unwind.rs.
-    println!("cargo:rustc-link-arg-tests=-L{link}/unwind");
-    println!("cargo:rustc-link-arg-tests=-Wl,--wrap=_dl_find_object");
     println!("cargo:rerun-if-changed={link}");
     println!("cargo:rerun-if-changed=build.rs");
 }

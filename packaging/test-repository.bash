@@ -1,5 +1,5 @@
-# Sourced by test-deb: makes repositories of the packages in $work/share with packaging/apt-repository and looks at them; clean-root/repository
-# installs from them.
+# Sourced by test-deb: makes repositories of the packages in $work/share, for $arch, with packaging/apt-repository and looks at them;
+# clean-root/repository installs from them.
 
 wrong() { say "the apt repository: $*"; exit 1; }
 
@@ -22,18 +22,19 @@ fake() {
     dpkg-deb --root-owner-group --build "$work/fake" "$work/fake-$1.deb" >/dev/null
 }
 other=arm64
-[ "$(dpkg --print-architecture)" != arm64 ] || other=amd64
+[ "$arch" != arm64 ] || other=amd64
 fake "$other" other
-fake "$(dpkg --print-architecture)" changed
+fake "$arch" changed
 
 refused 'no such secret key' packaging/apt-repository --out "$work/out" --key "$work/public.asc" "$work/share/first.deb"
 add --key "$work/good.asc" "$work/share/first.deb" "$work/share/first-dev.deb" "$work/fake-$other.deb"
 cp -a "$made" "$made-1"
-index=main/binary-$(dpkg --print-architecture)
+index=main/binary-$arch
 sum=$(sha256sum <"$made/dists/stable/$index/Packages.xz")
 grep -qx 'Acquire-By-Hash: yes' "$made/dists/stable/InRelease" || wrong "no Acquire-By-Hash"
 grep -qxE 'Architectures: (amd64 arm64|arm64 amd64)' "$made/dists/stable/InRelease" || wrong "not both architectures"
 ! grep -q "$other" "$made/dists/stable/$index/Packages" || wrong "an index has packages of another architecture"
+[ "$(sed -n 's/^Architecture: //p' "$made/dists/stable/main/binary-$other/Packages")" = "$other" ] || wrong "the index of the other architecture is wrong"
 
 add --key "$work/good.asc" "$work/share/second.deb" "$work/share/second-dev.deb"
 [ "$(grep -cx 'Package: adjunct' "$made/dists/stable/$index/Packages")" -eq 2 ] || wrong "the old version is not kept"
@@ -42,7 +43,7 @@ add --key "$work/good.asc" "$work/share/second.deb" "$work/share/second-dev.deb"
 now=$(readlink "$made/dists")
 files() { find "$made" -printf '%p %l %s %T@\n' | LC_ALL=C sort; }
 files >"$work/files"
-if packaging/apt-repository --out "$made" --key "$work/good.asc" "$work/fake-$(dpkg --print-architecture).deb" 2>"$work/said"; then
+if packaging/apt-repository --out "$made" --key "$work/good.asc" "$work/fake-$arch.deb" 2>"$work/said"; then
     wrong "a version was replaced by other bytes"
 fi
 grep -q 'is there already with other contents' "$work/said" || wrong "no word of why: $(cat "$work/said")"

@@ -2,6 +2,7 @@
 fn main() {
     let link = concat!(env!("CARGO_MANIFEST_DIR"), "/../adjunct/link");
     println!("cargo:rustc-cdylib-link-arg=@{link}/module.args");
+    println!("cargo:rustc-cdylib-link-arg=-L{link}/unwind");
     println!("cargo:rustc-cdylib-link-arg=-Wl,-T,{link}/module.ld");
     println!("cargo:rerun-if-changed={link}");
     println!("cargo:rerun-if-changed=build.rs");

@@ -5,6 +5,9 @@ user=visitor
 key=/tmp/key
 config=/etc/ssl/openssl.cnf
 sshd_environment=/etc/default/ssh
+# The program of sshd's processes, as /proc tells it.
+sshd_runs=sshd
+[ -z "${EMULATED:-}" ] || sshd_runs='qemu-[a-z0-9-]*'
 
 step() { printf '   %s\n' "$*"; }
 fail() { printf 'FAILED in the clean root: %s\n' "$*" >&2; exit 1; }

@@ -85,6 +85,32 @@ fn cards_do_operations_and_all_is_counted() {
     assert_eq!(daemon.machine().cards.iter().map(|card| card.requests).sum::<u64>(), requests);
 }
 
+/// A program: operations of one kind, for which cards are asked wherever they may be.
+#[test]
+#[ignore = "started by other tests"]
+fn program_that_prefers_cards() {
+    adjunct::init();
+    adjunct::ops::cards::prefer(true);
+    let key = key(Kind::Rsa2048);
+    (0..20).for_each(|_| operate(&key, Kind::Rsa2048));
+}
+
+/// A program with libseccomp may close a filter that kills for what asking takes.
+#[test]
+fn where_a_filter_is_to_be_expected_cards_are_asked_on_demand() {
+    if !there_can_be_cards() {
+        return;
+    }
+    let daemon = Daemon::start(ONE);
+    for (word, expected) in [("always", 0), ("", 0), ("off", 0), ("on", 20)] {
+        let before = daemon.counted().on_card;
+        let mut program = daemon.program("program_that_prefers_cards");
+        program.env("ADJUNCT_CARDS", word).env("ADJUNCT_ACCELERATOR", "on").env("LD_PRELOAD", "libseccomp.so.2");
+        succeeded(program.spawn().unwrap());
+        assert_eq!(daemon.counted().on_card - before, expected, "ADJUNCT_CARDS={word}");
+    }
+}
+
 #[test]
 fn whoever_is_ended_when_no_program_has_an_error() {
     if !there_can_be_cards() {

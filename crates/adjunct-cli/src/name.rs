@@ -1,6 +1,6 @@
 //! The names the command answers to: its own, and those of the tools for IBM Z.
 
-use crate::cards::{chzcrypt, lszcrypt, zcryptctl, zcryptstats};
+use crate::cards::{self, chzcrypt, lszcrypt, zcryptctl, zcryptstats};
 use crate::info::{IcaInfo, Library};
 use crate::stats::IcaStats;
 use crate::{Cli, Failure, cpacfstats, p11sak, pkcsconf, pkcsstats};
@@ -116,6 +116,7 @@ impl Name {
     /// Where it makes no sense.
     pub fn ready(self, args: Vec<OsString>) -> Result<Ready, Failure> {
         let matches = || self.parser().try_get_matches_from(args.iter());
+        let card_tool = |it: cards::Request| -> Ready { Box::new(move || it.run()) };
         Ok(match self {
             Name::Adjunct => {
                 let it = Cli::from_arg_matches(&matches()?)?;
@@ -146,22 +147,10 @@ impl Name {
                 let it = p11sak::Request::of(&args);
                 Box::new(move || it.run())
             }
-            Name::LsZcrypt => {
-                let it = lszcrypt::Request::of(&args);
-                Box::new(move || it.run())
-            }
-            Name::ChZcrypt => {
-                let it = chzcrypt::Request::of(&args);
-                Box::new(move || it.run())
-            }
-            Name::ZcryptCtl => {
-                let it = zcryptctl::Request::of(&args);
-                Box::new(move || it.run())
-            }
-            Name::ZcryptStats => {
-                let it = zcryptstats::Request::of(&args);
-                Box::new(move || it.run())
-            }
+            Name::LsZcrypt => card_tool(lszcrypt::request(&args)),
+            Name::ChZcrypt => card_tool(chzcrypt::request(&args)),
+            Name::ZcryptCtl => card_tool(zcryptctl::request(&args)),
+            Name::ZcryptStats => card_tool(zcryptstats::request(&args)),
         })
     }
 

@@ -1,14 +1,27 @@
 //! What mechanisms give: operations that a session runs.
 
 use crate::mechanism::params::Params;
-use crate::object::Held;
 use crate::rv::Result;
+
+/// Whether another message may follow by the same operation, and as long as what.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Follows {
+    Never,
+    /// As long as the session lives.
+    Always,
+    /// As long as the session keeps the key at this address, of which the operation is an owner: so no other object is there.
+    While {
+        key: usize,
+        /// Whether only a user who is logged in sees the key.
+        private: bool,
+    },
+}
 
 /// What becomes of an operation after its message.
 pub trait Again {
-    /// The key of one that another message may follow, by [`Again::again`].
-    fn key(&self) -> Option<&Held> {
-        None
+    /// Whether another message may follow, by [`Again::again`]. Of one that may, a short message takes a few microseconds at most.
+    fn follows(&self) -> Follows {
+        Follows::Never
     }
 
     /// Leaves nothing of a message that has ended.
@@ -37,6 +50,15 @@ pub trait Signer: Again + Send {
     /// # Errors
     /// As the mechanism has them.
     fn finish(&mut self, out: &mut [u8]) -> Result<usize>;
+
+    /// All of a message at once, of which nothing has come yet: as [`Signer::update`] and [`Signer::finish`].
+    ///
+    /// # Errors
+    /// As those.
+    fn once(&mut self, data: &[u8], out: &mut [u8]) -> Result<usize> {
+        self.update(data)?;
+        self.finish(out)
+    }
 
     /// What goes on later (C_GetOperationState); `None` of what cannot.
     fn state(&self) -> Option<zeroize::Zeroizing<Vec<u8>>> {
@@ -105,7 +127,7 @@ pub trait Cipher: Again + Send {
 }
 
 /// Hashes.
-pub trait Digester: Send {
+pub trait Digester: Again + Send {
     /// Takes a part of the data.
     fn update(&mut self, data: &[u8]);
 

@@ -9,7 +9,7 @@ use crate::module::{Module, Slot};
 use crate::object::search::Search;
 use crate::object::table::Found;
 use crate::object::{Held, Keepers, Object, Owner};
-use crate::operation::{Again, Cipher, Digester, Signer, Verifier};
+use crate::operation::{Again, Cipher, Digester, Follows, Signer, Verifier};
 use crate::rv::{Result, Rv, ensure, fail};
 use adjunct::lock::Lock;
 use adjunct::slab::{Entry, Slab};
@@ -17,11 +17,9 @@ use adjunct::thread::AtEnd;
 use cryptoki_sys::*;
 use ended::{AllEnded, Places};
 use running::{Left, Run, Running};
-use std::cell::Cell;
-use std::mem::ManuallyDrop;
 use std::ops::Deref;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::{Acquire, Release, SeqCst};
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use std::sync::atomic::{AtomicBool, AtomicU64, fence};
 
 static SESSIONS: Slab<Session> = Slab::new();
@@ -40,6 +38,32 @@ pub struct Session {
     /// Whether objects may end with it.
     owns: AtomicBool,
     active: Lock<Active>,
+    /// Whether a thread that has `active` works on an operation that it has taken out: the rest is whole.
+    apart: AtomicBool,
+}
+
+/// The longest message, or part of one, in bytes, that is worked on while `active` is held. It takes a microsecond at most, and to take the
+/// operation out and put it back another way would be one more write to memory that others may have.
+const SHORT: usize = 1024;
+
+/// While it lives, [`Session::apart`] is set.
+struct Apart<'a>(&'a AtomicBool);
+
+impl<'a> Apart<'a> {
+    #[inline]
+    fn new(apart: &'a AtomicBool) -> Apart<'a> {
+        apart.store(true, Release);
+        Apart(apart)
+    }
+}
+
+impl Drop for Apart<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        // What is written next comes after it in memory too, for a child of fork.
+        self.0.store(false, Relaxed);
+        fence(Release);
+    }
 }
 
 /// The operations of a session. A call takes the one it works on out, so that nothing is locked while it runs.
@@ -95,7 +119,8 @@ pub type Field<O> = fn(&mut Active) -> &mut Option<O>;
 pub fn open(module: &'static Module, slot: &'static Slot, read_write: bool) -> Result<Handle> {
     let shard = slot.token.opened(read_write);
     let (handle, owns, active) = (AtomicU64::new(0), AtomicBool::new(false), Lock::new(Active::default()));
-    let session = Session { module: module.number(), slot, read_write, shard, handle, owns, active };
+    let apart = AtomicBool::new(false);
+    let session = Session { module: module.number(), slot, read_write, shard, handle, owns, active, apart };
     match SESSIONS.insert(session) {
         Ok(entry) => {
             let handle = Handle::of(entry.number());
@@ -116,46 +141,10 @@ pub fn open(module: &'static Module, slot: &'static Slot, read_write: bool) -> R
     }
 }
 
-thread_local! {
-    /// What [`Last`] says. It has no destructor, which would ask for memory that may not be there.
-    static LAST: Last = const { Last { session: Cell::new(None), armed: Cell::new(false) } };
-}
+/// Gives up what an ending thread has.
+static AT_END: AtEnd = AtEnd::new(|| SESSIONS.end_last());
 
-/// Gives up what an ending thread has in [`LAST`].
-static AT_END: AtEnd = AtEnd::new(|| {
-    LAST.with(|last| {
-        last.armed.set(false);
-        drop(last.take());
-    });
-});
-
-/// The session that a thread used last, of which it stays an owner: programs call again and again in the same one, and to become an owner and
-/// cease to be one are two writes to memory that other cores may have.
-struct Last {
-    session: Cell<Option<ManuallyDrop<Entry<Session>>>>,
-    /// Whether [`AT_END`] knows.
-    armed: Cell<bool>,
-}
-
-impl Last {
-    #[inline]
-    fn take(&self) -> Option<Entry<Session>> {
-        self.session.take().map(ManuallyDrop::into_inner)
-    }
-
-    #[inline]
-    fn put(&self, session: Entry<Session>) {
-        if !self.armed.get() {
-            self.armed.set(AT_END.arm());
-            if !self.armed.get() {
-                return;
-            }
-        }
-        drop(self.session.replace(Some(ManuallyDrop::new(session))).map(ManuallyDrop::into_inner));
-    }
-}
-
-/// A session in use by a call.
+/// A session in use by a call. Its thread stays an owner until it uses another ([`Slab::put_last`]).
 #[derive(Debug)]
 pub struct Using(Option<Entry<Session>>);
 
@@ -175,7 +164,7 @@ impl Drop for Using {
         // Who closes a session first sees to it that no number finds it, and then takes away what runs in it: what this call has left there
         // is taken away then, or goes with its last owner, here.
         if let Some(session) = self.0.take().filter(|session| !session.is_retired()) {
-            LAST.with(|last| last.put(session));
+            SESSIONS.put_last(session, &AT_END);
         }
     }
 }
@@ -186,9 +175,9 @@ impl Drop for Using {
 /// `CKR_SESSION_HANDLE_INVALID`.
 #[inline]
 pub fn find(module: &'static Module, handle: Handle) -> Result<Using> {
-    let last = LAST.with(Last::take);
-    let same = |session: &Entry<Session>| handle.number() == Some(session.number()) && !session.is_retired();
-    let session = last.filter(same).or_else(|| handle.number().and_then(|number| SESSIONS.get(number)));
+    let same = |session: &Entry<Session>| session.handle() == handle && !session.is_retired();
+    let session = SESSIONS.take_last().filter(same);
+    let session = session.or_else(|| handle.number().and_then(|number| SESSIONS.get(number)));
     let session = session.filter(|session| session.module == module.number());
     session.map(|session| Using(Some(session))).ok_or(Rv(CKR_SESSION_HANDLE_INVALID))
 }
@@ -199,7 +188,7 @@ pub fn find(module: &'static Module, handle: Handle) -> Result<Using> {
 /// `CKR_SESSION_HANDLE_INVALID`.
 pub fn close(module: &'static Module, handle: Handle) -> Result {
     // This thread may have it as its last.
-    drop(LAST.with(Last::take));
+    drop(SESSIONS.take_last());
     let session = handle.number().and_then(|number| SESSIONS.retire(number)).ok_or(Rv(CKR_SESSION_HANDLE_INVALID))?;
     // One of a module that this process has not initialized can be used by nobody, and goes unseen.
     ensure(session.module == module.number(), CKR_SESSION_HANDLE_INVALID)?;
@@ -246,6 +235,7 @@ pub fn close_all(module: &'static Module, slot: Option<&Slot>) {
 
 impl Session {
     /// Its slot.
+    #[inline]
     pub fn slot(&self) -> &'static Slot {
         self.slot
     }
@@ -260,6 +250,7 @@ impl Session {
         self.owns.store(true, Release);
     }
 
+    #[inline]
     fn handle(&self) -> Handle {
         Handle::from(self.handle.load(Acquire))
     }
@@ -329,14 +320,23 @@ impl Session {
         drop(old);
     }
 
+    #[inline]
     fn hold<R>(&self, body: impl FnOnce(&mut Active) -> R) -> R {
         self.active.hold_unnoted(|active, taken| {
             if taken.abandoned {
-                // A fork has caught it half changed, and that is not safe to drop.
-                std::mem::forget(std::mem::take(active));
+                self.caught(active);
             }
             body(active)
         })
+    }
+
+    /// A fork has taken its thread away from it.
+    #[cold]
+    fn caught(&self, active: &mut Active) {
+        if !self.apart.swap(false, Acquire) {
+            // Half changed, and that is not safe to drop.
+            std::mem::forget(std::mem::take(active));
+        }
     }
 
     /// Takes an operation out, to work on it.
@@ -370,7 +370,7 @@ impl Session {
     ///
     /// # Errors
     /// `CKR_OPERATION_ACTIVE` where one runs; `CKR_HOST_MEMORY`.
-    pub fn begin_running<O: ?Sized>(
+    pub fn begin_running<O: ?Sized + Again>(
         &self,
         field: Field<Run<O>>,
         mechanism: CK_MECHANISM_TYPE,
@@ -420,7 +420,8 @@ impl Session {
         result
     }
 
-    /// The same with an operation that another message may follow.
+    /// The same with an operation that another message may follow, on `bytes` bytes. Where those are few, `body` runs while the session's
+    /// operations are held: it uses the session in no other way then.
     ///
     /// # Errors
     /// As [`Session::work`].
@@ -428,21 +429,44 @@ impl Session {
     pub fn work_again<O: ?Sized + Again, R>(
         &self,
         places: Places<O>,
+        bytes: usize,
         body: impl FnOnce(Run<O>) -> Left<O, R>,
     ) -> Result<R> {
-        let running = self.take(places.running)?;
-        if running.locked {
-            self.put(places.running, running);
-            return fail(CKR_USER_NOT_LOGGED_IN);
+        let begun = self.hold(|active| {
+            let place = (places.running)(active);
+            let running = place.as_ref().ok_or(Rv(CKR_OPERATION_NOT_INITIALIZED))?;
+            ensure(!running.locked, CKR_USER_NOT_LOGGED_IN)?;
+            let short = bytes <= SHORT && running.follows != Follows::Never;
+            let running = place.take().ok_or(Rv(CKR_OPERATION_NOT_INITIALIZED))?;
+            if !short {
+                return Ok::<_, Rv>(Begun::Long(running, body));
+            }
+            let apart = Apart::new(&self.apart);
+            let (back, result) = body(running);
+            drop(apart);
+            Ok(Begun::Done(result, back.and_then(|back| active.put(places, back))))
+        });
+        match begun? {
+            Begun::Done(result, old) => {
+                drop(old);
+                result
+            }
+            Begun::Long(running, body) => {
+                let (back, result) = body(running);
+                let old = back.and_then(|back| self.hold(|active| active.put(places, back)));
+                drop(old);
+                result
+            }
         }
-        let (back, result) = body(running);
-        match back {
-            Some(back) if back.over => self.keep_ended(places.ended, back),
-            Some(back) => self.put(places.running, back),
-            None => {}
-        }
-        result
     }
+}
+
+/// How far [`Session::work_again`] has come while it held the operations.
+enum Begun<O: ?Sized, B, R> {
+    /// To the end; and what is to be dropped.
+    Done(Result<R>, Option<Run<O>>),
+    /// This is to be worked on.
+    Long(Run<O>, B),
 }
 
 impl Drop for Session {

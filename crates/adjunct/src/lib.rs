@@ -12,6 +12,7 @@
 //! * `clock`: the time, and a thread's CPU time. Not public.
 //! * [`config`]: the `algorithms =` keywords.
 //! * [`sandbox`]: whether a filter of system calls is in force.
+//! * `unwind`: where a panic finds how to unwind a function. Not public.
 //! * [`slab`]: values that have numbers.
 
 // The wall: interfaces see operations and nothing below. Benchmarks and the core's own tests, which compare and probe, ask for more.
@@ -41,6 +42,7 @@ pub mod sandbox;
 pub mod slab;
 pub mod stack;
 pub mod thread;
+mod unwind;
 
 pub use adjunct_kernels::{InOut, opaque_debug, wipe};
 pub use error::Error;

@@ -8,6 +8,8 @@
 
 #![allow(unsafe_code)]
 
+mod last;
+
 use crate::error::Error;
 use std::cell::{Cell, UnsafeCell};
 use std::mem::MaybeUninit;
@@ -236,6 +238,12 @@ impl<T> Slab<T> {
         word >> 32 == u64::from(number.generation()) && word & RETIRED == 0 && word & OWNERS != 0
     }
 
+    /// What says at any time whether a number still names the value that it names now; `None` where it names none.
+    pub fn watch(&'static self, number: Number) -> Option<Watch<T>> {
+        let watch = Watch { place: self.place(number.place())?, generation: number.generation() };
+        watch.is_there().then_some(watch)
+    }
+
     /// Has the slab itself own the value from now on; [`Slab::retire`] ends that.
     pub fn keep(&'static self, entry: Entry<T>) -> Number {
         let number = entry.number();
@@ -264,6 +272,38 @@ impl<T> Slab<T> {
                 body(entry);
             }
         }
+    }
+}
+
+/// Says whether a number still names its value, as [`Slab::has`] does, without the way to it.
+pub struct Watch<T: 'static> {
+    place: &'static Place<T>,
+    generation: u32,
+}
+
+// SAFETY: it gives no way to the value.
+unsafe impl<T> Send for Watch<T> {}
+// SAFETY: as above.
+unsafe impl<T> Sync for Watch<T> {}
+
+impl<T> Watch<T> {
+    /// Whether the number names the value.
+    #[inline]
+    pub fn is_there(&self) -> bool {
+        let word = self.place.word.load(Acquire);
+        word & (!OWNERS) == u64::from(self.generation) << 32 && word & OWNERS != 0
+    }
+}
+
+impl<T> Clone for Watch<T> {
+    fn clone(&self) -> Watch<T> {
+        Watch { place: self.place, generation: self.generation }
+    }
+}
+
+impl<T> std::fmt::Debug for Watch<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Watch").field(&self.is_there()).finish()
     }
 }
 
@@ -322,6 +362,7 @@ impl<T> Clone for Entry<T> {
 impl<T> Deref for Entry<T> {
     type Target = T;
 
+    #[inline]
     fn deref(&self) -> &T {
         // SAFETY: a value is there as long as it has an owner.
         unsafe { (*self.place.value.get()).assume_init_ref() }
@@ -387,12 +428,16 @@ mod tests {
         SLAB.each(|entry| sum += *entry);
         assert_eq!(sum, (0..100).sum::<u32>());
         let held = SLAB.get(numbers[7]).unwrap();
+        let watches = [7, 8].map(|at: usize| SLAB.watch(numbers[at]).unwrap());
+        assert!(watches.iter().all(Watch::is_there));
         let retired = SLAB.retire(numbers[7]).unwrap();
         assert!(*retired == 7 && retired.is_retired() && !retired.is_last());
         drop(retired);
         assert!(held.is_last() && !SLAB.get(numbers[8]).unwrap().is_last());
         assert!(SLAB.retire(numbers[7]).is_none() && SLAB.get(numbers[7]).is_none());
         assert!(!SLAB.has(numbers[7]) && SLAB.has(numbers[8]));
+        assert_eq!(watches.each_ref().map(Watch::is_there), [false, true]);
+        assert!(SLAB.watch(numbers[7]).is_none());
         assert_eq!((*held, held.number()), (7, numbers[7]));
         drop(held);
         // Of several who ask, one gets it.

@@ -4,15 +4,14 @@
 //! of its own, the reason.
 
 use super::scan::{self, Scan};
-use super::tool::{Answer, Stop, Tool, UNAVAILABLE, ended};
-use crate::getopt::{Options, Part, parse};
-use crate::{Failure, output};
+use super::tool::{Answer, Request, Stop, Tool, UNAVAILABLE};
+use crate::getopt::{Options, Part};
+use crate::output;
 use adjunct_card::control::{Device, Request as Ask};
 use adjunct_card::machine::{Card, Machine};
 use clap::{Arg, ArgAction, Command};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::process::ExitCode;
 
 const TOOL: Tool = Tool("chzcrypt");
 /// The letters O, F, A, B and U stand for long names alone.
@@ -101,13 +100,6 @@ enum Secure {
     Unbind,
 }
 
-/// A command line.
-#[derive(Debug)]
-pub(crate) struct Request {
-    parts: Vec<Part>,
-    words: Vec<OsString>,
-}
-
 /// What the options come to: of several that do something, one is done, in the order of the fields.
 #[derive(Debug, Default)]
 struct Wanted {
@@ -123,75 +115,64 @@ struct Wanted {
     config: Option<bool>,
 }
 
-impl Request {
-    /// What `args` ask for. An underscore stands for a dash, in whatever word.
-    pub(crate) fn of(args: &[OsString]) -> Request {
-        let dashed = |word: &OsString| {
-            let mut bytes = word.as_bytes().to_vec();
-            bytes.iter_mut().skip(2).filter(|byte| **byte == b'_').for_each(|byte| *byte = b'-');
-            OsString::from_vec(bytes)
-        };
-        let (parts, words) = parse(OPTIONS, &args.iter().map(dashed).collect::<Vec<_>>());
-        Request { parts, words }
-    }
+/// What `args` ask for. An underscore stands for a dash, in whatever word.
+pub(crate) fn request(args: &[OsString]) -> Request {
+    let dashed = |word: &OsString| {
+        let mut bytes = word.as_bytes().to_vec();
+        bytes.iter_mut().skip(2).filter(|byte| **byte == b'_').for_each(|byte| *byte = b'-');
+        OsString::from_vec(bytes)
+    };
+    Request::of(OPTIONS, &args.iter().map(dashed).collect::<Vec<_>>(), done)
+}
 
-    /// Does it.
-    ///
-    /// # Errors
-    /// [`Failure`] where standard output fails; all else is said here.
-    pub(crate) fn run(self) -> Result<ExitCode, Failure> {
-        ended(self.done())
+fn done(parts: Vec<Part>, words: Vec<OsString>) -> Result<(), Stop> {
+    let mut wanted = Wanted::default();
+    for part in parts {
+        match part {
+            Part::Wrong(wrong) => return Err(TOOL.wrong(&wrong)),
+            Part::Option('h', _) => return TOOL.help(command()),
+            Part::Option('v', _) => return TOOL.version(),
+            Part::Option(letter, value) => wanted.take(letter, value.unwrap_or_default()),
+        }
     }
-
-    fn done(self) -> Result<(), Stop> {
-        let mut wanted = Wanted::default();
-        for part in self.parts {
-            match part {
-                Part::Wrong(wrong) => return Err(TOOL.wrong(&wrong)),
-                Part::Option('h', _) => return TOOL.help(command()),
-                Part::Option('v', _) => return TOOL.version(),
-                Part::Option(letter, value) => wanted.take(letter, value.unwrap_or_default()),
-            }
+    if !wanted.acts {
+        return Err(TOOL.misused("Error - missing argument."));
+    }
+    let machine = TOOL.machine(UNAVAILABLE)?;
+    let work = Work { machine, verbose: wanted.verbose };
+    if let Some(enabled) = wanted.poll_thread {
+        return work.poll_thread(enabled);
+    }
+    if let Some(text) = &wanted.config_time {
+        return work.config_time(text);
+    }
+    if let Some(text) = &wanted.poll_timeout {
+        return work.poll_timeout(text);
+    }
+    if let Some(text) = &wanted.default_domain {
+        return work.default_domain(text);
+    }
+    if let Some(secure) = &wanted.secure {
+        return work.secure(secure, words.first());
+    }
+    let change = match (wanted.online, wanted.config) {
+        (Some(online), _) => Change::Online(online),
+        (None, Some(config)) => Change::Config(config),
+        (None, None) => return Ok(()),
+    };
+    let words = if wanted.all {
+        work.machine.cards.iter().map(|card| format!("card{:02x}", card.id).into()).collect()
+    } else {
+        words
+    };
+    match (words.is_empty(), wanted.all) {
+        (true, true) => {
+            TOOL.warn("Error - missing cryptographic device id(s).");
+            TOOL.remark(&work.machine);
+            Err(Stop::Said)
         }
-        if !wanted.acts {
-            return Err(TOOL.misused("Error - missing argument."));
-        }
-        let machine = TOOL.machine(UNAVAILABLE)?;
-        let work = Work { machine, verbose: wanted.verbose };
-        if let Some(enabled) = wanted.poll_thread {
-            return work.poll_thread(enabled);
-        }
-        if let Some(text) = &wanted.config_time {
-            return work.config_time(text);
-        }
-        if let Some(text) = &wanted.poll_timeout {
-            return work.poll_timeout(text);
-        }
-        if let Some(text) = &wanted.default_domain {
-            return work.default_domain(text);
-        }
-        if let Some(secure) = &wanted.secure {
-            return work.secure(secure, self.words.first());
-        }
-        let change = match (wanted.online, wanted.config) {
-            (Some(online), _) => Change::Online(online),
-            (None, Some(config)) => Change::Config(config),
-            (None, None) => return Ok(()),
-        };
-        let words = if wanted.all {
-            work.machine.cards.iter().map(|card| format!("card{:02x}", card.id).into()).collect()
-        } else {
-            self.words
-        };
-        match (words.is_empty(), wanted.all) {
-            (true, true) => {
-                TOOL.warn("Error - missing cryptographic device id(s).");
-                TOOL.remark(&work.machine);
-                Err(Stop::Said)
-            }
-            (true, false) => Err(TOOL.stop("Need to specify at least one device ID.")),
-            (false, _) => words.iter().try_for_each(|word| work.change(change, word)),
-        }
+        (true, false) => Err(TOOL.stop("Need to specify at least one device ID.")),
+        (false, _) => words.iter().try_for_each(|word| work.change(change, word)),
     }
 }
 

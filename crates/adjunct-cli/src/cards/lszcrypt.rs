@@ -3,16 +3,15 @@
 use super::device::{self, Device};
 use super::scan::{self, Scan};
 use super::table::{Column, Side, Table};
-use super::tool::{Stop, Tool, UNAVAILABLE, ended};
-use crate::getopt::{Options, Part, parse};
-use crate::{Failure, output};
+use super::tool::{Request, Stop, Tool, UNAVAILABLE};
+use crate::getopt::{Options, Part};
+use crate::output;
 use adjunct_card::machine::{Bus, Card, Machine};
 use clap::{Arg, ArgAction, Command};
 use serde_json::{Value, json};
 use std::ffi::{OsStr, OsString};
 use std::fmt::Write;
 use std::os::unix::ffi::OsStrExt;
-use std::process::ExitCode;
 
 const TOOL: Tool = Tool("lszcrypt");
 /// The letters A, C, E, K, Q and J stand for long names alone.
@@ -82,13 +81,6 @@ pub(crate) fn command() -> Command {
         ])
 }
 
-/// A command line.
-#[derive(Debug)]
-pub(crate) struct Request {
-    parts: Vec<Part>,
-    words: Vec<OsString>,
-}
-
 /// Which devices are shown, and how.
 #[derive(Debug, Default)]
 struct Wanted {
@@ -109,56 +101,45 @@ impl Wanted {
     }
 }
 
-impl Request {
-    /// What `args` ask for.
-    pub(crate) fn of(args: &[OsString]) -> Request {
-        let (parts, words) = parse(OPTIONS, args);
-        Request { parts, words }
-    }
+/// What `args` ask for.
+pub(crate) fn request(args: &[OsString]) -> Request {
+    Request::of(OPTIONS, args, done)
+}
 
-    /// Does it.
-    ///
-    /// # Errors
-    /// [`Failure`] where standard output fails; all else is said here.
-    pub(crate) fn run(self) -> Result<ExitCode, Failure> {
-        ended(self.done())
+fn done(parts: Vec<Part>, words: Vec<OsString>) -> Result<(), Stop> {
+    let json = parts.contains(&Part::Option('J', None));
+    let mut wanted = Wanted { json, ..Wanted::default() };
+    for part in parts {
+        match part {
+            Part::Wrong(wrong) => return Err(TOOL.wrong(&wrong)),
+            Part::Option('h', _) => return TOOL.help(command()),
+            Part::Option('v', _) => return TOOL.version(),
+            Part::Option('b', _) => return report(json, |machine| Ok((bus(&machine.bus), json!(machine.bus)))),
+            Part::Option('c', id) => return report(json, |machine| capability(machine, &id.unwrap_or_default())),
+            Part::Option('d', _) => return report(json, |machine| Ok(domains(&machine.bus))),
+            Part::Option('s', _) => return report(json, serials),
+            Part::Option('V', _) => wanted.verbose = true,
+            Part::Option('A', _) => wanted.kinds.push('A'),
+            Part::Option('C', _) => wanted.kinds.push('C'),
+            Part::Option('E', _) => wanted.kinds.push('P'),
+            Part::Option('K', _) => wanted.cards = true,
+            Part::Option('Q', _) => wanted.queues = true,
+            Part::Option(..) => {}
+        }
     }
-
-    fn done(self) -> Result<(), Stop> {
-        let json = self.parts.contains(&Part::Option('J', None));
-        let mut wanted = Wanted { json, ..Wanted::default() };
-        for part in self.parts {
-            match part {
-                Part::Wrong(wrong) => return Err(TOOL.wrong(&wrong)),
-                Part::Option('h', _) => return TOOL.help(command()),
-                Part::Option('v', _) => return TOOL.version(),
-                Part::Option('b', _) => return report(json, |machine| Ok((bus(&machine.bus), json!(machine.bus)))),
-                Part::Option('c', id) => return report(json, |machine| capability(machine, &id.unwrap_or_default())),
-                Part::Option('d', _) => return report(json, |machine| Ok(domains(&machine.bus))),
-                Part::Option('s', _) => return report(json, serials),
-                Part::Option('V', _) => wanted.verbose = true,
-                Part::Option('A', _) => wanted.kinds.push('A'),
-                Part::Option('C', _) => wanted.kinds.push('C'),
-                Part::Option('E', _) => wanted.kinds.push('P'),
-                Part::Option('K', _) => wanted.cards = true,
-                Part::Option('Q', _) => wanted.queues = true,
-                Part::Option(..) => {}
-            }
-        }
-        wanted.kinds.sort_unstable();
-        wanted.kinds.dedup();
-        if wanted.kinds.len() > 1 {
-            return Err(TOOL.stop("Only one of --accelonly or --ccaonly or --ep11only can be specified"));
-        }
-        if wanted.cards && wanted.queues {
-            return Err(TOOL.stop("Only one of --cardonly or --queueonly can be specified"));
-        }
-        if !wanted.cards && !wanted.queues {
-            (wanted.cards, wanted.queues) = (true, true);
-        }
-        let machine = TOOL.machine(UNAVAILABLE)?;
-        if self.words.is_empty() { all(TOOL, &machine, &wanted) } else { some(&machine, &wanted, &self.words) }
+    wanted.kinds.sort_unstable();
+    wanted.kinds.dedup();
+    if wanted.kinds.len() > 1 {
+        return Err(TOOL.stop("Only one of --accelonly or --ccaonly or --ep11only can be specified"));
     }
+    if wanted.cards && wanted.queues {
+        return Err(TOOL.stop("Only one of --cardonly or --queueonly can be specified"));
+    }
+    if !wanted.cards && !wanted.queues {
+        (wanted.cards, wanted.queues) = (true, true);
+    }
+    let machine = TOOL.machine(UNAVAILABLE)?;
+    if words.is_empty() { all(TOOL, &machine, &wanted) } else { some(&machine, &wanted, &words) }
 }
 
 /// Prints what `make` makes of the cards, as text or as JSON.

@@ -17,7 +17,7 @@ pub(crate) mod zcryptstats;
 use crate::Failure;
 use std::path::PathBuf;
 use std::process::ExitCode;
-pub(crate) use tool::unreadable;
+pub(crate) use tool::{Request, unreadable};
 use tool::{Tool, UNAVAILABLE, ended};
 
 const TOOL: Tool = Tool("adjunct");

@@ -1,18 +1,47 @@
 //! What the tools for cards have in common: how they report, and how they come to the state and to the daemon.
 
 use crate::failure::{cause, eprint};
-use crate::getopt::Wrong;
+use crate::getopt::{self, Options, Part, Wrong};
 use crate::{Failure, output};
-use adjunct_card::control::{self, Reply, Request};
+use adjunct_card::control::{self, Reply};
 use adjunct_card::folder::Folder;
 use adjunct_card::machine::Machine;
 use adjunct_card::state;
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 /// The version of s390-tools whose options and words these are.
 const OF_S390_TOOLS: &str = "2.43.0";
 /// What scripts look for where there is no driver, which is where no daemon runs.
 pub(super) const UNAVAILABLE: &str = "Crypto device driver not available.";
+
+/// A command line of a tool's.
+#[derive(Debug)]
+pub(crate) struct Request {
+    parts: Vec<Part>,
+    words: Vec<OsString>,
+    done: fn(Vec<Part>, Vec<OsString>) -> Result<(), Stop>,
+}
+
+impl Request {
+    /// What `args` ask for, which `done` does.
+    pub(super) fn of(
+        options: Options,
+        args: &[OsString],
+        done: fn(Vec<Part>, Vec<OsString>) -> Result<(), Stop>,
+    ) -> Request {
+        let (parts, words) = getopt::parse(options, args);
+        Request { parts, words, done }
+    }
+
+    /// Does it.
+    ///
+    /// # Errors
+    /// [`Failure`] where standard output fails; all else is said here.
+    pub(crate) fn run(self) -> Result<ExitCode, Failure> {
+        ended((self.done)(self.parts, self.words))
+    }
+}
 
 /// It ended: all has been said, or a failure of standard output.
 #[derive(Debug)]
@@ -73,7 +102,7 @@ impl Tool {
     }
 
     /// Asks the daemon. What it refuses is the caller's to say.
-    pub(super) fn ask(self, request: &Request) -> Result<Answer, Stop> {
+    pub(super) fn ask(self, request: &control::Request) -> Result<Answer, Stop> {
         match control::ask(&Folder::found().control(), request) {
             Ok(Reply::Done) => Ok(Answer::Done(Vec::new())),
             Ok(Reply::Nodes(nodes)) => Ok(Answer::Done(nodes)),

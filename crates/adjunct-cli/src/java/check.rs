@@ -10,6 +10,7 @@ use super::{choose, names, program};
 use crate::escape::shown;
 use crate::failure::cause;
 use crate::output::Style;
+use crate::progress::Progress;
 use crate::{Failure, files, output};
 use serde::Serialize;
 use std::fmt::Write as _;
@@ -204,7 +205,9 @@ fn ask(jdk: &Jdk, module: &Path, bytes: &[u8], config: &Config, findings: &mut F
     }
     text.extend_from_slice(format!("library = {}\nshowInfo = true\n", choose::quoted(module)?).as_bytes());
     std::fs::write(&file, text).map_err(|e| crate::failure::cannot_write(&file, &e))?;
-    let (served, has) = program::probe(jdk, &file)?;
+    let progress = Progress::new();
+    let (served, has) = program::probe(jdk, &file, |part, call| progress.set(part, call))?;
+    drop(progress);
     let java = jdk.dialect.java;
     for entry in config.enabled.iter().flat_map(|list| &list.value) {
         let Some(mechanism) = entry.value.number.and_then(names::numbered) else { continue };

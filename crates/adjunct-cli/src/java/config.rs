@@ -192,9 +192,8 @@ fn temporary(text: &str) -> Result<(tempfile::TempDir, PathBuf), Failure> {
 /// Every row in the module and in the JDK.
 fn measure(args: &Args, jdk: &Jdk, module: &Path) -> Result<(Shown, Vec<Measured>), Failure> {
     let progress = Progress::new();
-    progress.set(0.0, "the module's mechanisms");
     let (_folder, file) = temporary(&everything(module, args.slot_index, false)?)?;
-    let (_, seen) = program::probe(jdk, &file)?;
+    let (_, seen) = program::probe(jdk, &file, |_, _| progress.set(0.0, "the module's mechanisms"))?;
     let (_folder, file) = temporary(&everything(module, args.slot_index, seen.login)?)?;
     let milliseconds = if args.quick { "250" } else { "1500" };
     let names: Vec<&str> = choose::rows().collect();
@@ -253,7 +252,9 @@ fn proved(jdk: &Jdk, text: &str, plan: &Plan<'_>, args: &Args) -> Result<Vec<Str
         return Ok(notes);
     }
     let (_folder, file) = temporary(text)?;
-    let (served, _) = program::probe(jdk, &file)?;
+    let progress = Progress::new();
+    let (served, _) = program::probe(jdk, &file, |part, call| progress.set(part, &format!("trying {call}")))?;
+    drop(progress);
     let elsewhere =
         |call: &&Served| call.offered && !call.by.starts_with("SunPKCS11-") && !call.row.starts_with("random");
     for call in served.iter().filter(elsewhere) {

@@ -1,5 +1,6 @@
 //! Our Java programs: run from their source by a JDK, they say what happened, line by line.
 
+use super::choose;
 use super::jdk::Jdk;
 use crate::counted::Counted;
 use crate::failure::cause;
@@ -192,17 +193,23 @@ pub(super) struct Served {
     pub error: String,
 }
 
-/// Makes every call once with the configuration's provider at the first place.
+/// Makes every call once with the configuration's provider at the first place; `on` is told how much of that is done, from 0 to 1, and what
+/// comes.
 ///
 /// # Errors
 /// As [`run`].
-pub(super) fn probe(jdk: &Jdk, config: &Path) -> Result<(Vec<Served>, Shown), Failure> {
+pub(super) fn probe(jdk: &Jdk, config: &Path, mut on: impl FnMut(f64, &str)) -> Result<(Vec<Served>, Shown), Failure> {
+    /// Of all the time, what Java takes until it makes the first call.
+    const START: f64 = 0.6;
     let mut all = Vec::new();
+    let calls = choose::rows().count().max(1) as f64;
+    on(0.0, "Java starts");
     let others = run(jdk, &["probe".into(), config.into()], |fields| {
         if let [kind, row, service, offered, by, error] = fields.as_slice()
             && kind == "served"
         {
             let (row, service, by, error) = (row.clone(), service.clone(), by.clone(), error.clone());
+            on(START + (1.0 - START) * (all.len() as f64 / calls).min(1.0), &service);
             all.push(Served { row, service, offered: offered == "true", by, error });
         }
     })?;

@@ -11,6 +11,7 @@ use crate::counted::Counted;
 use crate::escape::shown;
 use crate::failure::{cannot_write, cause};
 use crate::output::Style;
+use crate::progress::Rows;
 use crate::{Failure, files, output, process, scratch};
 use adjunct::catalogue::Function;
 use adjunct::counters::Snapshot;
@@ -192,9 +193,13 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     let folder = scratch::folder()?;
     let security = security(args, &jdk, folder.path())?;
     let mut words = vec![BYTES.to_string().into()];
+    // keytool, Java's start and each handshake take about the same time.
+    let mut bar = Rows::new(KEYS.len() + 1 + KEYS.len() * PROTOCOLS.len());
     for (kind, words_of) in KEYS {
+        bar.begin(&format!("a key: {}", kind.to_uppercase()));
         let file = key(&jdk, folder.path(), kind, words_of)?;
-        for protocol in ["TLSv1.2", "TLSv1.3"] {
+        bar.end();
+        for protocol in PROTOCOLS {
             let name = format!("{} {}", protocol.replace("TLSv", "TLS "), kind.to_uppercase());
             words.extend([name.into(), protocol.into(), file.clone().into_os_string()]);
         }
@@ -208,7 +213,17 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
         }
         command.envs(counted.environment().set);
     };
-    program::run_source(&jdk, program::VERIFY, options, &words, |fields| seen.take(fields))?;
+    bar.begin("Java starts");
+    program::run_source(&jdk, program::VERIFY, options, &words, |fields| {
+        if let [kind, name] = fields.as_slice()
+            && kind == "handshake"
+        {
+            bar.end();
+            bar.begin(name);
+        }
+        seen.take(fields)
+    })?;
+    drop(bar);
     if seen.absent {
         return Err(Failure::new(format!(
             "{}: {} has no provider of it, and says nothing; 'adjunct java check {0}' tells why",
@@ -226,6 +241,8 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     Ok(if report.wrong.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
+/// What is spoken with each key.
+const PROTOCOLS: [&str; 2] = ["TLSv1.2", "TLSv1.3"];
 /// The keys that the server has, and what keytool is told to make them.
 const KEYS: [(&str, [&str; 4]); 2] =
     [("rsa", ["-keyalg", "RSA", "-keysize", "2048"]), ("ec", ["-keyalg", "EC", "-groupname", "secp256r1"])];

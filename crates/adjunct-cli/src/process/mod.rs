@@ -13,9 +13,12 @@ use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::{TimeVal, TimeValLike};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::Signal;
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::Seek;
 use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 pub use tree::descendants;
@@ -24,6 +27,19 @@ pub use tree::descendants;
 pub(crate) const LIMIT: Duration = Duration::from_secs(30);
 /// More than this no program here has to say.
 const LONGEST: u64 = 64 << 20;
+
+/// What a child ends with that found no program to become.
+const NOT_FOUND: i32 = 127;
+
+/// Whether there is no such program, by its path or in the folders of `PATH`. Starting it does not always tell: qemu's user mode runs a
+/// child of vfork as one of fork, whose failed exec the C library does not see. It then ends with [`NOT_FOUND`].
+fn nowhere(program: &OsStr) -> bool {
+    if program.as_bytes().contains(&b'/') {
+        return !Path::new(program).exists();
+    }
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    !std::env::split_paths(&path).any(|folder| folder.join(program).exists())
+}
 
 /// How a program ended and what it wrote.
 #[derive(Debug, Clone)]
@@ -113,6 +129,9 @@ pub(crate) fn captured(
     command.stdout(share(&stdout)?).stderr(share(&stderr)?);
     let mut child = command.spawn().map_err(|e| format!("cannot run {name}: {}", cause(&e)))?;
     let status = end(&mut child)?;
+    if status.code() == Some(NOT_FOUND) && nowhere(command.get_program()) {
+        return Err(format!("cannot run {name}: no such program"));
+    }
     let read = |file: &mut File| {
         let done = file.rewind().and_then(|()| files::all(file, LONGEST));
         done.map_err(|e| format!("{name}: its output {}", cause(&e)))
@@ -267,5 +286,16 @@ mod tests {
     fn a_program_that_fails_is_told_from_one_that_is_missing() {
         assert!(!run(&mut Command::new("false")).unwrap().success);
         assert!(run(&mut Command::new("/nonexistent/program")).unwrap_err().starts_with("cannot run"));
+    }
+
+    #[test]
+    fn a_program_that_is_nowhere_is_told_from_one_that_ends_with_127() {
+        assert!(nowhere(OsStr::new("/none/such")));
+        assert!(nowhere(OsStr::new("adjunct-none-such")));
+        assert!(!nowhere(OsStr::new("/bin/sh")));
+        assert!(!nowhere(OsStr::new("sh")));
+        let outcome = run(Command::new("sh").args(["-c", "exit 127"])).unwrap();
+        assert_eq!(outcome.code(), Some(NOT_FOUND));
+        assert!(run(&mut Command::new("adjunct-none-such")).is_err());
     }
 }

@@ -7,6 +7,7 @@
 mod plan;
 mod prior;
 mod step;
+mod way;
 
 use crate::doctor::Outdated;
 use crate::interrupt::{Hold, catch_interrupts, interrupted};
@@ -18,6 +19,7 @@ use serde::Serialize;
 use serde_json::Value;
 use std::path::Path;
 use std::process::ExitCode;
+use way::{DISABLE, ENABLE, TUNE, UNTUNE, VERIFY, Way};
 
 /// The exit code where all is set up and the session was not hardware.
 const NOT_IN_HARDWARE: u8 = 3;
@@ -174,6 +176,8 @@ fn perform(args: &Args, plan: &Plan, report: &mut Report) -> Result<(), Failure>
 }
 
 fn changes(args: &Args, plan: &Plan, report: &mut Report) -> Result<(), Failure> {
+    let steps = [(plan.enables(), ENABLE), (plan.tunes(), TUNE), (plan.tune.is_some(), VERIFY)];
+    let mut way = Way::new(steps.into_iter().filter_map(|(is_done, step)| is_done.then_some(step)));
     interrupted()?;
     if plan.enables() {
         let mut words = plan.enable_words(args);
@@ -181,17 +185,17 @@ fn changes(args: &Args, plan: &Plan, report: &mut Report) -> Result<(), Failure>
         if args.whose == Whose::Sshd {
             words.push("--restart");
         }
-        report.enable = Some(succeeded(&words)?);
+        report.enable = Some(way.succeeded(ENABLE, &words)?);
     }
     interrupted()?;
     if plan.tunes() {
         let from = plan.figures.to_string_lossy();
         let words = ["ssh", "tune", "--from", &from, "--policy", &args.policy, "--apply", "--reload", "--json"];
-        report.tune = Some(succeeded(&words)?);
+        report.tune = Some(way.succeeded(TUNE, &words)?);
     }
     interrupted()?;
     if plan.tune.is_some() {
-        let ran = step::run(&["ssh", "verify", "--json"], |_| {})?;
+        let ran = way.run(VERIFY, &["ssh", "verify", "--json"])?;
         let verified = ran.report().filter(|_| matches!(ran.code(), 0 | 3));
         let Some(verified) = verified else { return Err(Failure::new(format!("no session: {}", ran.why()))) };
         report.bulk_in_hardware = verified["bulk_in_hardware"].as_bool();
@@ -200,26 +204,20 @@ fn changes(args: &Args, plan: &Plan, report: &mut Report) -> Result<(), Failure>
     Ok(())
 }
 
-/// The report of a command that has to succeed.
-fn succeeded(words: &[&str]) -> Result<Value, Failure> {
-    let ran = step::run(words, |_| {})?;
-    match ran.report() {
-        Some(report) if ran.code() == 0 => Ok(report),
-        _ => Err(Failure::new(ran.why())),
-    }
-}
-
 fn undo(args: &Args) -> Result<ExitCode, Failure> {
     let on = target::is_enabled(args.whose.target());
-    let ran = step::run(&["ssh", "tune", "--undo", "--reload"], |_| {})?;
+    let mut way = Way::new(std::iter::once(UNTUNE).chain(on.then_some(DISABLE)));
+    let ran = way.run(UNTUNE, &["ssh", "tune", "--undo", "--reload"])?;
     if ran.code() != 0 {
         return Err(Failure::new(ran.why()));
     }
     let tuned = ran.said();
     let mut enable = None;
     if on {
-        enable = Some(succeeded(&["openssl", "disable", "--for", args.whose.name(), "--yes", "--json"])?);
+        let words = ["openssl", "disable", "--for", args.whose.name(), "--yes", "--json"];
+        enable = Some(way.succeeded(DISABLE, &words)?);
     }
+    drop(way);
     let changed = on || tuned.contains(" is gone");
     let notes = enable.iter().filter_map(|e| e["notes"].as_array()).flatten();
     let notes: Vec<String> = notes.filter_map(|note| note.as_str().map(str::to_owned)).collect();

@@ -1,7 +1,7 @@
 //! What is to be done: found out, measured and shown before anything is changed.
 
 use super::prior::Prior;
-use super::{Args, Whose, step, succeeded};
+use super::{Args, Whose, step};
 use crate::files;
 use crate::openssl::report::{painted, unified};
 use crate::openssl::target;
@@ -54,7 +54,7 @@ impl Plan {
         };
         let mut words = plan.enable_words(args);
         words.push("--dry-run");
-        plan.enable = succeeded(&words)?;
+        plan.enable = step::run(&words, |_| {})?.succeeded()?;
         let lines = plan.enable["notes"].as_array().into_iter().flatten();
         plan.notes.extend(lines.filter_map(|note| note.as_str().map(str::to_owned)));
         match Programs::find(None, None) {

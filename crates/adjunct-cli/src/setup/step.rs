@@ -26,6 +26,17 @@ impl Ran {
         serde_json::from_slice(&self.0.stdout).ok()
     }
 
+    /// Its report, where it had to succeed.
+    ///
+    /// # Errors
+    /// It failed: why.
+    pub fn succeeded(&self) -> Result<Value, Failure> {
+        match self.report() {
+            Some(report) if self.code() == 0 => Ok(report),
+            _ => Err(Failure::new(self.why())),
+        }
+    }
+
     /// What it said.
     pub fn said(&self) -> String {
         self.0.text()

@@ -90,6 +90,30 @@ pub fn absorb_one(keys: Keys<'_>, mac: &mut [u8; 16], block: u128) {
     *mac = to_bytes(by_length!(keys, N => single::<N, true>(keys, _mm_xor_si128(from_bytes(mac), block))));
 }
 
+/// The MAC of a whole message: whole blocks, and the last one as a number whose lowest byte is the first, with its subkey.
+///
+/// # Panics
+/// If the length of the blocks is not a multiple of 16.
+#[target_feature(enable = "sse4.1,aes")]
+pub fn whole(keys: Keys<'_>, blocks: &[u8], last: u128) -> [u8; 16] {
+    by_length!(keys, N => whole_n::<N>(keys, blocks, last))
+}
+
+#[inline]
+#[target_feature(enable = "sse4.1,aes")]
+fn whole_n<const N: usize>(keys: Keys<'_>, blocks: &[u8], last: u128) -> [u8; 16] {
+    let (blocks, rest) = blocks.as_chunks();
+    assert!(rest.is_empty());
+    let k = schedule::<N>(keys);
+    let (mut state, joint) = (k[0], _mm_xor_si128(k[N - 1], k[0]));
+    for block in blocks {
+        // The first key of the next block goes into the last one of this.
+        state = _mm_aesenclast_si128(middle(&k, _mm_xor_si128(state, from_bytes(block))), joint);
+    }
+    state = middle(&k, _mm_xor_si128(state, self::block(last)));
+    to_bytes(_mm_aesenclast_si128(state, k[N - 1]))
+}
+
 #[inline]
 #[target_feature(enable = "sse4.1,aes")]
 fn absorb_n<const N: usize>(keys: Keys<'_>, mac: &mut [u8; 16], data: &[u8]) {

@@ -10,7 +10,7 @@ use crate::operation::Cipher;
 use crate::rv::{Result, ensure, fail};
 use crate::session::ended::Places;
 use crate::session::running::Run;
-use crate::session::{Active, Field, Session};
+use crate::session::{Active, Session};
 use crate::uses;
 use cryptoki_sys::*;
 use zeroize::Zeroizing;
@@ -29,8 +29,8 @@ fn decrypts(active: &mut Active) -> &mut Option<Ciphering> {
 }
 
 /// Begins an operation with a key. A mechanism that is null ends the one that runs.
-unsafe fn begin(session: &Session, pointer: *mut CK_MECHANISM, key: CK_OBJECT_HANDLE, encrypt: bool) -> Result {
-    let (places, usage) = if encrypt { (ENCRYPTS, CKA_ENCRYPT) } else { (DECRYPTS, CKA_DECRYPT) };
+unsafe fn begin<const ENCRYPT: bool>(session: &Session, pointer: *mut CK_MECHANISM, key: CK_OBJECT_HANDLE) -> Result {
+    let (places, usage) = if ENCRYPT { (ENCRYPTS, CKA_ENCRYPT) } else { (DECRYPTS, CKA_DECRYPT) };
     let field = places.running;
     if pointer.is_null() {
         session.cancel(field);
@@ -45,46 +45,57 @@ unsafe fn begin(session: &Session, pointer: *mut CK_MECHANISM, key: CK_OBJECT_HA
         return Ok(());
     }
     let object = objects::key_for(session, field, key, usage, mechanism.kind)?;
-    let (locked, strength) = (!encrypt && object.wants_the_pin(), object.strength());
-    let operation = cipher::begin(*mechanism, object, encrypt)?;
+    let (locked, strength) = (!ENCRYPT && object.wants_the_pin(), object.strength());
+    let operation = cipher::begin(*mechanism, object, ENCRYPT)?;
     session.begin_running(field, mechanism.kind, locked, operation)?;
     uses::count(session, mechanism.kind, strength);
     Ok(())
 }
 
 /// Ends a message into `out`, of `data` more.
-fn end(session: &Session, places: Places<dyn Cipher>, data: Option<&[u8]>, out: &mut Out<'_>) -> Result {
-    session.work_again(places, |mut running: Ciphering| {
+fn end<const ENCRYPT: bool>(session: &Session, data: Option<&[u8]>, out: &mut Out<'_>) -> Result {
+    let places = if ENCRYPT { ENCRYPTS } else { DECRYPTS };
+    // What has come in parts may be long.
+    session.work_again(places, data.map_or(usize::MAX, <[u8]>::len), |mut running: Ciphering| {
         if data.is_some() && running.parts {
             return (Some(running), fail(CKR_OPERATION_ACTIVE));
         }
-        let (needed, exact) = match running.operation.as_deref_mut() {
-            Some(operation) => {
-                let needed = data.map_or_else(|| operation.final_length(), |data| operation.once_length(data.len()));
-                (needed, operation.exact())
-            }
-            // The result is there.
-            None => (0, true),
-        };
+        // Where there is none the result is there.
+        let needed = running.operation.as_deref_mut().map_or(0, |operation| match data {
+            None => operation.final_length(),
+            Some(data) => operation.once_length(data.len()),
+        });
         let overlap = data.is_some_and(|data| out.overlaps(data, needed));
-        running.end(out, needed, exact, |operation, room| match data {
-            None => operation.finish(room),
-            Some(data) if overlap => operation.once(&copied(data)?, room),
-            Some(data) => operation.once(data, room),
-        })
+        running.end(
+            out,
+            needed,
+            |operation| operation.exact(),
+            |operation, room| match data {
+                None => operation.finish(room),
+                Some(data) if overlap => operation.once(&copied(data)?, room),
+                Some(data) => operation.once(data, room),
+            },
+        )
     })
 }
 
-/// Takes a part of a message. `before` sees it, and `after` the result, once there is room for that.
-fn update(
+/// Takes a part of a message.
+fn update<const ENCRYPT: bool>(session: &Session, part: &[u8], out: &mut Out<'_>) -> Result {
+    update_with::<ENCRYPT>(session, part.len(), part, out, nothing, nothing)
+}
+
+/// Takes a part of a message. `before` sees it, and `after` the result, once there is room for that. Where they use the session, `bytes` is
+/// the most there is: it is not held then.
+fn update_with<const ENCRYPT: bool>(
     session: &Session,
-    field: Field<Ciphering>,
+    bytes: usize,
     part: &[u8],
     out: &mut Out<'_>,
     before: impl FnOnce(&[u8]) -> Result,
     after: impl FnOnce(&[u8]) -> Result,
 ) -> Result {
-    session.work(field, |mut running: Ciphering| {
+    let places = if ENCRYPT { ENCRYPTS } else { DECRYPTS };
+    session.work_again(places, bytes, |mut running: Ciphering| {
         let operation = match running.operation() {
             Ok(operation) => operation,
             Err(error) => return (None, Err(error)),
@@ -125,7 +136,7 @@ calls! {
     /// PKCS #11 5.8.1. A mechanism that is null ends the encryption that runs.
     fn C_EncryptInit(hSession: CK_SESSION_HANDLE, pMechanism: *mut CK_MECHANISM, hKey: CK_OBJECT_HANDLE) {
         let session = module::<FORK_SAFE>()?.session(hSession)?;
-        begin(&session, pMechanism, hKey, true)
+        begin::<true>(&session, pMechanism, hKey)
     }
 
     /// PKCS #11 5.8.2.
@@ -139,7 +150,7 @@ calls! {
         let session = module::<FORK_SAFE>()?.session(hSession)?;
         let mut out = Out::new(pEncryptedData, pulEncryptedDataLen).inspect_err(|_| session.cancel(encrypts))?;
         let data = slice(pData, ulDataLen).inspect_err(|_| session.cancel(encrypts))?;
-        end(&session, ENCRYPTS, Some(data), &mut out)
+        end::<true>(&session, Some(data), &mut out)
     }
 
     /// PKCS #11 5.8.3.
@@ -153,7 +164,7 @@ calls! {
         let session = module::<FORK_SAFE>()?.session(hSession)?;
         let mut out = Out::new(pEncryptedPart, pulEncryptedPartLen).inspect_err(|_| session.cancel(encrypts))?;
         let part = slice(pPart, ulPartLen).inspect_err(|_| session.cancel(encrypts))?;
-        update(&session, encrypts, part, &mut out, nothing, nothing)
+        update::<true>(&session, part, &mut out)
     }
 
     /// PKCS #11 5.8.4.
@@ -164,13 +175,13 @@ calls! {
     ) {
         let session = module::<FORK_SAFE>()?.session(hSession)?;
         let out = Out::new(pLastEncryptedPart, pulLastEncryptedPartLen);
-        end(&session, ENCRYPTS, None, &mut out.inspect_err(|_| session.cancel(encrypts))?)
+        end::<true>(&session, None, &mut out.inspect_err(|_| session.cancel(encrypts))?)
     }
 
     /// PKCS #11 5.10.1. A mechanism that is null ends the decryption that runs.
     fn C_DecryptInit(hSession: CK_SESSION_HANDLE, pMechanism: *mut CK_MECHANISM, hKey: CK_OBJECT_HANDLE) {
         let session = module::<FORK_SAFE>()?.session(hSession)?;
-        begin(&session, pMechanism, hKey, false)
+        begin::<false>(&session, pMechanism, hKey)
     }
 
     /// PKCS #11 5.10.2.
@@ -184,7 +195,7 @@ calls! {
         let session = module::<FORK_SAFE>()?.session(hSession)?;
         let mut out = Out::new(pData, pulDataLen).inspect_err(|_| session.cancel(decrypts))?;
         let data = slice(pEncryptedData, ulEncryptedDataLen).inspect_err(|_| session.cancel(decrypts))?;
-        end(&session, DECRYPTS, Some(data), &mut out)
+        end::<false>(&session, Some(data), &mut out)
     }
 
     /// PKCS #11 5.10.3. Mechanisms that authenticate give nothing before the end.
@@ -198,14 +209,14 @@ calls! {
         let session = module::<FORK_SAFE>()?.session(hSession)?;
         let mut out = Out::new(pPart, pulPartLen).inspect_err(|_| session.cancel(decrypts))?;
         let part = slice(pEncryptedPart, ulEncryptedPartLen).inspect_err(|_| session.cancel(decrypts))?;
-        update(&session, decrypts, part, &mut out, nothing, nothing)
+        update::<false>(&session, part, &mut out)
     }
 
     /// PKCS #11 5.10.4.
     fn C_DecryptFinal(hSession: CK_SESSION_HANDLE, pLastPart: *mut CK_BYTE, pulLastPartLen: *mut CK_ULONG) {
         let session = module::<FORK_SAFE>()?.session(hSession)?;
         let out = Out::new(pLastPart, pulLastPartLen);
-        end(&session, DECRYPTS, None, &mut out.inspect_err(|_| session.cancel(decrypts))?)
+        end::<false>(&session, None, &mut out.inspect_err(|_| session.cancel(decrypts))?)
     }
 
     /// PKCS #11 5.17.1.
@@ -219,7 +230,7 @@ calls! {
         let session = module::<FORK_SAFE>()?.session(hSession)?;
         ensure(session.runs(|active| &mut active.digest), CKR_OPERATION_NOT_INITIALIZED)?;
         let (mut out, part) = (Out::new(pEncryptedPart, pulEncryptedPartLen)?, slice(pPart, ulPartLen)?);
-        update(&session, encrypts, part, &mut out, |part| digest::update(&session, part), nothing)
+        update_with::<true>(&session, usize::MAX, part, &mut out, |part| digest::update(&session, part), nothing)
     }
 
     /// PKCS #11 5.17.2.
@@ -233,7 +244,7 @@ calls! {
         let session = module::<FORK_SAFE>()?.session(hSession)?;
         ensure(session.runs(|active| &mut active.digest), CKR_OPERATION_NOT_INITIALIZED)?;
         let (mut out, part) = (Out::new(pPart, pulPartLen)?, slice(pEncryptedPart, ulEncryptedPartLen)?);
-        update(&session, decrypts, part, &mut out, nothing, |part| digest::update(&session, part))
+        update_with::<false>(&session, usize::MAX, part, &mut out, nothing, |part| digest::update(&session, part))
     }
 
     /// PKCS #11 5.17.3.
@@ -247,7 +258,7 @@ calls! {
         let session = module::<FORK_SAFE>()?.session(hSession)?;
         ensure(session.runs(|active| &mut active.sign), CKR_OPERATION_NOT_INITIALIZED)?;
         let (mut out, part) = (Out::new(pEncryptedPart, pulEncryptedPartLen)?, slice(pPart, ulPartLen)?);
-        update(&session, encrypts, part, &mut out, |part| sign::update_sign(&session, part), nothing)
+        update_with::<true>(&session, usize::MAX, part, &mut out, |part| sign::update_sign(&session, part), nothing)
     }
 
     /// PKCS #11 5.17.4.
@@ -261,6 +272,6 @@ calls! {
         let session = module::<FORK_SAFE>()?.session(hSession)?;
         ensure(session.runs(|active| &mut active.verify), CKR_OPERATION_NOT_INITIALIZED)?;
         let (mut out, part) = (Out::new(pPart, pulPartLen)?, slice(pEncryptedPart, ulEncryptedPartLen)?);
-        update(&session, decrypts, part, &mut out, nothing, |part| sign::update_verify(&session, part))
+        update_with::<false>(&session, usize::MAX, part, &mut out, nothing, |part| sign::update_verify(&session, part))
     }
 }

@@ -7,6 +7,7 @@ use crate::mechanism::digest;
 use crate::objects;
 use crate::operation::Digester;
 use crate::rv::{Result, ensure};
+use crate::session::ended::Places;
 use crate::session::running::Run;
 use crate::session::{Active, Session};
 use crate::uses;
@@ -16,23 +17,30 @@ use cryptoki_sys::*;
 
 type Hash = Run<dyn Digester>;
 
+const DIGESTS: Places<dyn Digester> = Places { running: field, ended: |active| &mut active.ended.digest };
+
 fn field(active: &mut Active) -> &mut Option<Hash> {
     &mut active.digest
 }
 
 /// Ends a hash into `out`, of `data` more.
 fn end(session: &Session, data: Option<&[u8]>, out: &mut Out<'_>) -> Result {
-    session.work(field, |mut running: Hash| {
+    session.work_again(DIGESTS, data.map_or(0, <[u8]>::len), |mut running: Hash| {
         if data.is_some() && running.parts {
             return (Some(running), Err(crate::rv::Rv(CKR_OPERATION_ACTIVE)));
         }
         let Some(operation) = running.operation.as_mut() else { return (None, Ok(())) };
         let length = operation.size();
-        running.end(out, length, true, |operation, room| {
-            operation.update(data.unwrap_or_default());
-            operation.finish(room);
-            Ok(length)
-        })
+        running.end(
+            out,
+            length,
+            |_| true,
+            |operation, room| {
+                operation.update(data.unwrap_or_default());
+                operation.finish(room);
+                Ok(length)
+            },
+        )
     })
 }
 
@@ -44,9 +52,11 @@ calls! {
             session.cancel(field);
             return Ok(());
         }
-        ensure(!session.runs(field), CKR_OPERATION_ACTIVE)?;
-        let mechanism = mechanism(pMechanism)?;
-        session.begin_running(field, mechanism.kind, false, digest::begin(mechanism)?)?;
+        let mechanism = mechanism(pMechanism);
+        let mechanism = mechanism.as_ref().map_err(|error| *error)?;
+        if session.begin_again(DIGESTS, mechanism, 0)?.is_none() {
+            session.begin_running(field, mechanism.kind, false, digest::begin(*mechanism)?)?;
+        }
         uses::count(&session, mechanism.kind, Strength::None);
         Ok(())
     }
@@ -104,7 +114,7 @@ calls! {
 
 /// Takes a part of what is hashed.
 pub fn update(session: &Session, part: &[u8]) -> Result {
-    session.work(field, |mut running: Hash| {
+    session.work_again(DIGESTS, part.len(), |mut running: Hash| {
         running.parts = true;
         match running.operation() {
             Ok(operation) => {

@@ -4,7 +4,7 @@ use super::args::{slice, value};
 use crate::mechanism::derive::tls::Prf;
 use crate::mechanism::hash::Hash;
 use crate::mechanism::params::Params;
-use crate::mechanism::{Mechanism, mldsa};
+use crate::mechanism::{Mechanism, generate, mldsa};
 use crate::rv::{Result, Rv, ensure};
 use cryptoki_sys::*;
 
@@ -123,6 +123,7 @@ unsafe fn params<'a>(mechanism: &CK_MECHANISM) -> Result<Params<'a>> {
             }
             kind if general(kind) => Params::Number(read::<CK_ULONG>(mechanism)? as u64),
             _ if mechanism.ulParameterLen == 0 => Params::None,
+            kind if generate::has_no_parameter(kind) => Params::None,
             _ => Params::Bytes(plain()?),
         })
     }

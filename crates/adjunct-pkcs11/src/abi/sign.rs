@@ -66,7 +66,7 @@ fn begin_verify(session: &Session, mechanism: &Mechanism<'_>, key: CK_OBJECT_HAN
 
 /// Ends a signature into `out`, of `data` more.
 fn end_sign(session: &Session, data: Option<&[u8]>, out: &mut Out<'_>) -> Result {
-    session.work_again(SIGNS, |running: Signing| end(running, data, out))
+    session.work_again(SIGNS, data.map_or(0, <[u8]>::len), |running: Signing| end(running, data, out))
 }
 
 fn end(mut running: Signing, data: Option<&[u8]>, out: &mut Out<'_>) -> Left<dyn Signer> {
@@ -75,15 +75,20 @@ fn end(mut running: Signing, data: Option<&[u8]>, out: &mut Out<'_>) -> Left<dyn
     }
     let Some(operation) = running.operation.as_mut() else { return (None, fail(CKR_FUNCTION_FAILED)) };
     let length = operation.length();
-    running.end(out, length, true, |operation, room| {
-        operation.update(data.unwrap_or_default())?;
-        operation.finish(room)
-    })
+    running.end(
+        out,
+        length,
+        |_| true,
+        |operation, room| match data {
+            Some(data) => operation.once(data, room),
+            None => operation.finish(room),
+        },
+    )
 }
 
 /// Takes a part of what is signed.
 pub fn update_sign(session: &Session, part: &[u8]) -> Result {
-    session.work(signs, |mut running: Signing| {
+    session.work_again(SIGNS, part.len(), |mut running: Signing| {
         running.parts = true;
         match running.operation().and_then(|operation| operation.update(part)) {
             Ok(()) => (Some(running), Ok(())),
@@ -94,7 +99,7 @@ pub fn update_sign(session: &Session, part: &[u8]) -> Result {
 
 /// Takes a part of what was signed.
 pub fn update_verify(session: &Session, part: &[u8]) -> Result {
-    session.work(verifies, |mut running: Verifying| {
+    session.work_again(VERIFIES, part.len(), |mut running: Verifying| {
         running.parts = true;
         match running.operation().and_then(|operation| operation.update(part)) {
             Ok(()) => (Some(running), Ok(())),
@@ -105,7 +110,7 @@ pub fn update_verify(session: &Session, part: &[u8]) -> Result {
 
 /// Ends the check of a signature, of `data` more.
 fn end_verify(session: &Session, data: Option<&[u8]>, signature: &[u8]) -> Result {
-    session.work_again(VERIFIES, |mut running: Verifying| {
+    session.work_again(VERIFIES, data.map_or(0, <[u8]>::len), |mut running: Verifying| {
         if data.is_some() && running.parts {
             return (Some(running), fail(CKR_OPERATION_ACTIVE));
         }
@@ -122,7 +127,7 @@ fn open(session: &Session, signature: &[u8], out: &mut Out<'_>) -> Result {
         let needed = running.operation.as_ref().map_or(0, |operation| operation.once_length(signature.len()));
         // The data may lie where the signature does.
         let signature = signature.to_vec();
-        running.end(out, needed, false, |operation, room| operation.once(&signature, room))
+        running.end(out, needed, |_| false, |operation, room| operation.once(&signature, room))
     })
 }
 

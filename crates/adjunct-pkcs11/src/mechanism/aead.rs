@@ -8,7 +8,7 @@ use super::common::{keep, secret};
 use super::params::Params;
 use crate::object::Held;
 use crate::object::prepared::Prepared;
-use crate::operation::{Again, Cipher};
+use crate::operation::{Again, Cipher, Follows};
 use crate::rv::{Result, Rv, ensure, fail, key_size};
 use adjunct::InOut;
 use adjunct::ops::aead::ccm::Ccm;
@@ -329,8 +329,8 @@ impl Whole {
 }
 
 impl Again for Whole {
-    fn key(&self) -> Option<&Held> {
-        Some(self.cipher.key())
+    fn follows(&self) -> Follows {
+        self.cipher.key().follows()
     }
 
     fn rest(&mut self) {
@@ -421,8 +421,8 @@ impl Stream for ChaCha20Poly1305 {
 }
 
 impl<S: Stream> Again for Sealing<S> {
-    fn key(&self) -> Option<&Held> {
-        self.whole.key()
+    fn follows(&self) -> Follows {
+        self.whole.follows()
     }
 
     fn rest(&mut self) {

@@ -5,7 +5,7 @@ use super::common::{des3, iv};
 use super::params::Params;
 use crate::object::Held;
 use crate::object::prepared::{Form, Prepared};
-use crate::operation::{Again, Cipher};
+use crate::operation::{Again, Cipher, Follows};
 use crate::rv::{Result, Rv, ensure, fail};
 use adjunct::InOut;
 use adjunct::ops::cipher::once::{self, TripleDes};
@@ -22,9 +22,9 @@ trait Blocks: Send {
     /// The last block, whose bytes were counted.
     fn last(&mut self, iv: &mut Block, block: InOut<'_>) -> Result;
 
-    /// As [`Again::key`].
-    fn key(&self) -> Option<&Held> {
-        None
+    /// As [`Again::follows`].
+    fn follows(&self) -> Follows {
+        Follows::Never
     }
 }
 
@@ -61,8 +61,8 @@ where
         Ok(())
     }
 
-    fn key(&self) -> Option<&Held> {
-        Some(self.mode.key())
+    fn follows(&self) -> Follows {
+        self.mode.key().follows()
     }
 }
 
@@ -106,8 +106,8 @@ impl<B> Drop for Message<B> {
 }
 
 impl<B: Blocks> Again for Message<B> {
-    fn key(&self) -> Option<&Held> {
-        self.blocks.key()
+    fn follows(&self) -> Follows {
+        self.blocks.follows()
     }
 
     fn rest(&mut self) {
@@ -118,7 +118,11 @@ impl<B: Blocks> Again for Message<B> {
     fn again(&mut self, params: &Params<'_>) -> bool {
         match *params {
             Params::None if self.given == 0 => {}
-            Params::Bytes(iv) if iv.len() == self.given => self.iv[..iv.len()].copy_from_slice(iv),
+            Params::Bytes(iv) if iv.len() == self.given => match <&Block>::try_from(iv) {
+                // A copy of a length that is known takes no call.
+                Ok(iv) => self.iv = *iv,
+                Err(_) => self.iv[..iv.len()].copy_from_slice(iv),
+            },
             _ => return false,
         }
         true
@@ -217,6 +221,18 @@ impl<B: Blocks> Cipher for Message<B> {
             (true, false) => input,
             (false, _) => input / self.size * self.size,
         }
+    }
+
+    fn once(&mut self, input: &[u8], out: &mut [u8]) -> Result<usize> {
+        if !self.padded && self.used == 0 && input.len() == out.len() && input.len().is_multiple_of(self.size) {
+            // Whole blocks, without detours.
+            self.blocks.run(input.len(), &mut self.iv, None, InOut::apart(input, out))?;
+            return Ok(input.len());
+        }
+        let written = self.update(input, out)?;
+        let room = out.len() - written;
+        let last = self.final_length().min(room);
+        Ok(written + self.finish(&mut out[written..written + last])?)
     }
 
     fn finish(&mut self, out: &mut [u8]) -> Result<usize> {

@@ -3,7 +3,7 @@
 use super::Mechanism;
 use super::hash::Hash;
 use super::params::Params;
-use crate::operation::Digester;
+use crate::operation::{Again, Digester, Follows};
 use crate::rv::{Result, Rv, ensure};
 use adjunct::ops::digest::{Digest, MAX_SAVED};
 use cryptoki_sys::*;
@@ -28,6 +28,20 @@ pub fn restore(mechanism: CK_MECHANISM_TYPE, state: &[u8]) -> Result<Box<dyn Dig
     let mut digest = Digest::boxed(Hash::of(mechanism).map_err(|_| invalid)?.method())?;
     digest.restore(state).map_err(|_| invalid)?;
     Ok(digest)
+}
+
+impl Again for Digest {
+    fn follows(&self) -> Follows {
+        Follows::Always
+    }
+
+    fn rest(&mut self) {
+        self.clear();
+    }
+
+    fn again(&mut self, params: &Params<'_>) -> bool {
+        *params == Params::None
+    }
 }
 
 impl Digester for Digest {

@@ -20,6 +20,27 @@ use zeroize::Zeroizing;
 /// The longest key of a password, in bytes.
 const LONGEST: CK_ULONG = 4096;
 
+/// Whether keys are made by `kind` and it has no parameter. Programs leave there what memory has (openCryptoki's own tests do), and
+/// no other token looks at it.
+pub fn has_no_parameter(kind: CK_MECHANISM_TYPE) -> bool {
+    match kind {
+        CKM_AES_KEY_GEN
+        | CKM_AES_XTS_KEY_GEN
+        | CKM_GENERIC_SECRET_KEY_GEN
+        | CKM_HKDF_KEY_GEN
+        | CKM_DES2_KEY_GEN
+        | CKM_DES3_KEY_GEN
+        | CKM_CHACHA20_KEY_GEN
+        | CKM_RSA_PKCS_KEY_PAIR_GEN
+        | CKM_EC_KEY_PAIR_GEN
+        | CKM_EC_EDWARDS_KEY_PAIR_GEN
+        | CKM_EC_MONTGOMERY_KEY_PAIR_GEN
+        | CKM_ML_DSA_KEY_PAIR_GEN
+        | CKM_ML_KEM_KEY_PAIR_GEN => true,
+        kind => hmac(kind).is_some(),
+    }
+}
+
 /// The bytes and the type of a new secret key, by a template.
 ///
 /// # Errors

@@ -6,7 +6,7 @@ use super::params::Params;
 use super::{Mechanism, aead};
 use crate::object::Held;
 use crate::object::prepared::Prepared;
-use crate::operation::{Again, Signer, Verifier};
+use crate::operation::{Again, Follows, Signer, Verifier};
 use crate::rv::{Result, Rv, ensure, fail};
 use adjunct::InOut;
 use adjunct::ops::aead::gcm_parts;
@@ -268,11 +268,11 @@ fn key_hash(hmac: &Hmac) -> [u8; KEY_HASH] {
 }
 
 impl Again for Mac {
-    fn key(&self) -> Option<&Held> {
+    fn follows(&self) -> Follows {
         match &self.computing {
-            Computing::Hmac(hmac) => Some(hmac.key.key()),
-            Computing::Cmac(cmac) => Some(cmac.key.key()),
-            Computing::Gmac(_) => None,
+            Computing::Hmac(hmac) => hmac.key.key().follows(),
+            Computing::Cmac(cmac) => cmac.key.key().follows(),
+            Computing::Gmac(_) => Follows::Never,
         }
     }
 
@@ -313,6 +313,19 @@ impl Signer for Mac {
             self.result(|made| out.copy_from_slice(made))?;
         }
         Ok(self.length)
+    }
+
+    fn once(&mut self, data: &[u8], out: &mut [u8]) -> Result<usize> {
+        match (&self.computing, out.len()) {
+            (Computing::Cmac(cmac), length) if length == self.length && length == self.most => {
+                cmac.key.get()?.whole(data, out);
+                Ok(length)
+            }
+            _ => {
+                self.take(data)?;
+                Signer::finish(self, out)
+            }
+        }
     }
 
     fn state(&self) -> Option<Zeroizing<Vec<u8>>> {

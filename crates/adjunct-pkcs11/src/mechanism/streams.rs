@@ -5,7 +5,7 @@ use super::common::{iv, secret};
 use super::params::Params;
 use crate::object::Held;
 use crate::object::prepared::{Form, Prepared};
-use crate::operation::{Again, Cipher};
+use crate::operation::{Again, Cipher, Follows};
 use crate::rv::{Result, Rv, ensure, fail, key_size};
 use adjunct::InOut;
 use adjunct::ops::cipher::chacha::{self, COUNTER};
@@ -16,9 +16,9 @@ use cryptoki_sys::*;
 trait Stream: Send {
     fn run(&mut self, io: InOut<'_>) -> Result;
 
-    /// As [`Again::key`].
-    fn key(&self) -> Option<&Held> {
-        None
+    /// As [`Again::follows`].
+    fn follows(&self) -> Follows {
+        Follows::Never
     }
 
     /// As [`Again::rest`].
@@ -34,8 +34,8 @@ trait Stream: Send {
 struct Streaming<S>(S);
 
 impl<S: Stream> Again for Streaming<S> {
-    fn key(&self) -> Option<&Held> {
-        self.0.key()
+    fn follows(&self) -> Follows {
+        self.0.follows()
     }
 
     fn rest(&mut self) {
@@ -64,6 +64,10 @@ impl<S: Stream> Cipher for Streaming<S> {
 
     fn finish(&mut self, _: &mut [u8]) -> Result<usize> {
         Ok(0)
+    }
+
+    fn once(&mut self, input: &[u8], out: &mut [u8]) -> Result<usize> {
+        self.update(input, out)
     }
 }
 
@@ -140,8 +144,8 @@ where
         Ok(())
     }
 
-    fn key(&self) -> Option<&Held> {
-        Some(self.mode.key())
+    fn follows(&self) -> Follows {
+        self.mode.key().follows()
     }
 
     fn rest(&mut self) {
@@ -192,6 +196,12 @@ impl Stream for Counting {
         let blocks = io.len().saturating_sub(begun).div_ceil(16) as u128;
         ensure(blocks <= *left, CKR_DATA_LEN_RANGE)?;
         *left -= blocks;
+        let counter = u128::from_be_bytes(place.iv) & *mask;
+        if place.used == 0 && blocks <= *mask - counter {
+            // Nothing is carried out of the bits that count.
+            mode.get()?.lend().run(*encrypt, place.chain(), io);
+            return Ok(());
+        }
         let fixed = u128::from_be_bytes(place.iv) & !*mask;
         let done = mode.get()?.lend().update(*encrypt, io.len(), |mut pieces| {
             let (first, mut rest) = io.split_head(begun);
@@ -212,8 +222,8 @@ impl Stream for Counting {
         done.ok_or(Rv(CKR_FUNCTION_FAILED))
     }
 
-    fn key(&self) -> Option<&Held> {
-        Some(self.mode.key())
+    fn follows(&self) -> Follows {
+        self.mode.key().follows()
     }
 
     fn rest(&mut self) {

@@ -1,6 +1,7 @@
 //! An object that an operation has.
 
 use super::Object;
+use crate::operation::Follows;
 use std::ops::Deref;
 use std::sync::Arc;
 
@@ -28,4 +29,22 @@ impl Deref for Held {
             Held::Kept(owner) => &owner.0,
         }
     }
+}
+
+impl Held {
+    /// Whether another message may follow one with this key: of one that wants the PIN each operation waits for it.
+    pub fn follows(&self) -> Follows {
+        match self {
+            Held::Kept(owner) if !owner.0.wants_the_pin() => {
+                Follows::While { key: address(&owner.0), private: owner.0.is_private() }
+            }
+            _ => Follows::Never,
+        }
+    }
+}
+
+/// Where an object is.
+#[inline]
+pub fn address(object: &Object) -> usize {
+    std::ptr::from_ref(object).addr()
 }

@@ -23,7 +23,7 @@ use adjunct::memory::{Kept, WriteOnce};
 use attributes::Attributes;
 use cryptoki_sys::*;
 use facts::Facts;
-pub use held::{Held, Owner};
+pub use held::{Held, Owner, address};
 use key::Key;
 use prepared::Forms;
 use std::sync::Arc;
@@ -147,6 +147,7 @@ impl Object {
     }
 
     /// How strong the key is.
+    #[inline]
     pub fn strength(&self) -> Strength {
         match self.strength.get() {
             Some(strength) => *strength,

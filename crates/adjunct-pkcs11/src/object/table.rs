@@ -7,7 +7,7 @@ pub use super::index::List;
 use crate::handle::Handle;
 use crate::rv::{Result, Rv, fail};
 use adjunct::lock::Lock;
-use adjunct::slab::{Entry, Number, Slab};
+use adjunct::slab::{Entry, Number, Slab, Watch};
 use cryptoki_sys::*;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
@@ -72,16 +72,16 @@ impl Drop for Place {
 /// An object, and where it was found: whether it still is there takes no writing to find out.
 #[derive(Debug, Clone)]
 pub struct Found {
-    handle: Handle,
-    version: u64,
+    place: Watch<Place>,
+    version: Watch<Arc<Object>>,
     pub object: Arc<Object>,
 }
 
 impl Found {
     /// Whether the handle still names this object, and it has not changed.
+    #[inline]
     pub fn is_current(&self) -> bool {
-        let version = Number::from_integer(self.version);
-        is_there(self.handle) && version.is_some_and(|it| VERSIONS.has(it))
+        self.place.is_there() && self.version.is_there()
     }
 }
 
@@ -161,8 +161,15 @@ impl Table {
     /// # Errors
     /// `CKR_OBJECT_HANDLE_INVALID`.
     pub fn find_one(&self, handle: Handle) -> Result<Found> {
-        let (version, object) = self.get(handle)?.versioned();
-        Ok(Found { handle, version, object })
+        let place = self.get(handle)?;
+        loop {
+            let (version, object) = place.versioned();
+            let there = handle.number().and_then(|number| PLACES.watch(number)).ok_or(Rv(CKR_OBJECT_HANDLE_INVALID))?;
+            // Where another has come into its place meanwhile, that one is it.
+            if let Some(version) = Number::from_integer(version).and_then(|version| VERSIONS.watch(version)) {
+                return Ok(Found { place: there, version, object });
+            }
+        }
     }
 
     /// Takes an object away.

@@ -4,33 +4,28 @@
 use super::running::Run;
 use super::{Active, Field, Session};
 use crate::mechanism::Mechanism;
-use crate::object::{Held, Object};
-use crate::operation::{Again, Cipher, Signer, Verifier};
+use crate::object::{Object, address};
+use crate::operation::{Again, Cipher, Digester, Follows, Signer, Verifier};
 use crate::rv::{Result, ensure};
 use adjunct::counters::Strength;
 use cryptoki_sys::*;
 
-/// An operation between two messages.
-pub struct Ended<O: ?Sized> {
-    /// The address of its key: the operation is an owner of it, so that no other object is there.
-    key: usize,
-    run: Run<O>,
-}
-
 /// Those of a session. Their keys are among those that the session keeps.
 #[derive(Default)]
 pub struct AllEnded {
-    pub encrypt: Option<Ended<dyn Cipher>>,
-    pub decrypt: Option<Ended<dyn Cipher>>,
-    pub sign: Option<Ended<dyn Signer>>,
-    pub verify: Option<Ended<dyn Verifier>>,
+    pub encrypt: Option<Run<dyn Cipher>>,
+    pub decrypt: Option<Run<dyn Cipher>>,
+    pub digest: Option<Run<dyn Digester>>,
+    pub sign: Option<Run<dyn Signer>>,
+    pub verify: Option<Run<dyn Verifier>>,
 }
 
 impl AllEnded {
     /// Takes away those with a key that the session keeps no more.
     pub fn forget(&mut self, key: &Object) {
-        fn forget<O: ?Sized>(place: &mut Option<Ended<O>>, key: usize) {
-            if place.as_ref().is_some_and(|ended| ended.key == key) {
+        fn forget<O: ?Sized>(place: &mut Option<Run<O>>, gone: usize) {
+            let of_it = |run: &Run<O>| matches!(run.follows, Follows::While { key, .. } if key == gone);
+            if place.as_ref().is_some_and(of_it) {
                 *place = None;
             }
         }
@@ -42,14 +37,10 @@ impl AllEnded {
     }
 }
 
-fn address(object: &Object) -> usize {
-    std::ptr::from_ref(object).addr()
-}
-
 /// Where operations of a kind run, and where one waits for the next message.
 pub struct Places<O: ?Sized> {
     pub running: Field<Run<O>>,
-    pub ended: Field<Ended<O>>,
+    pub ended: Field<Run<O>>,
 }
 
 impl<O: ?Sized> Clone for Places<O> {
@@ -61,8 +52,8 @@ impl<O: ?Sized> Clone for Places<O> {
 impl<O: ?Sized> Copy for Places<O> {}
 
 impl Session {
-    /// Begins another message by the operation that ended last, if it was of this mechanism and key; how strong that is. `None`: an
-    /// operation is to be made.
+    /// Begins another message by the operation that ended last, if it was of this mechanism and key (0: none); how strong that is. `None`:
+    /// an operation is to be made.
     ///
     /// # Errors
     /// `CKR_OPERATION_ACTIVE` where one runs.
@@ -75,49 +66,58 @@ impl Session {
     ) -> Result<Option<Strength>> {
         self.hold(|active| {
             ensure((places.running)(active).is_none(), CKR_OPERATION_ACTIVE)?;
-            let Some((object, strength)) = active.kept(key) else { return Ok(None) };
-            // What it may be used for was asked when the operation was made, and is the same as long as it is this object; but not who is
-            // logged in.
-            let place = (places.ended)(active);
-            let Some(ended) = place else { return Ok(None) };
-            let Some(operation) = &mut ended.run.operation else { return Ok(None) };
-            let same = ended.run.mechanism == mechanism.kind && ended.key == object;
-            if !same || !self.sees(&**operation) || !operation.again(&mechanism.params) {
+            let Some(run) = (places.ended)(active) else { return Ok(None) };
+            if run.mechanism != mechanism.kind {
                 return Ok(None);
             }
-            let again = place.take().map(|ended| ended.run);
+            let strength = match run.follows {
+                Follows::Never => return Ok(None),
+                Follows::Always => Strength::None,
+                // What it may be used for was asked when the operation was made, and is the same as long as it is this object; but not who
+                // is logged in.
+                Follows::While { key: own, private } => match active.kept(key) {
+                    Some((kept, strength)) if kept == own && self.sees(private) => strength,
+                    _ => return Ok(None),
+                },
+            };
+            let place = (places.ended)(active);
+            let operation = place.as_mut().and_then(|run| run.operation.as_mut());
+            if !operation.is_some_and(|operation| operation.again(&mechanism.params)) {
+                return Ok(None);
+            }
+            let again = place.take();
             *(places.running)(active) = again;
             Ok(Some(strength))
         })
     }
 
-    /// Whether the key of an operation is one that this session sees now.
+    /// Whether this session sees a key now that is private, or not.
     #[inline]
-    fn sees<O: ?Sized + Again>(&self, operation: &O) -> bool {
-        operation.key().is_some_and(|key| !key.is_private() || self.slot.token.sees_private())
-    }
-
-    /// Keeps an operation whose message has ended, if another may follow and the session keeps its key.
-    #[inline]
-    pub(super) fn keep_ended<O: ?Sized + Again>(&self, place: Field<Ended<O>>, mut run: Run<O>) {
-        (run.parts, run.over) = (false, false);
-        let Some(operation) = &mut run.operation else { return };
-        operation.rest();
-        let Some(Held::Kept(owner)) = operation.key() else { return };
-        // Of such a key each operation waits for the PIN.
-        if owner.0.wants_the_pin() {
-            return;
-        }
-        let key = address(&owner.0);
-        let old = self.hold(|active| {
-            let ended = Ended { key, run };
-            if active.keeps(key) { place(active).replace(ended) } else { Some(ended) }
-        });
-        drop(old);
+    fn sees(&self, private: bool) -> bool {
+        !private || self.slot.token.sees_private()
     }
 }
 
 impl Active {
+    /// Puts an operation back, or, if its message has ended and another may follow, to where it waits for that; what is to be dropped.
+    #[inline]
+    pub(super) fn put<O: ?Sized + Again>(&mut self, places: Places<O>, mut run: Run<O>) -> Option<Run<O>> {
+        if !run.over {
+            return (places.running)(self).replace(run);
+        }
+        (run.parts, run.over) = (false, false);
+        let keeps = match run.follows {
+            Follows::Never => false,
+            Follows::Always => true,
+            Follows::While { key, .. } => self.keeps(key),
+        };
+        match &mut run.operation {
+            Some(operation) if keeps => operation.rest(),
+            _ => return Some(run),
+        }
+        (places.ended)(self).replace(run)
+    }
+
     /// The object of a handle, if it is kept and has not changed, and how strong it is.
     #[inline]
     fn kept(&self, handle: CK_OBJECT_HANDLE) -> Option<(usize, Strength)> {

@@ -1,6 +1,7 @@
 //! Operations that run, and what the interface knows of them.
 
 use crate::abi::args::{Out, Room};
+use crate::operation::{Again, Follows};
 use crate::rv::{Result, Rv, fail};
 use cryptoki_sys::*;
 use zeroize::Zeroizing;
@@ -22,16 +23,19 @@ pub struct Running<O: ?Sized> {
     pub operation: Option<Box<O>>,
     /// The message has ended.
     pub over: bool,
+    /// Whether another message may follow.
+    pub follows: Follows,
 }
 
-impl<O: ?Sized> Running<O> {
+impl<O: ?Sized + Again> Running<O> {
     /// One that begins.
     ///
     /// # Errors
     /// `CKR_HOST_MEMORY`.
     pub fn begun(mechanism: CK_MECHANISM_TYPE, locked: bool, operation: Box<O>) -> Result<Run<O>> {
+        let follows = operation.follows();
         let (operation, parts, over) = (Some(operation), false, false);
-        Ok(adjunct::memory::boxed(Running { mechanism, locked, parts, ready: None, operation, over })?)
+        Ok(adjunct::memory::boxed(Running { mechanism, locked, parts, ready: None, operation, over, follows })?)
     }
 
     /// One that was saved.
@@ -57,14 +61,14 @@ impl<O: ?Sized> Running<O> {
         self.operation.as_deref_mut().ok_or(Rv(CKR_OPERATION_ACTIVE))
     }
 
-    /// Ends it: `produce` writes the result, of `needed` bytes at most, or of just as many where `exact`. Where the caller only asks for
+    /// Ends it: `produce` writes the result, of `needed` bytes at most, or of just as many where the operation is `exact`. Where the caller only asks for
     /// the length it goes on. Where there is less room, so it does if the length is exact; else the result is made, for it may be shorter, and
     /// is kept for the next call if it is not.
     pub fn end(
         mut self: Box<Self>,
         out: &mut Out<'_>,
         needed: usize,
-        exact: bool,
+        exact: impl FnOnce(&O) -> bool,
         produce: impl FnOnce(&mut O, &mut [u8]) -> Result<usize>,
     ) -> Left<O> {
         if self.ready.is_none() {
@@ -81,7 +85,7 @@ impl<O: ?Sized> Running<O> {
                         Err(error) => (None, Err(error)),
                     };
                 }
-                Err(error) if exact => return (Some(self), Err(error)),
+                Err(error) if self.operation.as_deref().is_none_or(exact) => return (Some(self), Err(error)),
                 Err(_) => {
                     let Some(mut operation) = self.operation.take() else { return (None, fail(CKR_FUNCTION_FAILED)) };
                     let made = adjunct::memory::zeros(needed).map_err(Rv::from).and_then(|mut all| {

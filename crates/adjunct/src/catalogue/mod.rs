@@ -171,7 +171,7 @@ catalogue! {
 impl Function {
     /// The row's description.
     #[inline]
-    pub fn info(self) -> &'static Info {
+    pub const fn info(self) -> &'static Info {
         &INFO[self as usize]
     }
 

@@ -21,20 +21,43 @@ const SWITCHED: u32 = u32::MAX;
 /// What the keys of segments of uses of mechanisms are made of besides.
 const USES: &[u32] = &[1, table::ROWS as u32, table::STRIPES as u32];
 
-/// Magic, version and a hash of everything that gives the words their meaning, and of whose segment it is.
-fn identity(whose: &[u32]) -> u64 {
+/// A hash of everything that gives the words their meaning. A program needs it at its start: the compiler works it out.
+static LAYOUT: Fnv = {
     let mut hash = Fnv::new();
-    for word in [SLOTS, Row::COUNT, REASONS, size_of::<Segment>(), size_of::<Switched>()] {
-        hash.add(&word.to_le_bytes());
+    let sizes = [SLOTS, Row::COUNT, REASONS, size_of::<Segment>(), size_of::<Switched>()];
+    let mut n = 0;
+    while n < sizes.len() {
+        hash.add(&sizes[n].to_le_bytes());
+        n += 1;
     }
-    whose.iter().for_each(|w| hash.add(&w.to_le_bytes()));
-    for function in Function::ALL {
-        let info = function.info();
+    n = 0;
+    while n < Function::ALL.len() {
+        let info = Function::ALL[n].info();
         hash.add(info.name.as_bytes());
-        info.sizes.iter().for_each(|s| hash.add(&s.to_le_bytes()));
+        let mut size = 0;
+        while size < info.sizes.len() {
+            hash.add(&info.sizes[size].to_le_bytes());
+            size += 1;
+        }
+        n += 1;
     }
-    Reason::ALL.iter().for_each(|r| hash.add(r.key().as_bytes()));
-    Queue::ALL.iter().for_each(|q| hash.add(q.1.as_bytes()));
+    n = 0;
+    while n < Reason::ALL.len() {
+        hash.add(Reason::ALL[n].key().as_bytes());
+        n += 1;
+    }
+    n = 0;
+    while n < Queue::ALL.len() {
+        hash.add(Queue::ALL[n].1.as_bytes());
+        n += 1;
+    }
+    hash
+};
+
+/// Magic, version, and a hash of the layout and of whose segment it is.
+fn identity(whose: &[u32]) -> u64 {
+    let mut hash = LAYOUT;
+    whose.iter().for_each(|w| hash.add(&w.to_le_bytes()));
     let magic = u64::from_be_bytes([b'a', b'd', b'j', VERSION as u8, 0, 0, 0, 0]);
     magic | u64::from(hash.fold())
 }

@@ -185,22 +185,28 @@ impl Head {
 }
 
 /// FNV-1a. Nothing here is secret; it only has to spread.
+#[derive(Clone, Copy)]
 pub(super) struct Fnv(u64);
 
 impl Fnv {
-    pub(super) fn new() -> Fnv {
+    pub(super) const fn new() -> Fnv {
         Fnv(0xcbf2_9ce4_8422_2325)
     }
 
-    pub(super) fn add(&mut self, bytes: &[u8]) {
-        for &byte in bytes {
-            self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    pub(super) const fn add(&mut self, mut bytes: &[u8]) {
+        while let [byte, rest @ ..] = bytes {
+            self.step(*byte as u64);
+            bytes = rest;
         }
         // A separator, so that "ab" "c" and "a" "bc" differ.
-        self.0 = (self.0 ^ 0x1ff).wrapping_mul(0x0100_0000_01b3);
+        self.step(0x1ff);
     }
 
-    pub(super) fn fold(&self) -> u32 {
+    const fn step(&mut self, word: u64) {
+        self.0 = (self.0 ^ word).wrapping_mul(0x0100_0000_01b3);
+    }
+
+    pub(super) const fn fold(&self) -> u32 {
         (self.0 ^ self.0 >> 32) as u32
     }
 }

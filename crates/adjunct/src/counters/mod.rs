@@ -258,6 +258,7 @@ pub fn open_uses() {
 }
 
 /// Counts a use of a mechanism of PKCS #11, where [`open_uses`] has been called.
+#[inline]
 pub fn count_use(slot: u32, mechanism: u32, strength: Strength) {
     uses::count(slot, mechanism, strength);
 }

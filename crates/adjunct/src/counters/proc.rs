@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 use rustix::process::getpid;
+use std::io::Read;
 
 /// 16 bits of the pid namespace and the time namespace (which start times are relative to); 0 where not known.
 pub(super) fn namespaces() -> u16 {
@@ -23,8 +24,11 @@ pub(super) fn own_start() -> u16 {
 /// A process's start time in clock ticks, as a number from 1 to 4095: that of its first thread, which is the same. For
 /// qemu's user mode makes up the file that is named for the process, with another start time in each thread.
 pub(super) fn start(pid: u32) -> Option<u16> {
-    let line = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/stat")).ok()?;
-    parse_start(&line)
+    // Every program does this at its start: one read, as the kernel makes the line anew for each. What matters of it ends within
+    // 52 numbers and a name of at most 64 bytes.
+    let mut line = [0; 2048];
+    let length = std::fs::File::open(format!("/proc/{pid}/task/{pid}/stat")).ok()?.read(&mut line).ok()?;
+    parse_start(&String::from_utf8_lossy(&line[..length]))
 }
 
 fn parse_start(line: &str) -> Option<u16> {

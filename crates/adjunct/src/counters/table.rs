@@ -83,9 +83,15 @@ impl Uses {
     }
 
     /// The row of a slot's mechanism, claimed where there is none.
+    #[inline]
     pub(super) fn row(&self, slot: u32, mechanism: u32) -> Option<usize> {
         let name = name(slot, mechanism);
-        let start = (name.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 48) as usize;
+        let start = (name.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 48) as usize % ROWS;
+        if self.rows[start].load(Acquire) == name { Some(start) } else { self.other_row(name, start) }
+    }
+
+    #[cold]
+    fn other_row(&self, name: u64, start: usize) -> Option<usize> {
         (0..PROBES).map(|turn| (start + turn) % ROWS).find(|&row| match self.rows[row].load(Acquire) {
             0 => match self.rows[row].compare_exchange(0, name, AcqRel, Acquire) {
                 Ok(_) => true,
@@ -95,6 +101,7 @@ impl Uses {
         })
     }
 
+    #[inline]
     pub(super) fn add(&self, stripe: usize, slot: u32, mechanism: u32, strength: Strength) {
         let stripe = stripe % STRIPES;
         let Some(row) = self.row(slot, mechanism) else { return };

@@ -38,6 +38,8 @@ pub(super) struct Thread {
     pub(super) patience: Cell<u16>,
     /// Whether the thread's destructors have run: it takes no slot any more.
     pub(super) finished: Cell<bool>,
+    /// The stripe of [`super::uses`], plus 1; 0 before the first use.
+    pub(super) stripe: Cell<u8>,
 }
 
 impl Thread {
@@ -123,6 +125,7 @@ mod place {
                 eager: Cell::new(0),
                 patience: Cell::new(0),
                 finished: Cell::new(false),
+                stripe: Cell::new(0),
             }
         };
     }

@@ -16,9 +16,9 @@ use super::memory::{self, Access, Kept, Mapped};
 use super::reader;
 use super::settings::{self, Settings};
 use super::table::{STRIPES, Strength, Use, Uses};
+use super::thread::{self, Thread};
 use crate::error::Error;
 use crate::sandbox;
-use std::cell::Cell;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{AcqRel, Relaxed};
 
@@ -44,22 +44,25 @@ pub(super) fn open() {
 }
 
 /// See [`super::count_use`].
+#[inline]
 pub(super) fn count(slot: u32, mechanism: u32, strength: Strength) {
-    static NEXT: AtomicU64 = AtomicU64::new(0);
-    thread_local! {
-        /// The stripe plus 1; 0 before the first use.
-        static STRIPE: Cell<u8> = const { Cell::new(0) };
-    }
     let Some(segment) = CURRENT.get().filter(|_| counting()) else { return };
-    let stripe = STRIPE.with(|stripe| {
-        if stripe.get() == 0 {
-            // Processes begin at different ones, each thread of a process has another.
-            let start = u64::from(std::process::id());
-            stripe.set(((start + NEXT.fetch_add(1, Relaxed)) % STRIPES as u64) as u8 + 1);
-        }
-        stripe.get() - 1
+    let stripe = thread::with(|thread| match thread.stripe.get() {
+        0 => first(thread),
+        stripe => stripe,
     });
-    segment.add(stripe.into(), slot, mechanism, strength);
+    segment.add(usize::from(stripe) - 1, slot, mechanism, strength);
+}
+
+/// The stripe of a thread that has none yet, plus 1.
+#[cold]
+fn first(thread: &Thread) -> u8 {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    // Processes begin at different ones, each thread of a process has another.
+    let start = u64::from(std::process::id());
+    let stripe = ((start + NEXT.fetch_add(1, Relaxed)) % STRIPES as u64) as u8 + 1;
+    thread.stripe.set(stripe);
+    stripe
 }
 
 fn segments(prefix: u32, uid: u32, access: Access) -> Result<Vec<Mapped<Uses>>, Error> {

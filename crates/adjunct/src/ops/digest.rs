@@ -116,6 +116,13 @@ impl Digest {
         self.state.reset();
     }
 
+    /// Begins anew, with nothing left of the message before.
+    #[inline]
+    pub fn clear(&mut self) {
+        (self.message.bytes, self.squeezing) = (0, false);
+        self.state.clear();
+    }
+
     /// Takes in `data`; not to be called after [`Digest::finish`] or [`Digest::squeeze`] without a [`Digest::reset`].
     #[inline]
     pub fn update(&mut self, data: &[u8]) {

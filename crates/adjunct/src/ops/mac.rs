@@ -238,6 +238,16 @@ impl Cmac {
         CmacMessage { message: Message { bytes: 0, ..self.message }, state: cmac::CmacMessage::default() }
     }
 
+    /// The MAC of a whole message, while others may be under way: the first [`BlockCipher::block`] bytes of `out`.
+    ///
+    /// # Panics
+    /// Where `out` is too short.
+    #[inline]
+    pub fn whole(&self, message: &[u8], out: &mut [u8]) {
+        self.mac.whole(message, out);
+        Message { bytes: message.len(), ..self.message }.count();
+    }
+
     /// Keys it anew in place, with the same cipher, ready for a first message.
     ///
     /// # Errors

@@ -6,9 +6,9 @@
 mod config;
 
 use super::scan::Scan;
-use super::tool::{Answer, Stop, Tool, ended};
-use crate::getopt::{Options, Part, parse};
-use crate::{Failure, output};
+use super::tool::{Answer, Request, Stop, Tool};
+use crate::getopt::{Options, Part};
+use crate::output;
 use adjunct_card::control::{Item, Node, Request as Ask};
 use adjunct_card::folder::Folder;
 use adjunct_card::machine::Mask;
@@ -17,7 +17,6 @@ use serde_json::{Value, json};
 use std::ffi::{OsStr, OsString};
 use std::fmt::Write;
 use std::os::unix::ffi::OsStrExt;
-use std::process::ExitCode;
 
 const TOOL: Tool = Tool("zcryptctl");
 /// The letter J stands for a long name alone.
@@ -135,63 +134,46 @@ pub(crate) fn command() -> Command {
         ])
 }
 
-/// A command line.
-#[derive(Debug)]
-pub(crate) struct Request {
-    parts: Vec<Part>,
-    words: Vec<OsString>,
-    command: Option<usize>,
+/// What `args` ask for.
+pub(crate) fn request(args: &[OsString]) -> Request {
+    Request::of(OPTIONS, args, done)
 }
 
-impl Request {
-    /// What `args` ask for. The first word that is a command is the command, wherever it stands.
-    pub(crate) fn of(args: &[OsString]) -> Request {
-        let (parts, words) = parse(OPTIONS, args);
-        let place = |word: &OsString| COMMANDS.iter().position(|(name, ..)| word.as_os_str() == *name);
-        Request { parts, words, command: args.iter().skip(1).find_map(place) }
-    }
-
-    /// Does it.
-    ///
-    /// # Errors
-    /// [`Failure`] where standard output fails; all else is said here.
-    pub(crate) fn run(self) -> Result<ExitCode, Failure> {
-        ended(self.done())
-    }
-
-    fn done(self) -> Result<(), Stop> {
-        let mut json = false;
-        for part in self.parts {
-            match (part, self.command) {
-                (Part::Wrong(wrong), _) => return Err(TOOL.wrong(&wrong)),
-                (Part::Option('h', _), None) => return TOOL.help(command()),
-                (Part::Option('h', _), Some(place)) => {
-                    let (name, _, rest, help) = COMMANDS[place];
-                    let usage = format!("Usage: zcryptctl {name} {rest}");
-                    return Ok(output::print(&format!("{}\n{help}\n", usage.trim_end()))?);
-                }
-                (Part::Option('v', _), _) => return TOOL.version(),
-                (Part::Option(..), _) => json = true,
+fn done(parts: Vec<Part>, words: Vec<OsString>) -> Result<(), Stop> {
+    let place = |word: &OsString| COMMANDS.iter().position(|(name, ..)| word.as_os_str() == *name);
+    // The first word that is one, wherever it stands.
+    let verb = words.iter().find_map(place);
+    let mut json = false;
+    for part in parts {
+        match (part, verb) {
+            (Part::Wrong(wrong), _) => return Err(TOOL.wrong(&wrong)),
+            (Part::Option('h', _), None) => return TOOL.help(command()),
+            (Part::Option('h', _), Some(place)) => {
+                let (name, _, rest, help) = COMMANDS[place];
+                let usage = format!("Usage: zcryptctl {name} {rest}");
+                return Ok(output::print(&format!("{}\n{help}\n", usage.trim_end()))?);
             }
+            (Part::Option('v', _), _) => return TOOL.version(),
+            (Part::Option(..), _) => json = true,
         }
-        let Some(place) = self.command else {
-            return Err(TOOL.stop("Missing or invalid command argument"));
-        };
-        // So that nothing is tried where no daemon runs, whatever the command.
-        TOOL.machine(UNAVAILABLE)?;
-        let (first, second) = (self.words.get(1), self.words.get(2));
-        let missing = |what: &str| TOOL.stop(&format!("Missing {what} argument"));
-        match COMMANDS[place].1 {
-            Verb::List => list(json),
-            Verb::ListConfig => Ok(output::print(&listed(&nodes()?, Form::Config))?),
-            Verb::Create => create(first.map(OsString::as_os_str)),
-            Verb::Destroy => destroy(first.ok_or_else(|| missing("node name"))?),
-            Verb::Config => config::read(first.ok_or_else(|| missing("filename"))?),
-            Verb::Change(list, add) => {
-                let node = first.ok_or_else(|| missing("node name"))?;
-                let value = second.ok_or_else(|| missing(list.word()))?;
-                change(list, add, &known(node)?, value)
-            }
+    }
+    let Some(place) = verb else {
+        return Err(TOOL.stop("Missing or invalid command argument"));
+    };
+    // So that nothing is tried where no daemon runs, whatever the command.
+    TOOL.machine(UNAVAILABLE)?;
+    let (first, second) = (words.get(1), words.get(2));
+    let missing = |what: &str| TOOL.stop(&format!("Missing {what} argument"));
+    match COMMANDS[place].1 {
+        Verb::List => list(json),
+        Verb::ListConfig => Ok(output::print(&listed(&nodes()?, Form::Config))?),
+        Verb::Create => create(first.map(OsString::as_os_str)),
+        Verb::Destroy => destroy(first.ok_or_else(|| missing("node name"))?),
+        Verb::Config => config::read(first.ok_or_else(|| missing("filename"))?),
+        Verb::Change(list, add) => {
+            let node = first.ok_or_else(|| missing("node name"))?;
+            let value = second.ok_or_else(|| missing(list.word()))?;
+            change(list, add, &known(node)?, value)
         }
     }
 }

@@ -7,14 +7,12 @@ mod measure;
 mod print;
 mod select;
 
-use super::tool::{Stop, Tool, ended};
-use crate::Failure;
-use crate::getopt::{Options, Part, parse};
+use super::tool::{Request, Stop, Tool};
+use crate::getopt::{Options, Part};
 use clap::{Arg, ArgAction, Command};
 use print::Format;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
-use std::process::ExitCode;
 
 const TOOL: Tool = Tool("zcryptstats");
 /// The letter J stands for a long name alone.
@@ -106,84 +104,66 @@ impl Wanted {
     }
 }
 
-/// A command line.
-#[derive(Debug)]
-pub(crate) struct Request {
-    parts: Vec<Part>,
-    words: Vec<OsString>,
+/// What `args` ask for.
+pub(crate) fn request(args: &[OsString]) -> Request {
+    Request::of(OPTIONS, args, done)
 }
 
-impl Request {
-    /// What `args` ask for.
-    pub(crate) fn of(args: &[OsString]) -> Request {
-        let (parts, words) = parse(OPTIONS, args);
-        Request { parts, words }
-    }
-
-    /// Does it.
-    ///
-    /// # Errors
-    /// [`Failure`] where standard output fails; all else is said here.
-    pub(crate) fn run(self) -> Result<ExitCode, Failure> {
-        ended(self.done())
-    }
-
-    fn done(self) -> Result<(), Stop> {
-        let (mut only_totals, mut all, mut map) = (false, false, None);
-        let mut wanted = Wanted {
-            interval: 10,
-            count: 0,
-            format: Format::Report,
-            totals: true,
-            counters: true,
-            queues: true,
-            online: false,
-            verbose: false,
-        };
-        for part in self.parts {
-            match part {
-                Part::Wrong(wrong) => return Err(TOOL.wrong(&wrong)),
-                Part::Option('h', _) => return TOOL.help(command()),
-                Part::Option('v', _) => return TOOL.version(),
-                Part::Option('i', value) => wanted.interval = positive("interval", 'i', &value.unwrap_or_default())?,
-                Part::Option('c', value) => wanted.count = positive("count", 'c', &value.unwrap_or_default())?,
-                Part::Option('o', value) => {
-                    let value = value.unwrap_or_default();
-                    wanted.format = Format::named(&value).ok_or_else(|| invalid("output", 'o', &value))?;
-                    only_totals |= matches!(wanted.format, Format::Table | Format::Csv);
-                }
-                Part::Option('J', _) => wanted.format = Format::Json,
-                Part::Option('t', _) => wanted.totals = false,
-                Part::Option('T', _) => only_totals = true,
-                Part::Option('a', _) => wanted.queues = false,
-                Part::Option('M', value) => map = value,
-                Part::Option('A', _) => all = true,
-                Part::Option('O', _) => wanted.online = true,
-                Part::Option(..) => wanted.verbose = true,
+fn done(parts: Vec<Part>, words: Vec<OsString>) -> Result<(), Stop> {
+    let (mut only_totals, mut all, mut map) = (false, false, None);
+    let mut wanted = Wanted {
+        interval: 10,
+        count: 0,
+        format: Format::Report,
+        totals: true,
+        counters: true,
+        queues: true,
+        online: false,
+        verbose: false,
+    };
+    for part in parts {
+        match part {
+            Part::Wrong(wrong) => return Err(TOOL.wrong(&wrong)),
+            Part::Option('h', _) => return TOOL.help(command()),
+            Part::Option('v', _) => return TOOL.version(),
+            Part::Option('i', value) => wanted.interval = positive("interval", 'i', &value.unwrap_or_default())?,
+            Part::Option('c', value) => wanted.count = positive("count", 'c', &value.unwrap_or_default())?,
+            Part::Option('o', value) => {
+                let value = value.unwrap_or_default();
+                wanted.format = Format::named(&value).ok_or_else(|| invalid("output", 'o', &value))?;
+                only_totals |= matches!(wanted.format, Format::Table | Format::Csv);
             }
+            Part::Option('J', _) => wanted.format = Format::Json,
+            Part::Option('t', _) => wanted.totals = false,
+            Part::Option('T', _) => only_totals = true,
+            Part::Option('a', _) => wanted.queues = false,
+            Part::Option('M', value) => map = value,
+            Part::Option('A', _) => all = true,
+            Part::Option('O', _) => wanted.online = true,
+            Part::Option(..) => wanted.verbose = true,
         }
-        if only_totals && !wanted.totals {
-            return Err(TOOL.stop("Either --no-totals or --only-totals can be specified, but not both"));
-        }
-        if wanted.online && all {
-            return Err(TOOL.stop("Either --only-online or --all can be specified, but not both"));
-        }
-        wanted.counters = !only_totals;
-        wanted.say(&format!("Interval: {} Count: {}", wanted.interval, wanted.count));
-        let machine = TOOL.machine("Crypto device driver is not available")?;
-        let Some(last) = machine.cards.last() else {
-            TOOL.warn("No crypto card devices found");
-            TOOL.remark(&machine);
-            return Err(Stop::Said);
-        };
-        let highest = if last.id < 64 { 63 } else { 255 };
-        wanted.say(&format!("Max card index used: {highest}"));
-        let selection = select::Selection::of(&self.words, highest, &wanted)?;
-        if let Some(map) = map {
-            select::check_map(&map, &wanted)?;
-        }
-        measure::run(&wanted, &selection)
     }
+    if only_totals && !wanted.totals {
+        return Err(TOOL.stop("Either --no-totals or --only-totals can be specified, but not both"));
+    }
+    if wanted.online && all {
+        return Err(TOOL.stop("Either --only-online or --all can be specified, but not both"));
+    }
+    wanted.counters = !only_totals;
+    wanted.say(&format!("Interval: {} Count: {}", wanted.interval, wanted.count));
+    let machine = TOOL.machine("Crypto device driver is not available")?;
+    let Some(last) = machine.cards.last() else {
+        TOOL.warn("No crypto card devices found");
+        TOOL.remark(&machine);
+        return Err(Stop::Said);
+    };
+    let highest = if last.id < 64 { 63 } else { 255 };
+    wanted.say(&format!("Max card index used: {highest}"));
+    let selection = select::Selection::of(&words, highest, &wanted)?;
+    if let Some(map) = map {
+        select::check_map(&map, &wanted)?;
+    }
+    measure::run(&wanted, &selection)
 }
 
 fn invalid(long: &str, short: char, value: &OsStr) -> Stop {

@@ -30,9 +30,10 @@ pub(super) struct App {
     pub(super) help: bool,
     /// The first row that is shown.
     pub(super) first: usize,
-    /// Rows that were there, and that the screen had room for, when it was drawn last.
+    /// When it was drawn last: the rows that were there, those that were shown, and the first one of the last page.
     pub(super) rows: usize,
-    pub(super) room: usize,
+    pub(super) shown: usize,
+    pub(super) last: usize,
     /// What is shown; it stands still while paused.
     pub(super) period: Option<Period>,
 }
@@ -48,7 +49,8 @@ impl App {
             help: false,
             first: 0,
             rows: 0,
-            room: 0,
+            shown: 0,
+            last: 0,
             period: None,
         }
     }
@@ -91,8 +93,7 @@ impl App {
     }
 
     fn scroll(&mut self, step: isize) {
-        let last = self.rows.saturating_sub(self.room);
-        self.first = self.first.saturating_add_signed(step).min(last);
+        self.first = self.first.saturating_add_signed(step).min(self.last);
     }
 
     /// Does what a key stands for.
@@ -113,7 +114,7 @@ impl App {
             self.first = 0;
             return Then::Go;
         }
-        let page = isize::try_from(self.room.max(1)).unwrap_or(isize::MAX);
+        let page = isize::try_from(self.shown.max(1)).unwrap_or(isize::MAX);
         match key.code {
             KeyCode::Char('q' | 'Q') => return Then::Quit,
             KeyCode::Char('?' | 'h') => self.help = !self.help,

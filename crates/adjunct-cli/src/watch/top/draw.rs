@@ -134,22 +134,39 @@ fn table(app: &mut App, body: Rect, paint: Paint) -> Vec<Line<'static>> {
     let Some(table) = app.period.as_ref().map(|period| period.table(app.view)) else { return Vec::new() };
     let (by, descending) = app.order(&table);
     let rows = table.shown(&app.filter, by, descending);
-    (app.rows, app.room) = (rows.len(), usize::from(body.height).saturating_sub(1));
-    app.first = app.first.min(app.rows.saturating_sub(app.room));
+    let lines = table.lines(&rows, usize::from(body.width));
+    place(app, &lines[1..], usize::from(body.height).saturating_sub(1));
     if rows.is_empty() {
         let why = if table.rows.is_empty() { table.empty.clone() } else { format!("no row has \"{}\"", app.filter) };
         return vec![Line::raw(""), Line::raw(crate::escape::shown(&why))];
     }
-    let lines = table.lines(&rows, usize::from(body.width));
     let mut drawn = vec![head(&lines[0], by, usize::from(body.width))];
-    let shown = lines.iter().skip(1).zip(&rows).skip(app.first).take(app.room);
-    drawn.extend(shown.map(|(line, row)| coloured(line, row, &table, paint)));
+    for (line, row) in lines.iter().skip(1).zip(&rows).skip(app.first).take(app.shown) {
+        drawn.push(coloured(line, row, &table, paint));
+        drawn.extend(line.texts.iter().skip(1).map(|text| Line::raw(text.clone())));
+    }
     drawn
+}
+
+/// Which rows are shown where there is room for so many lines, of which a row may take several; one row in any case.
+fn place(app: &mut App, rows: &[super::table::Line], room: usize) {
+    fn fit<'a>(rows: impl Iterator<Item = &'a super::table::Line>, room: usize) -> usize {
+        let mut lines = 0;
+        rows.take_while(|row| {
+            lines += row.texts.len();
+            lines <= room
+        })
+        .count()
+    }
+    app.rows = rows.len();
+    app.last = app.rows.saturating_sub(fit(rows.iter().rev(), room).max(1));
+    app.first = app.first.min(app.last);
+    app.shown = fit(rows.iter().skip(app.first), room).max(1).min(app.rows);
 }
 
 /// The titles, with the one that the table is sorted by set off.
 fn head(line: &super::table::Line, by: usize, width: usize) -> Line<'static> {
-    let text = format!("{:<width$}", line.text);
+    let text = format!("{:<width$}", line.texts.first().map_or("", String::as_str));
     let Some(&(start, wide)) = line.cells.get(by) else { return Line::styled(text, REVERSED) };
     let part = |from: usize, count: usize| text.chars().skip(from).take(count).collect::<String>();
     Line::from(vec![
@@ -159,15 +176,16 @@ fn head(line: &super::table::Line, by: usize, width: usize) -> Line<'static> {
     ])
 }
 
-/// A row, with its share of hardware in colour.
+/// The first line of a row, with its share of hardware in colour.
 fn coloured(line: &super::table::Line, row: &[super::table::Cell], table: &Table, paint: Paint) -> Line<'static> {
     let at = table.columns.iter().position(|column| column.unit == Unit::Share);
     let share = at.and_then(|at| match (line.cells.get(at), row.get(at)) {
         (Some(place), Some(super::table::Cell::Real(Some(share)))) => Some((*place, *share)),
         _ => None,
     });
-    let Some(((start, wide), share)) = share else { return Line::raw(line.text.clone()) };
-    let part = |from: usize, count: usize| line.text.chars().skip(from).take(count).collect::<String>();
+    let text = line.texts.first().map_or("", String::as_str);
+    let Some(((start, wide), share)) = share else { return Line::raw(text.to_owned()) };
+    let part = |from: usize, count: usize| text.chars().skip(from).take(count).collect::<String>();
     Line::from(vec![
         Span::raw(part(0, start)),
         Span::styled(part(start, wide), paint.share(Some(share))),
@@ -187,8 +205,8 @@ fn footer(app: &App) -> Line<'static> {
     if !filter.is_empty() {
         text = format!("[{filter}] Esc drops the filter  {text}");
     }
-    if app.rows > app.room {
-        let last = (app.first + app.room).min(app.rows);
+    if app.rows > app.shown {
+        let last = (app.first + app.shown).min(app.rows);
         text = format!("{}-{last} of {}  {text}", app.first + 1, app.rows);
     }
     Line::raw(text)

@@ -115,7 +115,8 @@ fn as_text(period: &Period, views: &[View], filter: &str) -> String {
         if rows.is_empty() {
             let _ = writeln!(text, "{}", if table.rows.is_empty() { &table.empty } else { "no row has that text" });
         } else {
-            table.lines(&rows, WIDTH).iter().for_each(|line| _ = writeln!(text, "{}", line.text));
+            let lines = table.lines(&rows, WIDTH);
+            lines.iter().flat_map(|line| &line.texts).for_each(|line| _ = writeln!(text, "{line}"));
         }
     }
     text

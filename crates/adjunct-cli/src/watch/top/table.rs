@@ -133,47 +133,109 @@ impl Table {
         rows.iter().map(object).collect()
     }
 
-    /// Head and rows as lines no wider than `width`: columns that do not fit are left out, from the last on. The
-    /// last column, where that is a text, takes what is left.
+    /// Head and rows, no wider than `width`. Texts that are too long for their column go on below. Columns that do not fit are left out, from
+    /// the last on; before a last one of texts, which takes what is left, as many numbers as leave it room to be read.
     pub(super) fn lines(&self, rows: &[&Vec<Cell>], width: usize) -> Vec<Line> {
         let texts: Vec<Vec<String>> =
             rows.iter().map(|row| row.iter().zip(self.columns).map(|(cell, c)| cell.text(c.unit)).collect()).collect();
-        let mut left = width;
         let mut lines = vec![Line::default(); rows.len() + 1];
-        for (at, column) in self.columns.iter().enumerate() {
-            let longest =
-                texts.iter().filter_map(|row| row.get(at)).map(|text| text.chars().count()).max().unwrap_or(0);
-            let least = if column.unit == Unit::Text { 6 } else { 8 };
-            // One name does not push all numbers out.
-            let gap = usize::from(at > 0) * 2;
-            let last = at + 1 == self.columns.len();
-            let most = if last && column.unit == Unit::Text { left.saturating_sub(gap).max(least) } else { 30 };
-            let wide = longest.min(most).max(column.title.chars().count()).max(least);
-            if at > 0 && wide + gap > left {
+        let mut start = 0;
+        for (at, (column, wide)) in self.columns.iter().zip(self.widths(&texts, width)).enumerate() {
+            let cells =
+                std::iter::once(column.title).chain(texts.iter().map(|row| row.get(at).map_or("", |text| text)));
+            if wide > 0 && start > 0 {
+                start += GAP;
+            }
+            for (line, cell) in lines.iter_mut().zip(cells) {
+                line.cells.push((start, wide));
+                if wide > 0 {
+                    line.write(start, &wrapped(cell, wide), wide, column.unit != Unit::Text);
+                }
+            }
+            start += wide;
+        }
+        lines.iter_mut().flat_map(|line| &mut line.texts).for_each(|text| text.truncate(text.trim_end().len()));
+        lines
+    }
+
+    /// How wide each column is; 0 where it is left out.
+    fn widths(&self, texts: &[Vec<String>], width: usize) -> Vec<usize> {
+        let wanted: Vec<usize> = (self.columns.iter().enumerate())
+            .map(|(at, column)| {
+                let longest = texts.iter().filter_map(|row| row.get(at)).map(|text| text.chars().count()).max();
+                // One name does not push all numbers out.
+                let most = if at + 1 == self.columns.len() { usize::MAX } else { 30 };
+                let least = if column.unit == Unit::Text { 6 } else { 8 };
+                longest.unwrap_or(0).min(most).max(column.title.chars().count()).max(least)
+            })
+            .collect();
+        // Of a last column of texts, what is to be there in any case.
+        let ends_in_text =
+            self.columns.len() > 1 && self.columns.last().is_some_and(|column| column.unit == Unit::Text);
+        let (numbers, rest) = wanted.split_at(wanted.len() - usize::from(ends_in_text));
+        let kept: usize = rest.iter().map(|wide| GAP + (*wide).min(READABLE)).sum();
+        let (mut taken, mut widths) = (0, Vec::with_capacity(wanted.len()));
+        for (at, wide) in numbers.iter().enumerate() {
+            let more = wide + if at > 0 { GAP } else { 0 };
+            if at > 0 && taken + more + kept > width {
                 break;
             }
-            left = left.saturating_sub(wide + gap);
-            let cells = std::iter::once(column.title.to_owned())
-                .chain(texts.iter().map(|row| row.get(at).cloned().unwrap_or_default()));
-            for (line, cell) in lines.iter_mut().zip(cells) {
-                let cell: String = cell.chars().take(wide).collect();
-                let start = line.text.chars().count() + gap;
-                line.text += &" ".repeat(gap);
-                line.text +=
-                    &if column.unit == Unit::Text { format!("{cell:<wide$}") } else { format!("{cell:>wide$}") };
-                line.cells.push((start, wide));
-            }
+            taken += more;
+            widths.push(*wide);
         }
-        lines.iter_mut().for_each(|line| line.text.truncate(line.text.trim_end().len()));
-        lines
+        widths.resize(numbers.len(), 0);
+        widths.extend(rest.iter().map(|wide| {
+            let left = width.saturating_sub(taken + GAP);
+            if left < 6 { 0 } else { left.min(*wide) }
+        }));
+        widths
     }
 }
 
-/// A line of a table, and where each cell stands in it: from which character on, and how many.
+/// Between two columns.
+const GAP: usize = 2;
+/// A sentence of so many characters in a line is still easily read.
+const READABLE: usize = 28;
+
+/// A row of a table, in as many lines as its longest text takes, and where each cell stands in them: from which character on, and how many;
+/// none for a column that is left out.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Line {
-    pub(super) text: String,
+    pub(super) texts: Vec<String>,
     pub(super) cells: Vec<(usize, usize)>,
+}
+
+impl Line {
+    /// Puts a cell's lines there, one below the other.
+    fn write(&mut self, start: usize, parts: &[String], wide: usize, right: bool) {
+        let height = self.texts.len().max(parts.len());
+        self.texts.resize(height, String::new());
+        for (text, part) in self.texts.iter_mut().zip(parts) {
+            let before = start.saturating_sub(text.chars().count());
+            *text += &" ".repeat(before);
+            *text += &if right { format!("{part:>wide$}") } else { format!("{part:<wide$}") };
+        }
+    }
+}
+
+/// A text in lines of at most so many characters, broken between words where that can be.
+fn wrapped(text: &str, wide: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        let characters: Vec<char> = word.chars().collect();
+        for (at, part) in characters.chunks(wide.max(1)).enumerate() {
+            let part: String = part.iter().collect();
+            let line = lines
+                .last_mut()
+                .filter(|line| at == 0 && (line.is_empty() || line.chars().count() + 1 + part.chars().count() <= wide));
+            match line {
+                Some(line) if line.is_empty() => *line = part,
+                Some(line) => *line = format!("{line} {part}"),
+                None => lines.push(part),
+            }
+        }
+    }
+    lines
 }
 
 #[cfg(test)]
@@ -215,7 +277,7 @@ mod tests {
     fn lines_keep_their_columns_and_leave_out_what_does_not_fit() {
         let table = table();
         let lines = table.lines(&table.shown("", 1, true), 80);
-        let texts: Vec<_> = lines.iter().map(|line| line.text.as_str()).collect();
+        let texts: Vec<_> = lines.iter().flat_map(|line| &line.texts).map(String::as_str).collect();
         assert_eq!(
             texts,
             [
@@ -226,6 +288,30 @@ mod tests {
             ]
         );
         assert_eq!(lines[0].cells, [(0, 7), (9, 8), (19, 8)]);
-        assert_eq!(table.lines(&[], 20)[0].cells, [(0, 6), (8, 8)]);
+        assert_eq!(table.lines(&[], 20)[0].cells, [(0, 6), (8, 8), (16, 0)]);
+    }
+
+    #[test]
+    fn long_texts_go_on_below() {
+        assert_eq!(wrapped("a few words", 20), ["a few words"]);
+        assert_eq!(wrapped("a few words", 5), ["a few", "words"]);
+        assert_eq!(wrapped("abcdefgh ij", 3), ["abc", "def", "gh", "ij"]);
+        assert_eq!(wrapped("", 3), [""]);
+        const COLUMNS: &[Column] =
+            &[column("NAME", "name", Unit::Text), column("OPS/S", "ops", Unit::Rate), column("WHY", "why", Unit::Text)];
+        let why = "no hardware path for this key size or parameter";
+        let row = vec![Cell::Text("RSA".to_owned()), Cell::Real(Some(7.0)), Cell::Text(why.to_owned())];
+        let table = Table { columns: COLUMNS, main: 1, rows: vec![row], empty: String::new() };
+        let drawn = |width| {
+            let lines = table.lines(&table.shown("", 1, true), width);
+            lines.into_iter().flat_map(|line| line.texts).collect::<Vec<_>>()
+        };
+        assert_eq!(drawn(80)[1..], [format!("RSA          7.0  {why}")]);
+        assert_eq!(
+            drawn(50)[1..],
+            ["RSA          7.0  no hardware path for this key", "                  size or parameter"]
+        );
+        // The sentence before the number.
+        assert_eq!(drawn(40), ["NAME    WHY", "RSA     no hardware path for this key", "        size or parameter"]);
     }
 }

@@ -3,6 +3,7 @@
 use super::app::{App, Then};
 use super::draw::{Title, draw};
 use super::processes::Doing;
+use super::table::Unit;
 use super::views::{Period, View, Work};
 use crate::stats::User;
 use crate::stats::rows::tests::sample as counted;
@@ -69,7 +70,7 @@ fn every_view_has_its_rows() {
     for (view, row) in [
         (View::Users, "alice 3 14.5 7.5 7.0 51.7% 99.0k 58"),
         (View::Processes, "4711 nginx alice 20.0 75.0% 2.05k 15.0 5.0"),
-        (View::Reasons, "SHA-512 5.5 704 22 no instruction for it on this arch"),
+        (View::Reasons, "SHA-512 5.5 704 22 no instruction for it on this"),
         (View::Lanes, "RSA-2048 CRT 14.5 9.5 2.0 3.0 6.33 6"),
         (View::Cards, "no cards: adjunctd does not run (`adjunct cards enable` starts it)"),
         (View::Tokens, "3 CKM_ECDSA alice 10.0 29 128"),
@@ -78,6 +79,42 @@ fn every_view_has_its_rows() {
         assert!(drawn.lines().any(|line| words(line).starts_with(row)), "{view:?}\n{drawn}");
         assert!(drawn.lines().all(|line| line.chars().count() <= 80));
     }
+}
+
+/// Every reason that the reasons' rows have, in order.
+fn reasons(app: &App) -> Vec<String> {
+    let table = app.period.as_ref().unwrap().table(View::Reasons);
+    table.shown("", table.main, true).iter().map(|row| row.last().unwrap().text(Unit::Text)).collect()
+}
+
+#[test]
+fn reasons_are_read_whole_on_small_screens() {
+    let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    for width in [200, 80, 60, 40] {
+        let mut app = app(View::Reasons);
+        let drawn = screen(&mut app, width, 24);
+        let mut rest = words(&drawn);
+        for reason in reasons(&app) {
+            let at = rest.find(&reason).unwrap_or_else(|| panic!("{reason}, {width} columns\n{drawn}"));
+            rest = rest.split_off(at);
+        }
+    }
+    // A page has whole rows alone, and all pages have all rows.
+    let mut app = app(View::Reasons);
+    let expected = reasons(&app);
+    let mut seen = Vec::new();
+    loop {
+        let drawn = words(&screen(&mut app, 80, 7));
+        let before = app.first;
+        let page = &expected[before..before + app.shown];
+        assert!(page.iter().all(|reason| drawn.contains(reason)), "{drawn}");
+        seen.extend((before..before + app.shown).filter(|row| !seen.contains(row)).collect::<Vec<_>>());
+        app.key(KeyEvent::from(KeyCode::PageDown));
+        if app.first == before {
+            break;
+        }
+    }
+    assert_eq!(seen, (0..expected.len()).collect::<Vec<_>>());
 }
 
 #[test]

@@ -2,18 +2,18 @@
 //! work of a card ([`work`]) that its process does with what the client sent.
 //!
 //! An operation that would be done alone goes to a card where the machine is so crowded that this is faster ([`crowd`]): RSA's private
-//! operations, which take long enough. Never where a filter of system calls is in force or to be expected. Each result is raised to the
-//! public exponent and compared with the input before it is used. Whatever else becomes of the request (no card, no answer in time, a
-//! wrong one), the caller does the operation itself.
+//! operations, which take long enough. Where a filter of system calls is in force or to be expected, only if that is asked for. Each
+//! result is raised to the public exponent and compared with the input before it is used. Whatever else becomes of the request (no card,
+//! no answer in time, a wrong one), the caller does the operation itself.
 //!
 //! # Who is trusted
 //! A key is sent only to a socket whose other side is root's, or the user's own. For root's page of the crowd that socket is in
 //! `/run/adjunct`, whose folder is root's.
 //!
 //! # Environment
-//! `ADJUNCT_CARDS=off` has this program ask no card, `always` all the time (for tests). `ADJUNCT_CARDS_DIR` names the folder of the daemon;
-//! else it is `/run/adjunct`, or where nothing is there `$XDG_RUNTIME_DIR/adjunct`. They are ignored in programs that run with another's
-//! rights.
+//! `ADJUNCT_CARDS=off` has this program ask no card, `always` all the time (for tests); `on` has it ask also where a filter of system calls is
+//! in force, as in most containers, or to be expected. `ADJUNCT_CARDS_DIR` names the folder of the daemon; else it is `/run/adjunct`, or where
+//! nothing is there `$XDG_RUNTIME_DIR/adjunct`. They are ignored in programs that run with another's rights.
 
 mod connection;
 pub mod crowd;
@@ -74,6 +74,8 @@ struct Client {
     /// Who made the page: the peer has to be root's or theirs.
     owner: u32,
     address: SocketAddrUnix,
+    /// Cards are asked under a filter of system calls, too.
+    under_filters: bool,
 }
 
 static CLIENT: OnceLock<Option<Client>> = OnceLock::new();
@@ -82,10 +84,10 @@ static ALWAYS: AtomicBool = AtomicBool::new(false);
 /// Milliseconds of the clock before which nobody is asked.
 static NOT_BEFORE: AtomicU64 = AtomicU64::new(0);
 
-/// Finds the page of the daemon: the only system calls of a process that never asks a card. Not where a filter of system calls is in force
-/// or to be expected.
+/// Finds the page of the daemon: the only system calls of a process that never asks a card. Where a filter of system calls is in force or to
+/// be expected, only if that is asked for.
 pub(crate) fn prime() {
-    CLIENT.get_or_init(|| if sandbox::filtered() || sandbox::expected() { None } else { Client::find() });
+    CLIENT.get_or_init(Client::find);
 }
 
 /// Has cards asked whenever there is one, crowded or not; or only where the machine is so crowded that it pays, as from the beginning.
@@ -103,6 +105,8 @@ impl Client {
         let asked = secure_env("ADJUNCT_CARDS");
         match asked.as_deref() {
             Some("off") => return None,
+            Some("on") => {}
+            _ if sandbox::filtered() || sandbox::expected() => return None,
             Some("always") => prefer(true),
             _ => {}
         }
@@ -118,7 +122,8 @@ impl Client {
             let (page, owner) = Page::find(&folder).ok()?;
             let user = rustix::process::geteuid().as_raw();
             let address = SocketAddrUnix::new(folder.join(SOCKET)).ok()?;
-            (owner == 0 || owner == user).then_some(Client { page, owner, address })
+            let under_filters = asked.as_deref() == Some("on");
+            (owner == 0 || owner == user).then_some(Client { page, owner, address, under_filters })
         })
     }
 }

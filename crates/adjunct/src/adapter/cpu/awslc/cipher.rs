@@ -339,6 +339,19 @@ impl AesKey {
         self.absorb(mac, &block.to_le_bytes());
     }
 
+    /// The CBC-MAC of whole blocks and a last one, given as a number whose lowest byte is the first. `None` where it takes no other way than
+    /// [`AesKey::absorb`].
+    #[inline]
+    pub(super) fn mac(&self, blocks: &[u8], last: u128) -> Option<Block> {
+        #[cfg(target_arch = "x86_64")]
+        if self.single() {
+            // SAFETY: AES-NI is in force.
+            return Some(unsafe { ccm::whole(self.keys(), blocks, last) });
+        }
+        let _ = (blocks, last);
+        None
+    }
+
     /// CTR with a big-endian counter of 128 bits. `keystream` holds a begun block of which `used` bytes have been
     /// used (0: none).
     ///

@@ -230,6 +230,24 @@ impl Cmac {
         self.key.finish(&mut self.message, out);
     }
 
+    /// The MAC of a whole message of which nothing is kept: the first [`BlockCipher::block`] bytes of `out`.
+    ///
+    /// # Panics
+    /// Where `out` is too short.
+    #[inline]
+    pub fn whole(&self, message: &[u8], out: &mut [u8]) {
+        let last = message.len() - message.len().saturating_sub(1) / 16 * 16;
+        let (blocks, last) = message.split_at(message.len() - last);
+        if let Schedule::Aes(key) = &self.key.schedule
+            && let Some(mac) = key.mac(blocks, self.key.last(last))
+        {
+            return out[..16].copy_from_slice(&mac);
+        }
+        let mut state = CmacMessage::default();
+        self.take(&mut state, message);
+        self.end(&mut state, out);
+    }
+
     /// Takes in a part of a message that is kept beside the key, and begins as [`CmacMessage::default`].
     #[inline]
     pub fn take(&self, message: &mut CmacMessage, data: &[u8]) {
@@ -325,6 +343,14 @@ impl Key {
         message.used = keep;
     }
 
+    /// A message's last bytes, a block at most, as its last block with its subkey: a number whose lowest byte is the first.
+    #[inline]
+    fn last(&self, bytes: &[u8]) -> u128 {
+        let full = bytes.len() == self.cipher.block();
+        let value = if full { number(bytes) } else { number(bytes) | 0x80 << (8 * bytes.len()) };
+        value ^ self.subkeys[usize::from(!full)]
+    }
+
     /// Ends the message: the first [`BlockCipher::block`] bytes of `out`.
     fn finish(&self, message: &mut CmacMessage, out: &mut [u8]) {
         let block = self.cipher.block();
@@ -336,12 +362,7 @@ impl Key {
         if key.cmac_last(&mut chain[..block], &last[..*used]) {
             return out[..block].copy_from_slice(&chain[..block]);
         }
-        let full = *used == block;
-        let mut value = number(&last[..*used]);
-        if !full {
-            value |= 0x80 << (8 * *used);
-        }
-        self.encrypt_one(chain, value ^ self.subkeys[usize::from(!full)]);
+        self.encrypt_one(chain, self.last(&last[..*used]));
         out[..block].copy_from_slice(&chain[..block]);
     }
 }
@@ -421,6 +442,11 @@ mod tests {
                     let mut once = [0; 16];
                     Cmac::once(cipher, key, chain.as_deref(), message, &mut once).expect("a key");
                     assert_eq!(once, parts, "{cipher:?} of {length} bytes, begun {begun}");
+                    if !begun {
+                        let mut whole = [0; 16];
+                        cmac.whole(message, &mut whole);
+                        assert_eq!(whole, parts, "{cipher:?} of {length} bytes");
+                    }
                 }
             }
         }

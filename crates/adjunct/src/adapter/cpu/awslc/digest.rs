@@ -338,6 +338,13 @@ impl Digest {
         unsafe { (self.method.init)(self.state.as_mut_ptr().cast()) };
     }
 
+    /// Begins anew, with nothing left of what was taken in.
+    #[inline]
+    pub fn clear(&mut self) {
+        wipe(&mut self.state, self.method.length);
+        self.reset();
+    }
+
     /// Takes in `data`; not to be called after [`Digest::finish`] or [`Digest::squeeze`] without a [`Digest::reset`].
     #[inline]
     pub fn update(&mut self, data: &[u8]) {

@@ -10,7 +10,7 @@ use adjunct_card::state;
 use common::*;
 use rustix::net::SocketFlags;
 use std::io::Read;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};

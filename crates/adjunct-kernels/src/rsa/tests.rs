@@ -92,15 +92,30 @@ fn input(seed: u64, length: usize) -> Vec<u8> {
 }
 
 fn run_private<const P: usize, const M: usize>(keys: &[&PrivateKey<P, M>], inputs: &[Vec<u8>]) -> (u8, Vec<Vec<u8>>) {
-    let mut outputs: Vec<_> = inputs.iter().map(|i| vec![0xAA; i.len()]).collect();
-    let jobs = keys.iter().zip(inputs).zip(&mut outputs);
-    let mut jobs: Vec<_> = jobs.map(|((key, input), output)| PrivateJob { key, input, output }).collect();
-    let mut scratch = Box::new_uninit();
-    // SAFETY: the caller has asked for the instructions.
-    let right = unsafe { private(&mut jobs, &mut scratch) };
-    // SAFETY: wiped memory of integers.
-    let left = unsafe { std::slice::from_raw_parts(scratch.as_ptr().cast::<u8>(), size_of_val(&*scratch)) };
-    assert!(left.iter().all(|&b| b == 0), "secrets left behind");
+    let run = |checked: bool| {
+        let mut outputs: Vec<_> = inputs.iter().map(|i| vec![0xAA; i.len()]).collect();
+        let jobs = keys.iter().zip(inputs).zip(&mut outputs);
+        let mut jobs: Vec<_> = jobs.map(|((key, input), output)| PrivateJob { key, input, output }).collect();
+        let mut scratch = Box::new_uninit();
+        // SAFETY: the caller has asked for the instructions.
+        let right = unsafe {
+            match checked {
+                true => private(&mut jobs, &mut scratch),
+                false => private_unchecked(&mut jobs, &mut scratch),
+            }
+        };
+        // SAFETY: wiped memory of integers.
+        let left = unsafe { std::slice::from_raw_parts(scratch.as_ptr().cast::<u8>(), size_of_val(&*scratch)) };
+        assert!(left.iter().all(|&b| b == 0), "secrets left behind");
+        (right, outputs)
+    };
+    let (right, outputs) = run(true);
+    // What is not checked is the same where it is right.
+    let (done, unchecked) = run(false);
+    assert_eq!(done & right, right);
+    for (lane, (checked, unchecked)) in outputs.iter().zip(&unchecked).enumerate() {
+        assert!(right >> lane & 1 == 0 || checked == unchecked, "lane {lane}");
+    }
     (right, outputs)
 }
 

@@ -455,7 +455,12 @@ mod tests {
     }
 
     fn job(of: &Ready, input: &[u8]) -> Private {
-        let mut job = Private { key: of.prepared.as_ref().unwrap().number(), block: [0; MAX_SIZE], done: false };
+        let mut job = Private {
+            key: of.prepared.as_ref().unwrap().number(),
+            block: [0; MAX_SIZE],
+            done: false,
+            unchecked: false,
+        };
         job.block[..input.len()].copy_from_slice(input);
         job
     }

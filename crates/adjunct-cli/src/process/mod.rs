@@ -283,17 +283,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_program_that_fails_is_told_from_one_that_is_missing() {
-        assert!(!run(&mut Command::new("false")).unwrap().success);
-        assert!(run(&mut Command::new("/nonexistent/program")).unwrap_err().starts_with("cannot run"));
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
     fn a_program_that_is_nowhere_is_told_from_one_that_ends_with_127() {
         assert!(nowhere(OsStr::new("/none/such")));
         assert!(nowhere(OsStr::new("adjunct-none-such")));
@@ -302,5 +291,11 @@ mod tests {
         let outcome = run(Command::new("sh").args(["-c", "exit 127"])).unwrap();
         assert_eq!(outcome.code(), Some(NOT_FOUND));
         assert!(run(&mut Command::new("adjunct-none-such")).is_err());
+    }
+
+    #[test]
+    fn a_program_that_fails_is_told_from_one_that_is_missing() {
+        assert!(!run(&mut Command::new("false")).unwrap().success);
+        assert!(run(&mut Command::new("/nonexistent/program")).unwrap_err().starts_with("cannot run"));
     }
 }

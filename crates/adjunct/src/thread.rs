@@ -71,33 +71,38 @@ impl Key {
     }
 }
 
-/// Gives a type whose `new` is all zeros a place in each thread, with a function `with` that reaches it. Where the C library is glibc on x86-64 that takes
-/// no call (`counters/thread.rs` says how); elsewhere it is a `std::thread_local!` without a destructor.
-macro_rules! zeroed_place {
-    ($type:ident, $symbol:ident, $size:literal) => {
+/// Gives a type a place in each thread, with a function `with` that reaches it. Where the C library is glibc on x86-64 that takes no call
+/// (`counters/thread.rs` says how), and the value begins as these words of 8 bytes; elsewhere it is a `std::thread_local!` without a destructor,
+/// which begins as the type's `new`, the same value.
+macro_rules! place_in_threads {
+    ($type:ident, $symbol:ident, [$($word:literal),*]) => {
         mod place {
             use super::$type;
 
             #[cfg(all(target_arch = "x86_64", target_os = "linux", target_env = "gnu", target_pointer_width = "64"))]
-            const _: () = assert!(size_of::<$type>() == $size && align_of::<$type>() <= 8, "as in the assembly");
+            const SIZE: usize = size_of::<[u64; [$($word),*].len()]>();
+
+            #[cfg(all(target_arch = "x86_64", target_os = "linux", target_env = "gnu", target_pointer_width = "64"))]
+            const _: () = assert!(size_of::<$type>() == SIZE && align_of::<$type>() <= 8, "as in the assembly");
 
             #[cfg(all(target_arch = "x86_64", target_os = "linux", target_env = "gnu", target_pointer_width = "64"))]
             std::arch::global_asm!(
-                concat!(".pushsection .tbss.", stringify!($symbol), ", \"awT\", @nobits"),
+                concat!(".pushsection .tdata.", stringify!($symbol), ", \"awT\", @progbits"),
                 ".p2align 3",
                 concat!(".globl ", stringify!($symbol)),
                 concat!(".hidden ", stringify!($symbol)),
                 concat!(".type ", stringify!($symbol), ", @object"),
-                concat!(".size ", stringify!($symbol), ", ", $size),
+                concat!(".size ", stringify!($symbol), ", {size}"),
                 concat!(stringify!($symbol), ":"),
-                concat!(".zero ", $size),
+                $(concat!(".quad ", $word),)*
                 ".popsection",
+                size = const SIZE,
             );
 
             /// Runs `f` on this thread's.
             #[cfg(all(target_arch = "x86_64", target_os = "linux", target_env = "gnu", target_pointer_width = "64"))]
             #[inline(always)]
-            pub(super) fn with<R>(f: impl FnOnce(&$type) -> R) -> R {
+            pub(crate) fn with<R>(f: impl FnOnce(&$type) -> R) -> R {
                 let place: *const $type;
                 // SAFETY: the ABI keeps the thread pointer at fs:0 and the variable's offset from it in this GOT entry.
                 unsafe {
@@ -107,7 +112,7 @@ macro_rules! zeroed_place {
                         out(reg) place, options(pure, nomem, nostack),
                     );
                 }
-                // SAFETY: the variable lives as long as the thread, zeros are a value of the type, by the word of who uses the macro,
+                // SAFETY: the variable lives as long as the thread, its words are a value of the type, by the word of who uses the macro,
                 // and only this thread reaches it; the reference does not leave `f`.
                 f(unsafe { &*place })
             }
@@ -120,17 +125,16 @@ macro_rules! zeroed_place {
                 target_pointer_width = "64"
             )))]
             #[inline(always)]
-            pub(super) fn with<R>(f: impl FnOnce(&$type) -> R) -> R {
+            pub(crate) fn with<R>(f: impl FnOnce(&$type) -> R) -> R {
                 thread_local! {
                     static HERE: $type = const { $type::new() };
                 }
                 HERE.with(f)
             }
         }
-        use place::with;
     };
 }
-pub(crate) use zeroed_place;
+pub(crate) use place_in_threads;
 
 /// A function that is called when a thread ends that has asked for it, after the destructors of `std::thread_local!`.
 #[derive(Debug)]

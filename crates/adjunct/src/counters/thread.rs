@@ -6,7 +6,7 @@
 
 use super::layout::Block;
 use super::owner::{Claim, Owner};
-use crate::thread::Key;
+use crate::thread::{Key, place_in_threads};
 use std::cell::Cell;
 use std::ffi::c_void;
 
@@ -43,6 +43,24 @@ pub(super) struct Thread {
 }
 
 impl Thread {
+    #[cfg_attr(all(target_arch = "x86_64", target_env = "gnu", target_pointer_width = "64"), allow(dead_code))]
+    const fn new() -> Thread {
+        Thread {
+            epoch: Cell::new(NEVER),
+            attributed: Cell::new(NEVER),
+            slot: Cell::new(None),
+            owner: Cell::new(0),
+            place: Cell::new(0),
+            uid: Cell::new(0),
+            switched: Cell::new(0),
+            unchecked: Cell::new(0),
+            eager: Cell::new(0),
+            patience: Cell::new(0),
+            finished: Cell::new(false),
+            stripe: Cell::new(0),
+        }
+    }
+
     /// The slot, where it was taken in `epoch`: not before a fork.
     #[inline(always)]
     pub(super) fn slot(&self, epoch: u64) -> Option<&'static Block> {
@@ -68,75 +86,7 @@ impl Thread {
     }
 }
 
-#[cfg(all(target_arch = "x86_64", target_os = "linux", target_env = "gnu", target_pointer_width = "64"))]
-mod place {
-    use super::Thread;
-
-    const _: () = assert!(size_of::<Thread>() == 56 && align_of::<Thread>() == 8, "as in the assembly");
-
-    std::arch::global_asm!(
-        ".pushsection .tdata.adjunct_counters_thread, \"awT\", @progbits",
-        ".p2align 3",
-        ".globl adjunct_counters_thread",
-        ".hidden adjunct_counters_thread",
-        ".type adjunct_counters_thread, @object",
-        ".size adjunct_counters_thread, 56",
-        "adjunct_counters_thread:",
-        ".quad -1, -1, 0, 0, 0, 0, 0",
-        ".popsection",
-    );
-
-    /// Runs `f` on this thread's view.
-    #[inline(always)]
-    pub(in super::super) fn with<R>(f: impl FnOnce(&Thread) -> R) -> R {
-        let place: *const Thread;
-        // SAFETY: the ABI keeps the thread pointer at fs:0 and the variable's offset from it in this GOT entry (the linker
-        // makes it a constant in an executable). Both stay the same while the thread runs.
-        unsafe {
-            std::arch::asm!(
-                "mov {0}, qword ptr fs:[0]",
-                "add {0}, qword ptr [rip + adjunct_counters_thread@GOTTPOFF]",
-                out(reg) place, options(pure, nomem, nostack),
-            );
-        }
-        // SAFETY: the variable lives as long as the thread, starts as a valid Thread, and only this thread reaches it;
-        // the reference does not leave `f`.
-        f(unsafe { &*place })
-    }
-}
-
-#[cfg(not(all(target_arch = "x86_64", target_os = "linux", target_env = "gnu", target_pointer_width = "64")))]
-mod place {
-    use super::{NEVER, Thread};
-    use std::cell::Cell;
-
-    // Without a destructor, so that it can be reached at any time in the thread's life.
-    thread_local! {
-        static THREAD: Thread = const {
-            Thread {
-                epoch: Cell::new(NEVER),
-                attributed: Cell::new(NEVER),
-                slot: Cell::new(None),
-                owner: Cell::new(0),
-                place: Cell::new(0),
-                uid: Cell::new(0),
-                switched: Cell::new(0),
-                unchecked: Cell::new(0),
-                eager: Cell::new(0),
-                patience: Cell::new(0),
-                finished: Cell::new(false),
-                stripe: Cell::new(0),
-            }
-        };
-    }
-
-    /// Runs `f` on this thread's view.
-    #[inline(always)]
-    pub(in super::super) fn with<R>(f: impl FnOnce(&Thread) -> R) -> R {
-        THREAD.with(f)
-    }
-}
-
+place_in_threads!(Thread, adjunct_counters_thread, [-1, -1, 0, 0, 0, 0, 0]);
 pub(super) use place::with;
 
 /// What is done at the end of each thread that has asked for it.

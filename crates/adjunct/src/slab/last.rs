@@ -4,7 +4,7 @@
 //! A thread has one such place, for one slab: entries of others are not kept while it is taken.
 
 use super::{Entry, Place, Slab};
-use crate::thread::{AtEnd, zeroed_place};
+use crate::thread::{AtEnd, place_in_threads};
 use std::cell::Cell;
 use std::ptr::null;
 
@@ -25,7 +25,8 @@ impl Last {
     }
 }
 
-zeroed_place!(Last, adjunct_slab_last, 24);
+place_in_threads!(Last, adjunct_slab_last, [0, 0, 0]);
+use place::with;
 
 impl<T> Slab<T> {
     /// The entry of this slab that this thread has, which is the caller's from now on.

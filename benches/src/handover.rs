@@ -1,6 +1,6 @@
 //! What it costs at least that threads do each other's operations: each sleeps and is woken once for each.
 
-use crate::accelerator::load::cpu_time;
+use crate::clock;
 use rustix::thread::futex::{Flags, wait, wake};
 use std::sync::atomic::Ordering::SeqCst;
 use std::sync::atomic::{AtomicBool, AtomicU32};
@@ -39,7 +39,7 @@ pub fn handing_over(time: Duration) -> f64 {
             let _ = wait(place, Flags::PRIVATE, round, None);
         }
     };
-    let begin = cpu_time();
+    let begin = clock::of_process();
     std::thread::scope(|scope| {
         for _ in 0..THREADS {
             scope.spawn(|| {
@@ -53,7 +53,7 @@ pub fn handing_over(time: Duration) -> f64 {
         over.store(true, SeqCst);
         end();
     });
-    let cpu = cpu_time().saturating_sub(begin);
+    let cpu = clock::of_process().saturating_sub(begin);
     cpu.as_nanos() as f64 / f64::from(arrivals.into_inner().max(1))
 }
 

@@ -12,6 +12,7 @@
 
 pub mod accelerator;
 pub mod bulk;
+mod clock;
 pub mod crew;
 pub mod handover;
 pub mod libcrypto;

@@ -1,7 +1,6 @@
 //! Timing: slices of all sides in turn, medians, ratios.
 
-use crate::Error;
-use rustix::time::{ClockId, clock_gettime};
+use crate::{Error, clock};
 use std::time::Duration;
 
 /// Something to repeat.
@@ -50,9 +49,9 @@ impl Work {
     pub fn timed(&mut self, count: u64) -> Option<Duration> {
         match &mut self.run {
             Run::Here(run) => {
-                let start = cpu_time();
+                let start = clock::of_thread();
                 let done = run(count);
-                let time = cpu_time() - start;
+                let time = clock::of_thread() - start;
                 done.then_some(time)
             }
             Run::Elsewhere(run) => run(count),
@@ -155,11 +154,6 @@ fn calibrate(work: &mut Work, name: &str, slice: Duration) -> Result<u64, Error>
 fn timed(work: &mut Work, name: &str, count: u64) -> Result<Duration, Error> {
     let failed = || Error::Operation(format!("an operation failed while it was measured ({name})"));
     work.timed(count).ok_or_else(failed)
-}
-
-fn cpu_time() -> Duration {
-    let now = clock_gettime(ClockId::ThreadCPUTime);
-    Duration::new(now.tv_sec as u64, now.tv_nsec as u32)
 }
 
 /// The middle of some values; 0 of none.

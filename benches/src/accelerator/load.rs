@@ -1,8 +1,7 @@
 //! Load: so many threads call the same function at once, of one side and then of the next.
 
-use crate::Error;
 use crate::measure::{Work, median};
-use rustix::time::{ClockId, clock_gettime};
+use crate::{Error, clock};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Barrier, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -191,12 +190,12 @@ fn failure(control: &Control) -> Result<(), Error> {
 fn slice(control: &Control, which: usize, length: Duration) -> Result<Slice, Error> {
     control.side.store(which, Ordering::Relaxed);
     control.stop.store(false, Ordering::Relaxed);
-    let (wall, cpu) = (Instant::now(), cpu_time());
+    let (wall, cpu) = (Instant::now(), clock::of_process());
     control.barrier.wait();
     std::thread::sleep(length);
     control.stop.store(true, Ordering::Relaxed);
     control.barrier.wait();
-    let (wall, cpu) = (wall.elapsed(), cpu_time() - cpu);
+    let (wall, cpu) = (wall.elapsed(), clock::of_process() - cpu);
     failure(control)?;
     let latencies = std::mem::take(&mut *control.latencies.lock().unwrap_or_else(PoisonError::into_inner));
     Ok(Slice { operations: latencies.len() as u64, wall: wall.as_secs_f64(), cpu: cpu.as_secs_f64(), latencies })
@@ -218,12 +217,6 @@ fn summarize(measured: &mut Measured, slices: Vec<Slice>) {
 fn percentile(times: &[u32], percent: usize) -> f64 {
     let at = (times.len() * percent).div_ceil(100).max(1) - 1;
     times.get(at).map_or(0.0, |&nanoseconds| f64::from(nanoseconds) / 1e3)
-}
-
-/// CPU time of this process.
-pub(crate) fn cpu_time() -> Duration {
-    let now = clock_gettime(ClockId::ProcessCPUTime);
-    Duration::new(now.tv_sec as u64, now.tv_nsec as u32)
 }
 
 #[cfg(test)]

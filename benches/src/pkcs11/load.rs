@@ -1,7 +1,7 @@
 //! Threads that do something again and again, all for the same time.
 
 use super::Why;
-use rustix::time::{ClockId, clock_gettime};
+use crate::clock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Barrier, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -30,11 +30,6 @@ pub trait Thread {
     /// # Errors
     /// [`Why`] it cannot be ended.
     fn end(self) -> Result<(), Why>;
-}
-
-pub(super) fn thread_time() -> Duration {
-    let now = clock_gettime(ClockId::ThreadCPUTime);
-    Duration::new(now.tv_sec as u64, now.tv_nsec as u32)
 }
 
 /// Runs so many threads for so long; `make` gives each, by its number, what it works with.
@@ -119,13 +114,13 @@ fn one<T: Thread>(
     let result = ready.and_then(|mut thread| {
         let now = || sums.epoch.elapsed().as_nanos() as u64;
         sums.first.fetch_min(now(), Ordering::Relaxed);
-        let (start, mut count) = (thread_time(), 0);
+        let (start, mut count) = (clock::of_thread(), 0);
         let mut result = Ok(());
         while result.is_ok() && !stop.load(Ordering::Relaxed) {
             result = thread.operation();
             count += 1;
         }
-        sums.cpu.fetch_add((thread_time() - start).as_nanos() as u64, Ordering::Relaxed);
+        sums.cpu.fetch_add((clock::of_thread() - start).as_nanos() as u64, Ordering::Relaxed);
         sums.operations.fetch_add(count, Ordering::Relaxed);
         sums.last.fetch_max(now(), Ordering::Relaxed);
         result.map(|()| thread)

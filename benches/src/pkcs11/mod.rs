@@ -8,11 +8,11 @@ pub mod provider;
 pub mod row;
 pub mod token;
 
-use crate::Error;
+use crate::{Error, clock};
 use adjunct_pkcs11_client::sys::*;
 use adjunct_pkcs11_client::{Mechanism, Module, Rv, Session, Template};
 pub use load::Done;
-use load::{Thread, thread_time};
+use load::Thread;
 use row::{By, Pair, Row, What};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -149,13 +149,13 @@ fn initialize(path: &Path, length: Duration) -> Result<Done, Why> {
     let mut module = Module::load(path).map_err(|e| Why::Failed(e.to_string()))?;
     // It may be initialized, as it was loaded before.
     let _ = module.finalize();
-    let (start, cpu, mut done) = (Instant::now(), thread_time(), Done::default());
+    let (start, cpu, mut done) = (Instant::now(), clock::of_thread(), Done::default());
     while start.elapsed() < length {
         module.initialize_for_threads().map_err(|e| Why::of("C_Initialize", e))?;
         module.finalize().map_err(|e| Why::of("C_Finalize", e))?;
         done.operations += 1;
     }
-    (done.wall, done.cpu) = (start.elapsed(), thread_time() - cpu);
+    (done.wall, done.cpu) = (start.elapsed(), clock::of_thread() - cpu);
     Ok(done)
 }
 
@@ -165,12 +165,12 @@ fn initialize(path: &Path, length: Duration) -> Result<Done, Why> {
 /// # Errors
 /// [`Why`] it cannot be measured.
 pub fn start(path: &Path, slot: CK_SLOT_ID, objects: usize) -> Result<Done, Why> {
-    let (start, cpu) = (Instant::now(), thread_time());
+    let (start, cpu) = (Instant::now(), clock::of_thread());
     let mut module = Module::load(path).map_err(|e| Why::Failed(e.to_string()))?;
     module.initialize_for_threads().map_err(|e| Why::of("C_Initialize", e))?;
     let session = module.open_session(slot).map_err(|e| Why::of("C_OpenSession", e))?;
     find(&session, &Template::new().with(CKA_LABEL, label(objects / 2).as_bytes()), 2, 1)?;
-    Ok(Done { operations: 1, wall: start.elapsed(), cpu: thread_time() - cpu })
+    Ok(Done { operations: 1, wall: start.elapsed(), cpu: clock::of_thread() - cpu })
 }
 
 /// Looks for at most `most` objects, of which so many are there.

@@ -128,6 +128,26 @@ impl Style {
     }
 }
 
+/// A text in lines of at most so many characters, broken between words where that can be.
+pub(crate) fn wrapped(text: &str, wide: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split_whitespace() {
+        let characters: Vec<char> = word.chars().collect();
+        for (at, part) in characters.chunks(wide.max(1)).enumerate() {
+            let part: String = part.iter().collect();
+            let line = lines
+                .last_mut()
+                .filter(|line| at == 0 && (line.is_empty() || line.chars().count() + 1 + part.chars().count() <= wide));
+            match line {
+                Some(line) if line.is_empty() => *line = part,
+                Some(line) => *line = format!("{line} {part}"),
+                None => lines.push(part),
+            }
+        }
+    }
+    lines
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -137,5 +157,13 @@ mod tests {
         let report = format!("{}\tb\n", Style::COLOUR.good("a"));
         assert_eq!(harmless(&report), report);
         assert_eq!(harmless("\x1b[31mx\x1b[2J\x1b\u{9b}0m\r\n"), "\x1b[31mx\\u{1b}[2J\\u{1b}\\u{9b}0m\\r\n");
+    }
+
+    #[test]
+    fn long_texts_go_on_below() {
+        assert_eq!(wrapped("a few  words", 20), ["a few words"]);
+        assert_eq!(wrapped("a few words", 5), ["a few", "words"]);
+        assert_eq!(wrapped("abcdefgh ij", 3), ["abc", "def", "gh", "ij"]);
+        assert_eq!(wrapped("", 3), [""]);
     }
 }

@@ -5,7 +5,7 @@ use super::running::{self, Proof, Ran};
 use super::verdict::{State, Verdict};
 use crate::Failure;
 use crate::interrupt::interrupted;
-use crate::openssl::status::Standing;
+use crate::openssl::standing::Standing;
 use crate::openssl::users::process::{Process, Processes, Unit};
 use crate::openssl::users::{Cause, locate};
 use serde::Serialize;

@@ -27,7 +27,7 @@ pub(crate) use script::compiled;
 pub(crate) use text::{outdated as outdated_text, program as program_text};
 
 use crate::interrupt::catch_interrupts;
-use crate::openssl::status::{Standing, standing};
+use crate::openssl::standing::{Standing, standing};
 use crate::openssl::users::process::{self, Processes};
 use crate::output::{self, Style};
 use crate::{Failure, escape::shown};

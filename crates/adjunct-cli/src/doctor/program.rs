@@ -4,7 +4,7 @@ use super::plugins::{self, Part};
 use super::script::{self, Script};
 use super::verdict::{State, Verdict};
 use crate::escape::shown;
-use crate::openssl::status::Standing;
+use crate::openssl::standing::Standing;
 use crate::openssl::users::loader::NotSeen;
 use crate::openssl::users::maps::{self, Other};
 use crate::openssl::users::{Cause, Gets, Given, Inspector, Made, Program};

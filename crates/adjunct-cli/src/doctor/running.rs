@@ -3,7 +3,7 @@
 use super::program::{Judged, Programs};
 use super::verdict::{State, Verdict};
 use crate::escape::shown;
-use crate::openssl::status::Standing;
+use crate::openssl::standing::Standing;
 use crate::openssl::users::Cause;
 use crate::openssl::users::judge::same_file;
 use crate::openssl::users::maps::Other;

@@ -3,7 +3,7 @@
 use super::program::Programs;
 use super::running::{self, Proof, Ran};
 use super::verdict::State;
-use crate::openssl::status::Standing;
+use crate::openssl::standing::Standing;
 use crate::openssl::users::process::{self, Look};
 use crate::openssl::users::{Cause, Given, Reach};
 use std::fs;

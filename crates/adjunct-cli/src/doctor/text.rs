@@ -5,7 +5,7 @@ use super::program::Judged;
 use super::running::Ran;
 use super::verdict::{State, Verdict};
 use crate::escape::shown;
-use crate::openssl::status::Standing;
+use crate::openssl::standing::Standing;
 use crate::output::Style;
 use std::fmt::Write;
 

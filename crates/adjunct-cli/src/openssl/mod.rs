@@ -12,7 +12,8 @@ mod explain;
 mod groups;
 mod includes;
 pub(crate) mod report;
-pub(crate) mod status;
+pub(crate) mod standing;
+mod status;
 pub mod users;
 
 pub(crate) use includes::FromDisk;

@@ -8,7 +8,7 @@ use super::judge::{self, Judged, Rights, User};
 use super::libcrypto::{Configurations, Libcrypto, Libraries};
 use super::loader::{Closure, Loader, NotSeen};
 use super::process::is_libcrypto;
-use super::survey::Program;
+use super::program::Program;
 use super::{Given, Reach};
 use crate::files;
 use std::collections::BTreeMap;

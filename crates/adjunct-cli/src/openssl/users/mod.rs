@@ -5,7 +5,7 @@
 //! * `find`: the files that may be programs. `elf`: what one file asks for and calls. `functions`: what a call means.
 //! * `loader`: which files a program is made of, with `ld_cache`.
 //! * `constants`: versions in the text of a file. `libcrypto`: the copies of OpenSSL and the configurations they read.
-//! * `inspect`: one file looked at. `survey`: all of them.
+//! * `inspect`: one file looked at, `program`: what is known of it then. `survey`: all of them.
 //! * `judge`: the verdict. `cause`: its reason in a word. `process`: what runs, with `maps`. `table`: the report for people.
 
 mod cause;
@@ -20,6 +20,7 @@ mod libcrypto;
 pub(crate) mod loader;
 pub(crate) mod maps;
 pub(crate) mod process;
+mod program;
 mod survey;
 mod table;
 
@@ -29,7 +30,8 @@ mod tests;
 pub use cause::Cause;
 pub use inspect::{Inspector, Made};
 pub use judge::{Calls, Gets, Rights, Verdict};
-pub use survey::{Program, Running, Survey, locate, survey};
+pub use program::{Program, Running};
+pub use survey::{Survey, locate, survey};
 pub use table::{Detail, text};
 
 use std::path::PathBuf;

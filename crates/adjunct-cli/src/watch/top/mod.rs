@@ -8,6 +8,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 mod views;
+mod work;
 
 use crate::stats::host_facts;
 use crate::{Failure, output};

@@ -1,7 +1,7 @@
 //! Which process counted what. Counters are kept by user; but each thread has a slot while it lives, so that what a slot grew by, while it
 //! kept its owner, is that process's. What cannot be told apart is shown as such, not guessed.
 
-use super::views::Work;
+use super::work::Work;
 use crate::files;
 use crate::watch::sample::Sample;
 use adjunct::counters::{self, Slot, SlotPlace};

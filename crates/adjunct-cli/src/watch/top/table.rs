@@ -1,5 +1,6 @@
 //! The tables of `adjunct top`: columns that know their unit, rows that can be sorted and filtered.
 
+use crate::output::wrapped;
 use serde_json::{Map, Value};
 use std::cmp::Ordering;
 
@@ -218,26 +219,6 @@ impl Line {
     }
 }
 
-/// A text in lines of at most so many characters, broken between words where that can be.
-fn wrapped(text: &str, wide: usize) -> Vec<String> {
-    let mut lines = vec![String::new()];
-    for word in text.split(' ') {
-        let characters: Vec<char> = word.chars().collect();
-        for (at, part) in characters.chunks(wide.max(1)).enumerate() {
-            let part: String = part.iter().collect();
-            let line = lines
-                .last_mut()
-                .filter(|line| at == 0 && (line.is_empty() || line.chars().count() + 1 + part.chars().count() <= wide));
-            match line {
-                Some(line) if line.is_empty() => *line = part,
-                Some(line) => *line = format!("{line} {part}"),
-                None => lines.push(part),
-            }
-        }
-    }
-    lines
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -293,10 +274,6 @@ mod tests {
 
     #[test]
     fn long_texts_go_on_below() {
-        assert_eq!(wrapped("a few words", 20), ["a few words"]);
-        assert_eq!(wrapped("a few words", 5), ["a few", "words"]);
-        assert_eq!(wrapped("abcdefgh ij", 3), ["abc", "def", "gh", "ij"]);
-        assert_eq!(wrapped("", 3), [""]);
         const COLUMNS: &[Column] =
             &[column("NAME", "name", Unit::Text), column("OPS/S", "ops", Unit::Rate), column("WHY", "why", Unit::Text)];
         let why = "no hardware path for this key size or parameter";

@@ -2,6 +2,7 @@
 
 use super::processes::{Doing, Processes};
 use super::table::{Cell, Column, Table, Unit, column};
+use super::work::Work;
 use crate::pkcsconf::show::mechanism_name;
 use crate::stats::rows::{order, queues};
 use crate::watch::sample::{Cards, Counted, Sample};
@@ -51,50 +52,6 @@ pub(super) struct Period {
     processes: Vec<Doing>,
     /// By user, in the order of `now`.
     grown: Vec<Snapshot>,
-}
-
-/// Operations and bytes, on either path.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Work {
-    pub(super) hardware: u64,
-    pub(super) software: u64,
-    pub(super) bytes: u64,
-}
-
-impl Work {
-    fn of(counts: Counts) -> Work {
-        let bytes =
-            counts.hardware.iter().chain(&counts.software).fold(0u64, |sum, cell| sum.saturating_add(cell.bytes));
-        Work { hardware: counts.hardware_calls(), software: counts.software_calls(), bytes }
-    }
-
-    /// All functions of a snapshot.
-    pub(super) fn all(snapshot: &Snapshot) -> Work {
-        Function::ALL.iter().fold(Work::default(), |sum, &function| sum.plus(Work::of(snapshot.function(function))))
-    }
-
-    pub(super) fn plus(self, other: Work) -> Work {
-        Work {
-            hardware: self.hardware.saturating_add(other.hardware),
-            software: self.software.saturating_add(other.software),
-            bytes: self.bytes.saturating_add(other.bytes),
-        }
-    }
-
-    pub(super) fn operations(self) -> u64 {
-        self.hardware.saturating_add(self.software)
-    }
-
-    /// The part that hardware did; none of nothing.
-    pub(super) fn share(self) -> Option<f64> {
-        (self.operations() > 0).then(|| self.hardware as f64 / self.operations() as f64)
-    }
-
-    /// Operations, hardware, software a second; the share; bytes a second.
-    fn cells(self, seconds: f64) -> [Cell; 5] {
-        let rate = |number: u64| Cell::Real(Some(number as f64 / seconds));
-        [rate(self.operations()), rate(self.hardware), rate(self.software), Cell::Real(self.share()), rate(self.bytes)]
-    }
 }
 
 const OPS: Column = column("OPS/S", "operations_per_second", Unit::Rate);

@@ -5,6 +5,7 @@ use crate::listener::{eventually, until};
 use crate::load::Load;
 use crate::system::target;
 use adjunct::card::crowd::Page;
+use adjunct::card::work;
 use adjunct_card::control::{self, Device, Reply, Request};
 use adjunct_card::folder::Folder;
 use adjunct_card::state;
@@ -22,14 +23,10 @@ const FEW: usize = 5;
 pub fn can_be() -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let filtered = status.lines().any(|line| line.starts_with("Seccomp:") && !line.ends_with('0'));
-    if !adjunct::card::work::available() {
-        crate::skipped("cards: this CPU has no AVX-512 IFMA");
-    } else if filtered {
+    if filtered {
         crate::skipped("cards: a filter of system calls is in force here, under which programs ask none");
-    } else {
-        return true;
     }
-    false
+    !filtered
 }
 
 /// When programs ask cards.
@@ -56,7 +53,7 @@ impl Daemon {
     pub fn start(lab: &Lab, asked: Asked) -> Daemon {
         let command = lab.path("adjunctd");
         copy_program(&target().join("adjunctd"), &command);
-        lab.write("cards.conf", CONFIG);
+        lab.write("cards.conf", format!("without-lanes = {}\n{CONFIG}", !work::available()));
         let folder = Folder::at(lab.path("cards"));
         let mut daemon = Daemon { folder, asked, command: command.into(), child: None };
         daemon.start_again();

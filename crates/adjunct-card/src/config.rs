@@ -6,6 +6,8 @@
 //! # Requests of one user that may wait in a card, and its share of the workers' time, in hundredths.
 //! waiting = 1024
 //! share = 100
+//! # Cards on a CPU without AVX-512 IFMA, too: they make nothing faster there, and programs ask them by ADJUNCT_CARDS=always alone.
+//! without-lanes = false
 //!
 //! [[card]]
 //! id = 0
@@ -37,6 +39,8 @@ pub struct Config {
     pub waiting: usize,
     /// See `waiting`.
     pub share: u32,
+    /// Cards serve where the CPU has no lanes, too.
+    pub without_lanes: bool,
     /// The cards, by ascending number.
     pub cards: Vec<CardConfig>,
 }
@@ -73,6 +77,8 @@ struct File {
     waiting: usize,
     #[serde(default = "share")]
     share: u32,
+    #[serde(default, rename = "without-lanes")]
+    without_lanes: bool,
     #[serde(rename = "card", default)]
     cards: Vec<CardTable>,
 }
@@ -151,7 +157,7 @@ impl Config {
             return Err("waiting is 1 to 4096, share 1 to 100".into());
         }
         let mut cards = Vec::new();
-        for card in file.cards {
+        for card in &file.cards {
             let domains: BTreeSet<u8> = card.domains.iter().copied().collect();
             let workers = card.workers.unwrap_or_else(cpus);
             if card.mode != Mode::Accelerator {
@@ -173,7 +179,8 @@ impl Config {
         if cards.len() > MAX_CARDS || queues > MAX_QUEUES {
             return Err(format!("there may be {MAX_CARDS} cards and {MAX_QUEUES} domains of them in all"));
         }
-        Ok(Config { kind: file.kind, waiting: file.waiting, share: file.share, cards })
+        let File { kind, waiting, share, without_lanes, .. } = file;
+        Ok(Config { kind, waiting, share, without_lanes, cards })
     }
 }
 

@@ -13,6 +13,7 @@ mod worker;
 use crate::link::Report;
 use crate::state::Shared;
 use adjunct::card::crowd::Page;
+use adjunct::card::work;
 use pending::Limits;
 use rustix::fd::OwnedFd;
 use std::io;
@@ -34,6 +35,8 @@ pub struct Setup {
     pub workers: usize,
     /// What each user may have.
     pub limits: Limits,
+    /// It serves where the CPU has no lanes, too.
+    pub without_lanes: bool,
 }
 
 /// Runs a card; does not come back but for an error.
@@ -44,9 +47,11 @@ pub fn run(setup: Setup) -> io::Result<()> {
     // What is done here is counted by the programs it is done for.
     adjunct::counters::switch(false);
     let workers = setup.workers.max(1);
-    let page = setup.page;
+    let (page, without_lanes) = (setup.page, setup.without_lanes);
     let card = Arc::new(Card::new(setup)?);
-    if !adjunct::card::work::available() {
+    if without_lanes {
+        work::do_without_lanes();
+    } else if !work::available() {
         card.report(Report::NoLanes);
         return Ok(());
     }

@@ -37,6 +37,7 @@ impl Process {
             .arg(CARD)
             .arg(folder.path())
             .args([card.workers.to_string(), config.waiting.to_string(), config.share.to_string()])
+            .arg(u8::from(config.without_lanes).to_string())
             .env_clear()
             .stdin(Stdio::from(theirs))
             .stdout(Stdio::from(state.try_clone()?))

@@ -21,6 +21,7 @@ pub mod wire;
 pub mod work;
 
 use crate::adapter::cpu::secure_env;
+use crate::adapter::lanes;
 use crate::catalogue::{Queue, Refusal};
 use crate::counters::{self, Event};
 use crate::fork;
@@ -90,8 +91,12 @@ pub(crate) fn prime() {
     CLIENT.get_or_init(Client::find);
 }
 
-/// Has cards asked whenever there is one, crowded or not; or only where the machine is so crowded that it pays, as from the beginning.
+/// Has cards asked whenever there is one, crowded or not; or only where the machine is so crowded that it pays, as from the beginning. On a CPU
+/// without lanes, of keys that are made afterwards.
 pub fn prefer(cards: bool) {
+    if cards {
+        lanes::rsa::prepare_without_lanes();
+    }
     ALWAYS.store(cards, Relaxed);
 }
 

@@ -34,9 +34,14 @@ pub struct Batch {
     pub wrong: usize,
 }
 
-/// Whether this CPU has lanes, without which a card is of no use.
+/// Whether this CPU has lanes, without which a card makes nothing faster.
 pub fn available() -> bool {
     lanes::available()
+}
+
+/// Has this process do a card's work on a CPU without lanes, too: all one by one.
+pub fn do_without_lanes() {
+    lanes::rsa::prepare_without_lanes();
 }
 
 impl Key {
@@ -89,7 +94,7 @@ pub fn batch(kind: Kind, jobs: &mut [Job], checked: bool) -> Batch {
 }
 
 fn run<K: lanes::Kind<Job = Private>>(privates: &mut [Private]) -> Batch {
-    let in_lanes = (privates.len() >= K::BREAK_EVEN).then(|| K::lanes(privates)).flatten();
+    let in_lanes = (available() && privates.len() >= K::BREAK_EVEN).then(|| K::lanes(privates)).flatten();
     let right = in_lanes.unwrap_or(0);
     let mut wrong = 0;
     for (place, private) in privates.iter_mut().enumerate() {

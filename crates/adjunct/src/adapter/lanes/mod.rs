@@ -199,8 +199,9 @@ adjunct_kernels::opaque_debug!(Alone);
 
 impl Alone {
     /// Whether a card may do it in place of the caller: not where the engine is off, nor for a signal's handler within another operation.
+    /// Where the CPU has no lanes, and so no engine, it may.
     pub fn may_leave(&self) -> bool {
-        self.operation.is_some()
+        self.operation.is_some() || !available()
     }
 
     /// Does it.

@@ -21,6 +21,14 @@ const MAX_SIZE: usize = 512;
 /// The keys that requests name.
 static KEYS: Slab<Prepared> = Slab::new();
 
+/// Keys are prepared where the CPU has no lanes, too: for cards that do without.
+static WITHOUT_LANES: AtomicBool = AtomicBool::new(false);
+
+/// Has keys prepared where this CPU has no lanes, too: to bring them to a card, or in one.
+pub fn prepare_without_lanes() {
+    WITHOUT_LANES.store(true, Ordering::Relaxed);
+}
+
 /// A key with what lanes need of it.
 #[derive(Debug)]
 pub struct Prepared {
@@ -40,7 +48,7 @@ pub struct Prepared {
 }
 
 impl Prepared {
-    /// For a key; `None` where it has no lanes. The lanes' form of the key is made when the first batch wants it, since most keys
+    /// For a key; `None` where it has no lanes, or the CPU has none ([`prepare_without_lanes`]). The lanes' form of the key is made when the first batch wants it, since most keys
     /// are loaded by programs that never have two operations at a time.
     ///
     /// # Errors
@@ -53,7 +61,8 @@ impl Prepared {
             _ => return Ok(None),
         };
         let halves = [Part::P, Part::Q].iter().all(|&prime| 2 * key.bits_of(prime) == key.bits());
-        if key.by_primes().is_none() || !available() || !halves || key.bits_of(Part::E) > 64 {
+        let wanted = available() || WITHOUT_LANES.load(Ordering::Relaxed);
+        if key.by_primes().is_none() || !wanted || !halves || key.bits_of(Part::E) > 64 {
             return Ok(None);
         }
         let prepared = Prepared {
@@ -105,7 +114,9 @@ impl Prepared {
     /// Whether `out` is what the private operation makes of `input`.
     fn is_right(&self, input: &[u8], out: &[u8]) -> bool {
         #[cfg(target_arch = "x86_64")]
-        if let Some(right) = self.checks.is_right(&self.key, input, out) {
+        if available()
+            && let Some(right) = self.checks.is_right(&self.key, input, out)
+        {
             return right;
         }
         let mut again = [0; MAX_SIZE];
@@ -141,7 +152,8 @@ pub fn private(key: &Entry<Prepared>, input: &[u8], out: &mut [u8]) -> Option<Ou
             if let Some(operation) = operation.as_ref().filter(|_| alone.may_leave())
                 && operation.by_card(key.queue, key.number(), || key.wire(), input, out, |out| key.is_right(input, out))
             {
-                return Some(Outcome::Card);
+                // A card without lanes has done what this CPU would.
+                return Some(if available() { Outcome::Card } else { Outcome::Library });
             }
             alone.run(|| key.alone(input, out)).ok()
         }
@@ -275,7 +287,7 @@ mod lanes {
             if self.0.load(Ordering::Acquire).is_null() {
                 let number = |part| key.number(part).ok().flatten();
                 let (n, e) = (number(Part::N)?, number(Part::E)?);
-                // SAFETY: there are prepared keys only where the CPU has lanes.
+                // SAFETY: callers have found that the CPU has lanes.
                 let made = unsafe { kernel::CheckKey::new(&n, &e) }?;
                 drop(self.put(boxed(made).ok()?));
             }

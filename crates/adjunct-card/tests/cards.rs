@@ -431,7 +431,9 @@ fn wrong_results_are_not_used() {
         drop(connect(&folder.of().socket()));
     });
     let counted = folder.counted();
-    assert_eq!((counted.on_card, counted.refused(), counted.alone), (0, 20, 20));
+    // Those that a program does alone are counted where it could have done them with others.
+    let alone = if adjunct::card::work::available() { 20 } else { 0 };
+    assert_eq!((counted.on_card, counted.refused(), counted.alone), (0, 20, alone));
 }
 
 #[test]

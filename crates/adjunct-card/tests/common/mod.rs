@@ -108,6 +108,10 @@ impl Daemon {
     pub fn try_start_by(&mut self, mut command: Command) -> bool {
         let path = self.folder.path().join("cards.conf");
         std::fs::write(&path, &self.config).unwrap();
+        // One that was killed has left its cards there.
+        if let Ok((page, _)) = Page::find(self.folder.path()) {
+            page.set_cards(0, 1);
+        }
         let Ok(child) = command.spawn() else { return false };
         self.child = Some(child);
         until("cards that are ready", || {

@@ -13,12 +13,14 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 pub enum Adapter {
     /// The CPU, at once: instructions, or software. Always online.
     Cpu = 0,
-    /// Batches in this process.
+    /// Batches in this process, or in a card where that is faster.
     Lanes = 1,
+    /// Cards alone, on a CPU without lanes.
+    Card = 2,
 }
 
 impl Adapter {
-    const ALL: [Adapter; 2] = [Adapter::Cpu, Adapter::Lanes];
+    const ALL: [Adapter; 3] = [Adapter::Cpu, Adapter::Lanes, Adapter::Card];
 
     const fn bit(self) -> u32 {
         1 << self as u8
@@ -86,7 +88,7 @@ impl Route {
     fn find_in(&self, state: u32, takes: impl FnOnce() -> Option<Adapter>) -> Adapter {
         let known = self.0.load(Relaxed);
         if known >> 32 == u64::from(state) {
-            return Adapter::ALL[known as usize % Adapter::ALL.len()];
+            return Adapter::ALL[known as u8 as usize % Adapter::ALL.len()];
         }
         let adapter = takes().filter(|adapter| state & adapter.bit() != 0).unwrap_or(Adapter::Cpu);
         self.0.store(u64::from(state) << 32 | adapter as u64, Relaxed);

@@ -1,8 +1,8 @@
 //! Looks at every program once and says what it gets.
 
-use super::cause::Cause;
 use super::find::{self, Found};
 use super::inspect::Inspector;
+use super::judge::Gets;
 use super::loader::{Loader, NotSeen};
 use super::process::{self, Process, Processes};
 use super::program::{Program, Running};

@@ -1,7 +1,8 @@
 //! The report for people.
 
 use super::judge::{Gets, listed, some};
-use super::survey::{Program, Survey};
+use super::program::Program;
+use super::survey::Survey;
 use crate::escape::shown;
 use crate::output::Style;
 use std::collections::BTreeMap;

@@ -7,7 +7,7 @@ use crate::pkcsconf::show::mechanism_name;
 use crate::stats::rows::{order, queues};
 use crate::watch::sample::{Cards, Counted, Sample};
 use adjunct::catalogue::{Function, Queue as Lane, Reason};
-use adjunct::counters::{Counts, Snapshot, Strength, Use};
+use adjunct::counters::{Snapshot, Strength, Use};
 use adjunct_card::machine::{Card, Machine, Queue};
 use std::collections::BTreeMap;
 

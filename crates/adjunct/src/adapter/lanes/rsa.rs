@@ -7,6 +7,7 @@ use super::{Asked, Kind, ask, available, own};
 use crate::adapter::Outcome;
 use crate::adapter::card::{self, wire};
 use crate::adapter::cpu::awslc::rsa::{Key, Part};
+use crate::adapter::registry::{self, Adapter};
 use crate::catalogue::Queue;
 use crate::error::Error;
 use crate::memory::{WriteOnce, zeros};
@@ -27,6 +28,7 @@ static WITHOUT_LANES: AtomicBool = AtomicBool::new(false);
 /// Has keys prepared where this CPU has no lanes, too: to bring them to a card, or in one.
 pub fn prepare_without_lanes() {
     WITHOUT_LANES.store(true, Ordering::Relaxed);
+    registry::set_online(Adapter::Card, true);
 }
 
 /// A key with what lanes need of it.
@@ -77,6 +79,11 @@ impl Prepared {
             checks: lanes::Checks::default(),
         };
         KEYS.insert(prepared).map(Some)
+    }
+
+    /// What takes its operations.
+    pub fn adapter(&self) -> Adapter {
+        if available() { Adapter::Lanes } else { Adapter::Card }
     }
 
     /// The length of the modulus in bytes.

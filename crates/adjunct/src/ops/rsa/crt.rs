@@ -56,8 +56,8 @@ impl CrtKey {
     /// [`Error::Unsupported`] where `input` is not below the modulus, [`Error::Length`] where the buffers are too short or
     /// differ, [`Error::Verify`] where the result is wrong, [`Error::Memory`]; nothing of it is in `out` then.
     pub fn private(&self, input: &[u8], out: &mut [u8]) -> Result<(), Error> {
-        let in_lanes = match self.route.find(|| self.lanes.as_ref().map(|_| Adapter::Lanes)) {
-            Adapter::Lanes => self.in_lanes(input, out),
+        let in_lanes = match self.route.find(|| self.lanes.as_ref().map(|prepared| prepared.adapter())) {
+            Adapter::Lanes | Adapter::Card => self.in_lanes(input, out),
             Adapter::Cpu => None,
         };
         let outcome = match in_lanes {

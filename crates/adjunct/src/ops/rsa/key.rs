@@ -132,8 +132,10 @@ impl Key {
     /// [`Error::InvalidKey`] without a private exponent or with one that does not belong to `e`, [`Error::Memory`].
     pub fn private(&self, input: &[u8], out: &mut [u8]) -> Result<(), Error> {
         let Clear { cpu, lanes, route, .. } = self.held.clear();
-        let in_lanes = match (route.find(|| lanes.as_ref().map(|_| Adapter::Lanes)), lanes) {
-            (Adapter::Lanes, Some(prepared)) if out.len() == input.len() => lanes::private(prepared, input, out),
+        let in_lanes = match (route.find(|| lanes.as_ref().map(|prepared| prepared.adapter())), lanes) {
+            (Adapter::Lanes | Adapter::Card, Some(prepared)) if out.len() == input.len() => {
+                lanes::private(prepared, input, out)
+            }
             _ => None,
         };
         let outcome = match in_lanes {

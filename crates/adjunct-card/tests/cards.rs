@@ -11,6 +11,7 @@ use common::*;
 use rustix::net::SocketFlags;
 use std::io::Read;
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::process::Command;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
@@ -434,6 +435,31 @@ fn wrong_results_are_not_used() {
     // Those that a program does alone are counted where it could have done them with others.
     let alone = if adjunct::card::work::available() { 20 } else { 0 };
     assert_eq!((counted.on_card, counted.refused(), counted.alone), (0, 20, alone));
+}
+
+/// As an administrator starts it: on a CPU without lanes there is no card, and a sentence why.
+#[test]
+fn without_lanes_there_is_no_card_by_itself() {
+    if adjunct::card::work::available() {
+        println!("SKIPPED: this CPU has lanes");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let mut daemon = Daemon::none(TWO);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_adjunctd"));
+    std::fs::write(folder.path().join("cards.conf"), TWO).unwrap();
+    command.arg("--folder").arg(daemon.folder.path()).arg("--config").arg(folder.path().join("cards.conf"));
+    assert!(daemon.try_start_without_cards_by(command));
+    until("a sentence why", || state::read(&daemon.of().state()).is_ok_and(|machine| !machine.remark.is_empty()));
+    let machine = daemon.machine();
+    assert!(machine.cards.is_empty() && machine.remark.contains("AVX-512 IFMA"), "{machine:?}");
+    assert_eq!(machine.bus.default_domain, None);
+    // It goes on: what asks is answered, and programs do their operations themselves.
+    assert!(matches!(daemon.ask(&Request::SetOnline(card(0), true)), Reply::Refused(..)));
+    daemon.run("program_some");
+    let counted = daemon.counted();
+    assert_eq!((counted.on_card, counted.refused()), (0, 0));
+    assert!(daemon.end().status.success());
 }
 
 #[test]

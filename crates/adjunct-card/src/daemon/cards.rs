@@ -172,7 +172,7 @@ impl Cards {
 
     /// A card has said something, or has ended.
     pub fn heard(&mut self, place: usize) {
-        let Some(process) = self.places[place].process.as_mut() else { return };
+        let Some(process) = self.places.get_mut(place).and_then(|place| place.process.as_mut()) else { return };
         match crate::link::next_report(process.link()) {
             Err(Errno::AGAIN | Errno::INTR) => return,
             Ok(Some(Report::Ready)) => process.ready = true,
@@ -181,11 +181,7 @@ impl Cards {
                 self.machine.cards[place].chkstop = true;
                 self.end(place);
             }
-            Ok(Some(Report::NoLanes)) => {
-                self.machine.remark = "This CPU has no AVX-512 IFMA, without which an accelerator would be no faster than programs alone.".into();
-                self.machine.cards[place].config = false;
-                self.end(place);
-            }
+            Ok(Some(Report::NoLanes)) => self.have_none(),
             Ok(None) | Err(_) => {
                 let how = self.end(place);
                 let card = &mut self.machine.cards[place];
@@ -199,6 +195,17 @@ impl Cards {
             }
         }
         self.publish();
+    }
+
+    /// This CPU has no lanes: there is no card.
+    fn have_none(&mut self) {
+        (0..self.places.len()).for_each(|place| drop(self.end(place)));
+        self.places.clear();
+        let machine = &mut self.machine;
+        machine.cards.clear();
+        (machine.bus.default_domain, machine.bus.usage_domains, machine.bus.control_domains) = Default::default();
+        machine.remark =
+            "This CPU has no AVX-512 IFMA, without which an accelerator would be no faster than programs alone.".into();
     }
 
     /// Ends a card's process at once, and what it was working on with it; how it ended.

@@ -105,21 +105,28 @@ impl Daemon {
     }
 
     /// The same; whether the command could be started.
-    pub fn try_start_by(&mut self, mut command: Command) -> bool {
+    pub fn try_start_by(&mut self, command: Command) -> bool {
         let path = self.folder.path().join("cards.conf");
         std::fs::write(&path, &self.config).unwrap();
         // One that was killed has left its cards there.
         if let Ok((page, _)) = Page::find(self.folder.path()) {
             page.set_cards(0, 1);
         }
-        let Ok(child) = command.spawn() else { return false };
-        self.child = Some(child);
+        if !self.try_start_without_cards_by(command) {
+            return false;
+        }
         until("cards that are ready", || {
             let Ok(machine) = state::read(&self.of().state()) else { return false };
             let ready = Page::find(self.folder.path()).map_or(0, |(page, _)| page.cards());
             ready == machine.cards.len() as u64
         });
         true
+    }
+
+    /// Starts it by this command, whatever becomes of its cards; whether it could be started.
+    pub fn try_start_without_cards_by(&mut self, mut command: Command) -> bool {
+        self.child = command.spawn().ok();
+        self.child.is_some()
     }
 
     /// How it is started.

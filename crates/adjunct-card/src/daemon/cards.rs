@@ -201,10 +201,8 @@ impl Cards {
     fn have_none(&mut self) {
         (0..self.places.len()).for_each(|place| drop(self.end(place)));
         self.places.clear();
-        let machine = &mut self.machine;
-        machine.cards.clear();
-        (machine.bus.default_domain, machine.bus.usage_domains, machine.bus.control_domains) = Default::default();
-        machine.remark =
+        self.machine.cards.clear();
+        self.machine.remark =
             "This CPU has no AVX-512 IFMA, without which an accelerator would be no faster than programs alone.".into();
     }
 

@@ -23,8 +23,9 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 pub use tree::descendants;
 
-/// How long a program may take, where nothing else is said, before it is ended.
-pub(crate) const LIMIT: Duration = Duration::from_secs(30);
+/// How long a program may take, where nothing else is said, before it is ended: as long as sshd gives a login (`LoginGraceTime`). A machine that
+/// is busy, or stands still for some time, is not to be taken for a program that hangs.
+pub(crate) const LIMIT: Duration = Duration::from_secs(120);
 /// More than this no program here has to say.
 const LONGEST: u64 = 64 << 20;
 

@@ -88,7 +88,7 @@ impl Sshd {
     /// Waits until its sessions have ended and ends it; its processor time is then this process's children's.
     ///
     /// # Errors
-    /// [`Failure`] where a session does not end within a minute, or before an interrupt; it is killed then.
+    /// [`Failure`] where a session does not end in time, or before an interrupt; it is killed then.
     pub fn stop(mut self) -> Result<(), Failure> {
         let clean = self.sessions_end(LIMIT);
         self.end();

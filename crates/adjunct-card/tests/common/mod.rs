@@ -4,7 +4,7 @@
 
 use adjunct::card::crowd::Page;
 use adjunct::card::wire::Kind;
-use adjunct::catalogue::Queue;
+use adjunct::catalogue::{Queue, Refusal};
 use adjunct::counters::{Apart, Lanes};
 use adjunct::ops::rsa::{Crt, CrtKey};
 use adjunct_card::control::{self, Reply, Request};
@@ -55,9 +55,9 @@ pub fn there_can_be_cards() -> bool {
 
 /// Waits for something to hold.
 pub fn until(what: &str, holds: impl Fn() -> bool) {
-    let limit = Instant::now() + Duration::from_secs(20);
+    let limit = Instant::now() + Duration::from_secs(60);
     while !holds() {
-        assert!(Instant::now() < limit, "{what}: not within 20 s");
+        assert!(Instant::now() < limit, "{what}: not within 60 s");
         std::thread::sleep(Duration::from_millis(5));
     }
 }
@@ -186,6 +186,15 @@ impl Daemon {
         let uid = unsafe { libc::geteuid() };
         let counted = Apart::of(&self.word()).read(uid).unwrap();
         counted.map_or_else(Lanes::default, |snapshot| snapshot.lanes(Queue::Rsa2048))
+    }
+
+    /// Operations of 2048 bits that programs sent to a card, and that a card did, or, on a machine that is busy otherwise, did too late;
+    /// nothing else came between.
+    pub fn on_card_or_late(&self) -> u64 {
+        let counted = self.counted();
+        let late = counted.not_on_card[Refusal::Silent as usize];
+        assert_eq!(counted.refused(), late, "{counted:?}");
+        counted.on_card + late
     }
 
     /// This test program as a program that asks cards: it runs `test`, which is ignored else.

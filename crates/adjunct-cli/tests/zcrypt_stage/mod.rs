@@ -233,7 +233,13 @@ impl Stage {
     /// The command by a name.
     pub fn command(&self, name: &str, args: &[&str]) -> Command {
         let mut command = Command::new(ADJUNCT);
-        command.arg0(name).args(args).env("ADJUNCT_CARDS_DIR", self.path()).env("TZ", "UTC");
+        // Counters of its own, which are not there: what this machine's programs had done by cards is not to be seen.
+        command
+            .arg0(name)
+            .args(args)
+            .env("ADJUNCT_CARDS_DIR", self.path())
+            .env("ADJUNCT_STATS_KEY", self.path())
+            .env("TZ", "UTC");
         command
     }
 

@@ -6,7 +6,7 @@ use crate::config::{CardConfig, Config, cpus};
 use crate::control::{Device, Reply};
 use crate::folder::Folder;
 use crate::link::{Order, Report};
-use crate::machine::{ACCELERATOR_COUNTERS, Bus, Card, Machine, Mask, Queue, Work};
+use crate::machine::{ACCELERATOR_COUNTERS, Bus, Card, Machine, Mask, NO_LANES, Queue, Work};
 use crate::state::{self, Shared};
 use adjunct::card::crowd::Page;
 use adjunct::card::wire::Kind;
@@ -202,8 +202,7 @@ impl Cards {
         (0..self.places.len()).for_each(|place| drop(self.end(place)));
         self.places.clear();
         self.machine.cards.clear();
-        self.machine.remark =
-            "This CPU has no AVX-512 IFMA, without which an accelerator would be no faster than programs alone.".into();
+        self.machine.remark = NO_LANES.into();
     }
 
     /// Ends a card's process at once, and what it was working on with it; how it ended.

@@ -76,8 +76,8 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
         }
         Command::Status(args) => status::run(args),
         Command::Sysfs(args) => sysfs::run(args),
-        Command::Enable(_) => service::enable(),
-        Command::Disable(_) => service::disable(),
+        Command::Enable(args) => service::enable(args),
+        Command::Disable(args) => service::disable(args),
     }
 }
 

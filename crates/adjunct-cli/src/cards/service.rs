@@ -3,9 +3,11 @@
 use crate::process::run;
 use crate::{Failure, output};
 use adjunct::card::crowd::Page;
+use adjunct_card::config::{self, Config};
 use adjunct_card::folder::{Folder, SYSTEM};
-use adjunct_card::machine::Machine;
-use adjunct_card::state;
+use adjunct_card::machine::{Machine, NO_LANES};
+use adjunct_card::state::{self, Error};
+use serde::Serialize;
 use std::path::Path;
 use std::process::{Command, ExitCode};
 use std::time::Duration;
@@ -23,11 +25,16 @@ const STARTS_IN: Duration = Duration::from_secs(10);
 #[command(after_help = "\
 Makes the user adjunct, under which adjunctd runs, and has systemd start it. Programs that are started afterwards send private-key operations \
 to cards while the machine is so crowded with them that this is faster; those that run now do so when they are restarted. Nothing else \
-changes. `adjunct cards disable` takes it back.
+changes. Where the cards are enabled and adjunctd runs, nothing is done. `adjunct cards disable` takes it back.
 
 Example:
-  sudo adjunct cards enable && sudo systemctl restart nginx")]
-pub struct Enable {}
+  sudo adjunct cards enable && sudo systemctl restart nginx
+
+Exit status: 0 they are enabled, 1 they are not (one line, or with --json the report, says why), 2 the command line is wrong.")]
+pub struct Enable {
+    #[command(flatten)]
+    how: How,
+}
 
 /// Stop the cards, now and for good
 #[derive(Debug, clap::Args)]
@@ -36,7 +43,43 @@ Cards finish what they work on; programs then do their operations themselves, wi
 
 Example:
   sudo adjunct cards disable")]
-pub struct Disable {}
+pub struct Disable {
+    #[command(flatten)]
+    how: How,
+}
+
+#[derive(Debug, clap::Args)]
+struct How {
+    /// Change nothing: tell what would be changed
+    #[arg(long)]
+    dry_run: bool,
+    /// Print as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// What was done.
+#[derive(Debug, Serialize)]
+struct Report<'a> {
+    action: &'a str,
+    /// Whether anything was changed, or would have been.
+    changed: bool,
+    dry_run: bool,
+    /// Whether this machine can have cards.
+    possible: bool,
+    /// The cards that are online.
+    online: usize,
+    /// Why the machine can have none, where that is so.
+    why: &'a str,
+}
+
+impl How {
+    /// Prints the report, or a sentence.
+    fn tell(&self, report: &Report<'_>, sentence: &str) -> Result<ExitCode, Failure> {
+        if self.json { output::print_json(report) } else { output::print(&format!("{sentence}\n")) }?;
+        Ok(ExitCode::SUCCESS)
+    }
+}
 
 /// Whether this may be done here.
 ///
@@ -82,35 +125,73 @@ fn make_user() -> Result<(), Failure> {
         .map_err(|error| by_systemd.err().unwrap_or(error))
 }
 
+/// Which of the units have a state: `is-enabled` or `is-active`.
+fn have(state: &str) -> impl Iterator<Item = bool> {
+    units()
+        .into_iter()
+        .map(move |unit| run(Command::new("systemctl").args([state, "--quiet", unit])).is_ok_and(|ended| ended.success))
+}
+
+fn units() -> [&'static str; 3] {
+    [SOCKETS[0], SOCKETS[1], SERVICE]
+}
+
+fn online(machine: &Machine) -> usize {
+    machine.cards.iter().filter(|card| card.is_online()).count()
+}
+
+fn not_enabled(why: &str) -> Failure {
+    Failure::new(format!("the cards are not enabled: {why}"))
+}
+
 /// Runs `adjunct cards enable`.
 ///
 /// # Errors
 /// One line.
-pub fn enable() -> Result<ExitCode, Failure> {
+pub fn enable(args: &Enable) -> Result<ExitCode, Failure> {
+    let How { dry_run, json } = args.how;
     may_be_done()?;
+    let mut report = Report { action: "enable", changed: false, dry_run, possible: true, online: 0, why: "" };
+    let config = Config::read(Path::new(config::PATH), false).map_err(|error| not_enabled(&error.to_string()))?;
+    // Asked here, before anything is started: a card's process would say the same.
+    if !adjunct::card::work::available() && !config.without_lanes {
+        if !json {
+            return Err(not_enabled(NO_LANES));
+        }
+        output::print_json(&Report { possible: false, why: NO_LANES, ..report })?;
+        return Ok(ExitCode::FAILURE);
+    }
+    // An administrator may have taken cards offline: that stays.
+    if have("is-enabled").chain(have("is-active")).all(|state| state)
+        && let Ok(machine) = state::read(&Folder::at(SYSTEM).state())
+    {
+        report.online = online(&machine);
+        return args.how.tell(&report, &format!("the cards are enabled already, {} of them online", report.online));
+    }
+    report.changed = true;
+    if dry_run {
+        return args.how.tell(&report, "the cards would be enabled");
+    }
     make_user()?;
-    let units = [SOCKETS[0], SOCKETS[1], SERVICE];
     let started = systemctl(&["daemon-reload"])
-        .and_then(|()| systemctl(&[&["enable", "--now"], &units[..]].concat()))
+        .and_then(|()| systemctl(&[&["enable", "--now"], &units()[..]].concat()))
         .and_then(|()| {
             ready().ok_or_else(|| {
                 Failure::new(format!("no card is ready after {} s: systemctl status {SERVICE}", STARTS_IN.as_secs()))
             })
         });
     match started {
-        Ok(machine) if machine.cards.iter().any(adjunct_card::machine::Card::is_online) => {
-            let cards = machine.cards.iter().filter(|card| card.is_online()).count();
-            let plural = if cards == 1 { "card is" } else { "cards are" };
-            output::print(&format!(
-                "{cards} {plural} online; programs that are started from now on use them where it pays\n"
-            ))?;
-            Ok(ExitCode::SUCCESS)
+        Ok(machine) if online(&machine) > 0 => {
+            report.online = online(&machine);
+            let are = if report.online == 1 { "card is" } else { "cards are" };
+            let then = "programs that are started from now on use them where it pays";
+            args.how.tell(&report, &format!("{} {are} online; {then}", report.online))
         }
         // A service that cannot do anything is not left behind.
         not => {
             let why = not.map_or_else(|error| error.to_string(), |machine| machine.remark);
-            let _ = systemctl(&[&["disable", "--now"], &units[..]].concat());
-            Err(Failure::new(format!("the cards are not enabled: {why}")))
+            let _ = systemctl(&[&["disable", "--now"], &units()[..]].concat());
+            Err(not_enabled(&why))
         }
     }
 }
@@ -120,9 +201,7 @@ fn ready() -> Option<Machine> {
     let mut found = None;
     crate::process::wait_for(STARTS_IN, || {
         let machine = state::read(&Folder::at(SYSTEM).state()).ok();
-        found = machine.filter(|machine| {
-            !machine.remark.is_empty() || machine.cards.iter().any(adjunct_card::machine::Card::is_online)
-        });
+        found = machine.filter(|machine| !machine.remark.is_empty() || online(machine) > 0);
         found.is_some()
     });
     found
@@ -132,14 +211,27 @@ fn ready() -> Option<Machine> {
 ///
 /// # Errors
 /// One line.
-pub fn disable() -> Result<ExitCode, Failure> {
+pub fn disable(args: &Disable) -> Result<ExitCode, Failure> {
+    let dry_run = args.how.dry_run;
     may_be_done()?;
-    systemctl(&["disable", "--now", SOCKETS[0], SOCKETS[1], SERVICE])?;
-    Page::remove(Path::new(SYSTEM));
-    // The folder, which stays while the service is restarted. Where it is not there, there is nothing to clean.
-    if Path::new(SYSTEM).exists() {
-        systemctl(&["clean", "--what=runtime", SERVICE])?;
+    // The folder stays while the service is restarted, or was stopped by hand. It may also be that of a daemon that systemd did not start.
+    let folder = Path::new(SYSTEM);
+    let is_left = || folder.exists() && matches!(state::read(&Folder::at(SYSTEM).state()), Err(Error::NotRunning));
+    let changed = have("is-enabled").chain(have("is-active")).any(|state| state) || is_left();
+    let possible = adjunct::card::work::available();
+    let report = Report { action: "disable", changed, dry_run, possible, online: 0, why: "" };
+    let said = match (changed, dry_run) {
+        (false, _) => "the cards are not enabled",
+        (true, true) => "the cards would be disabled",
+        (true, false) => "there are no cards any more; programs do their operations themselves",
+    };
+    if changed && !dry_run {
+        systemctl(&[&["disable", "--now"], &units()[..]].concat())?;
+        Page::remove(folder);
+        // Where it is not there, there is nothing to clean.
+        if folder.exists() {
+            systemctl(&["clean", "--what=runtime", SERVICE])?;
+        }
     }
-    output::print("there are no cards any more; programs do their operations themselves\n")?;
-    Ok(ExitCode::SUCCESS)
+    args.how.tell(&report, said)
 }

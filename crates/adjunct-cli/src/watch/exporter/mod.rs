@@ -95,6 +95,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     if !at.ip().is_loopback() {
         eprint(&format!("adjunct: everybody who reaches {} can read them: there is no password, and no TLS", at.ip()));
     }
+    ready();
     let fresh = Duration::from_secs(args.interval.unwrap_or(EVERY[0]));
     let kept: Mutex<(Source, Option<Reading>)> = Mutex::new((source, None));
     server::serve(&listener, &|format| {
@@ -135,6 +136,11 @@ impl Source {
         self.wrong = wrong;
         Ok(metrics::of(&sample, &mut self.ledger))
     }
+}
+
+/// Tells systemd, where it has started this, that the metrics are there: without that, starting the service fails.
+fn ready() {
+    let _ = sd_notify::notify(&[sd_notify::NotifyState::Ready]);
 }
 
 fn taken(at: SocketAddr, error: &std::io::Error) -> Failure {

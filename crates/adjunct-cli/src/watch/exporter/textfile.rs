@@ -37,6 +37,7 @@ pub(super) fn write(file: &Path, every: Option<Duration>, source: &mut Source) -
     };
     once()?;
     let Some(every) = every else { return Ok(ExitCode::SUCCESS) };
+    super::ready();
     let mut next = Instant::now();
     loop {
         next += every;

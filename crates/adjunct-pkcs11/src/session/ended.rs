@@ -56,7 +56,7 @@ impl Session {
     /// an operation is to be made.
     ///
     /// # Errors
-    /// `CKR_OPERATION_ACTIVE` where one runs.
+    /// `CKR_OPERATION_ACTIVE` where one runs that does not give way.
     #[inline]
     pub fn begin_again<O: ?Sized + Again>(
         &self,
@@ -65,7 +65,11 @@ impl Session {
         key: CK_OBJECT_HANDLE,
     ) -> Result<Option<Strength>> {
         self.hold(|active| {
-            ensure((places.running)(active).is_none(), CKR_OPERATION_ACTIVE)?;
+            let running = (places.running)(active);
+            if running.is_some() {
+                ensure(self.gives_way, CKR_OPERATION_ACTIVE)?;
+                *running = None;
+            }
             let Some(run) = (places.ended)(active) else { return Ok(None) };
             if run.mechanism != mechanism.kind {
                 return Ok(None);

@@ -31,7 +31,7 @@ pub struct Session {
     module: usize,
     slot: &'static Slot,
     read_write: bool,
-    /// Whether an operation that runs gives way to another of its kind ([`crate::module::GIVING_WAY`]).
+    /// Whether operations that run give way to another ([`crate::module::GIVING_WAY`]).
     gives_way: bool,
     /// Where the token counts it.
     shard: usize,
@@ -118,7 +118,7 @@ pub type Field<O> = fn(&mut Active) -> &mut Option<O>;
 #[derive(Debug, Clone, Copy)]
 pub struct Opening {
     pub read_write: bool,
-    /// Whether an operation that runs gives way to another of its kind.
+    /// Whether operations that run give way to another.
     pub gives_way: bool,
 }
 

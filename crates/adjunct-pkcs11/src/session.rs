@@ -31,6 +31,8 @@ pub struct Session {
     module: usize,
     slot: &'static Slot,
     read_write: bool,
+    /// Whether operations that run give way to another ([`crate::module::GIVING_WAY`]).
+    gives_way: bool,
     /// Where the token counts it.
     shard: usize,
     /// Its handle, from before anybody else has it.
@@ -112,15 +114,24 @@ impl std::fmt::Debug for Active {
 /// The place of a kind of operation in [`Active`].
 pub type Field<O> = fn(&mut Active) -> &mut Option<O>;
 
+/// What a session is opened for.
+#[derive(Debug, Clone, Copy)]
+pub struct Opening {
+    pub read_write: bool,
+    /// Whether operations that run give way to another.
+    pub gives_way: bool,
+}
+
 /// Opens a session; its handle.
 ///
 /// # Errors
 /// `CKR_HOST_MEMORY`; `CKR_CRYPTOKI_NOT_INITIALIZED` where another thread ended the module meanwhile.
-pub fn open(module: &'static Module, slot: &'static Slot, read_write: bool) -> Result<Handle> {
+pub fn open(module: &'static Module, slot: &'static Slot, opening: Opening) -> Result<Handle> {
+    let Opening { read_write, gives_way } = opening;
     let shard = slot.token.opened(read_write);
     let (handle, owns, active) = (AtomicU64::new(0), AtomicBool::new(false), Lock::new(Active::default()));
     let apart = AtomicBool::new(false);
-    let session = Session { module: module.number(), slot, read_write, shard, handle, owns, active, apart };
+    let session = Session { module: module.number(), slot, read_write, gives_way, shard, handle, owns, active, apart };
     match SESSIONS.insert(session) {
         Ok(entry) => {
             let handle = Handle::of(entry.number());

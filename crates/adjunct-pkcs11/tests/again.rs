@@ -177,3 +177,59 @@ fn what_becomes_of_the_key_counts_for_the_next_message() {
     Session::open().destroy(other).unwrap();
     assert_eq!(encrypt(other), Err(CKR_KEY_HANDLE_INVALID));
 }
+
+/// The accelerator token's slot, by the number by which operations give way to another.
+const GIVING_WAY: CK_SLOT_ID = 0x1_0001;
+
+#[test]
+fn by_the_slots_other_number_operations_give_way_to_the_next() {
+    let (one, two) = (Mechanism::gcm(b"twelve bytes", b"one", 128), Mechanism::gcm(b"Twelve bytes", b"two", 128));
+    let (sha256, hmac) = (Mechanism::new(CKM_SHA256), Mechanism::new(CKM_SHA256_HMAC));
+    let session = Session::open_in(GIVING_WAY, CKF_SERIAL_SESSION | CKF_RW_SESSION).unwrap();
+    let keys = [aes(&session, 1), aes(&session, 2)];
+    let macs = [1, 2].map(|byte| session.create(&Attributes::secret(CKK_GENERIC_SECRET, &[byte; 32])).unwrap());
+    let sealed = first(2, CKK_AES, |session, key| session.encrypt(&two, key, &DATA)).unwrap();
+    let mac = first(2, CKK_GENERIC_SECRET, |session, key| session.sign(&hmac, key, &DATA)).unwrap();
+    let hash = session.digest(&sha256, &DATA).unwrap();
+    // Some are given up before they have data, some later; the session keeps what it uses often.
+    for round in 0..12 {
+        let data = &DATA[..round % 3 * 10];
+        session.encrypt_init(&one, keys[0]).unwrap();
+        session.encrypt_update(data).unwrap();
+        assert_eq!(session.encrypt(&two, keys[1], &DATA).as_ref(), Ok(&sealed));
+        session.decrypt_init(&one, keys[0]).unwrap();
+        session.decrypt_update(data).unwrap();
+        assert_eq!(session.decrypt(&two, keys[1], &sealed).as_deref(), Ok(&DATA[..]));
+        session.sign_init(&hmac, macs[0]).unwrap();
+        session.sign_update(data).unwrap();
+        assert_eq!(session.sign(&hmac, macs[1], &DATA).as_ref(), Ok(&mac));
+        session.verify_init(&hmac, macs[0]).unwrap();
+        session.verify_update(data).unwrap();
+        assert_eq!(session.verify(&hmac, macs[1], &DATA, &mac), Ok(()));
+        session.digest_init(&sha256).unwrap();
+        session.digest_update(data).unwrap();
+        assert_eq!(session.digest(&sha256, &DATA).as_ref(), Ok(&hash));
+    }
+    // What cannot begin leaves nothing of the one before.
+    session.encrypt_init(&one, keys[0]).unwrap();
+    assert_eq!(session.encrypt_init(&two, macs[0]), Err(CKR_KEY_TYPE_INCONSISTENT));
+    assert_eq!(session.encrypt_update(b"x"), Err(CKR_OPERATION_NOT_INITIALIZED));
+    // Of what was left behind nothing is in a state that is saved.
+    for round in 0..3 {
+        session.encrypt_init(&one, keys[0]).unwrap();
+        session.sign_init(&hmac, macs[0]).unwrap();
+        session.decrypt_init(&one, keys[0]).unwrap();
+        session.digest_init(&sha256).unwrap();
+        session.digest_update(&DATA[..10 * round]).unwrap();
+        let (state, copy) = (session.operation_state().unwrap(), Session::open());
+        copy.set_operation_state(&state, 0, 0).unwrap();
+        copy.digest_update(&DATA[10 * round..]).unwrap();
+        assert_eq!(copy.digest_final().as_ref(), Ok(&hash));
+    }
+    // It is the same slot, with the same objects, and no other knows of it.
+    let mut info = CK_SESSION_INFO { slotID: 0, state: 0, flags: 0, ulDeviceError: 0 };
+    assert_eq!((p11!(C_GetSessionInfo(session.0, &raw mut info)), info.slotID), (CKR_OK, common::ACCELERATOR));
+    let other = Session::open();
+    other.encrypt_init(&two, keys[1]).unwrap();
+    assert_eq!(other.encrypt_init(&two, keys[1]), Err(CKR_OPERATION_ACTIVE));
+}

@@ -2,8 +2,9 @@
 
 use super::args::{Out, slice, value};
 use super::{calls, module};
+use crate::module::GIVING_WAY;
 use crate::rv::{Result, ensure};
-use crate::session::{self, Session};
+use crate::session::{self, Opening, Session};
 use crate::state;
 use crate::token::LoggedIn;
 use cryptoki_sys::*;
@@ -97,7 +98,8 @@ calls! {
         let read_write = flags & CKF_RW_SESSION != 0;
         slot.token.must_be_initialized()?;
         ensure(read_write || slot.token.user() != LoggedIn::SecurityOfficer, CKR_SESSION_READ_WRITE_SO_EXISTS)?;
-        *place = session::open(module, slot, read_write)?.get();
+        let opening = Opening { read_write, gives_way: slotID == GIVING_WAY };
+        *place = session::open(module, slot, opening)?.get();
         Ok(())
     }
 

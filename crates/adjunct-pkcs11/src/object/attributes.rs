@@ -75,7 +75,7 @@ enum Stored {
     Apart(Zeroizing<Box<[u8]>>),
 }
 
-// An attribute takes 32 bytes: a key has some 29 of them.
+// An attribute takes 32 bytes; a secret key has some 29, of which all but seven take two bits.
 const _: () = assert!(size_of::<Value>() <= 24);
 
 impl std::ops::Deref for Bytes {
@@ -98,12 +98,120 @@ impl PartialEq for Bytes {
 
 impl Eq for Bytes {}
 
-/// Room for the attributes of most keys, had at once.
-const USUAL: usize = 32;
+/// Room for what a secret key has besides [`Short`] ones, had at once.
+const USUAL: usize = 8;
+
+/// Declares [`SHORT_KINDS`], and where each is.
+macro_rules! short_kinds {
+    ($($kind:ident $at:literal),* $(,)?) => {
+        /// Attributes that most objects have and that are false, true or empty, in the order of their types.
+        const SHORT_KINDS: &[CK_ATTRIBUTE_TYPE] = &[$($kind),*];
+
+        /// The place of a type in [`SHORT_KINDS`].
+        #[inline]
+        const fn short_place(kind: CK_ATTRIBUTE_TYPE) -> Option<u32> {
+            match kind {
+                $($kind => Some($at),)*
+                _ => None,
+            }
+        }
+    };
+}
+
+short_kinds!(
+    CKA_TOKEN 0, CKA_PRIVATE 1, CKA_LABEL 2, CKA_TRUSTED 3, CKA_SUBJECT 4, CKA_ID 5, CKA_SENSITIVE 6, CKA_ENCRYPT 7, CKA_DECRYPT 8,
+    CKA_WRAP 9, CKA_UNWRAP 10, CKA_SIGN 11, CKA_SIGN_RECOVER 12, CKA_VERIFY 13, CKA_VERIFY_RECOVER 14, CKA_DERIVE 15,
+    CKA_START_DATE 16, CKA_END_DATE 17, CKA_EXTRACTABLE 18, CKA_LOCAL 19, CKA_NEVER_EXTRACTABLE 20, CKA_ALWAYS_SENSITIVE 21,
+    CKA_MODIFIABLE 22, CKA_COPYABLE 23, CKA_DESTROYABLE 24, CKA_ALWAYS_AUTHENTICATE 25, CKA_WRAP_WITH_TRUSTED 26,
+    CKA_ENCAPSULATE 27, CKA_DECAPSULATE 28,
+);
+
+const _: () = {
+    let mut at = 0;
+    while at < SHORT_KINDS.len() {
+        assert!(matches!(short_place(SHORT_KINDS[at]), Some(place) if place as usize == at));
+        assert!(at == 0 || SHORT_KINDS[at - 1] < SHORT_KINDS[at]);
+        at += 1;
+    }
+    assert!(SHORT_KINDS.len() <= 32);
+};
+
+/// Those of [`SHORT_KINDS`] that are false, true or empty, in two bits each: 0 says that there is none, or that its value is another. A key has
+/// some twenty of them.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+struct Short(u64);
+
+/// What two bits say.
+static SHORT_VALUES: [Option<Value>; 4] =
+    [None, Some(short_value(&[CK_FALSE])), Some(short_value(&[CK_TRUE])), Some(short_value(&[]))];
+
+const fn short_value(bytes: &[u8]) -> Value {
+    let mut room = [0; SHORT];
+    if let [byte, ..] = bytes {
+        room[0] = *byte;
+    }
+    Value::Bytes(Bytes(Stored::Here(bytes.len() as u8, room)))
+}
+
+impl Short {
+    /// The bits for a value; `None` of a type or a value that is not kept so.
+    #[inline]
+    fn bits(kind: CK_ATTRIBUTE_TYPE, bytes: &[u8]) -> Option<(u32, u64)> {
+        let bits = match bytes {
+            [CK_FALSE] => 1,
+            [CK_TRUE] => 2,
+            [] => 3,
+            _ => return None,
+        };
+        Some((short_place(kind)?, bits))
+    }
+
+    #[inline]
+    fn at(self, place: u32) -> Option<&'static Value> {
+        SHORT_VALUES[(self.0 >> (2 * place) & 3) as usize].as_ref()
+    }
+
+    #[inline]
+    fn get(self, kind: CK_ATTRIBUTE_TYPE) -> Option<&'static Value> {
+        self.at(short_place(kind)?)
+    }
+
+    /// Sets two bits; what they said.
+    fn set(&mut self, place: u32, bits: u64) -> Option<&'static Value> {
+        let old = self.at(place);
+        self.0 = self.0 & !(3 << (2 * place)) | bits << (2 * place);
+        old
+    }
+
+    fn iter(self) -> impl Iterator<Item = (CK_ATTRIBUTE_TYPE, &'static Value)> {
+        let mut left = self.0;
+        std::iter::from_fn(move || {
+            let place = (left != 0).then(|| left.trailing_zeros() / 2)?;
+            left &= !(3 << (2 * place));
+            Some((SHORT_KINDS[place as usize], self.at(place)?))
+        })
+    }
+
+    /// How many.
+    fn len(self) -> usize {
+        ((self.0 | self.0 >> 1) & 0x5555_5555_5555_5555).count_ones() as usize
+    }
+}
 
 /// Values by type, one of each, in the order of the types.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Attributes(Vec<(CK_ATTRIBUTE_TYPE, Value)>);
+pub struct Attributes {
+    /// Those that two bits say.
+    short: Short,
+    /// All others.
+    others: Vec<(CK_ATTRIBUTE_TYPE, Value)>,
+}
+
+impl std::fmt::Debug for Short {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Short")
+    }
+}
 
 impl Attributes {
     /// Whether values of this type are templates.
@@ -119,17 +227,17 @@ impl Attributes {
     }
 
     fn find(&self, kind: CK_ATTRIBUTE_TYPE) -> std::result::Result<usize, usize> {
-        self.0.binary_search_by_key(&kind, |(kind, _)| *kind)
+        self.others.binary_search_by_key(&kind, |(kind, _)| *kind)
     }
 
     /// The value of a type.
     pub fn get(&self, kind: CK_ATTRIBUTE_TYPE) -> Option<&Value> {
-        self.find(kind).ok().map(|at| &self.0[at].1)
+        self.short.get(kind).or_else(|| self.find(kind).ok().map(|at| &self.others[at].1))
     }
 
     /// Whether there is one.
     pub fn has(&self, kind: CK_ATTRIBUTE_TYPE) -> bool {
-        self.find(kind).is_ok()
+        self.get(kind).is_some()
     }
 
     /// Memory for so many more, had at once.
@@ -137,39 +245,46 @@ impl Attributes {
     /// # Errors
     /// `CKR_HOST_MEMORY`.
     pub fn reserve(&mut self, more: usize) -> Result {
-        Ok(self.0.try_reserve_exact(more)?)
+        Ok(self.others.try_reserve_exact(more)?)
     }
 
     /// Sets a value; the one before.
     pub fn insert(&mut self, kind: CK_ATTRIBUTE_TYPE, value: Value) -> Option<Value> {
+        if let Some((place, bits)) = value.as_bytes().and_then(|bytes| Short::bits(kind, bytes)) {
+            let old = self.short.set(place, bits).cloned();
+            // Of each type one is enough to look for: it is in one of the two.
+            return old.or_else(|| self.find(kind).ok().map(|at| self.others.remove(at).1));
+        }
+        let short = short_place(kind).and_then(|place| self.short.set(place, 0));
         match self.place(kind) {
-            Ok(at) => Some(std::mem::replace(&mut self.0[at].1, value)),
+            Ok(at) => Some(std::mem::replace(&mut self.others[at].1, value)),
             Err(at) => {
                 self.put(at, kind, value);
-                None
+                short.cloned()
             }
         }
     }
 
     /// Where a type is, or is to be.
     fn place(&self, kind: CK_ATTRIBUTE_TYPE) -> std::result::Result<usize, usize> {
-        match self.0.last() {
+        match self.others.last() {
             // What comes in order goes to the end.
             Some((last, _)) if *last >= kind => self.find(kind),
-            _ => Err(self.0.len()),
+            _ => Err(self.others.len()),
         }
     }
 
     fn put(&mut self, at: usize, kind: CK_ATTRIBUTE_TYPE, value: Value) {
-        if self.0.capacity() == 0 {
-            self.0.reserve_exact(USUAL);
+        if self.others.capacity() == 0 {
+            self.others.reserve_exact(USUAL);
         }
-        self.0.insert(at, (kind, value));
+        self.others.insert(at, (kind, value));
     }
 
     /// Takes a value away.
     pub fn remove(&mut self, kind: CK_ATTRIBUTE_TYPE) -> Option<Value> {
-        self.find(kind).ok().map(|at| self.0.remove(at).1)
+        let short = short_place(kind).and_then(|place| self.short.set(place, 0));
+        short.cloned().or_else(|| self.find(kind).ok().map(|at| self.others.remove(at).1))
     }
 
     /// Sets bytes.
@@ -202,8 +317,13 @@ impl Attributes {
     /// # Errors
     /// `CKR_HOST_MEMORY`.
     pub fn default_to(&mut self, kind: CK_ATTRIBUTE_TYPE, bytes: &[u8]) -> Result {
-        if let Err(at) = self.place(kind) {
-            self.put(at, kind, Value::bytes(kind, bytes)?);
+        if self.short.get(kind).is_some() {
+            return Ok(());
+        }
+        let Err(at) = self.place(kind) else { return Ok(()) };
+        match Short::bits(kind, bytes) {
+            Some((place, bits)) => _ = self.short.set(place, bits),
+            None => self.put(at, kind, Value::bytes(kind, bytes)?),
         }
         Ok(())
     }
@@ -233,12 +353,18 @@ impl Attributes {
 
     /// All, in the order of their types.
     pub fn iter(&self) -> impl Iterator<Item = (CK_ATTRIBUTE_TYPE, &Value)> {
-        self.0.iter().map(|(kind, value)| (*kind, value))
+        let mut short = self.short.iter().peekable();
+        let mut others = self.others.iter().map(|(kind, value)| (*kind, value)).peekable();
+        std::iter::from_fn(move || match (short.peek(), others.peek()) {
+            (Some((one, _)), Some((other, _))) if other < one => others.next(),
+            (None, _) => others.next(),
+            _ => short.next(),
+        })
     }
 
     /// How many.
     pub fn len(&self) -> usize {
-        self.0.len()
+        self.short.len() + self.others.len()
     }
 
     /// Whether all of `others` are here with the same values.
@@ -270,6 +396,49 @@ mod tests {
         assert!(attributes.matches(&part));
         part.set(CKA_ID, b"").unwrap();
         assert!(!attributes.matches(&part) && !format!("{attributes:?}").contains("one"));
+    }
+
+    #[test]
+    fn whatever_is_set_and_removed_they_are_one_of_each_type_in_order() {
+        let kinds = [
+            CKA_CLASS,
+            CKA_TOKEN,
+            CKA_LABEL,
+            CKA_VALUE,
+            CKA_ID,
+            CKA_SIGN,
+            CKA_START_DATE,
+            CKA_MODULUS,
+            CKA_DECAPSULATE,
+        ];
+        let values = [&b""[..], &[0], &[1], &[2], &[0, 0], b"a longer value that has memory of its own"];
+        let mut model = std::collections::BTreeMap::<CK_ATTRIBUTE_TYPE, &[u8]>::new();
+        let (mut attributes, mut state) = (Attributes::default(), 1_u64);
+        for _ in 0..20_000 {
+            state = state.wrapping_mul(0xd134_2543_de82_ef95).wrapping_add(1);
+            let (kind, value) =
+                (kinds[(state >> 33) as usize % kinds.len()], values[(state >> 43) as usize % values.len()]);
+            match state >> 60 {
+                0..4 => {
+                    let old = attributes.remove(kind);
+                    assert_eq!(old.as_ref().and_then(Value::as_bytes), model.remove(&kind));
+                }
+                4..8 => {
+                    attributes.default_to(kind, value).unwrap();
+                    model.entry(kind).or_insert(value);
+                }
+                _ => {
+                    let old = attributes.insert(kind, Value::bytes(kind, value).unwrap());
+                    assert_eq!(old.as_ref().and_then(Value::as_bytes), model.insert(kind, value));
+                }
+            }
+            let all = attributes.iter().map(|(kind, value)| (kind, value.as_bytes().unwrap()));
+            assert!(all.eq(model.iter().map(|(kind, value)| (*kind, *value))), "{kind:x} {value:?}");
+            assert_eq!((attributes.len(), attributes.bytes(kind)), (model.len(), model.get(&kind).copied()));
+            let mut again = Attributes::default();
+            model.iter().rev().for_each(|(kind, value)| again.set(*kind, value).unwrap());
+            assert!(again == attributes && again.matches(&attributes));
+        }
     }
 
     #[test]

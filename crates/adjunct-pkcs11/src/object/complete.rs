@@ -158,6 +158,10 @@ impl Defaults {
         } else {
             attributes.default_to(CKA_TRUSTED, &boolean(false))?;
         }
+        // The value of a secret key is the key.
+        if class == CKO_SECRET_KEY {
+            return Ok(Object::new(attributes));
+        }
         let made = match key {
             Some(key) => key,
             None => Arc::new(Key::of(&attributes)?),
@@ -198,9 +202,6 @@ pub fn new_unique_id(attributes: &mut Attributes) -> Result {
 
 /// What follows from the numbers of a public or private key.
 fn public_parts(attributes: &mut Attributes, class: CK_OBJECT_CLASS, key: &Key) -> Result {
-    if class == CKO_SECRET_KEY {
-        return Ok(());
-    }
     let curve = attributes.bytes(CKA_EC_PARAMS).map(Curve::of).transpose()?;
     if let (Key::Rsa(key), CKO_PUBLIC_KEY) = (key, class) {
         attributes.set_number(CKA_MODULUS_BITS, key.bits() as CK_ULONG)?;

@@ -19,7 +19,7 @@ pub mod table;
 use crate::handle::Handle;
 use crate::rv::{Result, ensure};
 use adjunct::counters::Strength;
-use adjunct::memory::{Kept, WriteOnce};
+use adjunct::memory::{Kept, WriteOnce, boxed};
 use attributes::Attributes;
 use cryptoki_sys::*;
 use facts::Facts;
@@ -27,8 +27,8 @@ pub use held::{Held, Owner, address};
 use key::Key;
 use prepared::Forms;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::SeqCst;
+use std::sync::atomic::{AtomicBool, AtomicU64, fence};
 
 /// An object. It does not change: a change of attributes makes another in its place.
 #[derive(Debug, Default)]
@@ -42,15 +42,15 @@ pub struct Object {
     forms: Forms,
     /// Its strength, once it has been asked for.
     strength: WriteOnce<Strength>,
-    /// The handles of sessions that keep it; 0 nobody's. The last is [`MANY`] where it is too few.
-    keepers: [AtomicU64; KEEPERS],
+    /// The handles of sessions that keep it, once one does; 0 nobody's.
+    keepers: WriteOnce<Box<[AtomicU64; KEEPERS]>>,
+    /// Whether others keep it, too.
+    many: AtomicBool,
 }
 
 /// So many sessions are told apart that keep one object. In programs that open a session for each operation, as Java does, an object comes into a
 /// few; and to ask every session takes as long as there are many.
-const KEEPERS: usize = 9;
-/// More sessions than there is room for.
-const MANY: u64 = u64::MAX;
+const KEEPERS: usize = 8;
 
 /// Which sessions keep an object.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -102,27 +102,29 @@ impl Object {
     /// Notes that a session keeps it.
     pub fn will_keep(&self, session: Handle) {
         let own = session.get();
-        let [places @ .., last] = &self.keepers;
-        for place in places {
-            let before = place.compare_exchange(0, own, SeqCst, SeqCst);
-            if before.is_ok() || before == Err(own) {
-                return;
+        // Where there is no memory, and where another thread makes the places at this moment, it is one of many.
+        if let Ok(Kept::There(places)) = self.keepers.get_or_make(|| boxed(Default::default())) {
+            for place in &**places {
+                let before = place.compare_exchange(0, own, SeqCst, SeqCst);
+                if before.is_ok() || before == Err(own) {
+                    // Behind the places themselves, too, which this may have made.
+                    fence(SeqCst);
+                    return;
+                }
             }
         }
-        last.store(MANY, SeqCst);
+        self.many.store(true, SeqCst);
     }
 
     /// Which sessions keep it. Whoever asks has taken it out of its place before.
     pub fn keepers(&self) -> Keepers {
-        let mut some = Vec::new();
-        for place in &self.keepers {
-            match place.load(SeqCst) {
-                0 => {}
-                MANY => return Keepers::Many,
-                one => some.push(Handle::from(one)),
-            }
+        // The places are looked for after the object was taken out.
+        fence(SeqCst);
+        if self.many.load(SeqCst) {
+            return Keepers::Many;
         }
-        Keepers::Some(some)
+        let places = self.keepers.get().map_or([].as_slice(), |places| places.as_slice());
+        Keepers::Some(places.iter().map(|place| place.load(SeqCst)).filter(|one| *one != 0).map(Handle::from).collect())
     }
 
     /// The key in its place, made at its first use: as [`Object::key`], without another owner.

@@ -1,4 +1,4 @@
-//! Secret keys as mechanisms take them: schedules, tables and states, made at the first use and kept beside the object.
+//! Secret keys as mechanisms take them: schedules, tables and states, kept beside the object once it is used more than once.
 //!
 //! What is kept goes with the object, and wipes itself. Nobody waits for another: who comes while a form is being put away has one of its
 //! own, for one operation, as have those that come when all places are taken.
@@ -13,14 +13,22 @@ use adjunct::ops::cipher::{Counted, Mode, aes, des};
 use adjunct::ops::digest::Method;
 use adjunct::ops::mac::{BlockCipher, Cmac, Hmac};
 use cryptoki_sys::*;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
 use zeroize::Zeroizing;
 
 /// A key is kept in so many forms at most: of those that programs use one after the other, all.
 const PLACES: usize = 8;
 
-/// The forms of a key, in the order of their first uses. Most objects have none, and memory for none.
+/// The forms of a key, in the order of their uses, from the second use of the key on: programs make many keys that they use once, and have
+/// many of them at a time. Most objects have none, and memory for none.
 #[derive(Debug, Default)]
-pub struct Forms(WriteOnce<Box<[WriteOnce<Any>; PLACES]>>);
+pub struct Forms {
+    /// Whether the key was used.
+    used: AtomicBool,
+    first: WriteOnce<Any>,
+    others: WriteOnce<Box<[WriteOnce<Any>; PLACES - 1]>>,
+}
 
 /// A form that a mechanism takes keys in.
 pub trait Form: Sized {
@@ -211,24 +219,35 @@ impl<F: Form> Prepared<F> {
 impl Forms {
     #[inline]
     fn at(&self, at: usize) -> Option<&Any> {
-        self.0.get()?.get(at)?.get()
+        match at.checked_sub(1) {
+            None => self.first.get(),
+            Some(at) => self.others.get()?.get(at)?.get(),
+        }
     }
 
     fn place<F: Form>(&self, key: &Object, of: F::Of) -> Result<Place<F>> {
-        let places = self.0.get_or_make(|| boxed(std::array::from_fn(|_| WriteOnce::default())))?;
-        // Places that this operation alone would know are of no use.
-        let Kept::There(places) = places else { return Ok(Place::Own(F::make(key, of)?)) };
-        for (at, place) in places.iter().enumerate() {
-            match place.get() {
-                Some(any) => {
-                    if F::within(any).is_some_and(|(_, kept)| F::same(kept, of)) {
-                        return Ok(Place::Kept(at));
-                    }
-                }
-                None => return put(place, at, F::make(key, of)?, of),
-            }
+        if !self.used.load(Relaxed) {
+            self.used.store(true, Relaxed);
+            return Ok(Place::Own(F::make(key, of)?));
         }
-        Ok(Place::Own(F::make(key, of)?))
+        if let Some(place) = look(&self.first, 0, key, of) {
+            return place;
+        }
+        let others = self.others.get_or_make(|| boxed(std::array::from_fn(|_| WriteOnce::default())))?;
+        // Places that this operation alone would know are of no use.
+        let Kept::There(others) = others else { return Ok(Place::Own(F::make(key, of)?)) };
+        let mut places = others.iter().zip(1..);
+        let found = places.find_map(|(place, at)| look(place, at, key, of));
+        found.unwrap_or_else(|| Ok(Place::Own(F::make(key, of)?)))
+    }
+}
+
+/// What a place has, made where it is empty; `None` where another form is there.
+#[inline]
+fn look<F: Form>(place: &WriteOnce<Any>, at: usize, key: &Object, of: F::Of) -> Option<Result<Place<F>>> {
+    match place.get() {
+        Some(any) => F::within(any).is_some_and(|(_, kept)| F::same(kept, of)).then_some(Ok(Place::Kept(at))),
+        None => Some(F::make(key, of).and_then(|form| put(place, at, form, of))),
     }
 }
 
@@ -255,6 +274,13 @@ mod tests {
         Held::Own(Arc::new(Object::new(attributes)))
     }
 
+    /// One that was used once.
+    fn used(kind: CK_KEY_TYPE, length: usize) -> Held {
+        let key = key(kind, length);
+        key.forms.used.store(true, Relaxed);
+        key
+    }
+
     fn kept<F: Form>(key: &Held, of: F::Of) -> Option<usize> {
         match Prepared::<F>::new(key.clone(), of).unwrap().place {
             Place::Kept(at) => Some(at),
@@ -263,8 +289,9 @@ mod tests {
     }
 
     #[test]
-    fn a_form_is_made_once_and_found_again() {
+    fn a_form_is_kept_from_the_second_use_of_a_key_on() {
         let aes = key(CKK_AES, 32);
+        assert_eq!((kept::<Cmac>(&aes, ()), aes.forms.at(0).is_some()), (None, false));
         assert_eq!(kept::<Counted<aes::Cbc>>(&aes, true), Some(0));
         assert_eq!(kept::<Counted<aes::Cbc>>(&aes, false), Some(1));
         assert_eq!(kept::<gcm_parts::Key>(&aes, ()), Some(2));
@@ -280,7 +307,7 @@ mod tests {
 
     #[test]
     fn forms_beyond_the_places_serve_one_operation() {
-        let hmac = key(CKK_GENERIC_SECRET, 20);
+        let hmac = used(CKK_GENERIC_SECRET, 20);
         for (at, method) in METHODS.iter().filter(|method| !method.xof).enumerate() {
             let expected = (at < PLACES).then_some(at);
             assert_eq!((kept::<Hmac>(&hmac, method), kept::<Hmac>(&hmac, method)), (expected, expected));
@@ -294,15 +321,15 @@ mod tests {
         let refused = |result: Result<Prepared<Counted<aes::Cbc>>>| result.map(drop).unwrap_err();
         assert_eq!(refused(Prepared::new(key(CKK_AES, 17), true)), Rv(CKR_KEY_SIZE_RANGE));
         assert_eq!(refused(Prepared::new(key(CKK_DES3, 24), true)), Rv(CKR_KEY_TYPE_INCONSISTENT));
-        assert_eq!(kept::<Cmac>(&key(CKK_DES2, 16), ()), Some(0));
+        assert_eq!(kept::<Cmac>(&used(CKK_DES2, 16), ()), Some(0));
         // A failure leaves nothing behind.
-        let short = key(CKK_AES, 17);
+        let short = used(CKK_AES, 17);
         assert!(Prepared::<Cmac>::new(short.clone(), ()).is_err() && short.forms.at(0).is_none());
     }
 
     #[test]
     fn threads_that_come_at_once_have_a_form_each_or_one_together() {
-        let aes = &key(CKK_AES, 16);
+        let aes = &used(CKK_AES, 16);
         std::thread::scope(|scope| {
             for thread in 0..8 {
                 scope.spawn(move || {

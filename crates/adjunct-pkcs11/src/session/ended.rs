@@ -56,7 +56,7 @@ impl Session {
     /// an operation is to be made.
     ///
     /// # Errors
-    /// `CKR_OPERATION_ACTIVE` where one runs.
+    /// `CKR_OPERATION_ACTIVE` where one runs that does not give way.
     #[inline]
     pub fn begin_again<O: ?Sized + Again>(
         &self,
@@ -65,6 +65,9 @@ impl Session {
         key: CK_OBJECT_HANDLE,
     ) -> Result<Option<Strength>> {
         self.hold(|active| {
+            if self.gives_way {
+                active.give_way();
+            }
             ensure((places.running)(active).is_none(), CKR_OPERATION_ACTIVE)?;
             let Some(run) = (places.ended)(active) else { return Ok(None) };
             if run.mechanism != mechanism.kind {
@@ -99,6 +102,14 @@ impl Session {
 }
 
 impl Active {
+    /// Ends all operations but searches. Those of other kinds, too: a state that is saved would be theirs as well, or could not be had.
+    fn give_way(&mut self) {
+        (self.encrypt, self.decrypt, self.digest, self.signature) = (None, None, None, None);
+        (self.sign, self.verify, self.sign_recover, self.verify_recover) = (None, None, None, None);
+        (self.message_encrypt, self.message_decrypt) = (None, None);
+        (self.message_sign, self.message_verify) = (None, None);
+    }
+
     /// Puts an operation back, or, if its message has ended and another may follow, to where it waits for that; what is to be dropped.
     #[inline]
     pub(super) fn put<O: ?Sized + Again>(&mut self, places: Places<O>, mut run: Run<O>) -> Option<Run<O>> {

@@ -12,6 +12,7 @@
 //! ```
 
 use super::Store;
+use crate::module::GIVING_WAY;
 use adjunct::environment::secure_env;
 use cryptoki_sys::CK_SLOT_ID;
 use std::collections::BTreeMap;
@@ -101,7 +102,7 @@ fn parse(text: &str) -> Result<Vec<Token>, String> {
     let file: File = toml::from_str(text).map_err(|error| error.to_string())?;
     let mut slots = std::collections::BTreeSet::new();
     for token in &file.token {
-        if token.slot < 2 || !slots.insert(token.slot) {
+        if token.slot < 2 || CK_SLOT_ID::from(token.slot) == GIVING_WAY || !slots.insert(token.slot) {
             return Err(format!("slot {} is taken", token.slot));
         }
         if token.tpm.as_ref().is_some_and(|tpm| !tpm.is_absolute()) {

@@ -232,6 +232,9 @@ fn attributes(config: &Config, findings: &mut Findings<'_>) {
     }
 }
 
+/// The number of our accelerator's slot by which an operation that was left behind gives way to the next.
+const GIVING_WAY: &str = "65537";
+
 fn switches(config: &Config, dialect: Dialect, findings: &mut Findings<'_>) {
     for (keyword, Entry { line, value }) in &config.values {
         match (keyword.as_str(), value.as_str()) {
@@ -253,6 +256,12 @@ fn switches(config: &Config, dialect: Dialect, findings: &mut Findings<'_>) {
                 "omitInitialize = true: SunPKCS11 does not initialise the module, and every call fails unless another library of the \
                  process did",
                 "remove the line",
+            ),
+            ("explicitCancel", "false") if config.value("slot") != Some(GIVING_WAY) => findings.warning(
+                *line,
+                "explicitCancel = false: Java leaves operations in sessions that it uses again, and the next one there fails with \
+                 CKR_OPERATION_ACTIVE, as the standard has it, unless the module lets it take the other's place",
+                format!("remove the line; with adjunct's accelerator token also 'slot = {GIVING_WAY}' does"),
             ),
             ("slot", n) | ("slotListIndex", n) if n.starts_with('-') => {
                 findings.note(*line, format!("{keyword} = {n} counts as not given: the first slot is taken"), "remove the line")

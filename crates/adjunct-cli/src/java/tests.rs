@@ -124,6 +124,14 @@ fn all_mistakes_are_found_at_once() {
 }
 
 #[test]
+fn operations_that_are_left_behind_are_told_of() {
+    let (one, other) =
+        (format!("{BASE}slot = 1\nexplicitCancel = false\n"), format!("{BASE}slot = 65537\nexplicitCancel = false\n"));
+    let warned = |text: &str| told(text, "openjdk-25").iter().any(|f| f.text.contains("CKR_OPERATION_ACTIVE"));
+    assert_eq!((warned(&one), warned(&other)), (true, false));
+}
+
+#[test]
 fn later_jdks_remember_values_in_place_of_keywords() {
     let twice = "name = a\nname = b\nlibrary = /x\n";
     assert!(refused(twice, "openjdk-17").is_some() && refused(twice, "openjdk-25").is_none());

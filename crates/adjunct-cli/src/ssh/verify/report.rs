@@ -98,9 +98,10 @@ fn advise(part: &Part, role: Role, verdict: &Verdict) -> Option<String> {
         Cause::BuiltIn | Cause::NoInstruction if part.part.bulk() => Some(format!("{name} has no hardware: {suite}")),
         Cause::CpuLacks => {
             let function = verdict.function?;
-            let missing: Vec<&str> =
-                instructions(function).iter().filter(|&&f| !cpu::features().has(f)).map(|f| f.text()).collect();
-            let what = if missing.is_empty() { "the instruction".to_owned() } else { missing.join(" or ") };
+            // What batches alone have instructions for is software in any login.
+            let needed = Some(instructions(function)).filter(|needed| !needed.is_empty())?;
+            let missing: Vec<&str> = needed.iter().filter(|&&f| !cpu::features().has(f)).map(|f| f.text()).collect();
+            let what = if missing.is_empty() { "instruction".to_owned() } else { missing.join(" or ") };
             Some(format!(
                 "this CPU has no {what} for {}, or OPENSSL_ia32cap hides it: see 'adjunct info'",
                 function.info().name

@@ -35,12 +35,8 @@ end_booted() {
     # Without a word of how it ended.
     wait "$booted" 2>/dev/null || true
     booted=
-    # They can be removed once the last process is gone, which takes a moment.
-    unshare --mount bash -c 'mount -t cgroup2 cgroup2 "$1" || exit
-        for ((tries = 0; tries < 50; tries++)); do
-            [ -d "$1/$2" ] || break
-            find "$1/$2" -depth -type d -exec rmdir {} + 2>/dev/null || sleep 0.1
-        done' - "$boot_folder" "$boot_group" || true
+    unshare --mount bash -c '. packaging/groups.bash
+        mount -t cgroup2 cgroup2 "$1" && remove_group "$1/$2"' - "$boot_folder" "$boot_group" || true
 }
 
 # inside COMMAND...: in the booted system.

@@ -60,3 +60,5 @@ release() {
 }
 
 fetches() { curl -sS --insecure -o /dev/null https://localhost/; }
+# metrics PORT: what is served to Prometheus there.
+metrics() { curl -sS --fail "http://127.0.0.1:$1/metrics"; }

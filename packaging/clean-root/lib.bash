@@ -47,6 +47,15 @@ etc_is() {
     same "$1" /tmp/etc.now "$2"
 }
 
+# make_user: $user, who may log in with $key.
+make_user() {
+    useradd --create-home "$user"
+    ssh-keygen -q -t ed25519 -N '' -f "$key"
+    mkdir -m 700 "/home/$user/.ssh"
+    cp "$key.pub" "/home/$user/.ssh/authorized_keys"
+    chown -R "$user:" "/home/$user/.ssh"
+}
+
 login() {
     ssh -i "$key" -o BatchMode=yes -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o LogLevel=ERROR \
         -o ConnectTimeout=100 -c aes128-gcm@openssh.com "$user@127.0.0.1" "$@"

@@ -228,7 +228,8 @@ impl Aead for Context {
         if !self.iv_set || self.shared.encrypt && self.tag_set {
             return true;
         }
-        if !self.shared.encrypt && !self.tag_set || !self.length_set && !self.start(0) {
+        // The length first, which stays where the tag is missing.
+        if !self.length_set && !self.start(0) || !self.shared.encrypt && !self.tag_set {
             return false;
         }
         let expected = (!self.shared.encrypt).then_some(self.tag);

@@ -15,7 +15,7 @@ pub enum Adapter {
     Cpu = 0,
     /// Batches in this process, or in a card where that is faster.
     Lanes = 1,
-    /// Cards alone, on a CPU without lanes.
+    /// Cards alone, which take keys of a CPU without lanes where the program, or the card's own process, asks for that.
     Card = 2,
 }
 

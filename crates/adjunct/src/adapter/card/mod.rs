@@ -21,7 +21,7 @@ pub mod wire;
 pub mod work;
 
 use crate::adapter::cpu::secure_env;
-use crate::adapter::lanes;
+use crate::adapter::registry::{self, Adapter};
 use crate::catalogue::{Queue, Refusal};
 use crate::counters::{self, Event};
 use crate::fork;
@@ -95,7 +95,7 @@ pub(crate) fn prime() {
 /// without lanes, of keys that are made afterwards.
 pub fn prefer(cards: bool) {
     if cards {
-        lanes::rsa::prepare_without_lanes();
+        registry::set_online(Adapter::Card, true);
     }
     ALWAYS.store(cards, Relaxed);
 }

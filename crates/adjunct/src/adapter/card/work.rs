@@ -5,6 +5,7 @@ use crate::adapter::Outcome;
 use crate::adapter::cpu::awslc::rsa::{Crt, Key as CpuKey, Numbers};
 use crate::adapter::lanes;
 use crate::adapter::lanes::rsa::{Prepared, Private};
+use crate::adapter::registry::{self, Adapter};
 use crate::catalogue::LANES;
 use crate::error::Error;
 use crate::slab::Entry;
@@ -41,7 +42,7 @@ pub fn available() -> bool {
 
 /// Has this process do a card's work on a CPU without lanes, too: all one by one.
 pub fn do_without_lanes() {
-    lanes::rsa::prepare_without_lanes();
+    registry::set_online(Adapter::Card, true);
 }
 
 impl Key {

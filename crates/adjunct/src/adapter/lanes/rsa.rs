@@ -22,15 +22,6 @@ const MAX_SIZE: usize = 512;
 /// The keys that requests name.
 static KEYS: Slab<Prepared> = Slab::new();
 
-/// Keys are prepared where the CPU has no lanes, too: for cards that do without.
-static WITHOUT_LANES: AtomicBool = AtomicBool::new(false);
-
-/// Has keys prepared where this CPU has no lanes, too: to bring them to a card, or in one.
-pub fn prepare_without_lanes() {
-    WITHOUT_LANES.store(true, Ordering::Relaxed);
-    registry::set_online(Adapter::Card, true);
-}
-
 /// A key with what lanes need of it.
 #[derive(Debug)]
 pub struct Prepared {
@@ -50,8 +41,8 @@ pub struct Prepared {
 }
 
 impl Prepared {
-    /// For a key; `None` where it has no lanes, or the CPU has none ([`prepare_without_lanes`]). The lanes' form of the key is made when the first batch wants it, since most keys
-    /// are loaded by programs that never have two operations at a time.
+    /// For a key; `None` where there are no lanes for it, nor, where the CPU has none, cards that do without. The lanes' form of the key is
+    /// made when the first batch wants it, since most keys are loaded by programs that never have two operations at a time.
     ///
     /// # Errors
     /// [`Error::Memory`].
@@ -63,7 +54,7 @@ impl Prepared {
             _ => return Ok(None),
         };
         let halves = [Part::P, Part::Q].iter().all(|&prime| 2 * key.bits_of(prime) == key.bits());
-        let wanted = available() || WITHOUT_LANES.load(Ordering::Relaxed);
+        let wanted = available() || registry::online(Adapter::Card);
         if key.by_primes().is_none() || !wanted || !halves || key.bits_of(Part::E) > 64 {
             return Ok(None);
         }

@@ -27,20 +27,16 @@ need_packages() {
     exec {lock}<"$apt_in_use"
     flock "$lock"
     say "Installing with apt: ${missing[*]}"
-    # Debian starts a service when its package is installed; we only want the programs.
-    local policy=/usr/sbin/policy-rc.d made=
-    if [ ! -e "$policy" ]; then
-        printf '#!/bin/sh\nexit 101\n' >"$policy"
-        chmod 755 "$policy"
-        made=1
-        trap 'rm -f /usr/sbin/policy-rc.d' EXIT
-    fi
     local ok=
-    if apt_install "${missing[@]}" || { apt_update && apt_install "${missing[@]}"; }; then ok=1; fi
-    if [ -n "$made" ]; then
-        rm -f "$policy"
-        trap - EXIT
-    fi
+    if (
+        # Debian starts a service when its package is installed; we only want the programs. In a shell of its own, as the caller may have
+        # something else to do at its end.
+        if [ ! -e /usr/sbin/policy-rc.d ]; then
+            trap 'rm -f /usr/sbin/policy-rc.d' EXIT
+            printf '#!/bin/sh\nexit 101\n' >/usr/sbin/policy-rc.d && chmod 755 /usr/sbin/policy-rc.d || exit
+        fi
+        apt_install "${missing[@]}" || { apt_update && apt_install "${missing[@]}"; }
+    ); then ok=1; fi
     exec {lock}<&-
     if [ -z "$ok" ]; then
         say "apt could not install them. Run this line, then this script again:"

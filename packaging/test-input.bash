@@ -37,8 +37,6 @@ if (cd "$work" && PATH=$work/failing:$PATH "$OLDPWD/packaging/deb" --out out --p
 fi
 [ ! -e "$work/out" ] || { say "a build that failed left $work/out"; exit 1; }
 
-# Else it would first say that it installs them.
-need_packages apt-ftparchive:apt-utils dpkg-deb:dpkg gpg:gpg gpgv:gpgv xz:xz-utils
 repository=(packaging/apt-repository --out "$work/out")
 refused '--key KEY is missing' "${repository[@]}" "$work/none.deb"
 refused '--out DIR is missing' packaging/apt-repository --key "$work/none.asc"

@@ -84,10 +84,43 @@ fn curve<C: Curve<N>, const N: usize>() {
     });
 }
 
+/// As [`strike`], of one signature whose work the lanes share: what is wrong in one of them does not leave.
+fn shared<C: Curve<N>, const N: usize>() {
+    if !is_x86_feature_detected!("avx512ifma") {
+        return;
+    }
+    let [private, digest, nonce] = [1, 11, 21].map(|seed| scalar(seed, C::BYTES));
+    let run = || {
+        let mut signature = vec![0xAA; 2 * C::BYTES];
+        let (private, digest, nonce) = (&private[..], &digest[..], &nonce[..]);
+        let mut job = SignJob { private, digest, nonce, signature: &mut signature };
+        // SAFETY: just asked.
+        (unsafe { nist::sign_shared::<C, N>(&mut job) }, signature)
+    };
+    let (good, right) = run();
+    assert!(good);
+    let (mut caught, mut struck) = (0, 0);
+    for after in 0.. {
+        fault::arm(after as usize % 8, after);
+        let (good, out) = run();
+        if fault::disarm() {
+            break;
+        }
+        struck += 1;
+        caught += usize::from(!good);
+        assert!(if good { out == right } else { out.iter().all(|b| *b == 0) }, "after {after}");
+    }
+    // Some strike what no longer matters, as a sum's lanes of which another has the same.
+    assert!(struck > 100 && caught * 2 > struck, "{caught} of {struck}");
+}
+
 #[test]
 fn nist_curves() {
     let _one = ONE.lock().unwrap_or_else(|e| e.into_inner());
     curve::<P256, 5>();
     curve::<P384, 8>();
     curve::<P521, 11>();
+    shared::<P256, 5>();
+    shared::<P384, 8>();
+    shared::<P521, 11>();
 }

@@ -345,7 +345,11 @@ pub(super) fn product(a: &Factor, b: &Factor) -> Factor {
 #[target_feature(enable = "avx512f,avx512ifma")]
 pub(super) fn invert<const SHARED: bool>(a: &Factor) -> Factor {
     let a = a.canonical();
-    let inverse = if SHARED { inverse::invert_same(&a, &PRIME, BITS) } else { inverse::invert(&a, &PRIME, BITS) };
-    let inverse = Sum(inverse);
-    product(&inverse.carry(), &Factor(constant(&const { inverse::correction(&PRIME, BITS) })))
+    let inverse = if SHARED {
+        let [inverse] = inverse::invert_same([(&a, &PRIME)], BITS);
+        inverse
+    } else {
+        inverse::invert(&a, &PRIME, BITS)
+    };
+    product(&Sum(inverse).carry(), &Factor(constant(&const { inverse::correction(&PRIME, BITS) })))
 }

@@ -179,56 +179,109 @@ fn follow<const N: usize>(row: &Row, d: &Number<N>, e: &Number<N>, m: &Number<N>
     out
 }
 
-/// As [`invert`] of what is the same in all lanes: for one number, general registers take less than a third of the time of vectors.
+/// As [`invert`] of what is the same in all lanes: for one number, general registers take less than a third of the time of vectors. Of
+/// several numbers, each with a modulus of its own, as the steps of one wait for each other.
 #[inline(never)]
 #[target_feature(enable = "avx512f,avx512ifma")]
-pub fn invert_same<const N: usize>(a: &Number<N>, m: &[u64; N], bits: usize) -> Number<N> {
-    let k0 = montgomery::k0(m[0]);
-    let [mut g, ..] = super::scatter(a).map(|a| a.map(|limb| limb as i64));
-    let mut f = m.map(|limb| limb as i64);
-    let (mut d, mut e) = ([0; N], [0; N]);
-    e[0] = 1;
-    // -(delta + 1/2)
-    let mut zeta = -1;
+pub fn invert_same<const K: usize, const N: usize>(
+    numbers: [(&Number<N>, &[u64; N]); K],
+    bits: usize,
+) -> [Number<N>; K] {
+    let mut all = numbers.map(|(a, m)| One::new(super::scatter(a)[0], m));
     for _ in 0..rounds(bits) {
-        let rows = steps_of_one(&mut zeta, f[0], g[0]);
-        (f, g) = (shrink_one(rows[0], &f, &g), shrink_one(rows[1], &f, &g));
-        (d, e) = (follow_one(rows[0], &d, &e, m, k0), follow_one(rows[1], &d, &e, m, k0));
+        let rows = steps_of_each(&mut all);
+        all.iter_mut().zip(rows).for_each(|(one, rows)| one.follow(rows));
     }
-    // f is 1 or -1 now. The compiler shall not make a branch of it.
-    let minus = std::hint::black_box(f[N - 1] >> 63);
-    let (mut out, mut over) = ([0; N], 0);
-    for i in 0..N {
-        let less = 3 * m[i] as i64 - d[i] + over;
-        over = less >> LIMB;
-        let limb = if i + 1 < N { less & MASK as i64 } else { less };
-        out[i] = (limb & minus | d[i] & !minus) as u64;
-    }
-    let vectors = constant(&out);
-    (f, g, d, e).zeroize();
+    let mut out = all.each_ref().map(One::result);
+    let vectors = out.each_ref().map(|out| constant(out));
+    all.iter_mut().for_each(One::wipe);
     out.zeroize();
     vectors
 }
 
-/// As [`steps`], of one number; the matrix by its rows.
+/// What [`invert`] keeps of a number, in limbs that have a sign; the lower ones are carried.
+struct One<'a, const N: usize> {
+    m: &'a [u64; N],
+    k0: u64,
+    f: [i64; N],
+    g: [i64; N],
+    d: [i64; N],
+    e: [i64; N],
+    zeta: i64,
+}
+
+impl<const N: usize> One<'_, N> {
+    #[inline]
+    fn new(a: [u64; N], m: &[u64; N]) -> One<'_, N> {
+        let mut e = [0; N];
+        e[0] = 1;
+        let signed = |a: [u64; N]| a.map(|limb| limb as i64);
+        // -(delta + 1/2)
+        let zeta = -1;
+        One { m, k0: montgomery::k0(m[0]), f: signed(*m), g: signed(a), d: [0; N], e, zeta }
+    }
+
+    /// Has the whole numbers follow the steps.
+    #[inline]
+    fn follow(&mut self, rows: [[i64; 2]; 2]) {
+        let One { m, k0, f, g, d, e, .. } = self;
+        (*f, *g) = (shrink_one(rows[0], f, g), shrink_one(rows[1], f, g));
+        (*d, *e) = (follow_one(rows[0], d, e, m, *k0), follow_one(rows[1], d, e, m, *k0));
+    }
+
+    #[inline]
+    fn result(&self) -> [u64; N] {
+        // f is 1 or -1 now. The compiler shall not make a branch of it.
+        let minus = std::hint::black_box(self.f[N - 1] >> 63);
+        let (mut out, mut over) = ([0; N], 0);
+        for (i, out) in out.iter_mut().enumerate() {
+            let less = 3 * self.m[i] as i64 - self.d[i] + over;
+            over = less >> LIMB;
+            let limb = if i + 1 < N { less & MASK as i64 } else { less };
+            *out = (limb & minus | self.d[i] & !minus) as u64;
+        }
+        out
+    }
+
+    fn wipe(&mut self) {
+        for part in [&mut self.f, &mut self.g, &mut self.d, &mut self.e] {
+            part.zeroize();
+        }
+    }
+}
+
+/// As [`steps`], of each number; the matrices by their rows.
 #[inline]
-fn steps_of_one(zeta: &mut i64, f: i64, g: i64) -> [[i64; 2]; 2] {
+fn steps_of_each<const K: usize, const N: usize>(all: &mut [One<'_, N>; K]) -> [[[i64; 2]; 2]; K] {
+    let mut zeta = all.each_ref().map(|one| one.zeta);
+    let rows = steps_of_words(&mut zeta, all.each_ref().map(|one| [one.f[0], one.g[0]]));
+    all.iter_mut().zip(zeta).for_each(|(one, zeta)| one.zeta = zeta);
+    rows
+}
+
+/// The same on the lowest limbs of f and g.
+#[inline]
+fn steps_of_words<const K: usize>(zeta: &mut [i64; K], words: [[i64; 2]; K]) -> [[[i64; 2]; 2]; K] {
     const { assert!(2 * PACKED + LAST == STEPS as u32) };
-    let one = packed_steps::<PACKED>(zeta, f, g);
-    let (f, g) = (ahead(one[0], f, g), ahead(one[1], f, g));
-    let two = packed_steps::<PACKED>(zeta, f, g);
-    let (f, g) = (ahead(two[0], f, g), ahead(two[1], f, g));
-    times(&packed_steps::<LAST>(zeta, f, g), &times(&two, &one))
+    let one = packed_steps::<PACKED, K>(zeta, &words);
+    let words = ahead(&one, &words);
+    let two = packed_steps::<PACKED, K>(zeta, &words);
+    let words = ahead(&two, &words);
+    let three = packed_steps::<LAST, K>(zeta, &words);
+    std::array::from_fn(|k| times(&three[k], &times(&two[k], &one[k])))
 }
 
 /// Steps that one word has room for, and those of a round that are left after twice as many.
 const PACKED: u32 = 20;
 const LAST: u32 = 10;
 
-/// The low bits of (u * `f` + v * `g`) / 2^PACKED: as many fewer are right.
+/// The low bits of (u * f + v * g) / 2^PACKED by each row of each matrix: as many fewer are right.
 #[inline]
-fn ahead([u, v]: [i64; 2], f: i64, g: i64) -> i64 {
-    u.wrapping_mul(f).wrapping_add(v.wrapping_mul(g)) >> PACKED
+fn ahead<const K: usize>(matrices: &[[[i64; 2]; 2]; K], words: &[[i64; 2]; K]) -> [[i64; 2]; K] {
+    std::array::from_fn(|k| {
+        let [f, g] = words[k];
+        matrices[k].map(|[u, v]| u.wrapping_mul(f).wrapping_add(v.wrapping_mul(g)) >> PACKED)
+    })
 }
 
 /// The product of two matrices.
@@ -240,28 +293,31 @@ fn times(a: &[[i64; 2]; 2], b: &[[i64; 2]; 2]) -> [[i64; 2]; 2] {
 /// At most 20 steps, on words that hold a number's lowest bits together with its row of the matrix: f - u * 2^21 - v * 2^42, both rows
 /// halved where g is, so that a step is one addition and one shift for all three (as Harrison does it in s2n-bignum).
 ///
-/// It begins with f - 2^(21 + K) and g - 2^(42 + K), f and g below 2^20, and is exact: with rows in units of their first, |u| + |v| <= 1
+/// It begins with f - 2^(21 + COUNT) and g - 2^(42 + COUNT), f and g below 2^20, and is exact: with rows in units of their first, |u| + |v| <= 1
 /// before a halving, and two rows are never the same, so that the words stay below 2^63 in size. In the end |f| < 2^20, and u and v
-/// are of [-2^K + 1, 2^K]: only the first rows have an entry of full size.
+/// are of [-2^COUNT + 1, 2^COUNT]: only the first rows have an entry of full size.
 #[inline]
-fn packed_steps<const K: u32>(zeta: &mut i64, f: i64, g: i64) -> [[i64; 2]; 2] {
-    const { assert!(K <= 20) };
+fn packed_steps<const COUNT: u32, const K: usize>(zeta: &mut [i64; K], words: &[[i64; 2]; K]) -> [[[i64; 2]; 2]; K] {
+    const { assert!(COUNT <= 20) };
     let low = (1 << 20) - 1;
-    let (mut f, g) = ((f & low) - (1 << (21 + K)), (g & low) - (1 << (42 + K)));
+    let mut f = words.map(|[f, _]| (f & low) - (1 << (21 + COUNT)));
     // What is still to be halved: its second bit tells whether the half is odd, one instruction sooner.
-    let mut double = g << 1;
-    for _ in 0..K {
-        // All ones or zeros, as the masks in `steps`.
-        let (turn, odd, g) = (*zeta >> 63, double << 62 >> 63, double >> 1);
-        double = g + (((f ^ turn) - turn) & odd);
-        let turn = turn & odd;
-        *zeta = (*zeta ^ turn) - 1;
-        f ^= (f ^ g) & turn;
+    let mut double = words.map(|[_, g]| ((g & low) - (1 << (42 + COUNT))) << 1);
+    for _ in 0..COUNT {
+        for k in 0..K {
+            // All ones or zeros, as the masks in `steps`.
+            let (turn, odd, g) = (zeta[k] >> 63, double[k] << 62 >> 63, double[k] >> 1);
+            double[k] = g + (((f[k] ^ turn) - turn) & odd);
+            let turn = turn & odd;
+            zeta[k] = (zeta[k] ^ turn) - 1;
+            f[k] ^= (f[k] ^ g) & turn;
+        }
     }
-    let g = double >> 1;
-    [f, g].map(|word| {
-        let word = word + (1 << 20);
-        [-(word << 22 >> 43), -((word + (1 << 41)) >> 42)]
+    std::array::from_fn(|k| {
+        [f[k], double[k] >> 1].map(|word| {
+            let word = word + (1 << 20);
+            [-(word << 22 >> 43), -((word + (1 << 41)) >> 42)]
+        })
     })
 }
 
@@ -336,10 +392,12 @@ mod tests {
         let random: Vec<_> = (0..20_000).map(|_| (next() | 1, next())).collect();
         for (f, g) in pairs.chain(random) {
             for start in [-1, 0, 1, -2, 17, -17, 700, -700] {
-                let (mut zeta, mut wanted) = (start, start);
-                let rows = steps_of_one(&mut zeta, f, g);
+                let (mut zeta, mut wanted) = ([start; 2], start);
+                let [rows, others] = steps_of_words(&mut zeta, [[f, g], [5, 9]]);
                 assert_eq!(rows, plainly(&mut wanted, f.into(), g.into()), "{f:#x} {g:#x} from {start}");
-                assert_eq!(zeta, wanted, "{f:#x} {g:#x} from {start}");
+                assert_eq!(zeta[0], wanted, "{f:#x} {g:#x} from {start}");
+                let mut other = start;
+                assert_eq!((others, zeta[1]), (plainly(&mut other, 5, 9), other), "from {start}");
             }
         }
     }

@@ -276,13 +276,18 @@ pub const fn invert_ifma<C: Curve<N>, const N: usize>() -> u64 {
     inverse::ifma::<N>(C::BITS) + product_ifma::<C, N>()
 }
 
-/// 1 / `a`, carried; 0 of 0. `a` is below 4p, and with SHARED the same in all lanes.
+/// 1 / `a`, carried; 0 of 0. `a` is below 4p.
 #[inline]
 #[target_feature(enable = "avx512f,avx512ifma")]
-pub fn invert<const SHARED: bool, C: Curve<N>, const N: usize>(a: &Number<N>) -> Number<N> {
-    let a = canonical::<C, N>(a);
-    let inverse = if SHARED { inverse::invert_same(&a, &C::P, C::BITS) } else { inverse::invert(&a, &C::P, C::BITS) };
-    carry(multiply::<C, N>(&inverse, &constant(&const { inverse::factor(&C::P, C::BITS) })))
+pub fn invert<C: Curve<N>, const N: usize>(a: &Number<N>) -> Number<N> {
+    from_inverse::<C, N>(&inverse::invert(&canonical::<C, N>(a), &C::P, C::BITS))
+}
+
+/// 1 / a in Montgomery form, carried, of what `lanes::inverse` makes of an a below p.
+#[inline]
+#[target_feature(enable = "avx512f,avx512ifma")]
+pub fn from_inverse<C: Curve<N>, const N: usize>(inverse: &Number<N>) -> Number<N> {
+    carry(multiply::<C, N>(inverse, &constant(&const { inverse::factor(&C::P, C::BITS) })))
 }
 
 /// The lanes whose carried value, below 4p, is 0 modulo p.

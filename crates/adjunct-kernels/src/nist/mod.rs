@@ -30,6 +30,7 @@ pub use nonce::{MAX_ADDED, NonceJob, Nonced, nonces};
 
 use crate::lanes::{LANES, Number, constant, gather, limbs_from_be, limbs_to_be, scatter, select, zero};
 use crate::opaque_debug;
+use crate::wipe::burn;
 use point::{Affine, Point};
 use std::arch::x86_64::*;
 
@@ -89,6 +90,11 @@ const fn generate_ifma<C: Curve<N>, const N: usize>() -> u64 {
     point + point::on_curve_ifma::<C, N>() + 4 * field::product_ifma::<C, N>()
 }
 
+/// Words of the stack, for each limb of a number, that operations write to: those of eight jobs, of which the table of ECDH is most, and
+/// those whose work the lanes share.
+const STACK: usize = 1024;
+const SHARED_STACK: usize = 640;
+
 /// Eight numbers, one of each job; zeros in the lanes of no job.
 #[inline]
 #[target_feature(enable = "avx512f,avx512ifma")]
@@ -124,7 +130,7 @@ fn present<J>(jobs: &[J], lengths: impl Fn(&J) -> bool) -> u8 {
 #[target_feature(enable = "avx512f,avx512ifma")]
 pub fn sign<C: Curve<N>, const N: usize>(jobs: &mut [SignJob]) -> u8 {
     let good = sign_jobs::<C, N>(jobs);
-    burn::<1024, N>();
+    burn::<STACK, N>();
     good
 }
 
@@ -138,10 +144,39 @@ fn sign_jobs<C: Curve<N>, const N: usize>(jobs: &mut [SignJob]) -> u8 {
     let private = load::<N>(jobs.iter().map(|j| j.private));
     let digest = load::<N>(jobs.iter().map(|j| j.digest));
     let nonce = load::<N>(jobs.iter().map(|j| j.nonce));
-    let (good, r, s) = sign_lanes::<C, N>(&private, &digest, &nonce);
+    let point = generate::<C, N>(&nonce);
+    let inverse = order::invert::<C, N>(&order::enter::<C, N>(&nonce));
+    let (good, r, s) = sign_lanes::<C, N>(&private, &digest, &nonce, point, &inverse);
     let good = good & present;
     store(good, &r, jobs.iter_mut().map(|j| halves(j.signature).0));
     store(good, &s, jobs.iter_mut().map(|j| halves(j.signature).1));
+    good
+}
+
+/// Signs one digest, whose work the lanes share. False, and zeros, as for the bits of jobs.
+#[target_feature(enable = "avx512f,avx512ifma")]
+pub fn sign_shared<C: Curve<N>, const N: usize>(job: &mut SignJob) -> bool {
+    let good = sign_lane::<C, N>(job);
+    burn::<SHARED_STACK, N>();
+    good
+}
+
+#[inline(never)]
+#[target_feature(enable = "avx512f,avx512ifma")]
+fn sign_lane<C: Curve<N>, const N: usize>(job: &mut SignJob) -> bool {
+    let lengths =
+        [job.private.len(), job.digest.len(), job.nonce.len()] == [C::BYTES; 3] && job.signature.len() == 2 * C::BYTES;
+    let mut limbs = [job.private, job.digest, job.nonce].map(limbs_from_be::<N>);
+    let [private, digest, nonce] = limbs.each_ref().map(|limbs| constant(limbs));
+    let point = shared::multiply::<C, N>(&limbs[2]).point;
+    wipe(&mut limbs);
+    let [z, inverse] = shared::invert_both::<C, N>(&point.z, &order::enter::<C, N>(&nonce));
+    let (good, r, s) = sign_lanes::<C, N>(&private, &digest, &nonce, checked::<C, N>(&point, &z), &inverse);
+    let good = lengths && good == 0xFF;
+    let chosen = __mmask8::from(good).wrapping_neg();
+    let (first, second) = halves(job.signature);
+    store(chosen, &r, std::iter::once(first));
+    store(chosen, &s, std::iter::once(second));
     good
 }
 
@@ -149,24 +184,25 @@ fn halves(bytes: &mut [u8]) -> (&mut [u8], &mut [u8]) {
     bytes.split_at_mut(bytes.len() / 2)
 }
 
+/// The signatures, by the generator's multiples of the nonces and by the nonces' inverses.
 #[inline(never)]
 #[target_feature(enable = "avx512f,avx512ifma")]
 fn sign_lanes<C: Curve<N>, const N: usize>(
     private: &Number<N>,
     digest: &Number<N>,
     nonce: &Number<N>,
+    (on_curve, point): (__mmask8, Affine<N>),
+    inverse: &Number<N>,
 ) -> (__mmask8, Number<N>, Number<N>) {
     let in_range = order::in_range::<C, N>(private) & order::in_range::<C, N>(nonce);
-    let (on_curve, point) = generate::<C, N>(nonce);
     // p is below 2n.
     let r = order::canonical::<C, N>(&point.x);
     // digest + r * private; the factor in Montgomery form takes the other's R away.
     let key = order::enter::<C, N>(private);
     let sum = order::add(&order::multiply::<C, N>(&key, &r), digest);
-    let nonce = order::enter::<C, N>(nonce);
-    let s = order::canonical::<C, N>(&order::multiply::<C, N>(&sum, &order::invert::<C, N>(&nonce)));
+    let s = order::canonical::<C, N>(&order::multiply::<C, N>(&sum, inverse));
     let again = order::add(&order::multiply::<C, N>(&order::enter::<C, N>(&r), private), digest);
-    let fits = order::congruent::<C, N>(&again, &order::multiply::<C, N>(&s, &nonce));
+    let fits = order::congruent::<C, N>(&again, &order::multiply::<C, N>(&s, &order::enter::<C, N>(nonce)));
     let good = in_range & on_curve & fits & !order::is_zero(&r) & !order::is_zero(&s);
     (good, r, s)
 }
@@ -175,15 +211,15 @@ fn sign_lanes<C: Curve<N>, const N: usize>(
 #[inline]
 #[target_feature(enable = "avx512f,avx512ifma")]
 fn generate<C: Curve<N>, const N: usize>(scalar: &Number<N>) -> (__mmask8, Affine<N>) {
-    checked::<false, C, N>(&comb::multiply::<C, N>(scalar).point)
+    let point = comb::multiply::<C, N>(scalar).point;
+    checked::<C, N>(&point, &field::invert::<C, N>(&point.z))
 }
 
-/// The affine coordinates of points, and whether they came out as points of the curve; with SHARED of one that is the same in all
-/// lanes.
+/// The affine coordinates of points by the inverses of their z, and whether they came out as points of the curve.
 #[inline]
 #[target_feature(enable = "avx512f,avx512ifma")]
-fn checked<const SHARED: bool, C: Curve<N>, const N: usize>(point: &Point<N>) -> (__mmask8, Affine<N>) {
-    let point = leave::<C, N>(&point::affine::<SHARED, C, N>(point));
+fn checked<C: Curve<N>, const N: usize>(point: &Point<N>, inverse: &Number<N>) -> (__mmask8, Affine<N>) {
+    let point = leave::<C, N>(&point::affine::<C, N>(point, inverse));
     // The result itself is checked, the way out of Montgomery form included.
     (point::on_curve::<C, N>(&enter::<C, N>(&point)), point)
 }
@@ -206,7 +242,7 @@ fn leave<C: Curve<N>, const N: usize>(point: &Affine<N>) -> Affine<N> {
 #[target_feature(enable = "avx512f,avx512ifma")]
 pub fn derive<C: Curve<N>, const N: usize>(jobs: &mut [DeriveJob]) -> u8 {
     let good = derive_jobs::<C, N>(jobs);
-    burn::<1024, N>();
+    burn::<STACK, N>();
     good
 }
 
@@ -234,15 +270,16 @@ fn derive_lanes<C: Curve<N>, const N: usize>(
     let below = order::below(x, &C::P) & order::below(y, &C::P);
     let peer = enter::<C, N>(&Affine { x: *x, y: *y });
     let valid = below & point::on_curve::<C, N>(&peer) & order::in_range::<C, N>(private);
-    let product = leave::<C, N>(&point::affine::<false, C, N>(&point::multiply::<C, N>(private, &peer).point));
-    (valid & point::on_curve::<C, N>(&enter::<C, N>(&product)), product.x)
+    let product = point::multiply::<C, N>(private, &peer).point;
+    let (on_curve, product) = checked::<C, N>(&product, &field::invert::<C, N>(&product.z));
+    (valid & on_curve, product.x)
 }
 
 /// Computes public keys.
 #[target_feature(enable = "avx512f,avx512ifma")]
 pub fn public<C: Curve<N>, const N: usize>(jobs: &mut [PublicJob]) -> u8 {
     let good = public_jobs::<C, N>(jobs);
-    burn::<1024, N>();
+    burn::<STACK, N>();
     good
 }
 
@@ -272,7 +309,7 @@ fn public_lanes<C: Curve<N>, const N: usize>(private: &Number<N>) -> (__mmask8, 
 #[target_feature(enable = "avx512f,avx512ifma")]
 pub fn public_shared<C: Curve<N>, const N: usize>(private: &[u8], public: &mut [u8]) -> bool {
     let good = public_lane::<C, N>(private, public);
-    burn::<512, N>();
+    burn::<SHARED_STACK, N>();
     good
 }
 
@@ -282,8 +319,9 @@ fn public_lane<C: Curve<N>, const N: usize>(private: &[u8], public: &mut [u8]) -
     let lengths = private.len() == C::BYTES && public.len() == 2 * C::BYTES;
     let mut limbs = limbs_from_be(private);
     let in_range = order::in_range::<C, N>(&constant(&limbs));
-    let (on_curve, point) = checked::<true, C, N>(&shared::multiply::<C, N>(&limbs).point);
+    let point = shared::multiply::<C, N>(&limbs).point;
     wipe(&mut limbs);
+    let (on_curve, point) = checked::<C, N>(&point, &shared::invert::<C, N>(&point.z));
     let good = lengths && in_range & on_curve == 0xFF;
     let chosen = __mmask8::from(good).wrapping_neg();
     let (x, y) = halves(public);
@@ -297,13 +335,4 @@ fn wipe<T: Copy>(value: &mut T) {
     // SAFETY: exclusive and of this size; used on arrays of integers and vectors only.
     unsafe { std::ptr::write_bytes(value, 0, 1) };
     std::hint::black_box(value);
-}
-
-/// Overwrites the stack below the caller, where the functions it called had what they worked on: up to 77 KB for P-521, and half
-/// of it where the lanes share the work, without a table.
-#[inline(never)]
-fn burn<const WORDS: usize, const N: usize>() {
-    let mut stack = std::mem::MaybeUninit::<[[u64; WORDS]; N]>::uninit();
-    stack.write([[0; WORDS]; N]);
-    std::hint::black_box(&mut stack);
 }

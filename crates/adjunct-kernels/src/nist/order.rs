@@ -87,8 +87,14 @@ pub const fn invert_ifma<C: Curve<N>, const N: usize>() -> u64 {
 #[inline]
 #[target_feature(enable = "avx512f,avx512ifma")]
 pub fn invert<C: Curve<N>, const N: usize>(a: &Number<N>) -> Number<N> {
-    let inverse = inverse::invert(&canonical::<C, N>(a), &C::ORDER, C::BITS);
-    multiply::<C, N>(&inverse, &constant(&const { inverse::factor(&C::ORDER, C::BITS) }))
+    from_inverse::<C, N>(&inverse::invert(&canonical::<C, N>(a), &C::ORDER, C::BITS))
+}
+
+/// 1 / a in Montgomery form, below 2n and carried, of what `lanes::inverse` makes of an a below n.
+#[inline]
+#[target_feature(enable = "avx512f,avx512ifma")]
+pub fn from_inverse<C: Curve<N>, const N: usize>(inverse: &Number<N>) -> Number<N> {
+    multiply::<C, N>(inverse, &constant(&const { inverse::factor(&C::ORDER, C::BITS) }))
 }
 
 /// The lanes whose carried numbers, below 4n and 2n, are the same modulo n.

@@ -249,7 +249,7 @@ pub fn multiply<C: Curve<N>, const N: usize>(scalar: &Number<N>, base: &Affine<N
     sum
 }
 
-/// IFMA instructions of [`affine`].
+/// IFMA instructions of [`affine`], the inverse included.
 pub const fn affine_ifma<C: Curve<N>, const N: usize>() -> u64 {
     field::invert_ifma::<C, N>() + field::square_ifma::<C, N>() + 3 * field::product_ifma::<C, N>()
 }
@@ -259,13 +259,12 @@ pub const fn on_curve_ifma<C: Curve<N>, const N: usize>() -> u64 {
     2 * field::square_ifma::<C, N>() + 2 * field::product_ifma::<C, N>()
 }
 
-/// The affine coordinates in Montgomery form; with SHARED of a point that is the same in all lanes.
+/// The affine coordinates in Montgomery form, by the inverse of z.
 #[inline(never)]
 #[target_feature(enable = "avx512f,avx512ifma")]
-pub fn affine<const SHARED: bool, C: Curve<N>, const N: usize>(a: &Point<N>) -> Affine<N> {
-    let inverse = field::invert::<SHARED, C, N>(&a.z);
-    let square = carry(s::<C, N>(&inverse));
-    Affine { x: carry(m::<C, N>(&a.x, &square)), y: carry(m::<C, N>(&a.y, &carry(m::<C, N>(&inverse, &square)))) }
+pub fn affine<C: Curve<N>, const N: usize>(a: &Point<N>, inverse: &Number<N>) -> Affine<N> {
+    let square = carry(s::<C, N>(inverse));
+    Affine { x: carry(m::<C, N>(&a.x, &square)), y: carry(m::<C, N>(&a.y, &carry(m::<C, N>(inverse, &square)))) }
 }
 
 /// The lanes that fulfil the curve's equation.

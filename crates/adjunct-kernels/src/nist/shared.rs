@@ -20,8 +20,8 @@
 
 use super::curve::Curve;
 use super::point::{Affine, Digit, Point, Sum, add_affine, add_point, digit_of, nothing, signed};
-use super::{field, wipe};
-use crate::lanes::{LANES, LIMB, MASK, Number, Vector, same, zero};
+use super::{field, order, wipe};
+use crate::lanes::{LANES, LIMB, MASK, Number, Vector, inverse, same, zero};
 use std::arch::x86_64::*;
 
 /// Bits of a window.
@@ -62,6 +62,23 @@ pub fn multiply<C: Curve<N>, const N: usize>(scalar: &[u64; N]) -> Sum<N> {
     let sign = Digit { size: same(1), negative: opposite, none: 0 };
     whole.point.y = signed::<C, N>(&sign, &whole.point.y);
     whole
+}
+
+/// 1 / `z` modulo p, of a `z` below 4p that is the same in all lanes, carried.
+#[inline]
+#[target_feature(enable = "avx512f,avx512ifma")]
+pub fn invert<C: Curve<N>, const N: usize>(z: &Number<N>) -> Number<N> {
+    let [z] = inverse::invert_same([(&field::canonical::<C, N>(z), &C::P)], C::BITS);
+    field::from_inverse::<C, N>(&z)
+}
+
+/// 1 / `z` modulo p and 1 / `k` modulo n, of a `z` below 4p and a `k` below 2n that are the same in all lanes; carried, the second below 2n.
+#[inline]
+#[target_feature(enable = "avx512f,avx512ifma")]
+pub fn invert_both<C: Curve<N>, const N: usize>(z: &Number<N>, k: &Number<N>) -> [Number<N>; 2] {
+    let (z, k) = (field::canonical::<C, N>(z), order::canonical::<C, N>(k));
+    let [z, k] = inverse::invert_same([(&z, &C::P), (&k, &C::ORDER)], C::BITS);
+    [field::from_inverse::<C, N>(&z), order::from_inverse::<C, N>(&k)]
 }
 
 /// The scalar where it is below 2^(BITS-1), or n less it, which is then; and whether it is the second, in all lanes.

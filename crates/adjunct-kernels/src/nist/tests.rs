@@ -20,7 +20,7 @@ fn table<C: Curve<N>, const N: usize>(places: usize, bits: usize, multiples: usi
                 times(&power, multiple, &C::ORDER)
             });
             let sum = point::multiply::<C, N>(&gather(&scalars), &generator);
-            let affine = point::affine::<false, C, N>(&sum.point);
+            let affine = point::affine::<C, N>(&sum.point, &field::invert::<C, N>(&sum.point.z));
             let x = scatter(&field::canonical::<C, N>(&affine.x));
             let y = scatter(&field::canonical::<C, N>(&affine.y));
             entries.extend(x.into_iter().zip(y));
@@ -124,12 +124,33 @@ fn one_as_eight<C: Curve<N>, const N: usize>() {
         number[0] &= (0xFFu32 >> (8 * C::BYTES - C::BITS)) as u8;
         keys.push(number);
     }
+    let mut digest = vec![0x9D; C::BYTES];
+    digest[0] &= (0xFFu32 >> (8 * C::BYTES - C::BITS)) as u8;
+    for (private, nonce) in keys.iter().zip(keys.iter().skip(7).chain(&keys[..7])) {
+        let (mut one, mut other) = (vec![0xAA; 2 * C::BYTES], vec![0x55; 2 * C::BYTES]);
+        let good = sign_shared::<C, N>(&mut SignJob { private, digest: &digest, nonce, signature: &mut one });
+        let bits = sign::<C, N>(&mut [SignJob { private, digest: &digest, nonce, signature: &mut other }]);
+        assert_eq!((good, &one), (bits == 1, &other), "{private:x?}");
+        let in_range = |number: &[u8]| number.iter().any(|b| *b != 0) && number < &order[..];
+        assert_eq!(good, in_range(private) && in_range(nonce), "{private:x?} {nonce:x?}");
+    }
     for private in &keys {
         let (mut one, mut other) = (vec![0xAA; 2 * C::BYTES], vec![0x55; 2 * C::BYTES]);
         let good = public_shared::<C, N>(private, &mut one);
         let bits = public::<C, N>(&mut [PublicJob { private, public: &mut other }]);
         assert_eq!((good, &one), (bits == 1, &other), "{private:x?}");
         assert_eq!(good, private.iter().any(|b| *b != 0) && private < &order, "{private:x?}");
+    }
+    for wrong in 0..4 {
+        let cut = |field: usize| usize::from(field == wrong);
+        let (mut signature, key) = (vec![0xAA; 2 * C::BYTES], &keys[1]);
+        assert!(!sign_shared::<C, N>(&mut SignJob {
+            private: &key[cut(0)..],
+            digest: &digest[cut(1)..],
+            nonce: &key[cut(2)..],
+            signature: &mut signature[cut(3)..],
+        }));
+        assert!(signature[1..].iter().all(|byte| *byte == 0), "field {wrong}");
     }
     assert!(!public_shared::<C, N>(&keys[1][1..], &mut vec![0; 2 * C::BYTES]));
     assert!(!public_shared::<C, N>(&keys[1], &mut vec![0; 2 * C::BYTES - 1]));
@@ -140,5 +161,35 @@ fn a_shared_key_is_what_eight_lanes_make_of_it() {
     if supported() {
         // SAFETY: just asked.
         unsafe { (one_as_eight::<P256, 5>(), one_as_eight::<P384, 8>(), one_as_eight::<P521, 11>()) };
+    }
+}
+
+/// All that an operation writes to the stack is overwritten.
+#[target_feature(enable = "avx512f,avx512ifma")]
+fn stack_is_reached<C: Curve<N>, const N: usize>() {
+    let mut number = vec![0x5A; C::BYTES];
+    number[0] &= 1;
+    let (mut pair, mut secret, mut peer) = (vec![0; 2 * C::BYTES], vec![0; C::BYTES], vec![0; 2 * C::BYTES]);
+    assert!(public_shared::<C, N>(&number, &mut peer));
+    let (private, digest, nonce) = (&number[..], &number[..], &number[..]);
+    let shared = [
+        crate::wipe::depth(|| _ = public_lane::<C, N>(private, &mut pair)),
+        crate::wipe::depth(|| _ = sign_lane::<C, N>(&mut SignJob { private, digest, nonce, signature: &mut pair })),
+    ];
+    let eight = [
+        crate::wipe::depth(|| _ = public_jobs::<C, N>(&mut [PublicJob { private, public: &mut pair }])),
+        crate::wipe::depth(|| _ = sign_jobs::<C, N>(&mut [SignJob { private, digest, nonce, signature: &mut pair }])),
+        crate::wipe::depth(|| _ = derive_jobs::<C, N>(&mut [DeriveJob { private, peer: &peer, secret: &mut secret }])),
+    ];
+    assert!(shared.iter().all(|depth| *depth <= 8 * SHARED_STACK * N), "{shared:?} bytes");
+    assert!(eight.iter().all(|depth| *depth <= 8 * STACK * N), "{eight:?} bytes");
+}
+
+#[test]
+fn what_is_left_on_the_stack_is_overwritten() {
+    // As the code is that people run: without optimization it takes more.
+    if supported() && !cfg!(debug_assertions) {
+        // SAFETY: just asked.
+        unsafe { (stack_is_reached::<P256, 5>(), stack_is_reached::<P384, 8>(), stack_is_reached::<P521, 11>()) };
     }
 }

@@ -64,7 +64,8 @@ pub fn path(function: Function, bits: usize) -> Path {
     let needed = instructions(function);
     // There is no kernel for the other curves.
     let batches = function.batch_instructions(bits);
-    let kernel = function != Function::EcKeygen || HERE != Some(Arch::X86) || !batches.is_empty();
+    let of_curves = matches!(function, Function::EcKeygen | Function::EcdsaSign);
+    let kernel = !of_curves || HERE != Some(Arch::X86) || !batches.is_empty();
     if needed.is_empty() || !kernel {
         if batches.is_empty() || HERE != Some(Arch::X86) {
             return Path::Software(Reason::NoInstruction);

@@ -18,7 +18,8 @@ pub enum Outcome {
     Lanes,
     /// A card, in its own process. Hardware.
     Card,
-    /// The CPU, with instructions of the function's own (CPACF; AVX-512 IFMA for RSA). Hardware.
+    /// The CPU, with instructions of the function's own (CPACF; AVX-512 IFMA for RSA, ECDSA signatures and
+    /// key pairs). Hardware.
     Instructions,
     /// The CPU without them: software, for the reason that is known of the function and key ([`choice::path`]).
     Library,

@@ -114,7 +114,7 @@ catalogue! {
     Prng "P_RNG" "P_RNG" Crypt &[], &[Aes], &[ArmAes], &[Prno], AwsLc true;
     DrbgSha512 "DRBG-SHA-512" "DRBG-SHA-512" Crypt &[], &[], &[ArmSha512], &[Kimd, Klmd], AwsLc true;
     Ecdh "ECDH" "ECDH" Crypt EC_SIZES, &[], &[], &[Pcc], AwsLc true;
-    EcdsaSign "ECDSA Sign" "ECDSA Sign" Crypt EC_SIZES, &[], &[], &[Kdsa], AwsLc true;
+    EcdsaSign "ECDSA Sign" "ECDSA Sign" Crypt EC_SIZES, &[Avx512, Ifma], &[], &[Kdsa], AwsLc true;
     EcdsaVerify "ECDSA Verify" "ECDSA Verify" Crypt EC_SIZES, &[], &[], &[Kdsa], AwsLc true;
     EcKeygen "EC Keygen" "EC Keygen" Crypt EC_SIZES, &[Avx512, Ifma], &[], &[Pcc], AwsLc true;
     Ed25519Keygen "Ed25519 Keygen" "Ed25519 Keygen" Crypt &[], &[Avx512, Ifma], &[], &[Pcc], AwsLc true;
@@ -181,7 +181,7 @@ impl Function {
     }
 
     /// The instructions, x86-64's, on which operations with a key of `bits` (0: of any size) run in batches; empty where they do
-    /// not. One alone is software, but for those that use the same instructions: RSA and key pairs.
+    /// not. One alone is software, but for those that use the same instructions: RSA, ECDSA signatures and key pairs.
     pub fn batch_instructions(self, bits: usize) -> &'static [Feature] {
         let sizes: &[usize] = match self {
             Function::RsaCrt => &[0, 2048, 3072, 4096],

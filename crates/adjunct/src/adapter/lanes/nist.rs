@@ -73,11 +73,11 @@ macro_rules! lanes {
 }
 
 lanes! {
-    P256 [Queue::P256Sign, Queue::P256Derive, Queue::P256Keygen], [2, 2, 3], |_| 0;
-    P384 [Queue::P384Sign, Queue::P384Derive, Queue::P384Keygen], [2, 2, 4],
+    P256 [Queue::P256Sign, Queue::P256Derive, Queue::P256Keygen], [3, 2, 3], |_| 0;
+    P384 [Queue::P384Sign, Queue::P384Derive, Queue::P384Keygen], [4, 2, 4],
         // SAFETY: lanes run only where the engine has found the instructions.
         |jobs| unsafe { nist::nonces::<nist::P384, _>(jobs) };
-    P521 [Queue::P521Sign, Queue::P521Derive, Queue::P521Keygen], [2, 3, 4],
+    P521 [Queue::P521Sign, Queue::P521Derive, Queue::P521Keygen], [4, 3, 4],
         // SAFETY: as above.
         |jobs| unsafe { nist::nonces::<nist::P521, _>(jobs) };
 }

@@ -6,6 +6,7 @@ use adjunct::adapter::cpu::nonce::Nonces;
 use adjunct::catalogue::Feature::{Avx512, Ifma};
 use adjunct_kernels::nist::{
     Curve, DeriveJob, NonceJob, Nonced, P256, P384, P521, PublicJob, SignJob, derive, public, public_shared, sign,
+    sign_shared,
 };
 
 pub fn cases() -> Vec<Case> {
@@ -60,6 +61,19 @@ fn curve<C: Curve<N> + 'static, const N: usize>(name: &str) -> Vec<Case> {
                         .map(|(private, secret)| DeriveJob { private, peer: &peer, secret })
                         .collect();
                     unsafe { derive::<C, N>(&mut jobs) };
+                };
+                Prepared { secrets, run: Box::new(run) }
+            }),
+        ),
+        case(
+            "ECDSA, shared",
+            Box::new(|seed| {
+                let (secret, mut out) = (bytes::<1024>(seed), Box::new([0; 256]));
+                let secrets = vec![region(&*secret)];
+                let run = move || {
+                    let (private, nonce) = (&secret[..C::BYTES], &secret[100..][..C::BYTES]);
+                    let signature = &mut out[..2 * C::BYTES];
+                    _ = unsafe { sign_shared::<C, N>(&mut SignJob { private, digest: nonce, nonce, signature }) };
                 };
                 Prepared { secrets, run: Box::new(run) }
             }),

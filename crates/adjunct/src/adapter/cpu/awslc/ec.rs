@@ -1,14 +1,14 @@
 //! Elliptic-curve keys: ECDSA (FIPS 186-5; RFC 5639's curves too), ECDH (SP 800-56A) and key pairs, one operation at a time.
 //!
-//! Nonces are random and hedged: by CPACF as [`nonce`] says, and else by AWS-LC, which draws them from its
-//! generator with a hash of the private scalar and the digest as additional data. So neither a repeated generator state nor a faulted
-//! digest repeats a nonce. Scalars live in memory that is cleared when it is freed.
+//! Nonces are random and hedged: by CPACF as [`nonce`] says, and else drawn from AWS-LC's generator with a hash of the private scalar
+//! and the digest as additional data, by AWS-LC itself or, for signatures whose work the lanes share, as it does. So neither a repeated
+//! generator state nor a faulted digest repeats a nonce. Scalars live in memory that is cleared when it is freed.
 
 use super::group::{Owned, clear, failed, refused};
 use super::private;
-#[cfg(target_arch = "x86_64")]
-use super::random;
 use super::random_alone;
+#[cfg(target_arch = "x86_64")]
+use super::{random, random_with};
 use crate::adapter::Outcome;
 #[cfg(target_arch = "x86_64")]
 use crate::adapter::cpu;
@@ -327,7 +327,7 @@ impl Key {
     /// # Errors
     /// [`Error::InvalidKey`] without a private key; [`Error::Length`] for an `out` that is too short.
     pub fn sign(&self, digest: &[u8], out: &mut [u8]) -> Result<Outcome, Error> {
-        if self.sign_by_cpacf(digest, None, out).is_some() {
+        if self.sign_by_instructions(digest, None, out).is_some() {
             return Ok(Outcome::Instructions);
         }
         let raw = self.raw()?;
@@ -342,7 +342,7 @@ impl Key {
     /// # Errors
     /// As for [`Key::sign`]; and [`Error::InvalidKey`] for a nonce that is zero or not below the order.
     pub fn sign_with_nonce(&self, digest: &[u8], nonce: &[u8], out: &mut [u8]) -> Result<Outcome, Error> {
-        if self.sign_by_cpacf(digest, Some(nonce), out).is_some() {
+        if self.sign_by_instructions(digest, Some(nonce), out).is_some() {
             return Ok(Outcome::Instructions);
         }
         let (data, length, raw) = (digest.as_ptr(), digest.len(), self.raw()?);
@@ -359,7 +359,48 @@ impl Key {
         self.halves(signature, out)
     }
 
-    /// With a nonce that is given, or a hedged one.
+    /// With a nonce that is given, or a hedged one, by CPACF or the lanes of AVX-512 IFMA; `None` where there are neither, or a check found
+    /// a fault.
+    fn sign_by_instructions(&self, digest: &[u8], nonce: Option<&[u8]>, out: &mut [u8]) -> Option<()> {
+        #[cfg(target_arch = "x86_64")]
+        if self.sign_in_lanes(digest, nonce, out).is_some() {
+            return Some(());
+        }
+        self.sign_by_cpacf(digest, nonce, out)
+    }
+
+    /// As the lanes share the work of one signature.
+    #[cfg(target_arch = "x86_64")]
+    fn sign_in_lanes(&self, digest: &[u8], nonce: Option<&[u8]>, out: &mut [u8]) -> Option<()> {
+        let curve = self.curve().filter(|_| cpu::lanes())?;
+        let (private, length, digest) = (self.scalar()?, curve.field_len(), curve.truncate(digest));
+        let (digest, signature) = (&digest[..length], out.get_mut(..2 * length)?);
+        let mut made = Secret([0; MAX_FIELD]);
+        let number = &mut made[..length];
+        match nonce {
+            Some(nonce) if nonce.len() == length => number.copy_from_slice(nonce),
+            Some(_) => return None,
+            None => {
+                let mut mixed = Secret([0; 2 * MAX_FIELD]);
+                mixed[..length].copy_from_slice(private);
+                mixed[length..2 * length].copy_from_slice(digest);
+                // Without fresh bytes there are always some.
+                curve.draw(|out| _ = random_with(out, &mixed[..2 * length], false), number);
+            }
+        }
+        let mut job = nist::SignJob { private, digest, nonce: number, signature };
+        // SAFETY: the instructions were just asked for.
+        let made = stack::with_room(|| unsafe {
+            match curve {
+                Curve::P256 => nist::sign_shared::<nist::P256, _>(&mut job),
+                Curve::P384 => nist::sign_shared::<nist::P384, _>(&mut job),
+                Curve::P521 => nist::sign_shared::<nist::P521, _>(&mut job),
+            }
+        });
+        (made == Some(true)).then_some(())
+    }
+
+    /// As CPACF does it.
     fn sign_by_cpacf(&self, digest: &[u8], nonce: Option<&[u8]>, out: &mut [u8]) -> Option<()> {
         let (curve, private) = (self.curve()?, self.scalar()?);
         let make = |digest: &[u8; MAX_FIELD]| {

@@ -18,6 +18,12 @@ pub fn arm(lanes: u8, after: u32) {
     armed::LANES.store(lanes, SeqCst);
 }
 
+/// Takes what was armed back; says whether there was anything left.
+#[cfg(any(test, feature = "fault"))]
+pub fn disarm() -> bool {
+    armed::LANES.swap(0, std::sync::atomic::Ordering::SeqCst) != 0
+}
+
 /// Flips what is armed. Every reduction ends here.
 #[cfg(any(test, feature = "fault"))]
 #[target_feature(enable = "avx512f,avx512ifma")]

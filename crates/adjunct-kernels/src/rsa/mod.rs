@@ -1,10 +1,13 @@
-//! RSA in eight lanes (RFC 8017, 5.1 and 5.2): the private operation by the Chinese remainder theorem, checked with the public
+//! RSA with AVX-512 IFMA, in eight lanes and alone (RFC 8017, 5.1 and 5.2): the private operation by the Chinese remainder theorem, checked with the public
 //! exponent before it leaves, and the public operation, for moduli of 2048, 3072 and 4096 bits.
 //!
 //! Eight keys and eight numbers at once, a lane each, with AVX-512 IFMA (Gueron and Krasnov, WAIFI 2012). `stream` is the
 //! arithmetic on ten limbs and many, `modular` Montgomery's on numbers of 20 to 80 limbs, `power` the exponentiations,
-//! `batch` the operations; `key` and `plain` prepare keys. `check` is apart: one result, a single number in all lanes. A batch costs the same whatever lanes it
-//! fills: [`private_count`] and [`public_count`] multiplications.
+//! `batch` the operations; `key` and `plain` prepare keys. A batch costs the same whatever lanes it fills: [`private_count`] and
+//! [`public_count`] multiplications.
+//!
+//! Apart from these, for what comes alone: `digits` is the arithmetic of numbers whose digits lie side by side in vectors, `single` one
+//! private operation, `check` the check of one result.
 //!
 //! Nothing branches or indexes memory by a secret: primes, exponents, inputs and outputs. Sizes and public exponents are
 //! public, and so is which lanes were right.
@@ -15,11 +18,13 @@
 mod assembly;
 mod batch;
 mod check;
+mod digits;
 pub mod fault;
 mod key;
 mod modular;
 mod plain;
 mod power;
+mod single;
 mod stream;
 #[cfg(test)]
 mod tests;
@@ -27,6 +32,7 @@ mod tests;
 pub use batch::{PublicScratch, Scratch};
 pub use check::CheckKey;
 pub use key::{PrivateKey, PublicKey};
+pub use single::private_single;
 use std::mem::MaybeUninit;
 
 /// A private key of 2048 bits.

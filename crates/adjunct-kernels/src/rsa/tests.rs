@@ -313,3 +313,79 @@ fn single_results_are_checked() {
         results_are_checked::<80, 10>(&KEYS[2]);
     }
 }
+
+/// One operation alone is what AWS-LC's is; and what is wrong does not leave.
+fn singly<const P: usize, const M: usize, const V: usize, const W: usize>(references: &[Reference], rounds: u64) {
+    let keys: Vec<(PrivateKey<P, M>, CheckKey<M, W>)> = references
+        .iter()
+        .map(|reference| {
+            let [n, e, ..] = reference.numbers();
+            // SAFETY: the caller has asked for the instructions.
+            (reference.private(), unsafe { CheckKey::new(&n, &e) }.unwrap())
+        })
+        .collect();
+    let run = |at: usize, check: usize, input: &[u8], length: usize| {
+        let mut output = vec![0xAA; length];
+        // SAFETY: as above.
+        let good = unsafe { private_single::<P, M, V, W>(&keys[at].0, &keys[check].1, input, &mut output) };
+        (good, output)
+    };
+    let length = PrivateKey::<P, M>::BYTES;
+    for (at, reference) in references.iter().enumerate() {
+        for round in 0..rounds {
+            let input = input(round, length);
+            assert_eq!(run(at, at, &input, length), (true, reference.run(true, &input)), "key {at}, round {round}");
+        }
+        let [n, _, p, q, ..] = reference.numbers();
+        // The ends, the primes, and what is a little more or less than a power of two.
+        let number = |bytes: &[u8]| [&vec![0; length - bytes.len()], bytes].concat();
+        let (mut last, zeros) = (n.clone(), vec![0; length]);
+        last[length - 1] -= 1;
+        for own in [zeros.clone(), number(&[1]), last] {
+            assert_eq!(run(at, at, &own, length), (true, own.clone()), "key {at}");
+        }
+        for input in [number(&p), number(&q), number(&[1, 0]), number(&vec![0xFF; length / 2])] {
+            assert_eq!(run(at, at, &input, length), (true, reference.run(true, &input)), "key {at}");
+        }
+        // Not below the modulus, of other lengths, and with another key's check.
+        for (input, length) in [(&n[..], length), (&zeros[1..], length), (&zeros[..], length - 1)] {
+            assert_eq!(run(at, at, input, length), (false, vec![0; length]), "key {at}");
+        }
+        let other = (at + 1) % references.len();
+        assert_eq!(run(at, other, &input(1, length), length), (false, vec![0; length]), "key {at}");
+    }
+    // A fault anywhere: in each of the products in turn, as many as there are.
+    let asked = input(9, length);
+    let (_, expected) = run(0, 0, &asked, length);
+    let (mut struck, mut caught) = (0, 0);
+    for after in (0..).step_by(83) {
+        fault::arm(1 << (after % 7), after);
+        let (good, output) = run(0, 0, &asked, length);
+        if fault::disarm() {
+            break;
+        }
+        struck += 1;
+        caught += usize::from(!good);
+        assert!(output == if good { expected.clone() } else { vec![0; length] }, "after {after}");
+    }
+    // A power of the table that no window names does no harm.
+    assert!(struck > 10 && caught * 10 > struck * 9, "{caught} of {struck}");
+    let (mut output, (key, check)) = (vec![0; length], &keys[0]);
+    // SAFETY: as above.
+    let stack = crate::wipe::depth(|| unsafe {
+        single::power::<P, M, V>(key, &asked, &mut output);
+        check.is_right(&asked, &output);
+    });
+    // As the code is that people run: without optimization it takes more.
+    assert!(cfg!(debug_assertions) || stack <= 8 * single::STACK * V, "{stack} bytes of the stack");
+}
+
+#[test]
+fn one_alone_is_what_aws_lc_computes() {
+    if has_ifma() {
+        let _alone = alone();
+        singly::<20, 40, 3, 5>(&KEYS[0], 40);
+        singly::<30, 60, 4, 8>(&KEYS[1], 20);
+        singly::<40, 80, 5, 10>(&KEYS[2], 10);
+    }
+}

@@ -5,6 +5,7 @@
 //! * `cpacf`: CPACF, on s390x; `awslc` asks it first.
 //! * [`curve`]: the elliptic curves, as plain data.
 //! * [`curve448`]: X448 and Ed448, where CPACF has them.
+//! * `forms`: RSA private keys as the kernels take them, and operations that come alone.
 //! * [`nonce`]: ECDSA nonces for signatures in lanes and by CPACF.
 
 pub mod awslc;
@@ -12,6 +13,8 @@ pub(crate) mod cpacf;
 pub mod curve;
 pub mod curve448;
 mod features;
+#[cfg(target_arch = "x86_64")]
+pub(crate) mod forms;
 pub mod nonce;
 pub(crate) mod secret;
 

@@ -1,13 +1,15 @@
 //! RSA keys and the two raw operations on them.
 //!
-//! What protects a private key here, and where: every private operation of AWS-LC's is blinded (`blinding.rs`; our lanes need no
-//! blinding: nothing they do depends on a secret); AWS-LC, as our lanes do, raises its result to `e` again before it leaves
+//! What protects a private key here, and where: every private operation of AWS-LC's is blinded (`blinding.rs`; our kernels need no
+//! blinding: nothing they do depends on a secret); AWS-LC, as our kernels do, raises its result to `e` again before it leaves
 //! (`rsa_default_private_transform` in fipsmodule/rsa/rsa_impl.c, with and without CRT), so a fault cannot reveal a factor; it
 //! compares neither operands nor exponents in variable time; and its allocator wipes what it frees (`OPENSSL_free` in
 //! crypto/mem.c), which is where the numbers of a key live.
 
 use super::blinding::Blinding;
 use super::bn::{Bn, Ctx, clear_errors, no_memory};
+#[cfg(target_arch = "x86_64")]
+use crate::adapter::cpu::forms::Forms;
 use crate::adapter::{Outcome, choice};
 use crate::catalogue::{Path, Reason};
 use crate::error::Error;
@@ -77,6 +79,9 @@ pub struct Key {
     no_d: bool,
     /// Of a private key.
     blinding: Option<Shared<Blinding>>,
+    /// Of a private key, where there can be any.
+    #[cfg(target_arch = "x86_64")]
+    forms: Option<Shared<Forms>>,
 }
 
 opaque_debug!(Key);
@@ -86,7 +91,12 @@ impl Clone for Key {
     fn clone(&self) -> Key {
         // SAFETY: a live key, which lives until the last handle is dropped.
         unsafe { sys::RSA_up_ref(self.raw) };
-        Key { blinding: self.blinding.clone(), ..*self }
+        Key {
+            blinding: self.blinding.clone(),
+            #[cfg(target_arch = "x86_64")]
+            forms: self.forms.clone(),
+            ..*self
+        }
     }
 }
 
@@ -146,9 +156,9 @@ impl Key {
         if raw.is_null() {
             return Err(no_memory());
         }
-        let mut key = Key { raw, bits, private: d.is_some(), by_primes: None, no_d: false, blinding: None };
-        if key.private {
-            key.blind()?;
+        let mut key = Key::of(raw, bits);
+        if d.is_some() {
+            key.for_private()?;
         }
         if let (Some(crt), true) = (numbers.crt, key.private) {
             let (p, q) = (Bn::new(crt.p)?, Bn::new(crt.q)?);
@@ -218,8 +228,8 @@ impl Key {
         if raw.is_null() {
             return Err(no_memory());
         }
-        let mut key = Key { raw, bits, private: true, by_primes: None, no_d: false, blinding: None };
-        key.blind()?;
+        let mut key = Key::of(raw, bits);
+        key.for_private()?;
         let mut report = report.map(Progress);
         // SAFETY: the callback's argument outlives the call; the callback object is freed after it.
         let done = unsafe {
@@ -246,9 +256,28 @@ impl Key {
         Ok(key)
     }
 
-    /// Has private operations blinded here and not by AWS-LC, which then checks them against `e` all the same.
-    fn blind(&mut self) -> Result<(), Error> {
+    /// Of a key without numbers.
+    fn of(raw: *mut sys::RSA, bits: usize) -> Key {
+        Key {
+            raw,
+            bits,
+            private: false,
+            by_primes: None,
+            no_d: false,
+            blinding: None,
+            #[cfg(target_arch = "x86_64")]
+            forms: None,
+        }
+    }
+
+    /// Makes it a private key. Has private operations blinded here and not by AWS-LC, which then checks them against `e` all the same.
+    fn for_private(&mut self) -> Result<(), Error> {
+        self.private = true;
         self.blinding = Some(Shared::new(Blinding::new())?);
+        #[cfg(target_arch = "x86_64")]
+        {
+            self.forms = Some(Shared::new(Forms::default())?);
+        }
         // SAFETY: a live key, which nobody else has yet.
         unsafe { sys::RSA_set_flags(self.raw, sys::RSA_FLAG_NO_BLINDING) };
         Ok(())
@@ -352,7 +381,7 @@ impl Key {
         Ok(())
     }
 
-    /// `input^d mod n`, blinded and checked with `e`: signing and decryption. Both buffers have [`Key::size`] bytes.
+    /// `input^d mod n`, checked with `e`, by our kernel for keys of its sizes, else by AWS-LC and blinded: signing and decryption. Both buffers have [`Key::size`] bytes.
     ///
     /// # Errors
     /// [`Error::Length`] where they do not, [`Error::Unsupported`] where `input` is not below the modulus,
@@ -362,12 +391,41 @@ impl Key {
         if !self.private {
             return Err(Error::InvalidKey("no private exponent"));
         }
+        let hardware = self.by_primes == Some(Path::Hardware);
+        #[cfg(target_arch = "x86_64")]
+        if hardware && self.forms().is_some_and(|forms| forms.private(self, input, out)) {
+            return Ok(Ran { outcome: Outcome::Instructions, wrong_crt: false });
+        }
         if self.run_private(input, out)? {
-            let hardware = self.by_primes == Some(Path::Hardware);
             let outcome = if hardware { Outcome::Instructions } else { Outcome::Library };
             return Ok(Ran { outcome, wrong_crt: false });
         }
-        self.private_after_all(input, out).inspect_err(|_| out.fill(0))
+        let ran = self.private_after_all(input, out).inspect_err(|_| out.fill(0))?;
+        #[cfg(target_arch = "x86_64")]
+        if let Some(forms) = self.forms().filter(|_| ran.wrong_crt) {
+            forms.note_wrong_crt();
+        }
+        Ok(ran)
+    }
+
+    /// The key as the kernels take it.
+    #[cfg(target_arch = "x86_64")]
+    pub(crate) fn forms(&self) -> Option<&Forms> {
+        self.forms.as_deref()
+    }
+
+    /// Whether private operations have found that the CRT values do not belong to the key.
+    pub(crate) fn has_wrong_crt(&self) -> bool {
+        #[cfg(target_arch = "x86_64")]
+        return self.forms().is_some_and(Forms::has_wrong_crt);
+        #[cfg(not(target_arch = "x86_64"))]
+        false
+    }
+
+    /// Whether `out` raised to the public exponent is `input`, both as long as the modulus; `None` where that is not known without AWS-LC.
+    #[cfg(target_arch = "x86_64")]
+    pub(crate) fn is_right(&self, input: &[u8], out: &[u8]) -> Option<bool> {
+        self.forms()?.is_right(self, input, out)
     }
 
     /// What [`Key::run_private`] has refused: done in software, whatever the key's primes are of a size for.

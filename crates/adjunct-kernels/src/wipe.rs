@@ -13,6 +13,7 @@ pub fn wipe<T: DefaultIsZeroes>(secrets: &mut [T]) {
 }
 
 /// Overwrites ROWS times WORDS words of the stack below the caller, where the functions it called had what they worked on.
+#[cfg(target_arch = "x86_64")]
 #[inline(never)]
 pub(crate) fn burn<const WORDS: usize, const ROWS: usize>() {
     let mut stack = std::mem::MaybeUninit::<[[u64; WORDS]; ROWS]>::uninit();

@@ -170,20 +170,21 @@ static void curve(unsigned int nid, unsigned int bits)
 {
 	unsigned char hash[32], signature[132], secret[66], q[132], d[66], k[66] = {0};
 	unsigned int length, q_length = sizeof q, d_length = sizeof d;
+	/* A size's row is hardware where its NIST curve is. Brainpool's numbers begin at 921. */
+	const char *served = nid < 921 ? "crypt" : "software";
 	ICA_EC_KEY *ec;
 
 	fill(hash, sizeof hash);
 	NONE(ica_ec_key_new, !(ec = ica_ec_key_new(nid, &length)));
-	/* A size's row is hardware where its NIST curve is. Brainpool's numbers begin at 921. */
-	GO(ica_ec_key_generate, "EC Keygen", bits, nid < 921 ? "crypt" : "software",
+	GO(ica_ec_key_generate, "EC Keygen", bits, served,
 	   ica_ec_key_generate(DRIVER_NOT_LOADED, ec));
 	NONE(ica_ec_key_get_public_key, ica_ec_key_get_public_key(ec, q, &q_length));
 	NONE(ica_ec_key_get_private_key, ica_ec_key_get_private_key(ec, d, &d_length));
 	NONE(ica_ec_key_init, ica_ec_key_init(q, q + length, d, ec));
-	GO(ica_ecdsa_sign, "ECDSA Sign", bits, nid < 921 ? "crypt" : "software",
+	GO(ica_ecdsa_sign, "ECDSA Sign", bits, served,
 	    ica_ecdsa_sign(DRIVER_NOT_LOADED, ec, hash, sizeof hash, signature, 2 * length));
 	k[length - 1] = 42;
-	GO(ica_ecdsa_sign_ex, "ECDSA Sign", bits, nid < 921 ? "crypt" : "software",
+	GO(ica_ecdsa_sign_ex, "ECDSA Sign", bits, served,
 	    ica_ecdsa_sign_ex(DRIVER_NOT_LOADED, ec, hash, sizeof hash, signature, 2 * length, k));
 	ONE(ica_ecdsa_verify, "ECDSA Verify", bits,
 	    ica_ecdsa_verify(DRIVER_NOT_LOADED, ec, hash, sizeof hash, signature, 2 * length));

@@ -3,7 +3,8 @@
 //! Nothing is brought into Montgomery's form. Products of `output` alone leave output^e / R^(e-1); products of 1 alone leave 1 / R^(e-2),
 //! which is made once for a key. So output^e = input where output^e / R^(e-1) and input * 1 / R^(e-2) / R are equal modulo n.
 
-use super::digits::{BITS, Digits, MASK, Modulus, WIDTH, products};
+use super::digits::{Digits, Modulus, products};
+use crate::lanes::limbs_from_be;
 
 /// What results of a key are checked with: its modulus of D digits, in V vectors, and its public exponent.
 #[derive(Clone)]
@@ -25,24 +26,8 @@ impl<const D: usize, const V: usize> CheckKey<D, V> {
         if !fits || e < 3 || e & 1 == 0 {
             return None;
         }
-        let digits = Digits::<V>::new(n);
-        // Newton's iteration doubles the bits that are right, from three on.
-        let low = digits.digit(0);
-        let inverse = (0..5).fold(low, |inverse, _| inverse.wrapping_mul(2u64.wrapping_sub(low.wrapping_mul(inverse))));
-        let inverse = inverse.wrapping_neg() & MASK;
-        let (mut multiple, mut sum) = (Digits::ZERO, 1u128);
-        for at in 0..D {
-            sum += u128::from(digits.digit(at)) * u128::from(inverse);
-            if let Some(below) = at.checked_sub(1) {
-                multiple.0[below / WIDTH][below % WIDTH] = sum as u64 & MASK;
-            }
-            sum >>= BITS;
-        }
-        multiple.0[(D - 1) / WIDTH][(D - 1) % WIDTH] = sum as u64;
-        let mut key = CheckKey { n: [Modulus { m: digits, multiple, inverse }], e, one: digits };
-        let mut one = Digits::ZERO;
-        one.0[0][0] = 1;
-        key.one = key.power(&one, e - 1);
+        let mut key = CheckKey { n: [Modulus::new(&limbs_from_be::<D>(n))], e, one: Digits::ONE };
+        key.one = key.power(&Digits::ONE, e - 1);
         Some(key)
     }
 
@@ -53,7 +38,7 @@ impl<const D: usize, const V: usize> CheckKey<D, V> {
         if input.len() != length || output.len() != length {
             return false;
         }
-        let (input, mut output) = (Digits::new(input), Digits::new(output));
+        let [input, mut output] = [input, output].map(Digits::of_bytes::<D>);
         if !input.is_below(&self.n[0].m) || !output.is_below(&self.n[0].m) {
             return false;
         }

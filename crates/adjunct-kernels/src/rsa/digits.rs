@@ -13,14 +13,14 @@
 // The one safety rule is the target feature; the lint takes it for an unsafe function.
 #![allow(clippy::missing_safety_doc)]
 
+use super::plain;
+use crate::lanes::{LIMB, MASK, limbs_from_be, montgomery};
 use core::arch::x86_64::*;
 use core::array::from_fn;
 use zeroize::Zeroize;
 
-pub(super) const BITS: usize = 52;
-pub(super) const MASK: u64 = (1 << BITS) - 1;
 /// Digits of a vector.
-pub(super) const WIDTH: usize = 8;
+const WIDTH: usize = 8;
 
 /// A number; the digits above D are 0.
 #[derive(Clone, Copy, Zeroize)]
@@ -29,6 +29,11 @@ pub(super) struct Digits<const V: usize>(pub [[u64; WIDTH]; V]);
 
 impl<const V: usize> Digits<V> {
     pub(super) const ZERO: Digits<V> = Digits([[0; WIDTH]; V]);
+    pub(super) const ONE: Digits<V> = {
+        let mut one = Digits::ZERO;
+        one.0[0][0] = 1;
+        one
+    };
 
     /// Of limbs of the same size.
     #[inline]
@@ -38,22 +43,17 @@ impl<const V: usize> Digits<V> {
         out
     }
 
-    /// Of big-endian bytes.
-    pub(super) fn new(bytes: &[u8]) -> Digits<V> {
-        // Little-endian words, with zeros above the last.
-        let word = |at: usize| {
-            let rest = &bytes[..bytes.len().saturating_sub(8 * at)];
-            match rest.last_chunk() {
-                Some(word) => u64::from_be_bytes(*word),
-                None => rest.iter().fold(0u64, |sum, &byte| (sum << 8) | u64::from(byte)),
-            }
-        };
-        let digit = |at: usize| {
-            let (from, shift) = (BITS * at / 64, BITS * at % 64);
-            let above = if shift > 64 - BITS { word(from + 1) << (64 - shift) } else { 0 };
-            ((word(from) >> shift) | above) & MASK
-        };
-        Digits(from_fn(|vector| from_fn(|lane| digit(WIDTH * vector + lane))))
+    /// Of a big-endian number of D digits.
+    pub(super) fn of_bytes<const D: usize>(bytes: &[u8]) -> Digits<V> {
+        let mut limbs = limbs_from_be::<D>(bytes);
+        let out = Digits::of_limbs(&limbs);
+        crate::wipe(&mut limbs);
+        out
+    }
+
+    /// The lowest N digits.
+    pub(super) fn limbs<const N: usize>(&self) -> &[u64; N] {
+        self.0.as_flattened().first_chunk().expect("no more digits than there are")
     }
 
     #[inline]
@@ -71,7 +71,7 @@ impl<const V: usize> Digits<V> {
         let (mut out, mut over) = (Digits::ZERO, 0);
         for at in 0..WIDTH * V {
             let sum = self.digit(at) + other.digit(at) + over;
-            over = sum >> BITS;
+            over = sum >> LIMB;
             out.0[at / WIDTH][at % WIDTH] = sum & MASK;
         }
         out
@@ -79,7 +79,7 @@ impl<const V: usize> Digits<V> {
 
     /// The difference modulo 2^(52 * 8 V), and what was borrowed.
     pub(super) fn minus(&self, other: &Digits<V>) -> (Digits<V>, u64) {
-        let (mut out, mut borrow) = (Digits([[0; WIDTH]; V]), 0);
+        let (mut out, mut borrow) = (Digits::ZERO, 0);
         for at in 0..WIDTH * V {
             let difference = self.digit(at).wrapping_sub(other.digit(at)).wrapping_sub(borrow);
             borrow = difference >> 63;
@@ -119,7 +119,7 @@ impl<const V: usize> Digits<V> {
     #[target_feature(enable = "avx512f")]
     fn of_sums(sums: [__m512i; V]) -> Digits<V> {
         let (zero, mask) = (_mm512_setzero_si512(), _mm512_set1_epi64(MASK.cast_signed()));
-        let above = sums.map(|sum| _mm512_srli_epi64::<{ BITS as u32 }>(sum));
+        let above = sums.map(|sum| _mm512_srli_epi64::<LIMB>(sum));
         let mut digits: [__m512i; V] = from_fn(|v| {
             let from = _mm512_alignr_epi64::<7>(above[v], if v > 0 { above[v - 1] } else { zero });
             _mm512_add_epi64(_mm512_and_si512(sums[v], mask), from)
@@ -138,7 +138,7 @@ impl<const V: usize> Digits<V> {
         } else {
             ((carries << 1) + passes) ^ passes
         };
-        let mut out = Digits([[0; WIDTH]; V]);
+        let mut out = Digits::ZERO;
         for (v, (lanes, digits)) in out.0.iter_mut().zip(&mut digits).enumerate() {
             let come = (come >> (WIDTH * v)) as __mmask8;
             *digits = _mm512_mask_add_epi64(*digits, come, *digits, _mm512_set1_epi64(1));
@@ -157,6 +157,14 @@ pub(super) struct Modulus<const V: usize> {
     pub multiple: Digits<V>,
     /// k = -1/m modulo 2^52.
     pub inverse: u64,
+}
+
+impl<const V: usize> Modulus<V> {
+    /// Of an odd number.
+    pub(super) fn new<const D: usize>(m: &[u64; D]) -> Modulus<V> {
+        let (multiple, inverse) = (plain::fold(m), montgomery::k0(m[0]));
+        Modulus { m: Digits::of_limbs(m), multiple: Digits::of_limbs(&multiple), inverse }
+    }
 }
 
 /// Of each pair a * b / R modulo its modulus, below 2m + a b / R, for factors below R. D is the number of digits.
@@ -230,7 +238,7 @@ fn step<const V: usize>(
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn down<const V: usize>(digits: [__m512i; V]) -> [__m512i; V] {
-    let carry = _mm512_maskz_srli_epi64::<{ BITS as u32 }>(1, digits[0]);
+    let carry = _mm512_maskz_srli_epi64::<LIMB>(1, digits[0]);
     let mut out = from_fn(|v| {
         _mm512_alignr_epi64::<1>(if v + 1 < V { digits[v + 1] } else { _mm512_setzero_si512() }, digits[v])
     });

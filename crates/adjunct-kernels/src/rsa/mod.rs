@@ -1,5 +1,5 @@
-//! RSA with AVX-512 IFMA, in eight lanes and alone (RFC 8017, 5.1 and 5.2): the private operation by the Chinese remainder theorem, checked with the public
-//! exponent before it leaves, and the public operation, for moduli of 2048, 3072 and 4096 bits.
+//! RSA with AVX-512 IFMA, in eight lanes and alone (RFC 8017, 5.1 and 5.2): the private operation by the Chinese remainder theorem, checked
+//! with the public exponent before it leaves, and the public operation, for moduli of 2048, 3072 and 4096 bits.
 //!
 //! Eight keys and eight numbers at once, a lane each, with AVX-512 IFMA (Gueron and Krasnov, WAIFI 2012). `stream` is the
 //! arithmetic on ten limbs and many, `modular` Montgomery's on numbers of 20 to 80 limbs, `power` the exponentiations,

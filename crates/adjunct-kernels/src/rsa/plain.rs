@@ -96,9 +96,8 @@ pub fn fold<const N: usize>(m: &[u64; N]) -> [u64; N] {
     out
 }
 
-/// Whether `a` * `b` is `n`, a number of twice the limbs.
-pub fn is_product<const P: usize, const M: usize>(a: &[u64; P], b: &[u64; P], n: &[u64; M]) -> bool {
-    let mut sum = [0u64; M];
+/// Adds `a` * `b` to `sum`, of which the upper half is 0.
+pub fn add_product<const P: usize, const M: usize>(sum: &mut [u64; M], a: &[u64; P], b: &[u64; P]) {
     for (i, a) in a.iter().enumerate() {
         let mut over = 0;
         for (s, b) in sum[i..].iter_mut().zip(b) {
@@ -108,5 +107,11 @@ pub fn is_product<const P: usize, const M: usize>(a: &[u64; P], b: &[u64; P], n:
         }
         sum[i + P] = over as u64;
     }
+}
+
+/// Whether `a` * `b` is `n`, a number of twice the limbs.
+pub fn is_product<const P: usize, const M: usize>(a: &[u64; P], b: &[u64; P], n: &[u64; M]) -> bool {
+    let mut sum = [0u64; M];
+    add_product(&mut sum, a, b);
     sum == *n
 }

@@ -8,8 +8,10 @@
 #![allow(clippy::missing_safety_doc)]
 
 use super::check::CheckKey;
-use super::digits::{BITS, Digits, MASK, Modulus, products};
+use super::digits::{Digits, Modulus, products};
 use super::key::{Constants, PrivateKey, modulus_bits};
+use super::plain;
+use crate::lanes::LIMB;
 use core::arch::x86_64::*;
 use zeroize::Zeroize;
 
@@ -105,9 +107,7 @@ fn enter<const P: usize, const M: usize, const V: usize>(work: &mut Work<V>, inp
     let [mut low, mut high] = [&limbs[..P], &limbs[P..]].map(Digits::of_limbs);
     crate::wipe(&mut limbs);
     let Work { moduli, r2, table, power, factor } = work;
-    let mut one = Digits::ZERO;
-    one.0[0][0] = 1;
-    table[0] = products::<2, P, V>(each(r2), [&one; 2], moduli);
+    table[0] = products::<2, P, V>(each(r2), [&Digits::ONE; 2], moduli);
     // high R + low: both below R, and what they are multiplied with below 3m, so that the products are below 5m, and the sum below 10m.
     *power = products::<2, P, V>(each(r2), each(r2), moduli);
     *factor = products::<2, P, V>([&high; 2], each(power), moduli);
@@ -140,9 +140,7 @@ fn raise<const P: usize, const V: usize>(work: &mut Work<V>, exponents: &[[u64; 
         pick(factor, table, exponents, place);
         *power = products::<2, P, V>(each(power), each(factor), moduli);
     }
-    let mut one = Digits::ZERO;
-    one.0[0][0] = 1;
-    *power = products::<2, P, V>(each(power), [&one; 2], moduli);
+    *power = products::<2, P, V>(each(power), [&Digits::ONE; 2], moduli);
     for (power, modulus) in power.iter_mut().zip(moduli) {
         *power = power.reduced(&modulus.m);
     }
@@ -157,10 +155,10 @@ fn pick<const P: usize, const V: usize>(
     exponents: &[[u64; P]; 2],
     place: usize,
 ) {
-    let (at, shift) = (WINDOW * place / BITS, WINDOW * place % BITS);
+    let (at, shift) = (WINDOW * place / LIMB as usize, WINDOW * place % LIMB as usize);
     for (k, out) in out.iter_mut().enumerate() {
         let next = exponents[k].get(at + 1).copied().unwrap_or(0);
-        let window = (exponents[k][at] >> shift | next << (BITS - shift)) & (ENTRIES as u64 - 1);
+        let window = (exponents[k][at] >> shift | next << (LIMB as usize - shift)) & (ENTRIES as u64 - 1);
         let window = _mm512_set1_epi64(window.cast_signed());
         let mut picked = [_mm512_setzero_si512(); V];
         for (entry, powers) in table.iter().enumerate() {
@@ -188,16 +186,8 @@ fn recombine<const P: usize, const M: usize, const V: usize>(
     [*factor] = products::<1, P, V>([apart], [factor], std::array::from_ref(p));
     *factor = factor.reduced(&p.m);
     let mut limbs = [0u64; M];
-    limbs[..P].copy_from_slice(&m2.0.as_flattened()[..P]);
-    for i in 0..P {
-        let mut over = 0;
-        for j in 0..P {
-            let limb = u128::from(factor.digit(i)) * u128::from(q.m.digit(j)) + u128::from(limbs[i + j]) + over;
-            limbs[i + j] = limb as u64 & MASK;
-            over = limb >> BITS;
-        }
-        limbs[i + P] = over as u64;
-    }
+    limbs[..P].copy_from_slice(m2.limbs::<P>());
+    plain::add_product::<P, M>(&mut limbs, factor.limbs(), q.m.limbs());
     crate::lanes::limbs_to_be(&limbs, output);
     crate::wipe(&mut limbs);
 }

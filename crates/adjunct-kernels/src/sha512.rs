@@ -166,42 +166,45 @@ macro_rules! round {
     }};
 }
 
-/// 16 rounds, and after each two of them `$then`, which is told which they were. A pair of words follows the last at a
-/// distance of `$stride` bytes.
-macro_rules! sixteen_rounds {
-    ($word:expr, $stride:literal, [$a:ident $b:ident $c:ident $d:ident $e:ident $f:ident $g:ident $h:ident $bc:ident],
+/// Eight rounds, and after each two of them `$then`, which is told which they were, from `$first` on. A pair of words follows the last at
+/// a distance of `$stride` bytes. Then the names are what they were.
+macro_rules! eight_rounds {
+    ($word:expr, $stride:literal, $first:literal, [$a:ident $b:ident $c:ident $d:ident $e:ident $f:ident $g:ident $h:ident $bc:ident],
         |$two:ident| $then:expr) => {{
-        sixteen_rounds!(@two $word, $stride, 0, $a $b $c $d $e $f $g $h $bc, $two $then);
-        sixteen_rounds!(@two $word, $stride, 1, $g $h $a $b $c $d $e $f $bc, $two $then);
-        sixteen_rounds!(@two $word, $stride, 2, $e $f $g $h $a $b $c $d $bc, $two $then);
-        sixteen_rounds!(@two $word, $stride, 3, $c $d $e $f $g $h $a $b $bc, $two $then);
-        sixteen_rounds!(@two $word, $stride, 4, $a $b $c $d $e $f $g $h $bc, $two $then);
-        sixteen_rounds!(@two $word, $stride, 5, $g $h $a $b $c $d $e $f $bc, $two $then);
-        sixteen_rounds!(@two $word, $stride, 6, $e $f $g $h $a $b $c $d $bc, $two $then);
-        sixteen_rounds!(@two $word, $stride, 7, $c $d $e $f $g $h $a $b $bc, $two $then);
+        eight_rounds!(@two $word, $stride, $first, $a $b $c $d $e $f $g $h $bc, $two $then);
+        eight_rounds!(@two $word, $stride, $first + 1, $g $h $a $b $c $d $e $f $bc, $two $then);
+        eight_rounds!(@two $word, $stride, $first + 2, $e $f $g $h $a $b $c $d $bc, $two $then);
+        eight_rounds!(@two $word, $stride, $first + 3, $c $d $e $f $g $h $a $b $bc, $two $then);
     }};
-    (@two $word:expr, $stride:literal, $at:literal, $a:ident $b:ident $c:ident $d:ident $e:ident $f:ident $g:ident $h:ident
+    (@two $word:expr, $stride:literal, $at:expr, $a:ident $b:ident $c:ident $d:ident $e:ident $f:ident $g:ident $h:ident
         $bc:ident, $two:ident $then:expr) => {{
-        round!($word, $at * $stride, $a $b $d $e $f $g $h $bc);
-        round!($word, $at * $stride + 8, $h $a $c $d $e $f $g $bc);
+        round!($word, ($at) * $stride, $a $b $d $e $f $g $h $bc);
+        round!($word, ($at) * $stride + 8, $h $a $c $d $e $f $g $bc);
         let $two = $at;
         $then
     }};
 }
 
-/// All rounds of a block, whose words begin at `$words`, and what they add to the chaining value. `$then` comes after each
-/// two of the first 64: it is told the sixteen and the two within.
+/// All rounds of a block, whose words begin at `$words`, and what they add to the chaining value. After each two of the first
+/// `$sixteens` times sixteen comes `$then`, which is told the sixteen and the two within. The rounds that have nothing between
+/// them are a loop of eight: between other programs' code the kernel's is fetched anew, and each copy of the rounds costs time.
 macro_rules! rounds {
-    ($state:ident, $words:expr, $stride:literal, |$sixteen:ident, $two:ident| $then:expr) => {{
+    ($state:ident, $words:expr, $stride:literal, $sixteens:literal, |$sixteen:ident, $two:ident| $then:expr) => {{
         let [mut a, mut b, mut c, mut d, mut e, mut f, mut g, mut h] = *$state;
         let mut bc = b ^ c;
         let mut words: *const u8 = $words;
-        for $sixteen in 0..4 {
-            sixteen_rounds!(words, $stride, [a b c d e f g h bc], |$two| $then);
-            // SAFETY: there are five times sixteen words.
-            words = unsafe { words.add(8 * $stride) };
+        for $sixteen in 0..$sixteens {
+            eight_rounds!(words, $stride, 0, [a b c d e f g h bc], |$two| $then);
+            eight_rounds!(words, $stride, 4, [a b c d e f g h bc], |$two| $then);
+            words = words.wrapping_add(8 * $stride);
         }
-        sixteen_rounds!(words, $stride, [a b c d e f g h bc], |_last| ());
+        // So that the compiler does not unroll the loop.
+        let mut left = std::hint::black_box(10 - 2 * $sixteens);
+        while left > 0 {
+            eight_rounds!(words, $stride, 0, [a b c d e f g h bc], |_two| ());
+            words = words.wrapping_add(4 * $stride);
+            left -= 1;
+        }
         // The last round leaves what no round reads.
         let _unread = bc;
         for (sum, value) in $state.iter_mut().zip([a, b, c, d, e, f, g, h]) {
@@ -227,7 +230,7 @@ fn compress_four(state: &mut [u64; 8], blocks: &[[u8; BLOCK]; 4]) {
             *at.add(i) = with_constants(*x, i);
         }
     }
-    rounds!(state, at.cast(), 64, |sixteen, i| {
+    rounds!(state, at.cast(), 64, 4, |sixteen, i| {
         let w1 = _mm512_alignr_epi8(x[(i + 1) & 7], x[i], 8);
         let w9 = _mm512_alignr_epi8(x[(i + 5) & 7], x[(i + 4) & 7], 8);
         let w14 = x[(i + 7) & 7];
@@ -242,7 +245,7 @@ fn compress_four(state: &mut [u64; 8], blocks: &[[u8; BLOCK]; 4]) {
     });
     for block in 1..4 {
         // SAFETY: the words of this block, one of four.
-        rounds!(state, unsafe { at.cast::<u8>().add(16 * block) }, 64, |_sixteen, _two| ());
+        rounds!(state, unsafe { at.cast::<u8>().add(16 * block) }, 64, 0, |_sixteen, _two| ());
     }
 }
 
@@ -298,7 +301,7 @@ fn compress_words(state: &mut [u64; 8], mut x: [__m256i; 4]) {
         // SAFETY: below 20.
         unsafe { *at.add(i) = with_four_constants(x, i) };
     }
-    rounds!(state, at.cast(), 16, |sixteen, two| {
+    rounds!(state, at.cast(), 16, 4, |sixteen, two| {
         // A step makes four words, the lower two after one pair of rounds and from them the upper two after the next.
         let i = two / 2;
         let last = x[(i + 3) & 3];

@@ -360,7 +360,7 @@ impl Caller<'_> {
             }
             if state != called {
                 let woken = memory::sleep(&gate.wakes, seen, wake_bit(own), patience);
-                match if woken { None } else { self.insist(own) } {
+                match if woken { None } else { self.insist(own, begin) } {
                     Some(ended) => return ended,
                     None => continue,
                 }
@@ -376,9 +376,9 @@ impl Caller<'_> {
         }
     }
 
-    /// The job in slot `own` has waited for too long: leads, or gives it up where a leader has it. `None` where neither is to be: it was
+    /// The job in slot `own` has waited since `begin`, for too long: leads, or gives it up where a leader has it. `None` where neither is to be: it was
     /// called or served meanwhile.
-    fn insist(&self, own: usize) -> Option<Ended> {
+    fn insist(&self, own: usize, begin: Duration) -> Option<Ended> {
         let gate = self.gate;
         let state = gate.state(own).load(SeqCst);
         if state == State::Waits as u8
@@ -389,7 +389,8 @@ impl Caller<'_> {
         let given_up =
             |from: State| gate.state(own).compare_exchange(from as u8, State::GivenUp as u8, SeqCst, SeqCst).is_ok();
         (given_up(State::Waits) || given_up(State::Taken)).then(|| {
-            self.work.function().failed();
+            let waited = clock::monotonic().saturating_sub(begin).as_millis() as u32;
+            self.work.function().failed(function::now().wrapping_sub(waited));
             Ended::GivenUp
         })
     }

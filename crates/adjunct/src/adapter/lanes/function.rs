@@ -64,6 +64,8 @@ pub(super) struct Function {
     /// Leaders since batches began, and milliseconds of [`now`] until which they are given time to fill.
     leaders: AtomicU32,
     trial: AtomicU32,
+    /// Milliseconds of [`now`] at which sharing began the last time.
+    began: AtomicU32,
     /// Threads inside, in [`PARTS`]th: averages of surveys.
     present: AtomicU32,
     all_present: AtomicU32,
@@ -111,6 +113,7 @@ impl Function {
             singly: AtomicU32::new(0),
             leaders: AtomicU32::new(0),
             trial: AtomicU32::new(0),
+            began: AtomicU32::new(0),
             present: AtomicU32::new(0),
             all_present: AtomicU32::new(0),
             pause: AtomicU32::new(0),
@@ -170,10 +173,13 @@ impl Function {
         (LEAST_PATIENCE + PATIENCE * waited).min(MOST_PATIENCE)
     }
 
-    /// A job was given up, for its leader took too long: threads share no batches for some time.
-    pub(super) fn failed(&self) {
-        self.shares.store(false, Relaxed);
-        self.rest();
+    /// A job that came at `since`, in milliseconds of [`now`], was given up, for its leader took too long: threads share no batches for some
+    /// time. All jobs of a batch are given up for one leader: what came before sharing began the last time tells of one that is known.
+    pub(super) fn failed(&self, since: u32) {
+        let news = since.wrapping_sub(self.began.load(Relaxed)) as i32 > 0;
+        if news && self.shares.swap(false, Relaxed) {
+            self.rest();
+        }
     }
 
     /// Has batches be tried again after twice as many surveys as the last time.
@@ -222,7 +228,9 @@ impl Function {
             } else if crowded && alone > LONG && expected > 1.1 {
                 // Threads that wait for a CPU come to the gate when they get one, each after a time slice of those before it.
                 let slices = here / cpus as f32 + 2.0;
-                self.trial.store(now().wrapping_add((slices * SLICE) as u32), Relaxed);
+                let now = now();
+                self.began.store(now, Relaxed);
+                self.trial.store(now.wrapping_add((slices * SLICE) as u32), Relaxed);
                 for place in [&self.leaders, &self.jobs, &self.batches, &self.singly] {
                     place.store(0, Relaxed);
                 }
@@ -346,6 +354,25 @@ mod tests {
             assert!(!function.shares.load(Relaxed));
         }
         assert!(pauses[..3] == [1, FIRST_PAUSE + 1, 2 * FIRST_PAUSE + 1] && pauses[11] == LAST_PAUSE + 1, "{pauses:?}");
+    }
+
+    /// A leader that gets no CPU for long has seven others give up, one after the other.
+    #[test]
+    fn one_late_leader_counts_once() {
+        let function = rsa();
+        let rested = || function.last_pause.load(Relaxed);
+        let begin = now();
+        assert!(shares(&function, 16, 16, 2));
+        function.began.store(begin.wrapping_sub(50), Relaxed);
+        (0..7).for_each(|_| function.failed(begin));
+        assert!(!function.shares.load(Relaxed) && rested() == FIRST_PAUSE);
+        // Sharing has begun again when the last of them gives up.
+        function.pause.store(0, Relaxed);
+        assert!(shares(&function, 16, 16, 2));
+        function.failed(begin.wrapping_sub(100));
+        assert!(function.shares.load(Relaxed));
+        function.failed(function.began.load(Relaxed).wrapping_add(1));
+        assert!(!function.shares.load(Relaxed) && rested() == 2 * FIRST_PAUSE);
     }
 
     /// A first batch that makes its tables is not what all are judged by.

@@ -92,7 +92,10 @@ impl Subject {
         let Ok(info) = self.module.info() else { return "?".to_owned() };
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim_end_matches([' ', '\0']).to_owned();
         let CK_VERSION { major, minor } = info.libraryVersion;
-        format!("{} {} {major}.{minor}", text(&info.manufacturerID), text(&info.libraryDescription))
+        let (manufacturer, description) = (text(&info.manufacturerID), text(&info.libraryDescription));
+        // Some descriptions begin with it.
+        let manufacturer = if description.starts_with(&manufacturer) { String::new() } else { manufacturer + " " };
+        format!("{manufacturer}{description} {major}.{minor}")
     }
 
     /// The module's file.

@@ -193,10 +193,12 @@ macro_rules! rounds {
         let [mut a, mut b, mut c, mut d, mut e, mut f, mut g, mut h] = *$state;
         let mut bc = b ^ c;
         let mut words: *const u8 = $words;
-        for $sixteen in 0..$sixteens {
+        let mut $sixteen = 0;
+        while $sixteen != $sixteens {
             eight_rounds!(words, $stride, 0, [a b c d e f g h bc], |$two| $then);
             eight_rounds!(words, $stride, 4, [a b c d e f g h bc], |$two| $then);
             words = words.wrapping_add(8 * $stride);
+            $sixteen += 1;
         }
         // So that the compiler does not unroll the loop.
         let mut left = std::hint::black_box(10 - 2 * $sixteens);

@@ -38,6 +38,19 @@ pub(super) struct Kind {
     uses: Uses,
 }
 
+/// Which objects are selected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Selected {
+    /// All keys.
+    All,
+    /// Keys of this class.
+    Class(CK_OBJECT_CLASS),
+    /// Keys of this type.
+    Of(&'static Kind),
+    /// All certificates of the one type that there is.
+    Certificates,
+}
+
 const fn secret(
     word: &'static str,
     name: &'static str,

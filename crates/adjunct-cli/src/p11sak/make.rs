@@ -1,7 +1,6 @@
 //! `generate-key`, `import-key`: keys that come to be.
 
-use super::kinds::Kind;
-use super::options::Selected;
+use super::kinds::{Kind, Selected};
 use super::{Result, Stop, World, bad, failed, id, named, pem, print, say, set_letters};
 use crate::files;
 use crate::pkcsconf::show::mechanism_name;

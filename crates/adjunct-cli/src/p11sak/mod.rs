@@ -54,6 +54,11 @@ fn bad(words: &str) -> Stop {
     Stop::Rv(CKR_ARGUMENTS_BAD)
 }
 
+/// Says that an argument is none of those that there may be.
+fn invalid(text: &str, what: &str) -> Stop {
+    bad(&format!("Invalid argument '{}' for '{what}'", crate::escape::shown(text)))
+}
+
 /// A return value as it is written.
 fn named(rv: CK_RV) -> String {
     format!("0x{rv:X}: {}", return_value(rv))

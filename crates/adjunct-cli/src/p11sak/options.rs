@@ -1,28 +1,15 @@
 //! The command line.
 
-use super::kinds::{KINDS, Kind};
+use super::kinds::{KINDS, Kind, Selected};
 use super::tasks::{self, TASKS, Task, options};
 use super::wrap;
-use super::{NAME, Result, Stop, bad};
+use super::{NAME, Result, Stop, bad, invalid};
 use crate::getopt::{Part, parse};
 use crate::pkcsconf::prompt::Line;
 use adjunct_pkcs11_client::sys::*;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
-
-/// Which objects are selected.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Selected {
-    /// All keys.
-    All,
-    /// Keys of this class.
-    Class(CK_OBJECT_CLASS),
-    /// Keys of this type.
-    Of(&'static Kind),
-    /// All certificates of the one type that there is.
-    Certificates,
-}
 
 /// A command line that makes sense.
 pub(super) struct Wanted {
@@ -307,11 +294,6 @@ fn arguments(task: Task, words: &[OsString]) -> Result<(Selected, Vec<String>)> 
         }
     }
     no_more(rest.get(most)).map(|()| (selected, rest.to_vec()))
-}
-
-/// Says that an argument is none of those that there may be.
-pub(super) fn invalid(text: &str, what: &str) -> Stop {
-    bad(&format!("Invalid argument '{}' for '{what}'", crate::escape::shown(text)))
 }
 
 /// Refuses a word that is one too many.

@@ -1,7 +1,6 @@
 //! Objects that are selected, one after the other, each after a question where that is wanted.
 
-use super::kinds::{Kind, Size, X509};
-use super::options::Selected;
+use super::kinds::{Kind, Selected, Size, X509};
 use super::{Result, Stop, World, failed, id, number, print, say, set_letters};
 use crate::pkcsconf::prompt;
 use adjunct_pkcs11_client::sys::*;

@@ -3,12 +3,11 @@
 //! What wraps is one mechanism at a time: those that put an AES key of their own between two others are left out, for no module here has
 //! them.
 
-use super::kinds::Kind;
-use super::options::{Selected, invalid};
+use super::kinds::{Kind, Selected};
 use super::pem::text_with_headers;
 use super::select::{Counts, Filter, Found, ask};
 use super::tasks::{self, Task};
-use super::{Result, Stop, World, bad, id, named, print, say};
+use super::{Result, Stop, World, bad, id, invalid, named, print, say};
 use crate::files;
 use crate::pem::{Part, parts};
 use crate::pkcsconf::show::mechanism_name;

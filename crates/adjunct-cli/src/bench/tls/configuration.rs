@@ -1,7 +1,7 @@
 //! What each server is told: its configuration, and the words it is started with.
 
 use super::plan::{Case, Kind};
-use super::server::{Stage, own_key, user};
+use super::stage::{Stage, own_key, user};
 use crate::Failure;
 use crate::failure::cannot_write;
 use adjunct_bench::tls::Protocol;

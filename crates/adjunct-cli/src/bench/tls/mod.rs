@@ -7,6 +7,7 @@ mod page;
 mod plan;
 mod report;
 mod server;
+mod stage;
 
 use super::daemon::{self, Daemon};
 use super::{no_rows, report::now, seconds, wanted};
@@ -26,7 +27,8 @@ use certificates::Certificates;
 use load::{Load, Times};
 use plan::{Case, Kind, Side};
 use report::{FORMAT, Measured, PAPERS, Processors, Report, Row, SOURCE};
-use server::{Programs, Server, Stage, Told};
+use server::{Programs, Server, Told};
+use stage::Stage;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

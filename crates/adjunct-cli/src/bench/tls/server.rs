@@ -1,8 +1,8 @@
 //! A real server of one side: started with a configuration and an environment of its own, watched, ended.
 
-use super::certificates::Certificates;
 use super::configuration::{self, Wanted};
 use super::plan::{Case, Kind, Side};
+use super::stage::{NOBODY, Stage, own};
 use crate::Failure;
 use crate::counted::Counted;
 use crate::failure::{cannot_write, cause};
@@ -24,8 +24,6 @@ const START: Duration = Duration::from_secs(30);
 const END: Duration = Duration::from_secs(5);
 /// How often another port is tried where one was taken meanwhile.
 const PORTS: usize = 3;
-/// The user and the group with no rights, by their number: PostgreSQL does not run as root.
-const NOBODY: u32 = 65534;
 
 /// A server's programs.
 #[derive(Debug)]
@@ -81,20 +79,6 @@ fn postgres() -> Result<PathBuf, Failure> {
     let server = server.map_or_else(|| locate("postgres", None, "postgresql"), Ok)?;
     let initdb = server.with_file_name("initdb");
     if initdb.is_file() { Ok(server) } else { Err(Failure::new(format!("{}: there is none", initdb.display()))) }
-}
-
-/// What all servers of a run have in common.
-#[derive(Debug)]
-pub struct Stage<'a> {
-    pub folder: &'a Path,
-    pub certificates: &'a Certificates,
-    /// The processors of servers, as taskset takes them; all where there is only one.
-    pub on: Option<&'a str>,
-    pub processors: usize,
-    pub clients: usize,
-    /// OpenSSL's configurations without adjunct and with it.
-    pub stock: &'a Path,
-    pub adjunct: &'a Path,
 }
 
 /// What a side's server is told besides.
@@ -239,11 +223,6 @@ fn without_rights(command: &Command) -> Command {
 
 /// A copy of the run's database, with a key that is its user's, in `place`.
 fn database(stage: &Stage<'_>, programs: &Programs, place: &Path) -> Result<(), Failure> {
-    let root = nix::unistd::geteuid().is_root();
-    let own = |path: &Path| match root {
-        true => std::os::unix::fs::chown(path, Some(NOBODY), Some(NOBODY)).map_err(|e| cannot_write(path, &e)),
-        false => Ok(()),
-    };
     let done = |mut command: Command| match run(&mut command).map_err(Failure::new)? {
         done if done.success => Ok(()),
         done => Err(Failure::new(format!("{}: {}", command.get_program().display(), done.why()))),
@@ -266,27 +245,6 @@ fn database(stage: &Stage<'_>, programs: &Programs, place: &Path) -> Result<(), 
     let mut copy = Command::new("cp");
     copy.arg("-a").arg(&template).arg(place.join("data"));
     done(copy)
-}
-
-/// What a server's user may read: as root the user with no rights, else this one.
-pub fn user() -> Option<(String, String)> {
-    if !nix::unistd::geteuid().is_root() {
-        return None;
-    }
-    let user = nix::unistd::User::from_uid(NOBODY.into()).ok().flatten()?;
-    let group = nix::unistd::Group::from_gid(NOBODY.into()).ok().flatten()?;
-    Some((user.name, group.name))
-}
-
-/// Gives a key to the user that a server runs as, who alone may read it.
-pub fn own_key(key: &Path, to: &Path) -> Result<(), Failure> {
-    use std::os::unix::fs::PermissionsExt;
-    let copied = fs::copy(key, to).and_then(|_| fs::set_permissions(to, fs::Permissions::from_mode(0o600)));
-    let owned = copied.and_then(|()| match nix::unistd::geteuid().is_root() {
-        true => std::os::unix::fs::chown(to, Some(NOBODY), Some(NOBODY)),
-        false => Ok(()),
-    });
-    owned.map_err(|e| cannot_write(to, &e))
 }
 
 #[cfg(test)]

@@ -5,23 +5,22 @@ use super::function;
 use super::gate::{Arrival, Leave, SLOTS, Slots, State, Word};
 use super::kind::{Kind, MAX_JOB};
 use super::own::Own;
+use super::presence::{self, Entries};
 use super::work::{Done, Work};
-use super::{Engine, memory, presence};
+use super::{Engine, memory};
 use crate::adapter::Outcome;
 use crate::catalogue::{LANES, Queue};
 use crate::clock;
 use crate::counters::{self, Event};
 use std::cell::UnsafeCell;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64};
+use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64};
 use std::time::Duration;
 
 /// Gates of a function: a thread takes the first that has a free slot, from [`first_gate`] on.
 const GATES: usize = 4;
 /// CPUs that are told apart; of more, some are taken for the same.
 const CPUS: usize = 127;
-/// Threads whose presence is known.
-pub(super) const THREADS: usize = 256;
 
 /// See the module's words.
 #[repr(C, align(4096))]
@@ -29,18 +28,8 @@ pub(super) struct Board {
     /// Threads that lead, at whatever gate; and on which CPU they began to.
     leading: AtomicU32,
     leading_on: [AtomicU8; CPUS],
-    /// Seats from here on were never used.
-    pub(super) top: AtomicU32,
-    pub(super) entries: [Presence; THREADS],
+    pub(super) present: Entries,
     gates: [[Gate; GATES]; Queue::ALL.len()],
-}
-
-/// A thread's sign of presence.
-#[repr(C, align(64))]
-pub(super) struct Presence {
-    pub(super) taken: AtomicBool,
-    /// The function it is in, plus 1; 0 in none.
-    pub(super) inside: AtomicU8,
 }
 
 /// Where threads that ask for the same function meet.

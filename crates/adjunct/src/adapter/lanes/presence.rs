@@ -7,7 +7,6 @@
 //! a CPU. So do threads that others have waited for too long for, whatever the reason (a control group with a small share of the
 //! CPUs, say), and ever longer where that happens again ([`is_late`]).
 
-use super::board::{Board, Presence, THREADS};
 use super::function::{self, Function};
 use super::work::Work;
 use super::{Engine, memory};
@@ -15,8 +14,11 @@ use crate::thread::Key;
 use std::cell::Cell;
 use std::ffi::c_void;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32};
 use std::time::{Duration, Instant};
 
+/// Threads whose presence is known.
+const THREADS: usize = 256;
 /// Nanoseconds of operations between two surveys of a thread, which takes one or two thousand.
 const BETWEEN_SURVEYS: u32 = 400_000;
 /// Operations between two surveys at most.
@@ -25,6 +27,22 @@ const MOST_BETWEEN: u32 = 64;
 const ONE_IN: u16 = 16;
 /// Operations that could be in batches for a look at the thread's scheduling; as many a thread does alone that was late for the first time.
 const LOOK: u16 = 1024;
+
+/// The entries of all threads, in the board's memory: zeros are entries that nobody has.
+#[repr(C)]
+pub(super) struct Entries {
+    /// Entries from here on were never used.
+    top: AtomicU32,
+    all: [Presence; THREADS],
+}
+
+/// A thread's sign of presence.
+#[repr(C, align(64))]
+struct Presence {
+    taken: AtomicBool,
+    /// The function it is in, plus 1; 0 in none.
+    inside: AtomicU8,
+}
 
 /// What a thread knows of itself.
 struct Me {
@@ -114,7 +132,7 @@ impl<'a> Operation<'a> {
             if me.inside.replace(true) {
                 return None;
             }
-            let entry = me.entry(engine.board);
+            let entry = me.entry(&engine.board.present);
             let operation = Operation { engine, entry, work };
             if !engine.measures() {
                 return Some((operation, Way::Together));
@@ -140,8 +158,8 @@ impl<'a> Operation<'a> {
     /// Looks at all entries and decides for this function.
     fn survey(&self) {
         let (mut here, mut all) = (0, 0);
-        let top = self.engine.board.top.load(Relaxed) as usize;
-        for entry in self.engine.board.entries.iter().take(top) {
+        let Entries { top, all: entries } = &self.engine.board.present;
+        for entry in entries.iter().take(top.load(Relaxed) as usize) {
             let inside = entry.inside.load(Relaxed);
             all += u32::from(inside != 0);
             here += u32::from(inside == self.work.queue as u8 + 1);
@@ -180,25 +198,25 @@ impl<'a> Operation<'a> {
 impl Me {
     /// This thread's entry; `None` where all are taken.
     #[inline]
-    fn entry<'a>(&self, board: &'a Board) -> Option<&'a Presence> {
+    fn entry<'a>(&self, entries: &'a Entries) -> Option<&'a Presence> {
         if self.generation.get() != crate::fork::generation() {
-            self.take_entry(board);
+            self.take_entry(entries);
         }
-        board.entries.get(usize::from(self.entry.get()).wrapping_sub(1))
+        entries.all.get(usize::from(self.entry.get()).wrapping_sub(1))
     }
 
     #[cold]
-    fn take_entry(&self, board: &Board) {
+    fn take_entry(&self, entries: &Entries) {
         self.generation.set(crate::fork::generation());
         self.entry.set(0);
-        for (at, entry) in board.entries.iter().enumerate() {
+        for (at, entry) in entries.all.iter().enumerate() {
             // Of the first entry no look before: in a child that would be one more fault of its page.
             if (at > 0 && entry.taken.load(Relaxed)) || entry.taken.swap(true, Acquire) {
                 continue;
             }
             // SAFETY: an entry lives as long as the process.
             if unsafe { PRESENT.set(std::ptr::from_ref(entry).cast_mut().cast()) } {
-                board.top.fetch_max(at as u32 + 1, Relaxed);
+                entries.top.fetch_max(at as u32 + 1, Relaxed);
                 self.entry.set(at as u16 + 1);
             } else {
                 entry.taken.store(false, Release);

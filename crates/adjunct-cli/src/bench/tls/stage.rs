@@ -1,0 +1,56 @@
+//! What all servers of a run have in common: folders, certificates, processors, and the user they run as.
+
+use super::certificates::Certificates;
+use crate::Failure;
+use crate::failure::cannot_write;
+use std::fs;
+use std::path::Path;
+
+/// The user and the group with no rights, by their number: PostgreSQL does not run as root.
+pub const NOBODY: u32 = 65534;
+
+/// What all servers of a run have in common.
+#[derive(Debug)]
+pub struct Stage<'a> {
+    pub folder: &'a Path,
+    pub certificates: &'a Certificates,
+    /// The processors of servers, as taskset takes them; all where there is only one.
+    pub on: Option<&'a str>,
+    pub processors: usize,
+    pub clients: usize,
+    /// OpenSSL's configurations without adjunct and with it.
+    pub stock: &'a Path,
+    pub adjunct: &'a Path,
+}
+
+/// What a server's user may read: as root the user with no rights, else this one.
+pub fn user() -> Option<(String, String)> {
+    if !nix::unistd::geteuid().is_root() {
+        return None;
+    }
+    let user = nix::unistd::User::from_uid(NOBODY.into()).ok().flatten()?;
+    let group = nix::unistd::Group::from_gid(NOBODY.into()).ok().flatten()?;
+    Some((user.name, group.name))
+}
+
+/// Gives a file or folder to the user that a server runs as.
+///
+/// # Errors
+/// [`Failure`] that says which.
+pub fn own(path: &Path) -> Result<(), Failure> {
+    if !nix::unistd::geteuid().is_root() {
+        return Ok(());
+    }
+    std::os::unix::fs::chown(path, Some(NOBODY), Some(NOBODY)).map_err(|e| cannot_write(path, &e))
+}
+
+/// Gives a copy of a key to the user that a server runs as, who alone may read it.
+///
+/// # Errors
+/// [`Failure`] that says where.
+pub fn own_key(key: &Path, to: &Path) -> Result<(), Failure> {
+    use std::os::unix::fs::PermissionsExt;
+    let copied = fs::copy(key, to).and_then(|_| fs::set_permissions(to, fs::Permissions::from_mode(0o600)));
+    copied.map_err(|e| cannot_write(to, &e))?;
+    own(to)
+}

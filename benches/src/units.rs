@@ -185,7 +185,7 @@ mod x86 {
     }
 
     /// `passes` times what a vector of GCM takes of the AES and the carry-less units, and nothing else of it: `rounds` rounds (10, 12 or
-    /// 14) and four products.
+    /// 14) and three products, as Karatsuba's method takes.
     macro_rules! gcm {
         ($name:ident, $features:literal, $register:ident, $key:expr) => {
             #[target_feature(enable = $features)]
@@ -197,7 +197,7 @@ mod x86 {
                                                                 // SAFETY: changes the two registers that it says.
                                                                 unsafe {
                                                                     asm!(
-                                                                        ".rept 4",
+                                                                        ".rept 3",
                                                                         "vaesenc {out}, {key}, {key}",
                                                                         "vaesenc {out}, {key}, {key}",
                                                                         "vpclmulqdq {product}, {key}, {key}, 1",
@@ -216,9 +216,9 @@ mod x86 {
                                                         };
                                                     }
                 match rounds {
-                    10 => passes!(2),
-                    12 => passes!(4),
-                    _ => passes!(6),
+                    10 => passes!(4),
+                    12 => passes!(6),
+                    _ => passes!(8),
                 }
             }
         };

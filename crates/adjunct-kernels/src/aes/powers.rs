@@ -1,5 +1,6 @@
 //! The powers of GCM's hash key, and products of blocks in the form that `gcm` describes.
 
+use super::modes::WIDE;
 use super::ni::{self, load, store};
 use super::width::{REVERSE, Width};
 use super::{Keys, by_length};
@@ -18,6 +19,10 @@ const POWERS: usize = 32;
 #[derive(Debug, Clone)]
 pub struct Table {
     powers: MaybeUninit<[[u8; 16]; POWERS + 4]>,
+    /// Of the powers that a group takes the halves' sum in both halves: what Karatsuba's product of the middle takes.
+    crossed: MaybeUninit<[[u8; 16]; POWERS]>,
+    /// Whether those are there: where the powers of a group are.
+    has_crossed: bool,
     /// How many are there, from H^1 up.
     filled: usize,
 }
@@ -25,7 +30,7 @@ pub struct Table {
 impl Default for Table {
     #[inline]
     fn default() -> Table {
-        Table { powers: MaybeUninit::uninit(), filled: 0 }
+        Table { powers: MaybeUninit::uninit(), crossed: MaybeUninit::uninit(), has_crossed: false, filled: 0 }
     }
 }
 
@@ -42,6 +47,9 @@ impl Drop for Table {
             if self.filled > FEW {
                 let all = self.filled.min(POWERS);
                 wipe(std::slice::from_raw_parts_mut(self.place(all), all - FEW).as_flattened_mut());
+            }
+            if self.has_crossed {
+                wipe(self.crossed.write([[0; 16]; POWERS]).as_flattened_mut());
             }
         }
     }
@@ -63,6 +71,13 @@ impl Table {
     pub(super) fn at_power(&self, power: usize) -> *const u8 {
         debug_assert!(power <= self.filled);
         self.powers.as_ptr().cast::<[u8; 16]>().wrapping_add(POWERS - power).cast()
+    }
+
+    /// The crossed halves of H^`power` and of those after it, of the powers of a group. Not to be read before they are there.
+    #[inline(always)]
+    pub(super) fn crossed_at(&self, power: usize) -> *const u8 {
+        debug_assert!(self.has_crossed);
+        self.crossed.as_ptr().cast::<[u8; 16]>().wrapping_add(POWERS - power).cast()
     }
 
     /// Whether there are the powers that a run of so many blocks takes.
@@ -134,6 +149,10 @@ pub fn table(keys: Keys<'_>, given: Option<&[u8; 16]>, table: &mut Table) {
     if table.filled > 0 {
         // All of it: a length that is known costs least.
         wipe(table.powers.write([[0; 16]; POWERS + 4]).as_flattened_mut());
+        if table.has_crossed {
+            wipe(table.crossed.write([[0; 16]; POWERS]).as_flattened_mut());
+            table.has_crossed = false;
+        }
     }
     // SAFETY: within the table; the callers' instructions include AES-NI.
     unsafe {
@@ -179,6 +198,14 @@ pub fn extend<W: Width>(table: &mut Table, blocks: usize) {
                 sum.reduced().store(at(filled + power));
             }
             filled += more;
+        }
+        if filled >= WIDE * vector && !table.has_crossed {
+            let crossed = table.crossed.as_mut_ptr().cast::<[u8; 16]>();
+            for power in (vector..=WIDE * vector).step_by(vector) {
+                let powers = W::load(at(power));
+                powers.xor(powers.halves_exchanged()).store(crossed.add(POWERS - power).cast());
+            }
+            table.has_crossed = true;
         }
     }
     table.filled = filled;

@@ -11,6 +11,8 @@ use std::arch::x86_64::*;
 pub trait Width: Copy {
     /// Bytes of a vector.
     const BYTES: usize;
+    /// Whether the exclusive or of three is one instruction.
+    const XOR3: bool;
 
     /// All bits zero.
     fn zero() -> Self;
@@ -104,6 +106,7 @@ macro_rules! instructions {
 
 impl Width for __m512i {
     const BYTES: usize = 64;
+    const XOR3: bool = true;
 
     instructions! {
         xor(other) = _mm512_xor_si512;
@@ -241,6 +244,7 @@ impl Width for __m512i {
 
 impl Width for __m256i {
     const BYTES: usize = 32;
+    const XOR3: bool = false;
 
     instructions! {
         xor(other) = _mm256_xor_si256;

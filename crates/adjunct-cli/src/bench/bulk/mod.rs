@@ -35,8 +35,8 @@ second time counts):
   AWS-LC, kernel    without OpenSSL: AWS-LC, the fastest of its public functions for the mode, and adjunct's own code
 
   share    the kernel's share of the unit's limit: AES rounds done, of those the CPU can do. The rate of the widest AES \
-instruction this CPU has is measured in the same turns, in chains that do not wait for each other; for GCM with its four \
-carry-less products a vector among them, which is what both units allow together
+instruction this CPU has is measured in the same turns, in chains that do not wait for each other; for GCM with the three \
+carry-less products that a vector takes at least among them, which is what both units allow together
   EVP      what the first adjunct column is of the kernel's speed (marked below 85 % at 16384 bytes and more)
 
 One operation is a message: init with the IV (the key stays), update; ECB: EVP_Cipher; GCM and Poly1305: init with the IV, 13 \

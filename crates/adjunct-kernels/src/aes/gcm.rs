@@ -8,10 +8,10 @@
 //!
 //! n blocks take one reduction: block i meets the table's H^(n - i), the products are added in three parts, and the sum
 //! is reduced. Eight vectors are a group; of 512 bits they hold 32 blocks. A vector costs 10, 12 or 14 rounds on the AES
-//! unit; three products, by Karatsuba's method, two shuffles and 2.5 xors for GHASH; its counters and an xor. A group adds one reduction of two
-//! products. Zen 5 does a product of 512 bits in two cycles, beside two rounds of AES in each: four to a vector would set the pace.
-//! In long runs the GHASH of a group stands between the rounds of another, and the counters of a vector are one
-//! instruction (`Counters`): where AES and products share their units with other instructions, each of those costs them time.
+//! unit; three products, by Karatsuba's method, two shuffles and 2.5 xors for GHASH; its counters and an xor. A group adds one
+//! reduction of two products. Zen 5 does a product of 512 bits in two cycles, beside two rounds of AES in each: four to a vector
+//! would set the pace. In long runs the GHASH of a group stands between the rounds of another, and the counters of a vector are
+//! one instruction (`Counters`): where AES and products share their units with other instructions, each of those costs them time.
 
 use super::modes::{WIDE, each, schedule};
 use super::ni::{self, from_bytes, load, part, store, to_bytes};

@@ -19,10 +19,9 @@ const POWERS: usize = 32;
 #[derive(Debug, Clone)]
 pub struct Table {
     powers: MaybeUninit<[[u8; 16]; POWERS + 4]>,
-    /// Of the powers that a group takes the halves' sum in both halves: what Karatsuba's product of the middle takes.
+    /// Of the powers that a group takes the halves' sum in both halves: what Karatsuba's product of the middle takes. They are there where
+    /// all powers of a group are.
     crossed: MaybeUninit<[[u8; 16]; POWERS]>,
-    /// Whether those are there: where the powers of a group are.
-    has_crossed: bool,
     /// How many are there, from H^1 up.
     filled: usize,
 }
@@ -30,7 +29,7 @@ pub struct Table {
 impl Default for Table {
     #[inline]
     fn default() -> Table {
-        Table { powers: MaybeUninit::uninit(), crossed: MaybeUninit::uninit(), has_crossed: false, filled: 0 }
+        Table { powers: MaybeUninit::uninit(), crossed: MaybeUninit::uninit(), filled: 0 }
     }
 }
 
@@ -48,10 +47,8 @@ impl Drop for Table {
                 let all = self.filled.min(POWERS);
                 wipe(std::slice::from_raw_parts_mut(self.place(all), all - FEW).as_flattened_mut());
             }
-            if self.has_crossed {
-                wipe(self.crossed.write([[0; 16]; POWERS]).as_flattened_mut());
-            }
         }
+        self.wipe_crossed();
     }
 }
 
@@ -76,8 +73,17 @@ impl Table {
     /// The crossed halves of H^`power` and of those after it, of the powers of a group. Not to be read before they are there.
     #[inline(always)]
     pub(super) fn crossed_at(&self, power: usize) -> *const u8 {
-        debug_assert!(self.has_crossed);
+        debug_assert!(power <= self.filled);
         self.crossed.as_ptr().cast::<[u8; 16]>().wrapping_add(POWERS - power).cast()
+    }
+
+    /// Wipes the crossed halves, where there may be some: from a group of the narrowest vectors on.
+    #[inline]
+    fn wipe_crossed(&mut self) {
+        const LEAST: usize = WIDE * 2;
+        if self.filled >= LEAST {
+            wipe(self.crossed.write([[0; 16]; POWERS]).as_flattened_mut());
+        }
     }
 
     /// Whether there are the powers that a run of so many blocks takes.
@@ -149,10 +155,7 @@ pub fn table(keys: Keys<'_>, given: Option<&[u8; 16]>, table: &mut Table) {
     if table.filled > 0 {
         // All of it: a length that is known costs least.
         wipe(table.powers.write([[0; 16]; POWERS + 4]).as_flattened_mut());
-        if table.has_crossed {
-            wipe(table.crossed.write([[0; 16]; POWERS]).as_flattened_mut());
-            table.has_crossed = false;
-        }
+        table.wipe_crossed();
     }
     // SAFETY: within the table; the callers' instructions include AES-NI.
     unsafe {
@@ -171,6 +174,7 @@ pub fn table(keys: Keys<'_>, given: Option<&[u8; 16]>, table: &mut Table) {
 #[inline(always)]
 pub fn extend<W: Width>(table: &mut Table, blocks: usize) {
     let (wanted, vector) = (blocks.min(POWERS), W::BYTES / 16);
+    let group = WIDE * vector;
     let mut filled = table.filled;
     // SAFETY: all within the table, of which H^1 at least is there; the callers' instructions include SSE2.
     unsafe {
@@ -199,13 +203,12 @@ pub fn extend<W: Width>(table: &mut Table, blocks: usize) {
             }
             filled += more;
         }
-        if filled >= WIDE * vector && !table.has_crossed {
+        if table.filled < group && filled >= group {
             let crossed = table.crossed.as_mut_ptr().cast::<[u8; 16]>();
-            for power in (vector..=WIDE * vector).step_by(vector) {
+            for power in (vector..=group).step_by(vector) {
                 let powers = W::load(at(power));
                 powers.xor(powers.halves_exchanged()).store(crossed.add(POWERS - power).cast());
             }
-            table.has_crossed = true;
         }
     }
     table.filled = filled;

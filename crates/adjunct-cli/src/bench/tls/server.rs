@@ -2,7 +2,7 @@
 
 use super::configuration::{self, Wanted};
 use super::plan::{Case, Kind, Side};
-use super::stage::{NOBODY, Stage, own};
+use super::stage::{Stage, own, without_rights};
 use crate::Failure;
 use crate::counted::Counted;
 use crate::failure::{cannot_write, cause};
@@ -208,17 +208,6 @@ impl Drop for Server {
         self.running.kill();
         let _ = fs::remove_dir_all(&self.place);
     }
-}
-
-/// A command that does not run as root.
-fn without_rights(command: &Command) -> Command {
-    if !nix::unistd::geteuid().is_root() {
-        return Halves::pinned(None, command);
-    }
-    let nobody = NOBODY.to_string();
-    let mut words = Command::new("setpriv");
-    words.args(["--reuid", &nobody, "--regid", &nobody, "--clear-groups"]).arg(command.get_program());
-    crate::process::halves::copy(words, command)
 }
 
 /// A copy of the run's database, with a key that is its user's, in `place`.

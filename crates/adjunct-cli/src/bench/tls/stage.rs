@@ -3,11 +3,13 @@
 use super::certificates::Certificates;
 use crate::Failure;
 use crate::failure::cannot_write;
+use crate::process::halves::{self, Halves};
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
 /// The user and the group with no rights, by their number: PostgreSQL does not run as root.
-pub const NOBODY: u32 = 65534;
+const NOBODY: u32 = 65534;
 
 /// What all servers of a run have in common.
 #[derive(Debug)]
@@ -23,7 +25,7 @@ pub struct Stage<'a> {
     pub adjunct: &'a Path,
 }
 
-/// What a server's user may read: as root the user with no rights, else this one.
+/// The user and the group that a server is told to run as: as root those with no rights; `None` for those that it has.
 pub fn user() -> Option<(String, String)> {
     if !nix::unistd::geteuid().is_root() {
         return None;
@@ -31,6 +33,17 @@ pub fn user() -> Option<(String, String)> {
     let user = nix::unistd::User::from_uid(NOBODY.into()).ok().flatten()?;
     let group = nix::unistd::Group::from_gid(NOBODY.into()).ok().flatten()?;
     Some((user.name, group.name))
+}
+
+/// A command that does not run as root.
+pub fn without_rights(command: &Command) -> Command {
+    if !nix::unistd::geteuid().is_root() {
+        return Halves::pinned(None, command);
+    }
+    let nobody = NOBODY.to_string();
+    let mut words = Command::new("setpriv");
+    words.args(["--reuid", &nobody, "--regid", &nobody, "--clear-groups"]).arg(command.get_program());
+    halves::copy(words, command)
 }
 
 /// Gives a file or folder to the user that a server runs as.

@@ -365,8 +365,8 @@ impl Caller<'_> {
         }
     }
 
-    /// The job in slot `own` has waited since `begin`, for too long: leads, or gives it up where a leader has it. `None` where neither is to be: it was
-    /// called or served meanwhile.
+    /// The job in slot `own` has waited since `begin`, for too long: leads, or gives it up where a leader has it. `None` where neither is
+    /// to be: it was called or served meanwhile.
     fn insist(&self, own: usize, begin: Duration) -> Option<Ended> {
         let gate = self.gate;
         let state = gate.state(own).load(SeqCst);
@@ -378,8 +378,7 @@ impl Caller<'_> {
         let given_up =
             |from: State| gate.state(own).compare_exchange(from as u8, State::GivenUp as u8, SeqCst, SeqCst).is_ok();
         (given_up(State::Waits) || given_up(State::Taken)).then(|| {
-            let waited = clock::monotonic().saturating_sub(begin).as_millis() as u32;
-            self.work.function().failed(function::now().wrapping_sub(waited));
+            self.work.function().failed(clock::monotonic().saturating_sub(begin));
             Ended::GivenUp
         })
     }

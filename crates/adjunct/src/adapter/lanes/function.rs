@@ -173,10 +173,11 @@ impl Function {
         (LEAST_PATIENCE + PATIENCE * waited).min(MOST_PATIENCE)
     }
 
-    /// A job that came at `since`, in milliseconds of [`now`], was given up, for its leader took too long: threads share no batches for some
-    /// time. All jobs of a batch are given up for one leader: what came before sharing began the last time tells of one that is known.
-    pub(super) fn failed(&self, since: u32) {
-        let news = since.wrapping_sub(self.began.load(Relaxed)) as i32 > 0;
+    /// A job that had waited so long was given up, for its leader took too long: threads share no batches for some time. All jobs of a batch
+    /// are given up for one leader: what came before sharing began the last time tells of one that is known.
+    pub(super) fn failed(&self, waited: Duration) {
+        let shared = now().wrapping_sub(self.began.load(Relaxed));
+        let news = waited < Duration::from_millis(shared.into());
         if news && self.shares.swap(false, Relaxed) {
             self.rest();
         }
@@ -361,17 +362,18 @@ mod tests {
     fn one_late_leader_counts_once() {
         let function = rsa();
         let rested = || function.last_pause.load(Relaxed);
-        let begin = now();
+        let milliseconds = Duration::from_millis;
         assert!(shares(&function, 16, 16, 2));
-        function.began.store(begin.wrapping_sub(50), Relaxed);
-        (0..7).for_each(|_| function.failed(begin));
+        function.began.store(now().wrapping_sub(50), Relaxed);
+        (0..7).for_each(|_| function.failed(milliseconds(40)));
         assert!(!function.shares.load(Relaxed) && rested() == FIRST_PAUSE);
         // Sharing has begun again when the last of them gives up.
         function.pause.store(0, Relaxed);
         assert!(shares(&function, 16, 16, 2));
-        function.failed(begin.wrapping_sub(100));
+        function.failed(milliseconds(60_000));
         assert!(function.shares.load(Relaxed));
-        function.failed(function.began.load(Relaxed).wrapping_add(1));
+        function.began.store(now().wrapping_sub(50), Relaxed);
+        function.failed(milliseconds(40));
         assert!(!function.shares.load(Relaxed) && rested() == 2 * FIRST_PAUSE);
     }
 

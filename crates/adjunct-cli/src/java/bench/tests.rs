@@ -2,6 +2,7 @@
 
 use super::fetch::Fetched;
 use super::{Args, run_with};
+use crate::process::wait_for;
 use clap::Parser;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -63,10 +64,11 @@ impl Fake {
         };
         assert_eq!(line.lines().count(), 1, "{line}");
         let note = |name: &str| fs::read_to_string(self.path(name)).unwrap().trim().to_owned();
-        // What it has started goes with it.
+        // What it has started goes with it: a killed process ends when the kernel next runs it.
         for name in ["number", "child"].into_iter().filter(|name| self.path(name).exists()) {
-            let stat = fs::read_to_string(Path::new("/proc").join(note(name)).join("stat"));
-            assert!(!stat.is_ok_and(|stat| !stat.contains(") Z ")), "{name} is left");
+            let stat = Path::new("/proc").join(note(name).parse::<u32>().unwrap().to_string()).join("stat");
+            let is_gone = || !fs::read_to_string(&stat).is_ok_and(|stat| !stat.contains(") Z "));
+            assert!(wait_for(Duration::from_secs(20), is_gone), "{name} is left");
         }
         assert!(!Path::new(&note("folder")).exists());
         assert_eq!(fs::read_to_string(&json).unwrap(), "before");
@@ -76,8 +78,12 @@ impl Fake {
     }
 }
 
-/// What a server does that runs: it has a child, and ends by itself should a test leave it.
-const WAITS: &str = "sleep 30 & echo $! >\"$notes/child\"\nwait";
+/// A server that says these lines and runs on. Its child is noted before it says anything: it may be ended from then on. It ends by
+/// itself should a test leave it.
+fn says(lines: &[&str]) -> String {
+    let words: String = lines.iter().map(|line| format!("echo '{line}'\n")).collect();
+    format!("sleep 60 & echo $! >\"$notes/child\"\n{words}wait")
+}
 
 /// More than a test takes.
 const LONG: Duration = Duration::from_secs(100);
@@ -99,21 +105,20 @@ fn a_port_that_another_has_is_told_at_once() {
     let error = "[ERROR   ] CWWKO0221E: TCP Channel defaultHttpEndpoint initialization did not succeed. The socket bind did not \
                  succeed for host 127.0.0.1 and port 1. The port might already be in use.";
     let ready = "[AUDIT   ] CWWKF0011I: The hello server is ready.";
-    let server = format!("echo '{error}'\necho '{ready}'\n{WAITS}");
     let begun = Instant::now();
-    let line = Fake::new(&server).line(LONG);
+    let line = Fake::new(&says(&[error, ready])).line(LONG);
     assert_eq!(line, format!("Open Liberty (http) did not get its port: {error}"));
-    assert!(begun.elapsed() < Duration::from_secs(30));
+    assert!(begun.elapsed() < LONG / 2);
 }
 
 #[test]
 fn a_server_that_does_not_answer_is_ended() {
     let short = Duration::from_secs(2);
-    let fake = Fake::new(&format!("echo '[AUDIT   ] CWWKE0001I: The server hello has been launched.'\n{WAITS}"));
+    let fake = Fake::new(&says(&["[AUDIT   ] CWWKE0001I: The server hello has been launched."]));
     let line = fake.line(short);
     assert_eq!(line, "Open Liberty (http) does not start: [AUDIT   ] CWWKE0001I: The server hello has been launched.");
     let words = "[ERROR   ] CWWKF0001E: A feature definition could not be found for servlet-6.0";
-    let fake = Fake::new(&format!("echo '{words}'\necho '[AUDIT   ] CWWKF0011I: ready'\n{WAITS}"));
+    let fake = Fake::new(&says(&[words, "[AUDIT   ] CWWKF0011I: ready"]));
     assert_eq!(fake.line(short), format!("Open Liberty (http) does not answer: {words}"));
 }
 

@@ -170,14 +170,35 @@ impl Place {
     /// # Errors
     /// [`Trouble::Busy`], and what the system says.
     pub fn exclusively<R>(&self, body: impl FnOnce(&Held) -> R) -> Result<R> {
+        let ran = self.exclusively_unless(
+            |pause| {
+                std::thread::sleep(pause);
+                false
+            },
+            body,
+        )?;
+        ran.ok_or(Trouble::Busy)
+    }
+
+    /// The same, unless it is needless by then; `None` in that case. While somebody else writes, `is_needless` is asked again and again,
+    /// each time after a pause, which it makes: of so long, or until it knows better.
+    ///
+    /// # Errors
+    /// [`Trouble::Busy`], and what the system says.
+    pub fn exclusively_unless<R>(
+        &self,
+        is_needless: impl Fn(Duration) -> bool,
+        body: impl FnOnce(&Held) -> R,
+    ) -> Result<Option<R>> {
         static WRITER: Lock<()> = Lock::new(());
         let (begin, mut body) = (Instant::now(), Some(body));
         loop {
             let done = WRITER.try_hold(1, |(), _| body.take().map(|body| self.locked(begin, body)));
-            match done {
-                Some(Some(done)) => return done,
-                // Somebody holds it.
-                _ => wait(begin)?,
+            if let Some(Some(done)) = done {
+                return done.map(Some);
+            }
+            if is_needless(pause_after(begin)?) {
+                return Ok(None);
             }
         }
     }
@@ -202,7 +223,7 @@ impl Place {
         loop {
             match fs::fcntl_lock(&lock, FlockOperation::NonBlockingLockExclusive) {
                 Ok(()) => return Ok(body(&Held(()))),
-                Err(Errno::AGAIN | Errno::ACCESS | Errno::INTR) => wait(begin)?,
+                Err(Errno::AGAIN | Errno::ACCESS | Errno::INTR) => std::thread::sleep(pause_after(begin)?),
                 Err(errno) => return Err(errno.into()),
             }
         }
@@ -244,15 +265,14 @@ impl Place {
     }
 }
 
-/// Sleeps a little.
-fn wait(begin: Instant) -> Result<()> {
+/// How long to sleep before the next try.
+fn pause_after(begin: Instant) -> Result<Duration> {
     let spent = begin.elapsed();
     if spent > PATIENCE {
         return Err(Trouble::Busy);
     }
     // Short: whoever makes one change after the other leaves it open for moments only.
-    std::thread::sleep((spent / 16).clamp(Duration::from_micros(20), Duration::from_micros(300)));
-    Ok(())
+    Ok((spent / 16).clamp(Duration::from_micros(20), Duration::from_micros(300)))
 }
 
 /// Reads so many bytes; fewer if there are no more.

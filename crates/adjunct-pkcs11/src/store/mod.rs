@@ -10,6 +10,7 @@
 //! module in foreign processes can keep from happening. What it is good at, finding rows on disk, is not wanted: objects are sealed, and found in memory.
 
 pub mod admin;
+mod batch;
 mod body;
 pub mod config;
 mod crypt;
@@ -28,6 +29,7 @@ mod write;
 use crate::object::table::Table;
 use crate::rv::{Result, ensure};
 use adjunct::lock::Lock;
+use batch::Queue;
 use crypt::Keys;
 use cryptoki_sys::*;
 use file::{Place, Seen};
@@ -68,10 +70,13 @@ pub struct Store {
     place: Place,
     state: Lock<State>,
     login: Lock<Option<Arc<Login>>>,
+    /// Changes that wait for a writer.
+    queue: Queue,
     /// [`Seen::print`] of the file when all of it was in the table; 0 while it may not be. Whoever finds it unchanged needs no lock.
     current: AtomicU64,
-    /// There is a token, as far as was seen.
+    /// There is a token, as far as was seen, and it cannot be written to.
     initialized: AtomicBool,
+    read_only: AtomicBool,
     /// Who seals PINs, and whether new ones are, by configuration.
     tpm: Tpm,
     seals: bool,
@@ -150,8 +155,10 @@ impl Store {
             place,
             state: Lock::new(State::default()),
             login: Lock::new(None),
+            queue: Queue::new(),
             current: AtomicU64::new(0),
             initialized: AtomicBool::new(false),
+            read_only: AtomicBool::new(false),
             unwritten: [AtomicU8::new(0), AtomicU8::new(0)],
         }
     }
@@ -282,9 +289,9 @@ impl Store {
     /// # Errors
     /// `CKR_TOKEN_WRITE_PROTECTED`, `CKR_USER_NOT_LOGGED_IN`.
     pub fn may_write(&self) -> Result {
-        // Where nothing is known (a child of fork, which reads all again) the change itself will tell.
-        let writable = self.with_state(|state| state.token.as_ref().is_none_or(|token| token.writable));
-        ensure(writable, CKR_TOKEN_WRITE_PROTECTED)?;
+        // Not by the state: a writer has that until its change is on the disk. Where nothing is known (a child of fork, which reads all
+        // again) the change itself will tell.
+        ensure(!self.read_only.load(Relaxed), CKR_TOKEN_WRITE_PROTECTED)?;
         ensure(self.login().is_some(), CKR_USER_NOT_LOGGED_IN)
     }
 }

@@ -84,6 +84,7 @@ impl Store {
             *state = State::default();
             self.current.store(0, Relaxed);
             self.initialized.store(false, Relaxed);
+            self.read_only.store(false, Relaxed);
             return Ok(());
         };
         if state.seen == Some(seen) {
@@ -105,8 +106,9 @@ impl Store {
         read
     }
 
-    /// Notes whether all of the file, as it was seen, is in the table.
+    /// Notes whether all of the file, as it was seen, is in the table, and whether it can be written to.
     fn note_current(&self, state: &State) {
+        self.read_only.store(state.token.as_ref().is_some_and(|token| !token.writable), Relaxed);
         let whole = |seen: &Seen| {
             state.trouble.is_none()
                 && state.token.as_ref().is_some_and(|token| token.loaded && token.end == seen.length)

@@ -20,7 +20,7 @@ fn some_role() -> Role {
 }
 
 /// A token in a new file, with the officer logged in as if by PIN.
-fn new_store(path: &Path, login: &Arc<Login>) -> Store {
+pub(super) fn new_store(path: &Path, login: &Arc<Login>) -> Store {
     let role = some_role();
     let header = Header { id: [7; 16], serial: *b"0123456789abcdef", label: [b'x'; 32] };
     let roles = [(Holder::SecurityOfficer, role.clone()), (Holder::User, role)];
@@ -29,17 +29,17 @@ fn new_store(path: &Path, login: &Arc<Login>) -> Store {
     store(path, login)
 }
 
-fn store(path: &Path, login: &Arc<Login>) -> Store {
+pub(super) fn store(path: &Path, login: &Arc<Login>) -> Store {
     let store = Store::new(path.to_owned(), false, None);
     store.set_login(Some(login.clone()));
     store
 }
 
-fn login() -> Arc<Login> {
+pub(super) fn login() -> Arc<Login> {
     Arc::new(Login { keys: keys(), holder: Holder::User })
 }
 
-fn object(label: &str, class: CK_OBJECT_CLASS, private: bool) -> Object {
+pub(super) fn object(label: &str, class: CK_OBJECT_CLASS, private: bool) -> Object {
     let mut attributes = Attributes::default();
     attributes.set_number(CKA_CLASS, class).unwrap();
     attributes.set(CKA_LABEL, label.as_bytes()).unwrap();
@@ -52,7 +52,7 @@ fn object(label: &str, class: CK_OBJECT_CLASS, private: bool) -> Object {
     Defaults { open: false }.object(attributes, Origin::Created).unwrap()
 }
 
-fn labels(objects: &Table) -> BTreeSet<String> {
+pub(super) fn labels(objects: &Table) -> BTreeSet<String> {
     let found = search::all(objects, &Attributes::default(), true).into_iter().map(|handle| {
         let object = objects.get(handle).unwrap().object();
         String::from_utf8(object.attributes.bytes(CKA_LABEL).unwrap().to_vec()).unwrap()

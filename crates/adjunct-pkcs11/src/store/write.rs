@@ -1,8 +1,9 @@
 //! Changes of a store: each is in the file for good before anybody sees it, and whole or not at all.
 
+use super::batch::Taken;
 use super::crypt::Keys;
 use super::file;
-use super::format::{self, Counters, FRAMES, Header, Kind, Record, Role};
+use super::format::{self, Counters, FRAMES, Header, Kind, Record, Role, Uid};
 use super::read::{self, Depth};
 use super::trouble::Trouble;
 use super::{Holder, Initialized, Known, Login, State, Store, body};
@@ -31,7 +32,7 @@ pub enum Change {
 }
 
 impl Change {
-    fn object(&self) -> &Object {
+    pub(super) fn object(&self) -> &Object {
         match self {
             Change::New(object) | Change::Replaced(object) => object,
             Change::Removed(object) => object,
@@ -88,70 +89,88 @@ fn link(keys: &Keys, before: &format::Link, head: &[u8], records: &[u8]) -> form
 }
 
 impl Store {
-    /// Makes changes, all or none; the handles of the new and replaced objects.
+    /// Makes changes, all or none; the handles of the new and replaced objects. Changes of several threads are written together ([`batch`]).
     ///
     /// # Errors
     /// `CKR_USER_NOT_LOGGED_IN`, `CKR_TOKEN_WRITE_PROTECTED`, `CKR_DEVICE_MEMORY` where the disk is full; `CKR_OBJECT_HANDLE_INVALID` where
     /// another process has just destroyed what is to be changed; those of [`Store::refresh`].
     pub fn change(&self, objects: &Table, changes: Vec<Change>) -> Result<Vec<Handle>> {
         let login = self.login().ok_or(Rv(CKR_USER_NOT_LOGGED_IN))?;
-        self.place.exclusively(|held| {
-            self.with_state(|state| {
-                self.sync(state, objects, Some(&login), Depth::Objects)?;
-                let handles = self.change_now(state, objects, &login, changes)?;
-                // It saves room; where there is none for it, that is for later.
-                let _ = self.compact(held, state, &login);
-                Ok(handles)
-            })
-        })?
+        let request = self.queue.add(login.clone(), changes)?;
+        let written = self.place.exclusively_unless(
+            |_| request.is_done_after_sleep(),
+            |held| {
+                self.with_state(|state| {
+                    while !request.is_done() {
+                        let batch = self.queue.next();
+                        if batch.is_empty() {
+                            break;
+                        }
+                        self.commit(state, objects, batch);
+                    }
+                    // It saves room; where there is none for it, that is for later.
+                    let _ = self.compact(held, state, &login);
+                });
+            },
+        );
+        self.queue.wake_next();
+        match written {
+            Err(trouble) if self.queue.withdraw(&request) => Err(trouble.into()),
+            _ => request.wait(),
+        }
     }
 
-    fn change_now(
+    /// Writes what waits, in one frame; where that cannot be done, one after the other.
+    fn commit(&self, state: &mut State, objects: &Table, batch: Vec<Taken>) {
+        let several = batch.len() > 1;
+        let Err((failed, rv)) = self.commit_at_once(state, objects, batch) else { return };
+        for request in failed {
+            if !several {
+                request.finish(Err(rv));
+            } else if let Err((failed, rv)) = self.commit_at_once(state, objects, vec![request]) {
+                failed.into_iter().for_each(|request| request.finish(Err(rv)));
+            }
+        }
+    }
+
+    /// The same, for all or none of the requests: those that have no outcome then, and why.
+    fn commit_at_once(
         &self,
         state: &mut State,
         objects: &Table,
-        login: &Login,
-        changes: Vec<Change>,
-    ) -> Result<Vec<Handle>> {
-        let token = state.token.as_ref().filter(|token| token.header.id == *login.keys.id());
-        let token = token.ok_or(Rv(CKR_USER_NOT_LOGGED_IN))?;
-        let number = token.number + 1;
-        let (mut records, mut known) = (Vec::new(), Vec::new());
-        for change in &changes {
-            let object = change.object();
-            let uid = read::uid_of(&object.attributes).ok_or(Rv(CKR_FUNCTION_FAILED))?;
-            if !matches!(change, Change::New(_)) && !token.objects.contains_key(&uid) {
-                return fail(CKR_OBJECT_HANDLE_INVALID);
-            }
-            let at = records.len();
-            if let Change::Removed(_) = change {
-                login.keys.seal(&mut records, Kind::Gone, &uid, number, &[])?;
-                known.push((uid, None));
-            } else {
-                let body = body::encode(&object.attributes)?;
-                login.keys.seal(&mut records, kind(object), &uid, number, &body)?;
-                known.push((uid, Some(Known { version: number, bytes: (records.len() - at) as u64 })));
-            }
+        batch: Vec<Taken>,
+    ) -> std::result::Result<(), (Vec<Taken>, Rv)> {
+        let Some(login) = batch.first().map(|request| request.login().clone()) else { return Ok(()) };
+        if let Err(trouble) = self.sync(state, objects, Some(&login), Depth::Objects) {
+            return Err((batch, trouble.into()));
         }
-        let token = self.append(state, login, &records)?;
-        let mut handles = Vec::new();
-        for (change, (uid, object)) in changes.into_iter().zip(known) {
-            token.know(uid, object);
-            // One that is new is nowhere yet.
-            let new = matches!(change, Change::New(_));
-            let there = if new { None } else { read::find(objects, &uid) };
-            match change {
-                Change::New(object) | Change::Replaced(object) => {
-                    let shown = match there {
-                        Some(handle) => objects.replace(handle, object).map(|()| handle),
-                        None => objects.insert(object, None),
-                    };
-                    handles.push(shown.inspect_err(|_| token.loaded = false)?);
+        let Some(token) = state.token.as_ref().filter(|token| token.header.id == *login.keys.id()) else {
+            return Err((batch, Rv(CKR_USER_NOT_LOGGED_IN)));
+        };
+        let mut records = Vec::new();
+        let mut sealed = Vec::new();
+        for request in batch {
+            let before = records.len();
+            match token.seal(&login, &request, &mut records) {
+                Ok(known) => sealed.push((request, known)),
+                Err(rv) => {
+                    records.truncate(before);
+                    request.finish(Err(rv));
                 }
-                Change::Removed(_) => _ = there.map(|handle| objects.remove(handle)),
             }
         }
-        Ok(handles)
+        if sealed.is_empty() {
+            return Ok(());
+        }
+        let token = match self.append(state, &login, &records) {
+            Ok(token) => token,
+            Err(trouble) => return Err((sealed.into_iter().map(|(request, _)| request).collect(), trouble.into())),
+        };
+        for (mut request, known) in sealed {
+            let shown = token.show_changes(objects, std::mem::take(&mut request.changes), known);
+            request.finish(shown);
+        }
+        Ok(())
     }
 
     /// Adds a frame of records to the file of a token that was just read.
@@ -218,6 +237,56 @@ impl Store {
         token.last = format::tail(parts.last().map_or(&[], |part| part)).to_vec();
         state.seen = Some(seen);
         Ok(())
+    }
+}
+
+impl Initialized {
+    /// Adds the records of a request's changes: what is then known of the objects.
+    fn seal(&self, login: &Login, request: &Taken, records: &mut Vec<u8>) -> Result<Vec<(Uid, Option<Known>)>> {
+        let (number, mut known) = (self.number + 1, Vec::new());
+        for (change, uid) in request.named() {
+            if !matches!(change, Change::New(_)) && !self.objects.contains_key(&uid) {
+                return fail(CKR_OBJECT_HANDLE_INVALID);
+            }
+            let at = records.len();
+            if let Change::Removed(_) = change {
+                login.keys.seal(records, Kind::Gone, &uid, number, &[])?;
+                known.push((uid, None));
+            } else {
+                let object = change.object();
+                let body = body::encode(&object.attributes)?;
+                login.keys.seal(records, kind(object), &uid, number, &body)?;
+                known.push((uid, Some(Known { version: number, bytes: (records.len() - at) as u64 })));
+            }
+        }
+        Ok(known)
+    }
+
+    /// Puts changes that were written into the table: the handles of the new and replaced objects.
+    fn show_changes(
+        &mut self,
+        objects: &Table,
+        changes: Vec<Change>,
+        known: Vec<(Uid, Option<Known>)>,
+    ) -> Result<Vec<Handle>> {
+        let mut handles = Vec::new();
+        for (change, (uid, object)) in changes.into_iter().zip(known) {
+            self.know(uid, object);
+            // One that is new is nowhere yet.
+            let new = matches!(change, Change::New(_));
+            let there = if new { None } else { read::find(objects, &uid) };
+            match change {
+                Change::New(object) | Change::Replaced(object) => {
+                    let shown = match there {
+                        Some(handle) => objects.replace(handle, object).map(|()| handle),
+                        None => objects.insert(object, None),
+                    };
+                    handles.push(shown.inspect_err(|_| self.loaded = false)?);
+                }
+                Change::Removed(_) => _ = there.map(|handle| objects.remove(handle)),
+            }
+        }
+        Ok(handles)
     }
 }
 

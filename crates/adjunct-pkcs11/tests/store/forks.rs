@@ -81,18 +81,18 @@ pub fn fork() {
     assert!(in_child(|| go_on(session.0, "of a child that goes on")));
     assert_eq!(labelled(&session, "of a strict child").len(), 1);
     assert_eq!(labelled(&session, "of a child that goes on").len(), 1);
-    // Forks while other threads are within.
+    // Forks while other threads are within, some of which write together.
     let stop = std::sync::atomic::AtomicBool::new(false);
     std::thread::scope(|scope| {
-        for thread in 0..3 {
+        for thread in 0..5 {
             let (stop, session) = (&stop, &session);
             scope.spawn(move || {
                 let own = open(RW);
                 while !stop.load(std::sync::atomic::Ordering::Relaxed) {
                     match thread {
-                        0 => session.destroy(session.create(&data_object("short", true)).unwrap()).unwrap(),
-                        1 => drop(own.find(&Attributes::new()).unwrap()),
-                        _ => drop(token_info().unwrap()),
+                        0 => drop(own.find(&Attributes::new()).unwrap()),
+                        1 => drop(token_info().unwrap()),
+                        _ => session.destroy(session.create(&data_object("short", true)).unwrap()).unwrap(),
                     }
                 }
             });

@@ -5,16 +5,27 @@ use std::io::{BufRead as _, Read as _, Write as _};
 use std::time::Duration;
 
 pub fn endless() {
-    let session = entered();
+    let session = &entered();
+    // Some of them write together.
+    let count: usize = std::env::var("THREADS").unwrap().parse().unwrap();
+    std::thread::scope(|scope| {
+        for thread in 0..count {
+            scope.spawn(move || endless_of(session, &format!("{}.{thread}", std::process::id())));
+        }
+    });
+}
+
+fn endless_of(session: &Session, name: &str) {
     for at in 0.. {
-        let (public, _) = ec_pair(&session, &format!("pair {} {at}", std::process::id())).unwrap();
+        let (public, _) = ec_pair(session, &format!("pair {name} {at}")).unwrap();
         if at % 3 == 0 {
             session.destroy(public).unwrap();
         } else {
             session.set_attributes(public, &Attributes::new().bytes(CKA_ID, b"changed")).unwrap();
         }
-        println!("\n+ {} {at}", std::process::id());
-        std::io::stdout().flush().unwrap();
+        // In one write: threads' lines do not mix.
+        let mut out = std::io::stdout().lock();
+        out.write_all(format!("\n+ {name} {at}\n").as_bytes()).and_then(|()| out.flush()).unwrap();
     }
 }
 
@@ -23,8 +34,8 @@ pub fn after_kills() {
     let session = entered();
     let said = std::fs::read_to_string(data().join("said")).unwrap();
     for line in said.lines() {
-        let (process, at) = line.split_once(' ').unwrap();
-        let found = labelled(&session, &format!("pair {process} {at}"));
+        let (name, at) = line.split_once(' ').unwrap();
+        let found = labelled(&session, &format!("pair {name} {at}"));
         let expected = if at.parse::<u64>().unwrap() % 3 == 0 { 1 } else { 2 };
         assert_eq!(found.len(), expected, "{line}");
         let changed = found.iter().filter(|found| session.attribute(**found, CKA_ID).unwrap() == b"changed").count();
@@ -43,6 +54,7 @@ fn what_was_acknowledged_outlives_kills() {
     let mut said = String::new();
     for round in 0..20_u64 {
         let mut command = command("endless", home.path());
+        command.env("THREADS", ["1", "4"][round as usize % 2]);
         let mut child = command.stdout(std::process::Stdio::piped()).spawn().unwrap();
         // A kill while the PIN is tried counts as a try.
         let mut out = std::io::BufReader::new(child.stdout.take().unwrap());

@@ -149,7 +149,7 @@ fn scenario() {
         pins::wrong pins::killed_while_trying pins::count_low pins::guesses
         processes::two_processes processes::other processes::other_after processes::many processes::initialize
         kills::endless kills::after_kills kills::changes_pin
-        space::limited space::full
+        space::limited space::full space::full_together space::counted
         access::modes access::read_only access::no_place access::with_private access::refused
         forks::fork
         tpm::sealed tpm::sealed_again tpm::sealed_elsewhere

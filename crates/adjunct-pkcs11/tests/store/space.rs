@@ -75,6 +75,38 @@ pub fn full() {
     println!("# {made} objects in a full file system");
 }
 
+/// The same by several threads, whose changes are written together: those that there is room for are made all the same.
+pub fn full_together() {
+    new_token();
+    let session = &entered();
+    let make = |thread: usize| {
+        let mut made = 0;
+        for at in 0..200 {
+            let object = data_object(&format!("{thread} {at}"), true);
+            // Of different lengths: what one has room for another has not.
+            match session.create(&object.bytes(CKA_APPLICATION, &vec![b'x'; 100 + 500 * thread])) {
+                Ok(_) => made += 1,
+                Err(rv) => assert_eq!(rv, CKR_DEVICE_MEMORY),
+            }
+        }
+        made
+    };
+    let made: Vec<usize> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..8).map(|thread| scope.spawn(move || make(thread))).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    let count = |session: &Session| session.find(&Attributes::new().number(CKA_CLASS, CKO_DATA)).unwrap().len();
+    assert_eq!(count(session), made.iter().sum());
+    println!("# MADE {}", made.iter().sum::<usize>());
+}
+
+/// What is in the file is what was said to be.
+pub fn counted() {
+    let made: usize = std::env::var("MADE").unwrap().parse().unwrap();
+    let found = entered().find(&Attributes::new().number(CKA_CLASS, CKO_DATA)).unwrap().len();
+    assert_eq!(found, made);
+}
+
 #[test]
 fn a_file_that_may_not_grow_stays_what_it_is() {
     let home = home();
@@ -82,15 +114,31 @@ fn a_file_that_may_not_grow_stays_what_it_is() {
     run("limited", home.path());
 }
 
-#[test]
-fn a_full_file_system_loses_nothing() {
+/// Runs `body` with a file system of 64 KiB; `None` where none can be mounted.
+fn in_small_file_system<R>(body: impl FnOnce(&Path) -> R) -> Option<R> {
     let home = home();
     let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", "size=64k", "tmpfs"]).arg(home.path()).output();
     if !mounted.is_ok_and(|output| output.status.success()) {
         println!("not tried: no file system can be mounted here");
-        return;
+        return None;
     }
-    let output = command("full", home.path()).output().unwrap();
-    let unmounted = Command::new("umount").arg(home.path()).status().unwrap();
-    assert!(output.status.success() && unmounted.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| body(home.path())));
+    assert!(Command::new("umount").arg(home.path()).status().unwrap().success());
+    Some(done.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+}
+
+#[test]
+fn a_full_file_system_loses_nothing() {
+    in_small_file_system(|home| run("full", home));
+}
+
+#[test]
+fn a_full_file_system_takes_what_it_has_room_for() {
+    in_small_file_system(|home| {
+        let output = String::from_utf8(run("full_together", home).stdout).unwrap();
+        let made = output.lines().find_map(|line| line.split_once("# MADE ")).unwrap().1;
+        assert_ne!(made, "0");
+        let counted = command("counted", home).env("MADE", made).output().unwrap();
+        assert!(counted.status.success(), "{}", String::from_utf8_lossy(&counted.stderr));
+    });
 }

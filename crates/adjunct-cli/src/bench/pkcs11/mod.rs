@@ -26,8 +26,8 @@ The modules take turns in slices of wall time, in changing order; the table show
 threads together, and microseconds of CPU time for each. Each module is loaded in a process of its own: one that crashes or hangs is a \
 row that says so, and not the end. ratio is the first module's rate over that of the fastest other (marked below 1.00).
 
-Without --module, adjunct's own module is measured, beside those of SoftHSM, kryoptic and openCryptoki where they are installed, and \
-beside adjunct's provider for OpenSSL where there is one.
+Without --module, adjunct's own module is measured, beside those of SoftHSM and kryoptic where they are installed, and beside adjunct's \
+provider for OpenSSL where there is one.
 
 The provider's columns are the same operations through EVP with contexts that are kept, by as many threads, where EVP has them: what the \
 interface of PKCS #11 costs. The column of it is the provider's CPU time over the first module's (1.00: the same).
@@ -37,9 +37,9 @@ token; C_EncryptInit and C_Encrypt, C_SignInit and C_Sign (HMAC), C_DigestInit a
 pair, key or object made and destroyed; the three calls of a search; C_OpenSession and C_CloseSession; C_Logout and C_Login; C_Initialize \
 and C_Finalize. Threads have a session each and one key together, unless the row's name says otherwise.
 
-A module's token is made in a temporary folder, which is removed: so it is with adjunct's, SoftHSM and kryoptic. Of another module name \
-a token that may be written to, and its user's PIN: --module /usr/lib/opencryptoki/libopencryptoki.so,slot=3,pin=12345678. Key pairs \
-that rows make stay in that token.
+A module's token is made in a temporary folder, which is removed: so it is with adjunct's, SoftHSM and kryoptic. Of another module, as \
+openCryptoki, whose tokens are the machine's, name a token that may be written to, and its user's PIN: --module \
+/usr/lib/opencryptoki/libopencryptoki.so,slot=3,pin=12345678. Key pairs that rows make stay in that token.
 
 The run counts into counters of its own, which are removed: the user's statistics do not show it.";
 

@@ -2,7 +2,7 @@
 //! thread, no libcrypto.
 //!
 //! * `abi`: the foreign layer.
-//! * `module`, `session`, `state`, `token`: what is initialized, what is open, what is saved of it, what slots hold.
+//! * `module`, `session`, `state`, `token`: what is initialized (`init_state`), what is open, what is saved of it, what slots hold.
 //! * `store`: what stays of tokens when a program ends; [`admin`] is what administrators do with that.
 //! * [`names`], [`der`]: the standard's numbers and files of keys, for tools.
 //! * `object`, `objects`, `keys`, `wrapping`, `derive`, `encapsulate`: objects, and what sessions do with them.
@@ -13,6 +13,7 @@ pub mod der;
 mod derive;
 mod encapsulate;
 mod handle;
+mod init_state;
 mod keys;
 mod mechanism;
 mod messages;
@@ -23,12 +24,14 @@ mod objects;
 mod operation;
 mod rv;
 mod session;
+mod slot;
 mod state;
 mod store;
 mod token;
 mod uses;
 mod wrapping;
 
+pub use slot::GIVING_WAY;
 pub use store::admin;
 
 use cryptoki_sys::*;

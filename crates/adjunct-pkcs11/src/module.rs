@@ -1,42 +1,29 @@
 //! The module in this process: whether it is initialized, and its slots.
 
 use crate::handle::Handle;
+use crate::init_state::InitState;
 use crate::object::table::Table;
-use crate::rv::{Result, Rv, fail};
+use crate::rv::{Result, Rv, ensure, fail};
 use crate::session::{self, Using};
+use crate::slot::{ACCELERATOR, GIVING_WAY};
 use crate::state;
 use crate::store::config;
-use crate::token::Token;
+use crate::token::{Slot, Token};
 use adjunct::fork;
 use cryptoki_sys::*;
 use std::ptr::null_mut;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, SeqCst};
-use std::sync::atomic::{AtomicPtr, AtomicU64, fence};
-
-/// The slot of the accelerator token.
-pub const ACCELERATOR: CK_SLOT_ID = 1;
-
-/// The same slot, for programs that leave operations behind: in sessions that are opened by this number a C_*Init ends the operations that
-/// run, where the standard has CKR_OPERATION_ACTIVE for one of its kind and others go on beside it. It is in no list of slots.
-pub const GIVING_WAY: CK_SLOT_ID = 0x1_0001;
+use std::sync::atomic::{AtomicPtr, fence};
 
 /// What C_Initialize has made. It stays in memory for good: calls of other threads may be inside when C_Finalize comes.
 #[derive(Debug)]
 pub struct Module {
     /// The process it is for, along a line of forks.
     process: u32,
-    /// Changes with each C_Initialize and C_Finalize; odd while it is initialized.
-    epoch: AtomicU64,
+    pub state: InitState,
     slots: Vec<Slot>,
     /// For the states of operations.
     pub state_keys: state::Keys,
-}
-
-/// A slot, with its token.
-#[derive(Debug)]
-pub struct Slot {
-    pub id: CK_SLOT_ID,
-    pub token: Token,
 }
 
 static MODULE: AtomicPtr<Module> = AtomicPtr::new(null_mut());
@@ -64,15 +51,9 @@ impl Module {
     /// `CKR_CRYPTOKI_NOT_INITIALIZED`.
     #[inline]
     pub fn get(inherited: bool) -> Result<&'static Module> {
-        let module = current().filter(|module| module.is_initialized());
+        let module = current().filter(|module| module.state.is_initialized());
         let module = module.filter(|module| inherited || module.process == fork::generation());
         module.ok_or(Rv(CKR_CRYPTOKI_NOT_INITIALIZED))
-    }
-
-    /// Whether C_Initialize came last, and not C_Finalize.
-    #[inline]
-    pub fn is_initialized(&self) -> bool {
-        self.epoch.load(Acquire) % 2 == 1
     }
 
     /// Initializes it for this process.
@@ -88,9 +69,7 @@ impl Module {
         if let Some(module) = unsafe { old.as_ref() }
             && (inherited || module.process == process)
         {
-            let epoch = module.epoch.load(Acquire);
-            let fresh = epoch % 2 == 0 && module.epoch.compare_exchange(epoch, epoch + 1, AcqRel, Acquire).is_ok();
-            return if fresh { Ok(()) } else { fail(CKR_CRYPTOKI_ALREADY_INITIALIZED) };
+            return ensure(module.state.initialize(), CKR_CRYPTOKI_ALREADY_INITIALIZED);
         }
         // SAFETY: null, or a box that is never freed.
         let slots = unsafe { old.as_ref() }.map_or_else(found, |parent| {
@@ -98,7 +77,7 @@ impl Module {
         });
         let module = Box::into_raw(Box::new(Module {
             process,
-            epoch: AtomicU64::new(1),
+            state: InitState::initialized(),
             slots,
             state_keys: state::Keys::new(),
         }));
@@ -115,14 +94,10 @@ impl Module {
     /// # Errors
     /// `CKR_CRYPTOKI_NOT_INITIALIZED` where another thread was first.
     pub fn finalize(&'static self) -> Result {
-        let epoch = self.epoch.load(Acquire);
-        let ended = epoch % 2 == 1 && self.epoch.compare_exchange(epoch, epoch + 1, AcqRel, Acquire).is_ok();
-        if !ended {
-            return fail(CKR_CRYPTOKI_NOT_INITIALIZED);
-        }
+        ensure(self.state.finalize(), CKR_CRYPTOKI_NOT_INITIALIZED)?;
         // Sessions that are opened from now on see that it ended, and those before are seen here.
         fence(SeqCst);
-        session::close_all(self, None);
+        session::close_all(&self.state, None);
         for slot in &self.slots {
             let _ = slot.token.logout();
             slot.token.objects.remove_all(|place| place.session().is_some());
@@ -144,17 +119,12 @@ impl Module {
         self.slots.iter().find(|slot| slot.id == id).ok_or(Rv(CKR_SLOT_ID_INVALID))
     }
 
-    /// Where sessions of this module are told from those of others: its place in memory.
-    pub fn number(&self) -> usize {
-        std::ptr::from_ref(self).addr()
-    }
-
     /// A session.
     ///
     /// # Errors
     /// `CKR_SESSION_HANDLE_INVALID`.
     #[inline]
     pub fn session(&'static self, handle: CK_SESSION_HANDLE) -> Result<Using> {
-        session::find(self, Handle::from(handle))
+        session::find(&self.state, Handle::from(handle))
     }
 }

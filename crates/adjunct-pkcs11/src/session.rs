@@ -4,13 +4,14 @@ pub mod ended;
 pub mod running;
 
 use crate::handle::Handle;
+use crate::init_state::InitState;
 use crate::messages;
-use crate::module::{Module, Slot};
 use crate::object::search::Search;
 use crate::object::table::Found;
 use crate::object::{Held, Keepers, Object, Owner};
 use crate::operation::{Again, Cipher, Digester, Follows, Signer, Verifier};
 use crate::rv::{Result, Rv, ensure, fail};
+use crate::token::Slot;
 use adjunct::lock::Lock;
 use adjunct::slab::{Entry, Slab};
 use adjunct::thread::AtEnd;
@@ -27,11 +28,11 @@ static SESSIONS: Slab<Session> = Slab::new();
 /// A session.
 #[derive(Debug)]
 pub struct Session {
-    /// [`Module::number`] of its module.
+    /// [`InitState::number`] of its module.
     module: usize,
     slot: &'static Slot,
     read_write: bool,
-    /// Whether operations that run give way to another ([`crate::module::GIVING_WAY`]).
+    /// Whether operations that run give way to another ([`crate::slot::GIVING_WAY`]).
     gives_way: bool,
     /// Where the token counts it.
     shard: usize,
@@ -126,7 +127,7 @@ pub struct Opening {
 ///
 /// # Errors
 /// `CKR_HOST_MEMORY`; `CKR_CRYPTOKI_NOT_INITIALIZED` where another thread ended the module meanwhile.
-pub fn open(module: &'static Module, slot: &'static Slot, opening: Opening) -> Result<Handle> {
+pub fn open(module: &'static InitState, slot: &'static Slot, opening: Opening) -> Result<Handle> {
     let Opening { read_write, gives_way } = opening;
     let shard = slot.token.opened(read_write);
     let (handle, owns, active) = (AtomicU64::new(0), AtomicBool::new(false), Lock::new(Active::default()));
@@ -185,7 +186,7 @@ impl Drop for Using {
 /// # Errors
 /// `CKR_SESSION_HANDLE_INVALID`.
 #[inline]
-pub fn find(module: &'static Module, handle: Handle) -> Result<Using> {
+pub fn find(module: &'static InitState, handle: Handle) -> Result<Using> {
     let same = |session: &Entry<Session>| session.handle() == handle && !session.is_retired();
     let session = SESSIONS.take_last().filter(same);
     let session = session.or_else(|| handle.number().and_then(|number| SESSIONS.get(number)));
@@ -197,7 +198,7 @@ pub fn find(module: &'static Module, handle: Handle) -> Result<Using> {
 ///
 /// # Errors
 /// `CKR_SESSION_HANDLE_INVALID`.
-pub fn close(module: &'static Module, handle: Handle) -> Result {
+pub fn close(module: &'static InitState, handle: Handle) -> Result {
     // This thread may have it as its last.
     drop(SESSIONS.take_last());
     let session = handle.number().and_then(|number| SESSIONS.retire(number)).ok_or(Rv(CKR_SESSION_HANDLE_INVALID))?;
@@ -234,7 +235,7 @@ pub fn forget(handle: Handle, object: &Object) {
 }
 
 /// Closes all sessions of the module, or of one slot.
-pub fn close_all(module: &'static Module, slot: Option<&Slot>) {
+pub fn close_all(module: &'static InitState, slot: Option<&Slot>) {
     let mut handles = Vec::new();
     SESSIONS.each(|session| {
         if session.module == module.number() && slot.is_none_or(|slot| std::ptr::eq(slot, session.slot)) {

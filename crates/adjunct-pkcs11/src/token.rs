@@ -31,6 +31,13 @@ impl Shard {
     }
 }
 
+/// A slot, with its token.
+#[derive(Debug)]
+pub struct Slot {
+    pub id: CK_SLOT_ID,
+    pub token: Token,
+}
+
 /// A token.
 #[derive(Debug)]
 pub struct Token {

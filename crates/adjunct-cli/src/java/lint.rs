@@ -4,6 +4,7 @@ use super::cfg::{Config, Entry, Listed};
 use super::dialect::{Dialect, Family};
 use super::finding::Findings;
 use super::names;
+use adjunct_pkcs11::GIVING_WAY;
 use std::path::Path;
 
 /// How to see why a provider is absent.
@@ -232,9 +233,6 @@ fn attributes(config: &Config, findings: &mut Findings<'_>) {
     }
 }
 
-/// The number of our accelerator's slot by which an operation that was left behind gives way to the next.
-const GIVING_WAY: &str = "65537";
-
 fn switches(config: &Config, dialect: Dialect, findings: &mut Findings<'_>) {
     for (keyword, Entry { line, value }) in &config.values {
         match (keyword.as_str(), value.as_str()) {
@@ -257,7 +255,7 @@ fn switches(config: &Config, dialect: Dialect, findings: &mut Findings<'_>) {
                  process did",
                 "remove the line",
             ),
-            ("explicitCancel", "false") if config.value("slot") != Some(GIVING_WAY) => findings.warning(
+            ("explicitCancel", "false") if config.value("slot") != Some(&GIVING_WAY.to_string()) => findings.warning(
                 *line,
                 "explicitCancel = false: Java leaves operations in sessions that it uses again, and the next one there fails with \
                  CKR_OPERATION_ACTIVE, as the standard has it, unless the module lets it take the other's place",

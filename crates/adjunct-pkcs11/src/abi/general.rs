@@ -3,9 +3,10 @@
 use super::args::{slice_mut, value};
 use super::{calls, module, trace};
 use crate::mechanism::table::{self, MECHANISMS};
-use crate::module::{Module, Slot};
+use crate::module::Module;
 use crate::rv::{Rv, ensure, fail};
 use crate::store::PIN_LENGTHS;
+use crate::token::Slot;
 use cryptoki_sys::*;
 use std::ffi::c_void;
 

@@ -2,9 +2,9 @@
 
 use super::args::{Out, slice, value};
 use super::{calls, module};
-use crate::module::GIVING_WAY;
 use crate::rv::{Result, ensure};
 use crate::session::{self, Opening, Session};
+use crate::slot::GIVING_WAY;
 use crate::state;
 use crate::token::LoggedIn;
 use cryptoki_sys::*;
@@ -99,19 +99,19 @@ calls! {
         slot.token.must_be_initialized()?;
         ensure(read_write || slot.token.user() != LoggedIn::SecurityOfficer, CKR_SESSION_READ_WRITE_SO_EXISTS)?;
         let opening = Opening { read_write, gives_way: slotID == GIVING_WAY };
-        *place = session::open(module, slot, opening)?.get();
+        *place = session::open(&module.state, slot, opening)?.get();
         Ok(())
     }
 
     /// PKCS #11 5.6.2.
     fn C_CloseSession(hSession: CK_SESSION_HANDLE) {
-        session::close(module::<FORK_SAFE>()?, hSession.into())
+        session::close(&module::<FORK_SAFE>()?.state, hSession.into())
     }
 
     /// PKCS #11 5.6.3.
     fn C_CloseAllSessions(slotID: CK_SLOT_ID) {
         let module = module::<FORK_SAFE>()?;
-        session::close_all(module, Some(module.slot(slotID)?));
+        session::close_all(&module.state, Some(module.slot(slotID)?));
         Ok(())
     }
 

@@ -12,7 +12,7 @@
 //! ```
 
 use super::Store;
-use crate::module::GIVING_WAY;
+use crate::slot::GIVING_WAY;
 use adjunct::environment::secure_env;
 use cryptoki_sys::CK_SLOT_ID;
 use std::collections::BTreeMap;

@@ -11,8 +11,8 @@
 use super::Login;
 use super::format::Uid;
 use super::read::uid_of;
-use super::write::Change;
 use crate::handle::Handle;
+use crate::object::Object;
 use crate::rv::{Result, Rv, fail};
 use adjunct::lock::Lock;
 use cryptoki_sys::*;
@@ -27,6 +27,25 @@ use std::time::Duration;
 
 /// The most changes of a batch: bounds its frame, and how long the first of its threads waits for the others' records.
 const MOST: usize = 64;
+
+/// A change of an object.
+#[derive(Debug)]
+pub enum Change {
+    /// A new one.
+    New(Object),
+    /// Another in the place of one.
+    Replaced(Object),
+    Removed(Arc<Object>),
+}
+
+impl Change {
+    pub fn object(&self) -> &Object {
+        match self {
+            Change::New(object) | Change::Replaced(object) => object,
+            Change::Removed(object) => object,
+        }
+    }
+}
 
 /// The changes of one call.
 #[derive(Debug)]
@@ -80,7 +99,8 @@ impl Request {
         self.state.fetch_update(AcqRel, Acquire, |state| (state != DONE).then_some(WAITS)).is_err()
     }
 
-    fn finish(&self, with: Result<Vec<Handle>>) {
+    /// Gives it its outcome, and wakes its thread.
+    pub fn finish(&self, with: Result<Vec<Handle>>) {
         self.outcome.hold(|outcome, _| *outcome = with);
         if self.state.swap(DONE, AcqRel) == SLEEPS {
             let _ = futex::wake(&self.state, Flags::PRIVATE, 1);

@@ -29,6 +29,7 @@ mod write;
 use crate::object::table::Table;
 use crate::rv::{Result, ensure};
 use adjunct::lock::Lock;
+pub use batch::Change;
 use batch::Queue;
 use crypt::Keys;
 use cryptoki_sys::*;
@@ -43,7 +44,6 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64};
 use std::time::Duration;
 use tpm::Tpm;
 use trouble::Trouble;
-pub use write::Change;
 
 /// Who has a PIN.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! Changes of a store: each is in the file for good before anybody sees it, and whole or not at all.
 
-use super::batch::Taken;
+use super::batch::{Change, Taken};
 use super::crypt::Keys;
 use super::file;
 use super::format::{self, Counters, FRAMES, Header, Kind, Record, Role, Uid};
@@ -13,32 +13,12 @@ use crate::object::table::Table;
 use crate::rv::{Result, Rv, fail};
 use cryptoki_sys::*;
 use file::Held;
-use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// From this length on, a file is written anew when half of it no longer counts.
 const COMPACT: u64 = 64 << 10;
 /// Bytes of a frame's records, about, in a file written anew: what a damaged one costs.
 const PART: usize = 64 << 10;
-
-/// A change of an object.
-#[derive(Debug)]
-pub enum Change {
-    /// A new one.
-    New(Object),
-    /// Another in the place of one.
-    Replaced(Object),
-    Removed(Arc<Object>),
-}
-
-impl Change {
-    pub(super) fn object(&self) -> &Object {
-        match self {
-            Change::New(object) | Change::Replaced(object) => object,
-            Change::Removed(object) => object,
-        }
-    }
-}
 
 /// How an object is written.
 fn kind(object: &Object) -> Kind {
@@ -104,7 +84,8 @@ impl Store {
                     while !request.is_done() {
                         let batch = self.queue.next();
                         if batch.is_empty() {
-                            break;
+                            // This process is another than the one whose thread it was added by.
+                            request.finish(fail(CKR_FUNCTION_FAILED));
                         }
                         self.commit(state, objects, batch);
                     }

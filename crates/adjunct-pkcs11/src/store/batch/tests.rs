@@ -3,7 +3,6 @@
 use super::super::tests::{labels, login, new_store, object, store};
 use super::super::{FRAMES, Holder, Keys, Store, format};
 use super::*;
-use crate::object::Object;
 use crate::object::table::Table;
 use std::path::Path;
 use std::thread::{Scope, ScopedJoinHandle};

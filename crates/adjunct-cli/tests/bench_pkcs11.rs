@@ -1,6 +1,8 @@
 //! `adjunct bench pkcs11`: what it reports and what it refuses. How fast anything is, is no test's matter.
 
-use std::path::{Path, PathBuf};
+mod own_pkcs11;
+
+use own_pkcs11::own_pkcs11;
 use std::process::{Command, Output};
 
 fn run(words: &[&str]) -> Output {
@@ -8,20 +10,9 @@ fn run(words: &[&str]) -> Output {
     command.args(["bench", "pkcs11", "--trust-module"]).args(words).output().expect("the command runs")
 }
 
-/// Our module, as cargo builds it for this crate.
-fn module() -> Option<PathBuf> {
-    let folder = Path::new(env!("CARGO_BIN_EXE_adjunct")).parent()?;
-    let found = [folder.to_owned(), folder.join("deps")].map(|folder| folder.join("libadjunct_pkcs11.so"));
-    let found = found.into_iter().find(|p| p.is_file());
-    if found.is_none() {
-        eprintln!("SKIPPED: libadjunct_pkcs11.so is not built");
-    }
-    found
-}
-
 #[test]
 fn a_row_has_every_module() {
-    let Some(module) = module() else { return };
+    let Some(module) = own_pkcs11() else { return };
     let module = module.to_str().unwrap();
     let accelerator = format!("{module},slot=1");
     let filters =
@@ -57,7 +48,7 @@ fn a_row_has_every_module() {
 
 #[test]
 fn the_provider_is_measured_beside_modules() {
-    let Some(module) = module() else { return };
+    let Some(module) = own_pkcs11() else { return };
     let provider = module.with_file_name("libadjunct_openssl.so");
     if !provider.is_file() {
         eprintln!("SKIPPED: libadjunct_openssl.so is not built");

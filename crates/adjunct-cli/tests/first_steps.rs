@@ -1,18 +1,15 @@
 //! The first steps of README.md, on this machine with an /etc of its own: enable, tune, verify; they end in hardware.
 
 mod module;
+mod outcome;
 
 use module::module;
+use outcome::good;
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 
 const ADJUNCT: &str = env!("CARGO_BIN_EXE_adjunct");
-
-fn good(output: &Output) -> String {
-    assert!(output.status.success(), "{output:?}");
-    String::from_utf8(output.stdout.clone()).unwrap()
-}
 
 #[test]
 fn the_first_three_commands_end_in_hardware() {

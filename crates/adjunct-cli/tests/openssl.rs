@@ -3,11 +3,13 @@
 
 mod copy;
 mod module;
+mod outcome;
 mod script;
 
 use adjunct_cli::openssl_conf::{NoIncludes, Options, enable};
 use copy::copy;
 use module::module;
+use outcome::{failed, good};
 use script::script;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -76,18 +78,6 @@ impl Scene {
         assert!(output.status.success(), "{output:?}");
         String::from_utf8(output.stdout).unwrap()
     }
-}
-
-fn good(output: &Output) -> String {
-    assert!(output.status.success(), "{output:?}");
-    String::from_utf8(output.stdout.clone()).unwrap()
-}
-
-fn failed(output: &Output) -> String {
-    assert_eq!(output.status.code(), Some(1), "{output:?}");
-    let line = String::from_utf8(output.stderr.clone()).unwrap();
-    assert_eq!(line.lines().count(), 1, "{line}");
-    line
 }
 
 #[test]

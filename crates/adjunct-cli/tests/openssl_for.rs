@@ -3,10 +3,12 @@
 
 mod copy;
 mod module;
+mod outcome;
 mod script;
 
 use copy::copy;
 use module::module;
+use outcome::{failed, good};
 use script::script;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -19,18 +21,6 @@ use tempfile::TempDir;
 const ADJUNCT: &str = env!("CARGO_BIN_EXE_adjunct");
 /// Without a survey of the machine's programs and processes.
 const STATUS: &[&str] = &["status", "--below", "/etc", "--proc", "/nonexistent"];
-
-fn good(output: &Output) -> String {
-    assert!(output.status.success(), "{output:?}");
-    String::from_utf8(output.stdout.clone()).unwrap()
-}
-
-fn failed(output: &Output) -> String {
-    assert_eq!(output.status.code(), Some(1), "{output:?}");
-    let line = String::from_utf8(output.stderr.clone()).unwrap();
-    assert_eq!(line.lines().count(), 1, "{line}");
-    line
-}
 
 /// A copy of /etc in which sshd is a service of systemd's that reads /etc/default/ssh.
 struct Etc {

@@ -1,8 +1,10 @@
 //! `adjunct openssl enable --groups` on copies of configuration files, judged by the real OpenSSL.
 
 mod module;
+mod outcome;
 
 use module::module;
+use outcome::good;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use tempfile::TempDir;
@@ -45,11 +47,6 @@ fn version() -> (u32, u32) {
     let text = String::from_utf8_lossy(&out.stdout).into_owned();
     let mut numbers = text.split_whitespace().nth(1).unwrap().split('.').map(|n| n.parse().unwrap_or(0));
     (numbers.next().unwrap(), numbers.next().unwrap())
-}
-
-fn good(output: &Output) -> String {
-    assert!(output.status.success(), "{output:?}");
-    String::from_utf8(output.stdout.clone()).unwrap()
 }
 
 /// The command that the block sets groups by.

@@ -1,15 +1,17 @@
 //! `pkcsconf` with modules: ours, whose accelerator token has no PINs, and SoftHSM, whose tokens have them.
 
 mod copy;
+mod own_pkcs11;
 
 use adjunct_pkcs11_client::Module;
 use copy::copy;
+use own_pkcs11::own_pkcs11;
 use rustix::fs::{Mode, OFlags};
 use rustix::termios::LocalModes;
 use std::fs::OpenOptions;
 use std::io::{Read, Write};
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
@@ -41,17 +43,6 @@ fn run(command: &mut Command, input: &str) -> Said {
     said(child.wait_with_output().unwrap())
 }
 
-/// Our module, as cargo builds it for this crate.
-fn our_module() -> Option<PathBuf> {
-    let built = Path::new(ADJUNCT).with_file_name("libadjunct_pkcs11.so");
-    let found =
-        [built, Path::new(ADJUNCT).parent()?.join("deps/libadjunct_pkcs11.so")].into_iter().find(|p| p.is_file());
-    if found.is_none() {
-        eprintln!("SKIPPED: libadjunct_pkcs11.so is not built");
-    }
-    found
-}
-
 /// The program with a module beside it.
 struct Ours {
     dir: TempDir,
@@ -59,7 +50,7 @@ struct Ours {
 
 impl Ours {
     fn new() -> Option<Ours> {
-        let module = our_module()?;
+        let module = own_pkcs11()?;
         let dir = tempfile::tempdir().unwrap();
         copy(ADJUNCT, &dir.path().join("pkcsconf"));
         copy(module, &dir.path().join("adjunct-pkcs11.so"));

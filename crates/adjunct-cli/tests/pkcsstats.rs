@@ -1,27 +1,18 @@
 //! `pkcsstats` as administrators of openCryptoki call it, of uses that a program with our module has counted.
 
 mod copy;
+mod own_pkcs11;
 
 use adjunct_pkcs11_client::sys::*;
 use adjunct_pkcs11_client::{Module, Session, Template};
 use copy::copy;
+use own_pkcs11::own_pkcs11;
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use tempfile::TempDir;
 
 const ADJUNCT: &str = env!("CARGO_BIN_EXE_adjunct");
 const MODULE: &str = "ADJUNCT_TEST_MODULE";
-
-fn our_module() -> Option<PathBuf> {
-    let built = Path::new(ADJUNCT).with_file_name("libadjunct_pkcs11.so");
-    let found =
-        [built, Path::new(ADJUNCT).parent()?.join("deps/libadjunct_pkcs11.so")].into_iter().find(|p| p.is_file());
-    if found.is_none() {
-        eprintln!("SKIPPED: libadjunct_pkcs11.so is not built");
-    }
-    found
-}
 
 /// The program with a module beside it, and counters of its own.
 struct Stage {
@@ -31,7 +22,7 @@ struct Stage {
 
 impl Stage {
     fn new(name: &str) -> Option<Stage> {
-        let module = our_module()?;
+        let module = own_pkcs11()?;
         let dir = tempfile::tempdir().unwrap();
         copy(ADJUNCT, &dir.path().join("pkcsstats"));
         copy(module, &dir.path().join("adjunct-pkcs11.so"));

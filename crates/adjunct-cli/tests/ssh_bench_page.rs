@@ -8,6 +8,7 @@ use chromium::Browser;
 use serde_json::Value;
 use std::path::Path;
 use std::process::Command;
+use tempfile::TempDir;
 
 /// What is looked at in the page, with all its tables open.
 const PROBE: &str = r#"(() => {
@@ -50,6 +51,15 @@ const PROBE: &str = r#"(() => {
     };
 })()"#;
 
+/// A browser, and a folder for the page.
+fn browser() -> Option<(Browser, TempDir)> {
+    let Some(program) = chromium::program() else {
+        println!("SKIPPED: no chromium here");
+        return None;
+    };
+    Some((Browser::start(program), tempfile::tempdir().expect("a temporary folder")))
+}
+
 fn page(folder: &Path) -> String {
     let (report, page) = (folder.join("report.json"), folder.join("page.html"));
     std::fs::write(&report, bench_report::report().to_string()).expect("written");
@@ -75,13 +85,8 @@ fn nothing(probe: &Value, key: &str, where_: &str) {
 
 #[test]
 fn the_page_is_readable_on_a_phone_and_in_the_dark() {
-    let Some(program) = chromium::program() else {
-        println!("SKIPPED: no chromium here");
-        return;
-    };
-    let folder = tempfile::tempdir().expect("a temporary folder");
+    let Some((mut browser, folder)) = browser() else { return };
     let url = page(folder.path());
-    let mut browser = Browser::start(program);
     for (width, scheme) in [(320, "light"), (360, "light"), (360, "dark"), (800, "light"), (1200, "dark")] {
         let here = format!("{width} pixels, {scheme}");
         browser.open(&url, width, scheme);
@@ -120,13 +125,8 @@ fn the_page_is_readable_on_a_phone_and_in_the_dark() {
 
 #[test]
 fn the_page_says_all_that_the_report_says() {
-    let Some(program) = chromium::program() else {
-        println!("SKIPPED: no chromium here");
-        return;
-    };
-    let folder = tempfile::tempdir().expect("a temporary folder");
+    let Some((mut browser, folder)) = browser() else { return };
     let url = page(folder.path());
-    let mut browser = Browser::start(program);
     browser.open(&url, 360, "light");
     let text = browser.value(PROBE)["text"].as_str().unwrap_or_default().to_owned();
     let header = &bench_report::report()["header"];

@@ -1,8 +1,10 @@
 //! `adjunct token`: a store token set up, used and looked after, with the module beside the program and a home of its own.
 
 mod copy;
+mod own_pkcs11;
 
 use copy::copy;
+use own_pkcs11::own_pkcs11;
 use serde_json::Value;
 use std::io::Write;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -28,12 +30,7 @@ struct Said {
 
 impl Home {
     fn new() -> Option<Home> {
-        let built = Path::new(ADJUNCT).with_file_name("libadjunct_pkcs11.so");
-        let deps = Path::new(ADJUNCT).parent()?.join("deps/libadjunct_pkcs11.so");
-        let Some(module) = [built, deps].into_iter().find(|path| path.is_file()) else {
-            eprintln!("SKIPPED: libadjunct_pkcs11.so is not built");
-            return None;
-        };
+        let module = own_pkcs11()?;
         let dir = tempfile::tempdir().unwrap();
         copy(ADJUNCT, &dir.path().join("adjunct"));
         copy(module, &dir.path().join("adjunct-pkcs11.so"));
@@ -102,6 +99,12 @@ impl Home {
 
     fn path_of(&self, name: &str) -> String {
         self.path(name).display().to_string()
+    }
+
+    /// Imports a key from the file `aes`.
+    fn import_aes(&self, label: &str) {
+        std::fs::write(self.path("aes"), [7; 16]).unwrap();
+        assert_eq!(self.run(&["import", &self.path_of("aes"), "--aes", "--label", label]).status, 0);
     }
 }
 
@@ -273,16 +276,13 @@ fn keys_and_certificates_come_in_and_go_out() {
 #[test]
 fn a_token_is_backed_up_restored_and_repaired() {
     let Some(home) = Home::with_token() else { return };
-    std::fs::write(home.path("aes"), [7; 16]).unwrap();
-    let import =
-        |label: &str| assert_eq!(home.run(&["import", &home.path_of("aes"), "--aes", "--label", label]).status, 0);
-    import("one");
-    import("two");
+    home.import_aes("one");
+    home.import_aes("two");
     let backup = home.path_of("backup");
     assert_eq!(run(&mut home.bare(&["backup", &backup]), "").status, 0);
     assert_eq!(std::fs::metadata(&backup).unwrap().mode() & 0o777, 0o600);
     assert!(home.failed(&["backup", &backup]).contains("exists"));
-    import("three");
+    home.import_aes("three");
     let there = home.failed(&["restore", &backup]);
     assert!(there.ends_with("there is a token already; --replace puts the backup in its place"), "{there}");
     let bytes = std::fs::read(&backup).unwrap();
@@ -389,13 +389,10 @@ fn return_values_are_explained() {
 #[test]
 fn a_restore_that_is_cut_leaves_the_token_that_was_there() {
     let Some(home) = Home::with_token() else { return };
-    std::fs::write(home.path("aes"), [7; 16]).unwrap();
-    let import =
-        |label: &str| assert_eq!(home.run(&["import", &home.path_of("aes"), "--aes", "--label", label]).status, 0);
-    import("one");
+    home.import_aes("one");
     let backup = home.path_of("backup");
     assert_eq!(run(&mut home.bare(&["backup", &backup]), "").status, 0);
-    import("two");
+    home.import_aes("two");
     let count = || home.json(&["objects", "--json"]).as_array().unwrap().len();
     let folder = home.token().parent().unwrap().to_owned();
     let files = || std::fs::read_dir(&folder).unwrap().count();

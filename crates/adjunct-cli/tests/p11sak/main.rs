@@ -4,6 +4,8 @@
 mod certificates;
 #[path = "../copy/mod.rs"]
 mod copy;
+#[path = "../own_pkcs11/mod.rs"]
+mod own_pkcs11;
 mod passwords;
 mod stage;
 mod wrapping;

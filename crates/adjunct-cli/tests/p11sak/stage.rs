@@ -1,24 +1,15 @@
 //! A token, and the programs that are run on it.
 
 use super::copy::copy;
+use super::own_pkcs11::own_pkcs11;
 use std::io::Write;
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use tempfile::TempDir;
 
 pub const ADJUNCT: &str = env!("CARGO_BIN_EXE_adjunct");
 const SOFTHSM: &str = "/usr/lib/softhsm/libsofthsm2.so";
-
-fn our_module() -> Option<PathBuf> {
-    let built = Path::new(ADJUNCT).with_file_name("libadjunct_pkcs11.so");
-    let found =
-        [built, Path::new(ADJUNCT).parent()?.join("deps/libadjunct_pkcs11.so")].into_iter().find(|p| p.is_file());
-    if found.is_none() {
-        eprintln!("SKIPPED: libadjunct_pkcs11.so is not built");
-    }
-    found
-}
 
 /// A token that is ready, its PIN 2468, and the program.
 pub struct Stage {
@@ -29,7 +20,7 @@ pub struct Stage {
 
 impl Stage {
     pub fn ours() -> Option<Stage> {
-        let module = our_module()?;
+        let module = own_pkcs11()?;
         let dir = tempfile::tempdir().unwrap();
         for name in ["p11sak", "pkcsconf"] {
             copy(ADJUNCT, &dir.path().join(name));

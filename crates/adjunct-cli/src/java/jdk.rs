@@ -3,10 +3,14 @@
 use super::dialect::{Dialect, Family};
 use super::{properties, security};
 use crate::failure::cause;
+use crate::process::{self, Outcome};
 use crate::{Failure, files};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+
+/// The password of the file of a key that lives as long as the run.
+pub(super) const PASSWORD: &str = "changeit";
 
 /// A Java.
 #[derive(Debug, Clone)]
@@ -135,6 +139,18 @@ impl Jdk {
     /// A command that runs its `java`.
     pub fn java(&self) -> Command {
         self.program("java")
+    }
+
+    /// Has keytool make a server's key, by the JDK's own providers, with a certificate for localhost, in a PKCS #12 file. `words` say
+    /// which key; what keytool came to is the caller's to judge.
+    ///
+    /// # Errors
+    /// [`Failure`] where keytool does not start.
+    pub fn make_key(&self, file: &Path, days: u32, words: &[&str]) -> Result<Outcome, Failure> {
+        let mut command = self.program("keytool");
+        command.args(["-genkeypair", "-alias", "server", "-dname", "CN=localhost", "-validity", &days.to_string()]);
+        command.args(["-ext", "san=dns:localhost,ip:127.0.0.1", "-storetype", "PKCS12"]).args(words);
+        process::run(command.args(["-storepass", PASSWORD, "-keystore"]).arg(file)).map_err(Failure::new)
     }
 
     /// A command that runs one of its programs.

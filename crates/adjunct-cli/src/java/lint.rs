@@ -28,6 +28,13 @@ pub(super) struct Judge {
     pub here: bool,
 }
 
+impl Judge {
+    /// Tells of a file that is not there: an error where files count, else a warning.
+    pub(super) fn missing(self, line: u32, text: String, fix: &str, findings: &mut Findings<'_>) {
+        if self.here { findings.error(line, text, fix) } else { findings.warning(line, text, fix) }
+    }
+}
+
 /// All that is to be told about a configuration.
 pub(super) fn lint(config: &Config, judge: Judge, findings: &mut Findings<'_>) {
     refusals(config, judge.dialect, findings);
@@ -69,7 +76,7 @@ fn library(config: &Config, judge: Judge, findings: &mut Findings<'_>) {
         ),
     };
     let fix = "name the module that is there, or install it";
-    if judge.here { findings.error(*line, text, fix) } else { findings.warning(*line, text, fix) }
+    judge.missing(*line, text, fix, findings);
 }
 
 /// What a mechanism is for, as far as its cost goes.

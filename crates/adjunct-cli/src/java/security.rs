@@ -298,12 +298,7 @@ fn file(line: u32, text: &str, judge: Judge, findings: &mut Findings<'_>) -> Opt
         return Some(path);
     }
     let text = format!("there is no {} here: the provider is absent, without a word ({DEBUG})", path.display());
-    let fix = "name the file that is there";
-    if judge.here {
-        findings.error(line, text, fix)
-    } else {
-        findings.warning(line, text, fix)
-    }
+    judge.missing(line, text, "name the file that is there", findings);
     None
 }
 
@@ -391,11 +386,6 @@ fn properties_file(line: u32, replaces: bool, path: &str, judge: Judge, findings
         "there is no {} here: the option has no effect, without a word (-Djava.security.debug=properties shows it)",
         path.display()
     );
-    let fix = "name the file that is there";
-    if judge.here {
-        findings.error(line, text, fix)
-    } else {
-        findings.warning(line, text, fix)
-    }
+    judge.missing(line, text, "name the file that is there", findings);
     None
 }

@@ -247,23 +247,10 @@ const PROTOCOLS: [&str; 2] = ["TLSv1.2", "TLSv1.3"];
 const KEYS: [(&str, [&str; 4]); 2] =
     [("rsa", ["-keyalg", "RSA", "-keysize", "2048"]), ("ec", ["-keyalg", "EC", "-groupname", "secp256r1"])];
 
-/// A key with a certificate, made by the JDK's own providers, in a file.
+/// The file of a key of this kind.
 fn key(jdk: &Jdk, folder: &Path, kind: &str, words: [&str; 4]) -> Result<PathBuf, Failure> {
     let file = folder.join(format!("{kind}.p12"));
-    let mut command = jdk.program("keytool");
-    command.args([
-        "-genkeypair",
-        "-alias",
-        "server",
-        "-dname",
-        "CN=localhost",
-        "-validity",
-        "2",
-        "-storetype",
-        "PKCS12",
-    ]);
-    command.args(["-ext", "san=dns:localhost,ip:127.0.0.1", "-storepass", "changeit"]).args(words);
-    let done = process::run(command.arg("-keystore").arg(&file)).map_err(Failure::new)?;
+    let done = jdk.make_key(&file, 2, &words)?;
     if !done.success {
         let why = process::last_line(&format!("{}\n{}", done.stderr, done.text())).to_owned();
         return Err(Failure::new(format!("{}: {why}", jdk.home.join("bin/keytool").display())));

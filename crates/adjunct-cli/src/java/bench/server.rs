@@ -4,7 +4,7 @@ use super::fetch::Fetched;
 use crate::counted::Counted;
 use crate::failure::{cannot_write, cause};
 use crate::interrupt::interrupted;
-use crate::java::jdk::Jdk;
+use crate::java::jdk::{Jdk, PASSWORD};
 use crate::process::Running;
 use crate::process::halves::{Halves, free_port};
 use crate::{Failure, process};
@@ -22,8 +22,6 @@ const PORTS: Duration = Duration::from_secs(20);
 const READY: &str = "CWWKF0011I";
 /// What it says of a port that it did not get, before it goes on without.
 const PORT_TAKEN: &str = "CWWKO0221E";
-/// The password of a key that lives as long as the run.
-const PASSWORD: &str = "changeit";
 
 /// What all servers have in common.
 #[derive(Debug)]
@@ -42,27 +40,13 @@ pub(super) struct Common<'a> {
 }
 
 impl Common<'_> {
-    /// The key that all servers have, made by the JDK's own providers.
+    /// The file of the key that all servers have.
     ///
     /// # Errors
     /// [`Failure`] with keytool's words.
     pub fn make_key(jdk: &Jdk, folder: &Path, bits: u32) -> Result<PathBuf, Failure> {
         let file = folder.join("server.p12");
-        let mut command = jdk.program("keytool");
-        command.args([
-            "-genkeypair",
-            "-alias",
-            "server",
-            "-dname",
-            "CN=localhost",
-            "-validity",
-            "30",
-            "-keyalg",
-            "RSA",
-        ]);
-        command.args(["-keysize", &bits.to_string(), "-ext", "san=dns:localhost,ip:127.0.0.1", "-storetype", "PKCS12"]);
-        let done =
-            process::run(command.args(["-storepass", PASSWORD, "-keystore"]).arg(&file)).map_err(Failure::new)?;
+        let done = jdk.make_key(&file, 30, &["-keyalg", "RSA", "-keysize", &bits.to_string()])?;
         if done.success {
             return Ok(file);
         }

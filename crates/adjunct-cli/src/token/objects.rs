@@ -9,11 +9,9 @@ use serde::Serialize;
 use std::fmt::Write as _;
 use std::process::ExitCode;
 
-/// List the objects of a token
+/// What is seen of objects, and how it is shown.
 #[derive(Debug, clap::Args)]
-pub(super) struct List {
-    #[command(flatten)]
-    which: Which,
+struct View {
     /// Only what everybody sees: no PIN is needed
     #[arg(long)]
     public: bool,
@@ -24,6 +22,22 @@ pub(super) struct List {
     json: bool,
 }
 
+impl View {
+    /// A session, logged in unless everybody sees what is asked for.
+    fn session<'a>(&self, token: &'a Token) -> Result<Session<'a>, Failure> {
+        if self.public { token.session() } else { token.entered(Who::User, &self.pins) }
+    }
+}
+
+/// List the objects of a token
+#[derive(Debug, clap::Args)]
+pub(super) struct List {
+    #[command(flatten)]
+    which: Which,
+    #[command(flatten)]
+    view: View,
+}
+
 /// Show all attributes of an object but its secrets
 #[derive(Debug, clap::Args)]
 pub(super) struct Show {
@@ -31,14 +45,8 @@ pub(super) struct Show {
     which: Which,
     /// The object: the beginning of its name in the first column of `objects`, its label, or its id (hexadecimal)
     object: String,
-    /// Only what everybody sees: no PIN is needed
-    #[arg(long)]
-    public: bool,
     #[command(flatten)]
-    pins: Pins,
-    /// Machine-readable report
-    #[arg(short, long)]
-    json: bool,
+    view: View,
 }
 
 /// Remove objects from a token, for good
@@ -201,15 +209,11 @@ fn several(word: &str, rows: &[Row]) -> Failure {
     Failure::new(format!("{word}: {} objects: {}", rows.len(), names.join(", ")))
 }
 
-fn session<'a>(token: &'a Token, public: bool, pins: &Pins) -> Result<Session<'a>, Failure> {
-    if public { token.session() } else { token.entered(Who::User, pins) }
-}
-
 pub(super) fn list(args: &List) -> Result<ExitCode, Failure> {
     let token = Token::open(&args.which)?;
-    let session = session(&token, args.public, &args.pins)?;
+    let session = args.view.session(&token)?;
     let rows = rows(&token, &session)?;
-    if args.json {
+    if args.view.json {
         output::print_json(&rows)?;
         return Ok(ExitCode::SUCCESS);
     }
@@ -258,7 +262,7 @@ enum Form {
 
 pub(super) fn show(args: &Show) -> Result<ExitCode, Failure> {
     let token = Token::open(&args.which)?;
-    let session = session(&token, args.public, &args.pins)?;
+    let session = args.view.session(&token)?;
     let mut all = Vec::new();
     for row in chosen(&token, &session, &args.object)? {
         let handle = row.handle;
@@ -282,7 +286,7 @@ pub(super) fn show(args: &Show) -> Result<ExitCode, Failure> {
         }
         all.push(shown);
     }
-    if args.json {
+    if args.view.json {
         output::print_json(&all)?;
         return Ok(ExitCode::SUCCESS);
     }

@@ -1,24 +1,19 @@
 /* A foreign program that uses low-level RSA and EC keys, with the engine or without, and closes a sandbox at some point of its
- * life. Run as: program record|LIST MODULE|- STEPS, where LIST holds the numbers of the allowed system calls. The steps, one
- * letter each:
- *   L load the engine and make the keys   U become another user   F fork, the child goes on   C close the sandbox
- *   W work   T work in eight threads started here   P start eight threads that wait   G let them work */
+ * life. Run as: program record|LIST MODULE|- STEPS, where LIST holds the numbers of the allowed system calls. The steps are those
+ * of steps.h, and L: load the engine and make the keys. */
 #define _GNU_SOURCE
 #define OPENSSL_SUPPRESS_DEPRECATED
-#include "../../../adjunct/tests/sandbox/filter.h"
 #include "../engine/common.h"
+/* What it has of the engine's tests comes first: CHECK. */
+#include "../../../adjunct/tests/sandbox/steps.h"
 #include <openssl/ec.h>
 #include <openssl/evp.h>
 #include <openssl/rand.h>
 #include <openssl/rsa.h>
-#include <pthread.h>
 
-enum { THREADS = 8 };
 static const char *module, *steps;
 static RSA *rsa;
 static EC_KEY *ec;
-static pthread_t threads[THREADS];
-static pthread_barrier_t ready, closed;
 
 /* What libcrypto itself readies when it is first used is ready. */
 static void begin(void) {
@@ -55,51 +50,9 @@ static void work(void) {
     }
 }
 
-static void *works(void *waits) {
-    if (waits != NULL) {
-        pthread_barrier_wait(&ready);
-        pthread_barrier_wait(&closed);
-    }
-    work();
-    return NULL;
-}
-
-static void start(void *waits) {
-    for (int i = 0; i < THREADS; i++)
-        CHECK(pthread_create(&threads[i], NULL, works, waits) == 0);
-}
-
-static void join(void) {
-    for (int i = 0; i < THREADS; i++)
-        CHECK(pthread_join(threads[i], NULL) == 0);
-}
-
-static void split(void) {
-    int status;
-    pid_t child = fork();
-    CHECK(child >= 0);
-    if (child == 0)
-        return;
-    CHECK(waitpid(child, &status, 0) == child);
-    if (WIFSIGNALED(status))
-        kill(getpid(), WTERMSIG(status));
-    _exit(WEXITSTATUS(status));
-}
-
 static void scenario(void) {
-    CHECK(pthread_barrier_init(&ready, NULL, THREADS + 1) == 0 && pthread_barrier_init(&closed, NULL, THREADS + 1) == 0);
-    for (const char *step = steps; *step != '\0'; step++)
-        switch (*step) {
-        case 'L': begin(); break;
-        case 'U': CHECK(setresuid(65534, 65534, 65534) == 0); break;
-        case 'F': split(); break;
-        case 'C': close_sandbox(); break;
-        case 'W': work(); break;
-        case 'T': start(NULL); join(); break;
-        case 'P': start(&ready); pthread_barrier_wait(&ready); break;
-        case 'G': pthread_barrier_wait(&closed); join(); break;
-        default: CHECK(0);
-        }
+    for (const char *at = steps; *at != '\0'; at++)
+        *at == 'L' ? begin() : step(*at);
     _exit(0);
 }
 

@@ -1,11 +1,10 @@
 /* A program linked with libica that closes a sandbox at some point of its life. Run as: program record|LIST idle|busy STEPS, where
- * LIST holds the numbers of the allowed system calls, and an idle one does all but call libica. The steps, one letter each:
- *   K make keys   U become another user   F fork, the child goes on   C close the sandbox   X start again, for the steps left
- *   W work   T work in eight threads started here   P start eight threads that wait   G let them work */
+ * LIST holds the numbers of the allowed system calls, and an idle one does all but call libica. The steps are those of steps.h, and:
+ *   K make keys   X start again, for the steps left */
 #define _GNU_SOURCE
-#include "../../../adjunct/tests/sandbox/filter.h"
 #include <ica_api.h>
-#include <pthread.h>
+#include <stdio.h>
+#include <unistd.h>
 
 #define CHECK(what)                                                                                                    \
 	do {                                                                                                           \
@@ -15,13 +14,13 @@
 		}                                                                                                      \
 	} while (0)
 
-enum { THREADS = 8, P256 = 415 };
+#include "../../../adjunct/tests/sandbox/steps.h"
+
+enum { P256 = 415 };
 static int idle;
 static char **arguments;
 static const char *steps;
 static ICA_EC_KEY *ec;
-static pthread_t threads[THREADS];
-static pthread_barrier_t ready, closed;
 
 static void keys(void)
 {
@@ -51,46 +50,6 @@ static void work(void)
 	CHECK(!ica_random_number_generate(sizeof out, out));
 }
 
-static void *works(void *waits)
-{
-	if (waits) {
-		pthread_barrier_wait(&ready);
-		pthread_barrier_wait(&closed);
-	}
-	work();
-	return NULL;
-}
-
-static void start(void *waits)
-{
-	int i;
-
-	for (i = 0; i < THREADS; i++)
-		CHECK(pthread_create(&threads[i], NULL, works, waits) == 0);
-}
-
-static void join(void)
-{
-	int i;
-
-	for (i = 0; i < THREADS; i++)
-		CHECK(pthread_join(threads[i], NULL) == 0);
-}
-
-static void split(void)
-{
-	int status;
-	pid_t child = fork();
-
-	CHECK(child >= 0);
-	if (child == 0)
-		return;
-	CHECK(waitpid(child, &status, 0) == child);
-	if (WIFSIGNALED(status))
-		kill(getpid(), WTERMSIG(status));
-	_exit(WEXITSTATUS(status));
-}
-
 static void again(const char *rest)
 {
 	char *words[] = {arguments[0], "-", arguments[2], (char *)rest, NULL};
@@ -103,21 +62,13 @@ static void again(const char *rest)
 
 static void scenario(void)
 {
-	const char *step;
+	const char *at;
 
-	CHECK(!pthread_barrier_init(&ready, NULL, THREADS + 1) && !pthread_barrier_init(&closed, NULL, THREADS + 1));
-	for (step = steps; *step; step++)
-		switch (*step) {
+	for (at = steps; *at; at++)
+		switch (*at) {
 		case 'K': keys(); break;
-		case 'U': CHECK(setresuid(65534, 65534, 65534) == 0); break;
-		case 'F': split(); break;
-		case 'C': close_sandbox(); break;
-		case 'X': again(step + 1); break;
-		case 'W': work(); break;
-		case 'T': start(NULL); join(); break;
-		case 'P': start(&ready); pthread_barrier_wait(&ready); break;
-		case 'G': pthread_barrier_wait(&closed); join(); break;
-		default: CHECK(0);
+		case 'X': again(at + 1); break;
+		default: step(*at);
 		}
 	_exit(0);
 }

@@ -2,8 +2,10 @@
 
 mod copy;
 mod module;
+mod segments;
 
 use copy::copy;
+use segments::Segments;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
@@ -161,19 +163,7 @@ fn without_ifma_the_report_says_so_and_has_no_kernels() {
 
 #[test]
 fn a_run_leaves_no_counters_behind() {
-    // Of this process's alone: other tests, and whatever else runs here, come and go with theirs. Those that were there before are of
-    // another process, whose number it has now.
-    let segments = || {
-        let table = std::fs::read_to_string("/proc/sysvipc/shm").unwrap();
-        let column = |wanted: &str| table.split_whitespace().position(|name| name == wanted).unwrap();
-        let (id, pid) = (column("shmid"), column("cpid"));
-        let words = table.lines().skip(1).map(|line| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>());
-        words.map(|words| (words[id].clone(), words[pid].clone())).collect::<Vec<_>>()
-    };
-    let made_by = |pid: u32, before: &[(String, String)]| {
-        let pid = pid.to_string();
-        segments().iter().filter(|segment| segment.1 == pid && !before.contains(segment)).count()
-    };
+    // Of this process's alone: other tests, and whatever else runs here, come and go with theirs.
     let measured = ["--noise", "--filter", "x25519 keygen", "--threads", "1", "--seconds"];
     let run = |words: &[&str]| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_adjunct"));
@@ -182,12 +172,12 @@ fn a_run_leaves_no_counters_behind() {
     };
     let mut seen = 0;
     for words in [&[&measured[..], &["2"]].concat()[..], &["--module", env!("CARGO_BIN_EXE_adjunct")]] {
-        let before = segments();
+        let before = Segments::now();
         let mut child = run(words);
         while child.try_wait().unwrap().is_none() {
-            seen += made_by(child.id(), &before);
+            seen += before.made_since(child.id());
         }
-        assert_eq!(made_by(child.id(), &before), 0, "{words:?}");
+        assert_eq!(before.made_since(child.id()), 0, "{words:?}");
     }
     assert!(seen > 0, "a run has counters");
 }

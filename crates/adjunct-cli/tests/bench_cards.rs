@@ -2,8 +2,10 @@
 
 mod copy;
 mod module;
+mod segments;
 
 use copy::copy;
+use segments::Segments;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
@@ -24,19 +26,15 @@ fn words(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// Processes and shared memory that have to do with a folder or a process.
-fn left(temporary: &Path, pid: Option<u32>) -> Vec<String> {
+/// Processes that have to do with a folder, and files in it.
+fn left(temporary: &Path) -> Vec<String> {
     let folder = temporary.to_str().unwrap();
     let processes = std::fs::read_dir("/proc").unwrap().flatten().filter_map(|process| {
         let line = String::from_utf8_lossy(&std::fs::read(process.path().join("cmdline")).ok()?).replace('\0', " ");
         line.contains(folder).then_some(line)
     });
     let files = std::fs::read_dir(temporary).unwrap().flatten().map(|file| file.path().display().to_string());
-    let table = std::fs::read_to_string("/proc/sysvipc/shm").unwrap();
-    let column = table.split_whitespace().position(|name| name == "cpid").unwrap();
-    let pid = pid.map(|pid| pid.to_string());
-    let made = |line: &&str| pid.as_deref().is_some_and(|pid| line.split_whitespace().nth(column) == Some(pid));
-    processes.chain(files).chain(table.lines().filter(made).map(String::from)).collect()
+    processes.chain(files).collect()
 }
 
 fn there_are_lanes() -> bool {
@@ -48,10 +46,11 @@ fn a_row_has_what_scripts_know_and_nothing_stays() {
     let temporary = tempfile::tempdir().unwrap();
     let row = ["--filter", "rsa-2048", "--processes", "2", "--seconds", "0.1", "--json", "-"];
     let Some(mut command) = command(temporary.path(), &row) else { return };
+    let before = Segments::now();
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let pid = child.id();
     let output = child.wait_with_output().unwrap();
-    assert_eq!(left(temporary.path(), Some(pid)), [""; 0]);
+    assert_eq!((left(temporary.path()), before.made_since(pid)), (Vec::new(), 0));
     if !there_are_lanes() {
         assert!(!output.status.success() && words(&output).contains("AVX-512 IFMA"), "{}", words(&output));
         return;
@@ -81,6 +80,7 @@ fn a_run_that_is_interrupted_leaves_nothing() {
     if !there_are_lanes() {
         return;
     }
+    let before = Segments::now();
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     let page = |path: &Path| adjunct::card::crowd::Page::find(path).is_ok_and(|(page, _)| page.cards() == 1);
     let folder: PathBuf = loop {
@@ -94,7 +94,7 @@ fn a_run_that_is_interrupted_leaves_nothing() {
     rustix::process::kill_process(rustix::process::Pid::from_child(&child), rustix::process::Signal::TERM).unwrap();
     assert!(!child.wait().unwrap().success());
     assert!(adjunct::card::crowd::Page::find(&folder).is_err());
-    assert_eq!(left(temporary.path(), Some(child.id())), [""; 0]);
+    assert_eq!((left(temporary.path()), before.made_since(child.id())), (Vec::new(), 0));
 }
 
 #[test]

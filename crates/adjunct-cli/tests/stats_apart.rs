@@ -1,7 +1,10 @@
 //! Whose counters are touched by what: benchmarks leave the user's alone, and `adjunct stats` says what is in their way.
 #![cfg(target_os = "linux")]
 
+mod segments;
+
 use adjunct::counters::Apart;
+use segments::Segments;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -86,9 +89,10 @@ fn what_a_benchmark_reports_is_its_own() {
 
     let mut command = Command::new(env!("CARGO_BIN_EXE_adjunct"));
     command.args(["bench", "openssl"]).args(module).env("ADJUNCT_STATS_KEY", &counters.word);
+    let before = Segments::now();
     let child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("the command runs");
     let begin = Instant::now();
-    while made_by(child.id()) == 0 {
+    while before.made_since(child.id()) == 0 {
         assert!(begin.elapsed() < Duration::from_secs(60), "it has counters of its own");
         std::thread::sleep(Duration::from_millis(5));
     }
@@ -96,16 +100,8 @@ fn what_a_benchmark_reports_is_its_own() {
     rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("sent");
     let output = child.wait_with_output().expect("it ends");
     assert!(String::from_utf8_lossy(&output.stderr).contains("interrupted"));
-    assert_eq!(made_by(pid.as_raw_nonzero().get().unsigned_abs()), 0);
+    assert_eq!(before.made_since(pid.as_raw_nonzero().get().unsigned_abs()), 0);
     assert_eq!(counters.apart().users().expect("a list"), [0; 0]);
-}
-
-/// How many segments of shared memory this process has made.
-fn made_by(pid: u32) -> usize {
-    let table = std::fs::read_to_string("/proc/sysvipc/shm").expect("a table");
-    let column = table.split_whitespace().position(|name| name == "cpid").expect("a column");
-    let pid = pid.to_string();
-    table.lines().skip(1).filter(|line| line.split_whitespace().nth(column) == Some(&pid)).count()
 }
 
 #[test]

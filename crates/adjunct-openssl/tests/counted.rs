@@ -13,7 +13,7 @@ mod rsa;
 use adjunct::catalogue::{Function, Reason};
 use adjunct::counters::Counts;
 use common::*;
-use counted::{alone, counted, forget};
+use counted::{alone, counted};
 use rsa::*;
 use std::ptr::null_mut;
 
@@ -55,7 +55,6 @@ fn by_its_private_exponent() {
     assert_eq!((after.0 - before.0, after.1 - before.1), (0, 1));
     let why = if adjunct::ops::batches::available() { Reason::Parameter } else { Reason::CpuLacks };
     assert_eq!(counted().fallbacks(Function::RsaCrt, why).calls, 1);
-    forget();
 }
 
 #[test]
@@ -82,7 +81,6 @@ fn refused() {
     assert!(raw_sign(key, ADJUNCT, PLAIN, &[1; 32]).is_some());
     let [me, crt] = all();
     assert_eq!((me, crt.0 + crt.1), (before[0], before[1].0 + before[1].1 + 1));
-    forget();
 }
 
 #[test]
@@ -113,7 +111,6 @@ fn delegated() {
     assert!(!digest_verify(key, ADJUNCT, PLAIN, &message, b"another"));
     errors();
     assert_eq!(all(), [before[0] + 2, before[1] + 4]);
-    forget();
 }
 
 #[test]
@@ -137,5 +134,4 @@ fn messages() {
     errors();
     assert_eq!(digests(), (before.0 + 3, before.1 + 3 * 7));
     assert_eq!(keys(), [crt + 1, me + 2]);
-    forget();
 }

@@ -11,7 +11,7 @@ mod counted;
 
 use adjunct::catalogue::Function;
 use common::*;
-use counted::{alone, counted, forget};
+use counted::{alone, counted};
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 
 unsafe extern "C" {
@@ -101,7 +101,6 @@ fn alone_by_default() {
     for &function in Function::ALL {
         assert!(counted.function(function).is_zero(), "{function:?}");
     }
-    forget();
 }
 
 #[test]
@@ -166,7 +165,6 @@ fn alone_on_request() {
             assert!(seen.insert(drawn) && seen.insert(bytes::<32>(library)));
         }
     }
-    forget();
 }
 
 #[test]
@@ -218,5 +216,4 @@ fn alone_as_a_callers_context() {
         EVP_RAND_free(ours);
         EVP_RAND_free(hash);
     }
-    forget();
 }

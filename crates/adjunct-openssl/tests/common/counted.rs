@@ -1,6 +1,6 @@
 //! Tests in processes of their own, each with counters of its own.
 
-use adjunct::counters::{self, Snapshot};
+use adjunct::counters::{self, Apart, Snapshot};
 use std::process::Command;
 
 /// Runs the test `name` (kept from the usual run by `#[ignore]`) in a process of its own.
@@ -11,6 +11,8 @@ pub fn alone(name: &str, environment: &[(&str, &str)]) {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args([name, "--exact", "--ignored", "--nocapture"]).env("ADJUNCT_STATS_KEY", &key);
     let output = command.envs(environment.iter().copied()).output().unwrap();
+    // Whether it passed or not.
+    let _ = Apart::of(&key).delete(unsafe { libc::geteuid() });
     let text = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success() && text.contains("1 passed"), "{text}");
 }
@@ -19,9 +21,4 @@ pub fn alone(name: &str, environment: &[(&str, &str)]) {
 pub fn counted() -> Snapshot {
     let uid = unsafe { libc::geteuid() };
     counters::read(uid).unwrap().unwrap_or_else(|| Snapshot::new(uid))
-}
-
-/// Ends the life of the counters this process was given.
-pub fn forget() {
-    counters::delete(unsafe { libc::geteuid() }).unwrap();
 }

@@ -2,7 +2,7 @@
 
 use super::calls;
 use super::common::*;
-use super::counted::{alone, counted, forget};
+use super::counted::{alone, counted};
 use adjunct::catalogue::{Function, Reason};
 #[path = "../common/evp.rs"]
 mod evp;
@@ -75,7 +75,6 @@ fn signatures() {
         assert_eq!(counts(EcdsaVerify, 1, delegated, || verify(b"another", &signature)), 0);
         assert!(counts(EcdsaVerify, 0, delegated, || verify(message, &signature[1..])) < 0);
     }
-    forget();
 }
 
 #[test]
@@ -103,5 +102,4 @@ fn edwards() {
         // Of another length it is none, which OpenSSL says with the same result.
         assert_eq!(counts(Ed25519Verify, 0, delegated, || verify(message, &signature[1..])), 0);
     }
-    forget();
 }

@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#define CHECK(x)                                                                                                        \
+#define CHECK(x)                                                                                                       \
     do {                                                                                                               \
         if (!(x)) {                                                                                                    \
             printf("line %d: %s failed: %s\n", __LINE__, #x, ERR_error_string(ERR_peek_last_error(), NULL));           \

@@ -170,14 +170,11 @@ impl Place {
     /// # Errors
     /// [`Trouble::Busy`], and what the system says.
     pub fn exclusively<R>(&self, body: impl FnOnce(&Held) -> R) -> Result<R> {
-        let ran = self.exclusively_unless(
-            |pause| {
-                std::thread::sleep(pause);
-                false
-            },
-            body,
-        )?;
-        ran.ok_or(Trouble::Busy)
+        let sleep = |pause| {
+            std::thread::sleep(pause);
+            false
+        };
+        self.exclusively_unless(sleep, body)?.ok_or(Trouble::Busy)
     }
 
     /// The same, unless it is needless by then; `None` in that case. While somebody else writes, `is_needless` is asked again and again,

@@ -74,8 +74,9 @@ pub struct Store {
     queue: Queue,
     /// [`Seen::print`] of the file when all of it was in the table; 0 while it may not be. Whoever finds it unchanged needs no lock.
     current: AtomicU64,
-    /// There is a token, as far as was seen, and it cannot be written to.
+    /// There is a token, as far as was seen.
     initialized: AtomicBool,
+    /// It cannot be written to, as far as was seen.
     read_only: AtomicBool,
     /// Who seals PINs, and whether new ones are, by configuration.
     tpm: Tpm,

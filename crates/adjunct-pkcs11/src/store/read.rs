@@ -82,9 +82,8 @@ impl Store {
                 forget(objects, |_| false);
             }
             *state = State::default();
-            self.current.store(0, Relaxed);
+            self.note_current(state);
             self.initialized.store(false, Relaxed);
-            self.read_only.store(false, Relaxed);
             return Ok(());
         };
         if state.seen == Some(seen) {

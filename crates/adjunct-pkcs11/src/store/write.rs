@@ -103,13 +103,13 @@ impl Store {
 
     /// Writes what waits, in one frame; where that cannot be done, one after the other.
     fn commit(&self, state: &mut State, objects: &Table, batch: Vec<Taken>) {
-        let several = batch.len() > 1;
         let Err((failed, rv)) = self.commit_at_once(state, objects, batch) else { return };
+        let alone = failed.len() == 1;
         for request in failed {
-            if !several {
+            if alone {
                 request.finish(Err(rv));
-            } else if let Err((failed, rv)) = self.commit_at_once(state, objects, vec![request]) {
-                failed.into_iter().for_each(|request| request.finish(Err(rv)));
+            } else {
+                self.commit(state, objects, vec![request]);
             }
         }
     }

@@ -4,31 +4,59 @@ use super::super::tests::{labels, login, new_store, object, store};
 use super::super::{FRAMES, Holder, Keys, Store, format};
 use super::*;
 use crate::object::table::Table;
-use std::path::Path;
-use std::thread::{Scope, ScopedJoinHandle};
+use std::path::PathBuf;
+use tempfile::TempDir;
 
-/// The records of each frame of a file.
-fn frames(path: &Path) -> Vec<usize> {
-    let bytes = std::fs::read(path).unwrap();
-    format::frames(&bytes[FRAMES..], 0).unwrap().iter().map(|frame| frame.records.len()).collect()
+/// A token in a file of its own, and what is known of it.
+struct Stage {
+    directory: TempDir,
+    login: Arc<Login>,
+    store: Store,
+    objects: Table,
+}
+
+impl Stage {
+    fn new() -> Stage {
+        let (directory, login, objects) = (tempfile::tempdir().unwrap(), login(), Table::new());
+        let store = new_store(&directory.path().join("store"), &login);
+        store.refresh(&objects).unwrap();
+        Stage { directory, login, store, objects }
+    }
+
+    fn path(&self) -> PathBuf {
+        self.directory.path().join("store")
+    }
+
+    /// The records of each frame of the file.
+    fn frames(&self) -> Vec<usize> {
+        let bytes = std::fs::read(self.path()).unwrap();
+        format::frames(&bytes[FRAMES..], 0).unwrap().iter().map(|frame| frame.records.len()).collect()
+    }
+
+    /// Makes changes in threads of their own, which come one after the other and all wait for the same writer: what became of each. `then`
+    /// runs each time that one more is in the queue.
+    fn change_together<const N: usize>(&self, changes: [Vec<Change>; N], then: impl Fn()) -> [Result<Vec<Handle>>; N] {
+        std::thread::scope(|scope| {
+            let threads = self.store.place.exclusively(|_| {
+                let threads = changes.map(|changes| {
+                    let before = waiting(&self.store);
+                    let thread = scope.spawn(move || self.store.change(&self.objects, changes));
+                    while waiting(&self.store) == before {
+                        std::thread::yield_now();
+                    }
+                    then();
+                    thread
+                });
+                assert!(threads.iter().all(|thread| !thread.is_finished()));
+                threads
+            });
+            threads.unwrap().map(|thread| thread.join().unwrap())
+        })
+    }
 }
 
 fn waiting(store: &Store) -> usize {
     store.queue.hold(|waiting| waiting.len())
-}
-
-/// Makes changes in a thread, which has to wait: comes back once they are in the queue.
-fn change<'scope>(
-    scope: &'scope Scope<'scope, '_>,
-    (store, objects): (&'scope Store, &'scope Table),
-    changes: Vec<Change>,
-) -> ScopedJoinHandle<'scope, Result<Vec<Handle>>> {
-    let before = waiting(store);
-    let thread = scope.spawn(move || store.change(objects, changes));
-    while waiting(store) == before {
-        std::thread::yield_now();
-    }
-    thread
 }
 
 fn new(label: &str) -> Vec<Change> {
@@ -37,110 +65,72 @@ fn new(label: &str) -> Vec<Change> {
 
 #[test]
 fn what_waits_is_written_in_one_frame() {
-    let (directory, login) = (tempfile::tempdir().unwrap(), login());
-    let path = directory.path().join("store");
-    let (one, objects) = (&new_store(&path, &login), &Table::new());
-    one.refresh(objects).unwrap();
-    std::thread::scope(|scope| {
-        let threads = one.place.exclusively(|_| {
-            let threads: Vec<_> =
-                (0..8).map(|at| (at, change(scope, (one, objects), new(&format!("object {at}"))))).collect();
-            assert!(threads.iter().all(|(_, thread)| !thread.is_finished()));
-            threads
-        });
-        for (at, thread) in threads.unwrap() {
-            // Each has its own object's handle.
-            let handles = thread.join().unwrap().unwrap();
-            let object = objects.get(handles[0]).unwrap().object();
-            assert_eq!(
-                (handles.len(), object.attributes.bytes(CKA_LABEL).unwrap()),
-                (1, format!("object {at}").as_bytes())
-            );
-        }
-    });
+    let stage = Stage::new();
+    let changes: [Vec<Change>; 8] = std::array::from_fn(|at| new(&format!("object {at}")));
+    for (at, done) in stage.change_together(changes, || ()).into_iter().enumerate() {
+        // Each has its own object's handle.
+        let handles = done.unwrap();
+        let object = stage.objects.get(handles[0]).unwrap().object();
+        let label = object.attributes.bytes(CKA_LABEL).unwrap();
+        assert_eq!((handles.len(), label), (1, format!("object {at}").as_bytes()));
+    }
     // The roles, and all objects.
-    assert_eq!(frames(&path), [2, 8]);
-    let (other, seen) = (store(&path, &login), Table::new());
+    assert_eq!(stage.frames(), [2, 8]);
+    let (other, seen) = (store(&stage.path(), &stage.login), Table::new());
     other.refresh(&seen).unwrap();
-    assert_eq!((labels(&seen).len(), labels(&seen)), (8, labels(objects)));
+    assert_eq!((labels(&seen).len(), labels(&seen)), (8, labels(&stage.objects)));
 }
 
 #[test]
 fn changes_of_one_object_keep_their_order() {
-    let (directory, login) = (tempfile::tempdir().unwrap(), login());
-    let path = directory.path().join("store");
-    let (one, objects) = (&new_store(&path, &login), &Table::new());
-    one.refresh(objects).unwrap();
-    let handle = one.change(objects, new("first")).unwrap()[0];
-    let first = objects.get(handle).unwrap().object();
+    let stage = Stage::new();
+    let handle = stage.store.change(&stage.objects, new("first")).unwrap()[0];
+    let first = stage.objects.get(handle).unwrap().object();
     let renamed = |label: &str| {
         let mut attributes = first.attributes.clone();
         attributes.set(CKA_LABEL, label.as_bytes()).unwrap();
         vec![Change::Replaced(Object::new(attributes))]
     };
-    std::thread::scope(|scope| {
-        let threads = one.place.exclusively(|_| {
-            [renamed("second"), renamed("third"), new("other"), vec![Change::Removed(first.clone())], renamed("late")]
-                .map(|changes| change(scope, (one, objects), changes))
-        });
-        let [second, third, other, removed, late] = threads.unwrap().map(|thread| thread.join().unwrap());
-        assert_eq!((second, third, removed), (Ok(vec![handle]), Ok(vec![handle]), Ok(vec![])));
-        assert_eq!(late, fail(CKR_OBJECT_HANDLE_INVALID));
-        assert_ne!(other.unwrap(), [handle]);
-    });
+    let removed = vec![Change::Removed(first.clone())];
+    let changes = [renamed("second"), renamed("third"), new("other"), removed, renamed("late")];
+    let [second, third, other, removed, late] = stage.change_together(changes, || ());
+    assert_eq!((second, third, removed), (Ok(vec![handle]), Ok(vec![handle]), Ok(vec![])));
+    assert_eq!(late, fail(CKR_OBJECT_HANDLE_INVALID));
+    assert_ne!(other.unwrap(), [handle]);
     // "late" failed alone, in a batch of its own.
-    assert_eq!(frames(&path), [2, 1, 1, 2, 1]);
-    assert_eq!(labels(objects), ["other".to_owned()].into());
+    assert_eq!(stage.frames(), [2, 1, 1, 2, 1]);
+    assert_eq!(labels(&stage.objects), ["other".to_owned()].into());
 }
 
 #[test]
 fn one_that_fails_takes_no_other_with_it() {
-    let (directory, login) = (tempfile::tempdir().unwrap(), login());
-    let path = directory.path().join("store");
-    let (one, objects) = (&new_store(&path, &login), &Table::new());
-    one.refresh(objects).unwrap();
-    let nowhere = Arc::new(object("nowhere", CKO_DATA, false));
-    std::thread::scope(|scope| {
-        let threads = one.place.exclusively(|_| {
-            [new("before"), vec![Change::Removed(nowhere.clone())], new("behind")]
-                .map(|changes| change(scope, (one, objects), changes))
-        });
-        let [before, none, behind] = threads.unwrap().map(|thread| thread.join().unwrap());
-        assert!(before.is_ok() && behind.is_ok());
-        assert_eq!(none, fail(CKR_OBJECT_HANDLE_INVALID));
-    });
-    assert_eq!(frames(&path), [2, 2]);
-    assert_eq!(labels(objects), ["before", "behind"].map(String::from).into());
+    let stage = Stage::new();
+    let nowhere = vec![Change::Removed(Arc::new(object("nowhere", CKO_DATA, false)))];
+    let [before, none, behind] = stage.change_together([new("before"), nowhere, new("behind")], || ());
+    assert!(before.is_ok() && behind.is_ok());
+    assert_eq!(none, fail(CKR_OBJECT_HANDLE_INVALID));
+    assert_eq!(stage.frames(), [2, 2]);
+    assert_eq!(labels(&stage.objects), ["before", "behind"].map(String::from).into());
 }
 
 #[test]
 fn logins_do_not_share_a_frame() {
-    let (directory, login) = (tempfile::tempdir().unwrap(), login());
-    let path = directory.path().join("store");
-    let (one, objects) = (&new_store(&path, &login), &Table::new());
-    one.refresh(objects).unwrap();
-    std::thread::scope(|scope| {
-        let threads = one.place.exclusively(|_| {
-            let first = change(scope, (one, objects), new("of the first"));
-            // Another token's keys.
-            one.set_login(Some(Arc::new(Login { keys: Keys::new([8; 16]), holder: Holder::User })));
-            [first, change(scope, (one, objects), new("of the second"))]
-        });
-        let [first, second] = threads.unwrap().map(|thread| thread.join().unwrap());
-        assert!(first.is_ok() && second.is_err());
-    });
-    assert_eq!(frames(&path), [2, 1]);
+    let stage = Stage::new();
+    // Another token's keys.
+    let other = || Arc::new(Login { keys: Keys::new([8; 16]), holder: Holder::User });
+    let [first, second] =
+        stage.change_together([new("of the first"), new("of the second")], || stage.store.set_login(Some(other())));
+    assert!(first.is_ok() && second.is_err());
+    assert_eq!(stage.frames(), [2, 1]);
 }
 
 #[test]
 fn a_request_that_cannot_be_written_is_taken_back() {
-    let (directory, login) = (tempfile::tempdir().unwrap(), login());
-    let path = directory.path().join("store");
-    drop(new_store(&path, &login));
-    let (one, objects) = (Store::new(path.clone(), true, None), Table::new());
-    one.set_login(Some(login));
+    let stage = Stage::new();
+    let (one, objects) = (Store::new(stage.path(), true, None), Table::new());
+    one.set_login(Some(stage.login.clone()));
     assert_eq!(one.change(&objects, new("one")), fail(CKR_TOKEN_WRITE_PROTECTED));
-    assert_eq!((waiting(&one), frames(&path)), (0, vec![2]));
+    assert_eq!((waiting(&one), stage.frames()), (0, vec![2]));
 }
 
 #[test]

@@ -1,5 +1,8 @@
 //! `adjunct java`: beside the JDKs of this machine, and without any.
 
+mod own_pkcs11;
+
+use own_pkcs11::own_pkcs11;
 use serde_json::Value;
 use std::fmt::Write as _;
 use std::fs;
@@ -274,14 +277,8 @@ fn what_is_no_jdk_gets_one_line() {
 
 /// Adjunct's own module, as cargo builds it beside the command, or the one named.
 fn module_beside() -> Option<String> {
-    let beside = Path::new(env!("CARGO_BIN_EXE_adjunct")).with_file_name("libadjunct_pkcs11.so");
-    std::env::var("ADJUNCT_TEST_PKCS11").ok().or_else(|| {
-        let found = beside.is_file().then(|| beside.to_str().unwrap().to_owned());
-        if found.is_none() {
-            eprintln!("SKIPPED: {} is not built", beside.display());
-        }
-        found
-    })
+    let named = std::env::var("ADJUNCT_TEST_PKCS11").ok();
+    named.or_else(|| Some(own_pkcs11()?.to_str().unwrap().to_owned()))
 }
 
 /// A PKCS #11 module whose first slot takes keys without a PIN, for what takes minutes.

@@ -168,8 +168,10 @@ fn rsa_pair(template: &Attributes) -> Result<Pair> {
     let bits = template.number(CKA_MODULUS_BITS).ok_or(Rv(CKR_TEMPLATE_INCOMPLETE))? as usize;
     let e = template.bytes(CKA_PUBLIC_EXPONENT).unwrap_or(&[1, 0, 1]);
     ensure((512..=16384).contains(&bits), CKR_KEY_SIZE_RANGE)?;
-    ensure(rsa::Key::generates(bits, e), CKR_ATTRIBUTE_VALUE_INVALID)?;
-    let key = rsa::Key::generate(bits, e, None)?;
+    let key = rsa::Key::generate_any(bits, e).map_err(|error| match error {
+        adjunct::Error::Unsupported(_) => Rv(CKR_ATTRIBUTE_VALUE_INVALID),
+        error => error.into(),
+    })?;
     let (mut public, mut private) = (Attributes::default(), Attributes::default());
     for (kind, part, secret) in [
         (CKA_MODULUS, Part::N, false),

@@ -19,11 +19,12 @@ impl std::fmt::Debug for Value {
 }
 
 impl Value {
-    /// Bytes as the value of a type.
+    /// Bytes as the value of a type. Here alone numbers lose the zeros in front, whoever gives them.
     ///
     /// # Errors
     /// `CKR_HOST_MEMORY`.
     pub fn bytes(kind: CK_ATTRIBUTE_TYPE, bytes: &[u8]) -> Result<Value> {
+        let bytes = if is_big_integer(kind) { without_zeros(bytes) } else { bytes };
         if bytes.len() <= SHORT && !may_be_secret(kind) {
             let mut room = [0; SHORT];
             room[..bytes.len()].copy_from_slice(bytes);
@@ -42,6 +43,31 @@ impl Value {
             Value::Template(_) => None,
         }
     }
+}
+
+/// Whether values of a type are numbers of any size (big-endian, PKCS #11 4.1.1 calls them big integers). So is the `CKA_VALUE` of a private
+/// key on a curve of Weierstrass form, which is as long as the curve's field ([`super::complete`]).
+const fn is_big_integer(kind: CK_ATTRIBUTE_TYPE) -> bool {
+    matches!(
+        kind,
+        CKA_MODULUS
+            | CKA_PUBLIC_EXPONENT
+            | CKA_PRIVATE_EXPONENT
+            | CKA_PRIME_1
+            | CKA_PRIME_2
+            | CKA_EXPONENT_1
+            | CKA_EXPONENT_2
+            | CKA_COEFFICIENT
+            | CKA_PRIME
+            | CKA_SUBPRIME
+            | CKA_BASE
+    )
+}
+
+/// A number without the zeros in front; the number 0 has one byte.
+fn without_zeros(number: &[u8]) -> &[u8] {
+    let zeros = number.iter().take_while(|byte| **byte == 0).count();
+    &number[zeros.min(number.len().saturating_sub(1))..]
 }
 
 /// Whether values of a type may be a key, or a part of one: they have memory of their own, for what is moved leaves a copy behind.

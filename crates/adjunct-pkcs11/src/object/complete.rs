@@ -208,6 +208,11 @@ fn public_parts(attributes: &mut Attributes, class: CK_OBJECT_CLASS, key: &Key) 
     }
     if class == CKO_PRIVATE_KEY {
         lattice::private_value(attributes, key.lattice_private())?;
+        if let Key::Ec(key) = key
+            && let Some(scalar) = key.private()
+        {
+            attributes.set(CKA_VALUE, scalar)?;
+        }
     }
     // In the form of the standard, whichever was given: DER for curves of Weierstrass form, bytes as they are for the others.
     let mut room = [0; MAX_POINT];

@@ -2,7 +2,7 @@
 
 use super::{Numbers, Part};
 use crate::adapter::cpu::awslc::digest::{Digest, SHA256};
-use crate::adapter::cpu::awslc::rsa as cpu;
+use crate::adapter::cpu::awslc::{rsa as cpu, rsa_any};
 use crate::adapter::lanes::rsa::{self as lanes, Prepared};
 use crate::adapter::registry::{Adapter, Route};
 use crate::catalogue::{Direction, Function};
@@ -45,7 +45,7 @@ impl Key {
     }
 
     /// Whether [`Key::generate`] makes keys of this size and public exponent (big-endian): multiples of 128 bits from 512 to 16384,
-    /// exponents of at most 32 bits.
+    /// exponents of at most 32 bits. [`Key::generate_any`] makes others.
     pub fn generates(bits: usize, e: &[u8]) -> bool {
         cpu::Key::generates(bits, e)
     }
@@ -58,6 +58,24 @@ impl Key {
     /// [`Error::Memory`].
     pub fn generate(bits: usize, e: &[u8], report: Option<&mut dyn FnMut(i32, i32) -> bool>) -> Result<Key, Error> {
         let key = Key::clear(cpu::Key::generate(bits, e, report)?)?;
+        Tally::new(Function::RsaKeygenCrt, bits).count(Direction::Encrypt, 0);
+        Ok(key)
+    }
+
+    /// Generates a key of two primes, of any size from 512 to 16384 bits, with any public exponent that FIPS 186-5 knows: odd, above 1 and
+    /// below 2^256; with moduli above 3072 bits below 2^64.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] for another size or exponent; [`Error::Failed`] where no key was found, once in 2^80; [`Error::Memory`].
+    pub fn generate_any(bits: usize, e: &[u8]) -> Result<Key, Error> {
+        if cpu::Key::generates(bits, e) {
+            return Key::generate(bits, e, None);
+        }
+        if !(512..=super::MAX_SIZE * 8).contains(&bits) {
+            return Err(Error::Unsupported("RSA key size"));
+        }
+        let made = rsa_any::generate(bits, e)?;
+        let key = Key::new(&Numbers { n: &made.n, e, d: Some(&made.d), crt: Some(made.crt()) })?;
         Tally::new(Function::RsaKeygenCrt, bits).count(Direction::Encrypt, 0);
         Ok(key)
     }

@@ -7,7 +7,7 @@ use crate::error::Error;
 use crate::memory::zeros;
 use aws_lc_sys as sys;
 use std::ffi::{c_int, c_uint};
-use std::ptr::{null, null_mut};
+use std::ptr::null_mut;
 use zeroize::Zeroizing;
 
 /// Forgets what AWS-LC noted about a failure; its callers here have errors of their own.
@@ -62,12 +62,18 @@ impl Bn {
         if raw.is_null() { Err(no_memory()) } else { Ok(Bn(raw)) }
     }
 
-    /// A random prime of exactly so many bits, the two highest set. AWS-LC tests as often as FIPS 186-4 asks.
-    pub(super) fn prime(bits: usize) -> Result<Bn, Error> {
-        let prime = Bn::new(&[])?;
-        // SAFETY: a live number; the others may be null.
-        let done = unsafe { sys::BN_generate_prime_ex(prime.0, bits as c_int, 0, null(), null(), null_mut()) };
-        check(done, "prime generation").map(|()| prime)
+    /// A random odd number of exactly so many bits, the two highest set.
+    pub(super) fn odd(bits: usize) -> Result<Bn, Error> {
+        let number = Bn::new(&[])?;
+        // SAFETY: a live number.
+        let done = unsafe { sys::BN_rand(number.0, bits as c_int, sys::BN_RAND_TOP_TWO, sys::BN_RAND_BOTTOM_ODD) };
+        check(done, "random number").map(|()| number)
+    }
+
+    /// Whether a small prime divides this odd number, and is not the number itself. Such a number is no secret.
+    pub(super) fn is_obviously_composite(&self) -> bool {
+        // SAFETY: a live number.
+        unsafe { private::bn_odd_number_is_obviously_composite(self.0) == 1 }
     }
 
     /// AWS-LC's.
@@ -191,6 +197,16 @@ impl Ctx {
         // SAFETY: live numbers, and a context of this thread's.
         check(unsafe { private::bn_is_relatively_prime(&mut coprime, a.0, b.0, self.0) }, "greatest common divisor")?;
         Ok(coprime == 1)
+    }
+
+    /// Whether a number is prime, by as many rounds as FIPS 186-4 asks for. A prime is secret; a number that is none must have been
+    /// drawn by itself, for it is not.
+    pub(super) fn is_prime(&self, number: &Bn) -> Result<bool, Error> {
+        let mut prime = 0;
+        let rounds = sys::BN_prime_checks_for_generation;
+        // SAFETY: a live number, and a context of this thread's; nobody is told of the steps.
+        let done = unsafe { sys::BN_primality_test(&mut prime, number.0, rounds, self.0, 0, null_mut()) };
+        check(done, "primality test").map(|()| prime == 1)
     }
 
     /// The least common multiple.

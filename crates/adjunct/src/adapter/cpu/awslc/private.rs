@@ -95,6 +95,7 @@ functions! {
         ctx: *mut lc::BN_CTX,
     ) -> c_int;
     fn bn_uadd_consttime(r: *mut lc::BIGNUM, a: *const lc::BIGNUM, b: *const lc::BIGNUM) -> c_int;
+    fn bn_odd_number_is_obviously_composite(number: *const lc::BIGNUM) -> c_int;
 }
 
 // crypto/ecdh_extra and crypto/fipsmodule/ec.

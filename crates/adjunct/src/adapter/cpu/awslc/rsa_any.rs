@@ -66,26 +66,41 @@ impl Generated {
 
 /// The smallest modulus made, in bits.
 pub const LEAST_BITS: usize = 32;
-/// Primes that are tried before an exponent is taken for one that no prime fits: e has at most 15 different odd factors, and the
-/// worst of all fits a prime in eight.
+/// The longest public exponent of a key that is made, in bits (FIPS 186-5, A.1.1).
+const LONGEST_EXPONENT: usize = 256;
+/// Pairs of primes that are tried before an exponent is taken for one that no key fits.
 const TRIES: usize = 400;
+/// Candidates for a prime, for each of its bits: of odd numbers one in a third of the bits is a prime, and the worst exponent (the product
+/// of all small primes) fits one prime in ten.
+const CANDIDATES: usize = 400;
 
-/// Generates a key of exactly `bits` bits: by AWS-LC's RSA where it makes such keys, by the same steps where it does not (FIPS
-/// 186-5, A.1.3, for sizes it knows: random primes with both high bits set that e is coprime to, not close to each other, a d
-/// that is not short, and a trial of the key).
+/// Whether [`generate`] makes keys of such a size and public exponent (big-endian).
+pub fn generates(bits: usize, e: &[u8]) -> bool {
+    let e = trim(e);
+    let Some((first, last)) = e.first().zip(e.last()) else { return false };
+    let length = e.len() * 8 - first.leading_zeros() as usize;
+    // What is longer Key::new takes with short moduli alone.
+    let longest = if bits > 3072 { 64 } else { LONGEST_EXPONENT };
+    (LEAST_BITS..=super::rsa::MAX_SIZE * 8).contains(&bits)
+        && last & 1 == 1
+        && (2..=longest).contains(&length)
+        && length < bits
+}
+
+/// Generates a key of exactly `bits` bits with the public exponent `e`, big-endian: by AWS-LC's RSA where it makes such keys, by the
+/// same steps where it does not (FIPS 186-5, A.1.3, for sizes it knows: each candidate drawn anew, with both high bits set; primes that
+/// e is coprime to, not close to each other; a d that is not short; and a trial of the key).
 ///
 /// # Errors
-/// [`Error::Unsupported`] for an `e` that is even, below 3 or not below the modulus, and sizes below [`LEAST_BITS`];
-/// [`Error::Failed`] where no prime was found; [`Error::Memory`].
-pub fn generate(bits: usize, e: u64) -> Result<Generated, Error> {
-    let bytes = e.to_be_bytes();
-    if e < 3 || e & 1 == 0 || bits < LEAST_BITS || e.ilog2() as usize + 1 >= bits {
+/// [`Error::Unsupported`] where [`generates`] says so; [`Error::Failed`] where no prime was found; [`Error::Memory`].
+pub fn generate(bits: usize, e: &[u8]) -> Result<Generated, Error> {
+    if !generates(bits, e) {
         return Err(Error::Unsupported("RSA public exponent or size"));
     }
-    if Key::generates(bits, &bytes) {
-        return taken_apart(&Key::generate(bits, &bytes, None)?);
+    if Key::generates(bits, e) {
+        return taken_apart(&Key::generate(bits, e, None)?);
     }
-    let (ctx, e) = (Ctx::new()?, Bn::new(trim(&bytes))?);
+    let (ctx, e) = (Ctx::new()?, Bn::new(trim(e))?);
     for _ in 0..TRIES {
         let (a, b) = (prime(bits.div_ceil(2), &e, &ctx)?, prime(bits / 2, &e, &ctx)?);
         let (p, q) = if b.less_than(&a) { (a, b) } else { (b, a) };
@@ -96,12 +111,12 @@ pub fn generate(bits: usize, e: u64) -> Result<Generated, Error> {
     Err(Error::Failed("RSA key generation"))
 }
 
-/// A random prime with one less than it coprime to `e`.
+/// A random prime with one less than it coprime to `e`. What takes least is asked first.
 fn prime(bits: usize, e: &Bn, ctx: &Ctx) -> Result<Bn, Error> {
-    for _ in 0..TRIES {
-        let prime = Bn::prime(bits)?;
-        if ctx.coprime(&prime.minus_one()?, e)? {
-            return Ok(prime);
+    for _ in 0..CANDIDATES * bits {
+        let number = Bn::odd(bits)?;
+        if !number.is_obviously_composite() && ctx.coprime(&number.minus_one()?, e)? && ctx.is_prime(&number)? {
+            return Ok(number);
         }
     }
     Err(Error::Failed("RSA key generation"))
@@ -166,7 +181,7 @@ mod tests {
     #[test]
     fn keys_of_any_size_do_what_they_should() {
         for (bits, e) in [
-            (32, 3),
+            (32, 3_u64),
             (57, 3),
             (57, 0x00FE_DCBA_9876_5431),
             (64, 65537),
@@ -178,7 +193,7 @@ mod tests {
             (1031, 65537),
             (1024, 0x1_0000_000F),
         ] {
-            let key = generate(bits, e).unwrap();
+            let key = generate(bits, &e.to_be_bytes()).unwrap();
             let size = bits.div_ceil(8);
             let mut input = vec![0; size];
             super::super::random(&mut input[1..]);
@@ -192,9 +207,28 @@ mod tests {
     }
 
     #[test]
+    fn exponents_may_be_long_and_have_zeros_in_front() {
+        for e in [&[0, 0, 0, 0, 1, 0, 1][..], &[0xff; 32], &[1, 0, 0, 0, 1]] {
+            for bits in [512, 530, 640] {
+                let key = generate(bits, e).unwrap();
+                let size = bits.div_ceil(8);
+                let (mut input, mut out, mut back) = (vec![0; size], vec![0; size], vec![0; size]);
+                super::super::random(&mut input[1..]);
+                power(&input, &key.d, &key.n, &mut out).unwrap();
+                power(&out, e, &key.n, &mut back).unwrap();
+                assert_eq!(back, input, "{bits} {e:x?}");
+            }
+        }
+    }
+
+    #[test]
     fn exponents_and_sizes_that_cannot_be_are_refused() {
-        for (bits, e) in [(2048, 0), (2048, 1), (2048, 4), (57, 1 << 57 | 1), (31, 3), (0, 3)] {
-            assert!(matches!(generate(bits, e), Err(Error::Unsupported(_))), "{bits} {e}");
+        for (bits, e) in [(2048, 0_u64), (2048, 1), (2048, 4), (57, 1 << 57 | 1), (31, 3), (0, 3), (16385, 3)] {
+            assert!(matches!(generate(bits, &e.to_be_bytes()), Err(Error::Unsupported(_))), "{bits} {e}");
+        }
+        let long = |bytes: usize| vec![0xff; bytes];
+        for (bits, e) in [(2048, long(33)), (3073, long(9)), (200, long(25)), (2048, vec![]), (2048, vec![0; 3])] {
+            assert!(matches!(generate(bits, &e), Err(Error::Unsupported(_))), "{bits} {e:x?}");
         }
     }
 }

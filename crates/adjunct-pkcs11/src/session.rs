@@ -414,6 +414,15 @@ impl Session {
         drop(old);
     }
 
+    /// Ends an operation, as a mechanism that is null asks for (5.8.1 and its like, since version 3.0).
+    ///
+    /// # Errors
+    /// `CKR_ARGUMENTS_BAD` where none runs: then the pointer is simply wrong, as before that version.
+    pub fn end_running<O>(&self, field: Field<O>) -> Result {
+        let old = self.hold(|active| field(active).take());
+        ensure(old.is_some(), CKR_ARGUMENTS_BAD)
+    }
+
     /// Works on an operation with `body`, and puts it back where the result is `Ok(Some(...))`: any other ends it. Where the caller only
     /// asked for a length, or has too little room, `body` gives it back as well.
     ///

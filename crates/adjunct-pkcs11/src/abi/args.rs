@@ -106,13 +106,26 @@ impl<'a> Out<'a> {
 
     /// Room for a result of at most `needed` bytes. The caller's length becomes that.
     ///
+    /// Whoever asks for the length of a result that will be empty hears of one byte, which the standard allows (5.2: the number may exceed
+    /// what is needed). A caller that is told 0 comes back with the address of no memory, in C++ a null pointer: that would be one
+    /// question more, answered by CKR_OK, and the tag of a message would go unchecked.
+    ///
     /// # Errors
     /// `CKR_BUFFER_TOO_SMALL`; what runs goes on then.
     pub fn room(&mut self, needed: usize) -> Result<Room<'_>> {
-        *self.length = needed as CK_ULONG;
+        self.room_or(needed, needed.max(1))
+    }
+
+    /// The same, where whoever only asks hears of `asked` bytes.
+    ///
+    /// # Errors
+    /// As [`Out::room`].
+    pub fn room_or(&mut self, needed: usize, asked: usize) -> Result<Room<'_>> {
         if self.buffer.is_null() {
+            *self.length = asked as CK_ULONG;
             return Ok(Room::Asked);
         }
+        *self.length = needed as CK_ULONG;
         if self.given < needed as CK_ULONG {
             return fail(CKR_BUFFER_TOO_SMALL);
         }

@@ -33,8 +33,7 @@ unsafe fn begin<const ENCRYPT: bool>(session: &Session, pointer: *mut CK_MECHANI
     let (places, usage) = if ENCRYPT { (ENCRYPTS, CKA_ENCRYPT) } else { (DECRYPTS, CKA_DECRYPT) };
     let field = places.running;
     if pointer.is_null() {
-        session.cancel(field);
-        return Ok(());
+        return session.end_running(field);
     }
     // SAFETY: as the caller says.
     let mechanism = unsafe { mechanism(pointer) };
@@ -102,7 +101,10 @@ fn update_with<const ENCRYPT: bool>(
         };
         let needed = operation.update_length(part.len());
         let overlap = out.overlaps(part, needed);
-        let result = match out.room(needed) {
+        // What is kept until the end comes out then: whoever asks once, and has room for all of that, has enough. A part without bytes is
+        // nothing to come back for.
+        let asked = if needed == 0 { part.len() } else { needed };
+        let result = match out.room_or(needed, asked) {
             Ok(Room::Asked) => return (Some(running), Ok(())),
             Err(error) => return (Some(running), Err(error)),
             Ok(Room::Here(room)) => {

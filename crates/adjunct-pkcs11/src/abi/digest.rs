@@ -49,8 +49,7 @@ calls! {
     fn C_DigestInit(hSession: CK_SESSION_HANDLE, pMechanism: *mut CK_MECHANISM) {
         let session = module::<FORK_SAFE>()?.session(hSession)?;
         if pMechanism.is_null() {
-            session.cancel(field);
-            return Ok(());
+            return session.end_running(field);
         }
         let mechanism = mechanism(pMechanism);
         let mechanism = mechanism.as_ref().map_err(|error| *error)?;

@@ -88,8 +88,7 @@ unsafe fn begin_ciphers(session: &Session, pointer: *mut CK_MECHANISM, key: CK_O
     let (field, usage): (Field<Box<Ciphering>>, _) =
         if encrypt { (encrypts, CKA_ENCRYPT) } else { (decrypts, CKA_DECRYPT) };
     if pointer.is_null() {
-        session.cancel(field);
-        return Ok(());
+        return session.end_running(field);
     }
     ensure(!session.runs(field), CKR_OPERATION_ACTIVE)?;
     // Whatever parameter is there, each message brings its own.
@@ -144,7 +143,9 @@ unsafe fn next(
         let end = flags & CKF_END_OF_MESSAGE != 0;
         let needed = messages.part_length(part.len(), end)?;
         let overlap = out.overlaps(part, needed);
-        let Room::Here(room) = out.room(needed)? else { return Ok(()) };
+        // What is kept comes out with the last part.
+        let asked = if needed == 0 && !end { part.len() } else { needed.max(1) };
+        let Room::Here(room) = out.room_or(needed, asked)? else { return Ok(()) };
         // SAFETY: as the caller says.
         let parameter = if end { Some(unsafe { parameter(messages.kind(), given.0, given.1)? }) } else { None };
         let length = if overlap {
@@ -295,8 +296,7 @@ calls! {
     fn C_MessageSignInit(hSession: CK_SESSION_HANDLE, pMechanism: *mut CK_MECHANISM, hKey: CK_OBJECT_HANDLE) {
         let session = module::<FORK_SAFE>()?.session(hSession)?;
         if pMechanism.is_null() {
-            session.cancel(signs);
-            return Ok(());
+            return session.end_running(signs);
         }
         ensure(!session.runs(signs), CKR_OPERATION_ACTIVE)?;
         let mechanism = mechanism(pMechanism)?;
@@ -378,8 +378,7 @@ calls! {
     fn C_MessageVerifyInit(hSession: CK_SESSION_HANDLE, pMechanism: *mut CK_MECHANISM, hKey: CK_OBJECT_HANDLE) {
         let session = module::<FORK_SAFE>()?.session(hSession)?;
         if pMechanism.is_null() {
-            session.cancel(verifies);
-            return Ok(());
+            return session.end_running(verifies);
         }
         ensure(!session.runs(verifies), CKR_OPERATION_ACTIVE)?;
         let mechanism = mechanism(pMechanism)?;

@@ -141,8 +141,7 @@ calls! {
     fn C_SignInit(hSession: CK_SESSION_HANDLE, pMechanism: *mut CK_MECHANISM, hKey: CK_OBJECT_HANDLE) {
         let session = module::<FORK_SAFE>()?.session(hSession)?;
         if pMechanism.is_null() {
-            session.cancel(signs);
-            return Ok(());
+            return session.end_running(signs);
         }
         begin_sign(&session, params::mechanism(pMechanism).as_ref().map_err(|error| *error)?, hKey)
     }
@@ -178,8 +177,7 @@ calls! {
     fn C_SignRecoverInit(hSession: CK_SESSION_HANDLE, pMechanism: *mut CK_MECHANISM, hKey: CK_OBJECT_HANDLE) {
         let session = module::<FORK_SAFE>()?.session(hSession)?;
         if pMechanism.is_null() {
-            session.cancel(sign_recovers);
-            return Ok(());
+            return session.end_running(sign_recovers);
         }
         ensure(!session.runs(sign_recovers), CKR_OPERATION_ACTIVE)?;
         let mechanism = params::mechanism(pMechanism)?;
@@ -209,8 +207,7 @@ calls! {
     fn C_VerifyInit(hSession: CK_SESSION_HANDLE, pMechanism: *mut CK_MECHANISM, hKey: CK_OBJECT_HANDLE) {
         let session = module::<FORK_SAFE>()?.session(hSession)?;
         if pMechanism.is_null() {
-            session.cancel(verifies);
-            return Ok(());
+            return session.end_running(verifies);
         }
         begin_verify(&session, params::mechanism(pMechanism).as_ref().map_err(|error| *error)?, hKey)
     }
@@ -245,8 +242,7 @@ calls! {
     fn C_VerifyRecoverInit(hSession: CK_SESSION_HANDLE, pMechanism: *mut CK_MECHANISM, hKey: CK_OBJECT_HANDLE) {
         let session = module::<FORK_SAFE>()?.session(hSession)?;
         if pMechanism.is_null() {
-            session.cancel(verify_recovers);
-            return Ok(());
+            return session.end_running(verify_recovers);
         }
         ensure(!session.runs(verify_recovers), CKR_OPERATION_ACTIVE)?;
         let mechanism = params::mechanism(pMechanism)?;
@@ -281,9 +277,8 @@ calls! {
     ) {
         let session = module::<FORK_SAFE>()?.session(hSession)?;
         if pMechanism.is_null() {
-            session.cancel(verifies);
             session.cancel(|active| &mut active.signature);
-            return Ok(());
+            return session.end_running(verifies);
         }
         let signature = slice(pSignature, ulSignatureLen)?.to_vec();
         begin_verify(&session, params::mechanism(pMechanism).as_ref().map_err(|error| *error)?, hKey)?;

@@ -88,6 +88,7 @@ impl Place {
         match fs::lstat(&self.path) {
             Ok(stat) => Ok(Some(Seen::of(&stat))),
             Err(Errno::NOENT | Errno::NOTDIR) => Ok(None),
+            Err(errno @ (Errno::ACCESS | Errno::PERM)) => Err(Trouble::Unreadable(errno)),
             Err(errno) => Err(errno.into()),
         }
     }
@@ -95,7 +96,7 @@ impl Place {
     /// Opens it, and says whether for writing; `None` where nothing is there.
     ///
     /// # Errors
-    /// [`Trouble::Unsafe`], and what the system says.
+    /// [`Trouble::Unsafe`], [`Trouble::Unreadable`], and what the system says.
     pub fn open(&self) -> Result<Option<(OwnedFd, Seen, bool)>> {
         let open = |flags| fs::open(&self.path, FLAGS | flags, Mode::empty());
         let opened = match if self.read_only { Err(Errno::ROFS) } else { open(OFlags::RDWR) } {
@@ -105,6 +106,7 @@ impl Place {
         let (file, writable) = match opened {
             Ok(opened) => opened,
             Err(Errno::NOENT) => return Ok(None),
+            Err(errno @ (Errno::ACCESS | Errno::PERM)) => return Err(Trouble::Unreadable(errno)),
             Err(errno) => return Err(errno.into()),
         };
         let stat = fs::fstat(&file)?;

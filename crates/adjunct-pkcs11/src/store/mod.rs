@@ -165,7 +165,13 @@ impl Store {
     }
 
     /// The same store with nothing seen of it yet and nobody logged in, for a child of fork that initializes the module.
+    /// Says in a line where the child may not read what its parent could, as a worker that is no longer root.
     pub fn anew(&self) -> Store {
+        if self.initialized.load(Relaxed)
+            && let Err(trouble @ Trouble::Unreadable(_)) = self.place.open()
+        {
+            adjunct::diag::warn(&trouble.line(&self.place.path));
+        }
         Store::of(self.place.clone(), self.seals, self.tpm.clone())
     }
 

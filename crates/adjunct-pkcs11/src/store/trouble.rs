@@ -3,7 +3,9 @@
 use super::tpm::Fault;
 use crate::rv::Rv;
 use cryptoki_sys::*;
+use rustix::fs::lstat;
 use rustix::io::Errno;
+use rustix::process::geteuid;
 use std::path::Path;
 
 /// Why a store cannot be used, or not so.
@@ -14,6 +16,8 @@ pub enum Trouble {
     Damaged,
     /// A directory or file that others may write to, or that belongs to somebody else, or is no directory or file.
     Unsafe,
+    /// It is there, or its directory is, and this user may not read it.
+    Unreadable(Errno),
     /// Whoever holds the lock does not let it go.
     Busy,
     TooLong,
@@ -24,8 +28,8 @@ pub enum Trouble {
 
 impl Trouble {
     /// One line for the administrator.
-    pub fn line(self, path: &Path) -> String {
-        let path = path.display();
+    pub fn line(self, place: &Path) -> String {
+        let path = place.display();
         match self {
             Trouble::Newer(version) => {
                 format!(
@@ -38,6 +42,8 @@ impl Trouble {
             Trouble::Unsafe => format!(
                 "token store {path}: not used, for it or its directory is writable by others, belongs to another user, or is a link"
             ),
+            Trouble::Unreadable(errno) => format!("token store {path}: {}", unreadable(place, errno)),
+            Trouble::System(Errno::ISDIR) => format!("token store {path}: a directory, where a file is to be"),
             Trouble::Busy => format!("token store {path}: another process holds its lock"),
             Trouble::TooLong => format!("token store {path}: too much for one change"),
             Trouble::Memory => format!("token store {path}: out of memory"),
@@ -45,6 +51,20 @@ impl Trouble {
             Trouble::Tpm(fault) => format!("token store {path}: {fault}"),
         }
     }
+}
+
+/// Who may not read a file, whose it is, and what lets a group read it.
+fn unreadable(place: &Path, errno: Errno) -> String {
+    let user = geteuid().as_raw();
+    let Ok(stat) = lstat(place) else {
+        return format!(
+            "user {user} may not look into its directory ({errno}); `chgrp GROUP` and `chmod 0750` of the directory let a group do it"
+        );
+    };
+    let (owner, group, mode) = (stat.st_uid, stat.st_gid, stat.st_mode & 0o7777);
+    format!(
+        "user {user} may not read it ({errno}): it is user {owner}'s and group {group}'s, with mode {mode:04o}; `chgrp GROUP` and `chmod 0640` let a group read it"
+    )
 }
 
 impl From<Errno> for Trouble {
@@ -76,9 +96,13 @@ impl From<Trouble> for Rv {
             Trouble::Memory | Trouble::System(Errno::NOMEM) => CKR_HOST_MEMORY,
             Trouble::TooLong | Trouble::System(Errno::NOSPC | Errno::DQUOT | Errno::FBIG) => CKR_DEVICE_MEMORY,
             Trouble::System(Errno::ACCESS | Errno::PERM | Errno::ROFS) => CKR_TOKEN_WRITE_PROTECTED,
-            Trouble::Damaged | Trouble::Unsafe | Trouble::Busy | Trouble::System(_) | Trouble::Tpm(_) => {
-                CKR_DEVICE_ERROR
-            }
+            // What cannot be read is not what cannot be written.
+            Trouble::Damaged
+            | Trouble::Unsafe
+            | Trouble::Unreadable(_)
+            | Trouble::Busy
+            | Trouble::System(_)
+            | Trouble::Tpm(_) => CKR_DEVICE_ERROR,
         })
     }
 }

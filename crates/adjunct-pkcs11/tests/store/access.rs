@@ -62,10 +62,11 @@ pub fn with_private() {
 }
 
 pub fn refused() {
-    let expected: CK_RV = std::env::var("EXPECTED").unwrap().parse().unwrap();
+    let number = |name| -> Option<CK_RV> { std::env::var(name).ok()?.parse().ok() };
+    let expected = number("EXPECTED").unwrap();
     assert_eq!(token_info().err(), Some(expected));
     assert_eq!(Session::open_in(SLOT, RO).err(), Some(expected));
-    assert_eq!(init_token(SO_PIN), Err(expected));
+    assert_eq!(init_token(SO_PIN), Err(number("EXPECTED_OF_INIT").unwrap_or(expected)));
     // The others go on.
     common::Session::open();
 }
@@ -106,6 +107,45 @@ fn a_home_that_cannot_be_written_to_is_no_error() {
     run("no_place", Path::new("/proc/self/nothing"));
 }
 
+/// What stands between the module and a store is said in one line, and nobody is told that the token is write-protected.
+fn refused_in_a_line(mut command: std::process::Command, words: &str, rv: CK_RV) {
+    let output = command.env("EXPECTED", rv.to_string()).output().unwrap();
+    let err = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{words}: {err}");
+    let lines: Vec<&str> = err.lines().filter(|line| line.starts_with("adjunct: ")).collect();
+    assert!(lines.len() == 1 && lines[0].contains(words), "{words}: {lines:?}");
+}
+
+#[test]
+fn a_file_that_cannot_be_read_is_refused_in_a_line() {
+    let home = home();
+    run("with_private", home.path());
+    let tokens = home.path().join("adjunct/tokens");
+    let file = tokens.join("default.token");
+    let mode = |path: &Path, mode| std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+    if rustix::process::geteuid().is_root() {
+        [home.path(), &home.path().join("adjunct"), &tokens].into_iter().for_each(|path| mode(path, 0o755));
+        let refused = |words: &str| {
+            let mut command = command("refused", home.path());
+            // What cannot be written to either is said of writing.
+            command.uid(65534).gid(65534).env("EXPECTED_OF_INIT", CKR_TOKEN_WRITE_PROTECTED.to_string());
+            refused_in_a_line(command, words, CKR_DEVICE_ERROR);
+        };
+        refused(
+            "user 65534 may not read it (Permission denied (os error 13)): it is user 0's and group 0's, with mode 0600",
+        );
+        mode(&tokens, 0o700);
+        refused("user 65534 may not look into its directory (Permission denied (os error 13))");
+    } else {
+        mode(&file, 0);
+        refused_in_a_line(command("refused", home.path()), "may not read it", CKR_DEVICE_ERROR);
+    }
+    mode(&tokens, 0o700);
+    std::fs::remove_file(&file).unwrap();
+    std::fs::create_dir(&file).unwrap();
+    refused_in_a_line(command("refused", home.path()), "a directory, where a file is to be", CKR_DEVICE_ERROR);
+}
+
 #[test]
 fn a_file_that_is_not_trusted_is_refused_in_a_line() {
     let home = home();
@@ -113,11 +153,7 @@ fn a_file_that_is_not_trusted_is_refused_in_a_line() {
     let tokens = home.path().join("adjunct/tokens");
     let file = tokens.join("default.token");
     let refused = |words: &str, rv: CK_RV| {
-        let output = command("refused", home.path()).env("EXPECTED", rv.to_string()).output().unwrap();
-        let err = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{words}: {err}");
-        let lines: Vec<&str> = err.lines().filter(|line| line.starts_with("adjunct: ")).collect();
-        assert!(lines.len() == 1 && lines[0].contains(words), "{words}: {lines:?}");
+        refused_in_a_line(command("refused", home.path()), words, rv);
     };
     let mode = |path: &Path, mode| std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
     mode(&file, 0o660);

@@ -56,6 +56,32 @@ fn go_on(session: CK_SESSION_HANDLE, label: &str) {
     assert_eq!(safe!(C_FindObjectsFinal(session)), CKR_OK);
 }
 
+pub fn another_user() {
+    new_token();
+    assert!(token_info().unwrap().flags & CKF_TOKEN_INITIALIZED != 0);
+    assert!(in_child(|| {
+        // SAFETY: the child has one thread.
+        #[allow(unsafe_code)]
+        let become_another = unsafe { libc::setgid(65534) == 0 && libc::setuid(65534) == 0 };
+        assert!(become_another && p11!(C_Initialize(std::ptr::null_mut())) == CKR_OK);
+        assert_eq!(Session::open_in(SLOT, RO).err(), Some(CKR_DEVICE_ERROR));
+        common::Session::open();
+    }));
+}
+
+/// As nginx's workers, which cannot read what root's master process could.
+#[test]
+fn a_child_that_has_become_another_user_says_what_it_cannot_read() {
+    if !rustix::process::geteuid().is_root() {
+        return println!("SKIPPED: only root becomes another user");
+    }
+    let home = home();
+    let output = run("another_user", home.path());
+    let err = String::from_utf8_lossy(&output.stderr);
+    let lines: Vec<&str> = err.lines().filter(|line| line.starts_with("adjunct: ")).collect();
+    assert!(lines.len() == 1 && lines[0].contains("user 65534 may not look into its directory"), "{lines:?}");
+}
+
 pub fn fork() {
     new_token();
     let session = entered();

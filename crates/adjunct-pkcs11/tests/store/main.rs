@@ -151,7 +151,7 @@ fn scenario() {
         kills::endless kills::after_kills kills::changes_pin
         space::limited space::full space::full_together space::counted
         access::modes access::read_only access::no_place access::with_private access::refused
-        forks::fork
+        forks::fork forks::another_user
         tpm::sealed tpm::sealed_again tpm::sealed_elsewhere
         many::fill many::filled
     }

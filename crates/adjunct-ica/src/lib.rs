@@ -13,8 +13,9 @@ pub mod error;
 pub mod gcm;
 pub mod hash;
 pub mod keep;
-pub mod libcrypto;
 pub mod list;
 pub mod machine;
 pub mod rsa;
 pub mod serve;
+
+pub use adjunct_ossl::default_provider::curve448 as libcrypto;

@@ -148,6 +148,8 @@ pub fn curve(name: &str) -> Option<(Vec<u8>, CK_KEY_TYPE)> {
         "prime192v1" => "secp192r1",
         "ed25519" => "Ed25519",
         "curve25519" => "X25519",
+        "ed448" => "Ed448",
+        "curve448" => "X448",
         name => name,
     };
     let length = u8::try_from(name.len()).ok()?;
@@ -178,6 +180,8 @@ mod tests {
         assert_eq!(curve("prime256v1"), Some((vec![6, 8, 0x2a, 0x86, 0x48, 0xce, 0x3d, 3, 1, 7], CKK_EC)));
         assert_eq!(curve("ed25519").map(|(_, kind)| kind), Some(CKK_EC_EDWARDS));
         assert_eq!(curve("curve25519").map(|(_, kind)| kind), Some(CKK_EC_MONTGOMERY));
+        assert_eq!(curve("ed448").map(|(_, kind)| kind), Some(CKK_EC_EDWARDS));
+        assert_eq!(curve("curve448").map(|(_, kind)| kind), Some(CKK_EC_MONTGOMERY));
         assert!(curve("brainpoolP384r1").is_some() && curve("secp256k1").is_none());
     }
 }

@@ -1,5 +1,5 @@
 //! adjunct's PKCS #11 module: the interface of PKCS #11 3.2 (3.0, 2.40) over the core's operations, in the process that loads it: no daemon, no
-//! thread, no libcrypto.
+//! thread, no libcrypto linked (one is looked for where Ed448 and X448 are asked for).
 //!
 //! * `abi`: the foreign layer.
 //! * `module`, `session`, `state`, `token`: what is initialized (`init_state`), what is open, what is saved of it, what slots hold.

@@ -270,11 +270,15 @@ fn curve(params: &[u8]) -> String {
         "brainpoolP512r1",
         "ed25519",
         "curve25519",
+        "ed448",
+        "curve448",
     ];
     let name = names.iter().find(|name| adjunct_pkcs11::der::curve(name).is_some_and(|(known, _)| known == params));
     let name = match name {
         Some(&"ed25519") => " (ED25519)".to_owned(),
         Some(&"curve25519") => " (X25519)".to_owned(),
+        Some(&"ed448") => " (ED448)".to_owned(),
+        Some(&"curve448") => " (X448)".to_owned(),
         Some(name) => format!(" ({name})"),
         None => String::new(),
     };
@@ -295,6 +299,7 @@ mod tests {
         assert_eq!(of(CKA_KEY_TYPE, &CKK_AES.to_ne_bytes()), "CKK_AES (0x1F)");
         let p256 = [6, 8, 0x2a, 0x86, 0x48, 0xce, 0x3d, 3, 1, 7];
         assert!(of(CKA_EC_PARAMS, &p256).starts_with("oid=1.2.840.10045.3.1.7 (prime256v1) len=10 value:\n"));
+        assert!(of(CKA_EC_PARAMS, &[6, 3, 0x2b, 0x65, 0x71]).starts_with("oid=1.3.101.113 (ED448) len=5 value:\n"));
         assert_eq!(of(CKA_START_DATE, b"20260102"), "2026-01-02");
         assert_eq!(value_of(CKA_START_DATE, b""), None);
     }

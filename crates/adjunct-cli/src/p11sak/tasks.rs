@@ -167,8 +167,8 @@ Commands: generate-key (gen) TYPE [SIZE...], list-key (ls), remove-key (rm), set
 copy-cert (cpc), import-cert (impc), export-cert (expc), extract-cert-pubkey (excpub).
 
 Types: 3des; generic BITS; sha-hmac, sha224-hmac, sha256-hmac, sha384-hmac, sha512-hmac, sha512-224-hmac, sha512-256-hmac, sha3-224-hmac, \
-sha3-256-hmac, sha3-384-hmac, sha3-512-hmac BITS; aes 128|192|256; aes-xts 128|256; rsa BITS [EXPONENT]; ec CURVE; ec-edwards ed25519; \
-ec-montgomery curve25519; ml-dsa 44|65|87; ml-kem 512|768|1024. To select: also public, private, secret, all.
+sha3-256-hmac, sha3-384-hmac, sha3-512-hmac BITS; aes 128|192|256; aes-xts 128|256; rsa BITS [EXPONENT]; ec CURVE; ec-edwards ed25519|ed448; \
+ec-montgomery curve25519|curve448; ml-dsa 44|65|87; ml-kem 512|768|1024. To select: also public, private, secret, all.
 
 Mechanisms to wrap with: aes-cbc-pad (-I IV), aeskw-kwp (-I IV), aeskw-pkcs7 (-I IV), rsa-pkcs, rsa-oaep (--hash-alg, --mgf-alg, \
 --source-data). The key that wraps is named by -K or -k.

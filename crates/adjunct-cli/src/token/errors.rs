@@ -164,9 +164,10 @@ fn meaning(value: CK_RV) -> Option<(&'static str, Option<&'static str>)> {
             "the mechanism's parameter is missing, of a wrong length, or out of range",
             Some("ADJUNCT_PKCS11_TRACE=FILE shows the call"),
         ),
-        CKR_CURVE_NOT_SUPPORTED => {
-            ("the curve is none that the module has: those of NIST and Brainpool, Ed25519, X25519", None)
-        }
+        CKR_CURVE_NOT_SUPPORTED => (
+            "the curve is none that the module has: those of NIST and Brainpool, Ed25519, X25519, and Ed448 and X448 where there is a libcrypto",
+            None,
+        ),
         CKR_DOMAIN_PARAMS_INVALID => ("the parameters name no curve", None),
         CKR_PARAMETER_SET_NOT_SUPPORTED => ("ML-DSA and ML-KEM have the parameter sets of FIPS 204 and 203 only", None),
         CKR_TEMPLATE_INCOMPLETE => ("an attribute is missing that the object needs", None),

@@ -9,6 +9,7 @@
 //! leaves the child a usable state.
 
 mod algorithm;
+pub mod curve448;
 mod encoders;
 mod key;
 mod mac;

@@ -157,7 +157,7 @@ calls! {
         module::<FORK_SAFE>()?.slot(slotID)?;
         let entry = table::find(kind).ok_or(Rv(CKR_MECHANISM_INVALID))?;
         *value(pInfo)? =
-            CK_MECHANISM_INFO { ulMinKeySize: entry.least, ulMaxKeySize: entry.most, flags: entry.flags };
+            CK_MECHANISM_INFO { ulMinKeySize: entry.least, ulMaxKeySize: entry.most_here(), flags: entry.flags };
         Ok(())
     }
 

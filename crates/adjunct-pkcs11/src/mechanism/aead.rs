@@ -55,6 +55,18 @@ impl Kind {
         };
         ensure(fits, CKR_MECHANISM_PARAM_INVALID)
     }
+
+    /// Checks the length that was said of a message, perhaps with its tag: of CCM it stands in the bytes that the nonce leaves of 15 (RFC 3610,
+    /// 2.1).
+    ///
+    /// # Errors
+    /// `CKR_MECHANISM_PARAM_INVALID`.
+    fn check_length(self, nonce: &[u8], said: Option<u64>) -> Result {
+        let bits = 8 * 15_u32.saturating_sub(nonce.len() as u32);
+        let fits = self != Kind::Ccm
+            || said.is_none_or(|said| said.saturating_sub(TAG as u64).checked_shr(bits).unwrap_or(0) == 0);
+        ensure(fits, CKR_MECHANISM_PARAM_INVALID)
+    }
 }
 
 /// A cipher with a key.
@@ -251,6 +263,7 @@ pub fn boxed(bytes: &[u8]) -> Result<Box<[u8]>> {
 pub fn begin(mechanism: Mechanism<'_>, key: Held, encrypt: bool) -> Result<Box<dyn Cipher>> {
     let (kind, given) = (Kind::of(mechanism.kind)?, given(&mechanism.params)?);
     kind.check(given.nonce, given.tag)?;
+    kind.check_length(given.nonce, given.data)?;
     let cipher = Keyed::new(kind, key)?;
     match kind {
         Kind::Gcm if encrypt => sealing::<gcm_parts::Stream>(cipher, &given),
@@ -296,7 +309,8 @@ impl Whole {
     #[inline]
     fn next(&mut self, kind: Kind, params: &Params<'_>) -> bool {
         let Ok(given) = given(params) else { return false };
-        if kind.check(given.nonce, given.tag).is_err() || !self.nonce.fits(given.nonce) || !self.aad.fits(given.aad) {
+        let sound = kind.check(given.nonce, given.tag).and_then(|()| kind.check_length(given.nonce, given.data));
+        if sound.is_err() || !self.nonce.fits(given.nonce) || !self.aad.fits(given.aad) {
             return false;
         }
         (self.tag, self.data) = (given.tag as usize, given.data);

@@ -4,15 +4,16 @@ use super::Mechanism;
 use super::derive::tls;
 use super::params::Params;
 use crate::object::attributes::Attributes;
-use crate::object::key::{Curve, Key};
+use crate::object::key::{Curve, Key, has_curve448};
 use crate::object::lattice;
 use crate::rv::{Result, Rv, ensure, fail};
 use adjunct::ops::cipher::des;
 use adjunct::ops::ec;
-use adjunct::ops::ecx::{ed25519, x25519};
+use adjunct::ops::ecx::{ed448, ed25519, x448, x25519};
 use adjunct::ops::random::random;
 use adjunct::ops::rsa::{self, Part};
 use adjunct::ops::{kdf, mldsa, mlkem};
+use adjunct_ossl::default_provider::curve448;
 use cryptoki_sys::*;
 use std::sync::Arc;
 use zeroize::Zeroizing;
@@ -196,10 +197,11 @@ fn curve_pair(mechanism: CK_MECHANISM_TYPE, template: &Attributes) -> Result<Pai
     let params = template.need(CKA_EC_PARAMS)?;
     let curve = Curve::of(params)?;
     let fits = match mechanism {
-        CKM_EC_EDWARDS_KEY_PAIR_GEN => curve == Curve::Ed25519,
-        CKM_EC_MONTGOMERY_KEY_PAIR_GEN => curve == Curve::X25519,
+        CKM_EC_EDWARDS_KEY_PAIR_GEN => matches!(curve, Curve::Ed25519 | Curve::Ed448),
+        CKM_EC_MONTGOMERY_KEY_PAIR_GEN => matches!(curve, Curve::X25519 | Curve::X448),
         _ => matches!(curve, Curve::Group(_)),
     };
+    let fits = fits && (!matches!(curve, Curve::Ed448 | Curve::X448) || has_curve448());
     ensure(fits, CKR_CURVE_NOT_SUPPORTED)?;
     let (mut public, mut private) = (Attributes::default(), Attributes::default());
     private.set(CKA_EC_PARAMS, params)?;
@@ -218,6 +220,16 @@ fn curve_pair(mechanism: CK_MECHANISM_TYPE, template: &Attributes) -> Result<Pai
             let (secret, public) = x25519::generate();
             private.set(CKA_VALUE, secret.bytes().ok_or(Rv(CKR_FUNCTION_FAILED))?)?;
             Key::X25519 { private: Some(secret), public }
+        }
+        Curve::Ed448 => {
+            let (secret, public) = ed448::generate(curve448::ed448_public).ok_or(Rv(CKR_FUNCTION_FAILED))?;
+            private.set(CKA_VALUE, secret.bytes().ok_or(Rv(CKR_FUNCTION_FAILED))?)?;
+            Key::Ed448 { private: Some(secret), public }
+        }
+        Curve::X448 => {
+            let (secret, public) = x448::generate(curve448::x448_public).ok_or(Rv(CKR_FUNCTION_FAILED))?;
+            private.set(CKA_VALUE, secret.bytes().ok_or(Rv(CKR_FUNCTION_FAILED))?)?;
+            Key::X448 { private: Some(secret), public }
         }
     };
     let mut room = [0; ec::MAX_POINT];

@@ -8,8 +8,9 @@ use crate::object::key::Key;
 use crate::operation::{Again, Signer, Verifier};
 use crate::rv::{Result, Rv, ensure, fail};
 use adjunct::ops::digest::{Digest, MAX_SIZE};
-use adjunct::ops::ecx::ed25519;
+use adjunct::ops::ecx::{Private, ed448, ed25519};
 use adjunct::ops::rsa::{self, Salt, Signature};
+use adjunct_ossl::default_provider::curve448;
 use cryptoki_sys::*;
 
 /// What is done with a digest or data.
@@ -40,7 +41,7 @@ enum Data {
 struct Signing {
     key: Held,
     scheme: Scheme,
-    /// Of Ed25519: whether of a digest, and the context; `None` of the plain form.
+    /// Of Ed25519 and Ed448: whether of a digest, and the context; `None` of the plain form.
     form: Option<(bool, Vec<u8>)>,
     data: Data,
     /// Of the signature, in bytes.
@@ -96,7 +97,7 @@ const fn family(kind: CK_MECHANISM_TYPE) -> Option<(Family, Option<Hash>)> {
     })
 }
 
-/// The form of Ed25519 that parameters ask for; `None` of the plain one (PKCS #11 3.2, 6.3.14).
+/// The form of Ed25519 or Ed448 that parameters ask for; `None` of the plain one (PKCS #11 3.2, 6.3.14).
 fn eddsa_form(params: Params<'_>) -> Result<Option<(bool, Vec<u8>)>> {
     match params {
         Params::None | Params::Eddsa { prehash: false, context: &[] } => Ok(None),
@@ -127,13 +128,20 @@ impl Signing {
         let length = match &**made {
             Key::Rsa(key) => key.size(),
             Key::Ec(key) => 2 * key.group().field_len(),
+            Key::Ed448 { .. } => ed448::SIGNATURE,
             _ => ed25519::SIGNATURE,
         };
+        if matches!(&**made, Key::Ed448 { .. }) && form.is_some() {
+            ensure(curve448::has_forms(), CKR_MECHANISM_PARAM_INVALID)?;
+        }
+        if let Key::Rsa(key) = &**made {
+            fits(key.bits(), scheme)?;
+        }
         let most = match (&**made, scheme) {
             (Key::Rsa(key), Scheme::Pkcs1(None)) => key.size().saturating_sub(11),
             (Key::Rsa(key), Scheme::Pkcs1(_) | Scheme::Raw) => key.size(),
             (Key::Rsa(_), Scheme::Pss { hash, .. }) => hash.size(),
-            (Key::Ec(_), Scheme::Ecdsa) | (Key::Ed25519 { .. }, Scheme::Eddsa) => usize::MAX,
+            (Key::Ec(_), Scheme::Ecdsa) | (Key::Ed25519 { .. } | Key::Ed448 { .. }, Scheme::Eddsa) => usize::MAX,
             _ => return fail(CKR_KEY_TYPE_INCONSISTENT),
         };
         let data = match hash {
@@ -176,6 +184,24 @@ impl Signing {
     }
 }
 
+/// Whether a scheme fits into a modulus of so many bits: the hash at all, and the salt that is asked for besides.
+///
+/// # Errors
+/// `CKR_KEY_SIZE_RANGE` where no salt would help, `CKR_MECHANISM_PARAM_INVALID` where a shorter one would.
+fn fits(bits: usize, scheme: Scheme) -> Result {
+    match scheme {
+        Scheme::Pkcs1(hash) => {
+            let coded = hash.map_or(0, |hash| rsa::Hash::One(hash.method()).coded_size());
+            ensure(coded + 11 <= bits.div_ceil(8), CKR_KEY_SIZE_RANGE)
+        }
+        Scheme::Pss { hash, salt, .. } => {
+            let most = rsa::pss_max_salt(bits, hash.size()).ok_or(Rv(CKR_KEY_SIZE_RANGE))?;
+            ensure(salt <= most, CKR_MECHANISM_PARAM_INVALID)
+        }
+        _ => Ok(()),
+    }
+}
+
 /// RSA's scheme for what the core signs, of data that fit.
 fn rsa_scheme(scheme: Scheme, data: &[u8]) -> Result<Signature> {
     Ok(match scheme {
@@ -186,6 +212,34 @@ fn rsa_scheme(scheme: Scheme, data: &[u8]) -> Result<Signature> {
         }
         _ => Signature::Raw,
     })
+}
+
+fn ed448_form<'a>(form: ed25519::Form<'a>) -> curve448::Form<'a> {
+    curve448::Form { prehash: form.prehash, context: form.context }
+}
+
+fn ed448_sign(
+    form: Option<ed25519::Form<'_>>,
+    private: &Private<{ ed448::KEY }>,
+    public: &[u8; ed448::KEY],
+    data: &[u8],
+) -> Option<[u8; ed448::SIGNATURE]> {
+    match form.map(ed448_form) {
+        None => ed448::sign(private, public, data, curve448::ed448_sign),
+        Some(form) => ed448::sign_form(private, |private| curve448::ed448_sign_form(form, private, public, data)),
+    }
+}
+
+fn ed448_verify(
+    form: Option<ed25519::Form<'_>>,
+    public: &[u8; ed448::KEY],
+    data: &[u8],
+    signature: &[u8; ed448::SIGNATURE],
+) -> Option<bool> {
+    match form.map(ed448_form) {
+        None => ed448::verify(public, data, signature, curve448::ed448_verify),
+        Some(form) => ed448::verify_form(|| curve448::ed448_verify_form(form, public, data, signature)),
+    }
 }
 
 /// What is said of an operation that fails with a key that was good.
@@ -207,6 +261,7 @@ pub fn signer(mechanism: Mechanism<'_>, key: &Held) -> Result<Box<dyn Signer>> {
         Key::Rsa(key) => key.is_private(),
         Key::Ec(key) => key.has_private(),
         Key::Ed25519 { private, .. } => private.is_some(),
+        Key::Ed448 { private, .. } => private.is_some(),
         _ => false,
     };
     ensure(private, CKR_KEY_TYPE_INCONSISTENT)?;
@@ -251,6 +306,9 @@ impl Signer for Signing {
                     };
                     out.copy_from_slice(&signature.map_err(failed)?);
                 }
+                Key::Ed448 { private: Some(private), public } => {
+                    out.copy_from_slice(&ed448_sign(form, private, public, data).ok_or(Rv(CKR_FUNCTION_FAILED))?);
+                }
                 _ => return fail(CKR_KEY_TYPE_INCONSISTENT),
             }
             Ok(out.len())
@@ -283,6 +341,10 @@ impl Verifier for Signing {
                         Some(form) => ed25519::verify_form(form, public, data, signature),
                         None => ed25519::verify(public, data, signature),
                     }
+                }
+                Key::Ed448 { public, .. } => {
+                    let signature = signature.try_into().map_err(|_| Rv(CKR_SIGNATURE_LEN_RANGE))?;
+                    ed448_verify(form, public, data, signature).ok_or(Rv(CKR_FUNCTION_FAILED))?
                 }
                 _ => return fail(CKR_KEY_TYPE_INCONSISTENT),
             })

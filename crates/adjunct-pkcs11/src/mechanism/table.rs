@@ -1,5 +1,6 @@
 //! The mechanisms that there are, with the sizes of their keys and what they do (C_GetMechanismInfo).
 
+use crate::object::key::has_curve448;
 use cryptoki_sys::*;
 
 /// A mechanism.
@@ -23,6 +24,9 @@ const CURVES: CK_FLAGS = CKF_EC_F_P | CKF_EC_OID | CKF_EC_CURVENAME | CKF_EC_UNC
 
 /// The longest secret key of any bytes that is made here.
 const LONG: CK_ULONG = 4096;
+
+/// The size of Ed448 and X448, which are not there everywhere.
+const CURVE448: CK_ULONG = 448;
 
 const fn entry(kind: CK_MECHANISM_TYPE, least: CK_ULONG, most: CK_ULONG, flags: CK_FLAGS) -> Entry {
     Entry { kind, least, most, flags }
@@ -64,9 +68,9 @@ pub const MECHANISMS: &[Entry] = &[
     entry(CKM_ECDSA_SHA3_256, 160, 521, SIGNS | CURVES),
     entry(CKM_ECDSA_SHA3_384, 160, 521, SIGNS | CURVES),
     entry(CKM_ECDSA_SHA3_512, 160, 521, SIGNS | CURVES),
-    entry(CKM_EC_EDWARDS_KEY_PAIR_GEN, 255, 255, CKF_GENERATE_KEY_PAIR | CURVES),
-    entry(CKM_EDDSA, 255, 255, SIGNS | CURVES),
-    entry(CKM_EC_MONTGOMERY_KEY_PAIR_GEN, 255, 255, CKF_GENERATE_KEY_PAIR | CURVES),
+    entry(CKM_EC_EDWARDS_KEY_PAIR_GEN, 255, CURVE448, CKF_GENERATE_KEY_PAIR | CURVES),
+    entry(CKM_EDDSA, 255, CURVE448, SIGNS | CURVES),
+    entry(CKM_EC_MONTGOMERY_KEY_PAIR_GEN, 255, CURVE448, CKF_GENERATE_KEY_PAIR | CURVES),
     entry(CKM_ML_DSA_KEY_PAIR_GEN, 1312, 2592, CKF_GENERATE_KEY_PAIR),
     entry(CKM_ML_DSA, 1312, 2592, SIGNS),
     entry(CKM_HASH_ML_DSA, 1312, 2592, SIGNS),
@@ -204,6 +208,13 @@ pub const MECHANISMS: &[Entry] = &[
     entry(CKM_SHA3_384, 0, 0, CKF_DIGEST),
     entry(CKM_SHA3_512, 0, 0, CKF_DIGEST),
 ];
+
+impl Entry {
+    /// The largest key in this process.
+    pub fn most_here(&self) -> CK_ULONG {
+        if self.most == CURVE448 && !has_curve448() { self.least } else { self.most }
+    }
+}
 
 /// A mechanism by its type.
 pub fn find(kind: CK_MECHANISM_TYPE) -> Option<&'static Entry> {

@@ -3,10 +3,12 @@
 use super::attributes::Attributes;
 use super::lattice;
 use crate::rv::{Result, Rv, ensure, fail, not_a_key};
+use adjunct::catalogue::Function;
 use adjunct::ops::ec::{self, Form, Group, MAX_POINT};
-use adjunct::ops::ecx::{Private, ed25519, x25519};
+use adjunct::ops::ecx::{Private, ed448, ed25519, x448, x25519};
 use adjunct::ops::rsa::{self, Crt, Numbers};
-use adjunct::ops::{mldsa, mlkem};
+use adjunct::ops::{self, mldsa, mlkem};
+use adjunct_ossl::default_provider::curve448;
 use cryptoki_sys::*;
 use spki::ObjectIdentifier;
 
@@ -24,6 +26,14 @@ pub enum Key {
         private: Option<Private<{ x25519::KEY }>>,
         public: [u8; x25519::KEY],
     },
+    Ed448 {
+        private: Option<Private<{ ed448::KEY }>>,
+        public: [u8; ed448::KEY],
+    },
+    X448 {
+        private: Option<Private<{ x448::KEY }>>,
+        public: [u8; x448::KEY],
+    },
     MlDsa(mldsa::Key),
     MlKem(mlkem::Key),
     /// Bytes: the value of the object.
@@ -36,6 +46,8 @@ pub enum Curve {
     Group(Group),
     Ed25519,
     X25519,
+    Ed448,
+    X448,
 }
 
 /// The names of a group: its object identifier, and in text.
@@ -53,12 +65,19 @@ const GROUPS: [(Group, &str, &str); 12] = [
     (Group::BrainpoolP384r1, "1.3.36.3.3.2.8.1.1.11", "brainpoolP384r1"),
     (Group::BrainpoolP512r1, "1.3.36.3.3.2.8.1.1.13", "brainpoolP512r1"),
 ];
-/// RFC 8410, 3.
-pub const ED25519: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.3.101.112");
-pub const X25519: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.3.101.110");
-/// As PKCS #11 writes them, besides (3.2, 6.3.3).
-const ED25519_NAMES: [&str; 2] = ["edwards25519", "Ed25519"];
-const X25519_NAMES: [&str; 2] = ["curve25519", "X25519"];
+/// The other curves: the object identifier (RFC 8410, 3), and the names as PKCS #11 writes them and besides (3.2, 6.3.3).
+const OTHERS: [(Curve, ObjectIdentifier, [&str; 2]); 4] = [
+    (Curve::Ed25519, ObjectIdentifier::new_unwrap("1.3.101.112"), ["edwards25519", "Ed25519"]),
+    (Curve::X25519, ObjectIdentifier::new_unwrap("1.3.101.110"), ["curve25519", "X25519"]),
+    (Curve::Ed448, ObjectIdentifier::new_unwrap("1.3.101.113"), ["edwards448", "Ed448"]),
+    (Curve::X448, ObjectIdentifier::new_unwrap("1.3.101.111"), ["curve448", "X448"]),
+];
+
+/// Whether X448 and Ed448 are there: by instructions, or by a libcrypto. One is looked for at the first question, so that processes that have
+/// nothing to do with these curves load none.
+pub fn has_curve448() -> bool {
+    ops::in_hardware(Function::X448Derive, 0) || curve448::available()
+}
 
 impl Curve {
     /// That of `CKA_EC_PARAMS`: the DER of an object identifier or of a printable string.
@@ -68,8 +87,6 @@ impl Curve {
     pub fn of(params: &[u8]) -> Result<Curve> {
         let invalid = Rv(CKR_DOMAIN_PARAMS_INVALID);
         let (&tag, body) = params.split_first().ok_or(invalid)?;
-        let text =
-            |names: &[&str]| body[1..].eq_ignore_ascii_case(names[0].as_bytes()) || body[1..] == *names[1].as_bytes();
         let found = match tag {
             // Explicit parameters.
             0x30 => None,
@@ -80,39 +97,34 @@ impl Curve {
                 let oid = ObjectIdentifier::from_bytes(&body[1..]).map_err(|_| invalid)?;
                 Curve::of_oid(oid)
             }
-            0x13 if text(&ED25519_NAMES) => Some(Curve::Ed25519),
-            0x13 if text(&X25519_NAMES) => Some(Curve::X25519),
-            0x13 => {
-                let named = |(_, _, name): &&(Group, &str, &str)| body[1..] == *name.as_bytes();
-                GROUPS.iter().find(named).map(|(group, ..)| Curve::Group(*group))
-            }
+            0x13 => Curve::named(&body[1..]),
             _ => return Err(invalid),
         };
         found.ok_or(Rv(CKR_CURVE_NOT_SUPPORTED))
     }
 
+    fn named(text: &[u8]) -> Option<Curve> {
+        let other = OTHERS.iter().find(|(_, _, [standard, besides])| {
+            text.eq_ignore_ascii_case(standard.as_bytes()) || text == besides.as_bytes()
+        });
+        let group = || GROUPS.iter().find(|(_, _, name)| text == name.as_bytes());
+        other.map(|(curve, ..)| *curve).or_else(|| group().map(|(group, ..)| Curve::Group(*group)))
+    }
+
     /// That of an object identifier.
     pub fn of_oid(oid: ObjectIdentifier) -> Option<Curve> {
-        match oid {
-            ED25519 => Some(Curve::Ed25519),
-            X25519 => Some(Curve::X25519),
-            oid => {
-                let group = GROUPS.iter().find(|(_, text, _)| ObjectIdentifier::new_unwrap(text) == oid);
-                group.map(|(group, ..)| Curve::Group(*group))
-            }
-        }
+        let other = OTHERS.iter().find(|(_, other, _)| *other == oid);
+        let group = || GROUPS.iter().find(|(_, text, _)| ObjectIdentifier::new_unwrap(text) == oid);
+        other.map(|(curve, ..)| *curve).or_else(|| group().map(|(group, ..)| Curve::Group(*group)))
     }
 
     /// Its object identifier.
     pub fn oid(self) -> ObjectIdentifier {
-        match self {
-            Curve::Ed25519 => ED25519,
-            Curve::X25519 => X25519,
-            Curve::Group(group) => {
-                let text = GROUPS.iter().find(|(other, ..)| *other == group).map_or("1.1", |(_, text, _)| text);
-                ObjectIdentifier::new_unwrap(text)
-            }
+        if let Some((_, oid, _)) = OTHERS.iter().find(|(curve, ..)| *curve == self) {
+            return *oid;
         }
+        let text = GROUPS.iter().find(|(group, ..)| Curve::Group(*group) == self).map_or("1.1", |(_, text, _)| text);
+        ObjectIdentifier::new_unwrap(text)
     }
 
     /// `CKA_EC_PARAMS`: the DER of the object identifier.
@@ -125,8 +137,8 @@ impl Curve {
     pub const fn key_type(self) -> CK_KEY_TYPE {
         match self {
             Curve::Group(_) => CKK_EC,
-            Curve::Ed25519 => CKK_EC_EDWARDS,
-            Curve::X25519 => CKK_EC_MONTGOMERY,
+            Curve::Ed25519 | Curve::Ed448 => CKK_EC_EDWARDS,
+            Curve::X25519 | Curve::X448 => CKK_EC_MONTGOMERY,
         }
     }
 
@@ -134,7 +146,10 @@ impl Curve {
     pub const fn point_len(self) -> usize {
         match self {
             Curve::Group(group) => 1 + 2 * group.field_len(),
-            _ => ed25519::KEY,
+            Curve::Ed25519 => ed25519::KEY,
+            Curve::X25519 => x25519::KEY,
+            Curve::Ed448 => ed448::KEY,
+            Curve::X448 => x448::KEY,
         }
     }
 }
@@ -239,20 +254,24 @@ impl Key {
                 Ok(Key::Ec(key))
             }
             Curve::Ed25519 => {
-                let private = value.map(fixed).transpose()?.map(|bytes| Private::new(&bytes));
-                let public = match point {
-                    Some(point) => fixed(point)?,
-                    None => private.as_ref().map(ed25519::other_half).ok_or(Rv(CKR_TEMPLATE_INCOMPLETE))?,
-                };
+                let (private, public) = halves(value, point, |private| Some(ed25519::other_half(private)))?;
                 Ok(Key::Ed25519 { private, public })
             }
             Curve::X25519 => {
-                let private = value.map(fixed).transpose()?.map(|bytes| Private::new(&bytes));
-                let public = match point {
-                    Some(point) => fixed(point)?,
-                    None => private.as_ref().map(x25519::other_half).ok_or(Rv(CKR_TEMPLATE_INCOMPLETE))?,
-                };
+                let (private, public) = halves(value, point, |private| Some(x25519::other_half(private)))?;
                 Ok(Key::X25519 { private, public })
+            }
+            Curve::Ed448 => {
+                ensure(has_curve448(), CKR_CURVE_NOT_SUPPORTED)?;
+                let other = |private: &_| ed448::other_half(private, curve448::ed448_public);
+                let (private, public) = halves(value, point, other)?;
+                Ok(Key::Ed448 { private, public })
+            }
+            Curve::X448 => {
+                ensure(has_curve448(), CKR_CURVE_NOT_SUPPORTED)?;
+                let other = |private: &_| x448::other_half(private, curve448::x448_public);
+                let (private, public) = halves(value, point, other)?;
+                Ok(Key::X448 { private, public })
             }
         }
     }
@@ -262,9 +281,31 @@ impl Key {
         match self {
             Key::Ec(key) => key.public(Form::Uncompressed, room),
             Key::Ed25519 { public, .. } | Key::X25519 { public, .. } => Some(public),
+            Key::Ed448 { public, .. } => Some(public),
+            Key::X448 { public, .. } => Some(public),
             _ => None,
         }
     }
+}
+
+/// Both halves of a key on a curve that is not of Weierstrass form; `other_half` computes the public one, `None` where it cannot. One that is
+/// given for a private key is compared with that: a signature made with another gives the private key away, and whoever unwraps a key
+/// that is not theirs may say what they like of it.
+///
+/// # Errors
+/// `CKR_ATTRIBUTE_VALUE_INVALID`, `CKR_FUNCTION_FAILED`.
+fn halves<const N: usize>(
+    value: Option<&[u8]>,
+    point: Option<&[u8]>,
+    other_half: impl FnOnce(&Private<N>) -> Option<[u8; N]>,
+) -> Result<(Option<Private<N>>, [u8; N])> {
+    let given = point.map(fixed).transpose()?;
+    let Some(value) = value else { return given.map(|public| (None, public)).ok_or(Rv(CKR_TEMPLATE_INCOMPLETE)) };
+    let value: &[u8; N] = value.try_into().map_err(|_| Rv(CKR_ATTRIBUTE_VALUE_INVALID))?;
+    let private = Private::new(value);
+    let public = other_half(&private).ok_or(Rv(CKR_FUNCTION_FAILED))?;
+    ensure(given.is_none_or(|given| given == public), CKR_ATTRIBUTE_VALUE_INVALID)?;
+    Ok((Some(private), public))
 }
 
 /// A private scalar in the length of the curve's: callers leave leading zeros out, or have one more.
@@ -291,8 +332,8 @@ mod tests {
             let text = [&[0x13, name.len() as u8], name.as_bytes()].concat();
             assert_eq!(Curve::of(&text), Ok(curve));
         }
-        for (curve, names) in [(Curve::Ed25519, ED25519_NAMES), (Curve::X25519, X25519_NAMES)] {
-            assert_eq!(Curve::of(&curve.params()), Ok(curve));
+        for (curve, oid, names) in OTHERS {
+            assert_eq!((Curve::of(&curve.params()), curve.oid()), (Ok(curve), oid));
             for name in names {
                 assert_eq!(Curve::of(&[&[0x13, name.len() as u8], name.as_bytes()].concat()), Ok(curve));
             }

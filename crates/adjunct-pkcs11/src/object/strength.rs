@@ -31,6 +31,7 @@ pub(super) fn of(object: &Object) -> Strength {
         Some(CKK_EC | CKK_EC_EDWARDS | CKK_EC_MONTGOMERY) => {
             let bits = match attributes.bytes(CKA_EC_PARAMS).map(Curve::of) {
                 Some(Ok(Curve::Group(group))) => 8 * group.field_len(),
+                Some(Ok(Curve::Ed448 | Curve::X448)) => 448,
                 Some(Ok(_)) => 256,
                 _ => 0,
             };

@@ -1,4 +1,4 @@
-//! Key agreement: ECDH (SP 800-56A, 5.7.1.2) and X25519 (RFC 7748), and what a secret is hashed to.
+//! Key agreement: ECDH (SP 800-56A, 5.7.1.2), X25519 and X448 (RFC 7748), and what a secret is hashed to.
 
 use super::{Secret, last};
 use crate::mechanism::hash::Hash;
@@ -7,13 +7,14 @@ use crate::object::key::{Curve, Key, raw_point};
 use crate::rv::{Result, Rv, ensure, fail};
 use adjunct::ops::digest::{MAX_SIZE, Part};
 use adjunct::ops::ec;
-use adjunct::ops::ecx::x25519;
+use adjunct::ops::ecx::{x448, x25519};
+use adjunct_ossl::default_provider::curve448;
 use cryptoki_sys::*;
 use zeroize::Zeroizing;
 
 const INVALID: Rv = Rv(CKR_MECHANISM_PARAM_INVALID);
 
-/// CK_ECDH1_DERIVE_PARAMS. All curves here but X25519 have a cofactor of 1, with which both forms of the agreement are one.
+/// CK_ECDH1_DERIVE_PARAMS. All curves here but X25519 and X448 have a cofactor of 1, with which both forms of the agreement are one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Agree<'a> {
     pub cofactor: bool,
@@ -108,6 +109,11 @@ impl Agree<'_> {
             Key::X25519 { private: Some(private), .. } if !self.cofactor => {
                 let peer = raw_point(Curve::X25519, self.public).try_into().map_err(|_| INVALID)?;
                 let secret = x25519::shared_secret(private, peer).ok_or(INVALID)?;
+                self.kdf.derive(&secret[..], self.shared, wanted)
+            }
+            Key::X448 { private: Some(private), .. } if !self.cofactor => {
+                let peer = raw_point(Curve::X448, self.public).try_into().map_err(|_| INVALID)?;
+                let secret = x448::shared_secret(private, peer, curve448::x448).ok_or(INVALID)?;
                 self.kdf.derive(&secret[..], self.shared, wanted)
             }
             _ => fail(CKR_KEY_TYPE_INCONSISTENT),

@@ -26,6 +26,11 @@ pub fn public(private: &Private<KEY>, library: impl FnOnce(&[u8; KEY]) -> Option
     first(Function::X448Keygen, cpu::x448_public(private), || library(private))
 }
 
+/// The public key of a private key that is imported or checked. A part of that, which counts nothing.
+pub fn other_half(private: &Private<KEY>, library: impl FnOnce(&[u8; KEY]) -> Option<[u8; KEY]>) -> Option<[u8; KEY]> {
+    cpu::x448_public(private.clear()).or_else(|| library(private.clear()))
+}
+
 /// The shared secret of a private key and a peer's public key; `None` where it is all zeros (a peer of small order), too.
 pub fn shared_secret(
     private: &Private<KEY>,

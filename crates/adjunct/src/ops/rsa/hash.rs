@@ -46,6 +46,15 @@ impl Hash {
         }
     }
 
+    /// The length of what a PKCS #1 v1.5 signature carries of it, in bytes: a DigestInfo; of TLS 1.0's the digests as they are.
+    pub fn coded_size(self) -> usize {
+        let around = match self {
+            Hash::One(method) => oid(method).map_or(0, |oid| oid.len() + 10),
+            Hash::Md5Sha1 => 0,
+        };
+        around + self.size()
+    }
+
     /// OpenSSL's first name of it.
     pub fn name(self) -> &'static str {
         match self {

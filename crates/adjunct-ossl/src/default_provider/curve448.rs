@@ -1,19 +1,22 @@
-//! X448 (RFC 7748) and Ed448 (RFC 8032), which the CPU library lacks, by OpenSSL's default provider.
+//! X448 (RFC 7748) and Ed448 (RFC 8032), which AWS-LC lacks, for modules that no libcrypto has called (libica, PKCS #11).
 //!
-//! A libcrypto is looked for once, while this library is loaded: the one the process has, or else the system's. The provider
+//! A libcrypto is looked for once: the one the process has, or else the system's. The provider
 //! lives in a library context of our own, and its functions are called through its own tables. EVP would do more than
 //! that: OpenSSL 3 looks for an engine first, for which it loads openssl.cnf, and that engine may be one that calls us.
 //!
 //! libcrypto's own start and end are left to the program: to ask it for no configuration or no handler at exit would
 //! ask it for the whole process. One thing cannot be kept away from OpenSSL 3: Ed448 hashes by EVP inside the provider, so
 //! that its first use loads the program's configuration, as the first use of anything else of libcrypto's does.
+//!
+//! No lock is held while it is looked for: a fork at any moment leaves the child a usable state.
 
-use adjunct_ossl::default_provider::{Algorithm, Context, Key, Library, forward};
-use adjunct_ossl::param::Param;
-use adjunct_ossl::{default_provider, id, object};
+use super::{Algorithm, Context, Key, Library};
+use crate::param::{self, Param};
+use crate::{forward, id, object};
 use std::ffi::{c_char, c_int, c_void};
 use std::ptr::{null, null_mut};
-use std::sync::OnceLock;
+use std::sync::atomic::AtomicPtr;
+use std::sync::atomic::Ordering::{AcqRel, Acquire};
 use zeroize::Zeroizing;
 
 /// The length of an X448 key and of a shared secret, in bytes.
@@ -30,13 +33,41 @@ struct Curves {
     x448: Algorithm,
     ed448_keys: Algorithm,
     ed448: Algorithm,
+    forms: bool,
 }
 
-static CURVES: OnceLock<Option<Curves>> = OnceLock::new();
+/// A form of Ed448 (RFC 8032, 5.2).
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Form<'a> {
+    /// Ed448ph: of the message's digest, which is made here.
+    pub prehash: bool,
+    /// At most 255 bytes.
+    pub context: &'a [u8],
+}
 
-/// Looks for a libcrypto, once: to be called while this library is loaded. No file is opened for it later.
+impl Form<'_> {
+    /// The parameters that say it; none of the plain form, which every libcrypto has.
+    fn params(&self) -> [Param; 3] {
+        let mut params = [Param::END; 3];
+        if self.prehash || !self.context.is_empty() {
+            // What has a context without a prehash is plain Ed448 (RFC 8032, 5.2: PH is the identity there).
+            params[0] = Param::text(c"instance", if self.prehash { c"Ed448ph" } else { c"Ed448" });
+            params[1] = Param::octets(c"context-string", self.context.as_ptr().cast_mut(), self.context.len());
+        }
+        params
+    }
+
+    fn is_plain(&self) -> bool {
+        !self.prehash && self.context.is_empty()
+    }
+}
+
+/// What was found, once it was looked for.
+static CURVES: AtomicPtr<Option<Curves>> = AtomicPtr::new(null_mut());
+
+/// Looks for a libcrypto, unless that has been done: by who opens no file later, while it is loaded.
 pub fn load() {
-    CURVES.get_or_init(Curves::find);
+    curves();
 }
 
 /// Whether there is a libcrypto that has X448 and Ed448.
@@ -44,8 +75,27 @@ pub fn available() -> bool {
     curves().is_some()
 }
 
+/// Whether it signs by Ed448 with a context, and by Ed448ph: since OpenSSL 3.2.
+pub fn has_forms() -> bool {
+    curves().is_some_and(|curves| curves.forms)
+}
+
 fn curves() -> Option<&'static Curves> {
-    CURVES.get()?.as_ref()
+    // SAFETY: null, or a box that is never freed.
+    if let Some(found) = unsafe { CURVES.load(Acquire).as_ref() } {
+        return found.as_ref();
+    }
+    let made = Box::into_raw(Box::new(Curves::find()));
+    let found = match CURVES.compare_exchange(null_mut(), made, AcqRel, Acquire) {
+        Ok(_) => made,
+        Err(theirs) => {
+            // SAFETY: made above, and seen by nobody.
+            drop(unsafe { Box::from_raw(made) });
+            theirs
+        }
+    };
+    // SAFETY: a box that is never freed.
+    unsafe { (*found).as_ref() }
 }
 
 /// The X448 public key of a private key.
@@ -99,11 +149,21 @@ pub fn ed448_public(private: &[u8; ED448]) -> Option<[u8; ED448]> {
 /// Signs `message` by Ed448. `public` must be the public key of `private`: a signature made with another gives the private key
 /// away.
 pub fn ed448_sign(private: &[u8; ED448], public: &[u8; ED448], message: &[u8]) -> Option<[u8; SIGNATURE]> {
-    let curves = curves()?;
+    ed448_sign_form(Form::default(), private, public, message)
+}
+
+/// The same in a form; `None` also where [`has_forms`] says that there are none.
+pub fn ed448_sign_form(
+    form: Form<'_>,
+    private: &[u8; ED448],
+    public: &[u8; ED448],
+    message: &[u8],
+) -> Option<[u8; SIGNATURE]> {
+    let curves = curves()?.with(form)?;
     curves.quietly(|| {
         let key = curves.key(curves.ed448_keys, Some(private), Some(public))?;
         let (mut signature, mut length) = ([0; SIGNATURE], SIGNATURE);
-        let (context, ready) = curves.signing(id::SIGNATURE_DIGEST_SIGN_INIT, &key)?;
+        let (context, ready) = curves.signing(id::SIGNATURE_DIGEST_SIGN_INIT, &key, form)?;
         let (raw, out, out_length) = (context.raw(), signature.as_mut_ptr(), &raw mut length);
         let done = ready
             && forward!(
@@ -119,10 +179,20 @@ pub fn ed448_sign(private: &[u8; ED448], public: &[u8; ED448], message: &[u8]) -
 
 /// Whether `signature` is one of `message` by `public`.
 pub fn ed448_verify(public: &[u8; ED448], message: &[u8], signature: &[u8; SIGNATURE]) -> Option<bool> {
-    let curves = curves()?;
+    ed448_verify_form(Form::default(), public, message, signature)
+}
+
+/// The same in a form; `None` also where [`has_forms`] says that there are none.
+pub fn ed448_verify_form(
+    form: Form<'_>,
+    public: &[u8; ED448],
+    message: &[u8],
+    signature: &[u8; SIGNATURE],
+) -> Option<bool> {
+    let curves = curves()?.with(form)?;
     curves.quietly(|| {
         let Some(key) = curves.key(curves.ed448_keys, None, Some(public)) else { return Some(false) };
-        let (context, ready) = curves.signing(id::SIGNATURE_DIGEST_VERIFY_INIT, &key)?;
+        let (context, ready) = curves.signing(id::SIGNATURE_DIGEST_VERIFY_INIT, &key, form)?;
         let (raw, data) = (context.raw(), signature.as_ptr());
         ready.then(|| {
             forward!(
@@ -138,14 +208,35 @@ pub fn ed448_verify(public: &[u8; ED448], message: &[u8], signature: &[u8; SIGNA
 
 impl Curves {
     fn find() -> Option<Curves> {
-        let library = default_provider::library(object::libcrypto()?)?;
+        let library = super::library(object::libcrypto()?)?;
+        let ed448 = library.algorithm(id::OP_SIGNATURE, c"ED448")?;
         Some(Curves {
             library,
             x448_keys: library.algorithm(id::OP_KEYMGMT, c"X448")?,
             x448: library.algorithm(id::OP_KEYEXCH, c"X448")?,
             ed448_keys: library.algorithm(id::OP_KEYMGMT, c"ED448")?,
-            ed448: library.algorithm(id::OP_SIGNATURE, c"ED448")?,
+            forms: Curves::forms(ed448),
+            ed448,
         })
+    }
+
+    /// Whether Ed448 takes a context. Where it does not, it would pass over one without a word.
+    fn forms(ed448: Algorithm) -> bool {
+        let (none, provider) = (null_mut(), ed448.provider_context());
+        let list = forward!(
+            ed448,
+            id::SIGNATURE_SETTABLE_CTX_PARAMS,
+            fn(*mut c_void, *mut c_void) -> *const Param,
+            null(),
+            (none, provider)
+        );
+        // SAFETY: a static array of libcrypto's, or null; its functions pass over a null context.
+        unsafe { param::find(list, c"instance").is_some() && param::find(list, c"context-string").is_some() }
+    }
+
+    /// These, where they have a form.
+    fn with(&self, form: Form<'_>) -> Option<&Curves> {
+        (self.forms || form.is_plain()).then_some(self)
     }
 
     /// A key of its private half, its public one, or both. Where there is only the private one, the provider computes the other.
@@ -169,8 +260,9 @@ impl Curves {
         (done && params[0].return_size == N).then_some(public)
     }
 
-    /// A context of Ed448, and whether its `init` (the number of that function) took the key.
-    fn signing(&self, init: c_int, key: &Key) -> Option<(Context, bool)> {
+    /// A context of Ed448, and whether its `init` (the number of that function) took the key and the form.
+    fn signing(&self, init: c_int, key: &Key, form: Form<'_>) -> Option<(Context, bool)> {
+        let params = form.params();
         let (provider, key, name) = (self.ed448.provider_context(), key.raw(), null());
         let raw = forward!(
             self.ed448,
@@ -186,7 +278,7 @@ impl Curves {
             init,
             fn(*mut c_void, *const c_char, *mut c_void, *const Param) -> c_int,
             0,
-            (context.raw(), name, key, null())
+            (context.raw(), name, key, params.as_ptr())
         );
         Some((context, done == 1))
     }

@@ -83,6 +83,7 @@ const TEXTS: [CK_ATTRIBUTE_TYPE; 12] = [
 const ARRAYS: [CK_ATTRIBUTE_TYPE; 3] = [CKA_WRAP_TEMPLATE, CKA_UNWRAP_TEMPLATE, CKA_DERIVE_TEMPLATE];
 const P256: [u8; 10] = [6, 8, 0x2a, 0x86, 0x48, 0xce, 0x3d, 3, 1, 7];
 const ED25519: [u8; 5] = [6, 3, 0x2b, 0x65, 0x70];
+const ED448: [u8; 5] = [6, 3, 0x2b, 0x65, 0x71];
 
 /// Bits of an RSA key that is made quickly, or that cannot be made at all.
 const BITS: [CK_ULONG; 5] = [512, 512, 600, 0, CK_ULONG::MAX];
@@ -113,7 +114,11 @@ fn template(memory: &mut Memory, u: &mut Unstructured<'_>, depth: u32) -> Vec<CK
                 number(memory, CKA_VALUE_LEN, length)
             }
             6 => {
-                let curve: &[u8] = if byte(u).is_multiple_of(2) { &P256 } else { &ED25519 };
+                let curve: &[u8] = match byte(u) % 4 {
+                    0 | 2 => &P256,
+                    1 => &ED25519,
+                    _ => &ED448,
+                };
                 attribute(memory, CKA_EC_PARAMS, curve)
             }
             7 if depth < 3 => {

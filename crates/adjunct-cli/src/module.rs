@@ -58,6 +58,11 @@ impl Make {
     };
 }
 
+/// Whether a path names our module of PKCS #11.
+pub(crate) fn is_own_pkcs11(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| Make::PKCS11.names.iter().any(|own| name == *own))
+}
+
 /// The module as it was chosen on the command line.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Choice<'a> {

@@ -295,8 +295,7 @@ fn a_handshake_is_told_part_by_part() {
     let Some(module) = module_beside() else { return };
     let dir = tempfile::tempdir().unwrap();
     let config = dir.path().join("rsa.cfg");
-    let write =
-        |text: &str| fs::write(&config, format!("name = t\nlibrary = {module}\nslotListIndex = 0\n{text}\n")).unwrap();
+    let write = |text: &str| fs::write(&config, format!("name = t\nlibrary = {module}\nslot = 1\n{text}\n")).unwrap();
     // One that is listed costs a run of half a dozen seconds: the newest.
     let Some(home) = jdks().pop() else { return };
     let verify = |more: &[&str]| {

@@ -31,7 +31,7 @@ mod token;
 mod uses;
 mod wrapping;
 
-pub use slot::GIVING_WAY;
+pub use slot::{ACCELERATOR, GIVING_WAY};
 pub use store::admin;
 
 use cryptoki_sys::*;

@@ -7,13 +7,13 @@ use crate::rv::{Result, Rv, ensure, fail};
 use crate::session::{self, Using};
 use crate::slot::{ACCELERATOR, GIVING_WAY};
 use crate::state;
-use crate::store::config;
+use crate::store::config::{self, Stores};
 use crate::token::{Slot, Token};
 use adjunct::fork;
 use cryptoki_sys::*;
 use std::ptr::null_mut;
-use std::sync::atomic::Ordering::{AcqRel, Acquire, SeqCst};
-use std::sync::atomic::{AtomicPtr, fence};
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicPtr, fence};
 
 /// What C_Initialize has made. It stays in memory for good: calls of other threads may be inside when C_Finalize comes.
 #[derive(Debug)]
@@ -21,9 +21,11 @@ pub struct Module {
     /// The process it is for, along a line of forks.
     process: u32,
     pub state: InitState,
-    slots: Vec<Slot>,
+    slots: Slots,
     /// For the states of operations.
     pub state_keys: state::Keys,
+    /// Standard error as it is when the module is initialized.
+    errors: Option<adjunct::diag::StandardError>,
 }
 
 static MODULE: AtomicPtr<Module> = AtomicPtr::new(null_mut());
@@ -33,15 +35,64 @@ fn current() -> Option<&'static Module> {
     unsafe { MODULE.load(Acquire).as_ref() }
 }
 
-/// The slots that the configuration gives. A child of fork has its parent's instead: its environment, by which the configuration is
-/// found, may be another, as in nginx's workers, which start without one.
-fn found() -> Vec<Slot> {
-    let (stores, wrong) = config::stores();
-    wrong.iter().for_each(|line| adjunct::diag::warn(line));
-    // Sessions keep keys that they use again and again.
-    let objects = || Table::telling(session::forget);
-    let stores = stores.into_iter().map(|(id, store)| Slot { id, token: Token::kept(objects(), store) });
-    std::iter::once(Slot { id: ACCELERATOR, token: Token::accelerator(objects()) }).chain(stores).collect()
+/// The slots.
+#[derive(Debug)]
+struct Slots {
+    all: Vec<Slot>,
+    /// Whether their order is the configuration's; else it goes by what tokens hold ([`crate::slot::Standing`]).
+    in_order: bool,
+}
+
+impl Slots {
+    /// Those that the configuration gives. A child of fork has its parent's instead ([`Slots::anew`]): its environment, by which the
+    /// configuration is found, may be another, as in nginx's workers, which start without one.
+    fn found() -> Slots {
+        let Stores { mut stores, slots: said, wrong } = config::stores();
+        wrong.iter().for_each(|line| adjunct::diag::warn(line));
+        // Sessions keep keys that they use again and again.
+        let objects = || Table::telling(session::forget);
+        let in_order = said.is_some();
+        let ids = said.unwrap_or_else(|| std::iter::once(ACCELERATOR).chain(stores.keys().copied()).collect());
+        let mut token = |id| match id {
+            ACCELERATOR => Some(Token::accelerator(objects(), tell_of_stores)),
+            id => stores.remove(&id).map(|store| Token::kept(objects(), store)),
+        };
+        let all = ids.into_iter().filter_map(|id| Some(Slot { id, token: token(id)? })).collect();
+        Slots { all, in_order }
+    }
+
+    /// The same for a child of fork, with nothing that the parent has made of them.
+    fn anew(&self) -> Slots {
+        let all = self.all.iter().map(|slot| Slot { id: slot.id, token: slot.token.anew() }).collect();
+        Slots { all, in_order: self.in_order }
+    }
+}
+
+/// Says, once, which tokens keep objects, where a program wants that of the accelerator: the error that it gets names none.
+fn tell_of_stores() {
+    static TOLD: AtomicBool = AtomicBool::new(false);
+    let Some(module) = current().filter(|_| !TOLD.swap(true, Relaxed)) else { return };
+    let others = module.slots.all.iter().filter(|slot| slot.id != ACCELERATOR);
+    let ready = others.clone().filter_map(|slot| {
+        let info = slot.token.info(slot.id).ok().filter(|info| info.flags & CKF_TOKEN_INITIALIZED != 0)?;
+        Some(format!("{:?} in slot {}", String::from_utf8_lossy(&info.label).trim_end(), slot.id))
+    });
+    let ready: Vec<String> = ready.collect();
+    let others: Vec<String> = others.map(|slot| slot.id.to_string()).collect();
+    let instead = match (&ready[..], &others[..]) {
+        ([], []) => "tokens.conf gives no other".to_owned(),
+        ([], [slot, ..]) => {
+            format!("no other is initialized: 'adjunct token init --slot {slot} --label NAME' makes one")
+        }
+        ([one], _) => format!("the token {one} does: name it to the program"),
+        (all, _) => format!("the tokens {} do: name one to the program", all.join(", ")),
+    };
+    adjunct::diag::warn_later(
+        module.errors,
+        &format!(
+            "the token \"icatok\" in slot {ACCELERATOR} is an accelerator, keeps no objects and has no PINs; {instead}"
+        ),
+    );
 }
 
 impl Module {
@@ -72,14 +123,13 @@ impl Module {
             return ensure(module.state.initialize(), CKR_CRYPTOKI_ALREADY_INITIALIZED);
         }
         // SAFETY: null, or a box that is never freed.
-        let slots = unsafe { old.as_ref() }.map_or_else(found, |parent| {
-            parent.slots.iter().map(|slot| Slot { id: slot.id, token: slot.token.anew() }).collect()
-        });
+        let slots = unsafe { old.as_ref() }.map_or_else(Slots::found, |parent| parent.slots.anew());
         let module = Box::into_raw(Box::new(Module {
             process,
             state: InitState::initialized(),
             slots,
             state_keys: state::Keys::new(),
+            errors: adjunct::diag::standard_error(),
         }));
         if MODULE.compare_exchange(old, module, AcqRel, Acquire).is_err() {
             // SAFETY: made above, and seen by nobody.
@@ -98,16 +148,21 @@ impl Module {
         // Sessions that are opened from now on see that it ended, and those before are seen here.
         fence(SeqCst);
         session::close_all(&self.state, None);
-        for slot in &self.slots {
+        for slot in &self.slots.all {
             let _ = slot.token.logout();
             slot.token.objects.remove_all(|place| place.session().is_some());
         }
         Ok(())
     }
 
-    /// All slots.
-    pub fn slots(&self) -> &[Slot] {
-        &self.slots
+    /// The numbers of all slots, in the order in which programs see them. `again`: as tokens are now; else as they were when this was asked last.
+    pub fn slots(&self, again: bool) -> Vec<CK_SLOT_ID> {
+        let Slots { all, in_order } = &self.slots;
+        let mut slots: Vec<&Slot> = all.iter().collect();
+        if !in_order {
+            slots.sort_by_cached_key(|slot| slot.token.standing(again));
+        }
+        slots.into_iter().map(|slot| slot.id).collect()
     }
 
     /// A slot.
@@ -116,7 +171,7 @@ impl Module {
     /// `CKR_SLOT_ID_INVALID`.
     pub fn slot(&self, id: CK_SLOT_ID) -> Result<&Slot> {
         let id = if id == GIVING_WAY { ACCELERATOR } else { id };
-        self.slots.iter().find(|slot| slot.id == id).ok_or(Rv(CKR_SLOT_ID_INVALID))
+        self.slots.all.iter().find(|slot| slot.id == id).ok_or(Rv(CKR_SLOT_ID_INVALID))
     }
 
     /// A session.

@@ -3,6 +3,7 @@
 use crate::object::complete::{self, Defaults};
 use crate::object::table::Table;
 use crate::rv::{Result, Rv, ensure, fail};
+use crate::slot::Standing;
 use crate::store::{Holder, Info, Store};
 use cryptoki_sys::*;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
@@ -44,10 +45,18 @@ pub struct Token {
     pub model: &'static str,
     pub defaults: Defaults,
     pub objects: Table,
-    /// Where its objects stay. The accelerator keeps none, and everybody may do everything there.
-    store: Option<Store>,
+    holding: Holding,
     user: AtomicU8,
     shards: [Shard; SHARDS],
+}
+
+/// What a token holds.
+#[derive(Debug)]
+enum Holding {
+    /// Objects that stay.
+    Store(Box<Store>),
+    /// The accelerator keeps nothing, and everybody may do everything there. The function is called where a program wants more of it.
+    Nothing(fn()),
 }
 
 /// The profiles that a token which keeps objects conforms to (PKCS #11 Profiles 3.2, 5). Not that of public certificates: their owner may
@@ -56,34 +65,59 @@ const PROFILES: [CK_PROFILE_ID; 4] =
     [CKP_BASELINE_PROVIDER, CKP_EXTENDED_PROVIDER, CKP_AUTHENTICATION_TOKEN, CKP_HKDF_TLS_TOKEN];
 
 impl Token {
-    /// The accelerator token: no login, session objects, keys that may do all their type can.
-    pub fn accelerator(objects: Table) -> Token {
-        Token::new("ICA", Defaults { open: true }, objects, None)
+    /// The accelerator token: no login, session objects, keys that may do all their type can. `refused` is called where a program wants it to
+    /// keep objects, or to have PINs.
+    pub fn accelerator(objects: Table, refused: fn()) -> Token {
+        Token::new("ICA", Defaults { open: true }, objects, Holding::Nothing(refused))
     }
 
     /// A token with PINs and objects that stay.
     pub fn kept(objects: Table, store: Store) -> Token {
-        Token::new("Store", Defaults { open: false }, objects, Some(store))
+        Token::new("Store", Defaults { open: false }, objects, Holding::Store(Box::new(store)))
     }
 
     /// The token of a child of fork that initializes the module: the same one, with nothing that the parent has made of it.
     pub fn anew(&self) -> Token {
         let objects = self.objects.anew();
-        match &self.store {
-            Some(store) => Token::kept(objects, store.anew()),
-            None => Token::accelerator(objects),
+        match &self.holding {
+            Holding::Store(store) => Token::kept(objects, store.anew()),
+            Holding::Nothing(refused) => Token::accelerator(objects, *refused),
         }
     }
 
-    fn new(model: &'static str, defaults: Defaults, objects: Table, store: Option<Store>) -> Token {
+    fn new(model: &'static str, defaults: Defaults, objects: Table, holding: Holding) -> Token {
         let user = AtomicU8::new(LoggedIn::Nobody as u8);
         let token =
-            Token { model, defaults, objects, store, user, shards: [const { Shard(AtomicU64::new(0)) }; SHARDS] };
-        for profile in PROFILES.iter().filter(|_| token.store.is_some()) {
+            Token { model, defaults, objects, holding, user, shards: [const { Shard(AtomicU64::new(0)) }; SHARDS] };
+        for profile in PROFILES.iter().filter(|_| token.store().is_some()) {
             // Without it a program only knows less.
             let _ = complete::profile(*profile).map(|profile| token.objects.insert(profile, None));
         }
         token
+    }
+
+    /// Where its objects stay; `None` of the accelerator.
+    fn store(&self) -> Option<&Store> {
+        match &self.holding {
+            Holding::Store(store) => Some(store),
+            Holding::Nothing(_) => None,
+        }
+    }
+
+    /// The same for a program that wants objects to stay, or PINs.
+    fn wanted(&self, error: CK_RV) -> Result<&Store> {
+        match &self.holding {
+            Holding::Store(store) => Ok(store),
+            Holding::Nothing(refused) => {
+                refused();
+                fail(error)
+            }
+        }
+    }
+
+    /// Where it stands in the list of slots. `again`: as it is now; else as it was when this was asked last.
+    pub fn standing(&self, again: bool) -> Standing {
+        self.store().map_or(Standing::Accelerator, |store| store.standing(again))
     }
 
     /// What it says of itself.
@@ -91,7 +125,7 @@ impl Token {
     /// # Errors
     /// Those of [`Store::refresh`].
     pub fn info(&self, slot: CK_SLOT_ID) -> Result<Info> {
-        match &self.store {
+        match self.store() {
             Some(store) => store.info(&self.objects, slot),
             None => {
                 let mut label = [b' '; 32];
@@ -110,7 +144,7 @@ impl Token {
     /// # Errors
     /// Those of [`Store::refresh`].
     pub fn refresh(&self) -> Result {
-        if let Some(store) = &self.store
+        if let Some(store) = self.store()
             && !store.refresh(&self.objects)?
         {
             self.ended();
@@ -123,7 +157,7 @@ impl Token {
     /// # Errors
     /// `CKR_TOKEN_NOT_INITIALIZED`, and those of [`Store::refresh`].
     pub fn must_be_initialized(&self) -> Result {
-        self.store.as_ref().map_or(Ok(()), |store| store.must_be_initialized(&self.objects))
+        self.store().map_or(Ok(()), |store| store.must_be_initialized(&self.objects))
     }
 
     /// Who is logged in.
@@ -137,7 +171,7 @@ impl Token {
 
     /// Whether private objects are seen.
     pub fn sees_private(&self) -> bool {
-        self.store.is_none() || self.user() == LoggedIn::User
+        self.store().is_none() || self.user() == LoggedIn::User
     }
 
     /// Where objects stay that may be made now.
@@ -145,13 +179,13 @@ impl Token {
     /// # Errors
     /// `CKR_TOKEN_WRITE_PROTECTED`, `CKR_USER_NOT_LOGGED_IN`.
     pub fn keeping(&self) -> Result<&Store> {
-        let store = self.store.as_ref().ok_or(Rv(CKR_TOKEN_WRITE_PROTECTED))?;
+        let store = self.wanted(CKR_TOKEN_WRITE_PROTECTED)?;
         store.may_write().map(|()| store)
     }
 
     /// A token with PINs.
     fn with_pins(&self) -> Result<&Store> {
-        self.store.as_ref().ok_or(Rv(CKR_FUNCTION_NOT_SUPPORTED))
+        self.wanted(CKR_FUNCTION_NOT_SUPPORTED)
     }
 
     /// Logs a user in.
@@ -170,7 +204,7 @@ impl Token {
             other if other == user => return fail(CKR_USER_ALREADY_LOGGED_IN),
             _ => return fail(CKR_USER_ANOTHER_ALREADY_LOGGED_IN),
         }
-        match &self.store {
+        match self.store() {
             Some(store) => {
                 // Another thread may log in meanwhile: it waits its turn, and finds that somebody is.
                 let enter = || self.user.compare_exchange(LoggedIn::Nobody as u8, user as u8, AcqRel, Acquire);
@@ -178,19 +212,25 @@ impl Token {
             }
             // Whoever logs in though nobody has to is let in: programs do, with any PIN. A security officer there is not.
             None if user == LoggedIn::User => self.user.store(LoggedIn::User as u8, Relaxed),
-            None => return fail(CKR_USER_TYPE_INVALID),
+            None => return self.wanted(CKR_USER_TYPE_INVALID).map(drop),
         }
         Ok(())
     }
 
-    /// Checks the user's PIN once more, for a key that wants that.
+    /// Checks the user's PIN once more, for a key that wants that. Where it is locked by now, the user is logged out.
     ///
     /// # Errors
-    /// Those of [`Store::check_pin`]; `CKR_USER_NOT_LOGGED_IN`.
+    /// Those of [`Store::check_pin`]; `CKR_USER_NOT_LOGGED_IN`; `CKR_PIN_LOCKED` also of the try that locks it.
     pub fn check_again(&self, pin: &[u8]) -> Result {
-        let Some(store) = &self.store else { return Ok(()) };
+        let Some(store) = self.store() else { return Ok(()) };
         ensure(self.user() == LoggedIn::User, CKR_USER_NOT_LOGGED_IN)?;
-        store.check_pin(&self.objects, Holder::User, pin)
+        let checked = store.check_pin(&self.objects, Holder::User, pin);
+        let wrong = matches!(checked, Err(Rv(CKR_PIN_INCORRECT | CKR_PIN_LOCKED)));
+        if wrong && store.info(&self.objects, 0)?.flags & CKF_USER_PIN_LOCKED != 0 {
+            let _ = self.logout();
+            return fail(CKR_PIN_LOCKED);
+        }
+        checked
     }
 
     /// C_InitToken.
@@ -231,7 +271,7 @@ impl Token {
         if self.user.swap(LoggedIn::Nobody as u8, AcqRel) == LoggedIn::Nobody as u8 {
             return fail(CKR_USER_NOT_LOGGED_IN);
         }
-        if let Some(store) = &self.store {
+        if let Some(store) = self.store() {
             store.log_out();
             self.ended();
         }

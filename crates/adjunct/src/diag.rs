@@ -5,12 +5,33 @@ use rustix::fs::{FileType, fstat};
 /// Writes one line, `adjunct: MESSAGE`, to standard error. Nothing is written where descriptor 2 is closed or a socket:
 /// in a foreign process it may be the peer's. Call it only while a module loads, or from the command.
 pub fn warn(message: &str) {
-    // SAFETY: descriptor 2 is only borrowed for two calls; if it is closed both fail and nothing happens.
-    let stderr = unsafe { rustix::fd::BorrowedFd::borrow_raw(2) };
-    let Ok(stat) = fstat(stderr) else { return };
-    if FileType::from_raw_mode(stat.st_mode) == FileType::Socket {
+    warn_later(standard_error(), message);
+}
+
+/// Which file standard error is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StandardError {
+    device: u64,
+    inode: u64,
+}
+
+/// Which file standard error is now; `None` where nothing is to be written to it.
+#[allow(clippy::unnecessary_cast)]
+pub fn standard_error() -> Option<StandardError> {
+    // SAFETY: descriptor 2 is only borrowed for the call; if it is closed that fails.
+    let stat = fstat(unsafe { rustix::fd::BorrowedFd::borrow_raw(2) }).ok()?;
+    let socket = FileType::from_raw_mode(stat.st_mode) == FileType::Socket;
+    (!socket).then(|| StandardError { device: stat.st_dev as u64, inode: stat.st_ino as u64 })
+}
+
+/// As [`warn`], at any later time: nothing is written where descriptor 2 is another file than it `was` when the module was loaded, for a
+/// program that has closed it may have opened one of its own there.
+pub fn warn_later(was: Option<StandardError>, message: &str) {
+    if was.is_none() || standard_error() != was {
         return;
     }
+    // SAFETY: descriptor 2 is only borrowed for the call; if it is closed meanwhile that fails and nothing happens.
+    let stderr = unsafe { rustix::fd::BorrowedFd::borrow_raw(2) };
     let line = format!("adjunct: {}\n", message.replace(['\n', '\r'], " "));
     let _ = rustix::io::write(stderr, line.as_bytes());
 }

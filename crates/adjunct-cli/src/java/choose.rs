@@ -4,6 +4,8 @@ use super::dialect::{Dialect, Family};
 use super::properties::escaped;
 use super::security::PROVIDER;
 use crate::Failure;
+use crate::module::is_own_pkcs11;
+use adjunct_pkcs11::ACCELERATOR;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -227,6 +229,15 @@ pub(super) fn digits(value: f64) -> String {
     }
 }
 
+/// The line of a SunPKCS11 configuration that chooses a token: by its place among the slots where that was said, else our module's accelerator by
+/// its number, for which tokens come first depends on what they hold; of another module the first.
+pub fn slot(module: &Path, index: Option<u32>) -> String {
+    match index {
+        None if is_own_pkcs11(module) => format!("slot = {ACCELERATOR}"),
+        index => format!("slotListIndex = {}", index.unwrap_or(0)),
+    }
+}
+
 /// A path as it stands in a SunPKCS11 configuration.
 ///
 /// # Errors
@@ -260,8 +271,8 @@ pub(super) struct Plan<'a> {
     pub java: String,
     /// The module.
     pub module: &'a Path,
-    /// The token's place among the slots.
-    pub slot: u32,
+    /// The line that chooses the token ([`slot`]).
+    pub slot: String,
     /// Whether the token wants a login.
     pub login: bool,
     /// Keys in the token are used, too.
@@ -288,11 +299,7 @@ impl Plan<'_> {
         );
         let library =
             if self.dialect.family == Family::Ibm { self.module.display().to_string() } else { quoted(self.module)? };
-        let _ = write!(
-            text,
-            "name = adjunct\nlibrary = {library}\nslotListIndex = {}\nenabledMechanisms = {{\n",
-            self.slot
-        );
+        let _ = write!(text, "name = adjunct\nlibrary = {library}\n{}\nenabledMechanisms = {{\n", self.slot);
         let mut enabled: Vec<&str> = Vec::new();
         for choice in self.choices.iter().filter(|c| c.enabled) {
             let _ = writeln!(text, "    # {}: {}", choice.title, choice.why);

@@ -51,9 +51,9 @@ pub struct Args {
     /// As root: take the module though others than root could change it, or a folder above it
     #[arg(long)]
     trust_module: bool,
-    /// The token: its place in the module's list of slots, from 0
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    slot_index: u32,
+    /// The token: its place in the module's list of slots, from 0; by default adjunct's accelerator, and of another module the first
+    #[arg(long, value_name = "N")]
+    slot_index: Option<u32>,
     /// Keys lie in the token, too: enable what Java needs for them
     #[arg(long)]
     token_keys: bool,
@@ -123,7 +123,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
         dialect: jdk.dialect,
         java: jdk.shown(),
         module: &module,
-        slot: args.slot_index,
+        slot: choose::slot(&module, args.slot_index),
         login: seen.as_ref().is_some_and(|s| s.login),
         token_keys: args.token_keys,
         purpose: args.purpose,
@@ -173,9 +173,8 @@ fn places(args: &Args) -> Result<(PathBuf, PathBuf), Failure> {
 }
 
 /// A configuration with all that the module has.
-fn everything(module: &Path, slot: u32, login: bool) -> Result<String, Failure> {
-    let mut text =
-        format!("name = all\nlibrary = {}\nslotListIndex = {slot}\nshowInfo = true\n", choose::quoted(module)?);
+fn everything(module: &Path, slot: &str, login: bool) -> Result<String, Failure> {
+    let mut text = format!("name = all\nlibrary = {}\n{slot}\nshowInfo = true\n", choose::quoted(module)?);
     if login {
         text.push_str(choose::WITHOUT_LOGIN);
     }
@@ -192,9 +191,10 @@ fn temporary(text: &str) -> Result<(tempfile::TempDir, PathBuf), Failure> {
 /// Every row in the module and in the JDK.
 fn measure(args: &Args, jdk: &Jdk, module: &Path) -> Result<(Shown, Vec<Measured>), Failure> {
     let progress = Progress::new();
-    let (_folder, file) = temporary(&everything(module, args.slot_index, false)?)?;
+    let slot = choose::slot(module, args.slot_index);
+    let (_folder, file) = temporary(&everything(module, &slot, false)?)?;
     let (_, seen) = program::probe(jdk, &file, |_, _| progress.set(0.0, "the module's mechanisms"))?;
-    let (_folder, file) = temporary(&everything(module, args.slot_index, seen.login)?)?;
+    let (_folder, file) = temporary(&everything(module, &slot, seen.login)?)?;
     let milliseconds = if args.quick { "250" } else { "1500" };
     let names: Vec<&str> = choose::rows().collect();
     let words = ["bench".into(), file.into(), milliseconds.into()].into_iter().chain(names.iter().map(Into::into));

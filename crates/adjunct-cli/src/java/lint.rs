@@ -4,7 +4,8 @@ use super::cfg::{Config, Entry, Listed};
 use super::dialect::{Dialect, Family};
 use super::finding::Findings;
 use super::names;
-use adjunct_pkcs11::GIVING_WAY;
+use crate::module::is_own_pkcs11;
+use adjunct_pkcs11::{ACCELERATOR, GIVING_WAY};
 use std::path::Path;
 
 /// How to see why a provider is absent.
@@ -45,6 +46,7 @@ pub(super) fn lint(config: &Config, judge: Judge, findings: &mut Findings<'_>) {
     lists(config, judge.dialect, findings);
     tls(config, findings);
     attributes(config, findings);
+    token(config, findings);
     switches(config, judge.dialect, findings);
 }
 
@@ -237,6 +239,21 @@ fn attributes(config: &Config, findings: &mut Findings<'_>) {
             let text = "CKA_SENSITIVE = true for secret keys: what a key agreement in the token derives cannot be read by TLS, and fails";
             findings.warning(entry.line, text, "set CKA_SENSITIVE = false and CKA_EXTRACTABLE = true");
         }
+    }
+}
+
+/// Which of our module's tokens is taken, where that depends on what tokens hold.
+fn token(config: &Config, findings: &mut Findings<'_>) {
+    let Some(Entry { line, value }) = config.values.get("library") else { return };
+    let by_index = config.values.get("slotListIndex");
+    if is_own_pkcs11(Path::new(value.as_str()))
+        && ["slot", "tokenLabel"].iter().all(|it| !config.values.contains_key(*it))
+    {
+        findings.warning(
+            by_index.map_or(*line, |index| index.line),
+            "which of adjunct's tokens this is depends on what they hold: tokens with keys come before the accelerator",
+            format!("choose the accelerator by 'slot = {ACCELERATOR}', a token with keys by its own number ('adjunct token list')"),
+        );
     }
 }
 

@@ -132,6 +132,19 @@ fn operations_that_are_left_behind_are_told_of() {
 }
 
 #[test]
+fn tokens_whose_place_may_change_are_told_of() {
+    let own = "name = a\nlibrary = /usr/lib/x86_64-linux-gnu/pkcs11/adjunct-pkcs11.so\n";
+    let warned =
+        |text: String, line| has(&told(&text, "openjdk-25"), Severity::Warning, line, "depends on what they hold");
+    assert!(warned(own.to_owned(), 2) && warned(format!("{own}slotListIndex = 0\n"), 3));
+    assert!(!warned(format!("{own}slot = 1\n"), 3) && !warned(format!("{BASE}slotListIndex = 0\n"), 3));
+    let line = |module: &str, index| super::choose::slot(Path::new(module), index);
+    assert_eq!(line("/a/adjunct-pkcs11.so", None), "slot = 1");
+    assert_eq!(line("/a/adjunct-pkcs11.so", Some(2)), "slotListIndex = 2");
+    assert_eq!(line("/a/softhsm2.so", None), "slotListIndex = 0");
+}
+
+#[test]
 fn later_jdks_remember_values_in_place_of_keywords() {
     let twice = "name = a\nname = b\nlibrary = /x\n";
     assert!(refused(twice, "openjdk-17").is_some() && refused(twice, "openjdk-25").is_none());

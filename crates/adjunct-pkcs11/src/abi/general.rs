@@ -118,10 +118,9 @@ calls! {
         Ok(())
     }
 
-    /// PKCS #11 5.5.1.
+    /// PKCS #11 5.5.1: what has changed shows once the call is made without a place for the list.
     fn C_GetSlotList(_tokenPresent: CK_BBOOL, pSlotList: *mut CK_SLOT_ID, pulCount: *mut CK_ULONG) {
-        let ids: Vec<CK_SLOT_ID> = module::<FORK_SAFE>()?.slots().iter().map(|slot| slot.id).collect();
-        list(&ids, pSlotList, pulCount)
+        list(&module::<FORK_SAFE>()?.slots(pSlotList.is_null()), pSlotList, pulCount)
     }
 
     /// PKCS #11 5.5.2.

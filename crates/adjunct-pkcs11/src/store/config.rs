@@ -4,6 +4,9 @@
 //! directory, `/etc/adjunct/tokens.conf`. It is TOML:
 //!
 //! ```toml
+//! slots = [4, 1]                  # the slots that there are, in the order in which programs see them; without it all: first those with
+//!                                 # initialized tokens, then the accelerator's, 1, then the others
+//!
 //! [[token]]
 //! slot = 4                        # 2 or more; 3 is the user's own token unless it is named here
 //! path = "/srv/tokens/web.token"  # the file; its directory is made at the first C_InitToken
@@ -12,10 +15,10 @@
 //! ```
 
 use super::Store;
-use crate::slot::GIVING_WAY;
+use crate::slot::{ACCELERATOR, GIVING_WAY};
 use adjunct::environment::secure_env;
 use cryptoki_sys::CK_SLOT_ID;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 /// The slot of the user's own token.
@@ -26,6 +29,9 @@ const LONGEST: u64 = 1 << 20;
 #[derive(Debug, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
+    /// The slots that there are, in their order; all where it is not said.
+    #[serde(default)]
+    slots: Option<Vec<u32>>,
     #[serde(default)]
     token: Vec<Token>,
 }
@@ -97,10 +103,17 @@ fn read() -> Result<Option<(PathBuf, String)>, String> {
     Ok(None)
 }
 
-/// The tokens of a configuration.
-fn parse(text: &str) -> Result<Vec<Token>, String> {
+/// What a configuration says.
+#[derive(Debug, Default)]
+struct Said {
+    tokens: Vec<Token>,
+    slots: Option<Vec<CK_SLOT_ID>>,
+}
+
+/// What a configuration says.
+fn parse(text: &str) -> Result<Said, String> {
     let file: File = toml::from_str(text).map_err(|error| error.to_string())?;
-    let mut slots = std::collections::BTreeSet::new();
+    let mut slots = BTreeSet::new();
     for token in &file.token {
         if token.slot < 2 || CK_SLOT_ID::from(token.slot) == GIVING_WAY || !slots.insert(token.slot) {
             return Err(format!("slot {} is taken", token.slot));
@@ -112,37 +125,84 @@ fn parse(text: &str) -> Result<Vec<Token>, String> {
             return Err(format!("slot {}: the path is not absolute", token.slot));
         }
     }
-    Ok(file.token)
+    let listed = file.slots.map(|listed| listed.into_iter().map(CK_SLOT_ID::from).collect::<Vec<_>>());
+    if let Some(listed) = &listed {
+        let mut seen = BTreeSet::new();
+        for slot in listed {
+            let there = *slot == ACCELERATOR || *slot == OWN || file.token.iter().any(|it| *slot == it.slot.into());
+            if !there {
+                return Err(format!("slots: there is no [[token]] with slot = {slot}"));
+            }
+            if !seen.insert(slot) {
+                return Err(format!("slots: {slot} is there twice"));
+            }
+        }
+        if listed.is_empty() {
+            return Err("slots: the list is empty".to_owned());
+        }
+    }
+    Ok(Said { tokens: file.token, slots: listed })
+}
+
+/// What is configured.
+struct Whole {
+    tokens: BTreeMap<CK_SLOT_ID, Configured>,
+    /// The slots that there are, in their order; `None` where nobody has said.
+    slots: Option<Vec<CK_SLOT_ID>>,
+    /// The configuration's file.
+    path: Option<PathBuf>,
+    /// What is wrong with it.
+    wrong: Option<String>,
+}
+
+fn whole() -> Whole {
+    let own = own().map(|path| Configured { slot: OWN, path, read_only: false, tpm: None, named: false });
+    let tokens: BTreeMap<CK_SLOT_ID, Configured> = own.into_iter().map(|own| (own.slot, own)).collect();
+    let mut whole = Whole { tokens, slots: None, path: None, wrong: None };
+    let (path, text) = match read() {
+        Ok(Some(found)) => found,
+        Ok(None) => return whole,
+        Err(error) => return Whole { wrong: Some(error), ..whole },
+    };
+    match parse(&text) {
+        Ok(said) => {
+            whole.tokens.extend(said.tokens.into_iter().map(|Token { slot, path, read_only, tpm }| {
+                (slot.into(), Configured { slot: slot.into(), path, read_only, tpm, named: true })
+            }));
+            if let Some(slots) = &said.slots {
+                whole.tokens.retain(|slot, _| slots.contains(slot));
+            }
+            whole.slots = said.slots;
+        }
+        Err(error) => whole.wrong = Some(format!("{}: {error}; only the user's own token is there", path.display())),
+    }
+    whole.path = Some(path);
+    whole
 }
 
 /// The tokens, in the order of their slots; the configuration's file; what is wrong with it.
 pub fn configured() -> (Vec<Configured>, Option<PathBuf>, Option<String>) {
-    let own = own().map(|path| Configured { slot: OWN, path, read_only: false, tpm: None, named: false });
-    let mut tokens: BTreeMap<CK_SLOT_ID, Configured> = own.into_iter().map(|own| (own.slot, own)).collect();
-    let (path, text) = match read() {
-        Ok(Some(found)) => found,
-        Ok(None) => return (tokens.into_values().collect(), None, None),
-        Err(error) => return (tokens.into_values().collect(), None, Some(error)),
-    };
-    let wrong = match parse(&text) {
-        Ok(named) => {
-            tokens.extend(named.into_iter().map(|Token { slot, path, read_only, tpm }| {
-                (slot.into(), Configured { slot: slot.into(), path, read_only, tpm, named: true })
-            }));
-            None
-        }
-        Err(error) => Some(format!("{}: {error}; only the user's own token is there", path.display())),
-    };
-    (tokens.into_values().collect(), Some(path), wrong)
+    let Whole { tokens, path, wrong, .. } = whole();
+    (tokens.into_values().collect(), path, wrong)
 }
 
-/// The stores by slot, and a line for each thing that is wrong. Nothing is made.
-pub fn stores() -> (BTreeMap<CK_SLOT_ID, Store>, Vec<String>) {
-    let (tokens, _, wrong) = configured();
+/// The stores by slot, and the slots that there are.
+#[derive(Debug)]
+pub struct Stores {
+    pub stores: BTreeMap<CK_SLOT_ID, Store>,
+    /// The slots, in their order, the accelerator's among them; `None` where nobody has said which there are.
+    pub slots: Option<Vec<CK_SLOT_ID>>,
+    /// A line for each thing that is wrong.
+    pub wrong: Vec<String>,
+}
+
+/// The stores that are configured. Nothing is made.
+pub fn stores() -> Stores {
+    let Whole { tokens, slots, wrong, .. } = whole();
     let store = |token: Configured| (token.slot, Store::new(token.path, token.read_only, token.tpm));
-    let stores: BTreeMap<_, _> = tokens.into_iter().map(store).collect();
+    let stores: BTreeMap<_, _> = tokens.into_values().map(store).collect();
     let wrong = wrong.into_iter().chain(stores.values().filter_map(Store::check)).collect();
-    (stores, wrong)
+    Stores { stores, slots, wrong }
 }
 
 #[cfg(test)]
@@ -152,7 +212,7 @@ mod tests {
     #[test]
     fn a_configuration_names_tokens() {
         let text = "[[token]]\nslot = 4\npath = \"/a/b.token\"\n[[token]]\nslot = 3\npath = \"/c\"\nread-only = true\n";
-        let tokens = parse(text).unwrap();
+        let tokens = parse(text).unwrap().tokens;
         assert_eq!((tokens.len(), tokens[0].slot, tokens[1].read_only), (2, 4, true));
         for wrong in [
             "[[token]]\nslot = 1\npath = \"/a\"",
@@ -161,9 +221,16 @@ mod tests {
             "[[token]]\nslot = 4",
             "token = 4",
             "[[token]]\nslot = 4\npath = \"/a\"\n[[token]]\nslot = 4\npath = \"/b\"",
+            "slots = []",
+            "slots = [4]",
+            "slots = [3, 1, 3]",
+            "slots = [65537]",
+            "slots = 3",
         ] {
             assert!(parse(wrong).is_err(), "{wrong}");
         }
-        assert!(parse("").unwrap().is_empty());
+        assert!(parse("").unwrap().tokens.is_empty());
+        let listed = parse("slots = [4, 1]\n[[token]]\nslot = 4\npath = \"/a\"").unwrap().slots;
+        assert_eq!((listed, parse("").unwrap().slots), (Some(vec![4, 1]), None));
     }
 }

@@ -240,6 +240,7 @@ impl Place {
         }
         let written = (|| {
             let file = fs::open(&new, FLAGS | OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL, OURS)?;
+            super::rights::keep(&file, &self.path)?;
             let mut at = 0;
             for part in parts {
                 write(&file, at, part)?;

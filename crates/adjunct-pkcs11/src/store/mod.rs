@@ -19,7 +19,9 @@ mod format;
 mod pins;
 mod read;
 mod repair;
+mod rights;
 mod secret;
+mod standing;
 #[cfg(test)]
 mod tests;
 mod tpm;
@@ -83,6 +85,7 @@ pub struct Store {
     seals: bool,
     /// Wrong PINs that could not be written down, of the user and of the security officer.
     unwritten: [AtomicU8; 2],
+    standing: standing::Noted,
 }
 
 /// That somebody is logged in.
@@ -161,6 +164,7 @@ impl Store {
             initialized: AtomicBool::new(false),
             read_only: AtomicBool::new(false),
             unwritten: [AtomicU8::new(0), AtomicU8::new(0)],
+            standing: standing::Noted::default(),
         }
     }
 

@@ -33,6 +33,35 @@ fn nothing_is_readable_for_others_whatever_the_umask() {
     run("modes", home().path());
 }
 
+/// A group that may read the token may so after its file was written anew, which happens after some hundred changes and with a PIN.
+pub fn group() {
+    new_token();
+    let own = std::fs::metadata(file()).unwrap();
+    std::fs::set_permissions(file(), std::fs::Permissions::from_mode(0o640)).unwrap();
+    let group = if rustix::process::geteuid().is_root() { 33 } else { own.gid() };
+    std::os::unix::fs::chown(file(), None, Some(group)).unwrap();
+    let session = entered();
+    let mut number = own.ino();
+    let mut anew = 0;
+    for at in 0..300 {
+        let made = session.create(&data_object(&format!("object {at}"), true)).unwrap();
+        session.destroy(made).unwrap();
+        let now = std::fs::metadata(file()).unwrap();
+        anew += u32::from(now.ino() != number);
+        number = now.ino();
+        assert_eq!((now.mode() & 0o7777, now.gid()), (0o640, group));
+    }
+    assert!(anew > 0, "the file was never written anew");
+    set_pin(&session, PIN, b"new pin").unwrap();
+    let now = std::fs::metadata(file()).unwrap();
+    assert_eq!((now.mode() & 0o7777, now.gid()), (0o640, group));
+}
+
+#[test]
+fn a_group_that_may_read_still_may_when_the_file_is_written_anew() {
+    run("group", home().path());
+}
+
 pub fn read_only() {
     let flags = token_info().unwrap().flags;
     assert!(flags & CKF_WRITE_PROTECTED != 0 && flags & CKF_TOKEN_INITIALIZED != 0);

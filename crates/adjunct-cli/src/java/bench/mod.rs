@@ -409,7 +409,8 @@ impl Bench<'_> {
                         Err(why) => return Ok(Err(format!("{}: {why}", module.display()))),
                     };
                 }
-                let mut text = format!("name = bench\nlibrary = {}\nslotListIndex = 0\n", choose::quoted(module)?);
+                let mut text =
+                    format!("name = bench\nlibrary = {}\n{}\n", choose::quoted(module)?, choose::slot(module, None));
                 if matches!(kind, Kind::Rsa | Kind::PeerRsa) {
                     text += "enabledMechanisms = { CKM_RSA_PKCS CKM_RSA_PKCS_PSS }\n";
                 }

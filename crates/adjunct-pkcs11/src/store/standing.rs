@@ -1,0 +1,67 @@
+//! Where a token stands in the list of slots: by what its file holds, as far as that is seen without reading a long one.
+
+use super::file;
+use super::format::{self, FRAMES, Header, Kind};
+use super::trouble::Trouble;
+use super::{Holder, Store};
+use crate::slot::Standing;
+use std::collections::BTreeMap;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// What was seen last: [`file::Seen::print`] but for its lowest bits, which are the [`Standing`]; 0 nothing yet.
+#[derive(Debug, Default)]
+pub(super) struct Noted(AtomicU64);
+
+const BITS: u64 = 3;
+/// What is noted for a file that is not there.
+const NO_FILE: u64 = BITS + 1;
+/// A longer file has objects, or had until a moment ago.
+const SMALL: u64 = 256 << 10;
+
+impl Store {
+    /// Where it stands. `again`: as its file is now; else as it was when this was asked last.
+    pub fn standing(&self, again: bool) -> Standing {
+        let noted = self.standing.0.load(Relaxed);
+        let of = |noted: u64| match noted & BITS {
+            0 => Standing::Filled,
+            1 => Standing::Empty,
+            _ => Standing::Unready,
+        };
+        if noted != 0 && !again {
+            return of(noted);
+        }
+        let seen = match self.place.look() {
+            Ok(Some(seen)) => seen.print() & !BITS,
+            _ => NO_FILE,
+        };
+        if noted != 0 && noted & !BITS == seen {
+            return of(noted);
+        }
+        let standing = self.read_standing().unwrap_or(Standing::Unready);
+        self.standing.0.store(seen.max(NO_FILE) | standing as u64, Relaxed);
+        standing
+    }
+
+    fn read_standing(&self) -> Result<Standing, Trouble> {
+        let Some((file, seen, _)) = self.place.open()? else { return Ok(Standing::Unready) };
+        let long = seen.length > SMALL;
+        let bytes = file::read(&file, 0, if long { FRAMES as u64 } else { seen.length })?;
+        Header::decode(&bytes)?;
+        if long {
+            return Ok(Standing::Filled);
+        }
+        let (mut user, mut objects) = (false, BTreeMap::new());
+        for record in format::frames(&bytes[FRAMES..], 0)?.iter().flat_map(|frame| &frame.records) {
+            match record.kind {
+                Kind::Role => user |= record.uid[0] == Holder::User.number(),
+                kind => _ = objects.insert(record.uid, kind != Kind::Gone),
+            }
+        }
+        Ok(match objects.values().any(|there| *there) {
+            true => Standing::Filled,
+            false if user => Standing::Empty,
+            false => Standing::Unready,
+        })
+    }
+}

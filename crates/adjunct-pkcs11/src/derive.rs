@@ -42,7 +42,7 @@ impl<'a> Deriving<'a> {
         derivation: &Derivation<'_>,
         base: CK_OBJECT_HANDLE,
     ) -> Result<Deriving<'a>> {
-        let key = |handle| objects::key(session, handle, CKA_DERIVE, mechanism);
+        let key = |handle| objects::key_at_once(session, handle, CKA_DERIVE, mechanism);
         let base = key(base)?;
         let others = derivation.others().into_iter().map(key).collect::<Result<_>>()?;
         Ok(Deriving { session, own, base, others })

@@ -41,7 +41,7 @@ impl Encapsulating {
     /// Those of keys and mechanisms.
     pub fn new(session: &Session, mechanism: Mechanism<'_>, public: CK_OBJECT_HANDLE) -> Result<Encapsulating> {
         check(mechanism)?;
-        let object = objects::key(session, public, CKA_ENCAPSULATE, mechanism.kind)?;
+        let object = objects::key_at_once(session, public, CKA_ENCAPSULATE, mechanism.kind)?;
         let key = object.key()?;
         kem(&key)?;
         Ok(Encapsulating { object, key })
@@ -80,7 +80,7 @@ pub fn decapsulate(
     ciphertext: &[u8],
 ) -> Result<Handle> {
     check(mechanism)?;
-    let object = objects::key(session, private, CKA_DECAPSULATE, mechanism.kind)?;
+    let object = objects::key_at_once(session, private, CKA_DECAPSULATE, mechanism.kind)?;
     let key = object.key()?;
     let secret = kem(&key)?.decapsulate(ciphertext).map_err(|error| match error {
         adjunct::Error::InvalidKey(_) => Rv(CKR_KEY_TYPE_INCONSISTENT),

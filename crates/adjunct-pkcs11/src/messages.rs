@@ -9,6 +9,7 @@ use crate::mechanism::{self, Mechanism};
 use crate::object::Held;
 use crate::operation::{Cipher, Signer, Verifier};
 use crate::rv::{Result, Rv, ensure, fail};
+use crate::session::authentication::Pin;
 use adjunct::InOut;
 use cryptoki_sys::*;
 use zeroize::Zeroizing;
@@ -40,6 +41,8 @@ pub struct Ciphering {
     encrypt: bool,
     generator: Generator,
     begun: Option<Begun>,
+    /// Whether the user is to give the PIN once more first.
+    pub pin: Pin,
 }
 
 impl Ciphering {
@@ -47,8 +50,8 @@ impl Ciphering {
     /// `CKR_MECHANISM_INVALID`, `CKR_KEY_TYPE_INCONSISTENT`.
     pub fn new(mechanism: CK_MECHANISM_TYPE, key: Held, encrypt: bool) -> Result<Ciphering> {
         let kind = Kind::of(mechanism)?;
-        let keyed = Keyed::new(kind, key)?;
-        Ok(Ciphering { mechanism, kind, keyed, encrypt, generator: Generator::default(), begun: None })
+        let (pin, keyed) = (Pin::of(&key), Keyed::new(kind, key)?);
+        Ok(Ciphering { mechanism, kind, keyed, encrypt, generator: Generator::default(), begun: None, pin })
     }
 
     /// The cipher, by which parameters are read.
@@ -67,6 +70,7 @@ impl Ciphering {
     /// # Errors
     /// `CKR_OPERATION_ACTIVE` within a message in parts, `CKR_AEAD_DECRYPT_FAILED`, and those of the mechanism.
     pub fn message(&mut self, mut parameter: Parameter<'_>, aad: &[u8], text: &[u8], out: &mut [u8]) -> Result {
+        self.pin.was_given()?;
         ensure(self.begun.is_none(), CKR_OPERATION_ACTIVE)?;
         self.nonce(&mut parameter)?;
         let Parameter { nonce, tag, .. } = parameter;
@@ -83,6 +87,7 @@ impl Ciphering {
     /// # Errors
     /// As [`Ciphering::message`].
     pub fn begin(&mut self, mut parameter: Parameter<'_>, aad: &[u8]) -> Result {
+        self.pin.was_given()?;
         ensure(self.begun.is_none(), CKR_OPERATION_ACTIVE)?;
         self.nonce(&mut parameter)?;
         let (nonce, tag) = (&*parameter.nonce, parameter.tag.len());
@@ -157,8 +162,8 @@ pub struct Signing<O: ?Sized> {
     make: fn(Mechanism<'_>, Held) -> Result<Box<O>>,
     /// The message in parts.
     begun: Option<Box<O>>,
-    /// The user is to give the PIN once more first.
-    pub locked: bool,
+    /// Whether the user is to give the PIN once more first; it is for all messages.
+    pub pin: Pin,
 }
 
 impl<O: ?Sized> Signing<O> {
@@ -166,14 +171,16 @@ impl<O: ?Sized> Signing<O> {
         // What cannot be begun is said now.
         make(mechanism, key.clone())?;
         let params = mechanism.params.detached().ok_or(Rv(CKR_MECHANISM_PARAM_INVALID))?;
-        Ok(Signing { mechanism: Mechanism { kind: mechanism.kind, params }, key, make, begun: None, locked: false })
+        let pin = Pin::of(&key);
+        Ok(Signing { mechanism: Mechanism { kind: mechanism.kind, params }, key, make, begun: None, pin })
     }
 
     /// Begins a message in parts.
     ///
     /// # Errors
-    /// `CKR_OPERATION_ACTIVE` within another.
+    /// `CKR_OPERATION_ACTIVE` within another; `CKR_USER_NOT_LOGGED_IN` where the PIN was not given.
     pub fn begin(&mut self) -> Result {
+        self.pin.was_given()?;
         ensure(self.begun.is_none(), CKR_OPERATION_ACTIVE)?;
         self.begun = Some((self.make)(self.mechanism, self.key.clone())?);
         Ok(())
@@ -192,8 +199,9 @@ impl<O: ?Sized> Signing<O> {
     /// An operation for a message at once.
     ///
     /// # Errors
-    /// `CKR_OPERATION_ACTIVE` within a message in parts.
+    /// `CKR_OPERATION_ACTIVE` within a message in parts; `CKR_USER_NOT_LOGGED_IN` where the PIN was not given.
     pub fn once(&self) -> Result<Box<O>> {
+        self.pin.was_given()?;
         if self.begun.is_some() { fail(CKR_OPERATION_ACTIVE) } else { (self.make)(self.mechanism, self.key.clone()) }
     }
 

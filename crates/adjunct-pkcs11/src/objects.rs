@@ -22,7 +22,7 @@ pub fn get(session: &Session, handle: Handle) -> Result<Arc<Object>> {
     Ok(object)
 }
 
-/// A key for an operation: as [`get`], with the errors of keys.
+/// A key for an operation that begins now, whose [`crate::session::authentication::Pin`] is made of it: as [`get`], with the errors of keys.
 ///
 /// # Errors
 /// `CKR_KEY_HANDLE_INVALID`; `CKR_KEY_FUNCTION_NOT_PERMITTED`, `CKR_MECHANISM_INVALID` where it may not be used so.
@@ -33,6 +33,21 @@ pub fn key(
     mechanism: CK_MECHANISM_TYPE,
 ) -> Result<Held> {
     key_unless(session, |_| false, handle, usage, mechanism)
+}
+
+/// A key that the call at hand uses, and no later one.
+///
+/// # Errors
+/// Those of [`key`]; `CKR_USER_NOT_LOGGED_IN` of a key that wants the PIN first.
+pub fn key_at_once(
+    session: &Session,
+    handle: CK_OBJECT_HANDLE,
+    usage: CK_ATTRIBUTE_TYPE,
+    mechanism: CK_MECHANISM_TYPE,
+) -> Result<Held> {
+    let key = key(session, handle, usage, mechanism)?;
+    session.use_at_once(handle, &key)?;
+    Ok(key)
 }
 
 /// A key for an operation that goes into a place of the session, which has to be empty.
@@ -153,6 +168,7 @@ pub fn copy(session: &Session, own: Handle, handle: Handle, template: Attributes
     for (kind, value) in template.iter() {
         attributes.insert(kind, value.clone());
     }
+    complete::check_privacy(&attributes)?;
     complete::new_unique_id(&mut attributes)?;
     // What is trusted stays so.
     may_trust(session, &template)?;

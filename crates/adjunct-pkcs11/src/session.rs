@@ -1,5 +1,6 @@
 //! Sessions: which token, what for, and the operations that run in them.
 
+pub mod authentication;
 pub mod ended;
 pub mod running;
 
@@ -15,6 +16,7 @@ use crate::token::Slot;
 use adjunct::lock::Lock;
 use adjunct::slab::{Entry, Slab};
 use adjunct::thread::AtEnd;
+use authentication::{AtOnce, Pin};
 use cryptoki_sys::*;
 use ended::{AllEnded, Places};
 use running::{Left, Run, Running};
@@ -87,6 +89,7 @@ pub struct Active {
     pub message_decrypt: Option<Box<messages::Ciphering>>,
     pub message_sign: Option<Box<messages::Signing<dyn Signer>>>,
     pub message_verify: Option<Box<messages::Signing<dyn Verifier>>>,
+    at_once: AtOnce,
     /// Operations that wait for another message.
     pub ended: AllEnded,
     /// Keys that it uses again and again.
@@ -386,10 +389,10 @@ impl Session {
         &self,
         field: Field<Run<O>>,
         mechanism: CK_MECHANISM_TYPE,
-        locked: bool,
+        pin: Pin,
         operation: Box<O>,
     ) -> Result {
-        self.begin(field, Running::begun(mechanism, locked, operation)?)
+        self.begin(field, Running::begun(mechanism, pin, operation)?)
     }
 
     /// Puts other operations there than those that run. A search goes on.
@@ -427,14 +430,9 @@ impl Session {
     /// asked for a length, or has too little room, `body` gives it back as well.
     ///
     /// # Errors
-    /// `CKR_OPERATION_NOT_INITIALIZED`, `CKR_USER_NOT_LOGGED_IN` of a key that wants the PIN first, and what `body` says.
+    /// `CKR_OPERATION_NOT_INITIALIZED`, and what `body` says.
     pub fn work<O: ?Sized, R>(&self, field: Field<Run<O>>, body: impl FnOnce(Run<O>) -> Left<O, R>) -> Result<R> {
-        let running = self.take(field)?;
-        if running.locked {
-            self.put(field, running);
-            return fail(CKR_USER_NOT_LOGGED_IN);
-        }
-        let (back, result) = body(running);
+        let (back, result) = body(self.take(field)?);
         if let Some(back) = back.filter(|running| !running.over) {
             self.put(field, back);
         }
@@ -456,7 +454,6 @@ impl Session {
         let begun = self.hold(|active| {
             let place = (places.running)(active);
             let running = place.as_ref().ok_or(Rv(CKR_OPERATION_NOT_INITIALIZED))?;
-            ensure(!running.locked, CKR_USER_NOT_LOGGED_IN)?;
             let short = bytes <= SHORT && running.follows != Follows::Never;
             let running = place.take().ok_or(Rv(CKR_OPERATION_NOT_INITIALIZED))?;
             if !short {

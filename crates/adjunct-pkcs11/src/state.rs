@@ -99,7 +99,7 @@ fn add<O: ?Sized>(
     state: impl FnOnce(&O) -> Option<Zeroizing<Vec<u8>>>,
 ) -> Result {
     let Ok(running) = session.take(field) else { return Ok(()) };
-    let saved = running.operation.as_deref().filter(|_| !running.locked).and_then(state);
+    let saved = running.operation.as_deref().filter(|_| !running.pin.is_wanted()).and_then(state);
     let (mechanism, parts) = (running.mechanism, running.parts);
     session.put(field, running);
     let saved = saved.ok_or(Rv(CKR_STATE_UNSAVEABLE))?;

@@ -14,12 +14,14 @@ use crate::session::Session;
 use crate::uses;
 use adjunct::counters::Strength;
 use cryptoki_sys::*;
+use std::sync::Arc;
 use zeroize::Zeroizing;
 
 /// A key that is about to leave: what encrypts it, and its bytes.
 pub struct Leaving {
     pub cipher: Box<dyn Cipher>,
     pub bytes: Zeroizing<Vec<u8>>,
+    key: (CK_OBJECT_HANDLE, Arc<Object>),
     /// That of the key that wraps.
     strength: Strength,
     mechanism: CK_MECHANISM_TYPE,
@@ -33,7 +35,7 @@ fn wrapping_key(session: &Session, mechanism: CK_MECHANISM_TYPE, key: CK_OBJECT_
         (CKA_UNWRAP, CKF_UNWRAP, CKR_UNWRAPPING_KEY_HANDLE_INVALID)
     };
     ensure(table::find(mechanism).is_some_and(|entry| entry.flags & flag != 0), CKR_MECHANISM_INVALID)?;
-    objects::key(session, key, usage, mechanism).map_err(|error| match error {
+    objects::key_at_once(session, key, usage, mechanism).map_err(|error| match error {
         Rv(CKR_KEY_HANDLE_INVALID) => Rv(handle),
         error => error,
     })
@@ -99,10 +101,10 @@ pub fn wrap(
     session: &Session,
     mechanism: Mechanism<'_>,
     wrapping: CK_OBJECT_HANDLE,
-    key: CK_OBJECT_HANDLE,
+    handle: CK_OBJECT_HANDLE,
 ) -> Result<Leaving> {
     let with = wrapping_key(session, mechanism.kind, wrapping, true)?;
-    let key = objects::get(session, key.into()).map_err(|_| Rv(CKR_KEY_HANDLE_INVALID))?;
+    let key = objects::get(session, handle.into()).map_err(|_| Rv(CKR_KEY_HANDLE_INVALID))?;
     let secret = matches!(key.class(), CKO_SECRET_KEY | CKO_PRIVATE_KEY);
     ensure(key.key_type().is_some(), CKR_KEY_HANDLE_INVALID)?;
     ensure(secret, CKR_KEY_NOT_WRAPPABLE)?;
@@ -113,7 +115,8 @@ pub fn wrap(
         ensure(key.attributes.matches(template), CKR_KEY_HANDLE_INVALID)?;
     }
     let bytes = bytes(&key, unit(mechanism.kind))?;
-    Ok(Leaving { cipher: begin(mechanism, &with, true)?, bytes, strength: with.strength(), mechanism: mechanism.kind })
+    let cipher = begin(mechanism, &with, true)?;
+    Ok(Leaving { cipher, bytes, key: (handle, key), strength: with.strength(), mechanism: mechanism.kind })
 }
 
 impl Leaving {
@@ -125,8 +128,10 @@ impl Leaving {
     /// Writes the result; its length.
     ///
     /// # Errors
-    /// `CKR_KEY_SIZE_RANGE` where the key has a length that the mechanism does not take.
+    /// `CKR_KEY_SIZE_RANGE` where the key has a length that the mechanism does not take; `CKR_USER_NOT_LOGGED_IN` of a key that wants the PIN
+    /// first: elsewhere it would be used without.
     pub fn wrap(mut self, session: &Session, out: &mut [u8]) -> Result<usize> {
+        session.use_at_once(self.key.0, &self.key.1)?;
         let length = self.cipher.once(&self.bytes, out).map_err(|error| match error {
             Rv(CKR_DATA_LEN_RANGE) => Rv(CKR_KEY_SIZE_RANGE),
             error => error,

@@ -45,6 +45,36 @@ fn what_only_a_copy_changes_is_read_only() {
     }
 }
 
+/// What restricts nothing is empty, and no attribute that is missing: of a key without CKA_ALLOWED_MECHANISMS programs ask for it all the same, in
+/// one call with others.
+#[test]
+fn attributes_that_say_nothing_are_empty() {
+    let session = Session::open();
+    let public = Attributes::new().bytes(CKA_EC_PARAMS, &[6, 8, 0x2a, 0x86, 0x48, 0xce, 0x3d, 3, 1, 7]);
+    let pair = Mechanism::new(CKM_EC_KEY_PAIR_GEN);
+    let (public, private) = session.generate_pair(&pair, &public, &Attributes::new()).unwrap();
+    let secret = session.create(&Attributes::secret(CKK_AES, &[7; 16])).unwrap();
+    let certificate = Attributes::new().number(CKA_CLASS, CKO_CERTIFICATE).number(CKA_CERTIFICATE_TYPE, CKC_X_509);
+    let certificate = session.create(&certificate.bytes(CKA_SUBJECT, b"s").bytes(CKA_VALUE, b"v")).unwrap();
+    for (object, kinds) in [
+        (secret, &[CKA_ALLOWED_MECHANISMS, CKA_WRAP_TEMPLATE, CKA_UNWRAP_TEMPLATE, CKA_DERIVE_TEMPLATE][..]),
+        (public, &[CKA_ALLOWED_MECHANISMS, CKA_WRAP_TEMPLATE, CKA_ENCAPSULATE_TEMPLATE]),
+        (private, &[CKA_ALLOWED_MECHANISMS, CKA_UNWRAP_TEMPLATE, CKA_DERIVE_TEMPLATE, CKA_DECAPSULATE_TEMPLATE]),
+        (certificate, &[CKA_PUBLIC_KEY_INFO, CKA_HASH_OF_SUBJECT_PUBLIC_KEY, CKA_HASH_OF_ISSUER_PUBLIC_KEY]),
+    ] {
+        for kind in kinds {
+            assert_eq!(session.attribute(object, *kind), Ok(vec![]), "{kind:#x}");
+        }
+    }
+    // What such objects do not have at all is still missing.
+    assert_eq!(session.attribute(public, CKA_UNWRAP_TEMPLATE), Err(CKR_ATTRIBUTE_TYPE_INVALID));
+    assert_eq!(session.attribute(certificate, CKA_ALLOWED_MECHANISMS), Err(CKR_ATTRIBUTE_TYPE_INVALID));
+    // A list that is there is told as before.
+    let listed = Attributes::secret(CKK_AES, &[1; 16]).numbers(CKA_ALLOWED_MECHANISMS, &[CKM_AES_CBC]);
+    let listed = session.create(&listed).unwrap();
+    assert_eq!(session.number(listed, CKA_ALLOWED_MECHANISMS), Ok(CKM_AES_CBC));
+}
+
 /// Programs written for openCryptoki say of keys whether they may leave as protected keys, and be data to a coprocessor.
 #[test]
 fn keys_take_attributes_of_ibm() {

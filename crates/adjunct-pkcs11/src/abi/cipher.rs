@@ -8,6 +8,7 @@ use crate::messages::copied;
 use crate::objects;
 use crate::operation::Cipher;
 use crate::rv::{Result, ensure, fail};
+use crate::session::authentication::Pin;
 use crate::session::ended::Places;
 use crate::session::running::Run;
 use crate::session::{Active, Session};
@@ -44,9 +45,9 @@ unsafe fn begin<const ENCRYPT: bool>(session: &Session, pointer: *mut CK_MECHANI
         return Ok(());
     }
     let object = objects::key_for(session, field, key, usage, mechanism.kind)?;
-    let (locked, strength) = (!ENCRYPT && object.wants_the_pin(), object.strength());
+    let (pin, strength) = (Pin::of(&object), object.strength());
     let operation = cipher::begin(*mechanism, object, ENCRYPT)?;
-    session.begin_running(field, mechanism.kind, locked, operation)?;
+    session.begin_running(field, mechanism.kind, pin, operation)?;
     uses::count(session, mechanism.kind, strength);
     Ok(())
 }
@@ -95,10 +96,7 @@ fn update_with<const ENCRYPT: bool>(
 ) -> Result {
     let places = if ENCRYPT { ENCRYPTS } else { DECRYPTS };
     session.work_again(places, bytes, |mut running: Ciphering| {
-        let operation = match running.operation() {
-            Ok(operation) => operation,
-            Err(error) => return (None, Err(error)),
-        };
+        let Some(operation) = running.operation.as_deref_mut() else { return (None, fail(CKR_OPERATION_ACTIVE)) };
         let needed = operation.update_length(part.len());
         let overlap = out.overlaps(part, needed);
         // What is kept until the end comes out then: whoever asks once, and has room for all of that, has enough. A part without bytes is
@@ -111,6 +109,7 @@ fn update_with<const ENCRYPT: bool>(
                 let copy = if overlap { copied(part) } else { Ok(Zeroizing::new(Vec::new())) };
                 copy.and_then(|copy| {
                     let part = if overlap { &copy } else { part };
+                    let operation = running.operation()?;
                     before(part)?;
                     let length = operation.update(part, room)?;
                     after(&room[..length])?;

@@ -7,6 +7,7 @@ use crate::mechanism::digest;
 use crate::objects;
 use crate::operation::Digester;
 use crate::rv::{Result, ensure};
+use crate::session::authentication::Pin;
 use crate::session::ended::Places;
 use crate::session::running::Run;
 use crate::session::{Active, Session};
@@ -54,7 +55,7 @@ calls! {
         let mechanism = mechanism(pMechanism);
         let mechanism = mechanism.as_ref().map_err(|error| *error)?;
         if session.begin_again(DIGESTS, mechanism, 0)?.is_none() {
-            session.begin_running(field, mechanism.kind, false, digest::begin(*mechanism)?)?;
+            session.begin_running(field, mechanism.kind, Pin::NOT_WANTED, digest::begin(*mechanism)?)?;
         }
         uses::count(&session, mechanism.kind, Strength::None);
         Ok(())

@@ -301,11 +301,8 @@ calls! {
         ensure(!session.runs(signs), CKR_OPERATION_ACTIVE)?;
         let mechanism = mechanism(pMechanism)?;
         let object = objects::key(&session, hKey, CKA_SIGN, mechanism.kind)?;
-        let locked = object.wants_the_pin();
         let strength = object.strength();
-        let mut messages = Signing::signs(mechanism, object)?;
-        messages.locked = locked;
-        session.begin(signs, Box::new(messages))?;
+        session.begin(signs, Box::new(Signing::signs(mechanism, object)?))?;
         uses::count(&session, mechanism.kind, strength);
         Ok(())
     }
@@ -323,20 +320,14 @@ calls! {
         let session = module::<FORK_SAFE>()?.session(hSession)?;
         no_parameter((pParameter, ulParameterLen))?;
         let (data, mut out) = (slice(pData, ulDataLen)?, Out::new(pSignature, pulSignatureLen)?);
-        work(&session, signs, |messages| {
-            ensure(!messages.locked, CKR_USER_NOT_LOGGED_IN)?;
-            sign(messages.once()?, data, &mut out).1
-        })
+        work(&session, signs, |messages| sign(messages.once()?, data, &mut out).1)
     }
 
     /// PKCS #11 5.14.3.
     fn C_SignMessageBegin(hSession: CK_SESSION_HANDLE, pParameter: *mut c_void, ulParameterLen: CK_ULONG) {
         let session = module::<FORK_SAFE>()?.session(hSession)?;
         no_parameter((pParameter, ulParameterLen))?;
-        work(&session, signs, |messages| {
-            ensure(!messages.locked, CKR_USER_NOT_LOGGED_IN)?;
-            messages.begin()
-        })
+        work(&session, signs, Signing::begin)
     }
 
     /// PKCS #11 5.14.4. The last part is the one with a place for the signature's length.

@@ -23,7 +23,13 @@ unsafe fn answer(place: &mut CK_ATTRIBUTE, of: &Attributes) -> CK_RV {
         Ok(computed) => computed,
         Err(error) => return error.0,
     };
-    let Some(value) = of.get(place.type_).or(computed.as_ref()) else { return CKR_ATTRIBUTE_TYPE_INVALID };
+    let Some(value) = of.get(place.type_).or(computed.as_ref()) else {
+        if !schema::is_empty_unless_said(of, place.type_) {
+            return CKR_ATTRIBUTE_TYPE_INVALID;
+        }
+        place.ulValueLen = 0;
+        return CKR_OK;
+    };
     let needed = match value {
         Value::Bytes(bytes) => bytes.len(),
         Value::Template(nested) => nested.len() * size_of::<CK_ATTRIBUTE>(),

@@ -20,33 +20,12 @@ fn session_state(session: &Session) -> CK_STATE {
     }
 }
 
-/// Gives the PIN once more, for an operation with a key that wants that.
-fn context_specific(session: &Session, pin: &[u8]) -> Result {
-    let each = |unlock: bool| {
-        let mut found = false;
-        macro_rules! look {
-            ($($field:ident)*) => { $(
-                if let Ok(mut running) = session.take(|active| &mut active.$field) {
-                    found |= running.locked;
-                    running.locked = running.locked && !unlock;
-                    session.put(|active| &mut active.$field, running);
-                }
-            )* };
-        }
-        look!(sign decrypt message_sign sign_recover);
-        found
-    };
-    ensure(each(false), CKR_OPERATION_NOT_INITIALIZED)?;
-    session.slot().token.check_again(pin)?;
-    ensure(each(true), CKR_OPERATION_NOT_INITIALIZED)
-}
-
 unsafe fn login(session: &Session, user: CK_USER_TYPE, pin: *const u8, length: CK_ULONG) -> Result {
     // SAFETY: as the caller says.
     let pin = unsafe { slice(pin, length)? };
     let token = &session.slot().token;
     if user == CKU_CONTEXT_SPECIFIC {
-        return context_specific(session, pin);
+        return session.give_pin(|| token.check_again(pin));
     }
     let read_only = token.sessions().0 != token.sessions().1;
     ensure(user != CKU_SO || !read_only, CKR_SESSION_READ_ONLY_EXISTS)?;

@@ -7,6 +7,7 @@ use crate::mechanism::{self, Mechanism};
 use crate::objects;
 use crate::operation::{Cipher, Signer, Verifier};
 use crate::rv::{Result, ensure, fail};
+use crate::session::authentication::Pin;
 use crate::session::ended::Places;
 use crate::session::running::{Left, Run};
 use crate::session::{Active, Session};
@@ -43,9 +44,9 @@ fn begin_sign(session: &Session, mechanism: &Mechanism<'_>, key: CK_OBJECT_HANDL
         return Ok(());
     }
     let object = objects::key_for(session, signs, key, CKA_SIGN, mechanism.kind)?;
-    let (locked, strength) = (object.wants_the_pin(), object.strength());
+    let (pin, strength) = (Pin::of(&object), object.strength());
     let signer = mechanism::signer(*mechanism, object)?;
-    session.begin_running(signs, mechanism.kind, locked, signer)?;
+    session.begin_running(signs, mechanism.kind, pin, signer)?;
     uses::count(session, mechanism.kind, strength);
     Ok(())
 }
@@ -57,9 +58,9 @@ fn begin_verify(session: &Session, mechanism: &Mechanism<'_>, key: CK_OBJECT_HAN
         return Ok(());
     }
     let object = objects::key_for(session, verifies, key, CKA_VERIFY, mechanism.kind)?;
-    let strength = object.strength();
+    let (pin, strength) = (Pin::of(&object), object.strength());
     let verifier = mechanism::verifier(*mechanism, object)?;
-    session.begin_running(verifies, mechanism.kind, false, verifier)?;
+    session.begin_running(verifies, mechanism.kind, pin, verifier)?;
     uses::count(session, mechanism.kind, strength);
     Ok(())
 }
@@ -114,7 +115,10 @@ fn end_verify(session: &Session, data: Option<&[u8]>, signature: &[u8]) -> Resul
         if data.is_some() && running.parts {
             return (Some(running), fail(CKR_OPERATION_ACTIVE));
         }
-        let Some(operation) = &mut running.operation else { return (None, fail(CKR_FUNCTION_FAILED)) };
+        let operation = match running.operation() {
+            Ok(operation) => operation,
+            Err(error) => return (None, Err(error)),
+        };
         let result = operation.update(data.unwrap_or_default()).and_then(|()| operation.finish(signature));
         running.over = true;
         (Some(running), result)
@@ -183,8 +187,7 @@ calls! {
         let mechanism = params::mechanism(pMechanism)?;
         let object = objects::key(&session, hKey, CKA_SIGN_RECOVER, mechanism.kind)?;
         let signer = mechanism::recover::signer(mechanism, &object)?;
-        let locked = object.wants_the_pin();
-        session.begin_running(sign_recovers, mechanism.kind, locked, signer)?;
+        session.begin_running(sign_recovers, mechanism.kind, Pin::of(&object), signer)?;
         uses::count(&session, mechanism.kind, object.strength());
         Ok(())
     }
@@ -248,7 +251,7 @@ calls! {
         let mechanism = params::mechanism(pMechanism)?;
         let object = objects::key(&session, hKey, CKA_VERIFY_RECOVER, mechanism.kind)?;
         let opener = mechanism::recover::opener(mechanism, object.key()?)?;
-        session.begin_running(verify_recovers, mechanism.kind, false, opener)?;
+        session.begin_running(verify_recovers, mechanism.kind, Pin::of(&object), opener)?;
         uses::count(&session, mechanism.kind, object.strength());
         Ok(())
     }

@@ -98,7 +98,9 @@ impl Defaults {
         let secret = matches!(class, CKO_PRIVATE_KEY | CKO_SECRET_KEY);
         let boolean = |value| [if value { CK_TRUE } else { CK_FALSE }];
         attributes.default_to(CKA_TOKEN, &boolean(false))?;
-        attributes.default_to(CKA_PRIVATE, &boolean(secret && !self.open))?;
+        let private = secret && !self.open || attributes.is(CKA_ALWAYS_AUTHENTICATE);
+        attributes.default_to(CKA_PRIVATE, &boolean(private))?;
+        check_privacy(attributes)?;
         attributes.default_to(CKA_MODIFIABLE, &boolean(true))?;
         attributes.default_to(CKA_COPYABLE, &boolean(true))?;
         attributes.default_to(CKA_DESTROYABLE, &boolean(true))?;
@@ -169,6 +171,14 @@ impl Defaults {
         public_parts(&mut attributes, class, &made)?;
         Ok(Object::with_key(attributes, made))
     }
+}
+
+/// That what wants the PIN for each use is seen by who is logged in alone (4.9): of nobody else there is a PIN to ask for.
+///
+/// # Errors
+/// `CKR_TEMPLATE_INCONSISTENT`.
+pub fn check_privacy(attributes: &Attributes) -> Result {
+    ensure(attributes.is(CKA_PRIVATE) || !attributes.is(CKA_ALWAYS_AUTHENTICATE), CKR_TEMPLATE_INCONSISTENT)
 }
 
 /// The object that says which profile of the standard a token keeps to.

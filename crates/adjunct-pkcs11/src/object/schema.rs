@@ -267,6 +267,18 @@ pub fn check_change(of: &Attributes, changes: &Attributes, copy: bool) -> Result
     Ok(())
 }
 
+/// Whether an object has this attribute, and that is empty where nobody has said otherwise (4.6.3, 4.7, 4.8, 4.9, 4.10): lists that restrict nothing, and
+/// what is not known. Programs that ask for several attributes of many objects take an attribute that is missing for a fault of all.
+pub fn is_empty_unless_said(of: &Attributes, kind: CK_ATTRIBUTE_TYPE) -> bool {
+    let empty = matches!(
+        kind,
+        CKA_ALLOWED_MECHANISMS | CKA_PUBLIC_KEY_INFO | CKA_HASH_OF_SUBJECT_PUBLIC_KEY | CKA_HASH_OF_ISSUER_PUBLIC_KEY
+    );
+    let class = of.number(CKA_CLASS).unwrap_or(CK_UNAVAILABLE_INFORMATION);
+    let lists = || kinds(class, of.number(CKA_KEY_TYPE)).unwrap_or_default();
+    (empty || Attributes::is_template(kind)) && lists().iter().any(|list| list.contains(&kind))
+}
+
 /// Whether the value of an attribute is secret, in an object that has such an attribute and whose secrets do not leave it.
 pub fn is_secret(of: &Attributes, kind: CK_ATTRIBUTE_TYPE) -> bool {
     let class = of.number(CKA_CLASS);

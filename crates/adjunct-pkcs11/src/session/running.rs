@@ -1,5 +1,6 @@
 //! Operations that run, and what the interface knows of them.
 
+use super::authentication::Pin;
 use crate::abi::args::{Out, Room};
 use crate::operation::{Again, Follows};
 use crate::rv::{Result, Rv, fail};
@@ -13,8 +14,8 @@ pub type Run<O> = Box<Running<O>>;
 /// What [`Run`] is a box of.
 pub struct Running<O: ?Sized> {
     pub mechanism: CK_MECHANISM_TYPE,
-    /// The user is to give the PIN once more first (CKA_ALWAYS_AUTHENTICATE).
-    pub locked: bool,
+    /// Whether the user is to give the PIN once more first.
+    pub pin: Pin,
     /// Parts have come.
     pub parts: bool,
     /// The result, where it did not fit into what the caller had for it.
@@ -32,10 +33,10 @@ impl<O: ?Sized + Again> Running<O> {
     ///
     /// # Errors
     /// `CKR_HOST_MEMORY`.
-    pub fn begun(mechanism: CK_MECHANISM_TYPE, locked: bool, operation: Box<O>) -> Result<Run<O>> {
+    pub fn begun(mechanism: CK_MECHANISM_TYPE, pin: Pin, operation: Box<O>) -> Result<Run<O>> {
         let follows = operation.follows();
         let (operation, parts, over) = (Some(operation), false, false);
-        Ok(adjunct::memory::boxed(Running { mechanism, locked, parts, ready: None, operation, over, follows })?)
+        Ok(adjunct::memory::boxed(Running { mechanism, pin, parts, ready: None, operation, over, follows })?)
     }
 
     /// One that was saved.
@@ -43,7 +44,7 @@ impl<O: ?Sized + Again> Running<O> {
     /// # Errors
     /// `CKR_HOST_MEMORY`.
     pub fn restored(mechanism: CK_MECHANISM_TYPE, parts: bool, operation: Box<O>) -> Result<Run<O>> {
-        let mut running = Running::begun(mechanism, false, operation)?;
+        let mut running = Running::begun(mechanism, Pin::NOT_WANTED, operation)?;
         running.parts = parts;
         Ok(running)
     }
@@ -53,17 +54,18 @@ impl<O: ?Sized + Again> Running<O> {
 pub type Left<O, R = ()> = (Option<Run<O>>, Result<R>);
 
 impl<O: ?Sized> Running<O> {
-    /// The operation.
+    /// The operation, for work.
     ///
     /// # Errors
-    /// `CKR_OPERATION_ACTIVE` where its result waits to be fetched.
+    /// `CKR_USER_NOT_LOGGED_IN` where the PIN was not given; `CKR_OPERATION_ACTIVE` where its result waits to be fetched.
     pub fn operation(&mut self) -> Result<&mut O> {
+        self.pin.was_given()?;
         self.operation.as_deref_mut().ok_or(Rv(CKR_OPERATION_ACTIVE))
     }
 
     /// Ends it: `produce` writes the result, of `needed` bytes at most, or of just as many where the operation is `exact`. Where the caller only asks for
     /// the length it goes on. Where there is less room, so it does if the length is exact; else the result is made, for it may be shorter, and
-    /// is kept for the next call if it is not.
+    /// is kept for the next call if it is not. An operation whose PIN was not given ends without a result.
     pub fn end(
         mut self: Box<Self>,
         out: &mut Out<'_>,
@@ -75,8 +77,8 @@ impl<O: ?Sized> Running<O> {
             match out.room(needed) {
                 Ok(Room::Asked) => return (Some(self), Ok(())),
                 Ok(Room::Here(room)) => {
-                    let Some(operation) = &mut self.operation else { return (None, fail(CKR_FUNCTION_FAILED)) };
-                    return match produce(operation, room) {
+                    let made = self.operation().and_then(|operation| produce(operation, room));
+                    return match made {
                         Ok(length) => {
                             out.wrote(length);
                             self.over = true;
@@ -87,6 +89,9 @@ impl<O: ?Sized> Running<O> {
                 }
                 Err(error) if self.operation.as_deref().is_none_or(exact) => return (Some(self), Err(error)),
                 Err(_) => {
+                    if let Err(error) = self.pin.was_given() {
+                        return (None, Err(error));
+                    }
                     let Some(mut operation) = self.operation.take() else { return (None, fail(CKR_FUNCTION_FAILED)) };
                     let made = adjunct::memory::zeros(needed).map_err(Rv::from).and_then(|mut all| {
                         let length = produce(&mut operation, &mut all)?;

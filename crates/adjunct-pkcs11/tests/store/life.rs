@@ -4,12 +4,7 @@ use super::*;
 use std::os::unix::fs::MetadataExt as _;
 
 pub fn life() {
-    let slots = || {
-        let (mut list, mut count) = ([0; 8], 8);
-        check(p11!(C_GetSlotList(CK_TRUE, list.as_mut_ptr(), &raw mut count))).unwrap();
-        list[..count as usize].to_vec()
-    };
-    assert_eq!(slots(), [1, SLOT]);
+    assert_eq!(order::listed(), [1, SLOT]);
     let info = token_info().unwrap();
     assert_eq!(info.flags, CKF_RNG | CKF_LOGIN_REQUIRED | CKF_DUAL_CRYPTO_OPERATIONS);
     assert_eq!((info.label, info.serialNumber), ([b' '; 32], *b"0000000000000003"));
@@ -128,39 +123,9 @@ pub fn again() {
     assert!(found.iter().all(|object| session.number(*object, CKA_CLASS) == Ok(CKO_PROFILE)));
 }
 
-pub fn context() {
-    new_token();
-    let session = entered();
-    let key = Attributes::key(CKO_SECRET_KEY, CKK_GENERIC_SECRET).bytes(CKA_VALUE, &[1; 32]);
-    assert_eq!(login(&session, CKU_CONTEXT_SPECIFIC, PIN), Err(CKR_OPERATION_NOT_INITIALIZED));
-    drop(key);
-    let (_, private) = ec_pair(&session, "pair").unwrap();
-    let careful = Attributes::new().flag(CKA_ALWAYS_AUTHENTICATE, true);
-    // It can only be said when a key is made.
-    assert_eq!(session.set_attributes(private, &careful), Err(CKR_ATTRIBUTE_READ_ONLY));
-    let params = [6, 8, 0x2a, 0x86, 0x48, 0xce, 0x3d, 3, 1, 7];
-    let (public, private) = (
-        Attributes::new().bytes(CKA_EC_PARAMS, &params).flag(CKA_TOKEN, true).flag(CKA_PRIVATE, false),
-        careful.flag(CKA_TOKEN, true).flag(CKA_SIGN, true),
-    );
-    let (_, private) = session.generate_pair(&Mechanism::new(CKM_EC_KEY_PAIR_GEN), &public, &private).unwrap();
-    session.sign_init(&Mechanism::new(CKM_ECDSA), private).unwrap();
-    assert_eq!(session.sign_once(&[1; 32]), Err(CKR_USER_NOT_LOGGED_IN));
-    assert_eq!(login(&session, CKU_CONTEXT_SPECIFIC, b"wrong"), Err(CKR_PIN_INCORRECT));
-    assert_eq!(pin_flags(), CKF_USER_PIN_COUNT_LOW);
-    login(&session, CKU_CONTEXT_SPECIFIC, PIN).unwrap();
-    assert_eq!(pin_flags(), 0);
-    session.sign_once(&[1; 32]).unwrap();
-}
-
 #[test]
 fn a_token_lives_as_the_standard_says() {
     let home = home();
     run("life", home.path());
     run("again", home.path());
-}
-
-#[test]
-fn a_key_that_wants_the_pin_each_time_gets_it() {
-    run("context", home().path());
 }

@@ -5,10 +5,12 @@
 mod common;
 
 mod access;
+mod authentication;
 mod forks;
 mod kills;
 mod life;
 mod many;
+mod order;
 mod pins;
 mod processes;
 mod profiles;
@@ -145,14 +147,16 @@ fn scenario() {
         };
     }
     scenarios! {
-        life::life life::again life::context profiles::profiles
+        life::life life::again profiles::profiles
         pins::wrong pins::killed_while_trying pins::count_low pins::guesses
         processes::two_processes processes::other processes::other_after processes::many processes::initialize
         kills::endless kills::after_kills kills::changes_pin
         space::limited space::full space::full_together space::counted
-        access::modes access::read_only access::no_place access::with_private access::refused
+        access::modes access::group access::read_only access::no_place access::with_private access::refused
         forks::fork forks::another_user
         tpm::sealed tpm::sealed_again tpm::sealed_elsewhere
         many::fill many::filled
+        order::by_content order::as_said order::alone order::in_vain order::redirected
+        authentication::operations authentication::calls authentication::privacy authentication::locked
     }
 }

@@ -24,11 +24,15 @@ use crate::machine::Mode;
 use crate::state::{MAX_CARDS, MAX_QUEUES};
 use serde::Deserialize;
 use std::collections::BTreeSet;
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Read};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 /// Where it is, unless the daemon is told otherwise.
 pub const PATH: &str = "/etc/adjunct/cards.conf";
+
+/// More than this is no configuration, in bytes.
+const LONGEST: u64 = 1 << 20;
 
 /// What cards there are.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -119,6 +123,16 @@ pub fn cpus() -> usize {
     std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
 }
 
+/// The text of a regular file. A FIFO is not waited for, and a device not read without end.
+fn text_of(path: &Path) -> std::io::Result<String> {
+    let nonblocking = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
+    let file = std::fs::File::options().read(true).custom_flags(nonblocking).open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(std::io::Error::new(ErrorKind::InvalidInput, "is no regular file"));
+    }
+    std::io::read_to_string(file.take(LONGEST))
+}
+
 impl Config {
     /// The limits of each user.
     pub fn limits(&self) -> Limits {
@@ -131,7 +145,7 @@ impl Config {
     /// [`Error`], with the line where the text is wrong.
     pub fn read(path: &Path, must_be: bool) -> Result<Config, Error> {
         let failed = |what: String| Error { path: path.display().to_string(), what };
-        match std::fs::read_to_string(path) {
+        match text_of(path) {
             Ok(text) => Config::parse(&text).map_err(failed),
             Err(error) if error.kind() == ErrorKind::NotFound && !must_be => {
                 Config::parse("[[card]]\nid = 0\n").map_err(failed)
@@ -196,6 +210,17 @@ mod tests {
             ("ADJ8", 1, &[0][..])
         );
         assert!(Config::read(Path::new("/nonexistent/cards.conf"), true).is_err());
+    }
+
+    #[test]
+    fn what_is_no_file_is_refused_and_not_waited_for() {
+        let dir = tempfile::tempdir().unwrap();
+        let fifo = dir.path().join("fifo");
+        rustix::fs::mknodat(rustix::fs::CWD, &fifo, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+        for path in [fifo.as_path(), Path::new("/dev/zero"), dir.path()] {
+            let error = Config::read(path, true).unwrap_err().to_string();
+            assert!(error.contains("is no regular file"), "{error}");
+        }
     }
 
     #[test]

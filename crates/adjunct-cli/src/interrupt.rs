@@ -15,6 +15,9 @@ const GRACE: Duration = Duration::from_secs(10);
 /// How long a change that is half made may take to be taken back.
 const HELD: Duration = Duration::from_secs(120);
 
+/// Signals that come within this time of the first mean the same.
+const TOGETHER: Duration = Duration::from_millis(300);
+
 /// How many changes are half made.
 static HOLDS: AtomicUsize = AtomicUsize::new(0);
 
@@ -37,9 +40,14 @@ impl Drop for Hold {
 }
 
 /// From here on an interrupt, a termination or a hangup no longer ends the process at once: [`interrupted`] tells of it,
-/// so that what was started is ended and what was made is removed.
+/// so that what was started is ended and what was made is removed. A second one ends it at once, with all that is removed then.
 pub fn catch_interrupts() {
     flag();
+}
+
+/// What a signal sets, for who cannot ask [`interrupted`].
+pub(crate) fn signalled() -> Arc<AtomicBool> {
+    Arc::clone(flag())
 }
 
 /// Whether the user wants it to end.
@@ -68,19 +76,33 @@ fn flag() -> &'static Arc<AtomicBool> {
     })
 }
 
-/// Ends the process where it does not end by itself after a signal: it may wait in a system call that a file or a program of
-/// somebody else's does not let return.
+/// Ends the process where it does not end by itself after a signal, or where a second one comes: it may wait in a system call that a
+/// file or a program of somebody else's does not let return.
 fn watch(mut signals: UnixStream) {
     if !matches!(signals.read(&mut [0]), Ok(1)) {
         return;
     }
     let start = Instant::now();
-    while start.elapsed() < GRACE || (HOLDS.load(Ordering::SeqCst) > 0 && start.elapsed() < HELD) {
-        std::thread::sleep(Duration::from_millis(50));
+    let _ = signals.set_read_timeout(Some(Duration::from_millis(50)));
+    let mut again = false;
+    loop {
+        // A terminal that closes sends several signals at once: they are one wish.
+        let comes = matches!(signals.read(&mut [0]), Ok(1));
+        again = again || (comes && start.elapsed() > TOGETHER);
+        let held = HOLDS.load(Ordering::SeqCst) > 0;
+        let limit = match (held, again) {
+            (true, _) => HELD,
+            (false, true) => Duration::ZERO,
+            (false, false) => GRACE,
+        };
+        if start.elapsed() >= limit {
+            break;
+        }
     }
     for pid in descendants(std::process::id()) {
         kill(pid, Signal::KILL);
     }
+    crate::scratch::remove_all();
     crate::counted::remove_all();
     let _ = signal_hook::low_level::emulate_default_handler(SIGTERM);
 }

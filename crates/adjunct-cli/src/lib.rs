@@ -34,6 +34,7 @@ pub mod process;
 mod progress;
 mod scratch;
 pub mod setup;
+mod sink;
 pub mod ssh;
 pub mod stats;
 mod token;
@@ -56,7 +57,7 @@ Examples:
   adjunct ssh verify                   whether an ssh session uses it, part by part
   adjunct ssh bench --html b.html      what it buys: OpenSSH in software, stock and with adjunct
   adjunct stats                        what was used: hardware and software, per function
-  sudo adjunct stats --all --used      of every user, only what was used
+  sudo adjunct stats --all-users       the same of every user
   sudo adjunct top                     what runs now, by function, user, process and card
 
 Called by the name icainfo, icainfo-cex, icastats, cpacfstats, pkcsconf, pkcsstats, p11sak, lszcrypt, chzcrypt, zcryptctl or zcryptstats,

@@ -2,10 +2,8 @@
 
 use crate::Failure;
 use crate::escape::escaped;
-use crate::failure::cannot_write;
 use std::fmt::Write as _;
 use std::io::{ErrorKind, IsTerminal, Write};
-use std::path::Path;
 
 /// Writes a report. A reader that went away (`| head`) is no failure; a full disk is.
 ///
@@ -31,15 +29,6 @@ pub(crate) fn print_with_backspaces(text: &str) -> Result<(), Failure> {
     write(&text.split('\x08').map(harmless).collect::<Vec<_>>().join("\x08"))
 }
 
-/// Writes `value` as JSON, two blanks deep, with a line end, to a file.
-///
-/// # Errors
-/// [`Failure`] with the path and the cause.
-pub(crate) fn write_json(path: &Path, value: &impl serde::Serialize) -> Result<(), Failure> {
-    let text = serde_json::to_string_pretty(value).map_err(|e| Failure::new(format!("JSON: {e}")))?;
-    std::fs::write(path, text + "\n").map_err(|e| cannot_write(path, &e))
-}
-
 /// Writes `value` as JSON, two blanks deep, with a line end.
 ///
 /// # Errors
@@ -55,7 +44,7 @@ pub fn print_json(value: &impl serde::Serialize) -> Result<(), Failure> {
 }
 
 /// A whole report: its lines and tabs, and the colours of [`Style`], may stand.
-fn harmless(report: &str) -> String {
+pub(crate) fn harmless(report: &str) -> String {
     let mut parts = report.split('\x1b');
     let lines = |part: &str| {
         escaped(part, |text, c| match c {

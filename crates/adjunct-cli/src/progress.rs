@@ -1,32 +1,117 @@
 //! The one progress bar of all subcommands: on standard error, only where that is a terminal, and only once it has taken two
-//! seconds. It shows how much is done, how long the rest will take by what was done so far, and what is being done.
+//! seconds. It shows how much is done, how long the rest will take by what was done so far, and what is being done; where nobody
+//! knows how much there is, for how long it has been done. It moves by itself: a step that takes minutes is not silent.
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
+use std::fmt::Write;
 use std::io::IsTerminal;
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// Sooner nobody needs a bar.
 const SOON: Duration = Duration::from_secs(2);
+/// How often the time is drawn anew.
+const TICK: Duration = Duration::from_secs(1);
 /// The bar's length in steps.
 const LENGTH: u64 = 1000;
 /// Less than this part says too little of how long the rest will take.
 const TELLS: f64 = 0.03;
+
+/// The moment at which it will be done, by what is known.
+#[derive(Debug, Default, Clone)]
+struct End(Arc<Mutex<Option<Instant>>>);
+
+impl End {
+    fn lock(&self) -> MutexGuard<'_, Option<Instant>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The time as it is shown: what is left, else what has gone since `start`.
+    fn text(&self, start: Instant) -> String {
+        match *self.lock() {
+            Some(end) => format!("{} left", clock(end.saturating_duration_since(Instant::now()).as_secs_f64())),
+            None => format!("for {}", clock(start.elapsed().as_secs_f64())),
+        }
+    }
+}
+
+/// Shows the bar when it is time, and draws it again and again.
+#[derive(Debug)]
+struct Shower {
+    /// Nothing is sent: when this is dropped, the thread ends.
+    stop: Option<Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Shower {
+    fn of(bar: &ProgressBar) -> Option<Shower> {
+        if !std::io::stderr().is_terminal() {
+            return None;
+        }
+        let (bar, (stop, stopped)) = (bar.clone(), channel::<()>());
+        let show = move || {
+            if !matches!(stopped.recv_timeout(SOON), Err(RecvTimeoutError::Timeout)) {
+                return;
+            }
+            bar.set_draw_target(ProgressDrawTarget::stderr_with_hz(5));
+            bar.tick();
+            while matches!(stopped.recv_timeout(TICK), Err(RecvTimeoutError::Timeout)) {
+                bar.tick();
+            }
+        };
+        let thread = std::thread::Builder::new().name("progress".to_owned()).spawn(show).ok()?;
+        Some(Shower { stop: Some(stop), thread: Some(thread) })
+    }
+}
+
+impl Drop for Shower {
+    fn drop(&mut self) {
+        self.stop = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
 
 /// How far something is. The bar goes when this is dropped.
 #[derive(Debug)]
 pub struct Progress {
     bar: ProgressBar,
     start: Instant,
+    end: End,
+    shower: Option<Shower>,
 }
 
 impl Progress {
-    /// At the beginning.
+    /// At the beginning of what is known to be so much.
     pub fn new() -> Progress {
+        Progress::with("[{bar:30}] {percent:>3} % {time:>12}  {wide_msg}")
+    }
+
+    /// At the beginning of something of which nobody knows how much it is.
+    pub fn waiting(what: &str) -> Progress {
+        let progress = Progress::with("{spinner} {wide_msg}  {time:>10}");
+        progress.now(what);
+        progress
+    }
+
+    fn with(template: &str) -> Progress {
+        let (start, end) = (Instant::now(), End::default());
         let bar = ProgressBar::with_draw_target(Some(LENGTH), ProgressDrawTarget::hidden());
-        if let Ok(style) = ProgressStyle::with_template("[{bar:30}] {percent:>3} % {prefix:>12}  {wide_msg}") {
-            bar.set_style(style.progress_chars("=> "));
+        if let Ok(style) = ProgressStyle::with_template(template) {
+            let end = end.clone();
+            let time = move |_: &ProgressState, out: &mut dyn Write| _ = out.write_str(&end.text(start));
+            bar.set_style(style.progress_chars("=> ").with_key("time", time));
         }
-        Progress { bar, start: Instant::now() }
+        let shower = Shower::of(&bar);
+        Progress { bar, start, end, shower }
+    }
+
+    /// Sets what is being done, of [`Progress::waiting`].
+    pub fn now(&self, what: &str) {
+        self.bar.set_message(crate::escape::shown(what));
     }
 
     /// Sets how much is done, from 0 to 1, and what comes now.
@@ -43,12 +128,10 @@ impl Progress {
     }
 
     fn show(&self, part: f64, what: &str, left: Option<f64>) {
-        if self.bar.is_hidden() && self.start.elapsed() > SOON && std::io::stderr().is_terminal() {
-            self.bar.set_draw_target(ProgressDrawTarget::stderr_with_hz(5));
-        }
+        let left = left.and_then(|left| Duration::try_from_secs_f64(left.clamp(0.0, LONGEST)).ok());
+        *self.end.lock() = left.and_then(|left| Instant::now().checked_add(left));
         self.bar.set_position((part * LENGTH as f64) as u64);
-        self.bar.set_prefix(left.map_or_else(String::new, clock));
-        self.bar.set_message(what.to_owned());
+        self.bar.set_message(crate::escape::shown(what));
     }
 
     /// Prints, with the bar out of the way.
@@ -59,6 +142,8 @@ impl Progress {
 
 impl Drop for Progress {
     fn drop(&mut self) {
+        // First who would draw it again.
+        self.shower = None;
         self.bar.finish_and_clear();
     }
 }
@@ -93,12 +178,15 @@ impl Rows {
     }
 }
 
-/// A time that is left: "1:05 left".
+/// More than this is shown as this, in seconds.
+const LONGEST: f64 = 359_999.0;
+
+/// A time: "1:05".
 fn clock(seconds: f64) -> String {
-    let seconds = seconds.clamp(0.0, 359_999.0).round() as u64;
+    let seconds = seconds.clamp(0.0, LONGEST).round() as u64;
     match (seconds / 3600, seconds / 60 % 60, seconds % 60) {
-        (0, minutes, seconds) => format!("{minutes}:{seconds:02} left"),
-        (hours, minutes, seconds) => format!("{hours}:{minutes:02}:{seconds:02} left"),
+        (0, minutes, seconds) => format!("{minutes}:{seconds:02}"),
+        (hours, minutes, seconds) => format!("{hours}:{minutes:02}:{seconds:02}"),
     }
 }
 
@@ -107,11 +195,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_that_are_left() {
-        assert_eq!(
-            [0.4, 65.0, 3599.6, 1e9, -1.0].map(clock),
-            ["0:00 left", "1:05 left", "1:00:00 left", "99:59:59 left", "0:00 left"]
-        );
+    fn times() {
+        assert_eq!([0.4, 65.0, 3599.6, 1e9, -1.0].map(clock), ["0:00", "1:05", "1:00:00", "99:59:59", "0:00"]);
     }
 
     #[test]
@@ -123,8 +208,11 @@ mod tests {
             rows.end();
         }
         let progress = Progress::new();
+        assert_eq!(progress.end.text(progress.start), "for 0:00");
         progress.set_left(1e6, "long");
-        assert!(progress.bar.position() < 2 && progress.bar.prefix().ends_with(" left"));
+        assert!(progress.bar.position() < 2 && progress.end.text(progress.start).ends_with(" left"));
+        progress.set_left(60.2, "shorter");
+        assert_eq!(progress.end.text(progress.start), "1:00 left");
         assert_eq!(progress.aside(|| 7), 7);
     }
 }

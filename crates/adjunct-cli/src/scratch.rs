@@ -1,12 +1,23 @@
-//! Temporary files and folders, gone when they are dropped.
+//! Temporary files and folders, gone on every way out: when they are dropped, when a signal ends the command by force
+//! ([`remove_all`]), and where nothing could be done (SIGKILL, a crash, no power) by the next run that makes one.
 
 use crate::Failure;
 use crate::failure::cause;
-use std::fs::Permissions;
+use crate::interrupt::catch_interrupts;
+use rustix::fs::{FlockOperation, Mode, OFlags, flock};
+use std::fs::{self, Permissions};
 use std::io::{self, ErrorKind, Write};
-use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
-use tempfile::{Builder, NamedTempFile, TempDir};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime};
+use tempfile::{Builder, NamedTempFile};
+
+/// How the name of a folder begins. Nothing else has such names: the next run may remove what lies there.
+const PREFIX: &str = "adjunct-run-";
+/// A folder without a lock is nobody's once it is this old: between its making and its lock there is an instant.
+const SETTLED: Duration = Duration::from_secs(60);
 
 /// Sees to it that the folder for temporary files takes what a session needs: keys, logs, data. Programs that find it full
 /// say anything, or nothing.
@@ -35,19 +46,121 @@ fn no_room(error: &io::Error) -> Failure {
     }
 }
 
-/// A folder that only this user opens (mode 0700).
+/// A temporary folder; removed with all in it when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Folder {
+    path: PathBuf,
+    /// Holds the lock that says that the folder is in use; none where the file system has no locks.
+    _lock: Option<OwnedFd>,
+}
+
+impl Folder {
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        remove(&self.path);
+        living().retain(|path| *path != self.path);
+    }
+}
+
+/// A folder that only this user opens (mode 0700). From here on signals no longer end the process at once.
 ///
 /// # Errors
 /// [`Failure`] that names the folder for temporary files.
-pub(crate) fn folder() -> Result<TempDir, Failure> {
-    Builder::new().prefix("adjunct-").permissions(Permissions::from_mode(0o700)).tempdir().map_err(|e| no_room(&e))
+pub(crate) fn folder() -> Result<Folder, Failure> {
+    folder_in(&std::env::temp_dir()).map_err(|e| no_room(&e))
+}
+
+/// The same in a folder of the caller's choice.
+///
+/// # Errors
+/// As `mkdir(2)`.
+pub(crate) fn folder_in(place: &Path) -> io::Result<Folder> {
+    catch_interrupts();
+    sweep(place, SETTLED);
+    // Programs are given its name, and some run elsewhere.
+    let place = std::path::absolute(place)?;
+    let dir = Builder::new().prefix(PREFIX).permissions(Permissions::from_mode(0o700)).tempdir_in(place)?;
+    let lock = lock(dir.path());
+    let path = dir.keep();
+    living().push(path.clone());
+    Ok(Folder { path, _lock: lock })
+}
+
+/// Takes the lock of a folder, if nobody has it.
+fn lock(folder: &Path) -> Option<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let opened = rustix::fs::open(folder, flags, Mode::empty()).ok()?;
+    flock(&opened, FlockOperation::NonBlockingLockExclusive).ok()?;
+    Some(opened)
+}
+
+/// Removes what runs left that were killed: this user's folders that no process has locked, and that are older than `settled`.
+fn sweep(place: &Path, settled: Duration) {
+    let me = rustix::process::geteuid().as_raw();
+    for entry in fs::read_dir(place).into_iter().flatten().flatten() {
+        if !entry.file_name().to_string_lossy().starts_with(PREFIX) {
+            continue;
+        }
+        let Ok(about) = entry.metadata() else { continue };
+        let age = about.modified().ok().and_then(|at| SystemTime::now().duration_since(at).ok());
+        if about.is_dir() && about.uid() == me && age.is_some_and(|age| age >= settled) {
+            let path = entry.path();
+            if let Some(_lock) = lock(&path) {
+                remove(&path);
+            }
+        }
+    }
+}
+
+/// Removes a folder. A program that was just killed may still have put a file there.
+fn remove(path: &Path) {
+    for _ in 0..20 {
+        match fs::remove_dir_all(path) {
+            Ok(()) => return,
+            Err(e) if e.kind() == ErrorKind::NotFound => return,
+            Err(_) => std::thread::sleep(Duration::from_millis(25)),
+        }
+    }
+}
+
+/// Those that are there, for who ends the process without dropping anything.
+static LIVING: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+fn living() -> MutexGuard<'static, Vec<PathBuf>> {
+    LIVING.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Removes all that are there: the process is about to be ended.
+pub(crate) fn remove_all() {
+    living().iter().for_each(|path| remove(path));
+}
+
+/// A file in a temporary folder of its own; removed with it when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Config {
+    path: PathBuf,
+    _folder: Folder,
+}
+
+impl Config {
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
 }
 
 /// A configuration of OpenSSL that only this user reads.
-pub(crate) fn config(text: &[u8]) -> io::Result<NamedTempFile> {
-    let mut file = Builder::new().prefix("adjunct-").suffix(".cnf").tempfile()?;
-    file.write_all(text)?;
-    Ok(file)
+pub(crate) fn config(text: &[u8]) -> io::Result<Config> {
+    let folder = folder_in(&std::env::temp_dir())?;
+    let path = folder.path().join("openssl.cnf");
+    fs::write(&path, text)?;
+    Ok(Config { path, _folder: folder })
 }
 
 /// An empty file in `folder`, to be filled and renamed. The umask takes from its mode.
@@ -62,4 +175,44 @@ pub(crate) fn whole(folder: &Path, bytes: &[u8], mode: u32) -> io::Result<NamedT
     file.as_file().set_permissions(Permissions::from_mode(mode))?;
     file.as_file().sync_all()?;
     Ok(file)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_killed_run_left_is_removed_and_what_is_in_use_stays() {
+        let place = tempfile::tempdir().unwrap();
+        let make = |name: &str| {
+            let path = place.path().join(name);
+            fs::create_dir(&path).unwrap();
+            fs::write(path.join("file"), "x").unwrap();
+            path
+        };
+        let (left, used, other) = (make("adjunct-run-left"), make("adjunct-run-used"), make("adjunct-of-others"));
+        let lock = lock(&used).unwrap();
+        sweep(place.path(), Duration::from_secs(3600));
+        assert!(left.exists(), "it may be one that is just being made");
+        sweep(place.path(), Duration::ZERO);
+        assert!(!left.exists() && used.exists() && other.exists());
+        drop(lock);
+        sweep(place.path(), Duration::ZERO);
+        assert!(!used.exists());
+    }
+
+    #[test]
+    fn a_folder_is_locked_while_it_is_there_and_goes() {
+        let folder = folder().unwrap();
+        let path = folder.path().to_owned();
+        assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o700);
+        assert!(path.is_absolute() && lock(&path).is_none() && living().contains(&path));
+        drop(folder);
+        assert!(!path.exists() && !living().contains(&path));
+        let config = config(b"text").unwrap();
+        let path = config.path().to_owned();
+        assert_eq!(fs::read(&path).unwrap(), b"text");
+        drop(config);
+        assert!(!path.parent().unwrap().exists());
+    }
 }

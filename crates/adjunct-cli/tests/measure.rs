@@ -54,7 +54,7 @@ fn data_costs_more_than_none() {
     let (side, suite) = (Side::as_is("as is"), Suite { cipher: "aes256-ctr".to_owned(), ..Suite::default() });
     let mut got = 0;
     let limits = Limits { least: 3, most: 3, budget: Duration::ZERO };
-    let costs = interleave(
+    let (costs, done) = interleave(
         2,
         &limits,
         |job| match job {
@@ -62,8 +62,8 @@ fn data_costs_more_than_none() {
             _ => rig.transfer(&side, &suite, &data, &mut |n| got += n),
         },
         |_, _| {},
-    )
-    .unwrap();
+    );
+    done.unwrap();
     assert_eq!(got, 3 * data.bytes());
     for cost in costs.iter().flat_map(|c| &c.0) {
         plausible(cost);

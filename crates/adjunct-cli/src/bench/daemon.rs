@@ -1,9 +1,9 @@
 //! A daemon of the run's own, in a temporary folder.
 
-use crate::Failure;
 use crate::failure::cause;
 use crate::module::{self, Choice, Make, Purpose};
 use crate::process::halves::Halves;
+use crate::{Failure, scratch};
 use adjunct::card::crowd::Page;
 use adjunct_bench::crew;
 use adjunct_card::folder::Folder;
@@ -15,7 +15,6 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
-use tempfile::TempDir;
 
 /// Cards that have not found their known answers in so long never will.
 const TO_START: Duration = Duration::from_secs(20);
@@ -38,7 +37,7 @@ pub fn program(choice: Choice<'_>) -> Result<PathBuf, Failure> {
 pub struct Daemon {
     child: Child,
     folder: Folder,
-    _temporary: TempDir,
+    _temporary: scratch::Folder,
 }
 
 impl Daemon {
@@ -49,7 +48,7 @@ impl Daemon {
     /// [`Failure`] in its own words where it has any.
     pub fn start(program: &Path, cards: usize, on: Option<&str>) -> Result<Daemon, Failure> {
         let failed = |e: std::io::Error| Failure::new(format!("adjunctd: {}", cause(&e)));
-        let temporary = tempfile::Builder::new().prefix("adjunct-cards-").tempdir().map_err(failed)?;
+        let temporary = scratch::folder()?;
         if nix::unistd::geteuid().is_root() {
             std::fs::set_permissions(temporary.path(), Permissions::from_mode(0o755)).map_err(failed)?;
         }

@@ -1,7 +1,7 @@
 //! `adjunct bench`: adjunct beside what the machine would otherwise use.
 //!
 //! Here are the options and reports; what calls libcrypto, AWS-LC and the kernels, and times them, is [`adjunct_bench`].
-//! The commands share what a report says of machine and libraries (`report`), and where it goes (`sink`).
+//! The commands share what a report says of machine and libraries (`report`).
 
 pub mod accelerator;
 pub mod bulk;
@@ -11,7 +11,6 @@ pub mod openssl;
 pub mod pkcs11;
 mod report;
 pub(crate) mod seconds;
-mod sink;
 pub mod tls;
 
 use crate::Failure;

@@ -1,6 +1,6 @@
 //! `cpacfstats`: what dedicated instructions did for all users together, as counters that are enabled, disabled, reset and printed.
 //!
-//! On IBM Z a daemon keeps these counters, which the machine counts. Here they are the counters of all users (`adjunct stats --all`),
+//! On IBM Z a daemon keeps these counters, which the machine counts. Here they are the counters of all users (`adjunct stats --all-users`),
 //! hardware alone, and a file of root's remembers from which values on each is shown ([`state`]), so that they leave those of
 //! `icastats` alone and need no daemon.
 
@@ -52,7 +52,7 @@ Use OPTIONS described below:
 ";
 const NOTES: &str = "\
 COUNTER is des, aes, sha, rng, ecc, pai_user, pai_kernel or all (the default). A counter is the number of operations that dedicated \
-instructions did for all users: what adjunct stats --all shows as hardware. It is unsupported where this machine has no instructions \
+instructions did for all users: what adjunct stats --all-users shows as hardware. It is unsupported where this machine has no instructions \
 for any of them. All counters are enabled from the start; what runs while one is disabled is not shown by it. None of this changes \
 what icastats shows, and resetting that does not change these by more than what was counted before. Root alone may do any of it.
 

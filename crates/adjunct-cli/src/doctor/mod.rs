@@ -4,10 +4,12 @@
 //! What a program is made of, which configuration it reads and what that gives comes from `openssl::users`, as in
 //! `adjunct openssl status`, which tells the same of a program by `program`.
 //!
+//! * `hidden`: why a process may not be looked at.
 //! * `target`: what a word on the command line means, with `sockets` for `HOST:PORT`.
 //! * `program`: programs that are not running, with `script` and `plugins`. `running`: processes.
 //! * `verdict`: the sentence. `machine`: everybody. `text`: the reports for people.
 
+mod hidden;
 mod machine;
 mod plugins;
 mod program;
@@ -30,6 +32,7 @@ use crate::interrupt::catch_interrupts;
 use crate::openssl::standing::{Standing, standing};
 use crate::openssl::users::process::{self, Processes};
 use crate::output::{self, Style};
+use crate::progress::Progress;
 use crate::{Failure, escape::shown};
 use running::{Proof, Ran};
 use serde::Serialize;
@@ -118,16 +121,20 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     if args.restarts {
         return restarts(args);
     }
+    let wait = Progress::waiting("OpenSSL's configuration is looked at");
     let standing = standing(args.config.as_deref())?;
+    wait.now("looking at processes and programs");
     let processes = process::all(&args.proc, &standing.reach.modules)?;
     match &args.subject {
-        Some(word) => one(word, args, &standing, processes),
-        None => all(args, &standing, processes),
+        Some(word) => one(word, args, &standing, processes, wait),
+        None => all(args, &standing, processes, wait),
     }
 }
 
 fn restarts(args: &Args) -> Result<ExitCode, Failure> {
+    let wait = Progress::waiting("looking at processes");
     let (outdated, hidden) = to_restart(args.config.as_deref(), &args.proc)?;
+    drop(wait);
     if args.json {
         output::print_json(&outdated)?;
     } else {
@@ -152,10 +159,11 @@ pub(crate) fn to_restart(config: Option<&Path>, proc: &Path) -> Result<(Vec<Outd
     Ok((found, hidden))
 }
 
-fn all(args: &Args, standing: &Standing, processes: Processes) -> Result<ExitCode, Failure> {
+fn all(args: &Args, standing: &Standing, processes: Processes, wait: Progress) -> Result<ExitCode, Failure> {
     let restarts = outdated(&processes);
     let hidden_processes = processes.hidden;
     let entries = machine::look(processes, standing, &mut Programs::new(standing))?;
+    drop(wait);
     let bad = (standing.enabled && !standing.working) || !restarts.is_empty();
     if args.json {
         let (enabled, in_force, problems) = (standing.enabled, standing.working, standing.problems.clone());
@@ -168,7 +176,13 @@ fn all(args: &Args, standing: &Standing, processes: Processes) -> Result<ExitCod
     Ok(if bad { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-fn one(word: &str, args: &Args, standing: &Standing, processes: Processes) -> Result<ExitCode, Failure> {
+fn one(
+    word: &str,
+    args: &Args,
+    standing: &Standing,
+    processes: Processes,
+    wait: Progress,
+) -> Result<ExitCode, Failure> {
     let subject = target::resolve(word, &args.proc, &processes)?;
     let hidden = processes.hidden;
     let mut programs = Programs::new(standing);
@@ -189,6 +203,7 @@ fn one(word: &str, args: &Args, standing: &Standing, processes: Processes) -> Re
     };
     let mut proof = Proof::default();
     let ran: Vec<Ran> = wanted.into_iter().map(|p| running::judge(p, &mut programs, standing, &mut proof)).collect();
+    drop(wait);
     // What runs decides: that is who the question is about.
     let worst = ran.iter().map(|ran| &ran.verdict).min_by_key(|v| (v.state, v.cause));
     let remote;

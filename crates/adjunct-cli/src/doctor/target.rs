@@ -1,5 +1,6 @@
 //! What a word on the command line is about: a process, a program, a service, or who listens at a port.
 
+use super::hidden;
 use super::sockets::{self, Endpoint};
 use crate::Failure;
 use crate::escape::shown;
@@ -85,7 +86,7 @@ fn process(pid: u32, proc: &Path) -> Result<Subject, Failure> {
         Look::Gone => refuse("there is none of that number"),
         Look::Zombie => refuse("it has ended (its parent has not asked for its end yet)"),
         Look::Kernel => refuse("it is a thread of the kernel's, and uses no OpenSSL"),
-        Look::Hidden => refuse("it is another user's; ask as root"),
+        Look::Hidden => refuse(&hidden::why()),
     }
 }
 
@@ -100,10 +101,10 @@ fn listener(place: Endpoint, proc: &Path, processes: &Processes) -> Result<Subje
         (false, _) => Ok(Subject::Listener(place, found.pids)),
         (true, true) => {
             let root = nix::unistd::geteuid().is_root();
-            let why = if root {
-                "a process of a container's listens there"
-            } else {
-                "another user's process listens there; ask as root"
+            let why = match (root, processes.hidden) {
+                (true, 0) => "a process of a container's listens there".to_owned(),
+                (true, _) => format!("a process listens there that may not be looked at: {}", hidden::why()),
+                (false, _) => "another user's process listens there; ask as root".to_owned(),
             };
             Err(Failure::new(format!("{at}: {why}")))
         }

@@ -130,6 +130,9 @@ fn remedy(cause: Cause) -> Option<String> {
         }
         Cause::OwnSection | Cause::NotUsedYet => "look at 'adjunct stats' while it works",
         Cause::Script => "ask about the program that it starts",
+        Cause::Permission if nix::unistd::geteuid().is_root() => {
+            "root may not read it either: see what keeps it from that (a file system of another machine, a security module)"
+        }
         Cause::Permission => "ask as root",
         Cause::PluginOff | Cause::LowLevel | Cause::OtherLibrary | Cause::NoCrypto => return None,
     };

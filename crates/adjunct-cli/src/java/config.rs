@@ -10,6 +10,7 @@ use crate::failure::{cannot_write, cause};
 use crate::module::{self, Make, Purpose};
 use crate::output::Style;
 use crate::progress::Progress;
+use crate::sink::{Ended, Sink};
 use crate::{Failure, output, scratch};
 use serde::Serialize;
 use std::fmt::Write as _;
@@ -113,7 +114,10 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     let not_measured = if args.no_measure { Some("--no-measure".to_owned()) } else { jdk.cannot_compile() };
     let (mut rows, mut seen) = (Vec::new(), None);
     if not_measured.is_none() {
-        let (has, measured) = measure(args, &jdk, &module)?;
+        let (has, measured, done) = measure(args, &jdk, &module)?;
+        if done.is_err() {
+            return partly(args, &measured, Ended::of(done));
+        }
         rows = measured;
         seen = Some(has);
     }
@@ -132,11 +136,12 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     };
     let mut notes = Vec::new();
     let mut files = Vec::new();
+    let mut written = Ok(());
     if args.token_keys || choices.iter().any(|c| c.enabled) {
         let text = plan.config()?;
         notes = proved(&jdk, &text, &plan, args)?;
-        write(args, [(&config, text), (&security, plan.security(&config, &own))])?;
-        files = vec![config, security.clone()];
+        written = write(args, [(&config, text), (&security, plan.security(&config, &own))]);
+        files = if written.is_ok() { vec![config, security.clone()] } else { Vec::new() };
     }
     let option = format!("-Djava.security.properties={}", security.display());
     let report = Report {
@@ -150,12 +155,22 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
         option,
         notes,
     };
-    if args.json {
-        output::print_json(&report)?;
-    } else {
-        output::print(&text(&report, Style::of_stdout()))?;
-    }
+    let failed = written.is_err();
+    let shown =
+        if args.json { output::print_json(&report) } else { output::print(&text(&report, failed, Style::of_stdout())) };
+    // What was measured is shown where the disk is full, too.
+    written.and(shown)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Shows what was measured until the run was ended; no file is written for that.
+fn partly(args: &Args, rows: &[Measured], mut ended: Ended) -> Result<ExitCode, Failure> {
+    let shown = match (rows.is_empty(), args.json) {
+        (true, _) => Ok(()),
+        (false, true) => ended.write_json(Some(&Sink::Stdout), &serde_json::json!({ "rows": rows })),
+        (false, false) => output::print(&figures(rows, Style::of_stdout())),
+    };
+    ended.told(shown).map(|()| ExitCode::FAILURE)
 }
 
 /// Where the files go; before anything is measured for them.
@@ -169,6 +184,9 @@ fn places(args: &Args) -> Result<(PathBuf, PathBuf), Failure> {
             return Err(Failure::new(format!("{}: is there already; --force replaces it", place.display())));
         }
     }
+    if folder.is_dir() {
+        drop(scratch::beside(&folder, 0o600).map_err(|e| cannot_write(&folder, &e))?);
+    }
     Ok(places)
 }
 
@@ -181,7 +199,7 @@ fn everything(module: &Path, slot: &str, login: bool) -> Result<String, Failure>
     Ok(text)
 }
 
-fn temporary(text: &str) -> Result<(tempfile::TempDir, PathBuf), Failure> {
+fn temporary(text: &str) -> Result<(scratch::Folder, PathBuf), Failure> {
     let folder = scratch::folder()?;
     let file = folder.path().join("pkcs11.cfg");
     std::fs::write(&file, text).map_err(|e| cannot_write(&file, &e))?;
@@ -189,7 +207,7 @@ fn temporary(text: &str) -> Result<(tempfile::TempDir, PathBuf), Failure> {
 }
 
 /// Every row in the module and in the JDK.
-fn measure(args: &Args, jdk: &Jdk, module: &Path) -> Result<(Shown, Vec<Measured>), Failure> {
+fn measure(args: &Args, jdk: &Jdk, module: &Path) -> Result<(Shown, Vec<Measured>, Result<(), Failure>), Failure> {
     let progress = Progress::new();
     let slot = choose::slot(module, args.slot_index);
     let (_folder, file) = temporary(&everything(module, &slot, false)?)?;
@@ -199,7 +217,7 @@ fn measure(args: &Args, jdk: &Jdk, module: &Path) -> Result<(Shown, Vec<Measured
     let names: Vec<&str> = choose::rows().collect();
     let words = ["bench".into(), file.into(), milliseconds.into()].into_iter().chain(names.iter().map(Into::into));
     let mut rows = Vec::new();
-    program::run(jdk, &words.collect::<Vec<_>>(), |fields| {
+    let done = program::run(jdk, &words.collect::<Vec<_>>(), |fields| {
         if let [kind, row] = fields.as_slice()
             && kind == "start"
         {
@@ -207,8 +225,8 @@ fn measure(args: &Args, jdk: &Jdk, module: &Path) -> Result<(Shown, Vec<Measured
             progress.set(at as f64 / names.len() as f64, row);
         }
         rows.extend(measured(fields));
-    })?;
-    Ok((seen, rows))
+    });
+    Ok((seen, rows, done.map(drop)))
 }
 
 /// A line of the program's about a row that it is done with.
@@ -283,7 +301,7 @@ fn write(args: &Args, files: [(&PathBuf, String); 2]) -> Result<(), Failure> {
     Ok(())
 }
 
-fn text(report: &Report, style: Style) -> String {
+fn text(report: &Report, failed: bool, style: Style) -> String {
     let mut text = format!(
         "{}\n{}\n",
         style.strong(&format!("Java    {}", shown(&report.java))),
@@ -292,10 +310,36 @@ fn text(report: &Report, style: Style) -> String {
     if let Some(why) = &report.not_measured {
         let _ = writeln!(text, "{}", style.notice(&format!("nothing was measured: {}", shown(why))));
     } else {
-        let _ =
-            writeln!(text, "\n{:<16}{:<12}{:>10}{:>12}{:>8}", "one call", "JDK's own", "JDK us", "module us", "times");
+        text += &figures(&report.rows, style);
     }
-    for row in &report.rows {
+    text.push('\n');
+    for choice in &report.choices {
+        let mark = if choice.enabled { style.good("enabled") } else { style.faint("left out") };
+        let _ = writeln!(text, "{mark} {} ({}): {}", choice.title, choice.mechanisms.join(" "), shown(&choice.why));
+    }
+    for note in &report.notes {
+        let _ = writeln!(text, "{} {}", style.notice("note"), shown(note));
+    }
+    if failed {
+        return text;
+    }
+    if report.files.is_empty() {
+        text.push_str("\nnothing wins: no files were written, Java's own providers are the fastest here\n");
+        return text;
+    }
+    text.push('\n');
+    for file in &report.files {
+        let _ = writeln!(text, "written {}", shown(file));
+    }
+    let _ = writeln!(text, "use it with: java {} ...", shown(&report.option));
+    text
+}
+
+/// What one call takes.
+fn figures(rows: &[Measured], style: Style) -> String {
+    let mut text = String::new();
+    let _ = writeln!(text, "\n{:<16}{:<12}{:>10}{:>12}{:>8}", "one call", "JDK's own", "JDK us", "module us", "times");
+    for row in rows {
         let number = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), digits);
         let line = format!(
             "{:<16}{:<12}{:>10}{:>12}{:>8}",
@@ -312,22 +356,5 @@ fn text(report: &Report, style: Style) -> String {
         };
         let _ = writeln!(text, "{line}");
     }
-    text.push('\n');
-    for choice in &report.choices {
-        let mark = if choice.enabled { style.good("enabled") } else { style.faint("left out") };
-        let _ = writeln!(text, "{mark} {} ({}): {}", choice.title, choice.mechanisms.join(" "), shown(&choice.why));
-    }
-    for note in &report.notes {
-        let _ = writeln!(text, "{} {}", style.notice("note"), shown(note));
-    }
-    if report.files.is_empty() {
-        text.push_str("\nnothing wins: no files were written, Java's own providers are the fastest here\n");
-        return text;
-    }
-    text.push('\n');
-    for file in &report.files {
-        let _ = writeln!(text, "written {}", shown(file));
-    }
-    let _ = writeln!(text, "use it with: java {} ...", shown(&report.option));
     text
 }

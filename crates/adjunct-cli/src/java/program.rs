@@ -70,6 +70,7 @@ pub(super) fn run_source(
     let counted = Counted::apart("java");
     counted.environment().apply(&mut command);
     options(&mut command);
+    command.arg(format!("-Djava.io.tmpdir={}", folder.path().display()));
     command.arg(&source).args(words).current_dir(folder.path());
     let child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
     let mut child = child

@@ -3,13 +3,16 @@
 //! Java's flight recorder says which provider Java asked (`jdk.SecurityProviderService`), the counters of the module what it did:
 //! those of a run of its own, apart from the users'.
 
+use super::finding::Findings;
 use super::jdk::Jdk;
+use super::lint::Judge;
 use super::program::{self, Fields};
-use super::security::Kind;
+use super::security::{self, Kind};
 use super::{cfg, choose, config};
 use crate::counted::Counted;
 use crate::escape::shown;
 use crate::failure::{cannot_write, cause};
+use crate::module::{self, Choice, Make, Purpose};
 use crate::output::Style;
 use crate::progress::Rows;
 use crate::{Failure, files, output, process, scratch};
@@ -48,6 +51,9 @@ pub struct Args {
     /// The groups that TLS may take for the key exchange (jdk.tls.namedGroups); by default Java's own, x25519 first
     #[arg(long, value_name = "NAMES")]
     groups: Option<String>,
+    /// As root: load the modules that the configuration names though others than root could change them, or a folder above them
+    #[arg(long)]
+    trust_module: bool,
     /// Machine-readable report
     #[arg(short, long)]
     json: bool,
@@ -191,7 +197,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
         return Err(Failure::Words("--groups takes names as x25519,secp256r1".to_owned()));
     }
     let folder = scratch::folder()?;
-    let security = security(args, &jdk, folder.path())?;
+    let security = properties(args, &jdk, folder.path())?;
     let mut words = vec![BYTES.to_string().into()];
     // keytool, Java's start and each handshake take about the same time.
     let mut bar = Rows::new(KEYS.len() + 1 + KEYS.len() * PROTOCOLS.len());
@@ -259,7 +265,7 @@ fn key(jdk: &Jdk, folder: &Path, kind: &str, words: [&str; 4]) -> Result<PathBuf
 }
 
 /// The file of security properties that the JVM is given: the one named, or one around the configuration named.
-fn security(args: &Args, jdk: &Jdk, folder: &Path) -> Result<PathBuf, Failure> {
+fn properties(args: &Args, jdk: &Jdk, folder: &Path) -> Result<PathBuf, Failure> {
     let failed = |e: &std::io::Error| {
         let hint = if e.kind() == std::io::ErrorKind::NotFound && args.config == Path::new(config::DEFAULT) {
             "; 'adjunct java config' writes it, or name another by --config"
@@ -271,7 +277,17 @@ fn security(args: &Args, jdk: &Jdk, folder: &Path) -> Result<PathBuf, Failure> {
     let bytes = files::config(&args.config).map_err(|e| failed(&e))?;
     let path = std::path::absolute(&args.config).map_err(|e| failed(&e))?;
     match Kind::of(&bytes) {
-        Kind::Security { .. } => Ok(path),
+        Kind::Security { replaces } => {
+            let judge = Judge { dialect: jdk.dialect, here: true };
+            let mut findings = Findings::of(&path);
+            for named in security::lint(&bytes, replaces, &jdk.providers()?, judge, &mut findings) {
+                // One that cannot be read is not loaded either; what that means for TLS is told below.
+                if let (Kind::Pkcs11, Ok(bytes)) = (named.kind, files::config(&named.path)) {
+                    trusted(args, jdk, &named.path, &bytes)?;
+                }
+            }
+            Ok(path)
+        }
         Kind::Options => Err(Failure::new(format!(
             "{}: these are options of a JVM; name the file of security properties or the SunPKCS11 configuration",
             path.display()
@@ -286,12 +302,26 @@ fn security(args: &Args, jdk: &Jdk, folder: &Path) -> Result<PathBuf, Failure> {
                     first.text
                 )));
             }
+            trusted(args, jdk, &path, &bytes)?;
             let file = folder.join("verify.security");
             let text = choose::providers(jdk.dialect, &path, &jdk.providers()?);
             std::fs::write(&file, text).map_err(|e| cannot_write(&file, &e))?;
             Ok(file)
         }
     }
+}
+
+/// Sees to it that root has no module loaded that others could change, unless it is trusted.
+fn trusted(args: &Args, jdk: &Jdk, config: &Path, bytes: &[u8]) -> Result<(), Failure> {
+    let parsed = cfg::parse(bytes, jdk.dialect);
+    // NSS is named in other ways; and where there is no library Java loads none.
+    let Some(library) = parsed.value("library") else { return Ok(()) };
+    let named = |failure: Failure| Failure::new(format!("{}: {failure}", config.display()));
+    if !Path::new(library).is_file() {
+        return Ok(());
+    }
+    let choice = Choice { path: Some(Path::new(library)), trusted: args.trust_module };
+    module::find_of(&Make::PKCS11_OF_JAVA, choice, Purpose::Run, || None).map(drop).map_err(named)
 }
 
 /// What the program has said so far.

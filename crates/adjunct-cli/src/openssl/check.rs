@@ -6,6 +6,7 @@ use crate::Failure;
 use crate::files;
 use crate::openssl_conf::{self, Model, State};
 use crate::process::{LIMIT, last_line, run, run_within};
+use crate::progress::Progress;
 use crate::scratch;
 use crate::ssh::lab::{Environment, Place, Programs, Setup, Sshd, runtime};
 use serde::Serialize;
@@ -222,6 +223,7 @@ fn login(config: &Path) -> Tried {
         return Err(Verdict::Skipped("ssh or sshd is not installed".to_owned()));
     };
     let words = |e: Failure| failed(e.to_string());
+    let _wait = Progress::waiting("a login over loopback is tried");
     let place = Place::new(found).map_err(words)?;
     let setup = |lines: &[String]| Setup::new(lines, &Environment::with_conf(config));
     let server = Sshd::start(&place, None, &setup(&[])).map_err(words)?;

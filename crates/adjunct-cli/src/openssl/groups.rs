@@ -9,7 +9,6 @@ use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
-use tempfile::TempDir;
 
 /// What takes longer hangs.
 const LIMIT: Duration = Duration::from_secs(20);
@@ -27,7 +26,7 @@ fn quantum_safe(list: &str) -> Vec<&str> {
 
 /// A key and a certificate for a server.
 struct Place {
-    dir: TempDir,
+    dir: scratch::Folder,
 }
 
 impl Place {

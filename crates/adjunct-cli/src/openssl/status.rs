@@ -9,6 +9,7 @@ use crate::doctor::{self, Judged, Outdated, Programs};
 use crate::escape::shown;
 use crate::failure::cause;
 use crate::output::{self, Style};
+use crate::progress::Progress;
 use serde::Serialize;
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -32,6 +33,7 @@ struct Report {
 
 /// Runs the subcommand.
 pub(super) fn run(args: &StatusArgs) -> Result<ExitCode, Failure> {
+    let wait = Progress::waiting("OpenSSL's configuration is looked at");
     let openssl = programs::openssl_version()?;
     let configuration = Configuration::look(&args.common.config()?, openssl, args.common.config.is_some())?;
     let only =
@@ -44,7 +46,9 @@ pub(super) fn run(args: &StatusArgs) -> Result<ExitCode, Failure> {
     });
     let ground = Ground { below: below.transpose()?, proc: args.proc.clone() };
     let standing = Standing::of(&configuration, args.common.config.is_some());
-    let programs = users::survey(&standing.reach, &ground, only.as_deref())?;
+    wait.now("looking for programs and processes");
+    let programs = users::survey(&standing.reach, &ground, only.as_deref(), wait)?;
+    let wait = Progress::waiting("looking at well-known programs and at processes");
     let mut report = Report { configuration, programs, doctor: Vec::new(), restarts: Vec::new() };
     let mut programs = Programs::new(&standing);
     match &only {
@@ -57,6 +61,7 @@ pub(super) fn run(args: &StatusArgs) -> Result<ExitCode, Failure> {
         }
         None => {}
     }
+    drop(wait);
     if args.common.json {
         output::print_json(&report)?;
     } else {

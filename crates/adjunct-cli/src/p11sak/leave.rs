@@ -87,6 +87,8 @@ impl World<'_> {
     pub(super) fn write(&self, contents: &[u8], fresh: bool) -> Result {
         let mut how = OpenOptions::new();
         how.create(true).write(true).append(!fresh).truncate(fresh).mode(0o600);
+        // A pipe that nobody reads is an error, in place of a wait without end. What is written fits into one that is read.
+        how.custom_flags(rustix::fs::OFlags::NONBLOCK.bits().cast_signed());
         how.open(&self.wanted.file).and_then(|mut to| to.write_all(contents)).map_err(|error| {
             let file = crate::escape::shown(self.wanted.file.as_os_str());
             say(&format!("Failed to write to file '{file}': {}", crate::failure::cause(&error)));

@@ -8,6 +8,7 @@ use crate::counted::Counted;
 use crate::interrupt::interrupted;
 use crate::module::{self, Choice, Purpose};
 use crate::progress::Progress;
+use crate::sink::Sink;
 use crate::{Failure, output};
 use adjunct::catalogue::Feature;
 use adjunct::catalogue::Function;
@@ -98,6 +99,7 @@ struct Moved {
 /// # Errors
 /// [`Failure`] with the one line to show: no sshd, an unknown algorithm, a copy that differs, adjunct not used, ...
 pub fn run(args: &Args) -> Result<ExitCode, Failure> {
+    let json = args.json.as_ref().map(|path| path.as_deref().map_or(Ok(Sink::Stdout), Sink::open)).transpose()?;
     let programs = Programs::find(args.ssh.as_deref(), args.sshd.as_deref())?;
     let module = module(args.module.choice())?;
     let suite = Suite { cipher: args.cipher.clone(), mac: args.mac.clone(), kex: args.kex.clone() };
@@ -124,13 +126,12 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
         adjunct: figures(&costs[1], bytes),
         counters: rows(&moved),
     };
-    match &args.json {
-        Some(None) => output::print_json(&report)?,
-        Some(Some(path)) => {
-            output::write_json(path, &report)?;
-            output::print(&table(&report, &costs, &moved))?;
+    match &json {
+        Some(Sink::Stdout) => output::print_json(&report)?,
+        json => {
+            let written = json.as_ref().map_or(Ok(()), |sink| sink.write_json(&report));
+            output::print(&table(&report, &costs, &moved)).and(written)?;
         }
-        None => output::print(&table(&report, &costs, &moved))?,
     }
     if report.counters.is_empty() {
         return Err(Failure::new(format!("adjunct was not used: no counter moved; does {} load?", module.display())));

@@ -20,11 +20,15 @@ use std::process::ExitCode;
 
 const EXAMPLES: &str = "\
 Examples:
-  adjunct stats                           your own counters
-  adjunct stats --used --bytes            only what was used, in bytes
-  sudo adjunct stats -U sshd              those of another user
-  adjunct stats -r; scp FILE HOST:; adjunct stats --used
+  adjunct stats                           what you used
+  adjunct stats --bytes                   in bytes
+  adjunct stats --all                     every function, used or not
+  sudo adjunct stats -U sshd              what another user used
+  sudo adjunct stats --all-users          what each user used
+  adjunct stats -r; scp FILE HOST:; adjunct stats
   adjunct stats --json | jq '.users[0].functions[] | select(.function == \"AES GCM\")'
+
+The table has the functions that were used; --all has them all, and so has JSON, unless --used is said.
 
 ENC and DEC count encryption and decryption apart, CRYPT what has one direction. Hardware means that the code that ran
 used dedicated instructions. Below them the accelerator: private-key operations done in lanes, up to eight threads' in one
@@ -65,9 +69,6 @@ pub struct Selection {
     /// Show the accumulated statistics of all users (root user only)
     #[arg(short = 'S', long, conflicts_with_all = ["action", "user"])]
     summary: bool,
-    /// Show the statistic tables of all users (root user only)
-    #[arg(short = 'A', long, conflicts_with_all = ["action", "user", "summary"])]
-    all: bool,
     /// Show statistics per key size
     #[arg(short, long)]
     key_sizes: bool,
@@ -82,10 +83,16 @@ pub struct Selection {
 pub struct Args {
     #[command(flatten)]
     selection: Selection,
+    /// Show the statistic tables of all users (root user only)
+    #[arg(short = 'A', long, conflicts_with_all = ["action", "user", "summary"])]
+    all_users: bool,
     /// Show bytes in place of calls
     #[arg(short, long)]
     bytes: bool,
-    /// Show only functions that were used
+    /// Show every function, used or not; with --json this is the default
+    #[arg(short, long, conflicts_with = "used")]
+    all: bool,
+    /// Show only functions that were used; without --json this is the default
     #[arg(short, long)]
     used: bool,
     /// Show version information
@@ -99,6 +106,9 @@ pub struct Args {
 pub struct IcaStats {
     #[command(flatten)]
     selection: Selection,
+    /// Show the statistic tables of all users (root user only)
+    #[arg(short = 'A', long, conflicts_with_all = ["action", "user", "summary"])]
+    all: bool,
     /// Output version information
     #[arg(short, long, action = clap::ArgAction::Version)]
     version: Option<bool>,
@@ -118,6 +128,8 @@ trait View {
     const NAME: &str;
     /// Whether it says what that name does not on Z.
     const REMARKS: bool;
+    /// Whether all users' tables are wanted.
+    fn all_users(&self) -> bool;
     fn table(&self, user: &User, snapshot: &Snapshot) -> String;
     fn json(&self, users: &[(User, Snapshot)]) -> String;
     /// The line that says that the counters of `user` were changed.
@@ -128,8 +140,12 @@ impl View for Args {
     const NAME: &str = "adjunct";
     const REMARKS: bool = true;
 
+    fn all_users(&self) -> bool {
+        self.all_users
+    }
+
     fn table(&self, user: &User, snapshot: &Snapshot) -> String {
-        let look = Look { bytes: self.bytes, used: self.used, style: output::Style::of_stdout() };
+        let look = Look { bytes: self.bytes, used: !self.all, style: output::Style::of_stdout() };
         report_table(user, snapshot, self.selection.key_sizes, look)
     }
 
@@ -146,8 +162,12 @@ impl View for IcaStats {
     const NAME: &str = "icastats";
     const REMARKS: bool = false;
 
+    fn all_users(&self) -> bool {
+        self.all
+    }
+
     fn table(&self, user: &User, snapshot: &Snapshot) -> String {
-        let head = if self.selection.all { format!("user: {user}\n") } else { String::new() };
+        let head = if self.all { format!("user: {user}\n") } else { String::new() };
         head + &ica_table(snapshot, self.selection.key_sizes)
     }
 
@@ -171,8 +191,8 @@ impl IcaStats {
 }
 
 impl Selection {
-    fn scope(&self) -> Result<Scope, Failure> {
-        if self.reset_all || self.delete_all || self.all || self.summary {
+    fn scope(&self, all_users: bool) -> Result<Scope, Failure> {
+        if self.reset_all || self.delete_all || all_users || self.summary {
             account::require_root("the statistics of all users")?;
             return Ok(Scope::All);
         }
@@ -183,7 +203,7 @@ impl Selection {
     }
 
     fn run<V: View>(&self, view: &V) -> Result<ExitCode, Failure> {
-        let users = self.scope()?.users()?;
+        let users = self.scope(view.all_users())?.users()?;
         if self.reset || self.reset_all {
             return each::<V>(users, |user| {
                 counters::reset(user.uid)?;

@@ -18,7 +18,7 @@ pub(crate) type Key = (String, String);
 /// The sums, and what they were made of last.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Ledger {
-    #[serde(skip)]
+    #[serde(default)]
     by_user: bool,
     /// The users who have series of their own: who came first keeps them.
     #[serde(skip)]
@@ -37,10 +37,11 @@ impl Ledger {
         Ledger { by_user, own: BTreeSet::new(), boot: boot(), last: BTreeMap::new(), sums: Vec::new() }
     }
 
-    /// The ledger that was kept as `text`; a new one where that is none, or of another boot.
+    /// The ledger that was kept as `text`; a new one where that is none, of another boot, or of other labels.
     pub(crate) fn kept(text: &str, by_user: bool) -> Ledger {
-        let kept = serde_json::from_str::<Ledger>(text).ok().filter(|kept| kept.boot == boot());
-        kept.map_or_else(|| Ledger::new(by_user), |kept| Ledger { by_user, ..kept })
+        let kept = serde_json::from_str::<Ledger>(text).ok();
+        let kept = kept.filter(|kept| kept.boot == boot() && kept.by_user == by_user);
+        kept.unwrap_or_else(|| Ledger::new(by_user))
     }
 
     /// Whether users have series of their own.
@@ -67,11 +68,6 @@ impl Ledger {
             self.own.insert(uid);
         }
         if self.own.contains(&uid) { name } else { OTHER }
-    }
-
-    /// Whether the values of a user are added to those of others.
-    pub(crate) fn is_shared(&self, uid: u32) -> bool {
-        !self.own.contains(&uid)
     }
 
     /// Adds to the sums what has been counted since the last time, and returns them.
@@ -124,6 +120,7 @@ mod tests {
         let of_another_boot = ledger.to_text().replace(&ledger.boot, "another");
         assert_eq!(sum(&mut Ledger::kept(&of_another_boot, false), &[(0, 4)]), 4);
         assert_eq!(sum(&mut Ledger::kept("no JSON", false), &[(0, 4)]), 4);
+        assert_eq!(sum(&mut Ledger::kept(&ledger.to_text(), true), &[(0, 4)]), 4, "with another label");
     }
 
     #[test]
@@ -131,8 +128,7 @@ mod tests {
         let mut ledger = Ledger::new(true);
         let many = USERS as u32;
         (0..many).for_each(|uid| assert_eq!(ledger.label(uid, "name"), "name"));
-        assert_eq!((ledger.label(many, "name"), ledger.is_shared(many)), (OTHER, true));
-        assert_eq!((ledger.label(3, "name"), ledger.is_shared(3)), ("name", false));
+        assert_eq!((ledger.label(many, "name"), ledger.label(3, "name")), (OTHER, "name"));
         assert_eq!(Ledger::new(false).label(3, "name"), "");
     }
 }

@@ -6,9 +6,11 @@ mod lanes;
 pub(super) mod report;
 
 use super::report::Header;
-use super::{no_rows, seconds, sink, wanted};
+use super::{no_rows, seconds, wanted};
 use crate::counted::Counted;
+use crate::interrupt::signalled;
 use crate::progress::Rows;
+use crate::sink::{Ended, Sink};
 use crate::{Failure, output};
 use adjunct_bench::accelerator::kernels;
 use adjunct_bench::accelerator::library::{self, Key};
@@ -267,9 +269,9 @@ pub(super) fn run(args: &Args, counted: &Counted) -> Result<ExitCode, Failure> {
         let module = super::module(library, args.module.choice())?;
         (Side::alone(library, &module)?, Side::adjunct(library, &module)?)
     };
-    let json = sink::Json::open(args.json.as_deref())?;
+    let json = Sink::of(args.json.as_deref())?;
     let units = units(args.kernel_plan())?;
-    let (stock, interrupted, handing_over_ns) = (Side::stock(library)?, on_signals()?, units.handing_over_ns);
+    let (stock, interrupted, handing_over_ns) = (Side::stock(library)?, signalled(), units.handing_over_ns);
     let bench = Bench { stock, alone, adjunct, counted, interrupted, handing_over_ns };
     let load_plan = args.load_plan();
     let mut header = Header::new(library, args.kernel_plan());
@@ -279,14 +281,29 @@ pub(super) fn run(args: &Args, counted: &Counted) -> Result<ExitCode, Failure> {
     }
     let mut report = Report::new(header, units, args.always);
 
-    let table = !json.replaces_table();
+    let table = !json.as_ref().is_some_and(Sink::is_stdout);
     let show = |text: &str| if table { output::print(text) } else { Ok(()) };
     show(&report.heading())?;
+    let mut ended = Ended::of(rows(args, &bench, functions, &mut report, &show));
+    let written = ended.write_json(json.as_ref(), &report).and(show(&report.summary()));
+    ended.told(written)?;
+    Ok(if report.failed() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+/// Measures all rows, until somebody ends it.
+fn rows(
+    args: &Args,
+    bench: &Bench<'_>,
+    functions: Vec<Function>,
+    report: &mut Report,
+    show: &dyn Fn(&str) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let load_plan = args.load_plan();
     let mut bar = Rows::new(functions.len() * (args.threads().len() + 1));
     let mut prepared = Vec::new();
     for function in functions {
         bar.begin(&function.title());
-        match bench.keys(function).and_then(|keys| check(&bench, function, &keys).map(|()| keys)) {
+        match bench.keys(function).and_then(|keys| check(bench, function, &keys).map(|()| keys)) {
             Ok(keys) => prepared.push((function, keys)),
             Err(error) => bar.aside(|| show(&report.fail(function, &error.to_string())))?,
         }
@@ -323,11 +340,7 @@ pub(super) fn run(args: &Args, counted: &Counted) -> Result<ExitCode, Failure> {
         }
         report.papers(*function);
     }
-    drop(bar);
-    bench.interrupted()?;
-    json.write(&report)?;
-    show(&report.summary())?;
-    Ok(if report.failed() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    bench.interrupted()
 }
 
 /// Compares the sides' results before any is timed.
@@ -353,15 +366,4 @@ pub(super) fn units(plan: measure::Plan) -> Result<Units, Error> {
         aes_instruction: aes.map(|unit| unit.name),
         handing_over_ns: handing_over(plan.slice * plan.repeats as u32),
     })
-}
-
-/// Set by Ctrl-C or the end of the session, so that the counters of the run are removed; the second one ends it at once.
-pub(super) fn on_signals() -> Result<Arc<AtomicBool>, Failure> {
-    let flag = Arc::new(AtomicBool::new(false));
-    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
-        signal_hook::flag::register_conditional_shutdown(signal, 128 + signal, flag.clone())
-            .and_then(|_| signal_hook::flag::register(signal, flag.clone()))
-            .map_err(|e| Failure::new(crate::failure::cause(&e)))?;
-    }
-    Ok(flag)
 }

@@ -4,9 +4,10 @@ mod report;
 mod worker;
 
 use super::report::Header;
-use super::{no_rows, seconds, sink, wanted};
+use super::{no_rows, seconds, wanted};
 use crate::interrupt::{catch_interrupts, interrupted};
 use crate::progress::Rows;
+use crate::sink::{Ended, Sink};
 use crate::{Failure, output};
 use adjunct_bench::Error;
 use adjunct_bench::bulk::subject::{Mode, Subject};
@@ -164,7 +165,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
             args.newest.as_deref().map(|root| Worker::start(root, &module, args.module.choice())).transpose()?;
         (Side::adjunct(library, &module)?, newest)
     };
-    let json = sink::Json::open(args.json.as_deref())?;
+    let json = Sink::of(args.json.as_deref())?;
     let plan = plan(args);
     let mut header = Header::new(library, plan);
     header.newest = newest.as_ref().map(|worker| worker.version.clone());
@@ -172,16 +173,33 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     let mut bench = Bench { stock: Side::stock(library)?, adjunct, newest, unit: Unit::aes(), plan };
     let mut report = Report::new(header, aes_unit(&mut bench)?);
 
-    let table = !json.replaces_table();
+    let table = !json.as_ref().is_some_and(Sink::is_stdout);
     if table {
         output::print(&report.heading())?;
     }
-    let mut bar = Rows::new(subjects.len() * args.sizes.len());
+    let mut ended = Ended::of(rows(&mut bench, &subjects, &args.sizes, &mut report, table));
+    let written =
+        ended.write_json(json.as_ref(), &report).and(if table { output::print(&report.summary()) } else { Ok(()) });
+    ended.told(written)?;
+    Ok(if report.failed() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+/// Measures all rows, until somebody ends it.
+fn rows(
+    bench: &mut Bench,
+    subjects: &[Subject],
+    sizes: &[u32],
+    report: &mut Report,
+    table: bool,
+) -> Result<(), Failure> {
+    let mut bar = Rows::new(subjects.len() * sizes.len());
     for subject in subjects {
-        for &size in &args.sizes {
+        for &size in sizes {
             interrupted()?;
             bar.begin(&subject.title());
-            let line = match bench.row(subject, size as usize) {
+            let row = bench.row(*subject, size as usize);
+            interrupted()?;
+            let line = match row {
                 Ok(row) => report.add(row),
                 Err(error) => report.fail(subject.title(), size as usize, &error.to_string()),
             };
@@ -191,12 +209,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
             bar.end();
         }
     }
-    drop(bar);
-    json.write(&report)?;
-    if table {
-        output::print(&report.summary())?;
-    }
-    Ok(if report.failed() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    Ok(())
 }
 
 fn plan(args: &Args) -> Plan {

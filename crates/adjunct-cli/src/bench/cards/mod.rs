@@ -3,11 +3,13 @@
 mod report;
 mod worker;
 
-use super::accelerator::{on_signals, units};
+use super::accelerator::units;
 use super::daemon::{self, Daemon};
 use super::report::Header;
-use super::{no_rows, seconds, sink, wanted};
+use super::{no_rows, seconds, wanted};
+use crate::interrupt::signalled;
 use crate::progress::Rows;
+use crate::sink::{Ended, Sink};
 use crate::{Failure, output};
 use adjunct_bench::accelerator::kernels;
 use adjunct_bench::accelerator::library::Key;
@@ -252,8 +254,8 @@ pub(super) fn run(args: &Args) -> Result<ExitCode, Failure> {
     // Its words where OpenSSL does not load it.
     let _ = Side::adjunct(library, &module)?;
     let program = daemon::program(args.module.choice())?;
-    let json = sink::Json::open(args.json.as_deref())?;
-    let interrupted = on_signals()?;
+    let json = Sink::of(args.json.as_deref())?;
+    let interrupted = signalled();
     let plan = args.plan();
     let units = units(measure::Plan { slice: plan.slice / 4, repeats: plan.repeats })?;
     let daemon = Daemon::start(&program, args.cards.into(), None)?;
@@ -263,10 +265,24 @@ pub(super) fn run(args: &Args) -> Result<ExitCode, Failure> {
     header.clock = "wall";
     let mut report = Report::new(header, units, args.cards.into());
 
-    let table = !json.replaces_table();
+    let table = !json.as_ref().is_some_and(Sink::is_stdout);
     let show = |text: &str| if table { output::print(text) } else { Ok(()) };
     show(&report.heading())?;
     show(&report.head())?;
+    let mut ended = Ended::of(rows(args, &bench, (functions, &program, daemon), &mut report, &show));
+    let written = ended.write_json(json.as_ref(), &report).and(show(&report.summary()));
+    ended.told(written)?;
+    Ok(if report.failed() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+/// Measures all rows, until somebody ends it.
+fn rows(
+    args: &Args,
+    bench: &Bench,
+    (functions, program, daemon): (Vec<Function>, &Path, Daemon),
+    report: &mut Report,
+    show: &dyn Fn(&str) -> Result<(), Failure>,
+) -> Result<(), Failure> {
     let mut bar = Rows::new(functions.len() * args.processes().len());
     let mut keys = Vec::new();
     for function in functions {
@@ -301,12 +317,8 @@ pub(super) fn run(args: &Args) -> Result<ExitCode, Failure> {
     bench.interrupted()?;
     drop(daemon);
     bar.begin("as many cards as in the papers");
-    papers(&bench, &program, args.cards.into(), &keys, &mut report)?;
-    drop(bar);
-    bench.interrupted()?;
-    json.write(&report)?;
-    show(&report.summary())?;
-    Ok(if report.failed() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    papers(bench, program, args.cards.into(), &keys, report)?;
+    bench.interrupted()
 }
 
 /// The papers' rows: those of RSA with 1 job and 8, which the table has for one number of cards, and a daemon of its own for the other.

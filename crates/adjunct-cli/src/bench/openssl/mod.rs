@@ -2,10 +2,11 @@
 
 mod report;
 
-use super::{no_rows, seconds, sink, wanted};
+use super::{no_rows, seconds, wanted};
 use crate::counted::Counted;
 use crate::interrupt::{catch_interrupts, interrupted};
 use crate::progress::Rows;
+use crate::sink::{Ended, Sink};
 use crate::{Failure, output};
 use adjunct_bench::libcrypto::Side;
 use adjunct_bench::measure::{self, Plan, Work};
@@ -169,18 +170,35 @@ pub(super) fn run(args: &Args, counted: &Counted) -> Result<ExitCode, Failure> {
         false => Side::adjunct(library, &super::module(library, args.module.choice())?)?,
     };
     let bench = Bench { stock: Side::stock(stock_library)?, adjunct, plan: plan(args), counted };
-    let json = sink::Json::open(args.json.as_deref())?;
+    let json = Sink::of(args.json.as_deref())?;
 
     let mut report = Report::new(library, stock_library, bench.plan);
-    let table = !json.replaces_table();
+    let table = !json.as_ref().is_some_and(Sink::is_stdout);
     if table {
         output::print(&report.heading())?;
     }
+    let mut ended = Ended::of(rows(&bench, subjects, &mut report, table));
+    let written =
+        ended.write_json(json.as_ref(), &report).and(if table { output::print(&report.summary()) } else { Ok(()) });
+    ended.told(written)?;
+    Ok(if report.failed() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+/// Measures all rows, until somebody ends it.
+fn rows(
+    bench: &Bench<'_>,
+    subjects: Vec<(Subject, Option<usize>)>,
+    report: &mut Report,
+    table: bool,
+) -> Result<(), Failure> {
     let mut bar = Rows::new(subjects.len());
     for (subject, size) in subjects {
         interrupted()?;
         bar.begin(&subject.title());
-        let line = match bench.row(&subject, size) {
+        let row = bench.row(&subject, size);
+        // What was measured while somebody ended it is no measurement.
+        interrupted()?;
+        let line = match row {
             Ok(Ok(row)) => report.add(row),
             Ok(Err(side)) => report.skip(subject.title(), side),
             Err(error) => report.fail(subject.title(), size, &error.to_string()),
@@ -190,13 +208,7 @@ pub(super) fn run(args: &Args, counted: &Counted) -> Result<ExitCode, Failure> {
         }
         bar.end();
     }
-    interrupted()?;
-    drop(bar);
-    json.write(&report)?;
-    if table {
-        output::print(&report.summary())?;
-    }
-    Ok(if report.failed() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    Ok(())
 }
 
 fn plan(args: &Args) -> Plan {

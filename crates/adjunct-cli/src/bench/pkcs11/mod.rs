@@ -3,10 +3,11 @@
 mod report;
 mod worker;
 
-use super::{no_rows, seconds, sink, wanted};
+use super::{no_rows, seconds, wanted};
 use crate::interrupt::{catch_interrupts, interrupted};
 use crate::module::{self, Choice, Make, Purpose};
 use crate::progress::Rows;
+use crate::sink::{Ended, Sink};
 use crate::{Failure, output};
 use adjunct_bench::libcrypto::Functions;
 use adjunct_bench::measure::median;
@@ -259,8 +260,8 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     }
     catch_interrupts();
     let (modules, provider) = (modules(args)?, provider(args)?);
-    let json = sink::Json::open(args.json.as_deref())?;
-    let folder = tempfile::tempdir().map_err(|e| Failure::new(crate::failure::cause(&e)))?;
+    let json = Sink::of(args.json.as_deref())?;
+    let folder = crate::scratch::folder()?;
     let repeats = if args.quick { 3 } else { 5 };
     let slice = Duration::from_secs_f64(if args.quick { 0.1 } else { args.seconds } / repeats as f64);
     let mut bench = Bench { sides: Vec::new(), arguments: args.passed_on(), slice, repeats };
@@ -279,27 +280,33 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     }
     let provider = bench.sides.get(modules.len()).map(named);
     let mut report = Report::new(&modules, provider.as_ref(), slice, repeats);
-    let table = !json.replaces_table();
+    let table = !json.as_ref().is_some_and(Sink::is_stdout);
     if table {
         output::print(&report.heading())?;
     }
+    let mut ended = Ended::of(measured(&mut bench, chosen, &mut report, table));
+    let written =
+        ended.write_json(json.as_ref(), &report).and(if table { output::print(&report.summary()) } else { Ok(()) });
+    ended.told(written)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Measures the rows, until somebody ends it.
+fn measured(bench: &mut Bench, chosen: Vec<(usize, &Row)>, report: &mut Report, table: bool) -> Result<(), Failure> {
     let mut bar = Rows::new(chosen.len());
     for (at, row) in chosen {
         interrupted()?;
         bar.begin(&row.title());
         let results = bench.row(row, at);
+        // The workers were told, too.
+        interrupted()?;
         let line = report.add(row.title(), row.threads, &results);
         if table {
             bar.aside(|| output::print(&line))?;
         }
         bar.end();
     }
-    drop(bar);
-    json.write(&report)?;
-    if table {
-        output::print(&report.summary())?;
-    }
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
 /// A side whose module can be loaded and has a token.

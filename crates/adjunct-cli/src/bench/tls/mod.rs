@@ -20,7 +20,7 @@ use crate::output::{self, Style};
 use crate::process::halves::{Halves, processors};
 use crate::progress::Progress;
 use crate::scratch;
-use crate::ssh::bench::sink::Sink;
+use crate::sink::{Ended, Sink};
 use crate::ssh::measure::side::{Modules, openssl_conf};
 use adjunct_bench::tls::{Group, LENGTH, Transaction};
 use certificates::Certificates;
@@ -167,8 +167,7 @@ pub(super) fn run(args: &Args) -> Result<ExitCode, Failure> {
     programs::require_providers(&openssl)?;
     let module = module::find(args.module.choice(), Purpose::Run, programs::modules_dir)?;
     let (halves, servers, load) = halves(args)?;
-    let open = |path: &Option<PathBuf>| path.as_deref().map(Sink::open).transpose();
-    let (json, html) = (open(&args.json)?, open(&args.html)?);
+    let (json, html) = (Sink::of(args.json.as_deref())?, Sink::of(args.html.as_deref())?);
     if let (Some(json), Some(html)) = (&json, &html)
         && json.same(html)
     {
@@ -204,17 +203,14 @@ pub(super) fn run(args: &Args) -> Result<ExitCode, Failure> {
         style: Style::of_stdout(),
     };
     let bench = Bench { args, cases, found, halves, on: Processors { servers, load }, openssl: &openssl, table };
-    bench.run(&module, &mut report)?;
-    if let Some(sink) = &html {
-        sink.write(&page::text(&report))?;
+    let mut ended = Ended::of(bench.run(&module, &mut report));
+    if !ended.whole() && report.rows.is_empty() {
+        return ended.told(Ok(())).map(|()| ExitCode::SUCCESS);
     }
-    if let Some(sink) = &json {
-        let text = serde_json::to_string_pretty(&report).map_err(|e| Failure::new(format!("JSON: {e}")))?;
-        sink.write(&(text + "\n"))?;
-    }
-    if table {
-        output::print(&report.summary())?;
-    }
+    let page = ended.write(html.as_ref(), || Ok(page::text(&report)));
+    let written = ended.write_json(json.as_ref(), &report);
+    let written = page.and(written).and(if table { output::print(&report.summary()) } else { Ok(()) });
+    ended.told(written)?;
     match report.errors() {
         0 => Ok(ExitCode::SUCCESS),
         errors => Err(Failure::new(format!("{errors} transactions failed; the report says which and why"))),

@@ -5,7 +5,7 @@
 
 use crate::failure::{cannot_write, cause};
 use crate::java::jdk::Jdk;
-use crate::{Failure, process};
+use crate::{Failure, process, scratch};
 use sha2::{Digest, Sha256};
 use std::fs;
 use std::io;
@@ -79,7 +79,7 @@ fn verify(path: &Path, sum: &str) -> Result<(), Failure> {
 
 /// Maven's own dependencies, its plugin's, come and go with a repository of its own.
 fn by_maven(cache: &Path, files: &Path) -> Result<(), Failure> {
-    let folder = tempfile::Builder::new().prefix("maven-").tempdir_in(cache).map_err(|e| cannot_write(cache, &e))?;
+    let folder = scratch::folder_in(cache).map_err(|e| cannot_write(cache, &e))?;
     let pom = folder.path().join("pom.xml");
     let dependency = |group: &str, name: &str, version: &str, kind: &str| {
         format!(
@@ -97,6 +97,8 @@ fn by_maven(cache: &Path, files: &Path) -> Result<(), Failure> {
     maven.args(["--batch-mode", "--quiet", "--strict-checksums", "--file"]).arg(&pom).arg(PLUGIN);
     maven.arg(format!("-Dmaven.repo.local={}", folder.path().join("repository").display()));
     maven.arg(format!("-DoutputDirectory={}", files.display()));
+    // Its own temporary files go with the folder, too.
+    maven.env("MAVEN_OPTS", format!("-Djava.io.tmpdir=\"{}\"", folder.path().display()));
     let done = process::run_within(LIMIT, maven.stdin(Stdio::null())).map_err(|why| {
         let hint = if why.contains("No such file") { ": install Maven (apt install maven)" } else { "" };
         Failure::new(format!("{why}{hint}"))
@@ -122,7 +124,7 @@ fn unpacked(cache: &Path, files: &Path, jdk: &Jdk, told: &dyn Fn(&str)) -> Resul
     };
     let zip = files.join(name);
     verify(&zip, sum)?;
-    let beside = tempfile::Builder::new().prefix("liberty-").tempdir_in(cache).map_err(|e| cannot_write(cache, &e))?;
+    let beside = scratch::folder_in(cache).map_err(|e| cannot_write(cache, &e))?;
     let mut jar = jdk.program("jar");
     jar.arg("--extract").arg("--file").arg(&zip).current_dir(beside.path());
     let done = process::run_within(LIMIT, jar.stdin(Stdio::null())).map_err(Failure::new)?;

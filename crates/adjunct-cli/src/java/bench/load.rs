@@ -1,6 +1,7 @@
 //! JMeter: one program for each way to connect, which stays from row to row, so that its own warming up is none of a row's.
 
 use super::fetch::Fetched;
+use super::server::temporary;
 use crate::failure::{cannot_write, cause};
 use crate::interrupt::interrupted;
 use crate::java::jdk::Jdk;
@@ -96,7 +97,7 @@ impl Load {
             "-Djdk.tls.namedGroups={}",
             if protocol == "TLSv1.3" { "x25519" } else { "x25519,secp256r1" }
         ));
-        java.arg(format!("-Duser.home={}", folder.display()));
+        java.arg(format!("-Duser.home={}", folder.display())).arg(temporary(folder));
         java.args(["-cp", &format!("{}:{}", folder.display(), fetched.classes), "Load"]);
         let Users { threads, users, think_ms } = users;
         java.args([threads.to_string(), users.to_string(), think_ms.to_string()]);

@@ -13,12 +13,13 @@ use super::jdk::Jdk;
 use super::{choose, config};
 use crate::bench::seconds;
 use crate::failure::{cannot_write, cause};
+use crate::interrupt::interrupted;
 use crate::module::{self, Make, Purpose};
 use crate::output::Style;
 use crate::process::halves::Halves;
 use crate::progress::Progress;
-use crate::ssh::bench::sink::Sink;
-use crate::{Failure, output, process, scratch};
+use crate::sink::{Ended, Sink};
+use crate::{Failure, files, output, process, scratch};
 use load::{Load, Users};
 use report::{FORMAT, Report, Row, WAYS};
 use server::{Common, Server};
@@ -221,8 +222,7 @@ fn run_with(
         Purpose::Run,
         module::pkcs11_folders,
     )?;
-    let open = |path: &Option<PathBuf>| path.as_deref().map(Sink::open).transpose();
-    let (json, html) = (open(&args.json)?, open(&args.html)?);
+    let (json, html) = (Sink::of(args.json.as_deref())?, Sink::of(args.html.as_deref())?);
     let cache = args.cache.clone().or_else(fetch::default_cache);
     let cache =
         cache.ok_or_else(|| Failure::new("there is no folder for caches (HOME is not set): name one by --cache"))?;
@@ -233,18 +233,22 @@ fn run_with(
         output::print(&format!("{} in {}\n", fetch::versions(), cache.display()))?;
         return Ok(ExitCode::SUCCESS);
     }
-    let report = Bench { args, jdk: &jdk, module: &module, progress: &progress, start }.run(&fetched)?;
+    let bench = Bench { args, jdk: &jdk, module: &module, progress: &progress, start };
+    let halves = Halves::of_this_machine();
+    let mut report = bench.report(halves.as_ref());
+    let mut ended = Ended::of(bench.run(&fetched, halves.as_ref(), &mut report));
     drop(progress);
-    if let Some(sink) = &html {
-        sink.write(&page::text(&report))?;
+    if !ended.whole() {
+        report.rows.retain(Row::was_measured);
+        if report.rows.is_empty() {
+            return ended.told(Ok(())).map(|()| ExitCode::SUCCESS);
+        }
     }
-    if let Some(sink) = &json {
-        let text = serde_json::to_string_pretty(&report).map_err(|e| Failure::new(format!("JSON: {e}")))?;
-        sink.write(&(text + "\n"))?;
-    }
-    if ![&json, &html].iter().any(|s| s.as_ref().is_some_and(Sink::is_stdout)) {
-        output::print(&report.text(Style::of_stdout()))?;
-    }
+    let page = ended.write(html.as_ref(), || Ok(page::text(&report)));
+    let written = ended.write_json(json.as_ref(), &report);
+    let table = ![&json, &html].iter().any(|s| s.as_ref().is_some_and(Sink::is_stdout));
+    let shown = if table { output::print(&report.text(Style::of_stdout())) } else { Ok(()) };
+    ended.told(page.and(written).and(shown))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -263,13 +267,12 @@ struct Given {
 }
 
 impl Bench<'_> {
-    fn run(&self, fetched: &fetch::Fetched) -> Result<Report, Failure> {
+    /// The report, of which nothing is measured yet.
+    fn report(&self, halves: Option<&Halves>) -> Report {
         let args = self.args;
-        let folder = scratch::folder()?;
-        let halves = Halves::of_this_machine();
         let (protocol, suite) = args.tls.names();
         let busy = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
-        let mut report = Report {
+        Report {
             format: FORMAT,
             cpu: adjunct::cpu::model_name(),
             java: self.jdk.shown(),
@@ -282,15 +285,22 @@ impl Bench<'_> {
             think_ms: args.think,
             seconds: args.seconds,
             rounds: args.rounds,
-            processors: halves.clone().map(|h| [h.server, h.load]),
+            processors: halves.cloned().map(|h| [h.server, h.load]),
             busy: busy.split(' ').next().and_then(|n| n.parse().ok()).unwrap_or(0.0),
             rows: Vec::new(),
             missing: Vec::new(),
-        };
+        }
+    }
+
+    /// Measures all rows. What was measured stands in the report where this fails, too.
+    fn run(&self, fetched: &fetch::Fetched, halves: Option<&Halves>, report: &mut Report) -> Result<(), Failure> {
+        let args = self.args;
+        let folder = scratch::folder()?;
+        let (protocol, suite) = args.tls.names();
         let common = Common {
             jdk: self.jdk,
             fetched,
-            halves: halves.as_ref(),
+            halves,
             folder: folder.path(),
             key: Common::make_key(self.jdk, folder.path(), args.rsa_bits)?,
             protocol,
@@ -300,6 +310,7 @@ impl Bench<'_> {
         };
         let mut servers = Vec::new();
         for kind in Kind::EVERY.into_iter().filter(|k| args.rows.is_empty() || args.rows.contains(k)) {
+            interrupted()?;
             match self.given(kind, folder.path())? {
                 Ok(given) => {
                     servers.push((kind, Server::start(&common, kind.name(), &given.options, &given.environment)?))
@@ -319,11 +330,10 @@ impl Bench<'_> {
         });
         for way in ways {
             let users = Users { threads: args.threads, users: args.users, think_ms: args.think };
-            let mut load =
-                Load::start(self.jdk, (fetched, halves.as_ref()), folder.path(), (users, way == "new", protocol))?;
-            self.rounds(way, &mut servers, &mut load, &mut report)?;
+            let mut load = Load::start(self.jdk, (fetched, halves), folder.path(), (users, way == "new", protocol))?;
+            self.rounds(way, &mut servers, &mut load, report)?;
         }
-        Ok(report)
+        Ok(())
     }
 
     /// Every row in one way of connecting.
@@ -442,7 +452,7 @@ impl Bench<'_> {
         }
         let (config, security) =
             (place.join("config").join(config::CONFIG), place.join("config").join(config::SECURITY));
-        let Ok(text) = std::fs::read_to_string(config) else { return Ok(None) };
+        let Ok(text) = files::text(&config) else { return Ok(None) };
         let moved = text.contains("\n    CKM_ECDH1_DERIVE\n");
         Ok(Some((security, moved.then(|| "-Djdk.tls.namedGroups=secp256r1".to_owned()))))
     }

@@ -76,6 +76,11 @@ pub(super) struct Totals {
 }
 
 impl Row {
+    /// Whether there is a round of it.
+    pub fn was_measured(&self) -> bool {
+        self.totals.rounds > 0.0
+    }
+
     /// Takes what one round found.
     pub fn add(&mut self, seen: &super::load::Seen, cpu: f64, moved: &Snapshot) {
         let totals = &mut self.totals;

@@ -92,6 +92,7 @@ impl Server {
         let mut java = common.jdk.java();
         let heap = common.heap;
         java.args([format!("-Xms{heap}m"), format!("-Xmx{heap}m")]).args(options);
+        java.arg(temporary(&folder));
         java.arg("-jar").arg(common.fetched.liberty.join("bin/tools/ws-server.jar")).arg("hello");
         java.env("WLP_USER_DIR", &folder).env_remove("JVM_ARGS");
         let counted = Counted::apart(&format!("java-bench-{name}"));
@@ -167,6 +168,11 @@ impl Server {
         let used = names.zip(values).filter(|(name, _)| ["S0U", "S1U", "EU", "OU"].contains(name));
         Some(used.filter_map(|(_, value)| value.parse::<f64>().ok()).sum::<f64>() / 1024.0)
     }
+}
+
+/// The option by which Java's temporary files lie in a folder that is removed.
+pub(super) fn temporary(folder: &Path) -> String {
+    format!("-Djava.io.tmpdir={}", folder.display())
 }
 
 fn last_words(log: &str) -> String {

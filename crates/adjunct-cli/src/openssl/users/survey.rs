@@ -33,11 +33,11 @@ pub struct Survey {
     pub unread_folders: Vec<PathBuf>,
 }
 
-/// Looks at the machine, or at one program.
+/// Looks at the machine, or at one program; `wait` is shown until it is known how much there is to look at.
 ///
 /// # Errors
 /// Where the user interrupts; where the one program is no program that can be read.
-pub fn survey(reach: &Reach, ground: &Ground, only: Option<&Path>) -> Result<Survey, Failure> {
+pub fn survey(reach: &Reach, ground: &Ground, only: Option<&Path>, wait: Progress) -> Result<Survey, Failure> {
     let mut processes = process::all(&ground.proc, &reach.modules)?.with_openssl();
     if let Some(below) = &ground.below {
         processes.list.retain(|process| process.exe.as_deref().is_some_and(|exe| exe.starts_with(below)));
@@ -52,6 +52,8 @@ pub fn survey(reach: &Reach, ground: &Ground, only: Option<&Path>) -> Result<Sur
         reach,
         survey: Survey { files: found.files.len(), unread_folders: found.unread.clone(), ..Survey::default() },
     };
+    // Until here nobody knows how much there is to look at.
+    drop(wait);
     work.programs(&found)?;
     work.running(processes, only.is_some());
     Ok(work.survey)

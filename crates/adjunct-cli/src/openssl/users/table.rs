@@ -206,7 +206,12 @@ fn unseen(text: &mut String, survey: &Survey) {
             line(text, "not seen", &format!("{count} {}", if count == 1 { one } else { more }));
         }
     };
-    put(survey.hidden_processes, "process of another user's; ask as root", "processes of other users; ask as root");
+    if nix::unistd::geteuid().is_root() {
+        let (one, more) = ("process that root may not look at either", "processes that root may not look at either");
+        put(survey.hidden_processes, &format!("{one}, from here"), &format!("{more}, from here"));
+    } else {
+        put(survey.hidden_processes, "process of another user's; ask as root", "processes of other users; ask as root");
+    }
     put(
         survey.unreadable.len(),
         "file that may be a program and cannot be read",

@@ -176,17 +176,22 @@ impl Bulk {
     }
 
     /// Measures the subjects in rounds: each once a round on every side, the sides in changing order, so that what changes slowly
-    /// (the clock frequency, a neighbour) hits all alike.
-    ///
-    /// # Errors
-    /// [`Failure`] where nothing can be copied.
+    /// (the clock frequency, a neighbour) hits all alike. Where that fails, what was measured until then comes with the failure.
     pub fn measure(
         mut self,
         copier: &mut Copier,
         sides: &Sides,
         known: &Known,
         clock: &mut Clock,
-    ) -> Result<Vec<Row>, Failure> {
+    ) -> (Vec<Row>, Result<(), Failure>) {
+        let done = self.rounds(copier, sides, clock);
+        if done.is_err() {
+            self.states.iter_mut().for_each(|state| state.judge_unfinished(sides));
+        }
+        (self.states.into_iter().map(|state| state.row(known)).collect(), done)
+    }
+
+    fn rounds(&mut self, copier: &mut Copier, sides: &Sides, clock: &mut Clock) -> Result<(), Failure> {
         let lengths: BTreeSet<u64> = self.states.iter().map(|state| state.bytes).collect();
         let mut sources = BTreeMap::new();
         for bytes in lengths {
@@ -205,7 +210,7 @@ impl Bulk {
             }
             round += 1;
         }
-        Ok(self.states.into_iter().map(|state| state.row(known)).collect())
+        Ok(())
     }
 }
 
@@ -315,6 +320,14 @@ impl State {
             self.served = self.served.plus(served);
         }
         Ok(())
+    }
+
+    /// A subject of which a side has no figure is none that was measured.
+    fn judge_unfinished(&mut self, sides: &Sides) {
+        let lacking = |(taken, side): (&Vec<Taken>, &Option<_>)| side.is_some() && taken.is_empty();
+        if self.missing.is_none() && self.taken.iter().zip(sides).any(lacking) {
+            self.missing = Some("not measured: the run ended before".to_owned());
+        }
     }
 
     fn row(self, known: &Known) -> Row {

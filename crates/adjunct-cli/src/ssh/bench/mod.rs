@@ -15,7 +15,6 @@ mod plan;
 pub mod report;
 mod scp;
 mod setup;
-pub(crate) mod sink;
 mod small;
 mod summary;
 mod table;
@@ -25,6 +24,7 @@ use super::measure::Rig;
 use super::tryout::{module, parse_size};
 use crate::counted::Counted;
 use crate::output::Style;
+use crate::sink::{Ended, Sink};
 use crate::{Failure, output};
 use bulk::{Bulk, Known, Logins, Subject};
 use clock::{Clock, about};
@@ -33,7 +33,6 @@ use plan::Key;
 use report::{FORMAT, Header, Report, Section, Served};
 use scp::{Copier, Job};
 use setup::Sides;
-use sink::Sink;
 use small::Small;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -165,7 +164,7 @@ impl Args {
 pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     let sinks = Sinks::open(args)?;
     let shown = (!sinks.replace_tables()).then(Style::of_stdout);
-    let report = match &args.from {
+    let (report, ended) = match &args.from {
         Some(path) => {
             let report = earlier(path)?;
             if let Some(style) = shown {
@@ -173,11 +172,11 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
                 let text = std::iter::once(table::head(&report.header, style)).chain(sections).collect::<String>();
                 output::print(&(text + &table::end(&report, style)))?;
             }
-            report
+            (report, Ended::of(Ok(())))
         }
         None => Run::new(args)?.report(shown)?,
     };
-    sinks.write(&report)?;
+    sinks.write(&report, ended)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -219,8 +218,8 @@ impl<'a> Run<'a> {
         Ok(Run { args, figure7, tables, keys, known, header, sides, copier, clock: Clock::start() })
     }
 
-    /// Tries all rows, measures them, and shows each part when it is whole.
-    fn report(mut self, shown: Option<Style>) -> Result<Report, Failure> {
+    /// Tries all rows, measures them, and shows each part when it is whole; and how that ended.
+    fn report(mut self, shown: Option<Style>) -> Result<(Report, Ended), Failure> {
         let mut tried = self.tried()?;
         self.plan(&mut tried);
         if let Some(style) = shown {
@@ -229,6 +228,26 @@ impl<'a> Run<'a> {
         self.header.estimated_s = report::rounded(self.clock.total(), 1);
         say(&format!("this takes {} in all", about(self.header.estimated_s)));
         let mut sections: Vec<Section> = Vec::new();
+        let ended = Ended::of(self.sections(tried, shown, &mut sections));
+        self.clock.hide();
+        if !ended.whole() && sections.iter().all(|section| !section.has_figures()) {
+            return ended.told(Ok(())).and(Err(Failure::new("nothing was measured")));
+        }
+        self.header.served = self.copier.counted().served()?;
+        if self.header.served == Served::default() {
+            return Err(Failure::new("adjunct was not used: no counter moved; does the module load?"));
+        }
+        self.header.took_s = report::rounded(self.clock.spent().as_secs_f64(), 1);
+        self.header.busy = self.clock.busy();
+        let report = Report { format: FORMAT, header: self.header, sections };
+        if let Some(style) = shown {
+            output::print(&table::end(&report, style))?;
+        }
+        Ok((report, ended))
+    }
+
+    /// Measures what was tried. What was measured until it fails is among the sections, too.
+    fn sections(&mut self, tried: Tried, shown: Option<Style>, sections: &mut Vec<Section>) -> Result<(), Failure> {
         let mut add = |new: Vec<Section>| -> Result<(), Failure> {
             for section in new {
                 if let Some(style) = shown {
@@ -241,27 +260,19 @@ impl<'a> Run<'a> {
         let Tried { bulk, small } = tried;
         for (bulk, tables) in bulk.into_iter().zip([false, true]) {
             if let Some(bulk) = bulk {
-                let rows = bulk.measure(&mut self.copier, &self.sides, &self.known, &mut self.clock)?;
+                let (rows, done) = bulk.measure(&mut self.copier, &self.sides, &self.known, &mut self.clock);
                 self.clock.hide();
                 add(if tables { bulk::table_sections(&rows) } else { vec![bulk::figure7_section(&rows)] })?;
+                done?;
             }
         }
         if let Some(small) = small {
-            let section = small.measure(&mut self.copier, &self.sides, &mut self.clock)?;
+            let (section, done) = small.measure(&mut self.copier, &self.sides, &mut self.clock);
             self.clock.hide();
             add(vec![section])?;
+            done?;
         }
-        self.header.served = self.copier.counted().served()?;
-        if self.header.served == Served::default() {
-            return Err(Failure::new("adjunct was not used: no counter moved; does the module load?"));
-        }
-        self.header.took_s = report::rounded(self.clock.spent().as_secs_f64(), 1);
-        self.header.busy = self.clock.busy();
-        let report = Report { format: FORMAT, header: self.header, sections };
-        if let Some(style) = shown {
-            output::print(&table::end(&report, style))?;
-        }
-        Ok(report)
+        Ok(())
     }
 
     fn tried(&mut self) -> Result<Tried, Failure> {
@@ -390,7 +401,7 @@ struct Sinks {
 
 impl Sinks {
     fn open(args: &Args) -> Result<Sinks, Failure> {
-        let open = |path: &Option<PathBuf>| path.as_deref().map(Sink::open).transpose();
+        let open = |path: &Option<PathBuf>| Sink::of(path.as_deref());
         let sinks = Sinks { json: open(&args.json)?, csv: open(&args.csv)?, html: open(&args.html)? };
         let all: Vec<&Sink> = sinks.all().collect();
         for (index, sink) in all.iter().enumerate() {
@@ -409,18 +420,11 @@ impl Sinks {
         self.all().any(Sink::is_stdout)
     }
 
-    fn write(&self, report: &Report) -> Result<(), Failure> {
-        if let Some(sink) = &self.json {
-            let text = serde_json::to_string_pretty(report).map_err(|e| Failure::new(format!("JSON: {e}")))?;
-            sink.write(&(text + "\n"))?;
-        }
-        if let Some(sink) = &self.csv {
-            sink.write(&csv::text(report))?;
-        }
-        if let Some(sink) = &self.html {
-            sink.write(&page::text(report)?)?;
-        }
-        Ok(())
+    fn write(&self, report: &Report, mut ended: Ended) -> Result<(), Failure> {
+        let json = ended.write_json(self.json.as_ref(), report);
+        let csv = ended.write(self.csv.as_ref(), || Ok(csv::text(report)));
+        let html = ended.write(self.html.as_ref(), || page::text(report));
+        ended.told(json.and(csv).and(html))
     }
 }
 
@@ -428,8 +432,8 @@ impl Sinks {
 fn earlier(path: &Path) -> Result<Report, Failure> {
     let name = path.display();
     let text =
-        std::fs::read_to_string(path).map_err(|e| Failure::new(format!("{name}: {}", crate::failure::cause(&e))))?;
-    let report: Report = serde_json::from_str(&text)
+        crate::files::config(path).map_err(|e| Failure::new(format!("{name}: {}", crate::failure::cause(&e))))?;
+    let report: Report = serde_json::from_slice(&text)
         .map_err(|e| Failure::new(format!("{name}: not a report of 'adjunct ssh bench --json': {e}")))?;
     if report.format != FORMAT {
         return Err(Failure::new(format!("{name}: format {}, this program reads {FORMAT}", report.format)));

@@ -111,6 +111,13 @@ pub struct Section {
     pub groups: Vec<Group>,
 }
 
+impl Section {
+    /// Whether anything was measured.
+    pub fn has_figures(&self) -> bool {
+        self.groups.iter().flat_map(|group| &group.rows).any(|row| !row.figures.is_empty())
+    }
+}
+
 /// What a figure says.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Measure {

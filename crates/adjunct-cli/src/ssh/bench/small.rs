@@ -109,11 +109,23 @@ impl Small {
         }
     }
 
-    /// Measures the keys in rounds, as the large copies are.
-    ///
-    /// # Errors
-    /// [`Failure`] where a copy fails.
-    pub fn measure(mut self, copier: &mut Copier, sides: &Sides, clock: &mut Clock) -> Result<Section, Failure> {
+    /// Measures the keys in rounds, as the large copies are. Where that fails, what was measured until then comes with the failure.
+    pub fn measure(mut self, copier: &mut Copier, sides: &Sides, clock: &mut Clock) -> (Section, Result<(), Failure>) {
+        let done = self.rounds(copier, sides, clock);
+        let effort = self.effort;
+        let lacking = |((one, several), side): (&(Vec<_>, Vec<_>), &Option<_>)| {
+            side.is_some() && (one.is_empty() || several.is_empty())
+        };
+        let row = |state: State| {
+            if state.measured.iter().zip(sides).any(lacking) {
+                return Row::missing(state.key.name, "not measured: the run ended before");
+            }
+            row(&state.key, &state.measured, state.served, &effort)
+        };
+        (section(self.states.into_iter().map(row).collect(), &effort), done)
+    }
+
+    fn rounds(&mut self, copier: &mut Copier, sides: &Sides, clock: &mut Clock) -> Result<(), Failure> {
         let mut round = 0;
         while self.states.iter().any(|state| !state.rounds.are_done()) {
             for state in &mut self.states {
@@ -127,9 +139,7 @@ impl Small {
             }
             round += 1;
         }
-        let effort = self.effort;
-        let rows = self.states.into_iter().map(|s| row(&s.key, &s.measured, s.served, &effort)).collect();
-        Ok(section(rows, &effort))
+        Ok(())
     }
 }
 

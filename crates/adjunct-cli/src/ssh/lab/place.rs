@@ -13,7 +13,6 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
-use tempfile::TempDir;
 
 /// The name the client knows the private server by, not by its port, which differs from run to run.
 pub const HOST: &str = "adjunct-private";
@@ -21,7 +20,7 @@ pub const HOST: &str = "adjunct-private";
 /// A private folder with keys, and all that servers and clients with them write.
 #[derive(Debug)]
 pub struct Place {
-    dir: TempDir,
+    dir: scratch::Folder,
     /// The programs the keys are made with.
     pub programs: Programs,
     /// The account that logs in: that of the effective user.

@@ -29,16 +29,13 @@ impl Costs {
 
 /// Measures jobs 0 to `jobs` - 1 in rounds, each job once a round: what changes slowly (the clock frequency, a neighbour)
 /// hits all alike. Every other round goes backwards, and each starts elsewhere. `progress` is told which part of the work
-/// is done and which job comes.
-///
-/// # Errors
-/// The first failure of a job.
+/// is done and which job comes. The first failure of a job ends it, and comes with what was measured until then.
 pub fn interleave(
     jobs: usize,
     limits: &Limits,
     mut measure: impl FnMut(usize) -> Result<Cost, Failure>,
     mut progress: impl FnMut(f64, usize),
-) -> Result<Vec<Costs>, Failure> {
+) -> (Vec<Costs>, Result<(), Failure>) {
     let mut costs = vec![Costs::default(); jobs];
     let start = Instant::now();
     for round in 0..limits.most {
@@ -51,10 +48,13 @@ pub fn interleave(
             let forward = (step + round * jobs / 3) % jobs;
             let job = if round % 2 == 0 { forward } else { jobs - 1 - forward };
             progress(part(round * jobs + step, jobs, limits, start.elapsed()), job);
-            costs[job].0.push(measure(job)?);
+            match measure(job) {
+                Ok(cost) => costs[job].0.push(cost),
+                Err(failure) => return (costs, Err(failure)),
+            }
         }
     }
-    Ok(costs)
+    (costs, Ok(()))
 }
 
 /// How much is done after `done` jobs: by time or by number, whichever ends it.
@@ -84,7 +84,7 @@ mod tests {
             },
             |part, _| parts.push(part),
         );
-        assert!(costs.unwrap().iter().all(|c| c.0.len() == 3));
+        assert!(costs.1.is_ok() && costs.0.iter().all(|c| c.0.len() == 3));
         for round in order.chunks(4) {
             let mut sorted = round.to_vec();
             sorted.sort_unstable();
@@ -97,7 +97,7 @@ mod tests {
     #[test]
     fn time_left_is_used_and_a_failure_ends_it() {
         let limits = Limits { least: 1, most: 7, budget: Duration::from_secs(600) };
-        assert_eq!(interleave(2, &limits, |_| Ok(COST), |_, _| {}).unwrap()[1].0.len(), 7);
+        assert_eq!(interleave(2, &limits, |_| Ok(COST), |_, _| {}).0[1].0.len(), 7);
         let mut left = 3;
         let failed = interleave(
             2,
@@ -108,8 +108,9 @@ mod tests {
             },
             |_, _| {},
         );
-        assert_eq!(failed.unwrap_err().to_string(), "gone");
-        assert!(interleave(0, &limits, |_| Ok(COST), |_, _| {}).unwrap().is_empty());
+        assert_eq!(failed.1.unwrap_err().to_string(), "gone");
+        assert_eq!(failed.0.iter().map(|costs| costs.0.len()).collect::<Vec<_>>(), [1, 1], "what was measured stays");
+        assert!(interleave(0, &limits, |_| Ok(COST), |_, _| {}).0.is_empty());
     }
 
     #[test]

@@ -23,10 +23,10 @@ use super::tryout;
 use crate::Failure;
 use crate::counted::Counted;
 use crate::failure::{cannot_write, cause};
-use crate::interrupt::interrupted;
 use crate::module::Choice;
 use crate::output::{self, Style};
 use crate::progress::Progress;
+use crate::sink::{Ended, Sink};
 use algorithms::Kind;
 use config::Program;
 use order::Lists;
@@ -153,6 +153,8 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     if args.undo {
         return undo(args, &root);
     }
+    // Before anything is measured: minutes of work are not lost to a wrong path.
+    let json = args.json.as_ref().map(|path| path.as_deref().map_or(Ok(Sink::Stdout), Sink::open)).transpose()?;
     let policy = Policy::named(&args.policy)?;
     let former = args.from.as_deref().map(former).transpose()?;
     let programs = Programs::find(args.ssh.as_deref(), args.sshd.as_deref())?;
@@ -181,7 +183,12 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
         Some(survey) => survey,
         None => {
             let sides = (&side, today);
-            measured(args, &ground, &mut rig, sides, (modules.as_deref(), &counted), (&policy, &before))?
+            let (survey, done) =
+                measured(args, &ground, &mut rig, sides, (modules.as_deref(), &counted), (&policy, &before))?;
+            if done.is_err() {
+                return partly(&policy, &survey, Ended::of(done), json.as_ref());
+            }
+            survey
         }
     };
     let plans: Vec<Plan> = args
@@ -203,7 +210,19 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
         apply::apply(&ground, &plans)?;
     }
     let doubts = doubts(&survey, &programs)?;
-    finish(args, &policy, &survey, &plans, &before, (&tried, &doubts), reload.as_ref())
+    finish((args, json.as_ref()), &policy, &survey, &plans, &before, (&tried, &doubts), reload.as_ref())
+}
+
+/// Shows what was measured until the run was ended; nothing is changed by that.
+fn partly(policy: &Policy, survey: &Survey, mut ended: Ended, json: Option<&Sink>) -> Result<ExitCode, Failure> {
+    let (plans, policy) = (Vec::new(), policy.name());
+    let document = report::Document { survey, policy, plans, buys: None, applied: false };
+    let written = ended.write_json(json, &document);
+    let shown = match json {
+        Some(Sink::Stdout) => Ok(()),
+        _ => output::print(&report::tables(survey, Style::of_stdout())),
+    };
+    ended.told(written.and(shown)).map(|()| ExitCode::FAILURE)
 }
 
 /// The lists of ssh and sshd as they are now.
@@ -234,14 +253,13 @@ fn measured(
     (side, today): (&Side, Side),
     (module, counted): (Option<&Path>, &Counted),
     chosen: (&Policy, &[Lists; 2]),
-) -> Result<Survey, Failure> {
+) -> Result<(Survey, Result<(), Failure>), Failure> {
     let mut wanted = wanted(args, ground, chosen.0, chosen.1)?;
     if module.is_some() {
         let agreed = |kind| system::agreed(kind, &chosen.1[0], &chosen.1[1]);
         wanted.today = agreed(Kind::Ciphers).map(|cipher| (today, cipher, agreed(Kind::Macs).unwrap_or_default()));
     }
-    let survey = survey::survey(rig, side, &wanted, &Progress::new())?;
-    interrupted()?;
+    let (survey, done) = survey::survey(rig, side, &wanted, &Progress::new())?;
     let (openssh, openssl) = ground.programs.versions()?;
     let adjunct = match (module, counted.any()) {
         (Some(module), true) => format!("in use: {}", module.display()),
@@ -254,7 +272,7 @@ fn measured(
         (None, true) => "in use, as configured".to_owned(),
         (None, false) => "not in use: it is not enabled".to_owned(),
     };
-    Ok(Survey {
+    let survey = Survey {
         cpu: adjunct::cpu::model_name(),
         openssh,
         openssl,
@@ -262,7 +280,8 @@ fn measured(
         measured: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs()),
         quick: args.quick,
         ..survey
-    })
+    };
+    Ok((survey, done))
 }
 
 /// What to measure: all the client knows, or what the policy allows of what is in force, and what is agreed on now.
@@ -308,7 +327,7 @@ fn former(path: &Path) -> Result<Survey, Failure> {
         survey: Survey,
     }
     let shown = path.display();
-    let text = std::fs::read(path).map_err(|e| Failure::new(format!("{shown}: {}", cause(&e))))?;
+    let text = crate::files::config(path).map_err(|e| Failure::new(format!("{shown}: {}", cause(&e))))?;
     let former: Former = serde_json::from_slice(&text)
         .map_err(|e| Failure::new(format!("{shown}: no report of 'adjunct ssh tune --json': {e}")))?;
     if former.survey.pairs.is_empty() || !former.survey.plausible() {
@@ -344,7 +363,7 @@ fn doubts(survey: &Survey, programs: &Programs) -> Result<Vec<String>, Failure> 
 
 /// Shows all of it.
 fn finish(
-    args: &Args,
+    (args, json): (&Args, Option<&Sink>),
     policy: &Policy,
     survey: &Survey,
     plans: &[Plan],
@@ -368,12 +387,12 @@ fn finish(
         buys: buys.clone(),
         applied,
     };
-    match &args.json {
-        Some(None) => {
+    match json {
+        Some(Sink::Stdout) => {
             output::print_json(&document)?;
             return Ok(ExitCode::SUCCESS);
         }
-        Some(Some(path)) => output::write_json(path, &document)?,
+        Some(sink) => sink.write_json(&document)?,
         None => {}
     }
     let style = Style::of_stdout();

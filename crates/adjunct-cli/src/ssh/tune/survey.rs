@@ -155,11 +155,17 @@ struct Run<'a> {
     budget: Duration,
 }
 
-/// Measures `wanted` on `side`; what describes the machine is the caller's to fill in.
+/// Measures `wanted` on `side`; what describes the machine is the caller's to fill in. A run that was ended while it measured gives what it
+/// has until then, and how it ended.
 ///
 /// # Errors
-/// [`Failure`] where nothing can be measured, or something that worked no longer does.
-pub fn survey(rig: &mut Rig, side: &Side, wanted: &Wanted, progress: &Progress) -> Result<Survey, Failure> {
+/// [`Failure`] where nothing can be measured.
+pub fn survey(
+    rig: &mut Rig,
+    side: &Side,
+    wanted: &Wanted,
+    progress: &Progress,
+) -> Result<(Survey, Result<(), Failure>), Failure> {
     let start = Instant::now();
     let today = wanted.today.as_ref().map_or(side, |(today, ..)| today);
     let (data, skipped, budget) = (BTreeMap::new(), Vec::new(), wanted.budget);
@@ -167,7 +173,10 @@ pub fn survey(rig: &mut Rig, side: &Side, wanted: &Wanted, progress: &Progress) 
     let base = base(wanted);
     let mut jobs = logins(&base, wanted);
     run.sift(&mut jobs, 0.0, 0.05)?;
-    let costs = run.rounds(&jobs, 15, 0.05, 0.35)?;
+    let (costs, mut done) = run.rounds(&mut jobs, 15, 0.05, 0.35);
+    if jobs.is_empty() {
+        return done.and_then(|()| Err(run.nothing("login")));
+    }
     let mut rows: Vec<Login> = jobs.iter().zip(&costs).map(|(job, costs)| login_row(job, costs)).collect();
     let figures: [fn(&mut Login) -> &mut Spread; 4] =
         [|r| &mut r.seconds, |r| &mut r.client_s, |r| &mut r.server_s, |r| &mut r.cpu_s];
@@ -177,13 +186,21 @@ pub fn survey(rig: &mut Rig, side: &Side, wanted: &Wanted, progress: &Progress) 
     // Today's login is the last.
     let login_today = if jobs.last().is_some_and(|job| job.today) { (jobs.pop(), rows.pop()).1 } else { None };
     let usual = rows.iter().find(|r| r.algorithm == base.kex).or(rows.first());
-    let usual = usual.ok_or_else(|| run.nothing("login"))?.clone();
-    let mut pairs = pairs(&base, wanted);
-    run.sift(&mut pairs, 0.35, 0.5)?;
-    run.sizes(&mut pairs);
-    let pair_costs = run.rounds(&pairs, 9, 0.5, 1.0)?;
-    if pairs.is_empty() {
-        return Err(run.nothing("cipher"));
+    let usual = match usual {
+        Some(usual) => usual.clone(),
+        None => return done.and_then(|()| Err(run.nothing("login"))),
+    };
+    let mut pairs = if done.is_ok() { pairs(&base, wanted) } else { Vec::new() };
+    let mut pair_costs = Vec::new();
+    if done.is_ok() {
+        done = run.sift(&mut pairs, 0.35, 0.5);
+    }
+    if done.is_ok() {
+        run.sizes(&mut pairs);
+        (pair_costs, done) = run.rounds(&mut pairs, 9, 0.5, 1.0);
+        if pairs.is_empty() && done.is_ok() {
+            return Err(run.nothing("cipher"));
+        }
     }
     let login_of = |job: &Job| login_today.as_ref().filter(|_| job.today).unwrap_or(&usual);
     let mut pair_rows: Vec<Pair> =
@@ -203,7 +220,7 @@ pub fn survey(rig: &mut Rig, side: &Side, wanted: &Wanted, progress: &Progress) 
         found.dedup_by(|a, b| a.algorithm == b.algorithm);
         found
     };
-    Ok(Survey {
+    let survey = Survey {
         took: start.elapsed().as_secs_f64(),
         rsa_bits: wanted.rsa_bits,
         pairs: pair_rows,
@@ -213,7 +230,8 @@ pub fn survey(rig: &mut Rig, side: &Side, wanted: &Wanted, progress: &Progress) 
         user_keys: of(&wanted.user_keys, |s| &s.user_key),
         skipped: run.skipped,
         ..Survey::default()
-    })
+    };
+    Ok((survey, done))
 }
 
 /// The suite that all jobs differ from in one thing.
@@ -341,8 +359,9 @@ impl Run<'_> {
         }
     }
 
-    /// Repeats jobs in turns, for a part of the budget.
-    fn rounds(&mut self, jobs: &[Job], most: usize, from: f64, to: f64) -> Result<Vec<Costs>, Failure> {
+    /// Repeats jobs in turns, for a part of the budget. Where that is ended, the jobs that were done once at least stay.
+    fn rounds(&mut self, all: &mut Vec<Job>, most: usize, from: f64, to: f64) -> (Vec<Costs>, Result<(), Failure>) {
+        let jobs = &*all;
         let end = self.budget.mul_f64(to.min(0.97));
         let budget = end.saturating_sub(self.start.elapsed());
         let limits = Limits { least: 2, most, budget };
@@ -356,7 +375,11 @@ impl Run<'_> {
                 self.cost(&jobs[job]).map_err(|e| Failure::new(format!("{}: {e}", jobs[job].what)))
             }
         };
-        interleave(jobs.len(), &limits, again, tell)
+        let (mut costs, done) = interleave(jobs.len(), &limits, again, tell);
+        let mut measured = costs.iter().map(|costs| !costs.0.is_empty()).collect::<Vec<_>>().into_iter();
+        all.retain(|_| measured.next().unwrap_or(false));
+        costs.retain(|costs| !costs.0.is_empty());
+        (costs, done)
     }
 }
 

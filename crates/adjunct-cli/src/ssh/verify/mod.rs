@@ -31,13 +31,12 @@ use loaded::{Configured, configured};
 use report::{Part, Report};
 use session::{Other, Plan, Session};
 use std::collections::BTreeMap;
-use std::io::IsTerminal;
+use std::io::{ErrorKind, IsTerminal};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use target::{Effective, Private};
-use tempfile::TempDir;
 
 /// The exit status where the data's way is not hardware throughout.
 const NOT_IN_HARDWARE: u8 = 3;
@@ -123,6 +122,7 @@ fn size(text: &str) -> Result<u64, String> {
 /// # Errors
 /// [`Failure`] with the one line to show.
 pub fn run(args: &Args) -> Result<ExitCode, Failure> {
+    readable(args)?;
     let ssh = locate("ssh", args.ssh.as_deref(), "openssh-client")?;
     let facts = Client::ask(&ssh)?;
     scratch::room()?;
@@ -136,6 +136,20 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
         output::print(&report::text(&report, Style::of_stdout()))?;
     }
     Ok(if report.bulk_in_hardware { ExitCode::SUCCESS } else { ExitCode::from(NOT_IN_HARDWARE) })
+}
+
+/// Refuses files that ssh would wait for without end, as FIFOs. What else is wrong with one, ssh says itself.
+fn readable(args: &Args) -> Result<(), Failure> {
+    let config = args.config.iter().filter(|config| *config != Path::new("none"));
+    for file in config.chain(&args.identity) {
+        match crate::files::open(file) {
+            Err(e) if matches!(e.kind(), ErrorKind::InvalidInput | ErrorKind::IsADirectory) => {
+                return Err(Failure::new(format!("{}: {e}", file.display())));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 /// What the client says of itself.
@@ -162,7 +176,7 @@ struct Run<'a> {
     args: &'a Args,
     ssh: PathBuf,
     facts: Client,
-    folder: TempDir,
+    folder: scratch::Folder,
     /// Counters of the client, and of a private server.
     client: Counted,
     server: Counted,

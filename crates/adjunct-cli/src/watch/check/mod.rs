@@ -111,6 +111,7 @@ fn unknown(line: &str) -> Report {
 }
 
 fn checked(args: &Args) -> Result<Report, Failure> {
+    range::agree(args.warning.as_ref(), args.critical.as_ref()).map_err(Failure::new)?;
     let sample = Sampler::default().take()?;
     let mut report = Report::default();
     let (counts, since) =

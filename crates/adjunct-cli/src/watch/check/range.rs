@@ -20,6 +20,37 @@ impl Range {
     }
 }
 
+/// What speaks against two ranges of a share in percent: a number that no share has, or a warning that is never told, since whatever warns is
+/// critical, and more is.
+///
+/// # Errors
+/// The one line to show.
+pub(super) fn agree(warning: Option<&Range>, critical: Option<&Range>) -> Result<(), String> {
+    let ranges = [("--warning", warning), ("--critical", critical)];
+    for (option, range) in ranges.into_iter().filter_map(|(option, range)| Some((option, range?))) {
+        let beyond = |end: f64| end.is_finite() && !(0.0..=100.0).contains(&end);
+        if beyond(range.start) || beyond(range.end) {
+            return Err(format!("{option} {range}: the share of software is between 0 and 100 percent"));
+        }
+    }
+    let (Some(warning), Some(critical)) = (warning, critical) else { return Ok(()) };
+    // A range changes its answer only at its ends: those, and a share on either side of each, show all that it says.
+    let ends = [0.0, 100.0, warning.start, warning.end, critical.start, critical.end];
+    let mut ends: Vec<f64> = ends.into_iter().filter(|end| (0.0..=100.0).contains(end)).collect();
+    ends.sort_by(f64::total_cmp);
+    let between = ends.windows(2).map(|pair| (pair[0] + pair[1]) / 2.0);
+    let shares: Vec<f64> = ends.iter().copied().chain(between).collect();
+    let warns = |share: &f64| warning.alerts(*share);
+    let alarms = |share: &f64| critical.alerts(*share);
+    let never_told = shares.iter().any(warns) && shares.iter().filter(|share| warns(share)).all(alarms);
+    if never_told && shares.iter().any(|share| alarms(share) && !warns(share)) {
+        return Err(format!(
+            "--warning {warning} --critical {critical}: there would be no warning, as all that warns is critical; exchange them?"
+        ));
+    }
+    Ok(())
+}
+
 impl fmt::Display for Range {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)
@@ -53,6 +84,34 @@ impl FromStr for Range {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn ranges_that_contradict_each_other_are_refused() {
+        let agree =
+            |warning: &str, critical: &str| agree(Some(&warning.parse().unwrap()), Some(&critical.parse().unwrap()));
+        // More software is worse, less is, what lies outside is, what lies inside is.
+        for (warning, critical) in [
+            ("20", "80"),
+            ("20", "20"),
+            ("50:", "20:"),
+            ("20:80", "10:90"),
+            ("@20:80", "@40:60"),
+            ("20", "50:"),
+            ("100", "100"),
+            ("~:20", "0:80"),
+        ] {
+            assert_eq!(agree(warning, critical), Ok(()), "{warning} {critical}");
+        }
+        for (warning, critical) in
+            [("80", "20"), ("20:", "50:"), ("10:90", "20:80"), ("@40:60", "@20:80"), ("80", "0:20")]
+        {
+            let line = agree(warning, critical).unwrap_err();
+            assert!(line.contains("there would be no warning"), "{line}");
+        }
+        for (warning, critical) in [("20", "150"), ("101:", "50"), ("-5:", "50")] {
+            assert!(agree(warning, critical).unwrap_err().contains("between 0 and 100"), "{warning} {critical}");
+        }
+    }
 
     /// The examples of the guidelines.
     #[test]

@@ -58,21 +58,16 @@ pub(super) fn of(sample: &Sample, ledger: &mut Ledger) -> Vec<Family> {
 
 fn of_users(sample: &Sample, ledger: &mut Ledger) -> Vec<Family> {
     let mut found: BTreeMap<&str, Vec<(String, u64)>> = BTreeMap::new();
-    let mut shared = BTreeMap::new();
+    let mut now = BTreeMap::new();
     let mut attached: BTreeMap<String, u64> = BTreeMap::new();
     for counted in &sample.users {
         let uid = counted.user.uid;
         let label = ledger.label(uid, &counted.user.name);
         let programs = attached.entry(labels(&[("user", label)])).or_default();
         *programs = programs.saturating_add(counted.attached);
-        let values = values(counted, label);
-        if ledger.is_shared(uid) {
-            shared.insert(uid, values);
-        } else {
-            values.into_iter().for_each(|((name, labels), value)| found.entry(name).or_default().push((labels, value)));
-        }
+        now.insert(uid, values(counted, label));
     }
-    for ((name, labels), value) in ledger.add(shared) {
+    for ((name, labels), value) in ledger.add(now) {
         if let Some((name, _)) = OF_USERS.iter().find(|(known, _)| *known == name) {
             found.entry(name).or_default().push((labels, value));
         }
@@ -362,6 +357,27 @@ mod tests {
         ] {
             assert!(page.lines().any(|found| found == line), "{line}\n{page}");
         }
+    }
+
+    /// A user whose counters are gone (a logout, a reset) keeps series, and who comes again goes on from there.
+    #[test]
+    fn who_has_left_stays_in_the_sums() {
+        let mut ledger = Ledger::new(true);
+        let all = sample();
+        of(&all, &mut ledger);
+        let without = Sample { users: all.users[..1].to_vec(), ..all.clone() };
+        let page = text(&of(&without, &mut ledger), Format::Text);
+        let line = |user: &str, count: u32| {
+            format!(
+                "adjunct_operations_total{{function=\"AES GCM\",direction=\"encrypt\",path=\"hardware\",user=\"{user}\"}} {count}"
+            )
+        };
+        for line in [line("root", 7), line("a\\\"b", 7), "adjunct_users 1".to_owned()] {
+            assert!(page.lines().any(|found| found == line), "{line}\n{page}");
+        }
+        assert!(!page.contains("adjunct_processes{user=\"a"), "no process of theirs runs");
+        let page = text(&of(&all, &mut ledger), Format::Text);
+        assert!(page.lines().any(|found| found == line("a\\\"b", 14)), "{page}");
     }
 
     /// What the dashboard and the rules in `packaging/monitoring` name is exported, or recorded by the rules.

@@ -17,7 +17,7 @@ pub fn section(report: &Report, opening: Option<&Opening<'_>>) -> Markup {
                     "Do it: " code { "sudo adjunct setup" } " lets OpenSSL use adjunct and puts the fastest ciphers first, with real \
                      logins as the test; " code { "sudo adjunct setup --undo" } " takes it back."
                 }
-                li { "See that it holds: " code { "adjunct ssh verify" } ", and " code { "adjunct stats --used" } " from then on." }
+                li { "See that it holds: " code { "adjunct ssh verify" } ", and " code { "adjunct stats" } " from then on." }
                 @if report.header.busy.is_some() {
                     li { "The machine was busy: repeat this when it is quiet, before you decide by small differences." }
                 }

@@ -1,0 +1,154 @@
+//! What was measured is kept: where somebody ends the command, and where the disk is full. Nothing temporary is left by that.
+
+mod script;
+
+use script::script;
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+const ADJUNCT: &str = env!("CARGO_BIN_EXE_adjunct");
+
+/// The command with a folder of its own for temporary files.
+fn adjunct(temporary: &Path, args: &[&str]) -> Command {
+    let mut command = Command::new(ADJUNCT);
+    command.args(args).env("TMPDIR", temporary).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+fn end(child: &Child, signal: rustix::process::Signal) {
+    let pid = rustix::process::Pid::from_raw(child.id().cast_signed()).unwrap();
+    rustix::process::kill_process(pid, signal).unwrap();
+}
+
+fn nothing_is_left(folder: &Path) {
+    let left: Vec<_> = fs::read_dir(folder).unwrap().flatten().map(|entry| entry.file_name()).collect();
+    assert!(left.is_empty(), "{left:?}");
+}
+
+const ROWS: [&str; 8] = [
+    "bench",
+    "openssl",
+    "--noise",
+    "--filter",
+    "sha2-256",
+    "--sizes",
+    "64,128,256,512,1024,2048,4096,8192",
+    "--seconds=0.3",
+];
+
+#[test]
+fn rows_of_a_run_that_is_interrupted() {
+    let dir = tempfile::tempdir().unwrap();
+    let (temporary, file) = (dir.path().join("tmp"), dir.path().join("report.json"));
+    fs::create_dir(&temporary).unwrap();
+    fs::write(&file, "an earlier report").unwrap();
+    let mut child = adjunct(&temporary, &ROWS).arg("--json").arg(&file).spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
+    lines.find(|line| line.starts_with("SHA2-256 ")).expect("a row");
+    end(&child, rustix::process::Signal::INT);
+    let rest: Vec<String> = lines.collect();
+    let output = child.wait_with_output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!((output.status.code(), said.lines().count()), (Some(1), 1), "{said}\n{rest:?}");
+    let partial = dir.path().join("report.json.partial");
+    assert_eq!(said, format!("adjunct: interrupted; what was measured until then is in {}\n", partial.display()));
+    assert_eq!(fs::read_to_string(&file).unwrap(), "an earlier report");
+    let report: serde_json::Value = serde_json::from_slice(&fs::read(&partial).unwrap()).unwrap();
+    let rows = report["rows"].as_array().unwrap().len();
+    assert!((1..8).contains(&rows) && report["incomplete"] == "interrupted", "{report}");
+    nothing_is_left(&temporary);
+}
+
+#[test]
+fn a_report_that_a_full_disk_does_not_take() {
+    let dir = tempfile::tempdir().unwrap();
+    let words = [&ROWS[..5], &["--sizes=64", "--seconds=0.01", "--json", "/dev/full"]].concat();
+    let output = adjunct(dir.path(), &words).output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert_eq!(said, "adjunct: /dev/full: the disk is full; what was to be written there went to standard output\n");
+    let shown = String::from_utf8(output.stdout).unwrap();
+    assert!(shown.contains("\"rows\": [") && shown.contains("\nSHA2-256 "), "{shown}");
+    // Standard output itself takes no more: there is standard error.
+    let words = [&ROWS[..5], &["--sizes=64", "--seconds=0.01", "--json", "-"]].concat();
+    let full = fs::File::options().write(true).open("/dev/full").unwrap();
+    let output = adjunct(dir.path(), &words).stdout(full).output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.code() == Some(1) && said.contains("\"rows\": ["), "{said}");
+    assert!(said.ends_with("what was to be written there went to standard error\n"), "{said}");
+}
+
+/// A JDK whose keytool does what `text` says.
+fn jdk(folder: &Path, text: &str) {
+    fs::create_dir_all(folder.join("bin")).unwrap();
+    fs::create_dir_all(folder.join("conf/security")).unwrap();
+    fs::write(folder.join("release"), "JAVA_VERSION=\"17.0.15\"\nIMPLEMENTOR=\"nobody\"\n").unwrap();
+    fs::write(folder.join("conf/security/java.security"), "security.provider.1=SUN\n").unwrap();
+    for name in ["java", "keytool"] {
+        script(&folder.join("bin").join(name), &format!("#!/bin/sh\n{text}\n"));
+    }
+}
+
+fn wait_for(what: &str, mut done: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !done() {
+        assert!(start.elapsed() < Duration::from_secs(60), "{what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Whatever signal ends it, and however deaf what it started is.
+#[test]
+fn no_temporary_folder_is_left() {
+    use rustix::process::Signal;
+    let dir = tempfile::tempdir().unwrap();
+    let (temporary, home, config) = (dir.path().join("tmp"), dir.path().join("jdk"), dir.path().join("a.security"));
+    fs::create_dir(&temporary).unwrap();
+    fs::write(&config, "security.provider.1=SUN\n").unwrap();
+    jdk(&home, &format!("trap '' INT TERM HUP\n: >'{}'\nsleep 30 & wait", dir.path().join("runs").display()));
+    let words = ["java", "verify", "--jdk", home.to_str().unwrap(), "--config", config.to_str().unwrap()];
+    for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
+        let child = adjunct(&temporary, &words).spawn().unwrap();
+        wait_for("keytool runs", || fs::remove_file(dir.path().join("runs")).is_ok());
+        assert_eq!(fs::read_dir(&temporary).unwrap().count(), 1, "the folder of keys");
+        end(&child, signal);
+        let output: Output = child.wait_with_output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(!output.status.success() && said.contains("interrupted"), "{said}");
+        nothing_is_left(&temporary);
+    }
+    // Nothing can be done against this one. The next run sees what is left, and that nobody has it.
+    let mut child = adjunct(&temporary, &words).spawn().unwrap();
+    wait_for("keytool runs", || fs::remove_file(dir.path().join("runs")).is_ok());
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let left = fs::read_dir(&temporary).unwrap().flatten().next().expect("a folder is left").path();
+    let hour_ago = std::time::SystemTime::now() - Duration::from_secs(3600);
+    fs::File::open(&left).unwrap().set_modified(hour_ago).unwrap();
+    let mut child = adjunct(&temporary, &words).spawn().unwrap();
+    wait_for("the next run removes it", || !left.exists());
+    end(&child, Signal::TERM);
+    child.wait().unwrap();
+    nothing_is_left(&temporary);
+}
+
+/// On a terminal, something that takes long says so, and for how long it has been going on; elsewhere nothing of it is to be seen.
+#[test]
+fn long_work_is_not_silent() {
+    if Command::new("script").arg("--version").output().is_err() {
+        return println!("SKIPPED: no script(1) here");
+    }
+    let dir = tempfile::tempdir().unwrap();
+    script(&dir.path().join("openssl"), "#!/bin/sh\nsleep 5\necho 'OpenSSL 1.1.1w  11 Sep 2023'\n");
+    let path = format!("{}:/usr/bin:/bin", dir.path().display());
+    let quiet = adjunct(dir.path(), &["openssl", "status"]).env("PATH", &path).output().unwrap();
+    assert!(!String::from_utf8_lossy(&quiet.stderr).contains("for 0:0"), "{quiet:?}");
+    let mut command = Command::new("script");
+    command.args(["-qec", &format!("\"{ADJUNCT}\" openssl status"), "/dev/null"]);
+    let output = command.env("TERM", "xterm").env("SHELL", "/bin/sh").env("PATH", &path).stdin(Stdio::null()).output();
+    let shown = String::from_utf8_lossy(&output.unwrap().stdout).into_owned();
+    assert!(shown.contains("configuration is looked at") && shown.contains("for 0:04"), "{shown:?}");
+}

@@ -117,6 +117,20 @@ mod tests {
         assert!(short.lines().count() < long.lines().count() && long.contains("Exit status:"), "{long}");
     }
 
+    /// The help of the whole command: `-h` fits a screen, a line for each subcommand; `--help` says when to use which.
+    #[test]
+    fn the_short_help_at_the_top_fits_a_screen() {
+        let mut command = dressed_for(Cli::command(), 80).term_width(80);
+        let (short, long) = (command.render_help().to_string(), command.render_long_help().to_string());
+        assert!(short.lines().count() <= 30, "{short}");
+        let subcommands = command.get_subcommands().filter(|sub| !sub.is_hide_set()).count();
+        let lines =
+            short.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty()).count();
+        assert_eq!(lines, subcommands + 1, "one line each, and one for help: {short}");
+        assert!(short.trim_end().ends_with(MORE) && !short.contains("Exit status") && long.contains("Exit status:"));
+        assert!(long.contains("What to do when:") && long.lines().count() > short.lines().count() + 10, "{long}");
+    }
+
     #[test]
     fn no_line_is_wider_than_the_terminal() {
         fn check(command: &mut clap::Command) {

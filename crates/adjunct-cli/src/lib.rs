@@ -4,6 +4,7 @@
 //! [`output::print`], what went wrong comes back as a [`Failure`].
 #![forbid(unsafe_code)]
 
+mod ask;
 pub mod bench;
 mod busy;
 pub mod cards;
@@ -36,6 +37,7 @@ mod scratch;
 pub mod setup;
 mod sink;
 pub mod ssh;
+mod state;
 pub mod stats;
 mod token;
 mod verdict;
@@ -51,14 +53,22 @@ use std::process::ExitCode;
 /// What stands below the options of `adjunct --help`.
 const EXAMPLES: &str = "\
 Examples:
-  adjunct info                         what this machine serves in hardware
+  adjunct info             what this machine serves in hardware, and whether that pays
+  sudo adjunct setup       let OpenSSL and OpenSSH use it, measured and proved
+  adjunct stats            what was used since: hardware and software
+
+What to do when:
+  adjunct info                         before anything is installed into OpenSSL: what is there, and does it pay on this CPU?
+  sudo adjunct setup --dry-run         what would be changed, and what that buys; nothing is changed
   sudo adjunct setup                   let OpenSSL and OpenSSH use it, measured before and proved after
   adjunct doctor nginx                 whether a program is served, and if not why and what to do
+  sudo adjunct doctor --restarts       what is to be started again after that, or after an upgrade; asks, and does it
   adjunct ssh verify                   whether an ssh session uses it, part by part
   adjunct ssh bench --html b.html      what it buys: OpenSSH in software, stock and with adjunct
   adjunct stats                        what was used: hardware and software, per function
   sudo adjunct stats --all-users       the same of every user
   sudo adjunct top                     what runs now, by function, user, process and card
+  sudo adjunct setup --undo            everything as it was before
 
 Called by the name icainfo, icainfo-cex, icastats, cpacfstats, pkcsconf, pkcsstats, p11sak, lszcrypt, chzcrypt, zcryptctl or zcryptstats,
 the command is the tool of that name: it takes its options and prints what it prints.
@@ -66,6 +76,9 @@ the command is the tool of that name: it takes its options and prints what it pr
 Exit status: 0 done, 1 it failed (one line says why), 2 the command line is wrong (1 by those names).";
 
 /// Crypto hardware for OpenSSL and OpenSSH, with proof that it is used
+///
+/// An OpenSSL provider and engine, a PKCS #11 module and libica's interface run on the CPU's crypto instructions, in batches of several
+/// threads' operations, or on cards that processes share; what no hardware serves runs in software, and both are counted.
 #[derive(Debug, Parser)]
 #[command(name = "adjunct", version, after_help = EXAMPLES, max_term_width = 110)]
 pub struct Cli {

@@ -21,6 +21,13 @@ fn write(text: &str) -> Result<(), Failure> {
     }
 }
 
+/// A line beside a report, on standard error, where a person looks.
+pub(crate) fn note(line: &str) {
+    if std::io::stderr().is_terminal() {
+        crate::failure::eprint(line);
+    }
+}
+
 /// Writes what is exact to the byte, backspaces too; the caller has made harmless what others chose.
 ///
 /// # Errors

@@ -50,22 +50,53 @@ fn no_room(error: &io::Error) -> Failure {
 #[derive(Debug)]
 pub(crate) struct Folder {
     path: PathBuf,
+    /// A name of it that every configuration takes, where `path` has blanks or the like.
+    link: Option<PathBuf>,
     /// Holds the lock that says that the folder is in use; none where the file system has no locks.
     _lock: Option<OwnedFd>,
 }
 
 impl Folder {
-    /// Where it is.
+    /// Where it is: a name without blanks, quotes and signs that stand for something else in a configuration.
     pub fn path(&self) -> &Path {
+        self.link.as_deref().unwrap_or(&self.path)
+    }
+
+    /// Its own name, for who moves it.
+    pub fn itself(&self) -> &Path {
         &self.path
+    }
+
+    fn names(&self) -> impl Iterator<Item = &PathBuf> {
+        self.link.iter().chain([&self.path])
     }
 }
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        remove(&self.path);
-        living().retain(|path| *path != self.path);
+        self.names().for_each(|path| remove(path));
+        living().retain(|path| !self.names().any(|mine| mine == path));
     }
+}
+
+/// Whether sshd, nginx, Apache, HAProxy, Java and shells all take a path as it is.
+fn is_plain(path: &Path) -> bool {
+    path.to_str().is_some_and(|path| path.chars().all(|c| c.is_ascii_alphanumeric() || "/._-+@".contains(c)))
+}
+
+/// A link to `folder` whose name is plain; in the first place that takes one.
+fn plain_link(folder: &Path) -> io::Result<PathBuf> {
+    let own = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
+    let places = ["/tmp", "/var/tmp", "/dev/shm", "/run"].map(PathBuf::from).into_iter().chain(own);
+    for place in places.filter(|place| is_plain(place) && place.is_absolute()) {
+        let made = Builder::new().prefix(PREFIX).make_in(&place, |path| std::os::unix::fs::symlink(folder, path));
+        if let Ok(link) = made {
+            // From here on this value removes it.
+            return Ok(link.into_temp_path().keep().map_err(|e| e.error)?);
+        }
+    }
+    let why = "servers' configurations do not take such a path, and no folder takes a link to it";
+    Err(io::Error::new(ErrorKind::InvalidFilename, why))
 }
 
 /// A folder that only this user opens (mode 0700). From here on signals no longer end the process at once.
@@ -87,9 +118,10 @@ pub(crate) fn folder_in(place: &Path) -> io::Result<Folder> {
     let place = std::path::absolute(place)?;
     let dir = Builder::new().prefix(PREFIX).permissions(Permissions::from_mode(0o700)).tempdir_in(place)?;
     let lock = lock(dir.path());
-    let path = dir.keep();
-    living().push(path.clone());
-    Ok(Folder { path, _lock: lock })
+    let link = if is_plain(dir.path()) { None } else { Some(plain_link(dir.path())?) };
+    let folder = Folder { path: dir.keep(), link, _lock: lock };
+    living().extend(folder.names().cloned());
+    Ok(folder)
 }
 
 /// Takes the lock of a folder, if nobody has it.
@@ -109,19 +141,27 @@ fn sweep(place: &Path, settled: Duration) {
         }
         let Ok(about) = entry.metadata() else { continue };
         let age = about.modified().ok().and_then(|at| SystemTime::now().duration_since(at).ok());
-        if about.is_dir() && about.uid() == me && age.is_some_and(|age| age >= settled) {
-            let path = entry.path();
-            if let Some(_lock) = lock(&path) {
-                remove(&path);
-            }
+        if about.uid() != me || age.is_none_or(|age| age < settled) {
+            continue;
+        }
+        let path = entry.path();
+        if about.is_symlink() && !path.exists() {
+            // The folder has been removed by a run that could not have known of the link.
+            remove(&path);
+        } else if about.is_dir()
+            && let Some(_lock) = lock(&path)
+        {
+            remove(&path);
         }
     }
 }
 
-/// Removes a folder. A program that was just killed may still have put a file there.
+/// Removes a folder, or a link. A program that was just killed may still have put a file there.
 fn remove(path: &Path) {
     for _ in 0..20 {
-        match fs::remove_dir_all(path) {
+        // A link is not followed by this: it is removed itself.
+        let done = if path.is_symlink() { fs::remove_file(path) } else { fs::remove_dir_all(path) };
+        match done {
             Ok(()) => return,
             Err(e) if e.kind() == ErrorKind::NotFound => return,
             Err(_) => std::thread::sleep(Duration::from_millis(25)),
@@ -199,6 +239,27 @@ mod tests {
         drop(lock);
         sweep(place.path(), Duration::ZERO);
         assert!(!used.exists());
+    }
+
+    #[test]
+    fn every_configuration_takes_its_name() {
+        let place = tempfile::tempdir().unwrap();
+        let blank = place.path().join("a \"b\" $c%h;#");
+        fs::create_dir(&blank).unwrap();
+        let folder = folder_in(&blank).unwrap();
+        let link = folder.path().to_owned();
+        assert!(is_plain(&link) && folder.itself().starts_with(&blank), "{}", link.display());
+        fs::write(link.join("file"), "x").unwrap();
+        assert!(folder.itself().join("file").exists() && living().contains(&link));
+        drop(folder);
+        assert!(!link.is_symlink() && fs::read_dir(&blank).unwrap().count() == 0 && !living().contains(&link));
+        let plain = folder_in(place.path()).unwrap();
+        assert_eq!(plain.path(), plain.itself(), "no link where none is needed");
+        // What is left of a link whose folder has gone.
+        let dangling = place.path().join("adjunct-run-link");
+        std::os::unix::fs::symlink("nowhere", &dangling).unwrap();
+        sweep(place.path(), Duration::ZERO);
+        assert!(!dangling.is_symlink());
     }
 
     #[test]

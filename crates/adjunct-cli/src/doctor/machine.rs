@@ -97,6 +97,9 @@ pub struct Outdated {
     pub replaced: Vec<&'static str>,
     /// Whether it does without adjunct, for it was started before that was enabled.
     pub started_before: bool,
+    /// The service, where it is one.
+    #[serde(skip)]
+    pub unit: Option<Unit>,
 }
 
 /// Everybody, worst first.
@@ -184,8 +187,10 @@ fn entry<'a>(all: &'a mut BTreeMap<(String, String), Outdated>, process: &Proces
     let name = name(process.unit.as_ref(), process.exe.as_deref(), &process.name);
     let (restart, advice) = (process.restart(), process.restart_words());
     let (processes, replaced) = (Vec::new(), Vec::new());
+    let unit = process.unit.clone();
+    let (name_of, advice_of) = (name.clone(), advice.clone());
     let empty =
-        Outdated { name: name.clone(), processes, restart, advice: advice.clone(), replaced, started_before: false };
+        Outdated { name: name_of, processes, restart, advice: advice_of, replaced, started_before: false, unit };
     let entry = all.entry((name, advice)).or_insert(empty);
     entry.processes.push(process.pid);
     entry

@@ -4,15 +4,17 @@
 //! What a program is made of, which configuration it reads and what that gives comes from `openssl::users`, as in
 //! `adjunct openssl status`, which tells the same of a program by `program`.
 //!
-//! * `hidden`: why a process may not be looked at.
+//! * `hidden`: why a process may not be looked at. `restart`: does restarts that are asked for. `advice`: the pages about each cause.
 //! * `target`: what a word on the command line means, with `sockets` for `HOST:PORT`.
 //! * `program`: programs that are not running, with `script` and `plugins`. `running`: processes.
 //! * `verdict`: the sentence. `machine`: everybody. `text`: the reports for people.
 
+mod advice;
 mod hidden;
 mod machine;
 mod plugins;
 mod program;
+mod restart;
 mod running;
 mod script;
 mod sockets;
@@ -33,7 +35,7 @@ use crate::openssl::standing::{Standing, standing};
 use crate::openssl::users::process::{self, Processes};
 use crate::output::{self, Style};
 use crate::progress::Progress;
-use crate::{Failure, escape::shown};
+use crate::{Failure, ask, escape::shown};
 use running::{Proof, Ran};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
@@ -49,12 +51,17 @@ Examples:
   sudo adjunct doctor ssh.service      the processes of a service
   sudo adjunct doctor localhost:443    whoever listens there
   sudo adjunct doctor 4711             one process
-  sudo adjunct doctor --restarts       what is to be started again: it runs old code, or none of adjunct's
+  sudo adjunct doctor --restarts       what is to be started again: it runs old code, or none of adjunct's; asks, and restarts it
+  adjunct doctor ADJ-D004              the page about a number that stands behind a sentence
   adjunct doctor git --json | jq -r .cause
 
 A name is a program that a shell finds, or else a service. A process is served once the module is
 in its memory, where its first use of OpenSSL puts it. The operations counted are those of all
-programs of that user since their last reset (adjunct stats). Nothing is started or changed.
+programs of that user since their last reset (adjunct stats). Nothing is started or changed, but what
+--restarts restarts: services of systemd's, one by one, each where somebody at a terminal says yes, or all
+with --yes (those that end sessions excepted). Without either it lists them.
+
+The number behind a sentence, as ADJ-D004, stays that of its cause; docs/advice.md has a page for each.
 
 In JSON, state is served, served-through-plugin, not-served or unknown, and cause one of:
 not-in-force, module-replaced, library-replaced, started-before, environment-config, other-config,
@@ -64,19 +71,22 @@ own-section, not-used-yet, script, permission, no-crypto.
 
 Exit status: 0 served, 1 not served, or it failed (one line says why), 2 it cannot be said, or the
 command line is wrong. Of the whole machine: 0; 1 where what is enabled is not in force, or where
-old code runs. With --restarts: 0.";
+old code runs. With --restarts: 0; 1 where a restart failed.";
 
-/// Whether a program is served by crypto hardware, and if not why and what to do
+/// Say whether a program is served, and if not why and what to do
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// A program, a process's number, a service, or HOST:PORT; without it the whole machine
+    /// A program, a process's number, a service, or HOST:PORT; or the number of an advice; without it the whole machine
     #[arg(value_name = "PROGRAM|PID|SERVICE|HOST:PORT")]
     subject: Option<String>,
     /// Show what is to be started again, and nothing else: what runs code that an upgrade of adjunct or OpenSSL has replaced, or was
-    /// started before adjunct was enabled
+    /// started before adjunct was enabled. At a terminal, ask for each service whether to restart it, and do it
     #[arg(long, conflicts_with = "subject")]
     restarts: bool,
+    /// With --restarts: restart all of these services without a question, but those whose restart ends sessions
+    #[arg(short, long, requires = "restarts", conflicts_with = "json")]
+    yes: bool,
     /// Machine-readable report
     #[arg(short, long)]
     json: bool,
@@ -95,6 +105,8 @@ struct Report {
     kind: Kind,
     state: State,
     cause: Option<crate::openssl::users::Cause>,
+    /// The number of its advice.
+    advice: Option<&'static str>,
     sentence: String,
     program: Option<Judged>,
     processes: Vec<Ran>,
@@ -118,6 +130,11 @@ struct Machine {
 /// [`Failure`] with the one line to show.
 pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     catch_interrupts();
+    if let Some(number) = args.subject.as_deref().filter(|word| advice::is_number(word)) {
+        let none = || Failure::new(format!("{}: there is no such advice; they are ADJ-D001 and on", shown(number)));
+        output::print(&advice::page(number).ok_or_else(none)?)?;
+        return Ok(ExitCode::SUCCESS);
+    }
     if args.restarts {
         return restarts(args);
     }
@@ -137,8 +154,11 @@ fn restarts(args: &Args) -> Result<ExitCode, Failure> {
     drop(wait);
     if args.json {
         output::print_json(&outdated)?;
-    } else {
-        output::print(&(text::outdated(&outdated) + &text::hidden(hidden)))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    output::print(&(text::outdated(&outdated) + &text::hidden(hidden)))?;
+    if args.yes || ask::somebody() {
+        return restart::offer(&outdated, args.yes);
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -230,6 +250,7 @@ fn one(
             kind,
             state,
             cause,
+            advice: cause.map(crate::openssl::users::Cause::id),
             sentence,
             program,
             processes: ran,

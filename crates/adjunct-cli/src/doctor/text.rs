@@ -6,11 +6,17 @@ use super::running::Ran;
 use super::verdict::{State, Verdict};
 use crate::escape::shown;
 use crate::openssl::standing::Standing;
+use crate::openssl::users::Cause;
 use crate::output::Style;
 use std::fmt::Write;
 
 /// So many processes of one entry are named.
 const NAMED: usize = 4;
+
+/// The number of the advice, behind a sentence: docs/advice.md has a page for each.
+fn number(verdict: &Verdict) -> String {
+    verdict.cause.map(|cause| format!(" [{}]", cause.id())).unwrap_or_default()
+}
 
 fn sentence(whom: &str, verdict: &Verdict, style: Style) -> String {
     let text = shown(&verdict.sentence());
@@ -24,7 +30,8 @@ fn sentence(whom: &str, verdict: &Verdict, style: Style) -> String {
 
 /// One program: its sentence, and what else to know of it.
 pub fn program(judged: &Judged, style: Style) -> String {
-    let mut text = sentence(&judged.path.to_string_lossy(), &judged.verdict, style) + "\n";
+    let whom = judged.path.to_string_lossy();
+    let mut text = sentence(&whom, &judged.verdict, style) + &number(&judged.verdict) + "\n";
     for note in &judged.notes {
         let _ = writeln!(text, "  note: {}", shown(note));
     }
@@ -46,7 +53,7 @@ pub fn processes(all: &[Ran], style: Style) -> String {
         let pids: Vec<u32> = list.iter().map(|ran| ran.process.pid).collect();
         let names: std::collections::BTreeSet<&str> = list.iter().map(|ran| ran.process.name.as_str()).collect();
         let whom = format!("{} ({})", names.into_iter().collect::<Vec<_>>().join(", "), numbers(&pids));
-        text += &(sentence(&whom, verdict, style) + "\n");
+        text += &(sentence(&whom, verdict, style) + &number(verdict) + "\n");
     }
     text
 }
@@ -79,7 +86,8 @@ pub fn machine(entries: &[Entry], standing: &Standing, style: Style) -> String {
     for entry in entries {
         let group = (entry.verdict.state, entry.verdict.cause);
         if before != Some(group) {
-            let word = entry.verdict.cause.map(|cause| format!(", {}", cause.word())).unwrap_or_default();
+            let told = |cause: Cause| format!(", {} [{}]", cause.word(), cause.id());
+            let word = entry.verdict.cause.map(told).unwrap_or_default();
             let head = match entry.verdict.state {
                 State::NotServed => "not served",
                 State::Unknown => "cannot be said",

@@ -26,7 +26,7 @@ pub mod verify;
 use crate::Failure;
 use std::process::ExitCode;
 
-/// Configure Java to use crypto hardware through PKCS #11, and check such configurations
+/// Configure Java to use it through PKCS #11, and check that
 #[derive(Debug, clap::Args)]
 pub struct Args {
     #[command(subcommand)]

@@ -13,10 +13,8 @@ use crate::module::{self, Purpose};
 use crate::openssl_conf::{self, Model, Options, State, TlsGroups};
 use crate::output::{self, Style};
 use crate::scratch;
-use crate::{Failure, openssl_conf::Refused};
+use crate::{Failure, ask, openssl_conf::Refused};
 use adjunct::config::{Group, Groups};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
 /// What was done for one target, and the words for it.
@@ -159,23 +157,7 @@ pub(super) fn agreed(report: &Report, consent: Consent, json: bool, question: &s
 /// # Errors
 /// The answer is no, or a signal came.
 pub(crate) fn consented(question: &str, yes: bool) -> Result<bool, Failure> {
-    let somebody = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
-    if yes || !somebody {
-        return Ok(true);
-    }
-    output::print(&format!("{} [y/N] ", shown(question)))?;
-    // A signal is only noted: it must not have to wait for the answer.
-    let stdin = std::io::stdin();
-    loop {
-        interrupted()?;
-        let mut fds = [PollFd::new(&stdin, PollFlags::IN)];
-        if poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 100_000_000 })).is_ok_and(|ready| ready > 0) {
-            break;
-        }
-    }
-    let mut answer = String::new();
-    let _ = stdin.read_line(&mut answer);
-    if matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes") {
+    if yes || !ask::somebody() || ask::is_yes(&ask::line(&format!("{question} [y/N]"))?) {
         return Ok(true);
     }
     Err(Failure::new("nothing was changed"))

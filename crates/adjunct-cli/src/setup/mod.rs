@@ -47,7 +47,7 @@ Where there is no ssh or sshd, OpenSSL alone is set up.
 Exit status: 0 set up, and a session was encrypted in hardware (or there is no OpenSSH here), 1 it failed and nothing is changed (one
 line says why), 2 the command line is wrong, 3 set up, but the session was not hardware: adjunct ssh verify says why.";
 
-/// Set adjunct up for this machine's OpenSSL and OpenSSH: measure, show, change, check, prove; or take it back
+/// Set it up for OpenSSL and OpenSSH: measure, show, change, prove; or undo
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {

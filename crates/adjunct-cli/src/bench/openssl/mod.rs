@@ -4,10 +4,11 @@ mod report;
 
 use super::{no_rows, seconds, wanted};
 use crate::counted::Counted;
+use crate::info::measured;
 use crate::interrupt::{catch_interrupts, interrupted};
 use crate::progress::Rows;
 use crate::sink::{Ended, Sink};
-use crate::{Failure, output};
+use crate::{Failure, output, state};
 use adjunct_bench::libcrypto::Side;
 use adjunct_bench::measure::{self, Plan, Work};
 use adjunct_bench::{Error, publickey, symmetric};
@@ -180,8 +181,30 @@ pub(super) fn run(args: &Args, counted: &Counted) -> Result<ExitCode, Failure> {
     let mut ended = Ended::of(rows(&bench, subjects, &mut report, table));
     let written =
         ended.write_json(json.as_ref(), &report).and(if table { output::print(&report.summary()) } else { Ok(()) });
+    if ended.whole() && args.is_of_this_machine() {
+        keep(&report);
+    }
     ended.told(written)?;
     Ok(if report.failed() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+impl Args {
+    /// Whether what is measured says what adjunct does here: every row, with the system's OpenSSL on both sides.
+    fn is_of_this_machine(&self) -> bool {
+        let masked = std::env::var_os("ADJUNCT_CPU").is_some_and(|mask| !mask.is_empty());
+        let apart = self.noise || masked || self.against.is_some() || self.libcrypto.is_some();
+        self.filter.is_empty() && !apart && (self.quick || self.sizes.contains(&16384))
+    }
+}
+
+/// Keeps the report for `adjunct info`, which says by it whether adjunct pays here. Where it cannot be kept, nobody lacks anything: it is shown.
+fn keep(report: &Report) {
+    if let (Ok(Some(_)), Some(place)) = (state::made(), measured::place())
+        && let Ok(sink) = Sink::open(&place)
+        && sink.write_json(report).is_ok()
+    {
+        output::note(&format!("'adjunct info' says by this whether it pays here (kept in {})", place.display()));
+    }
 }
 
 /// Measures all rows, until somebody ends it.

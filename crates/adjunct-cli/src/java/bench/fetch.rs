@@ -98,7 +98,7 @@ fn by_maven(cache: &Path, files: &Path) -> Result<(), Failure> {
     maven.arg(format!("-Dmaven.repo.local={}", folder.path().join("repository").display()));
     maven.arg(format!("-DoutputDirectory={}", files.display()));
     // Its own temporary files go with the folder, too.
-    maven.env("MAVEN_OPTS", format!("-Djava.io.tmpdir=\"{}\"", folder.path().display()));
+    maven.env("MAVEN_OPTS", format!("-Djava.io.tmpdir={}", folder.path().display()));
     let done = process::run_within(LIMIT, maven.stdin(Stdio::null())).map_err(|why| {
         let hint = if why.contains("No such file") { ": install Maven (apt install maven)" } else { "" };
         Failure::new(format!("{why}{hint}"))
@@ -131,7 +131,7 @@ fn unpacked(cache: &Path, files: &Path, jdk: &Jdk, told: &dyn Fn(&str)) -> Resul
     if !done.success {
         return Err(Failure::new(format!("{}: {}", zip.display(), done.why())));
     }
-    fs::rename(beside.path(), &folder).map_err(|e| cannot_write(&folder, &e))?;
+    fs::rename(beside.itself(), &folder).map_err(|e| cannot_write(&folder, &e))?;
     Ok(folder.join("wlp"))
 }
 

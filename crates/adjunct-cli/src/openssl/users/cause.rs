@@ -76,6 +76,79 @@ pub enum Cause {
 }
 
 impl Cause {
+    /// All of them.
+    pub const ALL: [Cause; 31] = [
+        Cause::NotInForce,
+        Cause::ModuleReplaced,
+        Cause::LibraryReplaced,
+        Cause::StartedBefore,
+        Cause::EnvironmentConfig,
+        Cause::OtherConfig,
+        Cause::NodeSection,
+        Cause::AppArmor,
+        Cause::SeLinux,
+        Cause::Chroot,
+        Cause::Container,
+        Cause::Setuid,
+        Cause::PluginOff,
+        Cause::NotEnabled,
+        Cause::OldOpenssl,
+        Cause::OtherMachine,
+        Cause::LowLevel,
+        Cause::Wheel,
+        Cause::Static,
+        Cause::GnuTls,
+        Cause::Nss,
+        Cause::Java,
+        Cause::Go,
+        Cause::Rustls,
+        Cause::BoringSsl,
+        Cause::OtherLibrary,
+        Cause::OwnSection,
+        Cause::NotUsedYet,
+        Cause::Script,
+        Cause::Permission,
+        Cause::NoCrypto,
+    ];
+
+    /// The number under which docs/advice.md has it. It stays with its cause: a new cause gets the next one, and that of a cause that is no
+    /// longer told is not given again.
+    pub fn id(self) -> &'static str {
+        match self {
+            Cause::NotInForce => "ADJ-D001",
+            Cause::ModuleReplaced => "ADJ-D002",
+            Cause::LibraryReplaced => "ADJ-D003",
+            Cause::StartedBefore => "ADJ-D004",
+            Cause::EnvironmentConfig => "ADJ-D005",
+            Cause::OtherConfig => "ADJ-D006",
+            Cause::NodeSection => "ADJ-D007",
+            Cause::AppArmor => "ADJ-D008",
+            Cause::SeLinux => "ADJ-D009",
+            Cause::Chroot => "ADJ-D010",
+            Cause::Container => "ADJ-D011",
+            Cause::Setuid => "ADJ-D012",
+            Cause::PluginOff => "ADJ-D013",
+            Cause::NotEnabled => "ADJ-D014",
+            Cause::OldOpenssl => "ADJ-D015",
+            Cause::OtherMachine => "ADJ-D016",
+            Cause::LowLevel => "ADJ-D017",
+            Cause::Wheel => "ADJ-D018",
+            Cause::Static => "ADJ-D019",
+            Cause::GnuTls => "ADJ-D020",
+            Cause::Nss => "ADJ-D021",
+            Cause::Java => "ADJ-D022",
+            Cause::Go => "ADJ-D023",
+            Cause::Rustls => "ADJ-D024",
+            Cause::BoringSsl => "ADJ-D025",
+            Cause::OtherLibrary => "ADJ-D026",
+            Cause::OwnSection => "ADJ-D027",
+            Cause::NotUsedYet => "ADJ-D028",
+            Cause::Script => "ADJ-D029",
+            Cause::Permission => "ADJ-D030",
+            Cause::NoCrypto => "ADJ-D031",
+        }
+    }
+
     /// The word for it.
     pub fn word(self) -> String {
         serde_json::to_value(self).ok().and_then(|v| v.as_str().map(str::to_owned)).unwrap_or_default()

@@ -8,7 +8,7 @@ use super::ledger::Ledger;
 use super::replace;
 use super::sample::{Sample, Sampler};
 use crate::failure::cause;
-use crate::{Failure, files, module, output};
+use crate::{Failure, files, module, output, state};
 use adjunct::catalogue::Reason;
 use adjunct::counters;
 use parts::{Counts, Required};
@@ -16,7 +16,6 @@ use range::Range;
 use report::{Level, Part, Report};
 use std::collections::BTreeMap;
 use std::fmt;
-use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, SystemTime};
@@ -42,7 +41,7 @@ Examples:
 
 Exit status: 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN (something could not be read, or the command line is wrong).";
 
-/// Check the share of software, the cards and the module, as a plugin for Nagios and its like
+/// Check software's share, cards and module, as a plugin for Nagios
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
@@ -161,13 +160,9 @@ fn place(args: &Args) -> Result<PathBuf, Failure> {
     if let Some(file) = &args.state {
         return Ok(file.clone());
     }
-    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    let folder = set("XDG_STATE_HOME").filter(|folder| folder.is_absolute());
-    let folder = folder.or_else(|| set("HOME").map(|home| home.join(".local/state")));
     let none = || Failure::new("neither XDG_STATE_HOME nor HOME is set: say --state FILE, or --since-start");
-    let folder = folder.ok_or_else(none)?.join("adjunct");
-    let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder);
-    made.map_err(|error| Failure::new(format!("{}: {}", folder.display(), cause(&error))))?;
+    let folder = state::folder().ok_or_else(none)?;
+    state::made().map_err(|error| Failure::new(format!("{}: {}", folder.display(), cause(&error))))?;
     Ok(folder.join("check.json"))
 }
 

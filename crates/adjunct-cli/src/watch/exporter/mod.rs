@@ -45,7 +45,7 @@ A dashboard and alert rules are in /usr/share/adjunct/monitoring; docs/monitorin
 
 Exit status: 0 done, 1 it failed (one line says why), 2 the command line is wrong. SIGTERM ends it at once.";
 
-/// Export the counters to Prometheus, by HTTP on loopback or as a file for node_exporter
+/// Export the counters to Prometheus, by HTTP or as a file
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {

@@ -1,6 +1,7 @@
 //! What the person in front of it chose: view, order, filter, pause; and what keys do.
 
-use super::table::Table;
+use super::parts::Part;
+use super::table::{Cell, Table, identity, part};
 use super::views::{Period, View};
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
@@ -18,11 +19,29 @@ pub(super) enum Then {
     Quit,
 }
 
+/// A table that somebody went on from, into the parts of one of its rows.
+#[derive(Debug)]
+struct Above {
+    filter: String,
+    order: Option<Order>,
+    cursor: usize,
+    chosen: Option<Vec<String>>,
+}
+
 /// The choices.
 #[derive(Debug)]
 pub(super) struct App {
     pub(super) view: View,
     orders: [Option<Order>; View::ALL.len()],
+    /// Whose parts are shown, and of whose parts that is one; nothing: the view itself.
+    pub(super) parts: Vec<Part>,
+    above: Vec<Above>,
+    order_of_parts: Option<Order>,
+    /// The row that Enter is about.
+    pub(super) cursor: usize,
+    /// Who chose a row keeps it, wherever it goes.
+    chosen: Option<Vec<String>>,
+    moved: bool,
     pub(super) filter: String,
     /// The filter is being typed.
     pub(super) typing: bool,
@@ -43,6 +62,12 @@ impl App {
         App {
             view,
             orders: [None; View::ALL.len()],
+            parts: Vec::new(),
+            above: Vec::new(),
+            order_of_parts: None,
+            cursor: 0,
+            chosen: None,
+            moved: false,
             filter,
             typing: false,
             paused: false,
@@ -62,29 +87,81 @@ impl App {
         }
     }
 
+    /// The table that is shown: the view's, or the parts of a row.
+    pub(super) fn table(&self) -> Option<Table> {
+        let period = self.period.as_ref()?;
+        Some(self.parts.last().map_or_else(|| period.table(self.view), |&part| period.parts(part)))
+    }
+
+    fn chosen_order(&mut self) -> &mut Option<Order> {
+        if self.parts.is_empty() { &mut self.orders[self.view as usize] } else { &mut self.order_of_parts }
+    }
+
     /// The column that a table is sorted by, and whether from the greatest down.
     pub(super) fn order(&self, table: &Table) -> (usize, bool) {
-        let chosen = self.orders[self.view as usize];
+        let chosen = if self.parts.is_empty() { self.orders[self.view as usize] } else { self.order_of_parts };
         chosen.map_or_else(|| (table.main, table.descends(table.main)), |order| (order.by, order.descending))
     }
 
     /// Sorts by the column so many to the right.
     fn move_order(&mut self, step: isize) {
-        let Some(table) = self.period.as_ref().map(|period| period.table(self.view)) else { return };
+        let Some(table) = self.table() else { return };
         let columns = table.columns.len();
         let by = (self.order(&table).0 + columns).saturating_add_signed(step) % columns;
-        self.orders[self.view as usize] = Some(Order { by, descending: table.descends(by) });
-        self.first = 0;
+        *self.chosen_order() = Some(Order { by, descending: table.descends(by) });
+        self.to_top();
     }
 
     fn reverse(&mut self) {
-        let Some(table) = self.period.as_ref().map(|period| period.table(self.view)) else { return };
+        let Some(table) = self.table() else { return };
         let (by, descending) = self.order(&table);
-        self.orders[self.view as usize] = Some(Order { by, descending: !descending });
+        *self.chosen_order() = Some(Order { by, descending: !descending });
+    }
+
+    /// To the first row, and to no row in particular.
+    fn to_top(&mut self) {
+        (self.first, self.cursor, self.chosen, self.moved) = (0, 0, None, false);
     }
 
     fn show(&mut self, view: View) {
-        (self.view, self.first) = (view, 0);
+        while !self.parts.is_empty() {
+            self.back();
+        }
+        self.view = view;
+        self.to_top();
+    }
+
+    /// From the row at the cursor to its parts.
+    fn enter(&mut self) {
+        let Some(table) = self.table() else { return };
+        let (by, descending) = self.order(&table);
+        let rows = table.shown(&self.filter, by, descending);
+        let Some(part) = rows.get(self.row_of(&rows)).and_then(|row| part(row)) else { return };
+        let order = if self.parts.is_empty() { None } else { self.order_of_parts.take() };
+        let (filter, chosen) = (std::mem::take(&mut self.filter), self.chosen.take());
+        self.above.push(Above { filter, order, cursor: self.cursor, chosen });
+        self.parts.push(part);
+        self.to_top();
+    }
+
+    /// From the parts of a row to the table that it is in.
+    fn back(&mut self) {
+        self.parts.pop();
+        if let Some(above) = self.above.pop() {
+            (self.filter, self.order_of_parts) = (above.filter, above.order);
+            (self.cursor, self.chosen, self.first, self.moved) = (above.cursor, above.chosen, 0, false);
+        }
+    }
+
+    /// The row that the cursor is at, of those that are shown: the one that was chosen, wherever it is by now.
+    pub(super) fn row_of(&mut self, rows: &[&Vec<Cell>]) -> usize {
+        let last = rows.len().saturating_sub(1);
+        if std::mem::take(&mut self.moved) {
+            self.chosen = rows.get(self.cursor.min(last)).map(|row| identity(row));
+        }
+        let chosen = self.chosen.as_ref().and_then(|chosen| rows.iter().position(|row| identity(row) == *chosen));
+        self.cursor = chosen.unwrap_or(self.cursor).min(last);
+        self.cursor
     }
 
     fn turn(&mut self, step: isize) {
@@ -93,7 +170,16 @@ impl App {
     }
 
     fn scroll(&mut self, step: isize) {
-        self.first = self.first.saturating_add_signed(step).min(self.last);
+        self.cursor = self.cursor.saturating_add_signed(step).min(self.rows.saturating_sub(1));
+        self.moved = true;
+    }
+
+    fn page(&mut self, step: isize) {
+        let first = self.first.saturating_add_signed(step).min(self.last);
+        // On the last page the cursor goes on alone, to the last row.
+        let moved = if first == self.first { step } else { first.cast_signed() - self.first.cast_signed() };
+        self.first = first;
+        self.scroll(moved);
     }
 
     /// Does what a key stands for.
@@ -111,7 +197,7 @@ impl App {
                 KeyCode::Char(c) if !control && self.filter.chars().count() < 40 => self.filter.push(c),
                 _ => {}
             }
-            self.first = 0;
+            self.to_top();
             return Then::Go;
         }
         let page = isize::try_from(self.shown.max(1)).unwrap_or(isize::MAX);
@@ -119,7 +205,9 @@ impl App {
             KeyCode::Char('q' | 'Q') => return Then::Quit,
             KeyCode::Char('?' | 'h') => self.help = !self.help,
             KeyCode::Esc if self.help => self.help = false,
+            KeyCode::Esc if self.filter.is_empty() => self.back(),
             KeyCode::Esc => self.filter.clear(),
+            KeyCode::Enter => self.enter(),
             KeyCode::Char('/') => self.typing = true,
             KeyCode::Char(' ' | 'p') => self.paused = !self.paused,
             KeyCode::Char('r') => self.reverse(),
@@ -129,9 +217,9 @@ impl App {
             KeyCode::BackTab => self.turn(-1),
             KeyCode::Up | KeyCode::Char('k') => self.scroll(-1),
             KeyCode::Down | KeyCode::Char('j') => self.scroll(1),
-            KeyCode::PageUp => self.scroll(-page),
-            KeyCode::PageDown => self.scroll(page),
-            KeyCode::Home => self.first = 0,
+            KeyCode::PageUp => self.page(-page),
+            KeyCode::PageDown => self.page(page),
+            KeyCode::Home => self.to_top(),
             KeyCode::End => self.scroll(isize::MAX),
             KeyCode::Char(digit @ '1'..='7') => {
                 let place = digit.to_digit(10).map_or(0, |digit| digit as usize - 1);

@@ -24,15 +24,17 @@ pub(super) struct Title {
     pub(super) plain: bool,
 }
 
-const KEYS: &str = "q quit  1-7 view  <> sort  r reverse  / filter  space pause  ? help";
+const KEYS: &str = "q quit  1-7 view  Enter parts  <> sort  r reverse  / filter  space pause  ? help";
+const KEYS_OF_PARTS: &str = "q quit  Esc back  Enter parts  <> sort  r reverse  / filter  space pause  ? help";
 const HELP: &[&str] = &[
     "1 functions   2 users    3 processes   4 why software   5 lanes",
     "6 cards       7 PKCS #11 mechanisms by slot           Tab: the next",
     "",
     "< >  the column to sort by             r     the other way round",
     "/    only rows with a text             Esc   all rows",
-    "space, p  stand still and go on        up, down, page: scroll",
-    "q    quit",
+    "space, p  stand still and go on        up, down, page: choose a row",
+    "Enter  what the row is made of: processes, users, functions, key sizes,",
+    "       reasons; Enter again goes on    Esc   back          q    quit",
     "",
     "HW/S and SW/S: operations a second that dedicated instructions, lanes",
     "or cards did, and that software did. HW%: the part of hardware. TOTAL:",
@@ -122,6 +124,10 @@ fn summary(app: &App, paint: Paint) -> Line<'static> {
 }
 
 fn tabs(app: &App) -> Line<'static> {
+    if let (Some(period), false) = (&app.period, app.parts.is_empty()) {
+        let way = std::iter::once(app.view.name().to_owned()).chain(app.parts.iter().map(|&part| period.title(part)));
+        return Line::styled(way.collect::<Vec<_>>().join(" > "), STRONG);
+    }
     let tab = |(number, view): (usize, View)| {
         let style = if view == app.view { REVERSED } else { Style::new() };
         [Span::styled(format!("{number} {}", view.name()), style), Span::raw("  ")]
@@ -131,25 +137,31 @@ fn tabs(app: &App) -> Line<'static> {
 
 /// The table's lines, as many as there is room for.
 fn table(app: &mut App, body: Rect, paint: Paint) -> Vec<Line<'static>> {
-    let Some(table) = app.period.as_ref().map(|period| period.table(app.view)) else { return Vec::new() };
+    let Some(table) = app.table() else { return Vec::new() };
     let (by, descending) = app.order(&table);
     let rows = table.shown(&app.filter, by, descending);
     let lines = table.lines(&rows, usize::from(body.width));
-    place(app, &lines[1..], usize::from(body.height).saturating_sub(1));
+    let cursor = app.row_of(&rows);
+    place(app, &lines[1..], cursor, usize::from(body.height).saturating_sub(1));
     if rows.is_empty() {
         let why = if table.rows.is_empty() { table.empty.clone() } else { format!("no row has \"{}\"", app.filter) };
         return vec![Line::raw(""), Line::raw(crate::escape::shown(&why))];
     }
     let mut drawn = vec![head(&lines[0], by, usize::from(body.width))];
-    for (line, row) in lines.iter().skip(1).zip(&rows).skip(app.first).take(app.shown) {
-        drawn.push(coloured(line, row, &table, paint));
+    for (at, (line, row)) in lines.iter().skip(1).zip(&rows).enumerate().skip(app.first).take(app.shown) {
+        let mut first = coloured(line, row, &table, paint);
+        if at == cursor {
+            first = first.style(REVERSED);
+        }
+        drawn.push(first);
         drawn.extend(line.texts.iter().skip(1).map(|text| Line::raw(text.clone())));
     }
     drawn
 }
 
-/// Which rows are shown where there is room for so many lines, of which a row may take several; one row in any case.
-fn place(app: &mut App, rows: &[super::table::Line], room: usize) {
+/// Which rows are shown where there is room for so many lines, of which a row may take several; one row in any case, and the one at the
+/// cursor.
+fn place(app: &mut App, rows: &[super::table::Line], cursor: usize, room: usize) {
     fn fit<'a>(rows: impl Iterator<Item = &'a super::table::Line>, room: usize) -> usize {
         let mut lines = 0;
         rows.take_while(|row| {
@@ -160,8 +172,12 @@ fn place(app: &mut App, rows: &[super::table::Line], room: usize) {
     }
     app.rows = rows.len();
     app.last = app.rows.saturating_sub(fit(rows.iter().rev(), room).max(1));
-    app.first = app.first.min(app.last);
-    app.shown = fit(rows.iter().skip(app.first), room).max(1).min(app.rows);
+    app.first = app.first.min(app.last).min(cursor);
+    let shown = |first: usize| fit(rows.iter().skip(first), room).max(1).min(rows.len());
+    while cursor >= app.first + shown(app.first) && app.first < app.last {
+        app.first += 1;
+    }
+    app.shown = shown(app.first);
 }
 
 /// The titles, with the one that the table is sorted by set off.
@@ -201,7 +217,7 @@ fn footer(app: &App) -> Line<'static> {
             Span::raw("  (Enter keeps it, Esc drops it)"),
         ]);
     }
-    let mut text = KEYS.to_owned();
+    let mut text = if app.parts.is_empty() { KEYS } else { KEYS_OF_PARTS }.to_owned();
     if !filter.is_empty() {
         text = format!("[{filter}] Esc drops the filter  {text}");
     }

@@ -3,6 +3,7 @@
 mod app;
 mod draw;
 mod live;
+mod parts;
 mod processes;
 mod table;
 #[cfg(test)]
@@ -41,7 +42,7 @@ Examples:
 
 Exit status: 0 done, 1 it failed (one line says why), 2 the command line is wrong, or this is no terminal.";
 
-/// Show what runs now, in hardware and in software: functions, users, processes, lanes, cards, tokens
+/// Show what runs now: functions, users, processes, lanes, cards, tokens
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {

@@ -4,7 +4,7 @@
 use super::work::Work;
 use crate::files;
 use crate::watch::sample::Sample;
-use adjunct::counters::{self, Slot, SlotPlace};
+use adjunct::counters::{self, Slot, SlotPlace, Snapshot};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -14,10 +14,21 @@ pub(super) struct Doing {
     /// None for those that cannot be told apart.
     pub(super) pid: Option<u32>,
     pub(super) name: String,
+    pub(super) uid: u32,
     pub(super) user: String,
     /// Threads that have a slot.
     pub(super) threads: u64,
     pub(super) work: Work,
+    /// The same by function.
+    pub(super) counted: Snapshot,
+}
+
+impl Doing {
+    /// What it is called among the parts of something.
+    pub(super) fn label(&self) -> String {
+        let (name, user) = (crate::escape::shown(&self.name), crate::escape::shown(&self.user));
+        self.pid.map_or_else(|| format!("{name} ({user})"), |pid| format!("{pid} {name} ({user})"))
+    }
 }
 
 /// The slots as they were.
@@ -37,16 +48,28 @@ impl Processes {
             let (uid, user) = (counted.user.uid, &counted.user.name);
             for slot in counters::slots(uid).unwrap_or_default() {
                 let key = (uid, slot.place());
-                let (owner, work) = self.since(&key, &slot);
+                let (owner, grown) = self.since(&key, &slot);
+                let work = grown.as_ref().map(Work::all).unwrap_or_default();
                 let (pid, name) = match owner.and_then(process) {
                     Some((pid, name)) => (Some(pid), name),
                     None => (None, "(ended, in a container, or sharing a slot)".to_owned()),
                 };
                 if pid.is_some() || work.operations() > 0 {
-                    let made = || Doing { pid, name, user: user.clone(), threads: 0, work: Work::default() };
+                    let made = || Doing {
+                        pid,
+                        name,
+                        uid,
+                        user: user.clone(),
+                        threads: 0,
+                        work: Work::default(),
+                        counted: Snapshot::new(uid),
+                    };
                     let one = doing.entry((pid, uid)).or_insert_with(made);
                     one.threads += u64::from(pid.is_some());
                     one.work = one.work.plus(work);
+                    if let Some(grown) = &grown {
+                        one.counted = one.counted.plus(grown);
+                    }
                 }
                 now.insert(key, slot);
             }
@@ -56,19 +79,18 @@ impl Processes {
     }
 
     /// Who counts in a slot, and what came in since the last time; nobody where it may be of several.
-    fn since(&self, key: &(u32, SlotPlace), slot: &Slot) -> (Option<u32>, Work) {
-        let all = |snapshot| Work::all(&snapshot);
+    fn since(&self, key: &(u32, SlotPlace), slot: &Slot) -> (Option<u32>, Option<Snapshot>) {
         match self.last.get(key) {
             Some(earlier) => match slot.since(earlier) {
-                Some(grown) => (slot.pid(), all(grown)),
-                None => (None, all(slot.added(earlier))),
+                Some(grown) => (slot.pid(), Some(grown)),
+                None => (None, Some(slot.added(earlier))),
             },
             // Of a slot that is new to us the numbers may be old, unless it is new altogether.
             None if self.begun => match slot.since_nothing() {
-                Some(grown) => (slot.pid(), all(grown)),
-                None => (slot.pid(), Work::default()),
+                Some(grown) => (slot.pid(), Some(grown)),
+                None => (slot.pid(), None),
             },
-            None => (slot.pid(), Work::default()),
+            None => (slot.pid(), None),
         }
     }
 }

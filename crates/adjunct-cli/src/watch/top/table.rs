@@ -1,5 +1,6 @@
 //! The tables of `adjunct top`: columns that know their unit, rows that can be sorted and filtered.
 
+use super::parts::Part;
 use crate::output::wrapped;
 use serde_json::{Map, Value};
 use std::cmp::Ordering;
@@ -42,6 +43,8 @@ pub(super) enum Cell {
     Count(u64),
     /// Of any unit that is no exact number; none where there is nothing to divide by.
     Real(Option<f64>),
+    /// Behind the last column: what the row's parts are shown of.
+    Part(Part),
 }
 
 impl Cell {
@@ -49,6 +52,7 @@ impl Cell {
     pub(super) fn text(&self, unit: Unit) -> String {
         match (self, unit) {
             (Cell::Text(text), _) => text.clone(),
+            (Cell::Part(_), _) => String::new(),
             (Cell::Count(count), _) => count.to_string(),
             (Cell::Real(None), _) => "-".to_owned(),
             (Cell::Real(Some(share)), Unit::Share) => format!("{:.1}%", share * 100.0),
@@ -61,6 +65,7 @@ impl Cell {
         match self {
             Cell::Text(text) => text.as_str().into(),
             Cell::Count(count) => (*count).into(),
+            Cell::Part(_) => Value::Null,
             Cell::Real(number) => number.map_or(Value::Null, |number| ((number * 1000.0).round() / 1000.0).into()),
         }
     }
@@ -93,6 +98,23 @@ pub(super) fn short(number: f64) -> String {
         (scaled, letter) if scaled < 99.95 => format!("{scaled:.1}{letter}"),
         (scaled, letter) => format!("{scaled:.0}{letter}"),
     }
+}
+
+/// What a row's parts are shown of, if it has any.
+pub(super) fn part(row: &[Cell]) -> Option<Part> {
+    match row.last() {
+        Some(Cell::Part(part)) => Some(*part),
+        _ => None,
+    }
+}
+
+/// What tells a row from the others, however its numbers change.
+pub(super) fn identity(row: &[Cell]) -> Vec<String> {
+    let told = |cell: &Cell| match cell {
+        Cell::Text(text) => Some(text.clone()),
+        _ => None,
+    };
+    row.iter().filter_map(told).collect()
 }
 
 /// A table.

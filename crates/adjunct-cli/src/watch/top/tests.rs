@@ -30,7 +30,8 @@ fn sample(grown: bool) -> Sample {
 fn app(view: View) -> App {
     let mut app = App::new(view, String::new());
     let work = Work { hardware: 30, software: 10, bytes: 4096 };
-    let nginx = Doing { pid: Some(4711), name: "nginx".into(), user: "alice".into(), threads: 2, work };
+    let (name, user) = ("nginx".into(), "alice".into());
+    let nginx = Doing { pid: Some(4711), name, uid: 1000, user, threads: 2, work, counted: counted() };
     app.take(Some(Period::new(sample(false), sample(true), 2.0, vec![nginx])));
     app
 }
@@ -62,7 +63,10 @@ RSA Keygen CRT       0.5         0       0.5      0.0%         0         2";
     let drawn = screen(&mut app(View::Functions), 80, 24);
     assert!(drawn.starts_with(expected), "{drawn}");
     assert_eq!(drawn.lines().count(), 24);
-    assert_eq!(drawn.lines().last(), Some("q quit  1-7 view  <> sort  r reverse  / filter  space pause  ? help"));
+    assert_eq!(
+        drawn.lines().last(),
+        Some("q quit  1-7 view  Enter parts  <> sort  r reverse  / filter  space pause  ? help")
+    );
 }
 
 #[test]
@@ -85,7 +89,7 @@ fn every_view_has_its_rows() {
 /// Every reason that the reasons' rows have, in order.
 fn reasons(app: &App) -> Vec<String> {
     let table = app.period.as_ref().unwrap().table(View::Reasons);
-    table.shown("", table.main, true).iter().map(|row| row.last().unwrap().text(Unit::Text)).collect()
+    table.shown("", table.main, true).iter().map(|row| row[4].text(Unit::Text)).collect()
 }
 
 #[test]
@@ -163,8 +167,101 @@ fn it_fits_what_there_is() {
     let drawn = screen(&mut app, 80, 7);
     assert!(drawn.contains("3-4 of 4") && drawn.contains("RSA-CRT") && !drawn.contains("AES GCM"), "{drawn}");
     app.key(KeyEvent::from(KeyCode::End));
-    app.key(KeyEvent::from(KeyCode::Up));
+    (0..2).for_each(|_| _ = app.key(KeyEvent::from(KeyCode::Up)));
     assert!(screen(&mut app, 80, 7).contains("2-3 of 4"));
+}
+
+fn push(app: &mut App, key: KeyCode) -> String {
+    assert_eq!(app.key(KeyEvent::from(key)), Then::Go);
+    screen(app, 80, 24)
+}
+
+fn words(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Whether a line has these words, whatever stands between them.
+fn has(drawn: &str, row: &str) -> bool {
+    drawn.lines().any(|line| words(line).starts_with(row))
+}
+
+#[test]
+fn enter_goes_from_a_function_to_who_does_it_and_why() {
+    let mut app = app(View::Functions);
+    screen(&mut app, 80, 24);
+    push(&mut app, KeyCode::Down);
+    let drawn = push(&mut app, KeyCode::Enter);
+    for row in [
+        "functions > SHA-512",
+        "PART NAME OPS/S",
+        "process 4711 nginx (alice) 5.5 0 5.5 0.0%",
+        "user alice 5.5",
+        "reason no instruction for it on this",
+    ] {
+        assert!(has(&drawn, row), "{row}\n{drawn}");
+    }
+    assert!(drawn.lines().last().unwrap().contains("Esc back"), "{drawn}");
+    // A filter is this table's alone.
+    press(&mut app, "/4711");
+    let drawn = push(&mut app, KeyCode::Enter);
+    assert!(has(&drawn, "process 4711") && !has(&drawn, "user alice"), "{drawn}");
+    let drawn = push(&mut app, KeyCode::Enter);
+    assert!(has(&drawn, "functions > SHA-512 > SHA-512") && has(&drawn, "reason no instruction"), "{drawn}");
+    push(&mut app, KeyCode::Enter);
+    assert_eq!(app.parts.len(), 2, "a reason has no parts");
+    let drawn = push(&mut app, KeyCode::Esc);
+    assert!(has(&drawn, "functions > SHA-512") && drawn.contains("[4711] Esc drops the filter"), "{drawn}");
+    push(&mut app, KeyCode::Esc);
+    let drawn = push(&mut app, KeyCode::Esc);
+    assert!(has(&drawn, "1 functions 2 users") && app.cursor == 1 && app.parts.is_empty(), "{drawn}");
+    let drawn = push(&mut app, KeyCode::Esc);
+    assert!(has(&drawn, "1 functions"), "there is nothing above a view");
+}
+
+#[test]
+fn enter_goes_from_a_process_to_its_functions() {
+    let mut app = app(View::Processes);
+    screen(&mut app, 80, 24);
+    let drawn = push(&mut app, KeyCode::Enter);
+    assert!(
+        has(&drawn, "processes > 4711 nginx (alice)") && has(&drawn, "function AES GCM 6.0 6.0 0 100.0%"),
+        "{drawn}"
+    );
+    let drawn = push(&mut app, KeyCode::Enter);
+    assert!(has(&drawn, "key size 256 bits 6.0"), "{drawn}");
+    // Another view is left for at once.
+    press(&mut app, "2");
+    let drawn = screen(&mut app, 80, 24);
+    assert!(app.parts.is_empty() && drawn.contains("PROCS"), "{drawn}");
+    let drawn = push(&mut app, KeyCode::Enter);
+    assert!(has(&drawn, "users > alice") && has(&drawn, "process 4711 nginx (alice)"), "{drawn}");
+    press(&mut app, "5");
+    screen(&mut app, 80, 24);
+    let drawn = push(&mut app, KeyCode::Enter);
+    assert!(has(&drawn, "lanes > RSA-2048 CRT") && has(&drawn, "process 4711 nginx (alice) 14.5 - - -"), "{drawn}");
+    press(&mut app, "4");
+    screen(&mut app, 80, 24);
+    let drawn = push(&mut app, KeyCode::Enter);
+    assert!(has(&drawn, "reasons > SHA-512, no instruction") && has(&drawn, "user alice 5.5 0 5.5"), "{drawn}");
+    for (width, height) in [(40, 10), (20, 6), (1, 1)] {
+        assert_eq!(screen(&mut app, width, height).split('\n').count(), usize::from(height));
+    }
+}
+
+#[test]
+fn a_chosen_row_is_kept_wherever_it_goes() {
+    let mut app = app(View::Functions);
+    screen(&mut app, 80, 24);
+    push(&mut app, KeyCode::Down);
+    press(&mut app, "r");
+    screen(&mut app, 80, 24);
+    assert_eq!(app.cursor, 2, "SHA-512, which the other order has third");
+    let drawn = push(&mut app, KeyCode::Enter);
+    assert!(has(&drawn, "functions > SHA-512"), "{drawn}");
+    // What came before has gone since: the parts say so, and stay.
+    app.take(Some(Period::new(sample(true), sample(true), 2.0, Vec::new())));
+    let drawn = screen(&mut app, 80, 24);
+    assert!(has(&drawn, "functions > SHA-512") && has(&drawn, "nothing of it in this time"), "{drawn}");
 }
 
 #[test]

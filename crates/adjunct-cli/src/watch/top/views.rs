@@ -1,5 +1,6 @@
 //! What happened between two samples, as tables.
 
+use super::parts::{Part, Who};
 use super::processes::{Doing, Processes};
 use super::table::{Cell, Column, Table, Unit, column};
 use super::work::Work;
@@ -48,17 +49,17 @@ pub(super) struct Period {
     /// How long it was, in seconds.
     pub(super) seconds: f64,
     pub(super) now: Sample,
-    before: Sample,
-    processes: Vec<Doing>,
+    pub(super) before: Sample,
+    pub(super) processes: Vec<Doing>,
     /// By user, in the order of `now`.
-    grown: Vec<Snapshot>,
+    pub(super) grown: Vec<Snapshot>,
 }
 
-const OPS: Column = column("OPS/S", "operations_per_second", Unit::Rate);
-const HW: Column = column("HW/S", "hardware_per_second", Unit::Rate);
-const SW: Column = column("SW/S", "software_per_second", Unit::Rate);
-const SHARE: Column = column("HW%", "hardware_share", Unit::Share);
-const BYTES: Column = column("BYTES/S", "bytes_per_second", Unit::Bytes);
+pub(super) const OPS: Column = column("OPS/S", "operations_per_second", Unit::Rate);
+pub(super) const HW: Column = column("HW/S", "hardware_per_second", Unit::Rate);
+pub(super) const SW: Column = column("SW/S", "software_per_second", Unit::Rate);
+pub(super) const SHARE: Column = column("HW%", "hardware_share", Unit::Share);
+pub(super) const BYTES: Column = column("BYTES/S", "bytes_per_second", Unit::Bytes);
 const TOTAL: Column = column("TOTAL", "operations", Unit::Count);
 
 const FUNCTIONS: &[Column] = &[column("FUNCTION", "function", Unit::Text), OPS, HW, SW, SHARE, BYTES, TOTAL];
@@ -164,7 +165,8 @@ impl Period {
             let total = Work::of(now.function(function)).operations();
             let name = Cell::Text(function.info().stats_name.to_owned());
             let rates = Work::of(grown.function(function)).cells(self.seconds);
-            (total > 0).then(|| std::iter::once(name).chain(rates).chain([Cell::Count(total)]).collect())
+            let last = [Cell::Count(total), Cell::Part(Part::Function(function))];
+            (total > 0).then(|| std::iter::once(name).chain(rates).chain(last).collect())
         };
         Table {
             columns: FUNCTIONS,
@@ -179,7 +181,8 @@ impl Period {
             let first = [Cell::Text(shown(&counted.user.name)), Cell::Count(counted.attached)];
             let rates = Work::all(grown).cells(self.seconds);
             let total = Cell::Count(Work::all(&counted.snapshot).operations());
-            first.into_iter().chain(rates).chain([total]).collect()
+            let part = Cell::Part(Part::Of(Who::User(counted.user.uid)));
+            first.into_iter().chain(rates).chain([total, part]).collect()
         };
         let rows = self.now.users.iter().zip(&self.grown).map(row).collect();
         Table { columns: USERS, main: 2, rows, empty: nothing("no user has counters") }
@@ -194,7 +197,8 @@ impl Period {
                 shown(&doing.user),
             ];
             let numbers = [operations, share, bytes, hardware, software, Cell::Count(doing.threads)];
-            texts.map(Cell::Text).into_iter().chain(numbers).collect()
+            let part = Cell::Part(Part::Of(Who::Process(doing.pid, doing.uid)));
+            texts.map(Cell::Text).into_iter().chain(numbers).chain([part]).collect()
         };
         let rows = self.processes.iter().map(row).collect();
         Table { columns: PROCESSES, main: 3, rows, empty: nothing("no process counts") }
@@ -212,8 +216,9 @@ impl Period {
                 if total > 0 {
                     let name = function.info().stats_name;
                     let texts = [name, reason.text()].map(|text| Cell::Text(text.to_owned()));
-                    let [name, reason] = texts;
-                    rows.push(vec![name, rate, bytes, Cell::Count(total), reason]);
+                    let [name, text] = texts;
+                    let part = Cell::Part(Part::Reason(function, reason));
+                    rows.push(vec![name, rate, bytes, Cell::Count(total), text, part]);
                 }
             }
         }
@@ -239,6 +244,9 @@ impl Period {
                 Cell::Count(total.refused()),
                 Cell::Count(total.corrupted),
             ]);
+            if let (Some(queue), Some(row)) = (queue, rows.last_mut()) {
+                row.push(Cell::Part(Part::Queue(queue)));
+            }
         }
         Table { columns: LANES, main: 1, rows, empty: nothing("no private-key operation was counted") }
     }
@@ -292,6 +300,7 @@ impl Period {
             Cell::Count(queue.requestq),
             Cell::Count(queue.pendingq),
             Cell::Count(queue.requests),
+            Cell::Part(Part::Device(card.id.into(), queue.domain.into())),
         ]
     }
 
@@ -333,7 +342,7 @@ fn nothing(what: &str) -> String {
     format!("{what}{whose}")
 }
 
-fn shown(text: &str) -> String {
+pub(super) fn shown(text: &str) -> String {
     crate::escape::shown(text)
 }
 

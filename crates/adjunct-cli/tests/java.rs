@@ -423,3 +423,87 @@ fn what_is_written_is_measured_and_served_by_the_module() {
         );
     }
 }
+
+/// Configurations on NSS without their name, and what JDKs say of those that they cannot load. `LIB` is the folder of libnss3.so, `DB` that of a
+/// database, `FIPS` that of one in FIPS mode, `EMPTY` an empty one.
+const ON_NSS: [(&str, Option<&str>); 14] = [
+    ("nssDbMode = noDb", None),
+    ("nssLibraryDirectory = LIB\nnssDbMode = noDb\nnssModule = crypto", None),
+    ("nssLibraryDirectory = LIB\nnssDbMode = readOnly\nnssSecmodDirectory = sql:DB", None),
+    ("nssLibraryDirectory = LIB\nnssSecmodDirectory = sql:EMPTY", None),
+    // Of the form of Red Hat's nss.fips.cfg.
+    (
+        "nssLibraryDirectory = LIB\nnssSecmodDirectory = sql:FIPS\nnssDbMode = readOnly\nnssModule = fips\n\
+         attributes(*,CKO_SECRET_KEY,CKK_GENERIC_SECRET)={ CKA_SIGN=true }",
+        None,
+    ),
+    ("nssLibraryDirectory = LIB", Some("Secmod not initialized and nssSecmodDirectory not specified")),
+    ("nssModule = fips", Some("Secmod not initialized and nssSecmodDirectory not specified")),
+    ("nssDbMode = noDb\nnssSecmodDirectory = sql:DB", Some("nssSecmodDirectory must not be specified in noDb mode")),
+    ("nssDbMode = noDb\nnssModule = fips", Some("NSS module not available: fips")),
+    ("nssDbMode = noDb\nnssModule = secret", Some("Unknown NSS module: secret")),
+    ("nssLibraryDirectory = /nonexistent\nnssDbMode = noDb", Some("nssLibDir must be a directory:/nonexistent")),
+    ("nssDbMode = readOnly\nnssSecmodDirectory = DB", Some("DB/secmod.db")),
+    ("nssDbMode = readOnly\nnssSecmodDirectory = sql:EMPTY", Some("NSS initialization failed")),
+    ("nssDbMode = readOnly\nnssSecmodDirectory = sql:DB\nnssModule = fips", Some("NSS module not available: fips")),
+];
+
+/// A database of NSS's in a new folder.
+fn database(folder: &Path, fips: bool) {
+    fs::create_dir(folder).unwrap();
+    let name = format!("sql:{}", folder.display());
+    let run = |program: &str, words: &[&str]| {
+        let out = Command::new(program).args(words).output().expect("libnss3-tools is installed");
+        assert!(out.status.success(), "{program}: {}", said(&out));
+    };
+    run("certutil", &["-N", "-d", &name, "--empty-password"]);
+    if fips {
+        run("modutil", &["-fips", "true", "-dbdir", &name, "-force"]);
+    }
+}
+
+#[test]
+fn what_is_on_nss_is_judged_as_the_jdks_load_it() {
+    let libraries = fs::read_dir("/usr/lib").unwrap().flatten().map(|e| e.path());
+    let Some(library) = libraries.into_iter().find(|folder| folder.join("libnss3.so").is_file()) else {
+        eprintln!("no libnss3.so: skipped");
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let place = |name: &str| folder.path().join(name).display().to_string();
+    database(&folder.path().join("db"), false);
+    database(&folder.path().join("fips"), true);
+    let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/java/Load.java");
+    for jdk in jdks() {
+        for (at, (lines, java)) in ON_NSS.into_iter().enumerate() {
+            let filled = |text: &str| {
+                let text = text.replace("LIB", &library.display().to_string()).replace("EMPTY", &place("empty"));
+                text.replace("FIPS", &place("fips")).replace("DB", &place("db"))
+            };
+            let _ = fs::remove_dir_all(folder.path().join("empty"));
+            fs::create_dir(folder.path().join("empty")).unwrap();
+            let file = folder.path().join(format!("{at}.cfg"));
+            // `nssDbMode` and `noDb` have letters of the placeholder's.
+            let text = filled(&lines.replace("nssDbMode", "nssMODE").replace("noDb", "noMODE"));
+            fs::write(
+                &file,
+                format!("name = nss\n{}\n", text.replace("nssMODE", "nssDbMode").replace("noMODE", "noDb")),
+            )
+            .unwrap();
+            let told = adjunct(&["check", "--json", "--jdk", jdk.to_str().unwrap(), file.to_str().unwrap()]);
+            let report: Value = serde_json::from_slice(&told.stdout).unwrap();
+            let loaded = Command::new(jdk.join("bin/java")).arg(&program).arg(&file).output().unwrap();
+            let loaded = String::from_utf8_lossy(&loaded.stdout).trim().to_owned();
+            assert_eq!(told.status.success(), java.is_none(), "{lines}: {report}");
+            assert_eq!(loaded.starts_with("loaded"), java.is_none(), "{}: {lines}: {loaded}", jdk.display());
+            assert!(loaded.contains(&filled(java.unwrap_or_default())), "{}: {lines}: {loaded}", jdk.display());
+            let findings = report["files"][0]["findings"].as_array().unwrap();
+            if let Some(words) = findings.iter().find_map(|finding| finding["java"].as_str()) {
+                assert!(loaded.contains(words), "{lines}: {words}, and {loaded}");
+            }
+            // No list of mechanisms is advised where NSS takes the place of the JDK's own.
+            let advises = |finding: &Value| finding.to_string().contains("enabledMechanisms");
+            assert!(!findings.iter().any(advises), "{lines}: {report}");
+        }
+    }
+}

@@ -11,7 +11,6 @@ pub mod cipher;
 pub mod control;
 pub mod digest;
 pub mod ec;
-pub mod imports;
 pub mod libcrypto;
 pub mod rand;
 pub mod register;

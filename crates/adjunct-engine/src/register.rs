@@ -6,9 +6,10 @@
 //! on among them. A key in the provider's own section is passed over by whatever does not know it.
 
 use crate::libcrypto::{self, Opaque};
-use crate::{ec, imports, rand, rsa};
+use crate::{ec, rand, rsa};
 use adjunct::config::engine_methods::{AUTO, DH, EC, EC_CALLS, RAND, RSA, RSA_CALLS};
 use adjunct_ossl::errors::Errors;
+use adjunct_ossl::imports;
 use adjunct_ossl::object::Object;
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::sync::atomic::{AtomicBool, Ordering};

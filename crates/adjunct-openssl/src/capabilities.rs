@@ -32,6 +32,7 @@ pub unsafe extern "C" fn get_capabilities(
         let offered = provider.groups;
         if !capability.to_bytes().eq_ignore_ascii_case(TLS_GROUP.to_bytes())
             || !offered.has(Group::Ec) && !offered.has(Group::Kem)
+            || provider.steps_back()
         {
             // An empty list. As a failure it would end every SSL_CTX_new: libssl asks all providers, and wants success of each.
             return 1;

@@ -4,6 +4,7 @@ use crate::abi::core::Core;
 use crate::abi::param::{self, Param};
 use crate::abi::{self, Algorithm, Dispatch, OsslAlgorithm, guard, id};
 use crate::entry;
+use crate::neighbours::Watch;
 use crate::provider::{Provider, provider};
 use crate::{asynchronous, capabilities, cipher, digest, ec, ecx, fallback, kem, mac, rand, rsa};
 use adjunct::config::{Group, Groups};
@@ -23,12 +24,12 @@ fn version(core: &Core) -> (u32, u32) {
 }
 
 /// Reads a switch of the configuration.
-fn switched_on(value: &str) -> bool {
+fn switched_on(name: &str, value: &str) -> bool {
     match value.trim() {
         v if ["yes", "on", "true", "1"].iter().any(|word| v.eq_ignore_ascii_case(word)) => true,
         v if ["no", "off", "false", "0", ""].iter().any(|word| v.eq_ignore_ascii_case(word)) => false,
         _ => {
-            adjunct::diag::warn("openssl.cnf: implicit-rejection is neither yes nor no; it is off");
+            adjunct::diag::warn(&format!("openssl.cnf: {name} is neither yes nor no; it is off"));
             false
         }
     }
@@ -114,7 +115,8 @@ pub unsafe extern "C" fn OSSL_provider_init(
                 groups.remove(group);
             }
         }
-        let implicit_rejection = core.config("implicit-rejection").is_some_and(|value| switched_on(&value));
+        let switch = |name: &str| core.config(name).is_some_and(|value| switched_on(name, &value));
+        let implicit_rejection = switch("implicit-rejection");
         if let Some(value) = core.config("accelerator") {
             adjunct::ops::batches::configure_for_all("openssl.cnf: accelerator", &value);
         }
@@ -122,17 +124,18 @@ pub unsafe extern "C" fn OSSL_provider_init(
             adjunct_engine::register::register(core.address(), &value);
         }
         if !groups.has(Group::Rand) {
-            random::build_generator_of(c"provider!=adjunct", &core);
+            random::build_generator_of(c"adjunct.own!=yes", &core);
         }
         asynchronous::prepare(&core);
         digest::follow_version(&core.config("openssl-version").unwrap_or_default());
         let version = version(&core);
         let engines = Engines::of(core.libcrypto());
+        let watch = switch("yield").then(|| Watch::new(&core)).flatten();
         let library = fallback::Cache::default();
         let tables = tables(version, groups);
         let encoders = AtomicPtr::default();
         let provider =
-            Box::new(Provider { core, version, groups, implicit_rejection, engines, library, tables, encoders });
+            Box::new(Provider { core, version, groups, implicit_rejection, engines, watch, library, tables, encoders });
         // SAFETY: the out pointers are OpenSSL's.
         unsafe {
             *out = FUNCTIONS.as_ptr();
@@ -169,6 +172,9 @@ unsafe extern "C" fn query_operation(
             }
             provider(provctx)
         };
+        if provider.steps_back() {
+            return std::ptr::null();
+        }
         if operation == id::OP_ENCODER {
             return ec::encoder::list(provider);
         }
@@ -194,8 +200,10 @@ const VERSION: &CStr = match CStr::from_bytes_with_nul(concat!(env!("CARGO_PKG_V
     Err(_) => c"",
 };
 
-unsafe extern "C" fn get_params(_provctx: *mut c_void, params: *mut Param) -> c_int {
+unsafe extern "C" fn get_params(provctx: *mut c_void, params: *mut Param) -> c_int {
     guard(0, || {
+        // SAFETY: the pointer is OpenSSL's.
+        unsafe { provider(provctx) }.looked_at();
         // SAFETY: the array is OpenSSL's.
         for p in unsafe { param::iter_mut(params) } {
             let done = match p.name().to_bytes() {

@@ -16,6 +16,7 @@ pub mod fallback;
 pub mod init;
 pub mod kem;
 pub mod mac;
+mod neighbours;
 pub mod provider;
 pub mod rand;
 pub mod rsa;

@@ -7,6 +7,7 @@ use crate::abi::reason::prov;
 use crate::abi::{self, OsslAlgorithm};
 use crate::encoders::Encoders;
 use crate::fallback;
+use crate::neighbours::Watch;
 use adjunct::config::Groups;
 use adjunct_ossl::engines::Engines;
 use std::ffi::{CStr, c_int, c_void};
@@ -25,6 +26,8 @@ pub struct Provider {
     pub(crate) implicit_rejection: bool,
     /// The engines of this libcrypto.
     pub engines: Engines,
+    /// What watches out for a program's own provider (`yield = yes`).
+    pub(crate) watch: Option<Watch>,
     pub(crate) library: fallback::Cache,
     /// What it offers, by operation.
     pub(crate) tables: Vec<(c_int, Vec<OsslAlgorithm>)>,
@@ -49,6 +52,19 @@ pub unsafe fn provider<'a>(provctx: *mut c_void) -> &'a Provider {
 }
 
 impl Provider {
+    /// Whether nothing is to be offered, because the program has brought a provider of its own.
+    #[inline]
+    pub fn steps_back(&self) -> bool {
+        self.watch.as_ref().is_some_and(|watch| watch.steps_back(&self.core))
+    }
+
+    /// Notes that the program looks at this provider.
+    pub fn looked_at(&self) {
+        if let Some(watch) = &self.watch {
+            watch.looked_at();
+        }
+    }
+
     /// OpenSSL's default provider, to hand an operation to; where there is none, the reason is raised.
     pub fn fallback(&self) -> Option<&'static fallback::Library> {
         let library = self.library.get(&self.core);

@@ -2,6 +2,7 @@
 
 use crate::dispatch::Dispatch;
 use crate::id;
+use crate::neighbours::{self, Neighbours};
 use crate::object::Object;
 use crate::param::{self, Param};
 use crate::reason::Reason;
@@ -24,6 +25,7 @@ pub struct Core {
     set_error_debug: Option<SetErrorDebug>,
     vset_error: Option<VsetError>,
     libcrypto: Option<Object>,
+    neighbours: Option<Neighbours>,
 }
 
 // SAFETY: the handle is a provider object that OpenSSL locks itself; the functions may be called from any thread.
@@ -45,7 +47,9 @@ impl Core {
             set_error_debug: None,
             vset_error: None,
             libcrypto: None,
+            neighbours: None,
         };
+        let (mut register, mut name, mut up_ref, mut free) = (None, None, None, None);
         // SAFETY: the table ends with id 0, and each id stands for the type it is cast to (core_dispatch.h).
         unsafe {
             while let Dispatch { id, function: Some(function) } = *table {
@@ -64,10 +68,19 @@ impl Core {
                     id::CORE_VSET_ERROR => {
                         core.vset_error = Some(std::mem::transmute::<*const (), VsetError>(function))
                     }
+                    id::PROVIDER_REGISTER_CHILD_CB => {
+                        register = Some(std::mem::transmute::<*const (), neighbours::Register>(function));
+                    }
+                    id::PROVIDER_NAME => name = Some(std::mem::transmute::<*const (), neighbours::Name>(function)),
+                    id::PROVIDER_UP_REF => up_ref = Some(std::mem::transmute::<*const (), neighbours::Count>(function)),
+                    id::PROVIDER_FREE => free = Some(std::mem::transmute::<*const (), neighbours::Count>(function)),
                     _ => {}
                 }
                 table = table.add(1);
             }
+        }
+        if let (Some(register), Some(name), Some(up_ref), Some(free)) = (register, name, up_ref, free) {
+            core.neighbours = Some(Neighbours { own: handle, register, name, up_ref, free });
         }
         core.libcrypto = Object::around(core.address(), c"OSSL_LIB_CTX_new");
         core
@@ -101,6 +114,11 @@ impl Core {
     pub fn library_context(&self) -> *mut c_void {
         // SAFETY: the handle is the one given with the function.
         self.get_libctx.map_or(std::ptr::null_mut(), |f| unsafe { f(self.handle) })
+    }
+
+    /// What tells of the other providers of that library context.
+    pub const fn neighbours(&self) -> Option<Neighbours> {
+        self.neighbours
     }
 
     /// An address inside the libcrypto that loaded the provider.

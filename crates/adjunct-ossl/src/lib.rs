@@ -5,7 +5,8 @@
 //! * [`dispatch`], [`id`], [`reason`]: what providers consist of, with the numbers of core_dispatch.h and of the errors.
 //! * [`core`]: what OpenSSL gives a provider. [`errors`]: the queue of errors, for those that are no provider.
 //! * [`default_provider`]: OpenSSL's own implementations, by their dispatch tables.
-//! * [`engines`], [`random`], [`jobs`]: what else is asked of the libcrypto that loaded a provider.
+//! * [`engines`], [`random`], [`jobs`], [`properties`]: what else is asked of the libcrypto that loaded a provider.
+//! * [`neighbours`]: the other providers of a library context. [`imports`]: what the objects of the process call.
 
 pub mod build;
 pub mod core;
@@ -14,10 +15,13 @@ pub mod dispatch;
 pub mod engines;
 pub mod errors;
 pub mod id;
+pub mod imports;
 pub mod jobs;
 mod known;
+pub mod neighbours;
 pub mod object;
 pub mod param;
+pub mod properties;
 pub mod random;
 pub mod reason;
 

@@ -78,6 +78,13 @@ pub struct Loaded<'a> {
 }
 
 impl Loaded<'_> {
+    /// Whether the name of its file begins so.
+    pub fn is_named(&self, start: &[u8]) -> bool {
+        // SAFETY: a C string that lives as long as the object, or null.
+        let path = unsafe { if self.name.is_null() { c"" } else { CStr::from_ptr(self.name) } }.to_bytes();
+        path.rsplit(|&b| b == b'/').next().is_some_and(|name| name.starts_with(start))
+    }
+
     /// Where a segment is loaded.
     pub fn start(&self, header: &Header) -> usize {
         self.base.wrapping_add(header.p_vaddr as usize)

@@ -3,6 +3,7 @@
 use super::program::{Judged, Programs};
 use super::verdict::{State, Verdict};
 use crate::escape::shown;
+use crate::openssl::providers;
 use crate::openssl::standing::Standing;
 use crate::openssl::users::Cause;
 use crate::openssl::users::judge::same_file;
@@ -64,6 +65,9 @@ fn verdict(
 ) -> Verdict {
     let restart = || process.restart_words();
     if process.loaded {
+        if let Some(verdict) = own_provider(process).filter(|_| standing.yields) {
+            return verdict;
+        }
         let wheel = process.wheel.as_deref().is_some_and(|library| programs.has_openssl_inside(library));
         return loaded(process, operations, wheel);
     }
@@ -184,6 +188,18 @@ fn confined(process: &Process, program: Option<&Verdict>, standing: &Standing) -
 fn unused() -> Verdict {
     let why = "it has OpenSSL in memory and has computed nothing with it yet; the module comes with its first use";
     Verdict::unknown(Cause::NotUsedYet, why)
+}
+
+/// The module is in its memory, and so is a provider that no configuration names: where adjunct steps back, none is activated but its own.
+fn own_provider(process: &Process) -> Option<Verdict> {
+    let names: Vec<String> = process.providers.iter().filter_map(|path| providers::name(path)).collect();
+    (!names.is_empty()).then(|| {
+        let why = format!(
+            "it has loaded the provider {} itself; if that was before its first use of OpenSSL, adjunct has stepped back and serves nothing in it",
+            shown(&names.join(" and "))
+        );
+        Verdict::unknown(Cause::OwnProvider, why)
+    })
 }
 
 /// The module is in its memory.

@@ -36,7 +36,7 @@ impl Lab {
             modules: vec![path("adjunct.so")],
             since: None,
         };
-        let standing = Standing { enabled: true, working: true, problems: Vec::new(), reach };
+        let standing = Standing { enabled: true, working: true, problems: Vec::new(), yields: false, reach };
         fs::create_dir_all(path("proc")).unwrap();
         fs::write(path("proc/stat"), "btime 1000000000\n").unwrap();
         let lab = Lab { dir, standing };
@@ -96,6 +96,19 @@ fn what_is_loaded_is_served_and_upgrades_are_told() {
         line.starts_with("nginx.service (process 4242) still runs") && line.ends_with("systemctl restart nginx\n"),
         "{line}"
     );
+}
+
+#[test]
+fn a_process_with_a_provider_of_its_own_may_not_be_served() {
+    let mut lab = Lab::new();
+    lab.maps("/usr/lib/libcrypto.so.3;/usr/lib/ossl-modules/adjunct.so;/usr/lib/ossl-modules/tpm2.so");
+    // The configuration activates `default`, and adjunct stays.
+    assert_eq!((lab.ran().verdict.state, lab.ran().verdict.cause), (State::Served, None));
+    lab.standing.yields = true;
+    let told = lab.is(State::Unknown, Cause::OwnProvider);
+    assert!(told.contains("the provider tpm2 itself") && told.contains("'adjunct stats'"), "{told}");
+    lab.maps("/usr/lib/libcrypto.so.3;/usr/lib/ossl-modules/adjunct.so;/usr/lib/ossl-modules/legacy.so");
+    assert_eq!((lab.ran().verdict.state, lab.ran().verdict.cause), (State::Served, None));
 }
 
 #[test]

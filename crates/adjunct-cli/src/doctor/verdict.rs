@@ -128,7 +128,7 @@ fn remedy(cause: Cause) -> Option<String> {
         Cause::Rustls | Cause::BoringSsl => {
             "nothing reaches it from outside; use a build with OpenSSL, where there is one"
         }
-        Cause::OwnSection | Cause::NotUsedYet => "look at 'adjunct stats' while it works",
+        Cause::OwnProvider | Cause::OwnSection | Cause::NotUsedYet => "look at 'adjunct stats' while it works",
         Cause::Script => "ask about the program that it starts",
         Cause::Permission if nix::unistd::geteuid().is_root() => {
             "root may not read it either: see what keeps it from that (a file system of another machine, a security module)"

@@ -135,12 +135,14 @@ impl Checker {
         let kind = kind.unwrap_or_else(|| Kind::of(&bytes));
         let mut findings = Findings::of(file);
         let (name, named, config) = told(&bytes, kind, &self.own, self.judge, &mut findings);
+        let loads = config.as_ref().is_none_or(|config| !config.nss || !findings.all.iter().any(Finding::is_error));
         if let (Some(config), Some((jdk, module))) = (&config, &self.asked)
             && config.refusals.is_empty()
+            && !config.nss
         {
             ask(jdk, module, &bytes, config, &mut findings)?;
         }
-        let verdict = verdict(kind, config.as_ref(), &findings, self.judge);
+        let verdict = verdict(kind, config.as_ref(), loads, &findings, self.judge);
         self.done.push(Checked { file: file.to_owned(), kind: name, verdict, findings: findings.sorted() });
         for Named { path, kind } in named {
             self.file(&path, Some(kind))?;
@@ -170,13 +172,18 @@ fn told(
     }
 }
 
-fn verdict(kind: Kind, config: Option<&Config>, findings: &Findings<'_>, judge: Judge) -> String {
+fn verdict(kind: Kind, config: Option<&Config>, loads: bool, findings: &Findings<'_>, judge: Judge) -> String {
     let of = |severity| findings.all.iter().filter(|f| f.severity == severity).count();
     let (errors, warnings) = (of(Severity::Error), of(Severity::Warning));
     let dialect = judge.dialect;
     match (kind, config) {
         (Kind::Pkcs11, Some(config)) if !config.refusals.is_empty() => {
             format!("refused by {dialect}: the provider is absent, without a word ({})", lint::DEBUG)
+        }
+        (Kind::Pkcs11, Some(_)) if !loads => {
+            format!(
+                "taken by {dialect} and not loaded: what comes to this provider in the list ends with 'ProviderException'"
+            )
         }
         (Kind::Pkcs11, Some(config)) => {
             let name = config.value("name").unwrap_or("?");

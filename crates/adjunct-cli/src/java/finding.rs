@@ -36,6 +36,11 @@ pub(super) struct Finding {
 }
 
 impl Finding {
+    /// Whether it does not work.
+    pub fn is_error(&self) -> bool {
+        self.severity == Severity::Error
+    }
+
     /// As compilers write it.
     pub fn line_of_text(&self, style: Style) -> String {
         let word = match self.severity {

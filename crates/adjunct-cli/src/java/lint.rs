@@ -3,7 +3,7 @@
 use super::cfg::{Config, Entry, Listed};
 use super::dialect::{Dialect, Family};
 use super::finding::Findings;
-use super::names;
+use super::{names, nss};
 use crate::module::is_own_pkcs11;
 use adjunct_pkcs11::{ACCELERATOR, GIVING_WAY};
 use std::path::Path;
@@ -36,11 +36,17 @@ impl Judge {
     }
 }
 
-/// All that is to be told about a configuration.
-pub(super) fn lint(config: &Config, judge: Judge, findings: &mut Findings<'_>) {
+/// All that is to be told about a configuration; says whether one that is taken can be loaded.
+pub(super) fn lint(config: &Config, judge: Judge, findings: &mut Findings<'_>) -> bool {
     refusals(config, judge.dialect, findings);
     for (line, text, fix) in &config.slips {
         findings.warning(*line, text, fix);
+    }
+    if config.nss {
+        // What pays in a list of mechanisms was measured with modules that stand beside the JDK's own providers. NSS takes their place where
+        // a machine is to compute by certified code alone, and a list would take algorithms away from it.
+        switches(config, judge.dialect, findings);
+        return !nss::lint(config, judge, findings);
     }
     library(config, judge, findings);
     lists(config, judge.dialect, findings);
@@ -48,6 +54,7 @@ pub(super) fn lint(config: &Config, judge: Judge, findings: &mut Findings<'_>) {
     attributes(config, findings);
     token(config, findings);
     switches(config, judge.dialect, findings);
+    true
 }
 
 fn refusals(config: &Config, dialect: Dialect, findings: &mut Findings<'_>) {

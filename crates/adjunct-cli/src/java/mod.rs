@@ -15,6 +15,7 @@ mod finding;
 mod jdk;
 mod lint;
 mod names;
+mod nss;
 mod program;
 mod properties;
 mod security;

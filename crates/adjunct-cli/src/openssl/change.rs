@@ -4,7 +4,7 @@ use super::check::{self, Check, Depth};
 use super::file::ConfigFile;
 use super::includes::FromDisk;
 use super::report::{self, Report};
-use super::{Consent, DisableArgs, EnableArgs, Target, engine, programs};
+use super::{Consent, DisableArgs, EnableArgs, Target, engine, programs, providers};
 use crate::escape::shown;
 use crate::failure::cause;
 use crate::files;
@@ -43,7 +43,8 @@ pub(super) fn wanted(args: &EnableArgs, original: &[u8]) -> Result<Wanted, Failu
     let options = Options::new(&module.to_string_lossy(), algorithms.as_deref())
         .with_engine(engine.as_deref())
         .with_groups(groups)
-        .with_node(args.target == Target::All);
+        .with_node(args.target == Target::All)
+        .for_one_program(args.target != Target::All);
     let mut notes: Vec<String> = note.into_iter().collect();
     if state.is_some_and(|s| s.engines.iter().any(|id| id != b"adjunct")) {
         notes.push("the file configures engines; OpenSSL asks them before any provider".to_owned());
@@ -65,6 +66,8 @@ pub(super) fn enable(args: &EnableArgs) -> Result<Done, Failure> {
     report.files = vec![file.path.clone()];
     report.changed = edited != file.bytes;
     report.notes = wanted.notes;
+    let yields = self::state(&edited).and_then(|state| state.adjunct).is_some_and(|adjunct| adjunct.yields);
+    report.notes.extend(providers::note(yields));
     report.notes.extend(super::elsewhere(&file.path));
     report.module = Some(wanted.module);
     report.diff = report::unified(&file.path, &file.bytes, &edited);

@@ -4,6 +4,7 @@
 pub mod check;
 pub mod file;
 pub(crate) mod programs;
+pub(crate) mod providers;
 pub mod target;
 
 mod change;
@@ -57,7 +58,8 @@ functions themselves; --engine RSA,EC asks for it in all of them. No 'engines' l
 OpenSSL has none (4.0) or the engine's file is gone.
 
 enable adds one block at the end of the file and touches nothing else. It makes sure that OpenSSL's default provider stays
-active, that adjunct is preferred and never required, and that OpenSSL's own random generator does not use it. Then it
+active, that adjunct is preferred and never required, that OpenSSL's own random generator does not use it, and that programs which
+load a provider of their own ('openssl -provider tpm2') get what they got before; it names the providers that are installed. Then it
 checks that the module loads, that ssh and sshd accept the configuration, and that a login over loopback works; if one of
 these fails that worked before, the file is put back. Where a file cannot be edited safely it is left alone. What the checks
 encrypt and hash counts in the statistics like any other use.

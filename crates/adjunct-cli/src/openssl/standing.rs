@@ -37,6 +37,8 @@ pub(super) struct Configuration {
     pub(super) random_properties: Option<String>,
     /// The TLS groups of programs that set none themselves, where the configuration has a list.
     pub(super) tls_groups: Option<String>,
+    /// Whether adjunct steps back in programs that bring a provider of their own.
+    pub(super) yields: bool,
     /// Whether Node, which reads a section of its own, gets it.
     pub(super) node: bool,
     pub(super) openssl: String,
@@ -105,6 +107,7 @@ impl Configuration {
             default_properties: state.default_properties.as_deref().map(text),
             random_properties: state.random_properties.as_deref().map(text),
             tls_groups: groups::of(&state),
+            yields: state.adjunct.as_ref().is_some_and(|adjunct| adjunct.yields),
             node: state.node && loaded.is_some(),
             openssl,
             openssh: lab::Programs::find(None, None).ok().and_then(|p| p.versions().ok()).map(|(ssh, _)| ssh),
@@ -144,6 +147,8 @@ pub(crate) struct Standing {
     pub working: bool,
     /// What keeps it from that, one line each.
     pub problems: Vec<String>,
+    /// Whether adjunct steps back in programs that bring a provider of their own.
+    pub yields: bool,
     /// Who reads which configuration.
     pub reach: Reach,
 }
@@ -163,7 +168,8 @@ impl Standing {
     /// By a configuration, which may be one that was `named`.
     pub(super) fn of(found: &Configuration, named: bool) -> Standing {
         let problems = found.problems.clone();
-        Standing { enabled: found.enabled, working: found.working, problems, reach: found.reach(named) }
+        let (enabled, working, yields) = (found.enabled, found.working, found.yields);
+        Standing { enabled, working, problems, yields, reach: found.reach(named) }
     }
 }
 

@@ -7,7 +7,9 @@ use super::property::{self, Clause};
 use super::{Entry, Model, Place, Refused};
 
 const PREFERRED: &str = "?provider=adjunct";
-const NOT_FOR_RANDOM: &str = "provider!=adjunct";
+/// By a property that adjunct's algorithms alone have: a clause on providers would take the place of what the default query says of them,
+/// and the generator of a provider that a program brings would never be used.
+const NOT_FOR_RANDOM: &str = "adjunct.own!=yes";
 /// What names the section that Node reads in place of `openssl_conf`'s, since version 18 (`node --help`: `--openssl-shared-config`).
 const NODE: &[u8] = b"nodejs_conf";
 
@@ -19,6 +21,7 @@ pub struct Options {
     engine: Option<String>,
     groups: Option<TlsGroups>,
     node: bool,
+    one_program: bool,
 }
 
 impl Options {
@@ -30,6 +33,7 @@ impl Options {
             engine: None,
             groups: None,
             node: false,
+            one_program: false,
         }
     }
 
@@ -46,6 +50,11 @@ impl Options {
     /// The same, for Node too, which reads a section of its own.
     pub fn with_node(self, node: bool) -> Options {
         Options { node, ..self }
+    }
+
+    /// The same, for one program of which it is known that it brings no provider.
+    pub fn for_one_program(self, one_program: bool) -> Options {
+        Options { one_program, ..self }
     }
 
     /// The module's path.
@@ -72,6 +81,8 @@ pub struct ProviderState {
     pub algorithms: Option<Vec<u8>>,
     /// The value of `engine`: what the engine that the module registers serves.
     pub engine: Option<Vec<u8>>,
+    /// Whether it steps back in programs that bring a provider of their own (`yield`).
+    pub yields: bool,
     section: Vec<u8>,
     certain: bool,
     place: Place,
@@ -122,7 +133,10 @@ fn prefers_adjunct(query: &[u8]) -> bool {
 }
 
 fn keeps_adjunct_out(query: &[u8]) -> bool {
-    let wanted = |c: &Clause| !c.optional && c.name == "provider" && (c.equal != (c.value == "adjunct"));
+    let wanted = |c: &Clause| {
+        let by_provider = c.name == "provider" && (c.equal != (c.value == "adjunct"));
+        !c.optional && (by_provider || c.name == "adjunct.own" && !c.equal && c.value == "yes")
+    };
     property::parse(query).is_some_and(|clauses| clauses.iter().any(wanted))
 }
 
@@ -180,6 +194,7 @@ fn provider(model: &Model, entry: &Entry) -> ProviderState {
         module: None,
         algorithms: None,
         engine: None,
+        yields: false,
         section: entry.value.clone(),
         certain: entry.certain,
         place: entry.place.clone(),
@@ -194,6 +209,7 @@ fn provider(model: &Model, entry: &Entry) -> ProviderState {
             b"module" => state.module = Some(setting.value.clone()),
             b"algorithms" => state.algorithms = Some(setting.value.clone()),
             b"engine" => state.engine = Some(setting.value.clone()),
+            b"yield" => state.yields = setting.value == b"yes",
             b"activate" => {
                 // Before 3.2 any value activates; since then only these do, and 0 or no keep it off.
                 let words: &[&[u8]] = &[b"1", b"yes", b"YES", b"true", b"TRUE", b"on", b"ON"];
@@ -205,6 +221,12 @@ fn provider(model: &Model, entry: &Entry) -> ProviderState {
         }
     }
     state
+}
+
+/// The first provider that a file activates, and neither after the default provider nor one of those that only complete it.
+fn before_default(listed: &[ProviderState]) -> Option<&ProviderState> {
+    let active = listed.iter().filter(|p| p.active && ![&b"legacy"[..], b"base"].contains(&p.name.as_slice()));
+    active.into_iter().next().filter(|p| p.name != b"default")
 }
 
 /// The lines of the block.
@@ -303,6 +325,14 @@ impl Plan<'_> {
                 return Err(Refused::Conflict(provider.place.clone(), text.to_owned()));
             }
         }
+        if let Some(first) = before_default(&listed).filter(|_| !options.one_program) {
+            let name = String::from_utf8_lossy(&first.name);
+            let text = format!(
+                "'{name}' is activated here and not after 'default': programs take what both have from it, and would get adjunct's; list \
+                 'default' before it, or enable adjunct for single programs (--for sshd, --for ssh)"
+            );
+            return Err(Refused::Conflict(first.place.clone(), text));
+        }
         self.default_provider(section, &listed)?;
         self.name_is_free(section, "adjunct")?;
         let own = self.fresh("adjunct_sect");
@@ -313,6 +343,10 @@ impl Plan<'_> {
         self.set(&own, "algorithms", &escape(&options.algorithms));
         if let Some(engine) = &options.engine {
             self.set(&own, "engine", &escape(engine));
+        }
+        // Where this block alone activates providers, programs that bring one of their own are to get what they got without it.
+        if !listed.iter().any(|p| p.active || p.switched_off.is_some()) {
+            self.set(&own, "yield", "yes");
         }
         self.names.push((own, None));
         Ok(())

@@ -37,10 +37,11 @@ identity = adjunct
 module = /usr/lib/ossl-modules/adjunct.so
 activate = 1
 algorithms = ALL
+yield = yes
 [adjunct_properties]
 default_properties = ?provider=adjunct
 [adjunct_random]
-properties = provider!=adjunct";
+properties = adjunct.own!=yes";
 
 #[test]
 fn a_file_without_any_set_up_gets_a_whole_one() {
@@ -79,7 +80,7 @@ fn what_is_set_up_is_added_to() {
             "[evp]",
             "default_properties = ?foo=bar,?provider=adjunct",
             "[rng]",
-            "properties = provider!=adjunct",
+            "properties = adjunct.own!=yes",
         ]
     );
 }
@@ -94,6 +95,19 @@ fn the_default_provider_is_always_activated_by_name() {
     assert!(block(other).contains(&"default = adjunct_default".to_owned()));
     let renamed = "openssl_conf = i\n[i]\nproviders = p\n[p]\nx = d\n[d]\nidentity = default\nactivate = yes\n";
     assert!(!block(renamed).iter().any(|l| l.starts_with("default =")));
+}
+
+#[test]
+fn adjunct_steps_back_only_where_nothing_was_activated() {
+    let yields = |listed: &str| {
+        let config = format!("openssl_conf = i\n[i]\nproviders = p\n{listed}");
+        block(&config).contains(&"yield = yes".to_owned())
+    };
+    assert!(yields("[p]\ndefault = d\nlegacy = l\n[d]\n# activate = 1\n[l]\n"));
+    assert!(!yields("[p]\ndefault = d\n[d]\nactivate = 1\n"));
+    assert!(!yields("[p]\ndefault = d\ntpm2 = t\n[d]\nactivate = 1\n[t]\nactivate = 1\n"));
+    // Before OpenSSL 3.2 this activates it.
+    assert!(!yields("[p]\nlegacy = l\n[l]\nactivate = 0\n"));
 }
 
 #[test]
@@ -124,6 +138,13 @@ fn what_does_not_go_together_is_refused_with_its_line() {
         (init("providers = p\n[p]\nadjunct = a\n[a]\nactivate = 1\n"), "by hand"),
         (init("providers = p\n[p]\nx = a\n[a]\nidentity = adjunct\n"), "by hand"),
         (init("providers = p\n[p]\ndefault = d\n[d]\nactivate = 0\n"), "line 7: the default provider is switched off"),
+        (init("providers = p\n[p]\ntpm2 = t\n[t]\nactivate = 1\n"), "'tpm2' is activated here and not after 'default'"),
+        (
+            init(
+                "providers = p\n[p]\nlegacy = l\nfips = f\ndefault = d\n[l]\nactivate = 1\n[f]\nactivate = 1\n[d]\nactivate = 1\n",
+            ),
+            "line 5: 'fips' is activated here",
+        ),
         (init("providers = p\nproviders.2 = q\n[p]\n[q]\n"), "more than one 'providers'"),
         (init("providers = i\n"), "serves two purposes"),
         (init("providers = my sect\n[my sect]\n"), "cannot be written back"),
@@ -143,7 +164,7 @@ fn what_does_not_go_together_is_refused_with_its_line() {
 
 #[test]
 fn a_random_generator_that_avoids_adjunct_already_is_left_alone() {
-    for query in ["provider=default", "provider!=adjunct", "fips=no,provider=default"] {
+    for query in ["provider=default", "provider!=adjunct", "adjunct.own!=yes", "fips=no,provider=default"] {
         let config = format!("openssl_conf = i\n[i]\nrandom = r\n[r]\nproperties = {query}\n");
         assert!(!block(&config).contains(&"[r]".to_owned()), "{query}");
     }

@@ -17,9 +17,10 @@ pub struct Algorithm {
 }
 
 impl Algorithm {
-    /// The entry OpenSSL reads.
+    /// The entry OpenSSL reads. By `adjunct.own!=yes` its random generator is kept away from us: a query that speaks of providers would take the
+    /// place of what the default query says of them.
     pub fn to_ossl(self) -> OsslAlgorithm {
-        OsslAlgorithm::new(self.names, c"provider=adjunct", self.dispatch, self.description)
+        OsslAlgorithm::new(self.names, c"provider=adjunct,adjunct.own=yes", self.dispatch, self.description)
     }
 }
 

@@ -18,6 +18,11 @@ pub fn compile(name: &str) -> PathBuf {
     build(&format!("{name}/program.c"), name, &[], &["-lcrypto", "-ldl"])
 }
 
+/// Compiles `tests/NAME/program.c` with other options to a program of another name.
+pub fn compile_with(name: &str, program: &str, options: &[&str]) -> PathBuf {
+    build(&format!("{name}/program.c"), program, options, &["-lcrypto", "-ldl"])
+}
+
 /// Compiles `tests/NAME/program.c`, which does TLS.
 pub fn compile_tls(name: &str) -> PathBuf {
     build(&format!("{name}/program.c"), name, &[], &["-lssl", "-lcrypto"])

@@ -63,6 +63,8 @@ pub(super) struct Config {
     pub disabled: Option<Entry<Vec<Entry<Listed>>>>,
     /// The `attributes` entries.
     pub attributes: Vec<Entry<Attributes>>,
+    /// Whether the module is NSS's, by its own keywords.
+    pub nss: bool,
 }
 
 impl Config {

@@ -130,6 +130,11 @@ impl Parser<'_> {
             }
             return;
         }
+        self.config.nss = true;
+        let mut refuse = |line: u32, java: &str, text: &str, fix: &str| {
+            let (java, text, fix) = (java.to_owned(), text.to_owned(), fix.to_owned());
+            self.config.refusals.push(Refusal { line, java, text, fix });
+        };
         let nss = "does not go with NSS's own keywords (nss...)";
         let lines = [
             (library, "library must not be specified in NSS mode", "library"),

@@ -63,6 +63,8 @@ pub enum Cause {
     BoringSsl,
     /// Another library (libgcrypt, Mbed TLS, wolfSSL, libsodium) encrypts for it.
     OtherLibrary,
+    /// It brings a provider of its own, before which adjunct may have stepped back.
+    OwnProvider,
     /// It chooses itself which section of openssl.cnf it reads.
     OwnSection,
     /// The process has not used OpenSSL yet.

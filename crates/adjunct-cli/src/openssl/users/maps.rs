@@ -1,5 +1,6 @@
 //! What `/proc/PID/maps` shows of libraries that encrypt.
 
+use crate::openssl::providers;
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -33,6 +34,8 @@ pub struct Mapped {
     pub module: Option<PathBuf>,
     /// Whether that has been replaced since.
     pub module_replaced: bool,
+    /// Providers of others that OpenSSL has loaded.
+    pub providers: BTreeSet<PathBuf>,
     /// What else encrypts.
     pub other: BTreeSet<Other>,
     /// The package of Python's that may have OpenSSL inside.
@@ -60,6 +63,9 @@ pub fn mapped(maps: &[u8], modules: &[PathBuf]) -> Mapped {
         if is_ours(path) || modules.iter().any(|module| module == path) {
             mapped.module.get_or_insert_with(|| path.to_owned());
             mapped.module_replaced |= deleted;
+        }
+        if providers::is_of_others(path) {
+            mapped.providers.insert(path.to_owned());
         }
         let other = other(&name);
         mapped.other.extend(other);

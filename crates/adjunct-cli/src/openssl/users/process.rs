@@ -33,6 +33,8 @@ pub struct Process {
     pub loaded: bool,
     /// Whether that file has been replaced since.
     pub module_replaced: bool,
+    /// Providers of others that OpenSSL has loaded into it.
+    pub providers: BTreeSet<PathBuf>,
     /// What else encrypts in it.
     pub other: BTreeSet<Other>,
     /// A package of Python's that may have OpenSSL inside.
@@ -230,6 +232,7 @@ fn process(proc: &Path, folder: &Path, pid: u32, mapped: Mapped, stat: &[u8], ma
         replaced: mapped.replaced,
         loaded: mapped.module.is_some(),
         module_replaced: mapped.module_replaced,
+        providers: mapped.providers,
         other: mapped.other,
         root: root(proc, folder, &cgroup),
         unit: unit(&cgroup, &machine.group),

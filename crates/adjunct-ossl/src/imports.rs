@@ -1,7 +1,7 @@
-//! What the process's program itself calls of other objects, read from its own dynamic section in memory: no file is opened,
-//! which a process without its file system could not do.
+//! What the objects of a process call of other objects, read from their dynamic sections in memory: no file is opened, which a
+//! process without its file system could not do.
 
-use adjunct_ossl::object::{self, Loaded};
+use crate::object::{self, Loaded, Object};
 use std::ffi::{CStr, c_char};
 use std::mem::size_of;
 
@@ -50,7 +50,7 @@ pub fn of_program<const N: usize>(lists: [&[&str]; N]) -> [bool; N] {
     // The first object is the program (dl_iterate_phdr(3)), with which the walk ends.
     object::find_loaded(|loaded| {
         // SAFETY: what the loader says of it.
-        if let Some(program) = unsafe { Program::read(loaded) } {
+        if let Some(program) = unsafe { Tables::read(loaded) } {
             program.imports(|name| {
                 for (list, found) in lists.iter().zip(&mut found) {
                     *found |= list.iter().any(|function| function.as_bytes() == name);
@@ -62,8 +62,25 @@ pub fn of_program<const N: usize>(lists: [&[&str]; N]) -> [bool; N] {
     found
 }
 
-/// The tables of a program.
-struct Program {
+/// Whether any object of the process but OpenSSL's two libraries refers to one of some functions of `libcrypto`. What is looked up while
+/// a program runs is not seen.
+pub fn of_libcrypto(libcrypto: Object, functions: &[&str]) -> bool {
+    let imports = |loaded: Loaded<'_>| {
+        if loaded.base == libcrypto.base() || loaded.is_named(b"libssl.so") {
+            return None;
+        }
+        let mut found = false;
+        // SAFETY: what the loader says of it.
+        if let Some(tables) = unsafe { Tables::read(loaded) } {
+            tables.imports(|name| found |= functions.iter().any(|function| function.as_bytes() == name));
+        }
+        found.then_some(())
+    };
+    object::find_loaded(imports).is_some()
+}
+
+/// The tables of a loaded object.
+struct Tables {
     symbols: *const Symbol,
     names: *const c_char,
     names_length: usize,
@@ -71,19 +88,19 @@ struct Program {
     relocations: [(usize, usize, usize); 3],
 }
 
-impl Program {
+impl Tables {
     /// `None` where it is linked statically.
     ///
     /// # Safety
     /// The object is as the loader describes it.
-    unsafe fn read(object: Loaded<'_>) -> Option<Program> {
+    unsafe fn read(object: Loaded<'_>) -> Option<Tables> {
         let base = object.base;
         let header = object.headers.iter().find(|header| header.p_type == libc::PT_DYNAMIC)?;
         let dynamic = object.start(header) as *const Dynamic;
         let value = |wanted: isize| {
             (0..)
                 .map(|at| {
-                    // SAFETY: the program's dynamic section, not past the entry with the null tag, where the walk ends.
+                    // SAFETY: the object's dynamic section, not past the entry with the null tag, where the walk ends.
                     unsafe { *dynamic.add(at) }
                 })
                 .take_while(|entry| entry.tag != tag::NULL)
@@ -95,7 +112,7 @@ impl Program {
         let (rel, rela) = (size_of::<Relocation>(), size_of::<Relocation>() + size_of::<usize>());
         let with_addend = value(tag::PLTREL) == Some(tag::RELA as usize);
         let table = |at, length, entry| (address(at).unwrap_or(0), value(length).unwrap_or(0), entry);
-        Some(Program {
+        Some(Tables {
             symbols: address(tag::SYMTAB)? as *const Symbol,
             names: address(tag::STRTAB)? as *const c_char,
             names_length: value(tag::STRSZ)?,
@@ -107,8 +124,8 @@ impl Program {
         })
     }
 
-    /// Calls `each` with the name of each symbol that a relocation refers to and that the program does not define. (The
-    /// symbol table tells no length, and a hash table of a program that exports nothing does not tell it either.)
+    /// Calls `each` with the name of each symbol that a relocation refers to and that the object does not define. (The
+    /// symbol table tells no length, and a hash table of an object that exports nothing does not tell it either.)
     fn imports(&self, mut each: impl FnMut(&[u8])) {
         for (start, length, entry) in self.relocations.iter().filter(|(start, ..)| *start != 0) {
             for at in (0..length / entry).map(|n| start + n * entry) {

@@ -79,7 +79,7 @@ pub enum Cause {
 
 impl Cause {
     /// All of them.
-    pub const ALL: [Cause; 31] = [
+    pub const ALL: [Cause; 32] = [
         Cause::NotInForce,
         Cause::ModuleReplaced,
         Cause::LibraryReplaced,
@@ -111,6 +111,7 @@ impl Cause {
         Cause::Script,
         Cause::Permission,
         Cause::NoCrypto,
+        Cause::OwnProvider,
     ];
 
     /// The number under which docs/advice.md has it. It stays with its cause: a new cause gets the next one, and that of a cause that is no
@@ -148,6 +149,7 @@ impl Cause {
             Cause::Script => "ADJ-D029",
             Cause::Permission => "ADJ-D030",
             Cause::NoCrypto => "ADJ-D031",
+            Cause::OwnProvider => "ADJ-D032",
         }
     }
 

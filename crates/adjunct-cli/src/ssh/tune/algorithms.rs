@@ -64,6 +64,17 @@ pub fn old_hash(name: &str) -> bool {
         || matches!(plain, "ssh-rsa" | "ssh-rsa-cert-v01" | "ssh-rsa-cert-v00")
 }
 
+/// Whether an algorithm is broken in practice, so that nobody is served by it who has nothing else: blocks of 64 bits, RC4, MD5, groups and
+/// keys of 1024 bits, and none at all.
+pub fn broken(kind: Kind, name: &str) -> bool {
+    match kind {
+        Kind::Ciphers => !(name.starts_with("aes") || name.starts_with("rijndael") || name.starts_with("chacha20")),
+        Kind::Macs => name.contains("md5") || name == "none",
+        Kind::Kex => name.contains("group1-") || name.contains("rsa1024"),
+        Kind::HostKeys => name.starts_with("ssh-dss"),
+    }
+}
+
 /// Whether a key exchange works in a finite field of a length that the name fixes or leaves to the far side.
 pub fn finite_field(kex: &str) -> bool {
     kex.starts_with("diffie-hellman-")

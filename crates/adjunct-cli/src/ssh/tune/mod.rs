@@ -2,13 +2,15 @@
 //! within a policy.
 //!
 //! [`system`] asks the programs what is in force, [`config`] finds where it was set, [`survey`] measures, [`policy`] and
-//! [`order`] choose, [`plan`] writes what would be written, [`apply`] tries it, puts it in place and takes it away,
-//! [`report`] shows all of it.
+//! [`order`] choose, [`peers`] holds the lists against the clients and servers that are known, [`gain`] says what it brings, [`plan`]
+//! writes what would be written, [`apply`] tries it, puts it in place and takes it away, [`report`] shows all of it.
 
 pub mod algorithms;
 pub mod apply;
 pub mod config;
+pub mod gain;
 pub mod order;
+pub mod peers;
 pub mod plan;
 pub mod policy;
 pub mod report;
@@ -18,11 +20,12 @@ pub mod system;
 use super::lab::Programs;
 use super::lab::keys::Type;
 use super::measure::side::Modules;
-use super::measure::{Rig, Side, openssl_conf};
+use super::measure::{Rig, Side, Suite, openssl_conf};
 use super::tryout;
 use crate::Failure;
-use crate::counted::Counted;
+use crate::counted::{Counted, Served};
 use crate::failure::{cannot_write, cause};
+use crate::interrupt::interrupted;
 use crate::module::Choice;
 use crate::output::{self, Style};
 use crate::progress::Progress;
@@ -30,7 +33,7 @@ use crate::sink::{Ended, Sink};
 use algorithms::Kind;
 use config::Program;
 use order::Lists;
-use plan::{Ground, Plan};
+use plan::{Ground, Plan, Wish};
 use policy::Policy;
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
@@ -48,19 +51,26 @@ Examples:
   adjunct ssh tune --quick --module              as if adjunct were enabled
   adjunct ssh tune --from tune.json --policy my.toml
 
-Policies: modern (authenticated encryption or encrypt-then-MAC; no CBC, 3DES, SHA-1, MD5; post-quantum key exchange first,
-64-bit MACs last),
-compat (all that is in force; what modern refuses comes last), fips (AES-GCM, AES-CTR, HMAC-SHA-2, NIST curves and groups),
+Policies, for --policy:
+  compat  all that is in force stays; what today's OpenSSH could do without comes last
+  modern  authenticated encryption or encrypt-then-MAC; no CBC, 3DES, SHA-1, MD5; post-quantum key exchange first, 64-bit MACs last.
+          What a client or server that adjunct knows by name needs besides stays, at the end
+  strict  modern without those
+  fips    AES-GCM, AES-CTR, HMAC-SHA-2, NIST curves and groups
 or a file:
-  base = \"modern\"                            # modern, compat or fips; compat if nothing is said
+  base = \"modern\"                            # compat, modern, strict or fips; compat if nothing is said
   [ciphers]                                  # also [macs], [kex], [host-keys]
   deny  = [\"aes192-*\"]                       # patterns with * and ?
   allow = [\"aes*\", \"chacha20-*\"]             # if given, only these
   first = [\"aes256-gcm@openssh.com\"]         # whatever they cost; last likewise
+Without --policy it is compat, and only for ssh: a list is written where it was measured to cost clearly less, and nobody is refused.
+The client's order decides, so sshd's lists bring nothing by their order. With --policy the files of both are written as the policy
+has them. Whom it refuses is said by name before anything is written, and in --json (peers). About 50 versions are known, from OpenSSH
+7.4 on: OpenSSH, curl's libssh2 and libssh, paramiko, JSch, PuTTY, WinSCP, FileZilla, Dropbear, AsyncSSH, Go, Cisco and others.
 
 A list never gets anything that is not in force without adjunct's file: what OpenSSH leaves out by default, what the RHEL
-family's crypto-policies or an administrator's own settings forbid stays out. Where costs are not clearly apart, ciphers
-that this machine has instructions for go first, and else OpenSSH's own order stays. The order of host keys is left to ssh, which prefers the type that known_hosts has.
+family's crypto-policies or an administrator's own settings forbid stays out. The order of host keys is left to ssh, which prefers
+the type that known_hosts has.
 
 Exit status: 0 done or shown, 1 it failed and nothing was changed (one line says why), 2 the command line or the policy file
 is wrong.";
@@ -73,10 +83,11 @@ is wrong.";
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// modern, compat, fips, or a file
-    #[arg(long, default_value = "modern", value_name = "POLICY")]
-    policy: String,
-    /// Measure only what the policy allows, in under a minute
+    /// compat, modern, strict, fips, or a file: write its lists, for ssh and sshd, even where they bring nothing [default: compat, for
+    /// ssh, where it clearly brings something]
+    #[arg(long, value_name = "POLICY")]
+    policy: Option<String>,
+    /// Measure only what today's OpenSSH needs, or what --policy allows, in under a minute
     #[arg(long, conflicts_with = "from")]
     quick: bool,
     /// About how long to measure
@@ -89,6 +100,9 @@ pub struct Args {
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, conflicts_with = "from")]
     #[allow(clippy::option_option)]
     module: Option<Option<PathBuf>>,
+    /// With --module: sshd alone has adjunct
+    #[arg(long, requires = "module", hide = true)]
+    module_for_sshd: bool,
     /// With --module, as root: take it though others than root could change it, or a folder above it
     #[arg(long, requires = "module")]
     trust_module: bool,
@@ -155,7 +169,9 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     }
     // Before anything is measured: minutes of work are not lost to a wrong path.
     let json = args.json.as_ref().map(|path| path.as_deref().map_or(Ok(Sink::Stdout), Sink::open)).transpose()?;
-    let policy = Policy::named(&args.policy)?;
+    let policy = Policy::named(args.policy.as_deref().unwrap_or("compat"))?;
+    let peers = peers::known()?;
+    let wish = Wish { policy: &policy, asked: args.policy.is_some(), peers: &peers };
     let former = args.from.as_deref().map(former).transpose()?;
     let programs = Programs::find(args.ssh.as_deref(), args.sshd.as_deref())?;
     let chosen =
@@ -175,29 +191,63 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     }
     let before = in_force(&ground)?;
     let today = side_of_today(&service).with(&counted.environment());
-    let side = match modules.as_deref() {
-        Some(module) => with(&rig, module)?.with(&counted.environment()),
-        None => today.clone(),
-    };
-    let survey = match former {
+    let module =
+        modules.as_deref().map(|module| with(&rig, module, &today, args.module_for_sshd, &counted)).transpose()?;
+    let main = module.clone().unwrap_or_else(|| today.clone());
+    let progress = Progress::new();
+    let mut survey = match former {
         Some(survey) => survey,
         None => {
-            let sides = (&side, today);
             let (survey, done) =
-                measured(args, &ground, &mut rig, sides, (modules.as_deref(), &counted), (&policy, &before))?;
+                measured(args, &ground, &mut rig, (&main, modules.as_deref()), &counted, (&policy, &before), &progress)?;
             if done.is_err() {
+                drop(progress);
                 return partly(&policy, &survey, Ended::of(done), json.as_ref());
             }
             survey
         }
     };
-    let plans: Vec<Plan> = args
-        .whose
-        .programs()
-        .iter()
-        .map(|&program| plan::plan(&ground, program, &policy, &survey))
-        .collect::<Result<_, _>>()?;
-    let mut tried = Vec::new();
+    // With all lists first: which suite that would be, and what it would bring.
+    let programs_meant = args.whose.programs();
+    let plan_of = |program, survey: &Survey, wanted: &dyn Fn(Program, Kind) -> bool| {
+        plan::plan(&ground, program, &wish, survey, &|kind| wanted(program, kind))
+    };
+    let plans_of = |survey: &Survey, wanted: &dyn Fn(Program, Kind) -> bool| {
+        programs_meant.iter().map(|&program| plan_of(program, survey, wanted)).collect::<Result<Vec<Plan>, _>>()
+    };
+    let unasked = |program, _| wish.asked || program == Program::Ssh || of_adjunct(&ground, program);
+    let all = plans_of(&survey, &unasked)?;
+    let suite_of = |plans: &[Plan]| suite(plans, &before);
+    let (now, proposed) = (gain::Choice::of(&before[0], &before[1]), suite_of(&all));
+    let choices: Vec<&gain::Choice> =
+        now.iter().chain(proposed.iter().filter(|new| now.as_ref() != Some(*new))).collect();
+    if args.from.is_none() {
+        let sides = Sides { module: module.as_ref(), today: &today };
+        match tried(&mut rig, &sides, &choices, &counted, (budget(args), &progress)) {
+            Ok(trial) => survey.trial = Some(trial),
+            Err(failure) => {
+                drop(progress);
+                return partly(&policy, &survey, Ended::of(Err(failure)), json.as_ref());
+            }
+        }
+    }
+    drop(progress);
+    let told = survey.trial.clone().filter(|trial| choices.iter().all(|choice| has(trial, choice)));
+    let trial = told.unwrap_or_else(|| gain::Trial::of_rows(&survey, &choices));
+    let brings = match (&now, &proposed) {
+        (Some(now), Some(new)) => gain::brings(&trial, last(&trial), now, new),
+        _ => gain::Brings::default(),
+    };
+    let mut plans = if wish.asked {
+        all
+    } else {
+        plans_of(&survey, &|program, kind| unasked(program, kind) && pays(program, kind, &brings))?
+    };
+    if !wish.asked {
+        say_why_left(&mut plans, &brings, now == proposed);
+    }
+    let then = suite_of(&plans);
+    let gain = now.as_ref().zip(then.as_ref()).and_then(|(now, then)| gain::Gain::of(&trial, now, then));
     let applied = args.apply && plans.iter().any(Plan::changes);
     // What cannot be read by OpenSSH must not look done.
     if args.apply
@@ -205,24 +255,133 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     {
         return Err(Failure::new(format!("{why}; nothing was changed")));
     }
+    let mut ok = Vec::new();
     if applied {
-        tried = apply::try_out(&ground, &mut rig, &side, &plans)?;
+        warn_of_refusals(&policy, &plans);
+        ok = apply::try_out(&ground, &mut rig, &main, &plans)?;
         apply::apply(&ground, &plans)?;
     }
     let doubts = doubts(&survey, &programs)?;
-    finish((args, json.as_ref()), &policy, &survey, &plans, &before, (&tried, &doubts), reload.as_ref())
+    finish((args, json.as_ref()), &wish, &survey, &plans, gain.as_ref(), (&ok, &doubts), reload.as_ref())
 }
 
 /// Shows what was measured until the run was ended; nothing is changed by that.
 fn partly(policy: &Policy, survey: &Survey, mut ended: Ended, json: Option<&Sink>) -> Result<ExitCode, Failure> {
     let (plans, policy) = (Vec::new(), policy.name());
-    let document = report::Document { survey, policy, plans, buys: None, applied: false };
+    let document = report::Document { survey, policy, plans, buys: None, gain: None, applied: false };
     let written = ended.write_json(json, &document);
     let shown = match json {
         Some(Sink::Stdout) => Ok(()),
         _ => output::print(&report::tables(survey, Style::of_stdout())),
     };
     ended.told(written.and(shown)).map(|()| ExitCode::FAILURE)
+}
+
+/// How long to measure.
+fn budget(args: &Args) -> Duration {
+    Duration::from_secs(args.time.unwrap_or(if args.quick { 45 } else { 240 }))
+}
+
+/// Whether adjunct's file is there already.
+fn of_adjunct(ground: &Ground<'_>, program: Program) -> bool {
+    plan::current(ground, program).is_ok_and(|text| text.is_some())
+}
+
+/// What two sides agree on with these plans.
+fn suite(plans: &[Plan], before: &[Lists; 2]) -> Option<gain::Choice> {
+    let then = |program, now: &'_ Lists| {
+        plans.iter().find(|p| p.program == program).map_or_else(|| now.clone(), |plan| plan.then.clone())
+    };
+    gain::Choice::of(&then(Program::Ssh, &before[0]), &then(Program::Sshd, &before[1]))
+}
+
+/// By whom the suites are computed once all is done, as far as that was measured.
+fn last(trial: &gain::Trial) -> gain::With {
+    let accelerated = trial.steps.iter().any(|step| step.with == gain::With::Adjunct);
+    if accelerated { gain::With::Adjunct } else { gain::With::Stock }
+}
+
+fn has(trial: &gain::Trial, choice: &gain::Choice) -> bool {
+    trial.step(last(trial), choice).is_some()
+}
+
+/// Whether a list is worth a change that nobody asked for by a policy: ssh's, for it is the client's order that decides, and where it was
+/// measured to bring something clearly.
+fn pays(program: Program, kind: Kind, brings: &gain::Brings) -> bool {
+    let better = |verdict| verdict == Some(gain::Verdict::Better);
+    match (program, kind) {
+        // A file that an earlier run wrote: as its policy has it today.
+        (Program::Sshd, _) => true,
+        (Program::Ssh, Kind::Ciphers | Kind::Macs) => better(brings.copies),
+        (Program::Ssh, Kind::Kex) => better(brings.logins),
+        (Program::Ssh, Kind::HostKeys) => false,
+    }
+}
+
+/// Says why lists are left as they are.
+fn say_why_left(plans: &mut [Plan], brings: &gain::Brings, same: bool) {
+    for plan in plans {
+        let left = match (plan.program, plan.text.is_some()) {
+            (Program::Sshd, false) => Some(
+                "its lists are left as they are: the client's order decides, not sshd's; --policy narrows what sshd accepts".to_owned(),
+            ),
+            (Program::Ssh, _) if !same && brings.copies.is_some_and(|verdict| verdict != gain::Verdict::Better) => {
+                Some("Ciphers and MACs are left as they are: no clear difference; --policy compat writes them all the same".to_owned())
+            }
+            _ => None,
+        };
+        plan.notes.extend(left);
+    }
+}
+
+/// Says whom a policy refuses, before its files are written.
+fn warn_of_refusals(policy: &Policy, plans: &[Plan]) {
+    use std::io::Write;
+    for line in plans.iter().filter_map(|plan| peers::refusal(plan.program, policy, &plan.peers)) {
+        let _ = writeln!(std::io::stderr(), "adjunct: note: {line}");
+    }
+}
+
+/// The sides of a trial.
+struct Sides<'a> {
+    module: Option<&'a Side>,
+    today: &'a Side,
+}
+
+/// Figures that are less sure than this may hide a difference that matters.
+const NOISY: f64 = 0.08;
+
+/// Measures these suites, stock and with adjunct. Where adjunct serves already as OpenSSL is configured, stock is the default provider alone.
+fn tried(
+    rig: &mut Rig,
+    sides: &Sides<'_>,
+    choices: &[&gain::Choice],
+    counted: &Counted,
+    (budget, progress): (Duration, &Progress),
+) -> Result<gain::Trial, Failure> {
+    let before = counted.served()?;
+    // A login that fails is told of where it matters.
+    let _ = rig.login(sides.today, &Suite::default());
+    interrupted()?;
+    let on_already = counted.served()?.since(before) != Served::default();
+    let plain = Side::with_conf("stock", &rig.place().write("stock.cnf", &openssl_conf(&Modules::default()))?);
+    let stock = if on_already { &plain } else { sides.today };
+    let accelerated = sides.module.or(on_already.then_some(sides.today));
+    let mut all = vec![(gain::With::Stock, stock)];
+    all.extend(accelerated.map(|side| (gain::With::Adjunct, side)));
+    let trial = |rig: &mut Rig, budget| {
+        survey::trial(rig, &all, choices, budget, progress).map(|steps| gain::Trial { on_already, steps })
+    };
+    let first = trial(rig, budget)?;
+    // On a busy machine once more, and longer, before "no clear difference" is said.
+    let unclear = |trial: &gain::Trial| match choices {
+        [now, new] => gain::brings(trial, last(trial), now, new).copies == Some(gain::Verdict::Same),
+        _ => false,
+    };
+    if unclear(&first) && first.steps.iter().any(|step| step.cpu_s_per_gb.relative() > NOISY) {
+        return trial(rig, budget * 2);
+    }
+    Ok(first)
 }
 
 /// The lists of ssh and sshd as they are now.
@@ -239,29 +398,29 @@ fn side_of_today(service: &Service) -> Side {
     Side { server: service.environment(), ..Side::as_is("as configured") }
 }
 
-/// Both programs with adjunct.
-fn with(rig: &Rig, module: &Path) -> Result<Side, Failure> {
+/// Both programs with adjunct, or sshd alone.
+fn with(rig: &Rig, module: &Path, today: &Side, sshd_alone: bool, counted: &Counted) -> Result<Side, Failure> {
     let modules = Modules { provider: Some(module.to_owned()), engine: Some("RSA,EC".to_owned()) };
-    Ok(Side::with_conf("adjunct", &rig.place().write("adjunct.cnf", &openssl_conf(&modules))?))
+    let side = Side::with_conf("adjunct", &rig.place().write("adjunct.cnf", &openssl_conf(&modules))?);
+    let side = side.with(&counted.environment());
+    Ok(if sshd_alone { Side { client: today.client.clone(), ..side } } else { side })
 }
 
-/// Measures.
+/// Measures all suites on one side.
 fn measured(
     args: &Args,
     ground: &Ground<'_>,
     rig: &mut Rig,
-    (side, today): (&Side, Side),
-    (module, counted): (Option<&Path>, &Counted),
+    (side, module): (&Side, Option<&Path>),
+    counted: &Counted,
     chosen: (&Policy, &[Lists; 2]),
+    progress: &Progress,
 ) -> Result<(Survey, Result<(), Failure>), Failure> {
-    let mut wanted = wanted(args, ground, chosen.0, chosen.1)?;
-    if module.is_some() {
-        let agreed = |kind| system::agreed(kind, &chosen.1[0], &chosen.1[1]);
-        wanted.today = agreed(Kind::Ciphers).map(|cipher| (today, cipher, agreed(Kind::Macs).unwrap_or_default()));
-    }
-    let (survey, done) = survey::survey(rig, side, &wanted, &Progress::new())?;
+    let wanted = wanted(args, ground, chosen.0, chosen.1)?;
+    let (survey, done) = survey::survey(rig, side, &wanted, progress)?;
     let (openssh, openssl) = ground.programs.versions()?;
-    let adjunct = match (module, counted.any()) {
+    let accelerated = counted.any();
+    let adjunct = match (module, accelerated) {
         (Some(module), true) => format!("in use: {}", module.display()),
         (Some(module), false) => {
             return Err(Failure::new(format!(
@@ -279,6 +438,7 @@ fn measured(
         adjunct,
         measured: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs()),
         quick: args.quick,
+        accelerated,
         ..survey
     };
     Ok((survey, done))
@@ -297,10 +457,12 @@ fn wanted(args: &Args, ground: &Ground<'_>, policy: &Policy, before: &[Lists; 2]
         kex: known("kex")?,
         host_keys: known("key")?.into_iter().flat_map(signatures).collect(),
         rsa_bits: system::rsa_bits(ground.programs, ground.root),
-        budget: Duration::from_secs(args.time.unwrap_or(if args.quick { 45 } else { 240 })),
+        budget: budget(args),
         ..Wanted::default()
     };
     if args.quick {
+        // Without a policy what today's OpenSSH needs: the rest stays behind it, whatever it costs.
+        let policy = if args.policy.is_some() { policy.clone() } else { Policy::named("modern")? };
         let keep = |kind: Kind, names: &mut Vec<String>| {
             let agreed = system::agreed(kind, &before[0], &before[1]);
             let in_force = |name: &String| before.iter().any(|lists| lists.get(kind).contains(name));
@@ -364,19 +526,17 @@ fn doubts(survey: &Survey, programs: &Programs) -> Result<Vec<String>, Failure> 
 /// Shows all of it.
 fn finish(
     (args, json): (&Args, Option<&Sink>),
-    policy: &Policy,
+    wish: &Wish<'_>,
     survey: &Survey,
     plans: &[Plan],
-    before: &[Lists; 2],
+    gain: Option<&gain::Gain>,
     (tried, doubts): (&[String], &[String]),
     reload: Option<&apply::Reload>,
 ) -> Result<ExitCode, Failure> {
-    let then =
-        |program: Program, now: usize| plans.iter().find(|p| p.program == program).map_or(&before[now], |p| &p.then);
-    let after = (then(Program::Ssh, 0), then(Program::Sshd, 1));
-    let buys = report::buys(survey, (&before[0], &before[1]), after);
+    let policy = wish.policy;
     let applied = args.apply && plans.iter().any(Plan::changes);
-    let told = applied && args.reload && reload.is_some();
+    let server = plans.iter().any(|p| p.program == Program::Sshd && p.changes());
+    let told = applied && server && args.reload && reload.is_some();
     if told && let Some(reload) = reload {
         reload.run()?;
     }
@@ -384,7 +544,8 @@ fn finish(
         survey,
         policy: policy.name(),
         plans: plans.iter().map(report::Planned::of).collect(),
-        buys: buys.clone(),
+        buys: gain.map(|gain| gain.copying.clone()),
+        gain,
         applied,
     };
     match json {
@@ -400,12 +561,13 @@ fn finish(
     for note in doubts {
         text += &format!("\nnote: {note}\n");
     }
-    if let Some(note) = policy.note() {
+    if let Some(note) = policy.note().filter(|_| wish.asked) {
         text += &format!("\nnote: {note}\n");
     }
     text += &report::plans(plans, style);
-    text +=
-        &format!("\n{}\n", buys.unwrap_or_else(|| "what it buys is not known: not all of it was measured".to_owned()));
+    let buys = gain
+        .map_or_else(|| "what it buys is not known: not all of it was measured".to_owned(), |g| g.lines().join("\n"));
+    text += &format!("\n{buys}\n");
     for line in tried {
         text += &format!("{}: {line}\n", style.good("ok"));
     }

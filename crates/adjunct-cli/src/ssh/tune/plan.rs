@@ -3,6 +3,8 @@
 use super::algorithms::Kind;
 use super::config::{Program, Setting, Tree, read};
 use super::order::{Lists, ordered};
+use super::peers::effect::{self, Effect, Kept};
+use super::peers::{self, Peer};
 use super::policy::Policy;
 use super::survey::Survey;
 use super::system::{Effective, Service, effective, key_types};
@@ -14,6 +16,9 @@ use std::path::{Path, PathBuf};
 
 /// The first line of every file of adjunct's.
 pub const MARK: &str = "# Written by `adjunct ssh tune --apply`; `adjunct ssh tune --undo` takes it away.";
+
+/// The beginning of the line that names the policy.
+const POLICY: &str = "# Policy ";
 
 /// The line of a file whose folder was made with it.
 pub const FOLDER_MADE: &str = "# Its folder was made with it.";
@@ -84,6 +89,8 @@ pub struct Plan {
     pub blocked: Option<String>,
     /// What to know, a line each.
     pub notes: Vec<String>,
+    /// What that means to the clients and servers that are known.
+    pub peers: Effect,
     /// What is in force now.
     #[serde(skip)]
     pub now: Lists,
@@ -117,11 +124,42 @@ pub fn current(ground: &Ground<'_>, program: Program) -> Result<Option<String>, 
     }
 }
 
-/// Plans adjunct's file for one program.
+/// What is wished for.
+#[derive(Debug)]
+pub struct Wish<'a> {
+    /// The policy.
+    pub policy: &'a Policy,
+    /// Whether it was asked for. Where it was not, lists are put in order where that clearly brings something, and nothing is left out.
+    pub asked: bool,
+    /// The clients and servers that are known.
+    pub peers: &'a [Peer],
+}
+
+impl Wish<'_> {
+    /// The policy for a program that has adjunct's file already: the one that this file was written by, where no other is asked for.
+    ///
+    /// # Errors
+    /// [`Failure`] where that was a file and is no longer there.
+    fn policy(&self, old: Option<&str>) -> Result<Policy, Failure> {
+        let named = old.and_then(|text| text.lines().find_map(|l| l.strip_prefix(POLICY)?.split_once(';')));
+        match named.filter(|_| !self.asked) {
+            Some((name, _)) => Policy::named(name),
+            None => Ok(self.policy.clone()),
+        }
+    }
+}
+
+/// Plans adjunct's file for one program, with the lists that `wanted` names; of the others it keeps what it has.
 ///
 /// # Errors
 /// [`Failure`] where the configuration cannot be read, or the policy leaves nothing of a list.
-pub fn plan(ground: &Ground<'_>, program: Program, policy: &Policy, survey: &Survey) -> Result<Plan, Failure> {
+pub fn plan(
+    ground: &Ground<'_>,
+    program: Program,
+    wish: &Wish<'_>,
+    survey: &Survey,
+    wanted: &dyn Fn(Kind) -> bool,
+) -> Result<Plan, Failure> {
     let old = current(ground, program)?;
     let (_, now) = ground.with(program, old.as_deref())?;
     let (tree, base) = ground.with(program, None)?;
@@ -129,23 +167,32 @@ pub fn plan(ground: &Ground<'_>, program: Program, policy: &Policy, survey: &Sur
         program,
         file: program.drop_in(),
         text: old.clone(),
-        old,
-        blocked: blocked(program, &tree),
+        blocked: if Kind::ALL.into_iter().any(wanted) { blocked(program, &tree) } else { None },
         notes: notes(program, &tree, ground),
+        peers: Effect::default(),
         then: now.lists.clone(),
         now: now.lists,
+        old,
     };
-    let lists = ordered(policy, &base.lists, survey);
+    let policy = wish.policy(plan.old.as_deref())?;
+    let host_keys = key_types(ground.root, &base.host_keys);
+    let known = effect::Ground { program, peers: wish.peers, host_keys: host_keys.as_deref() };
+    let (lists, kept) = known.kept(&policy, &base.lists, ordered(&policy, &base.lists, survey));
     for kind in [Kind::Ciphers, Kind::Macs, Kind::Kex] {
         if lists.get(kind).is_empty() && !base.lists.get(kind).is_empty() {
-            return Err(nothing_left(policy, kind, &tree, program, &base.lists));
+            return Err(nothing_left(&policy, kind, &tree, program, &base.lists));
         }
     }
     if plan.blocked.is_some() {
+        plan.peers = known.effect(&base.lists, &plan.then);
         return Ok(plan);
     }
     let mut lines = Vec::new();
     for kind in Kind::ALL {
+        if !wanted(kind) {
+            lines.extend(plan.old.iter().flat_map(|old| old.lines()).filter(|l| of_kind(l, kind)).map(str::to_owned));
+            continue;
+        }
         let Some(value) = value(ground, program, kind, &lists, &base, &tree) else { continue };
         match value.and_then(|value| keeps_out(program, kind, &tree, ground.service).map_or(Ok(value), Err)) {
             Ok(value) => {
@@ -158,10 +205,47 @@ pub fn plan(ground: &Ground<'_>, program: Program, policy: &Policy, survey: &Sur
             Err(why) => plan.notes.push(format!("{}: {why}", kind.keyword())),
         }
     }
-    plan.text = (!lines.is_empty()).then(|| text(ground, program, policy, survey, &lines));
+    let new = (!lines.is_empty()).then(|| text(ground, program, &policy, survey, &lines));
+    // The same lists are no reason to write other remarks.
+    if settings(new.as_deref()) != settings(plan.old.as_deref()) {
+        plan.text = new;
+    }
     let (_, then) = ground.with(program, plan.text.as_deref())?;
     plan.then = then.lists;
+    let in_force =
+        |kept: &Kept| Kind::ALL.iter().any(|k| k.keyword() == kept.list && plan.then.get(*k).contains(&kept.algorithm));
+    plan.peers = Effect {
+        kept: kept.into_iter().filter(|kept| wanted_by_name(wanted, kept.list) && in_force(kept)).collect(),
+        ..known.effect(&base.lists, &plan.then)
+    };
+    plan.notes.extend(peers::notes(program, &policy, &plan.peers, &own_lists(&tree, ground, program)));
     Ok(plan)
+}
+
+/// Whether a line sets a list of this kind.
+fn of_kind(line: &str, kind: Kind) -> bool {
+    line.strip_prefix(kind.keyword()).is_some_and(|rest| rest.starts_with(' '))
+}
+
+/// What a file of adjunct's sets.
+fn settings(text: Option<&str>) -> Vec<&str> {
+    text.into_iter().flat_map(str::lines).filter(|line| !line.starts_with('#')).collect()
+}
+
+fn wanted_by_name(wanted: &dyn Fn(Kind) -> bool, keyword: &str) -> bool {
+    Kind::ALL.into_iter().any(|kind| kind.keyword() == keyword && wanted(kind))
+}
+
+/// Where the lists in force were set, if they are not OpenSSH's own.
+fn own_lists(tree: &Tree, ground: &Ground<'_>, program: Program) -> Vec<String> {
+    let mut places: Vec<String> = tree.settings.iter().filter(|s| s.only.is_none()).map(|s| s.at.to_string()).collect();
+    if program == Program::Sshd {
+        let set = Kind::ALL.into_iter().filter_map(|kind| ground.service.sets(kind));
+        places.extend(set.map(|file| file.display().to_string()));
+    }
+    places.sort();
+    places.dedup();
+    places
 }
 
 /// The value of a list's line, why there should be none, or nothing where nothing has to change.
@@ -192,10 +276,8 @@ fn value(
             None => Ok(format!("-{}", gone.join(","))),
         });
     }
-    let signs =
-        |algorithm: &String, key: &String| algorithm == key || (key == "ssh-rsa" && algorithm.starts_with("rsa-sha2-"));
     let served = key_types(ground.root, &base.host_keys)
-        .is_some_and(|keys| keys.iter().any(|key| new.iter().any(|algorithm| signs(algorithm, key))));
+        .is_some_and(|keys| keys.iter().any(|key| new.iter().any(|algorithm| effect::signs(algorithm, key))));
     Some(match served {
         true => Ok(new.join(",")),
         false => Err("is left as it is: no host key is known to be of a type the policy allows".to_owned()),
@@ -267,7 +349,7 @@ fn text(ground: &Ground<'_>, program: Program, policy: &Policy, survey: &Survey,
     let folder = ground.real(Path::new(program.folder())).is_dir();
     let made = if folder { String::new() } else { format!("{FOLDER_MADE}\n") };
     sealed(&format!(
-        "{MARK}\n{made}# Policy {}; within it, what costs fewer processor seconds here comes first. {order}\n\
+        "{MARK}\n{made}{POLICY}{}; within it, what costs fewer processor seconds here comes first. {order}\n\
          # Measured on {}, {}, {}.\n# After an upgrade of OpenSSH tune again: a list knows nothing of newer algorithms.\n{}\n",
         one_line(&policy.name()),
         one_line(&survey.cpu),
@@ -295,6 +377,18 @@ mod tests {
         {
             assert!(!untouched(&changed), "{changed}");
         }
+    }
+
+    #[test]
+    fn a_file_goes_on_by_the_policy_that_it_was_written_by() {
+        let compat = Policy::named("compat").unwrap();
+        let wish = |asked| Wish { policy: &compat, asked, peers: &[] };
+        let old = Some("# x\n# Policy fips; within it, what costs\nCiphers a\n");
+        assert_eq!(wish(false).policy(old).unwrap().name(), "fips");
+        assert_eq!(wish(true).policy(old).unwrap().name(), "compat");
+        assert_eq!(wish(false).policy(None).unwrap().name(), "compat");
+        assert!(wish(false).policy(Some("# Policy /nonexistent/p.toml; within it\n")).is_err());
+        assert_eq!(settings(old), ["Ciphers a"]);
     }
 
     #[test]

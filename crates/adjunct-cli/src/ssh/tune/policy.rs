@@ -1,12 +1,14 @@
 //! Policies: which algorithms may be used, and which come first whatever they cost.
 
-use super::algorithms::{Kind, authenticates, covers_ciphertext, finite_field, matches, old_hash, post_quantum};
+use super::algorithms::{
+    Kind, authenticates, broken, covers_ciphertext, finite_field, matches, old_hash, post_quantum,
+};
 use crate::Failure;
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
 
 /// The names of the built-in policies.
-pub const BUILT_IN: [&str; 3] = ["modern", "compat", "fips"];
+pub const BUILT_IN: [&str; 4] = ["compat", "modern", "strict", "fips"];
 
 /// A file longer than this is no policy.
 const LONGEST: u64 = 64 << 10;
@@ -14,9 +16,10 @@ const LONGEST: u64 = 64 << 10;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Base {
-    Modern,
     #[default]
     Compat,
+    Modern,
+    Strict,
     Fips,
 }
 
@@ -60,8 +63,9 @@ impl Policy {
     /// [`Failure`] with the file, the line and what is wrong.
     pub fn named(word: &str) -> Result<Policy, Failure> {
         let base = match word {
-            "modern" => Base::Modern,
             "compat" => Base::Compat,
+            "modern" => Base::Modern,
+            "strict" => Base::Strict,
             "fips" => Base::Fips,
             _ => return Policy::file(Path::new(word)),
         };
@@ -113,8 +117,9 @@ impl Policy {
     /// What it is called.
     pub fn name(&self) -> String {
         let base = match self.base {
-            Base::Modern => "modern",
             Base::Compat => "compat",
+            Base::Modern => "modern",
+            Base::Strict => "strict",
             Base::Fips => "fips",
         };
         self.file.as_ref().map_or_else(|| base.to_owned(), |file| file.display().to_string())
@@ -123,11 +128,15 @@ impl Policy {
     /// What to know of it, in a line.
     pub fn note(&self) -> Option<&'static str> {
         match self.base {
-            Base::Modern => Some(
-                "modern refuses far sides that have neither AES-GCM, ChaCha20-Poly1305 nor an encrypt-then-MAC (before \
-                 2013, some devices still); --policy compat keeps them at the end of the lists",
-            ),
             Base::Compat => None,
+            Base::Modern => Some(
+                "modern leaves out what today's OpenSSH could do without, except what a client or server that adjunct knows by name still \
+                 needs; one that adjunct does not know may be refused: compat refuses nobody",
+            ),
+            Base::Strict => Some(
+                "strict refuses whoever has neither AES-GCM, ChaCha20-Poly1305 nor an encrypt-then-MAC, known or not; modern keeps those \
+                 that are known",
+            ),
             Base::Fips => Some(
                 "fips keeps to algorithms a FIPS 140-3 module can offer: no ChaCha20, UMAC, X25519 or Ed25519; whether the \
                  module itself is validated is another matter",
@@ -140,12 +149,12 @@ impl Policy {
         const MIDDLE: usize = 1000;
         let rules = self.rules(kind);
         let any = |patterns: &[String]| patterns.iter().position(|p| matches(p, name));
-        if rules.allow.as_ref().is_some_and(|allow| any(allow).is_none()) || any(&rules.deny).is_some() {
+        if self.file_refuses(kind, name) {
             return None;
         }
         let class = class(kind, name);
         let built_in = match self.base {
-            Base::Modern => class.modern.then_some(class.rank),
+            Base::Modern | Base::Strict => class.modern.then_some(class.rank),
             // What modern refuses stays, at the end: nobody loses a far side.
             Base::Compat => Some(class.rank + if class.modern { 0 } else { 10 }),
             Base::Fips => class.fips.then_some(class.rank),
@@ -156,6 +165,24 @@ impl Policy {
             (None, Some(place)) => Some(2 * MIDDLE + place),
             (None, None) => Some(MIDDLE + built_in),
         }
+    }
+
+    /// Whether a policy file says that an algorithm may not be used.
+    fn file_refuses(&self, kind: Kind, name: &str) -> bool {
+        let rules = self.rules(kind);
+        let any = |patterns: &[String]| patterns.iter().any(|p| matches(p, name));
+        rules.allow.as_ref().is_some_and(|allow| !any(allow)) || any(&rules.deny)
+    }
+
+    /// Whether an algorithm that [`Policy::rank`] leaves out may stay at the end of its list for somebody who has nothing else.
+    pub fn may_stay(&self, kind: Kind, name: &str) -> bool {
+        self.base == Base::Modern && !broken(kind, name) && !self.file_refuses(kind, name)
+    }
+
+    /// How late it comes there: SHA-1 last.
+    pub fn spare_rank(&self, kind: Kind, name: &str) -> usize {
+        let class = class(kind, name);
+        class.rank + if class.modern { 0 } else { 10 } + if old_hash(name) { 10 } else { 0 }
     }
 
     fn rules(&self, kind: Kind) -> &Rules {
@@ -249,6 +276,9 @@ mod tests {
         assert_eq!(allowed("modern", Kind::Macs, &MACS), MACS[3..5]);
         assert_eq!(allowed("modern", Kind::Kex, &KEX), KEX[1..]);
         assert_eq!(allowed("modern", Kind::HostKeys, &["ssh-rsa", "ssh-dss", "rsa-sha2-512"]), ["rsa-sha2-512"]);
+        for (kind, names) in [(Kind::Ciphers, &CIPHERS[..]), (Kind::Macs, &MACS), (Kind::Kex, &KEX)] {
+            assert_eq!(allowed("strict", kind, names), allowed("modern", kind, names));
+        }
         assert_eq!(allowed("fips", Kind::Ciphers, &CIPHERS), CIPHERS[2..4]);
         assert_eq!(allowed("fips", Kind::Macs, &MACS), MACS[2..4]);
         assert_eq!(allowed("fips", Kind::Kex, &KEX), KEX[1..4]);
@@ -270,6 +300,29 @@ mod tests {
         let compat = Policy::named("compat").unwrap();
         assert!(compat.rank(Kind::Ciphers, "3des-cbc") > compat.rank(Kind::Ciphers, "aes128-ctr"));
         assert!(compat.rank(Kind::Macs, "hmac-sha2-256") > compat.rank(Kind::Macs, "umac-64-etm@openssh.com"));
+    }
+
+    #[test]
+    fn modern_alone_lets_stay_what_is_not_broken() {
+        let may = |policy: &str, kind, name| Policy::named(policy).unwrap().may_stay(kind, name);
+        assert!(may("modern", Kind::Macs, "hmac-sha2-256") && may("modern", Kind::Macs, "hmac-sha1"));
+        assert!(may("modern", Kind::Ciphers, "aes128-cbc") && may("modern", Kind::HostKeys, "ssh-rsa"));
+        for (kind, name) in [
+            (Kind::Ciphers, "3des-cbc"),
+            (Kind::Ciphers, "arcfour"),
+            (Kind::Macs, "hmac-md5"),
+            (Kind::Kex, "diffie-hellman-group1-sha1"),
+            (Kind::HostKeys, "ssh-dss"),
+        ] {
+            assert!(!may("modern", kind, name), "{name}");
+        }
+        assert!(["strict", "compat", "fips"].iter().all(|policy| !may(policy, Kind::Macs, "hmac-sha2-256")));
+        let own = Policy::parse(b"base = 'modern'\n[macs]\ndeny = ['hmac-sha2-256']\n").unwrap();
+        assert!(!own.may_stay(Kind::Macs, "hmac-sha2-256") && own.may_stay(Kind::Macs, "hmac-sha2-512"));
+        let modern = Policy::named("modern").unwrap();
+        assert!(
+            modern.spare_rank(Kind::Macs, "hmac-sha2-512") < modern.spare_rank(Kind::Macs, "hmac-sha1-etm@openssh.com")
+        );
     }
 
     #[test]
@@ -303,6 +356,6 @@ mod tests {
     #[test]
     fn an_unknown_policy_is_no_file() {
         let line = Policy::named("modren").unwrap_err().to_string();
-        assert!(line.contains("modren") && line.contains("modern, compat, fips"), "{line}");
+        assert!(line.contains("modren") && line.contains("compat, modern, strict, fips"), "{line}");
     }
 }

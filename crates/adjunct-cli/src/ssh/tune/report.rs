@@ -1,10 +1,10 @@
 //! What `adjunct ssh tune` shows: the measurement, the files it would write, what the choice buys.
 
-use super::algorithms::{Kind, measured_as};
+use super::algorithms::Kind;
+use super::gain::Gain;
 use super::order::Lists;
 use super::plan::Plan;
 use super::survey::{Login, Pair, Survey};
-use super::system::agreed;
 use crate::openssl::report::{painted, unified};
 use crate::output::Style;
 use crate::ssh::measure::Spread;
@@ -21,8 +21,10 @@ pub struct Document<'a> {
     pub policy: String,
     /// The planned files.
     pub plans: Vec<Planned<'a>>,
-    /// What the choice buys.
+    /// What the choice buys: the first line of `gain`.
     pub buys: Option<String>,
+    /// What the order of algorithms brings and what adjunct adds, each by itself.
+    pub gain: Option<&'a Gain>,
     /// Whether the files were written.
     pub applied: bool,
 }
@@ -169,58 +171,6 @@ pub fn plans(plans: &[Plan], style: Style) -> String {
     out
 }
 
-/// Figures that are no surer than this say nothing.
-const USELESS: f64 = 0.5;
-
-/// One line: what copying costs then and now, by the measurement. Measured with a module, "now" is without it where it is not in
-/// force.
-pub fn buys(survey: &Survey, before: (&Lists, &Lists), after: (&Lists, &Lists)) -> Option<String> {
-    let agreed_pair = |(client, server): (&Lists, &Lists)| {
-        let cipher = agreed(Kind::Ciphers, client, server)?;
-        let mac = agreed(Kind::Macs, client, server).unwrap_or_default();
-        survey.pair(measured_as(&cipher), &mac)
-    };
-    let (old, new) = (survey.today.as_ref().or_else(|| agreed_pair(before))?, agreed_pair(after)?);
-    let seconds = |pair: &Pair| 1000.0 / pair.mb_s.median.max(1e-9);
-    let (old_cpu, new_cpu) = (old.cpu_s_per_gb, new.cpu_s_per_gb);
-    if old_cpu.relative().max(new_cpu.relative()) > USELESS {
-        return Some(
-            "what it buys cannot be told: the figures scatter too much; measure on a quieter machine".to_owned(),
-        );
-    }
-    if old == new {
-        return Some(format!(
-            "copying 1 GB stays at {:.1} s and {:.1} CPU s: {} is taken already",
-            seconds(new),
-            new_cpu.median,
-            new.name()
-        ));
-    }
-    let names = match &survey.today {
-        Some(today) if today.name() == new.name() => {
-            format!("({} with adjunct instead of as configured now)", new.name())
-        }
-        Some(today) => format!("({} with adjunct instead of {} as configured now)", new.name(), today.name()),
-        None => format!("({} instead of {})", new.name(), old.name()),
-    };
-    let doubt = match new_cpu.clearly_below(&old_cpu) {
-        true => "",
-        false if old_cpu.clearly_below(&new_cpu) => "; the policy costs that",
-        false => "; no clear difference in CPU time",
-    };
-    let cpu = (new_cpu.median, old_cpu.median);
-    if old.mb_s.relative().max(new.mb_s.relative()) > USELESS {
-        return Some(format!("copying 1 GB: {:.1} CPU s instead of {:.1} {names}{doubt}", cpu.0, cpu.1));
-    }
-    Some(format!(
-        "copying 1 GB: {:.1} s and {:.1} CPU s instead of {:.1} s and {:.1} {names}{doubt}",
-        seconds(new),
-        cpu.0,
-        seconds(old),
-        cpu.1
-    ))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -241,45 +191,8 @@ mod tests {
         }
     }
 
-    fn lists(ciphers: &[&str]) -> Lists {
-        let mut lists = Lists::default();
-        *lists.get_mut(Kind::Ciphers) = ciphers.iter().map(|&c| c.to_owned()).collect();
-        lists
-    }
-
     #[test]
-    fn one_line_says_what_it_buys() {
-        let survey = Survey { pairs: vec![pair("a", 345.0, 1.9), pair("b", 625.0, 0.9)], ..Survey::default() };
-        let (old, new) = (lists(&["a", "b"]), lists(&["b", "a"]));
-        let line = buys(&survey, (&old, &old), (&new, &old)).unwrap();
-        assert_eq!(line, "copying 1 GB: 1.6 s and 0.9 CPU s instead of 2.9 s and 1.9 (b instead of a)");
-        assert!(buys(&survey, (&old, &old), (&old, &new)).unwrap().contains("taken already"));
-        assert!(buys(&survey, (&new, &new), (&old, &new)).unwrap().contains("the policy costs that"));
-        assert_eq!(buys(&survey, (&old, &old), (&lists(&["c"]), &old)), None);
-    }
-
-    #[test]
-    fn with_a_module_it_is_compared_with_what_is_in_force() {
-        let pairs = vec![pair("a", 345.0, 1.9), pair("b", 625.0, 0.9)];
-        let survey = Survey { pairs, today: Some(pair("a", 300.0, 2.5)), ..Survey::default() };
-        let (old, new) = (lists(&["a", "b"]), lists(&["b", "a"]));
-        let line = buys(&survey, (&old, &old), (&new, &old)).unwrap();
-        let figures = "copying 1 GB: 1.6 s and 0.9 CPU s instead of 3.3 s and 2.5";
-        assert_eq!(line, format!("{figures} (b with adjunct instead of a as configured now)"));
-        let line = buys(&survey, (&old, &old), (&old, &old)).unwrap();
-        assert!(line.ends_with("2.5 (a with adjunct instead of as configured now)"), "{line}");
-    }
-
-    #[test]
-    fn what_is_not_sure_is_not_claimed() {
-        let mut survey = Survey { pairs: vec![pair("a", 345.0, 1.9), pair("b", 625.0, 0.9)], ..Survey::default() };
-        survey.pairs[1].cpu_s_per_gb.error = 0.8;
-        let (old, new) = (lists(&["a"]), lists(&["b", "a"]));
-        assert!(buys(&survey, (&old, &new), (&new, &new)).unwrap().contains("cannot be told"));
-        survey.pairs[1].cpu_s_per_gb.error = 0.1;
-        survey.pairs[1].mb_s.error = 600.0;
-        let line = buys(&survey, (&old, &new), (&new, &new)).unwrap();
-        assert_eq!(line, "copying 1 GB: 0.9 CPU s instead of 1.9 (b instead of a)", "no seconds that are not sure");
+    fn a_figure_that_is_no_surer_than_itself_is_no_percentage() {
         assert_eq!(percent(&Spread { median: 0.0, error: 1.0, count: 2 }), ">100%");
     }
 

@@ -1,6 +1,8 @@
-//! The measurement: every cipher with every MAC, every key exchange, every type of key.
+//! The measurement: every cipher with every MAC, every key exchange, every type of key; and then what was chosen of them beside what is
+//! agreed on today, by itself.
 
 use super::algorithms::{authenticates, measured_as};
+use super::gain::{Choice, Step, Trial, With};
 use crate::Failure;
 use crate::interrupt::interrupted;
 use crate::progress::Progress;
@@ -32,9 +34,12 @@ pub struct Survey {
     pub rsa_bits: u32,
     /// Ciphers with MACs.
     pub pairs: Vec<Pair>,
-    /// What is agreed on today, as it is configured today: where the rest was measured with a module that may not be in force.
+    /// Whether all of that was measured with adjunct.
+    #[serde(default)]
+    pub accelerated: bool,
+    /// What is agreed on today and what was chosen, stock and with adjunct.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub today: Option<Pair>,
+    pub trial: Option<Trial>,
     /// Key exchanges.
     pub kex: Vec<Login>,
     /// Algorithms of host keys.
@@ -97,12 +102,11 @@ impl Survey {
     /// Whether all figures are ones that a measurement gives.
     pub fn plausible(&self) -> bool {
         let good = |s: &Spread| s.median.is_finite() && s.median >= 0.0 && s.error.is_finite() && s.error >= 0.0;
-        let logins = self.kex.iter().chain(&self.host_keys).chain(&self.user_keys);
-        self.pairs
-            .iter()
-            .chain(&self.today)
-            .all(|p| [p.mb_s, p.client_s_per_gb, p.server_s_per_gb, p.cpu_s_per_gb].iter().all(good))
-            && logins.into_iter().all(|l| [l.seconds, l.client_s, l.server_s, l.cpu_s].iter().all(good))
+        let mut logins = self.kex.iter().chain(&self.host_keys).chain(&self.user_keys);
+        let mut steps = self.trial.iter().flat_map(|trial| &trial.steps);
+        self.pairs.iter().all(|p| [p.mb_s, p.client_s_per_gb, p.server_s_per_gb, p.cpu_s_per_gb].iter().all(good))
+            && logins.all(|l| [l.seconds, l.client_s, l.server_s, l.cpu_s].iter().all(good))
+            && steps.all(|s| [s.mb_s, s.cpu_s_per_gb, s.login_s, s.login_cpu_s].iter().all(good))
     }
 
     /// What a cipher with a MAC costs; the MAC does not matter beside a cipher that authenticates by itself.
@@ -127,8 +131,6 @@ pub struct Wanted {
     pub user_keys: Vec<String>,
     /// The length of RSA keys.
     pub rsa_bits: u32,
-    /// The cipher and the MAC that are agreed on today, and the side that they are measured on; none where that is the side of all.
-    pub today: Option<(Side, String, String)>,
     /// How long all of it may take.
     pub budget: Duration,
 }
@@ -139,16 +141,17 @@ struct Job {
     suite: Suite,
     /// Bytes to copy; 0 for a login.
     bytes: u64,
-    /// Whether it is of today's configuration.
-    today: bool,
+    /// On which of the sides.
+    side: usize,
 }
 
 /// The measuring of one survey.
 struct Run<'a> {
     rig: &'a mut Rig,
-    side: &'a Side,
-    today: &'a Side,
+    sides: &'a [&'a Side],
     progress: &'a Progress,
+    /// Which part of the bar is its.
+    part: (f64, f64),
     data: BTreeMap<u64, Data>,
     skipped: Vec<Skipped>,
     start: Instant,
@@ -166,25 +169,17 @@ pub fn survey(
     wanted: &Wanted,
     progress: &Progress,
 ) -> Result<(Survey, Result<(), Failure>), Failure> {
-    let start = Instant::now();
-    let today = wanted.today.as_ref().map_or(side, |(today, ..)| today);
-    let (data, skipped, budget) = (BTreeMap::new(), Vec::new(), wanted.budget);
-    let mut run = Run { rig, side, today, progress, data, skipped, start, budget };
+    let sides = [side];
+    let mut run = Run::new(rig, &sides, (progress, (0.0, SURVEY)), wanted.budget.mul_f64(SURVEY));
     let base = base(wanted);
     let mut jobs = logins(&base, wanted);
     run.sift(&mut jobs, 0.0, 0.05)?;
-    let (costs, mut done) = run.rounds(&mut jobs, 15, 0.05, 0.35);
+    let (costs, mut done) = run.rounds(&mut jobs, (2, 15), 0.05, 0.35);
     if jobs.is_empty() {
         return done.and_then(|()| Err(run.nothing("login")));
     }
     let mut rows: Vec<Login> = jobs.iter().zip(&costs).map(|(job, costs)| login_row(job, costs)).collect();
-    let figures: [fn(&mut Login) -> &mut Spread; 4] =
-        [|r| &mut r.seconds, |r| &mut r.client_s, |r| &mut r.server_s, |r| &mut r.cpu_s];
-    for figure in figures {
-        pool(&mut rows.iter_mut().map(figure).collect::<Vec<_>>());
-    }
-    // Today's login is the last.
-    let login_today = if jobs.last().is_some_and(|job| job.today) { (jobs.pop(), rows.pop()).1 } else { None };
+    pool_logins(&mut rows);
     let usual = rows.iter().find(|r| r.algorithm == base.kex).or(rows.first());
     let usual = match usual {
         Some(usual) => usual.clone(),
@@ -197,20 +192,14 @@ pub fn survey(
     }
     if done.is_ok() {
         run.sizes(&mut pairs);
-        (pair_costs, done) = run.rounds(&mut pairs, 9, 0.5, 1.0);
+        (pair_costs, done) = run.rounds(&mut pairs, (2, 9), 0.5, 1.0);
         if pairs.is_empty() && done.is_ok() {
             return Err(run.nothing("cipher"));
         }
     }
-    let login_of = |job: &Job| login_today.as_ref().filter(|_| job.today).unwrap_or(&usual);
     let mut pair_rows: Vec<Pair> =
-        pairs.iter().zip(&pair_costs).map(|(job, costs)| pair_row(job, costs, login_of(job))).collect();
-    let figures: [fn(&mut Pair) -> &mut Spread; 4] =
-        [|r| &mut r.mb_s, |r| &mut r.client_s_per_gb, |r| &mut r.server_s_per_gb, |r| &mut r.cpu_s_per_gb];
-    for figure in figures {
-        pool(&mut pair_rows.iter_mut().map(figure).collect::<Vec<_>>());
-    }
-    let today = if pairs.last().is_some_and(|job| job.today) { pair_rows.pop() } else { None };
+        pairs.iter().zip(&pair_costs).map(|(job, costs)| pair_row(job, costs, &usual)).collect();
+    pool_pairs(&mut pair_rows);
     let of = |names: &[String], suite: fn(&Suite) -> &String| {
         let found = |name: &String| {
             let job = jobs.iter().position(|j| suite(&j.suite) == measured_as(name))?;
@@ -221,10 +210,9 @@ pub fn survey(
         found
     };
     let survey = Survey {
-        took: start.elapsed().as_secs_f64(),
+        took: run.start.elapsed().as_secs_f64(),
         rsa_bits: wanted.rsa_bits,
         pairs: pair_rows,
-        today,
         kex: of(&wanted.kex, |s| &s.kex),
         host_keys: of(&wanted.host_keys, |s| &s.host_key),
         user_keys: of(&wanted.user_keys, |s| &s.user_key),
@@ -232,6 +220,81 @@ pub fn survey(
         ..Survey::default()
     };
     Ok((survey, done))
+}
+
+/// The part of the time that the survey takes; the trial has the rest.
+const SURVEY: f64 = 0.65;
+
+/// Measures these suites on these sides, each copies and logins, in turns: few, so that each is measured often.
+///
+/// # Errors
+/// [`Failure`] where one does not work, or was interrupted.
+pub fn trial(
+    rig: &mut Rig,
+    sides: &[(With, &Side)],
+    choices: &[&Choice],
+    budget: Duration,
+    progress: &Progress,
+) -> Result<Vec<Step>, Failure> {
+    let of_sides: Vec<&Side> = sides.iter().map(|(_, side)| *side).collect();
+    let mut run = Run::new(rig, &of_sides, (progress, (SURVEY, 1.0)), budget.mul_f64(1.0 - SURVEY));
+    let suite = |choice: &Choice| Suite {
+        cipher: choice.cipher.clone(),
+        mac: choice.mac.clone().unwrap_or_default(),
+        kex: choice.kex.clone(),
+        ..Suite::default()
+    };
+    let all: Vec<(usize, &Choice)> =
+        (0..sides.len()).flat_map(|side| choices.iter().map(move |choice| (side, *choice))).collect();
+    let jobs = |bytes: u64| {
+        let what = |side: usize, choice: &Choice| format!("{} ({})", choice.suite(), of_sides[side].name);
+        let job =
+            |&(side, choice): &(usize, &Choice)| Job { what: what(side, choice), suite: suite(choice), bytes, side };
+        all.iter().map(job).collect::<Vec<_>>()
+    };
+    let (mut logins, mut copies) = (jobs(0), jobs(SAMPLE));
+    run.sift(&mut logins, 0.0, 0.05)?;
+    run.sift(&mut copies, 0.05, 0.15)?;
+    // A suite that was measured a moment ago, and no longer works, is no suite to choose.
+    if let Some(skipped) = run.skipped.first() {
+        return Err(Failure::new(format!("{}: {}", skipped.what, skipped.why)));
+    }
+    run.sizes(&mut copies);
+    let (login_costs, done) = run.rounds(&mut logins, (5, 15), 0.15, 0.4);
+    done?;
+    let (copy_costs, done) = run.rounds(&mut copies, (5, 15), 0.4, 1.0);
+    done?;
+    let mut login_rows: Vec<Login> =
+        logins.iter().zip(&login_costs).map(|(job, costs)| login_row(job, costs)).collect();
+    pool_logins(&mut login_rows);
+    let rows = copies.iter().zip(&copy_costs).zip(&login_rows);
+    let mut pairs: Vec<Pair> = rows.map(|((job, costs), login)| pair_row(job, costs, login)).collect();
+    pool_pairs(&mut pairs);
+    let step = |((&(side, choice), pair), login): ((&(usize, &Choice), &Pair), &Login)| Step {
+        with: sides[side].0,
+        choice: choice.clone(),
+        mb_s: pair.mb_s,
+        cpu_s_per_gb: pair.cpu_s_per_gb,
+        login_s: login.seconds,
+        login_cpu_s: login.cpu_s,
+    };
+    Ok(all.iter().zip(&pairs).zip(&login_rows).map(step).collect())
+}
+
+fn pool_logins(rows: &mut [Login]) {
+    let figures: [fn(&mut Login) -> &mut Spread; 4] =
+        [|r| &mut r.seconds, |r| &mut r.client_s, |r| &mut r.server_s, |r| &mut r.cpu_s];
+    for figure in figures {
+        pool(&mut rows.iter_mut().map(figure).collect::<Vec<_>>());
+    }
+}
+
+fn pool_pairs(rows: &mut [Pair]) {
+    let figures: [fn(&mut Pair) -> &mut Spread; 4] =
+        [|r| &mut r.mb_s, |r| &mut r.client_s_per_gb, |r| &mut r.server_s_per_gb, |r| &mut r.cpu_s_per_gb];
+    for figure in figures {
+        pool(&mut rows.iter_mut().map(figure).collect::<Vec<_>>());
+    }
 }
 
 /// The suite that all jobs differ from in one thing.
@@ -253,11 +316,11 @@ fn base(wanted: &Wanted) -> Suite {
 
 /// The logins: the base suite with every key exchange, every host key and every user key.
 fn logins(base: &Suite, wanted: &Wanted) -> Vec<Job> {
-    let job = |what: &str, suite: Suite, today| Job { what: what.to_owned(), suite, bytes: 0, today };
-    let mut jobs: Vec<Job> = vec![job(&base.kex, base.clone(), false)];
+    let job = |what: &str, suite: Suite| Job { what: what.to_owned(), suite, bytes: 0, side: 0 };
+    let mut jobs: Vec<Job> = vec![job(&base.kex, base.clone())];
     let mut add = |name: &String, suite: Suite| {
         if !jobs.iter().any(|j| j.suite == suite) {
-            jobs.push(job(name, suite, false));
+            jobs.push(job(name, suite));
         }
     };
     for name in &wanted.kex {
@@ -269,15 +332,14 @@ fn logins(base: &Suite, wanted: &Wanted) -> Vec<Job> {
     for name in wanted.user_keys.iter().filter(|n| Type::of(n, 0).is_some()) {
         add(name, Suite { user_key: name.clone(), ..base.clone() });
     }
-    if let Some((today, ..)) = &wanted.today {
-        jobs.push(job(&today.name, base.clone(), true));
-    }
     jobs
 }
 
+/// Bytes of the first copy, which tells how fast it goes.
+const SAMPLE: u64 = 16 << 20;
+
 /// The copies: every cipher with every MAC that means something beside it.
 fn pairs(base: &Suite, wanted: &Wanted) -> Vec<Job> {
-    const SAMPLE: u64 = 16 << 20;
     let mut jobs: Vec<Job> = Vec::new();
     for cipher in wanted.ciphers.iter().map(|c| measured_as(c)) {
         let macs = if authenticates(cipher) { &[String::new()][..] } else { &wanted.macs[..] };
@@ -285,20 +347,29 @@ fn pairs(base: &Suite, wanted: &Wanted) -> Vec<Job> {
             let suite = Suite { cipher: cipher.to_owned(), mac: mac.clone(), ..base.clone() };
             if !jobs.iter().any(|j| j.suite == suite) {
                 let what = format!("{cipher} {mac}").trim_end().to_owned();
-                jobs.push(Job { what, suite, bytes: SAMPLE, today: false });
+                jobs.push(Job { what, suite, bytes: SAMPLE, side: 0 });
             }
         }
-    }
-    if let Some((today, cipher, mac)) = &wanted.today {
-        let cipher = measured_as(cipher).to_owned();
-        let mac = if authenticates(&cipher) { String::new() } else { mac.clone() };
-        let what = format!("{} ({})", format!("{cipher} {mac}").trim_end(), today.name);
-        jobs.push(Job { what, suite: Suite { cipher, mac, ..base.clone() }, bytes: SAMPLE, today: true });
     }
     jobs
 }
 
-impl Run<'_> {
+impl<'a> Run<'a> {
+    fn new(
+        rig: &'a mut Rig,
+        sides: &'a [&'a Side],
+        (progress, part): (&'a Progress, (f64, f64)),
+        budget: Duration,
+    ) -> Run<'a> {
+        let (data, skipped) = (BTreeMap::new(), Vec::new());
+        Run { rig, sides, progress, part, data, skipped, start: Instant::now(), budget }
+    }
+
+    /// Shows how much of this run is done, and what comes now.
+    fn tell(&self, part: f64, what: &str) {
+        self.progress.set(self.part.0 + (self.part.1 - self.part.0) * part, what);
+    }
+
     fn nothing(&self, what: &str) -> Failure {
         let why = self.skipped.first().map_or("OpenSSH names none", |s| s.why.as_str());
         Failure::new(format!("no {what} could be measured: {why}"))
@@ -309,7 +380,7 @@ impl Run<'_> {
     }
 
     fn cost(&mut self, job: &Job) -> Result<Cost, Failure> {
-        let side = if job.today { self.today } else { self.side };
+        let side = self.sides[job.side];
         if job.bytes == 0 {
             return self.rig.login(side, &job.suite);
         }
@@ -329,7 +400,7 @@ impl Run<'_> {
         let all = std::mem::take(jobs);
         let count = all.len() as f64;
         for (done, mut job) in all.into_iter().enumerate() {
-            self.progress.set(from + (to - from) * done as f64 / count, &job.what);
+            self.tell(from + (to - from) * done as f64 / count, &job.what);
             let sample = self.cost(&job);
             interrupted()?;
             match sample {
@@ -360,13 +431,22 @@ impl Run<'_> {
     }
 
     /// Repeats jobs in turns, for a part of the budget. Where that is ended, the jobs that were done once at least stay.
-    fn rounds(&mut self, all: &mut Vec<Job>, most: usize, from: f64, to: f64) -> (Vec<Costs>, Result<(), Failure>) {
+    fn rounds(
+        &mut self,
+        all: &mut Vec<Job>,
+        (least, most): (usize, usize),
+        from: f64,
+        to: f64,
+    ) -> (Vec<Costs>, Result<(), Failure>) {
         let jobs = &*all;
         let end = self.budget.mul_f64(to.min(0.97));
         let budget = end.saturating_sub(self.start.elapsed());
-        let limits = Limits { least: 2, most, budget };
-        let progress = self.progress;
-        let tell = |part: f64, job: usize| progress.set(from + (to - from) * part, &jobs[job].what);
+        let limits = Limits { least, most, budget };
+        let (progress, (start, end)) = (self.progress, self.part);
+        let tell = |part: f64, job: usize| {
+            let part = from + (to - from) * part;
+            progress.set(start + (end - start) * part, &jobs[job].what);
+        };
         let again = |job: usize| match self.cost(&jobs[job]) {
             Ok(cost) => Ok(cost),
             // Once more, for what only this moment did.
@@ -425,7 +505,6 @@ mod tests {
             host_keys: words("ssh-ed25519 rsa-sha2-256 ssh-dss"),
             user_keys: words("ssh-ed25519 ecdsa-sha2-nistp256 sk-ssh-ed25519@openssh.com"),
             rsa_bits: 2048,
-            today: None,
             budget: Duration::from_secs(1),
         }
     }
@@ -445,24 +524,10 @@ mod tests {
     }
 
     #[test]
-    fn what_is_agreed_on_today_comes_last() {
-        let today = Side::as_is("as configured");
-        let of = |cipher: &str| Wanted {
-            today: Some((today.clone(), cipher.to_owned(), "hmac-sha1".to_owned())),
-            ..wanted()
-        };
-        let last = |wanted: &Wanted| pairs(&base(wanted), wanted).pop().map(|job| (job.what, job.suite.mac, job.today));
-        let own = "chacha20-poly1305@openssh.com";
-        assert_eq!(last(&of(own)), Some((format!("{own} (as configured)"), String::new(), true)));
-        assert!(last(&of("aes128-ctr")).is_some_and(|(_, mac, today)| mac == "hmac-sha1" && today));
-        assert!(logins(&base(&of(own)), &of(own)).pop().is_some_and(|job| job.today && job.bytes == 0));
-    }
-
-    #[test]
     fn a_login_is_taken_off_a_copy() {
         let cost = Cost { seconds: 1.1, first: 0.1, client: 0.3, server: 0.5 };
         let login = Cost { seconds: 0.1, first: 0.1, client: 0.1, server: 0.2 };
-        let job = Job { what: "x".to_owned(), suite: Suite::default(), bytes: 500_000_000, today: false };
+        let job = Job { what: "x".to_owned(), suite: Suite::default(), bytes: 500_000_000, side: 0 };
         let row = pair_row(&job, &Costs(vec![cost; 3]), &login_row(&job, &Costs(vec![login; 3])));
         let near = |a: f64, b: f64| (a - b).abs() < 1e-9;
         assert!(near(row.mb_s.median, 500.0) && near(row.client_s_per_gb.median, 0.4), "{row:?}");

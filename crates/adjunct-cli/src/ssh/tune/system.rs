@@ -163,15 +163,24 @@ pub fn agreed(kind: Kind, client: &Lists, server: &Lists) -> Option<String> {
     client.get(kind).iter().find(|name| server.get(kind).contains(name)).cloned()
 }
 
-/// The algorithms of host keys that sshd's keys are for, by their public parts; `None` where one cannot be read.
+/// Where sshd looks for host keys where its configuration names none.
+const HOST_KEYS: [&str; 3] =
+    ["/etc/ssh/ssh_host_rsa_key", "/etc/ssh/ssh_host_ecdsa_key", "/etc/ssh/ssh_host_ed25519_key"];
+
+/// The algorithms of host keys that sshd's keys are for, by their public parts: of those that its configuration names, or else of those that
+/// are where sshd looks. `None` where one cannot be read, or there is none: then nothing is known.
 pub fn key_types(root: &Path, keys: &[PathBuf]) -> Option<Vec<String>> {
-    let read = |key: &PathBuf| {
+    let public = |key: &Path| {
         let below = root.join(key.strip_prefix("/").unwrap_or(key));
-        let public = PathBuf::from(format!("{}.pub", below.display()));
-        let text = files::text(Path::new(&public)).ok()?;
-        text.split_whitespace().next().map(str::to_owned)
+        PathBuf::from(format!("{}.pub", below.display()))
     };
-    keys.iter().map(read).collect()
+    let kind = |path: &Path| files::text(path).ok()?.split_whitespace().next().map(str::to_owned);
+    if !keys.is_empty() {
+        return keys.iter().map(|key| kind(&public(key))).collect();
+    }
+    let usual = HOST_KEYS.iter().map(|key| public(Path::new(key))).filter(|path| path.exists());
+    let found: Vec<String> = usual.map(|path| kind(&path)).collect::<Option<_>>()?;
+    (!found.is_empty()).then_some(found)
 }
 
 /// The length of the machine's RSA host key; what ssh-keygen would make where there is none.
@@ -209,6 +218,23 @@ mod tests {
         assert!(service.sets(Kind::Macs).unwrap().ends_with("opensshserver.config"));
         assert_eq!(service.sets(Kind::Kex), None);
         assert_eq!(Service::read(Path::new("/nonexistent")), Service::default());
+    }
+
+    #[test]
+    fn the_types_of_host_keys() {
+        let root = tempfile::tempdir().unwrap();
+        assert_eq!(key_types(root.path(), &[]), None, "no key is known");
+        fs::create_dir_all(root.path().join("etc/ssh")).unwrap();
+        for (name, text) in [
+            ("ssh_host_ed25519_key", "ssh-ed25519 AAAA"),
+            ("ssh_host_rsa_key", "ssh-rsa AAAA x"),
+            ("own", "own-type B"),
+        ] {
+            fs::write(root.path().join(format!("etc/ssh/{name}.pub")), text).unwrap();
+        }
+        assert_eq!(key_types(root.path(), &[]).unwrap(), ["ssh-rsa", "ssh-ed25519"]);
+        assert_eq!(key_types(root.path(), &["/etc/ssh/own".into()]).unwrap(), ["own-type"]);
+        assert_eq!(key_types(root.path(), &["/etc/ssh/missing".into()]), None);
     }
 
     #[test]

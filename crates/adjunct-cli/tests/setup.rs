@@ -106,15 +106,26 @@ fn the_whole_way_and_back() {
     assert!(shown.status.success(), "{out}{err}");
     assert!(out.contains("+++ /etc/ssl/openssl.cnf") || out.contains("openssl.cnf"), "{out}");
     assert!(out.ends_with("nothing was changed (--dry-run)\n"), "{out}");
+    assert!(out.contains("REFUSES") && out.contains("libssh2 1.10 (curl of Debian 12"), "{out}");
     assert_eq!(machine.files(), before);
 
-    let done = machine.setup(&["--json"]);
+    let done = machine.setup(&["--yes", "--json"]);
     let (out, err) = said(&done);
     let report: serde_json::Value = serde_json::from_str(&out).unwrap_or_else(|e| panic!("{e}: {out}{err}"));
     assert_eq!(report["changed"], true, "{out}");
     assert!(
         report["buys"].as_str().is_some_and(|buys| buys.contains("copying 1 GB") || buys.contains("cannot be told"))
     );
+    // The order of algorithms and adjunct apart, and logins.
+    let gain: Vec<&str> = report["gain"].as_array().unwrap().iter().filter_map(|line| line.as_str()).collect();
+    let begin = ["copying 1 GB", "  the order of", "  adjunct adds to that, with the same algorithms", "a login"];
+    assert_eq!(gain.len(), begin.len(), "{gain:?}");
+    assert!(gain.iter().zip(begin).all(|(line, begin)| line.starts_with(begin)), "{gain:?}");
+    let steps = report["tune"]["gain"]["steps"].as_array().unwrap();
+    let with = |who: &str| steps.iter().filter(|step| step["with"] == who).count();
+    assert_eq!((with("stock"), with("adjunct")), (2, 2), "two suites, each stock and with adjunct: {steps:?}");
+    let refuses = report["refuses"].as_array().unwrap();
+    assert!(refuses.iter().any(|name| name == "libssh2 1.10"), "this policy refuses it, by name: {refuses:?}");
     let hardware = cfg!(target_arch = "x86_64") && adjunct::cpu::features().has(adjunct::catalogue::Feature::Aes);
     if hardware {
         assert_eq!((done.status.code(), &report["bulk_in_hardware"]), (Some(0), &true.into()), "{out}{err}");
@@ -123,7 +134,7 @@ fn the_whole_way_and_back() {
     assert_ne!(after, before);
 
     // Once more: nothing is left to do, or the fresh figures say otherwise; the session is as before.
-    let again = machine.setup(&["--json"]);
+    let again = machine.setup(&["--yes", "--json"]);
     let (out, err) = said(&again);
     assert_eq!(again.status.code(), done.status.code(), "{out}{err}");
 
@@ -133,6 +144,23 @@ fn the_whole_way_and_back() {
     assert_eq!(machine.files(), before);
     let nothing = machine.command(&["setup", "--undo"]).output().unwrap();
     assert_eq!(said(&nothing).0, "adjunct is not set up\n");
+}
+
+/// Nobody can answer: it says so at once, before it measures, and does nothing.
+#[test]
+fn without_a_terminal_it_wants_yes() {
+    let Some(machine) = Machine::new() else { return };
+    let before = machine.files();
+    for (words, expected) in
+        [(&[][..], "there is no terminal to ask at: say --yes"), (&["--json"], "--json cannot ask: say --yes")]
+    {
+        let output = machine.setup(words);
+        let (out, err) = said(&output);
+        assert_eq!(output.status.code(), Some(2), "{out}{err}");
+        assert!(out.is_empty() && err.contains(expected) && err.contains("nothing was changed"), "{out}{err}");
+        assert_eq!(err.lines().count(), 1, "{err}");
+        assert_eq!(machine.files(), before);
+    }
 }
 
 /// sshd's folder for its files cannot be written: what was written before that is taken back.

@@ -13,10 +13,12 @@ use crate::doctor::Outdated;
 use crate::interrupt::{Hold, catch_interrupts, interrupted};
 use crate::openssl::{Target, consented, target};
 use crate::output::{self, Style};
+use crate::ssh::tune::apply::Reload;
 use crate::{Failure, doctor, scratch};
 use plan::Plan;
 use serde::Serialize;
 use serde_json::Value;
+use std::io::IsTerminal;
 use std::path::Path;
 use std::process::ExitCode;
 use way::{DISABLE, ENABLE, TUNE, UNTUNE, VERIFY, Way};
@@ -29,20 +31,24 @@ Examples:
   sudo adjunct setup --dry-run         measure and show what would be changed and what it buys; change nothing
   sudo adjunct setup                   the same, then ask, do it, and prove it with a session
   sudo adjunct setup --yes --json      for a machine that sets itself up
-  sudo adjunct setup --policy fips     ssh's algorithms by another policy (see adjunct ssh tune --help)
+  sudo adjunct setup --yes             where there is no terminal to ask at
+  sudo adjunct setup --policy modern   write the algorithms of this policy for ssh and sshd (see adjunct ssh tune --help)
   sudo adjunct setup --for sshd        for sshd alone, not for all programs
   sudo adjunct setup --undo            take all of it back, byte for byte
 
 What it does, in this order; each can be done by itself:
-  1. measures ssh and sshd on loopback, as they are and with adjunct       adjunct ssh tune --quick --module
+  1. measures ssh and sshd on loopback: as they are, with the best order of algorithms, and with adjunct besides
+                                                                           adjunct ssh tune --quick --module
   2. shows the change of openssl.cnf and the files for ssh and sshd, and asks
   3. lets OpenSSL use adjunct, checked with real logins                    adjunct openssl enable
-  4. puts the fastest algorithms of the policy first, tried before          adjunct ssh tune --apply
+  4. puts ssh's fastest algorithms first, where that clearly brings something; tried before
+                                                                           adjunct ssh tune --apply
   5. has the running sshd read its files again; sessions stay               systemctl reload ssh, or its SIGHUP
   6. sends data through a real session, and looks who encrypted them        adjunct ssh verify
 It takes about a minute. Where a step fails, or an interrupt comes, all files are put back as they were. Other services that run
 already go on without adjunct until they are started again; they are named at the end, and not touched.
-Where there is no ssh or sshd, OpenSSL alone is set up.
+Where there is no ssh or sshd, OpenSSL alone is set up. Without --policy nothing is taken off any list, so whoever can log in today can then;
+with it, those that it refuses are named before the question. Without a terminal it wants --yes.
 
 Exit status: 0 set up, and a session was encrypted in hardware (or there is no OpenSSH here), 1 it failed and nothing is changed (one
 line says why), 2 the command line is wrong, 3 set up, but the session was not hardware: adjunct ssh verify says why.";
@@ -54,9 +60,10 @@ pub struct Args {
     /// Whom to switch it on for
     #[arg(long = "for", value_name = "WHOM", default_value = "all")]
     whose: Whose,
-    /// The policy for ssh's algorithms: modern, compat, fips, or a file
-    #[arg(long, default_value = "modern", value_name = "POLICY")]
-    policy: String,
+    /// Write the algorithms of a policy for ssh and sshd: compat, modern, strict, fips, or a file [default: ssh's in the best order, where
+    /// that clearly brings something]
+    #[arg(long, value_name = "POLICY")]
+    policy: Option<String>,
     /// About how long to measure
     #[arg(long, value_name = "SECONDS", default_value = "45", value_parser = clap::value_parser!(u64).range(5..=3600))]
     time: u64,
@@ -68,7 +75,7 @@ pub struct Args {
     /// Measure and show what would be changed, and change nothing
     #[arg(short = 'n', long, conflicts_with = "undo")]
     dry_run: bool,
-    /// Do not ask; without a terminal nothing is asked either
+    /// Do not ask; needed where there is no terminal, and with --json
     #[arg(short, long, conflicts_with = "dry_run")]
     yes: bool,
     /// Machine-readable report
@@ -109,6 +116,10 @@ struct Report {
     changed: bool,
     /// What it buys: copying with what is in force then, beside what is in force now; none where nothing was measured.
     buys: Option<String>,
+    /// What of it the order of algorithms brings and what adjunct adds, and the same of logins: a line each.
+    gain: Vec<String>,
+    /// Whom the policy refuses, who can log in today.
+    refuses: Vec<String>,
     /// Whether a session was encrypted in hardware afterwards; none where none was tried.
     bulk_in_hardware: Option<bool>,
     /// What runs without it, or with old code, until it is started again.
@@ -135,12 +146,25 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     if args.undo {
         return undo(args);
     }
+    let asks = !args.dry_run && !args.yes;
+    if asks && args.json {
+        return Err(Failure::Words(
+            "--json cannot ask: say --yes, or --dry-run to change nothing; nothing was changed".to_owned(),
+        ));
+    }
+    if asks && !somebody() {
+        return Err(Failure::Words(
+            "there is no terminal to ask at: say --yes, or --dry-run to change nothing; nothing was changed".to_owned(),
+        ));
+    }
     let folder = scratch::folder()?;
     let plan = Plan::make(args, &folder.path().join("tune.json"))?;
     let mut report = Report {
         dry_run: args.dry_run,
         changed: plan.changes(),
         buys: plan.buys.clone(),
+        gain: plan.gain.clone(),
+        refuses: plan.refuses.clone(),
         notes: plan.notes.clone(),
         ..Report::default()
     };
@@ -152,7 +176,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
         (report.enable, report.tune) = (Some(plan.enable), plan.tune);
         return told(args, &report, style);
     }
-    if plan.changes() && !consented("Make these changes?", args.yes || args.json)? {
+    if plan.changes() && !consented("Make these changes?", args.yes)? {
         return Err(Failure::new("nothing was changed"));
     }
     perform(args, &plan, &mut report)?;
@@ -190,8 +214,13 @@ fn changes(args: &Args, plan: &Plan, report: &mut Report) -> Result<(), Failure>
     interrupted()?;
     if plan.tunes() {
         let from = plan.figures.to_string_lossy();
-        let words = ["ssh", "tune", "--from", &from, "--policy", &args.policy, "--apply", "--reload", "--json"];
+        let mut words = vec!["ssh", "tune", "--from", &from, "--apply", "--json"];
+        words.extend(args.policy.iter().flat_map(|policy| ["--policy", policy.as_str()]));
         report.tune = Some(way.succeeded(TUNE, &words)?);
+    }
+    interrupted()?;
+    if plan.tells_sshd(args.whose) {
+        reload()?;
     }
     interrupted()?;
     if plan.tune.is_some() {
@@ -204,10 +233,20 @@ fn changes(args: &Args, plan: &Plan, report: &mut Report) -> Result<(), Failure>
     Ok(())
 }
 
+/// Has the running sshd read its files again, where one runs; sessions stay.
+fn reload() -> Result<(), Failure> {
+    Reload::find().map_or(Ok(()), |reload| reload.run())
+}
+
+/// Whether there is somebody to ask.
+fn somebody() -> bool {
+    std::io::stdin().is_terminal() && std::io::stdout().is_terminal()
+}
+
 fn undo(args: &Args) -> Result<ExitCode, Failure> {
     let on = target::is_enabled(args.whose.target());
     let mut way = Way::new(std::iter::once(UNTUNE).chain(on.then_some(DISABLE)));
-    let ran = way.run(UNTUNE, &["ssh", "tune", "--undo", "--reload"])?;
+    let ran = way.run(UNTUNE, &["ssh", "tune", "--undo"])?;
     if ran.code() != 0 {
         return Err(Failure::new(ran.why()));
     }
@@ -219,6 +258,9 @@ fn undo(args: &Args) -> Result<ExitCode, Failure> {
     }
     drop(way);
     let changed = on || tuned.contains(" is gone");
+    if changed && args.whose == Whose::All {
+        reload()?;
+    }
     let notes = enable.iter().filter_map(|e| e["notes"].as_array()).flatten();
     let notes: Vec<String> = notes.filter_map(|note| note.as_str().map(str::to_owned)).collect();
     if args.json {
@@ -254,7 +296,7 @@ fn told(args: &Args, report: &Report, style: Style) -> Result<ExitCode, Failure>
         (true, false, _) => "nothing has to be changed\n".to_owned(),
         (false, changed, hardware) => {
             let done = if changed { "adjunct is set up" } else { "adjunct was set up already" };
-            let buys = report.buys.as_ref().map_or_else(String::new, |buys| format!(": {buys}"));
+            let gain: String = report.gain.iter().map(|line| format!("{line}\n")).collect();
             let proof = match hardware {
                 Some(true) => style.good("a session over loopback was encrypted in hardware, both ways"),
                 Some(false) => {
@@ -264,7 +306,7 @@ fn told(args: &Args, report: &Report, style: Style) -> Result<ExitCode, Failure>
                     "there is no OpenSSH here to prove it with: adjunct openssl status shows whom it serves".to_owned()
                 }
             };
-            format!("{done}{buys}\n{proof}\nsudo adjunct setup --undo takes it back\n")
+            format!("{done}\n{gain}{proof}\nsudo adjunct setup --undo takes it back\n")
         }
     };
     output::print(&text)?;

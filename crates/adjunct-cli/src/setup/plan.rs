@@ -23,6 +23,10 @@ pub(super) struct Plan {
     pub figures: PathBuf,
     /// What it buys, in a sentence.
     pub buys: Option<String>,
+    /// What of it the order of algorithms brings and what adjunct adds, a line each.
+    pub gain: Vec<String>,
+    /// Whom the policy refuses, who can log in today.
+    pub refuses: Vec<String>,
     /// What else to know.
     pub notes: Vec<String>,
     /// Whether it was on for the target before.
@@ -49,6 +53,8 @@ impl Plan {
             tune: None,
             figures: figures.to_owned(),
             buys: None,
+            gain: Vec::new(),
+            refuses: Vec::new(),
             notes: Vec::new(),
             was_enabled,
         };
@@ -81,14 +87,18 @@ impl Plan {
         let time = args.time.to_string();
         let figures = format!("--json={}", self.figures.display());
         let module = self.enable["module"].as_str().map(|module| format!("--module={module}"));
-        let mut words = vec!["ssh", "tune", "--quick", "--time", &time, "--policy", &args.policy, &figures];
+        let mut words = vec!["ssh", "tune", "--quick", "--time", &time, &figures];
+        words.extend(args.policy.iter().flat_map(|policy| ["--policy", policy.as_str()]));
         if let Some(module) = &module {
             words.push(module);
             // It was judged by `openssl enable`, which is stricter.
             words.push("--trust-module");
+            if args.whose == Whose::Sshd {
+                words.push("--module-for-sshd");
+            }
         }
         let progress = Progress::new();
-        let expected = args.time as f64 + 5.0;
+        let expected = args.time as f64 * 1.2 + 5.0;
         let ran = step::run(&words, |spent| {
             progress.set(
                 (spent.as_secs_f64() / expected).min(0.99),
@@ -105,7 +115,10 @@ impl Plan {
         let report: Value =
             serde_json::from_slice(&text).map_err(|e| Failure::new(format!("adjunct ssh tune: {e}")))?;
         self.buys = report["buys"].as_str().map(str::to_owned);
+        self.gain = gain(&report);
         for plan in plans(&report) {
+            let refused = plan["peers"]["refused"].as_array().into_iter().flatten();
+            self.refuses.extend(refused.filter_map(|peer| peer["name"].as_str().map(str::to_owned)));
             if let Some(why) = plan["blocked"].as_str() {
                 return Err(Failure::new(format!("{why}; nothing was changed")));
             }
@@ -124,6 +137,13 @@ impl Plan {
     /// Whether a file of ssh's or sshd's is changed.
     pub fn tunes(&self) -> bool {
         self.changing().next().is_some()
+    }
+
+    /// Whether the running sshd has to read its files again: its own, or OpenSSL's. Where sshd alone has a configuration of OpenSSL's, it is
+    /// restarted for it.
+    pub fn tells_sshd(&self, whose: Whose) -> bool {
+        let own = self.changing().any(|plan| plan["program"].as_str() == Some("sshd"));
+        own || (self.enables() && whose == Whose::All)
     }
 
     /// Whether anything is changed.
@@ -147,8 +167,8 @@ impl Plan {
         for note in &self.notes {
             text += &format!("{}: {}\n", style.notice("note"), crate::escape::shown(note));
         }
-        if let Some(buys) = &self.buys {
-            text += &format!("{}\n", style.strong(buys));
+        for line in &self.gain {
+            text += &format!("{}\n", style.strong(line));
         }
         text
     }
@@ -177,6 +197,14 @@ fn plans(report: &Value) -> impl Iterator<Item = &Value> {
     report["plans"].as_array().into_iter().flatten()
 }
 
+/// What a report of `ssh tune` says that it brings, a line each.
+fn gain(report: &Value) -> Vec<String> {
+    let gain = &report["gain"];
+    let parts = ["order", "adjunct"].map(|part| gain[part].as_str().map(|said| format!("  {said}")));
+    let [first, last] = ["copying", "login"].map(|part| gain[part].as_str().map(str::to_owned));
+    std::iter::once(first).chain(parts).chain([last]).flatten().collect()
+}
+
 impl Before {
     /// Comes back to it: by the commands that take a step back with all that belongs to it (folders, backups, the running sshd) where
     /// nothing of it was there before, then file by file.
@@ -189,11 +217,16 @@ impl Before {
         }
         // What these cannot do, the files' own bytes do below.
         if !self.had_files {
-            let _ = step::run_to_end(&["ssh", "tune", "--undo", "--reload"]);
+            let _ = step::run_to_end(&["ssh", "tune", "--undo"]);
         }
         if !self.was_enabled {
             let _ = step::run_to_end(&["openssl", "disable", "--for", whose.name(), "--yes", "--json"]);
         }
-        self.files.put_back()
+        let done = self.files.put_back();
+        // It may have read what is gone now.
+        if whose == Whose::All {
+            let _ = super::reload();
+        }
+        done
     }
 }

@@ -6,6 +6,7 @@ use super::plan;
 use super::report::{Figure, Group, Measure, Row, Section, Served};
 use super::scp::{Copier, Job, Taken};
 use super::setup::Sides;
+use super::start::{Starts, without};
 use crate::Failure;
 use crate::ssh::measure::Side;
 use std::collections::{BTreeMap, BTreeSet};
@@ -28,6 +29,8 @@ pub const LEAST: usize = 3;
 /// A subject is tried with this part of its file, but not with less than [`SAMPLE`]: what a login takes more or less than others
 /// counts as many times as the file is longer than what was tried.
 const PART: u64 = 4;
+/// How long the bytes of a copy take at least, beside its login.
+const LOGINS: f64 = 0.5;
 /// Bytes that a subject is tried with where its file has as many; of slow ciphers an eighth.
 const SAMPLE: u64 = 64_000_000;
 
@@ -150,9 +153,10 @@ impl Bulk {
         self.states.iter().fold([0.0; 2], |[logins, data], state| [logins + state.logins, data + state.data])
     }
 
-    /// Copies this part of the data only, in whole megabytes.
+    /// Copies this part of the data only, in whole megabytes; but so much that the bytes take half as long as the login, which is taken off.
     pub fn shorten(&mut self, part: f64) {
         for state in &mut self.states {
+            let part = part.max(LOGINS * state.logins / state.data.max(1e-9)).min(1.0);
             let bytes = ((state.bytes as f64 * part / 1e6).floor() as u64).max(1) * 1_000_000;
             let bytes = bytes.min(state.bytes);
             state.data *= bytes as f64 / state.bytes.max(1) as f64;
@@ -181,17 +185,24 @@ impl Bulk {
         mut self,
         copier: &mut Copier,
         sides: &Sides,
-        known: &Known,
+        (known, starts): (&Known, &mut Starts),
         clock: &mut Clock,
     ) -> (Vec<Row>, Result<(), Failure>) {
-        let done = self.rounds(copier, sides, clock);
+        let done = self.rounds(copier, sides, starts, clock);
         if done.is_err() {
             self.states.iter_mut().for_each(|state| state.judge_unfinished(sides));
         }
-        (self.states.into_iter().map(|state| state.row(known)).collect(), done)
+        let start = starts.each();
+        (self.states.into_iter().map(|state| state.row(known, &start)).collect(), done)
     }
 
-    fn rounds(&mut self, copier: &mut Copier, sides: &Sides, clock: &mut Clock) -> Result<(), Failure> {
+    fn rounds(
+        &mut self,
+        copier: &mut Copier,
+        sides: &Sides,
+        starts: &mut Starts,
+        clock: &mut Clock,
+    ) -> Result<(), Failure> {
         let lengths: BTreeSet<u64> = self.states.iter().map(|state| state.bytes).collect();
         let mut sources = BTreeMap::new();
         for bytes in lengths {
@@ -199,6 +210,7 @@ impl Bulk {
         }
         let mut round = 0;
         while self.states.iter().any(|state| !state.rounds.are_done()) {
+            starts.measure(copier, sides, round)?;
             for state in self.states.iter_mut().filter(|state| !state.rounds.are_done()) {
                 clock.say(&state.subject.name());
                 let began = Instant::now();
@@ -330,15 +342,26 @@ impl State {
         }
     }
 
-    fn row(self, known: &Known) -> Row {
+    /// What was measured, without what starting and logging in took.
+    fn row(self, known: &Known, starts: &[Taken; 3]) -> Row {
         let name = self.subject.name();
         let detail = known.detail(&self.subject, self.bytes);
         if let Some(why) = self.missing {
             return Row::missing(name, why);
         }
         let bytes = self.bytes as f64;
+        let data = [0, 1, 2].map(|at: usize| {
+            let start = &starts[at];
+            let less = |t: &Taken| Taken {
+                seconds: without(t.seconds, start.seconds),
+                user: without(t.user, start.user),
+                client: without(t.client, start.client),
+                server: without(t.server, start.server),
+            };
+            self.taken[at].iter().map(less).collect::<Vec<Taken>>()
+        });
         let of = |value: &dyn Fn(&Taken) -> f64, decimals| {
-            let values = self.taken.each_ref().map(|all| all.iter().map(value).collect::<Vec<_>>());
+            let values = data.each_ref().map(|all| all.iter().map(value).collect::<Vec<_>>());
             Figure::new(values.each_ref().map(Vec::as_slice), decimals)
         };
         let figures = BTreeMap::from([

@@ -38,6 +38,7 @@ pub fn report() -> Report {
         mask: "OPENSSL_ia32cap=0".into(),
         served: Served { hardware: 5, software: 6 },
         default_ciphers: Vec::new(),
+        starts: BTreeMap::new(),
         estimated_s: 100.0,
         took_s: 110.0,
         busy: None,

@@ -16,6 +16,7 @@ pub mod report;
 mod scp;
 mod setup;
 mod small;
+mod start;
 mod summary;
 mod table;
 
@@ -30,13 +31,13 @@ use bulk::{Bulk, Known, Logins, Subject};
 use clock::{Clock, about};
 use file::Source;
 use plan::Key;
-use report::{FORMAT, Header, Report, Section, Served};
-use scp::{Copier, Job};
+use report::{Column, FORMAT, Header, Report, Section, Served};
+use scp::Copier;
 use setup::Sides;
 use small::Small;
+use start::Starts;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::{Duration, Instant};
 
 const LONG: &str = "\
 Measure OpenSSH as two papers about IBM Z did, on this machine: software, stock OpenSSL, adjunct
@@ -54,8 +55,8 @@ tables 2 to 4, with that paper's own figures)
   small     copies of a file of 2 bytes with RSA, ECDSA and Ed25519 keys, one after another and several at once (the same paper, \
 chapter 8)
 
-Today's scp speaks SFTP; sshd answers by its internal-sftp. The sides take turns, in changing order; shown are medians, and as spread half of what lies between the quartiles. The time is \
-that of the whole scp command, login included. The file that is copied is a hole: it takes no disk, whatever its size. Nothing \
+Today's scp speaks SFTP; sshd answers by its internal-sftp. The sides take turns, in changing order; shown are medians, and as spread half of what lies between the quartiles. What starting and \
+logging in takes is measured by copies of one byte in the same rounds, shown by itself, and taken off. The file that is copied is a hole: it takes no disk, whatever its size. Nothing \
 of the system is touched, and what adjunct counts is kept apart from the users' counters.";
 
 const EXAMPLES: &str = "\
@@ -228,7 +229,8 @@ impl<'a> Run<'a> {
         self.header.estimated_s = report::rounded(self.clock.total(), 1);
         say(&format!("this takes {} in all", about(self.header.estimated_s)));
         let mut sections: Vec<Section> = Vec::new();
-        let ended = Ended::of(self.sections(tried, shown, &mut sections));
+        let ended = Ended::of(self.sections(&mut tried, shown, &mut sections));
+        self.header.starts = tried.starts.map(|starts| starts.figures()).unwrap_or_default();
         self.clock.hide();
         if !ended.whole() && sections.iter().all(|section| !section.has_figures()) {
             return ended.told(Ok(())).and(Err(Failure::new("nothing was measured")));
@@ -247,7 +249,7 @@ impl<'a> Run<'a> {
     }
 
     /// Measures what was tried. What was measured until it fails is among the sections, too.
-    fn sections(&mut self, tried: Tried, shown: Option<Style>, sections: &mut Vec<Section>) -> Result<(), Failure> {
+    fn sections(&mut self, tried: &mut Tried, shown: Option<Style>, sections: &mut Vec<Section>) -> Result<(), Failure> {
         let mut add = |new: Vec<Section>| -> Result<(), Failure> {
             for section in new {
                 if let Some(style) = shown {
@@ -257,16 +259,17 @@ impl<'a> Run<'a> {
             }
             Ok(())
         };
-        let Tried { bulk, small } = tried;
-        for (bulk, tables) in bulk.into_iter().zip([false, true]) {
-            if let Some(bulk) = bulk {
-                let (rows, done) = bulk.measure(&mut self.copier, &self.sides, &self.known, &mut self.clock);
+        let Tried { bulk, small, starts } = tried;
+        for (bulk, tables) in std::mem::take(bulk).into_iter().zip([false, true]) {
+            if let (Some(bulk), Some(starts)) = (bulk, starts.as_mut()) {
+                let (rows, done) =
+                    bulk.measure(&mut self.copier, &self.sides, (&self.known, starts), &mut self.clock);
                 self.clock.hide();
                 add(if tables { bulk::table_sections(&rows) } else { vec![bulk::figure7_section(&rows)] })?;
                 done?;
             }
         }
-        if let Some(small) = small {
+        if let Some(small) = small.take() {
             let (section, done) = small.measure(&mut self.copier, &self.sides, &mut self.clock);
             self.clock.hide();
             add(vec![section])?;
@@ -284,7 +287,8 @@ impl<'a> Run<'a> {
         }
         say("every row is tried once; then it is said how long this takes. Ctrl-C ends it");
         let (copier, sides, clock) = (&mut self.copier, &self.sides, &mut self.clock);
-        let logins = if large { logins(copier, sides)? } else { Logins::default() };
+        let starts = if large { Some(tried_starts(copier, sides)?) } else { None };
+        let logins: Logins = starts.as_ref().map(|starts| starts.each().map(|taken| taken.seconds)).unwrap_or_default();
         let mut bulk = [None, None];
         for (bulk, subjects) in bulk.iter_mut().zip([&self.figure7, &self.tables]) {
             if !subjects.is_empty() {
@@ -292,7 +296,7 @@ impl<'a> Run<'a> {
             }
         }
         let small = (!self.keys.is_empty()).then(|| Small::tried(copier, sides, &self.keys, self.args.small(), clock));
-        let tried = Tried { bulk, small: small.transpose()? };
+        let tried = Tried { bulk, small: small.transpose()?, starts };
         clock.hide();
         Ok(tried)
     }
@@ -324,10 +328,11 @@ impl<'a> Run<'a> {
 /// How long a rough answer takes, in seconds.
 const QUICK: f64 = 115.0;
 
-/// What was tried: figure 7, the tables, the small copies.
+/// What was tried: figure 7, the tables, the small copies, and copies of one byte.
 struct Tried {
     bulk: [Option<Bulk>; 2],
     small: Option<Small>,
+    starts: Option<Starts>,
 }
 
 impl Tried {
@@ -354,36 +359,16 @@ fn describe(args: &Args, header: &mut Header, tried: &Tried, runs: usize) {
     };
     header.data += ", copied by scp to /dev/null on the same machine";
     header.method = format!(
-        "medians of {runs} runs of each side, in turns, in changing order; spread: half of what lies between the quartiles; time \
-         and CPU time of the whole scp command, login included"
+        "medians of {runs} runs of each side, in turns, in changing order; spread: half of what lies between the quartiles; of \
+         large copies time and CPU time of the bytes alone, without what starting scp and logging in takes"
     );
 }
 
-/// Seconds of a copy of nothing on each side.
-fn logins(copier: &mut Copier, sides: &Sides) -> Result<Logins, Failure> {
-    let little = Source::new(copier.folder(), "little", 1)?;
-    let job = Job {
-        both: vec!["Ciphers aes128-ctr".to_owned()],
-        key: "ssh-ed25519".to_owned(),
-        rsa_bits: 0,
-        file: little.path().to_owned(),
-        copies: 1,
-        at_once: 1,
-        limit: Duration::from_secs(120),
-    };
-    let mut logins = Logins::default();
-    for (login, side) in logins.iter_mut().zip(sides) {
-        let Some(side) = side else { continue };
-        let mut seconds = || {
-            let began = Instant::now();
-            copier.run(side, &job).map(|_| began.elapsed().as_secs_f64())
-        };
-        // The first makes keys and fills caches.
-        seconds()?;
-        let all = [seconds()?, seconds()?, seconds()?, seconds()?];
-        *login = all.iter().sum::<f64>() / all.len() as f64;
-    }
-    Ok(logins)
+/// Copies of one byte, as often as says how long a login takes.
+fn tried_starts(copier: &mut Copier, sides: &Sides) -> Result<Starts, Failure> {
+    let mut starts = Starts::new(copier, sides)?;
+    (0..4).try_for_each(|round| starts.measure(copier, sides, round))?;
+    Ok(starts)
 }
 
 /// A line for who waits.
@@ -441,6 +426,18 @@ fn earlier(path: &Path) -> Result<Report, Failure> {
     Ok(report)
 }
 
+/// What starting and logging in takes, for people.
+fn starts(header: &Header) -> Option<String> {
+    let [seconds, cpu] = ["s", "cpu_s"].map(|id| header.starts.get(id));
+    let of = |column: Column| {
+        let [seconds, cpu] = [seconds?.side(column)?.median, cpu?.side(column)?.median];
+        let [seconds, cpu] = [seconds, cpu].map(|value| report::number(value, 2));
+        Some(format!("{seconds} s and {cpu} CPU s {}", column.text()))
+    };
+    let all: Vec<String> = Column::ALL.into_iter().filter_map(of).collect();
+    (!all.is_empty()).then(|| format!("{}: starting scp and logging in, taken off the large copies", all.join(", ")))
+}
+
 /// What every output says of the machine and how it was measured.
 fn facts(header: &Header) -> Vec<(&'static str, String)> {
     let served = format!("{} calls in hardware, {} in software", header.served.hardware, header.served.software);
@@ -456,6 +453,7 @@ fn facts(header: &Header) -> Vec<(&'static str, String)> {
         ("adjunct", format!("{}; engine: {}", header.adjunct, header.engine)),
         ("adjunct served", if counted { served } else { String::new() }),
         ("software side", header.mask.clone()),
+        ("set-up", starts(header).unwrap_or_default()),
         ("data", header.data.clone()),
         ("method", header.method.clone()),
         ("date", header.date.clone()),

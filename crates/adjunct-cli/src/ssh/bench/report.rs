@@ -55,6 +55,9 @@ pub struct Header {
     /// The ciphers that this OpenSSH offers by itself, the first first.
     #[serde(default)]
     pub default_ciphers: Vec<String>,
+    /// Seconds (`s`) and processor seconds (`cpu_s`) that starting scp and logging in take; taken off the figures of large copies.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub starts: BTreeMap<String, Figure>,
     /// How many seconds the run was said to take, once every row had been tried.
     #[serde(default)]
     pub estimated_s: f64,

@@ -78,6 +78,7 @@ pub fn header(programs: &Programs) -> Result<Header, Failure> {
         mask: mask().map_or_else(String::new, |(name, value)| format!("{name}={value}")),
         served: Served::default(),
         default_ciphers: offered(programs, "ciphers"),
+        starts: std::collections::BTreeMap::new(),
         estimated_s: 0.0,
         took_s: 0.0,
         busy: None,

@@ -36,8 +36,8 @@ impl Judge {
     }
 }
 
-/// All that is to be told about a configuration; says whether one that is taken can be loaded.
-pub(super) fn lint(config: &Config, judge: Judge, findings: &mut Findings<'_>) -> bool {
+/// All that is to be told about a configuration.
+pub(super) fn lint(config: &Config, judge: Judge, findings: &mut Findings<'_>) {
     refusals(config, judge.dialect, findings);
     for (line, text, fix) in &config.slips {
         findings.warning(*line, text, fix);
@@ -46,7 +46,10 @@ pub(super) fn lint(config: &Config, judge: Judge, findings: &mut Findings<'_>) -
         // What pays in a list of mechanisms was measured with modules that stand beside the JDK's own providers. NSS takes their place where
         // a machine is to compute by certified code alone, and a list would take algorithms away from it.
         switches(config, judge.dialect, findings);
-        return !nss::lint(config, judge, findings);
+        if config.refusals.is_empty() {
+            nss::lint(config, judge, findings);
+        }
+        return;
     }
     library(config, judge, findings);
     lists(config, judge.dialect, findings);
@@ -54,7 +57,6 @@ pub(super) fn lint(config: &Config, judge: Judge, findings: &mut Findings<'_>) -
     attributes(config, findings);
     token(config, findings);
     switches(config, judge.dialect, findings);
-    true
 }
 
 fn refusals(config: &Config, dialect: Dialect, findings: &mut Findings<'_>) {

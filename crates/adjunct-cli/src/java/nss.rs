@@ -4,14 +4,14 @@
 use super::cfg::{Config, Entry, expanded};
 use super::finding::Findings;
 use super::lint::Judge;
+use crate::files;
 use std::path::{Path, PathBuf};
 
 /// The modules of NSS by Java's names, but for `external-N`.
 const MODULES: [&str; 4] = ["keystore", "crypto", "fips", "trustanchors"];
 
-/// What keeps NSS from being loaded; says whether something does.
-pub(super) fn lint(config: &Config, judge: Judge, findings: &mut Findings<'_>) -> bool {
-    let before = errors(findings);
+/// What keeps NSS from being loaded.
+pub(super) fn lint(config: &Config, judge: Judge, findings: &mut Findings<'_>) {
     let line = |keyword: &str| config.values.get(keyword).map_or(1, |entry| entry.line);
     let module = config.value("nssModule");
     let databases = config.value("nssDbMode") != Some("noDb");
@@ -48,23 +48,15 @@ pub(super) fn lint(config: &Config, judge: Judge, findings: &mut Findings<'_>) -
         ),
         _ => {}
     }
-    errors(findings) > before
-}
-
-fn errors(findings: &Findings<'_>) -> usize {
-    findings.all.iter().filter(|finding| finding.is_error()).count()
 }
 
 fn is_external(name: &str) -> bool {
     name.strip_prefix("external-").is_some_and(|number| number.parse::<u32>().is_ok_and(|number| number > 0))
 }
 
-/// Something that no machine has right.
+/// Something that no machine has right, with the words of Java's exception.
 fn refused(findings: &mut Findings<'_>, line: u32, text: &str, java: &str, fix: &str) {
-    findings.error(line, format!("{text}: the provider cannot be loaded"), fix);
-    if let Some(finding) = findings.all.last_mut() {
-        finding.java = Some(java.to_owned());
-    }
+    findings.error(line, format!("{text}: the provider cannot be loaded ('ProviderException: {java}')"), fix);
 }
 
 fn not_available(findings: &mut Findings<'_>, line: u32, name: &str) {
@@ -107,7 +99,7 @@ fn database(config: &Config, entry: &Entry<String>, judge: Judge, findings: &mut
     if sql && config.value("nssDbMode") == Some("readOnly") && !folder.join("cert9.db").is_file() {
         return cannot(format!("there is no database in {path}"), &format!("make one: certutil -N -d sql:{path}"));
     }
-    let fips = |file: &Path| std::fs::read(file).is_ok_and(|text| text.windows(4).any(|word| word == b"FIPS"));
+    let fips = |file: &Path| files::config(file).is_ok_and(|text| text.windows(4).any(|word| word == b"FIPS"));
     if sql && config.value("nssModule") == Some("fips") && !fips(&folder.join("pkcs11.txt")) && !machine_has_fips() {
         let line = config.values.get("nssModule").map_or(entry.line, |module| module.line);
         let text =
@@ -123,5 +115,5 @@ fn database(config: &Config, entry: &Entry<String>, judge: Judge, findings: &mut
 
 /// Whether the kernel says that the machine is in FIPS mode, which NSS follows.
 fn machine_has_fips() -> bool {
-    std::fs::read("/proc/sys/crypto/fips_enabled").is_ok_and(|text| text.trim_ascii() == b"1")
+    files::of_process(Path::new("/proc/sys/crypto/fips_enabled")).is_ok_and(|text| text.trim_ascii() == b"1")
 }

@@ -143,7 +143,7 @@ fn what_does_not_go_together_is_refused_with_its_line() {
             init(
                 "providers = p\n[p]\nlegacy = l\nfips = f\ndefault = d\n[l]\nactivate = 1\n[f]\nactivate = 1\n[d]\nactivate = 1\n",
             ),
-            "line 5: 'fips' is activated here",
+            "line 6: 'fips' is activated here",
         ),
         (init("providers = p\nproviders.2 = q\n[p]\n[q]\n"), "more than one 'providers'"),
         (init("providers = i\n"), "serves two purposes"),

@@ -83,7 +83,8 @@ fn copies(args: &Args, rig: &mut Rig, [stock, adjunct]: &[Side; 2]) -> Result<()
         ("adjunct, aes128-gcm", adjunct, suite(GCM)),
     ];
     let measure = |job: usize| rig.transfer(jobs[job].1, &jobs[job].2, &data, &mut |_| {});
-    let costs = interleave(jobs.len(), &limits(args), measure, |_, _| {})?;
+    let (costs, done) = interleave(jobs.len(), &limits(args), measure, |_, _| {});
+    done?;
     println!("\nA copy of {} MB                       MB/s           CPU seconds, both sides", args.megabytes);
     let mut rates = Vec::new();
     for ((name, ..), costs) in jobs.iter().zip(&costs) {
@@ -137,7 +138,8 @@ fn logins(args: &Args, rig: &mut Rig, sides: &[Side; 2]) -> Result<(), Failure> 
         }
         Ok(cost)
     };
-    let costs = interleave(jobs.len(), &limits(args), measure, |_, _| {})?;
+    let (costs, done) = interleave(jobs.len(), &limits(args), measure, |_, _| {});
+    done?;
     let of = |side: usize, part: &dyn Fn(&Times) -> f64| Spread::of(&all[side].iter().map(part).collect::<Vec<_>>());
     println!("\nA login, ecdh-sha2-nistp384 and ecdsa-sha2-nistp384: CPU microseconds of both sides");
     println!("  {:32} {:>16} {:>16}", "", "stock", "adjunct");

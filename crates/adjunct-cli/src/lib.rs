@@ -53,7 +53,7 @@ use std::process::ExitCode;
 /// What stands below the options of `adjunct --help`.
 const EXAMPLES: &str = "\
 Examples:
-  adjunct info             what this machine serves in hardware, and whether that pays
+  adjunct info             what this CPU serves, and whether that pays
   sudo adjunct setup       let OpenSSL and OpenSSH use it, measured and proved
   adjunct stats            what was used since: hardware and software
 

@@ -92,7 +92,7 @@ fn plain_link(folder: &Path) -> io::Result<PathBuf> {
         let made = Builder::new().prefix(PREFIX).make_in(&place, |path| std::os::unix::fs::symlink(folder, path));
         if let Ok(link) = made {
             // From here on this value removes it.
-            return Ok(link.into_temp_path().keep().map_err(|e| e.error)?);
+            return link.into_temp_path().keep().map_err(|e| e.error);
         }
     }
     let why = "servers' configurations do not take such a path, and no folder takes a link to it";

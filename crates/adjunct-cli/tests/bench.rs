@@ -205,7 +205,7 @@ fn what_cannot_be_measured_is_one_line() {
         refuse(what, &module, &format!("does not load {none}"));
         refuse(what, &["--module", "/nonexistent.so"], "/nonexistent.so: No such file");
         refuse(what, &["--noise", "--json", "/nonexistent/rows.json"], "No such file");
-        refuse(what, &["--noise", "--json", root], "directory");
+        refuse(what, &["--noise", "--json", root], "this is a folder");
     }
     let newest = |text: &str| refuse("bulk", &["--newest", root, "--trust-module", "--module", none], text);
     refuse("bulk", &["--newest", "/nonexistent", "--module", none], "/nonexistent: no such folder");

@@ -60,12 +60,14 @@ fn ranges_that_alert_and_command_lines_that_are_wrong() {
     let counters = Counters::new("ranges");
     counters.count();
     let at_least = ["--since-start", "--min-operations", "1"];
-    for (range, status) in [("@0:100", 2), ("~:100", 0), ("101:", 2), ("0:", 0)] {
+    for (range, status) in [("@0:100", 2), ("~:100", 0), ("100:", 2), ("0:", 0)] {
         let (text, found) = check(&counters, &[&at_least[..], &["--critical", range]].concat());
         assert_eq!(found, status, "{range}: {text}");
     }
     for (args, words) in [
         (&["-w", "20:10"][..], "a range is needed"),
+        (&["-w", "80", "-c", "20"], "--warning 80 --critical 20: there would be no warning"),
+        (&["-w", "20", "-c", "150"], "the share of software is between 0 and 100 percent"),
         (&["--bogus"], "--bogus"),
         (&["--ignore", "nothing"], "nothing"),
         (&["--require", "sse99"], "known here: "),

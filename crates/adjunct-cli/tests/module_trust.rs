@@ -2,9 +2,11 @@
 
 mod copy;
 mod module;
+mod script;
 
 use copy::copy;
 use module::module;
+use script::script;
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, chown, symlink};
 use std::path::Path;
@@ -202,4 +204,40 @@ fn as_root_a_module_beside_the_program_is_trusted_for_a_run() {
     fs::remove_file(&module).unwrap();
     symlink("/dev/null", &module).unwrap();
     assert!(said().contains("is no regular file"), "{}", said());
+}
+
+/// Java loads the module that a configuration names, for root as for anybody.
+#[test]
+fn as_root_java_verify_loads_no_module_that_others_can_change() {
+    if !nix::unistd::geteuid().is_root() {
+        return eprintln!("SKIPPED: only root is asked for that");
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name);
+    fs::create_dir_all(path("jdk/bin")).unwrap();
+    fs::create_dir_all(path("jdk/conf/security")).unwrap();
+    fs::write(path("jdk/release"), "JAVA_VERSION=\"17.0.15\"\nIMPLEMENTOR=\"nobody\"\n").unwrap();
+    fs::write(path("jdk/conf/security/java.security"), "security.provider.1=SUN\n").unwrap();
+    for name in ["java", "keytool"] {
+        script(&path("jdk/bin").join(name), "#!/bin/sh\necho it came to keytool >&2\nexit 1\n");
+    }
+    fs::write(path("adjunct-pkcs11.so"), "no module").unwrap();
+    fs::set_permissions(path("adjunct-pkcs11.so"), Permissions::from_mode(0o644)).unwrap();
+    fs::write(path("a.cfg"), format!("name = a\nlibrary = {}\n", path("adjunct-pkcs11.so").display())).unwrap();
+    let properties = format!("security.provider.1=SUN\nsecurity.provider.2=SunPKCS11 {}\n", path("a.cfg").display());
+    fs::write(path("a.security"), properties).unwrap();
+    for config in ["a.cfg", "a.security"] {
+        let said = |more: &[&str]| {
+            let mut command = Command::new(env!("CARGO_BIN_EXE_adjunct"));
+            command.args(["java", "verify", "--jdk"]).arg(path("jdk")).arg("--config").arg(path(config)).args(more);
+            let output = command.stdin(Stdio::null()).output().unwrap();
+            assert_eq!(output.status.code(), Some(1), "{output:?}");
+            String::from_utf8(output.stderr).unwrap()
+        };
+        let line = said(&[]);
+        let refused = line.contains("others than root may write") && line.contains("--trust-module");
+        assert!(refused && line.contains("a.cfg") && line.lines().count() == 1, "{line}");
+        let line = said(&["--trust-module"]);
+        assert!(line.contains("it came to keytool"), "{line}");
+    }
 }

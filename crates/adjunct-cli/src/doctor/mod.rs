@@ -149,6 +149,10 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
 }
 
 fn restarts(args: &Args) -> Result<ExitCode, Failure> {
+    // Without OpenSSL's configuration what runs old code is known all the same; but a file that was named is to be one.
+    if let Some(config) = &args.config {
+        standing(Some(config))?;
+    }
     let wait = Progress::waiting("looking at processes");
     let (outdated, hidden) = to_restart(args.config.as_deref(), &args.proc)?;
     drop(wait);

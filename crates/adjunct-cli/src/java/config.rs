@@ -206,8 +206,11 @@ fn temporary(text: &str) -> Result<(scratch::Folder, PathBuf), Failure> {
     Ok((folder, file))
 }
 
-/// Every row in the module and in the JDK.
-fn measure(args: &Args, jdk: &Jdk, module: &Path) -> Result<(Shown, Vec<Measured>, Result<(), Failure>), Failure> {
+/// How measuring ended.
+type Done = Result<(), Failure>;
+
+/// Every row in the module and in the JDK. One that is ended early gives the rows that it has.
+fn measure(args: &Args, jdk: &Jdk, module: &Path) -> Result<(Shown, Vec<Measured>, Done), Failure> {
     let progress = Progress::new();
     let slot = choose::slot(module, args.slot_index);
     let (_folder, file) = temporary(&everything(module, &slot, false)?)?;

@@ -90,7 +90,7 @@ Examples:
 
 Exit status: 0 all that is enabled is in force, 1 it is not, or it failed, 2 the command line is wrong, 3 nothing is enabled.";
 
-/// Let OpenSSL and OpenSSH use it, take that back, or show whether they do
+/// Let OpenSSL and OpenSSH use it, undo that, or show whether they do
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {

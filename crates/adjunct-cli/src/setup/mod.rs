@@ -53,7 +53,7 @@ with it, those that it refuses are named before the question. Without a terminal
 Exit status: 0 set up, and a session was encrypted in hardware (or there is no OpenSSH here), 1 it failed and nothing is changed (one
 line says why), 2 the command line is wrong, 3 set up, but the session was not hardware: adjunct ssh verify says why.";
 
-/// Set it up for OpenSSL and OpenSSH: measure, show, change, prove; or undo
+/// Set it up for OpenSSL and OpenSSH: measure, show, change; or undo
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {

@@ -9,7 +9,7 @@ use super::report::Header;
 use super::{no_rows, seconds, wanted};
 use crate::counted::Counted;
 use crate::interrupt::signalled;
-use crate::progress::Rows;
+use crate::progress::{Progress, Rows};
 use crate::sink::{Ended, Sink};
 use crate::{Failure, output};
 use adjunct_bench::accelerator::kernels;
@@ -270,7 +270,9 @@ pub(super) fn run(args: &Args, counted: &Counted) -> Result<ExitCode, Failure> {
         (Side::alone(library, &module)?, Side::adjunct(library, &module)?)
     };
     let json = Sink::of(args.json.as_deref())?;
+    let wait = Progress::waiting("measuring the units of this CPU");
     let units = units(args.kernel_plan())?;
+    drop(wait);
     let (stock, interrupted, handing_over_ns) = (Side::stock(library)?, signalled(), units.handing_over_ns);
     let bench = Bench { stock, alone, adjunct, counted, interrupted, handing_over_ns };
     let load_plan = args.load_plan();

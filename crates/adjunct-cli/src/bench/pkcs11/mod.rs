@@ -6,7 +6,7 @@ mod worker;
 use super::{no_rows, seconds, wanted};
 use crate::interrupt::{catch_interrupts, interrupted};
 use crate::module::{self, Choice, Make, Purpose};
-use crate::progress::Rows;
+use crate::progress::{Progress, Rows};
 use crate::sink::{Ended, Sink};
 use crate::{Failure, output};
 use adjunct_bench::libcrypto::Functions;
@@ -265,6 +265,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     let repeats = if args.quick { 3 } else { 5 };
     let slice = Duration::from_secs_f64(if args.quick { 0.1 } else { args.seconds } / repeats as f64);
     let mut bench = Bench { sides: Vec::new(), arguments: args.passed_on(), slice, repeats };
+    let wait = Progress::waiting("making tokens and objects");
     for (number, wanted) in modules.into_iter().enumerate() {
         let folder = folder.path().join(number.to_string());
         bench.sides.push(side(Target::Module(wanted), &folder, &bench.arguments)?);
@@ -279,6 +280,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
         }
     }
     let provider = bench.sides.get(modules.len()).map(named);
+    drop(wait);
     let mut report = Report::new(&modules, provider.as_ref(), slice, repeats);
     let table = !json.as_ref().is_some_and(Sink::is_stdout);
     if table {

@@ -258,6 +258,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     let mut ok = Vec::new();
     if applied {
         warn_of_refusals(&policy, &plans);
+        let _wait = Progress::waiting("the lists are tried with real logins");
         ok = apply::try_out(&ground, &mut rig, &main, &plans)?;
         apply::apply(&ground, &plans)?;
     }

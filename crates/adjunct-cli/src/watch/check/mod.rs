@@ -16,6 +16,7 @@ use range::Range;
 use report::{Level, Part, Report};
 use std::collections::BTreeMap;
 use std::fmt;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, SystemTime};
@@ -168,7 +169,14 @@ fn place(args: &Args) -> Result<PathBuf, Failure> {
 
 /// What was counted since the last run, or at all; keeps it for the next.
 fn counted(sample: &Sample, state: Option<&Path>) -> Result<(Counts, Since), Failure> {
-    let kept = state.and_then(|state| files::read(state, STATE).ok());
+    let kept = match state.map(|state| files::read(state, STATE)) {
+        // What is no file would be replaced by one.
+        Some(Err(error)) if matches!(error.kind(), ErrorKind::InvalidInput | ErrorKind::IsADirectory) => {
+            let state = state.unwrap_or(Path::new("")).display();
+            return Err(Failure::new(format!("{state}: {}", cause(&error))));
+        }
+        read => read.and_then(Result::ok),
+    };
     let first = state.is_some() && kept.is_none();
     let mut ledger =
         kept.map_or_else(|| Ledger::new(false), |kept| Ledger::kept(&String::from_utf8_lossy(&kept), false));

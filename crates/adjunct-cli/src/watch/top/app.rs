@@ -109,7 +109,7 @@ impl App {
         let columns = table.columns.len();
         let by = (self.order(&table).0 + columns).saturating_add_signed(step) % columns;
         *self.chosen_order() = Some(Order { by, descending: table.descends(by) });
-        self.to_top();
+        self.start_over();
     }
 
     fn reverse(&mut self) {
@@ -119,7 +119,7 @@ impl App {
     }
 
     /// To the first row, and to no row in particular.
-    fn to_top(&mut self) {
+    fn start_over(&mut self) {
         (self.first, self.cursor, self.chosen, self.moved) = (0, 0, None, false);
     }
 
@@ -128,7 +128,7 @@ impl App {
             self.back();
         }
         self.view = view;
-        self.to_top();
+        self.start_over();
     }
 
     /// From the row at the cursor to its parts.
@@ -141,7 +141,7 @@ impl App {
         let (filter, chosen) = (std::mem::take(&mut self.filter), self.chosen.take());
         self.above.push(Above { filter, order, cursor: self.cursor, chosen });
         self.parts.push(part);
-        self.to_top();
+        self.start_over();
     }
 
     /// From the parts of a row to the table that it is in.
@@ -197,7 +197,7 @@ impl App {
                 KeyCode::Char(c) if !control && self.filter.chars().count() < 40 => self.filter.push(c),
                 _ => {}
             }
-            self.to_top();
+            self.start_over();
             return Then::Go;
         }
         let page = isize::try_from(self.shown.max(1)).unwrap_or(isize::MAX);
@@ -219,7 +219,7 @@ impl App {
             KeyCode::Down | KeyCode::Char('j') => self.scroll(1),
             KeyCode::PageUp => self.page(-page),
             KeyCode::PageDown => self.page(page),
-            KeyCode::Home => self.to_top(),
+            KeyCode::Home => self.start_over(),
             KeyCode::End => self.scroll(isize::MAX),
             KeyCode::Char(digit @ '1'..='7') => {
                 let place = digit.to_digit(10).map_or(0, |digit| digit as usize - 1);

@@ -42,7 +42,7 @@ Examples:
 
 Exit status: 0 done, 1 it failed (one line says why), 2 the command line is wrong, or this is no terminal.";
 
-/// Show what runs now: functions, users, processes, lanes, cards, tokens
+/// Show live what runs: functions, users, processes, lanes, cards
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {

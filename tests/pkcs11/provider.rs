@@ -22,6 +22,12 @@ fn token() -> (Token, PathBuf) {
     for (at, (kind, label, _)) in KEYS.iter().enumerate() {
         token.pair(kind, label, &format!("0{at}"));
     }
+    let conf = configured(&token);
+    (token, conf)
+}
+
+/// A configuration of OpenSSL with the token.
+fn configured(token: &Token) -> PathBuf {
     let lines = format!(
         "[req]\ndistinguished_name = dn\n[dn]\n[pkcs11_sect]\nmodule = /usr/lib/{}-linux-gnu/ossl-modules/pkcs11.so\n\
          pkcs11-module-path = {}\npkcs11-module-token-pin = file:{}\nactivate = 1\n",
@@ -30,8 +36,7 @@ fn token() -> (Token, PathBuf) {
         token.path("pin"),
     );
     let conf = stock_conf("").replace("[default_sect]", &format!("pkcs11 = pkcs11_sect\n{lines}[default_sect]"));
-    let conf = token.lab.write("provider.cnf", conf);
-    (token, conf)
+    token.lab.write("provider.cnf", conf)
 }
 
 /// The systems that have it.
@@ -72,6 +77,64 @@ fn requests_and_messages() {
             run(&["cms", "-decrypt", "-in", &made, "-inkey", &key, "-recip", &pem, "-out", &opened]);
             let opened = std::fs::read_to_string(&opened).expect("what was decrypted");
             assert_eq!(opened.trim_end(), "a message", "{label}");
+        }
+    }
+}
+
+/// A key that may be used with RSA-PSS alone gets a certificate of that, beside a key without a list of mechanisms: the provider asks for the
+/// lists of all keys, and takes one that is missing for a fault of the token's.
+#[test]
+fn keys_with_a_list_of_mechanisms() {
+    for system in systems() {
+        let token = Token::new();
+        token.pair("rsa:2048", "rsa", "01");
+        let pss = ["--keypairgen", "--key-type", "rsa:2048", "--label", "pss", "--id", "02", "--allowed-mechanisms"];
+        token.store(&System::here(), &[&pss[..], &["RSA-PKCS-PSS,SHA256-RSA-PKCS-PSS"]].concat());
+        let conf = configured(&token);
+        let openssl = |args: &[&str]| {
+            let mut command = token.command(&system, "openssl");
+            feed(command.env("OPENSSL_CONF", &conf).args(args), b"")
+        };
+        let path = |name: &str| token.path(name);
+        for (label, kind, padding) in [("rsa", "rsaEncryption", "pkcs1"), ("pss", "rsassaPss", "pss")] {
+            let (key, pem) = (token.uri(label, "private"), path(&format!("{label}.pem")));
+            let padding = format!("rsa_padding_mode:{padding}");
+            let request =
+                ["req", "-new", "-x509", "-key", &key, "-sigopt", &padding, "-subj", "/CN=localhost", "-days", "3"];
+            let out = openssl(&[&request[..], &["-out", &pem]].concat());
+            assert!(out.status.success(), "{label}: {}", said(&out));
+            let text = token.lab.openssl(&system, token.lab.stock(), &["x509", "-noout", "-text", "-in", &pem], b"");
+            let text = String::from_utf8_lossy(&text).into_owned();
+            assert!(text.contains(&format!("Public Key Algorithm: {kind}\n")), "{label}: {text}");
+        }
+        token.lab.write("data", "a message");
+        let sign = |digest: &str, padding: &str| {
+            let padding = format!("rsa_padding_mode:{padding}");
+            let key = token.uri("pss", "private");
+            let args = ["dgst", digest, "-sigopt", &padding, "-sign", &key, "-out", &path("signed"), &path("data")];
+            openssl(&args).status.success()
+        };
+        assert_eq!([sign("-sha256", "pss"), sign("-sha256", "pkcs1"), sign("-sha512", "pss")], [true, false, false]);
+        // One server with both.
+        let (rsa, pss) = (token.uri("rsa", "private"), token.uri("pss", "private"));
+        let server = Server::start(&token.lab, |port| {
+            let mut command = token.command(&system, "openssl");
+            command.env("OPENSSL_CONF", &conf).args(["s_server", "-WWW", "-accept", &format!("127.0.0.1:{port}")]);
+            command.args(["-cert", &path("rsa.pem"), "-key", &rsa, "-dcert", &path("pss.pem"), "-dkey", &pss]);
+            command
+        });
+        for (algorithm, label) in [("rsa_pss_rsae_sha256", "rsa"), ("rsa_pss_pss_sha256", "pss")] {
+            let mut client = token.command(&System::here(), "openssl");
+            client.args([
+                "s_client",
+                "-connect",
+                &format!("127.0.0.1:{}", server.port),
+                "-verify_return_error",
+                "-brief",
+            ]);
+            client.args(["-sigalgs", algorithm, "-CAfile", &path(&format!("{label}.pem"))]);
+            let out = feed(&mut client, b"");
+            assert!(said(&out).contains("Verification: OK"), "{algorithm}: {}\n{}", said(&out), server.log());
         }
     }
 }

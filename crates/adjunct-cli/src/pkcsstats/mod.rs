@@ -305,9 +305,10 @@ fn failed(what: &str) -> impl Fn(Rv) -> Stop {
     move |Rv(rv)| stop(&format!("Error {what}: 0x{rv:X} ({})", return_value(rv)))
 }
 
-/// The slots of the module.
+/// The slots of the module, by their numbers.
 fn slots(module: &Module) -> Result<Vec<u32>, Stop> {
-    let slots = module.slots(false).map_err(failed("getting slot list"))?;
+    let mut slots = module.slots(false).map_err(failed("getting slot list"))?;
+    slots.sort_unstable();
     Ok(slots.into_iter().filter_map(|slot| u32::try_from(slot).ok()).collect())
 }
 

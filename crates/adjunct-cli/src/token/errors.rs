@@ -104,8 +104,8 @@ fn meaning(value: CK_RV) -> Option<(&'static str, Option<&'static str>)> {
         CKR_PIN_LEN_RANGE => ("a PIN has 4 to 255 bytes", None),
         CKR_USER_PIN_NOT_INITIALIZED => ("the token's user has no PIN yet", Some("`adjunct token pin set` gives one")),
         CKR_USER_NOT_LOGGED_IN => (
-            "private objects, or changes of the token, want a login",
-            Some("have the program log in; the accelerator token needs none"),
+            "private objects, or changes of the token, want a login, and a key with CKA_ALWAYS_AUTHENTICATE wants one for each use",
+            Some("have the program log in (CKU_CONTEXT_SPECIFIC for such a key); the accelerator token needs none"),
         ),
         CKR_USER_ALREADY_LOGGED_IN => ("this process has logged in to the token before", None),
         CKR_USER_ANOTHER_ALREADY_LOGGED_IN => {
@@ -121,8 +121,11 @@ fn meaning(value: CK_RV) -> Option<(&'static str, Option<&'static str>)> {
             ("a newer version of adjunct has written the token", Some("update this one; the token is not changed"))
         }
         CKR_TOKEN_WRITE_PROTECTED => (
-            "the token cannot be written to: its file, or the folder, is not this user's to change, or tokens.conf says read-only",
-            Some("`adjunct token explain` says which"),
+            "the token cannot be written to: it is the accelerator, in slot 1, which keeps no objects; or its file, or the folder, is not this \
+             user's to change, or tokens.conf says read-only",
+            Some(
+                "name a token that keeps objects to the program, by its label or slot; `adjunct token explain` says what is wrong with one",
+            ),
         ),
         CKR_DEVICE_ERROR => (
             "the token's file is damaged, others can write to it, or it cannot be read, or the TPM that seals it does not answer",

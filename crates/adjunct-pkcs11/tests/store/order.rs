@@ -106,17 +106,17 @@ fn want_more() {
 }
 
 pub fn in_vain() {
-    functions_with(std::env::var("TOKENS").unwrap().parse().unwrap());
+    init_some(std::env::var("TOKENS").unwrap().parse().unwrap());
     want_more();
 }
 
-fn functions_with(tokens: usize) {
+fn init_some(tokens: usize) {
     [(3, "three"), (4, "a \"4\"\n")].into_iter().take(tokens).for_each(|(slot, label)| init(slot, label, true));
 }
 
 /// The same in a program that has opened a file of its own in the place of standard error.
 pub fn redirected() {
-    functions_with(1);
+    init_some(1);
     let own = std::fs::File::create(data().join("own")).unwrap();
     // SAFETY: both descriptors are open, and nobody else uses standard error here.
     assert_eq!(unsafe { libc::dup2(own.as_fd().as_raw_fd(), 2) }, 2);

@@ -21,7 +21,7 @@ pub fn standard_error() -> Option<StandardError> {
     // SAFETY: descriptor 2 is only borrowed for the call; if it is closed that fails.
     let stat = fstat(unsafe { rustix::fd::BorrowedFd::borrow_raw(2) }).ok()?;
     let socket = FileType::from_raw_mode(stat.st_mode) == FileType::Socket;
-    (!socket).then(|| StandardError { device: stat.st_dev as u64, inode: stat.st_ino as u64 })
+    (!socket).then_some(StandardError { device: stat.st_dev as u64, inode: stat.st_ino as u64 })
 }
 
 /// As [`warn`], at any later time: nothing is written where descriptor 2 is another file than it `was` when the module was loaded, for a

@@ -122,6 +122,13 @@ impl Provider {
         }
     }
 
+    /// Whether OpenSSL's own ChaCha20 tells its counter (`updated-iv`), and counts a block when it is begun: 3.6 and later. A new key
+    /// without an IV then passes over a begun block, which comes again with older versions.
+    pub fn tells_chacha20_counter(&self) -> bool {
+        let library = self.library.get(&self.core);
+        library.map_or(self.version >= (3, 6), fallback::Library::tells_chacha20_counter)
+    }
+
     /// Whether a wrong PKCS#1 v1.5 padding can give a message all the same: as OpenSSL does from 3.2 on, and older ones with
     /// a distribution's patch, or where the configuration asks for it.
     pub fn rejects_implicitly(&self) -> bool {

@@ -1,7 +1,7 @@
 //! XTS, where a call is a data unit, and ChaCha20: both keep their IV themselves.
 
 use super::Cipher;
-use crate::libcrypto::Opaque;
+use crate::libcrypto::{self, Opaque};
 use adjunct::InOut;
 use adjunct::ops::cipher::xts::Xts;
 use adjunct::ops::cipher::{Block, Counted, chacha};
@@ -44,6 +44,9 @@ impl<const BITS: usize> Cipher for Context<BITS> {
     }
 }
 
+/// `OpenSSL_version_num` of the first OpenSSL whose ChaCha20 passes over a begun block when another key is set without an IV.
+const BLOCKS_BEGUN_COUNT: std::ffi::c_ulong = 0x3060_0000;
+
 /// ChaCha20, whose IV is counter and nonce.
 #[derive(Clone)]
 pub struct Stream {
@@ -62,6 +65,9 @@ impl Cipher for Stream {
         unsafe {
             if !iv.is_null() {
                 self.stream.set_counter(&*iv.cast::<[u8; chacha::COUNTER]>());
+            }
+            if !key.is_null() && self.stream.is_begun() && (libcrypto::functions().version)() >= BLOCKS_BEGUN_COUNT {
+                self.stream.settle(chacha::Begun::Over);
             }
             key.is_null() || self.stream.set_key(&*key.cast::<[u8; chacha::KEY]>(), encrypt).is_ok()
         }

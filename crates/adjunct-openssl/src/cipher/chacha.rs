@@ -4,7 +4,7 @@ use super::simple::Table;
 use super::state::{Info, Mode, State, mode};
 use crate::abi::Dispatch;
 use adjunct::ops::cipher::Counted;
-use adjunct::ops::cipher::chacha::{self, COUNTER, KEY};
+use adjunct::ops::cipher::chacha::{self, Begun, COUNTER, KEY};
 
 /// ChaCha20.
 #[derive(Debug, Clone)]
@@ -21,8 +21,16 @@ impl Mode for Stream {
         }
     }
 
+    fn before_key(cipher: &mut Counted<chacha::Stream>, state: &State) {
+        // Without a begun block nothing is asked of OpenSSL.
+        if cipher.is_begun() && state.provider.tells_chacha20_counter() {
+            cipher.settle(Begun::Over);
+        }
+    }
+
+    /// Asked for only of an OpenSSL that tells it, which counts a block when it is begun.
     fn updated_iv(cipher: &Counted<chacha::Stream>, _state: &State) -> [u8; 16] {
-        cipher.counter()
+        cipher.counter(Begun::Over)
     }
 }
 

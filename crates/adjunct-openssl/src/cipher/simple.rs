@@ -6,6 +6,7 @@ use crate::abi::param::Param;
 use crate::abi::reason::{Reason, prov};
 use crate::abi::{self, Dispatch, guard, id};
 use crate::entry;
+use crate::provider::provider;
 use adjunct::InOut;
 use adjunct::ops::cipher::{self, Counted, Pieces};
 use std::ffi::{c_int, c_void};
@@ -27,23 +28,24 @@ unsafe extern "C" fn get_ctx_params<M: Mode>(ctx: *mut c_void, params: *mut Para
     // SAFETY: both are OpenSSL's.
     guard(0, move || unsafe {
         let Some(c) = abi::context::<Context<M>>(ctx) else { return 0 };
-        let updated = M::updated_iv(&c.cipher, &c.state);
+        let updated = || M::updated_iv(&c.cipher, &c.state);
         if M::FIXED {
             return c.state.get_fixed(&M::INFO, updated, params);
         }
-        c.state.get_params(&M::INFO, updated, params)
+        c.state.get_params(&M::INFO, updated(), params)
     })
 }
 
-unsafe extern "C" fn gettable_ctx_params<M: Mode>(_ctx: *mut c_void, _provctx: *mut c_void) -> *const Param {
+unsafe extern "C" fn gettable_ctx_params<M: Mode>(_ctx: *mut c_void, provctx: *mut c_void) -> *const Param {
     if M::FIXED {
-        return state::FIXED_CTX.as_ptr();
+        // SAFETY: provctx is OpenSSL's.
+        return state::fixed_ctx(guard(false, || unsafe { provider(provctx) }.tells_chacha20_counter()));
     }
     if M::INFO.random_key { state::GETTABLE_CTX_RANDOM_KEY.as_ptr() } else { state::GETTABLE_CTX.as_ptr() }
 }
 
 unsafe extern "C" fn settable_ctx_params<M: Mode>(_ctx: *mut c_void, _provctx: *mut c_void) -> *const Param {
-    if M::FIXED { state::FIXED_CTX.as_ptr() } else { state::SETTABLE_CTX.as_ptr() }
+    if M::FIXED { state::fixed_ctx(false) } else { state::SETTABLE_CTX.as_ptr() }
 }
 
 /// # Safety
@@ -89,6 +91,9 @@ unsafe extern "C" fn init<M: Mode, const ENCRYPT: bool>(
         if !key.is_null() {
             // SAFETY: as above.
             let key = unsafe { abi::slice(key, key_len) };
+            if key.len() == state.key_len {
+                M::before_key(cipher, state);
+            }
             if key.len() != state.key_len || cipher.set_key(key, ENCRYPT).is_err() {
                 return state.fail(prov::INVALID_KEY_LENGTH);
             }

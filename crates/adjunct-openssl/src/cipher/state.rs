@@ -1,9 +1,8 @@
 //! What every cipher context has, and the parameters all of them answer: provider-cipher(7).
 
-use crate::abi::core::Core;
 use crate::abi::param::{self, Param};
 use crate::abi::reason::{Reason, prov};
-use crate::provider::provider;
+use crate::provider::{Provider, provider};
 use adjunct::opaque_debug;
 use adjunct::ops::cipher::{self, Chain, Counted};
 use std::ffi::{c_int, c_void};
@@ -105,8 +104,8 @@ pub struct State {
     pub buffer: [u8; 16],
     /// The IV as last set.
     pub original_iv: [u8; 16],
-    /// OpenSSL, for errors.
-    pub core: &'static Core,
+    /// OpenSSL, for errors, and what this version of it does.
+    pub provider: &'static Provider,
     /// The direction of the last initialisation.
     pub encrypt: bool,
     /// Whether an IV was ever set.
@@ -149,7 +148,7 @@ impl State {
         adjunct::ops::attribute();
         State {
             // SAFETY: OpenSSL keeps the provider until its last context is gone.
-            core: unsafe { &provider(provctx).core },
+            provider: unsafe { provider(provctx) },
             encrypt: false,
             iv_set: false,
             pad: true,
@@ -169,7 +168,7 @@ impl State {
     /// Puts an error on the queue; 0 for OpenSSL.
     #[cold]
     pub fn fail(&self, reason: Reason) -> c_int {
-        self.core.raise(reason);
+        self.provider.core.raise(reason);
         0
     }
 
@@ -182,7 +181,7 @@ impl State {
     /// Sets the IV.
     pub fn set_iv(&mut self, iv: &[u8], expected: usize) -> bool {
         if iv.len() != expected {
-            self.core.raise(prov::INVALID_IV_LENGTH);
+            self.provider.core.raise(prov::INVALID_IV_LENGTH);
             return false;
         }
         if let Ok(whole) = <[u8; 16]>::try_from(iv) {
@@ -208,6 +207,9 @@ pub trait Mode: Clone {
 
     /// Learns of a new IV; most modes take it from the state.
     fn set_iv(_cipher: &mut Counted<Self::Cipher>, _iv: &[u8]) {}
+
+    /// Another key is about to be set: what becomes of a begun block is settled here, where versions of OpenSSL differ.
+    fn before_key(_cipher: &mut Counted<Self::Cipher>, _state: &State) {}
 
     /// The IV or counter as it stands now.
     fn updated_iv(_cipher: &Counted<Self::Cipher>, state: &State) -> [u8; 16] {
@@ -244,13 +246,18 @@ pub static GETTABLE_CTX_RANDOM_KEY: [Param; 9] = {
     [a, b, c, d, e, f, g, Param::describe(c"randkey", param::OCTETS, 0), end]
 };
 
-/// The parameters of a cipher whose lengths cannot change.
-pub static FIXED_CTX: [Param; 4] = [
+/// The parameters of a cipher whose lengths cannot change: its counter, then what it answers and takes in every version of OpenSSL.
+static FIXED_CTX: [Param; 4] = [
+    Param::describe(c"updated-iv", param::OCTETS, 0),
     Param::describe(c"keylen", param::UNSIGNED, 8),
     Param::describe(c"ivlen", param::UNSIGNED, 8),
-    Param::describe(c"updated-iv", param::OCTETS, 0),
     Param::END,
 ];
+
+/// The list of those, with the counter or without.
+pub fn fixed_ctx(counter: bool) -> *const Param {
+    FIXED_CTX[usize::from(!counter)..].as_ptr()
+}
 
 /// The parameters `set_ctx_params` takes for simple modes.
 pub static SETTABLE_CTX: [Param; 6] = [
@@ -292,6 +299,7 @@ impl State {
                     cipher::des::random_key(key);
                     true
                 }
+                b"tls-mac" if p.data_type != param::OCTETS_PTR => false,
                 b"tls-mac" => match &self.tls_mac {
                     Some(mac) => p.set_octets(&mac[..self.tls_mac_size.min(64)]),
                     None => p.set_octets(&[]),
@@ -305,17 +313,19 @@ impl State {
         1
     }
 
-    /// Answers the parameters of [`FIXED_CTX`].
+    /// Answers the parameters of [`fixed_ctx`], the counter where OpenSSL's own does.
     ///
     /// # Safety
     /// `params` is OpenSSL's.
-    pub unsafe fn get_fixed(&self, info: &Info, updated_iv: [u8; 16], params: *mut Param) -> c_int {
+    pub unsafe fn get_fixed(&self, info: &Info, updated_iv: impl Fn() -> [u8; 16], params: *mut Param) -> c_int {
         // SAFETY: see above.
         for p in unsafe { param::iter_mut(params) } {
             let done = match p.name().to_bytes() {
                 b"ivlen" => p.set_usize(info.iv),
                 b"keylen" => p.set_usize(info.key),
-                b"updated-iv" if p.data_type == param::OCTETS => p.set_octets(&updated_iv[..info.iv]),
+                b"updated-iv" if self.provider.tells_chacha20_counter() => {
+                    p.data_type == param::OCTETS && p.set_octets(&updated_iv()[..info.iv])
+                }
                 _ => continue,
             };
             if !done {

@@ -30,7 +30,7 @@ impl Context {
             return false;
         }
         if len > MAX_UNIT {
-            state.core.raise(prov::XTS_DATA_UNIT_IS_TOO_LARGE);
+            state.provider.core.raise(prov::XTS_DATA_UNIT_IS_TOO_LARGE);
             return false;
         }
         // SAFETY: see above.

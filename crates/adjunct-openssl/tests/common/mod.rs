@@ -103,6 +103,7 @@ unsafe extern "C" {
 
     pub fn EVP_CIPHER_fetch(ctx: LibCtx, name: *const c_char, query: *const c_char) -> Cipher;
     pub fn EVP_CIPHER_free(cipher: Cipher);
+    pub fn EVP_CIPHER_get0_name(cipher: Cipher) -> *const c_char;
     pub fn EVP_CIPHER_get0_provider(cipher: Cipher) -> Provider;
     pub fn EVP_CIPHER_get_nid(cipher: Cipher) -> c_int;
     pub fn EVP_CIPHER_get_mode(cipher: Cipher) -> c_int;

@@ -13,6 +13,13 @@ pub struct Subject<'a> {
     pub random: bool,
 }
 
+/// A parameter as a cipher describes it.
+struct Described {
+    key: &'static CStr,
+    data_type: c_uint,
+    size: usize,
+}
+
 impl Drop for Subject<'_> {
     fn drop(&mut self) {
         unsafe {
@@ -154,9 +161,7 @@ impl<'a> Subject<'a> {
 
     pub fn look(&mut self) {
         let ctx = self.ctx;
-        // ChaCha20 has learned to tell its counter in a later version; ours tells it in all.
-        let chacha = unsafe { EVP_CIPHER_is_a(self.cipher, c"ChaCha20".as_ptr()) } == 1;
-        for length in [16, 3].into_iter().filter(|_| !chacha) {
+        for length in [16, 3] {
             let mut iv = [0u8; 16];
             self.r.call(format!("updated iv {length}"), || unsafe {
                 EVP_CIPHER_CTX_get_updated_iv(ctx, iv.as_mut_ptr().cast(), length)
@@ -172,6 +177,62 @@ impl<'a> Subject<'a> {
         self.r.call("key length", || unsafe { EVP_CIPHER_CTX_get_key_length(ctx) });
         self.r.call("iv length", || unsafe { EVP_CIPHER_CTX_get_iv_length(ctx) });
         self.r.call("tag length", || unsafe { EVP_CIPHER_CTX_get_tag_length(ctx) });
+    }
+
+    /// Every parameter that the default provider's cipher or ours says it answers, but those whose answer changes the context or is
+    /// random, and the one that OpenSSL tells of late and ours always; as the type that is said, the IVs as pointers, too.
+    pub fn answers(&mut self) {
+        for Described { key, data_type, size } in self.described() {
+            match data_type {
+                1 | 2 => self.number(false, key, data_type, if size == 4 { 4 } else { 8 }, 0x5555_5555),
+                5 => {
+                    self.octets(false, key, 5, 16, false);
+                    if key.to_bytes().ends_with(b"iv") {
+                        self.pointed_at(key);
+                    }
+                }
+                _ => self.pointed_at(key),
+            }
+        }
+    }
+
+    /// What an octet pointer is set to.
+    fn pointed_at(&mut self, key: &'static CStr) {
+        let (ctx, mut pointer) = (self.ctx, null::<u8>());
+        let mut params = [OSSL_PARAM::octets_ptr(key, &mut pointer), OSSL_PARAM::END];
+        // CCM asks whether there is room, of a pointer as well.
+        params[0].data_size = 16;
+        let rc = self.r.call(format!("get {key:?} as a pointer"), || unsafe {
+            EVP_CIPHER_CTX_get_params(ctx, params.as_mut_ptr())
+        });
+        if rc == 1 && params[0].return_size != usize::MAX {
+            let there = if pointer.is_null() { 0 } else { params[0].return_size };
+            let bytes = unsafe { std::slice::from_raw_parts(if there == 0 { [].as_ptr() } else { pointer }, there) };
+            self.out("pointed at", bytes);
+        }
+    }
+
+    fn described(&self) -> Vec<Described> {
+        let name = unsafe { CStr::from_ptr(EVP_CIPHER_get0_name(self.cipher)) };
+        let mut all = Vec::<Described>::new();
+        for query in [DEFAULT, ADJUNCT] {
+            unsafe {
+                let cipher = EVP_CIPHER_fetch(library().0, name.as_ptr(), query.as_ptr());
+                let mut p = EVP_CIPHER_gettable_ctx_params(cipher);
+                while !p.is_null() && !(*p).key.is_null() {
+                    // The tables are statics of modules that stay loaded.
+                    let key: &'static CStr = CStr::from_ptr((*p).key);
+                    let changes = matches!(key.to_bytes(), b"tag" | b"tlsivgen" | b"randkey" | b"iv-generated");
+                    if !changes && all.iter().all(|known| known.key != key) {
+                        all.push(Described { key, data_type: (*p).data_type, size: (*p).data_size });
+                    }
+                    p = p.add(1);
+                }
+                EVP_CIPHER_free(cipher);
+            }
+        }
+        all.sort_by_key(|described| described.key);
+        all
     }
 
     pub fn copy(&mut self) {

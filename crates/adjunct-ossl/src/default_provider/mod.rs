@@ -168,18 +168,24 @@ impl Library {
     /// Whether this OpenSSL's RSA decryption has implicit rejection, which is on by default then. Its version does not tell:
     /// distributions have brought it to older ones.
     pub fn rejects_implicitly(&self) -> bool {
-        let Some(rsa) = self.algorithm(id::OP_ASYM_CIPHER, c"RSA") else { return false };
+        self.has_parameter(id::OP_ASYM_CIPHER, c"RSA", id::ASYM_CIPHER_SETTABLE_CTX_PARAMS, c"implicit-rejection")
+    }
+
+    /// Whether this OpenSSL's ChaCha20 tells its counter as `updated-iv`. What does counts a block when it is begun.
+    pub fn tells_chacha20_counter(&self) -> bool {
+        self.has_parameter(id::OP_CIPHER, c"ChaCha20", id::CIPHER_GETTABLE_CTX_PARAMS, c"updated-iv")
+    }
+
+    /// Whether an algorithm of the default provider names a parameter in what its function `list` gives, which is one of
+    /// `OSSL_FUNC_*_GETTABLE_CTX_PARAMS` and `OSSL_FUNC_*_SETTABLE_CTX_PARAMS`.
+    fn has_parameter(&self, operation: c_int, algorithm: &CStr, list: c_int, parameter: &CStr) -> bool {
+        let Some(algorithm) = self.algorithm(operation, algorithm) else { return false };
         let null = std::ptr::null_mut();
-        let context = rsa.provider_context();
-        let list = forward!(
-            rsa,
-            id::ASYM_CIPHER_SETTABLE_CTX_PARAMS,
-            fn(*mut c_void, *mut c_void) -> *const Param,
-            std::ptr::null(),
-            (null, context)
-        );
+        let context = algorithm.provider_context();
+        let list =
+            forward!(algorithm, list, fn(*mut c_void, *mut c_void) -> *const Param, std::ptr::null(), (null, context));
         // SAFETY: a static array of libcrypto's, or null; its functions pass over a null context.
-        unsafe { param::find(list, c"implicit-rejection") }.is_some()
+        unsafe { param::find(list, parameter) }.is_some()
     }
 
     /// Makes a digest known here that the program itself has of OpenSSL's legacy provider (MD4, MDC2, RIPEMD-160 of older

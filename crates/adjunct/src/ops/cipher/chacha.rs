@@ -3,7 +3,7 @@
 use super::modes::Work;
 use super::{Chain, Counted, Mode};
 use crate::adapter::cpu::awslc::cipher_chacha::ChaCha20;
-pub use crate::adapter::cpu::awslc::cipher_chacha::{COUNTER, KEY};
+pub use crate::adapter::cpu::awslc::cipher_chacha::{Begun, COUNTER, KEY};
 use crate::catalogue::Function;
 use crate::error::Error;
 use crate::ops::held::Held;
@@ -46,9 +46,20 @@ impl Counted<Stream> {
         self.mode.0.clear_mut().set_counter(counter);
     }
 
-    /// Counter and nonce of the block that is begun, else of the next.
-    pub fn counter(&self) -> [u8; COUNTER] {
-        self.mode.0.clear().counter()
+    /// Whether a block is begun, so that [`Begun`] makes a difference.
+    #[inline]
+    pub fn is_begun(&self) -> bool {
+        self.mode.0.clear().is_begun()
+    }
+
+    /// Drops what is left of a begun block; by itself [`Counted::set_key`] does so as [`Begun::Again`] has it.
+    pub fn settle(&mut self, begun: Begun) {
+        self.mode.0.clear_mut().settle(begun);
+    }
+
+    /// Counter and nonce of the block that is begun, or of the one after it; else of the next.
+    pub fn counter(&self, begun: Begun) -> [u8; COUNTER] {
+        self.mode.0.clear().counter(begun)
     }
 
     /// One call that encrypts or decrypts all it is given.

@@ -23,6 +23,15 @@ const PIECE: usize = 8192;
 /// Key stream made ahead at most, in bytes.
 const AHEAD: usize = 8 * BLOCK;
 
+/// What becomes of a begun block when another key is set without a counter; OpenSSL's default provider has had both.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Begun {
+    /// It comes again. A block that a piece of its own has ended counts as begun until more is asked for (OpenSSL up to 3.5).
+    Again,
+    /// It is passed over (OpenSSL 3.6 and later).
+    Over,
+}
+
 /// ChaCha20 with its key and place in the stream; wiped when dropped.
 ///
 /// Several blocks take little longer than one, so short pieces are served from key stream made ahead: more of it where
@@ -38,13 +47,15 @@ pub struct ChaCha20 {
     made: usize,
     /// Whether no piece has come since counter and nonce were set.
     first: bool,
+    /// Whether the last piece has ended a block that one before it had begun.
+    ended: bool,
 }
 
 opaque_debug!(ChaCha20);
 
 impl Default for ChaCha20 {
     fn default() -> ChaCha20 {
-        ChaCha20 { key: [0; KEY], counter: [0; 4], stream: [0; AHEAD], used: 0, made: 0, first: true }
+        ChaCha20 { key: [0; KEY], counter: [0; 4], stream: [0; AHEAD], used: 0, made: 0, first: true, ended: false }
     }
 }
 
@@ -59,11 +70,21 @@ impl Drop for ChaCha20 {
 }
 
 impl ChaCha20 {
-    /// Sets the key; what is left of a begun block is dropped, and the block comes again.
+    /// Sets the key; what is left of a begun block is dropped, and the block comes again ([`Begun::Again`]).
     pub fn set_key(&mut self, key: &[u8; KEY]) {
-        self.counter = self.place();
+        self.settle(Begun::Again);
         self.key = *key;
-        (self.used, self.made) = (0, 0);
+    }
+
+    /// Drops the key stream made ahead; what comes next is the block begun, or the one after it.
+    pub fn settle(&mut self, begun: Begun) {
+        self.counter = self.place(begun);
+        (self.used, self.made, self.ended) = (0, 0, false);
+    }
+
+    /// Whether [`Begun`] makes a difference here.
+    pub fn is_begun(&self) -> bool {
+        self.ended || !self.used.is_multiple_of(BLOCK)
     }
 
     /// Sets counter and nonce.
@@ -71,23 +92,27 @@ impl ChaCha20 {
         for (word, bytes) in self.counter.iter_mut().zip(counter.as_chunks().0) {
             *word = u32::from_le_bytes(*bytes);
         }
-        (self.used, self.made) = (0, 0);
+        (self.used, self.made, self.ended) = (0, 0, false);
         self.first = true;
     }
 
-    /// Counter and nonce of the block that is begun, else of the next. As in OpenSSL, a block is begun until it is used up,
-    /// and what overflows 32 bits goes into the next word.
-    fn place(&self) -> [u32; 4] {
+    /// Counter and nonce of the block that comes next if another key is set. As in OpenSSL, what overflows 32 bits goes into the next
+    /// word.
+    fn place(&self, begun: Begun) -> [u32; 4] {
         let [low, high, rest @ ..] = self.counter;
-        let ahead = (self.made - self.used).div_ceil(BLOCK) as u64;
+        let left = self.made - self.used;
+        let ahead = match begun {
+            Begun::Again => left.div_ceil(BLOCK) as u64 + u64::from(self.ended),
+            Begun::Over => (left / BLOCK) as u64,
+        };
         let count = (u64::from(high) << 32 | u64::from(low)).wrapping_sub(ahead);
         [count as u32, (count >> 32) as u32, rest[0], rest[1]]
     }
 
-    /// Counter and nonce of the block that is begun, else of the next.
-    pub fn counter(&self) -> [u8; COUNTER] {
+    /// Counter and nonce of the block that is begun, or of the one after it; else of the next.
+    pub fn counter(&self, begun: Begun) -> [u8; COUNTER] {
         let mut bytes = [0; COUNTER];
-        for (to, word) in bytes.as_chunks_mut().0.iter_mut().zip(self.place()) {
+        for (to, word) in bytes.as_chunks_mut().0.iter_mut().zip(self.place(begun)) {
             *to = word.to_le_bytes();
         }
         bytes
@@ -96,8 +121,10 @@ impl ChaCha20 {
     /// Encrypts or decrypts.
     #[inline]
     pub fn apply(&mut self, io: InOut<'_>) {
+        let (begun, length) = (self.used % BLOCK, io.len());
         self.run(io);
         self.first = false;
+        self.ended = begun > 0 && begun + length == BLOCK || self.ended && length == 0;
     }
 
     fn run(&mut self, mut io: InOut<'_>) {

@@ -26,7 +26,10 @@ struct Context {
     tag_len: usize,
     /// Both as they were when the key was set: as in OpenSSL, what is changed after it holds for the next key.
     in_force: (usize, usize),
+    /// The tag of the last message, zeros before there is one; another key leaves it, as in OpenSSL.
     tag: [u8; 16],
+    /// The tag to compare with.
+    expected: [u8; 16],
     iv: [u8; 16],
 }
 
@@ -34,6 +37,7 @@ impl Drop for Context {
     fn drop(&mut self) {
         self.iv.zeroize();
         self.tag.zeroize();
+        self.expected.zeroize();
     }
 }
 
@@ -41,6 +45,9 @@ impl Context {
     fn start(&mut self, message: usize) -> bool {
         let (width, tag_len) = self.in_force;
         let nonce = 15 - width;
+        // OpenSSL's own writes the nonce over the high bytes of a length that there is no room for, and finds only when the message comes
+        // that it is not so long.
+        let message = if width < size_of::<usize>() { message & ((1 << (8 * width)) - 1) } else { message };
         self.begun = nonce <= self.iv_len() && self.ccm.start(&self.iv[..nonce], tag_len, message).is_ok();
         self.length_set |= self.begun;
         self.begun
@@ -58,6 +65,7 @@ impl Context {
             return false;
         }
         let tag = self.ccm.tag();
+        self.tag = tag;
         if let Some(expected) = expected {
             if self.tag_len == self.in_force.1 && same_tag(&tag, &expected, self.tag_len) {
                 return true;
@@ -66,7 +74,6 @@ impl Context {
             unsafe { abi::slice_mut(out, len) }.zeroize();
             return false;
         }
-        self.tag = tag;
         true
     }
 
@@ -102,7 +109,7 @@ impl Context {
 
 impl Aead for Context {
     const MODE: u32 = mode::CCM;
-    // OpenSSL lists the last one of each for all AEADs; CCM gives and takes none.
+    // OpenSSL lists the last ones of each for all AEADs, some versions of it; CCM gives and takes none.
     const GETTABLE: &'static [Param] = &[
         Param::describe(c"keylen", param::UNSIGNED, 8),
         Param::describe(c"ivlen", param::UNSIGNED, 8),
@@ -112,6 +119,7 @@ impl Aead for Context {
         Param::describe(c"tag", param::OCTETS, 0),
         Param::describe(c"tlsaadpad", param::UNSIGNED, 8),
         Param::describe(c"tlsivgen", param::OCTETS, 0),
+        Param::describe(c"iv-generated", param::UNSIGNED, 4),
         Param::END,
     ];
     const SETTABLE: &'static [Param] = &[
@@ -136,6 +144,7 @@ impl Aead for Context {
             tag_len: 12,
             in_force: (8, 12),
             tag: [0; 16],
+            expected: [0; 16],
             iv: [0; 16],
         }
     }
@@ -210,7 +219,7 @@ impl Aead for Context {
         if !self.tag_set {
             return None;
         }
-        let expected = self.tag;
+        let expected = self.expected;
         // SAFETY: see above.
         if !unsafe { self.message(out, input, len, Some(expected)) } {
             return None;
@@ -259,7 +268,7 @@ impl Aead for Context {
                     if self.shared.encrypt {
                         return Err(prov::TAG_NOT_NEEDED.into());
                     }
-                    self.tag[..tag.len()].copy_from_slice(tag);
+                    self.expected[..tag.len()].copy_from_slice(tag);
                     self.tag_set = true;
                 }
                 self.tag_len = p.data_size;

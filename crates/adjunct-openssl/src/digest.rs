@@ -3,6 +3,8 @@
 //! Offered are those the CPU library has in constant space; MD5-SHA1, which only TLS 1.1 and older uses, is left to the
 //! default provider with the rest.
 
+mod serialized;
+
 use crate::abi::core::Core;
 use crate::abi::param::{self, Param};
 use crate::abi::reason::prov;
@@ -15,13 +17,14 @@ use std::ffi::{c_int, c_void};
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// What OpenSSL's `algctx` points to.
+/// What OpenSSL's `algctx` points to. The digest comes first, its state where OpenSSL's default provider has it ([`Digest`]).
+#[repr(C)]
 struct Context {
+    digest: Digest,
     /// OpenSSL, for errors.
     core: &'static Core,
     /// Length of the result; only an extendable-output function's may differ from the method's.
     size: usize,
-    digest: Digest,
 }
 
 impl Context {
@@ -304,17 +307,21 @@ macro_rules! offer {
     };
 }
 
+const SERIALIZE: Dispatch = entry!(id::DIGEST_SERIALIZE, serialized::serialize);
+const DESERIALIZE: Dispatch = entry!(id::DIGEST_DESERIALIZE, serialized::deserialize);
+
 offer! {
     sha1 SHA1 c"SHA-1" [
         entry!(id::DIGEST_SET_CTX_PARAMS, set_ctx_params),
-        entry!(id::DIGEST_SETTABLE_CTX_PARAMS, sha1_settable)
+        entry!(id::DIGEST_SETTABLE_CTX_PARAMS, sha1_settable),
+        SERIALIZE, DESERIALIZE
     ];
-    sha224 SHA224 c"SHA-224" [];
-    sha256 SHA256 c"SHA-256" [];
-    sha384 SHA384 c"SHA-384" [];
-    sha512 SHA512 c"SHA-512" [];
-    sha512_224 SHA512_224 c"SHA-512/224" [];
-    sha512_256 SHA512_256 c"SHA-512/256" [];
+    sha224 SHA224 c"SHA-224" [SERIALIZE, DESERIALIZE];
+    sha256 SHA256 c"SHA-256" [SERIALIZE, DESERIALIZE];
+    sha384 SHA384 c"SHA-384" [SERIALIZE, DESERIALIZE];
+    sha512 SHA512 c"SHA-512" [SERIALIZE, DESERIALIZE];
+    sha512_224 SHA512_224 c"SHA-512/224" [SERIALIZE, DESERIALIZE];
+    sha512_256 SHA512_256 c"SHA-512/256" [SERIALIZE, DESERIALIZE];
     sha3_224 SHA3_224 c"SHA3-224" [];
     sha3_256 SHA3_256 c"SHA3-256" [];
     sha3_384 SHA3_384 c"SHA3-384" [];
@@ -333,5 +340,5 @@ offer! {
         entry!(id::DIGEST_GET_CTX_PARAMS, get_ctx_params),
         entry!(id::DIGEST_GETTABLE_CTX_PARAMS, xof_gettable)
     ];
-    md5 MD5 c"MD5" [];
+    md5 MD5 c"MD5" [SERIALIZE, DESERIALIZE];
 }

@@ -276,3 +276,33 @@ fn squeezing_in_pieces_gives_the_default_providers_stream() {
         }
     }
 }
+
+/// Where a context of libcrypto's holds what its provider made (`algctx` of crypto/evp/evp_local.h), as programs that read it take it to be.
+unsafe fn state_of(context: &Context) -> *mut u8 {
+    let words = if unsafe { OPENSSL_version_major() } == 3 { 7 } else { 4 };
+    unsafe { *context.0.cast::<*mut u8>().add(words) }
+}
+
+/// A module of Go's (golang-fips/openssl up to v2.0.3) copies states by way of their memory, whoever's they are: Go's TLS 1.3 resumes
+/// sessions so. A state taken from the default provider's goes on in ours, and the other way.
+#[test]
+fn a_state_lies_where_the_default_providers_does() {
+    // The length of `MD5_CTX`, `SHA_CTX`, `SHA256_CTX` and `SHA512_CTX`.
+    let states = [(c"MD5", 92), (c"SHA1", 96), (c"SHA2-224", 112), (c"SHA2-256", 112)];
+    let wide = [c"SHA2-384", c"SHA2-512", c"SHA2-512/224", c"SHA2-512/256"].map(|name| (name, 216));
+    let message: Vec<u8> = (0..1000u32).map(|i| (i * 7) as u8).collect();
+    for (name, length) in states.into_iter().chain(wide) {
+        for at in [0, 1, 63, 64, 100, 127, 128, 129, 700] {
+            for (from, to) in [(DEFAULT, ADJUNCT), (ADJUNCT, DEFAULT), (ADJUNCT, ADJUNCT)] {
+                let (one, other) = (Context::new(), Context::new());
+                one.init(fetch(name, from));
+                one.update(&message[..at]);
+                other.init(fetch(name, to));
+                other.update(b"something else");
+                unsafe { std::ptr::copy_nonoverlapping(state_of(&one), state_of(&other), length) };
+                other.update(&message[at..]);
+                assert_eq!(other.finish(), stock(name, &message, 0), "{name:?} at {at}, {from:?} to {to:?}");
+            }
+        }
+    }
+}

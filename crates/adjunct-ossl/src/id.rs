@@ -184,6 +184,10 @@ numbers! {
 pub const DIGEST_SQUEEZE: c_int = 14;
 /// `OSSL_FUNC_DIGEST_COPYCTX` (3.5).
 pub const DIGEST_COPYCTX: c_int = 15;
+/// `OSSL_FUNC_DIGEST_SERIALIZE` (4.0).
+pub const DIGEST_SERIALIZE: c_int = 16;
+/// `OSSL_FUNC_DIGEST_DESERIALIZE` (4.0).
+pub const DIGEST_DESERIALIZE: c_int = 17;
 
 // Since OpenSSL 3.4: not in the table above, as older headers lack them.
 

@@ -17,13 +17,14 @@ use std::mem::MaybeUninit;
 /// Length of the master secret of SSL 3.0, in bytes.
 const MASTER_SECRET: usize = 48;
 
-/// A digest in progress. Its state is wiped when it goes.
+/// A digest in progress. Its state is wiped when it goes, and lies first, as is said there.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub struct Digest {
+    state: State,
     message: Message,
     /// Whether a part of an extendable-output function's result has been given out.
     squeezing: bool,
-    state: State,
 }
 
 #[inline]

@@ -225,6 +225,21 @@ methods! {
 }
 
 impl Method {
+    /// The length of what OpenSSL lays out alike (`MD5_CTX`, `SHA_CTX`, `SHA256_CTX`, `SHA512_CTX`), and a digest here begins with: all that
+    /// changes. It ends with the number of bytes in the block that is begun. `None` where the layout is another.
+    pub fn openssl_state(&self) -> Option<usize> {
+        const MD5: usize = size_of::<Md5>();
+        const SHA1: usize = size_of::<aws_lc_sys::SHA_CTX>();
+        const SHA256: usize = size_of::<aws_lc_sys::SHA256_CTX>();
+        const SHA512: usize = size_of::<aws_lc_sys::SHA512_CTX>();
+        match self.length {
+            MD5 | SHA1 => Some(self.length),
+            // Behind the number stands the length of the result.
+            SHA256 | SHA512 => Some(self.length - size_of::<u32>()),
+            _ => None,
+        }
+    }
+
     /// The method OpenSSL knows by this name or object identifier, in any case.
     pub fn from_name(name: &str) -> Option<&'static Method> {
         METHODS
@@ -248,9 +263,13 @@ pub const MAX_SIZE: usize = 64;
 pub const MAX_BLOCK: usize = 168;
 
 /// A digest in progress. Its state is wiped when it goes.
+///
+/// The state lies first, here and in what holds a digest for OpenSSL: that of MD5, SHA-1 and SHA-2 is laid out as in OpenSSL's default
+/// provider, and there are programs that read and write it there (older versions of Go's module golang-fips/openssl).
+#[repr(C)]
 pub struct Digest {
-    method: &'static Method,
     state: State,
+    method: &'static Method,
 }
 
 impl std::fmt::Debug for Digest {
@@ -285,7 +304,7 @@ fn wipe(state: &mut State, length: usize) {
 impl Digest {
     /// A digest of nothing yet.
     pub fn new(method: &'static Method) -> Digest {
-        let mut digest = Digest { method, state: [const { MaybeUninit::uninit() }; WORDS] };
+        let mut digest = Digest { state: [const { MaybeUninit::uninit() }; WORDS], method };
         digest.reset();
         digest
     }

@@ -34,6 +34,7 @@ pub mod counters;
 pub mod diag;
 pub mod environment;
 pub mod error;
+pub mod file_lock;
 pub mod fork;
 pub mod lock;
 pub mod memory;

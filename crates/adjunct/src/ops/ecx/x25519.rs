@@ -36,6 +36,11 @@ pub fn shared_secret(private: &Private<KEY>, peer: &[u8; KEY]) -> Option<Zeroizi
     secret
 }
 
+/// The same as a part of another operation, which counts nothing.
+pub fn shared_secret_within(private: &Private<KEY>, peer: &[u8; KEY]) -> Option<Zeroizing<[u8; KEY]>> {
+    lanes::x25519(private.clear(), peer).0
+}
+
 /// Whether a public key is one of those with which every shared secret is all zeros: its point has an order that divides 8. These are the
 /// encodings of the five such points and what comes to the same modulo 2^255 - 19; the highest bit does not count (RFC 7748, 5).
 pub fn is_of_small_order(public: &[u8; KEY]) -> bool {

@@ -221,6 +221,11 @@ impl Taken {
         self.changes.iter().zip(self.request.uids.iter().copied())
     }
 
+    /// Whether it does nothing but destroy objects.
+    pub fn destroys(&self) -> bool {
+        self.changes.iter().all(|change| matches!(change, Change::Removed(_)))
+    }
+
     pub fn finish(self, with: Result<Vec<Handle>>) {
         self.request.finish(with);
     }

@@ -1,12 +1,14 @@
 //! A store's file in the file system: found, read, written, put in its place. No descriptor is kept between calls: programs close what they
 //! do not know, and children inherit what they do not want.
 
+use super::format::{Counters, FRAMES};
 use super::trouble::Trouble;
+use adjunct::file_lock::{self, FileLock};
 use adjunct::lock::Lock;
 use rustix::fd::OwnedFd;
-use rustix::fs::{self, Access, FileType, FlockOperation, Mode, OFlags, Stat};
+use rustix::fs::{self, Access, CWD, FileType, Mode, OFlags, RenameFlags, Stat};
 use rustix::io::Errno;
-use rustix::process::{Flock, FlockType, Pid, Resource, fcntl_getlk, geteuid, getrlimit};
+use rustix::process::{Gid, Resource, geteuid, getrlimit};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -59,7 +61,31 @@ impl Seen {
 
 /// That this thread may write, and nobody else.
 #[derive(Debug)]
-pub struct Held(());
+pub struct Held(FileLock);
+
+impl Held {
+    /// The file that is locked, which holds what [`super::mark`] says.
+    pub fn file(&self) -> &OwnedFd {
+        self.0.file()
+    }
+}
+
+/// A file that was read as a whole.
+#[derive(Debug)]
+pub struct Whole {
+    pub bytes: Vec<u8>,
+    pub seen: Seen,
+    pub writable: bool,
+}
+
+/// What becomes of the file that another takes the place of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Old<'a> {
+    /// Its bytes are overwritten, and it goes.
+    Wiped,
+    /// It stays under another name.
+    Kept(&'a Path),
+}
 
 /// Whether a file or directory is ours or root's, and nobody else may write to it.
 fn is_safe(stat: &Stat, kind: FileType) -> bool {
@@ -69,12 +95,12 @@ fn is_safe(stat: &Stat, kind: FileType) -> bool {
 }
 
 impl Place {
-    fn directory(&self) -> &Path {
+    pub fn directory(&self) -> &Path {
         self.path.parent().unwrap_or(Path::new("/"))
     }
 
     /// Another file beside it.
-    fn beside(&self, ending: &str) -> PathBuf {
+    pub fn beside(&self, ending: &str) -> PathBuf {
         let mut name = self.path.clone().into_os_string();
         name.push(ending);
         name.into()
@@ -120,32 +146,90 @@ impl Place {
         Ok(Some((file, Seen::of(&stat), writable)))
     }
 
-    /// Keeps the file that is there under another name, too: that name.
+    /// All of it; `None` where nothing is there. A file that has been replaced while it was read is read again: its bytes may have been
+    /// overwritten by then.
+    ///
+    /// # Errors
+    /// [`Trouble::Unsafe`], [`Trouble::Memory`], and what the system says.
+    pub fn read_whole(&self) -> Result<Option<Whole>> {
+        loop {
+            let Some((file, seen, writable)) = self.open()? else { return Ok(None) };
+            let bytes = read(&file, 0, seen.length)?;
+            if self.is_still(&seen)? {
+                return Ok(Some(Whole { bytes, seen, writable }));
+            }
+        }
+    }
+
+    /// The counters of its PINs' tries; `None` where nothing is there.
+    ///
+    /// # Errors
+    /// [`Trouble::Damaged`], [`Trouble::Unsafe`], and what the system says.
+    pub fn counters(&self) -> Result<Option<Counters>> {
+        loop {
+            let Some((file, seen, _)) = self.open()? else { return Ok(None) };
+            let read = read(&file, 0, FRAMES as u64).and_then(|bytes| Counters::decode(&bytes));
+            if read.is_ok() || self.is_still(&seen)? {
+                return read.map(Some);
+            }
+        }
+    }
+
+    /// Whether the file that was opened still has its name.
+    ///
+    /// # Errors
+    /// Where the system does not say.
+    pub fn is_still(&self, opened: &Seen) -> Result<bool> {
+        Ok(self.look()?.is_some_and(|now| now.same_file(opened)))
+    }
+
+    /// A name beside it that nothing has yet.
     ///
     /// # Errors
     /// What the system says.
-    pub fn keep_aside(&self, _: &Held, ending: &str) -> Result<PathBuf> {
+    pub fn free_name(&self, ending: &str) -> Result<PathBuf> {
         for number in 1.. {
             let aside = self.beside(&if number == 1 { ending.to_owned() } else { format!("{ending}-{number}") });
-            match fs::link(&self.path, &aside) {
-                Err(Errno::EXIST) => {}
-                linked => return Ok(linked.map(|()| aside)?),
+            match fs::lstat(&aside) {
+                Ok(_) => {}
+                Err(Errno::NOENT) => return Ok(aside),
+                Err(errno) => return Err(errno.into()),
             }
         }
         Err(Errno::EXIST.into())
     }
 
-    /// The process that holds the lock of writers, if one does.
+    /// The names of the files beside it that [`Place::free_name`] has given for this ending.
     ///
     /// # Errors
     /// What the system says.
-    pub fn writer(&self) -> Result<Option<Pid>> {
+    pub fn names(&self, ending: &str) -> Result<Vec<PathBuf>> {
+        let (mut names, start) = (Vec::new(), self.beside(ending));
+        let Some(start) = start.file_name().map(std::ffi::OsStr::as_encoded_bytes) else { return Ok(names) };
+        let entries = std::fs::read_dir(self.directory());
+        let entries = entries.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))?;
+        for entry in entries.flatten() {
+            let name = entry.file_name();
+            let number = name.as_encoded_bytes().strip_prefix(start);
+            if number.is_some_and(|number| number.is_empty() || number.starts_with(b"-")) {
+                names.push(entry.path());
+            }
+        }
+        Ok(names)
+    }
+
+    /// Who holds the lock of writers, if somebody does: the process, where that can be found out.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn writer(&self) -> Result<Option<Option<u32>>> {
         let lock = match fs::open(self.beside(".lock"), FLAGS | OFlags::RDONLY, Mode::empty()) {
             Err(Errno::NOENT) => return Ok(None),
             lock => lock?,
         };
-        let asked = Flock::from(FlockType::WriteLock);
-        Ok(fcntl_getlk(&lock, &asked)?.and_then(|held| held.pid))
+        let Some(process) = file_lock::holder(&lock)? else { return Ok(None) };
+        let seen = seen(&lock)?;
+        Ok(Some(process.or_else(|| holder_of(&seen))))
     }
 
     /// Who may do what with the file and its directory: their modes, and whether they belong to root or this user.
@@ -166,8 +250,7 @@ impl Place {
 
     /// Runs `body` while no other thread or process writes, here or to any other store. The directory is made where there is none.
     ///
-    /// The lock is the kind that children do not inherit and that ends with the process. It would end, too, if any of our threads closed a
-    /// descriptor of the same file, so that is one that nobody opens but here, by one thread at a time.
+    /// The lock is one among all that open its file, other copies of this module in the same process too ([`FileLock`]).
     ///
     /// # Errors
     /// [`Trouble::Busy`], and what the system says.
@@ -218,51 +301,178 @@ impl Place {
         if !is_safe(&fs::stat(directory)?, FileType::Directory) {
             return Err(Trouble::Unsafe);
         }
-        let lock = fs::open(self.beside(".lock"), FLAGS | OFlags::RDWR | OFlags::CREATE, OURS)?;
+        let mut lock = fs::open(self.beside(".lock"), FLAGS | OFlags::RDWR | OFlags::CREATE, OURS)?;
         loop {
-            match fs::fcntl_lock(&lock, FlockOperation::NonBlockingLockExclusive) {
-                Ok(()) => return Ok(body(&Held(()))),
-                Err(Errno::AGAIN | Errno::ACCESS | Errno::INTR) => std::thread::sleep(pause_after(begin)?),
-                Err(errno) => return Err(errno.into()),
+            match FileLock::try_lock(lock)? {
+                Ok(locked) => {
+                    let held = Held(locked);
+                    // What cannot go now goes the next time.
+                    let _ = self.clear();
+                    return Ok(body(&held));
+                }
+                Err(file) => lock = file,
             }
+            std::thread::sleep(pause_after(begin)?);
         }
     }
 
-    /// Puts a new file of these bytes in its place, at once and for good.
-    ///
-    /// # Errors
-    /// What the system says; all is as before then, unless the new one is there, but perhaps not for good.
-    pub fn replace(&self, _: &Held, parts: &[&[u8]]) -> Result<Seen> {
-        let new = self.beside(".new");
-        match fs::unlink(&new) {
-            Ok(()) | Err(Errno::NOENT) => {}
-            Err(errno) => return Err(errno.into()),
+    /// What a writer that was killed has left beside the file: a new file that was not put in its place, or the one that was there before.
+    fn clear(&self) -> Result<()> {
+        match fs::lstat(self.beside(".new")) {
+            Err(Errno::NOENT) => Ok(()),
+            Err(errno) => Err(errno.into()),
+            Ok(_) => wipe(&self.beside(".new")),
         }
+    }
+
+    /// Writes a new file beside it, with the group and the rights to read that the file has.
+    fn write_new(&self, parts: &[&[u8]]) -> Result<OwnedFd> {
+        let new = self.beside(".new");
+        let file = fs::open(&new, FLAGS | OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL, OURS)?;
         let written = (|| {
-            let file = fs::open(&new, FLAGS | OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL, OURS)?;
             super::rights::keep(&file, &self.path)?;
             let mut at = 0;
             for part in parts {
                 write(&file, at, part)?;
                 at += part.len() as u64;
             }
-            fs::fsync(&file)?;
-            fs::rename(&new, &self.path)?;
-            seen(&file)
+            Ok(fs::fsync(&file)?)
         })();
         match written {
-            Ok(seen) => {
-                // It is there, but a power cut could still take it back.
-                let directory = fs::open(self.directory(), OFlags::CLOEXEC | OFlags::DIRECTORY, Mode::empty())?;
-                fs::fsync(&directory)?;
-                Ok(seen)
-            }
-            Err(error) => {
+            Ok(()) => Ok(file),
+            Err(trouble) => {
                 let _ = fs::unlink(&new);
-                Err(error)
+                Err(trouble)
             }
         }
     }
+
+    /// Makes what was renamed last for good.
+    fn settle(&self) -> Result<()> {
+        let directory = fs::open(self.directory(), OFlags::CLOEXEC | OFlags::DIRECTORY, Mode::empty())?;
+        Ok(fs::fsync(&directory)?)
+    }
+
+    /// Puts a new file of these bytes in its place, at once and for good. The one that was there is overwritten, unless it has another name besides.
+    ///
+    /// # Errors
+    /// What the system says; all is as before then, unless the new one is there, but perhaps not for good.
+    pub fn replace(&self, _: &Held, parts: &[&[u8]], old: Old<'_>) -> Result<Seen> {
+        let (file, new) = (self.write_new(parts)?, self.beside(".new"));
+        let failed = |errno: Errno| {
+            let _ = fs::unlink(&new);
+            Trouble::from(errno)
+        };
+        // Exchanged, the old one has a name until it is overwritten: who is killed before leaves it to the next writer.
+        match fs::renameat_with(CWD, &new, CWD, &self.path, RenameFlags::EXCHANGE) {
+            Ok(()) => {}
+            Err(Errno::NOENT) => {
+                fs::rename(&new, &self.path).map_err(failed)?;
+                self.settle()?;
+                return seen(&file);
+            }
+            // A file system that cannot exchange.
+            Err(_) => {
+                let before = fs::open(&self.path, FLAGS | OFlags::RDWR, Mode::empty()).ok();
+                if let Old::Kept(aside) = old {
+                    fs::link(&self.path, aside).map_err(failed)?;
+                }
+                fs::rename(&new, &self.path).map_err(failed)?;
+                self.settle()?;
+                if let Some(before) = before.filter(|_| old == Old::Wiped) {
+                    let _ = overwrite(&before, 0);
+                }
+                return seen(&file);
+            }
+        }
+        let seen = seen(&file)?;
+        self.settle()?;
+        match old {
+            Old::Kept(aside) => {
+                fs::rename(&new, aside)?;
+                self.settle()?;
+            }
+            // Where that cannot be done now the next writer does it.
+            Old::Wiped => _ = wipe(&new),
+        }
+        Ok(seen)
+    }
+
+    /// Makes the file, where there is none, of these bytes, at once and for good.
+    ///
+    /// # Errors
+    /// [`Trouble::Exists`]; what the system says: nothing is there then.
+    pub fn create(&self, _: &Held, parts: &[&[u8]]) -> Result<()> {
+        let (_, new) = (self.write_new(parts)?, self.beside(".new"));
+        let made = match fs::renameat_with(CWD, &new, CWD, &self.path, RenameFlags::NOREPLACE) {
+            Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP | Errno::PERM) => {
+                let linked = fs::link(&new, &self.path);
+                let _ = fs::unlink(&new);
+                linked
+            }
+            made => made,
+        };
+        match made {
+            Ok(()) => self.settle(),
+            Err(errno) => {
+                let _ = fs::unlink(&new);
+                Err(if errno == Errno::EXIST { Trouble::Exists } else { errno.into() })
+            }
+        }
+    }
+}
+
+/// The process that has a file open and locked, of those that this user may look at.
+fn holder_of(file: &Seen) -> Option<u32> {
+    let processes = std::fs::read_dir("/proc").ok()?.flatten();
+    for process in processes.filter(|process| process.file_name().as_encoded_bytes()[0].is_ascii_digit()) {
+        let open = std::fs::read_dir(process.path().join("fd")).into_iter().flatten().flatten();
+        for descriptor in open {
+            let same = fs::stat(descriptor.path()).is_ok_and(|stat| Seen::of(&stat).same_file(file));
+            let locked = same && {
+                let told = process.path().join("fdinfo").join(descriptor.file_name());
+                std::fs::read_to_string(told).is_ok_and(|told| told.contains("\nlock:"))
+            };
+            if locked {
+                return process.file_name().to_str()?.parse().ok();
+            }
+        }
+    }
+    None
+}
+
+/// Overwrites what a file holds from a place on, for good.
+///
+/// # Errors
+/// What the system says.
+pub fn overwrite(file: &OwnedFd, from: u64) -> Result<()> {
+    static ZEROS: [u8; 16 << 10] = [0; 16 << 10];
+    let (end, mut at) = (fs::fstat(file)?.st_size as u64, from);
+    while at < end {
+        let part = (end - at).min(ZEROS.len() as u64);
+        write(file, at, &ZEROS[..part as usize])?;
+        at += part;
+    }
+    Ok(fs::fdatasync(file)?)
+}
+
+/// Overwrites a file and takes its name away. One with another name besides is left as it is.
+///
+/// # Errors
+/// What the system says.
+pub fn wipe(path: &Path) -> Result<()> {
+    match fs::open(path, FLAGS | OFlags::WRONLY, Mode::empty()) {
+        Ok(file) => {
+            let stat = fs::fstat(&file)?;
+            if FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile && stat.st_nlink == 1 {
+                overwrite(&file, 0)?;
+            }
+        }
+        Err(Errno::NOENT) => return Ok(()),
+        // A link, or nothing that can be written to.
+        Err(_) => {}
+    }
+    Ok(fs::unlink(path)?)
 }
 
 /// How long to sleep before the next try.

@@ -14,17 +14,22 @@ mod batch;
 mod body;
 pub mod config;
 mod crypt;
+mod erase;
 mod file;
 mod format;
+mod mark;
 mod pins;
 mod read;
+mod renew;
 mod repair;
 mod rights;
+mod role;
 mod secret;
 mod standing;
 #[cfg(test)]
 mod tests;
 mod tpm;
+mod tries;
 mod trouble;
 mod write;
 
@@ -35,9 +40,11 @@ pub use batch::Change;
 use batch::Queue;
 use crypt::Keys;
 use cryptoki_sys::*;
+use erase::Spent;
 use file::{Place, Seen};
-use format::{FRAMES, Header, Link, Role, Uid};
-use read::Depth;
+use format::{Behind, FRAMES, Header, Link, Uid};
+use read::{Depth, Eyes};
+use role::Role;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -91,14 +98,34 @@ pub struct Store {
 /// That somebody is logged in.
 #[derive(Debug)]
 struct Login {
-    keys: Keys,
+    keys: Lock<Arc<Keys>>,
     holder: Holder,
 }
 
 impl Login {
-    /// Whether private objects are for whoever it is.
-    fn sees_private(&self) -> bool {
-        self.holder == Holder::User
+    fn new(keys: Keys, holder: Holder) -> Login {
+        Login { keys: Lock::new(Arc::new(keys)), holder }
+    }
+
+    fn keys(&self) -> Arc<Keys> {
+        // Abandoned or not: the pointer is one word.
+        self.keys.hold(|keys, _| keys.clone())
+    }
+
+    fn set_keys(&self, keys: Keys) {
+        let old = self.keys.hold(|place, _| std::mem::replace(place, Arc::new(keys)));
+        drop(old);
+    }
+
+    /// What whoever it is reads a file with, also one that was written anew under another key since the login. Nothing where its PIN has been
+    /// changed: what was read before stays in use then, and what the file holds by now is for those with the new PIN.
+    fn eyes(&self, header: &Header, roles: &[Option<Role>; 2]) -> Option<Eyes> {
+        let mut keys = self.keys();
+        if !keys.fit(header) {
+            self.set_keys(keys.follow(header, roles)?);
+            keys = self.keys();
+        }
+        Some(Eyes { keys, private: self.holder == Holder::User })
     }
 }
 
@@ -129,6 +156,16 @@ struct Initialized {
     loaded: bool,
     /// Bytes of the records that count.
     live: u64,
+    /// Whether each frame says which it follows.
+    joined: bool,
+    /// What is behind the last whole frame.
+    behind: Behind,
+    /// [`format::Counters::ended`].
+    ended: u32,
+    /// Records that no longer count, and can still be opened.
+    spent: Vec<Spent>,
+    /// In a file of version 1: PINs of before, and sealed objects that were destroyed or changed, can still be opened.
+    leftovers: bool,
 }
 
 /// What is known of an object.
@@ -136,6 +173,9 @@ struct Initialized {
 struct Known {
     version: u64,
     bytes: u64,
+    /// Where its slot is.
+    slot: u64,
+    sealed: bool,
 }
 
 /// What a token says of itself.
@@ -183,13 +223,21 @@ impl Store {
     pub fn check(&self) -> Option<String> {
         const SMALL: u64 = 256 << 10;
         let checked = self.place.open().and_then(|opened| {
-            let Some((file, seen, _)) = opened else { return Ok(()) };
-            let bytes = file::read(&file, 0, if seen.length > SMALL { FRAMES as u64 } else { seen.length })?;
-            Header::decode(&bytes)?;
-            format::Counters::decode(&bytes)?;
-            format::frames(&bytes[FRAMES..], 0).map(drop)
+            let Some((file, seen, _)) = opened else { return Ok(None) };
+            if seen.length > SMALL {
+                let bytes = file::read(&file, 0, FRAMES as u64)?;
+                let read = Header::decode(&bytes).and_then(|_| format::Counters::decode(&bytes));
+                return if self.place.is_still(&seen)? { read.map(|_| None) } else { Ok(None) };
+            }
+            let mark = self.place.mark();
+            let Some(whole) = self.place.read_whole()? else { return Ok(None) };
+            let (token, ..) = Initialized::read(&whole.bytes, None)?;
+            Ok(token.remark(mark.as_ref(), whole.bytes.len() as u64))
         });
-        checked.err().map(|trouble| trouble.line(&self.place.path))
+        match checked {
+            Err(trouble) => Some(trouble.line(&self.place.path)),
+            Ok(remark) => remark.map(|remark| format!("token store {}: {remark}", self.place.path.display())),
+        }
     }
 
     /// Runs `body` with what is known. It may take a while: who waits sleeps.
@@ -235,7 +283,7 @@ impl Store {
             self.sync(state, objects, login.as_deref(), Depth::Objects)?;
             Ok::<_, Trouble>(state.token.as_ref().map(|token| token.header.id))
         })?;
-        let gone = login.is_some_and(|login| token != Some(*login.keys.id()));
+        let gone = login.is_some_and(|login| token != Some(*login.keys().id()));
         if gone {
             self.set_login(None);
         }
@@ -284,7 +332,7 @@ impl Store {
             [CKF_USER_PIN_COUNT_LOW, CKF_USER_PIN_FINAL_TRY, CKF_USER_PIN_LOCKED],
             [CKF_SO_PIN_COUNT_LOW, CKF_SO_PIN_FINAL_TRY, CKF_SO_PIN_LOCKED],
         ];
-        for (tries, low) in self.tries()?.into_iter().zip(low) {
+        for (tries, low) in self.all_tries()?.into_iter().zip(low) {
             flags |= match tries {
                 0 => 0,
                 tries if tries >= TRIES => low[2],

@@ -2,11 +2,14 @@
 //! it tries has tried. Who would try in two processes at once waits.
 
 use super::crypt::Keys;
+use super::file::Old;
 use super::file::{self, Held};
-use super::format::{Counters, FRAMES, Header};
+use super::format::{Counters, Version};
 use super::read::{self, Depth};
+use super::role::Role;
+use super::tries::{self, Aside};
 use super::trouble::Trouble;
-use super::{Holder, Login, PIN_LENGTHS, State, Store, TRIES, write};
+use super::{FRAMES, Header, Holder, Login, PIN_LENGTHS, State, Store, TRIES, write};
 use crate::object::table::Table;
 use crate::rv::{Result, Rv, ensure, fail};
 use adjunct::ops::random::random;
@@ -26,65 +29,96 @@ pub(super) fn count(file: &OwnedFd, which: Holder, tries: u8) -> std::result::Re
     let counters = Counters::decode(&file::read(file, 0, FRAMES as u64)?)?;
     let mut all = counters.tries;
     all[which as usize] = tries;
-    let (next, at) = counters.next(all);
+    let (next, at) = counters.next(all, counters.ended);
     file::write(file, at as u64, &next.encode())?;
     Ok(fdatasync(file)?)
+}
+
+/// Where a try was counted.
+#[derive(Debug)]
+enum Counted {
+    Here(OwnedFd),
+    /// With those before.
+    Aside(Aside, u8),
+    InMemory,
 }
 
 impl Store {
     /// Wrong tries since the last right one, of the user and of the security officer.
     pub(super) fn tries(&self) -> std::result::Result<[u8; 2], Trouble> {
-        let mut tries = match self.place.open()? {
-            Some((file, ..)) => Counters::decode(&file::read(&file, 0, FRAMES as u64)?)?.tries,
-            None => [0; 2],
-        };
+        let mut tries = self.place.counters()?.map_or([0; 2], |counters| counters.tries);
         for (tries, unwritten) in tries.iter_mut().zip(&self.unwritten) {
             *tries = tries.saturating_add(unwritten.load(Relaxed));
         }
         Ok(tries)
     }
 
+    /// The same, and those that this user's processes have counted elsewhere.
+    pub(super) fn all_tries(&self) -> std::result::Result<[u8; 2], Trouble> {
+        let mut tries = self.tries()?;
+        let counted = self.with_state(|state| {
+            let token = state.token.as_ref().filter(|token| !token.writable);
+            token.map_or([0; 2], |token| tries::counted(&token.header.id, &token.roles))
+        });
+        tries.iter_mut().zip(counted).for_each(|(tries, counted)| *tries = tries.saturating_add(counted));
+        Ok(tries)
+    }
+
     /// The keys that a PIN opens. `held`: in a store that can be written to.
     fn open(&self, held: Option<&Held>, objects: &Table, which: Holder, pin: &[u8]) -> Result<Keys> {
-        let (id, role) = self.with_state(|state| {
+        let place = which as usize;
+        let (header, role) = self.with_state(|state| {
             self.sync(state, objects, self.login().as_deref(), Depth::Head)?;
             let token = state.token.as_ref().ok_or(Rv(CKR_TOKEN_NOT_INITIALIZED))?;
-            let role = token.roles[which as usize].clone().ok_or(Rv(CKR_USER_PIN_NOT_INITIALIZED))?;
-            Ok::<_, Rv>((token.header.id, role))
+            let role = token.roles[place].clone().ok_or(Rv(CKR_USER_PIN_NOT_INITIALIZED))?;
+            Ok::<_, Rv>((token.header.clone(), role))
         })?;
-        let tries = self.tries()?[which as usize];
+        let tries = self.tries()?[place];
         ensure(tries < TRIES, CKR_PIN_LOCKED)?;
-        let file = match held {
+        let counted = match held {
             Some(_) => {
                 let Some((file, _, true)) = self.place.open()? else { return fail(CKR_TOKEN_WRITE_PROTECTED) };
                 count(&file, which, tries + 1)?;
-                Some(file)
+                Counted::Here(file)
             }
-            // Nothing stays, but this process at least has no more tries than others.
-            None => {
-                let before = self.unwritten[which as usize].fetch_add(1, AcqRel);
-                if tries - before.min(tries) + before >= TRIES {
-                    self.unwritten[which as usize].fetch_sub(1, AcqRel);
-                    return fail(CKR_PIN_LOCKED);
-                }
-                None
-            }
+            None => self.count_elsewhere(&header, which, &role, tries)?,
         };
-        let opened = Keys::open(id, which.number(), &role, pin, &self.tpm);
+        let opened = Keys::open(&header, which.number(), &role, pin, &self.tpm);
         let left = match &opened {
-            Ok(Some(_)) => 0,
+            Ok(Some(_)) => Some(0),
             // Of a try that no TPM answered nothing was learnt. One that refuses has its own counter.
-            Err(Trouble::Tpm(_)) => tries,
-            _ => tries + 1,
+            Err(Trouble::Tpm(_)) => None,
+            _ => return opened?.ok_or(Rv(CKR_PIN_INCORRECT)),
         };
-        match file {
-            // If it cannot be written now, whoever comes next has a try less.
-            Some(file) if left <= tries => _ = count(&file, which, left),
-            None if left == 0 => self.unwritten[which as usize].store(0, Relaxed),
-            None if left == tries => _ = self.unwritten[which as usize].fetch_sub(1, AcqRel),
-            _ => {}
+        // If it cannot be written now, whoever comes next has a try less.
+        match counted {
+            Counted::Here(file) => _ = count(&file, which, left.unwrap_or(tries)),
+            Counted::Aside(aside, before) => _ = aside.set(left.unwrap_or(before)),
+            Counted::InMemory => {
+                let unwritten = &self.unwritten[place];
+                _ = unwritten.fetch_update(AcqRel, Relaxed, |tries| Some(left.unwrap_or(tries.saturating_sub(1))));
+            }
         }
         opened?.ok_or(Rv(CKR_PIN_INCORRECT))
+    }
+
+    /// Counts a try of a store that cannot be written to, of whose file so many are known.
+    fn count_elsewhere(&self, header: &Header, which: Holder, role: &Role, tries: u8) -> Result<Counted> {
+        if let Some(aside) = Aside::of(&header.id, which as usize, role) {
+            let before = aside.tries();
+            ensure(tries.saturating_add(before) < TRIES, CKR_PIN_LOCKED)?;
+            if aside.set(before + 1).is_ok() {
+                return Ok(Counted::Aside(aside, before));
+            }
+        }
+        // Nothing stays, but this process at least has no more tries than others.
+        let unwritten = &self.unwritten[which as usize];
+        let before = unwritten.fetch_add(1, AcqRel);
+        if tries - before.min(tries) + before >= TRIES {
+            unwritten.fetch_sub(1, AcqRel);
+            return fail(CKR_PIN_LOCKED);
+        }
+        Ok(Counted::InMemory)
     }
 
     /// The same, in a store that others may write to, or nobody.
@@ -115,15 +149,25 @@ impl Store {
     /// # Errors
     /// `CKR_USER_ALREADY_LOGGED_IN`; those of [`Store::check_pin`]; `CKR_DEVICE_ERROR` where what the file holds is not what was written there.
     pub fn log_in(&self, objects: &Table, which: Holder, pin: &[u8], enter: impl FnOnce() -> bool) -> Result {
-        let login = Arc::new(Login { keys: self.open_alone(objects, which, pin)?, holder: which });
-        self.with_state(|state| {
+        let login = Arc::new(Login::new(self.open_alone(objects, which, pin)?, which));
+        let unfinished = self.with_state(|state| {
             // All is read once more, now that it can be checked.
             state.seen = None;
             self.sync(state, objects, Some(&login), Depth::Objects)?;
             ensure(enter(), CKR_USER_ALREADY_LOGGED_IN)?;
-            self.set_login(Some(login));
-            Ok(())
-        })
+            self.set_login(Some(login.clone()));
+            Ok::<_, Rv>(state.token.as_ref().is_some_and(|token| token.writable && !token.spent.is_empty()))
+        })?;
+        if unfinished {
+            // A writer was killed before records that no longer count could not be opened any more.
+            let _ = self.place.exclusively(|_| {
+                self.with_state(|state| {
+                    self.sync(state, objects, Some(&login), Depth::Objects)?;
+                    self.erase(state, &login.keys())
+                })
+            });
+        }
+        Ok(())
     }
 
     /// Closes it. Private objects are for the caller to take out of the table.
@@ -135,29 +179,53 @@ impl Store {
     /// there is no token yet. It is sealed by the TPM where the configuration or `seal` says so.
     ///
     /// # Errors
-    /// Those of [`Store::check_pin`]; `CKR_PIN_LEN_RANGE`; those of writing.
+    /// Those of [`Store::check_pin`]; `CKR_PIN_LEN_RANGE`; `CKR_FUNCTION_FAILED` where another process has made a token since this call began,
+    /// of which no PIN is tried then; those of writing.
     pub fn initialize(&self, objects: &Table, pin: &[u8], label: &[u8; 32], seal: bool) -> Result {
+        let replace = self.place.look()?.is_some();
+        self.initialize_whole(objects, (pin, None), label, seal, replace)
+    }
+
+    /// The same, with the user's PIN too where there is one: all of it, or nothing. A token that is there goes only where `replace`.
+    ///
+    /// # Errors
+    /// Those of [`Store::initialize`].
+    pub fn initialize_whole(
+        &self,
+        objects: &Table,
+        (pin, user): (&[u8], Option<&[u8]>),
+        label: &[u8; 32],
+        seal: bool,
+        replace: bool,
+    ) -> Result {
+        user.map_or(Ok(()), check_length)?;
         self.place.exclusively(|held| {
-            let there = self.with_state(|state| {
-                self.sync(state, objects, None, Depth::Head)?;
-                Ok::<_, Trouble>(state.token.is_some())
-            })?;
+            let there = self.place.look()?.is_some();
+            ensure(replace || !there, Rv::from(Trouble::Exists).0)?;
             if there {
                 self.open(Some(held), objects, Holder::SecurityOfficer, pin)?;
             } else {
                 check_length(pin)?;
             }
-            let mut header = Header { id: [0; 16], serial: [0; 16], label: *label };
+            let mut header =
+                Header { version: Version::Two, id: [0; 16], key: [0; 16], serial: [0; 16], label: *label };
             random(&mut header.id);
+            random(&mut header.key);
             random(&mut header.serial);
             header.serial = header.serial.map(|byte| b"0123456789abcdef"[usize::from(byte & 15)]);
-            let keys = Keys::new(header.id);
-            let which = Holder::SecurityOfficer;
-            let tpm = Some(&self.tpm).filter(|_| seal || self.seals);
-            let role = keys.role(which.number(), pin, tpm)?;
-            let [head, frame] = write::new_file(&header, &keys, &[(which, role)])?;
+            let (keys, tpm) = (Keys::new(&header), Some(&self.tpm).filter(|_| seal || self.seals));
+            let role = |which: Holder, pin| keys.role(&header, which.number(), pin, tpm).map(|(role, _)| role);
+            let user = user.map(|pin| role(Holder::User, pin)).transpose()?;
+            let parts = write::new_file(&header, &keys, &[user, Some(role(Holder::SecurityOfficer, pin)?)])?;
+            let slices: Vec<&[u8]> = parts.iter().map(|part| &part[..]).collect();
+            if there {
+                self.place.replace(held, &slices, Old::Wiped)?;
+                self.place.wipe_copies();
+            } else {
+                self.place.create(held, &slices)?;
+            }
+            self.place.note(held, &header, 1, true);
             self.set_login(None);
-            self.place.replace(held, &[&head, &frame])?;
             self.with_state(|state| {
                 *state = State::default();
                 read::forget(objects, |_| false);
@@ -174,7 +242,7 @@ impl Store {
         let login = self.login().filter(|login| login.holder == Holder::SecurityOfficer);
         let login = login.ok_or(Rv(CKR_USER_NOT_LOGGED_IN))?;
         check_length(pin)?;
-        self.place.exclusively(|held| self.renew(held, objects, &login, Holder::User, pin))?
+        self.place.exclusively(|held| self.set_role(held, objects, &login, Holder::User, pin))?
     }
 
     /// C_SetPIN.
@@ -184,24 +252,23 @@ impl Store {
     pub fn set_pin(&self, objects: &Table, which: Holder, old: &[u8], new: &[u8]) -> Result {
         check_length(new)?;
         self.place.exclusively(|held| {
-            let login = Login { keys: self.open(Some(held), objects, which, old)?, holder: which };
-            self.renew(held, objects, &login, which, new)
+            let login = Login::new(self.open(Some(held), objects, which, old)?, which);
+            self.set_role(held, objects, &login, which, new)
         })?
     }
 
-    /// Writes a PIN's role anew.
-    fn renew(&self, held: &Held, objects: &Table, login: &Login, which: Holder, pin: &[u8]) -> Result {
+    /// Writes all anew, for a new PIN.
+    fn set_role(&self, held: &Held, objects: &Table, login: &Login, which: Holder, pin: &[u8]) -> Result {
         // What a TPM has sealed stays so.
-        let sealed = self.with_state(|state| {
-            let mut roles = state.token.iter().flat_map(|token| token.roles.iter().flatten());
-            roles.any(|role| role.tpm.is_some())
-        });
+        let (sealed, fits) = self.with_state(|state| {
+            self.sync(state, objects, Some(login), Depth::Head)?;
+            let token = state.token.as_ref().ok_or(Rv(CKR_TOKEN_NOT_INITIALIZED))?;
+            let sealed = token.roles.iter().flatten().any(|role| role.tpm.is_some());
+            Ok::<_, Rv>((sealed, login.keys().fit(&token.header)))
+        })?;
+        // Somebody else has changed the PIN that this login was by.
+        ensure(fits, CKR_USER_NOT_LOGGED_IN)?;
         let tpm = Some(&self.tpm).filter(|_| sealed || self.seals);
-        let role = login.keys.role(which.number(), pin, tpm)?;
-        self.set_role(held, objects, login, which, role)?;
-        if let Some((file, _, true)) = self.place.open()? {
-            count(&file, which, 0)?;
-        }
-        Ok(())
+        Ok(self.renew(held, objects, login, (which, pin, tpm))?)
     }
 }

@@ -2,12 +2,15 @@
 //!
 //! Each record is sealed or authenticated for itself. So of a damaged file every record that is whole is found, wherever it lies, whatever
 //! happened to the frames, by looking for one at every byte; of several of an object the newest counts. What was removed by a
-//! record that cannot be read is there again. A file that somebody changed on purpose is repaired to what its records say, older ones too.
+//! record that cannot be read is there again, in version 1 of the format: in version 2 its record cannot be opened any more. A file that
+//! somebody changed on purpose is repaired to what its records say, older ones too; but no PIN opens it that was changed since ([`is_of_before`]).
 
 use super::crypt::Keys;
-use super::format::{self, Counters, FRAMES, Header, Kind, Record, Role, Uid};
+use super::format::{self, Behind, Counters, FRAMES, Header, Kind, Record, Slot, Uid, Version};
+use super::read::Eyes;
+use super::role::Role;
 use super::trouble::Trouble;
-use super::{Holder, Initialized, Login, read, write};
+use super::{Holder, Initialized, read, write};
 use std::collections::{BTreeMap, BTreeSet};
 
 type Result<T> = std::result::Result<T, Trouble>;
@@ -24,18 +27,22 @@ pub struct Contents {
 /// Checks every link and every record of a file.
 ///
 /// # Errors
-/// [`Trouble::Damaged`], [`Trouble::Newer`], [`Trouble::Memory`].
-pub fn check(bytes: &[u8], login: &Login) -> Result<Contents> {
-    let (token, changes, login) = Initialized::read(bytes, Some(login))?;
-    let login = login.ok_or(Trouble::Damaged)?;
-    for record in changes.values().filter(|record| is_object(record.kind)) {
-        read::attributes(record, &login.keys.unseal(record)?)?;
+/// [`Trouble::Damaged`], also where there is something behind its frames that none began with; [`Trouble::Newer`], [`Trouble::Memory`].
+pub fn check(bytes: &[u8], eyes: Eyes) -> Result<Contents> {
+    let (token, changes, eyes) =
+        Initialized::read_by(bytes, |header, _| Some(eyes).filter(|eyes| eyes.keys.fit(header)))?;
+    let keys = eyes.ok_or(Trouble::Damaged)?.keys;
+    for entry in changes.values().filter(|entry| entry.record.kind.is_object()) {
+        let body = keys.unseal(&entry.record)?;
+        if !entry.record.is_end() {
+            read::attributes(&entry.record, &body)?;
+        }
     }
-    Ok(Contents { objects: token.objects.len(), changes: token.number })
-}
-
-fn is_object(kind: Kind) -> bool {
-    matches!(kind, Kind::Open | Kind::Private | Kind::Sealed)
+    if token.behind == Behind::Foreign {
+        Err(Trouble::Damaged)
+    } else {
+        Ok(Contents { objects: token.objects.len(), changes: token.number })
+    }
 }
 
 /// The header of a damaged file.
@@ -49,27 +56,72 @@ pub fn header(bytes: &[u8]) -> Result<Header> {
     }
 }
 
-/// Whatever may be a record, anywhere.
-fn candidates<'a>(bytes: &'a [u8], mut is_one: impl FnMut(&Record<'a>) -> bool) {
-    let mut at = FRAMES;
+/// Whatever may be a record, anywhere in some bytes.
+pub fn candidates<'a>(bytes: &'a [u8], version: Version, mut is_one: impl FnMut(&Record<'a>) -> bool) {
+    let mut at = 0;
     while at < bytes.len() {
-        let found = format::record(&bytes[at..]).filter(Record::is_plausible);
+        let found = format::record(&bytes[at..], version).filter(Record::is_plausible);
         at += found.filter(|record| is_one(record)).map_or(1, |record| record.whole.len());
     }
 }
 
+fn frames_of(bytes: &[u8]) -> &[u8] {
+    bytes.get(FRAMES..).unwrap_or_default()
+}
+
+/// The role's place that a record is for.
+fn place_of(record: &Record<'_>) -> Option<usize> {
+    usize::from(record.uid[0]).checked_sub(1).filter(|place| *place < 2 && record.kind == Kind::Role)
+}
+
 /// The newest roles that can be read. They are not checked: whether a PIN opens one will tell.
-pub fn roles(bytes: &[u8]) -> [Option<Role>; 2] {
+pub fn roles(bytes: &[u8], version: Version) -> [Option<Role>; 2] {
     let mut found: [Option<(u64, Role)>; 2] = [None, None];
-    candidates(bytes, |record| {
-        let place = usize::from(record.uid[0]).checked_sub(1).and_then(|at| found.get_mut(at));
-        let (Kind::Role, Some(place), Ok(role)) = (record.kind, place, Role::decode(record.body)) else { return false };
-        if place.as_ref().is_none_or(|(version, _)| *version <= record.version) {
-            *place = Some((record.version, role));
+    candidates(frames_of(bytes), version, |record| {
+        let (Some(place), Ok(role)) = (place_of(record), Role::decode(record.body, version)) else { return false };
+        if found[place].as_ref().is_none_or(|(version, _)| *version <= record.version) {
+            found[place] = Some((record.version, role));
         }
         true
     });
     found.map(|found| found.map(|(_, role)| role))
+}
+
+/// Whether a PIN that opens `role` in a damaged file may have been changed since: there is a newer role of that holder's, or behind it what is left
+/// of one. In version 1 a file holds the roles of PINs that were changed, too, which open it as well as the last one.
+pub fn is_of_before(bytes: &[u8], keys: &Keys, version: Version, which: Holder, role: &Role) -> bool {
+    let bytes = frames_of(bytes);
+    let (mut used, mut newest, mut whole) = (None, 0, BTreeSet::new());
+    candidates(bytes, version, |record| {
+        if record.kind != Kind::Role || keys.unseal(record).is_err() {
+            return false;
+        }
+        let at = record.whole.as_ptr() as usize - bytes.as_ptr() as usize;
+        whole.insert(at);
+        if place_of(record) == Some(which as usize) {
+            newest = newest.max(record.version);
+            if Role::decode(record.body, version).as_ref() == Ok(role) {
+                used = Some((at, record.version));
+            }
+        }
+        true
+    });
+    let Some((at, number)) = used else { return true };
+    if newest > number || version == Version::Two {
+        return newest > number;
+    }
+    // What is the same in the head of each role's record of this holder's, of which one byte may be wrong; but none that says it is the other's.
+    let known = |head: &[u8]| {
+        let expected = |place: usize| match place {
+            0 => Some(Kind::Role as u8),
+            8 => Some(which.number()),
+            1..4 | 9..24 | 60.. => Some(0),
+            _ => None,
+        };
+        let wrong = (0..64).filter(|place| expected(*place).is_some_and(|byte| byte != head[*place])).count();
+        wrong <= 1 && head[8] != 3 - which.number()
+    };
+    bytes.windows(64).enumerate().skip(at + 1).any(|(at, head)| !whole.contains(&at) && known(head))
 }
 
 /// What was made of a damaged file.
@@ -77,6 +129,8 @@ pub fn roles(bytes: &[u8]) -> [Option<Role>; 2] {
 pub struct Repaired {
     /// The new file.
     pub parts: Vec<Vec<u8>>,
+    /// The number of its last frame.
+    pub number: u64,
     /// Objects in it.
     pub objects: usize,
     /// Objects that can be seen to have been there, and not be read.
@@ -96,10 +150,11 @@ pub fn salvage(
     keys: &Keys,
     officer: impl FnOnce(&Keys) -> Result<Role>,
 ) -> Result<Repaired> {
+    let version = header.version;
     let mut newest: BTreeMap<Uid, Record<'_>> = BTreeMap::new();
     let mut found: [Option<(u64, Role)>; 2] = [None, None];
     let (mut number, mut memory) = (0, None);
-    candidates(bytes, |record| {
+    candidates(frames_of(bytes), version, |record| {
         let body = match keys.unseal(record) {
             Ok(body) => body,
             Err(trouble) => {
@@ -109,13 +164,12 @@ pub fn salvage(
         };
         number = number.max(record.version);
         if record.kind == Kind::Role {
-            let place = usize::from(record.uid[0]).checked_sub(1).and_then(|at| found.get_mut(at));
-            if let (Some(place), Ok(role)) = (place, Role::decode(&body))
-                && place.as_ref().is_none_or(|(version, _)| *version <= record.version)
+            if let (Some(place), Ok(role)) = (place_of(record), Role::decode(&body, version))
+                && found[place].as_ref().is_none_or(|(version, _)| *version <= record.version)
             {
-                *place = Some((record.version, role));
+                found[place] = Some((record.version, role));
             }
-        } else if record.kind == Kind::Gone || read::attributes(record, &body).is_ok() {
+        } else if record.is_end() || read::attributes(record, &body).is_ok() {
             // In one change an object is made once, so of two of a number both say the same.
             let newer = newest.get(&record.uid).is_none_or(|before| before.version <= record.version);
             if newer {
@@ -129,7 +183,7 @@ pub fn salvage(
     }
     // What can still be seen to have been there.
     let mut lost = BTreeSet::new();
-    for (last, uids) in heads(bytes) {
+    for (last, uids) in heads(bytes, version) {
         number = number.max(last);
         lost.extend(uids.into_iter().filter(|uid| !newest.contains_key(uid)));
     }
@@ -139,28 +193,27 @@ pub fn salvage(
         roles[Holder::SecurityOfficer as usize] = Some(officer(keys)?);
         without = Some(Holder::SecurityOfficer);
     }
-    let mut first = header.encode().to_vec();
-    first.resize(FRAMES, 0);
     // Whoever repairs has the PIN; of the other the tries are kept where they can be read.
     let tries = bytes.get(..FRAMES).and_then(|bytes| Counters::decode(bytes).ok()).map_or([0; 2], |read| read.tries);
-    let (counters, at) = Counters::default().next(tries);
-    first[at..at + format::COUNTER].copy_from_slice(&counters.encode());
-    first[format::AGAIN..].copy_from_slice(&header.encode_again());
-    let records: Vec<&[u8]> =
-        newest.values().filter(|record| is_object(record.kind)).map(|record| record.whole).collect();
+    let first = format::first_bytes(header, tries);
+    let records: Vec<&[u8]> = newest
+        .values()
+        .filter(|record| record.kind.is_object() && record.state() != Slot::Ended)
+        .map(|record| record.whole)
+        .collect();
     let objects = records.len();
-    let (parts, ..) = write::anew(&first, header, keys, number, &roles, records.into_iter())?;
-    Ok(Repaired { parts, objects, lost: lost.len(), without })
+    let (parts, number, _) = write::anew(&first, header, keys, number, &roles, records.into_iter())?;
+    Ok(Repaired { parts, number, objects, lost: lost.len(), without })
 }
 
 /// The numbers of frames, and the identifiers of the objects in them, as far as heads can be read.
-fn heads(bytes: &[u8]) -> Vec<(u64, Vec<Uid>)> {
+fn heads(bytes: &[u8], version: Version) -> Vec<(u64, Vec<Uid>)> {
     let mut heads = Vec::new();
-    for at in FRAMES..bytes.len() {
+    for at in FRAMES.min(bytes.len())..bytes.len() {
         if let Some((number, records)) = format::frame_head(&bytes[at..]) {
             let (mut uids, mut rest) = (Vec::new(), records);
-            while let Some(record) = format::record(rest).filter(Record::is_plausible) {
-                if is_object(record.kind) {
+            while let Some(record) = format::record(rest, version).filter(Record::is_plausible) {
+                if record.kind.is_object() {
                     uids.push(record.uid);
                 }
                 rest = &rest[record.whole.len()..];

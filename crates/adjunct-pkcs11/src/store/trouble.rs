@@ -20,6 +20,8 @@ pub enum Trouble {
     Unreadable(Errno),
     /// Whoever holds the lock does not let it go.
     Busy,
+    /// There is a token already where a new one was to be.
+    Exists,
     TooLong,
     Memory,
     System(Errno),
@@ -45,6 +47,7 @@ impl Trouble {
             Trouble::Unreadable(errno) => format!("token store {path}: {}", unreadable(place, errno)),
             Trouble::System(Errno::ISDIR) => format!("token store {path}: a directory, where a file is to be"),
             Trouble::Busy => format!("token store {path}: another process holds its lock"),
+            Trouble::Exists => format!("token store {path}: there is a token already"),
             Trouble::TooLong => format!("token store {path}: too much for one change"),
             Trouble::Memory => format!("token store {path}: out of memory"),
             Trouble::System(errno) => format!("token store {path}: {errno}"),
@@ -96,6 +99,7 @@ impl From<Trouble> for Rv {
             Trouble::Memory | Trouble::System(Errno::NOMEM) => CKR_HOST_MEMORY,
             Trouble::TooLong | Trouble::System(Errno::NOSPC | Errno::DQUOT | Errno::FBIG) => CKR_DEVICE_MEMORY,
             Trouble::System(Errno::ACCESS | Errno::PERM | Errno::ROFS) => CKR_TOKEN_WRITE_PROTECTED,
+            Trouble::Exists => CKR_FUNCTION_FAILED,
             // What cannot be read is not what cannot be written.
             Trouble::Damaged
             | Trouble::Unsafe

@@ -2,17 +2,18 @@
 
 use super::batch::{Change, Taken};
 use super::crypt::Keys;
-use super::file;
-use super::format::{self, Counters, FRAMES, Header, Kind, Record, Role, Uid};
+use super::erase::Spent;
+use super::file::{self, Held, Old};
+use super::format::{self, Before, Kind, Record, Uid, Version};
 use super::read::{self, Depth};
+use super::role::Role;
 use super::trouble::Trouble;
-use super::{Holder, Initialized, Known, Login, State, Store, body};
+use super::{FRAMES, Header, Holder, Initialized, Known, State, Store, body};
 use crate::handle::Handle;
 use crate::object::Object;
 use crate::object::table::Table;
 use crate::rv::{Result, Rv, fail};
 use cryptoki_sys::*;
-use file::Held;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// From this length on, a file is written anew when half of it no longer counts.
@@ -31,7 +32,7 @@ fn kind(object: &Object) -> Kind {
 
 /// The record of a role.
 fn seal_role(
-    login: &Keys,
+    keys: &Keys,
     to: &mut Vec<u8>,
     which: Holder,
     role: &Role,
@@ -39,32 +40,22 @@ fn seal_role(
 ) -> std::result::Result<(), Trouble> {
     let mut uid = [0; 16];
     uid[0] = which.number();
-    login.seal(to, Kind::Role, &uid, number, &role.encode())
+    keys.seal(to, Kind::Role, &uid, number, &role.encode())
 }
 
-/// The bytes of a new file with no objects: header and counters, and the first frame.
+/// The parts of a new file with no objects.
 pub(super) fn new_file(
     header: &Header,
     keys: &Keys,
-    roles: &[(Holder, Role)],
-) -> std::result::Result<[Vec<u8>; 2], Trouble> {
-    let mut head = header.encode().to_vec();
-    head.resize(FRAMES, 0);
-    let (counters, at) = Counters::default().next([0; 2]);
-    head[at..at + format::COUNTER].copy_from_slice(&counters.encode());
-    head[format::AGAIN..].copy_from_slice(&header.encode_again());
-    let mut records = Vec::new();
-    for (which, role) in roles {
-        seal_role(keys, &mut records, *which, role, 1)?;
-    }
-    let first = keys.first_link(&header.encode());
-    let (frame, _) = format::frame(1, &records, |head| link(keys, &first, head, &records))?;
-    Ok([head, frame])
+    roles: &[Option<Role>; 2],
+) -> std::result::Result<Vec<Vec<u8>>, Trouble> {
+    let first = format::first_bytes(header, [0; 2]);
+    Ok(anew(&first, header, keys, 0, roles, std::iter::empty())?.0)
 }
 
 /// The link of a frame of these records, which are whole.
-fn link(keys: &Keys, before: &format::Link, head: &[u8], records: &[u8]) -> format::Link {
-    let records = format::records(records).unwrap_or_default();
+fn link(keys: &Keys, before: &format::Link, head: &[u8], records: &[u8], version: Version) -> format::Link {
+    let records = format::records(records, version).unwrap_or_default();
     keys.link(before, head, records.iter().map(|record| record.head))
 }
 
@@ -87,10 +78,13 @@ impl Store {
                             // This process is another than the one whose thread it was added by.
                             request.finish(fail(CKR_FUNCTION_FAILED));
                         }
-                        self.commit(state, objects, batch);
+                        self.commit(held, state, objects, batch);
                     }
                     // It saves room; where there is none for it, that is for later.
-                    let _ = self.compact(held, state, &login);
+                    let _ = self.compact(held, state, &login.keys());
+                    if let Some(token) = &state.token {
+                        self.place.note(held, &token.header, token.number, false);
+                    }
                 });
             },
         );
@@ -102,21 +96,38 @@ impl Store {
     }
 
     /// Writes what waits, in one frame; where that cannot be done, one after the other.
-    fn commit(&self, state: &mut State, objects: &Table, batch: Vec<Taken>) {
-        let Err((failed, rv)) = self.commit_at_once(state, objects, batch) else { return };
+    fn commit(&self, held: &Held, state: &mut State, objects: &Table, batch: Vec<Taken>) {
+        let Err((failed, rv)) = self.commit_at_once(held, state, objects, batch) else { return };
         let alone = failed.len() == 1;
         for request in failed {
-            if alone {
-                request.finish(Err(rv));
+            if !alone {
+                self.commit(held, state, objects, vec![request]);
+            } else if rv == Rv(CKR_DEVICE_MEMORY) && request.destroys() {
+                // A disk that is full keeps nobody from destroying a key.
+                self.destroy_in_place(state, objects, request);
             } else {
-                self.commit(state, objects, vec![request]);
+                request.finish(Err(rv));
             }
         }
+    }
+
+    fn destroy_in_place(&self, state: &mut State, objects: &Table, request: Taken) {
+        let uids: Vec<Uid> = request.named().map(|(_, uid)| uid).collect();
+        let done = self.end_in_place(state, &request.login().keys(), &uids);
+        if let (Ok(()), Some(token)) = (done, state.token.as_mut()) {
+            for uid in &uids {
+                token.know(*uid, None);
+                read::find(objects, uid).map(|handle| objects.remove(handle));
+            }
+            self.erase_copies(&uids);
+        }
+        request.finish(done.map(|()| Vec::new()).map_err(Rv::from));
     }
 
     /// The same, for all or none of the requests: those that have no outcome then, and why.
     fn commit_at_once(
         &self,
+        held: &Held,
         state: &mut State,
         objects: &Table,
         batch: Vec<Taken>,
@@ -125,14 +136,15 @@ impl Store {
         if let Err(trouble) = self.sync(state, objects, Some(&login), Depth::Objects) {
             return Err((batch, trouble.into()));
         }
-        let Some(token) = state.token.as_ref().filter(|token| token.header.id == *login.keys.id()) else {
+        let keys = login.keys();
+        let Some(token) = state.token.as_ref().filter(|token| keys.fit(&token.header)) else {
             return Err((batch, Rv(CKR_USER_NOT_LOGGED_IN)));
         };
         let mut records = Vec::new();
         let mut sealed = Vec::new();
         for request in batch {
             let before = records.len();
-            match token.seal(&login, &request, &mut records) {
+            match token.seal(&keys, &request, &mut records) {
                 Ok(known) => sealed.push((request, known)),
                 Err(rv) => {
                     records.truncate(before);
@@ -143,87 +155,107 @@ impl Store {
         if sealed.is_empty() {
             return Ok(());
         }
-        let token = match self.append(state, &login, &records) {
+        let token = match self.append(state, &keys, &records) {
             Ok(token) => token,
             Err(trouble) => return Err((sealed.into_iter().map(|(request, _)| request).collect(), trouble.into())),
         };
+        let (mut outcomes, mut destroyed) = (Vec::with_capacity(sealed.len()), Vec::new());
         for (mut request, known) in sealed {
-            let shown = token.show_changes(objects, std::mem::take(&mut request.changes), known);
+            let changes = std::mem::take(&mut request.changes);
+            let gone = known.iter().filter(|(_, object)| object.is_none()).map(|(uid, _)| *uid);
+            let sealed = |uid: &Uid| token.objects.get(uid).is_some_and(|known| known.sealed);
+            destroyed.extend(gone.filter(sealed));
+            let shown = token.show_changes(objects, changes, known);
+            outcomes.push((request, shown));
+        }
+        if !destroyed.is_empty() {
+            self.erase_copies(&destroyed);
+            if token.header.version == Version::One {
+                // No record of this version can be made unreadable: the file is written anew. A small one stays of this version, for programs
+                // that still run a module of before; of a large one that would take too long each time.
+                token.leftovers = true;
+                let _ = if token.end <= COMPACT {
+                    self.write_anew(held, state, &keys)
+                } else {
+                    self.rewrite(held, state, objects, &login, None)
+                };
+            }
+        }
+        let _ = self.erase(state, &login.keys());
+        for (request, shown) in outcomes {
             request.finish(shown);
         }
         Ok(())
     }
 
     /// Adds a frame of records to the file of a token that was just read.
-    pub(super) fn append<'a>(
+    fn append<'a>(
         &self,
         state: &'a mut State,
-        login: &Login,
+        keys: &Keys,
         records: &[u8],
     ) -> std::result::Result<&'a mut Initialized, Trouble> {
         let gone = Trouble::System(rustix::io::Errno::NOENT);
         let token = state.token.as_mut().ok_or(gone)?;
         let Some((file, _, true)) = self.place.open()? else { return Err(Trouble::System(rustix::io::Errno::ROFS)) };
-        let before = token.link.ok_or(Trouble::Damaged)?;
-        let number = token.number + 1;
-        let (frame, link) = format::frame(number, records, |head| link(&login.keys, &before, head, records))?;
+        let (before, version) = (token.link.ok_or(Trouble::Damaged)?, token.header.version);
+        let (frame, link) = format::frame(token.before(), records, |head| link(keys, &before, head, records, version))?;
         self.current.store(0, Relaxed);
         file::append(&file, token.end, &frame)?;
         token.end += frame.len() as u64;
-        (token.number, token.link) = (number, Some(link));
+        (token.number, token.link) = (token.number + 1, Some(link));
         token.last = format::tail(&frame).to_vec();
+        token.behind = format::Behind::Nothing;
         state.seen = Some(file::seen(&file)?);
         Ok(token)
     }
 
-    /// Adds a role's record.
-    ///
-    /// # Errors
-    /// Those of [`Store::change`].
-    pub(super) fn set_role(&self, _: &Held, objects: &Table, login: &Login, which: Holder, role: Role) -> Result {
-        self.with_state(|state| {
-            // All links are checked by whoever adds one.
-            if state.token.as_ref().is_some_and(|token| token.link.is_none()) {
-                state.seen = None;
-            }
-            self.sync(state, objects, Some(login), Depth::Head)?;
-            let number = state.token.as_ref().map_or(0, |token| token.number) + 1;
-            let mut records = Vec::new();
-            seal_role(&login.keys, &mut records, which, &role, number)?;
-            let token = self.append(state, login, &records)?;
-            token.roles[which as usize] = Some(role);
-            Ok(())
-        })
+    /// Writes the file anew without what no longer counts, where that is most of it.
+    fn compact(&self, held: &Held, state: &mut State, keys: &Keys) -> std::result::Result<(), Trouble> {
+        let dead = |token: &Initialized| token.end > COMPACT && token.live * 2 < token.end;
+        if state.token.as_ref().is_some_and(dead) { self.write_anew(held, state, keys) } else { Ok(()) }
     }
 
-    /// Writes the file anew without what no longer counts, where that is most of it.
-    fn compact(&self, held: &Held, state: &mut State, login: &Login) -> std::result::Result<(), Trouble> {
-        let Some(token) = state.token.as_mut().filter(|token| token.end > COMPACT && token.live * 2 < token.end) else {
-            return Ok(());
-        };
+    /// Writes the file anew without what no longer counts, under the same keys.
+    fn write_anew(&self, held: &Held, state: &mut State, keys: &Keys) -> std::result::Result<(), Trouble> {
+        let Some(token) = state.token.as_mut().filter(|token| keys.fit(&token.header)) else { return Ok(()) };
         let Some((file, _, true)) = self.place.open()? else { return Ok(()) };
         let bytes = file::read(&file, 0, token.end)?;
-        let frames = format::frames(&bytes[FRAMES..], 0)?;
-        let counts = |record: &&Record<'_>| {
-            let known = token.objects.get(&record.uid).is_some_and(|known| known.version == record.version);
-            known && matches!(record.kind, Kind::Open | Kind::Private | Kind::Sealed)
+        let (parts, last, link) = {
+            let records = token.counting(&bytes)?;
+            let records = records.iter().map(|record| record.whole);
+            anew(&bytes[..FRAMES], &token.header, keys, token.number, &token.roles, records)?
         };
-        let records = frames.iter().flat_map(|frame| &frame.records).filter(counts).map(|record| record.whole);
-        let (parts, last, link) =
-            anew(&bytes[..FRAMES], &token.header, &login.keys, token.number, &token.roles, records)?;
         let slices: Vec<&[u8]> = parts.iter().map(|part| &part[..]).collect();
-        let seen = self.place.replace(held, &slices)?;
-        token.end = parts.iter().map(|part| part.len() as u64).sum();
+        self.place.replace(held, &slices, Old::Wiped)?;
         (token.number, token.link) = (last, Some(link));
-        token.last = format::tail(parts.last().map_or(&[], |part| part)).to_vec();
-        state.seen = Some(seen);
+        // Where its records are by now is read anew; they are what they were.
+        token.spent.clear();
+        state.seen = None;
         Ok(())
     }
 }
 
 impl Initialized {
+    /// The records of objects that count, of a file's bytes.
+    ///
+    /// # Errors
+    /// [`Trouble::Damaged`].
+    pub(super) fn counting<'a>(&self, bytes: &'a [u8]) -> std::result::Result<Vec<Record<'a>>, Trouble> {
+        let version = self.header.version;
+        let joint = format::joint(&self.header.encode());
+        let read = format::frames(&bytes[FRAMES..], Before { version, number: 0, joint })?;
+        let counts = |record: &Record<'_>| {
+            let known = self.objects.get(&record.uid).is_some_and(|known| known.version == record.version);
+            known && record.kind.is_object() && !record.is_end()
+        };
+        Ok(read.frames.into_iter().flat_map(|frame| frame.records).filter(counts).collect())
+    }
+}
+
+impl Initialized {
     /// Adds the records of a request's changes: what is then known of the objects.
-    fn seal(&self, login: &Login, request: &Taken, records: &mut Vec<u8>) -> Result<Vec<(Uid, Option<Known>)>> {
+    fn seal(&self, keys: &Keys, request: &Taken, records: &mut Vec<u8>) -> Result<Vec<(Uid, Option<Known>)>> {
         let (number, mut known) = (self.number + 1, Vec::new());
         for (change, uid) in request.named() {
             if !matches!(change, Change::New(_)) && !self.objects.contains_key(&uid) {
@@ -231,13 +263,15 @@ impl Initialized {
             }
             let at = records.len();
             if let Change::Removed(_) = change {
-                login.keys.seal(records, Kind::Gone, &uid, number, &[])?;
+                keys.seal(records, Kind::Gone, &uid, number, &[])?;
                 known.push((uid, None));
             } else {
                 let object = change.object();
                 let body = body::encode(&object.attributes)?;
-                login.keys.seal(records, kind(object), &uid, number, &body)?;
-                known.push((uid, Some(Known { version: number, bytes: (records.len() - at) as u64 })));
+                keys.seal(records, kind(object), &uid, number, &body)?;
+                let (bytes, sealed) = ((records.len() - at) as u64, kind(object).is_sealed());
+                let object = Known { version: number, bytes, slot: self.slot_of_next(at), sealed };
+                known.push((uid, Some(object)));
             }
         }
         Ok(known)
@@ -252,6 +286,8 @@ impl Initialized {
     ) -> Result<Vec<Handle>> {
         let mut handles = Vec::new();
         for (change, (uid, object)) in changes.into_iter().zip(known) {
+            let before = self.objects.get(&uid).filter(|_| self.header.version == Version::Two);
+            self.spent.extend(before.map(|before| Spent::of(uid, before)));
             self.know(uid, object);
             // One that is new is nowhere yet.
             let new = matches!(change, Change::New(_));
@@ -281,12 +317,14 @@ pub(super) fn anew<'a>(
     roles: &[Option<Role>; 2],
     objects: impl Iterator<Item = &'a [u8]>,
 ) -> std::result::Result<(Vec<Vec<u8>>, u64, format::Link), Trouble> {
-    let (mut parts, mut records) = (vec![first.to_vec()], Vec::new());
-    let (mut before, of_roles) = (keys.first_link(&header.encode()), number + 1);
+    let (mut parts, mut records, version) = (vec![first.to_vec()], Vec::new(), header.version);
+    let (first, of_roles) = (header.encode(), number + 1);
+    let (mut before, mut joint) = (keys.first_link(&first), format::joint(&first));
     let mut close = |records: &mut Vec<u8>| {
+        let follows = Before { version, number, joint };
+        let (frame, next) = format::frame(follows, records, |head| link(keys, &before, head, records, version))?;
+        (before, joint) = (next, format::joint(format::tail(&frame)));
         number += 1;
-        let (frame, next) = format::frame(number, records, |head| link(keys, &before, head, records))?;
-        before = next;
         records.clear();
         parts.push(frame);
         Ok::<(), Trouble>(())

@@ -28,6 +28,26 @@ pub fn modes() {
     assert_eq!(seen, 4);
 }
 
+pub fn changes_pin_once() {
+    set_pin(&open(RW), PIN, b"new pin").unwrap();
+}
+
+/// Who may read a token by its group may do so after it was written anew.
+#[test]
+fn a_file_written_anew_is_for_who_could_read_it() {
+    let home = home();
+    run("with_private", home.path());
+    let file = home.path().join("adjunct/tokens/default.token");
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o640)).unwrap();
+    // Another group, where this user may give it away.
+    let _ = std::os::unix::fs::chown(&file, None, Some(65534));
+    let before = std::fs::metadata(&file).unwrap();
+    run("changes_pin_once", home.path());
+    let after = std::fs::metadata(&file).unwrap();
+    assert_ne!(before.ino(), after.ino());
+    assert_eq!((after.mode() & 0o7777, after.uid(), after.gid()), (0o640, before.uid(), before.gid()));
+}
+
 #[test]
 fn nothing_is_readable_for_others_whatever_the_umask() {
     run("modes", home().path());
@@ -72,10 +92,53 @@ pub fn read_only() {
     session.copy(labelled(&session, "private")[0], &Attributes::new().flag(CKA_TOKEN, false)).unwrap();
     assert_eq!(set_pin(&session, PIN, b"new pin"), Err(CKR_TOKEN_WRITE_PROTECTED));
     logout(&session).unwrap();
-    for _ in 0..3 {
-        assert_eq!(login(&session, CKU_USER, b"wrong"), Err(CKR_PIN_INCORRECT));
+    drop(session);
+    let left = [CKF_USER_PIN_COUNT_LOW, CKF_USER_PIN_FINAL_TRY, CKF_USER_PIN_LOCKED];
+    // Each in a process of its own.
+    for left in left {
+        assert_eq!(run_tried(), format!("{CKR_PIN_INCORRECT:#x}"));
+        assert_eq!(pin_flags(), left);
     }
+    assert_eq!(run_tried(), format!("{CKR_PIN_LOCKED:#x}"));
+    let session = open(RW);
     assert_eq!(login(&session, CKU_USER, PIN), Err(CKR_PIN_LOCKED));
+}
+
+/// Takes away what is left of tries of a token in memory.
+fn forget_tries(id: &[u8]) {
+    let id: String = id.iter().map(|byte| format!("{byte:02x}")).collect();
+    for entry in std::fs::read_dir("/dev/shm").into_iter().flatten().flatten() {
+        if entry.file_name().to_string_lossy().contains(&id) {
+            let _ = std::fs::remove_file(entry.path());
+        }
+    }
+}
+
+/// A wrong PIN, in this process.
+pub fn tries_wrong() {
+    println!("\n+ {:#x}", login(&open(RO), CKU_USER, b"wrong").unwrap_err());
+}
+
+/// The same in another process of this user's: what came of it.
+fn run_tried() -> String {
+    let output = command("tries_wrong", &data()).output().unwrap();
+    let said = String::from_utf8(output.stdout).unwrap();
+    said.lines().find_map(|line| line.strip_prefix("+ ")).expect("what came of it").to_owned()
+}
+
+/// A new PIN, given where the file can be written to, has all its tries.
+pub fn read_only_again() {
+    assert_eq!(pin_flags(), 0);
+    let session = open(RW);
+    assert_eq!(login(&session, CKU_USER, b"wrong"), Err(CKR_PIN_INCORRECT));
+    login(&session, CKU_USER, b"new pin").unwrap();
+    assert_eq!(pin_flags(), 0);
+}
+
+pub fn unlocks() {
+    let session = open(RW);
+    login(&session, CKU_SO, SO_PIN).unwrap();
+    check(p11!(C_InitPIN(session.0, input(b"new pin"), length(b"new pin")))).unwrap();
 }
 
 pub fn no_place() {
@@ -129,6 +192,12 @@ fn a_store_that_cannot_be_written_to_works() {
     let mut command = self::command("read_only", home.path());
     let output = command.env("ADJUNCT_PKCS11_CONF", home.path().join("conf")).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    mode(&tokens.join("default.token"), 0o600);
+    run("unlocks", home.path());
+    let mut command = self::command("read_only_again", home.path());
+    let output = command.env("ADJUNCT_PKCS11_CONF", home.path().join("conf")).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    forget_tries(&std::fs::read(tokens.join("default.token")).unwrap()[20..36]);
 }
 
 #[test]
@@ -197,11 +266,11 @@ fn a_file_that_is_not_trusted_is_refused_in_a_line() {
     std::fs::write(&file, &bytes).unwrap();
     refused("damaged", CKR_DEVICE_ERROR);
     let mut bytes = whole.clone();
-    bytes[16] = 2;
+    bytes[16] = 3;
     let crc = crc32fast::hash(&bytes[..124]);
     bytes[124..128].copy_from_slice(&crc.to_le_bytes());
     std::fs::write(&file, &bytes).unwrap();
-    refused("newer adjunct (version 2 of the format)", CKR_TOKEN_NOT_RECOGNIZED);
+    refused("newer adjunct (version 3 of the format)", CKR_TOKEN_NOT_RECOGNIZED);
     std::fs::write(&file, &whole).unwrap();
     std::fs::rename(&file, tokens.join("elsewhere")).unwrap();
     std::os::unix::fs::symlink(tokens.join("elsewhere"), &file).unwrap();

@@ -105,4 +105,59 @@ fn a_killed_change_of_a_pin_leaves_the_old_or_the_new() {
         child.kill().unwrap();
         child.wait().unwrap();
     }
+    // What a killed one has left beside the file the next change takes away.
+    run("changes_it_once", home.path());
+}
+
+pub fn changes_it_once() {
+    let session = open(RW);
+    let pins = [PIN, b"another PIN"];
+    let now = usize::from(login(&session, CKU_USER, pins[0]).is_err());
+    set_pin(&session, pins[now], b"the last PIN").unwrap();
+    assert_eq!(std::fs::read_dir(file().parent().unwrap()).unwrap().count(), 2);
+}
+
+/// Makes keys and destroys them, and says so when each is destroyed.
+pub fn destroys() {
+    let session = entered();
+    for at in 0.. {
+        let label = format!("short {} {at}", std::process::id());
+        let made = session.create(&data_object(&label, true)).unwrap();
+        session.destroy(made).unwrap();
+        println!("\n+ {label}");
+        std::io::stdout().flush().unwrap();
+    }
+}
+
+/// None of those comes back, and no file is left behind.
+pub fn after_destroys() {
+    let session = entered();
+    for line in std::fs::read_to_string(data().join("said")).unwrap().lines() {
+        assert_eq!(labelled(&session, line), [], "{line}");
+    }
+    session.create(&data_object("kept", true)).unwrap();
+    assert_eq!(std::fs::read_dir(file().parent().unwrap()).unwrap().count(), 2);
+}
+
+#[test]
+fn what_was_destroyed_stays_so_after_kills() {
+    let home = home();
+    run("new_token", home.path());
+    let mut said = String::new();
+    for round in 0..8_u64 {
+        let mut child = command("destroys", home.path()).stdout(std::process::Stdio::piped()).spawn().unwrap();
+        let mut out = std::io::BufReader::new(child.stdout.take().unwrap());
+        let mut output = String::new();
+        while !output.contains("\n+ ") {
+            assert!(out.read_line(&mut output).unwrap() > 0);
+        }
+        std::thread::sleep(Duration::from_micros(1000 + 7919 * round));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        out.read_to_string(&mut output).unwrap();
+        let whole = &output[..output.rfind('\n').map_or(0, |at| at + 1)];
+        whole.lines().filter_map(|line| line.strip_prefix("+ ")).for_each(|line| said += &format!("{line}\n"));
+    }
+    std::fs::write(home.path().join("said"), said).unwrap();
+    run("after_destroys", home.path());
 }

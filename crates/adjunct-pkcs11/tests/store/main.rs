@@ -10,10 +10,12 @@ mod forks;
 mod kills;
 mod life;
 mod many;
+mod older;
 mod order;
 mod pins;
 mod processes;
 mod profiles;
+mod renewed;
 mod space;
 mod tpm;
 
@@ -150,9 +152,14 @@ fn scenario() {
         life::life life::again profiles::profiles
         pins::wrong pins::killed_while_trying pins::count_low pins::guesses
         processes::two_processes processes::other processes::other_after processes::many processes::initialize
-        kills::endless kills::after_kills kills::changes_pin
-        space::limited space::full space::full_together space::counted
-        access::modes access::group access::read_only access::no_place access::with_private access::refused
+        kills::endless kills::after_kills kills::changes_pin kills::destroys kills::after_destroys
+        kills::changes_it_once
+        space::limited space::full space::full_together space::counted space::gone space::sees space::two_left
+        access::modes access::group access::read_only access::no_place access::with_private
+        access::refused access::changes_pin_once access::tries_wrong access::read_only_again access::unlocks
+        older::used_on older::destroys older::grows older::destroys_on_old older::follows
+        renewed::first renewed::changes renewed::old_pins renewed::new_pins renewed::stays_in renewed::officer
+        renewed::destroys_gone renewed::gone_is_gone renewed::used_older renewed::makes_token
         forks::fork forks::another_user
         tpm::sealed tpm::sealed_again tpm::sealed_elsewhere
         many::fill many::filled

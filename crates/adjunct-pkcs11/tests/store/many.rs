@@ -29,6 +29,16 @@ pub fn filled() {
         assert_eq!(labelled(&session, label).len(), 1);
         println!("# search by label: {:?}", begin.elapsed());
     }
+    let all = session.find(&Attributes::new().number(CKA_CLASS, CKO_DATA)).unwrap();
+    let begin = Instant::now();
+    for object in all.iter().take(500) {
+        session.destroy(*object).unwrap();
+    }
+    println!("# an object destroyed: {:?}", begin.elapsed() / 500);
+    let begin = Instant::now();
+    set_pin(&session, PIN, b"new pin").unwrap();
+    println!("# the PIN changed, all written anew: {:?}", begin.elapsed());
+    assert_eq!(session.find(&Attributes::new().number(CKA_CLASS, CKO_DATA)).unwrap().len(), all.len() - 500);
     let begin = Instant::now();
     for _ in 0..100_000 {
         open(RO);

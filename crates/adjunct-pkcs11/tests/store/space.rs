@@ -1,6 +1,8 @@
 //! Where a file may not grow.
 
 use super::*;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::process::Stdio;
 
 pub fn limited() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -35,15 +37,23 @@ pub fn limited() {
         limit(before.len() + more);
         assert_eq!(session.set_attributes(made, &label), Err(CKR_DEVICE_MEMORY));
         assert_eq!(session.copy(made, &label).unwrap_err(), CKR_DEVICE_MEMORY);
-        assert_eq!(session.destroy(made), Err(CKR_DEVICE_MEMORY));
         assert_eq!(ec_pair(&session, "limited").unwrap_err(), CKR_DEVICE_MEMORY);
         unchanged("a change");
     }
+    // To destroy takes no room.
+    limit(before.len());
+    let gone = session.find(&Attributes::new().number(CKA_CLASS, CKO_DATA)).unwrap();
+    assert_eq!(gone, [made]);
+    session.destroy(made).unwrap();
+    assert_eq!((labelled(&session, "limited"), std::fs::read(file()).unwrap().len()), (vec![], before.len()));
+    run("gone", &data());
+    limit(before.len() + 1000);
+    session.create(&data_object("limited", true)).unwrap();
+    let before = std::fs::read(file()).unwrap();
     // A PIN's try is written in place; its new role, and a new token, need room.
-    limit(before.len() + 60);
+    limit(300);
     assert_eq!(set_pin(&session, PIN, b"new pin"), Err(CKR_DEVICE_MEMORY));
     drop(session);
-    limit(300);
     assert_eq!(init_token(SO_PIN), Err(CKR_DEVICE_MEMORY));
     limit(before.len());
     let session = entered();
@@ -52,11 +62,18 @@ pub fn limited() {
     assert_eq!(std::fs::read_dir(file().parent().unwrap()).unwrap().count(), 2, "no file is left behind");
 }
 
+pub fn two_left() {
+    assert_eq!(labelled(&entered(), "some").len(), 2);
+}
+
+pub fn gone() {
+    assert_eq!(labelled(&entered(), "limited"), []);
+}
+
 /// In a file system that is full.
 pub fn full() {
     new_token();
     let session = entered();
-    let filler = data().join("filler");
     let mut made = 0;
     while session.create(&data_object("some", true)).is_ok() && made < 1000 {
         made += 1;
@@ -69,10 +86,34 @@ pub fn full() {
     assert_eq!(login(&session, CKU_USER, b"wrong"), Err(CKR_PIN_INCORRECT));
     assert_eq!(pin_flags(), CKF_USER_PIN_COUNT_LOW);
     login(&session, CKU_USER, PIN).unwrap();
-    assert_eq!(labelled(&session, "some").len(), made);
-    // Destroying takes room, too, but less.
-    let _ = std::fs::remove_file(filler);
+    let all = labelled(&session, "some");
+    assert_eq!(all.len(), made);
+    // All but two are destroyed, though nothing can be added; another process sees each time what is left.
+    let mut other = command("sees", &data()).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let (mut ask, mut told) = (other.stdin.take().unwrap(), BufReader::new(other.stdout.take().unwrap()).lines());
+    let mut seen = || {
+        writeln!(ask, "?").unwrap();
+        told.by_ref().find_map(|line| line.unwrap().strip_prefix("+ ").map(|count| count.parse::<usize>().unwrap()))
+    };
+    assert_eq!(seen(), Some(made));
+    for (at, object) in all.iter().skip(2).enumerate() {
+        session.destroy(*object).unwrap();
+        if at < 5 {
+            assert_eq!(seen(), Some(made - at - 1));
+        }
+    }
+    assert_eq!((labelled(&session, "some").len(), seen()), (2, Some(2)));
+    drop(ask);
+    assert!(other.wait().unwrap().success());
     println!("# {made} objects in a full file system");
+}
+
+/// Says how many objects there are, as often as it is asked.
+pub fn sees() {
+    let session = entered();
+    for _ in std::io::stdin().lines() {
+        println!("\n+ {}", labelled(&session, "some").len());
+    }
 }
 
 /// The same by several threads, whose changes are written together: those that there is room for are made all the same.
@@ -129,7 +170,10 @@ fn in_small_file_system(body: impl FnOnce(&Path)) {
 
 #[test]
 fn a_full_file_system_loses_nothing() {
-    in_small_file_system(|home| drop(run("full", home)));
+    in_small_file_system(|home| {
+        run("full", home);
+        run("two_left", home);
+    });
 }
 
 #[test]

@@ -26,7 +26,7 @@ fn a_damaged_token_is_repaired_with_either_pin() {
     assert_eq!(repair(&token, false, PIN), Ok(Repaired::Whole(Contents { objects: 0, changes: 2 })));
     let whole = std::fs::read(&token.path).unwrap();
     // The counters of tries, the header, the user's role.
-    let user = whole.len() - 60;
+    let user = FRAMES + 24 + 64 + 70;
     for (round, at) in [140, 20 + 16, user].into_iter().enumerate() {
         let mut bytes = whole.clone();
         bytes[at] ^= 1;
@@ -45,7 +45,7 @@ fn a_damaged_token_is_repaired_with_either_pin() {
     }
     // The officer's role: the user's PIN takes its place.
     let mut bytes = whole.clone();
-    bytes[FRAMES + 24 + 64 + 70] ^= 1;
+    bytes[whole.len() - 60] ^= 1;
     std::fs::write(&token.path, &bytes).unwrap();
     assert!(matches!(repair(&token, false, PIN), Ok(Repaired::Anew { officer_as_given: true, .. })));
     assert!(matches!(repair(&token, true, PIN), Ok(Repaired::Whole(_))));
@@ -87,7 +87,7 @@ fn a_backup_is_restored_whole_or_not_at_all() {
     let at = changed.len() - 30;
     changed[at] ^= 1;
     let end = changed.len();
-    let crc = crc32fast::hash(&changed[BACKUP_HEAD + FRAMES + 24 + 64 + 108 + 20..end - 4]);
+    let crc = crc32fast::hash(&changed[BACKUP_HEAD + FRAMES..end - 4]);
     changed[end - 4..].copy_from_slice(&crc.to_le_bytes());
     let sum = sum(&changed);
     changed.extend(sum);

@@ -1,7 +1,8 @@
 //! Changes of several threads that wait for the same writer.
 
-use super::super::tests::{labels, login, new_store, object, store};
-use super::super::{FRAMES, Holder, Keys, Store, format};
+use super::super::format::Version;
+use super::super::tests::{frames, header, labels, login, new_store, object, store};
+use super::super::{Header, Holder, Keys, Store};
 use super::*;
 use crate::object::table::Table;
 use std::path::PathBuf;
@@ -30,7 +31,7 @@ impl Stage {
     /// The records of each frame of the file.
     fn frames(&self) -> Vec<usize> {
         let bytes = std::fs::read(self.path()).unwrap();
-        format::frames(&bytes[FRAMES..], 0).unwrap().iter().map(|frame| frame.records.len()).collect()
+        frames(&bytes).iter().map(|frame| frame.records.len()).collect()
     }
 
     /// Makes changes in threads of their own, which come one after the other and all wait for the same writer: what became of each. `then`
@@ -117,7 +118,8 @@ fn one_that_fails_takes_no_other_with_it() {
 fn logins_do_not_share_a_frame() {
     let stage = Stage::new();
     // Another token's keys.
-    let other = || Arc::new(Login { keys: Keys::new([8; 16]), holder: Holder::User });
+    let other = Header { id: [8; 16], ..header(Version::Two) };
+    let other = || Arc::new(Login::new(Keys::new(&other), Holder::User));
     let [first, second] =
         stage.change_together([new("of the first"), new("of the second")], || stage.store.set_login(Some(other())));
     assert!(first.is_ok() && second.is_err());

@@ -323,6 +323,91 @@ fn a_token_is_backed_up_restored_and_repaired() {
 }
 
 /// What is wrong is said, with what to do, and the status says whether something is.
+/// Of several at once one makes the token, with both PINs, and the others say that there is one; none of them tries its PINs.
+#[test]
+fn one_of_many_makes_the_token() {
+    let Some(home) = Home::new() else { return };
+    let start = |number: usize| {
+        let mut command = home.bare(&["init", "--label", &format!("number {number}")]);
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let input = child.stdin.take().unwrap();
+        (child, input)
+    };
+    let started: Vec<_> = (0..4).map(start).collect();
+    // They have seen that there is none, and wait for their PINs.
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    let mut children: Vec<Child> = Vec::new();
+    for (number, (child, mut input)) in started.into_iter().enumerate() {
+        input.write_all(format!("so pin {number}\n{PIN}\n").as_bytes()).unwrap();
+        children.push(child);
+    }
+    let ended: Vec<_> = children.into_iter().map(|child| child.wait_with_output().unwrap()).collect();
+    let made: Vec<usize> = (0..4).filter(|number| ended[*number].status.success()).collect();
+    assert_eq!(made.len(), 1, "{ended:?}");
+    for output in ended.iter().filter(|output| !output.status.success()) {
+        let err = String::from_utf8_lossy(&output.stderr);
+        let words = "; --replace removes it with all its objects\n";
+        assert!(err.contains("there is a token already, \"number ") && err.ends_with(words), "{err}");
+    }
+    let listed = home.json(&["list", "--json"]);
+    assert_eq!(listed[0]["label"], format!("number {}", made[0]));
+    assert_eq!((&listed[0]["user_pin"]["tries_left"], &listed[0]["so_pin"]["tries_left"]), (&3.into(), &3.into()));
+    // Who comes later is told before a PIN is asked for.
+    let late = run(&mut home.bare(&["init", "--label", "late"]), "");
+    assert!(late.err.contains("there is a token already"), "{late:?}");
+}
+
+/// A user's PIN that cannot be one leaves nothing behind.
+#[test]
+fn a_token_is_made_whole_or_not_at_all() {
+    let Some(home) = Home::new() else { return };
+    let short = run(&mut home.bare(&["init", "--label", "mine"]), &format!("{SO_PIN}\n123\n"));
+    assert_eq!((short.status, short.err.as_str()), (1, "adjunct: a PIN has 4 to 255 bytes; nothing was made\n"));
+    assert_eq!(home.json(&["list", "--json"])[0]["state"], "not initialized");
+    let cut = run(&mut home.bare(&["init", "--label", "mine"]), &format!("{SO_PIN}\n"));
+    assert_eq!(cut.status, 1, "{cut:?}");
+    assert_eq!(home.json(&["list", "--json"])[0]["state"], "not initialized");
+}
+
+/// What is wrong with a file that can be used all the same.
+#[test]
+fn health_is_said_after_it_was_checked() {
+    let Some(home) = Home::with_token() else { return };
+    home.import_aes("one");
+    let before = std::fs::read(home.token()).unwrap();
+    home.import_aes("two");
+    let whole = std::fs::read(home.token()).unwrap();
+    let state = || home.json(&["list", "--json"])[0]["state"].clone();
+    assert_eq!(state(), "ready");
+    // Bytes of nobody's at its end.
+    std::fs::write(home.token(), [&whole[..], &[0xa5; 24]].concat()).unwrap();
+    assert_eq!(state(), "to be repaired");
+    let explained = home.run(&["explain"]);
+    assert!(explained.out.contains("24 bytes at its end are not adjunct's"), "{explained:?}");
+    let objects = home.run(&["objects", "--json"]);
+    assert!(objects.out.contains("\"one\"") && objects.out.contains("\"two\""), "{objects:?}");
+    assert_eq!(objects.err.lines().count(), 1, "{objects:?}");
+    assert!(home.run(&["repair"]).err.starts_with("2 objects kept. "));
+    assert_eq!((state(), std::fs::read(home.token()).unwrap().len() <= whole.len()), ("ready".into(), true));
+    // Two writers that did not know of each other: each wrote behind the same frame.
+    std::fs::write(home.token(), &before).unwrap();
+    home.import_aes("TWO");
+    let other = std::fs::read(home.token()).unwrap();
+    home.import_aes("three");
+    let third = std::fs::read(home.token()).unwrap()[other.len()..].to_vec();
+    assert_eq!(other.len(), whole.len());
+    std::fs::write(home.token(), [&whole[..], &third].concat()).unwrap();
+    assert_eq!(state(), "damaged");
+    assert_eq!(home.run(&["explain"]).status, 1);
+    // An older copy.
+    std::fs::write(home.token(), &before).unwrap();
+    assert_eq!(state(), "older copy");
+    let explained = home.run(&["explain"]);
+    assert!(explained.status == 1 && explained.out.contains("an older copy was put in its place"), "{explained:?}");
+    assert_eq!(home.run(&["repair"]).err, "Nothing to repair: 1 object, all of them whole.\n");
+    assert_eq!(state(), "ready");
+}
+
 #[test]
 fn the_set_up_is_explained() {
     let Some(home) = Home::new() else { return };

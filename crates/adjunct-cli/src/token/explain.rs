@@ -215,6 +215,19 @@ fn one(findings: &mut Findings, token: &Configured) {
             seen.trouble.clone().unwrap_or_default(),
             "run as the user whose token it is, or give this user the right to read it",
         ),
+        "older copy" => findings.problem(
+            about,
+            format!("{path}: {}", seen.older.as_deref().unwrap_or_default()),
+            &format!(
+                "restore the newest backup; if this copy is wanted, `adjunct token repair --slot {}` takes it as it is",
+                token.slot
+            ),
+        ),
+        "to be repaired" => findings.problem(
+            about,
+            format!("{path}: {}", seen.foreign.as_deref().unwrap_or_default()),
+            &format!("`adjunct token repair --slot {}`", token.slot),
+        ),
         state => {
             let label = seen.label.as_deref().unwrap_or_default();
             let objects = seen.objects.unwrap_or_default();
@@ -225,6 +238,16 @@ fn one(findings: &mut Findings, token: &Configured) {
         return;
     }
     pins(findings, about, token, &seen);
+    if seen.leftovers {
+        findings.note(
+            about,
+            "written by an older version: PINs that were changed and keys that were destroyed by it can still be read of the file",
+            &format!(
+                "end programs that run the older version, then `adjunct token pin change --slot {}`: it writes the file anew",
+                token.slot
+            ),
+        );
+    }
     if !seen.writable && !token.read_only {
         findings.note(
             about,
@@ -238,7 +261,10 @@ fn one(findings: &mut Findings, token: &Configured) {
     if let Some(writer) = seen.writer {
         findings.note(
             about,
-            format!("process {writer} ({}) is writing to it", command_of(writer)),
+            match writer {
+                Some(process) => format!("process {process} ({}) is writing to it", command_of(process)),
+                None => "a process of another user is writing to it".to_owned(),
+            },
             "others wait for it; where it hangs, end it",
         );
     }

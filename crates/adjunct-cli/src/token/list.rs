@@ -50,8 +50,12 @@ pub(super) fn state(seen: &Examined) -> &'static str {
         Examined { damaged: true, .. } => "damaged",
         Examined { newer: true, .. } => "of a newer version",
         Examined { trouble: Some(_), .. } => "not readable",
+        Examined { older: Some(_), .. } => "older copy",
+        Examined { foreign: Some(_), .. } => "to be repaired",
         Examined { users: [User { has_pin: true, tries_left: Some(0), .. }, _], .. } => "user PIN locked",
         Examined { users: [User { has_pin: false, .. }, _], .. } => "no user PIN",
+        // Whether its changes fit together shows at a login.
+        Examined { checked: false, .. } => "not checked",
         _ => "ready",
     }
 }

@@ -70,32 +70,32 @@ fn padded(label: &str) -> Result<[u8; 32], Failure> {
 
 pub(super) fn init(args: &Init) -> Result<ExitCode, Failure> {
     let label = padded(&args.label)?;
-    let token = Token::open(&args.which)?;
-    let seen = admin::examine(&token.configured);
+    let token = args.which.configured()?;
+    // Before any PIN is asked for; it is looked at again when the token is put in its place.
+    let seen = admin::examine(&token);
+    if let Some(trouble) = &seen.trouble {
+        return Err(Failure::new(trouble.clone()));
+    }
     if seen.exists && !args.replace {
-        let (path, label) = (token.configured.path.display(), seen.label.unwrap_or_default());
-        let words = format!("{path}: there is a token already, {label:?}; --replace removes it with all its objects");
-        return Err(Failure::new(words));
+        return Err(of_file(admin::already(&token, &seen)));
+    }
+    if token.read_only || !seen.writable {
+        return Err(Failure::new(format!("{}: no token can be made there by this user", token.path.display())));
     }
     // That of a token that goes becomes that of the new one.
     let so_pin = if seen.exists { args.pins.get(Who::Officer) } else { args.pins.get_new(Who::Officer) }?;
-    if args.tpm {
-        admin::initialize_sealed(&token.configured, &so_pin, &label).map_err(of_file)?;
-    } else {
-        let done = token.module.init_token(token.slot(), &so_pin, label);
-        done.map_err(|rv| token.failed(rv, Some(Who::Officer)))?;
-    }
-    let given = (|| {
-        let user_pin = args.pins.get_new(Who::User)?;
-        let session = token.session()?;
-        session.login(Who::Officer.user_type(), &so_pin).map_err(|rv| token.failed(rv, Some(Who::Officer)))?;
-        session.init_pin(&user_pin).map_err(|rv| token.failed(rv, None))
-    })();
-    given.map_err(|failure| {
-        Failure::new(format!("{failure}; the token is there, and `adjunct token pin set` gives the user a PIN"))
-    })?;
-    let sealed = if args.tpm || token.configured.tpm.is_some() { ", sealed by the TPM" } else { "" };
-    say(&format!("Slot {}: token {:?} in {}{sealed}", token.slot(), args.label, token.configured.path.display()));
+    let user_pin = args.pins.get_new(Who::User)?;
+    let new = admin::New {
+        so_pin: &so_pin,
+        user_pin: &user_pin,
+        label: &label,
+        seal: args.tpm,
+        // What was seen is what may go: a token that somebody else has made meanwhile is another.
+        replace: args.replace && seen.exists,
+    };
+    admin::initialize(&token, &new).map_err(of_file)?;
+    let sealed = if args.tpm || token.tpm.is_some() { ", sealed by the TPM" } else { "" };
+    say(&format!("Slot {}: token {:?} in {}{sealed}", token.slot, args.label, token.path.display()));
     Ok(ExitCode::SUCCESS)
 }
 

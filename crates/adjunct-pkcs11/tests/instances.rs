@@ -5,9 +5,11 @@
 
 mod loaded;
 
+use adjunct::catalogue::Function;
+use adjunct::counters;
 use adjunct_pkcs11::admin::{self, Configured};
 use cryptoki_sys::*;
-use loaded::{Functions, RW, STORE, attribute, inside, library};
+use loaded::{ACCELERATOR, Functions, RW, STORE, attribute, inside, library};
 use std::path::PathBuf;
 use std::ptr::null_mut;
 
@@ -104,5 +106,31 @@ fn two_copies_in_one_process_keep_one_token_whole() {
     assert_eq!((seen.trouble, seen.checked, seen.objects), (None, true, Some(80)));
     let repaired = admin::repair(&token, false, &PIN).unwrap();
     assert!(matches!(repaired, admin::Repaired::Whole(_)), "{repaired:?}");
+    copies.iter().for_each(|copy| copy.finalize().unwrap());
+}
+
+/// What both do is counted, each call once: no thread of one takes a slot that a thread of the other counts in.
+#[test]
+fn two_copies_in_one_process_count_all_that_they_do() {
+    if !inside("two_copies_in_one_process_count_all_that_they_do") {
+        return;
+    }
+    const CALLS: u64 = 20_000;
+    let copies = [copy(1), copy(2)];
+    copies.iter().for_each(|copy| copy.initialize().unwrap());
+    std::thread::scope(|scope| {
+        for thread in 0..4 {
+            let copy = copies[thread % 2];
+            scope.spawn(move || {
+                let session = copy.open(ACCELERATOR).unwrap();
+                let key = copy.secret(session, CKK_GENERIC_SECRET, b"hmac....").unwrap();
+                (0..CALLS).for_each(|_| copy.sign(session, CKM_SHA256_HMAC, key).unwrap());
+            });
+        }
+    });
+    // SAFETY: no arguments.
+    let uid = unsafe { libc::geteuid() };
+    let counted = counters::read(uid).unwrap().unwrap().function(Function::HmacSha2_256);
+    assert_eq!(counted.hardware_calls() + counted.software_calls(), 4 * CALLS);
     copies.iter().for_each(|copy| copy.finalize().unwrap());
 }

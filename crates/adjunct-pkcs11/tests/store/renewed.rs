@@ -81,8 +81,8 @@ fn an_old_pin_opens_nothing_that_is_left() {
         std::fs::write(&token.path, bytes).unwrap();
         match admin::repair(&token, false, PIN) {
             Err(_) => {}
-            // The whole begin of the old file: no object of the new one comes with it.
-            Ok(admin::Repaired::Anew { kept, .. }) => assert_eq!((at, kept), (1, 0)),
+            // The whole begin of the old file, with its objects: what was made after the change does not come with it.
+            Ok(admin::Repaired::Anew { kept, lost, .. }) => assert_eq!((at, kept, lost), (1, 3, 1)),
             whole => panic!("{at}: {whole:?}"),
         }
     }

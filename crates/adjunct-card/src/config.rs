@@ -3,8 +3,9 @@
 //! ```toml
 //! # What cards are called: ADJ8A as they are, or CEX8A for scripts that know IBM's alone.
 //! type = "ADJ8"
-//! # Requests of one user that may wait in a card, and its share of the workers' time, in hundredths.
+//! # Of one user in a card: requests that may wait, connections, and its share of the workers' time, in hundredths.
 //! waiting = 1024
+//! connections = 512
 //! share = 100
 //! # Cards on a CPU without AVX-512 IFMA, too: they make nothing faster there, and programs ask them by ADJUNCT_CARDS=always alone.
 //! without-lanes = false
@@ -41,6 +42,8 @@ pub struct Config {
     pub kind: String,
     /// What each user may have.
     pub waiting: usize,
+    /// See `waiting`.
+    pub connections: usize,
     /// See `waiting`.
     pub share: u32,
     /// Cards serve where the CPU has no lanes, too.
@@ -79,6 +82,8 @@ struct File {
     kind: String,
     #[serde(default = "waiting")]
     waiting: usize,
+    #[serde(default = "connections")]
+    connections: usize,
     #[serde(default = "share")]
     share: u32,
     #[serde(default, rename = "without-lanes")]
@@ -104,6 +109,10 @@ fn kind() -> String {
 
 fn waiting() -> usize {
     1024
+}
+
+fn connections() -> usize {
+    512
 }
 
 fn share() -> u32 {
@@ -136,7 +145,7 @@ fn text_of(path: &Path) -> std::io::Result<String> {
 impl Config {
     /// The limits of each user.
     pub fn limits(&self) -> Limits {
-        Limits { waiting: self.waiting, share: self.share }
+        Limits { waiting: self.waiting, connections: self.connections, share: self.share }
     }
 
     /// Reads a file; where there is none, and it was not named (`must_be`), there is one accelerator.
@@ -167,8 +176,14 @@ impl Config {
                 file.kind.escape_debug()
             ));
         }
-        if !(1..=4096).contains(&file.waiting) || !(1..=100).contains(&file.share) {
-            return Err("waiting is 1 to 4096, share 1 to 100".into());
+        for (name, value, most) in [
+            ("waiting", file.waiting, 4096),
+            ("connections", file.connections, 32_768),
+            ("share", file.share as usize, 100),
+        ] {
+            if !(1..=most).contains(&value) {
+                return Err(format!("{name} = {value}: it is 1 to {most}"));
+            }
         }
         let mut cards = Vec::new();
         for card in &file.cards {
@@ -193,8 +208,8 @@ impl Config {
         if cards.len() > MAX_CARDS || queues > MAX_QUEUES {
             return Err(format!("there may be {MAX_CARDS} cards and {MAX_QUEUES} domains of them in all"));
         }
-        let File { kind, waiting, share, without_lanes, .. } = file;
-        Ok(Config { kind, waiting, share, without_lanes, cards })
+        let File { kind, waiting, connections, share, without_lanes, .. } = file;
+        Ok(Config { kind, waiting, connections, share, without_lanes, cards })
     }
 }
 
@@ -233,7 +248,9 @@ mod tests {
             ("[[card]]\nid = 0\nworkers = 0\n", "workers"),
             ("[[card]]\nid = 0\nmode = \"cca\"\n", "accelerator"),
             ("type = \"CEX3\"\n", "from 4 on"),
-            ("share = 0\n", "share"),
+            ("share = 0\n", "share = 0: it is 1 to 100"),
+            ("connections = 0\n", "connections = 0: it is 1 to 32768"),
+            ("waiting = 5000\n", "waiting = 5000"),
             ("x\n", "line 1"),
         ] {
             let error = Config::parse(text).unwrap_err();

@@ -46,14 +46,14 @@ fn run_card(arguments: &[std::ffi::OsString]) -> io::Result<()> {
     let wrong = || io::Error::new(io::ErrorKind::InvalidInput, "a card's process is started by the daemon alone");
     let [folder, numbers @ ..] = arguments else { return Err(wrong()) };
     let numbers: Vec<usize> = numbers.iter().filter_map(|number| number.to_str()?.parse().ok()).collect();
-    let [workers, waiting, share, without_lanes] = numbers[..] else { return Err(wrong()) };
+    let [workers, waiting, connections, share, without_lanes] = numbers[..] else { return Err(wrong()) };
     let state = io::stdout().as_fd().try_clone_to_owned()?;
     let daemon = io::stdin().as_fd().try_clone_to_owned()?;
     let null = std::fs::File::options().read(true).write(true).open("/dev/null")?;
     rustix::stdio::dup2_stdin(&null)?;
     rustix::stdio::dup2_stdout(&null)?;
     let (page, _) = Page::find(Path::new(folder))?;
-    let limits = Limits { waiting, share: share as u32 };
+    let limits = Limits { waiting, connections, share: share as u32 };
     let (state, without_lanes) = (Shared::map(&state)?, without_lanes != 0);
     card::run(Setup { state, page, daemon, workers, limits, without_lanes })
 }

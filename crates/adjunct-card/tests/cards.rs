@@ -5,6 +5,7 @@ mod service;
 
 use adjunct::card::crowd::Page;
 use adjunct::card::wire::{self, Kind, Status};
+use adjunct::catalogue::Queue;
 use adjunct_card::control::{Device, Item, Reply, Request};
 use adjunct_card::state;
 use common::*;
@@ -16,6 +17,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
+const QUEUES: [Queue; 3] = [Queue::Rsa2048, Queue::Rsa3072, Queue::Rsa4096];
 const ONE: &str = "[[card]]\nid = 0\nworkers = 2\n";
 const TWO: &str =
     "type = \"CEX8\"\n[[card]]\nid = 0\nworkers = 2\ndomains = [5, 47]\n[[card]]\nid = 3\nworkers = 1\ndomains = [5]\n";
@@ -70,10 +72,12 @@ fn cards_do_operations_and_all_is_counted() {
         [(0, "CEX8A"), (3, "CEX8A")]
     );
     let requests: u64 = machine.cards.iter().map(|card| card.requests).sum();
-    assert_eq!(requests, 60, "{machine:?}");
+    // One that was given up may have been read before.
+    let on_card: u64 = QUEUES.map(|queue| daemon.counted_of(queue).on_card).iter().sum();
+    assert!((on_card..=60).contains(&requests) && on_card > 0, "{on_card}: {machine:?}");
     let queues = || machine.cards.iter().flat_map(|card| &card.queues);
     let done: u64 = queues().flat_map(|queue| &queue.counters).map(|work| work.operations).sum();
-    assert_eq!(done, requests);
+    assert!((on_card..=requests).contains(&done));
     assert!(queues().all(|queue| queue.requestq + queue.pendingq + queue.load == 0));
     // It ends when it is told to, with its cards, and leaves no sockets behind.
     let cards = [0, 3].map(|id| daemon.pid_of(id));

@@ -11,6 +11,25 @@ use std::io;
 const OF_A_WORKER: u64 = 136 << 20;
 const OF_ALL: u64 = 64 << 20;
 
+/// Has malloc keep what is freed. Where it gives a part of a thread's heap back, glibc first reads how the system commits memory, in a file:
+/// the filter would end the process for that, whenever enough requests had waited.
+pub fn keep_freed_memory() {
+    // SAFETY: no pointers; other threads of this process do not exist yet.
+    unsafe { libc::mallopt(libc::M_TRIM_THRESHOLD, -1) };
+}
+
+/// Descriptors that a card has at most: each connection is one.
+const DESCRIPTORS: u64 = 65_536;
+
+/// Has as many descriptors as the limits allow.
+pub fn have_descriptors() {
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    let wanted = maximum.unwrap_or(u64::MAX).min(DESCRIPTORS);
+    if current.is_some_and(|current| current < wanted) {
+        let _ = setrlimit(Resource::Nofile, Rlimit { current: Some(wanted), maximum });
+    }
+}
+
 /// Keeps keys out of core dumps, of other processes' eyes and, where the limit of locked memory allows it, of the swap. All that is mapped
 /// counts for that limit, touched or not, and an allocation that it refuses ends the process: where it is not enough for all that `workers`
 /// threads may map, nothing is locked.
@@ -68,6 +87,7 @@ pub fn close_filter() -> io::Result<()> {
         libc::SYS_pread64,
         libc::SYS_write,
         libc::SYS_accept4,
+        libc::SYS_shutdown,
         libc::SYS_close,
         libc::SYS_epoll_wait,
         libc::SYS_epoll_pwait,

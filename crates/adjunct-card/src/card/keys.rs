@@ -1,7 +1,8 @@
 //! Keys that requests came with, prepared: what Montgomery's method needs of them takes as long as an operation.
 //!
 //! They are found by SHA-256 of a secret of this process, the user and the key, so that nobody learns by the time an answer takes whether
-//! another user has the same key. The least recently used one goes where there are too many, and all go when nobody has asked for a while.
+//! another user has the same key. Where there are too many, the least recently used one goes of the user that has the most: nobody's keys go
+//! for another who has more. All go when nobody has asked for a while.
 #![forbid(unsafe_code)]
 
 use adjunct::card::wire::Kind;
@@ -9,6 +10,7 @@ use adjunct::card::work::Key;
 use adjunct::ops::digest::{Part, SHA256};
 use adjunct::ops::random;
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 /// Keys that are kept.
 const MOST: usize = 256;
@@ -19,8 +21,15 @@ pub type Tag = [u8; 32];
 /// The keys.
 #[derive(Debug)]
 pub struct Keys {
-    keys: HashMap<Tag, (Key, u64)>,
+    keys: HashMap<Tag, Kept>,
     uses: u64,
+}
+
+#[derive(Debug)]
+struct Kept {
+    key: Key,
+    uid: u32,
+    used: u64,
 }
 
 /// What tags are made of.
@@ -56,20 +65,20 @@ impl Keys {
     /// A key that is kept.
     pub fn get(&mut self, tag: &Tag) -> Option<Key> {
         self.uses += 1;
-        let (key, used) = self.keys.get_mut(tag)?;
-        *used = self.uses;
-        Some(key.clone())
+        let kept = self.keys.get_mut(tag)?;
+        kept.used = self.uses;
+        Some(kept.key.clone())
     }
 
-    /// Keeps a key.
-    pub fn put(&mut self, tag: Tag, key: Key) {
+    /// Keeps a key of a user's.
+    pub fn put(&mut self, tag: Tag, uid: u32, key: Key) {
         if self.keys.len() >= MOST
-            && let Some(oldest) = self.keys.iter().min_by_key(|(_, (_, used))| *used).map(|(tag, _)| *tag)
+            && let Some(one) = one_too_many(self.keys.iter().map(|(tag, kept)| (kept.uid, kept.used, *tag)))
         {
-            self.keys.remove(&oldest);
+            self.keys.remove(&one);
         }
         self.uses += 1;
-        self.keys.insert(tag, (key, self.uses));
+        self.keys.insert(tag, Kept { key, uid, used: self.uses });
     }
 
     /// Forgets all; they are wiped when the last operation with them ends.
@@ -80,5 +89,35 @@ impl Keys {
     /// Whether there are any.
     pub fn is_empty(&self) -> bool {
         self.keys.is_empty()
+    }
+}
+
+/// Of things with an owner and the time of their last use: the least recently used one of the owner that has the most.
+fn one_too_many<T>(things: impl Iterator<Item = (u32, u64, T)>) -> Option<T> {
+    let mut owners: HashMap<u32, (usize, u64, T)> = HashMap::new();
+    for (uid, used, thing) in things {
+        match owners.entry(uid) {
+            Entry::Vacant(place) => _ = place.insert((1, used, thing)),
+            Entry::Occupied(mut place) => {
+                let (count, oldest, which) = place.get_mut();
+                *count += 1;
+                if used < *oldest {
+                    (*oldest, *which) = (used, thing);
+                }
+            }
+        }
+    }
+    owners.into_values().max_by_key(|(count, used, _)| (*count, std::cmp::Reverse(*used))).map(|(.., which)| which)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_oldest_goes_of_who_has_the_most() {
+        assert_eq!(one_too_many([(1, 9, 'a'), (1, 3, 'b'), (2, 1, 'c'), (1, 5, 'd')].into_iter()), Some('b'));
+        assert_eq!(one_too_many([(1, 9, 'a'), (2, 1, 'b')].into_iter()), Some('b'));
+        assert_eq!(one_too_many::<()>([].into_iter()), None);
     }
 }

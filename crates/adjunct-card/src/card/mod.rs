@@ -4,10 +4,12 @@
 //! locked where the limit allows it.
 
 mod confine;
+mod connections;
 mod keys;
 mod known;
 mod load;
 pub mod pending;
+mod reader;
 mod worker;
 
 use crate::link::Report;
@@ -20,7 +22,7 @@ use std::io;
 use std::sync::Arc;
 use worker::Card;
 
-pub use worker::weight;
+pub use worker::{refuse, weight};
 
 /// What the daemon gives to a card's process.
 #[derive(Debug)]
@@ -48,6 +50,8 @@ pub fn run(setup: Setup) -> io::Result<()> {
     adjunct::counters::switch(false);
     let workers = setup.workers.max(1);
     let (page, without_lanes) = (setup.page, setup.without_lanes);
+    confine::keep_freed_memory();
+    confine::have_descriptors();
     let card = Arc::new(Card::new(setup)?);
     if without_lanes {
         work::do_without_lanes();

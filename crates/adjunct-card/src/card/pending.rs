@@ -1,21 +1,29 @@
 //! The requests that wait for a worker, and which are done next.
 //!
-//! Requests of one kind share a batch. A batch begins when eight of a kind wait, or when nobody works and any waits: two workers that
-//! begin at once with half a batch each would do half as much. While one works, others gather. Where nobody works and fewer than eight wait,
-//! a worker may first see whether more are on their way ([`Choice::Gather`]): those whose programs have just been answered.
+//! *Users.* Users are served in turns, by the time of workers that they have had: the one that has had the least is next, with its oldest
+//! request. The rest of the batch is filled with requests of the same kind, round the users that wait. However many requests and
+//! connections one user has, another's waits for the batches that run when it comes and for its own. A user that comes back after a while
+//! begins with what the one in turn has had, so that nobody saves time up.
 //!
-//! *Users.* Those of a batch are taken round the users that wait, so that one with many requests does not keep another waiting for more
-//! than its own. A user may have only so many requests waiting, and take only a share of the workers' time; beyond it requests are refused,
-//! and their programs do them by themselves, in their own time.
+//! *Batches.* A batch begins when eight of a kind wait, or when nobody works and any waits: two workers that begin at once with half a
+//! batch each would do half as much. While one works, others gather; but where other kinds have whole batches, a kind is passed over only
+//! until the next batch ends. Where nobody works and fewer than eight wait, a worker may first see whether more are on their way
+//! ([`Choice::Gather`]): those whose programs have just been answered. Without lanes nothing is gained by company, and a batch is one
+//! request.
+//!
+//! *Limits.* A user may have only so many requests waiting, and take only a share of the workers' time; beyond it requests are refused, and
+//! their programs do them by themselves, in their own time.
 #![forbid(unsafe_code)]
 
 use adjunct::card::wire::Kind;
-use adjunct::catalogue::LANES;
 use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, Instant};
 
 /// Over how long a user's share of the workers' time is measured.
 const PERIOD: Duration = Duration::from_secs(1);
+/// Users that are remembered though nothing of theirs waits.
+const REMEMBERED: usize = 1024;
+const KINDS: usize = Kind::ALL.len();
 
 /// What one user may have.
 #[derive(Debug, Clone, Copy)]
@@ -24,6 +32,8 @@ pub struct Limits {
     pub waiting: usize,
     /// Of the time of all workers, in hundredths.
     pub share: u32,
+    /// Connections.
+    pub connections: usize,
 }
 
 /// A request that waits.
@@ -37,12 +47,18 @@ pub struct Waiting<T> {
     pub work: T,
     /// Which one it is, of all.
     number: u64,
+    /// The batches that had ended when it came.
+    ended: u64,
 }
 
 /// What a user has.
 #[derive(Debug)]
-struct User {
+struct User<T> {
+    /// Its requests, by kind.
+    requests: [VecDeque<Waiting<T>>; KINDS],
     waiting: usize,
+    /// Nanoseconds of workers that it has had, of a clock that all users share.
+    time: u64,
     /// Time of workers since the period began.
     busy: Duration,
     began: Instant,
@@ -62,23 +78,52 @@ pub enum Choice<T> {
 /// All requests that wait.
 #[derive(Debug)]
 pub struct Pending<T> {
-    kinds: [VecDeque<Waiting<T>>; Kind::ALL.len()],
-    users: HashMap<u32, User>,
+    users: HashMap<u32, User<T>>,
+    /// Those of them that have requests.
+    active: Vec<u32>,
+    counts: [usize; KINDS],
     limits: Limits,
     workers: usize,
+    /// Requests of a batch.
+    batch: usize,
     running: usize,
     number: u64,
+    /// Batches that have ended.
+    ended: u64,
+    /// The time that the user had when it was last chosen whose turn it was.
+    time: u64,
+    /// What a request of a kind takes of a worker, in nanoseconds.
+    costs: [u64; KINDS],
 }
 
 impl<T> Pending<T> {
-    /// None yet, for so many workers.
-    pub fn new(workers: usize, limits: Limits) -> Pending<T> {
-        Pending { kinds: Default::default(), users: HashMap::new(), limits, workers, running: 0, number: 0 }
+    /// None yet, for so many workers, whose batches have so many requests at most.
+    pub fn new(workers: usize, batch: usize, limits: Limits) -> Pending<T> {
+        Pending {
+            users: HashMap::new(),
+            active: Vec::new(),
+            counts: [0; KINDS],
+            limits,
+            workers,
+            batch,
+            running: 0,
+            number: 0,
+            ended: 0,
+            time: 0,
+            costs: [100_000; KINDS],
+        }
     }
 
     /// Takes a request in; gives it back where its user has too much already.
     pub fn push(&mut self, kind: Kind, uid: u32, queue: u16, work: T, now: Instant) -> Result<(), T> {
-        let user = self.users.entry(uid).or_insert(User { waiting: 0, busy: Duration::ZERO, began: now });
+        let new = || User {
+            requests: [const { VecDeque::new() }; KINDS],
+            waiting: 0,
+            time: 0,
+            busy: Duration::ZERO,
+            began: now,
+        };
+        let user = self.users.entry(uid).or_insert_with(new);
         if now.duration_since(user.began) >= PERIOD {
             (user.busy, user.began) = (Duration::ZERO, now);
         }
@@ -86,9 +131,15 @@ impl<T> Pending<T> {
         if user.waiting >= self.limits.waiting || user.busy >= most {
             return Err(work);
         }
+        if user.waiting == 0 {
+            user.time = user.time.max(self.time);
+            self.active.push(uid);
+        }
         user.waiting += 1;
         self.number += 1;
-        self.kinds[kind as usize].push_back(Waiting { uid, queue, work, number: self.number });
+        self.counts[kind as usize] += 1;
+        let (number, ended) = (self.number, self.ended);
+        user.requests[kind as usize].push_back(Waiting { uid, queue, work, number, ended });
         Ok(())
     }
 
@@ -97,99 +148,147 @@ impl<T> Pending<T> {
         if self.running >= self.workers {
             return Choice::Nothing;
         }
-        let enough = if self.running == 0 { 1 } else { LANES };
-        let ready = Kind::ALL.into_iter().filter(|&kind| self.waiting(kind) >= enough);
-        let oldest = |kind: &Kind| self.kinds[*kind as usize].front().map(|first| first.number);
-        let Some(kind) = ready.min_by_key(oldest) else { return Choice::Nothing };
-        if !gathered && self.waiting(kind) < LANES {
-            return Choice::Gather(kind, self.waiting(kind));
+        let Some((mut kind, came)) = self.next(|_| true) else { return Choice::Nothing };
+        let is_whole = |kind| self.waiting(kind) >= self.batch;
+        if !is_whole(kind) {
+            let others = self.next(is_whole);
+            // Passed over once: while the batches that ran when it came go on.
+            let is_due = others.is_some() && came < self.ended;
+            if self.running > 0 && !is_due {
+                let Some((other, _)) = others else { return Choice::Nothing };
+                kind = other;
+            } else if self.running == 0 && others.is_none() && !gathered {
+                return Choice::Gather(kind, self.waiting(kind));
+            }
         }
         self.running += 1;
         Choice::Batch(kind, self.take(kind))
     }
 
-    /// The requests of a kind that wait.
-    pub fn waiting(&self, kind: Kind) -> usize {
-        self.kinds[kind as usize].len()
+    /// The kind of the oldest request of the user whose turn it is, and the batches that had ended when that came; of these kinds alone.
+    fn next(&self, of: impl Fn(Kind) -> bool) -> Option<(Kind, u64)> {
+        let fronts = self.active.iter().filter_map(|uid| self.users.get(uid)).flat_map(|user| {
+            let of = &of;
+            Kind::ALL.into_iter().filter(move |&kind| of(kind)).filter_map(move |kind| {
+                let first = user.requests[kind as usize].front()?;
+                Some((user.time, first.number, kind, first.ended))
+            })
+        });
+        fronts.min_by_key(|&(time, number, ..)| (time, number)).map(|(_, _, kind, ended)| (kind, ended))
     }
 
-    /// Up to eight of a kind: the oldest of each user, then the next of each, and so on.
+    /// The requests of a kind that wait.
+    pub fn waiting(&self, kind: Kind) -> usize {
+        self.counts[kind as usize]
+    }
+
+    /// A batch of a kind: the oldest of each user, then the next of each, and so on, from the user on whose turn it is.
     fn take(&mut self, kind: Kind) -> Vec<Waiting<T>> {
-        let waiting = &mut self.kinds[kind as usize];
-        if waiting.len() <= LANES || self.users.values().filter(|user| user.waiting > 0).nth(1).is_none() {
-            let taken: Vec<_> = waiting.drain(..waiting.len().min(LANES)).collect();
-            self.taken(&taken);
-            return taken;
+        let turn = |uid: &u32| {
+            let user = self.users.get(uid)?;
+            Some((user.time, user.requests[kind as usize].front()?.number, *uid))
+        };
+        let mut turns: Vec<_> = self.active.iter().filter_map(turn).collect();
+        turns.sort_unstable();
+        if let Some((time, ..)) = turns.first() {
+            self.time = self.time.max(*time);
         }
-        let mut ranks = Vec::new();
-        let mut of_user = HashMap::new();
-        for (place, request) in waiting.iter().enumerate() {
-            let rank = of_user.entry(request.uid).and_modify(|rank| *rank += 1).or_insert(0usize);
-            ranks.push((*rank, place));
-            // More than all of a batch from each of those before cannot be wanted.
-            if ranks.len() >= 64 * LANES {
-                break;
+        let mut taken = Vec::with_capacity(self.batch);
+        while taken.len() < self.batch && self.counts[kind as usize] > 0 {
+            for &(_, _, uid) in turns.iter().take(self.batch - taken.len()) {
+                let Some(user) = self.users.get_mut(&uid) else { continue };
+                let Some(request) = user.requests[kind as usize].pop_front() else { continue };
+                user.time += self.costs[kind as usize];
+                self.left(kind, uid);
+                taken.push(request);
             }
+            turns.retain(|(_, _, uid)| self.users.get(uid).is_some_and(|user| !user.requests[kind as usize].is_empty()));
         }
-        ranks.sort_unstable();
-        let mut places: Vec<_> = ranks.into_iter().take(LANES).map(|(_, place)| place).collect();
-        places.sort_unstable();
-        // From the last to the first: those before keep their places.
-        let mut taken: Vec<_> = places.into_iter().rev().filter_map(|place| waiting.remove(place)).collect();
-        taken.reverse();
-        self.taken(&taken);
         taken
     }
 
-    fn taken(&mut self, requests: &[Waiting<T>]) {
-        for request in requests {
-            if let Some(user) = self.users.get_mut(&request.uid) {
-                user.waiting = user.waiting.saturating_sub(1);
+    /// A request of this kind and user waits no more.
+    fn left(&mut self, kind: Kind, uid: u32) {
+        self.counts[kind as usize] -= 1;
+        if let Some(user) = self.users.get_mut(&uid) {
+            user.waiting -= 1;
+            if user.waiting == 0 {
+                self.active.retain(|other| *other != uid);
             }
         }
     }
 
-    /// A worker is done with requests of these users, which took it so long together.
-    pub fn done(&mut self, users: &[u32], busy: Duration) {
+    /// A worker is done with requests of a kind and of these users, which took it so long together.
+    pub fn done(&mut self, kind: Kind, users: &[u32], busy: Duration) {
         self.running = self.running.saturating_sub(1);
+        self.ended += 1;
+        let each = busy / users.len().max(1) as u32;
+        let cost = &mut self.costs[kind as usize];
+        *cost = *cost - *cost / 8 + u64::try_from(each.as_nanos()).unwrap_or(u64::MAX) / 8;
         for uid in users {
             if let Some(user) = self.users.get_mut(uid) {
-                user.busy += busy / users.len() as u32;
+                user.busy += each;
             }
         }
-        if self.users.len() > 1024 {
+        if self.users.len() > REMEMBERED + self.active.len() {
             self.users.retain(|_, user| user.waiting > 0 || user.began.elapsed() < PERIOD);
         }
+    }
+
+    /// Takes a request of a user out that is not wanted any more.
+    pub fn cancel(&mut self, uid: u32, is: impl Fn(&T) -> bool) -> Option<Waiting<T>> {
+        let user = self.users.get_mut(&uid)?;
+        let found = Kind::ALL.into_iter().find_map(|kind| {
+            let requests = &mut user.requests[kind as usize];
+            let at = requests.iter().rposition(|request| is(&request.work))?;
+            Some((kind, requests.remove(at)?))
+        });
+        let (kind, request) = found?;
+        self.left(kind, uid);
+        Some(request)
     }
 
     /// Takes out what waits for a queue, or everything.
     pub fn flush(&mut self, queue: Option<u16>) -> Vec<Waiting<T>> {
         let mut out = Vec::new();
-        for waiting in &mut self.kinds {
-            let (flushed, kept) =
-                waiting.drain(..).partition(|request| queue.is_none_or(|queue| request.queue == queue));
-            *waiting = kept;
-            out.extend::<VecDeque<_>>(flushed);
+        for kind in Kind::ALL {
+            for uid in self.active.clone() {
+                let Some(user) = self.users.get_mut(&uid) else { continue };
+                let requests = &mut user.requests[kind as usize];
+                let (flushed, kept): (VecDeque<_>, _) =
+                    requests.drain(..).partition(|request| queue.is_none_or(|queue| request.queue == queue));
+                *requests = kept;
+                (0..flushed.len()).for_each(|_| self.left(kind, uid));
+                out.extend(flushed);
+            }
         }
-        self.taken(&out);
         out
     }
 
     /// Whether nothing waits and nobody works.
     pub fn is_idle(&self) -> bool {
-        self.running == 0 && self.kinds.iter().all(VecDeque::is_empty)
+        self.running == 0 && self.active.is_empty()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use adjunct::catalogue::LANES;
 
-    const LIMITS: Limits = Limits { waiting: 64, share: 100 };
+    const LIMITS: Limits = Limits { waiting: 64, share: 100, connections: 64 };
+
+    fn pending(workers: usize) -> Pending<u32> {
+        Pending::new(workers, LANES, LIMITS)
+    }
+
+    fn push_of(pending: &mut Pending<u32>, kind: Kind, uid: u32, works: std::ops::Range<u32>) {
+        let now = Instant::now();
+        works.for_each(|work| pending.push(kind, uid, 0, work, now).unwrap());
+    }
 
     fn push(pending: &mut Pending<u32>, uid: u32, works: std::ops::Range<u32>) {
-        let now = Instant::now();
-        works.for_each(|work| pending.push(Kind::Rsa2048, uid, 0, work, now).unwrap());
+        push_of(pending, Kind::Rsa2048, uid, works);
     }
 
     fn works(pending: &mut Pending<u32>) -> Vec<u32> {
@@ -199,9 +298,13 @@ mod tests {
         }
     }
 
+    fn done(pending: &mut Pending<u32>, users: &[u32]) {
+        pending.done(Kind::Rsa2048, users, Duration::from_millis(1));
+    }
+
     #[test]
     fn a_second_worker_waits_for_a_whole_batch() {
-        let mut pending = Pending::new(2, LIMITS);
+        let mut pending = pending(2);
         assert!(works(&mut pending).is_empty() && pending.is_idle());
         push(&mut pending, 1, 0..3);
         assert!(matches!(pending.choose(false), Choice::Gather(Kind::Rsa2048, 3)), "more may come");
@@ -212,31 +315,99 @@ mod tests {
         assert_eq!(works(&mut pending), [3, 4, 5, 6, 7, 8, 9, 10]);
         push(&mut pending, 1, 12..28);
         assert!(works(&mut pending).is_empty(), "all work");
-        pending.done(&[1; 3], Duration::from_millis(1));
+        done(&mut pending, &[1; 3]);
         assert_eq!(works(&mut pending).len(), 8);
         assert!(!pending.is_idle());
     }
 
     #[test]
     fn users_are_served_in_turns() {
-        let mut pending = Pending::new(1, LIMITS);
+        let mut pending = pending(1);
         push(&mut pending, 1, 0..16);
         push(&mut pending, 2, 100..102);
         push(&mut pending, 3, 200..201);
-        let batch = works(&mut pending);
-        assert_eq!(batch, [0, 1, 2, 3, 4, 100, 101, 200]);
+        assert_eq!(works(&mut pending), [0, 100, 200, 1, 101, 2, 3, 4]);
+        assert!(pending.waiting(Kind::Rsa2048) == 11);
+    }
+
+    #[test]
+    fn one_user_s_requests_keep_no_other_waiting() {
+        // However many they are: the next batch begins with the other's.
+        for kind in Kind::ALL {
+            let mut pending: Pending<u32> = Pending::new(2, LANES, Limits { waiting: 5000, ..LIMITS });
+            push_of(&mut pending, Kind::Rsa4096, 1, 0..4000);
+            for _ in 0..20 {
+                works(&mut pending);
+                works(&mut pending);
+                pending.done(Kind::Rsa4096, &[1; 8], Duration::from_millis(4));
+                pending.done(Kind::Rsa4096, &[1; 8], Duration::from_millis(4));
+            }
+            works(&mut pending);
+            works(&mut pending);
+            push_of(&mut pending, kind, 2, 9000..9001);
+            pending.done(Kind::Rsa4096, &[1; 8], Duration::from_millis(4));
+            assert!(works(&mut pending).contains(&9000), "{kind:?}");
+            // And where a worker was free when it came, once the other has ended, though one works all the time.
+            pending.done(Kind::Rsa4096, &[1; 8], Duration::from_millis(4));
+            push_of(&mut pending, kind, 2, 9001..9002);
+            let first = works(&mut pending);
+            pending.done(Kind::Rsa4096, &[1; 8], Duration::from_millis(4));
+            assert!(first.contains(&9001) || works(&mut pending).contains(&9001), "{kind:?}");
+        }
+    }
+
+    #[test]
+    fn a_kind_is_passed_over_once_where_others_have_whole_batches() {
+        let mut pending = pending(2);
+        push_of(&mut pending, Kind::Rsa4096, 1, 0..40);
+        push_of(&mut pending, Kind::Rsa2048, 1, 100..103);
+        push_of(&mut pending, Kind::Rsa4096, 1, 40..60);
+        assert_eq!((works(&mut pending).len(), works(&mut pending).len()), (8, 8));
+        // It is the oldest of its user by now, and is not gathered for while another kind has a whole batch.
+        for expected in [[16, 17, 18], [24, 25, 26], [32, 33, 34], [100, 101, 102]] {
+            pending.done(Kind::Rsa4096, &[1; 8], Duration::from_millis(4));
+            assert_eq!(works(&mut pending)[..3], expected);
+        }
+    }
+
+    #[test]
+    fn users_get_the_same_time_whatever_they_ask_for() {
+        let mut pending: Pending<u32> = Pending::new(1, 1, LIMITS);
+        let mut had = [Duration::ZERO; 2];
+        for round in 0..400 {
+            for (uid, kind) in [(1, Kind::Rsa4096), (2, Kind::Rsa2048)] {
+                while pending.waiting(kind) < 4 {
+                    push_of(&mut pending, kind, uid, round..round + 1);
+                }
+            }
+            let Choice::Batch(kind, taken) = pending.choose(false) else { panic!("something waits") };
+            let time = Duration::from_micros(if kind == Kind::Rsa4096 { 2000 } else { 300 });
+            had[taken[0].uid as usize - 1] += time;
+            pending.done(kind, &[taken[0].uid], time);
+        }
+        let ratio = had[0].as_secs_f64() / had[1].as_secs_f64();
+        assert!((0.8..1.25).contains(&ratio), "{had:?}");
+    }
+
+    #[test]
+    fn without_lanes_each_request_is_a_batch_and_no_worker_waits() {
+        let mut pending: Pending<u32> = Pending::new(2, 1, LIMITS);
+        push(&mut pending, 1, 0..3);
+        assert_eq!([works(&mut pending), works(&mut pending), works(&mut pending)], [vec![0], vec![1], vec![]]);
+        done(&mut pending, &[1]);
+        assert!(matches!(pending.choose(false), Choice::Batch(_, taken) if taken[0].work == 2));
     }
 
     #[test]
     fn a_user_has_limits() {
-        let mut pending = Pending::new(1, Limits { waiting: 16, share: 50 });
+        let mut pending = Pending::new(1, LANES, Limits { waiting: 16, share: 50, ..LIMITS });
         push(&mut pending, 1, 0..16);
         let now = Instant::now();
         assert_eq!(pending.push(Kind::Rsa4096, 1, 0, 16, now), Err(16));
         assert_eq!(pending.push(Kind::Rsa4096, 2, 0, 17, now), Ok(()));
         // Half of a second of one worker is used up, by one of the two.
         assert_eq!(works(&mut pending).len(), 8);
-        pending.done(&[1; 8], Duration::from_millis(501));
+        pending.done(Kind::Rsa2048, &[1; 8], Duration::from_millis(501));
         assert_eq!(pending.push(Kind::Rsa2048, 1, 0, 18, now), Err(18));
         assert_eq!(pending.push(Kind::Rsa2048, 2, 0, 19, now), Ok(()));
         assert_eq!(pending.push(Kind::Rsa2048, 1, 0, 20, now + PERIOD), Ok(()));
@@ -244,7 +415,7 @@ mod tests {
 
     #[test]
     fn a_queue_is_flushed_alone() {
-        let mut pending = Pending::new(1, LIMITS);
+        let mut pending: Pending<u32> = pending(1);
         let now = Instant::now();
         for (queue, work) in [(0, 1), (1, 2), (0, 3)] {
             pending.push(Kind::Rsa3072, 1, queue, work, now).unwrap();
@@ -252,5 +423,16 @@ mod tests {
         assert_eq!(pending.flush(Some(0)).into_iter().map(|request| request.work).collect::<Vec<_>>(), [1, 3]);
         assert_eq!(works(&mut pending), [2]);
         assert!(pending.flush(None).is_empty());
+    }
+
+    #[test]
+    fn what_is_cancelled_is_not_done() {
+        let mut pending = pending(1);
+        push(&mut pending, 1, 0..3);
+        assert_eq!(pending.cancel(1, |work| *work == 1).map(|request| request.work), Some(1));
+        assert!(pending.cancel(1, |work| *work == 1).is_none() && pending.cancel(2, |_| true).is_none());
+        assert_eq!(works(&mut pending), [0, 2]);
+        done(&mut pending, &[1; 2]);
+        assert!(pending.is_idle());
     }
 }

@@ -1,39 +1,34 @@
 //! The workers of a card: threads of which one waits for requests (it *reads*) and the others work.
 //!
 //! Whoever has nothing to do first looks whether there is a batch to do, and else reads in its turn. So nobody has to be woken for a batch
-//! that is due: what is due is seen by the reader, who brought the request, or by a worker that is done.
+//! that is due: what is due is seen by the reader, who brought the request, or by a worker that is done. After each batch a worker takes
+//! what has come meanwhile, for a limited time: however much waits, a request is seen when a batch ends.
 
 use super::Setup;
 use super::keys::{Keys, Secret, Tag};
 use super::load::Load;
 use super::pending::{Choice, Pending, Waiting};
-use crate::link::{self, Order, Report};
+use super::reader::Reader;
+use crate::link::{self, Report};
 use crate::state::{Queue, Shared};
-use adjunct::card::crowd::{self, Page, Side, cpu_time};
-use adjunct::card::wire::{self, Asked, Kind, MAX_REPLY, MAX_REQUEST, Status};
+use adjunct::card::crowd::{self, Page, cpu_time};
+use adjunct::card::wire::{self, Kind, MAX_REPLY, Status};
 use adjunct::card::work::{self, Job, Key};
 use adjunct::catalogue::LANES;
 use adjunct_kernels::wipe;
-use rustix::buffer::spare_capacity;
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
-use rustix::net::{RecvFlags, SendFlags};
-use std::collections::HashMap;
-use std::sync::atomic::Ordering::Relaxed;
-use std::sync::atomic::{AtomicU32, AtomicU64};
+use rustix::net::{SendFlags, Shutdown};
+use std::sync::atomic::Ordering::{AcqRel, Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 use zeroize::Zeroizing;
 
-/// The numbers among the events of the daemon's link, and of the socket where programs connect.
-const DAEMON: u64 = u64::MAX;
-const PROGRAMS: u64 = DAEMON - 1;
-/// Connections that are accepted before what they bring is looked at.
-const ACCEPTED: usize = 64;
-/// Seconds without a request after which keys are wiped.
-const IDLE: i64 = 60;
+/// The number among the events of the daemon's link.
+pub(super) const DAEMON: u64 = u64::MAX;
 /// Nanoseconds within which the next request comes, where programs that were answered ask again: a wake of another CPU and their own work.
 const GATHERING: i64 = 50_000;
 /// Nanoseconds after which it is looked again whether other tasks still keep all CPUs busy, and for which requests wait for others at most.
@@ -50,47 +45,71 @@ const CHECKED: u32 = 16;
 
 /// A program's connection.
 #[derive(Debug)]
-struct Client {
-    socket: OwnedFd,
-    uid: u32,
-    queue: u16,
+pub struct Client {
+    pub(super) socket: OwnedFd,
+    pub(super) uid: u32,
+    pub(super) queue: u16,
     /// The time, in units of [`LATELY`], in which it last asked.
-    asked: AtomicU64,
+    pub(super) asked: AtomicU64,
+    /// A request of it waits or is worked on: it may have one.
+    busy: AtomicBool,
 }
 
-/// A program and the keys that its connection has brought: their tags, by place.
-#[derive(Debug)]
-struct Served {
-    client: Arc<Client>,
-    keys: [Option<Tag>; wire::PLACES],
+impl Client {
+    /// One that has not asked yet.
+    pub fn new(socket: OwnedFd, uid: u32, queue: u16) -> Client {
+        Client { socket, uid, queue, asked: AtomicU64::new(u64::MAX), busy: AtomicBool::new(false) }
+    }
+
+    /// Whether a request of it waits or is worked on.
+    pub fn is_busy(&self) -> bool {
+        self.busy.load(Relaxed)
+    }
+
+    /// It asks; false where it does so before it was answered.
+    pub fn begins(&self) -> bool {
+        !self.busy.swap(true, AcqRel)
+    }
+
+    /// Answers its request. One that does not take its answers is let go: the reader sees its end.
+    pub fn answer(&self, status: Status, jobs: usize, output: &[u8]) {
+        // First: it may ask again as soon as it has the answer.
+        self.busy.swap(false, AcqRel);
+        if !answer(&self.socket, status, jobs, output) {
+            let _ = rustix::net::shutdown(&self.socket, Shutdown::Both);
+        }
+    }
 }
 
 /// What is to be done for a request.
 #[derive(Debug)]
 pub struct Work {
-    client: Arc<Client>,
-    key: Wanted,
-    input: Zeroizing<Vec<u8>>,
+    pub(super) client: Arc<Client>,
+    pub(super) key: Wanted,
+    pub(super) input: Zeroizing<Vec<u8>>,
 }
 
+/// The key of a request.
 #[derive(Debug)]
-enum Wanted {
+pub enum Wanted {
+    /// It is among those that are kept.
     There(Key),
+    /// As the request brought it, and by what it will be found.
     Bytes(Zeroizing<Vec<u8>>, Tag),
 }
 
 /// What the workers of a card share.
 #[derive(Debug)]
 pub struct Card {
-    state: Shared,
-    page: &'static Page,
-    daemon: OwnedFd,
-    events: OwnedFd,
-    secret: Secret,
-    keys: Mutex<Keys>,
-    pending: Mutex<Pending<Work>>,
+    pub(super) state: Shared,
+    pub(super) page: &'static Page,
+    pub(super) daemon: OwnedFd,
+    pub(super) events: OwnedFd,
+    pub(super) secret: Secret,
+    pub(super) keys: Mutex<Keys>,
+    pub(super) pending: Mutex<Pending<Work>>,
     /// Whoever reads holds it.
-    reader: Mutex<Reader>,
+    pub(super) reader: Mutex<Reader>,
     faults: AtomicU32,
     batches: AtomicU32,
     load: Load,
@@ -100,19 +119,8 @@ pub struct Card {
     lately: AtomicU64,
 }
 
-/// What the reader alone has.
-#[derive(Debug)]
-struct Reader {
-    clients: HashMap<u64, Served>,
-    next: u64,
-    buffer: Zeroizing<Vec<u8>>,
-    /// The socket where programs connect, and the queue that they are for, while this card accepts them itself.
-    programs: Option<(OwnedFd, u16)>,
-    /// The daemon has ended, or wants this process to: it ends when nothing is left to do.
-    leaves: bool,
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+/// Locks, whatever became of who had it.
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -124,13 +132,7 @@ impl Card {
     pub fn new(setup: Setup) -> Result<Card, Errno> {
         let events = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         epoll::add(&events, &setup.daemon, EventData::new_u64(DAEMON), EventFlags::IN)?;
-        let reader = Reader {
-            clients: HashMap::new(),
-            next: 0,
-            buffer: Zeroizing::new(Vec::with_capacity(MAX_REQUEST + 1)),
-            programs: None,
-            leaves: false,
-        };
+        let batch = if work::available() { LANES } else { 1 };
         Ok(Card {
             state: setup.state,
             page: setup.page,
@@ -138,8 +140,8 @@ impl Card {
             events,
             secret: Secret::new(),
             keys: Mutex::new(Keys::new()),
-            pending: Mutex::new(Pending::new(setup.workers, setup.limits)),
-            reader: Mutex::new(reader),
+            pending: Mutex::new(Pending::new(setup.workers, batch, setup.limits)),
+            reader: Mutex::new(Reader::new(setup.limits.connections)),
             faults: AtomicU32::new(0),
             batches: AtomicU32::new(0),
             load: Load::open(),
@@ -170,6 +172,7 @@ impl Card {
             }
             if let Choice::Batch(kind, batch) = chosen {
                 self.run(kind, batch);
+                self.catch_up();
                 continue;
             }
             let mut reader = lock(&self.reader);
@@ -227,7 +230,7 @@ impl Card {
     }
 
     /// A program asks.
-    fn asks(&self, client: &Client, now: u64) {
+    pub(super) fn asks(&self, client: &Client, now: u64) {
         let number = (now / LATELY) & 0xffff_ffff;
         if client.asked.swap(number, Relaxed) == number {
             return;
@@ -250,171 +253,6 @@ impl Card {
         self.load.runnable().unwrap_or(1)
     }
 
-    /// How long the next event is waited for. Keys are wiped after a while without requests; after that nothing wakes this process.
-    fn limit(&self, reader: &Reader) -> Option<Timespec> {
-        match (reader.leaves, lock(&self.keys).is_empty()) {
-            (true, _) => Some(Timespec { tv_sec: 0, tv_nsec: 1_000_000 }),
-            (false, false) => Some(Timespec { tv_sec: IDLE, tv_nsec: 0 }),
-            (false, true) => None,
-        }
-    }
-
-    /// Waits for events, and takes what has come.
-    fn read(&self, reader: &mut Reader, limit: Option<&Timespec>) {
-        let mut events: Vec<epoll::Event> = Vec::with_capacity(64);
-        match epoll::wait(&self.events, spare_capacity(&mut events), limit) {
-            Ok(0) if limit.is_some_and(|limit| limit.tv_sec == IDLE) => lock(&self.keys).clear(),
-            _ => {}
-        }
-        for event in events {
-            let (number, flags) = (event.data.u64(), event.flags);
-            if number == DAEMON {
-                self.take_orders(reader);
-                continue;
-            }
-            if number == PROGRAMS {
-                self.accept(reader);
-                continue;
-            }
-            let Some(served) = reader.clients.get_mut(&number) else { continue };
-            let goes = flags.intersects(EventFlags::HUP | EventFlags::ERR | EventFlags::RDHUP);
-            if goes || !self.receive(&mut reader.buffer, served) {
-                forget(reader, number);
-            }
-        }
-    }
-
-    /// Takes a client's request; false where the client is to go.
-    fn receive(&self, buffer: &mut Vec<u8>, served: &mut Served) -> bool {
-        let client = &served.client;
-        buffer.clear();
-        let received = rustix::net::recv(&client.socket, spare_capacity(buffer), RecvFlags::DONTWAIT);
-        match received {
-            Err(Errno::AGAIN | Errno::INTR) => return true,
-            Err(_) | Ok((0, _)) => return false,
-            Ok(_) => {}
-        }
-        let Some(Asked { kind, place, key, input }) = wire::request(buffer) else {
-            wipe_all(buffer);
-            return false;
-        };
-        self.asks(client, crowd::now());
-        if let Some(key) = key {
-            served.keys[place] = Some(self.secret.tag(client.uid, kind, key));
-        }
-        // A tag is of one kind.
-        let found = served.keys[place].map(|tag| (tag, lock(&self.keys).get(&tag)));
-        let key = match (found, key) {
-            (Some((_, Some(there))), _) if there.kind() == kind => Wanted::There(there),
-            (Some((tag, _)), Some(key)) => Wanted::Bytes(Zeroizing::new(key.to_vec()), tag),
-            _ => {
-                wipe_all(buffer);
-                return answer(client, Status::NoKey, 0, &[]);
-            }
-        };
-        let work = Work { client: Arc::clone(client), key, input: Zeroizing::new(input.to_vec()) };
-        wipe_all(buffer);
-        let queue = usize::from(client.queue);
-        self.state.queue(queue, Queue::Requests).fetch_add(1, Relaxed);
-        // Before a worker can take it out again.
-        self.state.queue(queue, Queue::Requestq).fetch_add(1, Relaxed);
-        let pushed = lock(&self.pending).push(kind, client.uid, client.queue, work, Instant::now());
-        if pushed.is_ok() {
-            return true;
-        }
-        self.state.queue(queue, Queue::Requestq).fetch_sub(1, Relaxed);
-        answer(client, Status::Busy, 0, &[])
-    }
-
-    fn take_orders(&self, reader: &mut Reader) {
-        loop {
-            match link::next_order(&self.daemon) {
-                Ok(Some((Order::Serve { queue, uid }, Some(socket)))) => self.serve(reader, socket, uid, queue),
-                Ok(Some((Order::Listen { queue }, Some(socket)))) => {
-                    self.listen_no_more(reader);
-                    if epoll::add(&self.events, &socket, EventData::new_u64(PROGRAMS), EventFlags::IN).is_ok() {
-                        reader.programs = Some((socket, queue));
-                    }
-                }
-                Ok(Some((Order::Deaf, _))) => self.listen_no_more(reader),
-                Ok(Some((Order::Serve { .. } | Order::Listen { .. }, None))) | Err(Errno::INTR) => {}
-                Ok(Some((Order::Flush { queue }, _))) => self.flush(reader, Some(queue)),
-                Err(Errno::AGAIN) => return,
-                // The daemon is gone.
-                Ok(Some((Order::Leave, _)) | None) | Err(_) => {
-                    self.flush(reader, None);
-                    let _ = epoll::delete(&self.events, &self.daemon);
-                    reader.leaves = true;
-                    return;
-                }
-            }
-        }
-    }
-
-    /// Takes a program in, and what it has asked already, of which then no event tells.
-    fn serve(&self, reader: &mut Reader, socket: OwnedFd, uid: u32, queue: u16) {
-        let client = Arc::new(Client { socket, uid, queue, asked: AtomicU64::new(u64::MAX) });
-        let (number, mut served) = (reader.next, Served { client, keys: Default::default() });
-        let wanted = EventFlags::IN | EventFlags::RDHUP | EventFlags::ET;
-        if self.receive(&mut reader.buffer, &mut served)
-            && epoll::add(&self.events, &served.client.socket, EventData::new_u64(number), wanted).is_ok()
-        {
-            reader.clients.insert(number, served);
-            reader.next += 1;
-        }
-    }
-
-    /// Accepts programs that have connected, and takes what they ask: it has come with them.
-    fn accept(&self, reader: &mut Reader) {
-        let Some((socket, queue)) = &reader.programs else { return };
-        let (mut accepted, queue, begin) = (Vec::new(), *queue, cpu_time());
-        while accepted.len() < ACCEPTED {
-            match link::accept(socket) {
-                Ok(Some(program)) => accepted.push(program),
-                Ok(None) => break,
-                Err(_) => {
-                    // Out of descriptors or memory: not again at once.
-                    let _ = poll(&mut [], Some(&Timespec { tv_sec: 0, tv_nsec: 10_000_000 }));
-                    break;
-                }
-            }
-        }
-        let count = accepted.len() as u64;
-        for (socket, uid) in accepted {
-            self.serve(reader, socket, uid, queue);
-        }
-        // Its end takes about as long as its making.
-        if let Some(each) = (2 * cpu_time().saturating_sub(begin)).checked_div(count) {
-            self.page.connected(Side::Card, each);
-        }
-    }
-
-    /// The daemon accepts programs again.
-    fn listen_no_more(&self, reader: &mut Reader) {
-        if let Some((socket, _)) = reader.programs.take() {
-            // The daemon has it too: it would stay among the events.
-            let _ = epoll::delete(&self.events, &socket);
-        }
-    }
-
-    /// Refuses what waits, and lets the connections go that have nothing under way: those others see their end when that is answered.
-    fn flush(&self, reader: &mut Reader, queue: Option<u16>) {
-        if reader.programs.as_ref().is_some_and(|(_, ours)| queue.is_none_or(|queue| queue == *ours)) {
-            self.listen_no_more(reader);
-        }
-        for Waiting { work, queue, .. } in lock(&self.pending).flush(queue) {
-            self.state.queue(queue.into(), Queue::Requestq).fetch_sub(1, Relaxed);
-            answer(&work.client, Status::Again, 0, &[]);
-        }
-        let numbers: Vec<_> = reader
-            .clients
-            .iter()
-            .filter(|(_, served)| queue.is_none_or(|queue| served.client.queue == queue))
-            .map(|(number, _)| *number)
-            .collect();
-        numbers.into_iter().for_each(|number| forget(reader, number));
-    }
-
     /// Does a batch and answers.
     fn run(&self, kind: Kind, batch: Vec<Waiting<Work>>) {
         let begin = Instant::now();
@@ -429,12 +267,12 @@ impl Card {
         }
         let new = batch.iter().any(|waiting| matches!(waiting.work.key, Wanted::Bytes(..)));
         for Waiting { work, .. } in batch {
-            match self.key(kind, work.key) {
+            match self.key(kind, work.client.uid, work.key) {
                 Some(key) => {
                     jobs.push(Job { key, block: work.input, done: false });
                     asked.push(work.client);
                 }
-                None => _ = answer(&work.client, Status::Invalid, 0, &[]),
+                None => work.client.answer(Status::Invalid, 0, &[]),
             }
         }
         // Making the form of a key is no part of handing an operation over.
@@ -456,10 +294,10 @@ impl Card {
             self.state.count(queue, counter(kind), 1, busy);
         }
         for (job, client) in jobs.iter().zip(&asked) {
-            let _ = match job.done {
-                true => answer(client, Status::Done, jobs.len(), &job.block),
-                false => answer(client, Status::Invalid, 0, &[]),
-            };
+            match job.done {
+                true => client.answer(Status::Done, jobs.len(), &job.block),
+                false => client.answer(Status::Invalid, 0, &[]),
+            }
         }
         if done.wrong > 0 && self.faults.fetch_add(1, Relaxed) + 1 >= FAULTS {
             self.report(Report::Faulty);
@@ -468,8 +306,9 @@ impl Card {
             // To receive a request takes the worker about as long as to answer it, and the other side both.
             let outside = cpu_time().saturating_sub(computing_cpu).saturating_sub(computed_cpu);
             self.page.found(kind, crowd::now(), count, computed_cpu, 4 * outside / count, runnable);
+            self.page.took(kind, computed.as_nanos() as u64, computed_cpu);
         }
-        lock(&self.pending).done(&users, begin.elapsed());
+        lock(&self.pending).done(kind, &users, begin.elapsed());
     }
 
     /// Whether the results of a batch are to be checked; where its keys have not been used yet, they are.
@@ -477,7 +316,7 @@ impl Card {
         self.batches.fetch_add(1, Relaxed).is_multiple_of(CHECKED) || new || self.faults.load(Relaxed) > 0
     }
 
-    fn key(&self, kind: Kind, wanted: Wanted) -> Option<Key> {
+    fn key(&self, kind: Kind, uid: u32, wanted: Wanted) -> Option<Key> {
         match wanted {
             Wanted::There(key) => Some(key),
             Wanted::Bytes(bytes, tag) => {
@@ -486,29 +325,23 @@ impl Card {
                     return Some(key);
                 }
                 let key = Key::new(kind, &bytes).ok()?;
-                lock(&self.keys).put(tag, key.clone());
+                lock(&self.keys).put(tag, uid, key.clone());
                 Some(key)
             }
         }
     }
 }
 
-/// Closes a connection for this process's part; its socket goes with the last request that is under way.
-fn forget(reader: &mut Reader, number: u64) {
-    reader.clients.remove(&number);
+/// Tells a program that has connected that there are too many.
+pub fn refuse(socket: &OwnedFd) {
+    answer(socket, Status::Connections, 0, &[]);
 }
 
-/// Wipes what was received, and no more: nothing else was written there.
-fn wipe_all(buffer: &mut Vec<u8>) {
-    wipe(buffer);
-    buffer.clear();
-}
-
-/// Answers; false where the client has gone.
-fn answer(client: &Client, status: Status, jobs: usize, output: &[u8]) -> bool {
+/// Sends an answer; false where the other side has gone, or has not taken earlier ones.
+fn answer(socket: &OwnedFd, status: Status, jobs: usize, output: &[u8]) -> bool {
     let mut message = [0; MAX_REPLY];
     let length = wire::write_reply(&mut message, status, jobs, output);
-    let sent = rustix::net::send(&client.socket, &message[..length], SendFlags::NOSIGNAL | SendFlags::DONTWAIT);
+    let sent = rustix::net::send(socket, &message[..length], SendFlags::NOSIGNAL | SendFlags::DONTWAIT);
     // What is decrypted is secret.
     wipe(&mut message[..length]);
     sent.is_ok()

@@ -17,6 +17,8 @@ use std::io;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
+/// How long a card is waited for that does not take what it is told, in milliseconds.
+const LINK: i64 = 20;
 /// How long a card is waited for that is to end.
 const LEAVES_IN: Duration = Duration::from_secs(5);
 /// The generation that tools are told: that of a Crypto Express8S.
@@ -25,6 +27,17 @@ const DEPTH: u32 = 8;
 /// `ap_functions` of an accelerator: S, M, C, A, N, F.
 const FUNCTIONS: u32 = 0xEA80_0000;
 const MAX_MESSAGE: u32 = 12 << 10;
+
+/// What became of a program's connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Handed {
+    /// A card has it.
+    Over,
+    /// No queue takes programs.
+    NoQueue,
+    /// More come than cards take.
+    TooMany,
+}
 
 /// A card: its configuration, its process while it runs, and the place of its first queue in the state.
 #[derive(Debug)]
@@ -258,15 +271,24 @@ impl Cards {
         self.page
     }
 
-    /// Hands a program's connection to the queue that has the least to do, of those that are allowed; whether there was one. As the
-    /// driver does: the least weight and load, and where they are the same, the fewest requests.
-    pub fn serve(&self, adapters: Mask, domains: Mask, uid: u32, socket: &OwnedFd) -> bool {
+    /// Hands a program's connection to the queue that has the least to do, of those that are allowed. As the driver does: the least weight
+    /// and load, and where they are the same, the fewest requests.
+    pub fn serve(&self, adapters: Mask, domains: Mask, uid: u32, socket: &OwnedFd) -> Handed {
         let mut queues = self.queues(adapters, domains);
         queues.sort_unstable();
-        queues.into_iter().any(|(_, _, place, number)| {
+        let hand = |&(_, _, place, number): &(u64, u64, usize, usize)| {
             let order = Order::Serve { queue: number as u16, uid };
             self.places[place].process.as_ref().is_some_and(|process| process.order(order, Some(socket)))
-        })
+        };
+        let Some(first) = queues.first() else { return Handed::NoQueue };
+        if queues.iter().any(hand) {
+            return Handed::Over;
+        }
+        // Orders are waiting on all links: more than can be taken at once.
+        if let Some(process) = &self.places[first.2].process {
+            process.wait(LINK);
+        }
+        if hand(first) { Handed::Over } else { Handed::TooMany }
     }
 
     /// The queues that take programs, of those that are allowed: load, requests, the card's place, the queue's.

@@ -6,13 +6,14 @@ mod listen;
 mod nodes;
 mod process;
 
+use crate::card::refuse;
 use crate::config::{self, Config};
 use crate::control::{MAX_MESSAGE, Reply, Request};
 use crate::folder::Folder;
 use crate::link;
 use crate::machine::Mask;
 use adjunct::card::crowd::{self, Page, Side};
-use cards::Cards;
+use cards::{Cards, Handed};
 use nodes::{Nodes, RSA_CRT, Refused};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsFd, OwnedFd};
@@ -29,6 +30,8 @@ pub use process::CARD;
 
 /// How long a tool that has connected may take to ask.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// Programs that are accepted before it is looked what else there is.
+const ACCEPTED: u64 = 64;
 /// Tools that may be connected at a time.
 const TOOLS: usize = 64;
 
@@ -196,7 +199,7 @@ impl Daemon {
         Ok(ready.map(|((source, _), _)| *source).collect())
     }
 
-    /// Hands all that wait to cards; how many. Where no card takes one, it is closed, and the program does its own work.
+    /// Hands programs that wait to cards, so many at a time; how many. Where no card takes one, it is closed, and the program does its own work.
     fn accept_programs(&self, node: Option<usize>) -> u64 {
         let (listener, adapters, domains, allowed) = match node.map(|at| self.nodes.0.get(at)) {
             None => (&self.programs, Mask::ALL, Mask::ALL, true),
@@ -207,9 +210,14 @@ impl Daemon {
             Some(None) => return 0,
         };
         let mut accepted = 0;
-        loop {
+        while accepted < ACCEPTED {
             match link::accept(listener) {
-                Ok(Some((socket, uid))) if allowed => _ = self.cards.serve(adapters, domains, uid, &socket),
+                Ok(Some((socket, uid))) if allowed => {
+                    if self.cards.serve(adapters, domains, uid, &socket) == Handed::TooMany {
+                        refuse(&socket);
+                        return accepted + 1;
+                    }
+                }
                 Ok(Some(_)) => {}
                 Ok(None) => return accepted,
                 Err(_) => {
@@ -220,6 +228,7 @@ impl Daemon {
             }
             accepted += 1;
         }
+        accepted
     }
 
     fn accept_tools(&mut self) {

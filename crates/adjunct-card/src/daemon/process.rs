@@ -3,6 +3,7 @@
 use crate::config::{CardConfig, Config};
 use crate::folder::Folder;
 use crate::link::{self, Order};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use std::fs::File;
@@ -15,6 +16,9 @@ pub const CARD: &str = "card";
 /// Deaths within [`SPAN`] after which a card is not started any more.
 const DEATHS: usize = 3;
 const SPAN: Duration = Duration::from_secs(60);
+
+/// The variable that masks instructions of the CPU.
+const MASK: &str = "ADJUNCT_CPU";
 
 /// A process that runs.
 #[derive(Debug)]
@@ -36,9 +40,12 @@ impl Process {
         let child = Command::new("/proc/self/exe")
             .arg(CARD)
             .arg(folder.path())
-            .args([card.workers.to_string(), config.waiting.to_string(), config.share.to_string()])
+            .args([card.workers, config.waiting, config.connections].map(|number| number.to_string()))
+            .arg(config.share.to_string())
             .arg(u8::from(config.without_lanes).to_string())
             .env_clear()
+            // What is masked of the CPU for the daemon is for its cards.
+            .envs(std::env::var_os(MASK).map(|mask| (MASK, mask)))
             .stdin(Stdio::from(theirs))
             .stdout(Stdio::from(state.try_clone()?))
             .spawn()?;
@@ -58,6 +65,12 @@ impl Process {
     /// Tells it something; whether it could be told.
     pub fn order(&self, order: Order, descriptor: Option<&OwnedFd>) -> bool {
         link::order(&self.link, order, descriptor).is_ok()
+    }
+
+    /// Waits so many milliseconds at most until it can be told something.
+    pub fn wait(&self, milliseconds: i64) {
+        let limit = Timespec { tv_sec: 0, tv_nsec: milliseconds * 1_000_000 };
+        let _ = poll(&mut [PollFd::new(&self.link, PollFlags::OUT)], Some(&limit));
     }
 
     /// Makes its end where it has not come yet; how it ended, in words.

@@ -182,10 +182,15 @@ impl Daemon {
 
     /// What programs of this daemon had done, of 2048 bits.
     pub fn counted(&self) -> Lanes {
+        self.counted_of(Queue::Rsa2048)
+    }
+
+    /// What they had done of a queue.
+    pub fn counted_of(&self, queue: Queue) -> Lanes {
         // SAFETY: no requirements.
         let uid = unsafe { libc::geteuid() };
         let counted = Apart::of(&self.word()).read(uid).unwrap();
-        counted.map_or_else(Lanes::default, |snapshot| snapshot.lanes(Queue::Rsa2048))
+        counted.map_or_else(Lanes::default, |snapshot| snapshot.lanes(queue))
     }
 
     /// Operations of 2048 bits that programs sent to a card, and that a card did, or, on a machine that is busy otherwise, did too late;

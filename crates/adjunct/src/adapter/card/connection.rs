@@ -2,34 +2,36 @@
 //!
 //! Descriptors are the program's, not ours: it may close all of them (closefrom), and the number of one of ours may be somebody else's file
 //! then. So what is connected is known by the socket's cookie, which the system gives to no other socket, and which is asked for before
-//! anything is sent. A child of fork leaves its parent's connections alone and has its own.
+//! anything is sent and before anything is received. A child of fork leaves its parent's connections alone and has its own.
+//!
+//! Another thread may close the descriptor between that question and the call that sends, and have its number for something else. So what
+//! is sent has flags and an address ([`send`]) which only sockets of the kind of ours take: files, pipes, and all sockets of TCP, UDP and of
+//! other kinds refuse them, and the program is left without a card. What remains is another SEQPACKET socket of the UNIX domain that the
+//! program opens in that moment; it would get the request, and with it a key.
 //!
 //! All calls are the bare system calls: no wait of theirs can be cancelled by pthread_cancel, and errno stays as it is.
 
 #![allow(unsafe_code)]
 
 use super::Client;
-use super::crowd::{self, Page, Side};
+use super::crowd::{self, Side};
 use super::wire::{self, Kind, MAX_REPLY, Request, Status, reply};
 use crate::fork;
 use crate::slab::Number;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsRawFd, BorrowedFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
 use rustix::io::Errno;
-use rustix::net::sockopt::{Timeout, set_socket_timeout, socket_cookie};
+use rustix::net::addr::{SocketAddrArg, SocketAddrLen, SocketAddrOpaque};
+use rustix::net::sockopt::socket_cookie;
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
 use rustix::thread::{SecureComputingMode, secure_computing_mode};
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64};
-use std::time::Duration;
 
 /// Connections that are kept.
 const PLACES: usize = 16;
 /// Descriptors of ours are above this number, where the program may have so many: some count on what the lowest free one is.
 const LOWEST: RawFd = 64;
-/// Milliseconds that a reply is waited for where no card answers anybody, and where cards do: a machine with a hundred runnable processes
-/// gives each CPU time a few times a second.
-const PATIENCE: u64 = 250;
-const LONGEST: u64 = 2000;
 
 /// Why a card did not do it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -165,9 +167,6 @@ impl Connection {
             if peer != 0 && peer != client.owner {
                 return Err(Errno::PERM);
             }
-            // From here on a call waits, so that a reply takes one call and not two.
-            rustix::io::ioctl_fionbio(&socket, false)?;
-            set_socket_timeout(&socket, Timeout::Recv, Some(Duration::from_millis(PATIENCE)))?;
             let socket = match rustix::io::fcntl_dupfd_cloexec(&socket, LOWEST) {
                 Ok(above) => above,
                 Err(_) => socket,
@@ -185,12 +184,13 @@ impl Connection {
         })
     }
 
-    /// Has a card do it, with the key where this connection has not brought it yet; the output is in `out`.
-    fn ask(&mut self, page: &Page, wanted: &Wanted<'_, '_>, out: &mut [u8], now: u64) -> Result<(), Refused> {
+    /// Has a card do it, with the key where this connection has not brought it yet; the output is in `out`. Until then, in milliseconds of
+    /// the clock, it is waited for.
+    fn ask(&mut self, wanted: &Wanted<'_, '_>, out: &mut [u8], until: u64) -> Result<(), Refused> {
         let number = wanted.number.get();
         let place = number as usize % wire::PLACES;
         if self.keys[place] == number {
-            match self.exchange(page, wanted, place, None, out, now) {
+            match self.exchange(wanted, place, None, out, until) {
                 // It has forgotten it.
                 Err(Refused::Said(Status::NoKey)) => {}
                 done => return done,
@@ -198,7 +198,7 @@ impl Connection {
         }
         self.keys[place] = 0;
         let key = (wanted.key)().ok_or(Refused::Unfit)?;
-        self.exchange(page, wanted, place, Some(key), out, now)?;
+        self.exchange(wanted, place, Some(key), out, until)?;
         self.keys[place] = number;
         Ok(())
     }
@@ -206,30 +206,83 @@ impl Connection {
     /// Sends a request and takes its reply.
     fn exchange(
         &self,
-        page: &Page,
         wanted: &Wanted<'_, '_>,
         place: usize,
         key: Option<&[u8]>,
         out: &mut [u8],
-        now: u64,
+        until: u64,
     ) -> Result<(), Refused> {
         let request = Request::new(wanted.kind, place, key, wanted.input).ok_or(Refused::Unfit)?;
         let socket = self.socket().ok_or(Refused::Gone)?;
-        match rustix::net::send(socket, request.bytes(), SendFlags::NOSIGNAL | SendFlags::DONTWAIT) {
-            Ok(sent) if sent == request.bytes().len() => {}
-            _ => return Err(Refused::Gone),
-        }
+        let sent = send(socket, request.bytes());
         let mut message = [0; MAX_REPLY];
-        let length = receive(socket, &mut message, page, now)?;
-        match message.get(..length).and_then(|message| reply(wanted.kind, message)) {
+        // A card that lets somebody go says why before.
+        let length = if sent { self.receive(&mut message, until) } else { self.take(&mut message).ok_or(Refused::Gone) };
+        let length = length?;
+        let said = message.get(..length).and_then(|message| reply(wanted.kind, message));
+        let done = match said {
             Some(Ok(output)) if output.len() == out.len() => {
                 out.copy_from_slice(output);
                 Ok(())
             }
             Some(Err(status)) => Err(Refused::Said(status)),
             _ => Err(Refused::Gone),
+        };
+        // What was decrypted is secret.
+        adjunct_kernels::wipe(&mut message[..length]);
+        done
+    }
+
+    /// Receives a message, until a time of the clock; its length.
+    fn receive(&self, message: &mut [u8], until: u64) -> Result<usize, Refused> {
+        loop {
+            let left = until.saturating_sub(crowd::now()) as i64;
+            let limit = Timespec { tv_sec: left / 1000, tv_nsec: left % 1000 * 1_000_000 };
+            // SAFETY: the number is not -1. Whatever it is by now is waited for, which changes nothing of it.
+            let descriptor = unsafe { BorrowedFd::borrow_raw(self.fd) };
+            let waited = poll(&mut [PollFd::from_borrowed_fd(descriptor, PollFlags::IN)], Some(&limit));
+            if matches!(waited, Err(error) if error != Errno::INTR) {
+                return Err(Refused::Gone);
+            }
+            let socket = self.socket().ok_or(Refused::Gone)?;
+            match rustix::net::recv(socket, &mut *message, RecvFlags::DONTWAIT) {
+                Ok((length @ 1.., _)) => return Ok(length),
+                // After a wait that was over: what came in the meantime has been looked for.
+                Err(Errno::AGAIN | Errno::INTR) if left == 0 => return Err(Refused::Silent),
+                Err(Errno::AGAIN | Errno::INTR) => {}
+                // Let go with a request that was not read, before which something may have been said.
+                Err(Errno::CONNRESET) => return self.take(message).ok_or(Refused::Gone),
+                Ok(_) | Err(_) => return Err(Refused::Gone),
+            }
         }
     }
+
+    /// A message that is there; its length.
+    fn take(&self, message: &mut [u8]) -> Option<usize> {
+        let (length, _) = rustix::net::recv(self.socket()?, message, RecvFlags::DONTWAIT).ok()?;
+        (length > 0).then_some(length)
+    }
+}
+
+/// The address of nobody: the family of ours and nothing else.
+struct Nobody;
+
+// SAFETY: what is pointed to lives as long as the call, and is as long as is said.
+unsafe impl SocketAddrArg for Nobody {
+    unsafe fn with_sockaddr<R>(&self, f: impl FnOnce(*const SocketAddrOpaque, SocketAddrLen) -> R) -> R {
+        let family = libc::AF_UNIX as libc::sa_family_t;
+        f((&raw const family).cast(), size_of_val(&family) as SocketAddrLen)
+    }
+}
+
+/// Sends a message whole; false where it is not sent. Only a SEQPACKET socket of the UNIX domain takes it: that ignores the address and the
+/// flag (unix_seqpacket_sendmsg in Linux' net/unix/af_unix.c). The address is not one of another family, nor one of a datagram socket of the
+/// same (EINVAL), and a stream of the same takes none (EISCONN). TCP looks at addresses by MSG_FASTOPEN alone: its socket is then connected
+/// already (EISCONN) or cannot be by this one. All else is no socket (ENOTSOCK).
+fn send(socket: BorrowedFd<'_>, message: &[u8]) -> bool {
+    const FASTOPEN: SendFlags = SendFlags::from_bits_retain(libc::MSG_FASTOPEN as u32);
+    let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT | FASTOPEN;
+    rustix::net::sendto(socket, message, flags, &Nobody) == Ok(message.len())
 }
 
 /// Whether a connection waits to be used. It may be gone until it is.
@@ -261,39 +314,15 @@ fn peer(socket: &OwnedFd) -> Result<u32, Errno> {
     if failed == 0 { Ok(found.uid) } else { Err(Errno::IO) }
 }
 
-/// Receives a message; its length. Waits longer than the socket's own limit only where cards answer others.
-fn receive(socket: BorrowedFd<'_>, message: &mut [u8], page: &Page, begin: u64) -> Result<usize, Refused> {
-    loop {
-        let error = match rustix::net::recv(socket, &mut *message, RecvFlags::empty()) {
-            Ok((0, _)) => return Err(Refused::Gone),
-            Ok((length, _)) => return Ok(length),
-            Err(error) => error,
-        };
-        let (now, passed) = (crowd::now(), crowd::now().saturating_sub(begin));
-        match error {
-            Errno::INTR | Errno::AGAIN if passed >= LONGEST => return Err(Refused::Silent),
-            Errno::INTR | Errno::AGAIN if passed >= PATIENCE => {
-                if !page.answers(now - PATIENCE) {
-                    return Err(Refused::Silent);
-                }
-            }
-            // A signal: the rest of the time.
-            Errno::INTR => {}
-            // It does not wait any more: somebody has set it to that.
-            _ => return Err(Refused::Gone),
-        }
-    }
-}
-
-/// Has a card do a request, over a connection that is there or a new one; once more where the card went away.
-pub(super) fn exchange(client: &Client, wanted: &Wanted<'_, '_>, out: &mut [u8], now: u64) -> Result<(), Refused> {
+/// Has a card do a request until a time of the clock, over a connection that is there or a new one; once more where the card went away.
+pub(super) fn exchange(client: &Client, wanted: &Wanted<'_, '_>, out: &mut [u8], until: u64) -> Result<(), Refused> {
     let mut found = Connection::waiting();
     for last in [false, true] {
         let mut connection = match found.take() {
             Some(connection) => connection,
             None => Connection::new(client)?,
         };
-        match connection.ask(client.page, wanted, out, now) {
+        match connection.ask(wanted, out, until) {
             Ok(()) => {
                 connection.keep();
                 return Ok(());
@@ -311,4 +340,66 @@ pub(super) fn exchange(client: &Client, wanted: &Wanted<'_, '_>, out: &mut [u8],
         }
     }
     Err(Refused::Gone)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{Read, Write};
+    use std::net::{TcpListener, TcpStream, UdpSocket};
+    use std::os::fd::AsFd;
+    use std::os::unix::net::{UnixDatagram, UnixStream};
+
+    fn nothing_came(mut other: impl Read) {
+        assert_eq!(other.read(&mut [0; 16]).unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
+    }
+
+    #[test]
+    fn only_a_socket_like_ours_takes_what_is_sent() {
+        let pair = |kind| rustix::net::socketpair(AddressFamily::UNIX, kind, SocketFlags::NONBLOCK, None).unwrap();
+        let (ours, card) = pair(SocketType::SEQPACKET);
+        assert!(send(ours.as_fd(), b"request"));
+        assert_eq!(rustix::net::recv(&card, &mut [0; 16][..], RecvFlags::empty()).unwrap().0, 7);
+        for address in ["127.0.0.1:0", "[::1]:0"] {
+            let Ok(listener) = TcpListener::bind(address) else { continue };
+            let mut stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+            let (mut other, _) = listener.accept().unwrap();
+            other.set_nonblocking(true).unwrap();
+            assert!(!send(stream.as_fd(), b"request") && !send(listener.as_fd(), b"request"));
+            nothing_came(&other);
+            // It goes on as if nothing had been.
+            stream.write_all(b"ok").unwrap();
+            other.set_nonblocking(false).unwrap();
+            let mut came = [0; 2];
+            other.read_exact(&mut came).unwrap();
+            assert_eq!(&came, b"ok");
+            let [near, far] = [(); 2].map(|()| UdpSocket::bind(address).unwrap());
+            assert!(!send(near.as_fd(), b"request"));
+            near.connect(far.local_addr().unwrap()).unwrap();
+            far.set_nonblocking(true).unwrap();
+            assert!(!send(near.as_fd(), b"request") && far.recv(&mut [0; 16]).is_err());
+        }
+        let (stream, other) = UnixStream::pair().unwrap();
+        other.set_nonblocking(true).unwrap();
+        assert!(!send(stream.as_fd(), b"request"));
+        nothing_came(&other);
+        let (datagrams, other) = UnixDatagram::pair().unwrap();
+        other.set_nonblocking(true).unwrap();
+        assert!(!send(datagrams.as_fd(), b"request") && other.recv(&mut [0; 16]).is_err());
+        let (mut reader, writer) = std::io::pipe().unwrap();
+        assert!(!send(writer.as_fd(), b"request"));
+        drop(writer);
+        assert_eq!(reader.read(&mut [0; 16]).unwrap(), 0);
+        let file = std::fs::File::from(rustix::fs::memfd_create("other", rustix::fs::MemfdFlags::CLOEXEC).unwrap());
+        assert!(!send(file.as_fd(), b"request") && file.metadata().unwrap().len() == 0);
+        for kind in [libc::SOCK_RAW, libc::SOCK_DGRAM] {
+            // SAFETY: no pointers.
+            let netlink = unsafe { libc::socket(libc::AF_NETLINK, kind | libc::SOCK_CLOEXEC, libc::NETLINK_ROUTE) };
+            if netlink >= 0 {
+                // SAFETY: a descriptor of this test's.
+                let netlink = unsafe { OwnedFd::from_raw_fd(netlink) };
+                assert!(!send(netlink.as_fd(), b"request"));
+            }
+        }
+    }
 }

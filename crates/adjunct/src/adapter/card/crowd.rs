@@ -101,6 +101,8 @@ struct Measured {
     sent: AtomicU64,
     /// The operations under way, in hundredths, when the last trial began.
     load: AtomicU64,
+    /// How many times as long as its CPU time a batch takes, in hundredths: other tasks want the CPUs as well. 0 where none was done.
+    stretch: AtomicU64,
 }
 
 /// The times of the operations that ended in a window: its number, above 32 bits of microseconds.
@@ -189,6 +191,26 @@ impl Page {
         measured.batch.store(batch, Relaxed);
         let expected = 15_000;
         let _ = measured.handing.compare_exchange(0, expected, Relaxed, Relaxed);
+    }
+
+    /// How long an operation alone, a batch and handing one over take, in nanoseconds.
+    pub(super) fn times(&self, kind: Kind) -> [u64; 3] {
+        let measured = &self.measured[kind as usize];
+        [&measured.alone, &measured.batch, &measured.handing].map(|word| word.load(Relaxed))
+    }
+
+    /// A batch took so many nanoseconds of the clock for so many of CPU time.
+    pub fn took(&self, kind: Kind, clock: u64, cpu: u64) {
+        let now = (clock.saturating_mul(100) / cpu.max(1)).clamp(100, 10_000);
+        let word = &self.measured[kind as usize].stretch;
+        let before = word.load(Relaxed).clamp(100, 10_000);
+        // At once where it gets longer, slowly where it gets shorter.
+        word.store(now.max(before - before / 16 + now / 16), Relaxed);
+    }
+
+    /// How many times as long as its CPU time a batch takes.
+    pub(super) fn stretch(&self, kind: Kind) -> f32 {
+        self.measured[kind as usize].stretch.load(Relaxed).clamp(100, 10_000) as f32 / 100.0
     }
 
     /// A connection has taken so many nanoseconds of the CPU time of a side.

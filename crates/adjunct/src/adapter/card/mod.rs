@@ -17,6 +17,7 @@
 
 mod connection;
 pub mod crowd;
+mod deadline;
 pub mod wire;
 pub mod work;
 
@@ -41,10 +42,13 @@ use wire::{Kind, Status};
 pub const SYSTEM: &str = "/run/adjunct";
 /// The socket in a daemon's folder.
 pub const SOCKET: &str = "cards.sock";
-/// Milliseconds before this process asks again after nobody was there, after no reply came in time, and where the next one may be taken soon.
+/// Milliseconds before this process asks again after nobody was there, and where the next one may be taken soon.
 const NOBODY: u64 = 1000;
-const SILENT: u64 = 5000;
 const SOON: u64 = 20;
+/// Where no reply came in time that is [`SOON`], and twice as long each time that none comes, up to this.
+const SILENT: u64 = 5000;
+/// Where its user has too many connections.
+const TOO_MANY: u64 = 1000;
 
 /// Private operations of a process after which a connection is worth its making, whatever it costs: servers whose processes do one each never
 /// come there.
@@ -84,6 +88,10 @@ static CLIENT: OnceLock<Option<Client>> = OnceLock::new();
 static ALWAYS: AtomicBool = AtomicBool::new(false);
 /// Milliseconds of the clock before which nobody is asked.
 static NOT_BEFORE: AtomicU64 = AtomicU64::new(0);
+/// The same of one that has been refused a connection: it does not ask again before, whatever it prefers.
+static NOT_CONNECTED_BEFORE: AtomicU64 = AtomicU64::new(0);
+/// How long it did not ask after the last reply that did not come in time.
+static LATE: AtomicU64 = AtomicU64::new(0);
 
 /// Finds the page of the daemon: the only system calls of a process that never asks a card. Where a filter of system calls is in force or to
 /// be expected, only if that is asked for.
@@ -181,7 +189,9 @@ impl Operation {
     #[inline]
     fn is_asked(&self, now: u64) -> bool {
         let page = self.client.page;
-        if ALWAYS.load(Relaxed) {
+        if now < NOT_CONNECTED_BEFORE.load(Relaxed) {
+            false
+        } else if ALWAYS.load(Relaxed) {
             page.cards() != 0
         } else {
             now >= NOT_BEFORE.load(Relaxed) && page.pays(self.kind, now, is_connected()) && !page.is_out(now)
@@ -192,7 +202,11 @@ impl Operation {
     #[inline(never)]
     fn ask(&self, wanted: &Wanted<'_, '_>, out: &mut [u8], now: u64) -> Result<(), Refusal> {
         let client = self.client;
-        let Err(refused) = connection::exchange(client, wanted, out, now) else { return Ok(()) };
+        let until = now + deadline::patience(client.page, wanted.kind, now);
+        let Err(refused) = connection::exchange(client, wanted, out, until) else {
+            LATE.store(0, Relaxed);
+            return Ok(());
+        };
         let (refusal, pause) = match refused {
             Refused::Unreachable => (Refusal::Nobody, NOBODY),
             Refused::Nobody => {
@@ -200,12 +214,21 @@ impl Operation {
                 (Refusal::Nobody, NOBODY)
             }
             Refused::Silent => {
-                client.page.nobody(crowd::now());
-                (Refusal::Silent, SILENT)
+                // One that answers others is there.
+                if !client.page.answers(now) {
+                    client.page.nobody(crowd::now());
+                }
+                let pause = (2 * LATE.load(Relaxed)).clamp(SOON, SILENT);
+                LATE.store(pause, Relaxed);
+                (Refusal::Silent, pause)
             }
             Refused::Full => (Refusal::Busy, SOON),
             Refused::Gone => (Refusal::Gone, NOBODY),
             Refused::Said(Status::Again) => (Refusal::Offline, SOON),
+            Refused::Said(Status::Connections) => {
+                NOT_CONNECTED_BEFORE.store(crowd::now() + TOO_MANY, Relaxed);
+                (Refusal::Busy, 0)
+            }
             // The next one may be taken.
             Refused::Said(Status::Busy) => (Refusal::Busy, 0),
             Refused::Said(_) | Refused::Unfit => (Refusal::Invalid, 0),

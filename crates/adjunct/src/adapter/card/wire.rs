@@ -107,11 +107,20 @@ pub enum Status {
     Failed,
     /// The card does not know the key of this place, or not any more: it is to be brought.
     NoKey,
+    /// The user has as many connections as it may have, with requests under way on all: this one ends.
+    Connections,
 }
 
 impl Status {
-    const ALL: [Status; 6] =
-        [Status::Done, Status::Busy, Status::Again, Status::Invalid, Status::Failed, Status::NoKey];
+    const ALL: [Status; 7] = [
+        Status::Done,
+        Status::Busy,
+        Status::Again,
+        Status::Invalid,
+        Status::Failed,
+        Status::NoKey,
+        Status::Connections,
+    ];
 }
 
 /// A request, wiped when it is dropped.

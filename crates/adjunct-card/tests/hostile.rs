@@ -1,0 +1,319 @@
+//! One user cannot slow another: what cards do for the others while one user asks for as much as it can, and what they refuse.
+//!
+//! Nothing here is a matter of time: order of service, limits, and who is refused. What it comes to in milliseconds, `adjunct bench cards
+//! --hostile` measures.
+
+mod common;
+
+use adjunct::card::crowd::Page;
+use adjunct::card::wire::{self, Kind, Status};
+use common::*;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fd::OwnedFd;
+use rustix::net::{RecvFlags, SocketFlags};
+use std::os::unix::fs::PermissionsExt;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicUsize};
+
+/// A user that asks for too much, and another.
+const HOSTILE: u32 = 54_321;
+const OTHER: u32 = 54_322;
+
+/// Whether users can be told apart here; says so where they cannot.
+fn there_can_be_users() -> bool {
+    // SAFETY: no requirements.
+    let root = unsafe { libc::geteuid() } == 0;
+    if !root {
+        println!("SKIPPED: only root can be several users");
+    }
+    root && there_can_be_cards()
+}
+
+/// Does something with the rights of a user: of this thread alone, which the C library's call does not do.
+fn by<T>(uid: u32, what: impl FnOnce() -> T) -> T {
+    // SAFETY: no pointers; the saved user id stays root's.
+    let become_user = |uid: u32| unsafe { libc::syscall(libc::SYS_setresuid, -1, uid, -1) };
+    assert_eq!(become_user(uid), 0);
+    let done = what();
+    assert_eq!(become_user(0), 0);
+    done
+}
+
+fn daemon(config: &str) -> Daemon {
+    let daemon = Daemon::start(config);
+    std::fs::set_permissions(daemon.folder.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
+    daemon
+}
+
+/// A connection of a user.
+fn connected(daemon: &Daemon, uid: u32) -> OwnedFd {
+    by(uid, || connect(&daemon.of().socket()).expect("the daemon listens"))
+}
+
+fn ask(connection: &OwnedFd, kind: Kind) {
+    let [key, input, _] = known(kind);
+    send(connection, wire::Request::new(kind, 0, Some(key), input).unwrap().bytes());
+}
+
+/// What was answered, where it was: that it is right, or why not; `None` where the connection has ended without a word.
+fn answer(connection: &OwnedFd, kind: Kind) -> Option<Result<bool, Status>> {
+    let mut message = receive(connection);
+    if message.is_empty() {
+        // Let go with a request unread, which is said before what was sent.
+        message = receive(connection);
+    }
+    Some(wire::reply(kind, &message)?.map(|output| output == known(kind)[2]))
+}
+
+/// Stops a process, which is so when all its threads are.
+fn stop(pid: u32) {
+    signal(pid, libc::SIGSTOP);
+    until("a process that is stopped", || {
+        let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).unwrap();
+        let mut states = tasks.map(|task| std::fs::read_to_string(task.unwrap().path().join("stat")).unwrap());
+        states.all(|stat| stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('T')))
+    });
+}
+
+fn is_readable(connection: &OwnedFd) -> bool {
+    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+    poll(&mut [PollFd::new(connection, PollFlags::IN)], Some(&now)).unwrap() > 0
+}
+
+fn is_over(connection: &OwnedFd) -> bool {
+    matches!(rustix::net::recv(connection, &mut [0; 1][..], RecvFlags::DONTWAIT | RecvFlags::PEEK), Ok((0, _)))
+}
+
+/// Requests that were there before, hundreds of them, are not done before another user's one.
+#[test]
+fn another_s_request_is_done_before_hundreds_of_one_user_s() {
+    if !there_can_be_users() {
+        return;
+    }
+    const MANY: usize = 500;
+    for (kind, workers) in [(Kind::Rsa2048, 1), (Kind::Rsa4096, 2)] {
+        let daemon = daemon(&format!("[[card]]\nid = 0\nworkers = {workers}\n"));
+        let card = daemon.pid_of(0);
+        let many: Vec<_> = (0..MANY).map(|_| connected(&daemon, HOSTILE)).collect();
+        let other = connected(&daemon, OTHER);
+        // Known to the card, and idle.
+        ask(&other, kind);
+        assert_eq!(answer(&other, kind), Some(Ok(true)));
+        let answered = || many.iter().filter(|connection| is_readable(connection)).count();
+        many.iter().for_each(|connection| ask(connection, Kind::Rsa4096));
+        let before = answered();
+        ask(&other, kind);
+        assert_eq!(answer(&other, kind), Some(Ok(true)));
+        let meanwhile = answered() - before;
+        // The batches that ran when it came and one more of each worker, and what this test itself may have been kept from seeing.
+        assert!(before < MANY / 2 && meanwhile < 120, "{meanwhile} of {MANY} after {before}, {workers} workers");
+        // In the end all are answered.
+        assert!(many.iter().all(|connection| answer(connection, Kind::Rsa4096) == Some(Ok(true))));
+        drop(many);
+        assert_eq!(daemon.pid_of(0), card, "the card has ended");
+    }
+}
+
+/// A user with requests under way on as many connections as it may have is refused at once, and another is not.
+#[test]
+fn a_user_has_only_so_many_connections() {
+    if !there_can_be_users() {
+        return;
+    }
+    for config in ["connections = 20\n[[card]]\nid = 0\n", "connections = 20\n[[card]]\nid = 0\ndomains = [1, 2]\n"] {
+        let daemon = daemon(config);
+        let card = daemon.pid_of(0);
+        // All at once, so that nothing is answered before they have all come.
+        stop(card);
+        let many: Vec<_> = (0..60).map(|_| connected(&daemon, HOSTILE)).collect();
+        many.iter().for_each(|connection| ask(connection, Kind::Rsa4096));
+        let other = connected(&daemon, OTHER);
+        ask(&other, Kind::Rsa2048);
+        signal(card, libc::SIGCONT);
+        assert_eq!(answer(&other, Kind::Rsa2048), Some(Ok(true)));
+        let answers: Vec<_> = many.iter().map(|connection| answer(connection, Kind::Rsa4096)).collect();
+        let count = |wanted| answers.iter().filter(|answer| **answer == Some(wanted)).count();
+        let (done, refused) = (count(Ok(true)), count(Err(Status::Connections)));
+        // Some may have been answered before the last came, and made room.
+        assert!(done >= 20 && refused > 0 && done + refused == 60, "{done} done, {refused} refused: {answers:?}");
+        let ended = many.iter().filter(|connection| is_over(connection)).count();
+        assert!(ended >= refused && 60 - ended <= 20, "{ended} ended of {refused} refused");
+    }
+}
+
+/// Programs keep connections that they use no more: those go for new ones of the same user, and no others.
+#[test]
+fn idle_connections_make_room_for_new_ones_of_their_user() {
+    if !there_can_be_users() {
+        return;
+    }
+    let daemon = daemon("connections = 10\n[[card]]\nid = 0\n");
+    let once = |uid| {
+        let connection = connected(&daemon, uid);
+        ask(&connection, Kind::Rsa2048);
+        assert_eq!(answer(&connection, Kind::Rsa2048), Some(Ok(true)), "a connection of {uid}");
+        connection
+    };
+    let others: Vec<_> = (0..5).map(|_| once(OTHER)).collect();
+    // Two hundred backends of a server, say, each of which does one operation and stays.
+    let backends: Vec<_> = (0..200).map(|_| once(HOSTILE)).collect();
+    assert_eq!(backends.iter().filter(|connection| is_over(connection)).count(), 190);
+    assert!(others.iter().all(|connection| !is_over(connection)));
+    // Connections that were made and never used, too.
+    let silent: Vec<_> = (0..50).map(|_| connected(&daemon, HOSTILE)).collect();
+    drop(once(HOSTILE));
+    assert!(silent.iter().filter(|connection| is_over(connection)).count() >= 40);
+    assert!(others.iter().all(|connection| !is_over(connection)));
+}
+
+/// Descriptors are few: one user leaves some for another. Where there are hardly any, others are served once they are free again.
+#[test]
+fn one_user_leaves_descriptors_for_others() {
+    if !there_can_be_users() {
+        return;
+    }
+    for descriptors in [200, 60] {
+        let mut daemon = Daemon::none("connections = 1000\n[[card]]\nid = 0\n");
+        let mut command = daemon.command();
+        limit_descriptors(&mut command, descriptors);
+        daemon.start_by(command);
+        std::fs::set_permissions(daemon.folder.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
+        let many: Vec<_> = (0..300).map(|_| connected(&daemon, HOSTILE)).collect();
+        many.iter().for_each(|connection| ask(connection, Kind::Rsa4096));
+        let served = || {
+            let other = connected(&daemon, OTHER);
+            ask(&other, Kind::Rsa2048);
+            answer(&other, Kind::Rsa2048) == Some(Ok(true))
+        };
+        assert!(descriptors < 200 || served());
+        assert!(many.iter().all(|connection| {
+            // Refused, done, or let go when it was idle and another came.
+            matches!(answer(connection, Kind::Rsa4096), Some(Ok(true) | Err(Status::Connections)) | None)
+        }));
+        drop(many);
+        until("another user that is served", served);
+    }
+}
+
+fn limit_descriptors(command: &mut std::process::Command, most: u64) {
+    use std::os::unix::process::CommandExt;
+    // SAFETY: the system call may be made between fork and exec.
+    unsafe {
+        command.pre_exec(move || {
+            let limit = libc::rlimit { rlim_cur: most, rlim_max: most };
+            match libc::setrlimit(libc::RLIMIT_NOFILE, &limit) {
+                0 => Ok(()),
+                _ => Err(std::io::Error::last_os_error()),
+            }
+        });
+    }
+}
+
+/// Nothing is done for who has gone.
+#[test]
+fn requests_of_who_has_gone_are_not_done() {
+    if !there_can_be_cards() {
+        return;
+    }
+    let daemon = daemon("[[card]]\nid = 0\nworkers = 1\n");
+    let done = || {
+        let machine = daemon.machine();
+        let queues = machine.cards.iter().flat_map(|card| &card.queues);
+        queues.flat_map(|queue| &queue.counters).map(|work| work.operations).sum::<u64>()
+    };
+    let many: Vec<_> = (0..400).map(|_| connect(&daemon.of().socket()).unwrap()).collect();
+    many.iter().for_each(|connection| ask(connection, Kind::Rsa4096));
+    drop(many);
+    let other = connect(&daemon.of().socket()).unwrap();
+    ask(&other, Kind::Rsa2048);
+    assert_eq!(answer(&other, Kind::Rsa2048), Some(Ok(true)));
+    until("nothing under way", || {
+        let machine = daemon.machine();
+        let mut queues = machine.cards.iter().flat_map(|card| &card.queues);
+        queues.all(|queue| queue.requestq + queue.pendingq + queue.load == 0)
+    });
+    assert!(done() < 200, "{} operations of 401", done());
+}
+
+/// Who asks twice before the answer, and who takes no answers, is let go; others go on.
+#[test]
+fn who_does_not_keep_to_the_turns_is_let_go() {
+    if !there_can_be_cards() {
+        return;
+    }
+    let daemon = daemon("[[card]]\nid = 0\nworkers = 1\n");
+    let socket = daemon.of().socket();
+    let others: Vec<_> = (0..50).map(|_| connect(&socket).unwrap()).collect();
+    others.iter().for_each(|connection| ask(connection, Kind::Rsa4096));
+    let hasty = connect(&socket).unwrap();
+    (0..3).for_each(|_| ask(&hasty, Kind::Rsa4096));
+    until("the end of who asks twice", || {
+        let mut buffer = [0; 1];
+        matches!(rustix::net::recv(&hasty, &mut buffer[..], RecvFlags::DONTWAIT), Ok((0, _)) | Err(rustix::io::Errno::CONNRESET))
+    });
+    assert!(others.iter().all(|connection| answer(connection, Kind::Rsa4096) == Some(Ok(true))));
+    // Without a key, so that the answer comes at once, and none is taken.
+    let deaf = connect(&socket).unwrap();
+    let [_, input, _] = known(Kind::Rsa2048);
+    let request = wire::Request::new(Kind::Rsa2048, 0, None, input).unwrap();
+    until("the end of who takes no answers", || {
+        rustix::net::send(&deaf, request.bytes(), rustix::net::SendFlags::NOSIGNAL).is_err()
+    });
+    let other = connect(&socket).unwrap();
+    ask(&other, Kind::Rsa2048);
+    assert_eq!(answer(&other, Kind::Rsa2048), Some(Ok(true)));
+}
+
+/// A program: some operations of one kind.
+#[test]
+#[ignore = "started by other tests"]
+fn program_of_one_kind() {
+    adjunct::init();
+    let key = key(Kind::Rsa2048);
+    (0..50).for_each(|_| operate(&key, Kind::Rsa2048));
+}
+
+/// A program that is refused a connection does its work alone, and asks no more for a while; one that gets no answer does not wait for it.
+#[test]
+fn a_program_that_is_refused_or_not_answered_goes_on_alone() {
+    if !there_can_be_cards() {
+        return;
+    }
+    for refuses in [true, false] {
+        let folder = Daemon::none("");
+        let (page, _) = Page::make(folder.folder.path()).unwrap();
+        page.set_cards(1, 1);
+        let listener = new_socket();
+        rustix::net::bind(&listener, &rustix::net::SocketAddrUnix::new(folder.of().socket()).unwrap()).unwrap();
+        rustix::net::listen(&listener, 64).unwrap();
+        let (ends, came) = (AtomicBool::new(false), AtomicUsize::new(0));
+        let card = || {
+            let mut kept = Vec::new();
+            loop {
+                let connection = rustix::net::accept_with(&listener, SocketFlags::CLOEXEC).unwrap();
+                if ends.load(Relaxed) {
+                    return;
+                }
+                came.fetch_add(1, Relaxed);
+                if refuses {
+                    let mut reply = [0; wire::MAX_REPLY];
+                    let length = wire::write_reply(&mut reply, Status::Connections, 0, &[]);
+                    send(&connection, &reply[..length]);
+                } else {
+                    kept.push(connection);
+                }
+            }
+        };
+        std::thread::scope(|scope| {
+            scope.spawn(card);
+            folder.run("program_of_one_kind");
+            ends.store(true, Relaxed);
+            drop(connect(&folder.of().socket()));
+        });
+        let (counted, came) = (folder.counted(), came.load(Relaxed));
+        assert_eq!((counted.on_card, counted.refused()), (0, came as u64), "refuses: {refuses}");
+        // Fifty operations that no card does take some milliseconds; a program that prefers cards asks for each where it is not refused.
+        assert!(came >= 1 && (!refuses || came < 25), "{came} connections");
+        assert_eq!(came, if refuses { came } else { 50 });
+    }
+}

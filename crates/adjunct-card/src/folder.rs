@@ -51,6 +51,11 @@ impl Folder {
         self.0.join("control.sock")
     }
 
+    /// What the daemon has locked while it lives: of two that start, one gets it.
+    pub fn lock(&self) -> PathBuf {
+        self.0.join("lock")
+    }
+
     /// The sockets of nodes.
     pub fn nodes(&self) -> PathBuf {
         self.0.join("nodes")

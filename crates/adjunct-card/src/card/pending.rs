@@ -202,7 +202,8 @@ impl<T> Pending<T> {
                 self.left(kind, uid);
                 taken.push(request);
             }
-            turns.retain(|(_, _, uid)| self.users.get(uid).is_some_and(|user| !user.requests[kind as usize].is_empty()));
+            turns
+                .retain(|(_, _, uid)| self.users.get(uid).is_some_and(|user| !user.requests[kind as usize].is_empty()));
         }
         taken
     }

@@ -293,4 +293,3 @@ fn wipe_all(buffer: &mut Vec<u8>) {
     wipe(buffer);
     buffer.clear();
 }
-

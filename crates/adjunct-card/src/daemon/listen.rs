@@ -1,11 +1,15 @@
-//! The daemon's sockets: systemd's, or its own.
+//! The daemon's sockets: systemd's, or its own; and the lock by which one daemon alone has a folder.
 
 use rustix::fd::OwnedFd;
 use rustix::fs::{CWD, Mode, chmodat};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
+use std::fs::{File, TryLockError};
+use std::io;
 use std::os::fd::FromRawFd;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
+use std::time::Duration;
 
 /// Programs that may wait to be accepted.
 const BACKLOG: i32 = 4096;
@@ -37,7 +41,39 @@ pub fn given() -> Given {
     given
 }
 
-/// Makes a socket at a path, in place of one whose daemon is gone.
+/// Times that a lock is tried for, and how long is waited between: a process that another daemon is just starting has a copy of its lock.
+const TRIES: u32 = 10;
+const BETWEEN: Duration = Duration::from_millis(5);
+
+/// Locks a file, which is made where there is none, for as long as it is open: the system lets go of it whatever becomes of this process, and
+/// the file stays. Nobody else may open it, so that no user can keep a daemon from starting. `None` where another daemon has it.
+///
+/// # Errors
+/// What the system says.
+pub fn alone(path: &Path) -> io::Result<Option<File>> {
+    for _ in 0..TRIES {
+        let opened = File::options().read(true).write(true).create(true).truncate(false).mode(0o600).open(path);
+        let file = match opened {
+            Ok(file) => file,
+            // Left by a daemon of root's in a folder that is this user's.
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied && std::fs::remove_file(path).is_ok() => {
+                continue;
+            }
+            Err(error) => return Err(error),
+        };
+        match file.try_lock() {
+            // Of the file that is there, and not of one that was removed meanwhile.
+            Ok(()) if std::fs::metadata(path)?.ino() == file.metadata()?.ino() => return Ok(Some(file)),
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => std::thread::sleep(BETWEEN),
+            Err(TryLockError::Error(error)) => return Err(error),
+        }
+    }
+    Ok(None)
+}
+
+/// Makes a socket at a path, in place of one whose daemon is gone. The caller has the folder alone ([`alone`]): else of two that find such a
+/// one each would remove the other's.
 ///
 /// # Errors
 /// What the system says; [`Errno::ADDRINUSE`] where a daemon listens there, or where something else is.

@@ -97,11 +97,15 @@ pub fn run(options: Options) -> io::Result<()> {
     let folder = options.folder;
     std::fs::DirBuilder::new().recursive(true).mode(0o755).create(folder.path()).map_err(named(folder.path()))?;
     let given = listen::given();
+    let runs = |path: PathBuf| {
+        io::Error::new(ErrorKind::AddrInUse, format!("{}: another adjunctd runs there", path.display()))
+    };
+    // Until the end of this process.
+    let lock = listen::alone(&folder.lock()).map_err(named(folder.lock()))?;
+    let _lock = lock.ok_or_else(|| runs(folder.path().to_owned()))?;
     let in_use = |path: PathBuf| {
         move |error: Errno| match error {
-            Errno::ADDRINUSE => {
-                io::Error::new(ErrorKind::AddrInUse, format!("{}: another adjunctd runs there", path.display()))
-            }
+            Errno::ADDRINUSE => runs(path),
             _ => named(path)(error.into()),
         }
     };

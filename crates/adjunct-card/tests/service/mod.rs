@@ -2,11 +2,11 @@
 
 use crate::ONE;
 use crate::common::*;
-use adjunct_card::control::{Device, Reply, Request};
+use adjunct_card::control::{self, Device, Reply, Request};
 use rustix::net::{SocketAddrUnix, bind, listen};
 use std::os::fd::AsRawFd;
 use std::os::unix::process::CommandExt;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 /// Sockets such as systemd makes them: accept waits where nobody has come.
 #[test]
@@ -90,5 +90,33 @@ fn memory_is_locked_only_where_the_limit_is_enough_for_all_of_it() {
         daemon.start_again();
         assert!(locked(&daemon) > 0);
         daemon.run("program_some");
+    }
+}
+
+/// On the sockets that one has left which was killed, so that both find nobody there.
+#[test]
+fn of_two_that_start_one_lives() {
+    let folder = Daemon::none("");
+    std::fs::write(folder.folder.path().join("cards.conf"), "").unwrap();
+    for round in 0..if std::env::var_os("ADJUNCT_DEEP").is_some() { 500 } else { 25 } {
+        let start = |_| folder.command().stderr(Stdio::piped()).spawn().unwrap();
+        let mut two = Vec::from([0, 1].map(start));
+        let mut ended = None;
+        let answers = || matches!(control::ask(&folder.of().control(), &Request::ListNodes), Ok(Reply::Nodes(_)));
+        for _ in 0..2000 {
+            ended = two.iter_mut().position(|daemon| daemon.try_wait().unwrap().is_some());
+            if ended.is_some() && answers() {
+                break;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+        let loser = two.remove(ended.expect("one of two ends")).wait_with_output().unwrap();
+        let said = String::from_utf8(loser.stderr).unwrap();
+        assert!(loser.status.code() == Some(1) && said.contains("another adjunctd runs there"), "{round}: {said}");
+        let mut winner = two.remove(0);
+        assert!(winner.try_wait().unwrap().is_none() && answers(), "{round}: none lives");
+        winner.kill().unwrap();
+        winner.wait().unwrap();
+        assert!(folder.of().socket().exists() && !answers());
     }
 }

@@ -217,7 +217,8 @@ impl Connection {
         let sent = send(socket, request.bytes());
         let mut message = [0; MAX_REPLY];
         // A card that lets somebody go says why before.
-        let length = if sent { self.receive(&mut message, until) } else { self.take(&mut message).ok_or(Refused::Gone) };
+        let length =
+            if sent { self.receive(&mut message, until) } else { self.take(&mut message).ok_or(Refused::Gone) };
         let length = length?;
         let said = message.get(..length).and_then(|message| reply(wanted.kind, message));
         let done = match said {

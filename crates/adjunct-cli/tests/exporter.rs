@@ -139,19 +139,49 @@ fn it_answers_as_it_should() {
     }
 }
 
+/// Clients that hold as many connections as they can, in every way: a scrape is served beside them all.
 #[test]
-fn slow_and_silent_clients_are_cut_off_and_others_served() {
+fn hostile_clients_keep_no_scrape_waiting() {
     let counters = Counters::new("slow");
+    counters.count();
     let (_running, at) = serving(counters.adjunct(&[]));
-    let start = Instant::now();
-    let mut silent: Vec<TcpStream> = (0..12).map(|_| TcpStream::connect(at).unwrap()).collect();
-    let mut slow = TcpStream::connect(at).unwrap();
-    slow.write_all(b"GET /metrics").unwrap();
-    assert!(get(at, "/metrics", "").starts_with("HTTP/1.1 200 OK"));
-    let mut said = String::new();
-    silent[0].read_to_string(&mut said).unwrap();
-    assert!(said.starts_with("HTTP/1.1 408 "), "{said}");
-    assert!(start.elapsed() < Duration::from_secs(60), "{:?}", start.elapsed());
+    let open = |count: usize, first: &[u8]| -> Vec<TcpStream> {
+        let one = |_| {
+            let mut stream = TcpStream::connect(at).unwrap();
+            let _ = stream.write_all(first);
+            stream
+        };
+        (0..count).map(one).collect()
+    };
+    let scraped = |beside: &str| {
+        for _ in 0..5 {
+            let page = get(at, "/metrics", "");
+            assert!(page.starts_with("HTTP/1.1 200 OK") && gcm(&page) == 3, "beside {beside}: {page}");
+        }
+    };
+    let silent = open(400, b"");
+    scraped("400 that say nothing");
+    let mut slow = open(150, b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nX: ");
+    for _ in 0..20 {
+        // A byte now and then, for ever.
+        slow.iter_mut().for_each(|stream| _ = stream.write(b"x"));
+        scraped("150 that send a byte at a time");
+    }
+    let _huge = open(50, &[b"GET / HTTP/1.1\r\n".as_slice(), &b"a".repeat(100_000)].concat());
+    scraped("50 with a head that does not end");
+    let many = b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n".repeat(200);
+    let _deaf = open(150, &many);
+    scraped("150 with 200 requests each, who take no answers");
+    // One at last that asks for two at a time is answered once, and let go.
+    let twice = asked(at, &"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n".repeat(2));
+    assert_eq!(twice.matches("HTTP/1.1 ").count(), 1, "{twice}");
+    // Whoever said nothing, or not enough, is let go, whether others came or not.
+    for mut stream in silent.into_iter().chain(slow) {
+        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        let mut rest = Vec::new();
+        let end = stream.read_to_end(&mut rest);
+        assert!(!matches!(end, Err(error) if error.kind() == std::io::ErrorKind::WouldBlock), "it is still open");
+    }
 }
 
 #[test]

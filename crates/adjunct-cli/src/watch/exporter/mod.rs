@@ -11,10 +11,11 @@ use crate::failure::{cause, eprint};
 use crate::{Failure, output};
 use adjunct::counters;
 use families::{Family, Format};
+use std::cell::RefCell;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::{Mutex, PoisonError};
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 /// Where it listens by default: loopback alone.
@@ -97,15 +98,16 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     }
     ready();
     let fresh = Duration::from_secs(args.interval.unwrap_or(EVERY[0]));
-    let kept: Mutex<(Source, Option<Reading>)> = Mutex::new((source, None));
-    server::serve(&listener, &|format| {
-        let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+    let kept: RefCell<(Source, Option<Reading>)> = RefCell::new((source, None));
+    let page = move |format| {
+        let mut kept = kept.borrow_mut();
         let (source, reading) = &mut *kept;
         if reading.as_ref().is_none_or(|reading| reading.at.elapsed() >= fresh) {
             *reading = Some(Reading { at: Instant::now(), families: source.families()? });
         }
         Ok(reading.as_ref().map(|reading| families::text(&reading.families, format)).unwrap_or_default())
-    })
+    };
+    server::serve(listener, Rc::new(page))
 }
 
 /// What was read last.

@@ -1,166 +1,185 @@
-//! A server of one page by HTTP/1.1, for Prometheus: a request, an answer, and the connection is closed. The crate httparse reads requests.
+//! A server of one page by HTTP/1.1, for Prometheus: a request, an answer, and the connection is closed. The crate hyper reads and answers
+//! requests, with limits of its own.
+//!
+//! Everybody who can connect may: so nobody holds a place for long, and where all places are taken, who has asked nothing yet goes for who
+//! comes. A scrape asks as soon as it has connected, and is served whatever others hold open.
 
 use super::families::Format;
 use crate::Failure;
-use std::io::{ErrorKind, Read, Write};
-use std::net::{IpAddr, Shutdown, TcpListener, TcpStream};
+use http_body_util::Full;
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{
+    ACCEPT, ALLOW, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, HOST, HeaderName, HeaderValue, X_CONTENT_TYPE_OPTIONS,
+};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Method, Request, Response, StatusCode};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::net::{IpAddr, TcpListener};
+use std::pin::Pin;
 use std::process::ExitCode;
-use std::time::{Duration, Instant};
+use std::rc::Rc;
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::task::{AbortHandle, LocalSet};
+use tokio::time::{sleep, timeout};
 
-/// Requests that are answered at the same time; others wait in the system's queue.
-const WORKERS: usize = 4;
-/// The longest head of a request, in bytes.
+/// Connections at a time.
+const PLACES: usize = 64;
+/// The longest head of a request, in bytes, and the most lines in it.
 const HEAD: usize = 8 << 10;
-/// The most lines in it.
 const LINES: usize = 64;
-/// How long a request may take to come, and an answer to be taken.
+/// How long the head of a request may take to come, and a connection in all.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// What is still read of a client that was refused, so that it sees the answer and not a broken connection.
+const IN_ALL: Duration = Duration::from_secs(10);
+/// What is still read of a client that was answered, and for how long, so that it sees the answer and not a broken connection.
 const REST: usize = 64 << 10;
+const RESTING: Duration = Duration::from_millis(500);
 
 const HELP: &str = "adjunct exporter: the metrics are at /metrics\n";
 
 /// What gives the page.
-pub(super) type Page<'a> = &'a (dyn Fn(Format) -> Result<String, Failure> + Sync);
+pub(super) type Page = Rc<dyn Fn(Format) -> Result<String, Failure>>;
+
+/// What a connection does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    /// It has not asked yet, or has been answered.
+    Idle,
+    /// It is being answered.
+    Answered,
+}
+
+/// A connection that has a place.
+struct Place {
+    number: u64,
+    stage: Rc<Cell<Stage>>,
+    task: AbortHandle,
+}
+
+/// The connections, from the oldest.
+type Places = Rc<RefCell<VecDeque<Place>>>;
 
 /// Answers requests for ever.
 ///
 /// # Errors
-/// [`Failure`] where the system gives no thread.
-pub(super) fn serve(listener: &TcpListener, page: Page<'_>) -> Result<ExitCode, Failure> {
+/// [`Failure`] where the system has no means of waiting.
+pub(super) fn serve(listener: TcpListener, page: Page) -> Result<ExitCode, Failure> {
     let only_here = listener.local_addr().is_ok_and(|at| at.ip().is_loopback());
-    std::thread::scope(|scope| {
-        for _ in 0..WORKERS {
-            let worker = std::thread::Builder::new().name("http".to_owned());
-            worker
-                .spawn_scoped(scope, || {
-                    loop {
-                        match listener.accept() {
-                            Ok((stream, _)) => answer(&stream, page, only_here),
-                            // No descriptor left, or a client that has gone: neither lasts.
-                            Err(_) => std::thread::sleep(Duration::from_millis(50)),
-                        }
-                    }
-                })
-                .map_err(|error| Failure::new(format!("no thread: {error}")))?;
+    let failed = |error: std::io::Error| Failure::new(format!("cannot serve: {}", crate::failure::cause(&error)));
+    listener.set_nonblocking(true).map_err(failed)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build().map_err(failed)?;
+    LocalSet::new().block_on(&runtime, async {
+        let listener = tokio::net::TcpListener::from_std(listener).map_err(failed)?;
+        let places = Places::default();
+        for number in 0.. {
+            match listener.accept().await {
+                Ok((stream, _)) => take_in(number, stream, &places, &page, only_here),
+                // No descriptor left, or a client that has gone: neither lasts.
+                Err(_) => sleep(Duration::from_millis(50)).await,
+            }
+            // What it asked has often come with it: it is answered before the next comes in.
+            tokio::task::yield_now().await;
         }
         Ok(ExitCode::SUCCESS)
     })
 }
 
-/// An answer.
-struct Answer {
-    status: &'static str,
-    media_type: &'static str,
-    /// A further line of the head.
-    line: &'static str,
-    body: String,
-    /// The body is left out, as the client asked.
-    head_only: bool,
+/// Gives a connection a place: that of the oldest idle one, or else of the oldest, where there is none left.
+fn take_in(number: u64, stream: TcpStream, places: &Places, page: &Page, only_here: bool) {
+    let stage = Rc::new(Cell::new(Stage::Idle));
+    let (of_task, all, page) = (Rc::clone(&stage), Rc::clone(places), Rc::clone(page));
+    let task = tokio::task::spawn_local(async move {
+        let _ = timeout(IN_ALL, connection(stream, &of_task, &page, only_here)).await;
+        all.borrow_mut().retain(|place| place.number != number);
+    });
+    let mut places = places.borrow_mut();
+    if places.len() >= PLACES {
+        let idle = places.iter().position(|place| place.stage.get() == Stage::Idle).unwrap_or(0);
+        if let Some(place) = places.remove(idle) {
+            place.task.abort();
+        }
+    }
+    places.push_back(Place { number, stage, task: task.abort_handle() });
 }
 
-impl Answer {
-    fn plain(status: &'static str, body: impl Into<String>) -> Answer {
-        Answer { status, media_type: "text/plain; charset=utf-8", line: "", body: body.into(), head_only: false }
-    }
-
-    fn refused(status: &'static str) -> Answer {
-        Answer::plain(status, format!("{status}\n"))
-    }
-}
-
-fn answer(mut stream: &TcpStream, page: Page<'_>, only_here: bool) {
-    let deadline = Instant::now() + PATIENCE;
-    let mut head = Vec::with_capacity(1 << 10);
-    let Some(answer) = request(stream, &mut head, deadline, page, only_here) else { return };
-    let (length, line) = (answer.body.len(), answer.line);
-    let mut text = format!(
-        "HTTP/1.1 {}\r\nContent-Type: {}\r\nContent-Length: {length}\r\nConnection: close\r\nCache-Control: no-store\r\n\
-         X-Content-Type-Options: nosniff\r\n{line}\r\n",
-        answer.status, answer.media_type
-    );
-    if !answer.head_only {
-        text += &answer.body;
-    }
-    let _ = stream.set_write_timeout(Some(PATIENCE));
-    if stream.write_all(text.as_bytes()).is_err() || stream.shutdown(Shutdown::Write).is_err() {
+/// Answers one request, and reads what else comes for a moment.
+async fn connection(stream: TcpStream, stage: &Cell<Stage>, page: &Page, only_here: bool) {
+    let service = service_fn(|request| {
+        stage.set(Stage::Answered);
+        let answer = of_request(&request, page, only_here);
+        async { Ok::<_, Infallible>(answer) }
+    });
+    let mut http = http1::Builder::new();
+    http.keep_alive(false).half_close(true).title_case_headers(true).max_headers(LINES).max_buf_size(HEAD);
+    http.timer(TokioTimer::new()).header_read_timeout(PATIENCE);
+    let mut connection = http.serve_connection(TokioIo::new(stream), service);
+    let answered = Pin::new(&mut connection).await;
+    if answered.is_err_and(|error| error.is_timeout()) {
         return;
     }
-    let (mut buffer, mut read) = ([0; 4096], 0);
-    while read < REST && wait(stream, Instant::now() + PATIENCE / 4) {
-        match stream.read(&mut buffer) {
-            Ok(more) if more > 0 => read += more,
-            _ => return,
-        }
-    }
-}
-
-/// Has reads end at `deadline`; whether that is still to come.
-fn wait(stream: &TcpStream, deadline: Instant) -> bool {
-    let left = deadline.saturating_duration_since(Instant::now());
-    !left.is_zero() && stream.set_read_timeout(Some(left)).is_ok()
-}
-
-/// Reads a request and finds its answer; none for a client that went away.
-fn request(
-    mut stream: &TcpStream,
-    head: &mut Vec<u8>,
-    deadline: Instant,
-    page: Page<'_>,
-    only_here: bool,
-) -> Option<Answer> {
-    let mut buffer = [0; 1024];
-    loop {
-        if !wait(stream, deadline) {
-            return Some(Answer::refused("408 Request Timeout"));
-        }
-        match stream.read(&mut buffer) {
-            Ok(0) => return None,
-            Ok(more) => head.extend_from_slice(&buffer[..more]),
-            Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => continue,
-            Err(_) => return None,
-        }
-        let mut lines = [httparse::EMPTY_HEADER; LINES];
-        let mut request = httparse::Request::new(&mut lines);
-        match request.parse(head) {
-            Ok(httparse::Status::Complete(_)) => return Some(of_request(&request, page, only_here)),
-            Ok(httparse::Status::Partial) if head.len() < HEAD => {}
-            Ok(httparse::Status::Partial) | Err(httparse::Error::TooManyHeaders) => {
-                return Some(Answer::refused("431 Request Header Fields Too Large"));
+    let mut stream = connection.into_parts().io.into_inner();
+    stage.set(Stage::Idle);
+    let _ = stream.shutdown().await;
+    let rest = async {
+        let (mut buffer, mut read) = ([0; 4096], 0);
+        while read < REST {
+            match stream.read(&mut buffer).await {
+                Ok(more @ 1..) => read += more,
+                _ => return,
             }
-            Err(_) => return Some(Answer::refused("400 Bad Request")),
         }
-    }
+    };
+    let _ = timeout(RESTING, rest).await;
 }
 
-fn of_request(request: &httparse::Request<'_, '_>, page: Page<'_>, only_here: bool) -> Answer {
-    let line = |name: &str| {
-        let found = request.headers.iter().find(|line| line.name.eq_ignore_ascii_case(name));
-        found.and_then(|line| std::str::from_utf8(line.value).ok()).unwrap_or_default()
+fn answer(status: StatusCode, media_type: &'static str, body: String) -> Response<Full<Bytes>> {
+    let length = HeaderValue::from(body.len());
+    let mut answer = Response::new(Full::new(Bytes::from(body)));
+    *answer.status_mut() = status;
+    let lines: [(HeaderName, HeaderValue); 4] = [
+        (CONTENT_TYPE, HeaderValue::from_static(media_type)),
+        (CONTENT_LENGTH, length),
+        (CACHE_CONTROL, HeaderValue::from_static("no-store")),
+        (X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
+    ];
+    answer.headers_mut().extend(lines);
+    answer
+}
+
+fn plain(status: StatusCode, body: impl Into<String>) -> Response<Full<Bytes>> {
+    answer(status, "text/plain; charset=utf-8", body.into())
+}
+
+fn of_request(request: &Request<Incoming>, page: &Page, only_here: bool) -> Response<Full<Bytes>> {
+    let line = |name| {
+        let found = request.headers().get(name);
+        found.and_then(|value| std::str::from_utf8(value.as_bytes()).ok()).unwrap_or_default()
     };
-    let head_only = match request.method {
-        Some("GET") => false,
-        Some("HEAD") => true,
-        _ => return Answer { line: "Allow: GET, HEAD\r\n", ..Answer::refused("405 Method Not Allowed") },
-    };
+    if ![Method::GET, Method::HEAD].contains(request.method()) {
+        let mut refused = plain(StatusCode::METHOD_NOT_ALLOWED, "405 Method Not Allowed\n");
+        refused.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
+        return refused;
+    }
     // A browser on this machine can be led here by a name of somebody else's; what listens on loopback answers to its own alone.
-    if only_here && !is_local(line("Host")) {
-        return Answer { head_only, ..Answer::plain("421 Misdirected Request", "ask for 127.0.0.1 or localhost\n") };
+    if only_here && !is_local(line(HOST)) {
+        return plain(StatusCode::MISDIRECTED_REQUEST, "ask for 127.0.0.1 or localhost\n");
     }
-    let path = request.path.unwrap_or_default();
-    let answer = match path.split('?').next().unwrap_or_default() {
+    match request.uri().path() {
         "/metrics" => {
-            let format = Format::accepted(line("Accept"));
+            let format = Format::accepted(line(ACCEPT));
             match page(format) {
-                Ok(body) => Answer { media_type: format.media_type(), ..Answer::plain("200 OK", body) },
-                Err(failure) => Answer::plain("500 Internal Server Error", format!("{failure}\n")),
+                Ok(body) => answer(StatusCode::OK, format.media_type(), body),
+                Err(failure) => plain(StatusCode::INTERNAL_SERVER_ERROR, format!("{failure}\n")),
             }
         }
-        "/" => Answer::plain("200 OK", HELP),
-        _ => Answer::plain("404 Not Found", HELP),
-    };
-    Answer { head_only, ..answer }
+        "/" => plain(StatusCode::OK, HELP),
+        _ => plain(StatusCode::NOT_FOUND, HELP),
+    }
 }
 
 /// Whether the value of Host is this machine's loopback, with or without a port; HTTP/1.0 has none.

@@ -3,6 +3,7 @@
 
 use crate::machine::Mask;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType};
 use serde::{Deserialize, Serialize};
@@ -113,20 +114,35 @@ pub enum Error {
     },
 }
 
+/// The process that listens at the control socket at `path`, as the system knows it.
+///
+/// # Errors
+/// [`Error`] where nobody does.
+pub fn daemon(path: &Path) -> Result<u32, Error> {
+    let listens = || {
+        let socket = connected(path)?;
+        rustix::net::sockopt::socket_peercred(&socket).map(|peer| peer.pid.as_raw_nonzero().get().cast_unsigned())
+    };
+    listens().map_err(|error| failed(path, error))
+}
+
 /// Asks the daemon whose control socket is at `path`.
 ///
 /// # Errors
 /// [`Error`] where it does not answer; what it refuses is a [`Reply`].
 pub fn ask(path: &Path, request: &Request) -> Result<Reply, Error> {
-    let failed = |error: Errno| match error {
+    exchange(path, request).map_err(|error| failed(path, error))
+}
+
+fn failed(path: &Path, error: Errno) -> Error {
+    match error {
         Errno::NOENT | Errno::CONNREFUSED => Error::NotRunning(path.display().to_string()),
         Errno::ACCESS | Errno::PERM => Error::Denied(path.display().to_string()),
         _ => Error::Io { path: path.display().to_string(), cause: error.into() },
-    };
-    exchange(path, request).map_err(failed)
+    }
 }
 
-fn exchange(path: &Path, request: &Request) -> Result<Reply, Errno> {
+fn connected(path: &Path) -> Result<OwnedFd, Errno> {
     let socket = rustix::net::socket_with(
         AddressFamily::UNIX,
         SocketType::SEQPACKET,
@@ -134,6 +150,11 @@ fn exchange(path: &Path, request: &Request) -> Result<Reply, Errno> {
         None,
     )?;
     rustix::net::connect(&socket, &SocketAddrUnix::new(path)?)?;
+    Ok(socket)
+}
+
+fn exchange(path: &Path, request: &Request) -> Result<Reply, Errno> {
+    let socket = connected(path)?;
     let message = serde_json::to_vec(request).map_err(|_| Errno::INVAL)?;
     rustix::net::send(&socket, &message, SendFlags::NOSIGNAL)?;
     let mut wait = [PollFd::new(&socket, PollFlags::IN)];

@@ -537,7 +537,7 @@ fn json_has_all_that_a_table_has() {
     assert_eq!((&status["cards"], &status["online"]), (&4.into(), &2.into()));
     stage.shared().count(0, 3, 41, 1);
     stage.shared().count(2, 0, 1, 1);
-    let words = "adjunctd runs with 4 cards (02 deconfig, 1f chkstop), which did 42 operations since it started.\n";
+    let words = "adjunctd runs with 4 cards (02 deconfig, 1f chkstop), which did 42 operations since counting began.\n";
     // What this user's programs did themselves may come after it.
     assert!(stage.prints("adjunct", &["cards", "status"]).starts_with(words));
     assert!(status["refused"]["silent"].is_u64(), "{status}");

@@ -5,7 +5,7 @@
 //! outputs as Python's `pow` has them.
 
 use adjunct::card::crowd::{Page, cpu_time};
-use adjunct::card::wire::Kind;
+use adjunct::card::wire::{Kind, Request};
 use adjunct::card::work::{Job, Key, available, batch};
 use adjunct::catalogue::LANES;
 use zeroize::Zeroizing;
@@ -13,6 +13,14 @@ use zeroize::Zeroizing;
 static KNOWN: &[u8] = include_bytes!("known.bin");
 /// Runs of which the shortest counts; the first of all makes the forms of the key.
 const RUNS: usize = 4;
+
+/// A request with a known answer, which brings its key or is with the one in place 0: for whoever measures cards.
+pub fn known_request(kind: Kind, with_key: bool) -> Option<Request> {
+    let before = Kind::ALL.iter().take_while(|&&other| other != kind);
+    let from: usize = before.map(|kind| kind.key() + 2 * kind.size()).sum();
+    let (key, rest) = KNOWN.get(from..)?.split_at_checked(kind.key())?;
+    Request::new(kind, 0, with_key.then_some(key), rest.get(..kind.size())?)
+}
 
 /// Whether lanes, where there are any, and the CPU find them all.
 pub fn answers_are_found(page: &Page) -> bool {

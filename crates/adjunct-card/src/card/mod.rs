@@ -22,6 +22,7 @@ use std::io;
 use std::sync::Arc;
 use worker::Card;
 
+pub use known::known_request;
 pub use worker::{refuse, weight};
 
 /// What the daemon gives to a card's process.

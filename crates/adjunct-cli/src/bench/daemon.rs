@@ -47,6 +47,14 @@ impl Daemon {
     /// # Errors
     /// [`Failure`] in its own words where it has any.
     pub fn start(program: &Path, cards: usize, on: Option<&str>) -> Result<Daemon, Failure> {
+        Daemon::start_with(program, cards, on, "")
+    }
+
+    /// The same, with settings of `cards.conf` besides.
+    ///
+    /// # Errors
+    /// As for [`Daemon::start`].
+    pub fn start_with(program: &Path, cards: usize, on: Option<&str>, settings: &str) -> Result<Daemon, Failure> {
         let failed = |e: std::io::Error| Failure::new(format!("adjunctd: {}", cause(&e)));
         let temporary = scratch::folder()?;
         if nix::unistd::geteuid().is_root() {
@@ -55,7 +63,7 @@ impl Daemon {
         let folder = Folder::at(temporary.path());
         let (config, log) = (temporary.path().join("cards.conf"), temporary.path().join("log"));
         let tables: String = (0..cards).map(|id| format!("[[card]]\nid = {id}\n")).collect();
-        std::fs::write(&config, tables).map_err(failed)?;
+        std::fs::write(&config, settings.to_owned() + &tables).map_err(failed)?;
         let said = std::fs::File::create(&log).map_err(failed)?;
         let mut command = Command::new(program);
         command.arg("--folder").arg(folder.path()).arg("--config").arg(&config);

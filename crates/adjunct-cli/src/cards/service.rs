@@ -4,9 +4,11 @@ use crate::process::run;
 use crate::{Failure, output};
 use adjunct::card::crowd::Page;
 use adjunct_card::config::{self, Config};
+use adjunct_card::control;
 use adjunct_card::folder::{Folder, SYSTEM};
 use adjunct_card::machine::{Machine, NO_LANES};
 use adjunct_card::state::{self, Error};
+use rustix::process::{Pid, Signal, kill_process};
 use serde::Serialize;
 use std::path::Path;
 use std::process::{Command, ExitCode};
@@ -39,7 +41,8 @@ pub struct Enable {
 /// Stop the cards, now and for good
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Cards finish what they work on; programs then do their operations themselves, without an error. The user adjunct stays.
+Cards finish what they work on; programs then do their operations themselves, without an error. The user adjunct stays. Where systemd does \
+not run, this ends the adjunctd that was started by hand.
 
 Example:
   sudo adjunct cards disable")]
@@ -81,19 +84,31 @@ impl How {
     }
 }
 
-/// Whether this may be done here.
+/// Only root may.
 ///
 /// # Errors
-/// One line: not root, no systemd, no units.
-fn may_be_done() -> Result<(), Failure> {
-    if !nix::unistd::geteuid().is_root() {
-        return Err(Failure::new(
+/// One line.
+fn is_root() -> Result<(), Failure> {
+    match nix::unistd::geteuid().is_root() {
+        true => Ok(()),
+        false => Err(Failure::new(
             "only root may do this for the machine; for yourself: adjunctd --folder \"$XDG_RUNTIME_DIR/adjunct\"",
-        ));
+        )),
     }
-    if !Path::new("/run/systemd/system").is_dir() {
+}
+
+fn systemd_runs() -> bool {
+    Path::new("/run/systemd/system").is_dir()
+}
+
+/// Whether systemd can do this here.
+///
+/// # Errors
+/// One line: no systemd, no units.
+fn by_systemd() -> Result<(), Failure> {
+    if !systemd_runs() {
         return Err(Failure::new(
-            "systemd does not run here: start the cards by hand (`adjunctd &`, as root), and end them by SIGTERM",
+            "systemd does not run here: start the cards by hand (`adjunctd &`, as root); `adjunct cards disable` ends them",
         ));
     }
     if !UNITS.iter().any(|folder| Path::new(folder).join(SERVICE).exists()) {
@@ -150,7 +165,8 @@ fn not_enabled(why: &str) -> Failure {
 /// One line.
 pub fn enable(args: &Enable) -> Result<ExitCode, Failure> {
     let How { dry_run, json } = args.how;
-    may_be_done()?;
+    is_root()?;
+    by_systemd()?;
     let mut report = Report { action: "enable", changed: false, dry_run, possible: true, online: 0, why: "" };
     let config = Config::read(Path::new(config::PATH), false).map_err(|error| not_enabled(&error.to_string()))?;
     // Asked here, before anything is started: a card's process would say the same.
@@ -213,7 +229,11 @@ fn ready() -> Option<Machine> {
 /// One line.
 pub fn disable(args: &Disable) -> Result<ExitCode, Failure> {
     let dry_run = args.how.dry_run;
-    may_be_done()?;
+    is_root()?;
+    if !systemd_runs() {
+        return end_by_hand(&args.how);
+    }
+    by_systemd()?;
     // The folder stays while the service is restarted, or was stopped by hand. It may also be that of a daemon that systemd did not start.
     let folder = Path::new(SYSTEM);
     let is_left = || folder.exists() && matches!(state::read(&Folder::at(SYSTEM).state()), Err(Error::NotRunning));
@@ -234,4 +254,33 @@ pub fn disable(args: &Disable) -> Result<ExitCode, Failure> {
         }
     }
     args.how.tell(&report, said)
+}
+
+/// Ends a daemon that was started by hand, where systemd does not run.
+fn end_by_hand(how: &How) -> Result<ExitCode, Failure> {
+    let folder = Folder::at(SYSTEM);
+    // Who listens there, by the system's word: root ends no process that a file names.
+    let pid = control::daemon(&folder.control()).ok();
+    let is_ours =
+        |pid: &u32| std::fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name.trim() == "adjunctd");
+    let pid = pid.filter(is_ours).and_then(|pid| Pid::from_raw(pid.cast_signed()));
+    let possible = adjunct::card::work::available();
+    let changed = pid.is_some() || Page::find(folder.path()).is_ok_and(|(page, _)| page.cards() != 0);
+    let report = Report { action: "disable", changed, dry_run: how.dry_run, possible, online: 0, why: "" };
+    let said = match (changed, how.dry_run) {
+        (false, _) => "no adjunctd runs, and systemd does not: there is nothing to disable",
+        (true, true) => "adjunctd would be ended",
+        (true, false) => "there are no cards any more; programs do their operations themselves",
+    };
+    if changed && !how.dry_run {
+        if let Some(pid) = pid {
+            kill_process(pid, Signal::TERM).map_err(|error| Failure::new(format!("adjunctd: {error}")))?;
+            let gone = || matches!(state::read(&folder.state()), Err(Error::NotRunning));
+            if !crate::process::wait_for(STARTS_IN, gone) {
+                return Err(Failure::new(format!("adjunctd (process {pid}) does not end")));
+            }
+        }
+        Page::remove(folder.path());
+    }
+    how.tell(&report, said)
 }

@@ -111,7 +111,7 @@ fn sentence(machine: &Machine) -> String {
     let off = if off.is_empty() { String::new() } else { format!(" ({})", off.join(", ")) };
     let total = cards.len() as u64;
     let done = count(operations(machine), "operation");
-    format!("adjunctd runs with {}{off}, which did {done} since it started.", count(total, "card"))
+    format!("adjunctd runs with {}{off}, which did {done} since counting began.", count(total, "card"))
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! `adjunct bench cards`: private-key operations of many processes, with and without cards.
 
+mod hostile;
 mod report;
 mod worker;
 
@@ -50,6 +51,9 @@ its process: a card's signature would have to be verified, which costs more than
 
 Of a slice a part that is not counted comes first, in which the load settles: cards are asked when the last 64 ms were crowded.
 
+With --hostile N each row is one user's processes (1, then 8) that have cards asked for each operation, beside another user's connections: \
+none, 16, N that the cards let it have, and N with the limit of cards.conf. 'ratio' is the p99 over that beside 16 connections.
+
 For scale, the last table has the columns of 1 and 8 jobs with one and with two cards, beside those of a Crypto Express7S of a z15 as \
 accelerator (CEX7A) and as coprocessor (CEX7C), RSA-2048 with the Chinese remainder theorem, in IBM's figures.
 
@@ -96,6 +100,13 @@ pub struct Args {
     /// The libcrypto to use [default: the system's]
     #[arg(long, value_name = "PATH")]
     libcrypto: Option<PathBuf>,
+    /// How long one user's operations take (RSA-2048 unless --filter says others) while another has N connections that ask for RSA-4096
+    /// all the time, in place of the tables; as root
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=30_000), conflicts_with_all = ["processes", "cards"])]
+    hostile: Option<u16>,
+    /// Be the user that asks, of the cards in FOLDER
+    #[arg(long, hide = true, value_name = "FOLDER", requires = "hostile")]
+    flood: Option<PathBuf>,
     /// Do the row's work for another process of this command
     #[arg(long, hide = true, value_name = "ROW")]
     worker: Option<String>,
@@ -243,8 +254,16 @@ impl Bench {
 /// # Errors
 /// [`Failure`] with the one line to show.
 pub(super) fn run(args: &Args) -> Result<ExitCode, Failure> {
+    if let (Some(folder), Some(connections)) = (&args.flood, args.hostile) {
+        return hostile::flood(folder, connections);
+    }
     let mut functions = FUNCTIONS.to_vec();
     functions.retain(|function| wanted(&function.title(), &args.filter));
+    if args.hostile.is_some() {
+        // What cards take; of them the first, where nothing is said.
+        functions.retain(|function| matches!(function, Function::Rsa(_)));
+        functions.truncate(if args.filter.is_empty() { 1 } else { FUNCTIONS.len() });
+    }
     if functions.is_empty() {
         return Err(no_rows(&args.filter));
     }
@@ -257,6 +276,17 @@ pub(super) fn run(args: &Args) -> Result<ExitCode, Failure> {
     let json = Sink::of(args.json.as_deref())?;
     let interrupted = signalled();
     let plan = args.plan();
+    let table = !json.as_ref().is_some_and(Sink::is_stdout);
+    let show = |text: &str| if table { output::print(text) } else { Ok(()) };
+    if let Some(hostile) = args.hostile {
+        let bench =
+            Bench { stock: Side::stock(library)?, libcrypto: args.libcrypto.clone(), module, plan, interrupted };
+        let mut report = hostile::Report::new(Header::new(library, plan), hostile);
+        let mut ended = Ended::of(hostile::run(&bench, &program, &functions, &mut report, &show));
+        let written = ended.write_json(json.as_ref(), &report);
+        ended.told(written)?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let wait = Progress::waiting("measuring the units of this CPU, starting cards");
     let units = units(measure::Plan { slice: plan.slice / 4, repeats: plan.repeats })?;
     let daemon = Daemon::start(&program, args.cards.into(), None)?;
@@ -267,8 +297,6 @@ pub(super) fn run(args: &Args) -> Result<ExitCode, Failure> {
     header.clock = "wall";
     let mut report = Report::new(header, units, args.cards.into());
 
-    let table = !json.as_ref().is_some_and(Sink::is_stdout);
-    let show = |text: &str| if table { output::print(text) } else { Ok(()) };
     show(&report.heading())?;
     show(&report.head())?;
     let mut ended = Ended::of(rows(args, &bench, (functions, &program, daemon), &mut report, &show));

@@ -42,7 +42,7 @@ Apache's prefork, HAProxy (beside adjunct with ssl-mode-async), PostgreSQL and O
 configuration of its own. What is not installed is left out, and the report says so. The sides take turns:
 
   stock     OpenSSL without adjunct
-  lanes     the provider: CPU assist and lanes, no cards (ADJUNCT_CARDS=off)
+  lanes     the provider: CPU assist and lanes, no cards (ADJUNCT_CARDS=off); called adjunct on a CPU without lanes
   card      the same beside a daemon (adjunctd) with one card, which the command starts for itself
   cards     the same beside two cards
 

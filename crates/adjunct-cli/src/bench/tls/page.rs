@@ -363,7 +363,7 @@ fn machine(report: &Report) -> Markup {
                 dt { "time" } dd { (report.seconds) " s a case in " (report.rounds) " rounds, sides in turns; medians of rounds" }
                 @if report.always { dt { "cards" } dd { "asked for each RSA operation" } }
                 dt { "stock" } dd { "OpenSSL without adjunct" }
-                dt { "lanes" } dd { "CPU assist and lanes, without cards" }
+                dt { (Side::Lanes.name()) } dd { "CPU assist, and lanes where the CPU has them, without cards" }
                 dt { "card, cards" } dd { "the same beside one card, and beside two" }
                 @for missing in &report.missing { dt { "left out" } dd { (missing) } }
             }

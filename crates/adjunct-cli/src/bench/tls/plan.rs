@@ -184,7 +184,8 @@ impl Case {
 pub enum Side {
     /// OpenSSL without adjunct
     Stock,
-    /// CPU assist and lanes, without cards
+    /// CPU assist and lanes (where this CPU has them), without cards
+    #[value(alias = "adjunct")]
     Lanes,
     /// The same, beside one card
     Card,
@@ -195,10 +196,11 @@ pub enum Side {
 impl Side {
     pub const ALL: [Side; 4] = [Side::Stock, Side::Lanes, Side::Card, Side::Cards];
 
-    /// Its name.
+    /// Its name: what serves there, so that of a CPU without lanes none are spoken of.
     pub fn name(self) -> &'static str {
         match self {
             Side::Stock => "stock",
+            Side::Lanes if !adjunct::card::work::available() => "adjunct",
             Side::Lanes => "lanes",
             Side::Card => "card",
             Side::Cards => "cards",

@@ -291,7 +291,7 @@ impl Report {
     /// The head of a server's table.
     pub fn head(&self, server: &Server) -> String {
         let line = format!(
-            "{:<33}{:<6}{:>7}{:>7}{:>8}{:>7}{:>6}{:>6}{:>6}{:>6}{:>6}{:>9}{:>9}",
+            "{:<33}{:<8}{:>7}{:>7}{:>8}{:>7}{:>6}{:>6}{:>6}{:>6}{:>6}{:>9}{:>9}",
             format!("{}", shown(&server.version)),
             "side",
             "tps",
@@ -335,7 +335,7 @@ impl Report {
             Some(Verdict::Better) => self.style.good(&cells),
         };
         let title = if first { row.title.as_str() } else { "" };
-        let mut line = format!("{title:<33}{:<6}{cells}\n", row.side.name());
+        let mut line = format!("{title:<33}{:<8}{cells}\n", row.side.name());
         if row.errors > 0 {
             let _ = writeln!(line, "{:<33}{} transactions failed: {}", "", row.errors, shown(&row.error));
         }

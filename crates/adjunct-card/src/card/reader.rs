@@ -32,8 +32,12 @@ const ACCEPTED: usize = 64;
 const ORDERS: usize = 64;
 /// How long a worker reads between two batches.
 const READING: Duration = Duration::from_millis(2);
-/// How long nobody is accepted where the system has no descriptor.
+/// How long nobody is accepted where the system has no descriptor, and where most that came had to be refused: who connects again and again
+/// takes only so much of a worker's time.
 const DEAF: Duration = Duration::from_millis(10);
+const AFTER_REFUSALS: Duration = Duration::from_millis(5);
+/// Refusals of one pass that are nothing out of the ordinary.
+const FEW_REFUSED: u64 = 4;
 /// Descriptors that are not for programs that are served.
 const OWN: u64 = 32 + ACCEPTED as u64;
 /// Seconds without a request after which keys are wiped.
@@ -85,7 +89,7 @@ impl Card {
     pub(super) fn limit(&self, reader: &Reader) -> Option<Timespec> {
         match (reader.leaves, reader.deaf_until, lock(&self.keys).is_empty()) {
             (true, ..) => Some(Timespec { tv_sec: 0, tv_nsec: 1_000_000 }),
-            (false, Some(_), _) => Some(Timespec { tv_sec: 0, tv_nsec: DEAF.subsec_nanos().into() }),
+            (false, Some(_), _) => Some(Timespec { tv_sec: 0, tv_nsec: AFTER_REFUSALS.subsec_nanos().into() }),
             (false, None, false) => Some(Timespec { tv_sec: IDLE, tv_nsec: 0 }),
             (false, None, true) => None,
         }
@@ -176,7 +180,7 @@ impl Card {
     fn take_orders(&self, reader: &mut Reader) {
         for _ in 0..ORDERS {
             match link::next_order(&self.daemon) {
-                Ok(Some((Order::Serve { queue, uid }, Some(socket)))) => self.serve(reader, socket, uid, queue),
+                Ok(Some((Order::Serve { queue, uid }, Some(socket)))) => _ = self.serve(reader, socket, uid, queue),
                 Ok(Some((Order::Listen { queue }, Some(socket)))) => {
                     self.listen_no_more(reader);
                     if epoll::add(&self.events, &socket, EventData::new_u64(PROGRAMS), EventFlags::IN).is_ok() {
@@ -199,15 +203,19 @@ impl Card {
     }
 
     /// Takes a program in, and what it has asked already, of which then no event tells; or tells it that its user has too many connections.
-    fn serve(&self, reader: &mut Reader, socket: OwnedFd, uid: u32, queue: u16) {
+    /// Whether there was room.
+    fn serve(&self, reader: &mut Reader, socket: OwnedFd, uid: u32, queue: u16) -> bool {
         match reader.clients.admits(uid) {
             Admission::Taken => {}
             Admission::InPlaceOf(number) => self.forget(reader, number),
-            Admission::Refused => return refuse(&socket),
+            Admission::Refused => {
+                refuse(&socket);
+                return false;
+            }
         }
         let mut served = Served { client: Arc::new(Client::new(socket, uid, queue)), keys: Default::default() };
         if !self.receive(&mut reader.buffer, &mut served) {
-            return;
+            return true;
         }
         let client = Arc::clone(&served.client);
         let number = reader.clients.insert(uid, served);
@@ -215,27 +223,34 @@ impl Card {
         if epoll::add(&self.events, &client.socket, EventData::new_u64(number), wanted).is_err() {
             self.forget(reader, number);
         }
+        true
     }
 
     /// Accepts programs that have connected, and takes what they ask: it has come with them.
     fn accept(&self, reader: &mut Reader) {
         let Some((socket, queue)) = &reader.programs else { return };
-        let (mut accepted, queue, begin) = (Vec::new(), *queue, cpu_time());
+        let (mut accepted, queue, begin, mut deaf) = (Vec::new(), *queue, cpu_time(), None);
         while accepted.len() < ACCEPTED {
             match link::accept(socket) {
                 Ok(Some(program)) => accepted.push(program),
                 Ok(None) => break,
                 Err(_) => {
                     // Out of descriptors or memory: not again at once. Those that are connected are served all the same.
-                    let _ = epoll::delete(&self.events, socket);
-                    reader.deaf_until = Some(Instant::now() + DEAF);
+                    deaf = Some(DEAF);
                     break;
                 }
             }
         }
-        let count = accepted.len() as u64;
+        let (count, mut refused) = (accepted.len() as u64, 0);
         for (socket, uid) in accepted {
-            self.serve(reader, socket, uid, queue);
+            refused += u64::from(!self.serve(reader, socket, uid, queue));
+        }
+        if 2 * refused > count && refused > FEW_REFUSED {
+            deaf = deaf.or(Some(AFTER_REFUSALS));
+        }
+        if let (Some(time), Some((socket, _))) = (deaf, &reader.programs) {
+            let _ = epoll::delete(&self.events, socket);
+            reader.deaf_until = Some(Instant::now() + time);
         }
         // Its end takes about as long as its making.
         if let Some(each) = (2 * cpu_time().saturating_sub(begin)).checked_div(count) {

@@ -204,8 +204,8 @@ impl Page {
         let now = (clock.saturating_mul(100) / cpu.max(1)).clamp(100, 10_000);
         let word = &self.measured[kind as usize].stretch;
         let before = word.load(Relaxed).clamp(100, 10_000);
-        // At once where it gets longer, slowly where it gets shorter.
-        word.store(now.max(before - before / 16 + now / 16), Relaxed);
+        // At once where it gets longer, slowly where it gets shorter: a fifth of a second where cards have most to do.
+        word.store(now.max(before - (before - now.min(before)).div_ceil(256)), Relaxed);
     }
 
     /// How many times as long as its CPU time a batch takes.

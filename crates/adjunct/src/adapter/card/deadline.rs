@@ -77,7 +77,7 @@ mod tests {
         let page = page(700_000, 4_000_000);
         page.took(Kind::Rsa4096, 12_000_000, 4_000_000);
         assert_eq!(patience(&page, Kind::Rsa4096, 1 << 20), 60);
-        (0..100).for_each(|_| page.took(Kind::Rsa4096, 4_000_000, 4_000_000));
+        (0..1000).for_each(|_| page.took(Kind::Rsa4096, 4_000_000, 4_000_000));
         assert_eq!(patience(&page, Kind::Rsa4096, 1 << 20), 20);
         page.took(Kind::Rsa4096, u64::MAX, 0);
         assert_eq!(patience(&page, Kind::Rsa4096, 1 << 20), 500);

@@ -146,6 +146,26 @@ fn the_whole_way_and_back() {
     assert_eq!(said(&nothing).0, "adjunct is not set up\n");
 }
 
+/// Without a policy nobody is refused: sshd's lists are not written.
+#[test]
+fn without_a_policy_sshd_s_lists_stay() {
+    let Some(machine) = Machine::new() else { return };
+    if std::env::var_os("ADJUNCT_DEEP").is_none() {
+        eprintln!("SKIPPED: it measures all that OpenSSH has; ADJUNCT_DEEP=1 runs it");
+        return;
+    }
+    let module = machine.module.display().to_string();
+    let output = machine
+        .command(&["setup", "--dry-run", "--json", "--trust-module", "--module", &module, "--time", "10"])
+        .output()
+        .unwrap();
+    let (out, err) = said(&output);
+    let report: serde_json::Value = serde_json::from_str(&out).unwrap_or_else(|e| panic!("{e}: {out}{err}"));
+    assert_eq!(report["refuses"], serde_json::json!([]));
+    let plans = report["tune"]["plans"].as_array().unwrap();
+    assert_eq!((&plans[1]["program"], &plans[1]["changes"]), (&"sshd".into(), &false.into()), "{plans:?}");
+}
+
 /// Nobody can answer: it says so at once, before it measures, and does nothing.
 #[test]
 fn without_a_terminal_it_wants_yes() {

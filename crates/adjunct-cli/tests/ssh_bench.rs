@@ -111,6 +111,7 @@ fn all_parts_are_measured_and_all_outputs_agree() {
     assert_eq!(desk.left(), ["r.csv", "r.html", "r.json"]);
     let table = text(&output.stdout);
     assert!(!table.contains('\x1b'), "colours are for terminals");
+    assert!(says_what_starting_takes(&desk));
     let read = |name: &str| std::fs::read_to_string(desk.path(name)).expect("an output");
     let (csv, html) = (read("r.csv"), read("r.html"));
     let report: Value = serde_json::from_str(&read("r.json")).expect("JSON");
@@ -151,6 +152,14 @@ fn says_how_long(desk: &Desk) -> bool {
     let text = std::fs::read_to_string(desk.path("r.json")).expect("an output");
     let report: Value = serde_json::from_str(&text).expect("JSON");
     ["estimated_s", "took_s"].iter().all(|key| report["header"][*key].as_f64() > Some(0.0))
+}
+
+/// What starting and logging in takes, which is in no figure of a large copy.
+fn says_what_starting_takes(desk: &Desk) -> bool {
+    let text = std::fs::read_to_string(desk.path("r.json")).expect("an output");
+    let report: Value = serde_json::from_str(&text).expect("JSON");
+    let starts = &report["header"]["starts"];
+    SIDES.iter().all(|side| ["s", "cpu_s"].iter().all(|figure| starts[*figure][*side]["median"].as_f64() > Some(0.0)))
 }
 
 const SIDES: [&str; 3] = ["software", "stock", "adjunct"];

@@ -144,13 +144,13 @@ fn dbclient(place: &Place) -> Option<Client> {
 }
 
 /// Reads the KEXINIT of whoever connects (RFC 4253, 4.2, 6 and 7.1).
-fn kexinit(listener: &TcpListener) -> Lists {
+fn kexinit(listener: &TcpListener, whose: &str) -> Lists {
     listener.set_nonblocking(true).unwrap();
     let start = Instant::now();
     let mut stream = loop {
         match listener.accept() {
             Ok((stream, _)) => break stream,
-            Err(_) => assert!(start.elapsed() < LIMIT, "nobody connects"),
+            Err(_) => assert!(start.elapsed() < LIMIT, "{whose} does not connect"),
         }
         std::thread::sleep(Duration::from_millis(5));
     };
@@ -234,7 +234,7 @@ fn what_clients_offer_is_what_the_table_says() {
         let port = listener.local_addr().unwrap().port();
         let offered = std::thread::scope(|scope| {
             let running = scope.spawn(|| client.run(&place, port));
-            let offered = kexinit(&listener);
+            let offered = kexinit(&listener, &client.name);
             // Its connection is gone: it ends.
             drop(running.join());
             offered
@@ -329,7 +329,7 @@ fn this_reader_of_packets_reads_its_own() {
             stream.write_all(&packet(&lists)).unwrap();
             let _ = stream.read_to_end(&mut Vec::new());
         });
-        kexinit(&listener)
+        kexinit(&listener, "this test")
     });
     assert_eq!(read, lists);
 }

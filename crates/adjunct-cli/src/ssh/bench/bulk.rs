@@ -479,6 +479,7 @@ pub fn table_sections(rows: &[Row]) -> Vec<Section> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::report::Column;
     use super::*;
 
     #[test]
@@ -488,6 +489,47 @@ mod tests {
             seen.sort_unstable();
             assert_eq!(seen, [0, 0, 1, 1, 2, 2]);
         }
+    }
+
+    #[test]
+    fn a_gigabyte_of_a_short_copy_has_no_logins_in_it() {
+        let taken = |seconds: f64, cpu: f64| Taken { seconds, user: cpu / 2.0, client: cpu, server: cpu };
+        let state = State {
+            subject: Subject { cipher: "aes128-ctr", mac: None },
+            bytes: 10_000_000,
+            missing: None,
+            taken: [vec![taken(0.5, 0.06); 3], vec![taken(0.44, 0.05); 3], Vec::new()],
+            served: Served::default(),
+            logins: 0.8,
+            data: 0.2,
+            rounds: Rounds::new(0, 0.0),
+            task: None,
+        };
+        let known = Known { version: String::new(), ciphers: Vec::new(), macs: Vec::new(), default_mac: None };
+        let row = state.row(&known, &[taken(0.4, 0.04), taken(0.4, 0.04), Taken::default()]);
+        let of = |id: &str, side| row.figures[id].side(side).map(|stat| stat.median);
+        // 0.1 s of bytes for a hundredth of a gigabyte, not 0.5.
+        assert_eq!((of("s_gb", Column::Software), of("s_gb", Column::Stock)), (Some(10.0), Some(4.0)));
+        assert_eq!((of("mb_s", Column::Software), of("cpu_s_gb", Column::Software)), (Some(100.0), Some(4.0)));
+        assert_eq!(of("s_gb", Column::Adjunct), None);
+    }
+
+    #[test]
+    fn a_short_run_still_copies_more_than_it_logs_in() {
+        let state = State {
+            subject: Subject { cipher: "aes128-ctr", mac: None },
+            bytes: 64_000_000,
+            missing: None,
+            taken: Default::default(),
+            served: Served::default(),
+            logins: 0.9,
+            data: 0.9,
+            rounds: Rounds::new(0, 0.0),
+            task: None,
+        };
+        let mut bulk = Bulk { states: vec![state] };
+        bulk.shorten(0.01);
+        assert_eq!(bulk.bytes(), 32_000_000, "the bytes take half as long as the logins");
     }
 
     #[test]

@@ -426,6 +426,9 @@ fn earlier(path: &Path) -> Result<Report, Failure> {
     Ok(report)
 }
 
+/// What starting and logging in is called.
+const SET_UP: &str = "set-up";
+
 /// What starting and logging in takes, for people.
 fn starts(header: &Header) -> Option<String> {
     let [seconds, cpu] = ["s", "cpu_s"].map(|id| header.starts.get(id));
@@ -453,7 +456,7 @@ fn facts(header: &Header) -> Vec<(&'static str, String)> {
         ("adjunct", format!("{}; engine: {}", header.adjunct, header.engine)),
         ("adjunct served", if counted { served } else { String::new() }),
         ("software side", header.mask.clone()),
-        ("set-up", starts(header).unwrap_or_default()),
+        (SET_UP, starts(header).unwrap_or_default()),
         ("data", header.data.clone()),
         ("method", header.method.clone()),
         ("date", header.date.clone()),

@@ -2,7 +2,7 @@
 
 use super::opening::Opening;
 use super::report::{Column, Figure, Group, Header, Measure, Report, Row, Section, Stat, Verdict, number};
-use super::{facts, summary};
+use super::{SET_UP, facts, starts, summary};
 use crate::output::{Style, wrapped};
 use std::fmt::Write;
 
@@ -14,7 +14,8 @@ const FIGURE: usize = 18;
 /// What stands before the sections.
 pub fn head(header: &Header, style: Style) -> String {
     let mut out = String::new();
-    for (name, value) in facts(header) {
+    // Known at the end only.
+    for (name, value) in facts(header).into_iter().filter(|(name, _)| *name != SET_UP) {
         let value = wrapped(&value, 95).join(&format!("\n{:15}", ""));
         let _ = writeln!(out, "{}{value}", style.faint(&format!("{name:<15}")));
     }
@@ -25,6 +26,9 @@ pub fn head(header: &Header, style: Style) -> String {
 /// What stands behind the sections: whether the machine was busy, and what all comes to.
 pub fn end(report: &Report, style: Style) -> String {
     let mut out = String::new();
+    if let Some(starts) = starts(&report.header) {
+        let _ = writeln!(out, "\n{SET_UP}: {}", wrapped(&starts, 110).join("\n"));
+    }
     if let Some(busy) = &report.header.busy {
         let _ = writeln!(out, "\n{}", style.notice(&wrapped(busy, 110).join("\n")));
     }

@@ -8,7 +8,7 @@ use adjunct::lock::Lock;
 use rustix::fd::OwnedFd;
 use rustix::fs::{self, Access, CWD, FileType, Mode, OFlags, RenameFlags, Stat};
 use rustix::io::Errno;
-use rustix::process::{Gid, Resource, geteuid, getrlimit};
+use rustix::process::{Resource, geteuid, getrlimit};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};

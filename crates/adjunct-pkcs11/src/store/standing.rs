@@ -1,11 +1,10 @@
 //! Where a token stands in the list of slots: by what its file holds, as far as that is seen without reading a long one.
 
 use super::file;
-use super::format::{self, FRAMES, Header, Kind};
+use super::format::{FRAMES, Header};
 use super::trouble::Trouble;
-use super::{Holder, Store};
+use super::{Holder, Initialized, Store};
 use crate::slot::Standing;
-use std::collections::BTreeMap;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -51,17 +50,11 @@ impl Store {
         if long {
             return Ok(Standing::Filled);
         }
-        let (mut user, mut objects) = (false, BTreeMap::new());
-        for record in format::frames(&bytes[FRAMES..], 0)?.iter().flat_map(|frame| &frame.records) {
-            match record.kind {
-                Kind::Role => user |= record.uid[0] == Holder::User.number(),
-                kind => _ = objects.insert(record.uid, kind != Kind::Gone),
-            }
-        }
-        Ok(match objects.values().any(|there| *there) {
-            true => Standing::Filled,
-            false if user => Standing::Empty,
-            false => Standing::Unready,
+        let (token, _, _) = Initialized::read(&bytes, None)?;
+        Ok(match token.roles[Holder::User as usize] {
+            _ if !token.objects.is_empty() => Standing::Filled,
+            Some(_) => Standing::Empty,
+            None => Standing::Unready,
         })
     }
 }

@@ -249,7 +249,12 @@ impl<'a> Run<'a> {
     }
 
     /// Measures what was tried. What was measured until it fails is among the sections, too.
-    fn sections(&mut self, tried: &mut Tried, shown: Option<Style>, sections: &mut Vec<Section>) -> Result<(), Failure> {
+    fn sections(
+        &mut self,
+        tried: &mut Tried,
+        shown: Option<Style>,
+        sections: &mut Vec<Section>,
+    ) -> Result<(), Failure> {
         let mut add = |new: Vec<Section>| -> Result<(), Failure> {
             for section in new {
                 if let Some(style) = shown {
@@ -262,8 +267,7 @@ impl<'a> Run<'a> {
         let Tried { bulk, small, starts } = tried;
         for (bulk, tables) in std::mem::take(bulk).into_iter().zip([false, true]) {
             if let (Some(bulk), Some(starts)) = (bulk, starts.as_mut()) {
-                let (rows, done) =
-                    bulk.measure(&mut self.copier, &self.sides, (&self.known, starts), &mut self.clock);
+                let (rows, done) = bulk.measure(&mut self.copier, &self.sides, (&self.known, starts), &mut self.clock);
                 self.clock.hide();
                 add(if tables { bulk::table_sections(&rows) } else { vec![bulk::figure7_section(&rows)] })?;
                 done?;

@@ -198,8 +198,15 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     let mut survey = match former {
         Some(survey) => survey,
         None => {
-            let (survey, done) =
-                measured(args, &ground, &mut rig, (&main, modules.as_deref()), &counted, (&policy, &before), &progress)?;
+            let (survey, done) = measured(
+                args,
+                &ground,
+                &mut rig,
+                (&main, modules.as_deref()),
+                &counted,
+                (&policy, &before),
+                &progress,
+            )?;
             if done.is_err() {
                 drop(progress);
                 return partly(&policy, &survey, Ended::of(done), json.as_ref());

@@ -157,7 +157,7 @@ fn scenario() {
         space::limited space::full space::full_together space::counted space::gone space::sees space::two_left
         access::modes access::group access::read_only access::no_place access::with_private
         access::refused access::changes_pin_once access::tries_wrong access::read_only_again access::unlocks
-        older::used_on older::destroys older::grows older::destroys_on_old older::follows
+        older::used_on older::destroys_short older::grows older::destroys_on_old older::follows
         renewed::first renewed::changes renewed::old_pins renewed::new_pins renewed::stays_in renewed::officer
         renewed::destroys_gone renewed::gone_is_gone renewed::used_older renewed::makes_token
         forks::fork forks::another_user

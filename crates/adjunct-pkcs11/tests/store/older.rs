@@ -44,7 +44,7 @@ pub fn used_on() {
     assert_eq!(version(), 1);
 }
 
-pub fn destroys() {
+pub fn destroys_short() {
     let session = entered();
     session.destroy(session.create(&data_object("short", true)).unwrap()).unwrap();
 }
@@ -116,7 +116,7 @@ fn a_token_of_the_version_before_is_used_on_and_becomes_one_of_this() {
     assert_eq!((seen.leftovers, seen.checked, seen.objects), (true, false, Some(4)));
     run("used_on", home.path());
     assert!(admin::examine(&token).leftovers);
-    run("destroys", home.path());
+    run("destroys_short", home.path());
     // Written anew, and with that what the module of before had left.
     let seen = admin::examine(&token);
     assert_eq!((seen.leftovers, seen.checked, version_of(&token)), (false, true, 1));

@@ -122,7 +122,7 @@ fn a_token_of_the_version_before_is_used_on_and_becomes_one_of_this() {
     assert_eq!((seen.leftovers, seen.checked, version_of(&token)), (false, true, 1));
     run("follows", home.path());
     let seen = admin::examine(&token);
-    assert_eq!((seen.leftovers, seen.checked, seen.objects), (false, true, Some(7)));
+    assert_eq!((seen.leftovers, seen.checked, seen.objects), (false, true, Some(6)));
     assert_eq!(std::fs::read_dir(token.path.parent().unwrap()).unwrap().count(), 2);
 }
 

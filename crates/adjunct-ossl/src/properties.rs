@@ -38,7 +38,7 @@ pub fn replaced(query: &str, from: &str, to: &str) -> Option<String> {
     }
     clauses.push(&query[start..]);
     let is = |clause: &&str| clause.trim() == from;
-    clauses.iter().any(|clause| is(clause)).then(|| {
+    clauses.iter().any(&is).then(|| {
         let words: Vec<&str> = clauses.into_iter().map(|clause| if is(&clause) { to } else { clause }).collect();
         words.join(",")
     })

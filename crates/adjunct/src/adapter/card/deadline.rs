@@ -50,7 +50,7 @@ mod tests {
             // A batch that takes less than a millisecond; one of 4; one of 12, which a card in good order needs; and no lanes.
             (200_000, 450_000, 11..=12),
             (700_000, 4_000_000, 20..=20),
-            (2_000_000, 12_000_000, 25..=30),
+            (2_500_000, 12_000_000, 25..=30),
             (2_000_000, 16_000_000, 18..=18),
             (0, 0, 10..=10),
         ] {

@@ -126,7 +126,7 @@ mod tests {
         let subcommands = command.get_subcommands().filter(|sub| !sub.is_hide_set()).count();
         let lines =
             short.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty()).count();
-        assert_eq!(lines, subcommands + 1, "one line each, and one for help: {short}");
+        assert_eq!(lines, subcommands, "one line each, that of help among them: {short}");
         assert!(short.trim_end().ends_with(MORE) && !short.contains("Exit status") && long.contains("Exit status:"));
         assert!(long.contains("What to do when:") && long.lines().count() > short.lines().count() + 10, "{long}");
     }

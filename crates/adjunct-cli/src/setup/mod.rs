@@ -37,14 +37,12 @@ Examples:
   sudo adjunct setup --undo            take all of it back, byte for byte
 
 What it does, in this order; each can be done by itself:
-  1. measures ssh and sshd on loopback: as they are, with the best order of algorithms, and with adjunct besides
-                                                                           adjunct ssh tune --quick --module
+  1. adjunct ssh tune --quick --module   measures ssh and sshd on loopback: as they are, in the best order, and with adjunct
   2. shows the change of openssl.cnf and the files for ssh and sshd, and asks
-  3. lets OpenSSL use adjunct, checked with real logins                    adjunct openssl enable
-  4. puts ssh's fastest algorithms first, where that clearly brings something; tried before
-                                                                           adjunct ssh tune --apply
-  5. has the running sshd read its files again; sessions stay               systemctl reload ssh, or its SIGHUP
-  6. sends data through a real session, and looks who encrypted them        adjunct ssh verify
+  3. adjunct openssl enable              lets OpenSSL use adjunct, checked with real logins
+  4. adjunct ssh tune --apply            puts ssh's fastest algorithms first, where that clearly brings something; tried before
+  5. systemctl reload ssh                has the running sshd read its files again (or its SIGHUP does); sessions stay
+  6. adjunct ssh verify                  sends data through a real session, and looks who encrypted them
 It takes about a minute. Where a step fails, or an interrupt comes, all files are put back as they were. Other services that run
 already go on without adjunct until they are started again; they are named at the end, and not touched.
 Where there is no ssh or sshd, OpenSSL alone is set up. Without --policy nothing is taken off any list, so whoever can log in today can then;

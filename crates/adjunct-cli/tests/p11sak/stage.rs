@@ -46,19 +46,19 @@ impl Stage {
         std::fs::write(dir.path().join("softhsm2.conf"), conf).unwrap();
         let mut stage = Stage { dir, slot: "0".to_owned(), library: Some(SOFTHSM) };
         stage.prepare();
-        // The token that was made has another number from the next start on.
-        let slots = stage.run("pkcsconf", &["-l"], "");
-        stage.slot = slots.1.split(':').next().unwrap().to_owned();
+        stage.slot = stage.made();
         Some(stage)
+    }
+
+    /// The slot of SoftHSM's token: it has another number from the next start on, above that of the slot that is left for the next.
+    fn made(&self) -> String {
+        let slots = self.run("pkcsconf", &["-l"], "").1;
+        slots.lines().last().unwrap().split(':').next().unwrap().to_owned()
     }
 
     fn prepare(&self) {
         assert_eq!(self.run("pkcsconf", &["-I", "-c", &self.slot], "13579\ntest\n").0, 0);
-        let slot = if self.library.is_some() {
-            self.run("pkcsconf", &["-l"], "").1.split(':').next().unwrap().to_owned()
-        } else {
-            self.slot.clone()
-        };
+        let slot = if self.library.is_some() { self.made() } else { self.slot.clone() };
         assert_eq!(self.run("pkcsconf", &["-u", "-c", &slot], "13579\n2468\n2468\n").0, 0);
     }
 

@@ -223,17 +223,18 @@ fn a_file_that_cannot_be_read_is_refused_in_a_line() {
     let mode = |path: &Path, mode| std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
     if rustix::process::geteuid().is_root() {
         [home.path(), &home.path().join("adjunct"), &tokens].into_iter().for_each(|path| mode(path, 0o755));
-        let refused = |words: &str| {
+        let refused = |words: &str, of_init: CK_RV| {
             let mut command = command("refused", home.path());
-            // What cannot be written to either is said of writing.
-            command.uid(65534).gid(65534).env("EXPECTED_OF_INIT", CKR_TOKEN_WRITE_PROTECTED.to_string());
+            command.uid(65534).gid(65534).env("EXPECTED_OF_INIT", of_init.to_string());
             refused_in_a_line(command, words, CKR_DEVICE_ERROR);
         };
+        // It is seen to be there, and may not be written to either.
         refused(
             "user 65534 may not read it (Permission denied (os error 13)): it is user 0's and group 0's, with mode 0600",
+            CKR_TOKEN_WRITE_PROTECTED,
         );
         mode(&tokens, 0o700);
-        refused("user 65534 may not look into its directory (Permission denied (os error 13))");
+        refused("user 65534 may not look into its directory (Permission denied (os error 13))", CKR_DEVICE_ERROR);
     } else {
         mode(&file, 0);
         refused_in_a_line(command("refused", home.path()), "may not read it", CKR_DEVICE_ERROR);

@@ -59,6 +59,14 @@ impl Sink {
         path.map(Sink::open).transpose()
     }
 
+    /// The sink of an option whose value may be left out, for standard output then.
+    ///
+    /// # Errors
+    /// As [`Sink::open`].
+    pub fn of_flag(given: Option<&Option<PathBuf>>) -> Result<Option<Sink>, Failure> {
+        given.map(|path| path.as_deref().map_or(Ok(Sink::Stdout), Sink::open)).transpose()
+    }
+
     /// Whether this is standard output.
     pub fn is_stdout(&self) -> bool {
         matches!(self, Sink::Stdout)

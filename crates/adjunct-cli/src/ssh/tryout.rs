@@ -99,7 +99,7 @@ struct Moved {
 /// # Errors
 /// [`Failure`] with the one line to show: no sshd, an unknown algorithm, a copy that differs, adjunct not used, ...
 pub fn run(args: &Args) -> Result<ExitCode, Failure> {
-    let json = args.json.as_ref().map(|path| path.as_deref().map_or(Ok(Sink::Stdout), Sink::open)).transpose()?;
+    let json = Sink::of_flag(args.json.as_ref())?;
     let programs = Programs::find(args.ssh.as_deref(), args.sshd.as_deref())?;
     let module = module(args.module.choice())?;
     let suite = Suite { cipher: args.cipher.clone(), mac: args.mac.clone(), kex: args.kex.clone() };

@@ -168,7 +168,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
         return undo(args, &root);
     }
     // Before anything is measured: minutes of work are not lost to a wrong path.
-    let json = args.json.as_ref().map(|path| path.as_deref().map_or(Ok(Sink::Stdout), Sink::open)).transpose()?;
+    let json = Sink::of_flag(args.json.as_ref())?;
     let policy = Policy::named(args.policy.as_deref().unwrap_or("compat"))?;
     let peers = peers::known()?;
     let wish = Wish { policy: &policy, asked: args.policy.is_some(), peers: &peers };

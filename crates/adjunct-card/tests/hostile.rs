@@ -277,7 +277,8 @@ fn program_of_one_kind() {
     (0..50).for_each(|_| operate(&key, Kind::Rsa2048));
 }
 
-/// A program that is refused a connection does its work alone, and asks no more for a while; one that gets no answer does not wait for it.
+/// A program that is refused a connection, or whose connection is not accepted, does its work alone, and asks no more for a while: a program
+/// that prefers cards too.
 #[test]
 fn a_program_that_is_refused_or_not_answered_goes_on_alone() {
     if !there_can_be_cards() {
@@ -316,8 +317,7 @@ fn a_program_that_is_refused_or_not_answered_goes_on_alone() {
         });
         let (counted, came) = (folder.counted(), came.load(Relaxed));
         assert_eq!((counted.on_card, counted.refused()), (0, came as u64), "refuses: {refuses}");
-        // Fifty operations that no card does take some milliseconds; a program that prefers cards asks for each where it is not refused.
-        assert!(came >= 1 && (!refuses || came < 25), "{came} connections");
-        assert_eq!(came, if refuses { came } else { 50 });
+        // Fifty operations that no card does take some milliseconds; after the first that was refused or not accepted the next are not asked for.
+        assert!((1..25).contains(&came), "refuses: {refuses}, {came} connections");
     }
 }

@@ -46,8 +46,10 @@ pub(super) enum Refused {
     Said(Status),
     /// The connection ended, or what came is no reply.
     Gone,
-    /// No reply in time.
+    /// No reply in time, on a connection that has had one.
     Silent,
+    /// No reply in time on a new connection: perhaps nobody has accepted it yet.
+    NotAccepted,
     /// No request can be made of it.
     Unfit,
 }
@@ -91,6 +93,8 @@ struct Connection {
     fd: RawFd,
     cookie: u64,
     keys: Keys,
+    /// No reply has come yet.
+    new: bool,
 }
 
 impl Connection {
@@ -117,7 +121,7 @@ impl Connection {
             }
             let fd = place.fd.swap(0, AcqRel);
             let keys = place.keys.each_ref().map(|key| key.load(Relaxed));
-            let found = Connection { fd: fd - 1, cookie: place.cookie.load(Relaxed), keys };
+            let found = Connection { fd: fd - 1, cookie: place.cookie.load(Relaxed), keys, new: false };
             let ours = place.generation.load(Relaxed) == generation;
             place.taken.store(0, Release);
             match (fd, ours) {
@@ -172,7 +176,7 @@ impl Connection {
                 Err(_) => socket,
             };
             let cookie = socket_cookie(&socket)?;
-            Ok::<_, Errno>(Connection { fd: socket.into_raw_fd(), cookie, keys: Keys::default() })
+            Ok::<_, Errno>(Connection { fd: socket.into_raw_fd(), cookie, keys: Keys::default(), new: true })
         };
         let made = connected().inspect(|_| {
             client.page.connected(Side::Program, crowd::cpu_time().saturating_sub(begin));
@@ -335,8 +339,9 @@ pub(super) fn exchange(client: &Client, wanted: &Wanted<'_, '_>, out: &mut [u8],
             }
             // A reply may still come: for nobody.
             Err(refused) => {
+                let new = connection.new;
                 connection.close();
-                return Err(refused);
+                return Err(if new && refused == Refused::Silent { Refused::NotAccepted } else { refused });
             }
         }
     }

@@ -88,7 +88,7 @@ static CLIENT: OnceLock<Option<Client>> = OnceLock::new();
 static ALWAYS: AtomicBool = AtomicBool::new(false);
 /// Milliseconds of the clock before which nobody is asked.
 static NOT_BEFORE: AtomicU64 = AtomicU64::new(0);
-/// The same of one that has been refused a connection: it does not ask again before, whatever it prefers.
+/// The same of one whose connection was refused, or not accepted in time: it does not ask again before, whatever it prefers.
 static NOT_CONNECTED_BEFORE: AtomicU64 = AtomicU64::new(0);
 /// How long it did not ask after the last reply that did not come in time.
 static LATE: AtomicU64 = AtomicU64::new(0);
@@ -213,13 +213,17 @@ impl Operation {
                 client.page.nobody(crowd::now());
                 (Refusal::Nobody, NOBODY)
             }
-            Refused::Silent => {
+            Refused::Silent | Refused::NotAccepted => {
                 // One that answers others is there.
                 if !client.page.answers(now) {
                     client.page.nobody(crowd::now());
                 }
                 let pause = (2 * LATE.load(Relaxed)).clamp(SOON, SILENT);
                 LATE.store(pause, Relaxed);
+                // Each new connection waits behind all that others make.
+                if refused == Refused::NotAccepted {
+                    NOT_CONNECTED_BEFORE.store(crowd::now() + pause, Relaxed);
+                }
                 (Refusal::Silent, pause)
             }
             Refused::Full => (Refusal::Busy, SOON),

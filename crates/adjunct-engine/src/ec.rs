@@ -101,6 +101,8 @@ pub unsafe fn install(f: &'static Functions) -> bool {
 
 /// The curve of a key; `None` for one the core does not have, and for a key with another's table.
 unsafe fn curve(key: Opaque) -> Option<Curve> {
+    // Where the provider has registered the engine, perhaps nothing of the core was asked for yet.
+    adjunct::init();
     let f = functions();
     // SAFETY: a live key.
     let name = unsafe {

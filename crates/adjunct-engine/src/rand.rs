@@ -36,6 +36,7 @@ unsafe extern "C" fn bytes(out: *mut u8, length: c_int) -> c_int {
         let Ok(length) = usize::try_from(length) else { return 0 };
         // SAFETY: the caller's buffer.
         let out = if length > 0 { unsafe { std::slice::from_raw_parts_mut(out, length) } } else { &mut [] };
+        adjunct::init();
         adjunct::ops::attribute_now();
         Generator::new().generate(out);
         1

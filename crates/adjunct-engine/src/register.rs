@@ -47,7 +47,7 @@ pub fn register(inside: *const c_void, groups: &str) -> bool {
         adjunct::diag::warn(&format!("openssl.cnf: {error}; the other words are in force"));
     }
     if methods & AUTO != 0 {
-        let [rsa, ec] = imports::of_program([RSA_CALLS, EC_CALLS]);
+        let [rsa, ec] = imports::of_program([RSA_CALLS, EC_CALLS]).unwrap_or_default();
         methods &= !AUTO;
         methods |= if rsa { RSA } else { 0 } | if ec { EC } else { 0 };
     }

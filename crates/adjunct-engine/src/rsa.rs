@@ -275,6 +275,8 @@ unsafe fn either(
     ours: impl FnOnce(&Key, &mut Zeroizing<[u8; MAX_SIZE]>) -> Option<c_int>,
 ) -> c_int {
     let done = guard(None, || {
+        // Where the provider has registered the engine, perhaps nothing of the core was asked for yet.
+        adjunct::init();
         let f = functions();
         // SAFETY: a live RSA object.
         unsafe {

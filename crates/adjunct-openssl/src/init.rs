@@ -6,7 +6,7 @@ use crate::abi::{self, Algorithm, Dispatch, OsslAlgorithm, guard, id};
 use crate::entry;
 use crate::neighbours::Watch;
 use crate::provider::{Provider, provider};
-use crate::{asynchronous, capabilities, cipher, digest, ec, ecx, fallback, kem, mac, rand, rsa};
+use crate::{capabilities, cipher, digest, ec, ecx, fallback, kem, mac, prime, rand, rsa};
 use adjunct::config::{Group, Groups};
 use adjunct_ossl::engines::Engines;
 use adjunct_ossl::random;
@@ -95,7 +95,6 @@ pub unsafe extern "C" fn OSSL_provider_init(
     provctx: *mut *mut c_void,
 ) -> c_int {
     guard(0, || {
-        adjunct::init();
         // SAFETY: the pointers are OpenSSL's.
         let core = unsafe { Core::new(handle, table) };
         let mut groups = match core.config("algorithms") {
@@ -126,7 +125,7 @@ pub unsafe extern "C" fn OSSL_provider_init(
         if !groups.has(Group::Rand) {
             random::build_generator_of(c"adjunct.own!=yes", &core);
         }
-        asynchronous::prepare(&core);
+        prime::at_load(&core);
         digest::follow_version(&core.config("openssl-version").unwrap_or_default());
         let version = version(&core);
         let engines = Engines::of(core.libcrypto());
@@ -172,6 +171,7 @@ unsafe extern "C" fn query_operation(
             }
             provider(provctx)
         };
+        prime::now(&provider.core);
         if provider.steps_back() {
             return std::ptr::null();
         }

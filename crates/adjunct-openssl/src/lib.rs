@@ -17,6 +17,7 @@ pub mod init;
 pub mod kem;
 pub mod mac;
 mod neighbours;
+mod prime;
 pub mod provider;
 pub mod rand;
 pub mod rsa;

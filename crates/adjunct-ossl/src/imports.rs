@@ -44,14 +44,17 @@ mod tag {
 }
 
 /// Which of some lists of functions have one that the program refers to and does not bring itself. Its libraries' references
-/// do not count, nor what it looks up while it runs.
-pub fn of_program<const N: usize>(lists: [&[&str]; N]) -> [bool; N] {
+/// do not count, nor what it looks up while it runs. `None` where it does not tell, being linked statically.
+pub fn of_program<const N: usize>(lists: [&[&str]; N]) -> Option<[bool; N]> {
     let mut found = [false; N];
+    let mut told = false;
+    let begin = beginnings(lists.iter().copied().flatten());
     // The first object is the program (dl_iterate_phdr(3)), with which the walk ends.
     object::find_loaded(|loaded| {
         // SAFETY: what the loader says of it.
         if let Some(program) = unsafe { Tables::read(loaded) } {
-            program.imports(|name| {
+            told = true;
+            program.imports(&begin, |name| {
                 for (list, found) in lists.iter().zip(&mut found) {
                     *found |= list.iter().any(|function| function.as_bytes() == name);
                 }
@@ -59,12 +62,13 @@ pub fn of_program<const N: usize>(lists: [&[&str]; N]) -> [bool; N] {
         }
         Some(())
     });
-    found
+    told.then_some(found)
 }
 
 /// Whether any object of the process but OpenSSL's two libraries refers to one of some functions of `libcrypto`. What is looked up while
 /// a program runs is not seen.
 pub fn of_libcrypto(libcrypto: Object, functions: &[&str]) -> bool {
+    let begin = beginnings(functions);
     let imports = |loaded: Loaded<'_>| {
         if loaded.base == libcrypto.base() || loaded.is_named(b"libssl.so") {
             return None;
@@ -72,11 +76,20 @@ pub fn of_libcrypto(libcrypto: Object, functions: &[&str]) -> bool {
         let mut found = false;
         // SAFETY: what the loader says of it.
         if let Some(tables) = unsafe { Tables::read(loaded) } {
-            tables.imports(|name| found |= functions.iter().any(|function| function.as_bytes() == name));
+            tables.imports(&begin, |name| found |= functions.iter().any(|function| function.as_bytes() == name));
         }
         found.then_some(())
     };
     object::find_loaded(imports).is_some()
+}
+
+/// The bytes by which names begin: of most symbols, one tells that they are none of these.
+type Beginnings = [bool; 256];
+
+fn beginnings<'a>(names: impl IntoIterator<Item = &'a &'a str>) -> Beginnings {
+    let mut begin = [false; 256];
+    names.into_iter().filter_map(|name| name.as_bytes().first()).for_each(|&byte| begin[usize::from(byte)] = true);
+    begin
 }
 
 /// The tables of a loaded object.
@@ -124,18 +137,26 @@ impl Tables {
         })
     }
 
-    /// Calls `each` with the name of each symbol that a relocation refers to and that the object does not define. (The
+    /// Calls `each` with the name of each symbol that a relocation refers to and that the object does not define, if it begins so. (The
     /// symbol table tells no length, and a hash table of an object that exports nothing does not tell it either.)
-    fn imports(&self, mut each: impl FnMut(&[u8])) {
+    fn imports(&self, begin: &Beginnings, mut each: impl FnMut(&[u8])) {
         for (start, length, entry) in self.relocations.iter().filter(|(start, ..)| *start != 0) {
             for at in (0..length / entry).map(|n| start + n * entry) {
                 // SAFETY: the loader has followed these relocations to their symbols, and the symbols to their names.
                 unsafe {
                     let number = (*(at as *const Relocation)).info >> SYMBOL_SHIFT;
+                    // Most refer to none.
+                    if number == 0 {
+                        continue;
+                    }
                     let symbol = &*self.symbols.add(number);
                     let name = symbol.st_name as usize;
-                    if number != 0 && symbol.st_shndx == 0 && name < self.names_length {
-                        each(CStr::from_ptr(self.names.add(name)).to_bytes());
+                    if symbol.st_shndx != 0 || name >= self.names_length {
+                        continue;
+                    }
+                    let name = self.names.add(name);
+                    if begin[usize::from(name.read() as u8)] {
+                        each(CStr::from_ptr(name).to_bytes());
                     }
                 }
             }
@@ -148,6 +169,6 @@ mod tests {
     #[test]
     fn what_this_program_calls_is_found() {
         // Every Rust program calls the C library's `write`; none calls a function of this name.
-        assert_eq!(super::of_program([&["write", "no_such"], &["no_such"], &[]]), [true, false, false]);
+        assert_eq!(super::of_program([&["write", "no_such"], &["no_such"], &[]]), Some([true, false, false]));
     }
 }

@@ -4,6 +4,7 @@ use crate::Opaque;
 use crate::core::Core;
 use crate::errors::Errors;
 use crate::object::Object;
+use memchr::memmem;
 use std::ffi::{CStr, c_char, c_int};
 
 crate::functions! {
@@ -55,9 +56,10 @@ fn configured(libcrypto: Object) -> bool {
 }
 
 fn names_random(text: &[u8]) -> bool {
-    text.split(|&b| b == b'\n').any(|line| {
-        let line = line.trim_ascii_start();
-        line.strip_prefix(b"random").is_some_and(|rest| rest.trim_ascii_start().first() == Some(&b'='))
+    memmem::find_iter(text, b"random").any(|at| {
+        let (before, after) = (&text[..at], &text[at + b"random".len()..]);
+        let line = before.rsplit(|&b| b == b'\n').next().unwrap_or_default();
+        line.trim_ascii().is_empty() && after.trim_ascii_start().first() == Some(&b'=')
     })
 }
 

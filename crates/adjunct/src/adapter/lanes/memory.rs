@@ -4,11 +4,6 @@ use std::ptr::{null, null_mut};
 use std::sync::atomic::AtomicU32;
 use std::time::Duration;
 
-/// The CPUs this process may use, by affinity and by its control group's quota. Opens files: only while the module loads.
-pub(super) fn cpus() -> usize {
-    std::thread::available_parallelism().map_or(1, |n| n.get())
-}
-
 /// How the system schedules this thread: its policy and its niceness, 0 where it does not say.
 pub(super) fn scheduling() -> u64 {
     // struct sched_attr of <linux/sched/types.h>: size, policy, flags, niceness, and more.

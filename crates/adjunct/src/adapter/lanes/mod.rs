@@ -27,6 +27,7 @@ pub mod nist;
 mod own;
 pub mod pause;
 mod presence;
+mod quota;
 pub mod rsa;
 mod work;
 
@@ -142,7 +143,7 @@ fn raise(asked: Accelerator) {
 }
 
 fn start() {
-    start_with(memory::cpus());
+    start_with(quota::cpus());
 }
 
 /// Starts the engine on any CPU, as if there were so many: for tests with kinds of their own.

@@ -79,6 +79,19 @@ fn ranges_that_alert_and_command_lines_that_are_wrong() {
     let state = counters.folder().join("none/state.json");
     let (text, status) = check(&counters, &["--state", state.to_str().unwrap()]);
     assert!(text.starts_with("ADJUNCT UNKNOWN - ") && text.contains("No such file") && status == 3, "{text}");
+    // Root's monitor may be told a file by who is not root: what is no state of its own stays what it is.
+    let foreign = counters.folder().join("shadow");
+    for text in ["root:*:19000::::::\n".to_owned(), "{}".to_owned()] {
+        std::fs::write(&foreign, &text).unwrap();
+        let (said, status) = check(&counters, &["--state", foreign.to_str().unwrap()]);
+        assert!(said.starts_with("ADJUNCT UNKNOWN - ") && status == 3, "{said}");
+        assert!(std::fs::read_to_string(&foreign).unwrap() == text, "{said}");
+    }
+    // An empty one is as none: the first run.
+    std::fs::write(&foreign, "").unwrap();
+    let first = check(&counters, &["--state", foreign.to_str().unwrap()]);
+    assert!(first.1 == 0 && first.0.contains(" since counting began"), "{first:?}");
+    assert!(check(&counters, &["--state", foreign.to_str().unwrap()]).0.contains(" in the last "));
     let help = counters.prints(&["check", "--help"]);
     assert!(help.contains("Exit status: 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN"));
 }

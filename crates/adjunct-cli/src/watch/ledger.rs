@@ -44,6 +44,11 @@ impl Ledger {
         kept.unwrap_or_else(|| Ledger::new(by_user))
     }
 
+    /// Whether this is a ledger, whatever boot it is of.
+    pub(crate) fn is_one(text: &str) -> bool {
+        serde_json::from_str::<Ledger>(text).is_ok()
+    }
+
     /// Whether users have series of their own.
     pub(crate) fn is_by_user(&self) -> bool {
         self.by_user

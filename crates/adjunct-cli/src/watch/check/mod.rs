@@ -170,13 +170,23 @@ fn place(args: &Args) -> Result<PathBuf, Failure> {
 /// What was counted since the last run, or at all; keeps it for the next.
 fn counted(sample: &Sample, state: Option<&Path>) -> Result<(Counts, Since), Failure> {
     let kept = match state.map(|state| files::read(state, STATE)) {
-        // What is no file would be replaced by one.
-        Some(Err(error)) if matches!(error.kind(), ErrorKind::InvalidInput | ErrorKind::IsADirectory) => {
+        // What cannot be read, or is no file, would be replaced.
+        Some(Err(error)) if error.kind() != ErrorKind::NotFound => {
             let state = state.unwrap_or(Path::new("")).display();
             return Err(Failure::new(format!("{state}: {}", cause(&error))));
         }
         read => read.and_then(Result::ok),
     };
+    // What somebody else keeps there would be gone.
+    if let (Some(state), Some(kept)) = (state, &kept)
+        && !kept.iter().all(u8::is_ascii_whitespace)
+        && !Ledger::is_one(&String::from_utf8_lossy(kept))
+    {
+        let state = state.display();
+        return Err(Failure::new(format!(
+            "{state}: is no state of 'adjunct check'; it is left alone: name another file, or remove it"
+        )));
+    }
     let first = state.is_some() && kept.is_none();
     let mut ledger =
         kept.map_or_else(|| Ledger::new(false), |kept| Ledger::kept(&String::from_utf8_lossy(&kept), false));

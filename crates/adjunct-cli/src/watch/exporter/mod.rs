@@ -41,7 +41,11 @@ Examples:
   adjunct exporter --textfile /run/metrics/adjunct.prom    for node_exporter, every 15 seconds
 
 As services: sudo systemctl enable --now adjunct-exporter.service (or adjunct-exporter-textfile.timer)
-Scrape it with:  scrape_configs: [{ job_name: adjunct, static_configs: [{ targets: ['127.0.0.1:9978'] }] }]
+
+Scrape it with:
+
+  scrape_configs: [{ job_name: adjunct, static_configs: [{ targets: ['127.0.0.1:9978'] }] }]
+
 A dashboard and alert rules are in /usr/share/adjunct/monitoring; docs/monitoring.md explains them.
 
 Exit status: 0 done, 1 it failed (one line says why), 2 the command line is wrong. SIGTERM ends it at once.";

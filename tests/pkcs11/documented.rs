@@ -1,7 +1,7 @@
 //! Every command of docs/pkcs11.md and docs/token.md, run as it is printed there: lines of code that begin with `$`, one after the other, in
 //! a home without tokens. What is printed below a command is an example; the first word of each of its lines has to be in what came.
 
-use adjunct_e2e::lab::{feed, stock_conf};
+use adjunct_e2e::lab::feed;
 use adjunct_e2e::skipped;
 use adjunct_e2e::system::{System, is_root, target};
 use adjunct_e2e::token::{Token, said};
@@ -101,15 +101,13 @@ impl Stage {
         let example = example.replace("# pkcs11-module-token-pin = file:/etc/ssl/private/token.pin", &pin);
         assert!(example.contains(&pin), "the example has a line for the PIN");
         lab.write("provider.cnf", example + "\n[req]\ndistinguished_name = dn\n[dn]\n");
-        let engine = format!("/usr/lib/{}-linux-gnu/engines-3/pkcs11.so", std::env::consts::ARCH);
-        let engine = stock_conf(&format!(
-            "engines = engines_sect\n[engines_sect]\npkcs11 = engine_sect\n[engine_sect]\ndynamic_path = {engine}\nMODULE_PATH = {}\n\
-             PIN = {PIN}\ninit = 0\n[req]\ndistinguished_name = dn\n[dn]\n",
-            token.module()
-        ));
-        lab.write("engine.cnf", engine);
-        std::fs::create_dir(lab.path("keys")).expect("a folder");
-        lab.write("keys/www.token", "");
+        let engine = ours(include_str!("../../examples/pkcs11/engine.cnf"));
+        let engine = engine.replace("x86_64-linux-gnu", &format!("{}-linux-gnu", std::env::consts::ARCH));
+        let with_pin = engine.replace("# PIN = 1234", &format!("PIN = {PIN}"));
+        assert!(with_pin != engine, "the example has a line for the PIN");
+        lab.write("engine.cnf", with_pin);
+        // Of the machine: what nginx's section has in /etc/adjunct.
+        lab.write("tokens.conf", format!("[[token]]\nslot = 4\npath = \"{}/www.token\"\n", token.path("keys")));
         // What the pages take for granted: a key with its certificate, in a file.
         let here = System::here();
         lab.write("req.cnf", "[req]\ndistinguished_name = dn\n[dn]\n");
@@ -151,6 +149,9 @@ impl Stage {
         bash.args(["-c", &format!("{}\n{text}", self.said)]);
         // The user's own token, and none that a configuration names.
         bash.env_remove("ADJUNCT_PKCS11_CONF");
+        if command.under.contains("nginx") {
+            bash.env("ADJUNCT_PKCS11_CONF", lab.path("tokens.conf"));
+        }
         let mut path = format!("{}:{}", self.token.path("bin"), std::env::var("PATH").unwrap_or_default());
         if command.under.contains("pkcs11-provider") {
             path = format!("{}:{path}", self.token.path("newer"));

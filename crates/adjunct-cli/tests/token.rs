@@ -430,6 +430,10 @@ fn the_set_up_is_explained() {
     mode(&home.token(), 0o644);
     mode(&folder, 0o755);
     explained(0, &["other users can read the file"]);
+    // As docs/pkcs11.md has it for a server's workers: what is said must not undo that.
+    mode(&home.token(), 0o640);
+    mode(&folder, 0o750);
+    explained(0, &["its group can read the file, as a server's workers must", "-> nothing, where that is meant"]);
     mode(&home.token(), 0o600);
     mode(&folder, 0o700);
     let conf = home.path("config/adjunct/tokens.conf");
@@ -542,7 +546,7 @@ fn a_token_is_sealed_by_a_tpm() {
     };
     let run = |tpm: &Path, args: &[&str]| run(home.command(args).env("ADJUNCT_TPM", tpm), "");
     let none = run(Path::new("/nowhere"), &["init", "--label", "sealed", "--tpm"]);
-    assert_eq!(line(none), "/nowhere: the TPM cannot be opened: No such file or directory (os error 2)");
+    assert_eq!(line(none), "/nowhere: the TPM cannot be opened: No such file or directory");
     let made = run(&here.1, &["init", "--label", "sealed", "--tpm"]);
     assert!(made.status == 0 && made.err.ends_with(", sealed by the TPM\n"), "{made:?}");
     assert_eq!(run(&here.1, &["objects"]).status, 0);

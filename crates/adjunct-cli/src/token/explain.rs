@@ -257,6 +257,12 @@ fn one(findings: &mut Findings, token: &Configured) {
     }
     if seen.readable_by_others {
         findings.note(about, "other users can read the file, and try PINs on a copy", &format!("chmod 600 {path}"));
+    } else if seen.readable_by_group {
+        findings.note(
+            about,
+            "its group can read the file, as a server's workers must, and try PINs on a copy",
+            &format!("nothing, where that is meant; else chmod 600 {path}"),
+        );
     }
     if let Some(writer) = seen.writer {
         findings.note(

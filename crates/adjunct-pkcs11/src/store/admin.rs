@@ -95,8 +95,10 @@ pub struct Examined {
     pub objects: Option<usize>,
     /// This user could write to it.
     pub writable: bool,
-    /// Others than its owner could read it, or its directory.
+    /// Every user could read it.
     pub readable_by_others: bool,
+    /// Its group could read it: a server's workers, where the owner has let them.
+    pub readable_by_group: bool,
     /// Somebody writes to it just now: the process, where that can be found out.
     pub writer: Option<Option<u32>>,
 }
@@ -116,7 +118,8 @@ pub fn examine(token: &Configured) -> Examined {
     seen.exists = !matches!(place.look(), Ok(None));
     seen.writer = place.writer().ok().flatten();
     if let Ok(rights) = place.rights() {
-        seen.readable_by_others = rights.iter().all(|(mode, _)| mode & 0o055 != 0);
+        seen.readable_by_others = rights.iter().all(|(mode, _)| mode & 0o005 != 0);
+        seen.readable_by_group = !seen.readable_by_others && rights.iter().all(|(mode, _)| mode & 0o055 != 0);
         seen.unsafe_rights = rights.iter().any(|(mode, ours)| mode & 0o022 != 0 || !ours);
     }
     // Before the file: a change in between is no older copy.

@@ -168,7 +168,11 @@ impl Config {
     /// # Errors
     /// What is wrong, and where.
     pub fn parse(text: &str) -> Result<Config, String> {
-        let file: File = toml::from_str(text).map_err(|error| error.to_string().trim_end().to_owned())?;
+        let file: File = toml::from_str(text).map_err(|error| {
+            let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
+            let words: Vec<&str> = error.message().lines().collect();
+            format!("line {}: {}", before.matches('\n').count() + 1, words.join(", "))
+        })?;
         let digit = file.kind.chars().nth(3).is_some_and(|c| matches!(c, '4'..='9'));
         if file.kind.len() != 4 || !file.kind.bytes().all(|b| b.is_ascii_alphanumeric()) || !digit {
             return Err(format!(
@@ -254,7 +258,7 @@ mod tests {
             ("x\n", "line 1"),
         ] {
             let error = Config::parse(text).unwrap_err();
-            assert!(error.contains(expected), "{text:?}: {error}");
+            assert!(error.contains(expected) && error.lines().count() == 1, "{text:?}: {error}");
         }
         let config =
             Config::parse("type = \"CEX8\"\n[[card]]\nid = 3\ndomains = [47, 5]\nworkers = 1\n[[card]]\nid = 1\n")

@@ -35,7 +35,9 @@ fn main() -> ExitCode {
     match run {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("adjunctd: {error}");
+            // The words say it without the number.
+            let line = error.to_string();
+            eprintln!("adjunctd: {}", line.split(" (os error ").next().unwrap_or(&line));
             ExitCode::FAILURE
         }
     }

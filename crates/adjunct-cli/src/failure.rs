@@ -15,9 +15,9 @@ pub enum Failure {
 }
 
 impl Failure {
-    /// A failure with its one line.
+    /// A failure with its one line, without the numbers of the system's errors.
     pub fn new(line: impl Into<String>) -> Failure {
-        Failure::Failed(line.into())
+        Failure::Failed(without_numbers(line.into()))
     }
 
     /// Says why on standard error, after `name`; help goes to standard output.
@@ -38,6 +38,14 @@ impl Failure {
     }
 }
 
+/// A line without "(os error 2)", which the words before it say better.
+fn without_numbers(line: String) -> String {
+    const NUMBER: &str = " (os error ";
+    let Some((before, rest)) = line.split_once(NUMBER) else { return line };
+    let Some((number, after)) = rest.split_once(')') else { return line };
+    if number.bytes().all(|digit| digit.is_ascii_digit()) { without_numbers(format!("{before}{after}")) } else { line }
+}
+
 /// An error of the system in words, without its number.
 pub(crate) fn cause(error: &std::io::Error) -> String {
     let text = error.to_string();
@@ -49,9 +57,7 @@ pub(crate) fn cause(error: &std::io::Error) -> String {
 
 /// The failure of a write, in words; a full disk is named as such.
 pub(crate) fn cannot_write(path: &std::path::Path, error: &std::io::Error) -> Failure {
-    let full = error.kind() == std::io::ErrorKind::StorageFull;
-    let what = if full { "the disk is full" } else { &error.to_string() };
-    Failure::new(format!("{}: {what}", path.display()))
+    Failure::new(format!("{}: {}", path.display(), cause(error)))
 }
 
 fn eprint_line(name: &str, line: &str) {
@@ -84,5 +90,24 @@ impl From<clap::Error> for Failure {
 impl From<adjunct::Error> for Failure {
     fn from(error: adjunct::Error) -> Failure {
         Failure::Failed(error.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_have_no_numbers_of_the_system() {
+        let error = std::io::Error::from_raw_os_error(2);
+        let line = |text: String| match Failure::new(text) {
+            Failure::Failed(line) => line,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(
+            line(format!("a: {error}; b: {error}")),
+            "a: No such file or directory; b: No such file or directory"
+        );
+        assert_eq!(line("a file (os error) (os error x)".to_owned()), "a file (os error) (os error x)");
     }
 }

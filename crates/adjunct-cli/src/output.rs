@@ -2,6 +2,7 @@
 
 use crate::Failure;
 use crate::escape::escaped;
+use crate::failure::cause;
 use std::fmt::Write as _;
 use std::io::{ErrorKind, IsTerminal, Write};
 
@@ -16,7 +17,7 @@ pub fn print(text: &str) -> Result<(), Failure> {
 fn write(text: &str) -> Result<(), Failure> {
     let mut out = std::io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(e) if e.kind() != ErrorKind::BrokenPipe => Err(Failure::new(format!("standard output: {e}"))),
+        Err(e) if e.kind() != ErrorKind::BrokenPipe => Err(Failure::new(format!("standard output: {}", cause(&e)))),
         _ => Ok(()),
     }
 }

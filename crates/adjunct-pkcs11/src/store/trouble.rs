@@ -50,23 +50,30 @@ impl Trouble {
             Trouble::Exists => format!("token store {path}: there is a token already"),
             Trouble::TooLong => format!("token store {path}: too much for one change"),
             Trouble::Memory => format!("token store {path}: out of memory"),
-            Trouble::System(errno) => format!("token store {path}: {errno}"),
+            Trouble::System(errno) => format!("token store {path}: {}", words(errno)),
             Trouble::Tpm(fault) => format!("token store {path}: {fault}"),
         }
     }
 }
 
+/// An error of the system without its number.
+pub(super) fn words(errno: Errno) -> String {
+    let text = errno.to_string();
+    text.split(" (os error ").next().unwrap_or(&text).to_owned()
+}
+
 /// Who may not read a file, whose it is, and what lets a group read it.
 fn unreadable(place: &Path, errno: Errno) -> String {
     let user = geteuid().as_raw();
+    let cause = words(errno);
     let Ok(stat) = lstat(place) else {
         return format!(
-            "user {user} may not look into its directory ({errno}); `chgrp GROUP` and `chmod 0750` of the directory let a group do it"
+            "user {user} may not look into its directory ({cause}); `chgrp GROUP` and `chmod 0750` of the directory let a group do it"
         );
     };
     let (owner, group, mode) = (stat.st_uid, stat.st_gid, stat.st_mode & 0o7777);
     format!(
-        "user {user} may not read it ({errno}): it is user {owner}'s and group {group}'s, with mode {mode:04o}; `chgrp GROUP` and `chmod 0640` let a group read it"
+        "user {user} may not read it ({cause}): it is user {owner}'s and group {group}'s, with mode {mode:04o}; `chgrp GROUP` and `chmod 0640` let a group read it"
     )
 }
 

@@ -230,11 +230,11 @@ fn a_file_that_cannot_be_read_is_refused_in_a_line() {
         };
         // It is seen to be there, and may not be written to either.
         refused(
-            "user 65534 may not read it (Permission denied (os error 13)): it is user 0's and group 0's, with mode 0600",
+            "user 65534 may not read it (Permission denied): it is user 0's and group 0's, with mode 0600",
             CKR_TOKEN_WRITE_PROTECTED,
         );
         mode(&tokens, 0o700);
-        refused("user 65534 may not look into its directory (Permission denied (os error 13))", CKR_DEVICE_ERROR);
+        refused("user 65534 may not look into its directory (Permission denied)", CKR_DEVICE_ERROR);
     } else {
         mode(&file, 0);
         refused_in_a_line(command("refused", home.path()), "may not read it", CKR_DEVICE_ERROR);

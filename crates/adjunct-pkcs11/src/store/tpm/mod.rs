@@ -58,7 +58,7 @@ type Result<T> = std::result::Result<T, Fault>;
 impl std::fmt::Display for Fault {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Fault::Absent(errno) => write!(f, "the TPM cannot be opened: {errno}"),
+            Fault::Absent(errno) => write!(f, "the TPM cannot be opened: {}", super::trouble::words(*errno)),
             Fault::Refused(0x921) => f.write_str("the TPM takes no more tries for now (dictionary attack lockout)"),
             Fault::Refused(0x100) => f.write_str("the TPM has not been started"),
             Fault::Refused(code) => write!(f, "the TPM refuses: return code {code:#x}"),

@@ -16,6 +16,8 @@ const SOON: Duration = Duration::from_secs(2);
 const TICK: Duration = Duration::from_secs(1);
 /// The bar's length in steps.
 const LENGTH: u64 = 1000;
+/// Less is shown as none.
+const NEARLY: Duration = Duration::from_millis(500);
 /// Less than this part says too little of how long the rest will take.
 const TELLS: f64 = 0.03;
 
@@ -31,8 +33,11 @@ impl End {
     /// The time as it is shown: what is left, else what has gone since `start`.
     fn text(&self, start: Instant) -> String {
         match *self.lock() {
-            Some(end) => format!("{} left", clock(end.saturating_duration_since(Instant::now()).as_secs_f64())),
-            None => format!("for {}", clock(start.elapsed().as_secs_f64())),
+            // What takes longer than was thought says how long it has taken, not that nothing is left.
+            Some(end) if end > Instant::now() + NEARLY => {
+                format!("{} left", clock(end.saturating_duration_since(Instant::now()).as_secs_f64()))
+            }
+            _ => format!("for {}", clock(start.elapsed().as_secs_f64())),
         }
     }
 }
@@ -213,6 +218,8 @@ mod tests {
         assert!(progress.bar.position() < 2 && progress.end.text(progress.start).ends_with(" left"));
         progress.set_left(60.2, "shorter");
         assert_eq!(progress.end.text(progress.start), "1:00 left");
+        progress.set_left(0.2, "overdue");
+        assert_eq!(progress.end.text(progress.start), "for 0:00", "nothing is said to be left of what goes on");
         assert_eq!(progress.aside(|| 7), 7);
     }
 }

@@ -100,10 +100,7 @@ impl Plan {
         let progress = Progress::new();
         let expected = args.time as f64 * 1.2 + 5.0;
         let ran = step::run(&words, |spent| {
-            progress.set(
-                (spent.as_secs_f64() / expected).min(0.99),
-                "measuring ssh and sshd, as they are and with adjunct",
-            );
+            progress.set((spent.as_secs_f64() / expected).min(0.99), "measuring ssh and sshd");
         })?;
         drop(progress);
         crate::interrupt::interrupted()?;

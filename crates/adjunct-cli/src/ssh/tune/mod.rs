@@ -331,10 +331,10 @@ fn say_why_left(plans: &mut [Plan], brings: &gain::Brings, same: bool) {
     for plan in plans {
         let left = match (plan.program, plan.text.is_some()) {
             (Program::Sshd, false) => Some(
-                "its lists are left as they are: the client's order decides, not sshd's; --policy narrows what sshd accepts".to_owned(),
+                "sshd's lists are left as they are: the client's order decides, not sshd's; --policy narrows what sshd accepts".to_owned(),
             ),
             (Program::Ssh, _) if !same && brings.copies.is_some_and(|verdict| verdict != gain::Verdict::Better) => {
-                Some("Ciphers and MACs are left as they are: no clear difference; --policy compat writes them all the same".to_owned())
+                Some("ssh's Ciphers and MACs are left as they are: no clear difference; --policy compat writes them all the same".to_owned())
             }
             _ => None,
         };

@@ -137,7 +137,7 @@ const SHOWN: usize = 4;
 /// the lists in force were set, if they are not OpenSSH's.
 pub fn notes(program: Program, policy: &Policy, effect: &Effect, own: &[String]) -> Vec<String> {
     let mut notes = Vec::new();
-    let end = if program == Program::Sshd { "to log in to this sshd" } else { "to be logged in to by this ssh" };
+    let end = if program == Program::Sshd { "cannot log in to this sshd" } else { "cannot be reached by this ssh" };
     for kept in &effect.kept {
         let others = kept.for_peers.len().saturating_sub(SHOWN);
         let more = if others > 0 { format!(" and {others} others") } else { String::new() };
@@ -149,7 +149,7 @@ pub fn notes(program: Program, policy: &Policy, effect: &Effect, own: &[String])
     if !effect.unable.is_empty() {
         let by = if own.is_empty() { "OpenSSH's defaults".to_owned() } else { own.join(", ") };
         let names: Vec<&str> = effect.unable.iter().map(|refused| refused.name.as_str()).collect();
-        notes.push(format!("by {by}, not by adjunct, these have no algorithm {end}: {}", names.join(", ")));
+        notes.push(format!("by {by}, not by adjunct, these {end}: {}", names.join(", ")));
     }
     notes
 }

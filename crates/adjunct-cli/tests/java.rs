@@ -252,6 +252,10 @@ fn without_a_compiler_the_rules_are_taken_and_that_is_said() {
     assert!(config(&["--force", "--token-keys"]).status.success());
     assert!(fs::read_to_string(&file).unwrap().contains("KeyStore"));
     assert_eq!(fs::read_dir(&out).unwrap().count(), 2);
+    // A file in the folder's place is told before anything is measured.
+    let words = ["config", "--jdk", home.to_str().unwrap(), "--module", module.to_str().unwrap(), "--trust-module"];
+    let taken = adjunct(&[&words[..], &["--output", file.to_str().unwrap()]].concat());
+    assert!(!taken.status.success() && taken.stdout.is_empty() && said(&taken).contains("is no folder"), "{taken:?}");
     // Our own reader has nothing against them.
     let check = adjunct(&["check", "--jdk", home.to_str().unwrap(), security.to_str().unwrap()]);
     assert!(check.status.success(), "{}", String::from_utf8_lossy(&check.stdout));

@@ -53,6 +53,15 @@ mod tests {
         }
     }
 
+    /// The help names every cause, as scripts read it.
+    #[test]
+    fn the_help_has_every_cause() {
+        let words: Vec<&str> = super::super::EXAMPLES.split([' ', ',', '.', '\n']).collect();
+        for cause in Cause::ALL {
+            assert!(words.contains(&cause.word().as_str()), "{}", cause.word());
+        }
+    }
+
     #[test]
     fn a_page_is_found_by_its_number() {
         let page = page("adj-d004").unwrap();

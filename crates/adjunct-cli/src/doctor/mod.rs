@@ -67,7 +67,7 @@ In JSON, state is served, served-through-plugin, not-served or unknown, and caus
 not-in-force, module-replaced, library-replaced, started-before, environment-config, other-config,
 node-section, apparmor, selinux, chroot, container, setuid, plugin-off, not-enabled, old-openssl,
 other-machine, low-level, wheel, static, gnutls, nss, java, go, rustls, boringssl, other-library,
-own-section, not-used-yet, script, permission, no-crypto.
+own-provider, own-section, not-used-yet, script, permission, no-crypto.
 
 Exit status: 0 served, 1 not served, or it failed (one line says why), 2 it cannot be said, or the
 command line is wrong. Of the whole machine: 0; 1 where what is enabled is not in force, or where
@@ -161,6 +161,10 @@ fn restarts(args: &Args) -> Result<ExitCode, Failure> {
         return Ok(ExitCode::SUCCESS);
     }
     output::print(&(text::outdated(&outdated) + &text::hidden(hidden)))?;
+    // A script reads an empty list; a person would wonder.
+    if outdated.is_empty() && ask::somebody() {
+        output::print("nothing that can be seen is to be started again\n")?;
+    }
     if args.yes || ask::somebody() {
         return restart::offer(&outdated, args.yes);
     }

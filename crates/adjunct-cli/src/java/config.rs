@@ -184,6 +184,9 @@ fn places(args: &Args) -> Result<(PathBuf, PathBuf), Failure> {
             return Err(Failure::new(format!("{}: is there already; --force replaces it", place.display())));
         }
     }
+    if folder.exists() && !folder.is_dir() {
+        return Err(Failure::new(format!("{}: is no folder; two files are written into it", folder.display())));
+    }
     if folder.is_dir() {
         drop(scratch::beside(&folder, 0o600).map_err(|e| cannot_write(&folder, &e))?);
     }

@@ -35,7 +35,9 @@ impl ConfigFile {
     pub fn open(path: &Path) -> Result<ConfigFile, Failure> {
         let failed = |what: &str| Failure::new(format!("{}: {what}", path.display()));
         let real = fs::canonicalize(path).map_err(|e| match e.kind() {
-            ErrorKind::NotFound => failed("no such file; OpenSSL takes an empty one, too"),
+            ErrorKind::NotFound => {
+                failed("no such file; make it first, where it is to be a new one (an empty file will do)")
+            }
             _ => failed(&cause(&e)),
         })?;
         let file = files::open(&real).map_err(|e| match e.kind() {

@@ -37,7 +37,7 @@ fn enabled(lab: &Lab) -> Vec<(&'static str, PathBuf)> {
     };
     let enable = |args: &[&str]| {
         let mut command = Command::new(&adjunct);
-        command.args(["openssl", "enable", "--trust-module", "--module"]).arg(&module).args(args);
+        command.args(["openssl", "enable", "--yes", "--trust-module", "--module"]).arg(&module).args(args);
         command
     };
     run(enable(&["--config"]).arg(&all));
@@ -52,7 +52,7 @@ fn enabled(lab: &Lab) -> Vec<(&'static str, PathBuf)> {
                       : >/mnt/etc/default/ssh && mount --bind /mnt/etc /etc && \"$@\" >&2 && cat /etc/adjunct/sshd.cnf";
         let mut command = Command::new("unshare");
         command.args(["--mount", "sh", "-c", script, "sh"]).arg(&adjunct);
-        command.args(["openssl", "enable", "--for", "sshd", "--trust-module", "--module"]).arg(&module);
+        command.args(["openssl", "enable", "--yes", "--for", "sshd", "--trust-module", "--module"]).arg(&module);
         written.push(("sshd", lab.write("sshd.cnf", run(&mut command))));
     } else {
         skipped("--for sshd: not root, or no mount namespaces");

@@ -10,6 +10,32 @@ pub(crate) fn somebody() -> bool {
     std::io::stdin().is_terminal() && std::io::stdout().is_terminal()
 }
 
+/// Whether a question before a change can be answered: by `yes` on the command line, or at a terminal. Nobody's silence is a yes.
+///
+/// # Errors
+/// [`Failure`] with what to give where it cannot: without a terminal, or where standard output is JSON.
+pub(crate) fn can_consent(yes: bool, json: bool) -> Result<(), Failure> {
+    let why = match (yes, json) {
+        (true, _) => return Ok(()),
+        (false, true) => "--json cannot ask",
+        (false, false) if somebody() => return Ok(()),
+        (false, false) => "there is no terminal to ask at",
+    };
+    Err(Failure::Words(format!("{why}: say --yes, or --dry-run to change nothing; nothing was changed")))
+}
+
+/// Asks whether to make a change, unless `yes` has said so.
+///
+/// # Errors
+/// The answer is no, there is nobody to ask ([`can_consent`]), or a signal came.
+pub(crate) fn consented(question: &str, yes: bool, json: bool) -> Result<(), Failure> {
+    can_consent(yes, json)?;
+    if yes || is_yes(&line(&format!("{question} [y/N]"))?) {
+        return Ok(());
+    }
+    Err(Failure::new("nothing was changed"))
+}
+
 /// Asks; the answer is trimmed and in small letters, and empty where standard input has ended.
 ///
 /// # Errors

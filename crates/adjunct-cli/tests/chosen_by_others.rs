@@ -174,7 +174,7 @@ fn every_command_ends_when_it_is_told_to() {
     let config = config.to_str().unwrap();
     let commands: [&[&str]; 4] = [
         &["openssl", "status", "--config", config],
-        &["openssl", "enable", "--config", config, "--trust-module", "--module", ADJUNCT],
+        &["openssl", "enable", "--yes", "--config", config, "--trust-module", "--module", ADJUNCT],
         &["ssh", "verify", "--private"],
         &["ssh", "try", "--size", "1K"],
     ];

@@ -44,7 +44,7 @@ fn the_first_three_commands_end_in_hardware() {
         command.output().unwrap()
     };
     let verify = ["ssh", "verify", "--private", "--size", "300K"];
-    let said = good(&run(&["openssl", "enable", "--trust-module", "--module", own.to_str().unwrap()]));
+    let said = good(&run(&["openssl", "enable", "--yes", "--trust-module", "--module", own.to_str().unwrap()]));
     assert!(said.contains("next: sudo adjunct ssh tune --quick --apply --reload"), "{said}");
     assert!(said.ends_with("who computed it\n") && said.contains("\nthen: adjunct ssh verify "), "{said}");
     // Of the algorithms only some, in place of all: the whole takes a minute.

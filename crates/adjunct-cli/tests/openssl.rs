@@ -15,7 +15,7 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 use tempfile::TempDir;
 
 const ADJUNCT: &str = env!("CARGO_BIN_EXE_adjunct");
@@ -39,6 +39,9 @@ impl Scene {
     fn command(&self, action: &str, args: &[&str]) -> Command {
         let mut command = Command::new(ADJUNCT);
         command.args(["openssl", action, "--config"]).arg(&self.config).args(args);
+        let asks =
+            ["enable", "disable"].contains(&action) && !args.iter().any(|a| ["-n", "--dry-run", "--yes"].contains(a));
+        command.args(asks.then_some("--yes"));
         // What the checks compute is not the user's use of the module.
         command.env_remove("OPENSSL_CONF").env("ADJUNCT_STATS", "off");
         command
@@ -226,6 +229,28 @@ fn a_dry_run_shows_and_changes_nothing() {
     assert_eq!((report["changed"].as_bool(), report["dry_run"].as_bool()), (Some(true), Some(true)));
 }
 
+/// Nobody's silence is a yes: without a terminal, and with JSON on standard output, nothing is changed and the flag is named.
+#[test]
+fn without_a_terminal_nothing_is_changed_unless_told() {
+    let Some(scene) = Scene::new(b"a = b\n") else { return };
+    let refused = |command: &str, more: &[&str], why: &str| {
+        let before = (scene.bytes(), scene.names());
+        let mut asks = Command::new(ADJUNCT);
+        asks.args(["openssl", command, "--config"]).arg(&scene.config).args(more).env_remove("OPENSSL_CONF");
+        let output = asks.env("ADJUNCT_STATS", "off").stdin(Stdio::null()).output().unwrap();
+        let line = format!("adjunct: {why}: say --yes, or --dry-run to change nothing; nothing was changed\n");
+        assert_eq!(String::from_utf8_lossy(&output.stderr), line);
+        assert_eq!(output.status.code(), Some(2));
+        assert_eq!((scene.bytes(), scene.names()), before);
+    };
+    let module = ["--trust-module", "--module", scene.module.to_str().unwrap()];
+    refused("enable", &module, "there is no terminal to ask at");
+    refused("enable", &[&module[..], &["--json"]].concat(), "--json cannot ask");
+    good(&scene.enable(&[]));
+    refused("disable", &[], "there is no terminal to ask at");
+    refused("disable", &["--json"], "--json cannot ask");
+}
+
 #[test]
 fn changes_of_the_user_survive() {
     let Some(scene) = Scene::new(b"a = b") else { return };
@@ -276,7 +301,7 @@ fn no_permission_and_no_space_are_one_line() {
     copy(ADJUNCT, &program);
     fs::copy(&scene.module, &module).unwrap();
     let as_nobody = Command::new(&program)
-        .args(["openssl", "enable", "--config"])
+        .args(["openssl", "enable", "--yes", "--config"])
         .arg(&scene.config)
         .arg("--module")
         .arg(&module)
@@ -290,7 +315,7 @@ fn no_permission_and_no_space_are_one_line() {
     let full = scene.dir.path().join("full");
     fs::create_dir(&full).unwrap();
     let script = "mount -t tmpfs -o size=16k none \"$1\" || exit 77; cp \"$2\" \"$1/a.cnf\" || exit 77; \
-                  \"$3\" openssl enable --trust-module --config \"$1/a.cnf\" --module \"$4\"; s=$?; cmp \"$2\" \"$1/a.cnf\" || exit 99; \
+                  \"$3\" openssl enable --yes --trust-module --config \"$1/a.cnf\" --module \"$4\"; s=$?; cmp \"$2\" \"$1/a.cnf\" || exit 99; \
                   ls -A \"$1\"; exit $s";
     let output = Command::new("unshare")
         .args(["--mount", "sh", "-c", script, "sh"])

@@ -119,7 +119,7 @@ impl Etc {
     }
 
     fn enable(&self) -> Output {
-        self.adjunct(&["enable", "--for", "sshd", "--trust-module", "--module", self.module.to_str().unwrap()])
+        self.adjunct(&["enable", "--yes", "--for", "sshd", "--trust-module", "--module", self.module.to_str().unwrap()])
     }
 
     /// Refused with one line that has these words; /etc is as it was.
@@ -173,11 +173,11 @@ fn sshd_alone_is_enabled_and_restored() {
 
     etc.write("ssl/openssl.cnf", "config_diagnostics = 1\nopenssl_conf = init\n[init]\n[ca]\n");
     etc.write("adjunct/sshd.cnf", &own);
-    let said = good(&etc.adjunct(&["disable"]));
+    let said = good(&etc.adjunct(&["disable", "--yes"]));
     assert!(said.contains("/etc/default/ssh is what it was before, byte for byte"), "{said}");
     assert_eq!(etc.differences(), "");
     assert_eq!(etc.adjunct(STATUS).status.code(), Some(3));
-    good(&etc.adjunct(&["disable", "--for", "sshd"]));
+    good(&etc.adjunct(&["disable", "--yes", "--for", "sshd"]));
 }
 
 #[test]
@@ -190,7 +190,7 @@ fn a_unit_without_a_file_gets_a_drop_in() {
     let text = etc.read("systemd/system/ssh.service.d/adjunct.conf");
     assert!(text.contains("\n[Service]\nEnvironment=OPENSSL_CONF=/etc/adjunct/sshd.cnf\n"), "{text}");
     good(&etc.adjunct(STATUS));
-    good(&etc.adjunct(&["disable", "--for", "sshd"]));
+    good(&etc.adjunct(&["disable", "--yes", "--for", "sshd"]));
     assert_eq!(etc.differences(), "");
 }
 
@@ -205,7 +205,7 @@ fn the_file_of_variables_may_be_a_link_or_missing() {
     assert!(fs::symlink_metadata(etc.path("default/ssh")).unwrap().is_symlink());
     let text = etc.read("default/real") + "MORE=1\n";
     fs::write(etc.path("default/real"), text).unwrap();
-    assert!(good(&etc.adjunct(&["disable"])).contains("keeps what others changed in it"));
+    assert!(good(&etc.adjunct(&["disable", "--yes"])).contains("keeps what others changed in it"));
     assert_eq!(etc.read("default/real"), "# Options\nSSHD_OPTS=\nMORE=1\n");
     fs::remove_file(etc.path("default/ssh")).unwrap();
     etc.keep();
@@ -263,7 +263,7 @@ fn others_than_root_are_told_so() {
     copy(ADJUNCT, &program);
     fs::copy(&etc.module, &own).unwrap();
     let mut command = etc.command("setpriv", &["--reuid", "65534", "--regid", "65534", "--clear-groups"]);
-    command.arg(&program).args(["openssl", "enable", "--for", "sshd", "--trust-module", "--module"]).arg(&own);
+    command.arg(&program).args(["openssl", "enable", "--yes", "--for", "sshd", "--trust-module", "--module"]).arg(&own);
     let line = failed(&command.output().unwrap());
     assert!(line.contains("run it as root"), "{line}");
     assert_eq!(etc.differences(), "");
@@ -283,8 +283,10 @@ fn a_restart_is_seen_to_work() {
             script(&bin.join(name), &text);
         }
         let _ = fs::remove_file(&log);
-        let mut command =
-            etc.command(ADJUNCT, &["openssl", "enable", "--for", "sshd", "--restart", "--trust-module", "--module"]);
+        let mut command = etc.command(
+            ADJUNCT,
+            &["openssl", "enable", "--yes", "--for", "sshd", "--restart", "--trust-module", "--module"],
+        );
         let output = command.arg(&etc.module).env("PATH", &path).output().unwrap();
         let restarts = fs::read_to_string(log).unwrap().matches("restart").count();
         if done {
@@ -295,7 +297,7 @@ fn a_restart_is_seen_to_work() {
             assert_eq!(etc.differences(), "");
         }
     }
-    good(&etc.adjunct(&["disable", "--for", "sshd"]));
+    good(&etc.adjunct(&["disable", "--yes", "--for", "sshd"]));
     assert_eq!(etc.differences(), "");
 }
 
@@ -305,7 +307,8 @@ fn an_interrupt_leaves_nothing_half_done() {
     let Some(etc) = Etc::new() else { return };
     let mut interrupted = 0;
     for after in [50, 400, 900, 1500, 2300] {
-        let mut command = etc.command(ADJUNCT, &["openssl", "enable", "--for", "sshd", "--trust-module", "--module"]);
+        let mut command =
+            etc.command(ADJUNCT, &["openssl", "enable", "--yes", "--for", "sshd", "--trust-module", "--module"]);
         let child = command.arg(&etc.module).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
         std::thread::sleep(Duration::from_millis(after));
         // unshare and sh have become the command by now, or have not started it yet.
@@ -314,7 +317,7 @@ fn an_interrupt_leaves_nothing_half_done() {
         let output = child.wait_with_output().unwrap();
         if output.status.success() {
             assert!(etc.read("default/ssh").contains("OPENSSL_CONF"));
-            good(&etc.adjunct(&["disable"]));
+            good(&etc.adjunct(&["disable", "--yes"]));
         } else {
             interrupted += 1;
             // Before the command has taken the signal over it just ends.
@@ -355,7 +358,7 @@ impl Home {
     }
 
     fn enable(&self) -> Output {
-        self.adjunct(&["enable", "--for", "ssh", "--trust-module", "--module", self.module.to_str().unwrap()])
+        self.adjunct(&["enable", "--yes", "--for", "ssh", "--trust-module", "--module", self.module.to_str().unwrap()])
     }
 
     /// Every file and folder.
@@ -395,7 +398,7 @@ fn a_users_ssh_alone_is_enabled_and_restored() {
     fs::rename(&config, &aside).unwrap();
     good(&home.command("ssh").args(["-G", "localhost"]).output().unwrap());
     fs::rename(&aside, &config).unwrap();
-    good(&home.adjunct(&["disable", "--for", "ssh"]));
+    good(&home.adjunct(&["disable", "--yes", "--for", "ssh"]));
     assert_eq!(home.tree(), Vec::<String>::new());
 }
 
@@ -413,7 +416,7 @@ fn what_is_the_users_own_stays() {
     assert_eq!(home.tree(), tree);
     fs::remove_file(own).unwrap();
     good(&home.enable());
-    good(&home.adjunct(&["disable"]));
+    good(&home.adjunct(&["disable", "--yes"]));
     assert_eq!(home.tree(), [".local", ".local/bin"], "a folder that was there stays");
 }
 
@@ -432,7 +435,7 @@ fn another_users_home_and_closed_folders_are_one_line() {
     let enable = || {
         let mut command = home.command(&program);
         command
-            .args(["openssl", "enable", "--for", "ssh", "--trust-module", "--module"])
+            .args(["openssl", "enable", "--yes", "--for", "ssh", "--trust-module", "--module"])
             .arg(&module)
             .uid(65534)
             .gid(65534);

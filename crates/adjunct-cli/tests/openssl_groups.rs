@@ -28,6 +28,7 @@ impl Scene {
     fn run(&self, action: &str, args: &[&str]) -> Output {
         let mut command = Command::new(ADJUNCT);
         command.args(["openssl", action, "--config"]).arg(&self.config).args(args);
+        command.args((!args.contains(&"--dry-run") && action != "status").then_some("--yes"));
         command.env_remove("OPENSSL_CONF").env("ADJUNCT_STATS", "off").output().unwrap()
     }
 

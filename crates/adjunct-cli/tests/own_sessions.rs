@@ -97,7 +97,7 @@ impl Machine {
 
     fn enable(&self, first: &str) -> Command {
         let config = self.path("openssl.cnf");
-        let mut command = self.command(first, &["openssl", "enable", "--trust-module", "--config"]);
+        let mut command = self.command(first, &["openssl", "enable", "--yes", "--trust-module", "--config"]);
         command.arg(config).arg("--module").arg(&self.module);
         command
     }
@@ -183,7 +183,7 @@ fn startup_files_have_no_part_in_them() {
 fn enabling_for_a_user_runs_no_startup_file() {
     let Some(machine) = Machine::new("/bin/bash").map(Machine::with_startup_files) else { return };
     let module = machine.module.to_str().unwrap();
-    let args = ["openssl", "enable", "--for", "ssh", "--trust-module", "--module", module];
+    let args = ["openssl", "enable", "--yes", "--for", "ssh", "--trust-module", "--module", module];
     let profile = machine.path("home/.profile");
     for (text, words) in [("", "add 'PATH="), ("PATH=\"$HOME/.local/bin:$PATH\"\n", "from your next login on")] {
         let before = fs::read_to_string(&profile).unwrap();

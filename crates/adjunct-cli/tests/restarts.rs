@@ -109,11 +109,13 @@ fn without_a_terminal_it_lists_and_with_yes_it_restarts() {
     ]);
     let listed = machine.runs(&[]);
     assert!(listed.status.success() && machine.log().is_empty());
+    let told = String::from_utf8_lossy(&listed.stderr).into_owned();
     let listed = text(&listed);
     for line in ["nginx.service (processes 4242, 4243) still runs", "dbus.service (process 4244)", "log in again"] {
         assert!(listed.contains(line), "{listed}");
     }
     assert!(!listed.contains('?'), "nobody is asked: {listed}");
+    assert!(told.contains("there is no terminal to ask at; --yes restarts the services listed"), "{told}");
     let done = machine.runs(&["--yes"]);
     assert!(done.status.success());
     let said = text(&done);

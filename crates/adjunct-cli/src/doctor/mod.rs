@@ -168,6 +168,12 @@ fn restarts(args: &Args) -> Result<ExitCode, Failure> {
     if args.yes || ask::somebody() {
         return restart::offer(&outdated, args.yes);
     }
+    if outdated.iter().any(|one| one.unit.is_some()) {
+        // Apart from the list, which scripts read.
+        crate::failure::eprint(
+            "adjunct: nothing was restarted: there is no terminal to ask at; --yes restarts the services listed",
+        );
+    }
     Ok(ExitCode::SUCCESS)
 }
 

@@ -144,7 +144,10 @@ fn by_hand(config: &[u8]) -> Option<String> {
     state(config)?.adjunct.map(|_| "adjunct is configured by hand in it; take that out by hand".to_owned())
 }
 
-/// Shows the change and asks, where somebody can answer; says whether to go on.
+/// Shows the change and asks; says whether to go on, which a dry run does not.
+///
+/// # Errors
+/// As [`ask::consented`].
 pub(super) fn agreed(report: &Report, consent: Consent, json: bool, question: &str) -> Result<bool, Failure> {
     if !json {
         output::print(&report::painted(&report.diff, Style::of_stdout()))?;
@@ -152,18 +155,7 @@ pub(super) fn agreed(report: &Report, consent: Consent, json: bool, question: &s
     if consent.dry_run {
         return Ok(false);
     }
-    consented(question, consent.yes || json)
-}
-
-/// Asks whether to go on, where somebody can answer and has not said so (`yes`).
-///
-/// # Errors
-/// The answer is no, or a signal came.
-pub(crate) fn consented(question: &str, yes: bool) -> Result<bool, Failure> {
-    if yes || !ask::somebody() || ask::is_yes(&ask::line(&format!("{question} [y/N]"))?) {
-        return Ok(true);
-    }
-    Err(Failure::new("nothing was changed"))
+    ask::consented(question, consent.yes, json).map(|()| true)
 }
 
 /// What was done, for people.

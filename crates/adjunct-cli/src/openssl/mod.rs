@@ -20,9 +20,8 @@ pub mod users;
 pub(crate) use includes::FromDisk;
 
 use crate::interrupt::catch_interrupts;
-use crate::{Failure, output};
+use crate::{Failure, ask, output};
 use change::Done;
-pub(crate) use change::consented;
 use std::path::PathBuf;
 use std::process::ExitCode;
 pub use target::Target;
@@ -46,6 +45,7 @@ Examples:
   sudo adjunct openssl enable --groups X25519MLKEM768    TLS offers and takes this post-quantum group, too
   adjunct openssl enable --for ssh     for your ssh, scp and sftp alone; needs no root
   adjunct openssl enable --config my.cnf && OPENSSL_CONF=$PWD/my.cnf ssh HOST      only for this ssh
+  adjunct openssl enable --yes         in a script: without a terminal to ask at, --yes is needed
 
 --for all (the default) changes the system's openssl.cnf. --for sshd writes /etc/adjunct/sshd.cnf, which includes the
 system's, and names it in the file of variables that sshd's service reads (/etc/default/ssh on Debian), or in a drop-in of
@@ -72,6 +72,7 @@ Examples:
   sudo adjunct openssl disable              wherever it is on: for all programs, sshd, your ssh
   adjunct openssl disable --for ssh         for your ssh, scp and sftp alone; needs no root
   adjunct openssl disable --config my.cnf   in this file alone
+  sudo adjunct openssl disable --yes        in a script: without a terminal to ask at, --yes is needed
 
 A file that was not changed since is then what it was before enable, byte for byte, and its backup goes; of another only adjunct's block is
 taken out. Programs that run keep what they have loaded until they are started again.
@@ -188,7 +189,7 @@ struct Consent {
     /// Show the change and make none
     #[arg(short = 'n', long)]
     dry_run: bool,
-    /// Do not ask; without a terminal nothing is asked either
+    /// Do not ask; needed without a terminal, and with --json
     #[arg(short, long, conflicts_with = "dry_run")]
     yes: bool,
 }
@@ -259,6 +260,9 @@ fn disable(args: &DisableArgs) -> Result<ExitCode, Failure> {
             _ if args.common.json => {}
             _ => output::print("adjunct is not enabled\n")?,
         }
+    }
+    if !on.is_empty() && !args.consent.dry_run {
+        ask::can_consent(args.consent.yes, args.common.json)?;
     }
     let (mut reports, mut failure) = (Vec::new(), None);
     for target in on {

@@ -156,7 +156,7 @@ impl World<'_> {
                 )?;
                 fresh = true;
                 let question = "Overwrite the previously exported certificate(s) [y/n]? ";
-                if !wanted.force && ask(question, "yn")? == Some('n') {
+                if !wanted.force && ask(question, "yn")? != Some('y') {
                     counts.skipped += 1;
                     continue;
                 }

@@ -130,7 +130,7 @@ impl World<'_> {
                 print(words)?;
                 fresh = true;
                 let question = "Overwrite the previously exported key(s) [y/n]? ";
-                if !wanted.force && ask(question, "yn")? == Some('n') {
+                if !wanted.force && ask(question, "yn")? != Some('y') {
                     counts.skipped += 1;
                     continue;
                 }

@@ -302,7 +302,7 @@ impl World<'_> {
                 )?;
                 fresh = true;
                 let question = "Overwrite the previously wrapped key material [y/n]? ";
-                if !self.wanted.force && ask(question, "yn")? == Some('n') {
+                if !self.wanted.force && ask(question, "yn")? != Some('y') {
                     counts.skipped += 1;
                     continue;
                 }

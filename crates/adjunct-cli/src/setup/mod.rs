@@ -11,14 +11,13 @@ mod way;
 
 use crate::doctor::Outdated;
 use crate::interrupt::{Hold, catch_interrupts, interrupted};
-use crate::openssl::{Target, consented, target};
+use crate::openssl::{Target, target};
 use crate::output::{self, Style};
 use crate::ssh::tune::apply::Reload;
-use crate::{Failure, doctor, scratch};
+use crate::{Failure, ask, doctor, scratch};
 use plan::Plan;
 use serde::Serialize;
 use serde_json::Value;
-use std::io::IsTerminal;
 use std::path::Path;
 use std::process::ExitCode;
 use way::{DISABLE, ENABLE, TUNE, UNTUNE, VERIFY, Way};
@@ -144,16 +143,9 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     if args.undo {
         return undo(args);
     }
-    let asks = !args.dry_run && !args.yes;
-    if asks && args.json {
-        return Err(Failure::Words(
-            "--json cannot ask: say --yes, or --dry-run to change nothing; nothing was changed".to_owned(),
-        ));
-    }
-    if asks && !somebody() {
-        return Err(Failure::Words(
-            "there is no terminal to ask at: say --yes, or --dry-run to change nothing; nothing was changed".to_owned(),
-        ));
+    if !args.dry_run {
+        // Before anything is measured.
+        ask::can_consent(args.yes, args.json)?;
     }
     let folder = scratch::folder()?;
     let plan = Plan::make(args, &folder.path().join("tune.json"))?;
@@ -174,8 +166,8 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
         (report.enable, report.tune) = (Some(plan.enable), plan.tune);
         return told(args, &report, style);
     }
-    if plan.changes() && !consented("Make these changes?", args.yes)? {
-        return Err(Failure::new("nothing was changed"));
+    if plan.changes() {
+        ask::consented("Make these changes?", args.yes, args.json)?;
     }
     perform(args, &plan, &mut report)?;
     told(args, &report, style)
@@ -234,11 +226,6 @@ fn changes(args: &Args, plan: &Plan, report: &mut Report) -> Result<(), Failure>
 /// Has the running sshd read its files again, where one runs; sessions stay.
 fn reload() -> Result<(), Failure> {
     Reload::find().map_or(Ok(()), |reload| reload.run())
-}
-
-/// Whether there is somebody to ask.
-fn somebody() -> bool {
-    std::io::stdin().is_terminal() && std::io::stdout().is_terminal()
 }
 
 fn undo(args: &Args) -> Result<ExitCode, Failure> {

@@ -62,6 +62,81 @@ fn rows_of_a_run_that_is_interrupted() {
     nothing_is_left(&temporary);
 }
 
+/// The report that is kept of a command that writes --json, ended once it has `rows`. It is ended later and later until it has some.
+fn kept(words: &[&str], rows: impl Fn(&serde_json::Value) -> usize) -> serde_json::Value {
+    let dir = tempfile::tempdir().unwrap();
+    let (temporary, file) = (dir.path().join("tmp"), dir.path().join("report.json"));
+    fs::create_dir(&temporary).unwrap();
+    for seconds in [3, 6, 12, 24, 48] {
+        let json = format!("--json={}", file.display());
+        let child = adjunct(&temporary, words).arg(json).stdout(Stdio::null()).spawn().unwrap();
+        std::thread::sleep(Duration::from_secs(seconds));
+        end(&child, if seconds % 2 == 0 { rustix::process::Signal::TERM } else { rustix::process::Signal::INT });
+        let output = child.wait_with_output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!((output.status.code(), said.lines().count()), (Some(1), 1), "{said}");
+        assert!(said.starts_with("adjunct: interrupted"), "{said}");
+        assert!(!file.exists(), "a file of this name is a whole report");
+        nothing_is_left(&temporary);
+        let Ok(partial) = fs::read(dir.path().join("report.json.partial")) else { continue };
+        let report: serde_json::Value = serde_json::from_slice(&partial).unwrap();
+        assert_eq!(report["incomplete"], "interrupted", "{report}");
+        if rows(&report) > 0 {
+            return report;
+        }
+    }
+    panic!("{words:?}: nothing was measured within 48 seconds")
+}
+
+#[test]
+fn what_ssh_has_copied_and_tried() {
+    let module = Path::new(ADJUNCT).with_file_name("libadjunct_openssl.so");
+    if !Path::new("/usr/sbin/sshd").exists() || !module.is_file() {
+        return println!("SKIPPED: no sshd, or no module built");
+    }
+    let words = ["ssh", "try", "--size=100K", "--runs=1000", "--trust-module", "--module", module.to_str().unwrap()];
+    let report = kept(&words, |report| report["copies"].as_u64().unwrap() as usize);
+    assert!(report["stock"]["mb_s"].as_f64() > Some(0.0) && report["adjunct"]["mb_s"].as_f64() > Some(0.0), "{report}");
+    let dir = tempfile::tempdir().unwrap();
+    let policy = dir.path().join("policy.toml");
+    let text = "base = \"modern\"\n[ciphers]\nallow = [\"aes128-gcm*\"]\n[macs]\nallow = [\"hmac-sha2-256-etm*\"]\n\
+                [kex]\nallow = [\"curve25519-sha256\"]\n[host-keys]\nallow = [\"ssh-ed25519\"]\n";
+    fs::write(&policy, text).unwrap();
+    let words = ["ssh", "tune", "--quick", "--time=300", "--policy", policy.to_str().unwrap()];
+    let report = kept(&words, |report| report["survey"]["kex"].as_array().unwrap().len());
+    assert!(report["plans"].as_array().unwrap().is_empty() && report["applied"] == false, "{report}");
+}
+
+/// A JVM that has made one of four handshakes.
+#[test]
+fn handshakes_of_java() {
+    let dir = tempfile::tempdir().unwrap();
+    let (home, config, second) = (dir.path().join("jdk"), dir.path().join("a.security"), dir.path().join("second"));
+    fs::write(&config, "security.provider.1=SUN\n").unwrap();
+    let says = "printf '@\\tprovider\\tSunPKCS11-t\\t1\\n@\\trandom\\tSUN\\n@\\thandshake\\tTLS 1.2 RSA\\n@\\tpause\\tbefore\\tx\\n'
+        read line; printf '@\\tpause\\tafter\\tx\\n'; read line
+        printf '@\\tsuite\\tTLS_A\\n@\\thandshake\\tTLS 1.3 RSA\\n'";
+    jdk(&home, &format!("case $0 in *keytool) exit 0;; esac\n{says}\n: >'{}'\nsleep 60 & wait", second.display()));
+    let words = ["java", "verify", "--jdk", home.to_str().unwrap(), "--config", config.to_str().unwrap()];
+    for json in [false, true] {
+        let child = adjunct(dir.path(), &words).args(json.then_some("--json")).spawn().unwrap();
+        wait_for("the second handshake", || fs::remove_file(&second).is_ok());
+        end(&child, rustix::process::Signal::INT);
+        let output = child.wait_with_output().unwrap();
+        let (shown, said) = (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
+        assert_eq!((output.status.code(), said.as_str()), (Some(1), "adjunct: interrupted\n"), "{shown}");
+        if json {
+            let report: serde_json::Value = serde_json::from_str(&shown).unwrap();
+            assert_eq!(report["incomplete"], "interrupted");
+            let handshakes = report["handshakes"].as_array().unwrap();
+            assert_eq!((handshakes.len(), &handshakes[0]["suite"]), (1, &"TLS_A".into()), "{report}");
+        } else {
+            assert!(shown.contains("\nTLS 1.2 RSA, TLS_A\n") && shown.contains("it was ended early"), "{shown}");
+            assert!(!shown.contains("TLS 1.3 RSA") && !shown.contains("is served by it"), "{shown}");
+        }
+    }
+}
+
 #[test]
 fn a_report_that_a_full_disk_does_not_take() {
     let dir = tempfile::tempdir().unwrap();

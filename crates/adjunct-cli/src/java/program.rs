@@ -130,6 +130,8 @@ pub(super) fn run_source(
     let status = running.wait(Duration::from_secs(30))?;
     let _ = reader.join();
     let said = errors.join().unwrap_or_default();
+    // A terminal's interrupt ends Java, too.
+    interrupted()?;
     if let Some(why) = fatal {
         return Err(Failure::new(format!("Java cannot use the module: {why}")));
     }

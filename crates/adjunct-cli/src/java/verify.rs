@@ -1,7 +1,9 @@
 //! `adjunct java verify`: who serves a TLS handshake in a JVM, part by part.
 //!
 //! Java's flight recorder says which provider Java asked (`jdk.SecurityProviderService`), the counters of the module what it did:
-//! those of a run of its own, apart from the users'.
+//! those of a run of its own, apart from the users'. `text` is the report for people.
+
+mod text;
 
 use super::finding::Findings;
 use super::jdk::Jdk;
@@ -10,16 +12,15 @@ use super::program::{self, Fields};
 use super::security::{self, Kind};
 use super::{cfg, choose, config};
 use crate::counted::Counted;
-use crate::escape::shown;
 use crate::failure::{cannot_write, cause};
 use crate::module::{self, Choice, Make, Purpose};
 use crate::output::Style;
 use crate::progress::Rows;
+use crate::sink::{Ended, Sink};
 use crate::{Failure, files, output, process, scratch};
 use adjunct::catalogue::Function;
 use adjunct::counters::Snapshot;
 use serde::Serialize;
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -220,7 +221,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
         command.envs(counted.environment().set);
     };
     bar.begin("Java starts");
-    program::run_source(&jdk, program::VERIFY, options, &words, |fields| {
+    let done = program::run_source(&jdk, program::VERIFY, options, &words, |fields| {
         if let [kind, name] = fields.as_slice()
             && kind == "handshake"
         {
@@ -228,8 +229,11 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
             bar.begin(name);
         }
         seen.take(fields)
-    })?;
+    });
     drop(bar);
+    if done.is_err() {
+        return partly(args, seen.report, Ended::of(done.map(drop)));
+    }
     if seen.absent {
         return Err(Failure::new(format!(
             "{}: {} has no provider of it, and says nothing; 'adjunct java check {0}' tells why",
@@ -242,9 +246,20 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     if args.json {
         output::print_json(&report)?;
     } else {
-        output::print(&text(&report, Style::of_stdout()))?;
+        output::print(&text::whole(&report, Style::of_stdout()))?;
     }
     Ok(if report.wrong.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Shows the handshakes that were whole when the run was ended, as far as they are known then: Java's own recording comes at its end.
+fn partly(args: &Args, mut report: Report, mut ended: Ended) -> Result<ExitCode, Failure> {
+    report.handshakes.retain(|handshake| !handshake.suite.is_empty() || handshake.error.is_some());
+    let shown = match (report.handshakes.is_empty(), args.json) {
+        (true, _) => Ok(()),
+        (false, true) => ended.write_json(Some(&Sink::Stdout), &report),
+        (false, false) => output::print(&text::partly(&report, Style::of_stdout())),
+    };
+    ended.told(shown).map(|()| ExitCode::FAILURE)
 }
 
 /// What is spoken with each key.
@@ -448,103 +463,6 @@ impl Report {
     }
 }
 
-/// What the module's counters say of a part.
-fn work(counted: &[Count], part: Part) -> String {
-    let each = counted.iter().filter(|c| c.part == part).map(|c| match (c.hardware, c.software) {
-        (hardware, 0) => format!("hardware: {} {hardware}", c.function),
-        (0, software) => format!("software: {} {software}", c.function),
-        (hardware, software) => format!("{} hardware {hardware}, software {software}", c.function),
-    });
-    each.collect::<Vec<_>>().join("; ")
-}
-
-/// A line of the table: what one provider served of a part.
-struct Line {
-    part: Part,
-    services: Vec<String>,
-    served: String,
-    asked: String,
-    elsewhere: bool,
-}
-
-/// The lines of a handshake; the services of a line have one name where Java has the same name for a key pair and what is done with it.
-fn lines(services: &[Service]) -> Vec<Line> {
-    let mut lines: Vec<Line> = Vec::new();
-    for one in services {
-        let name = one.service.split_once('.').map_or(one.service.as_str(), |(_, name)| name).to_owned();
-        let elsewhere = one.went_elsewhere();
-        let same = |l: &&mut Line| {
-            (l.part, l.elsewhere) == (one.part, elsewhere) && (&l.served, &l.asked) == (&one.served, &one.asked)
-        };
-        match lines.iter_mut().find(same) {
-            // A cipher's name alone is looked for beside that with its mode.
-            Some(line) if line.services.iter().any(|s| *s == name || s.starts_with(&format!("{name}/"))) => {}
-            Some(line) if line.services.iter().any(|s| name.starts_with(&format!("{s}/"))) => {
-                line.services.retain(|s| !name.starts_with(&format!("{s}/")));
-                line.services.push(name);
-            }
-            Some(line) => line.services.push(name),
-            None => {
-                let (served, asked) = (one.served.clone(), one.asked.clone());
-                lines.push(Line { part: one.part, services: vec![name], served, asked, elsewhere });
-            }
-        }
-    }
-    lines
-}
-
-fn text(report: &Report, style: Style) -> String {
-    let mut text = format!("{}\n", style.strong(&format!("Java    {}", shown(&report.java))));
-    let _ = writeln!(text, "{}", style.strong(&format!("config  {}", shown(&report.config))));
-    let _ =
-        writeln!(text, "        {}; random numbers by {}", shown(&report.providers.join(", ")), shown(&report.random));
-    let all: Vec<Vec<Line>> = report.handshakes.iter().map(|h| lines(&h.services)).collect();
-    let width = all.iter().flatten().map(|l| l.services.join(" ").len() + 2).max().unwrap_or(0).max(12);
-    for (handshake, lines) in report.handshakes.iter().zip(&all) {
-        let head = if handshake.suite.is_empty() { "failed" } else { &handshake.suite };
-        let _ = writeln!(text, "\n{}", style.strong(&format!("{}, {}", handshake.name, shown(head))));
-        if let Some(error) = &handshake.error {
-            let _ = writeln!(text, "  {}", style.bad(&shown(error)));
-            continue;
-        }
-        let _ = writeln!(text, "  {:<14}{:<width$}{:<22}what did it", "part", "asked for", "served by");
-        let mut before: Option<Part> = None;
-        for line in lines {
-            let part = if before == Some(line.part) { "" } else { line.part.text() };
-            before = Some(line.part);
-            let by = match work(&handshake.counted, line.part) {
-                _ if line.elsewhere => format!("the JVM; asked was {}", line.asked),
-                _ if !is_pkcs11(&line.served) => "the JVM".to_owned(),
-                counted if counted.is_empty() => "the module, uncounted".to_owned(),
-                counted => counted,
-            };
-            let row = format!(
-                "  {part:<14}{:<width$}{:<22}{}",
-                shown(&line.services.join(" ")),
-                shown(&line.served),
-                shown(&by)
-            );
-            let row = match (line.elsewhere, is_pkcs11(&line.served)) {
-                (true, _) => style.bad(&row),
-                (false, true) => style.good(&row),
-                (false, false) => row,
-            };
-            let _ = writeln!(text, "{row}");
-        }
-    }
-    text.push('\n');
-    for note in &report.notes {
-        let _ = writeln!(text, "{} {}", style.notice("note"), shown(note));
-    }
-    for wrong in &report.wrong {
-        let _ = writeln!(text, "{} {}", style.bad("wrong"), shown(wrong));
-    }
-    if report.wrong.is_empty() {
-        let _ = writeln!(text, "{}", style.good("all that the configuration enables for TLS is served by it"));
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -579,7 +497,7 @@ mod tests {
         let signature = |served, offered| service(Part::Signature, served, offered);
         let good = report(vec![signature("SunPKCS11-a", true)], vec![count(Part::Signature)]);
         assert_eq!((good.wrong.len(), good.notes.len()), (0, 0));
-        assert!(text(&good, Style::PLAIN).contains("hardware: RSA-CRT 1\n"));
+        assert!(text::whole(&good, Style::PLAIN).contains("hardware: RSA-CRT 1\n"));
         let silent = report(vec![signature("SunRsaSign", true)], Vec::new());
         assert!(silent.wrong[0].ends_with("went to SunRsaSign without a word"), "{silent:?}");
         assert!(silent.notes[0].contains("none of adjunct's counters"));

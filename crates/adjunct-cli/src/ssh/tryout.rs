@@ -8,7 +8,7 @@ use crate::counted::Counted;
 use crate::interrupt::interrupted;
 use crate::module::{self, Choice, Purpose};
 use crate::progress::Progress;
-use crate::sink::Sink;
+use crate::sink::{Ended, Sink};
 use crate::{Failure, output};
 use adjunct::catalogue::Feature;
 use adjunct::catalogue::Function;
@@ -74,6 +74,8 @@ struct Report {
     openssh: String,
     suite: String,
     bytes: u64,
+    /// On each side.
+    copies: usize,
     stock: Figures,
     adjunct: Figures,
     counters: BTreeMap<&'static str, Moved>,
@@ -97,7 +99,8 @@ struct Moved {
 /// Runs the subcommand.
 ///
 /// # Errors
-/// [`Failure`] with the one line to show: no sshd, an unknown algorithm, a copy that differs, adjunct not used, ...
+/// [`Failure`] with the one line to show: no sshd, an unknown algorithm, a copy that differs, adjunct not used, ... What was copied until
+/// then is shown.
 pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     let json = Sink::of_flag(args.json.as_ref())?;
     let programs = Programs::find(args.ssh.as_deref(), args.sshd.as_deref())?;
@@ -114,7 +117,11 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     ];
     let before = counted.sum()?;
     let (file, bytes) = warm_up(args, &place, &suite, &sides)?;
-    let costs = copies(args, &place, &suite, &sides, &file, bytes)?;
+    let (costs, done) = copies(args, &place, &suite, &sides, &file, bytes);
+    let mut ended = Ended::of(done);
+    if costs[0].is_empty() {
+        return ended.told(Ok(())).map(|()| ExitCode::FAILURE);
+    }
     let moved = counted.sum()?.since(&before);
     let report = Report {
         cpu: cpu::model_name(),
@@ -122,17 +129,17 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
         openssh,
         suite: suite.name(),
         bytes,
+        copies: costs[0].len(),
         stock: figures(&costs[0], bytes),
         adjunct: figures(&costs[1], bytes),
         counters: rows(&moved),
     };
-    match &json {
-        Some(Sink::Stdout) => output::print_json(&report)?,
-        json => {
-            let written = json.as_ref().map_or(Ok(()), |sink| sink.write_json(&report));
-            output::print(&table(&report, &costs, &moved)).and(written)?;
-        }
-    }
+    let written = ended.write_json(json.as_ref(), &report);
+    let shown = match &json {
+        Some(Sink::Stdout) => Ok(()),
+        _ => output::print(&table(&report, &costs, &moved, args.runs as usize)),
+    };
+    ended.told(written.and(shown))?;
     if report.counters.is_empty() {
         return Err(Failure::new(format!("adjunct was not used: no counter moved; does {} load?", module.display())));
     }
@@ -166,7 +173,7 @@ fn warm_up(args: &Args, place: &Place, suite: &Suite, sides: &[Environment; 2]) 
     Ok((file, bytes))
 }
 
-/// The copies of both sides in turns, the first of each pair alternating.
+/// The copies of both sides in turns, the first of each pair alternating. Copies that are ended early give the pairs that are whole.
 fn copies(
     args: &Args,
     place: &Place,
@@ -174,18 +181,21 @@ fn copies(
     sides: &[Environment; 2],
     file: &Path,
     bytes: u64,
-) -> Result<[Vec<Cost>; 2], Failure> {
+) -> ([Vec<Cost>; 2], Result<(), Failure>) {
     let mut bar = Copied::new(bytes * 2 * u64::from(args.runs));
     let mut costs = [Vec::new(), Vec::new()];
-    for run in 0..args.runs {
-        for turn in 0..2 {
-            let side = (turn + run as usize) % 2;
-            bar.side = if side == 0 { "stock" } else { "adjunct" };
-            costs[side].push(copy(place, suite, args.port, &sides[side], file, &mut |n| bar.add(n))?);
-            interrupted()?;
-        }
-    }
-    Ok(costs)
+    let mut one = |side: usize| -> Result<(), Failure> {
+        bar.side = if side == 0 { "stock" } else { "adjunct" };
+        let copied = copy(place, suite, args.port, &sides[side], file, &mut |n| bar.add(n));
+        // What was copied while somebody ended it is no measurement.
+        interrupted()?;
+        costs[side].push(copied?);
+        Ok(())
+    };
+    let done = (0..args.runs as usize).try_for_each(|run| (0..2).try_for_each(|turn| one((turn + run) % 2)));
+    let pairs = costs[0].len().min(costs[1].len());
+    costs.iter_mut().for_each(|costs| costs.truncate(pairs));
+    (costs, done)
 }
 
 fn figures(costs: &[Cost], bytes: u64) -> Figures {
@@ -197,7 +207,7 @@ fn figures(costs: &[Cost], bytes: u64) -> Figures {
     }
 }
 
-fn table(report: &Report, costs: &[Vec<Cost>; 2], moved: &Snapshot) -> String {
+fn table(report: &Report, costs: &[Vec<Cost>; 2], moved: &Snapshot, wanted: usize) -> String {
     let mut out = String::new();
     let features = cpu::features();
     let has: Vec<&str> = Feature::ALL.iter().filter(|&&f| features.has(f)).map(|f| f.text()).collect();
@@ -206,12 +216,12 @@ fn table(report: &Report, costs: &[Vec<Cost>; 2], moved: &Snapshot) -> String {
     let _ = writeln!(out, "OpenSSH       {}", report.openssh);
     let _ = writeln!(out, "OpenSSL       {}", report.openssl);
     let _ = writeln!(out, "suite         {}", report.suite);
-    let _ = writeln!(
-        out,
-        "data          {} bytes, each copy compared byte for byte; medians of {} interleaved copies\n",
-        report.bytes,
-        costs[0].len()
-    );
+    let copies = match report.copies {
+        some if some < wanted => format!("{some} interleaved copies of {wanted}: it was ended early"),
+        all => format!("{all} interleaved copies"),
+    };
+    let bytes = report.bytes;
+    let _ = writeln!(out, "data          {bytes} bytes, each copy compared byte for byte; medians of {copies}\n");
     let _ = writeln!(out, "{:<10}{:>10}{:>14}{:>12}{:>12}", "", "MB/s", "CPU seconds", "client", "server");
     for (name, figures, costs) in [("stock", &report.stock, &costs[0]), ("adjunct", &report.adjunct, &costs[1])] {
         let client = median(costs.iter().map(|c| c.client));

@@ -249,7 +249,7 @@ fn without_a_compiler_the_rules_are_taken_and_that_is_said() {
     // What is there stays, and nothing else is left behind.
     let again = config(&[]);
     assert!(!again.status.success() && said(&again).contains("is there already; --force replaces it"));
-    assert!(config(&["--force", "--token-keys"]).status.success());
+    assert!(config(&["--force", "--token-keys", "--slot-index", "0"]).status.success());
     assert!(fs::read_to_string(&file).unwrap().contains("KeyStore"));
     assert_eq!(fs::read_dir(&out).unwrap().count(), 2);
     // A file in the folder's place is told before anything is measured.
@@ -263,6 +263,34 @@ fn without_a_compiler_the_rules_are_taken_and_that_is_said() {
         String::from_utf8_lossy(&check.stdout)
             .contains("taken by OpenJDK 17 as SunPKCS11-adjunct; 0 errors, 0 warnings")
     );
+}
+
+/// Keys lie in the one token that keeps some; where none does, and where there is no token of a label, that is said.
+#[test]
+fn a_configuration_for_keys_names_the_token_that_keeps_them() {
+    let Some(module) = own_pkcs11() else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let (home, out) = (pretended(dir.path(), "java.base jdk.crypto.cryptoki"), dir.path().join("out"));
+    let run = |words: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_adjunct"));
+        command.args(words).env("XDG_DATA_HOME", dir.path()).env("XDG_CONFIG_HOME", dir.path().join("config"));
+        command.env("ADJUNCT_PIN", "12345678").env("ADJUNCT_SO_PIN", "87654321").env_remove("ADJUNCT_PKCS11_CONF");
+        command.env("ADJUNCT_STATS", "off").output().unwrap()
+    };
+    let config = |more: &[&str]| {
+        let words = ["java", "config", "--jdk", home.to_str().unwrap(), "--module", module.to_str().unwrap()];
+        let words = [&words[..], &["--trust-module", "--force", "--output", out.to_str().unwrap()], more].concat();
+        let done = run(&words);
+        let text = fs::read_to_string(out.join("adjunct-pkcs11.cfg")).unwrap_or_default();
+        (done.status.code(), said(&done), text.lines().find(|l| l.starts_with("slot")).unwrap_or_default().to_owned())
+    };
+    let (code, line, _) = config(&["--token-keys"]);
+    assert!(code == Some(1) && line.contains("no token keeps keys yet; 'adjunct token init --label NAME'"), "{line}");
+    assert!(run(&["token", "init", "--label", "web"]).status.success());
+    assert_eq!(config(&["--token-keys"]), (Some(0), String::new(), "slot = 3".to_owned()));
+    assert_eq!(config(&["--token", "icatok"]), (Some(0), String::new(), "slot = 1".to_owned()));
+    let (code, line, _) = config(&["--token", "nix"]);
+    assert!(code == Some(1) && line.ends_with("the module has no such token; it has 'web', 'icatok'\n"), "{line}");
 }
 
 #[test]

@@ -4,6 +4,7 @@ use super::choose::{self, Choice, For, Measured, Plan, digits};
 use super::jdk::Jdk;
 use super::lint::Judge;
 use super::program::{self, Fields, Served, Shown};
+use super::token::{self, Wanted};
 use super::{cfg, finding, lint};
 use crate::escape::shown;
 use crate::failure::{cannot_write, cause};
@@ -21,6 +22,7 @@ const EXAMPLES: &str = "\
 Examples:
   adjunct java config                                for a TLS server with the Java of JAVA_HOME or PATH, into ./adjunct-java
   adjunct java config --for all --output /etc/java-adjunct
+  adjunct java config --token-keys --token web       for a server whose key lies in the token of this label
   adjunct java config --jdk /usr/lib/jvm/temurin-25-jdk-amd64 --module /usr/lib/softhsm/libsofthsm2.so
   java -Djava.security.properties=adjunct-java/adjunct.security -jar SERVER.jar
 
@@ -52,10 +54,13 @@ pub struct Args {
     /// As root: take the module though others than root could change it, or a folder above it
     #[arg(long)]
     trust_module: bool,
-    /// The token: its place in the module's list of slots, from 0; by default adjunct's accelerator, and of another module the first
-    #[arg(long, value_name = "N")]
+    /// The token of this label; by default adjunct's accelerator, and of another module the first
+    #[arg(long, value_name = "LABEL")]
+    token: Option<String>,
+    /// The token by its place in the module's list of slots, from 0
+    #[arg(long, value_name = "N", conflicts_with = "token")]
     slot_index: Option<u32>,
-    /// Keys lie in the token, too: enable what Java needs for them
+    /// Keys lie in the token, too: enable what Java needs for them. By default in the one token that keeps keys
     #[arg(long)]
     token_keys: bool,
     /// The folder that takes the two files
@@ -111,10 +116,12 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
         module::pkcs11_folders,
     )?;
     let (config, security) = places(args)?;
+    let wanted = Wanted { index: args.slot_index, label: args.token.as_deref(), keys: args.token_keys };
+    let slot = token::line(&module, wanted)?;
     let not_measured = if args.no_measure { Some("--no-measure".to_owned()) } else { jdk.cannot_compile() };
     let (mut rows, mut seen) = (Vec::new(), None);
     if not_measured.is_none() {
-        let (has, measured, done) = measure(args, &jdk, &module)?;
+        let (has, measured, done) = measure(args, &jdk, &module, &slot)?;
         if done.is_err() {
             return partly(args, &measured, Ended::of(done));
         }
@@ -127,7 +134,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
         dialect: jdk.dialect,
         java: jdk.shown(),
         module: &module,
-        slot: choose::slot(&module, args.slot_index),
+        slot,
         login: seen.as_ref().is_some_and(|s| s.login),
         token_keys: args.token_keys,
         purpose: args.purpose,
@@ -213,12 +220,11 @@ fn temporary(text: &str) -> Result<(scratch::Folder, PathBuf), Failure> {
 type Done = Result<(), Failure>;
 
 /// Every row in the module and in the JDK. One that is ended early gives the rows that it has.
-fn measure(args: &Args, jdk: &Jdk, module: &Path) -> Result<(Shown, Vec<Measured>, Done), Failure> {
+fn measure(args: &Args, jdk: &Jdk, module: &Path, slot: &str) -> Result<(Shown, Vec<Measured>, Done), Failure> {
     let progress = Progress::new();
-    let slot = choose::slot(module, args.slot_index);
-    let (_folder, file) = temporary(&everything(module, &slot, false)?)?;
+    let (_folder, file) = temporary(&everything(module, slot, false)?)?;
     let (_, seen) = program::probe(jdk, &file, |_, _| progress.set(0.0, "the module's mechanisms"))?;
-    let (_folder, file) = temporary(&everything(module, &slot, seen.login)?)?;
+    let (_folder, file) = temporary(&everything(module, slot, seen.login)?)?;
     let milliseconds = if args.quick { "250" } else { "1500" };
     let names: Vec<&str> = choose::rows().collect();
     let words = ["bench".into(), file.into(), milliseconds.into()].into_iter().chain(names.iter().map(Into::into));

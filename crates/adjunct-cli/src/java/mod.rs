@@ -21,6 +21,7 @@ mod properties;
 mod security;
 #[cfg(test)]
 mod tests;
+mod token;
 mod tokenizer;
 pub mod verify;
 

@@ -229,6 +229,10 @@ fn a_token_is_set_up_with_pins() {
     let (slot, token) = hsm.token("papers");
     assert!(token.contains("LOGIN_REQUIRED|") && token.contains("|TOKEN_INITIALIZED|\x08)\n"), "{token}");
     assert!(token.contains(";token=papers\n"), "{token}");
+    // The slots stand as SoftHSM lists them: that of the token, with its high number, before the free one.
+    let listed = hsm.run(&["-l"], "").out;
+    let numbers: Vec<u64> = listed.lines().map(|line| line.split(':').next().unwrap().parse().unwrap()).collect();
+    assert_eq!(numbers, [slot.parse().unwrap(), 1], "{listed}");
     let slot = slot.as_str();
     let new = "Enter the new user PIN: \nRe-enter the new user PIN: \n";
     let wrong = hsm.run(&["-u", "-c", slot], "wrong-pin\n1234\n1234\n");

@@ -241,9 +241,12 @@ impl Request {
             say("C_GetSlotList returned 0 slots. Check that your tokens are installed correctly.");
             return Err(Stop::Status(NO_SLOTS));
         }
-        // By their numbers, as openCryptoki lists them; our module lists them in the order in which programs are to take them.
         let mut slots = module.slots(with_token).map_err(failed("getting slot list"))?;
-        slots.sort_unstable();
+        // openCryptoki's order, which pkcsconf shows, is that of the numbers; our module lists slots in the order in which programs are to
+        // take them. What another module's order means is its own.
+        if module.info().is_ok_and(|info| show::text(&info.manufacturerID).trim_end() == "adjunct") {
+            slots.sort_unstable();
+        }
         if self.asks('p') && self.asks('P') {
             say("Setting the SO and user PINs are mutually exclusive.");
             return Err(stop(CKR_FUNCTION_FAILED));

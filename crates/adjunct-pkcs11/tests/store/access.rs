@@ -48,6 +48,37 @@ fn a_file_written_anew_is_for_who_could_read_it() {
     assert_eq!((after.mode() & 0o7777, after.uid(), after.gid()), (0o640, before.uid(), before.gid()));
 }
 
+/// Who may read it by an access control list, too, and the file's group by no more than that.
+#[test]
+fn a_file_written_anew_has_its_access_control_list() {
+    const ACL: &str = "system.posix_acl_access";
+    let home = home();
+    run("with_private", home.path());
+    let file = home.path().join("adjunct/tokens/default.token");
+    // The owner reads and writes, user 33 reads (and is let write), the group nothing, the mask all, others nothing.
+    let list = |rights: u16| {
+        let entries =
+            [(1_u16, 6, u32::MAX), (2, rights, 33), (4, 0, u32::MAX), (16, rights, u32::MAX), (32, 0, u32::MAX)];
+        let mut bytes = 2_u32.to_le_bytes().to_vec();
+        for (kind, rights, whose) in entries {
+            bytes.extend([kind.to_le_bytes(), rights.to_le_bytes()].concat());
+            bytes.extend(whose.to_le_bytes());
+        }
+        bytes
+    };
+    if let Err(errno) = rustix::fs::setxattr(&file, ACL, &list(6), rustix::fs::XattrFlags::empty()) {
+        return println!("SKIPPED: no access control lists here: {errno}");
+    }
+    let before = std::fs::metadata(&file).unwrap();
+    run("changes_pin_once", home.path());
+    let after = std::fs::metadata(&file).unwrap();
+    assert_ne!(before.ino(), after.ino());
+    let mut now = vec![0; 1000];
+    let length = rustix::fs::getxattr(&file, ACL, &mut now[..]).unwrap();
+    assert_eq!(now[..length], list(4), "all but the right to write");
+    assert_eq!(after.mode() & 0o7777, 0o640);
+}
+
 #[test]
 fn nothing_is_readable_for_others_whatever_the_umask() {
     run("modes", home().path());

@@ -3,13 +3,11 @@
 mod common;
 mod service;
 
-use adjunct::card::crowd::Page;
 use adjunct::card::wire::{self, Kind, Status};
 use adjunct::catalogue::Queue;
 use adjunct_card::control::{Device, Item, Reply, Request};
 use adjunct_card::state;
 use common::*;
-use rustix::net::SocketFlags;
 use std::io::Read;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::process::Command;
@@ -400,39 +398,23 @@ fn wrong_results_are_not_used() {
         return;
     }
     let folder = Daemon::none("");
-    let (page, _) = Page::make(folder.folder.path()).unwrap();
-    page.set_cards(1, 1);
-    let listener = new_socket();
-    rustix::net::bind(&listener, &rustix::net::SocketAddrUnix::new(folder.of().socket()).unwrap()).unwrap();
-    rustix::net::listen(&listener, 64).unwrap();
-    let ends = AtomicBool::new(false);
-    let card = || {
-        for round in 0.. {
-            let connection = rustix::net::accept_with(&listener, SocketFlags::CLOEXEC).unwrap();
-            if ends.load(Relaxed) {
-                return;
-            }
-            if let message @ [_, ..] = &receive(&connection)[..] {
-                let wire::Asked { kind, input, .. } = wire::request(message).unwrap();
-                let mut reply = [0; wire::MAX_REPLY];
-                let output = known(kind)[2];
-                let mut wrong = output.to_vec();
-                wrong[round % output.len()] ^= 1;
-                let length = match round % 4 {
-                    0 => wire::write_reply(&mut reply, Status::Done, 8, &wrong),
-                    1 => wire::write_reply(&mut reply, Status::Done, 8, input),
-                    2 => wire::write_reply(&mut reply, Status::Done, 8, &output[1..]),
-                    _ => 3,
-                };
-                send(&connection, &reply[..length]);
-            }
+    let mut rounds = 0..;
+    folder.run_with("program_some", |connection| {
+        let round = rounds.next().unwrap_or(0);
+        if let message @ [_, ..] = &receive(&connection)[..] {
+            let wire::Asked { kind, input, .. } = wire::request(message).unwrap();
+            let mut reply = [0; wire::MAX_REPLY];
+            let output = known(kind)[2];
+            let mut wrong = output.to_vec();
+            wrong[round % output.len()] ^= 1;
+            let length = match round % 4 {
+                0 => wire::write_reply(&mut reply, Status::Done, 8, &wrong),
+                1 => wire::write_reply(&mut reply, Status::Done, 8, input),
+                2 => wire::write_reply(&mut reply, Status::Done, 8, &output[1..]),
+                _ => 3,
+            };
+            send(&connection, &reply[..length]);
         }
-    };
-    std::thread::scope(|scope| {
-        scope.spawn(card);
-        folder.run("program_some");
-        ends.store(true, Relaxed);
-        drop(connect(&folder.of().socket()));
     });
     let counted = folder.counted();
     // Those that a program does alone are counted where it could have done them with others.

@@ -5,15 +5,12 @@
 
 mod common;
 
-use adjunct::card::crowd::Page;
 use adjunct::card::wire::{self, Kind, Status};
 use common::*;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::OwnedFd;
-use rustix::net::{RecvFlags, SocketFlags};
+use rustix::net::RecvFlags;
 use std::os::unix::fs::PermissionsExt;
-use std::sync::atomic::Ordering::Relaxed;
-use std::sync::atomic::{AtomicBool, AtomicUsize};
 
 /// A user that asks for too much, and another.
 const HOSTILE: u32 = 54_321;
@@ -286,37 +283,19 @@ fn a_program_that_is_refused_or_not_answered_goes_on_alone() {
     }
     for refuses in [true, false] {
         let folder = Daemon::none("");
-        let (page, _) = Page::make(folder.folder.path()).unwrap();
-        page.set_cards(1, 1);
-        let listener = new_socket();
-        rustix::net::bind(&listener, &rustix::net::SocketAddrUnix::new(folder.of().socket()).unwrap()).unwrap();
-        rustix::net::listen(&listener, 64).unwrap();
-        let (ends, came) = (AtomicBool::new(false), AtomicUsize::new(0));
-        let card = || {
-            let mut kept = Vec::new();
-            loop {
-                let connection = rustix::net::accept_with(&listener, SocketFlags::CLOEXEC).unwrap();
-                if ends.load(Relaxed) {
-                    return;
-                }
-                came.fetch_add(1, Relaxed);
-                if refuses {
-                    let mut reply = [0; wire::MAX_REPLY];
-                    let length = wire::write_reply(&mut reply, Status::Connections, 0, &[]);
-                    send(&connection, &reply[..length]);
-                } else {
-                    kept.push(connection);
-                }
+        let (mut came, mut kept) = (0, Vec::new());
+        folder.run_with("program_of_one_kind", |connection| {
+            came += 1;
+            if refuses {
+                let mut reply = [0; wire::MAX_REPLY];
+                let length = wire::write_reply(&mut reply, Status::Connections, 0, &[]);
+                send(&connection, &reply[..length]);
+            } else {
+                kept.push(connection);
             }
-        };
-        std::thread::scope(|scope| {
-            scope.spawn(card);
-            folder.run("program_of_one_kind");
-            ends.store(true, Relaxed);
-            drop(connect(&folder.of().socket()));
         });
-        let (counted, came) = (folder.counted(), came.load(Relaxed));
-        assert_eq!((counted.on_card, counted.refused()), (0, came as u64), "refuses: {refuses}");
+        let counted = folder.counted();
+        assert_eq!((counted.on_card, counted.refused()), (0, came), "refuses: {refuses}");
         // Fifty operations that no card does take some milliseconds; after the first that was refused or not accepted the next are not asked for.
         assert!((1..25).contains(&came), "refuses: {refuses}, {came} connections");
     }

@@ -13,6 +13,8 @@ use adjunct_card::machine::Machine;
 use adjunct_card::state;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 /// The keys, inputs and outputs that cards test themselves with.
@@ -214,6 +216,31 @@ impl Daemon {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
         command
+    }
+
+    /// Runs a program whose only card is `card`, which gets each of its connections.
+    pub fn run_with(&self, test: &str, mut card: impl FnMut(rustix::fd::OwnedFd) + Send) {
+        let (page, _) = Page::make(self.folder.path()).unwrap();
+        page.set_cards(1, 1);
+        let listener = new_socket();
+        rustix::net::bind(&listener, &rustix::net::SocketAddrUnix::new(self.of().socket()).unwrap()).unwrap();
+        rustix::net::listen(&listener, 64).unwrap();
+        let ends = AtomicBool::new(false);
+        let serve = || {
+            loop {
+                let connection = rustix::net::accept_with(&listener, rustix::net::SocketFlags::CLOEXEC).unwrap();
+                if ends.load(Relaxed) {
+                    return;
+                }
+                card(connection);
+            }
+        };
+        std::thread::scope(|scope| {
+            scope.spawn(serve);
+            self.run(test);
+            ends.store(true, Relaxed);
+            drop(connect(&self.of().socket()));
+        });
     }
 
     /// Runs it to its end, which is to be a good one.

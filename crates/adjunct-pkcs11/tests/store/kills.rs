@@ -47,6 +47,23 @@ pub fn after_kills() {
     println!("# {} of {} pairs were acknowledged", said.lines().count(), all.len());
 }
 
+/// What a program said behind `+ ` in whole lines, one a line, until it was killed: `after` its first such line.
+fn said_until_killed(command: &mut Command, after: Duration) -> String {
+    let mut child = command.stdout(std::process::Stdio::piped()).spawn().unwrap();
+    let (mut out, mut said) = (std::io::BufReader::new(child.stdout.take().unwrap()), String::new());
+    // A kill while the PIN is tried counts as a try.
+    while !said.contains("\n+ ") {
+        assert!(out.read_line(&mut said).unwrap() > 0, "it ended: {said}");
+    }
+    std::thread::sleep(after);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    out.read_to_string(&mut said).unwrap();
+    // A last line without its end is none.
+    let whole = &said[..said.rfind('\n').map_or(0, |at| at + 1)];
+    whole.lines().filter_map(|line| line.strip_prefix("+ ")).map(|line| format!("{line}\n")).collect()
+}
+
 #[test]
 fn what_was_acknowledged_outlives_kills() {
     let home = home();
@@ -55,20 +72,7 @@ fn what_was_acknowledged_outlives_kills() {
     for round in 0..20_u64 {
         let mut command = command("endless", home.path());
         command.env("THREADS", ["1", "4"][round as usize % 2]);
-        let mut child = command.stdout(std::process::Stdio::piped()).spawn().unwrap();
-        // A kill while the PIN is tried counts as a try.
-        let mut out = std::io::BufReader::new(child.stdout.take().unwrap());
-        let mut output = String::new();
-        while !output.contains("\n+ ") {
-            assert!(out.read_line(&mut output).unwrap() > 0);
-        }
-        std::thread::sleep(Duration::from_micros(1000 + 3777 * round));
-        child.kill().unwrap();
-        child.wait().unwrap();
-        out.read_to_string(&mut output).unwrap();
-        // A last line without its end is none.
-        let whole = &output[..output.rfind('\n').map_or(0, |at| at + 1)];
-        whole.lines().filter_map(|line| line.strip_prefix("+ ")).for_each(|line| said += &format!("{line}\n"));
+        said += &said_until_killed(&mut command, Duration::from_micros(1000 + 3777 * round));
     }
     std::fs::write(home.path().join("said"), said).unwrap();
     run("after_kills", home.path());
@@ -95,15 +99,9 @@ fn a_killed_change_of_a_pin_leaves_the_old_or_the_new() {
     let home = home();
     run("with_private", home.path());
     for round in 0..6_u64 {
-        let mut child = command("changes_pin", home.path()).stdout(std::process::Stdio::piped()).spawn().unwrap();
-        let (mut out, mut said) = (std::io::BufReader::new(child.stdout.take().unwrap()), String::new());
-        while !said.contains("\n+ ") {
-            assert!(out.read_line(&mut said).unwrap() > 0, "neither PIN opens it: {said}");
-        }
         // A change takes some 200 ms, most of it derivations.
-        std::thread::sleep(Duration::from_millis(37 * round));
-        child.kill().unwrap();
-        child.wait().unwrap();
+        let said = said_until_killed(&mut command("changes_pin", home.path()), Duration::from_millis(37 * round));
+        assert!(!said.is_empty(), "neither PIN opens it");
     }
     // What a killed one has left beside the file the next change takes away.
     run("changes_it_once", home.path());
@@ -145,18 +143,8 @@ fn what_was_destroyed_stays_so_after_kills() {
     run("new_token", home.path());
     let mut said = String::new();
     for round in 0..8_u64 {
-        let mut child = command("destroys", home.path()).stdout(std::process::Stdio::piped()).spawn().unwrap();
-        let mut out = std::io::BufReader::new(child.stdout.take().unwrap());
-        let mut output = String::new();
-        while !output.contains("\n+ ") {
-            assert!(out.read_line(&mut output).unwrap() > 0);
-        }
-        std::thread::sleep(Duration::from_micros(1000 + 7919 * round));
-        child.kill().unwrap();
-        child.wait().unwrap();
-        out.read_to_string(&mut output).unwrap();
-        let whole = &output[..output.rfind('\n').map_or(0, |at| at + 1)];
-        whole.lines().filter_map(|line| line.strip_prefix("+ ")).for_each(|line| said += &format!("{line}\n"));
+        let after = Duration::from_micros(1000 + 7919 * round);
+        said += &said_until_killed(&mut command("destroys", home.path()), after);
     }
     std::fs::write(home.path().join("said"), said).unwrap();
     run("after_destroys", home.path());

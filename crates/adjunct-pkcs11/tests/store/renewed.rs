@@ -22,6 +22,16 @@ pub fn first() {
     ec_pair(&session, "pair").unwrap();
 }
 
+/// Has repair put aside a copy of the file with a changed byte in its last record; gives its bytes.
+fn put_aside(token: &Configured) -> Vec<u8> {
+    let mut bytes = std::fs::read(&token.path).unwrap();
+    let at = bytes.len() - 40;
+    bytes[at] ^= 1;
+    std::fs::write(&token.path, &bytes).unwrap();
+    assert!(matches!(admin::repair(token, false, PIN), Ok(admin::Repaired::Anew { .. })));
+    bytes
+}
+
 pub fn changes() {
     let session = entered();
     set_pin(&session, PIN, b"new pin").unwrap();
@@ -47,12 +57,7 @@ fn an_old_pin_opens_nothing_that_is_left() {
     let home = home();
     let token = token(home.path());
     run("first", home.path());
-    // A copy that repair has put aside, of a file with a changed byte in its last record.
-    let mut bytes = std::fs::read(&token.path).unwrap();
-    let at = bytes.len() - 40;
-    bytes[at] ^= 1;
-    std::fs::write(&token.path, &bytes).unwrap();
-    assert!(matches!(admin::repair(&token, false, PIN), Ok(admin::Repaired::Anew { .. })));
+    put_aside(&token);
     let before = std::fs::read(&token.path).unwrap();
     assert_eq!(files(&token).len(), 3);
     run("changes", home.path());
@@ -132,11 +137,7 @@ fn what_is_destroyed_is_gone_from_damaged_copies() {
     let home = home();
     let token = token(home.path());
     run("first", home.path());
-    let mut bytes = std::fs::read(&token.path).unwrap();
-    let at = bytes.len() - 40;
-    bytes[at] ^= 1;
-    std::fs::write(&token.path, &bytes).unwrap();
-    assert!(matches!(admin::repair(&token, false, PIN), Ok(admin::Repaired::Anew { .. })));
+    let bytes = put_aside(&token);
     run("destroys_gone", home.path());
     let copy = std::fs::read(token.path.with_file_name("default.token.damaged")).unwrap();
     let changed = copy.iter().zip(&bytes).filter(|(now, before)| now != before).count();

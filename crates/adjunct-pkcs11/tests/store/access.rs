@@ -55,10 +55,9 @@ fn a_file_written_anew_has_its_access_control_list() {
     let home = home();
     run("with_private", home.path());
     let file = home.path().join("adjunct/tokens/default.token");
-    // The owner reads and writes, user 33 reads (and is let write), the group nothing, the mask all, others nothing.
+    // The owner reads and writes, user 33 reads (and would write, but for the mask), the group and others nothing.
     let list = |rights: u16| {
-        let entries =
-            [(1_u16, 6, u32::MAX), (2, rights, 33), (4, 0, u32::MAX), (16, rights, u32::MAX), (32, 0, u32::MAX)];
+        let entries = [(1_u16, 6, u32::MAX), (2, rights, 33), (4, 0, u32::MAX), (16, 4, u32::MAX), (32, 0, u32::MAX)];
         let mut bytes = 2_u32.to_le_bytes().to_vec();
         for (kind, rights, whose) in entries {
             bytes.extend([kind.to_le_bytes(), rights.to_le_bytes()].concat());

@@ -50,10 +50,10 @@ impl Stage {
         Some(stage)
     }
 
-    /// The slot of SoftHSM's token: it has another number from the next start on, above that of the slot that is left for the next.
+    /// The slot of SoftHSM's token: it has another number from the next start on, and is listed before the slot that is left for the next.
     fn made(&self) -> String {
         let slots = self.run("pkcsconf", &["-l"], "").1;
-        slots.lines().last().unwrap().split(':').next().unwrap().to_owned()
+        slots.lines().next().unwrap().split(':').next().unwrap().to_owned()
     }
 
     fn prepare(&self) {

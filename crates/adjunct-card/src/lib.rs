@@ -18,3 +18,4 @@ pub mod folder;
 mod link;
 pub mod machine;
 pub mod state;
+mod watch;

@@ -300,3 +300,75 @@ fn a_program_that_is_refused_or_not_answered_goes_on_alone() {
         assert!((1..25).contains(&came), "refuses: {refuses}, {came} connections");
     }
 }
+
+/// Has the sockets of a daemon take descriptors in messages, as they do before Linux 6.16.
+fn allow_descriptors(daemon: &Daemon) {
+    use std::os::fd::{AsRawFd as _, FromRawFd as _};
+    let pid = daemon.pid();
+    // SAFETY: numbers alone; each descriptor that is given is owned once.
+    let get = |number: i64, a: i64, b: i64| unsafe {
+        let got = libc::syscall(number, a, b, 0);
+        (got >= 0).then(|| OwnedFd::from_raw_fd(got as i32))
+    };
+    let Some(process) = get(libc::SYS_pidfd_open, i64::from(pid), 0) else { return };
+    for entry in std::fs::read_dir(format!("/proc/{pid}/fd")).unwrap().flatten() {
+        let number: i64 = entry.file_name().to_str().unwrap().parse().unwrap();
+        if let Some(socket) = get(libc::SYS_pidfd_getfd, process.as_raw_fd().into(), number) {
+            let (yes, size) = (1_i32, size_of::<i32>() as u32);
+            // SAFETY: the number lives. What is no socket, and a system that does not know the option, refuse it.
+            unsafe { libc::setsockopt(socket.as_raw_fd(), libc::SOL_SOCKET, 83, (&raw const yes).cast(), size) };
+        }
+    }
+}
+
+/// A descriptor in a message, of which the last copy takes half a minute to close, keeps a card from nobody: the system refuses it, or the wait is ended.
+#[test]
+fn descriptors_in_messages_keep_nobody_waiting() {
+    use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg, sockopt};
+    use std::io::Write as _;
+    use std::os::fd::AsFd as _;
+    if !there_can_be_users() {
+        return;
+    }
+    for (workers, refuses) in [(1, true), (1, false), (2, false)] {
+        let daemon = daemon(&format!("[[card]]\nid = 0\nworkers = {workers}\n"));
+        if !refuses {
+            allow_descriptors(&daemon);
+        }
+        let card = daemon.pid_of(0);
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let (mut takers, mut refused) = (Vec::new(), 0);
+        // The card reads when they are closed here.
+        stop(card);
+        let asked: Vec<_> = (0..2 * workers + 1)
+            .map(|_| {
+                let mut lingers = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+                takers.push(listener.accept().unwrap().0);
+                lingers.set_nonblocking(true).unwrap();
+                while lingers.write(&[0; 65536]).is_ok() {}
+                sockopt::set_socket_linger(&lingers, Some(std::time::Duration::from_secs(30))).unwrap();
+                let connection = connected(&daemon, HOSTILE);
+                let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+                let mut rights = SendAncillaryBuffer::new(&mut space);
+                let list = [lingers.as_fd()];
+                rights.push(SendAncillaryMessage::ScmRights(&list));
+                let sent = sendmsg(&connection, &[std::io::IoSlice::new(b"junk")], &mut rights, SendFlags::NOSIGNAL);
+                refused += usize::from(sent.is_err());
+                if sent.is_err() {
+                    // Closed at once, and not by waiting for what nobody takes.
+                    sockopt::set_socket_linger(&lingers, None).unwrap();
+                }
+                connection
+            })
+            .collect();
+        let other = connected(&daemon, OTHER);
+        ask(&other, Kind::Rsa2048);
+        let begin = std::time::Instant::now();
+        signal(card, libc::SIGCONT);
+        assert_eq!(answer(&other, Kind::Rsa2048), Some(Ok(true)));
+        assert!(begin.elapsed() < std::time::Duration::from_secs(20), "{:?}", begin.elapsed());
+        println!("the system refused {refused} of {}", asked.len());
+        drop(asked);
+        assert_eq!(daemon.pid_of(0), card, "the card has ended");
+    }
+}

@@ -31,15 +31,15 @@ pub fn have_descriptors() {
 }
 
 /// Keeps keys out of core dumps, of other processes' eyes and, where the limit of locked memory allows it, of the swap. All that is mapped
-/// counts for that limit, touched or not, and an allocation that it refuses ends the process: where it is not enough for all that `workers`
+/// counts for that limit, touched or not, and an allocation that it refuses ends the process: where it is not enough for all that so many
 /// threads may map, nothing is locked.
 ///
 /// # Errors
 /// What the system says of the first two; the third is said by the result.
-pub fn hide_memory(workers: usize) -> io::Result<bool> {
+pub fn hide_memory(threads: usize) -> io::Result<bool> {
     setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) })?;
     set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
-    if !may_lock(OF_ALL + workers as u64 * OF_A_WORKER) {
+    if !may_lock(OF_ALL + threads as u64 * OF_A_WORKER) {
         return Ok(false);
     }
     // SAFETY: no pointers. What is mapped later is locked when it is first touched.

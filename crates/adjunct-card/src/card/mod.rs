@@ -14,6 +14,7 @@ mod worker;
 
 use crate::link::Report;
 use crate::state::Shared;
+use crate::watch;
 use adjunct::card::crowd::Page;
 use adjunct::card::work;
 use pending::Limits;
@@ -64,14 +65,17 @@ pub fn run(setup: Setup) -> io::Result<()> {
         card.report(Report::Faulty);
         return Ok(());
     }
-    if !confine::hide_memory(workers)? {
+    // With the one that watches.
+    if !confine::hide_memory(workers + 1)? {
         eprintln!("adjunctd: a card's memory is not locked (RLIMIT_MEMLOCK): keys may get into the swap");
     }
+    watch::start()?;
     let gate = Arc::new(std::sync::Barrier::new(workers));
     for _ in 1..workers {
         let (card, gate) = (Arc::clone(&card), Arc::clone(&gate));
         std::thread::Builder::new().name("worker".into()).spawn(move || {
             wake_in_time();
+            watch::this_thread();
             // Started, and then: confined.
             gate.wait();
             gate.wait();
@@ -79,6 +83,7 @@ pub fn run(setup: Setup) -> io::Result<()> {
         })?;
     }
     wake_in_time();
+    watch::this_thread();
     gate.wait();
     confine::close_filter()?;
     card.report(Report::Ready);

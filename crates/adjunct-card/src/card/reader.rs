@@ -7,6 +7,7 @@ use super::pending::Waiting;
 use super::worker::{Card, Client, DAEMON, Wanted, Work, lock, refuse};
 use crate::link::{self, Order};
 use crate::state::Queue;
+use crate::watch;
 use adjunct::card::crowd::{self, Side, cpu_time};
 use adjunct::card::wire::{self, Asked, MAX_REQUEST, Status};
 use adjunct_kernels::wipe;
@@ -107,7 +108,7 @@ impl Card {
     pub(super) fn read(&self, reader: &mut Reader, limit: Option<&Timespec>) -> usize {
         let mut events: Vec<epoll::Event> = Vec::with_capacity(EVENTS);
         self.accept_again(reader);
-        match epoll::wait(&self.events, spare_capacity(&mut events), limit) {
+        match watch::waits(|| epoll::wait(&self.events, spare_capacity(&mut events), limit)) {
             Ok(0) if limit.is_some_and(|limit| limit.tv_sec == IDLE) => lock(&self.keys).clear(),
             _ => {}
         }

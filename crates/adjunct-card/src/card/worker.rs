@@ -11,6 +11,7 @@ use super::pending::{Choice, Pending, Waiting};
 use super::reader::Reader;
 use crate::link::{self, Report};
 use crate::state::{Queue, Shared};
+use crate::watch;
 use adjunct::card::crowd::{self, Page, cpu_time};
 use adjunct::card::wire::{self, Kind, MAX_REPLY, Status};
 use adjunct::card::work::{self, Job, Key};
@@ -175,7 +176,7 @@ impl Card {
                 self.catch_up();
                 continue;
             }
-            let mut reader = lock(&self.reader);
+            let mut reader = watch::waits(|| lock(&self.reader));
             if reader.leaves && lock(&self.pending).is_idle() {
                 // SAFETY: nothing has to be flushed. Other threads may be inside of the library's locks, which exit would wait for.
                 unsafe { libc::_exit(0) };

@@ -1,5 +1,6 @@
 //! The daemon's sockets: systemd's, or its own; and the lock by which one daemon alone has a folder.
 
+use crate::watch::refuse_descriptors;
 use rustix::fd::OwnedFd;
 use rustix::fs::{CWD, Mode, chmodat};
 use rustix::io::Errno;
@@ -32,6 +33,7 @@ pub fn given() -> Given {
         let _ = rustix::io::fcntl_setfd(&socket, rustix::io::FdFlags::CLOEXEC);
         // As systemd made them, accept would wait for the next program, and nothing else would be heard.
         let _ = rustix::io::ioctl_fionbio(&socket, true);
+        refuse_descriptors(&socket);
         match name.as_str() {
             "cards" => given.cards = Some(socket),
             "control" => given.control = Some(socket),
@@ -87,6 +89,7 @@ pub fn listen(path: &Path, mode: u32) -> Result<OwnedFd, Errno> {
     let socket = new()?;
     rustix::net::bind(&socket, &address)?;
     chmodat(CWD, path, Mode::from_raw_mode(mode), rustix::fs::AtFlags::empty())?;
+    refuse_descriptors(&socket);
     rustix::net::listen(&socket, BACKLOG)?;
     Ok(socket)
 }

@@ -12,6 +12,7 @@ use crate::control::{MAX_MESSAGE, Reply, Request};
 use crate::folder::Folder;
 use crate::link;
 use crate::machine::Mask;
+use crate::watch;
 use adjunct::card::crowd::{self, Page, Side};
 use cards::{Cards, Handed};
 use nodes::{Nodes, RSA_CRT, Refused};
@@ -134,6 +135,8 @@ pub fn run(options: Options) -> io::Result<()> {
     let mut cards = Cards::new(folder.clone(), config, page).map_err(named(folder.state()))?;
     cards.start();
     let nodes = Nodes::default();
+    watch::start()?;
+    watch::this_thread();
     let daemon = Daemon { folder, cards, nodes, programs, control, given: is_given, tools: Vec::new(), signals };
     daemon.serve()
 }
@@ -194,7 +197,7 @@ impl Daemon {
         let first = self.tools.iter().map(|tool| tool.until).min();
         let limit = first.map(|until| until.saturating_duration_since(Instant::now()));
         let limit = limit.map(|left| Timespec { tv_sec: left.as_secs().cast_signed() + 1, tv_nsec: 0 });
-        match poll(&mut descriptors, limit.as_ref()) {
+        match watch::waits(|| poll(&mut descriptors, limit.as_ref())) {
             Ok(_) => {}
             Err(Errno::INTR) => return Ok(Vec::new()),
             Err(error) => return Err(error.into()),

@@ -19,7 +19,7 @@ use std::{io, thread};
 /// How long a thread may take for what it does between two waits before it is sent a signal.
 const TICK: Duration = Duration::from_millis(10);
 /// Ticks in which nothing happened, after which nothing wakes this process any more.
-const QUIET: u32 = 100;
+const QUIET: u32 = 5;
 /// As many threads as a card has, or about that.
 const MANY: usize = 256;
 /// Ignored where nobody handles it.
@@ -173,7 +173,7 @@ mod tests {
             this_thread();
             for _ in 0..3 {
                 // Also after a time in which nothing happens.
-                waits(|| thread::sleep(TICK * (QUIET + 20)));
+                waits(|| thread::sleep(TICK * (QUIET + 40)));
                 let (sends, _takes) = lingering();
                 let sends = OwnedFd::from(sends);
                 let begin = Instant::now();

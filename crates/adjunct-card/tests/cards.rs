@@ -294,6 +294,27 @@ fn tools_get_the_drivers_answers() {
     assert_eq!(refused(&Request::DestroyNode("zcrypt_0".into())), (libc::ENODEV, true));
 }
 
+/// A card of a daemon that was killed still listens while it has not seen that: the next daemon waits for its end.
+#[test]
+fn a_card_that_is_slow_to_end_keeps_no_daemon_from_starting() {
+    if !there_can_be_cards() {
+        return;
+    }
+    let mut daemon = Daemon::start(ONE);
+    let card = daemon.pid_of(0);
+    signal(card, libc::SIGSTOP);
+    daemon.kill();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            std::thread::sleep(Duration::from_millis(300));
+            signal(card, libc::SIGCONT);
+        });
+        daemon.start_again();
+    });
+    daemon.run("program_some");
+    assert_eq!(daemon.on_card_or_late(), 20);
+}
+
 #[test]
 fn nothing_wakes_where_nothing_happens() {
     if !there_can_be_cards() {

@@ -74,8 +74,12 @@ pub fn alone(path: &Path) -> io::Result<Option<File>> {
     Ok(None)
 }
 
+/// Times that it is looked whether anybody still listens where a socket is to be.
+const LOOKS: u32 = 200;
+
 /// Makes a socket at a path, in place of one whose daemon is gone. The caller has the folder alone ([`alone`]): else of two that find such a
-/// one each would remove the other's.
+/// one each would remove the other's. So who listens there is a card of a daemon that was killed, which ends when it sees that: it is
+/// waited for, a second at most.
 ///
 /// # Errors
 /// What the system says; [`Errno::ADDRINUSE`] where a daemon listens there, or where something else is.
@@ -83,8 +87,15 @@ pub fn listen(path: &Path, mode: u32) -> Result<OwnedFd, Errno> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let new = || rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None);
     let address = SocketAddrUnix::new(path)?;
-    if rustix::net::connect(new()?, &address) == Err(Errno::CONNREFUSED) {
-        rustix::fs::unlink(path)?;
+    for _ in 0..LOOKS {
+        match rustix::net::connect(new()?, &address) {
+            Ok(()) | Err(Errno::AGAIN) => std::thread::sleep(BETWEEN),
+            Err(Errno::CONNREFUSED) => {
+                rustix::fs::unlink(path)?;
+                break;
+            }
+            Err(_) => break,
+        }
     }
     let socket = new()?;
     rustix::net::bind(&socket, &address)?;

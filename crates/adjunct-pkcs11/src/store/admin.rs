@@ -365,7 +365,7 @@ fn repair_alone(token: &Configured, place: &Place, held: &Held, holder: Holder, 
     let parts: Vec<&[u8]> = repaired.parts.iter().map(|part| &part[..]).collect();
     // Nothing is replaced by what is not whole itself.
     repair::check(&parts.concat(), eyes(&keys)).map_err(&line)?;
-    let aside = place.free_name(DAMAGED).map_err(&line)?;
+    let aside = place.name_aside(DAMAGED).map_err(&line)?;
     place.replace(held, &parts, Old::Kept(&aside)).map_err(&line)?;
     place.note(held, &header, repaired.number, true);
     Ok(Repaired::Anew {

@@ -24,8 +24,8 @@ type Result<T> = std::result::Result<T, Trouble>;
 const LEAST: Duration = Duration::from_millis(60);
 /// KiB of memory of a derivation.
 const MEMORY: u32 = 64 << 10;
-/// The most that a file may ask for.
-const MOST: [u32; 3] = [4 << 20, 1 << 16, 64];
+/// The most that a file may ask for: a changed bit in a damaged one is not to keep a repair for hours, or take all memory. By far more than any machine sets.
+const MOST: [u32; 3] = [1 << 20, 1 << 8, 64];
 
 /// The keys of an open token; wiped when dropped.
 pub struct Keys {

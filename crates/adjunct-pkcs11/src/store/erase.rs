@@ -6,7 +6,7 @@
 //! between has destroyed it, and whoever writes next, or logs in and may write, overwrites the slot.
 
 use super::crypt::Keys;
-use super::file::{self, Place};
+use super::file::{self, Place, Seen};
 use super::format::{self, Counters, FRAMES, RECORD_HEAD, Uid, Version};
 use super::trouble::Trouble;
 use super::{Initialized, Known, State, Store};
@@ -88,9 +88,10 @@ impl Store {
 
     /// Makes what is left of objects in damaged copies of the file unreadable.
     pub(super) fn erase_copies(&self, uids: &[Uid]) {
+        let Ok(Some(token)) = self.place.look() else { return };
         for copy in self.place.names(DAMAGED).unwrap_or_default() {
             // What cannot be written to is none of ours.
-            let _ = erase_in(&copy, uids);
+            let _ = erase_in(&copy, uids, &token);
         }
     }
 }
@@ -104,10 +105,15 @@ impl Place {
     }
 }
 
-fn erase_in(copy: &std::path::Path, uids: &[Uid]) -> Result {
+fn erase_in(copy: &std::path::Path, uids: &[Uid], token: &Seen) -> Result {
     let flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
     let file = open(copy, flags, Mode::empty())?;
-    let bytes = file::read(&file, 0, file::seen(&file)?.length)?;
+    let seen = file::seen(&file)?;
+    if seen.same_file(token) {
+        // A repair was killed before it put another in the token's place.
+        return Ok(());
+    }
+    let bytes = file::read(&file, 0, seen.length)?;
     let version = super::repair::header(&bytes).map_or(Version::Two, |header| header.version);
     let mut found = false;
     for at in FRAMES..bytes.len().saturating_sub(16) {

@@ -140,9 +140,12 @@ impl Place {
         if !is_safe(&stat, FileType::RegularFile) || !is_safe(&directory, FileType::Directory) {
             return Err(Trouble::Unsafe);
         }
-        // Who writes makes the lock.
-        let lock = writable && fs::access(self.beside(".lock"), Access::WRITE_OK).is_err();
-        let writable = writable && (!lock || fs::access(self.directory(), Access::WRITE_OK).is_ok());
+        // Who writes locks, and makes the lock where there is none.
+        let writable = writable
+            && match fs::access(self.beside(".lock"), Access::WRITE_OK) {
+                Err(Errno::NOENT) => fs::access(self.directory(), Access::WRITE_OK).is_ok(),
+                may => may.is_ok(),
+            };
         Ok(Some((file, Seen::of(&stat), writable)))
     }
 
@@ -187,7 +190,7 @@ impl Place {
     ///
     /// # Errors
     /// What the system says.
-    pub fn free_name(&self, ending: &str) -> Result<PathBuf> {
+    fn free_name(&self, ending: &str) -> Result<PathBuf> {
         for number in 1.. {
             let aside = self.beside(&if number == 1 { ending.to_owned() } else { format!("{ending}-{number}") });
             match fs::lstat(&aside) {
@@ -197,6 +200,21 @@ impl Place {
             }
         }
         Err(Errno::EXIST.into())
+    }
+
+    /// Whether another name is one of this file: a writer was killed that had given it, for it to stay when another takes its place.
+    fn is_alias(&self, name: &Path) -> bool {
+        let seen = |path: &Path| fs::lstat(path).map(|stat| Seen::of(&stat));
+        seen(name).is_ok_and(|named| seen(&self.path).is_ok_and(|own| own.same_file(&named)))
+    }
+
+    /// A name beside it under which what another takes the place of may stay.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn name_aside(&self, ending: &str) -> Result<PathBuf> {
+        let given = self.names(ending)?.into_iter().find(|name| self.is_alias(name));
+        given.map_or_else(|| self.free_name(ending), Ok)
     }
 
     /// The names of the files beside it that [`Place::free_name`] has given for this ending.
@@ -301,16 +319,24 @@ impl Place {
         if !is_safe(&fs::stat(directory)?, FileType::Directory) {
             return Err(Trouble::Unsafe);
         }
-        let mut lock = fs::open(self.beside(".lock"), FLAGS | OFlags::RDWR | OFlags::CREATE, OURS)?;
+        let path = self.beside(".lock");
+        let open = || fs::open(&path, FLAGS | OFlags::RDWR | OFlags::CREATE, OURS);
+        // A lock that somebody has taken away since keeps out nobody who comes later.
+        let is_there = |lock: &OwnedFd| {
+            let locked = Seen::of(&fs::fstat(lock)?);
+            Ok::<_, Errno>(fs::lstat(&path).is_ok_and(|stat| Seen::of(&stat).same_file(&locked)))
+        };
+        let mut lock = open()?;
         loop {
             match FileLock::try_lock(lock)? {
-                Ok(locked) => {
+                Ok(locked) if is_there(locked.file())? => {
                     let held = Held(locked);
                     // What cannot go now goes the next time.
                     let _ = self.clear();
                     return Ok(body(&held));
                 }
-                Err(file) => lock = file,
+                Ok(_) => lock = open()?,
+                Err(file) => lock = if is_there(&file)? { file } else { open()? },
             }
             std::thread::sleep(pause_after(begin)?);
         }
@@ -321,7 +347,11 @@ impl Place {
         match fs::lstat(self.beside(".new")) {
             Err(Errno::NOENT) => Ok(()),
             Err(errno) => Err(errno.into()),
-            Ok(_) => wipe(&self.beside(".new")),
+            Ok(_) => {
+                // The name of what was put in its place is there for good before what was there is overwritten.
+                self.settle()?;
+                wipe(&self.beside(".new"))
+            }
         }
     }
 
@@ -356,11 +386,17 @@ impl Place {
     /// Puts a new file of these bytes in its place, at once and for good. The one that was there is overwritten, unless it has another name besides.
     ///
     /// # Errors
-    /// What the system says; all is as before then, unless the new one is there, but perhaps not for good.
+    /// What the system says; all is as before then. Where not even that can be had, the new one is there, but perhaps not for good.
     pub fn replace(&self, _: &Held, parts: &[&[u8]], old: Old<'_>) -> Result<Seen> {
         let (file, new) = (self.write_new(parts)?, self.beside(".new"));
+        // One that stays has its name before another takes its place: who is killed in between loses none.
+        let named = match old {
+            Old::Kept(aside) => (fs::link(&self.path, aside).is_ok() || self.is_alias(aside)).then_some(aside),
+            Old::Wiped => None,
+        };
         let failed = |errno: Errno| {
             let _ = fs::unlink(&new);
+            let _ = named.map(fs::unlink);
             Trouble::from(errno)
         };
         // Exchanged, the old one has a name until it is overwritten: who is killed before leaves it to the next writer.
@@ -368,13 +404,15 @@ impl Place {
             Ok(()) => {}
             Err(Errno::NOENT) => {
                 fs::rename(&new, &self.path).map_err(failed)?;
-                self.settle()?;
+                self.settle().inspect_err(|_| _ = fs::unlink(&self.path))?;
                 return seen(&file);
             }
             // A file system that cannot exchange.
             Err(_) => {
                 let before = fs::open(&self.path, FLAGS | OFlags::RDWR, Mode::empty()).ok();
-                if let Old::Kept(aside) = old {
+                if let Old::Kept(aside) = old
+                    && named.is_none()
+                {
                     fs::link(&self.path, aside).map_err(failed)?;
                 }
                 fs::rename(&new, &self.path).map_err(failed)?;
@@ -386,8 +424,16 @@ impl Place {
             }
         }
         let seen = seen(&file)?;
-        self.settle()?;
+        if let Err(trouble) = self.settle() {
+            // What is said not to be done is not done.
+            if fs::renameat_with(CWD, &new, CWD, &self.path, RenameFlags::EXCHANGE).is_ok() {
+                let _ = fs::unlink(&new);
+                let _ = named.map(fs::unlink);
+            }
+            return Err(trouble);
+        }
         match old {
+            Old::Kept(_) if named.is_some() => _ = fs::unlink(&new),
             Old::Kept(aside) => {
                 fs::rename(&new, aside)?;
                 self.settle()?;
@@ -413,7 +459,7 @@ impl Place {
             made => made,
         };
         match made {
-            Ok(()) => self.settle(),
+            Ok(()) => self.settle().inspect_err(|_| _ = fs::unlink(&self.path)),
             Err(errno) => {
                 let _ = fs::unlink(&new);
                 Err(if errno == Errno::EXIST { Trouble::Exists } else { errno.into() })

@@ -79,6 +79,9 @@ pub const SLOT_RANDOM: usize = 28;
 /// The longest records of a frame. No transaction comes near.
 const LONGEST: usize = 1 << 28;
 
+/// The highest number of a frame. No token comes near, and the next ones are numbers still.
+pub const MOST_FRAMES: u64 = 1 << 62;
+
 /// Identifiers of tokens and objects.
 pub type Uid = [u8; 16];
 pub type Link = [u8; 16];
@@ -479,7 +482,7 @@ pub fn frames(bytes: &[u8], mut before: Before) -> Result<Frames<'_>> {
             break;
         }
         let (records_length, frame, joint) = (u32_at(head, 4) as usize, u64_at(head, 8), u32_at(head, 16));
-        let follows = frame != 0 && (before.number == 0 || frame == before.number + 1);
+        let follows = (1..=MOST_FRAMES).contains(&frame) && (before.number == 0 || frame == before.number + 1);
         let joined = joint == before.joint;
         if records_length > LONGEST || !follows || !(joined || joint == 0 && version == Version::One) {
             return Err(Trouble::Damaged);
@@ -538,7 +541,7 @@ pub fn frame_head(bytes: &[u8]) -> Option<(u64, &[u8])> {
 /// # Errors
 /// [`Trouble::TooLong`].
 pub fn frame(before: Before, records: &[u8], link: impl FnOnce(&[u8]) -> Link) -> Result<(Vec<u8>, Link)> {
-    if records.len() > LONGEST {
+    if records.len() > LONGEST || before.number >= MOST_FRAMES {
         return Err(Trouble::TooLong);
     }
     let mut bytes = Vec::new();

@@ -184,7 +184,8 @@ pub fn salvage(
     // What can still be seen to have been there.
     let mut lost = BTreeSet::new();
     for (last, uids) in heads(bytes, version) {
-        number = number.max(last);
+        // Of heads that nobody can vouch for.
+        number = if last < format::MOST_FRAMES / 2 { number.max(last) } else { number };
         lost.extend(uids.into_iter().filter(|uid| !newest.contains_key(uid)));
     }
     let mut roles = found.map(|found| found.map(|(_, role)| role));

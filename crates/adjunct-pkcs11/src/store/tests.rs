@@ -402,6 +402,40 @@ fn repair_keeps_all_but_what_was_changed() {
     assert!(kept.contains("sealed"), "{kept:?}");
 }
 
+/// The head of a frame, which nobody vouches for, with the highest number there is: numbers go on.
+#[test]
+fn no_number_is_too_high_to_go_on() {
+    let (directory, login) = (tempfile::tempdir().unwrap(), login());
+    let path = directory.path().join("whole");
+    let history = history(&path, &login);
+    let whole = std::fs::read(&path).unwrap();
+    let all: BTreeSet<String> = ["private", "public", "sealed"].map(String::from).into();
+    for number in [u64::MAX, u64::MAX - 1, format::MOST_FRAMES, format::MOST_FRAMES - 1] {
+        let before = format::Before { version: Version::Two, number: number - 1, joint: 1 };
+        // As long as one that is read may be.
+        let made = format::frame(format::Before { number: 1, ..before }, &[], |_| [0; 16]).unwrap().0;
+        let mut head = made[..format::FRAME_HEAD].to_vec();
+        head[8..16].copy_from_slice(&number.to_le_bytes());
+        let crc = crc32fast::hash(&head[..format::FRAME_HEAD - 4]);
+        head[format::FRAME_HEAD - 4..].copy_from_slice(&crc.to_le_bytes());
+        let bytes = [&whole[..], &[1; 7], &head, &made[format::FRAME_HEAD..]].concat();
+        let repaired = repair::salvage(&bytes, &repair::header(&bytes).unwrap(), &login.keys(), |_| Ok(some_role()));
+        let repaired = repaired.unwrap();
+        assert_eq!(check(&repaired.parts.concat(), &login).unwrap().objects, 3, "{number}");
+        std::fs::write(&path, repaired.parts.concat()).unwrap();
+        let (store, objects) = (store(&path, &login), Table::new());
+        store.refresh(&objects).unwrap();
+        assert_eq!(labels(&objects), all);
+        store.change(&objects, vec![Change::New(object("next", CKO_DATA, false))]).unwrap();
+        let (again, seen) = (super::tests::store(&path, &login), Table::new());
+        again.refresh(&seen).unwrap();
+        assert!(labels(&seen).contains("next"), "{number}");
+        // Alone in a file without any key it is read, or refused.
+        let _ = Initialized::read(&[&whole[..FRAMES], &head, &made[format::FRAME_HEAD..]].concat(), None);
+    }
+    assert!(!history.is_empty());
+}
+
 /// Records of one token in another order, or twice, with sums that fit, are no token's.
 #[test]
 fn records_put_elsewhere_are_found_out() {

@@ -230,6 +230,26 @@ fn a_store_that_cannot_be_written_to_works() {
     forget_tries(&std::fs::read(tokens.join("default.token")).unwrap()[20..36]);
 }
 
+/// A lock that is somebody else's, or read-only, in a folder that is one's own, keeps nobody from a login.
+#[test]
+fn a_lock_that_cannot_be_written_to_keeps_nobody_out() {
+    let home = home();
+    run("with_private", home.path());
+    let tokens = home.path().join("adjunct/tokens");
+    let mut command = command("read_only", home.path());
+    let lock = tokens.join("default.token.lock");
+    if rustix::process::geteuid().is_root() {
+        for path in [home.path(), &home.path().join("adjunct"), &tokens, &tokens.join("default.token")] {
+            std::os::unix::fs::chown(path, Some(65534), Some(65534)).unwrap();
+        }
+        command.uid(65534).gid(65534);
+    }
+    std::fs::set_permissions(lock, std::fs::Permissions::from_mode(0o400)).unwrap();
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    forget_tries(&std::fs::read(tokens.join("default.token")).unwrap()[20..36]);
+}
+
 #[test]
 fn a_home_that_cannot_be_written_to_is_no_error() {
     run("no_place", Path::new("/proc/self/nothing"));

@@ -7,6 +7,8 @@ mod common;
 mod access;
 mod authentication;
 mod forks;
+mod inject;
+mod injected;
 mod kills;
 mod life;
 mod many;
@@ -152,6 +154,7 @@ fn scenario() {
         life::life life::again profiles::profiles
         pins::wrong pins::killed_while_trying pins::count_low pins::guesses
         processes::two_processes processes::other processes::other_after processes::many processes::initialize
+        processes::makes_when_told
         kills::endless kills::after_kills kills::changes_pin kills::destroys kills::after_destroys
         kills::changes_it_once
         space::limited space::full space::full_together space::counted space::gone space::sees space::two_left
@@ -164,6 +167,7 @@ fn scenario() {
         tpm::sealed tpm::sealed_again tpm::sealed_elsewhere
         many::fill many::filled
         order::by_content order::as_said order::alone order::in_vain order::redirected
+        injected::stock injected::stock_big injected::stock_old injected::injected injected::injected_after
         authentication::operations authentication::calls authentication::privacy authentication::locked
     }
 }

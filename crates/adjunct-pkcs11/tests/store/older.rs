@@ -4,10 +4,10 @@
 use super::*;
 use adjunct_pkcs11::admin::{self, Configured, Repaired};
 
-const TOKEN: &[u8] = include_bytes!("version-1.token");
+pub const TOKEN: &[u8] = include_bytes!("version-1.token");
 const FIRST_PIN: &[u8] = b"first PIN";
 
-fn put(home: &Path, bytes: &[u8]) -> Configured {
+pub fn put(home: &Path, bytes: &[u8]) -> Configured {
     let path = home.join("adjunct/tokens/default.token");
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
     for directory in [home.join("adjunct"), home.join("adjunct/tokens")] {

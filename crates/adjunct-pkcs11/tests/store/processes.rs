@@ -56,6 +56,56 @@ pub fn initialize() {
     init_token(SO_PIN).unwrap();
 }
 
+/// Makes an object when it is told to.
+pub fn makes_when_told() {
+    let session = entered();
+    println!("\n+ ready");
+    std::io::stdin().read_line(&mut String::new()).unwrap();
+    session.create(&data_object("told", true)).unwrap();
+}
+
+/// Somebody takes the lock away while one waits for it: who waits does not write beside who comes later.
+#[test]
+fn a_lock_that_was_taken_away_lets_nobody_in() {
+    use std::io::{BufRead as _, Write as _};
+    let home = home();
+    run("new_token", home.path());
+    let path = home.path().join("adjunct/tokens/default.token.lock");
+    let locked = || {
+        let file = std::fs::File::options().read(true).write(true).create(true).truncate(false).open(&path).unwrap();
+        adjunct::file_lock::FileLock::try_lock(file.into()).unwrap().expect("nobody has it")
+    };
+    let mut command = command("makes_when_told", home.path());
+    let mut child = command.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped()).spawn().unwrap();
+    let mut lines = std::io::BufReader::new(child.stdout.take().unwrap()).lines();
+    lines.by_ref().find(|line| line.as_ref().unwrap() == "+ ready").unwrap().unwrap();
+    let first = locked();
+    writeln!(child.stdin.take().unwrap(), "now").unwrap();
+    let waits = |name: &str| {
+        let open = std::fs::read_dir(format!("/proc/{}/fd", child.id())).unwrap().flatten();
+        let is_it = |entry: std::fs::DirEntry| {
+            std::fs::read_link(entry.path()).is_ok_and(|open| open.to_string_lossy().ends_with(name))
+        };
+        open.into_iter().any(is_it)
+    };
+    let until = |holds: &dyn Fn() -> bool| {
+        assert!((0..60_000).any(|_| holds() || (std::thread::sleep(std::time::Duration::from_millis(1)), false).1));
+    };
+    until(&|| waits(".lock"));
+    std::fs::remove_file(&path).unwrap();
+    let second = locked();
+    let length = || std::fs::metadata(home.path().join("adjunct/tokens/default.token")).unwrap().len();
+    let before = length();
+    drop(first);
+    // It lets go of what was taken away, and waits for what is there.
+    until(&|| !waits(".lock (deleted)") || length() != before);
+    std::thread::sleep(std::time::Duration::from_millis(20));
+    assert_eq!(length(), before, "two wrote at a time");
+    drop(second);
+    assert!(child.wait().unwrap().success());
+    assert!(length() > before);
+}
+
 #[test]
 fn processes_see_each_others_objects() {
     run("two_processes", home().path());

@@ -106,7 +106,14 @@ fn the_stock_file_is_enabled_used_and_restored() {
         scene.run("status", &["--below", scene.dir.path().to_str().unwrap(), "--proc", "/nonexistent"]).status.code(),
         Some(3)
     );
+    // What a change has left that was killed before it changed anything goes; a backup of something else stays.
+    let backup = scene.dir.path().join("openssl.cnf.adjunct-backup");
+    fs::write(&backup, &stock).unwrap();
     good(&scene.run("disable", &[]));
+    assert_eq!(scene.names(), ["openssl.cnf"]);
+    fs::write(&backup, "something else").unwrap();
+    good(&scene.run("disable", &[]));
+    assert_eq!(scene.names(), ["openssl.cnf", "openssl.cnf.adjunct-backup"]);
 }
 
 #[test]
@@ -314,19 +321,23 @@ fn no_permission_and_no_space_are_one_line() {
 
     let full = scene.dir.path().join("full");
     fs::create_dir(&full).unwrap();
-    let script = "mount -t tmpfs -o size=16k none \"$1\" || exit 77; cp \"$2\" \"$1/a.cnf\" || exit 77; \
-                  \"$3\" openssl enable --yes --trust-module --config \"$1/a.cnf\" --module \"$4\"; s=$?; cmp \"$2\" \"$1/a.cnf\" || exit 99; \
-                  ls -A \"$1\"; exit $s";
-    let output = Command::new("unshare")
-        .args(["--mount", "sh", "-c", script, "sh"])
-        .args([&full, &scene.config, &program, &module])
-        .output();
-    match output {
-        Ok(output) if output.status.code() == Some(1) && !output.stderr.starts_with(b"unshare") => {
-            assert!(failed(&output).contains("the disk is full"), "{output:?}");
-            assert!(String::from_utf8_lossy(&output.stdout).ends_with("\na.cnf\n"), "{output:?}");
+    // Without room for the backup, and with room for no more than that.
+    for size in ["16k", "28k"] {
+        let script = "mount -t tmpfs -o size=$5 none \"$1\" || exit 77; cp \"$2\" \"$1/a.cnf\" || exit 77; \
+                      \"$3\" openssl enable --yes --trust-module --config \"$1/a.cnf\" --module \"$4\"; s=$?; cmp \"$2\" \"$1/a.cnf\" || exit 99; \
+                      ls -A \"$1\"; exit $s";
+        let output = Command::new("unshare")
+            .args(["--mount", "sh", "-c", script, "sh"])
+            .args([&full, &scene.config, &program, &module])
+            .arg(size)
+            .output();
+        match output {
+            Ok(output) if output.status.code() == Some(1) && !output.stderr.starts_with(b"unshare") => {
+                assert!(failed(&output).contains("the disk is full"), "{output:?}");
+                assert!(String::from_utf8_lossy(&output.stdout).ends_with("\na.cnf\n"), "{size}: {output:?}");
+            }
+            Ok(output) => assert_ne!(output.status.code(), Some(99), "{output:?}"),
+            Err(_) => eprintln!("no unshare: the full disk is not tested"),
         }
-        Ok(output) => assert_ne!(output.status.code(), Some(99), "{output:?}"),
-        Err(_) => eprintln!("no unshare: the full disk is not tested"),
     }
 }

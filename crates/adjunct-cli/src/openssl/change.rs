@@ -90,6 +90,11 @@ pub(super) fn disable(args: &DisableArgs) -> Result<Done, Failure> {
     report.changed = stripped.is_some();
     let Some(stripped) = stripped else {
         report.notes.extend(by_hand(&file.bytes));
+        let backup = file.backup_path();
+        if !args.consent.dry_run && files::config(&backup).is_ok_and(|there| there == file.bytes) {
+            // Left where a change was killed before it changed anything.
+            let _ = std::fs::remove_file(&backup);
+        }
         return Ok(Done { report, state: "is not enabled" });
     };
     report.diff = report::unified(&file.path, &file.bytes, &stripped);
@@ -196,7 +201,12 @@ impl Change<'_> {
         let kept = self.file.back_up(self.original)?;
         // The backup is what the file was before adjunct; what it is right now may hold an older block.
         let _hold = Hold::new();
-        self.file.replace(self.edited)?;
+        self.file.replace(self.edited).inspect_err(|_| {
+            // Of a file that stays what it is nobody wants one.
+            if self.file.bytes == self.original {
+                let _ = std::fs::remove_file(&kept);
+            }
+        })?;
         let after = check::judged(&before, check::all(&self.file.path, true, Depth::Full));
         let stopped = interrupted().err().map(|e| e.to_string());
         if let Some(why) = stopped.or_else(|| check::first_failure(&after)) {

@@ -102,9 +102,9 @@ mod filter {
             }
             2 if at == wanted => -i64::from(ERRNO.load(SeqCst)),
             3 if at >= wanted => {
-                // A full disk still syncs and takes names away, and writes what is there already.
-                let grows = |number| ![libc::SYS_unlink, libc::SYS_unlinkat, libc::SYS_ftruncate].contains(&number);
-                if grows(number) { -i64::from(ERRNO.load(SeqCst)) } else { call(number, arguments) }
+                // What takes something away goes on.
+                let takes = [libc::SYS_unlink, libc::SYS_unlinkat, libc::SYS_ftruncate].contains(&number);
+                if takes { call(number, arguments) } else { -i64::from(ERRNO.load(SeqCst)) }
             }
             _ => call(number, arguments),
         };

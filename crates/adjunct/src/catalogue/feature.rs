@@ -17,7 +17,7 @@ macro_rules! features {
             pub const fn text(self) -> &'static str { match self { $(Feature::$variant => $text),* } }
             /// The architecture that has it.
             pub const fn arch(self) -> Arch { match self { $(Feature::$variant => Arch::$arch),* } }
-            /// The word of the CPU library's that tells of it, and its bits there.
+            /// The word of `caps` that tells of it, and its bits there.
             pub(crate) const fn place(self) -> (usize, u32) { match self { $(Feature::$variant => ($word, $bits)),* } }
         }
     };
@@ -45,12 +45,13 @@ pub const HERE: Option<Arch> = if cfg!(target_arch = "x86_64") {
     None
 };
 
-// x86 words: 0 = leaf 1 EDX, 1 = leaf 1 ECX, 2 = leaf 7 EBX, 3 = leaf 7 ECX. Arm: AWS-LC's ARMV8_* bits in word 0. S390: the
+// x86 words: 0 = leaf 1 EDX, 1 = leaf 1 ECX, 2 = leaf 7 EBX, 3 = leaf 7 ECX, 4 = leaf 7 subleaf 1 EAX. Arm: AWS-LC's ARMV8_* bits in word 0. S390: the
 // number of the instruction as a bit of word 0.
 features! {
     Ssse3 "ssse3" "SSSE3" X86 1 1 << 9;
     Avx "avx" "AVX" X86 1 1 << 28;
     Avx2 "avx2" "AVX2" X86 2 1 << 5;
+    Fma "fma" "FMA" X86 1 1 << 12;
     Bmi2 "bmi2" "BMI2" X86 2 1 << 8;
     Adx "adx" "ADX" X86 2 1 << 19;
     Avx512 "avx512" "AVX-512" X86 2 0xC003_0000;
@@ -60,6 +61,8 @@ features! {
     Vpclmul "vpclmul" "VPCLMULQDQ" X86 3 1 << 10;
     Sha "sha" "SHA-NI" X86 2 1 << 29;
     Ifma "ifma" "AVX-512 IFMA" X86 2 1 << 21;
+    AvxIfma "avxifma" "AVX-IFMA" X86 4 1 << 23;
+    Sha512 "sha512" "SHA512" X86 4 1 << 0;
     Rdrand "rdrand" "RDRAND" X86 1 1 << 30;
     ArmAes "aes" "ARMv8 AES" Arm 0 1 << 2;
     ArmPmull "pmull" "ARMv8 PMULL" Arm 0 1 << 5;

@@ -62,8 +62,11 @@ pub fn features() -> Features {
         let before = detect();
         let mut wanted = Vec::new();
         if BATCHES_ONLY.load(Ordering::Relaxed) {
-            use Feature::{Aes, ArmAes, ArmPmull, ArmSha1, ArmSha3, ArmSha256, ArmSha512, Pclmul, Sha, Vaes, Vpclmul};
-            let dedicated = [Aes, Vaes, Pclmul, Vpclmul, Sha, ArmAes, ArmPmull, ArmSha1, ArmSha256, ArmSha512, ArmSha3];
+            use Feature::{
+                Aes, ArmAes, ArmPmull, ArmSha1, ArmSha3, ArmSha256, ArmSha512, Pclmul, Sha, Sha512, Vaes, Vpclmul,
+            };
+            let dedicated =
+                [Aes, Vaes, Pclmul, Vpclmul, Sha, Sha512, ArmAes, ArmPmull, ArmSha1, ArmSha256, ArmSha512, ArmSha3];
             wanted.extend(here().filter(|f| dedicated.contains(f) || f.arch() == Arch::S390));
         }
         if let Some(value) = secure_env("ADJUNCT_CPU") {
@@ -107,12 +110,13 @@ fn here() -> impl Iterator<Item = Feature> {
 }
 
 fn dependents(feature: Feature) -> &'static [Feature] {
+    use Feature::{Aes, Avx, Avx2, Avx512, AvxIfma, Fma, Ifma, Pclmul, Sha512, Vaes, Vpclmul};
     match feature {
-        Feature::Aes => &[Feature::Vaes],
-        Feature::Pclmul => &[Feature::Vpclmul],
-        Feature::Avx => &[Feature::Avx2, Feature::Avx512, Feature::Ifma, Feature::Vaes, Feature::Vpclmul],
-        Feature::Avx2 => &[Feature::Avx512, Feature::Ifma, Feature::Vaes, Feature::Vpclmul],
-        Feature::Avx512 => &[Feature::Ifma],
+        Aes => &[Vaes],
+        Pclmul => &[Vpclmul],
+        Avx => &[Avx2, Fma, Avx512, Ifma, Vaes, Vpclmul, AvxIfma, Sha512],
+        Avx2 => &[Avx512, Ifma, Vaes, Vpclmul, AvxIfma, Sha512],
+        Avx512 => &[Ifma],
         _ => &[],
     }
 }
@@ -151,10 +155,33 @@ pub fn model_name() -> String {
 mod tests {
     use super::*;
 
+    /// What is not masked is what the standard library finds, with the operating system's support for the registers.
+    #[test]
+    fn features_are_those_of_this_cpu() {
+        use std::arch::is_x86_feature_detected as detected;
+        let features = features();
+        for (feature, here) in [
+            (Feature::Avx2, detected!("avx2")),
+            (Feature::Fma, detected!("fma")),
+            (Feature::Bmi2, detected!("bmi2")),
+            (Feature::Aes, detected!("aes")),
+            (Feature::Ifma, detected!("avx512ifma")),
+            (Feature::AvxIfma, detected!("avxifma")),
+            (Feature::Sha512, detected!("sha512")),
+        ] {
+            assert_eq!(features.has(feature) || features.masked(feature), here, "{feature:?}");
+        }
+    }
+
     #[test]
     fn a_mask_names_features_and_what_stands_on_them() {
         assert_eq!(parse_mask(" -sha , ").unwrap(), [Feature::Sha]);
         assert_eq!(parse_mask("-aes").unwrap(), [Feature::Aes, Feature::Vaes]);
+        assert_eq!(parse_mask("-fma,-avxifma,-sha512").unwrap(), [Feature::Fma, Feature::AvxIfma, Feature::Sha512]);
+        let wide = parse_mask("-avx").unwrap();
+        for feature in [Feature::Fma, Feature::Avx2, Feature::Ifma, Feature::AvxIfma, Feature::Sha512] {
+            assert!(wide.contains(&feature), "{feature:?} takes the registers of AVX");
+        }
         assert_eq!(parse_mask("").unwrap(), []);
         for bad in ["aes", "-nope", "--aes", "-"] {
             assert!(parse_mask(bad).unwrap_err().to_string().contains("-vaes"), "{bad}");

@@ -1,41 +1,61 @@
-//! AWS-LC's view of the CPU: the words its dispatchers read. What is cleared here is not executed by it. On s390x, where it has
-//! no instructions to choose from, what our own dispatchers read.
+//! AWS-LC's view of the CPU: the words its dispatchers read. What is cleared here is not executed by it. Beside them stands what it
+//! does not ask for (x86-64), and on s390x, where it has no instructions to choose from, all that our own dispatchers read.
+
+/// How many words there are; those that an architecture does not use are zero.
+pub const WORDS: usize = 5;
 
 #[cfg(target_arch = "x86_64")]
 mod words {
+    use super::WORDS;
     use crate::adapter::cpu::awslc::private::CAPABILITIES;
-    use std::sync::atomic::Ordering;
+    use crate::catalogue::Feature;
+    use std::arch::x86_64::__cpuid_count;
+    use std::sync::LazyLock;
+    use std::sync::atomic::{AtomicU32, Ordering};
 
-    /// The capability words now in force, less what the operating system, OPENSSL_ia32cap or a mask took away.
-    pub fn read() -> [u32; 4] {
-        // SAFETY: filled by CRYPTO_library_init, which is idempotent.
+    /// The word of CPUID's that AWS-LC does not have: leaf 7, subleaf 1, EAX. All we read of it works on AVX registers, so nothing is
+    /// there where AVX2 is not: that bit tells that leaf 7 exists, and that the operating system keeps the registers. A subleaf that
+    /// does not exist reads as zero.
+    static FIFTH: LazyLock<AtomicU32> = LazyLock::new(|| {
+        let (word, bit) = Feature::Avx2.place();
+        let wide = library()[word].load(Ordering::Relaxed) & bit == bit;
+        AtomicU32::new(if wide { __cpuid_count(7, 1).eax } else { 0 })
+    });
+
+    fn library() -> &'static [AtomicU32; WORDS - 1] {
+        // SAFETY: filled by CRYPTO_library_init, which is idempotent. The library reads the words at each dispatch, without caching.
         unsafe {
             aws_lc_sys::CRYPTO_library_init();
-            std::array::from_fn(|i| CAPABILITIES[i].load(Ordering::Relaxed))
+            &CAPABILITIES
         }
+    }
+
+    /// The capability words now in force, less what the operating system, OPENSSL_ia32cap (all but the last word) or a mask took away.
+    pub fn read() -> [u32; WORDS] {
+        let ours = [&*FIFTH];
+        let mut words = library().iter().chain(ours).map(|word| word.load(Ordering::Relaxed));
+        std::array::from_fn(|_| words.next().unwrap_or(0))
     }
 
     /// Clears bits of one word.
     pub fn clear(word: usize, bits: u32) {
-        // SAFETY: as above; the library reads the words at each dispatch, without caching.
-        unsafe {
-            aws_lc_sys::CRYPTO_library_init();
-            CAPABILITIES[word].fetch_and(!bits, Ordering::Relaxed);
-        }
+        let word = if word == WORDS - 1 { &*FIFTH } else { &library()[word] };
+        word.fetch_and(!bits, Ordering::Relaxed);
     }
 }
 
 #[cfg(target_arch = "aarch64")]
 mod words {
+    use super::WORDS;
     use crate::adapter::cpu::awslc::private::CAPABILITIES;
     use std::sync::atomic::Ordering;
 
     /// The capability word now in force.
-    pub fn read() -> [u32; 4] {
+    pub fn read() -> [u32; WORDS] {
         // SAFETY: filled by CRYPTO_library_init, which is idempotent.
         unsafe {
             aws_lc_sys::CRYPTO_library_init();
-            [CAPABILITIES.load(Ordering::Relaxed), 0, 0, 0]
+            [CAPABILITIES.load(Ordering::Relaxed), 0, 0, 0, 0]
         }
     }
 
@@ -56,8 +76,8 @@ use crate::adapter::cpu::cpacf::words;
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "s390x")))]
 mod words {
     /// The library uses no special instructions here.
-    pub fn read() -> [u32; 4] {
-        [0; 4]
+    pub fn read() -> [u32; super::WORDS] {
+        [0; super::WORDS]
     }
 
     /// Nothing to clear.

@@ -2,6 +2,7 @@
 //! instructions on s390x.
 
 use super::host::Host;
+use crate::adapter::cpu::awslc::caps::WORDS;
 use adjunct_kernels::cpacf::{Functions, Instruction};
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -14,8 +15,8 @@ static PRESENT: LazyLock<AtomicU32> = LazyLock::new(|| {
 });
 
 /// The instructions now in force.
-pub fn read() -> [u32; 4] {
-    [PRESENT.load(Ordering::Relaxed), 0, 0, 0]
+pub fn read() -> [u32; WORDS] {
+    [PRESENT.load(Ordering::Relaxed), 0, 0, 0, 0]
 }
 
 /// Clears bits of the word; there is only word 0.

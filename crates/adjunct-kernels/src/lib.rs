@@ -24,6 +24,10 @@ pub mod poly1305;
 #[cfg(target_arch = "x86_64")]
 pub mod rsa;
 #[cfg(target_arch = "x86_64")]
+mod sha2;
+#[cfg(target_arch = "x86_64")]
+pub mod sha256;
+#[cfg(target_arch = "x86_64")]
 pub mod sha512;
 pub mod short;
 pub mod wipe;

@@ -36,6 +36,8 @@ const GCM_128: &[Work] = &[(Feature::Aes, 64 * 10), (Feature::Pclmul, 64 * 3)];
 const GCM_256: &[Work] = &[(Feature::Aes, 64 * 14), (Feature::Pclmul, 64 * 3)];
 const SHA_1: &[Work] = &[(Feature::Sha, 16 * 20)];
 const SHA_256: &[Work] = &[(Feature::Sha, 16 * 32)];
+// Eight blocks and the last; an instruction is two rounds, on two lanes.
+const SHA_512: &[Work] = &[(Feature::Sha512, 8 * 40 * 2)];
 // A signature is 2048 squarings of at least 20 x 20 products of 52 bits, two to a lane; an eighth of them is traced.
 const RSA_2048: &[Work] = &[(Feature::Ifma, 2048 * 200 / 8)];
 
@@ -64,6 +66,9 @@ const CASES: &[Case] = &[
     (Function::Sha1, 0, "digest SHA1", SHA_1),
     (Function::Sha224, 0, "digest SHA2-224", SHA_256),
     (Function::Sha256, 0, "digest SHA2-256", SHA_256),
+    (Function::Sha384, 0, "digest SHA2-384", SHA_512),
+    (Function::Sha512, 0, "digest SHA2-512", SHA_512),
+    (Function::HmacSha2_512, 0, "mac HMAC SHA2-512", SHA_512),
     (Function::HmacSha1, 0, "mac HMAC SHA1", SHA_1),
     (Function::HmacSha2_256, 0, "mac HMAC SHA2-256", SHA_256),
     (Function::RsaCrt, 2048, "rsa 2048", RSA_2048),
@@ -217,6 +222,7 @@ fn dedicated_at(memory: &File, place: u64) -> Option<Dedicated> {
         CpuidFeature::PCLMULQDQ => Some("pclmul"),
         CpuidFeature::VPCLMULQDQ => Some("vpclmul"),
         CpuidFeature::SHA => Some("sha"),
+        CpuidFeature::SHA512 => Some("sha512"),
         CpuidFeature::AVX512_IFMA | CpuidFeature::AVX_IFMA => Some("ifma"),
         _ => None,
     })?;
@@ -232,6 +238,8 @@ fn dedicated_at(memory: &File, place: u64) -> Option<Dedicated> {
             | Mnemonic::Sha1nexte
             | Mnemonic::Sha256msg1
             | Mnemonic::Sha256msg2
+            | Mnemonic::Vsha512msg1
+            | Mnemonic::Vsha512msg2
     );
     Some((name, if schedule { 0 } else { instruction.op0_register().size() as u64 / 16 }))
 }
@@ -346,7 +354,7 @@ fn for_every_case(check: impl Fn(&Case) -> Result<Trace, NotAllowed>) {
     for case in CASES {
         match check(case) {
             Ok(trace) => println!("{:<24} {:>8} instructions, dedicated: {:?}", case.2, trace.steps, trace.lanes),
-            Err(NotAllowed(error)) => return println!("skipped: tracing is not allowed here: {error}"),
+            Err(NotAllowed(error)) => return println!("SKIPPED: tracing is not allowed here: {error}"),
         }
     }
 }

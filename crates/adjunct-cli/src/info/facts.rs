@@ -200,7 +200,12 @@ fn notes(features: Features) -> Vec<String> {
         note(&[Feature::Aes], "all of AES is software");
     }
     note(&[Feature::Pclmul], "AES GCM is software");
-    note(&[Feature::Sha], "SHA-1, SHA-224 and SHA-256 are software");
+    let (avx2, wide) = (features.has(Feature::Avx2) && features.has(Feature::Bmi2), features.has(Feature::Avx512));
+    let code = |ours: &'static str| if avx2 { ours } else { "AWS-LC's code" };
+    let by_avx2 = code("our code for AVX2 and BMI2");
+    note(&[Feature::Sha], &format!("SHA-1, SHA-224 and SHA-256 are software, the latter two by {by_avx2}"));
+    let by_avx512 = if wide { code("our code for AVX-512") } else { by_avx2 };
+    note(&[Feature::Sha512], &format!("SHA-384 and SHA-512 are software, by {by_avx512}"));
     note(&[Feature::Avx512, Feature::Ifma], "RSA is software, and so are batches of EC, X25519 and Ed25519");
     notes
 }

@@ -69,7 +69,7 @@ impl Class {
             Class::Avx512Ifma => {
                 "yes: AES (beside OpenSSL 3.0) and private keys gain, hashes and AES-CBC encryption do not"
             }
-            Class::Vaes => "in part: AES and signatures on curves gain, RSA stays as it is, SHA-384 and SHA-512 lose",
+            Class::Vaes => "in part: AES and signatures on curves gain, RSA stays as it is",
             Class::AesNi => "not known: nobody has measured it on such a CPU; measure it before you enable it",
             Class::NoAes => "no: nothing here has instructions for AES; measure it before you enable it",
             Class::Arm | Class::Z => {
@@ -139,8 +139,6 @@ const VAES: &[Known] = &[
     known("AES-CTR", 1.8, 2.0, None),
     known("AES-CBC decryption", 1.1, 1.5, None),
     known("AES-XTS", 1.35, 1.6, None),
-    known("SHA-384, SHA-512", 0.70, 0.82, None),
-    known("HMAC-SHA-384, HMAC-SHA-512", 0.62, 0.86, None),
     known("RSA private keys", 0.96, 1.06, None),
     known("RSA public keys", 1.1, 1.27, None),
     known("ECDSA P-256 signatures", 1.5, 1.5, None),
@@ -300,7 +298,7 @@ mod tests {
             let known = VAES.iter().find(|known| known.what.starts_with(what)).unwrap();
             Effect::of(known.least, known.most)
         };
-        assert_eq!((of("RSA private"), of("SHA-384")), (Effect::Level, Effect::Loses));
+        assert_eq!(of("RSA private"), Effect::Level);
         for class in [Class::AesNi, Class::NoAes, Class::Arm, Class::Z, Class::Other] {
             assert!(class.known().is_empty() && class.source().is_none(), "no figure without a measurement");
         }

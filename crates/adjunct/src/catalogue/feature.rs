@@ -45,14 +45,15 @@ pub const HERE: Option<Arch> = if cfg!(target_arch = "x86_64") {
     None
 };
 
-// x86 words: 0 = leaf 1 EDX, 1 = leaf 1 ECX, 2 = leaf 7 EBX, 3 = leaf 7 ECX, 4 = leaf 7 subleaf 1 EAX. Arm: AWS-LC's ARMV8_* bits in word 0. S390: the
+// x86 words: 0 = leaf 1 EDX, 1 = leaf 1 ECX, 2 = leaf 7 EBX, 3 = leaf 7 ECX, 4 = leaf 7 subleaf 1 EAX. BMI2 stands for
+// BMI1, too: no CPU has it alone. Arm: AWS-LC's ARMV8_* bits in word 0. S390: the
 // number of the instruction as a bit of word 0.
 features! {
     Ssse3 "ssse3" "SSSE3" X86 1 1 << 9;
     Avx "avx" "AVX" X86 1 1 << 28;
     Avx2 "avx2" "AVX2" X86 2 1 << 5;
     Fma "fma" "FMA" X86 1 1 << 12;
-    Bmi2 "bmi2" "BMI2" X86 2 1 << 8;
+    Bmi2 "bmi2" "BMI2" X86 2 1 << 8 | 1 << 3;
     Adx "adx" "ADX" X86 2 1 << 19;
     Avx512 "avx512" "AVX-512" X86 2 0xC003_0000;
     Aes "aes" "AES-NI" X86 1 1 << 25;

@@ -100,10 +100,10 @@ catalogue! {
     Sha1 "SHA-1" "SHA-1" Crypt &[], &[Sha], &[ArmSha1], &[Kimd, Klmd], AwsLc true;
     Sha224 "SHA-224" "SHA-224" Crypt &[], &[Sha], &[ArmSha256], &[Kimd, Klmd], AwsLc true;
     Sha256 "SHA-256" "SHA-256" Crypt &[], &[Sha], &[ArmSha256], &[Kimd, Klmd], AwsLc true;
-    Sha384 "SHA-384" "SHA-384" Crypt &[], &[], &[ArmSha512], &[Kimd, Klmd], AwsLc true;
-    Sha512 "SHA-512" "SHA-512" Crypt &[], &[], &[ArmSha512], &[Kimd, Klmd], AwsLc true;
-    Sha512_224 "SHA-512/224" "SHA-512/224" Crypt &[], &[], &[ArmSha512], &[Kimd, Klmd], AwsLc true;
-    Sha512_256 "SHA-512/256" "SHA-512/256" Crypt &[], &[], &[ArmSha512], &[Kimd, Klmd], AwsLc true;
+    Sha384 "SHA-384" "SHA-384" Crypt &[], &[Sha512], &[ArmSha512], &[Kimd, Klmd], AwsLc true;
+    Sha512 "SHA-512" "SHA-512" Crypt &[], &[Sha512], &[ArmSha512], &[Kimd, Klmd], AwsLc true;
+    Sha512_224 "SHA-512/224" "SHA-512/224" Crypt &[], &[Sha512], &[ArmSha512], &[Kimd, Klmd], AwsLc true;
+    Sha512_256 "SHA-512/256" "SHA-512/256" Crypt &[], &[Sha512], &[ArmSha512], &[Kimd, Klmd], AwsLc true;
     Sha3_224 "SHA3-224" "SHA3-224" Crypt &[], &[], &[ArmSha3], &[Kimd, Klmd], AwsLc true;
     Sha3_256 "SHA3-256" "SHA3-256" Crypt &[], &[], &[ArmSha3], &[Kimd, Klmd], AwsLc true;
     Sha3_384 "SHA3-384" "SHA3-384" Crypt &[], &[], &[ArmSha3], &[Kimd, Klmd], AwsLc true;
@@ -112,7 +112,7 @@ catalogue! {
     Shake256 "SHAKE-256" "SHAKE-256" Crypt &[], &[], &[ArmSha3], &[Kimd, Klmd], AwsLc true;
     Ghash "GHASH" "GHASH" Crypt &[], &[Pclmul], &[ArmPmull], &[], AwsLc true;
     Prng "P_RNG" "P_RNG" Crypt &[], &[Aes], &[ArmAes], &[Prno], AwsLc true;
-    DrbgSha512 "DRBG-SHA-512" "DRBG-SHA-512" Crypt &[], &[], &[ArmSha512], &[Kimd, Klmd], AwsLc true;
+    DrbgSha512 "DRBG-SHA-512" "DRBG-SHA-512" Crypt &[], &[Sha512], &[ArmSha512], &[Kimd, Klmd], AwsLc true;
     Ecdh "ECDH" "ECDH" Crypt EC_SIZES, &[], &[], &[Pcc], AwsLc true;
     EcdsaSign "ECDSA Sign" "ECDSA Sign" Crypt EC_SIZES, &[Avx512, Ifma], &[], &[Kdsa], AwsLc true;
     EcdsaVerify "ECDSA Verify" "ECDSA Verify" Crypt EC_SIZES, &[], &[], &[Kdsa], AwsLc true;
@@ -158,7 +158,7 @@ catalogue! {
     HmacMd5 "HMAC-MD5" "HMAC-MD5" Crypt &[], &[], &[], &[], AwsLc false;
     HmacSha1 "HMAC-SHA-1" "HMAC-SHA-1" Crypt &[], &[Sha], &[ArmSha1], &[Kimd, Klmd], AwsLc false;
     HmacSha2_256 "HMAC-SHA-256" "HMAC-SHA-256" Crypt &[], &[Sha], &[ArmSha256], &[Kimd, Klmd], AwsLc false;
-    HmacSha2_512 "HMAC-SHA-512" "HMAC-SHA-512" Crypt &[], &[], &[ArmSha512], &[Kimd, Klmd], AwsLc false;
+    HmacSha2_512 "HMAC-SHA-512" "HMAC-SHA-512" Crypt &[], &[Sha512], &[ArmSha512], &[Kimd, Klmd], AwsLc false;
     HmacSha3 "HMAC-SHA3" "HMAC-SHA3" Crypt &[], &[], &[ArmSha3], &[Kimd, Klmd], AwsLc false;
     MlKemKeygen "ML-KEM Keygen" "ML-KEM Keygen" Crypt &[512, 768, 1024], &[], &[], &[], OpenSsl false;
     MlKemEncapsulate "ML-KEM Encaps" "ML-KEM Encaps" Crypt &[512, 768, 1024], &[], &[], &[], OpenSsl false;

@@ -159,6 +159,9 @@ mod tests {
     #[test]
     fn features_are_those_of_this_cpu() {
         use std::arch::is_x86_feature_detected as detected;
+        if std::env::var_os("OPENSSL_ia32cap").is_some() {
+            return println!("SKIPPED: OPENSSL_ia32cap takes away what the standard library sees");
+        }
         let features = features();
         for (feature, here) in [
             (Feature::Avx2, detected!("avx2")),

@@ -4,7 +4,8 @@ use super::{Case, call};
 use adjunct::InOut;
 use adjunct::catalogue::Feature;
 use adjunct_kernels::poly1305::Poly1305;
-use adjunct_kernels::{chacha, keccak, sha512};
+use adjunct_kernels::sha512::Kernel;
+use adjunct_kernels::{chacha, keccak, sha256};
 
 pub fn cases() -> Vec<Case> {
     let chacha = |seed| {
@@ -39,13 +40,30 @@ pub fn cases() -> Vec<Case> {
             *tag = poly.finish();
         })
     };
-    let sha512 = |seed| {
-        call(seed, |blocks: &[u8; 1000], state: &mut [u8; 64], _: &mut [u8; 1]| {
-            let mut words: [u64; 8] = std::array::from_fn(|i| u64::from_be_bytes(state.as_chunks().0[i]));
+    let sha512 = |kernel: Kernel| {
+        move |seed| {
+            call(seed, move |blocks: &[u8; 1000], state: &mut [u8; 64], _: &mut [u8; 1]| {
+                let mut words: [u64; 8] = std::array::from_fn(|i| u64::from_be_bytes(state.as_chunks().0[i]));
+                let (blocks, _) = blocks.as_chunks();
+                unsafe {
+                    kernel.compress(&mut words, blocks);
+                    kernel.finish(&mut words, &blocks[0], 100, 8100);
+                    kernel.finish(&mut words, &blocks[0], 120, 8260);
+                }
+                for (bytes, word) in state.as_chunks_mut().0.iter_mut().zip(words) {
+                    *bytes = word.to_be_bytes();
+                }
+            })
+        }
+    };
+    let sha256 = |seed| {
+        call(seed, |blocks: &[u8; 1000], state: &mut [u8; 32], _: &mut [u8; 1]| {
+            let mut words: [u32; 8] = std::array::from_fn(|i| u32::from_be_bytes(state.as_chunks().0[i]));
             let (blocks, _) = blocks.as_chunks();
             unsafe {
-                sha512::compress(&mut words, blocks);
-                sha512::finish(&mut words, &blocks[0], 100, 8100);
+                sha256::compress(&mut words, blocks);
+                sha256::finish(&mut words, &blocks[0], 40, 8100);
+                sha256::finish(&mut words, &blocks[0], 60, 8260);
             }
             for (bytes, word) in state.as_chunks_mut().0.iter_mut().zip(words) {
                 *bytes = word.to_be_bytes();
@@ -72,7 +90,10 @@ pub fn cases() -> Vec<Case> {
         case("Poly1305 in words", &[], true, Box::new(words)),
         case("Poly1305 in lanes", &[Feature::Ifma], false, Box::new(lanes)),
         case("Poly1305 in lanes, AVX2", &[Feature::Avx2], true, Box::new(avx2)),
-        case("SHA-512, 7 blocks and the last", wide, false, Box::new(sha512)),
+        case("SHA-512, 7 blocks and the last", wide, false, Box::new(sha512(Kernel::Wide))),
+        case("SHA-512, the same, AVX2", &[Feature::Avx2, Feature::Bmi2], true, Box::new(sha512(Kernel::Avx2))),
+        case("SHA-512, the same, its instructions", &[Feature::Sha512], false, Box::new(sha512(Kernel::Instructions))),
+        case("SHA-256, 15 blocks and the last, AVX2", &[Feature::Avx2, Feature::Bmi2], true, Box::new(sha256)),
         case("Keccak, 7 blocks and one more", wide, false, Box::new(keccak)),
     ]
 }

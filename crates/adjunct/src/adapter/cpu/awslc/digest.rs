@@ -1,5 +1,7 @@
 //! Message digests: the library's low-level functions on a state held in place, without allocation.
 
+pub(super) mod sha256;
+mod sha512;
 mod state;
 
 use super::digest_keccak;
@@ -92,97 +94,6 @@ macro_rules! methods {
     };
 }
 
-/// Takes in data for any of the SHA-512 family, whose state is the library's also where the kernel works on it: where the
-/// kernel's instructions are not there, the library does.
-///
-/// # Safety
-/// As for `SHA512_Update`.
-#[inline]
-unsafe fn sha512_update(context: *mut c_void, data: *const u8, length: usize) {
-    #[cfg(target_arch = "x86_64")]
-    if wide_sha512() {
-        use adjunct_kernels::sha512::{BLOCK, compress};
-        if length == 0 {
-            return;
-        }
-        // SAFETY: the context is initialised; the data is `length` bytes; the CPU has the kernel's instructions.
-        unsafe {
-            let context = &mut *context.cast::<aws_lc_sys::SHA512_CTX>();
-            let mut data = std::slice::from_raw_parts(data, length);
-            set_sha512_bits(context, sha512_bits(context).wrapping_add((length as u128) << 3));
-            let used = context.num as usize;
-            if used > 0 {
-                let (now, later) = data.split_at(length.min(BLOCK - used));
-                context.p[used..used + now.len()].copy_from_slice(now);
-                context.num += now.len() as u32;
-                if used + now.len() < BLOCK {
-                    return;
-                }
-                compress(&mut context.h, std::slice::from_ref(&context.p));
-                data = later;
-            }
-            let (blocks, tail) = data.as_chunks();
-            compress(&mut context.h, blocks);
-            context.p[..tail.len()].copy_from_slice(tail);
-            context.num = tail.len() as u32;
-        }
-        return;
-    }
-    // SAFETY: see above.
-    unsafe { aws_lc_sys::SHA512_Update(context.cast(), data.cast(), length) };
-}
-
-/// Writes the result of any of the SHA-512 family.
-///
-/// # Safety
-/// As for `SHA512_Final`.
-#[inline]
-unsafe fn sha512_final(out: *mut u8, context: *mut c_void) {
-    #[cfg(target_arch = "x86_64")]
-    if wide_sha512() {
-        // SAFETY: the context is initialised; `out` has room for the result; the CPU has the kernel's instructions.
-        unsafe {
-            let context = &mut *context.cast::<aws_lc_sys::SHA512_CTX>();
-            let (used, bits) = (context.num as usize, sha512_bits(context));
-            adjunct_kernels::sha512::finish(&mut context.h, &context.p, used, bits);
-            let out = std::slice::from_raw_parts_mut(out, context.md_len as usize);
-            let (words, half) = out.as_chunks_mut();
-            for (word, h) in words.iter_mut().zip(context.h) {
-                *word = h.to_be_bytes();
-            }
-            // SHA-512/224 ends in the middle of a word.
-            if let Some(h) = context.h.get(words.len()) {
-                half.copy_from_slice(&h.to_be_bytes()[..half.len()]);
-            }
-        }
-        return;
-    }
-    // SAFETY: see above; the function is the same for the whole family.
-    unsafe { aws_lc_sys::SHA512_Final(out, context.cast()) };
-}
-
-/// The length so far, which the library keeps in two words.
-#[cfg(target_arch = "x86_64")]
-#[inline]
-fn sha512_bits(context: &aws_lc_sys::SHA512_CTX) -> u128 {
-    u128::from(context.Nh) << 64 | u128::from(context.Nl)
-}
-
-#[cfg(target_arch = "x86_64")]
-#[inline]
-fn set_sha512_bits(context: &mut aws_lc_sys::SHA512_CTX, bits: u128) {
-    (context.Nh, context.Nl) = ((bits >> 64) as u64, bits as u64);
-}
-
-/// Whether the kernel's instructions are there, and not masked.
-#[cfg(target_arch = "x86_64")]
-#[inline]
-fn wide_sha512() -> bool {
-    use crate::catalogue::Feature::{Avx2, Avx512, Bmi2};
-    let features = crate::adapter::cpu::features();
-    features.has(Avx512) && features.has(Avx2) && features.has(Bmi2)
-}
-
 use Function::{HmacMd5, HmacSha1, HmacSha2_256, HmacSha2_512, HmacSha3};
 
 methods! {
@@ -197,19 +108,19 @@ methods! {
         aws_lc_sys::SHA224_Update(c.cast(), data.cast(), length), aws_lc_sys::SHA224_Final(out, c.cast());
     SHA256 "SHA2-256" c"SHA2-256:SHA-256:SHA256:2.16.840.1.101.3.4.2.1" 672 Sha256 Some(HmacSha2_256), 32 64 false aws_lc_sys::SHA256_CTX,
         |c, data, length, out| aws_lc_sys::SHA256_Init(c.cast()),
-        aws_lc_sys::SHA256_Update(c.cast(), data.cast(), length), aws_lc_sys::SHA256_Final(out, c.cast());
+        sha256::update(c, data, length), sha256::finish(out, c);
     SHA384 "SHA2-384" c"SHA2-384:SHA-384:SHA384:2.16.840.1.101.3.4.2.2" 673 Sha384 Some(HmacSha2_512), 48 128 false aws_lc_sys::SHA512_CTX,
         |c, data, length, out| aws_lc_sys::SHA384_Init(c.cast()),
-        sha512_update(c, data, length), sha512_final(out, c);
+        sha512::update(c, data, length), sha512::finish(out, c);
     SHA512 "SHA2-512" c"SHA2-512:SHA-512:SHA512:2.16.840.1.101.3.4.2.3" 674 Sha512 Some(HmacSha2_512), 64 128 false aws_lc_sys::SHA512_CTX,
         |c, data, length, out| aws_lc_sys::SHA512_Init(c.cast()),
-        sha512_update(c, data, length), sha512_final(out, c);
+        sha512::update(c, data, length), sha512::finish(out, c);
     SHA512_224 "SHA2-512/224" c"SHA2-512/224:SHA-512/224:SHA512-224:2.16.840.1.101.3.4.2.5" 1094 Sha512_224 Some(HmacSha2_512), 28 128 false aws_lc_sys::SHA512_CTX,
         |c, data, length, out| aws_lc_sys::SHA512_224_Init(c.cast()),
-        sha512_update(c, data, length), sha512_final(out, c);
+        sha512::update(c, data, length), sha512::finish(out, c);
     SHA512_256 "SHA2-512/256" c"SHA2-512/256:SHA-512/256:SHA512-256:2.16.840.1.101.3.4.2.6" 1095 Sha512_256 Some(HmacSha2_512), 32 128 false aws_lc_sys::SHA512_CTX,
         |c, data, length, out| aws_lc_sys::SHA512_256_Init(c.cast()),
-        sha512_update(c, data, length), sha512_final(out, c);
+        sha512::update(c, data, length), sha512::finish(out, c);
     SHA3_224 "SHA3-224" c"SHA3-224:2.16.840.1.101.3.4.2.7" 1096 Sha3_224 Some(HmacSha3), 28 144 false Keccak,
         |c, data, length, out| private::SHA3_Init(c, 224), digest_keccak::update(c, data, length), digest_keccak::finish(out, c);
     SHA3_256 "SHA3-256" c"SHA3-256:2.16.840.1.101.3.4.2.8" 1097 Sha3_256 Some(HmacSha3), 32 136 false Keccak,

@@ -1,9 +1,9 @@
 //! A digest of a message that is there as a whole.
 
-use super::digest::{Digest, Family, Method};
+use super::digest::{Digest, Family, Method, sha256 as family};
 use crate::adapter::cpu::cpacf;
 use adjunct_kernels::{short, wipe};
-use aws_lc_sys::{SHA_CTX, SHA1_Transform, SHA256_TransformBlocks};
+use aws_lc_sys::{SHA_CTX, SHA1_Transform};
 use std::mem::MaybeUninit;
 
 /// What SHA-1, SHA-224 and SHA-256 begin with (FIPS 180-4, 5.3).
@@ -57,8 +57,7 @@ fn sha256(size: usize, data: &[u8], out: &mut [u8]) {
     let mut h = if size == 28 { SHA224 } else { SHA256 };
     let mut block = [0; 64];
     short::padded(data, &mut block);
-    // SAFETY: a state and one block.
-    unsafe { SHA256_TransformBlocks(h.as_mut_ptr(), block.as_ptr(), 1) };
+    family::block(&mut h, &block);
     write(&h, out);
     wipe(&mut h);
     wipe(&mut block);

@@ -17,6 +17,8 @@ pub mod keccak;
 #[cfg(target_arch = "x86_64")]
 pub mod lanes;
 #[cfg(target_arch = "x86_64")]
+pub mod mxcsr;
+#[cfg(target_arch = "x86_64")]
 pub mod nist;
 pub mod opaque;
 #[cfg(target_arch = "x86_64")]

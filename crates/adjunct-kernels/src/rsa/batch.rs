@@ -3,12 +3,12 @@
 // The one safety rule is the target feature; the lint takes it for an unsafe function.
 #![allow(clippy::missing_safety_doc)]
 
+use super::in_use::InUse;
 use super::key::{Constants, modulus_bits};
 use super::modular::{Modulus, carry_wide, product};
 use super::power::{Public, Secret, raise, raise_public};
 use super::{PrivateJob, PublicJob};
 use crate::lanes::*;
-use std::arch::asm;
 use std::arch::x86_64::*;
 use std::array::{from_fn, from_mut, from_ref};
 use std::mem::MaybeUninit;
@@ -26,33 +26,6 @@ pub struct Scratch<const P: usize, const M: usize> {
 #[repr(C)]
 pub struct PublicScratch<const M: usize> {
     public: Public<M>,
-}
-
-/// A scratch in use, all zeros at first; wiped at the end.
-struct InUse<'a, T>(&'a mut T);
-
-impl<'a, T> InUse<'a, T> {
-    /// # Safety
-    /// All zeros is a value of T.
-    unsafe fn new(scratch: &'a mut MaybeUninit<T>) -> Self {
-        // SAFETY: written in place, with a value as the caller says.
-        unsafe {
-            scratch.as_mut_ptr().write_bytes(0, 1);
-            InUse(scratch.assume_init_mut())
-        }
-    }
-}
-
-impl<T> Drop for InUse<'_, T> {
-    fn drop(&mut self) {
-        let scratch = std::ptr::from_mut(self.0);
-        // SAFETY: all zeros is a value of it, as [`InUse::new`] asked; an empty piece of assembly that may read the memory
-        // keeps the zeros from being optimized away.
-        unsafe {
-            std::ptr::write_bytes(scratch, 0, 1);
-            asm!("/* {0} */", in(reg) scratch, options(nostack, preserves_flags));
-        }
-    }
 }
 
 /// The numbers of a big-endian batch in lanes; idle lanes repeat the first.

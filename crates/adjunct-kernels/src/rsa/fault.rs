@@ -24,20 +24,29 @@ pub fn disarm() -> bool {
     armed::LANES.swap(0, std::sync::atomic::Ordering::SeqCst) != 0
 }
 
+/// The lanes in which the reduction that ends now is to be disturbed.
+#[cfg(any(test, feature = "fault"))]
+fn due() -> u8 {
+    use std::sync::atomic::Ordering::SeqCst;
+    if armed::LANES.load(SeqCst) == 0 {
+        return 0;
+    }
+    if armed::AFTER.load(SeqCst) > 0 {
+        armed::AFTER.fetch_sub(1, SeqCst);
+        return 0;
+    }
+    armed::LANES.swap(0, SeqCst)
+}
+
 /// Flips what is armed. Every reduction ends here.
 #[cfg(any(test, feature = "fault"))]
 #[target_feature(enable = "avx512f,avx512ifma")]
 pub(super) fn strike<const N: usize, const W: usize>(result: &mut [crate::lanes::Number<N>; W]) {
     use std::arch::x86_64::*;
-    use std::sync::atomic::Ordering::SeqCst;
-    if armed::LANES.load(SeqCst) == 0 {
+    let lanes = due();
+    if lanes == 0 {
         return;
     }
-    if armed::AFTER.load(SeqCst) > 0 {
-        armed::AFTER.fetch_sub(1, SeqCst);
-        return;
-    }
-    let lanes = armed::LANES.swap(0, SeqCst);
     let limb: &mut Vector = &mut result[0][N / 2];
     *limb = _mm512_mask_xor_epi64(*limb, lanes, *limb, _mm512_set1_epi64(1 << 17));
 }
@@ -46,3 +55,20 @@ pub(super) fn strike<const N: usize, const W: usize>(result: &mut [crate::lanes:
 #[cfg(not(any(test, feature = "fault")))]
 #[inline(always)]
 pub(super) fn strike<const N: usize, const W: usize>(_: &mut [[Vector; N]; W]) {}
+
+/// As [`strike`], in four lanes of doubles.
+#[cfg(any(test, feature = "fault"))]
+#[target_feature(enable = "avx2,fma")]
+pub(super) fn strike_four<const D: usize, const W: usize>(result: &mut [[std::arch::x86_64::__m256d; D]; W]) {
+    let lanes = due();
+    let digit = (&raw mut result[0][D / 2]).cast::<f64>();
+    for lane in (0..4).filter(|lane| lanes >> lane & 1 != 0) {
+        // SAFETY: four doubles.
+        unsafe { *digit.add(lane) += f64::from(1 << 17) };
+    }
+}
+
+/// Nothing.
+#[cfg(not(any(test, feature = "fault")))]
+#[inline(always)]
+pub(super) fn strike_four<const D: usize, const W: usize>(_: &mut [[std::arch::x86_64::__m256d; D]; W]) {}

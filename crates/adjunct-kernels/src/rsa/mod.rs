@@ -20,6 +20,8 @@ mod batch;
 mod check;
 mod digits;
 pub mod fault;
+pub mod fma;
+mod in_use;
 mod key;
 mod modular;
 mod plain;

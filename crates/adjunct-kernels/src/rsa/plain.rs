@@ -82,6 +82,27 @@ pub fn r_squared<const N: usize>(m: &[u64; N], bits: usize) -> [u64; N] {
     power
 }
 
+/// `a` times 2^`bits` modulo `m`, of any sign; `m` is odd, below 2^(52N - 1).
+pub fn shifted<const N: usize>(a: &[u64; N], bits: i32, m: &[u64; N]) -> [u64; N] {
+    let mut a = *a;
+    for _ in 0..bits.unsigned_abs() {
+        a = if bits > 0 { double(&a, m) } else { half(&a, m) };
+    }
+    a
+}
+
+/// `a` / 2 modulo `m`, for `a` < `m` < 2^(52N - 1).
+fn half<const N: usize>(a: &[u64; N], m: &[u64; N]) -> [u64; N] {
+    let odd = std::hint::black_box((a[0] & 1).wrapping_neg());
+    let (mut sum, mut over) = ([0; N], 0);
+    for (sum, (a, m)) in sum.iter_mut().zip(a.iter().zip(m)) {
+        let limb = a + (m & odd) + over;
+        over = limb >> LIMB;
+        *sum = limb & MASK;
+    }
+    std::array::from_fn(|i| sum[i] >> 1 | sum.get(i + 1).map_or(0, |next| next << (LIMB - 1) & MASK))
+}
+
 /// (M + 1) / 2^52 for M = `m` times -1/`m` modulo 2^52, the multiple that is -1 modulo 2^52.
 pub fn fold<const N: usize>(m: &[u64; N]) -> [u64; N] {
     let k0 = u128::from(montgomery::k0(m[0]));

@@ -4,7 +4,7 @@ use std::ptr::{null, null_mut};
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
 /// Faults are armed for every thread: one test at a time.
-fn alone() -> MutexGuard<'static, ()> {
+pub(super) fn alone() -> MutexGuard<'static, ()> {
     static LOCK: Mutex<()> = Mutex::new(());
     LOCK.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -14,14 +14,14 @@ fn has_ifma() -> bool {
 }
 
 /// A key of AWS-LC's, the reference.
-struct Reference(*mut sys::RSA);
+pub(super) struct Reference(*mut sys::RSA);
 // SAFETY: read only once made.
 unsafe impl Send for Reference {}
 // SAFETY: as above.
 unsafe impl Sync for Reference {}
 
 impl Reference {
-    fn generate(bits: i32, e: u64) -> Reference {
+    pub(super) fn generate(bits: i32, e: u64) -> Reference {
         // SAFETY: objects made and freed here.
         unsafe {
             let (key, number) = (sys::RSA_new(), sys::BN_new());
@@ -32,7 +32,7 @@ impl Reference {
         }
     }
 
-    fn numbers(&self) -> [Vec<u8>; 7] {
+    pub(super) fn numbers(&self) -> [Vec<u8>; 7] {
         // SAFETY: a live key's numbers.
         unsafe {
             let (mut n, mut e, mut p, mut q) = (null(), null(), null(), null());
@@ -54,7 +54,7 @@ impl Reference {
     }
 
     /// The private operation, or the public one.
-    fn run(&self, private: bool, input: &[u8]) -> Vec<u8> {
+    pub(super) fn run(&self, private: bool, input: &[u8]) -> Vec<u8> {
         let (mut out, mut length) = (vec![0; input.len()], 0);
         let run = if private { sys::RSA_decrypt } else { sys::RSA_verify_raw };
         // SAFETY: the pointers and lengths describe the slices.
@@ -66,13 +66,13 @@ impl Reference {
     }
 }
 
-static KEYS: LazyLock<[Vec<Reference>; 3]> = LazyLock::new(|| {
+pub(super) static KEYS: LazyLock<[Vec<Reference>; 3]> = LazyLock::new(|| {
     let keys = |bits, count| (0..count).map(|i| Reference::generate(bits, [65537, 3, 4294967291][i % 3])).collect();
     [keys(2048, 8), keys(3072, 3), keys(4096, 3)]
 });
 
 /// Not random, but different.
-fn bytes(seed: u64, length: usize) -> Vec<u8> {
+pub(super) fn bytes(seed: u64, length: usize) -> Vec<u8> {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x1234_5678_9abc_def1;
     (0..length)
         .map(|_| {
@@ -85,7 +85,7 @@ fn bytes(seed: u64, length: usize) -> Vec<u8> {
 }
 
 /// Below any modulus of the size.
-fn input(seed: u64, length: usize) -> Vec<u8> {
+pub(super) fn input(seed: u64, length: usize) -> Vec<u8> {
     let mut input = bytes(seed, length);
     input[0] &= 0x7F;
     input

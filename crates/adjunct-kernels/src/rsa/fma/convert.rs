@@ -1,0 +1,67 @@
+//! Between limbs of 52 bits and signed digits as doubles. In time that depends on sizes only.
+
+use crate::lanes::{LIMB, MASK};
+
+/// 1.5 * 2^52: added to a double that is an integer below 2^51, it has the integer in its lowest bits.
+const INTEGER: f64 = 6_755_399_441_055_744.0;
+
+/// A small integer as a double.
+fn double(integer: i64) -> f64 {
+    f64::from_bits(INTEGER.to_bits().wrapping_add_signed(integer)) - INTEGER
+}
+
+/// A double that is a small integer.
+fn integer(double: f64) -> i64 {
+    (double + INTEGER).to_bits().wrapping_sub(INTEGER.to_bits()).cast_signed()
+}
+
+/// The part of a number of `bits` bits from 0 to 2^bits - 1 that is from -2^(bits - 1) on, as a double; for an inverse.
+pub fn centred(value: u64, bits: u32) -> f64 {
+    let half = 1 << (bits - 1);
+    double((value ^ half).cast_signed() - half.cast_signed())
+}
+
+/// The digits of `bits` bits, the highest as it is, of a number that they have room for.
+pub fn digits_of(limbs: &[u64], digits: &mut [f64], bits: u32) {
+    let limb = |i: usize| limbs.get(i).copied().unwrap_or(0);
+    let (mut over, last) = (0, digits.len() - 1);
+    for (i, digit) in digits.iter_mut().enumerate() {
+        let bit = i * bits as usize;
+        let (at, shift) = (bit / LIMB as usize, bit as u32 % LIMB);
+        let value = ((limb(at) >> shift | limb(at + 1) << (LIMB - shift)) & ((1 << bits) - 1)) + over;
+        // One above where the rest would be half or more.
+        over = if i == last { 0 } else { (value + (1 << (bits - 1))) >> bits };
+        *digit = double(value.cast_signed() - (over << bits).cast_signed());
+    }
+}
+
+/// The limbs of a number whose digits are in doubles; -1 where it is negative (then the limbs are those of a number 2^(52N) larger), else 0.
+pub fn limbs_of(digits: impl Iterator<Item = f64>, bits: u32, limbs: &mut [u64]) -> i64 {
+    let (mut sum, mut have, mut limbs) = (0i128, 0, limbs.iter_mut());
+    for digit in digits {
+        sum += i128::from(integer(digit)) << have;
+        have += bits;
+        if have >= LIMB {
+            if let Some(limb) = limbs.next() {
+                *limb = sum as u64 & MASK;
+            }
+            sum >>= LIMB;
+            have -= LIMB;
+        }
+    }
+    for limb in limbs {
+        *limb = sum as u64 & MASK;
+        sum >>= LIMB;
+    }
+    (sum >> 63) as i64
+}
+
+/// Adds `m` to `a` where `negative` is -1, not 0; what that carries out of the highest limb is lost.
+pub fn add_where(a: &mut [u64], m: &[u64], negative: i64) {
+    let (mask, mut over) = (std::hint::black_box(negative.cast_unsigned()), 0);
+    for (a, m) in a.iter_mut().zip(m) {
+        let sum = *a + (m & mask) + over;
+        *a = sum & MASK;
+        over = sum >> LIMB;
+    }
+}

@@ -4,11 +4,11 @@ use super::library::Key;
 use super::subject::{Curve, Function, MESSAGE};
 use crate::measure::Work;
 use adjunct::adapter::cpu::awslc::digest::{Digest, SHA256};
-use adjunct::adapter::lanes;
+use adjunct::cpu::{self, RsaLanes};
 use adjunct::ops::rsa::{Hash, pkcs1_sign};
 use adjunct_kernels::curve25519;
 use adjunct_kernels::nist::{self, P256, P384};
-use adjunct_kernels::rsa;
+use adjunct_kernels::rsa::{self, fma};
 use std::mem::MaybeUninit;
 
 /// Jobs of a call.
@@ -18,16 +18,20 @@ const ALL: u8 = 0xff;
 /// A kernel with its full batch.
 #[derive(Debug)]
 pub struct Kernel {
-    /// IFMA instructions of a call.
-    pub instructions: u64,
+    /// IFMA instructions of a call; `None` of lanes without them.
+    pub instructions: Option<u64>,
     /// One call, [`LANES`] operations, a repetition. The proof is the first lane's.
     pub work: Work,
 }
 
 /// The kernel of a row, with `key` where the row has one; `None` where this CPU has no lanes or the key does not fit.
 pub fn kernel(function: Function, key: Option<&Key>) -> Option<Kernel> {
-    if !lanes::available() {
-        return None;
+    match (function, cpu::rsa_lanes()?) {
+        (Function::Rsa(2048), RsaLanes::Fma) => return rsa_private_of_digits::<20, 40, 22, 45>(key?),
+        (Function::Rsa(3072), RsaLanes::Fma) => return rsa_private_of_digits::<30, 60, 33, 69>(key?),
+        (Function::Rsa(_), RsaLanes::Fma) => return rsa_private_of_digits::<40, 80, 45, 94>(key?),
+        (_, RsaLanes::Ifma) => {}
+        (_, RsaLanes::AvxIfma | RsaLanes::Fma) => return None,
     }
     match function {
         Function::Rsa(2048) => rsa_private::<20, 40>(key?),
@@ -46,7 +50,7 @@ pub fn kernel(function: Function, key: Option<&Key>) -> Option<Kernel> {
     }
 }
 
-/// A kernel whose calls answer with a bit a job, into [`LANES`] outputs of `size` bytes; `same`: every call gives the same.
+/// A kernel of so many IFMA instructions (or none) whose calls answer with a bit a job, into [`LANES`] outputs of `size` bytes; `same`: every call gives the same.
 fn batch(
     instructions: u64,
     size: usize,
@@ -59,7 +63,7 @@ fn batch(
     let proof = if same { outputs[0].clone() } else { Vec::new() };
     done.then(|| {
         let work = Work::new(proof, move |n| (0..n).all(|_| call(&mut outputs) == ALL));
-        Kernel { instructions, work }
+        Kernel { instructions: (instructions > 0).then_some(instructions), work }
     })
 }
 
@@ -77,17 +81,37 @@ fn rsa_private<const P: usize, const M: usize>(key: &Key) -> Option<Kernel> {
     let ([n, e], [p, q, dp, dq, qinv]) = (&numbers.public, &numbers.private);
     let key = rsa::PrivateKey::<P, M>::new(n, e, p, q, dp, dq, qinv)?;
     let size = rsa::PrivateKey::<P, M>::BYTES;
-    // Each lane its own message, the first that of the other sides.
-    let mut inputs = vec![vec![0; size]; LANES];
-    for (lane, input) in inputs.iter_mut().enumerate() {
-        pkcs1_sign(Some(Hash::One(&SHA256)), &digest(lane), input).ok()?;
-    }
+    let inputs = inputs(size)?;
     let mut scratch: Box<MaybeUninit<rsa::Scratch<P, M>>> = Box::new_uninit();
     batch(rsa::private_count(size as u64 * 8), size, true, move |outputs| {
         let mut jobs = jobs(outputs, |lane, output| rsa::PrivateJob { key: &key, input: &inputs[lane], output });
         // SAFETY: the CPU was asked.
         unsafe { rsa::private(&mut jobs, &mut scratch) }
     })
+}
+
+/// In four lanes, twice.
+fn rsa_private_of_digits<const P: usize, const M: usize, const D: usize, const E: usize>(key: &Key) -> Option<Kernel> {
+    let numbers = key.rsa_numbers()?;
+    let ([n, e], [p, q, dp, dq, qinv]) = (&numbers.public, &numbers.private);
+    let key = fma::PrivateKey::<P, M, D, E>::new(n, e, p, q, dp, dq, qinv)?;
+    let inputs = inputs(fma::PrivateKey::<P, M, D, E>::BYTES)?;
+    let mut scratch: Box<MaybeUninit<fma::Scratch<P, M, D, E>>> = Box::new_uninit();
+    batch(0, fma::PrivateKey::<P, M, D, E>::BYTES, true, move |outputs| {
+        let mut jobs = jobs(outputs, |lane, output| fma::PrivateJob { key: &key, input: &inputs[lane], output });
+        let fours = jobs.chunks_mut(fma::LANES).enumerate();
+        // SAFETY: the CPU was asked.
+        fours.fold(0, |done, (at, jobs)| done | unsafe { fma::private(jobs, &mut scratch, true) } << (fma::LANES * at))
+    })
+}
+
+/// Each lane's own message, padded; the first that of the other sides.
+fn inputs(size: usize) -> Option<Vec<Vec<u8>>> {
+    let mut inputs = vec![vec![0; size]; LANES];
+    for (lane, input) in inputs.iter_mut().enumerate() {
+        pkcs1_sign(Some(Hash::One(&SHA256)), &digest(lane), input).ok()?;
+    }
+    Some(inputs)
 }
 
 fn ecdsa<C: nist::Curve<N>, const N: usize>(key: &Key) -> Option<Kernel> {

@@ -7,7 +7,7 @@
 //! waiting = 1024
 //! connections = 512
 //! share = 100
-//! # Cards on a CPU without AVX-512 IFMA, too: they make nothing faster there, and programs ask them by ADJUNCT_CARDS=always alone.
+//! # Cards on a CPU without lanes (AVX-512 IFMA, or AVX2 and FMA), too: they make nothing faster there, and programs ask them by ADJUNCT_CARDS=always alone.
 //! without-lanes = false
 //!
 //! [[card]]

@@ -169,8 +169,7 @@ impl Card {
 }
 
 /// What a machine that can have no card says of it.
-pub const NO_LANES: &str =
-    "This CPU has no AVX-512 IFMA, without which an accelerator would be no faster than programs alone.";
+pub const NO_LANES: &str = "This CPU has neither AVX-512 IFMA nor AVX2 and FMA, without which an accelerator would be no faster than programs alone.";
 
 /// Everything.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

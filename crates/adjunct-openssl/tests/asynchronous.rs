@@ -124,7 +124,7 @@ fn a_loop_may_be_called_instead_of_polling() {
 #[test]
 fn a_program_that_is_to_close_a_filter_has_no_batches_unless_it_asks() {
     let preloaded = ("LD_PRELOAD", "libseccomp.so.2");
-    let without = run_on("mixed", "-ifma");
+    let without = run_on("mixed", "-ifma,-fma");
     // A file that many programs read does not ask.
     assert_eq!(run_in(&[preloaded], "mixed", "accelerator = on\n"), without);
     let asked = run_in(&[preloaded, ("ADJUNCT_ACCELERATOR", "on")], "mixed", "");

@@ -32,7 +32,7 @@ fn run(how: &str, more: &str) -> Vec<(String, u32, u32)> {
 fn a_batch_of_jobs_without_memory_fails_at_most_whose_it_was() {
     let kinds = run("jobs", "");
     assert!(kinds.len() >= 5, "{kinds:?}");
-    if adjunct::ops::batches::available() {
+    if adjunct::ops::batches::for_curves() {
         // Each job asks for what it is parked in; keys of RSA for their form and the room of a batch.
         assert!(kinds.iter().all(|(_, asked, _)| *asked >= 8), "{kinds:?}");
     }

@@ -35,6 +35,7 @@ pub mod diag;
 pub mod environment;
 pub mod error;
 pub mod file_lock;
+mod floats;
 pub mod fork;
 pub mod lock;
 pub mod memory;
@@ -51,7 +52,7 @@ pub use error::Error;
 /// The CPU, for reports and for tests: its name, the instructions it has, and the mask of `ADJUNCT_CPU`.
 pub mod cpu {
     pub use crate::adapter::cpu::{
-        Features, batches_only, features, mask_all_but_batches, model_name, msa_level, parse_mask,
+        Features, RsaLanes, batches_only, features, mask_all_but_batches, model_name, msa_level, parse_mask, rsa_lanes,
     };
 }
 

@@ -47,6 +47,7 @@ scenarios! {
     keys_go_to_the_cpu_when_lanes_go
     every_operation_is_counted
     off_in_the_environment
+    rsa_in_four_lanes
     short_operations_are_done_alone
     long_operations_share_batches_where_threads_outnumber_cpus
 }
@@ -299,7 +300,7 @@ mod parts {
                     }
                 });
             }
-            until(|| !lanes::available() || counted().in_lanes > 100);
+            until(|| !lanes::for_curves() || counted().in_lanes > 100);
             lanes::switch_off();
             gone.store(true, SeqCst);
         });
@@ -340,6 +341,76 @@ mod parts {
         let taken = adjunct::counters::take(uid).unwrap().unwrap();
         assert_eq!(taken.all_lanes(), all);
         assert!(adjunct::counters::read(uid).unwrap().unwrap().all_lanes().is_zero());
+    }
+
+    /// Sets MXCSR, and says what it was.
+    #[cfg(target_arch = "x86_64")]
+    fn mxcsr(to: u32) -> u32 {
+        let mut before = 0u32;
+        // SAFETY: stores and loads MXCSR; no bit of what tests set is a reserved one.
+        unsafe { std::arch::asm!("stmxcsr [{}]", "ldmxcsr [{}]", in(reg) &raw mut before, in(reg) &raw const to) };
+        before
+    }
+
+    #[cfg(not(target_arch = "x86_64"))]
+    fn mxcsr(_: u32) -> u32 {
+        0
+    }
+
+    /// Without AVX-512 IFMA, RSA has the lanes of AVX2 and FMA: batches of four, which count as software for a reason of their own. The
+    /// program's rounding mode and unmasked exceptions change nothing, and stay.
+    pub fn rsa_in_four_lanes() {
+        use adjunct::catalogue::{Function, Reason};
+        use adjunct::ops::rsa::Key;
+        // SAFETY: no other thread looks at the environment.
+        unsafe {
+            std::env::set_var("ADJUNCT_CPU", "-ifma");
+            std::env::set_var("ADJUNCT_ACCELERATOR", "always");
+        }
+        adjunct::counters::open();
+        adjunct::init();
+        if adjunct::cpu::rsa_lanes() != Some(adjunct::cpu::RsaLanes::Fma) {
+            println!("SKIPPED: this CPU lacks AVX2 or FMA");
+            return;
+        }
+        assert!(lanes::available() && !lanes::for_curves());
+        let (threads, rounds) = (8u32, 4);
+        for bits in [2048, 3072, 4096] {
+            let key = Key::generate(bits, &[1, 0, 1], None).unwrap();
+            thread::scope(|scope| {
+                for t in 0..threads {
+                    let key = &key;
+                    scope.spawn(move || {
+                        // Every rounding mode, and every exception unmasked.
+                        let mode = [0x1F80, t % 4 << 13][t as usize % 2];
+                        for i in 0..rounds {
+                            let mut input = vec![t as u8 ^ 0x55; bits / 8];
+                            (input[0], input[1]) = (0, i);
+                            let (mut out, mut again) = (vec![0; bits / 8], vec![0; bits / 8]);
+                            let before = mxcsr(mode);
+                            let done = key.private(&input, &mut out);
+                            let after = mxcsr(before);
+                            done.unwrap();
+                            key.public(&out, &mut again).unwrap();
+                            assert_eq!(input, again);
+                            assert!(after == mode || cfg!(not(target_arch = "x86_64")), "{after:#x} {mode:#x}");
+                        }
+                    });
+                }
+            });
+        }
+        // SAFETY: asks who we are.
+        let uid = unsafe { libc::geteuid() };
+        let counted = adjunct::counters::read(uid).unwrap().unwrap();
+        let all = counted.all_lanes();
+        let asked = 3 * u64::from(threads) * u64::from(rounds);
+        assert_eq!((all.in_lanes + all.alone, all.corrupted), (asked, 0), "{all:?}");
+        // Threads that do nothing else do meet; four at most are a batch.
+        assert!(all.in_lanes > 0 && all.batches[4..] == [0; 4], "{all:?}");
+        let rsa = counted.function(Function::RsaCrt);
+        assert_eq!((rsa.hardware_calls(), rsa.software_calls()), (0, asked));
+        assert_eq!(counted.fallbacks(Function::RsaCrt, Reason::Batch).calls, all.in_lanes);
+        assert_eq!(counted.fallbacks(Function::RsaCrt, Reason::Masked).calls, all.alone);
     }
 
     /// By default what takes no time is done alone, at once, however many come.

@@ -15,7 +15,7 @@ use adjunct::adapter::cpu::curve::{Curve, Form, MAX_FIELD, MAX_POINT};
 use adjunct::adapter::cpu::nonce::{ADDED, Nonces};
 use adjunct_kernels::curve25519::{self, X25519Job};
 use adjunct_kernels::nist::{self, DeriveJob, NonceJob, Nonced};
-use adjunct_kernels::rsa::{PrivateJob, PrivateKey, PublicJob, PublicKey};
+use adjunct_kernels::rsa::{PrivateJob, PrivateKey, PublicJob, PublicKey, avx_ifma, fma};
 
 fn lanes() -> bool {
     let there = is_x86_feature_detected!("avx512ifma");
@@ -348,4 +348,73 @@ fn rsa_4096() {
     if lanes() {
         rsa::<40, 80>(4096, 3, operations(6));
     }
+}
+
+/// In four lanes: by AVX2 and FMA, and by the code of AVX-IFMA in the encoding that this CPU has.
+fn rsa_in_four<const P: usize, const M: usize, const D: usize, const E: usize>(bits: usize, keys: usize, count: usize) {
+    let (has_fma, vex) = (is_x86_feature_detected!("fma"), is_x86_feature_detected!("avxifma"));
+    let evex = is_x86_feature_detected!("avx512ifma") && is_x86_feature_detected!("avx512vl");
+    if !is_x86_feature_detected!("avx2") || !has_fma {
+        return println!("SKIPPED: this CPU lacks AVX2 or FMA");
+    }
+    if !vex && !evex {
+        println!("SKIPPED for AVX-IFMA: this CPU has IFMA in neither encoding");
+    }
+    let keys: Vec<_> = (0..keys).map(|_| rsa::Key::generate(bits, &[1, 0, 1], None).expect("a key")).collect();
+    let prepared: Vec<_> = keys
+        .iter()
+        .map(|key| {
+            let [n, e, p, q, dp, dq, qinv] = [Part::N, Part::E, Part::P, Part::Q, Part::Dp, Part::Dq, Part::Qinv]
+                .map(|part| key.number(part).expect("memory").expect("a number"));
+            let of_digits = fma::PrivateKey::<P, M, D, E>::new(&n, &e, &p, &q, &dp, &dq, &qinv).expect("a key");
+            (of_digits, PrivateKey::<P, M>::new(&n, &e, &p, &q, &dp, &dq, &qinv).expect("a key"))
+        })
+        .collect();
+    let (mut scratch, mut ifma_scratch) = (Box::new_uninit(), Box::new_uninit());
+    let size = bits / 8;
+    batches(count, |lanes| {
+        let lanes = lanes.div_ceil(2);
+        let choice = bytes::<4>();
+        let key = |i: usize| usize::from(choice[i]) % keys.len();
+        let mut input = vec![0; 4 * size];
+        random(&mut input);
+        (0..4).for_each(|i| input[size * i] &= 0x7f);
+        let input = |i: usize| &input[size * i..][..size];
+        let (mut made, mut by_ifma) = (vec![0; 4 * size], vec![0; 4 * size]);
+        let mut jobs: Vec<_> = (made.chunks_mut(size).enumerate().take(lanes))
+            .map(|(i, output)| fma::PrivateJob { key: &prepared[key(i)].0, input: input(i), output })
+            .collect();
+        assert_eq!(unsafe { fma::private(&mut jobs, &mut scratch, true) }, full(lanes));
+        let mut jobs: Vec<_> = (by_ifma.chunks_mut(size).enumerate().take(lanes))
+            .map(|(i, output)| PrivateJob { key: &prepared[key(i)].1, input: input(i), output })
+            .collect();
+        let right = match (vex, evex) {
+            (true, _) => Some(unsafe { avx_ifma::vex::private(&mut jobs, &mut ifma_scratch, true) }),
+            (_, true) => Some(unsafe { avx_ifma::evex::private(&mut jobs, &mut ifma_scratch, true) }),
+            _ => None,
+        };
+        assert!(right.is_none_or(|right| right == full(lanes)));
+        for i in 0..lanes {
+            let mut theirs = vec![0; size];
+            keys[key(i)].private(input(i), &mut theirs).expect("signed");
+            let ours = |made: &[u8]| made[size * i..][..size] == theirs[..];
+            assert!(ours(&made), "RSA-{bits} by FMA, key {}, input {:x?}", key(i), input(i));
+            assert!(right.is_none() || ours(&by_ifma), "RSA-{bits} by IFMA, key {}, input {:x?}", key(i), input(i));
+        }
+    });
+}
+
+#[test]
+fn rsa_2048_in_four() {
+    rsa_in_four::<20, 40, 22, 45>(2048, 8, operations(30));
+}
+
+#[test]
+fn rsa_3072_in_four() {
+    rsa_in_four::<30, 60, 33, 69>(3072, 4, operations(10));
+}
+
+#[test]
+fn rsa_4096_in_four() {
+    rsa_in_four::<40, 80, 45, 94>(4096, 3, operations(6));
 }

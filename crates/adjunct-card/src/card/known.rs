@@ -6,8 +6,7 @@
 
 use adjunct::card::crowd::{Page, cpu_time};
 use adjunct::card::wire::{Kind, Request};
-use adjunct::card::work::{Job, Key, available, batch};
-use adjunct::catalogue::LANES;
+use adjunct::card::work::{Job, Key, batch, width};
 use zeroize::Zeroizing;
 
 static KNOWN: &[u8] = include_bytes!("known.bin");
@@ -33,19 +32,20 @@ pub fn answers_are_found(page: &Page) -> bool {
         let Ok(key) = Key::new(kind, key) else { return false };
         let mut times = [u64::MAX; 2];
         for _ in 0..RUNS {
-            for (jobs, time) in [1, LANES].into_iter().zip(&mut times) {
+            for (jobs, time) in [1, width()].into_iter().zip(&mut times) {
                 let job = || Job { key: key.clone(), block: Zeroizing::new(input.to_vec()), done: false };
                 let mut jobs: Vec<Job> = (0..jobs).map(|_| job()).collect();
                 let begin = cpu_time();
                 let done = batch(kind, &mut jobs, true);
                 *time = (*time).min(cpu_time().saturating_sub(begin));
                 let right = jobs.iter().all(|job| job.done && job.block[..] == *output);
-                if !right || done.wrong > 0 || done.in_lanes != (available() && jobs.len() > 1) {
+                if !right || done.wrong > 0 || done.in_lanes != (jobs.len() > 1) {
                     return false;
                 }
             }
         }
         page.set_times(kind, times[0], times[1]);
+        page.set_width(width());
         true
     })
 }

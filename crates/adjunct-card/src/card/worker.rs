@@ -15,7 +15,6 @@ use crate::watch;
 use adjunct::card::crowd::{self, Page, cpu_time};
 use adjunct::card::wire::{self, Kind, MAX_REPLY, Status};
 use adjunct::card::work::{self, Job, Key};
-use adjunct::catalogue::LANES;
 use adjunct_kernels::wipe;
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -133,7 +132,7 @@ impl Card {
     pub fn new(setup: Setup) -> Result<Card, Errno> {
         let events = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         epoll::add(&events, &setup.daemon, EventData::new_u64(DAEMON), EventFlags::IN)?;
-        let batch = if work::available() { LANES } else { 1 };
+        let batch = work::width();
         Ok(Card {
             state: setup.state,
             page: setup.page,
@@ -169,7 +168,7 @@ impl Card {
                 chosen = lock(&self.pending).choose(true);
             }
             if gathering.take().is_some() {
-                self.learn(matches!(&chosen, Choice::Batch(_, batch) if batch.len() == LANES));
+                self.learn(matches!(&chosen, Choice::Batch(_, batch) if batch.len() == work::width()));
             }
             if let Choice::Batch(kind, batch) = chosen {
                 self.run(kind, batch);
@@ -282,7 +281,7 @@ impl Card {
         let (computed, computed_cpu) = (computing.elapsed(), cpu_time().saturating_sub(computing_cpu));
         // Now, when those that wait for an answer do not run.
         // A batch that is not nearly full is what a few programs give that all wait for it: other tasks' time is no gain of theirs.
-        let runnable = if 4 * jobs.len() < 3 * LANES { 1 } else { self.runnable() };
+        let runnable = if 4 * jobs.len() < 3 * work::width() { 1 } else { self.runnable() };
         // Before the answers: whoever has one finds it counted.
         let count = jobs.len() as u64;
         if let Some(&first) = queues.first() {

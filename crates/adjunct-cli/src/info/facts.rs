@@ -3,7 +3,7 @@
 use adjunct::catalogue::Feature;
 use adjunct::catalogue::Path;
 use adjunct::catalogue::{Arch, Function, HERE, Software};
-use adjunct::cpu::{self, Features};
+use adjunct::cpu::{self, Features, RsaLanes};
 use adjunct::ops::choice as route;
 use adjunct::ops::choice::Served;
 use serde::Serialize;
@@ -23,10 +23,25 @@ pub struct Facts {
     pub missing: Vec<&'static str>,
     /// What the lack of an instruction set costs, one line each.
     pub notes: Vec<String>,
+    /// What does private-key operations together that come at the same time; null where nothing does.
+    pub lanes: Option<LanesFacts>,
     /// Every function, those the Z tools know first and in their order.
     pub functions: Vec<FunctionFacts>,
     /// The elliptic curves.
     pub curves: Vec<Curve>,
+}
+
+/// What batches of private-key operations run on.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct LanesFacts {
+    /// The instructions.
+    pub instructions: &'static str,
+    /// The most operations of a batch of RSA.
+    pub width: usize,
+    /// Whether they are dedicated instructions, so that batches are hardware.
+    pub hardware: bool,
+    /// Whether elliptic curves have lanes, too.
+    pub curves: bool,
 }
 
 /// What serves a function.
@@ -89,6 +104,12 @@ impl Facts {
             masked: list(&|f| features.masked(f)),
             missing: list(&|f| !features.has(f) && !features.masked(f)),
             notes: notes(features),
+            lanes: cpu::rsa_lanes().map(|lanes| LanesFacts {
+                instructions: lanes.text(),
+                width: lanes.width(),
+                hardware: lanes.are_dedicated(),
+                curves: lanes == RsaLanes::Ifma,
+            }),
             functions: Function::ALL.iter().map(|&f| FunctionFacts::of(f, features)).collect(),
             curves: CURVES.iter().map(Curve::of).collect(),
         }
@@ -206,7 +227,7 @@ fn notes(features: Features) -> Vec<String> {
     note(&[Feature::Sha], &format!("SHA-1, SHA-224 and SHA-256 are software, the latter two by {by_avx2}"));
     let by_avx512 = if wide { code("our code for AVX-512") } else { by_avx2 };
     note(&[Feature::Sha512], &format!("SHA-384 and SHA-512 are software, by {by_avx512}"));
-    note(&[Feature::Avx512, Feature::Ifma], "RSA is software, and so are batches of EC, X25519 and Ed25519");
+    note(&[Feature::Avx512, Feature::Ifma], "RSA is software, and EC, X25519 and Ed25519 have no lanes");
     notes
 }
 

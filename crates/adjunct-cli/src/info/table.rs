@@ -16,6 +16,11 @@ pub(super) fn render(facts: &Facts, style: Style) -> String {
     if !facts.missing.is_empty() {
         let _ = writeln!(text, "Not present:   {}", list(&facts.missing));
     }
+    if let Some(lanes) = &facts.lanes {
+        let of = if lanes.curves { "RSA and curves" } else { "RSA" };
+        let counted = if lanes.hardware { "hardware" } else { "software" };
+        let _ = writeln!(text, "Lanes:         {of}, {} together by {} ({counted})", lanes.width, lanes.instructions);
+    }
     for note in &facts.notes {
         let _ = writeln!(text, "Note:          {note}");
     }

@@ -72,3 +72,19 @@ pub(super) fn strike_four<const D: usize, const W: usize>(result: &mut [[std::ar
 #[cfg(not(any(test, feature = "fault")))]
 #[inline(always)]
 pub(super) fn strike_four<const D: usize, const W: usize>(_: &mut [[std::arch::x86_64::__m256d; D]; W]) {}
+
+/// As [`strike`], in four lanes of limbs.
+#[cfg(any(test, feature = "fault"))]
+pub(super) fn strike_four_limbs<const N: usize, const W: usize>(result: &mut [[std::arch::x86_64::__m256i; N]; W]) {
+    let lanes = due();
+    let limb = (&raw mut result[0][N / 2]).cast::<u64>();
+    for lane in (0..4).filter(|lane| lanes >> lane & 1 != 0) {
+        // SAFETY: four integers.
+        unsafe { *limb.add(lane) ^= 1 << 17 };
+    }
+}
+
+/// Nothing.
+#[cfg(not(any(test, feature = "fault")))]
+#[inline(always)]
+pub(super) fn strike_four_limbs<const N: usize, const W: usize>(_: &mut [[std::arch::x86_64::__m256i; N]; W]) {}

@@ -16,6 +16,7 @@
 #![allow(clippy::missing_safety_doc)]
 
 mod assembly;
+pub mod avx_ifma;
 mod batch;
 mod check;
 mod digits;

@@ -26,7 +26,7 @@ pub fn less<const N: usize>(a: &[u64; N], b: &[u64; N]) -> bool {
 }
 
 /// `a` - `m` where that is not negative, else `a`.
-fn subtract_once<const N: usize>(a: &[u64; N], m: &[u64; N]) -> [u64; N] {
+pub fn subtract_once<const N: usize>(a: &[u64; N], m: &[u64; N]) -> [u64; N] {
     let (mut out, negative) = subtract(a, m);
     let keep = std::hint::black_box(u64::from(negative).wrapping_neg());
     for (o, a) in out.iter_mut().zip(a) {

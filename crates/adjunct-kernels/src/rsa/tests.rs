@@ -48,7 +48,7 @@ impl Reference {
         }
     }
 
-    fn private<const P: usize, const M: usize>(&self) -> PrivateKey<P, M> {
+    pub(super) fn private<const P: usize, const M: usize>(&self) -> PrivateKey<P, M> {
         let [n, e, p, q, dp, dq, qinv] = self.numbers();
         PrivateKey::new(&n, &e, &p, &q, &dp, &dq, &qinv).expect("a key of this size")
     }

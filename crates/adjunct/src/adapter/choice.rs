@@ -1,7 +1,7 @@
 //! Which of hardware and software serves a function on this machine.
 
 use super::cpu::{self, awslc};
-use super::lanes;
+use super::lanes as engine;
 use crate::catalogue::{Arch, Feature, Function, HERE, Path, Reason, Row};
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
@@ -40,7 +40,7 @@ impl Known {
 
 /// Takes the settings of the environment into account, in a process that only asks and never sets the core up.
 pub fn from_environment() {
-    lanes::from_environment();
+    engine::from_environment();
 }
 
 /// What serves an operation of `row`, whose answer is always the same: asked for once.
@@ -73,6 +73,7 @@ pub fn path(function: Function, bits: usize) -> Path {
         return Path::Software(lacking(batches).unwrap_or(Reason::Alone));
     }
     if let Some(reason) = lacking(needed) {
+        let reason = if has_lanes_of_its_own(function, bits) { Reason::Alone } else { reason };
         return Path::Software(reason);
     }
     if let Some(reason) = super::cpu::cpacf::lacking(function, bits) {
@@ -95,6 +96,21 @@ pub fn path(function: Function, bits: usize) -> Path {
         return Path::Software(Reason::Parameter);
     }
     Path::Hardware
+}
+
+/// Whether batches of a function run on dedicated instructions that one operation alone does not: AVX-IFMA, of RSA.
+fn has_lanes_of_its_own(function: Function, bits: usize) -> bool {
+    function == Function::RsaCrt
+        && !function.batch_instructions(bits).is_empty()
+        && cpu::rsa_lanes() == Some(cpu::RsaLanes::AvxIfma)
+}
+
+/// What a batch in lanes is counted as. Lanes without dedicated instructions have RSA alone.
+pub fn lanes() -> Path {
+    match cpu::rsa_lanes() {
+        Some(lanes) if !lanes.are_dedicated() => Path::Software(Reason::Batch),
+        _ => Path::Hardware,
+    }
 }
 
 /// What serves RSA's private operations with two primes of these sizes.
@@ -128,11 +144,12 @@ pub fn served(function: Function, bits: usize) -> Served {
     let batches = function.batch_instructions(bits);
     let (path, only) = (path(function, bits), cpu::batches_only());
     let on_card = function == Function::RsaCrt && matches!(bits, 0 | 2048 | 3072 | 4096) && super::card::online();
-    let lanes = HERE == Some(Arch::X86) && !batches.is_empty() && lacking(batches).is_none();
+    let there = lacking(batches).is_none() || has_lanes_of_its_own(function, bits);
+    let lanes = HERE == Some(Arch::X86) && !batches.is_empty() && there;
     Served {
         instructions: path == Path::Hardware && !only,
-        batches: lanes && (lanes::of_threads() || only && path == Path::Hardware || on_card),
-        jobs: lanes && lanes::on(),
+        batches: lanes && (engine::of_threads() || only && path == Path::Hardware || on_card),
+        jobs: lanes && engine::on(),
     }
 }
 

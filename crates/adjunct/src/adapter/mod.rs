@@ -14,7 +14,7 @@ use crate::catalogue::Reason;
 /// What ran a public-key operation, as the adapter that ran it says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
-    /// The lanes: a batch on AVX-512 IFMA. Hardware.
+    /// The lanes: a batch. Hardware where they are dedicated instructions' ([`choice::lanes`]).
     Lanes,
     /// A card, in its own process. Hardware.
     Card,

@@ -18,12 +18,21 @@ pub enum Reason {
     /// Not in a batch, and only batches run on the instruction: nobody asked for another at the same time, or alone
     /// was faster.
     Alone = 5,
+    /// In a batch of vectors without dedicated instructions.
+    Batch = 6,
 }
 
 impl Reason {
     /// Every reason.
-    pub const ALL: &[Reason] =
-        &[Reason::NoInstruction, Reason::CpuLacks, Reason::Masked, Reason::Parameter, Reason::Delegated, Reason::Alone];
+    pub const ALL: &[Reason] = &[
+        Reason::NoInstruction,
+        Reason::CpuLacks,
+        Reason::Masked,
+        Reason::Parameter,
+        Reason::Delegated,
+        Reason::Alone,
+        Reason::Batch,
+    ];
 
     /// The words of the reports.
     pub const fn text(self) -> &'static str {
@@ -33,7 +42,8 @@ impl Reason {
             Reason::Masked => "masked by ADJUNCT_CPU",
             Reason::Parameter => "no hardware path for this key size or parameter",
             Reason::Delegated => "handed to OpenSSL's default provider",
-            Reason::Alone => "ran alone; batches of it run on AVX-512 IFMA",
+            Reason::Alone => "ran alone; batches of it run on IFMA instructions",
+            Reason::Batch => "ran in a batch by AVX2 and FMA, which are no dedicated instructions",
         }
     }
 
@@ -46,6 +56,7 @@ impl Reason {
             Reason::Parameter => "parameter",
             Reason::Delegated => "delegated",
             Reason::Alone => "alone",
+            Reason::Batch => "batch",
         }
     }
 }

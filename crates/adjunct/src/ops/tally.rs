@@ -1,6 +1,6 @@
 //! Where an operation counts: resolved once, when a context gets its key.
 
-use crate::adapter::choice::{known, path};
+use crate::adapter::choice::{self, known, path};
 use crate::adapter::{Outcome, lanes};
 use crate::catalogue::{Direction, Function, Path, Reason, Row};
 use crate::counters;
@@ -63,7 +63,8 @@ impl Tally {
     #[must_use]
     pub fn ran(self, outcome: Outcome) -> Tally {
         let path = match (outcome, self.path) {
-            (Outcome::Lanes | Outcome::Card | Outcome::Instructions, _) => Path::Hardware,
+            (Outcome::Card | Outcome::Instructions, _) => Path::Hardware,
+            (Outcome::Lanes, _) => choice::lanes(),
             // Instructions serve others of the function and size, and have left this one.
             (Outcome::Library, Path::Hardware) => Path::Software(Reason::Parameter),
             (Outcome::Software(reason), Path::Hardware) => Path::Software(reason),

@@ -197,17 +197,17 @@ impl Bench<'_> {
 
     /// The kernel's row; `None` where there are no lanes for it here.
     fn kernel(&self, function: Function, keys: &Keys, plan: measure::Plan) -> Result<Option<KernelRow>, Error> {
-        let (Some(mut kernel), Some(mut unit)) = (kernels::kernel(function, keys.library.as_ref()), Unit::ifma())
-        else {
-            return Ok(None);
-        };
+        let Some(mut kernel) = kernels::kernel(function, keys.library.as_ref()) else { return Ok(None) };
+        let mut unit = Unit::ifma().filter(|_| kernel.instructions.is_some());
         let mut library = library_work(function, keys.library.as_ref())?;
         same(function, "the kernel", &kernel.work, "AWS-LC", &library)?;
-        let sides = &mut [("kernel", &mut kernel.work), ("AWS-LC", &mut library), ("unit", &mut unit.work)];
-        let rates = measure::interleave(sides, plan)?;
-        let instructions = kernel.instructions as f64 / kernels::LANES as f64;
+        let mut sides = vec![("kernel", &mut kernel.work), ("AWS-LC", &mut library)];
+        sides.extend(unit.as_mut().map(|unit| ("unit", &mut unit.work)));
+        let rates = measure::interleave(&mut sides, plan)?;
+        let instructions = kernel.instructions.map(|instructions| instructions as f64 / kernels::LANES as f64);
         let operations = rates[0] * kernels::LANES as f64;
-        let limit = Unit::instructions(rates[2]) / instructions;
+        let unit = rates.get(2).zip(instructions);
+        let limit = unit.map(|(&rate, instructions)| Unit::instructions(rate) / instructions);
         Ok(Some(KernelRow {
             function: function.title(),
             operations,
@@ -216,7 +216,7 @@ impl Bench<'_> {
             reach: 1.0 / (1.0 + operations * self.handing_over_ns / 1e9),
             instructions,
             limit,
-            share: operations / limit,
+            share: limit.map(|limit| operations / limit),
         }))
     }
 
@@ -310,13 +310,13 @@ fn rows(
             Err(error) => bar.aside(|| show(&report.fail(function, &error.to_string())))?,
         }
     }
-    if Unit::ifma().is_some() {
-        bar.aside(|| show(&report.kernel_head()))?;
+    if adjunct::cpu::rsa_lanes().is_some() {
+        let mut head = report.kernel_head();
         for (function, keys) in &prepared {
             bench.interrupted()?;
             bar.begin(&format!("{}, the kernel", function.title()));
             let line = match bench.kernel(*function, keys, args.kernel_plan()) {
-                Ok(Some(row)) => report.add_kernel(row),
+                Ok(Some(row)) => std::mem::take(&mut head) + &report.add_kernel(row),
                 Ok(None) => String::new(),
                 Err(error) => report.fail(*function, &error.to_string()),
             };

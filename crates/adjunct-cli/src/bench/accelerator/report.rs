@@ -56,7 +56,7 @@ struct Detail {
 pub struct KernelRow {
     /// The function.
     pub function: String,
-    /// Operations a second of CPU time, eight lanes full.
+    /// Operations a second of CPU time, all lanes full.
     pub operations: f64,
     /// AWS-LC's, one after the other.
     pub library: f64,
@@ -64,12 +64,12 @@ pub struct KernelRow {
     pub ratio: f64,
     /// The share of the first that is left where threads hand each operation over, as measured without the operations.
     pub reach: f64,
-    /// IFMA instructions an operation: an eighth of a batch's.
-    pub instructions: f64,
+    /// IFMA instructions an operation: an eighth of a batch's; null for lanes of AVX2 and FMA.
+    pub instructions: Option<f64>,
     /// Operations a second if the unit did nothing else.
-    pub limit: f64,
+    pub limit: Option<f64>,
     /// The operations' share of that.
-    pub share: f64,
+    pub share: Option<f64>,
 }
 
 #[derive(Debug, Serialize)]
@@ -135,11 +135,20 @@ impl Report {
             out,
             "Handing an operation over: {microseconds:.1} us of CPU time (64 threads, eight that sleep and wake together)"
         );
-        if self.units.ifma.is_none() {
-            let text = "No AVX-512 IFMA (not in this CPU, or taken away): there are no lanes, and adjunct does these operations one \
-                        after the other, as AWS-LC does.\n";
-            out += &self.style.notice(text);
-        } else if self.always {
+        match adjunct::cpu::rsa_lanes() {
+            None => {
+                let text = "Neither AVX-512 IFMA nor AVX2 and FMA (not in this CPU, or taken away): there are no lanes, and adjunct does \
+                            these operations one after the other, as AWS-LC does.\n";
+                out += &self.style.notice(text);
+                return out;
+            }
+            Some(lanes) if !lanes.are_dedicated() => {
+                let text = "No AVX-512 IFMA (not in this CPU, or taken away): RSA has lanes of AVX2 and FMA, other functions none.\n";
+                out += &self.style.notice(text);
+            }
+            Some(_) => {}
+        }
+        if self.always {
             out += "Threads that call at once always share batches, as with accelerator = always in openssl.cnf.\n";
         } else {
             out += "Threads that call at once share batches where that was measured to be faster, as by default.\n";
@@ -255,22 +264,23 @@ impl Report {
     pub fn kernel_head(&self) -> String {
         let columns = format!(
             "{:<18}{:>13}{:>9}{:>7}{:>9}{:>11}{:>7}{:>7}",
-            "eight lanes full", "op/s a core", "AWS-LC", "ratio", "IFMA/op", "limit op/s", "share", "reach"
+            "lanes full", "op/s a core", "AWS-LC", "ratio", "IFMA/op", "limit op/s", "share", "reach"
         );
         format!("\n{}\n", self.style.strong(&columns))
     }
 
     /// Adds a kernel's row; its line.
     pub fn add_kernel(&mut self, row: KernelRow) -> String {
+        let or_dash = |value: Option<f64>| value.map_or("-".to_owned(), number);
         let line = format!(
             "{:<18}{:>13}{:>9}{:>7.2}{:>9}{:>11}{:>7}{:>7.2}\n",
             row.function,
             number(row.operations),
             number(row.library),
             row.ratio,
-            number(row.instructions),
-            number(row.limit),
-            format!("{:.0} %", row.share * 100.0),
+            or_dash(row.instructions),
+            or_dash(row.limit),
+            row.share.map_or("-".to_owned(), |share| format!("{:.0} %", share * 100.0)),
             row.reach,
         );
         self.kernels.push(row);

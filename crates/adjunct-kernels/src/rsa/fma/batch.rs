@@ -1,11 +1,11 @@
 //! A batch: the jobs' keys and numbers into lanes, the operation, the results out.
 
-use super::convert::{add_where, digits_of, limbs_of};
+use super::convert::{add_where, digits_of, limbs_of, set_lane};
 use super::key::{Constants, PrivateKey};
 use super::modular::{carry, multiply, product, settle};
 use super::power::{Public, Secret, raise, raise_public};
 use super::stream::{down, start};
-use super::{Column, LANES, Modulus, Number, Vector, digit_bits};
+use super::{Column, LANES, Modulus, Number, digit_bits};
 use crate::lanes::{limbs_from_be, limbs_to_be};
 use crate::mxcsr::Mode;
 use crate::rsa::in_use::InUse;
@@ -88,8 +88,7 @@ fn run<const P: usize, const M: usize, const D: usize, const E: usize>(
     recombine(secret);
     let bits = digit_bits(D);
     for (lane, output) in output.iter_mut().enumerate() {
-        let [low, high] = secret.power.each_ref().map(|half| half.iter().map(move |digit| lane_of(*digit, lane)));
-        let negative = limbs_of(low.chain(high), bits, output);
+        let negative = limbs_of(secret.power.as_flattened(), lane, bits, output);
         add_where(output, &jobs[of(lane)].key.limbs, negative);
     }
 
@@ -104,8 +103,7 @@ fn run<const P: usize, const M: usize, const D: usize, const E: usize>(
         right = 0;
         for (lane, input) in input.iter().enumerate() {
             let mut again = [0; M];
-            let negative =
-                limbs_of(public.power[0].iter().map(|digit| lane_of(*digit, lane)), digit_bits(E), &mut again);
+            let negative = limbs_of(&public.power[0], lane, digit_bits(E), &mut again);
             add_where(&mut again, &jobs[of(lane)].key.limbs, negative);
             let differ = again.iter().zip(input).fold(0, |differ, (a, b)| differ | (a ^ b));
             right |= u8::from(differ == 0) << lane;
@@ -124,27 +122,9 @@ fn run<const P: usize, const M: usize, const D: usize, const E: usize>(
     done
 }
 
-/// The digit of one lane.
-fn lane_of(digits: Vector, lane: usize) -> f64 {
-    // SAFETY: four doubles.
-    unsafe { std::mem::transmute::<Vector, [f64; LANES]>(digits)[lane] }
-}
-
-/// Writes a number into one lane.
-fn set_lane<const D: usize>(number: &mut Number<D>, lane: usize, digits: &[f64; D]) {
-    for (all, digit) in number.iter_mut().zip(digits) {
-        // SAFETY: four doubles.
-        unsafe { (*(&raw mut *all).cast::<[f64; LANES]>())[lane] = *digit };
-    }
-}
-
 /// Numbers in lanes.
-#[target_feature(enable = "avx2,fma")]
 fn load<'a, const D: usize>(out: &mut Number<D>, number: impl Fn(usize) -> &'a [f64; D]) {
-    let lanes: [_; LANES] = from_fn(number);
-    for (i, digit) in out.iter_mut().enumerate() {
-        *digit = _mm256_set_pd(lanes[3][i], lanes[2][i], lanes[1][i], lanes[0][i]);
-    }
+    (0..LANES).for_each(|lane| set_lane(out, lane, number(lane)));
 }
 
 /// As [`load`], of a modulus.

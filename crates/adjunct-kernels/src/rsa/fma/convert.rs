@@ -1,5 +1,6 @@
 //! Between limbs of 52 bits and signed digits as doubles. In time that depends on sizes only.
 
+use super::{LANES, Vector};
 use crate::lanes::{LIMB, MASK};
 
 /// 1.5 * 2^52: added to a double that is an integer below 2^51, it has the integer in its lowest bits.
@@ -22,6 +23,8 @@ pub fn centred(value: u64, bits: u32) -> f64 {
 }
 
 /// The digits of `bits` bits, the highest as it is, of a number that they have room for.
+// Not inlined, where these loops would be unrolled for each size.
+#[inline(never)]
 pub fn digits_of(limbs: &[u64], digits: &mut [f64], bits: u32) {
     let limb = |i: usize| limbs.get(i).copied().unwrap_or(0);
     let (mut over, last) = (0, digits.len() - 1);
@@ -35,10 +38,13 @@ pub fn digits_of(limbs: &[u64], digits: &mut [f64], bits: u32) {
     }
 }
 
-/// The limbs of a number whose digits are in doubles; -1 where it is negative (then the limbs are those of a number 2^(52N) larger), else 0.
-pub fn limbs_of(digits: impl Iterator<Item = f64>, bits: u32, limbs: &mut [u64]) -> i64 {
+/// The limbs of a number whose digits are one lane of four; -1 where it is negative (then the limbs are those of a number 2^(52N) larger), else 0.
+#[inline(never)]
+pub fn limbs_of(digits: &[Vector], lane: usize, bits: u32, limbs: &mut [u64]) -> i64 {
     let (mut sum, mut have, mut limbs) = (0i128, 0, limbs.iter_mut());
     for digit in digits {
+        // SAFETY: four doubles.
+        let digit = unsafe { std::mem::transmute::<Vector, [f64; LANES]>(*digit)[lane] };
         sum += i128::from(integer(digit)) << have;
         have += bits;
         if have >= LIMB {
@@ -57,11 +63,21 @@ pub fn limbs_of(digits: impl Iterator<Item = f64>, bits: u32, limbs: &mut [u64])
 }
 
 /// Adds `m` to `a` where `negative` is -1, not 0; what that carries out of the highest limb is lost.
+#[inline(never)]
 pub fn add_where(a: &mut [u64], m: &[u64], negative: i64) {
     let (mask, mut over) = (std::hint::black_box(negative.cast_unsigned()), 0);
     for (a, m) in a.iter_mut().zip(m) {
         let sum = *a + (m & mask) + over;
         *a = sum & MASK;
         over = sum >> LIMB;
+    }
+}
+
+/// Writes a number into one lane.
+#[inline(never)]
+pub fn set_lane(number: &mut [Vector], lane: usize, digits: &[f64]) {
+    for (all, digit) in number.iter_mut().zip(digits) {
+        // SAFETY: four doubles.
+        unsafe { (*(&raw mut *all).cast::<[f64; LANES]>())[lane] = *digit };
     }
 }

@@ -19,23 +19,24 @@
 //! 2^(2B-1), so exact. It and H, divided by 2^B, are added to the next column.
 //!
 //! # Bounds
-//! Let n be D - 1 products of digits of the usual size (those with a highest digit, of 36 bits at most, are less than 2^-8 of one). When
-//! column c is reduced or read, it has had at most n products of a * b, and n of q * m without q_c * m_0. In units u = 2^(2B-2), the largest
-//! product, and 2^(B-1), the largest rest, with n a little above D - 1 for what was said of highest digits:
-//! * |H - 1.5 * 2^(52+B)| <= 2 n u, to be below 2^(51+B) = 2^(53-B) u: n < 2^(52-B);
-//! * |L| <= 2 n 2^(B-1) + H / 2^B = 2 n 2^(B-1) + n 2^(B-1) = 3 n 2^(B-1), and a multiple of 1, so exact below 2^53; for x i, it is
-//!   to be below 2^52.
+//! Let n = D - 1, u = 2^(2B-2), the largest product of two digits, and 2^(B-1), the largest rest. The highest digits of factors and modulus have 2^-10
+//! of the usual size at most, so products with them count for little. When column c < n is reduced, it has had c + 1 products of a * b and c of
+//! q * m without q_c * m_0; column n + k, when it is reduced or read, n - 1 - k and n - k, and some with a highest digit. So, and a little
+//! above:
+//! * |H - 1.5 * 2^(52+B)| <= (2n - 1) u, to be below 2^(51+B) = 2^(53-B) u;
+//! * |L| <= (3n - 2) 2^(B-1), with the upper part of the column before, divided by 2^B, of which the multiple of 2^B is one u more. That is
+//!   exact below 2^53; for x i, it is to be below 2^52.
 //!
-//! | bits | D | B | H: n < | L: 3 n 2^(B-1) |
+//! | bits | D | B | H: 2n - 1 | L: (3n - 2) 2^(B-1) |
 //! | --- | --- | --- | --- | --- |
-//! | 1024 | 22 | 47 | 21 < 32 | 63 * 2^46 < 2^52 |
-//! | 1536 | 34 | 46 | 33 < 64 | 99 * 2^45 < 2^52 |
-//! | 2048 | 45 | 46 | 44 < 64 | 132 * 2^45 < 2^53, but above 2^52 |
-//! | 3072 | 69 | 45 | 68 < 128 | 204 * 2^44 < 2^52 |
-//! | 4096 | 94 | 44 | 93 < 256 | 279 * 2^43 < 2^52 |
+//! | 1024 | 22 | 47 | 41 < 64 | 61 * 2^46 < 2^52 |
+//! | 1536 | 33 | 47 | 63 < 64 | 94 * 2^46 < 2^53, but above 2^52 |
+//! | 2048 | 45 | 46 | 87 < 128 | 130 * 2^45 < 2^53, but above 2^52 |
+//! | 3072 | 69 | 45 | 135 < 256 | 202 * 2^44 < 2^52 |
+//! | 4096 | 94 | 44 | 185 < 512 | 277 * 2^43 < 2^52 |
 //!
-//! With 45 digits x i may reach 1.04 * 2^97, beyond 2^(51+B) = 2^97. So there q is found with another constant, 1.5 * 2^(53+B), whose multiples
-//! are those of 2^(B+1), and brought from 2^B to 2^(B-1) by a rounding more (in [`assembly`]): 3 instructions a factor.
+//! With 33 and 45 digits x i may reach 1.5 * 2^(51+B). So there, and with 69, where it does no harm, q is found with another constant, 1.5 *
+//! 2^(53+B), whose multiples are those of 2^(B+1), and brought from 2^B to 2^(B-1) by a rounding more (in [`assembly`]): 3 instructions a factor.
 //!
 //! What a square adds is the same sum: of two equal products one is added, of a digit and another's double, at most 2u, whose rest is
 //! still at most 2^(B-1).
@@ -69,13 +70,13 @@ pub const LANES: usize = 4;
 /// A private key of 2048 bits.
 pub type PrivateKey2048 = PrivateKey<20, 40, 22, 45>;
 /// A private key of 3072 bits.
-pub type PrivateKey3072 = PrivateKey<30, 60, 34, 69>;
+pub type PrivateKey3072 = PrivateKey<30, 60, 33, 69>;
 /// A private key of 4096 bits.
 pub type PrivateKey4096 = PrivateKey<40, 80, 45, 94>;
 /// Working memory for private keys of 2048 bits.
 pub type Scratch2048 = Scratch<20, 40, 22, 45>;
 /// Working memory for private keys of 3072 bits.
-pub type Scratch3072 = Scratch<30, 60, 34, 69>;
+pub type Scratch3072 = Scratch<30, 60, 33, 69>;
 /// Working memory for private keys of 4096 bits.
 pub type Scratch4096 = Scratch<40, 80, 45, 94>;
 
@@ -116,8 +117,8 @@ struct Modulus<const D: usize> {
 /// B, the bits of a digit, of numbers with so many digits.
 const fn digit_bits(digits: usize) -> u32 {
     match digits {
-        22 => 47,
-        34 | 45 => 46,
+        22 | 33 => 47,
+        45 => 46,
         69 => 45,
         94 => 44,
         _ => panic!("no such size"),

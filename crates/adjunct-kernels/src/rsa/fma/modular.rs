@@ -62,35 +62,54 @@ fn square_whole<const D: usize>(sum: &mut Wide<D>, a: &Number<D>, twice: &mut Nu
     }
 }
 
+/// The reductions of W sums.
+fn chains<const D: usize, const W: usize>(m: &[Modulus<D>; W], work: &mut Work<D, W>) -> [Chain<D>; W] {
+    let Work { sum, factors, .. } = work;
+    std::array::from_fn(|w| Chain { t: sum[w].columns(), q: factors[w].as_mut_ptr(), m: &raw const m[w] })
+}
+
+/// Begins the reduction of the first sum: its factors wait for each other, and what comes next need not wait for them.
+#[target_feature(enable = "avx2,fma")]
+fn begin<const D: usize, const W: usize>(m: &[Modulus<D>; W], work: &mut Work<D, W>) {
+    // SAFETY: reads and writes the first seven columns of the sum; the factors have four places.
+    unsafe { chains(m, work)[0].links(4) };
+}
+
 /// `out` = `sum` / R modulo `m`. The last column's lower part is to be there, and its upper part counts for nothing.
 #[target_feature(enable = "avx2,fma")]
 pub fn reduce<const D: usize, const W: usize>(out: &mut [Number<D>; W], m: &[Modulus<D>; W], work: &mut Work<D, W>) {
-    let Work { sum, factors, .. } = work;
-    let threes = first_of_threes(D);
-    let chains: [Chain<D>; W] =
-        std::array::from_fn(|w| Chain { t: sum[w].columns(), q: factors[w].as_mut_ptr(), m: &raw const m[w] });
+    begin(m, work);
+    finish(out, m, work);
+}
+
+/// The rest of a reduction that has begun.
+#[target_feature(enable = "avx2,fma")]
+fn finish<const D: usize, const W: usize>(out: &mut [Number<D>; W], m: &[Modulus<D>; W], work: &mut Work<D, W>) {
+    let chains = chains(m, work);
     let (x, y) = (chains[0], chains[W - 1]);
-    // Where blocks begin, and how many columns they have.
-    let blocks = (0..threes).step_by(4).map(|k| (k, 4)).chain((threes..D).step_by(3).map(|k| (k, 3)));
-    let mut next = blocks.clone().skip(1);
+    let size = |k: usize| if k < const { first_of_threes(D) } { 4 } else { 3 };
+    let mut k = 0;
     // SAFETY: a block from column k on reads and writes columns k to k + D + R - 2, which is at most 2D - 2; the factors have four places.
     unsafe {
-        x.links(4);
-        for (k, count) in blocks {
+        while k < D {
+            let (count, next) = (size(k), k + size(k));
             if W == 2 {
                 x.at(k).rest_beside(count, y.at(k), count);
+                if next < D {
+                    y.at(k).rest_beside(count, x.at(next), size(next));
+                } else {
+                    y.at(k).rest(count);
+                }
             } else {
                 x.at(k).rest(count);
+                if next < D {
+                    x.at(next).links(size(next));
+                }
             }
-            match next.next() {
-                Some((k_then, then)) if W == 2 => y.at(k).rest_beside(count, x.at(k_then), then),
-                Some((k_then, then)) => x.at(k_then).links(then),
-                None if W == 2 => y.at(k).rest(count),
-                None => {}
-            }
+            k = next;
         }
     }
-    for (out, sum) in out.iter_mut().zip(&mut *sum) {
+    for (out, sum) in out.iter_mut().zip(&work.sum) {
         // The upper part of column D - 1 was added to the first of these.
         carry(out, &sum.high);
     }
@@ -135,16 +154,21 @@ pub fn multiply<const D: usize, const W: usize>(
 ) {
     for w in 0..W {
         product(&mut work.sum[w], &a[w], &b[w]);
+        if w == 0 {
+            begin(m, work);
+        }
     }
-    reduce(a, m, work);
+    finish(a, m, work);
 }
 
 /// `a` = `a`^2 / R modulo `m`.
 #[target_feature(enable = "avx2,fma")]
 pub fn square<const D: usize, const W: usize>(a: &mut [Number<D>; W], m: &[Modulus<D>; W], work: &mut Work<D, W>) {
-    let Work { sum, twice, .. } = work;
     for w in 0..W {
-        square_whole(&mut sum[w], &a[w], twice);
+        square_whole(&mut work.sum[w], &a[w], &mut work.twice);
+        if w == 0 {
+            begin(m, work);
+        }
     }
-    reduce(a, m, work);
+    finish(a, m, work);
 }

@@ -1,8 +1,8 @@
-//! Exponentiation: by secret exponents in fixed windows of four bits, by public ones bit by bit.
+//! Exponentiation: by secret exponents in fixed windows, by public ones bit by bit.
 //!
-//! Every window takes four squares, one table read and one product, whatever its bits. A table read loads all 16 entries and keeps, in each
-//! lane, what a mask leaves of them: that of one entry is all ones, the others' zeros. Windows of five bits would have tables beyond the first
-//! cache.
+//! Every window of w bits takes w squares, one table read and one product, whatever its bits. A table read loads all 2^w entries and keeps, in
+//! each lane, what a mask leaves of them: that of one entry is all ones, the others' zeros. Windows of five bits, whose tables overflow
+//! the first cache, were no faster for any size.
 
 use super::modular::{Work, multiply, reduce, square};
 use super::{LANES, Modulus, Number};

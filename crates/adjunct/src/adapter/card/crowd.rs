@@ -31,7 +31,7 @@ const WINDOWS: usize = 16;
 const WINDOW: u64 = 4;
 const KINDS: usize = Kind::ALL.len();
 /// The first word, of which the key is made too: it changes with the layout, and programs of another version have a page of their own.
-const MAGIC: u64 = u64::from_le_bytes(*b"ADJCRO\x00\x03");
+const MAGIC: u64 = u64::from_le_bytes(*b"ADJCRO\x00\x04");
 /// Nanoseconds that each side of a connection is expected to need for it until it has measured that.
 const CONNECTING: u64 = 14_000;
 /// What stands there of a side that has nothing to do with it.
@@ -92,6 +92,8 @@ pub struct Page {
     cards: AtomicU64,
     /// CPUs of the machine.
     cpus: AtomicU64,
+    /// The most jobs of a batch; 0 where that has not been said.
+    width: AtomicU64,
     /// Milliseconds of the clock when a card last answered anybody, and when somebody last found nobody there.
     answered: AtomicU64,
     nobody: AtomicU64,
@@ -100,6 +102,9 @@ pub struct Page {
     measured: [Measured; KINDS],
     windows: [Windows; KINDS],
 }
+
+/// The most jobs that a batch ever has.
+const MOST: u64 = crate::catalogue::LANES as u64;
 
 /// Milliseconds of a clock that all programs of the machine share.
 pub fn now() -> u64 {
@@ -119,7 +124,20 @@ impl Page {
         self.cards.load(Relaxed)
     }
 
-    /// Says how long an operation alone and a batch of eight take on this machine, in nanoseconds.
+    /// Says how many jobs a batch has at most.
+    pub fn set_width(&self, width: usize) {
+        self.width.store(width as u64, Relaxed);
+    }
+
+    /// The most jobs of a batch.
+    pub(super) fn width(&self) -> f32 {
+        match self.width.load(Relaxed) {
+            width @ 1..=MOST => width as f32,
+            _ => MOST as f32,
+        }
+    }
+
+    /// Says how long an operation alone and a full batch take on this machine, in nanoseconds.
     pub fn set_times(&self, kind: Kind, alone: u64, batch: u64) {
         let measured = &self.measured[kind as usize];
         measured.alone.store(alone, Relaxed);

@@ -11,7 +11,7 @@
 
 use super::crowd::Page;
 use super::wire::Kind;
-use crate::catalogue::LANES;
+use crate::floats::in_default_mode;
 
 /// Milliseconds that the scheduling of both sides may take.
 const SLACK: f32 = 10.0;
@@ -22,12 +22,16 @@ const LONGEST: f32 = 500.0;
 
 /// Milliseconds that an answer to a request made now is waited for.
 pub(super) fn patience(page: &Page, kind: Kind, now: u64) -> u64 {
+    in_default_mode(|| patience_by_measure(page, kind, now))
+}
+
+fn patience_by_measure(page: &Page, kind: Kind, now: u64) -> u64 {
     let [alone, batch, handing] = page.times(kind).map(|nanoseconds| nanoseconds as f32 / 1e6);
     let all: f32 = Kind::ALL.iter().map(|&kind| page.under_way(kind, now)).sum();
     // Without lanes requests are done one by one.
-    let turn = if 4.0 * batch < 3.0 * LANES as f32 * alone { batch } else { alone };
+    let turn = if 4.0 * batch < 3.0 * page.width() * alone { batch } else { alone };
     let answer = handing + 2.0 * turn;
-    let rounds = (all / (LANES as f32 * page.cpus() as f32)).max(1.0);
+    let rounds = (all / (page.width() * page.cpus() as f32)).max(1.0);
     let wanted = (SLACK + 2.0 * answer).min(LIMIT).max(SLACK / 2.0 + answer) * rounds * page.stretch(kind);
     // What others have written there may be anything.
     if wanted.is_finite() { wanted.clamp(SLACK, LONGEST) as u64 } else { LONGEST as u64 }

@@ -2,6 +2,7 @@
 
 use super::wire::{E, Kind};
 use crate::adapter::Outcome;
+use crate::adapter::cpu;
 use crate::adapter::cpu::awslc::rsa::{Crt, Key as CpuKey, Numbers};
 use crate::adapter::lanes;
 use crate::adapter::lanes::rsa::{Prepared, Private};
@@ -40,6 +41,11 @@ pub fn available() -> bool {
     lanes::available()
 }
 
+/// The most jobs of a batch here.
+pub fn width() -> usize {
+    cpu::rsa_lanes().map_or(1, cpu::RsaLanes::width)
+}
+
 /// Has this process do a card's work on a CPU without lanes, too: all one by one.
 pub fn do_without_lanes() {
     registry::set_online(Adapter::Card, true);
@@ -73,7 +79,7 @@ impl Key {
     }
 }
 
-/// Does up to eight jobs of one kind: in lanes where so many pay, else one by one. Where it is `checked`, a result that the lanes got wrong
+/// Does jobs of one kind, up to [`width`] of them: in lanes where so many pay, else one by one. Where it is `checked`, a result that the lanes got wrong
 /// is not given out but done again; else programs find out, which check each.
 pub fn batch(kind: Kind, jobs: &mut [Job], checked: bool) -> Batch {
     let private = |job: &Job| match (Private::new(&job.key.1, &job.block), checked) {
@@ -95,7 +101,7 @@ pub fn batch(kind: Kind, jobs: &mut [Job], checked: bool) -> Batch {
 }
 
 fn run<K: lanes::Kind<Job = Private>>(privates: &mut [Private]) -> Batch {
-    let in_lanes = (available() && privates.len() >= K::BREAK_EVEN).then(|| K::lanes(privates)).flatten();
+    let in_lanes = lanes::do_now::<K>(privates);
     let right = in_lanes.unwrap_or(0);
     let mut wrong = 0;
     for (place, private) in privates.iter_mut().enumerate() {

@@ -5,7 +5,7 @@
 //! here is not executed, whoever removed it (`ADJUNCT_CPU`, `OPENSSL_ia32cap`, the hypervisor or the operating system).
 
 use super::awslc::caps;
-use crate::catalogue::{Arch, Feature, HERE};
+use crate::catalogue::{Arch, Feature, HERE, LANES};
 use crate::environment::secure_env;
 use crate::error::Error;
 use std::sync::OnceLock;
@@ -53,6 +53,69 @@ pub fn batches_only() -> bool {
 /// Whether kernels in eight lanes run here: they take AVX-512 and its IFMA extension.
 pub fn lanes() -> bool {
     features().has(Feature::Avx512) && features().has(Feature::Ifma)
+}
+
+/// What lanes of RSA's private operations run on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RsaLanes {
+    /// AVX-512 and its IFMA extension: eight lanes.
+    Ifma,
+    /// IFMA on vectors of 256 bits, without AVX-512: four lanes.
+    AvxIfma,
+    /// AVX2 and FMA: four lanes of double precision.
+    Fma,
+}
+
+impl RsaLanes {
+    /// The lanes of a batch.
+    pub const fn width(self) -> usize {
+        match self {
+            RsaLanes::Ifma => LANES,
+            RsaLanes::AvxIfma | RsaLanes::Fma => 4,
+        }
+    }
+
+    /// Whether these are dedicated instructions, which make a batch hardware.
+    pub const fn are_dedicated(self) -> bool {
+        matches!(self, RsaLanes::Ifma | RsaLanes::AvxIfma)
+    }
+
+    /// The instructions, for reports.
+    pub const fn text(self) -> &'static str {
+        match self {
+            RsaLanes::Ifma => "AVX-512 IFMA",
+            RsaLanes::AvxIfma => "AVX-IFMA",
+            RsaLanes::Fma => "AVX2 and FMA",
+        }
+    }
+}
+
+/// The lanes of RSA's private operations here; `None` where there are none.
+pub fn rsa_lanes() -> Option<RsaLanes> {
+    static LANES: OnceLock<Option<RsaLanes>> = OnceLock::new();
+    *LANES.get_or_init(|| {
+        let has = |feature| features().has(feature);
+        if lanes() {
+            Some(RsaLanes::Ifma)
+        } else if has(Feature::Avx2) && avx_ifma() {
+            Some(RsaLanes::AvxIfma)
+        } else if has(Feature::Avx2) && has(Feature::Fma) {
+            Some(RsaLanes::Fma)
+        } else {
+            None
+        }
+    })
+}
+
+/// Whether the CPU has IFMA in the encoding of AVX, which says so in a leaf that AWS-LC does not read.
+fn avx_ifma() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::x86_64::__cpuid_count;
+        __cpuid_count(7, 0).eax > 0 && __cpuid_count(7, 1).eax & 1 << 23 != 0
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    false
 }
 
 /// The features in force: detected once, on first use, after the mask of `ADJUNCT_CPU` has been applied.

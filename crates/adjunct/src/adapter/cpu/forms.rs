@@ -1,4 +1,4 @@
-//! RSA private keys as the kernels of AVX-512 IFMA take them, and private operations that come alone. A form is made when it is first
+//! RSA private keys as the kernels of lanes take them, and private operations that come alone. A form is made when it is first
 //! wanted: most keys are loaded by programs that never use them.
 
 #![allow(unsafe_code)]
@@ -7,29 +7,32 @@ use super::awslc::rsa::{Key, Part};
 use crate::error::Error;
 use crate::memory::{Kept, WriteOnce, boxed};
 use crate::stack;
-use adjunct_kernels::rsa::{CheckKey, PrivateKey, private_single};
+use adjunct_kernels::rsa::{CheckKey, PrivateKey, fma, private_single};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use zeroize::Zeroizing;
 
 /// The forms of a key, in the place of its size.
 #[derive(Debug, Default)]
 pub(crate) struct Forms {
-    pub(crate) of_2048: Form<20, 40, 5>,
-    pub(crate) of_3072: Form<30, 60, 8>,
-    pub(crate) of_4096: Form<40, 80, 10>,
+    pub(crate) of_2048: Form<20, 40, 5, 22, 45>,
+    pub(crate) of_3072: Form<30, 60, 8, 33, 69>,
+    pub(crate) of_4096: Form<40, 80, 10, 45, 94>,
     /// The CRT values turned out not to belong to the key: it works only by `d`.
     wrong_crt: AtomicBool,
 }
 
-/// A key of M limbs with primes of P, and what its results are checked with, in W vectors.
+/// A key of M limbs with primes of P, and what its results are checked with, in W vectors; and the key of E digits with primes of D for the
+/// lanes of AVX2 and FMA.
 #[derive(Debug)]
-pub(crate) struct Form<const P: usize, const M: usize, const W: usize> {
+pub(crate) struct Form<const P: usize, const M: usize, const W: usize, const D: usize, const E: usize> {
     key: WriteOnce<Box<PrivateKey<P, M>>>,
+    of_digits: WriteOnce<Box<fma::PrivateKey<P, M, D, E>>>,
     check: WriteOnce<Box<CheckKey<M, W>>>,
 }
 
-impl<const P: usize, const M: usize, const W: usize> Default for Form<P, M, W> {
+impl<const P: usize, const M: usize, const W: usize, const D: usize, const E: usize> Default for Form<P, M, W, D, E> {
     fn default() -> Self {
-        Form { key: WriteOnce::default(), check: WriteOnce::default() }
+        Form { key: WriteOnce::default(), of_digits: WriteOnce::default(), check: WriteOnce::default() }
     }
 }
 
@@ -72,14 +75,29 @@ impl Forms {
     }
 }
 
-impl<const P: usize, const M: usize, const W: usize> Form<P, M, W> {
+/// The numbers of a key: n, e, p, q, and those of the CRT.
+fn numbers(key: &Key) -> Result<[Zeroizing<Vec<u8>>; 7], Error> {
+    let number = |part| Ok::<_, Error>(key.number(part)?.unwrap_or_default());
+    let (n, e, p, q) = (number(Part::N)?, number(Part::E)?, number(Part::P)?, number(Part::Q)?);
+    Ok([n, e, p, q, number(Part::Dp)?, number(Part::Dq)?, number(Part::Qinv)?])
+}
+
+impl<const P: usize, const M: usize, const W: usize, const D: usize, const E: usize> Form<P, M, W, D, E> {
     /// The key's form, made now if it is not there; `None` for a key that has none after all, and without memory.
     pub(crate) fn key(&self, key: &Key) -> Option<Kept<'_, Box<PrivateKey<P, M>>>> {
         let made = self.key.get_or_make(|| {
-            let number = |part| Ok::<_, Error>(key.number(part)?.unwrap_or_default());
-            let (n, e, p, q) = (number(Part::N)?, number(Part::E)?, number(Part::P)?, number(Part::Q)?);
-            let (dp, dq, qinv) = (number(Part::Dp)?, number(Part::Dq)?, number(Part::Qinv)?);
+            let [n, e, p, q, dp, dq, qinv] = numbers(key)?;
             let made = PrivateKey::new(&n, &e, &p, &q, &dp, &dq, &qinv);
+            boxed(made.ok_or(Error::InvalidKey("sizes"))?)
+        });
+        made.ok()
+    }
+
+    /// The form for the lanes of AVX2 and FMA, in the same way.
+    pub(crate) fn of_digits(&self, key: &Key) -> Option<Kept<'_, Box<fma::PrivateKey<P, M, D, E>>>> {
+        let made = self.of_digits.get_or_make(|| {
+            let [n, e, p, q, dp, dq, qinv] = numbers(key)?;
+            let made = fma::PrivateKey::new(&n, &e, &p, &q, &dp, &dq, &qinv);
             boxed(made.ok_or(Error::InvalidKey("sizes"))?)
         });
         made.ok()

@@ -20,4 +20,6 @@ pub(crate) mod secret;
 
 pub(crate) use crate::environment::secure_env;
 pub(crate) use features::lanes;
-pub use features::{Features, batches_only, features, mask_all_but_batches, model_name, msa_level, parse_mask};
+pub use features::{
+    Features, RsaLanes, batches_only, features, mask_all_but_batches, model_name, msa_level, parse_mask, rsa_lanes,
+};

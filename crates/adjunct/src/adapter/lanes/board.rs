@@ -170,7 +170,7 @@ fn each(mut slots: Slots) -> impl Iterator<Item = usize> {
 /// Where a thread begins to look for a free slot. Threads enough to fill two batches for each CPU meet by CPUs: a leader then wakes those that
 /// slept on its own, which costs less than to wake others. Fewer all meet at one gate, and fill batches.
 fn first_gate(work: &Work, engine: &Engine) -> usize {
-    let many = work.function().inside() >= 2 * LANES * engine.cpus;
+    let many = work.function().inside() >= 2 * work.width() * engine.cpus;
     if many { memory::cpu() % engine.cpus.min(GATES) } else { 0 }
 }
 
@@ -316,13 +316,13 @@ impl Caller<'_> {
     /// Has the job in slot `own` done: leads, or sleeps while others do.
     fn wait_or_lead(&self, own: usize) -> Ended {
         let gate = self.gate;
-        let cpu = memory::cpu();
+        let (cpu, width) = (memory::cpu(), self.work.width());
         gate.places.waits(own, cpu);
         let arrival = gate.change(|word| {
             let idle = self.idle();
-            let enough = if idle && !gate.places.any_next(cpu) { self.work.function().enough() } else { LANES };
+            let enough = if idle && !gate.places.any_next(cpu) { self.work.function().enough(width) } else { width };
             let elsewhere = if idle { self.elsewhere(cpu) } else { 0 };
-            Some(word.arrive(own, idle, elsewhere, enough, LANES, gate.turn()))
+            Some(word.arrive(own, idle, elsewhere, enough, width, gate.turn()))
         });
         match arrival {
             Some(Arrival::Leads(taken)) => return self.lead(taken, own),
@@ -357,7 +357,7 @@ impl Caller<'_> {
             if gate.state(own).compare_exchange(called, waits, SeqCst, SeqCst).is_err() {
                 continue;
             }
-            match gate.change(|word| word.lead(own, LANES, gate.turn())) {
+            match gate.change(|word| word.lead(own, width, gate.turn())) {
                 Some(taken) => return self.lead(taken, own),
                 // Taken meanwhile: this call is answered by leaving, to sleep on.
                 None => self.leave(),
@@ -371,7 +371,7 @@ impl Caller<'_> {
         let gate = self.gate;
         let state = gate.state(own).load(SeqCst);
         if state == State::Waits as u8
-            && let Some(taken) = gate.change(|word| word.insist(own, LANES, gate.turn()))
+            && let Some(taken) = gate.change(|word| word.insist(own, self.work.width(), gate.turn()))
         {
             return Some(self.lead(taken, own));
         }
@@ -406,7 +406,7 @@ impl Caller<'_> {
         let last = each(taken & !(1 << own)).last().map_or(own, |last| last + 1);
         gate.turn.store(last as u32, Relaxed);
         let measured = self.work.function();
-        let lanes = measured.pays(count, self.work.break_even, self.engine.measures());
+        let lanes = self.work.pays(count, self.engine.measures());
         let still = || crate::fork::generation() == self.generation;
         // SAFETY: these slots are taken, by this thread, and their jobs of this kind.
         let (done, time) = function::timed(|| unsafe { self.work.run(&jobs[..count], lanes, &still) });

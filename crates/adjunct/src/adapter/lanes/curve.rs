@@ -90,6 +90,10 @@ impl Kind for X25519 {
     const BREAK_EVEN: usize = 2;
     type Job = Derive;
 
+    fn available() -> bool {
+        super::for_curves()
+    }
+
     fn scalar(job: &mut Derive) -> Outcome {
         let (secret, outcome) = ecx::x25519(&job.private, &job.peer);
         job.sound = secret.is_some();
@@ -140,6 +144,10 @@ impl Kind for X25519Keygen {
     const BREAK_EVEN: usize = 3;
     type Job = Keygen;
 
+    fn available() -> bool {
+        super::for_curves()
+    }
+
     fn scalar(job: &mut Keygen) -> Outcome {
         let (public, outcome) = ecx::x25519_public(&job.private);
         job.public = public;
@@ -161,6 +169,10 @@ impl Kind for Ed25519Keygen {
     const QUEUE: Queue = Queue::Ed25519Keygen;
     const BREAK_EVEN: usize = 3;
     type Job = Keygen;
+
+    fn available() -> bool {
+        super::for_curves()
+    }
 
     fn scalar(job: &mut Keygen) -> Outcome {
         let (public, outcome) = ecx::ed25519_public(&job.private);
@@ -214,6 +226,10 @@ impl Kind for Ed25519Sign {
     const BREAK_EVEN: usize = 4;
     type Job = Sign;
 
+    fn available() -> bool {
+        super::for_curves()
+    }
+
     fn scalar(job: &mut Sign) -> Outcome {
         let (signature, outcome) = ecx::ed25519_sign(&job.seed, &job.public, &job.message[..job.length]);
         job.done = signature.is_some();
@@ -247,7 +263,7 @@ impl Kind for Ed25519Sign {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::adapter::lanes::available;
+    use crate::adapter::lanes::for_curves;
 
     fn bytes<const N: usize>() -> [u8; N] {
         let mut bytes = [0; N];
@@ -257,7 +273,7 @@ mod tests {
 
     /// Both paths of a kind, for every number of jobs.
     fn both<K: Kind>(job: impl Fn(usize) -> K::Job, same: impl Fn(&K::Job, &K::Job) -> bool) {
-        if !available() {
+        if !for_curves() {
             return;
         }
         for count in 1..=LANES {

@@ -13,7 +13,7 @@
 //!
 //! Short operations are never shared ([`LONG`]): their 99th percentile would become worse.
 
-use crate::catalogue::{LANES, Queue};
+use crate::catalogue::Queue;
 use crate::clock;
 use std::cell::Cell;
 use std::sync::OnceLock;
@@ -123,10 +123,10 @@ impl Function {
 
     /// Whether `count` jobs take less time in lanes than one after the other: where nothing is measured, `break_even` jobs do. A full
     /// batch is done in lanes from time to time whatever was measured, so that it is measured again.
-    pub(super) fn pays(&self, count: usize, break_even: usize, measures: bool) -> bool {
+    pub(super) fn pays(&self, count: usize, width: usize, break_even: usize, measures: bool) -> bool {
         let (alone, batch) = (self.alone.load(Relaxed), self.batch());
         let (true, Some(batch), 1..) = (measures, batch, alone) else { return count >= break_even.max(2) };
-        let again = || count == LANES && self.done.fetch_add(1, Relaxed).is_multiple_of(REMEASURED);
+        let again = || count == width && self.done.fetch_add(1, Relaxed).is_multiple_of(REMEASURED);
         count >= 2 && count as u64 * u64::from(alone) > u64::from(batch) || again()
     }
 
@@ -135,11 +135,11 @@ impl Function {
         (self.done.load(Relaxed) > WARM).then(|| self.batch.load(Relaxed))
     }
 
-    /// The jobs with which a batch begins where a CPU is idle and none of those that are on their way waits for this one: seven, or six where
-    /// a batch is over about as soon as one that waits for another CPU could be here.
-    pub(super) fn enough(&self) -> usize {
-        let handing = self.handing.load(Relaxed).saturating_mul(2 * LANES as u32);
-        if self.batch().is_some_and(|batch| batch > handing) { LANES - 1 } else { LANES * 3 / 4 }
+    /// The jobs with which a batch of up to `width` begins where a CPU is idle and none of those that are on their way waits for this one: all
+    /// but one, or of eight six where a batch is over about as soon as one that waits for another CPU could be here.
+    pub(super) fn enough(&self, width: usize) -> usize {
+        let handing = self.handing.load(Relaxed).saturating_mul(2 * width as u32);
+        if self.batch().is_some_and(|batch| batch > handing) { width - 1 } else { width * 3 / 4 }
     }
 
     /// Threads that were inside of late.
@@ -200,8 +200,8 @@ impl Function {
         }
     }
 
-    /// Decides anew by the threads inside the function and inside any, of a process that has so many CPUs.
-    pub(super) fn survey(&self, here: u32, all: u32, cpus: usize, break_even: usize) {
+    /// Decides anew by the threads inside the function and inside any, of a process that has so many CPUs; batches have up to `width` jobs.
+    pub(super) fn survey(&self, here: u32, all: u32, cpus: usize, width: usize, break_even: usize) {
         average(&self.present, PARTS * here, 4);
         average(&self.all_present, PARTS * all, 4);
         let of_late = |place: &AtomicU32| place.load(Relaxed) as f32 / PARTS as f32;
@@ -219,7 +219,7 @@ impl Function {
             busy * alone / (own * (time / jobs + handing))
         };
         let crowded = all > cpus as f32;
-        let jobs = here.clamp(1.0, LANES as f32);
+        let jobs = here.clamp(1.0, width as f32);
         let batch = self.batch().map_or(alone * break_even as f32, |measured| measured as f32);
         let expected = gain(jobs, batch);
         if !self.shares.load(Relaxed) {
@@ -284,6 +284,7 @@ pub(super) fn time_outside_batches() -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::catalogue::LANES;
 
     /// One whose operation takes so many nanoseconds alone, and a batch, and handing over.
     fn measured(alone: u32, batch: u32, handing: u32) -> Function {
@@ -297,7 +298,7 @@ mod tests {
 
     /// Whether so many threads share after some surveys, on so many CPUs.
     fn shares(function: &Function, here: u32, all: u32, cpus: usize) -> bool {
-        (0..32).for_each(|_| function.survey(here, all, cpus, 3));
+        (0..32).for_each(|_| function.survey(here, all, cpus, LANES, 3));
         function.shares.load(Relaxed)
     }
 
@@ -344,14 +345,14 @@ mod tests {
         for _ in 0..12 {
             let mut surveys = 0;
             while !function.shares.load(Relaxed) {
-                function.survey(16, 16, 2, 3);
+                function.survey(16, 16, 2, LANES, 3);
                 surveys += 1;
             }
             pauses.push(surveys);
             // Long enough, and each leader with its own job alone.
             function.trial.store(now().wrapping_sub(1), Relaxed);
             (0..FEW).for_each(|_| function.led(1, false));
-            function.survey(16, 16, 2, 3);
+            function.survey(16, 16, 2, LANES, 3);
             assert!(!function.shares.load(Relaxed));
         }
         assert!(pauses[..3] == [1, FIRST_PAUSE + 1, 2 * FIRST_PAUSE + 1] && pauses[11] == LAST_PAUSE + 1, "{pauses:?}");
@@ -383,13 +384,15 @@ mod tests {
         let function = Function::new();
         function.took(1, false, Duration::from_micros(8));
         for microseconds in [1400, 40, 30, 30, 30, 30] {
-            assert!(function.pays(LANES, 3, true));
+            assert!(function.pays(LANES, LANES, 3, true));
             function.took(LANES, true, Duration::from_micros(microseconds));
         }
-        assert!(function.pays(5, 3, true) && !function.pays(3, 3, true) && function.batch() == Some(30_000));
+        assert!(
+            function.pays(5, LANES, 3, true) && !function.pays(3, LANES, 3, true) && function.batch() == Some(30_000)
+        );
         // What is slow is tried again, but rarely.
         function.batch.store(1_000_000, Relaxed);
-        let tried = (0..10 * REMEASURED).filter(|_| function.pays(LANES, 3, true)).count();
+        let tried = (0..10 * REMEASURED).filter(|_| function.pays(LANES, LANES, 3, true)).count();
         assert_eq!(tried, 10);
     }
 

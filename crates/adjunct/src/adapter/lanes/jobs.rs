@@ -1,6 +1,6 @@
 //! Operations that a thread has put down, to do something else meanwhile: those of OpenSSL's asynchronous jobs ([`super::pause`]).
 //!
-//! An event loop's thread does them itself, eight of a kind at a time: whoever of its jobs finds that eight wait, or that the loop has
+//! An event loop's thread does them itself, a batch of a kind at a time: whoever of its jobs finds that a full one waits, or that the loop has
 //! nothing else to do. Other threads have no part in it, so that nobody ever waits for a loop that does not come back.
 
 use super::board::{Result, Room};
@@ -118,13 +118,13 @@ impl Mine {
         self.0[queue as usize].waiting.iter().filter(|waiting| waiting.state.load(Relaxed) == WAITS).count()
     }
 
-    /// Does the oldest jobs of this queue, eight at most.
+    /// Does the oldest jobs of this queue, as many as a batch has at most.
     fn lead(&mut self, queue: Queue) {
         let list = &mut self.0[queue as usize];
         let mut taken: [Option<Shared<Waiting>>; LANES] = [const { None }; LANES];
-        let mut count = 0;
+        let (mut count, width) = (0, list.waiting.first().map_or(LANES, |waiting| waiting.work.width()));
         list.waiting.retain(|waiting| {
-            if count < LANES && waiting.becomes(WAITS, TAKEN) {
+            if count < width && waiting.becomes(WAITS, TAKEN) {
                 taken[count] = Some(waiting.clone());
                 count += 1;
                 return false;
@@ -138,7 +138,7 @@ impl Mine {
             (list.lonely, list.at_once) = (0, AT_ONCE);
         }
         let Some(work) = taken[0].as_ref().map(|waiting| waiting.work) else { return };
-        let lanes = work.function().pays(count, work.break_even, true);
+        let lanes = work.pays(count, true);
         // A handler that left by a jump would leave secrets on the stack.
         let quiet = Quiet::new();
         // Not CPU time, which takes a system call: of times the shortest is kept.

@@ -1,7 +1,7 @@
 //! What can be run in lanes: the queues, and the trait that ties one to its scalar and its lane path.
 
 use crate::adapter::Outcome;
-use crate::catalogue::Queue;
+use crate::catalogue::{LANES, Queue};
 
 /// The largest job, in bytes.
 pub(super) const MAX_JOB: usize = 2048;
@@ -17,13 +17,25 @@ pub trait Kind: 'static {
     const QUEUE: Queue;
     /// The fewest jobs for which [`Kind::lanes`] takes less time than as many operations alone, as measured.
     const BREAK_EVEN: usize;
+    /// Whether there are lanes for it here.
+    fn available() -> bool {
+        true
+    }
+    /// The lanes of a batch.
+    fn width() -> usize {
+        LANES
+    }
+    /// [`Kind::BREAK_EVEN`], in the lanes that are here.
+    fn break_even() -> usize {
+        Self::BREAK_EVEN
+    }
     /// The operation's input and output.
     type Job: Copy + Send + 'static;
 
     /// Does one job for a thread that waits for it. Says what did it.
     fn scalar(job: &mut Self::Job) -> Outcome;
 
-    /// Does 1 to [`LANES`](crate::catalogue::LANES) jobs at once. Bit `i` of the result says that job `i` is right; of the others nothing is used. `None`
-    /// where there was no memory to do any: each is then done alone. Called only where [`super::available`].
+    /// Does 1 to [`Kind::width`] jobs at once. Bit `i` of the result says that job `i` is right; of the others nothing is used. `None`
+    /// where there was no memory to do any: each is then done alone. Called only where [`Kind::available`].
     fn lanes(jobs: &mut [Self::Job]) -> Option<u8>;
 }

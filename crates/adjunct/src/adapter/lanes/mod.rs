@@ -71,8 +71,13 @@ static ASKED: AtomicU8 = AtomicU8::new(Accelerator::On as u8);
 /// Somebody has asked for it in this program by name: then it is on where a filter of system calls is in force or to be expected, too.
 static BY_NAME: AtomicBool = AtomicBool::new(false);
 
-/// Whether this CPU has lanes: AVX-512 and its IFMA extension. Where it has not, callers do all themselves.
+/// Whether this CPU has lanes, for RSA's private operations at least. Where it has not, callers do all themselves.
 pub fn available() -> bool {
+    cpu::rsa_lanes().is_some()
+}
+
+/// Whether it has them for curves, too: AVX-512 and its IFMA extension.
+pub fn for_curves() -> bool {
     cpu::lanes()
 }
 
@@ -223,7 +228,7 @@ impl Alone {
 /// where that is faster; else the caller is to do it. `job` is made only where somebody else may do it.
 #[inline]
 pub fn ask<K: Kind>(job: impl FnOnce() -> K::Job) -> Asked<K::Job> {
-    let Some(engine) = running() else {
+    let Some(engine) = running().filter(|_| K::available()) else {
         return Asked::Alone(Alone { queue: None, operation: None, measured: false });
     };
     let alone = |operation, measured| Asked::Alone(Alone { queue: Some(K::QUEUE), operation, measured });
@@ -267,6 +272,20 @@ fn note_done<K: Kind>(result: Result) -> Option<Outcome> {
 /// Puts a job down, to be done with others of this thread: by [`Ticket::finish`] of one of them. `None` where that cannot be: the
 /// engine is off, this CPU has no lanes, or there is no memory. The caller then uses [`ask`].
 pub fn enqueue<K: Kind>(job: K::Job) -> Option<Ticket<K>> {
-    running()?;
+    running().filter(|_| K::available())?;
     Ticket::new(job)
+}
+
+/// Does jobs of one kind in lanes where that takes less time than one after the other, as far as this process has measured both; `None` where
+/// it is not done. For a card, to which operations come as batches.
+pub fn do_now<K: Kind>(jobs: &mut [K::Job]) -> Option<u8> {
+    let work = Work::of::<K>();
+    if !K::available() || !work.pays(jobs.len(), true) {
+        return None;
+    }
+    let (done, time) = function::timed(|| K::lanes(jobs));
+    if done.is_some() {
+        work.function().took(jobs.len(), true, time);
+    }
+    done
 }

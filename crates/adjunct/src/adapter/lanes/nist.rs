@@ -100,6 +100,10 @@ impl<C: Lanes> Kind for Sign<C> {
     const BREAK_EVEN: usize = C::BREAK_EVENS[0];
     type Job = SignJob;
 
+    fn available() -> bool {
+        super::for_curves()
+    }
+
     fn scalar(job: &mut SignJob) -> Outcome {
         let Some(key) = Key::of_number(job.key) else { return Outcome::Library };
         let made = key.sign(&job.digest.0[..job.digest.1], &mut job.signature);
@@ -127,6 +131,10 @@ impl<C: Lanes> Kind for Derive<C> {
     const QUEUE: Queue = C::QUEUES[1];
     const BREAK_EVEN: usize = C::BREAK_EVENS[1];
     type Job = DeriveJob;
+
+    fn available() -> bool {
+        super::for_curves()
+    }
 
     fn scalar(job: &mut DeriveJob) -> Outcome {
         let (Some(key), Some(peer)) = (Key::of_number(job.key), Key::of_number(job.peer)) else {
@@ -157,6 +165,10 @@ impl<C: Lanes> Kind for Keygen<C> {
     const QUEUE: Queue = C::QUEUES[2];
     const BREAK_EVEN: usize = C::BREAK_EVENS[2];
     type Job = KeygenJob;
+
+    fn available() -> bool {
+        super::for_curves()
+    }
 
     fn scalar(job: &mut KeygenJob) -> Outcome {
         let Ok((key, outcome)) = Key::generate(C::CURVE.group()) else { return Outcome::Library };
@@ -381,7 +393,7 @@ fn leftmost(digest: &[u8]) -> ([u8; MAX_FIELD], usize) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::available;
+    use super::super::for_curves;
     use super::*;
     use crate::adapter::cpu::curve::Form;
     use crate::catalogue::LANES;
@@ -403,7 +415,7 @@ mod tests {
     }
 
     fn both_paths<C: Lanes>() {
-        if !available() {
+        if !for_curves() {
             return;
         }
         let length = C::CURVE.field_len();
@@ -471,7 +483,7 @@ mod tests {
         for (key, peer) in [(&public, &public), (&whole, &private)] {
             assert!(shared_secret(Curve::P256, key, peer, &mut [0; MAX_FIELD]).is_err());
         }
-        if available() {
+        if for_curves() {
             let job = |key: &Key| sign_job(key, leftmost(&[1; 32]));
             assert_eq!(Sign::<P256>::lanes(&mut [job(&whole), job(&public), job(&private)]), Some(0b101));
             let job = derive_job;

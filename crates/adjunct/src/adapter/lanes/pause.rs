@@ -1,14 +1,13 @@
 //! Callers whose thread can do something else while their request waits.
 //!
 //! An event loop runs one operation at a time, so that a batch forms only if the operation lets the loop go on. The request
-//! is queued without being run. It runs as soon as eight of its kind wait in this thread; else when the loop comes back to the
+//! is queued without being run. It runs as soon as a full batch of its kind waits in this thread; else when the loop comes back to the
 //! caller and has queued nothing new since it was there last.
 
 use super::jobs::{self, Ticket};
 use super::kind::Kind;
 use super::own::Own;
 use crate::adapter::Outcome;
-use crate::catalogue::LANES;
 use crate::memory::boxed;
 use crate::stack;
 use std::any::Any;
@@ -62,9 +61,10 @@ pub(super) fn run<K: Kind>(job: impl FnOnce() -> K::Job, pauser: &dyn Pause) -> 
     ARRIVALS.set(ARRIVALS.get() + 1);
     let mut held: Held = parked;
     // Each round brings at least one request more, of whatever kind; a stream of others must not keep this one for ever.
-    for _ in 0..LANES {
+    let width = K::width();
+    for _ in 0..width {
         let arrivals = ARRIVALS.get();
-        if jobs::waiting_in(K::QUEUE) >= LANES || !pauser.pause(&mut held) {
+        if jobs::waiting_in(K::QUEUE) >= width || !pauser.pause(&mut held) {
             break;
         }
         let parked = held.downcast_ref::<Option<Ticket<K>>>().and_then(Option::as_ref);

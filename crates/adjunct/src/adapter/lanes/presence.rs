@@ -10,6 +10,7 @@
 use super::function::{self, Function};
 use super::work::Work;
 use super::{Engine, memory};
+use crate::floats::in_default_mode;
 use crate::thread::Key;
 use std::cell::Cell;
 use std::ffi::c_void;
@@ -164,7 +165,8 @@ impl<'a> Operation<'a> {
             all += u32::from(inside != 0);
             here += u32::from(inside == self.work.queue as u8 + 1);
         }
-        self.work.function().survey(here, all, self.engine.cpus, self.work.break_even);
+        let (function, width, break_even) = (self.work.function(), self.work.width(), self.work.break_even());
+        in_default_mode(|| function.survey(here, all, self.engine.cpus, width, break_even));
     }
 
     /// Measures an operation done alone.

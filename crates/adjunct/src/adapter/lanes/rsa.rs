@@ -7,8 +7,9 @@ use super::{Asked, Kind, ask, available, own};
 use crate::adapter::Outcome;
 use crate::adapter::card::{self, wire};
 use crate::adapter::cpu::awslc::rsa::{Key, Part};
+use crate::adapter::cpu::{self, RsaLanes};
 use crate::adapter::registry::{self, Adapter};
-use crate::catalogue::Queue;
+use crate::catalogue::{LANES, Queue};
 use crate::error::Error;
 use crate::memory::{WriteOnce, zeros};
 use crate::slab::{Entry, Number, Slab};
@@ -128,8 +129,12 @@ pub fn private(key: &Entry<Prepared>, input: &[u8], out: &mut [u8]) -> Option<Ou
             if let Some(operation) = operation.as_ref().filter(|_| alone.may_leave())
                 && operation.by_card(key.queue, key.number(), || key.wire(), input, out, |out| key.is_right(input, out))
             {
-                // A card without lanes has done what this CPU would.
-                return Some(if available() { Outcome::Card } else { Outcome::Library });
+                // A card without lanes has done what this CPU would; one without dedicated instructions, what lanes here would.
+                return Some(match cpu::rsa_lanes() {
+                    Some(lanes) if lanes.are_dedicated() => Outcome::Card,
+                    Some(_) => Outcome::Lanes,
+                    None => Outcome::Library,
+                });
             }
             alone.run(|| key.key.private(input, out).map(|ran| ran.outcome)).ok()
         }
@@ -187,7 +192,7 @@ impl Private {
 }
 
 macro_rules! kind {
-    ($name:ident, $bits:literal, $break_even:literal, $form:ident, $scratches:ident) => {
+    ($name:ident, $bits:literal, $break_even:literal, $form:ident, $scratches:ident, $of_four:ident, $of_digits:ident) => {
         #[doc = concat!("RSA private operations of ", $bits, " bits.")]
         pub struct $name;
 
@@ -196,13 +201,32 @@ macro_rules! kind {
             const BREAK_EVEN: usize = $break_even;
             type Job = Private;
 
+            fn available() -> bool {
+                available()
+            }
+
+            fn width() -> usize {
+                cpu::rsa_lanes().map_or(LANES, RsaLanes::width)
+            }
+
+            fn break_even() -> usize {
+                match cpu::rsa_lanes() {
+                    Some(RsaLanes::AvxIfma | RsaLanes::Fma) => BREAK_EVEN_OF_FOUR,
+                    _ => Self::BREAK_EVEN,
+                }
+            }
+
             fn scalar(job: &mut Private) -> Outcome {
                 job.alone()
             }
 
             #[cfg(target_arch = "x86_64")]
             fn lanes(jobs: &mut [Private]) -> Option<u8> {
-                lanes::private(jobs, |forms| &forms.$form, &lanes::$scratches)
+                match cpu::rsa_lanes()? {
+                    RsaLanes::Ifma => lanes::by_ifma(jobs, |forms| &forms.$form, &lanes::$scratches),
+                    RsaLanes::AvxIfma => lanes::by_avx_ifma(jobs, |forms| &forms.$form, &lanes::$of_four),
+                    RsaLanes::Fma => lanes::by_fma(jobs, |forms| &forms.$form, &lanes::$of_digits),
+                }
             }
 
             #[cfg(not(target_arch = "x86_64"))]
@@ -214,22 +238,29 @@ macro_rules! kind {
 }
 
 // A batch takes as long as 3.8, 4.9 and 5.2 operations alone on Zen 5.
-kind!(Rsa2048, "2048", 4, of_2048, RSA_2048);
-kind!(Rsa3072, "3072", 5, of_3072, RSA_3072);
-kind!(Rsa4096, "4096", 6, of_4096, RSA_4096);
+kind!(Rsa2048, "2048", 4, of_2048, RSA_2048, FOUR_2048, FMA_2048);
+kind!(Rsa3072, "3072", 5, of_3072, RSA_3072, FOUR_3072, FMA_3072);
+kind!(Rsa4096, "4096", 6, of_4096, RSA_4096, FOUR_4096, FMA_4096);
+/// With four lanes, as long as 1.3 to 2.7 operations alone.
+const BREAK_EVEN_OF_FOUR: usize = 3;
 
 #[cfg(target_arch = "x86_64")]
 mod lanes {
     use super::*;
     use crate::adapter::cpu::forms::{Form, Forms};
-    use crate::catalogue::LANES;
-    use crate::memory::room;
-    use adjunct_kernels::rsa::{self as kernel, PrivateJob, PrivateKey, Scratch};
+    use crate::memory::{Kept, room};
+    use adjunct_kernels::rsa::{self as kernel, PrivateJob, PrivateKey, Scratch, avx_ifma, fma};
     use std::mem::MaybeUninit;
     use std::ptr::null_mut;
     use std::sync::atomic::{AtomicPtr, Ordering};
     use zeroize::Zeroize;
 
+    pub static FOUR_2048: Scratches<MaybeUninit<avx_ifma::Scratch2048>> = Scratches::new();
+    pub static FOUR_3072: Scratches<MaybeUninit<avx_ifma::Scratch3072>> = Scratches::new();
+    pub static FOUR_4096: Scratches<MaybeUninit<avx_ifma::Scratch4096>> = Scratches::new();
+    pub static FMA_2048: Scratches<MaybeUninit<fma::Scratch2048>> = Scratches::new();
+    pub static FMA_3072: Scratches<MaybeUninit<fma::Scratch3072>> = Scratches::new();
+    pub static FMA_4096: Scratches<MaybeUninit<fma::Scratch4096>> = Scratches::new();
     pub static RSA_2048: Scratches<MaybeUninit<kernel::Scratch2048>> = Scratches::new();
     pub static RSA_3072: Scratches<MaybeUninit<kernel::Scratch3072>> = Scratches::new();
     pub static RSA_4096: Scratches<MaybeUninit<kernel::Scratch4096>> = Scratches::new();
@@ -290,35 +321,31 @@ mod lanes {
         }
     }
 
-    /// Does one to eight private operations in lanes; `None` without the memory for it.
-    pub fn private<const P: usize, const M: usize, const W: usize>(
+    /// Does one to eight private operations: has `run` do those whose keys have a form, so many of an array that repeats the first. `None`
+    /// without the memory for it.
+    fn private<K, S>(
         jobs: &mut [Private],
-        form: impl Fn(&Forms) -> &Form<P, M, W>,
-        scratches: &Scratches<MaybeUninit<Scratch<P, M>>>,
+        size: usize,
+        scratches: &Scratches<MaybeUninit<S>>,
+        form: impl for<'k> Fn(&'k Forms, &'k Key) -> Option<Kept<'k, Box<K>>>,
+        run: impl FnOnce([(&K, &[u8], &mut [u8]); LANES], usize, &mut MaybeUninit<S>, bool) -> u8,
     ) -> Option<u8> {
         let keys: [_; LANES] = std::array::from_fn(|i| jobs.get(i).and_then(|job| KEYS.get(job.key)));
         // A key that has no form for lanes after all is its owner's.
         let forms = keys.each_ref().map(|prepared| {
             let key = &prepared.as_ref()?.key;
-            form(key.forms()?).key(key)
+            form(key.forms()?, key)
         });
         let fit = || forms.iter().enumerate().filter_map(|(place, form)| Some((place, &***form.as_ref()?)));
         let Some(first) = fit().next() else { return Some(0) };
         let mut scratch = scratches.take().ok()?;
         let (mut outputs, mut inputs) = ([[0; MAX_SIZE]; LANES], fit());
-        let size = PrivateKey::<P, M>::BYTES;
-        let mut work = outputs.each_mut().map(|output| {
+        let work = outputs.each_mut().map(|output| {
             let (place, key) = inputs.next().unwrap_or(first);
-            PrivateJob { key, input: &jobs[place].block[..size], output: &mut output[..size] }
+            (key, &jobs[place].block[..size], &mut output[..size])
         });
-        let (work, checked) = (&mut work[..fit().count()], !jobs.iter().all(|job| job.unchecked));
-        // SAFETY: the engine asks for lanes where there are the instructions for them.
-        let done = unsafe {
-            match checked {
-                true => kernel::private(work, &mut scratch),
-                false => kernel::private_unchecked(work, &mut scratch),
-            }
-        };
+        let checked = !jobs.iter().all(|job| job.unchecked);
+        let done = run(work, fit().count(), &mut scratch, checked);
         scratches.give(scratch);
         let mut right = 0;
         for (lane, (place, _)) in fit().enumerate() {
@@ -330,13 +357,80 @@ mod lanes {
         outputs.zeroize();
         Some(right)
     }
+
+    /// In eight lanes of AVX-512 IFMA.
+    pub fn by_ifma<const P: usize, const M: usize, const W: usize, const D: usize, const E: usize>(
+        jobs: &mut [Private],
+        form: impl Fn(&Forms) -> &Form<P, M, W, D, E>,
+        scratches: &Scratches<MaybeUninit<Scratch<P, M>>>,
+    ) -> Option<u8> {
+        private(
+            jobs,
+            PrivateKey::<P, M>::BYTES,
+            scratches,
+            |forms, key| form(forms).key(key),
+            |work, count, scratch, checked| {
+                let mut work = work.map(|(key, input, output)| PrivateJob { key, input, output });
+                // SAFETY: these lanes are what the CPU has.
+                unsafe {
+                    match checked {
+                        true => kernel::private(&mut work[..count], scratch),
+                        false => kernel::private_unchecked(&mut work[..count], scratch),
+                    }
+                }
+            },
+        )
+    }
+
+    /// In four lanes of AVX-IFMA, of more than four one after the other.
+    pub fn by_avx_ifma<const P: usize, const M: usize, const W: usize, const D: usize, const E: usize>(
+        jobs: &mut [Private],
+        form: impl Fn(&Forms) -> &Form<P, M, W, D, E>,
+        scratches: &Scratches<MaybeUninit<avx_ifma::Scratch<P, M>>>,
+    ) -> Option<u8> {
+        private(
+            jobs,
+            PrivateKey::<P, M>::BYTES,
+            scratches,
+            |forms, key| form(forms).key(key),
+            |work, count, scratch, checked| {
+                let mut work = work.map(|(key, input, output)| PrivateJob { key, input, output });
+                let fours = work[..count].chunks_mut(avx_ifma::LANES).enumerate();
+                fours.fold(0, |done, (at, work)| {
+                    // SAFETY: these lanes are what the CPU has.
+                    done | unsafe { avx_ifma::vex::private(work, scratch, checked) } << (avx_ifma::LANES * at)
+                })
+            },
+        )
+    }
+
+    /// In four lanes of AVX2 and FMA, of more than four one after the other.
+    pub fn by_fma<const P: usize, const M: usize, const W: usize, const D: usize, const E: usize>(
+        jobs: &mut [Private],
+        form: impl Fn(&Forms) -> &Form<P, M, W, D, E>,
+        scratches: &Scratches<MaybeUninit<fma::Scratch<P, M, D, E>>>,
+    ) -> Option<u8> {
+        private(
+            jobs,
+            PrivateKey::<P, M>::BYTES,
+            scratches,
+            |forms, key| form(forms).of_digits(key),
+            |work, count, scratch, checked| {
+                let mut work = work.map(|(key, input, output)| fma::PrivateJob { key, input, output });
+                let fours = work[..count].chunks_mut(fma::LANES).enumerate();
+                fours.fold(0, |done, (at, work)| {
+                    // SAFETY: these lanes are what the CPU has.
+                    done | unsafe { fma::private(work, scratch, checked) } << (fma::LANES * at)
+                })
+            },
+        )
+    }
 }
 
 #[cfg(all(test, target_arch = "x86_64"))]
 mod tests {
     use super::*;
     use crate::adapter::cpu::awslc::rsa::{Crt, Numbers};
-    use crate::catalogue::LANES;
 
     const E: [u8; 3] = [1, 0, 1];
 

@@ -18,7 +18,9 @@ pub(super) type Done = [Option<Outcome>; LANES];
 /// What a leader needs of a kind.
 pub(super) struct Work {
     pub(super) queue: Queue,
-    pub(super) break_even: usize,
+    /// [`Kind::width`] and [`Kind::break_even`].
+    width: fn() -> usize,
+    break_even: fn() -> usize,
     size: usize,
     run: Run,
 }
@@ -26,13 +28,29 @@ pub(super) struct Work {
 struct Of<K>(PhantomData<K>);
 
 impl<K: Kind> Of<K> {
-    const WORK: Work = Work { queue: K::QUEUE, break_even: K::BREAK_EVEN, size: size_of::<K::Job>(), run: run::<K> };
+    const WORK: Work =
+        Work { queue: K::QUEUE, width: K::width, break_even: K::break_even, size: size_of::<K::Job>(), run: run::<K> };
 }
 
 impl Work {
     /// That of a kind.
     pub(super) fn of<K: Kind>() -> &'static Work {
         &Of::<K>::WORK
+    }
+
+    /// The most jobs of a batch.
+    pub(super) fn width(&self) -> usize {
+        (self.width)()
+    }
+
+    /// The fewest jobs for which lanes take less time than as many operations alone, where nothing is measured.
+    pub(super) fn break_even(&self) -> usize {
+        (self.break_even)()
+    }
+
+    /// Whether so many jobs take less time in lanes than one after the other.
+    pub(super) fn pays(&self, count: usize, measures: bool) -> bool {
+        self.function().pays(count, self.width(), self.break_even(), measures)
     }
 
     /// What is known of its function.

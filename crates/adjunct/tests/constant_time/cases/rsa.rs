@@ -1,8 +1,8 @@
-//! RSA in eight lanes and alone: the private operation of the smallest size, which runs the code of all.
+//! RSA in eight lanes, in four and alone: the private operation of the smallest size, which runs the code of all.
 
 use super::{Case, Prepared, bytes, region};
 use adjunct::catalogue::Feature;
-use adjunct_kernels::rsa::{CheckKey2048, PrivateJob, PrivateKey2048, private, private_single};
+use adjunct_kernels::rsa::{CheckKey2048, PrivateJob, PrivateKey2048, avx_ifma, fma, private, private_single};
 
 /// `a` * `b`, big-endian.
 fn product(a: &[u8; 128], b: &[u8; 128]) -> [u8; 256] {
@@ -18,8 +18,8 @@ fn product(a: &[u8; 128], b: &[u8; 128]) -> [u8; 256] {
     sum
 }
 
-/// A key of numbers that will do, as no result passes the check then, whatever the seed, and each is computed; and its modulus.
-fn key(seed: u64) -> (Box<PrivateKey2048>, [u8; 256]) {
+/// Numbers of a key that will do, as no result passes the check then, whatever the seed, and each is computed: n, and p, q and the CRT's.
+fn numbers(seed: u64) -> ([u8; 256], [[u8; 128]; 5]) {
     let number = |salt: u64, top: u8, bottom: u8| {
         let mut number = *bytes::<128>(if seed < 2 { seed } else { seed + salt });
         number[0] = number[0] & 0x7F | top;
@@ -29,7 +29,12 @@ fn key(seed: u64) -> (Box<PrivateKey2048>, [u8; 256]) {
     // Odd, and the two highest bits are set, as in any key: the product has 2048.
     let (p, q) = (number(0, 0xC0, 1), number(1000, 0xC0, 1));
     let n = product(&p, &q);
-    let (dp, dq, qinv) = (number(2000, 0, 0), number(3000, 0, 0), number(4000, 0, 0));
+    (n, [p, q, number(2000, 0, 0), number(3000, 0, 0), number(4000, 0, 0)])
+}
+
+/// A key of such numbers, and its modulus.
+fn key(seed: u64) -> (Box<PrivateKey2048>, [u8; 256]) {
+    let (n, [p, q, dp, dq, qinv]) = numbers(seed);
     (Box::new(PrivateKey2048::new(&n, &[1, 0, 1], &p, &q, &dp, &dq, &qinv).expect("a key")), n)
 }
 
@@ -50,6 +55,32 @@ pub fn cases() -> Vec<Case> {
             }),
         }
     };
+    let in_four = |seed| {
+        let (n, [p, q, dp, dq, qinv]) = numbers(seed);
+        let key = Box::new(fma::PrivateKey2048::new(&n, &[1, 0, 1], &p, &q, &dp, &dq, &qinv).expect("a key"));
+        let (input, mut output, mut scratch) = (bytes::<256>(seed), Box::new([0; 256]), Box::new_uninit());
+        let secrets = vec![region(&*key), region(&*input)];
+        Prepared {
+            secrets,
+            run: Box::new(move || {
+                let mut jobs = [fma::PrivateJob { key: &key, input: &input[..], output: &mut output[..] }];
+                unsafe { fma::private(&mut jobs, &mut scratch, true) };
+            }),
+        }
+    };
+    // The code of AVX-IFMA, in the encoding of AVX-512: every CPU with IFMA has the vectors of 256 bits, too.
+    let in_four_of_ifma = |seed| {
+        let (key, _) = key(seed);
+        let (input, mut output, mut scratch) = (bytes::<256>(seed), Box::new([0; 256]), Box::new_uninit());
+        let secrets = vec![region(&*key), region(&*input)];
+        Prepared {
+            secrets,
+            run: Box::new(move || {
+                let mut jobs = [PrivateJob { key: &key, input: &input[..], output: &mut output[..] }];
+                unsafe { avx_ifma::evex::private(&mut jobs, &mut scratch, true) };
+            }),
+        }
+    };
     let alone = |seed| {
         let ((key, n), (mut input, mut output)) = (key(seed), (bytes::<256>(seed), Box::new([0; 256])));
         // Below the modulus.
@@ -63,11 +94,17 @@ pub fn cases() -> Vec<Case> {
             }),
         }
     };
-    let case = |what: &str, prepare: Box<dyn Fn(u64) -> Prepared>| Case {
+    let ifma: &[Feature] = &[Feature::Avx512, Feature::Ifma];
+    let case = |what: &str, needs, prepare: Box<dyn Fn(u64) -> Prepared>| Case {
         name: format!("RSA-2048 {what}, private"),
-        needs: &[Feature::Avx512, Feature::Ifma],
+        needs,
         memcheck: false,
         prepare,
     };
-    vec![case("in lanes", Box::new(in_lanes)), case("alone", Box::new(alone))]
+    vec![
+        case("in lanes", ifma, Box::new(in_lanes)),
+        case("in four lanes", &[Feature::Avx2, Feature::Fma], Box::new(in_four)),
+        case("in four lanes of IFMA", ifma, Box::new(in_four_of_ifma)),
+        case("alone", ifma, Box::new(alone)),
+    ]
 }

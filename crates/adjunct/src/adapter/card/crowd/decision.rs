@@ -11,7 +11,7 @@
 
 use super::{Measured, Page};
 use crate::adapter::card::wire::Kind;
-use crate::catalogue::LANES;
+use crate::floats::in_default_mode;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -43,13 +43,18 @@ impl Page {
         if self.cards.load(Relaxed) == 0 || alone == 0 {
             return false;
         }
+        in_default_mode(|| self.pays_by_measure(measured, kind, now, connected))
+    }
+
+    fn pays_by_measure(&self, measured: &Measured, kind: Kind, now: u64, connected: bool) -> bool {
         let sent = measured.sent.load(Relaxed);
         if now < sent && sent - now <= KEPT.max(LONGEST_TRIAL) {
-            return connected || measured.connecting_pays(self.connecting());
+            return connected || measured.connecting_pays(self.connecting(), self.width());
         }
         let here = self.under_way(kind, now);
         if self.gain(kind, now, here) > GAIN {
-            return now >= measured.until.load(Relaxed) && (connected || measured.connecting_pays(self.connecting()));
+            return now >= measured.until.load(Relaxed)
+                && (connected || measured.connecting_pays(self.connecting(), self.width()));
         }
         let rests = now < measured.next.load(Relaxed) && !measured.is_another_load(here, now);
         here >= NOTICEABLE && !rests && measured.begin_trial(here, now, sent)
@@ -69,7 +74,7 @@ impl Page {
         let own = (cpus * here / all).min(here).max(f32::MIN_POSITIVE);
         // Programs are spread over the cards, and batches are of one card's.
         let cards = (self.cards.load(Relaxed) as f32).max(1.0);
-        let jobs = (here / cards).clamp(1.0, LANES as f32);
+        let jobs = (here / cards).clamp(1.0, self.width());
         let busy = own.min((here / jobs).max(1.0));
         busy * alone / (own * (batch / jobs + handing))
     }
@@ -155,10 +160,10 @@ impl Measured {
     }
 
     /// Whether cards are faster even where each operation needs a connection of its own, which costs so much.
-    fn connecting_pays(&self, connecting: u64) -> bool {
+    fn connecting_pays(&self, connecting: u64, width: f32) -> bool {
         let handing = self.handing.load(Relaxed);
         let each = match self.each.load(Relaxed) {
-            0 => self.batch.load(Relaxed) / LANES as u64 + handing,
+            0 => (self.batch.load(Relaxed) as f32 / width) as u64 + handing,
             each => each,
         };
         // What changes of tasks cost that a connection brings, nobody measures.

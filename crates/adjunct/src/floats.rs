@@ -1,0 +1,15 @@
+//! Computing with floating point in threads of the program, which may have set another rounding mode or unmasked exceptions.
+
+/// Calls `body` with MXCSR as it is when a process begins; afterwards it is as it was, flags included.
+#[inline]
+pub(crate) fn in_default_mode<T>(body: impl FnOnce() -> T) -> T {
+    #[cfg(target_arch = "x86_64")]
+    let _mode = adjunct_kernels::mxcsr::Mode::set_default();
+    apart(body)
+}
+
+/// Not inlined: what computes is not moved out of the mode.
+#[inline(never)]
+fn apart<T>(body: impl FnOnce() -> T) -> T {
+    body()
+}

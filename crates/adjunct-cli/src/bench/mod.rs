@@ -60,6 +60,11 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
         // It counts nothing itself: the servers do.
         return tls::run(args);
     }
+    if let Command::Openssl(args) = &args.command
+        && openssl::prepare(args)?
+    {
+        return Ok(ExitCode::SUCCESS);
+    }
     // Before anything opens the counters, and before there is a thread that waits for signals.
     let counted = Counted::here();
     match &args.command {

@@ -3,11 +3,13 @@
 //! Each row says which instructions make it hardware on each architecture and where its software comes from. The order is
 //! that of the Z tools; what they do not have stands at the end.
 
+mod class;
 mod feature;
 mod path;
 mod queue;
 mod refusal;
 
+pub use class::{CLASSES, Class};
 pub use feature::{Arch, Feature, HERE};
 pub use path::{Direction, Path, Reason};
 pub use queue::{LANES, Queue};

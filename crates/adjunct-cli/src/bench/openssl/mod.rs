@@ -1,5 +1,7 @@
 //! `adjunct bench openssl`: the provider beside OpenSSL's default provider.
 
+mod class;
+mod markdown;
 mod report;
 
 use super::{no_rows, seconds, wanted};
@@ -12,6 +14,7 @@ use crate::{Failure, output, state};
 use adjunct_bench::libcrypto::Side;
 use adjunct_bench::measure::{self, Plan, Work};
 use adjunct_bench::{Error, publickey, symmetric};
+use class::{Imitated, Wanted};
 use report::{Report, Row};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -39,7 +42,11 @@ Before a row is measured the two sides' results are compared (what is random, li
 side): a wrong result is an error, not a fast row. What one side does not have is skipped and named.
 
 The last column says what ran adjunct's side, by its own counters: hardware (hw), software (sw), or both. The run counts into \
-counters of its own, which are removed: the user's statistics do not show it, and nobody else's operations are in the column.";
+counters of its own, which are removed: the user's statistics do not show it, and nobody else's operations are in the column.
+
+--class measures what another class of CPU runs: instructions that it has not are taken away from both sides alike (ADJUNCT_CPU, \
+OPENSSL_ia32cap). The speed of what is left is this CPU's, so that ratios say which code is faster here, and rates say nothing. \
+--class list shows the classes and which of them this CPU can imitate.";
 
 /// The provider beside OpenSSL's default provider, through the same EVP calls
 #[derive(Debug, clap::Args)]
@@ -61,6 +68,15 @@ pub struct Args {
     /// Write the rows as JSON to FILE ("-": to standard output, instead of the table)
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
+    /// Write the rows as Markdown to FILE: the ratios by size, and the public-key rows
+    #[arg(long, value_name = "FILE")]
+    markdown: Option<PathBuf>,
+    /// Measure what another class of CPU runs, as far as this one can imitate it ("list": show the classes)
+    #[arg(long, value_name = "NAME")]
+    class: Option<Wanted>,
+    /// This is the command that was started again with the masks of the class
+    #[arg(long, hide = true, requires = "class")]
+    masked: bool,
     #[command(flatten)]
     module: crate::module::Args,
     /// The libcrypto to use [default: the system's]
@@ -154,12 +170,29 @@ impl Bench<'_> {
     }
 }
 
+/// What is to be done before there are counters: the classes are shown, or the command is put in its own place with a class's masks. Tells
+/// whether that was all.
+///
+/// # Errors
+/// [`Failure`] with the one line to show.
+pub(super) fn prepare(args: &Args) -> Result<bool, Failure> {
+    match args.class {
+        Some(Wanted::List) => class::list().map(|()| true),
+        Some(Wanted::Class(class)) if !args.masked => class::start(class).map(|()| true),
+        _ => Ok(false),
+    }
+}
+
 /// Runs the subcommand.
 ///
 /// # Errors
 /// [`Failure`] with the one line to show.
 pub(super) fn run(args: &Args, counted: &Counted) -> Result<ExitCode, Failure> {
     catch_interrupts();
+    let imitated = match args.class {
+        Some(Wanted::Class(class)) => Some(Imitated::here(class)?),
+        _ => None,
+    };
     let subjects = subjects(args)?;
     let library = super::library(args.libcrypto.as_deref(), args.module.choice())?;
     let stock_library = match &args.against {
@@ -171,18 +204,23 @@ pub(super) fn run(args: &Args, counted: &Counted) -> Result<ExitCode, Failure> {
         false => Side::adjunct(library, &super::module(library, args.module.choice())?)?,
     };
     let bench = Bench { stock: Side::stock(stock_library)?, adjunct, plan: plan(args), counted };
-    let json = Sink::of(args.json.as_deref())?;
+    let (json, markdown) = (Sink::of(args.json.as_deref())?, Sink::of(args.markdown.as_deref())?);
 
-    let mut report = Report::new(library, stock_library, bench.plan);
-    let table = !json.as_ref().is_some_and(Sink::is_stdout);
+    let mut report = Report::new(library, stock_library, bench.plan, imitated);
+    let table = ![&json, &markdown].into_iter().flatten().any(Sink::is_stdout);
     if table {
         output::print(&report.heading())?;
     }
     let mut ended = Ended::of(rows(&bench, subjects, &mut report, table));
     let written =
         ended.write_json(json.as_ref(), &report).and(if table { output::print(&report.summary()) } else { Ok(()) });
-    if ended.whole() && args.is_of_this_machine() {
-        keep(&report);
+    if ended.whole() {
+        if let Some(markdown) = &markdown {
+            markdown.write(&markdown::of(&report))?;
+        }
+        if args.is_of_this_machine() {
+            keep(&report);
+        }
     }
     ended.told(written)?;
     Ok(if report.failed() { ExitCode::FAILURE } else { ExitCode::SUCCESS })

@@ -1,5 +1,6 @@
 //! What the benchmark reports: rows as a table and as JSON.
 
+use super::class::Imitated;
 use crate::bench::report::Header;
 use crate::counted::Served;
 use crate::output::Style;
@@ -25,12 +26,12 @@ pub enum Unit {
 /// One row.
 #[derive(Debug, Clone, Serialize)]
 pub struct Row {
-    function: String,
-    size: Option<usize>,
+    pub(super) function: String,
+    pub(super) size: Option<usize>,
     unit: Unit,
-    stock: f64,
-    adjunct: f64,
-    ratio: f64,
+    pub(super) stock: f64,
+    pub(super) adjunct: f64,
+    pub(super) ratio: f64,
     /// Operations of adjunct's side, by what ran them.
     served: Served,
 }
@@ -47,7 +48,7 @@ impl Row {
     }
 
     /// What ran adjunct's side.
-    fn ran(&self) -> &'static str {
+    pub(super) fn ran(&self) -> &'static str {
         match self.served {
             Served { hardware: 0, software: 0 } => "-",
             Served { hardware: 0, .. } => "sw",
@@ -67,8 +68,11 @@ struct Trouble {
 /// Everything that was measured; what serializes is the content of `--json`.
 #[derive(Debug, Serialize)]
 pub struct Report {
-    header: Header,
-    rows: Vec<Row>,
+    pub(super) header: Header,
+    /// The class of CPU that the rows are of, where one was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) class: Option<Imitated>,
+    pub(super) rows: Vec<Row>,
     skipped: Vec<String>,
     failed: Vec<Trouble>,
     #[serde(skip)]
@@ -77,15 +81,18 @@ pub struct Report {
 
 impl Report {
     /// An empty report.
-    pub fn new(library: &Functions, stock_library: &Functions, plan: Plan) -> Report {
+    pub fn new(library: &Functions, stock_library: &Functions, plan: Plan, class: Option<Imitated>) -> Report {
         let mut header = Header::new(library, plan);
         header.against = Some(stock_library.version()).filter(|stock| *stock != header.openssl);
-        Report { header, rows: Vec::new(), skipped: Vec::new(), failed: Vec::new(), style: Style::of_stdout() }
+        Report { header, class, rows: Vec::new(), skipped: Vec::new(), failed: Vec::new(), style: Style::of_stdout() }
     }
 
     /// What stands above the table.
     pub fn heading(&self) -> String {
         let mut out = self.header.text();
+        if let Some(class) = &self.class {
+            let _ = writeln!(out, "{}", class.line());
+        }
         let columns = format!(
             "{:<34} {:>8} {:>5} {:>11} {:>11} {:>6} {:>5}",
             "function", "size", "unit", "stock", "adjunct", "ratio", "ran"

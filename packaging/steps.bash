@@ -59,3 +59,10 @@ times_of_tests() {
     done | sort -rn | awk '$1 >= 0.1 { t = $1; $1 = ""; printf "%8.1f %s\n", t, $0; next } { n++; s += $1 }
         END { printf "%8.1f  in all of %d more, none longer than 0.1 s\n", s, n }'
 }
+
+# skipped_tests FOLDER: how many tests said that they were skipped, by reason: what stands behind the last colon.
+skipped_tests() {
+    [ -e "$1/programs" ] || return 0
+    printf '\n== tests that were skipped, by reason\n'
+    cat "$1"/*.tests | sed -n 's/^SKIPPED: \(.*: \)\{0,1\}//p' | sort | uniq -c | sort -rn
+}

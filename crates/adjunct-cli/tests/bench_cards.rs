@@ -38,7 +38,11 @@ fn left(temporary: &Path) -> Vec<String> {
 }
 
 fn there_are_lanes() -> bool {
-    cfg!(target_arch = "x86_64") && adjunct::ops::batches::available()
+    let there = cfg!(target_arch = "x86_64") && adjunct::ops::batches::available();
+    if !there {
+        println!("SKIPPED: this CPU has no AVX-512 IFMA, or it is masked");
+    }
+    there
 }
 
 #[test]

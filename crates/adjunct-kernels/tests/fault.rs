@@ -56,6 +56,7 @@ fn strike(step: usize, outputs: usize, work: impl Fn(&mut [Vec<u8>]) -> u8) {
 
 fn curve<C: Curve<N>, const N: usize>() {
     if !is_x86_feature_detected!("avx512ifma") {
+        println!("SKIPPED: this CPU has no AVX-512 IFMA");
         return;
     }
     let keys: Vec<_> = (0..8).map(|i| scalar(i, C::BYTES)).collect();
@@ -87,6 +88,7 @@ fn curve<C: Curve<N>, const N: usize>() {
 /// As [`strike`], of one signature whose work the lanes share: what is wrong in one of them does not leave.
 fn shared<C: Curve<N>, const N: usize>() {
     if !is_x86_feature_detected!("avx512ifma") {
+        println!("SKIPPED: this CPU has no AVX-512 IFMA");
         return;
     }
     let [private, digest, nonce] = [1, 11, 21].map(|seed| scalar(seed, C::BYTES));

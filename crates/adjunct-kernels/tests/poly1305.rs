@@ -96,6 +96,11 @@ fn ways() -> Vec<(&'static str, Update)> {
             if data.len() % 2 == 0 { poly.update_wide(data) } else { poly.update_avx2(data) }
         }));
     }
+    for (there, name) in [(is_x86_feature_detected!("avx2"), "AVX2"), (ifma, "AVX-512 IFMA")] {
+        if !there {
+            println!("SKIPPED: this CPU has no {name}");
+        }
+    }
     ways
 }
 

@@ -35,6 +35,8 @@ fn a_batch_of_jobs_without_memory_fails_at_most_whose_it_was() {
     if adjunct::ops::batches::for_curves() {
         // Each job asks for what it is parked in; keys of RSA for their form and the room of a batch.
         assert!(kinds.iter().all(|(_, asked, _)| *asked >= 8), "{kinds:?}");
+    } else {
+        println!("SKIPPED: what a batch asks for: this CPU has no AVX-512 IFMA, or it is masked");
     }
 }
 

@@ -66,7 +66,7 @@ fn widths() -> Vec<Kernels> {
         }
     }
     if widths.is_empty() {
-        println!("skipped: no VAES here");
+        println!("SKIPPED: this CPU has no VAES, or it is masked");
     }
     widths
 }
@@ -360,7 +360,7 @@ fn gcm_of_all_lengths_in_any_pieces() {
 #[test]
 fn round_keys_are_the_library_s() {
     if !cpu::features().has(Feature::Aes) {
-        return println!("skipped: no AES-NI here");
+        return println!("SKIPPED: this CPU has no AES-NI, or it is masked");
     }
     let mut random = Random(5);
     for round in 0..300 {
@@ -415,7 +415,7 @@ fn gcm_counters_that_wrap() {
 fn gcm_at_once() -> bool {
     let all = has(&[Feature::Aes, Feature::Pclmul, Feature::Ssse3]);
     if !all {
-        println!("skipped: no AES-NI or PCLMULQDQ here");
+        println!("SKIPPED: this CPU has no AES-NI or PCLMULQDQ, or they are masked");
     }
     all
 }

@@ -20,7 +20,7 @@ use adjunct_kernels::rsa::{PrivateJob, PrivateKey, PublicJob, PublicKey, avx_ifm
 fn lanes() -> bool {
     let there = is_x86_feature_detected!("avx512ifma");
     if !there {
-        println!("not compared: this CPU lacks AVX-512 IFMA");
+        println!("SKIPPED: this CPU has no AVX-512 IFMA");
     }
     there
 }

@@ -13,7 +13,11 @@ use aws_lc_sys as lc;
 use std::ptr::null_mut;
 
 fn lanes() -> bool {
-    is_x86_feature_detected!("avx512ifma")
+    let there = is_x86_feature_detected!("avx512ifma");
+    if !there {
+        println!("SKIPPED: this CPU has no AVX-512 IFMA");
+    }
+    there
 }
 
 /// A curve as both sides know it.

@@ -20,9 +20,9 @@ fn random<const N: usize>() -> [u8; N] {
     bytes
 }
 
-/// Whether this CPU can run the kernels; where it cannot, a test has nothing to do.
+/// Whether this CPU can run the kernels; where it cannot, a test has nothing to do, and says so.
 fn lanes_here() -> bool {
-    is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512ifma")
+    crate::lanes::tests::here()
 }
 
 /// The secrets of pairs of private key and peer, `None` where a job's bit is 0.

@@ -175,3 +175,15 @@ pub fn limbs_to_be<const N: usize>(limbs: &[u64; N], out: &mut [u8]) {
         bytes.copy_from_slice(&two[16 - bytes.len()..]);
     }
 }
+
+#[cfg(test)]
+pub(crate) mod tests {
+    /// Whether this CPU can run kernels in eight lanes; where it cannot, says that a test is skipped.
+    pub(crate) fn here() -> bool {
+        let here = is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512ifma");
+        if !here {
+            println!("SKIPPED: this CPU has no AVX-512 IFMA");
+        }
+        here
+    }
+}

@@ -110,7 +110,7 @@ mod tests {
 
     #[test]
     fn a_product_times_r_is_the_product_of_the_factors() {
-        if is_x86_feature_detected!("avx512ifma") {
+        if crate::lanes::tests::here() {
             // SAFETY: just asked.
             unsafe { products() }
         }

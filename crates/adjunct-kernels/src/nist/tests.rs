@@ -2,7 +2,7 @@ use super::*;
 use crate::lanes::{MASK, constant, montgomery};
 
 fn supported() -> bool {
-    is_x86_feature_detected!("avx512ifma")
+    crate::lanes::tests::here()
 }
 
 /// A table of the first multiples of every `bits`th doubling, computed by the multiplication that needs none.

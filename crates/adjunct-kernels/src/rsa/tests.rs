@@ -10,7 +10,7 @@ pub(super) fn alone() -> MutexGuard<'static, ()> {
 }
 
 fn has_ifma() -> bool {
-    is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512ifma")
+    crate::lanes::tests::here()
 }
 
 /// A key of AWS-LC's, the reference.

@@ -273,7 +273,7 @@ mod tests {
 
     /// Both paths of a kind, for every number of jobs.
     fn both<K: Kind>(job: impl Fn(usize) -> K::Job, same: impl Fn(&K::Job, &K::Job) -> bool) {
-        if !for_curves() {
+        if !crate::adapter::lanes::tests::here() {
             return;
         }
         for count in 1..=LANES {

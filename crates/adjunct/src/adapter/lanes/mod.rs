@@ -289,3 +289,23 @@ pub fn do_now<K: Kind>(jobs: &mut [K::Job]) -> Option<u8> {
     }
     done
 }
+
+#[cfg(test)]
+mod tests {
+    /// Whether there are lanes for curves here; where there are none, says that a test is skipped.
+    pub(super) fn here() -> bool {
+        or_skipped(super::for_curves(), "this CPU has no AVX-512 IFMA, or it is masked")
+    }
+
+    /// The same of lanes for RSA.
+    pub(super) fn for_rsa() -> bool {
+        or_skipped(super::available(), "this CPU has neither AVX-512 IFMA nor AVX2 and FMA, or they are masked")
+    }
+
+    fn or_skipped(here: bool, why: &str) -> bool {
+        if !here {
+            println!("SKIPPED: {why}");
+        }
+        here
+    }
+}

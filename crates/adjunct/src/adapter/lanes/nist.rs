@@ -415,7 +415,7 @@ mod tests {
     }
 
     fn both_paths<C: Lanes>() {
-        if !for_curves() {
+        if !crate::adapter::lanes::tests::here() {
             return;
         }
         let length = C::CURVE.field_len();
@@ -483,7 +483,7 @@ mod tests {
         for (key, peer) in [(&public, &public), (&whole, &private)] {
             assert!(shared_secret(Curve::P256, key, peer, &mut [0; MAX_FIELD]).is_err());
         }
-        if for_curves() {
+        if crate::adapter::lanes::tests::here() {
             let job = |key: &Key| sign_job(key, leftmost(&[1; 32]));
             assert_eq!(Sign::<P256>::lanes(&mut [job(&whole), job(&public), job(&private)]), Some(0b101));
             let job = derive_job;

@@ -491,7 +491,7 @@ mod tests {
 
     #[test]
     fn lanes_give_what_the_scalar_path_gives() {
-        if available() {
+        if crate::adapter::lanes::tests::for_rsa() {
             let keys = |bits, count| -> Vec<_> { (0..count).map(|_| Ready::generate(bits)).collect() };
             both::<Rsa2048>(&keys(2048, 3));
             both::<Rsa3072>(&keys(3072, 2));
@@ -513,7 +513,7 @@ mod tests {
 
     #[test]
     fn a_wrong_key_leaves_the_others_alone_and_is_kept_out() {
-        if available() {
+        if crate::adapter::lanes::tests::for_rsa() {
             let good = Ready::generate(2048);
             // OpenSSL takes a key with a wrong dp, and signs by d.
             let wrong = Ready::new(changed(&good.key, |crt| *crt[2].last_mut().unwrap() ^= 2));

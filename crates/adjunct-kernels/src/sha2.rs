@@ -128,11 +128,11 @@ macro_rules! eight_rounds {
     }};
     (@then $round:ident, $at:expr, $then:expr, $value:ident) => {
         let $round: usize = $at;
-        $then;
+        let () = $then;
     };
     (@then $round:ident, $at:expr, $then:expr, $value:ident $pin:ident) => {
         let $round: usize = $at;
-        $then;
+        let () = $then;
         // SAFETY: no instruction; the round before has made the value, and the round after takes it.
         unsafe {
             std::arch::asm!("/* {0:r} {1} */", inout(reg) $value, inout(ymm_reg) $pin, options(pure, nomem, nostack, preserves_flags));
@@ -187,7 +187,7 @@ pub(crate) fn again<T>(value: &T) -> &T {
     let mut at = std::ptr::from_ref(value);
     // SAFETY: no instruction.
     unsafe {
-        std::arch::asm!("/* {} */", inout(reg) at, options(pure, nomem, nostack, preserves_flags));
+        std::arch::asm!("/* {} */", inout(reg) at, options(pure, readonly, nostack, preserves_flags));
         &*at
     }
 }

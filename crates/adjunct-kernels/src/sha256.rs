@@ -187,12 +187,12 @@ mod tests {
             w[t] = w[t - 16].wrapping_add(s0).wrapping_add(w[t - 7]).wrapping_add(s1);
         }
         let mut v = *state;
-        for t in 0..64 {
+        for (t, w) in w.into_iter().enumerate() {
             let [a, b, c, d, e, f, g, h] = v;
             let s1 = e.rotate_right(6) ^ e.rotate_right(11) ^ e.rotate_right(25);
             let s0 = a.rotate_right(2) ^ a.rotate_right(13) ^ a.rotate_right(22);
             let k = (sha512::K[t] >> 32) as u32;
-            let t1 = h.wrapping_add(s1).wrapping_add((e & f) ^ (!e & g)).wrapping_add(k).wrapping_add(w[t]);
+            let t1 = h.wrapping_add(s1).wrapping_add((e & f) ^ (!e & g)).wrapping_add(k).wrapping_add(w);
             let t2 = s0.wrapping_add((a & b) ^ (a & c) ^ (b & c));
             v = [t1.wrapping_add(t2), a, b, c, d.wrapping_add(t1), e, f, g];
         }

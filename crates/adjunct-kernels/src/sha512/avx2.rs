@@ -107,7 +107,7 @@ fn take(state: &mut [u64; 8], mut blocks: &[[u8; BLOCK]], end: Option<&End>) {
         let mut sum = x[0];
         rounds!(round_64 10, state, at.cast(), also, 8, 32, 4, |sixteen, round| {
             let i = round / 2;
-            if round % 2 == 0 {
+            if round.is_multiple_of(2) {
                 let w1 = _mm256_alignr_epi8::<8>(x[(i + 1) & 7], x[i]);
                 let w9 = _mm256_alignr_epi8::<8>(x[(i + 5) & 7], x[(i + 4) & 7]);
                 sum = _mm256_add_epi64(_mm256_add_epi64(x[i], w9), sigma0(w1));

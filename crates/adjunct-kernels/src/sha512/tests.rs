@@ -86,6 +86,7 @@ fn avx2_gives_what_the_standard_says() {
     agrees_with_the_standard(
         // SAFETY: just asked.
         |state, blocks| unsafe { Kernel::Avx2.compress(state, blocks) },
+        // SAFETY: as above.
         |state, block, used, bits| unsafe { Kernel::Avx2.finish(state, block, used, bits) },
     );
 }

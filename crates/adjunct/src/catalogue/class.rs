@@ -159,8 +159,8 @@ fn companions(excess: &[Feature]) -> impl Iterator<Item = (usize, u32)> {
         (3, 1 << 1 | 1 << 6 | 1 << 11 | 1 << 12 | 1 << 14),
     ];
     const AVX2: &[(usize, u32)] = &[(1, 1 << 22)];
-    let avx512 = excess.contains(&Avx512).then_some(AVX512).unwrap_or_default();
-    let avx2 = excess.contains(&Avx2).then_some(AVX2).unwrap_or_default();
+    let avx512 = if excess.contains(&Avx512) { AVX512 } else { &[] };
+    let avx2 = if excess.contains(&Avx2) { AVX2 } else { &[] };
     avx512.iter().chain(avx2).copied()
 }
 

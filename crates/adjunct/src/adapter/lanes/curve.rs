@@ -263,7 +263,6 @@ impl Kind for Ed25519Sign {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::adapter::lanes::for_curves;
 
     fn bytes<const N: usize>() -> [u8; N] {
         let mut bytes = [0; N];

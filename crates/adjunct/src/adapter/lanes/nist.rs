@@ -393,7 +393,6 @@ fn leftmost(digest: &[u8]) -> ([u8; MAX_FIELD], usize) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::for_curves;
     use super::*;
     use crate::adapter::cpu::curve::Form;
     use crate::catalogue::LANES;

@@ -53,7 +53,9 @@ fn by_its_private_exponent() {
     assert!(raw_sign(&made, ADJUNCT, PLAIN, &[9; 32]).is_some());
     let after = calls(Function::RsaCrt);
     assert_eq!((after.0 - before.0, after.1 - before.1), (0, 1));
-    let why = if adjunct::ops::batches::for_curves() { Reason::Parameter } else { Reason::CpuLacks };
+    let masked = adjunct::cpu::features().masked(adjunct::catalogue::Feature::Ifma);
+    let lacking = if masked { Reason::Masked } else { Reason::CpuLacks };
+    let why = if adjunct::ops::batches::for_curves() { Reason::Parameter } else { lacking };
     assert_eq!(counted().fallbacks(Function::RsaCrt, why).calls, 1);
 }
 

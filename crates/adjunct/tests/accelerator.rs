@@ -382,7 +382,7 @@ mod parts {
                     let key = &key;
                     scope.spawn(move || {
                         // Every rounding mode, and every exception unmasked.
-                        let mode = [0x1F80, t % 4 << 13][t as usize % 2];
+                        let mode = [0x1F80, (t % 4) << 13][t as usize % 2];
                         for i in 0..rounds {
                             let mut input = vec![t as u8 ^ 0x55; bits / 8];
                             (input[0], input[1]) = (0, i);

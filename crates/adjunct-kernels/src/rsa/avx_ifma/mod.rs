@@ -67,7 +67,7 @@ struct Modulus<const N: usize> {
 struct Secret<const P: usize> {
     table: [[Number<P>; ENTRIES]; 2],
     modulus: [Modulus<P>; 2],
-    exponent: [[[u64; P]; LANES]; 2],
+    exponent: [Number<P>; 2],
     /// The base as any sum below R m that is it; any sum.
     sum: [Wide<P>; 2],
     /// R^2; then a table entry.
@@ -404,13 +404,13 @@ macro_rules! kernel {
             fn pick<const P: usize>(
                 out: &mut Number<P>,
                 table: &[Number<P>; ENTRIES],
-                exponents: &[[u64; P]; LANES],
+                exponents: &Number<P>,
                 place: usize,
             ) {
                 let bit = place * WINDOW;
                 let (at, shift) = (bit / LIMB as usize, bit as u32 % LIMB);
-                let window = |lane: usize| (exponents[lane][at] >> shift & (ENTRIES as u64 - 1)).cast_signed();
-                let windows = _mm256_set_epi64x(window(3), window(2), window(1), window(0));
+                let windows = _mm256_srl_epi64(exponents[at], _mm_cvtsi32_si128(shift as i32));
+                let windows = _mm256_and_si256(windows, _mm256_set1_epi64x(ENTRIES as i64 - 1));
                 *out = [_mm256_setzero_si256(); P];
                 for (entry, number) in table.iter().enumerate() {
                     let chosen = _mm256_cmpeq_epi64(windows, _mm256_set1_epi64x(entry as i64));
@@ -469,7 +469,9 @@ macro_rules! kernel {
                 let Scratch { secret, input, output, public } = &mut *scratch.0;
                 for w in 0..2 {
                     load_modulus(&mut secret.modulus[w], &mut secret.factor[w], |lane| &jobs[of(lane)].key.primes[w]);
-                    secret.exponent[w] = from_fn(|lane| jobs[of(lane)].key.exponents[w]);
+                    for lane in 0..LANES {
+                        set_lane(&mut secret.exponent[w], lane, &jobs[of(lane)].key.exponents[w]);
+                    }
                 }
                 for (lane, input) in input.iter_mut().enumerate() {
                     *input = limbs_from_be(jobs[of(lane)].input);

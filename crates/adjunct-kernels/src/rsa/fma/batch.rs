@@ -1,6 +1,6 @@
 //! A batch: the jobs' keys and numbers into lanes, the operation, the results out.
 
-use super::convert::{add_where, digits_of, limbs_of, set_lane};
+use super::convert::{add_where, digits_of, limbs_of, set_lane, set_lane_of_limbs};
 use super::key::{Constants, PrivateKey};
 use super::modular::{carry, multiply, product, settle};
 use super::power::{Public, Secret, raise, raise_public};
@@ -77,7 +77,9 @@ fn run<const P: usize, const M: usize, const D: usize, const E: usize>(
 
     for w in 0..2 {
         load_modulus(&mut secret.modulus[w], &mut secret.factor[w], |lane| &jobs[of(lane)].key.primes[w]);
-        secret.exponent[w] = from_fn(|lane| jobs[of(lane)].key.exponents[w]);
+        for lane in 0..LANES {
+            set_lane_of_limbs(&mut secret.exponent[w], lane, &jobs[of(lane)].key.exponents[w]);
+        }
     }
     for (lane, input) in input.iter_mut().enumerate() {
         *input = limbs_from_be(jobs[of(lane)].input);

@@ -2,6 +2,7 @@
 
 use super::{LANES, Vector};
 use crate::lanes::{LIMB, MASK};
+use std::arch::x86_64::__m256i;
 
 /// 1.5 * 2^52: added to a double that is an integer below 2^51, it has the integer in its lowest bits.
 const INTEGER: f64 = 6_755_399_441_055_744.0;
@@ -79,5 +80,14 @@ pub fn set_lane(number: &mut [Vector], lane: usize, digits: &[f64]) {
     for (all, digit) in number.iter_mut().zip(digits) {
         // SAFETY: four doubles.
         unsafe { (*(&raw mut *all).cast::<[f64; LANES]>())[lane] = *digit };
+    }
+}
+
+/// Writes limbs into one lane.
+#[inline(never)]
+pub fn set_lane_of_limbs(number: &mut [__m256i], lane: usize, limbs: &[u64]) {
+    for (all, limb) in number.iter_mut().zip(limbs) {
+        // SAFETY: four integers.
+        unsafe { (*(&raw mut *all).cast::<[u64; LANES]>())[lane] = *limb };
     }
 }

@@ -164,8 +164,8 @@ pub fn multiply<const D: usize, const W: usize>(
 /// `a` = `a`^2 / R modulo `m`.
 #[target_feature(enable = "avx2,fma")]
 pub fn square<const D: usize, const W: usize>(a: &mut [Number<D>; W], m: &[Modulus<D>; W], work: &mut Work<D, W>) {
-    for w in 0..W {
-        square_whole(&mut work.sum[w], &a[w], &mut work.twice);
+    for (w, a) in a.iter().enumerate() {
+        square_whole(&mut work.sum[w], a, &mut work.twice);
         if w == 0 {
             begin(m, work);
         }

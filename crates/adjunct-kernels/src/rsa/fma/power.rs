@@ -20,7 +20,7 @@ const TOGETHER: usize = 8;
 pub struct Secret<const P: usize, const D: usize> {
     table: [[Number<D>; ENTRIES]; 2],
     pub modulus: [Modulus<D>; 2],
-    pub exponent: [[[u64; P]; LANES]; 2],
+    pub exponent: [[__m256i; P]; 2],
     /// The base as any sum below 2 m^2 that is it; any sum.
     pub work: Work<D, 2>,
     /// R^2; then a table entry.
@@ -96,15 +96,15 @@ fn put<const D: usize>(table: &mut [[Number<D>; ENTRIES]; 2], entry: usize, numb
 fn pick<const P: usize, const D: usize>(
     out: &mut Number<D>,
     table: &[Number<D>; ENTRIES],
-    exponents: &[[u64; P]; LANES],
+    exponents: &[__m256i; P],
     place: usize,
 ) {
     let bit = place * WINDOW;
     // No window is part of two limbs.
     const { assert!((LIMB as usize).is_multiple_of(WINDOW)) };
     let (at, shift) = (bit / LIMB as usize, bit as u32 % LIMB);
-    let window = |lane: usize| (exponents[lane][at] >> shift & (ENTRIES as u64 - 1)).cast_signed();
-    let windows = _mm256_set_epi64x(window(3), window(2), window(1), window(0));
+    let windows = _mm256_srl_epi64(exponents[at], _mm_cvtsi32_si128(shift as i32));
+    let windows = _mm256_and_si256(windows, _mm256_set1_epi64x(ENTRIES as i64 - 1));
     let chosen: [_; ENTRIES] =
         std::array::from_fn(|entry| _mm256_castsi256_pd(_mm256_cmpeq_epi64(windows, _mm256_set1_epi64x(entry as i64))));
     for from in (0..D).step_by(TOGETHER) {

@@ -114,6 +114,11 @@ impl<const D: usize> Chain<D> {
         unsafe { Chain { t: self.t.add(k), ..self } }
     }
 
+    /// The turns of what follows a block of four or three columns. By constants, so that nothing is divided.
+    const fn turns(count: usize) -> usize {
+        if count == 4 { (D - 4) / 4 } else { (D - 3) / 3 }
+    }
+
     /// Finds the factors of a block of four or three columns; what they make of the block itself is added.
     pub unsafe fn links(self, count: usize) {
         let of = if count == 4 { Self::S.chain_of_four } else { Self::S.chain_of_three };
@@ -127,7 +132,7 @@ impl<const D: usize> Chain<D> {
         // SAFETY: as the caller says.
         unsafe {
             let m = &*self.m;
-            of(self.t.add(count), self.q, m.m.as_ptr().add(count), (D - count) / count, &raw const m.start);
+            of(self.t.add(count), self.q, m.m.as_ptr().add(count), Self::turns(count), &raw const m.start);
         }
     }
 
@@ -138,11 +143,12 @@ impl<const D: usize> Chain<D> {
             (4, _) => Self::S.four_beside_three,
             _ => Self::S.three_beside_three,
         };
-        let turns = (D - count) / count;
+        let turns = Self::turns(count);
+        let (more, left) = if links == 4 { (turns / 4 - 1, turns % 4) } else { (turns / 3 - 1, turns % 3) };
         // SAFETY: as the caller says.
         unsafe {
             let (t, m) = (self.t.add(count), (*self.m).m.as_ptr().add(count));
-            of(t, self.q, m, other.t, other.q, other.m.cast(), turns / links - 1, turns % links);
+            of(t, self.q, m, other.t, other.q, other.m.cast(), more, left);
         }
     }
 }

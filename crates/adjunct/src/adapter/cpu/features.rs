@@ -97,7 +97,7 @@ pub fn rsa_lanes() -> Option<RsaLanes> {
         let has = |feature| features().has(feature);
         if lanes() {
             Some(RsaLanes::Ifma)
-        } else if has(Feature::Avx2) && avx_ifma() {
+        } else if has(Feature::AvxIfma) {
             Some(RsaLanes::AvxIfma)
         } else if has(Feature::Avx2) && has(Feature::Fma) {
             Some(RsaLanes::Fma)
@@ -105,17 +105,6 @@ pub fn rsa_lanes() -> Option<RsaLanes> {
             None
         }
     })
-}
-
-/// Whether the CPU has IFMA in the encoding of AVX, which says so in a leaf that AWS-LC does not read.
-fn avx_ifma() -> bool {
-    #[cfg(target_arch = "x86_64")]
-    {
-        use std::arch::x86_64::__cpuid_count;
-        __cpuid_count(7, 0).eax > 0 && __cpuid_count(7, 1).eax & 1 << 23 != 0
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    false
 }
 
 /// The features in force: detected once, on first use, after the mask of `ADJUNCT_CPU` has been applied.

@@ -155,7 +155,7 @@ impl Tables {
                         continue;
                     }
                     let name = self.names.add(name);
-                    if begin[usize::from(name.read() as u8)] {
+                    if begin[usize::from(name.cast::<u8>().read())] {
                         each(CStr::from_ptr(name).to_bytes());
                     }
                 }

@@ -298,6 +298,7 @@ mod tests {
     }
 
     /// The same of lanes for RSA.
+    #[cfg(target_arch = "x86_64")]
     pub(super) fn for_rsa() -> bool {
         or_skipped(super::available(), "this CPU has neither AVX-512 IFMA nor AVX2 and FMA, or they are masked")
     }

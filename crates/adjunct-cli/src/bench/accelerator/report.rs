@@ -362,7 +362,7 @@ mod tests {
             "library_ratio": 1.5, "cpus": 1.0, "capacity": null});
         assert_eq!(json["rows"][0].to_string(), expected.to_string());
         assert_eq!(json["details"].as_array().unwrap().len(), 8);
-        assert!(report.summary().contains("1912") && report.heading().contains("no lanes"));
+        assert!(report.summary().contains("1912") && report.heading().contains("neither IFMA nor AES here"));
         // One row below AWS-LC is enough, and one below stock.
         report.add(Function::Rsa(3072), 2, &sides, None);
         report.add(Function::Rsa(3072), 4, &[side(10.0), side(40.0), side(15.0), side(30.0)], None);

@@ -7,7 +7,9 @@
 //! between 2^(52+B) and 2^(53+B), each is rounded to a multiple of 2^B there, and what the rounding took off, at most 2^(B-1), is found exactly
 //! by a second FMA and added to the lower part L (Emmart, Zheng and Weems, ARITH 2018, for products with a constant in the place of H):
 //!
-//!     before = H;  H = fma(a, b, H);  L += fma(a, b, before - H)
+//! ```text
+//! before = H;  H = fma(a, b, H);  L += fma(a, b, before - H)
+//! ```
 //!
 //! Four instructions a product, no carries, and no shift or integer on the way. All is exact in the rounding mode that is in force when a
 //! process begins, to nearest; [`crate::mxcsr`] sees to that. No value is denormal, infinite or no number.

@@ -38,7 +38,7 @@
 //! | 4096 | 94 | 44 | 185 < 512 | 277 * 2^43 < 2^52 |
 //!
 //! With 33 and 45 digits x i may reach 1.5 * 2^(51+B). So there, and with 69, where it does no harm, q is found with another constant, 1.5 *
-//! 2^(53+B), whose multiples are those of 2^(B+1), and brought from 2^B to 2^(B-1) by a rounding more (in [`assembly`]): 3 instructions a factor.
+//! 2^(53+B), whose multiples are those of 2^(B+1), and brought from 2^B to 2^(B-1) by a rounding more (in `assembly.rs`): 3 instructions a factor.
 //!
 //! What a square adds is the same sum: of two equal products one is added, of a digit and another's double, at most 2u, whose rest is
 //! still at most 2^(B-1).

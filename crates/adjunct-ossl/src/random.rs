@@ -56,10 +56,11 @@ fn configured(libcrypto: Object) -> bool {
 }
 
 fn names_random(text: &[u8]) -> bool {
+    let line_end = |b: &u8| *b == b'\n';
     memmem::find_iter(text, b"random").any(|at| {
-        let (before, after) = (&text[..at], &text[at + b"random".len()..]);
-        let line = before.rsplit(|&b| b == b'\n').next().unwrap_or_default();
-        line.trim_ascii().is_empty() && after.trim_ascii_start().first() == Some(&b'=')
+        let before = text[..at].rsplit(line_end).next().unwrap_or_default();
+        let after = text[at + b"random".len()..].split(line_end).next().unwrap_or_default();
+        before.trim_ascii().is_empty() && after.trim_ascii_start().first() == Some(&b'=')
     })
 }
 
@@ -73,5 +74,6 @@ mod tests {
         assert!(names_random(b"random=r"));
         assert!(!names_random(b"# random = x\nrandomness = 1\nRANDFILE = x\n"));
         assert!(!names_random(b""));
+        assert!(!names_random(b"random\n= x\n") && names_random(b"randomness = 1\nrandom = x"));
     }
 }

@@ -3,39 +3,41 @@
 //!
 //! A round is 24 instructions and 5 steps of dependence.
 
-/// One round of SHA-512. The working variables are not moved but change their names: what was h is the new a, what was d the new e.
-/// `$bc` carries b ^ c and leaves with a ^ b, the next round's.
-macro_rules! round_64 {
-    ($word:expr, $offset:expr, $a:ident $b:ident $d:ident $e:ident $f:ident $g:ident $h:ident $bc:ident) => {{
-        let ab: u64;
+/// One round. The working variables are not moved but change their names: what was h is the new a, what was d the new e.
+/// `$bc` carries b ^ c and leaves with a ^ b, the next round's. `$size` names registers of the words' size in assembly; the numbers are
+/// those of the rotations in Sigma 1 and Sigma 0.
+macro_rules! round {
+    ($word_type:ty, $size:literal, [$e1:literal $e2:literal $e3:literal], [$a1:literal $a2:literal $a3:literal],
+        $word:expr, $offset:expr, $a:ident $b:ident $d:ident $e:ident $f:ident $g:ident $h:ident $bc:ident) => {{
+        let ab: $word_type;
         // Compilers order the additions so that the new e comes later.
         // SAFETY: reads the word so many bytes behind `$word`.
         unsafe {
             std::arch::asm!(
-                "add {h}, [{word} + {offset}]",
-                "andn {t}, {e}, {g}",
-                "rorx {u}, {e}, 14",
-                "rorx {v}, {e}, 18",
-                "add {h}, {t}",
-                "mov {t}, {e}",
-                "and {t}, {f}",
-                "xor {u}, {v}",
-                "rorx {v}, {e}, 41",
-                "add {h}, {t}",
-                "xor {u}, {v}",
-                "mov {t}, {a}",
-                "xor {t}, {b}",
-                "add {h}, {u}",
-                "rorx {u}, {a}, 28",
-                "rorx {v}, {a}, 34",
-                "add {d}, {h}",
-                "and {bc}, {t}",
-                "xor {u}, {v}",
-                "rorx {v}, {a}, 39",
-                "xor {bc}, {b}",
-                "xor {u}, {v}",
-                "add {h}, {bc}",
-                "add {h}, {u}",
+                concat!("add {h", $size, "}, [{word} + {offset}]"),
+                concat!("andn {t", $size, "}, {e", $size, "}, {g", $size, "}"),
+                concat!("rorx {u", $size, "}, {e", $size, "}, ", $e1),
+                concat!("rorx {v", $size, "}, {e", $size, "}, ", $e2),
+                concat!("add {h", $size, "}, {t", $size, "}"),
+                concat!("mov {t", $size, "}, {e", $size, "}"),
+                concat!("and {t", $size, "}, {f", $size, "}"),
+                concat!("xor {u", $size, "}, {v", $size, "}"),
+                concat!("rorx {v", $size, "}, {e", $size, "}, ", $e3),
+                concat!("add {h", $size, "}, {t", $size, "}"),
+                concat!("xor {u", $size, "}, {v", $size, "}"),
+                concat!("mov {t", $size, "}, {a", $size, "}"),
+                concat!("xor {t", $size, "}, {b", $size, "}"),
+                concat!("add {h", $size, "}, {u", $size, "}"),
+                concat!("rorx {u", $size, "}, {a", $size, "}, ", $a1),
+                concat!("rorx {v", $size, "}, {a", $size, "}, ", $a2),
+                concat!("add {d", $size, "}, {h", $size, "}"),
+                concat!("and {bc", $size, "}, {t", $size, "}"),
+                concat!("xor {u", $size, "}, {v", $size, "}"),
+                concat!("rorx {v", $size, "}, {a", $size, "}, ", $a3),
+                concat!("xor {bc", $size, "}, {b", $size, "}"),
+                concat!("xor {u", $size, "}, {v", $size, "}"),
+                concat!("add {h", $size, "}, {bc", $size, "}"),
+                concat!("add {h", $size, "}, {u", $size, "}"),
                 word = in(reg) $word,
                 offset = const $offset,
                 a = in(reg) $a,
@@ -56,56 +58,14 @@ macro_rules! round_64 {
     }};
 }
 
+/// One round of SHA-512.
+macro_rules! round_64 {
+    ($($round:tt)*) => { crate::sha2::round!(u64, "", [14 18 41], [28 34 39], $($round)*) };
+}
+
 /// One round of SHA-256.
 macro_rules! round_32 {
-    ($word:expr, $offset:expr, $a:ident $b:ident $d:ident $e:ident $f:ident $g:ident $h:ident $bc:ident) => {{
-        let ab: u32;
-        // Compilers order the additions so that the new e comes later.
-        // SAFETY: reads the word so many bytes behind `$word`.
-        unsafe {
-            std::arch::asm!(
-                "add {h:e}, [{word} + {offset}]",
-                "andn {t:e}, {e:e}, {g:e}",
-                "rorx {u:e}, {e:e}, 6",
-                "rorx {v:e}, {e:e}, 11",
-                "add {h:e}, {t:e}",
-                "mov {t:e}, {e:e}",
-                "and {t:e}, {f:e}",
-                "xor {u:e}, {v:e}",
-                "rorx {v:e}, {e:e}, 25",
-                "add {h:e}, {t:e}",
-                "xor {u:e}, {v:e}",
-                "mov {t:e}, {a:e}",
-                "xor {t:e}, {b:e}",
-                "add {h:e}, {u:e}",
-                "rorx {u:e}, {a:e}, 2",
-                "rorx {v:e}, {a:e}, 13",
-                "add {d:e}, {h:e}",
-                "and {bc:e}, {t:e}",
-                "xor {u:e}, {v:e}",
-                "rorx {v:e}, {a:e}, 22",
-                "xor {bc:e}, {b:e}",
-                "xor {u:e}, {v:e}",
-                "add {h:e}, {bc:e}",
-                "add {h:e}, {u:e}",
-                word = in(reg) $word,
-                offset = const $offset,
-                a = in(reg) $a,
-                b = in(reg) $b,
-                d = inout(reg) $d,
-                e = in(reg) $e,
-                f = in(reg) $f,
-                g = in(reg) $g,
-                h = inout(reg) $h,
-                bc = inout(reg) $bc => _,
-                t = out(reg) ab,
-                u = out(reg) _,
-                v = out(reg) _,
-                options(pure, readonly, nostack),
-            );
-        }
-        $bc = ab;
-    }};
+    ($($round:tt)*) => { crate::sha2::round!(u32, ":e", [6 11 25], [2 13 22], $($round)*) };
 }
 
 /// Eight rounds, each by `$round`, and after each of them `$then`, which is told which it was, from `$first` on. As many words as 16 bytes
@@ -192,4 +152,4 @@ pub(crate) fn again<T>(value: &T) -> &T {
     }
 }
 
-pub(crate) use {eight_rounds, round_32, round_64, rounds};
+pub(crate) use {eight_rounds, round, round_32, round_64, rounds};

@@ -4,7 +4,7 @@ mod common;
 mod service;
 
 use adjunct::card::wire::{self, Kind, Status};
-use adjunct::catalogue::Queue;
+use adjunct::catalogue::{Queue, Refusal};
 use adjunct_card::control::{Device, Item, Reply, Request};
 use adjunct_card::state;
 use common::*;
@@ -62,7 +62,7 @@ fn cards_do_operations_and_all_is_counted() {
     }
     let mut daemon = Daemon::start(TWO);
     daemon.run("program_some");
-    assert_eq!(daemon.on_card_or_late(), 20);
+    assert!(daemon.was_asked(20), "{:?}", daemon.counted());
     assert!(daemon.counted().on_card > 0);
     let machine = daemon.machine();
     assert_eq!(
@@ -106,11 +106,10 @@ fn where_a_filter_is_to_be_expected_cards_are_asked_on_demand() {
     }
     let daemon = Daemon::start(ONE);
     for (word, expected) in [("always", 0), ("", 0), ("off", 0), ("on", 20)] {
-        let before = daemon.on_card_or_late();
         let mut program = daemon.program("program_that_prefers_cards");
         program.env("ADJUNCT_CARDS", word).env("ADJUNCT_ACCELERATOR", "on").env("LD_PRELOAD", "libseccomp.so.2");
         succeeded(program.spawn().unwrap());
-        assert_eq!(daemon.on_card_or_late() - before, expected, "ADJUNCT_CARDS={word}");
+        assert!(daemon.was_asked(expected), "ADJUNCT_CARDS={word}: {:?}", daemon.counted());
     }
 }
 
@@ -312,7 +311,7 @@ fn a_card_that_is_slow_to_end_keeps_no_daemon_from_starting() {
         daemon.start_again();
     });
     daemon.run("program_some");
-    assert_eq!(daemon.on_card_or_late(), 20);
+    assert!(daemon.was_asked(20), "{:?}", daemon.counted());
 }
 
 #[test]
@@ -390,9 +389,9 @@ fn programs_may_close_descriptors_and_fork() {
     }
     let daemon = Daemon::start(ONE);
     daemon.run("program_that_closes_everything");
-    assert_eq!(daemon.on_card_or_late(), 2);
+    assert!(daemon.was_asked(2), "{:?}", daemon.counted());
     daemon.run("program_that_forks");
-    assert_eq!(daemon.on_card_or_late(), 2 + 20 * 11);
+    assert!(daemon.was_asked(2 + 20 * 11), "{:?}", daemon.counted());
 }
 
 #[test]
@@ -440,7 +439,9 @@ fn wrong_results_are_not_used() {
     let counted = folder.counted();
     // Those that a program does alone are counted where it could have done them with others.
     let alone = if adjunct::card::work::available() { 20 } else { 0 };
-    assert_eq!((counted.on_card, counted.refused(), counted.alone), (0, 20, alone));
+    let (refused, late) = (counted.refused(), counted.not_on_card[Refusal::Silent as usize]);
+    assert!(refused == 20 || late >= 3, "{counted:?}");
+    assert_eq!((counted.on_card, counted.alone), (0, alone));
 }
 
 /// As an administrator starts it: on a CPU without lanes there is no card, and a sentence why.

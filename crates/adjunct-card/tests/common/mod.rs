@@ -204,6 +204,13 @@ impl Daemon {
         counted.on_card + late
     }
 
+    /// Whether programs asked a card for so many operations of 2048 bits: for fewer only where three or more replies were late, after which a
+    /// program asks no more for a while.
+    pub fn was_asked(&self, operations: u64) -> bool {
+        let (asked, late) = (self.on_card_or_late(), self.counted().not_on_card[Refusal::Silent as usize]);
+        asked == operations || late >= 3 && asked < operations
+    }
+
     /// This test program as a program that asks cards: it runs `test`, which is ignored else.
     pub fn program(&self, test: &str) -> Command {
         let mut command = Command::new(std::env::current_exe().unwrap());

@@ -88,7 +88,8 @@ static CLIENT: OnceLock<Option<Client>> = OnceLock::new();
 static ALWAYS: AtomicBool = AtomicBool::new(false);
 /// Milliseconds of the clock before which nobody is asked.
 static NOT_BEFORE: AtomicU64 = AtomicU64::new(0);
-/// The same of one whose connection was refused, or not accepted in time: it does not ask again before, whatever it prefers.
+/// The same of one whose connection was refused, or that had three times in a row no reply in time and a connection that was not accepted:
+/// it does not ask again before, whatever it prefers.
 static NOT_CONNECTED_BEFORE: AtomicU64 = AtomicU64::new(0);
 /// How long it did not ask after the last reply that did not come in time.
 static LATE: AtomicU64 = AtomicU64::new(0);
@@ -220,8 +221,8 @@ impl Operation {
                 }
                 let pause = (2 * LATE.load(Relaxed)).clamp(SOON, SILENT);
                 LATE.store(pause, Relaxed);
-                // Each new connection waits behind all that others make.
-                if refused == Refused::NotAccepted {
+                // Each new connection waits behind all that others make; one or two may have come while the card's process waited for a CPU.
+                if refused == Refused::NotAccepted && pause > 2 * SOON {
                     NOT_CONNECTED_BEFORE.store(crowd::now() + pause, Relaxed);
                 }
                 (Refusal::Silent, pause)

@@ -3,6 +3,7 @@
 use crate::Failure;
 use crate::failure::cause;
 use crate::files;
+use crate::openssl::users::elf::{self, Interface, NotRead};
 use std::ffi::OsString;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -21,6 +22,8 @@ pub(crate) struct Make {
     remedy: &'static str,
     /// The configuration that its path is written into, if any.
     file: Option<&'static str>,
+    /// What those who load it look for in it; nothing in a program.
+    interface: Option<Interface>,
 }
 
 impl Make {
@@ -31,6 +34,7 @@ impl Make {
         users: "every program that uses OpenSSL",
         remedy: "install the module, or say --trust-module",
         file: Some("openssl.cnf"),
+        interface: Some(Interface::Provider),
     };
     /// The module of PKCS #11.
     pub const PKCS11: Make = Make {
@@ -39,6 +43,7 @@ impl Make {
         users: "this program",
         remedy: "install the module, or copy it to a folder of root's",
         file: None,
+        interface: Some(Interface::Pkcs11),
     };
     /// The daemon of the cards, which is a program: it is started as modules are loaded.
     pub const DAEMON: Make = Make {
@@ -47,6 +52,7 @@ impl Make {
         users: "this program",
         remedy: "install the package, or copy adjunctd to a folder of root's",
         file: None,
+        interface: None,
     };
     /// The module of PKCS #11, named in a configuration of Java's.
     pub const PKCS11_OF_JAVA: Make = Make {
@@ -164,7 +170,34 @@ pub(crate) fn find_of<F: IntoIterator<Item = PathBuf>>(
     {
         return Err(failed(&format!("a path with such characters cannot be written into {file}")));
     }
-    Ok(full)
+    match make.interface.and_then(|interface| unfit(&full, interface)) {
+        Some(why) => Err(failed(&why)),
+        None => Ok(full),
+    }
+}
+
+/// Why a file is no module with such an interface, in words that follow its name: what its loader says of it comes late and in other words.
+pub(crate) fn unfit(file: &Path, interface: Interface) -> Option<String> {
+    let what = match interface {
+        Interface::Engines => "a libcrypto with engines",
+        Interface::Provider => "a provider of OpenSSL 3",
+        Interface::Pkcs11 => "a module of PKCS #11",
+    };
+    let read = |path: &Path| files::open(path).map(|file| elf::read(&file));
+    match read(file) {
+        Err(e) => Some(cause(&e)),
+        Ok(Err(NotRead::NotElf)) => Some(format!("is not {what}: no ELF file")),
+        Ok(Err(NotRead::Broken)) => Some(format!("is not {what}: a damaged ELF file")),
+        Ok(Ok(elf)) if !elf.interfaces.contains(&interface) => {
+            Some(format!("is not {what}: it has no function {}", interface.function()))
+        }
+        // This program loads it, or programs of its machine do.
+        Ok(Ok(elf)) => program()
+            .ok()
+            .and_then(|own| read(&own).ok()?.ok())
+            .filter(|own| own.machine != elf.machine)
+            .map(|_| format!("is for another kind of machine than this program ({})", std::env::consts::ARCH)),
+    }
 }
 
 /// Where modules are installed: Debian's folder of the architecture, and those of other systems.
@@ -295,6 +328,24 @@ mod tests {
             fs::write(dir.path().join(name), "").unwrap();
             fs::set_permissions(dir.path().join(name), Permissions::from_mode(mode)).unwrap();
             assert!(line(name).contains(words), "{name:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_module_of_the_kind_is_told_in_a_line() {
+        let dir = tempfile::tempdir().unwrap();
+        let program = fs::read(program().unwrap()).unwrap();
+        for (name, bytes, words) in [
+            ("empty.so", &b""[..], "no ELF file"),
+            ("text.so", b"#!/bin/sh\n", "no ELF file"),
+            ("cut.so", &program[..100], "a damaged ELF file"),
+            ("program.so", &program, "it has no function OSSL_provider_init"),
+        ] {
+            fs::write(dir.path().join(name), bytes).unwrap();
+            let path = dir.path().join(name);
+            let choice = Choice { path: Some(&path), trusted: true };
+            let line = find(choice, Purpose::Run, || None).unwrap_err().to_string();
+            assert!(line.contains(words) && line.contains("a provider of OpenSSL 3"), "{line}");
         }
     }
 

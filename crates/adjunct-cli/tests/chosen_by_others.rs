@@ -17,6 +17,11 @@ const ADJUNCT: &str = env!("CARGO_BIN_EXE_adjunct");
 /// Far more than any of it takes, and less than a person waits.
 const LIMIT: Duration = Duration::from_secs(60);
 
+/// The provider that cargo built beside the command.
+fn module() -> PathBuf {
+    Path::new(ADJUNCT).with_file_name("libadjunct_openssl.so")
+}
+
 /// The end of a command; one that hangs is killed and fails the test.
 fn ended(mut child: Child, limit: Duration) -> ExitStatus {
     let start = Instant::now();
@@ -120,8 +125,7 @@ fn a_configuration_that_is_no_file_is_one_line() {
     for name in ["fifo.cnf", "endless.cnf", "one.cnf", "two.cnf", "three.cnf"] {
         let mut command = Command::new(ADJUNCT);
         command.args(["openssl", "enable", "--dry-run", "--config"]).arg(path(name)).env_remove("OPENSSL_CONF");
-        // Any file stands for a module here: it is not loaded.
-        let output = output(command.args(["--trust-module", "--module"]).arg(ADJUNCT));
+        let output = output(command.args(["--trust-module", "--module"]).arg(module()));
         let line = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(output.status.code() == Some(1) && line.contains("is no regular file"), "{name}: {line}");
         assert_eq!(line.lines().count(), 1, "{line}");
@@ -172,9 +176,10 @@ fn every_command_ends_when_it_is_told_to() {
     let config = dir.path().join("openssl.cnf");
     fs::write(&config, "").unwrap();
     let config = config.to_str().unwrap();
+    let module = module();
     let commands: [&[&str]; 4] = [
         &["openssl", "status", "--config", config],
-        &["openssl", "enable", "--yes", "--config", config, "--trust-module", "--module", ADJUNCT],
+        &["openssl", "enable", "--yes", "--config", config, "--trust-module", "--module", module.to_str().unwrap()],
         &["ssh", "verify", "--private"],
         &["ssh", "try", "--size", "1K"],
     ];

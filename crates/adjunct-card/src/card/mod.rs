@@ -8,6 +8,7 @@ mod connections;
 mod keys;
 mod known;
 mod load;
+mod parked;
 pub mod pending;
 mod reader;
 mod worker;

@@ -3,6 +3,7 @@
 
 use super::connections::{Admission, Connections, Held};
 use super::keys::Tag;
+use super::parked::Parked;
 use super::pending::Waiting;
 use super::worker::{Card, Client, DAEMON, Wanted, Work, lock, refuse};
 use crate::link::{self, Order};
@@ -33,12 +34,14 @@ const ACCEPTED: usize = 64;
 const ORDERS: usize = 64;
 /// How long a worker reads between two batches.
 const READING: Duration = Duration::from_millis(2);
-/// How long nobody is accepted where the system has no descriptor, and where most that came had to be refused: who connects again and again
-/// takes only so much of a worker's time.
+/// How long nobody is accepted where the system has no descriptor, and where most that came had to be refused at once: who connects again and
+/// again takes only so much of a worker's time.
 const DEAF: Duration = Duration::from_millis(10);
 const AFTER_REFUSALS: Duration = Duration::from_millis(5);
-/// Refusals of one pass that are nothing out of the ordinary.
+/// Refusals of one pass that are nothing out of the ordinary: those are told at once.
 const FEW_REFUSED: u64 = 4;
+/// How often it is looked for refusals that are to be told.
+const TICK: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
 /// Descriptors that are not for programs that are served.
 const OWN: u64 = 32 + ACCEPTED as u64;
 /// Seconds without a request after which keys are wiped.
@@ -61,6 +64,7 @@ impl Held for Served {
 #[derive(Debug)]
 pub struct Reader {
     clients: Connections<Served>,
+    parked: Parked,
     buffer: Zeroizing<Vec<u8>>,
     /// The socket where programs connect, and the queue that they are for, while this card accepts them itself.
     programs: Option<(OwnedFd, u16)>,
@@ -74,9 +78,11 @@ impl Reader {
     /// One that nobody has connected to, and where each user may have so many connections.
     pub fn new(each: usize) -> Reader {
         let descriptors = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
-        let most = descriptors.saturating_sub(OWN).max(1);
+        let most = usize::try_from(descriptors.saturating_sub(OWN).max(1)).unwrap_or(usize::MAX);
+        let parked = Parked::new(most);
         Reader {
-            clients: Connections::new(each, usize::try_from(most).unwrap_or(usize::MAX)),
+            clients: Connections::new(each, most - parked.most()),
+            parked,
             buffer: Zeroizing::new(Vec::with_capacity(MAX_REQUEST + 1)),
             programs: None,
             deaf_until: None,
@@ -91,6 +97,7 @@ impl Card {
         match (reader.leaves, reader.deaf_until, lock(&self.keys).is_empty()) {
             (true, ..) => Some(Timespec { tv_sec: 0, tv_nsec: 1_000_000 }),
             (false, Some(_), _) => Some(Timespec { tv_sec: 0, tv_nsec: AFTER_REFUSALS.subsec_nanos().into() }),
+            (false, None, _) if !reader.parked.is_empty() => Some(TICK),
             (false, None, false) => Some(Timespec { tv_sec: IDLE, tv_nsec: 0 }),
             (false, None, true) => None,
         }
@@ -108,6 +115,9 @@ impl Card {
     pub(super) fn read(&self, reader: &mut Reader, limit: Option<&Timespec>) -> usize {
         let mut events: Vec<epoll::Event> = Vec::with_capacity(EVENTS);
         self.accept_again(reader);
+        if !reader.parked.is_empty() {
+            reader.parked.release(Instant::now());
+        }
         match watch::waits(|| epoll::wait(&self.events, spare_capacity(&mut events), limit)) {
             Ok(0) if limit.is_some_and(|limit| limit.tv_sec == IDLE) => lock(&self.keys).clear(),
             _ => {}
@@ -181,7 +191,11 @@ impl Card {
     fn take_orders(&self, reader: &mut Reader) {
         for _ in 0..ORDERS {
             match link::next_order(&self.daemon) {
-                Ok(Some((Order::Serve { queue, uid }, Some(socket)))) => _ = self.serve(reader, socket, uid, queue),
+                Ok(Some((Order::Serve { queue, uid }, Some(socket)))) => {
+                    if let Err(socket) = self.serve(reader, socket, uid, queue) {
+                        refuse(&socket);
+                    }
+                }
                 Ok(Some((Order::Listen { queue }, Some(socket)))) => {
                     self.listen_no_more(reader);
                     if epoll::add(&self.events, &socket, EventData::new_u64(PROGRAMS), EventFlags::IN).is_ok() {
@@ -203,20 +217,17 @@ impl Card {
         }
     }
 
-    /// Takes a program in, and what it has asked already, of which then no event tells; or tells it that its user has too many connections.
-    /// Whether there was room.
-    fn serve(&self, reader: &mut Reader, socket: OwnedFd, uid: u32, queue: u16) -> bool {
+    /// Takes a program in, and what it has asked already, of which then no event tells; or gives it back where its user has too many
+    /// connections.
+    fn serve(&self, reader: &mut Reader, socket: OwnedFd, uid: u32, queue: u16) -> Result<(), OwnedFd> {
         match reader.clients.admits(uid) {
             Admission::Taken => {}
             Admission::InPlaceOf(number) => self.forget(reader, number),
-            Admission::Refused => {
-                refuse(&socket);
-                return false;
-            }
+            Admission::Refused => return Err(socket),
         }
         let mut served = Served { client: Arc::new(Client::new(socket, uid, queue)), keys: Default::default() };
         if !self.receive(&mut reader.buffer, &mut served) {
-            return true;
+            return Ok(());
         }
         let client = Arc::clone(&served.client);
         let number = reader.clients.insert(uid, served);
@@ -224,7 +235,7 @@ impl Card {
         if epoll::add(&self.events, &client.socket, EventData::new_u64(number), wanted).is_err() {
             self.forget(reader, number);
         }
-        true
+        Ok(())
     }
 
     /// Accepts programs that have connected, and takes what they ask: it has come with them.
@@ -242,11 +253,18 @@ impl Card {
                 }
             }
         }
-        let (count, mut refused) = (accepted.len() as u64, 0);
+        let (count, mut refused, mut told) = (accepted.len() as u64, 0, 0);
+        let now = Instant::now();
         for (socket, uid) in accepted {
-            refused += u64::from(!self.serve(reader, socket, uid, queue));
+            let Err(socket) = self.serve(reader, socket, uid, queue) else { continue };
+            refused += 1;
+            if refused <= FEW_REFUSED {
+                refuse(&socket);
+            } else {
+                told += u64::from(!reader.parked.park(socket, now));
+            }
         }
-        if 2 * refused > count && refused > FEW_REFUSED {
+        if 2 * told > count && told > FEW_REFUSED {
             deaf = deaf.or(Some(AFTER_REFUSALS));
         }
         if let (Some(time), Some((socket, _))) = (deaf, &reader.programs) {

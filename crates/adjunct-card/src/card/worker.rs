@@ -20,7 +20,7 @@ use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
-use rustix::net::{SendFlags, Shutdown};
+use rustix::net::{RecvFlags, SendFlags, Shutdown};
 use std::sync::atomic::Ordering::{AcqRel, Relaxed};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -332,8 +332,10 @@ impl Card {
     }
 }
 
-/// Tells a program that has connected that there are too many.
+/// Tells a program that has connected that there are too many. Its request is taken off the socket, but for its first byte unread: the end of
+/// a socket where something waits is an error to the other side, which it sees before the answer.
 pub fn refuse(socket: &OwnedFd) {
+    let _ = rustix::net::recv(socket, &mut [0; 1][..], RecvFlags::DONTWAIT);
     answer(socket, Status::Connections, 0, &[]);
 }
 

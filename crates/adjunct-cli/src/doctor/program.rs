@@ -133,7 +133,11 @@ impl<'a> Programs<'a> {
         match program.cause {
             Some(Cause::NotEnabled) if self.standing.enabled && !self.standing.working => {
                 let why = self.standing.problems.first().cloned().unwrap_or(why);
-                Verdict::not(Cause::NotInForce, format!("adjunct is enabled, not in force: {}", shown(&why)))
+                Verdict::not_in(
+                    self.standing,
+                    Cause::NotInForce,
+                    format!("adjunct is enabled, not in force: {}", shown(&why)),
+                )
             }
             Some(Cause::OtherConfig) => {
                 let config = program.config.as_deref().map(shown).unwrap_or_default();
@@ -148,6 +152,7 @@ impl<'a> Programs<'a> {
                 Cause::LowLevel,
                 "it calls low-level functions alone, which neither provider nor engine serves",
             ),
+            Some(Cause::NotEnabled) => Verdict::not_in(self.standing, Cause::NotEnabled, why),
             Some(cause) => Verdict::not(cause, why),
             None => Verdict::not(Cause::LowLevel, why),
         }

@@ -115,8 +115,13 @@ fn verdict(
     // It loaded OpenSSL by a search of its own, of which its file says nothing.
     if !standing.reach.given.provider && program.is_none_or(|v| v.state < State::ServedThroughPlugin) {
         return match standing.problems.first().filter(|_| standing.enabled) {
-            Some(why) => Verdict::not(Cause::NotInForce, format!("adjunct is enabled, not in force: {}", shown(why))),
-            None => Verdict::not(Cause::NotEnabled, "adjunct is not enabled in the openssl.cnf that it reads"),
+            Some(why) => {
+                let because = format!("adjunct is enabled, not in force: {}", shown(why));
+                Verdict::not_in(standing, Cause::NotInForce, because)
+            }
+            None => {
+                Verdict::not_in(standing, Cause::NotEnabled, "adjunct is not enabled in the openssl.cnf that it reads")
+            }
         };
     }
     if let Some(library) = openssl.and_then(|o| o.through.as_deref()).filter(|t| t.starts_with("libsystemd-shared")) {

@@ -1,5 +1,6 @@
 //! Whether somebody is served, in one sentence.
 
+use crate::openssl::standing::Standing;
 use crate::openssl::users::Cause;
 use serde::Serialize;
 
@@ -64,6 +65,16 @@ impl Verdict {
     /// Not served.
     pub fn not(cause: Cause, because: impl Into<String>) -> Verdict {
         Verdict { state: State::NotServed, cause: Some(cause), because: because.into(), advice: remedy(cause) }
+    }
+
+    /// Not served for what stands in the configuration that was looked at, which the advice names where it is not the system's.
+    pub(crate) fn not_in(standing: &Standing, cause: Cause, because: impl Into<String>) -> Verdict {
+        let verdict = Verdict::not(cause, because);
+        if standing.reach.by_environment {
+            let config = crate::escape::shown(&standing.reach.config);
+            return verdict.advising(format!("sudo adjunct openssl enable --config {config}"));
+        }
+        verdict
     }
 
     /// It cannot be said.

@@ -9,9 +9,10 @@ use super::security::{self, Kind, Named};
 use super::{choose, names, program};
 use crate::escape::shown;
 use crate::failure::cause;
+use crate::openssl::users::elf::Interface;
 use crate::output::Style;
 use crate::progress::Progress;
-use crate::{Failure, files, output};
+use crate::{Failure, files, module, output};
 use serde::Serialize;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -87,10 +88,12 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     };
     let mut checker = Checker { judge: Judge { dialect, here: jdk.is_some() }, own, done: Vec::new(), asked: None };
     if let (Some(module), Some(jdk)) = (&args.module, &jdk) {
-        checker.asked = Some((
-            jdk.clone(),
-            std::path::absolute(module).map_err(|e| Failure::new(format!("{}: {}", module.display(), cause(&e))))?,
-        ));
+        let failed = |why: &str| Failure::new(format!("{}: {why}", module.display()));
+        let full = std::path::absolute(module).map_err(|e| failed(&cause(&e)))?;
+        if let Some(why) = module::unfit(&full, Interface::Pkcs11) {
+            return Err(failed(&why));
+        }
+        checker.asked = Some((jdk.clone(), full));
     }
     for file in &args.files {
         checker.file(file, None)?;

@@ -28,8 +28,17 @@ pub mod verify;
 use crate::Failure;
 use std::process::ExitCode;
 
+const EXAMPLES: &str = "\
+Examples:
+  adjunct java config --output adjunct-java   measure this JDK, and write the two files that a server is started with
+  adjunct java check adjunct-java/*           what the JDK will make of them, line by line
+  adjunct java verify                         TLS in a JVM: which provider and which hardware served it
+
+docs/java.md tells for which JDK and which load it pays.";
+
 /// Configure Java to use it through PKCS #11, and check that
 #[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub struct Args {
     #[command(subcommand)]
     command: Command,

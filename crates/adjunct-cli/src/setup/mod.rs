@@ -61,7 +61,7 @@ pub struct Args {
     /// that clearly brings something]
     #[arg(long, value_name = "POLICY")]
     policy: Option<String>,
-    /// About how long to measure
+    /// About how long to measure; looking at what is there and checking the change take about half a minute besides
     #[arg(long, value_name = "SECONDS", default_value = "45", value_parser = clap::value_parser!(u64).range(5..=3600))]
     time: u64,
     #[command(flatten)]

@@ -15,8 +15,17 @@ pub mod verify;
 use crate::Failure;
 use std::process::ExitCode;
 
+const EXAMPLES: &str = "\
+Examples:
+  adjunct ssh try                                  what adjunct changes here, in a private sshd: nothing else is touched
+  sudo adjunct ssh tune --quick --apply --reload   the fastest algorithms first, measured; 'adjunct ssh tune --undo' takes it back
+  adjunct ssh verify HOST                          a real session: which part of it which hardware did
+
+'adjunct setup' does the whole way, enabling too. docs/openssh.md tells whom it helps.";
+
 /// Try and tune OpenSSH on this machine's crypto hardware
 #[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub struct Args {
     #[command(subcommand)]
     command: Command,

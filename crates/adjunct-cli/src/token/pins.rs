@@ -27,8 +27,17 @@ pub(super) struct Init {
     pins: Pins,
 }
 
+const EXAMPLES: &str = "\
+Examples:
+  adjunct token pin change           the user's PIN: asks for the old one and the new one
+  adjunct token pin unlock           after three wrong ones: asks for the security officer's PIN and a new one for the user
+  adjunct token pin change --so      the security officer's own
+
+With several tokens --slot names one (adjunct token list). 'adjunct token --help' tells how scripts give PINs.";
+
 /// Set, change or unlock a PIN
 #[derive(Debug, clap::Subcommand)]
+#[command(after_help = EXAMPLES)]
 pub(super) enum Command {
     /// Give the user a PIN, as the security officer
     Set(Set),

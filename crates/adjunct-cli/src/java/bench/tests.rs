@@ -7,6 +7,7 @@ use clap::Parser;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
@@ -14,6 +15,14 @@ use tempfile::TempDir;
 struct Line {
     #[command(flatten)]
     args: Args,
+}
+
+/// A module of PKCS #11 by its one function, which nobody calls here.
+fn make_module(path: &Path) {
+    let source = path.with_extension("c");
+    fs::write(&source, "unsigned long C_GetFunctionList(void **list) { return 5; }\n").unwrap();
+    let status = Command::new("cc").args(["-shared", "-fPIC", "-o"]).arg(path).arg(&source).status().unwrap();
+    assert!(status.success(), "{status}");
 }
 
 /// A JDK whose `java` does what `server` says, and the folder of the notes that it takes.
@@ -37,7 +46,7 @@ impl Fake {
             fs::write(&path, format!("#!/bin/sh\n{text}")).unwrap();
             fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
         }
-        fs::write(dir.path().join("module.so"), "").unwrap();
+        make_module(&dir.path().join("module.so"));
         fs::write(dir.path().join("report.json"), "before").unwrap();
         Fake { dir }
     }

@@ -57,6 +57,28 @@ pub struct Machine {
     pub number: u16,
 }
 
+/// What programs find in a library by the name of one function.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Interface {
+    /// OpenSSL's engines, as a libcrypto with engines has them.
+    Engines,
+    /// A provider of OpenSSL 3.
+    Provider,
+    /// A module of PKCS #11.
+    Pkcs11,
+}
+
+impl Interface {
+    /// The function that a library with this interface exports.
+    pub const fn function(self) -> &'static str {
+        match self {
+            Interface::Engines => "ENGINE_by_id",
+            Interface::Provider => "OSSL_provider_init",
+            Interface::Pkcs11 => "C_GetFunctionList",
+        }
+    }
+}
+
 /// What one ELF file says of itself.
 #[derive(Debug, Clone)]
 pub struct Elf {
@@ -76,8 +98,8 @@ pub struct Elf {
     pub no_default: bool,
     /// The functions of OpenSSL it calls.
     pub calls: Vec<Call>,
-    /// Whether it provides OpenSSL's engine interface, as a libcrypto with engines does.
-    pub has_engines: bool,
+    /// The interfaces that it provides.
+    pub interfaces: Vec<Interface>,
     /// The parts of the file that hold constants: offset and length.
     pub constants: Vec<(u64, u64)>,
     /// Whether Go's linker made it.
@@ -129,7 +151,7 @@ fn parse<H: FileHeader<Endian = Endianness>>(source: &impl Source) -> Option<Elf
         runpath: None,
         no_default: false,
         calls: Vec::new(),
-        has_engines: false,
+        interfaces: Vec::new(),
         constants: segments.constants(),
         go: segments.of_go(source),
     };
@@ -268,7 +290,8 @@ impl<H: FileHeader<Endian = Endianness>> Tables<H> {
         for symbol in list {
             let Some(name) = name_at(strings, symbol.st_name(self.endian).into()) else { continue };
             if !symbol.is_undefined(self.endian) {
-                elf.has_engines |= name == b"ENGINE_by_id";
+                let known = [Interface::Engines, Interface::Provider, Interface::Pkcs11];
+                elf.interfaces.extend(known.into_iter().find(|interface| interface.function().as_bytes() == name));
             } else if let Some(call) = functions::call(name) {
                 elf.calls.push(call);
             }

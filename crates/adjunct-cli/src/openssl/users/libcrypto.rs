@@ -1,7 +1,7 @@
 //! What each libcrypto on the machine is, and what the configuration it reads gives.
 
 use super::constants::{self, Inside};
-use super::elf::Elf;
+use super::elf::{Elf, Interface};
 use super::{Given, Reach};
 use crate::files;
 use crate::openssl::includes::FromDisk;
@@ -29,7 +29,11 @@ impl Libcrypto {
     /// The library at `path`.
     pub fn of_library(path: &Path, elf: &Elf) -> Libcrypto {
         let inside = files::open(path).map(|file| constants::search_openssl(&file, &elf.constants)).unwrap_or_default();
-        Libcrypto { has_engines: elf.has_engines, path: Some(path.to_owned()), ..Libcrypto::inside(&inside) }
+        Libcrypto {
+            has_engines: elf.interfaces.contains(&Interface::Engines),
+            path: Some(path.to_owned()),
+            ..Libcrypto::inside(&inside)
+        }
     }
 
     /// A copy that is part of a program.

@@ -10,7 +10,7 @@
 
 mod cause;
 pub(crate) mod constants;
-mod elf;
+pub(crate) mod elf;
 pub(crate) mod find;
 mod functions;
 mod inspect;

@@ -1,0 +1,92 @@
+//! Connections that are refused, and not told so at once: who connects again for each refusal would otherwise take a worker's time, and keep
+//! others waiting to be accepted.
+#![forbid(unsafe_code)]
+
+use super::worker::refuse;
+use rustix::fd::OwnedFd;
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+/// How long a refusal is put off.
+const WHILE: Duration = Duration::from_millis(200);
+/// How many there are at most, and which part of the connections that there may be.
+const MOST: usize = 1024;
+const PART: usize = 8;
+
+/// Those connections, the oldest first.
+#[derive(Debug)]
+pub struct Parked {
+    all: VecDeque<(Instant, OwnedFd)>,
+    most: usize,
+}
+
+impl Parked {
+    /// None yet; there may be so many `connections` in all.
+    pub fn new(connections: usize) -> Parked {
+        Parked { all: VecDeque::new(), most: MOST.min(connections / PART) }
+    }
+
+    /// How many there may be.
+    pub fn most(&self) -> usize {
+        self.most
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
+    /// Takes one in. Where there is no room it is told at once, and `false` returned.
+    pub fn park(&mut self, socket: OwnedFd, now: Instant) -> bool {
+        if self.all.len() < self.most {
+            self.all.push_back((now, socket));
+            return true;
+        }
+        refuse(&socket);
+        false
+    }
+
+    /// Tells those whose time has come, and lets them go.
+    pub fn release(&mut self, now: Instant) {
+        while self.all.front().is_some_and(|(since, _)| now.duration_since(*since) >= WHILE) {
+            if let Some((_, socket)) = self.all.pop_front() {
+                refuse(&socket);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::io::Errno;
+    use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType, recv, socketpair};
+
+    fn pair() -> (OwnedFd, OwnedFd) {
+        socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::NONBLOCK, None).unwrap()
+    }
+
+    fn received(program: &OwnedFd) -> Result<usize, Errno> {
+        recv(program, &mut [0; 64][..], RecvFlags::DONTWAIT).map(|(length, _)| length)
+    }
+
+    #[test]
+    fn a_refusal_is_told_after_a_while_and_at_once_where_there_is_no_room() {
+        let (mut parked, begin) = (Parked::new(2 * PART), Instant::now());
+        let programs: Vec<OwnedFd> = (0..3)
+            .map(|number| {
+                let (program, card) = pair();
+                assert_eq!(parked.park(card, begin), number < 2);
+                program
+            })
+            .collect();
+        assert!(received(&programs[2]).unwrap() > 0);
+        parked.release(begin + WHILE / 2);
+        assert_eq!(received(&programs[0]), Err(Errno::AGAIN));
+        parked.release(begin + WHILE);
+        assert!(parked.is_empty());
+        for program in &programs[..2] {
+            assert!(received(program).unwrap() > 0);
+            assert_eq!(received(program), Ok(0));
+        }
+    }
+}

@@ -198,19 +198,20 @@ fn what_cannot_be_measured_is_one_line() {
     let lib = dir.path().join("usr/lib");
     std::fs::create_dir_all(&lib).unwrap();
     let crypto = lib.join("libcrypto.so.3");
-    // No module, and beside the program: root takes it for a run.
+    // Beside the program, which root takes for a run: no module, and the one that cargo built.
     let none = env!("CARGO_BIN_EXE_adjunct");
-    let module = ["--module", none];
+    let built = Path::new(none).with_file_name("libadjunct_openssl.so");
+    let (module, built) = (["--module", none], built.to_str().unwrap());
     for what in ["openssl", "bulk", "accelerator"] {
         refuse(what, &["--noise", "--filter", "no such row"], "no row");
         refuse(what, &["--libcrypto", "/nonexistent.so"], "/nonexistent.so: ");
-        refuse(what, &module, &format!("does not load {none}"));
+        refuse(what, &module, &format!("{none}: is not a provider of OpenSSL 3: "));
         refuse(what, &["--module", "/nonexistent.so"], "/nonexistent.so: No such file");
         refuse(what, &["--noise", "--json", "/nonexistent/rows.json"], "No such file");
         refuse(what, &["--noise", "--json", root], "this is a folder");
     }
-    let newest = |text: &str| refuse("bulk", &["--newest", root, "--trust-module", "--module", none], text);
-    refuse("bulk", &["--newest", "/nonexistent", "--module", none], "/nonexistent: no such folder");
+    let newest = |text: &str| refuse("bulk", &["--newest", root, "--trust-module", "--module", built], text);
+    refuse("bulk", &["--newest", "/nonexistent", "--module", built], "/nonexistent: no such folder");
     newest("no libcrypto.so");
     std::fs::write(&crypto, "text").unwrap();
     newest("no dynamic loader");

@@ -31,22 +31,28 @@ pub struct Aside {
     print: [u8; 16],
 }
 
-fn file_of(id: &Uid) -> Option<(String, OwnedFd)> {
+/// The files where this user's tries at a token may be counted, those first that are taken first.
+fn names(id: &Uid) -> impl Iterator<Item = String> {
     let (me, id) = (geteuid().as_raw(), u128::from_be_bytes(*id));
-    let flags = OFlags::RDWR | OFlags::CREATE | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
     let names = FOLDERS.iter().flat_map(|folder| (0..NAMES).map(move |number| (folder, number)));
-    names
-        .filter_map(|(folder, number)| {
-            let name = format!("{folder}/adjunct-pin-tries-{me}-{id:032x}-{number}");
-            open(&name[..], flags, Mode::RUSR | Mode::WUSR).ok().map(|file| (name, file))
-        })
-        .find(|(_, file)| {
-            let own = |stat: rustix::fs::Stat| {
-                let file = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
-                file && stat.st_uid == me && stat.st_mode & 0o077 == 0 && stat.st_nlink == 1
-            };
-            fstat(file).is_ok_and(own)
-        })
+    names.map(move |(folder, number)| format!("{folder}/adjunct-pin-tries-{me}-{id:032x}-{number}"))
+}
+
+/// Whether a file is this user's alone: whoever else could have made one of that name has not.
+fn is_own(file: &OwnedFd) -> bool {
+    let own = |stat: rustix::fs::Stat| {
+        let file = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
+        file && stat.st_uid == geteuid().as_raw() && stat.st_mode & 0o077 == 0 && stat.st_nlink == 1
+    };
+    fstat(file).is_ok_and(own)
+}
+
+const FLAGS: OFlags = OFlags::CLOEXEC.union(OFlags::NOFOLLOW).union(OFlags::NONBLOCK).union(OFlags::NOCTTY);
+
+fn file_of(id: &Uid) -> Option<(String, OwnedFd)> {
+    let flags = OFlags::RDWR | OFlags::CREATE | FLAGS;
+    let opened = |name: String| open(&name[..], flags, Mode::RUSR | Mode::WUSR).ok().map(|file| (name, file));
+    names(id).filter_map(opened).find(|(_, file)| is_own(file))
 }
 
 /// Of a role's record: 16 bytes of its salt, which each PIN has of its own.
@@ -110,18 +116,11 @@ fn read(file: &OwnedFd, at: u64, print: &[u8; 16]) -> u8 {
 /// The tries that are counted for the roles of a token; nothing is waited for.
 pub fn counted(id: &Uid, roles: &[Option<Role>; 2]) -> [u8; 2] {
     let mut tries = [0; 2];
-    for folder in FOLDERS {
-        let name = format!("{folder}/adjunct-pin-tries-{}-{:032x}-0", geteuid().as_raw(), u128::from_be_bytes(*id));
-        let Ok(file) =
-            open(name, OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK, Mode::empty())
-        else {
-            continue;
-        };
-        if fstat(&file).is_ok_and(|stat| stat.st_uid == geteuid().as_raw()) {
-            for (place, role) in roles.iter().enumerate() {
-                if let Some(role) = role {
-                    tries[place] = read(&file, place as u64 * BYTES, &print_of(role)).max(tries[place]);
-                }
+    let opened = names(id).filter_map(|name| open(name, OFlags::RDONLY | FLAGS, Mode::empty()).ok());
+    for file in opened.filter(is_own) {
+        for (place, role) in roles.iter().enumerate() {
+            if let Some(role) = role {
+                tries[place] = read(&file, place as u64 * BYTES, &print_of(role)).max(tries[place]);
             }
         }
     }

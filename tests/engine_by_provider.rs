@@ -104,7 +104,7 @@ fn ssh_agrees_on_keys_through_it() {
 /// after the other: real logins go on, on every OpenSSL, though the system's file wants every error told.
 #[test]
 fn an_own_configuration_locks_nobody_out() {
-    use adjunct_cli::openssl_conf::{Includes, Options, enable, include};
+    use adjunct_openssl_conf::{Includes, Options, enable, include};
     struct Disk;
     impl Includes for Disk {
         fn read(&self, path: &std::path::Path) -> Result<Vec<(PathBuf, Vec<u8>)>, String> {

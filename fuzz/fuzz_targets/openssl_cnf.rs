@@ -1,7 +1,7 @@
 //! The editor of openssl.cnf.
 #![no_main]
 
-use adjunct_cli::openssl_conf::{edit_disable, edit_enable};
+use adjunct_openssl_conf::{edit_disable, edit_enable};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|config: &[u8]| {

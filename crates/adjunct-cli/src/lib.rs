@@ -24,7 +24,6 @@ pub mod java;
 mod module;
 pub mod name;
 pub mod openssl;
-pub mod openssl_conf;
 pub mod output;
 mod p11sak;
 mod page;

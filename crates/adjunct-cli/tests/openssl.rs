@@ -6,7 +6,7 @@ mod module;
 mod outcome;
 mod script;
 
-use adjunct_cli::openssl_conf::{NoIncludes, Options, enable};
+use adjunct_openssl_conf::{NoIncludes, Options, enable};
 use copy::copy;
 use module::module;
 use outcome::{failed, good};

@@ -44,8 +44,8 @@ impl Lab {
         let dir = tempfile::tempdir().unwrap();
         fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
         let config = dir.path().join("openssl.cnf");
-        let options = adjunct_cli::openssl_conf::Options::new(module.to_str().unwrap(), None);
-        let text = adjunct_cli::openssl_conf::enable(b"", &options, &adjunct_cli::openssl_conf::NoIncludes).unwrap();
+        let options = adjunct_openssl_conf::Options::new(module.to_str().unwrap(), None);
+        let text = adjunct_openssl_conf::enable(b"", &options, &adjunct_openssl_conf::NoIncludes).unwrap();
         fs::write(&config, text).unwrap();
         fs::create_dir(dir.path().join("proc")).unwrap();
         symlink("/proc/stat", dir.path().join("proc/stat")).unwrap();

@@ -10,11 +10,12 @@ use crate::failure::cause;
 use crate::files;
 use crate::interrupt::{Hold, interrupted};
 use crate::module::{self, Purpose};
-use crate::openssl_conf::{self, Model, Options, State, TlsGroups};
 use crate::output::{self, Style};
 use crate::scratch;
-use crate::{Failure, ask, openssl_conf::Refused};
+use crate::{Failure, ask};
 use adjunct::config::{Group, Groups};
+use adjunct_openssl_conf::Refused;
+use adjunct_openssl_conf::{Model, Options, State, TlsGroups};
 use std::path::{Path, PathBuf};
 
 /// What was done for one target, and the words for it.
@@ -59,9 +60,9 @@ pub(super) fn enable(args: &EnableArgs) -> Result<Done, Failure> {
     let file = ConfigFile::open(&args.common.config()?)?;
     let refused = |refused: Refused| Failure::new(format!("{}: {refused}; it is left alone", file.path.display()));
     // A file that has the block already gets a new one: the module or the algorithms may be others now.
-    let original = openssl_conf::strip(&file.bytes).map_err(refused)?.unwrap_or_else(|| file.bytes.clone());
+    let original = adjunct_openssl_conf::strip(&file.bytes).map_err(refused)?.unwrap_or_else(|| file.bytes.clone());
     let wanted = wanted(args, &original)?;
-    let edited = openssl_conf::enable(&original, &wanted.options, &FromDisk).map_err(refused)?;
+    let edited = adjunct_openssl_conf::enable(&original, &wanted.options, &FromDisk).map_err(refused)?;
     let mut report = Report::new("enable", Target::All, &file.path, args.consent.dry_run);
     report.files = vec![file.path.clone()];
     report.changed = edited != file.bytes;
@@ -84,7 +85,7 @@ pub(super) fn enable(args: &EnableArgs) -> Result<Done, Failure> {
 pub(super) fn disable(args: &DisableArgs) -> Result<Done, Failure> {
     let file = ConfigFile::open(&args.common.config()?)?;
     let refused = |refused: Refused| Failure::new(format!("{}: {refused}", file.path.display()));
-    let stripped = openssl_conf::strip(&file.bytes).map_err(refused)?;
+    let stripped = adjunct_openssl_conf::strip(&file.bytes).map_err(refused)?;
     let mut report = Report::new("disable", Target::All, &file.path, args.consent.dry_run);
     report.files = vec![file.path.clone()];
     report.changed = stripped.is_some();
@@ -105,7 +106,9 @@ pub(super) fn disable(args: &DisableArgs) -> Result<Done, Failure> {
     file.replace(&stripped)?;
     let backup = file.backup_path();
     let backed_up = files::config(&backup).ok();
-    if openssl_conf::is_original(&file.bytes, &stripped) == Some(true) || backed_up.as_deref() == Some(&stripped[..]) {
+    if adjunct_openssl_conf::is_original(&file.bytes, &stripped) == Some(true)
+        || backed_up.as_deref() == Some(&stripped[..])
+    {
         report.notes.push("the file is what it was before, byte for byte".to_owned());
         if backed_up.as_deref() == Some(&stripped[..]) {
             let _ = std::fs::remove_file(&backup);
@@ -134,13 +137,13 @@ fn keywords(list: &str) -> Result<String, Failure> {
 }
 
 fn state(config: &[u8]) -> Option<State> {
-    Model::read(config, &FromDisk).ok().map(|model| openssl_conf::state(&model))
+    Model::read(config, &FromDisk).ok().map(|model| adjunct_openssl_conf::state(&model))
 }
 
 /// What to know where Node has a section of its own that somebody else wrote.
 fn node_by_hand(config: &[u8]) -> Option<String> {
     let model = Model::read(config, &FromDisk).ok()?;
-    let section = model.entry(b"default", b"nodejs_conf").filter(|_| !openssl_conf::state(&model).node)?;
+    let section = model.entry(b"default", b"nodejs_conf").filter(|_| !adjunct_openssl_conf::state(&model).node)?;
     let name = String::from_utf8_lossy(&section.value).into_owned();
     Some(format!("Node reads the section '{name}' (nodejs_conf), which is left as it is: it does not name adjunct"))
 }

@@ -4,11 +4,11 @@ use super::includes::FromDisk;
 use super::{engine, explain, groups, programs};
 use crate::Failure;
 use crate::files;
-use crate::openssl_conf::{self, Model, State};
 use crate::process::{LIMIT, last_line, run, run_within};
 use crate::progress::Progress;
 use crate::scratch;
 use crate::ssh::lab::{Environment, Place, Programs, Setup, Sshd, runtime};
+use adjunct_openssl_conf::{Model, State};
 use serde::Serialize;
 use std::ffi::OsStr;
 use std::path::Path;
@@ -134,14 +134,14 @@ fn loads(config: &Path) -> Tried {
 /// Without the engine everything works, so it is told and stops nothing.
 fn asks_for_engine(config: &Path) -> bool {
     let model = files::config(config).ok().and_then(|bytes| Model::read(&bytes, &FromDisk).ok());
-    let asked = model.and_then(|model| engine::of(&openssl_conf::state(&model)));
+    let asked = model.and_then(|model| engine::of(&adjunct_openssl_conf::state(&model)));
     asked.is_some_and(|words| engine::named(&words))
 }
 
 /// The list of TLS groups that a configuration sets, where it names one of ML-KEM: any other is OpenSSL's own.
 fn asks_for_groups(config: &Path) -> Option<(State, String)> {
     let model = Model::read(&files::config(config).ok()?, &FromDisk).ok()?;
-    let state = openssl_conf::state(&model);
+    let state = adjunct_openssl_conf::state(&model);
     let list = groups::of(&state)?;
     list.to_ascii_uppercase().contains("MLKEM").then_some((state, list))
 }
@@ -162,7 +162,7 @@ fn computes(config: &Path) -> Tried {
 /// Whether the configuration has the section that Node reads.
 fn names_node(config: &Path) -> bool {
     let model = files::config(config).ok().and_then(|bytes| Model::read(&bytes, &FromDisk).ok());
-    model.is_some_and(|model| openssl_conf::state(&model).node)
+    model.is_some_and(|model| adjunct_openssl_conf::state(&model).node)
 }
 
 /// Node, where it is installed, computes a digest, random numbers and a signature.

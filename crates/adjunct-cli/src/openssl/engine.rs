@@ -3,8 +3,8 @@
 
 use super::{EnableArgs, Target, programs};
 use crate::Failure;
-use crate::openssl_conf::State;
 use adjunct::config::engine_methods;
+use adjunct_openssl_conf::State;
 use std::path::Path;
 
 /// What is served where nothing else is asked for: what the programs call that the configuration is for, or, where it is for

@@ -3,8 +3,8 @@
 use super::includes::FromDisk;
 use super::programs;
 use crate::files;
-use crate::openssl_conf::{self, Model};
 use crate::scratch;
+use adjunct_openssl_conf::Model;
 use std::path::{Path, PathBuf};
 
 /// One line: what keeps the module of `config` from being loaded.
@@ -29,7 +29,7 @@ fn stops(config: &Path) -> Option<String> {
 /// The module that a configuration names.
 fn module(config: &Path) -> Option<PathBuf> {
     let model = Model::read(&files::config(config).ok()?, &FromDisk).ok()?;
-    let module = openssl_conf::state(&model).adjunct?.module?;
+    let module = adjunct_openssl_conf::state(&model).adjunct?.module?;
     Some(PathBuf::from(String::from_utf8_lossy(&module).into_owned()))
 }
 

@@ -1,9 +1,9 @@
 //! TLS with the groups of a configuration: real handshakes on loopback, with the module, and without it, as in a program that cannot
 //! load it.
 
-use crate::openssl_conf::State;
 use crate::process::{Outcome, Running, last_line, run_within, wait_for};
 use crate::scratch;
+use adjunct_openssl_conf::State;
 use std::fs::File;
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};

@@ -2,7 +2,7 @@
 
 use crate::failure::cause;
 use crate::files;
-use crate::openssl_conf::Includes;
+use adjunct_openssl_conf::Includes;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};

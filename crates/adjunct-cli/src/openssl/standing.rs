@@ -6,10 +6,10 @@ use super::includes::FromDisk;
 use super::target::{self, TargetState};
 use super::users::{Given, Own, Reach};
 use super::{engine, explain, groups, programs};
-use crate::openssl_conf::{self, Model, State};
 use crate::ssh::lab;
 use crate::{Failure, info};
 use adjunct::config::{Group, Groups};
+use adjunct_openssl_conf::{Model, State};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
@@ -61,7 +61,7 @@ impl Configuration {
         let file = ConfigFile::open(path)?;
         let mut problems = Vec::new();
         let state = match Model::read(&file.bytes, &FromDisk) {
-            Ok(model) => openssl_conf::state(&model),
+            Ok(model) => adjunct_openssl_conf::state(&model),
             Err(refused) => {
                 problems.push(refused.to_string());
                 State::default()
@@ -95,7 +95,7 @@ impl Configuration {
         Ok(Configuration {
             config: file.path.clone(),
             enabled,
-            by_enable: openssl_conf::contains_block(&file.bytes),
+            by_enable: adjunct_openssl_conf::contains_block(&file.bytes),
             working: state.works() && loaded.is_some(),
             module,
             version: loaded.map(|p| p.version.clone()),

@@ -17,7 +17,7 @@ use super::includes::FromDisk;
 use super::{DisableArgs, EnableArgs, programs};
 use crate::Failure;
 use crate::files;
-use crate::openssl_conf::{self, Model, Options, State};
+use adjunct_openssl_conf::{Model, Options, State};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
@@ -88,7 +88,7 @@ pub(super) fn disable(target: Target, args: &DisableArgs) -> Result<Done, Failur
 /// Whether there is something to take away for a target. What cannot be read is left to [`disable`] to tell.
 pub(crate) fn is_enabled(target: Target) -> bool {
     match target {
-        Target::All => system_config().is_ok_and(|file| openssl_conf::contains_block(&file.bytes)),
+        Target::All => system_config().is_ok_and(|file| adjunct_openssl_conf::contains_block(&file.bytes)),
         Target::Sshd => sshd::is_there(),
         Target::Ssh => ssh::is_there(),
     }
@@ -102,7 +102,7 @@ fn system_config() -> Result<ConfigFile, Failure> {
 /// What a configuration on disk says; `None` where it cannot be read.
 fn state_of(config: &Path) -> Option<State> {
     let bytes = files::config(config).ok()?;
-    Model::read(&bytes, &FromDisk).ok().map(|model| openssl_conf::state(&model))
+    Model::read(&bytes, &FromDisk).ok().map(|model| adjunct_openssl_conf::state(&model))
 }
 
 /// The text of a configuration that includes the system's, before adjunct's block.
@@ -111,7 +111,7 @@ fn base(whom: &str, system: &Path, header: &[String]) -> Result<Vec<u8>, Failure
     let path = path.ok_or_else(|| Failure::new(format!("{}: a path that cannot be written down", system.display())))?;
     let mut text = format!("# OpenSSL's configuration for {whom}: the system's, then what adjunct adds.\n");
     header.iter().for_each(|line| text += &format!("{line}\n"));
-    text += &openssl_conf::include(path);
+    text += &adjunct_openssl_conf::include(path);
     text.push('\n');
     Ok(text.into_bytes())
 }
@@ -141,7 +141,8 @@ fn outdated(config: &Path, base: &[u8]) -> Option<String> {
     let adjunct = state_of(config)?.adjunct?;
     let text = |value: &Option<Vec<u8>>| value.as_deref().map(|v| String::from_utf8_lossy(v).into_owned());
     let options = Options::new(&text(&adjunct.module)?, text(&adjunct.algorithms).as_deref());
-    let now = openssl_conf::enable(base, &options.with_engine(text(&adjunct.engine).as_deref()), &FromDisk).ok()?;
+    let now =
+        adjunct_openssl_conf::enable(base, &options.with_engine(text(&adjunct.engine).as_deref()), &FromDisk).ok()?;
     let what = "the system's configuration has changed since; enable it again to follow it";
     (there != now).then(|| format!("{}: {what}", config.display()))
 }

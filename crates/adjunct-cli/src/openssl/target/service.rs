@@ -221,7 +221,7 @@ fn drop_ins(name: &str) -> Vec<(PathBuf, String)> {
 /// What sets the variable in a file of variables, outside our block.
 fn taken(path: &Path) -> Option<(PathBuf, Setting)> {
     let text = files::config(path).ok()?;
-    let own = crate::openssl_conf::strip(&text).ok().flatten();
+    let own = adjunct_openssl_conf::strip(&text).ok().flatten();
     let setting = environment::value(own.as_deref().unwrap_or(&text), VARIABLE)?;
     Some((path.to_owned(), setting))
 }

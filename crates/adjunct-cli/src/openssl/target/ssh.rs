@@ -13,7 +13,6 @@ use crate::openssl::file::{ConfigFile, failed};
 use crate::openssl::includes::FromDisk;
 use crate::openssl::report::{self, Report};
 use crate::openssl::{DisableArgs, EnableArgs};
-use crate::openssl_conf;
 use crate::process::run;
 use std::ffi::OsStr;
 use std::fs;
@@ -128,7 +127,7 @@ pub(super) fn enable(args: &EnableArgs) -> Result<Done, Failure> {
         .chain(made.map(|dir| format!("{MADE}{}", dir.display())))
         .collect();
     let base = super::base("ssh", &system.path, &header)?;
-    let config = openssl_conf::enable(&base, &wanted.options, &FromDisk)
+    let config = adjunct_openssl_conf::enable(&base, &wanted.options, &FromDisk)
         .map_err(|refused| Failure::new(format!("the system's configuration with adjunct's: {refused}")))?;
     let mut files = vec![(home.config.clone(), config, 0o644)];
     for name in PROGRAMS {
@@ -181,7 +180,8 @@ fn may_be_made(path: &Path) -> Result<(), Failure> {
 }
 
 fn config_is_ours(path: &Path) -> bool {
-    files::config(path).is_ok_and(|bytes| openssl_conf::contains_block(&bytes)) && !lines(path, SCRIPTS).is_empty()
+    files::config(path).is_ok_and(|bytes| adjunct_openssl_conf::contains_block(&bytes))
+        && !lines(path, SCRIPTS).is_empty()
 }
 
 type NewFile = (PathBuf, Vec<u8>, u32);

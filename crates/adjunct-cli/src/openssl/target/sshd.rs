@@ -13,7 +13,6 @@ use crate::openssl::file::{ConfigFile, failed};
 use crate::openssl::includes::FromDisk;
 use crate::openssl::report::{self, Report};
 use crate::openssl::{DisableArgs, EnableArgs, programs};
-use crate::openssl_conf;
 use crate::ssh::lab::Programs;
 use std::fs;
 use std::io::ErrorKind;
@@ -42,7 +41,8 @@ impl Planned {
         };
         let bytes = old.as_ref().map_or(&b""[..], |f| &f.bytes);
         let made = contains_line(bytes, NEW_FILE);
-        let stripped = openssl_conf::strip(bytes).map_err(|r| Failure::new(format!("{}: {r}", path.display())))?;
+        let stripped =
+            adjunct_openssl_conf::strip(bytes).map_err(|r| Failure::new(format!("{}: {r}", path.display())))?;
         let new = edit(stripped.as_deref().unwrap_or(bytes), old.is_some() && !made)?;
         Ok(Planned { path: path.to_owned(), old, new })
     }
@@ -122,7 +122,7 @@ fn plan(base: &[u8], wanted: &Wanted, service: &Service) -> Result<Vec<Planned>,
         if there && now != base && !now.starts_with(b"# OpenSSL's configuration for sshd: ") {
             return Err(Failure::new(format!("{CONFIG}: is there already and not adjunct's; move it away")));
         }
-        openssl_conf::enable(base, &wanted.options, &FromDisk)
+        adjunct_openssl_conf::enable(base, &wanted.options, &FromDisk)
             .map_err(|refused| Failure::new(format!("the system's configuration with adjunct's: {refused}")))
     })?;
     let path = service.environment.path();
@@ -137,7 +137,7 @@ fn plan(base: &[u8], wanted: &Wanted, service: &Service) -> Result<Vec<Planned>,
             Environment::File(_) => lines.extend([format!("{VARIABLE}={CONFIG}"), format!("export {VARIABLE}")]),
             Environment::DropIn(_) => lines.extend(["[Service]".into(), format!("Environment={VARIABLE}={CONFIG}")]),
         }
-        let edited = openssl_conf::append(now, &lines);
+        let edited = adjunct_openssl_conf::append(now, &lines);
         let read = environment::value(&edited, VARIABLE).map(|s| s.value);
         if matches!(service.environment, Environment::File(_)) && read.as_deref() != Some(CONFIG) {
             return Err(refused("a quotation in it does not end, and takes in what is added"));
@@ -191,12 +191,12 @@ pub(super) fn is_there() -> bool {
 }
 
 fn config_is_ours() -> bool {
-    files::config(Path::new(CONFIG)).is_ok_and(|bytes| openssl_conf::contains_block(&bytes))
+    files::config(Path::new(CONFIG)).is_ok_and(|bytes| adjunct_openssl_conf::contains_block(&bytes))
 }
 
 /// The files in which a block of ours names the configuration: one, or more where the service has changed since.
 fn named_in() -> Vec<PathBuf> {
-    let named = |path: &PathBuf| files::config(path).is_ok_and(|bytes| openssl_conf::contains_block(&bytes));
+    let named = |path: &PathBuf| files::config(path).is_ok_and(|bytes| adjunct_openssl_conf::contains_block(&bytes));
     service::places().into_iter().filter(named).collect()
 }
 
@@ -209,9 +209,9 @@ pub(super) fn disable(args: &DisableArgs) -> Result<Done, Failure> {
     for path in paths {
         let file = ConfigFile::open(&path)?;
         let refused = |r| Failure::new(format!("{}: {r}", path.display()));
-        let stripped = openssl_conf::strip(&file.bytes).map_err(refused)?.unwrap_or_default();
+        let stripped = adjunct_openssl_conf::strip(&file.bytes).map_err(refused)?.unwrap_or_default();
         let ours = if path == Path::new(CONFIG) {
-            openssl_conf::is_original(&file.bytes, &stripped) == Some(true)
+            adjunct_openssl_conf::is_original(&file.bytes, &stripped) == Some(true)
         } else {
             stripped.is_empty() && contains_line(&file.bytes, NEW_FILE)
         };
@@ -231,7 +231,7 @@ pub(super) fn disable(args: &DisableArgs) -> Result<Done, Failure> {
             remove_folder(&file.path);
         } else {
             file.replace(stripped)?;
-            let original = openssl_conf::is_original(&file.bytes, stripped) == Some(true);
+            let original = adjunct_openssl_conf::is_original(&file.bytes, stripped) == Some(true);
             let what =
                 if original { "is what it was before, byte for byte" } else { "keeps what others changed in it" };
             report.notes.push(format!("{} {what}", file.path.display()));

@@ -5,7 +5,7 @@ use super::elf::{Elf, Interface};
 use super::{Given, Reach};
 use crate::files;
 use crate::openssl::includes::FromDisk;
-use crate::openssl_conf::{self, Model};
+use adjunct_openssl_conf::Model;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -79,7 +79,7 @@ impl Given {
     /// What the file says, without trying it.
     fn of_file(config: &Path) -> Given {
         let state = files::config(config).ok().and_then(|text| Model::read(&text, &FromDisk).ok());
-        let state = state.map(|model| openssl_conf::state(&model)).unwrap_or_default();
+        let state = state.map(|model| adjunct_openssl_conf::state(&model)).unwrap_or_default();
         let value = |bytes: Option<&Vec<u8>>| bytes.map(|b| String::from_utf8_lossy(b).into_owned());
         let module = value(state.adjunct.as_ref().and_then(|a| a.module.as_ref()));
         let there = module.is_some_and(|module| Path::new(&module).is_file());

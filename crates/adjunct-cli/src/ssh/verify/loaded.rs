@@ -2,7 +2,7 @@
 
 use crate::files;
 use crate::openssl::programs;
-use crate::openssl_conf::{self, Model};
+use adjunct_openssl_conf::Model;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -50,7 +50,7 @@ pub(super) fn configured(conf: Option<&Path>) -> Configured {
     };
     let Ok(bytes) = files::config(&path) else { return Configured::No(path) };
     match Model::read(&bytes, &crate::openssl::FromDisk) {
-        Ok(model) if openssl_conf::state(&model).adjunct.is_some() => Configured::Yes(path),
+        Ok(model) if adjunct_openssl_conf::state(&model).adjunct.is_some() => Configured::Yes(path),
         Ok(_) => Configured::No(path),
         Err(_) => Configured::Unknown,
     }

@@ -1,6 +1,6 @@
 //! The reader of openssl.cnf beside OpenSSL's own: what one accepts the other does, and every value is the same.
 
-use adjunct_cli::openssl_conf::{Model, NoIncludes, Refused};
+use adjunct_openssl_conf::{Model, NoIncludes, Refused};
 use libloading::{Library, Symbol};
 use proptest::prelude::*;
 use std::ffi::{CStr, CString, c_char, c_int, c_long, c_void};

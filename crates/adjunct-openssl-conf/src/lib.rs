@@ -11,6 +11,8 @@
 //! * `plan`: what the block must say, or why the file cannot be edited safely.
 //! * `block`: adding and removing it.
 
+#![forbid(unsafe_code)]
+
 mod block;
 mod expand;
 mod groups;

@@ -1,11 +1,11 @@
 //! `adjunct doctor` about real programs and what runs of them, in a mount namespace with an /etc/ssl of its own in which adjunct is
 //! enabled for all. The system's own files are read and never written.
 
-use adjunct_cli::process::descendants;
 use adjunct_e2e::lab::{Lab, copy_program};
 use adjunct_e2e::listener::until;
 use adjunct_e2e::system::{is_root, target};
 use adjunct_e2e::{ports, skipped, tls};
+use adjunct_tool::process::descendants;
 use serde_json::Value;
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};

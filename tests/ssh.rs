@@ -1,7 +1,6 @@
 //! Real ssh through real sshd, this machine's and newer ones, on the provider alone: versions that speak to each other,
 //! privilege separation, the sandbox, and processes killed in mid-transfer. Every algorithm is in `matrix`.
 
-use adjunct_cli::process::descendants;
 use adjunct_cli::ssh::lab::Sshd;
 use adjunct_e2e::lab::{Lab, spawn};
 use adjunct_e2e::listener::until;
@@ -9,6 +8,7 @@ use adjunct_e2e::random;
 use adjunct_e2e::skipped;
 use adjunct_e2e::ssh::{Ssh, functions, tail};
 use adjunct_e2e::system::{System, is_root};
+use adjunct_tool::process::descendants;
 use std::io::{Read, Write};
 use std::path::Path;
 use std::process::Stdio;

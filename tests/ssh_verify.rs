@@ -394,7 +394,7 @@ fn no_session_is_one_line() {
 
 /// The children of a process.
 fn children(pid: u32) -> Vec<u32> {
-    adjunct_cli::process::descendants(pid)
+    adjunct_tool::process::descendants(pid)
 }
 
 #[test]

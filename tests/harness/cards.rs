@@ -9,7 +9,7 @@ use adjunct::card::work;
 use adjunct_card::control::{self, Device, Reply, Request};
 use adjunct_card::folder::Folder;
 use adjunct_card::state;
-use adjunct_cli::process::descendants;
+use adjunct_tool::process::descendants;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 

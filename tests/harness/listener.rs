@@ -3,7 +3,7 @@
 use crate::lab::spawn;
 use crate::ports;
 use crate::session::{LIMIT, Pair, Side, next};
-use adjunct_cli::process::descendants;
+use adjunct_tool::process::descendants;
 use std::fs::File;
 use std::path::PathBuf;
 use std::process::{Child, Stdio};

@@ -244,7 +244,7 @@ impl Held {
     /// The names of OpenSSH's processes on both sides, with their threads and descriptors. What the session runs comes and goes.
     fn processes(&self) -> Vec<(String, usize, usize)> {
         let sides = [self.listener.pid(), self.ssh.id()];
-        let all = sides.into_iter().flat_map(|pid| [vec![pid], adjunct_cli::process::descendants(pid)].concat());
+        let all = sides.into_iter().flat_map(|pid| [vec![pid], adjunct_tool::process::descendants(pid)].concat());
         let mut held: Vec<_> = all
             .filter_map(|pid| {
                 let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).ok()?.trim().to_owned();

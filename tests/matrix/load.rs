@@ -199,7 +199,7 @@ fn a_shared_connection_serves_many_sessions() {
             let said = String::from_utf8_lossy(&out.stderr);
             assert!(out.status.success() && out.stdout == data, "{}: {said}", system.name);
         };
-        let client = *adjunct_cli::process::descendants(master.id()).last().expect("the master runs");
+        let client = *adjunct_tool::process::descendants(master.id()).last().expect("the master runs");
         let sessions = |range: std::ops::Range<usize>| side_by_side(&range.collect::<Vec<_>>(), session);
         let (first, all) = either((30, 200), (10, 25));
         sessions(0..first);

@@ -53,7 +53,7 @@ impl Agent {
 
     /// The agent itself.
     pub fn pid(&self) -> u32 {
-        let below = adjunct_cli::process::descendants(self.child.id());
+        let below = adjunct_tool::process::descendants(self.child.id());
         below.last().copied().expect("the agent runs")
     }
 }

@@ -1,11 +1,11 @@
 //! Counters of a run's own: what it measures or checks is not in the users' statistics, and what others do meanwhile is not in its
 //! figures. Whatever here loads our modules to measure them counts this way.
 
-use crate::Failure;
 use crate::ssh::lab::Environment;
 use adjunct::catalogue::Function;
 use adjunct::counters::{Apart, Snapshot};
 use adjunct_bench::meter;
+use adjunct_tool::Failure;
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
@@ -31,6 +31,7 @@ impl Counted {
     pub fn apart(what: &str) -> Counted {
         let word = format!("{what}-{}", unique());
         let apart = Apart::of(&word);
+        adjunct_tool::interrupt::at_the_end(remove_all);
         lock(&LIVING).push(apart);
         Counted { apart, word }
     }
@@ -60,8 +61,8 @@ impl Counted {
     /// [`Failure`] where they cannot be read.
     pub fn sum(&self) -> Result<Snapshot, Failure> {
         let mut sum = Snapshot::new(0);
-        for uid in self.apart.users()? {
-            if let Some(snapshot) = self.apart.read(uid)? {
+        for uid in self.apart.users().map_err(Failure::because)? {
+            if let Some(snapshot) = self.apart.read(uid).map_err(Failure::because)? {
                 sum = sum.plus(&snapshot);
             }
         }

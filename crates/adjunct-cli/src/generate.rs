@@ -1,6 +1,7 @@
 //! Man pages and shell completions, made from the same definitions as `--help`. For packagers; hidden from the help.
 
-use crate::{Cli, Failure, Name, output};
+use crate::{Cli, Name};
+use adjunct_tool::{Failure, output};
 use clap::CommandFactory;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

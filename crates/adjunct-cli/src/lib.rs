@@ -1,50 +1,38 @@
 //! The `adjunct` command, as a library so that its tests and fuzz targets reach every part of it.
 //!
 //! One module per subcommand, each with its `Args` (what clap reads) and `run`. What a subcommand reports goes through
-//! [`output::print`], what went wrong comes back as a [`Failure`].
+//! [`adjunct_tool::output::print`], what went wrong comes back as a [`Failure`].
 #![forbid(unsafe_code)]
 
-mod ask;
 pub mod bench;
 mod busy;
 pub mod cards;
 mod counted;
 mod cpacfstats;
 pub mod doctor;
-mod escape;
-pub mod failure;
-mod files;
 pub mod generate;
-mod getopt;
 mod help;
 mod hex;
 pub mod info;
-mod interrupt;
 pub mod java;
 mod module;
 pub mod name;
 pub mod openssl;
-pub mod output;
 mod p11sak;
-mod page;
 pub mod pem;
 mod pkcsconf;
 mod pkcsstats;
-pub mod process;
-mod progress;
-mod scratch;
 pub mod setup;
-mod sink;
 pub mod ssh;
-mod state;
 pub mod stats;
 mod token;
 mod verdict;
 pub mod watch;
 
+pub use adjunct_tool::Failure;
+use adjunct_tool::{interrupt, output};
 use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
-pub use failure::Failure;
 pub use name::Name;
 use std::ffi::OsString;
 use std::process::ExitCode;

@@ -1,9 +1,9 @@
 //! Our modules, OpenSSL's provider and that of PKCS #11: found, and looked at before anybody is told to load them.
 
-use crate::Failure;
-use crate::failure::cause;
-use crate::files;
 use crate::openssl::users::elf::{self, Interface, NotRead};
+use adjunct_tool::Failure;
+use adjunct_tool::failure::cause;
+use adjunct_tool::files;
 use std::ffi::OsString;
 use std::fs;
 use std::os::unix::fs::MetadataExt;

@@ -3,7 +3,8 @@
 use crate::cards::{self, chzcrypt, lszcrypt, zcryptctl, zcryptstats};
 use crate::info::{IcaInfo, Library};
 use crate::stats::IcaStats;
-use crate::{Cli, Failure, cpacfstats, p11sak, pkcsconf, pkcsstats};
+use crate::{Cli, cpacfstats, p11sak, pkcsconf, pkcsstats};
+use adjunct_tool::Failure;
 use clap::{CommandFactory, FromArgMatches};
 use std::ffi::OsString;
 use std::path::Path;

@@ -1,14 +1,14 @@
 //! A daemon of the run's own, in a temporary folder.
 
-use crate::failure::cause;
 use crate::module::{self, Choice, Make, Purpose};
-use crate::process::halves::Halves;
-use crate::{Failure, scratch};
 use adjunct::card::crowd::Page;
 use adjunct_bench::crew;
 use adjunct_card::folder::Folder;
 use adjunct_card::machine::Machine;
 use adjunct_card::state::{self, Figures};
+use adjunct_tool::failure::cause;
+use adjunct_tool::process::halves::Halves;
+use adjunct_tool::{Failure, scratch};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;

@@ -13,11 +13,10 @@ mod report;
 pub(crate) mod seconds;
 pub mod tls;
 
-use crate::Failure;
 use crate::counted::Counted;
 use crate::module::{self, Choice, Purpose};
-use adjunct_bench::Error;
 use adjunct_bench::libcrypto::Functions;
+use adjunct_tool::Failure;
 pub(crate) use report::civil;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -86,7 +85,7 @@ fn library(path: Option<&Path>, choice: Choice<'_>) -> Result<&'static Functions
     if let Some(path) = path {
         module::check_library(path, choice.trusted)?;
     }
-    Ok(Functions::load(path)?)
+    Functions::load(path).map_err(Failure::because)
 }
 
 /// The module to measure: the one chosen, or the one beside this program or where `library` looks for modules.
@@ -95,12 +94,6 @@ fn library(path: Option<&Path>, choice: Choice<'_>) -> Result<&'static Functions
 /// [`Failure`] where there is none, or one that root must not load.
 fn module(library: &Functions, choice: Choice<'_>) -> Result<PathBuf, Failure> {
     module::find(choice, Purpose::Run, || library.modules_directory())
-}
-
-impl From<Error> for Failure {
-    fn from(error: Error) -> Failure {
-        Failure::new(error.to_string())
-    }
 }
 
 /// Whether a row of this title is wanted: all are where no `--filter` is given.

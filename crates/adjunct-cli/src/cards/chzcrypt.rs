@@ -5,10 +5,10 @@
 
 use super::scan::{self, Scan};
 use super::tool::{Answer, Request, Stop, Tool, UNAVAILABLE};
-use crate::getopt::{Options, Part};
-use crate::output;
 use adjunct_card::control::{Device, Request as Ask};
 use adjunct_card::machine::{Card, Machine};
+use adjunct_tool::getopt::{Options, Part};
+use adjunct_tool::output;
 use clap::{Arg, ArgAction, Command};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -217,7 +217,7 @@ impl Work {
             let gap = if attribute.ends_with("/config") { "" } else { " " };
             let hint = format!("{gap}Wrong permissions or wrong tools version.");
             let words = format!("Error - can't write to /sys/bus/ap/{attribute}.\n{hint}");
-            TOOL.stop(&format!("{words}\n{}: {}", TOOL.0, crate::escape::shown(why)))
+            TOOL.stop(&format!("{words}\n{}: {}", TOOL.0, adjunct_tool::escape::shown(why)))
         };
         match &answer {
             Answer::Denied(why) => return Err(denied(why)),
@@ -228,7 +228,7 @@ impl Work {
         match answer {
             Answer::Refused(_, why) if why.is_empty() => Err(TOOL.stop(refused)),
             Answer::Refused(_, why) => {
-                Err(TOOL.stop(&format!("{refused}\n{}: {}", TOOL.0, crate::escape::shown(&why))))
+                Err(TOOL.stop(&format!("{refused}\n{}: {}", TOOL.0, adjunct_tool::escape::shown(&why))))
             }
             _ => Ok(()),
         }
@@ -258,7 +258,7 @@ impl Work {
     fn default_domain(&self, text: &OsStr) -> Result<(), Stop> {
         let domain = Scan::of(text.as_bytes()).any_base().and_then(|domain| u8::try_from(domain).ok());
         let Some(domain) = domain else {
-            return Err(TOOL.stop(&format!("Error - invalid default domain '{}'.", crate::escape::shown(text))));
+            return Err(TOOL.stop(&format!("Error - invalid default domain '{}'.", adjunct_tool::escape::shown(text))));
         };
         let says = format!("Setting default domain to {domain}.");
         self.ask("ap_domain", &says, "Error - unable to change default domain.", Some(&Ask::SetDefaultDomain(domain)))?;
@@ -281,7 +281,7 @@ impl Work {
         if !super::device::has_binding(&self.machine.bus) {
             return Err(TOOL.stop("Error - AP bus: SE bind support is not available."));
         }
-        let shown = crate::escape::shown(word);
+        let shown = adjunct_tool::escape::shown(word);
         let Some((id, domain)) = scan::queue(word.as_bytes()) else {
             return Err(TOOL.stop(&format!("Error - Can't parse queue device '{shown}' as xy.abcd.")));
         };
@@ -291,7 +291,7 @@ impl Work {
         if let Secure::Associate(index) = what {
             match Scan::of(index.as_bytes()).any_base() {
                 None => {
-                    let index = crate::escape::shown(index);
+                    let index = adjunct_tool::escape::shown(index);
                     return Err(TOOL.stop(&format!("Error - Can't parse association index '{index}' as number.")));
                 }
                 Some(index) if !(0..=0xffff).contains(&index) => {
@@ -310,7 +310,7 @@ impl Work {
 
     /// The device that a word names.
     fn named(&self, change: Change, word: &OsStr) -> Result<Named<'_>, Stop> {
-        let (bytes, shown) = (word.as_bytes(), crate::escape::shown(word));
+        let (bytes, shown) = (word.as_bytes(), adjunct_tool::escape::shown(word));
         let digits = !bytes.is_empty() && bytes.iter().all(u8::is_ascii_hexdigit);
         let card = match bytes {
             [b'c', b'a', b'r', b'd', rest @ ..] => Some(rest),
@@ -352,7 +352,7 @@ impl Work {
         let (says, attribute, request) = match change {
             Change::Online(online) => {
                 if online && !card.config {
-                    let shown = crate::escape::shown(word);
+                    let shown = adjunct_tool::escape::shown(word);
                     TOOL.warn(&format!("Warning - device {shown} is deconfigured, can't set to online.\n"));
                     return Ok(());
                 }
@@ -384,6 +384,6 @@ pub(super) fn is_permission(errno: i32) -> bool {
 }
 
 fn number(text: &OsStr, what: &str) -> Result<i64, Stop> {
-    let shown = crate::escape::shown(text);
+    let shown = adjunct_tool::escape::shown(text);
     Scan::of(text.as_bytes()).decimal().ok_or_else(|| TOOL.stop(&format!("Error - invalid {what} '{shown}'.")))
 }

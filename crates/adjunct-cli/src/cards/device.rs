@@ -58,7 +58,7 @@ impl<'a> Device<'a> {
 
     /// Its type, of the card's.
     pub(super) fn kind(&self) -> String {
-        crate::escape::shown(&self.card.kind)
+        adjunct_tool::escape::shown(&self.card.kind)
     }
 
     /// What the functions make of it.

@@ -4,9 +4,9 @@ use super::device::{self, Device};
 use super::scan::{self, Scan};
 use super::table::{Column, Side, Table};
 use super::tool::{Request, Stop, Tool, UNAVAILABLE};
-use crate::getopt::{Options, Part};
-use crate::output;
 use adjunct_card::machine::{Bus, Card, Machine};
+use adjunct_tool::getopt::{Options, Part};
+use adjunct_tool::output;
 use clap::{Arg, ArgAction, Command};
 use serde_json::{Value, json};
 use std::ffi::{OsStr, OsString};
@@ -273,7 +273,7 @@ impl<'a> Report<'a> {
 fn bus(bus: &Bus) -> String {
     let mut text = String::new();
     let features = if bus.features.is_empty() { "-".to_owned() } else { bus.features.join(" ") };
-    let _ = writeln!(text, "features: {}", crate::escape::shown(&features));
+    let _ = writeln!(text, "features: {}", adjunct_tool::escape::shown(&features));
     let _ = match bus.default_domain {
         None => writeln!(text, "ap_domain=-1 (not set)"),
         Some(domain) if bus.usage_domains.has(domain) => writeln!(text, "ap_domain=0x{domain:02x}"),
@@ -338,7 +338,7 @@ fn serials(machine: &Machine) -> Result<(String, Value), Stop> {
         }
         // A card of both kinds, which there is not, is what the first of the two says.
         let serial = card.serial.chars().take(8).collect::<String>();
-        let serial = if serial.is_empty() { "-".to_owned() } else { crate::escape::shown(&serial) };
+        let serial = if serial.is_empty() { "-".to_owned() } else { adjunct_tool::escape::shown(&serial) };
         let mode = if card.functions & device::COPROCESSOR == 0 { "EP11-Coproc" } else { "CCA-Coproc" };
         text += &table.row([device.id(), device.kind(), mode.to_owned(), device.status().to_owned(), serial]);
         values.push(json!({ "device": device.id(), "type": card.kind, "mode": mode, "status": device.status(), "serial": card.serial }));
@@ -358,7 +358,7 @@ fn capability(machine: &Machine, word: &OsStr) -> Result<(String, Value), Stop> 
     }
     let number = Scan::of(word.as_bytes()).whole().and_then(|number| u8::try_from(number).ok());
     let Some(id) = number else {
-        let shown = crate::escape::shown(word);
+        let shown = adjunct_tool::escape::shown(word);
         return Err(TOOL.stop(&format!("Error - '{shown}' is an invalid cryptographic device id.")));
     };
     let name = format!("card{id:02x}");

@@ -14,7 +14,7 @@ mod tool;
 pub(crate) mod zcryptctl;
 pub(crate) mod zcryptstats;
 
-use crate::Failure;
+use adjunct_tool::Failure;
 use std::path::PathBuf;
 use std::process::ExitCode;
 pub(crate) use tool::{Request, unreadable};
@@ -84,5 +84,5 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
 /// A failure with the file it is about.
 fn failed(path: &std::path::Path, error: &std::io::Error) -> Failure {
     let path: PathBuf = path.into();
-    Failure::new(format!("{}: {}", crate::escape::shown(&path), crate::failure::cause(error)))
+    Failure::new(format!("{}: {}", adjunct_tool::escape::shown(&path), adjunct_tool::failure::cause(error)))
 }

@@ -1,13 +1,13 @@
 //! The service of the cards: enabled and disabled, by systemd.
 
-use crate::process::run;
-use crate::{Failure, output};
 use adjunct::card::crowd::Page;
 use adjunct_card::config::{self, Config};
 use adjunct_card::control;
 use adjunct_card::folder::{Folder, SYSTEM};
 use adjunct_card::machine::{Machine, NO_LANES};
 use adjunct_card::state::{self, Error};
+use adjunct_tool::process::run;
+use adjunct_tool::{Failure, output};
 use rustix::process::{Pid, Signal, kill_process};
 use serde::Serialize;
 use std::path::Path;
@@ -215,7 +215,7 @@ pub fn enable(args: &Enable) -> Result<ExitCode, Failure> {
 /// The cards, as soon as one is ready or there is a reason why none will be.
 fn ready() -> Option<Machine> {
     let mut found = None;
-    crate::process::wait_for(STARTS_IN, || {
+    adjunct_tool::process::wait_for(STARTS_IN, || {
         let machine = state::read(&Folder::at(SYSTEM).state()).ok();
         found = machine.filter(|machine| !machine.remark.is_empty() || online(machine) > 0);
         found.is_some()
@@ -276,7 +276,7 @@ fn end_by_hand(how: &How) -> Result<ExitCode, Failure> {
         if let Some(pid) = pid {
             kill_process(pid, Signal::TERM).map_err(|error| Failure::new(format!("adjunctd: {error}")))?;
             let gone = || matches!(state::read(&folder.state()), Err(Error::NotRunning));
-            if !crate::process::wait_for(STARTS_IN, gone) {
+            if !adjunct_tool::process::wait_for(STARTS_IN, gone) {
                 return Err(Failure::new(format!("adjunctd (process {pid}) does not end")));
             }
         }

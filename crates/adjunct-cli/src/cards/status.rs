@@ -2,12 +2,12 @@
 
 use super::device::Device;
 use super::tool::unreadable;
-use crate::{Failure, output};
 use adjunct::catalogue::{Queue, Refusal};
 use adjunct::counters;
 use adjunct_card::folder::Folder;
 use adjunct_card::machine::Machine;
 use adjunct_card::state;
+use adjunct_tool::{Failure, output};
 use serde_json::json;
 use std::process::ExitCode;
 
@@ -100,7 +100,7 @@ fn sentence(machine: &Machine) -> String {
     if cards.is_empty() {
         return match machine.remark.trim_end_matches('.') {
             "" => "adjunctd runs without a card.".to_owned(),
-            remark => format!("adjunctd runs without a card: {}.", crate::escape::shown(remark)),
+            remark => format!("adjunctd runs without a card: {}.", adjunct_tool::escape::shown(remark)),
         };
     }
     let off = cards.iter().filter(|card| !card.is_online()).map(|card| {

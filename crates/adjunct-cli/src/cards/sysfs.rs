@@ -9,9 +9,9 @@ mod tree;
 
 use super::failed;
 use super::tool::unreadable;
-use crate::{Failure, interrupt, output};
 use adjunct_card::folder::Folder;
 use adjunct_card::state;
+use adjunct_tool::{Failure, interrupt, output};
 use rustix::fs::{CWD, RenameFlags};
 use rustix::io::Errno;
 use std::fs;
@@ -68,7 +68,10 @@ pub(super) fn run(args: &Args) -> Result<ExitCode, Failure> {
     if !args.watch {
         return Ok(ExitCode::SUCCESS);
     }
-    output::print(&format!("{} is brought up to date each second, until interrupted\n", crate::escape::shown(&dir)))?;
+    output::print(&format!(
+        "{} is brought up to date each second, until interrupted\n",
+        adjunct_tool::escape::shown(&dir)
+    ))?;
     while wait() {
         let now = match read() {
             Ok(now) => now,
@@ -111,7 +114,7 @@ fn check(dir: &Path) -> Result<(), Failure> {
     if meta.is_dir() && own_dir && marked {
         return Ok(());
     }
-    let shown = crate::escape::shown(dir);
+    let shown = adjunct_tool::escape::shown(dir);
     Err(Failure::new(format!("{shown} exists and was not made by this command: name a folder that does not exist")))
 }
 

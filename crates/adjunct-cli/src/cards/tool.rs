@@ -1,12 +1,12 @@
 //! What the tools for cards have in common: how they report, and how they come to the state and to the daemon.
 
-use crate::failure::{cause, eprint};
-use crate::getopt::{self, Options, Part, Wrong};
-use crate::{Failure, output};
 use adjunct_card::control::{self, Reply};
 use adjunct_card::folder::Folder;
 use adjunct_card::machine::Machine;
 use adjunct_card::state;
+use adjunct_tool::failure::{cause, eprint};
+use adjunct_tool::getopt::{self, Options, Part, Wrong};
+use adjunct_tool::{Failure, output};
 use std::ffi::OsString;
 use std::process::ExitCode;
 
@@ -109,7 +109,7 @@ impl Tool {
             Ok(Reply::Refused(errno, sentence)) => Ok(Answer::Refused(errno, sentence)),
             Err(error @ control::Error::Denied(_)) => Ok(Answer::Denied(error.to_string())),
             Err(control::Error::Io { path, cause: error }) => {
-                Err(self.stop(&format!("{}: {}", crate::escape::shown(&path), cause(&error))))
+                Err(self.stop(&format!("{}: {}", adjunct_tool::escape::shown(&path), cause(&error))))
             }
             Err(error) => Err(self.stop(&error.to_string())),
         }
@@ -118,7 +118,7 @@ impl Tool {
     /// Says why there are no cards, where there are none.
     pub(super) fn remark(self, machine: &Machine) {
         if machine.cards.is_empty() && !machine.remark.is_empty() {
-            self.warn(&crate::escape::shown(&machine.remark));
+            self.warn(&adjunct_tool::escape::shown(&machine.remark));
         }
     }
 }
@@ -137,8 +137,8 @@ pub(super) enum Answer {
 /// Why the state cannot be read, on one line.
 pub(crate) fn unreadable(error: &state::Error) -> String {
     match error {
-        state::Error::Io(path, error) => format!("{}: {}", crate::escape::shown(path), cause(error)),
-        error => crate::escape::shown(&error.to_string()),
+        state::Error::Io(path, error) => format!("{}: {}", adjunct_tool::escape::shown(path), cause(error)),
+        error => adjunct_tool::escape::shown(&error.to_string()),
     }
 }
 

@@ -7,10 +7,10 @@
 mod counter;
 mod state;
 
-use crate::getopt::{Options, Part, parse};
 use crate::stats::require_root;
-use crate::{Failure, output};
 use adjunct::counters;
+use adjunct_tool::getopt::{Options, Part, parse};
+use adjunct_tool::{Failure, output};
 use clap::{Arg, ArgAction, Command};
 pub(crate) use counter::Counter;
 use serde_json::json;
@@ -124,7 +124,7 @@ impl Request {
         }
         let counter = match words.first().map(|word| (word, Counter::named(word))) {
             Some((word, None)) => {
-                return Err(Failure::Words(format!("Unknown counter '{}'", crate::escape::shown(word))));
+                return Err(Failure::Words(format!("Unknown counter '{}'", adjunct_tool::escape::shown(word))));
             }
             Some((_, Some(one))) if !json => one,
             _ => None,
@@ -166,12 +166,12 @@ impl Request {
 /// What each counter of each user is. A user whose counters are damaged is named, and does not keep the others from being shown.
 fn raw() -> Result<(Raw, ExitCode), Failure> {
     let (mut raw, mut code) = (Raw::default(), ExitCode::SUCCESS);
-    for uid in counters::users()? {
+    for uid in counters::users().map_err(Failure::because)? {
         match counters::read(uid) {
             Ok(Some(snapshot)) => raw.add(&snapshot),
             Ok(None) => {}
             Err(error) => {
-                Failure::from(error).report(NAME);
+                Failure::because(error).report(NAME);
                 code = ExitCode::FAILURE;
             }
         }

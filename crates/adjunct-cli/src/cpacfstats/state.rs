@@ -4,11 +4,11 @@
 //! counters it is about, so that programs with counters of their own (`ADJUNCT_STATS_KEY`) have a state of their own.
 
 use super::counter::Counter;
-use crate::Failure;
-use crate::failure::{cannot_write, cause};
-use crate::{files, scratch};
 use adjunct::catalogue::Function;
 use adjunct::counters::{self, Snapshot};
+use adjunct_tool::Failure;
+use adjunct_tool::failure::{cannot_write, cause};
+use adjunct_tool::{files, scratch};
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

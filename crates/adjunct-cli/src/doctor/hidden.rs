@@ -1,6 +1,6 @@
 //! Why a process may not be looked at, and what to do about it. Root is told root's reason.
 
-use crate::files;
+use adjunct_tool::files;
 use std::path::Path;
 
 /// What lets root look at the processes of all users (`CAP_SYS_PTRACE`), by its number.

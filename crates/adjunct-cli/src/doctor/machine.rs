@@ -3,11 +3,11 @@
 use super::program::{Judged, Programs};
 use super::running::{self, Proof, Ran};
 use super::verdict::{State, Verdict};
-use crate::Failure;
-use crate::interrupt::interrupted;
 use crate::openssl::standing::Standing;
 use crate::openssl::users::process::{Process, Processes, Unit};
 use crate::openssl::users::{Cause, locate};
+use adjunct_tool::Failure;
+use adjunct_tool::interrupt::interrupted;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

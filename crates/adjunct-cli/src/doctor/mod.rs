@@ -30,12 +30,12 @@ pub(crate) use program::{Judged, Programs};
 pub(crate) use script::compiled;
 pub(crate) use text::{outdated as outdated_text, program as program_text};
 
-use crate::interrupt::catch_interrupts;
 use crate::openssl::standing::{Standing, standing};
 use crate::openssl::users::process::{self, Processes};
-use crate::output::{self, Style};
-use crate::progress::Progress;
-use crate::{Failure, ask, escape::shown};
+use adjunct_tool::interrupt::catch_interrupts;
+use adjunct_tool::output::{self, Style};
+use adjunct_tool::progress::Progress;
+use adjunct_tool::{Failure, ask, escape::shown};
 use running::{Proof, Ran};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
@@ -170,7 +170,7 @@ fn restarts(args: &Args) -> Result<ExitCode, Failure> {
     }
     if outdated.iter().any(|one| one.unit.is_some()) {
         // Apart from the list, which scripts read.
-        crate::failure::eprint(
+        adjunct_tool::failure::eprint(
             "adjunct: nothing was restarted: there is no terminal to ask at; --yes restarts the services listed",
         );
     }

@@ -3,11 +3,11 @@
 use super::plugins::{self, Part};
 use super::script::{self, Script};
 use super::verdict::{State, Verdict};
-use crate::escape::shown;
 use crate::openssl::standing::Standing;
 use crate::openssl::users::loader::NotSeen;
 use crate::openssl::users::maps::{self, Other};
 use crate::openssl::users::{Cause, Gets, Given, Inspector, Made, Program};
+use adjunct_tool::escape::shown;
 use serde::Serialize;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};

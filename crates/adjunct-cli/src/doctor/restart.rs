@@ -2,13 +2,13 @@
 //! restarted, by systemctl; what else runs old code is named and left.
 
 use super::machine::Outdated;
-use crate::escape::shown;
-use crate::interrupt::interrupted;
 use crate::openssl::users::process::Unit;
-use crate::output::{self, Style};
-use crate::process::run_within;
-use crate::progress::Progress;
-use crate::{Failure, ask};
+use adjunct_tool::escape::shown;
+use adjunct_tool::interrupt::interrupted;
+use adjunct_tool::output::{self, Style};
+use adjunct_tool::process::run_within;
+use adjunct_tool::progress::Progress;
+use adjunct_tool::{Failure, ask};
 use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
 

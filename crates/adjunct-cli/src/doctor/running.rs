@@ -2,7 +2,6 @@
 
 use super::program::{Judged, Programs};
 use super::verdict::{State, Verdict};
-use crate::escape::shown;
 use crate::openssl::providers;
 use crate::openssl::standing::Standing;
 use crate::openssl::users::Cause;
@@ -12,6 +11,7 @@ use crate::openssl::users::process::{Confined, Process, Root};
 use crate::stats::User;
 use adjunct::catalogue::Function;
 use adjunct::counters;
+use adjunct_tool::escape::shown;
 use rustix::fs::{Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 use serde::Serialize;

@@ -20,7 +20,7 @@ pub enum Script {
 /// What runs a script; `None` where the file is none. `path` is the folders that a name is looked for in.
 pub fn of(file: &Path, path: &[PathBuf]) -> Option<Script> {
     let mut head = Vec::new();
-    crate::files::open(file).ok()?.take(LONGEST).read_to_end(&mut head).ok()?;
+    adjunct_tool::files::open(file).ok()?.take(LONGEST).read_to_end(&mut head).ok()?;
     let line = head.strip_prefix(b"#!")?.split(|&b| b == b'\n').next()?;
     let line = String::from_utf8_lossy(line).into_owned();
     let mut words = line.split_whitespace();
@@ -69,7 +69,7 @@ pub fn wrapped(called: &Path, real: &Path) -> Option<PathBuf> {
 fn pyenv(file: &Path) -> Option<PathBuf> {
     let root = file.parent().filter(|folder| folder.file_name().is_some_and(|n| n == "shims"))?.parent()?;
     let versions = root.join("versions");
-    let text = |file: PathBuf| crate::files::text(&file).ok();
+    let text = |file: PathBuf| adjunct_tool::files::text(&file).ok();
     let here = std::env::current_dir().ok();
     let local = here.as_deref().into_iter().flat_map(Path::ancestors).find_map(|dir| text(dir.join(".python-version")));
     let wanted = std::env::var("PYENV_VERSION").ok().filter(|v| !v.is_empty());

@@ -1,7 +1,7 @@
 //! Who listens at a port: `/proc/net/tcp` and `tcp6`, and the processes that hold those sockets.
 
-use crate::files;
 use crate::openssl::users::process::Processes;
+use adjunct_tool::files;
 use std::collections::BTreeSet;
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, ToSocketAddrs};

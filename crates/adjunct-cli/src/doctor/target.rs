@@ -2,12 +2,12 @@
 
 use super::hidden;
 use super::sockets::{self, Endpoint};
-use crate::Failure;
-use crate::escape::shown;
-use crate::files;
 use crate::openssl::users::locate;
 use crate::openssl::users::process::{self, Look, Processes};
-use crate::process::run;
+use adjunct_tool::Failure;
+use adjunct_tool::escape::shown;
+use adjunct_tool::files;
+use adjunct_tool::process::run;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -189,7 +189,7 @@ mod tests {
         let mut child = Command::new("true").spawn().unwrap();
         let pid = child.id().to_string();
         let ended = || std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|s| s.contains(") Z "));
-        assert!(crate::process::wait_for(std::time::Duration::from_secs(10), ended));
+        assert!(adjunct_tool::process::wait_for(std::time::Duration::from_secs(10), ended));
         let why = resolve(&pid, Path::new("/proc"), &Processes::default()).unwrap_err().to_string();
         assert!(why.contains("has ended"), "{why}");
         child.wait().unwrap();

@@ -4,10 +4,10 @@ use super::machine::{Entry, Outdated};
 use super::program::Judged;
 use super::running::Ran;
 use super::verdict::{State, Verdict};
-use crate::escape::shown;
 use crate::openssl::standing::Standing;
 use crate::openssl::users::Cause;
-use crate::output::Style;
+use adjunct_tool::escape::shown;
+use adjunct_tool::output::Style;
 use std::fmt::Write;
 
 /// So many processes of one entry are named.

@@ -71,7 +71,7 @@ impl Verdict {
     pub(crate) fn not_in(standing: &Standing, cause: Cause, because: impl Into<String>) -> Verdict {
         let verdict = Verdict::not(cause, because);
         if standing.reach.by_environment {
-            let config = crate::escape::shown(&standing.reach.config);
+            let config = adjunct_tool::escape::shown(&standing.reach.config);
             return verdict.advising(format!("sudo adjunct openssl enable --config {config}"));
         }
         verdict

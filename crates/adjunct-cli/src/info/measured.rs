@@ -1,8 +1,8 @@
 //! What `adjunct bench openssl` measured on this machine: kept by a run of all rows, or named by `--from`.
 
 use super::pays::{Effect, short};
-use crate::output::{Style, wrapped};
-use crate::{Failure, escape::shown, failure::cause, files, state};
+use adjunct_tool::output::{Style, wrapped};
+use adjunct_tool::{Failure, escape::shown, failure::cause, files, state};
 use serde::{Deserialize, Serialize};
 use std::fmt::Write;
 use std::io::ErrorKind;

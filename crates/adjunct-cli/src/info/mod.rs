@@ -13,8 +13,8 @@ use ica::Report;
 pub use measured::Measured;
 pub use pays::Pays;
 
-use crate::{Failure, output};
 use adjunct::cpu;
+use adjunct_tool::{Failure, output};
 use clap::CommandFactory;
 use serde::Serialize;
 use std::path::PathBuf;

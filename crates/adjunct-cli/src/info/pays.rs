@@ -4,9 +4,9 @@
 //! to OpenSSL's default provider in `adjunct bench openssl`, one thread, 16 KB or one operation; where no figure is known, that is said.
 
 use super::measured::Measured;
-use crate::output::Style;
 use adjunct::catalogue::{Arch, Feature, HERE};
 use adjunct::cpu::Features;
+use adjunct_tool::output::Style;
 use serde::Serialize;
 use std::fmt::Write;
 
@@ -230,9 +230,9 @@ impl Pays {
     /// For people.
     pub fn text(&self, style: Style) -> String {
         let mut text = format!("{}\n", style.strong("Does it pay on this CPU?"));
-        let _ = writeln!(text, "  {}", crate::escape::shown(&self.answer));
+        let _ = writeln!(text, "  {}", adjunct_tool::escape::shown(&self.answer));
         if let Some(remark) = &self.remark {
-            let _ = writeln!(text, "  {}", style.notice(&crate::escape::shown(remark)));
+            let _ = writeln!(text, "  {}", style.notice(&adjunct_tool::escape::shown(remark)));
         }
         if let Some(measured) = &self.measured {
             text += &measured.text(style);

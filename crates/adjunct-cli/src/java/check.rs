@@ -7,12 +7,13 @@ use super::jdk::Jdk;
 use super::lint::{self, Judge};
 use super::security::{self, Kind, Named};
 use super::{choose, names, program};
-use crate::escape::shown;
-use crate::failure::cause;
+use crate::module;
 use crate::openssl::users::elf::Interface;
-use crate::output::Style;
-use crate::progress::Progress;
-use crate::{Failure, files, module, output};
+use adjunct_tool::escape::shown;
+use adjunct_tool::failure::cause;
+use adjunct_tool::output::Style;
+use adjunct_tool::progress::Progress;
+use adjunct_tool::{Failure, files, output};
 use serde::Serialize;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -199,7 +200,7 @@ fn verdict(kind: Kind, config: Option<&Config>, loads: bool, findings: &Findings
 
 /// What the module itself makes of the configuration, asked through the JDK.
 fn ask(jdk: &Jdk, module: &Path, bytes: &[u8], config: &Config, findings: &mut Findings<'_>) -> Result<(), Failure> {
-    let folder = crate::scratch::folder()?;
+    let folder = adjunct_tool::scratch::folder()?;
     let file = folder.path().join("checked.cfg");
     let mut text = Vec::new();
     // The module given, and its mechanisms printed; all else as in the file.
@@ -214,8 +215,8 @@ fn ask(jdk: &Jdk, module: &Path, bytes: &[u8], config: &Config, findings: &mut F
         text.push(b'\n');
     }
     text.extend_from_slice(format!("library = {}\nshowInfo = true\n", choose::quoted(module)?).as_bytes());
-    std::fs::write(&file, text).map_err(|e| crate::failure::cannot_write(&file, &e))?;
-    let progress = Progress::new();
+    std::fs::write(&file, text).map_err(|e| adjunct_tool::failure::cannot_write(&file, &e))?;
+    let progress = Progress::begin();
     let (served, has) = program::probe(jdk, &file, |part, call| progress.set(part, call))?;
     drop(progress);
     let java = jdk.dialect.java;

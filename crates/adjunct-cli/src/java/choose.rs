@@ -3,9 +3,9 @@
 use super::dialect::{Dialect, Family};
 use super::properties::escaped;
 use super::security::PROVIDER;
-use crate::Failure;
 use crate::module::is_own_pkcs11;
 use adjunct_pkcs11::ACCELERATOR;
+use adjunct_tool::Failure;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

@@ -6,13 +6,13 @@ use super::lint::Judge;
 use super::program::{self, Fields, Served, Shown};
 use super::token::{self, Wanted};
 use super::{cfg, finding, lint};
-use crate::escape::shown;
-use crate::failure::{cannot_write, cause};
 use crate::module::{self, Make, Purpose};
-use crate::output::Style;
-use crate::progress::Progress;
-use crate::sink::{Ended, Sink};
-use crate::{Failure, output, scratch};
+use adjunct_tool::escape::shown;
+use adjunct_tool::failure::{cannot_write, cause};
+use adjunct_tool::output::Style;
+use adjunct_tool::progress::Progress;
+use adjunct_tool::sink::{Ended, Sink};
+use adjunct_tool::{Failure, output, scratch};
 use serde::Serialize;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -221,7 +221,7 @@ type Done = Result<(), Failure>;
 
 /// Every row in the module and in the JDK. One that is ended early gives the rows that it has.
 fn measure(args: &Args, jdk: &Jdk, module: &Path, slot: &str) -> Result<(Shown, Vec<Measured>, Done), Failure> {
-    let progress = Progress::new();
+    let progress = Progress::begin();
     let (_folder, file) = temporary(&everything(module, slot, false)?)?;
     let (_, seen) = program::probe(jdk, &file, |_, _| progress.set(0.0, "the module's mechanisms"))?;
     let (_folder, file) = temporary(&everything(module, slot, seen.login)?)?;
@@ -282,7 +282,7 @@ fn proved(jdk: &Jdk, text: &str, plan: &Plan<'_>, args: &Args) -> Result<Vec<Str
         return Ok(notes);
     }
     let (_folder, file) = temporary(text)?;
-    let progress = Progress::new();
+    let progress = Progress::begin();
     let (served, _) = program::probe(jdk, &file, |part, call| progress.set(part, &format!("trying {call}")))?;
     drop(progress);
     let elsewhere =

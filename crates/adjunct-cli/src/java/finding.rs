@@ -1,7 +1,7 @@
 //! What is told about a line of a file.
 
-use crate::escape::shown;
-use crate::output::Style;
+use adjunct_tool::escape::shown;
+use adjunct_tool::output::Style;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 

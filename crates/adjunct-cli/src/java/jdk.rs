@@ -2,9 +2,9 @@
 
 use super::dialect::{Dialect, Family};
 use super::{properties, security};
-use crate::failure::cause;
-use crate::process::{self, Outcome};
-use crate::{Failure, files};
+use adjunct_tool::failure::cause;
+use adjunct_tool::process::{self, Outcome};
+use adjunct_tool::{Failure, files};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;

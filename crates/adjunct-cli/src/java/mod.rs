@@ -25,7 +25,7 @@ mod token;
 mod tokenizer;
 pub mod verify;
 
-use crate::Failure;
+use adjunct_tool::Failure;
 use std::process::ExitCode;
 
 const EXAMPLES: &str = "\
@@ -56,7 +56,7 @@ enum Command {
 /// # Errors
 /// [`Failure`] with the one line to show.
 pub fn run(args: &Args) -> Result<ExitCode, Failure> {
-    crate::interrupt::catch_interrupts();
+    adjunct_tool::interrupt::catch_interrupts();
     match &args.command {
         Command::Check(args) => check::run(args),
         Command::Config(args) => config::run(args),

@@ -4,7 +4,7 @@
 use super::cfg::{Config, Entry, expanded};
 use super::finding::Findings;
 use super::lint::Judge;
-use crate::files;
+use adjunct_tool::files;
 use std::path::{Path, PathBuf};
 
 /// The modules of NSS by Java's names, but for `external-N`.

@@ -3,10 +3,10 @@
 use super::choose;
 use super::jdk::Jdk;
 use crate::counted::Counted;
-use crate::failure::cause;
-use crate::interrupt::interrupted;
-use crate::process::Running;
-use crate::{Failure, scratch};
+use adjunct_tool::failure::cause;
+use adjunct_tool::interrupt::interrupted;
+use adjunct_tool::process::Running;
+use adjunct_tool::{Failure, scratch};
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
@@ -64,7 +64,7 @@ pub(super) fn run_source(
     }
     let folder = scratch::folder()?;
     let source = folder.path().join(program.name);
-    std::fs::write(&source, program.text).map_err(|e| crate::failure::cannot_write(&source, &e))?;
+    std::fs::write(&source, program.text).map_err(|e| adjunct_tool::failure::cannot_write(&source, &e))?;
     let mut command = jdk.java();
     // What a call is measured by is not in the user's statistics; who reads the counters sets them itself.
     let counted = Counted::apart("java");

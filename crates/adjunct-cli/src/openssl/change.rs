@@ -5,17 +5,17 @@ use super::file::ConfigFile;
 use super::includes::FromDisk;
 use super::report::{self, Report};
 use super::{Consent, DisableArgs, EnableArgs, Target, engine, programs, providers};
-use crate::escape::shown;
-use crate::failure::cause;
-use crate::files;
-use crate::interrupt::{Hold, interrupted};
 use crate::module::{self, Purpose};
-use crate::output::{self, Style};
-use crate::scratch;
-use crate::{Failure, ask};
 use adjunct::config::{Group, Groups};
 use adjunct_openssl_conf::Refused;
 use adjunct_openssl_conf::{Model, Options, State, TlsGroups};
+use adjunct_tool::escape::shown;
+use adjunct_tool::failure::cause;
+use adjunct_tool::files;
+use adjunct_tool::interrupt::{Hold, interrupted};
+use adjunct_tool::output::{self, Style};
+use adjunct_tool::scratch;
+use adjunct_tool::{Failure, ask};
 use std::path::{Path, PathBuf};
 
 /// What was done for one target, and the words for it.
@@ -203,7 +203,7 @@ impl Change<'_> {
         }
         let kept = self.file.back_up(self.original)?;
         // The backup is what the file was before adjunct; what it is right now may hold an older block.
-        let _hold = Hold::new();
+        let _hold = Hold::begin();
         self.file.replace(self.edited).inspect_err(|_| {
             // Of a file that stays what it is nobody wants one.
             if self.file.bytes == self.original {

@@ -2,13 +2,13 @@
 
 use super::includes::FromDisk;
 use super::{engine, explain, groups, programs};
-use crate::Failure;
-use crate::files;
-use crate::process::{LIMIT, last_line, run, run_within};
-use crate::progress::Progress;
-use crate::scratch;
 use crate::ssh::lab::{Environment, Place, Programs, Setup, Sshd, runtime};
 use adjunct_openssl_conf::{Model, State};
+use adjunct_tool::Failure;
+use adjunct_tool::files;
+use adjunct_tool::process::{LIMIT, last_line, run, run_within};
+use adjunct_tool::progress::Progress;
+use adjunct_tool::scratch;
 use serde::Serialize;
 use std::ffi::OsStr;
 use std::path::Path;

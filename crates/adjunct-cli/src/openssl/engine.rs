@@ -2,9 +2,9 @@
 //! provider ever sees.
 
 use super::{EnableArgs, Target, programs};
-use crate::Failure;
 use adjunct::config::engine_methods;
 use adjunct_openssl_conf::State;
+use adjunct_tool::Failure;
 use std::path::Path;
 
 /// What is served where nothing else is asked for: what the programs call that the configuration is for, or, where it is for

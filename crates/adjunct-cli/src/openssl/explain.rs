@@ -2,9 +2,9 @@
 
 use super::includes::FromDisk;
 use super::programs;
-use crate::files;
-use crate::scratch;
 use adjunct_openssl_conf::Model;
+use adjunct_tool::files;
+use adjunct_tool::scratch;
 use std::path::{Path, PathBuf};
 
 /// One line: what keeps the module of `config` from being loaded.

@@ -1,9 +1,9 @@
 //! A configuration file on disk: read, replaced as a whole or not at all, with its owner, mode and attributes.
 
-use crate::Failure;
-use crate::failure::cause;
-use crate::files;
-use crate::scratch;
+use adjunct_tool::Failure;
+use adjunct_tool::failure::cause;
+use adjunct_tool::files;
+use adjunct_tool::scratch;
 use rustix::fs::{XattrFlags, fchown, fgetxattr, flistxattr, fsetxattr};
 use rustix::process::{Gid, Uid};
 use std::fs::{self, File, Permissions};

@@ -1,9 +1,9 @@
 //! TLS with the groups of a configuration: real handshakes on loopback, with the module, and without it, as in a program that cannot
 //! load it.
 
-use crate::process::{Outcome, Running, last_line, run_within, wait_for};
-use crate::scratch;
 use adjunct_openssl_conf::State;
+use adjunct_tool::process::{Outcome, Running, last_line, run_within, wait_for};
+use adjunct_tool::scratch;
 use std::fs::File;
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
@@ -143,7 +143,7 @@ pub(super) fn agreed(config: &Path, list: &str) -> Result<String, String> {
 pub(super) fn without_module(config: &Path, state: &State) -> Result<String, String> {
     let section = state.adjunct.as_ref().map(|adjunct| String::from_utf8_lossy(adjunct.section()).into_owned());
     let section = section.ok_or("adjunct is not in the configuration")?;
-    let text = crate::files::config(config).map_err(|e| format!("{}: {e}", config.display()))?;
+    let text = adjunct_tool::files::config(config).map_err(|e| format!("{}: {e}", config.display()))?;
     // The last value of a name is in force.
     let other = format!("\n\n[{section}]\nmodule = /nonexistent/adjunct.so\n");
     let copy = scratch::config(&[&text, other.as_bytes()].concat()).map_err(|e| format!("a temporary file: {e}"))?;

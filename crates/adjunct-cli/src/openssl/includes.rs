@@ -1,8 +1,8 @@
 //! Included files, from the file system.
 
-use crate::failure::cause;
-use crate::files;
 use adjunct_openssl_conf::Includes;
+use adjunct_tool::failure::cause;
+use adjunct_tool::files;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};

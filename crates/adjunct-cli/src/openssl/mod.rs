@@ -19,8 +19,8 @@ pub mod users;
 
 pub(crate) use includes::FromDisk;
 
-use crate::interrupt::catch_interrupts;
-use crate::{Failure, ask, output};
+use adjunct_tool::interrupt::catch_interrupts;
+use adjunct_tool::{Failure, ask, output};
 use change::Done;
 use std::path::PathBuf;
 use std::process::ExitCode;

@@ -1,9 +1,9 @@
 //! The `openssl` program: what it says of its version, its folders and its providers.
 
 use super::users::process;
-use crate::Failure;
-use crate::files;
-use crate::process::{Outcome, run};
+use adjunct_tool::Failure;
+use adjunct_tool::files;
+use adjunct_tool::process::{Outcome, run};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -1,7 +1,7 @@
 //! Provider modules of others that are installed, and what adjunct changes for programs that load them.
 
 use super::programs;
-use crate::escape::shown;
+use adjunct_tool::escape::shown;
 use std::path::Path;
 
 /// Modules that serve no keys of their own: adjunct's, and OpenSSL's old algorithms.

@@ -2,8 +2,8 @@
 
 use super::Target;
 use super::check::{Check, Verdict};
-use crate::escape::shown;
-use crate::output::Style;
+use adjunct_tool::escape::shown;
+use adjunct_tool::output::Style;
 use serde::Serialize;
 use similar::TextDiff;
 use std::fmt::Write;

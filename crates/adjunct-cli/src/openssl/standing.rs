@@ -6,10 +6,11 @@ use super::includes::FromDisk;
 use super::target::{self, TargetState};
 use super::users::{Given, Own, Reach};
 use super::{engine, explain, groups, programs};
+use crate::info;
 use crate::ssh::lab;
-use crate::{Failure, info};
 use adjunct::config::{Group, Groups};
 use adjunct_openssl_conf::{Model, State};
+use adjunct_tool::Failure;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 

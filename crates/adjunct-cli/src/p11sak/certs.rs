@@ -4,12 +4,12 @@ use super::kinds::{CERTIFICATE_DETAILS, LETTERS, X509};
 use super::list::{Order, order, value_of};
 use super::select::{Counts, Found, ask};
 use super::{Result, Stop, World, bad, id, named, pem, print, say, set_letters};
-use crate::files;
 use crate::pem::parts;
 use adjunct::ops::digest::{Part, SHA1, SHA256};
 use adjunct_pkcs11::der::{self, Attribute, Certificate};
 use adjunct_pkcs11_client::sys::*;
 use adjunct_pkcs11_client::{Rv, Template};
+use adjunct_tool::files;
 use std::cmp::Ordering;
 use std::fmt::Write;
 use zeroize::Zeroizing;
@@ -94,9 +94,9 @@ impl World<'_> {
     /// Imports a certificate.
     pub(super) fn import_certificate(&self) -> Result {
         let wanted = &self.wanted;
-        let file = crate::escape::shown(wanted.file.as_os_str());
+        let file = adjunct_tool::escape::shown(wanted.file.as_os_str());
         let bytes = files::read(&wanted.file, LONGEST).map_err(|failure| {
-            say(&format!("Failed to open file '{file}': {}", crate::failure::cause(&failure)));
+            say(&format!("Failed to open file '{file}': {}", adjunct_tool::failure::cause(&failure)));
             Stop::Rv(CKR_ARGUMENTS_BAD)
         })?;
         let of_pem = || {
@@ -131,7 +131,7 @@ impl World<'_> {
             say(&format!("Certificate import of a {} certificate failed: {}", X509.name, named(rv)));
             Stop::Rv(rv)
         })?;
-        let label = crate::escape::shown(&label);
+        let label = adjunct_tool::escape::shown(&label);
         print(&format!("Successfully imported a {} certificate with label \"{label}\".\n", X509.name))
     }
 
@@ -141,7 +141,7 @@ impl World<'_> {
         if wanted.der && wanted.uri_pem {
             return Err(bad("Either '-D'/'--der' or '-u'/'--uri-pem' can be specified."));
         }
-        let file = crate::escape::shown(wanted.file.as_os_str());
+        let file = adjunct_tool::escape::shown(wanted.file.as_os_str());
         let mut counts = Counts::default();
         for one in self.selected()? {
             let name = one.name();

@@ -123,7 +123,7 @@ impl World<'_> {
             let (label, template) = self.public_key(found, kind, &public)?;
             match self.session.create(&template) {
                 Ok(_) => {
-                    let label = crate::escape::shown(&label);
+                    let label = adjunct_tool::escape::shown(&label);
                     print(&format!(
                         "Successfully extracted the public key from {name} into new token object \"{label}\".\n"
                     ))?;

@@ -90,8 +90,8 @@ impl World<'_> {
         // A pipe that nobody reads is an error, in place of a wait without end. What is written fits into one that is read.
         how.custom_flags(rustix::fs::OFlags::NONBLOCK.bits().cast_signed());
         how.open(&self.wanted.file).and_then(|mut to| to.write_all(contents)).map_err(|error| {
-            let file = crate::escape::shown(self.wanted.file.as_os_str());
-            say(&format!("Failed to write to file '{file}': {}", crate::failure::cause(&error)));
+            let file = adjunct_tool::escape::shown(self.wanted.file.as_os_str());
+            say(&format!("Failed to write to file '{file}': {}", adjunct_tool::failure::cause(&error)));
             Stop::Rv(CKR_ARGUMENTS_BAD)
         })
     }
@@ -99,7 +99,7 @@ impl World<'_> {
     /// Exports the keys.
     pub(super) fn export(&self) -> Result {
         let wanted = &self.wanted;
-        let file = crate::escape::shown(wanted.file.as_os_str());
+        let file = adjunct_tool::escape::shown(wanted.file.as_os_str());
         if wanted.opaque {
             let words = if wanted.spki { "Either '-o'/'--opaque' or '-S'/'--spki' can be specified." } else { OPAQUE };
             return Err(bad(words));

@@ -26,7 +26,7 @@ pub(super) fn order(text: &str, known: &str) -> Result<Order> {
         if order.len() == FIELDS {
             return Err(bad("Too many sort field designators."));
         }
-        let shown = |text: &str| crate::escape::shown(text);
+        let shown = |text: &str| adjunct_tool::escape::shown(text);
         let mut letters = field.chars();
         let letter = letters.next().unwrap_or_default();
         if !known.contains(letter.to_ascii_lowercase()) {
@@ -178,7 +178,7 @@ pub(super) fn value_of(kind: CK_ATTRIBUTE_TYPE, value: &[u8]) -> Option<String> 
     let name_of = |number, name: Option<&'static str>| format!("{} (0x{number:X})", name.unwrap_or("UNKNOWN"));
     match kind {
         CKA_LABEL | CKA_URL if value.is_empty() => Some("[no value]".to_owned()),
-        CKA_LABEL | CKA_URL => Some(format!("\"{}\"", crate::escape::shown(&*String::from_utf8_lossy(value)))),
+        CKA_LABEL | CKA_URL => Some(format!("\"{}\"", adjunct_tool::escape::shown(&*String::from_utf8_lossy(value)))),
         CKA_CLASS => {
             let class = number(value)?;
             let name = match class {
@@ -222,7 +222,7 @@ pub(super) fn value_of(kind: CK_ATTRIBUTE_TYPE, value: &[u8]) -> Option<String> 
         }
         CKA_START_DATE | CKA_END_DATE => {
             let text = std::str::from_utf8(value).ok().filter(|text| text.len() == 8 && text.is_ascii())?;
-            Some(crate::escape::shown(&format!("{}-{}-{}", &text[..4], &text[4..6], &text[6..])))
+            Some(adjunct_tool::escape::shown(&format!("{}-{}-{}", &text[..4], &text[4..6], &text[6..])))
         }
         CKA_MODULUS_BITS | CKA_VALUE_LEN | CKA_PARAMETER_SET => number(value).map(|n| format!("{n} (0x{n:X})")),
         _ if value.is_empty() => Some("[no value]".to_owned()),

@@ -2,11 +2,11 @@
 
 use super::kinds::{Kind, Selected};
 use super::{Result, Stop, World, bad, failed, id, named, pem, print, say, set_letters};
-use crate::files;
 use crate::pkcsconf::show::mechanism_name;
 use adjunct_pkcs11::der;
 use adjunct_pkcs11_client::sys::*;
 use adjunct_pkcs11_client::{Rv, Template};
+use adjunct_tool::files;
 use zeroize::Zeroizing;
 
 /// No file of a key is longer.
@@ -106,7 +106,7 @@ impl World<'_> {
                 template.set(CKA_VALUE_LEN, &bytes.to_ne_bytes());
             }
             self.session.generate(kind.generate, &template).map_err(failed(&what))?;
-            let label = crate::escape::shown(&label);
+            let label = adjunct_tool::escape::shown(&label);
             return print(&format!("Successfully generated a {} key with label \"{label}\".\n", kind.name));
         }
         let (public_label, private_label) = labels(&label);
@@ -139,19 +139,19 @@ impl World<'_> {
             }
         }
         self.session.generate_pair(kind.generate, &public, &private).map_err(failed(&what))?;
-        let [public, private] = [public_label, private_label].map(|label| crate::escape::shown(&label));
+        let [public, private] = [public_label, private_label].map(|label| adjunct_tool::escape::shown(&label));
         print(&format!("Successfully generated a {} key pair with labels \"{public}\":\"{private}\".\n", kind.name))
     }
 
     /// Imports a key.
     pub(super) fn import(&self) -> Result {
         let kind = self.kind()?;
-        let file = crate::escape::shown(self.wanted.file.as_os_str());
+        let file = adjunct_tool::escape::shown(self.wanted.file.as_os_str());
         if self.wanted.opaque {
             return Err(bad(&format!("No support for importing {} key from file '{file}'", kind.name)));
         }
         let bytes = files::read(&self.wanted.file, LONGEST).map(Zeroizing::new).map_err(|failure| {
-            say(&format!("Failed to open file '{file}': {}", crate::failure::cause(&failure)));
+            say(&format!("Failed to open file '{file}': {}", adjunct_tool::failure::cause(&failure)));
             Stop::Rv(CKR_ARGUMENTS_BAD)
         })?;
         let class = match self.wanted.args.first().map(String::as_str) {
@@ -190,7 +190,7 @@ impl World<'_> {
             say(&format!("Key import of a {} key failed: {}", kind.name, named(rv)));
             Stop::Rv(rv)
         })?;
-        let label = crate::escape::shown(&label);
+        let label = adjunct_tool::escape::shown(&label);
         print(&format!("Successfully imported a {} key with label \"{label}\".\n", kind.name))
     }
 }

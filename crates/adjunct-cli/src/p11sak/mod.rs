@@ -17,9 +17,9 @@ mod wrap;
 
 use crate::pkcsconf::show::return_value;
 use crate::pkcsconf::{self, prompt};
-use crate::{Failure, failure, output};
 use adjunct_pkcs11_client::sys::*;
 use adjunct_pkcs11_client::{Module, Rv, Session, Template};
+use adjunct_tool::{Failure, failure, output};
 pub(crate) use options::Request;
 use options::Wanted;
 use std::process::ExitCode;
@@ -56,7 +56,7 @@ fn bad(words: &str) -> Stop {
 
 /// Says that an argument is none of those that there may be.
 fn invalid(text: &str, what: &str) -> Stop {
-    bad(&format!("Invalid argument '{}' for '{what}'", crate::escape::shown(text)))
+    bad(&format!("Invalid argument '{}' for '{what}'", adjunct_tool::escape::shown(text)))
 }
 
 /// A return value as it is written.
@@ -187,7 +187,7 @@ impl World<'_> {
         if let Some(password) = given.filter(|_| !self.wanted.force_password_prompt) {
             return Ok(password);
         }
-        let file = crate::escape::shown(self.wanted.file.as_os_str());
+        let file = adjunct_tool::escape::shown(self.wanted.file.as_os_str());
         prompt::pin(&format!("Please enter PEM password for '{file}': "))?.ok_or_else(|| {
             say("Failed to prompt for PEM password: standard input has ended.");
             Stop::Rv(CKR_FUNCTION_FAILED)
@@ -204,7 +204,7 @@ fn set_letters(
 ) -> Result {
     for letter in letters.chars() {
         let Some(known) = kinds::Letter::of(letter) else {
-            let shown = crate::escape::shown(&letter.to_string());
+            let shown = adjunct_tool::escape::shown(&letter.to_string());
             return Err(bad(&format!("Attribute '{shown}' is not valid")));
         };
         if let Some((kind, class)) = of
@@ -226,7 +226,7 @@ fn set_letters(
 fn id(text: &str) -> Result<Vec<u8>> {
     let digits: Option<Vec<u8>> = text.chars().map(|c| c.to_digit(16).map(|digit| digit as u8)).collect();
     let Some(digits) = digits.filter(|digits| !digits.is_empty()) else {
-        return Err(bad(&format!("Hex string '{}' is not valid", crate::escape::shown(text))));
+        return Err(bad(&format!("Hex string '{}' is not valid", adjunct_tool::escape::shown(text))));
     };
     let odd = digits.len() % 2;
     let first = digits[..odd].iter().copied();

@@ -4,9 +4,9 @@ use super::kinds::{KINDS, Kind, Selected};
 use super::tasks::{self, TASKS, Task, options};
 use super::wrap;
 use super::{NAME, Result, Stop, bad, invalid};
-use crate::getopt::{Part, parse};
 use crate::pkcsconf::prompt::Line;
 use adjunct_pkcs11_client::sys::*;
+use adjunct_tool::getopt::{Part, parse};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
@@ -50,7 +50,7 @@ pub(super) struct Wanted {
 pub(crate) struct Request(Vec<OsString>);
 
 fn shown(text: &OsStr) -> String {
-    crate::escape::shown(text)
+    adjunct_tool::escape::shown(text)
 }
 
 /// What getopt says of an option, in p11sak's words.
@@ -170,7 +170,8 @@ impl Wanted {
             ('s', _) => {
                 let given = text().unwrap_or_default();
                 let number = given.trim_start().parse();
-                let words = format!("Invalid argument '{}' for option '-s/--slot'", crate::escape::shown(&given));
+                let words =
+                    format!("Invalid argument '{}' for option '-s/--slot'", adjunct_tool::escape::shown(&given));
                 self.slot = number.map_err(|_| bad(&words))?;
                 *has_slot = true;
             }
@@ -299,7 +300,7 @@ fn arguments(task: Task, words: &[OsString]) -> Result<(Selected, Vec<String>)> 
 /// Refuses a word that is one too many.
 fn no_more(word: Option<&String>) -> Result {
     match word {
-        Some(word) => Err(bad(&format!("Invalid argument '{}'", crate::escape::shown(word)))),
+        Some(word) => Err(bad(&format!("Invalid argument '{}'", adjunct_tool::escape::shown(word)))),
         None => Ok(()),
     }
 }

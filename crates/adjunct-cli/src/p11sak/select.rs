@@ -164,7 +164,7 @@ impl World<'_> {
     }
 
     fn known(&self, object: CK_OBJECT_HANDLE, class: CK_OBJECT_CLASS, label: String) -> Result<Found> {
-        let shown = crate::escape::shown(&label);
+        let shown = adjunct_tool::escape::shown(&label);
         if class == CKO_CERTIFICATE {
             return Ok(Found { object, class, kind: &X509, size: 0, label, shown, what: X509.name.to_owned() });
         }

@@ -1,8 +1,8 @@
 //! The commands and their options, for getopt's ways and for the man page.
 
 use super::{NAME, Result};
-use crate::getopt::Options;
-use crate::output;
+use adjunct_tool::getopt::Options;
+use adjunct_tool::output;
 use clap::{Arg, ArgAction, Command};
 
 /// What is to be done.

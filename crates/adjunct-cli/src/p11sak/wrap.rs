@@ -8,11 +8,11 @@ use super::pem::text_with_headers;
 use super::select::{Counts, Filter, Found, ask};
 use super::tasks::{self, Task};
 use super::{Result, Stop, World, bad, id, invalid, named, print, say};
-use crate::files;
 use crate::pem::{Part, parts};
 use crate::pkcsconf::show::mechanism_name;
 use adjunct_pkcs11_client::sys::*;
 use adjunct_pkcs11_client::{self as client, Rv};
+use adjunct_tool::files;
 use std::ffi::OsString;
 use zeroize::Zeroizing;
 
@@ -130,7 +130,7 @@ impl Wanted {
             return Err(bad(&format!("Invalid option '{name}'")));
         }
         let known = || {
-            let words = format!("Invalid argument '{}' for option '{name}'", crate::escape::shown(value));
+            let words = format!("Invalid argument '{}' for option '{name}'", adjunct_tool::escape::shown(value));
             digest(value).map(Some).ok_or_else(|| bad(&words))
         };
         match letter {
@@ -283,7 +283,7 @@ impl World<'_> {
     pub(super) fn wrap(&self) -> Result {
         let wanted = &self.wanted.wrap;
         let mechanism = *wanted.mechanism.ok_or(Stop::Rv(CKR_ARGUMENTS_BAD))?;
-        let file = crate::escape::shown(self.wanted.file.as_os_str());
+        let file = adjunct_tool::escape::shown(self.wanted.file.as_os_str());
         let source = wanted.source.as_deref();
         let wrapping = Wrapping::of(mechanism, wanted.iv.as_deref(), (wanted.hash, wanted.mgf), source)?;
         self.must_support(mechanism, true)?;
@@ -332,9 +332,9 @@ impl World<'_> {
     /// Unwraps a key.
     pub(super) fn unwrap(&self) -> Result {
         let (wanted, all) = (&self.wanted.wrap, &self.wanted);
-        let file = crate::escape::shown(all.file.as_os_str());
+        let file = adjunct_tool::escape::shown(all.file.as_os_str());
         let contents = files::read(&all.file, LONGEST).map(Zeroizing::new).map_err(|failure| {
-            say(&format!("Failed to open file '{file}': {}", crate::failure::cause(&failure)));
+            say(&format!("Failed to open file '{file}': {}", adjunct_tool::failure::cause(&failure)));
             Stop::Rv(CKR_ARGUMENTS_BAD)
         })?;
         let kind = match all.selected {
@@ -366,7 +366,7 @@ impl World<'_> {
         let mut template = self.template(kind, class, &label, all.attrs.as_deref())?;
         template.set(CKA_CLASS, &class.to_ne_bytes());
         template.set(CKA_KEY_TYPE, &kind.key_type.to_ne_bytes());
-        let shown = crate::escape::shown(&label);
+        let shown = adjunct_tool::escape::shown(&label);
         self.session.unwrap(wrapping.call(), under, &wrapped, &template).map_err(|Rv(rv)| {
             say(&format!("Failed to unwrap {} key \"{shown}\": {}", kind.name, named(rv)));
             Stop::Rv(rv)
@@ -397,7 +397,7 @@ fn of_headers(part: &Part, file: &str) -> Result<(Wrapping, &'static Kind)> {
         part.header(name).ok_or_else(|| bad(&format!("No '{name}' header line found in PEM file '{file}'")))
     };
     let wrong = |what: &str, text: &str| {
-        bad(&format!("{what} '{}' from PEM file '{file}' is not valid", crate::escape::shown(text)))
+        bad(&format!("{what} '{}' from PEM file '{file}' is not valid", adjunct_tool::escape::shown(text)))
     };
     let name = header("WRAP-ALG")?;
     let mechanism = *Mechanism::named(name).ok_or_else(|| wrong("Wrap mechanism", name))?;

@@ -7,11 +7,11 @@ pub(crate) mod prompt;
 pub(crate) mod show;
 pub(crate) mod uri;
 
-use crate::getopt::{Options, Part, parse};
 use crate::module::{self, Choice, Make, Purpose};
-use crate::{Failure, failure, output};
 use adjunct_pkcs11_client::sys::*;
 use adjunct_pkcs11_client::{LoadError, Module, Rv, Session};
+use adjunct_tool::getopt::{Options, Part, parse};
+use adjunct_tool::{Failure, failure, output};
 use clap::{Arg, ArgAction, Command};
 use prompt::Line;
 use std::ffi::{OsStr, OsString};
@@ -119,7 +119,7 @@ impl Request {
     /// The [`Usage`] is to be shown.
     pub(crate) fn of(args: &[OsString], other: bool) -> Result<Request, Usage> {
         let slots = if other { SLOTS_OF_OTHERS } else { SLOTS };
-        let called = args.first().map_or_else(|| NAME.to_owned(), crate::escape::shown);
+        let called = args.first().map_or_else(|| NAME.to_owned(), adjunct_tool::escape::shown);
         let (mut request, mut lines) = (Request::default(), Vec::new());
         let (parts, words) = parse(OPTIONS, args);
         for part in parts {
@@ -149,7 +149,7 @@ impl Request {
             }
         }
         if let Some(word) = words.first() {
-            lines.push(format!("{NAME}: unrecognized option --- '{}'", crate::escape::shown(word)));
+            lines.push(format!("{NAME}: unrecognized option --- '{}'", adjunct_tool::escape::shown(word)));
         }
         let changes = ['I', 'u', 'p', 'P'].iter().any(|&letter| request.asks(letter));
         if lines.is_empty() && !request.letters.is_empty() && (!changes || request.slot.is_some()) {
@@ -444,7 +444,7 @@ pub(crate) fn load(path: Option<&OsStr>) -> Result<Module, Vec<String>> {
             .map_err(|failure| vec!["Error loading PKCS#11 library".to_owned(), failure.to_string()])?,
     };
     let mut module = Module::load(&path).map_err(|error| {
-        let words = crate::escape::shown(&error.to_string());
+        let words = adjunct_tool::escape::shown(&error.to_string());
         match error {
             LoadError::Loader(_) => vec!["Error loading PKCS#11 library".to_owned(), format!("dlopen error: {words}")],
             LoadError::NoFunctionList(_) => {

@@ -1,6 +1,6 @@
 //! Questions to whoever runs `pkcsconf`: on standard output, answered on standard input, without echo where that is a terminal.
 
-use crate::{Failure, output};
+use adjunct_tool::{Failure, output};
 use rustix::io::{read, retry_on_intr};
 use rustix::stdio::stdin;
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
@@ -75,7 +75,7 @@ pub(crate) fn line() -> Result<Option<Line>, Failure> {
     let mut byte = Zeroizing::new([0]);
     loop {
         let count = retry_on_intr(|| read(stdin(), &mut *byte))
-            .map_err(|e| Failure::new(format!("standard input: {}", crate::failure::cause(&e.into()))))?;
+            .map_err(|e| Failure::new(format!("standard input: {}", adjunct_tool::failure::cause(&e.into()))))?;
         match (count, byte[0]) {
             (0, _) if line.is_empty() => return Ok(None),
             (0, _) | (_, b'\n') => return Ok(Some(line)),

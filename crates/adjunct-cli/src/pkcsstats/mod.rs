@@ -6,12 +6,13 @@
 
 mod report;
 
-use crate::getopt::{Options, Part, parse};
+use crate::pkcsconf;
 use crate::pkcsconf::show::return_value;
 use crate::stats::User;
-use crate::{Failure, failure, output, pkcsconf};
 use adjunct::counters::{self, Use};
 use adjunct_pkcs11_client::{Module, Rv};
+use adjunct_tool::getopt::{Options, Part, parse};
+use adjunct_tool::{Failure, failure, output};
 use clap::{Arg, ArgAction, Command};
 use report::{Report, Slot};
 use std::ffi::OsString;
@@ -131,7 +132,7 @@ impl Request {
     /// What `args` ask for.
     pub(crate) fn of(args: &[OsString]) -> Request {
         let (parts, words) = parse(OPTIONS, args);
-        Request { called: args.first().map_or_else(|| NAME.to_owned(), crate::escape::shown), parts, words }
+        Request { called: args.first().map_or_else(|| NAME.to_owned(), adjunct_tool::escape::shown), parts, words }
     }
 
     /// Does it.
@@ -162,7 +163,7 @@ impl Request {
                     return Ok(None);
                 }
                 Part::Option('U', Some(name)) => {
-                    let shown = crate::escape::shown(&name);
+                    let shown = adjunct_tool::escape::shown(&name);
                     let user = name.to_str().and_then(|name| User::from_name(name).ok());
                     let user =
                         user.ok_or_else(|| stop(&format!("The username '{shown}' is not known on this system")))?;
@@ -173,7 +174,7 @@ impl Request {
                 }
                 Part::Option('s', Some(value)) => {
                     let slot = value.to_str().and_then(|text| text.trim_start().parse().ok());
-                    let shown = crate::escape::shown(&value);
+                    let shown = adjunct_tool::escape::shown(&value);
                     wanted.slot = Some(slot.ok_or_else(|| stop(&format!("Slot parameter invalid: '{shown}'")))?);
                 }
                 Part::Option('S' | 'A', _) if !root => return Err(all("display")),
@@ -183,7 +184,7 @@ impl Request {
             }
         }
         if let Some(word) = self.words.first() {
-            return Err(stop(&format!("unrecognized option '{}'", crate::escape::shown(word))));
+            return Err(stop(&format!("unrecognized option '{}'", adjunct_tool::escape::shown(word))));
         }
         if wanted.user.is_some() && wanted.has('A') {
             return Err(stop("Options -u/--user and -A/--all can not be specified together"));

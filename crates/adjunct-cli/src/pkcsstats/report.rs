@@ -2,8 +2,8 @@
 
 use crate::pkcsconf::show::mechanism_name;
 use crate::stats::{User, host_facts};
-use crate::{Failure, output};
 use adjunct::counters::{Strength, Use};
+use adjunct_tool::{Failure, output};
 use std::fmt::Write;
 
 /// A slot, as it stands above its table.

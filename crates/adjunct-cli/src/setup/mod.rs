@@ -9,12 +9,13 @@ mod prior;
 mod step;
 mod way;
 
+use crate::doctor;
 use crate::doctor::Outdated;
-use crate::interrupt::{Hold, catch_interrupts, interrupted};
 use crate::openssl::{Target, target};
-use crate::output::{self, Style};
 use crate::ssh::tune::apply::Reload;
-use crate::{Failure, ask, doctor, scratch};
+use adjunct_tool::interrupt::{Hold, catch_interrupts, interrupted};
+use adjunct_tool::output::{self, Style};
+use adjunct_tool::{Failure, ask, scratch};
 use plan::Plan;
 use serde::Serialize;
 use serde_json::Value;
@@ -175,7 +176,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
 
 /// Makes the changes and proves them; puts all files back where one of it fails.
 fn perform(args: &Args, plan: &Plan, report: &mut Report) -> Result<(), Failure> {
-    let _hold = Hold::new();
+    let _hold = Hold::begin();
     let before = plan.before()?;
     let done = changes(args, plan, report);
     let Err(why) = done.and_then(|()| interrupted()) else {

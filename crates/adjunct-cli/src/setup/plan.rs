@@ -2,13 +2,13 @@
 
 use super::prior::Prior;
 use super::{Args, Whose, step};
-use crate::files;
 use crate::openssl::report::{painted, unified};
 use crate::openssl::target;
-use crate::output::Style;
-use crate::progress::Progress;
 use crate::ssh::lab::Programs;
-use crate::{Failure, failure::cause};
+use adjunct_tool::files;
+use adjunct_tool::output::Style;
+use adjunct_tool::progress::Progress;
+use adjunct_tool::{Failure, failure::cause};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
@@ -97,13 +97,13 @@ impl Plan {
                 words.push("--module-for-sshd");
             }
         }
-        let progress = Progress::new();
+        let progress = Progress::begin();
         let expected = args.time as f64 * 1.2 + 5.0;
         let ran = step::run(&words, |spent| {
             progress.set((spent.as_secs_f64() / expected).min(0.99), "measuring ssh and sshd");
         })?;
         drop(progress);
-        crate::interrupt::interrupted()?;
+        adjunct_tool::interrupt::interrupted()?;
         if ran.code() != 0 {
             return Err(Failure::new(ran.why()));
         }
@@ -162,7 +162,7 @@ impl Plan {
             text += &painted(&unified(path, &old, plan["text"].as_str().unwrap_or_default().as_bytes()), style);
         }
         for note in &self.notes {
-            text += &format!("{}: {}\n", style.notice("note"), crate::escape::shown(note));
+            text += &format!("{}: {}\n", style.notice("note"), adjunct_tool::escape::shown(note));
         }
         for line in &self.gain {
             text += &format!("{}\n", style.strong(line));

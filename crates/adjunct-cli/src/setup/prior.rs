@@ -1,8 +1,8 @@
 //! What was there before: the files that a step may change, byte for byte, to be put back where a later step fails.
 
-use crate::failure::{cannot_write, cause};
 use crate::openssl::file::ConfigFile;
-use crate::{Failure, files, scratch};
+use adjunct_tool::failure::{cannot_write, cause};
+use adjunct_tool::{Failure, files, scratch};
 use std::fs;
 use std::io::ErrorKind;
 use std::os::unix::fs::{MetadataExt, chown};

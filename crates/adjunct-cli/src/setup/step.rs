@@ -3,10 +3,11 @@
 //! Each command is whole by itself: it makes its change or leaves everything as it was, also when it is asked to end. So it is asked, and
 //! waited for, and not killed in the middle of a change.
 
-use crate::interrupt::interrupted;
-use crate::process::tree::{kill, kill_tree};
-use crate::process::{Outcome, captured, last_line};
-use crate::{Failure, failure::cause, module};
+use crate::module;
+use adjunct_tool::interrupt::interrupted;
+use adjunct_tool::process::tree::{kill, kill_tree};
+use adjunct_tool::process::{Outcome, captured, last_line};
+use adjunct_tool::{Failure, failure::cause};
 use rustix::process::Signal;
 use serde_json::Value;
 use std::process::{Command, Stdio};

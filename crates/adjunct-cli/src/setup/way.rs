@@ -1,8 +1,8 @@
 //! The steps that change something, one after the other, with one progress bar over all of them.
 
 use super::step::{self, Ran};
-use crate::Failure;
-use crate::progress::Progress;
+use adjunct_tool::Failure;
+use adjunct_tool::progress::Progress;
 use serde_json::Value;
 use std::time::Duration;
 
@@ -31,7 +31,7 @@ impl Way {
     /// Before the first of these steps.
     pub fn new(steps: impl IntoIterator<Item = Step>) -> Way {
         let all = steps.into_iter().map(|step| step.seconds).sum();
-        Way { progress: Progress::new(), done: 0.0, all }
+        Way { progress: Progress::begin(), done: 0.0, all }
     }
 
     /// Runs a step.

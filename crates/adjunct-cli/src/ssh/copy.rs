@@ -2,10 +2,10 @@
 
 use super::lab::{Environment, Login, Place, Setup, Sshd};
 use super::measure::Cost;
-use crate::Failure;
-use crate::failure::cannot_write;
-use crate::interrupt::interrupted;
-use crate::process::Spent;
+use adjunct_tool::Failure;
+use adjunct_tool::failure::cannot_write;
+use adjunct_tool::interrupt::interrupted;
+use adjunct_tool::process::Spent;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};

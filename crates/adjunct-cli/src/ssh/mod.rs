@@ -12,7 +12,7 @@ pub mod tryout;
 pub mod tune;
 pub mod verify;
 
-use crate::Failure;
+use adjunct_tool::Failure;
 use std::process::ExitCode;
 
 const EXAMPLES: &str = "\
@@ -44,7 +44,7 @@ enum Command {
 /// # Errors
 /// [`Failure`] with the one line to show.
 pub fn run(args: &Args) -> Result<ExitCode, Failure> {
-    crate::interrupt::catch_interrupts();
+    adjunct_tool::interrupt::catch_interrupts();
     match &args.command {
         Command::Bench(args) => bench::run(args),
         Command::Try(args) => tryout::run(args),

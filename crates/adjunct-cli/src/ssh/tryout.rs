@@ -5,15 +5,15 @@ use super::lab::{Environment, Place, Programs};
 use super::measure::side::{Modules, openssl_conf};
 use super::measure::{Cost, spread::median};
 use crate::counted::Counted;
-use crate::interrupt::interrupted;
 use crate::module::{self, Choice, Purpose};
-use crate::progress::Progress;
-use crate::sink::{Ended, Sink};
-use crate::{Failure, output};
 use adjunct::catalogue::Feature;
 use adjunct::catalogue::Function;
 use adjunct::counters::Snapshot;
 use adjunct::cpu;
+use adjunct_tool::interrupt::interrupted;
+use adjunct_tool::progress::Progress;
+use adjunct_tool::sink::{Ended, Sink};
+use adjunct_tool::{Failure, output};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -260,7 +260,7 @@ fn user_file(file: &Path, place: &Place) -> Result<(PathBuf, u64), Failure> {
     let path = place.path("data");
     let cannot = |e: std::io::Error| Failure::new(format!("{}: {e}", file.display()));
     let full = std::fs::canonicalize(file).map_err(cannot)?;
-    let about = crate::files::open(&full).and_then(|f| f.metadata()).map_err(cannot)?;
+    let about = adjunct_tool::files::open(&full).and_then(|f| f.metadata()).map_err(cannot)?;
     if !about.is_file() || about.len() == 0 {
         return Err(Failure::new(format!("{}: not a regular file with data", file.display())));
     }
@@ -315,7 +315,7 @@ struct Copied {
 
 impl Copied {
     fn new(bytes: u64) -> Copied {
-        Copied { progress: Progress::new(), side: "warming up", done: 0, all: bytes }
+        Copied { progress: Progress::begin(), side: "warming up", done: 0, all: bytes }
     }
 
     fn add(&mut self, bytes: u64) {

@@ -1,7 +1,7 @@
 //! Users: who is asking, and about whom.
 
-use crate::Failure;
 use adjunct::counters;
+use adjunct_tool::Failure;
 use nix::unistd;
 use std::fmt;
 
@@ -30,7 +30,7 @@ impl Scope {
     pub(super) fn users(self) -> Result<Vec<User>, Failure> {
         Ok(match self {
             Scope::One(user) => vec![user],
-            Scope::All => counters::users()?.into_iter().map(User::from_uid).collect(),
+            Scope::All => counters::users().map_err(Failure::because)?.into_iter().map(User::from_uid).collect(),
         })
     }
 }

@@ -13,9 +13,9 @@ pub use json::{ica_json, report_json};
 pub use rows::{Line, Rows, lines};
 pub use table::{Look, ica_table, report_table};
 
-use crate::{Failure, output};
 use account::Scope;
 use adjunct::counters::{self, Snapshot};
+use adjunct_tool::{Failure, output};
 use std::process::ExitCode;
 
 const EXAMPLES: &str = "\
@@ -206,13 +206,13 @@ impl Selection {
         let users = self.scope(view.all_users())?.users()?;
         if self.reset || self.reset_all {
             return each::<V>(users, |user| {
-                counters::reset(user.uid)?;
+                counters::reset(user.uid).map_err(Failure::because)?;
                 output::print(&view.done("reset", user))
             });
         }
         if self.delete || self.delete_all {
             return each::<V>(users, |user| {
-                counters::delete(user.uid)?;
+                counters::delete(user.uid).map_err(Failure::because)?;
                 output::print(&view.done("deleted", user))
             });
         }
@@ -222,7 +222,7 @@ impl Selection {
             for remark in counters::remarks(user.uid).into_iter().filter(|_| V::REMARKS) {
                 Failure::new(remark.to_string()).report(V::NAME);
             }
-            let snapshot = counters::read(user.uid)?;
+            let snapshot = counters::read(user.uid).map_err(Failure::because)?;
             found.push((user.clone(), snapshot.unwrap_or_else(|| Snapshot::new(user.uid))));
             Ok(())
         })?;

@@ -1,10 +1,10 @@
 //! The statistics as tables.
 
 use super::{Line, Rows, User, lines};
-use crate::output::Style;
 use adjunct::catalogue::Function;
 use adjunct::catalogue::{Reason, Refusal};
 use adjunct::counters::{Cell, Snapshot};
+use adjunct_tool::output::Style;
 use std::fmt::Write;
 
 /// The table of `icastats`, column for column.

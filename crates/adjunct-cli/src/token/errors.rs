@@ -1,8 +1,8 @@
 //! `adjunct token explain ERROR...`: what return values mean when this module gives them, and what to do.
 
-use crate::{Failure, output};
 use adjunct_pkcs11::names;
 use adjunct_pkcs11_client::sys::*;
+use adjunct_tool::{Failure, output};
 use serde::Serialize;
 use std::fmt::Write as _;
 

@@ -2,11 +2,12 @@
 
 use super::errors;
 use super::list::{self, Row};
-use crate::failure::cause;
-use crate::output::Style;
-use crate::{Failure, files, module, output};
+use crate::module;
 use adjunct_pkcs11::admin::{self, Configured};
 use adjunct_pkcs11_client::{Module, Rv};
+use adjunct_tool::failure::cause;
+use adjunct_tool::output::Style;
+use adjunct_tool::{Failure, files, output};
 use serde::Serialize;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -149,7 +150,7 @@ fn the_module(findings: &mut Findings, initialize: bool) {
                 Ok(version) => findings.good(ABOUT, format!("{}{version}", path.display())),
                 Err(words) => findings.problem(
                     ABOUT,
-                    format!("{}: {}", path.display(), crate::escape::shown(&words)),
+                    format!("{}: {}", path.display(), adjunct_tool::escape::shown(&words)),
                     "install it anew: it does not load",
                 ),
             }

@@ -2,9 +2,9 @@
 
 use super::secret::{Pins, Who};
 use super::{Which, of_file, say};
-use crate::failure::cannot_write;
-use crate::{Failure, files};
 use adjunct_pkcs11::admin::{self, Repaired};
+use adjunct_tool::failure::cannot_write;
+use adjunct_tool::{Failure, files};
 use std::fs::File;
 use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
@@ -94,7 +94,7 @@ fn counted(count: usize, what: &str) -> String {
 pub(super) fn restore(args: &Restore) -> Result<ExitCode, Failure> {
     let token = args.which.configured()?;
     let failed = |words: &str| Failure::new(format!("{}: {words}", args.file.display()));
-    let bytes = files::read(&args.file, LONGEST).map_err(|error| failed(&crate::failure::cause(&error)))?;
+    let bytes = files::read(&args.file, LONGEST).map_err(|error| failed(&adjunct_tool::failure::cause(&error)))?;
     let pin = args.pins.get(who(args.so))?;
     let restored =
         admin::restore(&token, &bytes, args.so, &pin, args.replace).map_err(|admin::Error(line)| {

@@ -1,7 +1,7 @@
 //! `adjunct token list`.
 
-use crate::{Failure, output};
 use adjunct_pkcs11::admin::{self, Examined, User};
+use adjunct_tool::{Failure, output};
 use serde::Serialize;
 use std::fmt::Write as _;
 use std::path::PathBuf;

@@ -12,11 +12,12 @@ mod objects;
 mod pins;
 mod secret;
 
+use crate::module;
 use crate::module::{Choice, Make, Purpose};
-use crate::{Failure, failure, module};
 use adjunct_pkcs11::admin::{self, Configured};
 use adjunct_pkcs11_client::sys::*;
 use adjunct_pkcs11_client::{Module, Rv, Session};
+use adjunct_tool::{Failure, failure};
 use secret::{Pins, Who};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -121,7 +122,7 @@ impl Token {
             return Err(Failure::new(trouble));
         }
         let path = module_path()?;
-        let failed = |words: &str| Failure::new(format!("{}: {}", path.display(), crate::escape::shown(words)));
+        let failed = |words: &str| Failure::new(format!("{}: {}", path.display(), adjunct_tool::escape::shown(words)));
         let mut module = Module::load(&path).map_err(|error| failed(&error.to_string()))?;
         module.initialize().map_err(|Rv(rv)| failed(name(rv)))?;
         Ok(Token { module, configured })

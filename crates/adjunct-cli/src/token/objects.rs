@@ -2,9 +2,9 @@
 
 use super::secret::{Pins, Who};
 use super::{Token, Which, say};
-use crate::{Failure, output};
 use adjunct_pkcs11_client::sys::*;
 use adjunct_pkcs11_client::{Rv, Session, Template};
+use adjunct_tool::{Failure, output};
 use serde::Serialize;
 use std::fmt::Write as _;
 use std::process::ExitCode;

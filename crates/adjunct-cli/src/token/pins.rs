@@ -2,8 +2,8 @@
 
 use super::secret::{NewPin, Pins, Who};
 use super::{Token, Which, of_file, say};
-use crate::Failure;
 use adjunct_pkcs11::admin;
+use adjunct_tool::Failure;
 use std::process::ExitCode;
 
 /// Initialize a token: label, the security officer's PIN and the user's

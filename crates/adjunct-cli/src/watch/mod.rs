@@ -8,8 +8,8 @@ mod ledger;
 pub(crate) mod sample;
 pub mod top;
 
-use crate::Failure;
-use crate::failure::cannot_write;
+use adjunct_tool::Failure;
+use adjunct_tool::failure::cannot_write;
 use std::fs::Permissions;
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;

@@ -1,11 +1,11 @@
 //! One look at everything that is counted.
 
-use crate::Failure;
 use crate::stats::User;
 use adjunct::counters::{self, Snapshot, Use};
 use adjunct_card::folder::Folder;
 use adjunct_card::machine::Machine;
 use adjunct_card::state;
+use adjunct_tool::Failure;
 use std::collections::BTreeMap;
 
 /// What one user's programs did.
@@ -62,8 +62,8 @@ impl Sampler {
     /// # Errors
     /// [`Failure`] where the system gives no list of what there is to be read.
     pub(crate) fn take(&mut self) -> Result<Sample, Failure> {
-        let mut users = counters::users()?;
-        users.extend(counters::users_of_uses()?);
+        let mut users = counters::users().map_err(Failure::because)?;
+        users.extend(counters::users_of_uses().map_err(Failure::because)?);
         users.sort_unstable();
         users.dedup();
         let mut sample = Sample { users: Vec::new(), cards: cards(), wrong: Vec::new() };

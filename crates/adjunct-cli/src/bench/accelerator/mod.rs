@@ -8,10 +8,6 @@ pub(super) mod report;
 use super::report::Header;
 use super::{no_rows, seconds, wanted};
 use crate::counted::Counted;
-use crate::interrupt::signalled;
-use crate::progress::{Progress, Rows};
-use crate::sink::{Ended, Sink};
-use crate::{Failure, output};
 use adjunct_bench::accelerator::kernels;
 use adjunct_bench::accelerator::library::{self, Key};
 use adjunct_bench::accelerator::load::{self, Measured};
@@ -22,6 +18,10 @@ use adjunct_bench::measure::{self, Work, median};
 use adjunct_bench::meter;
 use adjunct_bench::units::Unit;
 use adjunct_bench::{Error, publickey};
+use adjunct_tool::interrupt::signalled;
+use adjunct_tool::progress::{Progress, Rows};
+use adjunct_tool::sink::{Ended, Sink};
+use adjunct_tool::{Failure, output};
 use report::{KernelRow, Report, SIDES, Units};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -264,16 +264,20 @@ pub(super) fn run(args: &Args, counted: &Counted) -> Result<ExitCode, Failure> {
     adjunct::init();
     let library = super::library(args.libcrypto.as_deref(), args.module.choice())?;
     let (alone, adjunct) = if args.noise {
-        (Side::stock(library)?, Side::stock(library)?)
+        (Side::stock(library).map_err(Failure::because)?, Side::stock(library).map_err(Failure::because)?)
     } else {
         let module = super::module(library, args.module.choice())?;
-        (Side::alone(library, &module)?, Side::adjunct(library, &module)?)
+        (
+            Side::alone(library, &module).map_err(Failure::because)?,
+            Side::adjunct(library, &module).map_err(Failure::because)?,
+        )
     };
     let json = Sink::of(args.json.as_deref())?;
     let wait = Progress::waiting("measuring the units of this CPU");
-    let units = units(args.kernel_plan())?;
+    let units = units(args.kernel_plan()).map_err(Failure::because)?;
     drop(wait);
-    let (stock, interrupted, handing_over_ns) = (Side::stock(library)?, signalled(), units.handing_over_ns);
+    let (stock, interrupted, handing_over_ns) =
+        (Side::stock(library).map_err(Failure::because)?, signalled(), units.handing_over_ns);
     let bench = Bench { stock, alone, adjunct, counted, interrupted, handing_over_ns };
     let load_plan = args.load_plan();
     let mut header = Header::new(library, args.kernel_plan());

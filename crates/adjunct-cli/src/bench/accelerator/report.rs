@@ -1,9 +1,9 @@
 //! The accelerator's report: rows as tables and as JSON.
 
 use crate::bench::report::Header;
-use crate::output::Style;
 use adjunct_bench::accelerator::load::Measured;
 use adjunct_bench::accelerator::subject::Function;
+use adjunct_tool::output::Style;
 use serde::Serialize;
 use std::fmt::Write;
 

@@ -5,16 +5,16 @@ mod worker;
 
 use super::report::Header;
 use super::{no_rows, seconds, wanted};
-use crate::interrupt::{catch_interrupts, interrupted};
-use crate::progress::Rows;
-use crate::sink::{Ended, Sink};
-use crate::{Failure, output};
 use adjunct_bench::Error;
 use adjunct_bench::bulk::subject::{Mode, Subject};
 use adjunct_bench::bulk::{kernel, library};
 use adjunct_bench::libcrypto::Side;
 use adjunct_bench::measure::{self, Plan, Work};
 use adjunct_bench::units::Unit;
+use adjunct_tool::interrupt::{catch_interrupts, interrupted};
+use adjunct_tool::progress::Rows;
+use adjunct_tool::sink::{Ended, Sink};
+use adjunct_tool::{Failure, output};
 use report::{AesUnit, Rates, Report, Row};
 use std::cell::RefCell;
 use std::path::PathBuf;
@@ -158,20 +158,21 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     stay_here();
     let library = super::library(args.libcrypto.as_deref(), args.module.choice())?;
     let (adjunct, newest) = if args.noise {
-        (Side::stock(library)?, None)
+        (Side::stock(library).map_err(Failure::because)?, None)
     } else {
         let module = super::module(library, args.module.choice())?;
         let newest =
             args.newest.as_deref().map(|root| Worker::start(root, &module, args.module.choice())).transpose()?;
-        (Side::adjunct(library, &module)?, newest)
+        (Side::adjunct(library, &module).map_err(Failure::because)?, newest)
     };
     let json = Sink::of(args.json.as_deref())?;
     let plan = plan(args);
     let mut header = Header::new(library, plan);
     header.newest = newest.as_ref().map(|worker| worker.version.clone());
     let newest = newest.map(|worker| Rc::new(RefCell::new(worker)));
-    let mut bench = Bench { stock: Side::stock(library)?, adjunct, newest, unit: Unit::aes(), plan };
-    let mut report = Report::new(header, aes_unit(&mut bench)?);
+    let mut bench =
+        Bench { stock: Side::stock(library).map_err(Failure::because)?, adjunct, newest, unit: Unit::aes(), plan };
+    let mut report = Report::new(header, aes_unit(&mut bench).map_err(Failure::because)?);
 
     let table = !json.as_ref().is_some_and(Sink::is_stdout);
     if table {

@@ -1,7 +1,7 @@
 //! The bulk report: rows as a table and as JSON.
 
 use crate::bench::report::Header;
-use crate::output::Style;
+use adjunct_tool::output::Style;
 use serde::Serialize;
 use std::fmt::Write;
 

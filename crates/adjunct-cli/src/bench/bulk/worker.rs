@@ -4,7 +4,6 @@
 //! that side's row N times and gives `time NANOSECONDS` of CPU time, `error TEXT` answers either. SIDE is `stock` or
 //! `adjunct`. The first line comes unasked: `ready VERSION`.
 
-use crate::Failure;
 use crate::bench;
 use crate::module::{self, Choice};
 use adjunct_bench::Error;
@@ -12,6 +11,7 @@ use adjunct_bench::bulk::root::Root;
 use adjunct_bench::bulk::subject::Subject;
 use adjunct_bench::libcrypto::Side;
 use adjunct_bench::measure::Work;
+use adjunct_tool::Failure;
 use std::cell::RefCell;
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -36,12 +36,12 @@ impl Worker {
     /// # Errors
     /// [`Failure`] where it does not start, with its own words, and where root must not run what lies in `folder`.
     pub fn start(folder: &Path, module: &Path, choice: Choice<'_>) -> Result<Worker, Failure> {
-        let root = Root::find(folder)?;
+        let root = Root::find(folder).map_err(Failure::because)?;
         for path in root.loadable() {
             module::check_library(&path, choice.trusted)?;
         }
-        let wrong = |cause: String| Failure::from(Error::Root(folder.to_owned(), cause));
-        let own = module::program().map_err(|e| wrong(crate::failure::cause(&e)))?;
+        let wrong = |cause: String| Failure::because(Error::Root(folder.to_owned(), cause));
+        let own = module::program().map_err(|e| wrong(adjunct_tool::failure::cause(&e)))?;
         let libraries = std::env::join_paths(&root.libraries).map_err(|e| wrong(e.to_string()))?;
         let mut child = Command::new(&root.loader)
             .arg("--library-path")
@@ -56,7 +56,7 @@ impl Worker {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
-            .map_err(|e| wrong(format!("its loader does not start: {}", crate::failure::cause(&e))))?;
+            .map_err(|e| wrong(format!("its loader does not start: {}", adjunct_tool::failure::cause(&e))))?;
         let (input, output) = (child.stdin.take(), child.stdout.take());
         let output = BufReader::new(output.ok_or_else(|| wrong("no pipe".to_owned()))?);
         let mut worker = Worker { child, input, output, version: String::new() };
@@ -132,13 +132,17 @@ impl Drop for Worker {
 pub fn serve(libcrypto: Option<&Path>, module: Choice<'_>) -> Result<ExitCode, Failure> {
     let library = bench::library(libcrypto, module)?;
     let mut sides = [
-        Slot { name: "stock", side: Side::stock(library)?, work: None },
-        Slot { name: "adjunct", side: Side::adjunct(library, &bench::module(library, module)?)?, work: None },
+        Slot { name: "stock", side: Side::stock(library).map_err(Failure::because)?, work: None },
+        Slot {
+            name: "adjunct",
+            side: Side::adjunct(library, &bench::module(library, module)?).map_err(Failure::because)?,
+            work: None,
+        },
     ];
     let (mut input, mut output) = (std::io::stdin().lock(), std::io::stdout().lock());
     let mut say = |line: String| {
         let written = output.write_all(line.as_bytes()).and_then(|()| output.flush());
-        written.map_err(|e| Failure::new(crate::failure::cause(&e)))
+        written.map_err(|e| Failure::new(adjunct_tool::failure::cause(&e)))
     };
     say(format!("ready\t{}\n", library.version()))?;
     loop {

@@ -8,10 +8,6 @@ use super::accelerator::units;
 use super::daemon::{self, Daemon};
 use super::report::Header;
 use super::{no_rows, seconds, wanted};
-use crate::interrupt::signalled;
-use crate::progress::{Progress, Rows};
-use crate::sink::{Ended, Sink};
-use crate::{Failure, output};
 use adjunct_bench::accelerator::kernels;
 use adjunct_bench::accelerator::library::Key;
 use adjunct_bench::accelerator::subject::{Curve, Function};
@@ -19,6 +15,10 @@ use adjunct_bench::crew::Slice;
 use adjunct_bench::libcrypto::Side;
 use adjunct_bench::measure::{self, interleave};
 use adjunct_bench::{Error, publickey};
+use adjunct_tool::interrupt::signalled;
+use adjunct_tool::progress::{Progress, Rows};
+use adjunct_tool::sink::{Ended, Sink};
+use adjunct_tool::{Failure, output};
 use report::{Measured, OfSide, Paper, Report, SIDES};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -271,7 +271,7 @@ pub(super) fn run(args: &Args) -> Result<ExitCode, Failure> {
     let library = super::library(args.libcrypto.as_deref(), args.module.choice())?;
     let module = super::module(library, args.module.choice())?;
     // Its words where OpenSSL does not load it.
-    let _ = Side::adjunct(library, &module)?;
+    let _ = Side::adjunct(library, &module).map_err(Failure::because)?;
     let program = daemon::program(args.module.choice())?;
     let json = Sink::of(args.json.as_deref())?;
     let interrupted = signalled();
@@ -279,8 +279,13 @@ pub(super) fn run(args: &Args) -> Result<ExitCode, Failure> {
     let table = !json.as_ref().is_some_and(Sink::is_stdout);
     let show = |text: &str| if table { output::print(text) } else { Ok(()) };
     if let Some(hostile) = args.hostile {
-        let bench =
-            Bench { stock: Side::stock(library)?, libcrypto: args.libcrypto.clone(), module, plan, interrupted };
+        let bench = Bench {
+            stock: Side::stock(library).map_err(Failure::because)?,
+            libcrypto: args.libcrypto.clone(),
+            module,
+            plan,
+            interrupted,
+        };
         let mut report = hostile::Report::new(Header::new(library, plan), hostile);
         let mut ended = Ended::of(hostile::run(&bench, &program, &functions, &mut report, &show));
         let written = ended.write_json(json.as_ref(), &report);
@@ -288,10 +293,10 @@ pub(super) fn run(args: &Args) -> Result<ExitCode, Failure> {
         return Ok(ExitCode::SUCCESS);
     }
     let wait = Progress::waiting("measuring the units of this CPU, starting cards");
-    let units = units(measure::Plan { slice: plan.slice / 4, repeats: plan.repeats })?;
+    let units = units(measure::Plan { slice: plan.slice / 4, repeats: plan.repeats }).map_err(Failure::because)?;
     let daemon = Daemon::start(&program, args.cards.into(), None)?;
     drop(wait);
-    let stock = Side::stock(library)?;
+    let stock = Side::stock(library).map_err(Failure::because)?;
     let bench = Bench { stock, libcrypto: args.libcrypto.clone(), module, plan, interrupted };
     let mut header = Header::new(library, plan);
     header.clock = "wall";

@@ -2,10 +2,10 @@
 
 use crate::bench::accelerator::report::{Units, number};
 use crate::bench::report::Header;
-use crate::output::Style;
 use adjunct_bench::accelerator::subject::Function;
 use adjunct_bench::crew::{Slice, percentile};
 use adjunct_bench::measure::median;
+use adjunct_tool::output::Style;
 use serde::Serialize;
 use std::fmt::Write;
 

@@ -4,14 +4,14 @@
 //! `crew N` forks: `ready`. `slice LEAD_IN LENGTH PID,PID`, in nanoseconds, is a slice, with the processes besides whose CPU time is
 //! asked for: `done` and what [`Slice::to_text`] gives. Any may be answered by `failed TEXT`.
 
-use crate::Failure;
-use crate::failure::cause;
 use crate::module;
 use adjunct_bench::Error;
 use adjunct_bench::accelerator::subject::Function;
 use adjunct_bench::crew::{Crew, Slice};
 use adjunct_bench::libcrypto::{Functions, Side};
 use adjunct_bench::measure::Work;
+use adjunct_tool::Failure;
+use adjunct_tool::failure::cause;
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};

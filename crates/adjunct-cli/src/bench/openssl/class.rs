@@ -1,10 +1,10 @@
 //! `--class`: both sides as on another class of CPU, by masks that have to be in the environment before either library is loaded. So the
 //! command starts itself again in its own place.
 
-use crate::Failure;
-use crate::output::{self, Style};
 use adjunct::catalogue::{Class, Feature};
 use adjunct::cpu;
+use adjunct_tool::Failure;
+use adjunct_tool::output::{self, Style};
 use serde::Serialize;
 use std::ffi::OsString;
 use std::fmt::Write;

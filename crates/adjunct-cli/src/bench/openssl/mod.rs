@@ -7,13 +7,13 @@ mod report;
 use super::{no_rows, seconds, wanted};
 use crate::counted::Counted;
 use crate::info::measured;
-use crate::interrupt::{catch_interrupts, interrupted};
-use crate::progress::Rows;
-use crate::sink::{Ended, Sink};
-use crate::{Failure, output, state};
 use adjunct_bench::libcrypto::Side;
 use adjunct_bench::measure::{self, Plan, Work};
 use adjunct_bench::{Error, publickey, symmetric};
+use adjunct_tool::interrupt::{catch_interrupts, interrupted};
+use adjunct_tool::progress::Rows;
+use adjunct_tool::sink::{Ended, Sink};
+use adjunct_tool::{Failure, output, state};
 use class::{Imitated, Wanted};
 use report::{Report, Row};
 use std::path::PathBuf;
@@ -144,8 +144,10 @@ impl Bench<'_> {
     fn row(&self, subject: &Subject, size: Option<usize>) -> Result<Result<Row, &'static str>, Failure> {
         let before = self.counted.served()?;
         let bytes = size.unwrap_or_default();
-        let Some(mut stock) = subject.work(self.stock, self.stock, bytes)? else { return Ok(Err(self.stock.name)) };
-        let Some(mut adjunct) = subject.work(self.adjunct, self.stock, bytes)? else {
+        let Some(mut stock) = subject.work(self.stock, self.stock, bytes).map_err(Failure::because)? else {
+            return Ok(Err(self.stock.name));
+        };
+        let Some(mut adjunct) = subject.work(self.adjunct, self.stock, bytes).map_err(Failure::because)? else {
             return Ok(Err(self.adjunct.name));
         };
         if stock.proof != adjunct.proof {
@@ -155,12 +157,13 @@ impl Bench<'_> {
         let rates = if uneven {
             // 0.3 seconds a row make 15 seconds a side here: about a hundred keys.
             let total = self.plan.slice * self.plan.repeats as u32 * 100;
-            measure::compare_means(&mut stock, &mut adjunct, total, &|| interrupted().is_err())?
+            measure::compare_means(&mut stock, &mut adjunct, total, &|| interrupted().is_err())
+                .map_err(Failure::because)?
         } else {
-            let rates = measure::compare(&mut stock, &mut adjunct, self.plan)?;
+            let rates = measure::compare(&mut stock, &mut adjunct, self.plan).map_err(Failure::because)?;
             if rates.ratio() < report::FLOOR {
                 let longer = Plan { repeats: self.plan.repeats * 3, ..self.plan };
-                measure::compare(&mut stock, &mut adjunct, longer)?
+                measure::compare(&mut stock, &mut adjunct, longer).map_err(Failure::because)?
             } else {
                 rates
             }
@@ -200,10 +203,11 @@ pub(super) fn run(args: &Args, counted: &Counted) -> Result<ExitCode, Failure> {
         None => library,
     };
     let adjunct = match args.noise {
-        true => Side::stock(library)?,
-        false => Side::adjunct(library, &super::module(library, args.module.choice())?)?,
+        true => Side::stock(library).map_err(Failure::because)?,
+        false => Side::adjunct(library, &super::module(library, args.module.choice())?).map_err(Failure::because)?,
     };
-    let bench = Bench { stock: Side::stock(stock_library)?, adjunct, plan: plan(args), counted };
+    let bench =
+        Bench { stock: Side::stock(stock_library).map_err(Failure::because)?, adjunct, plan: plan(args), counted };
     let (json, markdown) = (Sink::of(args.json.as_deref())?, Sink::of(args.markdown.as_deref())?);
 
     let mut report = Report::new(library, stock_library, bench.plan, imitated);

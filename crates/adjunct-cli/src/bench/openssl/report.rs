@@ -3,9 +3,9 @@
 use super::class::Imitated;
 use crate::bench::report::Header;
 use crate::counted::Served;
-use crate::output::Style;
 use adjunct_bench::libcrypto::Functions;
 use adjunct_bench::measure::{Plan, Rates};
+use adjunct_tool::output::Style;
 use serde::Serialize;
 use std::fmt::Write;
 

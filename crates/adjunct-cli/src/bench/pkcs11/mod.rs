@@ -4,16 +4,16 @@ mod report;
 mod worker;
 
 use super::{no_rows, seconds, wanted};
-use crate::interrupt::{catch_interrupts, interrupted};
 use crate::module::{self, Choice, Make, Purpose};
-use crate::progress::{Progress, Rows};
-use crate::sink::{Ended, Sink};
-use crate::{Failure, output};
 use adjunct_bench::libcrypto::Functions;
 use adjunct_bench::measure::median;
 use adjunct_bench::pkcs11::Done;
 use adjunct_bench::pkcs11::row::Row;
 use adjunct_bench::pkcs11::token::{self, Wanted};
+use adjunct_tool::interrupt::{catch_interrupts, interrupted};
+use adjunct_tool::progress::{Progress, Rows};
+use adjunct_tool::sink::{Ended, Sink};
+use adjunct_tool::{Failure, output};
 use report::{Figure, Report};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -261,7 +261,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     catch_interrupts();
     let (modules, provider) = (modules(args)?, provider(args)?);
     let json = Sink::of(args.json.as_deref())?;
-    let folder = crate::scratch::folder()?;
+    let folder = adjunct_tool::scratch::folder()?;
     let repeats = if args.quick { 3 } else { 5 };
     let slice = Duration::from_secs_f64(if args.quick { 0.1 } else { args.seconds } / repeats as f64);
     let mut bench = Bench { sides: Vec::new(), arguments: args.passed_on(), slice, repeats };
@@ -314,7 +314,7 @@ fn measured(bench: &mut Bench, chosen: Vec<(usize, &Row)>, report: &mut Report, 
 /// A side whose module can be loaded and has a token.
 fn side(target: Target, folder: &Path, arguments: &[String]) -> Result<Side, Failure> {
     let path = target.path().display().to_string();
-    let environment = token::apart(folder)?;
+    let environment = token::apart(folder).map_err(Failure::because)?;
     let mut side = Side { target, environment, worker: None, name: String::new() };
     match side.worker(arguments) {
         Ok(_) => Ok(side),

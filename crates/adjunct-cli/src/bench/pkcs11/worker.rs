@@ -4,13 +4,13 @@
 //! `failed TEXT`. `run N MILLISECONDS` gives `done OPERATIONS WALL CPU`, both in nanoseconds, or as before. The first line comes unasked:
 //! `ready NAME`, or `failed TEXT`.
 
-use crate::Failure;
-use crate::failure::cause;
 use crate::module;
 use adjunct_bench::pkcs11::provider::Provider;
 use adjunct_bench::pkcs11::row::{Row, What};
 use adjunct_bench::pkcs11::token::Wanted;
 use adjunct_bench::pkcs11::{Done, Subject, Why};
+use adjunct_tool::Failure;
+use adjunct_tool::failure::cause;
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::process::ExitStatusExt;
@@ -334,7 +334,7 @@ pub fn first_find(wanted: &Wanted, objects: usize) -> Result<ExitCode, Failure> 
     let slot = wanted.slot.ok_or_else(|| Failure::new("no slot"))?;
     match adjunct_bench::pkcs11::start(&wanted.path, slot, objects) {
         Ok(done) => {
-            crate::output::print(&(numbers(&done) + "\n"))?;
+            adjunct_tool::output::print(&(numbers(&done) + "\n"))?;
             Ok(ExitCode::SUCCESS)
         }
         Err(Why::Missing(text) | Why::Failed(text)) => Err(Failure::new(text)),

@@ -1,9 +1,9 @@
 //! The certificates of a run: an authority, and one of each kind of key for the server and for clients.
 
 use super::plan::Key;
-use crate::Failure;
-use crate::failure::{cannot_write, cause};
 use crate::openssl::programs::openssl;
+use adjunct_tool::Failure;
+use adjunct_tool::failure::{cannot_write, cause};
 use std::path::{Path, PathBuf};
 
 const REQUEST: &str = "[req]\ndistinguished_name = dn\n[dn]\n[ca]\nbasicConstraints = critical,CA:true\n\

@@ -2,9 +2,9 @@
 
 use super::plan::{Case, Kind};
 use super::stage::{Stage, own_key, user};
-use crate::Failure;
-use crate::failure::cannot_write;
 use adjunct_bench::tls::Protocol;
+use adjunct_tool::Failure;
+use adjunct_tool::failure::cannot_write;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -1,11 +1,13 @@
 //! The load: this command once more, on processors of its own. A line of JSON asks, a line of JSON answers.
 
-use crate::failure::cause;
-use crate::process::halves::Halves;
-use crate::process::tree::cpu_time;
-use crate::process::{Running, readable};
-use crate::{Failure, module};
+use crate::module;
+use adjunct_bench::crew;
 use adjunct_bench::tls::{self, Loaded, Transaction};
+use adjunct_tool::Failure;
+use adjunct_tool::failure::cause;
+use adjunct_tool::process::halves::Halves;
+use adjunct_tool::process::tree;
+use adjunct_tool::process::{Running, readable};
 use serde::{Deserialize, Serialize};
 use std::io::{BufRead, BufReader, Write};
 use std::process::{ChildStdin, ChildStdout, Command, ExitCode, Stdio};
@@ -130,4 +132,10 @@ pub fn serve() -> Result<ExitCode, Failure> {
         line.clear();
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// CPU time so far of the processes `roots` and all below them, with that of their children that have ended and were waited for.
+fn cpu_time(roots: &[u32]) -> Duration {
+    let (processes, ended) = tree::with_ended(roots);
+    processes.iter().map(|&pid| crew::cpu_time(pid.cast_signed())).sum::<Duration>() + ended
 }

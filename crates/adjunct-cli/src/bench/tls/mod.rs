@@ -11,18 +11,18 @@ mod stage;
 
 use super::daemon::{self, Daemon};
 use super::{no_rows, report::now, seconds, wanted};
-use crate::Failure;
-use crate::failure::{cannot_write, cause};
-use crate::interrupt::{catch_interrupts, interrupted};
 use crate::module::{self, Purpose};
 use crate::openssl::programs;
-use crate::output::{self, Style};
-use crate::process::halves::{Halves, processors};
-use crate::progress::Progress;
-use crate::scratch;
-use crate::sink::{Ended, Sink};
 use crate::ssh::measure::side::{Modules, openssl_conf};
 use adjunct_bench::tls::{Group, LENGTH, Transaction};
+use adjunct_tool::Failure;
+use adjunct_tool::failure::{cannot_write, cause};
+use adjunct_tool::interrupt::{catch_interrupts, interrupted};
+use adjunct_tool::output::{self, Style};
+use adjunct_tool::process::halves::{Halves, processors};
+use adjunct_tool::progress::Progress;
+use adjunct_tool::scratch;
+use adjunct_tool::sink::{Ended, Sink};
 use certificates::Certificates;
 use load::{Load, Times};
 use plan::{Case, Kind, Side};
@@ -255,7 +255,7 @@ impl Bench<'_> {
     }
 
     fn run(&self, module: &Path, report: &mut Report) -> Result<(), Failure> {
-        let progress = Progress::new();
+        let progress = Progress::begin();
         let (servers, load) = self.halves.as_ref().map(|h| (h.server.as_str(), h.load.as_str())).unzip();
         let folder = scratch::folder()?;
         let folder = folder.path();

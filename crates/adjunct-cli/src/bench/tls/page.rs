@@ -3,8 +3,8 @@
 
 use super::plan::{Key, Side};
 use super::report::{Report, Row, Server};
-use crate::page::page;
 use crate::verdict::Verdict;
+use adjunct_tool::page::page;
 use maud::{Markup, PreEscaped, html};
 use std::fmt::Write as _;
 

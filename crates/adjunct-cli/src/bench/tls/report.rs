@@ -1,12 +1,12 @@
 //! What a run found: rows, as tables and as JSON, with the papers' rows beside.
 
 use super::plan::{Case, Side};
-use crate::escape::shown;
-use crate::output::Style;
 use crate::verdict::{Sample, Verdict};
 use adjunct_bench::crew::{Slice, percentile};
 use adjunct_bench::measure::median;
 use adjunct_bench::tls::Loaded;
+use adjunct_tool::escape::shown;
+use adjunct_tool::output::Style;
 use serde::Serialize;
 use std::fmt::Write as _;
 

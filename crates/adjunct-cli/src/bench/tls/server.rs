@@ -3,14 +3,14 @@
 use super::configuration::{self, Wanted};
 use super::plan::{Case, Kind, Side};
 use super::stage::{Stage, own, without_rights};
-use crate::Failure;
 use crate::counted::Counted;
-use crate::failure::{cannot_write, cause};
-use crate::interrupt::interrupted;
-use crate::process::halves::{Halves, free_port};
-use crate::process::{Running, last_line, run};
 use crate::ssh::lab::locate;
 use adjunct_bench::crew;
+use adjunct_tool::Failure;
+use adjunct_tool::failure::{cannot_write, cause};
+use adjunct_tool::interrupt::interrupted;
+use adjunct_tool::process::halves::{Halves, free_port};
+use adjunct_tool::process::{Running, last_line, run};
 use std::fs;
 use std::net::TcpStream;
 use std::os::unix::process::CommandExt;
@@ -202,7 +202,7 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         if self.running.runs() {
-            crate::process::tree::kill(self.running.id(), rustix::process::Signal::TERM);
+            adjunct_tool::process::tree::kill(self.running.id(), rustix::process::Signal::TERM);
             let _ = self.running.wait(END);
         }
         self.running.kill();

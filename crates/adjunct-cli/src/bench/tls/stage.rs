@@ -1,9 +1,9 @@
 //! What all servers of a run have in common: folders, certificates, processors, and the user they run as.
 
 use super::certificates::Certificates;
-use crate::Failure;
-use crate::failure::cannot_write;
-use crate::process::halves::{self, Halves};
+use adjunct_tool::Failure;
+use adjunct_tool::failure::cannot_write;
+use adjunct_tool::process::halves::{self, Halves};
 use std::fs;
 use std::path::Path;
 use std::process::Command;

@@ -2,7 +2,7 @@
 
 use super::{List, TOOL, change, create};
 use crate::cards::tool::Stop;
-use crate::files;
+use adjunct_tool::files;
 use std::ffi::OsStr;
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
@@ -17,7 +17,7 @@ pub(super) fn read(path: &OsStr) -> Result<(), Stop> {
         files::config(Path::new(path))
     };
     let text = text.map_err(|error| {
-        let (shown, cause) = (crate::escape::shown(path), crate::failure::cause(&error));
+        let (shown, cause) = (adjunct_tool::escape::shown(path), adjunct_tool::failure::cause(&error));
         TOOL.stop(&format!("Could not open file '{shown}'\n{}: {cause}", TOOL.0))
     })?;
     let mut node = None;
@@ -134,7 +134,7 @@ impl<'a> Line<'a> {
 /// Text of the file, with its own end of a line.
 fn shown(text: &[u8]) -> String {
     text.split(|&byte| byte == b'\n')
-        .map(|part| crate::escape::shown(OsStr::from_bytes(part)))
+        .map(|part| adjunct_tool::escape::shown(OsStr::from_bytes(part)))
         .collect::<Vec<_>>()
         .join("\n")
 }

@@ -7,11 +7,11 @@ mod config;
 
 use super::scan::Scan;
 use super::tool::{Answer, Request, Stop, Tool};
-use crate::getopt::{Options, Part};
-use crate::output;
 use adjunct_card::control::{Item, Node, Request as Ask};
 use adjunct_card::folder::Folder;
 use adjunct_card::machine::Mask;
+use adjunct_tool::getopt::{Options, Part};
+use adjunct_tool::output;
 use clap::{Arg, ArgAction, Command};
 use serde_json::{Value, json};
 use std::ffi::{OsStr, OsString};
@@ -182,7 +182,7 @@ fn done(parts: Vec<Part>, words: Vec<OsString>) -> Result<(), Stop> {
 fn nodes() -> Result<Vec<Node>, Stop> {
     match TOOL.ask(&Ask::ListNodes)? {
         Answer::Done(nodes) => Ok(nodes),
-        Answer::Refused(_, why) | Answer::Denied(why) => Err(TOOL.stop(&crate::escape::shown(&why))),
+        Answer::Refused(_, why) | Answer::Denied(why) => Err(TOOL.stop(&adjunct_tool::escape::shown(&why))),
     }
 }
 
@@ -191,7 +191,7 @@ fn ask(request: &Ask, failed: &str) -> Result<(), Stop> {
     match TOOL.ask(request)? {
         Answer::Done(_) => Ok(()),
         Answer::Refused(_, why) | Answer::Denied(why) => {
-            Err(TOOL.stop(&format!("{failed}\n{}: {}", TOOL.0, crate::escape::shown(&why))))
+            Err(TOOL.stop(&format!("{failed}\n{}: {}", TOOL.0, adjunct_tool::escape::shown(&why))))
         }
     }
 }
@@ -204,7 +204,7 @@ fn name(word: &OsStr) -> &OsStr {
 
 /// The name of a node that there is.
 fn known(word: &OsStr) -> Result<String, Stop> {
-    let unknown = || TOOL.stop(&format!("Invalid or unknown nodename '{}'", crate::escape::shown(word)));
+    let unknown = || TOOL.stop(&format!("Invalid or unknown nodename '{}'", adjunct_tool::escape::shown(word)));
     let name = name(word).to_str().ok_or_else(unknown)?;
     if nodes()?.iter().any(|node| node.name == name) { Ok(name.to_owned()) } else { Err(unknown()) }
 }
@@ -218,7 +218,7 @@ fn create(word: Option<&OsStr>) -> Result<(), Stop> {
 
 fn destroy(word: &OsStr) -> Result<(), Stop> {
     let name = known(word)?;
-    let shown = crate::escape::shown(&name);
+    let shown = adjunct_tool::escape::shown(&name);
     ask(&Ask::DestroyNode(name), &format!("Could not write into sysfs entry to destroy zdev node '{shown}'"))?;
     Ok(output::print(&format!("Device node '{shown}' marked for destruction\n"))?)
 }
@@ -259,7 +259,7 @@ impl List {
         if let Some(&(_, number)) = named {
             return Ok(number);
         }
-        let (word, shown) = (self.word(), crate::escape::shown(word));
+        let (word, shown) = (self.word(), adjunct_tool::escape::shown(word));
         let number =
             Scan::of(bytes).any_base().ok_or_else(|| TOOL.stop(&format!("Invalid {word} argument '{shown}'")))?;
         let capital = ["Adapter", "Domain", "Ioctl"].into_iter().find(|capital| capital.eq_ignore_ascii_case(word));
@@ -279,12 +279,12 @@ fn change(list: List, add: bool, node: &str, value: &OsStr) -> Result<(), Stop> 
         let what = list.word();
         let failed = format!(
             "Could not write into sysfs entry to {verb} {what} {number} for zdev node '{}'",
-            crate::escape::shown(node)
+            adjunct_tool::escape::shown(node)
         );
         ask(&Ask::ChangeNode(node.to_owned(), list.item(number), add), &failed)?;
     }
     let (one, every) = list.words();
-    let shown = if list == List::Ioctls { crate::escape::shown(value) } else { numbers.start().to_string() };
+    let shown = if list == List::Ioctls { adjunct_tool::escape::shown(value) } else { numbers.start().to_string() };
     Ok(output::print(&if all { format!("All {every} {done}\n") } else { format!("{one} {shown} {done}\n") })?)
 }
 
@@ -309,14 +309,14 @@ fn listed(nodes: &[Node], form: Form) -> String {
     }
     let mut text = String::new();
     for node in nodes {
-        let name = crate::escape::shown(&node.name);
+        let name = adjunct_tool::escape::shown(&node.name);
         // A socket has no numbers of a device.
         let _ = match form {
             Form::Config => writeln!(text, "node = {name}"),
             Form::Table => writeln!(
                 text,
                 "zcrypt node name:\t{name}\n  device node:\t{}\n  major:minor:\t0:0",
-                crate::escape::shown(&node.path)
+                adjunct_tool::escape::shown(&node.path)
             ),
         };
         let titles = match form {

@@ -5,10 +5,10 @@ use super::select::Selection;
 use super::{TOOL, Wanted};
 use crate::cards::device::Device;
 use crate::cards::tool::{Stop, unreadable};
-use crate::interrupt;
 use adjunct_card::folder::Folder;
 use adjunct_card::machine::{ACCELERATOR_COUNTERS, Machine, Mode, Work};
 use adjunct_card::state;
+use adjunct_tool::interrupt;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
@@ -94,7 +94,7 @@ fn rows(mode: Mode, done: &[Work], seconds: f64, wanted: &Wanted) -> (Vec<Row>, 
 pub(super) fn run(wanted: &Wanted, selection: &Selection) -> Result<(), Stop> {
     interrupt::catch_interrupts();
     let path = Folder::found().state();
-    wanted.say(&format!("Device '{}' has been opened successfully", crate::escape::shown(&path)));
+    wanted.say(&format!("Device '{}' has been opened successfully", adjunct_tool::escape::shown(&path)));
     let printer = Printer::new(wanted.format);
     printer.start()?;
     let start = Instant::now();

@@ -8,7 +8,7 @@ mod print;
 mod select;
 
 use super::tool::{Request, Stop, Tool};
-use crate::getopt::{Options, Part};
+use adjunct_tool::getopt::{Options, Part};
 use clap::{Arg, ArgAction, Command};
 use print::Format;
 use std::ffi::{OsStr, OsString};
@@ -167,7 +167,7 @@ fn done(parts: Vec<Part>, words: Vec<OsString>) -> Result<(), Stop> {
 }
 
 fn invalid(long: &str, short: char, value: &OsStr) -> Stop {
-    TOOL.misused(&format!("Invalid value for '--{long}'|'-{short}': '{}'", crate::escape::shown(value)))
+    TOOL.misused(&format!("Invalid value for '--{long}'|'-{short}': '{}'", adjunct_tool::escape::shown(value)))
 }
 
 fn positive(long: &str, short: char, value: &OsStr) -> Result<u64, Stop> {

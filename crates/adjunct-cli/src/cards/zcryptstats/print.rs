@@ -3,7 +3,7 @@
 use crate::cards::device::{Device, in_statistics};
 use crate::cards::table::{Column, Side, Table};
 use crate::cards::tool::Stop;
-use crate::output;
+use adjunct_tool::output;
 use std::ffi::OsStr;
 use std::fmt::Write;
 
@@ -114,7 +114,7 @@ impl Printer {
         let (system, release) = (field(host.sysname()), field(host.release()));
         let (node, machine) = (field(host.nodename()), field(host.machine()));
         let date = now("%m/%d/%y");
-        let shown = |text: &str| crate::escape::shown(text);
+        let shown = |text: &str| adjunct_tool::escape::shown(text);
         let heading =
             || format!("{} {} ({}) \t{date}\t{}\n\n", shown(&system), shown(&release), shown(&node), shown(&machine));
         Ok(output::print(&match self.format {

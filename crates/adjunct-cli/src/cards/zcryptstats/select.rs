@@ -42,7 +42,7 @@ impl Selection {
         wanted: &Wanted,
         (cards, domains): &mut ((u8, u8), (u8, u8)),
     ) -> Result<(), Stop> {
-        let shown = crate::escape::shown(word);
+        let shown = adjunct_tool::escape::shown(word);
         wanted.say(&format!("device_id: '{shown}'"));
         let wrong = |what: &str| TOOL.stop(&format!("Invalid {what} specified: {shown}"));
         // The lower end of domains is worked out with the upper one, as in the original: only -V tells of it.
@@ -126,7 +126,7 @@ fn is_known(kind: i64, mode: i64) -> bool {
 /// Looks whether a mapping makes sense: nothing here is unknown, so that it maps nothing.
 pub(super) fn check_map(map: &OsStr, wanted: &Wanted) -> Result<(), Stop> {
     for part in map.as_bytes().split(|&byte| byte == b',').filter(|part| !part.is_empty()) {
-        let shown = crate::escape::shown(OsStr::from_bytes(part));
+        let shown = adjunct_tool::escape::shown(OsStr::from_bytes(part));
         let Some([from, from_mode, to, to_mode]) = numbers(part) else {
             return Err(TOOL.stop(&format!("Invalid type mapping: {shown}")));
         };

@@ -3,9 +3,9 @@
 //! Maven itself fetches it, by the machine's own settings, and compares each file with the checksum that lies beside it; here each is
 //! compared with the one that stands in the source. What is there stays, and needs no network again.
 
-use crate::failure::{cannot_write, cause};
 use crate::java::jdk::Jdk;
-use crate::{Failure, process, scratch};
+use adjunct_tool::failure::{cannot_write, cause};
+use adjunct_tool::{Failure, process, scratch};
 use sha2::{Digest, Sha256};
 use std::fs;
 use std::io;

@@ -2,12 +2,12 @@
 
 use super::fetch::Fetched;
 use super::server::temporary;
-use crate::failure::{cannot_write, cause};
-use crate::interrupt::interrupted;
 use crate::java::jdk::Jdk;
-use crate::process::Running;
-use crate::process::halves::Halves;
-use crate::{Failure, process};
+use adjunct_tool::failure::{cannot_write, cause};
+use adjunct_tool::interrupt::interrupted;
+use adjunct_tool::process::Running;
+use adjunct_tool::process::halves::Halves;
+use adjunct_tool::{Failure, process};
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;

@@ -12,14 +12,14 @@ mod tests;
 use super::jdk::Jdk;
 use super::{choose, config};
 use crate::bench::seconds;
-use crate::failure::{cannot_write, cause};
-use crate::interrupt::interrupted;
 use crate::module::{self, Make, Purpose};
-use crate::output::Style;
-use crate::process::halves::Halves;
-use crate::progress::Progress;
-use crate::sink::{Ended, Sink};
-use crate::{Failure, files, output, process, scratch};
+use adjunct_tool::failure::{cannot_write, cause};
+use adjunct_tool::interrupt::interrupted;
+use adjunct_tool::output::Style;
+use adjunct_tool::process::halves::Halves;
+use adjunct_tool::progress::Progress;
+use adjunct_tool::sink::{Ended, Sink};
+use adjunct_tool::{Failure, files, output, process, scratch};
 use load::{Load, Users};
 use report::{FORMAT, Report, Row, WAYS};
 use server::{Common, Server};
@@ -199,7 +199,7 @@ impl Tls {
 /// # Errors
 /// [`Failure`] with the one line to show.
 pub fn run(args: &Args) -> Result<ExitCode, Failure> {
-    crate::interrupt::catch_interrupts();
+    adjunct_tool::interrupt::catch_interrupts();
     run_with(args, server::START, fetch::all)
 }
 
@@ -227,7 +227,7 @@ fn run_with(
     let cache =
         cache.ok_or_else(|| Failure::new("there is no folder for caches (HOME is not set): name one by --cache"))?;
     let cache = std::path::absolute(&cache).map_err(|e| Failure::new(format!("{}: {}", cache.display(), cause(&e))))?;
-    let progress = Progress::new();
+    let progress = Progress::begin();
     let fetched = fetch(&cache, &jdk, &|what| progress.set(0.0, what))?;
     if args.fetch {
         output::print(&format!("{} in {}\n", fetch::versions(), cache.display()))?;

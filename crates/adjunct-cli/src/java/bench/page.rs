@@ -2,7 +2,7 @@
 //! asks for nothing from elsewhere and runs no script.
 
 use super::report::{Report, Row, WAYS};
-use crate::page::page;
+use adjunct_tool::page::page;
 use maud::{Markup, PreEscaped, html};
 use std::fmt::Write as _;
 

@@ -1,10 +1,10 @@
 //! What a run found, and its table.
 
 use crate::cpacfstats::Counter;
-use crate::escape::shown;
-use crate::output::Style;
 use adjunct::catalogue::Function;
 use adjunct::counters::Snapshot;
+use adjunct_tool::escape::shown;
+use adjunct_tool::output::Style;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

@@ -2,12 +2,12 @@
 
 use super::fetch::Fetched;
 use crate::counted::Counted;
-use crate::failure::{cannot_write, cause};
-use crate::interrupt::interrupted;
 use crate::java::jdk::{Jdk, PASSWORD};
-use crate::process::Running;
-use crate::process::halves::{Halves, free_port};
-use crate::{Failure, process};
+use adjunct_tool::failure::{cannot_write, cause};
+use adjunct_tool::interrupt::interrupted;
+use adjunct_tool::process::Running;
+use adjunct_tool::process::halves::{Halves, free_port};
+use adjunct_tool::{Failure, process};
 use std::fs;
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};

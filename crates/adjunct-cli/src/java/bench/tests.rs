@@ -2,7 +2,7 @@
 
 use super::fetch::Fetched;
 use super::{Args, run_with};
-use crate::process::wait_for;
+use adjunct_tool::process::wait_for;
 use clap::Parser;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

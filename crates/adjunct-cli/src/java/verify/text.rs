@@ -1,8 +1,8 @@
 //! The report of `adjunct java verify` for people.
 
 use super::{Count, Handshake, Part, Report, Service, is_pkcs11};
-use crate::escape::shown;
-use crate::output::Style;
+use adjunct_tool::escape::shown;
+use adjunct_tool::output::Style;
 use std::fmt::Write as _;
 
 /// What the module's counters say of a part.

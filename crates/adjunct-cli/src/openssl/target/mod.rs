@@ -15,9 +15,9 @@ use super::change::{self, Done};
 use super::file::ConfigFile;
 use super::includes::FromDisk;
 use super::{DisableArgs, EnableArgs, programs};
-use crate::Failure;
-use crate::files;
 use adjunct_openssl_conf::{Model, Options, State};
+use adjunct_tool::Failure;
+use adjunct_tool::files;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 

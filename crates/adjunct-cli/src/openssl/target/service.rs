@@ -1,9 +1,9 @@
 //! How this system starts sshd, and where that takes its environment from.
 
 use super::environment::{self, Setting};
-use crate::Failure;
-use crate::files;
-use crate::process::run;
+use adjunct_tool::Failure;
+use adjunct_tool::files;
+use adjunct_tool::process::run;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -4,16 +4,16 @@
 
 use super::steps::Steps;
 use super::{Target, TargetState};
-use crate::Failure;
-use crate::files;
-use crate::interrupt::interrupted;
 use crate::openssl::change::{self, Done};
 use crate::openssl::check::{self, Check, Depth, Verdict};
 use crate::openssl::file::{ConfigFile, failed};
 use crate::openssl::includes::FromDisk;
 use crate::openssl::report::{self, Report};
 use crate::openssl::{DisableArgs, EnableArgs};
-use crate::process::run;
+use adjunct_tool::Failure;
+use adjunct_tool::files;
+use adjunct_tool::interrupt::interrupted;
+use adjunct_tool::process::run;
 use std::ffi::OsStr;
 use std::fs;
 use std::io::ErrorKind;

@@ -1,10 +1,10 @@
 //! Changes of several files that are made together or not at all.
 
-use crate::Failure;
-use crate::failure::cause;
-use crate::interrupt::Hold;
 use crate::openssl::file::{ConfigFile, failed};
-use crate::scratch;
+use adjunct_tool::Failure;
+use adjunct_tool::failure::cause;
+use adjunct_tool::interrupt::Hold;
+use adjunct_tool::scratch;
 use std::fs;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
@@ -67,7 +67,7 @@ impl Steps {
     }
 
     fn note(&mut self, step: Undo) {
-        self.hold.get_or_insert_with(Hold::new);
+        self.hold.get_or_insert_with(Hold::begin);
         self.undo.push(step);
     }
 

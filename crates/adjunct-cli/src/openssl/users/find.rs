@@ -1,8 +1,8 @@
 //! Where programs are on a machine.
 
 use super::process;
-use crate::Failure;
-use crate::interrupt::interrupted;
+use adjunct_tool::Failure;
+use adjunct_tool::interrupt::interrupted;
 use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::os::unix::fs::MetadataExt;

@@ -10,7 +10,7 @@ use super::loader::{Closure, Loader, NotSeen};
 use super::process::is_libcrypto;
 use super::program::Program;
 use super::{Given, Reach};
-use crate::files;
+use adjunct_tool::files;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::rc::Rc;

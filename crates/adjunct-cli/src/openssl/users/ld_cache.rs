@@ -18,7 +18,7 @@ pub type Cache = HashMap<String, Vec<PathBuf>>;
 
 /// The cache of this machine; empty where there is none, as with other loaders than glibc's.
 pub fn of_this_machine() -> Cache {
-    let read = crate::files::read(Path::new("/etc/ld.so.cache"), LONGEST);
+    let read = adjunct_tool::files::read(Path::new("/etc/ld.so.cache"), LONGEST);
     read.ok().and_then(|bytes| parse(&bytes)).unwrap_or_default()
 }
 

@@ -3,9 +3,9 @@
 use super::constants::{self, Inside};
 use super::elf::{Elf, Interface};
 use super::{Given, Reach};
-use crate::files;
 use crate::openssl::includes::FromDisk;
 use adjunct_openssl_conf::Model;
+use adjunct_tool::files;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;

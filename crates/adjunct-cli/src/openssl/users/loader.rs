@@ -5,7 +5,7 @@
 
 use super::elf::{self, Elf, Machine, NotRead};
 use super::ld_cache::{self, Cache};
-use crate::files;
+use adjunct_tool::files;
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io::ErrorKind;
@@ -184,7 +184,7 @@ impl Loader {
 fn open(path: &Path) -> Result<File, NotSeen> {
     files::open(path).map_err(|e| match e.kind() {
         ErrorKind::InvalidInput | ErrorKind::IsADirectory => NotSeen::NotElf,
-        _ => NotSeen::Unreadable(crate::failure::cause(&e)),
+        _ => NotSeen::Unreadable(adjunct_tool::failure::cause(&e)),
     })
 }
 

@@ -1,9 +1,9 @@
 //! Running processes, from /proc: which of OpenSSL and of adjunct they have loaded, and what may keep them from loading it.
 
 use super::maps::{self, Mapped, Other};
-use crate::Failure;
-use crate::files;
-use crate::interrupt::interrupted;
+use adjunct_tool::Failure;
+use adjunct_tool::files;
+use adjunct_tool::interrupt::interrupted;
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::fs;

@@ -7,9 +7,9 @@ use super::loader::{Loader, NotSeen};
 use super::process::{self, Process, Processes};
 use super::program::{Program, Running};
 use super::{Ground, Reach};
-use crate::Failure;
-use crate::interrupt::interrupted;
-use crate::progress::Progress;
+use adjunct_tool::Failure;
+use adjunct_tool::interrupt::interrupted;
+use adjunct_tool::progress::Progress;
 use serde::Serialize;
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -93,7 +93,7 @@ struct Work<'a> {
 
 impl Work<'_> {
     fn programs(&mut self, found: &Found) -> Result<(), Failure> {
-        let progress = Progress::new();
+        let progress = Progress::begin();
         let (mut part_of_programs, mut libraries) = (HashSet::new(), Vec::new());
         for (done, file) in found.files.iter().enumerate() {
             interrupted()?;

@@ -3,8 +3,8 @@
 use super::judge::{Gets, listed, some};
 use super::program::Program;
 use super::survey::Survey;
-use crate::escape::shown;
-use crate::output::Style;
+use adjunct_tool::escape::shown;
+use adjunct_tool::output::Style;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::Path;

@@ -1,7 +1,7 @@
 //! How far a run is, and how long the rest takes by what was measured so far.
 
 use crate::busy::Watch;
-use crate::progress::Progress;
+use adjunct_tool::progress::Progress;
 use std::time::{Duration, Instant};
 
 /// What is left of the work, task by task.
@@ -48,14 +48,14 @@ impl Clock {
     /// What comes now, while the tasks are tried and nobody knows how long they take: which of how many.
     pub fn trial(&mut self, at: usize, all: usize, what: &str) {
         let part = at as f64 / all.max(1) as f64;
-        self.progress.get_or_insert_with(Progress::new).set(part, &format!("trying {what}"));
+        self.progress.get_or_insert_with(Progress::begin).set(part, &format!("trying {what}"));
     }
 
     /// What is being measured.
     pub fn say(&mut self, what: &str) {
         self.watch.look();
         let left = self.left.iter().sum();
-        self.progress.get_or_insert_with(Progress::new).set_left(left, what);
+        self.progress.get_or_insert_with(Progress::begin).set_left(left, what);
     }
 
     /// What to say of the machine where it was busy.

@@ -1,9 +1,9 @@
 //! The file that is copied: a hole as long as is wanted, so that it takes no disk; where the file system has no holes, zeros.
 //! Ciphers and MACs take the same time for all data, and nothing is compressed.
 
-use crate::Failure;
-use crate::failure::cause;
-use crate::interrupt::interrupted;
+use adjunct_tool::Failure;
+use adjunct_tool::failure::cause;
+use adjunct_tool::interrupt::interrupted;
 use std::fs::File;
 use std::io::Write;
 use std::os::unix::fs::MetadataExt;

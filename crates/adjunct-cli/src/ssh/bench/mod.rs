@@ -24,9 +24,9 @@ use super::lab::Programs;
 use super::measure::Rig;
 use super::tryout::{module, parse_size};
 use crate::counted::Counted;
-use crate::output::Style;
-use crate::sink::{Ended, Sink};
-use crate::{Failure, output};
+use adjunct_tool::output::Style;
+use adjunct_tool::sink::{Ended, Sink};
+use adjunct_tool::{Failure, output};
 use bulk::{Bulk, Known, Logins, Subject};
 use clock::{Clock, about};
 use file::Source;
@@ -420,8 +420,8 @@ impl Sinks {
 /// The report that an earlier run wrote.
 fn earlier(path: &Path) -> Result<Report, Failure> {
     let name = path.display();
-    let text =
-        crate::files::config(path).map_err(|e| Failure::new(format!("{name}: {}", crate::failure::cause(&e))))?;
+    let text = adjunct_tool::files::config(path)
+        .map_err(|e| Failure::new(format!("{name}: {}", adjunct_tool::failure::cause(&e))))?;
     let report: Report = serde_json::from_slice(&text)
         .map_err(|e| Failure::new(format!("{name}: not a report of 'adjunct ssh bench --json': {e}")))?;
     if report.format != FORMAT {

@@ -1,11 +1,11 @@
 //! Real copies by scp to a private sshd, one after another or several at once, with the time they took and the processor
 //! seconds of both sides.
 
-use crate::Failure;
 use crate::counted::Counted;
-use crate::interrupt::interrupted;
 use crate::ssh::lab::{HOST, Login, Setup};
 use crate::ssh::measure::{Rig, Side};
+use adjunct_tool::Failure;
+use adjunct_tool::interrupt::interrupted;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};

@@ -1,13 +1,13 @@
 //! The programs, the sides that are compared, and what the report says of both.
 
 use super::report::{Column, Header, Served};
-use crate::Failure;
 use crate::counted::Counted;
 use crate::ssh::lab::{Environment, Place, Programs};
 use crate::ssh::measure::side::{Modules, SOFTWARE_IA32CAP};
 use crate::ssh::measure::{Side, openssl_conf};
 use adjunct::catalogue::Feature;
 use adjunct::cpu;
+use adjunct_tool::Failure;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -89,7 +89,7 @@ pub fn header(programs: &Programs) -> Result<Header, Failure> {
 pub fn offered(programs: &Programs, what: &str) -> Vec<String> {
     let mut command = std::process::Command::new(&programs.ssh);
     command.args(["-F", "/dev/null", "-G", "localhost"]);
-    let text = crate::process::run(&mut command).map(|done| done.text()).unwrap_or_default();
+    let text = adjunct_tool::process::run(&mut command).map(|done| done.text()).unwrap_or_default();
     let line = text.lines().find_map(|line| line.strip_prefix(what)?.strip_prefix(' '));
     line.map_or_else(Vec::new, |line| line.split(',').map(str::to_owned).collect())
 }

@@ -7,7 +7,7 @@ use super::plan::{KEYS, Key};
 use super::report::{Figure, Group, Measure, Row, Section, Served};
 use super::scp::{Copier, Job, Taken};
 use super::setup::Sides;
-use crate::Failure;
+use adjunct_tool::Failure;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, Instant};

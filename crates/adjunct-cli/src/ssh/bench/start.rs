@@ -5,8 +5,8 @@ use super::file::Source;
 use super::report::Figure;
 use super::scp::{Copier, Job, Taken};
 use super::setup::Sides;
-use crate::Failure;
 use crate::ssh::measure::spread::median;
+use adjunct_tool::Failure;
 use std::collections::BTreeMap;
 use std::time::Duration;
 

@@ -3,7 +3,7 @@
 use super::opening::Opening;
 use super::report::{Column, Figure, Group, Header, Measure, Report, Row, Section, Stat, Verdict, number};
 use super::{SET_UP, facts, starts, summary};
-use crate::output::{Style, wrapped};
+use adjunct_tool::output::{Style, wrapped};
 use std::fmt::Write;
 
 /// A name's room; longer ones push their figures to the right.

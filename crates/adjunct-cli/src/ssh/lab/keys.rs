@@ -1,8 +1,8 @@
 //! The keys of a private OpenSSH: one of each type, made when it is first asked for.
 
 use super::{HOST, Place};
-use crate::Failure;
-use crate::process::{last_line, run_within};
+use adjunct_tool::Failure;
+use adjunct_tool::process::{last_line, run_within};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};

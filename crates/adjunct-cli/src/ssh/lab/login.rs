@@ -3,8 +3,8 @@
 use super::place::{Files, for_client};
 use super::server::{Sshd, free_port, no_port, port_of};
 use super::{Place, Setup};
-use crate::Failure;
-use crate::process::{Running, Spent, last_line, readable};
+use adjunct_tool::Failure;
+use adjunct_tool::process::{Running, Spent, last_line, readable};
 use std::io::Read;
 use std::net::TcpListener;
 use std::path::Path;

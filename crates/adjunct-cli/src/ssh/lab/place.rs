@@ -2,10 +2,10 @@
 
 use super::keys::Type;
 use super::{Programs, Setup, config};
-use crate::Failure;
-use crate::failure::cannot_write;
-use crate::process::tree;
-use crate::scratch;
+use adjunct_tool::Failure;
+use adjunct_tool::failure::cannot_write;
+use adjunct_tool::process::tree;
+use adjunct_tool::scratch;
 use nix::unistd::{User, geteuid};
 use std::collections::BTreeSet;
 use std::fs::{self, File};

@@ -1,7 +1,7 @@
 //! The programs of OpenSSH.
 
-use crate::Failure;
-use crate::process::run;
+use adjunct_tool::Failure;
+use adjunct_tool::process::run;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -1,9 +1,9 @@
 //! The folder that sshd's privilege separation needs: where the system has none (no sshd was ever started on it), it is
 //! there for us alone, or, where that is not allowed, made as sshd's service makes it.
 
-use crate::Failure;
-use crate::process::{last_line, run};
 use crate::ssh::lab::Environment;
+use adjunct_tool::Failure;
+use adjunct_tool::process::{last_line, run};
 use nix::mount::{MsFlags, mount};
 use nix::sched::{CloneFlags, unshare};
 use std::fs;

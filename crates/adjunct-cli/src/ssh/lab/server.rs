@@ -2,10 +2,10 @@
 
 use super::place::Files;
 use super::{Place, Setup, config, runtime};
-use crate::Failure;
-use crate::interrupt::interrupted;
-use crate::process::tree::{self, kill};
-use crate::process::{Running, descendants, last_line};
+use adjunct_tool::Failure;
+use adjunct_tool::interrupt::interrupted;
+use adjunct_tool::process::tree::{self, kill};
+use adjunct_tool::process::{Running, descendants, last_line};
 use rustix::process::Signal;
 use std::net::{TcpListener, TcpStream};
 use std::os::fd::OwnedFd;

@@ -1,9 +1,9 @@
 //! What a measured copy copies: random data, written once as a block and sent over and over, so that no copy needs more
 //! disk or memory than the block, and every byte that arrives can be compared.
 
-use crate::Failure;
-use crate::failure::cannot_write;
 use crate::ssh::copy::{quoted, random_file};
+use adjunct_tool::Failure;
+use adjunct_tool::failure::cannot_write;
 use std::fs;
 use std::path::{Path, PathBuf};
 

@@ -2,11 +2,11 @@
 
 use super::data::Data;
 use super::side::Side;
-use crate::Failure;
-use crate::interrupt::interrupted;
-use crate::process::{Spent, tree};
 use crate::ssh::lab::keys::Type;
 use crate::ssh::lab::{Login, Place, Programs, Setup, runtime, ssh};
+use adjunct_tool::Failure;
+use adjunct_tool::interrupt::interrupted;
+use adjunct_tool::process::{Spent, tree};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 

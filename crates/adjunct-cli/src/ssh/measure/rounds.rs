@@ -2,7 +2,7 @@
 
 use super::rig::Cost;
 use super::spread::Spread;
-use crate::Failure;
+use adjunct_tool::Failure;
 use std::time::{Duration, Instant};
 
 /// How often and how long.

@@ -5,9 +5,9 @@
 //! setting has its place in the order they are read.
 
 use super::algorithms::Kind;
-use crate::Failure;
-use crate::failure::cause;
-use crate::files;
+use adjunct_tool::Failure;
+use adjunct_tool::failure::cause;
+use adjunct_tool::files;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -196,7 +196,7 @@ impl Reader<'_> {
             out.push('\n');
         }
         self.only = above;
-        fs::write(&copy, out).map_err(|e| crate::failure::cannot_write(&copy, &e))?;
+        fs::write(&copy, out).map_err(|e| adjunct_tool::failure::cannot_write(&copy, &e))?;
         Ok(copy)
     }
 

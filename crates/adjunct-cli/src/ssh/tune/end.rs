@@ -6,9 +6,9 @@ use super::plan::{Plan, Wish};
 use super::policy::Policy;
 use super::survey::Survey;
 use super::{apply, gain, report};
-use crate::Failure;
-use crate::output::{self, Style};
-use crate::sink::{Ended, Sink};
+use adjunct_tool::Failure;
+use adjunct_tool::output::{self, Style};
+use adjunct_tool::sink::{Ended, Sink};
 use std::process::ExitCode;
 
 /// Shows what was measured until the run was ended; nothing is changed by that.

@@ -8,14 +8,14 @@ use super::policy::Policy;
 use super::survey::{self, Survey, Wanted};
 use super::system::Service;
 use super::{gain, last, system};
-use crate::Failure;
 use crate::counted::{Counted, Served};
-use crate::failure::cause;
-use crate::interrupt::interrupted;
-use crate::progress::Progress;
 use crate::ssh::lab::Programs;
 use crate::ssh::measure::side::Modules;
 use crate::ssh::measure::{Rig, Side, Suite, openssl_conf, spread};
+use adjunct_tool::Failure;
+use adjunct_tool::failure::cause;
+use adjunct_tool::interrupt::interrupted;
+use adjunct_tool::progress::Progress;
 use serde::Deserialize;
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -175,7 +175,7 @@ pub(super) fn former(path: &Path) -> Result<Survey, Failure> {
         survey: Survey,
     }
     let shown = path.display();
-    let text = crate::files::config(path).map_err(|e| Failure::new(format!("{shown}: {}", cause(&e))))?;
+    let text = adjunct_tool::files::config(path).map_err(|e| Failure::new(format!("{shown}: {}", cause(&e))))?;
     let former: Former = serde_json::from_slice(&text)
         .map_err(|e| Failure::new(format!("{shown}: no report of 'adjunct ssh tune --json': {e}")))?;
     if former.survey.pairs.is_empty() || !former.survey.plausible() {

@@ -27,13 +27,13 @@ use super::lab::Programs;
 use super::lab::keys::Type;
 use super::measure::Rig;
 use super::tryout;
-use crate::Failure;
 use crate::counted::Counted;
-use crate::failure::{cannot_write, cause};
 use crate::module::Choice;
-use crate::output;
-use crate::progress::Progress;
-use crate::sink::{Ended, Sink};
+use adjunct_tool::Failure;
+use adjunct_tool::failure::{cannot_write, cause};
+use adjunct_tool::output;
+use adjunct_tool::progress::Progress;
+use adjunct_tool::sink::{Ended, Sink};
 use algorithms::Kind;
 use config::Program;
 use figures::Sides;
@@ -87,7 +87,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
         .map(|module| figures::with(&rig, module, &today, args.module_for_sshd, &counted))
         .transpose()?;
     let main = module.clone().unwrap_or_else(|| today.clone());
-    let progress = Progress::new();
+    let progress = Progress::begin();
     let mut survey = match former {
         Some(survey) => survey,
         None => {

@@ -8,9 +8,9 @@ use super::peers::{self, Peer};
 use super::policy::Policy;
 use super::survey::Survey;
 use super::system::{Effective, Service, effective, key_types};
-use crate::Failure;
-use crate::files;
 use crate::ssh::lab::Programs;
+use adjunct_tool::Failure;
+use adjunct_tool::files;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
@@ -120,7 +120,7 @@ pub fn current(ground: &Ground<'_>, program: Program) -> Result<Option<String>, 
         ))),
         Ok(_) => Err(Failure::new(format!("{}: was not written by adjunct; it is left alone", path.display()))),
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(e) => Err(Failure::new(format!("{}: {}", path.display(), crate::failure::cause(&e)))),
+        Err(e) => Err(Failure::new(format!("{}: {}", path.display(), adjunct_tool::failure::cause(&e)))),
     }
 }
 

@@ -3,7 +3,7 @@
 use super::algorithms::{
     Kind, authenticates, broken, covers_ciphertext, finite_field, matches, old_hash, post_quantum,
 };
-use crate::Failure;
+use adjunct_tool::Failure;
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
 
@@ -79,12 +79,12 @@ impl Policy {
             std::io::ErrorKind::NotFound => {
                 failed(&format!("no such file, and no policy by that name; known: {} or a file", BUILT_IN.join(", ")))
             }
-            _ => failed(&crate::failure::cause(&e)),
+            _ => failed(&adjunct_tool::failure::cause(&e)),
         })?;
         if !about.is_file() || about.len() > LONGEST {
             return Err(failed("is no policy file (a short text in TOML)"));
         }
-        let text = crate::files::read(path, LONGEST).map_err(|e| failed(&crate::failure::cause(&e)))?;
+        let text = adjunct_tool::files::read(path, LONGEST).map_err(|e| failed(&adjunct_tool::failure::cause(&e)))?;
         let policy = Policy::parse(&text).map_err(|(line, what)| Failure::Words(format!("{shown}:{line}: {what}")))?;
         Ok(Policy { file: Some(path.to_owned()), ..policy })
     }

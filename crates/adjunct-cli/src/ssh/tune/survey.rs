@@ -3,12 +3,12 @@
 
 use super::algorithms::{authenticates, measured_as};
 use super::gain::{Choice, Step, Trial, With};
-use crate::Failure;
-use crate::interrupt::interrupted;
-use crate::progress::Progress;
 use crate::ssh::lab::keys::Type;
 use crate::ssh::measure::spread::pool;
 use crate::ssh::measure::{Cost, Costs, Data, Limits, Rig, Side, Spread, Suite, interleave};
+use adjunct_tool::Failure;
+use adjunct_tool::interrupt::interrupted;
+use adjunct_tool::progress::Progress;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};

@@ -4,10 +4,10 @@
 use super::algorithms::Kind;
 use super::config::{Program, Tree, words};
 use super::order::Lists;
-use crate::Failure;
-use crate::files;
-use crate::process::run;
 use crate::ssh::lab::{Environment, Programs};
+use adjunct_tool::Failure;
+use adjunct_tool::files;
+use adjunct_tool::process::run;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 

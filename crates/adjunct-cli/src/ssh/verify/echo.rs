@@ -2,8 +2,8 @@
 //! (`ssh -W`, RFC 4254 7.2). No shell of the account runs for it, and so none of its startup files.
 
 use super::here::{Here, MARK};
-use crate::Failure;
-use crate::failure::cause;
+use adjunct_tool::Failure;
+use adjunct_tool::failure::cause;
 use std::fs;
 use std::io::{self, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, SocketAddrV4, TcpListener, TcpStream};
@@ -123,7 +123,8 @@ mod tests {
         assert_eq!(&all[rest..], b"some data");
         let address = echo.address();
         drop(echo);
-        assert!(crate::process::wait_for(std::time::Duration::from_secs(5), || TcpStream::connect(&address).is_err()));
+        assert!(adjunct_tool::process::wait_for(std::time::Duration::from_secs(5), || TcpStream::connect(&address)
+            .is_err()));
     }
 
     #[test]

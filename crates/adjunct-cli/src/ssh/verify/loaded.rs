@@ -1,8 +1,8 @@
 //! Which modules of adjunct a running process has loaded, and what the OpenSSL configuration would have it load.
 
-use crate::files;
 use crate::openssl::programs;
 use adjunct_openssl_conf::Model;
+use adjunct_tool::files;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 

@@ -16,14 +16,14 @@ mod session;
 mod target;
 
 use crate::counted::Counted;
-use crate::failure::cannot_write;
-use crate::interrupt::interrupted;
-use crate::output::{self, Style};
-use crate::process::{last_line, run as run_program};
 use crate::ssh::copy::quoted;
 use crate::ssh::lab::{HOST, Place, Programs, locate};
-use crate::{Failure, scratch};
 use adjunct::counters::Snapshot;
+use adjunct_tool::failure::cannot_write;
+use adjunct_tool::interrupt::interrupted;
+use adjunct_tool::output::{self, Style};
+use adjunct_tool::process::{last_line, run as run_program};
+use adjunct_tool::{Failure, scratch};
 use echo::Echo;
 use judge::{End, Judge, Role, Seen, What, algorithm};
 use knowledge::Program;
@@ -142,7 +142,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
 fn readable(args: &Args) -> Result<(), Failure> {
     let config = args.config.iter().filter(|config| *config != Path::new("none"));
     for file in config.chain(&args.identity) {
-        match crate::files::open(file) {
+        match adjunct_tool::files::open(file) {
             Err(e) if matches!(e.kind(), ErrorKind::InvalidInput | ErrorKind::IsADirectory) => {
                 return Err(Failure::new(format!("{}: {e}", file.display())));
             }
@@ -379,8 +379,8 @@ fn with_cause(failure: Failure, log: &str) -> Failure {
 /// The ordinary counters that this user may read.
 fn ordinary() -> Result<BTreeMap<u32, Snapshot>, Failure> {
     let mut all = BTreeMap::new();
-    for uid in adjunct::counters::users()? {
-        if let Some(snapshot) = adjunct::counters::read(uid)? {
+    for uid in adjunct::counters::users().map_err(Failure::because)? {
+        if let Some(snapshot) = adjunct::counters::read(uid).map_err(Failure::because)? {
             all.insert(uid, snapshot);
         }
     }

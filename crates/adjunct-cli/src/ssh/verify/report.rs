@@ -1,10 +1,10 @@
 //! The report: a table for people, JSON for programs, and what to do about what is not hardware.
 
 use super::judge::{Cause, Proof, Role, Served, Verdict, What};
-use crate::escape::shown;
-use crate::output::Style;
 use adjunct::cpu;
 use adjunct::ops::choice::instructions;
+use adjunct_tool::escape::shown;
+use adjunct_tool::output::Style;
 use serde::Serialize;
 use std::fmt::Write as _;
 use std::path::PathBuf;

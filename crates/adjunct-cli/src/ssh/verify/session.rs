@@ -3,11 +3,11 @@
 use super::echo::Echo;
 use super::here::{There, there};
 use super::log::Log;
-use crate::Failure;
-use crate::failure::cause;
-use crate::interrupt::interrupted;
-use crate::process::{Running, readable};
-use crate::progress::Progress;
+use adjunct_tool::Failure;
+use adjunct_tool::failure::cause;
+use adjunct_tool::interrupt::interrupted;
+use adjunct_tool::process::{Running, readable};
+use adjunct_tool::progress::Progress;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
@@ -94,7 +94,7 @@ pub(super) fn run(plan: Plan<'_>) -> Result<Session, Failure> {
     // It ends with the pipe: when ssh has ended, or all is written.
     std::thread::spawn(move || stdin.write_all(&sent));
     let said = std::thread::spawn(move || listen(stderr, interactive));
-    let mut reader = Reader { stdout, data: &data, interactive, progress: Progress::new(), pid };
+    let mut reader = Reader { stdout, data: &data, interactive, progress: Progress::begin(), pid };
     let answer = reader.read();
     if answer.is_err() {
         ssh.kill();

@@ -2,12 +2,12 @@
 
 use super::Args;
 use super::loaded::{Configured, configured};
-use crate::Failure;
 use crate::counted::Counted;
-use crate::files;
-use crate::process::{last_line, run};
 use crate::ssh::lab::keys::Type;
 use crate::ssh::lab::{Environment, Place, Programs, Setup, Sshd, client_options};
+use adjunct_tool::Failure;
+use adjunct_tool::files;
+use adjunct_tool::process::{last_line, run};
 use std::io::Read;
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
@@ -235,7 +235,7 @@ fn with_pub(path: &Path) -> PathBuf {
 }
 
 fn read(path: &Path) -> Result<String, Failure> {
-    files::text(path).map_err(|e| Failure::new(format!("{}: {}", path.display(), crate::failure::cause(&e))))
+    files::text(path).map_err(|e| Failure::new(format!("{}: {}", path.display(), adjunct_tool::failure::cause(&e))))
 }
 
 /// The version of OpenSSL that `sshd` uses, where it says so.

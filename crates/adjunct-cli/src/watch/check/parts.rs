@@ -175,7 +175,7 @@ fn loads(module: &Path) -> Result<String, String> {
          activate = 1\n[ours]\nmodule = {}\nactivate = 1\n",
         module.display()
     );
-    let config = crate::scratch::config(text.as_bytes()).map_err(|error| error.to_string())?;
+    let config = adjunct_tool::scratch::config(text.as_bytes()).map_err(|error| error.to_string())?;
     let listed = programs::providers(config.path())?;
     let ours = listed.into_iter().find(|provider| provider.name == "adjunct" && provider.active);
     ours.map(|provider| provider.version).ok_or_else(|| format!("OpenSSL passes over {}", module.display()))

@@ -67,7 +67,7 @@ impl Report {
         parts.sort_by_key(|part| std::cmp::Reverse(part.level));
         let parts: Vec<_> = parts.iter().map(|part| part.text.as_str()).collect();
         let perf: Vec<_> = self.perf.iter().map(|perf| format!("{}={}", perf.label, perf.value)).collect();
-        let harmless = |text: String| crate::escape::shown(&text).replace('|', "/");
+        let harmless = |text: String| adjunct_tool::escape::shown(&text).replace('|', "/");
         let mut text = format!("ADJUNCT {} - {}", self.level().name(), harmless(parts.join("; ")));
         if !perf.is_empty() {
             text += &format!(" | {}", perf.join(" "));

@@ -7,9 +7,9 @@ mod textfile;
 
 use super::ledger::Ledger;
 use super::sample::Sampler;
-use crate::failure::{cause, eprint};
-use crate::{Failure, output};
 use adjunct::counters;
+use adjunct_tool::failure::{cause, eprint};
+use adjunct_tool::{Failure, output};
 use families::{Family, Format};
 use std::cell::RefCell;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};

@@ -5,7 +5,7 @@
 //! comes. A scrape asks as soon as it has connected, and is served whatever others hold open.
 
 use super::families::Format;
-use crate::Failure;
+use adjunct_tool::Failure;
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{
@@ -70,7 +70,8 @@ type Places = Rc<RefCell<VecDeque<Place>>>;
 /// [`Failure`] where the system has no means of waiting.
 pub(super) fn serve(listener: TcpListener, page: Page) -> Result<ExitCode, Failure> {
     let only_here = listener.local_addr().is_ok_and(|at| at.ip().is_loopback());
-    let failed = |error: std::io::Error| Failure::new(format!("cannot serve: {}", crate::failure::cause(&error)));
+    let failed =
+        |error: std::io::Error| Failure::new(format!("cannot serve: {}", adjunct_tool::failure::cause(&error)));
     listener.set_nonblocking(true).map_err(failed)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build().map_err(failed)?;
     LocalSet::new().block_on(&runtime, async {

@@ -5,10 +5,10 @@
 
 use super::families::{Format, text};
 use super::{Failure, Source};
-use crate::failure::eprint;
-use crate::files;
 use crate::watch::ledger::Ledger;
 use crate::watch::replace;
+use adjunct_tool::failure::eprint;
+use adjunct_tool::files;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -22,7 +22,7 @@ const STATE: u64 = 64 << 20;
 /// [`Failure`] where the first one cannot be written; what later ones meet is said.
 pub(super) fn write(file: &Path, every: Option<Duration>, source: &mut Source) -> Result<ExitCode, Failure> {
     if file.extension().is_none_or(|extension| extension != "prom") {
-        let name = crate::escape::shown(file);
+        let name = adjunct_tool::escape::shown(file);
         return Err(Failure::Words(format!("{name}: node_exporter reads only files whose names end in .prom")));
     }
     let state = PathBuf::from(file).with_extension("prom.state");

@@ -145,7 +145,7 @@ fn table(app: &mut App, body: Rect, paint: Paint) -> Vec<Line<'static>> {
     place(app, &lines[1..], cursor, usize::from(body.height).saturating_sub(1));
     if rows.is_empty() {
         let why = if table.rows.is_empty() { table.empty.clone() } else { format!("no row has \"{}\"", app.filter) };
-        return vec![Line::raw(""), Line::raw(crate::escape::shown(&why))];
+        return vec![Line::raw(""), Line::raw(adjunct_tool::escape::shown(&why))];
     }
     let mut drawn = vec![head(&lines[0], by, usize::from(body.width))];
     for (at, (line, row)) in lines.iter().skip(1).zip(&rows).enumerate().skip(app.first).take(app.shown) {
@@ -210,7 +210,7 @@ fn coloured(line: &super::table::Line, row: &[super::table::Cell], table: &Table
 }
 
 fn footer(app: &App) -> Line<'static> {
-    let filter = crate::escape::shown(&app.filter);
+    let filter = adjunct_tool::escape::shown(&app.filter);
     if app.typing {
         return Line::from(vec![
             Span::styled(format!("filter: {filter}_"), STRONG),

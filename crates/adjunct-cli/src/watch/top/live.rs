@@ -3,11 +3,11 @@
 use super::app::{App, Then};
 use super::draw::{Title, draw};
 use super::views::Watch;
-use crate::Failure;
-use crate::failure::cause;
-use crate::interrupt::{catch_interrupts, interrupted};
 use crate::stats::host_facts;
 use adjunct::counters;
+use adjunct_tool::Failure;
+use adjunct_tool::failure::cause;
+use adjunct_tool::interrupt::{catch_interrupts, interrupted};
 use ratatui::DefaultTerminal;
 use ratatui::crossterm::event::{self, Event, KeyEvent, KeyEventKind};
 use std::io;
@@ -73,7 +73,7 @@ fn pressed(within: Duration) -> io::Result<Option<KeyEvent>> {
 
 fn title(interval: Duration) -> Title {
     Title {
-        host: crate::escape::shown(&host_facts().nodename),
+        host: adjunct_tool::escape::shown(&host_facts().nodename),
         time: time(),
         interval: interval.as_secs_f64(),
         all_users: counters::reads_all(),

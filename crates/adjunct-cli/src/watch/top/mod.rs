@@ -12,8 +12,8 @@ mod views;
 mod work;
 
 use crate::stats::host_facts;
-use crate::{Failure, output};
 use adjunct::counters;
+use adjunct_tool::{Failure, output};
 use app::App;
 use serde_json::{Map, Value, json};
 use std::fmt::Write;

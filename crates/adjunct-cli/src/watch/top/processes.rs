@@ -2,9 +2,9 @@
 //! kept its owner, is that process's. What cannot be told apart is shown as such, not guessed.
 
 use super::work::Work;
-use crate::files;
 use crate::watch::sample::Sample;
 use adjunct::counters::{self, Slot, SlotPlace, Snapshot};
+use adjunct_tool::files;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -26,7 +26,7 @@ pub(super) struct Doing {
 impl Doing {
     /// What it is called among the parts of something.
     pub(super) fn label(&self) -> String {
-        let (name, user) = (crate::escape::shown(&self.name), crate::escape::shown(&self.user));
+        let (name, user) = (adjunct_tool::escape::shown(&self.name), adjunct_tool::escape::shown(&self.user));
         self.pid.map_or_else(|| format!("{name} ({user})"), |pid| format!("{pid} {name} ({user})"))
     }
 }

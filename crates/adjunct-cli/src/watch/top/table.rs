@@ -1,7 +1,7 @@
 //! The tables of `adjunct top`: columns that know their unit, rows that can be sorted and filtered.
 
 use super::parts::Part;
-use crate::output::wrapped;
+use adjunct_tool::output::wrapped;
 use serde_json::{Map, Value};
 use std::cmp::Ordering;
 

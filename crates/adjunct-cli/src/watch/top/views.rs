@@ -343,7 +343,7 @@ fn nothing(what: &str) -> String {
 }
 
 pub(super) fn shown(text: &str) -> String {
-    crate::escape::shown(text)
+    adjunct_tool::escape::shown(text)
 }
 
 /// Takes samples, and makes periods of them.
@@ -359,7 +359,7 @@ impl Watch {
     ///
     /// # Errors
     /// Where nothing can be read.
-    pub(super) fn next(&mut self) -> Result<Option<Period>, crate::Failure> {
+    pub(super) fn next(&mut self) -> Result<Option<Period>, adjunct_tool::Failure> {
         let (at, sample) = (std::time::Instant::now(), self.sampler.take()?);
         let processes = self.processes.next(&sample);
         let before = self.last.replace((at, sample.clone()));

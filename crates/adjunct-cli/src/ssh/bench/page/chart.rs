@@ -4,7 +4,7 @@
 //! it is dark.
 
 use super::super::report::{Column, Figure, Measure, Row, Stat, number};
-use crate::Failure;
+use adjunct_tool::Failure;
 use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
 use plotters::style::Color;

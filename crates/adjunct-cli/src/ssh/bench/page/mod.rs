@@ -8,8 +8,8 @@ use super::opening::{Opening, Suite};
 use super::plan;
 use super::report::{Column, Group, Header, Measure, Report, Row, Section, Stat, Verdict, number};
 use super::summary;
-use crate::Failure;
-use crate::page::page;
+use adjunct_tool::Failure;
+use adjunct_tool::page::page;
 use chart::{Bar, Layout, Line};
 use maud::{Markup, PreEscaped, html};
 

@@ -10,7 +10,7 @@ use super::algorithms::Kind;
 use super::config::Program;
 use super::order::Lists;
 use super::policy::Policy;
-use crate::Failure;
+use adjunct_tool::Failure;
 use effect::{Effect, Refused};
 use serde::{Deserialize, Serialize};
 

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 /// Where one form of a report goes.
 #[derive(Debug)]
-pub(crate) enum Sink {
+pub enum Sink {
     /// Standard output, which then holds nothing else.
     Stdout,
     /// A file that is replaced at once, when its text is whole.
@@ -129,7 +129,7 @@ fn json(report: &impl Serialize) -> Result<String, Failure> {
 
 /// How a run that measures came to its end.
 #[derive(Debug)]
-pub(crate) struct Ended(Option<Failure>);
+pub struct Ended(Option<Failure>);
 
 impl Ended {
     /// By what the measuring returned.

@@ -19,14 +19,14 @@ fn number(pid: u32) -> Option<Pid> {
 }
 
 /// Sends a signal, where there is such a process.
-pub(crate) fn kill(pid: u32, signal: Signal) {
+pub fn kill(pid: u32, signal: Signal) {
     if let Some(pid) = number(pid) {
         let _ = kill_process(pid, signal);
     }
 }
 
 /// Kills a process and all below it.
-pub(crate) fn kill_tree(root: u32) {
+pub fn kill_tree(root: u32) {
     // First it alone: what it would start meanwhile does not start.
     kill(root, Signal::STOP);
     for pid in descendants(root) {
@@ -53,9 +53,9 @@ pub fn descendants(root: u32) -> Vec<u32> {
     found.split_off(1)
 }
 
-/// CPU time so far of the processes `roots` and all below them, with that of their children that have ended and were waited for.
-pub(crate) fn cpu_time(roots: &[u32]) -> Duration {
-    let Ok(entries) = fs::read_dir("/proc") else { return Duration::ZERO };
+/// The processes `roots` and all below them, with the CPU time of those of their children that have ended and were waited for.
+pub fn with_ended(roots: &[u32]) -> (Vec<u32>, Duration) {
+    let Ok(entries) = fs::read_dir("/proc") else { return (roots.to_vec(), Duration::ZERO) };
     let processes: Vec<(u32, u32, f64)> = entries
         .flatten()
         .filter_map(|e| e.file_name().to_str()?.parse::<u32>().ok())
@@ -74,12 +74,11 @@ pub(crate) fn cpu_time(roots: &[u32]) -> Duration {
         next += 1;
     }
     let ticks: f64 = processes.iter().filter(|(pid, ..)| found.contains(pid)).map(|(.., ended)| ended).sum();
-    let running: Duration = found.iter().map(|&pid| adjunct_bench::crew::cpu_time(pid.cast_signed())).sum();
-    running + Duration::from_secs_f64(ticks / rustix::param::clock_ticks_per_second() as f64)
+    (found, Duration::from_secs_f64(ticks / rustix::param::clock_ticks_per_second() as f64))
 }
 
 /// The parent of a process.
-pub(crate) fn parent(pid: u32) -> Option<u32> {
+pub fn parent(pid: u32) -> Option<u32> {
     stat(pid).map(|(_, parent)| parent)
 }
 
@@ -106,7 +105,7 @@ fn ours() -> MutexGuard<'static, BTreeSet<u32>> {
 }
 
 /// From here on orphans come to this process.
-pub(crate) fn adopt() {
+pub fn adopt() {
     let _ = set_child_subreaper(Some(getpid()));
 }
 
@@ -121,7 +120,7 @@ pub(super) fn forget(child: u32) {
 }
 
 /// Waits for the processes of this name (its beginning) that were left to us; one that does not end by `limit` is killed.
-pub(crate) fn reap(name: &str, limit: Duration) {
+pub fn reap(name: &str, limit: Duration) {
     let me = std::process::id();
     for pid in descendants(me) {
         let left = stat(pid).is_some_and(|(of, parent)| parent == me && of.starts_with(name));
@@ -135,7 +134,7 @@ pub(crate) fn reap(name: &str, limit: Duration) {
 }
 
 /// Ends the processes below this one that were started with `entry` in their environment: `NAME=value`. They are asked first.
-pub(crate) fn end_marked(entry: &str) {
+pub fn end_marked(entry: &str) {
     const ASKED: Duration = Duration::from_millis(500);
     let start = Instant::now();
     loop {

@@ -9,7 +9,7 @@ pub fn shown(text: &(impl AsRef<OsStr> + ?Sized)) -> String {
 }
 
 /// `text` with what is not harmless on a terminal written by `escape`.
-pub(crate) fn escaped(text: &str, mut escape: impl FnMut(&mut String, char)) -> String {
+pub fn escaped(text: &str, mut escape: impl FnMut(&mut String, char)) -> String {
     text.chars().fold(String::with_capacity(text.len()), |mut shown, c| {
         if is_control(c) {
             escape(&mut shown, c)

@@ -2,8 +2,8 @@
 //!
 //! `halves` places servers and their load apart; `tree` knows the processes below another one, and what sessions leave behind.
 
-pub(crate) mod halves;
-pub(crate) mod tree;
+pub mod halves;
+pub mod tree;
 
 use crate::Failure;
 use crate::failure::cause;
@@ -25,7 +25,7 @@ pub use tree::descendants;
 
 /// How long a program may take, where nothing else is said, before it is ended: as long as sshd gives a login (`LoginGraceTime`). A machine that
 /// is busy, or stands still for some time, is not to be taken for a program that hangs.
-pub(crate) const LIMIT: Duration = Duration::from_secs(120);
+pub const LIMIT: Duration = Duration::from_secs(120);
 /// More than this no program here has to say.
 const LONGEST: u64 = 64 << 20;
 
@@ -44,7 +44,7 @@ fn nowhere(program: &OsStr) -> bool {
 
 /// How a program ended and what it wrote.
 #[derive(Debug, Clone)]
-pub(crate) struct Outcome {
+pub struct Outcome {
     /// Whether it ended with status 0.
     pub success: bool,
     /// Its standard output.
@@ -81,7 +81,7 @@ impl Outcome {
 ///
 /// # Errors
 /// One line: it cannot be started, or was ended.
-pub(crate) fn run(command: &mut Command) -> Result<Outcome, String> {
+pub fn run(command: &mut Command) -> Result<Outcome, String> {
     run_within(LIMIT, command.stdin(Stdio::null()))
 }
 
@@ -89,7 +89,7 @@ pub(crate) fn run(command: &mut Command) -> Result<Outcome, String> {
 ///
 /// # Errors
 /// One line: it cannot be started, or was ended.
-pub(crate) fn run_within(limit: Duration, command: &mut Command) -> Result<Outcome, String> {
+pub fn run_within(limit: Duration, command: &mut Command) -> Result<Outcome, String> {
     let name = command.get_program().to_string_lossy().into_owned();
     captured(command, |child| {
         let start = Instant::now();
@@ -114,7 +114,7 @@ pub(crate) fn run_within(limit: Duration, command: &mut Command) -> Result<Outco
 ///
 /// # Errors
 /// One line: it cannot be started, or what `end` says.
-pub(crate) fn captured(
+pub fn captured(
     command: &mut Command,
     end: impl FnOnce(&mut Child) -> Result<ExitStatus, String>,
 ) -> Result<Outcome, String> {
@@ -142,13 +142,13 @@ pub(crate) fn captured(
 }
 
 /// The last line of what a program said, without blanks around it.
-pub(crate) fn last_line(text: &str) -> &str {
+pub fn last_line(text: &str) -> &str {
     text.lines().map(str::trim).rfind(|l| !l.is_empty()).unwrap_or("it gave no reason")
 }
 
 /// A program that runs. Dropped, it is ended with all below it.
 #[derive(Debug)]
-pub(crate) struct Running {
+pub struct Running {
     child: Child,
     /// How long it is given to end by itself once it is asked to; nothing: it is not asked.
     asked: Option<Duration>,
@@ -219,7 +219,7 @@ impl Drop for Running {
 }
 
 /// Asks `done` again and again, at most for `limit`; whether it was.
-pub(crate) fn wait_for(limit: Duration, mut done: impl FnMut() -> bool) -> bool {
+pub fn wait_for(limit: Duration, mut done: impl FnMut() -> bool) -> bool {
     let start = Instant::now();
     while !done() {
         if start.elapsed() > limit {
@@ -234,7 +234,7 @@ pub(crate) fn wait_for(limit: Duration, mut done: impl FnMut() -> bool) -> bool 
 ///
 /// # Errors
 /// [`Failure`] at an interrupt.
-pub(crate) fn readable(from: &impl AsFd, limit: Duration) -> Result<bool, Failure> {
+pub fn readable(from: &impl AsFd, limit: Duration) -> Result<bool, Failure> {
     let start = Instant::now();
     loop {
         interrupted()?;
@@ -250,7 +250,7 @@ pub(crate) fn readable(from: &impl AsFd, limit: Duration) -> Result<bool, Failur
 
 /// Processor seconds.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Spent {
+pub struct Spent {
     /// In user mode.
     pub user: f64,
     /// In the kernel.

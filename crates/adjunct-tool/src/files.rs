@@ -13,7 +13,7 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::Path;
 
 /// More than this is no configuration file.
-pub(crate) const CONFIG: u64 = 16 << 20;
+pub const CONFIG: u64 = 16 << 20;
 /// More than this the kernel has to tell of no process.
 const PROCESS: u64 = 64 << 20;
 
@@ -21,7 +21,7 @@ const PROCESS: u64 = 64 << 20;
 ///
 /// # Errors
 /// As `open(2)`; [`ErrorKind::InvalidInput`] where it is no regular file.
-pub(crate) fn open(path: &Path) -> Result<File> {
+pub fn open(path: &Path) -> Result<File> {
     // A descriptor that only names the file: nothing of the file itself is opened, so nothing waits and no device acts.
     let named = rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
     regular(&named)?;
@@ -48,7 +48,7 @@ fn regular(file: &OwnedFd) -> Result<()> {
 ///
 /// # Errors
 /// As [`open`]; [`ErrorKind::FileTooLarge`] where there is more.
-pub(crate) fn read(path: &Path, limit: u64) -> Result<Vec<u8>> {
+pub fn read(path: &Path, limit: u64) -> Result<Vec<u8>> {
     all(&open(path)?, limit)
 }
 
@@ -56,7 +56,7 @@ pub(crate) fn read(path: &Path, limit: u64) -> Result<Vec<u8>> {
 ///
 /// # Errors
 /// [`ErrorKind::FileTooLarge`] where there is more.
-pub(crate) fn all(file: &File, limit: u64) -> Result<Vec<u8>> {
+pub fn all(file: &File, limit: u64) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     file.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > limit {
@@ -69,7 +69,7 @@ pub(crate) fn all(file: &File, limit: u64) -> Result<Vec<u8>> {
 ///
 /// # Errors
 /// As [`read`].
-pub(crate) fn config(path: &Path) -> Result<Vec<u8>> {
+pub fn config(path: &Path) -> Result<Vec<u8>> {
     read(path, CONFIG)
 }
 
@@ -77,7 +77,7 @@ pub(crate) fn config(path: &Path) -> Result<Vec<u8>> {
 ///
 /// # Errors
 /// As [`read`].
-pub(crate) fn text(path: &Path) -> Result<String> {
+pub fn text(path: &Path) -> Result<String> {
     config(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
 }
 
@@ -85,7 +85,7 @@ pub(crate) fn text(path: &Path) -> Result<String> {
 ///
 /// # Errors
 /// As [`read`].
-pub(crate) fn of_process(path: &Path) -> Result<Vec<u8>> {
+pub fn of_process(path: &Path) -> Result<Vec<u8>> {
     read(path, PROCESS)
 }
 

@@ -7,8 +7,10 @@ use std::process::Command;
 
 /// The processors of the servers and of the load, as taskset takes them; nothing where there is only one.
 #[derive(Debug, Clone)]
-pub(crate) struct Halves {
+pub struct Halves {
+    /// Those of the servers.
     pub server: String,
+    /// Those of the load.
     pub load: String,
 }
 
@@ -40,13 +42,13 @@ impl Halves {
 }
 
 /// What this process may run on.
-pub(crate) fn processors() -> Vec<usize> {
+pub fn processors() -> Vec<usize> {
     let Ok(set) = nix::sched::sched_getaffinity(nix::unistd::Pid::from_raw(0)) else { return Vec::new() };
     (0..nix::sched::CpuSet::count()).filter(|&cpu| set.is_set(cpu).unwrap_or(false)).collect()
 }
 
 /// The words and the environment of `from` behind those of `to`.
-pub(crate) fn copy(mut to: Command, from: &Command) -> Command {
+pub fn copy(mut to: Command, from: &Command) -> Command {
     to.args(from.get_args());
     for (name, value) in from.get_envs() {
         match value {
@@ -58,7 +60,7 @@ pub(crate) fn copy(mut to: Command, from: &Command) -> Command {
 }
 
 /// A port of the loopback that nobody has at this moment.
-pub(crate) fn free_port() -> Result<u16, Failure> {
+pub fn free_port() -> Result<u16, Failure> {
     let port = TcpListener::bind(("127.0.0.1", 0)).and_then(|l| l.local_addr());
     port.map(|a| a.port()).map_err(|e| Failure::new(format!("no port on the loopback: {}", cause(&e))))
 }

@@ -23,7 +23,7 @@ fn write(text: &str) -> Result<(), Failure> {
 }
 
 /// A line beside a report, on standard error, where a person looks.
-pub(crate) fn note(line: &str) {
+pub fn note(line: &str) {
     if std::io::stderr().is_terminal() {
         crate::failure::eprint(line);
     }
@@ -33,7 +33,7 @@ pub(crate) fn note(line: &str) {
 ///
 /// # Errors
 /// As [`print()`].
-pub(crate) fn print_with_backspaces(text: &str) -> Result<(), Failure> {
+pub fn print_with_backspaces(text: &str) -> Result<(), Failure> {
     write(&text.split('\x08').map(harmless).collect::<Vec<_>>().join("\x08"))
 }
 
@@ -52,7 +52,7 @@ pub fn print_json(value: &impl serde::Serialize) -> Result<(), Failure> {
 }
 
 /// A whole report: its lines and tabs, and the colours of [`Style`], may stand.
-pub(crate) fn harmless(report: &str) -> String {
+pub fn harmless(report: &str) -> String {
     let mut parts = report.split('\x1b');
     let lines = |part: &str| {
         escaped(part, |text, c| match c {
@@ -126,7 +126,7 @@ impl Style {
 }
 
 /// A text in lines of at most so many characters, broken between words where that can be.
-pub(crate) fn wrapped(text: &str, wide: usize) -> Vec<String> {
+pub fn wrapped(text: &str, wide: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split_whitespace() {
         let characters: Vec<char> = word.chars().collect();

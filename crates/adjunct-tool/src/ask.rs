@@ -6,7 +6,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io::IsTerminal;
 
 /// Whether somebody sees the question and can answer.
-pub(crate) fn somebody() -> bool {
+pub fn somebody() -> bool {
     std::io::stdin().is_terminal() && std::io::stdout().is_terminal()
 }
 
@@ -14,7 +14,7 @@ pub(crate) fn somebody() -> bool {
 ///
 /// # Errors
 /// [`Failure`] with what to give where it cannot: without a terminal, or where standard output is JSON.
-pub(crate) fn can_consent(yes: bool, json: bool) -> Result<(), Failure> {
+pub fn can_consent(yes: bool, json: bool) -> Result<(), Failure> {
     let why = match (yes, json) {
         (true, _) => return Ok(()),
         (false, true) => "--json cannot ask",
@@ -28,7 +28,7 @@ pub(crate) fn can_consent(yes: bool, json: bool) -> Result<(), Failure> {
 ///
 /// # Errors
 /// The answer is no, there is nobody to ask ([`can_consent`]), or a signal came.
-pub(crate) fn consented(question: &str, yes: bool, json: bool) -> Result<(), Failure> {
+pub fn consented(question: &str, yes: bool, json: bool) -> Result<(), Failure> {
     can_consent(yes, json)?;
     if yes || is_yes(&line(&format!("{question} [y/N]"))?) {
         return Ok(());
@@ -40,7 +40,7 @@ pub(crate) fn consented(question: &str, yes: bool, json: bool) -> Result<(), Fai
 ///
 /// # Errors
 /// A signal came.
-pub(crate) fn line(question: &str) -> Result<String, Failure> {
+pub fn line(question: &str) -> Result<String, Failure> {
     output::print(&format!("{} ", shown(question)))?;
     // A signal is only noted: it must not have to wait for the answer.
     let stdin = std::io::stdin();
@@ -57,6 +57,6 @@ pub(crate) fn line(question: &str) -> Result<String, Failure> {
 }
 
 /// Whether an answer is a yes.
-pub(crate) fn is_yes(answer: &str) -> bool {
+pub fn is_yes(answer: &str) -> bool {
     matches!(answer, "y" | "yes")
 }

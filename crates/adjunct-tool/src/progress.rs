@@ -91,7 +91,7 @@ pub struct Progress {
 
 impl Progress {
     /// At the beginning of what is known to be so much.
-    pub fn new() -> Progress {
+    pub fn begin() -> Progress {
         Progress::with("[{bar:30}] {percent:>3} % {time:>12}  {wide_msg}")
     }
 
@@ -155,7 +155,7 @@ impl Drop for Progress {
 
 /// Rows that take about the same time each.
 #[derive(Debug)]
-pub(crate) struct Rows {
+pub struct Rows {
     progress: Progress,
     done: usize,
     all: usize,
@@ -164,7 +164,7 @@ pub(crate) struct Rows {
 impl Rows {
     /// Before the first of so many.
     pub fn new(all: usize) -> Rows {
-        Rows { progress: Progress::new(), done: 0, all }
+        Rows { progress: Progress::begin(), done: 0, all }
     }
 
     /// Says which row comes now.
@@ -212,7 +212,7 @@ mod tests {
             assert_eq!(rows.progress.bar.position(), at * LENGTH / 4);
             rows.end();
         }
-        let progress = Progress::new();
+        let progress = Progress::begin();
         assert_eq!(progress.end.text(progress.start), "for 0:00");
         progress.set_left(1e6, "long");
         assert!(progress.bar.position() < 2 && progress.end.text(progress.start).ends_with(" left"));

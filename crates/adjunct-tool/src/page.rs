@@ -7,7 +7,7 @@ const STYLE: &str = include_str!("page.css");
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src data:";
 
 /// A page of `title` and the CPU that it is about; `style` is its own, after the common one, and `main` what it has.
-pub(crate) fn page(title: &str, cpu: &str, style: &str, main: &Markup) -> String {
+pub fn page(title: &str, cpu: &str, style: &str, main: &Markup) -> String {
     let page = html! {
         (DOCTYPE)
         html lang="en" {

@@ -8,7 +8,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 /// What options there are.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Options {
+pub struct Options {
     /// The letters, a colon behind each that takes a value.
     pub short: &'static str,
     /// The long names, and the letters they stand for: they take a value where those do. Where there is only the long name, the letter is
@@ -18,7 +18,7 @@ pub(crate) struct Options {
 
 /// What is wrong with an option.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Wrong {
+pub struct Wrong {
     /// What getopt says of it, behind the program's name.
     pub words: String,
     /// What the tools of s390-tools say of it, behind theirs.
@@ -46,7 +46,7 @@ impl fmt::Display for Wrong {
 
 /// A part of a command line.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Part {
+pub enum Part {
     /// An option, with its value where it takes one.
     Option(char, Option<OsString>),
     /// An option that is none, or one without its value.
@@ -54,7 +54,7 @@ pub(crate) enum Part {
 }
 
 /// The options of a command line in order, and the words that are none, which getopt puts behind them.
-pub(crate) fn parse(options: Options, args: &[OsString]) -> (Vec<Part>, Vec<OsString>) {
+pub fn parse(options: Options, args: &[OsString]) -> (Vec<Part>, Vec<OsString>) {
     let (mut parts, mut words) = (Vec::new(), Vec::new());
     let mut rest: VecDeque<&OsStr> = args.iter().skip(1).map(OsString::as_os_str).collect();
     while let Some(word) = rest.pop_front() {

@@ -7,7 +7,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::io::Read;
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 /// How long the command may take to end by itself.
@@ -23,11 +23,11 @@ static HOLDS: AtomicUsize = AtomicUsize::new(0);
 
 /// While it lives, the command is given longer to end: a change is on disk that may have to be taken back.
 #[derive(Debug)]
-pub(crate) struct Hold(());
+pub struct Hold(());
 
 impl Hold {
     /// From here on.
-    pub(crate) fn new() -> Hold {
+    pub fn begin() -> Hold {
         HOLDS.fetch_add(1, Ordering::SeqCst);
         Hold(())
     }
@@ -39,6 +39,21 @@ impl Drop for Hold {
     }
 }
 
+/// What is to be done before the process is ended at once, besides removing temporary folders.
+static REMOVED: Mutex<Vec<fn()>> = Mutex::new(Vec::new());
+
+fn lock(list: &Mutex<Vec<fn()>>) -> MutexGuard<'_, Vec<fn()>> {
+    list.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Has `remove` called before the process is ended at once, however often this is asked for: what outlives the process goes with it.
+pub fn at_the_end(remove: fn()) {
+    let mut list = lock(&REMOVED);
+    if !list.iter().any(|&there| std::ptr::fn_addr_eq(there, remove)) {
+        list.push(remove);
+    }
+}
+
 /// From here on an interrupt, a termination or a hangup no longer ends the process at once: [`interrupted`] tells of it,
 /// so that what was started is ended and what was made is removed. A second one ends it at once, with all that is removed then.
 pub fn catch_interrupts() {
@@ -46,7 +61,7 @@ pub fn catch_interrupts() {
 }
 
 /// What a signal sets, for who cannot ask [`interrupted`].
-pub(crate) fn signalled() -> Arc<AtomicBool> {
+pub fn signalled() -> Arc<AtomicBool> {
     Arc::clone(flag())
 }
 
@@ -103,6 +118,8 @@ fn watch(mut signals: UnixStream) {
         kill(pid, Signal::KILL);
     }
     crate::scratch::remove_all();
-    crate::counted::remove_all();
+    for remove in lock(&REMOVED).iter() {
+        remove();
+    }
     let _ = signal_hook::low_level::emulate_default_handler(SIGTERM);
 }

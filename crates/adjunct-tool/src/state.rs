@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 /// The folder: below `XDG_STATE_HOME`, or `.local/state` in the home; none where neither is set. It may not be there yet.
-pub(crate) fn folder() -> Option<PathBuf> {
+pub fn folder() -> Option<PathBuf> {
     let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let folder = set("XDG_STATE_HOME").filter(|folder| folder.is_absolute());
     Some(folder.or_else(|| set("HOME").map(|home| home.join(".local/state")))?.join("adjunct"))
@@ -13,7 +13,7 @@ pub(crate) fn folder() -> Option<PathBuf> {
 ///
 /// # Errors
 /// As `mkdir(2)`.
-pub(crate) fn made() -> std::io::Result<Option<PathBuf>> {
+pub fn made() -> std::io::Result<Option<PathBuf>> {
     use std::os::unix::fs::DirBuilderExt;
     let Some(folder) = folder() else { return Ok(None) };
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;

@@ -20,6 +20,11 @@ impl Failure {
         Failure::Failed(without_numbers(line.into()))
     }
 
+    /// A failure for the reason that an error gives.
+    pub fn because(error: impl fmt::Display) -> Failure {
+        Failure::new(error.to_string())
+    }
+
     /// Says why on standard error, after `name`; help goes to standard output.
     pub fn report(&self, name: &str) {
         match self {
@@ -47,7 +52,7 @@ fn without_numbers(line: String) -> String {
 }
 
 /// An error of the system in words, without its number.
-pub(crate) fn cause(error: &std::io::Error) -> String {
+pub fn cause(error: &std::io::Error) -> String {
     let text = error.to_string();
     match error.kind() {
         std::io::ErrorKind::StorageFull => "the disk is full".to_owned(),
@@ -56,7 +61,7 @@ pub(crate) fn cause(error: &std::io::Error) -> String {
 }
 
 /// The failure of a write, in words; a full disk is named as such.
-pub(crate) fn cannot_write(path: &std::path::Path, error: &std::io::Error) -> Failure {
+pub fn cannot_write(path: &std::path::Path, error: &std::io::Error) -> Failure {
     Failure::new(format!("{}: {}", path.display(), cause(error)))
 }
 
@@ -65,7 +70,7 @@ fn eprint_line(name: &str, line: &str) {
 }
 
 /// Writes a line to standard error. `eprintln!` panics where that is closed or full; this does not.
-pub(crate) fn eprint(line: &str) {
+pub fn eprint(line: &str) {
     use std::io::Write;
     let _ = writeln!(std::io::stderr(), "{}", crate::escape::shown(line));
 }
@@ -84,12 +89,6 @@ impl std::error::Error for Failure {}
 impl From<clap::Error> for Failure {
     fn from(error: clap::Error) -> Failure {
         Failure::Usage(error)
-    }
-}
-
-impl From<adjunct::Error> for Failure {
-    fn from(error: adjunct::Error) -> Failure {
-        Failure::Failed(error.to_string())
     }
 }
 

@@ -24,7 +24,7 @@ const SETTLED: Duration = Duration::from_secs(60);
 ///
 /// # Errors
 /// [`Failure`] that names the folder.
-pub(crate) fn room() -> Result<(), Failure> {
+pub fn room() -> Result<(), Failure> {
     /// More than twice what a login check writes.
     const NEEDED: usize = 2 << 20;
     let written = Builder::new().prefix("adjunct-").tempfile().and_then(|mut file| {
@@ -48,7 +48,7 @@ fn no_room(error: &io::Error) -> Failure {
 
 /// A temporary folder; removed with all in it when this is dropped.
 #[derive(Debug)]
-pub(crate) struct Folder {
+pub struct Folder {
     path: PathBuf,
     /// A name of it that every configuration takes, where `path` has blanks or the like.
     link: Option<PathBuf>,
@@ -103,7 +103,7 @@ fn plain_link(folder: &Path) -> io::Result<PathBuf> {
 ///
 /// # Errors
 /// [`Failure`] that names the folder for temporary files.
-pub(crate) fn folder() -> Result<Folder, Failure> {
+pub fn folder() -> Result<Folder, Failure> {
     folder_in(&std::env::temp_dir()).map_err(|e| no_room(&e))
 }
 
@@ -111,7 +111,7 @@ pub(crate) fn folder() -> Result<Folder, Failure> {
 ///
 /// # Errors
 /// As `mkdir(2)`.
-pub(crate) fn folder_in(place: &Path) -> io::Result<Folder> {
+pub fn folder_in(place: &Path) -> io::Result<Folder> {
     catch_interrupts();
     sweep(place, SETTLED);
     // Programs are given its name, and some run elsewhere.
@@ -177,13 +177,13 @@ fn living() -> MutexGuard<'static, Vec<PathBuf>> {
 }
 
 /// Removes all that are there: the process is about to be ended.
-pub(crate) fn remove_all() {
+pub fn remove_all() {
     living().iter().for_each(|path| remove(path));
 }
 
 /// A file in a temporary folder of its own; removed with it when this is dropped.
 #[derive(Debug)]
-pub(crate) struct Config {
+pub struct Config {
     path: PathBuf,
     _folder: Folder,
 }
@@ -196,7 +196,7 @@ impl Config {
 }
 
 /// A configuration of OpenSSL that only this user reads.
-pub(crate) fn config(text: &[u8]) -> io::Result<Config> {
+pub fn config(text: &[u8]) -> io::Result<Config> {
     let folder = folder_in(&std::env::temp_dir())?;
     let path = folder.path().join("openssl.cnf");
     fs::write(&path, text)?;
@@ -204,12 +204,12 @@ pub(crate) fn config(text: &[u8]) -> io::Result<Config> {
 }
 
 /// An empty file in `folder`, to be filled and renamed. The umask takes from its mode.
-pub(crate) fn beside(folder: &Path, mode: u32) -> io::Result<NamedTempFile> {
+pub fn beside(folder: &Path, mode: u32) -> io::Result<NamedTempFile> {
     Builder::new().prefix(".adjunct-").suffix(".tmp").permissions(Permissions::from_mode(mode)).tempfile_in(folder)
 }
 
 /// A file in `folder` of exactly this mode, whole on disk, to be renamed.
-pub(crate) fn whole(folder: &Path, bytes: &[u8], mode: u32) -> io::Result<NamedTempFile> {
+pub fn whole(folder: &Path, bytes: &[u8], mode: u32) -> io::Result<NamedTempFile> {
     let mut file = beside(folder, 0o600)?;
     file.write_all(bytes)?;
     file.as_file().set_permissions(Permissions::from_mode(mode))?;
